@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto'
 import type * as KeysModule from '../../lib/access/keys.ts'
 import type * as ClockModule from '../../lib/base/clock.ts'
 import { withSeed } from '../../test/support/random.ts'
-import { memoryStore, newKey, SETUP } from '../../test/support/store.ts'
+import { memoryStore, newKey, SETUP, wellStore } from '../../test/support/store.ts'
 import type { Bench, Case } from './bench.ts'
 
 const KEYS = 500
@@ -24,7 +24,7 @@ export const bench: Bench = async (lib, seed) => {
     const hash = createHash('sha256').update(secret).digest('hex')
     ids.set(secret, (await store.createKey(newKey(account.id, { hash, name: secret }), SETUP)).id)
   }
-  const keys = new KeyCache({ store, clock: systemClock })
+  const keys = new KeyCache({ store, clock: systemClock, health: wellStore(systemClock) })
   const invented = secrets.map(secret => `${secret}0`)
   for (const secret of [...secrets, ...invented]) await keys.find(secret)
   const subject = (name: string, asked: readonly string[]): Case => {

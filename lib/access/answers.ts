@@ -10,6 +10,7 @@
 import type { LRUCache } from 'lru-cache'
 import { type Clock, pause } from '../base/clock.ts'
 import { latest } from '../base/lru.ts'
+import type { StoreHealth } from '../store/health.ts'
 import { type AnswerMaker, type Store, StoreUnavailable } from '../store/store.ts'
 import { Turns } from './turns.ts'
 
@@ -17,20 +18,23 @@ const MOST_REMEMBERED = 50_000
 const MOST_READING = 16
 /** When this many look-ups wait, the store is in trouble, and more look-ups would make it worse: they are refused. */
 const MOST_WAITING = 1_000
-/** Pauses between the look-ups of an id that is not in the store. */
+/** Pauses between the look-ups of an id that is not in the store, and for how long it is looked up again. */
 const PAUSES_MS = [50, 150, 300, 500]
+const LOOKED_UP_MS = 1_000
 /** No upstream has longer ids. */
 const LONGEST_ID = 1024
 
 export class Answers {
   readonly #store: Pick<Store, 'answerMaker'>
   readonly #clock: Clock
+  readonly #health: StoreHealth
   readonly #makers: LRUCache<string, AnswerMaker>
   readonly #turns = new Turns(MOST_READING, MOST_WAITING)
 
-  constructor({ store, clock }: { store: Pick<Store, 'answerMaker'>; clock: Clock }) {
+  constructor({ store, clock, health }: { store: Pick<Store, 'answerMaker'>; clock: Clock; health: StoreHealth }) {
     this.#store = store
     this.#clock = clock
+    this.#health = health
     this.#makers = latest(MOST_REMEMBERED)
   }
 
@@ -49,9 +53,12 @@ export class Answers {
   }
 
   async #lookUp(accountId: number, answerId: string): Promise<AnswerMaker | null> {
+    const untilMs = this.#clock.monotonic() + LOOKED_UP_MS
+    const ask = () => this.#health.ask(() => this.#store.answerMaker(accountId, answerId))
     for (const pauseMs of [0, ...PAUSES_MS]) {
+      if (this.#clock.monotonic() + pauseMs > untilMs) break
       if (pauseMs > 0) await pause(this.#clock, pauseMs)
-      const maker = await this.#turns.take(() => this.#store.answerMaker(accountId, answerId))
+      const maker = await this.#health.within(this.#turns.take(ask))
       if (maker === null) continue
       this.remember(accountId, answerId, maker)
       return maker

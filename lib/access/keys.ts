@@ -8,12 +8,14 @@
  *
  * `onChange` invalidates entries. A look-up that is under way while its key or account changes reads again, so nothing
  * that was read before a change is kept after it. In case a change was never announced, entries older than five minutes
- * are refreshed in the background. The old entry serves meanwhile, and as long as the store does not answer.
+ * are refreshed in the background. The old entry serves meanwhile, and as long as the store does not answer. A request
+ * with a key that is not in memory waits for the store as long as `lib/store/health.ts` says.
  */
 import { hash } from 'node:crypto'
 import type { LRUCache } from 'lru-cache'
 import type { Clock } from '../base/clock.ts'
 import { latest } from '../base/lru.ts'
+import type { StoreHealth } from '../store/health.ts'
 import { type Change, type FoundKey, type Purse, type Store, StoreUnavailable } from '../store/store.ts'
 import type { Account, Key } from '../terms/records.ts'
 import { AddressList } from './ip.ts'
@@ -77,6 +79,7 @@ const SECRET = /^sk-[\x21-\x7e]+$/
 export class KeyCache {
   readonly #store: Store
   readonly #clock: Clock
+  readonly #health: StoreHealth
   readonly #known: LRUCache<string, KeyEntry>
   /** Keys that do not exist: digest → monotonic ms from which on the store is asked again. */
   readonly #unknown: LRUCache<string, number>
@@ -84,9 +87,10 @@ export class KeyCache {
   readonly #lookUps = new Map<string, LookUp>()
   readonly #turns = new Turns(MOST_READING, MOST_WAITING)
 
-  constructor(options: { store: Store; clock: Clock; max?: number; maxUnknown?: number }) {
+  constructor(options: { store: Store; clock: Clock; health: StoreHealth; max?: number; maxUnknown?: number }) {
     this.#store = options.store
     this.#clock = options.clock
+    this.#health = options.health
     this.#known = latest(options.max ?? MOST_KEYS, (entry, digest) => this.#leaveAccount(entry.account.id, digest))
     this.#unknown = latest(options.maxUnknown ?? MOST_UNKNOWN)
   }
@@ -138,8 +142,8 @@ export class KeyCache {
     if (this.#turns.full) return Promise.reject(new StoreUnavailable('too many keys are being looked up'))
     const lookUp = new LookUp()
     this.#lookUps.set(digest, lookUp)
-    lookUp.answer = this.#turns.take(() => this.#read(digest, lookUp)).finally(() => this.#lookUps.delete(digest))
-    return lookUp.answer
+    const read = this.#turns.take(() => this.#read(digest, lookUp)).finally(() => this.#lookUps.delete(digest))
+    return (lookUp.answer = this.#health.within(read))
   }
 
   async #read(digest: string, lookUp: LookUp): Promise<KeyEntry | null> {
@@ -147,7 +151,7 @@ export class KeyCache {
       lookUp.changed = false
       lookUp.changedAccounts.clear()
       const readMs = this.#clock.monotonic() // before the store says what is left of a time
-      const row = await this.#store.findKey(digest)
+      const row = await this.#health.ask(() => this.#store.findKey(digest))
       const entry = row === null ? null : new KeyEntry(digest, row, readMs)
       const changed = lookUp.changed || (entry !== null && lookUp.changedAccounts.has(entry.account.id))
       if (!changed) this.#keep(digest, entry, readMs + OLDEST_MS)

@@ -18,6 +18,8 @@ const REFUSED_MS = 500
 export interface Waiting {
   limit: number
   resolve: (waitS: number) => void
+  /** Ends its deadline. */
+  cancel: () => void
 }
 
 export class RateAccount {

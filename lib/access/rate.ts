@@ -7,10 +7,12 @@
  * requests calls the store every few seconds and never waits for it.
  *
  * A request that finds no slot in hand waits in a queue. Per account one store call at a time is under way, on behalf
- * of all that wait. When the store does not answer, each process goes on alone with the window as it last knew it.
+ * of all that wait. When the store does not answer, each process goes on alone with the window as it last knew it: at once
+ * while that is known, else when a request has waited for a second.
  */
 import type { Clock } from '../base/clock.ts'
 import { latest } from '../base/lru.ts'
+import { ANSWER_MS, type StoreHealth, whenLate } from '../store/health.ts'
 import { type Store, StoreUnavailable } from '../store/store.ts'
 import type { Rate } from '../terms/records.ts'
 import { RateAccount, type Waiting } from './rate-account.ts'
@@ -35,6 +37,7 @@ interface Log {
 export class RateLimiter {
   readonly #store: Store
   readonly #clock: Clock
+  readonly #health: StoreHealth
   readonly #log: Log
   readonly #accounts = latest<number, RateAccount>(MOST_WINDOWS)
   readonly #holding = new Set<RateAccount>()
@@ -44,10 +47,11 @@ export class RateLimiter {
   #down = false
   #retryMs = 0
 
-  constructor(options: { store: Store; clock: Clock; log: Log }) {
+  constructor(options: { store: Store; clock: Clock; health: StoreHealth; log: Log }) {
     const { clock } = options
     this.#store = options.store
     this.#clock = clock
+    this.#health = options.health
     this.#log = options.log
     const startMs = clock.now() - clock.monotonic()
     this.#now = () => startMs + clock.monotonic()
@@ -63,14 +67,19 @@ export class RateLimiter {
     const now = account.now()
     if (account.waiting.length === 0) {
       if (slots.use(now, limit)) {
-        if (!account.busy && !this.#down && slots.wantsRenewal(now)) void this.#renew(account, limit)
+        if (!account.busy && !this.#isAlone && slots.wantsRenewal(now)) void this.#renew(account, limit)
         return 0
       }
       if (account.isRefused(limit, now)) return account.waitS(now)
     }
-    if (this.#down) return this.#alone(account, limit)
+    if (this.#isAlone) return this.#alone(account, limit)
     return new Promise(resolve => {
-      account.waiting.push({ limit, resolve })
+      const cancel = whenLate(this.#clock, ANSWER_MS, () => {
+        account.waiting.splice(account.waiting.indexOf(waiting), 1)
+        resolve(this.#alone(account, limit))
+      })
+      const waiting: Waiting = { limit, resolve, cancel }
+      account.waiting.push(waiting)
       if (!account.busy) void this.#serve(account)
     })
   }
@@ -93,7 +102,10 @@ export class RateLimiter {
       const { limit } = waiting[0] as Waiting
       const others = waiting.findIndex(w => w.limit !== limit)
       if (await this.#take(account, limit, others < 0 ? waiting.length : others, true)) continue
-      for (const w of waiting.splice(0)) w.resolve(this.#alone(account, w.limit))
+      for (const w of waiting.splice(0)) {
+        w.cancel()
+        w.resolve(this.#alone(account, w.limit))
+      }
     }
     account.busy = false
   }
@@ -114,7 +126,7 @@ export class RateLimiter {
   /** Calls the store for slots; false = it does not answer. */
   async #take(account: RateAccount, limit: number, need: number, ahead: boolean): Promise<boolean> {
     try {
-      await account.take(limit, need, ahead)
+      await this.#health.watch(account.take(limit, need, ahead))
       this.#down = false
       if (account.slots.holds) this.#hold(account)
       return true
@@ -137,13 +149,17 @@ export class RateLimiter {
     for (const account of this.#holding) {
       const { slots, busy } = account
       if (!slots.holds) this.#holding.delete(account)
-      else if (!busy && !this.#down && slots.shouldReturn(account.now(), IDLE_MS)) void this.#giveBack(account)
+      else if (!busy && !this.#isAlone && slots.shouldReturn(account.now(), IDLE_MS)) void this.#giveBack(account)
     }
     this.#sweeping = this.#holding.size > 0
     if (this.#sweeping) this.#clock.after(SWEEP_MS, () => this.#sweep())
   }
 
   // --- when the store does not answer
+
+  get #isAlone(): boolean {
+    return this.#down || this.#health.state !== 'ok'
+  }
 
   #storeFailed(error: unknown): void {
     if (!(error instanceof StoreUnavailable)) this.#log.error({ err: error }, 'a rate window failed')
@@ -158,7 +174,7 @@ export class RateLimiter {
    * the store again. Returns what `admit` returns.
    */
   #alone(account: RateAccount, limit: number): number {
-    if (this.#clock.monotonic() >= this.#retryMs && !account.busy) {
+    if (this.#health.state === 'ok' && this.#clock.monotonic() >= this.#retryMs && !account.busy) {
       this.#retryMs = this.#clock.monotonic() + RETRY_MS
       void this.#renew(account, limit)
     }
@@ -175,10 +191,11 @@ function handOut(account: RateAccount): void {
   const { waiting, slots } = account
   const now = account.now()
   let served = 0
-  for (const { limit, resolve } of waiting) {
+  for (const { limit, resolve, cancel } of waiting) {
     if (slots.use(now, limit)) resolve(0)
     else if (account.isRefused(limit, now)) resolve(account.waitS(now))
     else break
+    cancel()
     served++
   }
   waiting.splice(0, served)

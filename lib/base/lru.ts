@@ -2,9 +2,12 @@
 import { LRUCache } from 'lru-cache'
 
 /**
- * Makes an LRU cache of at most `max` entries. `dispose` is called for each entry that leaves it. With its option
+ * Makes an LRU cache of at most `max` entries. `dispose` is called for each entry that leaves it, with why. With its option
  * `max`, the library would allocate arrays for all entries at once, through which every garbage collection has to walk.
  * So each entry gets the size 1 and the bound is `maxSize`: then the memory grows with the entries.
  */
-export const latest = <K extends {}, V extends {}>(max: number, dispose?: (value: V, key: K) => void): LRUCache<K, V> =>
+export const latest = <K extends {}, V extends {}>(
+  max: number,
+  dispose?: (value: V, key: K, why: LRUCache.DisposeReason) => void,
+): LRUCache<K, V> =>
   new LRUCache<K, V>({ maxSize: max, sizeCalculation: () => 1, ...(dispose === undefined ? {} : { dispose }) })

@@ -6,9 +6,9 @@
  *               not count, except for the requests of the last paragraph.
  *   half_open   One request at a time passes as a probe. A success closes the breaker, a failure opens it again, for
  *               twice as long each time, up to a minute.
- * When a busy upstream names a time (`retry-after`), the breaker opens at once for that time. When the upstream refuses
- * our key several times without a success in between, the breaker opens for long: one refusal may be about the request,
- * several are about the key.
+ * When the upstream refuses our key several times without a success in between, the breaker opens for long: one refusal
+ * may be about the request, several are about the key. That an upstream is too busy is no business of the breaker
+ * (`rests.ts`).
  *
  * Some requests fail whoever answers them, and one account must not take a channel from all others. So failures of a
  * single account open the breaker only when no other account was answered lately. Refusals of a single account are only
@@ -44,8 +44,6 @@ const LONGEST_REST_MS = 60_000
 /** The durations of rests after refused keys. */
 const FIRST_AUTH_REST_MS = 60_000
 const LONGEST_AUTH_REST_MS = 600_000
-/** The longest `retry-after` that is believed. */
-const LONGEST_NAMED_REST_MS = 600_000
 /**
  * A rest is shorter by a random part of up to this share, so that many gateways do not come back at the same moment.
  */
@@ -61,8 +59,6 @@ export class Breaker {
   readonly #random: () => number
   readonly #ok = new SlidingCount(WINDOW_MS)
   readonly #failed = new SlidingCount(WINDOW_MS)
-  /** The failures in which the upstream said that it is too busy; `#failed` counts them too. */
-  readonly #busy = new SlidingCount(WINDOW_MS)
   /** Accounts whose requests were answered. */
   readonly #answered = new LatestTwo()
   /** Accounts whose requests failed. */
@@ -80,7 +76,7 @@ export class Breaker {
   /** When the present probe was sent; -Infinity = there is none. */
   #probedMs = Number.NEGATIVE_INFINITY
   /** Why the channel rests. */
-  #why: Outcome = 'failed'
+  #why: 'failed' | 'auth' = 'failed'
   /** Failures without a success in between. */
   #row = 0
   /** Refusals of the key without a success in between. */
@@ -119,29 +115,19 @@ export class Breaker {
     return true
   }
 
-  /** Whether the channel rests because the upstream said that it is too busy. */
-  restsForBusy(): boolean {
-    return !this.#closed && this.#why === 'busy'
-  }
-
   /** ms until a request may pass as a probe; 0 = it may now. */
   restMs(nowMs: number): number {
     return this.#closed ? 0 : Math.max(0, this.#openUntilMs - nowMs)
   }
 
-  /**
-   * Notes how a request of an account ended. `asked` is what `admit` returned for it. `retryAfterS` is the upstream's
-   * `retry-after` in seconds; 0 = none.
-   */
-  report(outcome: Outcome, nowMs: number, account: number, asked = false, retryAfterS = 0): Credential {
+  /** Notes how a request of an account ended. `asked` is what `admit` returned for it. */
+  report(outcome: Outcome, nowMs: number, account: number, asked = false): Credential {
     const state = this.state(nowMs)
     if (state === 'half_open') this.#probedMs = Number.NEGATIVE_INFINITY
-    if (outcome === 'ignored') return null
-    if (outcome === 'busy' && retryAfterS > 0) {
-      this.#rest(nowMs, Math.min(LONGEST_NAMED_REST_MS, retryAfterS * 1000), 'busy')
-    } else if (state === 'closed') return this.#heard(outcome, nowMs, account)
-    else if (state === 'half_open') return this.#probed(outcome, nowMs, account)
-    else if (asked && outcome === 'ok' && this.#why === 'failed') this.#close()
+    if (outcome === 'ignored' || outcome === 'busy') return null
+    if (state === 'closed') return this.#heard(outcome, nowMs, account)
+    if (state === 'half_open') return this.#probed(outcome, nowMs, account)
+    if (asked && outcome === 'ok' && this.#why === 'failed') this.#close()
     return null
   }
 
@@ -156,11 +142,9 @@ export class Breaker {
     }
     this.#failed.add(nowMs)
     this.#met.note(account, nowMs)
-    if (outcome === 'busy') this.#busy.add(nowMs)
     const failed = this.#failed.sum(nowMs)
     const many = failed >= FEWEST_FAILURES && failed >= SHARE * (failed + this.#ok.sum(nowMs))
-    if ((++this.#row >= IN_A_ROW || many) && this.#concernsAll(account, nowMs))
-      this.#failedAgain(nowMs, this.#busy.sum(nowMs) * 2 > failed ? 'busy' : 'failed')
+    if ((++this.#row >= IN_A_ROW || many) && this.#concernsAll(account, nowMs)) this.#failedAgain(nowMs)
     return null
   }
 
@@ -175,7 +159,7 @@ export class Breaker {
   #probed(outcome: Outcome, nowMs: number, account: number): Credential {
     if (outcome === 'ok') this.#close()
     else if (outcome === 'auth') return this.#refused(nowMs, account)
-    else this.#failedAgain(nowMs, outcome)
+    else this.#failedAgain(nowMs)
     return null
   }
 
@@ -186,7 +170,7 @@ export class Breaker {
       if (this.#why === 'auth' || this.#refusedTo.hasOther(account, Number.NEGATIVE_INFINITY)) return this.refuse(nowMs)
       if (this.#closed) return 'suspected'
     }
-    if (!this.#closed) this.#failedAgain(nowMs, 'failed')
+    if (!this.#closed) this.#failedAgain(nowMs)
     return null
   }
 
@@ -197,12 +181,12 @@ export class Breaker {
     return 'refused'
   }
 
-  #failedAgain(nowMs: number, why: Outcome): void {
+  #failedAgain(nowMs: number): void {
     const restMs = backOff(FIRST_REST_MS, this.#rests++, LONGEST_REST_MS)
-    this.#rest(nowMs, restMs * (1 - JITTER * this.#random()), why)
+    this.#rest(nowMs, restMs * (1 - JITTER * this.#random()), 'failed')
   }
 
-  #rest(nowMs: number, restMs: number, why: Outcome): void {
+  #rest(nowMs: number, restMs: number, why: 'failed' | 'auth'): void {
     this.#closed = false
     if (nowMs + restMs <= this.#openUntilMs) return // the present rest is longer
     this.#openUntilMs = nowMs + restMs
@@ -217,7 +201,6 @@ export class Breaker {
     this.#probedMs = Number.NEGATIVE_INFINITY
     this.#ok.clear()
     this.#failed.clear()
-    this.#busy.clear()
     this.#answered.clear()
     this.#met.clear()
     this.#refusedTo.clear()

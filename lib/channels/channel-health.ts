@@ -7,12 +7,13 @@ export interface ChannelIdentity {
   name: string
   connection: { origin: string }
   basePath: string
-  keys: readonly { secret: string }[]
+  keys: readonly { secret: string; fingerprint: string }[]
 }
 
 /** The health of one upstream key. */
 export class KeyHealth {
   readonly secret: string
+  readonly fingerprint: string
   /** null = the channel has only this key, and the channel's breaker serves for it. */
   readonly breaker: Breaker | null
   /** Monotonic ms before which the key is not probed again. */
@@ -20,8 +21,9 @@ export class KeyHealth {
   /** How many attempts are under way with this key. */
   open = 0
 
-  constructor(secret: string, breaker: Breaker | null) {
+  constructor({ secret, fingerprint }: { secret: string; fingerprint: string }, breaker: Breaker | null) {
     this.secret = secret
+    this.fingerprint = fingerprint
     this.breaker = breaker
   }
 }
@@ -55,19 +57,6 @@ export class ChannelHealth {
    */
   triedAnyway(nowMs: number): number | null {
     return this.keys.some(key => key.breaker?.mayAsk(nowMs) ?? true) ? this.breaker.triedAnyway(nowMs) : null
-  }
-
-  /** Whether the channel rests, or all its keys, because the upstream said that it is too busy. */
-  restsForBusy(nowMs: number): boolean {
-    if (this.breaker.restsForBusy()) return true
-    const rest = this.keys.map(key => key.breaker).filter(breaker => breaker !== null)
-    return rest.length > 0 && rest.every(one => !one.mayAsk(nowMs)) && rest.some(breaker => breaker.restsForBusy())
-  }
-
-  /** ms until the channel may be asked again with at least one of its keys. */
-  restMs(nowMs: number): number {
-    const keys = this.keys.map(key => key.breaker?.restMs(nowMs) ?? 0)
-    return Math.max(this.breaker.restMs(nowMs), Math.min(...keys))
   }
 }
 

@@ -5,7 +5,8 @@
 import type { Outcome } from './breaker.ts'
 import type { ChannelHealth, KeyHealth } from './channel-health.ts'
 import type { CompiledKey } from './compiled-channel.ts'
-import type { Health } from './health.ts'
+import { type Health, placeOf } from './health.ts'
+import type { RestPlace } from './rests.ts'
 import type { Candidate } from './route.ts'
 
 export class Claim {
@@ -16,11 +17,14 @@ export class Claim {
   readonly #ofKey: KeyHealth
   /** The account that sent the request. */
   readonly #account: number
-  /** When true, the breakers are not told how the attempt ended. */
+  /** When true, breakers and rests are not told how the attempt ended. */
   readonly #silent: boolean
   /** Whether the channel, or the key, rested when the attempt began, or the attempt is its breaker's probe. */
   readonly #channelRested: boolean
   readonly #keyRested: boolean
+  /** All rest there, and this request was let through. */
+  readonly #isTurn: boolean
+  readonly #sentMs: number
   #reported = false
   #released = false
 
@@ -35,8 +39,14 @@ export class Claim {
     const now = health.clock.monotonic()
     this.#channelRested = !silent && this.#ofChannel.breaker.admit(now)
     this.#keyRested = !silent && (this.#ofKey.breaker?.admit(now) ?? false)
+    this.#sentMs = now
+    this.#isTurn = now < health.rests.untilMs && !silent && health.rests.admit(this.#place, account, now)
     this.#ofChannel.open++
     this.#ofKey.open++
+  }
+
+  get #place(): RestPlace {
+    return placeOf(this.#ofChannel, this.#ofKey, this.candidate.upstreamModel)
   }
 
   /** Reports how the attempt ended. Only the first report counts; returns whether this was the first. */
@@ -57,6 +67,8 @@ export class Claim {
     this.#health.report(this.#ofChannel, this.#ofKey, {
       outcome,
       account: this.#account,
+      model: this.candidate.upstreamModel,
+      sentMs: this.#sentMs,
       channelRested: this.#channelRested,
       keyRested: this.#keyRested,
       retryAfterS,
@@ -67,6 +79,7 @@ export class Claim {
   release(): void {
     if (this.#released) return
     this.#released = true
+    if (this.#isTurn && !this.#reported) this.#health.rests.giveBack(this.#place, this.#health.clock.monotonic())
     this.report('ignored')
     this.#ofChannel.open--
     this.#ofKey.open--

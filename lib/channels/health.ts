@@ -1,15 +1,16 @@
 /**
- * The health of channels: their circuit breakers and the number of attempts open at each. Health outlives reloads of
+ * The health of channels: their circuit breakers, their rests (`rests.ts`) and the number of attempts open at each. Health outlives reloads of
  * the catalogue (worlds), and knows nothing of the `status` that administrators set.
  *
  * A channel with one key has one breaker. A channel with several keys has one for itself, which is told what concerns
- * the upstream (no answer, a 5xx), and one for each key, which is told what concerns the key (refused, too busy). So
- * one exhausted key does not stop the others.
+ * the upstream (no answer, a 5xx), and one for each key, which is told what concerns the key (refused). So one refused
+ * key does not stop the others.
  */
 import type { Clock } from '../base/clock.ts'
 import type { BreakerState, ChannelState } from '../terms/channel.ts'
 import { Breaker, type Credential, type Outcome } from './breaker.ts'
 import { ChannelHealth, type ChannelIdentity, KeyHealth } from './channel-health.ts'
+import { type RestPlace, Rests, type RestsOptions } from './rests.ts'
 
 export type { Outcome } from './breaker.ts'
 
@@ -18,12 +19,16 @@ export interface Heard {
   outcome: Outcome
   /** The account whose request it was. */
   account: number
+  /** The upstream's name of the model that it asked for. */
+  model: string
+  /** When it was sent, monotonic ms. */
+  sentMs: number
+  /** `retry-after` of an upstream that is too busy, in seconds; 0 = it named none. */
+  retryAfterS: number
   /** The channel rested when the attempt began. */
   channelRested: boolean
   /** The key rested when the attempt began. */
   keyRested: boolean
-  /** `retry-after` of the upstream, in seconds; 0 = it named none. */
-  retryAfterS: number
 }
 
 /** A breaker has changed its state. */
@@ -47,6 +52,7 @@ export interface HealthOptions {
    */
   prove?: (channel: string, key: KeyHealth) => Promise<boolean>
   random?: () => number
+  rests?: Omit<RestsOptions, 'clock'>
 }
 
 /** A key is probed with a request of our own at most this often. */
@@ -54,6 +60,7 @@ const PROVE_AGAIN_MS = 60_000
 
 export class Health {
   readonly clock: Clock
+  readonly rests: Rests
   readonly #random: () => number
   readonly #options: HealthOptions
   /** Channels of the latest world, by name. */
@@ -65,6 +72,7 @@ export class Health {
     this.clock = options.clock
     this.#random = options.random ?? Math.random
     this.#options = options
+    this.rests = new Rests({ clock: options.clock, ...options.rests })
   }
 
   /**
@@ -75,6 +83,7 @@ export class Health {
     const kept = new Map<string, ChannelHealth>()
     for (const channel of channels) {
       const health = this.#kept(channel)
+      if (health !== this.#channels.get(channel.name)) this.rests.forget(channel.name)
       kept.set(channel.name, health)
       this.#ofEach.set(channel, health)
     }
@@ -93,8 +102,9 @@ export class Health {
   #create(identity: ChannelIdentity, before: readonly KeyHealth[], breaker = new Breaker(this.#random)): ChannelHealth {
     const several = identity.keys.length > 1
     const keys = identity.keys.map(
-      ({ secret }) =>
-        before.find(key => key.secret === secret) ?? new KeyHealth(secret, several ? new Breaker(this.#random) : null),
+      key =>
+        before.find(({ secret }) => secret === key.secret) ??
+        new KeyHealth(key, several ? new Breaker(this.#random) : null),
     )
     return new ChannelHealth(identity, breaker, keys)
   }
@@ -105,18 +115,28 @@ export class Health {
     return health
   }
 
-  /** Tells the breakers of the channel and of the key how an attempt ended. */
+  /** Tells the rests, and the breakers of the channel and of the key, how an attempt ended. */
   report(channel: ChannelHealth, key: KeyHealth, heard: Heard): void {
-    const { outcome, account, channelRested, keyRested, retryAfterS } = heard
+    const { outcome, account, channelRested, keyRested } = heard
+    this.#tellRests(channel, key, heard)
     if (key.breaker === null) {
-      this.#watch(channel, key, b => b.report(outcome, this.clock.monotonic(), account, channelRested, retryAfterS))
+      this.#watch(channel, key, b => b.report(outcome, this.clock.monotonic(), account, channelRested))
       return
     }
     const ofKey = outcome === 'auth' || outcome === 'busy'
     // an upstream that refuses a key, or is too busy for it, works: that is a success for the channel's own breaker
     this.#watch(channel, null, b => b.report(ofKey ? 'ok' : outcome, this.clock.monotonic(), account, channelRested))
     const said = outcome === 'failed' ? 'ignored' : outcome
-    this.#watch(channel, key, b => b.report(said, this.clock.monotonic(), account, keyRested, retryAfterS))
+    this.#watch(channel, key, b => b.report(said, this.clock.monotonic(), account, keyRested))
+  }
+
+  /** A failure says nothing of how busy the upstream is. */
+  #tellRests(channel: ChannelHealth, key: KeyHealth, { outcome, account, model, sentMs, retryAfterS }: Heard): void {
+    if (outcome === 'busy') {
+      if (this.#channels.get(channel.identity.name) !== channel) return // its catalogue's row has changed since
+      this.rests.busy(placeOf(channel, key, model), account, sentMs, retryAfterS)
+    } else if ((outcome === 'ok' || outcome === 'auth') && this.rests.minds(this.clock.monotonic()))
+      this.rests.answered(placeOf(channel, key, model), account, sentMs)
   }
 
   /**
@@ -158,3 +178,14 @@ export class Health {
 
 const sameUpstream = (a: ChannelIdentity, b: ChannelIdentity): boolean =>
   a.connection.origin === b.connection.origin && a.basePath === b.basePath
+
+/** What rests when the upstream is too busy: a limit is that of a key, as far as there are several. */
+export const placeOf = (
+  { identity }: ChannelHealth,
+  { breaker, fingerprint }: KeyHealth,
+  model: string,
+): RestPlace => ({
+  channel: identity.name,
+  key: breaker === null ? '' : fingerprint,
+  model,
+})

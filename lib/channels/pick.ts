@@ -13,7 +13,8 @@
  * its weight ("power of two choices"). An upstream that answers slowly collects open requests, so this follows latency.
  * Among keys, the one with the fewest open requests is taken.
  *
- * When every channel rests after failures, one of them is asked all the same: the one that was tried least often in
+ * What rests for the account, or for all, because an upstream is too busy (`rests.ts`) is left out, as are channels whose
+ * breaker is open. When every channel rests after failures, one of them is asked all the same: the one that was tried least often in
  * vain lately. So a channel that works again is found soon.
  */
 import type { OutputBounds } from '../protocols/maxima.ts'
@@ -62,6 +63,8 @@ export class Candidates {
   #again: Claim | null = null
   /** Those that do not fit. */
   #unfit: Candidate[] | null = null
+  /** What rests is left out, also where a request a second is let through. */
+  #wellOnly: boolean
 
   /** `affinity` has 32 bits and is the same for the same conversation; null = the request belongs to none. */
   constructor(route: Route, health: Health, affinity: number | null, random: () => number, asker: Asker = ANYBODY) {
@@ -70,6 +73,7 @@ export class Candidates {
     this.#affinity = affinity
     this.#random = random
     this.#asker = asker
+    this.#wellOnly = asker.free
   }
 
   /** How the channels bound their answers that speak the client's protocol: one for each way that differs. */
@@ -94,7 +98,9 @@ export class Candidates {
   nextWell(): Claim | null {
     const now = this.#health.clock.monotonic()
     const via = this.#tried?.candidate.lane?.via
+    this.#wellOnly = true
     const candidate = this.#pickWell(now)
+    this.#wellOnly = this.#asker.free
     // what is asked beside another one speaks the same protocol
     if (candidate !== null && candidate.lane?.via !== via) return null
     return candidate === null ? null : this.#claim(candidate, this.#key(candidate, now) as CompiledKey)
@@ -126,7 +132,7 @@ export class Candidates {
     for (const candidate of this.#enabled) {
       if (this.#wasTried(candidate)) continue
       const health = this.#health.of(candidate.channel)
-      if (!this.#hasRoom(candidate, health, nowMs)) continue
+      if (!this.#hasRoom(candidate, health, nowMs) || this.#rests(candidate, '', nowMs)) continue
       const tried = health.triedAnyway(nowMs)
       if (tried === null || tried >= least) continue
       best = candidate
@@ -197,7 +203,12 @@ export class Candidates {
     const { channel } = candidate
     if (!this.#isOffered(candidate) || this.#wasTried(candidate)) return false
     const health = this.#health.of(channel)
-    return this.#mayAsk(health.breaker, nowMs) && this.#hasRoom(candidate, health, nowMs)
+    // the rests come last: asking them counts as waiting for a turn
+    return (
+      this.#mayAsk(health.breaker, nowMs) &&
+      this.#hasRoom(candidate, health, nowMs) &&
+      !this.#rests(candidate, '', nowMs)
+    )
   }
 
   #hasRoom(candidate: Candidate, health: ChannelHealth, nowMs: number): boolean {
@@ -206,12 +217,20 @@ export class Candidates {
     return channel.keys.length === 1 ? !isFull(channel.keys[0]!, health.keys[0]!) : this.#key(candidate, nowMs) !== null
   }
 
+  /** `key`: fingerprint of one of several keys; empty = the channel. */
+  #rests({ channel, upstreamModel }: Candidate, key: string, nowMs: number): boolean {
+    const { rests } = this.#health
+    if (nowMs >= rests.untilMs) return false
+    return !rests.mayAsk(channel.name, key, upstreamModel, this.#asker.account, nowMs, !this.#wellOnly)
+  }
+
   #mayAsk(breaker: Breaker, nowMs: number): boolean {
     return this.#asker.free ? breaker.state(nowMs) === 'closed' : breaker.mayAsk(nowMs)
   }
 
   /** Chooses one of the channel's keys; null = none may be asked. */
-  #key({ channel }: Candidate, nowMs: number): CompiledKey | null {
+  #key(candidate: Candidate, nowMs: number): CompiledKey | null {
+    const { channel } = candidate
     if (channel.keys.length === 1) return channel.keys[0] as CompiledKey
     const health = this.#health.of(channel)
     let best: CompiledKey | null = null
@@ -222,6 +241,7 @@ export class Candidates {
       if (state.breaker === null || !this.#mayAsk(state.breaker, nowMs) || isFull(key, state) || this.#triedKey(key))
         continue
       if (only !== null && only.key !== key.fingerprint) continue
+      if (this.#rests(candidate, key.fingerprint, nowMs)) continue
       const score = draw(key.hash, this.#affinity, this.#random) + (this.#affinity === null ? state.open : 0)
       if (best !== null && score >= bestScore) continue
       best = key
@@ -244,12 +264,12 @@ export class Candidates {
 
   /** Why `next` claimed nothing. */
   get whyNone(): WhyNone {
-    return whyNone(this.#health, this.#enabled, this.#unfit)
+    return whyNone(this.#health, this.#enabled, this.#unfit, this.#asker.account)
   }
 
   /** Whole seconds until the first enabled channel may be asked again, at least 1; 0 = none is enabled. */
   get retryAfterS(): number {
-    return retryAfterS(this.#health, this.#enabled)
+    return retryAfterS(this.#health, this.#enabled, this.#asker.account)
   }
 
   get #enabled(): Candidate[] {

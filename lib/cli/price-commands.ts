@@ -100,7 +100,7 @@ export const importPrices = (wanted: Wanted, file: string, flags: ImportFlags): 
     const list = { text: readList(file), file, format }
     const planned = await planImport(store, list, { ...flags, rate: flags.rate ?? '1' })
     if (!flags.dry) await runImport(store, planned, COMMAND)
-    if (wanted.json) return asJson({ models: planned.map(({ price: _, row: __, ...rest }) => rest) })
+    if (wanted.json) return asJson({ models: planned.map(({ price: _, limits: __, row: ___, ...rest }) => rest) })
     const talk = [...planned.flatMap(notesOf), totals(planned), ...(flags.dry ? [DRY] : [])]
     return { data: changesTable(planned, wanted.terminal), talk }
   })

@@ -94,6 +94,8 @@ export class Exchange {
   claim: Claim | null = null
   tariff: Tariff | null = null
   hold: Hold | null = null
+  /** For how many ms it has waited for money before its answer began. */
+  moneyWaitMs = 0
   /** Its hold is less than the worst case, and it has its account's one right to that. */
   uncovered = false
   /** How many output tokens the hold covers at first; 0 = all that the request allows. */

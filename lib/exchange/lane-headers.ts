@@ -1,6 +1,8 @@
 /** What an answer says of its translation. All words are of a fixed list: nothing that a client wrote gets into a header. */
-import type { LossWord } from '../translate/loss.ts'
+
 import type { Lane, Lanes } from '../translate/lane.ts'
+import type { LossWord } from '../translate/loss.ts'
+import type { Exchange } from './exchange.ts'
 
 const LONGEST = 512
 
@@ -17,6 +19,11 @@ export function nameLosses(lanes: Lanes, into: string[]): void {
     if (lane !== 'memory' && 'losses' in lane) for (const word of lane.losses) losses.add(word)
   lanes.named = losses
   dropped(losses, into)
+}
+
+/** In the head of an answer that is not translated: a search without a price was left out of the request. */
+export function nameLeftOut({ facts }: Pick<Exchange, 'facts'>, into: string[]): void {
+  if (facts !== null && facts.leftOut !== null) into.push('x-gateway-dropped', 'web_search')
 }
 
 function dropped(losses: ReadonlySet<LossWord>, into: string[]): void {

@@ -4,7 +4,9 @@
  */
 import { inSlices, LARGE_BYTES } from '../base/slices.ts'
 import type { Candidate } from '../channels/route.ts'
-import { type BodyRule, RuleScan } from '../protocols/body-rule.ts'
+import { type BodyRule, RuleScan, ruleWithout } from '../protocols/body-rule.ts'
+import type { Facts } from '../protocols/facts.ts'
+import { membersLeftOut } from '../protocols/leave-out.ts'
 import type { Protocol } from '../terms/records.ts'
 import type { Target } from '../terms/target.ts'
 import { EnvelopeSearch } from '../translate/envelopes.ts'
@@ -18,7 +20,9 @@ import type { Services } from './services.ts'
 /** What the kind of a candidate wants to be said differently in the body. */
 export function ruleOf(x: Exchange, { channel, lane }: Candidate): BodyRule | undefined {
   const special = channel.special[lane?.via ?? (x.form as Protocol)]
-  return (x.target as Target).endpoint.action === 'count' ? (special?.count?.body ?? special?.body) : special?.body
+  const rule =
+    (x.target as Target).endpoint.action === 'count' ? (special?.count?.body ?? special?.body) : special?.body
+  return rule === undefined || lane !== null ? rule : ruleWithout(rule, membersLeftOut(x.facts as Facts))
 }
 
 /** Resolves when all that a candidate needs is known; null = there is nothing to wait for. `isOver`: nobody waits for it any more. */

@@ -86,6 +86,7 @@ function requestOf(x: Exchange, facts: Facts, lane: Lane | null, unbounded: Unbo
   if (facts.characters > 0) request.characters = facts.characters
   if (facts.tiers !== NO_TIERS) request.tiers = facts.tiers
   if (facts.picture !== UNSAID) request.picture = facts.picture
+  if (facts.tools.length > 0) request.tools = facts.tools
   if (!facts.answersSound) request.answersSound = false
   if (!facts.answersPictures) request.answersPictures = false
   return request

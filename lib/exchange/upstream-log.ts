@@ -9,6 +9,7 @@ import type { Clock } from '../base/clock.ts'
 import { latest } from '../base/lru.ts'
 import type { Claim } from '../channels/claim.ts'
 import type { BreakerChange, Outcome } from '../channels/health.ts'
+import type { RestNote } from '../channels/rests.ts'
 import type { Logger } from '../terms/log.ts'
 import type { Attempt } from '../upstream/attempt.ts'
 import { secretsOf, withoutSecrets } from './redact.ts'
@@ -91,6 +92,16 @@ export class UpstreamLog {
         { ...which, was, state, ...(rests ? { rest_ms: Math.round(restMs) } : {}), ...unsaid },
         rests ? 'channel rests' : 'channel is asked again',
       ),
+    )
+  }
+
+  /** That one account waits is said of its attempt already. */
+  rests({ at, scope, ms, why }: RestNote): void {
+    if (scope === 'account') return
+    const { channel, model, key } = at
+    const which = key === '' ? { channel, model } : { channel, model, upstream_key: key }
+    this.#write(`${channel} rests`, unsaid =>
+      this.#log.warn({ ...which, scope, why, rest_ms: Math.round(ms), ...unsaid }, 'a model of the channel rests'),
     )
   }
 

@@ -5,6 +5,7 @@
  */
 import type { Clock } from '../base/clock.ts'
 import { Rounds } from '../base/rounds.ts'
+import type { StoreHealth } from '../store/health.ts'
 import { type Store, StoreUnavailable } from '../store/store.ts'
 import type { Leases } from './leases.ts'
 import type { LedgerLog } from './log.ts'
@@ -18,6 +19,7 @@ export interface ForgettingOptions {
   store: Store
   clock: Clock
   log: LedgerLog
+  health: StoreHealth
   leases: Leases
   tabs: Tabs
   holder: () => string
@@ -44,7 +46,8 @@ export class Forgetting {
 
   /** The store deletes rows of leases that are empty; one that is given back just now may go only in the next round. */
   async #forget(): Promise<void> {
-    const { store, leases, tabs, holder, log, now } = this.#o
+    const { store, leases, tabs, holder, log, now, health } = this.#o
+    if (health.state !== 'ok') return // what is leased is all that can be spent now
     leases.forget()
     tabs.forget()
     try {

@@ -4,11 +4,12 @@
  */
 import { invariant } from '../base/assert.ts'
 import { type Micro, ZERO } from '../base/money.ts'
+import type { Clock } from '../base/clock.ts'
 import { accountPurse, keyPurse, type PurseId, type Settlement } from '../store/store.ts'
 import type { Limit } from '../terms/limits.ts'
 import type { Account, Key } from '../terms/records.ts'
 import { accountRefusal, capRefusal, Hold, type Refusal } from './hold.ts'
-import type { Lease } from './lease.ts'
+import { type Lease, MONEY_WAIT_MS } from './lease.ts'
 import type { Leases } from './leases.ts'
 import type { LimitLeases } from './limit-leases.ts'
 import type { Tabs } from './tabs.ts'
@@ -18,6 +19,7 @@ export type Budgeted = Pick<Account, 'id' | 'budget'>
 export type Capped = Pick<Key, 'id' | 'cap'>
 
 export interface HoldsOptions {
+  clock: Clock
   leases: Leases
   limits: LimitLeases
   tabs: Tabs
@@ -46,13 +48,13 @@ export class Holds {
     return budget === null ? null : this.#o.limits.of('b', id, budget)
   }
 
-  /** The result is a promise only when a lease has too little and the store must be asked. */
-  reserve(account: Budgeted, key: Capped, amount: Micro): Hold | Refusal | Promise<Hold | Refusal> {
+  /** The result is a promise only when a lease has too little and the store must be asked, for at most `withinMs`. */
+  reserve(account: Budgeted, key: Capped, amount: Micro, withinMs: number): Hold | Refusal | Promise<Hold | Refusal> {
     const purse = this.#o.leases.of(accountPurse(account.id))
     const cap = this.#capOf(key)
     const budget = this.#budgetOf(account)
     if (tryAll(purse, cap, budget, amount)) return this.#opened(purse, cap, budget, amount)
-    return this.#reserveSlowly(purse, cap, budget, amount)
+    return this.#reserveSlowly(purse, cap, budget, amount, this.#o.clock.monotonic() + withinMs)
   }
 
   #opened(account: Lease, cap: Lease | null, budget: Lease | null, amount: number): Hold {
@@ -68,18 +70,19 @@ export class Holds {
     cap: Lease | null,
     budget: Lease | null,
     amount: Micro,
+    untilMs: number,
   ): Promise<Hold | Refusal> {
-    const denial = await account.hold(amount)
+    const denial = await account.hold(amount, untilMs)
     if (denial !== null) return accountRefusal(denial, amount)
     if (cap !== null) cap = this.#again(cap)
-    const capDenial = cap === null ? null : await cap.hold(amount)
+    const capDenial = cap === null ? null : await cap.hold(amount, untilMs)
     if (capDenial !== null) {
       account.release(amount)
       const { limit, purse } = cap as Lease
       return capRefusal(capDenial, (limit as Limit).amount, amount, this.#o.unsettledOf(purse))
     }
     if (budget !== null) budget = this.#again(budget)
-    const budgetDenial = budget === null ? null : await budget.hold(amount)
+    const budgetDenial = budget === null ? null : await budget.hold(amount, untilMs)
     if (budgetDenial === null) return this.#opened(account, cap, budget, amount)
     account.release(amount)
     cap?.release(amount)
@@ -108,13 +111,17 @@ export class Holds {
     for (const lease of [hold.account, hold.cap, hold.budget]) lease?.release(less)
   }
 
-  /** Enlarges an open hold, asking the store. False when the money does not suffice or the hold was resolved. */
-  async growLater(hold: Hold, amount: Micro): Promise<boolean> {
+  /**
+   * Enlarges an open hold, asking the store. False when the money does not suffice, the store does not answer within
+   * `withinMs`, or the hold was resolved.
+   */
+  async growLater(hold: Hold, amount: Micro, withinMs = MONEY_WAIT_MS): Promise<boolean> {
     const held: Lease[] = []
     let all = true
+    const untilMs = this.#o.clock.monotonic() + withinMs
     for (const lease of [hold.account, hold.cap, hold.budget]) {
       if (lease === null) continue
-      all = (await lease.hold(amount)) === null
+      all = (await lease.hold(amount, untilMs)) === null
       if (!all) break
       held.push(lease)
     }

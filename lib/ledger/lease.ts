@@ -3,41 +3,74 @@
  * part of it that open holds have set aside. Taking a hold is a comparison and an addition in memory. A hold that does
  * not fit waits in a queue while one call of the store asks for all that wait. The lease is renewed before it runs out,
  * at a size that follows the recent charges, so that under a steady load no request waits.
+ *
+ * A purse has one call of the store under way at most, whether for those who wait or ahead of need. Nobody waits beyond
+ * his deadline for it; what it brings after that joins the lease, like any grant. While the store is known to be away
+ * nobody waits at all, and nothing is asked.
+ *
+ * A charge that the lease cannot pay closes it: what is still leased may not be there any more. It opens again when the
+ * charge is in the books and the store has said what is left, and gives back at once what the purse no longer covers.
  */
 import { invariant } from '../base/assert.ts'
 import { type Clock, pause } from '../base/clock.ts'
 import { type Micro, micro, ZERO } from '../base/money.ts'
+import { ANSWER_MS, type StoreHealth, whenLate } from '../store/health.ts'
 import { type Grant, type Purse, type PurseId, type Store, StoreUnavailable } from '../store/store.ts'
 import type { Limit } from '../terms/limits.ts'
 import { Burn } from './burn.ts'
 import { availableIn, type Denial, MOST_ASKED, mayCome } from './denial.ts'
 import type { LedgerLog } from './log.ts'
 
-/** A renewal asks for as much as this time's charges; it begins when less than RENEW_MS' charges are left. */
-const AHEAD_MS = 30_000
-const RENEW_MS = 6_000
+/** A request waits for money no longer than this, all its waits together. */
+export const MONEY_WAIT_MS = ANSWER_MS
+/**
+ * A renewal begins when the charges to come in this many times the time-out of the store's statements would use up what
+ * is left: then a call that fails leaves time for another one. Here are the least and the most that this comes to.
+ */
+const TIMEOUTS_LEFT = 1.2
+const LEAST_LEFT_MS = 6_000
+const MOST_LEFT_MS = 60_000
+/** It asks for as much as the charges of this time beside it. */
+const AHEAD_MS = 24_000
 /** A call for a request asks for at least this many times its need, for more requests like it. */
 const MORE_LIKE_IT = 8
 /** The least time between two renewals: a store that has nothing to grant is not asked with every request. */
 const RENEW_PAUSE_MS = 1_000
-/** After a recall, a hold that does not fit is tried again this often, at this interval, before it is refused. */
-const RECALL_TRIES = 12
-const RECALL_WAIT_MS = 120
+/** After a recall, a hold that does not fit is tried again at this interval, as long as its request can wait. */
+const RECALL_WAIT_MS = 100
 /** After another process has recalled this purse, this one keeps only what it holds, for this long. */
 const CONTESTED_MS = 10_000
 export interface LeaseOptions {
   store: Store
   clock: Clock
   log: LedgerLog
+  health: StoreHealth
   /** The id of this process in the store, which changes when another process has taken this one for dead. */
   holder: () => string
+  /** Sends the settlements that wait to the store, and resolves when it has taken some; false = there are none to send. */
+  book: () => Promise<boolean>
+  /** A call for a lease has ended. */
+  counts: (result: LeaseResult) => void
 }
+
+/** `granted`: some of what was asked for. `nothing`: the purse has none. `failed`: the store did not say. */
+export const LEASE_RESULTS = ['granted', 'nothing', 'failed'] as const
+export type LeaseResult = (typeof LEASE_RESULTS)[number]
 
 interface Waiting {
   amount: number
-  /** How often the store has granted too little for it. */
-  tries: number
+  /** What the store said last while it waited; null = nothing yet. */
+  grant: Grant | null
+  /** Ends its deadline. */
+  cancel: () => void
   resolve: (denial: Denial | null) => void
+}
+
+/** What is asked of the store. */
+interface Asked {
+  need: number
+  want: number
+  partial: boolean
 }
 
 export class Lease {
@@ -52,23 +85,30 @@ export class Lease {
   /** The purse as the store last reported it, and what this process has charged since then. */
   known: Purse | null = null
   chargedSince = 0
+  /** Charges that the lease could not pay and that are not in the books yet: the purse has less by so much. */
+  debt = 0
+  /** How often there was such a charge. */
+  #overcharges = 0
+  /** Since the last such charge the store has not said what the purse has. */
+  #closed = false
   readonly #line: Waiting[] = []
   /** True while `#serve` runs. */
   #busy = false
-  /** How many calls of the store are under way that may add to the lease. */
-  #asking = 0
+  /** The call of the store under way that may add to the lease, if any; the promise never rejects. */
+  #call: Promise<Grant | null> | null = null
   #used = true
-  /** The renewal under way, if any; the promise never rejects. */
-  #renewing: Promise<unknown> | null = null
   #renewFromMs = 0
   #contestedUntilMs = Number.NEGATIVE_INFINITY
   readonly #burn: Burn
+  /** With less than the charges of this time left, the lease is renewed. */
+  readonly #leftMs: number
   #returning: Promise<void> = Promise.resolve()
 
   constructor(purse: PurseId, options: LeaseOptions) {
     this.purse = purse
     this.#o = options
     this.#burn = new Burn(this.#now)
+    this.#leftMs = Math.min(MOST_LEFT_MS, Math.max(LEAST_LEFT_MS, options.store.timeoutMs * TIMEOUTS_LEFT))
   }
 
   get #now(): number {
@@ -80,7 +120,7 @@ export class Lease {
   }
 
   get idle(): number {
-    return this.leased - this.held
+    return this.leased - this.held - this.debt
   }
 
   /** True when the lease is unused now and has not been used since the last call. */
@@ -91,22 +131,43 @@ export class Lease {
   }
 
   get #unused(): boolean {
-    return this.users === 0 && this.held === 0 && this.#line.length === 0 && !this.#busy && this.#asking === 0
+    return (
+      this.users === 0 &&
+      this.held === 0 &&
+      this.debt === 0 &&
+      this.#line.length === 0 &&
+      !this.#busy &&
+      this.#call === null
+    )
   }
 
   /** Holds `amount` if it is in memory and nothing waits in the queue before it. */
   tryHold(amount: number): boolean {
-    if (this.idle < amount || this.#line.length > 0) return false
+    if (this.idle < amount || this.#closed || this.#line.length > 0) return false
     this.#take(amount)
     return true
   }
 
-  /** Holds `amount`, after waiting in the queue when necessary. Resolves with null, or with the reason of a denial. */
-  hold(amount: number): Promise<Denial | null> {
+  /**
+   * Holds `amount`, after waiting in the queue when necessary, at most until `untilMs` (monotonic). Resolves with null, or
+   * with the reason of a denial.
+   */
+  hold(amount: number, untilMs: number): Promise<Denial | null> {
+    if (this.#o.health.state !== 'ok') return Promise.resolve(this.#holdNow(amount) ? null : { denied: 'store' })
     return new Promise(resolve => {
-      this.#line.push({ amount, tries: 0, resolve })
+      const late = () => this.#giveUp(waiting)
+      const cancel = whenLate(this.#o.clock, Math.max(0, untilMs - this.#now), late)
+      const waiting: Waiting = { amount, grant: null, cancel, resolve }
+      this.#line.push(waiting)
       if (!this.#busy) void this.#serve()
     })
+  }
+
+  /** Holds `amount` if it is in memory, whoever waits before it. */
+  #holdNow(amount: number): boolean {
+    if (this.idle < amount || this.#closed) return false
+    this.#take(amount)
+    return true
   }
 
   #take(amount: number): void {
@@ -126,56 +187,82 @@ export class Lease {
   charge(held: number, charge: number): Micro {
     this.held -= held
     invariant(this.held >= 0, `lease ${this.purse}: holds are ${this.held}`)
-    const paid = Math.min(charge, Math.max(0, this.idle))
+    const paid = Math.min(charge, Math.max(0, this.leased - this.held))
     this.leased -= paid
     this.chargedSince += charge
     this.#burn.charge(charge, this.held, this.#now)
+    if (paid < charge) this.#overcharged(charge - paid)
     if (this.#contested) this.giveBackIdle()
     return micro(paid)
+  }
+
+  #overcharged(unpaid: number): void {
+    this.debt += unpaid
+    this.#overcharges++
+    this.#closed = true
+    this.#reopen()
+  }
+
+  /** Charges that the lease could not pay are in the books now. */
+  booked(unpaid: number): void {
+    this.debt = Math.max(0, this.debt - unpaid)
+  }
+
+  /** Asks the store what the purse has, so that other processes too hear soon of a purse that is empty. */
+  #reopen(): void {
+    if (!this.#busy && this.#call === null && this.#o.health.state !== 'away') void this.#renew(0)
   }
 
   /** Empties the queue, with one call of the store at a time: each waiting hold is granted or refused. */
   async #serve(): Promise<void> {
     this.#busy = true
     for (this.#admit(); this.#line.length > 0; this.#admit()) {
-      if (this.#renewing !== null) {
-        await this.#renewing // it may bring enough
+      if (this.#call !== null) {
+        await this.#call // it may bring enough
         continue
       }
       const asked = [...this.#line]
-      const need = Math.min(MOST_ASKED, asked.reduce((sum, w) => sum + w.amount, 0) - this.idle)
-      const grant = await this.#ask(need, need + this.#ahead((asked[0] as Waiting).amount), asked.length > 1)
+      const grant = await this.#ask(() => this.#needOf(asked))
       this.#admit()
       const short = asked.filter(w => this.#line.includes(w))
       if (grant === null) this.#refuse(short, { denied: 'store' })
       else {
-        const hopeful = short.filter(w => w.tries++ < RECALL_TRIES && mayCome(grant, this.held, w.amount))
-        const denial: Denial = {
-          denied: 'money',
-          purse: grant.purse,
-          available: availableIn(grant, this),
-          held: micro(this.held + grant.elsewhere.held),
-        }
+        const first = short.some(w => w.grant === null)
+        for (const w of short) w.grant = grant
+        const hopeful = short.filter(w => mayCome(grant, this.held, w.amount))
+        const denial = this.#denial(grant)
         this.#refuse(
           short.filter(w => !hopeful.includes(w)),
           denial,
         )
-        if (hopeful.length > 0) await this.#recall(hopeful.some(w => w.tries === 1))
+        if (hopeful.length > 0) await this.#recall(first)
       }
     }
     this.#busy = false
     if (this.#contested) this.giveBackIdle()
   }
 
+  #needOf(asked: readonly Waiting[]): Asked {
+    const missing = asked.reduce((sum, w) => sum + w.amount, 0) - this.idle
+    const need = Math.min(MOST_ASKED, Math.max(0, missing))
+    return { need, want: need + this.#ahead((asked[0] as Waiting).amount), partial: asked.length > 1 }
+  }
+
+  /** The lease as the store will have it when all charges are in the books. */
+  get #here(): { leased: number; held: number } {
+    return { leased: this.leased - this.debt, held: this.held }
+  }
+
   /** Grants waiting holds in order. A hold that is too large does not block smaller ones behind it. */
   #admit(): void {
-    for (let i = 0; i < this.#line.length; ) {
-      const { amount, resolve } = this.#line[i] as Waiting
-      if (this.idle < amount) i++
+    for (let i = 0; i < this.#line.length && !this.#closed; ) {
+      const waiting = this.#line[i] as Waiting
+      if (this.idle < waiting.amount) i++
       else {
         this.#line.splice(i, 1)
-        this.#take(amount)
-        resolve(null)
+        this.#take(waiting.amount)
+        waiting.cancel()
+        waiting.resolve(null)
       }
     }
   }
@@ -183,8 +270,28 @@ export class Lease {
   #refuse(waiting: readonly Waiting[], denial: Denial): void {
     for (const w of waiting) {
       this.#line.splice(this.#line.indexOf(w), 1)
+      w.cancel()
       w.resolve(denial)
     }
+  }
+
+  #denial(grant: Grant): Denial & { denied: 'money' } {
+    const held = micro(this.held + grant.elsewhere.held)
+    return { denied: 'money', purse: grant.purse, available: availableIn(grant, this.#here), held }
+  }
+
+  /**
+   * The deadline of a waiting hold. It is refused for want of money only when the store has said so; when other
+   * processes have idle money that they did not give back in time, it may come again.
+   */
+  #giveUp(waiting: Waiting): void {
+    const { amount, grant } = waiting
+    this.#line.splice(this.#line.indexOf(waiting), 1)
+    const denial = grant === null ? null : this.#denial(grant)
+    if (this.#holdNow(amount)) waiting.resolve(null)
+    else if (denial === null || denial.available >= amount) waiting.resolve({ denied: 'store' })
+    else waiting.resolve(denial)
+    this.#admit() // those behind it need not wait for it any more
   }
 
   /**
@@ -194,7 +301,7 @@ export class Lease {
   async #recall(first: boolean): Promise<void> {
     this.#handBack()
     try {
-      if (first) await this.#o.store.recall(this.purse)
+      if (first) await this.#o.health.watch(this.#o.store.recall(this.purse))
     } catch (error) {
       this.#failed(error) // without the recall the next try finds as little, and the hold is refused in the end
     }
@@ -202,24 +309,50 @@ export class Lease {
   }
 
   /** Asks the store for a grant; null when it does not answer, or when this process was taken for dead meanwhile. */
-  async #ask(need: number, want: number, partial: boolean): Promise<Grant | null> {
-    this.#asking++
-    const holder = this.#o.holder()
+  #ask(size: () => Asked): Promise<Grant | null> {
+    return (this.#call = this.#granted(size).then(grant => {
+      this.#call = null
+      this.#o.counts(grant === null ? 'failed' : grant.granted > 0 ? 'granted' : 'nothing')
+      if (this.#contested) this.giveBackIdle()
+      if (this.#closed && grant !== null && this.#line.length === 0) this.#reopen()
+      return grant
+    }))
+  }
+
+  async #granted(size: () => Asked): Promise<Grant | null> {
+    const { store, health } = this.#o
     try {
       await this.#returning
-      const grant = await this.#o.store.lease(this.purse, holder, micro(need), micro(Math.max(need, want)), partial)
+      while (this.debt > 0 && (await this.#o.book()));
+      const overcharges = this.debt === 0 ? this.#overcharges : -1
+      if (health.state === 'away') return null
+      const holder = this.#o.holder()
+      const { need, want, partial } = size()
+      const asked = store.lease(this.purse, holder, micro(need), micro(want), partial)
+      const grant = await health.watch(asked)
       if (holder !== this.#o.holder()) return null // the burial of the old id has given the grant back
       this.leased += grant.granted
       this.known = grant.purse
       this.chargedSince = 0
+      if (this.#closed && overcharges === this.#overcharges) this.#open(grant)
       return grant
     } catch (error) {
       this.#failed(error)
       return null
-    } finally {
-      this.#asking--
-      if (this.#contested) this.giveBackIdle()
     }
+  }
+
+  /**
+   * The store has said what the purse has after a charge above a lease. What is leased beyond that is nobody's: this
+   * process gives back of it what it can, and asks the others to.
+   */
+  #open({ purse, elsewhere }: Grant): void {
+    this.#closed = false
+    if (purse.credit === null) return
+    const missing = purse.spent + purse.leased - purse.credit
+    if (missing <= 0) return
+    this.#handBack(Math.min(missing, this.idle))
+    if (elsewhere.leased > 0) this.#o.store.recall(this.purse).catch(error => this.#failed(error))
   }
 
   #failed(error: unknown): void {
@@ -229,13 +362,11 @@ export class Lease {
 
   /** Asks the store for money before a request needs it, and so learns what the purse has. Never rejects. */
   async prepare(want: number): Promise<void> {
-    if (this.known === null) await (this.#renewing ?? this.#renew(want))
+    if (this.known === null && this.#o.health.state === 'ok') await (this.#call ?? this.#renew(want))
   }
 
   #renew(want: number): Promise<unknown> {
-    return (this.#renewing = this.#ask(0, want, false).finally(() => {
-      this.#renewing = null
-    }))
+    return this.#ask(() => ({ need: 0, want, partial: false }))
   }
 
   /** What a renewal would ask for. */
@@ -244,16 +375,16 @@ export class Lease {
   }
 
   #ahead(amount: number): number {
-    const ahead = this.#burn.peakHeld + this.#burn.perMs(this.#now) * AHEAD_MS
+    const ahead = this.#burn.peakHeld + this.#burn.perMs(this.#now) * (AHEAD_MS + this.#leftMs)
     return Math.min(MOST_ASKED, Math.ceil(Math.max(amount * MORE_LIKE_IT, ahead)))
   }
 
   #renewAhead(): void {
     const now = this.#now
-    if (this.#busy || now < this.#renewFromMs) return
-    if (this.idle >= this.#burn.peakHeld / 2 + this.#burn.perMs(now) * RENEW_MS) return
+    if (this.#call !== null || this.#busy || now < this.#renewFromMs) return
+    if (this.idle >= this.#burn.peakHeld / 2 + this.#burn.perMs(now) * this.#leftMs) return
     this.#renewFromMs = now + RENEW_PAUSE_MS
-    if (this.#contested) return
+    if (this.#contested || this.#o.health.state === 'away') return
     void this.#renew(this.#ahead(0))
   }
 
@@ -267,8 +398,7 @@ export class Lease {
     if (this.#line.length === 0) this.#handBack()
   }
 
-  #handBack(): void {
-    const amount = this.idle
+  #handBack(amount = this.idle): void {
     if (amount <= 0) return
     this.leased -= amount
     const holder = this.#o.holder()

@@ -1,6 +1,6 @@
 /** Keeps the leases of this process by purse: makes them when they are first needed, sums them, and forgets unused ones. */
 import { type Micro, micro } from '../base/money.ts'
-import type { PurseId } from '../store/store.ts'
+import { accountPurse, keyPurse, type PurseId, type Settlement } from '../store/store.ts'
 import { Lease, type LeaseOptions } from './lease.ts'
 
 export class Leases {
@@ -23,6 +23,14 @@ export class Leases {
 
   find(purse: PurseId): Lease | undefined {
     return this.#leases.get(purse)
+  }
+
+  /** A settlement is in the books. What its leases could not pay of it, its purses have paid. */
+  booked({ row, fromAccountLease, fromKeyLease, limits }: Settlement): void {
+    const { accountId, keyId, charge } = row
+    if (fromAccountLease < charge) this.find(accountPurse(accountId))?.booked(charge - fromAccountLease)
+    if (fromKeyLease < charge) this.find(keyPurse(keyId))?.booked(charge - fromKeyLease)
+    for (const { purse, fromLease } of limits) if (fromLease < charge) this.find(purse)?.booked(charge - fromLease)
   }
 
   /** Whether any lease has money, so that some requests can be served without the store. */

@@ -7,6 +7,7 @@
  */
 import type { Clock } from '../base/clock.ts'
 import { type Micro, ZERO } from '../base/money.ts'
+import { StoreHealth, whenLate } from '../store/health.ts'
 import type { Change, PurseId, Store } from '../store/store.ts'
 import type { UsageRow } from '../terms/records.ts'
 import { CommitGroup } from './commit-group.ts'
@@ -14,6 +15,7 @@ import { Forgetting } from './forget.ts'
 import type { Hold, Refusal } from './hold.ts'
 import { type Budgeted, type Capped, Holds } from './holds.ts'
 import { type Journal, newJournal } from './journal.ts'
+import { type LeaseResult, MONEY_WAIT_MS } from './lease.ts'
 import { Leases } from './leases.ts'
 import { LifeSign } from './life-sign.ts'
 import { LimitLeases } from './limit-leases.ts'
@@ -26,6 +28,7 @@ import { WallTime } from './wall-time.ts'
 
 export type { CommitGroup } from './commit-group.ts'
 export { Hold, type Refusal } from './hold.ts'
+export { LEASE_RESULTS, type LeaseResult, MONEY_WAIT_MS } from './lease.ts'
 
 /** What is asked of a cap's purse when only a look at it is needed: the request will need some of it. */
 const LIKELY_NEED = 1_000_000
@@ -56,6 +59,10 @@ export class Ledger {
   readonly #life: LifeSign
   /** Wall-clock time: this machine's, or the store's when the two are far apart. */
   readonly wall: WallTime
+  /** Whether the store answers. What waits for it on a request's path asks through this. */
+  readonly health: StoreHealth
+  /** How many calls for leases have ended, by what came of them. */
+  readonly leaseCalls: Record<LeaseResult, number> = { granted: 0, nothing: 0, failed: 0 }
   readonly #leases: Leases
   readonly #limits: LimitLeases
   readonly #tabs: Tabs
@@ -69,7 +76,7 @@ export class Ledger {
     this.#clock = clock
     this.#log = log
     this.#journal = journal
-    this.#settler = new Settler({ store, journal, clock, log, folder })
+    this.#settler = new Settler({ store, journal, clock, log, folder, onBooked: one => this.#leases.booked(one) })
     this.wall = new WallTime({ store, clock, log })
     this.orphans = new Orphans({ store, clock, log, folder, own: journal.folder, storeId })
     this.#life = new LifeSign({
@@ -81,12 +88,22 @@ export class Ledger {
       onLost: () => this.#lost(),
       bury: (id, beat) => this.orphans.bury(id, beat),
     })
-    const options = { store, clock, log, holder: () => this.#life.holder }
+    this.health = new StoreHealth({ store, clock })
+    this.health.onBack(() => this.#settler.hurry())
+    const options = {
+      store,
+      clock,
+      log,
+      health: this.health,
+      holder: () => this.#life.holder,
+      book: () => this.#book(),
+      counts: (result: LeaseResult) => void this.leaseCalls[result]++,
+    }
     const leases = (this.#leases = new Leases(options))
     const now = () => this.wall.storeNow()
     const limits = (this.#limits = new LimitLeases({ ...options, leases, now }))
     const tabs = (this.#tabs = new Tabs(options))
-    this.#holds = new Holds({ leases, limits, tabs, unsettledOf: purse => this.#settler.unsettledOf(purse) })
+    this.#holds = new Holds({ clock, leases, limits, tabs, unsettledOf: purse => this.#settler.unsettledOf(purse) })
     this.#forgetting = new Forgetting({ ...options, leases, tabs, now })
   }
 
@@ -148,9 +165,17 @@ export class Ledger {
 
   // --- holds
 
-  /** Holds `amount`. The result is a promise only when a lease has too little and the store must be asked. */
-  reserve(account: Budgeted, key: Capped, amount: Micro): Hold | Refusal | Promise<Hold | Refusal> {
-    return this.#holds.reserve(account, key, amount)
+  /**
+   * Holds `amount`. The result is a promise only when a lease has too little and the store must be asked. It then resolves
+   * within `withinMs`.
+   */
+  reserve(
+    account: Budgeted,
+    key: Capped,
+    amount: Micro,
+    withinMs: number = MONEY_WAIT_MS,
+  ): Hold | Refusal | Promise<Hold | Refusal> {
+    return this.#holds.reserve(account, key, amount, withinMs)
   }
 
   /** Enlarges an open hold out of memory. False when the leases have too little; then `growLater` can ask the store. */
@@ -163,9 +188,9 @@ export class Ledger {
     this.#holds.shrink(hold, amount)
   }
 
-  /** Enlarges an open hold, asking the store. False when the money does not suffice or the hold was resolved. */
-  async growLater(hold: Hold, amount: Micro): Promise<boolean> {
-    return !this.#life.fenced && (await this.#holds.growLater(hold, amount))
+  /** Enlarges an open hold, asking the store for at most `withinMs`. False when the money does not suffice or the hold was resolved. */
+  async growLater(hold: Hold, amount: Micro, withinMs: number = MONEY_WAIT_MS): Promise<boolean> {
+    return !this.#life.fenced && (await this.#holds.growLater(hold, amount, withinMs))
   }
 
   /** Whether a key's cap is used up, as far as this process knows; null = it knows nothing of the running period. */
@@ -176,9 +201,16 @@ export class Ledger {
     return lease.known.spent + lease.chargedSince >= cap.amount
   }
 
-  /** Asks the store what a cap's purse has, with a lease for the request that is coming. Never rejects. */
-  learnCap({ id, cap }: Capped): Promise<void> {
-    return cap === null ? Promise.resolve() : this.#limits.of('k', id, cap).prepare(LIKELY_NEED)
+  /**
+   * Asks the store what a cap's purse has, with a lease for the request that is coming. Resolves within `withinMs`, also
+   * when there was no answer.
+   */
+  learnCap({ id, cap }: Capped, withinMs: number = MONEY_WAIT_MS): Promise<void> {
+    if (cap === null) return Promise.resolve()
+    return new Promise(resolve => {
+      const cancel = whenLate(this.#clock, withinMs, resolve)
+      void this.#limits.of('k', id, cap).prepare(LIKELY_NEED).then(resolve).finally(cancel)
+    })
   }
 
   // --- resolves
@@ -213,6 +245,13 @@ export class Ledger {
     this.#holds.void(hold)
   }
 
+  /** What this turn has charged is not in its group before the turn ends. */
+  async #book(): Promise<boolean> {
+    await Promise.resolve()
+    this.write()
+    return this.#settler.sendAll()
+  }
+
   /** Moves all settlements into the store. Resolves when they are there, or after FLUSH_WAIT_MS while it goes on. */
   flush(): Promise<void> {
     this.write()
@@ -244,6 +283,7 @@ export class Ledger {
    */
   async stop(): Promise<void> {
     this.#stopping = true
+    this.health.stop()
     this.write()
     await this.orphans.stop()
     const settled = await this.#settler.stop(STOP_WAIT_MS)

@@ -50,6 +50,7 @@ const COLUMNS = [
   'priceVersion',
   'multiplier',
   'held',
+  'disputed',
   'cost',
   'askedMs',
   'upstreamId',

@@ -36,6 +36,8 @@ interface Entry {
 export interface SettlerOptions extends ReplayOptions {
   journal: Journal
   clock: Clock
+  /** A settlement is in the books, or set aside. */
+  onBooked?: (settlement: Settlement) => void
 }
 
 export class Settler {
@@ -95,6 +97,19 @@ export class Settler {
       this.#running = null
       if (this.#waiting > 0 && this.#cancel === null) this.#flushLater()
     })
+  }
+
+  /** Sends what waits. False when nothing does, or nothing is sent any more. */
+  async sendAll(): Promise<boolean> {
+    if (this.#stopped || (this.#waiting === 0 && this.#running === null)) return false
+    this.flush()
+    await this.#running
+    return true
+  }
+
+  /** The store is back after an outage: what waits for the next try is sent now. */
+  hurry(): void {
+    this.#wake()
   }
 
   /** Resolves when the store has everything, however long that takes, or when `stop` gives up. */
@@ -204,6 +219,7 @@ export class Settler {
 
   #done(entry: Entry): void {
     this.#count(entry.settlement, -1)
+    this.#o.onBooked?.(entry.settlement)
     this.#unjournaled.delete(entry)
     if (entry.segment !== null) this.#o.journal.applied(entry.segment)
     entry.done?.()

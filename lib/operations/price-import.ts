@@ -5,7 +5,7 @@
  * makes `Offer`s of it.
  */
 import { PRICE_IMPORT, type Store } from '../store/store.ts'
-import { DEFAULT_OUTPUT } from '../terms/config-catalog.ts'
+import { DEFAULT_OUTPUT, MODEL_DEFAULTS } from '../terms/config-catalog.ts'
 import type { Actor } from '../terms/people.ts'
 import type { Model, Price } from '../terms/records.ts'
 import { act } from './acts.ts'
@@ -53,6 +53,8 @@ export interface Planned {
   notes: string[]
   /** null when the model is skipped. */
   price: Price | null
+  /** What the list says of a model beside its price, and nobody has said yet. */
+  limits: Partial<Pick<Model, 'context'>>
   row: Model | null
 }
 
@@ -72,9 +74,9 @@ export async function planImport(store: Store, list: PriceList, options: ImportO
 /** Writes what was planned, a model at a time, and returns how many were written. */
 export async function runImport(store: Store, planned: readonly Planned[], actor: Actor): Promise<number> {
   const written = planned.filter(({ outcome }) => outcome === 'new' || outcome === 'changed')
-  for (const { model, outcome, price, row } of written) {
+  for (const { model, outcome, price, limits, row } of written) {
     const made = outcome === 'new' ? row : null
-    const edit = (there: Model | null) => (there === null ? made : { ...there, price })
+    const edit = (there: Model | null) => (there === null ? made : { ...there, price, ...limits })
     await store.editModel(model, edit, act(actor, PRICE_IMPORT))
   }
   return written.length
@@ -95,6 +97,7 @@ function plan(
     changes: {},
     notes: [note, ...notes],
     price: null,
+    limits: {},
     row: null,
   })
   if (there === undefined && !make) return { ...skipped('there is no such model'), outcome: 'absent' }
@@ -103,15 +106,30 @@ function plan(
     return skipped('everything is free in the list')
   try {
     const price = readPrice(setPaths({}, [...converted(offer, factor), ...offer.plain]))
-    const changes = priceChanges(there?.price ?? null, price)
+    const context = contextOf(offer, price, there)
+    const limits = context === null ? {} : { context }
+    const changes = { ...priceChanges(there?.price ?? null, price), ...contextChange(context) }
     const outcome = there === undefined ? 'new' : Object.keys(changes).length === 0 ? 'same' : 'changed'
-    return { model, outcome, changes, notes, price, row: there ?? newModel(offer, price) }
+    return { model, outcome, changes, notes, price, limits, row: { ...(there ?? newModel(offer, price)), ...limits } }
   } catch (error) {
     if (!(error instanceof OperationError)) throw error
     problems?.add(offer.where, error.message)
     return skipped(error.message)
   }
 }
+
+/**
+ * null: the list does not say it, or the model has one already, or there are prices for larger prompts than the list allows, so
+ * that what it allows cannot be true.
+ */
+function contextOf({ maxInput }: Offer, { over = [] }: Price, there: Model | undefined): number | null {
+  const isSaid = there !== undefined && there.context !== MODEL_DEFAULTS.context
+  if (maxInput === null || isSaid || over.some(({ tokens }) => tokens >= maxInput)) return null
+  return maxInput === MODEL_DEFAULTS.context ? null : maxInput
+}
+
+const contextChange = (context: number | null): PriceChanges =>
+  context === null ? {} : { context: { before: null, after: String(context) } }
 
 const converted = ({ amounts }: Offer, factor: Exact): [string, string][] =>
   [...amounts].map(([path, amount]) => {

@@ -61,7 +61,7 @@ function setOver(lists: Map<string, Written & { tokens: number }>, rest: string,
 }
 
 /** Maps within a price whose names people choose. */
-const MAPS = ['image', 'tiers']
+const MAPS = ['image', 'tiers', 'container', 'tools']
 
 /** `whole`: the path from the price on, for problems. */
 function setIn(list: Written, path: string, amount: string | null, whole: string): void {
@@ -90,5 +90,5 @@ function split(path: string): [first: string, rest: string] {
 const invalid = (path: string): OperationError =>
   new OperationError(
     'invalid',
-    `${path}: expected a price like "input", "image.1024x1536", "tiers.priority" or "over.200000.input"`,
+    `${path}: expected a price like "input", "image.1024x1536", "container.4g", "tiers.priority" or "over.200000.input"`,
   )

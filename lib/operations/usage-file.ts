@@ -43,6 +43,7 @@ const CSV_COLUMNS = [
   'output',
   'pieces',
   'charge',
+  'disputed',
   'cost',
   'margin',
   'held',

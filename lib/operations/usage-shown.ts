@@ -33,6 +33,7 @@ export const shownRow = (row: BookedRow, account: string | undefined) => ({
   pieces: row.images,
   images: row.images,
   charge: formatMicro(row.charge),
+  disputed: formatMicro(row.disputed),
   cost: moneyOrNull(row.cost),
   margin: row.cost === null ? null : formatMicro(subtract(row.charge, row.cost)),
   held: moneyOrNull(row.held),

@@ -2,8 +2,6 @@
 import { createHash } from 'node:crypto'
 import { setImmediate } from 'node:timers/promises'
 
-/** What the payer reads at the provider. */
-export const SUBJECT = 'API 充值 / API credit'
 /** What becomes of an amount that cannot be read: it equals no order's. */
 export const UNREADABLE = -1
 

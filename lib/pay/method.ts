@@ -165,6 +165,8 @@ export interface MethodTools {
   clock: Clock
   /** The address to which the provider sends its callbacks. */
   callback: string
+  /** What payers read at the provider: it keeps the rules of every provider. */
+  title: string
 }
 
 export interface PayMethod {
@@ -174,6 +176,8 @@ export interface PayMethod {
   readonly sandbox: boolean
   /** Least amount of an order. */
   readonly minimum: Micro
+  /** Most that the provider takes in one order, in the smallest unit of the currency. */
+  readonly mostAsked: number
   /** How long an order can be paid. */
   readonly lifeMs: number
   /** Orders of one account, and of all, that may be begun in an hour; null = no bound. */

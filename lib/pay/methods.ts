@@ -1,6 +1,7 @@
 /** The methods that the config has, by name. The code of a method is loaded only when it is configured. */
 import type { Clock } from '../base/clock.ts'
 import type { Config, PayConfig } from '../terms/config.ts'
+import { payAddressWarnings } from '../terms/config-pay.ts'
 import type { OrderMethod } from '../terms/pay.ts'
 import type { MethodTools, PayMethod } from './method.ts'
 import { remarkOn } from './validity.ts'
@@ -19,14 +20,14 @@ export async function openMethods({ pay, public: urls }: Config, clock: Clock): 
     const section = pay[name]
     if (section === undefined) continue
     const make = MAKERS[name] as Maker<typeof name>
-    methods.set(name, await make(section as never, { clock, callback: `${urls.main}/pay/${name}` }))
+    methods.set(name, await make(section as never, { clock, callback: `${urls.main}/pay/${name}`, title: pay.title }))
   }
   return methods
 }
 
 /** What a person should know of the config before a gateway starts with it. */
 export async function payWarnings(config: Config, clock: Clock): Promise<string[]> {
-  const warnings: string[] = []
+  const warnings: string[] = payAddressWarnings(config)
   for (const { name, validity } of (await openMethods(config, clock)).values()) {
     const remark = validity == null ? null : remarkOn(validity, clock.now())
     if (remark !== null) warnings.push(`pay.${name}: ${remark.text}`)

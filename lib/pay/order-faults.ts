@@ -49,6 +49,12 @@ export const wrong = (field: string, expected: Words): OperationError =>
     { field, expected },
   ])
 
+export const TOO_MUCH = () =>
+  wrong('amount', {
+    en: 'less: the provider does not take so much at once',
+    zh: '更小的金额,支付服务商单笔不支持这么多',
+  })
+
 const TOO_MANY = {
   open: {
     en: `at most ${MOST_OPEN} orders may be open: pay one, or wait until one expires`,

@@ -25,6 +25,7 @@ import {
   RESOLVED,
   SMALLEST,
   sameRefund,
+  TOO_MUCH,
   tooMany,
   wrong,
 } from './order-faults.ts'
@@ -76,6 +77,8 @@ export class Orders {
       })
     const nowMs = await storeNow(this.#deps)
     const rate = method.currency === 'CNY' ? null : await this.#rate(method.currency, nowMs)
+    const asked = askedFor(amount, rate)
+    if (asked > method.mostAsked) throw TOO_MUCH()
     const expiresAtMs = nowMs + method.lifeMs
     const made = await store.pay.makeOrder(
       {
@@ -84,7 +87,7 @@ export class Orders {
         userId: act.actor.userId,
         method: method.name,
         amount,
-        asked: askedFor(amount, rate),
+        asked,
         currency: method.currency,
         rate,
         merchant: method.merchant,

@@ -12,6 +12,7 @@
  * lines with a tier.
  */
 import { type Micro, micro } from '../base/money.ts'
+import { isByPiece } from '../protocols/usage.ts'
 import type { Line } from '../terms/records.ts'
 
 export const MILLION = 1_000_000
@@ -29,14 +30,11 @@ export function factorOf(millionths: number): Factor {
   return { numerator: millionths / common, denominator: (MILLION / common) * MILLION }
 }
 
-/** Prices of these are per piece; the others are per million. */
-const PIECES: ReadonlySet<Line['class']> = new Set<Line['class']>(['image', 'web_search', 'request', 'second'])
-
 export function amountOf(lines: readonly Line[], factor: Factor): Micro {
   let pico = 0
   for (const line of lines) {
     if (line.tier !== MILLION) return bigAmountOf(lines, factor)
-    pico += line.count * line.price * (PIECES.has(line.class) ? MILLION : 1)
+    pico += line.count * line.price * (isByPiece(line.class) ? MILLION : 1)
   }
   return isExact(pico, factor) ? roundUp(pico, factor) : bigAmountOf(lines, factor)
 }
@@ -44,7 +42,7 @@ export function amountOf(lines: readonly Line[], factor: Factor): Micro {
 function bigAmountOf(lines: readonly Line[], { numerator, denominator }: Factor): Micro {
   let sum = 0n
   for (const { class: name, count, price, tier } of lines)
-    sum += BigInt(count) * BigInt(price) * BigInt(tier) * (PIECES.has(name) ? BigInt(MILLION) : 1n)
+    sum += BigInt(count) * BigInt(price) * BigInt(tier) * (isByPiece(name) ? BigInt(MILLION) : 1n)
   return bigQuotient(sum * BigInt(numerator), BigInt(denominator) * BigInt(MILLION), 'up')
 }
 

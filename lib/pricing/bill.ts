@@ -6,13 +6,15 @@
  * Where it is not known which of several models made a part, every line of it takes the dearest of their prices.
  */
 import { invariant } from '../base/assert.ts'
-import { type CountedKind, NO_TIERS, type PictureKind, type TierNames, UNSAID } from '../protocols/usage.ts'
+import type { AskedTool, UsedTool } from '../protocols/server-tools.ts'
+import { type CountedKind, inputOf, NO_TIERS, type PictureKind, type TierNames, UNSAID } from '../protocols/usage.ts'
 import type { Fee, Line, TokenClass, Usage } from '../terms/records.ts'
 import { MILLION } from './amount.ts'
 import type { List } from './list.ts'
 import type { ModelPrice } from './model-price.ts'
 import { reportedElse } from './pictures.ts'
 import type { AppliedTier } from './tiers.ts'
+import { piecesOf } from './tool-fees.ts'
 
 /** The models that something is charged at: one, or all that it could be. */
 export interface Priced {
@@ -41,6 +43,8 @@ export interface Answer<T extends Priced = Priced> {
    */
   parts?: readonly Part<T>[]
   tiers?: AnswerTiers
+  /** Tools that cost by the piece: those that the request names, and how often each was used. */
+  tools?: { asked: readonly AskedTool[]; used: readonly UsedTool[] }
   /** Of the pictures among `usage.images`, those whose kind the answer says. */
   pictures?: { asked: PictureKind; reported: readonly CountedKind[] }
 }
@@ -54,39 +58,44 @@ export interface Lines {
 }
 
 const NO_PARTS: readonly Part[] = []
+const NO_PRICES: readonly ModelPrice[] = []
 const NO_TIER_NAMES = { asked: NO_TIERS, reported: NO_TIERS }
 
 export function linesOf(answer: Answer, asked: Priced): Lines {
   const { usage, parts = NO_PARTS, tiers = NO_TIER_NAMES } = answer
   const whole = parts.length === 1 ? (parts[0] as Part).tariff : asked
-  // pictures that are charged by the piece are not charged as tokens beside it
-  const drawn = usage.images > 0 && whole.prices.some(price => price.base.pictures !== null)
+  const drawn = drawsPieces(usage, whole)
   const made: Lines = { lines: [], unlistedTier: null, unmatchedPicture: false }
   let prompt = 0
   if (parts.length === 0) {
-    prompt = promptOf(usage)
+    prompt = inputOf(usage)
     addTokens(made, usage, whole.prices, prompt, tiers, drawn)
   }
   for (const part of parts) {
-    const ofPart = promptOf(part.usage)
+    const ofPart = inputOf(part.usage)
     prompt = Math.max(prompt, ofPart)
     addTokens(made, part.usage, part.tariff.prices, ofPart, tiers, drawn)
   }
   if (parts.length > 0) checkCounts(usage)
   addFees(made, answer, whole.prices, prompt)
+  if (answer.tools !== undefined) made.lines.push(...toolLines(answer.tools, whole.prices))
   return made
 }
 
-/** All tokens on the input side. */
-const promptOf = (usage: Usage): number =>
-  usage.input +
-  usage.input_audio +
-  usage.input_image +
-  usage.cache_read +
-  usage.cache_read_audio +
-  usage.cache_read_image +
-  usage.cache_write_5m +
-  usage.cache_write_1h
+/** Pictures that are charged by the piece are not charged as tokens beside it. */
+const drawsPieces = ({ images }: Usage, { prices }: Priced): boolean =>
+  images > 0 && prices.some(price => price.base.pictures !== null)
+
+/** How dear a token of each class is, beside the others, where the prompt has so many tokens. */
+export function costOfClasses(
+  { usage, tiers = NO_TIER_NAMES }: Answer,
+  priced: Priced,
+  prompt: number,
+): (name: TokenClass) => bigint {
+  const drawn = drawsPieces(usage, priced)
+  const offers = priced.prices.map(price => offerOf(price, prompt, tiers))
+  return name => (drawn && name === 'output_image' ? 0n : costOfOffer(dearestOffer(offers, name), name))
+}
 
 /** One model's price as it applies to a part. */
 interface Offer {
@@ -159,10 +168,10 @@ function checkCounts(usage: Usage): void {
 const isPiece = (name: keyof Usage): name is Exclude<keyof Usage, TokenClass> =>
   name === 'images' || name === 'searches' || name === 'seconds' || name === 'characters'
 
-function dearestOffer(offers: readonly Offer[], name: TokenClass): Offer {
-  const cost = ({ list, tier }: Offer) => BigInt(list.tokens[name]) * BigInt(tier.factor)
-  return offers.reduce((most, offer) => (cost(offer) > cost(most) ? offer : most))
-}
+const costOfOffer = ({ list, tier }: Offer, name: TokenClass): bigint => BigInt(list.tokens[name]) * BigInt(tier.factor)
+
+const dearestOffer = (offers: readonly Offer[], name: TokenClass): Offer =>
+  offers.reduce((most, offer) => (costOfOffer(offer, name) > costOfOffer(most, name) ? offer : most))
 
 /** Something that is charged by the piece, of one model. */
 interface Charged {
@@ -221,6 +230,29 @@ function addFee(made: Lines, name: Fee, prices: Priced['prices'], prompt: number
       count,
       price,
     })
+}
+
+/** A tool that the request names several times, with containers of several sizes, costs as the dearest of them. */
+export function toolLines({ asked, used }: NonNullable<Answer['tools']>, prices: Priced['prices']): Line[] {
+  const lines: Line[] = []
+  for (const one of used) {
+    let most: Line | null = null
+    for (const tool of asked)
+      for (const price of tool.stem === one.stem ? prices : NO_PRICES) {
+        const line = toolLine(price, tool, one)
+        if (line !== null && (most === null || costOf([line]) > costOf([most]))) most = line
+      }
+    if (most !== null) lines.push(most)
+  }
+  return lines
+}
+
+function toolLine({ model, version, toolFees }: ModelPrice, tool: AskedTool, used: UsedTool): Line | null {
+  const fee = toolFees.of(tool)
+  const count = fee === null ? 0 : piecesOf(fee, used)
+  if (fee === null || count === 0) return null
+  const { name, price } = fee
+  return { model, priceVersion: version, list: 'base', tier: MILLION, tierName: null, class: name, count, price }
 }
 
 const costOf = (charged: readonly Charged[]): bigint =>

@@ -12,11 +12,15 @@ import { largestPrompt, MOST_TOKENS, mostInput } from './estimated-input.ts'
 import type { Rates } from './list.ts'
 import { amountAt, dearer, inputRateOf, NOTHING_BESIDE, type Produced, partAt, ratesOf } from './rates.ts'
 import type { Request } from './request.ts'
+import { mostPieces } from './tool-fees.ts'
 
 /** The fewest output tokens that a picture in an answer takes, so n tokens are at most n / 1000 pictures. */
 const PICTURE_TOKENS = 1000
 /** The most output tokens of all answers together, so that products of a request's numbers stay whole numbers. */
 const MOST_OUTPUT = Number.MAX_SAFE_INTEGER
+
+/** In micro-CNY, so that sums stay whole numbers: more than any balance. */
+const MOST_FEES = 1e15
 
 type Prices = Priced['prices']
 
@@ -102,15 +106,31 @@ export class AnswerHold {
 function mostProduced(model: Model, prices: Prices, rates: Rates, request: Request): Produced {
   const seconds = request.seconds ?? 0
   const searches = rates.search === 0 ? 0 : mostSearches(model, prices, request)
+  const fees = mostFees(model, prices, request)
   const tokens = mostOutput(model, prices, request)
-  if (rates.image === 0) return { tokens, images: 0, searches, seconds }
+  if (rates.image === 0) return { tokens, images: 0, searches, seconds, fees }
   const drawings = mostDrawings(model, request)
-  if (protocolRow(request.protocol).price.pictures) return { tokens, images: request.n + drawings, searches, seconds }
+  if (protocolRow(request.protocol).price.pictures)
+    return { tokens, images: request.n + drawings, searches, seconds, fees }
   // where pictures have a price of their own, an answer is text or pictures, whichever costs more
   const pictures = request.answersPictures === false ? 0 : Math.ceil(tokens / PICTURE_TOKENS)
   return pictures * rates.image * MILLION > tokens * rates.output
-    ? { tokens: 0, images: pictures + drawings, searches, seconds }
-    : { tokens, images: drawings, searches, seconds }
+    ? { tokens: 0, images: pictures + drawings, searches, seconds, fees }
+    : { tokens, images: drawings, searches, seconds, fees }
+}
+
+/** What the tools cost by the piece that the request names, as often as it allows. */
+function mostFees(model: Model, prices: Prices, { tools, maxToolCalls }: Request): number {
+  let all = 0
+  for (const tool of tools ?? []) {
+    let most = 0
+    for (const { toolFees } of prices) {
+      const fee = toolFees.of(tool)
+      if (fee !== null) most = Math.max(most, fee.price * mostPieces(fee, tool, model, maxToolCalls))
+    }
+    all += most
+  }
+  return Math.min(MOST_FEES, all)
 }
 
 /** Tokens of all `n` answers together. */

@@ -6,6 +6,7 @@ import { type OverList, type Price, TOKEN_CLASSES, type TokenClass, type TokenPr
 import { type Classes, type List, plainRates } from './list.ts'
 import { compilePictures } from './pictures.ts'
 import { Tiers } from './tiers.ts'
+import { ToolFees } from './tool-fees.ts'
 
 /** The class whose price a class without its own takes; null = it is free then. */
 function parentOf(name: TokenClass, hasCacheRead: boolean): TokenClass | null {
@@ -53,6 +54,7 @@ export class ModelPrice {
   readonly #over: readonly (List & { name: number })[]
   readonly hasOver: boolean
   readonly tiers: Tiers
+  readonly toolFees: ToolFees
   /** Searches are charged once for a request that searched. */
   readonly searchesOnce: boolean
 
@@ -65,6 +67,7 @@ export class ModelPrice {
       .sort((a, b) => b.name - a.name)
     this.hasOver = this.#over.length > 0
     this.tiers = new Tiers(price.tiers ?? {})
+    this.toolFees = new ToolFees(price)
     this.searchesOnce = price.search_unit === 'prompt'
   }
 

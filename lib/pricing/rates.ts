@@ -19,6 +19,8 @@ export interface Produced {
   images: number
   searches: number
   seconds: number
+  /** Micro-CNY of tools that cost by the piece. */
+  fees: number
 }
 
 /** What stands beside the answer. */
@@ -47,11 +49,11 @@ export function partAt(rates: Rates, beside: Beside, produced: Produced, factor:
     : amountOfBigPico(exactPico(rates, beside, produced), factor, 'down')
 }
 
-function picoAt(rates: Rates, beside: Beside, { tokens, images, searches, seconds }: Produced): number {
+function picoAt(rates: Rates, beside: Beside, { tokens, images, searches, seconds, fees }: Produced): number {
   const { input, inputRate, characters, requests } = beside
   let pico = input * inputRate + tokens * rates.output
   if (characters > 0) pico += characters * rates.character
-  let pieces = requests * rates.request
+  let pieces = requests * rates.request + fees
   if (images > 0) pieces += images * rates.image
   if (searches > 0) pieces += searches * rates.search
   if (seconds > 0) pieces += seconds * rates.second
@@ -59,9 +61,10 @@ function picoAt(rates: Rates, beside: Beside, { tokens, images, searches, second
 }
 
 function exactPico(rates: Rates, { input, inputRate, characters, requests }: Beside, produced: Produced): bigint {
-  const { tokens, images, searches, seconds } = produced
+  const { tokens, images, searches, seconds, fees } = produced
   const perMillion = product(input, inputRate) + product(tokens, rates.output) + product(characters, rates.character)
   const pieces =
+    BigInt(fees) +
     product(images, rates.image) +
     product(searches, rates.search) +
     product(requests, rates.request) +

@@ -1,5 +1,6 @@
 /** What the hold needs to know of a request. A field that may be absent says then what its comment says. */
 import type { Prompt, ToolUses } from '../protocols/prompt.ts'
+import type { AskedTool } from '../protocols/server-tools.ts'
 import type { PictureKind, TierNames } from '../protocols/usage.ts'
 import type { Protocol } from '../terms/records.ts'
 
@@ -17,6 +18,8 @@ export interface Request {
   drawingTools: number
   /** How often all tools of the upstream together may be used; null = not limited. */
   maxToolCalls: number | null
+  /** Tools of the upstream that are not free. Absent = none. */
+  tools?: readonly AskedTool[]
   /** Searches of the web that the upstream may make. */
   searches: ToolUses
   /**

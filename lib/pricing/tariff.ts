@@ -8,11 +8,13 @@
  */
 import type { Micro } from '../base/money.ts'
 import type { Prompt } from '../protocols/prompt.ts'
+import type { AskedTool, UsedTool } from '../protocols/server-tools.ts'
 import { protocolRow } from '../protocols/table.ts'
 import type { PictureKind, PriceLine, TierNames } from '../protocols/usage.ts'
 import { FEES, type Group, type Model, type Price, type Protocol, TOKEN_CLASSES } from '../terms/records.ts'
 import { amountOf, type Factor, factorOf } from './amount.ts'
-import { type Answer, type Lines, linesOf, type Priced } from './bill.ts'
+import { type Answer, type Lines, linesOf, type Priced, toolLines } from './bill.ts'
+import { type Cause, mostInputCaused, mostOutputCaused } from './bound.ts'
 import { estimatedInput } from './estimated-input.ts'
 import { AnswerHold, holdOf } from './hold.ts'
 import { ModelPrice } from './model-price.ts'
@@ -33,7 +35,16 @@ export interface Bill extends Lines {
 const PRICES: readonly string[] = [...TOKEN_CLASSES, ...FEES]
 /** Prices of what is known without a report of the upstream. */
 const KNOWN_FEES: readonly string[] = ['request', 'character']
-const KNOWN: ReadonlySet<string> = new Set([...PRICES, 'search_unit', 'over', 'tiers'])
+const KNOWN: ReadonlySet<string> = new Set([
+  ...PRICES,
+  'maps',
+  'container',
+  'code_execution',
+  'tools',
+  'search_unit',
+  'over',
+  'tiers',
+])
 
 /**
  * Returns null for a model without price, which cannot be used; and for a price with parts that only a later version of
@@ -50,7 +61,8 @@ export class Tariff implements Priced {
   readonly prices: readonly [ModelPrice, ...ModelPrice[]]
   /** Of the group, in millionths. */
   readonly multiplier: number
-  readonly #models: readonly Model[]
+  /** Those that may answer. */
+  readonly models: readonly Model[]
   readonly #model: Model
   readonly #price: Price
   readonly #factor: Factor
@@ -59,7 +71,7 @@ export class Tariff implements Priced {
   constructor(models: readonly Model[], prices: Priced['prices'], price: Price, multiplier: number) {
     this.prices = prices
     this.multiplier = multiplier
-    this.#models = models
+    this.models = models
     this.#model = widest(models)
     this.#price = price
     this.#factor = factorOf(multiplier)
@@ -105,7 +117,7 @@ export class Tariff implements Priced {
     const [first] = of
     if (of.length === 1) return first
     const prices = [...new Set(of.flatMap(tariff => tariff.prices))] as [ModelPrice, ...ModelPrice[]]
-    const models = [...new Set(of.flatMap(tariff => tariff.#models))]
+    const models = [...new Set(of.flatMap(tariff => tariff.models))]
     return new Tariff(models, prices, first.#price, first.multiplier)
   }
 
@@ -121,6 +133,30 @@ export class Tariff implements Priced {
     return pictures.hasSize(asked) ? 'quality' : 'size'
   }
 
+  /**
+   * Whether every tool that a request names has a price. A tool: it has none, and the request is refused with 400. `leave out`:
+   * all have one but searches that are only offered, without which the request may be answered.
+   */
+  judgeTools(tools: readonly AskedTool[]): AskedTool | 'leave out' | null {
+    const [{ toolFees }] = this.prices
+    const isPriced = (tool: AskedTool): boolean =>
+      tool.cost === 'tokens' || toolFees.of(tool) !== null || (tool.cost === 'web_search' && this.pricesSearches)
+    const unpriced = tools.filter(tool => !isPriced(tool))
+    const [first] = unpriced
+    if (first === undefined) return null
+    // of searches all are left out, or none
+    const all = tools.filter(({ cost }) => cost === 'web_search')
+    const kept = unpriced.find(({ cost, forced, place }) => cost !== 'web_search' || forced || place === null)
+    return kept ?? (all.length > unpriced.length ? first : 'leave out')
+  }
+
+  /** What tools cost that were used so often, without the group's multiplier: micro-CNY. */
+  toolsCost(asked: readonly AskedTool[], used: readonly UsedTool[]): number {
+    let sum = 0
+    for (const { price, count } of toolLines({ asked, used }, this.prices)) sum += price * count
+    return sum
+  }
+
   /** The most that the request can cost. */
   estimate(request: Request): Micro {
     return holdOf(this.#model, this.prices, this.#factor, request)
@@ -134,6 +170,21 @@ export class Tariff implements Priced {
   /** Input tokens of what stands in the body itself. */
   estimatedInput(prompt: Prompt): number {
     return estimatedInput(this.#model, prompt)
+  }
+
+  /** The most tokens of input that a request can have caused at any of the models; see `bound.ts`. */
+  mostInput(prompt: Prompt, calls: number, written = 0): number {
+    let most = 0
+    for (const model of this.models) most = Math.max(most, mostInputCaused(model, prompt, calls, written))
+    return most
+  }
+
+  /** The same of output; the arguments are those of `mostOutputCaused`. */
+  mostOutput(cause: Cause, maximum: number | null, isRead: boolean, thinksBeside: boolean): number {
+    let most = 0
+    for (const model of this.models)
+      most = Math.max(most, mostOutputCaused(model, cause, maximum, isRead, thinksBeside))
+    return most
   }
 
   /** What the answer is charged. */

@@ -5,6 +5,7 @@
 import type http from 'node:http'
 import { systemClock } from '../base/clock.ts'
 import type { Health } from '../channels/health.ts'
+import type { RestEvent } from '../channels/rests.ts'
 import type { Console } from '../console/console.ts'
 import type { Services } from '../exchange/services.ts'
 import { countAside } from '../ledger/aside.ts'
@@ -59,14 +60,23 @@ export class Gateway {
     this.#follower = new StoreFollower({ store, clock, log: services.log, ...followed }, changeSeq)
   }
 
-  /** Builds everything but the listeners. The schema and the catalogue must be in the store already. */
-  static async start(config: Config, log: Logger, metrics: Metrics, store: Store): Promise<Gateway> {
+  /**
+   * Builds everything but the listeners. The schema and the catalogue must be in the store already. `tellRest`: tells the
+   * other serving processes of this gateway what this one has learnt of an upstream.
+   */
+  static async start(
+    config: Config,
+    log: Logger,
+    metrics: Metrics,
+    store: Store,
+    tellRest?: (event: RestEvent) => void,
+  ): Promise<Gateway> {
     const changeSeq = await store.changeSeq()
     const { journal: folder, journalLimitBytes: limitBytes } = config
     const ledger = await Ledger.open({ store, clock, log, folder, limitBytes })
     const lag = new LoopLag(clock)
     const world = new World(config, await store.catalog())
-    const services = createServices({ clock, log, metrics, store, ledger, lag, world })
+    const services = createServices({ clock, log, metrics, store, ledger, lag, world, tellRest })
     const gateway = new Gateway(config, store, services, lag, changeSeq)
     observeServices(services, () => gateway.imbalanceMicro())
     lag.start()
@@ -136,7 +146,7 @@ export class Gateway {
   }
 
   ready(): Promise<Readiness> {
-    return readinessOf({ store: this.store, ledger: this.ledger, clock }, () => this.services.draining)
+    return readinessOf({ ledger: this.ledger }, () => this.services.draining)
   }
 
   /** Puts a new config in force, for new requests and for those whose body is not complete yet. The others keep their world. */

@@ -11,6 +11,7 @@ import { RateLimiter } from '../access/rate.ts'
 import type { Clock } from '../base/clock.ts'
 import { idMaker } from '../base/ids.ts'
 import { Health } from '../channels/health.ts'
+import type { RestEvent } from '../channels/rests.ts'
 import { RetryBudget } from '../channels/retry-budget.ts'
 import { proveKey } from '../exchange/prove-key.ts'
 import { ownServices, type Services } from '../exchange/services.ts'
@@ -38,6 +39,8 @@ export interface ServiceParts {
   world: World
   /** Chance, which spreads the rests of channels over time. Default: Math.random. */
   random?: () => number
+  /** Tells the other serving processes of this gateway of a rest. */
+  tellRest?: ((event: RestEvent) => void) | undefined
   /** The most connections to one upstream address. */
   connectionsPerOrigin?: number
 }
@@ -52,6 +55,14 @@ export function createServices(parts: ServiceParts): Services {
     prove: (channel, key) => proveKey(services, channel, key),
     onAuthFailure: channel =>
       log.error({ channel }, 'the upstream refuses the channel key: it is not used for a while'),
+    rests: {
+      ...(parts.tellRest === undefined ? {} : { tell: parts.tellRest }),
+      onRest(note) {
+        metrics.rest(note.at.channel, note.scope)
+        services.upstreamLog.rests(note)
+      },
+      onForgotten: () => metrics.restForgotten(),
+    },
   })
   const pools = new Pools(poolOptions(config, connectionsPerOrigin), {
     onReserved: (upstream, reason) => log.error({ upstream }, reason),
@@ -61,10 +72,10 @@ export function createServices(parts: ServiceParts): Services {
     nextId: idMaker(() => ledger.wall.now()),
     log,
     metrics,
-    keys: new KeyCache({ store, clock }),
+    keys: new KeyCache({ store, clock, health: ledger.health }),
     keyUses: new KeyUses({ store, clock, log }),
-    answers: new Answers({ store, clock }),
-    rates: new RateLimiter({ store, clock, log }),
+    answers: new Answers({ store, clock, health: ledger.health }),
+    rates: new RateLimiter({ store, clock, log, health: ledger.health }),
     concurrency: new Concurrency(),
     buffered: new Buffered(),
     ledger,
@@ -120,6 +131,8 @@ export function observeServices({ ledger, health, metrics }: Services, imbalance
   const observed: Observed = {
     holdsOpen: () => ledger.holdsOpen,
     heldMicro: () => ledger.heldTotal,
+    leaseCalls: () => ledger.leaseCalls,
+    storeState: () => ledger.health.state,
     journalEntries: () => ledger.journalEntries,
     setAside: () => ledger.orphans.setAside,
     clockSkewMs: () => ledger.wall.skewMs,

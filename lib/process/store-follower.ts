@@ -8,8 +8,11 @@ import { Rounds } from '../base/rounds.ts'
 import { type Change, type Store, StoreUnavailable } from '../store/store.ts'
 import type { Logger } from '../terms/log.ts'
 
-/** How often changes of other processes are asked for. Those of the own admin API are followed at once. */
-const FOLLOW_MS = 870
+/**
+ * How often changes of other processes are asked for: a recall must be heard and answered while the request waits that
+ * caused it (`MONEY_WAIT_MS` in `lib/ledger/lease.ts`). Those of the own admin API are followed at once.
+ */
+const FOLLOW_MS = 290
 
 export interface FollowerOptions {
   store: Pick<Store, 'changesSince' | 'changeSeq'>

@@ -1,6 +1,7 @@
 /** One worker, as its primary sees it: it is started, asked, drained, and at last has exited. */
 import type { Worker } from 'node:cluster'
 import { type Clock, systemClock } from '../base/clock.ts'
+import type { RestEvent } from '../channels/rests.ts'
 import type { Config } from '../terms/config.ts'
 import type { Addresses, FromWorker, PrimaryCalls, ToWorker, WorkerCalls, WorkerSockets } from './worker-messages.ts'
 
@@ -34,6 +35,8 @@ export class WorkerHandle {
   holder: string | null = null
   readonly #clock: Pick<Clock, 'after'>
   readonly #answer: AnswerWorker
+  /** Called with what the worker has learnt of an upstream, for all others. */
+  onRest: (event: RestEvent) => void = () => {}
   #calls = new Map<number, (value: unknown) => void>()
   #nextCall = 0
   #resolveReady: (at: Addresses) => void = () => {}
@@ -70,6 +73,7 @@ export class WorkerHandle {
       this.holder = message.holder
       this.#resolveReady({ main: message.main, direct: message.direct })
     } else if (message.type === 'ask') this.#answerWorker(message.id, message.op)
+    else if (message.type === 'rest') this.onRest(message.event)
     else if (message.type === 'failed') this.#rejectReady(new Error(message.message))
     else {
       this.#calls.get(message.id)?.(message.value)
@@ -101,6 +105,11 @@ export class WorkerHandle {
       if (this.worker.isConnected()) this.#send({ type: 'call', id, op })
       else this.#calls.get(id)?.(undefined)
     })
+  }
+
+  /** What another worker has learnt of an upstream. */
+  tellRest(event: RestEvent): void {
+    this.#send({ type: 'rest', event })
   }
 
   /** The worker takes no new connections, and ends when its last answer has, at the latest after `deadlineMs`. */

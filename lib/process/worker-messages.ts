@@ -1,5 +1,6 @@
 /** The messages between the primary of a gateway with several workers and each worker. */
 import type { Micro } from '../base/money.ts'
+import type { RestEvent } from '../channels/rests.ts'
 import type { Readiness } from '../ops/fleet.ts'
 import type { PurseId } from '../store/store.ts'
 import type { ChannelState } from '../terms/channel.ts'
@@ -40,18 +41,21 @@ export interface Addresses {
   direct: string
 }
 
+/** `rest`: what another worker has learnt of an upstream. */
 export type ToWorker =
   | { type: 'start'; config: Config; sockets: WorkerSockets }
   | { type: 'call'; id: number; op: keyof WorkerCalls }
   | { type: 'drain'; deadlineMs: number }
+  | { type: 'rest'; event: RestEvent }
   | PrimaryAnswer
 
 /** Answers the `ask` with the same id; `ok: false` = the primary could not find it out. */
 export type PrimaryAnswer = { type: 'answer'; id: number; ok: boolean; value: unknown }
 
-/** `reply` answers the `call` with the same id. `holder`: the name under which the worker holds leases in the store. */
+/** `reply` answers the `call` with the same id. `rest` is for all other workers. `holder`: the name under which the worker holds leases in the store. */
 export type FromWorker =
   | ({ type: 'ready'; holder: string } & Addresses)
   | { type: 'reply'; id: number; value: unknown }
   | { type: 'ask'; id: number; op: keyof PrimaryCalls }
+  | { type: 'rest'; event: RestEvent }
   | { type: 'failed'; message: string }

@@ -62,6 +62,9 @@ export class WorkerPool {
 
   #start(): WorkerHandle {
     const worker = new WorkerHandle(cluster.fork(), this.#config, this.#sockets, op => this.#answer(op))
+    worker.onRest = event => {
+      for (const other of this.workers) if (other !== worker) other.tellRest(event)
+    }
     this.workers.add(worker)
     void worker.exited.then(exit => this.#exited(worker, exit))
     return worker

@@ -1,4 +1,5 @@
 /** The program of one worker: a serving process that its primary starts, asks and drains by messages. */
+import type { RestEvent } from '../channels/rests.ts'
 import { createLogger } from '../terms/log.ts'
 import { Metrics } from '../terms/metrics.ts'
 import { Gateway } from './gateway.ts'
@@ -14,6 +15,7 @@ process.on('message', (message: ToWorker) => {
   if (message.type === 'start') start(message).catch(error => fail(error))
   else if (message.type === 'call') answer(message.id, message.op).catch(error => fail(error))
   else if (message.type === 'answer') primary.hear(message)
+  else if (message.type === 'rest') gateway?.health.rests.hear(message.event)
   else drain(message.deadlineMs)
 })
 // Ctrl-C in a terminal reaches every process of the group, but a worker ends when its primary says so
@@ -25,7 +27,8 @@ process.on('disconnect', () => drain(0)) // the primary is gone, and with it who
 async function start({ config, sockets }: Extract<ToWorker, { type: 'start' }>): Promise<void> {
   const log = createLogger(config.log.level)
   const metrics = new Metrics()
-  gateway = await Gateway.start(config, log, metrics, openProcessStore(config, metrics, log))
+  const tellRest = (event: RestEvent) => say({ type: 'rest', event })
+  gateway = await Gateway.start(config, log, metrics, openProcessStore(config, metrics, log), tellRest)
   say({ type: 'ready', ...(await gateway.listen(primary, sockets)), holder: gateway.ledger.holder })
   await Promise.all([metrics.watchProcess(), gateway.loadConsole()])
 }

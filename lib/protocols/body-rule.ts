@@ -19,6 +19,20 @@ export interface BodyRule {
   envelope?: readonly [before: string, behind: string]
 }
 
+/** By rule, and by the names of further members that are left out: the same object for the same, because scans are kept by it. */
+const wider = new WeakMap<BodyRule, Map<string, BodyRule>>()
+
+/** The rule with further members left out. `names`: of the few that `leave-out.ts` knows. */
+export function ruleWithout(rule: BodyRule, names: readonly string[]): BodyRule {
+  if (names.length === 0) return rule
+  const key = names.join()
+  const rules = wider.get(rule) ?? new Map<string, BodyRule>()
+  wider.set(rule, rules)
+  const found = rules.get(key) ?? { ...rule, leftOut: [...rule.leftOut, ...names] }
+  rules.set(key, found)
+  return found
+}
+
 const NOTHING = Buffer.alloc(0)
 /** So many members of a body may go. Each of them is an edit, and one client could send a million of the same name. */
 const MOST_GONE = 64

@@ -21,6 +21,9 @@ export abstract class BytesMeter implements Meter {
   readonly passes = []
   readonly pictureKinds = []
   readonly searches = 0
+  readonly tools = []
+  readonly seenImages = 0
+  readonly seenSearches = 0
   readonly tiers = NO_TIERS
   readonly reportedOutput = 0
   readonly images = 0

@@ -52,6 +52,6 @@ export const chat: ProtocolRow = {
   body: jsonBody(chatBody),
   streamsByPath: null,
   asksForUsage: true,
-  price: { cover: TEXT_COVER, pictures: false, cachesWhenAsked: false },
+  price: { cover: TEXT_COVER, pictures: false, cachesWhenAsked: false, hidesCalls: true },
   ...chatAnswers,
 }

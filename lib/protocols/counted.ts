@@ -2,13 +2,17 @@
  * What the meters of streams and of documents have in common: both have the report of the upstream and a count of the
  * content, and derive from the two what the answer used.
  */
+
+import { Calls } from './calls.ts'
 import type { ContentKeys } from './content-keys.ts'
 import { ContentCounter } from './count.ts'
 import type { PictureCounter } from './pictures.ts'
 import type { Pass, Report } from './reports.ts'
 import { Searches } from './searches.ts'
+import type { UsedTool } from './server-tools.ts'
 import { type CountedKind, outputOf, type Usage } from './usage.ts'
 
+const NO_TOOLS: readonly UsedTool[] = []
 const NO_KINDS: readonly CountedKind[] = []
 
 export abstract class Counted {
@@ -19,6 +23,7 @@ export abstract class Counted {
   readonly #byPiece: boolean
   /** null until one is seen, because most answers have none, and there are many. */
   #searches: Searches | null = null
+  #calls: Calls | null = null
 
   constructor(keys: ContentKeys, pictures: PictureCounter | null, byPiece: boolean) {
     this.counter = new ContentCounter(keys)
@@ -44,13 +49,31 @@ export abstract class Counted {
   }
 
   get searches(): number {
-    return Math.max(this.reported?.usage.searches ?? 0, this.#searches?.count ?? 0)
+    return Math.max(this.reported?.usage.searches ?? 0, this.seenSearches)
+  }
+
+  get seenImages(): number {
+    return this.pictures?.count ?? this.reported?.seenImages ?? 0
+  }
+
+  get seenSearches(): number {
+    return this.#searches?.count ?? 0
   }
 
   /** Notes a search that is seen in the answer. `counts` false: the call proved to be no search. */
   search(key: string, counts = true): void {
     this.#searches ??= new Searches()
     this.#searches.note(key, counts)
+  }
+
+  /** Notes a call of another tool. `counts` false: an error came of it. */
+  call(stem: string, key: string | null, counts = true, container: string | null = null): void {
+    this.#calls ??= new Calls()
+    this.#calls.note(stem, key, counts, container)
+  }
+
+  get tools(): readonly UsedTool[] {
+    return this.#calls?.used ?? NO_TOOLS
   }
 
   get seconds(): number {

@@ -37,15 +37,23 @@ export interface DocumentRules {
 export class DocumentMeter extends Counted implements Meter, Noting {
   readonly #rules: DocumentRules
   readonly #document: DocumentReader
+  readonly #mostOutput: number
   #reported: Report | null | undefined = undefined
   #blank = true
   #whole = false
   #inItem: unknown
   #unknownFinish = false
 
-  constructor(rules: DocumentRules, pictures: PictureCounter | null = null, byPiece = pictures !== null) {
+  /** `mostOutput`: as in `MeterOptions`. */
+  constructor(
+    rules: DocumentRules,
+    mostOutput = Number.POSITIVE_INFINITY,
+    pictures: PictureCounter | null = null,
+    byPiece = pictures !== null,
+  ) {
     super(rules.keys, pictures, byPiece)
     this.#rules = rules
+    this.#mostOutput = mostOutput
     const reader = rules.items === undefined ? null : new ItemReader(rules.items, this)
     this.#document = new DocumentReader(rules.members, rules.own, reader)
   }
@@ -55,7 +63,8 @@ export class DocumentMeter extends Counted implements Meter, Noting {
     this.#document.feed(chunk, text)
     this.pictures?.feed(text)
     this.#reported = undefined
-    if (this.#document.complete && !this.failed && this.namesOutput) return
+    // what is reported need not be counted, as far as it can be true
+    if (this.#document.complete && !this.failed && this.namesOutput && this.reportedOutput <= this.#mostOutput) return
     if (this.#rules.writesNothing && this.counter.tokens > 0) return
     this.counter.feed(text)
     this.#reported = undefined

@@ -4,7 +4,8 @@
  */
 import type { AskedEffort } from './effort.ts'
 import { type Maxima, NO_MAXIMA } from './maxima.ts'
-import { type Prompt, type ToolUses, textOnly } from './prompt.ts'
+import { type Prompt, textOnly } from './prompt.ts'
+import type { AskedTool } from './server-tools.ts'
 import { NO_TIERS, type PictureKind, type TierNames } from './usage.ts'
 
 /** A half-open range of byte offsets in the whole body. */
@@ -20,6 +21,20 @@ export interface StreamOptions {
   /** The span of the `include_usage` value; null = there is none. */
   includeUsage: Span | null
   empty: boolean
+}
+
+/** A member of the body that may be left out. */
+export interface Removable {
+  name: string
+  /** How many members of the body stand before it. */
+  index: number
+  /** Of its key, and of its value. */
+  start: number
+  end: number
+  /** Where the value of the member before it ends; -1 = it is the first. */
+  before: number
+  /** Where the key of the next one begins; -1 = it is the last. */
+  next: number
 }
 
 export class Draft {
@@ -59,6 +74,7 @@ export class Draft {
   /** How fast text is spoken, where it is slower than usual: 0.25 to 1. */
   pace = 1
   uploadS = 0
+  uploadBytes = 0
   soundBytesPerS: number | null = null
   /** Bytes of text that upstreams count in addition, because they read a part of the body more than once. */
   repeatedBytes = 0
@@ -75,8 +91,16 @@ export class Draft {
   readonly advisors: Advisor[] = []
   /** Number of tools of the upstream that draw pictures. */
   drawingTools = 0
-  /** Tools of the upstream that may search the web. */
-  readonly searches: ToolUses = { uses: 0, unlimited: 0 }
+  /** All tools that are not free, and how many elements the lists of tools have. */
+  readonly tools: AskedTool[] = []
+  listedTools = 0
+  /** In the list of the body itself stands one that is not left out. */
+  keepsTools = false
+  readonly removable: Removable[] = []
+  /** What the request says has to be used: tools by type or name, any of them, or a search. */
+  readonly chosen: string[] = []
+  mustUse = false
+  forcesSearch = false
   /** Whether the answer may hold sound, and pictures; null = nothing says so or otherwise. */
   sound: boolean | null = null
   pictures: boolean | null = null

@@ -1,9 +1,11 @@
 /** What a request's body says, as far as the gateway has to know it: what a scan of the body finds while it arrives. */
-import type { Advisor, Draft, Span, StreamOptions } from './draft.ts'
+import { usesOf, withUses } from './asked-tools.ts'
+import type { Advisor, Draft, Removable, Span, StreamOptions } from './draft.ts'
 import type { AskedEffort } from './effort.ts'
 import type { Maxima } from './maxima.ts'
 import type { Prompt, ToolUses } from './prompt.ts'
-import { wholeSeconds } from './sound/sound.ts'
+import type { AskedTool } from './server-tools.ts'
+import { DENSEST_BYTES_PER_S, wholeSeconds } from './sound/sound.ts'
 import { type PictureKind, type TierNames, UNSAID } from './usage.ts'
 
 export interface Facts {
@@ -42,8 +44,16 @@ export interface Facts {
   /** Tools of the upstream that make pictures, and how often all its tools may be used together; null = not said. */
   drawingTools: number
   maxToolCalls: number | null
-  /** Searches of the web that the upstream may make. */
+  /** Tools that are not free. */
+  tools: readonly AskedTool[]
+  /** Searches of the web that the upstream may make, and uses of its other tools. */
   searches: ToolUses
+  otherUses: ToolUses
+  /** Searches that are left out of the body, because they are only offered and have no price; null = none are. */
+  leftOut: readonly AskedTool[] | null
+  /** Members of the body that may be left out with them, and whether its list of tools keeps others. */
+  removable: readonly Removable[]
+  keepsTools: boolean
   /** Whether the answer may hold sound, and pictures. */
   answersSound: boolean
   answersPictures: boolean
@@ -55,6 +65,8 @@ export interface Facts {
   spokenS: number
   /** Seconds of sound in files that are to be written down. */
   uploadS: number
+  /** The most that this sound can last, whatever its files say. */
+  mostUploadS: number
   /** Bytes of a second of the answer, where plain samples are asked for; null = they are not. */
   soundBytesPerS: number | null
   /** Names of models beside the request's own. */
@@ -80,6 +92,7 @@ const LEAST_SPOKEN_S = 10
  * The facts of a whole body, from what its scan has written down. `openedAt`: see `Facts`; 0 where bodies have no braces.
  */
 export function factsOf(draft: Draft, bodyBytes: number, openedAt: number): Facts {
+  const uses = usesOf(draft)
   return {
     model: draft.model,
     modelIsString: draft.modelIsString,
@@ -98,16 +111,22 @@ export function factsOf(draft: Draft, bodyBytes: number, openedAt: number): Fact
     promptCacheKey: draft.promptCacheKey,
     userId: draft.userId,
     previousAnswer: draft.previousAnswer,
-    prompt: promptOf(draft, bodyBytes),
+    prompt: promptOf(draft, bodyBytes, uses.all),
     drawingTools: draft.drawingTools,
     maxToolCalls: draft.maxToolCalls,
-    searches: searchesOf(draft),
+    tools: draft.tools,
+    searches: uses.searches,
+    otherUses: uses.others,
+    leftOut: null,
+    removable: draft.removable,
+    keepsTools: draft.keepsTools,
     answersSound: draft.sound ?? true,
     answersPictures: draft.pictures ?? true,
     advisors: draft.advisors,
     characters: draft.characters,
     spokenS: spokenS(draft),
     uploadS: wholeSeconds(draft.uploadS),
+    mostUploadS: Math.ceil(draft.uploadBytes / DENSEST_BYTES_PER_S),
     soundBytesPerS: draft.soundBytesPerS,
     otherModels: draft.otherModels,
     invalid: draft.invalid,
@@ -122,16 +141,19 @@ export function factsOf(draft: Draft, bodyBytes: number, openedAt: number): Fact
 const spokenS = ({ characters, pace }: Draft): number =>
   characters === 0 ? 0 : Math.ceil(Math.max(LEAST_SPOKEN_S, characters) / pace)
 
-const searchesOf = ({ searches, maxToolCalls }: Draft): ToolUses =>
-  maxToolCalls !== null && searches.unlimited > 0 ? { uses: maxToolCalls, unlimited: 0 } : searches
-
-function promptOf(draft: Draft, bodyBytes: number): Prompt {
-  const { prompt, mediaBytes, repeatedBytes, previousAnswer, maxToolCalls } = draft
+function promptOf(draft: Draft, bodyBytes: number, { uses, unlimited }: ToolUses): Prompt {
+  const { prompt, mediaBytes, repeatedBytes, previousAnswer } = draft
   prompt.textBytes = bodyBytes - mediaBytes + repeatedBytes
   if (previousAnswer !== null) prompt.remoteDocuments++
-  if (maxToolCalls !== null && prompt.unlimitedTools > 0) {
-    prompt.toolUses = maxToolCalls
-    prompt.unlimitedTools = 0
-  }
+  prompt.toolUses = uses
+  prompt.unlimitedTools = unlimited
   return prompt
+}
+
+/** The same request without its searches, which are left out of the body. */
+export function withoutSearches(facts: Facts): Facts {
+  const tools = facts.tools.filter(({ cost }) => cost !== 'web_search')
+  const leftOut = facts.tools.filter(({ cost }) => cost === 'web_search')
+  const prompt = withUses(facts.prompt, facts.otherUses)
+  return { ...facts, tools, leftOut, prompt, searches: { uses: 0, unlimited: 0 } }
 }

@@ -22,7 +22,11 @@ export interface Noting {
   tellUsage(usage: unknown): void
   /** Whether the answer says why it ended in a word that nobody knows. */
   unknownFinish: boolean
+  call(stem: string, key: string | null, counts?: boolean, container?: string | null): void
 }
+
+/** The same, as far as events of streams tell it too. */
+export type Seeing = Omit<Noting, 'tellUsage'>
 
 export interface ItemRules {
   readonly array: string

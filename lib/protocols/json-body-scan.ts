@@ -5,6 +5,7 @@
 import type { BodyScan } from './body.ts'
 import { Draft } from './draft.ts'
 import { type Facts, factsOf } from './facts.ts'
+import { REMOVABLE } from './leave-out.ts'
 import { OpenFrame } from './open-frame.ts'
 import { type Field, isFirst, type Place, type Value } from './places.ts'
 import { JsonScanner } from './scan.ts'
@@ -26,6 +27,11 @@ export class JsonBodyScan implements BodyScan, ScanEvents {
   /** Whether `#field` was looked up already, when the scanner asked whether to look into the value. */
   #isFound = false
   #bytes = 0
+  /** Of the members of the body itself: how many there were, where the last one ended, and where its key begins. */
+  #members = 0
+  #memberEnd = -1
+  #keyStart = 0
+  #key = ''
 
   constructor(place: Place) {
     this.#frame = this.#frames[0] as OpenFrame
@@ -42,15 +48,39 @@ export class JsonBodyScan implements BodyScan, ScanEvents {
   #find(key: string): Field | null {
     const { place, isArray } = this.#frame
     if (place === null || isArray) return place?.element ?? null
+    if (this.#depth === 0) this.#beginMember(key)
     const field = place.fields.get(key)
     if (field === undefined) {
       const almost = place.almost(key)
       if (almost !== null) this.#draft.invalid ??= almost.name
-      place.other?.(this.#draft, key)
+      place.other?.(this.#draft, key, this.#frame)
       return null
     }
     if (!isFirst(this.#frame, field)) this.#draft.invalid ??= field.name
     return field
+  }
+
+  /** A member of the body itself begins. */
+  #beginMember(key: string): void {
+    const { keyStart } = this.#scanner
+    const last = this.#draft.removable.at(-1)
+    if (last !== undefined && last.next < 0) last.next = keyStart
+    this.#key = key
+    this.#keyStart = keyStart
+  }
+
+  #endMember(end: number): void {
+    const index = this.#members++
+    if (REMOVABLE.has(this.#key) && this.#draft.removable.length < REMOVABLE.size)
+      this.#draft.removable.push({
+        name: this.#key,
+        index,
+        start: this.#keyStart,
+        end,
+        before: this.#memberEnd,
+        next: -1,
+      })
+    this.#memberEnd = end
   }
 
   wants(key: string): number {
@@ -77,7 +107,7 @@ export class JsonBodyScan implements BodyScan, ScanEvents {
   #push(place: Place, isArray: boolean, start: number): void {
     const around = this.#frame
     const frame = (this.#frames[++this.#depth] ??= new OpenFrame())
-    frame.reset(place, isArray, around.isArray ? around.owner : around)
+    frame.reset(place, isArray, around.isArray ? around.owner : around, start, around.isArray)
     this.#frame = frame
     if (!isArray) place.begin?.(this.#draft, start)
   }
@@ -86,10 +116,12 @@ export class JsonBodyScan implements BodyScan, ScanEvents {
     const { place, isArray } = this.#frame
     if (!isArray) place?.end?.(this.#draft, this.#frame, end)
     this.#frame = this.#frames[--this.#depth] as OpenFrame
+    if (this.#depth === 0) this.#endMember(end)
   }
 
   member(key: string, kind: Kind, start: number, end: number, text: string | null): void {
     const field = kind === 'scalar' ? this.#find(key) : this.#field
+    if (this.#depth === 0) this.#endMember(end)
     if (field === null || field.read === null) return
     const value = this.#value
     value.kind = kind

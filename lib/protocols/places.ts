@@ -8,6 +8,7 @@
  */
 import type { Draft } from './draft.ts'
 import type { Kind } from './scan-events.ts'
+import type { ListElement } from './server-tools.ts'
 import type { PictureKind } from './usage.ts'
 
 /**
@@ -26,6 +27,19 @@ export interface Value {
 export interface Frame {
   /** The frame of the object around this one; for an element of an array, of the object that has the array. */
   owner: Frame | null
+  /** Offset of its opening brace. */
+  start: number
+  /** It is an element of an array, and not the value of a member. */
+  inList: boolean
+  /** Of the tools that it has: the last one, and whether one of them stays when those are left out that may be. */
+  lastTool: ListElement | null
+  toolStays: boolean
+  /** Of a tool: the size of the container that it names, and whether its shell is the client's. */
+  size: string | null
+  isLocal: boolean
+  /** Of a tool whose members are tools: whether it has one that is known, and one that does not search. */
+  hasMembers: boolean
+  hasOthers: boolean
   /** The value of `type`, and the media type that stands beside the data. */
   type: string
   mime: string
@@ -78,7 +92,7 @@ export interface PlaceOptions {
   /** Reads elements of an array that are strings or numbers. */
   element?: Read
   /** Is called with the name of a field that the place does not know. */
-  other?: (draft: Draft, name: string) => void
+  other?: (draft: Draft, name: string, frame: Frame) => void
   /** Whether only an object is looked into, and not an array. */
   single?: boolean
   /** Whether clients choose the names, so that another case is another name. */

@@ -174,6 +174,8 @@ export interface PriceForm {
   pictures: boolean
   /** Tokens are charged only where the answer reports them, and never by an estimate. Absent: by an estimate too. */
   tokensAsReported?: true
+  /** Answers do not show which tools the upstream has called. Absent: they do. */
+  hidesCalls?: true
   /** Upstreams write to a cache when the request asks for it; otherwise they do when they like. */
   cachesWhenAsked: boolean
 }

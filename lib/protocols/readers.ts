@@ -246,16 +246,3 @@ export const uses: Read = (_draft, value, frame) => {
 /** Whether a setting is on: it is, unless its value is `false` or `null`. */
 export const isOn = ({ kind, text }: Value): boolean =>
   !(kind === 'scalar' && text !== null && [false, null].includes(scalarOf(text) as boolean | null))
-
-/** Notes a tool that the upstream runs. What it finds becomes input, as often as the tool may be used. */
-export function serverTool(draft: Draft, frame: Frame): void {
-  if (frame.uses === null) draft.prompt.unlimitedTools++
-  else draft.prompt.toolUses += frame.uses
-}
-
-/** Notes such a tool that may search the web: one of which it is not known that it does something else. */
-export function searchTool(draft: Draft, frame: Frame): void {
-  serverTool(draft, frame)
-  if (frame.uses === null) draft.searches.unlimited++
-  else draft.searches.uses += frame.uses
-}

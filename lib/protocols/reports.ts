@@ -1,6 +1,6 @@
 /** What an upstream reports of usage: numbers are checked here, and put into classes that do not overlap. */
 import type { Fields } from './fields.ts'
-import type { CountedKind, Usage } from './usage.ts'
+import { type CountedKind, inputOf, outputOf, type Usage } from './usage.ts'
 
 /** The largest number that a report may have. */
 export const MOST = 1e9
@@ -27,6 +27,8 @@ export interface Report {
   passes: readonly Pass[]
   /** Of the pictures that the report counts, those of which it says size or quality. */
   kinds: readonly CountedKind[]
+  /** Of these pictures, those that were seen in the answer. */
+  seenImages: number
   /** Whether it reports tokens of thoughts. */
   thinks: boolean
 }
@@ -43,10 +45,15 @@ const NO_KINDS: readonly CountedKind[] = []
 
 /** Makes a report; null = all numbers are zero, which is what upstreams send that do not count. */
 export function report(usage: Usage, said: Partial<Omit<Report, 'usage'>> = NOTHING_ELSE): Report | null {
-  const { namesOutput = true, passes = NO_PASSES, kinds = NO_KINDS, thinks = false } = said
-  for (const name in usage) if (usage[name as keyof Usage] > 0) return { usage, namesOutput, passes, kinds, thinks }
+  const { namesOutput = true, passes = NO_PASSES, kinds = NO_KINDS, seenImages = usage.images, thinks = false } = said
+  for (const name in usage)
+    if (usage[name as keyof Usage] > 0)
+      return { usage, namesOutput: namesOutput && saysTokens(usage), passes, kinds, seenImages, thinks }
   return null
 }
+
+/** Neither input nor output is what upstreams send that do not count; where pictures are, there may be no tokens. */
+const saysTokens = (usage: Usage): boolean => usage.images > 0 || inputOf(usage) > 0 || outputOf(usage) > 0
 
 /** The first of the named fields that is a valid number; null = none is. */
 export const first = (fields: Fields, name: string, second?: string, third?: string): number | null =>

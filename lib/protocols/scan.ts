@@ -69,6 +69,8 @@ export class JsonScanner {
   #valueStart = 0
   /** Offset after the opening brace of the first top-level object; -1 = none has begun. */
   openedAt = -1
+  /** Offset of the quote with which the last key began. */
+  keyStart = 0
 
   constructor(events: ScanEvents, { arrays = false, heads = false }: ScanOptions = {}) {
     this.#events = events
@@ -181,6 +183,7 @@ export class JsonScanner {
       return
     }
     this.#captured.begin(i, LONGEST_KEY)
+    this.keyStart = this.#base + i
     this.#state = IN_KEY
   }
 

@@ -20,6 +20,8 @@ export interface Tally {
   tell(tiers: ToldTiers): void
   /** Notes a search by its key. `counts` false: the call proved to be no search. */
   search(key: string, counts?: boolean): void
+  /** Notes a call of another tool by its key. `counts` false: an error came of it. `container`: in which it ran. */
+  call(stem: string, key: string | null, counts?: boolean, container?: string | null): void
   terminal: boolean
   failed: boolean
   /** See `Meter.unknownFinish`. */

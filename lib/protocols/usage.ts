@@ -51,6 +51,23 @@ export const noUsage = (): Usage => ({
   characters: 0,
 })
 
+/** The classes of the prompt, and those of the answer. */
+export const OUTPUT_CLASSES = ['output', 'output_audio', 'output_image'] as const satisfies readonly TokenClass[]
+export const INPUT_CLASSES: readonly TokenClass[] = TOKEN_CLASSES.filter(
+  name => !(OUTPUT_CLASSES as readonly TokenClass[]).includes(name),
+)
+
+/** All tokens of input. */
+export const inputOf = (usage: Usage): number =>
+  usage.input +
+  usage.input_audio +
+  usage.input_image +
+  usage.cache_read +
+  usage.cache_read_audio +
+  usage.cache_read_image +
+  usage.cache_write_5m +
+  usage.cache_write_1h
+
 /** All tokens of output. */
 export const outputOf = (usage: Usage): number => usage.output + usage.output_audio + usage.output_image
 
@@ -92,6 +109,13 @@ export interface CountedKind extends PictureKind {
 /** What is charged by the piece. The price is per piece, but per million for characters. */
 export const FEES = ['image', 'web_search', 'request', 'second', 'character'] as const
 export type Fee = (typeof FEES)[number]
+
+/** What is charged for tools of the upstream, by the piece; `tools.` has a name of `server-tools.ts` or of the operator behind it. */
+export type ToolFee = 'maps' | 'code_execution' | `container.${string}` | `tools.${string}`
+
+const PER_MILLION: ReadonlySet<string> = new Set([...TOKEN_CLASSES, 'character'])
+/** Whether a price is per piece, and not per million. */
+export const isByPiece = (name: TokenClass | Fee | ToolFee): boolean => !PER_MILLION.has(name)
 
 /** A line of a model's price list. */
 export type PriceLine = TokenClass | Fee

@@ -63,10 +63,18 @@ export interface ReadingDriver {
   snapshot<T>(op: string, fn: (tx: Statements) => Promise<T>): Promise<T>
 }
 
+/** An UPDATE that changes nothing: an engine that is read-only refuses it too. */
+export const PING = 'UPDATE holders SET beat = beat WHERE id = ?'
+export const PING_PARAMS: readonly Param[] = ['']
+
 /**
  * Every method that touches the engine throws StoreUnavailable when the engine cannot be reached or is out of service.
  */
 export interface Driver extends ReadingDriver {
+  /** A statement that has no answer for so long fails with StoreUnavailable. */
+  readonly timeoutMs: number
+  /** Resolves when the engine takes writes. It waits behind no other call, and fails after a few seconds. */
+  ping(): Promise<void>
   run(op: string, sql: string, params: readonly Param[]): Promise<RunResult>
   /**
    * Runs `fn` in one transaction, which commits when `fn` resolves and rolls back when it throws. After a deadlock or a

@@ -13,8 +13,10 @@ const refuse = async (): Promise<never> => {
 
 const onlyReading = (driver: ReadingDriver): Driver => ({
   dialect: driver.dialect,
+  timeoutMs: 0,
   query: (op, sql, params) => driver.query(op, sql, params),
   snapshot: (op, fn) => driver.snapshot(op, fn),
+  ping: refuse,
   run: refuse,
   transaction: refuse,
   prove: refuse,

@@ -1,5 +1,5 @@
 /**
- * The connection pool for MySQL. It prepares the session of each new connection (isolation level, sql_mode, time zone, lock
+ * The connection pool for MySQL, with one more connection for pings, which so never wait behind other calls. It prepares the session of each new connection (isolation level, sql_mode, time zone, lock
  * waits), bounds every wait by a time-out, and closes connections that may lead to the wrong server.
  *
  * The last works by a generation number. Each connection remembers the generation in which it was made. An error that
@@ -14,7 +14,8 @@ import type { MysqlSettings } from './mysql-url.ts'
 import { StoreUnavailable } from './store.ts'
 
 const LOCK_WAIT_S = 5
-const WAITING_FOR_CONNECTION = 1_000
+/** So many calls may wait for a connection. */
+const MOST_WAITING = 1_000
 /** Prepared statements that a connection keeps on the server. OceanBase's default limit for a session is 50. */
 const KEPT_STATEMENTS = 32
 
@@ -37,6 +38,44 @@ async function tuningOf(send: (sql: string) => Promise<unknown>): Promise<string
   return TUNING.filter(({ only }) => only === undefined || only.test(row!.version)).map(({ sql }) => sql)
 }
 
+/** A number of places. Whoever finds none waits in a line, and leaves it when he has waited too long. */
+class Places {
+  #free: number
+  readonly #line = new Set<() => void>()
+
+  constructor(count: number) {
+    this.#free = count
+  }
+
+  async take(ms: number): Promise<void> {
+    if (this.#free > 0) {
+      this.#free--
+      return
+    }
+    if (this.#line.size >= MOST_WAITING) throw new StoreUnavailable('mysql: too many calls wait for a connection')
+    const { promise, resolve, reject } = Promise.withResolvers<void>()
+    this.#line.add(resolve)
+    const timer = setTimeout(() => {
+      this.#line.delete(resolve)
+      reject(new Timeout(`mysql: no connection in ${ms} ms`))
+    }, ms)
+    try {
+      await promise
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+
+  give(): void {
+    const [next] = this.#line
+    if (next === undefined) this.#free++
+    else {
+      this.#line.delete(next)
+      next()
+    }
+  }
+}
+
 export class MysqlPool {
   /** The library's pool, created with the first connection, because loading the client library takes long. */
   #pool: Promise<mysql.Pool> | null = null
@@ -49,6 +88,8 @@ export class MysqlPool {
   /** The tuning statements that this engine has not refused; null before the first connection has asked it. */
   #tuning: readonly string[] | null = null
   readonly #used = new Set<mysql.PoolConnection>()
+  readonly #places: Places
+  readonly #ownPlace = new Places(1)
 
   /** Wraps a number so that it is sent as BIGINT. Set when the library is loaded, so before any statement is sent. */
   bigint: (value: number) => unknown = value => value
@@ -56,6 +97,7 @@ export class MysqlPool {
   constructor(settings: MysqlSettings, warn: (message: string) => void) {
     this.#settings = settings
     this.#warn = warn
+    this.#places = new Places(settings.pool)
   }
 
   async #create(): Promise<mysql.Pool> {
@@ -70,10 +112,10 @@ export class MysqlPool {
       database,
       ...(ssl === null ? {} : { ssl }),
       connectTimeout: connectMs,
-      connectionLimit: pool,
+      connectionLimit: pool + 1,
       maxIdle: Math.ceil(pool / 2),
       idleTimeout: 60_000,
-      queueLimit: WAITING_FOR_CONNECTION,
+      queueLimit: MOST_WAITING,
       charset: 'utf8mb4_bin',
       timezone: 'Z',
       supportBigNumbers: true,
@@ -104,16 +146,21 @@ export class MysqlPool {
     }
   }
 
-  async #connect(): Promise<mysql.PoolConnection> {
+  /** Gives the place that was taken for the connection back when there is none. */
+  async #connect(places: Places, ms: number): Promise<mysql.PoolConnection> {
+    await places.take(ms)
     for (;;) {
       const asked = this.#generation
-      const connection = await this.#connection()
+      const connection = await this.#connection(places, ms)
       // The library hands out a new wrapper each time, so the connection inside the wrapper is what is remembered.
       const inner = connection.connection
       const generation = this.#generations.get(inner)
       if (generation === this.#generation) return connection
       if (generation === undefined) {
-        await this.#prepareSession(connection)
+        await this.#prepareSession(connection, ms).catch(error => {
+          places.give()
+          throw error
+        })
         // The number of the moment before it was made: if it was raised since, this connection is an old one already.
         this.#generations.set(inner, asked)
         if (asked === this.#generation) return connection
@@ -122,20 +169,21 @@ export class MysqlPool {
     }
   }
 
-  async #connection(): Promise<mysql.PoolConnection> {
-    const { connectMs, queryMs } = this.#settings
+  /** A connection that comes too late has the place until then. */
+  async #connection(places: Places, ms: number): Promise<mysql.PoolConnection> {
     this.#pool ??= this.#create()
     const coming = this.#pool.then(pool => pool.getConnection())
     const { promise: late, reject } = Promise.withResolvers<never>()
-    const waitMs = Math.max(connectMs, queryMs)
-    const timer = setTimeout(() => reject(new Timeout(`mysql: no connection in ${waitMs} ms`)), waitMs)
+    const timer = setTimeout(() => reject(new Timeout(`mysql: no connection in ${ms} ms`)), ms)
     try {
       return await Promise.race([coming, late])
     } catch (error) {
-      coming.then(
-        late => late.release(),
-        () => {},
-      )
+      coming
+        .then(
+          late => late.release(),
+          () => {},
+        )
+        .finally(() => places.give())
       const mapped = mapMysqlError(error)
       throw mapped instanceof StoreUnavailable ? mapped : new StoreUnavailable(mapped.message, { cause: mapped })
     } finally {
@@ -143,8 +191,8 @@ export class MysqlPool {
     }
   }
 
-  async #prepareSession(connection: mysql.PoolConnection): Promise<void> {
-    const send = (sql: string) => this.bounded(connection, this.#settings.queryMs, connection.query(sql))
+  async #prepareSession(connection: mysql.PoolConnection, ms: number): Promise<void> {
+    const send = (sql: string) => this.bounded(connection, ms, connection.query(sql))
     try {
       for (const sql of SESSION) await send(sql)
       this.#tuning ??= await tuningOf(send)
@@ -164,14 +212,25 @@ export class MysqlPool {
   }
 
   /** Lends a connection to `fn`. Afterwards it goes back to the pool, unless it was closed. */
-  async using<T>(fn: (connection: mysql.PoolConnection) => Promise<T>): Promise<T> {
-    const connection = await this.#connect()
+  using<T>(fn: (connection: mysql.PoolConnection) => Promise<T>): Promise<T> {
+    const { connectMs, queryMs } = this.#settings
+    return this.#lend(this.#places, Math.max(connectMs, queryMs), fn)
+  }
+
+  /** The same with the connection that is kept for pings. `ms` bounds the wait for it. */
+  usingOwn<T>(ms: number, fn: (connection: mysql.PoolConnection) => Promise<T>): Promise<T> {
+    return this.#lend(this.#ownPlace, ms, fn)
+  }
+
+  async #lend<T>(places: Places, ms: number, fn: (connection: mysql.PoolConnection) => Promise<T>): Promise<T> {
+    const connection = await this.#connect(places, ms)
     this.#used.add(connection)
     try {
       return await fn(connection)
     } finally {
       this.#used.delete(connection)
       connection.release()
+      places.give()
     }
   }
 

@@ -15,6 +15,8 @@ import {
   DuplicateKey,
   type OnStatement,
   type Param,
+  PING,
+  PING_PARAMS,
   type ReadingDriver,
   type Row,
   type RunResult,
@@ -49,6 +51,8 @@ const RECONNECTS = 2
 const READING_CONNECTIONS = 2
 /** The bound of a statement in a snapshot or a migration, which may read the whole table of usage. */
 const SNAPSHOT_QUERY_MS = 600_000
+/** The bound of each statement of a ping, and of its wait for a connection: it is repeated soon, on another connection. */
+const PING_MS = 3_000
 const SNAPSHOT_LEVEL = 'SET TRANSACTION ISOLATION LEVEL REPEATABLE READ'
 const NO_SUCH_TABLE = 1146
 /** How long a table that one connection created may stay unseen by the others: OceanBase shows it a moment later. */
@@ -57,6 +61,7 @@ const VISIBLE_PAUSE_MS = 100
 
 class MysqlDriver implements Driver {
   readonly dialect = dialect
+  readonly timeoutMs: number
   readonly #pool: MysqlPool
   readonly #queryMs: number
   readonly #onStatement: OnStatement
@@ -64,6 +69,7 @@ class MysqlDriver implements Driver {
   constructor(settings: MysqlSettings, onStatement: OnStatement, warn: (message: string) => void) {
     this.#pool = new MysqlPool(settings, warn)
     this.#queryMs = settings.queryMs
+    this.timeoutMs = settings.queryMs
     this.#onStatement = onStatement
   }
 
@@ -125,6 +131,14 @@ class MysqlDriver implements Driver {
     return this.#persist(() => this.#pool.using(c => this.#statements(c, op, this.#queryMs).query(sql, params)))
   }
 
+  ping(): Promise<void> {
+    const ms = Math.min(PING_MS, this.#queryMs)
+    const ping = async (tx: Statements) => void (await tx.run(PING, PING_PARAMS))
+    return this.#persist(() =>
+      this.#pool.usingOwn(ms, c => this.#transact(c, this.#statements(c, 'ping', ms), ping, ms)),
+    )
+  }
+
   /** Runs in a transaction of its own, so that a lost connection leaves the outcome open only at the COMMIT. */
   run(op: string, sql: string, params: readonly Param[]): Promise<RunResult> {
     return this.transaction(op, tx => tx.run(sql, params))
@@ -134,8 +148,13 @@ class MysqlDriver implements Driver {
     return this.#persist(() => this.#pool.using(c => this.#transact(c, this.#statements(c, op, this.#queryMs), fn)))
   }
 
-  async #transact<T>(connection: mysql.PoolConnection, tx: Statements, fn: (tx: Statements) => Promise<T>): Promise<T> {
-    const command = (sql: string) => this.#pool.bounded(connection, this.#queryMs, connection.query(sql))
+  async #transact<T>(
+    connection: mysql.PoolConnection,
+    tx: Statements,
+    fn: (tx: Statements) => Promise<T>,
+    ms = this.#queryMs,
+  ): Promise<T> {
+    const command = (sql: string) => this.#pool.bounded(connection, ms, connection.query(sql))
     await command('START TRANSACTION')
     let value: T
     try {

@@ -91,6 +91,7 @@ export class SqlStore implements Store {
 
   readonly people: People
   readonly zone: string
+  readonly timeoutMs: number
   readonly #slice: number
   readonly #exports: ExportThread | null
 
@@ -105,6 +106,7 @@ export class SqlStore implements Store {
   ) {
     this.#exports = exports
     this.zone = zone
+    this.timeoutMs = driver.timeoutMs
     this.#slice = slice
     this.#driver = driver
     this.#sealer = sealer
@@ -125,9 +127,7 @@ export class SqlStore implements Store {
     await this.#exports?.close()
     await this.#driver.close()
   }
-  ping = async () => {
-    await this.#driver.run('ping', 'UPDATE holders SET beat = beat WHERE id = ?', [''])
-  }
+  ping = () => this.#driver.ping()
 
   id = () => storeId(this.#driver)
   now = async () => {

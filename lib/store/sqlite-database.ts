@@ -8,7 +8,7 @@ import { DatabaseSync, type StatementSync } from 'node:sqlite'
 import type { Param } from './driver.ts'
 import type { WorkerAnswer, WorkerRequest } from './sqlite-thread.ts'
 
-const BUSY_MS = 5_000
+export const BUSY_MS = 5_000
 const RETRY_MS = 5
 const SQLITE_BUSY = 5
 /** The most characters that the texts of all cached statements may have: this bounds the memory of the cache. */

@@ -5,8 +5,18 @@
  * Several processes may use one database file: SQLite's own locks keep their writes apart.
  */
 import { resolve } from 'node:path'
-import type { Dialect, Driver, OnStatement, Param, Row, RunResult, Statements } from './driver.ts'
-import { newPathInMemory } from './sqlite-database.ts'
+import {
+  type Dialect,
+  type Driver,
+  type OnStatement,
+  type Param,
+  PING,
+  PING_PARAMS,
+  type Row,
+  type RunResult,
+  type Statements,
+} from './driver.ts'
+import { BUSY_MS, newPathInMemory } from './sqlite-database.ts'
 import { startSameThread } from './sqlite-same-thread.ts'
 import { Connection } from './sqlite-thread.ts'
 
@@ -24,6 +34,7 @@ export const dialect: Dialect = {
 
 class SqliteDriver implements Driver {
   readonly dialect = dialect
+  readonly timeoutMs = BUSY_MS
   /** By this another thread of the process opens the same database. */
   readonly address: string
   readonly #writer: Connection
@@ -44,6 +55,10 @@ class SqliteDriver implements Driver {
 
   query(op: string, sql: string, params: readonly Param[]): Promise<Row[]> {
     return this.#writer.query(op, sql, params)
+  }
+
+  async ping(): Promise<void> {
+    await this.#writer.run('ping', PING, PING_PARAMS)
   }
 
   run(op: string, sql: string, params: readonly Param[]): Promise<RunResult> {

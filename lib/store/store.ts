@@ -157,6 +157,8 @@ export interface Store
   readonly people: PeopleStore
   /** Name of the time zone in which periods begin. */
   readonly zone: string
+  /** A statement that has no answer for so long fails with StoreUnavailable. */
+  readonly timeoutMs: number
   /** Runs `prove`, then creates or upgrades the schema. Throws when a newer version of the program wrote the schema. */
   migrate(): Promise<void>
   /** Throws an Error that says what to do when the schema is not that of this program. */

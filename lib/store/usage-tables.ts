@@ -40,6 +40,7 @@ export const USAGE_LOG: Table = {
     basis: 'code',
     charge: 'int',
     cost: 'int?',
+    disputed: 'int?',
     held: 'int?',
     first_byte_ms: 'int?',
     duration_ms: 'int',

@@ -43,6 +43,9 @@ export const network = scalar(
   },
 )
 
+/** Whether a host, as the URL parser writes it, is this machine. */
+export const isLoopback = (hostname: string): boolean => /^(?:127(?:\.\d{1,3}){3}|\[::1\]|localhost)$/.test(hostname)
+
 const LONGEST_ADDRESS = 2000
 
 /** An http(s) URL without query, fragment and credentials; slashes at its end are dropped. */

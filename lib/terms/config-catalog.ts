@@ -32,6 +32,9 @@ export const MODEL_DEFAULTS = {
   mediaInput: 2000,
   toolInput: 16_000,
   maxSearches: 10,
+  context: 2_000_000,
+  overheadInput: 4096,
+  pictureInputMax: 65_536,
   family: null as string | null,
   offline: [] as Offline,
   imageForm: null as ImageForm | null,
@@ -109,6 +112,18 @@ const model = z.strictObject({
     .whole(0, MOST_TOKENS)
     .prefault(MODEL_DEFAULTS.maxSearches)
     .meta({ description: 'How many uses of such a tool are held when the request does not limit them.' }),
+  context: kind.whole(1, MOST_TOKENS).prefault(MODEL_DEFAULTS.context).meta({
+    description:
+      'Context window of the model: the most input tokens of one prompt that are charged, whatever an upstream reports.',
+  }),
+  overhead_input: kind.whole(0, MOST_TOKENS).prefault(MODEL_DEFAULTS.overheadInput).meta({
+    description:
+      'Input tokens that an upstream may add to what stands in the body, such as a system prompt of its own. More is not charged.',
+  }),
+  picture_input_max: kind
+    .whole(0, MOST_TOKENS)
+    .prefault(MODEL_DEFAULTS.pictureInputMax)
+    .meta({ description: 'Most input tokens that are charged for one picture.' }),
   family: kind.name
     .optional()
     .meta({ description: 'Family under which the catalogue lists the model. Default: none.' }),

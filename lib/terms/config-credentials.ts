@@ -5,6 +5,7 @@
 import { createPrivateKey } from 'node:crypto'
 import { z } from 'zod'
 import type { CredentialForm } from '../protocols/kinds.ts'
+import { isLoopback } from './config-addresses.ts'
 import * as kind from './config-scalars.ts'
 import {
   type AwsKeys,
@@ -66,10 +67,8 @@ function isRsaKey(pem: unknown): pem is string {
 function isTokenAddress(text: unknown): text is string {
   const url = typeof text === 'string' ? URL.parse(text) : null
   if (url === null || url.username !== '' || url.password !== '' || url.hash !== '') return false
-  return url.protocol === 'https:' || (url.protocol === 'http:' && LOOPBACK.test(url.hostname))
+  return url.protocol === 'https:' || (url.protocol === 'http:' && isLoopback(url.hostname))
 }
-
-const LOOPBACK = /^(?:127(?:\.\d{1,3}){3}|\[::1\]|localhost)$/
 
 const aws = z.strictObject({
   access_key_id: kind.secret('an access key id', /^\w{16,128}$/).meta({ description: 'Id of the access key.' }),

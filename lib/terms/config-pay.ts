@@ -5,9 +5,11 @@
 import { createPrivateKey, createPublicKey, type KeyObject } from 'node:crypto'
 import { z } from 'zod'
 import { certificateFields, checkAlipayKeys } from './alipay-certificates.ts'
-import { webAddress } from './config-addresses.ts'
+import { isLoopback, webAddress } from './config-addresses.ts'
 import * as kind from './config-scalars.ts'
+import { payTitle } from './pay-title.ts'
 import { addressAt, xpubFault } from './xpub.ts'
+import type { Source } from './yaml.ts'
 
 const sandbox = kind.flag.prefault(false).meta({
   description: 'Use the provider’s test environment. Its payments credit test accounts only (`accounts[].sandbox`).',
@@ -60,25 +62,50 @@ const id = (what: string, pattern: RegExp) =>
     return typeof text === 'string' && pattern.test(text) ? text : undefined
   })
 
-/** Only for a provider's stand-in on this machine. */
+/** Only for a provider's stand-in on this machine, and for another one of its own hosts. */
 const host = (what: string) =>
-  webAddress
-    .optional()
-    .meta({ description: `${what} Default: the provider’s own. Plain http only on this machine, with \`sandbox\`.` })
+  webAddress.optional().meta({
+    description: `${what} Default: the provider’s own. Otherwise another of its hosts of the same mode, or this machine; plain http only with \`sandbox\`.`,
+  })
 
-const LOOPBACK = /^http:\/\/(127\.0\.0\.1|localhost|\[::1\])(:\d+)?(\/|$)/
+/**
+ * The providers' own hosts, of real money and of their test environments. What a test environment signs is worth nothing, and at any
+ * other host nobody knows what it is worth.
+ */
+const HOSTS = {
+  alipay: {
+    live: ['openapi.alipay.com'],
+    test: ['openapi-sandbox.dl.alipaydev.com', 'openapi.alipaydev.com'],
+  },
+  wechat: { live: ['api.mch.weixin.qq.com', 'api2.mch.weixin.qq.com'], test: [] },
+  card: { live: ['api.stripe.com'], test: ['api.stripe.com'] },
+} as const
+
+const ADDRESSES = ['gateway', 'api'] as const
 
 /** Money in the clear, or live keys at a stand-in, would be a way to make money out of nothing. */
-function checkHosts(form: { sandbox: boolean; [field: string]: unknown }, context: z.RefinementCtx): void {
-  for (const [name, value] of Object.entries(form)) {
-    if (typeof value !== 'string' || !value.startsWith('http://')) continue
-    if (!form.sandbox || !LOOPBACK.test(value))
-      context.addIssue({
-        code: 'custom',
-        path: [name],
-        message: 'an https:// URL; http only on this machine, with `sandbox`',
-      })
+const checkHosts =
+  (provider: keyof typeof HOSTS) =>
+  (form: { sandbox: boolean; [field: string]: unknown }, context: z.RefinementCtx): void => {
+    for (const name of ADDRESSES) {
+      const value = form[name]
+      const message = typeof value !== 'string' ? null : hostProblem(value, form.sandbox, HOSTS[provider])
+      if (message !== null) context.addIssue({ code: 'custom', path: [name], message })
+    }
   }
+
+function hostProblem(
+  address: string,
+  sandbox: boolean,
+  { live, test }: { live: readonly string[]; test: readonly string[] },
+): string | null {
+  const { protocol, hostname, port } = new URL(address)
+  if (protocol === 'http:' && !(sandbox && isLoopback(hostname)))
+    return 'an https:// URL; http only on this machine, with `sandbox`'
+  const hosts = sandbox ? test : live
+  if (isLoopback(hostname) || (hosts.includes(hostname) && port === '')) return null
+  const mode = sandbox ? 'because of `sandbox`' : 'another one only with `sandbox`'
+  return `an address at ${[...hosts, 'this machine'].join(' or ')}, ${mode}`
 }
 
 const alipayForm = z.strictObject({
@@ -163,8 +190,8 @@ const cardForm = z.strictObject({
   api: host('Address of the API.'),
 })
 
-const alipay = alipayForm.superRefine(checkHosts).superRefine(checkAlipayKeys)
-const wechat = wechatForm.superRefine(checkHosts).superRefine((form, context) => {
+const alipay = alipayForm.superRefine(checkHosts('alipay')).superRefine(checkAlipayKeys)
+const wechat = wechatForm.superRefine(checkHosts('wechat')).superRefine((form, context) => {
   const { public_keys, serial, sandbox, api } = form
   for (const [i, { id }] of public_keys.entries())
     if (id === serial || public_keys.findIndex(key => key.id === id) < i)
@@ -180,7 +207,7 @@ const wechat = wechatForm.superRefine(checkHosts).superRefine((form, context) =>
       message: 'required with `sandbox`: WeChat Pay has no test environment of its own',
     })
 })
-const card = cardForm.superRefine(checkHosts).superRefine(({ secret_key, sandbox }, context) => {
+const card = cardForm.superRefine(checkHosts('card')).superRefine(({ secret_key, sandbox }, context) => {
   if (secret_key.includes('_test_') !== sandbox)
     context.addIssue({
       code: 'custom',
@@ -226,16 +253,23 @@ const usdtForm = z.strictObject({
   sandbox,
 })
 
+/** How providers of nodes name the test network in their addresses. */
+const TEST_NETWORK = /(?:^|[^a-z])(?:testnet|prebsc|chapel)(?:[^a-z]|$)/i
+
 const usdt = usdtForm.superRefine((form, context) => {
   const { xpub, check_address, endpoints, chain_id, contract, sandbox } = form
   // The addresses of nodes have keys in them.
   const wrong = (path: (string | number)[], message: string) =>
     context.addIssue({ code: 'custom', path, ...kind.problem(message, path[0] === 'endpoints') })
   if (addressAt(xpub, 0) !== check_address) wrong(['check_address'], 'the address 0 of `xpub`, which gives another one')
-  const local = endpoints.every(url => LOOPBACK.test(url))
-  for (const [i, url] of endpoints.entries())
-    if (!url.startsWith('https://') && !(sandbox && LOOPBACK.test(url)))
+  const isLocal = (url: string): boolean => isLoopback(new URL(url).hostname)
+  const local = endpoints.every(isLocal)
+  for (const [i, url] of endpoints.entries()) {
+    if (!url.startsWith('https://') && !(sandbox && isLocal(url)))
       wrong(['endpoints', i], 'an https:// URL; http only on this machine, with `sandbox`')
+    if (!sandbox && TEST_NETWORK.test(url))
+      wrong(['endpoints', i], 'a node of the main network; of a test network only with `sandbox`')
+  }
   if (new Set(endpoints.map(url => new URL(url).host)).size < endpoints.length)
     wrong(['endpoints'], 'two nodes at different hosts: the second must not repeat what the first says')
   if (sandbox && chain_id === BSC && !local)
@@ -245,6 +279,10 @@ const usdt = usdtForm.superRefine((form, context) => {
 })
 /** For `configSchema`. */
 export const pay = {
+  title: payTitle.optional().meta({
+    description:
+      'What payers read at the provider and in their bills. Default: `API 充值` and the host of `public.main`.',
+  }),
   order_limit: kind.cny.prefault('50000').meta({ description: 'Most CNY of one order.' }),
   day_limit: kind.cny.prefault('100000').meta({ description: 'Most CNY of an account’s orders in 24 hours.' }),
   alipay: alipay.optional().meta({ description: 'Alipay. Default: not offered.' }),
@@ -259,3 +297,36 @@ export type CardConfig = z.output<typeof card>
 /** Times are in ms. */
 export type HoldConfig = z.output<typeof hold>
 export type UsdtConfig = z.output<typeof usdt>
+
+/** What `public.main` has at most: with the rest of the paths, providers take 255 characters where they send callbacks and payers. */
+const LONGEST_MAIN = 160
+const WAYS = ['alipay', 'wechat', 'card', 'usdt'] as const
+
+interface Ways {
+  pay: { [W in (typeof WAYS)[number]]?: { sandbox: boolean } | undefined }
+  public: { main?: string | undefined }
+}
+
+const liveOf = ({ pay: ways }: Ways) => WAYS.find(way => ways[way]?.sandbox === false)
+
+/** Real money is paid only where the provider and the payer reach this gateway, and nobody on the way can change what they read. */
+export function checkPay(form: Ways, source: Source): void {
+  const { main } = form.public
+  const live = liveOf(form)
+  const offered = WAYS.find(way => form.pay[way] !== undefined)
+  if (live !== undefined && !main?.startsWith('https://'))
+    source.problem(
+      ['public', 'main'],
+      `the https:// URL by which payers and their provider reach this gateway, because of pay.${live}`,
+    )
+  if (offered !== undefined && (main?.length ?? 0) > LONGEST_MAIN)
+    source.problem(['public', 'main'], `at most ${LONGEST_MAIN} characters, because of pay.${offered}`)
+}
+
+/** A person should know of an address that nobody else reaches. */
+export function payAddressWarnings(config: Ways): string[] {
+  const { main } = config.public
+  const live = liveOf(config)
+  if (live === undefined || main === undefined || !isLoopback(new URL(main).hostname)) return []
+  return [`public.main: no provider and no payer reaches this machine by ${main}, which pay.${live} needs`]
+}

@@ -5,6 +5,7 @@
  */
 import { z } from 'zod'
 import { parseMillionths } from '../base/money.ts'
+import { CONTAINER_SIZES } from '../protocols/server-tools.ts'
 import * as kind from './config-scalars.ts'
 import { FEES, TOKEN_CLASSES } from './records.ts'
 import { oneOfThese } from './typos.ts'
@@ -109,6 +110,20 @@ const tiers = composed(amounts, (value, found) => {
   return {}
 })
 
+/** Searches have a price of their own. */
+const TOOL = /^(?!web_search$)[a-z\d$][\w:.$-]{0,63}$/i
+const MOST_TOOLS = 32
+const CONTAINERS = `sizes of containers (${CONTAINER_SIZES.join(', ')})`
+const TOOLS = 'names of tools as "x_browser"'
+const map = (names: RegExp, called: string, most: number) =>
+  composed(amounts, (value, found) => {
+    if (isMap(value)) return readMap(value, names, called, PRICE, most, found)
+    found([], `a map of ${called} to prices`)
+    return {}
+  })
+const container = map(new RegExp(`^(?:${CONTAINER_SIZES.join('|')})$`), CONTAINERS, CONTAINER_SIZES.length)
+const tools = map(TOOL, TOOLS, MOST_TOOLS)
+
 const priced = (meaning: string) =>
   kind
     .millionths({ zh: '不小于0的人民币价格', en: 'a price in CNY, 0 or more,' })
@@ -149,11 +164,27 @@ const over = z.strictObject({
 
 const KEYS = [...TOKEN_CLASSES, ...FEES] as const
 
+/** What tools of the upstream cost. Large prompts change none of it, so that it stands in no entry of `over`. */
+const ofTools = {
+  maps: priced('CNY per call of the upstream’s maps (`googleMaps`), or per request that used them: see `search_unit`.'),
+  container: container.optional().meta({
+    description:
+      'CNY per container in which the upstream runs code (`code_interpreter`, `shell`), by its memory: `1g`, `4g`, `16g`, `64g`.',
+  }),
+  code_execution: priced('CNY per request in which the upstream ran code (`code_execution`).'),
+  tools: tools.optional().meta({
+    description:
+      'CNY per call of other tools that the upstream runs, by name. A tool that has no price is refused; 0 is free. A name that has a price of another kind (`code_interpreter`) is charged by the call instead.',
+  }),
+}
+
 export const price = z
   .strictObject({
     ...list,
+    ...ofTools,
     search_unit: kind.oneOf('query', 'prompt').optional().meta({
-      description: 'What `web_search` is charged for: each search, or once where a request searched. Default: `query`.',
+      description:
+        'What `web_search` and `maps` are charged for: each search, or once where a request searched. Default: `query`.',
     }),
     over: z.array(over).optional().meta({ description: 'Other prices for larger prompts, by rising `tokens`.' }),
     tiers: tiers.optional().meta({
@@ -215,7 +246,10 @@ export const cost = composed({ anyOf: [kind.AMOUNT, { type: 'object' }] }, (valu
     for (const { path, message, ...issue } of result.error?.issues ?? [])
       if (issue.code === 'unrecognized_keys')
         for (const key of issue.keys)
-          found([name, ...(path as Path), key], oneOfThese(key, [...KEYS, 'search_unit', 'over', 'tiers']))
+          found(
+            [name, ...(path as Path), key],
+            oneOfThese(key, [...KEYS, ...Object.keys(ofTools), 'search_unit', 'over', 'tiers']),
+          )
       else found([name, ...(path as Path)], issue.code === 'custom' ? message : 'a price as models have it')
     return [name, result.data ?? {}] as const
   })

@@ -6,9 +6,11 @@
 import path from 'node:path'
 import type { Listener } from './config-addresses.ts'
 import { validate } from './config-issues.ts'
+import { checkPay } from './config-pay.ts'
 import { checkPeople, type PeopleConfig, toPeopleConfig } from './config-people.ts'
 import { type ConfigForm, configSchema } from './config-schema.ts'
 import type { Rate } from './records.ts'
+import { titleOf } from './pay-title.ts'
 import { readSource, Source } from './yaml.ts'
 
 export type { Listener } from './config-addresses.ts'
@@ -104,7 +106,7 @@ export interface Config extends PeopleConfig {
 }
 
 /** As people write it; amounts are in micro-CNY. */
-export type PayConfig = ConfigForm['pay']
+export type PayConfig = Omit<ConfigForm['pay'], 'title'> & { title: string }
 
 export interface ImageLinks {
   folder: string
@@ -125,6 +127,7 @@ function fromSource(source: Source): Config {
     checkListeners(form, source)
     checkFolders(form, source)
     checkPeople(form, source)
+    checkPay(form, source)
   }
   source.throwProblems()
   return toConfig(form as ConfigForm, source)
@@ -206,6 +209,6 @@ function toConfig(form: ConfigForm, source: Source): Config {
     },
     ...toPeopleConfig(form),
     log: form.log,
-    pay: form.pay,
+    pay: { ...form.pay, title: form.pay.title ?? titleOf(form.public.main) },
   }
 }

@@ -10,8 +10,8 @@ export interface ErrorRow {
   /** The English text, where there is one, for clients whose first language is English. */
   english?: string
   type: 'gateway_api_error' | 'invalid_request_error'
-  /** The `param` in the envelope; without it the envelope has none. */
-  param?: string
+  /** The `param` in the envelope; without it the envelope has none. A function of the arguments of the text. */
+  param?: string | ((...args: string[]) => string)
   /**
    * `never`: a retry cannot help, and the answer says `x-should-retry: false`. `later`: `retry-after` says when to
    * retry. `maybe`: the client decides.
@@ -49,6 +49,7 @@ export const ERRORS = {
   too_large: row(413, 'never', size => `请求体超过限制:最大${size}`),
   not_json: row(400, 'never', '请求体不是有效的JSON对象'),
   field: row(400, 'never', field => `请求体字段无效:${field}`),
+  tool: { ...row(400, 'never', '请求体字段无效:tools'), param: name => name },
   background: row(400, 'never', '不支持background模式'),
   no_model: row(400, 'never', '未指定模型名称,模型名称不能为空'),
   answer_unknown: {
@@ -96,6 +97,7 @@ export function renderError(
 ): string {
   const error: ErrorRow = ERRORS[name]
   const message = JSON.stringify(`${errorText(name, args, english)} (request id: ${requestId})`)
-  const param = error.param === undefined ? '' : `,"param":"${error.param}"`
+  const named = typeof error.param === 'function' ? error.param(...args) : error.param
+  const param = named === undefined ? '' : `,"param":${JSON.stringify(named)}`
   return `{${messages ? '"type":"error",' : ''}"error":{"code":"","message":${message},"type":"${error.type}"${param}}}`
 }

@@ -97,6 +97,12 @@ export const METRICS = {
     aggregator: 'max',
   }),
   charge: counter('gateway_charge_cny_total', ['model'], 'CNY charged.', { money: true }),
+  disputed: counter(
+    'gateway_disputed_cny_total',
+    ['channel'],
+    'CNY not charged, because the upstream reported more than its request can have caused.',
+    { money: true },
+  ),
   attempts: counter('gateway_upstream_attempts_total', ['channel', 'result'], 'Attempts at an upstream.'),
   channelState: gauge(
     'gateway_channel_state',
@@ -110,6 +116,16 @@ export const METRICS = {
     'Circuit breaker of each key, where a channel has several: values as above; `key` is its position, from 1.',
     { aggregator: 'max' },
   ),
+  rests: counter(
+    'gateway_channel_rests_total',
+    ['channel', 'scope'],
+    'Rests of a model at the channel, because its upstream said that it is too busy or reported what cannot be: of one account (`account`), of all others for a moment (`others`), of all (`all`).',
+  ),
+  restsForgotten: counter(
+    'gateway_channel_rests_forgotten_total',
+    [],
+    'Rests of single accounts that were forgotten before their end, because there were too many.',
+  ),
   attemptsOpen: gauge('gateway_upstream_open', ['channel'], 'Attempts under way at the channel.'),
   hedges: counter(
     'gateway_hedges_total',
@@ -118,6 +134,16 @@ export const METRICS = {
   ),
   holdsOpen: gauge('gateway_holds_open', [], 'Requests under way for which money is set aside.'),
   held: gauge('gateway_held_cny', [], 'CNY set aside for requests under way.', { money: true }),
+  moneyWait: histogram(
+    'gateway_money_wait_seconds',
+    [],
+    'Time that a request waited for the store to set money aside, for requests that had to wait.',
+  ),
+  leaseCalls: counter(
+    'gateway_lease_calls_total',
+    ['result'],
+    'Calls of the store for leases of balances, caps and budgets: granted, nothing (the purse has none) or failed (no answer).',
+  ),
   settlements: counter('gateway_settlements_total', ['basis'], 'Settled requests, by what their charge is based on.'),
   settlementLag: gauge(
     'gateway_settlement_lag_seconds',
@@ -138,6 +164,12 @@ export const METRICS = {
     aggregator: 'max',
   }),
   storeQueries: counter('gateway_store_queries_total', ['op'], 'Statements sent to the store.'),
+  storeState: gauge(
+    'gateway_store_state',
+    [],
+    'Whether the store answers, as its processes know it: 0 yes, 1 too late for a request that waits, 2 no.',
+    { aggregator: 'max' },
+  ),
   storeErrors: counter('gateway_store_errors_total', ['op'], 'Statements sent to the store that failed.'),
   uncovered: counter(
     'gateway_uncovered_total',

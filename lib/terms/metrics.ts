@@ -17,6 +17,9 @@ import { Histogram, type Sample, Tally } from './tallies.ts'
 export interface Observed {
   holdsOpen(): number
   heldMicro(): number
+  /** By what came of them. */
+  leaseCalls(): Readonly<Record<string, number>>
+  storeState(): 'ok' | 'slow' | 'away'
   journalEntries(): number
   setAside(): { settlements: number; unreadable: number; journals: number }
   clockSkewMs(): number
@@ -28,6 +31,8 @@ export interface Observed {
 const NOTHING: Observed = {
   holdsOpen: () => 0,
   heldMicro: () => 0,
+  leaseCalls: () => ({}),
+  storeState: () => 'ok',
   journalEntries: () => 0,
   setAside: () => ({ settlements: 0, unreadable: 0, journals: 0 }),
   clockSkewMs: () => 0,
@@ -36,6 +41,7 @@ const NOTHING: Observed = {
   imbalanceMicro: () => 0,
 }
 
+const STORE_STATES = { ok: 0, slow: 1, away: 2 }
 const TOKENS: ReadonlySet<string> = new Set(TOKEN_CLASSES)
 
 export class Metrics {
@@ -46,6 +52,7 @@ export class Metrics {
   readonly #overhead = new Histogram()
   readonly #firstByte = new Histogram()
   readonly #duration = new Histogram()
+  readonly #moneyWait = new Histogram()
   readonly #tokens = new Tally()
   readonly #usageCounted = new Tally()
   readonly #finishUnknown = new Tally()
@@ -53,7 +60,10 @@ export class Metrics {
   readonly #pictureUnmatched = new Tally()
   readonly pictures = new PictureTallies()
   readonly #charge = new Tally()
+  readonly #disputed = new Tally()
   readonly #attempts = new Tally()
+  readonly #rests = new Tally()
+  readonly #restsForgotten = new Tally()
   readonly #hedges = new Tally()
   readonly #settlements = new Tally()
   readonly #storeQueries = new Tally()
@@ -84,6 +94,10 @@ export class Metrics {
     this.#duration.observe(seconds, protocol)
   }
 
+  moneyWait(seconds: number): void {
+    this.#moneyWait.observe(seconds)
+  }
+
   overhead(seconds: number): void {
     this.#overhead.observe(seconds)
   }
@@ -100,6 +114,7 @@ export class Metrics {
   settlement(model: string, row: UsageRow): void {
     this.#settlements.add(1, row.basis)
     if (row.charge > 0) this.#charge.add(row.charge, model)
+    if (row.disputed > 0) this.#disputed.add(row.disputed, row.channel)
     for (const line of row.lines) if (TOKENS.has(line.class)) this.#tokens.add(line.count, line.model, line.class)
   }
 
@@ -146,6 +161,14 @@ export class Metrics {
   /** Of a body that was too large to be translated on the main thread. */
   translation(what: string, outcome: string): void {
     this.#translations.add(1, what, outcome)
+  }
+
+  rest(channel: string, scope: 'account' | 'others' | 'all'): void {
+    this.#rests.add(1, channel, scope)
+  }
+
+  restForgotten(): void {
+    this.#restsForgotten.add(1)
   }
 
   hedge(outcome: 'won' | 'lost'): void {
@@ -222,6 +245,8 @@ export class Metrics {
         return this.pictures.samples(id)
       case 'charge':
         return this.#charge.samples(labels)
+      case 'disputed':
+        return this.#disputed.samples(labels)
       case 'attempts':
         return this.#attempts.samples(labels)
       case 'channelState':
@@ -230,12 +255,22 @@ export class Metrics {
         return keyStateSamples(observed.channelStates())
       case 'attemptsOpen':
         return attemptsOpenSamples(observed.channelStates())
+      case 'rests':
+        return this.#rests.samples(labels)
+      case 'restsForgotten':
+        return this.#restsForgotten.samples(labels)
       case 'hedges':
         return this.#hedges.samples(labels)
       case 'holdsOpen':
         return plain(observed.holdsOpen())
       case 'held':
         return plain(observed.heldMicro())
+      case 'moneyWait':
+        return this.#moneyWait.samples(name, labels)
+      case 'leaseCalls':
+        return Object.entries(observed.leaseCalls()).map(([result, value]) => ({ labels: { result }, value }))
+      case 'storeState':
+        return plain(STORE_STATES[observed.storeState()])
       case 'settlements':
         return this.#settlements.samples(labels)
       case 'settlementLag':

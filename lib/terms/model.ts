@@ -20,6 +20,12 @@ export interface Model {
   toolInput: number
   /** How many uses of such a tool are held when the request does not limit them. */
   maxSearches: number
+  /** The most tokens of one prompt; what an upstream reports above it is not charged. */
+  context: number
+  /** Tokens that an upstream may add to a prompt, for a system prompt of its own or for how tools are described. */
+  overheadInput: number
+  /** The most tokens that a picture in the prompt can be. */
+  pictureInputMax: number
   /** The family under which the catalogue lists it; null = none. */
   family: string | null
   offline: Offline

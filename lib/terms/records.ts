@@ -5,7 +5,15 @@
 import type { Limit } from './limits.ts'
 
 export { FORMS, PROTOCOLS, type Protocol, TEXT_PROTOCOLS } from '../protocols/table.ts'
-export { FEES, type Fee, noUsage, TOKEN_CLASSES, type TokenClass, type Usage } from '../protocols/usage.ts'
+export {
+  FEES,
+  type Fee,
+  noUsage,
+  TOKEN_CLASSES,
+  type TokenClass,
+  type ToolFee,
+  type Usage,
+} from '../protocols/usage.ts'
 export * from './model.ts'
 export type * from './price.ts'
 export * from './usage-row.ts'

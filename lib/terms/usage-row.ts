@@ -1,7 +1,7 @@
 /** The usage row: one request that reached an upstream, as it is billed, with its receipt. */
 import type { Micro } from '../base/money.ts'
 import type { Protocol } from '../protocols/table.ts'
-import type { Fee, TokenClass, Usage } from '../protocols/usage.ts'
+import type { Fee, TokenClass, ToolFee, Usage } from '../protocols/usage.ts'
 
 /**
  * The columns of a usage row that count tokens. Each is a sum over text, sound and pictures, which `lines` tells apart.
@@ -34,7 +34,7 @@ export interface Line {
   tier: number
   /** Name of the service tier; null = none was reported or asked for. */
   tierName: string | null
-  class: TokenClass | Fee
+  class: TokenClass | Fee | ToolFee
   count: number
   /** In micro-CNY, without the tier: per million of tokens or characters, per piece of all others. */
   price: number
@@ -78,6 +78,8 @@ export interface UsageRow extends RowCounts {
   lines: readonly Line[]
   /** The money held when the request ended, growth included; null = not recorded. */
   held: Micro | null
+  /** What the upstream reported above what the request can have caused, at the price of the charge. It is not charged. */
+  disputed: Micro
   /** What the upstream charges for the request; null = not known. */
   cost: Micro | null
   /** Time from the arrival of the request until the first upstream was asked; null = not recorded. */

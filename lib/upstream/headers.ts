@@ -173,7 +173,10 @@ function headersBy(plan: HeaderPlan, client: IncomingHttpHeaders, accountId: num
   return headers
 }
 
-/** Headers of the upstream that pass to the client, beside those whose name contains `ratelimit`. */
+/**
+ * Headers of the upstream that pass to the client. Those about its limits do not: they describe an account that all customers
+ * share.
+ */
 const KEPT = new Set([
   'content-type',
   'content-encoding',
@@ -187,17 +190,41 @@ const KEPT = new Set([
 const OF_BODY = new Set(['content-type', 'content-encoding'])
 const NONE: ReadonlySet<string> = new Set()
 
-/** Appends to `into` the upstream's headers that pass to the client. */
-export const passResponseHeaders = (upstream: IncomingHttpHeaders, into: string[]): void => pass(upstream, into, NONE)
+/** The longest time after which a client is told to come back: SDKs do not listen to more, or sleep for all of it. */
+const LONGEST_WAIT_S = 60
+
+/** Appends to `into` the upstream's headers that pass to the client. `nowMs`: since 1970. */
+export const passResponseHeaders = (upstream: IncomingHttpHeaders, nowMs: number, into: string[]): void =>
+  pass(upstream, nowMs, into, NONE)
 
 /** The same without those that are about the body. */
-export const passRetryHeaders = (upstream: IncomingHttpHeaders, into: string[]): void => pass(upstream, into, OF_BODY)
+export const passRetryHeaders = (upstream: IncomingHttpHeaders, nowMs: number, into: string[]): void =>
+  pass(upstream, nowMs, into, OF_BODY)
 
-function pass(upstream: IncomingHttpHeaders, into: string[], without: ReadonlySet<string>): void {
+function pass(upstream: IncomingHttpHeaders, nowMs: number, into: string[], without: ReadonlySet<string>): void {
   for (const name in upstream) {
-    if ((!KEPT.has(name) && !name.includes('ratelimit')) || without.has(name)) continue
+    if (!KEPT.has(name) || without.has(name)) continue
     const value = upstream[name]
-    if (typeof value === 'string') into.push(name, value)
+    if (typeof value === 'string') into.push(name, bounded(name, value, nowMs))
     else if (value !== undefined) for (const one of value) into.push(name, one)
   }
+}
+
+function bounded(name: string, value: string, nowMs: number): string {
+  if (name === 'retry-after') return (secondsOf(value, nowMs) ?? 0) > LONGEST_WAIT_S ? String(LONGEST_WAIT_S) : value
+  if (name === 'retry-after-ms') return Number(value) > LONGEST_WAIT_S * 1000 ? String(LONGEST_WAIT_S * 1000) : value
+  return value
+}
+
+/** The `retry-after` of an upstream, which may name seconds or a date, or be in ms. undefined: there is none. */
+export function retryAfterS(upstream: IncomingHttpHeaders, nowMs: number): number | undefined {
+  const named = upstream['retry-after']
+  if (named !== undefined) return secondsOf(named, nowMs)
+  const ms = Number(upstream['retry-after-ms'] ?? Number.NaN)
+  return Number.isFinite(ms) ? Math.max(0, ms / 1000) : undefined
+}
+
+function secondsOf(named: string, nowMs: number): number | undefined {
+  const seconds = /^\s*\d/.test(named) ? Number(named) : (Date.parse(named) - nowMs) / 1000
+  return Number.isFinite(seconds) ? Math.max(0, seconds) : undefined
 }

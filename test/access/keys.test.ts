@@ -5,6 +5,7 @@ import { ZERO } from '../../lib/base/money.ts'
 import { accountPurse, keyPurse, type Purse, type Store, StoreUnavailable } from '../../lib/store/store.ts'
 import type { Account, Key } from '../../lib/terms/records.ts'
 import { TestClock } from '../support/clock.ts'
+import { wellStore } from '../support/store.ts'
 
 const digestOf = (secret: string) => hash('sha256', secret, 'hex')
 const MINUTE = 60_000
@@ -92,7 +93,7 @@ const settled = () => new Promise<void>(resolve => setImmediate(resolve))
 function setUp(options: { max?: number; maxUnknown?: number } = {}) {
   const rows = new Rows()
   const clock = new TestClock()
-  const keys = new KeyCache({ store: rows as unknown as Store, clock, ...options })
+  const keys = new KeyCache({ store: rows as unknown as Store, clock, health: wellStore(clock), ...options })
   return { rows, clock, keys }
 }
 

@@ -1,7 +1,9 @@
 import t from 'tap'
 import { RateLimiter } from '../../lib/access/rate.ts'
+import { ANSWER_MS, StoreHealth } from '../../lib/store/health.ts'
 import { type Store, StoreUnavailable } from '../../lib/store/store.ts'
 import { TestClock } from '../support/clock.ts'
+import { wellStore } from '../support/store.ts'
 import { seeded } from '../support/random.ts'
 
 const MINUTE = 60_000
@@ -50,11 +52,18 @@ class Notes {
   error = (_data: object, message: string) => this.all.push(`error: ${message}`)
 }
 
-function setUp(gateways = 1) {
+/** Nobody's patience ends. */
+class PatientClock extends TestClock {
+  override after(ms: number, fn: () => void): () => void {
+    return ms >= ANSWER_MS ? () => {} : super.after(ms, fn)
+  }
+}
+
+function setUp(gateways = 1, clock = new TestClock()) {
   const windows = new Windows()
-  const clock = new TestClock()
   const log = new Notes()
-  const make = (own: TestClock = clock) => new RateLimiter({ store: windows as unknown as Store, clock: own, log })
+  const make = (own: TestClock = clock) =>
+    new RateLimiter({ store: windows as unknown as Store, clock: own, health: wellStore(own), log })
   return { windows, clock, log, make, limiters: Array.from({ length: gateways }, () => make()) }
 }
 
@@ -268,7 +277,7 @@ t.test(
     await pass(clock, 1500)
     t.not(await limiter.admit(1, PER_MINUTE(100)), 0)
     await settled()
-    const other = new RateLimiter({ store: windows as unknown as Store, clock, log })
+    const other = new RateLimiter({ store: windows as unknown as Store, clock, health: wellStore(clock), log })
     t.equal(await admitted(Array.from({ length: 20 }, () => other.admit(1, PER_MINUTE(100)))), 0, 'others learn of it')
     windows.down = true
     t.equal(await other.admit(3, PER_MINUTE(1)), 0)
@@ -319,11 +328,38 @@ t.test('a failure of ours is logged and refuses nobody', async t => {
   t.same(log.all, ['error: a rate window failed'])
 })
 
+t.test('a store that stands still: who waits goes on alone after a second, and then nobody waits', async t => {
+  const { windows, clock, log } = setUp()
+  const ping = () => new Promise<never>(() => {})
+  const health = new StoreHealth({ clock, store: { ping } })
+  const limiter = new RateLimiter({ store: windows as unknown as Store, clock, health, log })
+  windows.wait = () => new Promise(() => {})
+  const answers: number[] = []
+  const ask = (account: number) =>
+    void Promise.resolve(limiter.admit(account, PER_MINUTE(3))).then(waitS => answers.push(waitS))
+  for (let i = 0; i < 4; i++) ask(1)
+  await pass(clock, ANSWER_MS - 1, 333)
+  t.same(answers, [])
+  await pass(clock, 1)
+  t.same(
+    answers.map(waitS => waitS > 0),
+    [false, false, false, true],
+    'within the limit of the process',
+  )
+  t.equal(health.state, 'away')
+  const { statements } = windows
+  for (let account = 2; account < 50; account++) ask(account)
+  await settled()
+  t.equal(answers.length, 4 + 48, 'at once')
+  t.equal(windows.statements, statements, 'and nothing is asked')
+})
+
 t.test('any window on any gateway, whatever the timing: never above the limit, nor refused without need', async t => {
   const random = seeded(t).next
   for (let round = 0; round < 30; round++) {
     const gateways = 1 + Math.floor(random() * 4)
-    const { windows, clock, limiters } = setUp(gateways)
+    // who has waited for a second goes on alone, and several gateways that do so admit more together: these wait on
+    const { windows, clock, limiters } = setUp(gateways, gateways > 1 ? new PatientClock() : new TestClock())
     const limit = Math.ceil(2 ** (random() * 9))
     let asleep: (() => void)[] = []
     windows.wait = () => (random() < 0.5 ? Promise.resolve() : new Promise(resolve => asleep.push(resolve)))

@@ -7,13 +7,12 @@ import { seeded } from '../support/random.ts'
 const plain = () => new Breaker(() => 0)
 /** Each time of another account, so that it is about the channel. */
 let account = 0
-const say = (breaker: Breaker, outcome: Outcome, nowMs: number, retryAfterS = 0) =>
-  breaker.report(outcome, nowMs, ++account, false, retryAfterS)
+const say = (breaker: Breaker, outcome: Outcome, nowMs: number) => breaker.report(outcome, nowMs, ++account)
 const S = 1000
 
 interface Step {
   at: number
-  say: Outcome | [Outcome, number]
+  say: Outcome
   times?: number
 }
 
@@ -77,30 +76,7 @@ const rows: [name: string, steps: Step[], at: number, state: State, restS: numbe
     5,
   ],
   ['nothing learnt', [{ at: 0, say: 'ignored', times: 99 }], 0, 'closed', 0],
-  ['busy counts as failure', [{ at: 0, say: 'busy', times: 5 }], 0, 'open', 5],
-  ['busy for a named time: at once', [{ at: 0, say: ['busy', 30] }], 0, 'open', 30],
-  ['a named time has a bound', [{ at: 0, say: ['busy', 1e9] }], 0, 'open', 600],
-  ['a named time of nothing', [{ at: 0, say: ['busy', 0] }], 0, 'closed', 0],
-  [
-    'the longer of two named times',
-    [
-      { at: 0, say: ['busy', 30] },
-      { at: 1, say: ['busy', 5] },
-    ],
-    1,
-    'open',
-    29,
-  ],
-  [
-    'a named time while it rests',
-    [
-      { at: 0, say: 'failed', times: 5 },
-      { at: 1, say: ['busy', 30] },
-    ],
-    1,
-    'open',
-    30,
-  ],
+  ['too busy is no failure', [{ at: 0, say: 'busy', times: 99 }], 0, 'closed', 0],
   ['a rest ends', [{ at: 0, say: 'failed', times: 5 }], 5, 'half_open', 0],
   [
     'a probe succeeds',
@@ -217,10 +193,7 @@ t.test('what is heard and what follows', async t => {
   for (const [name, steps, at, state, restS] of rows) {
     const breaker = plain()
     for (const { at, say: said, times = 1 } of steps) {
-      for (let i = 0; i < times; i++) {
-        if (typeof said === 'string') say(breaker, said, at * S)
-        else say(breaker, said[0], at * S, said[1])
-      }
+      for (let i = 0; i < times; i++) say(breaker, said, at * S)
     }
     t.same([breaker.state(at * S), breaker.restMs(at * S) / S], [state, restS], name)
   }
@@ -244,23 +217,6 @@ t.test('one probe at a time', async t => {
   t.equal(breaker.mayAsk(36_001), true)
   breaker.admit(36_001)
   t.equal(breaker.mayAsk(36_001), true, 'closed: as many as come')
-})
-
-t.test('why it rests', async t => {
-  const heard = (...said: Outcome[]) => {
-    const breaker = plain()
-    for (const outcome of said) say(breaker, outcome, 0)
-    return breaker
-  }
-  t.equal(heard('busy', 'busy', 'busy', 'failed', 'failed').restsForBusy(), true, 'mostly busy')
-  t.equal(heard('failed', 'failed', 'failed', 'busy', 'busy').restsForBusy(), false, 'mostly something else')
-  t.equal(heard('busy', 'busy').restsForBusy(), false, 'it does not rest')
-  t.equal(heard('auth', 'auth', 'auth').restsForBusy(), false)
-  const named = plain()
-  say(named, 'busy', 0, 3)
-  t.equal(named.restsForBusy(), true)
-  say(named, 'ok', 3000)
-  t.equal(named.restsForBusy(), false)
 })
 
 t.test('says when it begins to rest for its credential, once each time', async t => {
@@ -293,12 +249,9 @@ class Reference {
     return this.closed ? 'closed' : now < this.until ? 'open' : 'half_open'
   }
 
-  report(outcome: Outcome, now: number, retryAfterS = 0): void {
+  report(outcome: Outcome, now: number): void {
     const state = this.state(now)
-    if (outcome === 'ignored') return
-    const named = outcome === 'busy' && retryAfterS > 0
-    if (named) this.open(now + Math.min(600, retryAfterS) * S)
-    if (named || state === 'open') return
+    if (outcome === 'ignored' || outcome === 'busy' || state === 'open') return
     if (outcome === 'ok') {
       this.refusals = this.row = 0
       if (state === 'half_open') Object.assign(this, { closed: true, until: 0, rests: 0, heard: [] })
@@ -339,9 +292,8 @@ t.test('as the simple reference says, whatever is heard', async t => {
       now += Math.floor(random() ** 8 * 90_000)
       if (random() < 0.3) now += breaker.restMs(now) // on to its probation
       const outcome = random() < bias ? 'failed' : (outcomes[Math.floor(random() * outcomes.length)] as Outcome)
-      const named = outcome === 'busy' && random() < 0.05 ? Math.floor(random() * 700) : 0
-      say(breaker, outcome, now, named)
-      reference.report(outcome, now, named)
+      say(breaker, outcome, now)
+      reference.report(outcome, now)
       const state = breaker.state(now)
       reached.set(state, (reached.get(state) ?? 0) + 1)
       if (state !== reference.state(now)) t.fail(`round ${round}, step ${step}: ${state}, not ${reference.state(now)}`)

@@ -70,7 +70,7 @@ const several: [
 ][] = [
   ['all well', [[0, 'ok', 9]], 'closed', ['closed', 'closed', 'closed']],
   ['one refused', [[1, 'auth', 3]], 'closed', ['closed', 'open', 'closed']],
-  ['one busy', [[2, 'busy', 5]], 'closed', ['closed', 'closed', 'open']],
+  ['one busy', [[2, 'busy', 5]], 'closed', ['closed', 'closed', 'closed']],
   [
     'the upstream fails, whoever asks',
     [
@@ -98,7 +98,7 @@ const several: [
       [1, 'failed', 4],
     ],
     'closed',
-    ['open', 'closed', 'closed'],
+    ['closed', 'closed', 'closed'],
   ],
 ]
 

@@ -1,12 +1,12 @@
 import t from 'tap'
-import type { ChannelIdentity } from '../../lib/channels/channel-health.ts'
+import type { ChannelIdentity, KeyHealth } from '../../lib/channels/channel-health.ts'
 import type { Claim } from '../../lib/channels/claim.ts'
-import { Candidates } from '../../lib/channels/pick.ts'
-import type { Route } from '../../lib/channels/route.ts'
+import { type Asker, Candidates } from '../../lib/channels/pick.ts'
+import type { Candidate, Route } from '../../lib/channels/route.ts'
 import { compileRoutes } from '../../lib/channels/table.ts'
 import type { Channel } from '../../lib/terms/channel.ts'
 import { seeded } from '../support/random.ts'
-import { channel, namedHealth } from './support.ts'
+import { channel, heard, namedHealth } from './support.ts'
 
 type Row = [name: string, change: Partial<Channel>]
 
@@ -215,10 +215,28 @@ t.test('why there was none', async t => {
   const off: Row = ['off', { status: 'disabled' }]
   type Set = ReturnType<typeof setUp>
   type Rest = (set: Set, name: string) => void
+  /** `account` 0 asks below. */
   const busy =
-    (s: number): Rest =>
-    (set, name) =>
-      set.report(name, 'busy', s)
+    (s: number, account = 0, key = ''): Rest =>
+    ({ health }, channel) =>
+      health.rests.busy({ channel, key, model: 'm' }, account, 0, s)
+  const both: Rest = (set, name) => {
+    set.rest(name)
+    busy(30)(set, name)
+  }
+  const keys: Row = ['a', { keys: ['x', 'y'].map(key => ({ key, maxConcurrency: 0 })) }]
+  const [x, y] = compileRoutes({ channels: [channel(...keys)] }).channels[0]!.keys.map(key => key.fingerprint)
+  const oneRefused: Rest = ({ health, route }) => {
+    const { channel } = route.tiers[0]![0] as Candidate
+    for (let i = 0; i < 3; i++)
+      health.report(health.of(channel), health.of(channel).keys[1] as KeyHealth, heard('auth'))
+  }
+  const busyAnd =
+    (other: Rest): Rest =>
+    (set, name) => {
+      busy(30, 0, x)(set, name)
+      other(set, name)
+    }
   const failed: Rest = (set, name) => set.rest(name)
   const rows: [rows: Row[], rests: Record<string, Rest>, whyNone: string, retryAfterS: number][] = [
     [[off], {}, 'disabled', 0],
@@ -226,20 +244,46 @@ t.test('why there was none', async t => {
     [[...two, off], { a: busy(30), b: failed }, 'resting', 5],
     [[...two, off], { a: busy(30), b: busy(20) }, 'saturated', 20],
     [[two[0] as Row], { a: busy(0.2) }, 'saturated', 1],
+    [[two[0] as Row], { a: busy(600) }, 'saturated', 60],
+    [[two[0] as Row], { a: busy(600, 1) }, 'saturated', 2],
+    [[two[0] as Row], { a: both }, 'saturated', 30],
+    [[keys], { a: busyAnd(busy(20, 0, y)) }, 'saturated', 20],
+    [[keys], { a: busyAnd(oneRefused) }, 'saturated', 30],
+    [[two[0] as Row], { a: ({ health }) => health.rests.rest(0, 'a', 'm', 9_000, 'disputed') }, 'resting', 9],
   ]
   for (const [channels, rests, whyNone, retryAfterS] of rows) {
     const set = setUp(...channels)
     for (const [name, rest] of Object.entries(rests)) rest(set, name)
     const candidates = new Candidates(set.route, set.health, null, Math.random)
+    if (whyNone === 'saturated') t.equal(candidates.next(), null)
     t.same([candidates.whyNone, candidates.retryAfterS], [whyNone, retryAfterS])
   }
-  const { route, health, clock, report } = setUp(two[0] as Row)
-  report('a', 'busy', 30)
-  clock.advance(30_000)
-  t.ok(new Candidates(route, health, null, Math.random).next())
-  const second = new Candidates(route, health, null, Math.random)
-  t.equal(second.next(), null, 'while another probes it')
-  t.same([second.whyNone, second.retryAfterS], ['saturated', 1])
+})
+
+t.test('who rests for one account is asked for the others, with another key, and for another model', async t => {
+  const asks = (set: ReturnType<typeof setUp>, account: number, more: Partial<Asker> = {}) => {
+    const asker = { account, only: null, free: false, fits: null, ...more }
+    const candidates = new Candidates(set.route, set.health, 7, Math.random, asker)
+    const claim = candidates.next()
+    claim?.release()
+    return claim?.candidate.channel.name ?? null
+  }
+  const set = setUp(['a', { priority: 1 }], ['b', {}])
+  set.health.rests.busy({ channel: 'a', key: '', model: 'm' }, 1, 0, 600)
+  t.same([asks(set, 1), asks(set, 2)], ['b', 'b'])
+  set.clock.advance(2000)
+  t.same([asks(set, 1), asks(set, 2)], ['b', 'a'], 'also with affinity')
+  for (const account of [2, 3]) set.health.rests.busy({ channel: 'a', key: '', model: 'm' }, account, 2000, 600)
+  t.same([asks(set, 4, { free: true }), asks(set, 4), asks(set, 5)], ['b', 'a', 'a'], 'what was given back is free')
+  const asker = { account: 6, only: null, free: false, fits: null }
+  const hedging = new Candidates(set.route, set.health, null, Math.random, asker)
+  t.equal(hedging.nextWell()?.candidate.channel.name, 'b', 'a hedge is none of those that are let through')
+  const pinned = { account: 1, only: { channel: 'a', key: 'f' }, free: false, fits: null } as unknown as Asker
+  set.clock.advance(3500)
+  const candidates = new Candidates(set.route, set.health, null, Math.random, pinned)
+  t.equal(candidates.next()?.candidate.channel.name, 'a', 'also one that is bound to its channel has its turn')
+  t.equal(new Candidates(set.route, set.health, null, Math.random, pinned).next(), null)
+  t.same([candidates.whyNone, candidates.retryAfterS], ['saturated', 60])
 })
 
 t.test('a full channel is left out until something there ends; when all are full that is saturation', async t => {

@@ -36,7 +36,7 @@ export const identity = (name: string, secrets = ['k'], origin = 'https://x', ba
   name,
   connection: { origin },
   basePath,
-  keys: secrets.map(secret => ({ secret })),
+  keys: secrets.map(secret => ({ secret, fingerprint: `of ${secret}` })),
 })
 
 let account = 0
@@ -44,6 +44,8 @@ let account = 0
 export const heard = (outcome: Outcome, change: Partial<Heard> = {}): Heard => ({
   outcome,
   account: ++account,
+  model: 'm',
+  sentMs: 0,
   channelRested: false,
   keyRested: false,
   retryAfterS: 0,
@@ -68,7 +70,7 @@ export function namedHealth() {
     },
     state: (name: string) => of(name).state(clock.monotonic()).state,
     mayAsk: (name: string) => of(name).mayAsk(clock.monotonic()),
-    restMs: (name: string) => of(name).restMs(clock.monotonic()),
+    restMs: (name: string) => of(name).breaker.restMs(clock.monotonic()),
     admit: (name: string) => of(name).breaker.admit(clock.monotonic()),
   }
 }

@@ -183,6 +183,7 @@ t.test('errors before an answer', async t => {
     for (const stream of [false, true]) {
       const asked = s.anthropic.messages.create(ask(directive, { stream }))
       t.match(await failure(asked), { status, error: { type: 'error', error: { type } } }, `${directive} ${stream}`)
+      s.health.rests.forget('b0')
     }
   }
   s.double.models.clear()

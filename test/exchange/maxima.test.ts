@@ -1,12 +1,14 @@
 /** A maximum of output counts only under a name that the upstream reads: what is held for each way of naming one. */
 import t from 'tap'
 import type { Facts } from '../../lib/protocols/facts.ts'
-import { mostOutputAt } from '../../lib/exchange/output.ts'
+import { mostOutputOf } from '../../lib/exchange/output.ts'
 import type { Exchange } from '../../lib/exchange/exchange.ts'
+import type { Services } from '../../lib/exchange/services.ts'
 import { readFileSync } from 'node:fs'
 import { targetOf } from '../../lib/channels/target.ts'
 import { type KindName, KINDS } from '../../lib/protocols/kinds.ts'
 import { MAXIMA_AT, maximumBit, outputBounds } from '../../lib/protocols/maxima.ts'
+import { tariff } from '../pricing/support.ts'
 import { MODEL, NOTHING_LEFT, open, PATHS, HEADERS } from './support/gateway.ts'
 
 type Channels = Record<string, Record<string, unknown>>
@@ -78,16 +80,12 @@ t.test('what a channel can write at most, for bounds', async t => {
   for (const [facts, model, bounds, most] of rows) {
     const row = { maxOutput: null, thinking: null, ...model }
     const read = maximumBit('max_tokens')
-    const x = {
-      form: 'chat',
-      model: 'm',
-      facts: { maxOutput: null, maxima: read, n: 1, effort: 'off', ...facts },
-      world: { model: () => row },
-    } as unknown as Exchange
-    const channel = { bounds: { chat: { reads: read, within: false, readsBudget: false, ...bounds } } }
-    const candidate = { channel, upstreamModel: 'm', lane: null }
+    const x = { model: 'm', world: { model: () => row } } as unknown as Exchange
+    const sent = { maxOutput: null, maxima: read, n: 1, effort: 'off', drawingTools: 0, ...facts } as unknown as Facts
+    const of = { reads: read, within: false, readsBudget: false, ...bounds }
+    const services = { stats: { thinks: () => false } } as unknown as Services
     t.equal(
-      mostOutputAt(x, { stats: { thinks: () => false } } as never, candidate as never),
+      mostOutputOf(x, services, tariff({ input: 1 }, row), sent, of),
       most,
       JSON.stringify([facts, model, bounds]),
     )

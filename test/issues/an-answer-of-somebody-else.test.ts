@@ -6,6 +6,7 @@ import type { Client } from '../exchange/support/client.ts'
 import { KEY, MODEL, OTHER_KEY, open, type Scene } from '../exchange/support/gateway.ts'
 import type { Call } from '../exchange/support/upstream.ts'
 import { TestClock } from '../support/clock.ts'
+import { wellStore } from '../support/store.ts'
 import { until } from '../support/wait.ts'
 
 const ID = 'resp_0123'
@@ -62,7 +63,7 @@ t.test('the row keeps the id, and another process finds it there', async t => {
   await make(scene)
   const { rows } = await scene.books()
   t.equal(rows[0]?.answerId, ID)
-  scene.services.answers = new Answers({ store: scene.store, clock: scene.clock })
+  scene.services.answers = new Answers({ store: scene.store, clock: scene.clock, health: wellStore(scene.clock) })
   t.equal((await finished(scene, send(scene, { previous_response_id: ID }))).status, 200)
   t.equal((await finished(scene, send(scene, { previous_response_id: ID }, OTHER_KEY))).status, 404)
 })
@@ -127,7 +128,11 @@ t.test('an id that is not in the store yet is looked up again for a second', asy
   const clock = new TestClock()
   let asked = 0
   const maker: AnswerMaker = { channel: 'a', key: 'f' }
-  const answers = new Answers({ clock, store: { answerMaker: async () => (++asked < 4 ? null : maker) } })
+  const answers = new Answers({
+    clock,
+    health: wellStore(clock),
+    store: { answerMaker: async () => (++asked < 4 ? null : maker) },
+  })
   let found: AnswerMaker | null | undefined
   void Promise.resolve(answers.find(1, ID)).then(answer => (found = answer))
   await until('it is found', () => {

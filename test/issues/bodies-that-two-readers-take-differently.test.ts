@@ -11,7 +11,8 @@ import type { Talking } from '../support/talking.ts'
 const M = `"model":"${MODEL}"`
 
 async function scene(t: Parameters<typeof open>[0]) {
-  const s = await open(t)
+  const price = { input: 2, output: 8, container: { '1g': 0 } }
+  const s = await open(t, { model: { price } })
   s.at('a').script = call => call.whole(400, { error: { message: 'from upstream' } })
   const ask = async (path: string, body: string, headers: Record<string, string> = {}) => {
     const client = s.ask({ path, headers: { ...HEADERS, ...headers }, body })

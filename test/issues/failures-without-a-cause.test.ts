@@ -1,6 +1,6 @@
 /** An operator must see from the log why attempts fail, and nothing secret, and not a thousand lines a second. */
 import t from 'tap'
-import { KEY, type Options, open, type Scene } from '../exchange/support/gateway.ts'
+import { KEY, MODEL, type Options, OTHER_KEY, open, type Scene } from '../exchange/support/gateway.ts'
 import { answers, document, SPEECH, says } from '../exchange/support/speech.ts'
 import type { Call, Script } from '../exchange/support/upstream.ts'
 import { until } from '../support/wait.ts'
@@ -160,10 +160,21 @@ t.test('changes of a breaker are said at level warn', async t => {
   await ask(s)
   t.match(lines(s, 'channel is asked again'), [{ level: 'warn', channel: 'a', was: 'open', state: 'closed' }])
   const several = await open(t, { channels: { a: { keys: [{ key: 'up-0' }, { key: 'up-1' }] } } })
-  several.at('a').script = call =>
-    (call.header('authorization')?.endsWith('1') ? says(429, { 'retry-after': '9' }) : good)(call)
-  for (let i = 0; i < 9; i++) await ask(several)
-  t.match(lines(several, 'channel rests'), [{ channel: 'a', key: 2, rest_ms: 9000 }])
+  several.at('a').script = call => (call.header('authorization')?.endsWith('1') ? says(401) : good)(call)
+  for (let i = 0; i < 30; i++) {
+    const key = i % 2 === 0 ? KEY : OTHER_KEY
+    await several.ask(document({}, { authorization: `Bearer ${key}` })).end()
+  }
+  t.match(lines(several, 'channel rests'), [{ channel: 'a', key: 2, rest_ms: 60_000 }])
+})
+
+t.test('that all wait for a model is said at level warn', async t => {
+  const s = await open(t, { channels: { a: { keys: [{ key: 'up-0' }, { key: 'up-1' }] } } })
+  s.at('a').script = says(429, { 'retry-after': '9' })
+  await ask(s)
+  t.match(lines(s, 'a model of the channel rests'), [
+    { level: 'warn', channel: 'a', model: MODEL, upstream_key: /^[0-9a-f]{16}$/, scope: 'others', rest_ms: 2000 },
+  ])
 })
 
 t.test('a dead channel has a bounded number of lines, and says how many were left out', async t => {

@@ -17,7 +17,12 @@ const TOOL = 16_000
 /** A token costs a micro-CNY on either side, so that amounts are tokens. */
 const scene = (t: Parameters<typeof open>[0]) =>
   open(t, {
-    model: { price: { input: 1, output: 1 }, input_factor: 1, max_output: CEILING },
+    // tools of the upstream cost only what they read
+    model: {
+      price: { input: 1, output: 1, web_search: 0, container: { '1g': 0 } },
+      input_factor: 1,
+      max_output: CEILING,
+    },
     channels: { a: { thoughts: 'within' } },
   })
 
@@ -273,10 +278,10 @@ t.test('searches, and answers that hold more than text', async t => {
     ['messages', '', 0, 1],
     ['messages', `"tools":[${search}],`, 4, 1],
     ['messages', `"tools":[${search.replace('}', ',"max_uses":"2"}')},${search}],`, 6, 1],
-    ['chat', '', 4, 3],
+    ['chat', '', 0, 3],
     ['chat', '"modalities":["text"],"web_search_options":{},', 4, 1],
-    ['chat', '"modalities":["text","image"],', 4, 2],
-    ['chat', '"modalities":["text","audio"],"audio":{"voice":"alloy"},', 4, 3],
+    ['chat', '"modalities":["text","image"],', 0, 2],
+    ['chat', '"modalities":["text","audio"],"audio":{"voice":"alloy"},', 0, 3],
     ['responses', '"modalities":["text"],', 0, 1],
     ['responses', '"modalities":["text"],"tools":[{"type":"web_search_preview"}],"max_tool_calls":3,', 3, 1],
     ['responses', '"modalities":["text","audio"],', 0, 3],
@@ -301,7 +306,7 @@ t.test('searches, and answers that hold more than text', async t => {
 t.test('the settings of a model say how much that is', async t => {
   const s = await open(t, {
     model: {
-      price: { input: 1, output: 1 },
+      price: { input: 1, output: 1, web_search: 0 },
       input_factor: 1,
       max_output: 1,
       default_output: 1,

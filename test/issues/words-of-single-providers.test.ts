@@ -20,10 +20,11 @@ const M = `"model":"${MODEL}",`
 const DEFAULT = 100_000
 const PICTURE = 2000
 const MAX_INPUT = 200_000
-const SEARCHES = 10 * 16_000
+const SEARCH = 16_000
+const SEARCHES = 10 * SEARCH
 
 /** A token costs a micro-CNY on either side, so that amounts are tokens; a picture costs a million of them. */
-const scene = (t: Parameters<typeof open>[0], price: object = { input: 1, output: 1 }) =>
+const scene = (t: Parameters<typeof open>[0], price: object = { input: 1, output: 1, web_search: 0 }) =>
   open(t, { model: { price, input_factor: 1, max_output: 100_000 } })
 
 /** What is held while the upstream is asked, beyond the body's text; or why it is not asked. */
@@ -65,14 +66,14 @@ t.test('they make it dearer', async t => {
     ['chat', `{${M}"max_tokens":1,"web_search":{"enable":true}}`, 1 + SEARCHES],
     ['chat', `{${M}"max_tokens":1,"web_search":{"enable":false}}`, 1],
     ['chat', `{${M}"max_tokens":1,"web_search":true}`, 1 + SEARCHES],
-    ['chat', `{${M}"max_tokens":1,"plugins":[{"id":"web"}]}`, 1 + SEARCHES],
-    ['chat', `{${M}"max_tokens":1,"plugins":["web"]}`, 1 + SEARCHES],
+    ['chat', `{${M}"max_tokens":1,"plugins":[{"id":"web"}]}`, 1 + SEARCH],
+    ['chat', `{${M}"max_tokens":1,"plugins":["web"]}`, 1 + SEARCH],
     ['chat', part(`"type":"file_url","file_url":{"url":${URL}}`), DEFAULT + MAX_INPUT],
     ['chat', part(`"type":"document_url","document_url":${URL}`), DEFAULT + MAX_INPUT],
     ['chat', part(`"type":"video","video":${URL}`), DEFAULT + MAX_INPUT],
     ['chat', part(`"type":"video","video":[${URL},${URL}]`), DEFAULT + 2 * PICTURE],
     ['responses', item(`"type":"input_video","video_url":${URL}`), DEFAULT + MAX_INPUT],
-    ['responses', `{${M}"max_output_tokens":1,"plugins":[{"id":"web"}]}`, 1 + SEARCHES],
+    ['responses', `{${M}"max_output_tokens":1,"plugins":[{"id":"web"}]}`, 1 + SEARCH],
     // 0 is no limit to readers that take it for a field that is not there
     ['responses', `{${M}"max_output_tokens":1,"max_tool_calls":0,"tools":[{"type":"web_search"}]}`, 1 + SEARCHES],
     ['messages', `{${M}"max_tokens":1,"tools":[{"type":"web_search_20250305","max_uses":0}]}`, 1 + SEARCHES],

@@ -31,6 +31,7 @@ function freezable(store: Store) {
   const proxy = new Proxy(store, {
     get(target, name: keyof Store) {
       const method = target[name] as (...args: unknown[]) => Promise<unknown>
+      if (typeof method !== 'function') return method
       return (...args: unknown[]) => {
         if (thaw === null) return method.apply(target, args)
         waiting.push(name)

@@ -220,6 +220,36 @@ t.test('only what differs is written, and applied again nothing is', async t => 
   t.equal((await store.priceVersions('embedding', { limit: 9 })).length, 1)
 })
 
+t.test('the context comes with the price, where nobody has said it and the list can be believed', async t => {
+  const store = await create(t)
+  const price = { input: 1, output: 2 }
+  await store.putModel(model('unsaid', price), SETUP)
+  await store.putModel({ ...model('said', price), context: 9000 }, SETUP)
+  await store.putModel(model('silent', price), SETUP)
+  await store.putModel(model('larger', price), SETUP)
+  const entry = { mode: 'chat', input_cost_per_token: 1e-6, output_cost_per_token: 2e-6 }
+  const above = { input_cost_per_token_above_200k_tokens: 2e-6, output_cost_per_token_above_200k_tokens: 4e-6 }
+  const list = litellm({
+    unsaid: { ...entry, max_input_tokens: 200_000 },
+    said: { ...entry, max_input_tokens: 200_000 },
+    silent: entry,
+    larger: { ...entry, ...above, max_input_tokens: 200_000 },
+    made: { ...entry, max_input_tokens: 300_000 },
+  })
+  const planned = await planImport(store, list, AS_IT_IS)
+  t.match(planned[0], { outcome: 'changed', changes: { context: { before: null, after: '200000' } } })
+  await runImport(store, planned, ADMIN)
+  const { models } = await store.catalog()
+  t.same(Object.fromEntries(models.map(({ name, context }) => [name, context])), {
+    unsaid: 200_000,
+    said: 9000,
+    silent: 2_000_000,
+    larger: 2_000_000,
+    made: 300_000,
+  })
+  t.equal(await runImport(store, await planImport(store, list, AS_IT_IS), ADMIN), 0)
+})
+
 t.test('CSV', async t => {
   const store = await create(t)
   const list = csv(

@@ -159,7 +159,12 @@ t.test('files of the config, and what `gateway check` says of them', async t => 
     app_cert: certificateOf({ subject: '/CN=x', key: private_key, days: 9 }),
   }
   const named = Object.fromEntries(Object.keys(texts).map(name => [name, `\${file:${name}.pem}`]))
-  const config = JSON.stringify({ store: 'sqlite:none', pay: { alipay: { app_id, seller_id, ...named } } })
+  const urls = { main: 'https://a.example' }
+  const config = JSON.stringify({
+    store: 'sqlite:none',
+    public: urls,
+    pay: { alipay: { app_id, seller_id, ...named } },
+  })
   const pem = Object.fromEntries(Object.entries(texts).map(([name, text]) => [`${name}.pem`, text]))
   const folder = t.testdir({ 'c.yaml': config, ...pem })
   const { warnings } = await check(`${folder}/c.yaml`, {})

@@ -190,9 +190,10 @@ t.test('an answer that grows: what it costs so far is covered by the part that w
     const hold = compiled.answerHold(asked)
     const { tokens, images, searches, seconds } = hold.most
     if (hold.cost(hold.most) - hold.held > 1) return t.fail('the most is held but for its rounding')
-    const less = { tokens: random.int(0, tokens), images: random.int(0, images), searches, seconds }
+    const less = { tokens: random.int(0, tokens), images: random.int(0, images), searches, seconds, fees: 0 }
     if (hold.cost(less) > hold.cost(hold.most)) return t.fail('less costs more')
-    if (hold.cost({ tokens: 0, images: 0, searches: 0, seconds: 0 }) !== 0) return t.fail('nothing costs something')
+    if (hold.cost({ tokens: 0, images: 0, searches: 0, seconds: 0, fees: 0 }) !== 0)
+      return t.fail('nothing costs something')
   }
   t.pass('3,000 answers')
 })

@@ -1,5 +1,6 @@
 import t from 'tap'
 import { readinessOf } from '../../lib/process/readiness.ts'
+import { StoreHealth } from '../../lib/store/health.ts'
 import { TestClock } from '../support/clock.ts'
 
 const PINGS = {
@@ -21,7 +22,8 @@ t.test('ready is who can serve a new request, be it from memory', async t => {
     ]
   for (const [store, accepting, hasLeases, draining, answer] of rows) {
     const clock = new TestClock()
-    const parts = { store: { ping: PINGS[store] }, ledger: { accepting, hasLeases }, clock }
+    const health = new StoreHealth({ store: { ping: PINGS[store] }, clock })
+    const parts = { ledger: { accepting, hasLeases, health } }
     const asked = readinessOf(parts, () => draining)
     if (store === 'silent') clock.advance(1000)
     t.same(await asked, answer, `${store} ${accepting} ${hasLeases} ${draining}`)

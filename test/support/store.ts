@@ -1,5 +1,7 @@
 /** Stores in memory for tests, and rows that most tests need. */
-import { micro } from '../../lib/base/money.ts'
+import type { Clock } from '../../lib/base/clock.ts'
+import { micro, ZERO } from '../../lib/base/money.ts'
+import { StoreHealth } from '../../lib/store/health.ts'
 import type { Driver } from '../../lib/store/driver.ts'
 import { openMysql } from '../../lib/store/mysql.ts'
 import { openStore } from '../../lib/store/open.ts'
@@ -31,6 +33,9 @@ export const openDriver = (url: string): Driver =>
         () => {},
         () => {},
       )
+
+/** A store that always answers, as the parts that wait for one know it. */
+export const wellStore = (clock: Clock): StoreHealth => new StoreHealth({ clock, store: { ping: async () => {} } })
 
 export const newKey = (accountId: number, change: Partial<NewKey> = {}): NewKey => ({
   accountId,
@@ -113,6 +118,7 @@ export const NOT_RECORDED = {
   multiplier: null,
   lines: [],
   held: null,
+  disputed: ZERO,
   cost: null,
   askedMs: null,
   attempts: [],

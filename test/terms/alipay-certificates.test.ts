@@ -13,7 +13,11 @@ const publicKey = { alipay_public_key: alipay.publicKey }
 
 const problem = (keys: object): string => {
   try {
-    parseConfig(stringify({ admin_token: 'a-token-for-tests', pay: { alipay: { ...base, ...keys } } }), 'g.yaml', {})
+    parseConfig(
+      stringify({ public: { main: 'https://a.example' }, pay: { alipay: { ...base, ...keys } } }),
+      'g.yaml',
+      {},
+    )
     return ''
   } catch (error) {
     return error instanceof ConfigError ? error.message : String(error)

@@ -4,6 +4,7 @@ import { HDKey } from '@scure/bip32'
 import t from 'tap'
 import { stringify } from 'yaml'
 import { ConfigError, parseConfig } from '../../lib/terms/config.ts'
+import { payAddressWarnings } from '../../lib/terms/config-pay.ts'
 import { addressAt } from '../../lib/terms/xpub.ts'
 
 const pair = (modulusLength = 2048) =>
@@ -45,9 +46,12 @@ const usdt = {
 }
 const ALL = { alipay, wechat, card, usdt }
 
-const problem = (pay: object): string => {
+const MAIN = { main: 'https://api.example.com' }
+
+const problem = (pay: object, urls: object | null = MAIN): string => {
   try {
-    parseConfig(stringify({ admin_token: 'a-token-for-tests', pay }), 'gateway.yaml', {})
+    const form = { admin_token: 'a-token-for-tests', pay, ...(urls === null ? {} : { public: urls }) }
+    parseConfig(stringify(form), 'gateway.yaml', {})
     return ''
   } catch (error) {
     return error instanceof ConfigError ? error.message : String(error)
@@ -146,4 +150,89 @@ t.test('a stand-in on this machine is a test environment', async t => {
     problem({ alipay: { ...alipay, sandbox: true, gateway: 'http://127.0.0.1:9/gateway.do', api: 'http://[::1]:9' } }),
     '',
   )
+})
+
+t.test('addresses of a provider: its own hosts of that mode, or this machine', async t => {
+  const test = { alipay, wechat, card: { ...card, secret_key: 'sk_test_0123456789' } }
+  const rows: [name: keyof typeof test, field: string, address: string, live: boolean, sandbox: boolean][] = [
+    ['alipay', 'gateway', 'https://openapi.alipay.com/gateway.do', true, false],
+    ['alipay', 'api', 'https://openapi.alipay.com', true, false],
+    ['alipay', 'gateway', 'https://openapi-sandbox.dl.alipaydev.com/gateway.do', false, true],
+    ['alipay', 'api', 'https://openapi-sandbox.dl.alipaydev.com', false, true],
+    ['alipay', 'api', 'https://openapi.alipaydev.com', false, true],
+    ['alipay', 'api', 'https://openapi.alipay.com.evil.example', false, false],
+    ['alipay', 'api', 'https://openapi.alipay.com:8443', false, false],
+    ['alipay', 'api', 'https://evil.example/openapi.alipay.com', false, false],
+    ['alipay', 'api', 'https://127.0.0.1:9', true, true],
+    ['alipay', 'api', 'https://127.0.0.1.evil.example', false, false],
+    ['alipay', 'api', 'http://127.0.0.1:9', false, true],
+    ['wechat', 'api', 'https://api.mch.weixin.qq.com', true, false],
+    ['wechat', 'api', 'https://api2.mch.weixin.qq.com', true, false],
+    ['wechat', 'api', 'https://api.mch.weixin.qq.example', false, false],
+    ['wechat', 'api', 'https://localhost:9', true, true],
+    ['card', 'api', 'https://api.stripe.com', true, true],
+    ['card', 'api', 'https://stripe-mock.example', false, false],
+    ['card', 'api', 'https://[::1]:12111', true, true],
+    ['card', 'api', 'http://[::1]:12111', false, true],
+  ]
+  for (const [name, field, address, live, sandbox] of rows) {
+    const form = { ...(name === 'wechat' && field !== 'api' ? { api: 'https://127.0.0.1' } : {}), [field]: address }
+    const expected = new RegExp(`pay.${name}.${field}: expected an`)
+    const [inLive, inTest] = [
+      { ...ALL[name], ...form },
+      { ...test[name], ...form, sandbox: true },
+    ]
+    live ? t.equal(problem({ [name]: inLive }), '', address) : t.match(problem({ [name]: inLive }), expected, address)
+    sandbox
+      ? t.equal(problem({ [name]: inTest }), '', `${address} in a sandbox`)
+      : t.match(problem({ [name]: inTest }), expected, `${address} in a sandbox`)
+  }
+})
+
+t.test('nodes of a test network are none of the main network', async t => {
+  const other = 'https://two.example/bsc'
+  for (const address of [
+    'https://data-seed-prebsc-1-s1.bnbchain.org:8545',
+    'https://bsc-testnet.publicnode.com',
+    'https://rpc.example/bsc_testnet_chapel/topsecret',
+    'https://bsc-testnet-rpc.example',
+  ]) {
+    t.match(problem({ usdt: { ...usdt, endpoints: [address, other] } }), /usdt.endpoints.0..*main network/)
+    t.match(problem({ usdt: { ...usdt, endpoints: [other, address] } }), /usdt.endpoints.1..*main network/)
+    t.notMatch(problem({ usdt: { ...usdt, endpoints: [other, address] } }), /topsecret/)
+    t.equal(problem({ usdt: { ...usdt, sandbox: true, chain_id: 97, endpoints: [address, other] } }), '')
+  }
+  t.equal(problem({ usdt: { ...usdt, endpoints: ['https://contestnetwork.example', other] } }), '')
+})
+
+t.test('real money needs an address at which providers and payers reach the gateway', async t => {
+  const sandboxes = {
+    alipay: { ...alipay, sandbox: true },
+    wechat: { ...wechat, sandbox: true, api: 'http://127.0.0.1:9' },
+    card: { ...card, sandbox: true, secret_key: 'sk_test_0123456789' },
+    usdt: { ...usdt, sandbox: true, chain_id: 97 },
+  }
+  const wrong: [name: string, urls: object | null][] = [
+    ['none', null],
+    ['none of main', {}],
+    ['plain http', { main: 'http://api.example.com' }],
+    ['plain http on this machine', { main: 'http://127.0.0.1:3000' }],
+  ]
+  for (const [way, form] of Object.entries(ALL))
+    for (const [name, urls] of wrong)
+      t.match(problem({ [way]: form }, urls), new RegExp(`public.main: expected the https:// URL .* pay.${way}`), name)
+  for (const [name, urls] of wrong) t.equal(problem(sandboxes, urls), '', `${name}, where no money is real`)
+  t.equal(problem({}, null), '', 'nothing is paid')
+  t.match(problem({ ...sandboxes, card }, { main: 'http://a.example' }), /public.main.*pay.card/, 'one of them is real')
+  const long = `https://${'a'.repeat(60)}.${'b'.repeat(60)}.example.com/${'c'.repeat(40)}`
+  t.match(problem(ALL, { main: long }), /public.main: expected at most 160 characters/)
+  t.equal(problem({}, { main: long }), '')
+})
+
+t.test('an address on this machine is warned of', async t => {
+  const config = (pay: object, main: string) =>
+    parseConfig(stringify({ admin_token: 'a-token-for-tests', pay, public: { main } }), 'gateway.yaml', {})
+  t.match(payAddressWarnings(config({ card }, 'https://127.0.0.1:3000')), [/public.main: .* pay.card/])
+  t.same(payAddressWarnings(config({ card }, 'https://api.example.com')), [])
+  t.same(payAddressWarnings(config({}, 'https://127.0.0.1:3000')), [])
 })

@@ -64,7 +64,7 @@ const DEFAULTS: Config = {
   registration: { mode: 'closed', groups: ['default'], rate: null },
   smtp: null,
   oidc: null,
-  pay: { order_limit: micro(50_000_000_000), day_limit: micro(100_000_000_000) },
+  pay: { title: 'API 充值', order_limit: micro(50_000_000_000), day_limit: micro(100_000_000_000) },
   log: { level: 'info' },
 }
 

@@ -49,6 +49,8 @@ const observed = (
 ): Observed => ({
   holdsOpen: () => change.holdsOpen ?? 0,
   heldMicro: () => change.heldMicro ?? 0,
+  leaseCalls: () => ({ granted: change.leaseCalls ?? 0, nothing: 0, failed: 0 }),
+  storeState: () => (['ok', 'slow', 'away'] as const)[change.storeState ?? 0]!,
   journalEntries: () => change.journalEntries ?? 0,
   settlementLagMs: () => change.settlementLagMs ?? 0,
   channelStates: () => states.map(([name, state, keys = [state]]) => [name, { state, keys, open: 0 }] as const),
@@ -97,6 +99,7 @@ t.test('every metric is announced from the start, and those that alarms watch ha
     'gateway_set_aside{what="unreadable"} 0',
     'gateway_set_aside{what="journals"} 0',
     'gateway_clock_skew_seconds 0',
+    'gateway_store_state 0',
     'gateway_uncovered_total{outcome="admitted"} 0',
     'gateway_uncovered_total{outcome="refused"} 0',
     'gateway_read_ons_closed_total{reason="time"} 0',
@@ -202,6 +205,11 @@ t.test('what is counted is shown', async t => {
     ['lost refusals', m => m.refusalsLost('store', 2), ['gateway_refusals_lost_total{cause="store"} 2']],
     ['usage', m => m.usageCounted('c'), ['gateway_usage_counted_total{channel="c"} 1']],
     ['a finish', m => m.finishUnknown('c'), ['gateway_finish_unknown_total{channel="c"} 1']],
+    [
+      'a dispute',
+      m => m.settlement('m', settled({ disputed: micro(7_500_000) })),
+      ['gateway_disputed_cny_total{channel="one"} 7.5', 'gateway_settlements_total{basis="reported"} 1'],
+    ],
     ['a tier', m => m.tierUnlisted('m'), ['gateway_tier_unlisted_total{model="m"} 1']],
     ['a picture', m => m.pictureUnmatched('m'), ['gateway_picture_unmatched_total{model="m"} 1']],
     ['a label as it comes', m => m.refusal('a"b\\c\nd'), ['gateway_refusals_total{reason="a\\"b\\\\c\\nd"} 1']],
@@ -214,6 +222,9 @@ t.test('what is counted is shown', async t => {
       [
         'gateway_holds_open 3',
         'gateway_held_cny 1.234567',
+        'gateway_lease_calls_total{result="granted"} 0',
+        'gateway_lease_calls_total{result="nothing"} 0',
+        'gateway_lease_calls_total{result="failed"} 0',
         'gateway_settlement_lag_seconds 1.5',
         'gateway_journal_entries 2',
         'gateway_ledger_imbalance_cny 0.000007',

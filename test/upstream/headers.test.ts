@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { compileRoutes } from '../../lib/channels/table.ts'
 import type { Channel } from '../../lib/terms/channel.ts'
-import { passResponseHeaders, requestHeaders } from '../../lib/upstream/headers.ts'
+import { passResponseHeaders, requestHeaders, retryAfterS } from '../../lib/upstream/headers.ts'
 import { channel } from '../channels/support.ts'
 
 const WIRE = { 'alpha-beta': ['anthropic-beta'], 'x-gamma-api-key': ['x-goog-api-key'] }
@@ -51,10 +51,46 @@ t.test('the page names the headers that every upstream gets', async t => {
 })
 
 t.test('what of an upstream goes to the client', async t => {
-  const into: string[] = []
-  passResponseHeaders(
-    { 'content-type': 'a/b', server: 's', 'set-cookie': ['c'], 'x-ratelimit-left': '1', 'retry-after': '2' },
-    into,
-  )
-  t.same(into, ['content-type', 'a/b', 'x-ratelimit-left', '1', 'retry-after', '2'])
+  const nowMs = Date.parse('2026-11-23T00:00:00Z')
+  const passed = (headers: Record<string, string | string[]>) => {
+    const into: string[] = []
+    passResponseHeaders(headers, nowMs, into)
+    return into
+  }
+  const kept = ['content-type', 'a/b', 'openai-processing-ms', '12', 'x-should-retry', 'true']
+  const dropped = { server: 's', 'set-cookie': ['c'], 'x-request-id': 'u', 'x-envoy-upstream-service-time': '1' }
+  const limits = { 'x-ratelimit-left': '1', 'anthropic-ratelimit-requests-remaining': '999', ratelimit: 'r' }
+  t.same(passed({ ...dropped, ...limits, ...pairs(kept) }), kept)
+  // what is longer than SDKs listen to is said as a minute
+  for (const [named, told] of [
+    ['2', '2'],
+    ['60', '60'],
+    ['3600', '60'],
+    ['0.5', '0.5'],
+    ['Mon, 23 Nov 2026 00:00:30 GMT', 'Mon, 23 Nov 2026 00:00:30 GMT'],
+    ['Mon, 23 Nov 2026 01:00:00 GMT', '60'],
+    ['soon', 'soon'],
+  ] as const)
+    t.same(passed({ 'retry-after': named }), ['retry-after', told])
+  t.same(passed({ 'retry-after-ms': '1500' }), ['retry-after-ms', '1500'])
+  t.same(passed({ 'retry-after-ms': '3600000' }), ['retry-after-ms', '60000'])
+})
+
+const pairs = (list: string[]) =>
+  Object.fromEntries(list.flatMap((name, i) => (i % 2 === 0 ? [[name, list[i + 1] as string]] : [])))
+
+t.test('how long an upstream wants to be left alone', async t => {
+  const nowMs = Date.parse('2026-11-23T00:00:00Z')
+  for (const [headers, seconds] of [
+    [{}, undefined],
+    [{ 'retry-after': '7' }, 7],
+    [{ 'retry-after': '7', 'retry-after-ms': '6500' }, 7],
+    [{ 'retry-after-ms': '6500' }, 6.5],
+    [{ 'retry-after': 'Mon, 23 Nov 2026 00:00:30 GMT' }, 30],
+    [{ 'retry-after': 'Sun, 22 Nov 2026 00:00:30 GMT' }, 0],
+    [{ 'retry-after': 'soon' }, undefined],
+    [{ 'retry-after-ms': '-5' }, 0],
+    [{ 'retry-after-ms': 'soon' }, undefined],
+  ] as const)
+    t.equal(retryAfterS(headers, nowMs), seconds, JSON.stringify(headers))
 })

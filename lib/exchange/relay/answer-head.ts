@@ -17,9 +17,14 @@ export function tellsLength({ headers, reading }: Answer): boolean {
   return length !== undefined && !reading?.events && !reading?.foreign && !(reading?.decoder ?? reading?.links)
 }
 
-/** Adds to `headers` those of an answer that passes as it comes. */
-export function passedHead({ status, headers: upstream }: Answer, withLength: boolean, headers: string[]): void {
-  passResponseHeaders(upstream, headers)
+/** Adds to `headers` those of an answer that passes as it comes. `nowMs`, as below: since 1970. */
+export function passedHead(
+  { status, headers: upstream }: Answer,
+  nowMs: number,
+  withLength: boolean,
+  headers: string[],
+): void {
+  passResponseHeaders(upstream, nowMs, headers)
   if (withLength) headers.push('content-length', upstream['content-length'] as string)
   if (status === 429 && upstream['retry-after'] === undefined) headers.push('retry-after', BUSY_RETRY_AFTER_S)
 }
@@ -27,20 +32,21 @@ export function passedHead({ status, headers: upstream }: Answer, withLength: bo
 /** Adds to `headers` those of a translated answer. `length`: the bytes of a document; -1 = not known. */
 export function translatedHead(
   { headers: upstream, reading }: Answer,
+  nowMs: number,
   lane: Lane,
   length: number,
   headers: string[],
 ): void {
-  passRetryHeaders(upstream, headers)
+  passRetryHeaders(upstream, nowMs, headers)
   headers.push('content-type', reading?.events ? EVENTS_TYPE : JSON_TYPE)
   if (length >= 0) headers.push('content-length', String(length))
   laneHeaders(lane, headers, reading?.translation?.losses)
 }
 
 /** Adds to `headers` those of an upstream's error that the gateway writes in the words of the client's protocol. */
-export function errorHead({ headers: upstream, lane }: Answer, status: number, headers: string[]): void {
+export function errorHead({ headers: upstream, lane }: Answer, nowMs: number, status: number, headers: string[]): void {
   headers.push('content-type', JSON_TYPE)
-  passRetryHeaders(upstream, headers)
+  passRetryHeaders(upstream, nowMs, headers)
   if (saysBusy(status) && !headers.includes('retry-after')) headers.push('retry-after', BUSY_RETRY_AFTER_S)
   if (lane !== null) laneHeaders(lane, headers)
 }

@@ -1,9 +1,10 @@
 /** Reports how an attempt went, once for each attempt, to the breaker of its channel, to the metrics and to the log. */
 import type { Outcome } from '../../channels/health.ts'
 import type { Attempt } from '../../upstream/attempt.ts'
+import { retryAfterS } from '../../upstream/headers.ts'
 import type { Exchange } from '../exchange.ts'
 import type { Services } from '../services.ts'
-import { refusesKey, retryAfterS, saysBusy } from './upstream-status.ts'
+import { refusesKey, saysBusy } from './upstream-status.ts'
 
 /** The first report of an attempt counts; later ones change nothing. */
 export function report(x: Exchange, services: Services, attempt: Attempt, outcome: Outcome, restS?: number): void {
@@ -18,6 +19,6 @@ export function report(x: Exchange, services: Services, attempt: Attempt, outcom
 export function reportStatus(x: Exchange, services: Services, attempt: Attempt): void {
   const { status } = attempt
   if (refusesKey(status)) report(x, services, attempt, 'auth')
-  else if (saysBusy(status)) report(x, services, attempt, 'busy', retryAfterS(attempt, services.clock.now()))
+  else if (saysBusy(status)) report(x, services, attempt, 'busy', retryAfterS(attempt.headers, services.clock.now()))
   else report(x, services, attempt, status >= 500 || status === 408 ? 'failed' : 'ok')
 }

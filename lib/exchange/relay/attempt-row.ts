@@ -56,6 +56,7 @@ export function attemptRow(x: Exchange, { attempt, note, why }: GivenUp, reading
     multiplier,
     lines: [],
     held: null,
+    disputed: ZERO,
     cost,
     askedMs: Math.max(0, Math.round(attempt.startedMs - x.startedMs)),
     attempts: [note],

@@ -9,6 +9,7 @@ import type { Candidate } from '../../channels/route.ts'
 import type { ErrorName } from '../../terms/errors.ts'
 import type { AttemptNote } from '../../terms/records.ts'
 import { Attempt, type AttemptEvents } from '../../upstream/attempt.ts'
+import { retryAfterS } from '../../upstream/headers.ts'
 import { CredentialError } from '../../upstream/signer.ts'
 import type { Exchange } from '../exchange.ts'
 import { fail } from '../fail.ts'
@@ -35,6 +36,10 @@ export class Attempts implements AttemptEvents {
   #answered: Attempt | null = null
   /** The one further try with a newer token was made. */
   #signedAnew = false
+  /** The first channel that named a time to wait for, because it is too busy. */
+  #toldToWait: string | null = null
+  /** A second one did. */
+  #toldTwice = false
 
   constructor(x: Exchange, services: Services, answer: AnswerEvents) {
     this.#x = x
@@ -126,7 +131,7 @@ export class Attempts implements AttemptEvents {
     const { current } = this.#rivals
     if (saysBusy(current.status) || refusesKey(current.status) || current.error instanceof CredentialError)
       this.#x.candidates?.keyFailed(current.claim)
-    const claim = this.#answer.open ? nextClaim(this.#x, this.#services, false) : null
+    const claim = this.#answer.open && !this.#toldTwice ? nextClaim(this.#x, this.#services, false) : null
     if (claim === null) return false
     current.discard(this.#services.clock)
     if (retryable(current.status) && !refusesKey(current.status)) this.#answered = current
@@ -209,9 +214,17 @@ export class Attempts implements AttemptEvents {
     }
     this.#signedAnew ||= !this.#rivals.areTwo && signsAnew(this.#x, this.#services, attempt)
     reportStatus(this.#x, this.#services, attempt)
+    if (saysBusy(status)) this.#isTold(attempt)
     if (!retryable(status)) this.#choose(attempt)
     else if (this.#rivals.areTwo) this.#drop(attempt)
     else if (!this.tryNext()) this.#answer.onHead(attempt)
+  }
+
+  /** A request that two channels told to wait may be the reason itself, and is not carried on to rest a third one. */
+  #isTold(attempt: Attempt): void {
+    if (!retryAfterS(attempt.headers, this.#services.clock.now())) return
+    this.#toldToWait ??= nameOf(attempt)
+    this.#toldTwice ||= this.#toldToWait !== nameOf(attempt)
   }
 
   onData(attempt: Attempt, chunk: Buffer): void {

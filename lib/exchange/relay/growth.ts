@@ -5,13 +5,17 @@
  */
 import { micro } from '../../base/money.ts'
 import type { Hold } from '../../ledger/ledger.ts'
-import type { AnswerHold } from '../../pricing/tariff.ts'
+import type { AnswerHold, Tariff } from '../../pricing/tariff.ts'
+import type { Facts } from '../../protocols/facts.ts'
+import type { UsedTool } from '../../protocols/server-tools.ts'
 import type { Exchange } from '../exchange.ts'
 import { guard } from '../fail.ts'
 import type { Services } from '../services.ts'
 
 /** Towards the end of the money ever smaller steps are asked for, down to what so many tokens cost. */
 const SMALLEST_TOKENS = 16
+
+const NO_TOOLS: readonly UsedTool[] = []
 
 export interface GrowthEvents {
   /** The store has answered: `covers` may say something else now. */
@@ -24,7 +28,7 @@ export class Growth {
   readonly #hold: Hold
   readonly #events: GrowthEvents
   readonly #answer: AnswerHold
-  readonly #produced = { tokens: 0, images: 0, searches: 0, seconds: 0 }
+  readonly #produced = { tokens: 0, images: 0, searches: 0, seconds: 0, fees: 0 }
   /** All in micro-CNY: by how much the hold grows, at least, and what it has for the answer. */
   readonly #step: number
   readonly #smallest: number
@@ -38,6 +42,7 @@ export class Growth {
   delivered = 0
   deliveredImages = 0
   deliveredSearches = 0
+  deliveredTools = NO_TOOLS
 
   constructor(x: Exchange, services: Services, hold: Hold, events: GrowthEvents) {
     this.#x = x
@@ -52,17 +57,20 @@ export class Growth {
     this.#produced.seconds = answer.most.seconds
   }
 
-  #costOf(tokens: number, images: number, searches: number): number {
+  #costOf(tokens: number, images: number, searches: number, fees = 0): number {
     const produced = this.#produced
     produced.tokens = tokens
     produced.images = images
     produced.searches = searches
+    produced.fees = fees
     return this.#answer.cost(produced)
   }
 
   /** True when an answer that has so much so far may go on to the client. The hold grows ahead of need. */
-  covers(tokens: number, images: number, searches: number): boolean {
-    const cost = this.#costOf(tokens, images, searches)
+  covers(tokens: number, images: number, searches: number, tools = NO_TOOLS): boolean {
+    const { tariff, facts } = this.#x
+    const fees = tools.length === 0 ? 0 : (tariff as Tariff).toolsCost((facts as Facts).tools, tools)
+    const cost = this.#costOf(tokens, images, searches, fees)
     while (!this.#exhausted && !this.waiting) {
       const short = Math.ceil(cost + this.#step / 2 - this.#covered)
       if (short <= 0) break
@@ -72,6 +80,7 @@ export class Growth {
     this.delivered = tokens
     this.deliveredImages = images
     this.deliveredSearches = searches
+    this.deliveredTools = tools
     return true
   }
 

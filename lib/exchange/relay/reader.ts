@@ -51,8 +51,8 @@ export class Reader implements ReadingEvents, Gathered, Onward {
     if (status >= 300) judgeStatus(this.#m, this.#closing, status)
     else {
       const spoken = answer.lane?.via ?? (x.form as Protocol)
-      const own = claim.candidate.channel.special[spoken]?.withholds ?? null
-      const reading = (answer.reading = new Reading(x, services, spoken, answer.lane, own, headers, this))
+      const { channel } = claim.candidate
+      const reading = (answer.reading = new Reading(x, services, spoken, answer.lane, channel, headers, this))
       if (reading.unreadable && reading.translation !== null) this.#translating.refuse(reading.translation)
       else if (x.free && !mayBeCount(reading)) this.#closing.noCount()
     }

@@ -5,7 +5,9 @@
  * but for what takes its time, which stands in `links`.
  */
 import type { IncomingHttpHeaders } from 'node:http'
+import type { CompiledChannel } from '../../channels/compiled-channel.ts'
 import type { Facts } from '../../protocols/facts.ts'
+import type { OutputBounds } from '../../protocols/maxima.ts'
 import type { Meter } from '../../protocols/meter.ts'
 import { bytesAsText } from '../../protocols/patterns.ts'
 import { protocolRow } from '../../protocols/table.ts'
@@ -15,6 +17,7 @@ import type { Lane } from '../../translate/lane.ts'
 import { decoderFor, type SideDecoder } from '../../upstream/decode.ts'
 import type { Exchange } from '../exchange.ts'
 import { fail } from '../fail.ts'
+import { mostOutputOf } from '../output.ts'
 import { wantsArray, wantsEvents } from '../request.ts'
 import type { Services } from '../services.ts'
 import { Growth, type GrowthEvents } from './growth.ts'
@@ -56,6 +59,10 @@ export class Reading {
   translation: Translation | null
   /** The encoding of an answer that is to be translated is unknown. */
   readonly unreadable: boolean
+  /** How the upstream bounds its answers. */
+  readonly bounds: OutputBounds
+  /** The most output tokens that are charged because they are reported. */
+  readonly mostOutput: number
   /** What the upstream was asked; null = what the client asked. */
   readonly sent: Facts | null
   readonly #terminalIsLast: boolean
@@ -64,13 +71,13 @@ export class Reading {
   /** Bytes of the answer so far, before any decoding. */
   bytes = 0
 
-  /** `protocol`: what the upstream speaks. `lane`: as in `Answer`. `own`: the type of events that only the provider has. */
+  /** `protocol`: what the upstream speaks. `lane`: as in `Answer`. */
   constructor(
     x: Exchange,
     services: Services,
     protocol: Protocol,
     lane: Lane | null,
-    own: string | null,
+    channel: CompiledChannel,
     headers: IncomingHttpHeaders,
     events: ReadingEvents,
   ) {
@@ -85,6 +92,12 @@ export class Reading {
     this.inPieces = this.events || (lane !== null && wantsArray(x))
     const isAsked = lane === null ? wantsEvents(x) : lane.ask.stream
     this.#asEvents = isStream || (isAsked && row.eventsByType !== true && !/json/i.test(type))
+    this.bounds = channel.bounds[protocol]
+    const { tariff } = x
+    this.mostOutput =
+      facts === null || tariff === null
+        ? Number.POSITIVE_INFINITY
+        : mostOutputOf(x, services, tariff, facts, this.bounds)
     const lengthStop = x.coveredOutput > 0
     const encoding = String(headers['content-encoding'] ?? '').toLowerCase()
     const isEncoded = encoding !== '' && encoding !== 'identity'
@@ -96,7 +109,9 @@ export class Reading {
       cacheTtl: facts?.cacheTtl ?? '5m',
       pictures: x.tariff?.pricesPictures ?? false,
       searches: x.tariff?.pricesSearches ?? false,
+      tools: facts !== null && facts.tools.length > 0,
       type,
+      mostOutput: this.mostOutput,
       ...(facts === null ? {} : { sound: facts }),
       ...(length === undefined || isEncoded ? {} : { bodyBytes: Number(length) }),
     })
@@ -110,6 +125,7 @@ export class Reading {
     this.unreadable = isEncoded && lane !== null && this.decoder === null
     this.translation = lane === null ? null : new Translation(x, services, lane, this.#asEvents)
     const ours = this.events && !this.encoded && lane === null
+    const own = channel.special[protocol]?.withholds ?? null
     const asked = row.asksForUsage && facts?.stream === true && !facts.includeUsage
     this.#withholder = ours && (asked || own !== null) ? new Withholder(own) : null
     this.links = this.#asEvents || isEncoded || lane !== null ? null : linksFor(x, services, row, events)
@@ -181,7 +197,9 @@ export class Reading {
   /** True when the hold covers what was produced so far, so that it may go on to the client. */
   coveredBy(growth: Growth): boolean {
     const { foreign, meter } = this
-    return growth.covers(foreign ? this.tokensOfBytes : meter.produced, meter.images, meter.searches)
+    // a report above what the request can have caused takes no money and ends no answer
+    const tokens = foreign ? this.tokensOfBytes : Math.min(meter.produced, Math.max(this.mostOutput, meter.counted))
+    return growth.covers(tokens, meter.images, meter.searches, meter.tools)
   }
 
   /** The answer is whole, and nothing of interest can follow. */

@@ -9,6 +9,7 @@ import type { Exchange } from '../exchange.ts'
 import { fail, guard } from '../fail.ts'
 import { prepareLane } from '../lanes.ts'
 import { prepareBody } from '../large-body.ts'
+import { countMoneyWait, moneyLeftMs } from '../money-wait.ts'
 import { moreFor } from '../need.ts'
 import type { Services } from '../services.ts'
 import { NoMoney, Unfit } from './given-up.ts'
@@ -49,7 +50,7 @@ function whenHeld(x: Exchange, services: Services, attempt: Attempt, send: () =>
     return
   }
   const poor = () => pass(attempt, new NoMoney())
-  ledger.growLater(x.hold as Hold, more).then(
+  countMoneyWait(x, services, ledger.growLater(x.hold as Hold, more, moneyLeftMs(x))).then(
     grown =>
       guard(x, services, () => {
         if (!grown) poor()

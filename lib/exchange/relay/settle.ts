@@ -3,11 +3,12 @@
  * the receipt of the charge.
  */
 import type { KeyEntry } from '../../access/keys.ts'
-import { type Micro, micro, ZERO } from '../../base/money.ts'
+import { type Micro, micro, subtract, ZERO } from '../../base/money.ts'
 import type { Candidate } from '../../channels/route.ts'
 import type { CommitGroup, Hold } from '../../ledger/ledger.ts'
 import type { Answer, Bill, Tariff } from '../../pricing/tariff.ts'
 import type { Facts } from '../../protocols/facts.ts'
+import { type UsedTool, withUnseen } from '../../protocols/server-tools.ts'
 import { protocolRow } from '../../protocols/table.ts'
 import { type CountedKind, NO_TIERS } from '../../protocols/usage.ts'
 import { ERRORS, type ErrorName } from '../../terms/errors.ts'
@@ -25,6 +26,8 @@ import { boundsAt, isNamed } from '../output.ts'
 import { partsOf } from '../passes.ts'
 import { clientIdOf } from '../request.ts'
 import type { Services } from '../services.ts'
+import { causedOf } from './bounds.ts'
+import type { Reading } from './reading.ts'
 import { type Ended, type Used, usedOf } from './used.ts'
 
 export interface Outcome extends Ended {
@@ -57,7 +60,9 @@ export function settle(x: Exchange, services: Services, o: Outcome): CommitGroup
   // an error that came alone is free, whatever it reports
   const used = usedOf(x, o.reading?.meter.failedAlone ? { ...o, how: 'nothing' } : o)
   const answer = answerOf(x, o, used)
-  const bill = used.basis === 'none' ? null : tariff.bill(answer)
+  const told = used.basis === 'none' ? null : tariff.bill(answer)
+  const bill = told === null ? null : billOf(x, services, o, used, answer, told)
+  const disputed = bill === null || told === null ? ZERO : subtract(told.charge, bill.charge)
   const answerId = o.how === 'nothing' ? null : (o.reading?.meter.answerId ?? null)
   // a translated answer has an id of ours, which nobody can continue
   const maker =
@@ -93,7 +98,8 @@ export function settle(x: Exchange, services: Services, o: Outcome): CommitGroup
     multiplier: tariff.multiplier,
     lines: bill?.lines ?? NO_LINES,
     held: micro(hold.amount),
-    cost: costOf(x, o, bill, answer),
+    disputed,
+    cost: costOf(x, o, told, answer),
     askedMs: whole(x.dispatchedMs - x.startedMs),
     attempts: o.attempts,
     upstreamId: o.upstreamId,
@@ -133,6 +139,23 @@ function countUnread({ metrics }: Services, { channel, how, reading }: Outcome, 
   if (reading?.meter.unknownFinish) metrics.finishUnknown(channel)
 }
 
+/** What the customer is charged: what the request can have caused of what was reported. */
+function billOf(
+  x: Exchange,
+  services: Services,
+  { reading }: Outcome,
+  used: Used,
+  answer: Answer<Tariff>,
+  told: Bill,
+): Bill {
+  if (reading === null || !(used.isReport || used.usage.seconds > 0)) return told
+  const caused = causedOf(x, services, reading, answer)
+  if (caused === answer) return told
+  const bill = (x.tariff as Tariff).bill(caused)
+  // a price list for large prompts may be the cheaper one
+  return bill.charge < told.charge ? bill : told
+}
+
 /** Where an answer costs nothing that had to be counted, its charge is as good as reported. */
 const basisOf = ({ reading }: Outcome, { basis }: Used, tariff: Tariff): Basis =>
   basis === 'counted' && reading !== null && tariff.countsNothing ? 'reported' : basis
@@ -148,7 +171,7 @@ function countUnpriced(x: Exchange, { metrics }: Services, { unlistedTier, unmat
 /** What was used, in the words of the tariff: beside what was asked for, what the answer says of itself. */
 function answerOf(
   x: Exchange,
-  { channel, reading }: Pick<Outcome, 'channel' | 'reading'>,
+  { channel, reading, delivered }: Pick<Outcome, 'channel' | 'reading' | 'delivered'>,
   { usage, passes }: Used,
 ): Answer<Tariff> {
   const { tiers, picture } = reading?.sent ?? (x.facts as Facts)
@@ -158,10 +181,19 @@ function answerOf(
   const reported = reading?.meter.tiers ?? NO_TIERS
   if (tiers !== NO_TIERS || reported !== NO_TIERS) answer.tiers = { asked: tiers, reported }
   if (usage.images > 0) answer.pictures = { asked: picture, reported: reading?.meter.pictureKinds ?? NO_KINDS }
+  if (reading !== null) addTools(x, answer, reading, delivered?.deliveredTools ?? reading.meter.tools)
   return answer
 }
 
-/** What the upstream takes; null = not known. It takes money also for an answer that was taken back from the client. */
+/** Only tools that the request names are charged: others belong to what those do. */
+function addTools(x: Exchange, answer: Answer<Tariff>, { sent }: Reading, seen: readonly UsedTool[]): void {
+  const { tools: asked } = sent ?? (x.facts as Facts)
+  if (asked.length === 0) return
+  const { hidesCalls = false } = protocolRow(x.protocol as Protocol).price
+  answer.tools = { asked, used: withUnseen(asked, seen, hidesCalls) }
+}
+
+/** What the upstream takes, for all that it reports; null = not known. It takes money also for an answer that was taken back from the client. */
 const costOf = (x: Exchange, o: Outcome, bill: Bill | null, answer: Answer<Tariff>): Micro | null =>
   bill === null
     ? costOfUncharged(x, { ...o, how: 'broken' })

@@ -9,7 +9,7 @@ import type { Failure } from '../../translate/failure.ts'
 import type { WrittenError } from '../../translate/protocol.ts'
 import { dropBody } from '../body-memory.ts'
 import type { Exchange } from '../exchange.ts'
-import { nameLosses } from '../lane-headers.ts'
+import { nameLeftOut, nameLosses } from '../lane-headers.ts'
 import { answer, ownHeaders, refuse } from '../refuse.ts'
 import type { Services } from '../services.ts'
 import type { Answer } from './answer.ts'
@@ -89,10 +89,13 @@ export class Telling {
     const { status, lane } = this.#answer
     const headers = ownHeaders(x)
     this.announced = lane === null && tellsLength(this.#answer)
-    if (lane === null) passedHead(this.#answer, this.announced, headers)
-    else translatedHead(this.#answer, lane, this.#length, headers)
+    const now = this.#services.clock.now()
+    if (lane === null) {
+      passedHead(this.#answer, now, this.announced, headers)
+      nameLeftOut(x, headers)
+    } else translatedHead(this.#answer, now, lane, this.#length, headers)
     x.status = lane === null ? status : 200
-    x.reply.begin(x.status, headers, this.#services.clock.now())
+    x.reply.begin(x.status, headers, now)
   }
 
   /** What is written of an answer at its end; of a document this is all. */
@@ -164,6 +167,7 @@ export class Telling {
     const headers = ownHeaders(x)
     headers.push('content-type', EVENTS_TYPE)
     if (x.lanes !== null) nameLosses(x.lanes, headers)
+    else nameLeftOut(x, headers)
     x.reply.begin(200, headers, this.#services.clock.now())
     x.reply.write(Buffer.from('\n'))
   }
@@ -222,7 +226,7 @@ export class Telling {
   /** An upstream's error, which the gateway has written in the words of the client's protocol. */
   answerError({ status, body }: WrittenError): void {
     const headers = ownHeaders(this.#x)
-    errorHead(this.#answer, status, headers)
+    errorHead(this.#answer, this.#services.clock.now(), status, headers)
     answer(this.#x, this.#services, status, headers, Buffer.from(body, 'latin1'))
   }
 

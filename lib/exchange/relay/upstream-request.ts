@@ -7,6 +7,7 @@ import type { Candidate } from '../../channels/route.ts'
 import { type BodyRule, ruleEdits, wrapped, wrappedLength } from '../../protocols/body-rule.ts'
 import { askForUsage, type Edit, type Edited, editBody, mapRepeatedModels } from '../../protocols/edit.ts'
 import type { Facts } from '../../protocols/facts.ts'
+import { elementEdits, memberEdits, membersLeftOut } from '../../protocols/leave-out.ts'
 import { bytesAsText } from '../../protocols/patterns.ts'
 import type { ProtocolRow } from '../../protocols/protocol.ts'
 import { protocolRow } from '../../protocols/table.ts'
@@ -82,6 +83,12 @@ function upstreamBody(x: Exchange, services: Services, candidate: Candidate, hea
   const row = protocolRow(x.form as Protocol)
   const rule = ruleOf(x, candidate)
   const edits = bodyEdits(x, row, candidate, rule?.leftOut.includes('model') ?? false)
+  const facts = x.facts as Facts
+  if (facts.leftOut !== null) {
+    edits.push(...elementEdits(facts))
+    // the kind's rule leaves members out itself
+    if (rule === undefined) edits.push(...memberEdits(facts, membersLeftOut(facts)))
+  }
   for (const edit of editsByRule(x, null, x.body, candidate, headers)) edits.push(edit)
   const edited = edits.length === 0 ? { chunks: x.body, length: x.bodyBytes } : editBody(x.body, edits)
   return rule?.envelope === undefined ? edited : inEnvelope(x, services, edited, rule.envelope)

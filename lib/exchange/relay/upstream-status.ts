@@ -1,7 +1,6 @@
 /** What a status or an error of an attempt says: who is to blame for it, and whether another upstream may be asked. */
 import type { Outcome } from '../../channels/health.ts'
 import type { CountAtKind } from '../../protocols/protocol.ts'
-import type { Attempt } from '../../upstream/attempt.ts'
 import { BadRequest } from '../../upstream/http1-request.ts'
 import { CredentialError } from '../../upstream/signer.ts'
 import { NoMoney, Unfit } from './given-up.ts'
@@ -13,14 +12,6 @@ export const retryable = (status: number): boolean =>
 /** The upstream does not say that the client's request is wrong: what it refuses in a form of its own (`own`) may be that form. */
 export const couldNotCount = (status: number, own: CountAtKind | undefined): boolean =>
   retryable(status) || status === 404 || status === 405 || own?.body.envelope !== undefined
-
-/** The `retry-after` of the upstream, which may be seconds or a date. undefined: there is none. */
-export function retryAfterS({ headers }: Attempt, nowMs: number): number | undefined {
-  const named = headers['retry-after']
-  if (typeof named !== 'string') return undefined
-  const seconds = /^\s*\d/.test(named) ? Number(named) : (Date.parse(named) - nowMs) / 1000
-  return Number.isFinite(seconds) ? Math.max(0, seconds) : undefined
-}
 
 export const saysBusy = (status: number): boolean => status === 429 || status === 529
 export const refusesKey = (status: number): boolean => status === 401 || status === 403

@@ -4,9 +4,10 @@
  */
 import type { Tariff } from '../../pricing/tariff.ts'
 import type { Facts } from '../../protocols/facts.ts'
+import type { Meter } from '../../protocols/meter.ts'
 import type { Pass } from '../../protocols/reports.ts'
 import { protocolRow } from '../../protocols/table.ts'
-import { outputOf, withOutput } from '../../protocols/usage.ts'
+import { inputOf, outputOf, withOutput } from '../../protocols/usage.ts'
 import { type Basis, noUsage, type Protocol, type Usage } from '../../terms/records.ts'
 import type { Exchange } from '../exchange.ts'
 import type { Growth } from './growth.ts'
@@ -23,7 +24,7 @@ export interface Ended {
   how: How
   reading: Reading | null
   /** What went on to the client, where the rest was held back; null = the client got all that was read. */
-  delivered: Pick<Growth, 'delivered' | 'deliveredImages' | 'deliveredSearches'> | null
+  delivered: Pick<Growth, 'delivered' | 'deliveredImages' | 'deliveredSearches' | 'deliveredTools'> | null
 }
 
 export interface Used {
@@ -31,12 +32,14 @@ export interface Used {
   usage: Usage
   /** The parts that several models made. Empty: the model that was asked for made all of it. */
   passes: readonly Pass[]
+  /** The upstream reported it, or a part of it. */
+  isReport: boolean
 }
 
 /** The highest number of tokens of one class that a row can hold. */
 const MOST_TOKENS = 1e9
 const NO_PASSES: readonly Pass[] = []
-const NOTHING: Used = { basis: 'none', usage: noUsage(), passes: NO_PASSES }
+const NOTHING: Used = { basis: 'none', usage: noUsage(), passes: NO_PASSES, isReport: false }
 
 export function usedOf(x: Exchange, o: Ended): Used {
   const used = withoutSeconds(x, o)
@@ -69,14 +72,16 @@ function withoutSeconds(x: Exchange, o: Ended): Used {
     const asked = protocolRow(x.protocol as Protocol).price.pictures && o.delivered === null ? (x.facts as Facts).n : 0
     return counted({ ...estimate(x), images: Math.max(images, asked), searches }, Math.min(most, reading.tokensOfBytes))
   }
-  const all = meter.usage
+  const all = saysNothing(meter) ? null : meter.usage
   const usage = all === null || o.delivered === null ? all : { ...withImages(x, all, images), searches }
   const concluded = how === 'completed' || (how !== 'stopped' && meter.concluded)
-  if (concluded && usage !== null && meter.final) return { basis: 'reported', usage, passes: meter.passes }
+  if (concluded && usage !== null && meter.final)
+    return { basis: 'reported', usage, passes: meter.passes, isReport: true }
   // where an answer is cut, the client got what was told of it
   const isCut = how === 'broken' || how === 'stopped'
   const { counted: seen, produced } = isCut ? reading : meter
-  if ((how === 'broken' || how === 'left') && usage === null && seen === 0 && searches === 0) return least
+  const isEmpty = usage === null && seen === 0 && searches === 0 && meter.tools.length === 0
+  if ((how === 'broken' || how === 'left') && isEmpty) return least
   const output = Math.min(most, produced)
   const told = how !== 'stopped' && usage !== null && meter.reportedOutput >= output
   if (usage === null) return counted({ ...estimate(x), images, searches }, output)
@@ -85,8 +90,13 @@ function withoutSeconds(x: Exchange, o: Ended): Used {
     basis: told ? 'reported' : 'counted',
     usage: withOutput(usage, outputOf(usage) + more),
     passes: how === 'stopped' ? NO_PASSES : withMore(meter.passes, more),
+    isReport: true,
   }
 }
+
+/** An upstream that names neither input nor output for an answer with content reports nothing. */
+const saysNothing = ({ usage, produced }: Meter): boolean =>
+  usage !== null && produced > 0 && inputOf(usage) === 0 && outputOf(usage) === 0
 
 /** Only some pictures went on to the client. Where pictures have a price, those that did not cost no tokens either. */
 function withImages(x: Exchange, usage: Usage, images: number): Usage {
@@ -105,6 +115,7 @@ const counted = (usage: Usage, output: number): Used => ({
   basis: 'counted',
   usage: { ...usage, output },
   passes: NO_PASSES,
+  isReport: false,
 })
 
 /** The input, as it was estimated for the hold. */

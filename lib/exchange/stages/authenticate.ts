@@ -1,6 +1,7 @@
 /** Finds out whose key it is. Keys that are unknown, disabled, expired or used up are refused with the same words. */
 import type { KeyEntry } from '../../access/keys.ts'
 import type { Exchange } from '../exchange.ts'
+import { countMoneyWait, moneyLeftMs } from '../money-wait.ts'
 import { stage } from '../plan.ts'
 import { refuse } from '../refuse.ts'
 import type { Services } from '../services.ts'
@@ -23,11 +24,10 @@ export const authenticate = stage<'secret', 'key'>((x, services) => {
  */
 export function judgeFound(x: Exchange, services: Services, entry: KeyEntry | null): Verdict | Promise<Verdict> {
   if (entry === null || x.free || services.ledger.capUsedUp(entry.key) !== null) return judgeKey(x, services, entry)
-  return services.ledger
-    .learnCap(entry.key)
-    .then(() =>
-      services.ledger.capUsedUp(entry.key) === null ? refuse(x, services, 'unavailable') : judgeKey(x, services, entry),
-    )
+  const learned = services.ledger.learnCap(entry.key, moneyLeftMs(x))
+  return countMoneyWait(x, services, learned).then(() =>
+    services.ledger.capUsedUp(entry.key) === null ? refuse(x, services, 'unavailable') : judgeKey(x, services, entry),
+  )
 }
 
 export function judgeKey(x: Exchange, services: Services, entry: KeyEntry | null): Verdict {

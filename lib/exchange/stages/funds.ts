@@ -18,11 +18,14 @@ import { DONE, type Verdict } from '../verdict.ts'
 export const showFunds = stage<'admitted', never>((x, services) => {
   const { key, account } = x.entry as KeyEntry
   const { ledger, store } = services
+  const { health } = ledger
   const here = { holder: ledger.holder, held: ledger.held(), nowMs: ledger.wall.now() }
-  return fundsOf(store, key, account, here).then(
-    funds => show(x, services, funds),
-    error => storeFailed(x, services, error),
-  )
+  return health
+    .ask(() => fundsOf(store, key, account, here))
+    .then(
+      funds => show(x, services, funds),
+      error => storeFailed(x, services, error),
+    )
 })
 
 const MILLION = 1_000_000n

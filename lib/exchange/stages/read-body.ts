@@ -9,6 +9,7 @@ import type { Protocol } from '../../terms/records.ts'
 import { dropBody, takeMemory } from '../body-memory.ts'
 import type { Exchange } from '../exchange.ts'
 import { guard } from '../fail.ts'
+import { countMoneyWait, moneyLeftMs } from '../money-wait.ts'
 import { Pages } from '../pages.ts'
 import { stage } from '../plan.ts'
 import { refuse } from '../refuse.ts'
@@ -93,9 +94,9 @@ class Upload {
   askForMoney(): Promise<void> | null {
     this.#asked = true
     const { key, account } = this.#x.entry as KeyEntry
-    const held = this.#services.ledger.reserve(account, { id: key.id, cap: null }, micro(1))
+    const held = this.#services.ledger.reserve(account, { id: key.id, cap: null }, micro(1), moneyLeftMs(this.#x))
     if (held instanceof Promise)
-      return held.then(
+      return countMoneyWait(this.#x, this.#services, held).then(
         answer => guard(this.#x, this.#services, () => this.#judge(answer)),
         error => this.#resolve(storeFailed(this.#x, this.#services, error)),
       )

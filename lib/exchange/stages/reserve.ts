@@ -12,6 +12,7 @@ import type { Claim } from '../../channels/claim.ts'
 import { Hold, type Refusal } from '../../ledger/ledger.ts'
 import type { Facts } from '../../protocols/facts.ts'
 import type { Exchange } from '../exchange.ts'
+import { countMoneyWait, moneyLeftMs } from '../money-wait.ts'
 import { type Case, needOf } from '../need.ts'
 import { canThink } from '../output.ts'
 import { stage } from '../plan.ts'
@@ -30,9 +31,9 @@ export const reserve = stage<'tariff', 'hold'>((x, services) => {
   const { key, account } = x.entry as KeyEntry
   if (!services.ledger.accepting) return refuse(x, services, 'unavailable')
   x.coveredOutput = coveredAtFirst(x, services)
-  const held = services.ledger.reserve(account, key, estimate(x, services, 'worst'))
+  const held = services.ledger.reserve(account, key, estimate(x, services, 'worst'), moneyLeftMs(x))
   if (!(held instanceof Promise)) return judge(x, services, held)
-  return held.then(
+  return countMoneyWait(x, services, held).then(
     answer => judge(x, services, answer),
     error => storeFailed(x, services, error),
   )
@@ -56,9 +57,8 @@ function judge(x: Exchange, services: Services, answer: Hold | Refusal): Answer 
   if (answer.refused === 'unavailable') return refuse(x, services, 'unavailable')
   const least = estimate(x, services, 'named')
   if (least >= answer.need) return refuseFor(x, services, answer, answer.need)
-  return reserveUncovered(x, services, least, micro(Math.ceil(answer.need / LEAST_COVER))).catch(error =>
-    storeFailed(x, services, error),
-  )
+  const uncovered = reserveUncovered(x, services, least, micro(Math.ceil(answer.need / LEAST_COVER)))
+  return countMoneyWait(x, services, uncovered).catch(error => storeFailed(x, services, error))
 }
 
 function begin(x: Exchange, services: Services, hold: Hold): Verdict {
@@ -74,7 +74,7 @@ async function reserveUncovered(x: Exchange, services: Services, least: Micro, p
   const { key, account } = x.entry as KeyEntry
   const { ledger, uncovered } = services
   const both = micro(least + part)
-  const hold = await ledger.reserve(account, key, both)
+  const hold = await ledger.reserve(account, key, both, moneyLeftMs(x))
   if (!(hold instanceof Hold)) {
     if (hold.refused !== 'unavailable' && hold.unheld >= both) return refuseAnother(x, services)
     return refuseFor(x, services, hold, least > hold.available ? least : part)

@@ -81,6 +81,16 @@ export const REASONS: Record<ErrorName, Reason> = {
   },
   not_json: { why: both('请求体不是有效的JSON对象。', 'The body is no valid JSON object.'), todo: BODY },
   field: { why: both('请求体中有一个字段无效。', 'A field of the body is not valid.'), todo: BODY },
+  tool: {
+    why: both(
+      '请求中有一个由上游运行的工具,而该模型没有此工具的价格。',
+      'The request names a tool that the upstream runs, and the model has no price for it.',
+    ),
+    todo: both(
+      '请去掉该工具(错误中param所指),或请管理员为其定价。',
+      'Leave out the tool that `param` of the error names, or ask the administrator for a price.',
+    ),
+  },
   untranslatable: {
     why: both(
       '该模型经协议转换提供,请求中有一个字段无法转换。',

@@ -6,7 +6,7 @@ import { micro } from '../../base/money.ts'
 import type { AlipayConfig } from '../../terms/config-pay.ts'
 import type { Order, Refund } from '../../terms/pay.ts'
 import type { Fields } from '../answers.ts'
-import { chinaTime, SUBJECT } from '../messages.ts'
+import { chinaTime } from '../messages.ts'
 import {
   type BillLine,
   type MethodTools,
@@ -33,6 +33,8 @@ const TEST = {
   api: 'https://openapi-sandbox.dl.alipaydev.com',
 }
 const MINIMUM = micro(5_000_000)
+/** 100,000,000 CNY. */
+const MOST_FEN = 10_000_000_000
 const LIFE_MS = 30 * 60_000
 const LONGEST_CODE = 512
 /** A refund that Alipay does not know after this long was refused; until then it may be under way. */
@@ -43,6 +45,7 @@ export class Alipay implements PayMethod {
   readonly merchant: string
   readonly sandbox: boolean
   readonly minimum = MINIMUM
+  readonly mostAsked = MOST_FEN
   readonly lifeMs = LIFE_MS
   readonly anHour = null
   readonly anHourOfAll = null
@@ -127,7 +130,7 @@ export class Alipay implements PayMethod {
     return {
       out_trade_no: id,
       total_amount: yuanOf(asked),
-      subject: SUBJECT,
+      subject: this.#tools.title,
       time_expire: chinaTime(expiresAtMs),
     }
   }

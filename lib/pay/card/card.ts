@@ -26,6 +26,8 @@ import { checkSignature } from './signature.ts'
 
 const MINUTE_MS = 60_000
 const MINIMUM = micro(5_000_000)
+/** Stripe takes eight digits. */
+const MOST_CENTS = 99_999_999
 /** Stripe refuses a session that lives less than 30 minutes. The rest is for clocks that differ, and for repeats. */
 const LIFE_MS = 35 * MINUTE_MS
 const PAGE = 100
@@ -37,6 +39,7 @@ export class Card implements PayMethod {
   readonly merchant: string
   readonly sandbox: boolean
   readonly minimum = MINIMUM
+  readonly mostAsked = MOST_CENTS
   readonly lifeMs = LIFE_MS
   readonly anHour: number
   readonly anHourOfAll: number
@@ -60,7 +63,7 @@ export class Card implements PayMethod {
 
   async begin(order: Order, returnTo: string) {
     const page = returnTo === '' ? new URL('/console/topup', this.#tools.callback).href : returnTo
-    const session = await createSession(this.#client, order, page)
+    const session = await createSession(this.#client, order, { page, title: this.#tools.title })
     const { id, url, amount_total, currency } = session
     const fits = orderOf(session) === order.id && amount_total === order.asked
     if (!fits || currency?.toUpperCase() !== order.currency || session.livemode === this.sandbox)

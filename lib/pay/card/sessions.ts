@@ -12,7 +12,6 @@ import type { StripeClient } from './client.ts'
 
 export type Session = Stripe.Checkout.Session
 
-const PRODUCT = 'API 充值 / API credit'
 /** How far the clocks of Stripe and the store may be apart. */
 const SKEW_S = 600
 const PAGE = 100
@@ -26,8 +25,17 @@ export const digestOf = (value: unknown): string => createHash('sha256').update(
 
 const seconds = (ms: number): number => Math.floor(ms / 1_000)
 
+/** What the payer sees: where it comes back to, and what it pays. */
+interface Seen {
+  page: string
+  title: string
+}
+
 /** The same for every repeat, because Stripe refuses another request under the same idempotency key. */
-const form = ({ id, asked, currency, expiresAtMs }: Order, returnTo: string): Stripe.Checkout.SessionCreateParams => ({
+const form = (
+  { id, asked, currency, expiresAtMs }: Order,
+  { page, title }: Seen,
+): Stripe.Checkout.SessionCreateParams => ({
   mode: 'payment',
   client_reference_id: id,
   metadata: { order: id },
@@ -36,23 +44,21 @@ const form = ({ id, asked, currency, expiresAtMs }: Order, returnTo: string): St
   line_items: [
     {
       quantity: 1,
-      price_data: { currency: currency.toLowerCase(), unit_amount: asked, product_data: { name: PRODUCT } },
+      price_data: { currency: currency.toLowerCase(), unit_amount: asked, product_data: { name: title } },
     },
   ],
   allowed_payment_method_types: ['card'],
   // Otherwise payers of other countries are asked for another currency.
   adaptive_pricing: { enabled: false },
   expires_at: seconds(expiresAtMs),
-  success_url: returnTo,
-  cancel_url: returnTo,
+  success_url: page,
+  cancel_url: page,
 })
 
 /** A repeat gives the same session, also when the first answer got lost or was an error. */
-export async function createSession(client: StripeClient, order: Order, returnTo: string): Promise<Session> {
+export async function createSession(client: StripeClient, order: Order, seen: Seen): Promise<Session> {
   try {
-    return await client.ask(stripe =>
-      stripe.checkout.sessions.create(form(order, returnTo), { idempotencyKey: order.id }),
-    )
+    return await client.ask(stripe => stripe.checkout.sessions.create(form(order, seen), { idempotencyKey: order.id }))
   } catch (error) {
     // Under one key Stripe repeats its first answer, errors too, and refuses a page to return to that is another one.
     const made = await findSession(client, order).catch(() => null)

@@ -3,7 +3,6 @@ import { micro } from '../../base/money.ts'
 import { hourInZone } from '../../base/zone.ts'
 import type { WechatConfig } from '../../terms/config-pay.ts'
 import type { Order, Refund } from '../../terms/pay.ts'
-import { SUBJECT } from '../messages.ts'
 import { parsed } from '../answers.ts'
 import {
   type BillLine,
@@ -24,6 +23,8 @@ import { type Merchant, noticesOf, refundSaid, saidOf } from './trades.ts'
 
 const LIVE = 'https://api.mch.weixin.qq.com'
 const MINIMUM = micro(5_000_000)
+/** A whole number of 32 bits. */
+const MOST_FEN = 2_147_483_647
 /** Less than five minutes would be too short: WeChat Pay may refuse to close a young order. A code lives two hours. */
 const LIFE_MS = 30 * 60_000
 /** WeChat Pay wants an order's end to be a minute ahead; after that, another code would make it payable again. */
@@ -39,6 +40,7 @@ export class Wechat implements PayMethod {
   readonly merchant: string
   readonly sandbox: boolean
   readonly minimum = MINIMUM
+  readonly mostAsked = MOST_FEN
   readonly lifeMs = LIFE_MS
   readonly anHour = null
   readonly anHourOfAll = null
@@ -64,13 +66,13 @@ export class Wechat implements PayMethod {
   }
 
   async begin(order: Order) {
-    const { clock, callback } = this.#tools
+    const { clock, callback, title } = this.#tools
     if (order.expiresAtMs - clock.now() < LAST_CODE_MS) throw new ProviderAway('the order ends too soon for a code')
     const { mchid, appid } = this.#merchant
     const { said, fields } = await this.#client.post(`${ORDERS}/native`, {
       appid,
       mchid,
-      description: SUBJECT,
+      description: title,
       out_trade_no: order.id,
       time_expire: hourInZone(order.expiresAtMs, CHINA_HOURS),
       notify_url: callback,

@@ -174,11 +174,11 @@ const DOCUMENT: DocumentRules = {
 
 export const chatAnswers: AnswerForm = {
   terminalIsLast: true,
-  meter({ events, lengthStop, pictures, searches = false }: MeterOptions) {
+  meter({ events, lengthStop, pictures, searches = false, mostOutput }: MeterOptions) {
     const counter = pictures ? new PictureCounter(PICTURES, events) : null
     return events
       ? new StreamMeter(new Rules(lengthStop, searches), KEYS, counter)
-      : new DocumentMeter(DOCUMENT, counter)
+      : new DocumentMeter(DOCUMENT, mostOutput, counter)
   },
   words: {
     keepAlive: '\n',

@@ -4,7 +4,7 @@ import { DocumentMeter, type DocumentRules } from '../document-meter.ts'
 import { idOf, parseEvent, saysError, shortText } from '../event-text.ts'
 import { type Fields, fieldsOf, isFields } from '../fields.ts'
 import { isStrangeFinish } from '../finish-words.ts'
-import type { ItemRules } from '../items.ts'
+import type { ItemRules, Seeing } from '../items.ts'
 import { lastObject } from '../last-object.ts'
 import type { MeterOptions } from '../meter.ts'
 import { fromPrompt, listedDetails, split } from '../modalities.ts'
@@ -13,6 +13,7 @@ import { DATA, KIND, Places, type Spot } from '../picture-places.ts'
 import { PictureCounter } from '../pictures.ts'
 import type { AnswerForm } from '../protocol.ts'
 import { first, type Report, report } from '../reports.ts'
+import { GROUNDED } from '../server-tools.ts'
 import { type EventRules, StreamMeter, type Tally } from '../stream-meter.ts'
 import type { ToldTiers } from '../tiers.ts'
 
@@ -78,18 +79,45 @@ function tiersIn(value: unknown): ToldTiers {
 }
 
 /** Notes the queries of a candidate. Events repeat them, and the same query twice is charged once. */
-function noteQueries(tally: Pick<Tally, 'search'>, candidate: Fields): void {
+function noteQueries(tally: Seeing, candidate: Fields): void {
   const queries = fieldsOf(candidate['groundingMetadata'])['webSearchQueries']
   if (!Array.isArray(queries)) return
   for (const query of queries) if (typeof query === 'string' && query !== '') tally.search(query)
 }
 
-function noteCandidate(tally: Pick<Tally, 'search' | 'unknownFinish'>, candidate: Fields): void {
+function noteCandidate(tally: Seeing, candidate: Fields): void {
   noteQueries(tally, candidate)
   if (isStrangeFinish('generate', candidate['finishReason'])) tally.unknownFinish = true
 }
 
 const MEMBERS: ReadonlySet<string> = new Set(['responseId', 'usageMetadata', 'error'])
+
+const MAPS = 'google_maps'
+/** What the upstream calls its tools in the calls that it tells of. */
+const TOOL_TYPES: Readonly<Record<string, string>> = { GOOGLE_MAPS: MAPS }
+
+/** Notes tools that cost by the piece: calls that are told, and what the answer was grounded on. */
+function noteTools(tally: Seeing, candidate: Fields): void {
+  const { groundingMetadata, content } = candidate
+  const { groundingChunks: chunks, googleMapsWidgetContextToken: widget } = fieldsOf(groundingMetadata)
+  if (Array.isArray(chunks) && chunks.length > 0) {
+    tally.call(GROUNDED, null)
+    if (chunks.some(chunk => isFields(fieldsOf(chunk)['maps']))) tally.call(MAPS, null)
+  }
+  if (typeof widget === 'string' && widget !== '') tally.call(MAPS, null)
+  const { parts } = fieldsOf(content)
+  if (!Array.isArray(parts)) return
+  for (const [index, part] of parts.entries()) {
+    const { toolType, id } = fieldsOf(fieldsOf(part)['toolCall'])
+    const stem = typeof toolType === 'string' && Object.hasOwn(TOOL_TYPES, toolType) ? TOOL_TYPES[toolType] : undefined
+    if (stem !== undefined) tally.call(stem, typeof id === 'string' && id !== '' ? id : `#${index}`)
+  }
+}
+
+function noteAll(tally: Seeing, candidate: Fields): void {
+  noteCandidate(tally, candidate)
+  noteTools(tally, candidate)
+}
 
 /**
  * The ends of `usageMetadata`, `finishReason`, `blockReason` and `error`: a search is faster when patterns begin with
@@ -99,14 +127,18 @@ const ENDS = ['ageMetadata"', 'shReason"', 'ckReason"', 'rror"']
 const MARKERS = new Patterns(ENDS)
 /** Where searches have a price: some upstreams tell of them in events that have nothing else of interest. */
 const SEARCH_MARKERS = new Patterns([...ENDS, 'bSearchQueries"'])
+/** Where tools cost by the piece. */
+const TOOL_MARKERS = new Patterns([...ENDS, 'bSearchQueries"', 'undingChunks"', 'eMapsWidget', 'oolCall"'])
 
 const KNOWN = new Patterns(['"candidates"', '"usageMetadata"', '"promptFeedback"', '"error"'])
 
 class Rules implements EventRules {
   readonly markers: Patterns
+  readonly #note: typeof noteAll
 
-  constructor(searches: boolean) {
-    this.markers = searches ? SEARCH_MARKERS : MARKERS
+  constructor(searches: boolean, tools: boolean) {
+    this.markers = tools ? TOOL_MARKERS : searches ? SEARCH_MARKERS : MARKERS
+    this.#note = tools ? noteAll : noteCandidate
   }
 
   knows(_name: string, data: Buffer, cut: Buffer | null): boolean {
@@ -127,8 +159,8 @@ class Rules implements EventRules {
     if (saysError(parsed['error'])) tally.failed = true
     if (finished(parsed)) tally.terminal = true
     const { candidates } = parsed
-    if (Array.isArray(candidates)) for (const candidate of candidates) noteCandidate(tally, fieldsOf(candidate))
     tally.answerId ??= idOf(parsed['responseId'])
+    if (Array.isArray(candidates)) for (const candidate of candidates) this.#note(tally, fieldsOf(candidate))
     tally.stop = { answerId: shortText(parsed['responseId'], ''), model: shortText(parsed['modelVersion'], '') }
   }
 }
@@ -145,6 +177,20 @@ const ITEMS: ItemRules = {
   read: noteCandidate,
 }
 
+const TOOL_ITEMS: ItemRules = {
+  array: 'candidates',
+  branch: {
+    groundingMetadata: {
+      webSearchQueries: 'text',
+      googleMapsWidgetContextToken: 'text',
+      groundingChunks: { maps: {} },
+    },
+    content: { parts: { toolCall: { toolType: 'text', id: 'text' } } },
+    finishReason: 'text',
+  },
+  read: noteAll,
+}
+
 const DOCUMENT: DocumentRules = {
   members: MEMBERS,
   items: ITEMS,
@@ -155,11 +201,15 @@ const DOCUMENT: DocumentRules = {
   id: 'responseId',
 }
 
+const TOOL_DOCUMENT: DocumentRules = { ...DOCUMENT, items: TOOL_ITEMS }
+
 export const generateAnswers: AnswerForm = {
   terminalIsLast: false,
-  meter({ events, pictures, searches = false }: MeterOptions) {
+  meter({ events, pictures, searches = false, tools = false, mostOutput }: MeterOptions) {
     const counter = pictures ? new PictureCounter(PICTURES, events) : null
-    return events ? new StreamMeter(new Rules(searches), KEYS, counter) : new DocumentMeter(DOCUMENT, counter)
+    return events
+      ? new StreamMeter(new Rules(searches, tools), KEYS, counter)
+      : new DocumentMeter(tools ? TOOL_DOCUMENT : DOCUMENT, mostOutput, counter)
   },
   words: {
     keepAlive: '\n',

@@ -27,7 +27,7 @@ const DOCUMENT_KEYS = new ContentKeys({ encoded: ['b64_json', 'url'] })
 const MEMBERS: ReadonlySet<string> = new Set(['id', 'usage', 'error', 'size', 'quality'])
 
 /** Returns null when there is neither a picture nor a number. */
-function reportOf(images: number, value: unknown, kinds: readonly CountedKind[]): Report | null {
+function reportOf(images: number, value: unknown, kinds: readonly CountedKind[], seen = images): Report | null {
   const fields = fieldsOf(value)
   const output = first(fields, 'output_tokens')
   const usage = fromPrompt({
@@ -39,7 +39,7 @@ function reportOf(images: number, value: unknown, kinds: readonly CountedKind[])
     },
   })
   usage.images = images
-  return report(usage, { namesOutput: images > 0 || output !== null, kinds })
+  return report(usage, { namesOutput: images > 0 || output !== null, kinds, seenImages: Math.min(seen, images) })
 }
 
 class Rules implements EventRules {
@@ -73,7 +73,7 @@ class Rules implements EventRules {
     const generated = first(fieldsOf(usage), 'generated_images')
     const pieces = this.#ofSequence === 0 ? (generated ?? this.#completed) : Math.max(this.#ofSequence, generated ?? 0)
     if (this.#ofSequence === 0) this.#kinds.add(kindIn(event), generated ?? 1)
-    tally.report(reportOf(pieces, usage, this.#kinds.list))
+    tally.report(reportOf(pieces, usage, this.#kinds.list, Math.max(this.#completed, this.#ofSequence)))
   }
 }
 
@@ -98,8 +98,10 @@ const DOCUMENT: DocumentRules = {
 
 export const imagesAnswers: AnswerForm = {
   terminalIsLast: false,
-  meter: ({ events, pictures = false }: MeterOptions) =>
-    events ? new StreamMeter(new Rules(), STREAM_KEYS, null, pictures) : new DocumentMeter(DOCUMENT, null, pictures),
+  meter: ({ events, pictures = false, mostOutput }: MeterOptions) =>
+    events
+      ? new StreamMeter(new Rules(), STREAM_KEYS, null, pictures)
+      : new DocumentMeter(DOCUMENT, mostOutput, null, pictures),
   words: chatAnswers.words,
   countAnswer: null,
   encodedPictures: { array: 'data', encoded: 'b64_json', link: 'url' },

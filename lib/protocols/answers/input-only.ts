@@ -34,7 +34,7 @@ export function inputAnswers(...own: string[]): AnswerForm {
   }
   return {
     terminalIsLast: false,
-    meter: () => new DocumentMeter(rules),
+    meter: ({ mostOutput }) => new DocumentMeter(rules, mostOutput),
     words: NO_WORDS,
     countAnswer: null,
   }

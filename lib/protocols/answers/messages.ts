@@ -3,11 +3,11 @@
  * placeholder.
  */
 import { ContentKeys } from '../content-keys.ts'
-import { DocumentMeter } from '../document-meter.ts'
+import { DocumentMeter, type DocumentRules } from '../document-meter.ts'
 import { idOf, parseEvent, typeOf } from '../event-text.ts'
 import { type Fields, fieldsOf, isFields } from '../fields.ts'
 import { isStrangeFinish } from '../finish-words.ts'
-import type { ItemRules } from '../items.ts'
+import type { ItemRules, Seeing } from '../items.ts'
 import { lastObject } from '../last-object.ts'
 import type { MeterOptions } from '../meter.ts'
 import { Patterns } from '../patterns.ts'
@@ -31,9 +31,28 @@ const MARKERS = new Patterns(['sage_', 'block_st', 'rror'])
 /** The last one is of Vertex AI alone, which repeats the usage in it. */
 const EVENTS = /^(message_|content_block_|ping$|error$|vertex_event$)/
 
-function noteBlock(tally: Pick<Tally, 'search'>, block: Fields, index: number): void {
-  if (block['type'] === 'server_tool_use' && block['name'] === 'web_search') tally.search(`${index}`)
+const SEARCH = 'web_search'
+const CODE = 'code_execution'
+/** `bash_code_execution` and others of this kind are the tool `code_execution`. */
+const toolOf = (name: string): string => (name.endsWith(CODE) ? CODE : name)
+const RESULT = '_tool_result'
+
+/** Notes a call of a tool that the upstream runs, and an error that came of one. */
+function noteBlock(tally: Seeing, block: Fields, index: number): void {
+  const { type, name, id, tool_use_id, content } = block
+  if (typeof type !== 'string') return
+  if (type === 'server_tool_use') noteCall(tally, name, keyOf(id, index), true)
+  else if (type.endsWith(RESULT) && String(fieldsOf(content)['type']).endsWith('_error'))
+    noteCall(tally, type.slice(0, -RESULT.length), keyOf(tool_use_id, index), false)
 }
+
+function noteCall(tally: Seeing, name: unknown, key: string, counts: boolean): void {
+  if (typeof name !== 'string') return
+  if (name === SEARCH) tally.search(key, counts)
+  else tally.call(toolOf(name), key, counts)
+}
+
+const keyOf = (id: unknown, index: number): string => (typeof id === 'string' && id !== '' ? id : `${index}`)
 
 function tiersIn(value: unknown): ToldTiers {
   const usage = fieldsOf(value)
@@ -107,7 +126,7 @@ const MEMBERS: ReadonlySet<string> = new Set(['id', 'usage', 'error', 'stop_reas
 
 const ITEMS: ItemRules = {
   array: 'content',
-  branch: { type: 'text', name: 'text' },
+  branch: { type: 'text', name: 'text', id: 'text', tool_use_id: 'text', content: { type: 'text' } },
   read: noteBlock,
 }
 
@@ -115,7 +134,7 @@ export const messagesAnswers: AnswerForm = {
   terminalIsLast: true,
   meter(options: MeterOptions) {
     if (options.events) return new StreamMeter(new Rules(options.cacheTtl), KEYS)
-    return new DocumentMeter({
+    const rules: DocumentRules = {
       members: MEMBERS,
       own: ['content'],
       keys: KEYS,
@@ -127,7 +146,8 @@ export const messagesAnswers: AnswerForm = {
         usage.add(document.value('usage'))
         return usage.report
       },
-    })
+    }
+    return new DocumentMeter(rules, options.mostOutput)
   },
   words: {
     keepAlive: event('ping', { type: 'ping' }),

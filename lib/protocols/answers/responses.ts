@@ -5,7 +5,7 @@ import { DocumentMeter, type DocumentRules } from '../document-meter.ts'
 import { idOf, parseEvent, shortText, typeOf } from '../event-text.ts'
 import { type Fields, fieldsOf, isFields } from '../fields.ts'
 import { isStrangeFinish } from '../finish-words.ts'
-import type { ItemRules } from '../items.ts'
+import type { ItemRules, Seeing } from '../items.ts'
 import { lastMembers } from '../last-object.ts'
 import type { LengthStopState, MeterOptions } from '../meter.ts'
 import { detailsOf, fromPrompt, type Modal } from '../modalities.ts'
@@ -97,6 +97,10 @@ function drawingOf(drawing: Fields): Usage {
 }
 
 const SEARCH = 'web_search_call'
+const CALL = '_call'
+const FAILED = 'failed'
+/** Events of a call that has begun, whatever tool it is of. */
+const CALL_EVENT = /^response\.(\w+)_call\.(\w+)$/
 /** What is read of the last event, which may be too long to be kept. */
 const LAST = ['usage', 'tool_usage', 'service_tier']
 
@@ -104,27 +108,51 @@ const LAST = ['usage', 'tool_usage', 'service_tier']
 const endsStrangely = (status: unknown, details: unknown): boolean =>
   isStrangeFinish('responses', status) || isStrangeFinish('responses', fieldsOf(details)['reason'])
 
-/** A call of the search tool counts unless its action proves to be another than a search. */
-function noteCall(tally: Pick<Tally, 'search'>, item: Fields, index: number): void {
+/** A call of the search tool counts unless it failed, or its action proves to be another than a search. */
+function noteSearch(tally: Seeing, item: Fields, index: number): void {
   if (item['type'] !== SEARCH) return
   const action = fieldsOf(item['action'])['type']
-  tally.search(keyOf(item['id'], index), action === undefined || action === 'search')
+  const isSearch = action === undefined || action === 'search'
+  tally.search(keyOf(item['id'], index), isSearch && item['status'] !== FAILED)
+}
+
+/** Calls of other tools are items of the type `…_call`. */
+function noteCall(tally: Seeing, item: Fields, index: number): void {
+  const { type, id, status, container_id, environment } = item
+  if (type === SEARCH) noteSearch(tally, item, index)
+  else if (typeof type === 'string' && type.endsWith(CALL)) {
+    const place = fieldsOf(environment)
+    if (place['type'] === 'local') return // the client's own shell
+    const container = container_id ?? place['container_id']
+    const stem = type.slice(0, -CALL.length)
+    tally.call(stem, keyOf(id, index), status !== FAILED, typeof container === 'string' ? container : null)
+  }
 }
 
 /** Items have ids, and their events name them; where an upstream leaves ids out, the place in the output is told. */
 const keyOf = (id: unknown, index: unknown): string => (typeof id === 'string' && id !== '' ? id : `#${index}`)
 
-const MARKERS = new Patterns([
+const EVENTS = [
   'response.created',
   'response.completed',
   'response.incomplete',
   'response.failed',
   'error',
   'search_call',
-])
+]
+const MARKERS = new Patterns(EVENTS)
+/** Where tools cost by the piece. */
+const TOOL_MARKERS = new Patterns([...EVENTS, 'output_item.', '_call.'])
 
 class Rules implements EventRules {
-  readonly markers = MARKERS
+  readonly markers: Patterns
+  /** Whether calls of all tools are read, and not only searches. */
+  readonly #tools: boolean
+
+  constructor(tools: boolean) {
+    this.markers = tools ? TOOL_MARKERS : MARKERS
+    this.#tools = tools
+  }
 
   knows(name: string, data: Buffer, cut: Buffer | null): boolean {
     const type = typeOf(name, data, cut)
@@ -132,7 +160,8 @@ class Rules implements EventRules {
   }
 
   read(tally: Tally, name: string, data: Buffer, cut: Buffer | null): void {
-    switch (typeOf(name, data, cut)) {
+    const type = typeOf(name, data, cut)
+    switch (type) {
       case 'response.created':
         this.#begin(tally, data, cut)
         return
@@ -146,7 +175,7 @@ class Rules implements EventRules {
         return
       case 'response.output_item.added':
       case 'response.output_item.done':
-        if (data.includes(SEARCH)) this.#item(tally, data, cut)
+        if (this.#tools || data.includes(SEARCH)) this.#item(tally, data, cut)
         return
       case 'response.web_search_call.in_progress':
       case 'response.web_search_call.searching':
@@ -155,12 +184,23 @@ class Rules implements EventRules {
         return
       case 'error':
         tally.failed = true
+        return
+      default:
+        if (this.#tools) this.#called(tally, type, data, cut)
     }
+  }
+
+  #called(tally: Tally, type: string, data: Buffer, cut: Buffer | null): void {
+    const [, stem, event] = CALL_EVENT.exec(type) ?? []
+    if (stem === undefined) return
+    const parsed = parseEvent(data, cut) ?? {}
+    tally.call(stem, keyOf(parsed['item_id'], first(parsed, 'output_index') ?? 0), event !== FAILED)
   }
 
   #item(tally: Tally, data: Buffer, cut: Buffer | null): void {
     const parsed = parseEvent(data, cut) ?? {}
-    noteCall(tally, fieldsOf(parsed['item']), first(parsed, 'output_index') ?? 0)
+    const note = this.#tools ? noteCall : noteSearch
+    note(tally, fieldsOf(parsed['item']), first(parsed, 'output_index') ?? 0)
   }
 
   #searched(tally: Tally, data: Buffer, cut: Buffer | null): void {
@@ -188,7 +228,8 @@ class Rules implements EventRules {
     tally.answerId ??= idOf(response['id'])
     if (endsStrangely(response['status'], response['incomplete_details'])) tally.unknownFinish = true
     const { output } = response
-    if (Array.isArray(output)) for (const [index, item] of output.entries()) noteCall(tally, fieldsOf(item), index)
+    const note = this.#tools ? noteCall : noteSearch
+    if (Array.isArray(output)) for (const [index, item] of output.entries()) note(tally, fieldsOf(item), index)
   }
 }
 
@@ -204,7 +245,12 @@ const response = (s: Pick<LengthStopState, 'answerId' | 'createdS' | 'model'>, f
 
 const ITEMS: ItemRules = {
   array: 'output',
-  branch: { type: 'text', id: 'text', action: { type: 'text' } },
+  branch: { type: 'text', id: 'text', status: 'text', action: { type: 'text' } },
+  read: noteSearch,
+}
+const TOOL_ITEMS: ItemRules = {
+  array: 'output',
+  branch: { ...ITEMS.branch, container_id: 'text', environment: { type: 'text', container_id: 'text' } },
   read: noteCall,
 }
 
@@ -218,12 +264,16 @@ const DOCUMENT: DocumentRules = {
   unknownFinish: document => endsStrangely(document.value('status'), document.value('incomplete_details')),
 }
 
+const TOOL_DOCUMENT: DocumentRules = { ...DOCUMENT, items: TOOL_ITEMS }
+
 export const responsesAnswers: AnswerForm = {
   terminalIsLast: true,
   continuable: true,
-  meter({ events, pictures }: MeterOptions) {
+  meter({ events, pictures, tools = false, mostOutput }: MeterOptions) {
     const counter = pictures ? new PictureCounter(PICTURES, events) : null
-    return events ? new StreamMeter(new Rules(), STREAM_KEYS, counter) : new DocumentMeter(DOCUMENT, counter)
+    return events
+      ? new StreamMeter(new Rules(tools), STREAM_KEYS, counter)
+      : new DocumentMeter(tools ? TOOL_DOCUMENT : DOCUMENT, mostOutput, counter)
   },
   words: {
     keepAlive: '\n',

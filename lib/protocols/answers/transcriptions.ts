@@ -98,8 +98,8 @@ class JsonMeter extends DocumentMeter {
   readonly #stamps = new Stamps(true)
   readonly #uploadS: number
 
-  constructor({ sound }: MeterOptions) {
-    super(DOCUMENT)
+  constructor({ sound, mostOutput }: MeterOptions) {
+    super(DOCUMENT, mostOutput)
     this.#uploadS = sound?.uploadS ?? 0
   }
 

@@ -1,9 +1,11 @@
 /** The places of a chat request's body in which something matters. */
 
+import { bareTool, endMembers, memberTool, typedTool, withSwitches } from '../asked-tools.ts'
 import * as media from '../media-readers.ts'
-import { HEAD, Place, type Read } from '../places.ts'
+import { HEAD, Place } from '../places.ts'
 import * as read from '../readers.ts'
-import { documentUrl, imageUrl, inputAudio, search, serverTool, top } from './openai.ts'
+import { isToolMember } from '../server-tools.ts'
+import { documentUrl, imageUrl, inputAudio, top } from './openai.ts'
 
 const file = new Place({ end: (draft, frame) => media.inlineOrFetched(draft, frame) })
   .has('file_data', { limit: HEAD, read: media.data })
@@ -29,8 +31,15 @@ const spoken = new Place().has('id', read.stored('audio'))
 const message = new Place().has('content', { inside: part }).has('audio', { inside: spoken })
 
 const tool = new Place({
-  end(draft, frame) {
-    if (!['', 'function', 'custom'].includes(frame.type)) serverTool(draft, frame)
+  element: bareTool,
+  // proxies take the tools of generate too, which have no type
+  other(draft, name, frame) {
+    if (isToolMember(name)) memberTool(draft, name, frame)
+    else frame.hasOthers = true
+  },
+  end(draft, frame, end) {
+    if (frame.hasMembers && frame.type === '') endMembers(draft, frame, end)
+    else typedTool(draft, frame, end)
   },
 }).has('type', { read: read.type })
 
@@ -42,11 +51,6 @@ const reasoning = new Place()
 /** What some upstreams hand on to the template of the conversation. */
 const template = new Place().has('thinking', { read: read.thinks }).has('enable_thinking', { read: read.thinks })
 
-/** Notes a search that is switched on. */
-const searches: Read = (draft, value, frame) => {
-  if (read.isOn(value)) read.searchTool(draft, frame)
-}
-
 const googleThinking = new Place()
   .has('thinking_level', { read: read.effort })
   .has('thinking_budget', { read: read.thinkingBudget })
@@ -54,7 +58,7 @@ const googleThinking = new Place()
 const google = new Place()
   .has('cached_content', read.stored('cached_content'))
   .has('thinking_config', { inside: googleThinking })
-const extra = new Place().has('google', { inside: google })
+const extra = withSwitches(new Place()).has('google', { inside: google })
 
 const streamOptions = new Place({
   single: true,
@@ -76,12 +80,7 @@ const streamOptions = new Place({
   },
 })
 
-export const chatBody = top({
-  // single models search although nobody asks them to: their prices name searches
-  end(draft) {
-    draft.searches.unlimited ||= 1
-  },
-})
+export const chatBody = top()
   .has('max_tokens', { read: read.maximum('max_tokens') })
   .has('max_completion_tokens', { read: read.maximum('max_completion_tokens') })
   .has('max_output_tokens', { read: read.maximum('max_output_tokens') })
@@ -95,11 +94,6 @@ export const chatBody = top({
   .has('best_of', { read: read.answers })
   .has('messages', { inside: message })
   .has('tools', { inside: tool })
-  .has('web_search_options', { inside: search })
-  .has('web_search', { read: searches, inside: search })
-  .has('search_parameters', { inside: search })
-  .has('enable_search', { read: searches })
-  .has('enable_enhancement', { read: searches })
   // the answer would come later, by a request that is not charged
   .has('deferred', {
     read(draft, value) {

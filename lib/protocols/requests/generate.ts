@@ -2,6 +2,7 @@
  * The places of a generate-content request's body in which something matters, in both spellings that upstreams accept.
  */
 
+import { bareTool, endMembers, memberTool } from '../asked-tools.ts'
 import * as media from '../media-readers.ts'
 import { HEAD, Place } from '../places.ts'
 import * as read from '../readers.ts'
@@ -46,21 +47,8 @@ const functionResponse = new Place().has('parts', { inside: part })
 part.has('functionResponse', { alias: 'function_response', inside: functionResponse })
 export const content = new Place().has('parts', { inside: part })
 
-const server = new Place({ end: read.serverTool })
-
-/** Tools of the upstream that do not search the web. */
-const NO_SEARCH = new Set(['codeExecution', 'code_execution', 'urlContext', 'url_context'])
-
-/** Each field is a tool. Those that are not named here are run by the upstream. */
-const tool = new Place({
-  other(draft, name) {
-    draft.prompt.unlimitedTools++
-    if (!NO_SEARCH.has(name)) draft.searches.unlimited++
-  },
-})
-  .has('functionDeclarations', { alias: 'function_declarations' })
-  .has('computerUse', { alias: 'computer_use' })
-  .has('mcpServers', { alias: 'mcp_servers', inside: server })
+/** Each member is a tool. */
+const tool = new Place({ element: bareTool, other: memberTool, end: endMembers })
   .has('fileSearch', { alias: 'file_search', ...read.stored('fileSearch') })
   .has('retrieval', read.stored('retrieval'))
 
@@ -82,6 +70,10 @@ const config = new Place()
   .has('candidateCount', { alias: 'candidate_count', read: read.answers })
   .has('responseModalities', { alias: 'response_modalities', ...modalities })
   .has('speechConfig', { alias: 'speech_config', read: voice })
+  // other models, whose prices are not known here
+  .has('routingConfig', { alias: 'routing_config', ...read.stored('routingConfig') })
+  .has('modelConfig', { alias: 'model_config', ...read.stored('modelConfig') })
+  .has('modelSelectionConfig', { alias: 'model_selection_config', ...read.stored('modelSelectionConfig') })
   .has('imageConfig', { alias: 'image_config', inside: imageConfig })
 
 export const generateBody = new Place()
@@ -94,6 +86,8 @@ export const generateBody = new Place()
   })
   .has('tools', { inside: tool })
   .has('cachedContent', { alias: 'cached_content', ...read.stored('cachedContent') })
+  .has('continuationToken', { alias: 'continuation_token', ...read.stored('continuationToken') })
+  .has('outputConfig', { alias: 'output_config', ...read.stored('outputConfig') })
   .has('serviceTier', {
     alias: 'service_tier',
     ...read.tier('service', 'serviceTier'),

@@ -1,5 +1,6 @@
 /** The places of a messages request's body in which something matters. */
 
+import { bareTool, toolChoice, typedTool, withSwitches } from '../asked-tools.ts'
 import * as media from '../media-readers.ts'
 import { maximumBit } from '../maxima.ts'
 import { HEAD, Place } from '../places.ts'
@@ -39,15 +40,10 @@ source.has('content', { inside: block })
 
 const message = new Place().has('content', { inside: block })
 
-const CLIENT_TOOLS = /^(custom|bash_|text_editor_|computer_|memory_|browser_toolset_|tool_search_tool_|mcp_toolset|$)/
-/** Tools of the upstream that do not search the web. */
-const NO_SEARCH = /^(advisor|code_execution|web_fetch)_/
-
 const tool = new Place({
-  end(draft, frame) {
-    if (CLIENT_TOOLS.test(frame.type)) return
-    if (NO_SEARCH.test(frame.type)) read.serverTool(draft, frame)
-    else read.searchTool(draft, frame)
+  element: bareTool,
+  end(draft, frame, end) {
+    typedTool(draft, frame, end)
     if (frame.type.startsWith('advisor_')) read.advisor(draft, frame)
   },
 })
@@ -62,14 +58,22 @@ const tool = new Place({
   .has('cache_control', { inside: cacheControl })
   .has('caching', { inside: cacheControl })
 
-const server = new Place({ end: read.serverTool })
+// a conversation may add tools in its course
+const change = new Place().has('definition', { inside: tool })
+block.has('tool', { inside: change }).has('tool_changes', { inside: block })
 
 const fallback = new Place()
   .has('model', read.otherModel)
   .has('max_tokens', { read: read.raise })
   .has('speed', read.tier('speed', 'speed'))
 
-const container = new Place().has('id', read.stored('container'))
+/** A skill that was uploaded to the account that all customers share. */
+const skill = new Place({
+  end(draft, { type }) {
+    if (type !== 'anthropic') draft.invalid ??= 'container'
+  },
+}).has('type', { read: read.type })
+const container = new Place().has('id', read.stored('container')).has('skills', { inside: skill })
 const thread = new Place().has('previous_message_id', read.stored('thread'))
 // in a turn with tools the budget of thoughts may be larger than the maximum
 const thinking = new Place().has('type', { read: read.effort }).has('budget_tokens', { read: read.budgetWithin })
@@ -77,12 +81,14 @@ const outputConfig = new Place().has('effort', { read: read.effort })
 const maxTokens = read.maximum('max_tokens')
 const metadata = new Place({ free: true }).has('user_id', read.userId)
 
-export const messagesBody = new Place({
+const body = new Place({
   // answers consist of text
   begin(draft) {
     draft.sound = draft.pictures = false
   },
-})
+}).has('container', { ...read.stored('container'), inside: container })
+
+export const messagesBody = withSwitches(body)
   .has('model', read.model)
   .has('stream', read.stream)
   .has('max_tokens', {
@@ -99,16 +105,13 @@ export const messagesBody = new Place({
   .has('messages', { inside: message })
   .has('system', { inside: block })
   .has('tools', { inside: tool })
-  .has('mcp_servers', { inside: server })
+  .has('tool_choice', toolChoice)
   .has('fallbacks', {
     limit: read.LONGEST_NAME,
     // a text in the place of the list names the model to which the upstream falls back
     read: (draft, value) => value.kind === 'string' && read.otherModel.read(draft, value),
     inside: fallback,
   })
-  .has('models', read.stored('models'))
-  .has('preset', read.stored('preset'))
-  .has('container', { ...read.stored('container'), inside: container })
   .has('thread', { inside: thread })
   .has('thinking', { inside: thinking })
   .has('output_config', { inside: outputConfig })

@@ -1,38 +1,47 @@
 /** The places of a responses request's body in which something matters. */
 
+import { bareTool, typedTool } from '../asked-tools.ts'
 import * as media from '../media-readers.ts'
-import { HEAD, Place } from '../places.ts'
+import { HEAD, Place, type Read } from '../places.ts'
 import * as read from '../readers.ts'
 import { UNSAID } from '../usage.ts'
-import { documentUrl, imageUrl, inputAudio, serverTool, top } from './openai.ts'
-
-const CLIENT_TOOLS = new Set([
-  '',
-  'function',
-  'custom',
-  'namespace',
-  'computer',
-  'computer_use_preview',
-  'local_shell',
-  'apply_patch',
-  'tool_search',
-])
+import { documentUrl, imageUrl, inputAudio, top } from './openai.ts'
 
 /** Tools that draw pictures, and those whose type cannot be read. */
 const DRAWING_TOOLS = new Set(['image_generation', '?'])
 
-const container = new Place().has('id', read.stored('container')).has('file_ids', read.stored('file_ids'))
-const environment = new Place()
+/** How much memory a container has, on which its price depends. */
+const memory: Read = (_draft, value, frame) => {
+  if (frame.owner !== null && !read.isNull(value)) frame.owner.size = read.textOf(value) ?? '?'
+}
+/** A skill that was uploaded to the account that all customers share; those of the provider itself begin with its name. */
+const skill = new Place().has('skill_id', {
+  read(draft, value) {
+    if (!read.textOf(value)?.startsWith('openai-')) draft.invalid ??= 'skills'
+  },
+})
+const container = new Place()
+  .has('id', read.stored('container'))
+  .has('file_ids', read.stored('file_ids'))
+  .has('memory_limit', { read: memory })
+const environment = new Place({
+  end(_draft, frame) {
+    if (frame.owner !== null) frame.owner.isLocal = frame.type === 'local'
+  },
+})
+  .has('type', { read: read.type })
   .has('container_id', read.stored('container_id'))
   .has('file_ids', read.stored('file_ids'))
+  .has('memory_limit', { read: memory })
+  .has('skills', { inside: skill })
 const mask = new Place()
   .has('image_url', { limit: HEAD, read: media.pictureUrl })
   .has('file_id', read.stored('file_id'))
 
 const tool = new Place({
-  end(draft, frame) {
-    if (CLIENT_TOOLS.has(frame.type)) return
-    serverTool(draft, frame)
+  element: bareTool,
+  end(draft, frame, end) {
+    typedTool(draft, frame, end)
     if (!DRAWING_TOOLS.has(frame.type)) return
     draft.pictures = true
     draft.drawingTools++
@@ -43,6 +52,7 @@ const tool = new Place({
   .has('container', { ...read.stored('container'), inside: container })
   .has('environment', { inside: environment })
   .has('vector_store_ids', read.stored('vector_store_ids'))
+  .has('tunnel_id', read.stored('tunnel_id'))
   .has('input_image_mask', { inside: mask })
   .has('size', { read: read.pictureSaid('size') })
   .has('quality', { read: read.pictureSaid('quality') })

@@ -28,8 +28,9 @@ export const transcriptionsBody = formBody({
   place,
   files: ['file'],
   hears: true,
-  upload(draft, { seconds }) {
+  upload(draft, { seconds, bytes }) {
     draft.uploadS += seconds
+    draft.uploadBytes += bytes
     draft.prompt.sounds++
     draft.prompt.soundS += Math.ceil(seconds)
   },

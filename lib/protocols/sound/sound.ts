@@ -15,6 +15,8 @@ import { webm } from './webm.ts'
 
 /** The fewest bytes that a second of sound has, in any form that people use. */
 export const FEWEST_BYTES_PER_S = 750
+/** Whatever a container says, a second of its sound has at least so many bytes. */
+export const DENSEST_BYTES_PER_S = 60
 const MOST_SECONDS = 1e9
 const HEAD_BYTES = 12
 /** Zero bytes before the first frame that are passed over. */
@@ -51,7 +53,8 @@ export class SoundMeter {
   get seconds(): number {
     const { known, seconds, bytes } = this.#found
     if (!known || !(seconds >= 0)) return Math.min(MOST_SECONDS, this.bytes / this.#bytesPerS)
-    return Math.min(MOST_SECONDS, Math.max(seconds, (this.bytes - bytes) / PACKED_BYTES_PER_S))
+    const most = Math.min(MOST_SECONDS, this.bytes / DENSEST_BYTES_PER_S)
+    return Math.min(most, Math.max(seconds, (this.bytes - bytes) / PACKED_BYTES_PER_S))
   }
 }
 

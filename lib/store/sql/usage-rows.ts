@@ -1,5 +1,6 @@
 /** The rows of the usage log: their columns, how they are inserted, and how they are read back. */
 import { timeOfId } from '../../base/ids.ts'
+import { ZERO } from '../../base/money.ts'
 import { outcomeOf } from '../../terms/outcome.ts'
 import type { UsageRow } from '../../terms/records.ts'
 import { detailText, readDetail } from '../../terms/row-detail.ts'
@@ -66,6 +67,7 @@ export function usageValues(row: UsageRow, bookedAtMs: number): Param[] {
     row.basis,
     row.charge,
     row.cost,
+    orNull(row.disputed),
     row.held,
     whole(row.firstByteMs),
     Math.round(row.durationMs),
@@ -126,6 +128,7 @@ export function toBookedRow(row: Row): BookedRow {
     basis: text(row, 'basis') as UsageRow['basis'],
     charge: money(row, 'charge'),
     cost: moneyOrNull(row, 'cost'),
+    disputed: moneyOrNull(row, 'disputed') ?? ZERO,
     held: moneyOrNull(row, 'held'),
     firstByteMs: integerOrNull(row, 'first_byte_ms'),
     durationMs: integer(row, 'duration_ms'),

@@ -158,9 +158,10 @@ export function dearest(random: Random, protocol: Talking, id: string, rich = fa
     const mark = `{"type":"ephemeral"${cacheTtl === '1h' ? random.pick([',"ttl":"1h"', ',"t\\u0074l":"\\u0031h"']) : ''}}`
     w.add('system', `[{"type":"text","text":"x",${random.pick(['"cache_control"', '"cache\\u005fcontrol"'])}:${mark}}]`)
   }
-  const toolUses = w.chance(0.3) ? searchesOf(w, protocol, SEARCHES) : 0
-  const searches = protocol === 'chat' ? Math.max(SEARCHES, toolUses) : toolUses
-  input += toolUses * TOOL
+  // without a price for searches those that are offered are left out
+  const offered = w.chance(0.3) ? searchesOf(w, protocol, SEARCHES) : 0
+  const searches = rich ? offered : 0
+  input += searches * TOOL
   const asked = rich ? askRich(w, protocol) : ASKS_NOTHING
   const n = Math.min(Math.max(1, counts ?? 1), 50)
   // messages warm a cache with 0 and write nothing; to the others it names none, and they do as they like

@@ -40,6 +40,8 @@ export const KEY = 'sk-scenario-0123456789'
 export const OTHER_KEY = 'sk-scenario-of-another'
 /** Of an account without money. */
 export const POOR_KEY = 'sk-scenario-of-the-poor'
+/** Of an account that a test adds. */
+export const keyOf = (account: string): string => `sk-scenario-of-account-${account}`
 const KEY_REFUSED = 'the upstream refuses the channel key: it is not used for a while'
 export const MODEL = 'm'
 /** A path of each protocol, and a key wherever any of them reads one. */
@@ -72,6 +74,8 @@ export interface Options {
   key?: Json
   /** More keys of the same account. */
   keys?: Json[]
+  /** More accounts and their balances in CNY; the key of each is `keyOf` its name. */
+  accounts?: Record<string, number>
   /** Retries allowed over 10 s, whatever the share; default plenty. */
   retriesFloor?: number
   /** Beside the API, on the main address. */
@@ -117,11 +121,18 @@ export async function open(t: Test, options: Options = {}) {
     accounts: [
       ...['one', 'two'].map(name => ({ name, groups: ['default'], balance: credit / 1_000_000 })),
       { name: 'poor', groups: ['default'] },
+      ...Object.entries(options.accounts ?? {}).map(([name, balance]) => ({ name, groups: ['default'], balance })),
     ],
     keys: [
       { account: 'one', name: 'k', secret: KEY, group: 'default', ...options.key },
       { account: 'two', name: 'k', secret: OTHER_KEY, group: 'default' },
       { account: 'poor', name: 'k', secret: POOR_KEY },
+      ...Object.keys(options.accounts ?? {}).map(name => ({
+        account: name,
+        name: 'k',
+        secret: keyOf(name),
+        group: 'default',
+      })),
       ...(options.keys ?? []).map(key => ({ account: 'one', group: 'default', ...key })),
     ],
   }

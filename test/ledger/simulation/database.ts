@@ -4,13 +4,14 @@
  */
 import { DatabaseSync, type StatementSync } from 'node:sqlite'
 import type { Driver, Param, Row, RunResult, Statements } from '../../../lib/store/driver.ts'
-import { DuplicateKey } from '../../../lib/store/driver.ts'
+import { DuplicateKey, PING, PING_PARAMS } from '../../../lib/store/driver.ts'
 import { dialect } from '../../../lib/store/sqlite.ts'
 
 const DUPLICATE = new Set([1555, 2067, 2579])
 
 export class Database implements Driver {
   readonly dialect = dialect
+  readonly timeoutMs = 5_000
   readonly #db = new DatabaseSync(':memory:')
   readonly #statements = new Map<string, StatementSync>()
   #turn: Promise<unknown> = Promise.resolve()
@@ -54,6 +55,10 @@ export class Database implements Driver {
 
   run(op: string, sql: string, params: readonly Param[]): Promise<RunResult> {
     return this.transaction(op, tx => tx.run(sql, params))
+  }
+
+  async ping(): Promise<void> {
+    await this.run('ping', PING, PING_PARAMS)
   }
 
   transaction<T>(_op: string, fn: (tx: Statements) => Promise<T>): Promise<T> {

@@ -3,6 +3,8 @@ import {
   CommitUncertain,
   type Driver,
   type Param,
+  PING,
+  PING_PARAMS,
   type Row,
   type RunResult,
   type Statements,
@@ -12,7 +14,8 @@ import type { Random } from '../../support/random.ts'
 import type { ProcessClock } from './timeline.ts'
 
 const RUNS = 6
-const TIME_OUT_MS = 5_000
+/** How often somebody looks whether the database goes on. */
+const LOOK_MS = 50
 
 /** Chances of each fault for one call. */
 export interface FaultRates {
@@ -29,8 +32,13 @@ export const NO_FAULTS: FaultRates = { refused: 0, lostCommit: 0, lostAnswer: 0,
 /** The network between processes and the database. */
 export interface Network {
   rates: FaultRates
-  /** Nobody reaches the database. `hangs`: one is told so only after a time-out. */
-  down: 'no' | 'refuses' | 'hangs'
+  /**
+   * Nobody reaches the database. `hangs`: one is told so only after a time-out. `stops`: it stands still, and when it goes
+   * on it does what it was asked before, and answers.
+   */
+  down: 'no' | 'refuses' | 'hangs' | 'stops'
+  /** After so long without an answer a call fails. */
+  timeoutMs: number
   /** Calls of this name fail, and only they: a table is locked, or broken. */
   sick: string | null
   /** Longest pause of a slow call, before and after. */
@@ -49,6 +57,7 @@ class Deadlock extends Error {}
 
 export class FaultyDriver implements Driver {
   readonly dialect
+  readonly timeoutMs: number
   readonly #database: Driver
   readonly #network: Network
   readonly #random: Random
@@ -62,6 +71,7 @@ export class FaultyDriver implements Driver {
     this.dialect = database.dialect
     this.#database = database
     this.#network = network
+    this.timeoutMs = network.timeoutMs
     this.#random = random
     this.#clock = clock
   }
@@ -84,13 +94,21 @@ export class FaultyDriver implements Driver {
     await this.#alive()
     if (this.#happens('slow')) await this.#pause(this.#random.int(1, this.#network.slowMs))
     await this.#alive()
+    await this.#stands()
     if (this.cut || this.#network.down !== 'no') {
-      if (this.#network.down === 'hangs') await this.#pause(TIME_OUT_MS)
+      if (this.#network.down === 'hangs') await this.#pause(this.timeoutMs)
       throw new StoreUnavailable('no way to the database')
     }
     if (this.#network.sick === op) throw new StoreUnavailable(`${op}: lock wait timeout exceeded (1205)`)
     if (this.#happens('refused')) throw new StoreUnavailable('too many connections')
     if (this.#happens('unexpected')) throw new Error('something nobody has thought of')
+  }
+
+  /** Waits while the database stands still, but not longer than a call may take. */
+  async #stands(): Promise<void> {
+    for (let waitedMs = 0; this.#network.down === 'stops' && waitedMs < this.timeoutMs; waitedMs += LOOK_MS)
+      await this.#pause(LOOK_MS)
+    await this.#alive()
   }
 
   async #answer<T>(value: T): Promise<T> {
@@ -102,6 +120,10 @@ export class FaultyDriver implements Driver {
   async query(op: string, sql: string, params: readonly Param[]): Promise<Row[]> {
     await this.#reach(op)
     return this.#answer(await this.#database.query(op, sql, params))
+  }
+
+  async ping(): Promise<void> {
+    await this.run('ping', PING, PING_PARAMS)
   }
 
   run(op: string, sql: string, params: readonly Param[]): Promise<RunResult> {
@@ -136,6 +158,8 @@ export class FaultyDriver implements Driver {
     if (op === 'bury') this.#network.buried()
     if (op === 'beat' || op === 'register') this.beatMs = this.#clock.monotonic()
     if (this.#happens('lostAnswer')) throw lost
+    await this.#stands()
+    if (this.#network.down === 'stops') throw lost
     return value
   }
 

@@ -3,15 +3,16 @@ import path from 'node:path'
 import { Ledger } from '../../../lib/ledger/ledger.ts'
 import { Sealer } from '../../../lib/store/secrets.ts'
 import { SqlStore } from '../../../lib/store/sql.ts'
-import type { Store } from '../../../lib/store/store.ts'
+import type { PurseId, Store } from '../../../lib/store/store.ts'
 import type { Random } from '../../support/random.ts'
+import { Broken } from './books.ts'
 import type { Database } from './database.ts'
 import type { Disk } from './disk.ts'
 import { FaultyDriver, type Network } from './faults.ts'
 import { ProcessClock, running, type Timeline } from './timeline.ts'
 import { traced } from './traced.ts'
 
-const FOLLOW_MS = 800
+const FOLLOW_MS = 290
 
 export interface Surroundings {
   timeline: Timeline
@@ -47,7 +48,32 @@ export class Gateway {
     this.clock = new ProcessClock(around.timeline, around.random.pick([0, 0, -1_500, 1_500]))
     this.driver = new FaultyDriver(around.database, around.network, around.random, this.clock)
     const store = new SqlStore(this.driver, new Sealer('simulated'), () => {}, { slice: around.slice })
+    this.#watchLeases(store)
     this.#store = around.tracing ? traced(store, text => around.note(`  ${name}: ${text}`)) : store
+  }
+
+  /**
+   * One call a purse at a time, and none while the store is known to be away: else they pile up. A key without a cap has
+   * its purse leased by its tab too.
+   */
+  #watchLeases(store: SqlStore): void {
+    const underWay = new Set<PurseId>()
+    const { lease } = store
+    store.lease = async (purse, ...asked) => {
+      if (this.ledger?.health.state === 'away') this.#crash(`${purse} is asked for while the store is away`)
+      if (/^k\d+$/.test(purse)) return lease(purse, ...asked)
+      if (underWay.has(purse)) this.#crash(`${purse} is asked for twice at once`)
+      underWay.add(purse)
+      try {
+        return await lease(purse, ...asked)
+      } finally {
+        underWay.delete(purse)
+      }
+    }
+  }
+
+  #crash(message: string): void {
+    this.#around.timeline.crashes.push(new Broken(`${this.name}: ${message}`))
   }
 
   get journalInReach(): boolean {

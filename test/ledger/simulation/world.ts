@@ -1,9 +1,10 @@
 /** One run: some gateways, some accounts, and a number of random steps with the checks after each; then the end. */
 import { readdirSync } from 'node:fs'
 import { attemptId, idAt } from '../../../lib/base/ids.ts'
+import { pause } from '../../../lib/base/clock.ts'
 import { micro } from '../../../lib/base/money.ts'
 import { EVERY, periodAt, periodName } from '../../../lib/base/periods.ts'
-import { Hold } from '../../../lib/ledger/ledger.ts'
+import { Hold, MONEY_WAIT_MS } from '../../../lib/ledger/ledger.ts'
 import { firstLimit } from '../../../lib/operations/caps-and-budgets.ts'
 import { Sealer } from '../../../lib/store/secrets.ts'
 import { SqlStore } from '../../../lib/store/sql.ts'
@@ -22,11 +23,17 @@ import { Gateway, type Surroundings } from './gateway.ts'
 import { settled, Timeline } from './timeline.ts'
 
 const HOUR = 3_600_000
-/**
- * A hold that does not fit is tried again twelve times in each of its purses, one after the other: the account's, the
- * cap's and the budget's. Each try takes 120 ms and two calls of the store, which are slow at times.
- */
-const LONGEST_ANSWER_MS = 3 * 13 * (120 + 2 * 100)
+/** A client that is told to come again does, so often. Each time more of what others have leased has come back. */
+const TRIES = 4
+const AGAIN_MS = 500
+const LONGEST_ANSWER_MS = TRIES * (MONEY_WAIT_MS + AGAIN_MS)
+
+interface Pending {
+  gateway: Gateway | null
+  what: string
+  /** When it must have an answer, whatever the store does; null = it may wait for the store. */
+  untilMs: number | null
+}
 
 export class World {
   readonly random: Random
@@ -44,7 +51,7 @@ export class World {
   readonly accounts = new Map<number, Account>()
   #count = 0
   /** `gateway`: who is asked; null = the store, by an operator. */
-  #pending = new Map<Promise<unknown>, { gateway: Gateway | null; what: string }>()
+  #pending = new Map<Promise<unknown>, Pending>()
 
   constructor(seed: number, database: Database, disk: Disk, trace: string[] | null) {
     const random = withSeed(seed)
@@ -59,7 +66,17 @@ export class World {
       }
     }
     const booked = () => this.expected.booked()
-    this.network = { rates: this.#rates(), down: 'no', sick: null, slowMs: 3_000, goneMs: 0, awayMs: 0, buried, booked }
+    this.network = {
+      rates: this.#rates(),
+      down: 'no',
+      timeoutMs: random.pick([2_000, 5_000, 10_000, 30_000]),
+      sick: null,
+      slowMs: 3_000,
+      goneMs: 0,
+      awayMs: 0,
+      buried,
+      booked,
+    }
     this.#hosts = random.next() < 0.7 ? 1 : 2
     const oneHost = this.#hosts === 1
     const slice = random.pick([1, 2, 256])
@@ -147,6 +164,7 @@ export class World {
     const [crash] = this.timeline.crashes
     if (crash !== undefined) throw crash
     this.expected.check(this.gateways)
+    for (const pending of this.#pending.values()) this.#inTime(pending)
     const waiting = new Set([...this.#pending.values()].map(({ gateway }) => gateway))
     for (const gateway of this.#up()) this.expected.checkHolds(gateway, waiting.has(gateway))
   }
@@ -253,10 +271,20 @@ export class World {
     return this.gateways.filter(gateway => gateway.state === 'up')
   }
 
-  #await(gateway: Gateway | null, what: string, promise: Promise<unknown>): void {
-    const watched = promise.finally(() => this.#pending.delete(watched))
+  #await(gateway: Gateway | null, what: string, promise: Promise<unknown>, withinMs: number | null = null): void {
+    const untilMs = withinMs === null ? null : this.timeline.monotonic + withinMs
+    const pending = { gateway, what, untilMs }
+    const watched = promise.finally(() => {
+      this.#pending.delete(watched)
+      this.#inTime(pending)
+    })
     watched.catch(error => this.timeline.crashes.push(error))
-    this.#pending.set(watched, { gateway, what })
+    this.#pending.set(watched, pending)
+  }
+
+  #inTime({ gateway, what, untilMs }: Pending): void {
+    if (untilMs !== null && this.timeline.monotonic > untilMs)
+      throw new Broken(`${gateway?.name} let wait for ${this.timeline.monotonic - untilMs} ms too long: ${what}`)
   }
 
   #reserve(): void {
@@ -274,7 +302,7 @@ export class World {
       )
       if (result instanceof Hold) this.#opened(gateway, result, key, purses)
     }
-    if (answer instanceof Promise) this.#await(gateway, `reserve of ${amount}`, answer.then(answered))
+    if (answer instanceof Promise) this.#await(gateway, `reserve of ${amount}`, answer.then(answered), MONEY_WAIT_MS)
     else answered(answer)
   }
 
@@ -320,7 +348,7 @@ export class World {
     const { gateway, hold } = random.pick(holds)
     const amount = amountOf(random.int(0, hold.amount))
     if (gateway.ledger!.grow(hold, amount)) return
-    this.#await(gateway, `growth by ${amount}`, gateway.ledger!.growLater(hold, amount))
+    this.#await(gateway, `growth by ${amount}`, gateway.ledger!.growLater(hold, amount), MONEY_WAIT_MS)
   }
 
   async #topUp(): Promise<void> {
@@ -386,7 +414,7 @@ export class World {
 
   #break(): void {
     if (this.network.down === 'no') this.network.goneMs = this.timeline.monotonic
-    this.network.down = this.random.pick(['refuses', 'hangs'])
+    this.network.down = this.random.pick(['refuses', 'hangs', 'stops', 'stops'])
   }
 
   #heal(): void {
@@ -446,7 +474,7 @@ export class World {
     this.#around.disk.room.clear()
     await this.#resolveAll()
     for (const host of Array.from({ length: this.#hosts }, (_, i) => `host${i + 1}`)) this.#launch(host)
-    await this.timeline.advance(15_000)
+    await this.timeline.advance(15_000 + this.network.timeoutMs)
     await this.#check()
     this.#nothingWaits()
     const { endMs } = periodAt('day', this.timeline.now, this.#admin.zone)
@@ -497,13 +525,17 @@ export class World {
   }
 
   async #ask(gateway: Gateway, key: Key, amount: number): Promise<OpenHold | null> {
-    const purses = this.#purses(key, gateway.clock.now())
-    const answer = await gateway.ledger!.reserve(this.accounts.get(key.accountId)!, key, amountOf(amount))
-    this.#around.note(
-      `  ${gateway.name}: ${amount} of ${key.id}: ${answer instanceof Hold ? 'held' : JSON.stringify(answer)}`,
-    )
-    if (!(answer instanceof Hold)) return null
-    return this.#opened(gateway, answer, key, purses)
+    for (let tries = TRIES; tries > 0; tries--) {
+      const purses = this.#purses(key, gateway.clock.now())
+      const answer = await gateway.ledger!.reserve(this.accounts.get(key.accountId)!, key, amountOf(amount))
+      this.#around.note(
+        `  ${gateway.name}: ${amount} of ${key.id}: ${answer instanceof Hold ? 'held' : JSON.stringify(answer)}`,
+      )
+      if (answer instanceof Hold) return this.#opened(gateway, answer, key, purses)
+      if (answer.refused !== 'unavailable') return null
+      await pause(gateway.clock, AGAIN_MS)
+    }
+    return null
   }
 
   #release(open: OpenHold): void {

@@ -12,6 +12,7 @@ const idOf = (i: number): string => `${idAt(START + i * MINUTE)}n0de01${String(i
 
 const RECORDED: Partial<UsageRow> = {
   via: 'chat',
+  disputed: micro(900),
   cost: micro(100),
   held: micro(500),
   askedMs: 3,
@@ -80,6 +81,7 @@ t.test('a row', async t => {
         pieces: 6,
         images: 6,
         charge: '0.000108',
+        disputed: '0.000900',
         cost: '0.000100',
         margin: '0.000008',
         held: '0.000500',

@@ -50,6 +50,9 @@ class BytesMeter implements Meter {
   readonly passes = []
   readonly pictureKinds = []
   readonly searches = 0
+  readonly tools = []
+  readonly seenImages = 0
+  readonly seenSearches = 0
   readonly tiers = { service: null, speed: null, geo: null }
   readonly images = 0
   readonly seconds = 0

@@ -1,0 +1,144 @@
+/**
+ * Whether the store answers, as one process knows it: the circuit breaker in front of everything for which a request
+ * waits. A call that stays silent or fails begins a probe, of which one at a time is under way. What the probe finds
+ * holds for all callers: while the store is away nobody asks it again for a request, and only the probe goes on asking.
+ *
+ * A caller that gives up does not end its call. What it brings late is the business of whoever made the call.
+ */
+import type { Clock } from '../base/clock.ts'
+import { type Store, StoreUnavailable } from './store.ts'
+
+/** A request waits no longer than this for one call of the store. */
+export const ANSWER_MS = 1_000
+/** A call that is silent for so long begins a probe … */
+const DOUBT_MS = 300
+/** … and a probe that is silent for so long finds the store away, when the caller gives up too. */
+const PROBE_MS = ANSWER_MS - DOUBT_MS
+/** Between two probes. */
+const PAUSE_MS = 500
+
+/**
+ * `slow`: it answers, and too late for a request that waits. `away`: it does not answer, or refuses, as a server does
+ * that is read-only.
+ */
+export type StoreState = 'ok' | 'slow' | 'away'
+
+export interface StoreHealthOptions {
+  store: Pick<Store, 'ping'>
+  clock: Clock
+}
+
+export class StoreHealth {
+  readonly #o: StoreHealthOptions
+  readonly #listeners: (() => void)[] = []
+  state: StoreState = 'ok'
+  /** The probe under way: resolves when it has found something, or was silent for PROBE_MS. Never rejects. */
+  #probe: Promise<void> | null = null
+  #cancelNext: () => void = () => {}
+  #stopped = false
+
+  constructor(options: StoreHealthOptions) {
+    this.#o = options
+  }
+
+  /** `listener` is called each time when the store answers again as it should. */
+  onBack(listener: () => void): void {
+    this.#listeners.push(listener)
+  }
+
+  /** Probes no more. */
+  stop(): void {
+    this.#stopped = true
+    this.#cancelNext()
+  }
+
+  /**
+   * The answer of a call for which a request waits. Rejects with StoreUnavailable at once while the store is not well,
+   * and after ANSWER_MS without an answer.
+   */
+  ask<T>(call: () => Promise<T>): Promise<T> {
+    if (this.state !== 'ok') return Promise.reject(new StoreUnavailable(`the store is ${this.state}`))
+    return this.within(this.watch(call()))
+  }
+
+  /** The answer of work that waits for a turn too: rejects with StoreUnavailable after ANSWER_MS, and the work goes on. */
+  within<T>(work: Promise<T>): Promise<T> {
+    const { promise, resolve, reject } = Promise.withResolvers<T>()
+    const late = () => reject(new StoreUnavailable(`the store did not answer in ${ANSWER_MS} ms`))
+    const cancel = whenLate(this.#o.clock, ANSWER_MS, late)
+    work.then(resolve, reject).finally(cancel)
+    return promise
+  }
+
+  /** The answer of a call for which nobody waits longer than he wants to. When it is silent or fails, the store is probed. */
+  async watch<T>(call: Promise<T>): Promise<T> {
+    const cancel = this.#o.clock.after(DOUBT_MS, () => this.doubt())
+    try {
+      return await call
+    } catch (error) {
+      if (error instanceof StoreUnavailable) this.doubt()
+      throw error
+    } finally {
+      cancel()
+    }
+  }
+
+  /** Begins a probe, unless one is under way. */
+  doubt(): void {
+    if (this.#probe === null && this.state === 'ok') void this.check()
+  }
+
+  /** Finds out whether the store answers. It takes at most PROBE_MS, and is shared by all that ask in that time. */
+  async check(): Promise<StoreState> {
+    this.#probe ??= this.#begin()
+    await this.#probe
+    return this.state
+  }
+
+  #begin(): Promise<void> {
+    const { store, clock } = this.#o
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const sentMs = clock.monotonic()
+    this.#cancelNext()
+    const silent = () => {
+      if (this.state === 'ok') this.state = 'away'
+      resolve()
+    }
+    const cancel = whenLate(clock, PROBE_MS, silent)
+    const end = (state: StoreState) => {
+      cancel()
+      this.#probe = null
+      this.#found(state)
+      resolve()
+    }
+    store.ping().then(
+      () => end(clock.monotonic() - sentMs <= PROBE_MS ? 'ok' : 'slow'),
+      () => end('away'),
+    )
+    return promise
+  }
+
+  #found(state: StoreState): void {
+    const isBack = state === 'ok' && this.state !== 'ok'
+    this.state = state
+    if (isBack) for (const listener of this.#listeners) listener()
+    if (state !== 'ok' && !this.#stopped) this.#cancelNext = this.#o.clock.after(PAUSE_MS, () => void this.check())
+  }
+}
+
+/**
+ * Calls `fn` after `ms`, unless the returned function was called. What has arrived by then is handled first: after a
+ * moment in which the event loop was blocked, the timer is seen before the answer that came in time.
+ */
+export function whenLate(clock: Clock, ms: number, fn: () => void): () => void {
+  let over = false
+  const cancel = clock.after(ms, () =>
+    clock.soon(() => {
+      if (!over) fn()
+    }),
+  )
+  return () => {
+    over = true
+    cancel()
+  }
+}

@@ -1,0 +1,387 @@
+/**
+ * Tools that the upstream runs and bills by the piece have a price, or the request is refused. Containers, hosted shells, code
+ * and maps passed, and only tokens were charged: a container of 64 GB cost the operator ¥3.4 and the customer ¥0.004.
+ */
+import t from 'tap'
+import type { Talking } from '../support/talking.ts'
+import { until } from '../support/wait.ts'
+import { HEADERS, MODEL, NOTHING_LEFT, open, PATHS, type Scene } from './support/gateway.ts'
+
+type Json = Record<string, unknown>
+
+const TOKENS = { input: 1, output: 1 }
+const PRICED = {
+  ...TOKENS,
+  web_search: 0.07,
+  maps: 0.2,
+  container: { '1g': 0.25, '64g': 14 },
+  code_execution: 0.4,
+  tools: { x_browser: 0.5, 'file-parser': 0.6 },
+}
+
+/** Answers as the protocols do, of which only usage and calls matter. */
+const USAGE: Record<'messages' | 'chat' | 'responses' | 'generate', Json> = {
+  messages: { type: 'message', content: [{ type: 'text', text: 'hi' }], usage: { input_tokens: 1, output_tokens: 1 } },
+  chat: { choices: [{ message: { content: 'hi' } }], usage: { prompt_tokens: 1, completion_tokens: 1 } },
+  responses: {
+    object: 'response',
+    status: 'completed',
+    output: [{ type: 'message', content: [{ type: 'output_text', text: 'hi' }] }],
+    usage: { input_tokens: 1, output_tokens: 1 },
+  },
+  generate: {
+    candidates: [{ content: { parts: [{ text: 'hi' }] }, finishReason: 'STOP' }],
+    usageMetadata: { promptTokenCount: 1, candidatesTokenCount: 1, totalTokenCount: 2 },
+  },
+}
+type Text = keyof typeof USAGE
+
+interface Asked {
+  status: number
+  body: string
+  dropped: string | undefined
+  /** What went upstream; null = nobody was asked. */
+  sent: string | null
+  /** Held for it beyond the tokens, in yuan. */
+  held: number
+}
+
+async function ask(s: Scene, protocol: Text, members: string, answer: Json = {}): Promise<Asked> {
+  const model = protocol === 'generate' ? '' : `"model":"${MODEL}",`
+  const calls = s.at('a').calls.length
+  const client = s.ask({ path: PATHS[protocol as Talking], headers: HEADERS, body: `{${model}${members}}` })
+  let isOver = false
+  const ended = client.end().then(() => (isOver = true))
+  await until('the upstream is asked, or the client is refused', () => isOver || s.at('a').calls.length > calls)
+  const call = isOver ? undefined : s.at('a').calls[calls]
+  const held = Math.floor(s.services.ledger.heldTotal / 10_000) / 100
+  call?.whole(200, { ...USAGE[protocol], ...answer })
+  await ended
+  const { status, headers, body } = client.answer
+  return { status, body, dropped: headers.get('x-gateway-dropped'), sent: call?.body ?? null, held }
+}
+
+const tools = (...all: Json[]): string => `"max_tokens":1,"tools":${JSON.stringify(all)}`
+const auto = (memory_limit?: string) => ({ type: 'auto', ...(memory_limit === undefined ? {} : { memory_limit }) })
+
+t.test('without a price: 400, and the name of what has none', async t => {
+  const s = await open(t, { model: { price: TOKENS, max_output: 100 } })
+  const rows: [protocol: Text, members: string, name: string | null][] = [
+    ['responses', tools({ type: 'code_interpreter', container: auto('64g') }), 'code_interpreter'],
+    ['responses', tools({ type: 'shell', environment: { type: 'container_auto', memory_limit: '64g' } }), 'shell'],
+    ['responses', tools({ type: 'shell' }), 'shell'],
+    ['responses', tools({ type: 'shell', environment: { type: 'local' } }), null],
+    ['responses', tools({ type: 'function', name: 'f' }, { type: 'custom', name: 'c' }, { type: 'mcp' }), null],
+    ['responses', tools({ type: 'file_search' }), 'file_search'],
+    ['responses', tools({ type: 'tool_of_tomorrow_20991231' }), 'tool_of_tomorrow_20991231'],
+    ['responses', tools({ type: 5 }), 'type'],
+    ['responses', '"tools":["code_interpreter"]', 'code_interpreter'],
+    ['responses', '"input":[{"type":"additional_tools","tools":[{"type":"code_interpreter"}]}]', 'code_interpreter'],
+    ['messages', tools({ type: 'code_execution_20260521', name: 'code_execution' }), 'code_execution_20260521'],
+    ['messages', tools({ type: 'code_execution_20991231', name: 'code_execution' }), 'code_execution_20991231'],
+    [
+      'messages',
+      tools({ type: 'web_fetch_20260318', name: 'web_fetch' }, { type: 'bash_20250124', name: 'bash' }),
+      null,
+    ],
+    [
+      'messages',
+      '"max_tokens":1,"messages":[{"role":"system","content":[{"type":"tool_addition","tool":{"type":"tool_definition","definition":{"type":"code_execution_20260521"}}}]}]',
+      'code_execution_20260521',
+    ],
+    ['generate', '"tools":[{"googleMaps":{}}]', 'googleMaps'],
+    ['generate', '"tools":[{"google_maps":{}}]', 'google_maps'],
+    ['generate', '"tools":[{"urlContext":{}},{"codeExecution":{}},{"functionDeclarations":[]}]', null],
+    ['generate', '"tools":[{"exaAiSearch":{}}]', 'exaAiSearch'],
+    // the search cannot be taken out of what stands beside it
+    ['generate', '"tools":[{"googleSearch":{},"urlContext":{}}]', 'googleSearch'],
+    ['chat', '"enable_code_interpreter":true', 'enable_code_interpreter'],
+    ['chat', '"enable_code_interpreter":false', null],
+    ['chat', '"plugins":[{"id":"file-parser"}]', 'plugins'],
+    ['chat', '"plugins":[{"id":"web"}]', 'plugins'],
+    ['chat', '"plugins":[]', null],
+    ['responses', '"plugins":[{"id":"web","enabled":false}]', null],
+    ['messages', '"max_tokens":1,"plugins":[{"id":"web"}]', 'plugins'],
+    ['chat', '"extra_body":{"enable_search":true}', 'enable_search'],
+    ['chat', '"compound_custom":{"tools":{"enabled_tools":["code_interpreter"]}}', 'compound_custom'],
+    ['chat', '"search_parameters":{"mode":"on"}', 'search_parameters'],
+    ['chat', '"enable_search":true,"search_options":{"forced_search":true}', 'enable_search'],
+    ['chat', tools({ googleMaps: {} }), 'googleMaps'],
+    // a search that has to be made
+    [
+      'messages',
+      `${tools({ type: 'web_search_20250305', name: 'web_search' })},"tool_choice":{"type":"tool","name":"web_search"}`,
+      'web_search_20250305',
+    ],
+    [
+      'messages',
+      `${tools({ type: 'web_search_20250305', name: 'web_search' })},"tool_choice":{"type":"any"}`,
+      'web_search_20250305',
+    ],
+    [
+      'responses',
+      `"tool_choice":{"type":"web_search"},${tools({ type: 'web_search' }, { type: 'function', name: 'f' })}`,
+      'web_search',
+    ],
+    ['responses', `"tool_choice":"required",${tools({ type: 'web_search' })}`, 'web_search'],
+  ]
+  for (const [protocol, members, name] of rows) {
+    const { status, body, sent } = await ask(s, protocol, members)
+    const said = `${protocol} ${members.slice(0, 120)}`
+    if (name === null) t.same([status, sent === null], [200, false], said)
+    else {
+      t.same([status, sent], [400, null], said)
+      t.match(JSON.parse(body), { error: { message: /^请求体字段无效:tools \(/, param: name } }, said)
+    }
+  }
+  t.same((await s.books()).left, NOTHING_LEFT)
+})
+
+t.test('a search that is only offered and has no price is left out, and nothing else of the body', async t => {
+  const s = await open(t, { model: { price: TOKENS, max_output: 100 } })
+  const M = `{"model":"${MODEL}",`
+  const rows: [protocol: Text, members: string, sent: string][] = [
+    [
+      'messages',
+      '"tools":[{"type":"web_search_20250305","name":"web_search"}],"max_tokens":1',
+      `${M.slice(0, -1)},"max_tokens":1}`,
+    ],
+    [
+      'messages',
+      '"max_tokens":1, "tools" : [ {"type":"web_search_20260209"} , {"name":"f"} ],"tool_choice":{"type":"auto"}',
+      `${M}"max_tokens":1, "tools" : [ {"name":"f"} ],"tool_choice":{"type":"auto"}}`,
+    ],
+    [
+      'messages',
+      '"max_tokens":1,"tools":[{"name":"f"},{"type":"web_search_20260209"},{"type":"web_search_20250305"},{"name":"g"}]',
+      `${M}"max_tokens":1,"tools":[{"name":"f"},{"name":"g"}]}`,
+    ],
+    [
+      'messages',
+      '"max_tokens":1,"tools":[{"name":"f"},{"type":"web_search_20260209"}]',
+      `${M}"max_tokens":1,"tools":[{"name":"f"}]}`,
+    ],
+    [
+      'responses',
+      '"tools":[{"type":"web_search"}],"tool_choice":"auto","parallel_tool_calls":true,"input":"q"',
+      `${M}"input":"q"}`,
+    ],
+    [
+      'responses',
+      '"input":[{"type":"additional_tools","tools":[{"type":"web_search"}]}],"tools":[{"type":"web_search"},{"type":"function"}]',
+      `${M}"input":[{"type":"additional_tools","tools":[]}],"tools":[{"type":"function"}]}`,
+    ],
+    ['generate', '"tools":[{"googleSearch":{}}],"contents":[]', '{"contents":[]}'],
+    [
+      'generate',
+      '"contents":[],"tools":[{"googleSearch":{}},{"urlContext":{}}]',
+      '{"contents":[],"tools":[{"urlContext":{}}]}',
+    ],
+    ['generate', '"tools":[{"google_search":{},"googleSearchRetrieval":{}}]', '{}'],
+    ['chat', '"enable_search":true,"stream":false', `${M}"stream":false}`],
+    [
+      'chat',
+      '"messages":[],"web_search_options":{"search_context_size":"low"},"enable_search":true',
+      `${M}"messages":[]}`,
+    ],
+    [
+      'chat',
+      '"search_parameters":{"mode":"auto"},"tools":[{"type":"web_search"},{"type":"function"}]',
+      `${M}"tools":[{"type":"function"}]}`,
+    ],
+  ]
+  for (const [protocol, members, want] of rows) {
+    const { status, sent, dropped } = await ask(s, protocol, members)
+    t.same([status, sent, dropped], [200, want, 'web_search'], `${protocol} ${members}`)
+  }
+  t.same((await ask(s, 'responses', '"tools":[{"type":"function"}]')).dropped, undefined)
+})
+
+t.test('with a price: what is held and what is charged', async t => {
+  const s = await open(t, { model: { price: PRICED, max_output: 100, tool_input: 0, max_searches: 4 } })
+  const item = (type: string, more: Json = {}) => ({ id: `${type}${JSON.stringify(more)}`, type, ...more })
+  const output = (...all: Json[]) => ({ output: [...(USAGE.responses['output'] as Json[]), ...all] })
+  const content = (...all: Json[]) => ({ content: [...(USAGE.messages['content'] as Json[]), ...all] })
+  const used = (name: string, id: string) => ({ type: 'server_tool_use', id, name, input: {} })
+  const grounded = (more: Json) => ({
+    candidates: [{ content: { parts: [{ text: 'hi' }] }, finishReason: 'STOP', ...more }],
+  })
+  const ran = (id: string) => item('code_interpreter_call', { container_id: id, status: 'completed', code: 'x' })
+  const rows: [protocol: Text, members: string, answer: Json, held: number, charged: Record<string, number>][] = [
+    ['responses', tools({ type: 'code_interpreter', container: auto('64g') }), {}, 14, {}],
+    [
+      'responses',
+      tools({ type: 'code_interpreter', container: auto('64g') }),
+      output(ran('c1')),
+      14,
+      { 'container.64g': 1 },
+    ],
+    [
+      'responses',
+      tools({ type: 'code_interpreter', container: auto() }),
+      output(ran('c1'), ran('c2'), ran('c1')),
+      0.25,
+      { 'container.1g': 2 },
+    ],
+    [
+      'responses',
+      tools({ type: 'code_interpreter' }),
+      output(item('code_interpreter_call')),
+      0.25,
+      { 'container.1g': 1 },
+    ],
+    [
+      'responses',
+      tools({ type: 'shell', environment: { type: 'container_auto', memory_limit: '64g' } }),
+      output(item('shell_call', { environment: { type: 'container_reference', container_id: 'c' } })),
+      14,
+      { 'container.64g': 1 },
+    ],
+    // a shell of the client, which somebody called though
+    [
+      'responses',
+      tools({ type: 'shell', environment: { type: 'local' } }),
+      output(item('shell_call', { environment: { type: 'local' } })),
+      0,
+      {},
+    ],
+    [
+      'responses',
+      tools({ type: 'x_browser' }),
+      output(item('x_browser_call'), item('x_browser_call', { n: 2 })),
+      2,
+      { 'tools.x_browser': 2 },
+    ],
+    [
+      'responses',
+      `"max_tool_calls":3,${tools({ type: 'x_browser' })}`,
+      output(item('x_browser_call', { status: 'failed' })),
+      1.5,
+      {},
+    ],
+    [
+      'responses',
+      tools({ type: 'web_search' }),
+      output(item('web_search_call'), item('web_search_call', { status: 'failed' })),
+      0.28,
+      { web_search: 1 },
+    ],
+    [
+      'messages',
+      tools({ type: 'code_execution_20260521', name: 'code_execution' }),
+      content(used('bash_code_execution', 'a'), used('code_execution', 'b')),
+      0.4,
+      { code_execution: 1 },
+    ],
+    [
+      'messages',
+      tools({ type: 'code_execution_20260521', name: 'code_execution' }),
+      content(used('code_execution', 'a'), {
+        type: 'code_execution_tool_result',
+        tool_use_id: 'a',
+        content: { type: 'code_execution_tool_result_error', error_code: 'unavailable' },
+      }),
+      0.4,
+      {},
+    ],
+    [
+      'messages',
+      tools({ type: 'web_search_20250305', name: 'web_search', max_uses: 2 }),
+      content(used('web_search', 'a'), used('web_search', 'b'), {
+        type: 'web_search_tool_result',
+        tool_use_id: 'b',
+        content: { type: 'web_search_tool_result_error', error_code: 'max_uses_exceeded' },
+      }),
+      0.14,
+      { web_search: 1 },
+    ],
+    // code that a search runs by itself is part of it
+    [
+      'messages',
+      tools({ type: 'web_search_20260209', name: 'web_search', max_uses: 1 }),
+      content(used('code_execution', 'a')),
+      0.07,
+      {},
+    ],
+    [
+      'generate',
+      '"tools":[{"googleMaps":{}}]',
+      grounded({ groundingMetadata: { groundingChunks: [{ maps: { uri: 'u' } }] } }),
+      0.8,
+      { maps: 1 },
+    ],
+    [
+      'generate',
+      '"tools":[{"googleMaps":{}}]',
+      grounded({ groundingMetadata: { groundingChunks: [{ web: {} }] } }),
+      0.8,
+      {},
+    ],
+    // answers of chat do not show calls, and a plugin runs for every request
+    ['chat', tools({ type: 'code_interpreter', container: auto() }), {}, 0.25, { 'container.1g': 1 }],
+    ['chat', '"enable_code_interpreter":true', {}, 0.4, { code_execution: 1 }],
+    ['messages', '"max_tokens":1,"plugins":[{"id":"file-parser"}]', {}, 0.6, { 'tools.file-parser': 1 }],
+  ]
+  for (const [protocol, members, answer, held, charged] of rows) {
+    const name = `${protocol} ${members}`
+    const asked = await ask(s, protocol, members, answer)
+    t.same([asked.status, asked.dropped], [200, undefined], name)
+    t.equal(asked.held, held, name)
+    const { rows: kept, ok } = await s.books()
+    const fees = kept.at(-1)?.lines.filter(line => !['input', 'output'].includes(line.class)) ?? []
+    t.same(Object.fromEntries(fees.map(({ class: fee, count }) => [fee, count])), charged, name)
+    t.ok(ok)
+  }
+})
+
+t.test('calls of a stream count from their first event, also when it breaks off', async t => {
+  const s = await open(t, { model: { price: PRICED, max_output: 100, tool_input: 0 } })
+  const event = (data: Json) => `event: ${data['type']}\ndata: ${JSON.stringify(data)}\n\n`
+  const rows: [protocol: Text, tool: Json, events: Json[], charged: Record<string, number>][] = [
+    [
+      'responses',
+      { type: 'code_interpreter', container: auto('64g') },
+      [
+        {
+          type: 'response.output_item.added',
+          output_index: 0,
+          item: { type: 'code_interpreter_call', id: 'ci', container_id: 'c' },
+        },
+      ],
+      { 'container.64g': 1 },
+    ],
+    [
+      'responses',
+      { type: 'x_browser' },
+      [{ type: 'response.x_browser_call.in_progress', item_id: 'x' }],
+      { 'tools.x_browser': 1 },
+    ],
+    [
+      'messages',
+      { type: 'code_execution_20260521', name: 'code_execution' },
+      [
+        {
+          type: 'content_block_start',
+          index: 0,
+          content_block: { type: 'server_tool_use', id: 'a', name: 'code_execution', input: {} },
+        },
+      ],
+      { code_execution: 1 },
+    ],
+  ]
+  for (const [protocol, tool, events, charged] of rows) {
+    const calls = s.at('a').calls.length
+    const body = { model: MODEL, stream: true, max_tokens: 1, tools: [tool] }
+    const client = s.ask({ path: PATHS[protocol as Talking], headers: HEADERS, body })
+    await until('the upstream is asked', () => s.at('a').calls.length > calls)
+    const call = s.at('a').calls[calls]
+    call?.stream()
+    for (const one of events) call?.chunk(event(one))
+    await until('the client has them', () => client.text.includes('_') || client.text !== '')
+    call?.reset()
+    await client.end()
+    const { rows: kept } = await s.books()
+    const fees = kept.at(-1)?.lines.filter(line => !['input', 'output'].includes(line.class)) ?? []
+    t.same(Object.fromEntries(fees.map(({ class: fee, count }) => [fee, count])), charged, protocol)
+  }
+})
