@@ -36,7 +36,7 @@ export interface Circumstances {
 }
 
 export function compose(ask: Ask, directive: Directive, circumstances: Circumstances): Answer {
-  const most = Math.min(ask.maxTokens ?? MOST_TOKENS, MOST_TOKENS)
+  const most = directive.wordy ? MOST_TOKENS : Math.min(ask.maxTokens ?? MOST_TOKENS, MOST_TOKENS)
   const thinking = say(THOUGHTS, ask.thinks ? Math.min(directive.thinking ?? THINKING_TOKENS, most) : 0)
   const room = most - thinking.length
   const chunk = Math.max(1, directive.chunk ?? circumstances.dialect.chunk)
@@ -55,6 +55,7 @@ export function compose(ask: Ask, directive: Directive, circumstances: Circumsta
     finish: !fits ? 'length' : call === null ? 'stop' : 'call',
     usage,
     reports: directive.usage !== 'none' || usage.images > 0,
+    foreign: directive.usage === 'foreign',
     chunk,
     imageBytes: directive.bytes ?? IMAGE_BYTES,
     origin,

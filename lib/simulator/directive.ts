@@ -25,7 +25,9 @@ const NUMBERS = [
   'stall_ms',
   'event_error',
 ] as const
-const FLAGS = ['prepared', 'text'] as const
+const FLAGS = ['prepared', 'text', 'wordy'] as const
+/** How usage is reported, other than as the protocol says; `docs/simulator.md` has the words. */
+const REPORTS = ['none', 'foreign'] as const
 
 type Numbers = { readonly [name in (typeof NUMBERS)[number]]?: number }
 type Flags = { readonly [name in (typeof FLAGS)[number]]?: true }
@@ -36,8 +38,7 @@ export interface Directive extends Numbers, Flags {
   readonly call?: string
   /** The arguments of that call: JSON text. */
   readonly args?: string
-  /** `none` = the answer reports no usage. */
-  readonly usage?: 'none'
+  readonly usage?: (typeof REPORTS)[number]
 }
 
 const MOST = 1e9
@@ -64,7 +65,8 @@ function read(word: string, into: Record<string, string | number | true>): void 
   if (value === undefined && (FLAGS as readonly string[]).includes(name)) into[name] = true
   else if ((name === 'id' || name === 'call') && value) into[name] = value
   else if (name === 'args' && value) into[name] = argumentsOf(value)
-  else if (name === 'usage' && value === 'none') into[name] = value
+  else if (name === 'usage' && (REPORTS as readonly (string | undefined)[]).includes(value))
+    into[name] = value as string
   else if ((NUMBERS as readonly string[]).includes(name)) {
     const number = Number(value || Number.NaN)
     if (!(number >= 0 && number <= MOST)) throw new Error(`sim: ${name} must be a number from 0 to ${MOST}`)

@@ -47,6 +47,8 @@ export interface Answer {
   usage: Usage
   /** Whether the answer reports usage. */
   reports: boolean
+  /** Usage is reported in the words of another provider of the same protocol, where it has some. */
+  foreign: boolean
   /** Tokens of an event. */
   chunk: number
   /** Bytes of a picture. */

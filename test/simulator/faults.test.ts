@@ -53,6 +53,20 @@ t.test('streams that do not end well', async t => {
   ])
 })
 
+t.test('usage in the words of another provider, and more output than the maximum', async t => {
+  const simulator = await start(t)
+  const order = '[[sim tokens=9 input=20 cached=5 usage=foreign]]'
+  const usage = { prompt_tokens: 25, completion_tokens: 9, total_tokens: 34, cached_tokens: 5 }
+  t.strictSame((await ask(simulator, 'chat', order)).json['usage'], usage)
+  const events = eventsOf(await ask(simulator, 'chat', order, { stream: true, extra: { n: 2 } }))
+  const doubled = { ...usage, completion_tokens: 18, total_tokens: 43 }
+  t.match(events.at(-1), { choices: [{ index: 0, finish_reason: 'stop', usage: doubled }] })
+  t.equal(events.filter(event => JSON.stringify(event).includes('completion_tokens')).length, 1)
+  const extra = { max_tokens: 3 }
+  const wordy = await ask(simulator, 'chat', '[[sim tokens=50 wordy]]', { extra })
+  t.match(wordy.json, { usage: { completion_tokens: 50 }, choices: [{ finish_reason: 'stop' }] })
+})
+
 t.test('whole answers that break off, or have no usage', async t => {
   const simulator = await start(t)
   for (const protocol of SPEAKING) {

@@ -108,6 +108,9 @@ function directive(random: Random, id: string, stream: boolean): string {
   else if (fault < 0.14) words.push(`event_error=${after}`)
   else if (fault < 0.17 && stream) words.push(`stall=${after}`, `stall_ms=${random.int(100, 3_000)}`)
   else if (fault < 0.2) words.push('usage=none')
+  else if (fault < 0.22) words.push(`input=${random.pick([1e6, 9e8])}`)
+  else if (fault < 0.24) words.push('wordy', `tokens=${random.int(300, 3_000)}`)
+  else if (fault < 0.3) words.push('usage=foreign', `cached=${random.int(0, 9)}`)
   return `[[sim ${words.join(' ')}]]`
 }
 

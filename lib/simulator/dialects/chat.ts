@@ -52,23 +52,25 @@ export const chat: Dialect = {
     return {
       ...head(ask, answer, 'chat.completion'),
       choices,
-      ...(answer.reports ? { usage: usageOf(answer.usage, answer.thinking.length * ask.choices) } : {}),
+      ...(answer.reports ? { usage: reported(ask, answer) } : {}),
     }
   },
   *frames(ask, answer) {
     const common = head(ask, answer, 'chat.completion.chunk')
     const event = (choices: object[], fields: object = {}) =>
       data({ ...common, choices, ...(ask.option ? { usage: null } : {}), ...fields })
+    const one = (index: number, delta: object, finish: string | null, more: object = {}): string =>
+      event([{ index, delta, logprobs: null, finish_reason: finish, ...more }], { obfuscation: OBFUSCATION })
     const all = (delta: object, tokens: number, finish: string | null = null): Frame[] =>
-      Array.from({ length: ask.choices }, (_, index) =>
-        frame(event([{ index, delta, logprobs: null, finish_reason: finish }], { obfuscation: OBFUSCATION }), tokens),
-      )
+      Array.from({ length: ask.choices }, (_, index) => frame(one(index, delta, finish), tokens))
     for (const { delta, tokens } of deltas(answer)) yield* all(delta, tokens)
-    yield* all({}, 0, FINISH[answer.finish])
-    if (ask.option && answer.reports) {
-      const usage = usageOf(answer.usage, answer.thinking.length * ask.choices)
-      yield frame(event([], { usage, obfuscation: OBFUSCATION }), 0, answer.usage)
-    }
+    const finish = FINISH[answer.finish]
+    if (answer.reports && answer.foreign) {
+      for (let index = 1; index < ask.choices; index++) yield frame(one(index, {}, finish))
+      yield frame(one(0, {}, finish, { usage: reported(ask, answer) }), 0, answer.usage)
+    } else yield* all({}, 0, finish)
+    if (ask.option && answer.reports && !answer.foreign)
+      yield frame(event([], { usage: reported(ask, answer), obfuscation: OBFUSCATION }), 0, answer.usage)
     yield frame('data: [DONE]\n\n')
   },
   count: null,
@@ -104,6 +106,22 @@ function* deltas(answer: Answer): Iterable<{ delta: object; tokens: number }> {
   yield { delta: { role: 'assistant', content: null, tool_calls: [first], refusal: null }, tokens: 0 }
   for (const { text, tokens } of groups(call.args, chunk))
     yield { delta: { tool_calls: [{ index: 0, function: { arguments: text } }] }, tokens }
+}
+
+const reported = (ask: Ask, { usage, thinking, foreign }: Answer) =>
+  foreign ? foreignUsage(usage) : usageOf(usage, thinking.length * ask.choices)
+
+/** As Moonshot and proxies write it: what a cache had and was given stands beside the sums. */
+function foreignUsage(usage: Usage) {
+  const written = usage.cache_write_5m + usage.cache_write_1h
+  const prompt = usage.input + usage.cache_read + written
+  return {
+    prompt_tokens: prompt,
+    completion_tokens: usage.output,
+    total_tokens: prompt + usage.output,
+    cached_tokens: usage.cache_read,
+    ...(written > 0 ? { cache_creation_input_tokens: written } : {}),
+  }
 }
 
 function usageOf(usage: Usage, reasoning: number) {
