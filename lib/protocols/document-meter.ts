@@ -26,6 +26,8 @@ export interface DocumentRules {
   tiersOf?(document: DocumentReader): ToldTiers
   /** An array whose elements tell of searches, of usage, or of why the answer ended. */
   readonly items?: ItemRules
+  /** Whether the document is an error in a provider's own form, without a member `error`. */
+  failed?(document: DocumentReader): boolean
   /** Whether the document shows that the answer searched. */
   searched?(document: DocumentReader): boolean
   /** Whether the document says why it ended in a word that nobody knows, where its `items` do not say it. */
@@ -111,7 +113,7 @@ export class DocumentMeter extends Counted implements Meter, Noting {
   }
 
   get failed(): boolean {
-    return saysError(this.#document.value('error'))
+    return saysError(this.#document.value('error')) || (this.#rules.failed?.(this.#document) ?? false)
   }
 
   get failedAlone(): boolean {

@@ -12,6 +12,8 @@ export interface Kind {
   address?: AddressForm
   /** Whose answers they are, where they are not those of the protocols. */
   answers?: AnswersOf
+  /** No answer of it is among those that the meters are tested with, and no example of its documentation. */
+  unrecorded?: true
   /** Added to the query of every request. */
   query?: Readonly<Record<string, string>>
 }
@@ -51,25 +53,25 @@ export const KINDS = {
   gemini: {},
   azure: { authHeader: 'api-key' },
   'azure-deployments': { authHeader: 'api-key', query: { 'api-version': '2024-10-21' } },
-  bedrock: { credential: 'aws', answers: 'bedrock' },
-  'bedrock-api-key': { answers: 'bedrock' },
+  bedrock: { credential: 'aws', answers: 'bedrock', unrecorded: true },
+  'bedrock-api-key': { answers: 'bedrock', unrecorded: true },
   cerebras: {},
-  cohere: {},
+  cohere: { unrecorded: true },
   dashscope: {},
-  deepinfra: {},
+  deepinfra: { unrecorded: true },
   deepseek: {},
-  fireworks: {},
+  fireworks: { unrecorded: true },
   groq: {},
-  hunyuan: {},
+  hunyuan: { unrecorded: true },
   minimax: {},
   mistral: {},
   moonshot: {},
-  nvidia: {},
+  nvidia: { unrecorded: true },
   openrouter: {},
   perplexity: {},
-  qianfan: {},
-  siliconflow: {},
-  together: {},
+  qianfan: { unrecorded: true },
+  siliconflow: { unrecorded: true },
+  together: { unrecorded: true },
   vertex: { credential: 'service_account', address: vertexAddress },
   volcengine: {},
   xai: {},

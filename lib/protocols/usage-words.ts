@@ -32,7 +32,7 @@ export type WordedProtocol = 'chat' | 'responses'
 
 export interface UsageWord {
   readonly protocol: WordedProtocol
-  /** Where the number stands in the usage. An array on the way stands for its elements, which are added up. */
+  /** Where the number stands in the usage. An array on the way stands for the element with the largest number. */
   readonly field: string
   readonly part: UsagePart
   /** The kinds of provider that are known to say it so; empty = it is the protocol's own word, or that of gateways between. */
@@ -56,7 +56,7 @@ export const USAGE_WORDS: readonly UsageWord[] = [
   word('chat', 'cached', 'prompt_tokens_details.cached_tokens'),
   word('chat', 'cached', 'cached_tokens', 'moonshot'),
   word('chat', 'cached', 'prompt_cache_hit_tokens', 'deepseek'),
-  word('chat', 'cached', 'num_cached_tokens', 'mistral'),
+  word('chat', 'cached', 'num_cached_tokens'),
   word('chat', 'cached', 'cache_read_input_tokens'),
   word('chat', 'written', 'prompt_tokens_details.cache_write_tokens', 'openrouter'),
   word('chat', 'written', 'prompt_tokens_details.cache_creation_input_tokens', 'dashscope'),
@@ -80,8 +80,9 @@ export const USAGE_WORDS: readonly UsageWord[] = [
   word('responses', 'written', 'input_tokens_details.cache_creation_input_tokens'),
   word('responses', 'written', 'x_details.prompt_tokens_details.cache_creation_input_tokens', 'dashscope'),
   word('responses', 'written_1h', 'input_tokens_details.cache_write_tokens_details.ttl_12h_tokens'),
-  word('responses', 'searches', 'plugins.search.count', 'dashscope'),
+  word('responses', 'searches', 'plugins.search.count'),
   word('responses', 'searches', 'x_tools.web_search.count', 'dashscope'),
+  word('responses', 'searches', 'x_details.plugins.web_search.count', 'dashscope'),
   word('responses', 'searches', 'tool_usage.web_search', 'volcengine'),
   word('responses', 'searches', 'num_sources_used', 'xai'),
   word('responses', 'search_calls', 'server_side_tool_usage_details.web_search_calls', 'xai'),
@@ -95,20 +96,20 @@ const MOST_ELEMENTS = 100
 function at(value: unknown, path: readonly string[], from: number): number | null {
   let here = value
   for (let i = from; i < path.length; i++) {
-    if (Array.isArray(here)) return sumOf(here, path, i)
+    if (Array.isArray(here)) return largestOf(here, path, i)
     if (!isFields(here)) return null
     here = here[path[i] as string]
   }
   return reported(here)
 }
 
-function sumOf(list: readonly unknown[], path: readonly string[], from: number): number | null {
-  let sum: number | null = null
+function largestOf(list: readonly unknown[], path: readonly string[], from: number): number | null {
+  let largest: number | null = null
   for (const one of list.slice(0, MOST_ELEMENTS)) {
-    const number = at(one, path, from)
-    if (number !== null) sum = (sum ?? 0) + number
+    const number = isFields(one) ? at(one, path, from) : null
+    if (number !== null && (largest === null || number > largest)) largest = number
   }
-  return reported(sum)
+  return largest
 }
 
 /** Reads the numbers of one protocol's usage, whoever reports it. */

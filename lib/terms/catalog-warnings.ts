@@ -3,6 +3,7 @@
  * nobody. For example a model that a channel serves and that has no price, or a key whose group its account may not
  * use.
  */
+import { KINDS, type Kind } from '../protocols/kinds.ts'
 import type { CatalogForm } from './config-catalog.ts'
 import { didYouMean } from './typos.ts'
 import { protocolEnding } from './upstream-paths.ts'
@@ -25,7 +26,12 @@ export function warnOf(form: CatalogForm, source: Source, known: KnownRows): voi
   for (const { status, models } of form.channels)
     if (status === 'enabled') for (const name of Object.keys(models)) served.add(name)
   const written = (source.value as { channels?: { models?: unknown }[] }).channels ?? []
-  for (const [i, { base_url, models }] of form.channels.entries()) {
+  for (const [i, { base_url, kind, models }] of form.channels.entries()) {
+    if (kind !== undefined && (KINDS[kind] as Kind).unrecorded)
+      source.warn(
+        ['channels', i, 'kind'],
+        `a kind whose answers were recorded: ${kind} is unrecorded, so compare its first charges with its bill`,
+      )
     const protocol = protocolEnding(base_url)
     if (protocol !== null)
       source.warn(['channels', i, 'base_url'], `an address without the path of ${protocol}, which is appended to it`)

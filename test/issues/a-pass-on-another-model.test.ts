@@ -83,20 +83,49 @@ t.test('each pass costs its own model’s price', async t => {
     }
 })
 
-t.test('a restricted key may not cause one', async t => {
-  const s = await open(t, { ...OPTIONS, key: { models: [MODEL] } })
-  s.at('a').script = call => call.whole(200, { content: [], usage: { input_tokens: 100, output_tokens: 10 } })
-  for (const more of [advisor('up-dear'), { fallbacks: [{ model: 'dear' }] }, { fallbacks: 'default' }]) {
+/** `hidden` is known upstream by the name that we have for `dear`. */
+const ALIKE = { ...MODELS, hidden: 'dear' }
+
+const RESTRICTED: [
+  what: string,
+  allowed: string[],
+  more: object,
+  refused: string | null,
+  models?: Record<string, string>,
+][] = [
+  ['another model', [MODEL], advisor('dear'), 'dear'],
+  ['under the name that its upstream has', [MODEL], advisor('up-dear'), 'dear'],
+  ['a fallback', [MODEL], { fallbacks: [{ model: 'dear' }] }, 'dear'],
+  ['whatever the upstream likes', [MODEL], { fallbacks: 'default' }, 'default'],
+  ['the asked model', [MODEL], advisor(MODEL), null],
+  ['the asked model by its upstream’s name', [MODEL], advisor('up-m'), null],
+  ['nothing named', [MODEL], { fallbacks: null }, null],
+  ['an empty list', [MODEL], { fallbacks: [] }, null],
+  ['another model that the key allows', [MODEL, 'dear'], advisor('dear'), null],
+  ['the same under its upstream’s name', [MODEL, 'dear'], advisor('up-dear'), null],
+  ['a fallback that the key allows', [MODEL, 'dear'], { fallbacks: [{ model: 'dear' }] }, null],
+  [
+    'one that it allows and one that it does not',
+    [MODEL, 'dear'],
+    { ...advisor('dear'), fallbacks: [{ model: 'odd' }] },
+    'odd',
+  ],
+  ['two models of one upstream, of which one is allowed', [MODEL, 'one'], advisor('up-two-names'), 'other'],
+  ['both of them', [MODEL, 'one', 'other'], advisor('up-two-names'), null],
+  ['a name that upstream is another model’s', [MODEL, 'dear'], advisor('dear'), 'hidden', ALIKE],
+  ['which the key allows', [MODEL, 'hidden'], advisor('dear'), null, ALIKE],
+]
+
+for (const [what, models, more, refused, upstream = MODELS] of RESTRICTED)
+  t.test(`a restricted key and ${what}`, async t => {
+    const prices = { ...PRICES, hidden: { input: 20, output: 80 } }
+    const s = await open(t, { ...OPTIONS, prices, channels: { a: { models: upstream } }, key: { models } })
+    s.at('a').script = call => call.whole(200, { content: [], usage: { input_tokens: 100, output_tokens: 10 } })
     const client = s.ask(ask(more))
     t.equal(await client.end(), 'whole')
-    t.equal(client.status, 403, JSON.stringify(more))
-  }
-  for (const more of [advisor(MODEL), { fallbacks: null }, { fallbacks: [] }, {}]) {
-    const client = s.ask(ask(more))
-    t.equal(await client.end(), 'whole')
-    t.equal(client.status, 200, JSON.stringify(more))
-  }
-})
+    t.equal(client.status, refused === null ? 200 : 403)
+    if (refused !== null) t.match(client.text, new RegExp(`该令牌无权访问模型 ${refused} \\(request id`))
+  })
 
 t.test('the hold covers the dearest that is named, under the upstream’s name too', async t => {
   const holds: number[] = []

@@ -1,33 +1,12 @@
 /** What meters read from answers beside the text: tokens by class, tiers, searches, and kinds of pictures. */
 import { readFileSync } from 'node:fs'
 import t from 'tap'
-import type { Meter } from '../../lib/protocols/meter.ts'
-import { bytesAsText } from '../../lib/protocols/patterns.ts'
-import { protocolRow } from '../../lib/protocols/table.ts'
-import { noUsage } from '../../lib/protocols/usage.ts'
+import { USAGE_WORDS } from '../../lib/protocols/usage-words.ts'
 import { cut, seeded } from '../support/random.ts'
 import type { Talking } from '../support/talking.ts'
-import { type Json, TOLD, type Told } from './answers-told.ts'
-
-function read(protocol: Talking, events: boolean, chunks: readonly Buffer[], whole = true): Meter {
-  const options = { events, lengthStop: false, cacheTtl: '5m', pictures: true, searches: true } as const
-  const meter = protocolRow(protocol).meter(options)
-  for (const chunk of chunks) meter.feed(chunk, bytesAsText(chunk))
-  meter.end(whole)
-  return meter
-}
-
-/** All that a meter found, without what is 0 or not said. */
-function found({ usage, tiers, searches, images, pictureKinds }: Meter): Record<string, unknown> {
-  const kinds = pictureKinds.map(({ size, quality, count }) => [`${size ?? ''}/${quality ?? ''}`, count])
-  const all = { ...(usage ?? noUsage()), searches, images, ...tiers, ...Object.fromEntries(kinds) }
-  return Object.fromEntries(Object.entries(all).filter(([, value]) => value !== 0 && value !== null))
-}
-
-const streamOf = (events: Told['events'], eol = '\n'): Buffer =>
-  Buffer.from(
-    events.map(event => `data: ${typeof event === 'string' ? event : JSON.stringify(event)}${eol}${eol}`).join(''),
-  )
+import { type Json, TOLD } from './answers-told.ts'
+import { found, read, streamOf } from './read.ts'
+import { RECORDED, saying } from './recorded.ts'
 
 /** A document that is too long to be parsed at once. */
 const long = (whole: Json): Json => ({ padding: 'x'.repeat(5000), ...whole })
@@ -170,6 +149,25 @@ function lacking(whole: Json, path: readonly string[]): Json | undefined {
   return undefined
 }
 
+/** Thoughts that the total does not have: where nobody named them, its rest would be output. */
+const THOUGHTS = ['completion_tokens_details', 'output_tokens_details'].map(name => ({
+  [name]: { reasoning_tokens: 40 },
+}))
+
+/** Answers with every field that is read: whole ones, and for each word one that has nothing else. */
+const ANSWERS: { protocol: Talking; whole: Json }[] = [
+  ...TOLD,
+  ...RECORDED.flatMap(({ protocol, whole }) => (whole === undefined ? [] : [{ protocol, whole }])),
+  ...USAGE_WORDS.map(word => ({ protocol: word.protocol, whole: { choices: [], output: [], usage: saying(word, 7) } })),
+  ...USAGE_WORDS.filter(({ part }) => part === 'total').flatMap(word =>
+    [...THOUGHTS, { reasoning_tokens: 40 }].map(thoughts => ({
+      protocol: word.protocol,
+      whole: { choices: [], output: [], usage: { ...saying(word, 1139), ...thoughts } },
+    })),
+  ),
+  { protocol: 'responses', whole: { output: [], usage: { input_tokens: 1, output_tokens: 2, total_tokens: 12 } } },
+]
+
 t.test('every field that the page names is read, and counts as the page says', async t => {
   const page = readFileSync(new URL('../../docs/charging.md', import.meta.url), 'utf8')
   const table = page.split('## What is read of an answer')[1]?.split('\n## ')[0] ?? ''
@@ -180,7 +178,7 @@ t.test('every field that the page names is read, and counts as the page says', a
   for (const [, protocol, fields, classes] of rows)
     for (const field of names(fields)) {
       const changed = new Set<string>()
-      for (const { whole, protocol: of } of TOLD.filter(one => one.protocol === protocol)) {
+      for (const { whole, protocol: of } of ANSWERS.filter(one => one.protocol === protocol)) {
         const without = lacking(whole, field.split('.'))
         if (without === undefined) continue
         const [before, after] = [values(whole, of), values(without, of)]
@@ -190,4 +188,6 @@ t.test('every field that the page names is read, and counts as the page says', a
       }
       for (const name of names(classes)) t.ok(changed.has(name), `${protocol}: ${field} counts as ${name}`)
     }
+  const named = new Set(rows.flatMap(([, protocol, fields]) => names(fields).map(field => `${protocol} ${field}`)))
+  for (const { protocol, field } of USAGE_WORDS) t.ok(named.has(`${protocol} usage.${field}`), `${protocol}: ${field}`)
 })

@@ -33,7 +33,7 @@ const PARTS: Spot = {
 }
 const MESSAGE: Spot = { inside: { images: PARTS, content: PARTS } }
 const PICTURES = new Places('image_url', { inside: { choices: { inside: { delta: MESSAGE, message: MESSAGE } } } })
-const MEMBERS: ReadonlySet<string> = new Set(['id', 'usage', 'x_groq', 'error', 'service_tier'])
+const MEMBERS: ReadonlySet<string> = new Set(['id', 'usage', 'x_groq', 'error', 'base_resp', 'service_tier'])
 /** Members of an answer that have what a search has found. */
 const FOUND = ['web_search', 'search_results']
 const OPEN_BRACKET = 0x5b
@@ -84,6 +84,12 @@ function noteChoice(tally: Pick<Tally, 'search' | 'unknownFinish'>, choice: Fiel
   if (isStrangeFinish('chat', choice['finish_reason'])) tally.unknownFinish = true
 }
 
+/** MiniMax says so in a 200 that a request failed. */
+function fails(baseResp: unknown): boolean {
+  const code = fieldsOf(baseResp)['status_code']
+  return typeof code === 'number' && code !== 0
+}
+
 const hasFound = (value: unknown): boolean => Array.isArray(value) && value.some(isFields)
 const NO_CHOICES: readonly unknown[] = []
 /** How many objects and arrays are around the usage of a choice. */
@@ -128,7 +134,7 @@ class Rules implements EventRules {
       tally.report(reportOf(lastObject(data, 'usage', 1) ?? lastObject(data, 'usage', IN_CHOICE)))
       return
     }
-    if (saysError(parsed['error'])) tally.failed = true
+    if (saysError(parsed['error']) || fails(parsed['base_resp'])) tally.failed = true
     tally.answerId ??= idOf(parsed['id'])
     tally.tell({ service: parsed['service_tier'] })
     if (FOUND.some(name => hasFound(parsed[name]))) tally.search('cited')
@@ -141,6 +147,7 @@ class Rules implements EventRules {
     this.#first = false
     const parsed = parseEvent(data, cut)
     if (parsed === undefined) return
+    if (fails(parsed['base_resp'])) tally.failed = true
     tally.answerId = idOf(parsed['id'])
     tally.tell({ service: parsed['service_tier'] })
     if (!this.#lengthStop) return
@@ -169,6 +176,7 @@ const DOCUMENT: DocumentRules = {
   reportOf: (document, _pieces, inChoice) =>
     reportOf(usageIn({ usage: document.value('usage'), x_groq: document.value('x_groq') }, inChoice)),
   tiersOf: document => ({ service: document.value('service_tier') }),
+  failed: document => fails(document.value('base_resp')),
   searched: document => FOUND.some(name => document.itemsOf(name) > 0),
 }
 

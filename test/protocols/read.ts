@@ -1,0 +1,27 @@
+/** Reads an answer with the meter of its protocol, for the tests of what meters read beside the text. */
+import type { Meter } from '../../lib/protocols/meter.ts'
+import { bytesAsText } from '../../lib/protocols/patterns.ts'
+import { protocolRow } from '../../lib/protocols/table.ts'
+import { noUsage } from '../../lib/protocols/usage.ts'
+import type { Talking } from '../support/talking.ts'
+import type { Json } from './answers-told.ts'
+
+export function read(protocol: Talking, events: boolean, chunks: readonly Buffer[], whole = true): Meter {
+  const options = { events, lengthStop: false, cacheTtl: '5m', pictures: true, searches: true } as const
+  const meter = protocolRow(protocol).meter(options)
+  for (const chunk of chunks) meter.feed(chunk, bytesAsText(chunk))
+  meter.end(whole)
+  return meter
+}
+
+/** All that a meter found, without what is 0 or not said. */
+export function found({ usage, tiers, searches, images, pictureKinds }: Meter): Record<string, unknown> {
+  const kinds = pictureKinds.map(({ size, quality, count }) => [`${size ?? ''}/${quality ?? ''}`, count])
+  const all = { ...(usage ?? noUsage()), searches, images, ...tiers, ...Object.fromEntries(kinds) }
+  return Object.fromEntries(Object.entries(all).filter(([, value]) => value !== 0 && value !== null))
+}
+
+export const streamOf = (events: readonly (Json | string)[], eol = '\n'): Buffer =>
+  Buffer.from(
+    events.map(event => `data: ${typeof event === 'string' ? event : JSON.stringify(event)}${eol}${eol}`).join(''),
+  )
