@@ -44,6 +44,7 @@ export function addUsage(command: MakeCommand, group: (name: string, description
   const usage = command('usage', 'show the newest requests, totals with --by, or export all with --csv or --jsonl')
   for (const [flags, description] of FILTERS) usage.option(flags, description)
   usage
+    .option('--disputed <open>', 'open: whose upstream reported more than was charged, and nothing is decided')
     .option('--request-id <id>', 'the request with this id')
     .option('--limit <n>', 'how many are shown (default: 100)')
     .option('--after <id>', 'only those before the request with this id')

@@ -7,6 +7,7 @@
  */
 import type { Clock } from '../base/clock.ts'
 import { latest } from '../base/lru.ts'
+import { formatMicro, type Micro } from '../base/money.ts'
 import type { Claim } from '../channels/claim.ts'
 import type { BreakerChange, Outcome } from '../channels/health.ts'
 import type { RestNote } from '../channels/rests.ts'
@@ -16,6 +17,7 @@ import { secretsOf, withoutSecrets } from './redact.ts'
 
 const LINES = 20
 const WHILE_MS = 10_000
+const HOUR_MS = 3_600_000
 const MOST_CHANNELS = 10_000
 const MOST_TEXT = 300
 /** How much is shown of what an upstream says about its failure. */
@@ -36,6 +38,7 @@ export class UpstreamLog {
   readonly #log: Logger
   readonly #clock: Pick<Clock, 'monotonic'>
   readonly #lines = latest<string, Lines>(MOST_CHANNELS)
+  readonly #disputes = latest<string, { untilMs: number; requests: number; amount: number }>(MOST_CHANNELS)
 
   constructor(log: Logger, clock: Pick<Clock, 'monotonic'>) {
     this.#log = log
@@ -103,6 +106,23 @@ export class UpstreamLog {
     this.#write(`${channel} rests`, unsaid =>
       this.#log.warn({ ...which, scope, why, rest_ms: Math.round(ms), ...unsaid }, 'a model of the channel rests'),
     )
+  }
+
+  /**
+   * The channel reported more than a request can have caused, so that money is disputed which it may ask us for. It is told once
+   * an hour and channel, with what came since.
+   */
+  disputed(id: string, channel: string, model: string, amount: Micro): void {
+    const now = this.#clock.monotonic()
+    const told = this.#disputes.get(channel) ?? { untilMs: 0, requests: 0, amount: 0 }
+    this.#disputes.set(channel, told)
+    told.requests++
+    told.amount += amount
+    if (now < told.untilMs) return
+    const { requests } = told
+    const disputed = formatMicro(BigInt(told.amount))
+    this.#log.warn({ id, channel, model, requests, disputed }, 'the upstream reports more than was asked for')
+    Object.assign(told, { untilMs: now + HOUR_MS, requests: 0, amount: 0 })
   }
 
   #write(about: string, line: (unsaid: { unsaid?: number }) => void): void {

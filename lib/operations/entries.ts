@@ -3,26 +3,26 @@
  * config's `zone`. An amount is booked once for each reference, so that a caller who got no answer may ask again.
  */
 import { z } from 'zod'
-import { pause } from '../base/clock.ts'
 import { formatMicro, type Micro, parseMicro, subtract, ZERO } from '../base/money.ts'
-import { accountPurse, type Booked, type Entry, type NewEntry, type Purse } from '../store/store.ts'
+import { accountPurse, type Booked, type Entry, type NewEntry } from '../store/store.ts'
 import * as kind from '../terms/config-scalars.ts'
-import type { Act, Actor } from '../terms/people.ts'
+import type { Actor } from '../terms/people.ts'
 import type { Account } from '../terms/records.ts'
 import { act, entryActor } from './acts.ts'
 import { bookLines, cursorOf, formatCursor, readCursor, readDay, showEntry, showLine } from './book.ts'
+import { debit } from './debit.ts'
 import { inForce, type OperationDeps } from './deps.ts'
 import { OperationError } from './error.ts'
 import { accountNamed } from './lookups.ts'
 import { read, type Sent } from './read.ts'
 
 /** References that begin so are given by the gateway itself. */
-const RESERVED = /^(opening|topup:|bsc:|refund:|freeze:|dispute:|release:)/
+const RESERVED = /^(opening|settlement$|topup:|bsc:|refund:|freeze:|dispute:|release:|row:)/
 
 const reference = kind.scalar(
   {
-    zh: '凭证号:不以opening、topup:、bsc:、refund:、freeze:、dispute:或release:开头的名称',
-    en: 'a reference: a name that does not begin with opening, topup:, bsc:, refund:, freeze:, dispute: or release:',
+    zh: '凭证号:不是settlement、也不以opening、topup:、bsc:、refund:、freeze:、dispute:、release:或row:开头的名称',
+    en: 'a reference: a name that is not settlement, and does not begin with opening, topup:, bsc:, refund:, freeze:, dispute:, release: or row:',
   },
   {},
   (value): string | undefined => {
@@ -47,6 +47,19 @@ const topUp = z.strictObject({
   reference,
 })
 
+/** Words that a statement or the log of actions can show. */
+export const noteText = kind.scalar(
+  {
+    zh: `最多${MOST_NOTE}个字符、不含控制字符的文字`,
+    en: `a text of at most ${MOST_NOTE} characters without control characters`,
+  },
+  {},
+  (value): string | undefined =>
+    typeof value === 'string' && value.length <= MOST_NOTE && value.isWellFormed() && !CONTROL.test(value)
+      ? value.trim()
+      : undefined,
+)
+
 const adjustment = z
   .strictObject({
     amount: kind.scalar(
@@ -61,19 +74,7 @@ const adjustment = z
       },
     ),
     reference,
-    note: kind
-      .scalar(
-        {
-          zh: `最多${MOST_NOTE}个字符、不含控制字符的文字`,
-          en: `a text of at most ${MOST_NOTE} characters without control characters`,
-        },
-        {},
-        (value): string | undefined =>
-          typeof value === 'string' && value.length <= MOST_NOTE && value.isWellFormed() && !CONTROL.test(value)
-            ? value.trim()
-            : undefined,
-      )
-      .prefault(''),
+    note: noteText.prefault(''),
     force: z.boolean('true or false').prefault(false),
   })
   .refine(({ force, note }) => !force || note !== '', {
@@ -92,10 +93,6 @@ const listFilter = z.strictObject({
   limit: kind.whole(1, MOST_LINES).prefault(LINES),
   after: kind.scalar({ zh: '另一页的`next`', en: 'the `next` of another page' }, {}, readCursor).optional(),
 })
-
-/** How often, and at what interval, a debit is tried again while processes give back what they leased and do not need. */
-const RECALL_TRIES = 12
-const RECALL_WAIT_MS = 120
 
 export class Entries {
   readonly #deps: OperationDeps
@@ -127,7 +124,8 @@ export class Entries {
     const account = await accountNamed(store, name)
     const { amount, reference, note, force } = read(adjustment, sent)
     const entry: NewEntry = { kind: 'adjustment', amount, reference, actor: entryActor(actor), note }
-    const booked = await this.#book(account, entry, act(actor, 'entries.adjust'), force && amount < 0)
+    const by = act(actor, 'entries.adjust')
+    const booked = await debit(this.#deps, account.id, () => store.addEntry(account.id, entry, by, force && amount < 0))
     const { created, entry: there } = this.#accepted(entry, booked)
     const balance = await this.#balanceOf(account)
     await inForce(this.#deps)
@@ -154,24 +152,6 @@ export class Entries {
     )
     const next = lines.length === limit ? formatCursor(cursorOf(lines.at(-1)!, zone)) : null
     return { data: lines.map(line => showLine(line, clock.now())), next }
-  }
-
-  /** Books an entry. When too little is free, the processes give back what they leased and do not need. */
-  async #book({ id }: Account, entry: NewEntry, act: Act, forced: boolean): Promise<Booked> {
-    const { store, clock, fleet } = this.#deps
-    const purse = accountPurse(id)
-    let booked = await store.addEntry(id, entry, act, forced)
-    for (let tries = 0; booked.outcome === 'short' && tries < RECALL_TRIES; tries++) {
-      if (tries === 0) {
-        await store.recall(purse)
-        await fleet.changed().catch(() => {}) // the processes find the recall in the store all the same
-      }
-      const { leased } = (await store.purses([purse]))[0] as Purse
-      if (leased > 0) await pause(clock, RECALL_WAIT_MS)
-      booked = await store.addEntry(id, entry, act, forced)
-      if (leased <= 0) break
-    }
-    return booked
   }
 
   #accepted({ reference }: NewEntry, booked: Booked): { created: boolean; entry: Entry } {

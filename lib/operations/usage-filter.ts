@@ -59,6 +59,7 @@ const shared = {
 export const exportFilter = z.strictObject(shared)
 
 export const pageFilter = exportFilter.extend({
+  disputed: kind.oneOf('open').optional(),
   limit: kind.whole(1, MOST_ROWS).prefault(ROWS),
   after: requestId.optional(),
 })

@@ -7,6 +7,7 @@ import { latest } from '../base/lru.ts'
 import { periodAt } from '../base/periods.ts'
 import { type BookedRow, type Pieces, SummaryRefused } from '../store/store.ts'
 import type { OperationDeps } from './deps.ts'
+import { shownDispute } from './disputes.ts'
 import { OperationError } from './error.ts'
 import { read, type Sent } from './read.ts'
 import { type ExportFormat, exportUsage } from './usage-export.ts'
@@ -78,8 +79,13 @@ export class Usage {
     const [row] = await store.usage({ requestId, limit: 1 })
     if (row !== undefined) {
       const account = (await this.#namesOf([row.accountId])).get(row.accountId)
+      const disputed = row.disputed > 0 ? await store.dispute(requestId) : null
       return {
-        row: { ...shownReceipt(row, account), uncharged: (await store.attemptsOf(requestId)).map(shownAttempt) },
+        row: {
+          ...shownReceipt(row, account),
+          dispute: disputed === null ? null : shownDispute(disputed),
+          uncharged: (await store.attemptsOf(requestId)).map(shownAttempt),
+        },
       }
     }
     const refusal = await store.refusal(requestId)

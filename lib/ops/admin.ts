@@ -8,6 +8,7 @@ import { Actions } from '../operations/actions.ts'
 import { readAudit } from '../operations/audit.ts'
 import { Catalogue } from '../operations/catalogue.ts'
 import type { OperationDeps } from '../operations/deps.ts'
+import { Disputes } from '../operations/disputes.ts'
 import { Entries } from '../operations/entries.ts'
 import { Keys } from '../operations/keys.ts'
 import { byActor, type UserDeps } from '../operations/people/deps.ts'
@@ -37,6 +38,7 @@ export class Admin {
   constructor(deps: AdminDeps) {
     const accounts = new Accounts(deps)
     const entries = new Entries(deps)
+    const disputes = new Disputes(deps)
     const keys = new Keys(deps)
     const usage = new Usage(deps)
     const catalogue = new Catalogue(deps)
@@ -98,6 +100,9 @@ export class Admin {
         const found = await usage.request(id!)
         return 'row' in found ? ok(found.row) : gone(found)
       }),
+      route('POST /admin/requests/{id}/dispute', async ({ id }, _, body, actor) =>
+        once(await disputes.decide(id!, body, actor)),
+      ),
       route('GET /admin/actions', async (_, query) => ok(await actions.list(parameters(query)))),
       route('GET /admin/users', async (_, query) =>
         ok(await users.listUsers(deps, read(users.usersFilter, parameters(query)))),

@@ -19,6 +19,7 @@ export const SUBJECT_KINDS = [
   'entry',
   'order',
   'deposit',
+  'dispute',
   'setting',
 ] as const
 export type SubjectKind = (typeof SUBJECT_KINDS)[number]

@@ -2,8 +2,20 @@
 import type { Micro } from '../base/money.ts'
 import type { Act } from '../terms/people.ts'
 
-/** `topup`: by an administrator; `payment`: proven by a provider; `release`: the end of a freeze. */
-export type EntryKind = 'opening' | 'topup' | 'payment' | 'adjustment' | 'refund' | 'freeze' | 'release' | 'reversal'
+/**
+ * `topup`: by an administrator; `payment`: proven by a provider; `release`: the end of a freeze; `settlement`: what an operator
+ * charges of a dispute.
+ */
+export type EntryKind =
+  | 'opening'
+  | 'topup'
+  | 'payment'
+  | 'adjustment'
+  | 'refund'
+  | 'freeze'
+  | 'release'
+  | 'reversal'
+  | 'settlement'
 
 export interface NewEntry {
   kind: EntryKind

@@ -15,7 +15,7 @@ import { PEOPLE } from './people-tables.ts'
 import { PRICE_VERSIONS } from './price-tables.ts'
 import { StoreUnavailable } from './store.ts'
 import { createTable, type Table } from './tables.ts'
-import { REFUSALS, USAGE_LOG, USAGE_SUMS } from './usage-tables.ts'
+import { DISPUTES, REFUSALS, USAGE_LOG, USAGE_SUMS } from './usage-tables.ts'
 
 const TABLES: readonly Table[] = [
   ...CORE_TABLES,
@@ -24,6 +24,7 @@ const TABLES: readonly Table[] = [
   CHARGED_HOURS,
   USAGE_LOG,
   USAGE_SUMS,
+  DISPUTES,
   REFUSALS,
   ACTIONS,
   ...PEOPLE,

@@ -22,6 +22,7 @@ import { SLICE } from './sql/burial.ts'
 import { Catalogue } from './sql/catalogue.ts'
 import { changeSeq, changesSince } from './sql/changes.ts'
 import { Deposits } from './sql/deposits.ts'
+import { decideDispute, dispute } from './sql/disputes.ts'
 import { addEntry } from './sql/entries.ts'
 import { book, firstBookedMs } from './sql/entry-book.ts'
 import { Holders } from './sql/holders.ts'
@@ -187,6 +188,8 @@ export class SqlStore implements Store {
   purses = (ids: PurseId[]) => this.#books.purses(ids)
   addEntry = (accountId: number, entry: NewEntry, act: Act, forced = false) =>
     addEntry(this.#driver, accountId, entry, act, forced)
+  dispute = (requestId: string) => dispute(this.#driver, requestId)
+  decideDispute: Store['decideDispute'] = (...asked) => decideDispute(this.#driver, ...asked)
   book = (accountId: number, filter: BookFilter) => book(this.#driver, accountId, filter)
   lease = (purse: PurseId, holder: string, need: Micro, want: Micro, partial: boolean) =>
     this.#books.lease(purse, holder, need, want, partial)

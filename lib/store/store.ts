@@ -19,6 +19,7 @@ import type { AccountStore } from './account-store.ts'
 import type { ActionStore } from './action-store.ts'
 import type { Audit } from './audit.ts'
 import type { ChainStore } from './deposit-store.ts'
+import type { DisputeStore } from './dispute-store.ts'
 import type { EntryStore } from './entry-store.ts'
 import type { ExportStore } from './export-store.ts'
 import type { Mark, Said } from './marks.ts'
@@ -34,6 +35,7 @@ export * from './account-store.ts'
 export * from './action-store.ts'
 export type * from './audit.ts'
 export type * from './deposit-store.ts'
+export * from './dispute-store.ts'
 export type * from './entry-store.ts'
 export type * from './export-store.ts'
 export * from './marks.ts'
@@ -145,6 +147,7 @@ export type OfflineSince = ReadonlyMap<string, number>
 export interface Store
   extends AccountStore,
     UsageStore,
+    DisputeStore,
     EntryStore,
     PriceStore,
     ActionStore,

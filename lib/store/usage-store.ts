@@ -40,6 +40,8 @@ export interface UsageFilter extends UsageTraits, UsageOwner {
   limit: number
   /** The last request id of the page before: only older rows follow. */
   after?: string
+  /** Only rows of which something is disputed, and nothing is decided. */
+  disputed?: 'open'
 }
 
 /** Who made an earlier answer. A request that refers to that answer must go to the same channel and upstream key. */

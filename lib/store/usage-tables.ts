@@ -11,6 +11,9 @@
  * for each hour and day of an account without its keys and channels, for each day of a key and nothing else, and for each
  * day of all accounts together. It is raised in the transaction that inserts the rows, and keeps the sums of rows that are pruned. See `sql/sums.ts`.
  *
+ * `disputes` has a row for each request of which its upstream reported more than the request can have caused. Rows outlive those
+ * of the log, and change once, when somebody decides what becomes of it.
+ *
  * `refusals` are requests of known keys that reached no upstream. They are no part of the books.
  */
 import type { Table } from './tables.ts'
@@ -126,6 +129,21 @@ export const USAGE_SUMS: Table = {
     ...counts(SUM_COLUMNS),
   },
   key: [...SUM_KEY],
+}
+
+export const DISPUTES: Table = {
+  name: 'disputes',
+  // state: open, charged or waived. charged: what an entry of the account took of the amount.
+  columns: {
+    request_id: 'code',
+    account_id: 'int',
+    channel: 'name',
+    amount: 'int',
+    state: 'code',
+    charged: 'int?',
+  },
+  key: ['request_id'],
+  index: [['state', 'request_id']],
 }
 
 export const REFUSALS: Table = {

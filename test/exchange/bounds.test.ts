@@ -3,6 +3,7 @@
  * The row keeps the numbers that were reported, and says what was not charged of them.
  */
 import t from 'tap'
+import { micro } from '../../lib/base/money.ts'
 import { HEADERS, MODEL, NOTHING_LEFT, open, PATHS } from './support/gateway.ts'
 import type { Script } from './support/upstream.ts'
 
@@ -41,6 +42,19 @@ t.test('an upstream reports 900,000,000 tokens for a prompt of 60 bytes', async 
     { class: 'output', count: 5 },
   ])
   t.equal(await s.metric('gateway_disputed_cny_total', { channel: 'a' }), (900_000_000 - input) * 12)
+})
+
+t.test('operators are told once an hour and channel, with what came since', async t => {
+  const s = await open(t, { prices: { m: PRICE } })
+  s.at('a').script = chat({ prompt_tokens: 10, completion_tokens: 1008 })
+  const told = () => s.logged.filter(line => line['msg'] === 'the upstream reports more than was asked for')
+  for (let i = 0; i < 3; i++) await s.ask({ path: PATHS.chat, headers: HEADERS, body: body({}) }).end()
+  const { rows } = await s.books()
+  t.match(told(), [{ level: 'warn', channel: 'a', model: MODEL, requests: 1, disputed: '0.030000' }])
+  t.same([told().length, rows.length], [1, 3])
+  s.clock.advance(3_600_000)
+  s.services.upstreamLog.disputed('id', 'a', MODEL, micro(5))
+  t.match(told()[1], { requests: 3, disputed: '0.060005' })
 })
 
 t.test('of each number what the request can have caused, and of the rest nothing', async t => {

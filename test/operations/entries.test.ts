@@ -93,13 +93,22 @@ t.test('what callers may credit and take away', async t => {
     [{ amount: -1, reference: 'x', force: true }, 'invalid', /^note: expected a reason/],
     [{ amount: -1, reference: 'x', force: true, note: '  ' }, 'invalid', /^note: expected a reason/],
     [{ amount: -1, reference: 'x', force: 'yes' }, 'invalid', /^force/],
-    ...['opening', 'opening 2', 'topup:1', 'bsc:1', 'refund:1', 'freeze:1', 'dispute:1', 'release:1'].map(
-      (reference): [Record<string, unknown>, string, RegExp] => [
-        { amount: 1, reference },
-        'invalid',
-        /^reference: expected/,
-      ],
-    ),
+    ...[
+      'opening',
+      'opening 2',
+      'topup:1',
+      'bsc:1',
+      'refund:1',
+      'freeze:1',
+      'dispute:1',
+      'release:1',
+      'row:1',
+      'settlement',
+    ].map((reference): [Record<string, unknown>, string, RegExp] => [
+      { amount: 1, reference },
+      'invalid',
+      /^reference: expected/,
+    ]),
   ]
   for (const [body, fault, message] of refused) {
     const error = await refusalOf(entries.adjust('acme', body, ADMIN))

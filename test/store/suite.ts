@@ -12,6 +12,7 @@ import type { Offline, UsageRow } from '../../lib/terms/records.ts'
 import { channel, fund, limitOf, newKey, SETUP, settlement, topUp, usageRow } from '../support/store.ts'
 import { actionSuite } from './action-suite.ts'
 import { depositSuite } from './deposit-suite.ts'
+import { disputeSuite } from './dispute-suite.ts'
 import { entrySuite } from './entry-suite.ts'
 import { exportSuite } from './export-suite.ts'
 import { keySuite } from './key-suite.ts'
@@ -646,6 +647,7 @@ export function storeSuite(t: Test, newUrl: NewUrl): void {
   t.test('exports', async t => exportSuite(t, newUrl))
   t.test('people', async t => peopleSuite(t, newUrl))
   t.test('entries', async t => entrySuite(t, newUrl))
+  t.test('disputes', async t => disputeSuite(t, newUrl))
   t.test('the log of actions', async t => actionSuite(t, newUrl))
   t.test('payments', async t => paySuite(t, newUrl))
   t.test('deposits', async t => depositSuite(t, newUrl))

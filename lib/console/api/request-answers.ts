@@ -68,6 +68,7 @@ const receipt = z
     asked_ms: ms.nullable(),
     attempts: count,
     answer_id: z.string().nullable(),
+    disputed: money,
     ended: words,
     rests_on: words,
   })

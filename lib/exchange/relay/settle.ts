@@ -112,6 +112,7 @@ export function settle(x: Exchange, services: Services, o: Outcome): CommitGroup
   if (bill !== null) countUnpriced(x, services, bill)
   countUnread(services, o, row)
   learn(x, services, o, used)
+  if (disputed > 0) services.upstreamLog.disputed(x.id, o.channel, x.model, disputed)
   return group
 }
 

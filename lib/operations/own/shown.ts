@@ -8,7 +8,7 @@ import type { BookedRow, KeyLabel, Refusal } from '../../store/store.ts'
 import { decimal } from '../../terms/decimal.ts'
 import type { Line } from '../../terms/records.ts'
 import { shownKey } from './whose.ts'
-import { ENDED, RESTS_ON, reasonOf } from './words.ts'
+import { BOUNDED, ENDED, RESTS_ON, reasonOf } from './words.ts'
 
 type Labels = ReadonlyMap<number, KeyLabel>
 
@@ -91,7 +91,9 @@ export const shownReceipt = (
   // of a translated answer the client knows an id of ours, and not its upstream's
   answer_id: row.via === null ? row.answerId : null,
   ended: ENDED[row.end],
-  rests_on: RESTS_ON[row.basis],
+  /** What the upstream reported above what the request can have caused, at the same prices; it is not charged. */
+  disputed: formatMicro(row.disputed),
+  rests_on: row.disputed > 0 ? BOUNDED : RESTS_ON[row.basis],
 })
 
 /** What only operators see of a request. `uncharged`: its attempts that have rows of their own. */

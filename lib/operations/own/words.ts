@@ -30,6 +30,12 @@ export const RESTS_ON: Record<Basis, Words> = {
   none: both('未收费。', 'Nothing was charged.'),
 }
 
+/** Of a charge that is below what the upstream reported. */
+export const BOUNDED: Words = both(
+  '上游报告的用量更多,按本请求可能产生的上限收费。',
+  'The upstream reported more; charged to the bound of what the request can have caused.',
+)
+
 interface Reason {
   why: Words
   todo: Words

@@ -5,8 +5,11 @@ import type { EntryKind } from '../entry-store.ts'
 import { accountPurse } from '../store.ts'
 import { integer } from './text.ts'
 
-/** Kinds of entries that move paid money; openings, top-ups by hand and adjustments are never paid out. */
-const PAID: readonly EntryKind[] = ['payment', 'refund', 'reversal', 'freeze', 'release']
+/**
+ * Kinds of entries that move paid money; openings, top-ups by hand and adjustments are never paid out. A settlement is a
+ * charge that was decided later.
+ */
+const PAID: readonly EntryKind[] = ['payment', 'refund', 'reversal', 'freeze', 'release', 'settlement']
 
 /**
  * `left`: what is left of the payment that is sent back. The caller has locked the account's purse, or reads for show.

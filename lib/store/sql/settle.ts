@@ -1,7 +1,7 @@
 /**
  * Writes settlements into the books, exactly once each.
  *
- * The fast path is one transaction with four statements: an INSERT of the usage rows, whose request ids are unique, so
+ * The fast path is one transaction with four statements (a fifth one where something is disputed): an INSERT of the usage rows, whose request ids are unique, so
  * that a repeated settlement is rejected; an UPDATE that lowers the holder's leases by the charges; and upserts of the
  * sums of usage and of the charges by hour of booking. One more raises `promised` of the purses for charges that no lease
  * pays, and where the engine has a clock of its own, another one reads it first.
@@ -14,6 +14,7 @@ import { invariant } from '../../base/assert.ts'
 import type { UsageRow } from '../../terms/records.ts'
 import { type Dialect, type Driver, DuplicateKey, type Statements } from '../driver.ts'
 import { type Settled, type Settlement, StoreUnavailable } from '../store.ts'
+import { insertDisputes } from './disputes.ts'
 import { bookingTime, raiseChargedHours } from './charged-hours.ts'
 import { lockPurses, lowerLeases, payable, raisePurses, sum } from './settle-purses.ts'
 import { distinct, type Known, present, unknown, unsureOf } from './settled-before.ts'
@@ -41,6 +42,7 @@ async function settleAll(tx: Statements, dialect: Dialect, batch: readonly Settl
   const bookedAtMs = await bookingTime(tx, dialect)
   const rows = rowsOf(batch)
   await insertBooked(tx, rows, () => bookedAtMs)
+  await insertDisputes(tx, rows)
   if (unleased.size > 0) await raisePurses(tx, unleased)
   for (const [holder, amounts] of leased) {
     if (!(await lowerLeases(tx, holder, amounts))) throw new LeaseTooSmall()
@@ -57,6 +59,7 @@ async function settleClosely(tx: Statements, dialect: Dialect, batch: readonly S
   const bookedAtMs = await bookingTime(tx, dialect)
   const rows = rowsOf(fresh)
   await insertBooked(tx, rows, () => bookedAtMs)
+  await insertDisputes(tx, rows)
   const { unleased, leased } = sum(fresh)
   await lockPurses(tx, [...new Set([...unleased.keys(), ...[...leased.values()].flatMap(map => [...map.keys()])])])
   for (const [holder, asked] of leased) {

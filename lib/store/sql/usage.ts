@@ -9,6 +9,7 @@
 import { attemptIds, timeOfId } from '../../base/ids.ts'
 import type { Dialect, Driver, ReadingDriver, Statements } from '../driver.ts'
 import type { BookedRow, UsageFilter } from '../store.ts'
+import { openDisputes } from './disputes.ts'
 import { integer, marks, padded } from './text.ts'
 import {
   lookThrough,
@@ -61,6 +62,21 @@ async function ofOneRequest(tx: Statements, filter: UsageFilter, requestId: stri
   return (await tx.query(`SELECT ${USAGE_COLUMNS} FROM usage_log ${whereOf(all)}`, paramsOf(all))).map(toBookedRow)
 }
 
+/** There are few disputes, so all that are open are looked through. */
+async function disputedPage(tx: Statements, filter: UsageFilter, dialect: Dialect): Promise<BookedRow[]> {
+  const [now] = await tx.query(`SELECT ${dialect.nowMs} AS now`, [])
+  const [open, ...since] = openDisputes(integer(now!, 'now'))
+  const all = [
+    ...ownerConditions(filter),
+    ...timeConditions(filter, null),
+    ...traitConditions(filter),
+    ...(filter.after === undefined ? [] : [['request_id < ?', filter.after] as const]),
+  ]
+  const from = `FROM (${open}) open_disputes JOIN usage_log ON request_id = disputed_id `
+  const sql = `SELECT ${USAGE_COLUMNS} ${from}${whereOf(all)}ORDER BY request_id DESC LIMIT ?`
+  return (await tx.query(sql, [...since, ...paramsOf(all), filter.limit])).map(toBookedRow)
+}
+
 export const attemptsOf = (driver: Driver, requestId: string): Promise<BookedRow[]> =>
   driver.snapshot('attemptsOf', async tx => {
     const sql = `SELECT ${USAGE_COLUMNS} FROM usage_log WHERE request_id > ? AND request_id < ? ORDER BY seq`
@@ -84,6 +100,7 @@ async function readPage(
 export const usage = (driver: ReadingDriver, asked: UsageFilter): Promise<BookedRow[]> =>
   driver.snapshot('usage', async tx => {
     if (asked.requestId !== undefined) return ofOneRequest(tx, asked, asked.requestId)
+    if (asked.disputed !== undefined) return disputedPage(tx, asked, driver.dialect)
     const filter = await narrowed(tx, asked)
     return filter === null ? [] : readPage(tx, filter, await placeOf(tx, filter), driver.dialect)
   })

@@ -7,6 +7,7 @@ const own = words({
   'accounts.change': ['更改账户', 'Changed the account'],
   'entries.topUp': ['充值', 'Topped up'],
   'entries.adjust': ['调整余额', 'Adjusted the balance'],
+  'disputes.decide': ['处理争议用量', 'Decided a dispute'],
   'keys.create': ['创建密钥', 'Made a key'],
   'keys.provide': ['登记密钥', 'Registered a key'],
   'keys.change': ['更改密钥', 'Changed a key'],
@@ -93,6 +94,7 @@ const kinds = words({
   entry: ['账目', 'Entry'],
   order: ['订单', 'Order'],
   deposit: ['USDT 充值', 'Deposit of USDT'],
+  dispute: ['争议用量', 'Dispute'],
   setting: ['设置', 'Setting'],
 })
 

@@ -10,6 +10,7 @@ const w = words({
   freeze: ['冻结', 'Freeze'],
   release: ['解冻', 'Release'],
   reversal: ['冲正', 'Reversal'],
+  settlement: ['争议用量结算', 'Settlement of a dispute'],
   charges: ['当日用量', 'Charges of the day'],
 })
 
