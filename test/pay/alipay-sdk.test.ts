@@ -35,7 +35,7 @@ for (const certificates of [false, true])
     const trade = {
       out_trade_no: order,
       total_amount: '12.30',
-      subject: '50% 充值 & +',
+      subject: '50% 充值 +',
       product_code: 'FAST_INSTANT_TRADE_PAY',
       time_expire: china(Date.now() + 600_000),
     }
@@ -53,7 +53,10 @@ for (const certificates of [false, true])
     const refund = { out_trade_no: order, refund_amount: '2.30', out_request_no: 'R1' }
     t.match(await ask('trade/refund', refund), { fund_change: 'Y', refund_fee: '2.30' })
     t.match(await ask('trade/refund', refund), { fund_change: 'N', refund_fee: '2.30' })
-    t.match(await ask('trade/fastpay/refund/query', refund), { refund_status: 'REFUND_SUCCESS', refund_amount: '2.30' })
+    t.match(await ask('trade/fastpay/refund/query', { out_trade_no: order, out_request_no: 'R1' }), {
+      refund_status: 'REFUND_SUCCESS',
+      refund_amount: '2.30',
+    })
     await t.rejects(ask('trade/query', { out_trade_no: 'T0' }), { code: 'ACQ.TRADE_NOT_EXIST' })
     t.match(await ask('trade/precreate', { ...trade, out_trade_no: 'T1' }), { qr_code: /^https:/ })
     const query = { bill_type: 'trade', bill_date: china(Date.now()).slice(0, 10) }

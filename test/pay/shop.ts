@@ -45,11 +45,11 @@ export interface Shop {
   round(): Promise<void>
 }
 
-/** `pay`: the section of the config, with one method. Without a store the shop has one of its own, in memory. */
+/** `pay`: the section of the config, with one method. `main`: the address that providers are told; the shop's own is on this machine. Without a store the shop has one of its own, in memory. */
 export async function openShop(
   t: Teardown,
-  pay: { [W in PayWay]?: object },
-  given: { store?: Store; account?: Account; clock?: TestClock } = {},
+  pay: { [W in PayWay]?: object } & { title?: string },
+  given: { store?: Store; account?: Account; clock?: TestClock; main?: string } = {},
 ): Promise<Shop> {
   const store = given.store ?? (await memoryStore())
   if (given.store === undefined) t.teardown(() => store.close())
@@ -63,7 +63,7 @@ export async function openShop(
     return new Promise(resolve => server.close(resolve))
   })
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-  const config = parseConfig(JSON.stringify({ public: { main: url }, pay }), 'c.yaml', {})
+  const config = parseConfig(JSON.stringify({ public: { main: given.main ?? url }, pay }), 'c.yaml', {})
   const setAside = () => ({ settlements: 0, unreadable: 0, journals: 0 })
   const desk = new Desk({ store, clock, log, fleet: new TestFleet(), setAside, config: () => config, counts })
   const callbacks = new CallbackServer(desk, clock, log)

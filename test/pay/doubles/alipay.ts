@@ -10,6 +10,7 @@ import { AlipaySdk } from 'alipay-sdk'
 import { billArchive, isIn } from './alipay-bill.ts'
 import { type AlipayFiles, alipayFiles, keyPair } from './alipay-certificates.ts'
 import { AlipayLedger, china, type Trade, yuan } from './alipay-ledger.ts'
+import { ALIPAY, brokenIn } from './fields.ts'
 
 export { keyPair } from './alipay-certificates.ts'
 
@@ -36,6 +37,15 @@ const error = (status: number, code: string): Answered => ({
   status,
   body: { code, message: `错误 ${code}`, links: [] },
 })
+
+/** {} = it is no JSON. */
+function jsonOf(text: string | undefined): unknown {
+  try {
+    return JSON.parse(text ?? '')
+  } catch {
+    return {}
+  }
+}
 
 /** As the official SDK has them. */
 export function serialsOf({ app_cert, alipay_cert, alipay_root_cert }: AlipayFiles) {
@@ -71,6 +81,8 @@ export class AlipayDouble {
   bills: readonly string[] = ['trade', 'signcustomer']
   /** Somebody on the way answers in Alipay's place; null = nobody does. */
   inBetween: (path: string) => { status: number; body: string } | null = () => null
+  /** Requests that were ours, with their fields. */
+  readonly sent: [request: string, fields: object][] = []
   /** Paths that were asked, and requests that were refused because of their signature. */
   readonly asked: string[] = []
   readonly forged: string[] = []
@@ -195,7 +207,8 @@ export class AlipayDouble {
     if (fault === 'busy') return this.#answer(res, error(429, 'isv.app-call-limited'), 'none')
     const refusal = this.#refusal(req, body)
     if (refusal !== null) this.forged.push(req.url as string)
-    const answered = refusal ?? this.#api(url, body === '' ? {} : JSON.parse(body))
+    const fields = body === '' ? Object.fromEntries(url.searchParams) : JSON.parse(body)
+    const answered = refusal ?? this.#misread(url.pathname.replace('/v3/alipay/', ''), fields) ?? this.#api(url, fields)
     if (fault === 'reset') return void res.destroy()
     this.#answer(res, fault === 'fault' ? error(500, 'SYSTEM_ERROR') : answered, fault)
   }
@@ -212,6 +225,14 @@ export class AlipayDouble {
     if (m === null || !this.#verifier.rsaCheck(text, m[5] as string)) return error(400, 'invalid-signature')
     if (m[2] !== this.appId) return error(400, 'invalid-app-id')
     return Math.abs(Number(m[4]) - this.ledger.now()) > SKEW_MS ? error(400, 'invalid-timestamp') : null
+  }
+
+  /** Alipay's refusal of fields that break what it writes about them; null = they do not. */
+  #misread(request: string, fields: object): Answered | null {
+    this.sent.push([request, fields])
+    const asks = ALIPAY[request]
+    if (asks === undefined) return error(404, 'NOT_FOUND')
+    return brokenIn(asks, fields) === null ? null : error(400, 'ACQ.INVALID_PARAMETER')
   }
 
   #answer(res: ServerResponse, { status, body }: Answered, fault: Fault): void {
@@ -299,19 +320,21 @@ export class AlipayDouble {
   /** The page that the payer is sent to. Opening it makes the trade; its button pays. */
   #page(query: URLSearchParams, res: ServerResponse): void {
     const fields = Object.fromEntries(query)
+    const asked = jsonOf(fields['biz_content']) as Fields
     const at = Date.parse(`${fields['timestamp']?.replace(' ', 'T')}+08:00`)
     const problem = !this.#verifier.checkNotifySignV2(fields)
       ? 'isv.invalid-signature'
-      : fields['app_cert_sn'] !== this.serials?.app || fields['alipay_root_cert_sn'] !== this.serials?.root
-        ? 'isv.app-cert-sn-not-match'
-        : fields['app_id'] !== this.appId || fields['method'] !== 'alipay.trade.page.pay'
-          ? 'isv.invalid-parameter'
-          : !(Math.abs(at - this.ledger.now()) <= SKEW_MS)
-            ? 'isv.invalid-timestamp'
-            : null
+      : (this.#misread('page', fields) ?? this.#misread('page.biz_content', asked)) !== null
+        ? 'isv.invalid-parameter'
+        : fields['app_cert_sn'] !== this.serials?.app || fields['alipay_root_cert_sn'] !== this.serials?.root
+          ? 'isv.app-cert-sn-not-match'
+          : fields['app_id'] !== this.appId || fields['method'] !== 'alipay.trade.page.pay'
+            ? 'isv.invalid-parameter'
+            : !(Math.abs(at - this.ledger.now()) <= SKEW_MS)
+              ? 'isv.invalid-timestamp'
+              : null
     if (problem !== null) this.forged.push(problem)
     if (problem !== null) return void res.writeHead(400, { 'content-type': 'text/html' }).end(`<h1>${problem}</h1>`)
-    const asked = JSON.parse(fields['biz_content'] as string) as Fields
     const trade = this.ledger.open({
       order: asked['out_trade_no'] as string,
       total: fen(asked['total_amount']),

@@ -7,7 +7,8 @@ import { randomBytes } from 'node:crypto'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import Stripe from 'stripe'
-import { type Json, missing, StripeFault, StripeLedger } from './stripe-ledger.ts'
+import { brokenIn, STRIPE } from './fields.ts'
+import { type Json, misread, missing, StripeFault, StripeLedger } from './stripe-ledger.ts'
 
 const VERSION = '2026-10-28.endive'
 const ID = /^(cs_test|cs_live|re|du|issfr)_/
@@ -43,6 +44,8 @@ export class StripeDouble {
   readonly ledger: StripeLedger
   /** Requests that were answered, as `METHOD path`. */
   readonly asked: string[] = []
+  /** The same with their fields. */
+  readonly sent: [request: string, fields: Json][] = []
   readonly faults = new Map<string, Fault[]>()
   url = ''
   /** Called before a request is answered. */
@@ -155,6 +158,10 @@ export class StripeDouble {
   #run(route: string, url: URL, form: Json): { status: number; body: string } {
     this.ledger.tick()
     try {
+      this.sent.push([route, form])
+      const asks = STRIPE[route]
+      const broken = asks === undefined ? null : brokenIn(asks, form)
+      if (broken !== null) throw misread(broken)
       const object = this.#route(route, url.pathname.split('/').find(part => ID.test(part)) ?? '', form)
       const sent = this.#expand(object, Object.values(form.expand ?? {}))
       for (const row of sent.object === 'list' ? sent.data : [sent]) this.change(route, row)
