@@ -3,11 +3,13 @@
  */
 import { existsSync } from 'node:fs'
 import { systemClock } from '../base/clock.ts'
+import { judgeFile, linesOf, type Rows } from '../operations/judging.ts'
 import { payWarnings } from '../pay/methods.ts'
 import { pictureWarnings } from '../process/data-paths.ts'
+import { thisMachine } from '../sense/machine.ts'
 import { openStore } from '../store/open.ts'
 import { type CatalogFile, loadCatalog } from '../terms/catalog.ts'
-import { type Config, loadConfig } from '../terms/config.ts'
+import { type Config, type ConfigFile, openConfig } from '../terms/config.ts'
 import { peopleWarnings } from '../terms/config-people.ts'
 
 interface Checked {
@@ -15,18 +17,41 @@ interface Checked {
   text: string
   /** What the gateway can use although it is probably a mistake. */
   warnings: string[]
+  /** What it could use, and what the rules of sense refuse. */
+  refused: string[]
 }
 
-/** Throws ConfigError with all problems of the file that has some. */
-export async function check(configFile: string, env: NodeJS.ProcessEnv): Promise<Checked> {
-  const config = loadConfig(configFile, env)
+/** Throws ConfigError with all problems of the file that has some. `force`: whatever sense would refuse is warned of. */
+export async function check(configFile: string, env: NodeJS.ProcessEnv, force = false): Promise<Checked> {
+  const file = openConfig(configFile, env)
+  const { config } = file
   const catalog = config.catalog === null ? null : loadCatalog(config.catalog, env)
   catalog?.checkReferences({ accounts: [], groups: [] })
-  const warnings = catalog?.warnings({ priced: [], served: [], publicGroup: false }) ?? []
-  warnings.push(...pictureWarnings(config), ...peopleWarnings(config))
-  warnings.push(...(await payWarnings(config, systemClock)), ...(await storeWarnings(config)))
+  const store = await inStore(config)
+  const sense = senseOf(file, catalog, store.rows, force)
+  const warnings = [...sense.warnings, ...pictureWarnings(config), ...peopleWarnings(config)]
+  warnings.push(...(await payWarnings(config, systemClock)), ...store.warnings)
   const of = catalog === null ? '' : `, catalogue ${config.catalog}: ${contents(catalog)}`
-  return { text: `ok: ${configFile}${of}`, warnings }
+  return { text: `ok: ${configFile}${of}`, warnings, refused: sense.refused }
+}
+
+/** `before`: the rows of the store, which are in force; null = there is none yet. */
+function senseOf(file: ConfigFile, catalog: CatalogFile | null, before: Rows | null, force: boolean) {
+  const { config } = file
+  const rows = catalog ?? { groups: [], models: [], channels: [] }
+  const terms = {
+    config,
+    configBefore: null,
+    machine: thisMachine(),
+    clock: systemClock,
+    force,
+  }
+  const { refused, warned } = judgeFile(catalog, before, rows, terms)
+  const both = (findings: typeof warned): string[] => {
+    const ofCatalog = findings.filter(({ row, ofCatalog }) => row !== null || ofCatalog === true)
+    return [...file.tell(findings), ...linesOf(ofCatalog, catalog)]
+  }
+  return { refused: both(refused), warnings: both(warned) }
 }
 
 const contents = (catalog: CatalogFile): string =>
@@ -35,21 +60,19 @@ const contents = (catalog: CatalogFile): string =>
     .join(', ')
 
 /**
- * The warnings of the store when it reads its catalogue: channels whose secrets cannot be decrypted. `check` must also
- * work on a machine that cannot reach the store, so a store that does not answer or does not exist yet gives no
- * warnings.
+ * The rows that the store has, and its warnings when it reads them: channels whose secrets cannot be decrypted. `check` must
+ * also work on a machine that cannot reach the store, so a store that does not answer or does not exist yet has neither.
  */
-async function storeWarnings(config: Config): Promise<string[]> {
+async function inStore(config: Config): Promise<{ rows: Rows | null; warnings: string[] }> {
   const file = /^sqlite:(.+)/.exec(config.store)?.[1]
-  if (file !== undefined && !existsSync(file)) return []
+  if (file !== undefined && !existsSync(file)) return { rows: null, warnings: [] }
   const warnings: string[] = []
   const { secret, secretPrevious } = config
   const store = openStore(config.store, { secret, secretPrevious, onWarning: text => warnings.push(`store: ${text}`) })
   try {
-    await store.catalog()
-    return warnings
+    return { rows: await store.catalog(), warnings }
   } catch {
-    return []
+    return { rows: null, warnings: [] }
   } finally {
     await store.close()
   }

@@ -2,7 +2,14 @@
 import { readFileSync, statSync } from 'node:fs'
 import { basename } from 'node:path'
 import { OperationError } from '../operations/error.ts'
-import { type ImportOptions, type ListFormat, type Planned, planImport, runImport } from '../operations/price-import.ts'
+import {
+  type ImportOptions,
+  judgeImport,
+  type ListFormat,
+  type Planned,
+  planImport,
+  runImport,
+} from '../operations/price-import.ts'
 import { type PriceChanges, Prices } from '../operations/prices.ts'
 import { ConfigError } from '../terms/config.ts'
 import { COMMAND } from '../terms/people.ts'
@@ -51,13 +58,23 @@ export const showHistory = (wanted: Wanted, model: string, page: Record<string, 
 
 const DRY = 'nothing was changed: this was a dry run'
 
-export const setPrice = (wanted: Wanted, model: string, assignments: readonly string[], dry: boolean): Promise<Said> =>
-  inStore(wanted, async prices => {
-    const changes = await prices.set(model, readAssignments(assignments), COMMAND, dry)
-    if (wanted.json) return asJson({ model, changes })
+export const setPrice = (
+  wanted: Wanted,
+  model: string,
+  assignments: readonly string[],
+  { dry, force }: { dry: boolean; force: boolean },
+): Promise<Said> =>
+  withStoreOf(wanted.config, process.env, async (store, config) => {
+    const terms = { config, accept: [], force }
+    const paths = readAssignments(assignments)
+    const { changes, warnings } = await new Prices({ store }).set(model, paths, COMMAND, terms, dry)
+    if (wanted.json) return asJson({ model, changes, ...(warnings.length === 0 ? {} : { warnings }) })
     const same = Object.keys(changes).length === 0 ? [`${model} has this price already`] : []
-    return { data: changesTable([{ model, changes }], wanted.terminal), talk: [...same, ...(dry ? [DRY] : [])] }
+    const talk = [...warned(warnings), ...same, ...(dry ? [DRY] : [])]
+    return { data: changesTable([{ model, changes }], wanted.terminal), talk }
   })
+
+const warned = (lines: readonly string[]): string[] => lines.map(line => `warning: ${line}`)
 
 /** `input=21` sets a price, `input=` takes it away. */
 function readAssignments(assignments: readonly string[]): Map<string, string | null> {
@@ -90,18 +107,25 @@ export interface ImportFlags extends Omit<ImportOptions, 'rate'> {
   /** null = not given. A list in CNY needs none. */
   rate: string | null
   dry: boolean
+  /** Takes what the rules of sense refuse. */
+  force: boolean
 }
 
 export const importPrices = (wanted: Wanted, file: string, flags: ImportFlags): Promise<Said> =>
-  withStoreOf(wanted.config, process.env, async store => {
+  withStoreOf(wanted.config, process.env, async (store, config) => {
     const format = flags.format ?? formatOf(file)
     if (flags.rate === null && format === 'litellm')
       throw new OperationError('invalid', '--rate: expected how many CNY one USD is, because the list is in USD')
     const list = { text: readList(file), file, format }
     const planned = await planImport(store, list, { ...flags, rate: flags.rate ?? '1' })
+    const warnings = await judgeImport(store, planned, { config, accept: [], force: flags.force })
     if (!flags.dry) await runImport(store, planned, COMMAND)
-    if (wanted.json) return asJson({ models: planned.map(({ price: _, limits: __, row: ___, ...rest }) => rest) })
-    const talk = [...planned.flatMap(notesOf), totals(planned), ...(flags.dry ? [DRY] : [])]
+    if (wanted.json)
+      return asJson({
+        models: planned.map(({ price: _, limits: __, row: ___, ...rest }) => rest),
+        ...(warnings.length === 0 ? {} : { warnings }),
+      })
+    const talk = [...planned.flatMap(notesOf), ...warned(warnings), totals(planned), ...(flags.dry ? [DRY] : [])]
     return { data: changesTable(planned, wanted.terminal), talk }
   })
 

@@ -10,6 +10,7 @@ interface Flags {
   config: string
   json?: true
   dryRun?: true
+  force?: true
 }
 
 interface ImportFlags extends Flags {
@@ -20,6 +21,8 @@ interface ImportFlags extends Flags {
   existing?: true
   free?: true
 }
+
+const FORCE = 'also what the rules of sense refuse'
 
 const PATHS = `
 A price is named as in the catalogue: input, output, cache_read, cache_write_5m, cache_write_1h, input_audio,
@@ -71,10 +74,12 @@ export function addPrices(group: (name: string, description: string) => MakeComm
     .argument('<model>', 'name of the model')
     .argument('<price=amount...>', 'prices in CNY')
     .option('--dry-run', 'only show what would change')
+    .option('--force', FORCE)
     .addHelpText('after', PATHS)
     .action(async (model: string, assignments: string[], flags: Flags) => {
       const { setPrice } = await import('./price-commands.ts')
-      say(await setPrice(wantedOf(flags), model, assignments, flags.dryRun === true))
+      const { dryRun, force } = flags
+      say(await setPrice(wantedOf(flags), model, assignments, { dry: dryRun === true, force: force === true }))
     })
   addImport(of('import', 'take the prices of a list; models that do not exist are made'))
 }
@@ -91,6 +96,7 @@ function addImport(command: Command): void {
     .option('--existing', 'make no models')
     .option('--free', "take models of which everything is free in LiteLLM's list")
     .option('--dry-run', 'only show what would change')
+    .option('--force', FORCE)
     .addHelpText('after', FORMATS)
     .action(async (file: string, flags: ImportFlags) => {
       const { importPrices } = await import('./price-commands.ts')
@@ -103,6 +109,7 @@ function addImport(command: Command): void {
           make: flags.existing !== true,
           free: flags.free === true,
           dry: flags.dryRun === true,
+          force: flags.force === true,
         }),
       )
     })

@@ -75,19 +75,28 @@ function createProgram(root: string): Command {
       await serve(read, { configFile: config, env: process.env })
     },
   )
-  command('check', 'validate the config and the catalogue it names').action(async ({ config }: ConfigOption) => {
-    const { check } = await import('./check.ts')
-    const { text, warnings } = await check(config, process.env)
-    for (const warning of warnings) console.error(`warning: ${warning}`)
-    console.log(text)
-  })
+  command('check', 'validate the config and the catalogue it names')
+    .option('--force', 'only warn of what the rules of sense refuse')
+    .action(async ({ config, force }: ConfigOption & { force?: true }) => {
+      const { check } = await import('./check.ts')
+      const { text, warnings, refused } = await check(config, process.env, force === true)
+      for (const warning of warnings) console.error(`warning: ${warning}`)
+      if (refused.length > 0) {
+        const { throwRefused } = await import('../operations/judging.ts')
+        throwRefused(refused)
+      }
+      console.log(text)
+    })
   command('migrate', 'create or upgrade the schema of the store').action(async ({ config }: ConfigOption) => {
     const { migrate } = await import('./store-commands.ts')
     console.log(await migrate(config, process.env))
   })
   command('apply', 'upsert a catalogue file into the store; running gateways follow within a second')
     .argument('<file>', 'catalogue file')
-    .option('--force', 'write every row, also those that were changed or deleted since')
+    .option(
+      '--force',
+      'write every row, also those that were changed or deleted since, and what the rules of sense refuse',
+    )
     .option('--json', 'print JSON')
     .action(async (file: string, { config, force, json }: ConfigOption & { force?: true; json?: true }) => {
       const { apply } = await import('./store-commands.ts')

@@ -1,7 +1,7 @@
 /** The commands that work on the store and end: `migrate`, `apply`, `audit`, `statement`. Each returns what to print. */
 import { systemClock } from '../base/clock.ts'
 import { countAside } from '../ledger/aside.ts'
-import { applyCatalog, type Summary, warningsOf } from '../operations/apply.ts'
+import { applyWithSense, type Summary } from '../operations/apply.ts'
 import { readAudit } from '../operations/audit.ts'
 import { readStatement } from '../operations/statement.ts'
 import { statementCsv, statementHtml } from '../operations/statement-text.ts'
@@ -32,9 +32,10 @@ export async function apply(
   const summary = await withStore(config, async store => {
     if (config.migrateOnStart || config.store.startsWith('sqlite:')) await store.migrate()
     await store.reseal()
-    const summary = await applyCatalog(store, catalog, systemClock, force)
-    for (const warning of await warningsOf(store, catalog)) console.error(`warning: ${warning}`)
-    return summary
+    const terms = { config, configBefore: config, machine: null, force }
+    const { summary, warnings } = await applyWithSense(store, catalog, systemClock, terms)
+    for (const warning of warnings) console.error(`warning: ${warning}`)
+    return summary as Summary
   })
   if (json) return JSON.stringify(summary)
   const kept = Object.values(summary).some(({ kept }) => kept.length > 0)

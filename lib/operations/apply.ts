@@ -17,7 +17,8 @@ import { act } from './acts.ts'
 import { AccountWriter } from './apply/accounts.ts'
 import { type Changes, fileChanges, type Outcome, type RowChange } from './apply/changes.ts'
 import { KeyWriter } from './apply/keys.ts'
-import { RowWriter } from './apply/rows.ts'
+import { plannedRows, RowWriter } from './apply/rows.ts'
+import { type FileTerms, judgeFile, linesOf, type Rows, throwRefused } from './judging.ts'
 
 /**
  * What became of the rows of one kind: the names of those that were written; of those that stay as they were changed in
@@ -34,9 +35,15 @@ export type Summary = Record<Kind, Applied>
 /**
  * With `force` every row becomes what the file says, whatever was changed in the store. Throws ConfigError, before
  * anything is written, when the file names an account or a group that does not exist; StoreConflict when the secret of
- * a key belongs to another key.
+ * a key belongs to another key. `look` is given the rows before and after, and may throw.
  */
-export async function applyCatalog(store: Store, file: CatalogFile, clock: Clock, force = false): Promise<Summary> {
+export async function applyCatalog(
+  store: Store,
+  file: CatalogFile,
+  clock: Clock,
+  force = false,
+  look: (before: Rows, after: Rows) => void = () => {},
+): Promise<Summary> {
   const stored = await store.catalog()
   const accounts = new Map((await store.accounts()).map(account => [account.name, account]))
   file.checkReferences({ accounts: accounts.keys(), groups: stored.groups.map(group => group.name) })
@@ -44,6 +51,11 @@ export async function applyCatalog(store: Store, file: CatalogFile, clock: Clock
   const tally = new Tally(file, changes)
 
   const needed = neededGroups(file, changes)
+  look(stored, {
+    groups: plannedRows(file.groups, stored.groups, changes.groups, name => needed.has(name)),
+    models: plannedRows(file.models, stored.models, changes.models),
+    channels: plannedRows(file.channels, stored.channels, changes.channels),
+  })
   const groups = new RowWriter(store, stored.groups, (row, mark) => store.putGroup(row, act(FILE, 'groups.put'), mark))
   await tally.each('groups', (row, change) => groups.write(row, change, needed.has(row.name)))
   const models = new RowWriter(store, stored.models, (row, mark, edit) =>
@@ -61,13 +73,26 @@ export async function applyCatalog(store: Store, file: CatalogFile, clock: Clock
   return tally.summary
 }
 
-/** What the file probably does not mean, judged together with the rows that the store has beside it. */
-export async function warningsOf(store: Store, file: CatalogFile): Promise<string[]> {
-  const { models, channels } = await store.catalog()
-  return file.warnings({
-    priced: models.flatMap(row => (row.price === null ? [] : [row.name])),
-    served: channels.flatMap(row => (row.status === 'enabled' ? Object.keys(row.models) : [])),
-  })
+/**
+ * The same, with sense: what the rules refuse and is not in force yet is not applied, and neither is anything else of the file.
+ * Returns one line for what may be and is probably not meant. Throws ConfigError. `file` null: only what is there is judged.
+ */
+export async function applyWithSense(
+  store: Store,
+  file: CatalogFile | null,
+  clock: Clock,
+  terms: Omit<FileTerms, 'clock'>,
+): Promise<{ summary: Summary | null; warnings: string[] }> {
+  let warnings: string[] = []
+  const look = (before: Rows, after: Rows): void => {
+    const judged = judgeFile(file, before, after, { ...terms, clock })
+    throwRefused(linesOf(judged.refused, file))
+    warnings = linesOf(judged.warned, file)
+  }
+  if (file !== null) return { summary: await applyCatalog(store, file, clock, terms.force, look), warnings }
+  const rows = await store.catalog()
+  look(rows, rows)
+  return { summary: null, warnings }
 }
 
 /**

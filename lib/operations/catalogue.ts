@@ -2,27 +2,35 @@
  * Operations on groups, models and channels: list, show, put, remove, the same for each of the three. How a row of one
  * kind is read and shown stands in `groups.ts`, `models.ts` and `channels.ts`.
  */
+import { z } from 'zod'
 import type { Store } from '../store/store.ts'
 import { showGroup, showModel } from '../terms/catalogue-shown.ts'
 import type { ChannelState } from '../terms/channel.ts'
+import type { Config } from '../terms/config.ts'
+import { accepted } from '../terms/config-scalars.ts'
 import type { Act, Actor } from '../terms/people.ts'
-import type { Model } from '../terms/records.ts'
 import { act } from './acts.ts'
 import { readChannel, showChannel, withCredentials, withoutState } from './channels.ts'
 import { inForce, type OperationDeps } from './deps.ts'
 import { OperationError } from './error.ts'
 import { checkUnused, readGroup } from './groups.ts'
+import { type ChangeTerms, judgeChange, type Rows, withRow } from './judging.ts'
 import { checkGroups } from './lookups.ts'
-import { readModel } from './models.ts'
+import { checkUnserved, readModel } from './models.ts'
 import { withoutNulls } from './nulls.ts'
-import type { Sent } from './read.ts'
+import { read, type Sent } from './read.ts'
 
 export type CatalogueKind = 'groups' | 'models' | 'channels'
 
-export class Catalogue {
-  readonly #deps: OperationDeps
+const acceptForm = z.strictObject({ accept: accepted.prefault([]) })
 
-  constructor(deps: OperationDeps) {
+/** The rules of sense want to know the config too. */
+export type CatalogueDeps = OperationDeps & { config: () => Config }
+
+export class Catalogue {
+  readonly #deps: CatalogueDeps
+
+  constructor(deps: CatalogueDeps) {
     this.#deps = deps
   }
 
@@ -36,36 +44,56 @@ export class Catalogue {
     return row
   }
 
-  /** Creates or replaces a row. Its name is `name`; a name among the fields that were sent is ignored. */
+  /**
+   * Creates or replaces a row. Its name is `name`; a name among the fields that were sent is ignored. `accept` among them names
+   * rules of sense whose findings are meant; `warnings` of the answer has the others that did not refuse the row.
+   */
   async put(kind: CatalogueKind, name: string, sent: Sent, actor: Actor): Promise<object> {
-    const { store } = this.#deps
-    const fields = { ...withoutState(withoutNulls(sent)), name }
-    const put = act(actor, `${kind}.put`)
-    if (kind === 'groups') await store.putGroup(readGroup(fields), put)
-    else if (kind === 'models') await this.#putModel(readModel(fields), put)
-    else await this.#putChannel(name, fields, sent?.['proxy'] === null, put)
-    const row = await this.one(kind, name)
+    const { accept, warnings: _, ...row } = sent ?? {}
+    const fields = { ...withoutState(withoutNulls(row)), name }
+    const terms = { config: this.#deps.config(), accept: read(acceptForm, { accept }).accept, force: false }
+    const warnings = await this.#write(kind, name, fields, sent?.['proxy'] === null, terms, act(actor, `${kind}.put`))
+    const shown = await this.one(kind, name)
     await inForce(this.#deps)
-    return row
+    return warnings.length === 0 ? shown : { ...shown, warnings }
   }
 
-  async #putModel(model: Model, put: Act): Promise<void> {
+  /** Returns what sense says of the row. */
+  async #write(
+    kind: CatalogueKind,
+    name: string,
+    fields: Record<string, unknown>,
+    direct: boolean,
+    terms: ChangeTerms,
+    put: Act,
+  ): Promise<string[]> {
     const { store } = this.#deps
-    if (model.offline !== true) await checkGroups(store, 'offline', model.offline)
-    await store.putModel(model, put)
-  }
-
-  async #putChannel(name: string, fields: Record<string, unknown>, direct: boolean, put: Act): Promise<void> {
-    const { store } = this.#deps
+    const judged = (change: (rows: Rows) => Partial<Rows>) => judgeChange(store, terms, [{ kind, name }], change)
+    if (kind === 'groups') {
+      const group = readGroup(fields)
+      const warnings = await judged(({ groups }) => ({ groups: withRow(groups, group) }))
+      await store.putGroup(group, put)
+      return warnings
+    }
+    if (kind === 'models') {
+      const model = readModel(fields)
+      if (model.offline !== true) await checkGroups(store, 'offline', model.offline)
+      const warnings = await judged(({ models }) => ({ models: withRow(models, model) }))
+      await store.putModel(model, put)
+      return warnings
+    }
     const before = (await store.catalog()).channels.find(channel => channel.name === name)
     const channel = readChannel(withCredentials(fields, before, direct))
     await checkGroups(store, 'groups', channel.groups)
+    const warnings = await judged(({ channels }) => ({ channels: withRow(channels, channel) }))
     await store.putChannel(channel, put)
+    return warnings
   }
 
   async remove(kind: CatalogueKind, name: string, actor: Actor): Promise<void> {
     const { store } = this.#deps
     if (kind === 'groups') await checkUnused(store, name)
+    if (kind === 'models') await checkUnserved(store, name)
     if (!(await REMOVE[kind](store, name, act(actor, `${kind}.remove`)))) throw missing(kind, name)
     await inForce(this.#deps)
   }

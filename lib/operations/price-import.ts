@@ -10,6 +10,7 @@ import type { Actor } from '../terms/people.ts'
 import type { Model, Price } from '../terms/records.ts'
 import { act } from './acts.ts'
 import { OperationError } from './error.ts'
+import { type ChangeTerms, judgeChange } from './judging.ts'
 import { readModel } from './models.ts'
 import { readCsv } from './price-import/csv.ts'
 import { type Exact, exact, roundedUp, times } from './price-import/exact.ts'
@@ -71,9 +72,29 @@ export async function planImport(store: Store, list: PriceList, options: ImportO
   return planned
 }
 
+/** What sense says of the models that were planned, as lines. Throws OperationError `invalid` for what it refuses. */
+export const judgeImport = (
+  store: Pick<Store, 'catalog'>,
+  planned: readonly Planned[],
+  terms: ChangeTerms,
+): Promise<string[]> => {
+  const rows = writtenOf(planned).flatMap(({ row, price }) => (row === null ? [] : [{ ...row, price }]))
+  const names = rows.map(({ name }) => ({ kind: 'models' as const, name }))
+  return judgeChange(store, terms, names, ({ models }) => {
+    const changed = new Map(rows.map(row => [row.name, row]))
+    const there = new Set(models.map(({ name }) => name))
+    return {
+      models: [...models.map(row => changed.get(row.name) ?? row), ...rows.filter(({ name }) => !there.has(name))],
+    }
+  })
+}
+
+const writtenOf = (planned: readonly Planned[]): Planned[] =>
+  planned.filter(({ outcome }) => outcome === 'new' || outcome === 'changed')
+
 /** Writes what was planned, a model at a time, and returns how many were written. */
 export async function runImport(store: Store, planned: readonly Planned[], actor: Actor): Promise<number> {
-  const written = planned.filter(({ outcome }) => outcome === 'new' || outcome === 'changed')
+  const written = writtenOf(planned)
   for (const { model, outcome, price, limits, row } of written) {
     const made = outcome === 'new' ? row : null
     const edit = (there: Model | null) => (there === null ? made : { ...there, price, ...limits })

@@ -13,6 +13,7 @@ import type { Price } from '../terms/records.ts'
 import { didYouMean } from '../terms/typos.ts'
 import { act } from './acts.ts'
 import { OperationError } from './error.ts'
+import { type ChangeTerms, judgeChange, withRow } from './judging.ts'
 import { flatPrice, readPrice, setPaths } from './price-paths.ts'
 import { read, type Sent } from './read.ts'
 import { moment } from './usage-filter.ts'
@@ -88,15 +89,25 @@ export class Prices {
     }
   }
 
-  /** `paths`: prices to set, as `output` or `over.200000.input`; null takes one away. `dry`: changes nothing. Returns what changed. */
+  /**
+   * `paths`: prices to set, as `output` or `over.200000.input`; null takes one away. `dry`: changes nothing. Returns what
+   * changed, and what sense says of it. Throws OperationError, also for what sense refuses.
+   */
   async set(
     model: string,
     paths: ReadonlyMap<string, string | null>,
     actor: Actor,
+    terms: ChangeTerms,
     dry = false,
-  ): Promise<PriceChanges> {
+  ): Promise<{ changes: PriceChanges; warnings: string[] }> {
     let changes: PriceChanges = {}
     await this.#known(model)
+    const warnings = await judgeChange(this.#store, terms, [{ kind: 'models', name: model }], ({ models }) => {
+      const there = models.find(({ name }) => name === model)
+      if (there === undefined) return {}
+      const price = readPrice(setPaths(there.price === null ? {} : showPrice(there.price), paths))
+      return { models: withRow(models, { ...there, price }) }
+    })
     await this.#store.editModel(
       model,
       there => {
@@ -107,7 +118,7 @@ export class Prices {
       },
       act(actor, 'prices.set'),
     )
-    return changes
+    return { changes, warnings }
   }
 
   async #known(model: string): Promise<void> {

@@ -3,7 +3,8 @@
  * date.
  */
 import { systemClock } from '../base/clock.ts'
-import { applyCatalog, warningsOf } from '../operations/apply.ts'
+import { applyWithSense } from '../operations/apply.ts'
+import { thisMachine } from '../sense/machine.ts'
 import { openStore } from '../store/open.ts'
 import type { Store } from '../store/store.ts'
 import { loadCatalog } from '../terms/catalog.ts'
@@ -30,21 +31,29 @@ async function wantSecret(store: Store, config: Config): Promise<void> {
   ])
 }
 
-/** Brings the store up to date before a start or a reload serves from it. */
-export async function prepareStore(store: Store, config: Config, env: NodeJS.ProcessEnv, log: Logger): Promise<void> {
+/**
+ * Brings the store up to date before a start or a reload serves from it. `before`: the config in force until now. Throws
+ * ConfigError, also for what the rules of sense refuse and is not in force already.
+ */
+export async function prepareStore(
+  store: Store,
+  config: Config,
+  env: NodeJS.ProcessEnv,
+  log: Logger,
+  before: Config | null = null,
+): Promise<void> {
   if (config.migrateOnStart || config.store.startsWith('sqlite:')) await store.migrate()
   else await store.prove()
   await wantSecret(store, config)
   if (config.secretPrevious !== null) await store.reseal()
-  if (config.catalog === null) return
-  const catalog = loadCatalog(config.catalog, env)
-  const kept = Object.entries(await applyCatalog(store, catalog, systemClock)).filter(
-    ([, rows]) => rows.kept.length > 0,
-  )
+  const catalog = config.catalog === null ? null : loadCatalog(config.catalog, env)
+  const terms = { config, configBefore: before, machine: thisMachine(), force: false }
+  const { summary, warnings } = await applyWithSense(store, catalog, systemClock, terms)
+  const kept = Object.entries(summary ?? {}).filter(([, rows]) => rows.kept.length > 0)
   if (kept.length > 0)
     log.info(
       { kept: Object.fromEntries(kept.map(([kind, rows]) => [kind, rows.kept])) },
       'these rows stay as they were changed in the store, because the catalogue file says nothing new about them (apply --force writes them)',
     )
-  for (const warning of await warningsOf(store, catalog)) log.warn(warning)
+  for (const warning of warnings) log.warn(warning)
 }

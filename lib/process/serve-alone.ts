@@ -29,7 +29,7 @@ export async function serveAlone(parts: ServeParts): Promise<OperationDeps> {
     {
       async reload() {
         const next = reloadedConfig(gateway.config, options, log)
-        await prepareStore(store, next, options.env, log)
+        await prepareStore(store, next, options.env, log, gateway.config)
         await gateway.reconfigure(next)
         await gateway.follow()
         ops.follow(next)

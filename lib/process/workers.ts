@@ -41,7 +41,7 @@ export async function servePrimary(parts: ServeParts): Promise<OperationDeps> {
     {
       async reload() {
         const next = reloadedConfig(current, options, log)
-        await prepareStore(store, next, options.env, log)
+        await prepareStore(store, next, options.env, log, current)
         await pool.replace(next)
         current = next
         ops.follow(next)

@@ -5,13 +5,13 @@
  */
 import { type CatalogAccount, type CatalogKey, toAccount, toChannel, toGroup, toKey, toModel } from './catalog-rows.ts'
 import { type Kind, type RowText, rowTexts } from './catalog-text.ts'
-import { type KnownRows, warnOf } from './catalog-warnings.ts'
 import type { Channel } from './channel.ts'
 import { addressProblem, NOT_RESERVED, protocolProblem, reservedField } from './channel-problems.ts'
 import { type CatalogForm, catalogSchema } from './config-catalog.ts'
 import { CERTIFICATES, readCertificates } from './config-channel.ts'
 import { keyProblem } from './config-credentials.ts'
 import { refuseDuplicates, validate } from './config-issues.ts'
+import type { Finding } from './finding.ts'
 import type { Group, Model } from './records.ts'
 import { didYouMean } from './typos.ts'
 import { type Path, readSource, Source } from './yaml.ts'
@@ -35,8 +35,10 @@ export interface CatalogFile {
    * Models need not exist: a channel may serve a model before the model has a price.
    */
   checkReferences(known: KnownNames): void
-  /** One line for each thing that is allowed and probably not meant. */
-  warnings(known: KnownRows): string[]
+  /** Rules of sense whose findings are meant, or `RULE:ROW` for one row. */
+  accept: string[]
+  /** One line for each finding about the catalogue, in the order of the file; what stands in other rows is left out. */
+  tell(findings: readonly Finding[]): string[]
 }
 
 /** The group that always exists, also when no row describes it. */
@@ -133,9 +135,40 @@ function toCatalog(form: CatalogForm, source: Source): CatalogFile {
     keys: form.keys.map(toKey),
     texts: rowTexts(source.value, form),
     checkReferences: known => checkReferences(form, source, known),
-    warnings(known) {
-      warnOf(form, source, known)
+    accept: form.accept,
+    tell(findings) {
+      for (const finding of findings) {
+        const { expected, hidden = false, rule } = finding
+        const place = placeOf(finding, form, source)
+        if (place !== null) source.warn(place.path, expected, { hidden, rule, atKey: place.atKey })
+      }
       return source.takeWarnings()
     },
   }
 }
+
+/** Where a finding stands in the file; null = it is about the config, or about a row that is not in the file. */
+function placeOf({ row, ofCatalog, path }: Finding, form: CatalogForm, source: Source): Place | null {
+  if (row === null) return ofCatalog === true ? { path, atKey: false } : null
+  const i = form[row.kind].findIndex(one => nameIn(one) === row.name)
+  if (i < 0) return null
+  const written = (source.value as Partial<Record<Kind, Record<string, unknown>[]>>)[row.kind]?.[i] ?? {}
+  const [first, second, ...rest] = path
+  // a channel has its models as a list, or as a map whose keys are their names
+  if (row.kind === 'channels' && first === 'models' && second !== undefined) {
+    const { models } = written
+    const at = Array.isArray(models) ? models.findIndex(name => String(name) === second) : second
+    return { path: [row.kind, i, first, at], atKey: !Array.isArray(models) }
+  }
+  // and a key of its own, or several
+  if (first === 'keys' && written['keys'] === undefined) return { path: [row.kind, i, ...rest], atKey: false }
+  return { path: [row.kind, i, ...path], atKey: false }
+}
+
+interface Place {
+  path: Path
+  atKey: boolean
+}
+
+const nameIn = (row: { name: string; account?: string }): string =>
+  row.account === undefined ? row.name : `${row.account}/${row.name}`

@@ -205,6 +205,7 @@ const key = z.strictObject({
 })
 
 export const catalogSchema = z.strictObject({
+  accept: kind.accepted.prefault([]).meta({ description: kind.ACCEPTED }),
   groups: z.array(group).prefault([]).meta({ description: 'Sets of channels with a price multiplier.' }),
   models: z.array(model).prefault([]).meta({ description: 'Models and what they cost.' }),
   channels: z.array(channel).prefault([]).meta({ description: 'Upstreams and how they are asked.' }),

@@ -192,3 +192,16 @@ function isDay(day: string): boolean {
   const ms = Date.parse(day)
   return !Number.isNaN(ms) && new Date(ms).toISOString().startsWith(day)
 }
+
+const ACCEPTED_ENTRY = /^[a-z][a-z_]{0,60}(?::.{1,200})?$/s
+
+/** Names of rules of sense, which only the rules themselves know. */
+export const accepted = z.array(
+  scalar(
+    'the name of a rule like "zero_price", or with a row as "zero_price:MODEL"',
+    { type: 'string' },
+    value => matched(ACCEPTED_ENTRY, value)?.[0],
+  ),
+)
+export const ACCEPTED =
+  'Rules whose findings are meant (docs/sense.md): `RULE` for all of them, `RULE:NAME` for a row of that name.'

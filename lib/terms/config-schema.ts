@@ -283,6 +283,7 @@ export const configSchema = z.strictObject({
       .meta({ description: 'URL of the direct listener. Default: made from `listen.direct`.' }),
   }),
   ...peopleSections,
+  accept: kind.accepted.prefault([]).meta({ description: kind.ACCEPTED }),
   log: section('The log: one JSON object per line on standard output.', {
     level: kind
       .oneOf('trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent')

@@ -9,6 +9,7 @@ import { validate } from './config-issues.ts'
 import { checkPay } from './config-pay.ts'
 import { checkPeople, type PeopleConfig, toPeopleConfig } from './config-people.ts'
 import { type ConfigForm, configSchema } from './config-schema.ts'
+import type { Finding } from './finding.ts'
 import type { Rate } from './records.ts'
 import { titleOf } from './pay-title.ts'
 import { readSource, Source } from './yaml.ts'
@@ -18,6 +19,8 @@ export { ConfigError } from './yaml.ts'
 
 /** Plain data: it may be sent to another process as JSON. `docs/config.md` says what each setting means. */
 export interface Config extends PeopleConfig {
+  /** Rules of sense whose findings are meant, or `RULE:ROW` for one row of the catalogue. */
+  accept: string[]
   listen: { main: Listener; direct: Listener; ops: Listener }
   /** `sqlite:PATH` or `mysql://…` */
   store: string
@@ -114,12 +117,33 @@ export interface ImageLinks {
   sizeBytes: number
 }
 
+/** A config, and what its file says where. */
+export interface ConfigFile {
+  config: Config
+  /** One line for each finding about the config, in the order of the file. */
+  tell(findings: readonly Finding[]): string[]
+}
+
 /** Throws ConfigError with one line per problem. */
-export const loadConfig = (file: string, env: NodeJS.ProcessEnv): Config => fromSource(readSource(file, env))
+export const openConfig = (file: string, env: NodeJS.ProcessEnv): ConfigFile => fileOf(readSource(file, env))
+
+export const loadConfig = (file: string, env: NodeJS.ProcessEnv): Config => openConfig(file, env).config
 
 /** The same for a text; `file` is the name that problems show. */
+export const openText = (text: string, file: string, env: NodeJS.ProcessEnv): ConfigFile =>
+  fileOf(new Source(text, file, env))
+
 export const parseConfig = (text: string, file: string, env: NodeJS.ProcessEnv): Config =>
-  fromSource(new Source(text, file, env))
+  openText(text, file, env).config
+
+const fileOf = (source: Source): ConfigFile => ({
+  config: fromSource(source),
+  tell(findings) {
+    for (const { row, ofCatalog, path, expected, hidden = false, rule } of findings)
+      if (row === null && ofCatalog !== true) source.warn(path, expected, { hidden, rule })
+    return source.takeWarnings()
+  },
+})
 
 function fromSource(source: Source): Config {
   const form = validate(configSchema, source)
@@ -161,6 +185,7 @@ function toConfig(form: ConfigForm, source: Source): Config {
   const { timeouts, keepalive, listen } = form
   const adminToken = form.admin_token ?? null
   return {
+    accept: form.accept,
     listen,
     store: form.store,
     migrateOnStart: form.migrate_on_start,

@@ -41,6 +41,8 @@ interface ProblemOptions {
   atKey?: boolean
   /** A list or a map was expected. A single value in its place is not shown: it may be a secret one level too high. */
   shape?: boolean
+  /** Name of the rule that found it, which the line ends with. */
+  rule?: string
 }
 
 const NOT_SHOWN = 'something else (not shown: a secret)'
@@ -129,8 +131,10 @@ export class Source {
     const found = options.atKey ? showText(String(path.at(-1))) : place === undefined ? 'nothing' : place.shown
     const isSingle = options.shape && !/^(a map|a list|nothing)$/.test(found)
     const shown = options.hidden && place !== undefined ? NOT_SHOWN : isSingle ? 'a single value' : found
+    const said = path.length === 0 && options.rule !== undefined ? '' : `, found ${shown}`
     const offset = place === undefined ? this.#nearest(path) : options.atKey ? place.key : place.value
-    this.#add(into, offset, path, `expected ${expected}, found ${shown}`)
+    const rule = options.rule === undefined ? '' : ` [${options.rule}]`
+    this.#add(into, offset, path, `expected ${expected}${said}${rule}`)
   }
 
   /** Throws a ConfigError with all problems, in the order of the file; returns when there are none. */

@@ -16,7 +16,7 @@ const CATALOG = {
     { name: 'c', base_url: 'http://127.0.0.1:9', protocols: ['chat'], key: 'up', groups: ['default'], models: ['m'] },
   ],
   accounts: [{ name: 'a', balance: 7 }],
-  keys: [{ account: 'a', name: 'k', secret: 'sk-0123456789' }],
+  keys: [{ account: 'a', name: 'k', secret: 'sk-0123456789abcdef' }],
 }
 
 const command = commandLine(t)

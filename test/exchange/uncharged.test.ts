@@ -29,6 +29,7 @@ t.test('a gateway', async t => {
   })
   const gateway = await startGateway({
     catalog: () => ({
+      accept: ['below_cost'],
       groups: [{ name: 'default', hedge: { after: '200ms' }, rate: { requests: 0, minutes: 1 } }],
       models: [{ name: 'm', price: { input: 2, output: 8 } }],
       channels: [channel('one', one, 0.5, 1), channel('two', two, 2, 0)],

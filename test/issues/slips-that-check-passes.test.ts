@@ -4,10 +4,11 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { systemClock } from '../../lib/base/clock.ts'
-import { applyCatalog, warningsOf } from '../../lib/operations/apply.ts'
+import { applyCatalog, applyWithSense } from '../../lib/operations/apply.ts'
 import { openStore } from '../../lib/store/open.ts'
 import { loadCatalog, parseCatalog } from '../../lib/terms/catalog.ts'
 import { loadConfig, parseConfig } from '../../lib/terms/config.ts'
+import { sayOfCatalog } from '../sense/support.ts'
 import { commandLine } from '../support/command-line.ts'
 
 type Json = Record<string, unknown>
@@ -26,12 +27,17 @@ const FILE = {
   models: [{ name: 'beta-4.7', price: { input: 1, output: 2 } }],
   channels: [CHANNEL],
   accounts: [{ name: 'acme', groups: ['default'] }],
-  keys: [{ account: 'acme', name: 'k', secret: 'sk-0123456789' }],
+  keys: [{ account: 'acme', name: 'k', secret: 'sk-0123456789abcdef' }],
 }
 const NOTHING = { accounts: [], groups: [] }
 const parse = (change: Json) => parseCatalog(JSON.stringify({ ...FILE, ...change }, null, 1), 'cat.yaml', {})
-const NONE = { priced: [], served: [], publicGroup: false }
-const warned = (change: Json) => parse(change).warnings(NONE)
+/** A gateway at which everybody may register, so that a catalogue is shown to strangers. */
+const OPEN = parseConfig(
+  JSON.stringify({ registration: { mode: 'open' }, smtp: { host: 'mail', from: 'a@b.example' } }),
+  'c.yaml',
+  {},
+)
+const warned = (change: Json) => sayOfCatalog(parse(change), OPEN)
 
 t.test('what can be applied and is probably not meant', async t => {
   const [key] = FILE.keys
@@ -39,23 +45,23 @@ t.test('what can be applied and is probably not meant', async t => {
     [{}],
     [
       { channels: [{ ...CHANNEL, models: ['beta-4.7', 'beta-47'] }] },
-      /^cat\.yaml:\d+:\d+: channels\[0\]\.models\[1\]: expected a model that has a price \(did you mean beta-4\.7\?\), found "beta-47"$/,
+      /^cat\.yaml:\d+:\d+: channels\[0\]\.models\[1\]: expected a model that has a price \(did you mean beta-4\.7\?\), found "beta-47" \[unpriced\]$/,
     ],
     [
       { channels: [{ ...CHANNEL, models: { 'beta-4.7': 'x', other: 'y' } }] },
-      /channels\[0\]\.models\.other: expected a model that has a price, found "other"$/,
+      /channels\[0\]\.models\.other: expected a model that has a price, found "other" \[unpriced\]$/,
     ],
     [
       { models: [...FILE.models, { name: 'free' }], channels: [{ ...CHANNEL, models: ['beta-4.7', 'free'] }] },
-      /channels\[0\]\.models\[1\]: expected a model that has a price, found "free"$/,
+      /channels\[0\]\.models\[1\]: expected a model that has a price, found "free" \[unpriced\]$/,
     ],
     [
       { models: [...FILE.models, { name: 'beta-5', price: { request: 1 } }] },
-      /models\[1\]\.name: expected a model that an enabled channel serves, found "beta-5"$/,
+      /models\[1\]\.name: expected a model that an enabled channel serves, found "beta-5" \[unserved\]$/,
     ],
     [
       { channels: [{ ...CHANNEL, status: 'disabled' }] },
-      /models\[0\]\.name: expected a model that an enabled channel serves, found "beta-4\.7"$/,
+      /models\[0\]\.name: expected a model that an enabled channel serves, found "beta-4\.7" \[unserved\]$/,
     ],
     ...(
       ['/v1/chat/completions', '/v1/messages', '/v1/responses', '/v1beta/models', '/v1/images/generations'] as const
@@ -79,6 +85,7 @@ t.test('what can be applied and is probably not meant', async t => {
           { ...CHANNEL, name: 'd', weight: 0, priority: 1 },
         ],
       },
+      /channels\[0\]\.weight: expected a weight above 0 at one of the channels/,
     ],
     [
       {
@@ -90,16 +97,16 @@ t.test('what can be applied and is probably not meant', async t => {
     ],
     [
       { groups: [{ name: 'vip' }, { name: 'new', public: 'false' }] },
-      /^cat\.yaml:\d+:\d+: groups: expected a group with public: true, because .*, found a list$/,
+      /^registration\.mode: expected a group with public: true in the catalogue, .*\[nothing_public\]$/,
     ],
     [{ groups: [{ name: 'vip' }], channels: [] }, /models\[0\]\.name: expected a model that an enabled channel serves/],
     [
       { keys: [{ ...key, group: 'vip' }] },
-      /keys\[0\]\.group: expected a group of account acme \(default\), found "vip"$/,
+      /keys\[0\]\.group: expected a group of account acme \(default\), found "vip" \[key_group\]$/,
     ],
     [
       { keys: [{ ...key, models: ['beta-4.6'] }] },
-      /keys\[0\]\.models\[0\]: expected a model that an enabled channel serves \(did you mean beta-4\.7\?\), found "beta-4\.6"$/,
+      /keys\[0\]\.models\[0\]: expected a model that an enabled channel serves \(did you mean beta-4\.7\?\), found "beta-4\.6" \[key_model\]$/,
     ],
   ]
   for (const [change, ...expected] of rows) {
@@ -107,7 +114,7 @@ t.test('what can be applied and is probably not meant', async t => {
     t.match(found, expected, JSON.stringify(change))
     t.equal(found.length, expected.length, JSON.stringify(found))
   }
-  t.same(loadCatalog(`${ROOT}config/catalog.yaml`, {}).warnings(NONE), [], 'the example is clean')
+  t.same(sayOfCatalog(loadCatalog(`${ROOT}config/catalog.yaml`, {}), OPEN), [], 'the example is clean')
 })
 
 t.test('names that stand nowhere are refused, with what was probably meant', async t => {
@@ -139,8 +146,9 @@ t.test('apply knows what the store has beside the file', async t => {
   await applyCatalog(store, parse(models), systemClock)
   const channels = { ...models, models: [], groups: [], channels: [CHANNEL] }
   await applyCatalog(store, parse(channels), systemClock)
-  t.same(await warningsOf(store, parse(models)), [])
-  t.same(await warningsOf(store, parse(channels)), [])
+  const terms = { config: null, configBefore: null, machine: null, force: false }
+  for (const file of [models, channels])
+    t.same((await applyWithSense(store, parse(file), systemClock, terms)).warnings, [])
 })
 
 const command = commandLine(t)

@@ -10,6 +10,7 @@ import { OperationError, type OperationFault } from '../../lib/operations/error.
 import { Keys } from '../../lib/operations/keys.ts'
 import { Usage } from '../../lib/operations/usage.ts'
 import type { PurseId } from '../../lib/store/store.ts'
+import { parseConfig } from '../../lib/terms/config.ts'
 import { hashOf } from '../../lib/terms/key-secret.ts'
 import { createLogger } from '../../lib/terms/log.ts'
 import { TestClock } from '../support/clock.ts'
@@ -47,10 +48,11 @@ async function open(t: { teardown(fn: () => unknown): void }, changed: () => Pro
     entries: new Entries(deps),
     keys: new Keys(deps),
     usage: new Usage(deps),
-    catalogue: new Catalogue(deps),
+    catalogue: new Catalogue({ ...deps, config: () => CONFIG }),
   }
 }
 
+const CONFIG = parseConfig('', 'c.yaml', {})
 const PROVIDED = { account: 'acme', name: 'provided', group: 'default' }
 
 t.test('what shows money waits for settlements, what changes rows for the processes that serve', async t => {

@@ -3,6 +3,7 @@ import t from 'tap'
 import { applyCatalog } from '../../lib/operations/apply.ts'
 import { parseCatalog } from '../../lib/terms/catalog.ts'
 import { hashOf, hintOf } from '../../lib/terms/key-secret.ts'
+import { sayOfCatalog } from '../sense/support.ts'
 import { TestClock } from '../support/clock.ts'
 import { memoryStore, SETUP } from '../support/store.ts'
 
@@ -61,7 +62,7 @@ t.test('a list that locks a key is warned of', async t => {
     'catalog',
     {},
   )
-  const locks = file.warnings({ priced: [], served: [], publicGroup: true }).filter(line => /empty list/.test(line))
+  const locks = sayOfCatalog(file).filter(line => /empty list/.test(line))
   t.match(locks, [/keys\[0\]\.models/, /keys\[0\]\.allow_ips/])
   t.equal(locks.length, 2)
 })

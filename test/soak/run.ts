@@ -46,6 +46,7 @@ const catalog = (upstream: string) => {
   const base = testCatalog(upstream) as Record<string, Record<string, unknown>[]>
   return {
     ...base,
+    accept: ['below_cost'],
     models: [...(base['models'] ?? []), ...SOLE_MODELS],
     // Two channels lead to the same upstream, so that a failed attempt has another channel to go to. Both cost something, so
     // that an attempt that was given up after it had used something has a row of its own.

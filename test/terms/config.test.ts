@@ -10,6 +10,7 @@ const FILE = new URL('../../config/gateway.yaml', import.meta.url).pathname
 const TOKEN = 'a-long-enough-token'
 
 const DEFAULTS: Config = {
+  accept: [],
   listen: {
     main: { host: '127.0.0.1', port: 3000 },
     direct: { host: '127.0.0.1', port: 3001 },

@@ -40,6 +40,25 @@ export class RowWriter<T extends Row> {
   }
 }
 
+/**
+ * The rows of one kind as they will be when the file is applied. `isNeeded`: the row must exist, though the file says nothing
+ * new of it.
+ */
+export function plannedRows<T extends Row>(
+  file: readonly T[],
+  stored: readonly T[],
+  changes: readonly RowChange[],
+  isNeeded: (name: string) => boolean = () => false,
+): T[] {
+  const rows = new Map(stored.map(row => [row.name, row]))
+  for (const [i, row] of file.entries()) {
+    const old = rows.get(row.name) ?? null
+    const next = wantedRow(row, old, changes[i] as RowChange) ?? (old === null && isNeeded(row.name) ? row : null)
+    if (next !== null) rows.set(row.name, next)
+  }
+  return [...rows.values()]
+}
+
 /** The row as it should be in the store; null = the stored one stays as it is. */
 function wantedRow<T extends Row>(file: T, stored: T | null, { row, price }: RowChange): T | null {
   if (row && price) return file

@@ -31,6 +31,8 @@ const catalog = (upstream: string): Json => {
   const [sim] = file.channels
   return {
     ...file,
+    // a group may cost less than the upstream takes
+    accept: ['below_cost'],
     groups,
     models: [...file.models, hidden],
     channels: [

@@ -52,10 +52,10 @@ t.test('rows: as written, as shown, as shown again after a PUT of what was shown
     ['groups/vip', { rate: null }, { name: 'vip', multiplier: 1, rate: null, hedge: null, public: false }],
     [
       'models/m',
-      { price: { input: 21, output: '105', cache_read: 2.1, image: 0.000001 } },
+      { price: { input: 21, output: '105', cache_read: 2.1, image: 0.010001 } },
       {
         name: 'm',
-        price: { input: 21, output: 105, cache_read: 2.1, image: 0.000001 },
+        price: { input: 21, output: 105, cache_read: 2.1, image: 0.010001 },
         max_output: null,
         default_output: 4096,
         input_factor: 1.1,

@@ -1,0 +1,41 @@
+/** A rule of sense as a row, and what it returns. */
+import type { Kind } from '../terms/catalog-text.ts'
+import type { Finding } from '../terms/finding.ts'
+import type { Path } from '../terms/yaml.ts'
+import type { Sight } from './sight.ts'
+
+export interface Rule {
+  /** As findings show it and `accept` names it. */
+  name: string
+  severity: Finding['severity']
+  /** What it looks at and complains of, as a sentence for docs/sense.md. */
+  about: string
+  find(sight: Sight): Iterable<Found>
+}
+
+export type Found = Omit<Finding, 'rule' | 'severity'>
+
+export const inRow = (
+  kind: Kind,
+  name: string,
+  path: Path,
+  expected: string,
+  value: unknown,
+  more: Pick<Finding, 'hidden' | 'others'> = {},
+): Found => ({ row: { kind, name }, path, expected, value, ...more })
+
+export const inConfig = (
+  path: Path,
+  expected: string,
+  value: unknown,
+  more: Pick<Finding, 'hidden' | 'others'> = {},
+): Found => ({ row: null, path, expected, value, ...more })
+
+/** About the catalogue file, and not about one of its rows. */
+export const inCatalog = (path: Path, expected: string, value: unknown): Found => ({
+  row: null,
+  ofCatalog: true,
+  path,
+  expected,
+  value,
+})
