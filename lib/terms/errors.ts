@@ -71,6 +71,7 @@ export const ERRORS = {
     (available, need) => `预扣费额度失败, 用户剩余额度: ¥${available}, 需要预扣费额度: ¥${need}`,
   ),
   upgrade: row(426, 'never', '不支持WebSocket,请使用HTTP请求'),
+  loop: row(508, 'never', '请求回到了网关自身,请联系站点管理员检查上游地址'),
   internal: row(500, 'maybe', '网关内部错误'),
   upstream: row(502, 'maybe', '上游请求失败'),
   unavailable: row(503, 'later', '服务暂时不可用,请稍后再试'),

@@ -9,6 +9,7 @@ import { Cost } from '../pricing/cost.ts'
 import { compileTariff, type Tariff } from '../pricing/tariff.ts'
 import { type Catalog, EVERYWHERE } from '../store/store.ts'
 import type { Config } from '../terms/config.ts'
+import { instanceName } from '../terms/hops.ts'
 import type { Group, Model, Rate } from '../terms/records.ts'
 
 /**
@@ -20,6 +21,8 @@ const DEFAULT_GROUP = { multiplier: 1_000_000, rate: null, hedgeMs: 0, public: f
 
 export class World {
   readonly config: Config
+  /** Under this name the gateways of this store know a request that comes back to them. */
+  readonly instance: string
   readonly routes: Routes
   readonly trusted: AddressList | null
   /** The names of models in the catalogue. No other model name may become a label of a metric. */
@@ -40,6 +43,7 @@ export class World {
 
   constructor(config: Config, catalog: Catalog) {
     this.config = config
+    this.instance = instanceName(config)
     this.routes = compileRoutes(catalog)
     this.trusted = config.trustedProxies.length === 0 ? null : new AddressList(config.trustedProxies)
     this.#groups = new Map(catalog.groups.map(g => [g.name, g]))

@@ -11,6 +11,7 @@ import { elementEdits, memberEdits, membersLeftOut } from '../../protocols/leave
 import { bytesAsText } from '../../protocols/patterns.ts'
 import type { ProtocolRow } from '../../protocols/protocol.ts'
 import { protocolRow } from '../../protocols/table.ts'
+import { HOPS, withHop } from '../../terms/hops.ts'
 import type { Protocol } from '../../terms/records.ts'
 import type { Endpoint, Target } from '../../terms/target.ts'
 import { envelopeCuts, mayHaveEnvelope, type StatePlace } from '../../translate/envelopes.ts'
@@ -31,6 +32,7 @@ export function upstreamRequest(x: Exchange, services: Services, claim: Claim): 
   try {
     const lane = laneOf(x, services, candidate)
     const headers = headersOf(x, claim, lane)
+    if (candidate.channel.kind === null) headers.push(HOPS, withHop(x.req.headers[HOPS], x.world.instance))
     const { chunks, length } =
       lane === null ? upstreamBody(x, services, candidate, headers) : laneBody(x, lane, candidate, headers)
     const single = chunks.length === 1

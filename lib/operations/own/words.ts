@@ -152,6 +152,7 @@ export const REASONS: Record<ErrorName, Reason> = {
     why: both('不支持WebSocket。', 'WebSocket is not offered.'),
     todo: both('请改用HTTP。', 'Use HTTP.'),
   },
+  loop: { why: both('请求回到了网关自身。', 'An upstream of the gateway led back to it.'), todo: ASK },
   internal: { why: both('网关内部错误。', 'The gateway failed.'), todo: ASK },
   upstream: { why: both('上游请求失败。', 'The upstream failed.'), todo: WAIT },
   unavailable: { why: both('服务暂时不可用。', 'The service is unavailable for a moment.'), todo: WAIT },
