@@ -7,6 +7,8 @@ import { saysBusy } from './upstream-status.ts'
 
 export const EVENTS_TYPE = 'text/event-stream; charset=utf-8'
 export const JSON_TYPE = 'application/json; charset=utf-8'
+/** Proxies on the way would keep an answer that comes in pieces until its end, or for the next who asks. */
+export const UNBUFFERED = ['cache-control', 'no-cache', 'x-accel-buffering', 'no']
 /** What upstreams that are too busy leave out, and clients want. */
 const BUSY_RETRY_AFTER_S = '2'
 
@@ -19,13 +21,14 @@ export function tellsLength({ headers, reading }: Answer): boolean {
 
 /** Adds to `headers` those of an answer that passes as it comes. `nowMs`, as below: since 1970. */
 export function passedHead(
-  { status, headers: upstream }: Answer,
+  { status, headers: upstream, reading }: Answer,
   nowMs: number,
   withLength: boolean,
   headers: string[],
 ): void {
   passResponseHeaders(upstream, nowMs, headers)
   if (withLength) headers.push('content-length', upstream['content-length'] as string)
+  if (reading?.comesInPieces) headers.push(...UNBUFFERED)
   if (status === 429 && upstream['retry-after'] === undefined) headers.push('retry-after', BUSY_RETRY_AFTER_S)
 }
 
@@ -40,6 +43,7 @@ export function translatedHead(
   passRetryHeaders(upstream, nowMs, headers)
   headers.push('content-type', reading?.events ? EVENTS_TYPE : JSON_TYPE)
   if (length >= 0) headers.push('content-length', String(length))
+  if (reading?.comesInPieces) headers.push(...UNBUFFERED)
   laneHeaders(lane, headers, reading?.translation?.losses)
 }
 

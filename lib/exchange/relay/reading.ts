@@ -40,6 +40,8 @@ export class Reading {
   readonly events: boolean
   /** It comes in pieces between which words of ours can stand: events, or the elements of an array that we write. */
   readonly inPieces: boolean
+  /** The client wants to see each piece when it comes: events, or elements of an array. */
+  readonly comesInPieces: boolean
   /**
    * The answer is read as an event stream. It is also when a stream was asked for and it comes under another content type, unless
    * that is JSON.
@@ -92,6 +94,7 @@ export class Reading {
     this.inPieces = this.events || (lane !== null && wantsArray(x))
     const isAsked = lane === null ? wantsEvents(x) : lane.ask.stream
     this.#asEvents = isStream || (isAsked && row.eventsByType !== true && !/json/i.test(type))
+    this.comesInPieces = this.events || (lane === null && this.#asEvents) || wantsArray(x)
     this.bounds = channel.bounds[protocol]
     const { tariff } = x
     this.mostOutput =

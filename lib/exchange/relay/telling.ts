@@ -13,7 +13,7 @@ import { nameLeftOut, nameLosses } from '../lane-headers.ts'
 import { answer, ownHeaders, refuse } from '../refuse.ts'
 import type { Services } from '../services.ts'
 import type { Answer } from './answer.ts'
-import { EVENTS_TYPE, errorHead, passedHead, tellsLength, translatedHead } from './answer-head.ts'
+import { EVENTS_TYPE, errorHead, passedHead, tellsLength, translatedHead, UNBUFFERED } from './answer-head.ts'
 import { errorWords, isBetweenEvents, lengthStopWords } from './own-words.ts'
 import { cdnTimeoutPage } from './timeout-page.ts'
 
@@ -165,7 +165,7 @@ export class Telling {
     this.early = true
     x.status = 200
     const headers = ownHeaders(x)
-    headers.push('content-type', EVENTS_TYPE)
+    headers.push('content-type', EVENTS_TYPE, ...UNBUFFERED)
     if (x.lanes !== null) nameLosses(x.lanes, headers)
     else nameLeftOut(x, headers)
     x.reply.begin(200, headers, this.#services.clock.now())
