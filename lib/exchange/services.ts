@@ -68,14 +68,15 @@ export const ownServices = ({
   clock,
   store,
   metrics,
-}: Pick<Services, 'log' | 'clock' | 'store' | 'metrics'>): Pick<
+  ledger,
+}: Pick<Services, 'log' | 'clock' | 'store' | 'metrics' | 'ledger'>): Pick<
   Services,
   'sweeper' | 'readOns' | 'stats' | 'uncovered' | 'upstreamLog' | 'refusals' | 'translating'
 > => ({
   sweeper: new Sweeper(clock),
   readOns: new ReadOns(),
   stats: new ModelStats({ store, clock, log }),
-  uncovered: new Uncovered({ store, clock, log }),
+  uncovered: new Uncovered({ store, clock, log, health: ledger.health }),
   upstreamLog: new UpstreamLog(log, clock),
   refusals: new RefusalLog({ store, clock, metrics, log }),
   translating: new TranslationThread({

@@ -6,6 +6,7 @@
  */
 import type { Clock } from '../base/clock.ts'
 import { Rounds } from '../base/rounds.ts'
+import type { StoreHealth } from '../store/health.ts'
 import { type StatsStore, StoreUnavailable } from '../store/store.ts'
 import type { Logger } from '../terms/log.ts'
 
@@ -15,6 +16,7 @@ const RENEW_MS = 10_000
 interface Parts {
   store: Pick<StatsStore, 'takeUncovered' | 'keepUncovered' | 'giveUncovered'>
   clock: Clock
+  health: StoreHealth
   log: Pick<Logger, 'error'>
 }
 
@@ -50,10 +52,25 @@ export class Uncovered {
     return this.#open.has(accountId)
   }
 
-  /** Takes the right for the exchange with this id. False: another request of the account has it. Throws StoreUnavailable. */
+  /**
+   * Takes the right for the exchange with this id. False: another request of the account has it. Throws StoreUnavailable when the
+   * store does not answer in time; a right that it gives after that goes back.
+   */
   async take(accountId: number, ticket: string): Promise<boolean> {
+    const { health } = this.#parts
     if (this.#open.has(accountId)) return false
+    if (health.state !== 'ok') throw new StoreUnavailable(`the store is ${health.state}`)
     this.#open.set(accountId, ticket)
+    const asked = this.#take(accountId, ticket)
+    try {
+      return await health.within(health.watch(asked))
+    } catch (error) {
+      void asked.then(taken => taken && this.give(accountId, ticket)).catch(() => {})
+      throw error
+    }
+  }
+
+  async #take(accountId: number, ticket: string): Promise<boolean> {
     let taken = false
     try {
       await this.#giving.get(accountId)

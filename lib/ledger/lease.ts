@@ -49,8 +49,8 @@ export interface LeaseOptions {
   holder: () => string
   /** Sends the settlements that wait to the store, and resolves when it has taken some; false = there are none to send. */
   book: () => Promise<boolean>
-  /** A call for a lease has ended. */
-  counts: (result: LeaseResult) => void
+  /** A call for a lease has begun, or ended. */
+  counts: (what: 'begun' | LeaseResult) => void
 }
 
 /** `granted`: some of what was asked for. `nothing`: the purse has none. `failed`: the store did not say. */
@@ -210,7 +210,7 @@ export class Lease {
 
   /** Asks the store what the purse has, so that other processes too hear soon of a purse that is empty. */
   #reopen(): void {
-    if (!this.#busy && this.#call === null && this.#o.health.state !== 'away') void this.#renew(0)
+    if (!this.#busy && this.#call === null && this.#o.health.takesWrites) void this.#renew(0)
   }
 
   /** Empties the queue, with one call of the store at a time: each waiting hold is granted or refused. */
@@ -312,7 +312,6 @@ export class Lease {
   #ask(size: () => Asked): Promise<Grant | null> {
     return (this.#call = this.#granted(size).then(grant => {
       this.#call = null
-      this.#o.counts(grant === null ? 'failed' : grant.granted > 0 ? 'granted' : 'nothing')
       if (this.#contested) this.giveBackIdle()
       if (this.#closed && grant !== null && this.#line.length === 0) this.#reopen()
       return grant
@@ -325,11 +324,10 @@ export class Lease {
       await this.#returning
       while (this.debt > 0 && (await this.#o.book()));
       const overcharges = this.debt === 0 ? this.#overcharges : -1
-      if (health.state === 'away') return null
+      if (!health.takesWrites) return null
       const holder = this.#o.holder()
       const { need, want, partial } = size()
-      const asked = store.lease(this.purse, holder, micro(need), micro(want), partial)
-      const grant = await health.watch(asked)
+      const grant = await this.#counted(store.lease(this.purse, holder, micro(need), micro(want), partial))
       if (holder !== this.#o.holder()) return null // the burial of the old id has given the grant back
       this.leased += grant.granted
       this.known = grant.purse
@@ -339,6 +337,19 @@ export class Lease {
     } catch (error) {
       this.#failed(error)
       return null
+    }
+  }
+
+  async #counted(call: Promise<Grant>): Promise<Grant> {
+    const { counts, health } = this.#o
+    let result: LeaseResult = 'failed'
+    counts('begun')
+    try {
+      const grant = await health.watch(call)
+      result = grant.granted > 0 ? 'granted' : 'nothing'
+      return grant
+    } finally {
+      counts(result)
     }
   }
 
@@ -384,7 +395,7 @@ export class Lease {
     if (this.#call !== null || this.#busy || now < this.#renewFromMs) return
     if (this.idle >= this.#burn.peakHeld / 2 + this.#burn.perMs(now) * this.#leftMs) return
     this.#renewFromMs = now + RENEW_PAUSE_MS
-    if (this.#contested || this.#o.health.state === 'away') return
+    if (this.#contested || !this.#o.health.takesWrites) return
     void this.#renew(this.#ahead(0))
   }
 

@@ -63,6 +63,8 @@ export class Ledger {
   readonly health: StoreHealth
   /** How many calls for leases have ended, by what came of them. */
   readonly leaseCalls: Record<LeaseResult, number> = { granted: 0, nothing: 0, failed: 0 }
+  /** How many are under way. */
+  leaseCallsOpen = 0
   readonly #leases: Leases
   readonly #limits: LimitLeases
   readonly #tabs: Tabs
@@ -97,7 +99,13 @@ export class Ledger {
       health: this.health,
       holder: () => this.#life.holder,
       book: () => this.#book(),
-      counts: (result: LeaseResult) => void this.leaseCalls[result]++,
+      counts: (what: 'begun' | LeaseResult) => {
+        if (what === 'begun') this.leaseCallsOpen++
+        else {
+          this.leaseCallsOpen--
+          this.leaseCalls[what]++
+        }
+      },
     }
     const leases = (this.#leases = new Leases(options))
     const now = () => this.wall.storeNow()

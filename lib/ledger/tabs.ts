@@ -53,7 +53,7 @@ export class Tabs {
     tab.charges++
     tab.charged += charge
     tab.used = true
-    if (tab.charges >= BUSY_CHARGES && !tab.asking && now >= tab.askFromMs && this.#o.health.state !== 'away') {
+    if (tab.charges >= BUSY_CHARGES && !tab.asking && now >= tab.askFromMs && this.#o.health.takesWrites) {
       const perMs = tab.charged / Math.max(KNOWN_MS, now - tab.sinceMs)
       if (tab.leased < perMs * RENEW_MS) void this.#renew(purse, tab, Math.min(MOST, Math.ceil(perMs * AHEAD_MS)))
     }

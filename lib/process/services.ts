@@ -132,6 +132,7 @@ export function observeServices({ ledger, health, metrics }: Services, imbalance
     holdsOpen: () => ledger.holdsOpen,
     heldMicro: () => ledger.heldTotal,
     leaseCalls: () => ledger.leaseCalls,
+    leaseCallsOpen: () => ledger.leaseCallsOpen,
     storeState: () => ledger.health.state,
     journalEntries: () => ledger.journalEntries,
     setAside: () => ledger.orphans.setAside,

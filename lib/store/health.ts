@@ -17,11 +17,8 @@ const PROBE_MS = ANSWER_MS - DOUBT_MS
 /** Between two probes. */
 const PAUSE_MS = 500
 
-/**
- * `slow`: it answers, and too late for a request that waits. `away`: it does not answer, or refuses, as a server does
- * that is read-only.
- */
-export type StoreState = 'ok' | 'slow' | 'away'
+/** `slow`: it answers, and too late for a request that waits. `readonly`: it takes no writes. `away`: it does not answer. */
+export type StoreState = 'ok' | 'slow' | 'readonly' | 'away'
 
 export interface StoreHealthOptions {
   store: Pick<Store, 'ping'>
@@ -53,11 +50,12 @@ export class StoreHealth {
   }
 
   /**
-   * The answer of a call for which a request waits. Rejects with StoreUnavailable at once while the store is not well,
-   * and after ANSWER_MS without an answer.
+   * The answer of a call that only reads, and for which a request waits. Rejects with StoreUnavailable at once while the
+   * store is slow or away, and after ANSWER_MS without an answer.
    */
   ask<T>(call: () => Promise<T>): Promise<T> {
-    if (this.state !== 'ok') return Promise.reject(new StoreUnavailable(`the store is ${this.state}`))
+    if (this.state === 'slow' || this.state === 'away')
+      return Promise.reject(new StoreUnavailable(`the store is ${this.state}`))
     return this.within(this.watch(call()))
   }
 
@@ -81,6 +79,11 @@ export class StoreHealth {
     } finally {
       cancel()
     }
+  }
+
+  /** Whether leases may be renewed: whoever waits for a lease needs a store that is `ok`. */
+  get takesWrites(): boolean {
+    return this.state === 'ok' || this.state === 'slow'
   }
 
   /** Begins a probe, unless one is under way. */
@@ -113,7 +116,7 @@ export class StoreHealth {
     }
     store.ping().then(
       () => end(clock.monotonic() - sentMs <= PROBE_MS ? 'ok' : 'slow'),
-      () => end('away'),
+      error => end(error instanceof StoreUnavailable && error.readsOnly ? 'readonly' : 'away'),
     )
     return promise
   }

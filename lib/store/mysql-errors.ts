@@ -175,6 +175,7 @@ export class ConnectionLost extends StoreUnavailable {
 /** The server refuses writes (read-only, not the leader): after a fail-over another server may have its place. */
 export class ServerMoved extends ConnectionLost {
   override name = 'ServerMoved'
+  override readonly readsOnly = true
 }
 
 /** Whether the connection on which this error occurred must be closed. */

@@ -52,6 +52,8 @@ export { FIRST_BYTE_BOUNDS_MS } from './usage-sums.ts'
 /** The engine does not answer or does not serve (down, read-only, too many connections). A later try may succeed. */
 export class StoreUnavailable extends Error {
   override name = 'StoreUnavailable'
+  /** The engine answers and takes no writes, so that what is only read may still be asked for. */
+  readonly readsOnly: boolean = false
 }
 
 /** A request contradicts what the store has (a name is taken, an id does not exist); the message is for people. */

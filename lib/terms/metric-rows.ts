@@ -144,6 +144,7 @@ export const METRICS = {
     ['result'],
     'Calls of the store for leases of balances, caps and budgets: granted, nothing (the purse has none) or failed (no answer).',
   ),
+  leaseCallsOpen: gauge('gateway_lease_calls_open', [], 'Calls for leases under way. A purse has one at most.'),
   settlements: counter('gateway_settlements_total', ['basis'], 'Settled requests, by what their charge is based on.'),
   settlementLag: gauge(
     'gateway_settlement_lag_seconds',
@@ -167,7 +168,7 @@ export const METRICS = {
   storeState: gauge(
     'gateway_store_state',
     [],
-    'Whether the store answers, as its processes know it: 0 yes, 1 too late for a request that waits, 2 no.',
+    'Whether the store answers, as its processes know it: 0 yes, 1 too late for a request that waits, 2 it takes no writes, 3 no.',
     { aggregator: 'max' },
   ),
   storeErrors: counter('gateway_store_errors_total', ['op'], 'Statements sent to the store that failed.'),

@@ -19,7 +19,8 @@ export interface Observed {
   heldMicro(): number
   /** By what came of them. */
   leaseCalls(): Readonly<Record<string, number>>
-  storeState(): 'ok' | 'slow' | 'away'
+  leaseCallsOpen(): number
+  storeState(): 'ok' | 'slow' | 'readonly' | 'away'
   journalEntries(): number
   setAside(): { settlements: number; unreadable: number; journals: number }
   clockSkewMs(): number
@@ -32,6 +33,7 @@ const NOTHING: Observed = {
   holdsOpen: () => 0,
   heldMicro: () => 0,
   leaseCalls: () => ({}),
+  leaseCallsOpen: () => 0,
   storeState: () => 'ok',
   journalEntries: () => 0,
   setAside: () => ({ settlements: 0, unreadable: 0, journals: 0 }),
@@ -41,7 +43,7 @@ const NOTHING: Observed = {
   imbalanceMicro: () => 0,
 }
 
-const STORE_STATES = { ok: 0, slow: 1, away: 2 }
+const STORE_STATES = { ok: 0, slow: 1, readonly: 2, away: 3 }
 const TOKENS: ReadonlySet<string> = new Set(TOKEN_CLASSES)
 
 export class Metrics {
@@ -269,6 +271,8 @@ export class Metrics {
         return this.#moneyWait.samples(name, labels)
       case 'leaseCalls':
         return Object.entries(observed.leaseCalls()).map(([result, value]) => ({ labels: { result }, value }))
+      case 'leaseCallsOpen':
+        return plain(observed.leaseCallsOpen())
       case 'storeState':
         return plain(STORE_STATES[observed.storeState()])
       case 'settlements':

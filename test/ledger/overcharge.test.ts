@@ -1,5 +1,5 @@
 /** A charge above its hold: what the lease believes at once, what is refused with which numbers, here and in other processes. */
-import t, { type Test } from 'tap'
+import t from 'tap'
 import { micro } from '../../lib/base/money.ts'
 import { Hold, type Ledger, type Refusal } from '../../lib/ledger/ledger.ts'
 import { accountPurse, type PurseId, type Store, StoreUnavailable } from '../../lib/store/store.ts'

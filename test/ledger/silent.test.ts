@@ -271,3 +271,27 @@ t.test('a slow store: requests are told at once, and leases are renewed all the 
   t.equal(ledger.health.state, 'ok', 'it answers in time again')
   await end(t, ledger, s)
 })
+
+t.test('more for a further candidate, or for an answer that grows', async t => {
+  const s = await scene(t)
+  const { ledger, clock, become, key } = s
+  const hold = await reserve(ledger, key, 100)
+  become('silent')
+  const answers: [grown: boolean, atMs: number][] = []
+  const sinceMs = clock.monotonic()
+  const grow = () => {
+    t.equal(ledger.grow(hold, micro(900)), false)
+    void ledger.growLater(hold, micro(900)).then(grown => answers.push([grown, clock.monotonic() - sinceMs]))
+  }
+  grow()
+  await pass(clock, MONEY_WAIT_MS)
+  grow()
+  await settled()
+  t.same(answers, [
+    [false, MONEY_WAIT_MS],
+    [false, MONEY_WAIT_MS],
+  ])
+  t.equal(hold.amount, 100)
+  ledger.void(hold)
+  await end(t, ledger, s)
+})

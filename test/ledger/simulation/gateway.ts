@@ -60,7 +60,7 @@ export class Gateway {
     const underWay = new Set<PurseId>()
     const { lease } = store
     store.lease = async (purse, ...asked) => {
-      if (this.ledger?.health.state === 'away') this.#crash(`${purse} is asked for while the store is away`)
+      if (this.ledger?.health.takesWrites === false) this.#crash(`${purse} is asked for while the store is away`)
       if (/^k\d+$/.test(purse)) return lease(purse, ...asked)
       if (underWay.has(purse)) this.#crash(`${purse} is asked for twice at once`)
       underWay.add(purse)
