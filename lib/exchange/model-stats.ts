@@ -51,6 +51,8 @@ interface Series {
   waiting: Sample[]
   figure: number | null
   thinks: boolean
+  /** The same as the table says it, for every process alike. */
+  thinksInTable: boolean
 }
 
 /** One whole answer whose upstream reported what it used. */
@@ -118,6 +120,14 @@ export class ModelStats {
     return false
   }
 
+  /** The same as all processes know it: what an upstream may report must not depend on which of them is asked. */
+  thinksForAll(model: string): boolean {
+    const series = this.#models.get(model)
+    if (series === undefined) return false
+    for (const { thinksInTable } of series.values()) if (thinksInTable) return true
+    return false
+  }
+
   // --- what is learned
 
   note({ account, model, effort, output, counted, thinks, unbounded }: WholeAnswer): void {
@@ -139,7 +149,7 @@ export class ModelStats {
     if (ofModel === undefined) this.#models.set(model, (ofModel = new Map()))
     let series = ofModel.get(name)
     if (series === undefined) {
-      series = { model, series: name, waiting: [], figure: null, thinks: false }
+      series = { model, series: name, waiting: [], figure: null, thinks: false, thinksInTable: false }
       ofModel.set(name, series)
     }
     return series
@@ -178,6 +188,7 @@ export class ModelStats {
     for (const { model, series: name, figure, thinks } of await this.#parts.store.modelSeries()) {
       const series = this.#of(model, name as SeriesName)
       series.figure = figure
+      series.thinksInTable = thinks
       series.thinks = thinks || series.waiting.some(sample => sample.thinks)
     }
   }
@@ -193,6 +204,7 @@ export class ModelStats {
       series.waiting = series.waiting.slice(merged)
       this.#waiting -= merged
       series.figure = row.figure
+      series.thinksInTable = row.thinks
       series.thinks = row.thinks || series.waiting.some(sample => sample.thinks)
       return
     }

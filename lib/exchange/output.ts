@@ -48,6 +48,7 @@ export function mostOutputOf(
   bounds: OutputBounds,
   maximum = facts.maxOutput,
 ) {
-  const thinksBeside = !bounds.within && (canThink(x, services, facts) || tariff.models.some(thinksByRow))
+  const thinks = asksToThink(facts.effort) || tariff.models.some(thinksByRow) || services.stats.thinksForAll(x.model)
+  const thinksBeside = thinks && !bounds.within
   return tariff.mostOutput(facts, maximum, isNamed(facts, bounds), thinksBeside)
 }

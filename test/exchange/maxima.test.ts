@@ -83,7 +83,7 @@ t.test('what a channel can write at most, for bounds', async t => {
     const x = { model: 'm', world: { model: () => row } } as unknown as Exchange
     const sent = { maxOutput: null, maxima: read, n: 1, effort: 'off', drawingTools: 0, ...facts } as unknown as Facts
     const of = { reads: read, within: false, readsBudget: false, ...bounds }
-    const services = { stats: { thinks: () => false } } as unknown as Services
+    const services = { stats: { thinksForAll: () => false } } as unknown as Services
     t.equal(
       mostOutputOf(x, services, tariff({ input: 1 }, row), sent, of),
       most,
