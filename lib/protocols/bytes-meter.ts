@@ -32,6 +32,7 @@ export abstract class BytesMeter implements Meter {
   readonly thinks = false
   readonly answerId = null
   readonly unknownFinish = false
+  readonly undecided = false
   readonly atBoundary = false
   readonly matters = 0
 

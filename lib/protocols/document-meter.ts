@@ -116,6 +116,10 @@ export class DocumentMeter extends Counted implements Meter, Noting {
     return saysError(this.#document.value('error')) || (this.#rules.failed?.(this.#document) ?? false)
   }
 
+  get undecided(): boolean {
+    return false
+  }
+
   get failedAlone(): boolean {
     return this.failed && this.counted === 0 && this.images === 0
   }

@@ -63,6 +63,8 @@ export interface Meter {
   readonly terminal: boolean
   /** Whether the upstream sent an error of its own, as an event or a body. */
   readonly failed: boolean
+  /** Whether a first event has begun and is not whole, so that nobody can say yet what the answer is. */
+  readonly undecided: boolean
   /** Whether the error is all that came: nothing of an answer came before it. */
   readonly failedAlone: boolean
   /** Whether the answer came to its end before anything failed. A failure after the end changes nothing. */

@@ -47,6 +47,9 @@ export interface EventRules {
   read(tally: Tally, name: string, data: Buffer, cut: Buffer | null): void
 }
 
+/** An error is shorter: of a longer event the beginning may pass before its end has come. */
+const LONGEST_FIRST = 16 * 1024
+
 export class StreamMeter extends Counted implements Meter, EventSink, Tally {
   readonly #reader = new EventReader(this)
   readonly #rules: EventRules
@@ -140,6 +143,11 @@ export class StreamMeter extends Counted implements Meter, EventSink, Tally {
 
   get final(): boolean {
     return this.namesOutput && this.counted === this.#countedAtReport
+  }
+
+  get undecided(): boolean {
+    const { held, stray } = this.#reader
+    return !this.#known && !this.#strange && !stray && held > 0 && held < LONGEST_FIRST
   }
 
   get failedAlone(): boolean {

@@ -63,8 +63,9 @@ for (const protocol of Object.keys(ERRORS) as Text[]) {
     t.match((await s.books()).rows, [{ channel: 'b', charge: 280, basis: 'reported' }])
   })
 
-  t.test(`${protocol}: wherever the event is cut it is free`, async t => {
-    const s = await open(t)
+  t.test(`${protocol}: wherever the event is cut it is taken back, and the next candidate is asked`, async t => {
+    const s = await open(t, { channels: { a: {}, b: {} } })
+    s.at('b').script = sends(first, rest)
     const bytes = Buffer.from(ERRORS[protocol])
     for (const at of [1, 7, bytes.length >> 1, bytes.length - 1]) {
       s.at('a').script = async call => {
@@ -74,11 +75,53 @@ for (const protocol of Object.keys(ERRORS) as Text[]) {
         call.chunk(bytes.subarray(at))
         call.end()
       }
-      await s.ask(ask).end()
+      const client = s.ask(ask)
+      t.equal(await client.end(), 'whole')
+      t.match([client.status, client.text], [200, first + rest])
+      s.at('b').script = sends(first, rest)
     }
     const { rows, ok } = await s.books()
     t.ok(ok)
-    for (const row of rows) t.match(row, { charge: 0, basis: 'none' })
+    for (const row of rows) t.match(row, { channel: 'b', charge: 280 })
+  })
+
+  t.test(`${protocol}: an answer whose first event comes in pieces passes as it came`, async t => {
+    const s = await open(t)
+    const bytes = Buffer.from(first + rest)
+    for (const at of [1, 7, first.length - 1, first.length, bytes.length - 1]) {
+      s.at('a').script = async call => {
+        call.stream()
+        call.chunk(bytes.subarray(0, at))
+        await s.settled()
+        call.chunk(bytes.subarray(at))
+        call.end()
+      }
+      const client = s.ask(ask)
+      t.equal(await client.end(), 'whole')
+      t.equal(client.text, bytes.toString(), `cut at ${at}`)
+    }
+    const { rows, ok } = await s.books()
+    t.ok(ok)
+    for (const row of rows) t.match(row, { charge: 280, basis: 'reported' })
+  })
+
+  t.test(`${protocol}: a first event without its end is told whole, and one that breaks off is taken back`, async t => {
+    const s = await open(t)
+    s.at('a').script = sends(first.trimEnd())
+    const client = s.ask(ask)
+    await client.end()
+    t.match(client.text, first.trimEnd())
+    s.at('a').script = call => {
+      call.stream()
+      call.chunk(first.slice(0, 9))
+      call.reset()
+    }
+    const broken = s.ask(ask)
+    await broken.end()
+    t.equal(broken.status, 502)
+    const { rows, ok } = await s.books()
+    t.ok(ok)
+    t.match(rows[1], { charge: 0, basis: 'none' })
   })
 
   t.test(`${protocol}: an error after something of an answer is charged as before`, async t => {

@@ -310,7 +310,7 @@ t.test('of a burst that comes whole, only the events are read that may say somet
   const bytes = Buffer.from(`: hello\n\n${says({ vendor: 1 })}${before}${usage}data: [DONE]\n\n`)
   const meter = protocolRow('chat').meter(OPTIONS)
   feed(meter, bytes)
-  t.equal(meter.matters, bytes.indexOf('_tokens"'), 'what stands before may pass as it came')
+  t.equal(meter.matters, bytes.indexOf('pletion_tokens"'), 'what stands before may pass as it came')
   t.match(meter.usage, { input: 3, output: 40 })
   t.match([meter.terminal, meter.foreign, meter.final], [true, false, true])
   t.ok(new Withholder().push(bytes, meter.matters)?.length ?? 0 <= 3, 'in a few pieces, and not event by event')

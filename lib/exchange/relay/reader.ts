@@ -24,6 +24,8 @@ export class Reader implements ReadingEvents, Gathered, Onward {
   readonly #translating: Translating
   readonly #closing: Closing
   readonly #pressure: BackPressure
+  /** The beginning of a first event that is not whole, so that the answer is not judged yet. */
+  readonly #begun: Buffer[] = []
   /** Bytes of the tick under way. */
   #first: Buffer | null = null
   #more: Buffer[] | null = null
@@ -38,6 +40,7 @@ export class Reader implements ReadingEvents, Gathered, Onward {
   /** Another upstream is asked: what an earlier one said is void. */
   void(): void {
     this.#first = this.#more = null
+    this.#begun.length = 0
     this.#translating.void()
   }
 
@@ -82,10 +85,11 @@ export class Reader implements ReadingEvents, Gathered, Onward {
   }
 
   /** False when that was the end of it, or when what came proved to be no answer and another upstream is being asked. */
-  #flushLast(): boolean {
+  #flushLast(whole: boolean): boolean {
     const { x } = this.#m
     const { attempts } = x
     this.flush()
+    if (whole) this.#takeBegun()
     return !this.#m.closed && x.attempts === attempts
   }
 
@@ -130,17 +134,41 @@ export class Reader implements ReadingEvents, Gathered, Onward {
   }
 
   #takePlain(chunk: Buffer, reading: Reading): void {
-    const boundary = reading.meter.atBoundary
+    const { meter } = reading
+    const boundary = meter.atBoundary
     const keepsUp = reading.feed(chunk)
-    if (this.#m.state === 'judging' && !judgeFirst(this.#m, this.#closing, reading)) return
+    const isJudged = this.#m.state !== 'judging'
+    if (!isJudged && meter.undecided && !this.#m.x.free) this.#begun.push(chunk)
+    else if (!isJudged && !judgeFirst(this.#m, this.#closing, reading)) return
     if (!keepsUp) this.#pressure.hold(DECODING)
+    if (this.#m.state === 'judging') return
+    if (this.#begun.length === 0) this.#takeOn(chunk, reading, boundary, reading.decoder === null ? meter.matters : 0)
+    else this.#takeOn(this.#whole(chunk), reading, true, 0)
+  }
+
+  /** A first event that came in pieces, with what came behind it. */
+  #whole(...last: Buffer[]): Buffer {
+    return Buffer.concat([...this.#begun.splice(0), ...last])
+  }
+
+  /** What was counted, of an answer that was judged. `matters`: as the meter said of this very chunk; 0 = not known. */
+  #takeOn(chunk: Buffer, reading: Reading, boundary: boolean, matters: number): void {
     if (this.#m.x.free) {
       // all of a count is looked at before any of it goes on
       reading.count.push(chunk)
       if (!mayBeCount(reading)) this.#closing.noCount()
     } else if (this.#m.books.isBehindEnd) this.#closing.endBehindEnd()
-    else if (!this.#waitsForMoney(chunk, reading, boundary))
-      this.#pass(chunk, reading, reading.decoder === null ? reading.meter.matters : 0)
+    else if (!this.#waitsForMoney(chunk, reading, boundary)) this.#pass(chunk, reading, matters)
+  }
+
+  /** The answer has ended, and its first event lacks its end. */
+  #takeBegun(): void {
+    const { reading } = this.#m.answer
+    if (this.#begun.length === 0 || reading === null) return
+    reading.meter.end(true)
+    this.#m.guard(() => {
+      if (judgeFirst(this.#m, this.#closing, reading)) this.#takeOn(this.#whole(), reading, true, 0)
+    })
   }
 
   /** What is compressed goes on when the meter has seen what is in it. */
@@ -230,7 +258,7 @@ export class Reader implements ReadingEvents, Gathered, Onward {
     const { reading, lane } = answer
     answer.isDone = true
     telling.lastComes = reading === null || (reading.growth ?? reading.decoder ?? reading.links) === null
-    if (!this.#flushLast()) return
+    if (!this.#flushLast(true)) return
     if (reading === null && lane !== null) this.#translating.tellError()
     else if (reading === null) this.#closing.complete('nothing')
     else if (reading.growth?.holdsBack)
@@ -254,7 +282,7 @@ export class Reader implements ReadingEvents, Gathered, Onward {
     answer.isDone = true
     // when a document breaks off in its first chunk, nothing of it need reach the client
     if (x.status === 0 && !answer.reading?.events) telling.lastComes = true
-    if (!this.#flushLast()) return
+    if (!this.#flushLast(false)) return
     if (!this.#translating.tellBroken()) this.#closing.endBroken()
   }
 

@@ -62,6 +62,7 @@ class BytesMeter implements Meter {
   readonly thinks = false
   readonly answerId = null
   readonly unknownFinish = false
+  readonly undecided = false
   readonly failedAlone = false
   readonly atBoundary = false
   readonly matters = 0
