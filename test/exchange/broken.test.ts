@@ -130,11 +130,11 @@ t.test('an event without its blank line is passed on when the upstream breaks of
     const client = s.ask({ ...ask, body: { ...(ask.body as object), stream_options } })
     const call = await s.at('a').call()
     call.stream()
-    call.chunk(first.slice(0, -1))
+    call.chunk(first + first.slice(0, -1))
     await s.settled()
     call.reset()
     t.equal(await client.end(), 'cut')
-    t.ok(client.text.startsWith(first.slice(0, -1)), client.text)
+    t.ok(client.text.startsWith(first + first.slice(0, -1)), client.text)
     t.match(client.text, ownWords(client.answer.headers.get('x-request-id')))
     t.match(await s.books(), { ok: true, left: NOTHING_LEFT, rows: [{ end: 'upstream_cut', basis: 'counted' }] })
   }
