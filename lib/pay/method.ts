@@ -190,6 +190,8 @@ export interface PayMethod {
 
   /** Makes the order at the provider, under our id. A repeat gives the same order. `returnTo`: where the payer comes back. */
   begin(order: Order, returnTo: string): Promise<{ providerId: string | null; shown: Shown }>
+  /** The address of the payer's page where making one needs no request: it is signed when it is shown. null = there is no page. */
+  page?(order: Order, returnTo: string): (() => string) | null
   query(order: Order): Promise<Said>
   /** Sees to it that the order cannot be paid any more. */
   close(order: Order): Promise<Said>

@@ -117,6 +117,7 @@ export class MoneyBack {
   async endRefund({ method, id, orderId, amount }: Refund, said: RefundSaid): Promise<'known' | 'open'> {
     if (said === 'undecided') return 'known'
     const ended = await this.#deps.store.pay.endFreeze(method, id, said, provider(method, 'refunds.end'))
+    await this.tellEnd(method, id)
     const raise = (reference: string, detail: string) =>
       this.#till.raise({
         method,
@@ -135,6 +136,29 @@ export class MoneyBack {
     if (said === 'released' && ended?.state === 'done')
       return raise(`not sent:${id}`, 'the provider did not send back a refund that had ended here as done')
     return 'known'
+  }
+
+  /**
+   * What a person was told of a refund that is stuck is over when the refund has ended. One that was not sent has its money in the
+   * balance again, which that person must know before sending it back in another way.
+   */
+  async tellEnd(method: OrderMethod, id: string): Promise<void> {
+    const { pay } = this.#deps.store
+    const refund = await pay.refund(method, id)
+    if (refund === null || refund.state === 'frozen') return
+    const { orderId, state } = refund
+    const told = await pay.exceptions({ orderId, kind: 'refund_stuck', open: true, limit: MOST_LOOKED_AT })
+    const stuck = told.find(({ reference }) => reference === id)
+    if (stuck === undefined) return
+    const isDisputed = (await pay.refunds(orderId)).some(row => row.kind === 'dispute' && row.state !== 'released')
+    if (state === 'released' && !isDisputed) {
+      const detail =
+        'a refund that was stuck has not been sent, and its money is in the balance again: do not send it back at the provider now, begin another refund here'
+      await this.#till.raise({ method, kind: 'refund_stuck', reference: `released:${id}`, orderId, detail })
+    }
+    const how =
+      state === 'done' ? 'done' : isDisputed ? 'the bank’s to decide now' : 'released, which another one tells'
+    await pay.resolveException(stuck.id, `closed: the refund is ${how}`, provider(method, 'refunds.end'))
   }
 
   async takeDispute(method: OrderMethod, notice: DisputeNotice, source: ProofSource): Promise<Taken> {
@@ -181,6 +205,7 @@ export class MoneyBack {
     const next = refund === undefined ? undefined : { refund, checkAtMs: null, act }
     await pay.endFreeze(method, id, 'released', act, next)
     for (const notice of disputes) await this.takeDispute(method, notice, 'query')
+    await this.tellEnd(method, id)
   }
 
   /** A dispute that waits for an answer stands among the exceptions until the bank has decided. */

@@ -31,6 +31,7 @@ import {
 } from './order-faults.ts'
 import { afterRecall } from './recall.ts'
 import { nextCheck, nextRefundCheck } from './schedule.ts'
+import { SignedPages } from './signed-pages.ts'
 import type { Till } from './till.ts'
 import type { TillDeps } from './till-deps.ts'
 
@@ -48,6 +49,7 @@ export class Orders {
   readonly #bounds: () => PayBounds
   readonly marks: PayMarks
   readonly #asked = new AskedLately()
+  readonly #pages = new SignedPages()
 
   constructor(deps: TillDeps, till: Till, methods: ReadonlyMap<OrderMethod, PayMethod>, bounds: () => PayBounds) {
     this.#deps = deps
@@ -105,7 +107,16 @@ export class Orders {
       act,
     )
     if (!('order' in made)) throw tooMany(made.bound)
-    return this.#show(made.order, method, returnTo)
+    return this.shown(await this.#show(made.order, method, returnTo), returnTo)
+  }
+
+  /** The order with what its payer is shown now. */
+  shown(order: Order, returnTo: string): Order {
+    const sign =
+      order.state === 'pending' ? this.#methods.get(order.method)?.page?.(order, pageOf(order, returnTo)) : undefined
+    if (sign === undefined || sign === null) return order
+    const redirect = this.#pages.of(`${order.id} ${returnTo}`, this.#deps.clock.monotonic(), sign)
+    return { ...order, shown: { ...order.shown, redirect } }
   }
 
   /** Asks the provider to take the order, which a repeat does not do twice. */
@@ -126,6 +137,11 @@ export class Orders {
 
   /** An order of the account, after the provider was asked about it; null = the account has no such order. */
   async look(account: Account, id: string, returnTo: string): Promise<Order | null> {
+    const order = await this.#lookedAt(account, id, returnTo)
+    return order === null ? null : this.shown(order, returnTo)
+  }
+
+  async #lookedAt(account: Account, id: string, returnTo: string): Promise<Order | null> {
     const { store, clock } = this.#deps
     const order = await store.pay.order(id)
     if (order === null || order.accountId !== account.id) return null

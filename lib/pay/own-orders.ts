@@ -80,7 +80,12 @@ export function nextOrders(rows: readonly Order[], limit: number): string | null
   return last === undefined ? null : `${last.createdAtMs}.${last.id}`
 }
 
-export async function ownOrders({ pay }: Pick<Store, 'pay'>, { id }: Account, after: OrderAfter | undefined) {
+/** `returnTo`: where payers come back to from the pages that they are shown. */
+export async function ownOrders(
+  { store: { pay }, desk: { orders }, returnTo }: { store: Pick<Store, 'pay'>; desk: Desk; returnTo: string },
+  { id }: Account,
+  after: OrderAfter | undefined,
+) {
   const rows = await pay.orders({ accountId: id, limit: PAGE, ...(after === undefined ? {} : { before: after }) })
-  return { data: rows.map(shownOrder), next: nextOrders(rows, PAGE) }
+  return { data: rows.map(order => shownOrder(orders.shown(order, returnTo))), next: nextOrders(rows, PAGE) }
 }

@@ -45,11 +45,18 @@ export async function reconcile(deps: ReconcileDeps): Promise<void> {
       checkOrder(deps, order, unanswered),
     )
     await each(deps, await store.pay.takeDueRefunds(nowMs, TAKEN_MS, BATCH), refund => checkRefund(deps, refund))
+    await tellEnds(deps)
     await takeMissed(deps, nowMs)
     await store.pay.forgetEvents(nowMs - EVENTS_KEPT_MS, BATCH)
   } catch (error) {
     if (!(error instanceof StoreUnavailable || deps.stopped())) log.error({ err: error }, 'asking providers failed')
   }
+}
+
+/** What a crash left open of refunds that have ended. */
+async function tellEnds({ store, till }: ReconcileDeps): Promise<void> {
+  for (const { method, reference } of await store.pay.exceptions({ kind: 'refund_stuck', open: true, limit: BATCH }))
+    if (method !== 'usdt') await till.back.tellEnd(method, reference)
 }
 
 type Work<T> = (item: T) => Promise<unknown>

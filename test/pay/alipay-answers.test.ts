@@ -1,7 +1,8 @@
 /** Asking Alipay: what its answers mean, answers that are not its own, and orders and refunds through every mishap. */
 import t, { type Test } from 'tap'
 import { AlipayDouble, type Fault, keyPair } from './doubles/alipay.ts'
-import { openShop } from './shop.ts'
+import { ownOrders } from '../../lib/pay/own-orders.ts'
+import { openShop, type Shop } from './shop.ts'
 import { ACT } from './support.ts'
 
 const MINUTE_MS = 60_000
@@ -283,4 +284,90 @@ t.test('answers about something else', async t => {
   const refund = { id: 'R1', orderId: id, atMs: 0 } as Parameters<typeof shop.method.queryRefund>[0]
   await t.rejects(shop.method.queryRefund(refund, order, 0), { name: 'ProviderAway', message: /another refund/ })
   await t.rejects(shop.method.refund({ ...refund, id: 'R2' }, order, 100), { name: 'ProviderAway' })
+})
+
+const stuck = async ({ store }: Shop) =>
+  (await store.pay.exceptions({ kind: 'refund_stuck', limit: 9 })).map(({ reference, detail, resolution }) => ({
+    reference,
+    detail,
+    resolution,
+  }))
+
+t.test('the end of a refund that was stuck is told: what is open says what is true', async t => {
+  const rounds = async (shop: Shop, minutes: number) => {
+    for (let i = 0; i < minutes; i++) {
+      shop.clock.advance(MINUTE_MS)
+      await shop.round()
+    }
+  }
+  await t.test('the merchant has money again', async t => {
+    const { alipay, shop, id } = await credited(t)
+    alipay.broke = true
+    await shop.desk.orders.refund(id, '40', 'asked for', false, ACT)
+    t.same(await shop.exceptions(), ['refund_stuck'])
+    alipay.broke = false
+    await rounds(shop, 5)
+    t.equal((await shop.order(id)).refunded, 40_000_000)
+    t.match(await stuck(shop), [{ resolution: 'closed: the refund is done' }])
+    t.same(await shop.exceptions(), [])
+  })
+  await t.test('it never has', async t => {
+    const { alipay, shop, id } = await credited(t)
+    alipay.broke = true
+    const { id: number } = await shop.desk.orders.refund(id, '40', 'asked for', false, ACT)
+    await rounds(shop, 70)
+    t.equal(await shop.balance(), 10_000)
+    t.match(await stuck(shop), [
+      { reference: `released:${number}`, detail: /in the balance again: do not send it back/, resolution: null },
+      { reference: number, detail: /stays frozen/, resolution: /^closed: the refund is released/ },
+    ])
+    await rounds(shop, 5)
+    t.same(await shop.exceptions(), ['refund_stuck'], 'once')
+  })
+  await t.test('the process dies before it is told', async t => {
+    const { alipay, shop, id } = await credited(t)
+    alipay.broke = true
+    const { id: number } = await shop.desk.orders.refund(id, '40', 'asked for', false, ACT)
+    await shop.store.pay.endFreeze('alipay', number, 'done', ACT)
+    t.same(await shop.exceptions(), ['refund_stuck'])
+    await shop.round()
+    t.same(await shop.exceptions(), [])
+  })
+  await t.test('nobody was told of it', async t => {
+    const { shop, id } = await credited(t)
+    await shop.desk.orders.refund(id, '40', 'asked for', false, ACT)
+    await rounds(shop, 5)
+    t.same(await stuck(shop), [])
+  })
+})
+
+t.test('the address of a page is signed when it is shown', async t => {
+  const { alipay, shop } = await open(t)
+  const first = await shop.begin()
+  t.notMatch((await shop.order(first.id)).shown, { redirect: /./ }, 'none is kept')
+  const look = () => shop.desk.orders.look(shop.account, first.id, 'https://here.example/topup')
+  const page = async (order: { shown: { redirect?: string } | null } | null) =>
+    (await fetch(order?.shown?.redirect as string)).text()
+  t.match(await page(first), /Pay 100.00/)
+  t.equal((await look())?.shown?.redirect, first.shown?.redirect, 'who looks again and again gets the same one')
+  shop.clock.advance(25 * MINUTE_MS)
+  t.match(await page(first), /isv.invalid-timestamp/, 'Alipay does not take the one of the beginning any more')
+  const later = await look()
+  t.match(await page(later), /Pay 100.00/, 'it takes the one that is shown now')
+  const list = await ownOrders(
+    { store: shop.store, desk: shop.desk, returnTo: 'https://here.example/topup' },
+    shop.account,
+    undefined,
+  )
+  t.equal(list.data[0]?.redirect, later?.shown?.redirect, 'in a list too')
+  alipay.ledger.pay(first.id)
+  shop.clock.advance(6_000)
+  t.match(await look(), { state: 'credited', shown: {} })
+  t.equal((await look())?.shown?.redirect, undefined, 'what is paid is not offered again')
+
+  const other = await shop.begin()
+  shop.clock.advance(30 * MINUTE_MS + 1)
+
+  const over = await shop.order(other.id)
+  t.equal(shop.desk.orders.shown(over, '').shown?.redirect, undefined, 'nor is one whose time is over')
 })

@@ -54,7 +54,7 @@ async function examined(shop: Shop, refund: boolean, meanwhile: (order: Order) =
   for await (const finding of examine({ ...given, callback, returnTo: 'https://x.example' })) {
     found.push(finding)
     if (finding.shown === undefined) continue
-    order = (await store.pay.orders({ limit: 1 }))[0]
+    order = { ...((await store.pay.orders({ limit: 1 }))[0] as Order), shown: finding.shown }
   }
   const marks = { true: 'ok', false: 'failed', null: 'so' }
   const steps = found.map(({ step, ok }) => `${step} ${marks[String(ok) as 'null']}`).join(', ')

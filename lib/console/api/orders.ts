@@ -85,7 +85,10 @@ export const ORDERS: Operation<ConsoleDeps>[] = [
     query: page,
     answer: { status: 200, body: ordersAnswer },
     refuses: [400],
-    run: ({ store }: ConsoleDeps, { account, query }) => ownOrders(store, account, query.after),
+    run: async (deps: ConsoleDeps, { account, query }) => {
+      const parts = { store: deps.store, desk: await readyDesk(deps), returnTo: returnTo(deps, account) }
+      return ownOrders(parts, account, query.after)
+    },
   }),
   operation({
     id: 'orders.create',

@@ -80,16 +80,17 @@ export class Alipay implements PayMethod {
   }
 
   /** A page needs no request: the address that the payer goes to is signed, and Alipay makes the trade when it is opened. */
-  async begin(order: Order, returnTo: string) {
-    const { products } = this.#config
+  async begin(order: Order) {
     if (this.validity !== null) checkNotEnded(this.validity, this.#tools.clock.now())
-    return {
-      providerId: null,
-      shown: {
-        ...(products.includes('page') ? { redirect: this.#page(order, returnTo) } : {}),
-        ...(products.includes('qr') ? { qr: await this.#code(order) } : {}),
-      },
-    }
+    const isScanned = this.#config.products.includes('qr')
+    return { providerId: null, shown: isScanned ? { qr: await this.#code(order) } : {} }
+  }
+
+  page(order: Order, returnTo: string): (() => string) | null {
+    const { clock } = this.#tools
+    const nowMs = clock.now()
+    const isOver = order.expiresAtMs <= nowMs || (this.validity !== null && this.validity.untilMs < nowMs)
+    return isOver || !this.#config.products.includes('page') ? null : () => this.#page(order, returnTo)
   }
 
   #page(order: Order, returnTo: string): string {

@@ -79,7 +79,7 @@ export class Chain {
     try {
       block = await this.#rpc.call('eth_getBlockByNumber', [tag, false])
     } catch (error) {
-      if (error instanceof NodeError && which !== 'latest') return null
+      if (error instanceof NodeError && which !== 'latest' && !error.isBusy) return null
       throw error
     }
     if (block === null) return null

@@ -1,7 +1,9 @@
 /**
  * Reads transfers from a node in windows of blocks and chunks of addresses. Providers bound how many blocks or logs a question
- * may be about, each in its own way and words, so a refused window is halved, and windows grow again afterwards.
+ * may be about, each in its own way and words, so a refused window is halved. Longer ones are tried
+ * again, but for an hour none that is as long as what was refused: plans of nodes count refusals too.
  */
+import type { Clock } from '../../base/clock.ts'
 import type { Store } from '../../store/store.ts'
 import type { DepositAddress, NewDeposit, Transfer } from '../../terms/deposits.ts'
 import { ProviderAway } from '../method.ts'
@@ -13,12 +15,48 @@ const MOST_BLOCKS = 1_000
 const MOST_ADDRESSES = 500
 const PAGE = 1_000
 
+/** For how long a size that the node has refused is not asked for again. */
+const REMEMBERED_MS = 60 * 60_000
+/** Sizes are tried between the largest that was taken and the smallest that was not until they are as close as a part of this. */
+const CLOSE = 8
+
+/** How many blocks a node is asked about at once. */
+class WindowSize {
+  readonly #clock: Pick<Clock, 'monotonic'>
+  /** The next window's. */
+  blocks = MOST_BLOCKS
+  /** The smallest that was refused lately; null = none. */
+  #refused: { blocks: number; at: number } | null = null
+
+  constructor(clock: Pick<Clock, 'monotonic'>) {
+    this.#clock = clock
+  }
+
+  taken(blocks: number): void {
+    if (blocks < this.blocks) return // it was the rest of a range, and says nothing of longer ones
+    const now = this.#clock.monotonic()
+    if (this.#refused !== null && now - this.#refused.at >= REMEMBERED_MS) this.#refused = null
+    const bound = this.#refused?.blocks ?? Number.POSITIVE_INFINITY
+    const between = Math.floor((blocks + bound) / 2)
+    if (bound === Number.POSITIVE_INFINITY) this.blocks = Math.min(MOST_BLOCKS, blocks * 2)
+    else if (between - blocks > blocks / CLOSE) this.blocks = between
+    else this.blocks = blocks
+  }
+
+  /** Without an answer nobody knows whether the window was too long: a shorter one is tried next, and nothing is remembered. */
+  failed(blocks: number, isRefused: boolean): void {
+    this.blocks = Math.max(1, Math.floor(blocks / 2))
+    if (isRefused) this.#refused = { blocks, at: this.#clock.monotonic() }
+  }
+}
+
 export class Reader {
   readonly chain: Chain
-  #blocks = MOST_BLOCKS
+  readonly #size: WindowSize
 
-  constructor(chain: Chain) {
+  constructor(chain: Chain, clock: Pick<Clock, 'monotonic'>) {
     this.chain = chain
+    this.#size = new WindowSize(clock)
   }
 
   /** The transfers after block `fromNo` up to some block, at most `toNo`. Which one, the answer says. */
@@ -30,20 +68,20 @@ export class Reader {
   ): Promise<{ toNo: number; transfers: Transfer[] }> {
     if (addresses.length === 0) return { toNo, transfers: [] }
     for (;;) {
-      const last = Math.min(toNo, fromNo + this.#blocks)
+      const last = Math.min(toNo, fromNo + this.#size.blocks)
+      const asked = last - fromNo
       try {
         const transfers: Transfer[] = []
         for (let i = 0; i < addresses.length; i += MOST_ADDRESSES) {
           const chunk = new Set(addresses.slice(i, i + MOST_ADDRESSES))
           transfers.push(...(await this.chain.transfers(fromNo + 1, last, way, chunk)))
         }
-        this.#blocks = Math.min(MOST_BLOCKS, this.#blocks * 2)
+        this.#size.taken(asked)
         return { toNo: last, transfers }
       } catch (error) {
-        const asked = Math.min(this.#blocks, last - fromNo)
-        this.#blocks = Math.max(1, Math.floor(asked / 2))
-        // Without an answer nobody knows whether the window was too long: it is a shorter one that is tried next time.
-        if (!(error instanceof NodeError) || asked === 1) throw error
+        const isRefused = error instanceof NodeError && !error.isBusy
+        this.#size.failed(asked, isRefused)
+        if (!isRefused || asked === 1) throw error
       }
     }
   }

@@ -6,15 +6,21 @@ import { ProviderAway } from '../method.ts'
 export class NodeError extends Error {
   override name = 'NodeError'
   readonly code: number
+  /** It has been asked too often: this says nothing of what it was asked. */
+  readonly isBusy: boolean
 
-  constructor(node: number, code: number, message: string) {
+  constructor(node: number, code: number, message: string, isBusy = false) {
     super(`node ${node}: ${code} ${message}`)
     this.code = code
+    this.isBusy = isBusy
   }
 }
 
 const OK = 200
 const TOO_LARGE = 413
+const TOO_MANY = 429
+/** How providers of nodes say that they were asked too often, where the status does not. */
+const BUSY = /rate.?limit|too many requests|requests? per second|compute units per second|quota|throughput/i
 const LONGEST_MESSAGE = 200
 /** Logs of a thousand busy blocks. */
 const MOST_BYTES = 16 * 2 ** 20
@@ -41,9 +47,9 @@ export class Rpc {
       this.#count(this.node, 'away')
       return new ProviderAway(`node ${this.node}: ${method}: ${reason}`)
     }
-    const refused = (code: number, message: string) => {
+    const refused = (code: number, message: string, isBusy = false) => {
       this.#count(this.node, 'refused')
-      return new NodeError(this.node, code, message.slice(0, LONGEST_MESSAGE))
+      return new NodeError(this.node, code, message.slice(0, LONGEST_MESSAGE), isBusy)
     }
     const asked = await ask(this.#url, {
       method: 'POST',
@@ -56,7 +62,8 @@ export class Rpc {
     const answer = read(asked.body)
     if (answer?.error !== undefined && answer.error !== null) {
       const { code, message } = answer.error
-      throw refused(Number(code), String(message))
+      const isBusy = asked.status === TOO_MANY || Number(code) === TOO_MANY || BUSY.test(String(message))
+      throw refused(Number(code), String(message), isBusy)
     }
     if (asked.status === TOO_LARGE) throw refused(TOO_LARGE, 'too large')
     if (asked.status !== OK || answer === null || answer.id !== id || answer.result === undefined)

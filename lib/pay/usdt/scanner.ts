@@ -44,11 +44,11 @@ export class Scanner {
   constructor(deps: UsdtDeps, chains: readonly [Chain, Chain]) {
     const [first, second] = chains
     this.#deps = deps
-    this.#first = new Reader(first)
+    this.#first = new Reader(first, deps.clock)
     this.watched = new Watched(deps.store, deps.config.chain_id)
     this.crediting = new Crediting(deps, chains)
-    this.#second = new SecondPass(deps, new Reader(second), this.watched)
-    this.#balances = new BalanceCheck(deps, new Reader(second), this.watched)
+    this.#second = new SecondPass(deps, new Reader(second, deps.clock), this.watched)
+    this.#balances = new BalanceCheck(deps, new Reader(second, deps.clock), this.watched)
     this.#silence = new Silence(deps, chains)
     this.#lags = new Lags(deps)
   }

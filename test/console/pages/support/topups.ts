@@ -119,7 +119,8 @@ export function ownerTopsUp(t: Test, name: keyof typeof PROVIDERS, language: key
     if (name === 'card') t.equal(await code.count(), 0)
     else await code.waitFor()
     if (name !== 'wechat') {
-      t.equal(await link.getAttribute('href'), order.shown?.redirect)
+      const seen = await ann.call('orders.read', { account, path: { order: order.id } })
+      t.equal(await link.getAttribute('href'), seen.json['redirect'])
       t.match(await link.getAttribute('rel'), /noopener noreferrer/)
     }
     t.same(await visitor.axe(), [])

@@ -23,6 +23,7 @@ const w = words({
     (asked: string, currency: string) => `You pay ${currency} ${asked}`,
   ],
   scan: [(method: string) => `用${method}扫描二维码`, (method: string) => `Scan this code with ${method}`],
+  oneOf: ['二选一即可：扫描此码，或前往下方页面支付。', 'Either of the two will do: this code, or the page below.'],
   open: [(method: string) => `前往${method}`, (method: string) => `Go to ${method}`],
   until: [
     (at: string, zone: string) => `请在 ${at}（${zone}）前支付。`,
@@ -89,6 +90,7 @@ function shown(order: ShownOrder): Child {
     order.currency !== 'CNY' && p({ class: 'soft' }, w.asked(order.asked, order.currency)),
     orderSaid(order),
     order.qr !== null && div({ class: 'stack' }, p({}, w.scan(method)), lateQr(order.qr, w.scan(method))),
+    order.qr !== null && order.redirect !== null && p({ class: 'soft' }, w.oneOf()),
     order.redirect !== null &&
       p(
         {},
