@@ -140,6 +140,13 @@ t.test('of each number what the request can have caused, and of the rest nothing
       () => 16 * (120 + 30),
     ],
     [
+      'a total that leaves more for the answer',
+      'chat',
+      {},
+      chat({ prompt_tokens: 10, completion_tokens: 1, total_tokens: 900_000_000 }),
+      () => 120 + 8 * 30,
+    ],
+    [
       'neither input nor output for an answer with content',
       'chat',
       {},
@@ -157,5 +164,49 @@ t.test('of each number what the request can have caused, and of the rest nothing
     const books = await s.books()
     t.match(books, { ok: true, left: NOTHING_LEFT, failures: [] })
     t.equal(books.rows[0]?.charge, charge(asked.length), what)
+  }
+})
+
+t.test('pictures that are only reported', async t => {
+  const s = await open(t, { prices: { m: { image: 0.1 } } })
+  const completed = (generated_images: number): Script => {
+    const event = { type: 'image_generation.completed', b64_json: 'AAAA', usage: { generated_images } }
+    return call => {
+      call.stream()
+      call.chunk(`event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`)
+      call.end()
+    }
+  }
+  for (const [reported, asked, charged] of [
+    [50, {}, 1],
+    [50, { n: 3 }, 3],
+    [2, { n: 3 }, 2],
+  ] as const) {
+    s.at('a').script = completed(reported)
+    const sent = JSON.stringify({ model: MODEL, prompt: 'a cat', stream: true, ...asked })
+    await s.ask({ path: PATHS.images, headers: HEADERS, body: sent }).end()
+    const row = (await s.books()).rows.at(-1)
+    t.match(row, { images: reported, charge: charged * 100_000, disputed: (reported - charged) * 100_000 })
+  }
+})
+
+t.test('seconds that no file can have', async t => {
+  const s = await open(t, { prices: { m: { second: 0.01 } } })
+  const file = 'x'.repeat(900)
+  const part = (name: string, text: string, more = '') =>
+    `--B\r\nContent-Disposition: form-data; name="${name}"${more}\r\n\r\n${text}\r\n`
+  const sent = `${part('model', MODEL)}${part('file', file, '; filename="a.bin"')}--B--\r\n`
+  const headers = { ...HEADERS, 'content-type': 'multipart/form-data; boundary=B' }
+  const rows: [answer: Json, charged: number, disputed: number][] = [
+    [{ text: 'hello', usage: { type: 'duration', seconds: 2 } }, 2, 0],
+    [{ text: 'hello', usage: { type: 'duration', seconds: 900_000 } }, 15, 900_000 - 15],
+    [{ text: 'hello', duration: 60 }, 15, 45],
+    [{ text: 'hello', segments: [{ start: 0, end: 16 }] }, 15, 1],
+  ]
+  for (const [answer, charged, disputed] of rows) {
+    s.at('a').script = call => call.whole(200, answer)
+    await s.ask({ path: '/v1/audio/transcriptions', headers, body: sent }).end()
+    const row = (await s.books()).rows.at(-1)
+    t.match(row, { charge: charged * 10_000, disputed: disputed * 10_000 }, JSON.stringify(answer))
   }
 })
