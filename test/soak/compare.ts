@@ -66,12 +66,19 @@ function problemsOfShown({ shown, via, protocol }: Asked, row: UsageRow, upstrea
   if (row.via !== via || upstream.protocol !== (via ?? protocol))
     found.push(`by ${via}, the row says ${row.via} and the upstream ${upstream.protocol}`)
   if (shown === null) return found
-  const inRow = summed(countsOf(row))
+  // the lines have what is charged, the columns what was reported
+  const inRow = row.disputed > 0 ? reportedIn(row) : summed(countsOf(row))
   if (upstream.usage !== null && !same(shown, summed(upstream.usage)))
     say('shown, and reported', summed(upstream.usage))
   if ((via !== null || upstream.usage !== null) && !same(shown, inRow)) say('shown, and in the row', inRow)
   return found
 }
+
+const reportedIn = ({ input, cache_read, cache_write_5m, cache_write_1h, output }: UsageRow): ShownUsage => ({
+  prompt: input + cache_read + cache_write_5m + cache_write_1h,
+  cached: cache_read,
+  output,
+})
 
 function countsOf(row: UsageRow): Record<(typeof TOKEN_CLASSES)[number], number> {
   const counts = Object.fromEntries(TOKEN_CLASSES.map(name => [name, 0])) as ReturnType<typeof countsOf>

@@ -12,6 +12,9 @@ export interface ShownUsage {
 // biome-ignore lint/suspicious/noExplicitAny: answers of several protocols
 type Loose = Record<string, any>
 
+/** As some providers write it, in the last event of the first choice. */
+const usageInChoice = (one: Loose): boolean => one['choices']?.[0]?.usage !== undefined
+
 const READERS: Record<Exclude<Talking, 'images'>, (said: Loose[]) => ShownUsage | null> = {
   messages(said) {
     const all = said.flatMap(one => one['usage'] ?? one['message']?.usage ?? [])
@@ -22,9 +25,9 @@ const READERS: Record<Exclude<Talking, 'images'>, (said: Loose[]) => ShownUsage 
     return { prompt, cached, output: usage['output_tokens'] }
   },
   chat(said) {
-    const usage = said.findLast(one => one['usage'])?.['usage']
+    const usage = said.findLast(one => one['usage'])?.['usage'] ?? said.findLast(usageInChoice)?.['choices'][0].usage
     if (!usage) return null
-    const cached = usage.prompt_tokens_details?.cached_tokens ?? 0
+    const cached = usage.prompt_tokens_details?.cached_tokens ?? usage.cached_tokens ?? 0
     return { prompt: usage.prompt_tokens, cached, output: usage.completion_tokens }
   },
   responses(said) {
