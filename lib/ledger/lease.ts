@@ -47,7 +47,7 @@ export interface LeaseOptions {
   health: StoreHealth
   /** The id of this process in the store, which changes when another process has taken this one for dead. */
   holder: () => string
-  /** Sends the settlements that wait to the store, and resolves when it has taken some; false = there are none to send. */
+  /** Sends the settlements that wait to the store, and resolves when it has taken some; false = all are in the books. */
   book: () => Promise<boolean>
   /** A call for a lease has begun, or ended. */
   counts: (what: 'begun' | LeaseResult) => void
@@ -91,6 +91,8 @@ export class Lease {
   #overcharges = 0
   /** Since the last such charge the store has not said what the purse has. */
   #closed = false
+  /** There was such a charge while a call was under way, so that another one has to follow. */
+  #mustAsk = false
   readonly #line: Waiting[] = []
   /** True while `#serve` runs. */
   #busy = false
@@ -210,7 +212,8 @@ export class Lease {
 
   /** Asks the store what the purse has, so that other processes too hear soon of a purse that is empty. */
   #reopen(): void {
-    if (!this.#busy && this.#call === null && this.#o.health.takesWrites) void this.#renew(0)
+    this.#mustAsk = this.#call !== null
+    if (!this.#mustAsk && !this.#busy && this.#o.health.takesWrites) void this.#renew(0)
   }
 
   /** Empties the queue, with one call of the store at a time: each waiting hold is granted or refused. */
@@ -226,7 +229,7 @@ export class Lease {
       this.#admit()
       const short = asked.filter(w => this.#line.includes(w))
       if (grant === null) this.#refuse(short, { denied: 'store' })
-      else {
+      else if (!this.#closed) {
         const first = short.some(w => w.grant === null)
         for (const w of short) w.grant = grant
         const hopeful = short.filter(w => mayCome(grant, this.held, w.amount))
@@ -240,6 +243,7 @@ export class Lease {
     }
     this.#busy = false
     if (this.#contested) this.giveBackIdle()
+    if (this.#closed) this.#reopen()
   }
 
   #needOf(asked: readonly Waiting[]): Asked {
@@ -313,7 +317,7 @@ export class Lease {
     return (this.#call = this.#granted(size).then(grant => {
       this.#call = null
       if (this.#contested) this.giveBackIdle()
-      if (this.#closed && grant !== null && this.#line.length === 0) this.#reopen()
+      if (this.#mustAsk) this.#reopen()
       return grant
     }))
   }
@@ -323,7 +327,8 @@ export class Lease {
     try {
       await this.#returning
       while (this.debt > 0 && (await this.#o.book()));
-      const overcharges = this.debt === 0 ? this.#overcharges : -1
+      this.debt = 0
+      const overcharges = this.#overcharges
       if (!health.takesWrites) return null
       const holder = this.#o.holder()
       const { need, want, partial } = size()

@@ -99,9 +99,10 @@ export class Settler {
     })
   }
 
-  /** Sends what waits. False when nothing does, or nothing is sent any more. */
+  /** Sends what waits; false = nothing does. Throws StoreUnavailable when nothing is sent any more. */
   async sendAll(): Promise<boolean> {
-    if (this.#stopped || (this.#waiting === 0 && this.#running === null)) return false
+    if (this.#stopped) throw new StoreUnavailable('settlements wait for the next start')
+    if (this.#waiting === 0 && this.#running === null) return false
     this.flush()
     await this.#running
     return true

@@ -142,6 +142,8 @@ async function survived(t: Test, engine: Engine, outage: Outage, name: string, p
   const scene = await Scene.open(t, { store: onMariadb(server, url(server.port)), storeUrl: url(port) })
   const gateway = await scene.gateway()
   await scene.peak(gateway)
+  // its requests are to wait for money, and not for a place in a rate window
+  await gateway.admin('PATCH', '/admin/accounts/late', { rate: { requests: 0, minutes: 1 } })
   t.equal(await askWith(gateway, LATE_KEY), 200, 'this key is known, and its account has no lease')
   const stop = scene.clients.load(gateway.main, CLIENTS, { most: MOST, pauseMs: PAUSE_MS })
   await sleep(WARM_MS)
