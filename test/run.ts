@@ -4,10 +4,11 @@
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { batches, ENDINGS, filesOf } from './runner/batches.ts'
+import { type Result, readTap } from './runner/tap-output.ts'
 import { ANVIL_MISSING } from './support/anvil.ts'
 import { OCEANBASE_MISSING } from './support/oceanbase.ts'
-import { batches, ENDINGS, filesOf } from './runner/batches.ts'
-import { readTap, type Result } from './runner/tap-output.ts'
+import { CADDY_MISSING, NGINX_MISSING } from './support/proxies-missing.ts'
 
 /** More than processors: many files wait for timers of stores and gateways, and others can run meanwhile. */
 const JOBS = 4
@@ -68,8 +69,8 @@ if (files.length > 1) {
   console.log(`${((Date.now() - beganMs) / 1000).toFixed(0)} s, of which:`)
   for (const { file, s } of longest) console.log(`${s.toFixed(1).padStart(6)}  ${file}`)
 }
-const missing = isLong ? OCEANBASE_MISSING : ANVIL_MISSING
-if (missing !== null) console.log(missing)
+const missing = [isLong ? OCEANBASE_MISSING : ANVIL_MISSING, NGINX_MISSING, CADDY_MISSING]
+for (const why of missing) if (why !== null) console.log(why)
 const sum = (of: 'passed' | 'failed') => results.reduce((total, result) => total + result[of], 0)
 const [passed, failed] = [sum('passed'), sum('failed')]
 console.log(`SEED=${seed}`)

@@ -94,6 +94,30 @@ for (const protocol of TALKING) {
     t.match(await s.books(), { ok: true, left: NOTHING_LEFT, rows: [{ channel: 'b', basis: 'reported', status: 200 }] })
   })
 
+  t.test(`${protocol}: a stream that has begun early goes on showing life, until its upstream does`, async t => {
+    const s = await open(t, early)
+    const client = s.ask(ask)
+    const call = await s.at('a').call()
+    s.clock.advance(81_000)
+    await client.sees('\n')
+    s.clock.advance(10_000)
+    await s.settled()
+    t.equal(client.text, '\n', 'not more often than keepalive.main says')
+    for (let lines = 2; lines < 6; lines++) {
+      s.clock.advance(16_000)
+      await client.sees('\n'.repeat(lines))
+    }
+    call.stream()
+    call.chunk(first)
+    await client.sees(first)
+    s.clock.advance(10_000)
+    await s.settled()
+    call.chunk(rest)
+    call.end()
+    t.equal(await client.end(), 'whole')
+    t.equal(client.text.replace(/^\n+/, ''), first + rest)
+  })
+
   t.test(`${protocol}: a failure after an early head is the protocol's own error event`, async t => {
     for (const [answer, text] of [
       [says(500), 'an answer'],

@@ -33,6 +33,7 @@ export function checkDeadlines(relay: Waiting, nowMs: number): void {
     relay.giveUpOnMain()
   } else if (state === 'asking' || state === 'judging') {
     if (startsEarly(x, telling, nowMs)) telling.startEarly()
+    else telling.keepEarly(nowMs, x.world.config.keepalive.mainMs)
     if (answer.firstByteMs < 0) attempts.check(nowMs)
     else if (!answer.isDone && nowMs - answer.lastByteMs > timeouts.idleMs) attempts.timeOut() // a document that is to be translated
   } else if (relay.slowSinceMs > 0) {

@@ -169,7 +169,17 @@ export class Telling {
     if (x.lanes !== null) nameLosses(x.lanes, headers)
     else nameLeftOut(x, headers)
     x.reply.begin(200, headers, this.#services.clock.now())
-    x.reply.write(Buffer.from('\n'))
+    this.#emptyLine(this.#services.clock.monotonic())
+  }
+
+  /** In a stream that has begun early, and of whose answer nothing has come: it may still be silent for minutes. */
+  keepEarly(nowMs: number, everyMs: number): void {
+    if (this.early && !this.#told && everyMs > 0 && nowMs - this.lastWriteMs >= everyMs) this.#emptyLine(nowMs)
+  }
+
+  #emptyLine(nowMs: number): void {
+    this.lastWriteMs = nowMs
+    this.#x.reply.write(Buffer.from('\n'))
   }
 
   /** In a stream that was silent for so long. */
