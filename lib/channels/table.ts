@@ -9,7 +9,7 @@ import type { Target } from '../translate/protocol.ts'
 import { TRANSLATED, translatedRow } from '../translate/table.ts'
 import { CompiledChannel } from './compiled-channel.ts'
 import type { Connection } from './connection.ts'
-import { ModelRoutes, type Route } from './route.ts'
+import { type Candidate, ModelRoutes, type Route } from './route.ts'
 import { targetOf } from './target.ts'
 
 /** A model that a group offers, or would offer if it were not temporarily offline. */
@@ -91,6 +91,14 @@ export class Routes {
   /** Returns undefined when no channel of the group serves the model on this protocol. */
   find(group: string, model: string, protocol: Protocol): Route | undefined {
     return this.#groups.get(group)?.get(model)?.ofProtocol.get(protocol)
+  }
+
+  /** All routes on which the channel is asked for a model by this name. */
+  *through(channel: string, upstreamModel: string): Generator<Route> {
+    const isIt = (one: Candidate) => one.channel.name === channel && one.upstreamModel === upstreamModel
+    for (const models of this.#groups.values())
+      for (const { ofProtocol } of models.values())
+        for (const route of ofProtocol.values()) if (route.tiers.some(tier => tier.some(isIt))) yield route
   }
 
   /** The names of the models that an enabled channel of the group serves and that are not offline, sorted. */

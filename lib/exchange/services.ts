@@ -6,6 +6,7 @@ import type { KeyUses } from '../access/key-uses.ts'
 import type { KeyCache } from '../access/keys.ts'
 import type { RateLimiter } from '../access/rate.ts'
 import type { Clock } from '../base/clock.ts'
+import type { DisputeRests } from '../channels/disputed.ts'
 import type { Health } from '../channels/health.ts'
 import type { RetryBudget } from '../channels/retry-budget.ts'
 import type { Ledger } from '../ledger/ledger.ts'
@@ -38,6 +39,7 @@ export interface Services {
   ledger: Ledger
   store: Store
   health: Health
+  disputeRests: DisputeRests
   retries: RetryBudget
   pools: Pools
   signers: Signers

@@ -38,6 +38,7 @@ export class UpstreamLog {
   readonly #log: Logger
   readonly #clock: Pick<Clock, 'monotonic'>
   readonly #lines = latest<string, Lines>(MOST_CHANNELS)
+  readonly #onlyOnes = latest<string, number>(MOST_CHANNELS)
   readonly #disputes = latest<string, { untilMs: number; requests: number; amount: number }>(MOST_CHANNELS)
 
   constructor(log: Logger, clock: Pick<Clock, 'monotonic'>) {
@@ -123,6 +124,15 @@ export class UpstreamLog {
     const disputed = formatMicro(BigInt(told.amount))
     this.#log.warn({ id, channel, model, requests, disputed }, 'the upstream reports more than was asked for')
     Object.assign(told, { untilMs: now + HOUR_MS, requests: 0, amount: 0 })
+  }
+
+  /** The reports of a channel concern everybody, and it is asked all the same, because no other one can serve the model. */
+  onlyOne(channel: string, model: string): void {
+    const now = this.#clock.monotonic()
+    const about = `${channel} ${model}`
+    if (now < (this.#onlyOnes.get(about) ?? 0)) return
+    this.#onlyOnes.set(about, now + HOUR_MS)
+    this.#log.warn({ channel, model }, 'the upstream is asked all the same: no other serves the model')
   }
 
   #write(about: string, line: (unsaid: { unsaid?: number }) => void): void {

@@ -10,6 +10,7 @@ import { KeyCache } from '../access/keys.ts'
 import { RateLimiter } from '../access/rate.ts'
 import type { Clock } from '../base/clock.ts'
 import { idMaker } from '../base/ids.ts'
+import { DisputeRests } from '../channels/disputed.ts'
 import { Health } from '../channels/health.ts'
 import type { RestEvent } from '../channels/rests.ts'
 import { RetryBudget } from '../channels/retry-budget.ts'
@@ -81,6 +82,7 @@ export function createServices(parts: ServiceParts): Services {
     ledger,
     store,
     health,
+    disputeRests: new DisputeRests(health),
     retries: createRetryBudget(config, clock),
     pools,
     signers: new Signers(clock, pools, (upstream, { code, message }) =>

@@ -210,3 +210,20 @@ t.test('seconds that no file can have', async t => {
     t.match(row, { charge: charged * 10_000, disputed: disputed * 10_000 }, JSON.stringify(answer))
   }
 })
+
+t.test('where another channel serves the model, it is asked after a report that cannot be', async t => {
+  const s = await open(t, { prices: { m: PRICE }, channels: { a: {}, b: {} } })
+  s.at('a').script = chat({ prompt_tokens: 10, completion_tokens: 9000 })
+  s.at('b').script = chat({ prompt_tokens: 10, completion_tokens: 8 })
+  const ask = () => s.ask({ path: PATHS.chat, headers: HEADERS, body: body({}) }).end()
+  await ask()
+  await ask()
+  t.same(s.asked(), { a: 1, b: 1 })
+  t.match((await s.books()).rows, [
+    { channel: 'a', disputed: 8992 * 30 },
+    { channel: 'b', disputed: 0 },
+  ])
+  s.clock.advance(60_000)
+  await ask()
+  t.same(s.asked(), { a: 2, b: 1 })
+})

@@ -112,7 +112,7 @@ export function settle(x: Exchange, services: Services, o: Outcome): CommitGroup
   if (bill !== null) countUnpriced(x, services, bill)
   countUnread(services, o, row)
   learn(x, services, o, used)
-  if (disputed > 0) services.upstreamLog.disputed(x.id, o.channel, x.model, disputed)
+  watch(x, services, o, row)
   return group
 }
 
@@ -132,6 +132,23 @@ function learn(x: Exchange, { stats }: Services, { how, reading, candidate }: Ou
     thinks: meter.thinks,
     unbounded: isNamed(facts, boundsAt(x, candidate)) ? null : facts.n,
   })
+}
+
+/** A channel that reports more than can be is told of, and rests where another one can take its place. */
+function watch(x: Exchange, { disputeRests, upstreamLog }: Services, { candidate }: Outcome, row: UsageRow): void {
+  if (row.basis === 'none') return
+  disputeRests.answered(candidate)
+  if (row.disputed === 0) return
+  upstreamLog.disputed(x.id, row.channel, x.model, row.disputed)
+  const { routes } = x.world
+  const became = disputeRests.disputed({
+    account: row.accountId,
+    candidate,
+    // an earlier answer can only be continued where it was made
+    route: x.maker === null ? (routes.find(row.group, x.model, row.protocol) ?? null) : null,
+    routes: () => routes.through(candidate.channel.name, candidate.upstreamModel),
+  })
+  if (became === 'kept') upstreamLog.onlyOne(row.channel, x.model)
 }
 
 /** What an operator may have to look at, because an upstream speaks in words that are not known. */
