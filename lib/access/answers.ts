@@ -56,8 +56,11 @@ export class Answers {
     const untilMs = this.#clock.monotonic() + LOOKED_UP_MS
     const ask = () => this.#health.ask(() => this.#store.answerMaker(accountId, answerId))
     for (const pauseMs of [0, ...PAUSES_MS]) {
-      if (this.#clock.monotonic() + pauseMs > untilMs) break
-      if (pauseMs > 0) await pause(this.#clock, pauseMs)
+      if (pauseMs > 0) {
+        const leftMs = untilMs - this.#clock.monotonic()
+        if (leftMs <= 0) break
+        await pause(this.#clock, Math.min(pauseMs, leftMs))
+      }
       const maker = await this.#health.within(this.#turns.take(ask))
       if (maker === null) continue
       this.remember(accountId, answerId, maker)

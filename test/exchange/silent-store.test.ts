@@ -27,7 +27,10 @@ const asks =
   (scene: Scene) => {
     const request = document()
     const client = scene.ask({ ...request, ...change, body: { ...(request.body as object), ...change.body } })
-    return client.end().then(() => client.status)
+    // who is told to come again is told when
+    return client
+      .end()
+      .then(() => (client.status === 503 && !client.answer.headers.has('retry-after') ? 0 : client.status))
   }
 
 const ROWS: Row[] = [

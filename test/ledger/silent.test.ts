@@ -14,6 +14,8 @@ type Trouble = 'silent' | 'refused' | 'ok'
 /** A store of which calls stand still or fail, and go on when told. Calls are counted by name and purse. */
 function troubled(store: Store) {
   let trouble: Trouble = 'ok'
+  /** The calls that it concerns; null = all. */
+  let concerned: readonly (keyof Store)[] | null = null
   const standing: (() => void)[] = []
   const calls = new Map<string, number>()
   const ours = new Proxy(store, {
@@ -23,6 +25,7 @@ function troubled(store: Store) {
       return async (...args: unknown[]) => {
         const call = name === 'lease' ? `lease ${args[0]}` : name
         calls.set(call, (calls.get(call) ?? 0) + 1)
+        if (concerned !== null && !concerned.includes(name)) return method.apply(target, args)
         if (trouble === 'refused') throw new StoreUnavailable('refused')
         if (trouble === 'silent') await new Promise<void>(resolve => standing.push(resolve))
         return method.apply(target, args)
@@ -32,8 +35,9 @@ function troubled(store: Store) {
   return {
     store: ours,
     calls: (name: string) => calls.get(name) ?? 0,
-    become(next: Trouble) {
+    become(next: Trouble, only: readonly (keyof Store)[] | null = null) {
       trouble = next
+      concerned = only
       calls.clear()
       if (next === 'ok') for (const go of standing.splice(0)) go()
     },
@@ -168,6 +172,29 @@ t.test(
     t.ok(calls(`lease ${purse}`) <= 1, 'no renewal piled up')
     await end(t, ledger, s)
     t.equal(await s.spent(), (40 + served) * perSecond, 'each charge counts once')
+  },
+)
+
+t.test(
+  'a purse whose calls alone stand still, as behind a lock: one call, and nobody waits longer than a second',
+  async t => {
+    const s = await scene(t)
+    const { ledger, key, clock, ask, become, calls, purse } = s
+    const many = await Promise.all(Array.from({ length: 20 }, () => reserve(ledger, key, 20)))
+    for (const hold of many) ledger.void(hold)
+    become('silent', ['lease'])
+    const held: Hold[] = []
+    for (let i = 0; i < 100; i++) {
+      const asked = ask(20)
+      await pass(clock, MONEY_WAIT_MS)
+      if (asked.answer instanceof Hold) held.push(asked.answer)
+      else t.match(asked, { tookMs: MONEY_WAIT_MS, answer: { refused: 'unavailable' } })
+    }
+    t.equal(ledger.health.state, 'ok')
+    t.ok(held.length >= 20, `${held.length} out of the lease`)
+    t.equal(calls(`lease ${purse}`), 1)
+    for (const hold of held) ledger.void(hold)
+    await end(t, ledger, s)
   },
 )
 

@@ -319,7 +319,7 @@ export class World {
     const { gateway, hold, key } = open
     const charge =
       random.next() < 0.1 ? random.int(0, hold.amount * 2) : random.pick([0, hold.amount, random.int(0, hold.amount)])
-    const row = usageRow(`${idAt(this.timeline.now)}${String(++this.#count).padStart(11, '0')}`, key, charge)
+    const row = this.#row(key, charge)
     const besides = random.next() < 0.2 ? this.#besides(row, key) : []
     const made = [row, ...besides].map(one => this.expected.charged(open, one))
     const group = gateway.ledger!.settle(hold, row, besides)
@@ -328,6 +328,10 @@ export class World {
       for (const one of made) one.state = 'kept'
     }
     this.#await(gateway, `settle of ${row.requestId}`, whenKept(group).then(said))
+  }
+
+  #row(key: Key, charge: number): UsageRow {
+    return usageRow(`${idAt(this.timeline.now)}${String(++this.#count).padStart(11, '0')}`, key, charge)
   }
 
   /** Rows of attempts of the same request that cost something and are not charged. */
@@ -483,6 +487,7 @@ export class World {
     await this.#someoneGetsIt()
     await this.#allIsFree()
     await this.#allLimitsEnd()
+    await this.#allIsCharged()
     await this.#allIsTakenOut()
     for (const gateway of this.#up()) this.#leave(gateway)
     await this.timeline.advance(1_000)
@@ -625,6 +630,42 @@ export class World {
         await this.#set(i, name, null)
       }
     }
+  }
+
+  /** One charge far above its hold takes more than is left: no gateway holds anything then, whatever it has leased. */
+  async #allIsCharged(): Promise<void> {
+    for (const { id } of this.accounts.values()) {
+      const rest = this.expected.balance(accountPurse(id))
+      const keys = this.keys.filter(key => key.accountId === id)
+      if (rest <= 0 || keys.length === 0) continue
+      for (const key of keys) await this.#leaseSome(key)
+      const [gateway, key] = [this.random.pick(this.#up()), this.random.pick(keys)]
+      let open: OpenHold | null = null
+      this.#await(
+        gateway,
+        'one more',
+        this.#ask(gateway, key, 1).then(o => void (open = o)),
+      )
+      await this.#untilAnswered()
+      if (open === null) throw new Broken(`${gateway.name}: ${rest} are left, but 1 was refused`)
+      this.#overcharge(open, rest + this.random.int(1, 100))
+      await this.#nobodyGets(keys)
+      await topUp(this.#admin, id, 1_000 + rest, `more ${id}`)
+      await this.#check()
+    }
+  }
+
+  #overcharge(open: OpenHold, charge: number): void {
+    const { gateway, hold, key } = open
+    this.#around.note(`  ${gateway.name}: ${charge} of ${hold.amount}`)
+    this.expected.holds.splice(this.expected.holds.indexOf(open), 1)
+    const made = this.expected.charged(open, this.#row(key, charge))
+    const kept = whenKept(gateway.ledger!.settle(hold, made.row, []))
+    this.#await(
+      gateway,
+      `settle of ${made.row.requestId}`,
+      kept.then(() => void (made.state = 'kept')),
+    )
   }
 
   /** What nobody holds can be taken out, and not a bit more; by force also more, and then nobody gets anything. */
