@@ -1,5 +1,6 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: that is how our YAML files name variables
 /** Rules about channels: where they lead, with which keys, and whether they are ever asked. */
+import { KINDS, type Kind } from '../protocols/kinds.ts'
 import type { Channel } from '../terms/channel.ts'
 import type { Config, Listener } from '../terms/config.ts'
 import { didYouMean } from '../terms/typos.ts'
@@ -34,6 +35,8 @@ const HOSTS: readonly [host: RegExp, kind: KindName][] = [
   [/^api\.x\.ai$/, 'xai'],
   [/^(?:open\.bigmodel\.cn|api\.z\.ai)$/, 'zhipu'],
 ]
+
+const isUnrecorded = (kind: KindName): boolean => (KINDS[kind] as Kind).unrecorded === true
 
 /** Kinds that share hosts with others, or hosts that belong to more than one kind. */
 const ALIKE: Partial<Record<KindName, readonly KindName[]>> = { azure: ['azure-deployments'] }
@@ -202,6 +205,23 @@ export const CHANNEL_RULES: Rule[] = [
       for (const { name, models } of seen.channels)
         if (Object.keys(models).length === 0)
           yield inRow('channels', name, ['models'], 'at least one model: this channel is never chosen', null)
+    },
+  },
+  {
+    name: 'unrecorded',
+    severity: 'warned',
+    about:
+      'A kind of provider whose usage is read as its protocol says it: no answer of it, and no example, was there to try.',
+    *find({ seen }) {
+      for (const { name, kind } of seen.channels)
+        if (kind !== null && isUnrecorded(kind))
+          yield inRow(
+            'channels',
+            name,
+            ['kind'],
+            'a kind whose answers were tried: compare what its first requests cost with its bill',
+            kind,
+          )
     },
   },
   {

@@ -153,8 +153,11 @@ function watch(x: Exchange, { disputeRests, upstreamLog }: Services, { candidate
 
 /** What an operator may have to look at, because an upstream speaks in words that are not known. */
 function countUnread({ metrics }: Services, { channel, how, reading }: Outcome, { basis }: UsageRow): void {
-  if (how === 'completed' && basis === 'counted') metrics.usageCounted(channel)
-  if (reading?.meter.unknownFinish) metrics.finishUnknown(channel)
+  if (reading === null) return
+  const { meter } = reading
+  const isRead = meter.usage !== null && meter.final
+  if (how === 'completed' && basis === 'counted' && !isRead) metrics.usageCounted(channel)
+  if (meter.unknownFinish) metrics.finishUnknown(channel)
 }
 
 /** What the customer is charged: what the request can have caused of what was reported. */
