@@ -4,7 +4,7 @@
  */
 import t from 'tap'
 import type { Call } from './support/upstream.ts'
-import { MODEL, NOTHING_LEFT, open } from './support/gateway.ts'
+import { KEY, MODEL, NOTHING_LEFT, open } from './support/gateway.ts'
 import { document } from './support/speech.ts'
 
 type Json = Record<string, unknown>
@@ -151,6 +151,35 @@ for (const row of ROWS)
     t.equal(await s.metric('gateway_usage_counted_total', { channel: 'a' }), undefined)
     t.equal(await s.metric('gateway_finish_unknown_total', { channel: 'a' }), undefined)
   })
+
+t.test('a translated answer is charged by the same words', async t => {
+  const s = await open(t, {
+    prices: { [MODEL]: MOONSHOT },
+    channels: { a: { protocols: ['chat'], kind: 'moonshot' } },
+  })
+  const { whole, data } = answersOf({ what: '', price: MOONSHOT, usage: CACHED, due: 2_260 })
+  for (const stream of [false, true]) {
+    s.at('a').script = call => {
+      if (!stream) {
+        call.whole(200, whole)
+        return
+      }
+      call.stream()
+      call.chunk(data)
+      call.end()
+    }
+    const body = { model: MODEL, max_tokens: 100, stream, ...ASKED }
+    const client = s.ask({ path: '/v1/messages', headers: { 'x-api-key': KEY }, body })
+    t.equal(await client.end(), 'whole')
+    t.match(client.text, '"cache_read_input_tokens":9900')
+  }
+  const { rows, ok } = await s.books()
+  t.ok(ok)
+  t.match(rows, [
+    { via: 'chat', charge: 2_260, basis: 'reported' },
+    { via: 'chat', charge: 2_260, basis: 'reported' },
+  ])
+})
 
 t.test('words that nobody knows are counted by channel', async t => {
   const s = await open(t)

@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { USAGE_WORDS } from '../../lib/protocols/usage-words.ts'
+import type { Protocol } from '../../lib/terms/records.ts'
 import { cut, seeded } from '../support/random.ts'
 import type { Talking } from '../support/talking.ts'
 import { type Json, TOLD } from './answers-told.ts'
@@ -155,7 +156,7 @@ const THOUGHTS = ['completion_tokens_details', 'output_tokens_details'].map(name
 }))
 
 /** Answers with every field that is read: whole ones, and for each word one that has nothing else. */
-const ANSWERS: { protocol: Talking; whole: Json }[] = [
+const ANSWERS: { protocol: Protocol; whole: Json }[] = [
   ...TOLD,
   ...RECORDED.flatMap(({ protocol, whole }) => (whole === undefined ? [] : [{ protocol, whole }])),
   ...USAGE_WORDS.map(word => ({ protocol: word.protocol, whole: { choices: [], output: [], usage: saying(word, 7) } })),
@@ -174,7 +175,7 @@ t.test('every field that the page names is read, and counts as the page says', a
   const rows = [...table.matchAll(/^\| (\w+) \| (.+?) \| (.+?) \|$/gm)].filter(row => !row[2]?.startsWith('field'))
   t.ok(rows.length > 30)
   const names = (cell = '') => [...cell.matchAll(/`([^`]+)`/g)].map(name => name[1] as string)
-  const values = (whole: Json, protocol: Talking) => found(read(protocol, false, [Buffer.from(JSON.stringify(whole))]))
+  const values = (whole: Json, protocol: Protocol) => found(read(protocol, false, [Buffer.from(JSON.stringify(whole))]))
   for (const [, protocol, fields, classes] of rows)
     for (const field of names(fields)) {
       const changed = new Set<string>()

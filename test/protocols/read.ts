@@ -3,10 +3,10 @@ import type { Meter } from '../../lib/protocols/meter.ts'
 import { bytesAsText } from '../../lib/protocols/patterns.ts'
 import { protocolRow } from '../../lib/protocols/table.ts'
 import { noUsage } from '../../lib/protocols/usage.ts'
-import type { Talking } from '../support/talking.ts'
+import type { Protocol } from '../../lib/terms/records.ts'
 import type { Json } from './answers-told.ts'
 
-export function read(protocol: Talking, events: boolean, chunks: readonly Buffer[], whole = true): Meter {
+export function read(protocol: Protocol, events: boolean, chunks: readonly Buffer[], whole = true): Meter {
   const options = { events, lengthStop: false, cacheTtl: '5m', pictures: true, searches: true } as const
   const meter = protocolRow(protocol).meter(options)
   for (const chunk of chunks) meter.feed(chunk, bytesAsText(chunk))

@@ -6,12 +6,12 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import type { KindName } from '../../lib/protocols/kinds.ts'
 import type { UsageWord } from '../../lib/protocols/usage-words.ts'
-import type { Talking } from '../support/talking.ts'
+import type { Protocol } from '../../lib/terms/records.ts'
 import type { Json } from './answers-told.ts'
 
 export interface Recorded {
   kind: KindName
-  protocol: Talking
+  protocol: Protocol
   what: string
   /** `recorded`: the numbers are those of an answer of the provider. `documented`: the fields are those of its pages, at `source`. */
   of: 'recorded' | 'documented'

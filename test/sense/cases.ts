@@ -178,5 +178,9 @@ export const SIBLINGS: [name: string, change: Change][] = [
   ['no keep-alive', added('keepalive: { main: 0s }')],
   ['books in memory', inGateway(['sqlite:cfg/x.db', "'sqlite::memory:'"])],
   ['a disk that is not mounted', inGateway(['journal: cfg/journal', 'journal: unmounted/journal'])],
+  [
+    'a kind of which nothing was recorded',
+    inCatalog([URL_, 'https://api.siliconflow.cn'], ['kind: anthropic', 'kind: siliconflow']),
+  ],
   ['a rule that is none', { catalog: `accept: [zero_prise]\n${CATALOG}` }],
 ]

@@ -638,6 +638,13 @@ const SAID_OF_SIBLINGS: Lines[] = [
     ],
   ],
   [
+    'a kind of which nothing was recorded',
+    [],
+    [
+      'catalog.yaml:6:63: channels[0].kind: expected a kind whose answers were tried: compare what its first requests cost with its bill, found "siliconflow" [unrecorded]',
+    ],
+  ],
+  [
     'a rule that is none',
     [],
     ['catalog.yaml:1:10: accept[0]: expected one of @ (did you mean zero_price?), found "zero_prise" [accept]'],
