@@ -55,6 +55,9 @@ const MOST_CENTS = 99_999_999_999
 export const isCents = (value: unknown): value is number =>
   typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= MOST_CENTS
 
+/** The last second of the year 9998: a later time, in seconds since 1970, is none. */
+export const LATEST_S = 253_370_764_799
+
 const YUAN = /^(\d{1,9})(?:\.(\d{1,2}))?$/
 
 /** Fen of a text of yuan such as `12.3`; null when it is no such text. No floating point comes near it. */

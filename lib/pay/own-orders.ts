@@ -1,10 +1,11 @@
 /** What people see of their account's orders: which ways to pay there are, and what became of each order. */
-import { formatMicro } from '../base/money.ts'
+import { formatMicro, micro } from '../base/money.ts'
 import type { OrderFilter, Store } from '../store/store.ts'
 import { scalar } from '../terms/config-scalars.ts'
 import type { Order } from '../terms/pay.ts'
 import type { Account } from '../terms/records.ts'
 import type { Desk } from './desk.ts'
+import { FEN } from './numbers.ts'
 
 export { NO_ORDER } from './order-faults.ts'
 
@@ -15,11 +16,11 @@ export async function ownMethods(desk: Desk, account: Account) {
   const { order, day } = desk.bounds()
   const methods = [...(await desk.methods()).values()].filter(method => method.sandbox === account.sandbox)
   return {
-    data: methods.map(({ name, minimum, currency }) => ({
+    data: methods.map(({ name, minimum, currency, mostAsked }) => ({
       method: name,
       currency,
       minimum: formatMicro(minimum),
-      maximum: formatMicro(order),
+      maximum: formatMicro(currency === 'CNY' ? micro(Math.min(order, mostAsked * FEN)) : order),
     })),
     day_maximum: formatMicro(day),
   }

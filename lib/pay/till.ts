@@ -27,6 +27,9 @@ function misfit(order: Order, method: OrderMethod, payment: Payment): PayExcepti
   return order.asked === payment.amount ? null : 'amount'
 }
 
+/** How far a provider's clock and the store's may be apart. */
+const SKEW_MS = 10 * 60_000
+
 export class Till {
   /** What becomes of money that goes back. */
   readonly back: MoneyBack
@@ -74,7 +77,7 @@ export class Till {
     if (order.state !== 'paid' && order.creditedAtMs === null && (await wentBack(this.#deps.store, orderId)))
       return raise('refund_unknown', 'a payment of an order of which money went back before: it is not credited')
     const proof = { method, transactionId, orderId, amount, currency, source, digest, paidAtMs, actor: '', note: '' }
-    const hold = await this.#hold(method, paidAtMs)
+    const hold = await this.#hold(order, paidAtMs)
     const proven = await pay.proveOrder(proof, hold)
     if (proven === 'elsewhere') return raise('duplicate', 'the payment is stored for another order')
     if (proven === 'second') {
@@ -86,12 +89,15 @@ export class Till {
     return this.credit(orderId)
   }
 
-  /** How a payment is to be held; null = not at all. Time counts from when the payer paid, however late it is known. */
-  async #hold(method: OrderMethod, paidAtMs: number | null): Promise<Hold | null> {
+  /**
+   * How a payment is to be held; null = not at all. Time counts from when the payer paid, however late it is known, which
+   * is never before the order was begun.
+   */
+  async #hold({ method, createdAtMs }: Order, paidAtMs: number | null): Promise<Hold | null> {
     const rule = this.#deps.hold(method)
     if (rule === undefined) return null
     const nowMs = await storeNow(this.#deps)
-    const untilMs = Math.min(paidAtMs ?? nowMs, nowMs) + rule.for
+    const untilMs = Math.min(Math.max(paidAtMs ?? nowMs, createdAtMs - SKEW_MS), nowMs) + rule.for
     return untilMs > nowMs ? { disputes: rule.disputes, sinceMs: nowMs - rule.within, untilMs } : null
   }
 

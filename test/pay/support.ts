@@ -55,7 +55,7 @@ export class TestProvider implements PayMethod {
   readonly merchant = 'us'
   sandbox = false
   readonly minimum = micro(5_000_000)
-  readonly mostAsked = 10_000_000_000
+  mostAsked = 10_000_000_000
   readonly lifeMs = 30 * 60_000
   anHour: number | null = null
   anHourOfAll: number | null = null

@@ -73,7 +73,8 @@ export async function noticesOf(
   const ours = get('app_id') === seller.appId
   const state = get('trade_status')
   // A notice of a refund repeats the state of the payment, so it must not be taken for one.
-  const sentBack = fenOf(get('refund_fee')) ?? 0
+  const sentBack = get('refund_fee') === '' ? 0 : fenOf(get('refund_fee'))
+  if (sentBack === null) throw new NotVerified('form')
   if (sentBack > 0) return ours ? refundNotices(client, orderId, get('out_biz_no'), state) : []
   if (state === 'TRADE_CLOSED' && ours) return [{ kind: 'ended', orderId }]
   if (!PAID.includes(state)) return []

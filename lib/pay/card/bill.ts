@@ -3,7 +3,7 @@ import type Stripe from 'stripe'
 import { type BillLine, type Payment, ProviderAway } from '../method.ts'
 import type { StripeClient } from './client.ts'
 import { centsOf, noticesSince, orderOfIntent, pages, refundNotice } from './money-back.ts'
-import { digestOf } from './sessions.ts'
+import { digestOf, timeOf } from './sessions.ts'
 
 const PAGE = 100
 const DAY_S = 86_400
@@ -54,7 +54,7 @@ function paymentOf({ account }: StripeClient, charge: Stripe.Charge): Payment | 
     merchant: account,
     providerId: null,
     sandbox: !livemode,
-    paidAtMs: charge.created * 1_000,
+    paidAtMs: timeOf(charge.created),
     digest: digestOf(charge),
   }
 }

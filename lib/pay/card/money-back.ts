@@ -14,9 +14,9 @@ import {
 } from '../method.ts'
 import { isCents, isOrderId } from '../numbers.ts'
 import type { StripeClient } from './client.ts'
+import { timeOf } from './sessions.ts'
 
 const PAGE = 100
-const SECOND_MS = 1_000
 const EXPAND = ['payment_intent']
 const EXPAND_ALL = ['data.payment_intent']
 
@@ -98,12 +98,9 @@ function stateOf({ status, balance_transactions }: Stripe.Dispute): DisputeNotic
 
 /** Until when Stripe takes evidence. */
 function dueOf({ status, evidence_details: evidence }: Stripe.Dispute): { dueAtMs?: number } {
-  const dueAtS: unknown = evidence?.due_by
-  const isDue = status.endsWith('needs_response') && typeof dueAtS === 'number' && Number.isInteger(dueAtS)
-  return isDue && dueAtS > 0 && dueAtS < LATEST_S ? { dueAtMs: dueAtS * SECOND_MS } : {}
+  const dueAtMs = status.endsWith('needs_response') ? timeOf(evidence?.due_by) : null
+  return dueAtMs === null ? {} : { dueAtMs }
 }
-/** The year 9999: a later time is none. */
-const LATEST_S = 253_370_764_800
 
 export async function noticesOfDispute(client: StripeClient, id: string): Promise<Notice[]> {
   const dispute = found(await client.find(stripe => stripe.disputes.retrieve(id, { expand: EXPAND })), id)

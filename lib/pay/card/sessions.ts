@@ -7,7 +7,7 @@ import { createHash } from 'node:crypto'
 import type Stripe from 'stripe'
 import type { Order } from '../../terms/pay.ts'
 import { type Payment, ProviderAway, ProviderRefuses, type Said } from '../method.ts'
-import { isCents, isOrderId } from '../numbers.ts'
+import { isCents, isOrderId, LATEST_S } from '../numbers.ts'
 import type { StripeClient } from './client.ts'
 
 export type Session = Stripe.Checkout.Session
@@ -126,5 +126,11 @@ export function payment({ account }: StripeClient, session: Session): Payment {
 
 function chargedAtMs(intent: Session['payment_intent']): number | null {
   const charge = typeof intent === 'object' ? intent?.latest_charge : null
-  return typeof charge === 'object' && charge !== null ? charge.created * 1_000 : null
+  return typeof charge === 'object' && charge !== null ? timeOf(charge.created) : null
 }
+
+/** ms since 1970 of Stripe's seconds; null = they are no time. */
+export const timeOf = (seconds: unknown): number | null =>
+  typeof seconds === 'number' && Number.isInteger(seconds) && seconds > 0 && seconds <= LATEST_S
+    ? seconds * 1_000
+    : null

@@ -1,6 +1,7 @@
 /** The questions that are asked of a node of the chain, with every answer checked before it is used. */
 import type { BlockRef, Transfer } from '../../terms/deposits.ts'
 import { ProviderAway, ProviderRefuses } from '../method.ts'
+import { LATEST_S } from '../numbers.ts'
 import { NodeError, type Rpc } from './rpc.ts'
 
 export interface Block extends BlockRef {
@@ -57,6 +58,13 @@ export class Chain {
     return number
   }
 
+  /** ms since 1970. */
+  #time(value: unknown): number {
+    const seconds = this.#number(value, 'the time of a block')
+    if (seconds > LATEST_S) throw this.#odd('the time of a block')
+    return seconds * 1_000
+  }
+
   /** Whether this is the chain and the token of the config. Throws ProviderRefuses; a node that was right is not asked again. */
   async prove(): Promise<void> {
     if (this.#known) return
@@ -86,7 +94,7 @@ export class Chain {
     if (!isFields(block) || typeof block['hash'] !== 'string' || !HASH.test(block['hash'])) throw this.#odd('a block')
     const no = this.#number(block['number'], 'a block')
     if (typeof which === 'number' && no !== which) throw this.#odd('a block')
-    return { no, hash: block['hash'], atMs: this.#number(block['timestamp'], 'a block') * 1_000 }
+    return { no, hash: block['hash'], atMs: this.#time(block['timestamp']) }
   }
 
   /** Transfers to addresses, or from them. Throws NodeError when the node refuses as many blocks, or as many logs. */
