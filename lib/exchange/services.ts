@@ -18,6 +18,7 @@ import type { Pools } from '../upstream/pools.ts'
 import { TranslationThread } from '../translate/thread/thread.ts'
 import type { Signers } from '../upstream/signers.ts'
 import type { World } from '../world/world.ts'
+import { InputSkew } from './input-skew.ts'
 import { ModelStats } from './model-stats.ts'
 import { ReadOns } from './read-ons.ts'
 import { RefusalLog } from './refusal-log.ts'
@@ -53,6 +54,7 @@ export interface Services {
   /** Which accounts have a request open that their money does not cover. */
   uncovered: Uncovered
   upstreamLog: UpstreamLog
+  skew: InputSkew
   refusals: RefusalLog
   /** Where large bodies are translated. */
   translating: TranslationThread
@@ -73,16 +75,20 @@ export const ownServices = ({
   ledger,
 }: Pick<Services, 'log' | 'clock' | 'store' | 'metrics' | 'ledger'>): Pick<
   Services,
-  'sweeper' | 'readOns' | 'stats' | 'uncovered' | 'upstreamLog' | 'refusals' | 'translating'
-> => ({
-  sweeper: new Sweeper(clock),
-  readOns: new ReadOns(),
-  stats: new ModelStats({ store, clock, log }),
-  uncovered: new Uncovered({ store, clock, log, health: ledger.health }),
-  upstreamLog: new UpstreamLog(log, clock),
-  refusals: new RefusalLog({ store, clock, metrics, log }),
-  translating: new TranslationThread({
-    onOver: (what, outcome) => metrics.translation(what, outcome),
-    onDied: error => log.error({ err: error }, 'the thread that translates large bodies died'),
-  }),
-})
+  'sweeper' | 'readOns' | 'stats' | 'uncovered' | 'upstreamLog' | 'skew' | 'refusals' | 'translating'
+> => {
+  const upstreamLog = new UpstreamLog(log, clock)
+  return {
+    sweeper: new Sweeper(clock),
+    readOns: new ReadOns(),
+    stats: new ModelStats({ store, clock, log }),
+    uncovered: new Uncovered({ store, clock, log, health: ledger.health }),
+    upstreamLog,
+    skew: new InputSkew(skew => upstreamLog.skewed(skew)),
+    refusals: new RefusalLog({ store, clock, metrics, log }),
+    translating: new TranslationThread({
+      onOver: (what, outcome) => metrics.translation(what, outcome),
+      onDied: error => log.error({ err: error }, 'the thread that translates large bodies died'),
+    }),
+  }
+}

@@ -13,6 +13,7 @@ import type { BreakerChange, Outcome } from '../channels/health.ts'
 import type { RestNote } from '../channels/rests.ts'
 import type { Logger } from '../terms/log.ts'
 import type { Attempt } from '../upstream/attempt.ts'
+import type { Skew } from './input-skew.ts'
 import { secretsOf, withoutSecrets } from './redact.ts'
 
 const LINES = 20
@@ -38,7 +39,8 @@ export class UpstreamLog {
   readonly #log: Logger
   readonly #clock: Pick<Clock, 'monotonic'>
   readonly #lines = latest<string, Lines>(MOST_CHANNELS)
-  readonly #onlyOnes = latest<string, number>(MOST_CHANNELS)
+  /** Until when a line that is written once an hour is not written again. */
+  readonly #hours = latest<string, number>(MOST_CHANNELS)
   readonly #disputes = latest<string, { untilMs: number; requests: number; amount: number }>(MOST_CHANNELS)
 
   constructor(log: Logger, clock: Pick<Clock, 'monotonic'>) {
@@ -128,11 +130,24 @@ export class UpstreamLog {
 
   /** The reports of a channel concern everybody, and it is asked all the same, because no other one can serve the model. */
   onlyOne(channel: string, model: string): void {
+    this.#hourly(`${channel} ${model} only`, () =>
+      this.#log.warn({ channel, model }, 'the upstream is asked all the same: no other serves the model'),
+    )
+  }
+
+  /** A channel reports more input than the others of the model do, as `input-skew.ts` finds it. */
+  skewed({ channel, model, ratio, others }: Skew): void {
+    const shown = { ratio: Number(ratio.toFixed(2)), others: Number(others.toFixed(2)) }
+    this.#hourly(`${channel} ${model} skew`, () =>
+      this.#log.warn({ channel, model, ...shown }, 'the upstream reports more input than others of the model'),
+    )
+  }
+
+  #hourly(about: string, line: () => void): void {
     const now = this.#clock.monotonic()
-    const about = `${channel} ${model}`
-    if (now < (this.#onlyOnes.get(about) ?? 0)) return
-    this.#onlyOnes.set(about, now + HOUR_MS)
-    this.#log.warn({ channel, model }, 'the upstream is asked all the same: no other serves the model')
+    if (now < (this.#hours.get(about) ?? 0)) return
+    this.#hours.set(about, now + HOUR_MS)
+    line()
   }
 
   #write(about: string, line: (unsaid: { unsaid?: number }) => void): void {

@@ -10,7 +10,7 @@ import type { Answer, Bill, Tariff } from '../../pricing/tariff.ts'
 import type { Facts } from '../../protocols/facts.ts'
 import { type UsedTool, withUnseen } from '../../protocols/server-tools.ts'
 import { protocolRow } from '../../protocols/table.ts'
-import { type CountedKind, NO_TIERS } from '../../protocols/usage.ts'
+import { type CountedKind, inputOf, NO_TIERS } from '../../protocols/usage.ts'
 import { ERRORS, type ErrorName } from '../../terms/errors.ts'
 import {
   type AttemptNote,
@@ -112,7 +112,7 @@ export function settle(x: Exchange, services: Services, o: Outcome): CommitGroup
   if (bill !== null) countUnpriced(x, services, bill)
   countUnread(services, o, row)
   learn(x, services, o, used)
-  watch(x, services, o, row)
+  watch(x, services, o, used, row)
   return group
 }
 
@@ -135,8 +135,10 @@ function learn(x: Exchange, { stats }: Services, { how, reading, candidate }: Ou
 }
 
 /** A channel that reports more than can be is told of, and rests where another one can take its place. */
-function watch(x: Exchange, { disputeRests, upstreamLog }: Services, { candidate }: Outcome, row: UsageRow): void {
+function watch(x: Exchange, services: Services, { candidate }: Outcome, used: Used, row: UsageRow): void {
+  const { disputeRests, upstreamLog } = services
   if (row.basis === 'none') return
+  if (used.isReport && used.passes.length === 0) compare(x, services, candidate, used)
   disputeRests.answered(candidate)
   if (row.disputed === 0) return
   upstreamLog.disputed(x.id, row.channel, x.model, row.disputed)
@@ -149,6 +151,12 @@ function watch(x: Exchange, { disputeRests, upstreamLog }: Services, { candidate
     routes: () => routes.through(candidate.channel.name, candidate.upstreamModel),
   })
   if (became === 'kept') upstreamLog.onlyOne(row.channel, x.model)
+}
+
+/** The input as it is reported, beside what is estimated of it. */
+function compare(x: Exchange, { skew }: Services, { channel }: Candidate, { usage }: Used): void {
+  const { prompt } = x.facts as Facts
+  skew.note(channel.name, x.model, inputOf(usage), (x.tariff as Tariff).estimatedInput(prompt))
 }
 
 /** What an operator may have to look at, because an upstream speaks in words that are not known. */
