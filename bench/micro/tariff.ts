@@ -14,7 +14,7 @@ const PRICE = {
   cache_write_1h: 42_000_000,
 }
 const MODEL = { name: 'm', maxOutput: 64_000, defaultOutput: 4096, inputFactor: 1_100_000, ...MODEL_DEFAULTS }
-const GROUP = { name: 'g', multiplier: 800_000, rate: null, hedgeMs: 0, public: false }
+const GROUP = { name: 'g', multiplier: 800_000, rate: null, hedgeMs: 0, readOns: 256, public: false }
 const REQUEST: TariffModule.Request = {
   prompt: textOnly(40_000),
   maxOutput: 32_000,

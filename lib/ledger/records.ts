@@ -56,6 +56,7 @@ const COLUMNS = [
   'upstreamId',
   'clientRequestId',
   'via',
+  'hiddenRatio',
   'limits',
   'detail',
 ] as const

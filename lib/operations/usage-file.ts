@@ -47,6 +47,7 @@ const CSV_COLUMNS = [
   'cost',
   'margin',
   'held',
+  'hidden_ratio',
   'multiplier',
   'price_version',
   'asked_ms',

@@ -1,10 +1,12 @@
 /** Usage as callers see it: rows of the log, receipts, totals, refusals. Money is CNY as a decimal with six places. */
+
 import { timeOfId } from '../base/ids.ts'
 import { formatMicro, type Micro, subtract } from '../base/money.ts'
 import { hourInZone } from '../base/zone.ts'
 import type { BookedRow, Refusal, SummaryBy, SummaryRow } from '../store/store.ts'
 import { decimal } from '../terms/decimal.ts'
 import type { Line } from '../terms/records.ts'
+import { shownRatio } from './shown-ratio.ts'
 
 const iso = (ms: number): string => new Date(ms).toISOString()
 const moneyOrNull = (value: Micro | null): string | null => (value === null ? null : formatMicro(value))
@@ -37,6 +39,7 @@ export const shownRow = (row: BookedRow, account: string | undefined) => ({
   cost: moneyOrNull(row.cost),
   margin: row.cost === null ? null : formatMicro(subtract(row.charge, row.cost)),
   held: moneyOrNull(row.held),
+  hidden_ratio: shownRatio(row),
   asked_ms: row.askedMs,
   first_byte_ms: row.firstByteMs,
   duration_ms: row.durationMs,

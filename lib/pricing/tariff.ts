@@ -87,6 +87,11 @@ export class Tariff implements Priced {
     return this.#price[name] !== undefined
   }
 
+  /** Tokens have a price, which may be 0. Otherwise an answer costs the same however long it is. */
+  get pricesTokens(): boolean {
+    return TOKEN_CLASSES.some(name => this.has(name))
+  }
+
   /** Pictures have a price of their own, which may be 0. */
   get pricesPictures(): boolean {
     return this.#price.image !== undefined

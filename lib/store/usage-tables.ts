@@ -54,6 +54,8 @@ export const USAGE_LOG: Table = {
     price_version: 'int?',
     multiplier: 'int?',
     via: 'code?',
+    // In thousandths.
+    hidden_ratio: 'int?',
     answer_id: 'name?',
     upstream_key: 'code?',
     upstream_id: 'name?',

@@ -35,6 +35,7 @@ export const toGroup = ({ name, multiplier, rate, hedge, ...group }: CatalogForm
   multiplier,
   rate: rate ?? null,
   hedgeMs: hedge?.after ?? 0,
+  readOns: group.read_ons,
   public: group.public,
 })
 

@@ -13,6 +13,7 @@ export const showGroup = ({ name, multiplier, rate, hedgeMs, ...group }: Group) 
   multiplier: decimal(multiplier),
   rate,
   hedge: hedgeMs === 0 ? null : { after: `${hedgeMs}ms` },
+  read_ons: group.readOns,
   public: group.public,
 })
 

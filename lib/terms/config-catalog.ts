@@ -22,6 +22,8 @@ import {
 } from './records.ts'
 
 export const DEFAULT_OUTPUT = 4096
+/** Of one account, after its clients have left. */
+export const READ_ONS = 256
 const MOST_TOKENS = 1_000_000_000
 /**
  * Mostly estimates of what a request may bring beside its text. The store uses them too: rows of earlier versions lack
@@ -64,6 +66,10 @@ const group = z.strictObject({
       description:
         'Hedging: when the first attempt stays silent, a second one begins at another channel. Default: never.',
     }),
+  read_ons: kind.whole(1).prefault(READ_ONS).meta({
+    description:
+      'Most streams of one account that are read on at once for `client_gone.drain` after their client has left, per process. While an account has so many, its new requests are refused with 429.',
+  }),
   public: kind.flag.prefault(false).meta({
     description:
       'The group’s models, prices and figures are shown to everybody, also to people who have not signed in.',

@@ -194,9 +194,9 @@ export const configSchema = z.strictObject({
   }),
   client_gone: section('When a client leaves, its upstream is read to the end of the answer, for exact usage.', {
     drain: timeout('30s', 0, 'How long such an answer is read on.'),
-    concurrent: kind.whole(0).prefault(256).meta({
+    concurrent: kind.whole(0).prefault(1024).meta({
       description:
-        'How many such answers are read at once, per process; of one account at most a quarter of them, but at least one.',
+        'How many such streams are read on at once, per process: above it the oldest one of the account with most is closed. See docs/charging.md.',
     }),
   }),
   retry: section('Asking the next channel as long as nothing was relayed to the client.', {

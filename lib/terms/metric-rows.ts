@@ -22,6 +22,7 @@ export const GONE_OUTCOMES = ['drained', 'cut', 'slow'] as const
 
 /** Why an upstream was read on no longer although it had not ended: its time was over, or others needed the place. */
 export const READ_ON_ENDS = ['time', 'room'] as const
+export type ReadOnEnd = (typeof READ_ON_ENDS)[number]
 
 /** What became of a request whose account cannot pay its worst case, and could pay what is held for one such request. */
 export const UNCOVERED_OUTCOMES = ['admitted', 'refused'] as const

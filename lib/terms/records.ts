@@ -72,6 +72,8 @@ export interface Group {
   rate: Rate | null
   /** Hedging: how long a first attempt may be silent until a second one begins beside it; 0 = never. */
   hedgeMs: number
+  /** Most streams of one account that are read on at once after their client has left, per process. */
+  readOns: number
   /** Its models, prices and figures are shown to everybody. */
   public: boolean
 }

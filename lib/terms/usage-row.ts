@@ -91,6 +91,11 @@ export interface UsageRow extends RowCounts {
   clientRequestId: string | null
   /** The protocol in which the upstream was asked; null = the client's own. */
   via: Protocol | null
+  /**
+   * Of an answer that was given up after its client had left: by what its output was multiplied as it was counted, in
+   * thousandths, for what the model writes and does not show; null = by nothing.
+   */
+  hiddenRatio: number | null
 }
 
 /** One attempt at one channel. */

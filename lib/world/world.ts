@@ -9,6 +9,7 @@ import { Cost } from '../pricing/cost.ts'
 import { compileTariff, type Tariff } from '../pricing/tariff.ts'
 import { type Catalog, EVERYWHERE } from '../store/store.ts'
 import type { Config } from '../terms/config.ts'
+import { READ_ONS } from '../terms/config-catalog.ts'
 import { instanceName } from '../terms/hops.ts'
 import type { Group, Model, Rate } from '../terms/records.ts'
 
@@ -17,7 +18,7 @@ import type { Group, Model, Rate } from '../terms/records.ts'
  * they ask, and fetch the model list at every start.
  */
 const COUNTS_PER_REQUEST = 10
-const DEFAULT_GROUP = { multiplier: 1_000_000, rate: null, hedgeMs: 0, public: false }
+const DEFAULT_GROUP = { multiplier: 1_000_000, rate: null, hedgeMs: 0, readOns: READ_ONS, public: false }
 
 export class World {
   readonly config: Config

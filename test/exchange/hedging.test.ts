@@ -190,7 +190,7 @@ t.test('a client that leaves keeps one of two, and gets no second one', async t 
   s.clock.advance(20_000)
   await s.settled()
   t.equal(s.at('b').calls.length, 1)
-  s.clock.advance(20_000)
+  await s.readOut()
   t.match(await s.books(), { ok: true, left: NOTHING_LEFT })
 })
 

@@ -2,7 +2,9 @@
 import t from 'tap'
 import type { Relay } from '../../lib/exchange/relay/relay.ts'
 import { until } from '../support/wait.ts'
-import { NOTHING_LEFT, open } from './support/gateway.ts'
+import { SETUP } from '../support/store.ts'
+import type { Ask } from './support/client.ts'
+import { KEY, MODEL, NOTHING_LEFT, type Options, OTHER_KEY, open, type Scene } from './support/gateway.ts'
 import { answers, document, SPEECH } from './support/speech.ts'
 
 /** Of the buffers of two connections and the kernel, far below what a long answer has. */
@@ -61,32 +63,158 @@ t.test('past client_gone.drain it is cut, and what was seen is charged', async t
   t.equal(s.state('a'), 'closed')
 })
 
-for (const [concurrent, drained] of [
-  [0, 0],
-  [1, 1],
-] as const) {
-  t.test(`of two that leave, ${drained} are read on with client_gone.concurrent ${concurrent}`, async t => {
-    const s = await open(t, { config: { client_gone: { concurrent } } })
-    for (const nth of [0, 1]) {
-      const client = s.ask(ask)
-      const call = await s.at('a').call(nth)
-      call.stream()
-      call.chunk(first)
-      await client.sees('Good morning')
-      client.leave()
-      if (nth < drained) await until('it is read on', () => s.services.readOns.size === 1)
-      else await call.cut()
-    }
-    t.equal(s.services.readOns.size, drained)
-    if (drained > 0) {
-      s.at('a').calls[0]!.chunk(rest)
-      s.at('a').calls[0]!.end()
-    }
-    const books = await s.books()
-    t.match(books, { ok: true, left: NOTHING_LEFT })
-    t.same(books.rows.map(row => row.basis).sort(), drained > 0 ? ['counted', 'reported'] : ['counted', 'counted'])
-  })
+/** An answer that may go on for long, so that it takes a place. */
+const LONG = { ...ask, body: { ...(ask.body as object), max_tokens: 5_000 } }
+
+/** Leaves in the midst of an answer. */
+async function leave(s: Scene, key = KEY, asked: Ask = LONG) {
+  const nth = s.at('a').calls.length
+  const client = s.ask({ ...asked, headers: { 'x-api-key': key } })
+  const call = await s.at('a').call(nth)
+  call.stream()
+  call.chunk(first)
+  await client.sees('Good morning')
+  const { size } = s.services.readOns
+  client.leave()
+  await until('it is read on', () => s.services.readOns.size === size + 1)
+  return call
 }
+
+t.test(
+  'above client_gone.concurrent the oldest one of the account with most is closed, and not before two seconds',
+  async t => {
+    const s = await open(t, { config: { client_gone: { concurrent: 2 } }, credit: 10_000_000 })
+    const [one, two] = [await leave(s), await leave(s, OTHER_KEY)]
+    t.equal(s.services.readOns.taken, 2)
+    s.clock.advance(1_000)
+    const three = await leave(s, OTHER_KEY)
+    t.equal(s.services.readOns.taken, 2)
+    await s.settled()
+    t.same([one.closed, two.closed, three.closed], [false, false, false])
+    s.clock.advance(1_600)
+    await two.cut()
+    t.same([one.closed, three.closed], [false, false])
+    t.equal(await s.metric('gateway_read_ons_closed_total', { reason: 'room' }), 1)
+    for (const call of [one, three]) {
+      call.chunk(rest)
+      call.end()
+    }
+    const { rows, left } = await s.books()
+    t.same(left, NOTHING_LEFT)
+    t.same(rows.map(row => row.basis).sort(), ['counted', 'reported', 'reported'])
+  },
+)
+
+t.test('an account whose places are taken is refused, and nobody else', async t => {
+  const s = await open(t)
+  const { groups } = await s.store.catalog()
+  await s.store.putGroup({ ...groups[0]!, readOns: 2 }, SETUP)
+  await s.follow()
+  const calls = [await leave(s), await leave(s)]
+  const refused = s.ask(LONG)
+  await refused.end()
+  t.equal(refused.status, 429)
+  t.match(refused.text, /并发数限制:最多同时进行2个请求/)
+  t.equal(refused.answer.headers.get('retry-after'), '1')
+  await leave(s, OTHER_KEY)
+  for (const call of calls) call.chunk(rest)
+  await s.settled()
+  s.clock.advance(1_000)
+  t.equal(s.services.readOns.taken, 1, 'those with their usage need no place')
+  const again = s.ask(LONG)
+  await s.at('a').call(3)
+  again.leave()
+  await s.readOut()
+  t.match(await s.books(), { left: NOTHING_LEFT })
+})
+
+t.test('what ends soon, and what is waited for anyway, takes no place', async t => {
+  const rows: [what: string, body: object, options: Options, taken: number][] = [
+    ['a stream', { max_tokens: 5_000 }, {}, 1],
+    ['few tokens to its maximum', { max_tokens: 512 }, {}, 0],
+    ['thoughts that nobody sees', { max_tokens: 5_000, output_config: { effort: 'low' } }, {}, 0],
+    ['a model that thinks', { max_tokens: 5_000 }, { model: { thinking: 'adaptive' } }, 0],
+    ['a price that does not depend on its length', { max_tokens: 5_000 }, { model: { price: { request: 1 } } }, 0],
+  ]
+  for (const [what, body, options, taken] of rows) {
+    const s = await open(t, options)
+    const call = await leave(s, KEY, { ...ask, body: { ...(ask.body as object), ...body } })
+    t.equal(s.services.readOns.taken, taken, what)
+    s.clock.advance(500_000)
+    await s.settled()
+    t.equal(call.closed, taken === 1 || what.startsWith('few'), `${what}: closed after the drain`)
+    if (!call.closed) await s.readOut()
+    t.match(await s.books(), { left: NOTHING_LEFT })
+  }
+  const s = await open(t)
+  const client = s.ask(document())
+  const call = await s.at('a').call()
+  client.leave()
+  await until('it is read on', () => s.services.readOns.size === 1)
+  s.clock.advance(500_000)
+  t.equal(s.services.readOns.taken, 0)
+  answers(100, 10)(call)
+  t.match(
+    await s.books(),
+    { left: NOTHING_LEFT, rows: [{ basis: 'reported', charge: 280 }] },
+    'a whole answer is waited for',
+  )
+})
+
+t.test('what is given up is charged for what its model does not show', async t => {
+  const rows: [ratio: number, most: number, output: number, hidden: number | null][] = [
+    [1000, 5_000, 5, null],
+    [3334, 5_000, 17, 3334],
+    [20_000, 5_000, 100, 20_000],
+    [20_000, 50, 50, 20_000],
+  ]
+  for (const [ratio, most, output, hiddenRatio] of rows) {
+    const s = await open(t)
+    s.services.stats.hiddenRatio = () => ratio
+    await leave(s, KEY, { ...ask, body: { ...(ask.body as object), max_tokens: most } })
+    await s.readOut()
+    const { rows, ok, left } = await s.books()
+    t.match([ok, left], [true, NOTHING_LEFT])
+    t.match(rows, [{ end: 'client_gone', basis: 'counted', output, hiddenRatio }], `${ratio}`)
+    t.equal(rows[0]!.charge, rows[0]!.input * 2 + output * 8)
+  }
+  const s = await open(t)
+  s.services.stats.hiddenRatio = () => 20_000
+  const call = await leave(s)
+  call.reset()
+  t.match(
+    (await s.books()).rows,
+    [{ basis: 'counted', output: 5, hiddenRatio: null }],
+    'an upstream that breaks off is not',
+  )
+})
+
+t.test('cheap streams left behind give no answer of a thinking model away', async t => {
+  const s = await open(t, {
+    prices: { [MODEL]: { input: 2, output: 105 }, cheap: { input: 0.01, output: 0.01 } },
+    channels: { a: { models: [MODEL, 'cheap'] } },
+    model: { thinking: 'adaptive', max_output: 64_000 },
+  })
+  const cheap: Ask = { ...LONG, body: { ...(LONG.body as object), model: 'cheap', max_tokens: 100_000 } }
+  for (let i = 0; i < 60; i++) await leave(s, KEY, cheap)
+  for (let i = 0; i < 3; i++) {
+    const call = await leave(s)
+    s.clock.advance(150)
+    await s.settled()
+    t.equal(call.closed, false)
+    call.chunk(rest.replace('"output_tokens":10', '"output_tokens":30000'))
+    call.end()
+    await until('it is charged', () => s.services.readOns.size === 60)
+  }
+  await s.readOut()
+  const { rows, left } = await s.books()
+  t.same(left, NOTHING_LEFT)
+  const dear = rows.filter(({ model }) => model === MODEL)
+  t.same(
+    dear.map(({ basis, output, charge }) => [basis, output, charge]),
+    Array(3).fill(['reported', 30_000, 3_150_200]),
+  )
+})
 
 t.test('before the hold: nothing is asked and nothing recorded', async t => {
   const s = await open(t)

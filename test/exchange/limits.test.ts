@@ -35,7 +35,8 @@ for (const [whose, limit] of Object.entries(LIMITS)) {
 
   t.test(`a place ${whose} comes back however the answer ended`, async t => {
     const s = await open(t, { channels: { a: limit }, config: { client_gone: { concurrent: 0 } } })
-    const { ask, first } = SPEECH.messages
+    const { ask: said, first } = SPEECH.messages
+    const ask = { ...said, body: { ...(said.body as object), max_tokens: 5_000 } } // which takes a place, and there is none
     const ends = ['answered', 'refused', 'cut', 'left', 'left early']
     for (const [nth, end] of ends.entries()) {
       const client = s.ask(ask)
@@ -48,8 +49,11 @@ for (const [whose, limit] of Object.entries(LIMITS)) {
         await client.sees(first)
         if (end === 'cut') call.reset()
       }
-      if (end.startsWith('left')) client.leave()
-      else await client.end()
+      if (end.startsWith('left')) {
+        client.leave()
+        await until('it is read on, or done', () => s.services.readOns.size === 1 || s.services.openCount === 0)
+        s.clock.advance(3_000)
+      } else await client.end()
       await until(`the place is free after ${end}`, () => s.health.states().get('a')?.open === 0)
     }
     t.equal(s.at('a').calls.length, ends.length)

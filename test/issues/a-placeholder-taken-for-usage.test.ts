@@ -105,6 +105,7 @@ t.test('the client leaves', async t => {
     call.chunk(sent)
     await client.sees(sent)
     client.leave()
+    await s.readOut()
     await call.cut()
     const books = await s.books()
     t.match(books, { ok: true, left: NOTHING_LEFT, failures: [] })

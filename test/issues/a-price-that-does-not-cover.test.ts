@@ -24,7 +24,7 @@ t.test('what covers what', async t => {
     [{ input: 1, request: 1 }, TALKING],
     [{ cache_read: 1 }, []],
   ]
-  const group = { name: 'g', multiplier: 1_000_000, rate: null, hedgeMs: 0, public: false }
+  const group = { name: 'g', multiplier: 1_000_000, rate: null, hedgeMs: 0, readOns: 256, public: false }
   const rest = { name: 'm', maxOutput: null, defaultOutput: 1, inputFactor: 1, ...MODEL_DEFAULTS }
   for (const [price, want] of rows)
     t.same(

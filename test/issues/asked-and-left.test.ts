@@ -11,6 +11,10 @@ import { until } from '../support/wait.ts'
 const PAST_DRAIN_MS = 31_000
 const silent = () => {}
 const pastDrain = (s: Scene) => s.clock.advance(PAST_DRAIN_MS)
+/** Everything is read on for at least two seconds. */
+const pastLeast = (_: Call, s: Scene) => s.clock.advance(3_000)
+/** An answer that may go on for long, so that it takes a place. */
+const LONG = { ...SPEECH.messages.ask, body: { ...(SPEECH.messages.ask.body as object), max_tokens: 5_000 } }
 /** Reasoning that nobody is shown: the answer has begun, and has no content yet. */
 const begins = (call: Call) => {
   call.stream()
@@ -37,13 +41,13 @@ const noPlace = { config: { client_gone: { concurrent: 0 } } }
 
 const ROWS: Record<string, Row> = {
   'no answer by the end of the drain': { after: (_, s) => pastDrain(s), row: { ...estimated, status: 499 } },
-  'no answer, and no place to wait for one': { options: noPlace, row: { ...estimated, status: 499 } },
+  'no answer, and no place to wait for one': { options: noPlace, after: pastLeast, row: { ...estimated, status: 499 } },
   'no answer by the end of the process': {
     after: (_, s) => s.services.sweeper.each(relay => relay.shutDown()),
     row: estimated,
   },
   'reasoning that nobody sees, past the drain': { before: begins, after: (_, s) => pastDrain(s), row: estimated },
-  'reasoning that nobody sees, and no place': { before: begins, options: noPlace, row: estimated },
+  'reasoning that nobody sees, and no place': { before: begins, options: noPlace, after: pastLeast, row: estimated },
   'a head after it left, and no more': { after: begins, row: estimated },
   'an answer within the drain': { after: wholeAnswer, row: { basis: 'reported', charge: 280 } },
   'a refusal within the drain': { after: says(500), row: free },
@@ -53,7 +57,7 @@ const ROWS: Record<string, Row> = {
 for (const [name, { options = {}, before = silent, after = silent, row }] of Object.entries(ROWS)) {
   t.test(name, async t => {
     const s = await open(t, options)
-    const client = s.ask(SPEECH.messages.ask)
+    const client = s.ask(LONG)
     const call = await s.at('a').call()
     before(call)
     if (before !== silent) await client.sees(SPEECH.messages.keepAlive)
@@ -111,18 +115,35 @@ t.test('what costs nothing takes no place', async t => {
   t.match(await s.books(), { left: NOTHING_LEFT, rows: [] })
 })
 
-t.test('one account has a quarter of the places, and at least one', async t => {
+t.test('places: so many of an account, and of all accounts the oldest of the one with most goes', async t => {
   const readOns = new ReadOns()
-  const enter = (account: number, most: number) => readOns.enter(account, most)
-  t.same(
-    [1, 1, 1, 2, 2, 2, 3].map(account => enter(account, 8)),
-    [true, true, false, true, true, false, true],
-  )
-  readOns.leave(1)
-  t.same([enter(1, 8), enter(1, 8)], [true, false])
-  for (const account of [1, 1, 2, 2, 3]) readOns.leave(account)
-  t.same([enter(1, 2), enter(1, 2), enter(2, 2), enter(3, 2)], [true, false, true, false])
-  t.same([new ReadOns().enter(1, 0), readOns.size], [false, 2])
+  const dropped: string[] = []
+  const one = (accountId: number, name: string) => ({ accountId, dropped: () => void dropped.push(name) })
+  const enter = (readOn: ReturnType<typeof one>, total = 4) => {
+    readOns.join(readOn)
+    return readOns.takePlace(readOn, 3, total)
+  }
+  const [a1, a2, a3, a4] = [one(1, 'a1'), one(1, 'a2'), one(1, 'a3'), one(1, 'a4')]
+  t.same([enter(a1), enter(a2)], [true, true])
+  t.equal(readOns.isFull(1, 3, 4), false)
+  t.same([enter(a3), enter(a4)], [true, false], 'the account has three')
+  t.equal(readOns.isFull(1, 3, 4), true)
+  t.equal(readOns.isFull(2, 3, 4), false, 'another account has its own')
+  const [b1, b2] = [one(2, 'b1'), one(2, 'b2')]
+  t.equal(enter(b1), true)
+  t.same(dropped, [])
+  t.equal(enter(b2), true, 'nobody is refused')
+  t.same(dropped, ['a1'], 'and the oldest of the account with most goes')
+  t.equal(readOns.isFull(1, 3, 4), false)
+  readOns.freePlace(b1)
+  t.same([readOns.size, readOns.taken], [6, 3], 'what needs no place is read on all the same')
+  for (const readOn of [a1, a2, a3, a4, b1, b2]) readOns.leave(readOn)
+  t.same([readOns.size, readOns.taken], [0, 0])
+  const none = one(3, 'none')
+  t.equal(enter(none, 0), false)
+  t.equal(readOns.isFull(3, 3, 0), false, 'without any places nobody is refused')
+  for (let i = 0; i < 255; i++) readOns.join(one(3, `${i}`))
+  t.equal(readOns.isFull(3, 3, 0), true, 'but for those who have left 256 requests behind')
 })
 
 const onMain = { config: { client_gone: { concurrent: 0 } } }

@@ -22,6 +22,7 @@ const ENDS: Record<string, { how: (call: Call, s: Scene, leave: () => void) => v
     how: async (_, s, leave) => {
       await s.settled()
       leave()
+      await s.readOut()
     },
     end: 'client_gone',
   },

@@ -3,7 +3,6 @@ import t from 'tap'
 import { KEY, MODEL, type Options, OTHER_KEY, open, type Scene } from '../exchange/support/gateway.ts'
 import { answers, document, SPEECH, says } from '../exchange/support/speech.ts'
 import type { Call, Script } from '../exchange/support/upstream.ts'
-import { until } from '../support/wait.ts'
 
 const good = answers(100, 10)
 const ask = async (s: Scene) => {
@@ -84,8 +83,7 @@ t.test('a client that is wrong, and one that leaves, are no failures of the upst
   const client = s.ask(document())
   await s.at('a').call(1)
   client.leave()
-  await until('it is read on', () => s.services.readOns.size === 1)
-  s.clock.advance(31_000)
+  await s.readOut()
   await s.books()
   t.same(lines(s, 'attempt failed'), [])
 })

@@ -227,6 +227,7 @@ for (const [name, { protocol, options = {}, script, leaves, row }] of Object.ent
     else {
       await asked.sees('data: ')
       asked.leave()
+      await s.readOut()
     }
     const books = await s.books()
     t.match(books, { ok: true, left: NOTHING_LEFT, failures: [], rows: [row] })

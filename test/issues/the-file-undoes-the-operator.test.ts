@@ -72,7 +72,7 @@ const ACTS: [name: string, act: (store: Store) => Promise<unknown>, seen: (store
   ['m', s => s.deleteModel('m', SETUP), async s => (await s.catalog()).models.length],
   [
     'vip',
-    s => s.putGroup({ name: 'vip', multiplier: 9, rate: null, hedgeMs: 0, public: false }, SETUP),
+    s => s.putGroup({ name: 'vip', multiplier: 9, rate: null, hedgeMs: 0, readOns: 256, public: false }, SETUP),
     async s => (await s.catalog()).groups,
   ],
   ['a', async s => s.updateAccount(1, { groups: ['vip'] }, SETUP), async s => (await s.accounts())[0]?.groups],
@@ -126,7 +126,7 @@ t.test('what the file says anew of a row is written, and of no other row', async
     ],
     [
       { groups: [{ name: 'vip', multiplier: 3 }] },
-      s => s.putGroup({ name: 'vip', multiplier: 9, rate: null, hedgeMs: 0, public: false }, SETUP),
+      s => s.putGroup({ name: 'vip', multiplier: 9, rate: null, hedgeMs: 0, readOns: 256, public: false }, SETUP),
       async s => (await s.catalog()).groups[0]?.multiplier,
       3_000_000,
     ],

@@ -16,7 +16,14 @@ export const model = (price: Price | null, change: Partial<Model> = {}): Model =
   ...change,
 })
 
-export const group = (multiplier = MILLION): Group => ({ name: 'g', multiplier, rate: null, hedgeMs: 0, public: false })
+export const group = (multiplier = MILLION): Group => ({
+  name: 'g',
+  multiplier,
+  rate: null,
+  hedgeMs: 0,
+  readOns: 256,
+  public: false,
+})
 
 export function tariff(price: Price, change: Partial<Model> = {}, multiplier = MILLION): Tariff {
   const compiled = compileTariff(model(price, change), group(multiplier), 7)

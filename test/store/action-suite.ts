@@ -28,6 +28,7 @@ const group = (change: Partial<Group> = {}): Group => ({
   multiplier: 500_000,
   rate: null,
   hedgeMs: 0,
+  readOns: 256,
   public: false,
   ...change,
 })

@@ -24,6 +24,7 @@ const group = (name: string, multiplier: number, change: Partial<Group> = {}): G
   multiplier,
   rate: null,
   hedgeMs: 0,
+  readOns: 256,
   public: false,
   ...change,
 })

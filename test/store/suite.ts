@@ -162,7 +162,7 @@ export function storeSuite(t: Test, newUrl: NewUrl): void {
   })
 
   check('catalogue', async (t, { one, two, url }) => {
-    const group = { name: 'default', multiplier: 500_000, rate: null, hedgeMs: 0, public: false }
+    const group = { name: 'default', multiplier: 500_000, rate: null, hedgeMs: 0, readOns: 256, public: false }
     const model = {
       name: 'm',
       price: { input: 1 },

@@ -125,6 +125,7 @@ export const NOT_RECORDED = {
   upstreamId: null,
   clientRequestId: null,
   via: null,
+  hiddenRatio: null,
 } satisfies Partial<UsageRow>
 
 export const usageRow = (requestId: string, key: Key, charge: number, change: Partial<UsageRow> = {}): UsageRow => ({

@@ -61,8 +61,8 @@ t.test('records, with every default', async t => {
     keys: [KEY],
   })
   t.strictSame(file.groups, [
-    { name: 'default', multiplier: 1_000_000, rate: null, hedgeMs: 0, public: false },
-    { name: 'vip', multiplier: 500_000, rate: { requests: 3, minutes: 2 }, hedgeMs: 2000, public: true },
+    { name: 'default', multiplier: 1_000_000, rate: null, hedgeMs: 0, readOns: 256, public: false },
+    { name: 'vip', multiplier: 500_000, rate: { requests: 3, minutes: 2 }, hedgeMs: 2000, readOns: 256, public: true },
   ])
   t.strictSame(file.models, [
     {

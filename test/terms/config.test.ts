@@ -53,7 +53,7 @@ const DEFAULTS: Config = {
   },
   keepalive: { mainMs: 15_000, directMs: 0, earlyMs: 80_000 },
   hold: { outputTokens: 0 },
-  clientGone: { drainMs: 30_000, concurrent: 256 },
+  clientGone: { drainMs: 30_000, concurrent: 1024 },
   retry: { attempts: 3, deadlineMs: 120_000, budget: 0.2 },
   shed: { lagMs: 0 },
   usageRetentionMs: 0,

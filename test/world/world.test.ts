@@ -22,7 +22,7 @@ t.test('a tariff names the version of its price and the multiplier of its group'
   await store.putModel(model('a', { input: 1 }), SETUP)
   await store.putModel(model('b', { input: 1 }), SETUP)
   await store.putModel(model('none', null), SETUP)
-  await store.putGroup({ name: 'vip', multiplier: 500_000, rate: null, hedgeMs: 0, public: false }, SETUP)
+  await store.putGroup({ name: 'vip', multiplier: 500_000, rate: null, hedgeMs: 0, readOns: 256, public: false }, SETUP)
   const old = await world()
   await store.putModel(model('a', { input: 2 }), SETUP)
   const now = await world()

@@ -65,6 +65,7 @@ const receipt = z
     multiplier: z.string().nullable(),
     held: money.nullable(),
     released: money.nullable(),
+    hidden_ratio: z.string().nullable(),
     asked_ms: ms.nullable(),
     attempts: count,
     answer_id: z.string().nullable(),

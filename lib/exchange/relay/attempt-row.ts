@@ -31,7 +31,7 @@ export function attemptRow(x: Exchange, { attempt, note, why }: GivenUp, reading
   if (!isAsked) return null
   const { candidate } = attempt.claim
   const ended = why === 'lost' ? ({ how: 'left', reading: null } as const) : ({ how: 'broken', reading } as const)
-  const cost = costOfUncharged(x, { ...ended, delivered: null, channel: candidate.channel.name })
+  const cost = costOfUncharged(x, { ...ended, delivered: null, hidden: null, channel: candidate.channel.name })
   if (cost === null || cost === ZERO) return null
   const { account, key } = x.entry as KeyEntry
   const { priceVersion, multiplier } = x.tariff as Tariff
@@ -63,6 +63,7 @@ export function attemptRow(x: Exchange, { attempt, note, why }: GivenUp, reading
     upstreamId: upstreamIdOf(attempt),
     clientRequestId: clientIdOf(x),
     via: candidate.lane?.via ?? null,
+    hiddenRatio: null,
   }
   return row
 }

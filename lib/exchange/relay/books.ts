@@ -4,10 +4,16 @@
  */
 import type { KeyEntry } from '../../access/keys.ts'
 import type { CommitGroup } from '../../ledger/ledger.ts'
+import type { Tariff } from '../../pricing/tariff.ts'
+import type { Facts } from '../../protocols/facts.ts'
 import type { ErrorName } from '../../terms/errors.ts'
+import type { ReadOnEnd } from '../../terms/metric-rows.ts'
 import type { End, UsageRow } from '../../terms/records.ts'
 import type { Exchange } from '../exchange.ts'
 import { finish, giveRightBack } from '../finish.ts'
+import { boundsAt, canThink, hiddenRatioOf, mostOutputOf } from '../output.ts'
+import { placesOf, type ReadOn } from '../read-ons.ts'
+import { wantsArray, wantsEvents } from '../request.ts'
 import type { Services } from '../services.ts'
 import { CLIENT_CLOSED } from '../verdict.ts'
 import type { Answer } from './answer.ts'
@@ -15,11 +21,16 @@ import { attemptRow, type GivenUp } from './attempt-row.ts'
 import type { Attempts } from './attempts.ts'
 import { settle } from './settle.ts'
 import type { Telling } from './telling.ts'
-import type { How } from './used.ts'
+import type { Hidden, How } from './used.ts'
 
 const NO_ROWS: readonly UsageRow[] = []
 
-export class Books {
+/** Everything is read on for at least so long. */
+const LEAST_READ_ON_MS = 2_000
+/** An answer that can have fewer further tokens ends soon. */
+const SOON_TOKENS = 512
+
+export class Books implements ReadOn {
   readonly #x: Exchange
   readonly #services: Services
   readonly #answer: Answer
@@ -31,10 +42,12 @@ export class Books {
   #besides: readonly UsageRow[] = NO_ROWS
   /** Content tokens that the meter had when the answer was charged. */
   #chargedTokens = 0
-  /** Its upstream has a place among those that are read on without a client. */
-  #hasPlace = false
+  /** Its upstream is read on without a client. */
+  #readsOn = false
   /** Monotonic ms: until then the upstream is read on after its client has left. */
   readOnUntilMs = 0
+  /** Why it is closed then. */
+  readOnEnd: ReadOnEnd = 'time'
   /** Its client took nothing for too long. */
   slow = false
 
@@ -76,6 +89,7 @@ export class Books {
       upstreamKey: this.#attempts.upstreamKey,
       reading,
       delivered: isCutShort ? growth : null,
+      hidden: how === 'left' ? this.#hidden() : null,
       firstByteMs: firstByteMs < 0 ? null : firstByteMs - x.startedMs,
       attempts: this.#attempts.notes(how === 'completed' || how === 'stopped' || how === 'left'),
       upstreamId: this.#attempts.upstreamId,
@@ -84,6 +98,13 @@ export class Books {
     })
     giveRightBack(x, this.#services)
     if (how !== 'completed') this.#services.ledger.write() // the client is told at once
+  }
+
+  #hidden(): Hidden | null {
+    const { reading } = this.#answer
+    if (reading === null) return null
+    const facts = reading.sent ?? (this.#x.facts as Facts)
+    return { ratio: hiddenRatioOf(this.#x, this.#services, facts), most: reading.mostOutput }
   }
 
   #endOf(how: How): End {
@@ -117,11 +138,58 @@ export class Books {
     return !this.#x.free && (status === 0 ? this.#attempts.sent : status < 300)
   }
 
-  /** Takes a place among the upstreams that are read on without a client. False: there is none, or nothing is lost without. */
-  readOn(concurrent: number): boolean {
-    const { account } = this.#x.entry as KeyEntry
-    this.#hasPlace = this.costs && this.#services.readOns.enter(account.id, concurrent)
-    return this.#hasPlace
+  get accountId(): number {
+    return (this.#x.entry as KeyEntry).account.id
+  }
+
+  /** The upstream is read on without its client. False: nothing is lost without that. */
+  readOn(): boolean {
+    if (!this.costs) return false
+    const x = this.#x
+    const { readOns } = this.#services
+    const { clientGone, timeouts } = x.world.config
+    const { goneMs } = this.#telling
+    this.#readsOn = true
+    readOns.join(this)
+    this.readOnUntilMs = goneMs + Math.max(LEAST_READ_ON_MS, clientGone.drainMs)
+    if (this.#isAwaited())
+      this.readOnUntilMs = Math.max(this.readOnUntilMs, this.#attempts.startedMs + timeouts.firstByteMs)
+    else if (!this.#needsNoPlace() && !readOns.takePlace(this, placesOf(x), clientGone.concurrent)) this.dropped()
+    return true
+  }
+
+  /** What cannot be counted before its end is waited for as long as the first byte of an answer is. */
+  #isAwaited(): boolean {
+    const x = this.#x
+    if (!wantsEvents(x) && !wantsArray(x)) return true
+    return !(x.tariff as Tariff).pricesTokens || canThink(x, this.#services, x.facts as Facts)
+  }
+
+  /** It ends soon, or has said all that it is charged for. */
+  #needsNoPlace(): boolean {
+    const { reading } = this.#answer
+    if (reading === null) return this.#mostOutput() < SOON_TOKENS
+    const { meter, mostOutput } = reading
+    return meter.final || mostOutput - meter.produced < SOON_TOKENS
+  }
+
+  /** Output tokens that the upstream can write of whose answer nothing has come. */
+  #mostOutput(): number {
+    const x = this.#x
+    const { candidate } = this.#attempts
+    const facts = x.facts as Facts
+    return mostOutputOf(x, this.#services, x.tariff as Tariff, facts, boundsAt(x, candidate))
+  }
+
+  /** Is asked now and then while the upstream is read on. */
+  freePlaceEarly(): void {
+    if (this.#readsOn && this.#needsNoPlace()) this.#services.readOns.freePlace(this)
+  }
+
+  dropped(): void {
+    const { clock } = this.#services
+    this.readOnUntilMs = Math.max(clock.monotonic(), this.#telling.goneMs + LEAST_READ_ON_MS)
+    this.readOnEnd = 'room'
   }
 
   // --- the end
@@ -136,7 +204,7 @@ export class Books {
     answer.reading?.translation?.close()
     answer.lastByteMs = clock.monotonic() // what is left is the client's time
     x.upstreamMs = answer.lastByteMs - x.dispatchedMs
-    if (this.#hasPlace) readOns.leave((x.entry as KeyEntry).account.id)
+    if (this.#readsOn) readOns.leave(this)
     if (this.#telling.gone) metrics.clientGone(this.slow ? 'slow' : answer.isDone ? 'drained' : 'cut')
     if (this.#telling.gone || x.closed) finish(x, this.#services)
   }

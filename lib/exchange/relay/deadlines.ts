@@ -12,7 +12,7 @@ export interface Waiting {
   /** Reading from the upstream is held up. */
   readonly held: boolean
   /** The client was away for as long as its upstream may be read on. */
-  stopReadingOn(): void
+  readOnIsOver(): void
   /** The client is told what a CDN would tell it, and the upstream is read on as after a client that left. */
   giveUpOnMain(): void
   slowClient(): void
@@ -23,7 +23,8 @@ export function checkDeadlines(relay: Waiting, nowMs: number): void {
   const { x, state, answer, attempts, telling, books } = relay.machine
   const { timeouts } = x.world.config
   if (telling.gone) {
-    if (nowMs > books.readOnUntilMs) relay.stopReadingOn()
+    if (nowMs > books.readOnUntilMs) relay.readOnIsOver()
+    else books.freePlaceEarly()
   } else if (x.ended) {
     // it takes no more of what is left for it
     if (nowMs - answer.lastByteMs > timeouts.slowClientMs) relay.slowClient()

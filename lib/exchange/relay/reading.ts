@@ -17,7 +17,7 @@ import type { Lane } from '../../translate/lane.ts'
 import { decoderFor, type SideDecoder } from '../../upstream/decode.ts'
 import type { Exchange } from '../exchange.ts'
 import { fail } from '../fail.ts'
-import { mostOutputOf } from '../output.ts'
+import { hiddenRatioOf, mostOutputOf, SEEN_WHOLLY } from '../output.ts'
 import { wantsArray, wantsEvents } from '../request.ts'
 import type { Services } from '../services.ts'
 import { Growth, type GrowthEvents } from './growth.ts'
@@ -68,6 +68,8 @@ export class Reading {
   /** What the upstream was asked; null = what the client asked. */
   readonly sent: Facts | null
   readonly #terminalIsLast: boolean
+  /** See `hiddenRatioOf`. */
+  readonly #hiddenRatio: number
   /** An answer to a count route, until it is known to be a count. */
   readonly count: Buffer[] = []
   /** Bytes of the answer so far, before any decoding. */
@@ -134,6 +136,7 @@ export class Reading {
     this.links = this.#asEvents || isEncoded || lane !== null ? null : linksFor(x, services, row, events)
     this.growth = lengthStop && hold !== null ? new Growth(x, services, hold, events) : null
     this.#terminalIsLast = row.terminalIsLast
+    this.#hiddenRatio = facts === null ? SEEN_WHOLLY : hiddenRatioOf(x, services, facts)
   }
 
   /** Counts what has come. False: the decoder is behind, and `onDecoded` is called when it is not. */
@@ -200,9 +203,19 @@ export class Reading {
   /** True when the hold covers what was produced so far, so that it may go on to the client. */
   coveredBy(growth: Growth): boolean {
     const { foreign, meter } = this
-    // a report above what the request can have caused takes no money and ends no answer
-    const tokens = foreign ? this.tokensOfBytes : Math.min(meter.produced, Math.max(this.mostOutput, meter.counted))
-    return growth.covers(tokens, meter.images, meter.searches, meter.tools)
+    return growth.covers(foreign ? this.tokensOfBytes : this.#believed, meter.images, meter.searches, meter.tools)
+  }
+
+  /**
+   * Output tokens so far, with those that the model mostly writes beside what is seen. A report above what the request can have
+   * caused takes no money and ends no answer.
+   */
+  get #believed(): number {
+    const { produced, counted } = this.meter
+    const most = Math.max(this.mostOutput, counted)
+    if (this.#hiddenRatio === SEEN_WHOLLY) return Math.min(produced, most)
+    const withHidden = Math.ceil((Math.min(counted, produced) * this.#hiddenRatio) / SEEN_WHOLLY)
+    return Math.min(most, Math.max(produced, withHidden))
   }
 
   /** The answer is whole, and nothing of interest can follow. */

@@ -118,11 +118,9 @@ export class Relay implements AnswerEvents, TellingEvents, Waiting, Swept, Dispa
   /** The client's connection closed before its answer was whole: its upstream is read on for its usage, where that may be. */
   leave(): void {
     if (this.machine.telling.gone || this.#x.finished) return
-    const { drainMs, concurrent } = this.#x.world.config.clientGone
     this.#goOnAlone()
-    this.machine.books.readOnUntilMs = this.machine.telling.goneMs + drainMs
     if (this.closed) return
-    if (this.machine.books.readOn(concurrent)) this.#pressure.release(SLOW_CLIENT)
+    if (this.machine.books.readOn()) this.#pressure.release(SLOW_CLIENT)
     else this.stopReadingOn()
   }
 
@@ -142,6 +140,12 @@ export class Relay implements AnswerEvents, TellingEvents, Waiting, Swept, Dispa
     this.attempts.keepOne()
     this.machine.answer.reading?.links?.stop()
     this.machine.answer.reading?.dropTranslation()
+  }
+
+  /** The client was away for as long as its upstream may be read on. */
+  readOnIsOver(): void {
+    this.#services.metrics.readOnClosed(this.machine.books.readOnEnd)
+    this.stopReadingOn()
   }
 
   stopReadingOn(): void {

@@ -105,6 +105,7 @@ export function settle(x: Exchange, services: Services, o: Outcome): CommitGroup
     upstreamId: o.upstreamId,
     clientRequestId: clientIdOf(x),
     via: o.via,
+    hiddenRatio: used.hiddenRatio,
   }
   const group = services.ledger.settle(hold, row, o.besides)
   x.usage = used.usage
@@ -117,17 +118,17 @@ export function settle(x: Exchange, services: Services, o: Outcome): CommitGroup
 }
 
 /** A whole answer tells how much its model writes, and how much of that is not seen. Those with pictures or sound tell nothing. */
-function learn(x: Exchange, { stats }: Services, { how, reading, candidate }: Outcome, { basis, usage }: Used): void {
+function learn(x: Exchange, services: Services, { how, reading, candidate }: Outcome, { basis, usage }: Used): void {
   if (how !== 'completed' || basis !== 'reported' || reading === null) return
   const { meter, sent } = reading
   const beside = usage.output_image + usage.output_audio + meter.images
   if (usage.output === 0 || beside > 0) return
   const facts = sent ?? (x.facts as Facts)
-  stats.note({
+  services.stats.note({
     account: (x.entry as KeyEntry).account.id,
     model: x.model,
     effort: facts.effort,
-    output: usage.output,
+    output: Math.min(usage.output, reading.mostOutput),
     counted: meter.counted,
     thinks: meter.thinks,
     unbounded: isNamed(facts, boundsAt(x, candidate)) ? null : facts.n,

@@ -25,6 +25,15 @@ export interface Ended {
   reading: Reading | null
   /** What went on to the client, where the rest was held back; null = the client got all that was read. */
   delivered: Pick<Growth, 'delivered' | 'deliveredImages' | 'deliveredSearches' | 'deliveredTools'> | null
+  /** Of an answer that was given up because nobody waited for it: what its upstream has written that was not seen. */
+  hidden: Hidden | null
+}
+
+export interface Hidden {
+  /** By how much more output is reported than seen, in thousandths. */
+  ratio: number
+  /** The most output tokens that the upstream can have written. */
+  most: number
 }
 
 export interface Used {
@@ -34,12 +43,14 @@ export interface Used {
   passes: readonly Pass[]
   /** The upstream reported it, or a part of it. */
   isReport: boolean
+  /** The ratio that raised the output, in thousandths; null = none did. */
+  hiddenRatio: number | null
 }
 
 /** The highest number of tokens of one class that a row can hold. */
 const MOST_TOKENS = 1e9
 const NO_PASSES: readonly Pass[] = []
-const NOTHING: Used = { basis: 'none', usage: noUsage(), passes: NO_PASSES, isReport: false }
+const NOTHING: Used = { basis: 'none', usage: noUsage(), passes: NO_PASSES, isReport: false, hiddenRatio: null }
 
 export function usedOf(x: Exchange, o: Ended): Used {
   const used = withoutSeconds(x, o)
@@ -60,7 +71,7 @@ function withoutSeconds(x: Exchange, o: Ended): Used {
   const { how, reading } = o
   if (how === 'nothing') return NOTHING
   // the upstream may take money for the question, however little of its answer was waited for
-  const least = how === 'left' ? counted(estimate(x), 0) : NOTHING
+  const least = how === 'left' && (x.tariff as Tariff).pricesTokens ? counted(estimate(x), 0) : NOTHING
   if (reading === null) return least
   const most = o.delivered?.delivered ?? MOST_TOKENS
   const { meter } = reading
@@ -76,27 +87,36 @@ function withoutSeconds(x: Exchange, o: Ended): Used {
   const usage = all === null || o.delivered === null ? all : { ...withImages(x, all, images), searches }
   const concluded = how === 'completed' || (how !== 'stopped' && meter.concluded)
   if (concluded && usage !== null && meter.final)
-    return { basis: 'reported', usage, passes: meter.passes, isReport: true }
+    return { basis: 'reported', usage, passes: meter.passes, isReport: true, hiddenRatio: null }
   // where an answer is cut, the client got what was told of it
   const isCut = how === 'broken' || how === 'stopped'
   const { counted: seen, produced } = isCut ? reading : meter
   const isEmpty = usage === null && seen === 0 && searches === 0 && meter.tools.length === 0
   if ((how === 'broken' || how === 'left') && isEmpty) return least
-  const output = Math.min(most, produced)
+  const shown = Math.min(most, produced)
+  const output = withHidden(o.hidden, shown, seen)
+  const hiddenRatio = output > shown ? (o.hidden as Hidden).ratio : null
   const told = how !== 'stopped' && usage !== null && meter.reportedOutput >= output
-  if (usage === null) return counted({ ...estimate(x), images, searches }, output)
+  if (usage === null) return { ...counted({ ...estimate(x), images, searches }, output), hiddenRatio }
   const more = output - meter.reportedOutput
   return {
     basis: told ? 'reported' : 'counted',
     usage: withOutput(usage, outputOf(usage) + more),
     passes: how === 'stopped' ? NO_PASSES : withMore(meter.passes, more),
     isReport: true,
+    hiddenRatio,
   }
 }
 
 /** An upstream that names neither input nor output for an answer with content reports nothing. */
 const saysNothing = ({ usage, produced }: Meter): boolean =>
   usage !== null && produced > 0 && inputOf(usage) === 0 && outputOf(usage) === 0
+
+/** What was seen, and what its model mostly writes beside that without showing it. */
+const withHidden = (hidden: Hidden | null, shown: number, seen: number): number =>
+  hidden === null
+    ? shown
+    : Math.max(shown, Math.min(hidden.most, Math.ceil((Math.min(seen, shown) * hidden.ratio) / 1000)))
 
 /** Only some pictures went on to the client. Where pictures have a price, those that did not cost no tokens either. */
 function withImages(x: Exchange, usage: Usage, images: number): Usage {
@@ -116,6 +136,7 @@ const counted = (usage: Usage, output: number): Used => ({
   usage: { ...usage, output },
   passes: NO_PASSES,
   isReport: false,
+  hiddenRatio: null,
 })
 
 /** The input, as it was estimated for the hold. */

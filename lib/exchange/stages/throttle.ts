@@ -3,6 +3,7 @@ import type { KeyEntry } from '../../access/keys.ts'
 import type { Rate } from '../../terms/records.ts'
 import type { Exchange } from '../exchange.ts'
 import { stage } from '../plan.ts'
+import { placesOf } from '../read-ons.ts'
 import { refuse } from '../refuse.ts'
 import type { Services } from '../services.ts'
 import { type Answer, DONE, NEXT, type Verdict } from '../verdict.ts'
@@ -33,10 +34,21 @@ function judge(x: Exchange, services: Services, rate: Rate, waitS: number): Verd
 }
 
 function enter(x: Exchange, services: Services): Verdict {
+  const { readOns } = services
+  const { account } = x.entry as KeyEntry
+  const { concurrent } = x.world.config.clientGone
+  if (readOns.size > 0 && !x.free && readOns.isFull(account.id, placesOf(x), concurrent))
+    return refuse(
+      x,
+      services,
+      'concurrency',
+      [String(Math.max(1, Math.min(placesOf(x), concurrent)))],
+      CONCURRENCY_RETRY_AFTER_S,
+    )
   const limit = x.world.config.limits.concurrency
   if (limit === 0) return NEXT
   if (x.left || x.ended) return DONE // its place would never be given back
-  x.entered = services.concurrency.enter((x.entry as KeyEntry).account.id, limit)
+  x.entered = services.concurrency.enter(account.id, limit)
   if (x.entered) return NEXT
   return refuse(x, services, 'concurrency', [String(limit)], CONCURRENCY_RETRY_AFTER_S)
 }

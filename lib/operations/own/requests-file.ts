@@ -2,11 +2,13 @@
  * Makes the file of an account's requests, in the thread of exports: reads rows, and writes them out as CSV or a JSON object
  * a line. The last line says how many there were: a file without it has broken off.
  */
+
 import { timeOfId } from '../../base/ids.ts'
 import { formatMicro, type Micro } from '../../base/money.ts'
 import type { BookedRow, KeyLabel, RequestFilter, Store } from '../../store/store.ts'
 import { decimal } from '../../terms/decimal.ts'
 import type { Language, Words } from '../../terms/people.ts'
+import { shownRatio } from '../shown-ratio.ts'
 import { type Column, csvEnd, csvHead, csvLines, type Heads } from './csv.ts'
 import { iso, shownReceipt } from './shown.ts'
 
@@ -61,6 +63,7 @@ const COLUMNS: readonly Column<Exported>[] = [
     row.multiplier === null ? null : String(decimal(row.multiplier)),
   ),
   column('price_version', both('价格版本', 'Price version'), ({ row }) => row.priceVersion),
+  column('hidden_ratio', both('隐藏系数', 'Hidden ratio'), ({ row }) => shownRatio(row)),
   column('asked_ms', both('转发前(毫秒)', 'Until the upstream was asked (ms)'), ({ row }) => row.askedMs),
   column('first_byte_ms', both('首字节(毫秒)', 'First byte (ms)'), ({ row }) => row.firstByteMs),
   column('duration_ms', both('总时长(毫秒)', 'Duration (ms)'), ({ row }) => row.durationMs),

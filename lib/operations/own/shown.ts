@@ -2,13 +2,15 @@
  * Requests and refusals as the people of an account see them. Channels, what upstreams take and their ids are not in it:
  * `shownInternal` has them, for operators.
  */
+
 import { timeOfId } from '../../base/ids.ts'
 import { formatMicro, type Micro, subtract } from '../../base/money.ts'
 import type { BookedRow, KeyLabel, Refusal } from '../../store/store.ts'
 import { decimal } from '../../terms/decimal.ts'
 import type { Line } from '../../terms/records.ts'
+import { shownRatio } from '../shown-ratio.ts'
 import { shownKey } from './whose.ts'
-import { BOUNDED, ENDED, RESTS_ON, reasonOf } from './words.ts'
+import { BOUNDED, ENDED, reasonOf, restsOn } from './words.ts'
 
 type Labels = ReadonlyMap<number, KeyLabel>
 
@@ -86,6 +88,7 @@ export const shownReceipt = (
   multiplier: row.multiplier === null ? null : String(decimal(row.multiplier)),
   held: moneyOrNull(row.held),
   released: row.held === null ? null : formatMicro(subtract(row.held, row.charge)),
+  hidden_ratio: shownRatio(row),
   asked_ms: row.askedMs,
   attempts: row.attempts.length,
   // of a translated answer the client knows an id of ours, and not its upstream's
@@ -93,7 +96,7 @@ export const shownReceipt = (
   ended: ENDED[row.end],
   /** What the upstream reported above what the request can have caused, at the same prices; it is not charged. */
   disputed: formatMicro(row.disputed),
-  rests_on: row.disputed > 0 ? BOUNDED : RESTS_ON[row.basis],
+  rests_on: row.disputed > 0 ? BOUNDED : restsOn(row),
 })
 
 /** What only operators see of a request. `uncharged`: its attempts that have rows of their own. */

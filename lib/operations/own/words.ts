@@ -1,7 +1,8 @@
 /** What the receipt of a request and the list of refusals say in words, in both languages. */
 import type { ErrorName } from '../../terms/errors.ts'
-import type { Basis, End } from '../../terms/records.ts'
+import type { Basis, End, UsageRow } from '../../terms/records.ts'
 import type { Words } from '../error.ts'
+import { shownRatio } from '../shown-ratio.ts'
 
 const both = (zh: string, en: string): Words => ({ zh, en })
 
@@ -21,7 +22,17 @@ export const ENDED: Record<End, Words> = {
   ),
 }
 
-export const RESTS_ON: Record<Basis, Words> = {
+/** What the charge of a request rests on. */
+export function restsOn({ basis, hiddenRatio }: Pick<UsageRow, 'basis' | 'hiddenRatio'>): Words {
+  if (hiddenRatio === null) return RESTS_ON[basis]
+  const times = shownRatio({ hiddenRatio })
+  return both(
+    `客户端提前断开,上游没有报告用量:输出按网关收到的内容计数,再乘以${times}。该系数来自此模型最近的完整回答:上游报告的输出与可见内容之比,因为模型的一部分思考不显示。`,
+    `The client left before the upstream reported its usage: the output is what the gateway had received, × ${times}. That is by how much more this model's last whole answers used than was seen of them, because models think where nobody sees it.`,
+  )
+}
+
+const RESTS_ON: Record<Basis, Words> = {
   reported: both('按上游报告的用量收费。', 'The charge rests on the usage that the upstream reported.'),
   counted: both(
     '上游没有报告用量,按网关的计数收费:输入为估算,输出按实际转发的内容计。',

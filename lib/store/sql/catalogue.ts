@@ -7,7 +7,7 @@
  */
 import { isDeepStrictEqual } from 'node:util'
 import type { Channel } from '../../terms/channel.ts'
-import { MODEL_DEFAULTS } from '../../terms/config-catalog.ts'
+import { MODEL_DEFAULTS, READ_ONS } from '../../terms/config-catalog.ts'
 import type { Act } from '../../terms/people.ts'
 import type { Group, Model, Price } from '../../terms/records.ts'
 import type { Driver, Row, Statements } from '../driver.ts'
@@ -50,7 +50,12 @@ const sinceOf = (row: Row | undefined): OfflineSince =>
   new Map(row === undefined ? [] : json<ModelDoc>(row, 'doc').offlineSince)
 
 const groupOf = (row: Row): Group =>
-  priced(row, 'multiplier', { hedgeMs: 0, public: false, ...json<Partial<Group>>(row, 'doc') } as Group)
+  priced(row, 'multiplier', {
+    hedgeMs: 0,
+    readOns: READ_ONS,
+    public: false,
+    ...json<Partial<Group>>(row, 'doc'),
+  } as Group)
 
 /** A kind of row of which one field, the `value`, has versions. */
 interface Priced<T> {

@@ -300,7 +300,10 @@ t.test('trying a key out: the stage that would refuse, in the words that a clien
 
 t.test('groups, and the address that a list would see', async t => {
   const { house, account, owner, call } = await open(t)
-  await house.store.putGroup({ name: 'a/b', multiplier: 500_000, rate: null, hedgeMs: 0, public: false }, SETUP)
+  await house.store.putGroup(
+    { name: 'a/b', multiplier: 500_000, rate: null, hedgeMs: 0, readOns: 256, public: false },
+    SETUP,
+  )
   await house.store.updateAccount(account.id, { groups: ['default', 'a/b'] }, SETUP)
   t.same((await call(owner, 'groups.list')).json['data'], [
     { name: 'default', multiplier: 1, prices: '/console/models?group=default' },

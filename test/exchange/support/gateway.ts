@@ -42,6 +42,8 @@ export const OTHER_KEY = 'sk-scenario-of-another'
 export const POOR_KEY = 'sk-scenario-of-the-poor'
 /** Of an account that a test adds. */
 export const keyOf = (account: string): string => `sk-scenario-of-account-${account}`
+/** As long as the first byte of an answer is waited for. */
+const PAST_READ_ON_MS = 601_000
 const KEY_REFUSED = 'the upstream refuses the channel key: it is not used for a while'
 export const MODEL = 'm'
 /** A path of each protocol, and a key wherever any of them reads one. */
@@ -241,6 +243,11 @@ export async function open(t: Test, options: Options = {}) {
     /** Everything written so far has reached whom it was written to: the loop has gone round with another request. */
     settled: async (): Promise<void> => {
       for (let i = 0; i < 2; i++) await ask({ path: '/nowhere', body: '' }).end()
+    },
+    /** The time is over for all that is read on without its client. */
+    readOut: async (): Promise<void> => {
+      await until('it is read on', () => services.readOns.size > 0)
+      clock.advance(PAST_READ_ON_MS)
     },
     state: (channel: string) => health.states().get(channel)?.state,
     asked: () => Object.fromEntries(names.map(name => [name, at(name).calls.length])),

@@ -17,7 +17,10 @@ const FRESH = {
 
 t.test('creating', async t => {
   const ops = await openOps(t)
-  await ops.store.putGroup({ name: 'vip', multiplier: 500_000, rate: null, hedgeMs: 0, public: false }, SETUP)
+  await ops.store.putGroup(
+    { name: 'vip', multiplier: 500_000, rate: null, hedgeMs: 0, readOns: 256, public: false },
+    SETUP,
+  )
   const made = await ops.admin('POST', '/admin/accounts', { name: 'acme', groups: ['vip', 'default'], balance: '12.5' })
   const row = { ...FRESH, groups: ['vip', 'default'], balance: '12.500000', held: '0.000000', available: '12.500000' }
   t.equal(made.status, 201)
@@ -55,7 +58,10 @@ t.test('creating', async t => {
 
 t.test('changing', async t => {
   const ops = await openOps(t)
-  await ops.store.putGroup({ name: 'vip', multiplier: 500_000, rate: null, hedgeMs: 0, public: false }, SETUP)
+  await ops.store.putGroup(
+    { name: 'vip', multiplier: 500_000, rate: null, hedgeMs: 0, readOns: 256, public: false },
+    SETUP,
+  )
   await ops.admin('POST', '/admin/accounts', { name: 'acme' })
   const good: [change: object, expected: object][] = [
     [{ status: 'banned' }, { status: 'banned', groups: ['default'], rate: null }],

@@ -43,13 +43,24 @@ const PRICE = {
 
 t.test('rows: as written, as shown, as shown again after a PUT of what was shown', async t => {
   const rows: [path: string, sent: object, shown: object][] = [
-    ['groups/vip', {}, { name: 'vip', multiplier: 1, rate: null, hedge: null, public: false }],
+    ['groups/vip', {}, { name: 'vip', multiplier: 1, rate: null, hedge: null, read_ons: 256, public: false }],
     [
       'groups/vip',
-      { multiplier: '0.5', rate: { requests: 3 }, hedge: { after: '2s' }, public: true },
-      { name: 'vip', multiplier: 0.5, rate: { requests: 3, minutes: 1 }, hedge: { after: '2000ms' }, public: true },
+      { multiplier: '0.5', rate: { requests: 3 }, hedge: { after: '2s' }, read_ons: 256, public: true },
+      {
+        name: 'vip',
+        multiplier: 0.5,
+        rate: { requests: 3, minutes: 1 },
+        hedge: { after: '2000ms' },
+        read_ons: 256,
+        public: true,
+      },
     ],
-    ['groups/vip', { rate: null }, { name: 'vip', multiplier: 1, rate: null, hedge: null, public: false }],
+    [
+      'groups/vip',
+      { rate: null },
+      { name: 'vip', multiplier: 1, rate: null, hedge: null, read_ons: 256, public: false },
+    ],
     [
       'models/m',
       { price: { input: 21, output: '105', cache_read: 2.1, image: 0.010001 } },

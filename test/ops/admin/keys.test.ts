@@ -21,7 +21,10 @@ const DEFAULTS = {
 
 async function withAccount(t: Parameters<typeof openOps>[0]) {
   const ops = await openOps(t)
-  await ops.store.putGroup({ name: 'vip', multiplier: 500_000, rate: null, hedgeMs: 0, public: false }, SETUP)
+  await ops.store.putGroup(
+    { name: 'vip', multiplier: 500_000, rate: null, hedgeMs: 0, readOns: 256, public: false },
+    SETUP,
+  )
   await ops.admin('POST', '/admin/accounts', { name: 'acme', groups: ['default', 'vip'], balance: 10 })
   return ops
 }
