@@ -20,7 +20,7 @@ import { Metrics } from '../../../lib/terms/metrics.ts'
 import { World } from '../../../lib/world/world.ts'
 import { TestClock } from '../../support/clock.ts'
 import { seeded, withSeed } from '../../support/random.ts'
-import { memoryStore } from '../../support/store.ts'
+import { memoryStore, wellStore } from '../../support/store.ts'
 import { KEY, MODEL } from '../support/gateway.ts'
 import { FakeLedger } from './fakes.ts'
 import { type Ground, Walk } from './walk.ts'
@@ -80,7 +80,7 @@ async function ground(): Promise<Ground & { worlds: (() => World)[] }> {
     log,
     metrics: new Metrics(),
     store,
-    ledger: ledger as unknown as Services['ledger'],
+    ledger: Object.assign(ledger, { health: wellStore(clock) }) as unknown as Services['ledger'],
     lag: { ms: 0 },
     world: new World(config, catalog),
     random: () => 0,
