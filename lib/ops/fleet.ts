@@ -9,7 +9,12 @@ export interface Readiness {
   ready: boolean
   store: 'ok' | 'away'
   /** Why not, in words for people. */
-  reason?: 'draining' | 'the ledger takes no new requests' | 'the store is away and nothing is leased' | 'no answer'
+  reason?:
+    | 'leaving'
+    | 'draining'
+    | 'the ledger takes no new requests'
+    | 'the store is away and nothing is leased'
+    | 'no answer'
 }
 
 export interface Fleet extends Running {

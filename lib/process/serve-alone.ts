@@ -3,6 +3,7 @@ import type { OperationDeps } from '../operations/deps.ts'
 import type { Fleet } from '../ops/fleet.ts'
 import { formatMetrics } from '../terms/metric-snapshot.ts'
 import { Gateway } from './gateway.ts'
+import { Leaving } from './leaving.ts'
 import { openOps } from './ops-listener.ts'
 import { prepareStore } from './process-store.ts'
 import { reloadedConfig } from './reloaded-config.ts'
@@ -13,7 +14,8 @@ import { startUpkeep } from './upkeep.ts'
 export async function serveAlone(parts: ServeParts): Promise<OperationDeps> {
   const { config, options, log, metrics, store } = parts
   const gateway = await Gateway.start(config, log, metrics, store)
-  const fleet = fleetOfOne(gateway)
+  const leaving = new Leaving()
+  const fleet = fleetOfOne(gateway, leaving)
   const addresses = await gateway.listen(fleet)
   const upkeep = startUpkeep(parts, fleet, () => gateway.config)
   gateway.imbalanceMicro = upkeep.imbalanceMicro
@@ -35,7 +37,11 @@ export async function serveAlone(parts: ServeParts): Promise<OperationDeps> {
         ops.follow(next)
         return next
       },
-      stop: () => drain(gateway.config.timeouts.drainMs),
+      async stop() {
+        const { leaveMs, drainMs } = gateway.config.timeouts
+        await leaving.leave(leaveMs)
+        await drain(drainMs)
+      },
       retire() {
         ops.leave()
         return drain(PATIENT_DRAIN_MS)
@@ -46,9 +52,9 @@ export async function serveAlone(parts: ServeParts): Promise<OperationDeps> {
   return ops.operations
 }
 
-function fleetOfOne(gateway: Gateway): Fleet {
+function fleetOfOne(gateway: Gateway, leaving: Leaving): Fleet {
   return {
-    ready: () => gateway.ready(),
+    ready: leaving.over(() => gateway.ready()),
     metrics: async () => formatMetrics([await gateway.metrics.snapshot()]),
     held: async () => gateway.ledger.held(),
     holders: async () => [gateway.ledger.holder],

@@ -11,6 +11,7 @@ import type { PurseId } from '../store/store.ts'
 import type { BreakerState, ChannelState } from '../terms/channel.ts'
 import { formatMetrics } from '../terms/metric-snapshot.ts'
 import type { Metrics } from '../terms/metrics.ts'
+import { Leaving } from './leaving.ts'
 import { openOps } from './ops-listener.ts'
 import { prepareStore } from './process-store.ts'
 import { reloadedConfig } from './reloaded-config.ts'
@@ -22,7 +23,9 @@ import { WorkerPool } from './worker-pool.ts'
 export async function servePrimary(parts: ServeParts): Promise<OperationDeps> {
   const { config, options, log, metrics, store } = parts
   const pool = new WorkerPool(config, log)
-  const fleet = fleetOf(pool, metrics)
+  const leaving = new Leaving()
+  const ofPool = fleetOf(pool, metrics)
+  const fleet = { ...ofPool, ready: leaving.over(ofPool.ready) }
   pool.fleet = fleet
   const addresses = await pool.fill()
   let current = config
@@ -47,7 +50,10 @@ export async function servePrimary(parts: ServeParts): Promise<OperationDeps> {
         ops.follow(next)
         return next
       },
-      stop: () => drain(current.timeouts.drainMs),
+      async stop() {
+        await leaving.leave(current.timeouts.leaveMs)
+        await drain(current.timeouts.drainMs)
+      },
       retire() {
         ops.leave()
         return drain(PATIENT_DRAIN_MS)

@@ -174,6 +174,11 @@ export const configSchema = z.strictObject({
     first_byte: timeout('600s', 1, 'Until the first byte of an upstream’s answer; 504 after it.'),
     idle: timeout('300s', 1, 'Until the next byte of an upstream’s answer that has begun; then the answer is cut.'),
     slow_client: timeout('300s', 1, 'Until a client takes more of its answer; then it is cut. At most `idle`.'),
+    leave: timeout(
+      '0s',
+      0,
+      'Until new connections are refused, when the process is told to end. `/readyz` is 503 from the signal on, so that a balancer can leave the gateway out first.',
+    ),
     drain: timeout('60s', 0, 'Until open requests have finished, when the process is told to end.'),
     main: timeout('100s', 0, 'Until a request on the main address gets response data; 524 after it. `0s` = no limit.'),
   }),

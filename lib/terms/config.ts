@@ -62,6 +62,7 @@ export interface Config extends PeopleConfig {
     connectMs: number
     firstByteMs: number
     idleMs: number
+    leaveMs: number
     drainMs: number
     mainMs: number
     slowClientMs: number
@@ -212,6 +213,7 @@ function toConfig(form: ConfigForm, source: Source): Config {
       connectMs: timeouts.connect,
       firstByteMs: timeouts.first_byte,
       idleMs: timeouts.idle,
+      leaveMs: timeouts.leave,
       drainMs: timeouts.drain,
       mainMs: timeouts.main,
       slowClientMs: Math.min(timeouts.slow_client, timeouts.idle),

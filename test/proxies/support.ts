@@ -167,9 +167,13 @@ export function ourServers(
     .replaceAll(/server_name .*;/g, 'server_name localhost;')
 }
 
-export async function ourNginx(t: Test, behind: Behind): Promise<FrontProxy> {
+export async function ourNginx(
+  t: Test,
+  behind: Behind,
+  change: (text: string) => string = text => text,
+): Promise<FrontProxy> {
   const ports = (await freePorts(2)) as [number, number]
-  const proxy = await nginx(t, folder => ourServers(behind, ports, certificates(folder)), ports[0])
+  const proxy = await nginx(t, folder => change(ourServers(behind, ports, certificates(folder))), ports[0])
   return { ...proxy, main: at(ports[0]), direct: at(ports[1]), plain: null }
 }
 

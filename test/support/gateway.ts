@@ -41,6 +41,8 @@ export interface TestGateway {
   usageRow(fields: Json): Promise<Json>
   /** Lets streams that stand still go on, once the gateway, which is one process, has seen which clients have left. */
   goOn(): Promise<void>
+  /** The same without asking the gateway, which may have left already. */
+  letGoOn(): void
   /** Ends the gateway and removes its folder. Rejects when it had to be killed. */
   stop(): Promise<void>
 }
@@ -79,9 +81,16 @@ export const testCatalog = (upstream: string): Json => ({
 })
 
 export async function startGateway(
-  options: { config?: Json; catalog?: (upstream: string) => Json; bin?: string } = {},
+  options: {
+    config?: Json
+    catalog?: (upstream: string) => Json
+    bin?: string
+    /** Where it listens, with the same three ports as another gateway at another address. */
+    at?: { host: string; ports: number[] }
+  } = {},
 ): Promise<TestGateway> {
-  const [main, direct, ops] = (await freePorts(3)).map(port => `127.0.0.1:${port}`)
+  const { host, ports } = options.at ?? { host: '127.0.0.1', ports: await freePorts(3) }
+  const [main, direct, ops] = ports.map(port => `${host}:${port}`)
   const stalls = new Stalls()
   const simulator = await simulate({ listen: { host: '127.0.0.1', port: 0 }, clock: stalls.clock })
   const folder = mkdtempSync(path.join(tmpdir(), 'gateway-test-'))
@@ -139,6 +148,7 @@ export async function startGateway(
       await (await fetch(`http://${main}/v1/models`)).arrayBuffer()
       stalls.goOn()
     },
+    letGoOn: () => stalls.goOn(),
     stop,
   }
 }

@@ -47,6 +47,7 @@ const DEFAULTS: Config = {
     connectMs: 5_000,
     firstByteMs: 600_000,
     idleMs: 300_000,
+    leaveMs: 0,
     drainMs: 60_000,
     mainMs: 100_000,
     slowClientMs: 300_000,
@@ -146,7 +147,7 @@ t.test('problems name file, place, path, expectation and finding', async t => {
     ['timeout: {}', /^c\.yaml:1:1: timeout: expected one of listen, .* \(did you mean timeouts\?\), found "timeout"$/],
     [
       'timeouts: { ilde: 5s }',
-      'c.yaml:1:13: timeouts.ilde: expected one of connect, first_byte, idle, slow_client, drain, main (did you mean idle?), found "ilde"',
+      'c.yaml:1:13: timeouts.ilde: expected one of connect, first_byte, idle, slow_client, leave, drain, main (did you mean idle?), found "ilde"',
     ],
     [
       'timeouts: { connect: 0s }',
