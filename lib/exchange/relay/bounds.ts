@@ -11,6 +11,7 @@ import {
 } from '../../pricing/bound.ts'
 import type { Answer, Tariff } from '../../pricing/tariff.ts'
 import type { Facts } from '../../protocols/facts.ts'
+import type { Meter } from '../../protocols/meter.ts'
 import type { Prompt } from '../../protocols/prompt.ts'
 import { inputOf, outputOf } from '../../protocols/usage.ts'
 import type { Protocol } from '../../terms/records.ts'
@@ -26,7 +27,7 @@ export function causedOf(x: Exchange, services: Services, reading: Reading, answ
   const sent = reading.sent ?? (x.facts as Facts)
   const prompt = promptOf(x, reading)
   const { usage, parts } = answer
-  const calls = meter.seenSearches
+  const calls = callsIn(meter)
   const images = mostPicturesCaused(sent, x.protocol as Protocol)
   const searches = mostSearchesCaused(sent)
   const seconds = sent.mostUploadS > 0 ? sent.mostUploadS : usage.seconds
@@ -59,6 +60,13 @@ export function causedOf(x: Exchange, services: Services, reading: Reading, answ
     seconds,
   }
   return bounded(answer, bounds, asked)
+}
+
+/** Uses of tools of the upstream that were seen in the answer. */
+function callsIn({ seenSearches, tools }: Meter): number {
+  let calls = seenSearches
+  for (const tool of tools) calls += tool.calls
+  return calls
 }
 
 /** A request that was translated has two bodies, and either may be the longer one. */
