@@ -11,7 +11,7 @@ const MOST_BYTES = 4_000
 t.test('hundreds of passes share the lines of their model', async t => {
   const s = await open(t, {
     channels: { a: { models: { [MODEL]: 'up-m', dear: 'up-dear' } } },
-    prices: { [MODEL]: { input: 2, output: 8 }, dear: { input: 20, output: 80 } },
+    prices: { [MODEL]: { input: 2, output: 8, web_search: 0 }, dear: { input: 20, output: 80, web_search: 0 } },
   })
   const iterations = Array.from({ length: PASSES }, (_, i) => ({
     model: i % 2 === 0 ? 'up-m' : 'up-dear',
@@ -19,7 +19,8 @@ t.test('hundreds of passes share the lines of their model', async t => {
     output_tokens: 1,
   }))
   s.at('a').script = call => call.whole(200, { content: [], usage: { input_tokens: 2, output_tokens: 1, iterations } })
-  const body = { model: MODEL, max_tokens: 100, messages: [] }
+  const tools = [{ type: 'web_search_20250305', name: 'web_search', max_uses: PASSES }] // more passes than these allow are disputed
+  const body = { model: MODEL, max_tokens: 100, messages: [], tools }
   t.equal(await s.ask({ path: '/v1/messages', headers: { 'x-api-key': KEY }, body }).end(), 'whole')
   const { rows, ...books } = await s.books()
   t.match(books, { ok: true, left: NOTHING_LEFT, failures: [] })

@@ -12,7 +12,7 @@ for (const chunked of [false, true])
   t.test(`thousands of passes, ${chunked ? 'in pieces' : 'at once'}`, async t => {
     const s = await open(t, {
       channels: { a: { models: { [MODEL]: 'up-m', dear: 'up-dear' } } },
-      prices: { [MODEL]: { input: 2, output: 8 }, dear: { input: 20, output: 80 } },
+      prices: { [MODEL]: { input: 2, output: 8, web_search: 0 }, dear: { input: 20, output: 80, web_search: 0 } },
     })
     const iterations = Array.from({ length: PASSES }, (_, i) => ({
       type: 'message',
@@ -33,7 +33,8 @@ for (const chunked of [false, true])
       for (let i = 0; i < text.length; i += 10_000) call.chunk(text.slice(i, i + 10_000))
       call.end()
     }
-    const body = { model: MODEL, max_tokens: 100, messages: [] }
+    const tools = [{ type: 'web_search_20250305', name: 'web_search', max_uses: PASSES }] // more passes than these allow are disputed
+    const body = { model: MODEL, max_tokens: 100, messages: [], tools }
     t.equal(await s.ask({ path: '/v1/messages', headers: { 'x-api-key': KEY }, body }).end(), 'whole')
     const { rows, ...books } = await s.books()
     t.match(books, { ok: true, left: NOTHING_LEFT, failures: [] })

@@ -23,10 +23,13 @@ const ENDED: Partial<Record<Talking, string>> = {
   responses:
     named('response.output_text.delta', { delta: WORDS }) +
     named('response.completed', { response: { usage: { input_tokens: 70, output_tokens: OUTPUT } } }),
-  generate: data({
-    candidates: [{ content: { parts: [{ text: WORDS }] }, finishReason: 'STOP' }],
-    usageMetadata: { promptTokenCount: 70, candidatesTokenCount: OUTPUT },
-  }),
+  // an answer whose only event is not whole is taken back, so there is one before the end
+  generate:
+    data({ candidates: [{ content: { parts: [{ text: WORDS }] } }] }) +
+    data({
+      candidates: [{ finishReason: 'STOP' }],
+      usageMetadata: { promptTokenCount: 70, candidatesTokenCount: OUTPUT },
+    }),
 }
 const ERROR: Partial<Record<Talking, string>> = {
   messages: named('error', { error: { type: 'api_error', message: 'late' } }),

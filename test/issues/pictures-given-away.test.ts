@@ -59,7 +59,7 @@ const whole =
 const GENERATED = { ...SPEECH.generate.ask, path: '/v1beta/models/m:generateContent' }
 const RESPONSE = { ...SPEECH.responses.ask, body: { model: 'm', max_output_tokens: 2000 } }
 const ASKED = {
-  chat: { stream: SPEECH.chat.ask, document: document() },
+  chat: { stream: SPEECH.chat.ask, document: document({ max_tokens: 2000 }) },
   responses: { stream: SPEECH.responses.ask, document: RESPONSE },
   generate: { stream: SPEECH.generate.ask, document: GENERATED },
   images: { stream: SPEECH.images.ask, document: { ...SPEECH.images.ask, body: { model: 'm', prompt: 'a cat' } } },
