@@ -59,6 +59,8 @@ export class CompiledChannel {
   readonly bounds: Readonly<Record<Protocol, OutputBounds>>
   /** Whose answers its upstream gives; null = those of the protocols. */
   readonly answers: AnswersOf | null
+  /** Its answers do not tell of searches. */
+  readonly hidesSearches: boolean
   readonly protocols: readonly Protocol[]
   /** Added to the query of every request, encoded as in a URL; empty = nothing. */
   readonly query: string
@@ -93,6 +95,7 @@ export class CompiledChannel {
     this.special = kindOf(channel.kind)?.special ?? NOTHING_SPECIAL
     this.bounds = Object.fromEntries(FORMS.map(form => [form, outputBounds(channel.kind, form, channel)])) as never
     this.answers = kindOf(channel.kind)?.answers ?? null
+    this.hidesSearches = (channel.searches ?? kindOf(channel.kind)?.searches) === 'unreported'
     this.protocols = channel.protocols
     const query = queryAt(channel)
     this.query = new URLSearchParams(query).toString()

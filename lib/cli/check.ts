@@ -11,6 +11,7 @@ import { openStore } from '../store/open.ts'
 import { type CatalogFile, loadCatalog } from '../terms/catalog.ts'
 import { type Config, type ConfigFile, openConfig } from '../terms/config.ts'
 import { peopleWarnings } from '../terms/config-people.ts'
+import { searchWarnings } from '../terms/search-warnings.ts'
 
 interface Checked {
   /** What was read, as one line for people. */
@@ -31,6 +32,7 @@ export async function check(configFile: string, env: NodeJS.ProcessEnv, force = 
   const sense = senseOf(file, catalog, store.rows, force)
   const warnings = [...sense.warnings, ...pictureWarnings(config), ...peopleWarnings(config)]
   warnings.push(...(await payWarnings(config, systemClock)), ...store.warnings)
+  if (catalog !== null) warnings.push(...searchWarnings(catalog))
   const of = catalog === null ? '' : `, catalogue ${config.catalog}: ${contents(catalog)}`
   return { text: `ok: ${configFile}${of}`, warnings, refused: sense.refused }
 }

@@ -27,7 +27,7 @@ const FORCE = 'also what the rules of sense refuse'
 const PATHS = `
 A price is named as in the catalogue: input, output, cache_read, cache_write_5m, cache_write_1h, input_audio,
 output_audio, input_image, output_image, cache_read_audio, cache_read_image, image, request, web_search, second,
-character, search_unit. Within maps and lists: image.1024x1536, tiers.priority, over.200000.input. PRICE= without
+character, maps, code_execution, search_unit. Within maps and lists: image.1024x1536, container.4g, tools.NAME, tiers.priority, over.200000.input. PRICE= without
 an amount takes the price away.
 
   bin/gateway prices set alpha-sonnet-5-5 input=21 output=105 over.200000.input=42 over.200000.output=157.5`

@@ -44,6 +44,10 @@ const TOKENS = 'per million tokens'
 const UNITS: Record<string, string> = {
   image: 'per picture',
   web_search: 'per search',
+  maps: 'per call of maps',
+  container: 'per container',
+  code_execution: 'per request that ran code',
+  tools: 'per call',
   request: 'per request',
   second: 'per second',
   character: 'per million characters',

@@ -7,6 +7,7 @@ import type { Request } from '../pricing/tariff.ts'
 import type { Facts } from '../protocols/facts.ts'
 import type { OutputBounds } from '../protocols/maxima.ts'
 import type { Prompt } from '../protocols/prompt.ts'
+import { SEARCH_SUFFIX } from '../protocols/server-tools.ts'
 import { NO_TIERS, UNSAID } from '../protocols/usage.ts'
 import type { Protocol } from '../terms/records.ts'
 import type { Lane } from '../translate/lane.ts'
@@ -65,6 +66,12 @@ function besideOf({ thinkingBudget: budget }: Facts, { bounds, thoughts }: Unbou
   return most
 }
 
+const ONE_SEARCH = { uses: 1, unlimited: 0 }
+
+/** Whether the upstream's name of the model says that every request searches. */
+export const isOnline = ({ claim }: Pick<Exchange, 'claim'>): boolean =>
+  claim?.candidate.upstreamModel.endsWith(SEARCH_SUFFIX) === true
+
 /** Most requests say nothing of tiers and pictures, and are held at prices that are ready for them. */
 function requestOf(x: Exchange, facts: Facts, lane: Lane | null, unbounded: Unbounded): Request {
   const named = unbounded.bounds.every(one => isNamed(facts, one))
@@ -75,7 +82,7 @@ function requestOf(x: Exchange, facts: Facts, lane: Lane | null, unbounded: Unbo
     n: facts.n,
     drawingTools: facts.drawingTools,
     maxToolCalls: facts.maxToolCalls,
-    searches: facts.searches,
+    searches: isOnline(x) && facts.tools.length === 0 ? ONE_SEARCH : facts.searches,
     advisors: facts.advisors,
     cacheTtl: facts.cacheTtl,
     protocol: lane?.via ?? (x.protocol as Protocol),
@@ -86,6 +93,7 @@ function requestOf(x: Exchange, facts: Facts, lane: Lane | null, unbounded: Unbo
   if (facts.characters > 0) request.characters = facts.characters
   if (facts.tiers !== NO_TIERS) request.tiers = facts.tiers
   if (facts.picture !== UNSAID) request.picture = facts.picture
+  if (facts.units > 1) request.units = facts.units
   if (facts.tools.length > 0) request.tools = facts.tools
   if (!facts.answersSound) request.answersSound = false
   if (!facts.answersPictures) request.answersPictures = false

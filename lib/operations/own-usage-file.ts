@@ -36,6 +36,7 @@ const NUMBERS: readonly [name: Exclude<keyof Totals, 'cache_hit_share'>, head: W
   ['searches', both('搜索', 'Searches')],
   ['seconds', both('秒', 'Seconds')],
   ['characters', both('字符', 'Characters')],
+  ['tool_calls', both('工具调用', 'Tool calls')],
   ['first_byte_p50_ms', both('首字节中位数(毫秒)', 'Median first byte (ms)')],
   ['first_byte_p95_ms', both('首字节95%(毫秒)', 'First byte, 95 % (ms)')],
   ['charge', both('费用(元)', 'Charge (CNY)')],

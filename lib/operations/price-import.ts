@@ -55,7 +55,7 @@ export interface Planned {
   /** null when the model is skipped. */
   price: Price | null
   /** What the list says of a model beside its price, and nobody has said yet. */
-  limits: Partial<Pick<Model, 'context'>>
+  limits: Partial<Pick<Model, 'context' | 'searches'>>
   row: Model | null
 }
 
@@ -128,8 +128,13 @@ function plan(
   try {
     const price = readPrice(setPaths({}, [...converted(offer, factor), ...offer.plain]))
     const context = contextOf(offer, price, there)
-    const limits = context === null ? {} : { context }
-    const changes = { ...priceChanges(there?.price ?? null, price), ...contextChange(context) }
+    const searches = offer.searches && there?.searches !== 'always'
+    const limits = { ...(context === null ? {} : { context }), ...(searches ? { searches: 'always' as const } : {}) }
+    const changes = {
+      ...priceChanges(there?.price ?? null, price),
+      ...contextChange(context),
+      ...(searches ? SEARCHES_ALWAYS : {}),
+    }
     const outcome = there === undefined ? 'new' : Object.keys(changes).length === 0 ? 'same' : 'changed'
     return { model, outcome, changes, notes, price, limits, row: { ...(there ?? newModel(offer, price)), ...limits } }
   } catch (error) {
@@ -158,6 +163,9 @@ const converted = ({ amounts }: Offer, factor: Exact): [string, string][] =>
     if (text === null) throw new OperationError('invalid', `${path}: expected a smaller amount`)
     return [path, text]
   })
+
+/** The model's name says that it searches for every request. */
+const SEARCHES_ALWAYS: PriceChanges = { searches: { before: null, after: 'always' } }
 
 function newModel({ model, maxOutput, maxInput }: Offer, price: Price): Model {
   const limits = {

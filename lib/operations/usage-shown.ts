@@ -96,7 +96,20 @@ export function shownTotals(by: readonly SummaryBy[], row: SummaryRow, accounts:
     if (name === 'hour') return [name, hourInZone(value as number, row.offset)]
     return [name, name === 'account' ? accounts.get(value as number) : value]
   })
-  const { by: _, offset: __, requests, errors, images, searches, seconds, characters, charge, cost, ...tokens } = row
+  const {
+    by: _,
+    offset: __,
+    requests,
+    errors,
+    images,
+    searches,
+    seconds,
+    characters,
+    tool_calls,
+    charge,
+    cost,
+    ...tokens
+  } = row
   return {
     ...Object.fromEntries(named),
     requests,
@@ -107,6 +120,7 @@ export function shownTotals(by: readonly SummaryBy[], row: SummaryRow, accounts:
     searches,
     seconds,
     characters,
+    tool_calls,
     charge: formatMicro(charge as Micro),
     cost: formatMicro(cost as Micro),
   }

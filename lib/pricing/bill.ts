@@ -43,6 +43,8 @@ export interface Answer<T extends Priced = Priced> {
    */
   parts?: readonly Part<T>[]
   tiers?: AnswerTiers
+  /** Units of search as which the request counts. Absent = 1. */
+  units?: number
   /** Tools that cost by the piece: those that the request names, and how often each was used. */
   tools?: { asked: readonly AskedTool[]; used: readonly UsedTool[] }
   /** Of the pictures among `usage.images`, those whose kind the answer says. */
@@ -183,8 +185,13 @@ interface Charged {
 function addFees(made: Lines, answer: Answer, prices: Priced['prices'], prompt: number): void {
   const { images, searches, seconds, characters } = answer.usage
   if (images > 0 || searches > 0) addPicturesAndSearches(made, answer, prices, prompt)
-  if (answer.unanswered !== true) addFee(made, 'request', prices, prompt, ofRequest)
+  if (answer.unanswered !== true) addRequest(made, answer.units ?? 1, prices, prompt)
   if (seconds > 0 || characters > 0) addLengths(made, answer, prices, prompt)
+}
+
+/** A request that is billed by units of search counts as so many. */
+function addRequest(made: Lines, units: number, prices: Priced['prices'], prompt: number): void {
+  addFee(made, 'request', prices, prompt, units > 1 ? (_price, { fees }) => chargedAt(fees.request, units) : ofRequest)
 }
 
 const ofRequest: ChargedOf = (_price, { fees }) => chargedAt(fees.request, 1)

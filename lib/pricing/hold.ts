@@ -58,7 +58,7 @@ function costAtPrompts(
 ): Micro {
   const rates = ratesOver(prices, prompts, request)
   const inputRate = inputRateOver(prices, prompts, request)
-  const beside = { input, inputRate, characters: request.characters ?? 0, requests: 1 }
+  const beside = { input, inputRate, characters: request.characters ?? 0, requests: request.units ?? 1 }
   return amountAt(rates, beside, mostProduced(model, prices, rates, request), factor)
 }
 
@@ -156,7 +156,9 @@ function mostDrawings({ maxSearches }: Model, { drawingTools, maxToolCalls }: Re
   return drawingTools === 0 ? 0 : Math.min(MOST_TOKENS, maxToolCalls ?? drawingTools * maxSearches)
 }
 
-function mostSearches({ maxSearches }: Model, prices: Prices, { searches: { uses, unlimited } }: Request): number {
-  const all = Math.min(MOST_TOKENS, uses + unlimited * maxSearches)
+/** A model that searches by itself makes one search where none is asked for. */
+function mostSearches(model: Model, prices: Prices, { searches: { uses, unlimited } }: Request): number {
+  const asked = Math.min(MOST_TOKENS, uses + unlimited * model.maxSearches)
+  const all = model.searches === 'always' ? Math.max(1, asked) : asked
   return prices.every(price => price.searchesOnce) ? Math.min(1, all) : all
 }

@@ -3,7 +3,7 @@
  * the group's multiplier included. The numbers are those by which answers are charged, so they are exact: a charge is the
  * sum of counts times these prices, rounded up once.
  */
-import { FEES, type Fee, type Price, TOKEN_CLASSES, type TokenClass } from '../terms/records.ts'
+import { FEES, type Fee, type Price, TOKEN_CLASSES, type TokenClass, type ToolFee } from '../terms/records.ts'
 import type { List } from './list.ts'
 import type { ModelPrice } from './model-price.ts'
 
@@ -13,7 +13,7 @@ export type Pico = bigint
 export interface OfferedList {
   /** The prices of prompts with more tokens than that; null = of all others. */
   over: number | null
-  prices: [name: TokenClass | Fee, price: Pico][]
+  prices: [name: TokenClass | Fee | ToolFee, price: Pico][]
   /** Pictures by `size/quality`, `size` and `default`, where they have prices of their own. */
   images: [name: string, price: Pico][]
 }
@@ -64,8 +64,12 @@ export function offeredPrice(price: Price, compiled: ModelPrice, multiplier: num
   const classes = classesOf(price)
   const [base, ...over] = compiled.lists
   const rising = [base, ...over.toReversed()] as List[]
+  const lists = rising.map(list => listOf(list, classes, BigInt(multiplier)))
+  // large prompts change nothing of what tools cost
+  for (const [name, amount] of compiled.toolFees.listed)
+    lists[0]?.prices.push([name, BigInt(amount) * BigInt(multiplier)])
   return {
-    lists: rising.map(list => listOf(list, classes, BigInt(multiplier))),
+    lists,
     tiers: compiled.tiers.listed,
     searchesOnce: compiled.searchesOnce,
   }

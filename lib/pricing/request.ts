@@ -38,6 +38,8 @@ export interface Request {
   picture?: PictureKind
   /** The most seconds of sound or film that are charged. Absent = 0. */
   seconds?: number
+  /** Units of search that the request comes to at most. Absent = 1. */
+  units?: number
   /** Code points of text to be spoken. Absent = 0. */
   characters?: number
   /** The answer may hold sound, or pictures beside those of tools. Absent = it may. */

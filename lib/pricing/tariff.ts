@@ -213,5 +213,6 @@ function widest(models: readonly Model[]): Model {
     mediaInput: most(model => model.mediaInput),
     toolInput: most(model => model.toolInput),
     maxSearches: most(model => model.maxSearches),
+    searches: models.some(model => model.searches === 'always') ? 'always' : null,
   }
 }

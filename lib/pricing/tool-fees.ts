@@ -25,6 +25,17 @@ export class ToolFees {
     this.#tools = new Map(Object.entries(price.tools ?? {}).map(([name, amount]) => [name.toLowerCase(), amount]))
   }
 
+  /** All fees, by name. */
+  get listed(): readonly (readonly [name: ToolFee, price: number])[] {
+    const { maps, container, code_execution, tools } = this.#price
+    return [
+      ...(maps === undefined ? [] : [['maps', maps] as const]),
+      ...Object.entries(container ?? {}).map(([size, price]) => [`container.${size}`, price] as const),
+      ...(code_execution === undefined ? [] : [['code_execution', code_execution] as const]),
+      ...Object.entries(tools ?? {}).map(([name, price]) => [`tools.${name}`, price] as const),
+    ] as const
+  }
+
   /** The fee of a tool; null = it has none. Of searches of the web only those that the price names among other tools. */
   of({ stem, cost, size }: AskedTool): PricedTool | null {
     const own = this.#tools.get(stem.toLowerCase())

@@ -24,6 +24,7 @@ export abstract class BytesMeter implements Meter {
   readonly tools = []
   readonly seenImages = 0
   readonly seenSearches = 0
+  readonly units = 0
   readonly tiers = NO_TIERS
   readonly reportedOutput = 0
   readonly images = 0

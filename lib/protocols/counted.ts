@@ -76,6 +76,10 @@ export abstract class Counted {
     return this.#calls?.used ?? NO_TOOLS
   }
 
+  get units(): number {
+    return 0
+  }
+
   get seconds(): number {
     return this.reported?.usage.seconds ?? 0
   }

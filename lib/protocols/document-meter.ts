@@ -22,6 +22,8 @@ export interface DocumentRules {
   readonly writesNothing?: boolean
   /** `pieces`: how many strings of base64 have begun. `inItem`: usage that stands in one of the `items`. */
   reportOf(document: DocumentReader, pieces: number, inItem: unknown): Report | null
+  /** Units of search that the document tells. Absent = the protocol has none. */
+  unitsOf?(document: DocumentReader): number
   /** The names of tiers that the document tells. Absent = the protocol has none. */
   tiersOf?(document: DocumentReader): ToldTiers
   /** An array whose elements tell of searches, of usage, or of why the answer ended. */
@@ -80,6 +82,10 @@ export class DocumentMeter extends Counted implements Meter, Noting {
     if (this.#reported === undefined)
       this.#reported = this.#rules.reportOf(this.#document, this.counter.pieces, this.#inItem)
     return this.#reported
+  }
+
+  override get units(): number {
+    return this.#rules.unitsOf?.(this.#document) ?? 0
   }
 
   get tiers(): TierNames {

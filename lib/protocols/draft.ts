@@ -5,6 +5,7 @@
 import type { AskedEffort } from './effort.ts'
 import { type Maxima, NO_MAXIMA } from './maxima.ts'
 import { type Prompt, textOnly } from './prompt.ts'
+import type { SearchUnits } from './search-units.ts'
 import type { AskedTool } from './server-tools.ts'
 import { NO_TIERS, type PictureKind, type TierNames } from './usage.ts'
 
@@ -66,9 +67,10 @@ export class Draft {
   maxToolCalls: number | null = null
   prompt: Prompt = textOnly(0)
   mediaBytes = 0
-  /** Bytes of the query of a rerank request, and how many documents it has. */
+  /** Bytes of the query of a rerank request, how many documents it has, and what both come to; null = it is another request. */
   queryBytes = 0
   documents = 0
+  units: SearchUnits | null = null
   /** See `Facts`; seconds in fractions. */
   characters = 0
   /** How fast text is spoken, where it is slower than usual: 0.25 to 1. */

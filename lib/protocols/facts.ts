@@ -46,6 +46,8 @@ export interface Facts {
   maxToolCalls: number | null
   /** Tools that are not free. */
   tools: readonly AskedTool[]
+  /** Units of search that the request comes to at most; 1 = it is no rerank request. */
+  units: number
   /** Searches of the web that the upstream may make, and uses of its other tools. */
   searches: ToolUses
   otherUses: ToolUses
@@ -115,6 +117,7 @@ export function factsOf(draft: Draft, bodyBytes: number, openedAt: number): Fact
     drawingTools: draft.drawingTools,
     maxToolCalls: draft.maxToolCalls,
     tools: draft.tools,
+    units: draft.units?.most ?? 1,
     searches: uses.searches,
     otherUses: uses.others,
     leftOut: null,

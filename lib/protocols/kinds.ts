@@ -14,6 +14,8 @@ export interface Kind {
   answers?: AnswersOf
   /** No answer of it is among those that the meters are tested with, and no example of its documentation. */
   unrecorded?: true
+  /** Its answers on chat do not tell of searches. */
+  searches?: 'unreported'
   /** Added to the query of every request. */
   query?: Readonly<Record<string, string>>
 }
@@ -62,10 +64,10 @@ export const KINDS = {
   deepseek: {},
   fireworks: { unrecorded: true },
   groq: {},
-  hunyuan: { unrecorded: true },
-  minimax: {},
+  hunyuan: { unrecorded: true, searches: 'unreported' },
+  minimax: { searches: 'unreported' },
   mistral: {},
-  moonshot: {},
+  moonshot: { searches: 'unreported' },
   nvidia: { unrecorded: true },
   openrouter: {},
   perplexity: {},
@@ -77,5 +79,8 @@ export const KINDS = {
   xai: {},
   zhipu: {},
 } satisfies Record<string, Kind>
+
+export const SEARCH_REPORTS = ['reported', 'unreported'] as const
+export type SearchReports = (typeof SEARCH_REPORTS)[number]
 
 export type KindName = keyof typeof KINDS

@@ -51,6 +51,8 @@ export interface Meter {
   /** Of the pictures and searches those that were seen, whatever is reported. */
   readonly seenImages: number
   readonly seenSearches: number
+  /** Units of search as which the request counts that was answered, as reported; 0 = none are. */
+  readonly units: number
   /** The names of tier, speed and place that the answer reported last. */
   readonly tiers: TierNames
   /** Seconds of sound that are charged, in whole seconds: as reported, else as found out so far. */

@@ -113,9 +113,19 @@ export type Fee = (typeof FEES)[number]
 /** What is charged for tools of the upstream, by the piece; `tools.` has a name of `server-tools.ts` or of the operator behind it. */
 export type ToolFee = 'maps' | 'code_execution' | `container.${string}` | `tools.${string}`
 
+const KNOWN_LINES: ReadonlySet<string> = new Set([
+  ...TOKEN_CLASSES,
+  'image',
+  'web_search',
+  'request',
+  'second',
+  'character',
+])
+export const isToolFee = (name: string): name is ToolFee => !KNOWN_LINES.has(name)
+
 const PER_MILLION: ReadonlySet<string> = new Set([...TOKEN_CLASSES, 'character'])
 /** Whether a price is per piece, and not per million. */
-export const isByPiece = (name: TokenClass | Fee | ToolFee): boolean => !PER_MILLION.has(name)
+export const isByPiece = (name: string): boolean => !PER_MILLION.has(name)
 
 /** A line of a model's price list. */
 export type PriceLine = TokenClass | Fee

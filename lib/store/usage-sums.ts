@@ -12,7 +12,9 @@ export const LINE_CLASSES = {
   second: 'seconds',
   character: 'characters',
 } as const
-export const LINE_SUMS = Object.values(LINE_CLASSES)
+/** Of tools of the upstream all pieces are one count, whatever they are: the lines tell them apart. */
+export const TOOL_SUM = 'tool_calls'
+export const LINE_SUMS = [...Object.values(LINE_CLASSES), TOOL_SUM] as const
 
 /** Counts of a row. */
 export const ROW_COUNTS = ['input', 'cache_read', 'cache_write_5m', 'cache_write_1h', 'output', 'images'] as const

@@ -52,6 +52,7 @@ export const toModel = (model: CatalogForm['models'][number]): Model => ({
   context: model.context,
   overheadInput: model.overhead_input,
   pictureInputMax: model.picture_input_max,
+  searches: model.searches ?? null,
   family: model.family ?? null,
   offline: model.offline,
   imageForm: model.image_form ?? null,
@@ -107,6 +108,7 @@ export const toChannel = (channel: ChannelForm): Channel => ({
   cacheMarks: channel.cache_marks,
   readsMax: channel.reads_max,
   thoughts: channel.thoughts ?? null,
+  searches: channel.searches ?? null,
   status: channel.status,
 })
 

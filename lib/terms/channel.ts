@@ -1,6 +1,7 @@
 /**
  * The record of a channel (an upstream and how it is asked) in the catalogue, and the state of a channel at run time.
  */
+import type { SearchReports } from '../protocols/kinds.ts'
 import type { MaximumName, Thoughts } from '../protocols/maxima.ts'
 import type { Price, Protocol } from './records.ts'
 import type { KindName } from './upstream-kinds.ts'
@@ -58,6 +59,8 @@ export interface Channel {
   readsMax: MaximumName[]
   /** Where the upstream writes its thoughts: within the maximum or beside it; null = as its kind says, else beside. */
   thoughts: Thoughts | null
+  /** Whether answers tell of searches (`reported`) or not (`unreported`); null = as its kind says. */
+  searches: SearchReports | null
   status: 'enabled' | 'disabled'
   /**
    * The store holds the credentials encrypted under another secret. They cannot be read, so the channel cannot be used.

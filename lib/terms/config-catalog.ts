@@ -37,6 +37,7 @@ export const MODEL_DEFAULTS = {
   context: 2_000_000,
   overheadInput: 4096,
   pictureInputMax: 65_536,
+  searches: null as 'always' | null,
   family: null as string | null,
   offline: [] as Offline,
   imageForm: null as ImageForm | null,
@@ -130,6 +131,10 @@ const model = z.strictObject({
     .whole(0, MOST_TOKENS)
     .prefault(MODEL_DEFAULTS.pictureInputMax)
     .meta({ description: 'Most input tokens that are charged for one picture.' }),
+  searches: kind.oneOf('always').optional().meta({
+    description:
+      '`always`: the model searches the web also when nobody asks it to, so that a search is held for every request. Default: only tools of a request search.',
+  }),
   family: kind.name
     .optional()
     .meta({ description: 'Family under which the catalogue lists the model. Default: none.' }),

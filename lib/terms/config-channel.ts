@@ -6,6 +6,7 @@
 import { X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { z } from 'zod'
+import { SEARCH_REPORTS } from '../protocols/kinds.ts'
 import { MAXIMUM_NAMES, THOUGHTS } from '../protocols/maxima.ts'
 import { PROTOCOLS, type Protocol, protocolRow, TEXT_PROTOCOLS } from '../protocols/table.ts'
 import { CACHE_MARKS } from './channel.ts'
@@ -274,6 +275,13 @@ export const channel = z.strictObject({
     .meta({
       description:
         'Whether the maximum of output bounds the model’s thoughts too (`within`) or not (`beside`). Default: as the kind says, else `beside`.',
+    }),
+  searches: kind
+    .oneOf(...SEARCH_REPORTS)
+    .optional()
+    .meta({
+      description:
+        'Whether answers of the upstream tell of its searches (`reported`) or not (`unreported`). Where they do not, and the request says that a search has to be made, one is charged unseen. Default: as the kind says, else `reported`.',
     }),
   status: kind.oneOf('enabled', 'disabled').prefault('enabled').meta({ description: 'Whether the channel is used.' }),
 })

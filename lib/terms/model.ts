@@ -26,6 +26,8 @@ export interface Model {
   overheadInput: number
   /** The most tokens that a picture in the prompt can be. */
   pictureInputMax: number
+  /** `always`: it searches the web also when nobody asks it to. */
+  searches: 'always' | null
   /** The family under which the catalogue lists it; null = none. */
   family: string | null
   offline: Offline

@@ -8,6 +8,8 @@ export { FORMS, PROTOCOLS, type Protocol, TEXT_PROTOCOLS } from '../protocols/ta
 export {
   FEES,
   type Fee,
+  isByPiece,
+  isToolFee,
   noUsage,
   TOKEN_CLASSES,
   type TokenClass,

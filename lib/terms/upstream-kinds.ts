@@ -21,6 +21,8 @@ export interface Kind {
   /** Headers that carry the key, where they are not the usual ones of the protocol at a provider. */
   auth: Partial<Record<Protocol, string>>
   query: Readonly<Record<string, string>>
+  /** Whether its answers tell of searches; absent = they do. */
+  searches?: 'unreported'
   /** Protocols of which more is different than the path. */
   special: Partial<Readonly<Record<Protocol, AtKind>>>
   /** What its channels have in the place of a plain key; null = a plain key. */
@@ -36,7 +38,7 @@ export const KIND_NAMES = Object.keys(ROWS) as KindName[]
 export const KINDS = Object.fromEntries(KIND_NAMES.map(name => [name, kind(name)])) as Record<KindName, Kind>
 
 function kind(name: KindName): Kind {
-  const { authHeader, query = {}, answers, credential, address }: KindRow = ROWS[name]
+  const { authHeader, query = {}, answers, credential, address, searches }: KindRow = ROWS[name]
   const paths: Kind['paths'] = {}
   const auth: Kind['auth'] = {}
   const special: Partial<Record<Protocol, AtKind>> = {}
@@ -52,6 +54,7 @@ function kind(name: KindName): Kind {
     paths,
     auth,
     query,
+    ...(searches === undefined ? {} : { searches }),
     special,
     credential: credential ?? null,
     answers: answers ?? null,

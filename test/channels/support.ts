@@ -27,6 +27,7 @@ export const channel = (name: string, change: Partial<Channel> = {}): Channel =>
   cacheMarks: 'off',
   readsMax: [],
   thoughts: null,
+  searches: null,
   cost: null,
   status: 'enabled',
   ...change,

@@ -103,6 +103,13 @@ t.test('without a price: 400, and the name of what has none', async t => {
     ['responses', '"plugins":[{"id":"web","enabled":false}]', null],
     ['messages', '"max_tokens":1,"plugins":[{"id":"web"}]', 'plugins'],
     ['chat', '"extra_body":{"enable_search":true}', 'enable_search'],
+    ['chat', '"extra_body":{"tools":[{"type":"code_interpreter"}]}', 'code_interpreter'],
+    ['responses', '"extra_body":{"tools":[{"type":"shell"}]}', 'shell'],
+    [
+      'messages',
+      '"max_tokens":1,"fallbacks":[{"model":"m","tools":[{"type":"code_execution_20260521"}]}]',
+      'code_execution_20260521',
+    ],
     ['chat', '"compound_custom":{"tools":{"enabled_tools":["code_interpreter"]}}', 'compound_custom'],
     ['chat', '"search_parameters":{"mode":"on"}', 'search_parameters'],
     ['chat', '"enable_search":true,"search_options":{"forced_search":true}', 'enable_search'],

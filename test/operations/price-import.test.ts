@@ -160,6 +160,14 @@ t.test('LiteLLM: what has no place is named', async t => {
       ['input_cost_per_token_above_200k_tokens_priority: not one factor of the other prices'],
     ],
     ['search_context_cost_per_query', {}, []],
+    ['code_interpreter_cost_per_session', 0, []],
+    [
+      'code_interpreter_cost_per_session',
+      0.03,
+      [
+        'code_interpreter_cost_per_session: taken for a container of 1g; larger ones stay without a price, and are refused',
+      ],
+    ],
     [
       'tiered_pricing',
       [{ input_cost_per_query: 1, max_results_range: [0, 5] }],
@@ -248,6 +256,37 @@ t.test('the context comes with the price, where nobody has said it and the list 
     made: 300_000,
   })
   t.equal(await runImport(store, await planImport(store, list, AS_IT_IS), ADMIN), 0)
+})
+
+t.test('tools of the upstream, and models that search unasked', async t => {
+  const store = await create(t)
+  const price = { input: 1, output: 2 }
+  for (const name of ['sonar', 'gpt-4o-search-preview']) await store.putModel(model(name, price), SETUP)
+  const entry = { mode: 'chat', input_cost_per_token: 1e-6, output_cost_per_token: 2e-6 }
+  const names = [
+    'sonar',
+    'perplexity/sonar-pro',
+    'gpt-4o-search-preview',
+    'gpt-4o-search-preview-2025-03-11',
+    'gpt-5-search-api',
+  ]
+  const others = ['sonarly/plain', 'gpt-4o', 'research-preview', 'x-sonar']
+  const list = litellm(
+    Object.fromEntries(
+      [...names, ...others].map(name => [name, { ...entry, code_interpreter_cost_per_session: 0.03 }]),
+    ),
+  )
+  const planned = await planImport(store, list, { ...AS_IT_IS, rate: '7.1' })
+  t.match(planned[0], { outcome: 'changed', changes: { searches: { before: null, after: 'always' } } })
+  await runImport(store, planned, ADMIN)
+  const { models } = await store.catalog()
+  t.same(new Set(models.filter(one => one.searches === 'always').map(one => one.name)), new Set(names))
+  t.same(models.find(one => one.name === 'gpt-4o')?.price?.container, { '1g': 213_000 })
+  t.equal(await runImport(store, await planImport(store, list, { ...AS_IT_IS, rate: '7.1' }), ADMIN), 0, 'once')
+  const lines = csv('model,input,output,container.4g,tools.x_browser,maps,code_execution', 'a,1,2,0.5,0.25,0.3,0.4')
+  t.same(await become(store, lines), {
+    a: ['input 1', 'output 2', 'maps 0.3', 'container.4g 0.5', 'code_execution 0.4', 'tools.x_browser 0.25'],
+  })
 })
 
 t.test('CSV', async t => {

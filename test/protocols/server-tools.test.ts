@@ -63,6 +63,43 @@ function typesOf(text: string, union: string): string[] {
   })
 }
 
+/** The names in the first cells of the rows of a table, each with what the second cell begins with. */
+function table(head: string): Map<string, string> {
+  const text = readFileSync(new URL('../../docs/charging.md', import.meta.url), 'utf8')
+  const from = text.indexOf(`| ${head} |`)
+  const rows = text.slice(from, text.indexOf('\n\n', from)).split('\n').slice(2)
+  return new Map(
+    rows.flatMap(row => {
+      const [, names = '', cost = ''] = row.split(' | ').length > 1 ? ['', ...row.split(' | ')] : []
+      return [...names.matchAll(/`([^`]+)`/g)].map(([, name]) => [name as string, cost] as const)
+    }),
+  )
+}
+
+t.test('docs/charging.md has the same tables', async t => {
+  const words: Record<string, RegExp> = {
+    free: /^nothing/,
+    tokens: /^tokens/,
+    stored: /^refused/,
+    web_search: /^`web_search`/,
+    maps: /^`maps`/,
+    container: /^`container`/,
+    code_execution: /^`code_execution`/,
+    other: /^(a price under|the plugin)/,
+  }
+  const switches = Object.fromEntries(Object.entries(SWITCHES).map(([name, { cost }]) => [name, cost]))
+  for (const [head, rows] of [
+    ['tools of messages, chat and responses | cost', TYPED_TOOLS],
+    ['tools of generate | cost', GENERATE_TOOLS],
+    ['members of a body, also in `extra_body` | cost', switches],
+  ] as const) {
+    const written = table(head)
+    const names = Object.keys(rows).filter(name => name !== '')
+    t.same([...written.keys()].sort(), names.sort(), head)
+    for (const [name, cost] of Object.entries(rows)) if (name !== '') t.match(written.get(name), words[cost], name)
+  }
+})
+
 t.test('every tool of the clients’ types has a row', async t => {
   const rows: [file: string, union: string, least: number][] = [
     [TYPES.messages, 'BetaToolUnion', 25],

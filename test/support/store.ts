@@ -77,6 +77,7 @@ export const channel = (change: Partial<Channel> = {}): Channel => ({
   cacheMarks: 'off',
   readsMax: [],
   thoughts: null,
+  searches: null,
   cost: null,
   status: 'enabled',
   ...change,

@@ -117,6 +117,7 @@ t.test('records, with every default', async t => {
       cacheMarks: 'off',
       readsMax: [],
       thoughts: null,
+      searches: null,
       status: 'enabled',
     },
   ])

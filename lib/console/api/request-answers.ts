@@ -1,7 +1,7 @@
 /** What the calls on requests answer, as schemas: for the document of the API, and for the tests, which check every answer. */
 import { z } from 'zod'
 import { EMPTY } from '../../operations/own-requests.ts'
-import { BASES, ENDS, FEES, PROTOCOLS, TOKEN_CLASSES } from '../../terms/records.ts'
+import { BASES, ENDS, FEES, isToolFee, PROTOCOLS, TOKEN_CLASSES, type ToolFee } from '../../terms/records.ts'
 import { count, counts, keyLabel, money, ms, time, words } from './answer-fields.ts'
 
 const requestId = z.string().regex(/^[0-9a-z]{1,64}$/)
@@ -40,6 +40,15 @@ export const refusal = z
   })
   .meta({ id: 'Refusal' })
 
+/** What a tool of the upstream costs by the piece. */
+const toolFee = z
+  .custom<ToolFee>(name => typeof name === 'string' && isToolFee(name))
+  .meta({
+    description: '`maps`, `code_execution`, `container.` and a size, or `tools.` and a name.',
+    type: 'string',
+    pattern: '^(maps|code_execution|container\\..+|tools\\..+)$',
+  })
+
 const line = z
   .strictObject({
     model: z.string(),
@@ -48,7 +57,7 @@ const line = z
     list: z.union([z.literal('base'), z.int()]),
     tier: z.string(),
     tier_name: z.string().nullable(),
-    class: z.enum([...TOKEN_CLASSES, ...FEES]),
+    class: z.union([z.enum([...TOKEN_CLASSES, ...FEES]), toolFee]),
     count: z.number(),
     price: money,
     per: z.int(),

@@ -11,6 +11,7 @@ const totalFields = {
   searches: count,
   seconds: z.number(),
   characters: count,
+  tool_calls: count,
   failed: count,
   failed_share: share,
   charge: money,

@@ -39,7 +39,8 @@ export function causedOf(x: Exchange, services: Services, reading: Reading, answ
     outputOf(usage) <= mostOutput &&
     usage.images <= images &&
     usage.searches <= searches &&
-    usage.seconds <= seconds
+    usage.seconds <= seconds &&
+    (answer.units ?? 1) <= sent.units
   )
     return answer
   const reported = meter.passes.length
@@ -59,7 +60,8 @@ export function causedOf(x: Exchange, services: Services, reading: Reading, answ
     searches: Math.max(searches, meter.seenSearches),
     seconds,
   }
-  return bounded(answer, bounds, asked)
+  const caused = bounded(answer, bounds, asked)
+  return answer.units === undefined ? caused : { ...caused, units: Math.min(answer.units, sent.units) }
 }
 
 /** Uses of tools of the upstream that were seen in the answer. */

@@ -22,6 +22,7 @@ import {
   type UsageRow,
 } from '../../terms/records.ts'
 import type { Exchange } from '../exchange.ts'
+import { isOnline } from '../need.ts'
 import { boundsAt, isNamed } from '../output.ts'
 import { partsOf } from '../passes.ts'
 import { clientIdOf } from '../request.ts'
@@ -58,7 +59,7 @@ export function settle(x: Exchange, services: Services, o: Outcome): CommitGroup
   const entry = x.entry as KeyEntry
   const tariff = x.tariff as Tariff
   // an error that came alone is free, whatever it reports
-  const used = usedOf(x, o.reading?.meter.failedAlone ? { ...o, how: 'nothing' } : o)
+  const used = withUnseenSearch(x, o, usedOf(x, o.reading?.meter.failedAlone ? { ...o, how: 'nothing' } : o))
   const answer = answerOf(x, o, used)
   const told = used.basis === 'none' ? null : tariff.bill(answer)
   const bill = told === null ? null : billOf(x, services, o, used, answer, told)
@@ -178,13 +179,28 @@ function billOf(
   answer: Answer<Tariff>,
   told: Bill,
 ): Bill {
-  if (reading === null || !(used.isReport || used.usage.seconds > 0)) return told
+  if (reading === null || !(used.isReport || used.usage.seconds > 0 || answer.units !== undefined)) return told
   const caused = causedOf(x, services, reading, answer)
   if (caused === answer) return told
   const bill = (x.tariff as Tariff).bill(caused)
   // a price list for large prompts may be the cheaper one
   return bill.charge < told.charge ? bill : told
 }
+
+/**
+ * Where a search has to be made and the answers of the channel do not tell of searches, one is charged unseen. A tool that is
+ * only offered, and not seen to be called, made none.
+ */
+function withUnseenSearch(x: Exchange, { channel, reading }: Outcome, used: Used): Used {
+  if (used.basis === 'none' || reading === null || used.usage.searches > 0 || !mustSearch(x, reading)) return used
+  const compiled = x.world.routes.channels.find(({ name }) => name === channel)
+  return compiled?.hidesSearches ? { ...used, usage: { ...used.usage, searches: 1 } } : used
+}
+
+const mustSearch = (x: Exchange, { sent }: Reading): boolean =>
+  (sent ?? (x.facts as Facts)).tools.some(({ cost, forced }) => cost === 'web_search' && forced) ||
+  isOnline(x) ||
+  x.world.model(x.model)?.searches === 'always'
 
 /** Where an answer costs nothing that had to be counted, its charge is as good as reported. */
 const basisOf = ({ reading }: Outcome, { basis }: Used, tariff: Tariff): Basis =>
@@ -211,6 +227,8 @@ function answerOf(
   const reported = reading?.meter.tiers ?? NO_TIERS
   if (tiers !== NO_TIERS || reported !== NO_TIERS) answer.tiers = { asked: tiers, reported }
   if (usage.images > 0) answer.pictures = { asked: picture, reported: reading?.meter.pictureKinds ?? NO_KINDS }
+  const units = reading?.meter.units ?? 0
+  if (units > 1) answer.units = units
   if (reading !== null) addTools(x, answer, reading, delivered?.deliveredTools ?? reading.meter.tools)
   return answer
 }

@@ -5,8 +5,10 @@
  */
 import type { KeyEntry } from '../../access/keys.ts'
 import { type Facts, withoutSearches } from '../../protocols/facts.ts'
+import { SEARCH_SUFFIX } from '../../protocols/server-tools.ts'
 import type { Protocol } from '../../terms/records.ts'
 import type { Exchange } from '../exchange.ts'
+import { isOnline } from '../need.ts'
 import { stage } from '../plan.ts'
 import { refuse } from '../refuse.ts'
 import { NEXT } from '../verdict.ts'
@@ -22,6 +24,7 @@ export const price = stage<'body' | 'model' | 'route', 'tariff'>((x, services) =
     if (judged === 'leave out') x.facts = withoutSearches(x.facts as Facts)
     else if (judged !== null) return refuse(x, services, 'tool', [judged.name])
   }
+  if (isOnline(x) && !tariff.pricesSearches) return refuse(x, services, 'tool', [SEARCH_SUFFIX])
   x.tariff = tariff
   return NEXT
 })

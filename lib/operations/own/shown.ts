@@ -7,7 +7,7 @@ import { timeOfId } from '../../base/ids.ts'
 import { formatMicro, type Micro, subtract } from '../../base/money.ts'
 import type { BookedRow, KeyLabel, Refusal } from '../../store/store.ts'
 import { decimal } from '../../terms/decimal.ts'
-import type { Line } from '../../terms/records.ts'
+import { isByPiece, type Line } from '../../terms/records.ts'
 import { shownRatio } from '../shown-ratio.ts'
 import { shownKey } from './whose.ts'
 import { BOUNDED, ENDED, reasonOf, restsOn } from './words.ts'
@@ -40,8 +40,6 @@ export const shownRequest = (row: BookedRow, labels: Labels) => ({
   client_request_id: row.clientRequestId,
 })
 
-/** Prices per piece; all others are per million. */
-const PIECES: ReadonlySet<string> = new Set(['image', 'web_search', 'request', 'second'])
 const AMOUNT_PLACES = 18
 
 /** A product of millionths, as a decimal without trailing zeros; it has at most 18 places. */
@@ -53,7 +51,7 @@ function exact(value: bigint): string {
 
 /** What a line comes to, before the multiplier and in CNY × 10^-18. */
 const amountOf = ({ class: name, count, price, tier }: Line): bigint =>
-  BigInt(count) * BigInt(price) * BigInt(tier) * (PIECES.has(name) ? 1_000_000n : 1n)
+  BigInt(count) * BigInt(price) * BigInt(tier) * (isByPiece(name) ? 1_000_000n : 1n)
 
 /** `since`: when a version of a model's price came into force. */
 const shownLine = (line: Line, since: (model: string, version: number) => number | undefined) => {
@@ -70,7 +68,7 @@ const shownLine = (line: Line, since: (model: string, version: number) => number
     count: line.count,
     price: formatMicro(line.price as Micro),
     /** How many pieces the price is for. */
-    per: PIECES.has(line.class) ? 1 : 1_000_000,
+    per: isByPiece(line.class) ? 1 : 1_000_000,
     amount: exact(amountOf(line)),
   }
 }

@@ -13,6 +13,7 @@ const COUNTS = [
   'searches',
   'seconds',
   'characters',
+  'tool_calls',
 ] as const
 
 /** Sums that can be added up. */

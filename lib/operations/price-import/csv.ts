@@ -15,7 +15,9 @@ interface Line {
 
 const MOST_COLUMNS = 200
 const PRICE = [...TOKEN_CLASSES, ...FEES].join('|')
-const COLUMN = new RegExp(`^(?:(?:over\\.[1-9]\\d*\\.)?(?:${PRICE}|image\\..+)|tiers\\..+|search_unit)$`)
+const COLUMN = new RegExp(
+  `^(?:(?:over\\.[1-9]\\d*\\.)?(?:${PRICE}|image\\..+)|tiers\\..+|maps|container\\..+|code_execution|tools\\..+|search_unit)$`,
+)
 
 /** One cell and what ends it. */
 const CELL = /(?:"((?:[^"]|"")*)"|([^",\r\n]*))(,|\r?\n|$)/y
@@ -48,7 +50,7 @@ export function readCsv(text: string, file: string, wanted: Wanted): Offer[] {
     if (column !== 'model' && !COLUMN.test(column))
       problems.add(
         '1',
-        `${column === '' ? `column ${i + 1}` : column}: expected model, ${PRICE.replaceAll('|', ', ')}, search_unit, image.SIZE, tiers.NAME or over.TOKENS.PRICE`,
+        `${column === '' ? `column ${i + 1}` : column}: expected model, ${PRICE.replaceAll('|', ', ')}, maps, container.SIZE, code_execution, tools.NAME, search_unit, image.SIZE, tiers.NAME or over.TOKENS.PRICE`,
       )
     if (columns.indexOf(column) < i) problems.add('1', `${column}: expected each column once`)
   }

@@ -51,8 +51,17 @@ function ranges(entry: Entry, field: string, value: unknown): void {
   }
 }
 
+/** The price of the smallest container; a 0 says that nobody knows it. The others cost more, and the list does not say what. */
+function container(entry: Entry, field: string, value: unknown): void {
+  const amount = entry.amount(field, value)
+  if (amount === null || amount.digits === 0n) return
+  entry.offer.amounts.set('container.1g', amount)
+  entry.offer.notes.push(`${field}: taken for a container of 1g; larger ones stay without a price, and are refused`)
+}
+
 export const PARTS: Record<string, (entry: Entry, field: string, value: unknown) => void> = {
   search_context_cost_per_query: searches,
+  code_interpreter_cost_per_session: container,
   provider_specific_entry: factors,
   tiered_pricing: ranges,
 }

@@ -13,9 +13,16 @@ export interface Offer {
   /** Limits of the model, which count when it is made; null = the list does not say. */
   maxOutput: number | null
   maxInput: number | null
+  /** The model searches the web unasked, as its name says. */
+  searches: boolean
   /** What the list says of the price and we have no place for. */
   notes: string[]
 }
+
+/** Models that search the web for every request. A list names them behind a provider or not: `perplexity/sonar-pro`. */
+const SEARCHING =
+  /(?:^|\/)sonar[^/]*$|-search-preview(?:-\d{4}-\d{2}-\d{2})?$|-search-api(?:-\d{4}-\d{2}-\d{2})?$|:online$/
+const searchesUnasked = (model: string): boolean => SEARCHING.test(model)
 
 export const newOffer = (model: string, where: string): Offer => ({
   model,
@@ -24,6 +31,7 @@ export const newOffer = (model: string, where: string): Offer => ({
   plain: new Map(),
   maxOutput: null,
   maxInput: null,
+  searches: searchesUnasked(model),
   notes: [],
 })
 

@@ -30,6 +30,8 @@ export function inputAnswers(...own: string[]): AnswerForm {
     own,
     keys: new ContentKeys({ whole: own }),
     writesNothing: true,
+    unitsOf: (document: { value(name: string): unknown }) =>
+      first(fieldsOf(fieldsOf(document.value('meta'))['billed_units']), 'search_units') ?? 0,
     reportOf: (document: { value(name: string): unknown }) => reportOf(name => document.value(name)),
   }
   return {

@@ -1,6 +1,6 @@
 /** The places of a chat request's body in which something matters. */
 
-import { bareTool, endMembers, memberTool, typedTool, withSwitches } from '../asked-tools.ts'
+import { bareTool, endMembers, extraBody, memberTool, typedTool } from '../asked-tools.ts'
 import * as media from '../media-readers.ts'
 import { HEAD, Place } from '../places.ts'
 import * as read from '../readers.ts'
@@ -58,7 +58,7 @@ const googleThinking = new Place()
 const google = new Place()
   .has('cached_content', read.stored('cached_content'))
   .has('thinking_config', { inside: googleThinking })
-const extra = withSwitches(new Place()).has('google', { inside: google })
+const extra = extraBody(tool).has('google', { inside: google })
 
 const streamOptions = new Place({
   single: true,

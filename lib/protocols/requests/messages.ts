@@ -1,6 +1,6 @@
 /** The places of a messages request's body in which something matters. */
 
-import { bareTool, toolChoice, typedTool, withSwitches } from '../asked-tools.ts'
+import { bareTool, extraBody, toolChoice, typedTool, withSwitches } from '../asked-tools.ts'
 import * as media from '../media-readers.ts'
 import { maximumBit } from '../maxima.ts'
 import { HEAD, Place } from '../places.ts'
@@ -63,6 +63,7 @@ const change = new Place().has('definition', { inside: tool })
 block.has('tool', { inside: change }).has('tool_changes', { inside: block })
 
 const fallback = new Place()
+  .has('tools', { inside: tool })
   .has('model', read.otherModel)
   .has('max_tokens', { read: read.raise })
   .has('speed', read.tier('speed', 'speed'))
@@ -106,6 +107,7 @@ export const messagesBody = withSwitches(body)
   .has('system', { inside: block })
   .has('tools', { inside: tool })
   .has('tool_choice', toolChoice)
+  .has('extra_body', { inside: extraBody(tool) })
   .has('fallbacks', {
     limit: read.LONGEST_NAME,
     // a text in the place of the list names the model to which the upstream falls back

@@ -7,7 +7,10 @@ import { imageUrl } from './openai.ts'
 export const textOrPicture = (options: PlaceOptions = {}): Place =>
   new Place({
     ...options,
-    end: (draft, frame) => media.inlineOrFetched(draft, frame, 'image/unknown'),
+    end(draft, frame, end) {
+      media.inlineOrFetched(draft, frame, 'image/unknown')
+      options.end?.(draft, frame, end)
+    },
   })
     .has('image', { limit: HEAD, read: media.data })
     .has('image_url', { limit: HEAD, read: media.pictureUrl, inside: imageUrl })

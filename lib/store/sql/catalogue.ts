@@ -82,6 +82,7 @@ const CHANNEL_DEFAULTS = {
   cacheMarks: 'off',
   readsMax: [],
   thoughts: null,
+  searches: null,
 }
 
 function channelOf(row: Row): SealedChannel {

@@ -2,12 +2,12 @@
 import { timeOfId } from '../../base/ids.ts'
 import { ZERO } from '../../base/money.ts'
 import { outcomeOf } from '../../terms/outcome.ts'
-import type { UsageRow } from '../../terms/records.ts'
+import { isToolFee, type UsageRow } from '../../terms/records.ts'
 import { detailText, readDetail } from '../../terms/row-detail.ts'
 import type { Param, Row, Statements } from '../driver.ts'
 import type { BookedRow } from '../store.ts'
 import { NAME_LENGTH } from '../tables.ts'
-import { LINE_CLASSES, LINE_SUMS } from '../usage-sums.ts'
+import { LINE_CLASSES, LINE_SUMS, TOOL_SUM } from '../usage-sums.ts'
 import { USAGE_LOG } from '../usage-tables.ts'
 import { answerKey } from './answers.ts'
 import { count, integer, integerOrNull, marks, money, moneyOrNull, orNull, text, textOrNull } from './text.ts'
@@ -31,13 +31,14 @@ const whole = (ms: number | null) => (ms === null ? null : Math.round(ms))
 const PLACES: ReadonlyMap<string, number> = new Map(
   Object.entries(LINE_CLASSES).map(([name, sum]) => [name, LINE_SUMS.indexOf(sum)]),
 )
+const TOOL_PLACE = LINE_SUMS.indexOf(TOOL_SUM)
 const NO_LINES: readonly number[] = LINE_SUMS.map(() => 0)
 
 /** In the order of LINE_SUMS. */
 export function lineSums({ lines }: UsageRow): readonly number[] {
   let sums = NO_LINES
   for (const { class: name, count: more } of lines) {
-    const place = PLACES.get(name)
+    const place = PLACES.get(name) ?? (isToolFee(name) ? TOOL_PLACE : undefined)
     if (place === undefined) continue
     if (sums === NO_LINES) sums = NO_LINES.slice()
     ;(sums as number[])[place]! += more
@@ -87,6 +88,7 @@ export function usageValues(row: UsageRow, bookedAtMs: number): Param[] {
     sum(6),
     sum(7),
     sum(8),
+    sum(9),
     row.priceVersion,
     row.multiplier,
     row.via,

@@ -208,6 +208,7 @@ t.test('totals', async t => {
       searches: 0,
       seconds: 0,
       characters: 0,
+      tool_calls: 0,
       charge: '0.000108',
       cost: '0.000100',
     },

@@ -53,6 +53,7 @@ class BytesMeter implements Meter {
   readonly tools = []
   readonly seenImages = 0
   readonly seenSearches = 0
+  readonly units = 0
   readonly tiers = { service: null, speed: null, geo: null }
   readonly images = 0
   readonly seconds = 0

@@ -26,7 +26,7 @@ import { load } from '../load.ts'
 import { count, exactMoney } from '../money.ts'
 import { actions, type View } from '../page.ts'
 import { copy, copyable, snippet } from '../parts/copy.ts'
-import { lineNames } from '../parts/line-words.ts'
+import { lineName } from '../parts/line-words.ts'
 import { rows } from '../parts/listing.ts'
 import { names, outcomeBadge, took } from '../parts/request-words.ts'
 import { told, whenLoaded } from '../parts/state.ts'
@@ -172,7 +172,7 @@ const linesOf = (request: Shown): Child =>
           columns: [
             {
               title: w.class(),
-              cell: line => [lineNames[line.class](), ' ', line.model !== request.model && line.model],
+              cell: line => [lineName(line.class), ' ', line.model !== request.model && line.model],
             },
             { title: w.amount(), number: true, cell: line => count(line.count) },
             {

@@ -1,4 +1,5 @@
 /** What is charged, in words: the lines of prices and of receipts. The type of a receipt says when one has no words here. */
+import type { Receipt } from '../../api/request-answers.ts'
 import { words } from '../words.ts'
 
 export const lineNames = words({
@@ -18,4 +19,21 @@ export const lineNames = words({
   request: ['请求', 'Request'],
   second: ['秒', 'Seconds'],
   character: ['字符', 'Characters'],
+  maps: ['地图', 'Maps'],
+  code_execution: ['代码执行', 'Code execution'],
+  container: [(size: string) => `容器 ${size}`, (size: string) => `Container ${size}`],
+  tool: [(name: string) => `工具 ${name}`, (name: string) => `Tool ${name}`],
 })
+
+type Class = NonNullable<Receipt['request']>['lines'][number]['class']
+
+/** The name of a class, which for tools of the upstream has the tool in it. */
+export function lineName(name: Class): string {
+  if (isContainer(name)) return lineNames.container(name.slice(CONTAINER.length))
+  return isTool(name) ? lineNames.tool(name.slice(TOOL.length)) : lineNames[name]()
+}
+
+const CONTAINER = 'container.'
+const TOOL = 'tools.'
+const isContainer = (name: Class): name is Extract<Class, `container.${string}`> => name.startsWith(CONTAINER)
+const isTool = (name: Class): name is Extract<Class, `tools.${string}`> => name.startsWith(TOOL)

@@ -26,6 +26,16 @@ const w = words({
   base64Only: ['图片仅以 base64 返回', 'pictures as base64 only'],
   request: [(price: string) => `每次请求 ${price}`, (price: string) => `request ${price}`],
   web_search: [(price: string) => `每次联网搜索 ${price}`, (price: string) => `web search ${price}`],
+  maps: [(price: string) => `每次地图调用 ${price}`, (price: string) => `maps ${price}`],
+  code_execution: [(price: string) => `每次代码执行 ${price}`, (price: string) => `code execution ${price}`],
+  container: [
+    (size: string, price: string) => `每个容器（${size}） ${price}`,
+    (size: string, price: string) => `container (${size}) ${price}`,
+  ],
+  tool: [
+    (name: string, price: string) => `每次工具调用（${name}） ${price}`,
+    (name: string, price: string) => `tool (${name}) ${price}`,
+  ],
   second: [(price: string) => `每秒 ${price}`, (price: string) => `second ${price}`],
   character: [(price: string) => `每百万字符 ${price}`, (price: string) => `million characters ${price}`],
   input_audio: [(price: string) => `音频输入 ${price}`, (price: string) => `sound in ${price}`],
@@ -59,6 +69,8 @@ export function classCell({ price }: Pick<CatalogueModel, 'price'>, name: string
 const OTHERS = [
   'request',
   'web_search',
+  'maps',
+  'code_execution',
   'second',
   'character',
   'input_audio',
@@ -78,6 +90,11 @@ export function otherCell(model: Pick<CatalogueModel, 'price' | 'image_form'>): 
   const others = OTHERS.flatMap(name =>
     base?.prices[name] === undefined ? [] : [w[name](unitPrice(base.prices[name]))],
   )
+  const ofTools = Object.entries(base?.prices ?? {}).flatMap(([path, price]) => {
+    const [kind, name] = [path.slice(0, path.indexOf('.')), path.slice(path.indexOf('.') + 1)]
+    if (kind === 'container') return w.container(name, unitPrice(price))
+    return kind === 'tools' ? w.tool(name, unitPrice(price)) : []
+  })
   const form = model.image_form === 'base64' ? [w.base64Only()] : []
-  return [...images, ...form, ...others].map(line => span({ key: line, class: 'under' }, line))
+  return [...images, ...form, ...others, ...ofTools].map(line => span({ key: line, class: 'under' }, line))
 }
