@@ -18,12 +18,8 @@ export const bench: Bench = async lib => {
           const { error } = JSON.parse(renderError(name, ARGS, ID, false, true)) as { error: object }
           const row: ErrorsModule.ErrorRow = ERRORS[name]
           const message = `${errorText(name, ARGS, false)} (request id: ${ID})`
-          deepEqual(error, {
-            code: '',
-            message,
-            type: row.type,
-            ...(row.param === undefined ? {} : { param: row.param }),
-          })
+          const param = typeof row.param === 'function' ? row.param(...ARGS) : row.param
+          deepEqual(error, { code: '', message, type: row.type, ...(param === undefined ? {} : { param }) })
         }
       },
       run() {
