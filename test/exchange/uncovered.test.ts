@@ -144,6 +144,39 @@ t.test('thoughts beside a maximum', async t => {
   t.match(await s.books(), { rows: [{ held: 100 }] })
 })
 
+t.test(
+  'where holds grow: what cannot think is held in part, and counted with what its model does not show',
+  async t => {
+    const config = { hold: { output_tokens: 50 } }
+    const stream = { stream: true, max_tokens: 10_000 }
+    const word = `data: {"choices":[{"delta":{"content":"${'x'.repeat(440)}"}}]}\n\n`
+    for (const [ratio, held] of [
+      [1000, 125],
+      [3000, 325],
+    ] as const) {
+      const s = await scene(t, 10 * CEILING, { config })
+      s.services.stats.hiddenRatio = () => ratio
+      const client = ask(s, stream)
+      const call = await s.at('a').call()
+      t.equal(s.services.ledger.heldTotal, 50)
+      call.stream()
+      call.chunk(word)
+      await client.sees('xxx')
+      t.equal(s.services.ledger.heldTotal, held, `100 tokens × ${ratio}, and half a step ahead`)
+      call.chunk('data: {"choices":[],"usage":{"prompt_tokens":1,"completion_tokens":100}}\n\ndata: [DONE]\n\n')
+      call.end()
+      await client.end()
+      t.match(await s.books(), { ok: true, left: NOTHING_LEFT, rows: [{ charge: 100 }] })
+    }
+    const s = await scene(t, 10 * CEILING, { config })
+    const client = ask(s, { ...stream, reasoning_effort: 'low' })
+    const call = await s.at('a').call()
+    t.equal(s.services.ledger.heldTotal, 10_000 + CEILING, 'what can think is held as a whole answer is')
+    call.reset()
+    await client.end()
+  },
+)
+
 t.test('another gateway has the right; it dies, and the right ends', async t => {
   const s = await scene(t, ADMITTED)
   t.equal(await s.store.takeUncovered(1, 'of another gateway', 3_600_000), true)

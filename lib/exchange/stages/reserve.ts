@@ -57,7 +57,11 @@ function judge(x: Exchange, services: Services, answer: Hold | Refusal): Answer 
   if (answer.refused === 'unavailable') return refuse(x, services, 'unavailable')
   const least = estimate(x, services, 'named')
   if (least >= answer.need) return refuseFor(x, services, answer, answer.need)
-  const uncovered = reserveUncovered(x, services, least, micro(Math.ceil(answer.need / LEAST_COVER)))
+  const part = micro(Math.ceil(answer.need / LEAST_COVER))
+  // the store need not be asked for what is known here
+  const hasOne = services.uncovered.has((x.entry as KeyEntry).account.id)
+  if (hasOne && answer.unheld >= least + part) return refuseAnother(x, services)
+  const uncovered = reserveUncovered(x, services, least, part)
   return countMoneyWait(x, services, uncovered).catch(error => storeFailed(x, services, error))
 }
 
