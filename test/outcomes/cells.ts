@@ -197,9 +197,11 @@ const BOOKED: Cells = [BOOKED_LATER, BOOKED_LATER, BOOKED_ONCE]
 const ALREADY_JUDGED = cannot('the whole request was judged before')
 const TAKES_NOTHING_YET = cannot('there is nothing for it to take yet')
 const DRAINED = pays(
-  'what the upstream reports within `client_gone.drain`; past it what was counted, times the hidden ratio',
+  'what the upstream reports in time (`client_gone.drain`; of a whole answer, or where thoughts may be unseen, `timeouts.first_byte`); past that what was counted, times the hidden ratio',
   leaving('in the middle of a stream: exact usage when it comes in time'),
   leaving('past client_gone.drain it is cut, and what was seen is charged'),
+  leaving('what is given up is charged for what its model does not show'),
+  leaving('cheap streams left behind give no answer of a thinking model away'),
 )
 const DISPUTED = pays(
   'what the request can have caused; the rest is disputed',
@@ -212,7 +214,7 @@ const STATE_ROWS: Record<State, Row> = {
   asking: {
     client: [
       pays(
-        'what the answer reports, when it comes within `client_gone.drain`; else the estimated input. A fee alone: as it ends, within `timeouts.first_byte`',
+        'what the answer reports, when it comes in time (as in `relaying`); else the estimated input. A fee alone: as it ends, within `timeouts.first_byte`; else nothing',
         leaving('while the upstream is silent: its answer is charged, and recorded as 499'),
         left('no answer by the end of the drain'),
         ['issues/a-fee-without-an-answer.test.ts', 'no answer, and no other price'],
