@@ -1,6 +1,7 @@
 /** Lists, receipts, refusals and exports of requests, as the people of an account get them. */
 import t from 'tap'
 import { idAt, timeOfId } from '../../lib/base/ids.ts'
+import { micro } from '../../lib/base/money.ts'
 import { receiptAnswer, refusalsAnswer, requestsAnswer } from '../../lib/console/api/request-answers.ts'
 import { csvCell } from '../../lib/operations/csv.ts'
 import { REASONS } from '../../lib/operations/own/words.ts'
@@ -96,7 +97,7 @@ t.test('lists', async t => {
 })
 
 t.test('a receipt adds up, and shows operators what it hides from others', async t => {
-  const { deps, account, rows } = await open(t, 60)
+  const { deps, store, account, rows } = await open(t, 60)
   const reader = { account, keyIds: null }
   for (const row of rows.filter(row => row.accountId === account.id)) {
     const { request, refusal, internal } = receiptAnswer.parse(await ownReceipt(deps, reader, row.requestId, false))
@@ -114,6 +115,13 @@ t.test('a receipt adds up, and shows operators what it hides from others', async
     t.match(request, { attempts: 1, held: '0.001000', ended: { zh: /。$/, en: /\.$/ }, rests_on: { zh: /。$/ } })
   }
   const own = rows.find(row => row.accountId === account.id && rows.indexOf(row) < 20)!
+  const disputed = { ...own, requestId: idAt(NOW_MS) + 'd'.repeat(11), answerId: null, disputed: micro(7_000_000) }
+  await store.settle([settlement(disputed, 'h', 0)])
+  const bounded = receiptAnswer.parse(await ownReceipt(deps, reader, disputed.requestId, false))
+  t.match(bounded.request, {
+    disputed: '7.000000',
+    rests_on: { zh: /按本请求可能产生的上限收费/, en: /reported more; charged to the bound/ },
+  })
   const seen = receiptAnswer.parse(await ownReceipt(deps, reader, own.requestId, true))
   t.match(seen.internal, {
     channel: 'secret-channel',

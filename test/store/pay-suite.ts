@@ -331,6 +331,12 @@ export function paySuite(t: Test, newUrl: NewUrl): void {
     t.equal(await one.pay.refundable(id), 500 * FEN)
     await one.settle([settlement(usageRow(idAt(1_000) + '0'.repeat(11), key, 200 * FEN), 'h1', 0)])
     t.equal(await one.pay.refundable(id), 300 * FEN, 'charges use paid money first')
+    const settled = { kind: 'settlement', amount: micro(-100 * FEN), reference: 'row:x', actor: 'a', note: '' } as const
+    await one.addEntry(account.id, settled, ACT)
+    t.equal(await one.pay.refundable(id), 200 * FEN, 'a dispute that is charged is a charge')
+    await one.addEntry(account.id, { ...settled, kind: 'adjustment', amount: micro(100 * FEN), reference: 'x' }, ACT)
+    await one.addEntry(account.id, { ...settled, amount: micro(100 * FEN), reference: 'row:back' }, ACT)
+    await one.addEntry(account.id, { ...settled, kind: 'adjustment', amount: micro(-100 * FEN), reference: 'y' }, ACT)
     await one.lease(accountPurse(account.id), 'h1', micro(1_250 * FEN), micro(1_250 * FEN), true)
     t.equal(await one.pay.refundable(id), 50 * FEN, 'what is leased is not free')
     t.match(await one.pay.freeze(newRefund(id, 'r', 60), false, 5, ACT), { outcome: 'short', refundable: 50 * FEN })
