@@ -121,11 +121,14 @@ export class StoreHealth {
     return promise
   }
 
+  /** A probe whose answer came late is repeated at once: one slow write, which all waited for, is soon over. */
   #found(state: StoreState): void {
-    const isBack = state === 'ok' && this.state !== 'ok'
+    const before = this.state
     this.state = state
-    if (isBack) for (const listener of this.#listeners) listener()
-    if (state !== 'ok' && !this.#stopped) this.#cancelNext = this.#o.clock.after(PAUSE_MS, () => void this.check())
+    if (state === 'ok' && before !== 'ok') for (const listener of this.#listeners) listener()
+    if (state === 'ok' || this.#stopped) return
+    const pauseMs = state === 'slow' && before !== 'slow' ? 0 : PAUSE_MS
+    this.#cancelNext = this.#o.clock.after(pauseMs, () => void this.check())
   }
 }
 

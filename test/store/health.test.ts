@@ -121,6 +121,17 @@ t.test('one probe at a time, repeated until the store is well, which is told onc
   t.equal(other.pings, pings, 'and nobody pings a store that is well')
 })
 
+t.test('one slow write, behind which all waited: the store is well as soon as it is over', async t => {
+  const s = scene(900)
+  const { clock, health } = s
+  void health.check()
+  await pass(clock, 800)
+  t.equal(health.state, 'away')
+  s.ping = 0
+  await pass(clock, 150)
+  t.equal(health.state, 'ok')
+})
+
 t.test('a deadline after a moment in which nothing could be handled sees first what has arrived', async t => {
   const clock = new TestClock()
   let late = 0
