@@ -6,6 +6,7 @@ import { readFileSync } from 'node:fs'
 import { Command, CommanderError, InvalidArgumentError } from 'commander'
 import { type Listener, parseListener } from '../terms/config-addresses.ts'
 import { duration } from '../terms/config-scalars.ts'
+import { addDoctor } from './doctor-options.ts'
 import { EXIT, exitCodeOf, explain } from './failure.ts'
 import { addOrders } from './order-options.ts'
 import { addPay } from './pay-options.ts'
@@ -125,6 +126,7 @@ function createProgram(root: string): Command {
   addUsers(group)
   addPay(group)
   addOrders(group)
+  addDoctor(command)
   addSimulate(command('simulate', 'a simulated upstream that speaks the protocols of the gateway (reads no config)'))
   command('demo', 'serve with everything a first request needs: an upstream, an admin token and a key').action(
     async ({ config }: ConfigOption) => {

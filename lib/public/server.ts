@@ -14,6 +14,7 @@ import { KEEP_ALIVE_MS } from '../reply/reply.ts'
 import { BadBytes } from './bad-bytes.ts'
 import { boundConnections } from './connections.ts'
 import { preflight } from './preflight.ts'
+import { probe } from './probe.ts'
 import { cutStuck } from './stuck.ts'
 
 /**
@@ -48,7 +49,7 @@ export function createPublicServer(services: Services, listener: Listener, pages
   server.on('request', (req: IncomingMessage, res: ServerResponse) => {
     // who keeps the connection learns from this answer that the process ends, whatever the answer is
     if (services.draining) res.shouldKeepAlive = false
-    if (pages?.(req, res) || preflight(req, res, services.nextId)) return
+    if (pages?.(req, res) || probe(services, req, res) || preflight(req, res, services.nextId)) return
     newest.set(req.socket, accept(services, listener, req, res))
   })
   // the stage that reads the body sends `100 Continue` itself
