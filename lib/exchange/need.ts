@@ -67,6 +67,7 @@ function besideOf({ thinkingBudget: budget }: Facts, { bounds, thoughts }: Unbou
 }
 
 const ONE_SEARCH = { uses: 1, unlimited: 0 }
+const SEARCHES = { uses: 0, unlimited: 1 }
 
 /** Whether the upstream's name of the model says that every request searches. */
 export const isOnline = ({ claim }: Pick<Exchange, 'claim'>): boolean =>
@@ -75,6 +76,7 @@ export const isOnline = ({ claim }: Pick<Exchange, 'claim'>): boolean =>
 /** Most requests say nothing of tiers and pictures, and are held at prices that are ready for them. */
 function requestOf(x: Exchange, facts: Facts, lane: Lane | null, unbounded: Unbounded): Request {
   const named = unbounded.bounds.every(one => isNamed(facts, one))
+  const isWorst = unbounded.open > 0
   const request: Request = {
     prompt: lane === null ? facts.prompt : largerOf(facts.prompt, (x.facts as Facts).prompt),
     maxOutput: named ? facts.maxOutput : null,
@@ -82,7 +84,8 @@ function requestOf(x: Exchange, facts: Facts, lane: Lane | null, unbounded: Unbo
     n: facts.n,
     drawingTools: facts.drawingTools,
     maxToolCalls: facts.maxToolCalls,
-    searches: isOnline(x) && facts.tools.length === 0 ? ONE_SEARCH : facts.searches,
+    searches: isOnline(x) && facts.tools.length === 0 ? (isWorst ? SEARCHES : ONE_SEARCH) : facts.searches,
+    searchesMost: isWorst,
     advisors: facts.advisors,
     cacheTtl: facts.cacheTtl,
     protocol: lane?.via ?? (x.protocol as Protocol),

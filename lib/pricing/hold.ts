@@ -156,9 +156,10 @@ function mostDrawings({ maxSearches }: Model, { drawingTools, maxToolCalls }: Re
   return drawingTools === 0 ? 0 : Math.min(MOST_TOKENS, maxToolCalls ?? drawingTools * maxSearches)
 }
 
-/** A model that searches by itself makes one search where none is asked for. */
-function mostSearches(model: Model, prices: Prices, { searches: { uses, unlimited } }: Request): number {
-  const asked = Math.min(MOST_TOKENS, uses + unlimited * model.maxSearches)
-  const all = model.searches === 'always' ? Math.max(1, asked) : asked
+/** A model that searches by itself makes one search where none is asked for, and at worst as many as for a tool. */
+function mostSearches(model: Model, prices: Prices, { searches, searchesMost }: Request): number {
+  const asked = Math.min(MOST_TOKENS, searches.uses + searches.unlimited * model.maxSearches)
+  const unasked = searchesMost === true ? Math.max(1, model.maxSearches) : 1
+  const all = model.searches === 'always' ? Math.max(unasked, asked) : asked
   return prices.every(price => price.searchesOnce) ? Math.min(1, all) : all
 }

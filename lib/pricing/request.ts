@@ -22,6 +22,8 @@ export interface Request {
   tools?: readonly AskedTool[]
   /** Searches of the web that the upstream may make. */
   searches: ToolUses
+  /** A model that searches without being asked does so as often as it may, and not once. Absent = once. */
+  searchesMost?: boolean
   /**
    * Tools by which another model is asked. `uses` null = the model's `maxSearches`; `maximum` (output tokens of each
    * use) null = the model's `maxOutput`.

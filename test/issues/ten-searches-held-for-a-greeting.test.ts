@@ -28,30 +28,41 @@ t.test('"hi" with 3.50 passes', async t => {
   )
 })
 
-t.test('only a model that says so holds a search that nobody asked for, and one', async t => {
-  const price = { input: 0, output: 0, web_search: 0.355 }
-  for (const searches of [undefined, 'always']) {
-    const s = await open(t, { model: { price, max_searches: 7, ...(searches === undefined ? {} : { searches }) } })
-    for (const [protocol, more, asked] of [
-      ['chat', {}, 0],
-      ['responses', {}, 0],
-      ['chat', { tools: [{ type: 'web_search' }] }, 7],
-      ['chat', { tools: [{ type: 'function', function: { name: 'f' } }] }, 0],
-    ] as [Talking, object, number][]) {
-      const calls = s.at('a').calls.length
-      const client = s.ask({ path: PATHS[protocol], headers: HEADERS, body: { ...HI, ...more } })
-      await until('the upstream is asked', () => s.at('a').calls.length > calls)
-      const held = Math.max(asked, searches === undefined ? 0 : 1)
-      t.equal(
-        s.services.ledger.heldTotal,
-        Math.max(1, held * 355_000),
-        `${searches} ${protocol} ${JSON.stringify(more)}`,
-      )
-      s.at('a').calls[calls]?.whole(400, {})
-      await client.end()
+t.test(
+  'only a model that says so holds searches that nobody asked for, and one where the account has not enough for all',
+  async t => {
+    const price = { input: 0, output: 0, web_search: 0.355 }
+    for (const [searches, credit, unasked] of [
+      [undefined, 100_000_000, 0],
+      ['always', 100_000_000, 7],
+      ['always', 1_500_000, 1],
+    ] as const) {
+      const s = await open(t, {
+        credit,
+        model: { price, max_searches: 7, ...(searches === undefined ? {} : { searches }) },
+      })
+      for (const [protocol, more, asked] of [
+        ['chat', {}, 0],
+        ['responses', {}, 0],
+        ['chat', { tools: [{ type: 'web_search' }] }, 7],
+        ['chat', { tools: [{ type: 'function', function: { name: 'f' } }] }, 0],
+      ] as [Talking, object, number][]) {
+        if (asked * 355_000 > credit) continue
+        const calls = s.at('a').calls.length
+        const client = s.ask({ path: PATHS[protocol], headers: HEADERS, body: { ...HI, ...more } })
+        await until('the upstream is asked', () => s.at('a').calls.length > calls)
+        const held = Math.max(asked, unasked)
+        t.equal(
+          s.services.ledger.heldTotal,
+          Math.max(1, held * 355_000),
+          `${searches} ${protocol} ${JSON.stringify(more)}`,
+        )
+        s.at('a').calls[calls]?.whole(400, {})
+        await client.end()
+      }
     }
-  }
-})
+  },
+)
 
 t.test('a search that nobody tells of is charged where one had to be made', async t => {
   const OFFERED = { tools: [{ type: 'web_search' }] }
@@ -88,7 +99,7 @@ t.test('a search that nobody tells of is charged where one had to be made', asyn
   }
 })
 
-t.test('a name by which every request searches needs a price for searches, and holds one', async t => {
+t.test('a name by which every request searches needs a price for searches, and holds some', async t => {
   for (const [web_search, status] of [
     [undefined, 400],
     [0.355, 200],
@@ -104,6 +115,6 @@ t.test('a name by which every request searches needs a price for searches, and h
     await client.end()
     t.equal(client.status, status)
     if (status === 400) t.match(client.text, '"param":":online"')
-    else t.equal(held, 355_000)
+    else t.equal(held, 10 * 355_000)
   }
 })
