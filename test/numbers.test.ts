@@ -9,7 +9,9 @@ import { USAGE_WORDS } from '../lib/protocols/usage-words.ts'
 
 const read = (file: string): string => readFileSync(new URL(`../${file}`, import.meta.url), 'utf8')
 const sources = (folder: string): string[] =>
-  readdirSync(new URL(`../${folder}`, import.meta.url)).map(file => read(`${folder}/${file}`))
+  readdirSync(new URL(`../${folder}`, import.meta.url))
+    .filter(file => file.endsWith('.ts'))
+    .map(file => read(`${folder}/${file}`))
 
 const page = read('docs/charging.md')
 const section = page.split('## Every number that somebody else sends')[1]?.split('\n## ')[0] ?? ''
@@ -41,7 +43,7 @@ const NO_MONEY = new Set(['created', 'created_at', 'index', 'output_index', 'out
 /** Names in calls of the functions by which a meter reads a number, and in the lists of such names. */
 function numbersRead(): Set<string> {
   const found = new Set(USAGE_WORDS.map(({ field }) => field.split('.').at(-1)!))
-  const code = [...sources('lib/protocols/answers'), read('lib/protocols/modalities.ts')]
+  const code = [...sources('lib/protocols'), ...sources('lib/protocols/answers')]
   for (const text of code) {
     const calls = text.matchAll(/\b(?:first|reported|secondsOf)\(((?:[^()]|\([^()]*\))*)\)/g)
     const lists = text.matchAll(/^const [A-Z_]+ = (\[(?:'\w+_tokens',? ?)+\]|'\w+_requests')$/gm)

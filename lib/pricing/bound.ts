@@ -40,7 +40,8 @@ const MOST = Number.MAX_SAFE_INTEGER
  */
 export function mostInputCaused(model: Model, prompt: Prompt, calls: number, written: number): number {
   const { context, overheadInput, pictureInputMax, maxSearches } = model
-  const uses = Math.max(calls, prompt.toolUses + prompt.unlimitedTools * maxSearches)
+  const unasked = model.searches === 'always' ? maxSearches : 0
+  const uses = Math.max(calls, unasked, prompt.toolUses + prompt.unlimitedTools * maxSearches)
   if (uses > 0) return Math.max(Math.min(MOST, (1 + uses) * context), estimatedInput(model, prompt))
   const pictures = (prompt.pictures + prompt.remotePictures) * pictureInputMax
   const unmeasured = (prompt.documents + prompt.sounds + prompt.remoteDocuments) * context

@@ -55,6 +55,8 @@ t.test('input: a token a byte, what an upstream adds, and the context for what h
   ]
   for (const [name, change, calls, written, want] of rows)
     t.equal(mostInputCaused(MODEL, prompt(change), calls, written), want, name)
+  const searching = { ...MODEL, searches: 'always' } as const
+  t.equal(mostInputCaused(searching, prompt({ textBytes: 60 }), 0, 0), 500_000, 'a model that searches unasked')
   const most = mostInputCaused(model(null, { context: 1e9 }), prompt({ toolUses: 1e9 }), 0, 0)
   t.equal(most, Number.MAX_SAFE_INTEGER, 'a whole number, whatever is asked for')
 })
