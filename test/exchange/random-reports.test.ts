@@ -67,7 +67,8 @@ function request(random: Random, protocol: 'chat' | 'messages'): Asked {
 }
 
 function reportBy(random: Random, protocol: 'chat' | 'messages'): Usage {
-  const most = random.pick([100, 10_000, 1e6, 1e9])
+  // on chat the prompt is a sum, and a number above 10^9 is none
+  const most = random.pick([100, 10_000, 1e6, 4e8])
   const usage = { ...noUsage(), input: 1 + size(random, most), output: 1 + size(random, most) }
   if (random.next() < 0.5) usage.cache_read = size(random, most)
   if (protocol === 'messages' && random.next() < 0.5) {
