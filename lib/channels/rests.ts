@@ -5,7 +5,8 @@
  * An upstream that says it is too busy (429, 529) may say so because of the request: a prompt above a limit of tokens, a
  * feature that was not granted. So whoever caused it rests, and others nearly not at all:
  *   own     The account that was told so does not ask the channel for the model, for the time that the upstream named,
- *           at most ten minutes; without one for 5 s, each further time twice as long, up to a minute.
+ *           at most ten minutes; without one for 5 s, each further time twice as long, up to a minute. The first time
+ *           that names a second or less makes nothing rest: its client is told, and comes back when it is over.
  *   brief   All others wait too, for at most 2 s, and once in ten minutes for a channel and model, whoever caused it.
  *   long    When three accounts were told so and nobody was answered in between, all rest. One request a second is let
  *           through then, of the accounts in turn and first of those that were not told so. The first answer to one of
@@ -69,6 +70,8 @@ const TURN_MS = 1_000
 const TOLD_MS = 2_000
 /** and counts as waiting for this long. */
 const WAITS_MS = 3_000
+/** A rest of so little is none, the first time. */
+const SHORT_MS = 1_000
 /** How long after its end a rest is remembered, so that the next one is twice as long. */
 const REMEMBERED_MS = 60_000
 /** A rest that would grow by less is not told to others. */
@@ -212,7 +215,8 @@ export class Rests {
     const isRemembered = own !== undefined && now < own.busyUntilMs + REMEMBERED_MS
     const times = isRemembered ? own.times + (isSame ? 0 : 1) : 0
     const unnamedMs = Math.min(LONGEST_MS, FIRST_MS * 2 ** Math.min(times, 10))
-    const ms = retryAfterS > 0 ? Math.min(LONGEST_NAMED_MS, retryAfterS * 1000) : unnamedMs
+    const namedMs = Math.min(LONGEST_NAMED_MS, retryAfterS * 1000)
+    const ms = namedMs <= 0 ? unnamedMs : namedMs <= SHORT_MS && !isRemembered ? 0 : namedMs
     if (isSame && now + ms < own.busyUntilMs + WORTH_TELLING_MS) return
     for (const note of this.#wait(at, account, ms, times)) this.#options.onRest?.(note)
     this.#options.tell?.({ what: 'busy', at, account, ms, times })
@@ -292,7 +296,7 @@ export class Rests {
     own.busyUntilMs = Math.max(own.busyUntilMs, now + ms)
     own.toldMs = now
     own.times = times
-    const notes: RestNote[] = [{ at, scope: 'account', ms, why: 'busy' }]
+    const notes: RestNote[] = ms > 0 ? [{ at, scope: 'account', ms, why: 'busy' }] : []
     const briefMs = this.#briefMs(at, ms, now)
     if (briefMs > 0) {
       place.briefUntilMs = now + briefMs
@@ -309,7 +313,7 @@ export class Rests {
 
   #briefMs({ channel, model }: RestPlace, ms: number, nowMs: number): number {
     const name = nameOf(channel, '', model)
-    if (nowMs < (this.#briefAgainMs.get(name) ?? NEVER)) return 0
+    if (ms === 0 || nowMs < (this.#briefAgainMs.get(name) ?? NEVER)) return 0
     this.#briefAgainMs.set(name, nowMs + BRIEF_AGAIN_MS)
     return Math.min(BRIEF_MS, ms)
   }

@@ -243,7 +243,7 @@ t.test('why there was none', async t => {
     [[...two, off], { a: failed, b: failed }, 'resting', 5],
     [[...two, off], { a: busy(30), b: failed }, 'resting', 5],
     [[...two, off], { a: busy(30), b: busy(20) }, 'saturated', 20],
-    [[two[0] as Row], { a: busy(0.2) }, 'saturated', 1],
+    [[two[0] as Row], { a: busy(1.2) }, 'saturated', 2],
     [[two[0] as Row], { a: busy(600) }, 'saturated', 60],
     [[two[0] as Row], { a: busy(600, 1) }, 'saturated', 2],
     [[two[0] as Row], { a: both }, 'saturated', 30],

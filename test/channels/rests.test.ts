@@ -100,6 +100,22 @@ t.test('for how long the account rests that was told so', async t => {
   }
 })
 
+t.test('the first time that names a second or less makes nothing rest, the next one does', async t => {
+  const { at, busy, mayAsk, answered, notes, told } = setUp()
+  busy(1, 1)
+  t.same([mayAsk(1), mayAsk(2), notes.length, told.length], [true, true, 0, 1])
+  at(0.1)
+  busy(1, 1)
+  t.same([mayAsk(1), mayAsk(2)], [false, false])
+  at(1.1)
+  t.same([mayAsk(1), mayAsk(2)], [true, true])
+  answered(1)
+  busy(1, 1)
+  t.ok(mayAsk(1), 'an answer in between begins anew')
+  busy(3, 1.5)
+  t.notOk(mayAsk(3))
+})
+
 t.test('an answer makes the next rest short again', async t => {
   const { at, busy, answered, waitS } = setUp()
   busy(1)
