@@ -149,6 +149,23 @@ export interface AskedTool {
   forced: boolean
 }
 
+const CODE_IN_IT = /^web_(search|fetch)_(\d{8})$/
+/** Since this date searching and fetching run code by themselves. */
+const RUNS_CODE_SINCE = '20260209'
+
+/**
+ * Code that is run costs nothing beside a search or a fetch of these dates, by the provider's price list. `searches`: whether
+ * searches stay in the request.
+ */
+export function withFreeCode(tools: readonly AskedTool[], searches: boolean): readonly AskedTool[] {
+  const isFree = tools.some(({ name }) => {
+    const [, what, date = ''] = CODE_IN_IT.exec(name) ?? []
+    return date >= RUNS_CODE_SINCE && (what === 'fetch' || (what === 'search' && searches))
+  })
+  if (!isFree) return tools
+  return tools.map(tool => (tool.cost === 'code_execution' ? { ...tool, cost: 'tokens' } : tool))
+}
+
 /** How a tool can be left out: as an element of a list of tools, or as a member of the body. */
 export type ToolPlace = { element: ListElement } | { member: string }
 

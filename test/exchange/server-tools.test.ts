@@ -3,6 +3,8 @@
  * and maps passed, and only tokens were charged: a container of 64 GB cost the operator ¥3.4 and the customer ¥0.004.
  */
 import t from 'tap'
+import { GENERATE_TOOLS, SWITCHES, TYPED_TOOLS } from '../../lib/protocols/server-tools.ts'
+import { protocolRow } from '../../lib/protocols/table.ts'
 import type { Talking } from '../support/talking.ts'
 import { until } from '../support/wait.ts'
 import { HEADERS, MODEL, NOTHING_LEFT, open, PATHS, type Scene } from './support/gateway.ts'
@@ -67,6 +69,14 @@ const auto = (memory_limit?: string) => ({ type: 'auto', ...(memory_limit === un
 t.test('without a price: 400, and the name of what has none', async t => {
   const s = await open(t, { model: { price: TOKENS, max_output: 100 } })
   const rows: [protocol: Text, members: string, name: string | null][] = [
+    // beside tools that run code themselves, code is free; a search that is left out is none of these
+    ['messages', tools({ type: 'web_fetch_20260209' }, { type: 'code_execution_20260521' }), null],
+    ['messages', tools({ type: 'web_fetch_20250910' }, { type: 'code_execution_20260521' }), 'code_execution_20260521'],
+    [
+      'messages',
+      tools({ type: 'web_search_20260209' }, { type: 'code_execution_20260521' }),
+      'code_execution_20260521',
+    ],
     ['responses', tools({ type: 'code_interpreter', container: auto('64g') }), 'code_interpreter'],
     ['responses', tools({ type: 'shell', environment: { type: 'container_auto', memory_limit: '64g' } }), 'shell'],
     ['responses', tools({ type: 'shell' }), 'shell'],
@@ -302,6 +312,13 @@ t.test('with a price: what is held and what is charged', async t => {
       0.14,
       { web_search: 1 },
     ],
+    [
+      'messages',
+      tools({ type: 'code_execution_20260521' }, { type: 'web_search_20260318', max_uses: 1 }),
+      content(used('code_execution', 'a'), used('web_search', 'b')),
+      0.07,
+      { web_search: 1 },
+    ],
     // code that a search runs by itself is part of it
     [
       'messages',
@@ -390,5 +407,39 @@ t.test('calls of a stream count from their first event, also when it breaks off'
     const { rows: kept } = await s.books()
     const fees = kept.at(-1)?.lines.filter(line => !['input', 'output'].includes(line.class)) ?? []
     t.same(Object.fromEntries(fees.map(({ class: fee, count }) => [fee, count])), charged, protocol)
+  }
+})
+
+t.test('a translated request asks for no tool of the upstream', async t => {
+  const FUNCTION: Record<Text, Json> = {
+    messages: { name: 'f', input_schema: { type: 'object' } },
+    chat: { type: 'function', function: { name: 'f' } },
+    responses: { type: 'function', name: 'f', parameters: { type: 'object' } },
+    generate: { functionDeclarations: [{ name: 'f' }] },
+  }
+  const SAYS: Record<Text, string> = {
+    messages: '"max_tokens":9,"messages":[{"role":"user","content":"hi"}]',
+    chat: '"messages":[{"role":"user","content":"hi"}]',
+    responses: '"input":"hi"',
+    generate: '"contents":[{"role":"user","parts":[{"text":"hi"}]}]',
+  }
+  const SWITCHED = Object.keys(SWITCHES).filter(name => SWITCHES[name]?.cost !== 'stored' && name !== 'mcp_servers')
+  const texts = Object.keys(USAGE) as Text[]
+  for (const via of texts) {
+    const s = await open(t, { model: { price: TOKENS, max_output: 100 }, channels: { a: { protocols: [via] } } })
+    for (const protocol of texts.filter(one => one !== via)) {
+      const paid = protocol === 'generate' ? GENERATE_TOOLS : TYPED_TOOLS
+      const names = Object.keys(paid).filter(name => name !== '' && paid[name] !== 'free' && paid[name] !== 'stored')
+      const named = names.map(name => (protocol === 'generate' ? { [name]: {} } : { type: name, name }))
+      const switches = protocol === 'generate' ? '' : `,${SWITCHED.map(name => `"${name}":true`).join(',')}`
+      const list = JSON.stringify([FUNCTION[protocol], ...named])
+      const asked = await ask(s, protocol, `${SAYS[protocol]},"tools":${list}${switches}`, USAGE[via])
+      const name = `${protocol} by ${via}`
+      t.equal(asked.status, 200, `${name}: ${asked.body.slice(0, 200)}`)
+      t.match(asked.dropped, /hosted_tools/, name)
+      const scan = protocolRow(via).body.scan('application/json')
+      scan.feed(Buffer.from(asked.sent ?? ''))
+      t.same(scan.end()?.tools, [], `${name}: ${asked.sent}`)
+    }
   }
 })

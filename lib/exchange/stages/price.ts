@@ -5,7 +5,7 @@
  */
 import type { KeyEntry } from '../../access/keys.ts'
 import { type Facts, withoutSearches } from '../../protocols/facts.ts'
-import { SEARCH_SUFFIX } from '../../protocols/server-tools.ts'
+import { SEARCH_SUFFIX, withFreeCode } from '../../protocols/server-tools.ts'
 import type { Protocol } from '../../terms/records.ts'
 import type { Exchange } from '../exchange.ts'
 import { isOnline } from '../need.ts'
@@ -16,10 +16,13 @@ import { NEXT } from '../verdict.ts'
 export const price = stage<'body' | 'model' | 'route', 'tariff'>((x, services) => {
   const tariff = x.world.tariff((x.entry as KeyEntry).key.group, x.model)
   if (tariff === null || !tariff.covers(x.protocol as Protocol)) return refuse(x, services, 'unpriced', [x.model])
-  const { tiers, picture, tools } = x.facts as Facts
+  const { tiers, picture } = x.facts as Facts
   const field = tariff.refusedTier(tiers) ?? tariff.refusedPicture(picture)
   if (field !== null) return refuse(x, services, 'field', [field])
-  if (tools.length > 0 && isAskedNatively(x)) {
+  if ((x.facts as Facts).tools.length > 0 && isAskedNatively(x)) {
+    const facts = x.facts as Facts
+    const tools = withFreeCode(facts.tools, tariff.pricesSearches)
+    if (tools !== facts.tools) x.facts = { ...facts, tools }
     const judged = tariff.judgeTools(tools)
     if (judged === 'leave out') x.facts = withoutSearches(x.facts as Facts)
     else if (judged !== null) return refuse(x, services, 'tool', [judged.name])
