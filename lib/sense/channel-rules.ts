@@ -9,7 +9,7 @@ import type { KindName } from '../terms/upstream-kinds.ts'
 import { protocolEnding } from '../terms/upstream-paths.ts'
 import { whereIs } from './hosts.ts'
 import { type Found, inCatalog, inConfig, inRow, type Rule } from './rule.ts'
-import { isPublic, type Sight } from './sight.ts'
+import type { Sight } from './sight.ts'
 import { isPlaceholder } from './words.ts'
 
 /** Hosts of providers whose kind a channel should name, because paths and headers depend on it. */
@@ -90,6 +90,8 @@ function* plainKeys(channel: Channel): Generator<[i: number, key: string]> {
  * Weight 0 means "only when no other channel is left", which cannot be meant for every channel of a model.
  */
 function* onlyLast({ seen }: Sight): Generator<Found> {
+  // so it is nearly always, and the rest looks at each way through the catalogue
+  if (seen.channels.every(({ weight }) => weight > 0)) return
   const places = new Map<string, Channel[]>()
   for (const row of seen.channels) {
     if (row.status !== 'enabled') continue
@@ -124,9 +126,9 @@ export const CHANNEL_RULES: Rule[] = [
     name: 'plain_http',
     severity: 'refused',
     about: 'An upstream on the internet that gets its key without encryption.',
-    *find({ seen }) {
-      for (const channel of seen.channels)
-        if (channel.baseUrl.startsWith('http:') && isPublic(channel))
+    *find(sight) {
+      for (const channel of sight.seen.channels)
+        if (channel.baseUrl.startsWith('http:') && sight.isPublic(channel))
           yield inRow(
             'channels',
             channel.name,
@@ -141,9 +143,9 @@ export const CHANNEL_RULES: Rule[] = [
     severity: 'refused',
     about:
       'A key of an upstream on the internet that was never filled in, or a variable that was not read: `${NAME}` has braces.',
-    *find({ seen }) {
-      for (const channel of seen.channels)
-        if (isPublic(channel))
+    *find(sight) {
+      for (const channel of sight.seen.channels)
+        if (sight.isPublic(channel))
           for (const [i, key] of plainKeys(channel))
             if (isPlaceholder(key))
               yield inRow(

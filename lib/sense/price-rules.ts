@@ -4,7 +4,7 @@ import { decimal } from '../terms/decimal.ts'
 import { type Model, type Price, TOKEN_CLASSES } from '../terms/records.ts'
 import { COMPARED, publicPrice, type Range } from './public-prices.ts'
 import { type Found, inRow, type Rule } from './rule.ts'
-import { isPublic, isText, type Sight } from './sight.ts'
+import { isText, type Sight } from './sight.ts'
 
 const ONE = 1_000_000
 /** How many times a price may be below or above what others cost. */
@@ -73,18 +73,33 @@ function comparedWith(sight: Sight, model: Priced, path: readonly (string | numb
 }
 
 /** The median of the other models, which are from the cheapest to the dearest some hundred times apart. */
-function besideOf({ seen }: Sight, model: Priced, name: string): Compared | null {
+function besideOf(sight: Sight, model: Priced, name: string): Compared | null {
   if (name !== 'input' && name !== 'output') return null
-  const others = seen.models
-    .filter(other => other.name !== model.name && hasPrice(other))
-    .map(other => (other.price?.[name] ?? 0) / ONE)
-    .filter(price => price > 0)
-    .sort((a, b) => a - b)
-  if (others.length < LEAST_BESIDE) return null
-  const median = others[others.length >> 1] as number
+  const all = pricesOf(sight, name)
+  const own = (model.price[name] ?? 0) / ONE
+  if (all.length - 1 < LEAST_BESIDE) return null
+  // the list without the model itself, whose price stands before or behind the middle
+  const middle = (all.length - 1) >> 1
+  const median = all[own <= (all[middle] as number) ? middle + 1 : middle] as number
   const apart = BESIDE / THOUSANDFOLD
   return { range: { least: median / apart, most: median * apart }, of: 'what the models beside it cost' }
 }
+
+/** What all models cost, the cheapest first; sorted once for a sight. */
+function pricesOf(sight: Sight, name: 'input' | 'output'): readonly number[] {
+  let prices = sorted.get(sight)?.[name]
+  if (prices === undefined) {
+    prices = sight.seen.models
+      .filter(hasPrice)
+      .map(({ price }) => (price?.[name] ?? 0) / ONE)
+      .filter(price => price > 0)
+      .sort((a, b) => a - b)
+    sorted.set(sight, { ...sorted.get(sight), [name]: prices })
+  }
+  return prices
+}
+
+const sorted = new WeakMap<Sight, Partial<Record<'input' | 'output', readonly number[]>>>()
 
 const shown = (cny: number): string => String(Number(cny.toPrecision(3)))
 
@@ -118,7 +133,7 @@ function* scaled(sight: Sight, isWanted: (times: number) => boolean): Generator<
 /** Models that everybody on the internet can be charged for, with what is free of them. */
 function* free(sight: Sight): Generator<Found> {
   for (const model of sight.seen.models.filter(hasPrice) as Priced[]) {
-    if (!sight.serving(model.name).some(isPublic)) continue
+    if (!sight.serving(model.name).some(one => sight.isPublic(one))) continue
     const { input, output } = model.price
     const all = [...amounts(model.price)]
     const isText_ = sight.protocolsOf(model.name).some(isText)
@@ -142,8 +157,10 @@ function* free(sight: Sight): Generator<Found> {
       )
 }
 
-const publicChannelOf = ({ seen }: Sight, group: string) =>
-  seen.channels.find(channel => channel.status === 'enabled' && channel.groups.includes(group) && isPublic(channel))
+const publicChannelOf = (sight: Sight, group: string) =>
+  sight.seen.channels.find(
+    channel => channel.status === 'enabled' && channel.groups.includes(group) && sight.isPublic(channel),
+  )
 
 /** Selling for less than the upstream takes. */
 function* belowCost(sight: Sight): Generator<Found> {
@@ -261,8 +278,8 @@ export const PRICE_RULES: Rule[] = [
       for (const { name, price } of sold(sight)) {
         if (price.cache_read === undefined || price.cache_write_5m !== undefined) continue
         const known = publicPrice(name)?.ranges
-        const asked = sight.serving(name).some(one => isPublic(one) && one.protocols.some(writes))
-        if (!asked || (known?.cache_write_5m?.least ?? 0) <= (known?.input?.least ?? 0)) continue
+        if ((known?.cache_write_5m?.least ?? 0) <= (known?.input?.least ?? 0)) continue
+        if (!sight.serving(name).some(one => sight.isPublic(one) && one.protocols.some(writes))) continue
         const expected =
           'a price of cache_write_5m (and cache_write_1h) beside cache_read: upstreams take more for it than for input, which it costs here'
         yield inRow('models', name, ['price', 'cache_write_5m'], expected, null)

@@ -53,8 +53,21 @@ function familyOf(name: string): number[][] | undefined {
   return families.get(name)
 }
 
+/** What was found for names that were asked for, so that a catalogue is not looked up anew for each price and each change. */
+const found = new Map<string, PublicPrice | null>()
+const MOST_FOUND = 10_000
+
 /** null = neither the model nor its family is in the list. */
 export function publicPrice(name: string): PublicPrice | null {
+  const before = found.get(name)
+  if (before !== undefined) return before
+  if (found.size >= MOST_FOUND) found.clear()
+  const price = find(name)
+  found.set(name, price)
+  return price
+}
+
+function find(name: string): PublicPrice | null {
   const { models, date } = read()
   const plain = plainName(name)
   if (Object.hasOwn(models, plain)) return { of: plain, date, ranges: rangesOf([models[plain]!]) }

@@ -46,6 +46,8 @@ export class Sight {
   readonly seen: Seen
   /** Enabled channels by the models that they serve. */
   readonly #serving: Map<string, Channel[]>
+  /** Channels that lead to somebody else's machine, who wants money for it. */
+  readonly #public: ReadonlySet<Channel>
 
   constructor(seen: Seen) {
     this.seen = seen
@@ -53,6 +55,7 @@ export class Sight {
       .filter(({ status }) => status === 'enabled')
       .flatMap(channel => Object.keys(channel.models).map(model => [model, channel] as const))
     const grouped = Map.groupBy(pairs, ([model]) => model)
+    this.#public = new Set(seen.channels.filter(({ baseUrl }) => whereIs(new URL(baseUrl).hostname) === 'public'))
     this.#serving = new Map([...grouped].map(([model, list]) => [model, list.map(([, channel]) => channel)]))
   }
 
@@ -74,7 +77,11 @@ export class Sight {
   /** Whether what a model costs can be judged: not where only machines of the operator's own networks serve it. */
   isSold(model: string): boolean {
     const channels = this.serving(model)
-    return channels.length === 0 || channels.some(isPublic)
+    return channels.length === 0 || channels.some(channel => this.isPublic(channel))
+  }
+
+  isPublic(channel: Channel): boolean {
+    return this.#public.has(channel)
   }
 
   /** The factor of a group's prices, in millionths. */
@@ -82,9 +89,6 @@ export class Sight {
     return this.seen.groups.find(({ name }) => name === group)?.multiplier ?? 1_000_000
   }
 }
-
-/** Whether the channel leads to somebody else's machine, who wants money for it. */
-export const isPublic = ({ baseUrl }: Channel): boolean => whereIs(new URL(baseUrl).hostname) === 'public'
 
 /** Protocols whose answers are text, so that their price has an output. */
 export const isText = (protocol: Protocol): boolean =>
