@@ -7,7 +7,8 @@
  *   own     The account that was told so does not ask the channel for the model, for the time that the upstream named,
  *           at most ten minutes; without one for 5 s, each further time twice as long, up to a minute. The first time
  *           that names a second or less makes nothing rest: its client is told, and comes back when it is over.
- *   brief   All others wait too, for at most 2 s, and once in ten minutes for a channel and model, whoever caused it.
+ *   brief   Where the upstream named a time, all others wait too, for at most 2 s, and once in ten minutes for a channel and
+ *           model, whoever caused it.
  *   long    When three accounts were told so and nobody was answered in between, all rest. One request a second is let
  *           through then, of the accounts in turn and first of those that were not told so. The first answer to one of
  *           these ends the rest for all but the accounts that were told to wait.
@@ -31,7 +32,13 @@ export type RestReason = 'busy' | 'disputed'
 
 /** What one process tells the other ones of the same gateway. Times are durations, because clocks of processes differ. */
 export type RestEvent = { readonly at: RestPlace } & (
-  | { readonly what: 'busy'; readonly account: number; readonly ms: number; readonly times: number }
+  | {
+      readonly what: 'busy'
+      readonly account: number
+      readonly ms: number
+      readonly times: number
+      readonly named: boolean
+    }
   | { readonly what: 'rest'; readonly account: number | null; readonly ms: number; readonly why: RestReason }
   | { readonly what: 'passed' | 'answered'; readonly account: number }
 )
@@ -216,10 +223,11 @@ export class Rests {
     const times = isRemembered ? own.times + (isSame ? 0 : 1) : 0
     const unnamedMs = Math.min(LONGEST_MS, FIRST_MS * 2 ** Math.min(times, 10))
     const namedMs = Math.min(LONGEST_NAMED_MS, retryAfterS * 1000)
-    const ms = namedMs <= 0 ? unnamedMs : namedMs <= SHORT_MS && !isRemembered ? 0 : namedMs
+    const named = namedMs > 0
+    const ms = !named ? unnamedMs : namedMs <= SHORT_MS && !isRemembered ? 0 : namedMs
     if (isSame && now + ms < own.busyUntilMs + WORTH_TELLING_MS) return
-    for (const note of this.#wait(at, account, ms, times)) this.#options.onRest?.(note)
-    this.#options.tell?.({ what: 'busy', at, account, ms, times })
+    for (const note of this.#wait(at, account, ms, times, named)) this.#options.onRest?.(note)
+    this.#options.tell?.({ what: 'busy', at, account, ms, times, named })
   }
 
   /** Whether answers are of interest: something rests, or rested lately. */
@@ -273,7 +281,7 @@ export class Rests {
   /** What another process has learnt. */
   hear(event: RestEvent): void {
     const { at } = event
-    if (event.what === 'busy') this.#wait(at, event.account, event.ms, event.times)
+    if (event.what === 'busy') this.#wait(at, event.account, event.ms, event.times, event.named)
     else if (event.what === 'rest') this.#order(at, event.account, event.ms)
     else {
       const place = this.#find(at)
@@ -289,7 +297,7 @@ export class Rests {
   }
 
   /** The account was told to wait. Returns what rests because of it. */
-  #wait(at: RestPlace, account: number, ms: number, times: number): RestNote[] {
+  #wait(at: RestPlace, account: number, ms: number, times: number, named: boolean): RestNote[] {
     const now = this.#options.clock.monotonic()
     const place = this.#make(at)
     const own = this.#makeOwn(place, account)
@@ -297,7 +305,7 @@ export class Rests {
     own.toldMs = now
     own.times = times
     const notes: RestNote[] = ms > 0 ? [{ at, scope: 'account', ms, why: 'busy' }] : []
-    const briefMs = this.#briefMs(at, ms, now)
+    const briefMs = named ? this.#briefMs(at, ms, now) : 0
     if (briefMs > 0) {
       place.briefUntilMs = now + briefMs
       notes.push({ at, scope: 'others', ms: briefMs, why: 'busy' })

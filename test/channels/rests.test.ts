@@ -301,6 +301,14 @@ t.test('what must not be one of those that are let through: a hedge, a request t
   t.ok(set.mayAsk(4))
 })
 
+t.test('others do not rest where the upstream named no time', async t => {
+  const { busy, mayAsk, waitS } = setUp()
+  busy(1)
+  t.same([waitS(1), mayAsk(2), waitS(2)], [5, true, 0])
+  busy(3, 600)
+  t.same([mayAsk(2), waitS(2)], [false, 2], 'the ten minutes have not begun')
+})
+
 t.test('keys of a channel rest each by itself, and make others wait once in ten minutes together', async t => {
   const set = setUp()
   const [one, two] = ['k1', 'k2'].map(key => ({ ...AT, key })) as [typeof AT, typeof AT]
