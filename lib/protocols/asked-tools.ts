@@ -205,10 +205,13 @@ export const toolChoice = { read: chosenName, inside: choice }
 /** When the body is whole: which of its tools are forced. */
 function force({ tools, chosen, mustUse, forcesSearch, listedTools }: Draft): void {
   const searches = tools.filter(({ cost, place }) => cost === 'web_search' && place !== null && 'element' in place)
+  // each name is read once: clients choose how many there are
+  const names = new Set(chosen)
+  const stems = new Set(chosen.map(stemOf))
+  const isOnly = new Set(mustUse && searches.length === listedTools ? searches : [])
   for (const tool of tools) {
-    const isChosen = chosen.some(name => name === tool.name || stemOf(name) === tool.stem)
-    const isOnly = mustUse && searches.length === listedTools && searches.includes(tool)
-    tool.forced ||= isChosen || isOnly || (forcesSearch && tool.cost === 'web_search')
+    const isChosen = names.has(tool.name) || stems.has(tool.stem)
+    tool.forced ||= isChosen || isOnly.has(tool) || (forcesSearch && tool.cost === 'web_search')
   }
 }
 

@@ -36,6 +36,9 @@ export function isLoop(header: string | string[] | undefined, own: string): bool
   return names.includes(own) || names.length >= MOST_HOPS
 }
 
+/** Whether a gateway refuses a request as a loop. It says nothing of that gateway where the client sent names of its own. */
+export const saysLoop = (status: number): boolean => status === 508
+
 /** The header of a request that goes upstream. */
 export const withHop = (header: string | string[] | undefined, own: string): string =>
   header === undefined ? own : [...namesIn(header), own].join(', ')

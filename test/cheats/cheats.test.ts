@@ -1,6 +1,6 @@
 /** What accounts with next to no money try: to get output or tools unpaid, or others refused. */
 import t from 'tap'
-import { HEADERS, MODEL, OTHER_KEY, open, type Scene } from '../exchange/support/gateway.ts'
+import { HEADERS, keyOf, MODEL, OTHER_KEY, open, type Scene } from '../exchange/support/gateway.ts'
 import { answers, document, SPEECH, says } from '../exchange/support/speech.ts'
 import type { Call } from '../exchange/support/upstream.ts'
 import { until } from '../support/wait.ts'
@@ -256,3 +256,26 @@ t.test('cheat: ten accounts take turns with 429s, and a customer without any is 
   await victim.end()
   t.equal(victim.status, 200)
 })
+
+t.test(
+  'cheat: names of gateways in the header of loops, which the next gateway refuses, close no channel to others',
+  async t => {
+    const accounts = Object.fromEntries(['c0', 'c1', 'c2', 'c3', 'c4'].map(name => [name, 0.01]))
+    const s = await open(t, { prices: PRICES, accounts, channels: { a: {}, b: {} } })
+    // what this software does when it is the upstream: it refuses the eighth name
+    for (const name of ['a', 'b'])
+      s.at(name).script = call =>
+        (/^x-gateway-hops: (?:[0-9a-f]{16}, ){7}/im.test(call.head) ? says(508) : answers(100, 10))(call)
+    const hops = Array.from({ length: 7 }, (_, i) => String(i).repeat(16)).join(',')
+    for (let i = 0; i < 40; i++) {
+      const headers = { authorization: `Bearer ${keyOf(`c${i % 5}`)}`, 'x-gateway-hops': hops }
+      const cheating = s.ask({ ...document({ max_tokens: 10 }), headers })
+      await cheating.end()
+      t.not(cheating.status, 200)
+    }
+    t.same([s.state('a'), s.state('b')], ['closed', 'closed'])
+    const victim = s.ask({ ...document(), headers: { authorization: `Bearer ${OTHER_KEY}` } })
+    await victim.end()
+    t.equal(victim.status, 200)
+  },
+)

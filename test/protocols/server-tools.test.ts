@@ -6,6 +6,7 @@
 import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { GENERATE_TOOLS, snake, stemOf, SWITCHES, TYPED_TOOLS } from '../../lib/protocols/server-tools.ts'
+import { protocolRow } from '../../lib/protocols/table.ts'
 
 const TYPES = {
   messages: '@anthropic-ai/sdk/resources/beta/messages/messages.d.ts',
@@ -284,4 +285,30 @@ t.test('every member of a request is in the table, or known to be free', async t
     const known = new Set([...FREE[protocol], ...Object.keys(protocol === 'generate' ? {} : SWITCHES)])
     for (const member of found) t.ok(known.has(member), `${protocol}: ${member}`)
   }
+})
+
+t.test('a name that has to be used is read once, however many tools there are', async t => {
+  const MOST = 256
+  const body = {
+    model: 'm',
+    tools: Array.from({ length: MOST }, () => ({ type: 'web_search' })),
+    tool_choice: [...Array.from({ length: MOST - 1 }, (_, i) => `${'-1234567'.repeat(20)}${i}`), 'web_search_20250305'],
+    messages: [],
+  }
+  const scan = protocolRow('chat').body.scan('application/json')
+  scan.feed(Buffer.from(JSON.stringify(body)))
+  let dates = 0
+  const { replace } = String.prototype
+  String.prototype.replace = function (this: string, ...args: Parameters<typeof replace>) {
+    dates++
+    return replace.apply(this, args)
+  } as typeof replace
+  const { tools = [] } = scan.end() ?? {}
+  String.prototype.replace = replace
+  t.ok(dates > 0 && dates <= 2 * MOST, `${dates}`)
+  t.equal(tools.length, MOST)
+  t.ok(
+    tools.every(({ forced }) => forced),
+    'the last name, without its date, is the one of all',
+  )
 })

@@ -1,6 +1,7 @@
 /** Reports how an attempt went, once for each attempt, to the breaker of its channel, to the metrics and to the log. */
 import type { Outcome } from '../../channels/health.ts'
 import type { Attempt } from '../../upstream/attempt.ts'
+import { HOPS, saysLoop } from '../../terms/hops.ts'
 import { retryAfterS } from '../../upstream/headers.ts'
 import type { Exchange } from '../exchange.ts'
 import type { Services } from '../services.ts'
@@ -20,5 +21,7 @@ export function reportStatus(x: Exchange, services: Services, attempt: Attempt):
   const { status } = attempt
   if (refusesKey(status)) report(x, services, attempt, 'auth')
   else if (saysBusy(status)) report(x, services, attempt, 'busy', retryAfterS(attempt.headers, services.clock.now()))
+  // names that the client sent may be all that the next gateway refuses
+  else if (saysLoop(status) && x.req.headers[HOPS] !== undefined) report(x, services, attempt, 'ignored')
   else report(x, services, attempt, status >= 500 || status === 408 ? 'failed' : 'ok')
 }
