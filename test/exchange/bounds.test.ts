@@ -227,3 +227,29 @@ t.test('where another channel serves the model, it is asked after a report that 
   await ask()
   t.same(s.asked(), { a: 2, b: 1 })
 })
+
+t.test('a growing hold does not grow for what cannot be, so that a false report ends no stream', async t => {
+  const tools = [{ type: 'web_search_20250305', name: 'web_search', max_uses: 1 }]
+  const usage = { input_tokens: 10, output_tokens: 1e9, server_tool_use: { web_search_requests: 900 } }
+  const events = [
+    { type: 'message_start', message: { usage: { input_tokens: 10, output_tokens: 1 } } },
+    { type: 'content_block_start', index: 0, content_block: { type: 'text', text: '' } },
+    { type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: 'hello' } },
+    { type: 'content_block_stop', index: 0 },
+    { type: 'message_delta', delta: { stop_reason: 'end_turn' }, usage },
+    { type: 'message_stop' },
+  ]
+  const s = await open(t, { prices: { m: PRICE }, config: { hold: { output_tokens: 2 } }, model: { context: 1000 } })
+  s.at('a').script = call => {
+    call.stream()
+    for (const event of events) call.chunk(`event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`)
+    call.end()
+  }
+  const client = s.ask({ path: PATHS.messages, headers: HEADERS, body: body({ stream: true, tools }) })
+  await client.end()
+  t.match(client.text, /end_turn/)
+  t.notMatch(client.text, /max_tokens/)
+  const { rows, ok } = await s.books()
+  t.ok(ok)
+  t.match(rows, [{ charge: 120 + 8 * 30 + SEARCH, output: 1e9, end: 'completed', basis: 'reported' }])
+})

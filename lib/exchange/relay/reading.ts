@@ -8,6 +8,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { CompiledChannel } from '../../channels/compiled-channel.ts'
 import type { Facts } from '../../protocols/facts.ts'
 import type { OutputBounds } from '../../protocols/maxima.ts'
+import { mostPicturesCaused, mostSearchesCaused } from '../../pricing/bound.ts'
 import type { Meter } from '../../protocols/meter.ts'
 import { bytesAsText } from '../../protocols/patterns.ts'
 import { protocolRow } from '../../protocols/table.ts'
@@ -65,6 +66,9 @@ export class Reading {
   readonly bounds: OutputBounds
   /** The most output tokens that are charged because they are reported. */
   readonly mostOutput: number
+  /** The same of pictures and searches. */
+  readonly #mostImages: number
+  readonly #mostSearches: number
   /** What the upstream was asked; null = what the client asked. */
   readonly sent: Facts | null
   readonly #terminalIsLast: boolean
@@ -99,6 +103,8 @@ export class Reading {
     this.comesInPieces = this.events || (lane === null && this.#asEvents) || wantsArray(x)
     this.bounds = channel.bounds[protocol]
     const { tariff } = x
+    this.#mostImages = facts === null ? Number.POSITIVE_INFINITY : mostPicturesCaused(facts, protocol)
+    this.#mostSearches = facts === null ? Number.POSITIVE_INFINITY : mostSearchesCaused(facts)
     this.mostOutput =
       facts === null || tariff === null
         ? Number.POSITIVE_INFINITY
@@ -203,7 +209,9 @@ export class Reading {
   /** True when the hold covers what was produced so far, so that it may go on to the client. */
   coveredBy(growth: Growth): boolean {
     const { foreign, meter } = this
-    return growth.covers(foreign ? this.tokensOfBytes : this.#believed, meter.images, meter.searches, meter.tools)
+    const images = Math.min(meter.images, Math.max(this.#mostImages, meter.seenImages))
+    const searches = Math.min(meter.searches, Math.max(this.#mostSearches, meter.seenSearches))
+    return growth.covers(foreign ? this.tokensOfBytes : this.#believed, images, searches, meter.tools)
   }
 
   /**
