@@ -12,7 +12,7 @@
  */
 import type { Clock } from '../base/clock.ts'
 import { latest } from '../base/lru.ts'
-import { ANSWER_MS, type StoreHealth, whenLate } from '../store/health.ts'
+import type { StoreHealth } from '../store/health.ts'
 import { type Store, StoreUnavailable } from '../store/store.ts'
 import type { Rate } from '../terms/records.ts'
 import { RateAccount, type Waiting } from './rate-account.ts'
@@ -74,7 +74,7 @@ export class RateLimiter {
     }
     if (this.#isAlone) return this.#alone(account, limit)
     return new Promise(resolve => {
-      const cancel = whenLate(this.#clock, ANSWER_MS, () => {
+      const cancel = this.#health.deadline(() => {
         account.waiting.splice(account.waiting.indexOf(waiting), 1)
         resolve(this.#alone(account, limit))
       })

@@ -14,6 +14,8 @@ export const ANSWER_MS = 1_000
 const DOUBT_MS = 300
 /** … and a probe that is silent for so long finds the store away, when the caller gives up too. */
 const PROBE_MS = ANSWER_MS - DOUBT_MS
+/** The steps in which a wait is taken; see `whenLate`. */
+const STEP_MS = 100
 /** Between two probes. */
 const PAUSE_MS = 500
 
@@ -63,9 +65,13 @@ export class StoreHealth {
   within<T>(work: Promise<T>): Promise<T> {
     const { promise, resolve, reject } = Promise.withResolvers<T>()
     const late = () => reject(new StoreUnavailable(`the store did not answer in ${ANSWER_MS} ms`))
-    const cancel = whenLate(this.#o.clock, ANSWER_MS, late)
-    work.then(resolve, reject).finally(cancel)
+    work.then(resolve, reject).finally(this.deadline(late))
     return promise
+  }
+
+  /** Calls `fn` when a request has waited for ANSWER_MS, unless the returned function was called. */
+  deadline(fn: () => void): () => void {
+    return whenLate(this.#o.clock, ANSWER_MS, fn)
   }
 
   /** The answer of a call for which nobody waits longer than he wants to. When it is silent or fails, the store is probed. */
@@ -101,9 +107,10 @@ export class StoreHealth {
   #begin(): Promise<void> {
     const { store, clock } = this.#o
     const { promise, resolve } = Promise.withResolvers<void>()
-    const sentMs = clock.monotonic()
+    let isLate = false
     this.#cancelNext()
     const silent = () => {
+      isLate = true
       if (this.state === 'ok') this.state = 'away'
       resolve()
     }
@@ -115,7 +122,7 @@ export class StoreHealth {
       resolve()
     }
     store.ping().then(
-      () => end(clock.monotonic() - sentMs <= PROBE_MS ? 'ok' : 'slow'),
+      () => end(isLate ? 'slow' : 'ok'),
       error => end(error instanceof StoreUnavailable && error.readsOnly ? 'readonly' : 'away'),
     )
     return promise
@@ -133,16 +140,22 @@ export class StoreHealth {
 }
 
 /**
- * Calls `fn` after `ms`, unless the returned function was called. What has arrived by then is handled first: after a
- * moment in which the event loop was blocked, the timer is seen before the answer that came in time.
+ * Calls `fn` after `ms`, unless the returned function was called. Time in which this process did not run hardly counts,
+ * because answers that came meanwhile could not be read: the time is taken in steps, and a step is over at its first sight,
+ * however late that is. What has arrived by the end is handled first.
  */
 export function whenLate(clock: Clock, ms: number, fn: () => void): () => void {
   let over = false
-  const cancel = clock.after(ms, () =>
+  const end = () =>
     clock.soon(() => {
       if (!over) fn()
-    }),
-  )
+    })
+  const wait = (leftMs: number): (() => void) =>
+    clock.after(Math.min(STEP_MS, leftMs), () => {
+      if (leftMs > STEP_MS) cancel = wait(leftMs - STEP_MS)
+      else end()
+    })
+  let cancel = wait(ms)
   return () => {
     over = true
     cancel()

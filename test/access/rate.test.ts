@@ -52,18 +52,18 @@ class Notes {
   error = (_data: object, message: string) => this.all.push(`error: ${message}`)
 }
 
-/** Nobody's patience ends. */
-class PatientClock extends TestClock {
-  override after(ms: number, fn: () => void): () => void {
-    return ms >= ANSWER_MS ? () => {} : super.after(ms, fn)
-  }
-}
-
-function setUp(gateways = 1, clock = new TestClock()) {
+/** `patient`: who waits for the store waits as long as it takes. */
+function setUp(gateways = 1, patient = false) {
   const windows = new Windows()
+  const clock = new TestClock()
   const log = new Notes()
   const make = (own: TestClock = clock) =>
-    new RateLimiter({ store: windows as unknown as Store, clock: own, health: wellStore(own), log })
+    new RateLimiter({
+      store: windows as unknown as Store,
+      clock: own,
+      health: wellStore(patient ? new TestClock() : own),
+      log,
+    })
   return { windows, clock, log, make, limiters: Array.from({ length: gateways }, () => make()) }
 }
 
@@ -359,7 +359,7 @@ t.test('any window on any gateway, whatever the timing: never above the limit, n
   for (let round = 0; round < 30; round++) {
     const gateways = 1 + Math.floor(random() * 4)
     // who has waited for a second goes on alone, and several gateways that do so admit more together: these wait on
-    const { windows, clock, limiters } = setUp(gateways, gateways > 1 ? new PatientClock() : new TestClock())
+    const { windows, clock, limiters } = setUp(gateways, gateways > 1)
     const limit = Math.ceil(2 ** (random() * 9))
     let asleep: (() => void)[] = []
     windows.wait = () => (random() < 0.5 ? Promise.resolve() : new Promise(resolve => asleep.push(resolve)))

@@ -141,3 +141,21 @@ t.test('a deadline after a moment in which nothing could be handled sees first w
   await settled()
   t.equal(late, 0)
 })
+
+t.test('time in which the process did not run hardly counts', async t => {
+  // a machine that is so busy that each timer is seen half a second late
+  const clock = new TestClock()
+  const busy = {
+    now: () => clock.now(),
+    monotonic: () => clock.monotonic(),
+    after: (ms: number, fn: () => void) => clock.after(ms + 500, fn),
+    soon: (fn: () => void) => clock.soon(fn),
+  }
+  let lateMs = 0
+  whenLate(busy, 1_000, () => (lateMs = clock.monotonic()))
+  for (let passed = 0; passed < 10_000; passed += 50) {
+    clock.advance(50)
+    await settled()
+  }
+  t.equal(lateMs, 10 * (100 + 500))
+})
