@@ -22,7 +22,7 @@ export class Claim {
   /** Whether the channel, or the key, rested when the attempt began, or the attempt is its breaker's probe. */
   readonly #channelRested: boolean
   readonly #keyRested: boolean
-  /** All rest there, and this request was let through. */
+  /** It rests, and this request was let through. */
   readonly #isTurn: boolean
   readonly #sentMs: number
   #reported = false
@@ -79,7 +79,8 @@ export class Claim {
   release(): void {
     if (this.#released) return
     this.#released = true
-    if (this.#isTurn && !this.#reported) this.#health.rests.giveBack(this.#place, this.#health.clock.monotonic())
+    if (this.#isTurn && !this.#reported)
+      this.#health.rests.giveBack(this.#place, this.#account, this.#health.clock.monotonic())
     this.report('ignored')
     this.#ofChannel.open--
     this.#ofKey.open--

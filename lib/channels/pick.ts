@@ -90,7 +90,8 @@ export class Candidates {
     const again = this.#again
     this.#again = null
     if (again !== null) return this.#claim(again.candidate, again.key)
-    const candidate = this.#pickWell(now) ?? (this.#asker.free ? null : this.#pickAnyway(now))
+    const candidate =
+      this.#pickWell(now) ?? (this.#asker.free ? null : (this.#pickToFindOut(now) ?? this.#pickAnyway(now)))
     return candidate === null ? null : this.#claim(candidate, this.#key(candidate, now) as CompiledKey)
   }
 
@@ -117,6 +118,21 @@ export class Candidates {
     if (this.#asker.fits?.(candidate) ?? true) return true
     this.#unfit = [...(this.#unfit ?? []), candidate]
     return false
+  }
+
+  /** Picks among the channels whose rest for the account is a guess. Of several keys another one would be asked. */
+  #pickToFindOut(nowMs: number): Candidate | null {
+    const { rests } = this.#health
+    if (nowMs >= rests.untilMs) return null
+    for (const candidate of this.#enabled) {
+      const { channel, upstreamModel } = candidate
+      const health = this.#health.of(channel)
+      if (channel.keys.length > 1 || this.#wasTried(candidate) || !health.breaker.mayAsk(nowMs)) continue
+      if (!this.#hasRoom(candidate, health, nowMs)) continue
+      if (rests.mayFindOut(channel.name, upstreamModel, this.#asker.account, nowMs) && this.#fits(candidate))
+        return candidate
+    }
+    return null
   }
 
   /** Picks among the channels that rest after failures. */

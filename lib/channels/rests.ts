@@ -6,7 +6,8 @@
  * feature that was not granted. So whoever caused it rests, and others nearly not at all:
  *   own     The account that was told so does not ask the channel for the model, for the time that the upstream named,
  *           at most ten minutes; without one for 5 s, each further time twice as long, up to a minute. The first time
- *           that names a second or less makes nothing rest: its client is told, and comes back when it is over.
+ *           that names none, or a second at most, is a guess: where the account has no other channel, one request
+ *           finds out, and its answer ends the rest.
  *   brief   Where the upstream named a time, all others wait too, for at most 2 s, and once in ten minutes for a channel and
  *           model, whoever caused it.
  *   long    When three accounts were told so and nobody was answered in between, all rest. One request a second is let
@@ -30,15 +31,21 @@ export interface RestPlace {
 /** `busy`: the upstream said that it is too busy. `disputed`: it reported more than can be. */
 export type RestReason = 'busy' | 'disputed'
 
+/** An account was told to wait. */
+interface Told {
+  readonly account: number
+  readonly ms: number
+  /** How often in a row before. */
+  readonly times: number
+  /** The upstream named a time. */
+  readonly isNamed: boolean
+  /** A request may find out whether the time is right. */
+  readonly isGuess: boolean
+}
+
 /** What one process tells the other ones of the same gateway. Times are durations, because clocks of processes differ. */
 export type RestEvent = { readonly at: RestPlace } & (
-  | {
-      readonly what: 'busy'
-      readonly account: number
-      readonly ms: number
-      readonly times: number
-      readonly named: boolean
-    }
+  | ({ readonly what: 'busy' } & Told)
   | { readonly what: 'rest'; readonly account: number | null; readonly ms: number; readonly why: RestReason }
   | { readonly what: 'passed' | 'answered'; readonly account: number }
 )
@@ -77,7 +84,7 @@ const TURN_MS = 1_000
 const TOLD_MS = 2_000
 /** and counts as waiting for this long. */
 const WAITS_MS = 3_000
-/** A rest of so little is none, the first time. */
+/** A first rest of at most this is a guess. */
 const SHORT_MS = 1_000
 /** How long after its end a rest is remembered, so that the next one is twice as long. */
 const REMEMBERED_MS = 60_000
@@ -95,6 +102,10 @@ interface Own {
   toldMs: number
   /** How often in a row. */
   times: number
+  /** How long it rests was not said, or is nearly nothing: a request may find out. */
+  isGuess: boolean
+  /** One does, or did. */
+  isTried: boolean
   orderedUntilMs: number
 }
 
@@ -158,6 +169,15 @@ export class Rests {
     return nowMs >= place.briefUntilMs && nowMs >= (own?.busyUntilMs ?? NEVER)
   }
 
+  /** Whether a request of the account that has no other channel may be sent there, to find out whether it is still busy. */
+  mayFindOut(channel: string, model: string, account: number, nowMs: number): boolean {
+    const place = this.#places.get(nameOf(channel, '', model))
+    const own = place === undefined ? undefined : this.#own.get(ownName(place, account))
+    if (place === undefined || own === undefined || nowMs < place.orderedUntilMs || nowMs < own.orderedUntilMs)
+      return false
+    return nowMs >= place.longUntilMs && nowMs < own.busyUntilMs && own.isGuess && !own.isTried
+  }
+
   /** Why a request of the account may not be sent there, and for how long; null = it may. */
   restOf({ channel, key, model }: RestPlace, account: number, nowMs: number): { ms: number; why: RestReason } | null {
     const place = nowMs < this.untilMs ? this.#places.get(nameOf(channel, key, model)) : undefined
@@ -191,24 +211,31 @@ export class Rests {
     return own !== undefined && (nowMs < own.busyUntilMs || own.toldMs >= place.sinceMs)
   }
 
-  /** Notes that a request is sent there. Returns true when it was let through while all rest. */
+  /** Notes that a request is sent there. Returns true when it was let through while it rests for the account, or for all. */
   admit(at: RestPlace, account: number, nowMs: number): boolean {
     const place = this.#find(at)
-    if (place === undefined || nowMs >= place.longUntilMs) return false
+    const own = this.#ownAt(at, account)
+    const finds = own !== undefined && nowMs < own.busyUntilMs && own.isGuess
+    if (place === undefined || (nowMs >= place.longUntilMs && !finds)) return false
     this.#pass(place, account, nowMs)
     this.#options.tell?.({ what: 'passed', at, account })
     return true
   }
 
   #pass(place: Place, account: number, nowMs: number): void {
+    const own = this.#own.get(ownName(place, account))
+    if (own !== undefined) own.isTried = true
+    if (nowMs >= place.longUntilMs) return
     place.passedMs = nowMs
     turnAt(place, account).passedMs = nowMs
   }
 
   /** A request that was let through was not sent: another one may be at once. */
-  giveBack(at: RestPlace, nowMs: number): void {
+  giveBack(at: RestPlace, account: number, nowMs: number): void {
     const place = this.#find(at)
+    const own = this.#ownAt(at, account)
     if (place !== undefined) place.passedMs = Math.min(place.passedMs, nowMs - TURN_MS)
+    if (own !== undefined) own.isTried = false
   }
 
   // --- what is learnt
@@ -223,11 +250,13 @@ export class Rests {
     const times = isRemembered ? own.times + (isSame ? 0 : 1) : 0
     const unnamedMs = Math.min(LONGEST_MS, FIRST_MS * 2 ** Math.min(times, 10))
     const namedMs = Math.min(LONGEST_NAMED_MS, retryAfterS * 1000)
-    const named = namedMs > 0
-    const ms = !named ? unnamedMs : namedMs <= SHORT_MS && !isRemembered ? 0 : namedMs
+    const isNamed = namedMs > 0
+    const ms = isNamed ? namedMs : unnamedMs
+    const isGuess = namedMs <= SHORT_MS && (isSame ? own.isGuess : !isRemembered)
     if (isSame && now + ms < own.busyUntilMs + WORTH_TELLING_MS) return
-    for (const note of this.#wait(at, account, ms, times, named)) this.#options.onRest?.(note)
-    this.#options.tell?.({ what: 'busy', at, account, ms, times, named })
+    const told: Told = { account, ms, times, isNamed, isGuess }
+    for (const note of this.#wait(at, told)) this.#options.onRest?.(note)
+    this.#options.tell?.({ what: 'busy', at, ...told })
   }
 
   /** Whether answers are of interest: something rests, or rested lately. */
@@ -241,7 +270,7 @@ export class Rests {
     const place = this.#find(at)
     if (place === undefined) return
     const own = this.#own.get(ownName(place, account))
-    const isOver = own !== undefined && sentMs >= own.toldMs && now >= own.busyUntilMs
+    const isOver = own !== undefined && sentMs >= own.toldMs && (now >= own.busyUntilMs || own.isGuess)
     if (!isOver && (place.told.size === 0 || sentMs < place.sinceMs)) return
     this.#end(place, account)
     this.#options.tell?.({ what: 'answered', at, account })
@@ -255,9 +284,12 @@ export class Rests {
     place.turns.clear()
     const name = ownName(place, account)
     const own = this.#own.get(name)
-    if (own === undefined || now < own.busyUntilMs) return
+    if (own === undefined || (now < own.busyUntilMs && !own.isGuess)) return
     if (now >= own.orderedUntilMs) this.#own.delete(name)
-    else own.times = 0
+    else {
+      own.times = 0
+      own.busyUntilMs = now
+    }
   }
 
   /**
@@ -281,7 +313,7 @@ export class Rests {
   /** What another process has learnt. */
   hear(event: RestEvent): void {
     const { at } = event
-    if (event.what === 'busy') this.#wait(at, event.account, event.ms, event.times, event.named)
+    if (event.what === 'busy') this.#wait(at, event)
     else if (event.what === 'rest') this.#order(at, event.account, event.ms)
     else {
       const place = this.#find(at)
@@ -297,15 +329,17 @@ export class Rests {
   }
 
   /** The account was told to wait. Returns what rests because of it. */
-  #wait(at: RestPlace, account: number, ms: number, times: number, named: boolean): RestNote[] {
+  #wait(at: RestPlace, { account, ms, times, isNamed, isGuess }: Told): RestNote[] {
     const now = this.#options.clock.monotonic()
     const place = this.#make(at)
     const own = this.#makeOwn(place, account)
     own.busyUntilMs = Math.max(own.busyUntilMs, now + ms)
     own.toldMs = now
     own.times = times
-    const notes: RestNote[] = ms > 0 ? [{ at, scope: 'account', ms, why: 'busy' }] : []
-    const briefMs = named ? this.#briefMs(at, ms, now) : 0
+    own.isGuess = isGuess
+    own.isTried = false
+    const notes: RestNote[] = [{ at, scope: 'account', ms, why: 'busy' }]
+    const briefMs = isNamed ? this.#briefMs(at, ms, now) : 0
     if (briefMs > 0) {
       place.briefUntilMs = now + briefMs
       notes.push({ at, scope: 'others', ms: briefMs, why: 'busy' })
@@ -321,7 +355,7 @@ export class Rests {
 
   #briefMs({ channel, model }: RestPlace, ms: number, nowMs: number): number {
     const name = nameOf(channel, '', model)
-    if (ms === 0 || nowMs < (this.#briefAgainMs.get(name) ?? NEVER)) return 0
+    if (nowMs < (this.#briefAgainMs.get(name) ?? NEVER)) return 0
     this.#briefAgainMs.set(name, nowMs + BRIEF_AGAIN_MS)
     return Math.min(BRIEF_MS, ms)
   }
@@ -367,7 +401,10 @@ export class Rests {
     const name = ownName(place, account)
     let own = this.#own.get(name)
     if (own === undefined)
-      this.#own.set(name, (own = { busyUntilMs: NEVER, toldMs: NEVER, times: 0, orderedUntilMs: NEVER }))
+      this.#own.set(
+        name,
+        (own = { busyUntilMs: NEVER, toldMs: NEVER, times: 0, isGuess: false, isTried: false, orderedUntilMs: NEVER }),
+      )
     return own
   }
 }

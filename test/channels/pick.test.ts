@@ -260,6 +260,28 @@ t.test('why there was none', async t => {
   }
 })
 
+t.test(
+  'a channel whose rest is a guess is asked when there is no other one, once, and never to count tokens',
+  async t => {
+    const set = setUp(['a', { priority: 1 }], ['b', {}])
+    const asker = (more: Partial<Asker> = {}): Asker => ({ account: 1, only: null, free: false, fits: null, ...more })
+    const ask = (more?: Partial<Asker>) => new Candidates(set.route, set.health, null, Math.random, asker(more))
+    const busy = (channel: string) => set.health.rests.busy({ channel, key: '', model: 'm' }, 1, 0, 0)
+    busy('a')
+    const both = ask()
+    t.equal(both.next()?.candidate.channel.name, 'b')
+    busy('b')
+    t.equal(ask({ free: true }).next(), null)
+    const claim = ask().next()
+    t.equal(claim?.candidate.channel.name, 'a')
+    t.equal(ask().next()?.candidate.channel.name, 'b')
+    t.equal(ask().next(), null, 'one request each')
+    claim?.report('ok')
+    claim?.release()
+    t.equal(ask().next()?.candidate.channel.name, 'a')
+  },
+)
+
 t.test('who rests for one account is asked for the others, with another key, and for another model', async t => {
   const asks = (set: ReturnType<typeof setUp>, account: number, more: Partial<Asker> = {}) => {
     const asker = { account, only: null, free: false, fits: null, ...more }
