@@ -237,13 +237,23 @@ function percentileOf(samples: readonly Sample[]): number | null {
   return sorted[Math.ceil(sorted.length * 0.99) - 1] as number
 }
 
+const sizeOf = ({ output, counted }: Sample): number => Math.max(1, output, counted)
+
+const median = (numbers: number[]): number => numbers.sort((a, b) => a - b)[Math.floor(numbers.length / 2)] as number
+
+/**
+ * No answer weighs more than the one in the middle: fifty answers of one account that are a hundred times as long as those of
+ * the others would otherwise be the ratio.
+ */
 function ratioOf(samples: readonly Sample[]): number | null {
   if (samples.length < LEAST_RATIO) return null
+  const most = median(samples.map(sizeOf))
   let output = 0
   let counted = 0
   for (const sample of samples) {
-    output += sample.output
-    counted += sample.counted
+    const weight = Math.min(1, most / sizeOf(sample))
+    output += sample.output * weight
+    counted += sample.counted * weight
   }
   if (counted === 0) return output === 0 ? THOUSAND : LARGEST_RATIO
   return Math.min(LARGEST_RATIO, Math.max(THOUSAND, Math.ceil((output * THOUSAND) / counted)))

@@ -84,8 +84,12 @@ export const mostSearchesCaused = ({ searches: { uses, unlimited } }: Cause): nu
 export const mostPicturesCaused = ({ n }: Cause, protocol: Protocol): number =>
   protocolRow(protocol).price.pictures ? n : MOST_PICTURES
 
-/** Passes that the answer may consist of: one before each use of a tool, one by the tool, and the last. */
-export const mostPassesCaused = ({ prompt }: Cause): number => Math.max(MOST_PASSES, 1 + 2 * prompt.toolUses)
+/**
+ * Passes that the answer may consist of: one before each use of a tool, one by the tool, and the last. `calls`: uses of tools that
+ * were seen in the answer.
+ */
+export const mostPassesCaused = ({ prompt }: Cause, calls: number): number =>
+  Math.max(MOST_PASSES, 1 + 2 * Math.max(prompt.toolUses, calls))
 
 /** What may be charged of an answer; of one that has parts, what may be charged of each of them. */
 export interface Bounds {

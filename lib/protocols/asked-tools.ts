@@ -178,9 +178,6 @@ export function withSwitches(place: Place): Place {
   return place.has('search_options', { inside: searchOptions })
 }
 
-/** What proxies merge into the body: its switches, and tools. */
-export const extraBody = (tool: Place): Place => withSwitches(new Place()).has('tools', { inside: tool })
-
 // --- what has to be used
 
 const choose = (draft: Draft, name: string): void => {

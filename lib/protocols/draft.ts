@@ -51,6 +51,8 @@ export class Draft {
   maxima: Maxima = NO_MAXIMA
   /** See `Facts`. */
   thinkingBudget = 0
+  /** Bytes of text that the answer is expected to repeat. */
+  predictedBytes = 0
   effort: AskedEffort = 'off'
   n = 1
   /** Whether pictures follow from one another, and how many there may be; null = the request does not say. */
@@ -91,6 +93,8 @@ export class Draft {
   /** Names of other models that the upstream may use for the request. */
   readonly otherModels: string[] = []
   readonly advisors: Advisor[] = []
+  /** Whether a part of a message is of a kind that is not known. */
+  hasUnknownPart = false
   /** Number of tools of the upstream that draw pictures. */
   drawingTools = 0
   /** All tools that are not free, and how many elements the lists of tools have. */

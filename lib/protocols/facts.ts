@@ -2,7 +2,7 @@
 import { usesOf, withUses } from './asked-tools.ts'
 import type { Advisor, Draft, Removable, Span, StreamOptions } from './draft.ts'
 import type { AskedEffort } from './effort.ts'
-import type { Maxima } from './maxima.ts'
+import { type Maxima, MOST } from './maxima.ts'
 import type { Prompt, ToolUses } from './prompt.ts'
 import type { AskedTool } from './server-tools.ts'
 import { DENSEST_BYTES_PER_S, wholeSeconds } from './sound/sound.ts'
@@ -18,7 +18,8 @@ export interface Facts {
   /** The places in which the body names the model of the path again, where all of them are to be replaced together. */
   repeatedModels: readonly Span[]
   stream: boolean
-  /** The largest number of output tokens that the body names, whatever the name; null = none. 0 to 10^9. */
+  /** The largest number of output tokens that the body names, whatever the name; null = none. 0 to 10^9.
+   * With what the body predicts, which is billed beside it where it does not come. */
   maxOutput: number | null
   /** Under which names the body names a maximum: it counts only where the upstream reads one of them. */
   maxima: Maxima
@@ -101,7 +102,7 @@ export function factsOf(draft: Draft, bodyBytes: number, openedAt: number): Fact
     modelSpan: draft.modelSpan,
     repeatedModels: draft.repeatedModels,
     stream: draft.stream,
-    maxOutput: draft.maximum,
+    maxOutput: withPredicted(draft),
     maxima: draft.maxima,
     thinkingBudget: draft.thinkingBudget,
     effort: draft.effort,
@@ -139,6 +140,10 @@ export function factsOf(draft: Draft, bodyBytes: number, openedAt: number): Fact
     openedAt,
   }
 }
+
+/** What is predicted and does not come is billed beside the maximum. A token has at least a byte. */
+const withPredicted = ({ maximum, predictedBytes }: Draft): number | null =>
+  maximum === null ? null : Math.min(MOST, maximum + predictedBytes)
 
 /** Nothing is spoken slower than a character in a second; but the shortest text has a silence before and behind it. */
 const spokenS = ({ characters, pace }: Draft): number =>

@@ -17,8 +17,10 @@ export type Maxima = number
 export const NO_MAXIMA: Maxima = 0
 /** The bit of `generationConfig.maxOutputTokens`, which stands in no other protocol. */
 const GENERATE_MAXIMUM: Maxima = 1 << MAXIMUM_NAMES.length
+/** A maximum of 0, which few upstreams take for one: others take it for a field that is missing. */
+export const NO_OUTPUT: Maxima = GENERATE_MAXIMUM << 1
 /** What a request names whose answer has no tokens of output. */
-export const ALL_MAXIMA: Maxima = (GENERATE_MAXIMUM << 1) - 1
+export const ALL_MAXIMA: Maxima = (NO_OUTPUT << 1) - 1
 
 export const maximumBit = (name: MaximumName | 'maxOutputTokens'): Maxima =>
   name === 'maxOutputTokens' ? GENERATE_MAXIMUM : 1 << MAXIMUM_NAMES.indexOf(name)
@@ -37,12 +39,15 @@ const OWN: Readonly<Record<string, Maxima>> = {
 export interface AtKindMaxima {
   /** The names that it reads, where it is not the protocol's own alone. */
   reads?: readonly MaximumName[]
+  /** A maximum of 0 is one: the request only fills a cache. */
+  zero?: true
   /** Thoughts are written within the maximum. Absent: the maximum does not bound them, as far as is known. */
   thoughts?: 'within'
 }
 
 const BOTH: readonly MaximumName[] = ['max_tokens', 'max_completion_tokens']
 const WITHIN: AtKindMaxima = { thoughts: 'within' }
+const FILLS_CACHE: AtKindMaxima = { zero: true, thoughts: 'within' }
 
 /**
  * Kind → protocol → what is different there than the protocol's own name. `moonshot`, `minimax`, `groq`, `cerebras` and `xai`
@@ -50,13 +55,13 @@ const WITHIN: AtKindMaxima = { thoughts: 'within' }
  * `volcengine` bounds the answer by one and the answer with its thoughts by the other.
  */
 export const MAXIMA_AT: Partial<Readonly<Record<KindName, Readonly<Record<string, AtKindMaxima>>>>> = {
-  anthropic: { messages: WITHIN, chat: { reads: BOTH, thoughts: 'within' } },
+  anthropic: { messages: FILLS_CACHE, chat: { reads: BOTH, thoughts: 'within' } },
   openai: { chat: { reads: BOTH, thoughts: 'within' }, responses: WITHIN },
-  azure: { messages: WITHIN, chat: { reads: BOTH, thoughts: 'within' }, responses: WITHIN },
+  azure: { messages: FILLS_CACHE, chat: { reads: BOTH, thoughts: 'within' }, responses: WITHIN },
   'azure-deployments': { chat: { reads: BOTH, thoughts: 'within' } },
-  bedrock: { messages: WITHIN },
-  'bedrock-api-key': { messages: WITHIN },
-  vertex: { messages: WITHIN },
+  bedrock: { messages: FILLS_CACHE },
+  'bedrock-api-key': { messages: FILLS_CACHE },
+  vertex: { messages: FILLS_CACHE },
   cerebras: { chat: { reads: BOTH } },
   deepseek: { chat: WITHIN },
   groq: { chat: { reads: BOTH } },
@@ -89,7 +94,7 @@ export function outputBounds(
   const at = kind === null ? undefined : MAXIMA_AT[kind]?.[protocol]
   const usual = at?.reads === undefined ? (OWN[protocol] ?? ALL_MAXIMA) : maximaOf(at.reads)
   return {
-    reads: usual | maximaOf(readsMax),
+    reads: usual | maximaOf(readsMax) | (at?.zero === true ? NO_OUTPUT : NO_MAXIMA),
     within: (thoughts ?? at?.thoughts) === 'within',
     readsBudget: protocol === 'chat' && kind !== null && READ_BUDGET.has(kind),
   }

@@ -2,8 +2,8 @@
 import type { Draft } from './draft.ts'
 import { decode, parse, scalarOf } from './json-text.ts'
 import { effortOf, moreEffort } from './effort.ts'
-import { ALL_MAXIMA, type MaximumName, MOST, maximumBit } from './maxima.ts'
-import type { Frame, Read, Value } from './places.ts'
+import { ALL_MAXIMA, MAXIMUM_NAMES, type MaximumName, MOST, maximumBit } from './maxima.ts'
+import { type Frame, Place, type Read, type Value } from './places.ts'
 import { tierName } from './tiers.ts'
 import { type PictureKind, type TierNames, UNSAID } from './usage.ts'
 
@@ -183,6 +183,29 @@ export const stored = (field: string) => ({
     if (!nothing) refuse(draft, field)
   },
 })
+
+/** What a body says once, so that nobody knows which of two values counts. */
+const SAID_ONCE: ReadonlySet<string> = new Set([
+  'model',
+  'stream',
+  'stream_options',
+  'background',
+  'previous_response_id',
+  'max_tool_calls',
+])
+
+/**
+ * The place `extra_body`, which proxies merge into the body: whatever matters there matters here. A maximum may be merged or
+ * not, so it lowers nothing, and raises what it is larger than.
+ */
+export function extraBody(body: Place): Place {
+  const place = new Place()
+  for (const [name, { limit, read, inside }] of body.fields)
+    if (SAID_ONCE.has(name)) place.has(name, stored(`extra_body.${name}`))
+    else if ((MAXIMUM_NAMES as readonly string[]).includes(name)) place.has(name, { read: raise })
+    else place.has(name, { limit, ...(read === null ? {} : { read }), ...(inside === null ? {} : { inside }) })
+  return place
+}
 
 /** Reads a service tier, a speed or a place. */
 export const tier = (kind: keyof TierNames, field: string) => ({

@@ -279,3 +279,108 @@ t.test(
     t.equal(victim.status, 200)
   },
 )
+
+const WRITTEN = 'hello'
+/** An answer of each protocol with so much reported. */
+function reports(path: string, input: number, output: number): object {
+  if (path.endsWith('/messages'))
+    return { content: [{ type: 'text', text: WRITTEN }], usage: { input_tokens: input, output_tokens: output } }
+  if (path.endsWith('/responses'))
+    return {
+      status: 'completed',
+      output: [{ type: 'message', content: [{ type: 'output_text', text: WRITTEN }] }],
+      usage: { input_tokens: input, output_tokens: output },
+    }
+  if (path.endsWith('/embeddings')) return { data: [{ embedding: [1] }], usage: { prompt_tokens: input } }
+  return {
+    choices: [{ message: { content: WRITTEN } }],
+    usage: { prompt_tokens: input, completion_tokens: output },
+  }
+}
+
+const CHAT = '/v1/chat/completions'
+const URL_OF_A_PICTURE = 'https://pictures.test/a.png'
+const hundred = <T>(what: T): T[] => Array.from({ length: 100 }, () => what)
+const said = (...content: object[]) => ({ messages: [{ role: 'user', content }] })
+const picture = { type: 'image_url', image_url: { url: URL_OF_A_PICTURE } }
+
+/** What the gateway does not look at, and the upstream does: the report is charged all the same, or the request refused. */
+for (const [what, path, body, input, output] of [
+  ['a maximum in extra_body', CHAT, { max_tokens: 1, extra_body: { max_tokens: 60_000 } }, 100, 60_000],
+  ['answers in extra_body', CHAT, { max_tokens: 100, extra_body: { n: 50 } }, 100, 5_000],
+  [
+    'thoughts in extra_body',
+    CHAT,
+    { max_tokens: 10, extra_body: { enable_thinking: true, thinking_budget: 30_000 } },
+    100,
+    30_010,
+  ],
+  ['pictures in extra_body', CHAT, { max_tokens: 10, extra_body: said(...hundred(picture)) }, 150_000, 10],
+  ['another model in extra_body', CHAT, { max_tokens: 10, extra_body: { model: 'dear' } }, 100, 60_000],
+  ['no usage by extra_body', CHAT, { max_tokens: 10, extra_body: { stream_options: {} } }, 100, 60_000],
+  ['a dear tier in extra_body', CHAT, { max_tokens: 10, extra_body: { service_tier: 'priority' } }, 200, 20],
+  [
+    'a maximum in extra_body of messages',
+    '/v1/messages',
+    { max_tokens: 1, extra_body: { max_tokens: 60_000 } },
+    100,
+    60_000,
+  ],
+  [
+    'a maximum in extra_body of responses',
+    '/v1/responses',
+    { max_output_tokens: 1, extra_body: { max_output_tokens: 60_000 } },
+    100,
+    60_000,
+  ],
+  [
+    'a conversation of somebody else in extra_body',
+    '/v1/responses',
+    { max_output_tokens: 1, extra_body: { previous_response_id: 'resp_1' } },
+    150_000,
+    1,
+  ],
+  [
+    'a prediction that does not come',
+    CHAT,
+    { max_tokens: 10, prediction: { type: 'content', content: 'x y '.repeat(20_000) } },
+    20_000,
+    20_010,
+  ],
+  ['a maximum of 0 on messages, which is none to the upstream', '/v1/messages', { max_tokens: 0 }, 100, 8_000],
+  ['a maximum of 0, and 1 in another name', '/v1/messages', { max_tokens: 0, max_completion_tokens: 1 }, 100, 8_000],
+  [
+    'pictures in parts of another provider',
+    CHAT,
+    { max_tokens: 10, ...said(...hundred({ type: 'image', image: URL_OF_A_PICTURE })) },
+    150_000,
+    10,
+  ],
+  [
+    'a document in the words of messages',
+    CHAT,
+    { max_tokens: 10, ...said({ type: 'document', source: { type: 'url', url: 'https://pictures.test/a.pdf' } }) },
+    150_000,
+    10,
+  ],
+  [
+    'a film in a part that nobody knows',
+    CHAT,
+    { max_tokens: 10, ...said({ type: 'input_film', input_film: { url: 'https://pictures.test/a.mp4' } }) },
+    150_000,
+    10,
+  ],
+  ['pictures to embed as messages', '/v1/embeddings', said(...hundred(picture)), 150_000, 0],
+  ['pictures to embed as parts', '/v1/embeddings', { input: [{ content: hundred(picture) }] }, 150_000, 0],
+] as const)
+  cheat(t, {
+    name: `what stands where few look: ${what}`,
+    credit: 900_000_000,
+    options: { model: { ...ALL, context: 1_000_000 } },
+    async tries(s) {
+      s.at('a').script = call => call.whole(200, reports(path, input, output))
+      const client = s.ask({ path, headers: HEADERS, body: { model: MODEL, messages: [], input: 'x', ...body } })
+      await client.end()
+      return s.at('a').calls.length * (input * IN + output * OUT)
+    },
+  })

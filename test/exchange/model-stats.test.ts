@@ -85,6 +85,13 @@ t.test('one account moves nothing', async t => {
   await one.merge()
   t.equal(one.openOutput('m'), 1000)
   t.ok(one.hiddenRatio('m', 'high') > 9000, `${one.hiddenRatio('m', 'high')}`)
+  // neither does the length of its answers
+  for (const counted of [1, 60_000]) {
+    for (let i = 0; i < 50; i++) one.note(answer({ account: 99, effort: 'high', output: 60_000, counted }))
+    await one.merge()
+    const ratio = one.hiddenRatio('m', 'high')
+    t.ok(ratio > 4000 && ratio < 12_000, `${ratio}`)
+  }
   const samples = lastOf(Array.from({ length: 3000 }, (_, i) => ({ ...answer(), account: i < 1000 ? i : 7 })))
   t.equal(samples.filter(({ account }) => account === 7).length, 50)
   t.equal(samples.length, 1000)

@@ -70,7 +70,7 @@ t.test('the maximum: of its own protocol, the largest, however it is written', a
     ['chat', '"max_tokens":1000000000', CEILING],
     ['chat', '"max_tokens":10,"thinking":{"budget_tokens":300}', 300],
     ['messages', '"max_tokens":7', 7],
-    ['messages', '"max_tokens":0', 0],
+    ['messages', '"max_tokens":0', DEFAULT],
     ['messages', '"max_completion_tokens":1', DEFAULT],
     ['messages', '"max_tokens":7,"thinking":{"type":"enabled","budget_tokens":5000}', 5000],
     ['messages', '"max_tokens":7,"fallbacks":[{"max_tokens":6000}]', 6000],

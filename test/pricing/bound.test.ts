@@ -96,8 +96,9 @@ t.test('fees and passes', async t => {
   t.equal(searches(0, 0), 1000, 'searches that the request does not speak of')
   t.equal(mostPicturesCaused(cause({ n: 4 }), 'images'), 4, 'pictures that were asked for')
   t.equal(mostPicturesCaused(cause({ n: 4 }), 'chat'), 100, 'pictures in an answer of text')
-  t.equal(mostPassesCaused(cause()), 16, 'passes')
-  t.equal(mostPassesCaused(cause({ prompt: prompt({ toolUses: 10 }) })), 21, 'passes of a request with ten uses')
+  t.equal(mostPassesCaused(cause(), 0), 16, 'passes')
+  t.equal(mostPassesCaused(cause({ prompt: prompt({ toolUses: 10 }) }), 0), 21, 'passes of a request with ten uses')
+  t.equal(mostPassesCaused(cause(), 12), 25, 'passes of an answer that shows twelve calls')
 })
 
 const PRICE: Price = { input: 10, cache_read: 1, cache_write_5m: 20, cache_write_1h: 20, output: 30, output_audio: 90 }

@@ -44,7 +44,7 @@ export function causedOf(x: Exchange, services: Services, reading: Reading, answ
   )
     return answer
   const reported = meter.passes.length
-  const most = mostPassesCaused(sent)
+  const most = mostPassesCaused(sent, calls)
   const bounds: AnswerBounds<Tariff> = {
     whole: hasParts ? null : { input: asked.mostInput(prompt, calls), output: mostOutput },
     ofPart({ tariff, usage: part }, index, written) {

@@ -1,6 +1,7 @@
 /** The places of a chat request's body in which something matters. */
 
-import { bareTool, endMembers, extraBody, memberTool, typedTool } from '../asked-tools.ts'
+import { bareTool, endMembers, memberTool, typedTool } from '../asked-tools.ts'
+import type { Draft } from '../draft.ts'
 import * as media from '../media-readers.ts'
 import { HEAD, Place } from '../places.ts'
 import * as read from '../readers.ts'
@@ -15,7 +16,39 @@ const file = new Place({ end: (draft, frame) => media.inlineOrFetched(draft, fra
 /** The pictures of which a film consists. */
 const frames = new Place({ element: media.pictureUrl })
 
-const part = new Place()
+/** Parts whose media are read, and those that have none. */
+const PARTS: ReadonlySet<string> = new Set([
+  'text',
+  'input_text',
+  'output_text',
+  'refusal',
+  'reasoning',
+  'thinking',
+  'redacted_thinking',
+  'tool_use',
+  'image_url',
+  'input_image',
+  'video_url',
+  'audio_url',
+  'file_url',
+  'document_url',
+  'video',
+  'input_audio',
+  'file',
+])
+
+/** What a part holds that nobody here knows may be anything that an upstream fetches; of several one is enough. */
+const part = new Place({
+  other(_draft, name, frame) {
+    if (name !== 'text') frame.hasOthers = true
+  },
+  end(draft, { type, hasOthers }) {
+    if (PARTS.has(type) || (type === '' && !hasOthers) || draft.hasUnknownPart) return
+    draft.hasUnknownPart = true
+    draft.prompt.remoteDocuments++
+  },
+})
+  .has('type', { read: read.type })
   .has('image_url', { limit: HEAD, read: media.pictureUrl, inside: imageUrl })
   .has('video_url', documentUrl)
   .has('audio_url', documentUrl)
@@ -58,7 +91,12 @@ const googleThinking = new Place()
 const google = new Place()
   .has('cached_content', read.stored('cached_content'))
   .has('thinking_config', { inside: googleThinking })
-const extra = extraBody(tool).has('google', { inside: google })
+
+/** Text that the answer is expected to repeat: where it does not, its tokens are billed as output, beside the maximum. */
+const predict = (draft: Draft, bytes: number): void => {
+  draft.predictedBytes += bytes
+}
+const prediction = new Place({ end: (draft, { start }, end) => predict(draft, end - start) })
 
 const streamOptions = new Place({
   single: true,
@@ -90,6 +128,7 @@ export const chatBody = top()
   .has('thinking', { inside: thinking })
   .has('reasoning', { inside: reasoning })
   .has('chat_template_kwargs', { inside: template })
+  .has('prediction', { inside: prediction, read: (draft, { start, end }) => predict(draft, end - start) })
   .has('n', { read: read.answers })
   .has('best_of', { read: read.answers })
   .has('messages', { inside: message })
@@ -100,10 +139,11 @@ export const chatBody = top()
       if (read.isOn(value)) draft.invalid ??= 'deferred'
     },
   })
-  .has('extra_body', { inside: extra })
   .has('stream_options', {
     inside: streamOptions,
     read(draft, { start, end }) {
       draft.streamOptions = { span: { start, end }, isObject: false, includeUsage: null, empty: false }
     },
   })
+
+chatBody.has('extra_body', { inside: read.extraBody(chatBody).has('google', { inside: google }) })

@@ -1,8 +1,8 @@
 /** The places of a messages request's body in which something matters. */
 
-import { bareTool, extraBody, toolChoice, typedTool, withSwitches } from '../asked-tools.ts'
+import { bareTool, toolChoice, typedTool, withSwitches } from '../asked-tools.ts'
 import * as media from '../media-readers.ts'
-import { maximumBit } from '../maxima.ts'
+import { NO_OUTPUT } from '../maxima.ts'
 import { HEAD, Place } from '../places.ts'
 import * as read from '../readers.ts'
 
@@ -95,10 +95,9 @@ export const messagesBody = withSwitches(body)
   .has('max_tokens', {
     read(draft, value, frame) {
       maxTokens(draft, value, frame)
-      // a request with a maximum of 0 gets no output: it only fills a cache
       if (read.numberIn(value) !== 0) return
       draft.maximum ??= 0
-      draft.maxima |= maximumBit('max_tokens')
+      draft.maxima |= NO_OUTPUT
     },
   })
   .has('max_completion_tokens', { read: read.maximum('max_completion_tokens') })
@@ -107,7 +106,6 @@ export const messagesBody = withSwitches(body)
   .has('system', { inside: block })
   .has('tools', { inside: tool })
   .has('tool_choice', toolChoice)
-  .has('extra_body', { inside: extraBody(tool) })
   .has('fallbacks', {
     limit: read.LONGEST_NAME,
     // a text in the place of the list names the model to which the upstream falls back
@@ -122,3 +120,5 @@ export const messagesBody = withSwitches(body)
   .has('service_tier', read.tier('service', 'service_tier'))
   .has('speed', read.tier('speed', 'speed'))
   .has('inference_geo', read.tier('geo', 'inference_geo'))
+
+messagesBody.has('extra_body', { inside: read.extraBody(messagesBody) })

@@ -1,6 +1,6 @@
 /** The places of a responses request's body in which something matters. */
 
-import { bareTool, extraBody, typedTool } from '../asked-tools.ts'
+import { bareTool, typedTool } from '../asked-tools.ts'
 import * as media from '../media-readers.ts'
 import { HEAD, Place, type Read } from '../places.ts'
 import * as read from '../readers.ts'
@@ -121,8 +121,8 @@ export const responsesBody = top({
   })
   .has('background', read.background)
   .has('input', { inside: item })
+  .has('instructions', { inside: item })
   .has('tools', { inside: tool })
-  .has('extra_body', { inside: extraBody(tool) })
   .has('previous_response_id', {
     limit: read.LONGEST_NAME,
     read(draft, value) {
@@ -132,3 +132,5 @@ export const responsesBody = top({
   })
   .has('conversation', read.stored('conversation'))
   .has('prompt', read.stored('prompt'))
+
+responsesBody.has('extra_body', { inside: read.extraBody(responsesBody) })
