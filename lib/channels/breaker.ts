@@ -16,8 +16,10 @@
  *
  * A channel that rests after failures may be asked all the same when a request has no other channel left, but only by a
  * share of such requests. So an upstream in trouble does not get all of them, and one that works again is found by the
- * first that gets through.
+ * first that gets through. Accounts whose requests failed could use up that share with more of them; so one request a second
+ * of the other accounts passes beside it.
  */
+import { latest } from '../base/lru.ts'
 import type { BreakerState } from '../terms/channel.ts'
 import { LatestTwo } from './latest-two.ts'
 import { SlidingCount } from './sliding.ts'
@@ -54,6 +56,10 @@ const PROBE_MS = 30_000
 const ANYWAY_MS = 10_000
 const ANYWAY_SHARE = 0.5
 const FEWEST_ANYWAY = 10
+/** Beside these, one request in this time of an account whose requests did not fail lately. */
+const OTHERS_MS = 1_000
+/** So many accounts whose requests failed are known; a forgotten one counts as one of the others. */
+const MOST_FAILING = 64
 
 export class Breaker {
   readonly #random: () => number
@@ -67,6 +73,10 @@ export class Breaker {
   readonly #refusedTo = new LatestTwo()
   /** While the channel rests: requests that were sent there all the same. */
   readonly #anyway = new SlidingCount(ANYWAY_MS)
+  /** When a request of an account failed last. */
+  readonly #failing = latest<number, number>(MOST_FAILING)
+  /** When a request of an account that is not among these was let through beside the share. */
+  #othersMs = Number.NEGATIVE_INFINITY
   /** While the channel rests: requests that had no other channel left. */
   readonly #wanted = new SlidingCount(ANYWAY_MS)
   #closed = true
@@ -97,14 +107,18 @@ export class Breaker {
   }
 
   /**
-   * A request without another channel wants to pass while this one rests. Returns how many such requests passed lately,
-   * or null when this one may not.
+   * A request of the account without another channel wants to pass while this one rests. Returns how many such requests
+   * passed lately, or null when this one may not.
    */
-  triedAnyway(nowMs: number): number | null {
+  triedAnyway(nowMs: number, account: number): number | null {
     if (this.#closed || this.#why !== 'failed') return null
     this.#wanted.add(nowMs)
     const tried = this.#anyway.sum(nowMs)
-    return tried < Math.max(FEWEST_ANYWAY, ANYWAY_SHARE * this.#wanted.sum(nowMs)) ? tried : null
+    if (tried < Math.max(FEWEST_ANYWAY, ANYWAY_SHARE * this.#wanted.sum(nowMs))) return tried
+    const failedMs = this.#failing.get(account) ?? Number.NEGATIVE_INFINITY
+    if (nowMs - failedMs < WINDOW_MS || nowMs - this.#othersMs < OTHERS_MS) return null
+    this.#othersMs = nowMs
+    return tried
   }
 
   /** Notes that a request passes. Returns true when it does so as a probe, or while the channel rests. */
@@ -125,6 +139,7 @@ export class Breaker {
     const state = this.state(nowMs)
     if (state === 'half_open') this.#probedMs = Number.NEGATIVE_INFINITY
     if (outcome === 'ignored' || outcome === 'busy') return null
+    if (outcome === 'failed') this.#failing.set(account, nowMs)
     if (state === 'closed') return this.#heard(outcome, nowMs, account)
     if (state === 'half_open') return this.#probed(outcome, nowMs, account)
     if (asked && outcome === 'ok' && this.#why === 'failed') this.#close()
@@ -203,6 +218,7 @@ export class Breaker {
     this.#failed.clear()
     this.#answered.clear()
     this.#met.clear()
+    this.#failing.clear()
     this.#refusedTo.clear()
     this.#anyway.clear()
     this.#wanted.clear()

@@ -55,8 +55,8 @@ export class ChannelHealth {
   /**
    * For a request without another candidate: how often this channel was tried while it rested; null = it may not be.
    */
-  triedAnyway(nowMs: number): number | null {
-    return this.keys.some(key => key.breaker?.mayAsk(nowMs) ?? true) ? this.breaker.triedAnyway(nowMs) : null
+  triedAnyway(nowMs: number, account: number): number | null {
+    return this.keys.some(key => key.breaker?.mayAsk(nowMs) ?? true) ? this.breaker.triedAnyway(nowMs, account) : null
   }
 }
 

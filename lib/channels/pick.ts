@@ -149,7 +149,7 @@ export class Candidates {
       if (this.#wasTried(candidate)) continue
       const health = this.#health.of(candidate.channel)
       if (!this.#hasRoom(candidate, health, nowMs) || this.#rests(candidate, '', nowMs)) continue
-      const tried = health.triedAnyway(nowMs)
+      const tried = health.triedAnyway(nowMs, this.#asker.account)
       if (tried === null || tried >= least) continue
       best = candidate
       least = tried

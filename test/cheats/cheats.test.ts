@@ -384,3 +384,24 @@ for (const [what, path, body, input, output] of [
       return s.at('a').calls.length * (input * IN + output * OUT)
     },
   })
+
+t.test(
+  'cheat: requests at which upstreams fail, from five accounts, and a customer who is answered is let through',
+  async t => {
+    const accounts = Object.fromEntries(['c0', 'c1', 'c2', 'c3', 'c4'].map(name => [name, 0.01]))
+    const s = await open(t, { prices: PRICES, accounts, channels: { a: {}, b: {} } })
+    for (const name of ['a', 'b'])
+      s.at(name).script = call => (call.body.includes('poison') ? says(500) : answers(100, 10))(call)
+    const statuses: number[] = []
+    for (let i = 0; i < 60; i++) {
+      const headers = { authorization: `Bearer ${keyOf(`c${i % 5}`)}` }
+      await s.ask({ ...document({ max_tokens: 10, user: 'poison' }), headers }).end()
+      if (i % 20 !== 19) continue
+      const victim = s.ask({ ...document(), headers: { authorization: `Bearer ${OTHER_KEY}` } })
+      await victim.end()
+      statuses.push(victim.status)
+      s.clock.advance(1_000)
+    }
+    t.same(statuses, [200, 200, 200])
+  },
+)

@@ -58,7 +58,7 @@ t.test('within a bound, which grows with the demand', t => {
     for (let i = 0; i < 5; i++) breaker.report('failed', 0, 1)
     let count = 0
     for (let i = 0; i < demand; i++)
-      if (breaker.triedAnyway(1000) !== null) {
+      if (breaker.triedAnyway(1000, 1) !== null) {
         count++
         t.equal(breaker.admit(1000), true)
         breaker.report('failed', 1000, 1, true)
@@ -68,6 +68,32 @@ t.test('within a bound, which grows with the demand', t => {
   t.same([1, 10, 20, 100, 1000].map(asked), [1, 10, 10, 50, 500])
   t.end()
 })
+
+t.test(
+  'an account whose requests fail cannot use up what others may ask: one of theirs a second passes beside it',
+  t => {
+    const breaker = new Breaker(() => 0)
+    for (let i = 0; i < 5; i++) breaker.report('failed', 0, 1)
+    const passes = (atMs: number, account: number): boolean => {
+      const passed = breaker.triedAnyway(atMs, account) !== null
+      if (passed) breaker.admit(atMs)
+      return passed
+    }
+    while (passes(1000, 1));
+    const rows: [atMs: number, account: number, passes: boolean][] = [
+      [1000, 1, false],
+      [1000, 2, true],
+      [1000, 3, false],
+      [1999, 3, false],
+      [2000, 3, true],
+    ]
+    for (const [atMs, account, expected] of rows) t.equal(passes(atMs, account), expected, `${account} at ${atMs}`)
+    breaker.report('failed', 2000, 3, true)
+    t.equal(passes(3000, 3), false, 'it has failed itself')
+    t.equal(passes(3000, 2), true)
+    t.end()
+  },
+)
 
 t.test('an answer to one that was asked while it rested closes it; one from before does not', t => {
   for (const [wasAsked, state] of [
