@@ -207,6 +207,9 @@ export function extraBody(body: Place): Place {
   return place
 }
 
+/** The same, where a body has little that matters: it is refused. */
+export const noExtraBody = stored('extra_body')
+
 /** Reads a service tier, a speed or a place. */
 export const tier = (kind: keyof TierNames, field: string) => ({
   read: (draft: Draft, value: Value): void => {

@@ -370,6 +370,28 @@ for (const [what, path, body, input, output] of [
     150_000,
     10,
   ],
+  [
+    'pictures in the words of chat on messages',
+    '/v1/messages',
+    { max_tokens: 10, ...said(...hundred(picture)) },
+    150_000,
+    10,
+  ],
+  [
+    'a stored file in a part of another provider',
+    CHAT,
+    { max_tokens: 10, ...said({ type: 'document', source: { type: 'file', file_id: 'file_1' } }) },
+    150_000_000,
+    10,
+  ],
+  [
+    'a stored file in the words of chat on messages',
+    '/v1/messages',
+    { max_tokens: 10, ...said({ type: 'file', file: { file_id: 'file_1' } }) },
+    150_000_000,
+    10,
+  ],
+  ['pictures to embed in extra_body', '/v1/embeddings', { extra_body: { input: hundred(picture) } }, 150_000, 0],
   ['pictures to embed as messages', '/v1/embeddings', said(...hundred(picture)), 150_000, 0],
   ['pictures to embed as parts', '/v1/embeddings', { input: [{ content: hundred(picture) }] }, 150_000, 0],
 ] as const)

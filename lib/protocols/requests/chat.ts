@@ -6,15 +6,13 @@ import * as media from '../media-readers.ts'
 import { HEAD, Place } from '../places.ts'
 import * as read from '../readers.ts'
 import { isToolMember } from '../server-tools.ts'
-import { documentUrl, imageUrl, inputAudio, top } from './openai.ts'
-
-const file = new Place({ end: (draft, frame) => media.inlineOrFetched(draft, frame) })
-  .has('file_data', { limit: HEAD, read: media.data })
-  .has('file_url', { limit: HEAD, read: media.documentUrl })
-  .has('file_id', read.stored('file_id'))
+import { documentUrl, file, imageUrl, inputAudio, top } from './openai.ts'
 
 /** The pictures of which a film consists. */
 const frames = new Place({ element: media.pictureUrl })
+
+/** Of a part in the words of messages. */
+const source = new Place().has('file_id', read.stored('file_id'))
 
 /** Parts whose media are read, and those that have none. */
 const PARTS: ReadonlySet<string> = new Set([
@@ -49,6 +47,8 @@ const part = new Place({
   },
 })
   .has('type', { read: read.type })
+  .has('file_id', read.stored('file_id'))
+  .has('source', { inside: source })
   .has('image_url', { limit: HEAD, read: media.pictureUrl, inside: imageUrl })
   .has('video_url', documentUrl)
   .has('audio_url', documentUrl)

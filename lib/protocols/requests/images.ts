@@ -66,6 +66,7 @@ const imagesPlace = new Place()
   .has('width', side)
   .has('height', side)
   .has('quality', asked('quality'))
+  .has('extra_body', read.noExtraBody)
   .has('service_tier', read.tier('service', 'service_tier'))
   .has('response_format', {
     read(draft, value) {

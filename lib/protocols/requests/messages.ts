@@ -5,6 +5,7 @@ import * as media from '../media-readers.ts'
 import { NO_OUTPUT } from '../maxima.ts'
 import { HEAD, Place } from '../places.ts'
 import * as read from '../readers.ts'
+import { documentUrl, file, imageUrl } from './openai.ts'
 
 const cacheControl = new Place({
   begin: draft => {
@@ -35,6 +36,13 @@ const block = new Place({
   .has('type', { read: read.type })
   .has('source', { inside: source })
   .has('cache_control', { inside: cacheControl })
+// parts in the words of chat, which some upstreams take too
+block
+  .has('image_url', { limit: HEAD, read: media.pictureUrl, inside: imageUrl })
+  .has('video_url', documentUrl)
+  .has('audio_url', documentUrl)
+  .has('file_url', documentUrl)
+  .has('file', { inside: file })
 block.has('content', { inside: block })
 source.has('content', { inside: block })
 

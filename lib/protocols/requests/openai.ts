@@ -11,6 +11,11 @@ const mediaUrl = new Place().has('url', { limit: HEAD, read: media.documentUrl }
 /** A document, film or sound, as a URL or an object with a URL. */
 export const documentUrl = { limit: HEAD, read: media.documentUrl, inside: mediaUrl }
 
+export const file = new Place({ end: (draft, frame) => media.inlineOrFetched(draft, frame) })
+  .has('file_data', { limit: HEAD, read: media.data })
+  .has('file_url', { limit: HEAD, read: media.documentUrl })
+  .has('file_id', read.stored('file_id'))
+
 export const inputAudio = new Place({
   end(draft, frame) {
     media.inlineOrFetched(draft, frame, `audio/${frame.mime}`)

@@ -46,4 +46,5 @@ export const rerankBody = new Place({
   .has('model', read.model)
   .has('query', { inside: query, read: readQuery })
   .has('documents', { inside: documents, read: (draft, value) => addDocument(draft, bytesOf(value)) })
+  .has('extra_body', read.noExtraBody)
   .has('service_tier', read.tier('service', 'service_tier'))

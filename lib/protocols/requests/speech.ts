@@ -30,6 +30,7 @@ export const speechBody = new Place()
       if (read.textOf(value) === 'pcm') draft.soundBytesPerS = PCM_BYTES_PER_S
     },
   })
+  .has('extra_body', read.noExtraBody)
   .has('service_tier', read.tier('service', 'service_tier'))
   .has('stream_format', {
     read(draft, value) {

@@ -14,6 +14,7 @@ const place = new Place({
 })
   .has('model', read.model)
   .has('stream', read.stream)
+  .has('extra_body', read.noExtraBody)
   .has('service_tier', read.tier('service', 'service_tier'))
   .has('file', {
     // some readers would take a field without a file name for a file
