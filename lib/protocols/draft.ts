@@ -80,6 +80,8 @@ export class Draft {
   uploadS = 0
   uploadBytes = 0
   soundBytesPerS: number | null = null
+  /** How many samples a second of the answer has, as far as the body says so. */
+  samplesPerS: number | null = null
   /** Bytes of text that upstreams count in addition, because they read a part of the body more than once. */
   repeatedBytes = 0
   /** The name of the first field because of which the request is refused. */

@@ -427,3 +427,19 @@ t.test(
     t.same(statuses, [200, 200, 200])
   },
 )
+
+cheat(t, {
+  name: 'speech as samples of which there are few in a second, where seconds are priced',
+  credit: 900_000_000,
+  options: { prices: { [MODEL]: { second: 1 } } },
+  async tries(s) {
+    s.at('a').script = call => call.whole(200, 'x'.repeat(9 * 16_000), { 'content-type': 'audio/pcm' })
+    const client = s.ask({
+      path: '/v1/audio/speech',
+      headers: HEADERS,
+      body: { model: MODEL, input: 'a few words', voice: 'v', response_format: 'pcm', sample_rate: 8000 },
+    })
+    await client.end()
+    return s.at('a').calls.length * 9_000_000
+  },
+})

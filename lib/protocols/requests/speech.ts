@@ -5,12 +5,20 @@ import * as read from '../readers.ts'
 
 /** No upstream speaks so long a text at once. */
 const LONGEST_TEXT_BYTES = 1024 * 1024
-/** What upstreams send as `pcm`: 24,000 samples of 16 bits in a second. */
-const PCM_BYTES_PER_S = 48_000
+/** What upstreams send as `pcm`: 24,000 samples of 16 bits in a second, unless `sample_rate` asks for fewer. */
+const PCM_SAMPLES_PER_S = 24_000
+const SAMPLE_BYTES = 2
+/** The fewest samples that upstreams offer. */
+const FEWEST_SAMPLES_PER_S = 8_000
 /** The slowest speech that upstreams offer, as a share of the usual speed. */
 const SLOWEST = 0.25
 
-export const speechBody = new Place()
+export const speechBody = new Place({
+  end(draft) {
+    if (draft.soundBytesPerS === null || draft.samplesPerS === null) return
+    draft.soundBytesPerS = Math.max(FEWEST_SAMPLES_PER_S, draft.samplesPerS) * SAMPLE_BYTES
+  },
+})
   .has('model', read.model)
   .has('input', {
     limit: LONGEST_TEXT_BYTES,
@@ -27,7 +35,13 @@ export const speechBody = new Place()
   })
   .has('response_format', {
     read(draft, value) {
-      if (read.textOf(value) === 'pcm') draft.soundBytesPerS = PCM_BYTES_PER_S
+      if (read.textOf(value) === 'pcm') draft.soundBytesPerS = PCM_SAMPLES_PER_S * SAMPLE_BYTES
+    },
+  })
+  .has('sample_rate', {
+    read(draft, value) {
+      // more samples than usual count as usual: who does not read the field sends no more
+      draft.samplesPerS = Math.min(PCM_SAMPLES_PER_S, read.numberIn(value) ?? PCM_SAMPLES_PER_S)
     },
   })
   .has('extra_body', read.noExtraBody)
