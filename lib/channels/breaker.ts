@@ -16,8 +16,8 @@
  *
  * A channel that rests after failures may be asked all the same when a request has no other channel left, but only by a
  * share of such requests. So an upstream in trouble does not get all of them, and one that works again is found by the
- * first that gets through. Accounts whose requests failed could use up that share with more of them; so one request a second
- * of the other accounts passes beside it.
+ * first that gets through. Accounts whose requests failed could use up that share with more of them, and what the upstream
+ * refuses may be their requests and not our key; so one request a second of the other accounts passes beside it.
  */
 import { latest } from '../base/lru.ts'
 import type { BreakerState } from '../terms/channel.ts'
@@ -73,7 +73,7 @@ export class Breaker {
   readonly #refusedTo = new LatestTwo()
   /** While the channel rests: requests that were sent there all the same. */
   readonly #anyway = new SlidingCount(ANYWAY_MS)
-  /** When a request of an account failed last. */
+  /** When a request of an account failed or was refused last. */
   readonly #failing = latest<number, number>(MOST_FAILING)
   /** When a request of an account that is not among these was let through beside the share. */
   #othersMs = Number.NEGATIVE_INFINITY
@@ -111,10 +111,12 @@ export class Breaker {
    * passed lately, or null when this one may not.
    */
   triedAnyway(nowMs: number, account: number): number | null {
-    if (this.#closed || this.#why !== 'failed') return null
-    this.#wanted.add(nowMs)
+    if (this.#closed) return null
     const tried = this.#anyway.sum(nowMs)
-    if (tried < Math.max(FEWEST_ANYWAY, ANYWAY_SHARE * this.#wanted.sum(nowMs))) return tried
+    if (this.#why === 'failed') {
+      this.#wanted.add(nowMs)
+      if (tried < Math.max(FEWEST_ANYWAY, ANYWAY_SHARE * this.#wanted.sum(nowMs))) return tried
+    }
     const failedMs = this.#failing.get(account) ?? Number.NEGATIVE_INFINITY
     if (nowMs - failedMs < WINDOW_MS || nowMs - this.#othersMs < OTHERS_MS) return null
     this.#othersMs = nowMs
@@ -139,10 +141,10 @@ export class Breaker {
     const state = this.state(nowMs)
     if (state === 'half_open') this.#probedMs = Number.NEGATIVE_INFINITY
     if (outcome === 'ignored' || outcome === 'busy') return null
-    if (outcome === 'failed') this.#failing.set(account, nowMs)
+    if (outcome !== 'ok') this.#failing.set(account, nowMs)
     if (state === 'closed') return this.#heard(outcome, nowMs, account)
     if (state === 'half_open') return this.#probed(outcome, nowMs, account)
-    if (asked && outcome === 'ok' && this.#why === 'failed') this.#close()
+    if (asked && outcome === 'ok') this.#close()
     return null
   }
 

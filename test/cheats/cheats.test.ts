@@ -443,3 +443,24 @@ cheat(t, {
     return s.at('a').calls.length * 9_000_000
   },
 })
+
+t.test('cheat: requests that an upstream answers 403, from two accounts, do not close it to others', async t => {
+  const accounts = Object.fromEntries(['c0', 'c1'].map(name => [name, 0.01]))
+  const s = await open(t, { prices: PRICES, accounts, channels: { a: {} } })
+  s.at('a').script = call => (call.body.includes('forbidden') ? says(403) : answers(100, 10))(call)
+  const tries = async (times: number): Promise<void> => {
+    for (let i = 0; i < times; i++) {
+      const headers = { authorization: `Bearer ${keyOf(`c${i % 2}`)}` }
+      await s.ask({ ...document({ max_tokens: 10, user: 'forbidden' }), headers }).end()
+    }
+  }
+  const statuses: number[] = []
+  for (let i = 0; i < 3; i++) {
+    await tries(10)
+    const victim = s.ask({ ...document(), headers: { authorization: `Bearer ${OTHER_KEY}` } })
+    await victim.end()
+    statuses.push(victim.status)
+    s.clock.advance(1_000)
+  }
+  t.same(statuses, [200, 200, 200])
+})
