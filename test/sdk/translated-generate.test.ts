@@ -4,6 +4,7 @@ import { ApiError, type Content, type GenerateContentConfig, GoogleGenAI, type P
 import { generateText, jsonSchema, streamText, type ToolSet, tool } from 'ai'
 import t from 'tap'
 import { KEY, stallAfter } from '../support/gateway.ts'
+import { modelFor } from './support/busy.ts'
 import { AT, chatBy, messagesBy, openTranslated, PNG, SCHEMA, type Via } from './support/translated.ts'
 
 // it does not know these models' limits, and would say so each time
@@ -16,7 +17,7 @@ const google = new GoogleGenAI({ apiKey: KEY, httpOptions: { baseUrl: gateway.ma
 const TOOLS = { tools: [{ functionDeclarations: [{ name: 'weather', parametersJsonSchema: SCHEMA }] }] }
 
 const create = (via: Via, contents: string | Content[], config: GenerateContentConfig = {}) =>
-  google.models.generateContent({ model: AT[via], contents, config })
+  google.models.generateContent({ model: modelFor(AT[via], contents), contents, config })
 
 /** All parts of a streamed answer, and its last chunk. */
 async function stream(via: Via, contents: string | Content[], config: GenerateContentConfig = {}) {

@@ -9,6 +9,7 @@ import { outputOf } from '../../../lib/protocols/usage.ts'
 import type { Served } from '../../../lib/simulator/books.ts'
 import { rowCounts } from '../../../lib/terms/records.ts'
 import { KEY, stallAfter, startGateway, testCatalog } from '../../support/gateway.ts'
+import { modelFor, withBusy } from './busy.ts'
 
 /** Models that upstreams of one protocol have. */
 export const AT = {
@@ -30,14 +31,16 @@ export async function openTranslated(t: Pick<Test, 'teardown'>) {
   const gateway = await startGateway({
     catalog: upstream => ({
       ...testCatalog(upstream),
-      models: Object.values(AT).map(name => ({ name, price: { input: 2, output: 8, cache_read: 0.5 } })),
+      models: Object.values(AT)
+        .flatMap(withBusy)
+        .map(name => ({ name, price: { input: 2, output: 8, cache_read: 0.5 } })),
       channels: Object.entries(AT).map(([protocol, model]) => ({
         name: protocol,
         base_url: upstream,
         protocols: [protocol],
         key: 'up',
         groups: ['default'],
-        models: [model],
+        models: withBusy(model),
       })),
     }),
   })
@@ -64,7 +67,7 @@ const BROKEN = ['cut=6', 'end_early=6', 'event_error=6'].map(how => `[[sim token
 
 export async function messagesBy(t: Test, { gateway, anthropic, same }: Translated, via: Other): Promise<void> {
   const message = (content: string, more: object = {}) => ({
-    model: AT[via],
+    model: modelFor(AT[via], content),
     max_tokens: 2000,
     messages: [{ role: 'user' as const, content }],
     ...more,
@@ -109,7 +112,7 @@ export async function messagesBy(t: Test, { gateway, anthropic, same }: Translat
 
 export async function chatBy(t: Test, { gateway, openai, same }: Translated, via: Other): Promise<void> {
   const chat = (content: string, more: object = {}) => ({
-    model: AT[via],
+    model: modelFor(AT[via], content),
     messages: [{ role: 'user' as const, content }],
     ...more,
   })
