@@ -346,7 +346,7 @@ const SAID_OF_MISTAKES: Lines[] = [
     'a store in a folder that does not exist',
     [],
     [
-      'gateway.yaml:2:8: store: expected a place in a folder that exists: @/nodir does not, and /work/wt/sense/cfg does, found "sqlite:nodir/x.db" [folder_missing]',
+      'gateway.yaml:2:8: store: expected a place in a folder that exists: @/nodir does not, and @/cfg does, found "sqlite:nodir/x.db" [folder_missing]',
     ],
   ],
   [
@@ -634,7 +634,7 @@ const SAID_OF_SIBLINGS: Lines[] = [
     'a disk that is not mounted',
     [],
     [
-      'gateway.yaml:3:10: journal: expected a place in a folder that exists: @/unmounted does not, and /work/wt/sense/cfg does, found "unmounted/journal" [folder_missing]',
+      'gateway.yaml:3:10: journal: expected a place in a folder that exists: @/unmounted does not, and @/cfg does, found "unmounted/journal" [folder_missing]',
     ],
   ],
   [
