@@ -98,6 +98,9 @@ export class Lease {
   #busy = false
   /** The call of the store under way that may add to the lease, if any; the promise never rejects. */
   #call: Promise<Grant | null> | null = null
+  /** Something was charged since the settlements were last sent because of a recall. */
+  #unbooked = false
+  #booking = false
   #used = true
   #renewFromMs = 0
   #contestedUntilMs = Number.NEGATIVE_INFINITY
@@ -194,7 +197,10 @@ export class Lease {
     this.chargedSince += charge
     this.#burn.charge(charge, this.held, this.#now)
     if (paid < charge) this.#overcharged(charge - paid)
-    if (this.#contested) this.giveBackIdle()
+    if (this.#contested) {
+      this.giveBackIdle()
+      if (charge > 0) this.#bookSoon()
+    }
     return micro(paid)
   }
 
@@ -408,6 +414,30 @@ export class Lease {
   recalled(): void {
     this.#contestedUntilMs = this.#now + CONTESTED_MS
     if (this.#line.length === 0) this.giveBackIdle()
+    this.#bookSoon()
+  }
+
+  /**
+   * Another process waits for this purse: what was charged is sent to the store at once, so that the other one hears that it
+   * is spent before its request has waited too long.
+   */
+  #bookSoon(): void {
+    this.#unbooked = true
+    if (this.#booking) return
+    this.#booking = true
+    void this.#bookAll().finally(() => (this.#booking = false))
+  }
+
+  async #bookAll(): Promise<void> {
+    try {
+      while (this.#unbooked) {
+        this.#unbooked = false
+        // what was under way already may lack the last charge
+        for (let i = 0; i < 2; i++) if (!(await this.#o.book())) break
+      }
+    } catch (error) {
+      this.#failed(error)
+    }
   }
 
   giveBackIdle(): void {
