@@ -11,10 +11,11 @@ const MEASURED_MS = 16_000
  * Statements per request at that flow; on a machine that does not keep up, as many as the same time would have allowed.
  * A settlement must be in the books within a second, so that there are about 1.05 batches a second, one for 190 requests.
  * A batch takes four statements: rows, leases, sums of usage, charges by the hour of booking. A server takes two more: one
- * tells its time, and the rows of such a batch need two INSERTs. With one question for changes a second, and now and then a
- * lease, a sign of life or the windows of rates, that is 0.027 to 0.030 on SQLite, and 0.037 to 0.040 on a server.
+ * tells its time, and the rows of such a batch need two INSERTs. With 3.4 questions for changes a second, by which a recall is
+ * heard while the request waits that caused it, and now and then a lease, a sign of life or the windows of rates, that is
+ * 0.038 to 0.041 on SQLite, and 0.048 to 0.051 on a server.
  */
-const MOST = { sqlite: 0.032, server: 0.042 }
+const MOST = { sqlite: 0.043, server: 0.053 }
 
 const mariadb = await startMariadb()
 t.teardown(() => mariadb.stop())
