@@ -53,7 +53,7 @@ export function report(usage: Usage, said: Partial<Omit<Report, 'usage'>> = NOTH
 }
 
 /** Neither input nor output is what upstreams send that do not count; where pictures are, there may be no tokens. */
-const saysTokens = (usage: Usage): boolean => usage.images > 0 || inputOf(usage) > 0 || outputOf(usage) > 0
+export const saysTokens = (usage: Usage): boolean => usage.images > 0 || inputOf(usage) > 0 || outputOf(usage) > 0
 
 /** The first of the named fields that is a valid number; null = none is. */
 export const first = (fields: Fields, name: string, second?: string, third?: string): number | null =>

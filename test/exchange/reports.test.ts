@@ -1,6 +1,6 @@
 /** What an answer reports beside its text, in the books: tokens of sound and pictures, and searches. */
 import t from 'tap'
-import { NOTHING_LEFT, open } from './support/gateway.ts'
+import { HEADERS, MODEL, NOTHING_LEFT, open } from './support/gateway.ts'
 import { SPEECH } from './support/speech.ts'
 import type { Script } from './support/upstream.ts'
 
@@ -122,4 +122,18 @@ t.test('what is charged by the request needs no report', async t => {
     t.match(books, { ok: true, left: NOTHING_LEFT, failures: [] })
     t.match(books.rows, [row], what)
   }
+})
+
+t.test('pictures by link are reported by their pieces, also where the answer comes in several parts', async t => {
+  const s = await open(t, { prices: { [MODEL]: { image: 0.01 } } })
+  const client = s.ask({ path: '/v1/images/generations', headers: HEADERS, body: { model: MODEL, prompt: 'a cat' } })
+  const call = await s.at('a').call()
+  const body = JSON.stringify({ created: 1, data: [{ url: 'https://images.example/1.png' }] })
+  call.start(200, { 'content-type': 'application/json', 'content-length': String(body.length) })
+  for (const byte of body) {
+    call.raw(byte)
+    await s.settled()
+  }
+  await client.end()
+  t.match((await s.books()).rows, [{ basis: 'reported', charge: 10_000, images: 1 }])
 })

@@ -5,9 +5,9 @@
 import type { Tariff } from '../../pricing/tariff.ts'
 import type { Facts } from '../../protocols/facts.ts'
 import type { Meter } from '../../protocols/meter.ts'
-import type { Pass } from '../../protocols/reports.ts'
+import { type Pass, saysTokens } from '../../protocols/reports.ts'
 import { protocolRow } from '../../protocols/table.ts'
-import { inputOf, outputOf, withOutput } from '../../protocols/usage.ts'
+import { outputOf, withOutput } from '../../protocols/usage.ts'
 import { type Basis, noUsage, type Protocol, type Usage } from '../../terms/records.ts'
 import type { Exchange } from '../exchange.ts'
 import type { Growth } from './growth.ts'
@@ -109,8 +109,7 @@ function withoutSeconds(x: Exchange, o: Ended): Used {
 }
 
 /** An upstream that names neither input nor output for an answer with content reports nothing. */
-const saysNothing = ({ usage, produced }: Meter): boolean =>
-  usage !== null && produced > 0 && inputOf(usage) === 0 && outputOf(usage) === 0
+const saysNothing = ({ usage, produced }: Meter): boolean => usage !== null && produced > 0 && !saysTokens(usage)
 
 /** What was seen, and what its model mostly writes beside that without showing it. */
 const withHidden = (hidden: Hidden | null, shown: number, seen: number): number =>
