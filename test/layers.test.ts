@@ -1,38 +1,11 @@
-import { readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import t from 'tap'
+import { doorsOf, rooms, sources } from './house/house.ts'
 
-const ROOT = path.resolve(import.meta.dirname, '..')
-
-interface Room {
-  name: string
-  /** Files that other rooms import; null: any. */
-  doors: string[] | null
-  /** Rooms that import them; null: any above. */
-  users: string[] | null
-  /** Rooms that it imports, without those that all may use. */
-  uses: string[]
-}
-
-/** The table of docs/architecture.md, from the ground up. */
-const rooms: Room[] = readFileSync(path.join(ROOT, 'docs/architecture.md'), 'utf8')
-  .split('\n')
-  .filter(line => line.startsWith('| `lib/'))
-  .map(line => {
-    const [, name = '', , doors = '', users = '', uses = ''] = line.split('|').map(cell => cell.trim())
-    return {
-      name: name.slice('`lib/'.length, -1),
-      doors: listOf(doors),
-      users: listOf(users),
-      uses: listOf(uses) ?? [],
-    }
-  })
-  .reverse()
 const names = rooms.map(({ name }) => name)
 
-function listOf(cell: string): string[] | null {
-  return cell === 'all' ? null : [...cell.matchAll(/`([\w/-]+)`/g)].map(found => found[1] as string)
-}
+/** The folder below lib, whatever rooms stand inside of it. */
+const topOf = (room: string): string => room.split('/')[1] ?? room
 
 /** What stays so, whatever the table is changed to. */
 const FORBIDDEN: [rooms: string, to: RegExp, why: string][] = [
@@ -52,48 +25,39 @@ const FORBIDDEN: [rooms: string, to: RegExp, why: string][] = [
     /^lib\/(access|channels|pricing|protocols|upstream|exchange)\//,
     'operations work on the store, not on requests',
   ],
-  [names.join(' '), /^(test|bench)\//, 'the product does not need its tests'],
+  [names.map(topOf).join(' '), /^(test|bench)\//, 'the product does not need its tests'],
 ]
 
-const files = readdirSync(path.join(ROOT, 'lib'), { recursive: true, encoding: 'utf8' })
-  .filter(f => f.endsWith('.ts'))
-  .map(f => `lib/${f}`)
-
-/** The folder below lib; lib/cli.ts belongs to lib/cli. */
-const roomOf = (file: string): string => (file.split('/')[1] ?? '').replace(/\.ts$/, '')
-
-function importsOf(file: string): string[] {
-  const text = readFileSync(path.join(ROOT, file), 'utf8')
-  const found = [...text.matchAll(/(?:from\s+|import\(\s*|^import\s+)'([^']+)'/gm)].map(m => m[1] as string)
-  return found.map(f => (f.startsWith('.') ? path.posix.normalize(path.posix.join(path.posix.dirname(file), f)) : f))
-}
-
+const files = sources.map(({ file }) => file)
+const byFile = new Map(sources.map(source => [source.file, source]))
+const importsOf = (file: string): string[] => byFile.get(file)?.imports ?? []
 t.test('every file has a room, and rooms are used from above and through their doors', async t => {
   t.ok(files.length > 40)
   t.ok(rooms.length > 10)
-  const doors = new Map(names.map(room => [room, new Set<string>()]))
   const users = new Map(names.map(room => [room, new Set<string>()]))
-  for (const file of files) {
-    const room = roomOf(file)
+  for (const { file, room, imports } of sources) {
     t.ok(names.includes(room), `${file} stands in a room of docs/architecture.md`)
-    for (const target of importsOf(file)) {
+    for (const target of imports) {
       for (const [within, to, why] of FORBIDDEN)
-        if (within.split(' ').includes(room)) t.notMatch(target, to, `${file}: ${why}`)
-      const owner = roomOf(target)
-      if (!target.startsWith('lib/') || owner === room) continue
+        if (within.split(' ').includes(topOf(room))) t.notMatch(target, to, `${file}: ${why}`)
+      const owner = byFile.get(target)?.room
+      if (owner === undefined || owner === room) continue
       t.ok(names.indexOf(owner) < names.indexOf(room), `${file} imports ${target}, which is above it`)
-      doors.get(owner)?.add(target.slice(`lib/${owner}/`.length, -'.ts'.length))
       users.get(owner)?.add(room)
     }
   }
   const same = (found: Iterable<string> = [], said: string[] | null, what: string) =>
     said === null || t.same([...found].sort(), [...said].sort(), what)
-  for (const room of rooms) {
-    same(doors.get(room.name), room.doors, `the doors of lib/${room.name} are those that docs/architecture.md names`)
-    same(users.get(room.name), room.users, `lib/${room.name} is used by the rooms that docs/architecture.md names`)
-    const used = rooms.filter(other => other.users !== null && users.get(other.name)?.has(room.name))
-    const usedNames = used.map(({ name }) => name)
-    same(usedNames, room.uses, `lib/${room.name} uses the rooms that docs/architecture.md names, beside those of all`)
+  for (const { name, doors, users: said, uses } of rooms) {
+    const found = doorsOf(name).map(door => door.slice(name.length + 1, -'.ts'.length))
+    same(found, doors, `the doors of ${name} are those that docs/architecture.md names`)
+    same(users.get(name), said, `${name} is used by the rooms that docs/architecture.md names`)
+    const used = rooms.filter(other => other.users !== null && users.get(other.name)?.has(name))
+    same(
+      used.map(room => room.name),
+      uses,
+      `${name} uses the rooms that docs/architecture.md names, beside those of all`,
+    )
   }
 })
 
@@ -101,7 +65,7 @@ t.test('the record of an exchange runs no code of others, and knows nobody of it
   const record = 'lib/exchange/exchange.ts'
   t.same(valueImports(record), [])
   t.same(
-    importsOf(record).filter(target => roomOf(target) === 'exchange'),
+    importsOf(record).filter(target => byFile.get(target)?.room === 'lib/exchange'),
     [],
   )
   t.end()
@@ -135,7 +99,7 @@ t.test('no file knows itself in a circle, types included', async t => {
 
 /** Without `import type`, which leaves nothing behind. */
 function valueImports(file: string): string[] {
-  const text = readFileSync(path.join(ROOT, file), 'utf8').replaceAll(/^import type .*$/gm, '')
+  const text = (byFile.get(file)?.text ?? '').replaceAll(/^import type .*$/gm, '')
   return [...text.matchAll(/^(?:import|export)\s+(?:[^'\n]|\n(?!import|export))*?from\s+'(\.[^']+)'/gm)]
     .filter(m => !/^import\s*\{(\s*type \w+,?)+\s*\}/.test(m[0]))
     .map(m => path.posix.normalize(path.posix.join(path.posix.dirname(file), m[1] as string)))

@@ -1,6 +1,6 @@
 /** Makes the bytes of the requests before anything is timed. */
 
-import { chance } from '../../lib/simulator/chance.ts'
+import { chance } from '../../tools/simulator/chance.ts'
 import type { Order } from './order.ts'
 
 function bytes(order: Order, body: Buffer, headers: Record<string, string>): Buffer {

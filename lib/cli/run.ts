@@ -152,7 +152,7 @@ function addSimulate(command: Command): void {
         errorRate,
         seed,
       }: SimulateFlags) => {
-        const { simulate } = await import('../simulator/main.ts')
+        const { simulate } = await import('../../tools/simulator/main.ts')
         const { url } = await simulate({
           listen,
           ...(latency === undefined ? {} : { latencyMs: latency }),

@@ -8,9 +8,9 @@ import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { PAGES } from './client/sitemap.ts'
+import { PAGES } from '../../web/shared/sitemap.ts'
 
-export const CLIENT = fileURLToPath(new URL('./client/', import.meta.url))
+export const CLIENT = fileURLToPath(new URL('../../web/', import.meta.url))
 
 /** What starts every page. */
 const ENTRY = 'boot.ts'

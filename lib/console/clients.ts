@@ -1,6 +1,6 @@
 /**
  * The table of clients: what a reader copies into a coding tool, an application or an SDK to make it use the gateway, and
- * what else is to be known of it. `client/fill.ts` puts address, key and model in the place of `{base}`, `{key}` and
+ * what else is to be known of it. `web/shared/fill.ts` puts address, key and model in the place of `{base}`, `{key}` and
  * `{model}`. The page Connect, the dialogs of keys and the docs use these rows.
  */
 import { CURL } from './clients/curl.ts'

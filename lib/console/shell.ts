@@ -5,12 +5,12 @@
 import type { IncomingMessage } from 'node:http'
 import { prefersEnglish } from '../terms/language.ts'
 import type { Language } from '../terms/people.ts'
-import type { RenderDocument, Theme } from './client/given.ts'
-import type { PageName } from './client/sitemap.ts'
+import type { RenderDocument, Theme } from '../../web/shared/given.ts'
+import type { PageName } from '../../web/shared/sitemap.ts'
 import { type ClientFiles, ICON, STYLE, UNSCRIPTED } from './client-files.ts'
 
 /** The views run in the browser as well, and their types need a browser's: so they are not imported by their name. */
-const DOCUMENT = new URL('./client/document.ts', import.meta.url).href
+const DOCUMENT = new URL('../../web/document.ts', import.meta.url).href
 
 export interface Reader {
   language: Language

@@ -1,7 +1,7 @@
 /** What is asked of every tool through every upstream, and what must come of it. */
 import { fieldsOf } from '../../lib/protocols/fields.ts'
 import type { Protocol } from '../../lib/protocols/table.ts'
-import type { Served } from '../../lib/simulator/books.ts'
+import type { Served } from '../../tools/simulator/books.ts'
 import { KEY, POOR_KEY } from '../support/gateway.ts'
 import type { Asked } from './recorder.ts'
 import type { Ran } from './session.ts'

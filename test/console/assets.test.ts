@@ -6,7 +6,7 @@ import { buffer } from 'node:stream/consumers'
 import { brotliDecompressSync, gunzipSync, gzipSync } from 'node:zlib'
 import t from 'tap'
 import { served } from '../../lib/console/assets.ts'
-import { PAGES } from '../../lib/console/client/sitemap.ts'
+import { PAGES } from '../../web/shared/sitemap.ts'
 import { CLIENT, importsOf, readClientFiles } from '../../lib/console/client-files.ts'
 import { openSite } from './support/site.ts'
 
@@ -86,7 +86,7 @@ t.test('every file of the folder is served, stripped or not', async t => {
     const stripped = served({ kind: 'typescript', text, imports: [] })
     t.equal(served({ kind: 'typescript', text: stripped, imports: [] }), stripped, file)
     // what is not sent makes documents on the server, consists of types, or waits for a page with money or a chart
-    if (!known.has(file)) t.match(file, /^(document|render-text|given|shapes|money|pages\/keys\/desk|charts\/\w+)\.ts$/)
+    if (!known.has(file)) t.match(file, /^(document|render-text|shared\/given|shapes|money|pages\/keys\/desk|charts\/\w+)\.ts$/)
   }
 })
 

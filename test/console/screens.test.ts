@@ -2,7 +2,7 @@
 import { existsSync, readdirSync, statSync } from 'node:fs'
 import path from 'node:path'
 import t from 'tap'
-import { PAGES } from '../../lib/console/client/sitemap.ts'
+import { PAGES } from '../../web/shared/sitemap.ts'
 import { SCREEN_BYTES, SCREENS } from './support/screens.ts'
 
 t.test('pages and pictures', async t => {

@@ -5,7 +5,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { type Browser, chromium } from 'playwright-core'
-import { isOwn, PAGES } from '../../lib/console/client/sitemap.ts'
+import { isOwn, PAGES } from '../../web/shared/sitemap.ts'
 import { scriptOptions } from '../support/script.ts'
 import { CHROMIUM } from './support/browser.ts'
 import { type Furnished, furnish, PLACES } from './support/furnished.ts'

@@ -2,7 +2,7 @@
 import Anthropic, { APIError } from '@anthropic-ai/sdk'
 import OpenAI from 'openai'
 import t, { type Test } from 'tap'
-import { simulate } from '../../lib/simulator/main.ts'
+import { simulate } from '../../tools/simulator/main.ts'
 import { Bedrock } from '../support/bedrock.ts'
 import { seeded } from '../support/random.ts'
 import { KEY, MODEL, NOTHING_LEFT, OTHER_KEY, type Options, open } from './support/gateway.ts'

@@ -26,7 +26,7 @@ function follow(folder: string): void {
 }
 
 function copyTree(folder: string): void {
-  for (const name of ['lib', 'bin', 'package.json', 'tsconfig.json'])
+  for (const name of ['lib', 'web', 'tools', 'bin', 'package.json', 'tsconfig.json'])
     cpSync(path.join(ROOT, name), path.join(folder, name), { recursive: true })
   symlinkSync(path.join(ROOT, 'node_modules'), path.join(folder, 'node_modules'))
 }

@@ -3,7 +3,7 @@ import Anthropic from '@anthropic-ai/sdk'
 import { GoogleGenAI } from '@google/genai'
 import OpenAI from 'openai'
 import t from 'tap'
-import type { Served } from '../../lib/simulator/books.ts'
+import type { Served } from '../../tools/simulator/books.ts'
 import { ROW_CLASSES, rowCounts, type Usage } from '../../lib/terms/records.ts'
 import { KEY, startGateway, testCatalog } from '../support/gateway.ts'
 

@@ -4,7 +4,7 @@
  */
 import { GoogleGenAI } from '@google/genai'
 import t from 'tap'
-import { vectorOf } from '../../lib/simulator/dialects/embeddings.ts'
+import { vectorOf } from '../../tools/simulator/dialects/embeddings.ts'
 import { KEY, POOR_KEY } from '../support/gateway.ts'
 import { startWithModels } from '../support/models.ts'
 

@@ -6,7 +6,7 @@ import http from 'node:http'
 import type { AddressInfo } from 'node:net'
 import OpenAI, { toFile } from 'openai'
 import t from 'tap'
-import { PICTURE } from '../../lib/simulator/dialects/images.ts'
+import { PICTURE } from '../../tools/simulator/dialects/images.ts'
 import { KEY, POOR_KEY, startGateway, testCatalog } from '../support/gateway.ts'
 
 /** Passes everything on to the simulator, and keeps what was asked. */

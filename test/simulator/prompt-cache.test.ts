@@ -1,6 +1,6 @@
 import t from 'tap'
-import { chance } from '../../lib/simulator/chance.ts'
-import { type Block, countTokens, PromptCache } from '../../lib/simulator/prompt-cache.ts'
+import { chance } from '../../tools/simulator/chance.ts'
+import { type Block, countTokens, PromptCache } from '../../tools/simulator/prompt-cache.ts'
 import { TestClock } from '../support/clock.ts'
 
 const SEED = Number(process.env['SEED'] ?? Date.now() % 2 ** 32)

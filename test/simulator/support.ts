@@ -1,6 +1,6 @@
 /** A simulator, and how to ask it in every protocol with nothing but node:http. */
 import http from 'node:http'
-import { type Simulator, type SimulatorOptions, simulate } from '../../lib/simulator/main.ts'
+import { type Simulator, type SimulatorOptions, simulate } from '../../tools/simulator/main.ts'
 import type { Talking } from '../support/talking.ts'
 
 export type Json = Record<string, unknown>

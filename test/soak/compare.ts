@@ -7,7 +7,7 @@
  */
 import { isAttemptId } from '../../lib/base/ids.ts'
 import { formatMicro } from '../../lib/base/money.ts'
-import type { Served } from '../../lib/simulator/books.ts'
+import type { Served } from '../../tools/simulator/books.ts'
 import type { Store } from '../../lib/store/store.ts'
 import { TOKEN_CLASSES, type UsageRow } from '../../lib/terms/records.ts'
 import { chargeOfLines } from '../support/receipt.ts'

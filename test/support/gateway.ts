@@ -5,7 +5,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { type Clock, systemClock } from '../../lib/base/clock.ts'
-import { type Simulator, simulate } from '../../lib/simulator/main.ts'
+import { type Simulator, simulate } from '../../tools/simulator/main.ts'
 import { freePorts } from './ports.ts'
 
 const ROOT = path.resolve(import.meta.dirname, '../..')

@@ -1,7 +1,7 @@
 /** What a row of the table of clients says. */
 import type { Words } from '../../terms/people.ts'
 import type { Protocol } from '../../terms/records.ts'
-import type { Syntax } from '../client/fill.ts'
+import type { Syntax } from '../../../web/shared/fill.ts'
 
 export interface ClientSnippet {
   /** A shell, a language, or the file's path. */

@@ -13,8 +13,8 @@ import type { Config } from '../../terms/config.ts'
 import { hashOf } from '../../terms/key-secret.ts'
 import { isToken, newToken } from '../../terms/people-secrets.ts'
 import type { ConsoleDeps } from '../api/deps.ts'
-import { ownPage } from '../client/parts/own-page.ts'
-import { hrefTo } from '../client/sitemap.ts'
+import { ownPage } from '../../../web/shared/own-page.ts'
+import { hrefTo } from '../../../web/shared/sitemap.ts'
 import { dropCookie, type Jar, keepOpened, keepSession, readCookie, setCookie } from './cookies.ts'
 
 const LIFE_S = 600

@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import t from 'tap'
-import { ALL_OPERATIONS, OWN_OPERATIONS, operationName } from '../../../lib/console/client/parts/action-words.ts'
+import { ALL_OPERATIONS, OWN_OPERATIONS, operationName } from '../../../web/parts/action-words.ts'
 import { browserTest } from '../support/browser.ts'
 import { giveSession, openConsole } from '../support/pages.ts'
 

@@ -1,7 +1,7 @@
 /** The reference of the API: what it says follows from the document, and it makes no call but for that. */
 import t from 'tap'
 import { OPERATIONS } from '../../../lib/console/api/rows.ts'
-import { bodyOf, callsOf, type Document, typeOf } from '../../../lib/console/client/pages/reference/document.ts'
+import { bodyOf, callsOf, type Document, typeOf } from '../../../web/pages/reference/document.ts'
 import { browserTest } from '../support/browser.ts'
 import { giveSession, openConsole } from '../support/pages.ts'
 

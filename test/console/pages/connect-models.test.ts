@@ -1,6 +1,6 @@
 /** Which model the files of a client name on the page Connect. */
 import t from 'tap'
-import { modelChoice } from '../../../lib/console/client/pages/connect/models.ts'
+import { modelChoice } from '../../../web/pages/connect/models.ts'
 import type { ClientRow } from '../../../lib/console/clients.ts'
 import type { Offered } from '../../../lib/console/connect-data.ts'
 import type { Protocol } from '../../../lib/terms/records.ts'

@@ -1,6 +1,6 @@
 /** The example on the page of a model is what a request with the same counts is charged. */
 import t from 'tap'
-import { exampleOf } from '../../../lib/console/client/pages/models/example.ts'
+import { exampleOf } from '../../../web/pages/models/example.ts'
 
 const priceOf = (prices: Record<string, string>, images: Record<string, string> = {}) => ({
   lists: [{ over: null, prices, images }],

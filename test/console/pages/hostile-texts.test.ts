@@ -3,7 +3,7 @@
  * templates, and characters that turn the direction of a line.
  */
 import t from 'tap'
-import { isOwn, PAGES } from '../../../lib/console/client/sitemap.ts'
+import { isOwn, PAGES } from '../../../web/shared/sitemap.ts'
 import { browserTest } from '../support/browser.ts'
 import { furnish, type Names, PLACES } from '../support/furnished.ts'
 import { giveSession } from '../support/pages.ts'

@@ -1,7 +1,7 @@
 /** The page Keys: a key from its making to its end, by mouse and by keyboard, and what must never be kept of it. */
 import t, { type Test } from 'tap'
 import { micro } from '../../../lib/base/money.ts'
-import { environment, importHref, snippetsFor } from '../../../lib/console/client/pages/keys/handed-out.ts'
+import { environment, importHref, snippetsFor } from '../../../web/pages/keys/handed-out.ts'
 import { CLIENTS } from '../../../lib/console/clients.ts'
 import { MODEL_DEFAULTS } from '../../../lib/terms/config-catalog.ts'
 import { hashOf } from '../../../lib/terms/key-secret.ts'

@@ -1,7 +1,7 @@
 /** The pages Models and Status of a gateway with something to show. */
 import t from 'tap'
 import { idAt } from '../../../lib/base/ids.ts'
-import { type Choice, chosen } from '../../../lib/console/client/pages/models/choose.ts'
+import { type Choice, chosen } from '../../../web/pages/models/choose.ts'
 import type { CatalogueModel } from '../../../lib/operations/public-catalogue.ts'
 import { openStore } from '../../../lib/store/open.ts'
 import { startGateway, type TestGateway } from '../../support/gateway.ts'

@@ -2,16 +2,16 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import t from 'tap'
-import { niceTop } from '../../../lib/console/client/charts/bars.ts'
-import { seriesOf } from '../../../lib/console/client/charts/series.ts'
-import { a, div, input, p, td } from '../../../lib/console/client/element.ts'
-import { compact, count, exactMoney, money, percent } from '../../../lib/console/client/money.ts'
-import { agentName } from '../../../lib/console/client/parts/agent.ts'
-import { ownPage } from '../../../lib/console/client/parts/own-page.ts'
-import { renderText } from '../../../lib/console/client/render-text.ts'
-import { pageAt } from '../../../lib/console/client/sitemap.ts'
-import { relative, stamp, utc } from '../../../lib/console/client/time.ts'
-import { language, words } from '../../../lib/console/client/words.ts'
+import { niceTop } from '../../../web/charts/bars.ts'
+import { seriesOf } from '../../../web/charts/series.ts'
+import { a, div, input, p, td } from '../../../web/element.ts'
+import { compact, count, exactMoney, money, percent } from '../../../web/money.ts'
+import { agentName } from '../../../web/parts/agent.ts'
+import { ownPage } from '../../../web/shared/own-page.ts'
+import { renderText } from '../../../web/render-text.ts'
+import { pageAt } from '../../../web/shared/sitemap.ts'
+import { relative, stamp, utc } from '../../../web/time.ts'
+import { language, words } from '../../../web/words.ts'
 
 t.afterEach(() => {
   language.value = 'zh'
@@ -67,7 +67,7 @@ t.test('words follow the language', async t => {
 })
 
 t.test('every pair is Chinese first and English second', async t => {
-  const folder = path.resolve(import.meta.dirname, '../../../lib/console/client')
+  const folder = path.resolve(import.meta.dirname, '../../../web')
   const han = /\p{Script=Han}/u
   let pairs = 0
   for (const file of readdirSync(folder, { recursive: true, encoding: 'utf8' })) {

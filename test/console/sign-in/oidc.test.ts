@@ -1,6 +1,6 @@
 /** Sign-in by a real OpenID provider of our own, with its own keys. */
 import t, { type Test } from 'tap'
-import { hrefTo, START } from '../../../lib/console/client/sitemap.ts'
+import { hrefTo, START } from '../../../web/shared/sitemap.ts'
 import { CLIENT, startOpenidProvider } from '../../support/openid-provider.ts'
 import { CLI, newPerson, PASSWORD } from '../../support/people.ts'
 import { type Browser, serveConsole } from '../support/cookie-browser.ts'

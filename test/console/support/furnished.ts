@@ -5,7 +5,7 @@
 import type { Test } from 'tap'
 import { idAt } from '../../../lib/base/ids.ts'
 import { micro } from '../../../lib/base/money.ts'
-import type { PageName } from '../../../lib/console/client/sitemap.ts'
+import type { PageName } from '../../../web/shared/sitemap.ts'
 import { applyCatalog } from '../../../lib/operations/apply.ts'
 import { invite } from '../../../lib/operations/people/invitations.ts'
 import { newLink } from '../../../lib/operations/people/links.ts'

@@ -4,7 +4,7 @@
  */
 import type { CDPSession, Page } from 'playwright-core'
 import type { Test } from 'tap'
-import { type Area, isOwn, PAGES } from '../../../../lib/console/client/sitemap.ts'
+import { type Area, isOwn, PAGES } from '../../../../web/shared/sitemap.ts'
 import { until } from '../../../support/wait.ts'
 import { browserTest, type Newcomer, type Visitor } from '../../support/browser.ts'
 import { type Furnished, furnish, PLACES } from '../../support/furnished.ts'

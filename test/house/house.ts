@@ -1,0 +1,171 @@
+/**
+ * The house as figures: files, rooms, imports and exported names, read from the text of the sources. `npm run house` prints them, and
+ * the tests of rooms and sizes compare them with what is allowed.
+ *
+ * A room is a row of the table in docs/architecture.md. A folder inside a room that has a row of its own is a room, too (a sub-room): a
+ * file belongs to the room with the longest name that it stands below.
+ */
+import { readdirSync, readFileSync } from 'node:fs'
+import path from 'node:path'
+
+export const ROOT = path.resolve(import.meta.dirname, '../..')
+
+export interface Room {
+  name: string
+  /** Files that other rooms import; null: any. */
+  doors: string[] | null
+  /** Rooms that import them; null: any above. */
+  users: string[] | null
+  /** Rooms that it imports, without those that all may use. */
+  uses: string[]
+}
+
+export interface Source {
+  file: string
+  text: string
+  lines: number
+  room: string
+  /** What it imports, types included: files of the house by their path, all else as it is written. */
+  imports: string[]
+}
+
+/** The table of docs/architecture.md, from the ground up. */
+export const rooms: Room[] = readFileSync(path.join(ROOT, 'docs/architecture.md'), 'utf8')
+  .split('\n')
+  .filter(line => /^\| `(lib|web|tools)[/`]/.test(line))
+  .map(line => {
+    const [, name = '', , doors = '', users = '', uses = ''] = line.split('|').map(cell => cell.trim())
+    return { name: name.slice(1, -1), doors: listOf(doors), users: listOf(users), uses: listOf(uses) ?? [] }
+  })
+  .reverse()
+
+export const sources: Source[] = ['lib', 'web', 'tools'].flatMap(top =>
+  readdirSync(path.join(ROOT, top), { recursive: true, encoding: 'utf8' })
+    .filter(found => found.endsWith('.ts'))
+    .map(found => sourceOf(`${top}/${found}`)),
+)
+
+const byFile = new Map(sources.map(source => [source.file, source]))
+
+/** The longest chain of imports inside a room, by its files. */
+export function longestChain(room: string): string[] {
+  const chains = new Map<string, string[]>()
+  const from = (file: string): string[] => {
+    const known = chains.get(file)
+    if (known !== undefined) return known
+    chains.set(file, [file])
+    const next = inRoom(file, room).map(from)
+    const longest = next.reduce<string[]>((best, chain) => (chain.length > best.length ? chain : best), [])
+    const chain = [file, ...longest]
+    chains.set(file, chain)
+    return chain
+  }
+  return sources
+    .filter(source => source.room === room)
+    .map(source => from(source.file))
+    .reduce<string[]>((best, chain) => (chain.length > best.length ? chain : best), [])
+}
+
+/** Files of at most so many lines that exactly one file of the house imports. */
+export function splinters(mostLines: number): string[] {
+  const importers = new Map<string, number>()
+  for (const { imports } of sources)
+    for (const target of new Set(imports)) importers.set(target, (importers.get(target) ?? 0) + 1)
+  return sources.filter(({ file, lines }) => lines < mostLines && importers.get(file) === 1).map(({ file }) => file)
+}
+
+/** Names that more than one file exports, with those files. A name that is handed on (`export … from`) counts where it is made. */
+export function sharedNames(within = /^lib\//): [name: string, files: string[]][] {
+  const homes = new Map<string, string[]>()
+  for (const { file, text } of sources) {
+    if (!within.test(file)) continue
+    const own = new Set<string>()
+    for (const found of text.matchAll(EXPORTED)) own.add(found[1] as string)
+    for (const name of own) homes.set(name, [...(homes.get(name) ?? []), file])
+  }
+  return [...homes].filter(([, files]) => files.length > 1).sort(([a], [b]) => (a < b ? -1 : 1))
+}
+
+/** Interfaces with methods that exactly one class of the house implements, and none of the tests and benches. */
+export function soleInterfaces(): [name: string, file: string, classFile: string][] {
+  const classes = new Map<string, string[]>()
+  const others = new Set<string>()
+  for (const { file, text } of sources)
+    for (const name of implemented(text)) classes.set(name, [...(classes.get(name) ?? []), file])
+  for (const top of ['test', 'bench'])
+    for (const found of readdirSync(path.join(ROOT, top), { recursive: true, encoding: 'utf8' }))
+      if (found.endsWith('.ts'))
+        for (const name of implemented(readFileSync(path.join(ROOT, top, found), 'utf8'))) others.add(name)
+  const declared = sources.flatMap(({ file, text }) =>
+    [...text.matchAll(/^(?:export )?interface (\w+)/gm)].map(found => [found[1] as string, file] as const),
+  )
+  return declared.flatMap(([name, file]) => {
+    const by = classes.get(name) ?? []
+    return by.length === 1 && !others.has(name) ? [[name, file, by[0] as string]] : []
+  })
+}
+
+/** Functions and methods by their lines: those that are longer than allowed. */
+export function longFunctions(mostLines: number): [file: string, line: number, lines: number][] {
+  return sources.flatMap(({ file, text }) => {
+    const lines = text.split('\n')
+    return lines.flatMap((line, at): [string, number, number][] => {
+      const head = /^( *)(?! |if |for |while |switch |return |else |catch |\} )(.*(\) ?(: .*)?|=>) \{)$/.exec(line)
+      if (head === null || /^\s*(export )?(interface|class|type|abstract class|const enum) /.test(line)) return []
+      const close = `${head[1]}}`
+      let end = at + 1
+      while (
+        end < lines.length &&
+        !(lines[end]?.startsWith(close) && !/^\} else|^\} catch|^\} finally/.test(lines[end]?.trim() ?? ''))
+      )
+        end++
+      return end - at + 1 > mostLines ? [[file, at + 1, end - at + 1]] : []
+    })
+  })
+}
+
+export function doorsOf(room: string): string[] {
+  const found = new Set<string>()
+  for (const { imports, room: from } of sources)
+    if (from !== room) for (const target of imports) if (byFile.get(target)?.room === room) found.add(target)
+  return [...found].sort()
+}
+
+export function filesOf(room: string): Source[] {
+  return sources.filter(source => source.room === room)
+}
+
+export function roomOf(file: string): string {
+  const bare = file.replace(/\.ts$/, '')
+  const found = rooms.filter(({ name }) => bare === name || bare.startsWith(`${name}/`)).map(({ name }) => name)
+  return found.reduce((longest, name) => (name.length > longest.length ? name : longest), '')
+}
+
+const EXPORTED =
+  /^export\s+(?:declare\s+)?(?:abstract\s+)?(?:async\s+)?(?:function\*?|class|const|let|interface|type|enum)\s+([\w$]+)/gm
+
+function inRoom(file: string, room: string): string[] {
+  return (byFile.get(file)?.imports ?? []).filter(target => byFile.get(target)?.room === room && target !== file)
+}
+
+function implemented(text: string): string[] {
+  return [...text.matchAll(/^\s*(?:export )?(?:abstract )?class [^{]*? implements ([^{]+)\{/gm)].flatMap(found =>
+    (found[1] as string)
+      .replaceAll(/<[^<>]*>/g, '')
+      .split(',')
+      .map(name => name.trim()),
+  )
+}
+
+function listOf(cell: string): string[] | null {
+  return cell === 'all' ? null : [...cell.matchAll(/`([\w/.-]+)`/g)].map(found => found[1] as string)
+}
+
+function sourceOf(file: string): Source {
+  const text = readFileSync(path.join(ROOT, file), 'utf8')
+  const found = [...text.matchAll(/(?:from\s+|import\(\s*|^import\s+)'([^']+)'/gm)].map(match => match[1] as string)
+  const imports = found.map(name =>
+    name.startsWith('.') ? path.posix.normalize(path.posix.join(path.posix.dirname(file), name)) : name,
+  )
+  return { file, text, lines: text.split('\n').length - 1, room: roomOf(file), imports }
+}

@@ -1,0 +1,136 @@
+/** Overview: the money, what was spent, what came last, and what to do first. */
+import type { Overview } from '../../lib/console/api/usage-answers.ts'
+import { hrefOf } from '../address.ts'
+import { get } from '../ask.ts'
+import { chart } from '../charts/chart.ts'
+import { a, code, dd, div, dl, dt, h2, li, ol, p, section } from '../element.ts'
+import { load } from '../load.ts'
+import { exactMoney, money } from '../money.ts'
+import type { View } from '../page.ts'
+import { badge } from '../parts/badge.ts'
+import { rows } from '../parts/listing.ts'
+import { names, outcomeBadge, took } from '../parts/request-words.ts'
+import { told, whenLoaded } from '../parts/state.ts'
+import { usageChart } from '../parts/usage-chart.ts'
+import { account, accountPath } from '../session.ts'
+import { moment } from '../time.ts'
+import { inLanguage, words } from '../words.ts'
+
+const w = words({
+  balance: ['余额', 'Balance'],
+  held: [(amount: string) => `进行中的请求预扣 ${amount}`, (amount: string) => `${amount} held by open requests`],
+  available: ['可用', 'Available'],
+  daysLeft: [
+    (days: number) => `按最近 7 天的速度可用 ${days} 天`,
+    (days: number) => `Enough for ${days} days at the rate of the last 7`,
+  ],
+  today: ['今天', 'Today'],
+  month: ['本月', 'This month'],
+  before: [(amount: string) => `上月同期 ${amount}`, (amount: string) => `${amount} by this day last month`],
+  low: ['余额低于你设置的提醒值。', 'The balance is below the amount at which you want to be warned.'],
+  topUp: ['充值', 'Top up'],
+  first: ['开始使用', 'First steps'],
+  done: ['完成', 'Done'],
+  open: ['待完成', 'To do'],
+  money: ['账户有余额', 'The account has money'],
+  key: ['创建一个密钥', 'Make a key'],
+  request: ['发送第一个请求', 'Send a first request'],
+  last: ['最近的请求', 'Last requests'],
+  failures: ['最近的失败', 'Last failures'],
+})
+
+export default function overview(): View {
+  const loaded = load(() => get<Overview>(`${accountPath()}/overview`))
+  const picture = chart()
+  return () =>
+    whenLoaded(loaded, value => [
+      value.is_low && told('warn', p({}, w.low(), ' ', tops() && a({ href: hrefOf('/topup') }, w.topUp()))),
+      figures(value),
+      !Object.values(value.first_steps).every(Boolean) && firstSteps(value.first_steps),
+      usageChart(picture, value.usage),
+      value.requests !== null && value.requests.length > 0 && lastPanel(value.requests),
+      value.failures !== null && value.failures.length > 0 && failuresPanel(value.failures),
+    ])
+}
+
+const figure = (title: string, value: string, more?: string | null) =>
+  div({ class: 'figure' }, dt({}, title), dd({}, value), more != null && dd({}, more))
+
+const figures = ({ balance, held, available, days_left, spent }: Overview) =>
+  dl(
+    { class: 'figures' },
+    figure(w.balance(), money(balance), w.held(money(held))),
+    figure(w.available(), money(available), days_left === null ? null : w.daysLeft(days_left)),
+    figure(w.today(), money(spent.today)),
+    figure(w.month(), money(spent.month), w.before(money(spent.last_month_to_date))),
+  )
+
+/** Whether the reader may pay something into the account. */
+const tops = () => ['owner', 'billing'].includes(account.value?.role ?? '')
+
+/** Where a step is taken. */
+const stepTo = { money: '/topup', key: '/keys', request: '/connect' } as const
+
+const firstSteps = (steps: Overview['first_steps']) =>
+  section(
+    { class: 'panel', 'aria-labelledby': 'first' },
+    h2({ id: 'first' }, w.first()),
+    ol(
+      { class: 'steps' },
+      (['money', 'key', 'request'] as const).map(step =>
+        li(
+          { key: step },
+          div(
+            { class: 'row' },
+            badge(steps[step] ? 'good' : 'plain', steps[step] ? w.done() : w.open()),
+            steps[step] || (step === 'money' && !tops()) ? w[step]() : a({ href: hrefOf(stepTo[step]) }, w[step]()),
+          ),
+        ),
+      ),
+    ),
+  )
+
+const lastPanel = (requests: NonNullable<Overview['requests']>) =>
+  section(
+    { class: 'panel', 'aria-labelledby': 'last' },
+    h2({ id: 'last' }, w.last()),
+    rows<(typeof requests)[number]>({
+      caption: w.last(),
+      rows: requests,
+      keyOf: row => row.request_id,
+      columns: [
+        { title: names.time(), cell: row => a({ href: hrefOf(`/requests/${row.request_id}`) }, moment(row.at, true)) },
+        { title: names.model(), cell: row => code({}, row.model) },
+        { title: names.outcome(), cell: row => outcomeBadge(row.outcome) },
+        { title: names.duration(), number: true, cell: row => took(row.duration_ms) },
+        { title: names.charge(), number: true, cell: row => exactMoney(row.charge) },
+      ],
+    }),
+  )
+
+type Failure = NonNullable<Overview['failures']>[number]
+const idOf = ({ request, refusal }: Failure) => (request ?? refusal)?.request_id ?? ''
+
+const failuresPanel = (failures: readonly Failure[]) =>
+  section(
+    { class: 'panel', 'aria-labelledby': 'failures' },
+    h2({ id: 'failures' }, w.failures()),
+    rows<Failure>({
+      caption: w.failures(),
+      rows: failures,
+      keyOf: idOf,
+      columns: [
+        {
+          title: names.time(),
+          cell: row =>
+            a({ href: hrefOf(`/requests/${idOf(row)}`) }, moment((row.request ?? row.refusal)?.at ?? '', true)),
+        },
+        { title: names.model(), cell: row => code({}, (row.request ?? row.refusal)?.model ?? '–') },
+        {
+          title: names.outcome(),
+          cell: ({ request, refusal }) =>
+            refusal === null ? [outcomeBadge('upstream'), ' ', String(request?.status ?? '')] : inLanguage(refusal.why),
+        },
+      ],
+    }),
+  )

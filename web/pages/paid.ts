@@ -1,0 +1,94 @@
+/** The receipt of a payment by an order or a deposit, for the screen and for paper. */
+import type { ShownDeposit } from '../../lib/console/api/deposits.ts'
+import type { ShownOrder } from '../../lib/console/api/orders.ts'
+import { hrefOf } from '../address.ts'
+import { get } from '../ask.ts'
+import { a, button, type Child, code, dd, dl, dt, h2, section, strong } from '../element.ts'
+import { load } from '../load.ts'
+import { money } from '../money.ts'
+import { actions, type View } from '../page.ts'
+import { depositBadge } from '../parts/deposit-words.ts'
+import { methodName, orderSaid, stateBadge } from '../parts/order-words.ts'
+import { whenLoaded } from '../parts/state.ts'
+import { account, accountPath } from '../session.ts'
+import { moment, zoneName } from '../time.ts'
+import { words } from '../words.ts'
+
+const w = words({
+  back: ['充值', 'Top up'],
+  print: ['打印', 'Print'],
+  receipt: ['充值收据', 'Receipt of a payment'],
+  order: ['订单号', 'Order'],
+  account: ['账户', 'Account'],
+  state: ['状态', 'State'],
+  method: ['支付方式', 'Way to pay'],
+  paid: ['支付金额', 'Paid'],
+  credited: ['入账金额', 'Credited'],
+  refunded: ['已退款', 'Refunded'],
+  frozen: ['冻结', 'Frozen'],
+  reversed: ['被银行撤销', 'Taken back by the bank'],
+  begun: ['下单时间', 'Begun'],
+  creditedAt: ['入账时间', 'Credited at'],
+  zone: ['时区', 'Time zone'],
+  transaction: ['交易', 'Transaction'],
+  arrived: ['到账时间', 'Arrived'],
+})
+
+const idOf = () => decodeURIComponent(location.pathname.split('/').at(-1) ?? '')
+const NOTHING = '0.000000'
+/** Orders begin with a letter. */
+const DEPOSIT = /^\d+$/
+
+export default function paid(): View {
+  actions.value = () => [
+    a({ class: 'button', href: hrefOf('/topup') }, w.back()),
+    button({ type: 'button', onClick: () => print() }, w.print()),
+  ]
+  const id = idOf()
+  if (DEPOSIT.test(id)) {
+    const deposit = load(() => get<ShownDeposit>(`${accountPath()}/deposits/${id}`))
+    return () => whenLoaded(deposit, ofDeposit)
+  }
+  const order = load(() => get<ShownOrder>(`${accountPath()}/orders/${encodeURIComponent(id)}`))
+  return () => whenLoaded(order, ofOrder)
+}
+
+const pair = (title: string, value: Child): Child => [dt({}, title), dd({}, value)]
+const sum = (title: string, amount: string): Child => amount !== NOTHING && pair(title, money(amount))
+
+const receipt = (said: Child, ...pairs: Child[]): Child =>
+  section(
+    { class: 'panel', 'aria-labelledby': 'receipt' },
+    h2({ id: 'receipt' }, w.receipt()),
+    said,
+    dl({ class: 'pairs' }, pair(w.account(), account.value?.name ?? '–'), pairs, pair(w.zone(), zoneName())),
+  )
+
+const ofOrder = (order: ShownOrder): Child =>
+  receipt(
+    orderSaid(order),
+    pair(w.order(), code({}, order.id)),
+    pair(w.state(), stateBadge(order.state, order.held_until)),
+    pair(w.method(), methodName(order.method)),
+    order.credited_at !== null && pair(w.paid(), `${order.asked} ${order.currency}`),
+    pair(w.credited(), strong({}, money(order.credited))),
+    sum(w.refunded(), order.refunded),
+    sum(w.frozen(), order.frozen),
+    sum(w.reversed(), order.reversed),
+    pair(w.begun(), moment(order.created_at, true)),
+    order.credited_at !== null && pair(w.creditedAt(), moment(order.credited_at, true)),
+  )
+
+const ofDeposit = (deposit: ShownDeposit): Child =>
+  receipt(
+    null,
+    pair(w.transaction(), code({}, deposit.tx)),
+    pair(w.state(), depositBadge(deposit.state)),
+    pair(w.method(), methodName('usdt')),
+    pair(w.paid(), `${deposit.amount} USDT`),
+    pair(w.credited(), strong({}, money(deposit.credited))),
+    sum(w.refunded(), deposit.refunded),
+    sum(w.frozen(), deposit.frozen),
+    pair(w.arrived(), moment(deposit.at, true)),
+    deposit.credited_at !== null && pair(w.creditedAt(), moment(deposit.credited_at, true)),
+  )

@@ -1,0 +1,80 @@
+/** How the chain is read on which USDT comes, and how its nodes fare. */
+import type { PayHealth } from '../../../lib/console/api/pay-health.ts'
+import { type Child, dd, div, dl, dt, h2, section, span } from '../../element.ts'
+import { count, money } from '../../money.ts'
+import { badge } from '../../parts/badge.ts'
+import { depositStateName } from '../../parts/deposit-words.ts'
+import { moment } from '../../time.ts'
+import { words } from '../../words.ts'
+
+const w = words({
+  title: ['USDT 链上读取', 'The chain of USDT'],
+  head: ['最新区块', 'Newest block'],
+  finality: ['未最终确认的区块', 'Blocks that are not final'],
+  cursor: ['已读至区块', 'Read up to block'],
+  behind: [(seconds: string) => `落后 ${seconds} 秒`, (seconds: string) => `${seconds} s behind`],
+  second: ['第二次读取', 'Read a second time'],
+  node: [(n: string) => `节点 ${n}`, (n: string) => `Node ${n}`],
+  answered: ['最近应答', 'last answer'],
+  failed: ['最近失败', 'last failure'],
+  away: ['无应答', 'no answer'],
+  refused: ['拒绝', 'refused'],
+  addresses: ['充值地址', 'Addresses'],
+  balances: ['余额核对', 'Balances compared'],
+  running: ['进行中', 'not done yet'],
+  deposits: ['充值', 'Deposits'],
+  credited: ['已入账', 'Credited'],
+  never: ['从未', 'never'],
+  sandbox: ['测试环境', 'Test environment'],
+})
+
+type Chain = NonNullable<PayHealth['chain']>
+
+const when = (at: string | null): Child => (at === null ? w.never() : moment(at))
+
+const pair = (title: string, ...value: Child[]): Child => [dt({}, title), dd({}, ...value)]
+const number = (value: number | null): string => (value === null ? '–' : count(value))
+
+/** Nothing is drawn where USDT is not offered. */
+export const chainPanel = ({ chain }: PayHealth): Child =>
+  chain !== null &&
+  section(
+    { class: 'panel', 'aria-labelledby': 'chain' },
+    h2({ id: 'chain' }, w.title(), ' ', chain.sandbox && badge('warn', w.sandbox())),
+    dl(
+      { class: 'pairs' },
+      pair(w.head(), number(chain.head), ' · ', when(chain.head_at)),
+      pair(w.finality(), number(chain.finality_lag_blocks)),
+      pair(
+        w.cursor(),
+        chain.cursor === null ? '–' : [count(chain.cursor.block), ' · ', w.behind(count(chain.cursor.lag_seconds))],
+      ),
+      pair(w.second(), number(chain.second_block), ' · ', when(chain.second_at)),
+      chain.nodes.map(node),
+      pair(w.addresses(), count(chain.addresses)),
+      pair(
+        w.balances(),
+        chain.balances_day ?? w.never(),
+        chain.balances_day !== null && !chain.balances_done && ` · ${w.running()}`,
+      ),
+      pair(w.deposits(), chain.deposits.map(stateCount)),
+      pair(w.credited(), money(chain.credited)),
+    ),
+  )
+
+const node = ({ node, answered_at, failed_at, failed }: Chain['nodes'][number]): Child =>
+  pair(
+    w.node(String(node)),
+    w.answered(),
+    ' ',
+    when(answered_at),
+    failed_at !== null && [' · ', w.failed(), ' ', moment(failed_at), failed !== null && ` (${w[failed]()})`],
+  )
+
+const stateCount = ({ state, count: times }: Chain['deposits'][number]): Child =>
+  div(
+    { key: state },
+    span({}, state === 'due' ? depositStateName('confirmed') : depositStateName(state)),
+    ' ',
+    count(times),
+  )

@@ -1,0 +1,47 @@
+/** The dialog by which an operator credits an order now that is paid and held. */
+import { type Signal, signal } from '@preact/signals'
+import type { WholeOrder } from '../../../lib/console/api/pay-answers.ts'
+import { send } from '../../ask.ts'
+import { type Child, p } from '../../element.ts'
+import { say } from '../../page.ts'
+import { dialogBox } from '../../parts/dialog.ts'
+import { textArea } from '../../parts/field.ts'
+import { formOf } from '../../parts/form.ts'
+import { told } from '../../parts/state.ts'
+import { words } from '../../words.ts'
+
+const w = words({
+  title: ['立即入账', 'Credit it now'],
+  lead: [
+    '款项已支付,因近期争议较多而暂缓入账。入账后付款人即可使用,之后若被银行追回,余额可能低于零。',
+    'The money is paid, and held because payments were disputed lately. Once it is credited it can be spent; if a bank takes it back later, the balance may fall below zero.',
+  ],
+  reason: ['原因', 'Reason'],
+  kept: ['将与您的名字一起永久保存。', 'It is kept for ever, with your name.'],
+  done: ['已入账', 'Credited'],
+})
+
+/** `order`: the one that is credited; null = the dialog is shut. */
+export function releaseDialog(order: Signal<WholeOrder | null>, changed: () => void): () => Child {
+  const reason = signal('')
+  order.subscribe(() => (reason.value = ''))
+  const form = formOf(async () => {
+    const { id } = order.value as WholeOrder
+    await send('POST', `/payments/orders/${id}/release`, { reason: reason.value.trim() })
+    order.value = null
+    say(w.done())
+    changed()
+  })
+  return () =>
+    order.value !== null &&
+    dialogBox(
+      w.title(),
+      () => (order.value = null),
+      told('plain', p({}, w.lead())),
+      form.view(
+        'tall',
+        textArea({ name: 'reason', label: w.reason(), hint: w.kept(), error: form.error('reason') }, reason),
+        form.submit('main', w.title()),
+      ),
+    )
+}

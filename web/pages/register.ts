@@ -1,0 +1,44 @@
+/** Registering: first the e-mail, to which a letter goes; the link of that letter leads here again. */
+import { takeFragment } from '../address.ts'
+import { askOnce } from '../ask.ts'
+import { div, p } from '../element.ts'
+import type { View } from '../page.ts'
+import { askEmail } from '../parts/ask-email.ts'
+import { formOf } from '../parts/form.ts'
+import { toSignIn } from '../parts/link-page.ts'
+import { newPerson } from '../parts/new-person.ts'
+import { hrefTo, START } from '../shared/sitemap.ts'
+import { words } from '../words.ts'
+
+const w = words({
+  lead: ['输入邮箱，我们会发送确认链接。', 'Enter your e-mail, and a link to confirm it goes there.'],
+  sent: ['邮件已发出，链接 24 小时内有效。', 'A letter is on its way. Its link works for 24 hours.'],
+  finish: ['邮箱已确认。设置姓名和密码即可完成注册。', 'Your e-mail is confirmed. Choose a name and a password.'],
+  register: ['完成注册', 'Register'],
+})
+
+export default function register(): View {
+  const token = takeFragment()
+  return token === null ? asking() : finishing(token)
+}
+
+function asking(): View {
+  const asked = askEmail('/registration', w)
+  return () => [asked(), toSignIn()]
+}
+
+function finishing(token: string): View {
+  const person = newPerson()
+  const form = formOf(async () => {
+    await askOnce('POST', '/registration/confirm', { token, ...person.filled() })
+    location.assign(hrefTo(START))
+  })
+  return () => [
+    div(
+      { class: 'panel' },
+      p({ class: 'soft' }, w.finish()),
+      form.view('tall', person.fields(form), form.submit('main', w.register())),
+    ),
+    toSignIn(),
+  ]
+}

@@ -1,0 +1,169 @@
+/** Requests: one row for each, newest first, and those that were refused; with filters that stand in the address. */
+import { effect, signal } from '@preact/signals'
+import type { Refusal, Request, Requests } from '../../lib/console/api/request-answers.ts'
+import { hrefOf, query, setQuery } from '../address.ts'
+import { get } from '../ask.ts'
+import { a, type Child, code, p, span } from '../element.ts'
+import { type Loaded, load } from '../load.ts'
+import { count, exactMoney } from '../money.ts'
+import { actions, type View } from '../page.ts'
+import { badge } from '../parts/badge.ts'
+import { exactField } from '../parts/filter.ts'
+import { type ListPage, listing } from '../parts/listing.ts'
+import { periodOf, periodParameters } from '../parts/period.ts'
+import { names, outcomeBadge, took } from '../parts/request-words.ts'
+import { empty, told } from '../parts/state.ts'
+import { tabs } from '../parts/tabs.ts'
+import { clearButton, fileLinks, isFiltered, sentFilters, usageFilters } from '../parts/usage-filters.ts'
+import { accountPath } from '../session.ts'
+import { moment, stamp } from '../time.ts'
+import { inLanguage, words } from '../words.ts'
+
+const w = words({
+  list: ['请求', 'Requests'],
+  lists: ['列表', 'Lists'],
+  refused: ['被拒绝的请求', 'Refused requests'],
+  refusedLead: [
+    '在询问上游之前就被拒绝的请求，不收费。',
+    'Requests that were refused before an upstream was asked. They cost nothing.',
+  ],
+  noRefused: ['没有被拒绝的请求。', 'No request was refused.'],
+  id: ['编号', 'Id'],
+  chart: ['查看图表', 'Show as a chart'],
+  files: ['导出', 'Export'],
+  csv: ['CSV', 'CSV'],
+  machine: ['CSV（固定列名）', 'CSV with fixed column names'],
+  jsonl: ['JSONL', 'JSONL'],
+  noneYet: ['还没有请求。请先连接一个客户端。', 'No request yet. Connect a client first.'],
+  connect: ['连接客户端', 'Connect a client'],
+  noneFits: ['没有符合筛选条件的请求', 'No request fits these filters'],
+  pruned: [(day: string) => `${day} 之前的请求明细已删除`, (day: string) => `Requests of before ${day} are deleted`],
+  scanned: [
+    (at: string) => `已查看到 ${at}，可继续查看更早的请求。`,
+    (at: string) => `Looked at everything since ${at}. Go on with older ones.`,
+  ],
+  why: ['原因', 'Why'],
+  todo: ['怎么办', 'What to do'],
+})
+
+const FALLBACK = 'all'
+type Listed = 'all' | 'refused'
+const listedNow = (): Listed => (query.value.get('list') === 'refused' ? 'refused' : 'all')
+const at = (name: string): string | null => query.value.get(name)
+
+/** Which of the two lists is in front; it stands in the address. */
+function listInFront() {
+  const listed = signal<string>(listedNow())
+  listed.subscribe(name => {
+    if (name !== listedNow()) setQuery({ list: name === 'refused' ? name : null, after: null }, true)
+  })
+  effect(() => {
+    listed.value = listedNow()
+  })
+  return listed
+}
+
+/** Asks only for the list in front. */
+const loadList = <T>(name: Listed, ask: () => Promise<T>): Loaded<T> =>
+  load(() => (listedNow() === name ? ask() : new Promise<T>(() => {})))
+
+export default function requests(): View {
+  const loaded = loadList('all', () =>
+    get<Requests>(`${accountPath()}/requests`, {
+      ...sentFilters('rows'),
+      ...periodOf(FALLBACK),
+      id: at('id'),
+      after: at('after'),
+    }),
+  )
+  const refused = loadList('refused', () =>
+    get<ListPage<Refusal>>(`${accountPath()}/refusals`, {
+      ...sentFilters('refusals'),
+      ...periodOf(FALLBACK),
+      after: at('after'),
+    }),
+  )
+  const filters = usageFilters(FALLBACK, listedNow() === 'all' ? 'rows' : 'refusals')
+  const listed = listInFront()
+  actions.value = () =>
+    a({ class: 'button', href: hrefOf('/usage', { ...sentFilters('rows'), ...periodParameters(FALLBACK) }) }, w.chart())
+  return () => [
+    filters.view(listedNow() === 'all' ? 'rows' : 'refusals', listedNow() === 'all' && exactField('id', w.id())),
+    tabs('list', w.lists(), listed, [
+      { id: 'all', title: w.list(), panel: () => listedNow() === 'all' && requestList(loaded) },
+      { id: 'refused', title: w.refused(), panel: () => listedNow() === 'refused' && refusalList(refused) },
+    ]),
+  ]
+}
+
+function requestList(loaded: Loaded<Requests>): Child {
+  const scannedTo = loaded.value.value?.scanned_to ?? null
+  return [
+    listing<Request>({
+      caption: w.list(),
+      bar: files(),
+      loaded,
+      empty: () => nothing(loaded.value.value),
+      keyOf: row => row.request_id,
+      columns: [
+        {
+          title: names.time(),
+          cell: row => a({ href: hrefOf(`/requests/${row.request_id}`) }, moment(row.at, true)),
+        },
+        {
+          title: names.model(),
+          cell: row => [
+            code({ class: 'long' }, row.model),
+            span({ class: 'under' }, `${row.key?.name ?? '–'} · ${row.protocol}`),
+          ],
+        },
+        { title: names.outcome(), cell: row => [outcomeBadge(row.outcome), span({ class: 'under' }, row.status)] },
+        { title: names.charge(), number: true, cell: row => exactMoney(row.charge) },
+        { title: names.input(), number: true, cell: row => count(row.input) },
+        { title: names.cacheRead(), number: true, cell: row => count(row.cache_read) },
+        { title: names.output(), number: true, cell: row => count(row.output) },
+        { title: names.firstByte(), number: true, cell: row => took(row.first_byte_ms) },
+        { title: names.duration(), number: true, cell: row => took(row.duration_ms) },
+      ],
+    }),
+    scannedTo !== null && told('plain', w.scanned(stamp(scannedTo))),
+  ]
+}
+
+function files(): Child {
+  const parameters = { ...sentFilters('rows'), ...periodOf(FALLBACK) }
+  return fileLinks(w.files(), [
+    { text: w.csv(), call: 'requests.csv', parameters },
+    { text: w.machine(), call: 'requests.csv', parameters: { ...parameters, heads: 'machine' } },
+    { text: w.jsonl(), call: 'requests.jsonl', parameters },
+  ])
+}
+
+/** Why there is no request: none yet, none that fits, one that was refused, or those that fit are deleted. */
+function nothing(page: Requests | null): Child {
+  if (page?.refusal)
+    return told('warn', p({ class: 'strong' }, inLanguage(page.refusal.why)), p({}, inLanguage(page.refusal.todo)))
+  if (page?.empty === 'none_yet')
+    return empty('plug', w.noneYet(), a({ class: 'button main', href: hrefOf('/connect') }, w.connect()))
+  if (page?.empty === 'pruned') return empty('list', w.pruned(stamp(page.pruned_before ?? '', false)))
+  return empty('list', w.noneFits(), clearButton())
+}
+
+const refusalList = (refused: Loaded<ListPage<Refusal>>): Child =>
+  listing<Refusal>({
+    caption: w.refused(),
+    bar: p({ class: 'soft' }, w.refusedLead()),
+    loaded: refused,
+    empty: () => (isFiltered() ? empty('list', w.noneFits(), clearButton()) : empty('check', w.noRefused())),
+    keyOf: row => row.request_id,
+    columns: [
+      {
+        title: names.time(),
+        cell: row => a({ href: hrefOf(`/requests/${row.request_id}`) }, moment(row.at, true)),
+      },
+      { title: w.why(), cell: row => [badge('bad', String(row.status)), ' ', inLanguage(row.why)] },
+      { title: w.todo(), cell: row => inLanguage(row.todo) },
+      { title: names.model(), cell: row => (row.model === null ? '–' : code({}, row.model)) },
+      { title: names.key(), cell: row => row.key?.name ?? '–' },
+    ],
+  })

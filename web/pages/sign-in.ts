@@ -1,0 +1,30 @@
+/** Sign in. Afterwards the reader comes to the page that asked for it. */
+import type { SignInData } from '../../lib/console/sign-in-data.ts'
+import { query, takeFragment } from '../address.ts'
+import { a, div, p } from '../element.ts'
+import type { View } from '../page.ts'
+import { ownPage } from '../shared/own-page.ts'
+import { providerForm, providerTold } from '../parts/provider.ts'
+import { signInForm } from '../parts/sign-in-form.ts'
+import { hrefTo } from '../shared/sitemap.ts'
+import { words } from '../words.ts'
+
+const w = words({
+  lead: ['登录后可管理密钥、查看用量与账单。', 'Manage keys, and see usage and bills.'],
+  forgotten: ['忘记密码？', 'Forgotten your password?'],
+  askOperator: ['忘记密码？请联系运营人员。', 'Forgotten your password? Ask an operator.'],
+  register: ['注册新用户', 'Register'],
+})
+
+export default function signIn({ register, mail, oidc }: SignInData): View {
+  const next = query.value.get('next')
+  const form = signInForm('', () => location.assign(ownPage(next)), takeFragment())
+  const provider = oidc === null ? null : providerForm(oidc, '/sign-in/oidc', next)
+  return () => [
+    p({ class: 'soft centred' }, w.lead()),
+    providerTold(),
+    div({ class: 'panel stack' }, form(), provider?.()),
+    p({ class: 'soft centred' }, mail ? a({ href: hrefTo('forgotten') }, w.forgotten()) : w.askOperator()),
+    register && p({ class: 'centred' }, a({ href: hrefTo('register') }, w.register())),
+  ]
+}

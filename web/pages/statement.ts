@@ -1,0 +1,104 @@
+/** The statement of a month, for the screen and for paper. */
+import type { Statement } from '../../lib/console/api/billing-answers.ts'
+import { hrefOf } from '../address.ts'
+import { get } from '../ask.ts'
+import { a, button, code, dd, dl, dt, h2, p, section } from '../element.ts'
+import { load } from '../load.ts'
+import { count, exactMoney } from '../money.ts'
+import { actions, heading, type View } from '../page.ts'
+import { kindName } from '../parts/entry-words.ts'
+import { rows } from '../parts/listing.ts'
+import { names } from '../parts/request-words.ts'
+import { told, whenLoaded } from '../parts/state.ts'
+import { accountPath } from '../session.ts'
+import { moment } from '../time.ts'
+import { words } from '../words.ts'
+
+const w = words({
+  title: [(month: string) => `${month} 月结单`, (month: string) => `Statement of ${month}`],
+  back: ['账单', 'Billing'],
+  csv: ['导出 CSV', 'Export as CSV'],
+  print: ['打印', 'Print'],
+  open: ['本月尚未结束，之后还会有账目。', 'The month has not ended: more may be added.'],
+  account: ['账户', 'Account'],
+  zone: ['时区', 'Time zone'],
+  opening: ['期初余额', 'Opening balance'],
+  credits: ['收入', 'Credits'],
+  charges: ['用量', 'Charges'],
+  closing: ['期末余额', 'Closing balance'],
+  models: ['各模型费用', 'Charges by model'],
+  shifted: [
+    (amount: string) => `另有 ${amount} 属于跨月入账的请求。`,
+    (amount: string) => `${amount} more belong to requests that arrived in one month and were booked in another.`,
+  ],
+  lines: ['账目', 'Entries'],
+  kind: ['类型', 'Kind'],
+  reference: ['参考号', 'Reference'],
+  amount: ['金额', 'Amount'],
+  balance: ['余额', 'Balance'],
+  note: ['备注', 'Note'],
+})
+
+export default function statement(): View {
+  const month = decodeURIComponent(location.pathname.split('/').at(-1) ?? '')
+  const path = () => `${accountPath()}/statements/${encodeURIComponent(month)}`
+  const loaded = load(() => get<Statement>(path()))
+  heading.value = w.title(month)
+  actions.value = () => [
+    a({ class: 'button', href: hrefOf('/billing') }, w.back()),
+    a({ class: 'button', href: `/console/api${path()}/csv`, download: `statement-${month}.csv` }, w.csv()),
+    button({ type: 'button', onClick: () => print() }, w.print()),
+  ]
+  return () =>
+    whenLoaded(loaded, value => [
+      !value.closed && told('plain', p({}, w.open())),
+      section(
+        { class: 'panel', 'aria-label': w.title(month) },
+        dl(
+          { class: 'pairs' },
+          dt({}, w.account()),
+          dd({}, value.account),
+          dt({}, w.zone()),
+          dd({}, value.zone),
+          (['opening', 'credits', 'charges', 'closing'] as const).map(name => [
+            dt({ key: `${name} title` }, w[name]()),
+            dd({ key: name }, exactMoney(value[name])),
+          ]),
+        ),
+      ),
+      section(
+        { class: 'panel', 'aria-labelledby': 'models' },
+        h2({ id: 'models' }, w.models()),
+        rows<Statement['models'][number]>({
+          caption: w.models(),
+          rows: value.models,
+          keyOf: row => row.model,
+          columns: [
+            { title: names.model(), cell: row => code({}, row.model) },
+            { title: names.requests(), number: true, cell: row => count(row.requests) },
+            { title: names.input(), number: true, cell: row => count(row.input) },
+            { title: names.output(), number: true, cell: row => count(row.output) },
+            { title: names.charge(), number: true, cell: row => exactMoney(row.charge) },
+          ],
+        }),
+        value.shifted !== '0.000000' && p({ class: 'soft' }, w.shifted(exactMoney(value.shifted))),
+      ),
+      section(
+        { class: 'panel', 'aria-labelledby': 'entries' },
+        h2({ id: 'entries' }, w.lines()),
+        rows<Statement['lines'][number]>({
+          caption: w.lines(),
+          rows: value.lines,
+          keyOf: row => `${row.booked_at} ${row.kind} ${row.reference}`,
+          columns: [
+            { title: names.time(), cell: row => moment(row.booked_at) },
+            { title: w.kind(), cell: row => kindName(row.kind) },
+            { title: w.reference(), cell: row => row.reference ?? '–' },
+            { title: w.note(), cell: row => row.note ?? '' },
+            { title: w.amount(), number: true, cell: row => exactMoney(row.amount) },
+            { title: w.balance(), number: true, cell: row => exactMoney(row.balance) },
+          ],
+        }),
+      ),
+    ])
+}

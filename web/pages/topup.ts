@@ -1,0 +1,149 @@
+/** Top up: begin an order, pay it, and see it credited without reloading; below, what became of earlier orders. */
+import { signal } from '@preact/signals'
+import type { ShownMethods, ShownOrder, ShownOrders } from '../../lib/console/api/orders.ts'
+import { hrefOf, query, setQuery } from '../address.ts'
+import { get, send } from '../ask.ts'
+import { a, button, code, div, h2, section, span } from '../element.ts'
+import { load } from '../load.ts'
+import { money } from '../money.ts'
+import type { View } from '../page.ts'
+import { badge } from '../parts/badge.ts'
+import { selectField, textField } from '../parts/field.ts'
+import { formOf } from '../parts/form.ts'
+import { listing } from '../parts/listing.ts'
+import { methodName, stateBadge } from '../parts/order-words.ts'
+import { empty, told, whenLoaded } from '../parts/state.ts'
+import { account, accountPath, me } from '../session.ts'
+import { moment } from '../time.ts'
+import { words } from '../words.ts'
+import { orderPanel } from './topup/order.ts'
+import { usdtPanel } from './topup/usdt.ts'
+
+const w = words({
+  begin: ['充值', 'Top up'],
+  amount: ['金额（元）', 'Amount (CNY)'],
+  presets: ['常用金额', 'Usual amounts'],
+  method: ['支付方式', 'Way to pay'],
+  pay: ['去支付', 'Go on to pay'],
+  least: [
+    (from: string, to: string) => `每次 ${from} 至 ${to}。`,
+    (from: string, to: string) => `From ${from} to ${to} at a time.`,
+  ],
+  none: ['运营方尚未开通在线充值，请联系运营方。', 'The operator offers no way to pay here: please get in touch.'],
+  noneOperator: [
+    '尚未配置支付方式。在配置文件的 pay 部分加入一种（见 docs/topups.md），然后重新加载配置。',
+    'No way to pay is configured. Add one to the section pay of the configuration (docs/topups.md), then reload it.',
+  ],
+  receiptOf: [(id: string) => `订单 ${id} 的收据`, (id: string) => `Receipt of order ${id}`],
+  receipt: ['收据', 'Receipt'],
+  orders: ['充值记录', 'Orders'],
+  order: ['订单号', 'Order'],
+  state: ['状态', 'State'],
+  noOrders: ['还没有充值记录', 'There are no orders yet'],
+  late: ['晚到', 'Late'],
+})
+
+const PRESETS = ['10', '50', '100', '500', '1000']
+
+export default function topup(): View {
+  const methods = load(() => get<ShownMethods>(`${accountPath()}/pay-methods`))
+  const orders = load(() => get<ShownOrders>(`${accountPath()}/orders`, { after: query.value.get('after') }))
+  const open = orderPanel(orders.again)
+  const begin = beginPanel(orders.again)
+  const pays = ['owner', 'billing'].includes(account.value?.role ?? '')
+  const usdt = usdtPanel(pays)
+  return () => [
+    query.value.get('order') !== null && open(),
+    pays &&
+      whenLoaded(methods, value =>
+        value.data.length > 0 ? begin(value) : usdt.offered() === false && nothingOffered(),
+      ),
+    usdt.view(),
+    listing<ShownOrder>({
+      caption: w.orders(),
+      loaded: orders,
+      keyOf: ({ id }) => id,
+      empty: () => empty('wallet', w.noOrders()),
+      columns: [
+        {
+          title: w.order(),
+          cell: ({ id, created_at }) => [
+            button({ type: 'button', class: 'plain link', onClick: () => setQuery({ order: id }, true) }, code({}, id)),
+            span({ class: 'under' }, moment(created_at)),
+          ],
+        },
+        { title: w.method(), cell: ({ method }) => methodName(method) },
+        {
+          title: w.state(),
+          cell: row => div({ class: 'row' }, stateBadge(row.state), row.late && badge('warn', w.late())),
+        },
+        { title: w.amount(), number: true, cell: row => money(row.amount) },
+        {
+          title: w.receipt(),
+          cell: ({ id, credited_at }) =>
+            credited_at !== null && a({ href: hrefOf(`/topup/${id}`), 'aria-label': w.receiptOf(id) }, w.receipt()),
+        },
+      ],
+    }),
+  ]
+}
+
+const nothingOffered = () => told('plain', me.value?.operator === true ? w.noneOperator() : w.none())
+
+const fits = (preset: string, { minimum, maximum }: ShownMethods['data'][number]): boolean =>
+  Number(preset) >= Number(minimum) && Number(preset) <= Number(maximum)
+
+function beginPanel(begun: () => void) {
+  const amount = signal('')
+  const method = signal('')
+  const form = formOf(async () => {
+    const order = await send<ShownOrder>('POST', `${accountPath()}/orders`, {
+      method: method.value,
+      amount: amount.value.trim(),
+    })
+    setQuery({ order: order.id }, true)
+    begun()
+  })
+  return ({ data }: ShownMethods) => {
+    const chosen = data.find(row => row.method === method.value) ?? data[0]
+    if (chosen !== undefined && method.value !== chosen.method) method.value = chosen.method
+    return section(
+      { class: 'panel', 'aria-labelledby': 'begin' },
+      h2({ id: 'begin' }, w.begin()),
+      div(
+        { class: 'row', role: 'group', 'aria-label': w.presets() },
+        PRESETS.filter(preset => chosen === undefined || fits(preset, chosen)).map(preset =>
+          button(
+            {
+              key: preset,
+              type: 'button',
+              class: 'small',
+              'aria-pressed': amount.value === preset ? 'true' : 'false',
+              onClick: () => (amount.value = preset),
+            },
+            money(`${preset}.000000`),
+          ),
+        ),
+      ),
+      form.view(
+        'tall narrow',
+        textField(
+          {
+            name: 'amount',
+            label: w.amount(),
+            error: form.error('amount'),
+            hint: chosen && w.least(money(chosen.minimum), money(chosen.maximum)),
+          },
+          amount,
+          { inputMode: 'decimal', autoComplete: 'off' },
+        ),
+        selectField(
+          { name: 'method', label: w.method(), error: form.error('method') },
+          method,
+          data.map(row => ({ value: row.method, text: methodName(row.method) })),
+        ),
+        form.submit('main', w.pay()),
+      ),
+    )
+  }
+}

@@ -1,0 +1,109 @@
+/** One order: where it is paid, and what became of it. While it is open the page asks about it, less and less often. */
+import { effect, signal } from '@preact/signals'
+import type { ShownOrder } from '../../../lib/console/api/orders.ts'
+import { hrefOf, query, setQuery } from '../../address.ts'
+import { get } from '../../ask.ts'
+import { a, button, type Child, div, h2, p, section } from '../../element.ts'
+import { icon } from '../../icons.ts'
+import { load } from '../../load.ts'
+import { money } from '../../money.ts'
+import { say } from '../../page.ts'
+import { lateQr } from '../../parts/late-qr.ts'
+import { methodName, orderSaid, stateBadge } from '../../parts/order-words.ts'
+import { whenLoaded } from '../../parts/state.ts'
+import { accountPath } from '../../session.ts'
+import { stamp, zoneName } from '../../time.ts'
+import { words } from '../../words.ts'
+
+const w = words({
+  order: [(id: string) => `订单 ${id}`, (id: string) => `Order ${id}`],
+  amount: ['充值金额', 'Amount'],
+  asked: [
+    (asked: string, currency: string) => `支付 ${currency} ${asked}`,
+    (asked: string, currency: string) => `You pay ${currency} ${asked}`,
+  ],
+  scan: [(method: string) => `用${method}扫描二维码`, (method: string) => `Scan this code with ${method}`],
+  oneOf: ['二选一即可：扫描此码，或前往下方页面支付。', 'Either of the two will do: this code, or the page below.'],
+  open: [(method: string) => `前往${method}`, (method: string) => `Go to ${method}`],
+  until: [
+    (at: string, zone: string) => `请在 ${at}（${zone}）前支付。`,
+    (at: string, zone: string) => `Pay it before ${at} (${zone}).`,
+  ],
+  leave: [
+    '支付后无需停留在此页面：付款一经确认即自动入账，可随时回来查看。',
+    'You need not stay here after paying: the amount is credited as soon as the payment is confirmed, and you can come back at any time.',
+  ],
+  credited: [(amount: string) => `${amount} 已入账。`, (amount: string) => `${amount} has been credited.`],
+  close: ['关闭', 'Close'],
+  receipt: ['收据', 'Receipt'],
+})
+
+const FIRST_MS = 3_000
+const MOST_MS = 20_000
+const SLOWER = 1.3
+const OPEN: readonly ShownOrder['state'][] = ['created', 'pending', 'paid']
+
+/** `changed`: the order of the address has got another state. */
+export function orderPanel(changed: () => void) {
+  const order = load(() => {
+    const id = query.value.get('order')
+    return id === null ? Promise.resolve(null) : get<ShownOrder>(`${accountPath()}/orders/${encodeURIComponent(id)}`)
+  })
+  const seen = signal<ShownOrder | null>(null)
+  let waitMs = FIRST_MS
+  effect(() => {
+    const value = order.value.value
+    // asks again after every answer, also after one that says the same, and after none
+    void order.at.value
+    void order.failure.value
+    if (value === null) return
+    const before = seen.peek()
+    seen.value = value
+    if (before?.id !== value.id) waitMs = FIRST_MS
+    else if (before.state !== value.state) {
+      if (value.state === 'credited') say(w.credited(money(value.credited)))
+      changed()
+    }
+    if (!OPEN.includes(value.state)) return
+    const timer = setTimeout(() => whenSeen(order.again), waitMs)
+    waitMs = Math.min(MOST_MS, waitMs * SLOWER)
+    return () => clearTimeout(timer)
+  })
+  return () =>
+    section(
+      { class: 'panel', 'aria-labelledby': 'order' },
+      whenLoaded(order, value => value && shown(value)),
+    )
+}
+
+/** A page that nobody looks at asks nothing. */
+function whenSeen(again: () => void): void {
+  if (document.hidden) document.addEventListener('visibilitychange', again, { once: true })
+  else again()
+}
+
+function shown(order: ShownOrder): Child {
+  const method = methodName(order.method)
+  return [
+    div({ class: 'row' }, h2({ id: 'order' }, w.order(order.id)), stateBadge(order.state, order.held_until)),
+    p({}, w.amount(), ' ', money(order.amount)),
+    order.currency !== 'CNY' && p({ class: 'soft' }, w.asked(order.asked, order.currency)),
+    orderSaid(order),
+    order.qr !== null && div({ class: 'stack' }, p({}, w.scan(method)), lateQr(order.qr, w.scan(method))),
+    order.qr !== null && order.redirect !== null && p({ class: 'soft' }, w.oneOf()),
+    order.redirect !== null &&
+      p(
+        {},
+        a({ class: 'button main', href: order.redirect, target: '_blank', rel: 'noopener noreferrer' }, w.open(method)),
+      ),
+    order.state === 'pending' && [
+      p({ class: 'soft' }, w.until(stamp(order.expires_at), zoneName())),
+      p({ class: 'soft' }, w.leave()),
+    ],
+    div(
+      { class: 'row' },
+      order.credited_at !== null && a({ class: 'button small', href: hrefOf(`/topup/${order.id}`) }, w.receipt()),
+      button({ type: 'button', class: 'small', onClick: () => setQuery({ order: null }) }, icon('left'), w.close()),
+    ),
+  ]
+}

@@ -1,0 +1,183 @@
+/** Usage: what was spent in a period, as cards, as a chart, and as a table with the same numbers. */
+import type { Usage } from '../../lib/console/api/usage-answers.ts'
+import { hrefOf, query } from '../address.ts'
+import { get } from '../ask.ts'
+import { chart } from '../charts/chart.ts'
+import { a, type Child, dd, div, dl, dt, p, section } from '../element.ts'
+import { load } from '../load.ts'
+import { compact, count, exactMoney, money, percent } from '../money.ts'
+import { actions, type View } from '../page.ts'
+import { choiceField } from '../parts/filter.ts'
+import { rows } from '../parts/listing.ts'
+import { daysIn, periodOf, periodParameters } from '../parts/period.ts'
+import { names, took } from '../parts/request-words.ts'
+import { empty, told, whenLoaded } from '../parts/state.ts'
+import { usageChart } from '../parts/usage-chart.ts'
+import { clearButton, fileLinks, filterNames, rowFilters, sentFilters, usageFilters } from '../parts/usage-filters.ts'
+import { account, accountPath } from '../session.ts'
+import { chartZone, stamp, zoneName } from '../time.ts'
+import { words } from '../words.ts'
+
+const w = words({
+  stack: ['分组方式', 'In stacks of'],
+  by: ['图表单位', 'A bar is'],
+  day: ['一天', 'a day'],
+  hour: ['一小时', 'an hour'],
+  tokens: ['输入 / 输出', 'Input / output'],
+  cached: ['缓存命中', 'From the cache'],
+  median: [(ms: string) => `中位数 ${ms}`, (ms: string) => `Median ${ms}`],
+  table: ['明细', 'In numbers'],
+  rest: [(stacks: number) => `其余 ${stacks} 项未列出`, (stacks: number) => `${stacks} more are not listed`],
+  span: [
+    (from: string, to: string, zone: string) => `${from} 至 ${to}（${zone}），按整小时统计。`,
+    (from: string, to: string, zone: string) => `From ${from} to ${to} (${zone}), in whole hours.`,
+  ],
+  otherZone: [
+    (own: string, zone: string) => `${own} 与 UTC 的时差不是整小时，图表按 ${zone} 的日期统计。`,
+    (own: string, zone: string) => `${own} is not whole hours from UTC, so the chart has the days of ${zone}.`,
+  ],
+  rowsOnly: [
+    (list: string) => `只适用于单个请求和导出文件，不影响此处的合计与图表：${list}。`,
+    (list: string) =>
+      `The totals and the chart leave these filters out, which are for single requests and files: ${list}.`,
+  ],
+  requests: ['查看请求', 'Show the requests'],
+  nothing: [
+    '这段时间没有用量。请选择更长的时间，或先连接一个客户端。',
+    'Nothing was used in this time. Choose a longer one, or connect a client.',
+  ],
+  connect: ['连接客户端', 'Connect a client'],
+  noneFits: ['没有符合筛选条件的用量', 'No usage fits these filters'],
+  files: ['导出', 'Export'],
+  tableFile: ['明细 CSV', 'The table as CSV'],
+  csv: ['请求 CSV', 'Requests as CSV'],
+  jsonl: ['请求 JSONL', 'Requests as JSONL'],
+})
+
+const STACKS = ['model', 'key', 'group', 'protocol'] as const
+const FALLBACK = 'month'
+/** Longer reports have no bars of an hour, and those up to a few days have no others unless the reader wants them. */
+const HOURLY_DAYS = 8
+const FINE_DAYS = 2
+
+const stackNow = (): Usage['stack'] => STACKS.find(stack => stack === query.value.get('stack')) ?? 'model'
+const daysNow = (): number => daysIn(periodOf(FALLBACK)) ?? Number.POSITIVE_INFINITY
+
+function barNow(): Usage['by'] {
+  const named = query.value.get('by')
+  if (daysNow() > HOURLY_DAYS) return 'day'
+  return named === 'hour' || named === 'day' ? named : daysNow() <= FINE_DAYS ? 'hour' : 'day'
+}
+
+/** Who reads totals only sees no single request. */
+const seesRequests = (): boolean => account.value?.role !== 'billing'
+
+export default function usage(): View {
+  const loaded = load(() =>
+    get<Usage>(`${accountPath()}/usage`, {
+      ...sentFilters('sums'),
+      ...periodOf(FALLBACK),
+      stack: stackNow(),
+      by: barNow(),
+      zone: chartZone(),
+    }),
+  )
+  const filters = usageFilters(FALLBACK, 'sums')
+  const picture = chart()
+  actions.value = () => seesRequests() && a({ class: 'button', href: requestsOf({}) }, w.requests())
+  return () => [
+    filters.view(
+      'sums',
+      choiceField('stack', w.stack(), textsOf(STACKS, names), stackNow()),
+      daysNow() <= HOURLY_DAYS && choiceField('by', w.by(), textsOf(['day', 'hour'] as const, w), barNow()),
+    ),
+    rowFilters().length > 0 && told('plain', p({}, w.rowsOnly(filterNames(rowFilters())))),
+    whenLoaded(loaded, value => [
+      p({ class: 'soft' }, w.span(stamp(value.from, false), stamp(value.to, false), zoneName()), otherZone(value)),
+      value.totals.requests === 0 ? nothing() : [cards(value), usageChart(picture, value), table(value)],
+    ]),
+  ]
+}
+
+const textsOf = <T extends string>(all: readonly T[], texts: { [K in T]: () => string }) =>
+  all.map(value => ({ value, text: texts[value]() }))
+
+const otherZone = ({ zone }: Usage): Child => chartZone() === null && [' ', w.otherZone(zoneName(), zone)]
+
+const nothing = (): Child =>
+  section(
+    { class: 'panel', 'aria-label': w.table() },
+    Object.keys(sentFilters('sums')).length > 0
+      ? empty('chart', w.noneFits(), clearButton())
+      : empty('chart', w.nothing(), a({ class: 'button main', href: hrefOf('/connect') }, w.connect())),
+  )
+
+/** The requests that the numbers of this page are of. */
+const requestsOf = (more: Record<string, string>): string =>
+  hrefOf('/requests', { ...sentFilters('rows'), ...periodParameters(FALLBACK), ...more })
+
+type Row = Usage['rows'][number]
+
+function table(value: Usage): Child {
+  const { stack } = value
+  const only = ({ name, key }: Row) => ({ [stack]: stack === 'key' ? (key?.id ?? '') : name })
+  const linked = (text: string, parameters: Record<string, string>) =>
+    seesRequests() ? a({ href: requestsOf(parameters) }, text) : text
+  return section(
+    { class: 'panel listing', 'aria-label': w.table() },
+    rows<Row>({
+      caption: w.table(),
+      rows: value.rows,
+      keyOf: row => row.key?.id ?? row.name,
+      columns: [
+        { title: names[stack](), cell: row => linked(row.name, only(row)) },
+        { title: names.requests(), number: true, cell: row => count(row.requests) },
+        {
+          title: names.failed(),
+          number: true,
+          cell: row =>
+            row.failed === 0
+              ? share(row.failed_share)
+              : linked(share(row.failed_share), { ...only(row), outcome: 'upstream' }),
+        },
+        { title: names.input(), number: true, cell: row => count(row.input) },
+        { title: names.cacheRead(), number: true, cell: row => count(row.cache_read) },
+        { title: names.output(), number: true, cell: row => count(row.output) },
+        { title: names.firstByte(), number: true, cell: row => took(row.first_byte_p50_ms) },
+        { title: names.charge(), number: true, cell: row => exactMoney(row.charge) },
+      ],
+    }),
+    value.rest !== null && p({ class: 'soft' }, w.rest(value.rest.stacks)),
+    files(stack),
+  )
+}
+
+function files(stack: string): Child {
+  const period = periodOf(FALLBACK)
+  const ofRows = { ...sentFilters('rows'), ...period }
+  return fileLinks(w.files(), [
+    { text: w.tableFile(), call: 'usage.csv', parameters: { ...sentFilters('sums'), ...period, stack } },
+    ...(seesRequests()
+      ? [
+          { text: w.csv(), call: 'requests.csv', parameters: ofRows },
+          { text: w.jsonl(), call: 'requests.jsonl', parameters: ofRows },
+        ]
+      : []),
+  ])
+}
+
+const share = (value: number | null): string => (value === null ? '–' : percent(value))
+
+const cards = ({ totals }: Usage) =>
+  dl(
+    { class: 'figures six' },
+    figure(names.charge(), money(totals.charge)),
+    figure(names.requests(), compact(totals.requests)),
+    figure(names.failed(), compact(totals.failed), share(totals.failed_share)),
+    figure(w.tokens(), `${compact(totals.input + totals.cache_read)} / ${compact(totals.output)}`),
+    figure(w.cached(), share(totals.cache_hit_share)),
+    figure(names.firstByte(), took(totals.first_byte_ms), w.median(took(totals.first_byte_p50_ms))),
+  )
+
+const figure = (title: string, value: string, more?: string) =>
+  div({ class: 'figure' }, dt({}, title), dd({}, value), more !== undefined && dd({}, more))

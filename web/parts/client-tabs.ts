@@ -1,0 +1,72 @@
+/** How each client is set up, a tab each: the address that it takes, and what is copied into its files. */
+import { type Signal, signal } from '@preact/signals'
+import type { VNode } from 'preact'
+import type { ClientRow } from '../../lib/console/clients.ts'
+import { type Child, code, div, fieldset, input, label, legend, p, span } from '../element.ts'
+import { fill, type Syntax } from '../shared/fill.ts'
+import { inLanguage, words } from '../words.ts'
+import { copyable, snippet } from './copy.ts'
+import { tabs } from './tabs.ts'
+
+const w = words({
+  clients: ['客户端', 'Clients'],
+  address: ['地址', 'Address'],
+  choose: ['选择地址', 'Choose an address'],
+  main: ['主地址', 'Main'],
+  mainNote: ['100 秒内没有任何响应数据时会超时', 'Times out after 100 seconds without any response data'],
+  direct: ['直连地址', 'Direct'],
+  directNote: ['仅提供 API，没有 100 秒限制', 'API only, without the 100-second limit'],
+})
+
+interface Shown {
+  main: string
+  direct: string
+  clients: readonly ClientRow[]
+}
+
+/** `modelOf`: the model that the snippets of a client name. `above`: stands above them. */
+export function clientTabs(
+  { main, direct, clients }: Shown,
+  modelOf: (row: ClientRow) => string,
+  above: (row: ClientRow) => Child = () => null,
+): () => VNode[] {
+  const base = signal(main)
+  const client = signal(clients[0]?.id ?? '')
+  const panel = (row: ClientRow): Child => {
+    const values = { base: base.value, key: 'sk-…', model: modelOf(row), name: 'Gateway' }
+    const filled = (text: string, syntax: Syntax) => fill(text, syntax, values)
+    return [
+      div({ class: 'row' }, span({ class: 'soft' }, w.address()), copyable(filled(row.address, 'text'), w.address())),
+      above(row),
+      row.notes.map(note => p({ key: note.en, class: 'soft' }, inLanguage(note))),
+      row.snippets.map(({ title, syntax, text }) => div({ key: title }, snippet(filled(text, syntax), title))),
+    ]
+  }
+  return () => [
+    fieldset(
+      { class: 'choices', key: 'address' },
+      legend({}, w.choose()),
+      addressChoice(base, main, w.main(), w.mainNote()),
+      addressChoice(base, direct, w.direct(), w.directNote()),
+    ),
+    tabs(
+      'client',
+      w.clients(),
+      client,
+      clients.map(row => ({ id: row.id, title: inLanguage(row.name), panel: () => panel(row) })),
+    ),
+  ]
+}
+
+const addressChoice = (base: Signal<string>, url: string, name: string, note: string): VNode =>
+  label(
+    { class: 'choice' },
+    input({
+      type: 'radio',
+      name: 'address',
+      value: url,
+      checked: base.value === url,
+      onChange: () => (base.value = url),
+    }),
+    span({}, span({ class: 'strong' }, name), code({}, url), span({ class: 'soft' }, note)),
+  )

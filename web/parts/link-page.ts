@@ -1,0 +1,27 @@
+/**
+ * Pages to which a link with a secret leads. The secret stands in the fragment, which browsers send to nobody; the page
+ * takes it out of the address and uses it only when the reader has pressed the button.
+ */
+
+import { takeFragment } from '../address.ts'
+import { a, div, p } from '../element.ts'
+import type { View } from '../page.ts'
+import { hrefTo } from '../shared/sitemap.ts'
+import { words } from '../words.ts'
+import { told } from './state.ts'
+
+const w = words({
+  none: [
+    '链接不完整：请从邮件或消息中完整地打开它。',
+    'The link is not whole: open it from the letter or message as it stands there.',
+  ],
+  signIn: ['前往登录', 'To signing in'],
+})
+
+export function linkPage(view: (token: string) => View): View {
+  const token = takeFragment()
+  if (token !== null) return view(token)
+  return () => [div({ class: 'panel' }, told('bad', w.none())), toSignIn()]
+}
+
+export const toSignIn = () => p({ class: 'centred' }, a({ href: hrefTo('sign-in') }, w.signIn()))

@@ -1,0 +1,102 @@
+/** Orders in words. */
+import type { VNode } from 'preact'
+import type { ShownOrder } from '../../lib/console/api/orders.ts'
+import type { Child } from '../element.ts'
+import { money } from '../money.ts'
+import { stamp, zoneName } from '../time.ts'
+import { words } from '../words.ts'
+import { badge, type Tone } from './badge.ts'
+import { told } from './state.ts'
+
+const METHODS = words({
+  alipay: ['支付宝', 'Alipay'],
+  wechat: ['微信支付', 'WeChat Pay'],
+  card: ['银行卡', 'Card'],
+  usdt: ['USDT', 'USDT'],
+})
+
+/** Those by which orders are paid; deposits of USDT are no orders. */
+export const ORDER_METHODS = (Object.keys(METHODS) as (keyof typeof METHODS)[]).filter(method => method !== 'usdt')
+export const methodName = (method: keyof typeof METHODS): string => METHODS[method]()
+
+const STATES = words({
+  created: ['准备中', 'Being made'],
+  pending: ['待支付', 'To be paid'],
+  paid: ['已支付，正在入账', 'Paid, being credited'],
+  credited: ['已入账', 'Credited'],
+  expired: ['已过期', 'Expired'],
+  failed: ['未成功', 'Failed'],
+  refunded: ['已退款', 'Refunded'],
+  reversed: ['已撤销', 'Reversed'],
+})
+
+const TONES: Record<ShownOrder['state'], Tone> = {
+  created: 'plain',
+  pending: 'warn',
+  paid: 'warn',
+  credited: 'good',
+  expired: 'plain',
+  failed: 'bad',
+  refunded: 'plain',
+  reversed: 'bad',
+}
+
+export const ORDER_STATES = Object.keys(STATES) as ShownOrder['state'][]
+export const stateName = (state: ShownOrder['state']): string => STATES[state]()
+const HELD = words({ held: ['已支付，暂缓入账', 'Paid, held'] })
+/** `heldUntil`: of an order that is paid, and credited only then. */
+export const stateBadge = (state: ShownOrder['state'], heldUntil: string | null = null): VNode =>
+  badge(TONES[state], heldUntil === null ? STATES[state]() : HELD.held())
+
+const w = words({
+  making: ['支付服务商暂时没有回答，正在重试。', 'The payment provider did not answer yet; this page tries again.'],
+  paid: ['已收到付款，正在入账。', 'The payment has arrived and is being credited.'],
+  held: [
+    (at: string, zone: string) =>
+      `已收到付款，将于 ${at}（${zone}）前后自动入账。近期有银行对刷卡付款提出争议，因此新的刷卡付款会暂缓入账；您无需再做任何操作。`,
+    (at: string, zone: string) =>
+      `The payment has arrived, and will be credited at ${at} (${zone}). Banks have disputed card payments lately, so new ones wait for a while; there is nothing that you need to do.`,
+  ],
+  credited: [(amount: string) => `${amount} 已入账。`, (amount: string) => `${amount} has been credited.`],
+  late: [
+    (amount: string) => `付款在订单结束后才到达，${amount} 已照常入账。`,
+    (amount: string) => `The payment arrived after the order had ended. ${amount} has been credited all the same.`,
+  ],
+  expired: [
+    '订单已过期，不能再支付。如果您已付款，款项到账后仍会自动入账；请勿重复支付。',
+    'The order has expired and cannot be paid any more. If you have paid it, the amount is still credited when the money arrives: do not pay twice.',
+  ],
+  failed: [
+    '支付服务商没有接受该订单，没有扣款。请重新下单，或换一种支付方式。',
+    'The payment provider did not take this order, and nothing was charged. Begin a new one, or choose another way to pay.',
+  ],
+  frozen: [
+    (amount: string) => `其中 ${amount} 因退款或争议而冻结，等待支付服务商决定。`,
+    (amount: string) => `${amount} of it is frozen for a refund or a dispute, until the payment provider has decided.`,
+  ],
+  refunded: [
+    (amount: string) => `${amount} 已退回原支付方式。`,
+    (amount: string) => `${amount} went back to where it was paid from.`,
+  ],
+  reversed: [
+    (amount: string) => `${amount} 已被付款人的银行收回。`,
+    (amount: string) => `The payer’s bank has taken ${amount} back.`,
+  ],
+})
+
+const NOTHING = '0.000000'
+
+/** What became of an order, in plain words. */
+export function orderSaid(order: ShownOrder): Child {
+  const { state, late, credited, frozen, refunded, reversed, held_until } = order
+  return [
+    state === 'created' && told('plain', w.making()),
+    state === 'paid' && told('plain', held_until === null ? w.paid() : w.held(stamp(held_until, false), zoneName())),
+    state === 'credited' && told('good', late ? w.late(money(credited)) : w.credited(money(credited))),
+    state === 'expired' && told('warn', w.expired()),
+    state === 'failed' && told('warn', w.failed()),
+    frozen !== NOTHING && told('warn', w.frozen(money(frozen))),
+    refunded !== NOTHING && told('plain', w.refunded(money(refunded))),
+    reversed !== NOTHING && told('bad', w.reversed(money(reversed))),
+  ]
+}

@@ -1,0 +1,53 @@
+/**
+ * What a reader chooses for all pages: language, theme, and whether times are in UTC. Language and theme are cookies,
+ * because the server writes them into the document: a page that learns its theme from a script would first be shown in the
+ * wrong one. They are kept with the user too, and a browser in which nobody has chosen yet takes them from there. The zone is
+ * the browser's affair, and a cookie of this browser alone.
+ */
+import { signal } from '@preact/signals'
+import type { Language } from '../lib/terms/people.ts'
+import type { Theme } from './shared/given.ts'
+import { utc } from './time.ts'
+import { language } from './words.ts'
+
+export const theme = signal<Theme>('system')
+
+const YEAR_SECONDS = 31_536_000
+
+/** The cookie comes first: what the page asks anew because of the change is answered in the language of the cookie. */
+export function chooseLanguage(chosen: Language): void {
+  keep('language', chosen)
+  document.documentElement.lang = chosen === 'zh' ? 'zh-CN' : 'en'
+  language.value = chosen
+}
+
+export function chooseTheme(chosen: Theme): void {
+  theme.value = chosen
+  if (chosen === 'system') delete document.documentElement.dataset['theme']
+  else document.documentElement.dataset['theme'] = chosen
+  keep('theme', chosen)
+}
+
+export function chooseUtc(chosen: boolean): void {
+  utc.value = chosen
+  keep('times', chosen ? 'utc' : 'own')
+}
+
+/** Only when the page is drawn: the server, which has drawn some, knows nothing of it. */
+export function followTimes(): void {
+  utc.value = document.cookie.split('; ').includes('times=utc')
+}
+
+/** What the user has chosen in another browser counts as long as nobody has chosen in this one. */
+export function adopt(user: { language: Language | null; theme: Theme | null }): void {
+  if (user.language !== null && !isKept('language')) chooseLanguage(user.language)
+  if (user.theme !== null && !isKept('theme')) chooseTheme(user.theme)
+}
+
+const isKept = (name: string): boolean => document.cookie.split('; ').some(one => one.startsWith(`${name}=`))
+
+function keep(name: string, value: string): void {
+  const secure = location.protocol === 'https:' ? '; Secure' : ''
+  // biome-ignore lint/suspicious/noDocumentCookie: Firefox knows no other way below version 140
+  document.cookie = `${name}=${value}; Path=/; Max-Age=${YEAR_SECONDS}; SameSite=Lax${secure}`
+}
