@@ -5,7 +5,7 @@ import { type OutputBounds, outputBounds } from '../protocols/maxima.ts'
 import { FORMS, type Protocol } from '../terms/records.ts'
 import { type Credential, credentialOf, secretsIn } from '../terms/upstream-credentials.ts'
 import { type AnswersOf, type Kind, type KindName, kindOf } from '../terms/upstream-kinds.ts'
-import { countPathAt, pathAt, queryAt } from '../terms/upstream-paths.ts'
+import { countPathAt, pathAt, queryAt } from '../config/upstream-paths.ts'
 import { type Connection, connectionTo } from './connection.ts'
 
 /** The number of hexadecimal digits of a fingerprint: 64 bits, enough for all keys of a store to differ. */

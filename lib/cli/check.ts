@@ -8,10 +8,10 @@ import { payWarnings } from '../pay/methods.ts'
 import { pictureWarnings } from '../process/data-paths.ts'
 import { thisMachine } from '../sense/machine.ts'
 import { openStore } from '../store/open.ts'
-import { type CatalogFile, loadCatalog } from '../terms/catalog.ts'
-import { type Config, type ConfigFile, openConfig } from '../terms/config.ts'
-import { peopleWarnings } from '../terms/config-people.ts'
-import { searchWarnings } from '../terms/search-warnings.ts'
+import { type CatalogFile, loadCatalog } from '../config/catalog.ts'
+import { type Config, type ConfigFile, openConfig } from '../config/config.ts'
+import { peopleWarnings } from '../config/people-schema.ts'
+import { searchWarnings } from '../config/search-warnings.ts'
 
 interface Checked {
   /** What was read, as one line for people. */

@@ -1,6 +1,6 @@
 /** The command `doctor` and its options; `doctor-public.ts` does what it says. */
 import { type Command, InvalidArgumentError } from 'commander'
-import { duration } from '../terms/config-scalars.ts'
+import { duration } from '../config/scalars.ts'
 
 interface DoctorFlags {
   config: string
@@ -27,7 +27,7 @@ export function addDoctor(command: (name: string, description: string) => Comman
     )
     .option('--json', 'print JSON')
     .action(async ({ config: file, main, direct, silence, json }: DoctorFlags) => {
-      const { loadConfig } = await import('../terms/config.ts')
+      const { loadConfig } = await import('../config/config.ts')
       const { checkPublic } = await import('./doctor-public.ts')
       const config = loadConfig(file, process.env)
       const urls = { main: main ?? config.public.main, direct: direct ?? config.public.direct }

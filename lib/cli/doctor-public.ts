@@ -6,7 +6,7 @@ import http from 'node:http'
 import http2 from 'node:http2'
 import https from 'node:https'
 import type { TLSSocket } from 'node:tls'
-import type { Config } from '../terms/config.ts'
+import type { Config } from '../config/config.ts'
 import {
   PROBE_ANSWERED,
   PROBE_HEADER,

@@ -1,7 +1,7 @@
 /** The text that the operator reads when a command has failed, and the exit code by which a script tells why. */
 import { OperationError, type OperationFault } from '../operations/error.ts'
 import { StoreConflict, StoreUnavailable } from '../store/store.ts'
-import { ConfigError } from '../terms/yaml.ts'
+import { ConfigError } from '../config/yaml.ts'
 
 /** 0 is success. */
 export const EXIT = { failed: 1, usage: 2, missing: 3, forbidden: 4, conflict: 5 } as const

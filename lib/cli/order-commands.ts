@@ -2,7 +2,7 @@
 import { read } from '../operations/read.ts'
 import * as usdt from '../pay/deposits.ts'
 import * as pay from '../pay/payments.ts'
-import { name } from '../terms/config-scalars.ts'
+import { name } from '../config/scalars.ts'
 import { COMMAND } from '../terms/people.ts'
 import { deskOf } from './pay-desk.ts'
 import { type Said, say, writeAll } from './say.ts'

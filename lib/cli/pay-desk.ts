@@ -2,7 +2,7 @@
 import { systemClock } from '../base/clock.ts'
 import { Desk } from '../pay/desk.ts'
 import type { Store } from '../store/store.ts'
-import type { Config } from '../terms/config.ts'
+import type { Config } from '../config/config.ts'
 import { createLogger } from '../terms/log.ts'
 import { PayTallies } from '../terms/pay-tallies.ts'
 import { NOBODY } from './with-store.ts'

@@ -1,6 +1,6 @@
 /** The commands about ways to pay and their options; `pay-commands.ts` does what they say. */
 import { type Command, InvalidArgumentError } from 'commander'
-import { duration } from '../terms/config-scalars.ts'
+import { duration } from '../config/scalars.ts'
 
 type MakeCommand = (name: string, description: string) => Command
 

@@ -11,7 +11,7 @@ import {
   runImport,
 } from '../operations/price-import.ts'
 import { type PriceChanges, Prices } from '../operations/prices.ts'
-import { ConfigError } from '../terms/config.ts'
+import { ConfigError } from '../config/config.ts'
 import { COMMAND } from '../terms/people.ts'
 import { historyTable, listTable, oneTable } from './price-tables.ts'
 import type { Said } from './say.ts'

@@ -4,8 +4,8 @@
  */
 import { readFileSync } from 'node:fs'
 import { Command, CommanderError, InvalidArgumentError } from 'commander'
-import { type Listener, parseListener } from '../terms/config-addresses.ts'
-import { duration } from '../terms/config-scalars.ts'
+import { type Listener, parseListener } from '../config/addresses.ts'
+import { duration } from '../config/scalars.ts'
 import { addDoctor } from './doctor-options.ts'
 import { EXIT, exitCodeOf, explain } from './failure.ts'
 import { addOrders } from './order-options.ts'
@@ -69,7 +69,7 @@ function createProgram(root: string): Command {
 
   command('serve', 'serve until told to stop: SIGTERM and SIGINT drain, SIGHUP reloads').action(
     async ({ config }: ConfigOption) => {
-      const { ConfigError, loadConfig } = await import('../terms/config.ts')
+      const { ConfigError, loadConfig } = await import('../config/config.ts')
       const read = loadConfig(config, process.env)
       if (read.adminToken === null) throw new ConfigError([`${config}: ${NO_TOKEN}`])
       const { serve } = await import('../process/serve.ts')

@@ -2,7 +2,7 @@
 import { wantStore } from '../process/data-paths.ts'
 import { openStore } from '../store/open.ts'
 import type { Store } from '../store/store.ts'
-import { type Config, loadConfig } from '../terms/config.ts'
+import { type Config, loadConfig } from '../config/config.ts'
 
 export async function withStore<T>(config: Config, work: (store: Store) => Promise<T>): Promise<T> {
   const store = await openStore(config.store, {

@@ -1,5 +1,5 @@
 /** What the page for signing in offers beside its form, as the config says. */
-import type { Config } from '../terms/config.ts'
+import type { Config } from '../config/config.ts'
 
 export interface SignInData {
   /** Whether anybody may register. */

@@ -1,7 +1,7 @@
 /** Reads the log of actions: who changed what, when, and from where. Nothing changes it. */
 import { z } from 'zod'
 import type { ActionFilter, LoggedAction } from '../store/store.ts'
-import * as kind from '../terms/config-scalars.ts'
+import * as kind from '../config/scalars.ts'
 import type { OperationDeps } from './deps.ts'
 import { accountNamed, accountNames } from './lookups.ts'
 import { read, type Sent } from './read.ts'

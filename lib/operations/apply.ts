@@ -10,8 +10,8 @@
  */
 import type { Clock } from '../base/clock.ts'
 import { AppliedElsewhere, type Store } from '../store/store.ts'
-import type { CatalogFile } from '../terms/catalog.ts'
-import { KINDS, type Kind } from '../terms/catalog-text.ts'
+import type { CatalogFile } from '../config/catalog.ts'
+import { KINDS, type Kind } from '../config/catalog-text.ts'
 import { FILE } from '../terms/people.ts'
 import { act } from './acts.ts'
 import { AccountWriter } from './apply/accounts.ts'

@@ -7,7 +7,7 @@ import { formatMicro, type Micro, subtract, ZERO } from '../base/money.ts'
 import { periodAt } from '../base/periods.ts'
 import { HOUR_MS, hourInZone, offsetHours } from '../base/zone.ts'
 import type { BookPage, Entry, Store } from '../store/store.ts'
-import * as kind from '../terms/config-scalars.ts'
+import * as kind from '../config/scalars.ts'
 
 /** A day of the zone; ms since 1970, the end exclusive. */
 interface Day {

@@ -6,7 +6,7 @@
 import { z } from 'zod'
 import { formatMicro, type Micro, parseMicro, subtract, ZERO } from '../base/money.ts'
 import { DISPUTE_DAYS, type Dispute, type NewEntry } from '../store/store.ts'
-import * as kind from '../terms/config-scalars.ts'
+import * as kind from '../config/scalars.ts'
 import type { Actor } from '../terms/people.ts'
 import { act, entryActor } from './acts.ts'
 import { debit } from './debit.ts'

@@ -5,7 +5,7 @@
 import { z } from 'zod'
 import { formatMicro, type Micro, parseMicro, subtract, ZERO } from '../base/money.ts'
 import { accountPurse, type Booked, type Entry, type NewEntry } from '../store/store.ts'
-import * as kind from '../terms/config-scalars.ts'
+import * as kind from '../config/scalars.ts'
 import type { Actor } from '../terms/people.ts'
 import type { Account } from '../terms/records.ts'
 import { act, entryActor } from './acts.ts'

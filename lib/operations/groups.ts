@@ -1,7 +1,7 @@
 /** Turns groups from the form that people write into the form that the store keeps; says whether one is in use. */
 import type { Store } from '../store/store.ts'
-import { toGroup } from '../terms/catalog-rows.ts'
-import { catalogSchema } from '../terms/config-catalog.ts'
+import { toGroup } from '../config/catalog-rows.ts'
+import { catalogSchema } from '../config/catalog-schema.ts'
 import type { Group } from '../terms/records.ts'
 import { OperationError } from './error.ts'
 import { read } from './read.ts'

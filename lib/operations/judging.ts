@@ -5,9 +5,9 @@
 import type { Clock } from '../base/clock.ts'
 import { type Accepted, describe, HOW_TO_ACCEPT, judge, type Machine, NOTHING_SEEN, type Seen } from '../sense/sense.ts'
 import type { Catalog, Store } from '../store/store.ts'
-import type { CatalogFile } from '../terms/catalog.ts'
-import { type Config, ConfigError } from '../terms/config.ts'
-import type { Finding, RowName } from '../terms/finding.ts'
+import type { CatalogFile } from '../config/catalog.ts'
+import { type Config, ConfigError } from '../config/config.ts'
+import type { Finding, RowName } from '../config/finding.ts'
 import { OperationError } from './error.ts'
 
 export type Rows = Pick<Catalog, 'groups' | 'models' | 'channels'>

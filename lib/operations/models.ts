@@ -1,7 +1,7 @@
 /** Turns models and their prices from the form that people write into the form that the store keeps; says whether one is in use. */
 import type { Store } from '../store/store.ts'
-import { toModel } from '../terms/catalog-rows.ts'
-import { catalogSchema } from '../terms/config-catalog.ts'
+import { toModel } from '../config/catalog-rows.ts'
+import { catalogSchema } from '../config/catalog-schema.ts'
 import type { Model } from '../terms/records.ts'
 import { OperationError } from './error.ts'
 import { read } from './read.ts'

@@ -4,7 +4,7 @@
  */
 import { z } from 'zod'
 import type { ActionFilter, LoggedAction, Store } from '../store/store.ts'
-import * as kind from '../terms/config-scalars.ts'
+import * as kind from '../config/scalars.ts'
 import type { Person } from '../terms/people.ts'
 import type { Account } from '../terms/records.ts'
 import type { OperationDeps } from './deps.ts'

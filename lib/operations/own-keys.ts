@@ -3,7 +3,7 @@
  * changes the keys that it made; a key of somebody else is one that does not exist. Keys are named by their public ids.
  */
 import type { KeyChange, NewKey } from '../store/store.ts'
-import type { Config } from '../terms/config.ts'
+import type { Config } from '../config/config.ts'
 import { hashOf, hintOf, newSecret } from '../terms/key-secret.ts'
 import type { Actor } from '../terms/people.ts'
 import type { Account, Key } from '../terms/records.ts'

@@ -2,7 +2,7 @@
 import type { z } from 'zod'
 import { PUBLIC_ID_LENGTH } from '../base/ids.ts'
 import type { PageFilter } from '../store/store.ts'
-import * as kind from '../terms/config-scalars.ts'
+import * as kind from '../config/scalars.ts'
 
 const MOST_ROWS = 1_000
 

@@ -5,7 +5,7 @@
  * makes `Offer`s of it.
  */
 import { PRICE_IMPORT, type Store } from '../store/store.ts'
-import { DEFAULT_OUTPUT, MODEL_DEFAULTS } from '../terms/config-catalog.ts'
+import { DEFAULT_OUTPUT, MODEL_DEFAULTS } from '../config/catalog-schema.ts'
 import type { Actor } from '../terms/people.ts'
 import type { Model, Price } from '../terms/records.ts'
 import { act } from './acts.ts'

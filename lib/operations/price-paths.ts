@@ -2,8 +2,8 @@
  * Prices as flat lists of paths and amounts, in which the command line, CSV files and comparisons write them: `input`,
  * `image.1024x1536/high`, `tiers.priority`, `over.200000.output`. Nested prices are made of them and become them.
  */
-import { toPrice } from '../terms/catalog-rows.ts'
-import { price as schema } from '../terms/config-price.ts'
+import { toPrice } from '../config/catalog-rows.ts'
+import { price as schema } from '../config/price-schema.ts'
 import { showPrice } from '../terms/price-shown.ts'
 import type { Price } from '../terms/records.ts'
 import { OperationError } from './error.ts'

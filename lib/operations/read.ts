@@ -3,7 +3,7 @@
  */
 import type { z } from 'zod'
 import { LANGUAGES, type Language, type Words } from '../terms/people.ts'
-import { formatPath } from '../terms/yaml.ts'
+import { formatPath } from '../config/yaml.ts'
 import { type FieldFault, OperationError } from './error.ts'
 import { expected } from './expected.ts'
 

@@ -1,7 +1,7 @@
 /** The filters of usage as callers send them. The list, the summary and the export take the same ones. */
 import { z } from 'zod'
 import { SUMMARY_BY, type SummaryBy, type UsageFilter, WITH_ATTEMPTS } from '../store/store.ts'
-import * as kind from '../terms/config-scalars.ts'
+import * as kind from '../config/scalars.ts'
 import { OUTCOMES } from '../terms/outcome.ts'
 import { PROTOCOLS } from '../terms/records.ts'
 

@@ -3,7 +3,7 @@ import { CSV_TYPE } from '../operations/own-export.ts'
 import { read } from '../operations/read.ts'
 import * as usdt from '../pay/deposits.ts'
 import * as pay from '../pay/payments.ts'
-import * as kind from '../terms/config-scalars.ts'
+import * as kind from '../config/scalars.ts'
 import { created, ok, streamed } from './answer.ts'
 import { once, parameters, type Route, route } from './route.ts'
 

@@ -3,8 +3,8 @@
  * the first use, so that a gateway without payments loads nothing of it.
  */
 import { type OperationDeps, storeNow } from '../operations/deps.ts'
-import type { Config } from '../terms/config.ts'
-import type { UsdtConfig } from '../terms/config-pay.ts'
+import type { Config } from '../config/config.ts'
+import type { UsdtConfig } from '../config/pay-schema.ts'
 import { USDT } from '../terms/deposits.ts'
 import type { Order, OrderMethod, Refund } from '../terms/pay.ts'
 import type { PayTallies } from '../terms/pay-tallies.ts'

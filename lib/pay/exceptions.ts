@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { formatMicro } from '../base/money.ts'
 import type { Store } from '../store/store.ts'
-import * as kind from '../terms/config-scalars.ts'
+import * as kind from '../config/scalars.ts'
 import { type Order, PAY_EXCEPTIONS, PAY_WAYS, type PayException } from '../terms/pay.ts'
 import { creditable } from './by-hand.ts'
 import { iso, isoOrNull, shownCents } from './own-orders.ts'

@@ -2,7 +2,7 @@
 import { storeNow } from '../operations/deps.ts'
 import { formatMicro, ZERO } from '../base/money.ts'
 import type { PayMark, PayTotals, Store } from '../store/store.ts'
-import type { HoldConfig, UsdtConfig } from '../terms/config-pay.ts'
+import type { HoldConfig, UsdtConfig } from '../config/pay-schema.ts'
 import { type OrderMethod, PAY_METHODS } from '../terms/pay.ts'
 import { UNCREDITED_MS } from './desk.ts'
 import { ANSWERED, refusedMark, UNANSWERED } from './marks.ts'

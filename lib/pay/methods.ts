@@ -1,7 +1,7 @@
 /** The methods that the config has, by name. The code of a method is loaded only when it is configured. */
 import type { Clock } from '../base/clock.ts'
-import type { Config, PayConfig } from '../terms/config.ts'
-import { payAddressWarnings } from '../terms/config-pay.ts'
+import type { Config, PayConfig } from '../config/config.ts'
+import { payAddressWarnings } from '../config/pay-schema.ts'
 import type { OrderMethod } from '../terms/pay.ts'
 import type { MethodTools, PayMethod } from './method.ts'
 import { remarkOn } from './validity.ts'

@@ -1,7 +1,7 @@
 /** What people see of their account's orders: which ways to pay there are, and what became of each order. */
 import { formatMicro, micro } from '../base/money.ts'
 import type { OrderFilter, Store } from '../store/store.ts'
-import { scalar } from '../terms/config-scalars.ts'
+import { scalar } from '../config/scalars.ts'
 import type { Order } from '../terms/pay.ts'
 import type { Account } from '../terms/records.ts'
 import type { Desk } from './desk.ts'

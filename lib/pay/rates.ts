@@ -7,7 +7,7 @@ import { z } from 'zod'
 import { formatMicro, micro, parseMillionths } from '../base/money.ts'
 import { OperationError } from '../operations/error.ts'
 import type { PayRate, Store } from '../store/store.ts'
-import * as kind from '../terms/config-scalars.ts'
+import * as kind from '../config/scalars.ts'
 import type { Act } from '../terms/people.ts'
 import { iso } from './own-orders.ts'
 

@@ -1,6 +1,6 @@
 /** What the till is given, and how it says what became of a notice. */
 import type { OperationDeps } from '../operations/deps.ts'
-import type { HoldConfig } from '../terms/config-pay.ts'
+import type { HoldConfig } from '../config/pay-schema.ts'
 import type { OrderMethod, PayExceptionKind, PayWay, ProofSource } from '../terms/pay.ts'
 import { type Act, GATEWAY } from '../terms/people.ts'
 

@@ -6,7 +6,7 @@
 import { constants } from 'node:fs'
 import { type FileHandle, mkdir, open, rename, unlink } from 'node:fs/promises'
 import type { Clock } from '../base/clock.ts'
-import type { ImageLinks } from '../terms/config.ts'
+import type { ImageLinks } from '../config/config.ts'
 import { fileOf, newName, onDisk, unfinishedFile } from './names.ts'
 import type { Room } from './room.ts'
 

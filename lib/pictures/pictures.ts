@@ -6,7 +6,7 @@
 import { constants } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
 import type { Clock } from '../base/clock.ts'
-import type { ImageLinks } from '../terms/config.ts'
+import type { ImageLinks } from '../config/config.ts'
 import { PictureDraft } from './draft.ts'
 import { fileOf, readName } from './names.ts'
 import { Room } from './room.ts'

@@ -6,7 +6,7 @@
 import { unlink } from 'node:fs/promises'
 import type { Clock } from '../base/clock.ts'
 import { Rounds } from '../base/rounds.ts'
-import type { ImageLinks } from '../terms/config.ts'
+import type { ImageLinks } from '../config/config.ts'
 import type { Logger } from '../terms/log.ts'
 import type { Metrics } from '../terms/metrics.ts'
 import { contentsOf } from './contents.ts'

@@ -7,7 +7,7 @@ import { countAside } from '../ledger/aside.ts'
 import type { Running } from '../operations/deps.ts'
 import type { Desk } from '../pay/desk.ts'
 import type { Pages } from '../public/server.ts'
-import type { Config } from '../terms/config.ts'
+import type { Config } from '../config/config.ts'
 
 export function createConsole(
   services: Services,

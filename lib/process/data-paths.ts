@@ -4,7 +4,7 @@
  */
 import { accessSync, constants, existsSync, mkdirSync, statSync } from 'node:fs'
 import path from 'node:path'
-import { type Config, ConfigError } from '../terms/config.ts'
+import { type Config, ConfigError } from '../config/config.ts'
 
 /** Pictures are for those who know their links, and not for other users of the machine. */
 const OWN_FOLDER = 0o700

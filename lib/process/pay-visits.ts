@@ -5,7 +5,7 @@
 import type { CallbackServer } from '../pay/callback-server.ts'
 import type { Desk, DeskParts } from '../pay/desk.ts'
 import type { Pages } from '../public/server.ts'
-import type { Config } from '../terms/config.ts'
+import type { Config } from '../config/config.ts'
 import { PAY_METHODS } from '../terms/pay.ts'
 
 /** Returns a function that makes the desk at its first call. */

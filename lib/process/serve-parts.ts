@@ -1,6 +1,6 @@
 /** What `gateway serve` is started with, and what it has built before anything listens. */
 import type { Store } from '../store/store.ts'
-import type { Config } from '../terms/config.ts'
+import type { Config } from '../config/config.ts'
 import type { Logger } from '../terms/log.ts'
 import type { Metrics } from '../terms/metrics.ts'
 

@@ -3,7 +3,7 @@
  * process starts. Code that is not needed to become ready is loaded after that, because a restart should be short.
  */
 import type { OperationDeps } from '../operations/deps.ts'
-import type { Config } from '../terms/config.ts'
+import type { Config } from '../config/config.ts'
 import { createLogger } from '../terms/log.ts'
 import { Metrics } from '../terms/metrics.ts'
 import { prepareFolders } from './data-paths.ts'

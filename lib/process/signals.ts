@@ -3,7 +3,7 @@
  * with the new files, nothing changes. SIGTERM and SIGINT drain and end the process; a second one ends it at once. The
  * supervisor's `retire` drains too, but leaves long answers their time.
  */
-import { type Config, ConfigError } from '../terms/config.ts'
+import { type Config, ConfigError } from '../config/config.ts'
 import { announce, type Logger } from '../terms/log.ts'
 import { underSupervision } from './listening.ts'
 

@@ -2,7 +2,7 @@
 import type { Worker } from 'node:cluster'
 import { type Clock, systemClock } from '../base/clock.ts'
 import type { RestEvent } from '../channels/rests.ts'
-import type { Config } from '../terms/config.ts'
+import type { Config } from '../config/config.ts'
 import type { Addresses, FromWorker, PrimaryCalls, ToWorker, WorkerCalls, WorkerSockets } from './worker-messages.ts'
 
 const CALL_MS = 2_000

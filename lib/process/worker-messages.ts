@@ -4,7 +4,7 @@ import type { RestEvent } from '../channels/rests.ts'
 import type { Readiness } from '../ops/fleet.ts'
 import type { PurseId } from '../store/store.ts'
 import type { ChannelState } from '../terms/channel.ts'
-import type { Config } from '../terms/config.ts'
+import type { Config } from '../config/config.ts'
 import type { Snapshot } from '../terms/metric-snapshot.ts'
 import type { Socket } from './listening.ts'
 

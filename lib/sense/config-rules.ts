@@ -1,6 +1,6 @@
 /** Rules about the config file: who can reach and guess what, limits that cut honest requests, folders, and the machine. */
 import path from 'node:path'
-import type { Config, Listener } from '../terms/config.ts'
+import type { Config, Listener } from '../config/config.ts'
 import { whereIs } from './hosts.ts'
 import { isBehindProxy } from './key-rules.ts'
 import { type Found, inConfig, type Rule } from './rule.ts'

@@ -1,7 +1,7 @@
 /** A rule of sense as a row, and what it returns. */
-import type { Kind } from '../terms/catalog-text.ts'
-import type { Finding } from '../terms/finding.ts'
-import type { Path } from '../terms/yaml.ts'
+import type { Kind } from '../config/catalog-text.ts'
+import type { Finding } from '../config/finding.ts'
+import type { Path } from '../config/yaml.ts'
 import type { Sight } from './sight.ts'
 
 export interface Rule {

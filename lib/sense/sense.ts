@@ -7,8 +7,8 @@
  * `accept`, or by `--force`.
  */
 import { isDeepStrictEqual } from 'node:util'
-import type { Finding, RowName } from '../terms/finding.ts'
-import { oneOfThese } from '../terms/typos.ts'
+import type { Finding, RowName } from '../config/finding.ts'
+import { oneOfThese } from '../config/typos.ts'
 import { CHANNEL_RULES } from './channel-rules.ts'
 import { CONFIG_RULES } from './config-rules.ts'
 import { KEY_RULES } from './key-rules.ts'

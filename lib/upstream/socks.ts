@@ -4,7 +4,7 @@
  */
 import { isIPv4, isIPv6, type Socket } from 'node:net'
 import type { buildConnector } from 'undici'
-import { groupsOf } from '../terms/reserved-addresses.ts'
+import { groupsOf } from '../config/reserved-addresses.ts'
 
 /** The proxy does not open the connection. The message never contains the credentials. */
 export class SocksError extends Error {

@@ -6,7 +6,7 @@ import { ApiError } from '../../lib/api/errors.ts'
 import { type AnswerPieces, type Operation, operation } from '../../lib/api/operation.ts'
 import { OperationError } from '../../lib/operations/error.ts'
 import { StoreConflict, StoreFull, StoreUnavailable } from '../../lib/store/store.ts'
-import * as kind from '../../lib/terms/config-scalars.ts'
+import * as kind from '../../lib/config/scalars.ts'
 import { until } from '../support/wait.ts'
 import { identity, type Reply, type Served, serveApi } from './support/api.ts'
 

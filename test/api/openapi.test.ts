@@ -3,7 +3,7 @@ import t from 'tap'
 import { z } from 'zod'
 import { openApi, refusals } from '../../lib/api/openapi.ts'
 import { operation } from '../../lib/api/operation.ts'
-import * as kind from '../../lib/terms/config-scalars.ts'
+import * as kind from '../../lib/config/scalars.ts'
 
 const Thing = z
   .strictObject({ id: z.string(), count: z.int(), at: z.iso.datetime(), cost: z.string().nullable() })

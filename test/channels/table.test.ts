@@ -1,7 +1,7 @@
 import t from 'tap'
 import { compileRoutes } from '../../lib/channels/table.ts'
 import type { Channel } from '../../lib/terms/channel.ts'
-import { MODEL_DEFAULTS } from '../../lib/terms/config-catalog.ts'
+import { MODEL_DEFAULTS } from '../../lib/config/catalog-schema.ts'
 import type { Model, Offline } from '../../lib/terms/records.ts'
 import { channel } from './support.ts'
 

@@ -2,7 +2,7 @@ import t from 'tap'
 import { exitCodeOf, explain } from '../../lib/cli/failure.ts'
 import { OperationError } from '../../lib/operations/error.ts'
 import { StoreConflict, StoreUnavailable } from '../../lib/store/store.ts'
-import { ConfigError } from '../../lib/terms/yaml.ts'
+import { ConfigError } from '../../lib/config/yaml.ts'
 
 const ROWS: [error: unknown, code: number, text: RegExp][] = [
   [new OperationError('invalid', 'limit: expected a number'), 2, /^gateway: limit: expected a number$/],

@@ -124,6 +124,16 @@ export function longFunctions(mostLines: number): [file: string, line: number, l
   })
 }
 
+/** Comments on members and functions that begin with a pronoun, a question word or a preposition: most of them are no sentences. */
+export function fragments(): [file: string, line: number, comment: string][] {
+  return sources.flatMap(({ file, text }) =>
+    text.split('\n').flatMap((line, at): [string, number, string][] => {
+      const found = FRAGMENT.exec(line)
+      return found === null ? [] : [[file, at + 1, found[1] as string]]
+    }),
+  )
+}
+
 export function doorsOf(room: string): string[] {
   const found = new Set<string>()
   for (const { imports, room: from } of sources)
@@ -140,6 +150,9 @@ export function roomOf(file: string): string {
   const found = rooms.filter(({ name }) => bare === name || bare.startsWith(`${name}/`)).map(({ name }) => name)
   return found.reduce((longest, name) => (name.length > longest.length ? name : longest), '')
 }
+
+const FRAGMENT =
+  /\/\*\* ((?:Of|As|So|Such|It|Its|They|Them|Their|This|That|These|Those|What|Who|Whom|Whose|Which|Where|When|Why|How|Whether|Does|Is|And|Or|But)\b.*?)(?: \*\/)?$/
 
 const EXPORTED =
   /^export\s+(?:declare\s+)?(?:abstract\s+)?(?:async\s+)?(?:function\*?|class|const|let|interface|type|enum)\s+([\w$]+)/gm

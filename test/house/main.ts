@@ -64,3 +64,9 @@ list(
     .filter(([, files]) => files.some(below))
     .map(([name, files]) => `${name}: ${files.join(' ')}`),
 )
+list(
+  'comments that begin like no sentence',
+  fragments()
+    .filter(([file]) => below(file))
+    .map(([file, line, comment]) => `${file}:${line} ${comment}`),
+)

@@ -4,7 +4,7 @@
  */
 import t from 'tap'
 import { sendBackForm } from '../../lib/pay/deposits.ts'
-import { checksummed } from '../../lib/terms/xpub.ts'
+import { checksummed } from '../../lib/config/xpub.ts'
 
 const RIGHT = checksummed('0x90342dfe8ff67c63dbe8bb2cbd799b686b5cced2')
 

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import t, { type Test } from 'tap'
 import { type Protocol, protocolRow } from '../../lib/protocols/table.ts'
-import { parseCatalog } from '../../lib/terms/catalog.ts'
+import { parseCatalog } from '../../lib/config/catalog.ts'
 import { KIND_NAMES, KINDS, type Kind, type KindName } from '../../lib/terms/upstream-kinds.ts'
 import { KEY, open } from '../exchange/support/gateway.ts'
 import { Upstream } from '../exchange/support/upstream.ts'

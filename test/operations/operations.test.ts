@@ -10,7 +10,7 @@ import { OperationError, type OperationFault } from '../../lib/operations/error.
 import { Keys } from '../../lib/operations/keys.ts'
 import { Usage } from '../../lib/operations/usage.ts'
 import type { PurseId } from '../../lib/store/store.ts'
-import { parseConfig } from '../../lib/terms/config.ts'
+import { parseConfig } from '../../lib/config/config.ts'
 import { hashOf } from '../../lib/terms/key-secret.ts'
 import { createLogger } from '../../lib/terms/log.ts'
 import { TestClock } from '../support/clock.ts'

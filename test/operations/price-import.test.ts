@@ -5,9 +5,9 @@ import { exact, ratio, roundedUp, times } from '../../lib/operations/price-impor
 import { type ImportOptions, type PriceList, planImport, runImport } from '../../lib/operations/price-import.ts'
 import { flatPrice, readPrice } from '../../lib/operations/price-paths.ts'
 import type { Store } from '../../lib/store/store.ts'
-import { MODEL_DEFAULTS } from '../../lib/terms/config-catalog.ts'
+import { MODEL_DEFAULTS } from '../../lib/config/catalog-schema.ts'
 import type { Model } from '../../lib/terms/records.ts'
-import { ConfigError } from '../../lib/terms/yaml.ts'
+import { ConfigError } from '../../lib/config/yaml.ts'
 import { seeded } from '../support/random.ts'
 import { ADMIN, memoryStore, SETUP } from '../support/store.ts'
 

@@ -2,7 +2,7 @@ import t from 'tap'
 import { z } from 'zod'
 import { OperationError } from '../../lib/operations/error.ts'
 import { read } from '../../lib/operations/read.ts'
-import * as kind from '../../lib/terms/config-scalars.ts'
+import * as kind from '../../lib/config/scalars.ts'
 
 const form = z
   .strictObject({

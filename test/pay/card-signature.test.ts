@@ -2,7 +2,7 @@
 import Stripe from 'stripe'
 import t from 'tap'
 import { checkSignature } from '../../lib/pay/card/signature.ts'
-import { parseConfig } from '../../lib/terms/config.ts'
+import { parseConfig } from '../../lib/config/config.ts'
 import { seeded } from '../support/random.ts'
 import { StripeDouble } from './doubles/stripe.ts'
 

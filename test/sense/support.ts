@@ -2,8 +2,8 @@
 import type { Clock } from '../../lib/base/clock.ts'
 import { judgeFile, linesOf } from '../../lib/operations/judging.ts'
 import type { Machine } from '../../lib/sense/sense.ts'
-import { type CatalogFile, parseCatalog } from '../../lib/terms/catalog.ts'
-import { type Config, ConfigError, openText } from '../../lib/terms/config.ts'
+import { type CatalogFile, parseCatalog } from '../../lib/config/catalog.ts'
+import { type Config, ConfigError, openText } from '../../lib/config/config.ts'
 
 export interface Said {
   refused: string[]

@@ -2,7 +2,7 @@
 import { createRequire } from 'node:module'
 import t from 'tap'
 import { compileRoutes } from '../../lib/channels/table.ts'
-import { parseCatalog } from '../../lib/terms/catalog.ts'
+import { parseCatalog } from '../../lib/config/catalog.ts'
 import type { CredentialError } from '../../lib/upstream/signer.ts'
 import { Signers } from '../../lib/upstream/signers.ts'
 import { channel } from '../channels/support.ts'

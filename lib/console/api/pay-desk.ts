@@ -10,7 +10,7 @@ import {
   releaseForm,
   resolution,
 } from '../../pay/payments.ts'
-import * as kind from '../../terms/config-scalars.ts'
+import * as kind from '../../config/scalars.ts'
 import type { ConsoleDeps } from './deps.ts'
 import { exception, exceptionsPage, ordersPage, rates, refund, wholeOrder } from './pay-answers.ts'
 import { health } from './pay-health.ts'

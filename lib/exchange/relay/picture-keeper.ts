@@ -4,7 +4,7 @@
  */
 import { NoRoom } from '../../pictures/draft.ts'
 import type { Part } from '../../protocols/picture-parts.ts'
-import type { ImageLinks } from '../../terms/config.ts'
+import type { ImageLinks } from '../../config/config.ts'
 import type { Exchange } from '../exchange.ts'
 import { linkTo } from '../link.ts'
 import type { Services } from '../services.ts'

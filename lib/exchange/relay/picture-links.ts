@@ -6,7 +6,7 @@
 import { EncodedPictures } from '../../protocols/encoded-pictures.ts'
 import type { Part, PictureMembers } from '../../protocols/picture-parts.ts'
 import type { ProtocolRow } from '../../protocols/protocol.ts'
-import type { ImageLinks } from '../../terms/config.ts'
+import type { ImageLinks } from '../../config/config.ts'
 import type { Exchange } from '../exchange.ts'
 import { fail } from '../fail.ts'
 import type { Services } from '../services.ts'

@@ -7,7 +7,7 @@
 import { createHash } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import { type Mark, markId, type Said, type Store, StoreConflict } from '../../store/store.ts'
-import type { Kind, RowText } from '../../terms/catalog-text.ts'
+import type { Kind, RowText } from '../../config/catalog-text.ts'
 
 /** What the file says anew of one row. */
 export interface RowChange {

@@ -2,7 +2,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Clock } from '../../base/clock.ts'
 import { type NewKey, type Store, StoreConflict } from '../../store/store.ts'
-import type { CatalogKey } from '../../terms/catalog-rows.ts'
+import type { CatalogKey } from '../../config/catalog-rows.ts'
 import { hashOf, hintOf } from '../../terms/key-secret.ts'
 import { sameLimit } from '../../terms/limits.ts'
 import { FILE } from '../../terms/people.ts'

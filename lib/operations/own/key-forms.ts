@@ -1,8 +1,8 @@
 /** What people send about keys, and what must hold of it beyond its form. */
 import { z } from 'zod'
-import * as address from '../../terms/config-addresses.ts'
-import { limit } from '../../terms/config-limit.ts'
-import * as kind from '../../terms/config-scalars.ts'
+import * as address from '../../config/addresses.ts'
+import { limit } from '../../config/limit-schema.ts'
+import * as kind from '../../config/scalars.ts'
 import type { Words } from '../../terms/people.ts'
 import { type Key, PROTOCOLS } from '../../terms/records.ts'
 import { OperationError } from '../error.ts'

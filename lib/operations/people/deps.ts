@@ -1,5 +1,5 @@
 /** What operations on people are given, beside what every operation is. */
-import type { Config } from '../../terms/config.ts'
+import type { Config } from '../../config/config.ts'
 import type { Act, Actor, Language, Person, User } from '../../terms/people.ts'
 import type { OperationDeps, Running } from '../deps.ts'
 import type { Mailer } from './mail.ts'

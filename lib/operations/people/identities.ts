@@ -4,7 +4,7 @@
  * provider.
  */
 
-import { asName } from '../../terms/config-scalars.ts'
+import { asName } from '../../config/scalars.ts'
 import { canonicalEmail } from '../../terms/email.ts'
 import type { Person } from '../../terms/people.ts'
 import { OperationError } from '../error.ts'

@@ -4,7 +4,7 @@
  */
 import { z } from 'zod'
 import type { Link } from '../../store/store.ts'
-import * as kind from '../../terms/config-scalars.ts'
+import * as kind from '../../config/scalars.ts'
 import { hashOf } from '../../terms/key-secret.ts'
 import { ROLES, type Role } from '../../terms/people.ts'
 import type { Account } from '../../terms/records.ts'

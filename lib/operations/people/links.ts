@@ -3,7 +3,7 @@
  * address, asks the person, and sends it in a body. So nothing that only follows links can use one up.
  */
 import type { LinkKind, NewLink } from '../../store/store.ts'
-import type { Config } from '../../terms/config.ts'
+import type { Config } from '../../config/config.ts'
 import { hashOf } from '../../terms/key-secret.ts'
 import { newToken } from '../../terms/people-secrets.ts'
 

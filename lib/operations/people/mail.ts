@@ -3,7 +3,7 @@
  * for a mail server, and an answer tells by its time nothing of whether a letter was sent.
  */
 import { type Clock, pause } from '../../base/clock.ts'
-import type { Config } from '../../terms/config.ts'
+import type { Config } from '../../config/config.ts'
 import type { Logger } from '../../terms/log.ts'
 
 export interface Letter {

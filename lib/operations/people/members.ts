@@ -1,6 +1,6 @@
 /** The members of an account, as its owners see and change them. */
 import { z } from 'zod'
-import * as kind from '../../terms/config-scalars.ts'
+import * as kind from '../../config/scalars.ts'
 import { type Member, type Person, ROLES } from '../../terms/people.ts'
 import type { Account } from '../../terms/records.ts'
 import { inForce } from '../deps.ts'

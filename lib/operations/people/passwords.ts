@@ -8,7 +8,7 @@
 import { randomBytes, timingSafeEqual } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { gunzipSync } from 'node:zlib'
-import { scalar } from '../../terms/config-scalars.ts'
+import { scalar } from '../../config/scalars.ts'
 import { OperationError } from '../error.ts'
 import { derive } from './argon2-thread.ts'
 import { both, throttled } from './words.ts'

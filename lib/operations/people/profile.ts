@@ -1,6 +1,6 @@
 /** What a signed-in person sees and changes of the own user. */
 import { z } from 'zod'
-import * as kind from '../../terms/config-scalars.ts'
+import * as kind from '../../config/scalars.ts'
 import { canonicalEmail } from '../../terms/email.ts'
 import { hashOf } from '../../terms/key-secret.ts'
 import { LANGUAGES, type Person, THEMES } from '../../terms/people.ts'

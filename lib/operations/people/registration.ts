@@ -5,7 +5,7 @@
 import { z } from 'zod'
 import { publicId } from '../../base/ids.ts'
 import type { Identified } from '../../store/store.ts'
-import * as kind from '../../terms/config-scalars.ts'
+import * as kind from '../../config/scalars.ts'
 import { hashOf } from '../../terms/key-secret.ts'
 import type { Person } from '../../terms/people.ts'
 import { OperationError } from '../error.ts'

@@ -1,8 +1,8 @@
 /** Personal tokens, with which programs make the calls of the console in a person's place. The secret is shown once. */
 import { z } from 'zod'
 import type { PersonalToken } from '../../store/store.ts'
-import * as address from '../../terms/config-addresses.ts'
-import * as kind from '../../terms/config-scalars.ts'
+import * as address from '../../config/addresses.ts'
+import * as kind from '../../config/scalars.ts'
 import { hashOf } from '../../terms/key-secret.ts'
 import { SCOPES } from '../../terms/people.ts'
 import { newPersonalToken, personalHint } from '../../terms/people-secrets.ts'

@@ -1,6 +1,6 @@
 /** What operators do with users: look at them, invite, disable, end sessions, help them back in. */
 import { z } from 'zod'
-import * as kind from '../../terms/config-scalars.ts'
+import * as kind from '../../config/scalars.ts'
 import { canonicalEmail } from '../../terms/email.ts'
 import { type Person, ROLES } from '../../terms/people.ts'
 import { inForce } from '../deps.ts'

@@ -3,7 +3,7 @@
  * then a line for each model. An empty cell means that the model has no such price.
  */
 import { FEES, TOKEN_CLASSES } from '../../terms/records.ts'
-import { ConfigError } from '../../terms/yaml.ts'
+import { ConfigError } from '../../config/yaml.ts'
 import { exact } from './exact.ts'
 import { isPlain, newOffer, type Offer, Problems, type Wanted } from './offer.ts'
 

@@ -2,7 +2,7 @@
  * Price lists in our own forms: a catalogue file, of which only names and prices of models count, or what
  * `GET /admin/prices` and `bin/gateway prices list --json` answer.
  */
-import { Source } from '../../terms/yaml.ts'
+import { Source } from '../../config/yaml.ts'
 import { OperationError } from '../error.ts'
 import { flatPrice, readPrice } from '../price-paths.ts'
 import { exact } from './exact.ts'

@@ -1,5 +1,5 @@
 /** What a price list says of one model, whatever the form of the list. */
-import { ConfigError } from '../../terms/yaml.ts'
+import { ConfigError } from '../../config/yaml.ts'
 import type { Exact } from './exact.ts'
 
 export interface Offer {

@@ -3,7 +3,7 @@
  * `trades.ts`.
  */
 import { micro } from '../../base/money.ts'
-import type { AlipayConfig } from '../../terms/config-pay.ts'
+import type { AlipayConfig } from '../../config/pay-schema.ts'
 import type { Order, Refund } from '../../terms/pay.ts'
 import type { Fields } from '../answers.ts'
 import { chinaTime } from '../messages.ts'

@@ -4,8 +4,8 @@
  */
 import { createHash, type X509Certificate } from 'node:crypto'
 import { invariant } from '../../base/assert.ts'
-import { certificatesIn, isSignedByRsa } from '../../terms/certificates.ts'
-import type { AlipayConfig } from '../../terms/config-pay.ts'
+import { certificatesIn, isSignedByRsa } from '../../config/certificates.ts'
+import type { AlipayConfig } from '../../config/pay-schema.ts'
 import type { Validity } from '../method.ts'
 
 export interface AlipayKeys {

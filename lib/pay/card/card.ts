@@ -3,7 +3,7 @@
  * of an order is asked for at Stripe by the account's key.
  */
 import { micro } from '../../base/money.ts'
-import type { CardConfig } from '../../terms/config-pay.ts'
+import type { CardConfig } from '../../config/pay-schema.ts'
 import type { Order, Refund } from '../../terms/pay.ts'
 import {
   type BillLine,

@@ -3,7 +3,7 @@
  * are configured. What goes wrong becomes one of the two faults that the rest of the program knows.
  */
 import Stripe from 'stripe'
-import type { CardConfig } from '../../terms/config-pay.ts'
+import type { CardConfig } from '../../config/pay-schema.ts'
 import { ProviderAway, ProviderRefuses } from '../method.ts'
 import { BoundedHttp } from './http.ts'
 

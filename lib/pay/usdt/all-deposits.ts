@@ -2,7 +2,7 @@
 import { formatMicro } from '../../base/money.ts'
 import type { DepositBack, DepositFilter, Store } from '../../store/store.ts'
 import { type Deposit, type DepositRefund, tokenText } from '../../terms/deposits.ts'
-import { checksummed } from '../../terms/xpub.ts'
+import { checksummed } from '../../config/xpub.ts'
 import { shownDeposit } from './own-deposits.ts'
 import type { Usdt } from './usdt.ts'
 

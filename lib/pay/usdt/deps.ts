@@ -1,6 +1,6 @@
 /** What everything about deposits is given. */
 import type { OperationDeps } from '../../operations/deps.ts'
-import type { UsdtConfig } from '../../terms/config-pay.ts'
+import type { UsdtConfig } from '../../config/pay-schema.ts'
 import type { PayTallies } from '../../terms/pay-tallies.ts'
 import type { PayMarks } from '../marks.ts'
 import type { Till } from '../till.ts'

@@ -3,7 +3,7 @@
  * nothing would be missed until they ask for their money: so no address is shown that the operator's key does not give.
  */
 import type { DepositAddress } from '../../terms/deposits.ts'
-import { addressAt } from '../../terms/xpub.ts'
+import { addressAt } from '../../config/xpub.ts'
 
 /** Deriving one takes milliseconds, and pages ask for the same ones again and again. */
 const MOST_KEPT = 1_000

@@ -1,7 +1,7 @@
 /** How the chain and its nodes fare, for operators. Nodes are told by their places in the config: their addresses have keys. */
 import { formatMicro, micro, ZERO } from '../../base/money.ts'
 import type { PayMark, Store } from '../../store/store.ts'
-import type { UsdtConfig } from '../../terms/config-pay.ts'
+import type { UsdtConfig } from '../../config/pay-schema.ts'
 import { BALANCES, BALANCES_DONE, HEAD, nodeFailedMark, nodeMark } from '../marks.ts'
 import { iso, isoOrNull } from '../own-orders.ts'
 

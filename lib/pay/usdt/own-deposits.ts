@@ -5,7 +5,7 @@ import type { DepositBack } from '../../store/store.ts'
 import { type Deposit, floorOf, type Quote, tokenText, USDT, worthOf } from '../../terms/deposits.ts'
 import type { Act } from '../../terms/people.ts'
 import type { Account } from '../../terms/records.ts'
-import { checksummed } from '../../terms/xpub.ts'
+import { checksummed } from '../../config/xpub.ts'
 import { NO_DEPOSIT } from './faults.ts'
 import type { Usdt } from './usdt.ts'
 

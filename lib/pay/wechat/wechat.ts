@@ -1,7 +1,7 @@
 /** WeChat Pay, product Native: the payer scans a code. What WeChat Pay says of payments is read in `trades.ts`. */
 import { micro } from '../../base/money.ts'
 import { hourInZone } from '../../base/zone.ts'
-import type { WechatConfig } from '../../terms/config-pay.ts'
+import type { WechatConfig } from '../../config/pay-schema.ts'
 import type { Order, Refund } from '../../terms/pay.ts'
 import { parsed } from '../answers.ts'
 import {

@@ -7,7 +7,7 @@
  */
 import { isDeepStrictEqual } from 'node:util'
 import type { Channel } from '../../terms/channel.ts'
-import { MODEL_DEFAULTS, READ_ONS } from '../../terms/config-catalog.ts'
+import { MODEL_DEFAULTS, READ_ONS } from '../../config/catalog-schema.ts'
 import type { Act } from '../../terms/people.ts'
 import type { Group, Model, Price } from '../../terms/records.ts'
 import type { Driver, Row, Statements } from '../driver.ts'

@@ -2,7 +2,7 @@
 import tls from 'node:tls'
 import t, { type Test } from 'tap'
 import { Mailer } from '../../../lib/operations/people/mail.ts'
-import { type Config, parseConfig } from '../../../lib/terms/config.ts'
+import { type Config, parseConfig } from '../../../lib/config/config.ts'
 import { createLogger } from '../../../lib/terms/log.ts'
 import { TestClock } from '../../support/clock.ts'
 import { type MailTls, startMailServer } from '../../support/mail-server.ts'

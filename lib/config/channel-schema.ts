@@ -1,0 +1,287 @@
+/**
+ * The schema of a channel in the catalogue file: the upstream's address, its keys, and how it is asked. What a channel
+ * may put into headers and queries is checked strictly here, because a wrong byte there could split a request in two or
+ * show a credential to somebody else.
+ */
+import { X509Certificate } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { z } from 'zod'
+import { SEARCH_REPORTS } from '../protocols/kinds.ts'
+import { MAXIMUM_NAMES, THOUGHTS } from '../protocols/maxima.ts'
+import { PROTOCOLS, type Protocol, protocolRow, TEXT_PROTOCOLS } from '../protocols/table.ts'
+import { CACHE_MARKS } from '../terms/channel.ts'
+import * as address from './addresses.ts'
+import { credentials } from './credentials-schema.ts'
+import { cost } from './price-schema.ts'
+import * as kind from './scalars.ts'
+import { isCredentialName } from '../terms/credentials.ts'
+import { KIND_NAMES } from '../terms/upstream-kinds.ts'
+
+/** Headers that carry the client's own key, which no upstream may see. */
+const CREDENTIALS = ['authorization', 'proxy-authorization', 'cookie', 'x-api-key', 'x-gamma-api-key', 'x-goog-api-key']
+const KEPT_BACK = new Set([...address.RESERVED, ...CREDENTIALS])
+
+const HEADER_VALUE = /^=[\t\x20-\x7e]{0,4096}$/
+
+const headers = kind.scalar(
+  'a map of header names to header names or "=text"',
+  { type: 'object', additionalProperties: { type: 'string' } },
+  value => {
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined
+    const entries = Object.entries(value).map(([from, to]) => [from.toLowerCase(), to] as const)
+    return entries.every(([from, to]) => headerFits(from, to))
+      ? Object.fromEntries(entries as [string, string][])
+      : undefined
+  },
+  true,
+)
+
+function headerFits(from: string, to: unknown): boolean {
+  if (!address.isHeaderName(from) || typeof to !== 'string' || address.RESERVED.includes(from)) return false
+  if (to.startsWith('=')) return HEADER_VALUE.test(to)
+  return address.isHeaderName(to) && !address.RESERVED.includes(to.toLowerCase()) && !CREDENTIALS.includes(from)
+}
+
+const passedHeader = kind.scalar(
+  'a header name that is neither a credential nor about the connection',
+  { type: 'string', not: { enum: [...KEPT_BACK] } },
+  value => {
+    const name = typeof value === 'string' ? value.toLowerCase() : ''
+    return address.isHeaderName(name) && !KEPT_BACK.has(name) ? name : undefined
+  },
+)
+
+const routedModels = kind.scalar(
+  'a list of model names, or a map of model names to the names upstream',
+  {
+    anyOf: [
+      { type: 'array', items: { type: 'string' } },
+      { type: 'object', additionalProperties: { type: 'string' } },
+    ],
+  },
+  value => {
+    if (typeof value !== 'object' || value === null) return undefined
+    const entries = Array.isArray(value) ? value.map(name => [name, name]) : Object.entries(value)
+    const read = entries.map(([name, upstream]) => [kind.asName(name), kind.asName(upstream)])
+    return read.every(([a, b]) => a !== undefined && b !== undefined)
+      ? (Object.fromEntries(read) as Record<string, string>)
+      : undefined
+  },
+)
+
+const proxyAddress = kind.scalar(
+  'a proxy as http://, https:// or socks5:// URL; a % in user or password as %25',
+  { type: 'string', pattern: '^(https?|socks5)://' },
+  value => {
+    const url = typeof value === 'string' ? URL.parse(value) : null
+    if (url === null || !/^(https?|socks5):$/.test(url.protocol) || url.hostname === '') return undefined
+    return canBeSent(url.username, url) && canBeSent(url.password, url) ? url.href : undefined
+  },
+  true,
+)
+
+/** SOCKS5 sends the length of the user name and of the password in one byte. */
+const MOST_SOCKS_BYTES = 255
+
+function canBeSent(credential: string, { protocol }: URL): boolean {
+  try {
+    const bytes = Buffer.byteLength(decodeURIComponent(credential))
+    return protocol !== 'socks5:' || bytes <= MOST_SOCKS_BYTES
+  } catch {
+    return false // a % without two hexadecimal digits
+  }
+}
+
+export const CERTIFICATES = 'PEM certificates, or a file of them'
+
+/**
+ * Returns the certificates of a PEM text, or of the file that `value` names, as one PEM text; null when there is none
+ * or one cannot be parsed. `resolve` gives the path of a file.
+ */
+export function readCertificates(value: string, resolve: (file: string) => string): string | null {
+  try {
+    const pem = value.includes('-----BEGIN') ? value : readFileSync(resolve(value), 'utf8')
+    const all = pem.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? []
+    for (const one of all) new X509Certificate(one)
+    return all.length === 0 ? null : `${all.join('\n')}\n`
+  } catch {
+    return null
+  }
+}
+
+const PATH = /^\/(?:[!$&-;=@-Z_a-z~]|%[0-9A-Fa-f]{2}|\{model\}|\{verb\}){0,1000}$/
+
+const upstreamPath = (protocol: Protocol) => {
+  const named = protocolRow(protocol).upstream.path.includes('{verb}')
+  return kind
+    .scalar(
+      `a path that begins with / and has no query${named ? ', with {model} and {verb} in it' : ', perhaps with {model} in it'}`,
+      { type: 'string', pattern: '^/[^?#]*$' },
+      value => {
+        const path = kind.matched(PATH, value)?.[0]
+        if (path === undefined || path.includes('{verb}') !== named) return undefined
+        return named && !path.includes('{model}') ? undefined : path
+      },
+    )
+    .optional()
+    .meta({ description: `Path of the ${protocol} protocol at this upstream, in place of the usual one.` })
+}
+
+const paths = z.strictObject(
+  Object.fromEntries(PROTOCOLS.map(protocol => [protocol, upstreamPath(protocol)])) as {
+    [P in Protocol]: ReturnType<typeof upstreamPath>
+  },
+)
+
+const QUERY_NAME = /^[\w.~-]{1,100}$/
+const QUERY_VALUE = /^[^\p{C}]{1,500}$/u
+
+/** No query parameter may be a credential, because URLs end up in other people's logs. */
+const query = kind.scalar(
+  'a map of query names to texts, none of them a credential (that is what `key` and `auth` are for)',
+  { type: 'object', additionalProperties: { type: ['string', 'number', 'boolean'] } },
+  value => {
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined
+    const entries = Object.entries(value).map(([name, text]) => [name, String(text)] as const)
+    const fit = entries.every(
+      ([name, text]) => QUERY_NAME.test(name) && !isCredentialName(name) && QUERY_VALUE.test(text),
+    )
+    return fit ? (Object.fromEntries(entries) as Record<string, string>) : undefined
+  },
+  true,
+)
+
+const maxConcurrency = (where: string) =>
+  kind
+    .whole(0)
+    .prefault(0)
+    .meta({ description: `Most requests open at once ${where}, per process; 0 = unlimited.` })
+
+const channelKey = z.strictObject({
+  ...credentials,
+  max_concurrency: maxConcurrency('with this key'),
+})
+
+/** `false` is an empty list. */
+const translate = kind.scalar(
+  {
+    zh: `true、false或协议列表(${TEXT_PROTOCOLS.join('、')})`,
+    en: `true, false, or a list of ${TEXT_PROTOCOLS.join(', ')}`,
+  },
+  { anyOf: [{ type: 'boolean' }, { type: 'array', items: { type: 'string', enum: [...TEXT_PROTOCOLS] } }] },
+  (value): true | Protocol[] | undefined => {
+    const all = kind.flag.safeParse(value)
+    if (all.success) return all.data || []
+    if (!Array.isArray(value) || !value.every(name => TEXT_PROTOCOLS.includes(name as Protocol))) return undefined
+    return [...new Set(value as Protocol[])]
+  },
+)
+
+export const channel = z.strictObject({
+  name: kind.name.meta({ description: 'Name of the channel, for operators.' }),
+  base_url: address.webAddress.meta({
+    description:
+      'Address of the upstream. The path of the protocol is appended; a version at the end (`/v1`) is not repeated.',
+  }),
+  kind: kind
+    .oneOf(...KIND_NAMES)
+    .optional()
+    .meta({
+      description:
+        'Kind of provider, which sets paths and headers: see the table in docs/upstreams.md. Default: those of the protocols.',
+    }),
+  paths: paths
+    .prefault({})
+    .meta({ description: 'Paths of this upstream that differ from those of its kind, or of the protocols.' }),
+  query: query.prefault({}).meta({ description: 'Added to the query of every request to this upstream.' }),
+  protocols: z
+    .array(kind.oneOf(...PROTOCOLS))
+    .min(1)
+    .meta({ description: 'Protocols that the upstream speaks.' }),
+  ...credentials,
+  keys: z
+    .array(channelKey)
+    .min(1)
+    .optional()
+    .meta({ description: 'Several credentials in place of one, each with its own circuit breaker and limit.' }),
+  auth: z
+    .strictObject({
+      header: address.headerName.meta({
+        description: 'Header that carries the key: `authorization` as `Bearer KEY`, any other header as the bare key.',
+      }),
+    })
+    .optional()
+    .meta({
+      description:
+        'How the key is sent. Default: as the kind says; without a kind `x-api-key` on messages, `x-gamma-api-key` on generate, else `authorization: Bearer`.',
+    }),
+  headers: headers.prefault({}).meta({
+    description:
+      'Client headers to send under other names: `client-name: upstream-name`. A value `=text` sets a constant instead.',
+  }),
+  pass_headers: z
+    .array(passedHeader)
+    .prefault([])
+    .meta({ description: 'Further client headers to send upstream unchanged.' }),
+  groups: z.array(kind.name).min(1).meta({ description: 'Groups that may use the channel.' }),
+  models: routedModels.meta({
+    description: 'Models the channel serves: a list, or a map `model: name at the upstream`.',
+  }),
+  weight: kind.whole(0, 1_000_000).prefault(1).meta({
+    description: 'Share of requests among channels of the same priority; 0 = only when no other of them can be asked.',
+  }),
+  priority: kind
+    .whole(-1_000_000, 1_000_000)
+    .prefault(0)
+    .meta({ description: 'Channels of higher priority are tried first.' }),
+  max_concurrency: maxConcurrency('at this channel'),
+  proxy: proxyAddress.optional().meta({
+    description:
+      'Proxy to the upstream: `http://`, `https://` or `socks5://`, with user and password if need be. Default: none.',
+  }),
+  ca: kind
+    .text(CERTIFICATES)
+    .optional()
+    .meta({ description: 'PEM certificates, or a file of them, that this channel trusts beside those of the system.' }),
+  http2: kind.flag.prefault(false).meta({ description: 'Offer HTTP/2 to an `https` upstream.' }),
+  private: kind.flag.prefault(false).meta({
+    description: 'Allow a link-local or reserved address, where clouds offer the credentials of the machine.',
+  }),
+  cost: cost.optional().meta({
+    description:
+      'What the upstream charges for a request: a factor of the model’s price, or a map of models to prices. Only administrators see it. Default: not known.',
+  }),
+  translate: translate.prefault(true).meta({
+    description:
+      'Protocols of clients that this channel serves by translation, when the upstream does not speak them: `true` for all protocols of text, a list, or `false`. See docs/translation.md.',
+  }),
+  cache_marks: kind
+    .oneOf(...CACHE_MARKS)
+    .prefault('off')
+    .meta({
+      description:
+        '`auto`: translated requests ask a messages upstream to cache the prompt although the client does not, which is charged as cache writes. Default: off.',
+    }),
+  reads_max: z
+    .array(kind.oneOf(...MAXIMUM_NAMES))
+    .prefault([])
+    .meta({
+      description:
+        'Names of the maximum of output that the upstream reads beside those of its kind, or beside its protocol’s own. A maximum under a name that it does not read bounds nothing: see docs/upstreams.md.',
+    }),
+  thoughts: kind
+    .oneOf(...THOUGHTS)
+    .optional()
+    .meta({
+      description:
+        'Whether the maximum of output bounds the model’s thoughts too (`within`) or not (`beside`). Default: as the kind says, else `beside`.',
+    }),
+  searches: kind
+    .oneOf(...SEARCH_REPORTS)
+    .optional()
+    .meta({
+      description:
+        'Whether answers of the upstream tell of its searches (`reported`) or not (`unreported`). Where they do not, and the request says that a search has to be made, one is charged unseen. Default: as the kind says, else `reported`.',
+    }),
+  status: kind.oneOf('enabled', 'disabled').prefault('enabled').meta({ description: 'Whether the channel is used.' }),
+})

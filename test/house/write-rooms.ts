@@ -1,0 +1,31 @@
+/**
+ * `npm run rooms` writes what the code says into the table of rooms in docs/architecture.md: the doors of each room, the rooms that use it
+ * and the rooms that it uses. Names, order and the second column are people's. A cell that says "all" stays so.
+ */
+import { readFileSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { doorsOf, ROOT, roomOf, rooms, sources } from './house.ts'
+
+const page = path.join(ROOT, 'docs/architecture.md')
+const quoted = (names: string[]): string => names.map(name => `\`${name}\``).join(' ')
+const order = rooms.map(({ name }) => name).reverse()
+const open = new Set(rooms.filter(({ users }) => users === null).map(({ name }) => name))
+
+const usersOf = (room: string): string[] => {
+  const found = new Set(
+    sources.filter(({ imports }) => imports.some(to => roomOf(to) === room)).map(source => source.room),
+  )
+  return order.filter(name => name !== room && found.has(name))
+}
+const text = readFileSync(page, 'utf8')
+const written = text.split('\n').map(line => {
+  const cells = line.split('|').map(cell => cell.trim())
+  const name = (cells[1] ?? '').slice(1, -1)
+  if (cells.length !== 7 || !order.includes(name)) return line
+  const doors =
+    cells[3] === 'all' ? 'all' : quoted(doorsOf(name).map(door => door.slice(name.length + 1, -'.ts'.length)))
+  const users = cells[4] === 'all' ? 'all' : quoted(usersOf(name))
+  const uses = quoted(order.filter(other => !open.has(other) && other !== name && usersOf(other).includes(name)))
+  return `| ${[cells[1], cells[2], doors, users, uses].join(' | ')} |`
+})
+writeFileSync(page, written.join('\n'))
