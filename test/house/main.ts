@@ -5,6 +5,7 @@
 import {
   doorsOf,
   filesOf,
+  fragments,
   longestChain,
   longFunctions,
   rooms,
