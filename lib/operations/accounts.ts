@@ -20,11 +20,11 @@ import { withoutNulls } from './nulls.ts'
 import { nextOf, pageFields, toPage } from './paging.ts'
 import { read, type Sent } from './read.ts'
 
-const newAccount = catalogSchema.shape.accounts.unwrap().element
+export const accountForm = catalogSchema.shape.accounts.unwrap().element
 
-const accountsFilter = z.strictObject(pageFields)
+export const accountsQuery = z.strictObject(pageFields)
 
-const accountChange = z.strictObject({
+export const accountChangeForm = z.strictObject({
   status: kind.oneOf('active', 'banned').optional(),
   groups: z.array(kind.name).optional(),
   rate: rate.nullable().optional(),
@@ -41,7 +41,7 @@ export class Accounts {
   async list(filter: Sent) {
     const { store, fleet } = this.#deps
     await fleet.settled()
-    const form = read(accountsFilter, filter)
+    const form = read(accountsQuery, filter)
     const accounts = await store.accountPage(toPage(form))
     return { data: await this.#show(accounts), next: nextOf(accounts, form.limit) }
   }
@@ -55,7 +55,7 @@ export class Accounts {
   async create(sent: Sent, actor: Actor) {
     const { store, fleet } = this.#deps
     await fleet.settled()
-    const { name, groups, balance, budget, sandbox } = read(newAccount, withoutNulls(sent))
+    const { name, groups, balance, budget, sandbox } = read(accountForm, withoutNulls(sent))
     await checkGroups(store, 'groups', groups)
     const opening = { amount: balance ?? ZERO, actor: entryActor(actor) }
     const made = { name, groups, opening, budget: firstLimit(budget), sandbox }
@@ -68,7 +68,7 @@ export class Accounts {
     const { store, fleet } = this.#deps
     await fleet.settled()
     const account = await accountNamed(store, name)
-    const { budget, ...rest } = read(accountChange, sent)
+    const { budget, ...rest } = read(accountChangeForm, sent)
     if (rest.groups !== undefined) await checkGroups(store, 'groups', rest.groups)
     const change = {
       ...rest,

@@ -11,7 +11,7 @@ const LINES = 100
 
 const OPERATION = /^[\w.]{1,64}$/
 
-const actionsFilter = z.strictObject({
+export const actionsQuery = z.strictObject({
   account: kind.name.optional(),
   /** The id of a user, as the console shows it. */
   user: kind.name.optional(),
@@ -34,7 +34,7 @@ export class Actions {
   /** One page, newest first. `next` is the `after` of the following page; null on the last page. */
   async list(filter: Sent) {
     const { store } = this.#deps
-    const { account, user, operation, limit, after } = read(actionsFilter, filter)
+    const { account, user, operation, limit, after } = read(actionsQuery, filter)
     const wanted: ActionFilter = {
       ...(account === undefined ? {} : { accountId: (await accountNamed(store, account)).id }),
       ...(user === undefined ? {} : { userId: (await store.people.byPublicId(user))?.id ?? NOBODY }),

@@ -22,7 +22,7 @@ import { read, type Sent } from './read.ts'
 
 export type CatalogueKind = 'groups' | 'models' | 'channels'
 
-const acceptForm = z.strictObject({ accept: accepted.prefault([]) })
+export const acceptedForm = z.strictObject({ accept: accepted.prefault([]) })
 
 /** The rules of sense want to know the config too. */
 export type CatalogueDeps = OperationDeps & { config: () => Config }
@@ -51,7 +51,7 @@ export class Catalogue {
   async put(kind: CatalogueKind, name: string, sent: Sent, actor: Actor): Promise<object> {
     const { accept, warnings: _, ...row } = sent ?? {}
     const fields = { ...withoutState(withoutNulls(row)), name }
-    const terms = { config: this.#deps.config(), accept: read(acceptForm, { accept }).accept, force: false }
+    const terms = { config: this.#deps.config(), accept: read(acceptedForm, { accept }).accept, force: false }
     const warnings = await this.#write(kind, name, fields, sent?.['proxy'] === null, terms, act(actor, `${kind}.put`))
     const shown = await this.one(kind, name)
     await inForce(this.#deps)

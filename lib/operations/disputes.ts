@@ -15,7 +15,7 @@ import { noteText } from './entries.ts'
 import { OperationError } from './error.ts'
 import { read, type Sent } from './read.ts'
 
-const decision = z
+export const disputeForm = z
   .strictObject({
     settle: kind.oneOf('charge', 'waive'),
     amount: kind
@@ -47,7 +47,7 @@ export class Disputes {
   async decide(requestId: string, sent: Sent, actor: Actor) {
     const { store, fleet } = this.#deps
     await fleet.settled()
-    const { settle, amount: said, reason } = read(decision, sent)
+    const { settle, amount: said, reason } = read(disputeForm, sent)
     const there = await store.dispute(requestId)
     if (there === null) throw new OperationError('missing', `nothing of a request ${requestId} is disputed`)
     const amount = settle === 'waive' ? ZERO : (said ?? there.amount)

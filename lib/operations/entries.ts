@@ -35,7 +35,7 @@ const MOST_NOTE = 1_000
 /** Control characters, which have no place in a statement. */
 const CONTROL = /\p{Cc}/u
 
-const topUp = z.strictObject({
+export const topUpForm = z.strictObject({
   amount: kind.scalar(
     { zh: '大于0的人民币金额,最多6位小数', en: 'an amount of CNY above 0 with at most 6 decimal places' },
     {},
@@ -60,7 +60,7 @@ export const noteText = kind.scalar(
       : undefined,
 )
 
-const adjustment = z
+export const adjustmentForm = z
   .strictObject({
     amount: kind.scalar(
       {
@@ -87,7 +87,7 @@ const LINES = 100
 
 const day = kind.scalar({ zh: '日期,例如“2030-01-31”,或时间', en: 'a day like "2030-01-31", or a time' }, {}, readDay)
 
-const listFilter = z.strictObject({
+export const accountEntriesQuery = z.strictObject({
   from: day.optional(),
   to: day.optional(),
   limit: kind.whole(1, MOST_LINES).prefault(LINES),
@@ -106,7 +106,7 @@ export class Entries {
     const { store, fleet } = this.#deps
     await fleet.settled()
     const account = await accountNamed(store, name)
-    const { amount, reference } = read(topUp, sent)
+    const { amount, reference } = read(topUpForm, sent)
     const entry: NewEntry = { kind: 'topup', amount, reference, actor: entryActor(actor), note: '' }
     const { created } = this.#accepted(entry, await store.addEntry(account.id, entry, act(actor, 'entries.topUp')))
     const balance = await this.#balanceOf(account)
@@ -122,7 +122,7 @@ export class Entries {
     const { store, fleet } = this.#deps
     await fleet.settled()
     const account = await accountNamed(store, name)
-    const { amount, reference, note, force } = read(adjustment, sent)
+    const { amount, reference, note, force } = read(adjustmentForm, sent)
     const entry: NewEntry = { kind: 'adjustment', amount, reference, actor: entryActor(actor), note }
     const by = act(actor, 'entries.adjust')
     const booked = await debit(this.#deps, account.id, () => store.addEntry(account.id, entry, by, force && amount < 0))
@@ -137,7 +137,7 @@ export class Entries {
     const { store, fleet, clock } = this.#deps
     await fleet.settled()
     const account = await accountNamed(store, name)
-    const { from, to, limit, after } = read(listFilter, filter)
+    const { from, to, limit, after } = read(accountEntriesQuery, filter)
     const { zone } = store
     const end = to?.(zone)
     // The end of a range is exclusive. A time within a day means the end of that day.

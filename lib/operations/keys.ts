@@ -23,10 +23,10 @@ import { nextOf, pageFields, toPage } from './paging.ts'
 import { read, type Sent } from './read.ts'
 
 /** A key as it is written in a catalogue file, but without a secret: the gateway makes that itself. */
-const newKey = catalogSchema.shape.keys.unwrap().element.omit({ secret: true })
+export const accountKeyForm = catalogSchema.shape.keys.unwrap().element.omit({ secret: true })
 
 /** A field that is absent stays as it is; null removes its value. */
-const keyChange = z.strictObject({
+export const keyChangeForm = z.strictObject({
   name: kind.name.optional(),
   group: kind.name.optional(),
   status: kind.oneOf('enabled', 'disabled').optional(),
@@ -44,9 +44,9 @@ const GRACES: Record<string, number> = { 0: 0, '1h': HOUR_MS, '24h': 24 * HOUR_M
 export const grace = kind.scalar({ zh: '0、1h或24h', en: '0, 1h or 24h' }, { enum: [0, '0', '1h', '24h'] }, value =>
   typeof value === 'string' || value === 0 ? GRACES[value] : undefined,
 )
-const keyRoll = z.strictObject({ grace })
+export const keyRollForm = z.strictObject({ grace })
 
-const keysFilter = z.strictObject({ account: kind.name.optional(), ...pageFields })
+export const keysQuery = z.strictObject({ account: kind.name.optional(), ...pageFields })
 
 /** Gives a key another secret. */
 export async function rollKey(deps: OperationDeps, key: Key, graceMs: number, actor: Actor) {
@@ -67,7 +67,7 @@ export class Keys {
   async list(filter: Sent) {
     const { store, fleet } = this.#deps
     await fleet.settled()
-    const { account, ...form } = read(keysFilter, filter)
+    const { account, ...form } = read(keysQuery, filter)
     const owner = account === undefined ? undefined : (await accountNamed(store, account)).id
     const keys = await store.keyPage({ ...toPage(form), ...(owner === undefined ? {} : { accountId: owner }) })
     return { data: await this.#show(keys), next: nextOf(keys, form.limit) }
@@ -104,7 +104,7 @@ export class Keys {
 
   async #readNew(sent: Sent, secret: string): Promise<NewKey> {
     const { store } = this.#deps
-    const row = read(newKey, withoutNulls(sent))
+    const row = read(accountKeyForm, withoutNulls(sent))
     const account = await store.accountByName(row.account)
     if (account === null) throw new OperationError('invalid', `account: there is no account ${row.account}`)
     await checkGroups(store, 'group', [row.group])
@@ -128,7 +128,7 @@ export class Keys {
     const { store, fleet } = this.#deps
     await fleet.settled()
     const key = await this.#named(id)
-    const fields = read(keyChange, sent)
+    const fields = read(keyChangeForm, sent)
     if (fields.group !== undefined) await checkGroups(store, 'group', [fields.group])
     const { expires_at: expiresAtMs, allow_ips: allowIps, cap, ...rest } = fields
     const change = {
@@ -144,7 +144,7 @@ export class Keys {
 
   /** Gives the key another secret; the one that it has works for the time of grace. */
   async roll(id: string, sent: Sent, actor: Actor) {
-    const { grace } = read(keyRoll, sent)
+    const { grace } = read(keyRollForm, sent)
     const rolled = await rollKey(this.#deps, await this.#named(id), grace, actor)
     return {
       id: rolled.key.id,

@@ -21,11 +21,11 @@ import { moment } from './usage-filter.ts'
 const MOST_VERSIONS = 1_000
 const VERSIONS = 100
 
-const pageFilter = z.strictObject({
+export const versionsQuery = z.strictObject({
   limit: kind.whole(1, MOST_VERSIONS).prefault(VERSIONS),
   after: kind.whole(1, Number.MAX_SAFE_INTEGER).optional(),
 })
-const momentFilter = z.strictObject({ at: moment.optional() })
+export const momentQuery = z.strictObject({ at: moment.optional() })
 
 const iso = (ms: number): string => new Date(ms).toISOString()
 
@@ -56,7 +56,7 @@ export class Prices {
 
   /** The prices that a model has had, newest first, also of a deleted model. `after`: the last version of a page. */
   async history(model: string, sent: Sent) {
-    const { limit, after: before } = read(pageFilter, sent)
+    const { limit, after: before } = read(versionsQuery, sent)
     const versions = await this.#store.priceVersions(model, { ...(before === undefined ? {} : { before }), limit })
     if (versions.length === 0 && before === undefined) await this.#known(model)
     return page(versions, limit, ({ value, ...rest }) => ({
@@ -67,7 +67,7 @@ export class Prices {
 
   /** The multipliers that a group has had, in the same way. */
   async multipliers(group: string, sent: Sent) {
-    const { limit, after: before } = read(pageFilter, sent)
+    const { limit, after: before } = read(versionsQuery, sent)
     const versions = await this.#store.multiplierVersions(group, { ...(before === undefined ? {} : { before }), limit })
     if (versions.length === 0 && before === undefined) {
       const { groups } = await this.#store.catalog()
@@ -78,7 +78,7 @@ export class Prices {
 
   /** What every model costs, or cost at a moment. Models without price are left out. */
   async at(sent: Sent) {
-    const { at } = read(momentFilter, sent)
+    const { at } = read(momentQuery, sent)
     const versions = await this.#store.pricesAt(at ?? Number.MAX_SAFE_INTEGER)
     return {
       data: versions.map(({ model, value, ...version }) => ({

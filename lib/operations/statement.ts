@@ -29,7 +29,7 @@ const month = monthName.transform(name => {
   return { name, middleMs: Date.UTC(year, number - 1, 15) }
 })
 
-const wanted = z.strictObject({ month, format: kind.oneOf('json', 'csv', 'html').prefault('json') })
+export const statementQuery = z.strictObject({ month, format: kind.oneOf('json', 'csv', 'html').prefault('json') })
 
 const PAGE_LINES = 1_000
 const MOST_LINES = 100_000
@@ -59,7 +59,7 @@ type StatementDeps = Pick<OperationDeps, 'store'> & {
 export async function readStatement({ store, clock, fleet }: StatementDeps, name: string, sent: Sent) {
   await fleet.settled()
   const { id } = await accountNamed(store, name)
-  const { month, format } = read(wanted, sent)
+  const { month, format } = read(statementQuery, sent)
   const { zone } = store
   const { beginMs: fromMs, endMs: toMs } = periodAt('month', month.middleMs, zone)
   const { lines, closing } = await allLines(store, zone, id, { fromMs, toMs })
