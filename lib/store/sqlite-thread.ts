@@ -2,9 +2,11 @@
  * The main thread's side of a worker thread that owns one SQLite connection. `Thread` sends requests and matches the
  * answers, which come in the same order. `Connection` is what the driver uses: it gives each caller exclusive use of
  * the connection for a statement or a whole transaction, in the order of the calls, and starts a new thread when one
- * has ended.
+ * has ended. It is not a `WorkerThread`: a transaction belongs to the one thread that began it and must fail with it, a commit
+ * without an answer has a meaning of its own, and a thread that is lost is ended at once, for the sake of its locks.
  */
 import { Worker } from 'node:worker_threads'
+import { THREAD_ARGUMENTS } from '../base/worker-thread.ts'
 import {
   CommitUncertain,
   DuplicateKey,
@@ -51,11 +53,8 @@ interface Waiting {
 /** Starts a worker thread for the database at `path`; tests pass another one. */
 export type StartThread = (path: string) => Pick<Worker, 'on' | 'once' | 'postMessage' | 'ref' | 'unref' | 'terminate'>
 
-/** Not those of the process: what that preloads, every thread would load anew, and this one needs none of it. */
-export const NODE_OPTIONS = ['--disable-warning=ExperimentalWarning']
-
 const startThread: StartThread = path =>
-  new Worker(new URL('./sqlite-worker.ts', import.meta.url), { workerData: { path }, execArgv: NODE_OPTIONS })
+  new Worker(new URL('./sqlite-worker.ts', import.meta.url), { workerData: { path }, execArgv: THREAD_ARGUMENTS })
 
 class ThreadEnded extends StoreUnavailable {}
 

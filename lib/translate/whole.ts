@@ -1,6 +1,6 @@
 /**
  * What is done with a body as a whole: a request is written for an upstream, a document is read. Both take time that grows with the
- * body, so that they are done in another thread when it is large (`thread/thread.ts`), by these same functions.
+ * body, so that they are done in another thread when it is large (`thread.ts`), by these same functions.
  */
 import type { Facts } from '../protocols/facts.ts'
 import { protocolRow } from '../protocols/table.ts'

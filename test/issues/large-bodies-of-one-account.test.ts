@@ -6,8 +6,8 @@ import t from 'tap'
 import { envelopeCuts } from '../../lib/translate/envelopes.ts'
 import { plainTarget } from '../../lib/translate/protocol.ts'
 import { translatedRow } from '../../lib/translate/table.ts'
-import type { RequestJob } from '../../lib/translate/thread/jobs.ts'
-import { TranslationThread } from '../../lib/translate/thread/thread.ts'
+import type { RequestJob } from '../../lib/translate/thread.ts'
+import { TranslationThread } from '../../lib/translate/thread.ts'
 
 const job = (): RequestJob => ({
   what: 'request',

@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs'
 import { setImmediate as turn } from 'node:timers/promises'
 import t, { type Test } from 'tap'
-import { ExportJobs, inPieces, Pace, PIECE_BYTES } from '../../lib/store/export-jobs.ts'
+import { ExportJobs, inPieces, Pace, PIECE_BYTES } from '../../lib/store/export-worker.ts'
 import { openStore } from '../../lib/store/open.ts'
 import { openSqlite } from '../../lib/store/sqlite.ts'
 import { type Pieces, StoreUnavailable } from '../../lib/store/store.ts'
@@ -148,28 +148,22 @@ t.test('what is made in a second is bounded', async t => {
 t.test('exports wait for the time of the bytes before theirs, and what is waited for does not', async t => {
   const clock = new TestClock()
   const answers: number[] = []
-  const jobs = new ExportJobs(
-    { address: openSqlite('sqlite::memory:', () => {}).address, zone: 'UTC', bytesPerS: 1 },
-    ({ id, piece }) => void answers.push(piece === null ? -id : id),
-    clock,
-  )
-  const start = (id: number, paced: boolean) => {
-    const order = { seen: newSeen(), texts: 3, characters: 10 } satisfies Told
-    jobs.take({ kind: 'start', id, work: WORK.href, order, paced })
+  const { address } = openSqlite('sqlite::memory:', () => {})
+  const jobs = new ExportJobs({ address, zone: 'UTC', bytesPerS: 1 }, clock)
+  const ask = async (id: number, begins: { work: string; order: Told; paced: boolean } | null = null) => {
+    const { piece } = await jobs.answer({ kind: 'more', id, begins })
+    answers.push(piece === null ? -id : id)
   }
-  const more = async (id: number) => {
-    const before = answers.length
-    jobs.take({ kind: 'more', id })
-    await until('an answer', () => answers.length > before)
-  }
-  start(1, true)
-  start(2, false)
-  await more(1)
-  jobs.take({ kind: 'more', id: 1 })
-  for (let n = 0; n < 4; n++) await more(2)
+  const begin = (id: number, paced: boolean) =>
+    ask(id, { work: WORK.href, order: { seen: newSeen(), texts: 3, characters: 10 }, paced })
+  await begin(1, true)
+  const second = ask(1)
+  await begin(2, false)
+  for (let n = 0; n < 3; n++) await ask(2)
   t.strictSame(answers, [1, 2, 2, 2, -2], 'the second piece of the export has to wait')
   clock.advance(10_000)
-  await until('the export goes on', () => answers.at(-1) === 1)
+  await second
+  t.equal(answers.at(-1), 1, 'the export goes on')
 })
 
 t.test('texts become bytes of their own', async t => {

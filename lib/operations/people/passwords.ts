@@ -5,12 +5,12 @@
  * who waits has a seat: one for each network, at most 32, of which browsers that have signed in before find half kept
  * for them. Without a seat the caller is told to come back.
  */
-import { randomBytes, timingSafeEqual } from 'node:crypto'
+import { type Argon2Parameters, randomBytes, timingSafeEqual } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { gunzipSync } from 'node:zlib'
+import { WorkerThread } from '../../base/worker-thread.ts'
 import { scalar } from '../../config/scalars.ts'
 import { OperationError } from '../error.ts'
-import { derive } from './argon2-thread.ts'
 import { both, throttled } from './words.ts'
 
 const PARAMETERS = { memory: 19_456, passes: 2, parallelism: 1, tagLength: 32 } as const
@@ -129,6 +129,18 @@ const prefix = ({ memory, passes, parallelism }: { memory: number; passes: numbe
   `$argon2id$v=19$m=${memory},t=${passes},p=${parallelism}$`
 
 const unpadded = (bytes: Buffer): string => bytes.toString('base64').replace(/=+$/, '')
+
+/** One of a process. */
+const thread = new WorkerThread<Argon2Parameters, Uint8Array>(new URL('./argon2-worker.ts', import.meta.url))
+
+/** In another thread, so that those stay free with which the journal syncs. Errors are of parameters only, which tell nothing of the password. */
+async function derive(parameters: Argon2Parameters): Promise<Buffer> {
+  try {
+    return Buffer.from(await thread.ask(parameters))
+  } catch (error) {
+    throw new Error(`argon2: ${(error as Error).message}`, { cause: error })
+  }
+}
 
 async function hashed(password: string): Promise<string> {
   const nonce = randomBytes(SALT_BYTES)

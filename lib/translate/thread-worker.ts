@@ -1,0 +1,34 @@
+/** The thread in which large bodies are translated, one after the other. `thread.ts` is the other side. */
+import { serve } from '../base/worker-thread.ts'
+import { Untranslatable } from './loss.ts'
+import { clientNames } from './names.ts'
+import { translated } from './table.ts'
+import type { AnswerJob, Done, Job, RequestJob } from './thread.ts'
+import { laneFor, readDocument } from './whole.ts'
+
+function writeRequest({ bytes, protocol, head, via, target }: RequestJob): Done {
+  let isRead = false
+  try {
+    const ask = translated(protocol).readAsk(Buffer.from(bytes.buffer), head)
+    isRead = true
+    const { body, target: _, ...rest } = laneFor(ask, via, target)
+    return { what: 'request', lane: { ...rest, body: owned(body) } }
+  } catch (error) {
+    if (error instanceof Untranslatable) return { what: 'unfit', field: error.field, isRead }
+    throw error
+  }
+}
+
+function readAnswer({ bytes, via, options, renamed }: AnswerJob): Done {
+  const events = readDocument(Buffer.from(bytes.buffer), via, { ...options, names: clientNames(renamed) })
+  return { what: 'answer', events }
+}
+
+/** Bytes that can go to another thread: small buffers stand in memory that they share. */
+const owned = (bytes: Buffer): Uint8Array<ArrayBuffer> =>
+  bytes.byteLength === bytes.buffer.byteLength ? (bytes as Uint8Array<ArrayBuffer>) : new Uint8Array(bytes)
+
+serve(
+  (job: Job) => (job.what === 'request' ? writeRequest(job) : readAnswer(job)),
+  done => (done.what === 'request' ? [done.lane.body.buffer] : []),
+)
