@@ -9,7 +9,7 @@ import http2 from 'node:http2'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import type { Connection } from '../lib/channels/connection.ts'
+import type { Connection } from '../lib/world/compiled-channel.ts'
 import { Pools } from '../lib/upstream/pools.ts'
 
 const AT_ONCE = 100

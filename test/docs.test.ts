@@ -45,7 +45,7 @@ t.test('why a settlement is set aside', async t => {
 })
 
 t.test('what the log says of upstreams', async t => {
-  const code = read('lib/exchange/upstream-log.ts')
+  const code = read('lib/exchange/record/upstream-log.ts')
   const page = part(read('docs/upstreams.md'), '## What the log says', '\nEach channel writes')
   const lines = all(code, /'((?:attempt|answer|another|what|channel) [a-z ]+)'/g)
   t.equal(lines.length, 6)

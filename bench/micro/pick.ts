@@ -4,8 +4,8 @@ import type * as ClockModule from '../../lib/base/clock.ts'
 import type { Claim } from '../../lib/channels/claim.ts'
 import type * as HealthModule from '../../lib/channels/health.ts'
 import type * as PickModule from '../../lib/channels/pick.ts'
-import type { Route } from '../../lib/channels/route.ts'
-import type * as TableModule from '../../lib/channels/table.ts'
+import type { Route } from '../../lib/world/table.ts'
+import type * as TableModule from '../../lib/world/table.ts'
 import { channel } from '../../test/channels/support.ts'
 import { type Random, withSeed } from '../../test/support/random.ts'
 import type { Bench, Case, Lib } from './bench.ts'
@@ -29,7 +29,7 @@ async function routeOf(lib: Lib, count: number): Promise<Take> {
   const { systemClock } = await lib<typeof ClockModule>('base/clock.ts')
   const { Health } = await lib<typeof HealthModule>('channels/health.ts')
   const { Candidates } = await lib<typeof PickModule>('channels/pick.ts')
-  const { compileRoutes } = await lib<typeof TableModule>('channels/table.ts')
+  const { compileRoutes } = await lib<typeof TableModule>('world/table.ts')
   const channels = Array.from({ length: count }, (_, i) => channel(`channel-${i}`, { weight: 1 + (i % 4) }))
   const routes = compileRoutes({ channels })
   const health = new Health({ clock: systemClock, onAuthFailure: () => {} })

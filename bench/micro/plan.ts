@@ -11,13 +11,13 @@ import os from 'node:os'
 import path from 'node:path'
 import type * as ClockModule from '../../lib/base/clock.ts'
 import type * as AcceptModule from '../../lib/exchange/accept.ts'
-import type * as FinishModule from '../../lib/exchange/finish.ts'
+import type * as FinishModule from '../../lib/exchange/record/ending.ts'
 import type * as PathsModule from '../../lib/exchange/paths.ts'
 import type * as PlanModule from '../../lib/exchange/plan.ts'
 import type * as PlansModule from '../../lib/exchange/plans.ts'
 import type * as DispatchModule from '../../lib/exchange/stages/dispatch.ts'
 import type * as ReadBodyModule from '../../lib/exchange/stages/read-body.ts'
-import type * as VerdictModule from '../../lib/exchange/verdict.ts'
+import type * as VerdictModule from '../../lib/exchange/record/ending.ts'
 import type * as ApplyModule from '../../lib/operations/apply.ts'
 import type * as GatewayModule from '../../lib/process/gateway.ts'
 import type * as TableModule from '../../lib/protocols/table.ts'
@@ -37,10 +37,10 @@ export const bench: Bench = async (lib, seed) => {
   const { gateway, close } = await open(lib)
   const { services } = gateway
   const { begin: beginExchange } = await lib<typeof AcceptModule>('exchange/accept.ts')
-  const { finish } = await lib<typeof FinishModule>('exchange/finish.ts')
+  const { finish } = await lib<typeof FinishModule>('exchange/record/ending.ts')
   const { findTarget } = await lib<typeof PathsModule>('exchange/paths.ts')
   const { Plan, run } = await lib<typeof PlanModule>('exchange/plan.ts')
-  const { NEXT } = await lib<typeof VerdictModule>('exchange/verdict.ts')
+  const { NEXT } = await lib<typeof VerdictModule>('exchange/record/ending.ts')
   const { bytes, said } = conversation(seed, 200)
   const stages = await stagesOf(lib, bytes)
   const plan = new Plan(stages)
@@ -96,7 +96,7 @@ async function stagesOf(lib: Lib, body: Buffer): Promise<PlanModule.Plan['stages
   const { PLANS } = await lib<typeof PlansModule>('exchange/plans.ts')
   const { readBody } = await lib<typeof ReadBodyModule>('exchange/stages/read-body.ts')
   const { dispatch } = await lib<typeof DispatchModule>('exchange/stages/dispatch.ts')
-  const { NEXT } = await lib<typeof VerdictModule>('exchange/verdict.ts')
+  const { NEXT } = await lib<typeof VerdictModule>('exchange/record/ending.ts')
   const { protocolRow } = await lib<typeof TableModule>('protocols/table.ts')
   const scanBody: PlanModule.Plan['stages'][number] = x => {
     const scan = protocolRow('messages').body.scan('application/json')

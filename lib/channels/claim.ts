@@ -4,10 +4,10 @@
  */
 import type { Outcome } from './breaker.ts'
 import type { ChannelHealth, KeyHealth } from './channel-health.ts'
-import type { CompiledKey } from './compiled-channel.ts'
+import type { CompiledKey } from '../world/compiled-channel.ts'
 import { type Health, placeOf } from './health.ts'
 import type { RestPlace } from './rests.ts'
-import type { Candidate } from './route.ts'
+import type { Candidate } from '../world/table.ts'
 
 export class Claim {
   readonly candidate: Candidate

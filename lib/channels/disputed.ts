@@ -12,7 +12,7 @@
  */
 import { latest } from '../base/lru.ts'
 import { type Health, placeOf } from './health.ts'
-import type { Candidate, Route } from './route.ts'
+import type { Candidate, Route } from '../world/table.ts'
 import { SlidingCount } from './sliding.ts'
 
 const REST_MS = 60_000

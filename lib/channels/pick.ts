@@ -22,10 +22,10 @@ import type { AnswerMaker } from '../store/store.ts'
 import type { Breaker } from './breaker.ts'
 import { type ChannelHealth, isFull, type KeyHealth } from './channel-health.ts'
 import { Claim } from './claim.ts'
-import type { CompiledKey } from './compiled-channel.ts'
+import type { CompiledKey } from '../world/compiled-channel.ts'
 import { draw, scoreOf } from './draw.ts'
 import type { Health } from './health.ts'
-import type { Candidate, Route } from './route.ts'
+import type { Candidate, Route } from '../world/table.ts'
 import { retryAfterS, type WhyNone, whyNone } from './why-none.ts'
 
 /** What the choice depends on beside the route. */

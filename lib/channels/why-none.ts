@@ -1,7 +1,7 @@
 /** Why none of the channels that are enabled for a request could be asked, and when one of them may be asked again. */
 import { isFull, type KeyHealth } from './channel-health.ts'
 import { type Health, placeOf } from './health.ts'
-import type { Candidate } from './route.ts'
+import type { Candidate } from '../world/table.ts'
 
 /**
  * `disabled`: none is enabled. `saturated`: every enabled one is full, or rests for this account because its upstream said

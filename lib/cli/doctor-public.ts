@@ -1,6 +1,6 @@
 /**
  * `gateway doctor --public`: asks the gateway through its public addresses, and says what the way there does to streams, bodies,
- * silence, headers and addresses. What the gateway sees of each request it says itself (`lib/public/probe.ts`).
+ * silence, headers and addresses. What the gateway sees of each request it says itself (`lib/exchange/listener/probe.ts`).
  */
 import http from 'node:http'
 import http2 from 'node:http2'

@@ -5,14 +5,13 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { NO_PAGE } from '../reply/fixed-headers.ts'
 import { Reply } from '../reply/reply.ts'
-import { Exchange, type Listener } from './exchange.ts'
-import { guard, onClose } from './fail.ts'
+import { Exchange, type Listener } from './record/exchange.ts'
+import { guard, onClose, refuse } from './record/ending.ts'
 import { ANY, findTarget, originForm, type PathQuestion } from './paths.ts'
 import { run } from './plan.ts'
 import { PLANS } from './plans.ts'
-import { refuse } from './refuse.ts'
-import { credentialOf, headerOf } from './request.ts'
-import type { Services } from './services.ts'
+import { credentialOf, headerOf } from './record/request.ts'
+import type { Services } from './record/services.ts'
 
 /** Headers beyond these are not seen, so a request with as many is refused. */
 export const MOST_HEADERS = 500

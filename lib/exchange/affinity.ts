@@ -3,7 +3,7 @@
  * channel's upstream holds the conversation's prompt cache. The conversation is a number, made of what clients send to name it;
  * null = nothing names it, and any channel will do.
  */
-import type { Exchange } from './exchange.ts'
+import type { Exchange } from './record/exchange.ts'
 
 const SESSION_HEADERS = ['x-claude-code-session-id', 'session-id', 'x-session-affinity', 'x-session-id'] as const
 

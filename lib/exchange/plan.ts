@@ -6,10 +6,9 @@
  * The compiler checks the order: a stage names what it needs and what it gives, and `step` takes it only when everything that it
  * needs was given before.
  */
-import type { Exchange } from './exchange.ts'
-import { fail } from './fail.ts'
-import type { Services } from './services.ts'
-import { type Answer, NEXT, type Verdict } from './verdict.ts'
+import type { Exchange } from './record/exchange.ts'
+import { fail, type Answer, NEXT, type Verdict } from './record/ending.ts'
+import type { Services } from './record/services.ts'
 
 /** What a stage does. It is handed the record, and the services of which it takes what it needs. */
 type Run = (x: Exchange, services: Services) => Answer

@@ -4,7 +4,7 @@
  */
 import type { KeyHealth } from '../channels/channel-health.ts'
 import { refusesOwnQuestion } from '../upstream/key-probe.ts'
-import type { Services } from './services.ts'
+import type { Services } from './record/services.ts'
 
 /**
  * True when the key is refused, or when nothing can be signed with a credential that is no plain key. False also when the

@@ -2,11 +2,11 @@
 import { clientAddress } from '../access/ip.ts'
 import { Console } from '../console/console.ts'
 import { type Trial, dryRun as tryOut } from '../exchange/dry-run.ts'
-import type { Services } from '../exchange/services.ts'
+import type { Services } from '../exchange/record/services.ts'
 import { countAside } from '../ledger/aside.ts'
 import type { Running } from '../operations/deps.ts'
 import type { Desk } from '../pay/desk.ts'
-import type { Pages } from '../public/server.ts'
+import type { Pages } from '../exchange/listener/server.ts'
 import type { Config } from '../config/config.ts'
 
 export function createConsole(

@@ -2,12 +2,12 @@
  * Drains a process that ends: closes its public listeners without cutting a request. New connections are refused at once. On a
  * connection that a client keeps open, the next answer carries `connection: close`, so that the client learns of the end from
  * an answer and not from a request that is cut. Connections are closed as idle only after that. (Reading an upstream on after
- * its client has left is another thing: `lib/exchange/read-ons.ts`.)
+ * its client has left is another thing: `lib/exchange/record/read-ons.ts`.)
  */
 import type http from 'node:http'
 import net from 'node:net'
 import type { Clock } from '../base/clock.ts'
-import type { Services } from '../exchange/services.ts'
+import type { Services } from '../exchange/record/services.ts'
 
 const POLL_MS = 20
 /** A connection that a client keeps open counts as idle when no request has come on it for this time. */

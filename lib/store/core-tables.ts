@@ -115,7 +115,7 @@ export const CORE_TABLES: readonly Table[] = [
     key: ['kind', 'owner', 'name'],
   },
   { name: 'changes', columns: { seq: 'int', kind: 'code', ref: 'code' }, key: ['seq'] },
-  // What is known of the answers of models, by series (see `lib/exchange/model-stats.ts`). thinks: 1 = some were thought about.
+  // What is known of the answers of models, by series (see `lib/exchange/record/model-stats.ts`). thinks: 1 = some were thought about.
   {
     name: 'model_stats',
     columns: { model: 'name', series: 'code', version: 'int', figure: 'int?', thinks: 'int', samples: 'doc' },

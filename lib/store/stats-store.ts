@@ -7,7 +7,7 @@
 export interface ModelSeries {
   model: string
   series: string
-  /** What the samples say, as `lib/exchange/model-stats.ts` has worked it out; null = they are too few. */
+  /** What the samples say, as `lib/exchange/record/model-stats.ts` has worked it out; null = they are too few. */
   figure: number | null
   /** One of the answers was thought about. */
   thinks: boolean

@@ -1,4 +1,4 @@
-/** What was found in a large body before it went to an upstream (`lib/exchange/large-body.ts`). It is data, like the record of the exchange. */
+/** What was found in a large body before it went to an upstream (`lib/exchange/record/translated-request.ts`). It is data, like the record of the exchange. */
 import type { BodyRule, RuleScan } from '../protocols/body-rule.ts'
 import type { Lane } from './lane.ts'
 

@@ -1,6 +1,6 @@
 /**
  * The lanes of one exchange: its request as it is sent to upstreams that speak another protocol than the client. It is data, like
- * the record of the exchange; `lib/exchange/lanes.ts` makes it. An exchange that only asks upstreams of the client's protocol has none.
+ * the record of the exchange; `lib/exchange/record/translated-request.ts` makes it. An exchange that only asks upstreams of the client's protocol has none.
  */
 import type { Facts } from '../protocols/facts.ts'
 import type { Protocol } from '../protocols/table.ts'

@@ -5,7 +5,7 @@
  */
 import { createRequire } from 'node:module'
 import type { Clock } from '../base/clock.ts'
-import { type Connection, connectionTo } from '../channels/connection.ts'
+import { type Connection, connectionTo } from '../world/compiled-channel.ts'
 import { fieldsOf } from '../protocols/fields.ts'
 import type { ServiceAccount } from '../terms/upstream-credentials.ts'
 import { Bearer, type Token } from './bearer.ts'

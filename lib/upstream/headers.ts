@@ -9,7 +9,7 @@
  */
 import { hash } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
-import type { CompiledChannel, CompiledKey } from '../channels/compiled-channel.ts'
+import type { CompiledChannel, CompiledKey } from '../world/compiled-channel.ts'
 import type { AtKind } from '../protocols/protocol.ts'
 import { protocolRow } from '../protocols/table.ts'
 import type { Protocol } from '../terms/records.ts'

@@ -5,7 +5,7 @@
  */
 import type { Dispatcher } from 'undici'
 import type { Clock } from '../base/clock.ts'
-import type { CompiledChannel, CompiledKey } from '../channels/compiled-channel.ts'
+import type { CompiledChannel, CompiledKey } from '../world/compiled-channel.ts'
 import { protocolRow } from '../protocols/table.ts'
 import type { Protocol } from '../terms/records.ts'
 import { requestHeaders } from './headers.ts'

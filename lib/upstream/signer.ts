@@ -4,7 +4,7 @@
  */
 import type { Dispatcher } from 'undici'
 import type { Clock } from '../base/clock.ts'
-import type { Connection } from '../channels/connection.ts'
+import type { Connection } from '../world/compiled-channel.ts'
 import type { Pools } from './pools.ts'
 
 export interface Signer {

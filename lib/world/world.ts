@@ -4,7 +4,7 @@
  * its body is complete, and keeps that one to its end.
  */
 import { AddressList } from '../access/ip.ts'
-import { compileRoutes, type Routes } from '../channels/table.ts'
+import { compileRoutes, type Routes } from './table.ts'
 import { Cost } from '../pricing/cost.ts'
 import { compileTariff, type Tariff } from '../pricing/tariff.ts'
 import { type Catalog, EVERYWHERE } from '../store/store.ts'

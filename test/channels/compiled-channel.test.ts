@@ -1,5 +1,5 @@
 import t from 'tap'
-import { CompiledChannel } from '../../lib/channels/compiled-channel.ts'
+import { CompiledChannel } from '../../lib/world/compiled-channel.ts'
 import { channel } from './support.ts'
 
 t.test('addresses are split once, for pools and paths', async t => {

@@ -86,7 +86,8 @@ t.test('every file of the folder is served, stripped or not', async t => {
     const stripped = served({ kind: 'typescript', text, imports: [] })
     t.equal(served({ kind: 'typescript', text: stripped, imports: [] }), stripped, file)
     // what is not sent makes documents on the server, consists of types, or waits for a page with money or a chart
-    if (!known.has(file)) t.match(file, /^(document|render-text|shared\/given|shapes|money|pages\/keys\/desk|charts\/\w+)\.ts$/)
+    if (!known.has(file))
+      t.match(file, /^(document|render-text|shared\/given|shapes|money|pages\/keys\/desk|charts\/\w+)\.ts$/)
   }
 })
 

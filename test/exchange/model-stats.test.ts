@@ -1,6 +1,6 @@
 /** What is learned of the answers of models: figures that nobody moves alone, shared by all processes, kept over restarts. */
 import t from 'tap'
-import { lastOf, ModelStats, type WholeAnswer } from '../../lib/exchange/model-stats.ts'
+import { lastOf, ModelStats, type WholeAnswer } from '../../lib/exchange/record/model-stats.ts'
 import { type StatsStore, type Store, StoreUnavailable } from '../../lib/store/store.ts'
 import { TestClock } from '../support/clock.ts'
 import { memoryStore } from '../support/store.ts'

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { findTarget, type PathQuestion } from '../../lib/exchange/paths.ts'
-import { passedQuery, queryKey } from '../../lib/exchange/query.ts'
+import { passedQuery, queryKey } from '../../lib/exchange/record/request.ts'
 import type { Placement } from '../../lib/protocols/protocol.ts'
 import type { Protocol } from '../../lib/terms/records.ts'
 

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { Sweeper, type Swept } from '../../lib/exchange/sweeper.ts'
+import { Sweeper, type Swept } from '../../lib/exchange/record/sweeper.ts'
 import { TestClock } from '../support/clock.ts'
 
 class Entry implements Swept {

@@ -1,7 +1,7 @@
 /** Whatever an attempt throws, its exchange goes on to the next candidate or ends in a 502, and nobody else hears of it. */
 import { gzipSync } from 'node:zlib'
 import t from 'tap'
-import type { Candidate } from '../../lib/channels/route.ts'
+import type { Candidate } from '../../lib/world/table.ts'
 import type { Relay } from '../../lib/exchange/relay/relay.ts'
 import { parseCatalog } from '../../lib/config/catalog.ts'
 import { KEY, MODEL, NOTHING_LEFT, open, type Scene } from '../exchange/support/gateway.ts'

@@ -2,7 +2,7 @@
 import { once } from 'node:events'
 import net, { type AddressInfo, type Socket } from 'node:net'
 import t from 'tap'
-import { ReadOns } from '../../lib/exchange/read-ons.ts'
+import { ReadOns } from '../../lib/exchange/record/read-ons.ts'
 import { NOTHING_LEFT, type Options, open, type Scene } from '../exchange/support/gateway.ts'
 import { answers, document, SPEECH, says } from '../exchange/support/speech.ts'
 import type { Call } from '../exchange/support/upstream.ts'

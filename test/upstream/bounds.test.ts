@@ -4,7 +4,7 @@ import http2 from 'node:http2'
 import https from 'node:https'
 import type { AddressInfo } from 'node:net'
 import t from 'tap'
-import type { Connection } from '../../lib/channels/connection.ts'
+import type { Connection } from '../../lib/world/compiled-channel.ts'
 import { TestClock } from '../support/clock.ts'
 import { answerer, ask, certificate, listen, pools, proxies, until, way } from './support.ts'
 

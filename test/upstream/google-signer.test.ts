@@ -1,7 +1,7 @@
 /** Tokens of a service account, from an endpoint that checks the assertion as Google does. */
 import { createRequire } from 'node:module'
 import t from 'tap'
-import { compileRoutes } from '../../lib/channels/table.ts'
+import { compileRoutes } from '../../lib/world/table.ts'
 import { parseCatalog } from '../../lib/config/catalog.ts'
 import type { CredentialError } from '../../lib/upstream/signer.ts'
 import { Signers } from '../../lib/upstream/signers.ts'

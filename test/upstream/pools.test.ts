@@ -5,7 +5,7 @@ import http2 from 'node:http2'
 import https from 'node:https'
 import tls from 'node:tls'
 import t from 'tap'
-import type { Connection } from '../../lib/channels/connection.ts'
+import type { Connection } from '../../lib/world/compiled-channel.ts'
 import { answerer, ask, certificate, connectProxy, listen, pools, socksProxy, way } from './support.ts'
 
 t.test('TLS: verified always; a bundle is trusted beside the system, by its channel only', async t => {

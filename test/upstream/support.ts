@@ -8,7 +8,7 @@ import net, { type AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import type { Test } from 'tap'
-import type { Connection } from '../../lib/channels/connection.ts'
+import type { Connection } from '../../lib/world/compiled-channel.ts'
 import { type PoolHooks, Pools, type Upstream } from '../../lib/upstream/pools.ts'
 
 type Server = http.Server | https.Server | http2.Http2SecureServer | net.Server

@@ -3,8 +3,8 @@ import type { Outcome } from '../../channels/health.ts'
 import type { Attempt } from '../../upstream/attempt.ts'
 import { HOPS, saysLoop } from '../../terms/hops.ts'
 import { retryAfterS } from '../../upstream/headers.ts'
-import type { Exchange } from '../exchange.ts'
-import type { Services } from '../services.ts'
+import type { Exchange } from '../record/exchange.ts'
+import type { Services } from '../record/services.ts'
 import { refusesKey, saysBusy } from './upstream-status.ts'
 
 /** The first report of an attempt counts; later ones change nothing. */

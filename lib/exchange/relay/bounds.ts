@@ -15,9 +15,9 @@ import type { Meter } from '../../protocols/meter.ts'
 import type { Prompt } from '../../protocols/prompt.ts'
 import { inputOf, outputOf } from '../../protocols/usage.ts'
 import type { Protocol } from '../../terms/records.ts'
-import type { Exchange } from '../exchange.ts'
-import { mostOutputOf } from '../output.ts'
-import type { Services } from '../services.ts'
+import type { Exchange } from '../record/exchange.ts'
+import { mostOutputOf } from '../record/need.ts'
+import type { Services } from '../record/services.ts'
 import type { Reading } from './reading.ts'
 
 /** The answer as far as its request can have caused it; the very same where it is all of it. */

@@ -1,6 +1,6 @@
 /** The time-outs of everything that waits in a relay. The sweeper asks for them. All times are monotonic ms. */
-import type { Exchange } from '../exchange.ts'
-import { wantsEvents } from '../request.ts'
+import type { Exchange } from '../record/exchange.ts'
+import { wantsEvents } from '../record/request.ts'
 import type { Machine } from './machine.ts'
 import type { Telling } from './telling.ts'
 

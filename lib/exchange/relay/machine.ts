@@ -2,9 +2,9 @@
  * What the parts of a relay share: the state it is in, the answer as far as it has come, and each other. The state changes
  * here only, by a transition of `states.ts`.
  */
-import type { Exchange } from '../exchange.ts'
-import { guard } from '../fail.ts'
-import type { Services } from '../services.ts'
+import type { Exchange } from '../record/exchange.ts'
+import { guard } from '../record/ending.ts'
+import type { Services } from '../record/services.ts'
 import type { Answer } from './answer.ts'
 import type { Attempts } from './attempts.ts'
 import type { Books } from './books.ts'

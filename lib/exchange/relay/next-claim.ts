@@ -1,8 +1,8 @@
 /** Who may be asked when an attempt has failed, or is silent: the next candidate, within attempts, deadline and retry budget. */
 import type { KeyEntry } from '../../access/keys.ts'
 import type { Claim } from '../../channels/claim.ts'
-import type { Exchange } from '../exchange.ts'
-import type { Services } from '../services.ts'
+import type { Exchange } from '../record/exchange.ts'
+import type { Services } from '../record/services.ts'
 
 /** A place at the next channel; null = nobody may be asked. `beside`: the one before it is still asked. */
 export function nextClaim(x: Exchange, { clock, retries }: Services, beside: boolean): Claim | null {

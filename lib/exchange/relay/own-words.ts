@@ -4,8 +4,8 @@
  */
 import type { ProtocolRow } from '../../protocols/protocol.ts'
 import type { Failure } from '../../translate/failure.ts'
-import type { Exchange } from '../exchange.ts'
-import type { Services } from '../services.ts'
+import type { Exchange } from '../record/exchange.ts'
+import type { Services } from '../record/services.ts'
 import type { Answer } from './answer.ts'
 import { promptOf } from './used.ts'
 

@@ -5,13 +5,11 @@
 import { ZERO } from '../../base/money.ts'
 import type { Hold } from '../../ledger/ledger.ts'
 import type { Attempt } from '../../upstream/attempt.ts'
-import type { Exchange } from '../exchange.ts'
-import { fail, guard } from '../fail.ts'
-import { prepareLane } from '../lanes.ts'
-import { prepareBody } from '../large-body.ts'
-import { countMoneyWait, moneyLeftMs } from '../money-wait.ts'
-import { moreFor } from '../need.ts'
-import type { Services } from '../services.ts'
+import type { Exchange } from '../record/exchange.ts'
+import { fail, guard } from '../record/ending.ts'
+import { prepareLane, prepareBody } from '../record/translated-request.ts'
+import { countMoneyWait, moneyLeftMs, moreFor } from '../record/need.ts'
+import type { Services } from '../record/services.ts'
 import { NoMoney, Unfit } from './given-up.ts'
 
 /** `send` is called at once where nothing is to be waited for, and never for an attempt that was closed meanwhile. */

@@ -4,8 +4,8 @@
  */
 import type { AttemptNote } from '../../terms/records.ts'
 import type { Attempt } from '../../upstream/attempt.ts'
-import type { Exchange } from '../exchange.ts'
-import type { Services } from '../services.ts'
+import type { Exchange } from '../record/exchange.ts'
+import type { Services } from '../record/services.ts'
 import { AttemptNotes } from './attempt-notes.ts'
 import { report } from './attempt-report.ts'
 

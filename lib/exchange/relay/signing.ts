@@ -1,9 +1,9 @@
 /** Signs the requests of attempts whose channels have no plain key, and notices when what they were signed with has ended. */
 import type { Dispatcher } from 'undici'
 import type { Attempt } from '../../upstream/attempt.ts'
-import type { Exchange } from '../exchange.ts'
-import { guard } from '../fail.ts'
-import type { Services } from '../services.ts'
+import type { Exchange } from '../record/exchange.ts'
+import { guard } from '../record/ending.ts'
+import type { Services } from '../record/services.ts'
 import { report } from './attempt-report.ts'
 
 /** Calls `ask` with the signed request: at once, unless a token must be waited for. What cannot be signed is an attempt that failed. */

@@ -15,12 +15,12 @@ import { clientNames } from '../../translate/names.ts'
 import { issuerOf } from '../../translate/opaque.ts'
 import type { AnswerReader, AnswerWriter, ReaderOptions } from '../../translate/protocol.ts'
 import { translated } from '../../translate/table.ts'
-import type { AnswerJob } from '../../translate/thread.ts'
-import type { Result } from '../../translate/thread.ts'
-import type { Exchange } from '../exchange.ts'
-import { MOST_INLINE_BYTES } from '../lanes.ts'
-import { wantsArray, wantsEvents } from '../request.ts'
-import type { Services } from '../services.ts'
+import type { AnswerJob } from '../../translate/thread/jobs.ts'
+import type { Result } from '../../translate/thread/thread.ts'
+import type { Exchange } from '../record/exchange.ts'
+import { MOST_INLINE_BYTES } from '../record/translated-request.ts'
+import { wantsArray, wantsEvents } from '../record/request.ts'
+import type { Services } from '../record/services.ts'
 
 /** The upstream is not to blame for it. */
 export const NO_MEMORY: Failure = {

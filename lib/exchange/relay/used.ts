@@ -9,7 +9,7 @@ import { type Pass, saysTokens } from '../../protocols/reports.ts'
 import { protocolRow } from '../../protocols/table.ts'
 import { outputOf, withOutput } from '../../protocols/usage.ts'
 import { type Basis, noUsage, type Protocol, type Usage } from '../../terms/records.ts'
-import type { Exchange } from '../exchange.ts'
+import type { Exchange } from '../record/exchange.ts'
 import type { Growth } from './growth.ts'
 import type { Reading } from './reading.ts'
 

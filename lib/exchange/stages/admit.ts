@@ -2,9 +2,8 @@
 import type { KeyEntry } from '../../access/keys.ts'
 import { HOPS, isLoop } from '../../terms/hops.ts'
 import { stage } from '../plan.ts'
-import { refuse } from '../refuse.ts'
-import { addressOf } from '../request.ts'
-import { NEXT } from '../verdict.ts'
+import { refuse, NEXT } from '../record/ending.ts'
+import { addressOf } from '../record/request.ts'
 
 export const admit = stage<'key', 'admitted'>((x, services) => {
   const { key, account, allow } = x.entry as KeyEntry

@@ -1,12 +1,10 @@
 /** Finds out whose key it is. Keys that are unknown, disabled, expired or used up are refused with the same words. */
 import type { KeyEntry } from '../../access/keys.ts'
-import type { Exchange } from '../exchange.ts'
-import { countMoneyWait, moneyLeftMs } from '../money-wait.ts'
+import type { Exchange } from '../record/exchange.ts'
+import { countMoneyWait, moneyLeftMs } from '../record/need.ts'
 import { stage } from '../plan.ts'
-import { refuse } from '../refuse.ts'
-import type { Services } from '../services.ts'
-import { storeFailed } from '../store-failed.ts'
-import { NEXT, type Verdict } from '../verdict.ts'
+import { refuse, storeFailed, NEXT, type Verdict } from '../record/ending.ts'
+import type { Services } from '../record/services.ts'
 
 export const authenticate = stage<'secret', 'key'>((x, services) => {
   const found = x.secret === null ? null : services.keys.find(x.secret)

@@ -2,15 +2,14 @@
 import type { KeyEntry } from '../../access/keys.ts'
 import type { Claim } from '../../channels/claim.ts'
 import { Candidates } from '../../channels/pick.ts'
-import type { Candidate } from '../../channels/route.ts'
+import type { Candidate } from '../../world/table.ts'
 import type { Protocol } from '../../terms/records.ts'
 import { affinityOf } from '../affinity.ts'
-import type { Exchange } from '../exchange.ts'
-import { canAsk, prepareLane } from '../lanes.ts'
+import type { Exchange } from '../record/exchange.ts'
+import { canAsk, prepareLane } from '../record/translated-request.ts'
 import { stage } from '../plan.ts'
-import { refuse } from '../refuse.ts'
-import type { Services } from '../services.ts'
-import { type Answer, DONE, NEXT, type Verdict } from '../verdict.ts'
+import { refuse, type Answer, DONE, NEXT, type Verdict } from '../record/ending.ts'
+import type { Services } from '../record/services.ts'
 
 export const findCandidates = stage<'model' | 'maker', 'route'>((x, services) => {
   const { group } = (x.entry as KeyEntry).key

@@ -2,11 +2,10 @@
 import type { KeyEntry } from '../../access/keys.ts'
 import type { Facts } from '../../protocols/facts.ts'
 import type { Protocol } from '../../terms/records.ts'
-import type { Exchange } from '../exchange.ts'
-import { modelsBehind } from '../passes.ts'
+import type { Exchange } from '../record/exchange.ts'
+import { modelsBehind } from '../record/need.ts'
 import { stage } from '../plan.ts'
-import { refuse } from '../refuse.ts'
-import { NEXT } from '../verdict.ts'
+import { refuse, NEXT } from '../record/ending.ts'
 
 export const chooseModel = stage<'key' | 'body' | 'confirmed', 'model'>((x, services) => {
   const facts = x.facts as Facts

@@ -3,11 +3,10 @@
  * lives in the newest world, with its prices and channels, and with the key and the account as they are now in memory.
  */
 import type { KeyEntry } from '../../access/keys.ts'
-import type { Exchange } from '../exchange.ts'
+import type { Exchange } from '../record/exchange.ts'
 import { stage } from '../plan.ts'
-import type { Services } from '../services.ts'
-import { storeFailed } from '../store-failed.ts'
-import { DONE, NEXT, type Verdict } from '../verdict.ts'
+import type { Services } from '../record/services.ts'
+import { storeFailed, DONE, NEXT, type Verdict } from '../record/ending.ts'
 import { admit } from './admit.ts'
 import { judgeKey } from './authenticate.ts'
 

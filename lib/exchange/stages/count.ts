@@ -1,11 +1,10 @@
 /** Counts tokens: a channel is asked where one can count, else the answer is an estimate of ours. It is never refused for money. */
 import type { Protocol } from '../../terms/records.ts'
-import { countsNot } from '../count-answers.ts'
-import { answerEstimate } from '../estimate-count.ts'
-import type { Exchange } from '../exchange.ts'
+import { countsNot, answerEstimate } from '../relay/counting.ts'
+import type { Exchange } from '../record/exchange.ts'
 import { stage } from '../plan.ts'
-import type { Services } from '../services.ts'
-import { DONE, NEXT } from '../verdict.ts'
+import type { Services } from '../record/services.ts'
+import { DONE, NEXT } from '../record/ending.ts'
 import { chooseCandidate } from './candidates.ts'
 
 export const countLocally = stage<'model' | 'maker', 'route'>((x, services) => {

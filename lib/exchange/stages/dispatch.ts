@@ -2,7 +2,7 @@
 
 import { stage } from '../plan.ts'
 import { Relay } from '../relay/relay.ts'
-import { DONE } from '../verdict.ts'
+import { DONE } from '../record/ending.ts'
 
 export const dispatch = stage<'body' | 'model', never>((x, services) => {
   if (!x.left) new Relay(x, services).start()

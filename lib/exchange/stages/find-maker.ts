@@ -7,12 +7,10 @@ import type { KeyEntry } from '../../access/keys.ts'
 import type { Facts } from '../../protocols/facts.ts'
 import type { AnswerMaker } from '../../store/store.ts'
 import type { Protocol } from '../../terms/records.ts'
-import type { Exchange } from '../exchange.ts'
+import type { Exchange } from '../record/exchange.ts'
 import { stage } from '../plan.ts'
-import { refuse } from '../refuse.ts'
-import type { Services } from '../services.ts'
-import { storeFailed } from '../store-failed.ts'
-import { NEXT, type Verdict } from '../verdict.ts'
+import { refuse, storeFailed, NEXT, type Verdict } from '../record/ending.ts'
+import type { Services } from '../record/services.ts'
 
 export const findMaker = stage<'model', 'maker'>((x, services) => {
   const { previousAnswer } = x.facts as Facts

@@ -8,12 +8,10 @@ import { type Funds, fundsOf } from '../../access/funds.ts'
 import type { KeyEntry } from '../../access/keys.ts'
 import { add, formatMicro, type Micro } from '../../base/money.ts'
 import type { Target } from '../../terms/target.ts'
-import type { Exchange } from '../exchange.ts'
+import type { Exchange } from '../record/exchange.ts'
 import { stage } from '../plan.ts'
-import { answer, ownHeaders } from '../refuse.ts'
-import type { Services } from '../services.ts'
-import { storeFailed } from '../store-failed.ts'
-import { DONE, type Verdict } from '../verdict.ts'
+import { answer, ownHeaders, storeFailed, DONE, type Verdict } from '../record/ending.ts'
+import type { Services } from '../record/services.ts'
 
 export const showFunds = stage<'admitted', never>((x, services) => {
   const { key, account } = x.entry as KeyEntry

@@ -1,7 +1,6 @@
 /** Greets coding tools, which ask whether a gateway is here before they send a key. */
 import { stage } from '../plan.ts'
-import { answer, ownHeaders } from '../refuse.ts'
-import { DONE } from '../verdict.ts'
+import { answer, ownHeaders, DONE } from '../record/ending.ts'
 
 const HELLO = Buffer.from('{"message":"hello"}')
 

@@ -2,11 +2,10 @@
 import type { KeyEntry } from '../../access/keys.ts'
 import type { Protocol } from '../../terms/records.ts'
 import type { Target } from '../../terms/target.ts'
-import type { Exchange } from '../exchange.ts'
+import type { Exchange } from '../record/exchange.ts'
 import { stage } from '../plan.ts'
-import { answer, ownHeaders, refuse } from '../refuse.ts'
-import type { Services } from '../services.ts'
-import { DONE } from '../verdict.ts'
+import { answer, ownHeaders, refuse, DONE } from '../record/ending.ts'
+import type { Services } from '../record/services.ts'
 
 /** The catalogue has no dates of models, and clients want one. */
 const CREATED = { created: 1_767_225_600, created_at: '2026-01-01T00:00:00Z' }

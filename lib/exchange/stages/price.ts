@@ -7,11 +7,10 @@ import type { KeyEntry } from '../../access/keys.ts'
 import { type Facts, withoutSearches } from '../../protocols/facts.ts'
 import { SEARCH_SUFFIX, withFreeCode } from '../../protocols/server-tools.ts'
 import type { Protocol } from '../../terms/records.ts'
-import type { Exchange } from '../exchange.ts'
-import { isOnline } from '../need.ts'
+import type { Exchange } from '../record/exchange.ts'
+import { isOnline } from '../record/need.ts'
 import { stage } from '../plan.ts'
-import { refuse } from '../refuse.ts'
-import { NEXT } from '../verdict.ts'
+import { refuse, NEXT } from '../record/ending.ts'
 
 export const price = stage<'body' | 'model' | 'route', 'tariff'>((x, services) => {
   const tariff = x.world.tariff((x.entry as KeyEntry).key.group, x.model)

@@ -1,12 +1,11 @@
 /** Keeps an account within its rate and its open requests. A request is counted before its body is read, so that a burst is too. */
 import type { KeyEntry } from '../../access/keys.ts'
 import type { Rate } from '../../terms/records.ts'
-import type { Exchange } from '../exchange.ts'
+import type { Exchange } from '../record/exchange.ts'
 import { stage } from '../plan.ts'
-import { placesOf } from '../read-ons.ts'
-import { refuse } from '../refuse.ts'
-import type { Services } from '../services.ts'
-import { type Answer, DONE, NEXT, type Verdict } from '../verdict.ts'
+import { placesOf } from '../record/read-ons.ts'
+import { refuse, type Answer, DONE, NEXT, type Verdict } from '../record/ending.ts'
+import type { Services } from '../record/services.ts'
 
 /** Nobody can say when one of the open requests ends, so the client is told to try again soon. */
 const CONCURRENCY_RETRY_AFTER_S = 1

@@ -1,4 +1,4 @@
-/** What gateways have learned of the answers of models, a row for each series of them. See `lib/exchange/model-stats.ts`. */
+/** What gateways have learned of the answers of models, a row for each series of them. See `lib/exchange/record/model-stats.ts`. */
 import { type Driver, DuplicateKey, type Param } from '../driver.ts'
 import type { ModelSeries, SeriesSamples } from '../stats-store.ts'
 import { integer, integerOrNull, text } from './text.ts'

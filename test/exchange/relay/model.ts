@@ -3,7 +3,7 @@
  * relay does what it does, and throws where it does something else.
  */
 import assert from 'node:assert/strict'
-import type { Exchange } from '../../../lib/exchange/exchange.ts'
+import type { Exchange } from '../../../lib/exchange/record/exchange.ts'
 import type { Relay } from '../../../lib/exchange/relay/relay.ts'
 import type { Transition } from '../../../lib/exchange/relay/states.ts'
 import type { FakeLedger, FakeReply, FakeUpstream } from './fakes.ts'

@@ -1,0 +1,77 @@
+/**
+ * Answers bytes that the HTTP parser cannot read. When they stand in the middle of a request, the exchange of that
+ * request refuses it. When every request of the connection has been answered, the error envelope is written to the
+ * socket by hand. When an answer is under way or still to come, an envelope would be taken for a part of it, so the
+ * connection is cut.
+ */
+import type { Socket } from 'node:net'
+import type { Exchange } from '../record/exchange.ts'
+import { NO_PAGE } from '../../reply/fixed-headers.ts'
+import { LINGER_MS } from '../../reply/reply.ts'
+import { renderError } from '../../terms/errors.ts'
+
+/** A client that still sends after its bad bytes is cut after this many. */
+const MOST_NOISE_BYTES = 64 * 1024 * 1024
+
+export class BadBytes {
+  readonly #nextId: () => string
+  readonly #refuse: (x: Exchange) => void
+  /** Connections on which the parser has given up, with the number of bytes that had come until then. */
+  readonly #noise = new WeakMap<Socket, number>()
+
+  /** `refuse`: answers an exchange whose request is not JSON. */
+  constructor(nextId: () => string, refuse: (x: Exchange) => void) {
+    this.#nextId = nextId
+    this.#refuse = refuse
+  }
+
+  /** Called with every error of the parser or the connection. `x` is the newest exchange of the connection. */
+  onError(error: NodeJS.ErrnoException, socket: Socket, x: Exchange | undefined): void {
+    if (isParseError(error)) this.#onParseError(error, socket, x)
+    else if (error.code === 'ECONNRESET' || !socket.writable || socket.bytesRead === 0) socket.destroy()
+    else this.#answer(socket, x)
+  }
+
+  /**
+   * The parser reports the error again with every chunk that follows. Those chunks are dropped, and the connection
+   * stays open, so that the client can read answers that are still to come.
+   */
+  #onParseError(error: NodeJS.ErrnoException, socket: Socket, x: Exchange | undefined): void {
+    const fromBytes = this.#noise.get(socket)
+    if (fromBytes !== undefined) {
+      if (socket.bytesRead - fromBytes > MOST_NOISE_BYTES) socket.destroy()
+      return
+    }
+    this.#noise.set(socket, socket.bytesRead)
+    const isBehindTheLast = error.code === 'HPE_CLOSED_CONNECTION' && x !== undefined && !owesNothing(x)
+    if (socket.writable && !isBehindTheLast) this.#answer(socket, x)
+  }
+
+  #answer(socket: Socket, x: Exchange | undefined): void {
+    if (x === undefined || owesNothing(x)) this.#sendEnvelope(socket)
+    else if (x.status === 0 && !x.ended && !x.req.complete) {
+      x.reply.closeAfter()
+      this.#refuse(x)
+    } else socket.destroy()
+  }
+
+  #sendEnvelope(socket: Socket): void {
+    const id = this.#nextId()
+    const body = renderError('not_json', [], id, false, false)
+    socket.end(
+      `HTTP/1.1 400 Bad Request\r\nx-request-id: ${id}\r\nrequest-id: ${id}\r\nx-should-retry: false\r\n` +
+        `${NO_PAGE.lines}content-type: application/json; charset=utf-8\r\ncontent-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`,
+    )
+    socket.setTimeout(LINGER_MS)
+  }
+}
+
+/** An error of the parser, except that the client closed the connection in the middle of a request. */
+const isParseError = ({ code = '' }: NodeJS.ErrnoException): boolean =>
+  code.startsWith('HPE_') && code !== 'HPE_INVALID_EOF_STATE'
+
+/**
+ * The answer of the exchange is written, and so are all before it, because answers keep their order. An exchange that
+ * was cut before its turn may have unwritten answers in front of it.
+ */
+const owesNothing = (x: Exchange): boolean => x.closed && !x.reply.cut

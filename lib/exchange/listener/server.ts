@@ -1,0 +1,96 @@
+/**
+ * The two public listeners, main and direct. node:http parses requests, and each becomes an exchange. The options and
+ * event handlers here see to it that node answers nothing by itself, and that a faulty or slow client does no harm to
+ * others.
+ */
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import { http } from '../../base/http.ts'
+import { accept, MOST_HEADERS } from '../accept.ts'
+import type { Exchange, Listener } from '../record/exchange.ts'
+import { refuse } from '../record/ending.ts'
+import type { Services } from '../record/services.ts'
+import { KEEP_ALIVE_MS } from '../../reply/reply.ts'
+import { BadBytes } from './bad-bytes.ts'
+import { boundConnections, cutStuck } from './connections.ts'
+import { probe } from './probe.ts'
+import { NO_PAGE } from '../../reply/fixed-headers.ts'
+
+/**
+ * The most time for the headers of a request, from its first byte; on a new connection, from the connection's start.
+ */
+const HEADERS_MS = 60_000
+/** The most time for a whole request, body included. */
+const REQUEST_MS = 600_000
+const MAX_HEADER_BYTES = 64 * 1024
+
+/** Answers requests for pages beside the API (the console) and returns true; false = the request is not for a page. */
+export type Pages = (req: IncomingMessage, res: ServerResponse) => boolean
+
+export function createPublicServer(services: Services, listener: Listener, pages: Pages | null): Server {
+  /** The newest exchange of each connection. */
+  const newest = new WeakMap<Socket, Exchange>()
+  const badBytes = new BadBytes(services.nextId, x => refuse(x, services, 'not_json'))
+  // requireHostHeader: node itself would answer a request without host, without the error envelope
+  const server = http.createServer({
+    keepAliveTimeout: KEEP_ALIVE_MS,
+    maxHeaderSize: MAX_HEADER_BYTES,
+    requireHostHeader: false,
+  })
+  server.headersTimeout = HEADERS_MS
+  server.maxHeadersCount = MOST_HEADERS
+  server.requestTimeout = REQUEST_MS
+  cutStuck(server, services.clock, () => services.world.config.timeouts.slowClientMs)
+  boundConnections(server, socket => newest.has(socket))
+  // when one connection cannot be accepted (no file descriptor is left, say), the listener must go on
+  server.on('error', error => server.listening && services.log.error({ err: error }, 'a connection was not accepted'))
+  // there is no listener for 'upgrade', so that node treats a request which offers one as an ordinary request
+  server.on('request', (req: IncomingMessage, res: ServerResponse) => {
+    // who keeps the connection learns from this answer that the process ends, whatever the answer is
+    if (services.draining) res.shouldKeepAlive = false
+    if (pages?.(req, res) || probe(services, req, res) || preflight(req, res, services.nextId)) return
+    newest.set(req.socket, accept(services, listener, req, res))
+  })
+  // the stage that reads the body sends `100 Continue` itself
+  server.on('checkContinue', (req, res) => server.emit('request', req, res))
+  // without a listener, node would answer an unknown expectation with 417 and without the error envelope
+  server.on('checkExpectation', (req, res) => server.emit('request', req, res))
+  server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) =>
+    badBytes.onError(error, socket, newest.get(socket)),
+  )
+  return server
+}
+
+// --- preflights
+
+const A_DAY_S = '86400'
+
+/**
+ * Answers a CORS preflight and returns true; false = the request is not one. Before a page of another site may send a request with a key,
+ * the browser asks with OPTIONS whether that is allowed. Every site may ask; none may send cookies.
+ */
+function preflight(req: IncomingMessage, res: ServerResponse, nextId: () => string): boolean {
+  if (req.method !== 'OPTIONS' || req.headers.origin === undefined) return false
+  const id = nextId()
+  // `*` does not include `authorization`, so the answer repeats the names that the browser asked for
+  const asked = req.headers['access-control-request-headers']
+  res.writeHead(204, [
+    'x-request-id',
+    id,
+    'request-id',
+    id,
+    ...NO_PAGE.pairs,
+    'access-control-allow-origin',
+    '*',
+    'access-control-allow-methods',
+    'GET, POST, OPTIONS',
+    'access-control-allow-headers',
+    typeof asked === 'string' && /^[\w\-, ]{1,2000}$/.test(asked) ? asked : 'authorization, content-type, x-api-key',
+    'access-control-max-age',
+    A_DAY_S,
+    'vary',
+    'access-control-request-headers',
+  ])
+  res.end()
+  return true
+}

@@ -1,0 +1,190 @@
+/**
+ * How an exchange ends. A stage, or whoever acts for it, answers it with a row of the error table (`refuse`) or with any other whole
+ * answer; `fail` ends it after a fault of ours, `onClose` when its connection is done; and `finish` is the one way out.
+ */
+import { ERRORS, type ErrorName, type ErrorRow, renderError } from '../../terms/errors.ts'
+import { prefersEnglish } from '../../terms/language.ts'
+import type { Exchange } from './exchange.ts'
+import type { Services } from './services.ts'
+import type { KeyEntry } from '../../access/keys.ts'
+import { formatMicro } from '../../base/money.ts'
+import { logLine, quoted, quotedFromClient } from '../../terms/log.ts'
+import { addressOf, dropBody } from './request.ts'
+import { StoreUnavailable } from '../../store/store.ts'
+
+/**
+ * What a stage returns: whether the next stage runs. Verdicts are numbers, because the usual exchange goes through a dozen stages
+ * and should allocate nothing for them. A stage returns a promise only where it waits for something: for a key that is not in
+ * memory, or for a lease.
+ */
+export const NEXT = 0
+/** No further stage runs: the exchange has its answer, or something else will give it one. */
+export const DONE = 1
+export type Verdict = typeof NEXT | typeof DONE
+export type Answer = Verdict | Promise<Verdict>
+
+/** The status of an exchange whose client left before a status could be sent. Web servers log this number for it. */
+export const CLIENT_CLOSED = 499
+
+/** Seconds a client is asked to wait when nothing tells a better number. Small: some clients give up on large ones. */
+const RETRY_AFTER_S = 2
+
+/** `[name, value, …]` that every answer begins with; those that are the same in all come before them. */
+export function ownHeaders(x: Exchange): string[] {
+  const headers = ['x-request-id', x.id, 'request-id', x.id]
+  if (x.req.headers.origin !== undefined) {
+    headers.push(
+      'access-control-allow-origin',
+      '*',
+      'access-control-expose-headers',
+      'x-request-id, request-id, retry-after, x-gateway-via, x-gateway-dropped',
+    )
+  }
+  return headers
+}
+
+/** Answers with a row of the error table. Nothing more is to be done then, which is what it returns. */
+export function refuse(
+  x: Exchange,
+  services: Services,
+  name: ErrorName,
+  args: string[] = [],
+  retryAfterS = 0,
+): Verdict {
+  if (x.ended) return DONE // from outside of its plan, while a stage was waiting
+  x.refusal = name
+  const row: ErrorRow = ERRORS[name]
+  const endpoint = x.target?.endpoint
+  const messages = endpoint === undefined ? /\/messages(\/|$)/.test(x.path) : endpoint.typesErrors
+  const body = Buffer.from(renderError(name, args, x.id, prefersEnglish(x.req.headers['accept-language']), messages))
+  const headers = ownHeaders(x)
+  headers.push('content-type', 'application/json; charset=utf-8')
+  if (row.retry === 'never') headers.push('x-should-retry', 'false')
+  if (row.retry === 'later') headers.push('retry-after', String(Math.max(1, Math.ceil(retryAfterS || RETRY_AFTER_S))))
+  answer(x, services, row.status, headers, body)
+  return DONE
+}
+
+/** A whole answer of our own. */
+export function answer(x: Exchange, services: Services, status: number, headers: string[], body: Buffer): void {
+  x.ended = true
+  dropBody(x, services.buffered)
+  if (x.left) {
+    x.status ||= CLIENT_CLOSED
+    finish(x, services)
+    return
+  }
+  x.status = status
+  headers.push('content-length', String(body.length))
+  x.reply.begin(status, headers, services.clock.now())
+  x.reply.end(body)
+}
+
+/** Something of ours broke: the client gets the 500 row where it can, and the exchange ends in any case. */
+export function fail(x: Exchange, services: Services, error: unknown): void {
+  services.log.error({ id: x.id, err: error }, 'exchange failed')
+  try {
+    if (x.relay !== null) x.relay.fail()
+    else if (!x.ended && !x.left) refuse(x, services, 'internal')
+  } catch (another) {
+    services.log.error({ id: x.id, err: another }, 'exchange failed to fail')
+    x.reply.destroy()
+    finish(x, services)
+  }
+}
+
+/** Does what an event asks for: what is thrown on the way ends this exchange and reaches nobody else. */
+export function guard(x: Exchange, services: Services, act: () => void): void {
+  try {
+    act()
+  } catch (error) {
+    fail(x, services, error)
+  }
+}
+
+/** The response's connection is done: the answer was delivered, or the client left. */
+export function onClose(x: Exchange, services: Services): void {
+  x.closed = true
+  x.left = !x.ended
+  if (x.relay === null || x.relay.closed) finish(x, services)
+  else if (x.left) guard(x, services, () => x.relay?.leave())
+}
+
+/** A store that does not answer is a 503, never a refusal that blames the client. Any other error is a fault of ours. */
+export function storeFailed(x: Exchange, services: Services, error: unknown): Verdict {
+  if (error instanceof StoreUnavailable) return refuse(x, services, 'unavailable')
+  fail(x, services, error)
+  return DONE
+}
+
+/**
+ * Ends an exchange. It runs exactly once for each one, however it went: it gives back the money, the memory and the places that
+ * the exchange still has, counts the metrics and writes one log line. An error in here is logged, and disturbs no other exchange.
+ */
+export function finish(x: Exchange, services: Services): void {
+  if (x.finished) return
+  x.finished = true
+  try {
+    end(x, services)
+  } catch (error) {
+    services.log.error({ id: x.id, err: error }, 'exchange failed to finish')
+  }
+}
+
+function end(x: Exchange, services: Services): void {
+  services.openCount--
+  if (x.status === 0) x.status = CLIENT_CLOSED
+  giveBack(x, services)
+  if (x.row !== null && x.entry !== null) services.keyUses.note(x.entry.key.id, addressOf(x))
+  if (x.refusal !== null && x.entry !== null && x.attempts === 0) services.refusals.note(x, x.entry, x.refusal)
+  const totalMs = services.clock.monotonic() - x.startedMs
+  count(x, services, totalMs)
+  log(x, services, totalMs)
+}
+
+/** Gives back everything that the stages have taken for the exchange. */
+export function giveBack(x: Exchange, services: Services): void {
+  x.relay?.release()
+  dropBody(x, services.buffered)
+  if (x.hold !== null && !x.hold.resolved) services.ledger.void(x.hold)
+  giveRightBack(x, services)
+  if (x.entered && x.entry !== null) services.concurrency.leave(x.entry.account.id)
+  if (x.relay === null) x.claim?.release() // chosen and never asked
+}
+
+/** Its account may have another request open that is not covered. */
+export function giveRightBack(x: Exchange, { uncovered }: Services): void {
+  if (!x.uncovered) return
+  x.uncovered = false
+  uncovered.give((x.entry as KeyEntry).account.id, x.id)
+}
+
+function count(x: Exchange, { metrics }: Services, totalMs: number): void {
+  const protocol = x.protocol ?? 'none'
+  metrics.inflight(protocol, -1)
+  metrics.request(protocol, x.status, totalMs / 1000)
+  metrics.overhead((totalMs - x.upstreamMs) / 1000)
+  if (x.refusal !== null) metrics.refusal(x.refusal)
+  const { row } = x
+  if (row === null) return
+  metrics.settlement(x.world.modelNames.has(row.model) ? row.model : 'other', row)
+  if (row.firstByteMs !== null) metrics.firstByte(row.protocol, row.firstByteMs / 1000)
+}
+
+function log(x: Exchange, { log, clock }: Services, totalMs: number): void {
+  const { row, entry } = x
+  let line = `"id":"${x.id}","listener":"${x.listener}","method":${quoted(x.method)},"path":${quotedFromClient(x.path)}`
+  line += `,"protocol":${x.protocol === null ? 'null' : `"${x.protocol}"`},"model":${quotedFromClient(x.model)},"status":${x.status}`
+  line += `,"refusal":${x.refusal === null ? 'null' : `"${x.refusal}"`}`
+  line += `,"address":${quoted(addressOf(x))}`
+  if (entry !== null) {
+    const { account, key } = entry
+    line += `,"account":${account.id},"account_name":${quoted(account.name)},"key":${key.id},"key_name":${quoted(key.name)}`
+  }
+  line += `,"attempts":${x.attempts}`
+  if (row !== null) {
+    line += `,"channel":${quoted(row.channel)},"end":"${row.end}","basis":"${row.basis}","charge":"${formatMicro(row.charge)}"`
+    line += `,"input":${row.input},"output":${row.output},"first_byte_ms":${row.firstByteMs}`
+  }
+  logLine(log, clock.now(), `${line},"duration_ms":${Math.round(totalMs)}`)
+}

@@ -1,0 +1,158 @@
+/**
+ * The record of one request and its answer. It is data: the stages write what they find into it, the relay reads it, and it
+ * calls nobody. What acts on an exchange stands beside it: `refuse`, `fail` and `finish`, the stages, and the relay.
+ *
+ * Every field that anybody may set is set in the constructor, in one order, so that V8 keeps one shape for all exchanges.
+ *
+ * The imported types of other rooms are those of what the stages find: a key, a price, a hold, the places at a channel. The
+ * rooms that make these things are below this one and do not know the record; none of their code is imported here.
+ */
+import type { IncomingMessage } from 'node:http'
+import type { KeyEntry } from '../../access/keys.ts'
+import type { Claim } from '../../channels/claim.ts'
+import type { Candidates } from '../../channels/pick.ts'
+import type { Hold } from '../../ledger/ledger.ts'
+import type { AnswerHold, Tariff } from '../../pricing/tariff.ts'
+import type { Facts } from '../../protocols/facts.ts'
+import type { Reply } from '../../reply/reply.ts'
+import type { AnswerMaker } from '../../store/store.ts'
+import type { ErrorName } from '../../terms/errors.ts'
+import type { Protocol, Usage, UsageRow } from '../../terms/records.ts'
+import type { Action, Target } from '../../terms/target.ts'
+import type { World } from '../../world/world.ts'
+import type { FoundInBody } from '../../translate/found-in-body.ts'
+import type { Lanes } from '../../translate/lane.ts'
+
+export type Listener = 'main' | 'direct'
+
+/** The relay, which takes an exchange over when an upstream is asked for it. */
+export interface Dispatched {
+  /** True when the upstream's part is over and the books of the exchange are closed. */
+  readonly closed: boolean
+  /** Is called when the client's connection closed before the answer was whole. */
+  leave(): void
+  /** Is called when a fault of ours has stopped the exchange in the middle. */
+  fail(): void
+  /** Is called when the exchange is over. The relay then waits for nothing any more. */
+  release(): void
+}
+
+/** What is known of a request when its head has come. */
+export interface Arrival {
+  id: string
+  listener: Listener
+  world: World
+  req: IncomingMessage
+  reply: Reply
+  /** The path as the client sent it, without the query. */
+  path: string
+  /** The query as the client sent it, without the `?`. */
+  query: string
+  /** When the head had come, in monotonic ms. */
+  startedMs: number
+}
+
+/** The actions that cost nothing. They are also answered to a key whose cap is used up. */
+const FREE = new Set<Action>(['count', 'funds', 'funds-limit', 'funds-used'])
+
+export class Exchange {
+  /** The newest world when the head came. The stage `confirm` puts in its place the newest one when the body is complete. */
+  world: World
+  readonly listener: Listener
+  readonly id: string
+  readonly req: IncomingMessage
+  readonly reply: Reply
+  readonly method: string
+  /** The path as the client sent it, without the query. */
+  readonly path: string
+  /** The query as the client sent it, without the `?`. */
+  readonly query: string
+  /** When the head had come, in monotonic ms. */
+  readonly startedMs: number
+  /** The address of the connection's other end. It is kept here because a closed connection does not tell it any more. */
+  readonly remote: string | undefined
+  /** The client's address, as the trusted proxies of the world `addressIn` report it. `addressOf` works it out and reads it. */
+  address = ''
+  /** The world by whose trusted proxies `address` was worked out; null = nobody has asked for the address yet. */
+  addressIn: World | null = null
+
+  target: Target | null = null
+  secret: string | null = null
+  entry: KeyEntry | null = null
+  /** Whether the request has taken a place among the open requests of its account. */
+  entered = false
+  body: Buffer[] = []
+  bodyBytes = 0
+  /** How many bytes of `limits.buffered` the body takes. */
+  bufferedBytes = 0
+  facts: Facts | null = null
+  model = ''
+  /** The channel and key that made the earlier answer which this request continues; only they may be asked. null = any may. */
+  maker: AnswerMaker | null = null
+  candidates: Candidates | null = null
+  /** The place at the channel that is asked first. `finish` gives it back when no upstream was asked. */
+  claim: Claim | null = null
+  tariff: Tariff | null = null
+  hold: Hold | null = null
+  /** For how many ms it has waited for money before its answer began. */
+  moneyWaitMs = 0
+  /** Its hold is less than the worst case, and it has its account's one right to that. */
+  uncovered = false
+  /** How many output tokens the hold covers at first; 0 = all that the request allows. */
+  coveredOutput = 0
+  /** Of a hold that covers only a part: what it has for the answer, and what a growing answer costs. null = it covers all. */
+  answerHold: AnswerHold | null = null
+  /** How the request is said to upstreams of other protocols; null = none was looked at. */
+  lanes: Lanes | null = null
+
+  /** What was found in a large body; null = nothing was looked for. */
+  found: FoundInBody | null = null
+
+  relay: Dispatched | null = null
+  attempts = 0
+  /** When the first upstream was asked, in monotonic ms; 0 = none was. */
+  dispatchedMs = 0
+  /** For how many ms since `dispatchedMs` the upstream was waited for. */
+  upstreamMs = 0
+
+  /** The HTTP status that was sent to the client; 0 = none yet. */
+  status = 0
+  refusal: ErrorName | null = null
+  /** Whether the whole answer was handed to the connection. */
+  ended = false
+  /** Whether the client's connection closed before the answer was whole. */
+  left = false
+  /** Whether the connection is done with this exchange. */
+  closed = false
+  finished = false
+  row: UsageRow | null = null
+  /** What the row counts, in more detail, for clients that are told by us; null = there is no row. */
+  usage: Usage | null = null
+
+  constructor({ id, listener, world, req, reply, path, query, startedMs }: Arrival) {
+    this.world = world
+    this.listener = listener
+    this.id = id
+    this.req = req
+    this.reply = reply
+    this.method = req.method ?? ''
+    this.path = path
+    this.query = query
+    this.startedMs = startedMs
+    this.remote = req.socket.remoteAddress
+  }
+
+  get protocol(): Protocol | null {
+    return this.target === null ? null : this.target.endpoint.protocol
+  }
+
+  /** The form of the protocol in which the client asks (`formOf` in `lib/protocols/protocol.ts`); mostly the protocol itself. */
+  get form(): Protocol | null {
+    return this.target === null ? null : this.target.endpoint.form
+  }
+
+  /** Whether the request is answered without charge: it counts tokens, or asks for the money of its key. */
+  get free(): boolean {
+    return this.target !== null && FREE.has(this.target.endpoint.action)
+  }
+}

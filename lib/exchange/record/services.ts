@@ -1,0 +1,94 @@
+/** What all exchanges of a process share. It is built once when the process starts; a reload replaces the world in it. */
+import type { Answers } from '../../access/answers.ts'
+import type { Buffered } from '../../access/buffered.ts'
+import type { Concurrency } from '../../access/concurrency.ts'
+import type { KeyUses } from '../../access/key-uses.ts'
+import type { KeyCache } from '../../access/keys.ts'
+import type { RateLimiter } from '../../access/rate.ts'
+import type { Clock } from '../../base/clock.ts'
+import type { DisputeRests } from '../../channels/disputed.ts'
+import type { Health } from '../../channels/health.ts'
+import type { RetryBudget } from '../../channels/retry-budget.ts'
+import type { Ledger } from '../../ledger/ledger.ts'
+import type { Pictures } from '../pictures/pictures.ts'
+import type { Store } from '../../store/store.ts'
+import type { Logger } from '../../terms/log.ts'
+import type { Metrics } from '../../terms/metrics.ts'
+import type { Pools } from '../../upstream/pools.ts'
+import { TranslationThread } from '../../translate/thread/thread.ts'
+import type { Signers } from '../../upstream/signers.ts'
+import type { World } from '../../world/world.ts'
+import { InputSkew } from './input-skew.ts'
+import { ModelStats } from './model-stats.ts'
+import { ReadOns } from './read-ons.ts'
+import { RefusalLog } from './refusal-log.ts'
+import { Sweeper } from './sweeper.ts'
+import { Uncovered } from './uncovered.ts'
+import { UpstreamLog } from './upstream-log.ts'
+
+export interface Services {
+  clock: Clock
+  nextId: () => string
+  log: Logger
+  metrics: Metrics
+  keys: KeyCache
+  keyUses: KeyUses
+  answers: Answers
+  rates: RateLimiter
+  concurrency: Concurrency
+  buffered: Buffered
+  ledger: Ledger
+  store: Store
+  health: Health
+  disputeRests: DisputeRests
+  retries: RetryBudget
+  pools: Pools
+  signers: Signers
+  pictures: Pictures
+  sweeper: Sweeper
+  /** The newest world; an exchange keeps the one that was newest when its body was whole. */
+  world: World
+  readOns: ReadOns
+  /** What is known of the answers of models. */
+  stats: ModelStats
+  /** Which accounts have a request open that their money does not cover. */
+  uncovered: Uncovered
+  upstreamLog: UpstreamLog
+  skew: InputSkew
+  refusals: RefusalLog
+  /** Where large bodies are translated. */
+  translating: TranslationThread
+  /** The process is shutting down and takes no new work. */
+  draining: boolean
+  /** By how much timers are late at the moment. */
+  lag: { readonly ms: number }
+  /** How many exchanges have not finished, and how many kept pictures are on their way to clients. */
+  openCount: number
+}
+
+/** The services that this room makes of those of the rooms below. */
+export const ownServices = ({
+  log,
+  clock,
+  store,
+  metrics,
+  ledger,
+}: Pick<Services, 'log' | 'clock' | 'store' | 'metrics' | 'ledger'>): Pick<
+  Services,
+  'sweeper' | 'readOns' | 'stats' | 'uncovered' | 'upstreamLog' | 'skew' | 'refusals' | 'translating'
+> => {
+  const upstreamLog = new UpstreamLog(log, clock)
+  return {
+    sweeper: new Sweeper(clock),
+    readOns: new ReadOns(),
+    stats: new ModelStats({ store, clock, log }),
+    uncovered: new Uncovered({ store, clock, log, health: ledger.health }),
+    upstreamLog,
+    skew: new InputSkew(skew => upstreamLog.skewed(skew)),
+    refusals: new RefusalLog({ store, clock, metrics, log }),
+    translating: new TranslationThread({
+      onOver: (what, outcome) => metrics.translation(what, outcome),
+      onDied: error => log.error({ err: error }, 'the thread that translates large bodies died'),
+    }),
+  }
+}

@@ -1,0 +1,246 @@
+/**
+ * Finds out how the request of an exchange is said to an upstream of another protocol: it is read once, and written once for each
+ * target. Another thread does both for a large body, where the choice of the candidate has to wait for it (`prepareLane`).
+ */
+import type { KeyEntry } from '../../access/keys.ts'
+import type { Candidate, LaneOfCandidate } from '../../world/table.ts'
+import type { Protocol } from '../../terms/records.ts'
+import type { Ask } from '../../translate/ask.ts'
+import { type Lane, Lanes, type NoLane } from '../../translate/lane.ts'
+import { ManyValues, Untranslatable, type LossWord } from '../../translate/loss.ts'
+import type { AskHead, Target } from '../../translate/protocol.ts'
+import { translated, translatedRow } from '../../translate/table.ts'
+import type { RequestJob } from '../../translate/thread/jobs.ts'
+import type { Result } from '../../translate/thread/thread.ts'
+import { laneFor } from '../../translate/whole.ts'
+import { takeMemory, wantsArray, wantsEvents } from './request.ts'
+import type { Exchange } from './exchange.ts'
+import type { Services } from './services.ts'
+import { inSlices, LARGE_BYTES } from '../../base/slices.ts'
+import { type BodyRule, RuleScan, ruleWithout } from '../../protocols/body-rule.ts'
+import type { Facts } from '../../protocols/facts.ts'
+import { membersLeftOut } from '../../protocols/leave-out.ts'
+import type { Target as RequestTarget } from '../../terms/target.ts'
+import { EnvelopeSearch } from '../../translate/envelopes.ts'
+import { FoundInBody } from '../../translate/found-in-body.ts'
+
+const MOST_BYTES = 16 * 1024 * 1024
+/** Translating a body of this size, or of so many values, takes some milliseconds, in which all other exchanges wait. */
+export const MOST_INLINE_BYTES = 512 * 1024
+const MOST_INLINE_VALUES = 8192
+
+const isNone = (lane: Lane | Ask | NoLane): lane is NoLane => lane === 'memory' || 'field' in lane
+
+const lanesOf = (x: Exchange): Lanes =>
+  (x.lanes ??= new Lanes(x.bodyBytes > MOST_INLINE_BYTES && x.bodyBytes <= MOST_BYTES))
+
+/** Throws `ManyValues`, and what is a fault of ours. */
+function madeFor(x: Exchange, services: Services, candidate: LaneOfCandidate): Lane | NoLane {
+  const lanes = lanesOf(x)
+  let lane = lanes.made.get(candidate.target)
+  if (lane === undefined) lanes.made.set(candidate.target, (lane = make(x, lanes, services, candidate)))
+  return lane
+}
+
+function make(x: Exchange, lanes: Lanes, services: Services, { via, target }: LaneOfCandidate): Lane | NoLane {
+  try {
+    lanes.ask ??= readAsk(x, lanes, services)
+    const { ask } = lanes
+    if (isNone(ask)) return ask
+    const lane = laneFor(ask, via, target)
+    return takes(x, services, lane.body.length) ? lane : 'memory'
+  } catch (error) {
+    if (error instanceof Untranslatable) return { field: error.field }
+    throw error
+  }
+}
+
+function readAsk(x: Exchange, lanes: Lanes, services: Services): Ask | NoLane {
+  if (x.bodyBytes > MOST_BYTES) return { field: 'body' }
+  if (!takesText(x, lanes, services)) return 'memory'
+  const [first] = x.body
+  const body = x.body.length === 1 && first !== undefined ? first : Buffer.concat(x.body)
+  try {
+    return translated(x.protocol as Protocol).readAsk(body, { ...headOf(x), mostValues: MOST_INLINE_VALUES })
+  } catch (error) {
+    if (error instanceof Untranslatable) return { field: error.field } // of all targets, so that the body is read once
+    throw error
+  }
+}
+
+const headOf = (x: Exchange): AskHead => ({ model: x.model, stream: wantsEvents(x) || wantsArray(x) })
+
+/** The body as one text takes as much memory as the body. */
+function takesText(x: Exchange, lanes: Lanes, services: Services): boolean {
+  lanes.hasMemory ||= takes(x, services, x.bodyBytes)
+  return lanes.hasMemory
+}
+
+const takes = (x: Exchange, { buffered }: Services, bytes: number): boolean =>
+  takeMemory(x, buffered, bytes, x.world.config.limits.bufferedBytes)
+
+// --- in another thread
+
+const isPending = ({ isHeavy, made, ask }: Lanes, target: Target): boolean =>
+  isHeavy && !made.has(target) && (ask === null || !isNone(ask))
+
+/**
+ * Before a candidate is asked that was chosen for a large body. null = it can be asked at once. Otherwise it says later whether the
+ * candidate can be asked at all; what is a fault of ours it throws. When the exchange ends before that, it says no.
+ */
+export function prepareLane(x: Exchange, services: Services, candidate: Candidate): Promise<boolean> | null {
+  const { lane } = candidate
+  if (lane === null) return null
+  const lanes = lanesOf(x)
+  if (!isPending(lanes, lane.target)) return null
+  const { promise, resolve, reject } = Promise.withResolvers<boolean>()
+  if (!takesText(x, lanes, services)) {
+    lanes.made.set(lane.target, 'memory')
+    resolve(canAsk(x, services, candidate))
+    return promise
+  }
+  const thread = services.translating.run(
+    (x.entry as KeyEntry).account.id,
+    'request',
+    () => jobOf(x, lane),
+    result => {
+      lanes.making = null
+      if (result.what === 'fault') reject(new Error(`translation failed: ${result.message}`))
+      else {
+        const made = taken(x, services, lane.target, result)
+        lanes.made.set(lane.target, made)
+        if (result.what === 'unfit' && !result.isRead) lanes.ask = { field: result.field } // no other target has to be tried
+        resolve(canAsk(x, services, candidate))
+      }
+    },
+  )
+  lanes.making = {
+    cancel() {
+      thread.cancel()
+      resolve(false)
+    },
+  }
+  return promise
+}
+
+function jobOf(x: Exchange, { via, target }: LaneOfCandidate): RequestJob {
+  const bytes = new Uint8Array(x.bodyBytes)
+  let at = 0
+  for (const part of x.body) {
+    bytes.set(part, at)
+    at += part.length
+  }
+  return { what: 'request', bytes, protocol: x.protocol as Protocol, head: headOf(x), via, target }
+}
+
+function taken(x: Exchange, services: Services, target: Target, result: Result): Lane | NoLane {
+  if (result.what === 'unfit') return { field: result.field }
+  if (result.what !== 'request') return 'memory' // the queue was full, or the thread died of the body
+  const { body, ...rest } = result.lane
+  return takes(x, services, body.length) ? { ...rest, target, body: Buffer.from(body.buffer) } : 'memory'
+}
+
+// --- whom it can be said to
+
+/** The lane of a candidate that was found to have one when it was chosen. null = it speaks the client's protocol. */
+export function laneOf(x: Exchange, services: Services, { lane }: Candidate): Lane | null {
+  if (lane === null) return null
+  const made = madeFor(x, services, lane)
+  if (isNone(made)) throw new Error('a candidate was chosen that cannot be asked')
+  return made
+}
+
+/** Whether the request can be said to a candidate. What another thread has to find out may be said, until it has (`prepareLane`). */
+export function canAsk(x: Exchange, services: Services, { lane }: Candidate): boolean {
+  if (lane === null) return true
+  const lanes = lanesOf(x)
+  if (isPending(lanes, lane.target)) return true
+  try {
+    return isFit(lanes, madeFor(x, services, lane))
+  } catch (error) {
+    if (!(error instanceof ManyValues)) throw error
+    lanes.isHeavy = true
+    return true
+  }
+}
+
+function isFit(lanes: Lanes, made: Lane | NoLane): boolean {
+  const { named } = lanes
+  if (!isNone(made)) return named === null || [...made.losses].every(word => named.has(word))
+  lanes.refused ??= made
+  return false
+}
+
+// --- what must be known of a large body
+
+/**
+ * What the kind of a candidate wants to be said differently in the body. In a large body it is searched for in slices (`prepareBody`),
+ * because the whole would hold up all other exchanges; so is state of other upstreams.
+ */
+export function ruleOf(x: Exchange, { channel, lane }: Candidate): BodyRule | undefined {
+  const special = channel.special[lane?.via ?? (x.form as Protocol)]
+  const rule =
+    (x.target as RequestTarget).endpoint.action === 'count' ? (special?.count?.body ?? special?.body) : special?.body
+  return rule === undefined || lane !== null ? rule : ruleWithout(rule, membersLeftOut(x.facts as Facts))
+}
+
+/** Resolves when all that a candidate needs is known; null = there is nothing to wait for. `isOver`: nobody waits for it any more. */
+export function prepareBody(
+  x: Exchange,
+  services: Services,
+  candidate: Candidate,
+  isOver: () => boolean,
+): Promise<void> | null {
+  const lane = laneOf(x, services, candidate)
+  const parts = lane === null ? x.body : [lane.body]
+  if ((lane === null ? x.bodyBytes : lane.body.length) <= LARGE_BYTES) return null
+  const found = (x.found ??= new FoundInBody())
+  const rule = ruleOf(x, candidate)
+  const scan = rule === undefined || found.rules.get(lane)?.has(rule) ? null : new RuleScan(rule)
+  const isSought = lane === null && found.hasEnvelope === null && translatedRow(x.protocol as Protocol) !== undefined
+  const search = isSought ? new EnvelopeSearch() : null
+  if (scan === null && search === null) return null
+  const take = (piece: Buffer): void => {
+    scan?.feed(piece)
+    search?.feed(piece)
+  }
+  return inSlices(services.clock, parts, take, isOver).then(isWhole => {
+    if (!isWhole) return
+    if (scan !== null) keep(found, lane, rule as BodyRule, scan)
+    if (search !== null) found.hasEnvelope = search.found
+  })
+}
+
+function keep({ rules }: FoundInBody, lane: Lane | null, rule: BodyRule, scan: RuleScan): void {
+  const ofBody = rules.get(lane)
+  if (ofBody === undefined) rules.set(lane, new Map([[rule, scan]]))
+  else ofBody.set(rule, scan)
+}
+
+// --- headers that tell of it. All words are of a fixed list: nothing that a client wrote gets into a header
+
+const LONGEST = 512
+
+/** `[name, value, …]` of an answer that was translated. `ofAnswer`: what it loses itself. */
+export function laneHeaders({ via, losses }: Lane, into: string[], ofAnswer?: ReadonlySet<LossWord>): void {
+  into.push('x-gateway-via', via)
+  dropped(ofAnswer === undefined ? losses : losses.union(ofAnswer), into)
+}
+
+/** In a head that goes out before any upstream has answered: what every lane loses that was looked at. */
+export function nameLosses(lanes: Lanes, into: string[]): void {
+  const losses = new Set<LossWord>()
+  for (const lane of lanes.made.values())
+    if (lane !== 'memory' && 'losses' in lane) for (const word of lane.losses) losses.add(word)
+  lanes.named = losses
+  dropped(losses, into)
+}
+
+/** In the head of an answer that is not translated: a search without a price was left out of the request. */
+export function nameLeftOut({ facts }: Pick<Exchange, 'facts'>, into: string[]): void {
+  if (facts !== null && facts.leftOut !== null) into.push('x-gateway-dropped', 'web_search')
+}
+
+function dropped(losses: ReadonlySet<LossWord>, into: string[]): void {
+  if (losses.size > 0) into.push('x-gateway-dropped', [...losses].sort().join(',').slice(0, LONGEST))
+}

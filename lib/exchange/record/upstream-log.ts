@@ -1,0 +1,191 @@
+/**
+ * Writes the log lines about upstreams, for operators who look for a cause: an attempt failed, another candidate is asked, a
+ * channel begins or ceases to rest. A dead channel fails with every request, so each channel has a limited number of lines in a
+ * while; its next line says how many were left out.
+ *
+ * Upstreams quote what they refuse. Nothing that they say is written before our secrets are taken out of it.
+ */
+import type { Clock } from '../../base/clock.ts'
+import { latest } from '../../base/lru.ts'
+import { formatMicro, type Micro } from '../../base/money.ts'
+import type { Claim } from '../../channels/claim.ts'
+import type { BreakerChange, Outcome } from '../../channels/health.ts'
+import type { RestNote } from '../../channels/rests.ts'
+import type { Logger } from '../../terms/log.ts'
+import type { Attempt } from '../../upstream/attempt.ts'
+import type { Skew } from './input-skew.ts'
+import { secretsOf, withoutSecrets } from './redact.ts'
+
+const LINES = 20
+const WHILE_MS = 10_000
+const HOUR_MS = 3_600_000
+const MOST_CHANNELS = 10_000
+const MOST_TEXT = 300
+/** How much is shown of what an upstream says about its failure. */
+const MOST_BODY = 500
+/** So much more of a body is kept than is shown, so that a secret which begins in the part that is shown is whole and found. */
+const LONGEST_SECRET = 4096
+export const EXCERPT_BYTES = MOST_BODY + LONGEST_SECRET
+/** Headers in which providers return their own id of a request. */
+const ID_HEADERS = ['x-request-id', 'request-id', 'x-amzn-requestid', 'x-ms-request-id', 'cf-ray']
+
+interface Lines {
+  sinceMs: number
+  written: number
+  left: number
+}
+
+export class UpstreamLog {
+  readonly #log: Logger
+  readonly #clock: Pick<Clock, 'monotonic'>
+  readonly #lines = latest<string, Lines>(MOST_CHANNELS)
+  /** Until when a line that is written once an hour is not written again. */
+  readonly #hours = latest<string, number>(MOST_CHANNELS)
+  readonly #disputes = latest<string, { untilMs: number; requests: number; amount: number }>(MOST_CHANNELS)
+
+  constructor(log: Logger, clock: Pick<Clock, 'monotonic'>) {
+    this.#log = log
+    this.#clock = clock
+  }
+
+  /** The bodies of failures are wanted. */
+  get wantsBodies(): boolean {
+    return this.#log.isLevelEnabled('debug')
+  }
+
+  /** `nth`: the attempt was the nth of its request. */
+  failed(id: string, nth: number, attempt: Attempt, outcome: Outcome): void {
+    this.#attempt(id, attempt, { attempt: nth, outcome }, 'attempt failed')
+  }
+
+  brokeOff(id: string, attempt: Attempt): void {
+    this.#attempt(id, attempt, {}, 'answer broke off')
+  }
+
+  /** The gateway had no room for the rest of an answer. */
+  noMemory(id: string, attempt: Attempt): void {
+    this.#attempt(id, attempt, {}, 'no memory for an answer')
+  }
+
+  #attempt(id: string, attempt: Attempt, more: object, message: string): void {
+    const { channel } = attempt.claim.candidate
+    this.#write(channel.name, unsaid => {
+      const ms = Math.round(this.#clock.monotonic() - attempt.startedMs)
+      const line = { id, channel: channel.name, ...more, ...whyOf(attempt), ms, ...unsaid }
+      this.#log.warn(line, message)
+    })
+  }
+
+  goesOn(id: string, from: string, to: string): void {
+    this.#write(from, unsaid => this.#log.info({ id, channel: from, next: to, ...unsaid }, 'another channel is asked'))
+  }
+
+  /** The body with which an upstream answered, when its status is an error. */
+  body(id: string, { claim, status, excerpt }: Attempt): void {
+    const { channel } = claim.candidate
+    if (excerpt === null || excerpt.length === 0 || secretsOf(channel).some(one => one.length > LONGEST_SECRET)) return
+    const body = withoutSecrets(excerpt.toString(), claim).slice(0, MOST_BODY)
+    this.#write(channel.name, unsaid =>
+      this.#log.debug({ id, channel: channel.name, status, body, ...unsaid }, 'what the upstream said'),
+    )
+  }
+
+  breaker({ channel, key, was, state, restMs }: BreakerChange): void {
+    const which = key === null ? { channel } : { channel, key: key + 1 }
+    const rests = state === 'open'
+    this.#write(`${channel} rests`, unsaid =>
+      this.#log.warn(
+        { ...which, was, state, ...(rests ? { rest_ms: Math.round(restMs) } : {}), ...unsaid },
+        rests ? 'channel rests' : 'channel is asked again',
+      ),
+    )
+  }
+
+  /** That one account waits is said of its attempt already. */
+  rests({ at, scope, ms, why }: RestNote): void {
+    if (scope === 'account') return
+    const { channel, model, key } = at
+    const which = key === '' ? { channel, model } : { channel, model, upstream_key: key }
+    this.#write(`${channel} rests`, unsaid =>
+      this.#log.warn({ ...which, scope, why, rest_ms: Math.round(ms), ...unsaid }, 'a model of the channel rests'),
+    )
+  }
+
+  /**
+   * The channel reported more than a request can have caused, so that money is disputed which it may ask us for. It is told once
+   * an hour and channel, with what came since.
+   */
+  disputed(id: string, channel: string, model: string, amount: Micro): void {
+    const now = this.#clock.monotonic()
+    const told = this.#disputes.get(channel) ?? { untilMs: 0, requests: 0, amount: 0 }
+    this.#disputes.set(channel, told)
+    told.requests++
+    told.amount += amount
+    if (now < told.untilMs) return
+    const { requests } = told
+    const disputed = formatMicro(BigInt(told.amount))
+    this.#log.warn({ id, channel, model, requests, disputed }, 'the upstream reports more than was asked for')
+    Object.assign(told, { untilMs: now + HOUR_MS, requests: 0, amount: 0 })
+  }
+
+  /** The reports of a channel concern everybody, and it is asked all the same, because no other one can serve the model. */
+  onlyOne(channel: string, model: string): void {
+    this.#hourly(`${channel} ${model} only`, () =>
+      this.#log.warn({ channel, model }, 'the upstream is asked all the same: no other serves the model'),
+    )
+  }
+
+  /** A channel reports more input than the others of the model do, as `input-skew.ts` finds it. */
+  skewed({ channel, model, ratio, others }: Skew): void {
+    const shown = { ratio: Number(ratio.toFixed(2)), others: Number(others.toFixed(2)) }
+    this.#hourly(`${channel} ${model} skew`, () =>
+      this.#log.warn({ channel, model, ...shown }, 'the upstream reports more input than others of the model'),
+    )
+  }
+
+  #hourly(about: string, line: () => void): void {
+    const now = this.#clock.monotonic()
+    if (now < (this.#hours.get(about) ?? 0)) return
+    this.#hours.set(about, now + HOUR_MS)
+    line()
+  }
+
+  #write(about: string, line: (unsaid: { unsaid?: number }) => void): void {
+    const now = this.#clock.monotonic()
+    let lines = this.#lines.get(about)
+    if (lines === undefined) this.#lines.set(about, (lines = { sinceMs: now, written: 0, left: 0 }))
+    if (now - lines.sinceMs >= WHILE_MS) {
+      lines.sinceMs = now
+      lines.written = 0
+    }
+    if (lines.written >= LINES) {
+      lines.left++
+      return
+    }
+    lines.written++
+    const unsaid = lines.left === 0 ? {} : { unsaid: lines.left }
+    lines.left = 0
+    line(unsaid)
+  }
+}
+
+function whyOf({ status, headers, error, cause, claim }: Attempt): object {
+  const named = ID_HEADERS.map(name => headers[name]).find(value => typeof value === 'string')
+  return {
+    ...(status === 0 ? {} : { status }),
+    ...(cause === null ? {} : { reason: cause }),
+    ...(error === null ? {} : { error: codeOf(error), reason: shown(reasonOf(error), claim) }),
+    ...(typeof named === 'string' ? { upstream_id: shown(named, claim) } : {}),
+  }
+}
+
+const codeOf = (error: Error): string => (error as NodeJS.ErrnoException).code ?? error.name
+
+/** Where several addresses were tried, the reason of the first; where an error has a cause, that too. */
+function reasonOf(error: Error): string {
+  const [first] = error instanceof AggregateError ? (error.errors as Error[]) : []
+  if (first !== undefined) return first.message
+  return error.cause instanceof Error ? `${error.message}: ${error.cause.message}` : error.message
+}
+
+const shown = (text: string, claim: Claim): string => withoutSecrets(text, claim).slice(0, MOST_TEXT)

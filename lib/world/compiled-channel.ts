@@ -1,0 +1,143 @@
+/** A channel of the catalogue and its keys in the form that requests need, with all that follows from the catalogue's row. */
+import { hash as digest } from 'node:crypto'
+import type { Channel, ChannelKey } from '../terms/channel.ts'
+import { type OutputBounds, outputBounds } from '../protocols/maxima.ts'
+import { FORMS, type Protocol } from '../terms/records.ts'
+import { type Credential, credentialOf, secretsIn } from '../terms/upstream-credentials.ts'
+import { type AnswersOf, type Kind, type KindName, kindOf } from '../terms/upstream-kinds.ts'
+import { countPathAt, pathAt, queryAt } from '../config/upstream-paths.ts'
+
+/** The number of hexadecimal digits of a fingerprint: 64 bits, enough for all keys of a store to differ. */
+const FINGERPRINT_LENGTH = 16
+
+/** One of a channel's keys. */
+export class CompiledKey {
+  readonly secret: string
+  /** What requests are signed with; null = the key is plain, and is sent itself. */
+  readonly credential: Credential | null
+  /** What of it nobody may see. */
+  readonly secrets: readonly string[]
+  /** Tokens that were got with it lately and that requests carry in its place. */
+  minted: readonly string[] = []
+  /** Most attempts open at once; 0 = unlimited. */
+  readonly maxConcurrency: number
+  /** Position in `CompiledChannel.keys`. */
+  readonly index: number
+  /** Hash for affinity, the same in every process and world. */
+  readonly hash: number
+  /** The beginning of the key's SHA-256, which identifies the key without revealing it. */
+  readonly fingerprint: string
+
+  constructor(row: ChannelKey, index: number, kind: KindName | null) {
+    this.secret = row.key
+    this.credential = credentialOf(kind, row.key)
+    this.secrets = this.credential === null ? [row.key] : secretsIn(this.credential)
+    this.maxConcurrency = row.maxConcurrency
+    this.index = index
+    this.hash = hashText(row.key)
+    this.fingerprint = digest('sha256', row.key, 'hex').slice(0, FINGERPRINT_LENGTH)
+  }
+}
+
+const NOTHING_SPECIAL: Kind['special'] = {}
+
+/** A channel in the form that requests need. There is one object per channel and world. */
+export class CompiledChannel {
+  readonly name: string
+  readonly connection: Connection
+  /** The path of the upstream's address, without a slash at its end. */
+  readonly basePath: string
+  readonly kind: KindName | null
+  /** The whole path of each protocol, with the placeholders `{model}` and `{verb}`. */
+  readonly paths: Readonly<Record<Protocol, string>>
+  /** Where tokens are counted, as far as the kind has a path of its own for that. */
+  readonly countPaths: Readonly<Partial<Record<Protocol, string>>>
+  /** What is different at the kind beside the path. */
+  readonly special: Kind['special']
+  /** How it bounds its answers, by the protocol in which it is asked. */
+  readonly bounds: Readonly<Record<Protocol, OutputBounds>>
+  /** Whose answers its upstream gives; null = those of the protocols. */
+  readonly answers: AnswersOf | null
+  /** Its answers do not tell of searches. */
+  readonly hidesSearches: boolean
+  readonly protocols: readonly Protocol[]
+  /** Added to the query of every request, encoded as in a URL; empty = nothing. */
+  readonly query: string
+  /** Names of the parameters in `query`, which replace the client's of the same name. */
+  readonly queryNames: ReadonlySet<string>
+  readonly keys: readonly CompiledKey[]
+  /** Most attempts open at once; 0 = unlimited. */
+  readonly maxConcurrency: number
+  readonly authHeader: string | null
+  readonly headers: Readonly<Record<string, string>>
+  readonly passHeaders: readonly string[]
+  readonly enabled: boolean
+  readonly weight: number
+  readonly priority: number
+  /** Hash for affinity, the same in every process and world. */
+  readonly hash: number
+  /** Position in `Routes.channels`. */
+  readonly index: number
+  /** The upstream's name of a model → our names that lead to it. */
+  readonly modelsOf: ReadonlyMap<string, readonly string[]>
+
+  constructor(channel: Channel, index: number) {
+    const url = new URL(channel.baseUrl)
+    this.name = channel.name
+    this.connection = connectionTo(url.origin, { ...channel, reserved: channel.private })
+    this.basePath = url.pathname.replace(/\/+$/, '')
+    this.kind = channel.kind
+    this.paths = Object.fromEntries(FORMS.map(protocol => [protocol, pathAt(channel, protocol)])) as never
+    this.countPaths = Object.fromEntries(
+      FORMS.map(protocol => [protocol, countPathAt(channel, protocol)]).filter(([, path]) => path !== undefined),
+    )
+    this.special = kindOf(channel.kind)?.special ?? NOTHING_SPECIAL
+    this.bounds = Object.fromEntries(FORMS.map(form => [form, outputBounds(channel.kind, form, channel)])) as never
+    this.answers = kindOf(channel.kind)?.answers ?? null
+    this.hidesSearches = (channel.searches ?? kindOf(channel.kind)?.searches) === 'unreported'
+    this.protocols = channel.protocols
+    const query = queryAt(channel)
+    this.query = new URLSearchParams(query).toString()
+    this.queryNames = new Set(Object.keys(query))
+    this.keys = channel.keys.map((row, i) => new CompiledKey(row, i, channel.kind))
+    this.maxConcurrency = channel.maxConcurrency
+    this.authHeader = channel.authHeader?.toLowerCase() ?? null
+    this.headers = channel.headers
+    this.passHeaders = channel.passHeaders
+    this.enabled = channel.status === 'enabled' && channel.sealed !== true
+    this.weight = channel.weight
+    this.priority = channel.priority
+    this.hash = hashText(channel.name)
+    this.index = index
+    this.modelsOf = Map.groupBy(Object.keys(channel.models), model => channel.models[model] as string)
+  }
+}
+/** The 32-bit FNV-1a hash of a text. */
+function hashText(text: string): number {
+  let h = 0x811c9dc5
+  for (let i = 0; i < text.length; i++) h = Math.imul(h ^ text.charCodeAt(i), 0x01000193)
+  return h >>> 0
+}
+
+// --- how its upstream is reached
+
+/** How an upstream is reached. Channels with equal connections share a connection pool. */
+export interface Connection {
+  /** A text made of all the fields below. */
+  readonly id: string
+  /** `https://host:port` */
+  readonly origin: string
+  readonly proxy: string | null
+  readonly ca: string | null
+  readonly http2: boolean
+  /** The upstream may be at a reserved address. */
+  readonly reserved: boolean
+}
+
+/** The way to an origin with everything else as in `as`. */
+export function connectionTo(
+  origin: string,
+  { proxy, ca, http2, reserved }: Omit<Connection, 'id' | 'origin'>,
+): Connection {
+  return { id: JSON.stringify([origin, proxy, ca, http2, reserved]), origin, proxy, ca, http2, reserved }
+}
