@@ -2,7 +2,7 @@
 import { hash } from 'node:crypto'
 import type { ServerResponse } from 'node:http'
 import type { Clock } from '../base/clock.ts'
-import { ReadyJson } from '../operations/reports.ts'
+import { ReadyJson } from '../operations/usage/reports.ts'
 import { setDownload } from './headers.ts'
 import type { Operation, Redirect, Streamed } from './operation.ts'
 import { type StreamEnd, sendPieces } from './stream.ts'

@@ -3,7 +3,7 @@
  */
 import { existsSync } from 'node:fs'
 import { systemClock } from '../base/clock.ts'
-import { judgeFile, linesOf, type Rows } from '../operations/judging.ts'
+import { judgeFile, linesOf, type Rows } from '../operations/catalogue/judging.ts'
 import { payWarnings } from '../pay/methods.ts'
 import { pictureWarnings } from '../process/data-paths.ts'
 import { thisMachine } from '../sense/machine.ts'

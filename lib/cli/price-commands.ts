@@ -9,8 +9,8 @@ import {
   type Planned,
   planImport,
   runImport,
-} from '../operations/price-import.ts'
-import { type PriceChanges, Prices } from '../operations/prices.ts'
+} from '../operations/catalogue/price-import.ts'
+import { type PriceChanges, Prices } from '../operations/catalogue/prices.ts'
 import { ConfigError } from '../config/config.ts'
 import { COMMAND } from '../terms/people.ts'
 import { historyTable, listTable, oneTable } from './price-tables.ts'

@@ -1,6 +1,6 @@
 /** The commands about prices and their options; `price-commands.ts` does what they say. */
 import { type Command, Option } from 'commander'
-import type { ListFormat } from '../operations/price-import.ts'
+import type { ListFormat } from '../operations/catalogue/price-import.ts'
 import type { Wanted } from './price-commands.ts'
 import { say } from './say.ts'
 

@@ -1,5 +1,5 @@
 /** How the commands about prices lay out their tables. */
-import { flatShown } from '../operations/price-paths.ts'
+import { flatShown } from '../operations/catalogue/prices.ts'
 import { table } from './table.ts'
 
 interface VersionShown {

@@ -83,7 +83,7 @@ function createProgram(root: string): Command {
       const { text, warnings, refused } = await check(config, process.env, force === true)
       for (const warning of warnings) console.error(`warning: ${warning}`)
       if (refused.length > 0) {
-        const { throwRefused } = await import('../operations/judging.ts')
+        const { throwRefused } = await import('../operations/catalogue/judging.ts')
         throwRefused(refused)
       }
       console.log(text)

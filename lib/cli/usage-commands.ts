@@ -1,7 +1,7 @@
 /** The commands about usage. They read the store that the config names, and end. */
-import { prune, wouldPrune } from '../operations/prune.ts'
-import { Usage } from '../operations/usage.ts'
-import type { ExportFormat } from '../operations/usage-export.ts'
+import { prune, wouldPrune } from '../operations/usage/prune.ts'
+import { Usage } from '../operations/usage/usage.ts'
+import type { ExportFormat } from '../operations/usage/usage-export.ts'
 import { type Said, writeAll } from './say.ts'
 import { rowsTable, totalsTable } from './usage-tables.ts'
 import { NOBODY, withStoreOf } from './with-store.ts'

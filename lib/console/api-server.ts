@@ -2,7 +2,7 @@
 import { Api } from '../api/api.ts'
 import { Mailer } from '../operations/people/mail.ts'
 import { Passwords } from '../operations/people/passwords.ts'
-import type { PublicCatalogue } from '../operations/public-catalogue.ts'
+import type { PublicCatalogue } from '../operations/catalogue/public-catalogue.ts'
 import type { ConsoleDeps } from './api/deps.ts'
 import { OPERATIONS } from './api/rows.ts'
 import type { ConsoleParts } from './parts.ts'

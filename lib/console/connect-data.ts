@@ -1,5 +1,5 @@
 /** What the pages Connect and Keys show: the gateway's addresses, what each kind of client needs, and models for it. */
-import type { GroupCatalogue } from '../operations/public-catalogue.ts'
+import type { GroupCatalogue } from '../operations/catalogue/public-catalogue.ts'
 import { CLIENTS, type ClientRow } from './clients.ts'
 
 /** The addresses at which clients reach the gateway, without a slash at the end. */

@@ -4,7 +4,7 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Api } from '../api/api.ts'
-import type { PublicCatalogue } from '../operations/public-catalogue.ts'
+import type { PublicCatalogue } from '../operations/catalogue/public-catalogue.ts'
 import type { ConsoleDeps } from './api/deps.ts'
 import type { ConsoleParts } from './parts.ts'
 import { createSite } from './site.ts'
@@ -48,7 +48,7 @@ export class Console {
   /** One for pages and API, because it keeps what many people ask for. */
   #theCatalogue(): Promise<PublicCatalogue> {
     const { deps, world } = this.#parts
-    return (this.#catalogue ??= import('../operations/public-catalogue.ts').then(
+    return (this.#catalogue ??= import('../operations/catalogue/public-catalogue.ts').then(
       ({ PublicCatalogue }) => new PublicCatalogue({ ...deps, world }),
     ))
   }

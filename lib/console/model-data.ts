@@ -1,5 +1,5 @@
 /** What the page of one model shows: what it costs in a public group and has cost there, and how clients reach it. */
-import type { CatalogueModel, PriceHistory, PublicCatalogue } from '../operations/public-catalogue.ts'
+import type { CatalogueModel, PriceHistory, PublicCatalogue } from '../operations/catalogue/public-catalogue.ts'
 import { CLIENTS, type ClientRow } from './clients.ts'
 import type { PublicUrls } from './connect-data.ts'
 

@@ -1,6 +1,6 @@
 /** What the console is given by the process in which it runs. */
 import type { IncomingMessage } from 'node:http'
-import type { CatalogueParts } from '../operations/public-catalogue.ts'
+import type { CatalogueParts } from '../operations/catalogue/public-catalogue.ts'
 import type { ConsoleDeps } from './api/deps.ts'
 
 export interface ConsoleParts {

@@ -3,7 +3,7 @@
  * at the first visit, because a gateway that nobody visits should not wait for it when it starts.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { PublicCatalogue } from '../operations/public-catalogue.ts'
+import type { PublicCatalogue } from '../operations/catalogue/public-catalogue.ts'
 import type { CallRates } from '../api/call-rates.ts'
 import type { Clock } from '../base/clock.ts'
 import type { Config } from '../config/config.ts'

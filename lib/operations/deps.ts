@@ -3,12 +3,14 @@
  * operation that shows money awaits `fleet.settled()` before it reads the store. They also hold rows in memory, so an
  * operation that changes rows awaits `inForce` after it has written them.
  */
+/** Who an operation is for. Its edge knows the actor; the operation itself knows its name. */
 import type { Clock } from '../base/clock.ts'
 import type { Micro } from '../base/money.ts'
 import type { SetAside } from '../ledger/aside.ts'
 import type { PurseId, Store } from '../store/store.ts'
 import type { ChannelState } from '../terms/channel.ts'
 import type { Logger } from '../terms/log.ts'
+import type { Act, Actor } from '../terms/people.ts'
 
 /** What an operation asks of, and tells, the serving processes of this gateway. */
 export interface Running {
@@ -53,3 +55,11 @@ export const storeNow = async ({
 export async function inForce({ fleet, log }: { fleet: Pick<Running, 'changed'>; log: Logger }): Promise<void> {
   await fleet.changed().catch(error => log.warn({ err: error }, 'a change is in the store, but not in force yet'))
 }
+
+export const act = (actor: Actor, operation: string): Act => ({ actor, operation })
+
+/** The words by which statements have always named the admin token and the catalogue file. */
+const NAMES: Partial<Record<Actor['kind'], string>> = { token: 'admin', file: 'catalogue' }
+
+/** The actor that an entry names. */
+export const entryActor = ({ kind, name }: Actor): string => NAMES[kind] ?? name

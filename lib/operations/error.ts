@@ -49,3 +49,15 @@ export class OperationError extends Error {
 /** A conflict that only the store could find, as the operation tells it. */
 export const conflictOf = (error: StoreConflict): OperationError =>
   new OperationError(error instanceof StoreFull ? 'full' : 'conflict', error.words ?? error.message)
+
+export const both = (zh: string, en: string): Words => ({ zh, en })
+
+/** Who waits is told for how long, in seconds. */
+export const throttled = (waitMs: number): OperationError => {
+  const seconds = Math.max(1, Math.ceil(waitMs / 1000))
+  return new OperationError(
+    'throttled',
+    both(`尝试次数过多，请在 ${seconds} 秒后重试`, `too many tries: try again in ${seconds} seconds`),
+    { retry_after: String(seconds) },
+  )
+}

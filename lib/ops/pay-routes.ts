@@ -1,5 +1,5 @@
 /** The calls of the admin API about payments: orders, deposits, refunds, and what waits for a person. */
-import { CSV_TYPE } from '../operations/own-export.ts'
+import { CSV_TYPE } from '../operations/usage/own-export.ts'
 import { read } from '../operations/read.ts'
 import * as usdt from '../pay/deposits.ts'
 import * as pay from '../pay/payments.ts'

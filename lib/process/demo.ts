@@ -8,7 +8,7 @@ import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'n
 import { dirname, join } from 'node:path'
 import type { OperationDeps } from '../operations/deps.ts'
 import { OperationError } from '../operations/error.ts'
-import { Keys } from '../operations/keys.ts'
+import { Keys } from '../operations/accounts/keys.ts'
 import { firstSignInLink, isLoopback } from '../operations/people/first-sign-in.ts'
 import { type Simulator, simulate } from '../../tools/simulator/main.ts'
 import { type Config, loadConfig } from '../config/config.ts'

@@ -3,7 +3,7 @@
  * date.
  */
 import { systemClock } from '../base/clock.ts'
-import { applyWithSense } from '../operations/apply.ts'
+import { applyWithSense } from '../operations/catalogue/apply.ts'
 import { thisMachine } from '../sense/machine.ts'
 import { openStore } from '../store/open.ts'
 import type { Store } from '../store/store.ts'

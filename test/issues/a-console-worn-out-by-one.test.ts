@@ -4,7 +4,7 @@
  * filled the log of actions; and with large pages, which were written anew for everybody who asked.
  */
 import t from 'tap'
-import { applyCatalog } from '../../lib/operations/apply.ts'
+import { applyCatalog } from '../../lib/operations/catalogue/apply.ts'
 import { parseCatalog } from '../../lib/config/catalog.ts'
 import { request } from '../api/support/api.ts'
 import { openConsole } from '../console/support/console.ts'

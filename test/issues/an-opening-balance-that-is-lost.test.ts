@@ -1,7 +1,7 @@
 /** The store goes away while an account is made: the account is there with its money, or not there. */
 import t from 'tap'
 import { systemClock } from '../../lib/base/clock.ts'
-import { applyCatalog } from '../../lib/operations/apply.ts'
+import { applyCatalog } from '../../lib/operations/catalogue/apply.ts'
 import { type Store, StoreUnavailable } from '../../lib/store/store.ts'
 import { parseCatalog } from '../../lib/config/catalog.ts'
 import { changed } from '../ledger/house.ts'

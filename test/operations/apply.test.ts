@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import t, { type Test } from 'tap'
-import { type Applied, applyCatalog } from '../../lib/operations/apply.ts'
+import { type Applied, applyCatalog } from '../../lib/operations/catalogue/apply.ts'
 import { openStore } from '../../lib/store/open.ts'
 import { accountPurse, type Store } from '../../lib/store/store.ts'
 import { parseCatalog } from '../../lib/config/catalog.ts'

@@ -11,7 +11,7 @@ import {
   ownStatement,
   ownStatementFile,
   setLowBalance,
-} from '../../lib/operations/own-billing.ts'
+} from '../../lib/operations/billing/own-billing.ts'
 import { openDriver, SETUP } from '../support/store.ts'
 import { NOW_MS, open } from './own-support.ts'
 

@@ -1,9 +1,14 @@
 /** Price lists, form by form: what becomes of each field, what is named because it has no place, and what is refused. */
 import { readFileSync } from 'node:fs'
 import t, { type Test } from 'tap'
-import { exact, ratio, roundedUp, times } from '../../lib/operations/price-import/exact.ts'
-import { type ImportOptions, type PriceList, planImport, runImport } from '../../lib/operations/price-import.ts'
-import { flatPrice, readPrice } from '../../lib/operations/price-paths.ts'
+import { exact, ratio, roundedUp, times } from '../../lib/operations/catalogue/offer.ts'
+import {
+  type ImportOptions,
+  type PriceList,
+  planImport,
+  runImport,
+} from '../../lib/operations/catalogue/price-import.ts'
+import { flatPrice, readPrice } from '../../lib/operations/catalogue/prices.ts'
 import type { Store } from '../../lib/store/store.ts'
 import { MODEL_DEFAULTS } from '../../lib/config/catalog-schema.ts'
 import type { Model } from '../../lib/terms/records.ts'

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { flatPrice, readPrice, setPaths } from '../../lib/operations/price-paths.ts'
+import { flatPrice, readPrice, setPaths } from '../../lib/operations/catalogue/prices.ts'
 import { randomPrice } from '../pricing/random-prices.ts'
 import { seeded } from '../support/random.ts'
 

@@ -1,6 +1,6 @@
 /** Another secret for a key, and the catalogue file that names the first one. */
 import t from 'tap'
-import { applyCatalog } from '../../lib/operations/apply.ts'
+import { applyCatalog } from '../../lib/operations/catalogue/apply.ts'
 import { parseCatalog } from '../../lib/config/catalog.ts'
 import { hashOf, hintOf } from '../../lib/terms/key-secret.ts'
 import { sayOfCatalog } from '../sense/support.ts'

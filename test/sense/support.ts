@@ -1,6 +1,6 @@
 /** What sense says of files, as `check` asks it: each line of what is refused and warned of. */
 import type { Clock } from '../../lib/base/clock.ts'
-import { judgeFile, linesOf } from '../../lib/operations/judging.ts'
+import { judgeFile, linesOf } from '../../lib/operations/catalogue/judging.ts'
 import type { Machine } from '../../lib/sense/sense.ts'
 import { type CatalogFile, parseCatalog } from '../../lib/config/catalog.ts'
 import { type Config, ConfigError, openText } from '../../lib/config/config.ts'

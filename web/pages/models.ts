@@ -4,7 +4,7 @@
  */
 import { signal } from '@preact/signals'
 import type { VNode } from 'preact'
-import type { CatalogueModel, GroupCatalogue } from '../../lib/operations/public-catalogue.ts'
+import type { CatalogueModel, GroupCatalogue } from '../../lib/operations/catalogue/public-catalogue.ts'
 import { query, setQuery } from '../address.ts'
 import { get, Refused } from '../ask.ts'
 import { a, button, type Child, code, div, h2, input, p, section, span } from '../element.ts'

@@ -1,7 +1,7 @@
 /** Status: how each model is now, how it fared on each of the last days, and when it failed. */
 import { signal } from '@preact/signals'
 import type { VNode } from 'preact'
-import type { GroupStatus } from '../../lib/operations/public-catalogue.ts'
+import type { GroupStatus } from '../../lib/operations/catalogue/public-catalogue.ts'
 import { setQuery } from '../address.ts'
 import { get, Refused } from '../ask.ts'
 import { a, type Child, code, div, h2, li, p, rect, section, span, svg, svgTitle, ul } from '../element.ts'

@@ -1,7 +1,7 @@
 /** The calls behind the pages that show the log of actions. */
 import { z } from 'zod'
 import { operation } from '../../api/operation.ts'
-import { ACTOR_KINDS, accountActionsQuery, actionPage, allActionsQuery } from '../../operations/own-actions.ts'
+import { ACTOR_KINDS, accountActionsQuery, actionPage, allActionsQuery } from '../../operations/accounts/own-actions.ts'
 import { SUBJECT_KINDS } from '../../store/store.ts'
 import type { ConsoleDeps } from './deps.ts'
 

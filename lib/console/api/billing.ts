@@ -10,10 +10,10 @@ import {
   ownMonths,
   setLowBalance,
   statementFileQuery,
-} from '../../operations/own-billing.ts'
-import { CSV_TYPE } from '../../operations/own-export.ts'
-import { report, reportFile } from '../../operations/reports.ts'
-import { monthName } from '../../operations/statement.ts'
+} from '../../operations/billing/own-billing.ts'
+import { CSV_TYPE } from '../../operations/usage/own-export.ts'
+import { report, reportFile } from '../../operations/usage/reports.ts'
+import { monthName } from '../../operations/billing/statement.ts'
 import { balanceAnswer, entriesAnswer, lowBalanceAnswer, monthsAnswer, statementAnswer } from './billing-answers.ts'
 import type { ConsoleDeps } from './deps.ts'
 import { READS_MONEY, SETS_ALARM } from './reader.ts'

@@ -1,10 +1,10 @@
 /**
  * The catalogue: the models of the public groups for everybody, and those of an account's own groups for its members. What
- * it is made of, and what never leaves, stands in lib/operations/public-catalogue.ts.
+ * it is made of, and what never leaves, stands in lib/operations/catalogue/public-catalogue.ts.
  */
 import { z } from 'zod'
 import { operation } from '../../api/operation.ts'
-import { MODEL_STATES } from '../../operations/public-catalogue.ts'
+import { MODEL_STATES } from '../../operations/catalogue/public-catalogue.ts'
 import * as kind from '../../config/scalars.ts'
 import { ROLES } from '../../terms/people.ts'
 import { IMAGE_FORMS, PROTOCOLS } from '../../terms/records.ts'

@@ -1,7 +1,7 @@
 /** The calls about deposits of USDT behind the page Payments: what operators see of them, and what they decide. */
 import { z } from 'zod'
 import { type Operation, operation } from '../../api/operation.ts'
-import { CSV_TYPE } from '../../operations/own-export.ts'
+import { CSV_TYPE } from '../../operations/usage/own-export.ts'
 import { Deposits, depositsFilter, rewindForm, sendBackForm, sentForm } from '../../pay/deposits.ts'
 import { releaseForm, resolution } from '../../pay/payments.ts'
 import * as kind from '../../config/scalars.ts'

@@ -1,6 +1,6 @@
 /** The call behind the page Overview. */
 import { type Operation, operation } from '../../api/operation.ts'
-import { report } from '../../operations/reports.ts'
+import { report } from '../../operations/usage/reports.ts'
 import type { ConsoleDeps } from './deps.ts'
 import { READS_REQUESTS, READS_TOTALS, readerOf } from './reader.ts'
 import { overviewAnswer } from './usage-answers.ts'

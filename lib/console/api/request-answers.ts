@@ -1,6 +1,6 @@
 /** What the calls on requests answer, as schemas: for the document of the API, and for the tests, which check every answer. */
 import { z } from 'zod'
-import { EMPTY } from '../../operations/own-requests.ts'
+import { EMPTY } from '../../operations/usage/own-requests.ts'
 import { BASES, ENDS, FEES, isToolFee, PROTOCOLS, TOKEN_CLASSES, type ToolFee } from '../../terms/records.ts'
 import { count, counts, keyLabel, money, ms, time, words } from './answer-fields.ts'
 

@@ -1,9 +1,9 @@
 /** The calls behind the pages Requests and Receipt. */
 import { z } from 'zod'
 import { type Call, type Operation, operation, type Streamed } from '../../api/operation.ts'
-import { EXPORT_TYPES, type ExportFormat, exportQuery, ownExport } from '../../operations/own-export.ts'
-import { ownReceipt, refusalsQuery, requestIdText, requestsQuery } from '../../operations/own-requests.ts'
-import { report } from '../../operations/reports.ts'
+import { EXPORT_TYPES, type ExportFormat, exportQuery, ownExport } from '../../operations/usage/own-export.ts'
+import { ownReceipt, refusalsQuery, requestIdText, requestsQuery } from '../../operations/usage/own-requests.ts'
+import { report } from '../../operations/usage/reports.ts'
 import type { ConsoleDeps } from './deps.ts'
 import { READS_REQUESTS, readerOf, seesInternals } from './reader.ts'
 import { receiptAnswer, refusalsAnswer, requestsAnswer } from './request-answers.ts'

@@ -1,6 +1,6 @@
 /** What the calls on usage answer, as schemas: sums of usage, what they can be filtered by, and the overview. */
 import { z } from 'zod'
-import { STACKS } from '../../operations/own-usage.ts'
+import { STACKS } from '../../operations/usage/own-usage.ts'
 import { PROTOCOLS } from '../../terms/records.ts'
 import { count, counts, id, keyLabel, money, ms, share, time, words } from './answer-fields.ts'
 import { refusal, request } from './request-answers.ts'

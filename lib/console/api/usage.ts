@@ -1,9 +1,9 @@
 /** The calls behind the page Usage, and behind the filters that it shares with the page Requests. */
 import { type Operation, operation } from '../../api/operation.ts'
-import { choicesQuery } from '../../operations/own-choices.ts'
-import { totalsQuery } from '../../operations/own-usage.ts'
-import { CSV_TYPE, totalsFileQuery } from '../../operations/own-usage-file.ts'
-import { report, reportFile } from '../../operations/reports.ts'
+import { choicesQuery } from '../../operations/usage/own-choices.ts'
+import { totalsQuery } from '../../operations/usage/own-usage.ts'
+import { CSV_TYPE, totalsFileQuery } from '../../operations/usage/own-usage-file.ts'
+import { report, reportFile } from '../../operations/usage/reports.ts'
 import type { ConsoleDeps } from './deps.ts'
 import { READS_TOTALS, readerOf, seesMembers } from './reader.ts'
 import { choicesAnswer, usageAnswer } from './usage-answers.ts'

@@ -4,11 +4,10 @@
  * and for ten minutes. The library is loaded when somebody goes that way.
  */
 import type { Configuration } from 'openid-client'
-import { OperationError } from '../../operations/error.ts'
+import { OperationError, both } from '../../operations/error.ts'
 import type { By } from '../../operations/people/deps.ts'
 import { linkVouched, proveVouched, signInVouched, type Vouched } from '../../operations/people/identities.ts'
 import { tryUnknown } from '../../operations/people/throttle.ts'
-import { both } from '../../operations/people/words.ts'
 import type { Config } from '../../config/config.ts'
 import { hashOf } from '../../terms/key-secret.ts'
 import { isToken, newToken } from '../../terms/people-secrets.ts'

@@ -2,6 +2,7 @@
 import type { Config } from '../../config/config.ts'
 import type { Act, Actor, Language, Person, User } from '../../terms/people.ts'
 import type { OperationDeps, Running } from '../deps.ts'
+import { both, OperationError } from '../error.ts'
 import type { Mailer } from './mail.ts'
 import type { Passwords } from './passwords.ts'
 
@@ -45,3 +46,13 @@ export const actAs = (person: Pick<Person, 'id' | 'email'>, by: By, operation: s
   actor: { kind: 'user', userId: person.id, name: person.email, ip: by.ip },
   operation,
 })
+
+export const LINK_GONE = () =>
+  new OperationError(
+    'gone',
+    both('此链接已失效、已被使用或已被撤销', 'this link has expired, was used before, or was withdrawn'),
+  )
+
+export const NO_SUCH_USER = () => new OperationError('missing', both('没有此用户', 'there is no such user'))
+
+export const WRONG_CODE = () => new OperationError('forbidden', both('验证码不正确', 'the code is not right'))

@@ -6,11 +6,10 @@ import { BlockList, isIPv6 } from 'node:net'
 import { hashOf } from '../../terms/key-secret.ts'
 import { type Act, GATEWAY } from '../../terms/people.ts'
 import type { Account } from '../../terms/records.ts'
-import type { By, PeopleDeps } from './deps.ts'
+import { type By, type PeopleDeps, LINK_GONE } from './deps.ts'
 import { newLink } from './links.ts'
 import { type SignedIn, signedIn } from './sign-in.ts'
 import { tryUnknown } from './throttle.ts'
-import { LINK_GONE } from './words.ts'
 
 const LOOPBACK = new BlockList()
 LOOPBACK.addSubnet('127.0.0.0', 8, 'ipv4')

@@ -8,14 +8,13 @@ import * as kind from '../../config/scalars.ts'
 import { hashOf } from '../../terms/key-secret.ts'
 import { ROLES, type Role } from '../../terms/people.ts'
 import type { Account } from '../../terms/records.ts'
-import { OperationError } from '../error.ts'
-import { actBy, type By, type PeopleDeps, type UserDeps } from './deps.ts'
-import { letter } from './letters.ts'
+import { OperationError, both } from '../error.ts'
+import { actBy, type By, type PeopleDeps, type UserDeps, LINK_GONE } from './deps.ts'
+import { letter } from './mail.ts'
 import { newLink } from './links.ts'
 import { checkNew, password } from './passwords.ts'
 import { email } from './profile.ts'
 import { networkOf, tryMail, tryUnknown } from './throttle.ts'
-import { both, LINK_GONE } from './words.ts'
 
 /** The most invitations into an account that can be used at one time. */
 const MOST_OPEN = 100

@@ -4,10 +4,9 @@ import * as kind from '../../config/scalars.ts'
 import { type Member, type Person, ROLES } from '../../terms/people.ts'
 import type { Account } from '../../terms/records.ts'
 import { inForce } from '../deps.ts'
-import { OperationError } from '../error.ts'
-import { pageFields, publicId } from '../paging.ts'
+import { OperationError, both } from '../error.ts'
+import { pageFields, publicId } from '../fields.ts'
 import { actBy, type By, type PeopleDeps } from './deps.ts'
-import { both } from './words.ts'
 
 const PAGE = 50
 

@@ -10,8 +10,7 @@ import { readFileSync } from 'node:fs'
 import { gunzipSync } from 'node:zlib'
 import { WorkerThread } from '../../base/worker-thread.ts'
 import { scalar } from '../../config/scalars.ts'
-import { OperationError } from '../error.ts'
-import { both, throttled } from './words.ts'
+import { both, OperationError, throttled } from '../error.ts'
 
 const PARAMETERS = { memory: 19_456, passes: 2, parallelism: 1, tagLength: 32 } as const
 const SALT_BYTES = 16

@@ -5,14 +5,13 @@ import { canonicalEmail } from '../../terms/email.ts'
 import { hashOf } from '../../terms/key-secret.ts'
 import { LANGUAGES, type Person, THEMES } from '../../terms/people.ts'
 import { inForce } from '../deps.ts'
-import { OperationError } from '../error.ts'
-import { actAs, actBy, type By, type PeopleDeps } from './deps.ts'
-import { letter } from './letters.ts'
+import { OperationError, both } from '../error.ts'
+import { actAs, actBy, type By, type PeopleDeps, LINK_GONE } from './deps.ts'
+import { letter } from './mail.ts'
 import { newLink } from './links.ts'
 import { checkNew, password, typedPassword } from './passwords.ts'
 import { PROOF_MS } from './sessions.ts'
 import { tryMail, tryStepUp, tryUnknown } from './throttle.ts'
-import { both, LINK_GONE } from './words.ts'
 
 export const profileForm = z.strictObject({
   name: kind.name.optional(),

@@ -6,9 +6,8 @@ import * as kind from '../../config/scalars.ts'
 import { hashOf } from '../../terms/key-secret.ts'
 import { SCOPES } from '../../terms/people.ts'
 import { newPersonalToken, personalHint } from '../../terms/people-secrets.ts'
-import { OperationError } from '../error.ts'
+import { OperationError, both } from '../error.ts'
 import { actBy, type By, type PeopleDeps } from './deps.ts'
-import { both } from './words.ts'
 
 const DAY_MS = 86_400_000
 const MOST_DAYS = 366

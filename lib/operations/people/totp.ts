@@ -1,5 +1,7 @@
 /** One-time codes by time (RFC 6238, on RFC 4226): six digits of HMAC-SHA-1 over the number of the half minute. */
+/** Recovery codes: ten of 128 bits each, shown once, kept as SHA-256, each good for one sign-in without the app. */
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
+import { hashOf } from '../../terms/key-secret.ts'
 
 const DIGITS = 6
 const STEP_MS = 30_000
@@ -49,3 +51,24 @@ export function provisioningUri(secret: string, issuer: string, email: string): 
   const label = `${encodeURIComponent(issuer)}:${encodeURIComponent(email)}`
   return `otpauth://totp/${label}?secret=${secret}&issuer=${encodeURIComponent(issuer)}&algorithm=SHA1&digits=${DIGITS}&period=${STEP_MS / 1000}`
 }
+
+const COUNT = 10
+const BYTES = 16
+const GROUP = 5
+
+/** In groups, so that people can copy them from paper. */
+export const newRecoveryCodes = (): string[] =>
+  Array.from({ length: COUNT }, () =>
+    (
+      toBase32(randomBytes(BYTES))
+        .toLowerCase()
+        .match(new RegExp(`.{1,${GROUP}}`, 'g')) as string[]
+    ).join('-'),
+  )
+
+const plain = (code: string): string => code.toLowerCase().replace(/[\s-]/g, '')
+
+export const recoveryHash = (code: string): string => hashOf(plain(code))
+
+/** Whether a text is meant to be a recovery code, and not one of an app. */
+export const isRecoveryCode = (code: string): boolean => /^[a-z2-7]{26}$/.test(plain(code))

@@ -4,13 +4,12 @@ import * as kind from '../../config/scalars.ts'
 import { canonicalEmail } from '../../terms/email.ts'
 import { type Person, ROLES } from '../../terms/people.ts'
 import { inForce } from '../deps.ts'
-import { OperationError } from '../error.ts'
-import { nextOf, pageFields, toPage } from '../paging.ts'
-import { actBy, type By, type UserDeps } from './deps.ts'
+import { OperationError, both } from '../error.ts'
+import { nextOf, pageFields, toPage } from '../fields.ts'
+import { actBy, type By, type UserDeps, NO_SUCH_USER } from './deps.ts'
 import { invite } from './invitations.ts'
 import { email } from './profile.ts'
 import { endOf } from './sessions.ts'
-import { both, NO_SUCH_USER } from './words.ts'
 
 const PAGE = 50
 const MOST = 1_000

@@ -2,7 +2,7 @@
 import t from 'tap'
 import { idAt } from '../../../lib/base/ids.ts'
 import { type Choice, chosen } from '../../../web/pages/models/choose.ts'
-import type { CatalogueModel } from '../../../lib/operations/public-catalogue.ts'
+import type { CatalogueModel } from '../../../lib/operations/catalogue/public-catalogue.ts'
 import { openStore } from '../../../lib/store/open.ts'
 import { startGateway, type TestGateway } from '../../support/gateway.ts'
 import { settlement, usageRow } from '../../support/store.ts'

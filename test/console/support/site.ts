@@ -3,7 +3,7 @@ import http, { type IncomingHttpHeaders, type IncomingMessage, type ServerRespon
 import type { AddressInfo } from 'node:net'
 import type { Test } from 'tap'
 import { createSite } from '../../../lib/console/site.ts'
-import { PublicCatalogue } from '../../../lib/operations/public-catalogue.ts'
+import { PublicCatalogue } from '../../../lib/operations/catalogue/public-catalogue.ts'
 import { parseConfig } from '../../../lib/config/config.ts'
 import { renderError } from '../../../lib/terms/errors.ts'
 import { createLogger } from '../../../lib/terms/log.ts'

@@ -3,7 +3,7 @@
  * gateways have given back what they do not need, and is refused when too little is free; a forced one always applies.
  */
 import { formatMicro, micro, parseMicro } from '../../../lib/base/money.ts'
-import { Entries } from '../../../lib/operations/entries.ts'
+import { Entries } from '../../../lib/operations/billing/entries.ts'
 import { OperationError } from '../../../lib/operations/error.ts'
 import type { Store } from '../../../lib/store/store.ts'
 import { ADMIN } from '../../support/store.ts'

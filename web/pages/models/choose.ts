@@ -1,5 +1,5 @@
 /** Which models are shown, and in which order. It knows nothing of the page. */
-import type { CatalogueModel } from '../../../lib/operations/public-catalogue.ts'
+import type { CatalogueModel } from '../../../lib/operations/catalogue/public-catalogue.ts'
 
 /** What people pay for: tokens, pictures, or pieces such as requests and seconds. */
 export const KINDS = ['tokens', 'pictures', 'pieces'] as const

@@ -1,5 +1,5 @@
 /** What one request would cost, computed as it is charged: exact, and rounded up to a millionth once a request. */
-import type { ShownPrice } from '../../../lib/operations/public-catalogue.ts'
+import type { ShownPrice } from '../../../lib/operations/catalogue/public-catalogue.ts'
 
 export interface Example {
   /** By class: tokens, or 1 for a picture. */

@@ -1,6 +1,6 @@
 /** Prices and states of models as they stand in tables. */
 import type { VNode } from 'preact'
-import type { CatalogueModel, ModelState } from '../../../lib/operations/public-catalogue.ts'
+import type { CatalogueModel, ModelState } from '../../../lib/operations/catalogue/public-catalogue.ts'
 import { type Child, span } from '../../element.ts'
 import { count, unitPrice } from '../../money.ts'
 import { badge, type Tone } from '../../parts/badge.ts'

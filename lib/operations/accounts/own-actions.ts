@@ -1,0 +1,148 @@
+/**
+ * The log of actions as people read it: owners the lines of their account, operators all of them. Who stands outside the
+ * account is shown to its owners as the gateway's operators, without a name and an address.
+ */
+import { z } from 'zod'
+import type { ActionFilter, LoggedAction, Store } from '../../store/store.ts'
+import * as kind from '../../config/scalars.ts'
+import type { Person } from '../../terms/people.ts'
+import type { Account } from '../../terms/records.ts'
+import type { OperationDeps } from '../deps.ts'
+import { publicId } from '../fields.ts'
+
+const PAGE_ROWS = 50
+const MOST_ROWS = 200
+
+const operationName = kind.scalar(
+  { zh: '操作的名称，例如 keys.change', en: 'the name of an operation, like keys.change' },
+  { type: 'string', pattern: '^[\\w.]{1,64}$' },
+  value => (typeof value === 'string' && /^[\w.]{1,64}$/.test(value) ? value : undefined),
+)
+
+const fields = {
+  operation: operationName.optional(),
+  user: publicId.optional(),
+  limit: kind.whole(1, MOST_ROWS).prefault(PAGE_ROWS),
+  after: kind.whole(1, Number.MAX_SAFE_INTEGER).optional(),
+}
+export const accountActionsQuery = z.strictObject(fields)
+export const allActionsQuery = z.strictObject({ ...fields, account: publicId.optional() })
+export type ActionsQuery = z.output<typeof allActionsQuery>
+
+export const ACTOR_KINDS = ['user', 'operators', 'token', 'cli', 'file', 'gateway'] as const
+
+type Deps = Pick<OperationDeps, 'store'>
+
+/** No row has this number. */
+const NOBODY = -1
+
+/** `account`: the one whose owners read; null = operators do, and see everything. */
+export async function actionPage({ store }: Deps, account: Account | null, query: ActionsQuery) {
+  const { operation, user, limit, after } = query
+  const asked = query.account === undefined ? null : await store.accountByPublicId(query.account)
+  const within = account ?? asked
+  const filter: ActionFilter = {
+    ...(within !== null || query.account !== undefined ? { accountId: within?.id ?? NOBODY } : {}),
+    ...(user === undefined ? {} : { userId: (await store.people.byPublicId(user))?.id ?? NOBODY }),
+    ...(operation === undefined ? {} : { operation }),
+    ...(after === undefined ? {} : { beforeSeq: after }),
+    limit,
+  }
+  const lines = await store.actions(filter)
+  const names = new Names(store, account)
+  const data = []
+  for (const line of lines) data.push(await shown(line, names))
+  return { data, next: lines.length === limit ? String(lines.at(-1)!.seq) : null }
+}
+
+async function shown(line: LoggedAction, names: Names) {
+  const { seq, atMs, operation, accountId, before, after } = line
+  return {
+    id: String(seq),
+    at: new Date(atMs).toISOString(),
+    by: await names.actor(line),
+    operation,
+    account: await names.account(accountId),
+    subject: { ...names.outward(line), name: await names.subject(line) },
+    before: await names.fields(line, before),
+    after: await names.fields(line, after),
+  }
+}
+
+/** Looks up what a page of lines names, each once. */
+class Names {
+  readonly #store: Store
+  readonly #reader: Account | null
+  readonly #known = new Map<string, Promise<unknown>>()
+
+  constructor(store: Store, reader: Account | null) {
+    this.#store = store
+    this.#reader = reader
+  }
+
+  #once<T>(key: string, find: () => Promise<T>): Promise<T> {
+    const found = (this.#known.get(key) as Promise<T> | undefined) ?? find()
+    this.#known.set(key, found)
+    return found
+  }
+
+  #person(id: number): Promise<Person | null> {
+    return this.#once(`person ${id}`, () => this.#store.people.byId(id))
+  }
+
+  async actor({ actor: { kind, userId, ip } }: LoggedAction) {
+    const person = userId === null ? null : await this.#person(userId)
+    if (this.#reader !== null && (await this.#isOutside(kind, person)))
+      return {
+        kind: kind === 'gateway' ? ('gateway' as const) : ('operators' as const),
+        id: null,
+        name: null,
+        ip: null,
+      }
+    return { kind, id: person?.publicId ?? null, name: person?.name ?? null, ip }
+  }
+
+  /** People who have left, or who are no longer known, were members: they are shown as they were. */
+  async #isOutside(kind: LoggedAction['actor']['kind'], person: Person | null): Promise<boolean> {
+    if (kind !== 'user') return true
+    if (person === null || !person.operator) return false
+    const role = this.#once(`role ${person.id}`, () => this.#store.people.role(person.id, this.#reader!.id))
+    return (await role) === null
+  }
+
+  account(id: number | null) {
+    if (id === null) return null
+    return this.#once(`account ${id}`, async () => {
+      const found = await this.#store.account(id)
+      return found === null ? null : { id: found.publicId, name: found.name }
+    })
+  }
+
+  subject({ subject: { kind, id }, before, after }: LoggedAction): Promise<string | null> {
+    const written = [after, before].map(row => row?.['name']).find(name => typeof name === 'string')
+    return this.#once(`${kind} ${id}`, async () => {
+      if (kind === 'key') return (await this.#store.keyByPublicId(id))?.name ?? written ?? null
+      if (kind === 'user' || kind === 'member') return (await this.#store.people.byPublicId(id))?.name ?? null
+      return written ?? null
+    })
+  }
+
+  /** How many entries and quotes the gateway has made is told to nobody outside: an entry goes by its reference there. */
+  outward({ subject, after }: LoggedAction) {
+    const { kind, id } = subject
+    if (this.#reader === null) return subject
+    if (kind === 'entry') return { kind, id: String(after?.['reference'] ?? '') }
+    return kind === 'deposit' ? { kind, id: id.replace(/^quote:.*/, 'quote') } : subject
+  }
+
+  /** A key says who made it by the number of a row, which nobody outside knows, and so does an address for deposits. */
+  async fields({ subject }: LoggedAction, row: Record<string, unknown> | null) {
+    if (subject.kind === 'deposit' && this.#reader !== null && row !== null) {
+      const { number: _, ...told } = row
+      return told
+    }
+    const maker = row?.['created_by']
+    if (subject.kind !== 'key' || typeof maker !== 'number') return row
+    return { ...row, created_by: (await this.#person(maker))?.name ?? null }
+  }
+}

@@ -1,0 +1,418 @@
+/**
+ * Applies a catalogue file to the store. For each row the store remembers, as digests, what the file said when it was
+ * applied last. A row is written only when the file says something else of it now. So a row that an administrator
+ * changed, disabled or deleted stays that way over restarts and reloads, until somebody edits that row in the file.
+ * Rows that disappear from the file stay in the store. Applying the same file twice writes nothing the second time, so
+ * no gateway reloads because of it. Several gateways may apply the same file at the same time.
+ *
+ * This file says in which order the kinds of rows are written, and counts what happened to them. In the folder `apply`,
+ * `changes.ts` finds what is new in the file; `rows.ts`, `accounts.ts` and `keys.ts` write.
+ */
+/**
+ * What is new in a catalogue file. The store remembers what the file said of each row when it was applied last, as
+ * digests (`Mark`); here they are compared with what the file says now. The price of a model is compared apart from the
+ * rest of its row, so that an edit of a ceiling does not bring an old price back. Secrets are compared by signatures
+ * made with the store's secret, because the digest of a short secret could be guessed.
+ */
+/** Writes groups, models and channels of a catalogue file: rows that the store replaces as a whole. */
+/**
+ * Writes accounts of a catalogue file, and knows the stored ones by name for the keys that follow. The opening balance
+ * is credited only when the account is created, in the same transaction: an edit of it in the file credits nothing
+ * later.
+ */
+/** Writes keys of a catalogue file. The keys of an account are read from the store when its first key comes. */
+import { createHash } from 'node:crypto'
+import { isDeepStrictEqual } from 'node:util'
+import type { Clock } from '../../base/clock.ts'
+import { ZERO } from '../../base/money.ts'
+import type { CatalogAccount, CatalogKey } from '../../config/catalog-rows.ts'
+import { KINDS, type Kind, type RowText } from '../../config/catalog-text.ts'
+import type { CatalogFile } from '../../config/catalog.ts'
+import {
+  AppliedElsewhere,
+  type Mark,
+  type NewKey,
+  type Said,
+  type Store,
+  StoreConflict,
+  markId,
+} from '../../store/store.ts'
+import type { Channel } from '../../terms/channel.ts'
+import { secretHeaders } from '../../terms/credentials.ts'
+import { hashOf, hintOf } from '../../terms/key-secret.ts'
+import { sameLimit } from '../../terms/limits.ts'
+import { FILE } from '../../terms/people.ts'
+import type { Account, Key, Model } from '../../terms/records.ts'
+import { firstLimit, limitChange } from '../accounts/limits.ts'
+import { act, entryActor } from '../deps.ts'
+import { type FileTerms, type Rows, judgeFile, linesOf, throwRefused } from './judging.ts'
+
+/**
+ * What became of the rows of one kind: the names of those that were written; of those that stay as they were changed in
+ * the store; and the number of those that were equal to the file already.
+ */
+export interface Applied {
+  created: string[]
+  updated: string[]
+  kept: string[]
+  same: number
+}
+export type Summary = Record<Kind, Applied>
+
+/**
+ * With `force` every row becomes what the file says, whatever was changed in the store. Throws ConfigError, before
+ * anything is written, when the file names an account or a group that does not exist; StoreConflict when the secret of
+ * a key belongs to another key. `look` is given the rows before and after, and may throw.
+ */
+export async function applyCatalog(
+  store: Store,
+  file: CatalogFile,
+  clock: Clock,
+  force = false,
+  look: (before: Rows, after: Rows) => void = () => {},
+): Promise<Summary> {
+  const stored = await store.catalog()
+  const accounts = new Map((await store.accounts()).map(account => [account.name, account]))
+  file.checkReferences({ accounts: accounts.keys(), groups: stored.groups.map(group => group.name) })
+  const changes = fileChanges(store, file.texts, await store.marks(), force)
+  const tally = new Tally(file, changes)
+
+  const needed = neededGroups(file, changes)
+  look(stored, {
+    groups: plannedRows(file.groups, stored.groups, changes.groups, name => needed.has(name)),
+    models: plannedRows(file.models, stored.models, changes.models),
+    channels: plannedRows(file.channels, stored.channels, changes.channels),
+  })
+  const groups = new RowWriter(store, stored.groups, (row, mark) => store.putGroup(row, act(FILE, 'groups.put'), mark))
+  await tally.each('groups', (row, change) => groups.write(row, change, needed.has(row.name)))
+  const models = new RowWriter(store, stored.models, (row, mark, edit) =>
+    store.editModel(row.name, edit, act(FILE, 'models.put'), mark),
+  )
+  await tally.each('models', (row, change) => models.write(row, change))
+  const channels = new RowWriter(store, stored.channels, (row, mark) =>
+    store.putChannel(row, act(FILE, 'channels.put'), mark),
+  )
+  await tally.each('channels', (row, change) => channels.write(row, change))
+  const accountWriter = new AccountWriter(store, clock, accounts)
+  await tally.each('accounts', (row, change) => accountWriter.write(row, change))
+  const keys = new KeyWriter(store, clock, accountWriter)
+  await tally.each('keys', (row, change) => keys.write(row, change))
+  return tally.summary
+}
+
+/**
+ * The same, with sense: what the rules refuse and is not in force yet is not applied, and neither is anything else of the file.
+ * Returns one line for what may be and is probably not meant. Throws ConfigError. `file` null: only what is there is judged.
+ */
+export async function applyWithSense(
+  store: Store,
+  file: CatalogFile | null,
+  clock: Clock,
+  terms: Omit<FileTerms, 'clock'>,
+): Promise<{ summary: Summary | null; warnings: string[] }> {
+  let warnings: string[] = []
+  const look = (before: Rows, after: Rows): void => {
+    const judged = judgeFile(file, before, after, { ...terms, clock })
+    throwRefused(linesOf(judged.refused, file))
+    warnings = linesOf(judged.warned, file)
+  }
+  if (file !== null) return { summary: await applyCatalog(store, file, clock, terms.force, look), warnings }
+  const rows = await store.catalog()
+  look(rows, rows)
+  return { summary: null, warnings }
+}
+
+/**
+ * Groups that a row about to be written names. A group that an administrator deleted is made again for such a row:
+ * without the group, the prices and limits of what names it would silently be others.
+ */
+function neededGroups(file: CatalogFile, changes: Changes): Set<string> {
+  return new Set([
+    ...file.channels.flatMap((row, i) => (changes.channels[i]?.row ? row.groups : [])),
+    ...file.accounts.flatMap((row, i) => (changes.accounts[i]?.row ? row.groups : [])),
+    ...file.keys.flatMap((row, i) => (changes.keys[i]?.row ? [row.group] : [])),
+  ])
+}
+
+type RowOf<K extends Kind> = CatalogFile[K][number]
+
+/** Writes the rows of one kind after the other, and counts the outcomes. */
+class Tally {
+  readonly summary = Object.fromEntries(
+    KINDS.map(kind => [kind, { created: [], updated: [], kept: [], same: 0 }]),
+  ) as unknown as Summary
+  readonly #file: CatalogFile
+  readonly #changes: Changes
+
+  constructor(file: CatalogFile, changes: Changes) {
+    this.#file = file
+    this.#changes = changes
+  }
+
+  async each<K extends Kind>(kind: K, write: (row: RowOf<K>, change: RowChange) => Promise<Outcome>): Promise<void> {
+    for (const [i, row] of (this.#file[kind] as RowOf<K>[]).entries()) {
+      const outcome = await write(row, this.#changes[kind][i] as RowChange).catch(error => {
+        if (error instanceof AppliedElsewhere) return 'same' as const
+        throw error
+      })
+      if (outcome === 'same') this.summary[kind].same++
+      else this.summary[kind][outcome].push('account' in row ? `${row.account}/${row.name}` : row.name)
+    }
+  }
+}
+
+/** What the file says anew of one row. */
+export interface RowChange {
+  mark: Mark
+  /** The row, but for its price, is to become what the file says. */
+  row: boolean
+  /** The price of the row is. */
+  price: boolean
+}
+
+/** The rows of each kind, in the order of the file. */
+export type Changes = Record<Kind, RowChange[]>
+
+/** `kept`: the row differs from the file and stays so, because the file says nothing new of it. */
+export type Outcome = 'created' | 'updated' | 'kept' | 'same'
+
+const MARK_KINDS: Record<Kind, Mark['kind']> = {
+  groups: 'group',
+  models: 'model',
+  channels: 'channel',
+  accounts: 'account',
+  keys: 'key',
+}
+
+/** `marks`: what the store remembers of the file, by `markId`. With `force` everything counts as new. */
+export function fileChanges(
+  store: Store,
+  texts: Record<Kind, RowText[]>,
+  marks: ReadonlyMap<string, Said>,
+  force: boolean,
+): Changes {
+  const changeOf = (kind: Mark['kind'], text: RowText): RowChange => {
+    const before = marks.get(markId(kind, text.owner, text.name)) ?? null
+    return rowChange(store, kind, text, before, force)
+  }
+  const lists = Object.entries(MARK_KINDS).map(([kind, markKind]) => [
+    kind,
+    texts[kind as Kind].map(text => changeOf(markKind, text)),
+  ])
+  return Object.fromEntries(lists) as Changes
+}
+
+function rowChange(store: Store, kind: Mark['kind'], text: RowText, before: Said | null, force: boolean): RowChange {
+  const { owner, name, row, price, secret } = text
+  const after = { row: digest(row), price: digest(price), secret: secret === '' ? '' : store.sign(secret) }
+  const mark: Mark = { kind, owner, name, before, after }
+  if (force || before === null) return { mark, row: true, price: true }
+  // An empty digest marks a row that is older than the digests. Nobody knows whether an administrator changed it, so it stays.
+  if (before.row === '') return { mark, row: false, price: false }
+  const sameSecret = before.secret === '' ? secret === '' : store.signed(secret, before.secret)
+  return { mark, row: before.row !== after.row || sameSecret === false, price: before.price !== after.price }
+}
+
+const digest = (text: string): string => (text === '' ? '' : createHash('sha256').update(text, 'utf8').digest('hex'))
+
+/** The mark that a write of the row has to store with it; undefined when the file says the same as before. */
+export const movedMark = (mark: Mark): Mark | undefined =>
+  isDeepStrictEqual(mark.before, mark.after) ? undefined : mark
+
+/** Remembers what the file says of a row that is not written. */
+export async function rememberMark(store: Store, mark: Mark): Promise<void> {
+  const moved = movedMark(mark)
+  if (moved !== undefined) await store.mark(moved)
+}
+
+/** null when another process that applies the same file created the row first. */
+export async function createdHere<T>(creation: Promise<T>): Promise<T | null> {
+  try {
+    return await creation
+  } catch (error) {
+    if (error instanceof StoreConflict) return null
+    throw error
+  }
+}
+
+/** A row of any of the three kinds: what only some of them have is optional. */
+type Row = { name: string } & Partial<Pick<Model, 'price'> & Pick<Channel, 'sealed' | 'keys' | 'proxy' | 'headers'>>
+
+/**
+ * `edit` makes the row that is to be written of the row that the store has at the moment of writing: it was read a while
+ * ago, and somebody may have changed its price since.
+ */
+type Put<T> = (row: T, mark: Mark | undefined, edit: (there: T | null) => T | null) => Promise<void>
+
+export class RowWriter<T extends Row> {
+  readonly #store: Store
+  readonly #stored: ReadonlyMap<string, T>
+  readonly #put: Put<T>
+
+  /** `stored`: the rows that the store has; `put` writes one of them, with its mark. */
+  constructor(store: Store, stored: readonly T[], put: Put<T>) {
+    this.#store = store
+    this.#stored = new Map(stored.map(row => [row.name, row]))
+    this.#put = put
+  }
+
+  /** `needed`: the row must exist, so it is made again though the file says nothing new of it. */
+  async write(row: T, change: RowChange, needed = false): Promise<Outcome> {
+    const old = this.#stored.get(row.name) ?? null
+    const next = wantedRow(row, old, change) ?? (old === null && needed ? row : null)
+    if (next === null || isDeepStrictEqual(old, next)) {
+      await rememberMark(this.#store, change.mark)
+      return isDeepStrictEqual(old, row) ? 'same' : 'kept'
+    }
+    await this.#put(next, movedMark(change.mark), there => wantedRow(row, there, change))
+    return old === null ? 'created' : 'updated'
+  }
+}
+
+/**
+ * The rows of one kind as they will be when the file is applied. `isNeeded`: the row must exist, though the file says nothing
+ * new of it.
+ */
+export function plannedRows<T extends Row>(
+  file: readonly T[],
+  stored: readonly T[],
+  changes: readonly RowChange[],
+  isNeeded: (name: string) => boolean = () => false,
+): T[] {
+  const rows = new Map(stored.map(row => [row.name, row]))
+  for (const [i, row] of file.entries()) {
+    const old = rows.get(row.name) ?? null
+    const next = wantedRow(row, old, changes[i] as RowChange) ?? (old === null && isNeeded(row.name) ? row : null)
+    if (next !== null) rows.set(row.name, next)
+  }
+  return [...rows.values()]
+}
+
+/** The row as it should be in the store; null = the stored one stays as it is. */
+function wantedRow<T extends Row>(file: T, stored: T | null, { row, price }: RowChange): T | null {
+  if (row && price) return file
+  if (stored === null) return row || price ? file : null
+  if (row) return 'price' in file ? { ...file, price: stored.price } : file
+  if (price) return { ...stored, price: file.price }
+  return stored.sealed === true ? withReadableSecrets(file, stored) : null
+}
+
+/**
+ * The stored channel with the secrets of the file, because the stored secrets cannot be decrypted with the secret that
+ * the gateway has now. Whatever else was changed in the store stays.
+ */
+function withReadableSecrets<T extends Row>(file: T, stored: T): T {
+  const { sealed: _, ...rest } = stored
+  const readable = Object.entries(stored.headers ?? {}).filter(([, value]) => value !== '')
+  const headers = { ...Object.fromEntries(readable), ...secretHeaders(file.headers ?? {}) }
+  return { ...rest, keys: file.keys, proxy: file.proxy, headers } as T
+}
+
+export class AccountWriter {
+  readonly #store: Store
+  readonly #clock: Clock
+  readonly #stored: Map<string, Account>
+
+  /** `stored`: the accounts that the store has, by name. */
+  constructor(store: Store, clock: Clock, stored: ReadonlyMap<string, Account>) {
+    this.#store = store
+    this.#clock = clock
+    this.#stored = new Map(stored)
+  }
+
+  async write(row: CatalogAccount, { mark, row: isNew }: RowChange): Promise<Outcome> {
+    const { name, groups, balance, budget, sandbox = false } = row
+    let account = this.#stored.get(name) ?? null
+    if (account === null) {
+      const opening = { amount: balance ?? ZERO, actor: entryActor(FILE) }
+      const made = { name, groups, opening, budget: firstLimit(budget), sandbox }
+      const created = await createdHere(this.#store.createAccount(made, act(FILE, 'accounts.create'), movedMark(mark)))
+      account = created ?? (await this.#store.accountByName(name))
+      if (account === null) throw new StoreConflict(`account ${name} came and went while the catalogue was applied`)
+      this.#stored.set(name, account)
+      if (created !== null) return 'created'
+    }
+    const sameBudget = sameLimit(account.budget, budget)
+    const same = isDeepStrictEqual(account.groups, groups) && sameBudget
+    if (same || !isNew) {
+      await rememberMark(this.#store, mark)
+      return same ? 'same' : 'kept'
+    }
+    const deps = { store: this.#store, clock: this.#clock }
+    const change = sameBudget ? { groups } : { groups, budget: await limitChange(deps, account.budget, budget) }
+    const changed = await this.#store.updateAccount(account.id, change, act(FILE, 'accounts.change'), movedMark(mark))
+    this.#stored.set(name, changed)
+    return 'updated'
+  }
+
+  /** The id of the account with this name. It may have been created by another gateway a moment ago. */
+  async idOf(name: string): Promise<number> {
+    const account = this.#stored.get(name) ?? (await this.#store.accountByName(name))
+    if (account === null) throw new StoreConflict(`there is no account ${name}`)
+    this.#stored.set(name, account)
+    return account.id
+  }
+}
+
+export class KeyWriter {
+  readonly #store: Store
+  readonly #clock: Clock
+  readonly #accounts: AccountWriter
+  /** By the id of the account, then by the name of the key. */
+  readonly #stored = new Map<number, Map<string, Key>>()
+
+  constructor(store: Store, clock: Clock, accounts: AccountWriter) {
+    this.#store = store
+    this.#clock = clock
+    this.#accounts = accounts
+  }
+
+  async write(key: CatalogKey, { mark, row: isNew }: RowChange): Promise<Outcome> {
+    const accountId = await this.#accounts.idOf(key.account)
+    const row = toRow(key, accountId)
+    let stored = (await this.#keysOf(accountId)).get(key.name) ?? null
+    if (stored === null && isNew) {
+      const creation = this.#store.createKey(row, act(FILE, 'keys.create'), { mark: movedMark(mark) })
+      if ((await createdHere(creation)) !== null) return 'created'
+      stored = await this.#store.keyByName(accountId, key.name)
+      if (stored === null) throw new StoreConflict(`key ${key.account}/${key.name}: its secret belongs to another key`)
+    }
+    const same = stored !== null && isSame(stored, row)
+    if (same || !isNew || stored === null) {
+      await rememberMark(this.#store, mark)
+      return same ? 'same' : 'kept'
+    }
+    const { accountId: _, createdBy: __, modelsOff: ___, cap, ...rest } = row
+    const deps = { store: this.#store, clock: this.#clock }
+    const change = sameLimit(stored.cap, cap) ? rest : { ...rest, cap: await limitChange(deps, stored.cap, cap) }
+    await this.#store.updateKey(stored.id, change, act(FILE, 'keys.change'), movedMark(mark))
+    return 'updated'
+  }
+
+  async #keysOf(accountId: number): Promise<Map<string, Key>> {
+    const known = this.#stored.get(accountId)
+    if (known !== undefined) return known
+    const keys = new Map((await this.#store.keys(accountId)).map(key => [key.name, key]))
+    this.#stored.set(accountId, keys)
+    return keys
+  }
+}
+
+/** Whether the stored key is what the file says. Its cap may still renew as it did before a change. */
+function isSame({ id: _, publicId: __, cap, ...stored }: Key, { cap: wanted, ...row }: NewKey): boolean {
+  const { modelsOff, createdBy } = stored // of these a file says nothing
+  return sameLimit(cap, wanted) && isDeepStrictEqual(stored, { ...row, modelsOff, createdBy })
+}
+
+function toRow(key: CatalogKey, accountId: number): NewKey {
+  const { account: _, secret, cap, ...rest } = key
+  return {
+    accountId,
+    ...rest,
+    cap: firstLimit(cap),
+    hash: hashOf(secret),
+    hint: hintOf(secret),
+    modelsOff: null,
+    createdBy: null,
+  }
+}

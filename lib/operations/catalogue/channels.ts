@@ -1,0 +1,114 @@
+/**
+ * Turns channels from the form that people write into the form that the store keeps, and back. A channel is shown
+ * without its credentials (upstream keys, proxy password, secret headers). When an administrator reads a channel, edits
+ * it and sends it back, credentials that are missing, or stand there as the placeholder that was shown, stay as they
+ * are stored.
+ */
+import { toChannel } from '../../config/catalog-rows.ts'
+import { HIDDEN, shownChannel, shownProxy } from '../../terms/catalogue-shown.ts'
+import type { Channel, ChannelKey, ChannelState } from '../../terms/channel.ts'
+import { addressProblem, NOT_RESERVED, protocolProblem, reservedField } from '../../config/channel-problems.ts'
+import { catalogSchema } from '../../config/catalog-schema.ts'
+import { CERTIFICATES, readCertificates } from '../../config/channel-schema.ts'
+import { CREDENTIAL_NAMES, keyProblem, writtenCredential } from '../../config/credentials-schema.ts'
+import { OperationError } from '../error.ts'
+import { read } from '../read.ts'
+
+const channelRow = catalogSchema.shape.channels.unwrap().element
+
+export function readChannel(sent: object): Channel {
+  const row = read(channelRow, sent)
+  const problem = keyProblem(row)
+  if (problem !== null) throw new OperationError('invalid', `key: expected ${problem}`)
+  const address = addressProblem(row)
+  if (address !== null) throw new OperationError('invalid', `base_url: expected ${address}`)
+  const reserved = reservedField(row)
+  if (reserved !== null) throw new OperationError('invalid', `${reserved}: expected ${NOT_RESERVED}`)
+  if (row.ca !== undefined) {
+    const ca = readCertificates(row.ca, file => file)
+    if (ca === null) throw new OperationError('invalid', `ca: expected ${CERTIFICATES}`)
+    row.ca = ca
+  }
+  const protocol = protocolProblem(row)
+  if (protocol !== null) throw new OperationError('invalid', `kind: expected ${protocol}`)
+  return toChannel(row)
+}
+
+/** Shown as the state of a channel whose credentials cannot be decrypted. Such a channel is not used. */
+const SEALED = 'sealed under another secret'
+
+const showKey = ({ maxConcurrency }: ChannelKey, state: string): object => ({ max_concurrency: maxConcurrency, state })
+
+/**
+ * A channel as the admin API shows it. Keys are left out; when there are several, each is shown by its limit and state.
+ */
+export const showChannel = (channel: Channel, { state, keys }: ChannelState): object => ({
+  ...shownChannel(channel),
+  ...(channel.keys.length > 1 ? { keys: channel.keys.map((key, i) => showKey(key, keys[i] ?? state)) } : {}),
+  state: channel.sealed === true ? SEALED : state,
+})
+
+/**
+ * Completes a row that was sent with the stored credentials that it leaves out, as far as they can be decrypted.
+ * `before` is the stored channel. With `direct` the channel loses its proxy.
+ */
+export function withCredentials(
+  sent: Record<string, unknown>,
+  before: Channel | undefined,
+  direct: boolean,
+): Record<string, unknown> {
+  return withHeaders(withProxy(withKeys(sent, before), direct ? undefined : before), before)
+}
+
+/**
+ * A stored key stays when the row leaves it out: all keys when there is neither `key` nor `keys`, else the one at the
+ * same place in the list. A row as it was shown may also be sent with a new `key`: that one then replaces the whole
+ * list.
+ */
+function withKeys({ keys, ...sent }: Record<string, unknown>, before: Channel | undefined): Record<string, unknown> {
+  const readable = before?.sealed === true ? undefined : before
+  const there = readable?.keys.map(one => writtenCredential(readable.kind, one.key))
+  if (keys === undefined) {
+    if (hasCredential(sent) || readable === undefined) return sent
+    return { ...sent, keys: readable.keys.map((one, i) => ({ ...there?.[i], max_concurrency: one.maxConcurrency })) }
+  }
+  if (!Array.isArray(keys)) return { ...sent, keys }
+  const rows = keys.map(row => withoutState(row))
+  if (hasCredential(sent) && rows.every(row => !hasCredential(row))) return sent
+  return { ...sent, keys: rows.map((row, i) => (hasCredential(row) ? row : { ...there?.[i], ...row })) }
+}
+
+const hasCredential = (row: object): boolean =>
+  CREDENTIAL_NAMES.some(name => (row as Record<string, unknown>)[name] !== undefined)
+
+/**
+ * The stored proxy stays when the row leaves it out, or has it as it was shown, without its password. Otherwise
+ * somebody who changes the weight of a channel would remove its proxy without noticing.
+ */
+function withProxy(sent: Record<string, unknown>, before: Channel | undefined): Record<string, unknown> {
+  const there = before?.proxy ?? null
+  const stays = there !== null && (sent['proxy'] === undefined || sent['proxy'] === shownProxy(there))
+  if (stays && there === '')
+    throw new OperationError(
+      'invalid',
+      'proxy: expected the address once more, or null: the stored one is sealed under another secret',
+    )
+  return stays ? { ...sent, proxy: there } : sent
+}
+
+/** A secret header value stays as it is stored when the row has the placeholder in its place. */
+function withHeaders(sent: Record<string, unknown>, before: Channel | undefined): Record<string, unknown> {
+  const { headers } = sent
+  if (typeof headers !== 'object' || headers === null || before === undefined) return sent
+  const kept = Object.entries(before.headers).filter(
+    ([name, value]) => value !== '' && (headers as Record<string, unknown>)[name] === HIDDEN,
+  )
+  return { ...sent, headers: { ...headers, ...Object.fromEntries(kept) } }
+}
+
+/** Drops `state`, which the gateway shows but nobody can set, from a channel or from one of its keys. */
+export const withoutState = (row: unknown): object => {
+  if (typeof row !== 'object' || row === null) return {}
+  const { state: _, ...rest } = row as Record<string, unknown>
+  return rest
+}

@@ -1,0 +1,106 @@
+/**
+ * How models fared, as people are told: the share of answered requests and the usual time to the first byte. Numbers of
+ * requests are never told, and nothing is said of models with few requests, because it would tell what single customers do.
+ */
+/** How the models of a group have fared over the last weeks, day by day, and when they failed. */
+import type { ModelFigures, ModelHour, Store } from '../../store/store.ts'
+import { quantileOf } from '../usage/totals-shown.ts'
+
+/** With fewer requests nothing is said. */
+export const FEWEST_REQUESTS = 20
+const HALF = 0.5
+
+export interface Figures {
+  /** Answered requests among those that were answered or in which the upstream failed: 0 to 1; null = too few. */
+  answered_share: number | null
+  /** The median of answered requests, in ms; null = too few. */
+  first_byte_ms: number | null
+}
+
+export const NO_FIGURES: Figures = { answered_share: null, first_byte_ms: null }
+
+/** Rounded down, so that only what has not failed at all is 1. */
+export const answeredShare = ({ answered, failed }: Pick<ModelFigures, 'answered' | 'failed'>): number | null =>
+  answered + failed < FEWEST_REQUESTS ? null : Math.floor((answered / (answered + failed)) * 10_000) / 10_000
+
+export const shownFigures = (figures: ModelFigures): Figures => ({
+  answered_share: answeredShare(figures),
+  first_byte_ms: median(figures.firstByte),
+})
+
+/** In ms; null = too few. */
+export const median = (buckets: readonly number[]): number | null =>
+  buckets.reduce((sum, count) => sum + count, 0) < FEWEST_REQUESTS ? null : quantileOf(buckets, HALF)
+
+const HOUR_MS = 3_600_000
+const DAY_MS = 24 * HOUR_MS
+export const STATUS_DAYS = 90
+/** Days begin at midnight of the zone that is so far ahead of UTC, as the store's sums do. */
+const ZONE_MS = 8 * HOUR_MS
+/** An hour belongs to an incident when that share of its requests failed, and no fewer than so many. */
+const INCIDENT = { least: 5, percent: 10 }
+const MOST_HOURS = 2_000
+const MOST_INCIDENTS = 50
+
+export interface Incident {
+  model: string
+  /** The beginning of its first hour, and the end of its last one; null = it may not be over. */
+  from: string
+  until: string | null
+  /** Of its worst hour. */
+  answered_share: number
+}
+
+export interface Days {
+  /** The first of the days, YYYY-MM-DD in UTC+8. */
+  from: string
+  /** By model, the share of answered requests on each of the days; null = too few requests. */
+  shares: Map<string, (number | null)[]>
+  /** Newest first. */
+  incidents: Incident[]
+}
+
+const iso = (ms: number): string => new Date(ms).toISOString()
+const dayNumber = (ms: number): number => Math.floor((ms + ZONE_MS) / DAY_MS)
+
+export async function readDays(store: Store, group: string, nowMs: number): Promise<Days> {
+  const first = dayNumber(nowMs) - STATUS_DAYS + 1
+  const fromMs = first * DAY_MS - ZONE_MS
+  const [days, hours] = await Promise.all([
+    store.modelDays(group, fromMs),
+    store.failingHours(group, { fromMs, ...INCIDENT, limit: MOST_HOURS }),
+  ])
+  const shares = new Map<string, (number | null)[]>()
+  for (const { model, day, ...counts } of days) {
+    let ofModel = shares.get(model)
+    if (ofModel === undefined) shares.set(model, (ofModel = Array(STATUS_DAYS).fill(null)))
+    const place = Date.parse(day) / DAY_MS - first
+    if (place >= 0 && place < STATUS_DAYS) ofModel[place] = answeredShare(counts)
+  }
+  return { from: iso(first * DAY_MS).slice(0, 10), shares, incidents: incidentsOf(hours, nowMs) }
+}
+
+/** Hours of a model that follow each other are one incident. `hours`: newest first. */
+export function incidentsOf(hours: readonly ModelHour[], nowMs: number): Incident[] {
+  const open = new Map<string, { fromMs: number; untilMs: number; share: number }>()
+  const all: { model: string; at: { fromMs: number; untilMs: number; share: number } }[] = []
+  for (const { model, atMs, answered, failed } of hours) {
+    if (answered + failed < FEWEST_REQUESTS) continue
+    const share = answeredShare({ answered, failed }) as number
+    const later = open.get(model)
+    if (later !== undefined && later.fromMs === atMs + HOUR_MS) {
+      later.fromMs = atMs
+      later.share = Math.min(later.share, share)
+      continue
+    }
+    const at = { fromMs: atMs, untilMs: atMs + HOUR_MS, share }
+    open.set(model, at)
+    all.push({ model, at })
+  }
+  return all.slice(0, MOST_INCIDENTS).map(({ model, at }) => ({
+    model,
+    from: iso(at.fromMs),
+    until: at.untilMs > nowMs ? null : iso(at.untilMs),
+    answered_share: at.share,
+  }))
+}

@@ -1,0 +1,191 @@
+/**
+ * Imports a price list: LiteLLM's, our own, or a CSV. The whole list is read first, and when something in it is wrong
+ * nothing is imported. A model's price becomes what the list says, times the rate of exchange and a factor, in exact
+ * decimals, and each amount rounded up at the sixth place. In the folder `price-import`, a file for each form of list
+ * makes `Offer`s of it.
+ */
+import { PRICE_IMPORT, type Store } from '../../store/store.ts'
+import { DEFAULT_OUTPUT, MODEL_DEFAULTS } from '../../config/catalog-schema.ts'
+import type { Actor } from '../../terms/people.ts'
+import type { Model, Price } from '../../terms/records.ts'
+import { act } from '../deps.ts'
+import { OperationError } from '../error.ts'
+import { type ChangeTerms, judgeChange } from './judging.ts'
+import { readModel } from './catalogue.ts'
+import { readCsv, readGateway } from './own-lists.ts'
+import { type Exact, exact, roundedUp, times, type Offer, Problems, type Wanted } from './offer.ts'
+import { readLitellm } from './litellm.ts'
+import { readPrice, setPaths, type PriceChanges, priceChanges } from './prices.ts'
+
+const READERS = { litellm: readLitellm, gateway: readGateway, csv: readCsv }
+export type ListFormat = keyof typeof READERS
+
+export interface PriceList {
+  text: string
+  /** Name of the file, for problems. */
+  file: string
+  format: ListFormat
+}
+
+export interface ImportOptions {
+  /** CNY for one unit of the list's currency, and a further factor; decimals. */
+  rate: string
+  factor: string
+  /** Only models whose names match: `*` stands for any characters, `?` for one. */
+  match: string | null
+  /** Whether models that do not exist are made. */
+  make: boolean
+  /** Whether a model is imported of which everything is free. */
+  free: boolean
+}
+
+/**
+ * What becomes of a model of the list. `absent`: it does not exist and is not made. `skipped`: the list has no price for
+ * it that we could take.
+ */
+export interface Planned {
+  model: string
+  outcome: 'new' | 'changed' | 'same' | 'absent' | 'skipped'
+  changes: PriceChanges
+  /** What is not imported, in words. */
+  notes: string[]
+  /** null when the model is skipped. */
+  price: Price | null
+  /** What the list says of a model beside its price, and nobody has said yet. */
+  limits: Partial<Pick<Model, 'context' | 'searches'>>
+  row: Model | null
+}
+
+/** Throws ConfigError with the problems of the list, OperationError when an option is wrong. */
+export async function planImport(store: Store, list: PriceList, options: ImportOptions): Promise<Planned[]> {
+  const factor = times(positive('rate', options.rate), positive('factor', options.factor))
+  const offers = READERS[list.format](list.text, list.file, wantedBy(options.match))
+  const models = new Map((await store.catalog()).models.map(model => [model.name, model]))
+  const problems = new Problems(list.file)
+  // What LiteLLM knows of some model is not our fault; what stands in a list that was written for us is.
+  const strict = list.format !== 'litellm'
+  const planned = offers.map(offer => plan(offer, factor, models, options, strict ? problems : null))
+  problems.throwIfAny()
+  return planned
+}
+
+/** What sense says of the models that were planned, as lines. Throws OperationError `invalid` for what it refuses. */
+export const judgeImport = (
+  store: Pick<Store, 'catalog'>,
+  planned: readonly Planned[],
+  terms: ChangeTerms,
+): Promise<string[]> => {
+  const rows = writtenOf(planned).flatMap(({ row, price }) => (row === null ? [] : [{ ...row, price }]))
+  const names = rows.map(({ name }) => ({ kind: 'models' as const, name }))
+  return judgeChange(store, terms, names, ({ models }) => {
+    const changed = new Map(rows.map(row => [row.name, row]))
+    const there = new Set(models.map(({ name }) => name))
+    return {
+      models: [...models.map(row => changed.get(row.name) ?? row), ...rows.filter(({ name }) => !there.has(name))],
+    }
+  })
+}
+
+const writtenOf = (planned: readonly Planned[]): Planned[] =>
+  planned.filter(({ outcome }) => outcome === 'new' || outcome === 'changed')
+
+/** Writes what was planned, a model at a time, and returns how many were written. */
+export async function runImport(store: Store, planned: readonly Planned[], actor: Actor): Promise<number> {
+  const written = writtenOf(planned)
+  for (const { model, outcome, price, limits, row } of written) {
+    const made = outcome === 'new' ? row : null
+    const edit = (there: Model | null) => (there === null ? made : { ...there, price, ...limits })
+    await store.editModel(model, edit, act(actor, PRICE_IMPORT))
+  }
+  return written.length
+}
+
+function plan(
+  offer: Offer,
+  factor: Exact,
+  models: ReadonlyMap<string, Model>,
+  { make, free }: ImportOptions,
+  problems: Problems | null,
+): Planned {
+  const { model, notes } = offer
+  const there = models.get(model)
+  const skipped = (note: string): Planned => ({
+    model,
+    outcome: 'skipped',
+    changes: {},
+    notes: [note, ...notes],
+    price: null,
+    limits: {},
+    row: null,
+  })
+  if (there === undefined && !make) return { ...skipped('there is no such model'), outcome: 'absent' }
+  if (offer.amounts.size === 0) return skipped('it has no price that could be taken')
+  if (problems === null && !free && [...offer.amounts.values()].every(({ digits }) => digits === 0n))
+    return skipped('everything is free in the list')
+  try {
+    const price = readPrice(setPaths({}, [...converted(offer, factor), ...offer.plain]))
+    const context = contextOf(offer, price, there)
+    const searches = offer.searches && there?.searches !== 'always'
+    const limits = { ...(context === null ? {} : { context }), ...(searches ? { searches: 'always' as const } : {}) }
+    const changes = {
+      ...priceChanges(there?.price ?? null, price),
+      ...contextChange(context),
+      ...(searches ? SEARCHES_ALWAYS : {}),
+    }
+    const outcome = there === undefined ? 'new' : Object.keys(changes).length === 0 ? 'same' : 'changed'
+    return { model, outcome, changes, notes, price, limits, row: { ...(there ?? newModel(offer, price)), ...limits } }
+  } catch (error) {
+    if (!(error instanceof OperationError)) throw error
+    problems?.add(offer.where, error.message)
+    return skipped(error.message)
+  }
+}
+
+/**
+ * null: the list does not say it, or the model has one already, or there are prices for larger prompts than the list allows, so
+ * that what it allows cannot be true.
+ */
+function contextOf({ maxInput }: Offer, { over = [] }: Price, there: Model | undefined): number | null {
+  const isSaid = there !== undefined && there.context !== MODEL_DEFAULTS.context
+  if (maxInput === null || isSaid || over.some(({ tokens }) => tokens >= maxInput)) return null
+  return maxInput === MODEL_DEFAULTS.context ? null : maxInput
+}
+
+const contextChange = (context: number | null): PriceChanges =>
+  context === null ? {} : { context: { before: null, after: String(context) } }
+
+const converted = ({ amounts }: Offer, factor: Exact): [string, string][] =>
+  [...amounts].map(([path, amount]) => {
+    const text = roundedUp(times(amount, factor))
+    if (text === null) throw new OperationError('invalid', `${path}: expected a smaller amount`)
+    return [path, text]
+  })
+
+/** The model's name says that it searches for every request. */
+const SEARCHES_ALWAYS: PriceChanges = { searches: { before: null, after: 'always' } }
+
+function newModel({ model, maxOutput, maxInput }: Offer, price: Price): Model {
+  const limits = {
+    ...(maxOutput === null ? {} : { max_output: maxOutput, default_output: Math.min(DEFAULT_OUTPUT, maxOutput) }),
+    ...(maxInput === null ? {} : { max_input: maxInput }),
+  }
+  return { ...readModel({ name: model, ...limits }), price }
+}
+
+function positive(name: string, text: string): Exact {
+  const value = exact(text)
+  if (value === null || value.digits === 0n)
+    throw new OperationError('invalid', `${name}: expected a decimal number above 0`)
+  return value
+}
+
+/** `*` stands for any characters, `?` for one. */
+function wantedBy(glob: string | null): Wanted {
+  if (glob === null) return () => true
+  const pattern = glob
+    .replace(/[.+^${}()|[\]\\]/g, '\\$&')
+    .replaceAll(/\*+/g, '.*')
+    .replaceAll('?', '.')
+  const all = new RegExp(`^${pattern}$`, 's')
+  return model => all.test(model)
+}

@@ -1,0 +1,100 @@
+/** What a person of an account sees first: the money, what was spent, what came last, and what to do next. */
+import { formatMicro, type Micro } from '../../base/money.ts'
+import { periodAt } from '../../base/periods.ts'
+import { HOUR_MS } from '../../base/zone.ts'
+import type { AccountKeys, Store } from '../../store/store.ts'
+import { type BalanceDeps, balanceOf } from '../accounts/accounts.ts'
+import { shownRefusal, shownRequest } from './own-shown.ts'
+import { type Reader, whoseKeys } from './whose.ts'
+import { ownUsage, type UsageDeps } from './own-usage.ts'
+
+const LAST = 5
+/** What a look at the newest failures may read. */
+const LOOKED_AT = 10_000
+const WEEK_DAYS = 7
+const DAY_MS = 24 * HOUR_MS
+const CHART = { by: 'day', stack: 'model' } as const
+
+async function spentBetween(store: Store, { accountId, keyIds }: AccountKeys, fromMs: number, toMs: number) {
+  const keys = keyIds === null ? {} : { keyIds }
+  const [row] = await store.summary({ accountId, ...keys, by: [], zone: store.zone, fromMs, toMs })
+  return (row?.charge ?? 0) as Micro
+}
+
+/** Today, this month, and the last month up to the same day and hour. */
+async function spending(store: Store, whose: AccountKeys, nowMs: number) {
+  const { zone } = store
+  const day = periodAt('day', nowMs, zone)
+  const month = periodAt('month', nowMs, zone)
+  const last = periodAt('month', month.beginMs - 1, zone)
+  const toDate = Math.min(last.beginMs + (nowMs - month.beginMs), last.endMs)
+  const [today, thisMonth, lastMonth, week] = await Promise.all([
+    spentBetween(store, whose, day.beginMs, nowMs + 1),
+    spentBetween(store, whose, month.beginMs, nowMs + 1),
+    spentBetween(store, whose, last.beginMs, toDate),
+    spentBetween(store, whose, nowMs - WEEK_DAYS * DAY_MS, nowMs + 1),
+  ])
+  return { today, thisMonth, lastMonth, week }
+}
+
+/** For how many days the money lasts at the rate of the last week; null = nothing was spent in it. */
+const daysLeft = (available: Micro, week: Micro): number | null =>
+  week <= 0 ? null : Math.max(0, Math.floor((available * WEEK_DAYS) / week))
+
+/** The newest requests, and the newest of those that failed or were refused. */
+async function lastOf(store: Store, whose: AccountKeys) {
+  const [last, failed, refused] = await Promise.all([
+    store.requestPage(whose, { limit: LAST }),
+    store.requestPage({ ...whose, outcome: 'upstream' }, { limit: LAST, mostScanned: LOOKED_AT }),
+    store.refusalPage(whose, { limit: LAST }),
+  ])
+  const rows = [...last.rows, ...failed.rows, ...refused.rows]
+  const labels = await store.keyLabels(
+    whose.accountId,
+    rows.map(row => row.keyId),
+  )
+  const failures = [
+    ...failed.rows.map(row => ({ request: shownRequest(row, labels), refusal: null })),
+    ...refused.rows.map(row => ({ request: null, refusal: shownRefusal(row, labels) })),
+  ]
+  const idOf = ({ request, refusal }: (typeof failures)[number]) => (request ?? refusal)!.request_id
+  failures.sort((a, b) => (idOf(a) < idOf(b) ? 1 : -1))
+  return { requests: last.rows.map(row => shownRequest(row, labels)), failures: failures.slice(0, LAST) }
+}
+
+/** `single`: whether the reader may see single requests. */
+export async function ownOverview(deps: UsageDeps & BalanceDeps, reader: Reader, single: boolean) {
+  const { store, clock, fleet } = deps
+  await fleet.settled()
+  const { account } = reader
+  const whose = await whoseKeys(store, reader, {})
+  const nowMs = clock.now()
+  const [money, spend, usage, low, keys] = await Promise.all([
+    balanceOf(deps, account.id),
+    spending(store, whose, nowMs),
+    ownUsage(deps, reader, CHART),
+    store.lowBalance(account.id),
+    store.keyPage({ accountId: account.id, limit: 1 }),
+  ])
+  const last = single ? await lastOf(store, whose) : null
+  const asked = last === null ? money.spent > 0 || usage.rows.length > 0 : last.requests.length > 0
+  return {
+    zone: store.zone,
+    balance: formatMicro(money.balance),
+    held: formatMicro(money.held),
+    available: formatMicro(money.available),
+    low_balance: low === null ? null : formatMicro(low),
+    is_low: low !== null && money.balance < low,
+    spent: {
+      today: formatMicro(spend.today),
+      month: formatMicro(spend.thisMonth),
+      last_month_to_date: formatMicro(spend.lastMonth),
+      week: formatMicro(spend.week),
+    },
+    days_left: daysLeft(money.available, spend.week),
+    usage,
+    requests: last?.requests ?? null,
+    failures: last?.failures ?? null,
+    first_steps: { money: money.balance > 0 || money.spent > 0, key: keys.length > 0, request: asked },
+  }
+}

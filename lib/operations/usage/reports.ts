@@ -1,0 +1,63 @@
+/**
+ * Reports that read much. They are read, added up and written out in the thread of exports, so that requests
+ * which this process relays do not wait for them, and come as JSON text. `report-work.ts` is what runs there.
+ */
+import { accountPurse, type Pieces } from '../../store/store.ts'
+import type { OperationDeps } from '../deps.ts'
+import { OperationError } from '../error.ts'
+import type { Reader } from './whose.ts'
+import type { FileName, ReportArguments, ReportHead, ReportName, ReportOrder, ReportRefusal } from './report-work.ts'
+
+const WORK = new URL('./report-work.ts', import.meta.url)
+
+export type ReportDeps = Pick<OperationDeps, 'store' | 'clock'> & {
+  fleet: Pick<OperationDeps['fleet'], 'settled' | 'held' | 'holders'>
+}
+
+/** The answer of an operation, as JSON text. */
+export class ReadyJson {
+  readonly bytes: Uint8Array
+
+  constructor(bytes: Uint8Array) {
+    this.bytes = bytes
+  }
+}
+
+/** `args`: those of the operation behind what every operation is given. Throws what it throws. */
+export async function report<N extends ReportName>(
+  deps: ReportDeps,
+  name: N,
+  ...args: ReportArguments<N>
+): Promise<ReadyJson> {
+  return new ReadyJson(Buffer.concat(await Array.fromAsync(await answer(deps, name, args))))
+}
+
+/** The same for a file, whose pieces are made when they are asked for. */
+export const reportFile = <N extends FileName>(
+  deps: ReportDeps,
+  name: N,
+  ...args: ReportArguments<N>
+): Promise<Pieces> => answer(deps, name, args)
+
+async function answer(deps: ReportDeps, name: ReportOrder['name'], args: ReportOrder['args']): Promise<Pieces> {
+  const { store, clock, fleet } = deps
+  await fleet.settled()
+  const money =
+    name === 'overview'
+      ? await moneyOf(deps, (args as ReportArguments<'overview'>)[0])
+      : { held: new Map(), holders: [] }
+  const pieces = store.export(WORK, { name, args, nowMs: clock.now(), ...money } satisfies ReportOrder, false)
+  const { value: head } = await pieces.next()
+  if (head !== undefined && Buffer.from(head).toString() === ('answered' satisfies ReportHead)) return pieces
+  const refusal = Buffer.concat(await Array.fromAsync(pieces)).toString()
+  const { fault, message, details, fields } = JSON.parse(refusal) as ReportRefusal
+  throw new OperationError(fault, message, details, fields)
+}
+
+/** What only the serving processes know of the account's money. */
+async function moneyOf({ fleet }: ReportDeps, { account }: Reader): Promise<Pick<ReportOrder, 'held' | 'holders'>> {
+  const purse = accountPurse(account.id)
+  const [held, holders] = await Promise.all([fleet.held(), fleet.holders()])
+  const ours = held.get(purse)
+  return { held: new Map(ours === undefined ? [] : [[purse, ours]]), holders }
+}
