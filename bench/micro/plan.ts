@@ -121,7 +121,7 @@ function request() {
 async function open(lib: Lib) {
   const { Gateway } = await lib<typeof GatewayModule>('process/gateway.ts')
   const { openStore } = await lib<typeof OpenModule>('store/open.ts')
-  const { applyCatalog } = await lib<typeof ApplyModule>('operations/apply.ts')
+  const { applyCatalog } = await lib<typeof ApplyModule>('operations/catalogue/apply.ts')
   const { systemClock } = await lib<typeof ClockModule>('base/clock.ts')
   const { parseCatalog } = await lib<typeof CatalogModule>('terms/catalog.ts')
   const { parseConfig } = await lib<typeof ConfigModule>('terms/config.ts')
