@@ -5,7 +5,7 @@
  * the browser's affair, and a cookie of this browser alone.
  */
 import { signal } from '@preact/signals'
-import type { Language } from '../lib/terms/people.ts'
+import type { Language } from '../lib/base/people.ts'
 import type { Theme } from './shared/given.ts'
 import { utc } from './time.ts'
 import { language } from './words.ts'

@@ -1,6 +1,6 @@
-/** Bench of lib/terms/errors.ts: renders every row of the error table. */
+/** Bench of lib/base/errors.ts: renders every row of the error table. */
 import { deepEqual } from 'node:assert/strict'
-import type * as ErrorsModule from '../../lib/terms/errors.ts'
+import type * as ErrorsModule from '../../lib/base/errors.ts'
 import type { Bench } from './bench.ts'
 
 const ID = '01k2v3w4x5n0de0000001'

@@ -1,6 +1,6 @@
 /** Books with one large account: thousands of keys, and half of all rows. The other half is of many small accounts. */
 import type { Store } from '../../lib/store/store.ts'
-import { COMMAND } from '../../lib/terms/people.ts'
+import { COMMAND } from '../../lib/base/people.ts'
 import type { Account, Key } from '../../lib/terms/records.ts'
 import { newKey } from '../../test/support/store.ts'
 import { type Books, openBooks } from './store-rows.ts'

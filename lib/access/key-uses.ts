@@ -6,7 +6,7 @@
 import type { Clock } from '../base/clock.ts'
 import { Rounds } from '../base/rounds.ts'
 import { type KeyUse, type Store, StoreUnavailable } from '../store/store.ts'
-import type { Logger } from '../terms/log.ts'
+import type { Logger } from '../base/log.ts'
 
 const WRITE_MS = 60_000
 /** Notes of further keys are dropped until the next write. */

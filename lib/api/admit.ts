@@ -4,7 +4,7 @@
  */
 import type { Clock } from '../base/clock.ts'
 import { isProven } from '../operations/people/sessions.ts'
-import type { Role, Scope } from '../terms/people.ts'
+import type { Role, Scope } from '../base/people.ts'
 import type { Account } from '../terms/records.ts'
 import { ApiError } from './errors.ts'
 import type { Identities, Identity } from './identity.ts'

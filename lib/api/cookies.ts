@@ -1,7 +1,7 @@
 /** The cookies of a call. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { prefersEnglish } from '../terms/language.ts'
-import { LANGUAGES, type Language } from '../terms/people.ts'
+import { prefersEnglish } from '../base/language.ts'
+import { LANGUAGES, type Language } from '../base/people.ts'
 import type { Cookies } from './operation.ts'
 import { isHttps, type Site } from './site.ts'
 

@@ -3,7 +3,7 @@
  * on the codes; people read the texts. What an operation refuses has the name of its fault as code.
  */
 import type { OperationFault } from '../operations/error.ts'
-import type { Words } from '../terms/people.ts'
+import type { Words } from '../base/people.ts'
 
 export interface ApiErrorRow {
   status: number

@@ -1,5 +1,5 @@
 /** How a caller is recognised: by the cookie of a session, or by a personal token. lib/console/sign-in has the sessions. */
-import type { Role, Scope, User } from '../terms/people.ts'
+import type { Role, Scope, User } from '../base/people.ts'
 import type { Account } from '../terms/records.ts'
 
 export interface Identity {

@@ -2,7 +2,7 @@
  * What the log says of calls. The log of actions has what was changed; these lines lead from it to the request, and tell
  * of callers who tried what they may not do.
  */
-import type { Logger } from '../terms/log.ts'
+import type { Logger } from '../base/log.ts'
 import { ApiError, type ApiErrorCode } from './errors.ts'
 import type { StreamEnd } from './stream.ts'
 

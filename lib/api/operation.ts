@@ -5,7 +5,7 @@
  * A row says what a call is; the rules stand in lib/operations, to which `run` leads.
  */
 import type { z } from 'zod'
-import type { Actor, Language, Role, Scope, User } from '../terms/people.ts'
+import type { Actor, Language, Role, Scope, User } from '../base/people.ts'
 import type { Account } from '../terms/records.ts'
 
 /**

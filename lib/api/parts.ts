@@ -1,7 +1,7 @@
 /** What an API is made of, and what all its calls share. */
 import type { IncomingMessage } from 'node:http'
 import type { Clock } from '../base/clock.ts'
-import type { Logger } from '../terms/log.ts'
+import type { Logger } from '../base/log.ts'
 import type { CallRates } from './call-rates.ts'
 import type { Identities } from './identity.ts'
 import type { Operation } from './operation.ts'

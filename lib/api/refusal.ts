@@ -1,7 +1,7 @@
 /** What a caller is told when a call fails: by the table of errors, or in the words of the operation. */
 import { conflictOf, OperationError } from '../operations/error.ts'
 import { StoreConflict, StoreUnavailable } from '../store/store.ts'
-import type { Language } from '../terms/people.ts'
+import type { Language } from '../base/people.ts'
 import { BodyFault } from './body.ts'
 import type { Told } from './envelope.ts'
 import { API_ERRORS, ApiError, type ApiErrorRow, STATUS_OF_FAULT } from './errors.ts'

@@ -1,7 +1,7 @@
 /** One call, from the request to its answer. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { networkOf } from '../operations/people/throttle.ts'
-import type { Language } from '../terms/people.ts'
+import type { Language } from '../base/people.ts'
 import { admit, type Standing } from './admit.ts'
 import { sendResult, sendText } from './answer.ts'
 import { cookie, cookiesOf, languageOf, sessionCookie } from './cookies.ts'

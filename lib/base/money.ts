@@ -56,3 +56,8 @@ export function formatMicro(value: Micro | bigint): string {
   const text = String(negative ? -value : value).padStart(7, '0')
   return `${negative ? '-' : ''}${text.slice(0, -6)}.${text.slice(-6)}`
 }
+
+/** Prices and factors: the store keeps whole millionths, people read and write decimals. */
+const MILLION = 1_000_000
+
+export const decimal = (millionths: number): number => millionths / MILLION

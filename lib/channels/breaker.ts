@@ -20,7 +20,7 @@
  * refuses may be their requests and not our key; so one request a second of the other accounts passes beside it.
  */
 import { latest } from '../base/lru.ts'
-import type { BreakerState } from '../terms/channel.ts'
+import type { BreakerState } from '../terms/records.ts'
 import { LatestTwo } from './latest-two.ts'
 import { SlidingCount } from './sliding.ts'
 

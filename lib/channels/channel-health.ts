@@ -1,5 +1,5 @@
 /** The health of one channel and of its keys: their circuit breakers, and how many attempts are under way. */
-import type { BreakerState, ChannelState } from '../terms/channel.ts'
+import type { BreakerState, ChannelState } from '../terms/records.ts'
 import type { Breaker } from './breaker.ts'
 
 /** What identifies a channel over reloads: with another address it is a new channel, which has not failed yet. */

@@ -7,7 +7,7 @@
  * key does not stop the others.
  */
 import type { Clock } from '../base/clock.ts'
-import type { BreakerState, ChannelState } from '../terms/channel.ts'
+import type { BreakerState, ChannelState } from '../terms/records.ts'
 import { Breaker, type Credential, type Outcome } from './breaker.ts'
 import { ChannelHealth, type ChannelIdentity, KeyHealth } from './channel-health.ts'
 import { type RestPlace, Rests, type RestsOptions } from './rests.ts'

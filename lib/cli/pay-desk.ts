@@ -3,8 +3,8 @@ import { systemClock } from '../base/clock.ts'
 import { Desk } from '../pay/desk.ts'
 import type { Store } from '../store/store.ts'
 import type { Config } from '../config/config.ts'
-import { createLogger } from '../terms/log.ts'
-import { PayTallies } from '../terms/pay-tallies.ts'
+import { createLogger } from '../base/log.ts'
+import { PayTallies } from '../terms/tallies.ts'
 import { NOBODY } from './with-store.ts'
 
 /** The gateways that run beside a command find in the store what it has changed. */

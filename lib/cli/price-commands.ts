@@ -12,7 +12,7 @@ import {
 } from '../operations/catalogue/price-import.ts'
 import { type PriceChanges, Prices } from '../operations/catalogue/prices.ts'
 import { ConfigError } from '../config/config.ts'
-import { COMMAND } from '../terms/people.ts'
+import { COMMAND } from '../base/people.ts'
 import { historyTable, listTable, oneTable } from './price-tables.ts'
 import type { Said } from './say.ts'
 import { table } from './table.ts'

@@ -1,10 +1,8 @@
 /** Turns rows of the catalogue file, and of calls that change one, into the records that the store keeps, with every default filled in. */
 import type { Micro } from '../base/money.ts'
-import type { Channel, ChannelKey } from '../terms/channel.ts'
+import type { Channel, ChannelKey, SetLimit, Group, Model, OverList, Price } from '../terms/records.ts'
 import type { CatalogForm } from './catalog-schema.ts'
 import { textOf } from './credentials-schema.ts'
-import type { SetLimit } from '../terms/limits.ts'
-import type { Group, Model, OverList, Price } from '../terms/records.ts'
 
 export interface CatalogAccount {
   name: string

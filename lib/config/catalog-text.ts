@@ -4,7 +4,7 @@
  * newer version of this program, with more settings or other defaults, sees no change in a file that nobody edited.
  */
 import type { CatalogForm } from './catalog-schema.ts'
-import { isCredentialName } from '../terms/credentials.ts'
+import { isCredentialName } from '../base/secrets.ts'
 
 export interface RowText {
   /** The account of a key; empty for all other rows. */

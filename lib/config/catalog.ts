@@ -5,14 +5,13 @@
  */
 import { type CatalogAccount, type CatalogKey, toAccount, toChannel, toGroup, toKey, toModel } from './catalog-rows.ts'
 import { type Kind, type RowText, rowTexts } from './catalog-text.ts'
-import type { Channel } from '../terms/channel.ts'
+import type { Channel, Group, Model } from '../terms/records.ts'
 import { addressProblem, NOT_RESERVED, protocolProblem, reservedField } from './channel-problems.ts'
 import { type CatalogForm, catalogSchema } from './catalog-schema.ts'
 import { CERTIFICATES, readCertificates } from './channel-schema.ts'
 import { keyProblem } from './credentials-schema.ts'
 import { refuseDuplicates, validate } from './issues.ts'
 import type { Finding } from './finding.ts'
-import type { Group, Model } from '../terms/records.ts'
 import { didYouMean } from './typos.ts'
 import { type Path, readSource, Source } from './yaml.ts'
 

@@ -2,8 +2,8 @@
 import { type ChannelForm, toChannel } from './catalog-rows.ts'
 import { regionProblem } from './credentials-schema.ts'
 import { namesReserved } from './reserved-addresses.ts'
-import { KINDS, kindOf } from '../terms/upstream-kinds.ts'
-import { unspoken } from './upstream-paths.ts'
+import { PROVIDERS } from './upstreams.ts'
+import { providerOf, unspoken } from './upstreams.ts'
 
 export const NOT_RESERVED = 'an address that is not link-local or reserved (or private: true)'
 
@@ -22,12 +22,12 @@ export function protocolProblem(form: ChannelForm): string | null {
   const { kind } = form
   const [missing] = unspoken({ ...toChannel(form) })
   if (kind === undefined || missing === undefined) return null
-  const spoken = Object.keys(KINDS[kind].paths).join(', ')
+  const spoken = Object.keys(PROVIDERS[kind].paths).join(', ')
   return `a kind that speaks ${missing}, or its path under paths (${kind} speaks ${spoken})`
 }
 
 /** Complains, as the text that follows "expected", of an address that the kind of the channel cannot have; null = it can. */
 export function addressProblem(channel: ChannelForm): string | null {
-  const form = kindOf(channel.kind ?? null)?.address ?? null
+  const form = providerOf(channel.kind ?? null)?.address ?? null
   return form === null || form.fits(new URL(channel.base_url)) ? regionProblem(channel) : form.expected
 }

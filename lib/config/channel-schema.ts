@@ -9,13 +9,13 @@ import { z } from 'zod'
 import { SEARCH_REPORTS } from '../protocols/kinds.ts'
 import { MAXIMUM_NAMES, THOUGHTS } from '../protocols/maxima.ts'
 import { PROTOCOLS, type Protocol, protocolRow, TEXT_PROTOCOLS } from '../protocols/table.ts'
-import { CACHE_MARKS } from '../terms/channel.ts'
+import { CACHE_MARKS } from '../terms/records.ts'
 import * as address from './addresses.ts'
 import { credentials } from './credentials-schema.ts'
 import { cost } from './price-schema.ts'
 import * as kind from './scalars.ts'
-import { isCredentialName } from '../terms/credentials.ts'
-import { KIND_NAMES } from '../terms/upstream-kinds.ts'
+import { isCredentialName } from '../base/secrets.ts'
+import { KIND_NAMES } from './upstreams.ts'
 
 /** Headers that carry the client's own key, which no upstream may see. */
 const CREDENTIALS = ['authorization', 'proxy-authorization', 'cookie', 'x-api-key', 'x-gamma-api-key', 'x-goog-api-key']

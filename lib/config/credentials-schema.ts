@@ -9,12 +9,12 @@ import { isLoopback } from './addresses.ts'
 import * as kind from './scalars.ts'
 import {
   type AwsKeys,
-  type Credential,
+  type UpstreamCredential,
   credentialFormOf,
-  credentialOf,
+  upstreamCredential,
   credentialText,
-} from '../terms/upstream-credentials.ts'
-import type { KindName } from '../terms/upstream-kinds.ts'
+  type KindName,
+} from './upstreams.ts'
 
 const upstreamKey = kind.secret('an upstream key without spaces', /^[!-~]{1,4096}$/)
 
@@ -26,7 +26,7 @@ const FILE_OF_ACCOUNT =
 /** The file as Google gives it. Of it only what tokens are got with is kept. */
 const serviceAccount = kind.scalar(FILE_OF_ACCOUNT, { type: ['string', 'object'] }, readServiceAccount, true)
 
-function readServiceAccount(value: unknown): Credential | undefined {
+function readServiceAccount(value: unknown): UpstreamCredential | undefined {
   const file = typeof value === 'string' ? parsed(value) : value
   if (typeof file !== 'object' || file === null) return undefined
   const {
@@ -103,7 +103,7 @@ export const CREDENTIAL_NAMES = Object.keys(credentials) as (keyof typeof creden
 
 interface Given {
   key?: string | undefined
-  service_account?: Credential | undefined
+  service_account?: UpstreamCredential | undefined
   aws?: z.output<typeof aws> | undefined
 }
 
@@ -162,13 +162,13 @@ export function textOf({ key, service_account: account, aws: keys }: Given): str
 
 /** A stored credential as people write it. */
 export function writtenCredential(name: KindName | null, text: string): Record<string, unknown> {
-  const credential = credentialOf(name, text)
+  const credential = upstreamCredential(name, text)
   if (credential === null) return { key: text }
   const { form } = credential
   return { [form]: WRITTEN[form](credential as never) }
 }
 
-const WRITTEN: { [F in CredentialForm]: (credential: Extract<Credential, { form: F }>) => object } = {
+const WRITTEN: { [F in CredentialForm]: (credential: Extract<UpstreamCredential, { form: F }>) => object } = {
   service_account: ({ email, privateKey, tokenUri }) => ({
     type: 'service_account',
     client_email: email,

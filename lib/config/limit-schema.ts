@@ -2,7 +2,7 @@
 import { parseMicro } from '../base/money.ts'
 import { EVERY } from '../base/periods.ts'
 import { AMOUNT, scalar } from './scalars.ts'
-import type { SetLimit } from '../terms/limits.ts'
+import type { SetLimit } from '../terms/records.ts'
 
 const JSON_SCHEMA = {
   anyOf: [

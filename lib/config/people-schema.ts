@@ -3,7 +3,7 @@ import { z } from 'zod'
 import * as address from './addresses.ts'
 import { rate } from './rate.ts'
 import * as kind from './scalars.ts'
-import { canonicalEmail } from '../terms/email.ts'
+import { canonicalEmail } from '../base/people.ts'
 import type { Rate } from '../terms/records.ts'
 import type { Source } from './yaml.ts'
 

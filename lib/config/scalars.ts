@@ -4,7 +4,7 @@
  */
 import { z } from 'zod'
 import { type Micro, parseMicro, parseMillionths } from '../base/money.ts'
-import type { Words } from '../terms/people.ts'
+import type { Words } from '../base/people.ts'
 import { oneOfThese } from './typos.ts'
 
 // zod would compile each schema, which pays off after thousands of runs; ours run once

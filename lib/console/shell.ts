@@ -3,8 +3,8 @@
  * signed in changes nothing in it but the navigation, and what it shows of an account comes from the API later.
  */
 import type { IncomingMessage } from 'node:http'
-import { prefersEnglish } from '../terms/language.ts'
-import type { Language } from '../terms/people.ts'
+import { prefersEnglish } from '../base/language.ts'
+import type { Language } from '../base/people.ts'
 import type { RenderDocument, Theme } from '../../web/shared/given.ts'
 import type { PageName } from '../../web/shared/sitemap.ts'
 import { type ClientFiles, ICON, STYLE, UNSCRIPTED } from './client-files.ts'

@@ -7,7 +7,7 @@ import type { PublicCatalogue } from '../operations/catalogue/public-catalogue.t
 import type { CallRates } from '../api/call-rates.ts'
 import type { Clock } from '../base/clock.ts'
 import type { Config } from '../config/config.ts'
-import type { Logger } from '../terms/log.ts'
+import type { Logger } from '../base/log.ts'
 import type { Assets } from './assets.ts'
 import { HOME, type PageName, pageAt } from '../../web/shared/sitemap.ts'
 import type { ClientFiles } from './client-files.ts'

@@ -9,7 +9,7 @@ import type { Clock } from '../base/clock.ts'
 import { type Every, type Period, periodAt, periodName } from '../base/periods.ts'
 import { Rounds } from '../base/rounds.ts'
 import { limitPurse, type PurseId, type Store } from '../store/store.ts'
-import { everyAt, type Limit } from '../terms/limits.ts'
+import { everyAt, type Limit } from '../terms/records.ts'
 import type { Lease } from './lease.ts'
 import type { Leases } from './leases.ts'
 

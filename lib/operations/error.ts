@@ -3,9 +3,9 @@
  * value.
  */
 import { type StoreConflict, StoreFull } from '../store/store.ts'
-import type { Words } from '../terms/people.ts'
+import type { Words } from '../base/people.ts'
 
-export type { Words } from '../terms/people.ts'
+export type { Words } from '../base/people.ts'
 
 /**
  * `invalid`: the request is wrong in itself; `missing`: the row does not exist; `conflict`: another row stands against

@@ -3,7 +3,7 @@
  * operation.
  */
 import type { AnswerPieces } from '../api/operation.ts'
-import { type ErrorName, renderError } from '../terms/errors.ts'
+import { type ErrorName, renderError } from '../base/errors.ts'
 
 export interface Answer {
   status: number

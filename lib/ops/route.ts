@@ -1,5 +1,5 @@
 /** A call of the admin API: method and path, and the function that answers it. */
-import type { Actor } from '../terms/people.ts'
+import type { Actor } from '../base/people.ts'
 import { type Answer, created, ok } from './answer.ts'
 
 export type Body = Record<string, unknown> | undefined

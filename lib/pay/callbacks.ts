@@ -5,7 +5,7 @@
  */
 import type { Clock } from '../base/clock.ts'
 import type { Store } from '../store/store.ts'
-import type { Logger } from '../terms/log.ts'
+import type { Logger } from '../base/log.ts'
 import type { OrderMethod } from '../terms/pay.ts'
 import { type CallbackAnswer, type Doubt, NotVerified, type PayMethod, type RawCallback } from './method.ts'
 import type { Till } from './till.ts'

@@ -5,7 +5,7 @@
  */
 import type { Clock } from '../base/clock.ts'
 import type { Store } from '../store/store.ts'
-import type { Logger } from '../terms/log.ts'
+import type { Logger } from '../base/log.ts'
 import type { OrderMethod, PayWay } from '../terms/pay.ts'
 import type { Verdict } from './callbacks.ts'
 import { DOUBTS, type Doubt, ProviderAway, ProviderRefuses } from './method.ts'

@@ -3,7 +3,7 @@
  * before where it was read last. Events that have been dealt with are passed over.
  */
 import { type Store, StoreUnavailable } from '../store/store.ts'
-import type { Logger } from '../terms/log.ts'
+import type { Logger } from '../base/log.ts'
 import type { OrderMethod } from '../terms/pay.ts'
 import { type MissedEvent, type PayMethod, ProviderAway, ProviderRefuses } from './method.ts'
 import type { Till } from './till.ts'

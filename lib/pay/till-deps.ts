@@ -2,7 +2,7 @@
 import type { OperationDeps } from '../operations/deps.ts'
 import type { HoldConfig } from '../config/pay-schema.ts'
 import type { OrderMethod, PayExceptionKind, PayWay, ProofSource } from '../terms/pay.ts'
-import { type Act, GATEWAY } from '../terms/people.ts'
+import { type Act, GATEWAY } from '../base/people.ts'
 
 /** What the till counts. */
 export interface PayCounts {

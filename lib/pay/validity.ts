@@ -2,7 +2,7 @@
  * The end of a way to pay whose config has certificates. Operators are told ahead of it; after it nothing is ordered, while what was
  * ordered before is still credited, refunded and compared as long as the provider answers.
  */
-import type { Logger } from '../terms/log.ts'
+import type { Logger } from '../base/log.ts'
 import type { OrderMethod } from '../terms/pay.ts'
 import { type PayMethod, ProviderRefuses, type Validity } from './method.ts'
 

@@ -3,8 +3,7 @@
  * its own by model. Price lists and tiers act as they do on the charge; the group's multiplier does not.
  */
 import type { Micro } from '../base/money.ts'
-import type { Channel } from '../terms/channel.ts'
-import type { Line } from '../terms/records.ts'
+import type { Channel, Line } from '../terms/records.ts'
 import { amountOf, type Factor, factorOf, MILLION } from './amount.ts'
 import { type Answer, linesOf, type Priced } from './bill.ts'
 import { ModelPrice } from './model-price.ts'

@@ -9,7 +9,7 @@ import { formatMicro, type Micro, ZERO } from '../base/money.ts'
 import { Rounds } from '../base/rounds.ts'
 import type { SetAside } from '../ledger/aside.ts'
 import { type Store, StoreUnavailable } from '../store/store.ts'
-import type { Logger } from '../terms/log.ts'
+import type { Logger } from '../base/log.ts'
 
 const EVERY_MS = 60_000
 /** An audit reads all usage, so the next one waits until audits take at most this share of the time. */

@@ -9,7 +9,7 @@ import { openStore } from '../store/open.ts'
 import type { Store } from '../store/store.ts'
 import { loadCatalog } from '../config/catalog.ts'
 import { type Config, ConfigError } from '../config/config.ts'
-import type { Logger } from '../terms/log.ts'
+import type { Logger } from '../base/log.ts'
 import type { Metrics } from '../terms/metrics.ts'
 
 export function openProcessStore(config: Config, metrics: Metrics, log: Logger): Store {

@@ -1,7 +1,7 @@
 /** The config that a reload puts in force: the file as it is now, without the changes that only a restart can make. */
 import { isDeepStrictEqual } from 'node:util'
 import { type Config, loadConfig } from '../config/config.ts'
-import type { Logger } from '../terms/log.ts'
+import type { Logger } from '../base/log.ts'
 import { preparePictures } from './data-paths.ts'
 import type { ServeOptions } from './serve-parts.ts'
 

@@ -1,7 +1,7 @@
 /** A gateway of one process, which serves clients, answers operators and does the housekeeping. */
 import type { OperationDeps } from '../operations/deps.ts'
 import type { Fleet } from '../ops/fleet.ts'
-import { formatMetrics } from '../terms/metric-snapshot.ts'
+import { formatMetrics } from '../terms/metrics.ts'
 import { Gateway } from './gateway.ts'
 import { Leaving } from './leaving.ts'
 import { openOps } from './ops-listener.ts'

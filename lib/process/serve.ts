@@ -4,7 +4,7 @@
  */
 import type { OperationDeps } from '../operations/deps.ts'
 import type { Config } from '../config/config.ts'
-import { createLogger } from '../terms/log.ts'
+import { createLogger } from '../base/log.ts'
 import { Metrics } from '../terms/metrics.ts'
 import { prepareFolders } from './data-paths.ts'
 import { openProcessStore, prepareStore } from './process-store.ts'

@@ -4,7 +4,7 @@
  * supervisor's `retire` drains too, but leaves long answers their time.
  */
 import { type Config, ConfigError } from '../config/config.ts'
-import { announce, type Logger } from '../terms/log.ts'
+import { announce, type Logger } from '../base/log.ts'
 import { underSupervision } from './listening.ts'
 
 /** How long a process may drain when another one serves already. */

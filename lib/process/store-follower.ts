@@ -6,7 +6,7 @@
 import type { Clock } from '../base/clock.ts'
 import { Rounds } from '../base/rounds.ts'
 import { type Change, type Store, StoreUnavailable } from '../store/store.ts'
-import type { Logger } from '../terms/log.ts'
+import type { Logger } from '../base/log.ts'
 
 /**
  * How often changes of other processes are asked for: a recall must be heard and answered while the request waits that

@@ -192,6 +192,6 @@ async function open(host: string, port: number): Promise<Handle> {
 }
 
 async function report(members: object, message: string): Promise<void> {
-  const { createLogger } = await import('../terms/log.ts')
+  const { createLogger } = await import('../base/log.ts')
   createLogger('info').error(members, message)
 }

@@ -3,9 +3,9 @@ import type { Micro } from '../base/money.ts'
 import type { RestEvent } from '../channels/rests.ts'
 import type { Readiness } from '../ops/fleet.ts'
 import type { PurseId } from '../store/store.ts'
-import type { ChannelState } from '../terms/channel.ts'
+import type { ChannelState } from '../terms/records.ts'
 import type { Config } from '../config/config.ts'
-import type { Snapshot } from '../terms/metric-snapshot.ts'
+import type { Snapshot } from '../terms/metrics.ts'
 import type { Socket } from './listening.ts'
 
 /**

@@ -1,6 +1,6 @@
 /** The program of one worker: a serving process that its primary starts, asks and drains by messages. */
 import type { RestEvent } from '../channels/rests.ts'
-import { createLogger } from '../terms/log.ts'
+import { createLogger } from '../base/log.ts'
 import { Metrics } from '../terms/metrics.ts'
 import { Gateway } from './gateway.ts'
 import { Primary } from './primary.ts'

@@ -1,12 +1,10 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: that is how our YAML files name variables
 /** Rules about channels: where they lead, with which keys, and whether they are ever asked. */
 import { KINDS, type Kind } from '../protocols/kinds.ts'
-import type { Channel } from '../terms/channel.ts'
+import type { Channel } from '../terms/records.ts'
 import type { Config, Listener } from '../config/config.ts'
 import { didYouMean } from '../config/typos.ts'
-import { credentialOf } from '../terms/upstream-credentials.ts'
-import type { KindName } from '../terms/upstream-kinds.ts'
-import { protocolEnding } from '../config/upstream-paths.ts'
+import { upstreamCredential, type KindName, protocolEnding } from '../config/upstreams.ts'
 import { whereIs } from './hosts.ts'
 import { type Found, inCatalog, inConfig, inRow, type Rule } from './rule.ts'
 import type { Sight } from './sight.ts'
@@ -83,7 +81,7 @@ function* loops({ seen }: Sight): Generator<Found> {
 /** Plain keys that may be read; those of signed requests have forms of their own. */
 function* plainKeys(channel: Channel): Generator<[i: number, key: string]> {
   if (channel.sealed === true) return
-  for (const [i, { key }] of channel.keys.entries()) if (credentialOf(channel.kind, key) === null) yield [i, key]
+  for (const [i, { key }] of channel.keys.entries()) if (upstreamCredential(channel.kind, key) === null) yield [i, key]
 }
 
 /**

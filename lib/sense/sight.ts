@@ -1,9 +1,8 @@
 /** What the rules look at: a config, the rows of a catalogue, and the machine, with what several rules want to know of them. */
 import { protocolRow } from '../protocols/table.ts'
 import type { CatalogAccount, CatalogKey } from '../config/catalog-rows.ts'
-import type { Channel } from '../terms/channel.ts'
+import type { Channel, Group, Model, Protocol } from '../terms/records.ts'
 import type { Config } from '../config/config.ts'
-import type { Group, Model, Protocol } from '../terms/records.ts'
 import { whereIs } from './hosts.ts'
 
 /** The machine on which the gateway is to run. */

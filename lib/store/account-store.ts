@@ -3,9 +3,8 @@
  * StoreConflict, and write their line of the log of actions, which names the act, in the same transaction.
  */
 import type { Micro } from '../base/money.ts'
-import type { Limit } from '../terms/limits.ts'
-import type { Act } from '../terms/people.ts'
-import type { Account, Key, Rate } from '../terms/records.ts'
+import type { Limit, Account, Key, Rate } from '../terms/records.ts'
+import type { Act } from '../base/people.ts'
 import type { Mark } from './marks.ts'
 import type { Purse } from './purses.ts'
 

@@ -2,7 +2,7 @@
  * The part of the store's interface that is about the log of actions: an append-only list of every change that anybody
  * makes, written in the transaction of the change itself.
  */
-import type { Actor } from '../terms/people.ts'
+import type { Actor } from '../base/people.ts'
 
 /** What a change was made to. */
 export const SUBJECT_KINDS = [

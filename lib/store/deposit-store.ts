@@ -14,7 +14,7 @@ import type {
   Quote,
   Transfer,
 } from '../terms/deposits.ts'
-import type { Act } from '../terms/people.ts'
+import type { Act } from '../base/people.ts'
 
 export interface NewAddress {
   chainId: number

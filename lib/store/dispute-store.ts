@@ -3,7 +3,7 @@
  * and what became of it. Nobody is charged for it unless somebody decides so, and a row of the usage log never changes.
  */
 import type { Micro } from '../base/money.ts'
-import type { Act } from '../terms/people.ts'
+import type { Act } from '../base/people.ts'
 import type { Booked, NewEntry } from './entry-store.ts'
 
 /** How long something may be decided. What was not is waived then. */

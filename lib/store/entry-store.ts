@@ -1,6 +1,6 @@
 /** The part of the store's interface that is about an account's own ledger: its entries, and its charges by time of booking. */
 import type { Micro } from '../base/money.ts'
-import type { Act } from '../terms/people.ts'
+import type { Act } from '../base/people.ts'
 
 /**
  * `topup`: by an administrator; `payment`: proven by a provider; `release`: the end of a freeze; `settlement`: what an operator

@@ -14,7 +14,7 @@ import type {
   Refund,
   Shown,
 } from '../terms/pay.ts'
-import type { Act } from '../terms/people.ts'
+import type { Act } from '../base/people.ts'
 
 export type NewOrder = Pick<
   Order,

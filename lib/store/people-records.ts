@@ -1,8 +1,8 @@
 /**
- * What the store keeps about people beside the users themselves (`terms/people.ts`), and the forms in which it is given new rows
+ * What the store keeps about people beside the users themselves (`base/people.ts`), and the forms in which it is given new rows
  * and changes. Times are in ms since 1970.
  */
-import type { Language, Member, Notice, Person, Role, Scope, Theme } from '../terms/people.ts'
+import type { Language, Member, Notice, Person, Role, Scope, Theme } from '../base/people.ts'
 import type { Account } from '../terms/records.ts'
 
 export interface NewUser {

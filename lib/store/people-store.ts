@@ -3,7 +3,7 @@
  * something on behalf of somebody is given the act, and writes it into the log of actions in its transaction. Secrets
  * come in as hashes (SHA-256), except those of second factors, which the store seals.
  */
-import type { Act, Member, Person, Role } from '../terms/people.ts'
+import type { Act, Member, Person, Role } from '../base/people.ts'
 import type { NewAccount, PageFilter } from './account-store.ts'
 import type {
   Counter,

@@ -3,7 +3,7 @@
  * multiplier, appends a version in the transaction that changes the catalogue; nothing changes or deletes a version. The
  * versions of models and groups are numbered in one sequence, in the order in which they came into force.
  */
-import type { Act, Actor } from '../terms/people.ts'
+import type { Act, Actor } from '../base/people.ts'
 import type { Model, Price } from '../terms/records.ts'
 
 /** Who made a version: the kind of the actor, or `import` for whoever imported a price list. */

@@ -3,8 +3,8 @@
  * were refused, the names of their keys, and the balance of which they want to be warned. Every call names the account.
  */
 import type { Micro } from '../base/money.ts'
-import type { Outcome } from '../terms/outcome.ts'
-import type { Act } from '../terms/people.ts'
+import type { Outcome } from '../terms/usage-row.ts'
+import type { Act } from '../base/people.ts'
 import type { Basis, End, Protocol } from '../terms/records.ts'
 import type { BookedRow, Refusal } from './usage-store.ts'
 

@@ -4,9 +4,8 @@
  */
 import type { Micro } from '../base/money.ts'
 import { DEFAULT_ZONE } from '../base/zone.ts'
-import type { Channel } from '../terms/channel.ts'
-import type { Act } from '../terms/people.ts'
-import type { Group, Model, Price } from '../terms/records.ts'
+import type { Channel, Group, Model, Price } from '../terms/records.ts'
+import type { Act } from '../base/people.ts'
 import type { ActionFilter } from './action-store.ts'
 import type { Driver } from './driver.ts'
 import type { ExportThread } from './export-thread.ts'

@@ -12,9 +12,8 @@
  * Every method throws StoreUnavailable when the engine cannot serve at the moment; the caller may try again later.
  */
 import type { Micro } from '../base/money.ts'
-import type { Channel } from '../terms/channel.ts'
-import type { Act, Words } from '../terms/people.ts'
-import type { Group, Model, UsageRow } from '../terms/records.ts'
+import type { Channel, Group, Model, UsageRow } from '../terms/records.ts'
+import type { Act, Words } from '../base/people.ts'
 import type { AccountStore } from './account-store.ts'
 import type { ActionStore } from './action-store.ts'
 import type { Audit } from './audit.ts'

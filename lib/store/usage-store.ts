@@ -1,6 +1,6 @@
 /** The part of the store's interface that is about usage: the log of requests, its sums, and refusals. */
 import type { Micro } from '../base/money.ts'
-import type { Outcome } from '../terms/outcome.ts'
+import type { Outcome } from '../terms/usage-row.ts'
 import type { Protocol, UsageRow } from '../terms/records.ts'
 import type { ReportedSum } from './usage-sums.ts'
 

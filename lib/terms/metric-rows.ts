@@ -31,17 +31,21 @@ export const UNCOVERED_OUTCOMES = ['admitted', 'refused'] as const
 export const PICTURE_OUTCOMES = ['kept', 'no_room', 'failed', 'not_base64'] as const
 export type PictureOutcome = (typeof PICTURE_OUTCOMES)[number]
 
-const row = (
-  type: MetricRow['type'],
-  name: string,
-  labels: readonly string[],
-  help: string,
-  more: Partial<MetricRow> = {},
-): MetricRow => ({ name, type, labels, help, aggregator: 'sum', ...more })
+type More = Partial<Pick<MetricRow, 'aggregator' | 'money'>>
+const row =
+  <Type extends MetricRow['type']>(type: Type) =>
+  (name: string, labels: readonly string[], help: string, more: More = {}): MetricRow & { type: Type } => ({
+    name,
+    type,
+    labels,
+    help,
+    aggregator: 'sum',
+    ...more,
+  })
 
-const counter = row.bind(null, 'counter')
-const gauge = row.bind(null, 'gauge')
-const histogram = row.bind(null, 'histogram')
+const counter = row('counter')
+const gauge = row('gauge')
+const histogram = row('histogram')
 
 export const METRICS = {
   requests: counter(

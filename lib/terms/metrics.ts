@@ -1,17 +1,12 @@
 /**
  * The metrics of one process. Requests count into the light tallies of `tallies.ts`; state that other parts keep
  * (holds, breakers, the journal) is read only when somebody scrapes. Then prom-client adds the metrics of the Node
- * process. What becomes of the snapshot stands in `metric-snapshot.ts`.
+ * process. A snapshot is plain data: those of several processes become one Prometheus text.
  */
-import type { Registry } from 'prom-client'
-import type { ChannelState } from './channel.ts'
-import { attemptsOpenSamples, keyStateSamples, stateSamples } from './channel-samples.ts'
-import { GONE_OUTCOMES, READ_ON_ENDS, UNCOVERED_OUTCOMES, METRICS } from './metric-rows.ts'
-import { AGGREGATORS, promClient, type Snapshot, toValues } from './metric-snapshot.ts'
-import { PayTallies } from './pay-tallies.ts'
-import { PictureTallies } from './picture-tallies.ts'
-import { BASES, TOKEN_CLASSES, type UsageRow } from './records.ts'
-import { Histogram, type Sample, Tally } from './tallies.ts'
+import type { Aggregator, MetricObjectWithValues, Registry } from 'prom-client'
+import { gaugeOfEach, PayTallies, PictureTallies, plainGauge, type Sample, talliesOf } from './tallies.ts'
+import { type BreakerState, type ChannelState, BASES, TOKEN_CLASSES, type UsageRow } from './records.ts'
+import { GONE_OUTCOMES, type MetricRow, METRICS, READ_ON_ENDS, UNCOVERED_OUTCOMES } from './metric-rows.ts'
 
 /** State that other parts of the program keep. Each function is called when the metrics are read. */
 export interface Observed {
@@ -43,143 +38,171 @@ const NOTHING: Observed = {
   imbalanceMicro: () => 0,
 }
 
+type MetricId = keyof typeof METRICS
+
 const STORE_STATES = { ok: 0, slow: 1, readonly: 2, away: 3 }
 const TOKENS: ReadonlySet<string> = new Set(TOKEN_CLASSES)
 
+const COUNTED = [
+  'requests',
+  'refusals',
+  'refusalsLost',
+  'inflight',
+  'overhead',
+  'firstByte',
+  'duration',
+  'moneyWait',
+  'tokens',
+  'usageCounted',
+  'finishUnknown',
+  'tierUnlisted',
+  'pictureUnmatched',
+  'charge',
+  'disputed',
+  'attempts',
+  'rests',
+  'restsForgotten',
+  'hedges',
+  'settlements',
+  'storeQueries',
+  'storeErrors',
+  'clientGone',
+  'uncovered',
+  'readOnsClosed',
+  'consoleRequests',
+  'translations',
+] as const
+type CountedId = (typeof COUNTED)[number]
+
+/** The gauges that are read of other parts of the program. */
+const READ: Record<
+  Exclude<MetricId, CountedId | `pay${string}` | `picture${string}` | 'creditsByHand'>,
+  (observed: Observed, channels: readonly string[]) => Sample[]
+> = {
+  channelState: (observed, channels) => stateSamples(channels, observed.channelStates()),
+  channelKeyState: observed => keyStateSamples(observed.channelStates()),
+  attemptsOpen: observed => attemptsOpenSamples(observed.channelStates()),
+  holdsOpen: observed => plainGauge(observed.holdsOpen()),
+  held: observed => plainGauge(observed.heldMicro()),
+  leaseCalls: observed => gaugeOfEach(observed.leaseCalls(), 'result'),
+  leaseCallsOpen: observed => plainGauge(observed.leaseCallsOpen()),
+  storeState: observed => plainGauge(STORE_STATES[observed.storeState()]),
+  settlementLag: observed => plainGauge(observed.settlementLagMs() / 1000),
+  journalEntries: observed => plainGauge(observed.journalEntries()),
+  setAside: observed => gaugeOfEach(observed.setAside()),
+  clockSkew: observed => plainGauge(Math.abs(observed.clockSkewMs()) / 1000),
+  imbalance: observed => plainGauge(observed.imbalanceMicro()),
+}
+
 export class Metrics {
-  readonly #requests = new Tally()
-  readonly #refusals = new Tally()
-  readonly #refusalsLost = new Tally()
-  readonly #inflight = new Tally()
-  readonly #overhead = new Histogram()
-  readonly #firstByte = new Histogram()
-  readonly #duration = new Histogram()
-  readonly #moneyWait = new Histogram()
-  readonly #tokens = new Tally()
-  readonly #usageCounted = new Tally()
-  readonly #finishUnknown = new Tally()
-  readonly #tierUnlisted = new Tally()
-  readonly #pictureUnmatched = new Tally()
+  readonly #counted = talliesOf(...COUNTED)
   readonly pictures = new PictureTallies()
-  readonly #charge = new Tally()
-  readonly #disputed = new Tally()
-  readonly #attempts = new Tally()
-  readonly #rests = new Tally()
-  readonly #restsForgotten = new Tally()
-  readonly #hedges = new Tally()
-  readonly #settlements = new Tally()
-  readonly #storeQueries = new Tally()
-  readonly #storeErrors = new Tally()
-  readonly #clientGone = new Tally()
-  readonly #uncovered = new Tally()
-  readonly #readOnsClosed = new Tally()
-  readonly #consoleRequests = new Tally()
-  readonly #translations = new Tally()
   readonly pay = new PayTallies()
   #process: Promise<Registry> | null = null
   #channels: readonly string[] = []
   #observed: Observed = NOTHING
 
   constructor() {
-    for (const basis of BASES) this.#settlements.add(0, basis)
-    for (const outcome of GONE_OUTCOMES) this.#clientGone.add(0, outcome)
-    for (const outcome of UNCOVERED_OUTCOMES) this.#uncovered.add(0, outcome)
-    for (const reason of READ_ON_ENDS) this.#readOnsClosed.add(0, reason)
+    for (const basis of BASES) this.#counted.settlements.add(0, basis)
+    for (const outcome of GONE_OUTCOMES) this.#counted.clientGone.add(0, outcome)
+    for (const outcome of UNCOVERED_OUTCOMES) this.#counted.uncovered.add(0, outcome)
+    for (const reason of READ_ON_ENDS) this.#counted.readOnsClosed.add(0, reason)
   }
 
   inflight(protocol: string, by: number): void {
-    this.#inflight.add(by, protocol)
+    this.#counted.inflight.add(by, protocol)
   }
 
   request(protocol: string, status: number, seconds: number): void {
-    this.#requests.add(1, protocol, status)
-    this.#duration.observe(seconds, protocol)
+    this.#counted.requests.add(1, protocol, status)
+    this.#counted.duration.observe(seconds, protocol)
   }
 
   moneyWait(seconds: number): void {
-    this.#moneyWait.observe(seconds)
+    this.#counted.moneyWait.observe(seconds)
   }
 
   overhead(seconds: number): void {
-    this.#overhead.observe(seconds)
+    this.#counted.overhead.observe(seconds)
   }
 
   refusal(name: string): void {
-    this.#refusals.add(1, name)
+    this.#counted.refusals.add(1, name)
   }
 
   refusalsLost(cause: 'queue_full' | 'store', count: number): void {
-    this.#refusalsLost.add(count, cause)
+    this.#counted.refusalsLost.add(count, cause)
   }
 
   /** `model` is the model's name, or `other` when the catalogue does not know it. */
   settlement(model: string, row: UsageRow): void {
-    this.#settlements.add(1, row.basis)
-    if (row.charge > 0) this.#charge.add(row.charge, model)
-    if (row.disputed > 0) this.#disputed.add(row.disputed, row.channel)
-    for (const line of row.lines) if (TOKENS.has(line.class)) this.#tokens.add(line.count, line.model, line.class)
+    this.#counted.settlements.add(1, row.basis)
+    if (row.charge > 0) this.#counted.charge.add(row.charge, model)
+    if (row.disputed > 0) this.#counted.disputed.add(row.disputed, row.channel)
+    for (const line of row.lines)
+      if (TOKENS.has(line.class)) this.#counted.tokens.add(line.count, line.model, line.class)
   }
 
   usageCounted(channel: string): void {
-    this.#usageCounted.add(1, channel)
+    this.#counted.usageCounted.add(1, channel)
   }
 
   finishUnknown(channel: string): void {
-    this.#finishUnknown.add(1, channel)
+    this.#counted.finishUnknown.add(1, channel)
   }
 
   tierUnlisted(model: string): void {
-    this.#tierUnlisted.add(1, model)
+    this.#counted.tierUnlisted.add(1, model)
   }
 
   pictureUnmatched(model: string): void {
-    this.#pictureUnmatched.add(1, model)
+    this.#counted.pictureUnmatched.add(1, model)
   }
 
   firstByte(protocol: string, seconds: number): void {
-    this.#firstByte.observe(seconds, protocol)
+    this.#counted.firstByte.observe(seconds, protocol)
   }
 
   attempt(channel: string, result: string): void {
-    this.#attempts.add(1, channel, result)
+    this.#counted.attempts.add(1, channel, result)
   }
 
   uncovered(outcome: (typeof UNCOVERED_OUTCOMES)[number]): void {
-    this.#uncovered.add(1, outcome)
+    this.#counted.uncovered.add(1, outcome)
   }
 
   readOnClosed(reason: (typeof READ_ON_ENDS)[number]): void {
-    this.#readOnsClosed.add(1, reason)
+    this.#counted.readOnsClosed.add(1, reason)
   }
 
   clientGone(outcome: (typeof GONE_OUTCOMES)[number]): void {
-    this.#clientGone.add(1, outcome)
+    this.#counted.clientGone.add(1, outcome)
   }
 
   consoleRequest(operation: string, status: number): void {
-    this.#consoleRequests.add(1, operation, status)
+    this.#counted.consoleRequests.add(1, operation, status)
   }
 
   /** Of a body that was too large to be translated on the main thread. */
   translation(what: string, outcome: string): void {
-    this.#translations.add(1, what, outcome)
+    this.#counted.translations.add(1, what, outcome)
   }
 
   rest(channel: string, scope: 'account' | 'others' | 'all'): void {
-    this.#rests.add(1, channel, scope)
+    this.#counted.rests.add(1, channel, scope)
   }
 
   restForgotten(): void {
-    this.#restsForgotten.add(1)
+    this.#counted.restsForgotten.add(1)
   }
 
   hedge(outcome: 'won' | 'lost'): void {
-    this.#hedges.add(1, outcome)
+    this.#counted.hedges.add(1, outcome)
   }
 
   storeStatement(op: string, ok: boolean): void {
-    this.#storeQueries.add(1, op)
-    this.#storeErrors.add(ok ? 0 : 1, op)
+    this.#counted.storeQueries.add(1, op)
+    this.#counted.storeErrors.add(ok ? 0 : 1, op)
   }
 
   /**
@@ -208,112 +231,78 @@ export class Metrics {
   }
 
   async snapshot(): Promise<Snapshot> {
-    const own = (Object.keys(METRICS) as (keyof typeof METRICS)[]).map(id => toValues(METRICS[id], this.#samples(id)))
+    const own = (Object.keys(METRICS) as MetricId[]).map(id => toValues(METRICS[id], this.#samples(id)))
     const ofProcess = (await (await this.watchProcess()).getMetricsAsJSON()) as Snapshot
     return [...own, ...ofProcess.map(values => ({ ...values, aggregator: AGGREGATORS[values.aggregator] ?? 'sum' }))]
   }
 
-  #samples(id: keyof typeof METRICS): Sample[] {
-    const { name, labels } = METRICS[id]
-    const observed = this.#observed
-    switch (id) {
-      case 'requests':
-        return this.#requests.samples(labels)
-      case 'refusals':
-        return this.#refusals.samples(labels)
-      case 'refusalsLost':
-        return this.#refusalsLost.samples(labels)
-      case 'inflight':
-        return this.#inflight.samples(labels)
-      case 'overhead':
-        return this.#overhead.samples(name, labels)
-      case 'firstByte':
-        return this.#firstByte.samples(name, labels)
-      case 'duration':
-        return this.#duration.samples(name, labels)
-      case 'tokens':
-        return this.#tokens.samples(labels)
-      case 'usageCounted':
-        return this.#usageCounted.samples(labels)
-      case 'finishUnknown':
-        return this.#finishUnknown.samples(labels)
-      case 'tierUnlisted':
-        return this.#tierUnlisted.samples(labels)
-      case 'pictureUnmatched':
-        return this.#pictureUnmatched.samples(labels)
-      case 'pictures':
-      case 'picturesDeleted':
-      case 'pictureBytes':
-        return this.pictures.samples(id)
-      case 'charge':
-        return this.#charge.samples(labels)
-      case 'disputed':
-        return this.#disputed.samples(labels)
-      case 'attempts':
-        return this.#attempts.samples(labels)
-      case 'channelState':
-        return stateSamples(this.#channels, observed.channelStates())
-      case 'channelKeyState':
-        return keyStateSamples(observed.channelStates())
-      case 'attemptsOpen':
-        return attemptsOpenSamples(observed.channelStates())
-      case 'rests':
-        return this.#rests.samples(labels)
-      case 'restsForgotten':
-        return this.#restsForgotten.samples(labels)
-      case 'hedges':
-        return this.#hedges.samples(labels)
-      case 'holdsOpen':
-        return plain(observed.holdsOpen())
-      case 'held':
-        return plain(observed.heldMicro())
-      case 'moneyWait':
-        return this.#moneyWait.samples(name, labels)
-      case 'leaseCalls':
-        return Object.entries(observed.leaseCalls()).map(([result, value]) => ({ labels: { result }, value }))
-      case 'leaseCallsOpen':
-        return plain(observed.leaseCallsOpen())
-      case 'storeState':
-        return plain(STORE_STATES[observed.storeState()])
-      case 'settlements':
-        return this.#settlements.samples(labels)
-      case 'settlementLag':
-        return plain(observed.settlementLagMs() / 1000)
-      case 'journalEntries':
-        return plain(observed.journalEntries())
-      case 'setAside':
-        return Object.entries(observed.setAside()).map(([what, value]) => ({ labels: { what }, value }))
-      case 'clockSkew':
-        return plain(Math.abs(observed.clockSkewMs()) / 1000)
-      case 'storeQueries':
-        return this.#storeQueries.samples(labels)
-      case 'storeErrors':
-        return this.#storeErrors.samples(labels)
-      case 'translations':
-        return this.#translations.samples(labels)
-      case 'uncovered':
-        return this.#uncovered.samples(labels)
-      case 'readOnsClosed':
-        return this.#readOnsClosed.samples(labels)
-      case 'clientGone':
-        return this.#clientGone.samples(labels)
-      case 'consoleRequests':
-        return this.#consoleRequests.samples(labels)
-      case 'payCallbacks':
-      case 'payCreditAge':
-      case 'payRepairs':
-      case 'payExceptions':
-      case 'payCertificate':
-      case 'payOpen':
-      case 'payChain':
-      case 'payEndpointErrors':
-        return this.pay.samples(id)
-      case 'creditsByHand':
-        return plain(this.pay.byHand)
-      case 'imbalance':
-        return plain(observed.imbalanceMicro())
-    }
+  #samples(id: MetricId): Sample[] {
+    if (id in READ) return READ[id as keyof typeof READ](this.#observed, this.#channels)
+    if (id === 'creditsByHand') return plainGauge(this.pay.byHand)
+    if (id === 'pictures' || id === 'picturesDeleted' || id === 'pictureBytes') return this.pictures.samples(id)
+    if (id in this.#counted) return this.#counted[id as CountedId].samples(METRICS[id])
+    return this.pay.samples(id as Extract<MetricId, `pay${string}`>)
   }
 }
 
-const plain = (value: number): Sample[] => [{ labels: {}, value }]
+const STATE_VALUES: Record<BreakerState, number> = { closed: 0, half_open: 1, open: 2 }
+
+export type ChannelStates = Iterable<readonly [string, ChannelState]>
+
+export function stateSamples(channels: readonly string[], all: ChannelStates): Sample[] {
+  const states = new Map(all)
+  return channels.map(channel => ({
+    labels: { channel },
+    value: STATE_VALUES[states.get(channel)?.state ?? 'closed'],
+  }))
+}
+
+/** The breakers of keys, for channels that have several. The label is the key's position, from 1, and not the key. */
+export const keyStateSamples = (all: ChannelStates): Sample[] =>
+  [...all].flatMap(([channel, { keys }]) =>
+    keys.length < 2
+      ? []
+      : keys.map((state, i) => ({ labels: { channel, key: String(i + 1) }, value: STATE_VALUES[state] })),
+  )
+
+export const attemptsOpenSamples = (all: ChannelStates): Sample[] =>
+  [...all].map(([channel, { open }]) => ({ labels: { channel }, value: open }))
+
+type Values = MetricObjectWithValues<{ value: number; labels: object }>
+
+/** All metrics of one process as plain data, which can be sent to another process. Money is in micro-CNY. */
+export type Snapshot = Values[]
+
+const MICROS = 1_000_000
+
+export const promClient = () => import('prom-client')
+
+/**
+ * How the metrics of Node itself are combined over several processes: prom-client's own choice → ours. We show the
+ * greatest where prom-client would average, because one blocked process would be lost in the average lag of idle ones;
+ * and the smallest where it would omit the value: the start time is that of the oldest process. What is not listed is
+ * summed.
+ */
+export const AGGREGATORS: Partial<Record<Aggregator, Aggregator>> = {
+  average: 'max',
+  omit: 'min',
+  min: 'min',
+  max: 'max',
+  first: 'first',
+}
+
+export const toValues = ({ name, help, type, aggregator }: MetricRow, values: Sample[]): Values =>
+  ({ name, help, type, aggregator, values }) as unknown as Values
+
+const MONEY = (Object.values(METRICS) as MetricRow[]).filter(row => row.money).map(row => row.name)
+
+/** The Prometheus text for several processes together: sums, but the greatest of states, lags and imbalances. */
+export async function formatMetrics(snapshots: readonly Snapshot[]): Promise<string> {
+  const { AggregatorRegistry } = await promClient()
+  const registry = AggregatorRegistry.aggregate(snapshots as Snapshot[])
+  for (const name of MONEY) {
+    const { values } = registry.getSingleMetric(name) as unknown as Values
+    for (const sample of values) sample.value /= MICROS
+  }
+  return registry.metrics()
+}

@@ -2,6 +2,9 @@
  * The counters and histograms behind our metrics. They are nested maps of numbers, so that counting under a label that
  * is known already allocates nothing; prom-client would build a text of the labels each time.
  */
+import { METRICS, type MetricRow, PICTURE_OUTCOMES, type PictureOutcome } from './metric-rows.ts'
+import type { OrderMethod, PayExceptionKind, PayWay, ProofSource } from './pay.ts'
+
 export type Label = string | number
 
 /** One value of a metric, in the form of prom-client. `metricName` is set for the parts of a histogram. */
@@ -21,9 +24,9 @@ export class Tally {
     row.set(second, (row.get(second) ?? 0) + by)
   }
 
-  samples(names: readonly string[]): Sample[] {
+  samples({ labels }: MetricRow): Sample[] {
     return [...this.#rows].flatMap(([first, row]) =>
-      [...row].map(([second, value]) => ({ labels: labelled(names, first, second), value })),
+      [...row].map(([second, value]) => ({ labels: labelled(labels, first, second), value })),
     )
   }
 }
@@ -55,7 +58,7 @@ export class Histogram {
     row.observe(seconds)
   }
 
-  samples(name: string, names: readonly string[]): Sample[] {
+  samples({ name, labels: names }: MetricRow): Sample[] {
     return [...this.#rows].flatMap(([label, row]) => {
       const labels = labelled(names, label, '')
       let count = 0
@@ -76,4 +79,90 @@ export class Histogram {
 function labelled([first, second]: readonly string[], a: Label, b: Label): Record<string, Label> {
   if (first === undefined) return {}
   return second === undefined ? { [first]: a } : { [first]: a, [second]: b }
+}
+
+type MetricId = keyof typeof METRICS
+type Counting<Id extends MetricId> = (typeof METRICS)[Id]['type'] extends 'histogram' ? Histogram : Tally
+
+/** A counter or a histogram for each of some metrics. */
+export const talliesOf = <Id extends MetricId>(...ids: Id[]): { readonly [Each in Id]: Counting<Each> } =>
+  Object.fromEntries(ids.map(id => [id, METRICS[id].type === 'histogram' ? new Histogram() : new Tally()])) as {
+    [Each in Id]: Counting<Each>
+  }
+
+/** A gauge with a value for each of some words, which its only label `what` has. */
+export const gaugeOfEach = (values: Readonly<Record<string, number>>, label = 'what'): Sample[] =>
+  Object.entries(values).map(([word, value]) => ({ labels: { [label]: word }, value }))
+export const plainGauge = (value: number): Sample[] => [{ labels: {}, value }]
+
+const SECOND_MS = 1_000
+
+/** The metrics of payments. */
+export class PayTallies {
+  readonly #counted = talliesOf('payCallbacks', 'payCreditAge', 'payRepairs', 'payExceptions', 'payEndpointErrors')
+  /** The exceptions that wait for a person, the payments that are paid and not credited, and those that are held, at the last count. */
+  open = { exceptions: 0, uncredited: 0, held: 0 }
+  /** The chain, as the process that reads it has last seen it. */
+  chain = { head_block: 0, finalized_lag_blocks: 0, cursor_lag_seconds: 0 }
+  /** For how long the certificates of each way to pay were still valid at the last look, in ms. */
+  certificates: ReadonlyMap<OrderMethod, number> = new Map()
+  /** Payments that people credited without a provider's proof, by the latest audit; in micro-CNY. */
+  byHand = 0
+
+  callback(method: OrderMethod, verdict: string): void {
+    this.#counted.payCallbacks.add(1, method, verdict)
+  }
+
+  credited(method: PayWay, ms: number): void {
+    this.#counted.payCreditAge.observe(ms / SECOND_MS, method)
+  }
+
+  repaired(method: PayWay, source: ProofSource | 'chain'): void {
+    this.#counted.payRepairs.add(1, method, source)
+  }
+
+  exception(method: PayWay, kind: PayExceptionKind): void {
+    this.#counted.payExceptions.add(1, method, kind)
+  }
+
+  /** `endpoint` is the place of the node in the config. */
+  endpointError(endpoint: number, kind: string): void {
+    this.#counted.payEndpointErrors.add(1, String(endpoint), kind)
+  }
+
+  samples(id: Extract<MetricId, `pay${string}`>): Sample[] {
+    if (id === 'payCertificate')
+      return gaugeOfEach(
+        Object.fromEntries([...this.certificates].map(([method, ms]) => [method, Math.round(ms / SECOND_MS)])),
+        'method',
+      )
+    if (id === 'payOpen') return gaugeOfEach(this.open)
+    if (id === 'payChain') return gaugeOfEach(this.chain)
+    return this.#counted[id].samples(METRICS[id])
+  }
+}
+
+/** The metrics of pictures that are kept so that answers can link to them. */
+export class PictureTallies {
+  readonly #counted = talliesOf('pictures', 'picturesDeleted')
+  #bytes = 0
+
+  constructor() {
+    for (const outcome of PICTURE_OUTCOMES) this.#counted.pictures.add(0, outcome)
+  }
+
+  count(outcome: PictureOutcome): void {
+    this.#counted.pictures.add(1, outcome)
+  }
+
+  /** A sweep deletes pictures whose time is over (`expired`) or to make room (`crowded`), and leaves `bytes`. */
+  swept({ expired, crowded, bytes }: { expired: number; crowded: number; bytes: number }): void {
+    this.#counted.picturesDeleted.add(expired, 'keep')
+    this.#counted.picturesDeleted.add(crowded, 'size')
+    this.#bytes = bytes
+  }
+
+  samples(id: 'pictures' | 'picturesDeleted' | 'pictureBytes'): Sample[] {
+    return id === 'pictureBytes' ? plainGauge(this.#bytes) : this.#counted[id].samples(METRICS[id])
+  }
 }

@@ -1,8 +1,9 @@
 /** Keeps the signers of all credentials that are no plain keys, and makes each when a channel first has it. */
 import type { Dispatcher } from 'undici'
 import type { Clock } from '../base/clock.ts'
-import type { CompiledChannel, CompiledKey, Connection } from '../world/compiled-channel.ts'
-import type { Credential } from '../terms/upstream-credentials.ts'
+import type { CompiledChannel, CompiledKey } from '../channels/compiled-channel.ts'
+import type { Connection } from '../channels/connection.ts'
+import type { UpstreamCredential } from '../config/upstreams.ts'
 import { awsSigner } from './aws/aws-signer.ts'
 import { googleSigner } from './google-signer.ts'
 import type { Pools } from './pools.ts'
@@ -10,7 +11,7 @@ import { CredentialError, type Signer, type SignerDeps } from './signer.ts'
 
 type Make<C> = (credential: C, deps: SignerDeps) => Signer
 
-const MAKERS: { readonly [F in Credential['form']]: Make<Extract<Credential, { form: F }>> } = {
+const MAKERS: { readonly [F in UpstreamCredential['form']]: Make<Extract<UpstreamCredential, { form: F }>> } = {
   service_account: googleSigner,
   aws: awsSigner,
 }
@@ -49,8 +50,8 @@ export class Signers {
     this.#signers = kept
   }
 
-  #make(credential: Credential, connection: Connection): Signer {
-    const make = MAKERS[credential.form] as Make<Credential>
+  #make(credential: UpstreamCredential, connection: Connection): Signer {
+    const make = MAKERS[credential.form] as Make<UpstreamCredential>
     return make(credential, {
       clock: this.#clock,
       pools: this.#pools,

@@ -1,7 +1,20 @@
 /** A channel of the catalogue and its keys in the form that requests need, with all that follows from the catalogue's row. */
 import { hash as digest } from 'node:crypto'
-import type { Channel, ChannelKey } from '../terms/channel.ts'
+import { type Channel, type ChannelKey, FORMS, type Protocol } from '../terms/records.ts'
 import { type OutputBounds, outputBounds } from '../protocols/maxima.ts'
+import {
+  type UpstreamCredential,
+  upstreamCredential,
+  secretsIn,
+  type AnswersOf,
+  type KindName,
+  providerOf,
+  countPathAt,
+  pathAt,
+  queryAt,
+} from '../config/upstreams.ts'
+import type { Provider } from '../config/upstreams.ts'
+import { type Connection, connectionTo } from './connection.ts'
 import { FORMS, type Protocol } from '../terms/records.ts'
 import { type Credential, credentialOf, secretsIn } from '../terms/upstream-credentials.ts'
 import { type AnswersOf, type Kind, type KindName, kindOf } from '../terms/upstream-kinds.ts'
@@ -14,7 +27,7 @@ const FINGERPRINT_LENGTH = 16
 export class CompiledKey {
   readonly secret: string
   /** What requests are signed with; null = the key is plain, and is sent itself. */
-  readonly credential: Credential | null
+  readonly credential: UpstreamCredential | null
   /** What of it nobody may see. */
   readonly secrets: readonly string[]
   /** Tokens that were got with it lately and that requests carry in its place. */
@@ -30,7 +43,7 @@ export class CompiledKey {
 
   constructor(row: ChannelKey, index: number, kind: KindName | null) {
     this.secret = row.key
-    this.credential = credentialOf(kind, row.key)
+    this.credential = upstreamCredential(kind, row.key)
     this.secrets = this.credential === null ? [row.key] : secretsIn(this.credential)
     this.maxConcurrency = row.maxConcurrency
     this.index = index
@@ -39,7 +52,7 @@ export class CompiledKey {
   }
 }
 
-const NOTHING_SPECIAL: Kind['special'] = {}
+const NOTHING_SPECIAL: Provider['special'] = {}
 
 /** A channel in the form that requests need. There is one object per channel and world. */
 export class CompiledChannel {
@@ -53,7 +66,7 @@ export class CompiledChannel {
   /** Where tokens are counted, as far as the kind has a path of its own for that. */
   readonly countPaths: Readonly<Partial<Record<Protocol, string>>>
   /** What is different at the kind beside the path. */
-  readonly special: Kind['special']
+  readonly special: Provider['special']
   /** How it bounds its answers, by the protocol in which it is asked. */
   readonly bounds: Readonly<Record<Protocol, OutputBounds>>
   /** Whose answers its upstream gives; null = those of the protocols. */
@@ -91,10 +104,10 @@ export class CompiledChannel {
     this.countPaths = Object.fromEntries(
       FORMS.map(protocol => [protocol, countPathAt(channel, protocol)]).filter(([, path]) => path !== undefined),
     )
-    this.special = kindOf(channel.kind)?.special ?? NOTHING_SPECIAL
+    this.special = providerOf(channel.kind)?.special ?? NOTHING_SPECIAL
     this.bounds = Object.fromEntries(FORMS.map(form => [form, outputBounds(channel.kind, form, channel)])) as never
-    this.answers = kindOf(channel.kind)?.answers ?? null
-    this.hidesSearches = (channel.searches ?? kindOf(channel.kind)?.searches) === 'unreported'
+    this.answers = providerOf(channel.kind)?.answers ?? null
+    this.hidesSearches = (channel.searches ?? providerOf(channel.kind)?.searches) === 'unreported'
     this.protocols = channel.protocols
     const query = queryAt(channel)
     this.query = new URLSearchParams(query).toString()

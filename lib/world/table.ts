@@ -3,8 +3,7 @@
  * compiled from the catalogue when a world is built, and never changes.
  */
 import type { Catalog } from '../store/store.ts'
-import type { Channel } from '../terms/channel.ts'
-import { isOffline, type Model, type Protocol } from '../terms/records.ts'
+import { type Channel, isOffline, type Model, type Protocol } from '../terms/records.ts'
 import type { Target } from '../translate/protocol.ts'
 import { TRANSLATED, translatedRow } from '../translate/table.ts'
 import { CompiledChannel, type Connection } from './compiled-channel.ts'

@@ -1,7 +1,6 @@
 /** What a translated request needs to know of a model at an upstream: the model's row, the channel's, and its kind. */
-import type { Channel } from '../terms/channel.ts'
-import type { Model, ModelEffort, Protocol } from '../terms/records.ts'
-import type { KindName } from '../terms/upstream-kinds.ts'
+import type { Channel, Model, ModelEffort, Protocol } from '../terms/records.ts'
+import type { KindName } from '../config/upstreams.ts'
 import { plainTarget, type Target } from '../translate/protocol.ts'
 
 /** What differs at kinds of provider in chat completions. */

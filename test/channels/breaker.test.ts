@@ -1,6 +1,6 @@
 import t from 'tap'
 import { Breaker, type Outcome } from '../../lib/channels/breaker.ts'
-import type { BreakerState as State } from '../../lib/terms/channel.ts'
+import type { BreakerState as State } from '../../lib/terms/records.ts'
 import { seeded } from '../support/random.ts'
 
 /** No jitter. */

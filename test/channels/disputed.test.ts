@@ -2,8 +2,9 @@
 import t from 'tap'
 import { DisputeRests } from '../../lib/channels/disputed.ts'
 import { Health } from '../../lib/channels/health.ts'
-import { type Candidate, type Route, compileRoutes } from '../../lib/world/table.ts'
-import type { Channel } from '../../lib/terms/channel.ts'
+import type { Candidate, Route } from '../../lib/channels/route.ts'
+import { compileRoutes } from '../../lib/channels/table.ts'
+import type { Channel } from '../../lib/terms/records.ts'
 import { TestClock } from '../support/clock.ts'
 import { channel, heard } from './support.ts'
 

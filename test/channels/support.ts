@@ -1,6 +1,6 @@
 import type { ChannelIdentity, KeyHealth } from '../../lib/channels/channel-health.ts'
 import { Health, type Heard, type Outcome } from '../../lib/channels/health.ts'
-import type { Channel } from '../../lib/terms/channel.ts'
+import type { Channel } from '../../lib/terms/records.ts'
 import { TestClock } from '../support/clock.ts'
 
 export const channel = (name: string, change: Partial<Channel> = {}): Channel => ({

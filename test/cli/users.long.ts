@@ -41,7 +41,7 @@ t.test('the first operator, and what becomes of a user', async t => {
 
 t.test('a user that is there', async t => {
   const { openStore } = await import('../../lib/store/open.ts')
-  const { COMMAND } = await import('../../lib/terms/people.ts')
+  const { COMMAND } = await import('../../lib/base/people.ts')
   const store = openStore(`sqlite:${folder}/books.db`, { secret: 'a-secret-for-tests' })
   await store.migrate()
   const user = { email: 'ann@example.org', name: 'Ann', password: null, operator: false, language: null, atMs: 1 }

@@ -2,7 +2,7 @@
 import t from 'tap'
 import { parseCatalog } from '../../lib/config/catalog.ts'
 import { ConfigError } from '../../lib/config/config.ts'
-import { credentialOf } from '../../lib/terms/upstream-credentials.ts'
+import { upstreamCredential } from '../../lib/config/upstreams.ts'
 import { rsaKey } from '../support/vertex.ts'
 
 type Json = Record<string, unknown>
@@ -50,10 +50,10 @@ t.test('a service account as Google gives it: as a text, as a map, by a variable
     [several],
   ] as [Json, Json?][]) {
     const [row] = parse(channel, env).channels
-    t.same(credentialOf('vertex', row?.keys[0]?.key ?? ''), wanted)
+    t.same(upstreamCredential('vertex', row?.keys[0]?.key ?? ''), wanted)
   }
   const [row] = parse(several).channels
-  t.match(credentialOf('vertex', row?.keys[1]?.key ?? ''), { email: 'b@p.iam.gserviceaccount.com' })
+  t.match(upstreamCredential('vertex', row?.keys[1]?.key ?? ''), { email: 'b@p.iam.gserviceaccount.com' })
   t.equal(row?.keys[1]?.maxConcurrency, 3)
   const hosts: [host: string, location: string][] = [
     ['aiplatform.googleapis.com', 'global'],
@@ -77,10 +77,10 @@ t.test('keys of AWS: of one channel, several of them, temporary ones', async t =
     region: 'us-east-1',
   }
   const list = { ...BEDROCK, aws: undefined, keys: [{ aws: AWS }, { aws: { ...AWS, session_token: 'IQo+/=' } }] }
-  t.same(credentialOf('bedrock', parse(BEDROCK).channels[0]?.keys[0]?.key ?? ''), wanted)
+  t.same(upstreamCredential('bedrock', parse(BEDROCK).channels[0]?.keys[0]?.key ?? ''), wanted)
   const [first, second] = parse(list).channels[0]?.keys ?? []
-  t.same(credentialOf('bedrock', first?.key ?? ''), wanted)
-  t.same(credentialOf('bedrock', second?.key ?? ''), { ...wanted, sessionToken: 'IQo+/=' })
+  t.same(upstreamCredential('bedrock', first?.key ?? ''), wanted)
+  t.same(upstreamCredential('bedrock', second?.key ?? ''), { ...wanted, sessionToken: 'IQo+/=' })
   const models = { m: 'arn:aws:bedrock:us-east-1:123456789012:application-inference-profile/abc' }
   t.same(parse({ ...BEDROCK, models }).channels[0]?.models, models)
   for (const base_url of ['http://127.0.0.1:4000', 'https://vpce-1.bedrock-runtime.us-east-1.vpce.amazonaws.com'])

@@ -1,7 +1,7 @@
 /** Trying a key out: every protocol, the order of the stages, and that nothing is left of it. */
 import t from 'tap'
 import { dryRun, type Trial } from '../../lib/exchange/dry-run.ts'
-import { hashOf } from '../../lib/terms/key-secret.ts'
+import { hashOf } from '../../lib/base/secrets.ts'
 import { PROTOCOLS } from '../../lib/terms/records.ts'
 import { SETUP } from '../support/store.ts'
 import { KEY, MODEL, NOTHING_LEFT, OTHER_KEY, open, POOR_KEY } from './support/gateway.ts'

@@ -1,6 +1,6 @@
 /** A key that got another secret, through the whole gateway: both work for a while, then only the new one. */
 import t, { type Test } from 'tap'
-import { hashOf, hintOf } from '../../lib/terms/key-secret.ts'
+import { hashOf, hintOf } from '../../lib/base/secrets.ts'
 import { SETUP } from '../support/store.ts'
 import { KEY, open, type Scene } from './support/gateway.ts'
 import { answers, document } from './support/speech.ts'

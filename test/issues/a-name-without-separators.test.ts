@@ -3,7 +3,7 @@
  * constant: shown to administrators, and kept unsealed.
  */
 import t from 'tap'
-import { isCredentialName } from '../../lib/terms/credentials.ts'
+import { isCredentialName } from '../../lib/base/secrets.ts'
 
 const CREDENTIALS =
   'key x-api-key apikey X-APIKEY accesskey access_key secretkey subscriptionkey Ocp-Apim-Subscription-Key accesstoken token ' +

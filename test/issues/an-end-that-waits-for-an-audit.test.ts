@@ -2,7 +2,7 @@
 import t from 'tap'
 import { Housekeeping } from '../../lib/process/housekeeping.ts'
 import type { Store } from '../../lib/store/store.ts'
-import type { Logger } from '../../lib/terms/log.ts'
+import type { Logger } from '../../lib/base/log.ts'
 import { TestClock } from '../support/clock.ts'
 import { turn } from '../support/wait.ts'
 

@@ -7,8 +7,7 @@ import { applyCatalog, type Summary } from '../../lib/operations/catalogue/apply
 import { openStore } from '../../lib/store/open.ts'
 import type { Store } from '../../lib/store/store.ts'
 import { parseCatalog } from '../../lib/config/catalog.ts'
-import type { Channel } from '../../lib/terms/channel.ts'
-import type { Key, Model } from '../../lib/terms/records.ts'
+import type { Channel, Key, Model } from '../../lib/terms/records.ts'
 import { commandLine } from '../support/command-line.ts'
 import { SETUP } from '../support/store.ts'
 

@@ -3,7 +3,8 @@ import { readFileSync } from 'node:fs'
 import t, { type Test } from 'tap'
 import { type Protocol, protocolRow } from '../../lib/protocols/table.ts'
 import { parseCatalog } from '../../lib/config/catalog.ts'
-import { KIND_NAMES, KINDS, type Kind, type KindName } from '../../lib/terms/upstream-kinds.ts'
+import { PROVIDERS, type Provider } from '../../lib/config/upstreams.ts'
+import { KIND_NAMES, type KindName } from '../../lib/config/upstreams.ts'
 import { KEY, open } from '../exchange/support/gateway.ts'
 import { Upstream } from '../exchange/support/upstream.ts'
 import { openOps } from '../ops/support.ts'
@@ -117,13 +118,17 @@ t.test('a version that ends the address is not doubled; own paths; what the quer
 
 t.test('each kind: the provider’s own path, key header, version header and query', async t => {
   // kinds that sign or that answer in their own way have tests of their own: test/exchange/signed.test.ts, bedrock.test.ts
-  const isPlain = ({ credential, answers }: Kind): boolean => credential === null && answers === null
-  const cases = KIND_NAMES.filter(kind => isPlain(KINDS[kind])).flatMap(kind =>
-    Object.keys(KINDS[kind].paths).map(protocol => ({ base: '', protocol: protocol as Protocol, channel: { kind } })),
+  const isPlain = ({ credential, answers }: Provider): boolean => credential === null && answers === null
+  const cases = KIND_NAMES.filter(kind => isPlain(PROVIDERS[kind])).flatMap(kind =>
+    Object.keys(PROVIDERS[kind].paths).map(protocol => ({
+      base: '',
+      protocol: protocol as Protocol,
+      channel: { kind },
+    })),
   )
   const seen = await ask(t, cases)
   for (const [i, { protocol, channel }] of cases.entries()) {
-    const { paths, auth, query } = KINDS[channel.kind] as Kind
+    const { paths, auth, query } = PROVIDERS[channel.kind] as Provider
     const { line, header, key } = seen[i]!
     const path = paths[protocol]!.replace('{model}', 'MODEL').replace('{verb}', 'streamGenerateContent')
     const more = protocol === 'generate' ? 'alt=sse' : new URLSearchParams(query).toString()
@@ -251,6 +256,6 @@ t.test('the table of kinds in the docs is the one in the code', async t => {
   for (const kind of KIND_NAMES) {
     const row = text.split('\n').find(line => line.startsWith(`| \`${kind}\` |`)) ?? ''
     t.not(row, '', kind)
-    for (const path of Object.values(KINDS[kind].paths)) t.ok(row.includes(`\`${path}\``), `${kind} ${path}`)
+    for (const path of Object.values(PROVIDERS[kind].paths)) t.ok(row.includes(`\`${path}\``), `${kind} ${path}`)
   }
 })

@@ -9,7 +9,7 @@ import { readStatement, statementCsv, statementHtml } from '../../lib/operations
 import type { Driver } from '../../lib/store/driver.ts'
 import { openStore } from '../../lib/store/open.ts'
 import { accountPurse, type PurseId, type Store } from '../../lib/store/store.ts'
-import { createLogger } from '../../lib/terms/log.ts'
+import { createLogger } from '../../lib/base/log.ts'
 import { TestClock } from '../support/clock.ts'
 import { type Random, seeded } from '../support/random.ts'
 import { ADMIN, openDriver, SETUP } from '../support/store.ts'

@@ -2,7 +2,7 @@
 import t from 'tap'
 import { applyCatalog } from '../../lib/operations/catalogue/apply.ts'
 import { parseCatalog } from '../../lib/config/catalog.ts'
-import { hashOf, hintOf } from '../../lib/terms/key-secret.ts'
+import { hashOf, hintOf } from '../../lib/base/secrets.ts'
 import { sayOfCatalog } from '../sense/support.ts'
 import { TestClock } from '../support/clock.ts'
 import { memoryStore, SETUP } from '../support/store.ts'

@@ -38,7 +38,7 @@ t.test('no notice comes: the order is credited by asking, and the repair is coun
   t.match(await shop.order(id), { state: 'credited', late: false })
   t.equal(await shop.balance(), 10_000, 'a coupon is not ours to lose')
   t.match(await shop.store.pay.proofs(id), [{ source: 'query' }])
-  t.match(shop.counts.repairs.samples(['method', 'source']), [{ labels: { source: 'query' }, value: 1 }])
+  t.match(shop.counts.samples('payRepairs'), [{ labels: { source: 'query' }, value: 1 }])
   t.same(await alipay.notify(id), ['200 success'], 'the notice comes after all')
   t.equal(await shop.balance(), 10_000)
 })

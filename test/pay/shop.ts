@@ -10,9 +10,9 @@ import { Desk } from '../../lib/pay/desk.ts'
 import type { PayMethod } from '../../lib/pay/method.ts'
 import type { Store } from '../../lib/store/store.ts'
 import { parseConfig } from '../../lib/config/config.ts'
-import { createLogger } from '../../lib/terms/log.ts'
+import { createLogger } from '../../lib/base/log.ts'
 import type { Order, PayWay } from '../../lib/terms/pay.ts'
-import { PayTallies } from '../../lib/terms/pay-tallies.ts'
+import { PayTallies } from '../../lib/terms/tallies.ts'
 import type { Account } from '../../lib/terms/records.ts'
 import { TestFleet } from '../ops/support.ts'
 import { TestClock } from '../support/clock.ts'
@@ -83,8 +83,7 @@ export async function openShop(
       return ((purse?.credit ?? ZERO) - (purse?.spent ?? ZERO)) / 10_000
     },
     exceptions: async () => (await store.pay.exceptions({ open: true, limit: 99 })).map(e => e.kind),
-    verdicts: () =>
-      Object.fromEntries(counts.callbacks.samples(['method', 'verdict']).map(s => [s.labels['verdict'], s.value])),
+    verdicts: () => Object.fromEntries(counts.samples('payCallbacks').map(s => [s.labels['verdict'], s.value])),
     round: () => desk.round(() => false),
   }
 }

@@ -158,9 +158,7 @@ t.test('nodes', { skip: ANVIL_MISSING ?? false }, async t => {
       t.match(await shop.deposits(), [{ node: 2 }])
       await shop.read()
       t.equal(await shop.micros(), HALF_CENT)
-      t.match(shop.counts.repairs.samples(['method', 'source']), [
-        { labels: { method: 'usdt', source: 'chain' }, value: 1 },
-      ])
+      t.match(shop.counts.samples('payRepairs'), [{ labels: { method: 'usdt', source: 'chain' }, value: 1 }])
       t.ok(
         shop.first.asked.some(({ method }) => method === 'eth_getTransactionReceipt'),
         'the first node is asked',
@@ -261,9 +259,7 @@ t.test('nodes', { skip: ANVIL_MISSING ?? false }, async t => {
     shop.second.honest()
     await shop.read()
     t.equal(await shop.micros(), 2 * HALF_CENT)
-    t.ok(
-      shop.counts.endpointErrors.samples(['endpoint', 'kind']).some(s => s.labels['endpoint'] === '2' && s.value > 0),
-    )
+    t.ok(shop.counts.samples('payEndpointErrors').some(s => s.labels['endpoint'] === '2' && s.value > 0))
   })
 
   t.test('how old what was read is shows also while no node answers', async t => {

@@ -2,7 +2,7 @@
 import t from 'tap'
 import type { PayMethod, Validity } from '../../lib/pay/method.ts'
 import { checkNotEnded, ValidityWatch } from '../../lib/pay/validity.ts'
-import type { Logger } from '../../lib/terms/log.ts'
+import type { Logger } from '../../lib/base/log.ts'
 
 const DAY_MS = 86_400_000
 const validity: Validity = { fromMs: 0, untilMs: 100 * DAY_MS }

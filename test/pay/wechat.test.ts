@@ -160,7 +160,7 @@ t.test('a callback that never comes, and answers that are not believed', async t
   shop.clock.advance(MINUTE_MS)
   await shop.round()
   t.equal(await shop.state(id), 'credited')
-  t.match(shop.counts.repairs.samples(['method', 'source']), [{ labels: { source: 'query' }, value: 1 }])
+  t.match(shop.counts.samples('payRepairs'), [{ labels: { source: 'query' }, value: 1 }])
 })
 
 t.test('an answer about another order pays nothing', async t => {

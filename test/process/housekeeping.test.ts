@@ -3,7 +3,7 @@ import { idAt } from '../../lib/base/ids.ts'
 import { micro, ZERO } from '../../lib/base/money.ts'
 import { Housekeeping } from '../../lib/process/housekeeping.ts'
 import { type Audit, type Store, StoreUnavailable } from '../../lib/store/store.ts'
-import type { Logger } from '../../lib/terms/log.ts'
+import type { Logger } from '../../lib/base/log.ts'
 import { TestClock } from '../support/clock.ts'
 import { fund, memoryStore, settlement, usageRow } from '../support/store.ts'
 

@@ -13,8 +13,8 @@ import { judge, NOTHING_ACCEPTED, NOTHING_SEEN, RULES, type Seen } from '../../l
 import { openStore } from '../../lib/store/open.ts'
 import { parseCatalog } from '../../lib/config/catalog.ts'
 import { parseConfig } from '../../lib/config/config.ts'
-import { createLogger } from '../../lib/terms/log.ts'
-import { COMMAND } from '../../lib/terms/people.ts'
+import { createLogger } from '../../lib/base/log.ts'
+import { COMMAND } from '../../lib/base/people.ts'
 import { openOps } from '../ops/support.ts'
 import { TestClock } from '../support/clock.ts'
 

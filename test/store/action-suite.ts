@@ -5,7 +5,7 @@ import { micro } from '../../lib/base/money.ts'
 import { openStore } from '../../lib/store/open.ts'
 import type { LoggedAction, NewEntry, Store } from '../../lib/store/store.ts'
 import { MODEL_DEFAULTS } from '../../lib/config/catalog-schema.ts'
-import type { Act } from '../../lib/terms/people.ts'
+import type { Act } from '../../lib/base/people.ts'
 import type { Group, Model, Price } from '../../lib/terms/records.ts'
 import { channel, limitOf, newKey } from '../support/store.ts'
 

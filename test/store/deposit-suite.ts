@@ -6,7 +6,7 @@ import type { Driver } from '../../lib/store/driver.ts'
 import { openStore } from '../../lib/store/open.ts'
 import { accountPurse, type Store } from '../../lib/store/store.ts'
 import { type NewDeposit, WEI } from '../../lib/terms/deposits.ts'
-import type { Act } from '../../lib/terms/people.ts'
+import type { Act } from '../../lib/base/people.ts'
 import type { NewUrl } from '../support/databases.ts'
 import { fund, openDriver } from '../support/store.ts'
 

@@ -13,7 +13,7 @@ import {
   type Store,
 } from '../../lib/store/store.ts'
 import type { OrderMethod, OrderState, Proof } from '../../lib/terms/pay.ts'
-import type { Act } from '../../lib/terms/people.ts'
+import type { Act } from '../../lib/base/people.ts'
 import { seeded } from '../support/random.ts'
 import { fund, openDriver, settlement, usageRow } from '../support/store.ts'
 

@@ -3,7 +3,7 @@ import type { NewUrl } from '../support/databases.ts'
 import type { Test } from 'tap'
 import { openStore } from '../../lib/store/open.ts'
 import { type NewKey, type NewLink, type NewUser, type Store, StoreConflict } from '../../lib/store/store.ts'
-import type { Act, Person } from '../../lib/terms/people.ts'
+import type { Act, Person } from '../../lib/base/people.ts'
 import { fund, newKey } from '../support/store.ts'
 
 const NOW = 1_790_000_000_000

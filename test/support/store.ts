@@ -7,10 +7,8 @@ import { openMysql } from '../../lib/store/mysql.ts'
 import { openStore } from '../../lib/store/open.ts'
 import { openSqlite } from '../../lib/store/sqlite.ts'
 import type { NewKey, Settlement, Store } from '../../lib/store/store.ts'
-import type { Channel } from '../../lib/terms/channel.ts'
-import type { Limit } from '../../lib/terms/limits.ts'
-import { type Act, adminToken, COMMAND, FILE } from '../../lib/terms/people.ts'
-import type { Account, Key, UsageRow } from '../../lib/terms/records.ts'
+import type { Channel, Limit, Account, Key, UsageRow } from '../../lib/terms/records.ts'
+import { type Act, adminToken, COMMAND, FILE } from '../../lib/base/people.ts'
 
 /** Who tests act as, and the acts by which they make their rows. */
 export const ADMIN = adminToken(null)

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { micro } from '../../lib/base/money.ts'
-import { changedLimit, everyAt, type Limit, periodOf, type SetLimit } from '../../lib/terms/limits.ts'
+import { changedLimit, everyAt, type Limit, periodOf, type SetLimit } from '../../lib/terms/records.ts'
 
 const ZONE = 'Asia/Shanghai'
 const NOON = Date.parse('2026-11-20T04:00:00Z')

@@ -2,11 +2,9 @@ import { readFileSync } from 'node:fs'
 import path from 'node:path'
 import t from 'tap'
 import { micro } from '../../lib/base/money.ts'
-import type { BreakerState } from '../../lib/terms/channel.ts'
+import { type BreakerState, type Line, noUsage, rowCounts, type UsageRow } from '../../lib/terms/records.ts'
 import { METRICS, type MetricRow } from '../../lib/terms/metric-rows.ts'
-import { formatMetrics, type Snapshot } from '../../lib/terms/metric-snapshot.ts'
-import { Metrics, type Observed } from '../../lib/terms/metrics.ts'
-import { type Line, noUsage, rowCounts, type UsageRow } from '../../lib/terms/records.ts'
+import { formatMetrics, type Snapshot, Metrics, type Observed } from '../../lib/terms/metrics.ts'
 import { NOT_RECORDED } from '../support/store.ts'
 
 const rows = Object.values(METRICS) as MetricRow[]

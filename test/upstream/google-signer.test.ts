@@ -103,9 +103,9 @@ t.test('the way to the token endpoint is that of the channel', async t => {
 
 t.test('a text that is no credential is never sent', async t => {
   const s = await scene(t)
-  const { credentialOf } = await import('../../lib/terms/upstream-credentials.ts')
+  const { upstreamCredential } = await import('../../lib/config/upstreams.ts')
   for (const text of ['', 'up-key', '{}', '{"form":"aws"}'])
-    t.match(credentialOf('vertex', text), { form: 'service_account', privateKey: '' })
-  t.equal(credentialOf('anthropic', 'up-key'), null)
+    t.match(upstreamCredential('vertex', text), { form: 'service_account', privateKey: '' })
+  t.equal(upstreamCredential('anthropic', 'up-key'), null)
   t.notOk(await s.signers.cannotSign(s.key))
 })

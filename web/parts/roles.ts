@@ -1,7 +1,7 @@
 /** The roles in an account, by name and by what they may do. */
 import type { Signal } from '@preact/signals'
 import type { VNode } from 'preact'
-import type { Role } from '../../lib/terms/people.ts'
+import type { Role } from '../../lib/base/people.ts'
 import { fieldset, input, label, legend, span } from '../element.ts'
 import { words } from '../words.ts'
 

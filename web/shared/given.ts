@@ -2,7 +2,7 @@
  * What the server writes into a page: what it cannot know otherwise before its first request. The server's shell.ts makes
  * it, the page reads it back from its document.
  */
-import type { Language } from '../../lib/terms/people.ts'
+import type { Language } from '../../lib/base/people.ts'
 import type { PageName } from './sitemap.ts'
 
 export interface Given {

@@ -6,7 +6,7 @@ import { z } from 'zod'
 import { operation } from '../../api/operation.ts'
 import { MODEL_STATES } from '../../operations/catalogue/public-catalogue.ts'
 import * as kind from '../../config/scalars.ts'
-import { ROLES } from '../../terms/people.ts'
+import { ROLES } from '../../base/people.ts'
 import { IMAGE_FORMS, PROTOCOLS } from '../../terms/records.ts'
 import type { ConsoleDeps } from './deps.ts'
 

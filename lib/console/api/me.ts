@@ -4,7 +4,7 @@ import { operation } from '../../api/operation.ts'
 import * as factors from '../../operations/people/factors.ts'
 import * as profile from '../../operations/people/profile.ts'
 import * as sessions from '../../operations/people/sessions.ts'
-import { LANGUAGES, ROLES, THEMES } from '../../terms/people.ts'
+import { LANGUAGES, ROLES, THEMES } from '../../base/people.ts'
 import type { ConsoleDeps } from './deps.ts'
 import { andSignInAgain, personOf, rowId } from './shared.ts'
 

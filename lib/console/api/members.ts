@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { operation } from '../../api/operation.ts'
 import * as invitations from '../../operations/people/invitations.ts'
 import * as members from '../../operations/people/members.ts'
-import { ROLES } from '../../terms/people.ts'
+import { ROLES } from '../../base/people.ts'
 import type { ConsoleDeps } from './deps.ts'
 import { rowId } from './shared.ts'
 

@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { operation } from '../../api/operation.ts'
 import * as tokens from '../../operations/people/tokens.ts'
-import { SCOPES } from '../../terms/people.ts'
+import { SCOPES } from '../../base/people.ts'
 import type { ConsoleDeps } from './deps.ts'
 import { listOf } from './members.ts'
 import { rowId } from './shared.ts'

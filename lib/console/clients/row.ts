@@ -1,5 +1,5 @@
 /** What a row of the table of clients says. */
-import type { Words } from '../../terms/people.ts'
+import type { Words } from '../../base/people.ts'
 import type { Protocol } from '../../terms/records.ts'
 import type { Syntax } from '../../../web/shared/fill.ts'
 

@@ -4,9 +4,8 @@ import type { Identities, Identity } from '../../api/identity.ts'
 import type { Clock } from '../../base/clock.ts'
 import { endOf } from '../../operations/people/sessions.ts'
 import type { PeopleStore, PersonalToken, Store } from '../../store/store.ts'
-import { hashOf } from '../../terms/key-secret.ts'
-import type { Person } from '../../terms/people.ts'
-import { isToken, TOKEN_PREFIX } from '../../terms/people-secrets.ts'
+import { hashOf, isToken, TOKEN_PREFIX } from '../../base/secrets.ts'
+import type { Person } from '../../base/people.ts'
 
 /** How often the time at which a session or a token was last used is written. */
 const SEEN_EVERY_MS = 60_000

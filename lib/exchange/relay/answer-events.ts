@@ -1,5 +1,5 @@
 /** What a relay hears of the upstreams that are asked for it. `Attempts` calls these, and the relay has them. */
-import type { ErrorName } from '../../terms/errors.ts'
+import type { ErrorName } from '../../base/errors.ts'
 import type { Attempt } from '../../upstream/attempt.ts'
 import type { GivenUp } from './attempt-row.ts'
 

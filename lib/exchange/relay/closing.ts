@@ -2,7 +2,7 @@
  * The ways out of a relay: each charges what is owed, tells the client how its answer ends, and closes the books. They differ
  * in what is charged and in what the client is told; `settle.ts` and `telling.ts` have the details of both.
  */
-import type { ErrorName } from '../../terms/errors.ts'
+import type { ErrorName } from '../../base/errors.ts'
 import type { Protocol } from '../../terms/records.ts'
 import type { Failure } from '../../translate/failure.ts'
 import { translated } from '../../translate/table.ts'

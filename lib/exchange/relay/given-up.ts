@@ -1,5 +1,5 @@
 /** Why an attempt ends from our side. */
-import type { ErrorName } from '../../terms/errors.ts'
+import type { ErrorName } from '../../base/errors.ts'
 
 /** The gateway gave up on the upstream; not a fault of the connection. */
 export class GaveUp extends Error {

@@ -5,7 +5,7 @@
  */
 import type { Claim } from '../../channels/claim.ts'
 import { protocolRow } from '../../protocols/table.ts'
-import type { ErrorName } from '../../terms/errors.ts'
+import type { ErrorName } from '../../base/errors.ts'
 import type { Protocol } from '../../terms/records.ts'
 import type { Attempt } from '../../upstream/attempt.ts'
 import type { Dispatched, Exchange } from '../record/exchange.ts'

@@ -11,7 +11,7 @@ import type { Facts } from '../../protocols/facts.ts'
 import { type UsedTool, withUnseen } from '../../protocols/server-tools.ts'
 import { protocolRow } from '../../protocols/table.ts'
 import { type CountedKind, inputOf, NO_TIERS } from '../../protocols/usage.ts'
-import { ERRORS, type ErrorName } from '../../terms/errors.ts'
+import { ERRORS, type ErrorName } from '../../base/errors.ts'
 import {
   type AttemptNote,
   type Basis,

@@ -4,7 +4,7 @@
  * client that has left is told nothing: what is said to it here goes nowhere.
  */
 import type { ProtocolRow } from '../../protocols/protocol.ts'
-import { ERRORS, type ErrorName, errorText } from '../../terms/errors.ts'
+import { ERRORS, type ErrorName, errorText } from '../../base/errors.ts'
 import type { Failure } from '../../translate/failure.ts'
 import type { WrittenError } from '../../translate/protocol.ts'
 import { answer, ownHeaders, refuse } from '../record/ending.ts'

@@ -1,13 +1,13 @@
 /** What people send about keys, and what must hold of it beyond its form. */
-import * as address from '../../config/addresses.ts'
-import * as kind from '../../config/scalars.ts'
 import { z } from 'zod'
+import * as address from '../../config/addresses.ts'
 import { limit } from '../../config/limit-schema.ts'
-import type { Words } from '../../terms/people.ts'
+import * as kind from '../../config/scalars.ts'
+import type { Words } from '../../base/people.ts'
 import { type Key, PROTOCOLS } from '../../terms/records.ts'
 import { OperationError } from '../error.ts'
-import { publicId } from '../fields.ts'
-import { grace } from './keys.ts'
+import { grace } from '../keys.ts'
+import { publicId } from '../paging.ts'
 
 const PAGE_ROWS = 50
 const MOST_ROWS = 200

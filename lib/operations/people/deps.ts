@@ -1,6 +1,6 @@
 /** What operations on people are given, beside what every operation is. */
 import type { Config } from '../../config/config.ts'
-import type { Act, Actor, Language, Person, User } from '../../terms/people.ts'
+import type { Act, Actor, Language, Person, User } from '../../base/people.ts'
 import type { OperationDeps, Running } from '../deps.ts'
 import { both, OperationError } from '../error.ts'
 import type { Mailer } from './mail.ts'

@@ -3,8 +3,8 @@
  * them for its demo operator and its demo user; nothing else makes one.
  */
 import { BlockList, isIPv6 } from 'node:net'
-import { hashOf } from '../../terms/key-secret.ts'
-import { type Act, GATEWAY } from '../../terms/people.ts'
+import { hashOf } from '../../base/secrets.ts'
+import { type Act, GATEWAY } from '../../base/people.ts'
 import type { Account } from '../../terms/records.ts'
 import { type By, type PeopleDeps, LINK_GONE } from './deps.ts'
 import { newLink } from './links.ts'

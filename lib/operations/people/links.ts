@@ -4,8 +4,7 @@
  */
 import type { LinkKind, NewLink } from '../../store/store.ts'
 import type { Config } from '../../config/config.ts'
-import { hashOf } from '../../terms/key-secret.ts'
-import { newToken } from '../../terms/people-secrets.ts'
+import { hashOf, newToken } from '../../base/secrets.ts'
 
 const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS

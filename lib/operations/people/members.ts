@@ -1,7 +1,7 @@
 /** The members of an account, as its owners see and change them. */
 import { z } from 'zod'
 import * as kind from '../../config/scalars.ts'
-import { type Member, type Person, ROLES } from '../../terms/people.ts'
+import { type Member, type Person, ROLES } from '../../base/people.ts'
 import type { Account } from '../../terms/records.ts'
 import { inForce } from '../deps.ts'
 import { OperationError, both } from '../error.ts'

@@ -1,9 +1,8 @@
 /** What a signed-in person sees and changes of the own user. */
 import { z } from 'zod'
 import * as kind from '../../config/scalars.ts'
-import { canonicalEmail } from '../../terms/email.ts'
-import { hashOf } from '../../terms/key-secret.ts'
-import { LANGUAGES, type Person, THEMES } from '../../terms/people.ts'
+import { canonicalEmail, LANGUAGES, type Person, THEMES } from '../../base/people.ts'
+import { hashOf } from '../../base/secrets.ts'
 import { inForce } from '../deps.ts'
 import { OperationError, both } from '../error.ts'
 import { actAs, actBy, type By, type PeopleDeps, LINK_GONE } from './deps.ts'

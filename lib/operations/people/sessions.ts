@@ -4,11 +4,11 @@
  * its user's password, factors, role or status change.
  */
 import type { Session } from '../../store/store.ts'
-import { hashOf } from '../../terms/key-secret.ts'
-import type { Person } from '../../terms/people.ts'
-import { newToken } from '../../terms/people-secrets.ts'
-import { OperationError, both } from '../error.ts'
+import { hashOf, newToken } from '../../base/secrets.ts'
+import type { Person } from '../../base/people.ts'
+import { OperationError } from '../error.ts'
 import { actAs, actBy, type By, type PeopleDeps } from './deps.ts'
+import { both } from './words.ts'
 
 const HOUR_MS = 3_600_000
 const LIMITS = {

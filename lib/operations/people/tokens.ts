@@ -3,11 +3,11 @@ import { z } from 'zod'
 import type { PersonalToken } from '../../store/store.ts'
 import * as address from '../../config/addresses.ts'
 import * as kind from '../../config/scalars.ts'
-import { hashOf } from '../../terms/key-secret.ts'
-import { SCOPES } from '../../terms/people.ts'
-import { newPersonalToken, personalHint } from '../../terms/people-secrets.ts'
-import { OperationError, both } from '../error.ts'
+import { hashOf, newPersonalToken, personalHint } from '../../base/secrets.ts'
+import { SCOPES } from '../../base/people.ts'
+import { OperationError } from '../error.ts'
 import { actBy, type By, type PeopleDeps } from './deps.ts'
+import { both } from './words.ts'
 
 const DAY_MS = 86_400_000
 const MOST_DAYS = 366

@@ -1,8 +1,7 @@
 /** What operators do with users: look at them, invite, disable, end sessions, help them back in. */
 import { z } from 'zod'
 import * as kind from '../../config/scalars.ts'
-import { canonicalEmail } from '../../terms/email.ts'
-import { type Person, ROLES } from '../../terms/people.ts'
+import { canonicalEmail, type Person, ROLES } from '../../base/people.ts'
 import { inForce } from '../deps.ts'
 import { OperationError, both } from '../error.ts'
 import { nextOf, pageFields, toPage } from '../fields.ts'

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { PUBLIC_ID_LENGTH } from '../../base/ids.ts'
 import type { RequestFilter } from '../../store/store.ts'
 import * as kind from '../../config/scalars.ts'
-import { ERRORS, type ErrorName } from '../../terms/errors.ts'
+import { ERRORS, type ErrorName } from '../../base/errors.ts'
 import { BASES, ENDS, PROTOCOLS } from '../../terms/records.ts'
 import { moment } from '../fields.ts'
 

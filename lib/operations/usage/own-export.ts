@@ -1,14 +1,14 @@
 /** The requests of an account as a file of any size, CSV or a JSON object a line. */
-import type { Pieces } from '../../store/store.ts'
-import type { Language } from '../../terms/people.ts'
-import { CSV_TYPE } from '../csv.ts'
-import { type ExportQuery, toFilter } from './filters.ts'
-import type { RequestsOrder } from './requests-file.ts'
-import { type Reader, whoseKeys } from './whose.ts'
+import type { Pieces } from '../store/store.ts'
+import type { Language } from '../base/people.ts'
+import { CSV_TYPE } from './own/csv.ts'
+import { type ExportQuery, toFilter } from './own/filters.ts'
+import type { RequestsOrder } from './own/requests-file.ts'
+import { type Reader, whoseKeys } from './own/whose.ts'
 import type { RequestsDeps } from './own-requests.ts'
 
-export { CSV_TYPE } from '../csv.ts'
-export { exportQuery } from './filters.ts'
+export { CSV_TYPE } from './own/csv.ts'
+export { exportQuery } from './own/filters.ts'
 
 export type ExportFormat = RequestsOrder['format']
 export const EXPORT_TYPES: Record<ExportFormat, string> = {
@@ -16,7 +16,7 @@ export const EXPORT_TYPES: Record<ExportFormat, string> = {
   jsonl: 'application/x-ndjson; charset=utf-8',
 }
 
-const WORK = new URL('./requests-file.ts', import.meta.url)
+const WORK = new URL('./own/requests-file.ts', import.meta.url)
 
 /** The file piece by piece; the caller asks for the next piece when it has room for it. */
 export async function ownExport(

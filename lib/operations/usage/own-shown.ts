@@ -4,9 +4,8 @@
  */
 
 import { timeOfId } from '../../base/ids.ts'
-import { formatMicro, type Micro, subtract } from '../../base/money.ts'
+import { formatMicro, type Micro, subtract, decimal } from '../../base/money.ts'
 import type { BookedRow, KeyLabel, Refusal } from '../../store/store.ts'
-import { decimal } from '../../terms/decimal.ts'
 import { isByPiece, type Line } from '../../terms/records.ts'
 import { shownRatio } from './shown-ratio.ts'
 import { shownKey } from './whose.ts'

@@ -1,5 +1,5 @@
 /** What the receipt of a request and the list of refusals say in words, in both languages. */
-import type { ErrorName } from '../../terms/errors.ts'
+import type { ErrorName } from '../../base/errors.ts'
 import type { Basis, End, UsageRow } from '../../terms/records.ts'
 import type { Words } from '../error.ts'
 import { shownRatio } from './shown-ratio.ts'

@@ -3,7 +3,7 @@
  */
 import { publicId } from '../../base/ids.ts'
 import { formatMicro, ZERO } from '../../base/money.ts'
-import type { Act } from '../../terms/people.ts'
+import type { Act } from '../../base/people.ts'
 import type { Account } from '../../terms/records.ts'
 import { type Driver, DuplicateKey, type Param, type ReadingDriver, type Row, type Statements } from '../driver.ts'
 import {

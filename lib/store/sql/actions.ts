@@ -4,7 +4,7 @@
  * a line. A user stands there by id, and the name is looked up when a line is read: who is deleted leaves none behind.
  */
 import { isDeepStrictEqual } from 'node:util'
-import type { Act, Actor } from '../../terms/people.ts'
+import type { Act, Actor } from '../../base/people.ts'
 import type { ActionFilter, Changed, LoggedAction, SubjectKind } from '../action-store.ts'
 import type { Driver, Param, Row, Statements } from '../driver.ts'
 import type { Logged } from './logged.ts'

@@ -6,10 +6,9 @@
  * The document has them too, for gateways of earlier versions of this program that still run beside this one.
  */
 import { isDeepStrictEqual } from 'node:util'
-import type { Channel } from '../../terms/channel.ts'
+import type { Channel, Group, Model, Price } from '../../terms/records.ts'
 import { MODEL_DEFAULTS, READ_ONS } from '../../config/catalog-schema.ts'
-import type { Act } from '../../terms/people.ts'
-import type { Group, Model, Price } from '../../terms/records.ts'
+import type { Act } from '../../base/people.ts'
 import type { Driver, Row, Statements } from '../driver.ts'
 import { type ModelEdit, priceActor } from '../price-store.ts'
 import type { Sealer } from '../secrets.ts'

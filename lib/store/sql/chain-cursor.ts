@@ -4,7 +4,7 @@
  */
 import type { BlockRef, ChainCursor, NewDeposit, Transfer } from '../../terms/deposits.ts'
 import { takesQuote, USDT } from '../../terms/deposits.ts'
-import type { Act } from '../../terms/people.ts'
+import type { Act } from '../../base/people.ts'
 import type { Recorded } from '../deposit-store.ts'
 import type { Driver, Row, Statements } from '../driver.ts'
 import { recordAction } from './actions.ts'

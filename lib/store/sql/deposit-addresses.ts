@@ -1,6 +1,6 @@
 /** Deposit addresses, and quotes: what is promised to an account before anything comes. */
 import type { DepositAddress, Quote } from '../../terms/deposits.ts'
-import type { Act } from '../../terms/people.ts'
+import type { Act } from '../../base/people.ts'
 import type { NewAddress, NewQuote } from '../deposit-store.ts'
 import type { Driver, Row, Statements } from '../driver.ts'
 import { accountPurse } from '../store.ts'

@@ -4,7 +4,7 @@
  */
 import { type Micro, micro } from '../../base/money.ts'
 import { type Deposit, depositReference, floorOf, worthOf } from '../../terms/deposits.ts'
-import type { Act } from '../../terms/people.ts'
+import type { Act } from '../../base/people.ts'
 import type { DepositsCredited } from '../deposit-store.ts'
 import { type Driver, DuplicateKey, type Statements } from '../driver.ts'
 import { accountPurse } from '../store.ts'

@@ -5,7 +5,7 @@
 import { invariant } from '../../base/assert.ts'
 import { type Micro, micro } from '../../base/money.ts'
 import { type Deposit, type DepositRefund, tokensBack, tokenText } from '../../terms/deposits.ts'
-import type { Act } from '../../terms/people.ts'
+import type { Act } from '../../base/people.ts'
 import type {
   DepositBack,
   DepositFrozen,

@@ -1,7 +1,7 @@
 /** The store's methods for deposits on a chain, put together from the files beside this one. */
 import type { Micro } from '../../base/money.ts'
 import type { BlockRef, Deposit, DepositState, NewDeposit, Transfer } from '../../terms/deposits.ts'
-import type { Act } from '../../terms/people.ts'
+import type { Act } from '../../base/people.ts'
 import type {
   ChainStore,
   DepositFilter,

@@ -4,7 +4,7 @@
  */
 import { idAt, timeOfId } from '../../base/ids.ts'
 import { formatMicro, ZERO } from '../../base/money.ts'
-import type { Act } from '../../terms/people.ts'
+import type { Act } from '../../base/people.ts'
 import type { UsageRow } from '../../terms/records.ts'
 import { DISPUTE_DAYS, type Decided, type Dispute, type DisputeState } from '../dispute-store.ts'
 import type { Driver, Row, Statements } from '../driver.ts'

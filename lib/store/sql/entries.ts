@@ -6,7 +6,7 @@
  */
 import { invariant } from '../../base/assert.ts'
 import { formatMicro, micro } from '../../base/money.ts'
-import type { Act } from '../../terms/people.ts'
+import type { Act } from '../../base/people.ts'
 import { type Driver, DuplicateKey, type Row, type Statements } from '../driver.ts'
 import type { Booked, Entry, EntryKind, NewEntry } from '../entry-store.ts'
 import { accountPurse, StoreConflict } from '../store.ts'

@@ -3,7 +3,7 @@
  * tells all processes of these secrets too, because each process has the key in memory under every secret that it was used
  * with.
  */
-import type { Act } from '../../terms/people.ts'
+import type { Act } from '../../base/people.ts'
 import type { Key } from '../../terms/records.ts'
 import { type HashedSecret, MOST_OLD_SECRETS } from '../account-store.ts'
 import type { Driver, Statements } from '../driver.ts'

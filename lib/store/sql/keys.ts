@@ -3,7 +3,7 @@
  * A deleted key keeps its row, because usage rows refer to it by id.
  */
 import { publicId } from '../../base/ids.ts'
-import type { Act } from '../../terms/people.ts'
+import type { Act } from '../../base/people.ts'
 import type { Key } from '../../terms/records.ts'
 import { type Driver, DuplicateKey, type Param, type Statements } from '../driver.ts'
 import {

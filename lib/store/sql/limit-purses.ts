@@ -7,7 +7,7 @@
  * that somebody is changing at that moment.
  */
 import { endOfName } from '../../base/periods.ts'
-import type { Limit } from '../../terms/limits.ts'
+import type { Limit } from '../../terms/records.ts'
 import type { Dialect, Driver, Param, Row, Statements } from '../driver.ts'
 import { accountPurse, type PurseId } from '../store.ts'
 import { recordChange } from './changes.ts'

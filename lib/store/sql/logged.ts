@@ -2,11 +2,9 @@
  * What the log of actions says of each kind of row: its fields as people write them. Of a secret it keeps nothing but
  * that it changed.
  */
-import { showGroup, showModel, shownChannel } from '../../terms/catalogue-shown.ts'
-import type { Channel } from '../../terms/channel.ts'
-import { secretHeaders } from '../../terms/credentials.ts'
-import { showLimit } from '../../terms/limits.ts'
-import type { Account, Group, Key, Model } from '../../terms/records.ts'
+import { showGroup, showModel, shownChannel } from '../../config/catalogue-views.ts'
+import { type Channel, showLimit, type Account, type Group, type Key, type Model } from '../../terms/records.ts'
+import { secretHeaders } from '../../base/secrets.ts'
 
 /** `secrets` are compared, and never written. */
 export interface Logged {

@@ -1,6 +1,6 @@
 /** The balance below which the people of an account want to be warned. */
 import { formatMicro, type Micro } from '../../base/money.ts'
-import type { Act } from '../../terms/people.ts'
+import type { Act } from '../../base/people.ts'
 import type { Driver, Row, Statements } from '../driver.ts'
 import { StoreConflict } from '../store.ts'
 import { recordAction } from './actions.ts'

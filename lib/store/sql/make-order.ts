@@ -1,7 +1,7 @@
 /** Makes an order, within the bounds of how many an account, and all accounts together, may make. */
 import { formatMicro } from '../../base/money.ts'
 import type { OrderState } from '../../terms/pay.ts'
-import type { Act } from '../../terms/people.ts'
+import type { Act } from '../../base/people.ts'
 import type { Driver, Param, Row, Statements } from '../driver.ts'
 import type { NewOrder, OrderBounds, OrderMade } from '../pay-store.ts'
 import { accountPurse } from '../store.ts'

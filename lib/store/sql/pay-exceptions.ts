@@ -1,6 +1,6 @@
 /** Exceptions of payments: what does not fit and waits for a person, and what somebody decided about it. */
 import type { PayException } from '../../terms/pay.ts'
-import type { Act } from '../../terms/people.ts'
+import type { Act } from '../../base/people.ts'
 import { type Driver, DuplicateKey, type Param, type Row } from '../driver.ts'
 import type { ExceptionFilter, NewException } from '../pay-store.ts'
 import { recordAction } from './actions.ts'

@@ -4,7 +4,7 @@
  */
 import { formatMicro, type Micro } from '../../base/money.ts'
 import type { OrderMethod } from '../../terms/pay.ts'
-import type { Act } from '../../terms/people.ts'
+import type { Act } from '../../base/people.ts'
 import type { Driver, Row, Statements } from '../driver.ts'
 import type { Hold } from '../pay-store.ts'
 import { recordAction } from './actions.ts'

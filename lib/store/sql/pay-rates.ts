@@ -1,5 +1,5 @@
 /** The rates of currencies in which ways to pay take money. */
-import type { Act } from '../../terms/people.ts'
+import type { Act } from '../../base/people.ts'
 import type { Driver, Row, Statements } from '../driver.ts'
 import type { PayRate } from '../pay-store.ts'
 import { recordAction } from './actions.ts'

@@ -1,7 +1,7 @@
 /** The store's methods for payments, put together from the files beside this one. */
 import type { Micro } from '../../base/money.ts'
 import type { OrderMethod, PayWay, Proof, Shown } from '../../terms/pay.ts'
-import type { Act } from '../../terms/people.ts'
+import type { Act } from '../../base/people.ts'
 import type { Driver } from '../driver.ts'
 import type {
   ExceptionFilter,

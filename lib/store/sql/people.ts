@@ -1,5 +1,5 @@
 /** People in the store: each method is a line that calls the function in `people/` which has the statements. */
-import type { Act, Member } from '../../terms/people.ts'
+import type { Act, Member } from '../../base/people.ts'
 import type { PageFilter } from '../account-store.ts'
 import type { Driver } from '../driver.ts'
 import type {

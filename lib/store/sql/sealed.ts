@@ -2,8 +2,8 @@
  * A channel as it is stored: its upstream keys, its proxy's URL (which may have a password) and headers with
  * credentials are encrypted.
  */
-import type { Channel } from '../../terms/channel.ts'
-import { secretHeaders } from '../../terms/credentials.ts'
+import type { Channel } from '../../terms/records.ts'
+import { secretHeaders } from '../../base/secrets.ts'
 import type { Sealer } from '../secrets.ts'
 
 export interface SealedChannel extends Omit<Channel, 'sealed'> {

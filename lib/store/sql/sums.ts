@@ -8,7 +8,7 @@
  * days, it reads hours.
  */
 import { timeOfId } from '../../base/ids.ts'
-import { type Outcome, outcomeOf } from '../../terms/outcome.ts'
+import { type Outcome, outcomeOf } from '../../terms/usage-row.ts'
 import type { UsageRow } from '../../terms/records.ts'
 import type { Dialect, ManyRows, Param, Statements } from '../driver.ts'
 import { FIRST_BYTE_BOUNDS_MS, LINE_SUMS, ROW_COUNTS } from '../usage-sums.ts'

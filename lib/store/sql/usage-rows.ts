@@ -1,9 +1,8 @@
 /** The rows of the usage log: their columns, how they are inserted, and how they are read back. */
 import { timeOfId } from '../../base/ids.ts'
 import { ZERO } from '../../base/money.ts'
-import { outcomeOf } from '../../terms/outcome.ts'
+import { outcomeOf, detailText, readDetail } from '../../terms/usage-row.ts'
 import { isToolFee, type UsageRow } from '../../terms/records.ts'
-import { detailText, readDetail } from '../../terms/row-detail.ts'
 import type { Param, Row, Statements } from '../driver.ts'
 import type { BookedRow } from '../store.ts'
 import { NAME_LENGTH } from '../tables.ts'

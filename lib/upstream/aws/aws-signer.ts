@@ -1,7 +1,7 @@
 /** Signs the requests of channels that have keys of AWS. Nothing is got with the keys, and only for a large body something is waited for. */
 import type { Dispatcher } from 'undici'
 import { inSlices, LARGE_BYTES } from '../../base/slices.ts'
-import type { AwsKeys } from '../../terms/upstream-credentials.ts'
+import type { AwsKeys } from '../../config/upstreams.ts'
 import { CredentialError, type Signer, type SignerDeps } from '../signer.ts'
 import { BodyDigest, library, signatureHeaders } from './sigv4.ts'
 

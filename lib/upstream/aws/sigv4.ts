@@ -5,7 +5,7 @@
  */
 import { createHash } from 'node:crypto'
 import { createRequire } from 'node:module'
-import type { AwsKeys } from '../../terms/upstream-credentials.ts'
+import type { AwsKeys } from '../../config/upstreams.ts'
 
 export interface ToSign {
   service: string

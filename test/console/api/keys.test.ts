@@ -4,7 +4,7 @@ import { micro } from '../../../lib/base/money.ts'
 import { periodAt, periodName } from '../../../lib/base/periods.ts'
 import { limitPurse } from '../../../lib/store/store.ts'
 import { MODEL_DEFAULTS } from '../../../lib/config/catalog-schema.ts'
-import { hashOf } from '../../../lib/terms/key-secret.ts'
+import { hashOf } from '../../../lib/base/secrets.ts'
 import { channel, SETUP, settlement, usageRow } from '../../support/store.ts'
 import { type House, type Json, openConsole, type PersonClient } from '../support/console.ts'
 

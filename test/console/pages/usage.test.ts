@@ -2,7 +2,7 @@
 import t from 'tap'
 import { idAt } from '../../../lib/base/ids.ts'
 import { micro } from '../../../lib/base/money.ts'
-import type { Role } from '../../../lib/terms/people.ts'
+import type { Role } from '../../../lib/base/people.ts'
 import type { Key, UsageRow } from '../../../lib/terms/records.ts'
 import { fund, newKey, SETUP, settlement, usageRow } from '../../support/store.ts'
 import { browserTest, type Visitor } from '../support/browser.ts'

@@ -1,5 +1,5 @@
 /** People in a browser: signed in on the page for it, or with a session that they have already. */
-import type { Person } from '../../../lib/terms/people.ts'
+import type { Person } from '../../../lib/base/people.ts'
 import { PASSWORD } from '../../support/people.ts'
 import type { Visitor } from './browser.ts'
 import type { House, PersonClient } from './console.ts'

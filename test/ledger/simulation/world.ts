@@ -9,8 +9,15 @@ import { firstLimit } from '../../../lib/operations/accounts/limits.ts'
 import { Sealer } from '../../../lib/store/secrets.ts'
 import { SqlStore } from '../../../lib/store/sql.ts'
 import { accountPurse, keyPurse, limitPurse, type PurseId, type Store } from '../../../lib/store/store.ts'
-import { changedLimit, type Limit, periodOf, type SetLimit } from '../../../lib/terms/limits.ts'
-import type { Account, Key, UsageRow } from '../../../lib/terms/records.ts'
+import {
+  changedLimit,
+  type Limit,
+  periodOf,
+  type SetLimit,
+  type Account,
+  type Key,
+  type UsageRow,
+} from '../../../lib/terms/records.ts'
 import { kept as whenKept } from '../../support/kept.ts'
 import { type Random, withSeed } from '../../support/random.ts'
 import { newKey, SETUP, topUp, usageRow } from '../../support/store.ts'

@@ -6,7 +6,7 @@ import * as profile from '../../../lib/operations/people/profile.ts'
 import { endSession, listSessions, openSession, signOut } from '../../../lib/operations/people/sessions.ts'
 import { signIn, signInFactor, stepUp } from '../../../lib/operations/people/sign-in.ts'
 import { fromBase32, hotp, stepAt } from '../../../lib/operations/people/totp.ts'
-import type { Person } from '../../../lib/terms/people.ts'
+import type { Person } from '../../../lib/base/people.ts'
 import { CLI, newPerson, PASSWORD, type PeopleParts, peopleDeps, signedInAs, stranger } from '../../support/people.ts'
 
 const HOUR_MS = 3_600_000

@@ -1,5 +1,5 @@
 /** Passwords, second factors and recovery codes. The secret of a factor is sealed, bound to the user that it belongs to. */
-import type { Act, Person } from '../../../terms/people.ts'
+import type { Act, Person } from '../../../base/people.ts'
 import type { Driver, Param, Statements } from '../../driver.ts'
 import type { Credentials, CredentialsChange } from '../../people-records.ts'
 import type { Sealer } from '../../secrets.ts'

@@ -1,5 +1,5 @@
 /** The end of a user, whose keys are disabled as those of everybody who leaves. The log of actions keeps its lines; they name the user by an id that leads nowhere any more. */
-import type { Act } from '../../../terms/people.ts'
+import type { Act } from '../../../base/people.ts'
 import type { Driver } from '../../driver.ts'
 import { recordAction } from '../actions.ts'
 import { leaveKeys } from './left-keys.ts'

@@ -1,5 +1,5 @@
 /** What links allow: to become a user, a member or an operator, to choose a new password, to have another e-mail. */
-import type { Act, Person } from '../../../terms/people.ts'
+import type { Act, Person } from '../../../base/people.ts'
 import type { NewAccount } from '../../account-store.ts'
 import type { Driver, Statements } from '../../driver.ts'
 import type { Identified, Joining, Link, MemberBound, NewUser } from '../../people-records.ts'

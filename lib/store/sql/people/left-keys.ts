@@ -1,5 +1,5 @@
 /** The keys of somebody who may have none in the account any more: disabled, or handed to somebody who may. */
-import type { Act } from '../../../terms/people.ts'
+import type { Act } from '../../../base/people.ts'
 import type { Driver, Statements } from '../../driver.ts'
 import { recordAction } from '../actions.ts'
 import { recordKeyChange } from '../key-secrets.ts'

@@ -1,6 +1,6 @@
 /** Secrets that work once: invitations, resets, proofs of an e-mail, and the halves of a sign-in. */
 import { publicId } from '../../../base/ids.ts'
-import type { Act, Role } from '../../../terms/people.ts'
+import type { Act, Role } from '../../../base/people.ts'
 import type { Driver, Param, Row, Statements } from '../../driver.ts'
 import type { Link, LinkKind, NewLink } from '../../people-records.ts'
 import { StoreFull } from '../../store.ts'

@@ -1,5 +1,5 @@
 /** Who is a member of which account. The account's row is locked first, so that its last owner cannot leave unseen. */
-import { type Act, MAKES_KEYS, type Member, type Person, type Role } from '../../../terms/people.ts'
+import { type Act, MAKES_KEYS, type Member, type Person, type Role } from '../../../base/people.ts'
 import type { PageFilter } from '../../account-store.ts'
 import { type Driver, DuplicateKey, type Statements } from '../../driver.ts'
 import type { Membership, RoleChange } from '../../people-records.ts'

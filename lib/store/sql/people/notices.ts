@@ -1,5 +1,5 @@
 /** What a user is told at the next sign-in. */
-import type { Notice, Person } from '../../../terms/people.ts'
+import type { Notice, Person } from '../../../base/people.ts'
 import type { Driver, Statements } from '../../driver.ts'
 
 const MOST_NOTICES = 20

@@ -1,5 +1,5 @@
 /** How a person is read from a row of the store, and named in the log of actions. */
-import type { Language, Person, Theme } from '../../../terms/people.ts'
+import type { Language, Person, Theme } from '../../../base/people.ts'
 import type { Row, Statements } from '../../driver.ts'
 import { StoreConflict } from '../../store.ts'
 import { integer, json, text, textOrNull } from '../text.ts'

@@ -1,6 +1,6 @@
 /** Sessions, and the browsers from which users have signed in. */
 import { publicId } from '../../../base/ids.ts'
-import type { Act, Person } from '../../../terms/people.ts'
+import type { Act, Person } from '../../../base/people.ts'
 import type { Driver, Row, Statements } from '../../driver.ts'
 import type { NewSession, Session } from '../../people-records.ts'
 import { recordAction } from '../actions.ts'

@@ -1,7 +1,7 @@
 /** Personal tokens, and what users are called by OpenID providers. */
 import { createHash } from 'node:crypto'
 import { publicId } from '../../../base/ids.ts'
-import type { Act, Person, Scope } from '../../../terms/people.ts'
+import type { Act, Person, Scope } from '../../../base/people.ts'
 import { type Driver, DuplicateKey, type Row, type Statements } from '../../driver.ts'
 import type { Identified, NewPersonalToken, PersonalToken } from '../../people-records.ts'
 import { StoreConflict, StoreFull } from '../../store.ts'

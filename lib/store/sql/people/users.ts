@@ -1,6 +1,6 @@
 /** Users: what they are called, what they may do, and what is remembered for them. */
 import { publicId } from '../../../base/ids.ts'
-import type { Act, Person } from '../../../terms/people.ts'
+import type { Act, Person } from '../../../base/people.ts'
 import type { PageFilter } from '../../account-store.ts'
 import { type Driver, DuplicateKey, type Param, type Statements } from '../../driver.ts'
 import type { NewUser, UserChange } from '../../people-records.ts'

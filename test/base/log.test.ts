@@ -1,5 +1,5 @@
 import t from 'tap'
-import { createLogger, logLine } from '../../lib/terms/log.ts'
+import { createLogger, logLine } from '../../lib/base/log.ts'
 
 t.test('a line is a JSON object with the time in UTC', async t => {
   const lines: string[] = []

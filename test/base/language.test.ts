@@ -1,5 +1,5 @@
 import t from 'tap'
-import { prefersEnglish } from '../../lib/terms/language.ts'
+import { prefersEnglish } from '../../lib/base/language.ts'
 
 t.test('English only when it is wanted most', async t => {
   const rows: [string | undefined, boolean][] = [

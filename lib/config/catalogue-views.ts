@@ -2,11 +2,9 @@
  * Rows of the catalogue as people write them, without credentials: what the admin API answers, and what the log of
  * actions says of a change.
  */
-import type { Channel } from './channel.ts'
-import { secretHeaders } from './credentials.ts'
-import { decimal } from './decimal.ts'
-import { showCost, showPrice } from './price-shown.ts'
-import type { Group, Model } from './records.ts'
+import type { Channel, Group, Model, Price, PriceList } from '../terms/records.ts'
+import { secretHeaders } from '../base/secrets.ts'
+import { decimal } from '../base/money.ts'
 
 export const showGroup = ({ name, multiplier, rate, hedgeMs, ...group }: Group) => ({
   name,
@@ -82,3 +80,25 @@ export const shownChannel = (channel: Channel) => ({
   searches: channel.searches,
   status: channel.status,
 })
+
+/** A map of prices, in which the prices of pictures may be a map themselves. */
+const decimals = (map: object): object =>
+  Object.fromEntries(
+    Object.entries(map).map(([name, value]) => [name, typeof value === 'number' ? decimal(value) : decimals(value)]),
+  )
+
+export const showPrice = (price: Price): object => (price.format === undefined ? showKnown(price) : price)
+
+const showKnown = ({ search_unit, over, tiers, ...list }: Price): object => ({
+  ...decimals(list satisfies PriceList),
+  ...(search_unit === undefined ? {} : { search_unit }),
+  ...(over === undefined ? {} : { over: over.map(({ tokens, ...entry }) => ({ tokens, ...decimals(entry) })) }),
+  ...(tiers === undefined ? {} : { tiers: decimals(tiers) }),
+})
+
+export const showCost = (cost: Channel['cost']): object | number | null =>
+  typeof cost === 'object' && cost !== null
+    ? Object.fromEntries(Object.entries(cost).map(([model, price]) => [model, showPrice(price)]))
+    : cost === null
+      ? null
+      : decimal(cost)

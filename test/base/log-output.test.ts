@@ -4,9 +4,9 @@ import { mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import t from 'tap'
-import { LogOutput } from '../../lib/terms/log-output.ts'
+import { LogOutput } from '../../lib/base/log.ts'
 
-const MODULE = new URL('../../lib/terms/log-output.ts', import.meta.url).href
+const MODULE = new URL('../../lib/base/log.ts', import.meta.url).href
 const program = (code: string) => ['--input-type=module', '-e', `import { LogOutput } from '${MODULE}'\n${code}`]
 
 t.test('lines come in their order, after a moment and when there are many', async t => {

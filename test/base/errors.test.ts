@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
 import t from 'tap'
-import { ERRORS, type ErrorName, type ErrorRow, renderError } from '../../lib/terms/errors.ts'
+import { ERRORS, type ErrorName, type ErrorRow, renderError } from '../../lib/base/errors.ts'
 
 /** What the arguments of each text are called. */
 const ARGUMENTS: Partial<Record<ErrorName, string[]>> = {
