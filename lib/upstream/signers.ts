@@ -1,8 +1,8 @@
 /** Keeps the signers of all credentials that are no plain keys, and makes each when a channel first has it. */
 import type { Dispatcher } from 'undici'
 import type { Clock } from '../base/clock.ts'
-import type { CompiledChannel, CompiledKey } from '../channels/compiled-channel.ts'
-import type { Connection } from '../channels/connection.ts'
+import type { CompiledChannel, CompiledKey } from '../world/compiled-channel.ts'
+import type { Connection } from '../world/compiled-channel.ts'
 import type { UpstreamCredential } from '../config/upstreams.ts'
 import { awsSigner } from './aws/aws-signer.ts'
 import { googleSigner } from './google-signer.ts'

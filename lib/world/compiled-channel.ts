@@ -12,13 +12,8 @@ import {
   countPathAt,
   pathAt,
   queryAt,
+  type Provider,
 } from '../config/upstreams.ts'
-import type { Provider } from '../config/upstreams.ts'
-import { type Connection, connectionTo } from './connection.ts'
-import { FORMS, type Protocol } from '../terms/records.ts'
-import { type Credential, credentialOf, secretsIn } from '../terms/upstream-credentials.ts'
-import { type AnswersOf, type Kind, type KindName, kindOf } from '../terms/upstream-kinds.ts'
-import { countPathAt, pathAt, queryAt } from '../config/upstream-paths.ts'
 
 /** The number of hexadecimal digits of a fingerprint: 64 bits, enough for all keys of a store to differ. */
 const FINGERPRINT_LENGTH = 16

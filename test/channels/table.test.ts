@@ -1,5 +1,5 @@
 import t from 'tap'
-import { compileRoutes } from '../../lib/channels/table.ts'
+import { compileRoutes } from '../../lib/world/table.ts'
 import type { Channel, Model, Offline } from '../../lib/terms/records.ts'
 import { MODEL_DEFAULTS } from '../../lib/config/catalog-schema.ts'
 import { channel } from './support.ts'

@@ -1,7 +1,7 @@
 /** Which headers of a client go upstream, by the settings of the channel; and that docs/upstreams.md says the same. */
 import { readFileSync } from 'node:fs'
 import t from 'tap'
-import { compileRoutes } from '../../lib/channels/table.ts'
+import { compileRoutes } from '../../lib/world/table.ts'
 import type { Channel } from '../../lib/terms/records.ts'
 import { passResponseHeaders, requestHeaders, retryAfterS } from '../../lib/upstream/headers.ts'
 import { channel } from '../channels/support.ts'

@@ -5,10 +5,10 @@
  * connection is cut.
  */
 import type { Socket } from 'node:net'
-import type { Exchange } from '../exchange/exchange.ts'
-import { NO_PAGE } from '../reply/fixed-headers.ts'
-import { LINGER_MS } from '../reply/reply.ts'
-import { renderError } from '../base/errors.ts'
+import type { Exchange } from '../record/exchange.ts'
+import { NO_PAGE } from '../../reply/fixed-headers.ts'
+import { LINGER_MS } from '../../reply/reply.ts'
+import { renderError } from '../../base/errors.ts'
 
 /** A client that still sends after its bad bytes is cut after this many. */
 const MOST_NOISE_BYTES = 64 * 1024 * 1024

@@ -4,13 +4,12 @@
  * gateways may share a folder: a picture that another one has deleted is no failure.
  */
 import { unlink } from 'node:fs/promises'
-import type { Clock } from '../base/clock.ts'
-import { Rounds } from '../base/rounds.ts'
-import type { ImageLinks } from '../config/config.ts'
-import type { Logger } from '../base/log.ts'
-import type { Metrics } from '../terms/metrics.ts'
-import { contentsOf } from './contents.ts'
-import { fileOf, type Named, onDisk } from './names.ts'
+import type { Clock } from '../../base/clock.ts'
+import { Rounds } from '../../base/rounds.ts'
+import type { ImageLinks } from '../../config/config.ts'
+import type { Logger } from '../../base/log.ts'
+import type { Metrics } from '../../terms/metrics.ts'
+import { contentsOf, fileOf, type Named, onDisk } from './folder.ts'
 
 const EVERY_MS = 5000
 /** A large folder takes longer to sweep, so the next sweep waits until sweeps take at most this share of the time. */

@@ -2,13 +2,13 @@
  * How an exchange ends. A stage, or whoever acts for it, answers it with a row of the error table (`refuse`) or with any other whole
  * answer; `fail` ends it after a fault of ours, `onClose` when its connection is done; and `finish` is the one way out.
  */
-import { ERRORS, type ErrorName, type ErrorRow, renderError } from '../../terms/errors.ts'
-import { prefersEnglish } from '../../terms/language.ts'
+import { ERRORS, type ErrorName, type ErrorRow, renderError } from '../../base/errors.ts'
+import { prefersEnglish } from '../../base/language.ts'
 import type { Exchange } from './exchange.ts'
 import type { Services } from './services.ts'
 import type { KeyEntry } from '../../access/keys.ts'
 import { formatMicro } from '../../base/money.ts'
-import { logLine, quoted, quotedFromClient } from '../../terms/log.ts'
+import { logLine, quoted, quotedFromClient } from '../../base/log.ts'
 import { addressOf, dropBody } from './request.ts'
 import { StoreUnavailable } from '../../store/store.ts'
 

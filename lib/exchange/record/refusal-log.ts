@@ -6,13 +6,13 @@
  * Of each key and reason at most ten are kept in a minute. The store makes sure of it for all gateways together; here the same
  * limit keeps a client that is refused all the time from filling the queue.
  */
-import type { KeyEntry } from '../access/keys.ts'
-import type { Clock } from '../base/clock.ts'
-import { timeOfId } from '../base/ids.ts'
-import { type Refusal, type Store, StoreUnavailable } from '../store/store.ts'
-import type { ErrorName } from '../base/errors.ts'
-import type { Logger } from '../base/log.ts'
-import type { Metrics } from '../terms/metrics.ts'
+import type { KeyEntry } from '../../access/keys.ts'
+import type { Clock } from '../../base/clock.ts'
+import { timeOfId } from '../../base/ids.ts'
+import { type Refusal, type Store, StoreUnavailable } from '../../store/store.ts'
+import type { ErrorName } from '../../base/errors.ts'
+import type { Logger } from '../../base/log.ts'
+import type { Metrics } from '../../terms/metrics.ts'
 import type { Exchange } from './exchange.ts'
 import { addressOf } from './request.ts'
 

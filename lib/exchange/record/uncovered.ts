@@ -4,11 +4,11 @@
  * at once. The store gives the right for half a minute; it is renewed while the request is open, given back when it ends, and
  * that of a dead process ends by itself.
  */
-import type { Clock } from '../base/clock.ts'
-import { Rounds } from '../base/rounds.ts'
-import type { StoreHealth } from '../store/health.ts'
-import { type StatsStore, StoreUnavailable } from '../store/store.ts'
-import type { Logger } from '../base/log.ts'
+import type { Clock } from '../../base/clock.ts'
+import { Rounds } from '../../base/rounds.ts'
+import type { StoreHealth } from '../../store/health.ts'
+import { type StatsStore, StoreUnavailable } from '../../store/store.ts'
+import type { Logger } from '../../base/log.ts'
 
 const LEASE_MS = 30_000
 const RENEW_MS = 10_000

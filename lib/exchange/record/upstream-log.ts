@@ -5,14 +5,14 @@
  *
  * Upstreams quote what they refuse. Nothing that they say is written before our secrets are taken out of it.
  */
-import type { Clock } from '../base/clock.ts'
-import { latest } from '../base/lru.ts'
-import { formatMicro, type Micro } from '../base/money.ts'
-import type { Claim } from '../channels/claim.ts'
-import type { BreakerChange, Outcome } from '../channels/health.ts'
-import type { RestNote } from '../channels/rests.ts'
-import type { Logger } from '../base/log.ts'
-import type { Attempt } from '../upstream/attempt.ts'
+import type { Clock } from '../../base/clock.ts'
+import { latest } from '../../base/lru.ts'
+import { formatMicro, type Micro } from '../../base/money.ts'
+import type { Claim } from '../../channels/claim.ts'
+import type { BreakerChange, Outcome } from '../../channels/health.ts'
+import type { RestNote } from '../../channels/rests.ts'
+import type { Logger } from '../../base/log.ts'
+import type { Attempt } from '../../upstream/attempt.ts'
 import type { Skew } from './input-skew.ts'
 import { secretsOf, withoutSecrets } from './redact.ts'
 

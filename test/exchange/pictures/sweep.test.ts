@@ -3,14 +3,14 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, utimesSync, wr
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import t, { type Test } from 'tap'
-import { NoRoom } from '../../lib/pictures/draft.ts'
-import { fileOf, newName } from '../../lib/pictures/names.ts'
-import { Pictures } from '../../lib/pictures/pictures.ts'
-import { PictureSweep } from '../../lib/pictures/sweep.ts'
-import type { ImageLinks } from '../../lib/config/config.ts'
-import { createLogger } from '../../lib/base/log.ts'
-import { Metrics } from '../../lib/terms/metrics.ts'
-import { TestClock } from '../support/clock.ts'
+import { NoRoom } from '../../../lib/exchange/pictures/draft.ts'
+import { fileOf, newName } from '../../../lib/exchange/pictures/folder.ts'
+import { Pictures } from '../../../lib/exchange/pictures/pictures.ts'
+import { PictureSweep } from '../../../lib/exchange/pictures/sweep.ts'
+import type { ImageLinks } from '../../../lib/config/config.ts'
+import { createLogger } from '../../../lib/base/log.ts'
+import { Metrics } from '../../../lib/terms/metrics.ts'
+import { TestClock } from '../../support/clock.ts'
 
 const HOUR_MS = 3_600_000
 const KiB = 1024
