@@ -1,6 +1,6 @@
 /** Cells of CSV files, which people open in spreadsheets. */
 /** CSV files for people: UTF-8 with a byte order mark and CRLF, as spreadsheets want them, heads in the reader's language. */
-import type { Language } from '../terms/people.ts'
+import type { Language } from '../base/people.ts'
 import type { Words } from './error.ts'
 
 /**

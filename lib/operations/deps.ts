@@ -8,9 +8,9 @@ import type { Clock } from '../base/clock.ts'
 import type { Micro } from '../base/money.ts'
 import type { SetAside } from '../ledger/aside.ts'
 import type { PurseId, Store } from '../store/store.ts'
-import type { ChannelState } from '../terms/channel.ts'
-import type { Logger } from '../terms/log.ts'
-import type { Act, Actor } from '../terms/people.ts'
+import type { ChannelState } from '../terms/records.ts'
+import type { Logger } from '../base/log.ts'
+import type { Act, Actor } from '../base/people.ts'
 
 /** What an operation asks of, and tells, the serving processes of this gateway. */
 export interface Running {

@@ -4,7 +4,7 @@
  */
 import type { z } from 'zod'
 import { formatPath } from '../config/yaml.ts'
-import { LANGUAGES, type Language, type Words } from '../terms/people.ts'
+import { LANGUAGES, type Language, type Words } from '../base/people.ts'
 import { type FieldFault, OperationError } from './error.ts'
 
 /**

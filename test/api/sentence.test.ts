@@ -5,7 +5,7 @@ import t from 'tap'
 import { API_ERRORS, ApiError, type ApiErrorCode } from '../../lib/api/errors.ts'
 import { refusalOf } from '../../lib/api/refusal.ts'
 import { asSentence } from '../../lib/api/sentence.ts'
-import { REASONS } from '../../lib/operations/own/words.ts'
+import { REASONS } from '../../lib/operations/usage/words.ts'
 import { LANGUAGES } from '../../lib/base/people.ts'
 
 const LIB = path.resolve(import.meta.dirname, '../../lib')

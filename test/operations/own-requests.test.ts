@@ -4,15 +4,15 @@ import { idAt, timeOfId } from '../../lib/base/ids.ts'
 import { micro } from '../../lib/base/money.ts'
 import { receiptAnswer, refusalsAnswer, requestsAnswer } from '../../lib/console/api/request-answers.ts'
 import { csvCell } from '../../lib/operations/csv.ts'
-import { REASONS } from '../../lib/operations/own/words.ts'
-import { exportQuery, ownExport } from '../../lib/operations/own-export.ts'
+import { REASONS } from '../../lib/operations/usage/words.ts'
+import { exportQuery, ownExport } from '../../lib/operations/usage/own-export.ts'
 import {
   ownReceipt,
   ownRefusals,
   ownRequests,
   refusalsQuery,
   requestsQuery,
-} from '../../lib/operations/own-requests.ts'
+} from '../../lib/operations/usage/own-requests.ts'
 import { ERRORS } from '../../lib/base/errors.ts'
 import { outcomeOf } from '../../lib/terms/usage-row.ts'
 import { chargeOfLines } from '../support/receipt.ts'

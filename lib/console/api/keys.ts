@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { type Call, type Operation, operation } from '../../api/operation.ts'
 import { EVERY } from '../../base/periods.ts'
-import { testOwnKey } from '../../operations/own-key-test.ts'
+import { testOwnKey } from '../../operations/usage/own-key-test.ts'
 import {
   changeOwnKey,
   changeSeveral,
@@ -21,7 +21,7 @@ import {
   severalForm,
   showOwnKey,
   testForm,
-} from '../../operations/own-keys.ts'
+} from '../../operations/accounts/own-keys.ts'
 import type { Role } from '../../base/people.ts'
 import { words } from './answer-fields.ts'
 import type { ConsoleDeps } from './deps.ts'

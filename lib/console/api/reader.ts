@@ -1,6 +1,6 @@
 /** Who reads the usage of an account, by the role in it. */
 import type { Call } from '../../api/operation.ts'
-import type { Reader } from '../../operations/own-usage.ts'
+import type { Reader } from '../../operations/usage/own-usage.ts'
 import type { Role } from '../../base/people.ts'
 import type { ConsoleDeps } from './deps.ts'
 

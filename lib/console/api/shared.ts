@@ -1,9 +1,8 @@
 /** What several tables of calls share. */
 import { z } from 'zod'
 import type { Call } from '../../api/operation.ts'
-import type { By } from '../../operations/people/deps.ts'
+import { type By, NO_SUCH_USER } from '../../operations/people/deps.ts'
 import { type Opened, openSession } from '../../operations/people/sessions.ts'
-import { NO_SUCH_USER } from '../../operations/people/words.ts'
 import type { Person } from '../../base/people.ts'
 import { type Jar, keepOpened, readCookie } from '../sign-in/cookies.ts'
 import type { ConsoleDeps } from './deps.ts'

@@ -6,8 +6,8 @@ import * as kind from '../../config/scalars.ts'
 import type { Words } from '../../base/people.ts'
 import { type Key, PROTOCOLS } from '../../terms/records.ts'
 import { OperationError } from '../error.ts'
-import { grace } from '../keys.ts'
-import { publicId } from '../paging.ts'
+import { grace } from './keys.ts'
+import { publicId } from '../fields.ts'
 
 const PAGE_ROWS = 50
 const MOST_ROWS = 200

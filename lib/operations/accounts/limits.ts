@@ -1,10 +1,10 @@
 /** What operations on keys and accounts have in common where they set and show caps and budgets. */
-import { storeNow } from './deps.ts'
-import type { Clock } from '../base/clock.ts'
-import { formatMicro, ZERO } from '../base/money.ts'
-import { periodName } from '../base/periods.ts'
-import { type LimitChange, limitPurse, type Store } from '../store/store.ts'
-import { changedLimit, type Limit, periodOf, type SetLimit } from '../terms/records.ts'
+import { storeNow } from '../deps.ts'
+import type { Clock } from '../../base/clock.ts'
+import { formatMicro, ZERO } from '../../base/money.ts'
+import { periodName } from '../../base/periods.ts'
+import { type LimitChange, limitPurse, type Store } from '../../store/store.ts'
+import { changedLimit, type Limit, periodOf, type SetLimit } from '../../terms/records.ts'
 
 interface Deps {
   store: Store

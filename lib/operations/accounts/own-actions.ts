@@ -3,12 +3,12 @@
  * account is shown to its owners as the gateway's operators, without a name and an address.
  */
 import { z } from 'zod'
-import type { ActionFilter, LoggedAction, Store } from '../store/store.ts'
-import * as kind from '../config/scalars.ts'
-import type { Person } from '../base/people.ts'
-import type { Account } from '../terms/records.ts'
-import type { OperationDeps } from './deps.ts'
-import { publicId } from './paging.ts'
+import type { ActionFilter, LoggedAction, Store } from '../../store/store.ts'
+import * as kind from '../../config/scalars.ts'
+import type { Person } from '../../base/people.ts'
+import type { Account } from '../../terms/records.ts'
+import type { OperationDeps } from '../deps.ts'
+import { publicId } from '../fields.ts'
 
 const PAGE_ROWS = 50
 const MOST_ROWS = 200

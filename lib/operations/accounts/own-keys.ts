@@ -2,22 +2,21 @@
  * What people do with the keys of an account: list, create, change, roll, delete, several at once. A member sees and
  * changes the keys that it made; a key of somebody else is one that does not exist. Keys are named by their public ids.
  */
-import type { KeyChange, NewKey } from '../store/store.ts'
-import type { Config } from '../config/config.ts'
-import { hashOf, hintOf, newSecret } from '../base/secrets.ts'
-import type { Actor } from '../base/people.ts'
-import type { Account, Key } from '../terms/records.ts'
-import { act } from './acts.ts'
-import { firstLimit, limitChange } from './caps-and-budgets.ts'
-import { inForce, type OperationDeps } from './deps.ts'
-import { OperationError } from './error.ts'
+import type { KeyChange, NewKey } from '../../store/store.ts'
+import type { Config } from '../../config/config.ts'
+import { hashOf, hintOf, newSecret } from '../../base/secrets.ts'
+import type { Actor } from '../../base/people.ts'
+import type { Account, Key } from '../../terms/records.ts'
+import { act, inForce, type OperationDeps } from '../deps.ts'
+import { firstLimit, limitChange } from './limits.ts'
+import { OperationError } from '../error.ts'
 import { rollKey } from './keys.ts'
-import { checkLocks, type KeyForm, type NewKeyForm, restriction, type SeveralForm } from './own/key-forms.ts'
-import { type Keeper, NO_KEY, ownKeyRows } from './own/key-rows.ts'
+import { checkLocks, type KeyForm, type NewKeyForm, restriction, type SeveralForm } from './key-forms.ts'
+import { type Keeper, NO_KEY, ownKeyRows } from './key-rows.ts'
 
 export { KEY_STATES } from './key-shown.ts'
-export { keyForm, keyInPath, newKeyForm, ownKeysQuery, rollForm, severalForm, testForm } from './own/key-forms.ts'
-export { type Keeper, ownKeyPage } from './own/key-rows.ts'
+export { keyForm, keyInPath, newKeyForm, ownKeysQuery, rollForm, severalForm, testForm } from './key-forms.ts'
+export { type Keeper, ownKeyPage } from './key-rows.ts'
 
 export type KeysDeps = Pick<OperationDeps, 'store' | 'clock' | 'fleet' | 'log' | 'setAside'>
 /** Keys are bounded where people make them; operators make as many as they like. */

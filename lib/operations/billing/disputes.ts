@@ -4,16 +4,14 @@
  * and is an entry of the account, or nothing; the row of the request stays as it is.
  */
 import { z } from 'zod'
-import { formatMicro, type Micro, parseMicro, subtract, ZERO } from '../base/money.ts'
-import { DISPUTE_DAYS, type Dispute, type NewEntry } from '../store/store.ts'
-import * as kind from '../config/scalars.ts'
-import type { Actor } from '../base/people.ts'
-import { act, entryActor } from './acts.ts'
-import { debit } from './debit.ts'
-import { inForce, type OperationDeps } from './deps.ts'
-import { noteText } from './entries.ts'
-import { OperationError } from './error.ts'
-import { read, type Sent } from './read.ts'
+import { formatMicro, type Micro, parseMicro, subtract, ZERO } from '../../base/money.ts'
+import { DISPUTE_DAYS, type Dispute, type NewEntry } from '../../store/store.ts'
+import * as kind from '../../config/scalars.ts'
+import type { Actor } from '../../base/people.ts'
+import { act, entryActor, inForce, type OperationDeps } from '../deps.ts'
+import { debit, noteText } from './entries.ts'
+import { OperationError } from '../error.ts'
+import { read, type Sent } from '../read.ts'
 
 export const disputeForm = z
   .strictObject({

@@ -23,7 +23,7 @@ import {
   type Store,
   accountPurse,
 } from '../../store/store.ts'
-import type { Actor } from '../../terms/people.ts'
+import type { Actor } from '../../base/people.ts'
 import type { Account } from '../../terms/records.ts'
 import { act, entryActor, type OperationDeps, inForce } from '../deps.ts'
 import { OperationError } from '../error.ts'

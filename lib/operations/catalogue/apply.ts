@@ -37,12 +37,9 @@ import {
   StoreConflict,
   markId,
 } from '../../store/store.ts'
-import type { Channel } from '../../terms/channel.ts'
-import { secretHeaders } from '../../terms/credentials.ts'
-import { hashOf, hintOf } from '../../terms/key-secret.ts'
-import { sameLimit } from '../../terms/limits.ts'
-import { FILE } from '../../terms/people.ts'
-import type { Account, Key, Model } from '../../terms/records.ts'
+import { type Channel, sameLimit, type Account, type Key, type Model } from '../../terms/records.ts'
+import { secretHeaders, hashOf, hintOf } from '../../base/secrets.ts'
+import { FILE } from '../../base/people.ts'
 import { firstLimit, limitChange } from '../accounts/limits.ts'
 import { act, entryActor } from '../deps.ts'
 import { type FileTerms, type Rows, judgeFile, linesOf, throwRefused } from './judging.ts'

@@ -4,21 +4,18 @@
  * decimals, and each amount rounded up at the sixth place. In the folder `price-import`, a file for each form of list
  * makes `Offer`s of it.
  */
-import { PRICE_IMPORT, type Store } from '../store/store.ts'
-import { DEFAULT_OUTPUT, MODEL_DEFAULTS } from '../config/catalog-schema.ts'
-import type { Actor } from '../base/people.ts'
-import type { Model, Price } from '../terms/records.ts'
-import { act } from './acts.ts'
-import { OperationError } from './error.ts'
+import { PRICE_IMPORT, type Store } from '../../store/store.ts'
+import { DEFAULT_OUTPUT, MODEL_DEFAULTS } from '../../config/catalog-schema.ts'
+import type { Actor } from '../../base/people.ts'
+import type { Model, Price } from '../../terms/records.ts'
+import { act } from '../deps.ts'
+import { OperationError } from '../error.ts'
 import { type ChangeTerms, judgeChange } from './judging.ts'
-import { readModel } from './models.ts'
-import { readCsv } from './price-import/csv.ts'
-import { type Exact, exact, roundedUp, times } from './price-import/exact.ts'
-import { readGateway } from './price-import/gateway.ts'
-import { readLitellm } from './price-import/litellm.ts'
-import { type Offer, Problems, type Wanted } from './price-import/offer.ts'
-import { readPrice, setPaths } from './price-paths.ts'
-import { type PriceChanges, priceChanges } from './prices.ts'
+import { readModel } from './catalogue.ts'
+import { readCsv, readGateway } from './own-lists.ts'
+import { type Exact, exact, roundedUp, times, type Offer, Problems, type Wanted } from './offer.ts'
+import { readLitellm } from './litellm.ts'
+import { readPrice, setPaths, type PriceChanges, priceChanges } from './prices.ts'
 
 const READERS = { litellm: readLitellm, gateway: readGateway, csv: readCsv }
 export type ListFormat = keyof typeof READERS

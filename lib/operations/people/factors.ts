@@ -4,11 +4,9 @@
  */
 import { z } from 'zod'
 import type { Person } from '../../base/people.ts'
-import { OperationError } from '../error.ts'
-import { actBy, type By, type PeopleDeps } from './deps.ts'
-import { isRecoveryCode, newRecoveryCodes, recoveryHash } from './recovery-codes.ts'
-import { newTotpSecret, provisioningUri, stepOf } from './totp.ts'
-import { both, WRONG_CODE } from './words.ts'
+import { OperationError, both } from '../error.ts'
+import { actBy, type By, type PeopleDeps, WRONG_CODE } from './deps.ts'
+import { isRecoveryCode, newRecoveryCodes, recoveryHash, newTotpSecret, provisioningUri, stepOf } from './totp.ts'
 
 export const codeForm = z.strictObject({ code: z.string().max(16) })
 

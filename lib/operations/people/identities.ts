@@ -6,11 +6,10 @@
 
 import { asName } from '../../config/scalars.ts'
 import { canonicalEmail, type Person } from '../../base/people.ts'
-import { OperationError } from '../error.ts'
+import { OperationError, both } from '../error.ts'
 import { actBy, type By, type PeopleDeps } from './deps.ts'
 import { registerVouched } from './registration.ts'
 import { renewProof, type SignedIn, signedIn } from './sign-in.ts'
-import { both } from './words.ts'
 
 /** What the provider has said, checked. */
 export interface Vouched {

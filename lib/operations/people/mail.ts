@@ -5,8 +5,8 @@
 /** The texts of letters. Each is in both languages, the reader's first, because the sender may not know the reader. */
 import { type Clock, pause } from '../../base/clock.ts'
 import type { Config } from '../../config/config.ts'
-import type { Logger } from '../../terms/log.ts'
-import type { Language } from '../../terms/people.ts'
+import type { Logger } from '../../base/log.ts'
+import type { Language } from '../../base/people.ts'
 
 export interface Letter {
   to: string

@@ -8,14 +8,13 @@ import type { Identified } from '../../store/store.ts'
 import * as kind from '../../config/scalars.ts'
 import { hashOf } from '../../base/secrets.ts'
 import type { Person } from '../../base/people.ts'
-import { OperationError } from '../error.ts'
-import { actBy, type By, type PeopleDeps } from './deps.ts'
-import { letter } from './letters.ts'
+import { OperationError, both } from '../error.ts'
+import { actBy, type By, type PeopleDeps, LINK_GONE } from './deps.ts'
+import { letter } from './mail.ts'
 import { newLink } from './links.ts'
 import { checkNew, password } from './passwords.ts'
 import { emailForm } from './profile.ts'
 import { networkOf, tryMail, tryUnknown } from './throttle.ts'
-import { both, LINK_GONE } from './words.ts'
 
 export const registrationForm = emailForm
 export const registerForm = z.strictObject({ token: z.string().max(100), name: kind.name, password })

@@ -5,14 +5,13 @@
 import { z } from 'zod'
 import { hashOf } from '../../base/secrets.ts'
 import type { Person } from '../../base/people.ts'
-import { OperationError } from '../error.ts'
-import { actAs, actBy, type By, type PeopleDeps, type UserDeps } from './deps.ts'
-import { letter } from './letters.ts'
+import { OperationError, both } from '../error.ts'
+import { actAs, actBy, type By, type PeopleDeps, type UserDeps, LINK_GONE } from './deps.ts'
+import { letter } from './mail.ts'
 import { newLink } from './links.ts'
 import { checkNew, password } from './passwords.ts'
 import { emailForm } from './profile.ts'
 import { networkOf, tryMail, tryUnknown } from './throttle.ts'
-import { both, LINK_GONE } from './words.ts'
 
 export const resetRequestForm = emailForm
 export const resetForm = z.strictObject({ token: z.string().max(100), password })

@@ -6,9 +6,8 @@
 import type { Session } from '../../store/store.ts'
 import { hashOf, newToken } from '../../base/secrets.ts'
 import type { Person } from '../../base/people.ts'
-import { OperationError } from '../error.ts'
+import { OperationError, both } from '../error.ts'
 import { actAs, actBy, type By, type PeopleDeps } from './deps.ts'
-import { both } from './words.ts'
 
 const HOUR_MS = 3_600_000
 const LIMITS = {

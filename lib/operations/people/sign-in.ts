@@ -5,13 +5,12 @@
 import { z } from 'zod'
 import { canonicalEmail, type Person } from '../../base/people.ts'
 import { hashOf, isToken, newToken } from '../../base/secrets.ts'
-import { OperationError } from '../error.ts'
-import type { By, PeopleDeps } from './deps.ts'
+import { OperationError, both } from '../error.ts'
+import { type By, type PeopleDeps, LINK_GONE, NO_SUCH_USER } from './deps.ts'
 import { useCode } from './factors.ts'
 import { typedPassword } from './passwords.ts'
 import { isProven, type Opened, openSession, PROOF_MS } from './sessions.ts'
 import { networkOf, type Try, tryCode, trySignIn, tryStepUp, tryUnknown } from './throttle.ts'
-import { both, LINK_GONE, NO_SUCH_USER } from './words.ts'
 
 /** How long the second half of a sign-in may take. */
 const CHALLENGE_MS = 10 * 60_000

@@ -10,7 +10,7 @@ import { createHash } from 'node:crypto'
 import { isIPv6, SocketAddress } from 'node:net'
 import type { Counter, Store } from '../../store/store.ts'
 import type { Actor, User } from '../../base/people.ts'
-import { throttled } from './words.ts'
+import { throttled } from '../error.ts'
 
 const SECOND_MS = 1_000
 const MINUTE_MS = 60_000

@@ -5,9 +5,8 @@ import * as address from '../../config/addresses.ts'
 import * as kind from '../../config/scalars.ts'
 import { hashOf, newPersonalToken, personalHint } from '../../base/secrets.ts'
 import { SCOPES } from '../../base/people.ts'
-import { OperationError } from '../error.ts'
+import { OperationError, both } from '../error.ts'
 import { actBy, type By, type PeopleDeps } from './deps.ts'
-import { both } from './words.ts'
 
 const DAY_MS = 86_400_000
 const MOST_DAYS = 366

@@ -2,15 +2,15 @@
  * What usage can be filtered by: the keys, models, groups and protocols that were used in a period, largest charge first, and
  * the members of the account. Pages offer these where a reader chooses.
  */
-import type { Store, SummaryBy } from '../store/store.ts'
-import { ERRORS, type ErrorName } from '../base/errors.ts'
-import { type Account, PROTOCOLS, type Protocol } from '../terms/records.ts'
-import { type ChoicesQuery, present } from './own/filters.ts'
-import { type Reader, shownKey, whoseKeys } from './own/whose.ts'
-import { REASONS } from './own/words.ts'
+import type { Store, SummaryBy } from '../../store/store.ts'
+import { ERRORS, type ErrorName } from '../../base/errors.ts'
+import { type Account, PROTOCOLS, type Protocol } from '../../terms/records.ts'
+import { type ChoicesQuery, present } from './filters.ts'
+import { type Reader, shownKey, whoseKeys } from './whose.ts'
+import { REASONS } from './words.ts'
 import { byCharge, periodOf, refused, stacksOf, type UsageDeps } from './own-usage.ts'
 
-export { choicesQuery } from './own/filters.ts'
+export { choicesQuery } from './filters.ts'
 
 /** Lists longer than that are no choice. */
 export const MOST_CHOICES = 200

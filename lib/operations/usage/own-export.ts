@@ -1,14 +1,14 @@
 /** The requests of an account as a file of any size, CSV or a JSON object a line. */
-import type { Pieces } from '../store/store.ts'
-import type { Language } from '../base/people.ts'
-import { CSV_TYPE } from './own/csv.ts'
-import { type ExportQuery, toFilter } from './own/filters.ts'
-import type { RequestsOrder } from './own/requests-file.ts'
-import { type Reader, whoseKeys } from './own/whose.ts'
+import type { Pieces } from '../../store/store.ts'
+import type { Language } from '../../base/people.ts'
+import { CSV_TYPE } from '../csv.ts'
+import { type ExportQuery, toFilter } from './filters.ts'
+import type { RequestsOrder } from './requests-file.ts'
+import { type Reader, whoseKeys } from './whose.ts'
 import type { RequestsDeps } from './own-requests.ts'
 
-export { CSV_TYPE } from './own/csv.ts'
-export { exportQuery } from './own/filters.ts'
+export { CSV_TYPE } from '../csv.ts'
+export { exportQuery } from './filters.ts'
 
 export type ExportFormat = RequestsOrder['format']
 export const EXPORT_TYPES: Record<ExportFormat, string> = {

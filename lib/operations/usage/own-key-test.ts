@@ -1,10 +1,10 @@
 /** Tries out one of an account's keys: whether a request with it from the caller's address would be answered. */
-import type { Language } from '../base/people.ts'
-import type { Protocol } from '../terms/records.ts'
-import type { TestForm } from './own/key-forms.ts'
-import type { Keeper } from './own/key-rows.ts'
-import { reasonOf } from './own/words.ts'
-import { type KeysDeps, keyOf } from './own-keys.ts'
+import type { Language } from '../../base/people.ts'
+import type { Protocol } from '../../terms/records.ts'
+import type { TestForm } from '../accounts/key-forms.ts'
+import type { Keeper } from '../accounts/key-rows.ts'
+import { reasonOf } from './words.ts'
+import { type KeysDeps, keyOf } from '../accounts/own-keys.ts'
 
 /** What a serving process is asked to try out, and what it found: the stage that would refuse, or null. */
 export interface Trial {

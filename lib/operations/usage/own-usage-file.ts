@@ -1,14 +1,13 @@
 /** The table of usage as a CSV file: a line for each stack, also for those that the page has no room for. */
-import type { Language } from '../base/people.ts'
-import type { Words } from './error.ts'
-import { type Column, csvEnd, csvHead, csvLines } from './own/csv.ts'
-import type { Stack, TotalsFileQuery } from './own/filters.ts'
-import { addUp, shownTotals } from './own/totals-shown.ts'
-import type { Reader } from './own/whose.ts'
+import type { Language, Words } from '../../base/people.ts'
+import { type Column, csvEnd, csvHead, csvLines } from '../csv.ts'
+import type { Stack, TotalsFileQuery } from './filters.ts'
+import { addUp, shownTotals } from './totals-shown.ts'
+import type { Reader } from './whose.ts'
 import { byCharge, namesOf, readSums, stacksOf, type UsageDeps } from './own-usage.ts'
 
-export { CSV_TYPE } from './own/csv.ts'
-export { totalsFileQuery } from './own/filters.ts'
+export { CSV_TYPE } from '../csv.ts'
+export { totalsFileQuery } from './filters.ts'
 
 const SLICE = 500
 

@@ -7,9 +7,10 @@ import { timeOfId } from '../../base/ids.ts'
 import { formatMicro, type Micro, decimal } from '../../base/money.ts'
 import type { BookedRow, KeyLabel, RequestFilter, Store } from '../../store/store.ts'
 import type { Language, Words } from '../../base/people.ts'
-import { shownRatio } from '../shown-ratio.ts'
-import { type Column, csvEnd, csvHead, csvLines, type Heads } from './csv.ts'
-import { iso, shownReceipt } from './shown.ts'
+import { shownRatio } from './shown-ratio.ts'
+import { type Column, csvEnd, csvHead, csvLines, type Heads } from '../csv.ts'
+import { shownReceipt } from './own-shown.ts'
+import { iso } from './own-shown.ts'
 
 const SLICE = 500
 

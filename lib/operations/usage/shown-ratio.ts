@@ -1,6 +1,6 @@
 /** The ratio by which the output of a leaver was multiplied, as people read it. */
-import { decimal } from '../base/money.ts'
-import type { UsageRow } from '../terms/records.ts'
+import { decimal } from '../../base/money.ts'
+import type { UsageRow } from '../../terms/records.ts'
 
 /** Of a ratio's thousandths. */
 const MILLIONTHS = 1000

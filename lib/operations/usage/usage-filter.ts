@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { SUMMARY_BY, type SummaryBy, type UsageFilter, WITH_ATTEMPTS } from '../../store/store.ts'
 import { moment } from '../fields.ts'
 import * as kind from '../../config/scalars.ts'
-import { OUTCOMES } from '../../terms/outcome.ts'
+import { OUTCOMES } from '../../terms/usage-row.ts'
 import { PROTOCOLS } from '../../terms/records.ts'
 
 const requestId = kind.scalar({ zh: '请求编号', en: 'a request id' }, {}, value =>

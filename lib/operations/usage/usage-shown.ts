@@ -1,10 +1,10 @@
 /** Usage as callers see it: rows of the log, receipts, totals, refusals. Money is CNY as a decimal with six places. */
 
-import { timeOfId } from '../base/ids.ts'
-import { formatMicro, type Micro, subtract, decimal } from '../base/money.ts'
-import { hourInZone } from '../base/zone.ts'
-import type { BookedRow, Refusal, SummaryBy, SummaryRow } from '../store/store.ts'
-import type { Line } from '../terms/records.ts'
+import { timeOfId } from '../../base/ids.ts'
+import { formatMicro, type Micro, subtract, decimal } from '../../base/money.ts'
+import { hourInZone } from '../../base/zone.ts'
+import type { BookedRow, Refusal, SummaryBy, SummaryRow } from '../../store/store.ts'
+import type { Line } from '../../terms/records.ts'
 import { shownRatio } from './shown-ratio.ts'
 
 const iso = (ms: number): string => new Date(ms).toISOString()
