@@ -7,10 +7,9 @@
  * Besides the text there are members that change with each event and that no reader looks at: the event's number, the tokens so far, and
  * characters that hide how long the text is.
  */
-import type { Found } from './found.ts'
+import type { Found } from './answer-reader.ts'
 import { EMPTY } from './json/literal.ts'
-import { countEnd, stringEnd } from './json/scan.ts'
-import type { Node, Tree } from './json/tree.ts'
+import { type Node, type Tree, countEnd, stringEnd } from './json/tree.ts'
 
 /** The longest event that is remembered. */
 const LONGEST_EVENT = 1024

@@ -1,4 +1,6 @@
 /** What goes wrong at an upstream, in words of no protocol. */
+import { bytesAsText } from '../protocols/patterns.ts'
+import { NONE, type Node, Tree } from './json/tree.ts'
 
 /**
  * The kinds of failure that clients tell apart. `context`: the prompt is longer than the model takes, which clients answer
@@ -22,3 +24,78 @@ export interface Failure {
   /** The upstream's own text. */
   message: string
 }
+
+// --- upstream-error
+
+/** Reads what went wrong at an upstream, whatever form its error has. */
+
+const LONGEST_BODY = 64 * 1024
+const LONGEST_MESSAGE = 4096
+
+const BY_STATUS: Readonly<Record<number, FailureKind>> = {
+  400: 'invalid',
+  404: 'not_found',
+  408: 'timeout',
+  413: 'too_large',
+  422: 'invalid',
+  429: 'rate',
+  504: 'timeout',
+  529: 'overloaded',
+}
+/** Types, codes and statuses by which protocols name their errors, where no status of HTTP came with them. */
+const BY_WORD: Readonly<Record<string, readonly [FailureKind, number]>> = {
+  invalid_request_error: ['invalid', 400],
+  INVALID_ARGUMENT: ['invalid', 400],
+  not_found_error: ['not_found', 404],
+  NOT_FOUND: ['not_found', 404],
+  request_too_large: ['too_large', 413],
+  timeout_error: ['timeout', 504],
+  DEADLINE_EXCEEDED: ['timeout', 504],
+  rate_limit_error: ['rate', 429],
+  rate_limit_exceeded: ['rate', 429],
+  RESOURCE_EXHAUSTED: ['rate', 429],
+  insufficient_quota: ['quota', 429],
+  overloaded_error: ['overloaded', 529],
+  server_is_overloaded: ['overloaded', 529],
+  UNAVAILABLE: ['overloaded', 503],
+}
+const CONTEXT =
+  /context_length_exceeded|maximum context length|context window|prompt is too long|input token count.{0,40}exceeds/i
+
+/** An error that an upstream answered in the place of an answer. */
+export function readFailure(status: number, body: Buffer): Failure {
+  const tree = new Tree()
+  const text = bytesAsText(body.subarray(0, LONGEST_BODY))
+  if (!tree.read(text)) return failureOf(status, [], plain(body))
+  // Google's errors may stand in an array
+  const root = tree.kind(tree.root) === 'array' ? (tree.elements(tree.root)[0] ?? NONE) : tree.root
+  return failureIn(tree, root, status)
+}
+
+/** An error in an event: `status` 0 = its words say which one it would be. */
+export function failureIn(tree: Tree, node: Node, status = 0): Failure {
+  const inner = tree.get(node, 'error')
+  const error = tree.kind(inner) === 'object' ? inner : node
+  const words = ['code', 'type', 'status'].map(name => tree.string(tree.get(error, name)) ?? '')
+  const told = ['message', 'detail', 'msg'].map(name => tree.string(tree.get(error, name))).find(text => text !== null)
+  const number = tree.number(tree.get(error, 'code')) ?? 0
+  const message = told ?? tree.string(inner) ?? plain(Buffer.from(tree.source(node), 'latin1'))
+  return failureOf(status === 0 && number >= 400 && number < 600 ? number : status, words, message)
+}
+
+function failureOf(status: number, words: readonly string[], message: string): Failure {
+  const named = words
+    .map(word => (Object.hasOwn(BY_WORD, word) ? BY_WORD[word] : undefined))
+    .find(found => found !== undefined)
+  const known = status === 0 ? (named?.[1] ?? 500) : status
+  const text = message === '' ? `The upstream answered ${known}.` : message.slice(0, LONGEST_MESSAGE)
+  const isPrompt = known < 500 && (words.includes('context_length_exceeded') || CONTEXT.test(message))
+  const own = status === 0 || named?.[0] === 'quota' ? named?.[0] : undefined
+  return {
+    kind: isPrompt ? 'context' : (own ?? BY_STATUS[known] ?? (known < 500 ? 'invalid' : 'server')),
+    status: known,
+    message: text,
+  }
+}
+
+const plain = (body: Buffer): string => body.subarray(0, LONGEST_MESSAGE).toString().trim()

@@ -3,7 +3,7 @@
  * and of the arguments that come back, `{"input":"…"}` in any pieces, the text is taken out.
  */
 import type { FreeformTool } from './ask.ts'
-import { EMPTY, type Literal, literal, quote, type Source, unquote } from './json/literal.ts'
+import { EMPTY, type Literal, type Source, literal, quote, unquote } from './json/literal.ts'
 import { Tree } from './json/tree.ts'
 
 const SCHEMA: Source =

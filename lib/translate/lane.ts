@@ -4,8 +4,7 @@
  */
 import type { Facts } from '../protocols/facts.ts'
 import type { Protocol } from '../protocols/table.ts'
-import type { Ask, Losses } from './ask.ts'
-import type { LossWord } from './loss.ts'
+import type { Ask, LossWord, Losses } from './ask.ts'
 import type { RenamedTools } from './names.ts'
 import type { Target } from './protocol.ts'
 

@@ -3,8 +3,8 @@
  * has namespaces, and only two have tools that take text. A name that fits stays as it is. All of it follows from the
  * request alone, so that the next request of the conversation gets the same names.
  */
+import { hash } from 'node:crypto'
 import type { Tool } from './ask.ts'
-import { digest } from './ids.ts'
 
 /** Letters, digits, `_` and `-`, up to 64: what every protocol allows. */
 const FITS = /^[A-Za-z0-9_-]{1,64}$/
@@ -77,3 +77,43 @@ export class ToolNames implements ClientNames {
 }
 
 export const NO_NAMES = new ToolNames([])
+
+// --- ids
+
+/** As much of an id is kept where it gets a number behind it. */
+const LONGEST_BASE = 50
+const ALNUM9 = /^[A-Za-z0-9]{9}$/
+
+export const digest = (text: string, encoding: 'hex' | 'base64url'): string => hash('sha256', text, encoding)
+
+/** The id of a call as every protocol takes it. An empty id stays empty. */
+export const fitId = (id: string): string =>
+  id === '' || FITS.test(id) ? id : `call_${digest(id, 'base64url').slice(0, 22)}`
+
+/** The same for upstreams that want nine letters or digits. */
+export const nineOf = (id: string): string => {
+  if (ALNUM9.test(id)) return id
+  return BigInt(`0x${digest(id, 'hex').slice(0, 16)}`)
+    .toString(36)
+    .padStart(9, '0')
+    .slice(-9)
+}
+
+/** Ids of calls that stand together. Clients and upstreams know calls by them and refuse two that are the same. */
+export class CallIds {
+  readonly #taken = new Set<string>()
+  readonly #numbers = new Map<string, number>()
+
+  /** The id, or one like it that no other call has. */
+  once(id: string): string {
+    const base = id.slice(0, LONGEST_BASE)
+    let own = id
+    while (this.#taken.has(own)) {
+      const number = (this.#numbers.get(base) ?? 1) + 1
+      this.#numbers.set(base, number)
+      own = `${base}_${number}`
+    }
+    this.#taken.add(own)
+    return own
+  }
+}

@@ -3,10 +3,12 @@
  * protocol's own place for such state, comes back with the history, and is opened only for the upstream that it came from:
  * others refuse a state that is not theirs. Nothing is kept on our side.
  */
+import { bytesAsText } from '../protocols/patterns.ts'
 import type { Opaque } from './ask.ts'
-import { digest } from './ids.ts'
 import { type Literal, literal } from './json/literal.ts'
-import { stringEnd } from './json/scan.ts'
+import { NONE, type Node, Tree, stringEnd } from './json/tree.ts'
+import { digest } from './names.ts'
+import type { Target } from './protocol.ts'
 
 /** How every envelope begins, so that it can be found in a body that goes upstream untranslated. */
 export const ENVELOPE = 'gw1.'
@@ -45,4 +47,165 @@ export function unseal64(text: Literal): Opaque | null {
   if (!text.startsWith(`"${ENVELOPE_64}`)) return null
   const inner = `"${Buffer.from(text.slice(1, -1), 'base64').toString('latin1')}"`
   return stringEnd(inner, 1) === inner.length ? unseal(inner) : null
+}
+
+// --- envelopes
+
+/**
+ * Our envelopes in a body that goes upstream untranslated, because the turn before was answered by another upstream: nobody there
+ * understands them, so what carries one is left out, and nothing else is touched.
+ */
+
+/**
+ * A place where a protocol's clients keep state of an upstream. `what` is left out when the string at `state` below it is an
+ * envelope: an element of an array (a path that ends in `*`), or a member. When an array is left empty, so is the element around it
+ * that `around` names.
+ */
+export interface StatePlace {
+  what: string
+  state: string
+  around?: string
+  /** Beside one of these members some models must have a state, and get a word in its place. */
+  instead?: { beside: readonly string[]; word: Literal; when: (model: Model) => boolean }
+}
+
+/** What is known of the upstream's model. */
+export type Model = Pick<Target, 'model' | 'thinking'>
+
+export interface Span {
+  start: number
+  end: number
+}
+
+/** A part of the body, and what stands in its place: nothing, or a word. */
+export interface Cut {
+  span: Span
+  word: Literal
+}
+
+const STARTS = [`"${ENVELOPE}`, `"${ENVELOPE_64}`]
+const MARK = new RegExp(STARTS.map(start => RegExp.escape(start)).join('|'))
+const LONGEST_MARK = Math.max(...STARTS.map(({ length }) => length))
+const QUOTE = 0x22
+
+/** No provider takes longer bodies of text, and looking for the places of envelopes takes as much memory as the body. */
+const LONGEST_BODY = 32 * 1024 * 1024
+/** Several times as many as the longest conversations have. Reading them takes some ten milliseconds, in which all other exchanges wait. */
+const MOST_VALUES = 1 << 17
+
+/** Looks for an envelope in a body that is handed on. */
+export class EnvelopeSearch {
+  #tail = ''
+  #bytes = 0
+  #isFound = false
+
+  feed(piece: Buffer): void {
+    this.#bytes += piece.length
+    if (this.#isFound) return
+    // most pieces of pictures have no quote, which the engine finds out fast
+    const text = piece.includes(QUOTE) ? bytesAsText(piece) : ''
+    this.#isFound =
+      MARK.test(text) || (this.#tail !== '' && MARK.test(this.#tail + bytesAsText(piece.subarray(0, LONGEST_MARK))))
+    this.#tail = (this.#tail + bytesAsText(piece.subarray(-LONGEST_MARK))).slice(-LONGEST_MARK)
+  }
+
+  get found(): boolean {
+    return this.#isFound && this.#bytes <= LONGEST_BODY
+  }
+}
+
+/** Whether there may be an envelope in a body that stands in these parts. */
+export function mayHaveEnvelope(parts: readonly Buffer[]): boolean {
+  const search = new EnvelopeSearch()
+  for (const part of parts) search.feed(part)
+  return search.found
+}
+
+/**
+ * The parts of a body that are left out, or replaced where the model must have something there; none in a body of too many values, so
+ * that the upstream answers what it thinks of such state. `text`: the body as Latin-1.
+ */
+export function envelopeCuts(text: string, places: readonly StatePlace[], model: Model): Cut[] {
+  const tree = new Tree()
+  if (!tree.read(text, MOST_VALUES)) return []
+  const out = new Out(tree, places, model)
+  out.walk(tree.root, '')
+  return out.cuts
+}
+
+class Out {
+  readonly #tree: Tree
+  readonly #places: readonly StatePlace[]
+  readonly #model: Model
+  readonly cuts: Cut[] = []
+
+  constructor(tree: Tree, places: readonly StatePlace[], model: Model) {
+    this.#tree = tree
+    this.#places = places
+    this.#model = model
+  }
+
+  #goes(node: Node, path: string): boolean {
+    return this.#places.some(({ what, state, around }) => {
+      if (what === path) return this.#isEnvelope(node, state)
+      return around === path && this.#allGo(node, what.slice(path.length + 1))
+    })
+  }
+
+  #isEnvelope(node: Node, state: string): boolean {
+    let at = node
+    if (state !== '') for (const name of state.split('/')) at = this.#tree.get(at, name)
+    return at !== NONE && STARTS.some(start => this.#tree.source(at).startsWith(start))
+  }
+
+  /** `rest`: a member and `*`. */
+  #allGo(node: Node, rest: string): boolean {
+    const list = this.#tree.get(node, rest.slice(0, -2))
+    const elements = this.#tree.kind(list) === 'array' ? this.#tree.elements(list) : []
+    const states = this.#places.filter(({ what }) => what.endsWith(`/${rest}`))
+    return elements.length > 0 && elements.every(one => states.some(({ state }) => this.#isEnvelope(one, state)))
+  }
+
+  walk(node: Node, path: string): void {
+    const at = path === '' ? '' : `${path}/`
+    if (!this.#places.some(({ what }) => what.startsWith(at))) return
+    const kind = this.#tree.kind(node)
+    const children: { value: Node; span: Span; path: string }[] = []
+    if (kind === 'array')
+      for (const value of this.#tree.elements(node))
+        children.push({ value, span: this.#tree.span(value), path: `${at}*` })
+    if (kind === 'object')
+      this.#tree.members(node, (name, value) =>
+        children.push({
+          value,
+          span: { start: this.#tree.span(value - 1).start, end: this.#tree.span(value).end },
+          path: at + name,
+        }),
+      )
+    const going = children.map(child => this.#goes(child.value, child.path))
+    let isLeading = true
+    for (const [i, child] of children.entries())
+      if (going[i] && !this.#replaced(node, child)) this.#leaveOut(children, i, isLeading)
+      else {
+        isLeading = false
+        this.walk(child.value, child.path)
+      }
+  }
+
+  /** True: a word stands in the place of the state. */
+  #replaced(node: Node, { value, path }: { value: Node; path: string }): boolean {
+    const instead = this.#places.find(({ what }) => what === path)?.instead
+    if (!instead?.when(this.#model) || instead.beside.every(name => this.#tree.get(node, name) === NONE)) return false
+    this.cuts.push({ span: this.#tree.span(value), word: instead.word })
+    return true
+  }
+
+  /** With the comma before it; the first ones with the comma behind them. */
+  #leaveOut(children: readonly { span: Span }[], i: number, isLeading: boolean): void {
+    const { span } = children[i] as { span: Span }
+    const before = children[i - 1]?.span.end
+    const behind = children[i + 1]?.span.start
+    const cut = isLeading ? { start: span.start, end: behind ?? span.end } : { start: before as number, end: span.end }
+    this.cuts.push({ span: cut, word: '' })
+  }
 }

@@ -1,10 +1,10 @@
 /** The protocols that can be translated into each other: a row each. */
 import type { Protocol } from '../protocols/table.ts'
 import { chat } from './chat/chat.ts'
-import type { StatePlace } from './envelopes.ts'
 import { generate } from './generate/generate.ts'
-import { isThird, NO_STATE } from './generate/state.ts'
+import { NO_STATE, isThird } from './generate/members.ts'
 import { messages } from './messages/messages.ts'
+import type { StatePlace } from './opaque.ts'
 import type { Translated } from './protocol.ts'
 import { responses } from './responses/responses.ts'
 

@@ -1,6 +1,6 @@
 /** The thread in which large bodies are translated, one after the other. `thread.ts` is the other side. */
 import { serve } from '../base/worker-thread.ts'
-import { Untranslatable } from './loss.ts'
+import { Untranslatable } from './ask.ts'
 import { clientNames } from './names.ts'
 import { translated } from './table.ts'
 import type { AnswerJob, Done, Job, RequestJob } from './thread.ts'

@@ -5,10 +5,9 @@
 import type { Facts } from '../protocols/facts.ts'
 import { protocolRow } from '../protocols/table.ts'
 import type { Protocol } from '../terms/records.ts'
-import type { Ask } from './ask.ts'
+import { type Ask, Untranslatable } from './ask.ts'
 import type { AnswerEvent } from './events.ts'
 import type { Lane } from './lane.ts'
-import { Untranslatable } from './loss.ts'
 import type { ReaderOptions, Target } from './protocol.ts'
 import { translated } from './table.ts'
 

@@ -4,11 +4,11 @@
  */
 import t from 'tap'
 import { chat } from '../../lib/translate/chat/chat.ts'
-import { envelopeCuts } from '../../lib/translate/envelopes.ts'
 import { generate } from '../../lib/translate/generate/generate.ts'
-import { cleaned } from '../../lib/translate/generate/schema-cleaner.ts'
+import { cleaned } from '../../lib/translate/generate/schema.ts'
 import { messages } from '../../lib/translate/messages/messages.ts'
-import { plainTarget, type Translated } from '../../lib/translate/protocol.ts'
+import { envelopeCuts } from '../../lib/translate/opaque.ts'
+import { type Translated, plainTarget } from '../../lib/translate/protocol.ts'
 import { responses } from '../../lib/translate/responses/responses.ts'
 import { translatedRow } from '../../lib/translate/table.ts'
 

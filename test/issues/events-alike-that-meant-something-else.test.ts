@@ -7,7 +7,7 @@ import v8 from 'node:v8'
 import vm from 'node:vm'
 import t from 'tap'
 import { chat } from '../../lib/translate/chat/chat.ts'
-import { mayHaveEnvelope } from '../../lib/translate/envelopes.ts'
+import { mayHaveEnvelope } from '../../lib/translate/opaque.ts'
 import { come, readAll, readerOptions } from '../translate/support/answers.ts'
 
 interface Piece {

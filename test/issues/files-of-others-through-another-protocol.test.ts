@@ -3,7 +3,7 @@
  * at the provider, where all accounts share ours: clients of generate-content may not name them, and others could.
  */
 import t from 'tap'
-import { Untranslatable } from '../../lib/translate/loss.ts'
+import { Untranslatable } from '../../lib/translate/ask.ts'
 import { plainTarget } from '../../lib/translate/protocol.ts'
 import { translated } from '../../lib/translate/table.ts'
 import { laneFor } from '../../lib/translate/whole.ts'

@@ -3,11 +3,10 @@
  * got 503, or waited behind all of its bodies. And a body in whose envelopes millions of values stood held up everything else.
  */
 import t from 'tap'
-import { envelopeCuts } from '../../lib/translate/envelopes.ts'
+import { envelopeCuts } from '../../lib/translate/opaque.ts'
 import { plainTarget } from '../../lib/translate/protocol.ts'
 import { translatedRow } from '../../lib/translate/table.ts'
-import type { RequestJob } from '../../lib/translate/thread.ts'
-import { TranslationThread } from '../../lib/translate/thread.ts'
+import { type RequestJob, TranslationThread } from '../../lib/translate/thread.ts'
 
 const job = (): RequestJob => ({
   what: 'request',

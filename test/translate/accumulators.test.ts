@@ -2,19 +2,18 @@
 
 import { createGoogleGenerativeAI } from '@ai-sdk/google'
 import { createOpenAI } from '@ai-sdk/openai'
-import Anthropic from '@anthropic-ai/sdk'
 import { GoogleGenAI, type Part } from '@google/genai'
-import { jsonSchema, streamText, type ToolSet, tool } from 'ai'
-import OpenAI from 'openai'
-import t from 'tap'
+import { type ToolSet, jsonSchema, streamText, tool } from 'ai'
 import { chat } from '../../lib/translate/chat/chat.ts'
-import type { AnswerEvent } from '../../lib/translate/events.ts'
-import { isCut } from '../../lib/translate/events.ts'
+import { type AnswerEvent, isCut } from '../../lib/translate/events.ts'
 import { generate } from '../../lib/translate/generate/generate.ts'
 import { messages } from '../../lib/translate/messages/messages.ts'
 import { responses } from '../../lib/translate/responses/responses.ts'
 import { seeded } from '../support/random.ts'
 import { come, cuts, randomAnswer, tell, usageOf, writeAll, writerOptions } from './support/answers.ts'
+import Anthropic from '@anthropic-ai/sdk'
+import OpenAI from 'openai'
+import t from 'tap'
 
 const RUNS = 50
 

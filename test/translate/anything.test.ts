@@ -6,9 +6,9 @@
 import t from 'tap'
 import type { AnswerEvent } from '../../lib/translate/events.ts'
 import type { Translated } from '../../lib/translate/protocol.ts'
-import { text as anyText, type Random, seeded } from '../support/random.ts'
+import { type Random, seeded, text as anyText } from '../support/random.ts'
 import { come, cuts, readAll, tell, usageOf, writerOptions } from './support/answers.ts'
-import { accumulated, PROTOCOLS } from './support/clients.ts'
+import { PROTOCOLS, accumulated } from './support/clients.ts'
 
 const RUNS = Number(process.env['RUNS'] ?? 120)
 

@@ -1,15 +1,15 @@
 import t from 'tap'
 import type { Ask } from '../../lib/translate/ask.ts'
 import { chat } from '../../lib/translate/chat/chat.ts'
-import { closedSchema } from '../../lib/translate/closed-schema.ts'
 import { generate } from '../../lib/translate/generate/generate.ts'
-import { cleaned } from '../../lib/translate/generate/schema-cleaner.ts'
+import { cleaned } from '../../lib/translate/generate/schema.ts'
 import { messages } from '../../lib/translate/messages/messages.ts'
 import { issuerOf, seal } from '../../lib/translate/opaque.ts'
-import { plainTarget, type Target, type Translated } from '../../lib/translate/protocol.ts'
-import { seeded } from '../support/random.ts'
+import { type Target, type Translated, plainTarget } from '../../lib/translate/protocol.ts'
 import { responses } from '../../lib/translate/responses/responses.ts'
-import { plain, randomAsk, type Takes } from './support/asks.ts'
+import { closedSchema } from '../../lib/translate/schema.ts'
+import { seeded } from '../support/random.ts'
+import { type Takes, plain, randomAsk } from './support/asks.ts'
 
 const RUNS = 200
 

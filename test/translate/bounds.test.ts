@@ -1,7 +1,7 @@
 /** What a translated answer holds in memory is bounded, whatever its upstream sends and whatever its client speaks. */
 import t from 'tap'
-import { Blocks, MOST_BLOCKS } from '../../lib/translate/blocks.ts'
-import { MOST_HELD } from '../../lib/translate/collected.ts'
+import { Blocks, MOST_BLOCKS } from '../../lib/translate/answer-reader.ts'
+import { MOST_HELD } from '../../lib/translate/answer-writer.ts'
 import type { AnswerEvent } from '../../lib/translate/events.ts'
 import type { AnswerWriter } from '../../lib/translate/protocol.ts'
 import { TRANSLATED, translated } from '../../lib/translate/table.ts'

@@ -2,7 +2,7 @@ import t from 'tap'
 import { ObjectCheck } from '../../lib/translate/json/check.ts'
 import { quote } from '../../lib/translate/json/literal.ts'
 import { Tree } from '../../lib/translate/json/tree.ts'
-import { jsonText, key, type Random, seeded, text } from '../support/random.ts'
+import { type Random, jsonText, key, seeded, text } from '../support/random.ts'
 import { pieces } from './support/answers.ts'
 
 const ALPHABET = [

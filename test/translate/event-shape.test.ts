@@ -3,14 +3,14 @@
  * the same bytes are given one by one, so that it never has a whole event at hand.
  */
 import t from 'tap'
+import { Found } from '../../lib/translate/answer-reader.ts'
 import { EventShape } from '../../lib/translate/event-shape.ts'
-import { Found } from '../../lib/translate/found.ts'
 import { literal } from '../../lib/translate/json/literal.ts'
 import { NONE, Tree } from '../../lib/translate/json/tree.ts'
 import type { Translated } from '../../lib/translate/protocol.ts'
 import { type Random, seeded, text } from '../support/random.ts'
-import { oddLiteral } from './support/asks.ts'
 import { cuts, pieces, readAll, usageOf, writeAll } from './support/answers.ts'
+import { oddLiteral } from './support/asks.ts'
 import { PROTOCOLS } from './support/clients.ts'
 
 const RUNS = Number(process.env['RUNS'] ?? 60)

@@ -3,8 +3,8 @@ import t from 'tap'
 import { chat } from '../../lib/translate/chat/chat.ts'
 import { messages } from '../../lib/translate/messages/messages.ts'
 import { issuerOf, seal } from '../../lib/translate/opaque.ts'
-import { arrivesAsSent, bodyOf, refuses, type Row, testRows, via } from './support/rows.ts'
 import type { Translated } from '../../lib/translate/protocol.ts'
+import { type Row, arrivesAsSent, bodyOf, refuses, testRows, via } from './support/rows.ts'
 
 const ASK = { max_tokens: 100, messages: [{ role: 'user', content: 'q' }] }
 const TOOL = { name: 'f', input_schema: { type: 'object' } }

@@ -10,8 +10,8 @@ import { messages } from '../../lib/translate/messages/messages.ts'
 import { ToolNames } from '../../lib/translate/names.ts'
 import { issuerOf, unseal } from '../../lib/translate/opaque.ts'
 import { seeded, text } from '../support/random.ts'
-import { oddLiteral } from './support/asks.ts'
 import {
+  type Loose,
   cuts,
   pieces,
   readAll,
@@ -20,8 +20,8 @@ import {
   usageOf,
   writeAll,
   writerOptions,
-  type Loose,
 } from './support/answers.ts'
+import { oddLiteral } from './support/asks.ts'
 
 const event = (data: object): string => `event: ${(data as { type: string }).type}\ndata: ${JSON.stringify(data)}\n\n`
 const delta = (index: number, delta: object): string => event({ type: 'content_block_delta', index, delta })

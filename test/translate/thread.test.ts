@@ -1,16 +1,22 @@
 /** Large bodies are translated by another thread: with the same result as here, in a queue that is bounded, and past a thread that dies. */
 import t from 'tap'
 import type { Protocol } from '../../lib/terms/records.ts'
+import type { Untranslatable } from '../../lib/translate/ask.ts'
 import type { AnswerEvent } from '../../lib/translate/events.ts'
-import type { Untranslatable } from '../../lib/translate/loss.ts'
 import { NO_NAMES } from '../../lib/translate/names.ts'
 import { issuerOf } from '../../lib/translate/opaque.ts'
 import { plainTarget } from '../../lib/translate/protocol.ts'
 import { TRANSLATED, translated } from '../../lib/translate/table.ts'
-import type { AnswerJob, Done, Job, RequestJob } from '../../lib/translate/thread.ts'
-import { type Result, TranslationThread } from '../../lib/translate/thread.ts'
+import {
+  type AnswerJob,
+  type Done,
+  type Job,
+  type RequestJob,
+  type Result,
+  TranslationThread,
+} from '../../lib/translate/thread.ts'
 import { laneFor, readDocument } from '../../lib/translate/whole.ts'
-import { cut, type Random, seeded } from '../support/random.ts'
+import { type Random, cut, seeded } from '../support/random.ts'
 import { randomAnswer, usageOf, writeAll } from './support/answers.ts'
 import { randomAsk } from './support/asks.ts'
 

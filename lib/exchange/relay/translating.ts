@@ -5,10 +5,8 @@
  */
 import type { Meter } from '../../protocols/meter.ts'
 import { bytesAsText } from '../../protocols/patterns.ts'
-import type { Failure } from '../../translate/failure.ts'
-import { readFailure } from '../../translate/upstream-error.ts'
-import type { BackPressure } from './back-pressure.ts'
-import { DECODING } from './back-pressure.ts'
+import { type Failure, readFailure } from '../../translate/failure.ts'
+import { type BackPressure, DECODING } from './back-pressure.ts'
 import type { Closing } from './closing.ts'
 import { judgeFirst } from './judging.ts'
 import type { Machine } from './machine.ts'

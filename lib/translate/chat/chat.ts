@@ -1,11 +1,10 @@
 /** Chat completions, as translation knows them. */
+import { writeError } from '../openai.ts'
 import type { Translated } from '../protocol.ts'
 import { answerReader } from './answer-reader.ts'
-import { readAsk } from './ask-reader.ts'
-import { writeAsk } from './ask-writer.ts'
-import { DocumentWriter } from './document-writer.ts'
-import { StreamWriter } from './stream-writer.ts'
-import { writeError } from '../error-object.ts'
+import { DocumentWriter, StreamWriter } from './answer-writer.ts'
+import { readAsk } from './request-reader.ts'
+import { writeAsk } from './request-writer.ts'
 
 export const chat: Translated = {
   readAsk,

@@ -1,11 +1,10 @@
 /** Answers of upstreams that speak generate-content: their events, the one document, or all events as one array. */
-import { Blocks, unreadable } from '../blocks.ts'
+import { type AnswerRules, Blocks, readerOf, unreadable } from '../answer-reader.ts'
 import { reasonOf } from '../events.ts'
-import { type AnswerRules, readerOf } from '../input.ts'
+import { failureIn } from '../failure.ts'
 import { EMPTY, type Literal, quote } from '../json/literal.ts'
 import type { Node, Tree } from '../json/tree.ts'
 import type { AnswerReader, ReaderOptions } from '../protocol.ts'
-import { failureIn } from '../upstream-error.ts'
 import { get, literalOf, stringOf } from './members.ts'
 
 /** What the client is told where the upstream does not say more. */

@@ -1,7 +1,9 @@
 /** Members of generate-content have two spellings, and upstreams take both. */
+import { EMPTY, type Literal, type Source } from '../json/literal.ts'
 import { NONE, type Node, type Tree } from '../json/tree.ts'
-import type { Literal, Source } from '../json/literal.ts'
-import type { Members } from '../request.ts'
+import { issuerOf, seal64 } from '../opaque.ts'
+import type { Target } from '../protocol.ts'
+import type { Members } from '../request-reader.ts'
 
 const UPPER = /[A-Z]/g
 const SPELLINGS = new Map<string, string>()
@@ -42,3 +44,19 @@ export function numberText(tree: Tree, node: Node): Source | null {
   const text = tree.string(node)
   return text !== null && NUMBER.test(text) ? text : null
 }
+
+// --- state
+
+/** State of models that want some with every call. */
+
+/** Stands where a call has no state, because it was made by another model. Its provider documents it. */
+export const NO_STATE: Literal = '"skip_thought_signature_validator"'
+
+/** Stands at a call of which the upstream had no state, so that the call can be told from one of a model that has some. */
+export const EMPTY_STATE: Literal = seal64({ issuer: issuerOf('', ''), of: 'call', value: EMPTY })
+
+const THIRD = /gemini-(?:[3-9]|\d\d)/
+
+/** The third generation and later: calls have state, results may have media, and thinking has levels. */
+export const isThird = ({ thinking, model }: Pick<Target, 'thinking' | 'model'>): boolean =>
+  thinking === 'level' || THIRD.test(model)

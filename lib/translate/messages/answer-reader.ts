@@ -1,11 +1,10 @@
 /** Answers of upstreams of the messages protocol: their events, or the one document. */
-import { Blocks, MOST_BLOCKS, unreadable } from '../blocks.ts'
+import { type AnswerRules, Blocks, MOST_BLOCKS, readerOf, unreadable } from '../answer-reader.ts'
 import { reasonOf } from '../events.ts'
-import { type AnswerRules, readerOf } from '../input.ts'
+import { failureIn } from '../failure.ts'
 import { EMPTY, type Literal, quote } from '../json/literal.ts'
 import type { Node, Tree } from '../json/tree.ts'
 import type { AnswerReader, ReaderOptions } from '../protocol.ts'
-import { failureIn } from '../upstream-error.ts'
 
 /** Where each kind of delta has its text. */
 const DELTAS: Readonly<Record<string, string>> = {

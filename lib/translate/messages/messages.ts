@@ -1,11 +1,9 @@
 /** The messages protocol, as translation knows it. */
 import type { Translated } from '../protocol.ts'
 import { answerReader } from './answer-reader.ts'
-import { readAsk } from './ask-reader.ts'
-import { writeAsk } from './ask-writer.ts'
-import { DocumentWriter } from './document-writer.ts'
-import { StreamWriter } from './stream-writer.ts'
-import { writeError } from './words.ts'
+import { DocumentWriter, StreamWriter, writeError } from './answer-writer.ts'
+import { readAsk } from './request-reader.ts'
+import { writeAsk } from './request-writer.ts'
 
 export const messages: Translated = {
   readAsk,

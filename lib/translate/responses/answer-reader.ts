@@ -2,13 +2,13 @@
  * Answers of upstreams of the responses protocol: their events, or the one document. Upstreams say everything several
  * times: in deltas, at the end of a text, at the end of its item and in the last event. What came once is not told again.
  */
-import { Blocks, unreadable } from '../blocks.ts'
+import { type AnswerRules, Blocks, MOST_BLOCKS, readerOf, unreadable } from '../answer-reader.ts'
 import { reasonOf } from '../events.ts'
-import { type AnswerRules, readerOf } from '../input.ts'
-import type { Node, Tree } from '../json/tree.ts'
+import { failureIn } from '../failure.ts'
+import { EMPTY, type Literal, literal, quote } from '../json/literal.ts'
+import { NONE, type Node, type Tree } from '../json/tree.ts'
+import { citationOf } from '../openai.ts'
 import type { AnswerReader, ReaderOptions } from '../protocol.ts'
-import { failureIn } from '../upstream-error.ts'
-import { OutputReader } from './output-reader.ts'
 
 export const answerReader = (options: ReaderOptions): AnswerReader => readerOf(new Rules(options), options.events)
 
@@ -94,5 +94,201 @@ class Rules implements AnswerRules {
     const why = tree.string(tree.get(tree.get(response, 'incomplete_details'), 'reason')) ?? ''
     this.blocks.reason = isCut ? reasonOf('responses', why, 'length') : 'end'
     this.blocks.finish()
+  }
+}
+
+// --- output-reader
+
+/** The output of an upstream of the responses protocol: its items, as they come in pieces, at their end and in the last event. */
+
+type Kind = 'text' | 'refusal' | 'thought'
+
+interface Item {
+  /** Of a call; -1 = it has not been opened, or is none. */
+  block: number
+  /** The parts of which something has been told. */
+  told: Set<string>
+  done: boolean
+}
+
+/** Where the events have the whole text that come at its end. */
+const WHOLE: Readonly<Record<string, string>> = {
+  output_text: 'text',
+  refusal: 'refusal',
+  reasoning_summary_text: 'text',
+  reasoning_text: 'text',
+  function_call_arguments: 'arguments',
+  custom_tool_call_input: 'input',
+}
+/** Between the parts of a thought. */
+const BLANK_LINE = literal('\n\n')
+/** Among the parts of an item of which something has been told. */
+const NOTES = 'notes'
+const CALLS = { function_call: 'arguments', custom_tool_call: 'input' } as const
+
+export class OutputReader {
+  readonly #blocks: Blocks
+  /** By their place in the output, and where that is not said by their id. */
+  readonly #items = new Map<string, Item>()
+  /** The ids of the calls that were opened. */
+  readonly #calls = new Set<string>()
+  #anyText = false
+  #anyThought = false
+
+  constructor(blocks: Blocks) {
+    this.#blocks = blocks
+  }
+
+  added(tree: Tree): void {
+    this.#added(tree, this.#itemOf(tree), tree.get(tree.root, 'item'))
+  }
+
+  done(tree: Tree): void {
+    this.#done(tree, this.#itemOf(tree), tree.get(tree.root, 'item'))
+  }
+
+  /** The item that the event is about. An answer whose beginning nobody told has begun now. */
+  #itemOf(tree: Tree): Item {
+    this.#blocks.begin('', '')
+    const place = tree.number(tree.get(tree.root, 'output_index'))
+    const id = tree.string(tree.get(tree.root, 'item_id')) ?? tree.string(tree.get(tree.get(tree.root, 'item'), 'id'))
+    return this.#known(place === null ? `id ${id ?? ''}` : `at ${place}`)
+  }
+
+  #known(key: string): Item {
+    let item = this.#items.get(key)
+    if (item !== undefined) return item
+    this.#items.set(key, (item = { block: -1, told: new Set(), done: false }))
+    if (this.#items.size > 2 * MOST_BLOCKS) this.#blocks.fail(unreadable('the answer has too many items'))
+    return item
+  }
+
+  /** The text cites an address. */
+  noted(tree: Tree): void {
+    const item = this.#itemOf(tree)
+    if (item.done) return
+    item.told.add(NOTES)
+    this.#blocks.note(citationOf(tree, tree.get(tree.root, 'annotation')))
+  }
+
+  /** More of a text, or all of it. */
+  piece(tree: Tree, type: string): void {
+    const found = /^response\.(\w+)\.(delta|done)$/.exec(type)
+    if (found === null) return
+    const [, what, when] = found as unknown as [string, string, string]
+    const value = (name: string): Node => tree.get(tree.root, name)
+    const part = (index: string): string => `${index} ${tree.number(value(index)) ?? 0}`
+    const item = this.#itemOf(tree)
+    if (item.done || !Object.hasOwn(WHOLE, what)) return
+    const node = value(when === 'delta' ? 'delta' : (WHOLE[what] as string))
+    const text = tree.literal(node) ?? EMPTY
+    const source = when === 'delta' ? node : NONE // the whole text is told at most once
+    switch (what) {
+      case 'output_text':
+        this.#text(item, 'text', part('content_index'), text, when, source)
+        return
+      case 'refusal':
+        this.#text(item, 'refusal', part('content_index'), text, when, source)
+        return
+      case 'reasoning_summary_text':
+        this.#text(item, 'thought', part('summary_index'), text, when, source)
+        return
+      case 'reasoning_text':
+        this.#text(item, 'thought', part('content_index'), text, when, source)
+        return
+      case 'function_call_arguments':
+      case 'custom_tool_call_input':
+        this.#args(item, text, when, source)
+    }
+  }
+
+  /** `when`: `done` = the whole text, which counts only where no delta of it came. */
+  #text(item: Item, kind: Kind, part: string, text: Literal, when: string, source = NONE): void {
+    if (text === EMPTY || (when === 'done' && item.told.has(part))) return
+    if (kind === 'thought' && item.told.size > 0 && !item.told.has(part)) this.#blocks.text(kind, BLANK_LINE)
+    item.told.add(part)
+    if (item.told.size > MOST_BLOCKS) this.#blocks.fail(unreadable('an item of the answer has too many parts'))
+    if (kind === 'thought') this.#anyThought = true
+    else this.#anyText = true
+    this.#blocks.text(kind, text, source)
+  }
+
+  #args(item: Item, text: Literal, when: string, source = NONE): void {
+    if (text === EMPTY || item.block < 0 || (when === 'done' && item.told.size > 0)) return
+    item.told.add('args')
+    this.#blocks.args(item.block, text, source)
+  }
+
+  /** A call without a name cannot be told yet. Texts and thoughts begin with what comes of them. */
+  #added(tree: Tree, item: Item, node: Node): void {
+    const type = tree.string(tree.get(node, 'type')) ?? ''
+    const text = (name: string): string => tree.string(tree.get(node, name)) ?? ''
+    if (!Object.hasOwn(CALLS, type) || item.block >= 0 || item.done || text('name') === '') return
+    const id = text('call_id') === '' ? text('id') : text('call_id')
+    this.#calls.add(id)
+    item.block = this.#blocks.call(id, text('name'), undefined, type === 'custom_tool_call')
+  }
+
+  /** The item is whole: what no delta brought is told now. */
+  #done(tree: Tree, item: Item, node: Node): void {
+    if (item.done) return
+    switch (tree.string(tree.get(node, 'type'))) {
+      case 'message':
+        this.#message(tree, item, node)
+        break
+      case 'reasoning':
+        this.#reasoning(tree, item, node)
+        break
+      case 'function_call':
+      case 'custom_tool_call':
+        this.#added(tree, item, node)
+        this.#call(tree, item, node)
+    }
+    item.done = true
+  }
+
+  #message(tree: Tree, item: Item, node: Node): void {
+    tree.elements(tree.get(node, 'content')).forEach((part, index) => {
+      const kind = tree.string(tree.get(part, 'type')) === 'refusal' ? 'refusal' : 'text'
+      const text = tree.literal(tree.get(part, kind)) ?? EMPTY
+      this.#text(item, kind, `content_index ${index}`, text, 'done')
+      if (item.told.has(NOTES)) return
+      for (const note of tree.elements(tree.get(part, 'annotations'))) this.#blocks.note(citationOf(tree, note))
+    })
+    this.#blocks.closeText()
+  }
+
+  #reasoning(tree: Tree, item: Item, node: Node): void {
+    for (const list of ['summary', 'content'])
+      tree.elements(tree.get(node, list)).forEach((part, index) => {
+        const text = tree.literal(tree.get(part, 'text')) ?? EMPTY
+        this.#text(item, 'thought', `${list}_index ${index}`, text, 'done')
+      })
+    const state = tree.literal(tree.get(node, 'encrypted_content'))
+    const id = tree.string(tree.get(node, 'id')) ?? ''
+    if (state === null || state === EMPTY) this.#blocks.closeText()
+    else this.#blocks.seal('thought', item.told.size > 0 ? 'signed' : 'hidden', state, id)
+    this.#anyThought = true
+  }
+
+  #call(tree: Tree, item: Item, node: Node): void {
+    const type = tree.string(tree.get(node, 'type')) as keyof typeof CALLS
+    const value = tree.get(node, CALLS[type])
+    if (!tree.absent(value)) this.#args(item, tree.literal(value) ?? quote(tree.source(value)), 'done')
+    this.#blocks.closeCall(item.block)
+  }
+
+  /** Items that stand nowhere but in the last event. */
+  late(tree: Tree, items: readonly Node[]): void {
+    const wasText = this.#anyText
+    const wasThought = this.#anyThought
+    items.forEach((node, place) => {
+      const id = tree.string(tree.get(node, 'id')) ?? ''
+      const known = this.#items.get(`at ${place}`) ?? this.#items.get(`id ${id}`)
+      const type = tree.string(tree.get(node, 'type'))
+      const wasCalled = this.#calls.has(tree.string(tree.get(node, 'call_id')) ?? id)
+      const was = type === 'message' ? wasText : type === 'reasoning' ? wasThought : wasCalled
+      if (known !== undefined || !was) this.#done(tree, known ?? this.#known(`at ${place}`), node)
+    })
   }
 }

@@ -1,6 +1,5 @@
 import t from 'tap'
-import { cleaned } from '../../../lib/translate/generate/schema-cleaner.ts'
-import { parametersOf } from '../../../lib/translate/generate/schemas.ts'
+import { cleaned, parametersOf } from '../../../lib/translate/generate/schema.ts'
 
 const TABLE: [what: string, schema: object, cleaned: object][] = [
   [

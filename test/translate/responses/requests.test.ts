@@ -5,7 +5,7 @@ import { messages } from '../../../lib/translate/messages/messages.ts'
 import { issuerOf, seal } from '../../../lib/translate/opaque.ts'
 import { responses } from '../../../lib/translate/responses/responses.ts'
 import type { Loose } from '../support/answers.ts'
-import { arrivesAsSent, bodyOf, refuses, type Row, testRows, via } from '../support/rows.ts'
+import { type Row, arrivesAsSent, bodyOf, refuses, testRows, via } from '../support/rows.ts'
 
 const ASK = { input: 'q' }
 const SCHEMA = { type: 'object', properties: { x: { type: 'number' } } }

@@ -1,8 +1,8 @@
 /** Random requests, in the words of the hub, and the form in which two of them are compared. */
 import type { Ask, CallPart, MediaPart, Part, ResultPart, TextPart, Tool, Turn } from '../../../lib/translate/ask.ts'
-import { type Literal, quote, type Source, textOf, unquote } from '../../../lib/translate/json/literal.ts'
-import { emptyAsk } from '../../../lib/translate/request.ts'
-import { jsonText, key, type Random, text } from '../../support/random.ts'
+import { type Literal, type Source, quote, textOf, unquote } from '../../../lib/translate/json/literal.ts'
+import { emptyAsk } from '../../../lib/translate/request-reader.ts'
+import { type Random, jsonText, key, text } from '../../support/random.ts'
 
 /** Any text as a literal that nobody would write, as a view of its bytes. */
 export const oddLiteral = (random: Random, value: string): Literal =>

@@ -1,8 +1,8 @@
 /** Requests from one protocol to another as rows: what a client sends, and what the upstream gets, is told as lost, or is spared. */
 import type { Test } from 'tap'
-import type { LossWord } from '../../../lib/translate/loss.ts'
+import type { LossWord } from '../../../lib/translate/ask.ts'
 import { messages } from '../../../lib/translate/messages/messages.ts'
-import { plainTarget, type Target, type Translated, type Written } from '../../../lib/translate/protocol.ts'
+import { type Target, type Translated, type Written, plainTarget } from '../../../lib/translate/protocol.ts'
 import type { Loose } from './answers.ts'
 
 export interface Row {

@@ -1,0 +1,405 @@
+/**
+ * The bytes of an upstream's answer as JSON: each event of a stream, or the one document, is given to the reader's rules as
+ * a tree. What cannot be read, is too long or has too much in it fails the answer.
+ */
+import { BLANK_LINE, EventReader, type EventSink } from '../protocols/events.ts'
+import { bytesAsText } from '../protocols/patterns.ts'
+import type { Opaque } from './ask.ts'
+import { EventShape } from './event-shape.ts'
+import { type AnswerEvent, type Citation, type StopReason, reasonFor } from './events.ts'
+import type { Failure } from './failure.ts'
+import { TextOfInput } from './freeform.ts'
+import { EMPTY, type Literal, flat } from './json/literal.ts'
+import { NONE, type Node, Tree } from './json/tree.ts'
+import { fitId } from './names.ts'
+import type { AnswerReader, ReaderOptions } from './protocol.ts'
+
+/** The longest event and the longest document. Pictures stand whole in both. */
+const LONGEST_EVENT = 8 * 1024 * 1024
+const LONGEST_DOCUMENT = 32 * 1024 * 1024
+
+/** How a protocol reads its answers. What it finds goes into `blocks`. */
+export interface AnswerRules {
+  readonly blocks: Blocks
+  /** An event of a stream: the tree has its data, which are JSON. */
+  event(name: string, tree: Tree): void
+  /** An event whose data are no JSON; true: that is in order. */
+  words(text: string): boolean
+  /** The stream has ended. */
+  ended(): void
+  document(tree: Tree): void
+}
+
+export const readerOf = (rules: AnswerRules, events: boolean): AnswerReader =>
+  events ? new StreamReader(rules) : new DocumentReader(rules)
+
+class StreamReader implements AnswerReader, EventSink {
+  readonly #rules: AnswerRules
+  readonly #events = new EventReader(this, LONGEST_EVENT)
+  readonly #tree = new Tree()
+  readonly #shape = new EventShape()
+  /** What is being read, when it is one whole event; null = it is not. */
+  #whole: Buffer | null = null
+
+  constructor(rules: AnswerRules) {
+    this.#rules = rules
+  }
+
+  push(chunk: Buffer): readonly AnswerEvent[] {
+    this.#feed(chunk)
+    return this.#rules.blocks.found.take()
+  }
+
+  /** Gives the events that are like the last one to its shape, and all others, one by one, to the general reader. */
+  #feed(chunk: Buffer): void {
+    const { blocks } = this.#rules
+    let at = 0
+    while (!blocks.done && at < chunk.length) {
+      if (this.#events.atBoundary) at = this.#shape.tell(chunk, at, blocks.found)
+      const blank = this.#shape.isDue ? chunk.indexOf(BLANK_LINE, at) : -1
+      const end = blank < 0 ? chunk.length : blank + BLANK_LINE.length
+      const part = chunk.subarray(at, end)
+      this.#whole = this.#events.atBoundary && blank >= 0 ? part : null
+      if (at < end) this.#events.feed(part)
+      at = end
+    }
+  }
+
+  end(): readonly AnswerEvent[] {
+    this.#events.end()
+    if (!this.#rules.blocks.done) this.#rules.ended()
+    return this.#rules.blocks.found.take()
+  }
+
+  takeDocument(): null {
+    return null
+  }
+
+  get held(): number {
+    return this.#events.held
+  }
+
+  event(name: string, data: Buffer, cut: Buffer | null): void {
+    const { blocks } = this.#rules
+    if (blocks.done || data.length === 0) return
+    this.#shape.forget()
+    if (cut !== null) blocks.fail(unreadable('an event of the answer is too long'))
+    else if (this.#tree.read(bytesAsText(data))) this.#read(name)
+    else if (!this.#rules.words(this.#tree.text)) blocks.fail(unreadable('an event of the answer is not JSON'))
+  }
+
+  #read(name: string): void {
+    const { blocks } = this.#rules
+    const { found } = blocks
+    found.next()
+    this.#rules.event(name, this.#tree)
+    const text = this.#whole === null ? NONE : found.onlySource
+    if (text !== NONE) this.#shape.learn(bytesAsText(this.#whole as Buffer), this.#tree, text)
+  }
+}
+
+class DocumentReader implements AnswerReader {
+  readonly #rules: AnswerRules
+  #chunks: Buffer[] = []
+  held = 0
+
+  constructor(rules: AnswerRules) {
+    this.#rules = rules
+  }
+
+  push(chunk: Buffer): readonly AnswerEvent[] {
+    const { blocks } = this.#rules
+    if (blocks.done) return blocks.found.take()
+    this.held += chunk.length
+    if (this.held <= LONGEST_DOCUMENT) this.#chunks.push(chunk)
+    else {
+      this.#chunks = []
+      this.held = 0
+      blocks.fail(unreadable('the answer is too long'))
+    }
+    return blocks.found.take()
+  }
+
+  takeDocument(): Buffer<ArrayBuffer> {
+    const whole = Buffer.from(new ArrayBuffer(this.held)) // in memory of its own, which can go to another thread
+    let at = 0
+    for (const chunk of this.#chunks) at += chunk.copy(whole, at)
+    this.#chunks = []
+    this.held = 0
+    return whole
+  }
+
+  end(): readonly AnswerEvent[] {
+    const { blocks } = this.#rules
+    if (!blocks.done) {
+      const tree = new Tree()
+      if (tree.read(bytesAsText(Buffer.concat(this.#chunks)))) this.#rules.document(tree)
+      else blocks.fail(unreadable('the answer is not JSON'))
+    }
+    this.#chunks = []
+    this.held = 0
+    return blocks.found.take()
+  }
+}
+
+// --- blocks
+
+/**
+ * What every answer reader does with what it finds: it opens blocks, continues them and closes them, in the order that
+ * `events.ts` promises to writers. Calls get the names that the client knows, and ids that every protocol takes.
+ */
+
+type TextKind = 'text' | 'thought' | 'refusal'
+
+/** The most blocks of one answer. */
+export const MOST_BLOCKS = 4096
+
+interface OpenCall {
+  /** Takes the text out of the object in which it was asked for; null = the tool takes the object. */
+  freeform: TextOfInput | null
+}
+
+export class Blocks {
+  readonly #options: ReaderOptions
+  readonly found = new Found()
+  #begun = false
+  #next = 0
+  /** The open block that is no call; -1 = none is open. */
+  #live = -1
+  #liveKind: TextKind = 'text'
+  #sealed = false
+  readonly #calls = new Map<number, OpenCall>()
+  #sawCall = false
+  #sawRefusal = false
+  /** As last told; -1 = it was not. */
+  #thinking = -1
+  /** The reader is done: `end` or `fail` has come. */
+  done = false
+  /** Why the upstream stopped, as far as it has said. */
+  reason: StopReason | null = null
+  sequence: Literal | null = null
+
+  constructor(options: ReaderOptions) {
+    this.#options = options
+  }
+
+  /** Whether a block has been opened. */
+  get any(): boolean {
+    return this.#next > 0
+  }
+
+  get began(): boolean {
+    return this.#begun
+  }
+
+  begin(id: string, model: string): void {
+    if (this.#begun || this.done) return
+    this.#begun = true
+    this.found.add({ type: 'begin', id, model })
+  }
+
+  /** More of a text, which begins when the last one was of another kind. `source`: the value that `text` is, if it is one. */
+  text(kind: TextKind, text: Literal, source: Node = NONE): void {
+    if (text.length < 3 || this.done) return
+    const index = this.#textBlock(kind)
+    if (index >= 0) this.found.delta(index, text, source)
+  }
+
+  /** State that belongs to the text or thought that is open, or to one that shows nothing. It ends the block. */
+  seal(kind: 'text' | 'thought', of: Opaque['of'], value: Literal, id?: string): void {
+    if (this.done) return
+    const opaque: Opaque = { issuer: this.#options.issuer, of, value, ...(id === undefined ? {} : { id }) }
+    const index = this.#textBlock(kind)
+    if (index < 0) return
+    this.found.add({ type: 'seal', index, opaque })
+    this.#sealed = true
+    this.closeText()
+  }
+
+  #textBlock(kind: TextKind): number {
+    if (this.#live >= 0 && this.#liveKind === kind) return this.#live
+    this.closeText()
+    const index = this.#open()
+    if (index < 0) return -1
+    this.#live = index
+    this.#liveKind = kind
+    this.#sealed = false
+    this.#sawRefusal ||= kind === 'refusal'
+    this.found.add({ type: 'open', index, kind })
+    return index
+  }
+
+  /**
+   * A call begins; returns the index of its block, -1 = there are too many. An id that is missing is made. `takesText`: the
+   * upstream knows tools that take text, and what comes is the text itself.
+   */
+  call(id: string, upstreamName: string, opaque?: Opaque, takesText = false): number {
+    if (this.done) return -1
+    this.closeText()
+    const index = this.#open()
+    if (index < 0) return -1
+    this.#sawCall = true
+    const name = this.#options.names.back(upstreamName)
+    const own = id === '' ? `call_${this.#options.requestId}_${index}` : fitId(id)
+    const call = { id: own, ...name, ...(opaque === undefined ? {} : { opaque }) }
+    this.#calls.set(index, { freeform: name.freeform && !takesText ? new TextOfInput() : null })
+    this.found.add({ type: 'open', index, kind: 'call', call })
+    return index
+  }
+
+  /** More of the arguments of a call. What comes behind its end is left out. `source`: as in `text`. */
+  args(index: number, text: Literal, source: Node = NONE): void {
+    const call = this.#calls.get(index)
+    if (call === undefined || text.length < 3 || this.done) return
+    if (call.freeform === null) this.found.delta(index, text, source)
+    else this.#freeform(index, call.freeform.feed(text))
+  }
+
+  /** A part of the arguments may tell nothing and yet matter to the next one. */
+  #freeform(index: number, told: Literal): void {
+    this.found.keeps()
+    if (told.length > 2) this.found.delta(index, told, NONE)
+  }
+
+  media(mime: string, base64: Literal): void {
+    if (this.done) return
+    this.closeText()
+    const index = this.#open()
+    if (index < 0) return
+    this.found.add({ type: 'open', index, kind: 'media', mime, base64 })
+    this.found.add({ type: 'close', index })
+  }
+
+  /** Of the text that is open. */
+  note(citation: Citation | null): void {
+    if (citation === null || this.#live < 0 || this.#liveKind !== 'text' || this.done) return
+    this.found.add({ type: 'note', index: this.#live, citation })
+  }
+
+  closeText(): void {
+    if (this.#live < 0) return
+    const index = this.#live
+    this.#live = -1
+    // a state without a value still says whose the thought is, so that no other upstream is sent it as its own
+    if (this.#liveKind === 'thought' && !this.#sealed) {
+      const opaque: Opaque = { issuer: this.#options.issuer, of: 'signed', value: EMPTY }
+      this.found.add({ type: 'seal', index, opaque })
+    }
+    this.found.add({ type: 'close', index })
+  }
+
+  closeCall(index: number): void {
+    const call = this.#calls.get(index)
+    if (call === undefined) return
+    const rest = call.freeform?.end() ?? EMPTY
+    if (rest.length > 2) this.found.delta(index, rest, NONE)
+    this.#calls.delete(index)
+    this.found.add({ type: 'close', index })
+  }
+
+  closeCalls(): void {
+    for (const index of this.#calls.keys()) this.closeCall(index)
+  }
+
+  thinking(tokens: number | null): void {
+    if (tokens === null || tokens === this.#thinking || this.done) return
+    this.#thinking = tokens
+    this.found.add({ type: 'thinking', tokens })
+  }
+
+  /** The answer is whole. */
+  finish(): void {
+    if (this.done) return
+    if (this.reason === 'other' && !this.any) {
+      this.fail({ kind: 'server', status: 502, message: 'the upstream stopped for a reason that is not known' })
+      return
+    }
+    this.closeText()
+    this.closeCalls()
+    // who refuses in words may say that this was all
+    const told = this.#sawRefusal && this.reason === 'end' ? 'refusal' : (this.reason ?? 'end')
+    const reason = reasonFor(told, this.#sawCall)
+    this.found.add({ type: 'stop', reason, sequence: this.sequence })
+    this.found.add({ type: 'end' })
+    this.done = true
+  }
+
+  fail(failure: Failure): void {
+    if (this.done) return
+    this.found.add({ type: 'fail', failure })
+    this.done = true
+  }
+
+  #open(): number {
+    if (this.#next < MOST_BLOCKS) return this.#next++
+    this.fail(unreadable('the answer has too many parts'))
+    return -1
+  }
+}
+
+/** The answer cannot be read, which the client is told as a fault of the upstream. */
+export const unreadable = (message: string): Failure => ({ kind: 'server', status: 502, message })
+
+// --- found
+
+/** What a reader has found in an answer since it was last asked, and whether another event like the last one would tell just as much. */
+
+export class Found {
+  #events: AnswerEvent[] = []
+  /** The block of the last delta, and the value in the upstream's event that is its text as it stands; NONE = there is none. */
+  #block = -1
+  #source: Node = NONE
+  /** How many events there were when the reader began with the last event of its upstream. */
+  #from = 0
+  #isKept = false
+
+  /** The texts of the last deltas get memory of their own, so that they do not keep what they were taken from. */
+  copyLast(count: number): void {
+    for (let at = this.#events.length - count; at < this.#events.length; at++) {
+      const event = this.#events[at] as AnswerEvent
+      if (event.type === 'delta') this.#events[at] = { ...event, text: flat(event.text) }
+    }
+  }
+
+  /** Another event of the upstream is read. */
+  next(): void {
+    this.#from = this.#events.length
+    this.#isKept = false
+  }
+
+  /** What the event says, or what it means, depends on what the reader keeps in mind of this or of other events, so that each one like it must be read. */
+  keeps(): void {
+    this.#isKept = true
+  }
+
+  add(event: AnswerEvent): void {
+    this.#events.push(event)
+  }
+
+  /** `source`: the value that `text` is; NONE = it was made. */
+  delta(index: number, text: Literal, source: Node): void {
+    this.#block = index
+    this.#source = source
+    this.#events.push({ type: 'delta', index, text })
+  }
+
+  /** More of what the last delta belongs to. */
+  again(text: Literal): void {
+    this.#events.push({ type: 'delta', index: this.#block, text })
+  }
+
+  /**
+   * The value whose text is all that was found in the event: with another text in its place that text would have been found, and
+   * nothing else. NONE = something else was found.
+   */
+  get onlySource(): Node {
+    const isOne = this.#events.length === this.#from + 1 && this.#events[this.#from]?.type === 'delta'
+    return isOne && !this.#isKept ? this.#source : NONE
+  }
+
+  take(): readonly AnswerEvent[] {
+    const events = this.#events
+    this.#events = []
+    return events
+  }
+}

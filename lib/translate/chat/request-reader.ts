@@ -1,0 +1,423 @@
+/** Requests of chat completions: the members of the body but for the conversation. */
+import {
+  type Ask,
+  type CallPart,
+  type Choice,
+  type MediaPart,
+  type Opaque,
+  type Part,
+  type ResultPart,
+  type TextPart,
+  type Tool,
+  Untranslatable,
+} from '../ask.ts'
+import { EMPTY, type Literal, join, quote } from '../json/literal.ts'
+import type { Node, Tree } from '../json/tree.ts'
+import { unseal } from '../opaque.ts'
+import { dataUrl } from '../openai.ts'
+import type { AskHead } from '../protocol.ts'
+import {
+  type Member,
+  type Members,
+  cacheOf,
+  drop,
+  effortOf,
+  emptyAsk,
+  ignore,
+  maxOutput,
+  onlyFalse,
+  readBody,
+  readMembers,
+  refuse,
+  sampling,
+  string,
+} from '../request-reader.ts'
+
+// --- tool-reader
+
+/** Requests of chat completions: tools, and which of them are to be called. */
+
+function functionOf(tree: Tree, node: Node, tool: Node): Tool | null {
+  const name = tree.string(tree.get(node, 'name'))
+  if (name === null) return null
+  const schema = tree.get(node, 'parameters')
+  return {
+    type: 'function',
+    name,
+    description: tree.literal(tree.get(node, 'description')),
+    schema: tree.kind(schema) === 'object' ? tree.source(schema) : null,
+    strict: tree.boolean(tree.get(node, 'strict')),
+    ...cacheOf(tree, tool),
+  }
+}
+
+function customOf(tree: Tree, node: Node): Tool | null {
+  const name = tree.string(tree.get(node, 'name'))
+  if (name === null) return null
+  const grammar = tree.get(tree.get(node, 'format'), 'grammar')
+  const syntax = tree.string(tree.get(grammar, 'syntax'))
+  return {
+    type: 'freeform',
+    name,
+    description: tree.literal(tree.get(node, 'description')),
+    grammar: tree.literal(tree.get(grammar, 'definition')),
+    ...(syntax === null ? {} : { syntax }),
+  }
+}
+
+export const readTools: Member = (ask, tree, node) => {
+  for (const element of tree.elements(node)) {
+    const type = tree.string(tree.get(element, 'type'))
+    const isFunction = type === 'function' || type === null
+    let tool: Tool | null = null
+    if (isFunction) tool = functionOf(tree, tree.get(element, 'function'), element)
+    else if (type === 'custom') tool = customOf(tree, tree.get(element, 'custom'))
+    if (tool === null) ask.losses.add('hosted_tools')
+    else ask.tools.push(tool)
+  }
+}
+
+/** The form of tools before there were other tools than functions. */
+export const readFunctions: Member = (ask, tree, node) => {
+  for (const element of tree.elements(node)) {
+    const tool = functionOf(tree, element, element)
+    if (tool !== null) ask.tools.push(tool)
+  }
+}
+
+const CHOICES: Readonly<Record<string, Choice>> = {
+  auto: { type: 'auto' },
+  required: { type: 'any' },
+  none: { type: 'none' },
+}
+
+const nameOf = (tree: Tree, node: Node): string | null =>
+  tree.string(tree.get(tree.get(node, 'function'), 'name')) ??
+  tree.string(tree.get(tree.get(node, 'custom'), 'name')) ??
+  tree.string(tree.get(node, 'name'))
+
+export const readToolChoice: Member = (ask, tree, node) => {
+  const word = tree.string(node)
+  const allowed = tree.get(node, 'allowed_tools')
+  const name = nameOf(tree, node)
+  if (word !== null && Object.hasOwn(CHOICES, word)) ask.choice = CHOICES[word] as Choice
+  else if (tree.kind(allowed) === 'object') ask.choice = allowedOf(tree, allowed)
+  else if (name !== null) ask.choice = { type: 'one', name }
+  else throw new Untranslatable('tool_choice')
+}
+
+function allowedOf(tree: Tree, node: Node): Choice {
+  const names = tree.elements(tree.get(node, 'tools')).map(tool => nameOf(tree, tool))
+  const must = tree.string(tree.get(node, 'mode')) === 'required'
+  return { type: 'some', names: names.filter(name => name !== null), must }
+}
+
+/** When all tools are known: what is not there cannot be called. */
+export function checkTools({ choice, tools }: Ask): void {
+  if (choice.type === 'one' && !tools.some(({ name }) => name === choice.name)) throw new Untranslatable('tool_choice')
+  if (choice.type === 'any' && tools.length === 0) throw new Untranslatable('tool_choice')
+}
+
+// --- turn-reader
+
+/** Requests of chat completions: the conversation. */
+
+export const readTurns: Member = (ask, tree, node) => {
+  const reader = new MessageReader(ask, tree)
+  for (const message of tree.elements(node)) reader.read(message)
+}
+
+class MessageReader {
+  readonly #ask: Ask
+  readonly #tree: Tree
+
+  constructor(ask: Ask, tree: Tree) {
+    this.#ask = ask
+    this.#tree = tree
+  }
+
+  #get = (node: Node, name: string): Node => this.#tree.get(node, name)
+  #string = (node: Node, name: string): string | null => this.#tree.string(this.#get(node, name))
+  #literal = (node: Node, name: string): Literal | null => this.#tree.literal(this.#get(node, name))
+
+  read(message: Node): void {
+    const role = this.#string(message, 'role')
+    const content = this.#get(message, 'content')
+    if (role !== 'function' && !this.#tree.absent(this.#get(message, 'name'))) this.#ask.losses.add('message_names')
+    switch (role) {
+      case 'system':
+      case 'developer':
+        this.#system(content)
+        return
+      case 'user':
+        this.#ask.turns.push({ role: 'user', parts: this.#content(content) })
+        return
+      case 'assistant':
+        this.#ask.turns.push({ role: 'assistant', parts: this.#assistant(message, content) })
+        return
+      case 'tool':
+      case 'function':
+        this.#result(message, content)
+        return
+      default:
+        throw new Untranslatable('messages.role')
+    }
+  }
+
+  /** What stands before everything else is the system prompt. */
+  #system(content: Node): void {
+    const parts = this.#content(content).filter(part => part.type === 'text')
+    if (this.#ask.turns.length === 0) for (const part of parts) this.#ask.system.push(part)
+    else this.#ask.turns.push({ role: 'system', parts })
+  }
+
+  #result(message: Node, content: Node): void {
+    const part: ResultPart = {
+      type: 'result',
+      id: this.#string(message, 'tool_call_id') ?? '',
+      name: this.#string(message, 'name'),
+      parts: this.#content(content),
+      error: false,
+    }
+    const last = this.#ask.turns.at(-1)
+    // the first part says what the others are
+    if (last?.role === 'user' && (last.parts[0]?.type ?? 'result') === 'result') last.parts.push(part)
+    else this.#ask.turns.push({ role: 'user', parts: [part] })
+  }
+
+  // --- the assistant
+
+  #assistant(message: Node, content: Node): Part[] {
+    if (!this.#tree.absent(this.#get(message, 'audio'))) throw new Untranslatable('messages.audio')
+    const calls = this.#calls(message)
+    const parts = [...this.#thoughts(message, calls), ...this.#texts(content)]
+    const refusal = this.#literal(message, 'refusal')
+    if (refusal !== null && refusal !== EMPTY) parts.push({ type: 'text', text: refusal, refusal: true })
+    return [...parts, ...calls]
+  }
+
+  #texts(content: Node): Part[] {
+    return this.#content(content).filter(part => part.type !== 'text' || part.text !== EMPTY)
+  }
+
+  #calls(message: Node): CallPart[] {
+    const calls: CallPart[] = []
+    for (const call of this.#tree.elements(this.#get(message, 'tool_calls'))) {
+      const custom = this.#get(call, 'custom')
+      const isCustom = this.#tree.kind(custom) === 'object'
+      const inner = isCustom ? custom : this.#get(call, 'function')
+      const state = this.#literal(this.#get(this.#get(call, 'extra_content'), 'google'), 'thought_signature')
+      const opaque = state === null ? null : unseal(state)
+      calls.push({
+        ...this.#call(inner, this.#string(call, 'id') ?? '', isCustom),
+        ...(opaque === null ? {} : { opaque }),
+      })
+    }
+    const legacy = this.#get(message, 'function_call')
+    if (this.#tree.kind(legacy) === 'object') calls.push(this.#call(legacy, '', false))
+    return calls
+  }
+
+  #call(inner: Node, id: string, freeform: boolean): CallPart {
+    const value = this.#get(inner, freeform ? 'input' : 'arguments')
+    const args = this.#tree.literal(value) ?? quote(this.#tree.source(value))
+    return { type: 'call', id, name: this.#string(inner, 'name') ?? '', freeform, args }
+  }
+
+  /** Thoughts come back as one text, and upstreams' state beside it, in the order in which it was given. */
+  #thoughts(message: Node, calls: readonly CallPart[]): Part[] {
+    const details = this.#tree.elements(this.#get(message, 'reasoning_details'))
+    const states: Opaque[] = []
+    const texts: Literal[] = []
+    for (const detail of details) {
+      const opaque = unseal(this.#literal(detail, 'data') ?? EMPTY)
+      const text = this.#literal(detail, 'text') ?? this.#literal(detail, 'summary')
+      if (text !== null) texts.push(text)
+      if (opaque?.of === 'call' && calls[0] !== undefined) calls[0].opaque = opaque
+      else if (opaque !== null) states.push(opaque)
+    }
+    const told = this.#literal(message, 'reasoning_content') ?? this.#literal(message, 'reasoning')
+    const text = told ?? (texts.length === 0 ? EMPTY : join(texts))
+    if (states.length === 0) return text === EMPTY ? [] : [{ type: 'thought', text }]
+    return states.map((opaque, at) => ({ type: 'thought', text: at === 0 ? text : EMPTY, opaque }))
+  }
+
+  // --- parts
+
+  #content(content: Node): (TextPart | MediaPart)[] {
+    const whole = this.#tree.literal(content)
+    if (whole !== null) return [{ type: 'text', text: whole }]
+    return this.#tree.elements(content).map(part => this.#part(part))
+  }
+
+  #part(part: Node): TextPart | MediaPart {
+    const cache = { ...cacheOf(this.#tree, part), ...this.#breakpoint(part) }
+    const type = this.#string(part, 'type')
+    switch (type) {
+      case 'text':
+        return { type: 'text', text: this.#literal(part, 'text') ?? EMPTY, ...cache }
+      case 'refusal':
+        return { type: 'text', text: this.#literal(part, 'refusal') ?? EMPTY, refusal: true }
+      case 'image_url':
+        return { ...this.#image(this.#get(part, 'image_url')), ...cache }
+      case 'file':
+        return { ...this.#file(this.#get(part, 'file')), ...cache }
+      case 'input_audio':
+        return this.#audio(this.#get(part, 'input_audio'))
+      default:
+        throw new Untranslatable(`messages.content.${(type ?? '').replace(/\W/g, '').slice(0, 40)}`)
+    }
+  }
+
+  #breakpoint(part: Node): { cache?: '5m' | '1h' } {
+    const mark = this.#get(part, 'prompt_cache_breakpoint')
+    if (this.#tree.kind(mark) !== 'object') return {}
+    return { cache: this.#string(mark, 'ttl') === '12h' ? '1h' : '5m' }
+  }
+
+  #image(node: Node): MediaPart {
+    const url = this.#tree.literal(node) ?? this.#literal(node, 'url') ?? EMPTY
+    const inside = dataUrl(url)
+    const image = { type: 'media', kind: 'image' } as const
+    return inside === null ? { ...image, mime: null, url } : { ...image, ...inside }
+  }
+
+  #file(node: Node): MediaPart {
+    const data = this.#literal(node, 'file_data')
+    if (data === null) throw new Untranslatable('file_id')
+    const name = this.#literal(node, 'filename')
+    const file = dataUrl(data) ?? { mime: 'application/pdf', base64: data }
+    return { type: 'media', kind: 'document', ...file, ...(name === null ? {} : { name }) }
+  }
+
+  #audio(node: Node): MediaPart {
+    const format = this.#string(node, 'format') === 'mp3' ? 'mpeg' : 'wav'
+    return { type: 'media', kind: 'audio', mime: `audio/${format}`, base64: this.#literal(node, 'data') ?? EMPTY }
+  }
+}
+
+// --- the body
+
+const stop: Member = (ask, tree, node) => {
+  const texts = tree.kind(node) === 'array' ? tree.elements(node) : [node]
+  for (const element of texts) {
+    const text = tree.literal(element)
+    if (text !== null) ask.stop.push(text)
+  }
+}
+
+/** More than one answer, tokens with their chances, sound: nothing that a text of another protocol could have. */
+const onlyOne: Member = (_ask, tree, node, name) => {
+  if (tree.number(node) !== 1) throw new Untranslatable(name)
+}
+
+const modalities: Member = (_ask, tree, node, name) => {
+  if (tree.elements(node).some(element => tree.string(element) !== 'text')) throw new Untranslatable(name)
+}
+
+const parallel: Member = (ask, tree, node) => {
+  ask.parallel = tree.boolean(node)
+}
+
+const format: Member = (ask, tree, node) => {
+  const type = tree.string(tree.get(node, 'type'))
+  if (type === 'json_object') ask.format = { type: 'json' }
+  if (type !== 'json_schema') return
+  const inner = tree.get(node, 'json_schema')
+  const schema = tree.get(inner, 'schema')
+  if (tree.kind(schema) !== 'object') return
+  ask.format = {
+    type: 'schema',
+    name: tree.string(tree.get(inner, 'name')),
+    schema: tree.source(schema),
+    strict: tree.boolean(tree.get(inner, 'strict')),
+    description: tree.literal(tree.get(inner, 'description')),
+  }
+}
+
+function setEffort({ thinking }: Ask, word: string | null): void {
+  thinking.effort = effortOf(word)
+  if (word === 'none') thinking.mode = 'off'
+  else if (thinking.effort !== null) thinking.mode = 'on'
+}
+
+const reasoningEffort: Member = (ask, tree, node) => setEffort(ask, tree.string(node))
+
+/** How a few vendors ask for thinking. */
+const reasoning: Member = (ask, tree, node) => {
+  const budget = tree.number(tree.get(node, 'max_tokens'))
+  const enabled = tree.boolean(tree.get(node, 'enabled'))
+  setEffort(ask, tree.string(tree.get(node, 'effort')))
+  if (budget !== null) ask.thinking = { ...ask.thinking, mode: 'on', budget }
+  else if (enabled !== null) ask.thinking.mode = enabled ? 'on' : 'off'
+  if (tree.boolean(tree.get(node, 'exclude')) === true) ask.thinking.show = false
+}
+
+const thinking: Member = (ask, tree, node) => {
+  const type = tree.string(tree.get(node, 'type'))
+  const budget = tree.number(tree.get(node, 'budget_tokens'))
+  ask.thinking.mode = type === 'disabled' ? 'off' : 'on'
+  if (budget !== null) ask.thinking.budget = budget
+}
+
+const enableThinking: Member = (ask, tree, node) => {
+  const on = tree.boolean(node)
+  if (on !== null) ask.thinking.mode = on ? 'on' : 'off'
+}
+
+const thinkingBudget: Member = (ask, tree, node) => {
+  ask.thinking.budget = tree.number(node)
+}
+
+const MEMBERS: Members = {
+  model: ignore,
+  stream: ignore,
+  stream_options: ignore,
+  messages: readTurns,
+  max_tokens: maxOutput,
+  max_completion_tokens: maxOutput,
+  stop,
+  n: onlyOne,
+  logprobs: onlyFalse,
+  top_logprobs: onlyFalse,
+  modalities,
+  audio: refuse,
+  temperature: sampling('temperature'),
+  top_p: sampling('topP'),
+  top_k: sampling('topK'),
+  seed: sampling('seed'),
+  presence_penalty: sampling('presence'),
+  frequency_penalty: sampling('frequency'),
+  logit_bias: drop('logit_bias'),
+  tools: readTools,
+  functions: readFunctions,
+  tool_choice: readToolChoice,
+  function_call: readToolChoice,
+  parallel_tool_calls: parallel,
+  response_format: format,
+  reasoning_effort: reasoningEffort,
+  reasoning,
+  thinking,
+  enable_thinking: enableThinking,
+  thinking_budget: thinkingBudget,
+  prompt_cache_key: string('cacheKey'),
+  prompt_cache_options: drop('cache_control'),
+  prompt_cache_retention: drop('cache_control'),
+  safety_identifier: string('user'),
+  user: string('user'),
+  service_tier: string('tier'),
+  store: drop('metadata'),
+  metadata: drop('metadata'),
+  moderation: drop('moderation'),
+  prediction: drop('prediction'),
+  verbosity: drop('verbosity'),
+  web_search_options: drop('hosted_tools'),
+}
+
+export function readAsk(body: Buffer, head: AskHead): Ask {
+  const tree = readBody(body, head)
+  const ask = emptyAsk(head)
+  readMembers(ask, tree, MEMBERS)
+  checkTools(ask)
+  return ask
+}

@@ -1,0 +1,353 @@
+/** Requests of the messages protocol: the members of the body but for the conversation. */
+import {
+  type Ask,
+  type Choice,
+  type MediaPart,
+  type Opaque,
+  type Part,
+  type TextPart,
+  type Turn,
+  Untranslatable,
+} from '../ask.ts'
+import { EMPTY, type Literal, join, literal, quote } from '../json/literal.ts'
+import { NONE, type Node, type Tree } from '../json/tree.ts'
+import { digest } from '../names.ts'
+import { unseal } from '../opaque.ts'
+import type { AskHead } from '../protocol.ts'
+import {
+  type Member,
+  type Members,
+  cacheOf,
+  drop,
+  effortOf,
+  emptyAsk,
+  ignore,
+  maxOutput,
+  readBody,
+  readMembers,
+  refuse,
+  sampling,
+} from '../request-reader.ts'
+
+// --- turn-reader
+
+/** Requests of the messages protocol: system prompt and conversation. */
+
+/**
+ * A line that Claude Code puts before everything else. A part of it changes with every request, so that no upstream could
+ * ever use its prompt cache behind it.
+ */
+const ATTRIBUTION = '"x-anthropic-billing-header: cc_version='
+const LINE_END = '\\n'
+
+function withoutAttribution(text: Literal): Literal {
+  if (!text.startsWith(ATTRIBUTION)) return text
+  let end = text.indexOf(LINE_END)
+  if (end < 0) return EMPTY
+  while (text.startsWith(LINE_END, end)) end += LINE_END.length
+  return `"${text.slice(end)}`
+}
+
+export const readSystem: Member = (ask, tree, node) => {
+  const whole = tree.literal(node)
+  if (whole !== null) {
+    ask.system.push({ type: 'text', text: whole })
+    return
+  }
+  const parts = textsOf(tree, node)
+  const first = parts[0]
+  if (first !== undefined) first.text = withoutAttribution(first.text)
+  if (first?.text === EMPTY) parts.shift()
+  for (const part of parts) ask.system.push(part)
+}
+
+const ROLES = new Set(['user', 'assistant', 'system'])
+
+export const readTurns: Member = (ask, tree, node) => {
+  for (const message of tree.elements(node)) {
+    const role = tree.string(tree.get(message, 'role')) ?? ''
+    if (!ROLES.has(role)) throw new Untranslatable('messages.role')
+    const content = tree.get(message, 'content')
+    const text = tree.literal(content)
+    const parts = text === null ? new BlockReader(ask, tree).read(content) : [{ type: 'text', text } as const]
+    ask.turns.push({ role: role as Turn['role'], parts })
+  }
+  // the answer would have to go on where this text ends, which no other protocol can ask for
+  if (ask.turns.at(-1)?.role === 'assistant') throw new Untranslatable('messages')
+}
+
+/** The texts of a string or of blocks; other blocks are left out. */
+function textsOf(tree: Tree, node: Node): TextPart[] {
+  const whole = tree.literal(node)
+  if (whole !== null) return [{ type: 'text', text: whole }]
+  const texts: TextPart[] = []
+  for (const block of tree.elements(node)) {
+    const text = tree.literal(tree.get(block, 'text'))
+    if (text !== null) texts.push({ type: 'text', text, ...cacheOf(tree, block) })
+  }
+  return texts
+}
+
+class BlockReader {
+  readonly #ask: Ask
+  readonly #tree: Tree
+  readonly #parts: Part[] = []
+  /** State that belongs to the next call. */
+  #forCall: Opaque | null = null
+
+  constructor(ask: Ask, tree: Tree) {
+    this.#ask = ask
+    this.#tree = tree
+  }
+
+  read(content: Node): Part[] {
+    for (const block of this.#tree.elements(content)) this.#block(block)
+    return this.#parts
+  }
+
+  #get = (node: Node, name: string): Node => this.#tree.get(node, name)
+  #string = (node: Node, name: string): string | null => this.#tree.string(this.#get(node, name))
+  #literal = (node: Node, name: string): Literal | null => this.#tree.literal(this.#get(node, name))
+
+  #block(block: Node): void {
+    switch (this.#string(block, 'type')) {
+      case 'tool_use':
+        this.#call(block)
+        return
+      case 'tool_result':
+        this.#result(block)
+        return
+      case 'thinking':
+        this.#thought(this.#literal(block, 'thinking') ?? EMPTY, this.#literal(block, 'signature'))
+        return
+      case 'redacted_thinking':
+        this.#thought(EMPTY, this.#literal(block, 'data'))
+        return
+      default: {
+        const part = this.#content(block)
+        if (part !== null) this.#parts.push(part)
+      }
+    }
+  }
+
+  #call(block: Node): void {
+    const input = this.#get(block, 'input')
+    this.#parts.push({
+      type: 'call',
+      id: this.#string(block, 'id') ?? '',
+      name: this.#string(block, 'name') ?? '',
+      freeform: false,
+      args: quote(this.#tree.absent(input) ? '{}' : this.#tree.source(input)),
+      ...(this.#forCall === null ? {} : { opaque: this.#forCall }),
+      ...cacheOf(this.#tree, block),
+    })
+    this.#forCall = null
+  }
+
+  #result(block: Node): void {
+    const content = this.#get(block, 'content')
+    const text = this.#tree.literal(content)
+    const parts: (TextPart | MediaPart)[] = text === null ? [] : [{ type: 'text', text }]
+    for (const element of this.#tree.elements(content)) {
+      const part = this.#content(element)
+      if (part !== null) parts.push(part)
+    }
+    const error = this.#tree.boolean(this.#get(block, 'is_error')) === true
+    const id = this.#string(block, 'tool_use_id') ?? ''
+    this.#parts.push({ type: 'result', id, name: null, parts, error, ...cacheOf(this.#tree, block) })
+  }
+
+  #thought(text: Literal, state: Literal | null): void {
+    const opaque = state === null ? null : unseal(state)
+    const last = this.#parts.at(-1)
+    if (opaque?.of === 'call') this.#forCall = opaque
+    else if (opaque?.of === 'text' && last?.type === 'text') last.opaque = opaque
+    else this.#parts.push({ type: 'thought', text, ...(opaque === null ? {} : { opaque }) })
+  }
+
+  /** What may stand in a turn and in a result. */
+  #content(block: Node): TextPart | MediaPart | null {
+    const cache = cacheOf(this.#tree, block)
+    switch (this.#string(block, 'type')) {
+      case 'text':
+        return { type: 'text', text: this.#literal(block, 'text') ?? EMPTY, ...cache }
+      case 'image':
+        return { type: 'media', kind: 'image', mime: null, ...this.#source(this.#get(block, 'source')), ...cache }
+      case 'document':
+        return { ...this.#document(block), ...cache }
+      case 'search_result':
+        return { type: 'text', text: this.#searchResult(block), ...cache }
+      case 'tool_reference':
+        return { type: 'text', text: literal(`Tool ${this.#string(block, 'tool_name') ?? ''} is available`) }
+      case 'container_upload':
+        throw new Untranslatable('file_id')
+      default:
+        this.#ask.losses.add('server_tools')
+        return null
+    }
+  }
+
+  #source(source: Node): Partial<MediaPart> {
+    const url = this.#literal(source, 'url')
+    if (url !== null) return { url }
+    const base64 = this.#literal(source, 'data')
+    if (base64 === null) throw new Untranslatable('file_id')
+    return { mime: this.#string(source, 'media_type'), base64 }
+  }
+
+  #document(block: Node): TextPart | MediaPart {
+    const source = this.#get(block, 'source')
+    const title = this.#literal(block, 'title')
+    const name = title === null ? {} : { name: title }
+    if (this.#tree.boolean(this.#get(this.#get(block, 'citations'), 'enabled'))) this.#ask.losses.add('citations')
+    if (!this.#tree.absent(this.#get(block, 'context'))) this.#ask.losses.add('documents')
+    const media = { type: 'media', kind: 'document', ...name } as const
+    switch (this.#string(source, 'type')) {
+      case 'text':
+        return { ...media, mime: 'text/plain', text: this.#literal(source, 'data') ?? EMPTY }
+      case 'content':
+        return { ...media, mime: 'text/plain', text: this.#texts(this.#get(source, 'content')) }
+      default:
+        return { ...media, mime: null, ...this.#source(source) }
+    }
+  }
+
+  /** All texts as one. Pictures in a document that is given in parts have no other place. */
+  #texts(node: Node): Literal {
+    const texts = textsOf(this.#tree, node).map(({ text }) => text)
+    if (this.#tree.elements(node).length > texts.length) this.#ask.losses.add('documents')
+    return texts.length === 0 ? EMPTY : join(texts, '\\n')
+  }
+
+  #searchResult(block: Node): Literal {
+    const head = ['title', 'source'].map(name => this.#literal(block, name)).filter(text => text !== null)
+    const content = this.#get(block, 'content')
+    return join([...head, this.#texts(content === NONE ? NONE : content)], '\\n')
+  }
+}
+
+// --- the body
+
+const stop: Member = (ask, tree, node) => {
+  for (const element of tree.elements(node)) {
+    const text = tree.literal(element)
+    if (text !== null) ask.stop.push(text)
+  }
+}
+
+/** A tool with a type of its own runs at the upstream, or is one that only its models know. */
+const tools: Member = (ask, tree, node) => {
+  for (const tool of tree.elements(node)) {
+    const type = tree.string(tree.get(tool, 'type'))
+    const name = tree.string(tree.get(tool, 'name'))
+    if ((type !== null && type !== 'custom') || name === null) {
+      ask.losses.add('hosted_tools')
+      continue
+    }
+    const schema = tree.get(tool, 'input_schema')
+    ask.tools.push({
+      type: 'function',
+      name,
+      description: tree.literal(tree.get(tool, 'description')),
+      schema: tree.kind(schema) === 'object' ? tree.source(schema) : null,
+      strict: tree.boolean(tree.get(tool, 'strict')),
+      ...cacheOf(tree, tool),
+    })
+  }
+}
+
+const CHOICES: Readonly<Record<string, Choice>> = {
+  auto: { type: 'auto' },
+  any: { type: 'any' },
+  none: { type: 'none' },
+}
+
+const toolChoice: Member = (ask, tree, node) => {
+  const type = tree.string(tree.get(node, 'type')) ?? ''
+  const name = tree.string(tree.get(node, 'name'))
+  if (type === 'tool' && name !== null) ask.choice = { type: 'one', name }
+  else if (Object.hasOwn(CHOICES, type)) ask.choice = CHOICES[type] as Choice
+  else throw new Untranslatable('tool_choice')
+  const disabled = tree.boolean(tree.get(node, 'disable_parallel_tool_use'))
+  if (disabled !== null) ask.parallel = !disabled
+}
+
+const thinking: Member = (ask, tree, node) => {
+  const display = tree.string(tree.get(node, 'display'))
+  ask.thinking.mode = tree.string(tree.get(node, 'type')) === 'disabled' ? 'off' : 'on'
+  ask.thinking.budget = tree.number(tree.get(node, 'budget_tokens'))
+  if (display !== null) ask.thinking.show = display !== 'omitted'
+}
+
+function format(ask: Ask, tree: Tree, node: Node): void {
+  const schema = tree.get(node, 'schema')
+  if (tree.kind(schema) !== 'object') return
+  ask.format = { type: 'schema', name: null, schema: tree.source(schema), strict: null, description: null }
+}
+
+const outputConfig: Member = (ask, tree, node) => {
+  ask.thinking.effort = effortOf(tree.string(tree.get(node, 'effort')))
+  format(ask, tree, tree.get(node, 'format'))
+  if (!tree.absent(tree.get(node, 'task_budget'))) ask.losses.add('other')
+}
+
+/** Clients put an id of the session into it, which makes it the same for requests that begin alike. */
+const metadata: Member = (ask, tree, node) => {
+  const user = tree.string(tree.get(node, 'user_id'))
+  if (user !== null) ask.cacheKey = digest(user, 'hex').slice(0, 32)
+}
+
+const serviceTier: Member = (ask, tree, node) => {
+  if (tree.string(node) === 'standard_only') ask.tier = 'default'
+}
+
+const speed: Member = (ask, tree, node) => {
+  if (tree.string(node) !== 'standard') ask.losses.add('service_tier')
+}
+
+const cacheControl: Member = (ask, tree, node) => {
+  ask.cache = tree.string(tree.get(node, 'ttl')) === '1h' ? '1h' : '5m'
+}
+
+const MEMBERS: Members = {
+  model: ignore,
+  stream: ignore,
+  messages: readTurns,
+  system: readSystem,
+  max_tokens: maxOutput,
+  stop_sequences: stop,
+  temperature: sampling('temperature'),
+  top_p: sampling('topP'),
+  top_k: sampling('topK'),
+  tools,
+  tool_choice: toolChoice,
+  thinking,
+  output_config: outputConfig,
+  output_format: format,
+  metadata,
+  service_tier: serviceTier,
+  speed,
+  cache_control: cacheControl,
+  context_management: drop('context_management'),
+  compaction: drop('context_management'),
+  mcp_servers: drop('hosted_tools'),
+  fallbacks: drop('other'),
+  diagnostics: ignore,
+  container: refuse,
+  thread: refuse,
+  inference_geo: refuse,
+}
+
+export function readAsk(body: Buffer, head: AskHead): Ask {
+  const tree = readBody(body, head)
+  const ask = emptyAsk(head)
+  readMembers(ask, tree, MEMBERS)
+  const { choice, tools } = ask
+  // a tool that is gone cannot be called, and what was to be forced is not what would be answered
+  if (choice.type === 'one' && !tools.some(({ name }) => name === choice.name)) throw new Untranslatable('tool_choice')
+  if (choice.type === 'any' && tools.length === 0) throw new Untranslatable('tool_choice')
+  // Claude Code searches the web with such a request: without its only tool, a model would invent what was found
+  if (tools.length === 0 && ask.losses.has('hosted_tools') && tree.elements(tree.get(tree.root, 'tools')).length > 0)
+    throw new Untranslatable('tools')
+  return ask
+}

@@ -1,0 +1,98 @@
+/** Errors in the form that chat completions and responses share. */
+import type { Citation } from './events.ts'
+import type { Failure, FailureKind } from './failure.ts'
+import { EMPTY, type Literal, type Source, literal, object, textOf, typed } from './json/literal.ts'
+import type { Node, Tree } from './json/tree.ts'
+import type { WrittenError } from './protocol.ts'
+
+const WORDS: Readonly<Record<FailureKind, readonly [type: string, code: string | null]>> = {
+  invalid: ['invalid_request_error', null],
+  context: ['invalid_request_error', 'context_length_exceeded'],
+  not_found: ['invalid_request_error', 'model_not_found'],
+  too_large: ['invalid_request_error', null],
+  timeout: ['timeout', null],
+  rate: ['rate_limit_error', 'rate_limit_exceeded'],
+  quota: ['insufficient_quota', 'insufficient_quota'],
+  overloaded: ['server_error', 'server_is_overloaded'],
+  server: ['server_error', null],
+}
+
+/** The word by which clients know the failure; null = there is none. */
+export const codeOf = ({ kind }: Failure): string | null => WORDS[kind][1]
+
+export function errorObject(failure: Failure): Source {
+  const code = codeOf(failure)
+  const error = {
+    message: literal(failure.message),
+    type: `"${WORDS[failure.kind][0]}"`,
+    param: 'null',
+    code: code === null ? 'null' : `"${code}"`,
+  }
+  return object({ error: object(error) })
+}
+
+/** 529 is another protocol's own status. */
+export const writeError = (failure: Failure): WrittenError => ({
+  status: failure.status === 529 ? 503 : failure.status,
+  body: errorObject(failure),
+})
+
+// --- citation
+
+/** Citations of addresses, in the form that chat and responses share: one puts them into a member of their own. */
+
+const TYPE = 'url_citation'
+
+/** null = it is something else. */
+export function citationOf(tree: Tree, annotation: Node): Citation | null {
+  if (tree.string(tree.get(annotation, 'type')) !== TYPE) return null
+  const inner = tree.get(annotation, TYPE)
+  const node = tree.kind(inner) === 'object' ? inner : annotation
+  const url = tree.literal(tree.get(node, 'url'))
+  if (url === null) return null
+  const place = (name: string): Source => {
+    const value = tree.get(node, name)
+    return /^\d{1,9}$/.test(tree.source(value)) ? tree.source(value) : '0'
+  }
+  return {
+    url,
+    title: tree.literal(tree.get(node, 'title')) ?? EMPTY,
+    start: place('start_index'),
+    end: place('end_index'),
+  }
+}
+
+const members = ({ url, title, start, end }: Citation): Record<string, Source> => ({
+  start_index: start,
+  end_index: end,
+  url,
+  title,
+})
+
+export const flatCitation = (citation: Citation): Source => typed(TYPE, members(citation))
+
+export const nestedCitation = (citation: Citation): Source => typed(TYPE, { [TYPE]: object(members(citation)) })
+
+/** Bytes of memory. */
+export const sizeOfNote = ({ url, title }: Citation): number => url.length + title.length
+
+// --- data-url
+
+/** Addresses that have their data in them: `data:image/png;base64,…`. */
+
+/** All before the data is short, and may have escaped slashes. */
+const LONGEST_HEAD = 300
+const BASE64 = 'base64,'
+const HEAD = /^data:([^;,]*)(?:;[^,]*)?;base64,$/i
+
+/** What is in it; null = it is another address. */
+export function dataUrl(url: Literal): { mime: string; base64: Literal } | null {
+  const at = url.slice(0, LONGEST_HEAD).indexOf(BASE64)
+  if (at < 0) return null
+  const end = at + BASE64.length
+  const found = HEAD.exec(textOf(`${url.slice(0, end)}"`) ?? '')
+  return found === null ? null : { mime: found[1] as string, base64: `"${url.slice(end)}` }
+}
+
+export const asDataUrl = (mime: string, base64: Literal): Literal =>
+  `${literal(`data:${mime};base64,`).slice(0, -1)}${base64.slice(1)}`

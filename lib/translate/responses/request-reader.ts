@@ -1,0 +1,468 @@
+/** Requests of the responses protocol: the members of the body but for the conversation and the tools. */
+import {
+  type Ask,
+  type Choice,
+  type MediaPart,
+  type Opaque,
+  type Part,
+  type TextPart,
+  type Tool,
+  type Turn,
+  Untranslatable,
+} from '../ask.ts'
+import { EMPTY, type Literal, type Source, join, object, oneLine, quote } from '../json/literal.ts'
+import type { Node, Tree } from '../json/tree.ts'
+import { unseal } from '../opaque.ts'
+import { dataUrl } from '../openai.ts'
+import type { AskHead } from '../protocol.ts'
+import {
+  type Member,
+  type Members,
+  drop,
+  effortOf,
+  emptyAsk,
+  ignore,
+  maxOutput,
+  onlyFalse,
+  readBody,
+  readMembers,
+  refuse,
+  sampling,
+  string,
+} from '../request-reader.ts'
+
+// --- tool-reader
+
+/** Requests of the responses protocol: tools, wherever they are declared, and which of them are to be called. */
+
+/** The tools of a list. Those that run at the upstream, or that only its models know, are lost. */
+export function readTools(ask: Ask, tree: Tree, node: Node): Tool[] {
+  const tools: Tool[] = []
+  for (const element of tree.elements(node)) {
+    const name = tree.string(tree.get(element, 'name'))
+    const isSpace = tree.string(tree.get(element, 'type')) === 'namespace' && name !== null
+    const found = isSpace ? spaceOf(ask, tree, element, name) : [toolOf(tree, element)]
+    for (const tool of found) {
+      if (tool === null) ask.losses.add('hosted_tools')
+      else tools.push(tool)
+    }
+  }
+  return tools
+}
+
+/** What is said of a namespace has no place of its own elsewhere, and stands before what is said of its first tool. */
+function spaceOf(ask: Ask, tree: Tree, node: Node, namespace: string): Tool[] {
+  const about = tree.literal(tree.get(node, 'description'))
+  const tools = readTools(ask, tree, tree.get(node, 'tools')).map(tool => ({ ...tool, namespace }))
+  const [first] = tools
+  if (first !== undefined && about !== null) first.description = both(about, first.description)
+  return tools
+}
+
+const both = (about: Literal, more: Literal | null): Literal => (more === null ? about : join([about, more], '\\n\\n'))
+
+function toolOf(tree: Tree, node: Node): Tool | null {
+  const type = tree.string(tree.get(node, 'type'))
+  const name = tree.string(tree.get(node, 'name'))
+  const description = tree.literal(tree.get(node, 'description'))
+  if (name === null) return null
+  if (type === 'custom') return { type: 'freeform', name, description, ...grammarOf(tree, tree.get(node, 'format')) }
+  if (type !== 'function') return null
+  const schema = tree.get(node, 'parameters')
+  return {
+    type,
+    name,
+    description,
+    schema: tree.kind(schema) === 'object' ? tree.source(schema) : null,
+    strict: tree.boolean(tree.get(node, 'strict')),
+  }
+}
+
+function grammarOf(tree: Tree, format: Node): { grammar: Literal | null; syntax?: string } {
+  const syntax = tree.string(tree.get(format, 'syntax'))
+  return { grammar: tree.literal(tree.get(format, 'definition')), ...(syntax === null ? {} : { syntax }) }
+}
+
+const CHOICES: Readonly<Record<string, Choice>> = {
+  auto: { type: 'auto' },
+  required: { type: 'any' },
+  none: { type: 'none' },
+}
+
+export const readToolChoice: Member = (ask, tree, node, field) => {
+  const word = tree.string(node) ?? ''
+  const type = tree.string(tree.get(node, 'type'))
+  const name = tree.string(tree.get(node, 'name'))
+  const namespace = tree.string(tree.get(node, 'namespace'))
+  if (Object.hasOwn(CHOICES, word)) ask.choice = CHOICES[word] as Choice
+  else if (type === 'allowed_tools') ask.choice = allowedOf(tree, node)
+  else if ((type === 'function' || type === 'custom') && name !== null)
+    ask.choice = { type: 'one', name, ...(namespace === null ? {} : { namespace }) }
+  else throw new Untranslatable(field)
+}
+
+function allowedOf(tree: Tree, node: Node): Choice {
+  const names = tree.elements(tree.get(node, 'tools')).map(tool => tree.string(tree.get(tool, 'name')))
+  const must = tree.string(tree.get(node, 'mode')) === 'required'
+  return { type: 'some', names: names.filter(name => name !== null), must }
+}
+
+/**
+ * When all tools are known: of several with the same name the first one counts. A tool that is not there cannot be called,
+ * and what was to be forced is not what would be answered.
+ */
+export function checkTools(ask: Ask): void {
+  const seen = new Set<string>()
+  ask.tools = ask.tools.filter(({ name, namespace = '' }) => {
+    const key = `${namespace}\0${name}`
+    return seen.has(key) ? false : seen.add(key)
+  })
+  const { choice, tools } = ask
+  if (choice.type === 'any' && tools.length === 0) throw new Untranslatable('tool_choice')
+  if (choice.type === 'one') ask.choice = oneOf(choice, tools)
+  if (choice.type !== 'some') return
+  const names = new Set(choice.names)
+  if (tools.some(({ name }) => names.has(name))) return
+  if (choice.must) throw new Untranslatable('tool_choice')
+  ask.choice = { type: 'none' }
+}
+
+/** The choice with the namespace of the tool, which may be left out. */
+function oneOf({ name, namespace }: Extract<Choice, { type: 'one' }>, tools: readonly Tool[]): Choice {
+  const found = tools.find(tool => tool.name === name && (namespace === undefined || tool.namespace === namespace))
+  if (found === undefined) throw new Untranslatable('tool_choice')
+  return { type: 'one', name, ...(found.namespace === undefined ? {} : { namespace: found.namespace }) }
+}
+
+// --- item-reader
+
+/** Requests of the responses protocol: the items of the conversation. */
+
+export const readItems: Member = (ask, tree, node) => {
+  const text = tree.literal(node)
+  if (text !== null) ask.turns.push({ role: 'user', parts: [{ type: 'text', text }] })
+  const reader = new ItemReader(ask, tree)
+  for (const item of tree.elements(node)) reader.read(item)
+}
+
+const ROLES: Readonly<Record<string, Turn['role']>> = {
+  user: 'user',
+  assistant: 'assistant',
+  system: 'system',
+  developer: 'system',
+}
+/** Items that stand for a part of the conversation which is kept elsewhere, or ask for one. */
+const ELSEWHERE = /^(?:item_reference|compaction|compaction_summary|compaction_trigger)$/
+
+class ItemReader {
+  readonly #ask: Ask
+  readonly #tree: Tree
+  /** State that belongs to the next call. */
+  #forCall: Opaque | null = null
+
+  constructor(ask: Ask, tree: Tree) {
+    this.#ask = ask
+    this.#tree = tree
+  }
+
+  #get = (node: Node, name: string): Node => this.#tree.get(node, name)
+  #string = (node: Node, name: string): string | null => this.#tree.string(this.#get(node, name))
+  #literal = (node: Node, name: string): Literal | null => this.#tree.literal(this.#get(node, name))
+
+  read(item: Node): void {
+    const role = this.#string(item, 'role')
+    const type = this.#string(item, 'type') ?? (role === null ? 'item_reference' : 'message')
+    if (ELSEWHERE.test(type)) throw new Untranslatable(`input.${type}`)
+    switch (type) {
+      case 'message':
+        this.#message(role ?? '', this.#get(item, 'content'))
+        return
+      case 'function_call':
+      case 'custom_tool_call':
+        this.#call(item, type === 'custom_tool_call')
+        return
+      case 'function_call_output':
+      case 'custom_tool_call_output':
+        this.#result(item)
+        return
+      case 'reasoning':
+        this.#thought(item)
+        return
+      case 'additional_tools':
+      case 'tool_search_output':
+        for (const tool of readTools(this.#ask, this.#tree, this.#get(item, 'tools'))) this.#ask.tools.push(tool)
+        return
+      case 'configuration_update':
+        this.#ask.losses.add('effort')
+        return
+      default:
+        this.#ask.losses.add('server_tools')
+    }
+  }
+
+  /** Items of the same side are one turn. */
+  #add(role: Turn['role'], parts: Part[]): void {
+    const last = this.#ask.turns.at(-1)
+    if (last?.role !== role) this.#ask.turns.push({ role, parts })
+    else for (const part of parts) last.parts.push(part)
+  }
+
+  /** What stands before everything else is the system prompt. */
+  #message(name: string, content: Node): void {
+    if (!Object.hasOwn(ROLES, name)) throw new Untranslatable('input.role')
+    const role = ROLES[name] as Turn['role']
+    const parts = this.#parts(content)
+    if (role === 'user') {
+      this.#add(role, parts)
+      return
+    }
+    const texts = parts.filter(part => part.type === 'text')
+    if (role === 'assistant')
+      this.#add(
+        role,
+        texts.filter(({ text }) => text !== EMPTY),
+      )
+    else if (this.#ask.turns.length > 0) this.#add(role, texts)
+    else for (const text of texts) this.#ask.system.push(text)
+  }
+
+  #call(item: Node, freeform: boolean): void {
+    const value = this.#get(item, freeform ? 'input' : 'arguments')
+    const namespace = this.#string(item, 'namespace')
+    const call: Part = {
+      type: 'call',
+      id: this.#string(item, 'call_id') ?? '',
+      name: this.#string(item, 'name') ?? '',
+      ...(namespace === null ? {} : { namespace }),
+      freeform,
+      args: this.#tree.literal(value) ?? quote(this.#tree.source(value)),
+      ...(this.#forCall === null ? {} : { opaque: this.#forCall }),
+    }
+    this.#add('assistant', [call])
+    this.#forCall = null
+  }
+
+  #result(item: Node): void {
+    const output = this.#get(item, 'output')
+    const isObject = this.#tree.kind(output) === 'object'
+    const result: Part = {
+      type: 'result',
+      id: this.#string(item, 'call_id') ?? '',
+      name: this.#string(item, 'name'),
+      parts: isObject ? [{ type: 'text', text: quote(this.#tree.source(output)) }] : this.#parts(output),
+      error: false,
+    }
+    this.#add('user', [result])
+  }
+
+  #thought(item: Node): void {
+    const state = this.#literal(item, 'encrypted_content')
+    const opaque = state === null ? null : unseal(state)
+    const last = this.#ask.turns.at(-1)
+    const before = last?.role === 'assistant' ? last.parts.at(-1) : undefined
+    if (opaque?.of === 'call') this.#forCall = opaque
+    else if (opaque?.of === 'text' && before?.type === 'text') before.opaque = opaque
+    else this.#add('assistant', [{ type: 'thought', text: this.#told(item), ...(opaque === null ? {} : { opaque }) }])
+  }
+
+  /** What may be seen of a thought: its summary, else the thought itself. */
+  #told(item: Node): Literal {
+    for (const name of ['summary', 'content']) {
+      const texts = this.#tree.elements(this.#get(item, name)).map(part => this.#literal(part, 'text'))
+      const found = texts.filter(text => text !== null)
+      if (found.length > 0) return join(found, '\\n\\n')
+    }
+    return EMPTY
+  }
+
+  // --- what may stand in a message and in a result
+
+  #parts(content: Node): (TextPart | MediaPart)[] {
+    const whole = this.#tree.literal(content)
+    if (whole !== null) return [{ type: 'text', text: whole }]
+    return this.#tree.elements(content).map(part => this.#part(part))
+  }
+
+  #part(part: Node): TextPart | MediaPart {
+    const type = this.#string(part, 'type') ?? ''
+    switch (type) {
+      case 'input_text':
+      case 'output_text':
+      case 'text':
+        return { type: 'text', text: this.#literal(part, 'text') ?? EMPTY, ...this.#breakpoint(part) }
+      case 'refusal':
+        return { type: 'text', text: this.#literal(part, 'refusal') ?? EMPTY, refusal: true }
+      case 'input_image':
+        return { ...this.#image(part), ...this.#breakpoint(part) }
+      case 'input_file':
+        return { ...this.#file(part), ...this.#breakpoint(part) }
+      default:
+        throw new Untranslatable(`input.content.${type.replace(/\W/g, '').slice(0, 40)}`)
+    }
+  }
+
+  #breakpoint(part: Node): { cache?: '5m' | '1h' } {
+    const mark = this.#get(part, 'prompt_cache_breakpoint')
+    if (this.#tree.kind(mark) !== 'object') return {}
+    return { cache: this.#string(mark, 'ttl') === '12h' ? '1h' : '5m' }
+  }
+
+  #image(part: Node): MediaPart {
+    const url = this.#literal(part, 'image_url')
+    if (url === null) throw new Untranslatable('file_id')
+    const image = { type: 'media', kind: 'image' } as const
+    const inside = dataUrl(url)
+    return inside === null ? { ...image, mime: null, url } : { ...image, ...inside }
+  }
+
+  #file(part: Node): MediaPart {
+    const name = this.#literal(part, 'filename')
+    const url = this.#literal(part, 'file_url')
+    const data = this.#literal(part, 'file_data')
+    const file = { type: 'media', kind: 'document', ...(name === null ? {} : { name }) } as const
+    if (data !== null) return { ...file, ...(dataUrl(data) ?? { mime: 'application/pdf', base64: data }) }
+    if (url === null) throw new Untranslatable('file_id')
+    return { ...file, mime: null, url }
+  }
+}
+
+// --- the body
+
+/** They stand before all items, wherever the member stands in the body. */
+const instructions: Member = (ask, tree, node, name) => {
+  const text = tree.literal(node)
+  if (text === null) throw new Untranslatable(name)
+  ask.system.unshift({ type: 'text', text })
+}
+
+/** Declared here, a tool is the first of its name. */
+const tools: Member = (ask, tree, node) => {
+  ask.tools = [...readTools(ask, tree, node), ...ask.tools]
+}
+
+const parallel: Member = (ask, tree, node) => {
+  ask.parallel = tree.boolean(node)
+}
+
+const reasoning: Member = (ask, tree, node) => {
+  const word = (name: string): string | null => tree.string(tree.get(node, name))
+  const effort = word('effort')
+  ask.thinking.effort = effortOf(effort)
+  if (effort === 'none') ask.thinking.mode = 'off'
+  else if (ask.thinking.effort !== null) ask.thinking.mode = 'on'
+  else if (effort !== null) ask.losses.add('effort')
+  if ((word('summary') ?? word('generate_summary')) !== null) ask.thinking.show = true
+  if ((word('mode') ?? 'standard') !== 'standard' || (word('context') ?? 'auto') !== 'auto') ask.losses.add('other')
+}
+
+const text: Member = (ask, tree, node) => {
+  const format = tree.get(node, 'format')
+  const schema = tree.get(format, 'schema')
+  const type = tree.string(tree.get(format, 'type'))
+  if ((tree.string(tree.get(node, 'verbosity')) ?? 'medium') !== 'medium') ask.losses.add('verbosity')
+  if (type === 'json_object') ask.format = { type: 'json' }
+  if (type !== 'json_schema' || tree.kind(schema) !== 'object') return
+  ask.format = {
+    type: 'schema',
+    name: tree.string(tree.get(format, 'name')),
+    schema: tree.source(schema),
+    strict: tree.boolean(tree.get(format, 'strict')),
+    description: tree.literal(tree.get(format, 'description')),
+  }
+}
+
+/** What was encrypted is always sent, because clients send it back only then. */
+const include: Member = (ask, tree, node, name) => {
+  for (const element of tree.elements(node)) {
+    const word = tree.string(element)
+    if (word === 'message.output_text.logprobs') throw new Untranslatable(name)
+    if (word !== 'reasoning.encrypted_content') ask.losses.add('include')
+  }
+}
+
+const truncation: Member = (ask, tree, node) => {
+  if (tree.string(node) !== 'disabled') ask.losses.add('truncation')
+}
+
+const MEMBERS: Members = {
+  model: ignore,
+  stream: ignore,
+  stream_options: ignore,
+  client_metadata: ignore,
+  instructions,
+  input: readItems,
+  max_output_tokens: maxOutput,
+  temperature: sampling('temperature'),
+  top_p: sampling('topP'),
+  top_logprobs: onlyFalse,
+  tools,
+  tool_choice: readToolChoice,
+  parallel_tool_calls: parallel,
+  max_tool_calls: drop('max_tool_calls'),
+  reasoning,
+  text,
+  include,
+  truncation,
+  prompt_cache_key: string('cacheKey'),
+  prompt_cache_options: drop('cache_control'),
+  prompt_cache_retention: drop('cache_control'),
+  safety_identifier: string('user'),
+  user: string('user'),
+  service_tier: string('tier'),
+  store: drop('metadata'),
+  metadata: drop('metadata'),
+  moderation: drop('moderation'),
+  context_management: drop('context_management'),
+  background: onlyFalse,
+  previous_response_id: refuse,
+  conversation: refuse,
+  prompt: refuse,
+}
+
+export function readAsk(body: Buffer, head: AskHead): Ask {
+  const tree = readBody(body, head)
+  const ask = emptyAsk(head)
+  readMembers(ask, tree, MEMBERS)
+  checkTools(ask)
+  ask.repeated = repeatedOf(tree)
+  return ask
+}
+
+/** What an answer repeats as it was sent. */
+const REPEATED = [
+  'instructions',
+  'max_output_tokens',
+  'max_tool_calls',
+  'metadata',
+  'parallel_tool_calls',
+  'prompt_cache_key',
+  'safety_identifier',
+  'service_tier',
+  'temperature',
+  'tool_choice',
+  'tools',
+  'top_p',
+  'truncation',
+  'user',
+] as const
+
+function repeatedOf(tree: Tree): Record<string, Source> {
+  const repeated: Record<string, Source> = {}
+  const source = (parent: string, name: string, missing: Source): Source => {
+    const node = tree.get(tree.get(tree.root, parent), name)
+    return tree.absent(node) ? missing : oneLine(tree.source(node))
+  }
+  for (const name of REPEATED) {
+    const node = tree.get(tree.root, name)
+    if (!tree.absent(node)) repeated[name] = oneLine(tree.source(node))
+  }
+  repeated['text'] = object({
+    format: source('text', 'format', '{"type":"text"}'),
+    verbosity: source('text', 'verbosity', '"medium"'),
+  })
+  repeated['reasoning'] = object({
+    effort: source('reasoning', 'effort', 'null'),
+    summary: source('reasoning', 'summary', 'null'),
+  })
+  return repeated
+}
