@@ -3,8 +3,7 @@
  * the same bytes are given one by one, so that it never has a whole event at hand.
  */
 import t from 'tap'
-import { Found } from '../../lib/translate/answer-reader.ts'
-import { EventShape } from '../../lib/translate/event-shape.ts'
+import { Found, EventShape } from '../../lib/translate/event-shape.ts'
 import { literal } from '../../lib/translate/json/literal.ts'
 import { NONE, Tree } from '../../lib/translate/json/tree.ts'
 import type { Translated } from '../../lib/translate/protocol.ts'
