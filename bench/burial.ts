@@ -6,7 +6,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { systemClock } from '../lib/base/clock.ts'
-import { buryWhole } from '../lib/ledger/bury.ts'
+import { returnAllLeases } from '../lib/ledger/recovery.ts'
 import { openStore } from '../lib/store/open.ts'
 import { startMariadb } from '../test/support/mariadb.ts'
 import { scriptOptions } from '../test/support/script.ts'
@@ -50,7 +50,7 @@ try {
   await load(gateway, LOAD_S)
   const began = performance.now()
   let buriedMs: number | null = null
-  const burial = buryWhole({ store, clock: systemClock }, DEAD, undefined).then(
+  const burial = returnAllLeases({ store, clock: systemClock }, DEAD, undefined).then(
     () => (buriedMs = performance.now() - began),
   )
   let longestMs = 0

@@ -39,7 +39,7 @@ t.test('the options of a MySQL address', async t => {
 })
 
 t.test('why a settlement is set aside', async t => {
-  const reasons = all(part(read('lib/ledger/aside.ts'), 'const REASONS = {', '\n}'), /^ {2}(\w+):/gm)
+  const reasons = all(part(read('lib/ledger/dead-letters.ts'), 'const REASONS = {', '\n}'), /^ {2}(\w+):/gm)
   const table = part(read('docs/ledger.md'), '**Set aside.**', 'Records that cannot be read')
   t.same(firsts(table), reasons)
 })

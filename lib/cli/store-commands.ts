@@ -1,9 +1,10 @@
 /** The commands that work on the store and end: `migrate`, `apply`, `audit`, `statement`. Each returns what to print. */
 import { systemClock } from '../base/clock.ts'
-import { countAside } from '../ledger/aside.ts'
-import { applyWithSense, type Summary } from '../operations/catalogue/apply.ts'
-import { readAudit } from '../operations/billing/audit.ts'
-import { readStatement, statementCsv, statementHtml } from '../operations/billing/statement.ts'
+import { countDeadLetters } from '../ledger/dead-letters.ts'
+import { applyWithSense, type Summary } from '../operations/apply.ts'
+import { readAudit } from '../operations/audit.ts'
+import { readStatement } from '../operations/statement.ts'
+import { statementCsv, statementHtml } from '../operations/statement-text.ts'
 import { loadCatalog } from '../config/catalog.ts'
 import { ConfigError, loadConfig } from '../config/config.ts'
 import { table } from './table.ts'
@@ -66,7 +67,7 @@ export const audit = (
     const { row, balanced, broken, unfit } = await readAudit({
       store,
       fleet: NOBODY,
-      setAside: () => countAside(config.journal),
+      setAside: () => countDeadLetters(config.journal),
     })
     const { ok, set_aside: aside, ...sums } = row
     if (json) return { data: `${JSON.stringify(row)}\n`, talk: [], ok }

@@ -1,16 +1,19 @@
-/** The two results of `Ledger.reserve`: a hold, or a refusal that says why there is none. */
+/**
+ * The two results of `Ledger.reserve`: a hold, or a refusal that says why there is none. A hold takes its amount out of up to three leases
+ * at once: of the account's purse, of the cap of the key, and of the budget of the account. It is made in all of them or in none.
+ */
 import { type Micro, micro, ZERO } from '../base/money.ts'
-import type { Denial } from './denial.ts'
-import type { Lease } from './lease.ts'
+import type { Settlement } from '../store/store.ts'
+import type { Denial, Lease } from './lease.ts'
 
-export interface Refusal {
+export interface HoldRefusal {
   /**
    * `quota`: the account, or its budget, has nothing left. `estimate`: it has something, but less than `need`.
    * `cap_used` and `cap`: the same for the key's cap. `unavailable`: the store could not be asked.
    */
   refused: 'quota' | 'estimate' | 'cap_used' | 'cap' | 'unavailable'
   available: Micro
-  /** What would be available if no request of the purse were open. */
+  /** The amount that would be available if no request of the purse were open. */
   unheld: Micro
   need: Micro
 }
@@ -32,19 +35,46 @@ export class Hold {
   }
 }
 
-const unavailable = (need: Micro): Refusal => ({ refused: 'unavailable', available: ZERO, unheld: ZERO, need })
+const unavailable = (need: Micro): HoldRefusal => ({ refused: 'unavailable', available: ZERO, unheld: ZERO, need })
 
 /** `denial` is of the account's purse or of its budget's. */
-export function accountRefusal(denial: Denial, need: Micro): Refusal {
+export function accountRefusal(denial: Denial, need: Micro): HoldRefusal {
   if (denial.denied === 'store') return unavailable(need)
   const { available, held } = denial
   return { refused: available <= 0 ? 'quota' : 'estimate', available, unheld: micro(available + held), need }
 }
 
 /** `unsettled` is what was charged to the cap's purse but may not be in the store yet, so it is missing in `purse.spent`. */
-export function capRefusal(denial: Denial, cap: Micro, need: Micro, unsettled: number): Refusal {
+export function capRefusal(denial: Denial, cap: Micro, need: Micro, unsettled: number): HoldRefusal {
   if (denial.denied === 'store') return unavailable(need)
   const rest = cap - denial.purse.spent
   const available = micro(Math.max(0, rest - unsettled))
   return { refused: rest <= 0 ? 'cap_used' : 'cap', available, unheld: available, need }
+}
+
+/** Holds `amount` in all of these leases, or in none. */
+export function tryAll(account: Lease, cap: Lease | null, budget: Lease | null, amount: number): boolean {
+  if (!account.tryHold(amount)) return false
+  if (cap === null || cap.tryHold(amount)) {
+    if (budget === null || budget.tryHold(amount)) return true
+    cap?.release(amount)
+  }
+  account.release(amount)
+  return false
+}
+
+const NO_LIMITS: Settlement['limits'] = []
+
+/** The leases of cap and budget that a settlement names, each with what it pays. */
+export function limitsOf(
+  cap: Lease | null,
+  fromCap: Micro,
+  budget: Lease | null,
+  fromBudget: Micro,
+): Settlement['limits'] {
+  if (cap === null && budget === null) return NO_LIMITS
+  const limits = []
+  if (cap !== null) limits.push({ purse: cap.purse, fromLease: fromCap })
+  if (budget !== null) limits.push({ purse: budget.purse, fromLease: fromBudget })
+  return limits
 }

@@ -7,9 +7,10 @@
  * was to sync. The folder is synced when a file was made in it, because otherwise such a crash could lose the file itself.
  *
  * A segment is emptied or deleted once the store has all its settlements. The folder is locked, and the kernel releases
- * the lock when the process ends: a free lock means that the journal is a dead process's (`orphans.ts`). The bytes of
+ * the lock when the process ends: a free lock means that the journal is a dead process's (`recovery.ts`). The bytes of
  * all journals on the machine are bounded: at the bound the gateway refuses new requests, and drops no record.
  */
+import path from 'node:path'
 import {
   close,
   closeSync,
@@ -23,13 +24,12 @@ import {
   unlinkSync,
   writeSync,
 } from 'node:fs'
-import path from 'node:path'
 import type { Clock } from '../base/clock.ts'
 import { processName } from '../base/ids.ts'
 import type { Settlement } from '../store/store.ts'
-import { Lock } from './lock.ts'
 import type { LedgerLog } from './log.ts'
 import { encode, SEGMENT_SUFFIX } from './records.ts'
+import { DatabaseSync } from 'node:sqlite'
 
 const SEGMENT_BYTES = 8 * 1024 * 1024
 /**
@@ -48,7 +48,7 @@ export class Segment {
   readonly file: string
   readonly fd: number
   bytes = 0
-  /** How many of its settlements are not in the store yet. */
+  /** The number of its settlements that are not in the store yet. */
   pending = 0
 
   constructor(file: string) {
@@ -85,7 +85,7 @@ export class Journal {
   #entries = 0
   #syncing = false
   #closed = false
-  /** When the disk last refused a record (monotonic ms); null once a write has succeeded since. */
+  /** The time at which the disk last refused a record (monotonic ms); null once a write has succeeded since. */
   #failedMs: number | null = null
   /** True when the active segment may end in half a record: nothing may be appended to it any more. */
   #torn = false
@@ -109,7 +109,7 @@ export class Journal {
     }
   }
 
-  /** How many settlements are not in the store yet. */
+  /** The number of settlements that are not in the store yet. */
   get entries(): number {
     return this.#entries
   }
@@ -285,5 +285,34 @@ export function newJournal(options: Omit<JournalOptions, 'holder'> & { holder?: 
     } catch (error) {
       if (!(error instanceof JournalTaken) || options.holder !== undefined || tries === NAME_TRIES) throw error
     }
+  }
+}
+
+/**
+ * A lock on a folder that the kernel releases when the process ends, however it ends. It is the exclusive lock of an empty SQLite database in
+ * the file `lock`, because Node itself has no file locks.
+ */
+export class Lock {
+  readonly #db: DatabaseSync
+
+  private constructor(db: DatabaseSync) {
+    this.#db = db
+  }
+
+  /** null when another process has the lock, or the folder does not exist. Never waits. */
+  static take(folder: string): Lock | null {
+    let db: DatabaseSync | null = null
+    try {
+      db = new DatabaseSync(path.join(folder, 'lock'))
+      db.exec('PRAGMA busy_timeout = 0; BEGIN EXCLUSIVE')
+      return new Lock(db)
+    } catch {
+      db?.close()
+      return null
+    }
+  }
+
+  release(): void {
+    this.#db.close()
   }
 }

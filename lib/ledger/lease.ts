@@ -16,9 +16,7 @@ import { type Clock, pause } from '../base/clock.ts'
 import { type Micro, micro, ZERO } from '../base/money.ts'
 import { ANSWER_MS, type StoreHealth, whenLate } from '../store/health.ts'
 import { type Grant, type Purse, type PurseId, type Store, StoreUnavailable } from '../store/store.ts'
-import type { Limit } from '../terms/records.ts'
-import { Burn } from './burn.ts'
-import { availableIn, type Denial, MOST_ASKED, mayCome } from './denial.ts'
+import type { Limit } from '../terms/limits.ts'
 import type { LedgerLog } from './log.ts'
 
 /** A request waits for money no longer than this, all its waits together. */
@@ -30,7 +28,7 @@ export const MONEY_WAIT_MS = ANSWER_MS
 const TIMEOUTS_LEFT = 1.2
 const LEAST_LEFT_MS = 6_000
 const MOST_LEFT_MS = 60_000
-/** It asks for as much as the charges of this time beside it. */
+/** A renewal asks for as much as the charges of this time beside it. */
 const AHEAD_MS = 24_000
 /** A call for a request asks for at least this many times its need, for more requests like it. */
 const MORE_LIKE_IT = 8
@@ -57,16 +55,17 @@ export interface LeaseOptions {
 export const LEASE_RESULTS = ['granted', 'nothing', 'failed'] as const
 export type LeaseResult = (typeof LEASE_RESULTS)[number]
 
-interface Waiting {
+/** A hold that waits in the queue. */
+interface QueuedHold {
   amount: number
-  /** What the store said last while it waited; null = nothing yet. */
+  /** The store's last grant while it waited; null = none yet. */
   grant: Grant | null
   /** Ends its deadline. */
   cancel: () => void
   resolve: (denial: Denial | null) => void
 }
 
-/** What is asked of the store. */
+/** A question to the store. */
 interface Asked {
   need: number
   want: number
@@ -80,20 +79,20 @@ export class Lease {
   limit: Limit | null = null
   leased = 0
   held = 0
-  /** How many holds are open, including holds of 0, which may grow. */
+  /** The number of open holds, including holds of 0, which may grow. */
   users = 0
   /** The purse as the store last reported it, and what this process has charged since then. */
   known: Purse | null = null
   chargedSince = 0
   /** Charges that the lease could not pay and that are not in the books yet: the purse has less by so much. */
   debt = 0
-  /** How often there was such a charge. */
+  /** The number of such charges. */
   #overcharges = 0
   /** Since the last such charge the store has not said what the purse has. */
   #closed = false
   /** There was such a charge while a call was under way, so that another one has to follow. */
   #mustAsk = false
-  readonly #line: Waiting[] = []
+  readonly #line: QueuedHold[] = []
   /** True while `#serve` runs. */
   #busy = false
   /** The call of the store under way that may add to the lease, if any; the promise never rejects. */
@@ -162,7 +161,7 @@ export class Lease {
     return new Promise(resolve => {
       const late = () => this.#giveUp(waiting)
       const cancel = whenLate(this.#o.clock, Math.max(0, untilMs - this.#now), late)
-      const waiting: Waiting = { amount, grant: null, cancel, resolve }
+      const waiting: QueuedHold = { amount, grant: null, cancel, resolve }
       this.#line.push(waiting)
       if (!this.#busy) void this.#serve()
     })
@@ -252,10 +251,10 @@ export class Lease {
     if (this.#closed) this.#reopen()
   }
 
-  #needOf(asked: readonly Waiting[]): Asked {
+  #needOf(asked: readonly QueuedHold[]): Asked {
     const missing = asked.reduce((sum, w) => sum + w.amount, 0) - this.idle
     const need = Math.min(MOST_ASKED, Math.max(0, missing))
-    return { need, want: need + this.#ahead((asked[0] as Waiting).amount), partial: asked.length > 1 }
+    return { need, want: need + this.#ahead((asked[0] as QueuedHold).amount), partial: asked.length > 1 }
   }
 
   /** The lease as the store will have it when all charges are in the books. */
@@ -266,7 +265,7 @@ export class Lease {
   /** Grants waiting holds in order. A hold that is too large does not block smaller ones behind it. */
   #admit(): void {
     for (let i = 0; i < this.#line.length && !this.#closed; ) {
-      const waiting = this.#line[i] as Waiting
+      const waiting = this.#line[i] as QueuedHold
       if (this.idle < waiting.amount) i++
       else {
         this.#line.splice(i, 1)
@@ -277,7 +276,7 @@ export class Lease {
     }
   }
 
-  #refuse(waiting: readonly Waiting[], denial: Denial): void {
+  #refuse(waiting: readonly QueuedHold[], denial: Denial): void {
     for (const w of waiting) {
       this.#line.splice(this.#line.indexOf(w), 1)
       w.cancel()
@@ -294,7 +293,7 @@ export class Lease {
    * The deadline of a waiting hold. It is refused for want of money only when the store has said so; when other
    * processes have idle money that they did not give back in time, it may come again.
    */
-  #giveUp(waiting: Waiting): void {
+  #giveUp(waiting: QueuedHold): void {
     const { amount, grant } = waiting
     this.#line.splice(this.#line.indexOf(waiting), 1)
     const denial = grant === null ? null : this.#denial(grant)
@@ -339,7 +338,7 @@ export class Lease {
       const holder = this.#o.holder()
       const { need, want, partial } = size()
       const grant = await this.#counted(store.lease(this.purse, holder, micro(need), micro(want), partial))
-      if (holder !== this.#o.holder()) return null // the burial of the old id has given the grant back
+      if (holder !== this.#o.holder()) return null // the recovery of the old id has given the grant back
       this.leased += grant.granted
       this.known = grant.purse
       this.chargedSince = 0
@@ -391,7 +390,7 @@ export class Lease {
     return this.#ask(() => ({ need: 0, want, partial: false }))
   }
 
-  /** What a renewal would ask for. */
+  /** The amount that a renewal would ask for. */
   get ahead(): number {
     return this.#ahead(0)
   }
@@ -459,17 +458,80 @@ export class Lease {
     }
   }
 
-  /** Resolves when the store has everything that was given back. */
-  settled(): Promise<void> {
-    return this.#returning
-  }
-
-  /** This process was taken for dead, so the store has given the lease back to its purse. */
+  /** Empties the lease: this process was taken for dead, so the store has given it back to its purse. */
   lost(): void {
     this.leased = 0
   }
+}
 
-  get heldMicro(): Micro {
-    return this.held === 0 ? ZERO : micro(this.held)
+// --- why a hold does not fit into a purse
+
+/** The most to ask for at once, in micro-CNY: the store multiplies amounts, which must stay safe integers. */
+const MOST_ASKED = 500_000_000_000_000
+
+/** The reason why there is no hold: too little money (`available` is what no open request holds, `held` what they hold), or no answer of the store. */
+export type Denial = { denied: 'money'; purse: Purse; available: Micro; held: Micro } | { denied: 'store' }
+
+/** True when `amount` would fit if all other processes gave their leases of this purse back. `held`: by this process. */
+function mayCome({ elsewhere, purse }: Grant, held: number, amount: number): boolean {
+  if (elsewhere.leased === 0) return false
+  const { credit, spent } = purse
+  return credit !== null && credit - spent - held >= amount
+}
+
+/**
+ * The purse's credit without charges (also those on their way to the store) and open holds, here and elsewhere. `here`
+ * is the lease of this process.
+ */
+function availableIn({ purse, elsewhere }: Grant, here: { leased: number; held: number }): Micro {
+  const { credit, spent, leased } = purse
+  if (credit === null) return micro(MOST_ASKED)
+  const unsettled = Math.max(0, leased - elsewhere.leased - here.leased)
+  return micro(credit - spent - unsettled - here.held - elsewhere.held)
+}
+
+// --- how fast a purse is used
+
+/** The time constant of the decay. */
+const BURN_MS = 10_000
+/** In the first moments after the first charge, the average is taken over this time: one charge is no fast flow yet. */
+const SHORTEST_MS = 1_000
+
+/**
+ * The rate at which a purse is being used: the charges per ms, as an exponentially decaying average, and the decaying maximum of what was
+ * held at once. A lease is sized by these two numbers.
+ */
+export class Burn {
+  /**
+   * The decaying average of charges per ms, as it was at the last charge. It is too low at first, because it begins at 0;
+   * `perMs` corrects that.
+   */
+  #average = 0
+  #atMs: number
+  /** The time of the first charge; null before it. */
+  #fromMs: number | null = null
+  /** The decaying maximum of the sum of open holds. */
+  peakHeld = 0
+
+  constructor(nowMs: number) {
+    this.#atMs = nowMs
+  }
+
+  charge(amount: number, held: number, nowMs: number): void {
+    this.#fromMs ??= nowMs
+    const kept = Math.exp(-(nowMs - this.#atMs) / BURN_MS)
+    this.#atMs = nowMs
+    this.#average = this.#average * kept + amount / BURN_MS
+    this.peakHeld = Math.max(held, this.peakHeld * kept)
+  }
+
+  hold(held: number): void {
+    if (held > this.peakHeld) this.peakHeld = held
+  }
+
+  /** Charges per ms, averaged over the time since the first charge. */
+  perMs(nowMs: number): number {
+    if (this.#fromMs === null) return 0
+    return this.#average / (1 - Math.exp(-Math.max(SHORTEST_MS, nowMs - this.#fromMs) / BURN_MS))
   }
 }

@@ -1,24 +1,76 @@
-/** Keeps the leases of this process by purse: makes them when they are first needed, sums them, and forgets unused ones. */
+/**
+ * The leases of this process, by purse. A lease is made when it is first needed, and once a minute those that no request has used for a
+ * while are given back and forgotten: in memory, so that their number stays bounded by the purses in use, and as rows of the store.
+ *
+ * A limit that renews (a cap or budget) has a purse for each period, so at the beginning of a period every request would need a lease of
+ * a new purse. For the limits in use this process asks for these leases shortly before, some at a time. So hardly a request waits for the
+ * store at midnight, and when the store goes away around midnight, requests go on as far as the prepared leases reach. A limit that was
+ * not used in the minutes before midnight, or whose lease could not be had because the store was away all that time, needs the store: its
+ * requests are refused until it answers.
+ */
 import { type Micro, micro } from '../base/money.ts'
-import { accountPurse, keyPurse, type PurseId, type Settlement } from '../store/store.ts'
+import { type Every, type Period, periodAt, periodName } from '../base/periods.ts'
+import { Rounds } from '../base/rounds.ts'
+import { accountPurse, keyPurse, limitPurse, type PurseId, type Settlement, StoreUnavailable } from '../store/store.ts'
+import { everyAt, type Limit } from '../terms/limits.ts'
 import { Lease, type LeaseOptions } from './lease.ts'
+import type { Tabs } from './tabs.ts'
+
+/** `k`: the cap of a key. `b`: the budget of an account. */
+type LimitKind = 'k' | 'b'
+
+const FORGET_MS = 60_000
+/** A purse is kept for so long after its period: longer than requests last, and than a wrong clock goes unnoticed. */
+const KEPT_MS = 7 * 86_400_000
+
+const PREPARE_MS = 5_000
+/**
+ * The leases of the next period are asked for so long before the end of the running one. A lease that is not used for a minute is
+ * given back, so an earlier time would be of no use.
+ */
+const AHEAD_MS = 45_000
+/** The most calls of the store at once. */
+const AT_ONCE = 8
+
+interface LeasesOptions extends LeaseOptions {
+  tabs: Tabs
+  /** The store's time, as this process knows it, in ms since 1970. */
+  now: () => number
+}
+
+interface NamedPeriod {
+  period: Period
+  name: string
+}
 
 export class Leases {
-  readonly #options: LeaseOptions
+  readonly #o: LeasesOptions
   readonly #leases = new Map<PurseId, Lease>()
+  readonly #preparing: Rounds
+  readonly #forgetting: Rounds
+  /** The two periods of each kind that were computed last: the running one and perhaps the next. */
+  readonly #periods: Record<Every, NamedPeriod[]> = { day: [], week: [], month: [] }
 
-  constructor(options: LeaseOptions) {
-    this.#options = options
+  constructor(options: LeasesOptions) {
+    this.#o = options
+    this.#preparing = new Rounds(options.clock, PREPARE_MS, () => this.#prepare())
+    this.#forgetting = new Rounds(options.clock, FORGET_MS, () => this.#forget())
+  }
+
+  start(): void {
+    this.#forgetting.start()
+    this.#preparing.start()
+  }
+
+  async stop(): Promise<void> {
+    await this.#forgetting.stop()
+    await this.#preparing.stop()
   }
 
   of(purse: PurseId): Lease {
     let lease = this.#leases.get(purse)
-    if (lease === undefined) this.#leases.set(purse, (lease = new Lease(purse, this.#options)))
+    if (lease === undefined) this.#leases.set(purse, (lease = new Lease(purse, this.#o)))
     return lease
-  }
-
-  [Symbol.iterator](): Iterator<Lease> {
-    return this.#leases.values()
   }
 
   find(purse: PurseId): Lease | undefined {
@@ -33,7 +85,7 @@ export class Leases {
     for (const { purse, fromLease } of limits) if (fromLease < charge) this.find(purse)?.booked(charge - fromLease)
   }
 
-  /** Whether any lease has money, so that some requests can be served without the store. */
+  /** True when a lease has money, so that some requests can be served without the store. */
   get any(): boolean {
     for (const lease of this.#leases.values()) if (lease.leased > 0) return true
     return false
@@ -49,21 +101,82 @@ export class Leases {
   /** The sum of the open holds of each purse that has any. */
   held(): Map<PurseId, Micro> {
     const held = new Map<PurseId, Micro>()
-    for (const lease of this.#leases.values()) if (lease.held > 0) held.set(lease.purse, lease.heldMicro)
+    for (const lease of this.#leases.values()) if (lease.held > 0) held.set(lease.purse, micro(lease.held))
     return held
   }
 
-  /** A lease that was not used since the last call gives its money back, and is forgotten at a later call. */
-  forget(): void {
+  /** Empties all leases: this process was taken for dead, and the store has given them back. */
+  lost(): void {
+    for (const lease of this.#leases.values()) lease.lost()
+  }
+
+  /** The store deletes rows of leases that are empty; one that is given back just now may go only in the next round. */
+  async #forget(): Promise<void> {
+    const { store, tabs, holder, log, now, health } = this.#o
+    if (health.state !== 'ok') return // what is leased is all that can be spent now
     for (const lease of this.#leases.values()) {
       if (!lease.unusedSinceLastAsked()) continue
       if (lease.leased > 0) lease.giveBackIdle()
       else this.#leases.delete(lease.purse)
     }
+    tabs.forget()
+    try {
+      while (!this.#forgetting.stopped && (await store.forgetLeases(holder())) > 0);
+      while (!this.#forgetting.stopped && (await store.forgetPurses(now() - KEPT_MS)) > 0);
+    } catch (error) {
+      if (!(error instanceof StoreUnavailable)) log.error({ err: error }, 'forgetting leases failed')
+    }
   }
 
-  /** Is called when this process was taken for dead: the store has given all its leases back, so they are empty here too. */
-  lost(): void {
-    for (const lease of this.#leases.values()) lease.lost()
+  // --- caps and budgets
+
+  /** The lease that a request now needs for a cap or budget. */
+  ofLimit(kind: LimitKind, id: number, limit: Limit): Lease {
+    const lease = this.of(this.limitPurse(kind, id, limit))
+    lease.limit = limit
+    return lease
+  }
+
+  /** The purse in which a limit counts now, or at another moment. */
+  limitPurse(kind: LimitKind, id: number, limit: Limit, atMs?: number): PurseId {
+    if (limit.every === null) return limitPurse(kind, id, null)
+    const moment = atMs ?? this.#o.now()
+    return limitPurse(kind, id, this.#periodAt(everyAt(limit, moment) as Every, moment).name)
+  }
+
+  #periodAt(every: Every, atMs: number): NamedPeriod {
+    for (const known of this.#periods[every])
+      if (atMs >= known.period.beginMs && atMs < known.period.endMs) return known
+    const period = periodAt(every, atMs, this.#o.store.zone)
+    const named = { period, name: periodName(period) }
+    this.#periods[every] = [named, ...this.#periods[every].slice(0, 1)]
+    return named
+  }
+
+  /** Asks for leases of the next periods, where they are near. Never rejects. */
+  async #prepare(): Promise<void> {
+    const due = this.#due()
+    const next = async () => {
+      for (let pair = due.pop(); pair !== undefined && !this.#preparing.stopped; pair = due.pop())
+        await pair[1].prepare(pair[0].ahead)
+    }
+    await Promise.all(Array.from({ length: AT_ONCE }, next))
+  }
+
+  /** The leases of limits whose period ends soon, each with the lease of the next period. */
+  #due(): [lease: Lease, next: Lease][] {
+    const soon = this.#o.now() + AHEAD_MS
+    const due: [Lease, Lease][] = []
+    for (const lease of [...this.#leases.values()]) {
+      const { limit, purse } = lease
+      if (limit === null || limit.every === null) continue
+      const [kind, id] = [purse[0] as LimitKind, Number.parseInt(purse.slice(1), 10)]
+      if (purse !== this.limitPurse(kind, id, limit)) continue // of an earlier period, or prepared already
+      const nextPurse = this.limitPurse(kind, id, limit, soon)
+      if (nextPurse === purse) continue
+      const next = this.of(nextPurse)
+      if (next.known === null) due.push([lease, next])
+    }
+    return due
   }
 }

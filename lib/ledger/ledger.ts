@@ -3,41 +3,42 @@
  * has granted (`lease.ts`); `settle` charges it, first in the journal and then in the store (`journal.ts`,
  * `settler.ts`). For each purse, open holds ≤ leased here, and all leases ≤ credit − spent. So on any number of
  * gateways the open holds of an account never exceed its balance. The same is true of a key's cap and an account's
- * budget, which have purses of their own (`limit-leases.ts`). docs/ledger.md explains the whole.
+ * budget, which have purses of their own (`leases.ts`). docs/ledger.md explains the whole.
  */
+import { invariant } from '../base/assert.ts'
 import type { Clock } from '../base/clock.ts'
 import { type Micro, ZERO } from '../base/money.ts'
 import { StoreHealth, whenLate } from '../store/health.ts'
-import type { Change, PurseId, Store } from '../store/store.ts'
-import type { UsageRow } from '../terms/records.ts'
-import { CommitGroup } from './commit-group.ts'
-import { Forgetting } from './forget.ts'
-import type { Hold, Refusal } from './hold.ts'
-import { type Budgeted, type Capped, Holds } from './holds.ts'
+import { accountPurse, type Change, keyPurse, type PurseId, type Settlement, type Store } from '../store/store.ts'
+import type { Limit } from '../terms/limits.ts'
+import type { Account, Key, UsageRow } from '../terms/records.ts'
+import { accountRefusal, capRefusal, Hold, type HoldRefusal, limitsOf, tryAll } from './hold.ts'
 import { type Journal, newJournal } from './journal.ts'
-import { type LeaseResult, MONEY_WAIT_MS } from './lease.ts'
+import { type Lease, type LeaseResult, MONEY_WAIT_MS } from './lease.ts'
 import { Leases } from './leases.ts'
-import { LifeSign } from './life-sign.ts'
-import { LimitLeases } from './limit-leases.ts'
+import { Heartbeat } from './heartbeat.ts'
 import type { LedgerLog } from './log.ts'
-import { Orphans } from './orphans.ts'
+import { Recovery } from './recovery.ts'
 import { wantOwnRecords } from './records.ts'
 import { Settler } from './settler.ts'
 import { Tabs } from './tabs.ts'
 import { WallTime } from './wall-time.ts'
 
-export type { CommitGroup } from './commit-group.ts'
-export { Hold, type Refusal } from './hold.ts'
+export { Hold, type HoldRefusal } from './hold.ts'
 export { LEASE_RESULTS, type LeaseResult, MONEY_WAIT_MS } from './lease.ts'
 
-/** What is asked of a cap's purse when only a look at it is needed: the request will need some of it. */
+/** The amount that is asked of a cap's purse when only a look at it is needed: the request will need some of it. */
 const LIKELY_NEED = 1_000_000
 const NO_ROWS: readonly UsageRow[] = []
-/** What the leases pay for a row without a charge. */
+/** The parts that the leases pay of a row without a charge. */
 const UNPAID = { fromAccountLease: ZERO, fromKeyLease: ZERO, limits: [] }
 const FLUSH_WAIT_MS = 500
-/** How long a stop waits for the store. Settlements that the store has not taken by then stay in the journal. */
+/** A stop waits this long for the store. Settlements that the store has not taken by then stay in the journal. */
 const STOP_WAIT_MS = 10_000
+
+/** The parts of the account and the key that pay which the ledger needs to know. */
+type Budgeted = Pick<Account, 'id' | 'budget'>
+type Capped = Pick<Key, 'id' | 'cap'>
 
 export interface LedgerOptions {
   store: Store
@@ -46,8 +47,43 @@ export interface LedgerOptions {
   /** The journal folder of the machine. */
   folder: string
   limitBytes: number
-  /** This process's id in the store and the name of its journal; by default a random one. */
+  /** The id of this process in the store and the name of its journal; by default a random one. */
   holder?: string
+}
+
+/**
+ * Group commit for the journal: the settlements of one turn of the event loop are written together, with one call at
+ * the end of the turn. Under load one write serves many settlements, and an idle process adds no delay. The last bytes
+ * of an answer wait for the write of its group (`whenKept`).
+ */
+export class CommitGroup {
+  readonly settlements: Settlement[] = []
+  /** True once the journal or the store has every settlement of the group. */
+  kept = false
+  readonly #acts: (() => void)[] = []
+  /** The number of settlements that are kept neither by the journal nor by the store, after the journal could not be written. */
+  #missing = 0
+
+  /**
+   * Calls `act` once the group is kept, or at once when it is. Acts run in the order of the calls and must not throw.
+   */
+  whenKept(act: () => void): void {
+    if (this.kept) act()
+    else this.#acts.push(act)
+  }
+
+  keep(): void {
+    for (const act of this.#acts) act() // an act may add another one, which then runs at the end of this loop
+    this.kept = true
+  }
+
+  /** For when the journal refused the group: the returned function is called each time one settlement has been kept. */
+  keepOneByOne(): () => void {
+    this.#missing = this.settlements.length
+    return () => {
+      if (--this.#missing === 0) this.keep()
+    }
+  }
 }
 
 export class Ledger {
@@ -55,21 +91,19 @@ export class Ledger {
   readonly #log: LedgerLog
   readonly #journal: Journal
   readonly #settler: Settler
-  readonly orphans: Orphans
-  readonly #life: LifeSign
+  readonly recovery: Recovery
+  readonly #life: Heartbeat
   /** Wall-clock time: this machine's, or the store's when the two are far apart. */
   readonly wall: WallTime
-  /** Whether the store answers. What waits for it on a request's path asks through this. */
+  /** Tells whether the store answers. Everything that waits for it on a request's path asks through this. */
   readonly health: StoreHealth
-  /** How many calls for leases have ended, by what came of them. */
+  /** The number of calls for leases that have ended, by what came of them. */
   readonly leaseCalls: Record<LeaseResult, number> = { granted: 0, nothing: 0, failed: 0 }
-  /** How many are under way. */
+  /** The number of such calls under way. */
   leaseCallsOpen = 0
   readonly #leases: Leases
-  readonly #limits: LimitLeases
   readonly #tabs: Tabs
-  readonly #forgetting: Forgetting
-  readonly #holds: Holds
+  #holdsOpen = 0
   /** The settlements of this turn of the event loop that are not in the journal yet. */
   #group: CommitGroup | null = null
   #stopping = false
@@ -80,15 +114,15 @@ export class Ledger {
     this.#journal = journal
     this.#settler = new Settler({ store, journal, clock, log, folder, onBooked: one => this.#leases.booked(one) })
     this.wall = new WallTime({ store, clock, log })
-    this.orphans = new Orphans({ store, clock, log, folder, own: journal.folder, storeId })
-    this.#life = new LifeSign({
+    this.recovery = new Recovery({ store, clock, log, folder, own: journal.folder, storeId })
+    this.#life = new Heartbeat({
       store,
       clock,
       log,
       holder: journal.holder,
       held: this.held,
       onLost: () => this.#lost(),
-      bury: (id, beat) => this.orphans.bury(id, beat),
+      recover: (id, beat) => this.recovery.recover(id, beat),
     })
     this.health = new StoreHealth({ store, clock })
     this.health.onBack(() => this.#settler.hurry())
@@ -107,12 +141,8 @@ export class Ledger {
         }
       },
     }
-    const leases = (this.#leases = new Leases(options))
-    const now = () => this.wall.storeNow()
-    const limits = (this.#limits = new LimitLeases({ ...options, leases, now }))
-    const tabs = (this.#tabs = new Tabs(options))
-    this.#holds = new Holds({ clock, leases, limits, tabs, unsettledOf: purse => this.#settler.unsettledOf(purse) })
-    this.#forgetting = new Forgetting({ ...options, leases, tabs, now })
+    this.#tabs = new Tabs(options)
+    this.#leases = new Leases({ ...options, tabs: this.#tabs, now: () => this.wall.storeNow() })
   }
 
   /** Makes a journal, registers with the store, and applies the journals of dead processes before it resolves. */
@@ -124,29 +154,28 @@ export class Ledger {
     try {
       await ledger.wall.start()
       await ledger.#life.start()
-      await ledger.orphans.start()
+      await ledger.recovery.start()
     } catch (error) {
       await ledger.wall.stop()
       await ledger.#life.stop()
       journal.close(await ledger.#life.leave())
       throw error
     }
-    ledger.#forgetting.start()
-    ledger.#limits.start()
+    ledger.#leases.start()
     return ledger
   }
 
-  /** This process's present id in the store. */
+  /** The present id of this process in the store. */
   get holder(): string {
     return this.#life.holder
   }
 
   /** False when new requests must be refused: the journal is full or unwritable, or the leases may be gone (fenced). */
   get accepting(): boolean {
-    return !this.#stopping && this.#journal.accepts(this.orphans.besideBytes()) && !this.#life.fenced
+    return !this.#stopping && this.#journal.accepts(this.recovery.besideBytes()) && !this.#life.fenced
   }
 
-  /** Whether there is money that can be held without asking the store. */
+  /** True when there is money that can be held without asking the store. */
   get hasLeases(): boolean {
     return this.#leases.any
   }
@@ -160,7 +189,7 @@ export class Ledger {
   }
 
   get holdsOpen(): number {
-    return this.#holds.open
+    return this.#holdsOpen
   }
 
   /** The sum of the open holds of all accounts. */
@@ -182,29 +211,101 @@ export class Ledger {
     key: Capped,
     amount: Micro,
     withinMs: number = MONEY_WAIT_MS,
-  ): Hold | Refusal | Promise<Hold | Refusal> {
-    return this.#holds.reserve(account, key, amount, withinMs)
+  ): Hold | HoldRefusal | Promise<Hold | HoldRefusal> {
+    const purse = this.#leases.of(accountPurse(account.id))
+    const cap = key.cap === null ? null : this.#capOf(key.id, key.cap)
+    const budget = account.budget === null ? null : this.#leases.ofLimit('b', account.id, account.budget)
+    if (tryAll(purse, cap, budget, amount)) return this.#opened(purse, cap, budget, amount)
+    return this.#reserveSlowly(purse, cap, budget, amount, this.#clock.monotonic() + withinMs)
+  }
+
+  #capOf(keyId: number, cap: Limit): Lease {
+    const lease = this.#leases.ofLimit('k', keyId, cap)
+    if (cap.every === null) this.#tabs.close(lease.purse) // a key that has just got a cap for ever may still have a tab
+    return lease
+  }
+
+  #opened(account: Lease, cap: Lease | null, budget: Lease | null, amount: number): Hold {
+    this.#holdsOpen++
+    account.users++
+    if (cap !== null) cap.users++
+    if (budget !== null) budget.users++
+    return new Hold(account, cap, budget, amount)
+  }
+
+  async #reserveSlowly(
+    account: Lease,
+    cap: Lease | null,
+    budget: Lease | null,
+    amount: Micro,
+    untilMs: number,
+  ): Promise<Hold | HoldRefusal> {
+    const denial = await account.hold(amount, untilMs)
+    if (denial !== null) return accountRefusal(denial, amount)
+    if (cap !== null) cap = this.#again(cap)
+    const capDenial = cap === null ? null : await cap.hold(amount, untilMs)
+    if (capDenial !== null) {
+      account.release(amount)
+      const { limit, purse } = cap as Lease
+      return capRefusal(capDenial, (limit as Limit).amount, amount, this.#settler.unsettledOf(purse))
+    }
+    if (budget !== null) budget = this.#again(budget)
+    const budgetDenial = budget === null ? null : await budget.hold(amount, untilMs)
+    if (budgetDenial === null) return this.#opened(account, cap, budget, amount)
+    account.release(amount)
+    cap?.release(amount)
+    return accountRefusal(budgetDenial, amount)
+  }
+
+  /** The lease itself, or the one of its purse that was made when it had been forgotten during a wait. */
+  #again({ purse, limit }: Lease): Lease {
+    const lease = this.#leases.of(purse)
+    lease.limit ??= limit
+    return lease
   }
 
   /** Enlarges an open hold out of memory. False when the leases have too little; then `growLater` can ask the store. */
   grow(hold: Hold, amount: Micro): boolean {
-    return !this.#life.fenced && this.#holds.grow(hold, amount)
+    if (this.#life.fenced || hold.resolved || !tryAll(hold.account, hold.cap, hold.budget, amount)) return false
+    hold.amount += amount
+    return true
   }
 
   /** Lowers an open hold to `amount`. */
   shrink(hold: Hold, amount: Micro): void {
-    this.#holds.shrink(hold, amount)
+    const less = hold.amount - amount
+    invariant(!hold.resolved && less >= 0, 'only an open hold shrinks')
+    hold.amount = amount
+    for (const lease of [hold.account, hold.cap, hold.budget]) lease?.release(less)
   }
 
-  /** Enlarges an open hold, asking the store for at most `withinMs`. False when the money does not suffice or the hold was resolved. */
+  /**
+   * Enlarges an open hold, asking the store. False when the money does not suffice, the store does not answer within
+   * `withinMs`, or the hold was resolved.
+   */
   async growLater(hold: Hold, amount: Micro, withinMs: number = MONEY_WAIT_MS): Promise<boolean> {
-    return !this.#life.fenced && (await this.#holds.growLater(hold, amount, withinMs))
+    if (this.#life.fenced) return false
+    const held: Lease[] = []
+    let all = true
+    const untilMs = this.#clock.monotonic() + withinMs
+    for (const lease of [hold.account, hold.cap, hold.budget]) {
+      if (lease === null) continue
+      all = (await lease.hold(amount, untilMs)) === null
+      if (!all) break
+      held.push(lease)
+    }
+    if (!all || hold.resolved) {
+      for (const lease of held) lease.release(amount)
+      return false
+    }
+    hold.amount += amount
+    return true
   }
 
-  /** Whether a key's cap is used up, as far as this process knows; null = it knows nothing of the running period. */
+  /** True when a key's cap is used up, as far as this process knows; null = it knows nothing of the running period. */
   capUsedUp({ id, cap }: Capped): boolean | null {
     if (cap === null) return false
-    const lease = this.#leases.find(this.#limits.purse('k', id, cap))
+    const lease = this.#leases.find(this.#leases.limitPurse('k', id, cap))
     if (lease === undefined || lease.known === null) return cap.every === null ? false : null
     return lease.known.spent + lease.chargedSince >= cap.amount
   }
@@ -217,7 +318,7 @@ export class Ledger {
     if (cap === null) return Promise.resolve()
     return new Promise(resolve => {
       const cancel = whenLate(this.#clock, withinMs, resolve)
-      void this.#limits.of('k', id, cap).prepare(LIKELY_NEED).then(resolve).finally(cancel)
+      void this.#leases.ofLimit('k', id, cap).prepare(LIKELY_NEED).then(resolve).finally(cancel)
     })
   }
 
@@ -230,9 +331,8 @@ export class Ledger {
   settle(hold: Hold, row: UsageRow, attempts: readonly UsageRow[] = NO_ROWS): CommitGroup {
     if (this.#group === null) this.#clock.soon(() => this.write())
     const group = (this.#group ??= new CommitGroup())
-    const paid = this.#holds.charge(hold, row.keyId, row.charge)
     const { holder } = this.#life
-    group.settlements.push({ row, holder, ...paid })
+    group.settlements.push(this.#charged(hold, row, holder))
     for (const attempt of attempts) group.settlements.push({ row: attempt, holder, ...UNPAID })
     return group
   }
@@ -250,10 +350,39 @@ export class Ledger {
 
   /** Ends the hold without a charge. */
   void(hold: Hold): void {
-    this.#holds.void(hold)
+    this.#resolve(hold)
+    hold.account.release(hold.amount)
+    hold.cap?.release(hold.amount)
+    hold.budget?.release(hold.amount)
   }
 
-  /** What this turn has charged is not in its group before the turn ends. */
+  /** Ends the hold with the charge of its row, which names how much of it each lease pays. */
+  #charged(hold: Hold, row: UsageRow, holder: string): Settlement {
+    this.#resolve(hold)
+    const { account, cap, budget, amount } = hold
+    const { charge } = row
+    const key = keyPurse(row.keyId)
+    const forEver = cap !== null && cap.purse === key
+    const fromCap = cap === null ? ZERO : cap.charge(amount, charge)
+    return {
+      row,
+      holder,
+      fromAccountLease: account.charge(amount, charge),
+      fromKeyLease: forEver ? fromCap : this.#tabs.charge(key, charge),
+      limits: limitsOf(forEver ? null : cap, fromCap, budget, budget?.charge(amount, charge) ?? ZERO),
+    }
+  }
+
+  #resolve(hold: Hold): void {
+    invariant(!hold.resolved, 'a hold is resolved once')
+    hold.resolved = true
+    this.#holdsOpen--
+    hold.account.users--
+    if (hold.cap !== null) hold.cap.users--
+    if (hold.budget !== null) hold.budget.users--
+  }
+
+  /** Sends what waits, this turn's charges included, which are not in their group before the turn ends. */
   async #book(): Promise<boolean> {
     await Promise.resolve()
     this.write()
@@ -293,10 +422,9 @@ export class Ledger {
     this.#stopping = true
     this.health.stop()
     this.write()
-    await this.orphans.stop()
+    await this.recovery.stop()
     const settled = await this.#settler.stop(STOP_WAIT_MS)
-    await this.#forgetting.stop()
-    await this.#limits.stop()
+    await this.#leases.stop()
     await this.wall.stop()
     await this.#life.stop()
     const closed = settled && (await this.#life.leave())

@@ -11,8 +11,8 @@ import path from 'node:path'
 import { crc32 } from 'node:zlib'
 import type { Settlement } from '../store/store.ts'
 import type { UsageRow } from '../terms/records.ts'
-import { detailText, readDetail } from '../terms/usage-row.ts'
-import { CORRUPT } from './aside.ts'
+import { detailText, readDetail } from '../terms/row-detail.ts'
+import { CORRUPT } from './dead-letters.ts'
 
 export const SEGMENT_SUFFIX = '.log'
 /** A journal is read in pieces of this size, so that reading a long one blocks the event loop only for milliseconds. */
@@ -105,7 +105,7 @@ export function encode(settlements: readonly Settlement[], store: number): Buffe
   return record
 }
 
-/** Where the text of a record begins: behind the checksum and a space. */
+/** The text of a record begins here: behind the checksum and a space. */
 const TEXT_FROM = 9
 const NEWLINE = 10
 
@@ -122,7 +122,7 @@ export function journalBytes(folder: string): number {
   return segmentsOf(folder).reduce((sum, file) => sum + sizeOf(file), 0)
 }
 
-/** How a record begins: its checksum, and the mark of its format where it has one. */
+/** A record begins with its checksum, and the mark of its format where it has one. */
 const BEGINNING = /^[0-9a-f]{8} \[(?:(\d+),)?/
 const BEGINNING_BYTES = 32
 
@@ -170,7 +170,7 @@ function beginningOf(file: string): string {
 export class JournalReader {
   /** True when a segment ends in half a record, as after a crash or on a full disk. */
   torn = false
-  /** How many other records cannot be read. */
+  /** The number of other records that cannot be read. */
   corrupt = 0
   readonly #folder: string
   readonly #store: number

@@ -8,16 +8,16 @@
  * the queue.
  */
 import type { Clock } from '../base/clock.ts'
-import { keyPurse, type PurseId, type Settled, type Settlement, StoreUnavailable } from '../store/store.ts'
-import { setAside } from './aside.ts'
+import { keyPurse, type PurseId, type Settled, type Settlement, type Store, StoreUnavailable } from '../store/store.ts'
+import { setAside } from './dead-letters.ts'
 import type { Journal, Segment } from './journal.ts'
-import type { ReplayOptions } from './replay.ts'
+import type { LedgerLog } from './log.ts'
 
 /** The longest wait before a settlement is sent: with the store's own time it must be in the books within a second. */
 const FLUSH_MS = 920
-/** So many are sent without waiting for more. A power of two, because only such INSERTs are kept prepared. */
+/** A batch of this size is sent without waiting for more. A power of two, because only such INSERTs are kept prepared. */
 const BATCH = 256
-/** When more wait, they share more rows of the sums. Adding up still more of them at once would block the event loop. */
+/** The largest batch: when more wait, they share more rows of the sums. Adding up still more of them at once would block the event loop. */
 const LARGEST_BATCH = 512
 const FIRST_RETRY_MS = 100
 const LONGEST_RETRY_MS = 5_000
@@ -33,9 +33,13 @@ interface Entry {
   sent: boolean
 }
 
-export interface SettlerOptions extends ReplayOptions {
+export interface SettlerOptions {
+  store: Store
   journal: Journal
   clock: Clock
+  log: LedgerLog
+  /** The journal folder of the machine. */
+  folder: string
   /** A settlement is in the books, or set aside. */
   onBooked?: (settlement: Settlement) => void
 }
@@ -143,7 +147,7 @@ export class Settler {
     this.#wake()
   }
 
-  /** What is charged to the purse of a key or a limit and may not be in the store yet. */
+  /** The charges to the purse of a key or a limit that may not be in the store yet. */
   unsettledOf(purse: PurseId): number {
     return this.#charged.get(purse) ?? 0
   }

@@ -66,7 +66,7 @@ export class Tabs {
     const holder = this.#o.holder()
     try {
       const { granted } = await this.#o.store.lease(purse, holder, ZERO, micro(want), false)
-      if (holder === this.#o.holder()) tab.leased += granted // else the burial of the old id has given it back
+      if (holder === this.#o.holder()) tab.leased += granted // else the recovery of the old id has given it back
       tab.charged = 0
       tab.sinceMs = this.#o.clock.monotonic()
       tab.askFromMs = tab.sinceMs + KNOWN_MS
@@ -111,7 +111,7 @@ export class Tabs {
     }
   }
 
-  /** This process was taken for dead, so the store has given all its leases back. */
+  /** Empties all tabs: this process was taken for dead, so the store has given all its leases back. */
   lost(): void {
     for (const tab of this.#tabs.values()) tab.leased = 0
   }

@@ -6,7 +6,7 @@
 /** Who an operation is for. Its edge knows the actor; the operation itself knows its name. */
 import type { Clock } from '../base/clock.ts'
 import type { Micro } from '../base/money.ts'
-import type { SetAside } from '../ledger/aside.ts'
+import type { DeadLetters } from '../ledger/dead-letters.ts'
 import type { PurseId, Store } from '../store/store.ts'
 import type { ChannelState } from '../terms/records.ts'
 import type { Logger } from '../base/log.ts'
@@ -32,7 +32,7 @@ export interface OperationDeps {
   log: Logger
   fleet: Running
   /** Counts the charges on this machine that could not be booked and wait for a person to decide. */
-  setAside: () => SetAside
+  setAside: () => DeadLetters
 }
 
 /**

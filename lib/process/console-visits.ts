@@ -3,7 +3,7 @@ import { clientAddress } from '../access/ip.ts'
 import { Console } from '../console/console.ts'
 import { type Trial, dryRun as tryOut } from '../exchange/dry-run.ts'
 import type { Services } from '../exchange/record/services.ts'
-import { countAside } from '../ledger/aside.ts'
+import { countDeadLetters } from '../ledger/dead-letters.ts'
 import type { Running } from '../operations/deps.ts'
 import type { Desk } from '../pay/desk.ts'
 import type { Pages } from '../exchange/listener/server.ts'
@@ -18,7 +18,7 @@ export function createConsole(
   const { store, clock, log, metrics, nextId } = services
   const dryRun = (trial: Trial) => tryOut(services, trial)
   return new Console({
-    deps: { store, clock, log, fleet, config, dryRun, pay, setAside: () => countAside(config().journal) },
+    deps: { store, clock, log, fleet, config, dryRun, pay, setAside: () => countDeadLetters(config().journal) },
     world: () => services.world,
     ids: nextId,
     ipOf: ({ socket, headers }) =>

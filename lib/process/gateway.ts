@@ -8,7 +8,7 @@ import type { Health } from '../channels/health.ts'
 import type { RestEvent } from '../channels/rests.ts'
 import type { Console } from '../console/console.ts'
 import type { Services } from '../exchange/record/services.ts'
-import { countAside } from '../ledger/aside.ts'
+import { countDeadLetters } from '../ledger/dead-letters.ts'
 import { Ledger } from '../ledger/ledger.ts'
 import type { Running } from '../operations/deps.ts'
 import type { Readiness } from '../ops/fleet.ts'
@@ -102,7 +102,7 @@ export class Gateway {
       clock,
       log,
       fleet,
-      setAside: () => countAside(journal),
+      setAside: () => countDeadLetters(journal),
       config: () => this.#config,
       counts: metrics.pay,
     }

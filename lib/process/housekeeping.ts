@@ -7,7 +7,7 @@ import { storeNow } from '../operations/deps.ts'
 import { type Clock, pause } from '../base/clock.ts'
 import { formatMicro, type Micro, ZERO } from '../base/money.ts'
 import { Rounds } from '../base/rounds.ts'
-import type { SetAside } from '../ledger/aside.ts'
+import type { DeadLetters } from '../ledger/dead-letters.ts'
 import { type Store, StoreUnavailable } from '../store/store.ts'
 import type { Logger } from '../base/log.ts'
 
@@ -30,7 +30,7 @@ export interface HousekeepingOptions {
   /** How long addresses of people are kept; 0 = for ever. */
   addressesMs: () => number
   /** Counts the charges on this machine that could not be booked and wait for a person to decide. */
-  setAside: () => SetAside
+  setAside: () => DeadLetters
   /** Takes the payments that people credited without a provider's proof. */
   pay: { byHand: number }
 }

@@ -1,7 +1,7 @@
 /** Opens the ops listener of a gateway, be it of one process or of several, and lets it follow a reload. */
 import { systemClock } from '../base/clock.ts'
 import { idMaker } from '../base/ids.ts'
-import { countAside } from '../ledger/aside.ts'
+import { countDeadLetters } from '../ledger/dead-letters.ts'
 import type { OperationDeps } from '../operations/deps.ts'
 import { Mailer } from '../operations/people/mail.ts'
 import type { Fleet } from '../ops/fleet.ts'
@@ -30,7 +30,7 @@ export async function openOps(
 ): Promise<OpsListener> {
   let current = config
   const mail = new Mailer({ clock: systemClock, log, smtp: () => current.smtp })
-  const operations = { store, clock: systemClock, log, setAside: () => countAside(config.journal) }
+  const operations = { store, clock: systemClock, log, setAside: () => countDeadLetters(config.journal) }
   const server = createOpsServer({
     ...operations,
     fleet,

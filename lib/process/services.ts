@@ -137,7 +137,7 @@ export function observeServices({ ledger, health, metrics }: Services, imbalance
     leaseCallsOpen: () => ledger.leaseCallsOpen,
     storeState: () => ledger.health.state,
     journalEntries: () => ledger.journalEntries,
-    setAside: () => ledger.orphans.setAside,
+    setAside: () => ledger.recovery.deadLetters,
     clockSkewMs: () => ledger.wall.skewMs,
     settlementLagMs: () => ledger.settlementLagMs,
     channelStates: () => health.states(),

@@ -4,7 +4,7 @@
  */
 import { systemClock } from '../base/clock.ts'
 import type { Micro } from '../base/money.ts'
-import { countAside } from '../ledger/aside.ts'
+import { countDeadLetters } from '../ledger/dead-letters.ts'
 import type { Fleet } from '../ops/fleet.ts'
 import { PictureSweep } from '../exchange/pictures/sweep.ts'
 import type { Config } from '../config/config.ts'
@@ -20,7 +20,7 @@ export interface Upkeep {
 
 /** `current`: the config, which a reload may change. */
 export function startUpkeep({ config, log, metrics, store }: ServeParts, fleet: Fleet, current: () => Config): Upkeep {
-  const parts = { store, clock: systemClock, log, setAside: () => countAside(config.journal) }
+  const parts = { store, clock: systemClock, log, setAside: () => countDeadLetters(config.journal) }
   const housekeeping = new Housekeeping({
     ...parts,
     retentionMs: () => current().usageRetentionMs,

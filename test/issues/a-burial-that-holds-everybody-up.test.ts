@@ -1,7 +1,7 @@
 /** A process may leave as many leases as there are purses: their return must not keep anybody waiting. */
 import t, { type Test } from 'tap'
 import { micro } from '../../lib/base/money.ts'
-import { buryWhole } from '../../lib/ledger/bury.ts'
+import { returnAllLeases } from '../../lib/ledger/recovery.ts'
 import { Ledger } from '../../lib/ledger/ledger.ts'
 import type { Driver, Param, Statements } from '../../lib/store/driver.ts'
 import { Sealer } from '../../lib/store/secrets.ts'
@@ -90,7 +90,7 @@ t.test('a pause between the steps', async t => {
   const { store } = await crowded(t)
   const clock = new TestClock()
   let done = false
-  const burial = buryWhole({ store, clock }, 'dead').then(() => (done = true))
+  const burial = returnAllLeases({ store, clock }, 'dead').then(() => (done = true))
   await store.ping()
   for (let i = 0; i < 50; i++) await new Promise(resolve => setImmediate(resolve))
   t.notOk(done)

@@ -3,7 +3,7 @@
  * second upstream was asked beside it, although the answer was charged already.
  */
 import t from 'tap'
-import { CommitGroup } from '../../lib/ledger/commit-group.ts'
+import { CommitGroup } from '../../lib/ledger/ledger.ts'
 import { open } from '../exchange/support/gateway.ts'
 import { document } from '../exchange/support/speech.ts'
 import { until } from '../support/wait.ts'

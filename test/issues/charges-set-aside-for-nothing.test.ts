@@ -4,7 +4,7 @@ import path from 'node:path'
 import t from 'tap'
 import { idAt } from '../../lib/base/ids.ts'
 import { audit } from '../../lib/cli/store-commands.ts'
-import { countAside } from '../../lib/ledger/aside.ts'
+import { countDeadLetters } from '../../lib/ledger/dead-letters.ts'
 import { Housekeeping } from '../../lib/process/housekeeping.ts'
 import { openStore } from '../../lib/store/open.ts'
 import { loadConfig } from '../../lib/config/config.ts'
@@ -49,7 +49,7 @@ t.test("a clock far ahead prunes by the store's time, and the mark is what reall
   t.equal((await store.usage({ limit: 9 })).length, 1, 'the young row stays')
   const ledger = await open({ store: timed })
   t.equal(await spent(), 15, 'and what comes late counts')
-  t.same(countAside(folder), { settlements: 0, unreadable: 0 })
+  t.same(countDeadLetters(folder), { settlements: 0, unreadable: 0 })
   await ledger.stop()
 })
 
@@ -101,7 +101,7 @@ t.test('what is set aside fails the audit, by the command line and by the admin 
   mkdirSync(journal)
   writeFileSync(path.join(journal, 'p.aside'), '{"a":1}\n{"a":2}\n{"a":2}\n')
   mkdirSync(path.join(journal, 'q.corrupt-17'))
-  t.same(countAside(journal), { settlements: 2, unreadable: 1 })
+  t.same(countDeadLetters(journal), { settlements: 2, unreadable: 1 })
   const { ok, data } = await audit(file, {}, true, false)
   t.notOk(ok)
   t.match(JSON.parse(data), { ok: false, set_aside: 3 })

@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 
 import path from 'node:path'
 import t from 'tap'
 import { idMaker } from '../../lib/base/ids.ts'
-import { countAside } from '../../lib/ledger/aside.ts'
+import { countDeadLetters } from '../../lib/ledger/dead-letters.ts'
 import { encode } from '../../lib/ledger/records.ts'
 import { accountPurse, type Settlement } from '../../lib/store/store.ts'
 import { changed, house, reserve, row } from '../ledger/house.ts'
@@ -54,7 +54,7 @@ t.test('a record that the store refuses: the others count, the leases return, an
     lines(path.join(folder, 'p.aside')).map(line => JSON.parse(line)),
     [{ reason: 'refused', row: made[4]!.row }],
   )
-  t.same(countAside(folder), { settlements: 1, unreadable: 0 })
+  t.same(countDeadLetters(folder), { settlements: 1, unreadable: 0 })
   t.match(
     said.find(line => line.includes('refuses a settlement')),
     /refuses a settlement.*p\.aside/,
@@ -77,7 +77,7 @@ t.test('a store that refuses every record of a journal is at fault itself: nothi
     clock.advance(5_000)
     await new Promise(resolve => setImmediate(resolve))
   }
-  t.same(countAside(folder), { settlements: 0, unreadable: 0 })
+  t.same(countDeadLetters(folder), { settlements: 0, unreadable: 0 })
   broken = false
   await until('applied', async () => {
     clock.advance(5_000)
@@ -133,7 +133,7 @@ t.test('two answers with one request id: the second is not free for that, whatev
     'sent again is no alarm',
   )
   t.equal(await spent(), 40)
-  t.equal(countAside(folder).settlements, 2)
+  t.equal(countDeadLetters(folder).settlements, 2)
   t.same(
     readdirSync(folder).filter(name => name.endsWith('.aside')),
     [`${ledger.holder}.aside`],

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { Burn } from '../../lib/ledger/burn.ts'
+import { Burn } from '../../lib/ledger/lease.ts'
 
 t.test('the rate of charges', async t => {
   const steady = new Burn(0)

@@ -5,7 +5,7 @@ import { systemClock } from '../../lib/base/clock.ts'
 import { idMaker } from '../../lib/base/ids.ts'
 import { micro } from '../../lib/base/money.ts'
 import { Journal } from '../../lib/ledger/journal.ts'
-import { Hold, Ledger, type Refusal } from '../../lib/ledger/ledger.ts'
+import { Hold, Ledger, type HoldRefusal } from '../../lib/ledger/ledger.ts'
 import { accountPurse, keyPurse, type Purse, type Store } from '../../lib/store/store.ts'
 import type { Limit, Key } from '../../lib/terms/records.ts'
 import { readJournal } from '../support/journal.ts'
@@ -46,7 +46,7 @@ t.test('what is refused, and why', async t => {
   const store = await memoryStore()
   const { account, key } = await fund(store, 'a', 1_000, 500)
   const ledger = await open(store, t.testdir())
-  const rows: [amount: number, cap: Limit | null, want: Partial<Refusal>][] = [
+  const rows: [amount: number, cap: Limit | null, want: Partial<HoldRefusal>][] = [
     [2_000, null, { refused: 'estimate', available: micro(1_000), need: micro(2_000) }],
     [600, key.cap, { refused: 'cap', available: micro(500) }],
   ]

@@ -1,7 +1,7 @@
 /** A charge above its hold: what the lease believes at once, what is refused with which numbers, here and in other processes. */
 import t from 'tap'
 import { micro } from '../../lib/base/money.ts'
-import { Hold, type Ledger, type Refusal } from '../../lib/ledger/ledger.ts'
+import { Hold, type Ledger, type HoldRefusal } from '../../lib/ledger/ledger.ts'
 import { accountPurse, type PurseId, type Store, StoreUnavailable } from '../../lib/store/store.ts'
 import type { Account, Key } from '../../lib/terms/records.ts'
 import { limitOf, SETUP } from '../support/store.ts'
@@ -26,7 +26,7 @@ async function warm(ledger: Ledger, key: Key, holds: number, amount: number): Pr
 }
 
 const asked = async (ledger: Ledger, account: Pick<Account, 'id' | 'budget'>, key: Key, amount: number) =>
-  (await ledger.reserve(account, key, micro(amount))) as Hold | Refusal
+  (await ledger.reserve(account, key, micro(amount))) as Hold | HoldRefusal
 
 t.test('an account at −40: 0 of 479 small requests are admitted, and each is told what is missing', async t => {
   const { store, key, open, clock } = await house(t)
@@ -122,7 +122,7 @@ t.test('while the store is away the lease stays closed, and what is missing is k
 })
 
 t.test('caps and budgets alike', async t => {
-  const rows: [what: 'cap' | 'budget', every: null | 'day', refused: Refusal['refused'], available: number][] = [
+  const rows: [what: 'cap' | 'budget', every: null | 'day', refused: HoldRefusal['refused'], available: number][] = [
     ['cap', null, 'cap_used', 0],
     ['cap', 'day', 'cap_used', 0],
     ['budget', null, 'quota', -40],

@@ -1,7 +1,7 @@
 /** A store that stands still: how long who waits, what is served, how often it is asked, and that nothing is lost or counted twice. */
 import t, { type Test } from 'tap'
 import { micro } from '../../lib/base/money.ts'
-import { Hold, type Ledger, MONEY_WAIT_MS, type Refusal } from '../../lib/ledger/ledger.ts'
+import { Hold, type Ledger, MONEY_WAIT_MS, type HoldRefusal } from '../../lib/ledger/ledger.ts'
 import { accountPurse, type PurseId, type Store, StoreUnavailable } from '../../lib/store/store.ts'
 import type { TestClock } from '../support/clock.ts'
 import { limitOf, SETUP } from '../support/store.ts'
@@ -64,10 +64,10 @@ async function scene(t: Test) {
   const account = { id: h.key.accountId, budget: null }
   /** Asks, and notes when by the clock there was an answer. */
   const ask = (amount: number, change: { cap?: null } = {}) => {
-    const asked: { tookMs: number | null; answer: Hold | Refusal | null } = { tookMs: null, answer: null }
+    const asked: { tookMs: number | null; answer: Hold | HoldRefusal | null } = { tookMs: null, answer: null }
     const sinceMs = h.clock.monotonic()
     const got = ledger.reserve(account, { ...h.key, ...change }, micro(amount))
-    const note = (answer: Hold | Refusal) => Object.assign(asked, { answer, tookMs: h.clock.monotonic() - sinceMs })
+    const note = (answer: Hold | HoldRefusal) => Object.assign(asked, { answer, tookMs: h.clock.monotonic() - sinceMs })
     if (got instanceof Promise) void got.then(note)
     else note(got)
     return asked

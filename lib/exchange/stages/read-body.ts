@@ -1,7 +1,7 @@
 /** Reads the body into a few parts, which are bounded and never joined. One shallow scan on the way finds the facts. */
 import type { KeyEntry } from '../../access/keys.ts'
 import { formatMicro, micro } from '../../base/money.ts'
-import { Hold, type Refusal } from '../../ledger/ledger.ts'
+import { Hold, type HoldRefusal } from '../../ledger/ledger.ts'
 import type { BodyScan } from '../../protocols/body.ts'
 import { protocolRow } from '../../protocols/table.ts'
 import type { ErrorName } from '../../base/errors.ts'
@@ -101,7 +101,7 @@ class Upload {
     return null
   }
 
-  #judge(answer: Hold | Refusal): void {
+  #judge(answer: Hold | HoldRefusal): void {
     const x = this.#x
     if (answer instanceof Hold) this.#services.ledger.void(answer)
     else if (!x.free) this.#refuseMoney(answer)
@@ -111,7 +111,7 @@ class Upload {
     }
   }
 
-  #refuseMoney({ refused, available }: Refusal): void {
+  #refuseMoney({ refused, available }: HoldRefusal): void {
     if (refused === 'unavailable') this.#refuse('unavailable')
     else this.#refuse('quota', [formatMicro(available)])
   }

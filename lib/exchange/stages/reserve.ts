@@ -9,7 +9,7 @@
 import type { KeyEntry } from '../../access/keys.ts'
 import { formatMicro, type Micro, micro } from '../../base/money.ts'
 import type { Claim } from '../../channels/claim.ts'
-import { Hold, type Refusal } from '../../ledger/ledger.ts'
+import { Hold, type HoldRefusal } from '../../ledger/ledger.ts'
 import type { Facts } from '../../protocols/facts.ts'
 import type { Exchange } from '../record/exchange.ts'
 import { countMoneyWait, moneyLeftMs, type Case, needOf, canThink } from '../record/need.ts'
@@ -47,7 +47,7 @@ function coveredAtFirst(x: Exchange, services: Services): number {
 const estimate = (x: Exchange, services: Services, of: Case): Micro =>
   micro(Math.max(1, needOf(x, services, (x.claim as Claim).candidate, x.coveredOutput > 0 ? 'named' : of)))
 
-function judge(x: Exchange, services: Services, answer: Hold | Refusal): Answer {
+function judge(x: Exchange, services: Services, answer: Hold | HoldRefusal): Answer {
   if (answer instanceof Hold) return begin(x, services, answer)
   if (answer.refused === 'unavailable') return refuse(x, services, 'unavailable')
   const least = estimate(x, services, 'named')
@@ -100,7 +100,7 @@ function refuseAnother(x: Exchange, services: Services): Verdict {
 }
 
 /** `need`: what is told to be missing. */
-function refuseFor(x: Exchange, services: Services, { refused, available }: Refusal, need: Micro): Verdict {
+function refuseFor(x: Exchange, services: Services, { refused, available }: HoldRefusal, need: Micro): Verdict {
   if (refused === 'unavailable') return refuse(x, services, 'unavailable')
   if (refused === 'cap_used') return refuse(x, services, 'key')
   if (refused === 'quota') return refuse(x, services, 'quota', [formatMicro(available)])

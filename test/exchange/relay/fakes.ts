@@ -2,7 +2,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Dispatcher } from 'undici'
 import type { Micro } from '../../../lib/base/money.ts'
-import { CommitGroup } from '../../../lib/ledger/commit-group.ts'
+import { CommitGroup } from '../../../lib/ledger/ledger.ts'
 import { Hold } from '../../../lib/ledger/hold.ts'
 import type { Lease } from '../../../lib/ledger/lease.ts'
 import type { UsageRow } from '../../../lib/terms/records.ts'

@@ -6,7 +6,7 @@ import fs from 'node:fs'
 import { syncBuiltinESMExports } from 'node:module'
 import os from 'node:os'
 import path from 'node:path'
-import { Lock } from '../../../lib/ledger/lock.ts'
+import { Lock } from '../../../lib/ledger/journal.ts'
 import { type ProcessClock, running } from './timeline.ts'
 
 const fast = '/dev/shm'

@@ -1,26 +1,24 @@
 /**
- * Orphans: the journals of processes that died. Every few seconds each process looks through the machine's journal
- * folder. A journal whose lock is free belongs to a dead process: its settlements are sent to the store (`replay.ts`),
+ * Recovery of what dead processes left: their journals and their leases. Every few seconds each process looks through the machine's journal
+ * folder. A journal whose lock is free belongs to a dead process: its settlements are sent to the store (`replay`),
  * its process's leases are given back, and the folder is deleted. That order matters: if the leases went back first,
  * money that is charged already would look free for a moment.
  */
-import { closeSync, existsSync, openSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs'
 import path from 'node:path'
-import type { Clock } from '../base/clock.ts'
+import { closeSync, existsSync, openSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs'
+import { type Clock, pause } from '../base/clock.ts'
 import { Rounds } from '../base/rounds.ts'
-import { StoreUnavailable } from '../store/store.ts'
-import { CORRUPT, countAside, type SetAside, setAside } from './aside.ts'
-import { buryWhole } from './bury.ts'
-import { Lock } from './lock.ts'
-import { firstName } from './names.ts'
+import { StoreUnavailable, type Settlement, type Store } from '../store/store.ts'
+import { CORRUPT, countDeadLetters, type DeadLetters, setAside } from './dead-letters.ts'
+import { Lock } from './journal.ts'
 import { JournalReader, journalBytes, NotOurs } from './records.ts'
-import { type Replayed, type ReplayOptions, replay } from './replay.ts'
+import type { LedgerLog } from './log.ts'
 
 const EVERY_MS = 5_000
 const BATCH = 500
 /** After so many rounds in which the store refused a settlement, it is set aside for people. */
 const REFUSED_ROUNDS = 5
-/** How long a measurement of the other journals' size is used. */
+/** A measurement of the other journals' size is used for so long. */
 const MEASURED_MS = 1_000
 
 /**
@@ -28,15 +26,15 @@ const MEASURED_MS = 1_000
  */
 const MARK = 'adopting'
 
-export interface OrphansOptions extends ReplayOptions {
+export interface RecoveryOptions extends ReplayOptions {
   clock: Clock
   /** The folder of this process's own journal, which is left alone. */
   own: string
   storeId: number
 }
 
-export class Orphans {
-  readonly #o: OrphansOptions
+export class Recovery {
+  readonly #o: RecoveryOptions
   readonly #rounds: Rounds
   /** Visits run one at a time: a second one would find the lock of the first and take the dead process for alive. */
   #turn: Promise<unknown> = Promise.resolve()
@@ -46,7 +44,7 @@ export class Orphans {
   /** For each journal with settlements that the store refuses, in how many rounds it has refused them. */
   readonly #refused = new Map<string, number>()
 
-  constructor(options: OrphansOptions) {
+  constructor(options: RecoveryOptions) {
     this.#o = options
     this.#rounds = new Rounds(options.clock, EVERY_MS, () => this.#round())
   }
@@ -59,9 +57,9 @@ export class Orphans {
     this.#rounds.start()
   }
 
-  /** What waits for people on this machine. `journals` counts those of a newer version or of another store. */
-  get setAside(): SetAside & { journals: number } {
-    return { ...countAside(this.#o.folder), journals: this.#left.size }
+  /** The settlements and journals that wait for people on this machine. `journals` counts those of a newer version or of another store. */
+  get deadLetters(): DeadLetters & { journals: number } {
+    return { ...countDeadLetters(this.#o.folder), journals: this.#left.size }
   }
 
   /** The bytes of all other journals on this machine, of live processes too, except those that are left alone. */
@@ -134,13 +132,13 @@ export class Orphans {
       this.#o.log.error({ err: error, folder }, 'a journal could not be applied')
   }
 
-  /** Buries a silent process. When its journal is on this machine, the journal is applied first. */
-  async bury(holder: string, beat: number): Promise<void> {
-    if (!(await this.#visit(firstName(holder)))) await this.#bury(holder, beat)
+  /** Gives the leases of a silent process back. When its journal is on this machine, the journal is applied first. */
+  async recover(holder: string, beat: number): Promise<void> {
+    if (!(await this.#visit(firstName(holder)))) await this.#returnLeases(holder, beat)
   }
 
-  #bury(holder: string, beat?: number): Promise<boolean> {
-    return buryWhole(this.#o, holder, beat, () => this.#rounds.stopped)
+  #returnLeases(holder: string, beat?: number): Promise<boolean> {
+    return returnAllLeases(this.#o, holder, beat, () => this.#rounds.stopped)
   }
 
   async #adopt(folder: string, name: string): Promise<void> {
@@ -154,7 +152,7 @@ export class Orphans {
       }
     if (replayed.refused.length > 0 && !this.#refusedForGood(name, replayed)) return
     for (const settlement of replayed.refused) setAside(this.#o, settlement, 'refused')
-    for (const { id } of await store.holders()) if (firstName(id) === name && !(await this.#bury(id))) return
+    for (const { id } of await store.holders()) if (firstName(id) === name && !(await this.#returnLeases(id))) return
     const { torn, corrupt } = journal
     const found = { holder: name, records: replayed.records, applied: replayed.applied, torn, corrupt }
     if (corrupt > 0) {
@@ -184,7 +182,7 @@ export class Orphans {
 }
 
 /**
- * Creates the file MARK. Without it, which is possible on a full disk, another process may bury the holder while the
+ * Creates the file MARK. Without it, which is possible on a full disk, another process may give the holder's leases back while the
  * journal is still being applied.
  */
 function mark(folder: string): void {
@@ -194,3 +192,95 @@ function mark(folder: string): void {
 }
 
 const isFolder = (folder: string): boolean => statSync(folder, { throwIfNoEntry: false })?.isDirectory() ?? false
+
+// --- sending what was read
+
+/** A store that refuses more settlements of one journal than this is taken to be broken itself, and the replay ends. */
+const MOST_REFUSED = 100
+
+interface ReplayOptions {
+  store: Store
+  log: LedgerLog
+  /** The journal folder of the machine. */
+  folder: string
+}
+
+/** The result of one replay of a journal, in settlements. */
+interface Replayed {
+  /** All settlements that were read. */
+  records: number
+  /** Settlements that were not in the books before. */
+  applied: number
+  /** Settlements that the store refused with an error of its own. */
+  refused: Settlement[]
+}
+
+/**
+ * Sends settlements of a dead process's journal to the store, and adds the result to `sum`. This is idempotent, because the store knows by
+ * request id which of them it has, as long as it keeps their usage rows. A settlement that is older than the last pruning and not in the
+ * books may have been counted or not; it is set aside for people. When the store refuses a batch, the batch is halved until the refused
+ * settlements are found, and the others are booked. Throws StoreUnavailable, the store's error when it refuses more than
+ * MOST_REFUSED, and errors of the disk when a settlement cannot be set aside.
+ */
+async function replay(o: ReplayOptions, settlements: readonly Settlement[], sum: Replayed): Promise<void> {
+  const settled = await sent(o.store, settlements)
+  if (!(settled instanceof Error)) {
+    sum.records += settlements.length
+    sum.applied += settled.applied
+    for (const settlement of settled.unsure) setAside(o, settlement, 'unsure')
+    for (const settlement of settled.clashing) setAside(o, settlement, 'clash')
+  } else if (settlements.length > 1) {
+    const half = Math.ceil(settlements.length / 2)
+    await replay(o, settlements.slice(0, half), sum)
+    await replay(o, settlements.slice(half), sum)
+  } else {
+    sum.records++
+    sum.refused.push(settlements[0] as Settlement)
+    if (sum.refused.length > MOST_REFUSED) throw settled
+  }
+}
+
+async function sent(store: Store, settlements: readonly Settlement[]) {
+  try {
+    return await store.settle(settlements, true)
+  } catch (error) {
+    if (error instanceof StoreUnavailable) throw error
+    return error instanceof Error ? error : new Error(String(error))
+  }
+}
+
+// --- giving leases back
+
+const PAUSE_MS = 10
+
+/**
+ * Gives all leases of a process back to their purses, by repeated calls of `Store.bury`. Each call is a small transaction; a pause after
+ * it lets other transactions run. For `beat` see `Store.bury`. Returns false when `stopped` ended it early; then somebody has to give the
+ * rest back later.
+ */
+export async function returnAllLeases(
+  { store, clock }: { store: Store; clock: Clock },
+  holder: string,
+  beat?: number,
+  stopped = () => false,
+): Promise<boolean> {
+  while (!(await store.bury(holder, beat))) {
+    await pause(clock, PAUSE_MS)
+    if (stopped()) return false
+  }
+  return true
+}
+
+/**
+ * The ids of a process in the store's table `holders`. A process begins with an id `p`, which is also the name of its
+ * journal folder. Each time another process has taken it for dead, it registers again under the next id: `p.1`, `p.2`.
+ * So whoever finds the journal `p` knows that the leases of all these ids belong to it.
+ */
+const RENAMED = '.'
+
+export const firstName = (holder: string): string => holder.split(RENAMED, 1)[0] as string
+
+export function nextName(holder: string): string {
+  const [first, count = '0'] = holder.split(RENAMED)
+  return `${first}${RENAMED}${Number(count) + 1}`
+}

@@ -1,5 +1,5 @@
 /**
- * Settlements that the program cannot book and must not drop, so that a person has to decide. Each becomes a line of
+ * Dead letters: settlements that the program cannot book and must not drop, so that a person has to decide. Each becomes a line of
  * the file `HOLDER.aside` in the journal folder, as JSON with the reason. Their charges are not in the books, so the
  * audit on this machine is not `ok` until somebody has dealt with the file and moved it away. docs/ledger.md says what
  * to do.
@@ -19,14 +19,14 @@ const REASONS = {
   refused: 'the store refuses a settlement: it has not counted, and is set aside',
 }
 
-/** What waits for people in this machine's journal folder, which the audit of the store cannot see. */
-export interface SetAside {
+/** The number of dead letters in this machine's journal folder, which the audit of the store cannot see. */
+export interface DeadLetters {
   settlements: number
-  /** How many journals have records that cannot be read. */
+  /** The number of journals that have records which cannot be read. */
   unreadable: number
 }
 
-/** Throws when the disk refuses the line. `countAside` counts a settlement once that is set aside twice. */
+/** Throws when the disk refuses the line. `countDeadLetters` counts a settlement once that is set aside twice. */
 export function setAside(
   { folder, log }: { folder: string; log: LedgerLog },
   settlement: Settlement,
@@ -43,7 +43,7 @@ export function setAside(
 const counted = new Map<string, { mtimeMs: number; lines: number }>()
 
 /** `folder` is the journal folder of the machine. */
-export function countAside(folder: string): SetAside {
+export function countDeadLetters(folder: string): DeadLetters {
   const names = existsSync(folder) ? readdirSync(folder) : []
   return {
     settlements: names.reduce((sum, name) => sum + (name.endsWith(ASIDE) ? linesOf(path.join(folder, name)) : 0), 0),

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { micro } from '../../lib/base/money.ts'
 import { periodAt, periodName } from '../../lib/base/periods.ts'
-import { Hold, type Ledger, type Refusal } from '../../lib/ledger/ledger.ts'
+import { Hold, type Ledger, type HoldRefusal } from '../../lib/ledger/ledger.ts'
 import { limitPurse, type PurseId, type Store } from '../../lib/store/store.ts'
 import type { Limit } from '../../lib/terms/records.ts'
 import type { TestClock } from '../support/clock.ts'
@@ -31,7 +31,7 @@ const settle = async (ledger: Ledger, hold: unknown, made: ReturnType<typeof row
 }
 
 t.test('a hold fits into account, cap and budget, or holds nothing', async t => {
-  const rows: [cap: number | null, budget: number | null, amount: number, want: Partial<Refusal> | null][] = [
+  const rows: [cap: number | null, budget: number | null, amount: number, want: Partial<HoldRefusal> | null][] = [
     [100, 100, 100, null],
     [100, null, 101, { refused: 'cap', available: micro(100) }],
     [null, 100, 101, { refused: 'estimate', available: micro(100) }],

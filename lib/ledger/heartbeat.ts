@@ -4,15 +4,14 @@
  * dead, and its leases go back to their purses. No wall clock is compared with another.
  *
  * Fencing: a process that could not raise its counter for 90 s refuses new requests, because from 120 s on others may
- * spend the money of its leases. If it was buried nevertheless, its next beat tells, and it registers under a new id.
+ * spend the money of its leases. If its leases were given back nevertheless, its next beat tells, and it registers under a new id.
  */
 import os from 'node:os'
 import type { Clock } from '../base/clock.ts'
 import type { Micro } from '../base/money.ts'
 import { type PurseId, type Store, StoreUnavailable } from '../store/store.ts'
-import { buryWhole } from './bury.ts'
 import type { LedgerLog } from './log.ts'
-import { nextName } from './names.ts'
+import { nextName, returnAllLeases } from './recovery.ts'
 
 const BEAT_MS = 20_000
 const RETRY_MS = 2_000
@@ -23,10 +22,10 @@ const FENCED_MS = 90_000
  * have been away, so that the others could not raise their counters either.
  */
 const GAP_MS = 2 * BEAT_MS
-/** How often the open holds are reported to the store when they have changed. */
+/** The open holds are reported to the store this often when they have changed. */
 const REPORT_MS = 1_000
 
-export interface LifeSignOptions {
+export interface HeartbeatOptions {
   store: Store
   clock: Clock
   log: LedgerLog
@@ -34,16 +33,16 @@ export interface LifeSignOptions {
   held: () => Map<PurseId, Micro>
   /** Called when this process turns out to have been taken for dead, so that it has no leases any more. */
   onLost: () => void
-  /** Buries a silent process, unless its counter is no longer `beat`. */
-  bury: (holder: string, beat: number) => Promise<void>
+  /** Gives the leases of a silent process back, unless its counter is no longer `beat`. */
+  recover: (holder: string, beat: number) => Promise<void>
 }
 
-export class LifeSign {
-  readonly #o: LifeSignOptions
+export class Heartbeat {
+  readonly #o: HeartbeatOptions
   holder: string
-  /** When the last successful beat was sent (monotonic ms). */
+  /** The time at which the last successful beat was sent (monotonic ms). */
   #beatMs = 0
-  /** Whether no other process is registered, so that nobody reads the reports. */
+  /** True when no other process is registered, so that nobody reads the reports. */
   #alone = true
   #reported = ''
   #lookedMs = 0
@@ -52,14 +51,14 @@ export class LifeSign {
   #cancels: (() => void)[] = []
   #running: Promise<void> = Promise.resolve()
   /**
-   * The processes that are being buried, one after the other. Burials do not hold up the heartbeat, because one may
+   * The processes whose leases are being recovered, one after the other. Recoveries do not hold up the heartbeat, because one may
    * take longer than a live process may be silent.
    */
   readonly #dead = new Set<string>()
-  #burying: Promise<void> = Promise.resolve()
+  #recovering: Promise<void> = Promise.resolve()
   #stopped = false
 
-  constructor(options: LifeSignOptions) {
+  constructor(options: HeartbeatOptions) {
     this.#o = options
     this.holder = options.holder
   }
@@ -74,13 +73,13 @@ export class LifeSign {
     this.#stopped = true
     for (const cancel of this.#cancels) cancel()
     await this.#running
-    await this.#burying
+    await this.#recovering
   }
 
   /** Gives all leases of this process back and unregisters it. False when the store does not answer. */
   async leave(): Promise<boolean> {
     try {
-      await buryWhole(this.#o, this.holder)
+      await returnAllLeases(this.#o, this.holder)
       return true
     } catch (error) {
       this.#failed(error)
@@ -142,7 +141,7 @@ export class LifeSign {
     await this.#register()
   }
 
-  /** Reads the counters of all processes, and buries those that have been silent for too long. */
+  /** Reads the counters of all processes, and recovers the leases of those that have been silent for too long. */
   async #watch(): Promise<void> {
     const { store, clock } = this.#o
     const now = clock.monotonic()
@@ -154,21 +153,21 @@ export class LifeSign {
     for (const { id, beat } of others) {
       const seen = this.#seen.get(id)
       if (seen === undefined || seen.beat !== beat) this.#seen.set(id, { beat, atMs: now })
-      else if (now - seen.atMs > (beat < 0 ? 0 : DEAD_MS)) this.#taken(id, beat)
+      else if (now - seen.atMs > (beat < 0 ? 0 : DEAD_MS)) this.#recoverLater(id, beat)
     }
   }
 
   /**
-   * Queues the burial of a process. One whose counter is negative is queued at once: somebody has begun its burial and
+   * Queues the recovery of a process. One whose counter is negative is queued at once: somebody has begun to give its leases back and
    * may have died in the middle of it.
    */
-  #taken(id: string, beat: number): void {
+  #recoverLater(id: string, beat: number): void {
     if (this.#dead.has(id)) return
     this.#dead.add(id)
-    this.#burying = this.#burying.then(async () => {
+    this.#recovering = this.#recovering.then(async () => {
       if (this.#stopped) return
       this.#o.log.warn({ holder: id }, 'a process gives no sign of life: its leases go back')
-      await this.#o.bury(id, beat).catch(error => this.#failed(error))
+      await this.#o.recover(id, beat).catch(error => this.#failed(error))
       this.#dead.delete(id)
     })
   }
