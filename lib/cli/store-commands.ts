@@ -1,10 +1,9 @@
 /** The commands that work on the store and end: `migrate`, `apply`, `audit`, `statement`. Each returns what to print. */
 import { systemClock } from '../base/clock.ts'
 import { countDeadLetters } from '../ledger/dead-letters.ts'
-import { applyWithSense, type Summary } from '../operations/apply.ts'
-import { readAudit } from '../operations/audit.ts'
-import { readStatement } from '../operations/statement.ts'
-import { statementCsv, statementHtml } from '../operations/statement-text.ts'
+import { applyWithSense, type Summary } from '../operations/catalogue/apply.ts'
+import { readAudit } from '../operations/billing/audit.ts'
+import { readStatement, statementCsv, statementHtml } from '../operations/billing/statement.ts'
 import { loadCatalog } from '../config/catalog.ts'
 import { ConfigError, loadConfig } from '../config/config.ts'
 import { table } from './table.ts'

@@ -16,7 +16,7 @@ import { type Clock, pause } from '../base/clock.ts'
 import { type Micro, micro, ZERO } from '../base/money.ts'
 import { ANSWER_MS, type StoreHealth, whenLate } from '../store/health.ts'
 import { type Grant, type Purse, type PurseId, type Store, StoreUnavailable } from '../store/store.ts'
-import type { Limit } from '../terms/limits.ts'
+import type { Limit } from '../terms/records.ts'
 import type { LedgerLog } from './log.ts'
 
 /** A request waits for money no longer than this, all its waits together. */

@@ -12,7 +12,7 @@ import { type Micro, micro } from '../base/money.ts'
 import { type Every, type Period, periodAt, periodName } from '../base/periods.ts'
 import { Rounds } from '../base/rounds.ts'
 import { accountPurse, keyPurse, limitPurse, type PurseId, type Settlement, StoreUnavailable } from '../store/store.ts'
-import { everyAt, type Limit } from '../terms/limits.ts'
+import { everyAt, type Limit } from '../terms/records.ts'
 import { Lease, type LeaseOptions } from './lease.ts'
 import type { Tabs } from './tabs.ts'
 

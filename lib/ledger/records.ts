@@ -11,7 +11,7 @@ import path from 'node:path'
 import { crc32 } from 'node:zlib'
 import type { Settlement } from '../store/store.ts'
 import type { UsageRow } from '../terms/records.ts'
-import { detailText, readDetail } from '../terms/row-detail.ts'
+import { detailText, readDetail } from '../terms/usage-row.ts'
 import { CORRUPT } from './dead-letters.ts'
 
 export const SEGMENT_SUFFIX = '.log'
