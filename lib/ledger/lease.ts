@@ -13,7 +13,7 @@
  */
 import { invariant } from '../base/assert.ts'
 import { type Clock, pause } from '../base/clock.ts'
-import { type Micro, micro, ZERO } from '../base/money.ts'
+import { type Micro, micro } from '../base/money.ts'
 import { ANSWER_MS, type StoreHealth, whenLate } from '../store/health.ts'
 import { type Grant, type Purse, type PurseId, type Store, StoreUnavailable } from '../store/store.ts'
 import type { Limit } from '../terms/records.ts'
