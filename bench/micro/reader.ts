@@ -1,6 +1,6 @@
-/** Bench of lib/upstream/http1-reader.ts: reads the answers of upstreams from the bytes of a connection. */
+/** Bench of lib/upstream/http1-connection.ts: reads the answers of upstreams from the bytes of a connection. */
 import { equal } from 'node:assert/strict'
-import type * as ReaderModule from '../../lib/upstream/http1-reader.ts'
+import type * as ReaderModule from '../../lib/upstream/http1-connection.ts'
 import { withSeed } from '../../test/support/random.ts'
 import type { Bench, Case } from './bench.ts'
 import { document, stream } from './workloads/answers.ts'
@@ -12,11 +12,14 @@ const HEADERS =
   'x-request-id: req_0123456789abcdef\r\nopenai-processing-ms: 123\r\nx-ratelimit-remaining-requests: 9999\r\n'
 
 export const bench: Bench = async (lib, seed) => {
-  const { Http1Reader } = await lib<typeof ReaderModule>('upstream/http1-reader.ts')
+  const { AnswerParser } = await lib<typeof ReaderModule>('upstream/http1-connection.ts')
   const subject = (name: string, body: Buffer, answer: Buffer, pieces: readonly Buffer[]): Case => {
     const read = (onBody: (bytes: Buffer) => void) => {
       let ends = 0
-      const reader = new Http1Reader({ onHead() {}, onBody, onEnd: () => void ends++, paused: false }, MAX_HEADER_BYTES)
+      const reader = new AnswerParser(
+        { onHead() {}, onBody, onEnd: () => void ends++, paused: false },
+        MAX_HEADER_BYTES,
+      )
       reader.expect()
       for (const piece of pieces) reader.feed(Buffer.from(piece)) // a copy, because the reader moves the bytes that it is given
       return ends

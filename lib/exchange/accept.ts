@@ -3,8 +3,7 @@
  * happens from here on, the exchange is finished exactly once: at the latest when its response is closed.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { NO_PAGE } from '../reply/fixed-headers.ts'
-import { Reply } from '../reply/reply.ts'
+import { NO_PAGE, Reply } from './record/reply.ts'
 import { Exchange, type Listener } from './record/exchange.ts'
 import { guard, onClose, refuse } from './record/ending.ts'
 import { ANY, findTarget, originForm, type PathQuestion } from './paths.ts'

@@ -3,7 +3,7 @@
  * with the key, and looks whether that is refused too.
  */
 import type { KeyHealth } from '../channels/channel-health.ts'
-import { refusesOwnQuestion } from '../upstream/key-probe.ts'
+import { upstreamRefusesKey } from '../upstream/own-request.ts'
 import type { Services } from './record/services.ts'
 
 /**
@@ -16,5 +16,5 @@ export async function proveKey(services: Services, name: string, { secret }: Key
   const key = channel?.keys.find(one => one.secret === secret)
   if (channel === undefined || key === undefined) return false
   if (key.credential !== null) return await signers.cannotSign(key)
-  return await refusesOwnQuestion(pools, clock, world.config.wire, channel, key)
+  return await upstreamRefusesKey(pools, clock, world.config.wire, channel, key)
 }

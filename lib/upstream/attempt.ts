@@ -33,6 +33,26 @@ const DISCARD_MS = 5_000
 
 const NO_HEADERS: IncomingHttpHeaders = {}
 
+/** A header or path cannot be sent. Nothing of the request was sent. */
+export class BadRequest extends Error {
+  override name = 'BadRequest'
+  readonly code = 'BAD_REQUEST'
+}
+
+/** Reasons for which a credential is no good at the moment. */
+export type CredentialFault = 'clock' | 'refused' | 'unreachable' | 'unreadable'
+
+/** A request cannot be signed. The message says what to do about it, and holds no secret. */
+export class CredentialError extends Error {
+  override name = 'CredentialError'
+  readonly code: `CREDENTIAL_${Uppercase<CredentialFault>}`
+
+  constructor(fault: CredentialFault, message: string) {
+    super(message)
+    this.code = `CREDENTIAL_${fault.toUpperCase() as Uppercase<CredentialFault>}`
+  }
+}
+
 /** The error with which a connection is closed when nobody wants the rest of its answer any more. */
 class Cut extends Error {
   override name = 'Cut'
@@ -50,9 +70,9 @@ export class Attempt implements Dispatcher.DispatchHandler {
   signature: readonly string[] | null = null
   /** The last byte of the request has been written. */
   sent = false
-  /** Why the attempt failed; null = it has not. */
+  /** The failure of the attempt; null = it has not failed. */
   error: Error | null = null
-  /** Why the upstream answered an error, for operators; null = its status says all that is known. */
+  /** The cause of an upstream's error, for operators; null = its status says all that is known. */
   cause: string | null = null
   /** The first bytes of the answer, for the log; null = they are not kept. */
   excerpt: Buffer | null = null
@@ -61,7 +81,7 @@ export class Attempt implements Dispatcher.DispatchHandler {
   /** The listener as long as it wants events; null after `discard`, `cut` and the end. */
   #events: AttemptEvents | null
   #controller: Dispatcher.DispatchController | null = null
-  /** What came of the answer after `discard`. */
+  /** The bytes of the answer that came after `discard`. */
   #rest: Buffer[] = []
   #restBytes = 0
   #cancelDiscard: (() => void) | null = null

@@ -34,7 +34,7 @@ class HeaderPlan {
   readonly set: string[] = ['accept-encoding', 'identity']
   /** A header that is set when the client does not send it; null = none. */
   readonly fallback: readonly [name: string, value: string] | null
-  /** Of a client header's values those that go upstream; null = of every header all of them. */
+  /** The values of a client header that go upstream; null = all values of every header do. */
   readonly #values: NonNullable<AtKind['values']> | null
   /** Makes the content type that goes upstream from the client's; the form of the body decides. */
   readonly #typeUpstream: (contentType: string) => string
@@ -186,7 +186,7 @@ const KEPT = new Set([
   'openai-processing-ms',
 ])
 
-/** Those of them that are about the body, which the gateway has written itself where the answer was translated. */
+/** The passed headers about the body, which the gateway has written itself where the answer was translated. */
 const OF_BODY = new Set(['content-type', 'content-encoding'])
 const NONE: ReadonlySet<string> = new Set()
 
@@ -217,7 +217,7 @@ function bounded(name: string, value: string, nowMs: number): string {
 }
 
 /** The `retry-after` of an upstream, which may name seconds or a date, or be in ms. undefined: there is none. */
-export function retryAfterS(upstream: IncomingHttpHeaders, nowMs: number): number | undefined {
+export function namedRetryS(upstream: IncomingHttpHeaders, nowMs: number): number | undefined {
   const named = upstream['retry-after']
   if (named !== undefined) return secondsOf(named, nowMs)
   const ms = Number(upstream['retry-after-ms'] ?? Number.NaN)

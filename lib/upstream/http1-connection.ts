@@ -2,32 +2,114 @@
  * One HTTP/1.1 connection to an upstream, which carries one request at a time. It connects when its first request is
  * sent, and tells the pool when it is free again or gone. A request of which nothing was sent when the connection
  * closed goes back to the pool, to be sent on another connection. What was sent is never sent again.
+ *
+ * Its answers are parsed by a state machine that is fed the bytes of the connection, in whatever pieces they arrive. It is
+ * as strict as a relay has to be: an answer whose end two readers could find in different places is an error (RFC 9112,
+ * section 6.3). However many chunks one read of the socket contains, their data is passed on as one piece.
  */
 import type { IncomingHttpHeaders } from 'node:http'
-import type { Socket } from 'node:net'
-import type { Dial, Target } from './dial.ts'
-import { type Flight, OtherSideClosed } from './http1-flight.ts'
-import { Http1Reader, type ReaderEvents } from './http1-reader.ts'
+import type { OnReadOpts, Socket } from 'node:net'
+import type { Dispatcher } from 'undici'
+import { bytesAsText } from '../protocols/patterns.ts'
+import type { Dial, DialTarget } from './dial.ts'
+import { BadAnswer, CHUNKED, checkHeaders, parseHead, TO_END } from './http1-head.ts'
 
-export interface ConnectionEvents {
+/** The upstream closed the connection before it had answered the request. */
+export class OtherSideClosed extends Error {
+  override name = 'OtherSideClosed'
+  readonly code = 'OTHER_SIDE_CLOSED'
+
+  constructor(message = 'the upstream closed the connection') {
+    super(message)
+  }
+}
+
+/**
+ * A request on its way, from the pool to the end of its answer, whichever connection carries it. Whoever sent it can pause,
+ * resume and abort it.
+ */
+export class Flight implements Dispatcher.DispatchController {
+  /** The bytes of the request; empty once they are written. */
+  bytes: readonly Buffer[]
+  readonly handler: Dispatcher.DispatchHandler
+  reason: Error | null = null
+  /** The connection that carries the request; null = none does yet, or any more. */
+  connection: Http1Connection | null = null
+
+  constructor(bytes: readonly Buffer[], handler: Dispatcher.DispatchHandler) {
+    this.bytes = bytes
+    this.handler = handler
+  }
+
+  get aborted(): boolean {
+    return this.reason !== null
+  }
+
+  get paused(): boolean {
+    return this.connection?.paused ?? false
+  }
+
+  abort(reason: Error): void {
+    if (this.aborted) return
+    this.reason = reason
+    this.connection?.end(reason)
+  }
+
+  pause(): void {
+    this.connection?.pause()
+  }
+
+  resume(): void {
+    if (this.paused) this.connection?.resume()
+  }
+
+  /** Called when the socket has taken the last byte of the request, or with an error. */
+  readonly written = (error?: Error | null): void => {
+    if (!error) this.handler.onRequestSent?.()
+  }
+
+  fail(error: Error): void {
+    this.connection = null
+    this.handler.onResponseError?.(this, error)
+  }
+}
+
+/** The options that all connections of a pool share. */
+export interface ConnectionOptions {
+  dial: Dial
+  target: DialTarget
+  maxHeaderBytes: number
+  /** Monotonic ms. */
+  now: () => number
   /** The connection may carry the next request. */
   onFree(connection: Http1Connection): void
   /** The connection is closed. `unsent` is its request if nothing of it was sent. */
   onGone(connection: Http1Connection, unsent: Flight | null): void
 }
 
-export interface ConnectionOptions {
-  dial: Dial
-  target: Target
-  maxHeaderBytes: number
-  /** Monotonic ms. */
-  now: () => number
-}
+const READ_BYTES = 64 * 1024
 
-export class Http1Connection implements ReaderEvents {
+/**
+ * The buffer that every socket reads into. They can share it because nothing else runs between a read and its callback.
+ * Normally, `net.Socket` allocates 64 KiB for each read and passes the bytes through its stream machinery, which costs more
+ * than to copy them out of here at their true length.
+ */
+const memory = Buffer.allocUnsafeSlow(READ_BYTES)
+
+/** The option `onread` of a socket whose reads are copied out of the shared buffer. `onBytes` gets each and may keep it. */
+export const copiedOut = (onBytes: (bytes: Buffer) => void): OnReadOpts => ({
+  buffer: memory,
+  callback(size, buffer) {
+    const bytes = Buffer.allocUnsafe(size)
+    ;(buffer as Buffer).copy(bytes, 0, 0, size)
+    onBytes(bytes)
+    return true
+  },
+})
+
+export class Http1Connection implements ParserEvents {
   readonly #o: ConnectionOptions
-  readonly #events: ConnectionEvents
-  readonly #reader: Http1Reader
+  readonly #parser: AnswerParser
   #connecting = false
   #socket: Socket | null = null
   #flight: Flight | null = null
@@ -35,29 +117,36 @@ export class Http1Connection implements ReaderEvents {
   #gone = false
   /** The upstream closed its side while reading was paused. */
   #ended = false
+  /** The request holds its answer up. */
+  paused = false
   /** Monotonic ms at which the connection was opened, and at which its last answer ended. */
   openedMs = 0
   freeMs = 0
   /** An answer has ended in this turn, so a close right behind the answer cannot have been read yet. */
   justFree = false
 
-  constructor(options: ConnectionOptions, events: ConnectionEvents) {
+  constructor(options: ConnectionOptions) {
     this.#o = options
-    this.#events = events
-    this.#reader = new Http1Reader(this, options.maxHeaderBytes)
+    this.#parser = new AnswerParser(this, options.maxHeaderBytes)
   }
 
-  /** How long the upstream keeps the idle connection open, by its last answer; null = it did not say. */
+  /** The time for which the upstream keeps the idle connection open, by its last answer; null = it did not say. */
   get keepAliveMs(): number | null {
-    return this.#reader.keepAliveMs
+    return this.#parser.keepAliveMs
   }
 
   #connect(): void {
     if (this.#connecting) return
     this.#connecting = true
+    const onBytes = (bytes: Buffer): void => {
+      try {
+        this.#parser.feed(bytes)
+      } catch (error) {
+        this.end(error as Error)
+      }
+    }
     try {
-      const onBytes = (bytes: Buffer) => this.#read(() => this.#reader.feed(bytes))
-      this.#o.dial(this.#o.target, onBytes, (error, socket) => {
+      this.#o.dial(this.#o.target, copiedOut(onBytes), (error, socket) => {
         if (error === null) this.#opened(socket as Socket)
         else this.end(error)
       })
@@ -89,6 +178,7 @@ export class Http1Connection implements ReaderEvents {
   take(flight: Flight): void {
     this.#flight = flight
     this.#sent = false
+    this.paused = false
   }
 
   /** Sends the request that was taken, or connects first; then sending follows by itself. */
@@ -103,7 +193,7 @@ export class Http1Connection implements ReaderEvents {
     this.#sent = true
     if (!this.#mayStart(flight)) return
     flight.connection = this
-    this.#reader.expect()
+    this.#parser.expect()
     const { bytes } = flight
     flight.bytes = []
     if (bytes.length === 1) socket.write(bytes[0] as Buffer, flight.written)
@@ -126,7 +216,7 @@ export class Http1Connection implements ReaderEvents {
     try {
       flight.fail(flight.reason)
     } finally {
-      this.#events.onFree(this)
+      this.#o.onFree(this)
     }
     return false
   }
@@ -144,15 +234,11 @@ export class Http1Connection implements ReaderEvents {
   #finish(): void {
     this.#ended = this.paused // when paused, what has been read is passed on first
     if (this.paused) return
-    this.#reader.close()
+    this.#parser.close()
     this.end()
   }
 
-  // --- events of the reader
-
-  get paused(): boolean {
-    return this.#flight?.paused ?? false
-  }
+  // --- events of the parser
 
   onHead(status: number, headers: IncomingHttpHeaders): void {
     const flight = this.#flight
@@ -167,24 +253,26 @@ export class Http1Connection implements ReaderEvents {
   onEnd(): void {
     const flight = this.#flight
     if (flight === null) return
-    const again = this.#reader.keepAlive && !this.#ended && this.#socket?.writableLength === 0
+    const again = this.#parser.keepAlive && !this.#ended && this.#socket?.writableLength === 0
     this.#flight = flight.connection = null
     this.freeMs = this.#o.now()
     this.justFree = true
     flight.handler.onResponseEnd?.(flight, {})
-    if (again && !this.#gone) this.#events.onFree(this)
+    if (again && !this.#gone) this.#o.onFree(this)
     else this.end()
   }
 
   // --- calls of the request and of the pool
 
   pause(): void {
+    this.paused = true
     this.#socket?.pause()
   }
 
   resume(): void {
+    this.paused = false
     this.#read(() => {
-      this.#reader.resume()
+      this.#parser.resume()
       if (this.#ended && !this.#gone) this.#finish()
     })
     if (!this.paused) this.#socket?.resume()
@@ -201,7 +289,245 @@ export class Http1Connection implements ReaderEvents {
     try {
       if (unsent === null) flight?.fail(error)
     } finally {
-      this.#events.onGone(this, unsent)
+      this.#o.onGone(this, unsent)
     }
+  }
+}
+
+export interface ParserEvents {
+  /** The head of the final answer; interim answers (1xx) are skipped. */
+  onHead(status: number, headers: IncomingHttpHeaders): void
+  onBody(bytes: Buffer): void
+  onEnd(): void
+  /** While this is true no event may be raised (back-pressure); the rest of a read is kept until `resume`. */
+  readonly paused: boolean
+}
+
+// The states say what comes next on the connection.
+/** Nothing: no answer is expected. */
+const IDLE = 0
+const HEAD = 1
+/** A body whose length is known. */
+const SIZED = 2
+/** A body that ends when the connection closes. */
+const OPEN = 3
+// The chunked body: `SIZE [;EXTENSION] CR LF DATA CR LF` for each chunk, then the trailer.
+const SIZE = 4
+const EXTENSION = 5
+const SIZE_LF = 6
+const DATA = 7
+const DATA_CR = 8
+const DATA_LF = 9
+const TRAILER = 10
+/** Nothing: the answer is complete, and only `onEnd` is still to be called. */
+const ENDING = 11
+
+const CR = 0x0d
+const LF = 0x0a
+const TAB = 0x09
+const SEMICOLON = 0x3b
+const LINE_END = Buffer.from('\r\n')
+const HEAD_END = Buffer.from('\r\n\r\n')
+const MAX_SIZE_DIGITS = 12
+const MAX_EXTENSION_BYTES = 4096
+/** The value of each byte as a hexadecimal digit; -1 = it is none. */
+const HEX_DIGITS = Int8Array.from({ length: 256 }, (_, c) =>
+  '0123456789abcdef'.indexOf(String.fromCharCode(c).toLowerCase()),
+)
+
+export class AnswerParser {
+  readonly #events: ParserEvents
+  readonly #maxHeaderBytes: number
+  #state = IDLE
+  /** The beginning of a head or trailer line that earlier reads brought. */
+  #begun: Buffer | null = null
+  /** The bytes of the read that come after its head or trailer line. */
+  #after = 0
+  /** The bytes of the body, or of its chunk, that are still to come. */
+  #left = 0
+  /** The digits that the size of the chunk has so far, and the bytes of its extension. */
+  #digits = 0
+  #extension = 0
+  /** Bytes that came while reading was paused. */
+  #rest: Buffer | null = null
+  /** `feed` is running. */
+  #feeding = false
+  /** The connection may be used again after this answer. */
+  keepAlive = false
+  /** The time for which the upstream keeps an idle connection open, by its `keep-alive` header; null = it did not say. */
+  keepAliveMs: number | null = null
+
+  constructor(events: ParserEvents, maxHeaderBytes: number) {
+    this.#events = events
+    this.#maxHeaderBytes = maxHeaderBytes
+  }
+
+  /** A request has been sent, so an answer is expected. */
+  expect(): void {
+    this.#state = HEAD
+  }
+
+  /** Takes the bytes of a read. The parser owns them and may change them. Throws BadAnswer. */
+  feed(chunk: Buffer): void {
+    let at = 0
+    this.#feeding = true
+    try {
+      while (at < chunk.length && this.#state !== ENDING) {
+        if (this.#events.paused) {
+          this.#keep(chunk.subarray(at))
+          return
+        }
+        if (this.#state === HEAD) at = this.#head(chunk, at)
+        else if (this.#state === SIZED) at = this.#sized(chunk, at)
+        else if (this.#state === OPEN) {
+          this.#events.onBody(at === 0 ? chunk : chunk.subarray(at))
+          return
+        } else if (this.#state === IDLE) throw new BadAnswer('bytes that nobody asked for')
+        else at = this.#chunked(chunk, at)
+      }
+    } finally {
+      this.#feeding = false
+    }
+    if (at < chunk.length) this.keepAlive = false // there are bytes behind the end of the answer
+    if (this.#state === ENDING) this.#end()
+  }
+
+  #keep(bytes: Buffer): void {
+    this.#rest = this.#rest === null ? bytes : Buffer.concat([this.#rest, bytes])
+  }
+
+  /** Goes on after a pause, with the bytes that were kept. */
+  resume(): void {
+    if (this.#feeding) return // `feed` goes on by itself
+    const rest = this.#rest
+    this.#rest = null
+    if (rest !== null) this.feed(rest)
+    else if (this.#state === ENDING) this.#end()
+  }
+
+  #end(): void {
+    if (this.#events.paused) return
+    this.#state = IDLE
+    this.#events.onEnd()
+  }
+
+  /** The upstream has closed its side, which is how an answer without a length ends. */
+  close(): void {
+    if (this.#state === OPEN && this.#rest === null) this.#state = ENDING
+    if (this.#state === ENDING) this.#end()
+  }
+
+  /** Reads the head. Returns the offset in `chunk` of what follows, as all methods here do. */
+  #head(chunk: Buffer, from: number): number {
+    const bytes = this.#whole(chunk, from, HEAD_END)
+    if (bytes === null) return chunk.length
+    const next = chunk.length - this.#after
+    const head = parseHead(bytesAsText(bytes))
+    if (head === null) return next
+    this.keepAlive = head.keepAlive
+    this.keepAliveMs = head.keepAliveMs
+    if (head.length === CHUNKED) {
+      this.#state = SIZE
+      this.#left = this.#digits = this.#extension = 0
+    } else {
+      this.#left = head.length
+      this.#state = head.length === TO_END ? OPEN : head.length === 0 ? ENDING : SIZED
+    }
+    this.#events.onHead(head.status, head.headers)
+    return next
+  }
+
+  /** The bytes up to `end`, from this read and the ones before; null = `end` has not come yet. */
+  #whole(chunk: Buffer, from: number, end: Buffer): Buffer | null {
+    const fresh = from === 0 ? chunk : chunk.subarray(from)
+    const bytes = this.#begun === null ? fresh : Buffer.concat([this.#begun, fresh])
+    const at = bytes.indexOf(end, Math.max(0, bytes.length - fresh.length - end.length + 1))
+    if ((at < 0 ? bytes.length : at) > this.#maxHeaderBytes) throw new BadAnswer('headers without end')
+    this.#begun = at < 0 ? bytes : null
+    if (at < 0) return null
+    this.#after = bytes.length - at - end.length
+    return bytes.subarray(0, at)
+  }
+
+  #sized(chunk: Buffer, from: number): number {
+    const end = Math.min(chunk.length, from + this.#left)
+    this.#left -= end - from
+    if (this.#left === 0) this.#state = ENDING
+    this.#events.onBody(from === 0 && end === chunk.length ? chunk : chunk.subarray(from, end))
+    return end
+  }
+
+  /** Reads the chunks of one read. Their data is moved together inside the read's own buffer. */
+  #chunked(chunk: Buffer, from: number): number {
+    let begin = -1
+    let end = -1
+    let i = from
+    try {
+      while (i < chunk.length && this.#state !== ENDING) {
+        if (this.#state === DATA) {
+          const last = Math.min(chunk.length, i + this.#left)
+          if (begin < 0) {
+            begin = i
+            end = last
+          } else end += chunk.copy(chunk, end, i, last)
+          this.#left -= last - i
+          if (this.#left === 0) this.#state = DATA_CR
+          i = last
+        } else if (this.#state === TRAILER) i = this.#trailer(chunk, i)
+        else i = this.#frame(chunk, i)
+      }
+    } finally {
+      if (begin >= 0) this.#events.onBody(chunk.subarray(begin, end)) // also when an error follows the data
+    }
+    return i
+  }
+
+  /** Reads what stands between the data of two chunks, as far as it is in this read. */
+  #frame(chunk: Buffer, from: number): number {
+    let i = from
+    let state = this.#state
+    while (i < chunk.length && state !== DATA && state !== TRAILER) {
+      const c = chunk[i++] as number
+      switch (state) {
+        case SIZE: {
+          const digit = HEX_DIGITS[c] as number
+          if (digit >= 0 && this.#digits < MAX_SIZE_DIGITS) {
+            this.#digits++
+            this.#left = this.#left * 16 + digit
+          } else if (this.#digits > 0 && c === CR) state = SIZE_LF
+          else if (this.#digits > 0 && c === SEMICOLON) state = EXTENSION
+          else throw new BadAnswer('a chunk without size')
+          break
+        }
+        case EXTENSION:
+          if (c === CR) state = SIZE_LF
+          else if ((c < 0x20 && c !== TAB) || c === 0x7f || ++this.#extension > MAX_EXTENSION_BYTES)
+            throw new BadAnswer('a chunk without size')
+          break
+        case SIZE_LF:
+          if (c !== LF) throw new BadAnswer('a chunk without size')
+          state = this.#left > 0 ? DATA : TRAILER
+          break
+        case DATA_CR:
+          if (c !== CR) throw new BadAnswer('a chunk without end')
+          state = DATA_LF
+          break
+        default:
+          if (c !== LF) throw new BadAnswer('a chunk without end')
+          state = SIZE
+          this.#left = this.#digits = this.#extension = 0
+      }
+    }
+    this.#state = state
+    return i
+  }
+
+  /** Reads a line after the last chunk: a trailer header, which is ignored, or the empty line that ends the answer. */
+  #trailer(chunk: Buffer, from: number): number {
+    const line = this.#whole(chunk, from, LINE_END)
+    if (line === null) return chunk.length
+    if (line.length === 0) this.#state = ENDING
+    else checkHeaders(bytesAsText(line))
+    return chunk.length - this.#after
   }
 }

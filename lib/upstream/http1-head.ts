@@ -1,8 +1,13 @@
 /**
- * Parses the head of an HTTP/1.1 answer: its status and headers, how its body ends, and whether the connection may be
- * used again. What two readers could understand differently is an error.
+ * Heads of HTTP/1.1. That of an answer is parsed: its status and headers, how its body ends, and whether the connection may be used
+ * again. What two readers could understand differently is an error. That of a request is written with the body behind it: a path
+ * or header with bytes that could end its line is refused, because the upstream could read the rest as another request (request
+ * splitting).
  */
 import type { IncomingHttpHeaders } from 'node:http'
+import type { Dispatcher } from 'undici'
+import { HEADER_LINE } from '../base/header-line.ts'
+import { BadRequest } from './attempt.ts'
 
 /** The bytes are not a valid answer. */
 export class BadAnswer extends Error {
@@ -21,7 +26,7 @@ export interface Head {
   length: number
   /** The connection may be used again after this answer. */
   keepAlive: boolean
-  /** How long the upstream keeps an idle connection open, by its `keep-alive` header; null = it did not say. */
+  /** The time for which the upstream keeps an idle connection open, by its `keep-alive` header; null = it did not say. */
   keepAliveMs: number | null
 }
 
@@ -100,7 +105,7 @@ function bodyLength(status: number, headers: IncomingHttpHeaders): number {
   return Number(length)
 }
 
-/** Whether an answer that must not have a body (204, 304) announces one, which could still follow on the connection. */
+/** Tells whether an answer that must not have a body (204, 304) announces one, which could still follow on the connection. */
 function mayHaveStrayBody(status: number, headers: IncomingHttpHeaders): boolean {
   if (status !== 204 && status !== 304) return false
   const length = headers['content-length']
@@ -113,4 +118,31 @@ function keepsAlive(isNewer: boolean, headers: IncomingHttpHeaders): boolean {
   if (connection === undefined) return isNewer
   const words = String(connection).toLowerCase()
   return !CLOSES.test(words) && (isNewer || words.includes('keep-alive'))
+}
+
+const PATH = /^\/[\x21-\x7e\x80-\xff]*$/
+/** A body up to this size is copied behind the head, so that both are one buffer and one write. */
+const JOINED_BYTES = 64 * 1024
+
+/** `headers` is `[name, value, …]`, `body` one buffer or several. Throws BadRequest. */
+export function requestBytes({ method, path, headers, body }: Dispatcher.DispatchOptions, host: string): Buffer[] {
+  if (!PATH.test(path)) throw new BadRequest('the path cannot be sent')
+  let head = `${method} ${path} HTTP/1.1\r\nhost: ${host}\r\nconnection: keep-alive\r\n`
+  const list = (headers ?? []) as string[]
+  let sized = false
+  for (let i = 0; i < list.length; i += 2) {
+    const line = `${list[i]}: ${list[i + 1]}`
+    if (!HEADER_LINE.test(line)) throw new BadRequest(`the header ${JSON.stringify(list[i])} cannot be sent`)
+    sized ||= list[i] === 'content-length'
+    head += `${line}\r\n`
+  }
+  const parts = Buffer.isBuffer(body) ? [body] : ((body ?? []) as unknown as readonly Buffer[])
+  let length = 0
+  for (const part of parts) length += part.length
+  head += sized ? '\r\n' : `content-length: ${length}\r\n\r\n`
+  if (length > JOINED_BYTES) return [Buffer.from(head, 'latin1'), ...parts]
+  const bytes = Buffer.allocUnsafe(head.length + length)
+  let at = bytes.write(head, 'latin1')
+  for (const part of parts) at += part.copy(bytes, at)
+  return [bytes]
 }

@@ -7,10 +7,9 @@
  */
 import type { Dispatcher } from 'undici'
 import type { Clock } from '../base/clock.ts'
-import type { Dial, Target } from './dial.ts'
-import { type ConnectionEvents, Http1Connection } from './http1-connection.ts'
-import { Flight, OtherSideClosed } from './http1-flight.ts'
-import { requestBytes } from './http1-request.ts'
+import type { Dial } from './dial.ts'
+import { type ConnectionOptions, Flight, Http1Connection, OtherSideClosed } from './http1-connection.ts'
+import { requestBytes } from './http1-head.ts'
 
 export interface Http1Options {
   dial: Dial
@@ -24,15 +23,15 @@ export interface Http1Options {
   clock: Pick<Clock, 'monotonic' | 'after' | 'soon'>
 }
 
-/** How long before the upstream's own time-out a free connection is closed. */
+/** A free connection is closed so long before the upstream's own time-out. */
 const MARGIN_MS = 2_000
-/** How often idle connections are looked for. */
+/** The time between two searches for idle connections. */
 const SWEEP_MS = 1_000
 
-export class Http1Pool implements ConnectionEvents {
+export class Http1Pool {
   readonly #o: Http1Options
   readonly #host: string
-  readonly #target: Target
+  readonly #ofConnections: ConnectionOptions
   readonly #all = new Set<Http1Connection>()
   readonly #free: Http1Connection[] = []
   readonly #waiting: Flight[] = []
@@ -46,7 +45,14 @@ export class Http1Pool implements ConnectionEvents {
     this.#o = options
     const { host, hostname, protocol, port } = new URL(origin)
     this.#host = host
-    this.#target = { host, hostname: hostname.replace(/^\[|\]$/g, ''), protocol, port }
+    this.#ofConnections = {
+      dial: options.dial,
+      target: { host, hostname: hostname.replace(/^\[|\]$/g, ''), protocol, port },
+      maxHeaderBytes: options.maxHeaderBytes,
+      now: () => options.clock.monotonic(),
+      onFree: connection => this.#onFree(connection),
+      onGone: (connection, unsent) => this.#onGone(connection, unsent),
+    }
   }
 
   /** Sends a request; `handler` gets its events, as with a dispatcher of undici. */
@@ -105,14 +111,12 @@ export class Http1Pool implements ConnectionEvents {
   }
 
   #open(): Http1Connection {
-    const { dial, maxHeaderBytes, clock } = this.#o
-    const now = () => clock.monotonic()
-    const connection = new Http1Connection({ dial, target: this.#target, maxHeaderBytes, now }, this)
+    const connection = new Http1Connection(this.#ofConnections)
     this.#all.add(connection)
     return connection
   }
 
-  onFree(connection: Http1Connection): void {
+  #onFree(connection: Http1Connection): void {
     if (this.#isOld(connection) || this.#idleMs(connection) <= 0) {
       connection.end() // a waiting request gets a new connection instead
       return
@@ -130,12 +134,12 @@ export class Http1Pool implements ConnectionEvents {
     return openedMs < this.#o.clock.monotonic() - this.#o.oldestMs
   }
 
-  /** How long the connection may stay free, in ms. */
+  /** The time in ms for which the connection may stay free. */
   #idleMs({ keepAliveMs }: Http1Connection): number {
     return keepAliveMs === null ? this.#o.idleMs : Math.min(this.#o.idleMs, keepAliveMs - MARGIN_MS)
   }
 
-  onGone(connection: Http1Connection, unsent: Flight | null): void {
+  #onGone(connection: Http1Connection, unsent: Flight | null): void {
     this.#all.delete(connection)
     const at = this.#free.lastIndexOf(connection)
     if (at >= 0) this.#free.splice(at, 1)

@@ -4,17 +4,19 @@
  * the pools of the old one. HTTP/1.1 without an HTTP proxy uses our own pool (`http1-pool.ts`); HTTP/2 and HTTP proxies use
  * undici. Before a connection is made, its address is compared with the reserved addresses.
  */
-import { type LookupAddress, lookup } from 'node:dns'
 import type net from 'node:net'
+import { lookup, type LookupAddress } from 'node:dns'
+import { createRequire } from 'node:module'
 import { createSecureContext, getCACertificates } from 'node:tls'
-import type { Dispatcher, buildConnector as UndiciConnector } from 'undici'
+import type { buildConnector as UndiciConnector, Dispatcher } from 'undici'
 import { type Clock, systemClock } from '../base/clock.ts'
 import type { Connection } from '../world/compiled-channel.ts'
 import { isReserved, namesReserved } from '../config/reserved-addresses.ts'
-import { type Dial, direct, flowing } from './dial.ts'
+import type { AnswersOf } from '../protocols/kinds.ts'
+import type { Attempt } from './attempt.ts'
+import { BedrockAnswer } from './aws/bedrock-answer.ts'
+import { type Dial, direct, flowing, throughSocks } from './dial.ts'
 import { Http1Pool } from './http1-pool.ts'
-import { throughSocks } from './socks.ts'
-import { undici } from './undici.ts'
 
 export interface PoolOptions {
   connectMs: number
@@ -45,6 +47,15 @@ export class ReservedAddress extends Error {
     super(`${hostname} ${at} a link-local or reserved address; the channel does not say private: true`)
   }
 }
+
+/** Handlers between a connection and an attempt, for kinds of provider that answer otherwise than the protocol says. */
+const ANSWERS_OF: Record<AnswersOf, (attempt: Attempt, isCount: boolean) => Dispatcher.DispatchHandler> = {
+  bedrock: (attempt, isCount) => new BedrockAnswer(attempt, isCount),
+}
+
+const load = createRequire(import.meta.url)
+/** Only HTTP/2 and proxies need undici. It is loaded when the first channel uses one of them, which takes a sixth of the time of a start. */
+const undici = (): typeof import('undici') => load('undici')
 
 type Lookup = typeof lookup
 
@@ -86,6 +97,12 @@ export class Pools {
     return pool
   }
 
+  /** Sends the request of an attempt, which gets the events of its answer. `isCount`: the request only counts tokens. */
+  send(attempt: Attempt, request: Dispatcher.DispatchOptions, isCount: boolean): void {
+    const { connection, answers } = attempt.claim.candidate.channel
+    this.of(connection).dispatch(request, answers === null ? attempt : ANSWERS_OF[answers](attempt, isCount))
+  }
+
   /**
    * Keeps the pools of the connections that a new world names, and makes those that are missing. All other pools are closed
    * as soon as their requests have ended; when the options have changed, these are all pools. Missing pools are made here and
@@ -125,7 +142,7 @@ export class Pools {
     const known = reserved ? undefined : [origin, proxy ?? origin].find(url => namesReserved(url))
     if (known !== undefined) {
       const host = new URL(known).hostname
-      return this.#http1(origin, (_target, _onBytes, done) => done(refuse(new ReservedAddress(host, host)), null))
+      return this.#http1(origin, (_target, _onread, done) => done(refuse(new ReservedAddress(host, host)), null))
     }
     const names = reserved ? {} : { lookup: this.#guarded(refuse) }
     const tls = ca === null ? {} : { secureContext: trusting(ca) }

@@ -5,6 +5,7 @@
 import type { Dispatcher } from 'undici'
 import type { Clock } from '../base/clock.ts'
 import type { Connection } from '../world/compiled-channel.ts'
+import type { CredentialError } from './attempt.ts'
 import type { Pools } from './pools.ts'
 
 export interface Signer {
@@ -19,26 +20,12 @@ export interface Signer {
   refused(headers: readonly string[]): boolean
 }
 
-/** What a signer is made with beside its credential. */
+/** A signer is made with these and its credential. */
 export interface SignerDeps {
   clock: Clock
   pools: Pools
-  /** How the channel is reached, and so also where its tokens are got. */
+  /** The way to the channel, which is also that to its tokens. */
   connection: Connection
   /** Called when there is no new token while the old one is still good. */
   onFailure: (error: CredentialError) => void
-}
-
-/** Why a credential is no good at the moment. */
-export type CredentialFault = 'clock' | 'refused' | 'unreachable' | 'unreadable'
-
-/** A request cannot be signed. The message says what to do about it, and holds no secret. */
-export class CredentialError extends Error {
-  override name = 'CredentialError'
-  readonly code: `CREDENTIAL_${Uppercase<CredentialFault>}`
-
-  constructor(fault: CredentialFault, message: string) {
-    super(message)
-    this.code = `CREDENTIAL_${fault.toUpperCase() as Uppercase<CredentialFault>}`
-  }
 }

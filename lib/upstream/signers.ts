@@ -7,7 +7,8 @@ import type { UpstreamCredential } from '../config/upstreams.ts'
 import { awsSigner } from './aws/aws-signer.ts'
 import { googleSigner } from './google-signer.ts'
 import type { Pools } from './pools.ts'
-import { CredentialError, type Signer, type SignerDeps } from './signer.ts'
+import { CredentialError } from './attempt.ts'
+import type { Signer, SignerDeps } from './signer.ts'
 
 type Make<C> = (credential: C, deps: SignerDeps) => Signer
 
@@ -16,7 +17,7 @@ const MAKERS: { readonly [F in UpstreamCredential['form']]: Make<Extract<Upstrea
   aws: awsSigner,
 }
 
-/** What a question asks that is never sent: only whether it could be signed matters. */
+/** A request that is never sent: only whether it could be signed matters. */
 const NO_REQUEST: Dispatcher.DispatchOptions = { origin: 'https://localhost', method: 'POST', path: '/', headers: [] }
 
 export class Signers {
@@ -66,7 +67,7 @@ export class Signers {
     return signer
   }
 
-  /** Whether nothing can be signed with the key, whatever is asked. */
+  /** True: nothing can be signed with the key, whatever is asked. */
   async cannotSign(key: CompiledKey): Promise<boolean> {
     try {
       await this.of(key).sign(NO_REQUEST)

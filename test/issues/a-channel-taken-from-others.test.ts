@@ -2,7 +2,7 @@
 import t from 'tap'
 import { Breaker, type Outcome } from '../../lib/channels/breaker.ts'
 import { PROTOCOLS, protocolRow } from '../../lib/protocols/table.ts'
-import { modelsPath } from '../../lib/upstream/key-probe.ts'
+import { modelsPath } from '../../lib/upstream/own-request.ts'
 import { KEY, OTHER_KEY, open, POOR_KEY, type Scene } from '../exchange/support/gateway.ts'
 import { answers, document, says } from '../exchange/support/speech.ts'
 import type { Call, Script } from '../exchange/support/upstream.ts'

@@ -3,7 +3,7 @@
  * unhandled rejection, and nothing behind it was ever done.
  */
 import t from 'tap'
-import { Reply } from '../../lib/reply/reply.ts'
+import { Reply } from '../../lib/exchange/record/reply.ts'
 import { NOTHING_LEFT, open } from '../exchange/support/gateway.ts'
 import { answers, document } from '../exchange/support/speech.ts'
 

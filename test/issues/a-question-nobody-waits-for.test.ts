@@ -6,7 +6,7 @@
 
 import t from 'tap'
 import type { Dispatcher } from 'undici'
-import { refusesOwnQuestion } from '../../lib/upstream/key-probe.ts'
+import { upstreamRefusesKey } from '../../lib/upstream/own-request.ts'
 import { World } from '../../lib/world/world.ts'
 import { open } from '../exchange/support/gateway.ts'
 
@@ -16,7 +16,7 @@ t.test('a pool without a free connection', async t => {
   const channel = world.routes.channels[0]!
   let handler: Dispatcher.DispatchHandler | null = null
   const pools = { of: () => ({ dispatch: (_: object, given: Dispatcher.DispatchHandler) => void (handler = given) }) }
-  const answer = refusesOwnQuestion(pools as never, s.clock, {}, channel, channel.keys[0]!)
+  const answer = upstreamRefusesKey(pools as never, s.clock, {}, channel, channel.keys[0]!)
   s.clock.advance(10_001)
   t.equal(await answer, false)
   const aborted: Error[] = []

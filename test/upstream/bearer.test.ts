@@ -1,7 +1,7 @@
 /** A token that is got once for all who wait, replaced ahead of its end, and not asked for again and again when there is none. */
 import t from 'tap'
-import { Bearer, type Token } from '../../lib/upstream/bearer.ts'
-import { CredentialError } from '../../lib/upstream/signer.ts'
+import { Bearer, type BearerToken } from '../../lib/upstream/google-signer.ts'
+import { CredentialError } from '../../lib/upstream/attempt.ts'
 import { TestClock } from '../support/clock.ts'
 
 const HOUR_MS = 3_600_000
@@ -9,9 +9,9 @@ const HOUR_MS = 3_600_000
 function scene() {
   const clock = new TestClock()
   clock.advance(1_000_000)
-  const waiting: { give: (token: Token) => void; fail: (error: Error) => void }[] = []
+  const waiting: { give: (token: BearerToken) => void; fail: (error: Error) => void }[] = []
   const failures: string[] = []
-  const fetch = () => new Promise<Token>((give, fail) => waiting.push({ give, fail }))
+  const fetch = () => new Promise<BearerToken>((give, fail) => waiting.push({ give, fail }))
   const bearer = new Bearer(clock, fetch, error => failures.push(error.code))
   const give = async (text: string, lifeMs = HOUR_MS) => {
     waiting.at(-1)?.give({ text, lifeMs })

@@ -4,6 +4,7 @@ import net, { type Socket } from 'node:net'
 import tls, { createSecureContext, type TLSSocket } from 'node:tls'
 import t, { type Test } from 'tap'
 import { type DialOptions, direct } from '../../lib/upstream/dial.ts'
+import { copiedOut } from '../../lib/upstream/http1-connection.ts'
 import { seeded } from '../support/random.ts'
 import { certificate, listen, until } from './support.ts'
 
@@ -31,7 +32,7 @@ function open(t: Test, dial: ReturnType<typeof direct>, protocol: Kind, port: st
   const socket = new Promise<Socket>((resolve, reject) =>
     dial(
       { hostname, protocol, port },
-      bytes => heard.push(bytes),
+      copiedOut(bytes => heard.push(bytes)),
       (error, socket) => {
         if (socket === null) return reject(error)
         t.teardown(() => socket.destroy())
@@ -154,7 +155,7 @@ t.test('what goes wrong is told once', async t => {
     const told: unknown[] = []
     direct(options)(
       { hostname: 'localhost', protocol: kind, port: to },
-      () => t.fail('nothing is read'),
+      copiedOut(() => t.fail('nothing is read')),
       (error, socket) => told.push(socket ?? error),
     )
     await until(() => told.length > 0)

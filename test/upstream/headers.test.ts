@@ -2,8 +2,8 @@
 import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { compileRoutes } from '../../lib/world/table.ts'
-import type { Channel } from '../../lib/terms/records.ts'
-import { passResponseHeaders, requestHeaders, retryAfterS } from '../../lib/upstream/headers.ts'
+import type { Channel } from '../../lib/terms/channel.ts'
+import { passResponseHeaders, requestHeaders, namedRetryS } from '../../lib/upstream/headers.ts'
 import { channel } from '../channels/support.ts'
 
 const WIRE = { 'alpha-beta': ['anthropic-beta'], 'x-gamma-api-key': ['x-goog-api-key'] }
@@ -92,5 +92,5 @@ t.test('how long an upstream wants to be left alone', async t => {
     [{ 'retry-after-ms': '-5' }, 0],
     [{ 'retry-after-ms': 'soon' }, undefined],
   ] as const)
-    t.equal(retryAfterS(headers, nowMs), seconds, JSON.stringify(headers))
+    t.equal(namedRetryS(headers, nowMs), seconds, JSON.stringify(headers))
 })

@@ -2,7 +2,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { clientAddress } from '../../access/ip.ts'
 import type { Services } from '../record/services.ts'
-import { NO_PAGE } from '../../reply/fixed-headers.ts'
+import { NO_PAGE } from '../record/reply.ts'
 import { isProbeToken, PROBE_ANSWERED, PROBE_HEADER, PROBE_PATH, type ProbeSeen } from '../../terms/probe.ts'
 
 /** Of a process at a time. */

@@ -10,11 +10,11 @@ import { accept, MOST_HEADERS } from '../accept.ts'
 import type { Exchange, Listener } from '../record/exchange.ts'
 import { refuse } from '../record/ending.ts'
 import type { Services } from '../record/services.ts'
-import { KEEP_ALIVE_MS } from '../../reply/reply.ts'
+import { KEEP_ALIVE_MS } from '../record/reply.ts'
 import { BadBytes } from './bad-bytes.ts'
 import { boundConnections, cutStuck } from './connections.ts'
 import { probe } from './probe.ts'
-import { NO_PAGE } from '../../reply/fixed-headers.ts'
+import { NO_PAGE } from '../record/reply.ts'
 
 /**
  * The most time for the headers of a request, from its first byte; on a new connection, from the connection's start.

@@ -2,7 +2,7 @@
 import type { Outcome } from '../../channels/health.ts'
 import type { Attempt } from '../../upstream/attempt.ts'
 import { HOPS, saysLoop } from '../../terms/hops.ts'
-import { retryAfterS } from '../../upstream/headers.ts'
+import { namedRetryS } from '../../upstream/headers.ts'
 import type { Exchange } from '../record/exchange.ts'
 import type { Services } from '../record/services.ts'
 import { refusesKey, saysBusy } from './upstream-status.ts'
@@ -20,7 +20,7 @@ export function report(x: Exchange, services: Services, attempt: Attempt, outcom
 export function reportStatus(x: Exchange, services: Services, attempt: Attempt): void {
   const { status } = attempt
   if (refusesKey(status)) report(x, services, attempt, 'auth')
-  else if (saysBusy(status)) report(x, services, attempt, 'busy', retryAfterS(attempt.headers, services.clock.now()))
+  else if (saysBusy(status)) report(x, services, attempt, 'busy', namedRetryS(attempt.headers, services.clock.now()))
   // names that the client sent may be all that the next gateway refuses
   else if (saysLoop(status) && x.req.headers[HOPS] !== undefined) report(x, services, attempt, 'ignored')
   else report(x, services, attempt, status >= 500 || status === 408 ? 'failed' : 'ok')

@@ -8,9 +8,8 @@ import type { Claim } from '../../channels/claim.ts'
 import type { Candidate } from '../../world/table.ts'
 import type { ErrorName } from '../../base/errors.ts'
 import type { AttemptNote } from '../../terms/records.ts'
-import { Attempt, type AttemptEvents } from '../../upstream/attempt.ts'
-import { retryAfterS } from '../../upstream/headers.ts'
-import { CredentialError } from '../../upstream/signer.ts'
+import { Attempt, type AttemptEvents, CredentialError } from '../../upstream/attempt.ts'
+import { namedRetryS } from '../../upstream/headers.ts'
 import type { Exchange } from '../record/exchange.ts'
 import { fail } from '../record/ending.ts'
 import { upstreamIdOf } from '../record/request.ts'
@@ -222,7 +221,7 @@ export class Attempts implements AttemptEvents {
 
   /** A request that two channels told to wait may be the reason itself, and is not carried on to rest a third one. */
   #isTold(attempt: Attempt): void {
-    if (!retryAfterS(attempt.headers, this.#services.clock.now())) return
+    if (!namedRetryS(attempt.headers, this.#services.clock.now())) return
     this.#toldToWait ??= nameOf(attempt)
     this.#toldTwice ||= this.#toldToWait !== nameOf(attempt)
   }

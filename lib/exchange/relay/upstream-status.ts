@@ -1,8 +1,7 @@
 /** What a status or an error of an attempt says: who is to blame for it, and whether another upstream may be asked. */
 import type { Outcome } from '../../channels/health.ts'
 import type { CountAtKind } from '../../protocols/protocol.ts'
-import { BadRequest } from '../../upstream/http1-request.ts'
-import { CredentialError } from '../../upstream/signer.ts'
+import { BadRequest, CredentialError } from '../../upstream/attempt.ts'
 import { NoMoney, Unfit } from './given-up.ts'
 
 /** The client did nothing wrong, so the next candidate may be asked while nothing was relayed. */

@@ -2,16 +2,17 @@
  * Stands between a connection and the attempt that it serves, and turns what Claude on Bedrock answers into an answer of the
  * messages protocol: streams of binary frames into event streams, errors and counts of tokens into those of the protocol. A whole
  * answer of a model passes as it comes. The attempt hears of an error when it has come to its end, because only then it is known what it says.
+ *
+ * Each frame of a stream carries one event as base64 in JSON, `{"bytes":"…"}`; a frame that is an exception becomes an `error` event, and
+ * nothing follows it.
  */
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Dispatcher } from 'undici'
+import { fieldsOf } from '../../protocols/fields.ts'
 import type { Attempt } from '../attempt.ts'
 import { decoderFor, type SideDecoder } from '../decode.ts'
-import { Gate } from '../gate.ts'
-import { countTold } from './bedrock-count.ts'
-import { bedrockError } from './bedrock-errors.ts'
-import { BedrockEvents } from './bedrock-events.ts'
-import { BadFrame } from './frames.ts'
+import { bedrockError, bedrockException } from './bedrock-errors.ts'
+import { BadFrame, type EventFrame, FrameReader } from './frames.ts'
 
 type Controller = Dispatcher.DispatchController
 
@@ -19,7 +20,7 @@ const FRAMES = /^application\/vnd\.amazon\.eventstream\b/i
 const NAMED = 'x-amzn-errortype'
 /** An answer of these that is longer is told as far as it has come, and its connection closed. */
 const MOST_KEPT_BYTES = 64 * 1024
-const NOTHING = Buffer.alloc(0)
+const NOTHING: Buffer = Buffer.alloc(0)
 
 /** An error, or a count of tokens: it is told when it is whole. */
 class ShortAnswer {
@@ -168,4 +169,136 @@ const isPlain = (headers: IncomingHttpHeaders): boolean =>
 function bare(headers: IncomingHttpHeaders): IncomingHttpHeaders {
   const { 'content-length': _, 'content-encoding': __, 'transfer-encoding': ___, ...rest } = headers
   return rest
+}
+
+/** The beginning of an event of Bedrock. */
+const TYPE_FIRST = /^\{"type":"([a-z_]{1,64})"/
+const TYPE = /^[a-z_]{1,64}$/
+/** Bedrock adds measurements of its own to the last event, which has no other members. */
+const LAST = '{"type":"message_stop"}'
+
+export class BedrockEvents {
+  readonly #frames = new FrameReader()
+  #hasFailed = false
+  /** The fault behind which nothing can be read; null = more can. */
+  broken: BadFrame | null = null
+
+  /** The bytes of the events that are whole now. */
+  push(chunk: Buffer): Buffer {
+    let events = ''
+    try {
+      if (!this.#isOver)
+        for (const frame of this.#frames.push(chunk)) {
+          events += this.#eventOf(frame)
+          if (this.#hasFailed) break
+        }
+    } catch (error) {
+      if (!(error instanceof BadFrame)) throw error
+      this.broken = error
+    }
+    return events === '' ? NOTHING : Buffer.from(events, 'latin1')
+  }
+
+  /** No more will come. */
+  end(): void {
+    if (!this.#isOver && this.#frames.isInside) this.broken = new BadFrame('the stream ends inside a frame')
+  }
+
+  get #isOver(): boolean {
+    return this.#hasFailed || this.broken !== null
+  }
+
+  #eventOf({ headers, payload }: EventFrame): string {
+    const kind = headers.get(':message-type')
+    if (kind === 'event') return headers.get(':event-type') === 'chunk' ? chunkEvent(payload) : ''
+    if (kind !== 'exception' && kind !== 'error') throw new BadFrame('a frame that is neither event nor error')
+    this.#hasFailed = true
+    const named = headers.get(':exception-type') ?? headers.get(':error-code') ?? ''
+    const said = headers.get(':error-message')
+    const error = bedrockException(named, said === undefined ? payload : Buffer.from(said))
+    return event('error', Buffer.from(error).toString('latin1'))
+  }
+}
+
+/** `data`: one character per byte. */
+const event = (type: string, data: string): string => `event: ${type}\ndata: ${data}\n\n`
+
+function chunkEvent(payload: Buffer): string {
+  const { bytes } = fieldsOf(readJson(payload.toString('latin1')))
+  if (typeof bytes !== 'string') throw new BadFrame('a chunk without bytes')
+  const data = Buffer.from(bytes, 'base64').toString('latin1')
+  const type = TYPE_FIRST.exec(data)?.[1] ?? fieldsOf(readJson(data))['type']
+  if (typeof type !== 'string') return '' // keeps the connection alive
+  if (!TYPE.test(type)) throw new BadFrame('a chunk that is no event')
+  // between the tokens of JSON a line end is a blank; inside them none can stand
+  return event(type, type === 'message_stop' ? LAST : data.replace(/[\r\n]/g, ' '))
+}
+
+function readJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    throw new BadFrame('a chunk that is no JSON')
+  }
+}
+
+/** The answer to a request that asks how many tokens it has, in the form of the messages protocol; null = it is no count. */
+function countTold(body: Buffer): string | null {
+  try {
+    const { inputTokens } = fieldsOf(JSON.parse(body.toString()))
+    return isCount(inputTokens) ? JSON.stringify({ input_tokens: inputTokens }) : null
+  } catch {
+    return null
+  }
+}
+
+const isCount = (value: unknown): boolean => Number.isSafeInteger(value) && (value as number) >= 0
+
+/** A connection that two may hold up, each for a reason of its own: it goes on when neither does. */
+class Gate implements Dispatcher.DispatchController {
+  readonly #connection: Dispatcher.DispatchController
+  /** The attempt holds it up. */
+  #paused = false
+  /** The reader of its bytes holds it up. */
+  #held = false
+
+  constructor(connection: Dispatcher.DispatchController) {
+    this.#connection = connection
+  }
+
+  get aborted(): boolean {
+    return this.#connection.aborted
+  }
+
+  get reason(): Error | null {
+    return this.#connection.reason
+  }
+
+  get paused(): boolean {
+    return this.#paused || this.#held
+  }
+
+  abort(reason: Error): void {
+    this.#connection.abort(reason)
+  }
+
+  pause(): void {
+    this.#paused = true
+    this.#connection.pause()
+  }
+
+  resume(): void {
+    this.#paused = false
+    if (!this.#held) this.#connection.resume()
+  }
+
+  hold(): void {
+    this.#held = true
+    this.#connection.pause()
+  }
+
+  release(): void {
+    this.#held = false
+    if (!this.#paused) this.#connection.resume()
+  }
 }

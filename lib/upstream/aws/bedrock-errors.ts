@@ -43,7 +43,7 @@ export interface BedrockError {
   status: number
   /** An error of the messages protocol, as JSON. */
   body: string
-  /** Why this cannot be cured by another request, for operators; null = nothing is known of it. */
+  /** The cause that no other request cures, for operators; null = nothing is known of it. */
   cause: string | null
 }
 
@@ -115,7 +115,7 @@ function messageOf(fields: Fields | null, body: Buffer): string {
   return TOO_LONG.test(said) ? `${THEIR_WORDS}: ${said}` : said
 }
 
-/** What is no object is the message itself. */
+/** A body that is no object is the message itself. */
 function saidIn(fields: Fields | null, body: Buffer): string {
   if (fields === null) return body.toString('utf8', 0, LONGEST_MESSAGE).trim()
   return textOf(fields['message']) ?? textOf(fields['Message']) ?? textOf(fields['originalMessage']) ?? ''

@@ -9,13 +9,13 @@
  */
 import { crc32 } from 'node:zlib'
 
-/** What has come is no frame. */
+/** The bytes that have come are no frame. */
 export class BadFrame extends Error {
   override name = 'BadFrame'
   readonly code = 'BAD_FRAME'
 }
 
-export interface Frame {
+export interface EventFrame {
   /** The headers whose values are texts; the others are passed over. */
   headers: ReadonlyMap<string, string>
   /** A part of the bytes that the reader was given, where that is possible. */
@@ -45,7 +45,7 @@ export class FrameReader {
   }
 
   /** The frames that are whole now, in turn. Throws BadFrame behind those that are well; nothing may be pushed after that. */
-  *push(chunk: Buffer): Iterable<Frame> {
+  *push(chunk: Buffer): Iterable<EventFrame> {
     let rest = this.#fill(chunk)
     if (this.#bytes > 0) {
       if (this.#bytes < this.#wanted) return
@@ -62,7 +62,7 @@ export class FrameReader {
     this.#keep(rest)
   }
 
-  /** How many bytes of the frame that has begun are wanted: those that say how long it is, then all. */
+  /** The bytes of the frame that has begun that are wanted: those that say how long it is, then all. */
   get #wanted(): number {
     return this.#bytes < PRELUDE_BYTES ? PRELUDE_BYTES : lengthOf(this.#begun)
   }
@@ -104,7 +104,7 @@ function lengthOf(bytes: Buffer): number {
   return length
 }
 
-function frameOf(bytes: Buffer): Frame {
+function frameOf(bytes: Buffer): EventFrame {
   const end = bytes.length - CHECKSUM_BYTES
   if (crc32(bytes.subarray(0, end)) !== bytes.readUInt32BE(end)) throw new BadFrame('the checksum of a frame is wrong')
   const payloadAt = PRELUDE_BYTES + bytes.readUInt32BE(4)

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { BedrockEvents } from '../../../lib/upstream/aws/bedrock-events.ts'
+import { BedrockEvents } from '../../../lib/upstream/aws/bedrock-answer.ts'
 import { cut, seeded } from '../../support/random.ts'
 import { chunkFrame, exceptionFrame, frameBytes } from './frames.ts'
 

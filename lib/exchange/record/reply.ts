@@ -8,18 +8,51 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { HEADER_LINE } from '../base/header-line.ts'
-import { http } from '../base/http.ts'
-import { FixedHeaders } from './fixed-headers.ts'
+import { HEADER_LINE } from '../../base/header-line.ts'
+import { http } from '../../base/http.ts'
 
 /** Some clients never read the keep-alive hint, and would reuse a connection that we have just closed. So this is long. */
 export const KEEP_ALIVE_MS = 125_000
-/** How long a client may be silent whose request we do not read to its end, so that it can read our answer. */
+/** A client may be silent for so long whose request we do not read to its end, so that it can read our answer. */
 export const LINGER_MS = 2_000
 
 /** Up to here a chunk is copied to its head and frame, which costs less than writing several pieces. */
 const COPIED_BYTES = 2048
 const NOTHING = Buffer.alloc(0)
+const EXPECTS = /(?:^|\W)100-continue(?:$|\W)/i
+const CONTINUE = 'HTTP/1.1 100 Continue\r\n\r\n'
+const CLOSE = 'Connection: close\r\n'
+const KEEP_ALIVE = `Connection: keep-alive\r\nKeep-Alive: timeout=${KEEP_ALIVE_MS / 1000}\r\n`
+const CHUNKED = 'Transfer-Encoding: chunked\r\n\r\n'
+
+/** Headers that are the same in many answers, made once: as `node:http` takes them, and as lines of a head. */
+export class FixedHeaders {
+  readonly pairs: readonly string[]
+  readonly lines: string = ''
+
+  /** `[name, value, …]` */
+  constructor(pairs: readonly string[] = []) {
+    this.pairs = pairs
+    for (let i = 0; i < pairs.length; i += 2) {
+      const line = `${pairs[i]}: ${pairs[i + 1]}`
+      if (!HEADER_LINE.test(line)) throw new TypeError(`the header ${pairs[i]} cannot be sent`)
+      this.lines += `${line}\r\n`
+    }
+  }
+}
+
+/**
+ * What an upstream sends may be a page, and a form on any other page can make a browser ask for it. The console has the same
+ * origin, so no answer of the API may run scripts there.
+ */
+export const NO_PAGE = new FixedHeaders([
+  'x-content-type-options',
+  'nosniff',
+  'content-security-policy',
+  "default-src 'none'; sandbox; frame-ancestors 'none'",
+])
+
+const NO_HEADERS = new FixedHeaders()
 
 export class Reply {
   readonly #req: IncomingMessage
@@ -180,13 +213,6 @@ export class Reply {
     socket.setTimeout(LINGER_MS)
   }
 }
-
-const NO_HEADERS = new FixedHeaders()
-const EXPECTS = /(?:^|\W)100-continue(?:$|\W)/i
-const CONTINUE = 'HTTP/1.1 100 Continue\r\n\r\n'
-const CLOSE = 'Connection: close\r\n'
-const KEEP_ALIVE = `Connection: keep-alive\r\nKeep-Alive: timeout=${KEEP_ALIVE_MS / 1000}\r\n`
-const CHUNKED = 'Transfer-Encoding: chunked\r\n\r\n'
 
 let dateS = 0
 let dateText = ''

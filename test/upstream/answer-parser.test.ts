@@ -1,7 +1,7 @@
 import net from 'node:net'
 import t from 'tap'
 import { Client } from 'undici'
-import { Http1Reader } from '../../lib/upstream/http1-reader.ts'
+import { AnswerParser } from '../../lib/upstream/http1-connection.ts'
 import { cut, type Random, seeded } from '../support/random.ts'
 import { ask, listen } from './support.ts'
 
@@ -20,7 +20,7 @@ interface Told {
 function read(pieces: readonly Buffer[], closes: boolean, pauses = false): Told {
   const told: Told = { status: 0, headers: {}, body: '', ended: false, error: null, keepAlive: false }
   let paused = false
-  const reader = new Http1Reader(
+  const reader = new AnswerParser(
     {
       onHead(status, headers) {
         if (told.status !== 0) told.error = 'two heads'

@@ -1,0 +1,127 @@
+/**
+ * Requests of our own to upstreams, which no client has asked for: an access token is got, and a channel's key is tried out. Each
+ * is answered soon and briefly, or not at all.
+ */
+import type { IncomingHttpHeaders } from 'node:http'
+import type { Dispatcher } from 'undici'
+import type { Clock } from '../base/clock.ts'
+import type { CompiledChannel, CompiledKey } from '../world/compiled-channel.ts'
+import type { Connection } from '../world/compiled-channel.ts'
+import { protocolRow } from '../protocols/table.ts'
+import type { Protocol } from '../terms/records.ts'
+import { requestHeaders } from './headers.ts'
+import type { Pools } from './pools.ts'
+
+export interface OwnRequest {
+  method: 'GET' | 'POST'
+  path: string
+  headers: string[]
+  body?: Buffer
+  /** The rest of the answer is not read when its head has come. */
+  headOnly?: boolean
+}
+
+export interface OwnAnswer {
+  status: number
+  headers: IncomingHttpHeaders
+  body: Buffer
+}
+
+const MOST_MS = 10_000
+const MOST_BYTES = 64 * 1024
+/** The account of a request of our own: no real one has this id. */
+const NOBODY = 0
+/** The version with which the usual path of every protocol begins, as the list of models has it too. */
+const VERSION = /^\/v\d\w*/
+
+/** Rejects with an error that says why there is no answer. */
+export function ownRequest(
+  pools: Pools,
+  clock: Pick<Clock, 'after'>,
+  connection: Connection,
+  { headOnly = false, ...request }: OwnRequest,
+): Promise<OwnAnswer> {
+  return new Promise((resolve, reject) => {
+    let controller: Dispatcher.DispatchController | null = null
+    let over: Error | null = null
+    const answer: OwnAnswer = { status: 0, headers: {}, body: Buffer.alloc(0) }
+    const end = (why: Error): void => {
+      cancelLate()
+      over = why
+      controller?.abort(why)
+    }
+    const giveUp = (why: Error): void => {
+      reject(why)
+      end(why)
+    }
+    const cancelLate = clock.after(MOST_MS, () => giveUp(new Error(`no answer within ${MOST_MS} ms`)))
+    const handler: Dispatcher.DispatchHandler = {
+      onRequestStart(given) {
+        controller = given
+        if (over !== null) given.abort(over) // it waited for a connection for so long that nobody wants the answer
+      },
+      onResponseStart(_, status, headers) {
+        if (status < 200) return
+        answer.status = status
+        answer.headers = headers
+        if (!headOnly) return
+        resolve(answer)
+        end(new Error('the request is answered'))
+      },
+      onResponseData(_, chunk) {
+        answer.body = Buffer.concat([answer.body, chunk])
+        if (answer.body.length > MOST_BYTES) giveUp(new Error(`an answer of more than ${MOST_BYTES} bytes`))
+      },
+      onResponseEnd() {
+        cancelLate()
+        resolve(answer)
+      },
+      onResponseError: (_, error) => giveUp(error),
+    }
+    const { origin } = connection
+    try {
+      pools.of(connection).dispatch({ origin, ...request, headersTimeout: 0, bodyTimeout: 0 }, handler)
+    } catch (error) {
+      giveUp(error as Error)
+    }
+  })
+}
+
+/**
+ * The path of the upstream's list of models, which stands where the path of the protocol begins behind its version. null = the
+ * channel asks at a path of another kind, so nobody knows where the list is.
+ */
+export function modelsPath(protocol: Protocol, path: string): string | null {
+  const own = protocolRow(protocol).upstream.path.replace(VERSION, '')
+  const before = path.endsWith(own) ? path.slice(0, -own.length) : '{'
+  return before.includes('{') ? null : `${before}/models`
+}
+
+/**
+ * Finds out whether an upstream refuses a channel's key for its list of models too, which costs nothing and depends on no client. It
+ * is used when the upstream has answered 401 or 403 to one account only, because then that account's requests may be the cause.
+ * Resolves to false also when there is no answer, or no path at which to ask.
+ */
+export async function upstreamRefusesKey(
+  pools: Pools,
+  clock: Clock,
+  wire: Readonly<Record<string, readonly string[]>>,
+  channel: CompiledChannel,
+  key: CompiledKey,
+): Promise<boolean> {
+  const protocol = channel.protocols.find(one => modelsPath(one, channel.paths[one]) !== null)
+  if (protocol === undefined) return false
+  const path = `${modelsPath(protocol, channel.paths[protocol])}${channel.query === '' ? '' : `?${channel.query}`}`
+  const headers = requestHeaders({ candidate: { channel }, key }, protocol, wire, {}, NOBODY)
+  try {
+    const { status } = await ownRequest(pools, clock, channel.connection, {
+      method: 'GET',
+      path,
+      headers,
+      headOnly: true,
+    })
+    return status === 401 || status === 403
+  } catch {
+    return false
+  }
+}
