@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { compileRoutes } from '../../lib/world/table.ts'
-import type { Channel } from '../../lib/terms/channel.ts'
+import type { Channel } from '../../lib/terms/records.ts'
 import { passResponseHeaders, requestHeaders, namedRetryS } from '../../lib/upstream/headers.ts'
 import { channel } from '../channels/support.ts'
 

@@ -7,7 +7,7 @@
 import type { Socket } from 'node:net'
 import type { Exchange } from '../record/exchange.ts'
 import { NO_PAGE, LINGER_MS } from '../record/reply.ts'
-import { renderError } from '../../terms/errors.ts'
+import { renderError } from '../../base/errors.ts'
 
 /** A client that still sends after its bad bytes is cut after this many. */
 const MOST_NOISE_BYTES = 64 * 1024 * 1024
