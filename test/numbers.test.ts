@@ -4,8 +4,8 @@
  */
 import { readdirSync, readFileSync } from 'node:fs'
 import t from 'tap'
-import { MAXIMUM_NAMES } from '../lib/protocols/maxima.ts'
-import { USAGE_WORDS } from '../lib/protocols/usage-words.ts'
+import { MAXIMUM_NAMES } from '../lib/protocols/words/maxima.ts'
+import { USAGE_WORDS } from '../lib/protocols/words/usage-words.ts'
 
 const read = (file: string): string => readFileSync(new URL(`../${file}`, import.meta.url), 'utf8')
 const sources = (folder: string): string[] =>

@@ -17,7 +17,7 @@
  * breaker is open. When every channel rests after failures, one of them is asked all the same: the one that was tried least often in
  * vain lately. So a channel that works again is found soon.
  */
-import type { OutputBounds } from '../protocols/maxima.ts'
+import type { OutputBounds } from '../protocols/words/maxima.ts'
 import type { AnswerMaker } from '../store/store.ts'
 import type { Breaker } from './breaker.ts'
 import { type ChannelHealth, isFull, type KeyHealth } from './channel-health.ts'

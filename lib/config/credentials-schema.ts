@@ -4,7 +4,7 @@
  */
 import { createPrivateKey } from 'node:crypto'
 import { z } from 'zod'
-import type { CredentialForm } from '../protocols/kinds.ts'
+import type { CredentialForm } from '../protocols/words/kinds.ts'
 import { isLoopback } from './addresses.ts'
 import * as kind from './scalars.ts'
 import {

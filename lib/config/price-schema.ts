@@ -5,7 +5,7 @@
  */
 import { z } from 'zod'
 import { parseMillionths } from '../base/money.ts'
-import { CONTAINER_SIZES } from '../protocols/server-tools.ts'
+import { CONTAINER_SIZES } from '../protocols/words/server-tools.ts'
 import * as kind from './scalars.ts'
 import { FEES, TOKEN_CLASSES } from '../terms/records.ts'
 import { oneOfThese } from './typos.ts'

@@ -2,8 +2,9 @@
  * Models of which requests lose the search that they offer: a search of the upstream that is only offered, and that has no price, is left
  * out of the request. That may be meant, so it is no mistake; but who runs the gateway should know it.
  */
-import { SEARCH_SUFFIX } from '../protocols/server-tools.ts'
-import type { Channel, Model, Protocol } from '../terms/records.ts'
+import { SEARCH_SUFFIX } from '../protocols/words/server-tools.ts'
+import type { Channel } from '../terms/channel.ts'
+import type { Model, Protocol } from '../terms/records.ts'
 
 /** On which the clients of these providers offer the search unasked. */
 const OFFERED_ON: readonly Protocol[] = ['messages', 'responses', 'generate']

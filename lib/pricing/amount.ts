@@ -12,7 +12,7 @@
  * lines with a tier.
  */
 import { type Micro, micro } from '../base/money.ts'
-import { isByPiece } from '../protocols/usage.ts'
+import { isByPiece } from '../protocols/words/usage.ts'
 import type { Line } from '../terms/records.ts'
 
 export const MILLION = 1_000_000

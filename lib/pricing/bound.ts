@@ -6,10 +6,10 @@
  * Each model that took part has bounds of its own, one for all tokens of input together and one for all of output. Tokens
  * above a bound are taken off the dearest class first. The price list is the one that what remains reaches.
  */
-import { MOST as MOST_NAMED } from '../protocols/maxima.ts'
+import { MOST as MOST_NAMED } from '../protocols/words/maxima.ts'
 import type { Prompt, ToolUses } from '../protocols/prompt.ts'
 import { protocolRow } from '../protocols/table.ts'
-import { INPUT_CLASSES, inputOf, OUTPUT_CLASSES, outputOf } from '../protocols/usage.ts'
+import { INPUT_CLASSES, inputOf, OUTPUT_CLASSES, outputOf } from '../protocols/words/usage.ts'
 import { type Model, noUsage, type Protocol, type TokenClass, type Usage } from '../terms/records.ts'
 import { type Answer, costOfClasses, type Part, type Priced } from './bill.ts'
 import { estimatedInput } from './estimated-input.ts'

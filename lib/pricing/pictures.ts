@@ -3,7 +3,7 @@
  * A size or quality that nobody says, or that is `auto`, is one that the upstream chooses: such a picture costs the
  * dearest that it can be. Sizes and qualities are compared without regard to capitals.
  */
-import type { PictureKind } from '../protocols/usage.ts'
+import type { PictureKind } from '../protocols/words/usage.ts'
 import type { PriceList, Sizes } from '../terms/records.ts'
 
 const DEFAULT = 'default'

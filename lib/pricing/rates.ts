@@ -6,7 +6,7 @@
 import type { Micro } from '../base/money.ts'
 import type { Prompt } from '../protocols/prompt.ts'
 import { protocolRow } from '../protocols/table.ts'
-import { UNSAID } from '../protocols/usage.ts'
+import { UNSAID } from '../protocols/words/usage.ts'
 import { amountOfBigPico, type Factor, isExact, MILLION, roundDown, roundUp } from './amount.ts'
 import type { Classes, List, Rates } from './list.ts'
 import type { ModelPrice } from './model-price.ts'

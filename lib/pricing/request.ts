@@ -1,7 +1,7 @@
 /** What the hold needs to know of a request. A field that may be absent says then what its comment says. */
 import type { Prompt, ToolUses } from '../protocols/prompt.ts'
-import type { AskedTool } from '../protocols/server-tools.ts'
-import type { PictureKind, TierNames } from '../protocols/usage.ts'
+import type { AskedTool } from '../protocols/words/server-tools.ts'
+import type { PictureKind, TierNames } from '../protocols/words/usage.ts'
 import type { Protocol } from '../terms/records.ts'
 
 export interface Request {

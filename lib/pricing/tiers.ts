@@ -4,7 +4,7 @@
  * tier that is reported and not listed has the factor 1. Where several factors apply they are multiplied, and the product
  * is rounded up at the sixth place.
  */
-import type { TierNames } from '../protocols/usage.ts'
+import type { TierNames } from '../protocols/words/usage.ts'
 
 export interface AppliedTier {
   /** Millionths. */

@@ -2,8 +2,8 @@
  * What tools of the upstream cost by the piece. Each tool that a request names, and that is neither free nor paid in tokens,
  * has a fee in the model's price, or the request is not admitted.
  */
-import type { AskedTool, UsedTool } from '../protocols/server-tools.ts'
-import type { ToolFee } from '../protocols/usage.ts'
+import type { AskedTool, UsedTool } from '../protocols/words/server-tools.ts'
+import type { ToolFee } from '../protocols/words/usage.ts'
 import type { Model, Price } from '../terms/records.ts'
 
 /** `call`: each use. `container`: each container in which the tool ran. `request`: a request that used it. */

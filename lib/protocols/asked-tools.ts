@@ -18,7 +18,7 @@ import {
   stemOf,
   type ToolCost,
   USUAL_SIZE,
-} from './server-tools.ts'
+} from './words/server-tools.ts'
 
 /** No honest request names more; the rest of a list could be anything. */
 const MOST_TOOLS = 256

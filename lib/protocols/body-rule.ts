@@ -3,7 +3,7 @@
  * that every request has there, and a header that stands in the body. Everything else of the body stays as it is.
  */
 import type { Edit } from './edit.ts'
-import { JsonScanner } from './scan.ts'
+import { JsonScanner } from './json/scanner.ts'
 
 export interface BodyRule {
   /** Members of the top-level object that are left out. */

@@ -3,7 +3,7 @@
  * answer makes more calls than are told apart here.
  */
 import { Searches } from './searches.ts'
-import type { UsedTool } from './server-tools.ts'
+import type { UsedTool } from './words/server-tools.ts'
 
 const MOST_STEMS = 64
 

@@ -1,5 +1,5 @@
 /** The keys under which a protocol's answers have their content, and how the value of each counts. */
-import { Patterns } from './patterns.ts'
+import { Patterns } from './json/patterns.ts'
 
 /**
  * How the value of a key counts. `text`: a string of text. `encoded`: a string of base64. `whole`: an object or array,

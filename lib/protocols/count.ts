@@ -9,7 +9,7 @@
  */
 import { Alike } from './alike.ts'
 import type { ContentKeys, Kind } from './content-keys.ts'
-import type { Patterns } from './patterns.ts'
+import type { Patterns } from './json/patterns.ts'
 
 const QUOTE = 0x22
 const BACKSLASH = 0x5c

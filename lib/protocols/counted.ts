@@ -6,11 +6,11 @@
 import { Calls } from './calls.ts'
 import type { ContentKeys } from './content-keys.ts'
 import { ContentCounter } from './count.ts'
-import type { PictureCounter } from './pictures.ts'
-import type { Pass, Report } from './reports.ts'
+import type { PictureCounter } from './pictures/counter.ts'
+import type { Pass, Report } from './words/reports.ts'
 import { Searches } from './searches.ts'
-import type { UsedTool } from './server-tools.ts'
-import { type CountedKind, outputOf, type Usage } from './usage.ts'
+import type { UsedTool } from './words/server-tools.ts'
+import { type CountedKind, outputOf, type Usage } from './words/usage.ts'
 
 const NO_TOOLS: readonly UsedTool[] = []
 const NO_KINDS: readonly CountedKind[] = []

@@ -6,10 +6,10 @@ import { DocumentReader } from './document.ts'
 import { idOf, saysError } from './event-text.ts'
 import { ItemReader, type ItemRules, type Noting } from './items.ts'
 import type { LengthStopState, Meter } from './meter.ts'
-import type { PictureCounter } from './pictures.ts'
-import type { Report } from './reports.ts'
-import { type ToldTiers, tiersOf } from './tiers.ts'
-import type { TierNames } from './usage.ts'
+import type { PictureCounter } from './pictures/counter.ts'
+import type { Report } from './words/reports.ts'
+import { type ToldTiers, tiersOf } from './words/tiers.ts'
+import type { TierNames } from './words/usage.ts'
 
 /** What a protocol says about its answers that are documents. */
 export interface DocumentRules {

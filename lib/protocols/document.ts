@@ -3,11 +3,11 @@
  * is.
  */
 
-import { type Fields, isFields } from './fields.ts'
+import { type Fields, isFields } from './json/fields.ts'
 import type { ItemReader } from './items.ts'
-import { parse } from './json-text.ts'
-import { JsonScanner } from './scan.ts'
-import type { Kind, ScanEvents } from './scan-events.ts'
+import { parse } from './json/text.ts'
+import { JsonScanner } from './json/scanner.ts'
+import type { Kind, ScanEvents } from './json/scan-events.ts'
 
 /** A report of thousands of passes is some hundred KiB long. */
 const LONGEST_VALUE = 1024 * 1024

@@ -1,12 +1,12 @@
 /** What a request's body says, as far as the gateway has to know it: what a scan of the body finds while it arrives. */
 import { usesOf, withUses } from './asked-tools.ts'
 import type { Advisor, Draft, Removable, Span, StreamOptions } from './draft.ts'
-import type { AskedEffort } from './effort.ts'
-import { type Maxima, MOST } from './maxima.ts'
+import type { AskedEffort } from './words/effort.ts'
+import { type Maxima, MOST } from './words/maxima.ts'
 import type { Prompt, ToolUses } from './prompt.ts'
-import type { AskedTool } from './server-tools.ts'
+import type { AskedTool } from './words/server-tools.ts'
 import { DENSEST_BYTES_PER_S, wholeSeconds } from './sound/sound.ts'
-import { type PictureKind, type TierNames, UNSAID } from './usage.ts'
+import { type PictureKind, type TierNames, UNSAID } from './words/usage.ts'
 
 export interface Facts {
   /** Top-level `model`, decoded; null = missing. */

@@ -3,9 +3,9 @@
  * element an object is made that has only these members, and is handed over when the element ends. Memory is bounded by
  * the number and the length of the values that are kept of one element.
  */
-import { type Fields, isFields } from './fields.ts'
-import { decode, parse } from './json-text.ts'
-import type { Kind } from './scan-events.ts'
+import { type Fields, isFields } from './json/fields.ts'
+import { decode, parse } from './json/text.ts'
+import type { Kind } from './json/scan-events.ts'
 
 /**
  * Members that are looked into; an array stands for each of its elements. `text`: a string is read here; `value`: an object, whatever

@@ -8,8 +8,8 @@ import { type Facts, factsOf } from './facts.ts'
 import { REMOVABLE } from './leave-out.ts'
 import { OpenFrame } from './open-frame.ts'
 import { type Field, isFirst, type Place, type Value } from './places.ts'
-import { JsonScanner } from './scan.ts'
-import type { Kind, ScanEvents } from './scan-events.ts'
+import { JsonScanner } from './json/scanner.ts'
+import type { Kind, ScanEvents } from './json/scan-events.ts'
 
 export class JsonBodyScan implements BodyScan, ScanEvents {
   readonly #scanner = new JsonScanner(this, { heads: true })

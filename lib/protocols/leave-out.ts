@@ -6,7 +6,7 @@
 import type { Removable } from './draft.ts'
 import type { Edit } from './edit.ts'
 import type { Facts } from './facts.ts'
-import { type ListElement, SWITCHES } from './server-tools.ts'
+import { type ListElement, SWITCHES } from './words/server-tools.ts'
 
 const OF_TOOLS = ['tools', 'tool_choice', 'parallel_tool_calls']
 const SEARCHES = Object.entries(SWITCHES).flatMap(([name, { cost }]) => (cost === 'web_search' ? [name] : []))

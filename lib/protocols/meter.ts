@@ -4,9 +4,9 @@
  * its own.
  */
 import type { Facts } from './facts.ts'
-import type { Pass } from './reports.ts'
-import type { UsedTool } from './server-tools.ts'
-import type { CountedKind, TierNames, Usage } from './usage.ts'
+import type { Pass } from './words/reports.ts'
+import type { UsedTool } from './words/server-tools.ts'
+import type { CountedKind, TierNames, Usage } from './words/usage.ts'
 
 /**
  * Counts the usage of one answer from its bytes, in the order in which they are relayed. It takes a bounded amount of

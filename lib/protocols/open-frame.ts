@@ -1,7 +1,7 @@
 /** What a scan of a body keeps of one object or form while it reads it. Frames are used again. */
 import type { Frame, Place } from './places.ts'
-import type { ListElement } from './server-tools.ts'
-import type { PictureKind } from './usage.ts'
+import type { ListElement } from './words/server-tools.ts'
+import type { PictureKind } from './words/usage.ts'
 
 export class OpenFrame implements Frame {
   owner: Frame | null = null

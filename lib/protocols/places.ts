@@ -7,9 +7,9 @@
  * upstream may read the first and the gateway the last. Such a body is refused, and the field is named.
  */
 import type { Draft } from './draft.ts'
-import type { Kind } from './scan-events.ts'
-import type { ListElement } from './server-tools.ts'
-import type { PictureKind } from './usage.ts'
+import type { Kind } from './json/scan-events.ts'
+import type { ListElement } from './words/server-tools.ts'
+import type { PictureKind } from './words/usage.ts'
 
 /**
  * The value of a field. `text` is Latin-1; of a string longer than the field's limit it is the beginning; null =

@@ -6,10 +6,10 @@
  */
 import type { BodyForm } from './body.ts'
 import type { BodyRule } from './body-rule.ts'
-import type { KindName } from './kinds.ts'
+import type { KindName } from './words/kinds.ts'
 import type { LengthStopState, Meter, MeterOptions } from './meter.ts'
-import type { PictureMembers } from './picture-parts.ts'
-import type { PriceLine } from './usage.ts'
+import type { PictureMembers } from './pictures/picture-parts.ts'
+import type { PriceLine } from './words/usage.ts'
 
 export interface ProtocolRow extends AnswerForm {
   /** Where it stands in the lists that people read: schemas, docs, messages. Equal places are ordered by name. */

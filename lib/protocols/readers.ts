@@ -1,11 +1,11 @@
 /** Readers of values that the bodies of several protocols share. Each writes down in the draft what a value says. */
 import type { Draft } from './draft.ts'
-import { decode, parse, scalarOf } from './json-text.ts'
-import { effortOf, moreEffort } from './effort.ts'
-import { ALL_MAXIMA, MAXIMUM_NAMES, type MaximumName, MOST, maximumBit } from './maxima.ts'
+import { decode, parse, scalarOf } from './json/text.ts'
+import { effortOf, moreEffort } from './words/effort.ts'
+import { ALL_MAXIMA, MAXIMUM_NAMES, type MaximumName, MOST, maximumBit } from './words/maxima.ts'
 import { type Frame, Place, type Read, type Value } from './places.ts'
-import { tierName } from './tiers.ts'
-import { type PictureKind, type TierNames, UNSAID } from './usage.ts'
+import { tierName } from './words/tiers.ts'
+import { type PictureKind, type TierNames, UNSAID } from './words/usage.ts'
 
 /** The most other models that a request may name; no honest request names more. */
 const MOST_MODELS = 16

@@ -6,11 +6,11 @@ import type { ContentKeys } from './content-keys.ts'
 import { Counted } from './counted.ts'
 import { BLANK_LINE, EventReader, type EventSink } from './events.ts'
 import type { LengthStopState, Meter } from './meter.ts'
-import type { Patterns } from './patterns.ts'
-import type { PictureCounter } from './pictures.ts'
-import type { Report } from './reports.ts'
-import { laterTiers, type ToldTiers } from './tiers.ts'
-import { NO_TIERS, type TierNames } from './usage.ts'
+import type { Patterns } from './json/patterns.ts'
+import type { PictureCounter } from './pictures/counter.ts'
+import type { Report } from './words/reports.ts'
+import { laterTiers, type ToldTiers } from './words/tiers.ts'
+import { NO_TIERS, type TierNames } from './words/usage.ts'
 
 /** What the events of a stream have told so far. */
 export interface Tally {

@@ -4,8 +4,8 @@
  * usage event is the one with empty choices and a usage object. An event is held back only while it is incomplete.
  */
 import { BLANK_LINE, endsEvent } from './events.ts'
-import { fieldsOf, isFields } from './fields.ts'
-import { bytesAsText, Patterns } from './patterns.ts'
+import { fieldsOf, isFields } from './json/fields.ts'
+import { bytesAsText, Patterns } from './json/patterns.ts'
 
 const LF = 0x0a
 const CR = 0x0d

@@ -2,7 +2,7 @@
 import { isAttemptId } from '../base/ids.ts'
 import type { Micro } from '../base/money.ts'
 import type { Protocol } from '../protocols/table.ts'
-import type { Fee, TokenClass, ToolFee, Usage } from '../protocols/usage.ts'
+import type { Fee, TokenClass, ToolFee, Usage } from '../protocols/words/usage.ts'
 
 /**
  * The columns of a usage row that count tokens. Each is a sum over text, sound and pictures, which `lines` tells apart.

@@ -10,7 +10,7 @@
  * behind its `close`. Every block is closed before `stop`; `stop` comes once, and `end` behind it. `fail` may come at any
  * time, and nothing follows it.
  */
-import { type FinishingProtocol, finishOf } from '../protocols/finish-words.ts'
+import { type FinishingProtocol, finishOf } from '../protocols/words/finish-words.ts'
 import type { Opaque } from './ask.ts'
 import type { Failure } from './failure.ts'
 import type { Literal, Source } from './json/literal.ts'

@@ -3,10 +3,11 @@
  * a folder with one object of this type; a pair of protocols is never written down, so that a further protocol is a
  * further folder.
  */
-import type { Usage } from '../protocols/usage.ts'
-import type { Ask, CacheLife, Effort, LossWord, Losses } from './ask.ts'
+import type { Usage } from '../protocols/words/usage.ts'
+import type { Ask, CacheLife, Effort, Losses } from './ask.ts'
 import type { AnswerEvent } from './events.ts'
 import type { Failure } from './failure.ts'
+import type { LossWord } from './loss.ts'
 import type { ClientNames, ToolNames } from './names.ts'
 
 export interface Translated {

@@ -3,7 +3,7 @@
  * and maps passed, and only tokens were charged: a container of 64 GB cost the operator ¥3.4 and the customer ¥0.004.
  */
 import t from 'tap'
-import { GENERATE_TOOLS, SWITCHES, TYPED_TOOLS } from '../../lib/protocols/server-tools.ts'
+import { GENERATE_TOOLS, SWITCHES, TYPED_TOOLS } from '../../lib/protocols/words/server-tools.ts'
 import { protocolRow } from '../../lib/protocols/table.ts'
 import type { Talking } from '../support/talking.ts'
 import { until } from '../support/wait.ts'

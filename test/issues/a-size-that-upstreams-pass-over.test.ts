@@ -4,7 +4,7 @@
  */
 import t from 'tap'
 import { protocolRow } from '../../lib/protocols/table.ts'
-import { UNSAID } from '../../lib/protocols/usage.ts'
+import { UNSAID } from '../../lib/protocols/words/usage.ts'
 
 const SIZE = { size: '512x512', quality: null }
 const ANY = { size: 'auto', quality: null }

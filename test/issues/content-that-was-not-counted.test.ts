@@ -1,6 +1,6 @@
 /** What an answer says counts, whatever it is: 120 KB of function-call arguments counted 0, as did code and pictures. */
 import t from 'tap'
-import { bytesAsText } from '../../lib/protocols/patterns.ts'
+import { bytesAsText } from '../../lib/protocols/json/patterns.ts'
 import { protocolRow } from '../../lib/protocols/table.ts'
 import type { Protocol } from '../../lib/terms/records.ts'
 

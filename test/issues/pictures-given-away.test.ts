@@ -4,7 +4,7 @@
  */
 import t from 'tap'
 import type { Meter } from '../../lib/protocols/meter.ts'
-import { bytesAsText } from '../../lib/protocols/patterns.ts'
+import { bytesAsText } from '../../lib/protocols/json/patterns.ts'
 import { protocolRow } from '../../lib/protocols/table.ts'
 import type { Protocol } from '../../lib/terms/records.ts'
 import { NOTHING_LEFT, type Options, open } from '../exchange/support/gateway.ts'

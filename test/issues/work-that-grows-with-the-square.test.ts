@@ -4,8 +4,8 @@
  * looked at, and bytes moved, for each byte that came.
  */
 import t from 'tap'
-import { lastObject } from '../../lib/protocols/last-object.ts'
-import { bytesAsText } from '../../lib/protocols/patterns.ts'
+import { lastObject } from '../../lib/protocols/json/last-members.ts'
+import { bytesAsText } from '../../lib/protocols/json/patterns.ts'
 import { protocolRow } from '../../lib/protocols/table.ts'
 import { Withholder } from '../../lib/protocols/withhold.ts'
 import { parseHead } from '../../lib/upstream/http1-head.ts'

@@ -12,7 +12,7 @@ import {
 } from '../../lib/pricing/bound.ts'
 import type { Answer, Tariff } from '../../lib/pricing/tariff.ts'
 import { type Prompt, textOnly } from '../../lib/protocols/prompt.ts'
-import { INPUT_CLASSES, inputOf, NO_TIERS, OUTPUT_CLASSES, outputOf, UNSAID } from '../../lib/protocols/usage.ts'
+import { INPUT_CLASSES, inputOf, NO_TIERS, OUTPUT_CLASSES, outputOf, UNSAID } from '../../lib/protocols/words/usage.ts'
 import type { Price, TokenClass, Usage } from '../../lib/terms/records.ts'
 import { type Random, seeded } from '../support/random.ts'
 import { priceOfClass, slowCharge, slowCost } from './oracle.ts'

@@ -1,8 +1,8 @@
 /** Pictures found in documents, however these are cut into chunks: what passes, what is taken, and what stands in its place. */
 import t from 'tap'
-import { Base64Reader } from '../../lib/protocols/base64.ts'
-import { EncodedPictures } from '../../lib/protocols/encoded-pictures.ts'
-import type { Part } from '../../lib/protocols/picture-parts.ts'
+import { Base64Reader } from '../../lib/protocols/pictures/base64.ts'
+import { EncodedPictures } from '../../lib/protocols/pictures/encoded.ts'
+import type { Part } from '../../lib/protocols/pictures/picture-parts.ts'
 import { seeded } from '../support/random.ts'
 
 const MEMBERS = { array: 'data', encoded: 'b64_json', link: 'url' }

@@ -1,6 +1,6 @@
 /** Meters of the protocols that charge nothing but input: what each form of answer reports. */
 import t from 'tap'
-import { bytesAsText } from '../../lib/protocols/patterns.ts'
+import { bytesAsText } from '../../lib/protocols/json/patterns.ts'
 import { protocolRow } from '../../lib/protocols/table.ts'
 import { noUsage, type Protocol } from '../../lib/terms/records.ts'
 import { cut, seeded } from '../support/random.ts'

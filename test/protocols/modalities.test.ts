@@ -1,6 +1,6 @@
 import t from 'tap'
-import { fromPrompt, listedDetails, type Modal } from '../../lib/protocols/modalities.ts'
-import { noUsage, outputOf, type Usage, withOutput } from '../../lib/protocols/usage.ts'
+import { fromPrompt, listedDetails, type Modal } from '../../lib/protocols/words/modalities.ts'
+import { noUsage, outputOf, type Usage, withOutput } from '../../lib/protocols/words/usage.ts'
 import { type Random, seeded } from '../support/random.ts'
 
 const modal = (text: number, image: number, audio: number): Modal => ({ text, image, audio })

@@ -1,8 +1,8 @@
 /** Reads an answer with the meter of its protocol, for the tests of what meters read beside the text. */
 import type { Meter } from '../../lib/protocols/meter.ts'
-import { bytesAsText } from '../../lib/protocols/patterns.ts'
+import { bytesAsText } from '../../lib/protocols/json/patterns.ts'
 import { protocolRow } from '../../lib/protocols/table.ts'
-import { noUsage } from '../../lib/protocols/usage.ts'
+import { noUsage } from '../../lib/protocols/words/usage.ts'
 import type { Protocol } from '../../lib/terms/records.ts'
 import type { Json } from './answers-told.ts'
 

@@ -1,9 +1,9 @@
 /** The words of each provider: every row of the table has an answer that uses it, and every answer is read right, however it is cut. */
 import { readFileSync } from 'node:fs'
 import t from 'tap'
-import { FINISH_WORDS, type FinishingProtocol } from '../../lib/protocols/finish-words.ts'
-import { KINDS, type Kind, type KindName } from '../../lib/protocols/kinds.ts'
-import { USAGE_WORDS, type UsagePart } from '../../lib/protocols/usage-words.ts'
+import { FINISH_WORDS, type FinishingProtocol } from '../../lib/protocols/words/finish-words.ts'
+import { KINDS, type Kind, type KindName } from '../../lib/protocols/words/kinds.ts'
+import { USAGE_WORDS, type UsagePart } from '../../lib/protocols/words/usage-words.ts'
 import type { Talking } from '../support/talking.ts'
 import type { Json } from './answers-told.ts'
 import { found, read, streamOf } from './read.ts'

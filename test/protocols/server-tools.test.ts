@@ -5,7 +5,7 @@
  */
 import { readFileSync } from 'node:fs'
 import t from 'tap'
-import { GENERATE_TOOLS, snake, stemOf, SWITCHES, TYPED_TOOLS } from '../../lib/protocols/server-tools.ts'
+import { GENERATE_TOOLS, snake, stemOf, SWITCHES, TYPED_TOOLS } from '../../lib/protocols/words/server-tools.ts'
 import { protocolRow } from '../../lib/protocols/table.ts'
 
 const TYPES = {

@@ -2,9 +2,9 @@
 import t from 'tap'
 import type { Facts } from '../../lib/protocols/facts.ts'
 import type { Meter, MeterOptions } from '../../lib/protocols/meter.ts'
-import { bytesAsText } from '../../lib/protocols/patterns.ts'
+import { bytesAsText } from '../../lib/protocols/json/patterns.ts'
 import { protocolRow } from '../../lib/protocols/table.ts'
-import type { Usage } from '../../lib/protocols/usage.ts'
+import type { Usage } from '../../lib/protocols/words/usage.ts'
 import { cut, seeded } from '../support/random.ts'
 import { MP3_FRAME_S, mp3, wav } from '../support/sound.ts'
 

@@ -1,6 +1,6 @@
 /** An upstream's answer in one protocol as a client of another one sees it. */
 import t from 'tap'
-import { bytesAsText } from '../../lib/protocols/patterns.ts'
+import { bytesAsText } from '../../lib/protocols/json/patterns.ts'
 import { protocolRow } from '../../lib/protocols/table.ts'
 import type { FunctionTool, Tool } from '../../lib/translate/ask.ts'
 import { chat } from '../../lib/translate/chat/chat.ts'

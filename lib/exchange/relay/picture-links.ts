@@ -3,8 +3,8 @@
  * and the client is told of it when it is kept; what comes behind it waits here. A picture that cannot be kept stays in the
  * answer. So an answer takes a bounded amount of memory, and none fails because the disk does.
  */
-import { EncodedPictures } from '../../protocols/encoded-pictures.ts'
-import type { Part, PictureMembers } from '../../protocols/picture-parts.ts'
+import { EncodedPictures } from '../../protocols/pictures/encoded.ts'
+import type { Part, PictureMembers } from '../../protocols/pictures/picture-parts.ts'
 import type { ProtocolRow } from '../../protocols/protocol.ts'
 import type { ImageLinks } from '../../config/config.ts'
 import type { Exchange } from '../record/exchange.ts'

@@ -8,7 +8,7 @@ import { type BodyRule, ruleEdits, wrapped, wrappedLength } from '../../protocol
 import { askForUsage, type Edit, type Edited, editBody, mapRepeatedModels } from '../../protocols/edit.ts'
 import type { Facts } from '../../protocols/facts.ts'
 import { elementEdits, memberEdits, membersLeftOut } from '../../protocols/leave-out.ts'
-import { bytesAsText } from '../../protocols/patterns.ts'
+import { bytesAsText } from '../../protocols/json/patterns.ts'
 import type { ProtocolRow } from '../../protocols/protocol.ts'
 import { protocolRow } from '../../protocols/table.ts'
 import { HOPS, withHop } from '../../terms/hops.ts'

@@ -5,7 +5,7 @@
  */
 import type { KeyEntry } from '../../access/keys.ts'
 import { type Facts, withoutSearches } from '../../protocols/facts.ts'
-import { SEARCH_SUFFIX, withFreeCode } from '../../protocols/server-tools.ts'
+import { SEARCH_SUFFIX, withFreeCode } from '../../protocols/words/server-tools.ts'
 import type { Protocol } from '../../terms/records.ts'
 import type { Exchange } from '../record/exchange.ts'
 import { isOnline } from '../record/need.ts'

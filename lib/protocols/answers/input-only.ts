@@ -4,10 +4,10 @@
  */
 import { ContentKeys } from '../content-keys.ts'
 import { DocumentMeter } from '../document-meter.ts'
-import { fieldsOf } from '../fields.ts'
+import { fieldsOf } from '../json/fields.ts'
 import { type AnswerForm, NO_WORDS } from '../protocol.ts'
-import { first, type Report, report } from '../reports.ts'
-import { noUsage } from '../usage.ts'
+import { first, type Report, report } from '../words/reports.ts'
+import { noUsage } from '../words/usage.ts'
 
 /** `meta` and `tokens` are where Cohere, and those who speak like it, tell usage. */
 const MEMBERS: ReadonlySet<string> = new Set(['id', 'usage', 'usageMetadata', 'meta', 'tokens', 'error'])

@@ -3,9 +3,9 @@
  * by field.
  */
 
-import { type Fields, fieldsOf, isFields } from '../fields.ts'
-import { add, first, type Pass, type Report, report, reported } from '../reports.ts'
-import { noUsage, type Usage } from '../usage.ts'
+import { type Fields, fieldsOf, isFields } from '../json/fields.ts'
+import { add, first, type Pass, type Report, report, reported } from '../words/reports.ts'
+import { noUsage, type Usage } from '../words/usage.ts'
 
 const TOTALS = ['input_tokens', 'output_tokens', 'cache_read_input_tokens', 'cache_creation_input_tokens']
 const SPLIT = ['ephemeral_5m_input_tokens', 'ephemeral_1h_input_tokens']

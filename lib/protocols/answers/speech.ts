@@ -5,14 +5,14 @@
 import { BytesMeter } from '../bytes-meter.ts'
 import { ContentKeys } from '../content-keys.ts'
 import { parseEvent, typeOf } from '../event-text.ts'
-import { fieldsOf } from '../fields.ts'
-import { lastObject } from '../last-object.ts'
+import { fieldsOf } from '../json/fields.ts'
+import { lastObject } from '../json/last-members.ts'
 import type { MeterOptions } from '../meter.ts'
 import type { AnswerForm } from '../protocol.ts'
-import { first, type Report, report } from '../reports.ts'
+import { first, type Report, report } from '../words/reports.ts'
 import { FEWEST_BYTES_PER_S, SoundMeter, wholeSeconds } from '../sound/sound.ts'
 import { type EventRules, StreamMeter, type Tally } from '../stream-meter.ts'
-import { noUsage, type Usage } from '../usage.ts'
+import { noUsage, type Usage } from '../words/usage.ts'
 import { chatAnswers } from './chat.ts'
 
 const KEYS = new ContentKeys({ encoded: ['audio'] })

@@ -6,7 +6,7 @@
  * one, or by the two dashes that end the form. A form that has its boundary in any other place, a line end without CR, or
  * spaces behind the boundary is refused: some readers would take such a place for the end of a part, and others not.
  */
-import { bytesAsText } from '../patterns.ts'
+import { bytesAsText } from '../json/patterns.ts'
 import { type PartHead, partHeadOf } from './part-head.ts'
 
 const CR = 0x0d

@@ -5,7 +5,7 @@ import type { Draft } from '../draft.ts'
 import * as media from '../media-readers.ts'
 import { HEAD, Place } from '../places.ts'
 import * as read from '../readers.ts'
-import { isToolMember } from '../server-tools.ts'
+import { isToolMember } from '../words/server-tools.ts'
 import { documentUrl, file, imageUrl, inputAudio, top } from './openai.ts'
 
 /** The pictures of which a film consists. */

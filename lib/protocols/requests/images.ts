@@ -5,7 +5,7 @@ import { jsonBody } from '../json-body.ts'
 import * as media from '../media-readers.ts'
 import { type FieldOptions, HEAD, Place } from '../places.ts'
 import * as read from '../readers.ts'
-import type { PictureKind } from '../usage.ts'
+import type { PictureKind } from '../words/usage.ts'
 
 /** The form of answer in which pictures are base64. */
 const ENCODED = 'b64_json'

@@ -2,7 +2,7 @@
 
 import { bareTool, toolChoice, typedTool, withSwitches } from '../asked-tools.ts'
 import * as media from '../media-readers.ts'
-import { NO_OUTPUT } from '../maxima.ts'
+import { NO_OUTPUT } from '../words/maxima.ts'
 import { HEAD, Place } from '../places.ts'
 import * as read from '../readers.ts'
 import { documentUrl, file, imageUrl } from './openai.ts'

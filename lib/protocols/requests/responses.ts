@@ -4,7 +4,7 @@ import { bareTool, typedTool } from '../asked-tools.ts'
 import * as media from '../media-readers.ts'
 import { HEAD, Place, type Read } from '../places.ts'
 import * as read from '../readers.ts'
-import { UNSAID } from '../usage.ts'
+import { UNSAID } from '../words/usage.ts'
 import { documentUrl, imageUrl, inputAudio, top } from './openai.ts'
 
 /** Tools that draw pictures, and those whose type cannot be read. */

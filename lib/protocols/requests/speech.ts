@@ -1,5 +1,5 @@
 /** The places of a speech request's body in which something matters: the text above all, which is charged by its characters. */
-import { scalarOf } from '../json-text.ts'
+import { scalarOf } from '../json/text.ts'
 import { Place, type Value } from '../places.ts'
 import * as read from '../readers.ts'
 

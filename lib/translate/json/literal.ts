@@ -3,7 +3,7 @@
  * UTF-8, so that a piece is a part of the body it came in, and is not decoded or escaped again on its way. Whatever is put
  * together of such pieces must be written as Latin-1 too, and words of our own in it must be ASCII.
  */
-import { decode } from '../../protocols/json-text.ts'
+import { decode } from '../../protocols/json/text.ts'
 
 /** A JSON string with its quotes. */
 export type Literal = string

@@ -3,7 +3,7 @@
  * that values can be taken out as they stand. Nothing is decoded, and nothing is made of what is not asked for. The pass
  * does not recurse. Below a number of levels only the grammar is checked, because arguments and schemas are moved whole.
  */
-import { decode } from '../../protocols/json-text.ts'
+import { decode } from '../../protocols/json/text.ts'
 import type { Literal, Source } from './literal.ts'
 
 /** A value in a tree; NONE = there is none. */

@@ -5,10 +5,10 @@
 import type { BodyForm, BodyScan } from '../../../lib/protocols/body.ts'
 import { Draft } from '../../../lib/protocols/draft.ts'
 import { type Facts, factsOf } from '../../../lib/protocols/facts.ts'
-import { ALL_MAXIMA } from '../../../lib/protocols/maxima.ts'
+import { ALL_MAXIMA } from '../../../lib/protocols/words/maxima.ts'
 import type { Meter } from '../../../lib/protocols/meter.ts'
 import { clientPath, NO_WORDS, type ProtocolRow, SAME_HEADERS } from '../../../lib/protocols/protocol.ts'
-import { noUsage, type Usage } from '../../../lib/protocols/usage.ts'
+import { noUsage, type Usage } from '../../../lib/protocols/words/usage.ts'
 
 /** No more of a form is kept: the fields that matter stand before the file. */
 const KEPT = 4096

@@ -5,7 +5,7 @@
 import Anthropic from '@anthropic-ai/sdk'
 import OpenAI from 'openai'
 import type { Test } from 'tap'
-import { outputOf } from '../../../lib/protocols/usage.ts'
+import { outputOf } from '../../../lib/protocols/words/usage.ts'
 import type { Served } from '../../../tools/simulator/books.ts'
 import { rowCounts } from '../../../lib/terms/records.ts'
 import { KEY, stallAfter, startGateway, testCatalog } from '../../support/gateway.ts'

@@ -1,6 +1,6 @@
 /** Answers in the form of responses: what stands in which event, what is repeated, and what comes back. */
 import t from 'tap'
-import { bytesAsText } from '../../../lib/protocols/patterns.ts'
+import { bytesAsText } from '../../../lib/protocols/json/patterns.ts'
 import { protocolRow } from '../../../lib/protocols/table.ts'
 import { chat } from '../../../lib/translate/chat/chat.ts'
 import type { AnswerEvent } from '../../../lib/translate/events.ts'

@@ -5,7 +5,7 @@
  * - What no detail names is text. Of tokens that were cached, what no detail names is taken from text first, then pictures,
  *   then sound.
  */
-import { type Fields, isFields } from './fields.ts'
+import { type Fields, isFields } from '../json/fields.ts'
 import { first } from './reports.ts'
 import { noUsage, type Usage } from './usage.ts'
 

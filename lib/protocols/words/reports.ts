@@ -1,5 +1,5 @@
 /** What an upstream reports of usage: numbers are checked here, and put into classes that do not overlap. */
-import type { Fields } from './fields.ts'
+import type { Fields } from '../json/fields.ts'
 import { type CountedKind, inputOf, outputOf, type Usage } from './usage.ts'
 
 /** The largest number that a report may have. */

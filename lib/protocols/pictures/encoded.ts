@@ -7,11 +7,11 @@
  * link already that is null or empty, the two members change their names, because no member may stand there twice.
  */
 import { HeldBytes } from './held-bytes.ts'
-import { decode } from './json-text.ts'
-import { bytesAsText } from './patterns.ts'
+import { decode } from '../json/text.ts'
+import { bytesAsText } from '../json/patterns.ts'
 import { type Part, type PictureMembers, renamed, type Span } from './picture-parts.ts'
 import { PictureText, type TextPiece } from './picture-text.ts'
-import { StringEnd } from './string-end.ts'
+import { StringEnd } from '../json/string-end.ts'
 
 const QUOTE = 0x22
 const COMMA = 0x2c

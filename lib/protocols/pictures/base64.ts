@@ -2,7 +2,7 @@
  * Decodes base64 that comes in pieces, and is strict: what it has decoded is, encoded again, the very same text. So a text
  * whose decoding was given up in the middle can be written out again from the bytes.
  */
-import { bytesAsText } from './patterns.ts'
+import { bytesAsText } from '../json/patterns.ts'
 
 const QUAD = 4
 /** Letters of another alphabet, which the decoder of Node takes too. */

@@ -1,5 +1,5 @@
 /** Where in the answers of a protocol pictures stand, and what an object in such a place has shown of itself so far. */
-import { Patterns } from './patterns.ts'
+import { Patterns } from '../json/patterns.ts'
 
 /** A place in an answer. An array stands for each of its elements. */
 export interface Spot {

@@ -4,7 +4,7 @@
  * that every channel reads all of them, whatever its kind; a test finds a field that two rows read differently. The same test has for
  * every row of a provider an answer that was recorded of it, or the example of its documentation (`test/protocols/recorded`).
  */
-import { type Fields, isFields } from './fields.ts'
+import { type Fields, isFields } from '../json/fields.ts'
 import type { KindName } from './kinds.ts'
 import { MOST, reported } from './reports.ts'
 

@@ -8,7 +8,7 @@
  * (`StringEnd`, `Nested`), which find their ends fast.
  */
 import { Captured } from './captured.ts'
-import { decode, scalarOf } from './json-text.ts'
+import { decode, scalarOf } from './text.ts'
 import { BROKEN, GOES_ON, Nested } from './nested.ts'
 import { bytesAsText } from './patterns.ts'
 import type { Kind, ScanEvents, ScanOptions } from './scan-events.ts'

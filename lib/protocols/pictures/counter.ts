@@ -4,11 +4,11 @@
  * a picture. Memory is bounded however large a picture is, and a picture counts as soon as it has begun.
  */
 import { DataLines, type DataSink } from './data-lines.ts'
-import { decode } from './json-text.ts'
-import type { Patterns } from './patterns.ts'
-import { kindOf, PictureKinds } from './picture-kinds.ts'
+import { decode } from '../json/text.ts'
+import type { Patterns } from '../json/patterns.ts'
+import { kindOf, PictureKinds } from '../words/picture-kinds.ts'
 import { Frame, type Places, type Spot } from './picture-places.ts'
-import type { CountedKind } from './usage.ts'
+import type { CountedKind } from '../words/usage.ts'
 
 const QUOTE = 0x22
 const COMMA = 0x2c
