@@ -5,7 +5,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import t from 'tap'
 import { MAXIMUM_NAMES } from '../lib/protocols/words/maxima.ts'
-import { USAGE_WORDS } from '../lib/protocols/words/usage-words.ts'
+import { USAGE_WORDS } from '../lib/protocols/words/reports.ts'
 
 const read = (file: string): string => readFileSync(new URL(`../${file}`, import.meta.url), 'utf8')
 const sources = (folder: string): string[] =>

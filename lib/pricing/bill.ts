@@ -7,7 +7,14 @@
  */
 import { invariant } from '../base/assert.ts'
 import type { AskedTool, UsedTool } from '../protocols/words/server-tools.ts'
-import { type CountedKind, inputOf, NO_TIERS, type PictureKind, type TierNames, UNSAID } from '../protocols/words/usage.ts'
+import {
+  type CountedKind,
+  inputOf,
+  NO_TIERS,
+  type PictureKind,
+  type TierNames,
+  UNSAID,
+} from '../protocols/words/usage.ts'
 import type { Fee, Line, TokenClass, Usage } from '../terms/records.ts'
 import { MILLION } from './amount.ts'
 import type { List } from './list.ts'

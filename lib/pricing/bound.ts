@@ -6,7 +6,7 @@
  * Each model that took part has bounds of its own, one for all tokens of input together and one for all of output. Tokens
  * above a bound are taken off the dearest class first. The price list is the one that what remains reaches.
  */
-import { MOST as MOST_NAMED } from '../protocols/words/maxima.ts'
+import { MOST as MOST_TOKENS } from '../store/sql/deposit-worth.ts'
 import type { Prompt, ToolUses } from '../protocols/prompt.ts'
 import { protocolRow } from '../protocols/table.ts'
 import { INPUT_CLASSES, inputOf, OUTPUT_CLASSES, outputOf } from '../protocols/words/usage.ts'
@@ -63,7 +63,7 @@ export function mostOutputCaused(
   thinksBeside: boolean,
 ): number {
   const whole = ceilingOf(model)
-  const said = maximum === null || maximum >= MOST_NAMED ? null : maximum
+  const said = maximum === null || maximum >= MOST_TOKENS ? null : maximum
   const named = isRead && said !== null ? said : Math.max(whole, said ?? 0)
   const each = named + (thinksBeside ? whole : 0)
   // the maximum is none of what tools draw

@@ -3,8 +3,7 @@
  * whole when as many bytes have come as its head announced, or when the connection says that it is.
  */
 import { saysError } from './event-text.ts'
-import { fieldsOf } from './json/fields.ts'
-import { parse } from './json/text.ts'
+import { fieldsOf, parse } from './json/text.ts'
 import type { Meter, MeterOptions } from './meter.ts'
 import { NO_TIERS, type Usage } from './words/usage.ts'
 

@@ -7,8 +7,7 @@ import { idOf, saysError } from './event-text.ts'
 import { ItemReader, type ItemRules, type Noting } from './items.ts'
 import type { LengthStopState, Meter } from './meter.ts'
 import type { PictureCounter } from './pictures/counter.ts'
-import type { Report } from './words/reports.ts'
-import { type ToldTiers, tiersOf } from './words/tiers.ts'
+import { type Report, type ToldTiers, tiersOf } from './words/reports.ts'
 import type { TierNames } from './words/usage.ts'
 
 /** What a protocol says about its answers that are documents. */
@@ -65,7 +64,7 @@ export class DocumentMeter extends Counted implements Meter, Noting {
   feed(chunk: Buffer, text: string): void {
     this.#blank &&= text.trim() === ''
     this.#document.feed(chunk, text)
-    this.pictures?.feed(text)
+    this.pictures?.feed(chunk, text)
     this.#reported = undefined
     // what is reported need not be counted, as far as it can be true
     if (this.#document.complete && !this.failed && this.namesOutput && this.reportedOutput <= this.#mostOutput) return

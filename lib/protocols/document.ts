@@ -3,11 +3,9 @@
  * is.
  */
 
-import { type Fields, isFields } from './json/fields.ts'
+import { type Fields, isFields, parse } from './json/text.ts'
 import type { ItemReader } from './items.ts'
-import { parse } from './json/text.ts'
-import { JsonScanner } from './json/scanner.ts'
-import type { Kind, ScanEvents } from './json/scan-events.ts'
+import { JsonScanner, type JsonKind, type ScanEvents } from './json/scanner.ts'
 
 /** A report of thousands of passes is some hundred KiB long. */
 const LONGEST_VALUE = 1024 * 1024
@@ -99,7 +97,7 @@ export class DocumentReader implements ScanEvents {
     if (!reader.inside) this.member(this.#array, 'array', 0, 0, null, reader.items)
   }
 
-  member(key: string, kind: Kind, _start: number, _end: number, text: string | null, items: number): void {
+  member(key: string, kind: JsonKind, _start: number, _end: number, text: string | null, items: number): void {
     if (this.#reader?.inside) {
       this.#reader.member(key, kind, text)
       return

@@ -2,8 +2,7 @@
  * What the scan of a request body has found so far. The readers of values write it down here, and at the end it becomes
  * the facts of the body (`factsOf`).
  */
-import type { AskedEffort } from './words/effort.ts'
-import { type Maxima, NO_MAXIMA } from './words/maxima.ts'
+import { type AskedEffort, type Maxima, NO_MAXIMA } from './words/maxima.ts'
 import { type Prompt, textOnly } from './prompt.ts'
 import type { SearchUnits } from './search-units.ts'
 import type { AskedTool } from './words/server-tools.ts'

@@ -1,5 +1,5 @@
 /** Functions that the rules of several protocols share: they read an event's data and type, an error, an id. */
-import { isFields } from './json/fields.ts'
+import { isFields } from './json/text.ts'
 
 /** Whether the value of an `error` member is an error. Some upstreams always send the member, with null in it. */
 export const saysError = (value: unknown): boolean => isFields(value) || (typeof value === 'string' && value !== '')

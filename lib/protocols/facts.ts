@@ -1,12 +1,11 @@
 /** What a request's body says, as far as the gateway has to know it: what a scan of the body finds while it arrives. */
 import { usesOf, withUses } from './asked-tools.ts'
 import type { Advisor, Draft, Removable, Span, StreamOptions } from './draft.ts'
-import type { AskedEffort } from './words/effort.ts'
-import { type Maxima, MOST } from './words/maxima.ts'
+import type { AskedEffort, Maxima } from './words/maxima.ts'
+import { MOST_TOKENS, type PictureKind, type TierNames, UNSAID } from './words/usage.ts'
 import type { Prompt, ToolUses } from './prompt.ts'
 import type { AskedTool } from './words/server-tools.ts'
 import { DENSEST_BYTES_PER_S, wholeSeconds } from './sound/sound.ts'
-import { type PictureKind, type TierNames, UNSAID } from './words/usage.ts'
 
 export interface Facts {
   /** Top-level `model`, decoded; null = missing. */
@@ -143,7 +142,7 @@ export function factsOf(draft: Draft, bodyBytes: number, openedAt: number): Fact
 
 /** What is predicted and does not come is billed beside the maximum. A token has at least a byte. */
 const withPredicted = ({ maximum, predictedBytes }: Draft): number | null =>
-  maximum === null ? null : Math.min(MOST, maximum + predictedBytes)
+  maximum === null ? null : Math.min(MOST_TOKENS, maximum + predictedBytes)
 
 /** Nothing is spoken slower than a character in a second; but the shortest text has a silence before and behind it. */
 const spokenS = ({ characters, pace }: Draft): number =>

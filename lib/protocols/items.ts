@@ -3,9 +3,8 @@
  * element an object is made that has only these members, and is handed over when the element ends. Memory is bounded by
  * the number and the length of the values that are kept of one element.
  */
-import { type Fields, isFields } from './json/fields.ts'
-import { decode, parse } from './json/text.ts'
-import type { Kind } from './json/scan-events.ts'
+import { type Fields, isFields, decode, parse } from './json/text.ts'
+import type { JsonKind } from './json/scanner.ts'
 
 /**
  * Members that are looked into; an array stands for each of its elements. `text`: a string is read here; `value`: an object, whatever
@@ -100,7 +99,7 @@ export class ItemReader {
     return true
   }
 
-  member(key: string, kind: Kind, text: string | null): void {
+  member(key: string, kind: JsonKind, text: string | null): void {
     if (text === null) return
     const branch = this.#branchOf(key)
     if (branch !== (kind === 'string' ? 'text' : 'value') || !this.#hasRoom()) return

@@ -8,8 +8,7 @@ import { type Facts, factsOf } from './facts.ts'
 import { REMOVABLE } from './leave-out.ts'
 import { OpenFrame } from './open-frame.ts'
 import { type Field, isFirst, type Place, type Value } from './places.ts'
-import { JsonScanner } from './json/scanner.ts'
-import type { Kind, ScanEvents } from './json/scan-events.ts'
+import { JsonScanner, type JsonKind, type ScanEvents } from './json/scanner.ts'
 
 export class JsonBodyScan implements BodyScan, ScanEvents {
   readonly #scanner = new JsonScanner(this, { heads: true })
@@ -119,7 +118,7 @@ export class JsonBodyScan implements BodyScan, ScanEvents {
     if (this.#depth === 0) this.#endMember(end)
   }
 
-  member(key: string, kind: Kind, start: number, end: number, text: string | null): void {
+  member(key: string, kind: JsonKind, start: number, end: number, text: string | null): void {
     const field = kind === 'scalar' ? this.#find(key) : this.#field
     if (this.#depth === 0) this.#endMember(end)
     if (field === null || field.read === null) return

@@ -7,7 +7,7 @@
  * upstream may read the first and the gateway the last. Such a body is refused, and the field is named.
  */
 import type { Draft } from './draft.ts'
-import type { Kind } from './json/scan-events.ts'
+import type { JsonKind } from './json/scanner.ts'
 import type { ListElement } from './words/server-tools.ts'
 import type { PictureKind } from './words/usage.ts'
 
@@ -16,7 +16,7 @@ import type { PictureKind } from './words/usage.ts'
  * nothing was captured.
  */
 export interface Value {
-  kind: Kind
+  kind: JsonKind
   /** Offsets of the value in the body. */
   start: number
   end: number

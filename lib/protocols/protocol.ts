@@ -8,7 +8,7 @@ import type { BodyForm } from './body.ts'
 import type { BodyRule } from './body-rule.ts'
 import type { KindName } from './words/kinds.ts'
 import type { LengthStopState, Meter, MeterOptions } from './meter.ts'
-import type { PictureMembers } from './pictures/picture-parts.ts'
+import type { PictureMembers } from './pictures/encoded.ts'
 import type { PriceLine } from './words/usage.ts'
 
 export interface ProtocolRow extends AnswerForm {

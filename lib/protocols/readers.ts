@@ -1,11 +1,10 @@
 /** Readers of values that the bodies of several protocols share. Each writes down in the draft what a value says. */
 import type { Draft } from './draft.ts'
 import { decode, parse, scalarOf } from './json/text.ts'
-import { effortOf, moreEffort } from './words/effort.ts'
-import { ALL_MAXIMA, MAXIMUM_NAMES, type MaximumName, MOST, maximumBit } from './words/maxima.ts'
+import { askedEffort, moreEffort, ALL_MAXIMA, MAXIMUM_NAMES, type MaximumName, maximumBit } from './words/maxima.ts'
+import { MOST_TOKENS, type PictureKind, type TierNames, UNSAID } from './words/usage.ts'
 import { type Frame, Place, type Read, type Value } from './places.ts'
-import { tierName } from './words/tiers.ts'
-import { type PictureKind, type TierNames, UNSAID } from './words/usage.ts'
+import { tierName } from './words/reports.ts'
 
 /** The most other models that a request may name; no honest request names more. */
 const MOST_MODELS = 16
@@ -25,7 +24,7 @@ export function numberIn({ kind, text }: Value): number | null {
     value = DECIMAL.test(number) ? Number(number) : undefined
   }
   if (value === null) return null
-  return typeof value === 'number' && value >= 0 ? Math.min(MOST, Math.ceil(value)) : MOST
+  return typeof value === 'number' && value >= 0 ? Math.min(MOST_TOKENS, Math.ceil(value)) : MOST_TOKENS
 }
 
 /** Reads a maximum of output tokens under one of its names. The largest of all counts; 0 names none. */
@@ -46,7 +45,7 @@ export const raise: Read = (draft, value) => {
 
 /** Reads a word for how hard the model shall think. */
 export const effort: Read = (draft, value) => {
-  if (!isNull(value)) draft.effort = moreEffort(draft.effort, effortOf(textOf(value)))
+  if (!isNull(value)) draft.effort = moreEffort(draft.effort, askedEffort(textOf(value)))
 }
 
 /** Reads whether the model shall think, where nothing says how hard: it shall, unless the value is `false` or `null`. */

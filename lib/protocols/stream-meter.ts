@@ -8,8 +8,7 @@ import { BLANK_LINE, EventReader, type EventSink } from './events.ts'
 import type { LengthStopState, Meter } from './meter.ts'
 import type { Patterns } from './json/patterns.ts'
 import type { PictureCounter } from './pictures/counter.ts'
-import type { Report } from './words/reports.ts'
-import { laterTiers, type ToldTiers } from './words/tiers.ts'
+import { type Report, laterTiers, type ToldTiers } from './words/reports.ts'
 import { NO_TIERS, type TierNames } from './words/usage.ts'
 
 /** What the events of a stream have told so far. */
@@ -91,7 +90,7 @@ export class StreamMeter extends Counted implements Meter, EventSink, Tally {
     this.#read = 0
     if (markers === null || this.#known) this.#reader.feed(chunk, this.matters)
     else this.#feedFirst(chunk, text, markers)
-    this.pictures?.feed(text)
+    this.pictures?.feed(chunk, text)
     const at = this.#reportedAt
     if (at < 0) this.counter.feed(text)
     else {

@@ -4,7 +4,7 @@
  * usage event is the one with empty choices and a usage object. An event is held back only while it is incomplete.
  */
 import { BLANK_LINE, endsEvent } from './events.ts'
-import { fieldsOf, isFields } from './json/fields.ts'
+import { fieldsOf, isFields } from './json/text.ts'
 import { bytesAsText, Patterns } from './json/patterns.ts'
 
 const LF = 0x0a

@@ -1,7 +1,7 @@
 /** What meters read from answers beside the text: tokens by class, tiers, searches, and kinds of pictures. */
 import { readFileSync } from 'node:fs'
 import t from 'tap'
-import { USAGE_WORDS } from '../../lib/protocols/words/usage-words.ts'
+import { USAGE_WORDS } from '../../lib/protocols/words/reports.ts'
 import type { Protocol } from '../../lib/terms/records.ts'
 import { cut, seeded } from '../support/random.ts'
 import type { Talking } from '../support/talking.ts'

@@ -1,17 +1,15 @@
 /** Pictures found in documents, however these are cut into chunks: what passes, what is taken, and what stands in its place. */
 import t from 'tap'
-import { Base64Reader } from '../../lib/protocols/pictures/base64.ts'
-import { EncodedPictures } from '../../lib/protocols/pictures/encoded.ts'
-import type { Part } from '../../lib/protocols/pictures/picture-parts.ts'
+import { Base64Reader, EncodedPictures, type PicturePart } from '../../lib/protocols/pictures/encoded.ts'
 import { seeded } from '../support/random.ts'
 
 const MEMBERS = { array: 'data', encoded: 'b64_json', link: 'url' }
 const LINK = 'https://x.example/files/1'
 
-function partsOf(document: string, cuts: readonly number[]): Part[] {
+function partsOf(document: string, cuts: readonly number[]): PicturePart[] {
   const scan = new EncodedPictures(MEMBERS)
   const bytes = Buffer.from(document)
-  const parts: Part[] = []
+  const parts: PicturePart[] = []
   let from = 0
   for (const cut of [...cuts, bytes.length]) {
     // a copy that is spoilt afterwards, so that nothing of an earlier chunk is looked at again
@@ -23,13 +21,13 @@ function partsOf(document: string, cuts: readonly number[]): Part[] {
   return [...parts, ...scan.flush()]
 }
 
-const copied = (part: Part): Part =>
+const copied = (part: PicturePart): PicturePart =>
   Object.fromEntries(
     Object.entries(part).map(([name, value]) => [name, Buffer.isBuffer(value) ? Buffer.from(value) : value]),
-  ) as unknown as Part
+  ) as unknown as PicturePart
 
 /** What the client gets when every picture became a link, or none, and the text of the pictures. */
-function told(parts: readonly Part[]): { asIs: string; linked: string; pictures: string[] } {
+function told(parts: readonly PicturePart[]): { asIs: string; linked: string; pictures: string[] } {
   const asIs: Buffer[] = []
   const linked: Buffer[] = []
   const pictures: string[] = []

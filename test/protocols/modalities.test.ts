@@ -1,5 +1,5 @@
 import t from 'tap'
-import { fromPrompt, listedDetails, type Modal } from '../../lib/protocols/words/modalities.ts'
+import { fromPrompt, listedDetails, type Modal } from '../../lib/protocols/words/reports.ts'
 import { noUsage, outputOf, type Usage, withOutput } from '../../lib/protocols/words/usage.ts'
 import { type Random, seeded } from '../support/random.ts'
 

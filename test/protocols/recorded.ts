@@ -5,7 +5,7 @@
  */
 import { readdirSync, readFileSync } from 'node:fs'
 import type { KindName } from '../../lib/protocols/words/kinds.ts'
-import type { UsageWord } from '../../lib/protocols/words/usage-words.ts'
+import type { UsageWord } from '../../lib/protocols/words/reports.ts'
 import type { Protocol } from '../../lib/terms/records.ts'
 import type { Json } from './answers-told.ts'
 

@@ -3,7 +3,7 @@
  * because nothing else of a request reaches an upstream unchanged. The last directive in the last user message counts.
  */
 
-import { isFields } from '../../lib/protocols/json/fields.ts'
+import { isFields } from '../../lib/protocols/json/text.ts'
 
 /** Names whose value is a number: of milliseconds, or of events of a stream after which something happens. */
 const NUMBERS = [

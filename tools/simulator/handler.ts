@@ -2,7 +2,7 @@
  * Handles requests to the simulator: each is read, understood, then refused or answered, and entered into the books.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { isFields } from '../../lib/protocols/json/fields.ts'
+import { isFields } from '../../lib/protocols/json/text.ts'
 import { chance } from './chance.ts'
 import { compose } from './compose.ts'
 import { type Directive, directiveOf } from './directive.ts'

@@ -1,5 +1,5 @@
 /** Functions that read the members of a request. A client may have sent anything, so each takes any value. */
-import { fieldsOf, isFields } from '../../lib/protocols/json/fields.ts'
+import { fieldsOf, isFields } from '../../lib/protocols/json/text.ts'
 import type { Block } from './prompt-cache.ts'
 import type { Fields, Tool } from './speech.ts'
 

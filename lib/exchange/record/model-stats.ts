@@ -12,7 +12,7 @@
  */
 import type { Clock } from '../base/clock.ts'
 import { Rounds } from '../base/rounds.ts'
-import type { AskedEffort } from '../protocols/words/effort.ts'
+import type { AskedEffort } from '../protocols/words/maxima.ts'
 import { type ModelSeries, type StatsStore, StoreUnavailable } from '../store/store.ts'
 import type { Logger } from '../terms/log.ts'
 

@@ -3,7 +3,7 @@
  * tell: a link where a picture was kept, the picture itself where it could not be.
  */
 import { NoRoom } from '../../pictures/draft.ts'
-import type { Part } from '../../protocols/pictures/picture-parts.ts'
+import type { PicturePart } from '../../protocols/pictures/encoded.ts'
 import type { ImageLinks } from '../../config/config.ts'
 import type { Exchange } from '../exchange.ts'
 import { linkTo } from '../link.ts'
@@ -31,7 +31,7 @@ export class PictureKeeper {
   }
 
   /** Takes the next part; null = it is done with. */
-  take(part: Part): Promise<void> | null {
+  take(part: PicturePart): Promise<void> | null {
     switch (part.is) {
       case 'bytes':
         this.#told.tell(part.bytes) // what a slow client has yet to take is bounded by what is under way

@@ -3,7 +3,7 @@
  * its text goes to the client after all: what is in the file is encoded again, and the rest passes as it comes.
  */
 import type { PictureDraft } from '../../pictures/draft.ts'
-import { Base64Reader } from '../../protocols/pictures/base64.ts'
+import { Base64Reader } from '../../protocols/pictures/encoded.ts'
 
 /** What the client is told. `tell` resolves when the client has room for more. */
 export interface Told {

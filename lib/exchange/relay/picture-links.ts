@@ -3,8 +3,7 @@
  * and the client is told of it when it is kept; what comes behind it waits here. A picture that cannot be kept stays in the
  * answer. So an answer takes a bounded amount of memory, and none fails because the disk does.
  */
-import { EncodedPictures } from '../../protocols/pictures/encoded.ts'
-import type { Part, PictureMembers } from '../../protocols/pictures/picture-parts.ts'
+import { EncodedPictures, type PicturePart, type PictureMembers } from '../../protocols/pictures/encoded.ts'
 import type { ProtocolRow } from '../../protocols/protocol.ts'
 import type { ImageLinks } from '../../config/config.ts'
 import type { Exchange } from '../record/exchange.ts'
@@ -42,7 +41,7 @@ export class PictureLinks implements Told {
   readonly #keeper: PictureKeeper
   readonly #events: LinkEvents
   readonly #pictures: EncodedPictures
-  #queue: Part[] = []
+  #queue: PicturePart[] = []
   #waitingBytes = 0
   #isBehind = false
   /** Something is being written, or the client is slow. */
@@ -106,7 +105,7 @@ export class PictureLinks implements Told {
 
   // --- one part after the other
 
-  #enqueue(parts: Part[]): void {
+  #enqueue(parts: PicturePart[]): void {
     for (const part of parts) {
       this.#queue.push(part)
       this.#waitingBytes += sizeOf(part)
@@ -116,7 +115,7 @@ export class PictureLinks implements Told {
 
   #work(): void {
     for (let i = 0; i < this.#queue.length; i++) {
-      const part = this.#queue[i] as Part
+      const part = this.#queue[i] as PicturePart
       this.#waitingBytes -= sizeOf(part)
       const waiting = this.#keeper.take(part)
       if (waiting === null) continue
@@ -162,5 +161,5 @@ export class PictureLinks implements Told {
   }
 }
 
-const sizeOf = (part: Part): number =>
+const sizeOf = (part: PicturePart): number =>
   part.is === 'bytes' ? part.bytes.length : part.is === 'data' ? part.raw.length : 0

@@ -5,19 +5,17 @@
 import { ContentKeys } from '../content-keys.ts'
 import { DocumentMeter, type DocumentRules } from '../document-meter.ts'
 import { idOf, parseEvent, saysError, shortText } from '../event-text.ts'
-import { type Fields, fieldsOf, isFields } from '../json/fields.ts'
+import { type Fields, fieldsOf, isFields } from '../json/text.ts'
 import { isStrangeFinish } from '../words/finish-words.ts'
 import type { ItemRules } from '../items.ts'
 import { lastObject } from '../json/last-members.ts'
 import type { MeterOptions } from '../meter.ts'
-import { detailsOf, fromPrompt } from '../words/modalities.ts'
+import { detailsOf, fromPrompt, first, type Report, usageReport, UsageWords } from '../words/reports.ts'
+import { MOST_TOKENS } from '../words/usage.ts'
 import { bytesAsText, Patterns } from '../json/patterns.ts'
-import { DATA, Places, type Spot } from '../pictures/picture-places.ts'
-import { PictureCounter } from '../pictures/counter.ts'
+import { DATA, PicturePlaces, type Spot, PictureCounter } from '../pictures/counter.ts'
 import type { AnswerForm } from '../protocol.ts'
-import { first, MOST, type Report, report } from '../words/reports.ts'
 import { type EventRules, StreamMeter, type Tally } from '../stream-meter.ts'
-import { UsageWords } from '../words/usage-words.ts'
 
 const KEYS = new ContentKeys({
   text: ['content', 'arguments', 'refusal', 'input', 'transcript'],
@@ -32,7 +30,9 @@ const PARTS: Spot = {
   inside: { image_url: { role: 'data', picture: 'any', inside: { url: DATA } } },
 }
 const MESSAGE: Spot = { inside: { images: PARTS, content: PARTS } }
-const PICTURES = new Places('image_url', { inside: { choices: { inside: { delta: MESSAGE, message: MESSAGE } } } })
+const PICTURES = new PicturePlaces('image_url', {
+  inside: { choices: { inside: { delta: MESSAGE, message: MESSAGE } } },
+})
 const MEMBERS: ReadonlySet<string> = new Set(['id', 'usage', 'x_groq', 'error', 'base_resp', 'service_tier'])
 /** Members of an answer that have what a search has found. */
 const FOUND = ['web_search', 'search_results']
@@ -59,9 +59,9 @@ function reportOf(value: unknown): Report | null {
       output: detailsOf(fieldsOf(value['completion_tokens_details'])),
     },
   })
-  usage.input = Math.min(MOST, usage.input + WORDS.count(value, 'beside'))
+  usage.input = Math.min(MOST_TOKENS, usage.input + WORDS.count(value, 'beside'))
   usage.searches = WORDS.searches(value)
-  return report(usage, { thinks: WORDS.count(value, 'reasoning') > 0 })
+  return usageReport(usage, { thinks: WORDS.count(value, 'reasoning') > 0 })
 }
 
 /** Some say the usage in the first choice, or in a member of their own, and not on top of the answer. */

@@ -2,20 +2,17 @@
 import { ContentKeys } from '../content-keys.ts'
 import { DocumentMeter, type DocumentRules } from '../document-meter.ts'
 import { idOf, parseEvent, saysError, shortText } from '../event-text.ts'
-import { type Fields, fieldsOf, isFields } from '../json/fields.ts'
+import { type Fields, fieldsOf, isFields } from '../json/text.ts'
 import { isStrangeFinish } from '../words/finish-words.ts'
 import type { ItemRules, Seeing } from '../items.ts'
 import { lastObject } from '../json/last-members.ts'
 import type { MeterOptions } from '../meter.ts'
-import { fromPrompt, listedDetails, split } from '../words/modalities.ts'
+import { fromPrompt, listedDetails, split, first, type Report, usageReport, type ToldTiers } from '../words/reports.ts'
 import { bytesAsText, Patterns } from '../json/patterns.ts'
-import { DATA, KIND, Places, type Spot } from '../pictures/picture-places.ts'
-import { PictureCounter } from '../pictures/counter.ts'
+import { DATA, KIND, PicturePlaces, type Spot, PictureCounter } from '../pictures/counter.ts'
 import type { AnswerForm } from '../protocol.ts'
-import { first, type Report, report } from '../words/reports.ts'
 import { GROUNDED } from '../words/server-tools.ts'
 import { type EventRules, StreamMeter, type Tally } from '../stream-meter.ts'
-import type { ToldTiers } from '../words/tiers.ts'
 
 const KEYS = new ContentKeys({
   text: ['text'],
@@ -34,7 +31,9 @@ const KEYS = new ContentKeys({
  */
 const BLOB: Spot = { picture: /^image\//i, inside: { data: DATA, mimeType: KIND, mime_type: KIND } }
 const PART: Spot = { inside: { thought: { role: 'draft' }, inlineData: BLOB, inline_data: BLOB } }
-const PICTURES = new Places('nline', { inside: { candidates: { inside: { content: { inside: { parts: PART } } } } } })
+const PICTURES = new PicturePlaces('nline', {
+  inside: { candidates: { inside: { content: { inside: { parts: PART } } } } },
+})
 const FINISHED = Buffer.from('"finishReason"')
 const event = (data: object): string => `data: ${JSON.stringify(data)}\n\n`
 
@@ -67,7 +66,7 @@ function reportOf(value: unknown): Report | null {
     usage.input_audio += audio
   }
   usage.output += thoughts
-  return report(usage, { namesOutput: candidates !== null || rest > thoughts, thinks: thoughts > 0 })
+  return usageReport(usage, { namesOutput: candidates !== null || rest > thoughts, thinks: thoughts > 0 })
 }
 
 /** One family of providers tells a tier, the other a kind of traffic that has the tier in its name. */

@@ -6,15 +6,13 @@
 import { ContentKeys } from '../content-keys.ts'
 import { DocumentMeter, type DocumentRules } from '../document-meter.ts'
 import { parseEvent, typeOf } from '../event-text.ts'
-import { type Fields, fieldsOf } from '../json/fields.ts'
+import { type Fields, fieldsOf } from '../json/text.ts'
 import { lastMembers } from '../json/last-members.ts'
 import type { MeterOptions } from '../meter.ts'
-import { detailsOf, fromPrompt } from '../words/modalities.ts'
-import { kindOf, PictureKinds } from '../words/picture-kinds.ts'
+import { detailsOf, fromPrompt, first, type Report, usageReport } from '../words/reports.ts'
+import { pictureKind, PictureKinds, type CountedKind, type PictureKind } from '../words/usage.ts'
 import type { AnswerForm } from '../protocol.ts'
-import { first, type Report, report } from '../words/reports.ts'
 import { type EventRules, StreamMeter, type Tally } from '../stream-meter.ts'
-import type { CountedKind, PictureKind } from '../words/usage.ts'
 import { chatAnswers } from './chat.ts'
 
 /**
@@ -39,7 +37,7 @@ function reportOf(images: number, value: unknown, kinds: readonly CountedKind[],
     },
   })
   usage.images = images
-  return report(usage, { namesOutput: images > 0 || output !== null, kinds, seenImages: Math.min(seen, images) })
+  return usageReport(usage, { namesOutput: images > 0 || output !== null, kinds, seenImages: Math.min(seen, images) })
 }
 
 class Rules implements EventRules {
@@ -81,7 +79,7 @@ class Rules implements EventRules {
 const LAST = ['usage', 'size', 'quality']
 const eventOf = (data: Buffer, cut: Buffer | null): Fields => parseEvent(data, cut) ?? lastMembers(data, LAST, 1)
 
-const kindIn = (event: Fields): PictureKind => kindOf(event['size'], event['quality'])
+const kindIn = (event: Fields): PictureKind => pictureKind(event['size'], event['quality'])
 
 const DOCUMENT: DocumentRules = {
   members: MEMBERS,
@@ -91,7 +89,7 @@ const DOCUMENT: DocumentRules = {
     // in a document that breaks off, a picture counts that has begun
     const images = Math.max(document.itemsOf('data'), pieces)
     const kinds = new PictureKinds()
-    kinds.add(kindOf(document.value('size'), document.value('quality')), images)
+    kinds.add(pictureKind(document.value('size'), document.value('quality')), images)
     return reportOf(images, document.value('usage'), kinds.list)
   },
 }

@@ -4,9 +4,9 @@
  */
 import { ContentKeys } from '../content-keys.ts'
 import { DocumentMeter } from '../document-meter.ts'
-import { fieldsOf } from '../json/fields.ts'
+import { fieldsOf } from '../json/text.ts'
 import { type AnswerForm, NO_WORDS } from '../protocol.ts'
-import { first, type Report, report } from '../words/reports.ts'
+import { first, type Report, usageReport } from '../words/reports.ts'
 import { noUsage } from '../words/usage.ts'
 
 /** `meta` and `tokens` are where Cohere, and those who speak like it, tell usage. */
@@ -20,7 +20,7 @@ function reportOf(member: (name: string) => unknown): Report | null {
     first(fieldsOf(member('usageMetadata')), 'promptTokenCount', 'totalTokenCount') ??
     first(fieldsOf(meta['billed_units']), 'input_tokens') ??
     first(fieldsOf(meta['tokens'] ?? member('tokens')), 'input_tokens')
-  return input === null ? null : report({ ...noUsage(), input })
+  return input === null ? null : usageReport({ ...noUsage(), input })
 }
 
 /** `own`: the members of which every answer has one, and which have the results. */

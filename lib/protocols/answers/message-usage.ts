@@ -3,8 +3,8 @@
  * by field.
  */
 
-import { type Fields, fieldsOf, isFields } from '../json/fields.ts'
-import { add, first, type Pass, type Report, report, reported } from '../words/reports.ts'
+import { type Fields, fieldsOf, isFields } from '../json/text.ts'
+import { addUsage, first, type Pass, type Report, usageReport, reported } from '../words/reports.ts'
 import { noUsage, type Usage } from '../words/usage.ts'
 
 const TOTALS = ['input_tokens', 'output_tokens', 'cache_read_input_tokens', 'cache_creation_input_tokens']
@@ -51,17 +51,17 @@ export class MessageUsage {
     const top = { ...this.#usageOf(this.#numbers, this.#numbers), searches: first(this.#numbers, SEARCHES) ?? 0 }
     // after a fallback the top level has the usage of the fallback; otherwise other passes are not in it
     const fallback = this.#iterations.findLast(pass => pass['type'] === 'fallback_message')
-    if (fallback !== undefined) return report(top, { ...said, passes: [{ model: modelOf(fallback), usage: top }] })
+    if (fallback !== undefined) return usageReport(top, { ...said, passes: [{ model: modelOf(fallback), usage: top }] })
     const passes = this.#iterations.map(pass => ({
       model: modelOf(pass),
       usage: this.#usageOf(pass, fieldsOf(pass['cache_creation'])),
     }))
     const sum = { ...noUsage(), searches: top.searches }
-    for (const pass of passes) add(sum, pass.usage)
+    for (const pass of passes) addUsage(sum, pass.usage)
     // when the passes have less than the top level, some of them are missing
-    if (sum.output < top.output || promptOf(sum) < promptOf(top)) return report(top, said)
+    if (sum.output < top.output || promptOf(sum) < promptOf(top)) return usageReport(top, said)
     // each pass has a prompt of its own, whatever model made it
-    return report(sum, { ...said, passes: passes.length > 1 || passes.some(namesModel) ? passes : [] })
+    return usageReport(sum, { ...said, passes: passes.length > 1 || passes.some(namesModel) ? passes : [] })
   }
 
   /** Cache writes that are not split by life count as the life that the request asked for. */

@@ -5,16 +5,15 @@
 import { ContentKeys } from '../content-keys.ts'
 import { DocumentMeter, type DocumentRules } from '../document-meter.ts'
 import { idOf, parseEvent, typeOf } from '../event-text.ts'
-import { type Fields, fieldsOf, isFields } from '../json/fields.ts'
+import { type Fields, fieldsOf, isFields } from '../json/text.ts'
 import { isStrangeFinish } from '../words/finish-words.ts'
 import type { ItemRules, Seeing } from '../items.ts'
 import { lastObject } from '../json/last-members.ts'
 import type { MeterOptions } from '../meter.ts'
 import { Patterns } from '../json/patterns.ts'
 import type { AnswerForm } from '../protocol.ts'
-import { first } from '../words/reports.ts'
+import { first, type ToldTiers } from '../words/reports.ts'
 import { type EventRules, StreamMeter, type Tally } from '../stream-meter.ts'
-import type { ToldTiers } from '../words/tiers.ts'
 import { MessageUsage } from './message-usage.ts'
 
 const KEYS = new ContentKeys({

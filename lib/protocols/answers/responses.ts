@@ -3,20 +3,26 @@
 import { ContentKeys } from '../content-keys.ts'
 import { DocumentMeter, type DocumentRules } from '../document-meter.ts'
 import { idOf, parseEvent, shortText, typeOf } from '../event-text.ts'
-import { type Fields, fieldsOf, isFields } from '../json/fields.ts'
+import { type Fields, fieldsOf, isFields } from '../json/text.ts'
 import { isStrangeFinish } from '../words/finish-words.ts'
 import type { ItemRules, Seeing } from '../items.ts'
 import { lastMembers } from '../json/last-members.ts'
 import type { LengthStopState, MeterOptions } from '../meter.ts'
-import { detailsOf, fromPrompt, type Modal } from '../words/modalities.ts'
+import {
+  detailsOf,
+  fromPrompt,
+  type Modal,
+  addUsage,
+  first,
+  type Report,
+  usageReport,
+  UsageWords,
+} from '../words/reports.ts'
 import { Patterns } from '../json/patterns.ts'
-import { DATA, KIND, Places, QUALITY, SIZE, type Spot } from '../pictures/picture-places.ts'
-import { PictureCounter } from '../pictures/counter.ts'
+import { DATA, KIND, PicturePlaces, QUALITY, SIZE, type Spot, PictureCounter } from '../pictures/counter.ts'
 import type { AnswerForm } from '../protocol.ts'
-import { add, first, type Report, report } from '../words/reports.ts'
 import { type EventRules, StreamMeter, type Tally } from '../stream-meter.ts'
 import type { Usage } from '../words/usage.ts'
-import { UsageWords } from '../words/usage-words.ts'
 
 /**
  * Content that counts in a stream. Only deltas are new text, and other events repeat it; but some upstreams send no
@@ -36,7 +42,7 @@ const ITEM: Spot = {
   picture: /^image_generation_call$/,
   inside: { type: KIND, result: DATA, size: SIZE, quality: QUALITY },
 }
-const PICTURES = new Places('image_generation_call', {
+const PICTURES = new PicturePlaces('image_generation_call', {
   inside: { output: ITEM, item: ITEM, response: { again: true, inside: { output: ITEM } } },
 })
 /** The members of a document that are read. */
@@ -74,9 +80,9 @@ function reportOf(value: unknown, tools: unknown): Report | null {
     },
   })
   const { image_gen, web_search } = fieldsOf(tools)
-  if (isFields(image_gen)) add(usage, drawingOf(image_gen))
+  if (isFields(image_gen)) addUsage(usage, drawingOf(image_gen))
   usage.searches = Math.max(WORDS.searches(value), first(fieldsOf(web_search), 'num_requests') ?? 0)
-  return report(usage, { thinks: WORDS.count(value, 'reasoning') > 0 })
+  return usageReport(usage, { thinks: WORDS.count(value, 'reasoning') > 0 })
 }
 
 /** What a tool used that draws pictures. Where it does not say what its output was, it was pictures. */

@@ -5,11 +5,11 @@
 import { BytesMeter } from '../bytes-meter.ts'
 import { ContentKeys } from '../content-keys.ts'
 import { parseEvent, typeOf } from '../event-text.ts'
-import { fieldsOf } from '../json/fields.ts'
+import { fieldsOf } from '../json/text.ts'
 import { lastObject } from '../json/last-members.ts'
 import type { MeterOptions } from '../meter.ts'
 import type { AnswerForm } from '../protocol.ts'
-import { first, type Report, report } from '../words/reports.ts'
+import { first, type Report, usageReport } from '../words/reports.ts'
 import { FEWEST_BYTES_PER_S, SoundMeter, wholeSeconds } from '../sound/sound.ts'
 import { type EventRules, StreamMeter, type Tally } from '../stream-meter.ts'
 import { noUsage, type Usage } from '../words/usage.ts'
@@ -25,7 +25,7 @@ function reportOf(value: unknown): Report | null {
   const fields = fieldsOf(value)
   const input = first(fields, 'input_tokens')
   const output = first(fields, 'output_tokens')
-  return input === null || output === null ? null : report({ ...noUsage(), input, output_audio: output })
+  return input === null || output === null ? null : usageReport({ ...noUsage(), input, output_audio: output })
 }
 
 class Rules implements EventRules {

@@ -6,11 +6,11 @@ import { BytesMeter } from '../bytes-meter.ts'
 import { ContentKeys } from '../content-keys.ts'
 import { DocumentMeter, type DocumentRules } from '../document-meter.ts'
 import { parseEvent, typeOf } from '../event-text.ts'
-import { type Fields, fieldsOf } from '../json/fields.ts'
+import { type Fields, fieldsOf } from '../json/text.ts'
 import { lastObject } from '../json/last-members.ts'
 import type { MeterOptions } from '../meter.ts'
 import type { AnswerForm } from '../protocol.ts'
-import { first, type Report, report } from '../words/reports.ts'
+import { first, type Report, usageReport } from '../words/reports.ts'
 import { wholeSeconds } from '../sound/sound.ts'
 import { Stamps } from '../stamps.ts'
 import { type EventRules, StreamMeter, type Tally } from '../stream-meter.ts'
@@ -39,7 +39,7 @@ function reportOf(usage: Fields): Report | null {
   const details = fieldsOf(usage['input_token_details'] ?? usage['input_tokens_details'])
   const text = Math.min(first(details, 'text_tokens') ?? 0, input)
   const input_audio = Math.min(first(details, 'audio_tokens') ?? 0, input - text)
-  return report({ ...noUsage(), input: input - input_audio, input_audio, output })
+  return usageReport({ ...noUsage(), input: input - input_audio, input_audio, output })
 }
 
 class Rules implements EventRules {

@@ -1,23 +1,75 @@
 /**
  * The text of a key or value while it passes. A text within one chunk is cut out of it; of a text that goes on over several
- * chunks, each part is kept until the end is there, up to a limit.
+ * chunks, each part is kept until the end is there, up to a limit. Most keys and values are among a few frequent ones, and
+ * those are not made into strings again.
  */
-import { Seen } from './seen.ts'
+
+const SLOTS = 512
+/**
+ * The hash is multiplied by this odd number, and its upper bits say the slot, because they differ most between texts.
+ */
+const SPREAD = 0x9e3779b1
+const SHIFT = 23
+const LONGEST = 24
+
+/** Short texts that were read before. */
+class SeenTexts {
+  readonly #texts: string[] = Array.from({ length: SLOTS }, () => '')
+  readonly #pattern: RegExp | null
+
+  /** `pattern`: texts that do not match are not returned; null = all are. */
+  constructor(pattern: RegExp | null) {
+    this.#pattern = pattern
+  }
+
+  /** Returns the text between `from` and `end`; null = it is too long, or does not match the pattern. */
+  at(text: string, from: number, end: number): string | null {
+    const length = end - from
+    if (length < 2 || length > LONGEST) return null
+    const ends = (text.charCodeAt(from) << 16) ^ (text.charCodeAt(from + 1) << 8) ^ text.charCodeAt(end - 2)
+    const slot = Math.imul(ends ^ (text.charCodeAt(end - 1) << 24) ^ length, SPREAD) >>> SHIFT
+    const seen = this.#texts[slot] as string
+    if (seen.length === length && text.startsWith(seen, from)) return seen
+    const found = unique(text.slice(from, end))
+    if (this.#pattern !== null && !this.#pattern.test(found)) return null
+    this.#texts[slot] = found
+    return found
+  }
+}
+
+/** An object in the engine's dictionary mode, which never has more than one member. */
+const NAMES = Object.create(null) as Record<string, boolean>
+
+/**
+ * Returns the engine's own copy of a text. A map finds such a copy faster, and the copy does not keep the larger text
+ * in memory from which it was cut.
+ */
+function unique(text: string): string {
+  NAMES[text] = true
+  const [name] = Object.keys(NAMES)
+  delete NAMES[text]
+  return name as string
+}
 
 const PLAIN_KEY = /^[ !#-[\]-~]*$/
 
-const KEYS = new Seen(PLAIN_KEY)
-const VALUES = new Seen()
+const KEYS = new SeenTexts(PLAIN_KEY)
+const VALUES = new SeenTexts(null)
 
 /** Up to this length the engine copies a part of a text; a longer part would keep the whole text in memory. */
 const COPIED = 12
 
-export class Captured {
+export class CapturedText {
   /** The parts of the text that came in earlier chunks. */
   #kept = ''
   #limit = 0
-  /** Where the text begins in this chunk; -1 = it is not captured. */
+  /** The place where the text begins in this chunk; -1 = it is not captured. */
   #from = -1
+
+  /** The text so far, when the last chunk has ended before it. */
+  get kept(): string {
+    return this.#kept
+  }
 
   /** A key or value begins at `at`. `limit`: how many bytes of it are wanted; 0 = none. */
   begin(at: number, limit: number): void {
@@ -26,7 +78,7 @@ export class Captured {
     this.#from = limit > 0 ? at : -1
   }
 
-  /** Is called when a chunk ends before the text does. `head`: the beginning of a text is kept that is too long. */
+  /** A chunk ends before the text does. `head`: the beginning of a text is kept that is too long. */
   endChunk(chunk: Buffer, head: boolean): void {
     const from = this.#from
     if (from < 0) return

@@ -1,6 +1,5 @@
 /** Finds members near the end of an event whose beginning may be missing, reading from the end. */
-import type { Fields } from './fields.ts'
-import { parse } from './text.ts'
+import { type Fields, parse } from './text.ts'
 
 const QUOTE = 0x22
 const BACKSLASH = 0x5c

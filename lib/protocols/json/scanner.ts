@@ -5,14 +5,15 @@
  * any chunks and never throws.
  *
  * It is a state machine over bytes. Strings, and values that are not looked into, have scanners of their own
- * (`StringEnd`, `Nested`), which find their ends fast.
+ * (`ends.ts`), which find their ends fast. Bodies of requests, answers that are documents and the pictures in answers are all
+ * read by it. Three others stand beside it for reasons of their own: `last-members.ts` reads from the end what has lost its
+ * beginning, the meter of a stream (`answers/content.ts`) searches events for a few keys and parses none of them, and
+ * translation (`lib/translate/json`) checks the grammar of whole texts.
  */
-import { Captured } from './captured.ts'
+import { CapturedText } from './captured.ts'
 import { decode, scalarOf } from './text.ts'
-import { BROKEN, GOES_ON, Nested } from './nested.ts'
+import { BROKEN, GOES_ON, NestedEnd, StringEnd } from './ends.ts'
 import { bytesAsText } from './patterns.ts'
-import type { Kind, ScanEvents, ScanOptions } from './scan-events.ts'
-import { StringEnd } from './string-end.ts'
 
 const QUOTE = 0x22
 const OPEN_OBJECT = 0x7b
@@ -43,6 +44,36 @@ const LONGEST_SCALAR = 512
 /** The most levels of objects and arrays that are looked into. */
 const MOST_LEVELS = 32
 
+export type JsonKind = 'string' | 'object' | 'array' | 'scalar'
+
+/** The user of a scanner. Offsets count from the beginning of the document. */
+export interface ScanEvents {
+  /**
+   * Returns how many bytes of this member's value are to be captured; 0 = none. Numbers, `true`, `false` and `null`
+   * always are.
+   */
+  wants(key: string): number
+  /**
+   * A member has ended. `text`: its value as Latin-1, when it was captured whole. `items`: how many objects and arrays stand
+   * directly in it.
+   */
+  member(key: string, kind: JsonKind, start: number, end: number, text: string | null, items: number): void
+  /**
+   * Returns whether the scanner is to look into this value, which begins at `start`. If so, it tells the members of the
+   * object, or the elements of the array under the key `''`.
+   */
+  enter?(key: string, kind: 'object' | 'array', start: number): boolean
+  /** A value that was looked into has ended. `member` is not called for it. */
+  leave?(end: number): void
+}
+
+export interface ScanOptions {
+  /** True: a top-level array of objects is read like an object. */
+  arrays?: boolean
+  /** True: the beginning is told of a string that is longer than wanted. `text` is then shorter than the value. */
+  heads?: boolean
+}
+
 const isSpace = (c: number): boolean => c === 0x20 || c === 0x0a || c === 0x0d || c === 0x09
 
 export class JsonScanner {
@@ -50,7 +81,7 @@ export class JsonScanner {
   readonly #arrays: boolean
   readonly #heads: boolean
   #state = START
-  /** How many bytes came before the current chunk. */
+  /** The number of bytes that came before the current chunk. */
   #base = 0
   /** The current chunk as Latin-1, which is faster to search than bytes. */
   #text = ''
@@ -58,19 +89,20 @@ export class JsonScanner {
   readonly #levels: number[] = []
   /** The last element of `#levels`; 0 = there is none. */
   #closer = 0
-  /** How many levels are around the top-level objects: 1 in a top-level array, else 0. */
+  /** The number of levels around the top-level objects: 1 in a top-level array, else 0. */
   #outer = 0
   readonly #strings = new StringEnd()
-  readonly #nested = new Nested(this.#strings)
+  readonly #nested = new NestedEnd(this.#strings)
   /** The text of the current key or value. */
-  readonly #captured = new Captured()
+  readonly #captured = new CapturedText()
   #key = ''
-  #kind: Kind = 'scalar'
-  #valueStart = 0
+  #kind: JsonKind = 'scalar'
   /** Offset after the opening brace of the first top-level object; -1 = none has begun. */
   openedAt = -1
   /** Offset of the quote with which the last key began. */
   keyStart = 0
+  /** Offset of the first byte of the last value. */
+  valueStart = 0
 
   constructor(events: ScanEvents, { arrays = false, heads = false }: ScanOptions = {}) {
     this.#events = events
@@ -78,9 +110,21 @@ export class JsonScanner {
     this.#heads = heads
   }
 
-  /** Whether the document is complete by its syntax, and only space has followed. */
+  /** True when the document is complete by its syntax, and only space has followed. */
   get complete(): boolean {
     return this.#state === DONE
+  }
+
+  /** True when a key has begun whose value nobody can know yet: it has not begun, or is a number or word that has not ended. */
+  get undecided(): boolean {
+    const state = this.#state
+    return state === IN_KEY || state === BEFORE_COLON || state === BEFORE_VALUE || state === SCALAR
+  }
+
+  /** A string value that goes on in the next chunk: its bytes behind the quote, and its beginning as far as it is wanted; null = there is none. */
+  get openString(): { key: string; bytes: number; head: string } | null {
+    if (this.#state !== IN_STRING) return null
+    return { key: this.#key, bytes: this.#base - this.valueStart - 1, head: this.#captured.kept }
   }
 
   get bad(): boolean {
@@ -103,7 +147,7 @@ export class JsonScanner {
     this.#text = ''
   }
 
-  /** Whether all of the chunk is inside one string, as are most chunks of a picture. Then its text is not needed. */
+  /** Tells whether all of the chunk is inside one string, as are most chunks of a picture. Then its text is not needed. */
   #isInside(chunk: Buffer): boolean {
     if (this.#state === NESTED) return this.#nested.isInside(chunk)
     return this.#state === IN_STRING && chunk.indexOf(QUOTE) < 0
@@ -188,7 +232,7 @@ export class JsonScanner {
   }
 
   #beginValue(i: number, c: number): void {
-    this.#valueStart = this.#base + i
+    this.valueStart = this.#base + i
     if (c === QUOTE) {
       this.#kind = 'string'
       this.#state = IN_STRING
@@ -212,7 +256,7 @@ export class JsonScanner {
   #entered(kind: 'object' | 'array'): boolean {
     const { enter } = this.#events
     if (enter === undefined || this.#levels.length >= MOST_LEVELS) return false
-    return enter.call(this.#events, this.#key, kind, this.#valueStart)
+    return enter.call(this.#events, this.#key, kind, this.valueStart)
   }
 
   /** Reads a number or word, which ends where a byte comes that cannot be a part of it. */
@@ -229,7 +273,7 @@ export class JsonScanner {
 
   #endMember(end: number, text: string | null): void {
     this.#state = AFTER_VALUE
-    this.#events.member(this.#key, this.#kind, this.#valueStart, this.#base + end, text, this.#nested.items)
+    this.#events.member(this.#key, this.#kind, this.valueStart, this.#base + end, text, this.#nested.items)
   }
 
   /** Reads a key, and at once the colon that mostly follows it directly. */

@@ -3,26 +3,90 @@
  * a place where the protocol has pictures. Nothing else is looked into, so that the arguments of a tool cannot pass for
  * a picture. Memory is bounded however large a picture is, and a picture counts as soon as it has begun.
  */
-import { DataLines, type DataSink } from './data-lines.ts'
+import { type JsonKind, JsonScanner, type ScanEvents } from '../json/scanner.ts'
+import { Patterns } from '../json/patterns.ts'
 import { decode } from '../json/text.ts'
-import type { Patterns } from '../json/patterns.ts'
-import { kindOf, PictureKinds } from '../words/picture-kinds.ts'
-import { Frame, type Places, type Spot } from './picture-places.ts'
-import type { CountedKind } from '../words/usage.ts'
+import { type CountedKind, PictureKinds, pictureKind } from '../words/usage.ts'
 
-const QUOTE = 0x22
-const COMMA = 0x2c
-const COLON = 0x3a
-const BACKSLASH = 0x5c
-const LETTER_T = 0x74
-const OPEN_OBJECT = 0x7b
-const CLOSE_OBJECT = 0x7d
-const OPEN_ARRAY = 0x5b
-const CLOSE_ARRAY = 0x5d
+/** A place in an answer. An array stands for each of its elements. */
+export interface Spot {
+  /** The members that are looked at. */
+  readonly inside?: Readonly<Record<string, Spot>>
+  /** An object here is a picture when it has data and its kind matches; `any`: whatever its kind is. */
+  readonly picture?: RegExp | 'any'
+  /**
+   * The value here is a string of base64 or a URL (`data`), the name of a kind (`kind`), the size or the quality of
+   * the picture, or a flag that marks the object around it as a draft (`draft`).
+   */
+  readonly role?: 'data' | 'kind' | 'size' | 'quality' | 'draft'
+  /** True: this place repeats what the stream had before. */
+  readonly again?: boolean
+}
 
-/** How many characters of keys, kinds and data are looked at. */
+export const DATA: Spot = { role: 'data' }
+export const KIND: Spot = { role: 'kind' }
+export const SIZE: Spot = { role: 'size' }
+export const QUALITY: Spot = { role: 'quality' }
+
+/** The places in which a protocol has its pictures. */
+export class PicturePlaces {
+  readonly root: Spot
+  /** Every event with a picture has one of these patterns. Events without any are not read. */
+  readonly markers: Patterns
+
+  /** `marker`: a text that is in the name of each member that leads to a picture. */
+  constructor(marker: string, root: Spot) {
+    this.root = root
+    this.markers = new Patterns([marker, '\\u'])
+  }
+}
+
+/** The base64 of a picture begins so (PNG, JPEG, GIF, WebP). It is asked for where nothing has named the kind yet. */
+const LOOKS_LIKE_PICTURE = /^(iVBORw|\\?\/9j\\?\/|R0lGOD|UklGR\S{6}XRUJQ)/
+
+/** The most characters of kinds and data that are looked at. */
 const LONGEST = 64
-const MOST_FRAMES = 32
+
+/** An object or array that is looked into. */
+class Frame {
+  readonly spot: Spot
+  readonly isArray: boolean
+  draft = false
+  kind: string | null = null
+  size: string | null = null
+  quality: string | null = null
+  head = ''
+  /** The number of characters of data that the object has. */
+  data = 0
+  /** The number of pictures in the closed objects inside, and of their characters of data. */
+  found = 0
+  characters = 0
+
+  constructor(spot: Spot, isArray: boolean) {
+    this.spot = spot
+    this.isArray = isArray
+  }
+
+  /** Returns the place of a member, or of each element. */
+  spotOf(key: string): Spot | undefined {
+    if (this.isArray) return this.spot
+    const { inside } = this.spot
+    return inside !== undefined && Object.hasOwn(inside, key) ? inside[key] : undefined
+  }
+
+  /** Returns the role of a member; an element has none. */
+  roleOf(key: string): Spot['role'] {
+    return this.isArray ? undefined : this.spotOf(key)?.role
+  }
+
+  /** `more`, `head`: characters of data that are still coming, and how they begin. */
+  isPicture(more = 0, head = this.head): boolean {
+    const { picture } = this.spot
+    if (picture === undefined || this.isArray || this.data + more === 0) return false
+    if (picture === 'any') return true
+    return this.kind === null ? LOOKS_LIKE_PICTURE.test(head) : picture.test(this.kind)
+  }
+}
 
 interface Sum {
   found: number
@@ -30,33 +94,29 @@ interface Sum {
   characters: number
 }
 
-export class PictureCounter implements DataSink {
+export class PictureCounter implements ScanEvents {
   readonly #root: Spot
   readonly #markers: Patterns
   /** Takes the data out of an event stream; null = the answer is one document. */
   readonly #lines: DataLines | null
-  /** What was found in all objects that are closed. */
+  #scanner = this.#begin()
+  /** The pictures of all objects that are closed. */
   readonly #sum: Sum = { found: 0, again: 0, characters: 0 }
   /** The kinds of pictures that are closed, and of those that the end of a stream repeats. */
   readonly #kinds = new PictureKinds()
   readonly #kindsAgain = new PictureKinds()
-  #frames: Frame[] = []
-  /** How many brackets are open in a value that is not looked into. */
-  #deep = 0
-  /** The place of the member whose value comes next, or has begun. */
-  #spot: Spot | null = null
-  #valueNext = false
-  #inString = false
-  #isKey = false
-  /** The last character was a backslash inside a string. */
-  #escaped = false
-  #kept = ''
-  #length = 0
+  /** The objects and arrays that are open, the whole answer or event first. */
+  #frames: Frame[]
 
-  constructor({ root, markers }: Places, events: boolean) {
+  constructor({ root, markers }: PicturePlaces, events: boolean) {
     this.#root = root
     this.#markers = markers
+    this.#frames = [new Frame(root, false)]
     this.#lines = events ? new DataLines(this) : null
+  }
+
+  #begin(): JsonScanner {
+    return new JsonScanner(this, { arrays: true, heads: true })
   }
 
   get count(): number {
@@ -64,29 +124,31 @@ export class PictureCounter implements DataSink {
     return Math.max(found, again)
   }
 
-  /** Of the pictures that `count` has, those of which size or quality is said. */
+  /** The kinds of the pictures that `count` has, as far as size or quality is said. */
   get kinds(): readonly CountedKind[] {
     const { found, again } = this.#sumNow()
     return (again > found ? this.#kindsAgain : this.#kinds).list
   }
 
-  /** How many characters of data all pictures have, repeated ones included. */
+  /** The number of characters of data that all pictures have, repeated ones included. */
   get characters(): number {
     return this.#sumNow().characters
   }
 
-  /** What was found so far, objects that are still open included. */
+  /** All that was found so far, objects that are still open included. */
   #sumNow(): Sum {
     const sum = { ...this.#sum }
+    const open = this.#scanner.openString
     let found = 0
     let characters = 0
     for (let i = this.#frames.length - 1; i >= 0; i--) {
       const frame = this.#frames[i] as Frame
+      const coming = open !== null && i === this.#frames.length - 1 && frame.roleOf(open.key) === 'data' ? open : null
       found += frame.found
       characters += frame.characters
-      if (frame.isPicture) {
+      if (frame.isPicture(coming?.bytes, coming?.head.slice(1))) {
         found++
-        characters += frame.data
+        characters += frame.data + (coming?.bytes ?? 0)
       }
       if (frame.draft) found = characters = 0
       if (frame.spot.again) {
@@ -99,151 +161,137 @@ export class PictureCounter implements DataSink {
     return sum
   }
 
-  /** `text`: bytes as Latin-1. */
-  feed(text: string): void {
-    if (this.#lines === null) this.data(text)
-    else if (!this.#lines.atBoundary || !text.endsWith('\n\n') || this.#markers.isIn(text)) this.#lines.feed(text)
+  /** `text`: the same bytes as Latin-1. */
+  feed(chunk: Buffer, text: string): void {
+    if (this.#lines === null) this.#scanner.feed(chunk, text)
+    else if (!this.#lines.atBoundary || !text.endsWith('\n\n') || this.#markers.isIn(text))
+      this.#lines.feed(chunk, text)
+  }
+
+  /** Takes the next piece of an event's data. The line ends between several data lines of one event are left out. */
+  data(bytes: Buffer, text: string): void {
+    this.#scanner.feed(bytes, text)
   }
 
   /** An event has ended, and with it whatever is still open. */
   endEvent(): void {
     Object.assign(this.#sum, this.#sumNow())
-    this.#frames = []
-    this.#deep = 0
-    this.#inString = this.#escaped = this.#valueNext = false
+    this.#frames = [new Frame(this.#root, false)]
+    this.#scanner = this.#begin()
   }
 
-  /** Takes the next characters of the JSON. */
-  data(text: string): void {
-    let i = 0
-    while (i < text.length) i = this.#inString ? this.#string(text, i) : this.#between(text, i)
+  get #frame(): Frame {
+    return this.#frames[this.#frames.length - 1] as Frame
   }
 
-  /** Moves to the position after the next quote, or to the end. */
-  #between(text: string, from: number): number {
-    for (let i = from; i < text.length; i++) {
-      switch (text.charCodeAt(i)) {
-        case QUOTE:
-          this.#beginString()
-          return i + 1
-        case OPEN_OBJECT:
-          this.#open(false)
-          break
-        case OPEN_ARRAY:
-          this.#open(true)
-          break
-        case CLOSE_OBJECT:
-        case CLOSE_ARRAY:
-          this.#close()
-          break
-        case COLON:
-          this.#valueNext = true
-          break
-        case COMMA:
-          this.#valueNext = false
-          break
-        case LETTER_T:
-          if (this.#role === 'draft') (this.#frame as Frame).draft = true
-      }
+  wants(key: string): number {
+    const role = this.#frame.roleOf(key)
+    return role === undefined ? 0 : LONGEST + 2
+  }
+
+  enter(key: string, kind: 'object' | 'array'): boolean {
+    const spot = this.#frame.spotOf(key)
+    if (spot?.inside === undefined) return false
+    this.#frames.push(new Frame(spot, kind === 'array'))
+    return true
+  }
+
+  member(key: string, kind: JsonKind, start: number, end: number, text: string | null): void {
+    const frame = this.#frame
+    const role = frame.roleOf(key)
+    if (role === undefined || text === null) return
+    if (kind === 'scalar' && role === 'draft') frame.draft ||= text === 'true'
+    if (kind !== 'string') return
+    if (role === 'data') {
+      frame.data += end - start - 2
+      frame.head = text.slice(1)
+    } else if (role !== 'draft') {
+      const said = text.length === end - start ? decode(text) : null
+      frame[role] = role === 'kind' ? (said ?? '') : said
     }
-    return text.length
   }
 
-  get #frame(): Frame | undefined {
-    return this.#frames[this.#frames.length - 1]
-  }
-
-  /** The role of the value that begins or has begun. */
-  get #role(): Spot['role'] {
-    return this.#deep === 0 && this.#valueNext && this.#frame?.isArray === false ? this.#spot?.role : undefined
-  }
-
-  #open(isArray: boolean): void {
-    const around = this.#frame
-    const spot = around === undefined ? this.#root : around.isArray ? around.spot : this.#valueNext ? this.#spot : null
-    if (this.#deep > 0 || spot?.inside === undefined || this.#frames.length === MOST_FRAMES) this.#deep++
-    else this.#frames.push(new Frame(spot, isArray))
-    this.#valueNext = false
-  }
-
-  #close(): void {
-    this.#valueNext = true
-    if (this.#deep > 0) {
-      this.#deep--
-      return
-    }
-    const frame = this.#frames.pop()
-    if (frame === undefined || frame.draft) return
-    const into = this.#frame ?? this.#sum
-    const found = frame.found + (frame.isPicture ? 1 : 0)
-    into.characters += frame.characters + (frame.isPicture ? frame.data : 0)
-    if (frame.isPicture) this.#addKind(frame)
+  leave(): void {
+    const frame = this.#frames.pop() as Frame
+    if (frame.draft) return
+    const isPicture = frame.isPicture()
+    const found = frame.found + (isPicture ? 1 : 0)
+    const into = this.#frame
+    into.characters += frame.characters + (isPicture ? frame.data : 0)
+    if (isPicture) this.#addKind(frame)
     if (frame.spot.again) this.#sum.again = Math.max(this.#sum.again, found)
     else into.found += found
   }
 
   #addKind({ spot, size, quality }: Frame): void {
     const isAgain = spot.again || this.#frames.some(frame => frame.spot.again)
-    ;(isAgain ? this.#kindsAgain : this.#kinds).add(kindOf(size, quality))
-  }
-
-  #beginString(): void {
-    this.#inString = true
-    this.#isKey = this.#deep === 0 && this.#frame?.isArray === false && !this.#valueNext
-    this.#kept = ''
-    this.#length = 0
-  }
-
-  /** Moves to the position after the quote that ends the string, or to the end. */
-  #string(text: string, from: number): number {
-    let i = from
-    if (this.#escaped) {
-      this.#escaped = false
-      i++
-    }
-    let quote = text.indexOf('"', i)
-    while (quote >= 0 && isEscaped(text, i, quote)) {
-      i = quote + 1
-      quote = text.indexOf('"', i)
-    }
-    this.#take(text, from, quote < 0 ? text.length : quote)
-    if (quote < 0) {
-      this.#escaped = isEscaped(text, i, text.length)
-      return text.length
-    }
-    this.#inString = false
-    const whole = this.#length === this.#kept.length ? decode(`"${this.#kept}"`) : null
-    if (this.#isKey) this.#spot = this.#spotOf(whole)
-    else this.#named(whole)
-    return quote + 1
-  }
-
-  /** Notes a string that says what the object around it is. */
-  #named(text: string | null): void {
-    const role = this.#role
-    if (role === 'kind') (this.#frame as Frame).kind = text ?? ''
-    else if (role === 'size' || role === 'quality') (this.#frame as Frame)[role] = text
-  }
-
-  #take(text: string, from: number, end: number): void {
-    const room = LONGEST - this.#kept.length
-    if (room > 0) this.#kept += text.slice(from, Math.min(end, from + room))
-    this.#length += end - from
-    if (this.#isKey || this.#role !== 'data') return
-    const frame = this.#frame as Frame
-    frame.data += end - from
-    frame.head = this.#kept
-  }
-
-  #spotOf(key: string | null): Spot | null {
-    const inside = this.#frame?.spot.inside
-    return key !== null && inside !== undefined && Object.hasOwn(inside, key) ? (inside[key] as Spot) : null
+    ;(isAgain ? this.#kindsAgain : this.#kinds).add(pictureKind(size, quality))
   }
 }
 
-/** Whether an odd number of backslashes is right before `at`, from `from` on. */
-function isEscaped(text: string, from: number, at: number): boolean {
-  let run = at
-  while (run > from && text.charCodeAt(run - 1) === BACKSLASH) run--
-  return ((at - run) & 1) === 1
+const LF = 0x0a
+const FIELD = 'data:'
+const BOM = '\u00ef\u00bb\u00bf'
+
+/** Takes the data out of the lines of an event stream, in the pieces in which it comes. No line is kept, however long. */
+class DataLines {
+  readonly #sink: PictureCounter
+  /** The number of characters of `data:` that the current line has so far; -1 = it is another line. */
+  #intro = 0
+  #afterReturn = false
+  #atStart = true
+  /** True when nothing of an event has come since the last event ended. */
+  atBoundary = false
+
+  constructor(sink: PictureCounter) {
+    this.#sink = sink
+  }
+
+  /** `text`: the same bytes as Latin-1. A line ends in LF, CR or both. */
+  feed(chunk: Buffer, text: string): void {
+    let from = 0
+    if (this.#afterReturn && text !== '') {
+      this.#afterReturn = false
+      if (text.charCodeAt(0) === LF) from = 1
+    }
+    let lineFeed = -1
+    let carriageReturn = -1
+    while (from < text.length) {
+      if (lineFeed < from) lineFeed = indexOr(text, '\n', from)
+      if (carriageReturn < from) carriageReturn = indexOr(text, '\r', from)
+      const end = Math.min(lineFeed, carriageReturn)
+      if (end > from) this.#part(chunk, text, from, end)
+      if (end === text.length) return
+      this.#endLine()
+      from = end + 1
+      if (end !== carriageReturn) continue
+      if (from === text.length) this.#afterReturn = true
+      else if (text.charCodeAt(from) === LF) from++
+    }
+  }
+
+  #part(chunk: Buffer, text: string, from: number, end: number): void {
+    let i = from
+    for (; i < end && this.#intro >= 0 && this.#intro < FIELD.length; i++) {
+      const c = text[i] as string
+      if (this.#atStart && BOM.includes(c)) continue
+      this.#atStart = false
+      this.#intro = c === FIELD[this.#intro] ? this.#intro + 1 : -1
+    }
+    this.atBoundary = false
+    if (this.#intro === FIELD.length && i < end) this.#sink.data(chunk.subarray(i, end), text.slice(i, end))
+  }
+
+  #endLine(): void {
+    this.#atStart = false
+    this.atBoundary = this.#intro === 0
+    if (this.atBoundary) this.#sink.endEvent()
+    this.#intro = 0
+  }
+}
+
+/** Returns the place of `what` from `from` on; the length of the text = nowhere. */
+function indexOr(text: string, what: string, from: number): number {
+  const at = text.indexOf(what, from)
+  return at < 0 ? text.length : at
 }

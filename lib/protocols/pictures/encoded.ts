@@ -6,283 +6,294 @@
  * A member is known by its name only when its value begins, so the name is held back until then. Where an element has a
  * link already that is null or empty, the two members change their names, because no member may stand there twice.
  */
-import { HeldBytes } from './held-bytes.ts'
-import { decode } from '../json/text.ts'
 import { bytesAsText } from '../json/patterns.ts'
-import { type Part, type PictureMembers, renamed, type Span } from './picture-parts.ts'
-import { PictureText, type TextPiece } from './picture-text.ts'
-import { StringEnd } from '../json/string-end.ts'
+import { type JsonKind, JsonScanner, type ScanEvents } from '../json/scanner.ts'
 
-const QUOTE = 0x22
-const COMMA = 0x2c
-const COLON = 0x3a
-const LETTER_N = 0x6e
-const OPEN_OBJECT = 0x7b
-const CLOSE_OBJECT = 0x7d
-const OPEN_ARRAY = 0x5b
-const CLOSE_ARRAY = 0x5d
+/** The place where the documents of a protocol have pictures. */
+export interface PictureMembers {
+  /** The top-level array. */
+  readonly array: string
+  /** The member of its elements that is a picture, and the one that is a link to it. */
+  readonly encoded: string
+  readonly link: string
+}
 
-/** The longest name of a member that is read, in characters as they stand in the document. */
-const LONGEST_KEY = 64
+/** A part of the document. `linked` is what stands there when the picture became a link, else `asIs` does. */
+export type PicturePart =
+  | { is: 'bytes'; bytes: Buffer }
+  /** A picture begins. `asIs` ends with the quote that opens its text; `linked` ends before the link. */
+  | { is: 'begin'; asIs: Buffer; linked: Buffer }
+  /** `raw`: as it stands in the document; `text`: without the escapes of JSON. */
+  | { is: 'data'; raw: Buffer; text: Buffer }
+  /** The picture ends, with its closing quote. */
+  | { is: 'end' }
+  /** A member behind the picture that depends on what became of it. */
+  | { is: 'either'; asIs: Buffer; linked: Buffer }
 
-/** How deep the scan stands in what matters: outside, in the document, in the array, in an element. */
-const OUTSIDE = 0
-const DOCUMENT = 1
-const ARRAY = 2
-const ELEMENT = 3
+/** The most bytes of earlier chunks that are held back. */
+const MOST_HELD = 16 * 1024
+/** The levels of the document: its members, then the elements of the array, then their members. */
+const TOP = 0
+const ELEMENT = 2
 
-export class EncodedPictures {
+const NOTHING: Buffer = Buffer.alloc(0)
+
+export class EncodedPictures implements ScanEvents {
   readonly #members: PictureMembers
-  readonly #end = new StringEnd()
+  readonly #scanner = new JsonScanner(this)
   readonly #text = new PictureText()
-  #place = OUTSIDE
-  /** How many brackets are open in a value that is not looked into. */
-  #deep = 0
-  #over = false
-  /** A colon has come, so that what follows is a value. */
-  #valueNext = false
-  /** The string in which the scan stands; `first`: the value of a link whose first character decides. */
-  #string: 'none' | 'skipped' | 'key' | 'first' | 'picture' = 'none'
-  #key = ''
-  /** The name of the member whose value comes next, or has begun; null = it is too long, or of no interest. */
-  #name: string | null = null
-
-  /** Of the element: it has a link of its own; it had a picture. */
+  #parts: PicturePart[] = []
+  #chunk = NOTHING
+  /** The offset of the chunk in the document. */
+  #base = 0
+  /** All bytes before this offset have become parts. */
+  #passed = 0
+  /** Bytes of earlier chunks that are held back, from `#passed` on. */
+  #held: Buffer[] = []
+  #level = TOP
+  #inPicture = false
+  /** The offset of the key of a link in the element whose value is null, empty, or not known yet; -1 = there is none. */
+  #link = -1
+  /** True: the element has a link of its own; it had a picture. */
   #hasLink = false
   #hasPicture = false
-
-  /** What is held back: with bytes of earlier chunks those of this chunk from `#from` on. */
-  readonly #held = new HeldBytes()
-  /** In what is held back: the name of the member, and the name of a link that is null or empty. */
-  #keySpan: Span = { at: 0, length: 0 }
-  #blankSpan: Span | null = null
-
-  #parts: Part[] = []
-  /** Where in the chunk that begins which has not become a part. */
-  #from = 0
 
   constructor(members: PictureMembers) {
     this.#members = members
   }
 
   /** Takes a chunk and returns the parts that are known now. They are views of the chunk. */
-  push(chunk: Buffer): Part[] {
+  push(chunk: Buffer): PicturePart[] {
     this.#parts = []
-    this.#from = 0
-    const text = bytesAsText(chunk)
-    for (let i = 0; i < chunk.length; ) i = this.#step(chunk, text, i)
-    const rest = chunk.subarray(this.#from)
-    if (!this.#held.on) this.#pass(rest)
-    else if (!this.#held.keep(rest)) this.#release()
+    this.#chunk = chunk
+    this.#scanner.feed(chunk)
+    const end = this.#base + chunk.length
+    if (this.#inPicture) this.#takeData(end)
+    else this.#hold(end)
+    this.#chunk = NOTHING
+    this.#base = end
     return this.#parts
   }
 
   /** The document has ended, perhaps in the middle. Returns what was held back. A picture may still be open. */
-  flush(): Part[] {
+  flush(): PicturePart[] {
     this.#parts = []
-    this.#release()
-    const rest = this.#text.rest()
-    if (rest !== null) this.#takeText(rest)
+    this.#pass(this.#base)
+    this.#text.end(this.#parts)
     return this.#parts
   }
 
-  #step(chunk: Buffer, text: string, i: number): number {
-    switch (this.#string) {
-      case 'none':
-        return this.#between(chunk, i)
-      case 'key':
-        return this.#readKey(chunk, text, i)
-      case 'first':
-        return this.#firstOfLink(chunk, i)
-      case 'picture':
-        return this.#picture(chunk, i)
-      case 'skipped': {
-        const end = this.#end.find(chunk, text, i)
-        if (end >= 0) this.#string = 'none'
-        return end < 0 ? chunk.length : end
-      }
-    }
+  // --- the scanner's events
+
+  /** Nothing of a string is captured: of a link only the length matters, and the text of a picture is taken from the chunk. */
+  wants(key: string): number {
+    if (!this.#isOpen) return 0
+    if (key === this.#members.link && this.#link < 0) this.#link = this.#scanner.keyStart
+    else if (key === this.#members.encoded && !this.#hasPicture) this.#beginPicture()
+    return 0
   }
 
-  /** Moves to the position after the next quote, or to the end. */
-  #between(chunk: Buffer, from: number): number {
-    for (let i = from; i < chunk.length; i++) {
-      switch (chunk[i]) {
-        case QUOTE:
-          this.#beginString(chunk, i)
-          return i + 1
-        case OPEN_OBJECT:
-          this.#open(false)
-          break
-        case OPEN_ARRAY:
-          this.#open(true)
-          break
-        case CLOSE_OBJECT:
-        case CLOSE_ARRAY:
-          this.#close()
-          break
-        case COLON:
-          if (this.#deep === 0) this.#valueNext = true
-          break
-        case COMMA:
-          if (this.#deep === 0) this.#endMember()
-          break
-        case LETTER_N:
-          if (this.#isLinkNext) this.#blankLink(chunk, i)
-      }
-    }
-    return chunk.length
+  /** True in an element without a link of its own, when the key of the current member has not passed already. */
+  get #isOpen(): boolean {
+    return this.#level === ELEMENT && !this.#hasLink && this.#scanner.keyStart >= this.#passed
   }
 
-  #open(isArray: boolean): void {
-    const next =
-      this.#deep > 0
-        ? OUTSIDE
-        : this.#place === OUTSIDE && !isArray && !this.#over
-          ? DOCUMENT
-          : this.#place === DOCUMENT && isArray && this.#valueNext && this.#name === this.#members.array
-            ? ARRAY
-            : this.#place === ARRAY && !isArray
-              ? ELEMENT
-              : OUTSIDE
-    if (next === OUTSIDE) {
-      this.#deep++
-      return
-    }
-    this.#place = next
-    this.#valueNext = next === ARRAY
+  enter(key: string, kind: 'object' | 'array'): boolean {
+    const matters = this.#level === TOP ? kind === 'array' && key === this.#members.array : kind === 'object'
+    if (!matters || this.#level === ELEMENT) return false
+    this.#level++
     this.#hasLink = this.#hasPicture = false
+    return true
   }
 
-  #close(): void {
-    if (this.#deep > 0) {
-      this.#deep--
-      return
-    }
-    if (this.#place === ELEMENT) this.#release()
-    if (this.#place === DOCUMENT) this.#over = true
-    if (this.#place > OUTSIDE) this.#place--
-    this.#valueNext = true
-    this.#name = null
+  leave(): void {
+    this.#level--
+    this.#link = -1
   }
 
-  #endMember(): void {
-    this.#valueNext = this.#place === ARRAY
-    if (this.#held.on && this.#blankSpan === null) this.#release()
-  }
-
-  // --- names
-
-  get #isElement(): boolean {
-    return this.#place === ELEMENT && this.#deep === 0
-  }
-
-  get #isLinkNext(): boolean {
-    return this.#held.on && this.#isElement && this.#valueNext && this.#name === this.#members.link
-  }
-
-  #beginString(chunk: Buffer, i: number): void {
-    const { encoded } = this.#members
-    if (this.#deep === 0 && !this.#valueNext && (this.#place === DOCUMENT || this.#place === ELEMENT)) {
-      if (this.#place === ELEMENT) this.#beginKey(chunk, i)
-      this.#key = '"'
-      this.#string = 'key'
-    } else if (this.#isLinkNext) this.#string = 'first'
-    else if (this.#held.on && this.#isElement && this.#name === encoded && !this.#hasPicture)
-      this.#beginPicture(chunk, i)
-    else this.#string = 'skipped'
-  }
-
-  #beginKey(chunk: Buffer, i: number): void {
-    if (!this.#held.on) {
-      this.#pass(chunk.subarray(this.#from, i))
-      this.#from = i
-      this.#held.on = true
-    }
-    this.#keySpan = { at: this.#held.length + i - this.#from, length: 0 }
-  }
-
-  #readKey(chunk: Buffer, text: string, i: number): number {
-    const end = this.#end.find(chunk, text, i)
-    if (this.#key.length <= LONGEST_KEY) this.#key += text.slice(i, end < 0 ? text.length : end)
-    if (end < 0) return chunk.length
-    this.#string = 'none'
-    this.#name = this.#key.length <= LONGEST_KEY ? decode(this.#key) : null
-    if (this.#place === ELEMENT) {
-      this.#keySpan.length = this.#held.length + end - this.#from - this.#keySpan.at
-      const { encoded, link } = this.#members
-      const matters = !this.#hasLink && (this.#name === link || (this.#name === encoded && !this.#hasPicture))
-      if (!matters && this.#blankSpan === null) this.#release()
-    }
-    return end
+  member(key: string, kind: JsonKind, start: number, end: number, text: string | null): void {
+    if (this.#inPicture) this.#endPicture(end)
+    else if (key === this.#members.link && this.#isOpen)
+      this.#endLink(kind, kind === 'string' ? end - start === 2 : text === 'null', end)
   }
 
   // --- links that are there already
 
-  /** An empty string is as good as none. */
-  #firstOfLink(chunk: Buffer, i: number): number {
-    if (chunk[i] === QUOTE) {
-      this.#blankLink(chunk, i)
-      this.#string = 'none'
-      return i + 1
+  /** `isBlank`: a link that is null or empty is as good as none. */
+  #endLink(kind: JsonKind, isBlank: boolean, end: number): void {
+    const start = this.#link < 0 ? this.#scanner.keyStart : this.#link
+    this.#link = -1
+    if (!isBlank) this.#hasLink = kind === 'string'
+    else if (!this.#hasPicture) this.#link = start
+    else {
+      this.#pass(start)
+      const asIs = this.#take(end)
+      this.#parts.push({ is: 'either', asIs, linked: renamed(asIs, [[0, this.#members.encoded]]) })
     }
-    this.#hasLink = true
-    this.#release()
-    this.#string = 'skipped'
-    return i
-  }
-
-  #blankLink(chunk: Buffer, i: number): void {
-    if (!this.#hasPicture) {
-      this.#blankSpan ??= this.#keySpan
-      return
-    }
-    const asIs = this.#takeHeld(chunk, i)
-    this.#parts.push({ is: 'either', asIs, linked: renamed(asIs, [[this.#keySpan, this.#members.encoded]]) })
   }
 
   // --- pictures
 
-  #beginPicture(chunk: Buffer, i: number): void {
+  #beginPicture(): void {
     const { encoded, link } = this.#members
-    const names: [Span, string][] = [[this.#keySpan, link]]
-    if (this.#blankSpan !== null) names.unshift([this.#blankSpan, encoded])
-    const asIs = this.#takeHeld(chunk, i + 1)
+    const key = this.#scanner.keyStart
+    const start = this.#link < 0 ? key : this.#link
+    this.#pass(start)
+    const asIs = this.#take(this.#scanner.valueStart + 1)
+    const names: [at: number, name: string][] = [[key - start, link]]
+    if (this.#link >= 0) names.unshift([0, encoded])
     this.#parts.push({ is: 'begin', asIs, linked: renamed(asIs.subarray(0, -1), names) })
-    this.#hasPicture = true
-    this.#string = 'picture'
+    this.#hasPicture = this.#inPicture = true
+    this.#link = -1
   }
 
-  #picture(chunk: Buffer, i: number): number {
-    const quote = this.#text.read(chunk, i, this.#takeText)
-    this.#from = quote < 0 ? chunk.length : quote + 1
-    if (quote < 0) return chunk.length
+  #takeData(end: number): void {
+    if (end > this.#passed) this.#text.read(this.#take(end), this.#parts)
+  }
+
+  /** `end`: the offset behind its closing quote. */
+  #endPicture(end: number): void {
+    this.#takeData(end - 1)
+    this.#passed = end
     this.#parts.push({ is: 'end' })
-    this.#string = 'none'
-    return quote + 1
+    this.#inPicture = false
   }
 
-  readonly #takeText = ({ raw, text }: TextPiece): void => {
-    this.#parts.push({ is: 'data', raw, text })
+  // --- bytes that are held back
+
+  /** The chunk ends at this offset. The key of a member whose value has not begun is held back, and so is a link that may be renamed. */
+  #hold(end: number): void {
+    const isKey = this.#level === ELEMENT && this.#scanner.undecided
+    const from = this.#link >= 0 ? this.#link : isKey ? this.#scanner.keyStart : end
+    if (this.#scanner.bad || end - from > MOST_HELD) {
+      this.#link = -1
+      this.#pass(end)
+      return
+    }
+    this.#pass(from)
+    const rest = this.#chunk.subarray(Math.max(0, this.#passed - this.#base))
+    if (rest.length > 0) this.#held.push(Buffer.from(rest))
   }
 
-  // --- what is held back
-
-  #pass(bytes: Buffer): void {
-    if (bytes.length > 0) this.#parts.push({ is: 'bytes', bytes })
+  /** Takes the bytes up to this offset, with those that are held back. */
+  #take(end: number): Buffer {
+    const here = this.#chunk.subarray(Math.max(0, this.#passed - this.#base), Math.max(0, end - this.#base))
+    const held = this.#held
+    this.#held = []
+    this.#passed = end
+    return held.length === 0 ? here : Buffer.concat([...held, here])
   }
 
-  /** What is held back passes as it is, that of this chunk with the rest of the chunk. */
-  #release(): void {
-    this.#pass(this.#held.take())
-    this.#blankSpan = null
+  /** Bytes up to this offset pass as they are. */
+  #pass(end: number): void {
+    if (end <= this.#passed) return
+    this.#parts.push({ is: 'bytes', bytes: this.#take(end) })
+  }
+}
+
+/** A key, from its first byte on. */
+const KEY = /^"(?:[^"\\]|\\.)*"/s
+
+/** Returns the bytes with other names of the members whose keys begin at these places, in their order. */
+function renamed(bytes: Buffer, names: readonly [at: number, name: string][]): Buffer {
+  const text = bytesAsText(bytes)
+  let renamed = ''
+  let from = 0
+  for (const [at, name] of names) {
+    renamed += text.slice(from, at) + JSON.stringify(name)
+    from = at + (KEY.exec(text.slice(at))?.[0].length ?? 0)
+  }
+  return Buffer.from(renamed + text.slice(from), 'latin1')
+}
+
+const BACKSLASH = 0x5c
+const LETTER_U = 0x75
+const SLASH = 0x2f
+const UNICODE_LENGTH = 6
+const ASCII_END = 0x80
+/** An escape becomes this byte where it stands for nothing in base64. */
+const NOT_BASE64 = 0
+
+/** The text of a picture in pieces: as it stands in the document, and without the escapes of JSON. */
+class PictureText {
+  /** An escape of which the end has not come. */
+  #open = ''
+
+  /** Hands over what there is of the text by this piece of it. */
+  read(piece: Buffer, parts: PicturePart[]): void {
+    if (this.#open === '' && !piece.includes(BACKSLASH)) parts.push({ is: 'data', raw: piece, text: piece })
+    else this.#unescape(piece, parts)
   }
 
-  /** All that is held back, up to this position of the chunk. */
-  #takeHeld(chunk: Buffer, end: number): Buffer {
-    const held = this.#held.take(chunk.subarray(this.#from, end))
-    this.#blankSpan = null
-    this.#from = end
-    return held
+  #unescape(piece: Buffer, parts: PicturePart[]): void {
+    const all = Buffer.concat([Buffer.from(this.#open, 'latin1'), piece])
+    const text = Buffer.allocUnsafe(all.length)
+    let length = 0
+    this.#open = ''
+    for (const c of all) {
+      if (this.#open === '' && c !== BACKSLASH) text[length++] = c
+      else {
+        this.#open += String.fromCharCode(c)
+        if (!isWhole(this.#open)) continue
+        text[length++] = meaningOf(this.#open)
+        this.#open = ''
+      }
+    }
+    const raw = all.subarray(0, all.length - this.#open.length)
+    if (raw.length > 0) parts.push({ is: 'data', raw, text: text.subarray(0, length) })
+  }
+
+  /** The document has ended: what is left of an escape is handed over. */
+  end(parts: PicturePart[]): void {
+    if (this.#open === '') return
+    parts.push({ is: 'data', raw: Buffer.from(this.#open, 'latin1'), text: Buffer.of(NOT_BASE64) })
+    this.#open = ''
+  }
+}
+
+const isWhole = (sequence: string): boolean =>
+  sequence.length === UNICODE_LENGTH || (sequence.length === 2 && sequence.charCodeAt(1) !== LETTER_U)
+
+/** Returns the character as one byte. */
+function meaningOf(sequence: string): number {
+  if (sequence.length === 2) return sequence[1] === '/' ? SLASH : NOT_BASE64
+  const code = Number.parseInt(sequence.slice(2), 16)
+  return code < ASCII_END ? code : NOT_BASE64
+}
+
+const QUAD = 4
+/** Letters of another alphabet, which the decoder of Node takes too. */
+const FOREIGN = /[-_]/
+
+/**
+ * Decodes base64 that comes in pieces, and is strict: what it has decoded is, encoded again, the very same text. So a text
+ * whose decoding was given up in the middle can be written out again from the bytes.
+ */
+export class Base64Reader {
+  /** The text that is not decoded yet: fewer than four characters, or the last four with their padding. */
+  rest = ''
+
+  /** Returns the bytes of all groups of four that are complete; null = this is not base64, and nothing has changed. */
+  read(text: Buffer): Buffer | null {
+    const all = this.rest + bytesAsText(text)
+    const padding = all.indexOf('=')
+    const plain = padding < 0 ? all.length : padding
+    const whole = plain - (plain % QUAD)
+    if (all.length - whole > QUAD) return null
+    const groups = all.slice(0, whole)
+    const bytes = Buffer.from(groups, 'base64')
+    if (bytes.length !== (whole / QUAD) * 3 || FOREIGN.test(groups)) return null
+    this.rest = all.slice(whole)
+    return bytes
+  }
+
+  /** No more text comes. Returns the bytes of the rest, which stays until `clear`; null = the text is not complete. */
+  end(): Buffer | null {
+    const bytes = Buffer.from(this.rest, 'base64')
+    return bytes.toString('base64') === this.rest ? bytes : null
+  }
+
+  clear(): void {
+    this.rest = ''
   }
 }

@@ -1,5 +1,5 @@
 /**
- * A cursor over bytes that arrive in chunks. A reader of a container is a generator, which asks the cursor for the bytes that
+ * What the readers of containers of sound share: a cursor over bytes that arrive in chunks. A reader of a container is a generator, which asks the cursor for the bytes that
  * it needs and is paused (`yield`) until they are there. What is skipped is never kept, so that a reader takes no more memory
  * than the longest piece that it looks at.
  */
@@ -9,7 +9,7 @@ export type Steps<T = void> = Generator<void, T, void>
 
 const NOTHING = Buffer.alloc(0)
 
-export class Cursor {
+export class ByteCursor {
   #data: Buffer = NOTHING
   /** May lie behind the end of the data, where bytes are skipped that have not come yet. */
   #at = 0
@@ -80,3 +80,20 @@ export class Cursor {
     }
   }
 }
+
+/** The length of the sound, as far as the reader of its container has found it out. */
+export interface SoundFound {
+  seconds: number
+  /** Bytes that are known to be the sound of these seconds. */
+  bytes: number
+  /** The container is understood. Otherwise the number of bytes has to tell the length. */
+  known: boolean
+}
+
+/** A container may consist of so many parts that are looked at; one with more is not understood. */
+export const MOST_PARTS = 1_000_000
+
+/** The highest plausible rates: of samples as they are (192 kHz, 8 channels, 32 bits), of compressed sound, and of film. */
+export const PLAIN_BYTES_PER_S = 6_144_000
+export const PACKED_BYTES_PER_S = 72_000
+export const FILM_BYTES_PER_S = 12_500_000

@@ -2,8 +2,7 @@
  * FLAC: the header may tell how many samples there are, or not; the frames are counted beside, each with the rate that its own
  * header names. A frame is one whose header has the right check sum.
  */
-import type { Cursor, Steps } from './cursor.ts'
-import { type Found, PLAIN_BYTES_PER_S } from './found.ts'
+import { type ByteCursor, type Steps, type SoundFound, PLAIN_BYTES_PER_S } from './cursor.ts'
 
 const SYNC = 0xff
 const STREAM_INFO_BYTES = 34
@@ -20,7 +19,7 @@ const CRC = Uint8Array.from({ length: 256 }, (_, byte) => {
   return crc
 })
 
-export function* flac(cursor: Cursor, found: Found): Steps {
+export function* flac(cursor: ByteCursor, found: SoundFound): Steps {
   cursor.skip(4)
   let hertz = 0
   let claimed = 0

@@ -2,9 +2,8 @@
  * Sound as a row of frames, each with a header that tells its length: MP3, AAC (ADTS) and AMR. The frames are counted, so that
  * no number in front of them has to be believed.
  */
-import { AAC_HERTZ } from './aac.ts'
-import type { Cursor, Steps } from './cursor.ts'
-import type { Found } from './found.ts'
+import { AAC_HERTZ } from './codecs.ts'
+import type { ByteCursor, Steps, SoundFound } from './cursor.ts'
 
 const SYNC = 0xff
 /** So many bytes more may belong to no frame than to one, before the search is given up. */
@@ -21,12 +20,12 @@ const SAMPLES_PER_S = [44_100, 48_000, 32_000]
 
 /** Counts frames. Bytes between them are few in an honest file: where they are most of it, the file is not understood. */
 class Frames {
-  readonly #found: Found
+  readonly #found: SoundFound
   #seconds = 0
   #lost = 0
   #bytes = 0
 
-  constructor(found: Found) {
+  constructor(found: SoundFound) {
     this.#found = found
   }
 
@@ -85,7 +84,7 @@ function mp3Bytes(data: Buffer, at: number): number {
   return Math.floor((mp3Samples(data, at) * 125 * kbits) / hertz) + padding
 }
 
-export function* mp3(cursor: Cursor, found: Found): Steps {
+export function* mp3(cursor: ByteCursor, found: SoundFound): Steps {
   const first = yield* cursor.peek(BEHIND_FIRST_HEAD)
   if (isTable(first)) cursor.skip(mp3Bytes(first, 0))
   const frames = new Frames(found)
@@ -117,7 +116,7 @@ function adtsBytes(data: Buffer, at: number): number {
 
 export const isAdts = (data: Buffer): boolean => adtsBytes(data, 0) > 0
 
-export function* adts(cursor: Cursor, found: Found): Steps {
+export function* adts(cursor: ByteCursor, found: SoundFound): Steps {
   const frames = new Frames(found)
   const frame = (data: Buffer, at: number) => {
     const bytes = adtsBytes(data, at)
@@ -138,7 +137,7 @@ const AMR_FRAME_S = 0.02
 export const isAmr = (head: Buffer): boolean =>
   [AMR, AMR_WIDE].some(magic => head.toString('latin1', 0, magic.length) === magic)
 
-export function* amr(cursor: Cursor, found: Found): Steps {
+export function* amr(cursor: ByteCursor, found: SoundFound): Steps {
   const head = yield* cursor.peek(AMR_WIDE.length)
   const isWide = head.toString('latin1') === AMR_WIDE
   cursor.skip(isWide ? AMR_WIDE.length : AMR.length)

@@ -3,9 +3,16 @@
  * of a length is compared with the number of samples, each of which lasts a certain time at least, and with the number of bytes.
  * For AAC the description of the stream tells this time (`aac.ts`).
  */
-import { aacFrameS } from './aac.ts'
-import type { Cursor, Steps } from './cursor.ts'
-import { FILM_BYTES_PER_S, type Found, MOST_PARTS, PACKED_BYTES_PER_S, PLAIN_BYTES_PER_S } from './found.ts'
+import { aacFrameS } from './codecs.ts'
+import {
+  type ByteCursor,
+  type Steps,
+  FILM_BYTES_PER_S,
+  type SoundFound,
+  MOST_PARTS,
+  PACKED_BYTES_PER_S,
+  PLAIN_BYTES_PER_S,
+} from './cursor.ts'
 
 /** Boxes that are looked into. */
 const TREE = new Set(['moov', 'trak', 'mdia', 'minf', 'stbl', 'mvex', 'moof', 'traf'])
@@ -77,7 +84,7 @@ class Index {
   }
 }
 
-export function* mp4(cursor: Cursor, found: Found): Steps {
+export function* mp4(cursor: ByteCursor, found: SoundFound): Steps {
   const index = new Index()
   found.known = false
   const count = (bytes: number) => {
@@ -114,7 +121,7 @@ export function* mp4(cursor: Cursor, found: Found): Steps {
 }
 
 /** Reads one box. Returns how many bytes behind `body` it has taken. */
-function* readBox(cursor: Cursor, name: string, body: Buffer, left: number, index: Index): Steps<number> {
+function* readBox(cursor: ByteCursor, name: string, body: Buffer, left: number, index: Index): Steps<number> {
   const { track } = index
   const wide = body[0] === 1
   if (name === 'mvhd') index.movieS = lengthOf(body) / (scaleOf(body) || 1)
@@ -159,7 +166,7 @@ const addRow = (track: Track) => (row: Buffer, at: number) => {
 }
 
 /** A run of samples in a fragment, which may name the length of each. */
-function* addRun(cursor: Cursor, body: Buffer, left: number, { track, unitsEach }: Index): Steps<number> {
+function* addRun(cursor: ByteCursor, body: Buffer, left: number, { track, unitsEach }: Index): Steps<number> {
   const flags = body.readUIntBE(1, 3)
   const samples = body.readUInt32BE(4)
   track.samples += samples
@@ -177,7 +184,7 @@ function* addRun(cursor: Cursor, body: Buffer, left: number, { track, unitsEach 
 
 /** Reads so many rows of a table, some at a time. Returns how many bytes they took. */
 function* addRows(
-  cursor: Cursor,
+  cursor: ByteCursor,
   count: number,
   rowBytes: number,
   add: (rows: Buffer, at: number) => void,

@@ -2,9 +2,15 @@
  * Ogg: several streams may stand beside or behind each other, each a row of pages. The packets of Opus are counted. Of other
  * codecs the position at the end of the last page tells the length, and the number of bytes the least that it can be.
  */
-import type { Cursor, Steps } from './cursor.ts'
-import { type Found, MOST_PARTS, PACKED_BYTES_PER_S, PLAIN_BYTES_PER_S } from './found.ts'
-import { opusSeconds } from './opus.ts'
+import {
+  type ByteCursor,
+  type Steps,
+  type SoundFound,
+  MOST_PARTS,
+  PACKED_BYTES_PER_S,
+  PLAIN_BYTES_PER_S,
+} from './cursor.ts'
+import { opusSeconds } from './codecs.ts'
 
 const PAGE = 'OggS'
 const PAGE_HEAD_BYTES = 27
@@ -29,7 +35,7 @@ interface Stream {
   bytesPerS: number
 }
 
-export function* ogg(cursor: Cursor, found: Found): Steps {
+export function* ogg(cursor: ByteCursor, found: SoundFound): Steps {
   const streams = new Map<number, Stream | null>()
   for (let pages = 0; pages < MOST_PARTS; pages++) {
     const start = yield* cursor.peek(PAGE_HEAD_BYTES)

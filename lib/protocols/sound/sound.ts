@@ -4,9 +4,8 @@
  * the sound shorter than its bytes can be, and bytes that are no sound for this reader could be sound for another, so they have
  * the highest plausible rate. What is not understood counts as a second for so few bytes that no sound has fewer.
  */
-import { Cursor, type Steps } from './cursor.ts'
+import { ByteCursor, type Steps, type SoundFound, PACKED_BYTES_PER_S } from './cursor.ts'
 import { flac } from './flac.ts'
-import { type Found, PACKED_BYTES_PER_S } from './found.ts'
 import { adts, amr, isAdts, isAmr, isMp3, mp3 } from './frames.ts'
 import { mp4 } from './mp4.ts'
 import { ogg } from './ogg.ts'
@@ -28,11 +27,11 @@ const ROUNDING_S = 1e-6
 /** Rounded up to whole seconds, as they are charged. */
 export const wholeSeconds = (seconds: number): number => Math.ceil(Math.max(0, seconds - ROUNDING_S))
 
-type Reader = (cursor: Cursor, found: Found) => Steps
+type Reader = (cursor: ByteCursor, found: SoundFound) => Steps
 
 export class SoundMeter {
-  readonly #cursor = new Cursor()
-  readonly #found: Found = { seconds: 0, bytes: 0, known: false }
+  readonly #cursor = new ByteCursor()
+  readonly #found: SoundFound = { seconds: 0, bytes: 0, known: false }
   readonly #reader: Steps
   readonly #bytesPerS: number
   #isDone = false
@@ -58,7 +57,7 @@ export class SoundMeter {
   }
 }
 
-function* read(cursor: Cursor, found: Found): Steps {
+function* read(cursor: ByteCursor, found: SoundFound): Steps {
   for (let padding = 0; padding < MOST_PADDING; ) {
     const head = yield* cursor.peek(HEAD_BYTES)
     const reader = readerOf(head)

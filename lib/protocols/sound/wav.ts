@@ -2,8 +2,7 @@
  * WAV (RIFF): the length is that of the samples that are really there, whatever the header says of their number. The header
  * tells how many bytes a second has; what it says of that is believed only up to a plausible rate.
  */
-import type { Cursor, Steps } from './cursor.ts'
-import { type Found, PACKED_BYTES_PER_S, PLAIN_BYTES_PER_S } from './found.ts'
+import { type ByteCursor, type Steps, type SoundFound, PACKED_BYTES_PER_S, PLAIN_BYTES_PER_S } from './cursor.ts'
 
 const MOST_CHUNKS = 10_000
 /** Writers who do not know the length put 0 or a number near the largest. */
@@ -19,7 +18,7 @@ const BLOCKS_BYTES = 20
 const EXTENSIBLE_BYTES = 26
 const CHUNK_NAME = /^[ -~]{4}$/
 
-export function* wav(cursor: Cursor, found: Found): Steps {
+export function* wav(cursor: ByteCursor, found: SoundFound): Steps {
   cursor.skip(12)
   let bytesPerS = 0
   let bytes = 0

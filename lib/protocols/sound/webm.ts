@@ -2,9 +2,16 @@
  * WebM and Matroska: a tree of elements. Recorders in browsers leave the length out, so it is what the header says, or the time
  * of the last block, whichever is more. The blocks of sound are counted beside, each of which lasts a certain time at least.
  */
-import type { Cursor, Steps } from './cursor.ts'
-import { FILM_BYTES_PER_S, type Found, MOST_PARTS, PACKED_BYTES_PER_S, PLAIN_BYTES_PER_S } from './found.ts'
-import { opusSeconds } from './opus.ts'
+import {
+  type ByteCursor,
+  type Steps,
+  FILM_BYTES_PER_S,
+  type SoundFound,
+  MOST_PARTS,
+  PACKED_BYTES_PER_S,
+  PLAIN_BYTES_PER_S,
+} from './cursor.ts'
+import { opusSeconds } from './codecs.ts'
 
 const SEGMENT = 0x18538067
 const INFO = 0x1549a966
@@ -94,7 +101,7 @@ function leastOf(codec: string): number {
   return codec.startsWith('A_MPEG') ? 576 / 48_000 : 0
 }
 
-export function* webm(cursor: Cursor, found: Found): Steps {
+export function* webm(cursor: ByteCursor, found: SoundFound): Steps {
   const movie = new Movie()
   for (let elements = 0; elements < MOST_PARTS; elements++) {
     const head = yield* cursor.peek(HEAD_BYTES)

@@ -1,13 +1,10 @@
 /**
- * Under which names a request may say how much an answer may write, and which of these names an upstream reads. A name that
+ * How much a request lets an answer write and think: under which names it may say so, and which of these names an upstream reads. A name that
  * nobody reads bounds nothing: an upstream that knows only `max_tokens` writes as much as it likes for a client that says
  * `max_completion_tokens: 1`. What stands here was taken from the providers' own pages, or from clients that are made for
  * them; where these say nothing, the provider reads its protocol's own name only.
  */
 import type { KindName } from './kinds.ts'
-
-/** The largest number of tokens, answers or uses. Larger numbers, and those that cannot be read, are read as this one. */
-export const MOST = 1e9
 
 export const MAXIMUM_NAMES = ['max_tokens', 'max_completion_tokens', 'max_output_tokens'] as const
 export type MaximumName = (typeof MAXIMUM_NAMES)[number]
@@ -19,7 +16,7 @@ export const NO_MAXIMA: Maxima = 0
 const GENERATE_MAXIMUM: Maxima = 1 << MAXIMUM_NAMES.length
 /** A maximum of 0, which few upstreams take for one: others take it for a field that is missing. */
 export const NO_OUTPUT: Maxima = GENERATE_MAXIMUM << 1
-/** What a request names whose answer has no tokens of output. */
+/** All names: those of a request whose answer has no tokens of output. */
 export const ALL_MAXIMA: Maxima = (NO_OUTPUT << 1) - 1
 
 export const maximumBit = (name: MaximumName | 'maxOutputTokens'): Maxima =>
@@ -79,9 +76,9 @@ const READ_BUDGET: ReadonlySet<KindName> = new Set(['dashscope', 'siliconflow'])
 export interface OutputBounds {
   /** The names that its upstream reads. */
   readonly reads: Maxima
-  /** Whether its upstream thinks within the maximum. */
+  /** True when its upstream thinks within the maximum. */
   readonly within: boolean
-  /** Whether its upstream reads `thinking_budget`. */
+  /** True when its upstream reads `thinking_budget`. */
   readonly readsBudget: boolean
 }
 
@@ -100,6 +97,31 @@ export function outputBounds(
   }
 }
 
-/** Where an upstream writes its thoughts: within the maximum, or beside it. */
+/** The places where an upstream writes its thoughts: within the maximum, or beside it. */
 export const THOUGHTS = ['within', 'beside'] as const
 export type Thoughts = (typeof THOUGHTS)[number]
+
+/**
+ * How hard a request asks the model to think, as far as its words are known; what is asked decides how much is thought unseen.
+ * `off`: nothing is said. `none`: the model shall not think. `on`: it shall, and nobody says how hard. `other`: a word that is
+ * not known. A later one says more than an earlier one.
+ */
+export const ASKED_EFFORTS = ['off', 'none', 'on', 'other', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'] as const
+export type AskedEffort = (typeof ASKED_EFFORTS)[number]
+
+const KNOWN: ReadonlyMap<string, AskedEffort> = new Map([
+  ...ASKED_EFFORTS.filter(word => word !== 'off').map(word => [word, word] as const),
+  ['disabled', 'none'] as const,
+  ['enabled', 'on'] as const,
+  ['adaptive', 'on'] as const,
+  ['auto', 'on'] as const,
+])
+
+/** `word`: null = it could not be read. */
+export const askedEffort = (word: string | null): AskedEffort => KNOWN.get(word?.toLowerCase() ?? '') ?? 'other'
+
+/** Returns whichever says more. */
+export const moreEffort = (a: AskedEffort, b: AskedEffort): AskedEffort =>
+  ASKED_EFFORTS.indexOf(a) >= ASKED_EFFORTS.indexOf(b) ? a : b
+
+export const asksToThink = (effort: AskedEffort): boolean => effort !== 'off' && effort !== 'none'

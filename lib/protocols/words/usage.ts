@@ -21,7 +21,10 @@ export const TOKEN_CLASSES = [
 ] as const
 export type TokenClass = (typeof TOKEN_CLASSES)[number]
 
-/** What an answer used. Each is a whole number from 0 to 10^9. */
+/** The largest number of tokens, answers or uses. Larger numbers of a request, and those that cannot be read, are read as this one. */
+export const MOST_TOKENS = 1e9
+
+/** The usage of an answer. Each is a whole number from 0 to 10^9. */
 export interface Usage extends Record<TokenClass, number> {
   /** Pictures that are charged by the piece. */
   images: number
@@ -101,31 +104,51 @@ export interface PictureKind {
 
 export const UNSAID: PictureKind = { size: null, quality: null }
 
-/** So many pictures of one kind. */
+/** The number of pictures of one kind. */
 export interface CountedKind extends PictureKind {
   count: number
 }
 
-/** What is charged by the piece. The price is per piece, but per million for characters. */
+/** Names of charges by the piece. The price is per piece, but per million for characters. */
 export const FEES = ['image', 'web_search', 'request', 'second', 'character'] as const
 export type Fee = (typeof FEES)[number]
 
-/** What is charged for tools of the upstream, by the piece; `tools.` has a name of `server-tools.ts` or of the operator behind it. */
+/** Names of charges for tools of the upstream, by the piece; `tools.` has a name of `server-tools.ts` or of the operator behind it. */
 export type ToolFee = 'maps' | 'code_execution' | `container.${string}` | `tools.${string}`
 
-const KNOWN_LINES: ReadonlySet<string> = new Set([
-  ...TOKEN_CLASSES,
-  'image',
-  'web_search',
-  'request',
-  'second',
-  'character',
-])
+const KNOWN_LINES: ReadonlySet<string> = new Set([...TOKEN_CLASSES, ...FEES])
 export const isToolFee = (name: string): name is ToolFee => !KNOWN_LINES.has(name)
 
 const PER_MILLION: ReadonlySet<string> = new Set([...TOKEN_CLASSES, 'character'])
-/** Whether a price is per piece, and not per million. */
+/** Tells whether a price is per piece, and not per million. */
 export const isByPiece = (name: string): boolean => !PER_MILLION.has(name)
 
 /** A line of a model's price list. */
 export type PriceLine = TokenClass | Fee
+
+/** No honest answer has pictures of more kinds. All others count as pictures of which nothing is said. */
+const MOST_KINDS = 32
+
+/** Adds up pictures by the size and the quality that an answer reports for them. */
+export class PictureKinds {
+  readonly list: CountedKind[] = []
+
+  /** Pictures of which nothing is said are left out. */
+  add({ size, quality }: PictureKind, count = 1): void {
+    if ((size === null && quality === null) || count === 0) return
+    const same = this.list.find(kind => kind.size === size && kind.quality === quality)
+    if (same !== undefined) same.count += count
+    else if (this.list.length < MOST_KINDS) this.list.push({ size, quality, count })
+  }
+}
+
+const LONGEST_NAME = 64
+
+const nameOf = (value: unknown): string | null =>
+  typeof value === 'string' && value !== '' && value.length <= LONGEST_NAME ? value : null
+
+/** Returns the kind that an answer says. */
+export const pictureKind = (size: unknown, quality: unknown): PictureKind => ({
+  size: nameOf(size),
+  quality: nameOf(quality),
+})

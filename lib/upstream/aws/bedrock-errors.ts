@@ -2,7 +2,7 @@
  * What Claude on Bedrock says about failures, in the words of the messages protocol. Bedrock names an exception: in the header
  * `x-amzn-errortype` of an answer, as `:exception-type` of a frame in a stream, or as `__type` in the body.
  */
-import { type Fields, isFields } from '../../protocols/json/fields.ts'
+import { type Fields, isFields } from '../../protocols/json/text.ts'
 
 /** The type of an error of the messages protocol, and the status that goes with it. */
 type Told = readonly [type: string, status: number]

@@ -1,4 +1,4 @@
-import { fieldsOf } from '../../../lib/protocols/json/fields.ts'
+import { fieldsOf } from '../../../lib/protocols/json/text.ts'
 import { linesOf, numberOf, textOf, type Tool } from '../tool.ts'
 
 /** Codex: speaks responses. */

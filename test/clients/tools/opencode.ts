@@ -1,4 +1,4 @@
-import { fieldsOf } from '../../../lib/protocols/json/fields.ts'
+import { fieldsOf } from '../../../lib/protocols/json/text.ts'
 import { linesOf, numberOf, textOf, type Tool } from '../tool.ts'
 
 /** opencode: speaks any protocol; here chat, which none of the others speaks. */

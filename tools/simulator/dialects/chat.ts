@@ -2,7 +2,7 @@
  * The simulator's chat completions: events without names, one token each, and usage in an event of its own when it was
  * asked for.
  */
-import { fieldsOf } from '../../../lib/protocols/json/fields.ts'
+import { fieldsOf } from '../../../lib/protocols/json/text.ts'
 import type { Usage } from '../../../lib/terms/records.ts'
 import { countOf, listOf, need, plainBlocks, promptOf, rowsOf, stringOf, toolAskedFor } from '../reading.ts'
 import { type Answer, type Ask, type Dialect, type Frame, frame, groups } from '../speech.ts'

@@ -2,7 +2,7 @@
  * The simulator's generate-content: few large events whose lines end in CRLF, with usage in each; without `alt=sse` one
  * JSON array.
  */
-import { fieldsOf } from '../../../lib/protocols/json/fields.ts'
+import { fieldsOf } from '../../../lib/protocols/json/text.ts'
 import type { Usage } from '../../../lib/terms/records.ts'
 import { countOf, need, plainBlocks, promptOf, rowsOf, stringOf, toolAskedFor } from '../reading.ts'
 import { type Answer, type Ask, type Dialect, type Fields, type Frame, frame, groups } from '../speech.ts'

@@ -1,5 +1,5 @@
 /** The simulator's embeddings in the form of generate-content. As some models do, it reports usage only for single texts. */
-import { fieldsOf } from '../../../lib/protocols/json/fields.ts'
+import { fieldsOf } from '../../../lib/protocols/json/text.ts'
 import { countOf, need, rowsOf, textOf } from '../reading.ts'
 import type { Dialect, Fields } from '../speech.ts'
 import { vectorOf } from './embeddings.ts'

@@ -1,6 +1,6 @@
 /** The simulator's reranking: a document scores by how many words of the query it has. */
 
-import { fieldsOf } from '../../../lib/protocols/json/fields.ts'
+import { fieldsOf } from '../../../lib/protocols/json/text.ts'
 import { countOf, listOf, need, stringOf } from '../reading.ts'
 import type { Dialect, Fields } from '../speech.ts'
 import { INPUT_ONLY, inputAsk } from './input-only.ts'

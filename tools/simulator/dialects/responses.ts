@@ -1,7 +1,7 @@
 /**
  * The simulator's responses: named and numbered events around output items; the last event repeats the whole answer.
  */
-import { fieldsOf } from '../../../lib/protocols/json/fields.ts'
+import { fieldsOf } from '../../../lib/protocols/json/text.ts'
 import type { Usage } from '../../../lib/terms/records.ts'
 import { countOf, listOf, need, plainBlocks, promptOf, rowsOf, stringOf, toolAskedFor } from '../reading.ts'
 import { type Answer, type Ask, type Dialect, type Fields, type Frame, frame, groups } from '../speech.ts'

@@ -2,7 +2,7 @@
  * The simulator's transcriptions and translations, as JSON, text, subtitles or events. A second of sound has 16,000 bytes,
  * whatever the file is. The answer reports seconds, or tokens where `input=N` asks for them.
  */
-import { fieldsOf } from '../../../lib/protocols/json/fields.ts'
+import { fieldsOf } from '../../../lib/protocols/json/text.ts'
 import { noUsage, type Usage } from '../../../lib/terms/records.ts'
 import { countOf, need, plainBlocks, stringOf } from '../reading.ts'
 import { type Answer, Bytes, type Dialect, type Fields, frame, groups } from '../speech.ts'

@@ -1,7 +1,10 @@
 /**
- * How long a frame of AAC in MP4 lasts at least. It has a fixed number of samples, so this follows from the sampling rate. The
- * rate is taken from where decoders take it: the `esds` box holds a short description of the stream (ISO 14496-3,
- * AudioSpecificConfig), and a decoder that is given a wrong one plays noise. So nobody gains by a false rate there.
+ * How long the frames of two codecs last at least, which stand in several containers.
+ *
+ * A frame of AAC has a fixed number of samples, so this follows from the sampling rate. In MP4 the rate is taken from where
+ * decoders take it: the `esds` box holds a short description of the stream (ISO 14496-3, AudioSpecificConfig), and a decoder that is
+ * given a wrong one plays noise. So nobody gains by a false rate there. A packet of Opus tells by its first byte how many frames of
+ * which length it has.
  */
 
 /** Sampling rates of AAC by their index. A frame has 1,024 samples, or 960; of low delay 512, or 480. */
@@ -54,4 +57,19 @@ function describedS(body: Buffer, found: number): number {
   const hertz = index === RATE_FOLLOWS ? Math.min(said, 96_000) : (AAC_HERTZ[index] ?? 0)
   if (kind === 0 || kind === OTHER_KIND || hertz === 0) return 0
   return (kind === LOW_DELAY ? AAC_LOW_DELAY_SAMPLES : AAC_SAMPLES) / hertz
+}
+
+/** The lengths of frames of Opus in its three modes. */
+const SILK_MS = [10, 20, 40, 60]
+const HYBRID_MS = [10, 20]
+const CELT_MS = [2.5, 5, 10, 20]
+const MOST_MS = 120
+
+/** Returns the seconds of a packet of Opus. `second` is its second byte, which only some packets need. */
+export function opusSeconds(first: number, second: number): number {
+  const config = first >> 3
+  const frameMs = config < 12 ? SILK_MS[config & 3] : config < 16 ? HYBRID_MS[config & 1] : CELT_MS[config & 3]
+  const code = first & 3
+  const frames = code === 0 ? 1 : code === 3 ? second & 63 : 2
+  return Math.min(MOST_MS, frames * (frameMs as number)) / 1000
 }
