@@ -3,8 +3,7 @@
  * out of the request. That may be meant, so it is no mistake; but who runs the gateway should know it.
  */
 import { SEARCH_SUFFIX } from '../protocols/words/server-tools.ts'
-import type { Channel } from '../terms/channel.ts'
-import type { Model, Protocol } from '../terms/records.ts'
+import type { Channel, Model, Protocol } from '../terms/records.ts'
 
 /** On which the clients of these providers offer the search unasked. */
 const OFFERED_ON: readonly Protocol[] = ['messages', 'responses', 'generate']

@@ -9,7 +9,7 @@ import {
   type Kind,
   type KindName,
   KINDS,
-} from '../protocols/kinds.ts'
+} from '../protocols/words/kinds.ts'
 import { type AtKind, type ProviderHeaders, SAME_HEADERS } from '../protocols/protocol.ts'
 import { type Protocol, protocolRow, PROTOCOLS } from '../protocols/table.ts'
 import type { Channel } from '../terms/records.ts'

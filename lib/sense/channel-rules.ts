@@ -1,6 +1,6 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: that is how our YAML files name variables
 /** Rules about channels: where they lead, with which keys, and whether they are ever asked. */
-import { KINDS, type Kind } from '../protocols/kinds.ts'
+import { KINDS, type Kind } from '../protocols/words/kinds.ts'
 import type { Channel } from '../terms/records.ts'
 import type { Config, Listener } from '../config/config.ts'
 import { didYouMean } from '../config/typos.ts'

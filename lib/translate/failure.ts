@@ -1,5 +1,5 @@
 /** What goes wrong at an upstream, in words of no protocol. */
-import { bytesAsText } from '../protocols/patterns.ts'
+import { bytesAsText } from '../protocols/json/patterns.ts'
 import { NONE, type Node, Tree } from './json/tree.ts'
 
 /**

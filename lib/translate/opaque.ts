@@ -3,7 +3,7 @@
  * protocol's own place for such state, comes back with the history, and is opened only for the upstream that it came from:
  * others refuse a state that is not theirs. Nothing is kept on our side.
  */
-import { bytesAsText } from '../protocols/patterns.ts'
+import { bytesAsText } from '../protocols/json/patterns.ts'
 import type { Opaque } from './ask.ts'
 import { type Literal, literal } from './json/literal.ts'
 import { NONE, type Node, Tree, stringEnd } from './json/tree.ts'

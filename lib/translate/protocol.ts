@@ -4,10 +4,9 @@
  * further folder.
  */
 import type { Usage } from '../protocols/words/usage.ts'
-import type { Ask, CacheLife, Effort, Losses } from './ask.ts'
+import type { Ask, CacheLife, Effort, Losses, LossWord } from './ask.ts'
 import type { AnswerEvent } from './events.ts'
 import type { Failure } from './failure.ts'
-import type { LossWord } from './loss.ts'
 import type { ClientNames, ToolNames } from './names.ts'
 
 export interface Translated {

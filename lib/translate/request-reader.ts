@@ -1,10 +1,17 @@
 /** What readers of requests share: a body as a tree, a table of its members, numbers and marks that all of them know. Writers share a little, too. */
 import { bytesAsText } from '../protocols/json/patterns.ts'
-import type { Ask, CacheLife, Effort, Tool } from './ask.ts'
-import { EFFORTS } from './ask.ts'
+import {
+  type Ask,
+  type CacheLife,
+  type Effort,
+  type Tool,
+  EFFORTS,
+  type LossWord,
+  ManyValues,
+  Untranslatable,
+} from './ask.ts'
 import type { Source } from './json/literal.ts'
 import { type Node, Tree } from './json/tree.ts'
-import { type LossWord, ManyValues, Untranslatable } from './loss.ts'
 import type { AskHead } from './protocol.ts'
 
 /** What is done with a member of the body that is neither missing nor null. */

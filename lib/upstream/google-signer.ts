@@ -9,7 +9,7 @@
 import { createRequire } from 'node:module'
 import type { Clock } from '../base/clock.ts'
 import { type Connection, connectionTo } from '../world/compiled-channel.ts'
-import { fieldsOf } from '../protocols/fields.ts'
+import { fieldsOf } from '../protocols/json/text.ts'
 import type { ServiceAccount } from '../config/upstreams.ts'
 import type { Pools } from './pools.ts'
 import type { Signer, SignerDeps } from './signer.ts'

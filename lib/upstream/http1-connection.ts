@@ -10,7 +10,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { OnReadOpts, Socket } from 'node:net'
 import type { Dispatcher } from 'undici'
-import { bytesAsText } from '../protocols/patterns.ts'
+import { bytesAsText } from '../protocols/json/patterns.ts'
 import type { Dial, DialTarget } from './dial.ts'
 import { BadAnswer, CHUNKED, checkHeaders, parseHead, TO_END } from './http1-head.ts'
 

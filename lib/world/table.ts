@@ -8,7 +8,7 @@ import type { Target } from '../translate/protocol.ts'
 import { TRANSLATED, translatedRow } from '../translate/table.ts'
 import { CompiledChannel, type Connection } from './compiled-channel.ts'
 import { targetOf } from './target.ts'
-import type { OutputBounds } from '../protocols/maxima.ts'
+import type { OutputBounds } from '../protocols/words/maxima.ts'
 
 /** A model that a group offers, or would offer if it were not temporarily offline. */
 export interface Listed {

@@ -10,11 +10,11 @@
  * They stand in one table of the store. Each process gathers what it sees, and merges it into the table once an hour, or when a
  * series has many new samples; then it takes over the figures of all the others.
  */
-import type { Clock } from '../base/clock.ts'
-import { Rounds } from '../base/rounds.ts'
-import type { AskedEffort } from '../protocols/words/maxima.ts'
-import { type ModelSeries, type StatsStore, StoreUnavailable } from '../store/store.ts'
-import type { Logger } from '../terms/log.ts'
+import type { Clock } from '../../base/clock.ts'
+import { Rounds } from '../../base/rounds.ts'
+import type { AskedEffort } from '../../protocols/words/maxima.ts'
+import { type ModelSeries, type StatsStore, StoreUnavailable } from '../../store/store.ts'
+import type { Logger } from '../../base/log.ts'
 
 const MOST_SAMPLES = 1000
 const MOST_OF_ACCOUNT = 50

@@ -8,9 +8,9 @@ import type { Hold } from '../../ledger/ledger.ts'
 import type { AnswerHold, Tariff } from '../../pricing/tariff.ts'
 import type { Facts } from '../../protocols/facts.ts'
 import type { UsedTool } from '../../protocols/words/server-tools.ts'
-import type { Exchange } from '../exchange.ts'
-import { guard } from '../fail.ts'
-import type { Services } from '../services.ts'
+import type { Exchange } from '../record/exchange.ts'
+import { guard } from '../record/ending.ts'
+import type { Services } from '../record/services.ts'
 
 /** Towards the end of the money ever smaller steps are asked for, down to what so many tokens cost. */
 const SMALLEST_TOKENS = 16

@@ -2,12 +2,12 @@
  * Keeps the pictures of an answer, one after the other. It gets the answer in parts, and tells the client of each what there is to
  * tell: a link where a picture was kept, the picture itself where it could not be.
  */
-import { NoRoom } from '../../pictures/draft.ts'
+import { NoRoom } from '../pictures/draft.ts'
 import type { PicturePart } from '../../protocols/pictures/encoded.ts'
 import type { ImageLinks } from '../../config/config.ts'
-import type { Exchange } from '../exchange.ts'
-import { linkTo } from '../link.ts'
-import type { Services } from '../services.ts'
+import type { Exchange } from '../record/exchange.ts'
+import { linkTo } from '../record/request.ts'
+import type { Services } from '../record/services.ts'
 import { NotBase64, PictureLink, type Told } from './picture-link.ts'
 
 const QUOTE = Buffer.from('"')

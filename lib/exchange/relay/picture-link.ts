@@ -2,7 +2,7 @@
  * One picture of an answer on its way to a link. It is decoded and written while its text comes. When it cannot be kept,
  * its text goes to the client after all: what is in the file is encoded again, and the rest passes as it comes.
  */
-import type { PictureDraft } from '../../pictures/draft.ts'
+import type { PictureDraft } from '../pictures/draft.ts'
 import { Base64Reader } from '../../protocols/pictures/encoded.ts'
 
 /** What the client is told. `tell` resolves when the client has room for more. */

@@ -4,14 +4,14 @@
  */
 import type { KeyEntry } from '../../access/keys.ts'
 import { type Micro, micro, subtract, ZERO } from '../../base/money.ts'
-import type { Candidate } from '../../channels/route.ts'
+import type { Candidate } from '../../world/table.ts'
 import type { CommitGroup, Hold } from '../../ledger/ledger.ts'
 import type { Answer, Bill, Tariff } from '../../pricing/tariff.ts'
 import type { Facts } from '../../protocols/facts.ts'
 import { type UsedTool, withUnseen } from '../../protocols/words/server-tools.ts'
 import { protocolRow } from '../../protocols/table.ts'
 import { type CountedKind, inputOf, NO_TIERS } from '../../protocols/words/usage.ts'
-import { ERRORS, type ErrorName } from '../../terms/errors.ts'
+import { ERRORS, type ErrorName } from '../../base/errors.ts'
 import {
   type AttemptNote,
   type Basis,
@@ -21,12 +21,10 @@ import {
   rowCounts,
   type UsageRow,
 } from '../../terms/records.ts'
-import type { Exchange } from '../exchange.ts'
-import { isOnline } from '../need.ts'
-import { boundsAt, isNamed } from '../output.ts'
-import { partsOf } from '../passes.ts'
-import { clientIdOf } from '../request.ts'
-import type { Services } from '../services.ts'
+import type { Exchange } from '../record/exchange.ts'
+import { isOnline, boundsAt, isNamed, partsOf } from '../record/need.ts'
+import { clientIdOf } from '../record/request.ts'
+import type { Services } from '../record/services.ts'
 import { causedOf } from './bounds.ts'
 import type { Reading } from './reading.ts'
 import { type Ended, type Used, usedOf } from './used.ts'

@@ -5,8 +5,7 @@
  */
 import type { Meter } from '../../protocols/meter.ts'
 import { bytesAsText } from '../../protocols/json/patterns.ts'
-import type { Failure } from '../../translate/failure.ts'
-import { readFailure } from '../../translate/upstream-error.ts'
+import { type Failure, readFailure } from '../../translate/failure.ts'
 import type { BackPressure } from './back-pressure.ts'
 import { DECODING } from './back-pressure.ts'
 import type { Closing } from './closing.ts'

@@ -2,7 +2,7 @@
  * An answer as events of generate-content, or as the elements of one array. Calls are told whole here: one waits until its arguments
  * are a whole object, and what is behind it waits for it, so that parts come in the order of the answer.
  */
-import { outputOf } from '../../protocols/usage.ts'
+import { outputOf } from '../../protocols/words/usage.ts'
 import { unreadable } from '../answer-reader.ts'
 import { type CollectedBlock, DocumentOfObjects, MOST_HELD, Pieces, TOO_MUCH, Told } from '../answer-writer.ts'
 import type { Opaque } from '../ask.ts'

@@ -3,7 +3,7 @@
  * waits. A call is closed as soon as its arguments are a whole object, so that parallel calls wait for nobody unless the upstream
  * mixes them.
  */
-import { outputOf } from '../../protocols/usage.ts'
+import { outputOf } from '../../protocols/words/usage.ts'
 import { unreadable } from '../answer-reader.ts'
 import { type CollectedBlock, DocumentOfObjects, MOST_HELD, TOO_MUCH, Told } from '../answer-writer.ts'
 import type { Opaque } from '../ask.ts'

@@ -8,7 +8,7 @@
  */
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Dispatcher } from 'undici'
-import { fieldsOf } from '../../protocols/fields.ts'
+import { fieldsOf } from '../../protocols/json/text.ts'
 import type { Attempt } from '../attempt.ts'
 import { decoderFor, type SideDecoder } from '../decode.ts'
 import { bedrockError, bedrockException } from './bedrock-errors.ts'

@@ -1,11 +1,11 @@
 /** Random answers in the words of the hub, and what they come to: the blocks, the stop, the usage. */
 import { noUsage, type Usage } from '../../../lib/protocols/words/usage.ts'
-import { Blocks } from '../../../lib/translate/blocks.ts'
+import { Blocks } from '../../../lib/translate/answer-reader.ts'
 import type { AnswerEvent } from '../../../lib/translate/events.ts'
 import { type Literal, quote, textOf, unquote } from '../../../lib/translate/json/literal.ts'
 import { NO_NAMES } from '../../../lib/translate/names.ts'
 import type { AnswerWriter, ReaderOptions, Translated, WriterOptions } from '../../../lib/translate/protocol.ts'
-import { emptyAsk } from '../../../lib/translate/request.ts'
+import { emptyAsk } from '../../../lib/translate/request-reader.ts'
 import { cut, type Random, text } from '../../support/random.ts'
 import { oddLiteral, oddObject } from './asks.ts'
 
