@@ -2,7 +2,8 @@
 import { systemClock } from '../../lib/base/clock.ts'
 import { idAt } from '../../lib/base/ids.ts'
 import type { OperationDeps } from '../../lib/operations/deps.ts'
-import { entriesQuery, ownEntries, ownMonths, ownStatement } from '../../lib/operations/billing/own-billing.ts'
+import { Statements } from '../../lib/operations/billing/statement.ts'
+import { Entries, entriesQuery } from '../../lib/operations/billing/entries.ts'
 import { exportQuery, ownExport } from '../../lib/operations/usage/own-export.ts'
 import { ownOverview } from '../../lib/operations/usage/own-overview.ts'
 import { ownReceipt, ownRequests, requestsQuery } from '../../lib/operations/usage/own-requests.ts'
@@ -95,9 +96,9 @@ function callsOf(books: LargeBooks, count: number): [what: string, target: numbe
     ['a request by its id', PAGE_MS, random => list({ id: requestId(random) })],
     ['an id that no request has', PAGE_MS, () => list({ id: 'nobody' })],
     ['a receipt', PAGE_MS, random => ownReceipt(deps, all, requestId(random), true).catch(() => null)],
-    ['ledger', PAGE_MS, () => ownEntries(deps, account, entriesQuery.parse({}))],
-    ['months', PAGE_MS, () => ownMonths(deps, account, undefined)],
-    ['statement of a month', PAGE_MS, () => ownStatement(deps, account, '2026-03')],
+    ['ledger', PAGE_MS, () => new Entries(deps).own(account, entriesQuery.parse({}))],
+    ['months', PAGE_MS, () => new Statements(deps).months(account, undefined)],
+    ['statement of a month', PAGE_MS, () => new Statements(deps).own(account, '2026-03')],
   ]
 }
 

@@ -3,7 +3,7 @@ import { systemClock } from '../base/clock.ts'
 import { countDeadLetters } from '../ledger/dead-letters.ts'
 import { applyWithSense, type Summary } from '../operations/catalogue/apply.ts'
 import { readAudit } from '../operations/billing/audit.ts'
-import { readStatement, statementCsv, statementHtml } from '../operations/billing/statement.ts'
+import { Statements, statementCsv, statementHtml } from '../operations/billing/statement.ts'
 import { loadCatalog } from '../config/catalog.ts'
 import { ConfigError, loadConfig } from '../config/config.ts'
 import { table } from './table.ts'
@@ -84,7 +84,7 @@ export const statement = (
   wanted: { month: string; format: string },
 ): Promise<string> =>
   withStoreOf(configFile, env, async store => {
-    const read = await readStatement({ store, clock: systemClock, fleet: NOBODY }, account, wanted)
+    const read = await new Statements({ store, clock: systemClock, fleet: NOBODY }).read(account, wanted)
     if (read.format === 'json') return `${JSON.stringify(read.statement)}\n`
     return read.format === 'html' ? statementHtml(read.statement) : statementCsv(read.statement)
   })

@@ -1,7 +1,9 @@
-/** Cells of CSV files, which people open in spreadsheets. */
-/** CSV files for people: UTF-8 with a byte order mark and CRLF, as spreadsheets want them, heads in the reader's language. */
-import type { Language } from '../base/people.ts'
+/** CSV files: for people, who open them in spreadsheets, and for programs. */
+import type { Language } from '../terms/people.ts'
 import type { Words } from './error.ts'
+
+export const CSV_TYPE = 'text/csv; charset=utf-8'
+export const JSON_LINES_TYPE = 'application/x-ndjson; charset=utf-8'
 
 /**
  * A spreadsheet takes a text that begins so for a formula. Some take the wide forms of these characters too, and some pass
@@ -16,27 +18,61 @@ export function csvCell(value: unknown, foreign: boolean): string {
   return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe
 }
 
-export const CSV_TYPE = 'text/csv; charset=utf-8'
-const BOM = '\uFEFF'
-const CRLF = '\r\n'
-
-/** `foreign`: the texts are chosen by clients, upstreams or people. */
-export interface Column<T> {
+/** `foreign`: the texts are chosen by clients, upstreams or people. `head`: for people; without one it is the name. */
+export interface CsvColumn<T> {
   name: string
-  head: Words
+  head?: Words
   foreign?: true
-  value: (row: T) => string | number | null
+  value: (row: T) => string | number | null | undefined
 }
 
+/** `machine`: names of columns that never change; `words`: heads in the reader's language. */
 export type Heads = 'words' | 'machine'
 
-const line = (cells: readonly string[]): string => cells.join(',') + CRLF
+/** How a file is written. `language`: that of its heads; null = the names of the columns. */
+export interface CsvForm {
+  mark: string
+  lineEnd: string
+  language: Language | null
+}
 
-export const csvHead = <T>(columns: readonly Column<T>[], heads: Heads, language: Language): string =>
-  BOM + line(columns.map(({ name, head }) => csvCell(heads === 'machine' ? name : head[language], false)))
+export const FOR_PROGRAMS: CsvForm = { mark: '', lineEnd: '\n', language: null }
 
-export const csvLines = <T>(columns: readonly Column<T>[], rows: readonly T[]): string =>
-  rows.map(row => line(columns.map(({ value, foreign }) => csvCell(value(row), foreign === true)))).join('')
+/** UTF-8 with a byte order mark and CRLF, as spreadsheets want them. */
+export const forPeople = (heads: Heads, language: Language): CsvForm => ({
+  mark: '\uFEFF',
+  lineEnd: '\r\n',
+  language: heads === 'machine' ? null : language,
+})
 
-/** The last line. A file without it has broken off. */
-export const csvEnd = (rows: number): string => line([`# rows: ${rows}`])
+/** Writes the rows of a file in pieces, in one form. */
+export class CsvTable<T> {
+  readonly #columns: readonly CsvColumn<T>[]
+  readonly #form: CsvForm
+
+  constructor(columns: readonly CsvColumn<T>[], form: CsvForm) {
+    this.#columns = columns
+    this.#form = form
+  }
+
+  head(): string {
+    const { mark, language } = this.#form
+    return (
+      mark + this.#line(this.#columns.map(({ name, head }) => csvCell(language && head ? head[language] : name, false)))
+    )
+  }
+
+  lines(rows: readonly T[]): string {
+    const cells = (row: T) => this.#columns.map(({ value, foreign }) => csvCell(value(row), foreign === true))
+    return rows.map(row => this.#line(cells(row))).join('')
+  }
+
+  /** The last line of an export. A file without it has broken off. */
+  end(rows: number): string {
+    return this.#line([`# rows: ${rows}`])
+  }
+
+  #line(cells: readonly string[]): string {
+    return cells.join(',') + this.#form.lineEnd
+  }
+}

@@ -1,6 +1,8 @@
 /** Fields that what callers send to many operations has, and that answers have: ids, times, money, pages. */
-import type { z } from 'zod'
+import { z } from 'zod'
 import { PUBLIC_ID_LENGTH } from '../base/ids.ts'
+import { formatMicro, type Micro, parseMicro } from '../base/money.ts'
+import type { Words } from './error.ts'
 import type { PageFilter } from '../store/store.ts'
 import * as kind from '../config/scalars.ts'
 
@@ -48,3 +50,38 @@ export const toPage = ({ q, limit, after }: PageForm): PageFilter => ({
 /** The `after` of the next page; null on the last page. */
 export const nextOf = (rows: readonly { id: number }[], limit: number): string | null =>
   rows.length === limit ? String(rows.at(-1)?.id) : null
+
+/** An amount of CNY that a caller sends. */
+export const cnyAmount = (expected: Words, fits: (amount: Micro) => boolean) =>
+  kind.scalar(expected, {}, (value): Micro | undefined => {
+    const amount = parseMicro(value)
+    return amount !== null && fits(amount) ? amount : undefined
+  })
+
+export const cnyAboveZero = cnyAmount(
+  { zh: '大于0的人民币金额,最多6位小数', en: 'an amount of CNY above 0 with at most 6 decimal places' },
+  amount => amount > 0,
+)
+
+export const moneyOrNull = (value: Micro | null): string | null => (value === null ? null : formatMicro(value))
+
+/** CNY with six places. */
+export const moneyText = z.string().regex(/^-?\d+\.\d{6}$/)
+export const timeText = z.iso.datetime({ precision: 3 })
+export const wholeCount = z.int().min(0)
+export const wholeMs = z.int().min(0)
+/** A sentence in each of the two languages. */
+export const bothWords = z.strictObject({ zh: z.string(), en: z.string() })
+export const idText = z.string().regex(/^[0-9a-z]{1,64}$/)
+export const shareOrNull = z.number().min(0).max(1).nullable()
+export const keyLabel = z.strictObject({ id: idText, name: z.string(), deleted: z.boolean() }).meta({ id: 'KeyLabel' })
+
+/** Tokens by class, and pictures. */
+export const usageCounts = {
+  input: wholeCount,
+  cache_read: wholeCount,
+  cache_write_5m: wholeCount,
+  cache_write_1h: wholeCount,
+  output: wholeCount,
+  images: wholeCount,
+}

@@ -17,7 +17,7 @@ import { makeReset } from '../operations/people/resets.ts'
 import * as users from '../operations/people/users.ts'
 import { Prices } from '../operations/catalogue/prices.ts'
 import { read } from '../operations/read.ts'
-import { readStatement, statementCsv, statementHtml } from '../operations/billing/statement.ts'
+import { Statements, statementCsv, statementHtml } from '../operations/billing/statement.ts'
 import { report } from '../operations/usage/reports.ts'
 import { Usage } from '../operations/usage/usage.ts'
 import { EXPORT_TYPES } from '../operations/usage/usage-export.ts'
@@ -60,7 +60,7 @@ export class Admin {
         ok(await entries.page(name!, parameters(query))),
       ),
       route('GET /admin/accounts/{name}/statement', async ({ name }, query) =>
-        statementAnswer(await readStatement(deps, name!, parameters(query))),
+        statementAnswer(await new Statements(deps).read(name!, parameters(query))),
       ),
       route('GET /admin/keys', async (_, query) => ok(await keys.list(parameters(query)))),
       route('POST /admin/keys', async (_, __, body, actor) => created(await keys.create(body, actor))),
@@ -146,7 +146,7 @@ export class Admin {
   }
 }
 
-function statementAnswer({ statement, format }: Awaited<ReturnType<typeof readStatement>>): Answer {
+function statementAnswer({ statement, format }: Awaited<ReturnType<Statements['read']>>): Answer {
   if (format === 'csv') return ok(new TextFile(statementCsv(statement), 'text/csv; charset=utf-8'))
   if (format === 'html') return ok(new TextFile(statementHtml(statement), 'text/html; charset=utf-8'))
   return ok(statement)

@@ -5,7 +5,7 @@ import { type Micro, micro } from '../../lib/base/money.ts'
 import type { OperationDeps } from '../../lib/operations/deps.ts'
 import { Entries } from '../../lib/operations/billing/entries.ts'
 import type { OperationError } from '../../lib/operations/error.ts'
-import { readStatement, statementCsv, statementHtml } from '../../lib/operations/billing/statement.ts'
+import { Statements, statementCsv, statementHtml } from '../../lib/operations/billing/statement.ts'
 import type { Driver } from '../../lib/store/driver.ts'
 import { openStore } from '../../lib/store/open.ts'
 import { accountPurse, type PurseId, type Store } from '../../lib/store/store.ts'
@@ -246,7 +246,7 @@ for (const zone of ['Asia/Shanghai', 'Europe/Berlin', 'America/Los_Angeles', 'UT
       ofMarch,
       'a range of days',
     )
-    const { statement } = await readStatement(ground.deps, 'acme', { month: '2026-03' })
+    const { statement } = await new Statements(ground.deps).read('acme', { month: '2026-03' })
     t.strictSame(
       statement.lines.map(line => shown(line, zone)),
       ofMarch.toReversed(),
@@ -255,7 +255,7 @@ for (const zone of ['Asia/Shanghai', 'Europe/Berlin', 'America/Los_Angeles', 'UT
     t.equal(inMicro(statement.opening), Number(before?.split(' ')[3] ?? 0))
     const sum = statement.lines.reduce((total, line) => total + inMicro(line.amount), 0)
     t.equal(inMicro(statement.opening) + sum, inMicro(statement.closing), 'the sum is the balance')
-    const empty = (await readStatement(ground.deps, 'acme', { month: '2026-12' })).statement
+    const empty = (await new Statements(ground.deps).read('acme', { month: '2026-12' })).statement
     t.strictSame([empty.lines, empty.opening, empty.closing], [[], empty.closing, empty.opening])
     t.equal(inMicro(empty.closing), Number(wanted[0]!.split(' ')[3]))
   })
@@ -265,7 +265,7 @@ t.test('a month that has ended never changes', async t => {
   const { id } = await store.createAccount({ name: 'acme', groups: [] }, SETUP)
   await entries.topUp('acme', { amount: 5, reference: 'a' }, ADMIN)
   await driver.run('test', 'UPDATE entries SET booked_at_ms = ?', [Date.UTC(2026, 0, 31, 15, 59)])
-  const january = async () => (await readStatement(deps, 'acme', { month: '2026-01' })).statement
+  const january = async () => (await new Statements(deps).read('acme', { month: '2026-01' })).statement
   clock.advance(Date.UTC(2026, 0, 31, 16, 5) - clock.now())
   t.equal((await january()).closed, false, 'transactions may be under way')
   clock.advance(HOUR_MS)
@@ -290,7 +290,7 @@ t.test('a statement as a file', async t => {
   )
   await entries.adjust('<b>"Ünï" & Co', { amount: '-1', reference: '+1', note: "-it's" }, ADMIN)
   const month = new Date(Date.now() + 8 * HOUR_MS).toISOString().slice(0, 7)
-  const { statement } = await readStatement(deps, '<b>"Ünï" & Co', { month })
+  const { statement } = await new Statements(deps).read('<b>"Ünï" & Co', { month })
   const [head, opening, first, second, closing, end] = statementCsv(statement).split('\n')
   t.equal(head, 'seq,booked_at,kind,reference,amount,balance,actor,note')
   t.match(opening, /^,[^,]+,opening balance,,,0\.000000,,$/)
@@ -302,7 +302,11 @@ t.test('a statement as a file', async t => {
   t.notMatch(html, /<script|<b>|HYPERLINK\("/)
   t.match(html, /&lt;b&gt;&quot;Ünï&quot; &amp; Co/)
   for (const sent of [{}, { month: '2026-13' }, { month: '2026-1' }, { month, format: 'pdf' }])
-    t.match(await refusalOf(readStatement(deps, '<b>"Ünï" & Co', sent)), { fault: 'invalid' }, JSON.stringify(sent))
+    t.match(
+      await refusalOf(new Statements(deps).read('<b>"Ünï" & Co', sent)),
+      { fault: 'invalid' },
+      JSON.stringify(sent),
+    )
 })
 
 t.test('cursors and ranges that mean nothing are refused', async t => {

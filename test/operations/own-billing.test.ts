@@ -1,17 +1,9 @@
 /** The ledger, the months and the statements of an account, as its people get them. */
 import t from 'tap'
 import { formatMicro, type Micro, parseMicro } from '../../lib/base/money.ts'
-import { balanceAnswer, entriesAnswer, monthsAnswer, statementAnswer } from '../../lib/console/api/billing-answers.ts'
-import {
-  entriesQuery,
-  lowBalanceBody,
-  ownBalance,
-  ownEntries,
-  ownMonths,
-  ownStatement,
-  ownStatementFile,
-  setLowBalance,
-} from '../../lib/operations/billing/own-billing.ts'
+import { Accounts, balanceAnswer, lowBalanceForm } from '../../lib/operations/accounts/accounts.ts'
+import { Entries, entriesAnswer, entriesQuery } from '../../lib/operations/billing/entries.ts'
+import { monthsAnswer, Statements, statementAnswer } from '../../lib/operations/billing/statement.ts'
 import { openDriver, SETUP } from '../support/store.ts'
 import { NOW_MS, open } from './own-support.ts'
 
@@ -38,7 +30,8 @@ t.test('entries and statements', async t => {
   await driver.close()
   const charged = rows.filter(row => row.accountId === account.id).reduce((sum, row) => sum + row.charge, 0)
 
-  const list = async (sent: object) => entriesAnswer.parse(await ownEntries(deps, account, entriesQuery.parse(sent)))
+  const list = async (sent: object) =>
+    entriesAnswer.parse(await new Entries(deps).own(account, entriesQuery.parse(sent)))
   const all = await list({})
   t.match(all.data, [
     { kind: 'charges', amount: formatMicro(-charged as Micro), balance: formatMicro((1e9 + 7e6 - charged) as Micro) },
@@ -53,25 +46,25 @@ t.test('entries and statements', async t => {
   deps.clock.now = () => at(12, 20)
   const store2025 = Object.assign(Object.create(store) as typeof store, { now: async () => at(12, 20) })
   const then = { ...deps, store: store2025 }
-  const months = monthsAnswer.parse(await ownMonths(then, account, undefined))
+  const months = monthsAnswer.parse(await new Statements(then).months(account, undefined))
   t.match(months.data, [
     { month: '2025-12', closed: false, opening: '1000.000000', closing: formatMicro((1e9 + 7e6 - charged) as Micro) },
     { month: '2025-11', closed: true, opening: '0.000000', closing: '1000.000000' },
   ])
   t.equal(months.next, null)
-  t.match(monthsAnswer.parse(await ownMonths(then, account, '2025-12')).data, [{ month: '2025-11' }])
+  t.match(monthsAnswer.parse(await new Statements(then).months(account, '2025-12')).data, [{ month: '2025-11' }])
   const long = {
     ...deps,
     store: Object.assign(Object.create(store) as typeof store, { now: async () => NOW_MS + 4e10 }),
   }
-  const first = monthsAnswer.parse(await ownMonths(long, account, undefined))
-  const second = monthsAnswer.parse(await ownMonths(long, account, first.next ?? ''))
+  const first = monthsAnswer.parse(await new Statements(long).months(account, undefined))
+  const second = monthsAnswer.parse(await new Statements(long).months(account, first.next ?? ''))
   t.equal(first.data.length, 12)
   const names = [...first.data, ...second.data].map(({ month }) => month)
   t.strictSame(names, [...names].sort().reverse())
   t.equal(names.at(-1), '2025-11')
 
-  const statement = statementAnswer.parse(await ownStatement(then, account, '2025-12'))
+  const statement = statementAnswer.parse(await new Statements(then).own(account, '2025-12'))
   t.match(statement, {
     account: 'acme',
     opening: '1000.000000',
@@ -85,7 +78,7 @@ t.test('entries and statements', async t => {
   t.notMatch(JSON.stringify(statement), /ops@example/)
 
   const file = async (heads: 'words' | 'machine') =>
-    (await Array.fromAsync(await ownStatementFile(then, account, '2025-12', heads, 'zh'))).join('')
+    (await Array.fromAsync(await new Statements(then).file(account, '2025-12', heads, 'zh'))).join('')
   const csv = await file('words')
   t.ok(csv.startsWith('\uFEFF时间(UTC),类型,参考号,'))
   t.ok(csv.includes(",'=a,7.000000,") && csv.includes(",'+note\r\n"), csv)
@@ -96,11 +89,15 @@ t.test('entries and statements', async t => {
 
 t.test('the balance of which people want to be warned', async t => {
   const { deps, account } = await open(t, 1)
-  const set = async (sent: object) => setLowBalance(deps, account, lowBalanceBody.parse(sent).amount, SETUP)
+  const set = async (sent: object) =>
+    new Accounts(deps).setLowBalance(account, lowBalanceForm.parse(sent).amount, SETUP.actor)
   t.strictSame(await set({ amount: '12.5' }), { low_balance: '12.500000' })
-  t.match(balanceAnswer.parse(await ownBalance(deps, account)), { low_balance: '12.500000', held: '0.000000' })
+  t.match(balanceAnswer.parse(await new Accounts(deps).balance(account)), {
+    low_balance: '12.500000',
+    held: '0.000000',
+  })
   await set({ amount: null })
-  t.match(await ownBalance(deps, account), { low_balance: null })
+  t.match(await new Accounts(deps).balance(account), { low_balance: null })
   for (const sent of [{}, { amount: '-1' }, { amount: 5 }, { amount: '1e3' }, { amount: '1', to: 'x' }])
-    t.notOk(lowBalanceBody.safeParse(sent).success, JSON.stringify(sent))
+    t.notOk(lowBalanceForm.safeParse(sent).success, JSON.stringify(sent))
 })

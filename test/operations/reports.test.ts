@@ -1,7 +1,7 @@
 /** Reports that another thread makes: the answers and refusals of the operations themselves, on either engine. */
 import t, { type Test } from 'tap'
 import { micro } from '../../lib/base/money.ts'
-import { ownStatement, ownStatementFile } from '../../lib/operations/billing/own-billing.ts'
+import { Statements } from '../../lib/operations/billing/statement.ts'
 import { choicesQuery, ownChoices } from '../../lib/operations/usage/own-choices.ts'
 import { ownOverview } from '../../lib/operations/usage/own-overview.ts'
 import { ownRefusals, ownRequests, refusalsQuery, requestsQuery } from '../../lib/operations/usage/own-requests.ts'
@@ -49,7 +49,10 @@ async function check(t: Test, url?: string): Promise<void> {
   }
   const refusals = refusalsQuery.parse({})
   t.equal(await made('refusals', all, refusals), JSON.stringify(await ownRefusals(deps, all, refusals)))
-  t.equal(await made('statement', account, '2026-02'), JSON.stringify(await ownStatement(deps, account, '2026-02')))
+  t.equal(
+    await made('statement', account, '2026-02'),
+    JSON.stringify(await new Statements(deps).own(account, '2026-02')),
+  )
   for (const sent of [{}, { account: 'acme', limit: '3' }, { account: 'nobody' }])
     t.equal(await made('log', sent), JSON.stringify(await new Usage(deps).page(sent)))
   for (const sent of [{}, { by: 'day,model', account: 'acme' }, { by: 'account,channel', zone: 'UTC' }])
@@ -62,7 +65,7 @@ async function check(t: Test, url?: string): Promise<void> {
   const table = totalsFileQuery.parse({ from: String(NOW_MS - 40 * DAY_MS), stack: 'key' })
   t.equal(await file('usageFile', all, table, 'zh'), await text(ownUsageFile(deps, all, table, 'zh')))
   const month = [account, '2026-02', 'words', 'en'] as const
-  t.equal(await file('statementFile', ...month), await text(ownStatementFile(deps, ...month)))
+  t.equal(await file('statementFile', ...month), await text(new Statements(deps).file(...month)))
   t.match(await refusalOf(reportFile(deps, 'usageFile', all, { ...table, key: 'a'.repeat(20) }, 'zh')), {
     fault: 'missing',
     message: 'there is no such key',

@@ -1,6 +1,8 @@
 /** Billing: balance, the amount at which people want to be warned, the ledger, and the months that have a statement. */
 import { signal } from '@preact/signals'
-import type { Balance, Entries, Months } from '../../lib/console/api/billing-answers.ts'
+import type { BalanceAnswer } from '../../lib/operations/accounts/accounts.ts'
+import type { EntriesAnswer } from '../../lib/operations/billing/entries.ts'
+import type { MonthsAnswer } from '../../lib/operations/billing/statement.ts'
 import { hrefOf, query } from '../address.ts'
 import { get, send } from '../ask.ts'
 import { a, dd, div, dl, dt, h2, section } from '../element.ts'
@@ -39,9 +41,9 @@ const w = words({
 })
 
 export default function billing(): View {
-  const balance = load(() => get<Balance>(`${accountPath()}/balance`))
-  const months = load(() => get<Months>(`${accountPath()}/statements`))
-  const entries = load(() => get<Entries>(`${accountPath()}/entries`, { after: query.value.get('after') }))
+  const balance = load(() => get<BalanceAnswer>(`${accountPath()}/balance`))
+  const months = load(() => get<MonthsAnswer>(`${accountPath()}/statements`))
+  const entries = load(() => get<EntriesAnswer>(`${accountPath()}/entries`, { after: query.value.get('after') }))
   const warn = warnPanel()
   const pays = ['owner', 'billing'].includes(account.value?.role ?? '')
   if (pays) actions.value = () => a({ class: 'button main', href: hrefOf('/topup') }, w.topUp())
@@ -59,7 +61,7 @@ export default function billing(): View {
       { class: 'panel', 'aria-labelledby': 'months' },
       h2({ id: 'months' }, w.months()),
       whenLoaded(months, ({ data }) =>
-        rows<Months['data'][number]>({
+        rows<MonthsAnswer['data'][number]>({
           caption: w.months(),
           rows: data,
           keyOf: row => row.month,
@@ -71,7 +73,7 @@ export default function billing(): View {
         }),
       ),
     ),
-    listing<Entries['data'][number]>({
+    listing<EntriesAnswer['data'][number]>({
       caption: w.ledger(),
       loaded: entries,
       empty: () => empty('wallet', w.none()),
@@ -96,7 +98,7 @@ function warnPanel() {
     })
     say(w.saved())
   })
-  return ({ low_balance }: Balance) => {
+  return ({ low_balance }: BalanceAnswer) => {
     if (!filled) amount.value = low_balance ?? ''
     filled = true
     return section(

@@ -1,5 +1,5 @@
 /** The statement of a month, for the screen and for paper. */
-import type { Statement } from '../../lib/console/api/billing-answers.ts'
+import type { StatementAnswer } from '../../lib/operations/billing/statement.ts'
 import { hrefOf } from '../address.ts'
 import { get } from '../ask.ts'
 import { a, button, code, dd, dl, dt, h2, p, section } from '../element.ts'
@@ -42,7 +42,7 @@ const w = words({
 export default function statement(): View {
   const month = decodeURIComponent(location.pathname.split('/').at(-1) ?? '')
   const path = () => `${accountPath()}/statements/${encodeURIComponent(month)}`
-  const loaded = load(() => get<Statement>(path()))
+  const loaded = load(() => get<StatementAnswer>(path()))
   heading.value = w.title(month)
   actions.value = () => [
     a({ class: 'button', href: hrefOf('/billing') }, w.back()),
@@ -69,7 +69,7 @@ export default function statement(): View {
       section(
         { class: 'panel', 'aria-labelledby': 'models' },
         h2({ id: 'models' }, w.models()),
-        rows<Statement['models'][number]>({
+        rows<StatementAnswer['models'][number]>({
           caption: w.models(),
           rows: value.models,
           keyOf: row => row.model,
@@ -86,7 +86,7 @@ export default function statement(): View {
       section(
         { class: 'panel', 'aria-labelledby': 'entries' },
         h2({ id: 'entries' }, w.lines()),
-        rows<Statement['lines'][number]>({
+        rows<StatementAnswer['lines'][number]>({
           caption: w.lines(),
           rows: value.lines,
           keyOf: row => `${row.booked_at} ${row.kind} ${row.reference}`,

@@ -1,20 +1,18 @@
 /** The calls behind the page Billing: balance, ledger, statements, and the balance of which people want to be warned. */
 import { z } from 'zod'
 import { type Operation, operation } from '../../api/operation.ts'
+import { Accounts, balanceAnswer, lowBalanceAnswer, lowBalanceForm } from '../../operations/accounts/accounts.ts'
+import { Entries, entriesAnswer, entriesQuery } from '../../operations/billing/entries.ts'
 import {
-  entriesQuery,
-  lowBalanceBody,
+  monthName,
+  monthsAnswer,
   monthsQuery,
-  ownBalance,
-  ownEntries,
-  ownMonths,
-  setLowBalance,
+  Statements,
+  statementAnswer,
   statementFileQuery,
-} from '../../operations/billing/own-billing.ts'
-import { CSV_TYPE } from '../../operations/usage/own-export.ts'
+} from '../../operations/billing/statement.ts'
+import { CSV_TYPE } from '../../operations/csv.ts'
 import { report, reportFile } from '../../operations/usage/reports.ts'
-import { monthName } from '../../operations/billing/statement.ts'
-import { balanceAnswer, entriesAnswer, lowBalanceAnswer, monthsAnswer, statementAnswer } from './billing-answers.ts'
 import type { ConsoleDeps } from './deps.ts'
 import { READS_MONEY, SETS_ALARM } from './reader.ts'
 
@@ -28,7 +26,7 @@ export const BILLING: Operation<ConsoleDeps>[] = [
     summary: 'Balance, what open requests hold, and what is available.',
     ...read,
     answer: { status: 200, body: balanceAnswer },
-    run: (deps: ConsoleDeps, { account }) => ownBalance(deps, account),
+    run: (deps: ConsoleDeps, { account }) => new Accounts(deps).balance(account),
   }),
   operation({
     id: 'entries.list',
@@ -38,7 +36,7 @@ export const BILLING: Operation<ConsoleDeps>[] = [
     query: entriesQuery,
     answer: { status: 200, body: entriesAnswer },
     refuses: [400],
-    run: (deps: ConsoleDeps, { account, query }) => ownEntries(deps, account, query),
+    run: (deps: ConsoleDeps, { account, query }) => new Entries(deps).own(account, query),
   }),
   operation({
     id: 'statements.list',
@@ -48,7 +46,7 @@ export const BILLING: Operation<ConsoleDeps>[] = [
     query: monthsQuery,
     answer: { status: 200, body: monthsAnswer },
     refuses: [400],
-    run: (deps: ConsoleDeps, { account, query }) => ownMonths(deps, account, query.after),
+    run: (deps: ConsoleDeps, { account, query }) => new Statements(deps).months(account, query.after),
   }),
   operation({
     id: 'statements.read',
@@ -85,10 +83,10 @@ export const BILLING: Operation<ConsoleDeps>[] = [
     who: SETS_ALARM,
     effect: 'write',
     scope: null,
-    body: lowBalanceBody,
+    body: lowBalanceForm,
     answer: { status: 200, body: lowBalanceAnswer },
     refuses: [400],
     run: (deps: ConsoleDeps, { account, body, caller }) =>
-      setLowBalance(deps, account, body.amount, { actor: caller.actor, operation: 'low-balance.set' }),
+      new Accounts(deps).setLowBalance(account, body.amount, caller.actor),
   }),
 ]

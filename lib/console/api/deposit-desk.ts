@@ -6,7 +6,7 @@ import { Deposits, depositsFilter, rewindForm, sendBackForm, sentForm } from '..
 import { releaseForm, resolution } from '../../pay/payments.ts'
 import * as kind from '../../config/scalars.ts'
 import { REFUND_STATES } from '../../terms/pay.ts'
-import { money, time } from './answer-fields.ts'
+import { moneyText, timeText } from '../../operations/fields.ts'
 import { address, depositFields, hash, tokens } from './deposits.ts'
 import type { ConsoleDeps } from './deps.ts'
 
@@ -28,7 +28,7 @@ const refund = z
   .strictObject({
     id: z.string(),
     deposit: z.string(),
-    amount: money,
+    amount: moneyText,
     tokens,
     receiver: address,
     state: z.enum(REFUND_STATES),
@@ -36,14 +36,14 @@ const refund = z
     reason: z.string(),
     by: z.string(),
     ending: z.string().nullable(),
-    at: time,
-    ended_at: time.nullable(),
+    at: timeText,
+    ended_at: timeText.nullable(),
   })
   .meta({ id: 'DepositRefund', description: 'Tokens that an operator sends back from another wallet.' })
 export type DepositRefund = z.output<typeof refund>
 
 const wholeDeposit = z
-  .strictObject({ ...anyFields, refundable: money, refunds: z.array(refund) })
+  .strictObject({ ...anyFields, refundable: moneyText, refunds: z.array(refund) })
   .meta({ id: 'WholeDeposit' })
 export type WholeDeposit = z.output<typeof wholeDeposit>
 
@@ -104,7 +104,7 @@ export const DEPOSIT_DESK: Operation<ConsoleDeps>[] = [
     call: 'POST /deposits/release',
     summary: 'Credits the confirmed deposits of an account, however little they are worth. The reason is kept.',
     body: releaseForm.extend({ account }),
-    answer: { status: 200, body: z.strictObject({ credited: money }) },
+    answer: { status: 200, body: z.strictObject({ credited: moneyText }) },
     refuses: [400, 404],
     run: async (deps: ConsoleDeps, { body: { account: id, ...form }, caller }) =>
       deposits(deps).release(await deps.store.accountByPublicId(id), form, caller.actor),

@@ -4,7 +4,7 @@ import { type Operation, operation } from '../../api/operation.ts'
 import { OperationError } from '../../operations/error.ts'
 import { ownAddress, ownDeposit, ownDeposits, ownQuote } from '../../pay/usdt/own-deposits.ts'
 import * as kind from '../../config/scalars.ts'
-import { money, time } from './answer-fields.ts'
+import { moneyText, timeText } from '../../operations/fields.ts'
 import type { ConsoleDeps } from './deps.ts'
 import { READS_MONEY, SETS_ALARM } from './reader.ts'
 
@@ -19,18 +19,18 @@ export const depositFields = {
   log_index: z.int().min(0),
   amount: tokens,
   state: z.enum(['final', 'confirmed', 'credited', 'held', 'closed']),
-  worth: money.nullable(),
-  credited: money,
-  frozen: money,
-  refunded: money,
-  at: time,
-  credited_at: time.nullable(),
+  worth: moneyText.nullable(),
+  credited: moneyText,
+  frozen: moneyText,
+  refunded: moneyText,
+  at: timeText,
+  credited_at: timeText.nullable(),
 }
 const depositAnswer = z.strictObject(depositFields).meta({ id: 'Deposit' })
 export type ShownDeposit = z.output<typeof depositAnswer>
 
 const quoteAnswer = z
-  .strictObject({ amount: money, tokens, rate: money, until: time })
+  .strictObject({ amount: moneyText, tokens, rate: moneyText, until: timeText })
   .meta({ id: 'DepositQuote', description: 'The rate holds for one transfer, and for at most these tokens.' })
 
 const depositsAnswer = z.strictObject({
@@ -39,10 +39,10 @@ const depositsAnswer = z.strictObject({
       chain_id: z.int(),
       contract: address,
       address: address.nullable(),
-      minimum: money,
-      rate: z.strictObject({ rate: money, until: time }).nullable(),
+      minimum: moneyText,
+      rate: z.strictObject({ rate: moneyText, until: timeText }).nullable(),
       quote: quoteAnswer.nullable(),
-      waiting: money.nullable().meta({ description: 'What deposits below the minimum are worth together.' }),
+      waiting: moneyText.nullable().meta({ description: 'What deposits below the minimum are worth together.' }),
     })
     .nullable()
     .meta({ description: 'null: USDT is not offered to this account.' }),

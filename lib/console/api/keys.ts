@@ -22,8 +22,8 @@ import {
   showOwnKey,
   testForm,
 } from '../../operations/accounts/own-keys.ts'
-import type { Role } from '../../base/people.ts'
-import { words } from './answer-fields.ts'
+import type { Role } from '../../terms/people.ts'
+import { bothWords } from '../../operations/fields.ts'
 import type { ConsoleDeps } from './deps.ts'
 
 const SEES = ['owner', 'member', 'viewer'] as const satisfies Role[]
@@ -171,7 +171,7 @@ export const KEYS: Operation<ConsoleDeps>[] = [
           stage: z.string().nullable(),
           status: z.int().nullable(),
           message: z.string().nullable(),
-          why: words.nullable(),
+          why: bothWords.nullable(),
           address: z.string(),
         })
         .meta({ id: 'KeyTest' }),

@@ -7,7 +7,7 @@ import { NO_ORDER, orderAfter, ownMethods, ownOrders, shownOrder } from '../../p
 import { scalar } from '../../config/scalars.ts'
 import { ORDER_STATES, PAY_METHODS } from '../../terms/pay.ts'
 import type { Account } from '../../terms/records.ts'
-import { money, time } from './answer-fields.ts'
+import { moneyText, timeText } from '../../operations/fields.ts'
 import type { ConsoleDeps } from './deps.ts'
 import { READS_MONEY, SETS_ALARM } from './reader.ts'
 
@@ -16,20 +16,20 @@ const orderAnswer = z
     id: z.string(),
     method: z.enum(PAY_METHODS),
     state: z.enum(ORDER_STATES),
-    amount: money,
+    amount: moneyText,
     asked: z.string(),
     currency: z.string(),
     redirect: z.string().nullable(),
     qr: z.string().nullable(),
     late: z.boolean(),
-    credited: money,
-    refunded: money,
-    frozen: money,
-    reversed: money,
-    created_at: time,
-    expires_at: time,
-    held_until: time.nullable().meta({ description: 'The order is paid, and is credited then.' }),
-    credited_at: time.nullable(),
+    credited: moneyText,
+    refunded: moneyText,
+    frozen: moneyText,
+    reversed: moneyText,
+    created_at: timeText,
+    expires_at: timeText,
+    held_until: timeText.nullable().meta({ description: 'The order is paid, and is credited then.' }),
+    credited_at: timeText.nullable(),
   })
   .meta({ id: 'Order' })
 
@@ -41,10 +41,10 @@ export type ShownOrders = z.output<typeof ordersAnswer>
 const methodsAnswer = z.strictObject({
   data: z.array(
     z
-      .strictObject({ method: z.enum(PAY_METHODS), currency: z.string(), minimum: money, maximum: money })
+      .strictObject({ method: z.enum(PAY_METHODS), currency: z.string(), minimum: moneyText, maximum: moneyText })
       .meta({ id: 'PayMethod' }),
   ),
-  day_maximum: money,
+  day_maximum: moneyText,
 })
 export type ShownMethods = z.output<typeof methodsAnswer>
 

@@ -9,7 +9,7 @@ import {
   REFUND_KINDS,
   REFUND_STATES,
 } from '../../terms/pay.ts'
-import { money, time } from './answer-fields.ts'
+import { moneyText, timeText } from '../../operations/fields.ts'
 
 const method = z.enum(PAY_METHODS)
 const asked = z.string().meta({ description: 'In the currency beside it, with two places.' })
@@ -19,19 +19,19 @@ const orderFields = {
   account: z.strictObject({ id: z.string(), name: z.string() }).nullable(),
   method,
   state: z.enum(ORDER_STATES),
-  amount: money,
+  amount: moneyText,
   asked,
   currency: z.string(),
   late: z.boolean(),
   sandbox: z.boolean(),
-  credited: money,
-  refunded: money,
-  frozen: money,
-  reversed: money,
-  created_at: time,
-  paid_at: time.nullable(),
-  held_until: time.nullable().meta({ description: 'The order is paid, and is credited then.' }),
-  credited_at: time.nullable(),
+  credited: moneyText,
+  refunded: moneyText,
+  frozen: moneyText,
+  reversed: moneyText,
+  created_at: timeText,
+  paid_at: timeText.nullable(),
+  held_until: timeText.nullable().meta({ description: 'The order is paid, and is credited then.' }),
+  credited_at: timeText.nullable(),
 }
 
 const listedOrder = z.strictObject(orderFields).meta({ id: 'PaidOrder' })
@@ -50,10 +50,10 @@ export const exception = z
     amount: asked.nullable(),
     currency: z.string().nullable(),
     detail: z.string(),
-    credit: money.nullable().meta({ description: 'What a credit would book; null = it cannot be credited.' }),
-    at: time,
-    due_at: time.nullable().meta({ description: 'Until when somebody has to act.' }),
-    resolved_at: time.nullable(),
+    credit: moneyText.nullable().meta({ description: 'What a credit would book; null = it cannot be credited.' }),
+    at: timeText,
+    due_at: timeText.nullable().meta({ description: 'Until when somebody has to act.' }),
+    resolved_at: timeText.nullable(),
     resolved_by: z.string().nullable(),
     resolution: z.string().nullable(),
   })
@@ -66,14 +66,14 @@ export const refund = z
   .strictObject({
     id: z.string(),
     kind: z.enum(REFUND_KINDS),
-    amount: money,
+    amount: moneyText,
     state: z.enum(REFUND_STATES),
     provider_id: z.string().nullable(),
     reason: z.string(),
     by: z.string(),
-    at: time,
-    ended_at: time.nullable(),
-    check_at: time.nullable(),
+    at: timeText,
+    ended_at: timeText.nullable(),
+    check_at: timeText.nullable(),
   })
   .meta({ id: 'PayRefund' })
 
@@ -82,8 +82,8 @@ const proof = z.strictObject({
   amount: asked,
   currency: z.string(),
   source: z.enum(PROOF_SOURCES),
-  at: time,
-  paid_at: time.nullable(),
+  at: timeText,
+  paid_at: timeText.nullable(),
   digest: z.string().nullable(),
   by: z.string().nullable(),
   reason: z.string().nullable(),
@@ -95,11 +95,11 @@ export const wholeOrder = z
     user: z.strictObject({ id: z.string(), name: z.string() }).nullable(),
     merchant: z.string(),
     provider_id: z.string().nullable(),
-    rate: money.nullable(),
-    expires_at: time,
-    check_at: time.nullable(),
+    rate: moneyText.nullable(),
+    expires_at: timeText,
+    check_at: timeText.nullable(),
     checks: z.int(),
-    refundable: money,
+    refundable: moneyText,
     proofs: z.array(proof),
     refunds: z.array(refund),
     exceptions: z.array(exception),
@@ -111,9 +111,9 @@ export const rates = z.strictObject({
   data: z.array(
     z.strictObject({
       currency: z.string(),
-      rate: money,
-      from: time,
-      until: time,
+      rate: moneyText,
+      from: timeText,
+      until: timeText,
       by: z.string(),
       in_force: z.boolean(),
     }),

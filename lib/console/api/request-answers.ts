@@ -2,14 +2,14 @@
 import { z } from 'zod'
 import { EMPTY } from '../../operations/usage/own-requests.ts'
 import { BASES, ENDS, FEES, isToolFee, PROTOCOLS, TOKEN_CLASSES, type ToolFee } from '../../terms/records.ts'
-import { count, counts, keyLabel, money, ms, time, words } from './answer-fields.ts'
+import { bothWords, keyLabel, moneyText, timeText, usageCounts, wholeCount, wholeMs } from '../../operations/fields.ts'
 
 const requestId = z.string().regex(/^[0-9a-z]{1,64}$/)
 const OUTCOME = z.enum(['ok', 'client', 'upstream'])
 
 const requestFields = {
   request_id: requestId,
-  at: time,
+  at: timeText,
   key: keyLabel.nullable(),
   model: z.string(),
   group: z.string(),
@@ -18,10 +18,10 @@ const requestFields = {
   end: z.enum(ENDS),
   outcome: OUTCOME,
   basis: z.enum(BASES),
-  ...counts,
-  charge: money,
-  first_byte_ms: ms.nullable(),
-  duration_ms: ms,
+  ...usageCounts,
+  charge: moneyText,
+  first_byte_ms: wholeMs.nullable(),
+  duration_ms: wholeMs,
   client_request_id: z.string().nullable(),
 }
 
@@ -29,14 +29,14 @@ export const request = z.strictObject(requestFields).meta({ id: 'Request' })
 export const refusal = z
   .strictObject({
     request_id: requestId,
-    at: time,
+    at: timeText,
     key: keyLabel.nullable(),
     model: z.string().nullable(),
     reason: z.string(),
     status: z.int(),
     address: z.string(),
-    why: words,
-    todo: words,
+    why: bothWords,
+    todo: bothWords,
   })
   .meta({ id: 'Refusal' })
 
@@ -53,13 +53,13 @@ const line = z
   .strictObject({
     model: z.string(),
     price_version: z.int().nullable(),
-    price_since: time.nullable(),
+    price_since: timeText.nullable(),
     list: z.union([z.literal('base'), z.int()]),
     tier: z.string(),
     tier_name: z.string().nullable(),
     class: z.union([z.enum([...TOKEN_CLASSES, ...FEES]), toolFee]),
     count: z.number(),
-    price: money,
+    price: moneyText,
     per: z.int(),
     amount: z.string(),
   })
@@ -68,19 +68,19 @@ const line = z
 const receipt = z
   .strictObject({
     ...requestFields,
-    booked_at: time,
+    booked_at: timeText,
     lines: z.array(line),
     sum: z.string(),
     multiplier: z.string().nullable(),
-    held: money.nullable(),
-    released: money.nullable(),
+    held: moneyText.nullable(),
+    released: moneyText.nullable(),
     hidden_ratio: z.string().nullable(),
-    asked_ms: ms.nullable(),
-    attempts: count,
+    asked_ms: wholeMs.nullable(),
+    attempts: wholeCount,
     answer_id: z.string().nullable(),
-    disputed: money,
-    ended: words,
-    rests_on: words,
+    disputed: moneyText,
+    ended: bothWords,
+    rests_on: bothWords,
   })
   .meta({ id: 'Receipt' })
 
@@ -88,8 +88,8 @@ const internal = z.strictObject({
   channel: z.string(),
   via: z.enum(PROTOCOLS).nullable(),
   upstream_id: z.string().nullable(),
-  cost: money.nullable(),
-  margin: money.nullable(),
+  cost: moneyText.nullable(),
+  margin: moneyText.nullable(),
   attempts: z.array(
     z.strictObject({ channel: z.string(), status: z.int(), error: z.string().nullable(), ms: z.number() }),
   ),
@@ -98,7 +98,7 @@ const internal = z.strictObject({
       request_id: z.string(),
       channel: z.string(),
       status: z.int(),
-      cost: money.nullable(),
+      cost: moneyText.nullable(),
       upstream_id: z.string().nullable(),
     }),
   ),
@@ -110,12 +110,12 @@ export const receiptAnswer = z.strictObject({
   internal: internal.nullable(),
 })
 
-const page = { next: z.string().nullable(), scanned_to: time.nullable() }
+const page = { next: z.string().nullable(), scanned_to: timeText.nullable() }
 export const requestsAnswer = z.strictObject({
   data: z.array(request),
   ...page,
   empty: z.enum(EMPTY).nullable(),
-  pruned_before: time.nullable(),
+  pruned_before: timeText.nullable(),
   refusal: refusal.nullable(),
 })
 

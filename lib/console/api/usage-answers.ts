@@ -2,40 +2,50 @@
 import { z } from 'zod'
 import { STACKS } from '../../operations/usage/own-usage.ts'
 import { PROTOCOLS } from '../../terms/records.ts'
-import { count, counts, id, keyLabel, money, ms, share, time, words } from './answer-fields.ts'
+import {
+  bothWords,
+  idText,
+  keyLabel,
+  moneyText,
+  shareOrNull,
+  timeText,
+  usageCounts,
+  wholeCount,
+  wholeMs,
+} from '../../operations/fields.ts'
 import { refusal, request } from './request-answers.ts'
 
 const totalFields = {
-  requests: count,
-  ...counts,
-  searches: count,
+  requests: wholeCount,
+  ...usageCounts,
+  searches: wholeCount,
   seconds: z.number(),
-  characters: count,
-  tool_calls: count,
-  failed: count,
-  failed_share: share,
-  charge: money,
-  cache_hit_share: share,
-  first_byte_ms: ms.nullable(),
-  first_byte_p50_ms: ms.nullable(),
-  first_byte_p95_ms: ms.nullable(),
+  characters: wholeCount,
+  tool_calls: wholeCount,
+  failed: wholeCount,
+  failed_share: shareOrNull,
+  charge: moneyText,
+  cache_hit_share: shareOrNull,
+  first_byte_ms: wholeMs.nullable(),
+  first_byte_p50_ms: wholeMs.nullable(),
+  first_byte_p95_ms: wholeMs.nullable(),
 }
 const stackName = { name: z.string(), key: keyLabel.nullable() }
 export const usageAnswer = z
   .strictObject({
     zone: z.string(),
-    from: time,
-    to: time,
+    from: timeText,
+    to: timeText,
     by: z.enum(['day', 'hour']),
     stack: z.enum(STACKS),
     totals: z.strictObject(totalFields).meta({ id: 'UsageTotals' }),
     chart: z.strictObject({
       stacks: z.array(z.strictObject(stackName)),
       others: z.boolean(),
-      buckets: z.array(z.strictObject({ at: z.string(), charge: z.array(money), requests: z.array(z.int()) })),
+      buckets: z.array(z.strictObject({ at: z.string(), charge: z.array(moneyText), requests: z.array(z.int()) })),
     }),
     rows: z.array(z.strictObject({ ...stackName, ...totalFields })),
-    rest: z.strictObject({ stacks: count, ...totalFields }).nullable(),
+    rest: z.strictObject({ stacks: wholeCount, ...totalFields }).nullable(),
   })
   .meta({ id: 'Usage' })
 
@@ -46,21 +56,21 @@ export const choicesAnswer = z
     models: z.array(z.string()),
     groups: z.array(z.string()),
     protocols: z.array(z.enum(PROTOCOLS)),
-    members: z.array(z.strictObject({ id, name: z.string() })).nullable(),
-    reasons: z.array(z.strictObject({ name: z.string(), why: words })),
+    members: z.array(z.strictObject({ id: idText, name: z.string() })).nullable(),
+    reasons: z.array(z.strictObject({ name: z.string(), why: bothWords })),
   })
   .meta({ id: 'UsageChoices' })
 
 export const overviewAnswer = z
   .strictObject({
     zone: z.string(),
-    balance: money,
-    held: money,
-    available: money,
-    low_balance: money.nullable(),
+    balance: moneyText,
+    held: moneyText,
+    available: moneyText,
+    low_balance: moneyText.nullable(),
     is_low: z.boolean(),
-    spent: z.strictObject({ today: money, month: money, last_month_to_date: money, week: money }),
-    days_left: count.nullable(),
+    spent: z.strictObject({ today: moneyText, month: moneyText, last_month_to_date: moneyText, week: moneyText }),
+    days_left: wholeCount.nullable(),
     usage: usageAnswer,
     requests: z.array(request).nullable(),
     failures: z.array(z.strictObject({ request: request.nullable(), refusal: refusal.nullable() })).nullable(),

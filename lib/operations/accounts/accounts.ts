@@ -2,20 +2,20 @@
  * Operations on accounts: list, show, create, change. A row that is returned shows money in CNY as a decimal, the
  * way people write it in the catalogue file.
  */
-/** The money of one account, as everybody who may see it sees it. */
 import * as kind from '../../config/scalars.ts'
 import { z } from 'zod'
-import { type Micro, ZERO, add, formatMicro, subtract } from '../../base/money.ts'
+import { type Micro, ZERO, add, formatMicro, parseMicro, subtract } from '../../base/money.ts'
 import { catalogSchema } from '../../config/catalog-schema.ts'
 import { limit } from '../../config/limit-schema.ts'
 import { rate } from '../../config/rate.ts'
-import { type AccountChange, type PurseId, accountPurse } from '../../store/store.ts'
-import { showLimit, type Account } from '../../terms/records.ts'
-import type { Actor } from '../../base/people.ts'
+import { type AccountChange, accountPurse } from '../../store/store.ts'
+import { showLimit } from '../../terms/limits.ts'
+import type { Actor } from '../../terms/people.ts'
+import type { Account } from '../../terms/records.ts'
 import { act, entryActor, type OperationDeps, inForce } from '../deps.ts'
 import { accountNamed, checkGroups } from '../lookups.ts'
 import { withoutNulls, type Sent, read } from '../read.ts'
-import { nextOf, pageFields, toPage } from '../fields.ts'
+import { moneyText, moneyOrNull, nextOf, pageFields, toPage } from '../fields.ts'
 import { firstLimit, limitChange, renewals } from './limits.ts'
 
 export const accountForm = catalogSchema.shape.accounts.unwrap().element
@@ -28,6 +28,25 @@ export const accountChangeForm = z.strictObject({
   rate: rate.nullable().optional(),
   budget: limit.nullable().optional(),
 })
+
+export const balanceAnswer = z
+  .strictObject({ balance: moneyText, held: moneyText, available: moneyText, low_balance: moneyText.nullable() })
+  .meta({ id: 'Balance' })
+export type BalanceAnswer = z.output<typeof balanceAnswer>
+
+export const lowBalanceForm = z.strictObject({
+  amount: kind
+    .scalar(
+      { zh: '不小于0的金额,最多6位小数', en: 'an amount of CNY, 0 or more, with at most 6 decimal places' },
+      { type: 'string' },
+      (value): Micro | undefined => {
+        const amount = typeof value === 'string' ? parseMicro(value) : null
+        return amount === null || amount < 0 ? undefined : amount
+      },
+    )
+    .nullable(),
+})
+export const lowBalanceAnswer = z.strictObject({ low_balance: moneyText.nullable() })
 
 export class Accounts {
   readonly #deps: OperationDeps
@@ -77,50 +96,46 @@ export class Accounts {
     return row
   }
 
+  /** For the people of the account: its balance, and the balance below which they want to be warned. */
+  async balance({ id }: Account): Promise<BalanceAnswer> {
+    const { store, fleet } = this.#deps
+    await fleet.settled()
+    const balances = await balancesOf(this.#deps, [id])
+    return { ...shownBalance(balances(id)), low_balance: moneyOrNull(await store.lowBalance(id)) }
+  }
+
+  /** `amount`: null = nobody is warned. */
+  async setLowBalance({ id }: Account, amount: Micro | null, actor: Actor) {
+    await this.#deps.store.setLowBalance(id, amount, act(actor, 'low-balance.set'))
+    return { low_balance: moneyOrNull(amount) }
+  }
+
   async #showOne(account: Account) {
     return (await this.#show([account]))[0]!
   }
 
   /** In a row `balance` is credits − charges, and `held` is what open requests have set aside, on all gateways. */
   async #show(accounts: readonly Account[]) {
-    const { store, fleet } = this.#deps
-    const ids = accounts.map(account => accountPurse(account.id))
-    const [purses, ours, others, renewal] = await Promise.all([
-      store.purses(ids),
-      fleet.held(),
-      fleet.holders().then(holders => store.heldByOthers(ids, holders)),
-      renewals(
-        this.#deps,
-        'b',
-        accounts.map(({ id, budget }) => ({ id, limit: budget })),
-      ),
-    ])
-    const balances = new Map<PurseId, Micro>(purses.map(p => [p.id, subtract(p.credit ?? ZERO, p.spent)]))
-    return accounts.map(({ id, name, status, groups, rate, budget, sandbox }) => {
-      const purse = accountPurse(id)
-      const balance = balances.get(purse) ?? ZERO
-      const held = add(ours.get(purse) ?? ZERO, others.get(purse) ?? ZERO)
-      const available = subtract(balance, held)
-      return {
-        name,
-        status,
-        groups,
-        balance: formatMicro(balance),
-        held: formatMicro(held),
-        available: formatMicro(available),
-        rate,
-        budget: showLimit(budget),
-        ...renewal(id),
-        sandbox,
-      }
-    })
+    const ids = accounts.map(({ id }) => id)
+    const budgets = accounts.map(({ id, budget }) => ({ id, limit: budget }))
+    const [balances, renewal] = await Promise.all([balancesOf(this.#deps, ids), renewals(this.#deps, 'b', budgets)])
+    return accounts.map(({ id, name, status, groups, rate, budget, sandbox }) => ({
+      name,
+      status,
+      groups,
+      ...shownBalance(balances(id)),
+      rate,
+      budget: showLimit(budget),
+      ...renewal(id),
+      sandbox,
+    }))
   }
 }
 
 export interface Balance {
   /** Credits − charges. */
   balance: Micro
-  /** What open requests have set aside, on all gateways. */
+  /** The money that open requests have set aside, on all gateways. */
   held: Micro
   available: Micro
   /** The sum of all charges there ever were. */
@@ -129,15 +144,27 @@ export interface Balance {
 
 export type BalanceDeps = Pick<OperationDeps, 'store'> & { fleet: Pick<OperationDeps['fleet'], 'held' | 'holders'> }
 
-export async function balanceOf({ store, fleet }: BalanceDeps, accountId: number): Promise<Balance> {
-  const purse = accountPurse(accountId)
-  const [[there], ours, others] = await Promise.all([
-    store.purses([purse]),
+/** The balances of accounts, by their ids. */
+export async function balancesOf({ store, fleet }: BalanceDeps, accountIds: readonly number[]) {
+  const ids = accountIds.map(accountPurse)
+  const [purses, ours, others] = await Promise.all([
+    store.purses(ids),
     fleet.held(),
-    fleet.holders().then(holders => store.heldByOthers([purse], holders)),
+    fleet.holders().then(holders => store.heldByOthers(ids, holders)),
   ])
-  const spent = there?.spent ?? ZERO
-  const balance = subtract(there?.credit ?? ZERO, spent)
-  const held = add(ours.get(purse) ?? ZERO, others.get(purse) ?? ZERO)
-  return { balance, held, available: subtract(balance, held), spent }
+  const byId = new Map(purses.map(purse => [purse.id, purse]))
+  return (accountId: number): Balance => {
+    const id = accountPurse(accountId)
+    const there = byId.get(id)
+    const spent = there?.spent ?? ZERO
+    const balance = subtract(there?.credit ?? ZERO, spent)
+    const held = add(ours.get(id) ?? ZERO, others.get(id) ?? ZERO)
+    return { balance, held, available: subtract(balance, held), spent }
+  }
 }
+
+export const shownBalance = ({ balance, held, available }: Balance) => ({
+  balance: formatMicro(balance),
+  held: formatMicro(held),
+  available: formatMicro(available),
+})

@@ -4,28 +4,20 @@
  * and is an entry of the account, or nothing; the row of the request stays as it is.
  */
 import { z } from 'zod'
-import { formatMicro, type Micro, parseMicro, subtract, ZERO } from '../../base/money.ts'
+import { formatMicro, subtract, ZERO } from '../../base/money.ts'
 import { DISPUTE_DAYS, type Dispute, type NewEntry } from '../../store/store.ts'
 import * as kind from '../../config/scalars.ts'
 import type { Actor } from '../../base/people.ts'
 import { act, entryActor, inForce, type OperationDeps } from '../deps.ts'
-import { debit, noteText } from './entries.ts'
+import { debit, noteText, tooLittle } from './entries.ts'
 import { OperationError } from '../error.ts'
+import { cnyAboveZero } from '../fields.ts'
 import { read, type Sent } from '../read.ts'
 
 export const disputeForm = z
   .strictObject({
     settle: kind.oneOf('charge', 'waive'),
-    amount: kind
-      .scalar(
-        { zh: '大于0的人民币金额,最多6位小数', en: 'an amount of CNY above 0 with at most 6 decimal places' },
-        {},
-        (value): Micro | undefined => {
-          const amount = parseMicro(value)
-          return amount === null || amount <= 0 ? undefined : amount
-        },
-      )
-      .optional(),
+    amount: cnyAboveZero.optional(),
     reason: noteText,
   })
   .refine(({ reason }) => reason !== '', { path: ['reason'], ...kind.problem({ zh: '须说明原因', en: 'a reason' }) })
@@ -67,10 +59,7 @@ export class Disputes {
     const decided = await debit(this.#deps, there.accountId, () =>
       store.decideDispute(there, entry, reason, act(actor, 'disputes.decide')),
     )
-    if (decided.outcome === 'short') {
-      const available = formatMicro(decided.available)
-      throw new OperationError('conflict', `only ${available} CNY can be taken away now`, { available })
-    }
+    if (decided.outcome === 'short') throw tooLittle(decided)
     const now = (await store.dispute(requestId)) as Dispute
     if (decided.outcome === 'conflict') throw new OperationError('conflict', whyNot(now))
     await inForce(this.#deps)

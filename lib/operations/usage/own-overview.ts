@@ -3,7 +3,7 @@ import { formatMicro, type Micro } from '../../base/money.ts'
 import { periodAt } from '../../base/periods.ts'
 import { HOUR_MS } from '../../base/zone.ts'
 import type { AccountKeys, Store } from '../../store/store.ts'
-import { type BalanceDeps, balanceOf } from '../accounts/accounts.ts'
+import { type BalanceDeps, balancesOf, shownBalance } from '../accounts/accounts.ts'
 import { shownRefusal, shownRequest } from './own-shown.ts'
 import { type Reader, whoseKeys } from './whose.ts'
 import { ownUsage, type UsageDeps } from './own-usage.ts'
@@ -69,20 +69,19 @@ export async function ownOverview(deps: UsageDeps & BalanceDeps, reader: Reader,
   const { account } = reader
   const whose = await whoseKeys(store, reader, {})
   const nowMs = clock.now()
-  const [money, spend, usage, low, keys] = await Promise.all([
-    balanceOf(deps, account.id),
+  const [balances, spend, usage, low, keys] = await Promise.all([
+    balancesOf(deps, [account.id]),
     spending(store, whose, nowMs),
     ownUsage(deps, reader, CHART),
     store.lowBalance(account.id),
     store.keyPage({ accountId: account.id, limit: 1 }),
   ])
+  const money = balances(account.id)
   const last = single ? await lastOf(store, whose) : null
   const asked = last === null ? money.spent > 0 || usage.rows.length > 0 : last.requests.length > 0
   return {
     zone: store.zone,
-    balance: formatMicro(money.balance),
-    held: formatMicro(money.held),
-    available: formatMicro(money.available),
+    ...shownBalance(money),
     low_balance: low === null ? null : formatMicro(low),
     is_low: low !== null && money.balance < low,
     spent: {

@@ -1,6 +1,7 @@
 /** The table of usage as a CSV file: a line for each stack, also for those that the page has no room for. */
-import type { Language, Words } from '../../base/people.ts'
-import { type Column, csvEnd, csvHead, csvLines } from '../csv.ts'
+import type { Language } from '../../terms/people.ts'
+import type { Words } from '../error.ts'
+import { type CsvColumn, CsvTable, forPeople } from '../csv.ts'
 import type { Stack, TotalsFileQuery } from './filters.ts'
 import { addUp, shownTotals } from './totals-shown.ts'
 import type { Reader } from './whose.ts'
@@ -41,7 +42,7 @@ const NUMBERS: readonly [name: Exclude<keyof Totals, 'cache_hit_share'>, head: W
   ['charge', both('费用(元)', 'Charge (CNY)')],
 ]
 
-const columnsOf = (stack: Stack): Column<Row>[] => [
+const columnsOf = (stack: Stack): CsvColumn<Row>[] => [
   { name: stack, head: STACK_HEADS[stack], foreign: true, value: ({ name }) => name },
   ...(stack === 'key'
     ? [{ name: 'key_id', head: both('密钥编号', 'Key id'), value: ({ key }: Row) => key?.id ?? null }]
@@ -60,19 +61,16 @@ export async function ownUsageFile(
   const { stack } = sent
   const { accountId, read } = await readSums(deps, reader, { ...rest, by: 'day' })
   const stacks = (await read({ by: [stack], firstBytes: true })).sort(byCharge)
-  const columns = columnsOf(stack)
+  const table = new CsvTable(columnsOf(stack), forPeople(heads, language))
   async function* text(): AsyncGenerator<string> {
-    yield csvHead(columns, heads, language)
+    yield table.head()
     for (let at = 0; at < stacks.length; at += SLICE) {
       const slice = stacks.slice(at, at + SLICE)
       const names = stacksOf(slice)
       const named = await namesOf(deps.store, accountId, stack, names)
-      yield csvLines(
-        columns,
-        slice.map((row, i) => ({ ...named(names[i]!), ...shownTotals(addUp([row])) })),
-      )
+      yield table.lines(slice.map((row, i) => ({ ...named(names[i]!), ...shownTotals(addUp([row])) })))
     }
-    yield csvEnd(stacks.length)
+    yield table.end(stacks.length)
   }
   return text()
 }

@@ -5,8 +5,9 @@
 import { systemClock } from '../../base/clock.ts'
 import type { Micro } from '../../base/money.ts'
 import type { PurseId, Store } from '../../store/store.ts'
+import type { Account } from '../../terms/records.ts'
 import { OperationError } from '../error.ts'
-import { ownStatement, ownStatementFile } from '../billing/own-billing.ts'
+import { Statements } from '../billing/statement.ts'
 import { ownChoices } from './own-choices.ts'
 import { ownOverview } from './own-overview.ts'
 import { ownRefusals, ownRequests } from './own-requests.ts'
@@ -15,6 +16,7 @@ import { ownUsageFile } from './own-usage-file.ts'
 import type { Sent } from '../read.ts'
 import { Usage } from './usage.ts'
 
+type StatementDeps = ConstructorParameters<typeof Statements>[0]
 type LogDeps = ConstructorParameters<typeof Usage>[0]
 
 const REPORTS = {
@@ -22,13 +24,16 @@ const REPORTS = {
   usage: ownUsage,
   requests: ownRequests,
   refusals: ownRefusals,
-  statement: ownStatement,
+  statement: (deps: StatementDeps, account: Account, month: string) => new Statements(deps).own(account, month),
   choices: ownChoices,
   log: (deps: LogDeps, sent: Sent) => new Usage(deps).page(sent),
   totals: (deps: LogDeps, sent: Sent) => new Usage(deps).summary(sent),
 } as const
 
-const FILES = { usageFile: ownUsageFile, statementFile: ownStatementFile } as const
+const FILES = {
+  usageFile: ownUsageFile,
+  statementFile: (deps: StatementDeps, ...args: Parameters<Statements['file']>) => new Statements(deps).file(...args),
+} as const
 
 export type ReportName = keyof typeof REPORTS
 export type FileName = keyof typeof FILES

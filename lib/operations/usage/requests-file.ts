@@ -4,13 +4,13 @@
  */
 
 import { timeOfId } from '../../base/ids.ts'
-import { formatMicro, type Micro, decimal } from '../../base/money.ts'
+import { formatMicro, type Micro } from '../../base/money.ts'
 import type { BookedRow, KeyLabel, RequestFilter, Store } from '../../store/store.ts'
-import type { Language, Words } from '../../base/people.ts'
+import { decimal } from '../../terms/decimal.ts'
+import type { Language, Words } from '../../terms/people.ts'
 import { shownRatio } from './shown-ratio.ts'
-import { type Column, csvEnd, csvHead, csvLines, type Heads } from '../csv.ts'
-import { shownReceipt } from './own-shown.ts'
-import { iso } from './own-shown.ts'
+import { type CsvColumn, CsvTable, forPeople, type Heads } from '../csv.ts'
+import { iso, shownReceipt } from './own-shown.ts'
 
 const SLICE = 500
 
@@ -31,14 +31,19 @@ interface Exported {
 
 const both = (zh: string, en: string): Words => ({ zh, en })
 const moneyOrNull = (value: Micro | null) => (value === null ? null : formatMicro(value))
-const column = (name: string, head: Words, value: Column<Exported>['value'], foreign?: true): Column<Exported> => ({
+const column = (
+  name: string,
+  head: Words,
+  value: CsvColumn<Exported>['value'],
+  foreign?: true,
+): CsvColumn<Exported> => ({
   name,
   head,
   value,
   ...(foreign === undefined ? {} : { foreign }),
 })
 
-const COLUMNS: readonly Column<Exported>[] = [
+const COLUMNS: readonly CsvColumn<Exported>[] = [
   column('request_id', both('请求编号', 'Request id'), ({ row }) => row.requestId),
   column('at', both('时间(UTC)', 'Time (UTC)'), ({ row }) => iso(timeOfId(row.requestId))),
   column('booked_at', both('入账时间(UTC)', 'Booked at (UTC)'), ({ row }) => iso(row.bookedAtMs)),
@@ -96,10 +101,11 @@ export default async function* (
   { format, filter, heads, language }: RequestsOrder,
 ): AsyncGenerator<string> {
   let count = 0
-  if (format === 'csv') yield csvHead(COLUMNS, heads, language)
+  const table = new CsvTable(COLUMNS, forPeople(heads, language))
+  if (format === 'csv') yield table.head()
   for await (const slice of slices(store, filter)) {
     count += slice.length
-    yield format === 'csv' ? csvLines(COLUMNS, slice) : slice.map(jsonLine).join('')
+    yield format === 'csv' ? table.lines(slice) : slice.map(jsonLine).join('')
   }
-  yield format === 'csv' ? csvEnd(count) : `${JSON.stringify({ count })}\n`
+  yield format === 'csv' ? table.end(count) : `${JSON.stringify({ count })}\n`
 }

@@ -4,7 +4,7 @@
  */
 import { latest } from '../../base/lru.ts'
 import type { BookedRow, Store, UsageFilter } from '../../store/store.ts'
-import { csvCell } from '../csv.ts'
+import { type CsvColumn, CsvTable, FOR_PROGRAMS } from '../csv.ts'
 import { shownReceipt } from './usage-shown.ts'
 
 const NAMES_KEPT = 10_000
@@ -68,12 +68,16 @@ const FOREIGN = new Set<keyof Shown>([
   'client_request_id',
 ])
 
-const csvLine = (row: Shown): string => `${CSV_COLUMNS.map(name => csvCell(row[name], FOREIGN.has(name))).join(',')}\n`
-
-const FORMATS: Record<ExportFormat, { head: string; line: (row: Shown) => string; end: (rows: number) => string }> = {
-  csv: { head: `${CSV_COLUMNS.join(',')}\n`, line: csvLine, end: rows => `# rows: ${rows}\n` },
-  jsonl: { head: '', line: row => `${JSON.stringify(row)}\n`, end: rows => `${JSON.stringify({ count: rows })}\n` },
-}
+const TABLE = new CsvTable(
+  CSV_COLUMNS.map(
+    (name): CsvColumn<Shown> => ({
+      name,
+      value: row => row[name],
+      ...(FOREIGN.has(name) ? { foreign: true } : {}),
+    }),
+  ),
+  FOR_PROGRAMS,
+)
 
 async function* slices(store: Reads, filter: Omit<UsageFilter, 'limit'>): AsyncGenerator<Shown[]> {
   const names = latest<number, string>(NAMES_KEPT)
@@ -90,12 +94,11 @@ async function* slices(store: Reads, filter: Omit<UsageFilter, 'limit'>): AsyncG
 }
 
 export default async function* (store: Reads, { format, filter }: UsageOrder): AsyncGenerator<string> {
-  const { head, line, end } = FORMATS[format]
   let rows = 0
-  yield head
+  if (format === 'csv') yield TABLE.head()
   for await (const slice of filter === null ? [] : slices(store, filter)) {
     rows += slice.length
-    yield slice.map(line).join('')
+    yield format === 'csv' ? TABLE.lines(slice) : slice.map(row => `${JSON.stringify(row)}\n`).join('')
   }
-  yield end(rows)
+  yield format === 'csv' ? TABLE.end(rows) : `${JSON.stringify({ count: rows })}\n`
 }
