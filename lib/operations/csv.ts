@@ -1,5 +1,5 @@
 /** CSV files: for people, who open them in spreadsheets, and for programs. */
-import type { Language } from '../terms/people.ts'
+import type { Language } from '../base/people.ts'
 import type { Words } from './error.ts'
 
 export const CSV_TYPE = 'text/csv; charset=utf-8'

@@ -22,7 +22,7 @@ import {
   showOwnKey,
   testForm,
 } from '../../operations/accounts/own-keys.ts'
-import type { Role } from '../../terms/people.ts'
+import type { Role } from '../../base/people.ts'
 import { bothWords } from '../../operations/fields.ts'
 import type { ConsoleDeps } from './deps.ts'
 

@@ -9,7 +9,7 @@ import { formatMicro, type Micro, micro, subtract, ZERO } from '../../base/money
 import { periodAt } from '../../base/periods.ts'
 import { hourInZone, offsetHours } from '../../base/zone.ts'
 import * as kind from '../../config/scalars.ts'
-import type { Language } from '../../terms/people.ts'
+import type { Language } from '../../base/people.ts'
 import type { Account } from '../../terms/records.ts'
 import { type CsvColumn, CsvTable, FOR_PROGRAMS, forPeople, type Heads } from '../csv.ts'
 import { type OperationDeps, storeNow } from '../deps.ts'

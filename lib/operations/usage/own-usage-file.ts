@@ -1,5 +1,5 @@
 /** The table of usage as a CSV file: a line for each stack, also for those that the page has no room for. */
-import type { Language } from '../../terms/people.ts'
+import type { Language } from '../../base/people.ts'
 import type { Words } from '../error.ts'
 import { type CsvColumn, CsvTable, forPeople } from '../csv.ts'
 import type { Stack, TotalsFileQuery } from './filters.ts'

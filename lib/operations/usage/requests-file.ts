@@ -4,10 +4,9 @@
  */
 
 import { timeOfId } from '../../base/ids.ts'
-import { formatMicro, type Micro } from '../../base/money.ts'
+import { formatMicro, type Micro, decimal } from '../../base/money.ts'
 import type { BookedRow, KeyLabel, RequestFilter, Store } from '../../store/store.ts'
-import { decimal } from '../../terms/decimal.ts'
-import type { Language, Words } from '../../terms/people.ts'
+import type { Language, Words } from '../../base/people.ts'
 import { shownRatio } from './shown-ratio.ts'
 import { type CsvColumn, CsvTable, forPeople, type Heads } from '../csv.ts'
 import { iso, shownReceipt } from './own-shown.ts'
