@@ -15,7 +15,7 @@ const PRICE = {
 }
 const MODEL = { name: 'm', maxOutput: 64_000, defaultOutput: 4096, inputFactor: 1_100_000, ...MODEL_DEFAULTS }
 const GROUP = { name: 'g', multiplier: 800_000, rate: null, hedgeMs: 0, readOns: 256, public: false }
-const REQUEST: TariffModule.Request = {
+const REQUEST: TariffModule.HeldRequest = {
   prompt: textOnly(40_000),
   maxOutput: 32_000,
   besideOutput: 0,

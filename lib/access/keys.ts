@@ -16,10 +16,12 @@ import type { LRUCache } from 'lru-cache'
 import type { Clock } from '../base/clock.ts'
 import { latest } from '../base/lru.ts'
 import type { StoreHealth } from '../store/health.ts'
-import { type Change, type FoundKey, type Purse, type Store, StoreUnavailable } from '../store/store.ts'
+import { type Change, type FoundKey, type Purse, type Store, StoreUnavailable, type KeyUse } from '../store/store.ts'
 import type { Account, Key } from '../terms/records.ts'
 import { AddressList } from './ip.ts'
 import { Turns } from './turns.ts'
+import { Rounds } from '../base/rounds.ts'
+import type { Logger } from '../base/log.ts'
 
 /** A key with its account, as one look-up found them. */
 export class KeyEntry {
@@ -198,5 +200,63 @@ export class KeyCache {
     this.#known.clear()
     this.#unknown.clear()
     for (const lookUp of this.#lookUps.values()) lookUp.changed = true
+  }
+}
+
+// --- when keys were last used
+
+const WRITE_MS = 60_000
+/** Notes of further keys are dropped until the next write. */
+const MOST_NOTES = 100_000
+
+interface KeyUsesOptions {
+  store: Pick<Store, 'recordKeyUses'>
+  clock: Clock
+  log: Logger
+}
+
+/**
+ * The notes when and from which address keys were last used. A request leaves its note here when it is over; once a minute the
+ * newest notes of all keys are written to the store together. What is not written when the process dies is lost,
+ * which harms nobody: it is shown to people, and nothing is decided by it.
+ */
+export class KeyUses {
+  readonly #o: KeyUsesOptions
+  readonly #rounds: Rounds
+  #notes = new Map<number, KeyUse>()
+
+  constructor(options: KeyUsesOptions) {
+    this.#o = options
+    this.#rounds = new Rounds(options.clock, WRITE_MS, () => this.#write())
+  }
+
+  start(): void {
+    this.#rounds.start()
+  }
+
+  /** Writes what is left. */
+  async stop(): Promise<void> {
+    await this.#rounds.stop()
+    await this.#write()
+  }
+
+  note(keyId: number, ip: string): void {
+    const atMs = this.#o.clock.now()
+    const there = this.#notes.get(keyId)
+    if (there !== undefined) {
+      there.atMs = atMs
+      there.ip = ip
+    } else if (this.#notes.size < MOST_NOTES) this.#notes.set(keyId, { keyId, atMs, ip })
+  }
+
+  async #write(): Promise<void> {
+    const notes = this.#notes
+    if (notes.size === 0) return
+    this.#notes = new Map()
+    try {
+      await this.#o.store.recordKeyUses([...notes.values()])
+    } catch (error) {
+      if (!(error instanceof StoreUnavailable)) this.#o.log.error({ err: error }, 'uses of keys are not kept')
+    }
   }
 }

@@ -4,15 +4,12 @@
  *
  * Every slot in hand is counted in the store already ("booked"), in the last part of the window in which it may be used
  * (`until`). So the process can use it without asking, and no other process can. Each use is noted with the part in
- * which it really happened. The next write (an `Offer`) takes back what was booked at `until`, and adds the uses in
+ * which it really happened. The next write (an `SlotOffer`) takes back what was booked at `until`, and adds the uses in
  * their own parts and the slots then in hand. When it is uncertain whether the store accepted an offer, its slots count
  * twice rather than never: an account may get fewer requests than its limit, but never more.
  */
 import { processName } from '../base/ids.ts'
-import { Flow } from './flow.ts'
-import type { Offer } from './offer.ts'
-import { Uses } from './uses.ts'
-import { PART_MS_PER_MINUTE, RateState, type RateWindow } from './window.ts'
+import { PART_MS_PER_MINUTE, RateState, type RateWindow, PARTS } from './window.ts'
 
 /** Slots are taken ahead for the requests of this long. */
 const AHEAD_MS = 10_000
@@ -40,7 +37,7 @@ export class Slots {
   inHand = 0
   /** The text of the window in the store, as last seen. */
   state = ''
-  /** How many slots the store counts for this process at part `#until`. */
+  /** The number of slots that the store counts for this process at part `#until`. */
   #booked = 0
   #until = 0
   /** The limit under which the slots in hand were taken; under a lower limit they must not be used. */
@@ -48,17 +45,17 @@ export class Slots {
   #uses = new Uses()
   readonly #mark = processName()
   /** The offer that was sent to the store and is not answered yet. */
-  #underWay: Offer | null = null
+  #underWay: SlotOffer | null = null
   /**
    * Offers of which nobody knows whether the store accepted them. All were to replace `#doubtVersion`, so the store
    * accepted at most one, and its text tells which.
    */
-  #doubts: Offer[] = []
+  #doubts: SlotOffer[] = []
   #doubtVersion = 0
   /** It is time to renew when no more than `#low` slots are in hand, or from `#renewMs` on. */
   #low = 0
   #renewMs = 0
-  /** When a slot was last used. */
+  /** The time at which a slot was last used. */
   #usedMs = 0
   /** Few slots of the window were left when the store was last written. */
   #near = false
@@ -86,12 +83,12 @@ export class Slots {
     return this.inHand <= this.#low || now >= this.#renewMs
   }
 
-  /** Whether this process has slots booked that other processes may need. */
+  /** True when this process has slots booked that other processes may need. */
   get holds(): boolean {
     return this.inHand > 0 || (this.#near && this.#booked > 0)
   }
 
-  /** Whether to give slots back: none was used for `idleMs`, and few are left for others or they are about to lapse. */
+  /** True when slots should be given back: none was used for `idleMs`, and few are left for others or they are about to lapse. */
   shouldReturn(now: number, idleMs: number): boolean {
     return this.holds && now - this.#usedMs >= idleMs && (this.#near || now >= this.#renewMs)
   }
@@ -101,7 +98,7 @@ export class Slots {
    * come. Without `ahead` the slots in hand are given back. Otherwise they may be used on until the offer is answered,
    * unless they have lapsed.
    */
-  offer(now: number, limit: number, need: number, ahead: boolean): Offer {
+  offer(now: number, limit: number, need: number, ahead: boolean): SlotOffer {
     const state = new RateState(this.state)
     const window = this.#windowWithUses(state)
     if (!ahead || limit < this.limit || this.#part(now) > this.#until) this.inHand = 0
@@ -132,7 +129,7 @@ export class Slots {
     return window
   }
 
-  /** How many slots to take ahead of need; `rest` is how many are still free. */
+  /** The number of slots to take ahead of need; `rest` is how many are still free. */
   #extra(now: number, limit: number, need: number, rest: number): number {
     if (rest < need || rest * LAST_PART < limit) return 0
     const wanted = this.flow.expected(now, AHEAD_MS) - this.inHand
@@ -140,13 +137,13 @@ export class Slots {
   }
 
   /** The offer has been sent. Later uses are noted apart from those that it counts. */
-  sent(offer: Offer): void {
+  sent(offer: SlotOffer): void {
     this.#underWay = offer
     this.#uses = new Uses()
   }
 
   /** The store accepted the offer. `used` slots were used while it was under way. */
-  taken(offer: Offer, now: number, used: number): void {
+  taken(offer: SlotOffer, now: number, used: number): void {
     this.#underWay = null
     this.#doubts = [] // this version replaced the one they were to replace: the store accepted none of them
     this.state = offer.text
@@ -162,13 +159,13 @@ export class Slots {
   }
 
   /** The store refused the offer: another process had written meanwhile. */
-  notTaken(offer: Offer): void {
+  notTaken(offer: SlotOffer): void {
     this.#underWay = null
     this.#uses.noteAll(offer.uses)
   }
 
   /** Nobody knows whether the store accepted the offer, which was to replace `version`. */
-  inDoubt(offer: Offer, version: number): void {
+  inDoubt(offer: SlotOffer, version: number): void {
     this.notTaken(offer)
     this.#doubts = [...this.#doubts, offer].slice(-MOST_DOUBTS)
     this.#doubtVersion = version
@@ -204,5 +201,93 @@ export class Slots {
     this.#uses.note(part, 1)
     this.#usedMs = now
     return 0
+  }
+}
+
+/**
+ * The requests that this process has admitted and that the shared rate window in the store does not count yet, by the
+ * part of the window in which they were admitted. `Slots` adds them to the window with its next write.
+ */
+class Uses {
+  readonly #counts = new Map<number, number>()
+
+  get none(): boolean {
+    return this.#counts.size === 0
+  }
+
+  /** `part` is the number of a part since 1970; a negative `count` takes uses back. */
+  note(part: number, count: number): void {
+    const sum = (this.#counts.get(part) ?? 0) + count
+    if (sum > 0) this.#counts.set(part, sum)
+    else this.#counts.delete(part)
+  }
+
+  noteAll(others: Uses): void {
+    for (const [part, count] of others.#counts) this.note(part, count)
+  }
+
+  takeBack(others: Uses): void {
+    for (const [part, count] of others.#counts) this.note(part, -count)
+  }
+
+  countIn(window: RateWindow): void {
+    for (const [part, count] of this.#counts) window.add(part, count)
+  }
+
+  /** Drops the uses that have left every window. */
+  forget(nowPart: number): void {
+    for (const part of this.#counts.keys()) if (part < nowPart - PARTS) this.#counts.delete(part)
+  }
+}
+
+/**
+ * An offer is one attempt of a process to write a new version of an account's rate window by compare-and-swap: the
+ * new text, and what is true for this process once the store has accepted it.
+ */
+export interface SlotOffer {
+  text: string
+  /** The number of waiting requests that get a slot. */
+  granted: number
+  /** Slots in hand afterwards, granted ones included. */
+  inHand: number
+  /** The part in which these slots are counted: the last in which they may be used. */
+  until: number
+  /** Few slots of the window are left. */
+  near: boolean
+  /** The limit under which the slots were taken. */
+  limit: number
+  /** The offer would change nothing, so it need not be written. */
+  idle: boolean
+  /** ms until a slot is free for a request that got none; 0 = all got one. */
+  freeInMs: number
+  /** The uses that the new text counts. */
+  uses: Uses
+}
+
+/** The rate is measured over at least this long. */
+const SHORTEST_MS = 1000
+
+/**
+ * Estimates how many requests will come in the next seconds from the rate at which they came since the last estimate.
+ */
+export class Flow {
+  #count = 0
+  #sinceMs = -1
+
+  add(): void {
+    this.#count++
+  }
+
+  /**
+   * Requests expected in the next `ms`; 0 before the first `restart`, because a first request may stay the only one.
+   */
+  expected(now: number, ms: number): number {
+    if (this.#sinceMs < 0) return 0
+    return Math.floor((this.#count * ms) / Math.max(SHORTEST_MS, now - this.#sinceMs))
+  }
+
+  restart(now: number): void {
+    this.#count = 0
+    this.#sinceMs = now
   }
 }

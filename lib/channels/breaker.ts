@@ -21,22 +21,21 @@
  */
 import { latest } from '../base/lru.ts'
 import type { BreakerState } from '../terms/records.ts'
-import { LatestTwo } from './latest-two.ts'
-import { SlidingCount } from './sliding.ts'
+import { LatestTwo, SlidingCount } from './counts.ts'
 
-/** How an attempt ended. `busy`: 429 or 529. `auth`: 401 or 403. `ignored`: it says nothing about the channel. */
-export type Outcome = 'ok' | 'failed' | 'busy' | 'auth' | 'ignored'
+/** The end of an attempt. `busy`: 429 or 529. `auth`: 401 or 403. `ignored`: it says nothing about the channel. */
+export type AttemptOutcome = 'ok' | 'failed' | 'busy' | 'auth' | 'ignored'
 /**
  * What a report means for the key. `refused`: the breaker opens because the upstream refuses the key. `suspected`: the
  * upstream refused only requests of one account, which may be the cause themselves. null: nothing.
  */
-export type Credential = 'refused' | 'suspected' | null
+export type KeySuspicion = 'refused' | 'suspected' | null
 
 /** Failures open the breaker when, within the window, they are at least this many and at least this share. */
 const WINDOW_MS = 20_000
 const FEWEST_FAILURES = 5
 const SHARE = 0.5
-/** This many failures without a success in between open the breaker too, whatever their share. */
+/** The number of failures without a success in between that open the breaker too, whatever their share. */
 const IN_A_ROW = 10
 /** Refusals of the key without a success in between that open the breaker. */
 const FEWEST_REFUSALS = 3
@@ -58,7 +57,7 @@ const ANYWAY_SHARE = 0.5
 const FEWEST_ANYWAY = 10
 /** Beside these, one request in this time of an account whose requests did not fail lately. */
 const OTHERS_MS = 1_000
-/** So many accounts whose requests failed are known; a forgotten one counts as one of the others. */
+/** The most accounts whose requests failed that are known; a forgotten one counts as one of the others. */
 const MOST_FAILING = 64
 
 export class Breaker {
@@ -73,9 +72,9 @@ export class Breaker {
   readonly #refusedTo = new LatestTwo()
   /** While the channel rests: requests that were sent there all the same. */
   readonly #anyway = new SlidingCount(ANYWAY_MS)
-  /** When a request of an account failed or was refused last. */
+  /** The time at which a request of each account failed or was refused last. */
   readonly #failing = latest<number, number>(MOST_FAILING)
-  /** When a request of an account that is not among these was let through beside the share. */
+  /** The time at which a request of an account that is not among these was let through beside the share. */
   #othersMs = Number.NEGATIVE_INFINITY
   /** While the channel rests: requests that had no other channel left. */
   readonly #wanted = new SlidingCount(ANYWAY_MS)
@@ -83,9 +82,9 @@ export class Breaker {
   #openUntilMs = 0
   /** Rests after failures since the breaker was last closed, for the back-off. */
   #rests = 0
-  /** When the present probe was sent; -Infinity = there is none. */
+  /** The time at which the present probe was sent; -Infinity = there is none. */
   #probedMs = Number.NEGATIVE_INFINITY
-  /** Why the channel rests. */
+  /** The reason why the channel rests. */
   #why: 'failed' | 'auth' = 'failed'
   /** Failures without a success in between. */
   #row = 0
@@ -101,7 +100,7 @@ export class Breaker {
     return nowMs < this.#openUntilMs ? 'open' : 'half_open'
   }
 
-  /** Whether a request may pass. The question changes nothing; `admit` does. */
+  /** True when a request may pass. The question changes nothing; `admit` does. */
   mayAsk(nowMs: number): boolean {
     return this.#closed || (nowMs >= this.#openUntilMs && nowMs - this.#probedMs >= PROBE_MS)
   }
@@ -137,7 +136,7 @@ export class Breaker {
   }
 
   /** Notes how a request of an account ended. `asked` is what `admit` returned for it. */
-  report(outcome: Outcome, nowMs: number, account: number, asked = false): Credential {
+  report(outcome: AttemptOutcome, nowMs: number, account: number, asked = false): KeySuspicion {
     const state = this.state(nowMs)
     if (state === 'half_open') this.#probedMs = Number.NEGATIVE_INFINITY
     if (outcome === 'ignored' || outcome === 'busy') return null
@@ -148,7 +147,7 @@ export class Breaker {
     return null
   }
 
-  #heard(outcome: Outcome, nowMs: number, account: number): Credential {
+  #heard(outcome: AttemptOutcome, nowMs: number, account: number): KeySuspicion {
     if (outcome === 'auth') return this.#refused(nowMs, account)
     if (outcome === 'ok') {
       if (this.#refusals > 0) this.#refusedTo.clear()
@@ -173,14 +172,14 @@ export class Breaker {
     return this.#met.hasOther(account, sinceMs) || !this.#answered.hasOther(account, sinceMs)
   }
 
-  #probed(outcome: Outcome, nowMs: number, account: number): Credential {
+  #probed(outcome: AttemptOutcome, nowMs: number, account: number): KeySuspicion {
     if (outcome === 'ok') this.#close()
     else if (outcome === 'auth') return this.#refused(nowMs, account)
     else this.#failedAgain(nowMs)
     return null
   }
 
-  #refused(nowMs: number, account: number): Credential {
+  #refused(nowMs: number, account: number): KeySuspicion {
     this.#refusals++
     this.#refusedTo.note(account, nowMs)
     if (this.#refusals >= FEWEST_REFUSALS) {
@@ -192,7 +191,7 @@ export class Breaker {
   }
 
   /** Opens the breaker because it is certain that the upstream refuses the key. */
-  refuse(nowMs: number): Credential {
+  refuse(nowMs: number): KeySuspicion {
     const times = Math.max(0, this.#refusals - FEWEST_REFUSALS)
     this.#rest(nowMs, backOff(FIRST_AUTH_REST_MS, times, LONGEST_AUTH_REST_MS), 'auth')
     return 'refused'

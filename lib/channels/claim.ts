@@ -2,10 +2,9 @@
  * A claim is the place that one attempt takes at a channel and at one of its keys. It counts as open there from the
  * choice of the channel until `release`, and reports once in between how the attempt ended.
  */
-import type { Outcome } from './breaker.ts'
-import type { ChannelHealth, KeyHealth } from './channel-health.ts'
+import type { AttemptOutcome } from './breaker.ts'
+import { type ChannelHealth, type KeyHealth, type Health, placeOf } from './health.ts'
 import type { CompiledKey } from '../world/compiled-channel.ts'
-import { type Health, placeOf } from './health.ts'
 import type { RestPlace } from './rests.ts'
 import type { Candidate } from '../world/table.ts'
 
@@ -19,10 +18,10 @@ export class Claim {
   readonly #account: number
   /** When true, breakers and rests are not told how the attempt ended. */
   readonly #silent: boolean
-  /** Whether the channel, or the key, rested when the attempt began, or the attempt is its breaker's probe. */
+  /** True when the channel, or the key, rested when the attempt began, or the attempt is its breaker's probe. */
   readonly #channelRested: boolean
   readonly #keyRested: boolean
-  /** It rests, and this request was let through. */
+  /** True when it rests, and this request was let through. */
   readonly #isTurn: boolean
   readonly #sentMs: number
   #reported = false
@@ -50,7 +49,7 @@ export class Claim {
   }
 
   /** Reports how the attempt ended. Only the first report counts; returns whether this was the first. */
-  report(outcome: Outcome, retryAfterS?: number): boolean {
+  report(outcome: AttemptOutcome, retryAfterS?: number): boolean {
     if (this.#reported) return false
     this.#reported = true
     this.#tell(outcome, retryAfterS)
@@ -62,7 +61,7 @@ export class Claim {
     this.#tell('failed')
   }
 
-  #tell(outcome: Outcome, retryAfterS = 0): void {
+  #tell(outcome: AttemptOutcome, retryAfterS = 0): void {
     if (this.#silent) return
     this.#health.report(this.#ofChannel, this.#ofKey, {
       outcome,

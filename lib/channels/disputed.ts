@@ -13,7 +13,7 @@
 import { latest } from '../base/lru.ts'
 import { type Health, placeOf } from './health.ts'
 import type { Candidate, Route } from '../world/table.ts'
-import { SlidingCount } from './sliding.ts'
+import { SlidingCount } from './counts.ts'
 
 const REST_MS = 60_000
 const WINDOW_MS = 600_000
@@ -26,10 +26,10 @@ const MOST_MODELS = 1000
 class Counts {
   readonly answers = new SlidingCount(WINDOW_MS)
   readonly disputed = new SlidingCount(WINDOW_MS)
-  /** When each of the latest accounts was last concerned. */
+  /** The time at which each of the latest accounts was last concerned. */
   readonly accounts = latest<number, number>(FEWEST_ACCOUNTS)
 
-  /** So many, so often, that it is the channel and not its customers. */
+  /** True when there are so many, so often, that it is the channel and not its customers. */
   concernsAll(nowMs: number): boolean {
     const disputed = this.disputed.sum(nowMs)
     if (disputed < FEWEST_ANSWERS || disputed < SHARE * this.answers.sum(nowMs)) return false
@@ -39,7 +39,7 @@ class Counts {
   }
 }
 
-/** Whose answer it was, and the ways by which requests reach the channel for the model. */
+/** An answer, by its account, and the ways by which requests reach the channel for the model. */
 export interface DisputedAnswer {
   account: number
   candidate: Candidate
@@ -62,7 +62,7 @@ export class DisputeRests {
     this.#countsOf(channel.name, upstreamModel).answers.add(this.#health.clock.monotonic())
   }
 
-  /** It reported too much, too. Returns `kept` when all should rest, and nobody else could serve the model. */
+  /** An answer reported too much, too. Returns `kept` when all should rest, and nobody else could serve the model. */
   disputed({ account, candidate, route, routes }: DisputedAnswer): 'rests' | 'kept' | null {
     const { channel, upstreamModel } = candidate
     const now = this.#health.clock.monotonic()
@@ -87,7 +87,7 @@ export class DisputeRests {
     return counts
   }
 
-  /** `account`: for whom; null = for everybody. */
+  /** True when another channel can serve the account; null = everybody. */
   #hasOther({ tiers }: Route, channel: string, account: number | null, nowMs: number): boolean {
     return tiers.some(tier => tier.some(one => one.channel.name !== channel && this.#isUsable(one, account, nowMs)))
   }

@@ -8,20 +8,19 @@
  */
 import type { Clock } from '../base/clock.ts'
 import type { BreakerState, ChannelState } from '../terms/records.ts'
-import { Breaker, type Credential, type Outcome } from './breaker.ts'
-import { ChannelHealth, type ChannelIdentity, KeyHealth } from './channel-health.ts'
+import { Breaker, type KeySuspicion, type AttemptOutcome } from './breaker.ts'
 import { type RestPlace, Rests, type RestsOptions } from './rests.ts'
 
-export type { Outcome } from './breaker.ts'
+export type { AttemptOutcome } from './breaker.ts'
 
 /** The report on one attempt. */
 export interface Heard {
-  outcome: Outcome
+  outcome: AttemptOutcome
   /** The account whose request it was. */
   account: number
   /** The upstream's name of the model that it asked for. */
   model: string
-  /** When it was sent, monotonic ms. */
+  /** The time at which it was sent, monotonic ms. */
   sentMs: number
   /** `retry-after` of an upstream that is too busy, in seconds; 0 = it named none. */
   retryAfterS: number
@@ -143,7 +142,7 @@ export class Health {
    * Tells a breaker something, and then tells others what followed: a change of state, a refused key. `key` null = the
    * channel's own breaker is told.
    */
-  #watch(channel: ChannelHealth, key: KeyHealth | null, tell: (breaker: Breaker) => Credential): void {
+  #watch(channel: ChannelHealth, key: KeyHealth | null, tell: (breaker: Breaker) => KeySuspicion): void {
     const breaker = key?.breaker ?? channel.breaker
     const was = breaker.state(this.clock.monotonic())
     const credential = tell(breaker)
@@ -179,7 +178,7 @@ export class Health {
 const sameUpstream = (a: ChannelIdentity, b: ChannelIdentity): boolean =>
   a.connection.origin === b.connection.origin && a.basePath === b.basePath
 
-/** What rests when the upstream is too busy: a limit is that of a key, as far as there are several. */
+/** The place that rests when the upstream is too busy: a limit is that of a key, as far as there are several. */
 export const placeOf = (
   { identity }: ChannelHealth,
   { breaker, fingerprint }: KeyHealth,
@@ -189,3 +188,72 @@ export const placeOf = (
   key: breaker === null ? '' : fingerprint,
   model,
 })
+
+// --- one channel
+
+/** The identity of a channel over reloads: with another address it is a new channel, which has not failed yet. */
+export interface ChannelIdentity {
+  name: string
+  connection: { origin: string }
+  basePath: string
+  keys: readonly { secret: string; fingerprint: string }[]
+}
+
+/** The health of one upstream key. */
+export class KeyHealth {
+  readonly secret: string
+  readonly fingerprint: string
+  /** null = the channel has only this key, and the channel's breaker serves for it. */
+  readonly breaker: Breaker | null
+  /** Monotonic ms before which the key is not probed again. */
+  proveAgainMs = 0
+  /** The number of attempts under way with this key. */
+  open = 0
+
+  constructor({ secret, fingerprint }: { secret: string; fingerprint: string }, breaker: Breaker | null) {
+    this.secret = secret
+    this.fingerprint = fingerprint
+    this.breaker = breaker
+  }
+}
+
+/** The health of one channel and of its keys: their circuit breakers, and how many attempts are under way. */
+export class ChannelHealth {
+  readonly identity: ChannelIdentity
+  readonly breaker: Breaker
+  readonly keys: readonly KeyHealth[]
+  /** The number of attempts under way at this channel. */
+  open = 0
+
+  constructor(identity: ChannelIdentity, breaker: Breaker, keys: readonly KeyHealth[]) {
+    this.identity = identity
+    this.breaker = breaker
+    this.keys = keys
+  }
+
+  /** True when the breakers allow a request. Limits of concurrency are not looked at. */
+  mayAsk(nowMs: number): boolean {
+    return this.breaker.mayAsk(nowMs) && this.keys.some(key => key.breaker?.mayAsk(nowMs) ?? true)
+  }
+
+  state(nowMs: number): ChannelState {
+    const own = this.breaker.state(nowMs)
+    const keys = this.keys.map(key => key.breaker?.state(nowMs) ?? own)
+    return { state: own === 'closed' ? best(keys) : own, keys, open: this.open }
+  }
+
+  /**
+   * For a request without another candidate: how often this channel was tried while it rested; null = it may not be.
+   */
+  triedAnyway(nowMs: number, account: number): number | null {
+    return this.keys.some(key => key.breaker?.mayAsk(nowMs) ?? true) ? this.breaker.triedAnyway(nowMs, account) : null
+  }
+}
+
+/** True when as many attempts are under way at a channel, or with a key, as it may have. */
+export const isFull = ({ maxConcurrency }: { maxConcurrency: number }, { open }: ChannelHealth | KeyHealth): boolean =>
+  maxConcurrency > 0 && open >= maxConcurrency
+
+const GOODNESS: Record<BreakerState, number> = { open: 0, half_open: 1, closed: 2 }
+const best = (states: readonly BreakerState[]): BreakerState =>
+  states.reduce((a, b) => (GOODNESS[b] > GOODNESS[a] ? b : a))

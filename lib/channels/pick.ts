@@ -5,7 +5,7 @@
  * so that the weights keep their proportion when one of them rests. Weight 0 is drawn only when no other channel of its
  * tier is left.
  *
- * The draw (`draw.ts`) is random, except for a request with an affinity number (a hash of its conversation): that draws
+ * The draw (`scoreOf`) is random, except for a request with an affinity number (a hash of its conversation): that draws
  * the same channels in the same order each time, so that a conversation stays with the channel and key that hold its
  * prompt cache.
  *
@@ -20,15 +20,12 @@
 import type { OutputBounds } from '../protocols/words/maxima.ts'
 import type { AnswerMaker } from '../store/store.ts'
 import type { Breaker } from './breaker.ts'
-import { type ChannelHealth, isFull, type KeyHealth } from './channel-health.ts'
+import { type ChannelHealth, isFull, type KeyHealth, type Health, placeOf } from './health.ts'
 import { Claim } from './claim.ts'
 import type { CompiledKey } from '../world/compiled-channel.ts'
-import { draw, scoreOf } from './draw.ts'
-import type { Health } from './health.ts'
 import type { Candidate, Route } from '../world/table.ts'
-import { retryAfterS, type WhyNone, whyNone } from './why-none.ts'
 
-/** What the choice depends on beside the route. */
+/** The facts on which the choice depends beside the route. */
 export interface Asker {
   account: number
   /**
@@ -40,7 +37,7 @@ export interface Asker {
    * The request is free (it counts tokens): it is never a breaker's probe, and its outcome is not reported to breakers.
    */
   free: boolean
-  /** Whether a candidate that was chosen can be asked at all: otherwise it is as if there were none. null = any can. */
+  /** Tells whether a candidate that was chosen can be asked at all: otherwise it is as if there were none. null = any can. */
   fits: ((candidate: Candidate) => boolean) | null
 }
 const ANYBODY: Asker = { account: 0, only: null, free: false, fits: null }
@@ -61,9 +58,9 @@ export class Candidates {
   #keyRefused: Candidate[] | null = null
   /** The attempt after which the same key is asked once more. */
   #again: Claim | null = null
-  /** Those that do not fit. */
+  /** The candidates that do not fit. */
   #unfit: Candidate[] | null = null
-  /** What rests is left out, also where a request a second is let through. */
+  /** True when channels that rest are left out, also where a request a second is let through. */
   #wellOnly: boolean
 
   /** `affinity` has 32 bits and is the same for the same conversation; null = the request belongs to none. */
@@ -76,7 +73,7 @@ export class Candidates {
     this.#wellOnly = asker.free
   }
 
-  /** How the channels bound their answers that speak the client's protocol: one for each way that differs. */
+  /** The ways in which the channels bound their answers that speak the client's protocol: one for each way that differs. */
   get bounds(): readonly OutputBounds[] {
     return this.#route.bounds
   }
@@ -206,7 +203,7 @@ export class Candidates {
     return this.#isBusier(best, second) ? second : best
   }
 
-  /** Whether the second channel would have fewer open requests for its weight even with this request. */
+  /** True when the second channel would have fewer open requests for its weight even with this request. */
   #isBusier(first: Candidate, second: Candidate): boolean {
     const { weight } = second.channel
     if (weight === 0) return false
@@ -278,7 +275,7 @@ export class Candidates {
     return key === this.#tried?.key || (this.#triedMore?.some(claim => claim.key === key) ?? false)
   }
 
-  /** Why `next` claimed nothing. */
+  /** The reason why `next` claimed nothing. */
   get whyNone(): WhyNone {
     return whyNone(this.#health, this.#enabled, this.#unfit, this.#asker.account)
   }
@@ -297,4 +294,96 @@ export class Candidates {
     const { only, free } = this.#asker
     return enabled && (only === null || only.channel === name) && (lane === null || !free)
   }
+}
+
+// --- the draw
+
+/** Greater than any score of a channel with a weight: -ln of the smallest possible draw (2^-53) is about 37. */
+const BEHIND = 1e6
+
+/**
+ * The draw by which one of several channels, or one of a channel's keys, is chosen. Every candidate gets the score
+ * -ln(u) / weight, with u random between 0 and 1, and the smallest score wins. A channel wins in proportion to its
+ * weight, whichever others take part, and drawing again among the rest is drawing by weight without replacement.
+ * Scores of weight 0 are greater than all others. For a request with an affinity number (a hash of its conversation),
+ * u is a hash of that number and of the channel: weighted rendezvous hashing. So a conversation always gets the same
+ * order of channels: it moves on when its channel rests, comes back afterwards, and a channel that joins or leaves
+ * moves no other conversation.
+ */
+function scoreOf(
+  { hash, weight }: { hash: number; weight: number },
+  affinity: number | null,
+  random: () => number,
+): number {
+  const score = -Math.log(draw(hash, affinity, random))
+  return weight > 0 ? score / weight : BEHIND + score
+}
+
+/** A number above 0 and up to 1: random, or with affinity a hash. */
+function draw(hash: number, affinity: number | null, random: () => number): number {
+  return affinity === null ? 1 - random() : (mix(affinity ^ hash) + 1) / 2 ** 32
+}
+
+/** Murmur3's finalizer: every bit of the input moves every bit of the output. */
+function mix(h: number): number {
+  h = Math.imul(h ^ (h >>> 16), 0x85ebca6b)
+  h = Math.imul(h ^ (h >>> 13), 0xc2b2ae35)
+  return (h ^ (h >>> 16)) >>> 0
+}
+
+// --- why none of the enabled channels could be asked, and when one of them may be asked again
+
+/**
+ * `disabled`: none is enabled. `saturated`: every enabled one is full, or rests for this account because its upstream said
+ * that it is too busy. `unfit`: none that is enabled fits the request. `resting`: all others.
+ */
+export type WhyNone = 'disabled' | 'unfit' | 'resting' | 'saturated'
+
+/** `unfit`: those of the enabled candidates that have proved not to fit the request; null = none has. */
+function whyNone(
+  health: Health,
+  enabled: readonly Candidate[],
+  unfit: readonly Candidate[] | null,
+  account: number,
+): WhyNone {
+  const now = health.clock.monotonic()
+  if (enabled.length === 0) return 'disabled'
+  if (unfit !== null && enabled.every(candidate => unfit.includes(candidate))) return 'unfit'
+  return enabled.every(candidate => isSaturated(health, candidate, account, now)) ? 'saturated' : 'resting'
+}
+
+function isSaturated(health: Health, candidate: Candidate, account: number, nowMs: number): boolean {
+  const { channel } = candidate
+  const ofChannel = health.of(channel)
+  const rests = restsOf(health, candidate, account, nowMs)
+  const areAllHeldBack = ofChannel.keys.every((key, i) => rests[i] !== null || key.breaker?.mayAsk(nowMs) === false)
+  if (areAllHeldBack && rests.some(rest => rest?.why === 'busy')) return true
+  if (!ofChannel.breaker.mayAsk(nowMs)) return false
+  return isFull(channel, ofChannel) || channel.keys.some(key => isFull(key, ofChannel.keys[key.index] as KeyHealth))
+}
+
+/** The rests that hold the account back, one for each key of the channel; null = it may be asked with that key. */
+function restsOf(health: Health, { channel, upstreamModel: model }: Candidate, account: number, nowMs: number) {
+  const ofChannel = health.of(channel)
+  const own = health.rests.restOf({ channel: channel.name, key: '', model }, account, nowMs)
+  return ofChannel.keys.map(key => {
+    const { key: fingerprint } = placeOf(ofChannel, key, model)
+    const ofKey = health.rests.restOf({ channel: channel.name, key: fingerprint, model }, account, nowMs)
+    return ofKey !== null && (own === null || ofKey.ms > own.ms) ? ofKey : own
+  })
+}
+
+/** SDKs that are told to wait for longer do not listen, or sleep for all of it. */
+const LONGEST_TOLD_MS = 60_000
+
+/** Whole seconds until the first enabled channel may be asked again, at least 1 and at most 60; 0 = none is enabled. */
+function retryAfterS(health: Health, enabled: readonly Candidate[], account: number): number {
+  const now = health.clock.monotonic()
+  const waits = enabled.map(candidate => {
+    const { breaker, keys } = health.of(candidate.channel)
+    const rests = restsOf(health, candidate, account, now)
+    const ofKeys = keys.map((key, i) => Math.max(key.breaker?.restMs(now) ?? 0, rests[i]?.ms ?? 0))
+    return Math.max(breaker.restMs(now), Math.min(...ofKeys))
+  })
+  return waits.length === 0 ? 0 : Math.max(1, Math.ceil(Math.min(LONGEST_TOLD_MS, ...waits) / 1000))
 }

@@ -21,7 +21,7 @@
 import type { Clock } from '../base/clock.ts'
 import { latest } from '../base/lru.ts'
 
-/** What rests. `key`: fingerprint of one of a channel's several keys; empty = the channel. `model`: the upstream's name. */
+/** The thing that rests. `key`: fingerprint of one of a channel's several keys; empty = the channel. `model`: the upstream's name. */
 export interface RestPlace {
   readonly channel: string
   readonly key: string
@@ -35,7 +35,7 @@ export type RestReason = 'busy' | 'disputed'
 interface Told {
   readonly account: number
   readonly ms: number
-  /** How often in a row before. */
+  /** The number of times in a row before. */
   readonly times: number
   /** The upstream named a time. */
   readonly isNamed: boolean
@@ -43,7 +43,7 @@ interface Told {
   readonly isGuess: boolean
 }
 
-/** What one process tells the other ones of the same gateway. Times are durations, because clocks of processes differ. */
+/** A message of one process to the other ones of the same gateway. Times are durations, because clocks of processes differ. */
 export type RestEvent = { readonly at: RestPlace } & (
   | ({ readonly what: 'busy' } & Told)
   | { readonly what: 'rest'; readonly account: number | null; readonly ms: number; readonly why: RestReason }

@@ -5,8 +5,7 @@
  */
 import type { Clock } from '../base/clock.ts'
 import { latest } from '../base/lru.ts'
-import { LatestTwo } from './latest-two.ts'
-import { SlidingCount } from './sliding.ts'
+import { LatestTwo, SlidingCount } from './counts.ts'
 
 /** The most accounts whose retries are counted separately. */
 const MOST_ACCOUNTS = 10_000
@@ -38,7 +37,7 @@ export class RetryBudget {
     this.#asked.note(account, now)
   }
 
-  /** Whether the budget has room for one more retry of the account. */
+  /** True when the budget has room for one more retry of the account. */
   allows(account: number): boolean {
     const now = this.#clock.monotonic()
     const most = Math.max(this.#floor, this.#requests.sum(now) * this.#share)

@@ -15,7 +15,7 @@ import { type Micro, micro } from '../base/money.ts'
 import { isByPiece } from '../protocols/words/usage.ts'
 import type { Line } from '../terms/records.ts'
 
-export const MILLION = 1_000_000
+export const MILLIONTHS = 1_000_000
 /** The largest result, 500 million CNY: more than any balance, and the most that the ledger can set aside at once. */
 const MOST_MICRO = 500_000_000_000_000
 
@@ -26,15 +26,15 @@ export interface Factor {
 }
 
 export function factorOf(millionths: number): Factor {
-  const common = greatestCommonDivisor(millionths, MILLION)
-  return { numerator: millionths / common, denominator: (MILLION / common) * MILLION }
+  const common = greatestCommonDivisor(millionths, MILLIONTHS)
+  return { numerator: millionths / common, denominator: (MILLIONTHS / common) * MILLIONTHS }
 }
 
 export function amountOf(lines: readonly Line[], factor: Factor): Micro {
   let pico = 0
   for (const line of lines) {
-    if (line.tier !== MILLION) return bigAmountOf(lines, factor)
-    pico += line.count * line.price * (isByPiece(line.class) ? MILLION : 1)
+    if (line.tier !== MILLIONTHS) return bigAmountOf(lines, factor)
+    pico += line.count * line.price * (isByPiece(line.class) ? MILLIONTHS : 1)
   }
   return isExact(pico, factor) ? roundUp(pico, factor) : bigAmountOf(lines, factor)
 }
@@ -42,8 +42,8 @@ export function amountOf(lines: readonly Line[], factor: Factor): Micro {
 function bigAmountOf(lines: readonly Line[], { numerator, denominator }: Factor): Micro {
   let sum = 0n
   for (const { class: name, count, price, tier } of lines)
-    sum += BigInt(count) * BigInt(price) * BigInt(tier) * (isByPiece(name) ? BigInt(MILLION) : 1n)
-  return bigQuotient(sum * BigInt(numerator), BigInt(denominator) * BigInt(MILLION), 'up')
+    sum += BigInt(count) * BigInt(price) * BigInt(tier) * (isByPiece(name) ? BigInt(MILLIONTHS) : 1n)
+  return bigQuotient(sum * BigInt(numerator), BigInt(denominator) * BigInt(MILLIONTHS), 'up')
 }
 
 /** The same of a sum in pico-CNY that is too large for `isExact`. */

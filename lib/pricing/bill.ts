@@ -16,12 +16,8 @@ import {
   UNSAID,
 } from '../protocols/words/usage.ts'
 import type { Fee, Line, TokenClass, Usage } from '../terms/records.ts'
-import { MILLION } from './amount.ts'
-import type { List } from './list.ts'
-import type { ModelPrice } from './model-price.ts'
-import { reportedElse } from './pictures.ts'
-import type { AppliedTier } from './tiers.ts'
-import { piecesOf } from './tool-fees.ts'
+import { MILLIONTHS } from './amount.ts'
+import { type List, type ModelPrice, reportedElse, type AppliedTier, piecesOf } from './model-price.ts'
 
 /** The models that something is charged at: one, or all that it could be. */
 export interface Priced {
@@ -29,7 +25,7 @@ export interface Priced {
 }
 
 /** What one model used, of an answer in which several took part. */
-export interface Part<T extends Priced = Priced> {
+export interface BilledPart<T extends Priced = Priced> {
   tariff: T
   usage: Usage
 }
@@ -40,7 +36,7 @@ interface AnswerTiers {
 }
 
 /** What an answer used and said of itself, beside what its request asked for. */
-export interface Answer<T extends Priced = Priced> {
+export interface BilledAnswer<T extends Priced = Priced> {
   usage: Usage
   /** The client left before any answer, so that nothing is charged for the request as such. */
   unanswered?: boolean
@@ -48,7 +44,7 @@ export interface Answer<T extends Priced = Priced> {
    * What each model used; together they are the tokens of `usage`. Empty: the asked model used all. One: that model
    * answered in place of the asked one, and fees are its own. Several: fees are the asked model's.
    */
-  parts?: readonly Part<T>[]
+  parts?: readonly BilledPart<T>[]
   tiers?: AnswerTiers
   /** Units of search as which the request counts. Absent = 1. */
   units?: number
@@ -66,13 +62,13 @@ export interface Lines {
   unmatchedPicture: boolean
 }
 
-const NO_PARTS: readonly Part[] = []
+const NO_PARTS: readonly BilledPart[] = []
 const NO_PRICES: readonly ModelPrice[] = []
 const NO_TIER_NAMES = { asked: NO_TIERS, reported: NO_TIERS }
 
-export function linesOf(answer: Answer, asked: Priced): Lines {
+export function receiptLines(answer: BilledAnswer, asked: Priced): Lines {
   const { usage, parts = NO_PARTS, tiers = NO_TIER_NAMES } = answer
-  const whole = parts.length === 1 ? (parts[0] as Part).tariff : asked
+  const whole = parts.length === 1 ? (parts[0] as BilledPart).tariff : asked
   const drawn = drawsPieces(usage, whole)
   const made: Lines = { lines: [], unlistedTier: null, unmatchedPicture: false }
   let prompt = 0
@@ -97,7 +93,7 @@ const drawsPieces = ({ images }: Usage, { prices }: Priced): boolean =>
 
 /** How dear a token of each class is, beside the others, where the prompt has so many tokens. */
 export function costOfClasses(
-  { usage, tiers = NO_TIER_NAMES }: Answer,
+  { usage, tiers = NO_TIER_NAMES }: BilledAnswer,
   priced: Priced,
   prompt: number,
 ): (name: TokenClass) => bigint {
@@ -189,7 +185,7 @@ interface Charged {
 }
 
 /** Most answers have no fee but that of the request itself. */
-function addFees(made: Lines, answer: Answer, prices: Priced['prices'], prompt: number): void {
+function addFees(made: Lines, answer: BilledAnswer, prices: Priced['prices'], prompt: number): void {
   const { images, searches, seconds, characters } = answer.usage
   if (images > 0 || searches > 0) addPicturesAndSearches(made, answer, prices, prompt)
   if (answer.unanswered !== true) addRequest(made, answer.units ?? 1, prices, prompt)
@@ -203,7 +199,7 @@ function addRequest(made: Lines, units: number, prices: Priced['prices'], prompt
 
 const ofRequest: ChargedOf = (_price, { fees }) => chargedAt(fees.request, 1)
 
-function addPicturesAndSearches(made: Lines, answer: Answer, prices: Priced['prices'], prompt: number): void {
+function addPicturesAndSearches(made: Lines, answer: BilledAnswer, prices: Priced['prices'], prompt: number): void {
   const { images, searches } = answer.usage
   if (images > 0) addFee(made, 'image', prices, prompt, (_price, list) => picturesOf(answer, list, made))
   if (searches > 0)
@@ -212,7 +208,12 @@ function addPicturesAndSearches(made: Lines, answer: Answer, prices: Priced['pri
     )
 }
 
-function addLengths(made: Lines, { usage: { seconds, characters } }: Answer, prices: Priced['prices'], prompt: number) {
+function addLengths(
+  made: Lines,
+  { usage: { seconds, characters } }: BilledAnswer,
+  prices: Priced['prices'],
+  prompt: number,
+) {
   if (seconds > 0) addFee(made, 'second', prices, prompt, (_price, { fees }) => chargedAt(fees.second, seconds))
   if (characters > 0)
     addFee(made, 'character', prices, prompt, (_price, { fees }) => chargedAt(fees.character, characters))
@@ -238,7 +239,7 @@ function addFee(made: Lines, name: Fee, prices: Priced['prices'], prompt: number
       model: most.model,
       priceVersion: most.version,
       list: most.listFor(prompt).name,
-      tier: MILLION,
+      tier: MILLIONTHS,
       tierName: null,
       class: name,
       count,
@@ -247,7 +248,7 @@ function addFee(made: Lines, name: Fee, prices: Priced['prices'], prompt: number
 }
 
 /** A tool that the request names several times, with containers of several sizes, costs as the dearest of them. */
-export function toolLines({ asked, used }: NonNullable<Answer['tools']>, prices: Priced['prices']): Line[] {
+export function toolLines({ asked, used }: NonNullable<BilledAnswer['tools']>, prices: Priced['prices']): Line[] {
   const lines: Line[] = []
   for (const one of used) {
     let most: Line | null = null
@@ -266,13 +267,13 @@ function toolLine({ model, version, toolFees }: ModelPrice, tool: AskedTool, use
   const count = fee === null ? 0 : piecesOf(fee, used)
   if (fee === null || count === 0) return null
   const { name, price } = fee
-  return { model, priceVersion: version, list: 'base', tier: MILLION, tierName: null, class: name, count, price }
+  return { model, priceVersion: version, list: 'base', tier: MILLIONTHS, tierName: null, class: name, count, price }
 }
 
 const costOf = (charged: readonly Charged[]): bigint =>
   charged.reduce((sum, { count, price }) => sum + BigInt(count) * BigInt(price), 0n)
 
-function picturesOf({ usage, pictures }: Answer, list: List, made: Lines): readonly Charged[] {
+function picturesOf({ usage, pictures }: BilledAnswer, list: List, made: Lines): readonly Charged[] {
   if (list.pictures === null) return NOTHING
   const asked = pictures?.asked ?? UNSAID
   const charged: Charged[] = []

@@ -11,8 +11,8 @@ import type { Prompt, ToolUses } from '../protocols/prompt.ts'
 import { protocolRow } from '../protocols/table.ts'
 import { INPUT_CLASSES, inputOf, OUTPUT_CLASSES, outputOf } from '../protocols/words/usage.ts'
 import { type Model, noUsage, type Protocol, type TokenClass, type Usage } from '../terms/records.ts'
-import { type Answer, costOfClasses, type Part, type Priced } from './bill.ts'
-import { estimatedInput } from './estimated-input.ts'
+import { type BilledAnswer, costOfClasses, type BilledPart, type Priced } from './bill.ts'
+import { estimatedInput } from './hold.ts'
 
 /** What of a request says how much it can cause. The facts of its body have it. */
 export interface Cause {
@@ -100,7 +100,7 @@ export interface AnswerBounds<T extends Priced = Priced> {
   /** Where the answer has no parts. */
   whole: Bounds | null
   /** In the order of the parts. `written`: charged output of the parts before. null = nothing of this part is charged. */
-  ofPart(part: Part<T>, index: number, written: number): Bounds | null
+  ofPart(part: BilledPart<T>, index: number, written: number): Bounds | null
   /** Output tokens that were counted in the answer. They are charged as far as they were reported, whatever the bounds say. */
   counted: number
   images: number
@@ -109,7 +109,7 @@ export interface AnswerBounds<T extends Priced = Priced> {
 }
 
 /** The answer without what is above its bounds; the very same where nothing is. */
-export function bounded<T extends Priced>(answer: Answer<T>, bounds: AnswerBounds<T>, asked: T): Answer<T> {
+export function bounded<T extends Priced>(answer: BilledAnswer<T>, bounds: AnswerBounds<T>, asked: T): BilledAnswer<T> {
   const { usage, parts } = answer
   if (parts !== undefined && parts.length > 0) return boundedParts(answer, parts, bounds)
   const { whole, counted } = bounds
@@ -122,10 +122,10 @@ export function bounded<T extends Priced>(answer: Answer<T>, bounds: AnswerBound
 }
 
 function boundedParts<T extends Priced>(
-  answer: Answer<T>,
-  parts: readonly Part<T>[],
+  answer: BilledAnswer<T>,
+  parts: readonly BilledPart<T>[],
   bounds: AnswerBounds<T>,
-): Answer<T> {
+): BilledAnswer<T> {
   const limits: Bounds[] = []
   let written = 0
   for (const [i, part] of parts.entries()) {
@@ -153,11 +153,11 @@ function boundedParts<T extends Priced>(
 const ALL_TOKENS: readonly TokenClass[] = [...INPUT_CLASSES, ...OUTPUT_CLASSES]
 
 /** Raises limits of output, in their order, until together they have what was counted. */
-function raiseTo(counted: number, limits: Bounds[], parts: readonly Part[], written: number): void {
+function raiseTo(counted: number, limits: Bounds[], parts: readonly BilledPart[], written: number): void {
   let short = counted - written
   for (const [i, limit] of limits.entries()) {
     if (short <= 0) return
-    const more = Math.min(short, outputOf((parts[i] as Part).usage) - limit.output)
+    const more = Math.min(short, outputOf((parts[i] as BilledPart).usage) - limit.output)
     limit.output += more
     short -= more
   }
@@ -173,7 +173,7 @@ function withPieces(usage: Usage, { images, searches, seconds }: AnswerBounds): 
   }
 }
 
-function cutTo(usage: Usage, input: number, output: number, answer: Answer, priced: Priced): Usage {
+function cutTo(usage: Usage, input: number, output: number, answer: BilledAnswer, priced: Priced): Usage {
   const above = inputOf(usage) - input
   const beyond = outputOf(usage) - output
   if (above <= 0 && beyond <= 0) return usage

@@ -4,11 +4,11 @@
  */
 import type { Micro } from '../base/money.ts'
 import type { Channel, Line } from '../terms/records.ts'
-import { amountOf, type Factor, factorOf, MILLION } from './amount.ts'
-import { type Answer, linesOf, type Priced } from './bill.ts'
+import { amountOf, type Factor, factorOf, MILLIONTHS } from './amount.ts'
+import { type BilledAnswer, receiptLines, type Priced } from './bill.ts'
 import { ModelPrice } from './model-price.ts'
 
-const WITHOUT_MULTIPLIER = factorOf(MILLION)
+const WITHOUT_MULTIPLIER = factorOf(MILLIONTHS)
 
 export class Cost {
   readonly #factor: Factor | null
@@ -21,13 +21,13 @@ export class Cost {
   }
 
   /** `lines`: those of the charge. `asked`: the tariff of the asked model. null = not known for one of the models. */
-  of(lines: readonly Line[], answer: Answer, asked: Priced): Micro | null {
+  of(lines: readonly Line[], answer: BilledAnswer, asked: Priced): Micro | null {
     if (this.#factor !== null) return amountOf(lines, this.#factor)
     const whole = this.#priced(asked)
     const parts = (answer.parts ?? []).map(({ tariff, usage }) => ({ tariff: this.#priced(tariff), usage }))
     const known = parts.filter((part): part is { tariff: Priced } & typeof part => part.tariff !== null)
     if (known.length < parts.length || (whole === null && parts.length !== 1)) return null
-    const taken = linesOf({ ...answer, parts: known }, whole ?? (known[0] as (typeof known)[0]).tariff)
+    const taken = receiptLines({ ...answer, parts: known }, whole ?? (known[0] as (typeof known)[0]).tariff)
     return amountOf(taken.lines, WITHOUT_MULTIPLIER)
   }
 

@@ -5,14 +5,13 @@
  */
 import type { Micro } from '../base/money.ts'
 import { protocolRow } from '../protocols/table.ts'
-import type { Model } from '../terms/records.ts'
-import { type Factor, MILLION } from './amount.ts'
+import type { Model, Protocol } from '../terms/records.ts'
+import { type Factor, MILLIONTHS, amountOfBigPico, isExact, roundDown, roundUp } from './amount.ts'
 import type { Priced } from './bill.ts'
-import { largestPrompt, MOST_TOKENS, mostInput } from './estimated-input.ts'
-import type { Rates } from './list.ts'
-import { amountAt, dearer, inputRateOf, NOTHING_BESIDE, type Produced, partAt, ratesOf } from './rates.ts'
-import type { Request } from './request.ts'
-import { mostPieces } from './tool-fees.ts'
+import { type Rates, type Classes, type List, mostPieces, type ModelPrice } from './model-price.ts'
+import type { Prompt, ToolUses } from '../protocols/prompt.ts'
+import { UNSAID, type PictureKind, type TierNames } from '../protocols/usage.ts'
+import type { AskedTool } from '../protocols/server-tools.ts'
 
 /** The fewest output tokens that a picture in an answer takes, so n tokens are at most n / 1000 pictures. */
 const PICTURE_TOKENS = 1000
@@ -27,7 +26,7 @@ type Prices = Priced['prices']
 /** A prompt that exceeds no threshold. */
 const SMALL: readonly number[] = [0]
 
-export function holdOf(model: Model, prices: Prices, factor: Factor, request: Request): Micro {
+export function holdOf(model: Model, prices: Prices, factor: Factor, request: HeldRequest): Micro {
   const input = mostInput(model, request.prompt)
   const prompts = promptsOf(model, prices, request)
   let most = costAtPrompts(model, prices, factor, request, prompts, input)
@@ -41,7 +40,7 @@ export function holdOf(model: Model, prices: Prices, factor: Factor, request: Re
 }
 
 /** Sizes of prompts, one for each price list that the request can reach: the smallest that reaches it. */
-function promptsOf(model: Model, prices: Prices, request: Request): readonly number[] {
+function promptsOf(model: Model, prices: Prices, request: HeldRequest): readonly number[] {
   if (prices.length === 1 ? !prices[0].hasOver : !prices.some(price => price.hasOver)) return SMALL
   const largest = largestPrompt(model, request.prompt)
   return [0, ...prices.flatMap(price => price.thresholdsBelow(largest).map(threshold => threshold + 1))]
@@ -52,7 +51,7 @@ function costAtPrompts(
   model: Model,
   prices: Prices,
   factor: Factor,
-  request: Request,
+  request: HeldRequest,
   prompts: readonly number[],
   input: number,
 ): Micro {
@@ -63,7 +62,7 @@ function costAtPrompts(
 }
 
 /** Passes of one answer may be priced by different lists. */
-function ratesOver(prices: Prices, prompts: readonly number[], request: Request): Rates {
+function ratesOver(prices: Prices, prompts: readonly number[], request: HeldRequest): Rates {
   const first = prices[0]
   if (prices.length === 1 && prompts === SMALL) return ratesOf(first, first.base, request)
   return prices
@@ -71,7 +70,7 @@ function ratesOver(prices: Prices, prompts: readonly number[], request: Request)
     .reduce((a, b) => dearer(a, b))
 }
 
-function inputRateOver(prices: Prices, prompts: readonly number[], request: Request): number {
+function inputRateOver(prices: Prices, prompts: readonly number[], request: HeldRequest): number {
   const first = prices[0]
   if (prices.length === 1 && prompts === SMALL) return inputRateOf(first, first.base, request)
   let most = 0
@@ -89,7 +88,7 @@ export class AnswerHold {
   /** What the hold has for it. */
   readonly held: Micro
 
-  constructor(model: Model, prices: Prices, factor: Factor, request: Request) {
+  constructor(model: Model, prices: Prices, factor: Factor, request: HeldRequest) {
     this.#rates = ratesOver(prices, promptsOf(model, prices, request), request)
     this.#factor = factor
     this.most = mostProduced(model, prices, this.#rates, request)
@@ -103,7 +102,7 @@ export class AnswerHold {
 }
 
 /** The most that the answer to a request may consist of. */
-function mostProduced(model: Model, prices: Prices, rates: Rates, request: Request): Produced {
+function mostProduced(model: Model, prices: Prices, rates: Rates, request: HeldRequest): Produced {
   const seconds = request.seconds ?? 0
   const searches = rates.search === 0 ? 0 : mostSearches(model, prices, request)
   const fees = mostFees(model, prices, request)
@@ -114,13 +113,13 @@ function mostProduced(model: Model, prices: Prices, rates: Rates, request: Reque
     return { tokens, images: request.n + drawings, searches, seconds, fees }
   // where pictures have a price of their own, an answer is text or pictures, whichever costs more
   const pictures = request.answersPictures === false ? 0 : Math.ceil(tokens / PICTURE_TOKENS)
-  return pictures * rates.image * MILLION > tokens * rates.output
+  return pictures * rates.image * MILLIONTHS > tokens * rates.output
     ? { tokens: 0, images: pictures + drawings, searches, seconds, fees }
     : { tokens, images: drawings, searches, seconds, fees }
 }
 
 /** What the tools cost by the piece that the request names, as often as it allows. */
-function mostFees(model: Model, prices: Prices, { tools, maxToolCalls }: Request): number {
+function mostFees(model: Model, prices: Prices, { tools, maxToolCalls }: HeldRequest): number {
   let all = 0
   for (const tool of tools ?? []) {
     let most = 0
@@ -134,7 +133,7 @@ function mostFees(model: Model, prices: Prices, { tools, maxToolCalls }: Request
 }
 
 /** Tokens of all `n` answers together. */
-function mostOutput(model: Model, prices: Prices, request: Request): number {
+function mostOutput(model: Model, prices: Prices, request: HeldRequest): number {
   const { besideOutput, n, outputCap, advisors, drawingTools } = request
   const { defaultOutput, maxSearches } = model
   const maxOutput = request.maxOutput ?? Math.max(defaultOutput, request.leastOutput ?? 0)
@@ -152,14 +151,220 @@ const ceiling = ({ maxOutput }: Model, tokens: number): number =>
   maxOutput === null ? tokens : Math.min(tokens, maxOutput)
 
 /** Pictures that tools of the upstream may make. */
-function mostDrawings({ maxSearches }: Model, { drawingTools, maxToolCalls }: Request): number {
+function mostDrawings({ maxSearches }: Model, { drawingTools, maxToolCalls }: HeldRequest): number {
   return drawingTools === 0 ? 0 : Math.min(MOST_TOKENS, maxToolCalls ?? drawingTools * maxSearches)
 }
 
 /** A model that searches by itself makes one search where none is asked for, and at worst as many as for a tool. */
-function mostSearches(model: Model, prices: Prices, { searches, searchesMost }: Request): number {
+function mostSearches(model: Model, prices: Prices, { searches, searchesMost }: HeldRequest): number {
   const asked = Math.min(MOST_TOKENS, searches.uses + searches.unlimited * model.maxSearches)
   const unasked = searchesMost === true ? Math.max(1, model.maxSearches) : 1
   const all = model.searches === 'always' ? Math.max(unasked, asked) : asked
   return prices.every(price => price.searchesOnce) ? Math.min(1, all) : all
+}
+
+// --- the dearest rates that a request can reach
+
+/** What an answer has produced so far, or may produce at most. */
+export interface Produced {
+  /** Output tokens; those of pictures that are charged by the piece are not among them. */
+  tokens: number
+  images: number
+  searches: number
+  seconds: number
+  /** Micro-CNY of tools that cost by the piece. */
+  fees: number
+}
+
+/** What stands beside the answer. */
+export interface Beside {
+  input: number
+  inputRate: number
+  characters: number
+  requests: number
+}
+
+export const NOTHING_BESIDE: Beside = { input: 0, inputRate: 0, characters: 0, requests: 0 }
+
+/** Rounded up, as a charge is. */
+export function amountAt(rates: Rates, beside: Beside, produced: Produced, factor: Factor): Micro {
+  const pico = picoAt(rates, beside, produced)
+  return isExact(pico, factor)
+    ? roundUp(pico, factor)
+    : amountOfBigPico(exactPico(rates, beside, produced), factor, 'up')
+}
+
+/** Rounded down, as a part of what is held. */
+export function partAt(rates: Rates, beside: Beside, produced: Produced, factor: Factor): Micro {
+  const pico = picoAt(rates, beside, produced)
+  return isExact(pico, factor)
+    ? roundDown(pico, factor)
+    : amountOfBigPico(exactPico(rates, beside, produced), factor, 'down')
+}
+
+function picoAt(rates: Rates, beside: Beside, { tokens, images, searches, seconds, fees }: Produced): number {
+  const { input, inputRate, characters, requests } = beside
+  let pico = input * inputRate + tokens * rates.output
+  if (characters > 0) pico += characters * rates.character
+  let pieces = requests * rates.request + fees
+  if (images > 0) pieces += images * rates.image
+  if (searches > 0) pieces += searches * rates.search
+  if (seconds > 0) pieces += seconds * rates.second
+  return pico + pieces * MILLIONTHS
+}
+
+function exactPico(rates: Rates, { input, inputRate, characters, requests }: Beside, produced: Produced): bigint {
+  const { tokens, images, searches, seconds, fees } = produced
+  const perMillion = product(input, inputRate) + product(tokens, rates.output) + product(characters, rates.character)
+  const pieces =
+    BigInt(fees) +
+    product(images, rates.image) +
+    product(searches, rates.search) +
+    product(requests, rates.request) +
+    product(seconds, rates.second)
+  return perMillion + pieces * BigInt(MILLIONTHS)
+}
+
+const product = (count: number, rate: number): bigint => BigInt(count) * BigInt(rate)
+
+/**
+ * The rates of one list of a model, but for the input: over the classes of tokens that the request can cause, and the
+ * tier that it asks for. Each rate is a whole number; a fraction that comes of a tier is rounded up.
+ */
+export function ratesOf({ tiers }: ModelPrice, { rates, tokens, pictures }: List, request: HeldRequest): Rates {
+  const { tiers: asked, picture, answersSound, answersPictures } = request
+  const sound = answersSound === false ? 0 : tokens.output_audio
+  const drawn = answersPictures === false ? 0 : tokens.output_image
+  const output = Math.max(tokens.output, sound, drawn)
+  if (asked === undefined && picture === undefined && output === rates.output) return rates
+  return {
+    ...rates,
+    output: withTier(output, asked === undefined ? MILLIONTHS : tiers.held(asked)),
+    image: pictures === null ? 0 : pictures.most(picture ?? UNSAID),
+  }
+}
+
+/** The dearest price that a token of input can have. */
+export function inputRateOf({ tiers }: ModelPrice, { tokens }: List, request: HeldRequest): number {
+  const dearest = dearestInput(tokens, request)
+  return request.tiers === undefined ? dearest : withTier(dearest, tiers.held(request.tiers))
+}
+
+/** The dearer of both, rate by rate. */
+export const dearer = (a: Rates, b: Rates): Rates => ({
+  output: Math.max(a.output, b.output),
+  character: Math.max(a.character, b.character),
+  image: Math.max(a.image, b.image),
+  search: Math.max(a.search, b.search),
+  request: Math.max(a.request, b.request),
+  second: Math.max(a.second, b.second),
+})
+
+const withTier = (price: number, factor: number): number =>
+  factor === MILLIONTHS ? price : Number((BigInt(price) * BigInt(factor) + BigInt(MILLIONTHS - 1)) / BigInt(MILLIONTHS))
+
+/** Of the input-side classes, the dearest that this request can cause. */
+function dearestInput(tokens: Classes, { protocol, prompt, cacheTtl, drawingTools }: HeldRequest): number {
+  const { pictures, cachesWhenAsked } = protocolRow(protocol).price
+  let dearest = Math.max(tokens.input, tokens.cache_read)
+  if (!cachesWhenAsked || cacheTtl !== null) dearest = Math.max(dearest, tokens.cache_write_5m)
+  if (cacheTtl === '1h') dearest = Math.max(dearest, tokens.cache_write_1h)
+  if (mayHoldSound(prompt)) dearest = Math.max(dearest, tokens.input_audio, tokens.cache_read_audio)
+  if (pictures || drawingTools > 0 || mayHoldPictures(prompt))
+    dearest = Math.max(dearest, tokens.input_image, tokens.cache_read_image)
+  return dearest
+}
+
+/** Films have sound, and an earlier answer may have anything. */
+const mayHoldSound = (prompt: Prompt): boolean => prompt.sounds + prompt.documents + prompt.remoteDocuments > 0
+
+const mayHoldPictures = (prompt: Prompt): boolean =>
+  prompt.pictures + prompt.documents + prompt.remotePictures + prompt.remoteDocuments > 0 ||
+  prompt.toolUses + prompt.unlimitedTools > 0
+
+// --- what is known of a request
+
+/** The facts that the hold needs to know of a request. A field that may be absent says then what its comment says. */
+export interface HeldRequest {
+  prompt: Prompt
+  /** The maximum of output tokens that the request names and its upstreams read; null = there is none. */
+  maxOutput: number | null
+  /** Without such a maximum an answer has the model's `defaultOutput`, and at least this. Absent = 0. */
+  leastOutput?: number
+  /** Output tokens of each answer that the maximum does not bound (some reasoning). */
+  besideOutput: number
+  /** How many answers are wanted. */
+  n: number
+  /** Number of tools of the upstream that draw pictures. */
+  drawingTools: number
+  /** How often all tools of the upstream together may be used; null = not limited. */
+  maxToolCalls: number | null
+  /** Tools of the upstream that are not free. Absent = none. */
+  tools?: readonly AskedTool[]
+  /** Searches of the web that the upstream may make. */
+  searches: ToolUses
+  /** A model that searches without being asked does so as often as it may, and not once. Absent = once. */
+  searchesMost?: boolean
+  /**
+   * Tools by which another model is asked. `uses` null = the model's `maxSearches`; `maximum` (output tokens of each
+   * use) null = the model's `maxOutput`.
+   */
+  advisors: readonly { uses: number | null; maximum: number | null }[]
+  /** The longest life of a cache entry that the request asks for; null = it asks for none. */
+  cacheTtl: '5m' | '1h' | null
+  protocol: Protocol
+  /** The most output tokens held at first, where the hold grows with the answer. */
+  outputCap?: number
+  /** The service tier, speed and place that are asked for. Absent = none. */
+  tiers?: TierNames
+  /** Size and quality of the pictures that are asked for. Absent = not said. */
+  picture?: PictureKind
+  /** The most seconds of sound or film that are charged. Absent = 0. */
+  seconds?: number
+  /** Units of search that the request comes to at most. Absent = 1. */
+  units?: number
+  /** Code points of text to be spoken. Absent = 0. */
+  characters?: number
+  /** The answer may hold sound, or pictures beside those of tools. Absent = it may. */
+  answersSound?: boolean
+  answersPictures?: boolean
+}
+
+// --- input, estimated from what the body says
+
+const BYTES_PER_TOKEN = 4
+/** No text has more tokens than one for so many bytes, for the choice of a price list. */
+const FEWEST_BYTES_PER_TOKEN = 2
+/** Input tokens for a second of sound: the most that any upstream counts. */
+const TOKENS_PER_SECOND = 32
+/** The most tokens of one class; the meter has the same bound. */
+export const MOST_TOKENS = 1_000_000_000
+
+/** Tokens of what the body carries itself. */
+export const estimatedInput = (model: Model, prompt: Prompt): number =>
+  Math.min(MOST_TOKENS, textTokens(model, prompt) + otherTokens(model, prompt))
+
+/** Tokens of what the body carries, of what it only names, and of what tools may find. */
+export const mostInput = (model: Model, prompt: Prompt): number =>
+  Math.min(MOST_TOKENS, estimatedInput(model, prompt) + namedTokens(model, prompt))
+
+/** The largest prompt that the body can turn out to be, which tells the price lists that the request can reach. */
+export function largestPrompt(model: Model, prompt: Prompt): number {
+  const text = Math.max(textTokens(model, prompt), Math.ceil(prompt.textBytes / FEWEST_BYTES_PER_TOKEN))
+  return Math.min(MOST_TOKENS, text + otherTokens(model, prompt) + namedTokens(model, prompt))
+}
+
+const textTokens = ({ inputFactor }: Model, { textBytes }: Prompt): number =>
+  Math.ceil((textBytes * inputFactor) / (BYTES_PER_TOKEN * MILLIONTHS))
+
+/** Tokens of what the body carries beside text. */
+function otherTokens({ mediaInput, maxInput }: Model, prompt: Prompt): number {
+  const pages = Math.min(prompt.pages * mediaInput, prompt.documents * maxInput)
+  const sound = Math.min(prompt.soundS * TOKENS_PER_SECOND, prompt.sounds * maxInput)
+  return prompt.tokens + prompt.pictures * mediaInput + pages + sound
+}
+
+function namedTokens({ mediaInput, maxInput, toolInput, maxSearches }: Model, prompt: Prompt): number {
+  const uses = prompt.toolUses + prompt.unlimitedTools * maxSearches
+  return prompt.remotePictures * mediaInput + prompt.remoteDocuments * maxInput + uses * toolInput
 }

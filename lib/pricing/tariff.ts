@@ -8,24 +8,29 @@
  */
 import type { Micro } from '../base/money.ts'
 import type { Prompt } from '../protocols/prompt.ts'
-import type { AskedTool, UsedTool } from '../protocols/words/server-tools.ts'
+import type { AskedTool, UsedTool } from '../protocols/server-tools.ts'
 import { protocolRow } from '../protocols/table.ts'
-import type { PictureKind, PriceLine, TierNames } from '../protocols/words/usage.ts'
-import { FEES, type Group, type Model, type Price, type Protocol, TOKEN_CLASSES } from '../terms/records.ts'
+import type { PictureKind, PriceLine, TierNames } from '../protocols/usage.ts'
+import {
+  FEES,
+  type Group,
+  type Model,
+  type Price,
+  type Protocol,
+  TOKEN_CLASSES,
+  type Fee,
+  type TokenClass,
+  type ToolFee,
+} from '../terms/records.ts'
 import { amountOf, type Factor, factorOf } from './amount.ts'
-import { type Answer, type Lines, linesOf, type Priced, toolLines } from './bill.ts'
+import { type BilledAnswer, type Lines, receiptLines, type Priced, toolLines } from './bill.ts'
 import { type Cause, mostInputCaused, mostOutputCaused } from './bound.ts'
-import { estimatedInput } from './estimated-input.ts'
-import { AnswerHold, holdOf } from './hold.ts'
-import { ModelPrice } from './model-price.ts'
-import { type OfferedPrice, offeredPrice } from './offered.ts'
-import type { Request } from './request.ts'
-import type { TierField } from './tiers.ts'
+import { estimatedInput, AnswerHold, holdOf, type HeldRequest } from './hold.ts'
+import { ModelPrice, type TierField, type List } from './model-price.ts'
 
-export type { Answer, Part } from './bill.ts'
+export type { BilledAnswer, BilledPart } from './bill.ts'
 export type { AnswerHold } from './hold.ts'
-export type { OfferedList, OfferedPrice } from './offered.ts'
-export type { Request } from './request.ts'
+export type { HeldRequest } from './hold.ts'
 
 /** What is charged for an answer, and the receipt that recomputes it. */
 export interface Bill extends Lines {
@@ -163,12 +168,12 @@ export class Tariff implements Priced {
   }
 
   /** The most that the request can cost. */
-  estimate(request: Request): Micro {
+  estimate(request: HeldRequest): Micro {
     return holdOf(this.#model, this.prices, this.#factor, request)
   }
 
   /** What the estimate has for the answer, and what the answer costs as it grows. */
-  answerHold(request: Request): AnswerHold {
+  answerHold(request: HeldRequest): AnswerHold {
     return new AnswerHold(this.#model, this.prices, this.#factor, request)
   }
 
@@ -193,8 +198,8 @@ export class Tariff implements Priced {
   }
 
   /** What the answer is charged. */
-  bill(answer: Answer): Bill {
-    const { lines, unlistedTier, unmatchedPicture } = linesOf(answer, this)
+  bill(answer: BilledAnswer): Bill {
+    const { lines, unlistedTier, unmatchedPicture } = receiptLines(answer, this)
     return { lines, unlistedTier, unmatchedPicture, charge: amountOf(lines, this.#factor) }
   }
 }
@@ -214,5 +219,80 @@ function widest(models: readonly Model[]): Model {
     toolInput: most(model => model.toolInput),
     maxSearches: most(model => model.maxSearches),
     searches: models.some(model => model.searches === 'always') ? 'always' : null,
+  }
+}
+
+// --- what people are told
+
+/** In pico-CNY: per million of tokens and characters, per piece of all others. */
+export type Pico = bigint
+
+export interface OfferedList {
+  /** The prices of prompts with more tokens than that; null = of all others. */
+  over: number | null
+  prices: [name: TokenClass | Fee | ToolFee, price: Pico][]
+  /** Pictures by `size/quality`, `size` and `default`, where they have prices of their own. */
+  images: [name: string, price: Pico][]
+}
+
+/**
+ * The price of a model in a group, as it is offered to people: what a million tokens of each class and each piece
+ * cost, the group's multiplier included. The numbers are those by which answers are charged, so they are exact: a
+ * charge is the sum of counts times these prices, rounded up once.
+ */
+export interface OfferedPrice {
+  /** The base list first, then by rising threshold. */
+  lists: OfferedList[]
+  /** Factors on prices of tokens, in millionths, by the name of the tier. */
+  tiers: readonly (readonly [name: string, factor: number])[]
+  /** A request that searched is charged for one search, however many it made. */
+  searchesOnce: boolean
+}
+
+/** Classes that every model with output may charge, also where they cost as their parents do. */
+const USUAL: readonly TokenClass[] = ['cache_read', 'cache_write_5m', 'cache_write_1h']
+
+/**
+ * The classes of tokens that people are told of: those with prices of their own, and the usual ones. Tokens of pictures
+ * that are charged by the piece cost nothing beside it.
+ */
+function classesOf(price: Price): TokenClass[] {
+  const named = (name: TokenClass) =>
+    price[name] !== undefined || (price.over ?? []).some(entry => entry[name] !== undefined)
+  const usual = price.input !== undefined && price.output !== undefined
+  const charged = (name: TokenClass) => name !== 'output_image' || price.image === undefined
+  return TOKEN_CLASSES.filter(name => charged(name) && (named(name) || (usual && USUAL.includes(name))))
+}
+
+function listOf(
+  { name, tokens, fees, pictures }: List,
+  classes: readonly TokenClass[],
+  multiplier: bigint,
+): OfferedList {
+  const times = (price: number): Pico => BigInt(price) * multiplier
+  const priced = FEES.flatMap(fee => {
+    const price = fee === 'image' ? null : fees[fee]
+    return price === null ? [] : [[fee, times(price)] as [Fee, Pico]]
+  })
+  return {
+    over: name === 'base' ? null : name,
+    prices: [...classes.map(one => [one, times(tokens[one])] as [TokenClass, Pico]), ...priced],
+    images: [...(pictures?.listed ?? [])].map(([kind, price]) => [kind, times(price)]),
+  }
+}
+
+/** `price` is what `compiled` was made of; `multiplier` is the group's, in millionths. */
+export function offeredPrice(price: Price, compiled: ModelPrice, multiplier: number): OfferedPrice {
+  const classes = classesOf(price)
+  const [base, ...over] = compiled.lists
+  const rising = [base, ...over.toReversed()] as List[]
+  const lists = rising.map(list => listOf(list, classes, BigInt(multiplier)))
+  // large prompts change nothing of what tools cost
+  for (const [name, amount] of compiled.toolFees.listed)
+    lists[0]?.prices.push([name, BigInt(amount) * BigInt(multiplier)])
+  return {
+    lists,
+    tiers: compiled.tiers.listed,
+    searchesOnce: compiled.searchesOnce,
   }
 }

@@ -3,10 +3,8 @@
  * and so do the tests of exchanges, so that what they test is what runs.
  */
 import { Answers } from '../access/answers.ts'
-import { Buffered } from '../access/buffered.ts'
-import { Concurrency } from '../access/concurrency.ts'
-import { KeyUses } from '../access/key-uses.ts'
-import { KeyCache } from '../access/keys.ts'
+import { Buffered, Concurrency } from '../access/open-requests.ts'
+import { KeyUses, KeyCache } from '../access/keys.ts'
 import { RateLimiter } from '../access/rate.ts'
 import type { Clock } from '../base/clock.ts'
 import { idMaker } from '../base/ids.ts'

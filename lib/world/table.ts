@@ -3,12 +3,12 @@
  * compiled from the catalogue when a world is built, and never changes.
  */
 import type { Catalog } from '../store/store.ts'
-import { type Channel, isOffline, type Model, type Protocol } from '../terms/records.ts'
-import type { Target } from '../translate/protocol.ts'
+import { type Channel, isOffline, type Model, type Protocol, type ModelEffort } from '../terms/records.ts'
+import { type Target, plainTarget } from '../translate/protocol.ts'
 import { TRANSLATED, translatedRow } from '../translate/table.ts'
 import { CompiledChannel, type Connection } from './compiled-channel.ts'
-import { targetOf } from './target.ts'
-import type { OutputBounds } from '../protocols/words/maxima.ts'
+import type { OutputBounds } from '../protocols/maxima.ts'
+import type { KindName } from '../config/upstreams.ts'
 
 /** A model that a group offers, or would offer if it were not temporarily offline. */
 export interface Listed {
@@ -204,4 +204,42 @@ export class ModelRoutes {
 function addBounds(all: OutputBounds[], one: OutputBounds): void {
   const { reads, within, readsBudget } = one
   if (!all.some(it => it.reads === reads && it.within === within && it.readsBudget === readsBudget)) all.push(one)
+}
+
+// --- translation at an upstream
+
+/** What differs at kinds of provider in chat completions. */
+const AT_KIND: Partial<Readonly<Record<KindName, Partial<Target>>>> = {
+  openai: { maxOutputMember: 'max_completion_tokens', cacheKeys: true },
+  azure: { maxOutputMember: 'max_completion_tokens', cacheKeys: true },
+  'azure-deployments': { maxOutputMember: 'max_completion_tokens', cacheKeys: true },
+  deepseek: { thoughtMember: 'reasoning_content' },
+  mistral: { toolIds: 'alnum9' },
+  moonshot: { thoughtMember: 'reasoning_content' },
+  openrouter: { thoughtMember: 'reasoning', topK: true },
+  zhipu: { thoughtMember: 'reasoning_content' },
+}
+
+/** Messages has a member of its own by which thinking is switched off. */
+function effortsOf(efforts: readonly ModelEffort[], via: Protocol): Pick<Target, 'efforts' | 'thinkingOff'> {
+  const thinkingOff = via === 'messages' || efforts.length === 0 || efforts.includes('none')
+  return { efforts: efforts.filter(effort => effort !== 'none'), thinkingOff }
+}
+
+export function targetOf(
+  { kind, cacheMarks }: Pick<Channel, 'kind' | 'cacheMarks'>,
+  row: Model | undefined,
+  upstreamModel: string,
+  via: Protocol,
+): Target {
+  return {
+    ...plainTarget(upstreamModel),
+    ...(kind !== null && via === 'chat' ? AT_KIND[kind] : {}),
+    thinking: row?.thinking ?? (via === 'messages' ? 'adaptive' : 'effort'),
+    maxOutput: row?.maxOutput ?? null,
+    ...effortsOf(row?.efforts ?? [], via),
+    sampling: row?.sampling ?? 'all',
+    systemTurns: row?.systemTurns ?? false,
+    cacheMarks: cacheMarks === 'auto' ? 'auto' : 'asked',
+  }
 }

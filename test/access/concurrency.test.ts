@@ -1,5 +1,5 @@
 import t from 'tap'
-import { Concurrency } from '../../lib/access/concurrency.ts'
+import { Concurrency } from '../../lib/access/open-requests.ts'
 
 t.test('as many as the limit, per account; a place left is free again', async t => {
   const open = new Concurrency()

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { Flow } from '../../lib/access/flow.ts'
+import { Flow } from '../../lib/access/slots.ts'
 
 t.test('how many are to be expected', async t => {
   const rows: [asked: number, afterMs: number, expected: number][] = [

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { KeyUses } from '../../lib/access/key-uses.ts'
+import { KeyUses } from '../../lib/access/keys.ts'
 import { type KeyUse, StoreUnavailable } from '../../lib/store/store.ts'
 import { TestClock } from '../support/clock.ts'
 

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { Breaker, type Outcome } from '../../lib/channels/breaker.ts'
+import { Breaker, type AttemptOutcome } from '../../lib/channels/breaker.ts'
 import type { BreakerState as State } from '../../lib/terms/records.ts'
 import { seeded } from '../support/random.ts'
 
@@ -7,12 +7,12 @@ import { seeded } from '../support/random.ts'
 const plain = () => new Breaker(() => 0)
 /** Each time of another account, so that it is about the channel. */
 let account = 0
-const say = (breaker: Breaker, outcome: Outcome, nowMs: number) => breaker.report(outcome, nowMs, ++account)
+const say = (breaker: Breaker, outcome: AttemptOutcome, nowMs: number) => breaker.report(outcome, nowMs, ++account)
 const S = 1000
 
 interface Step {
   at: number
-  say: Outcome
+  say: AttemptOutcome
   times?: number
 }
 
@@ -238,7 +238,7 @@ t.test('rests differ a little, and are never longer than said', async t => {
 
 /** The same in words of one syllable: all that was heard since it closed, looked through each time. */
 class Reference {
-  heard: { slice: number; outcome: Outcome }[] = []
+  heard: { slice: number; outcome: AttemptOutcome }[] = []
   closed = true
   until = 0
   rests = 0
@@ -249,7 +249,7 @@ class Reference {
     return this.closed ? 'closed' : now < this.until ? 'open' : 'half_open'
   }
 
-  report(outcome: Outcome, now: number): void {
+  report(outcome: AttemptOutcome, now: number): void {
     const state = this.state(now)
     if (outcome === 'ignored' || outcome === 'busy' || state === 'open') return
     if (outcome === 'ok') {
@@ -281,7 +281,7 @@ class Reference {
 
 t.test('as the simple reference says, whatever is heard', async t => {
   const random = seeded(t).next
-  const outcomes: Outcome[] = ['ok', 'ok', 'failed', 'failed', 'busy', 'auth', 'ignored']
+  const outcomes: AttemptOutcome[] = ['ok', 'ok', 'failed', 'failed', 'busy', 'auth', 'ignored']
   const reached = new Map<State, number>()
   for (let round = 0; round < 400; round++) {
     const breaker = plain()
@@ -291,7 +291,7 @@ t.test('as the simple reference says, whatever is heard', async t => {
     for (let step = 0; step < 200; step++) {
       now += Math.floor(random() ** 8 * 90_000)
       if (random() < 0.3) now += breaker.restMs(now) // on to its probation
-      const outcome = random() < bias ? 'failed' : (outcomes[Math.floor(random() * outcomes.length)] as Outcome)
+      const outcome = random() < bias ? 'failed' : (outcomes[Math.floor(random() * outcomes.length)] as AttemptOutcome)
       say(breaker, outcome, now)
       reference.report(outcome, now)
       const state = breaker.state(now)

@@ -1,6 +1,5 @@
 import t from 'tap'
-import type { KeyHealth } from '../../lib/channels/channel-health.ts'
-import type { Outcome } from '../../lib/channels/health.ts'
+import type { KeyHealth, AttemptOutcome } from '../../lib/channels/health.ts'
 import { heard, identity, namedHealth } from './support.ts'
 
 const times = (count: number, run: () => void) => {
@@ -64,7 +63,7 @@ t.test('a new world: what is the same keeps its state, what is another or gone d
 /** Three keys: what is said of which key, then the states of the channel and of its keys. */
 const several: [
   name: string,
-  said: [key: number, outcome: Outcome, times: number][],
+  said: [key: number, outcome: AttemptOutcome, times: number][],
   channel: string,
   keys: string[],
 ][] = [

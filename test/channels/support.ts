@@ -1,5 +1,10 @@
-import type { ChannelIdentity, KeyHealth } from '../../lib/channels/channel-health.ts'
-import { Health, type Heard, type Outcome } from '../../lib/channels/health.ts'
+import {
+  type ChannelIdentity,
+  type KeyHealth,
+  Health,
+  type Heard,
+  type AttemptOutcome,
+} from '../../lib/channels/health.ts'
 import type { Channel } from '../../lib/terms/records.ts'
 import { TestClock } from '../support/clock.ts'
 
@@ -42,7 +47,7 @@ export const identity = (name: string, secrets = ['k'], origin = 'https://x', ba
 
 let account = 0
 /** Each time of another account, so that it is about the channel. */
-export const heard = (outcome: Outcome, change: Partial<Heard> = {}): Heard => ({
+export const heard = (outcome: AttemptOutcome, change: Partial<Heard> = {}): Heard => ({
   outcome,
   account: ++account,
   model: 'm',
@@ -59,7 +64,7 @@ export function namedHealth() {
   const refused: string[] = []
   const health = new Health({ clock, onAuthFailure: name => refused.push(name), random: () => 0 })
   const of = (name: string) => health.of(identity(name))
-  const report = (name: string, outcome: Outcome, retryAfterS?: number, key = 0) =>
+  const report = (name: string, outcome: AttemptOutcome, retryAfterS?: number, key = 0) =>
     health.report(of(name), of(name).keys[key] as KeyHealth, heard(outcome, { retryAfterS: retryAfterS ?? 0 }))
   return {
     clock,

@@ -1,6 +1,6 @@
 /** What fails for one account only, whatever it is answered, must not take a channel or a key from the others. */
 import t from 'tap'
-import { Breaker, type Outcome } from '../../lib/channels/breaker.ts'
+import { Breaker, type AttemptOutcome } from '../../lib/channels/breaker.ts'
 import { PROTOCOLS, protocolRow } from '../../lib/protocols/table.ts'
 import { modelsPath } from '../../lib/upstream/own-request.ts'
 import { KEY, OTHER_KEY, open, POOR_KEY, type Scene } from '../exchange/support/gateway.ts'
@@ -100,7 +100,7 @@ t.test('refusals of different accounts are about the key', async t => {
 })
 
 t.test('whom a breaker listens to', t => {
-  const rows: [said: [atS: number, account: number, outcome: Outcome, times: number][], state: string][] = [
+  const rows: [said: [atS: number, account: number, outcome: AttemptOutcome, times: number][], state: string][] = [
     [[[0, 1, 'failed', 5]], 'open'],
     [
       [

@@ -1,7 +1,7 @@
 /** What request bodies take of the memory: in chunks of one byte, unfinished, of accounts without money, all together. */
 import net, { type Socket } from 'node:net'
 import t, { type Test } from 'tap'
-import { Buffered } from '../../lib/access/buffered.ts'
+import { Buffered } from '../../lib/access/open-requests.ts'
 import { Pages } from '../../lib/exchange/pages.ts'
 import { protocolRow } from '../../lib/protocols/table.ts'
 import { KEY, MODEL, NOTHING_LEFT, open, POOR_KEY, type Scene } from '../exchange/support/gateway.ts'

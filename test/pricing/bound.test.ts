@@ -10,7 +10,7 @@ import {
   mostPicturesCaused,
   mostSearchesCaused,
 } from '../../lib/pricing/bound.ts'
-import type { Answer, Tariff } from '../../lib/pricing/tariff.ts'
+import type { BilledAnswer, Tariff } from '../../lib/pricing/tariff.ts'
 import { type Prompt, textOnly } from '../../lib/protocols/prompt.ts'
 import { INPUT_CLASSES, inputOf, NO_TIERS, OUTPUT_CLASSES, outputOf, UNSAID } from '../../lib/protocols/words/usage.ts'
 import type { Price, TokenClass, Usage } from '../../lib/terms/records.ts'
@@ -118,7 +118,7 @@ t.test(
     const of = tariff(PRICE)
     const left = (usage: Partial<Usage>, change: Partial<AnswerBounds<Tariff>> = {}) =>
       bounded({ usage: used(usage) }, limits(change), of).usage
-    const within: Answer<Tariff> = { usage: used({ input: 100, output: 50, searches: 100 }) }
+    const within: BilledAnswer<Tariff> = { usage: used({ input: 100, output: 50, searches: 100 }) }
     t.equal(bounded(within, limits(), of), within, 'nothing is above')
     const rows: [string, Partial<Usage>, Partial<AnswerBounds<Tariff>>, Partial<Usage>][] = [
       ['one class', { input: 900_000_000 }, {}, { input: 100 }],
@@ -167,7 +167,7 @@ t.test(
   'passes: each within its own bounds, one that is too many is not charged, what was counted always is',
   async t => {
     const of = tariff(PRICE)
-    const answer = (...parts: Partial<Usage>[]): Answer<Tariff> => {
+    const answer = (...parts: Partial<Usage>[]): BilledAnswer<Tariff> => {
       const usages = parts.map(used)
       const usage = used({ searches: 2 })
       for (const name of [...INPUT_CLASSES, ...OUTPUT_CLASSES]) for (const part of usages) usage[name] += part[name]
@@ -230,7 +230,7 @@ t.test(
       const of = tariff(price, {}, multiplier)
       const usage = randomUsage(random)
       const bounds = randomBounds(random)
-      const answer: Answer<Tariff> = { usage }
+      const answer: BilledAnswer<Tariff> = { usage }
       const told = of.bill(answer).charge
       const left = bounded(answer, bounds, of)
       const { charge } = of.bill(left)

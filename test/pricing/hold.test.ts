@@ -1,7 +1,7 @@
 /** What is set aside: never less than what the request can cause, by chance and by the table. */
 import t from 'tap'
-import { estimatedInput, largestPrompt, mostInput } from '../../lib/pricing/estimated-input.ts'
-import { type Request, Tariff } from '../../lib/pricing/tariff.ts'
+import { estimatedInput, largestPrompt, mostInput } from '../../lib/pricing/hold.ts'
+import { type HeldRequest, Tariff } from '../../lib/pricing/tariff.ts'
 import { type Prompt, textOnly } from '../../lib/protocols/prompt.ts'
 import { type Model, noUsage, PROTOCOLS, type Price, type TokenClass, type Usage } from '../../lib/terms/records.ts'
 import { type Random, seeded } from '../support/random.ts'
@@ -24,7 +24,7 @@ function randomPrompt(random: Random): Prompt {
   return prompt
 }
 
-function randomRequest(random: Random): Request {
+function randomRequest(random: Random): HeldRequest {
   const asked = request({
     prompt: randomPrompt(random),
     maxOutput: random.pick([null, 0, random.int(1, 100_000)]),
@@ -48,7 +48,7 @@ function randomRequest(random: Random): Request {
 }
 
 /** Classes of input that the request can cause, as the rules name them. */
-function inputClasses({ prompt, protocol, cacheTtl, drawingTools }: Request): TokenClass[] {
+function inputClasses({ prompt, protocol, cacheTtl, drawingTools }: HeldRequest): TokenClass[] {
   const classes: TokenClass[] = ['input', 'cache_read']
   if (protocol !== 'messages' || cacheTtl !== null) classes.push('cache_write_5m')
   if (cacheTtl === '1h') classes.push('cache_write_1h')
@@ -71,7 +71,7 @@ function spread(random: Random, usage: Usage, tokens: number, classes: readonly 
 const some = (random: Random, most: number): number => (random.next() < 0.6 ? most : random.int(0, most))
 
 /** The worst and less of what an answer to the request can be. */
-function randomAnswer(random: Random, asked: Request, price: Price, of: Model) {
+function randomAnswer(random: Random, asked: HeldRequest, price: Price, of: Model) {
   const usage = noUsage()
   const { prompt } = asked
   const estimate = mostInput(of, prompt)
@@ -204,8 +204,8 @@ t.test('holds, by the table', async t => {
   const plain = { input: cny(2), output: cny(8) }
   const long = { ...plain, over: [{ tokens: 200_000, input: cny(4), output: cny(12) }] }
   const sizes = { default: cny(1), '1k': cny(2), '1k/high': cny(5), '2k/high': cny(9) }
-  const images = (change: Partial<Request>) => ({ protocol: 'images' as const, ...change })
-  const rows: [string, Price, Partial<Request>, number][] = [
+  const images = (change: Partial<HeldRequest>) => ({ protocol: 'images' as const, ...change })
+  const rows: [string, Price, Partial<HeldRequest>, number][] = [
     ['a threshold that bytes / 2 do not exceed', long, text(100_000), 0.2],
     ['bytes / 2 exceed it: one token more than the threshold, at its list', long, text(100_001), 0.800004],
     ['more estimated tokens than the threshold', long, text(300_000), 1.2],

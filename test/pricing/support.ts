@@ -1,5 +1,5 @@
 /** Models, groups and requests for tests of prices, with what most of them do not care about filled in. */
-import { compileTariff, type Request, type Tariff } from '../../lib/pricing/tariff.ts'
+import { compileTariff, type HeldRequest, type Tariff } from '../../lib/pricing/tariff.ts'
 import { textOnly } from '../../lib/protocols/prompt.ts'
 import { MODEL_DEFAULTS } from '../../lib/config/catalog-schema.ts'
 import { type Group, type Model, noUsage, type Price, type Usage } from '../../lib/terms/records.ts'
@@ -35,7 +35,7 @@ export const cny = (amount: number): number => Math.round(amount * MILLION)
 
 export const used = (change: Partial<Usage>): Usage => ({ ...noUsage(), ...change })
 
-export const request = (change: Partial<Request> = {}): Request => ({
+export const request = (change: Partial<HeldRequest> = {}): HeldRequest => ({
   prompt: textOnly(0),
   maxOutput: 0,
   besideOutput: 0,

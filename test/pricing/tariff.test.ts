@@ -1,5 +1,5 @@
 import t from 'tap'
-import { compileTariff, type Request } from '../../lib/pricing/tariff.ts'
+import { compileTariff, type HeldRequest } from '../../lib/pricing/tariff.ts'
 import { textOnly } from '../../lib/protocols/prompt.ts'
 import { type Model, noUsage, type Price, type Usage } from '../../lib/terms/records.ts'
 import { cny, group, MILLION, model, request, tariff } from './support.ts'
@@ -64,7 +64,7 @@ t.test('estimates: the dearest that a request can cause', async t => {
   const million = { prompt: textOnly(4_000_000) } // with a factor of 1: a million tokens, so the price itself is the answer
   const one = { inputFactor: MILLION }
   const odd = { input: cny(3), cache_read: cny(5) }
-  const rows: [string, Price, Partial<Model>, Partial<Request>, number][] = [
+  const rows: [string, Price, Partial<Model>, Partial<HeldRequest>, number][] = [
     ['messages: input', ALPHA, one, { ...million, protocol: 'messages' }, 21],
     ['messages: asked to cache', ALPHA, one, { ...million, protocol: 'messages', cacheTtl: '5m' }, 26.25],
     ['messages: for an hour', ALPHA, one, { ...million, protocol: 'messages', cacheTtl: '1h' }, 42],

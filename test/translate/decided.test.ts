@@ -1,6 +1,6 @@
 /** Members that few clients send, and rows of models that say little: each is carried, named, or refused. */
 import t from 'tap'
-import { targetOf } from '../../lib/world/target.ts'
+import { targetOf } from '../../lib/world/table.ts'
 import type { Model } from '../../lib/terms/records.ts'
 import { chat } from '../../lib/translate/chat/chat.ts'
 import { generate } from '../../lib/translate/generate/generate.ts'

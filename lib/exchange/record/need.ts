@@ -7,7 +7,7 @@ import { type Micro, micro, ZERO } from '../../base/money.ts'
 import type { Candidates } from '../../channels/pick.ts'
 import type { Candidate } from '../../world/table.ts'
 import { type Hold, MONEY_WAIT_MS } from '../../ledger/ledger.ts'
-import { type Request, Tariff, type Part } from '../../pricing/tariff.ts'
+import { type HeldRequest, Tariff, type BilledPart } from '../../pricing/tariff.ts'
 import type { Facts } from '../../protocols/facts.ts'
 import { type OutputBounds, asksToThink } from '../../protocols/words/maxima.ts'
 import type { Prompt } from '../../protocols/prompt.ts'
@@ -81,10 +81,10 @@ export const isOnline = ({ claim }: Pick<Exchange, 'claim'>): boolean =>
   claim?.candidate.upstreamModel.endsWith(SEARCH_SUFFIX) === true
 
 /** Most requests say nothing of tiers and pictures, and are held at prices that are ready for them. */
-function requestOf(x: Exchange, facts: Facts, lane: Lane | null, unbounded: Unbounded): Request {
+function requestOf(x: Exchange, facts: Facts, lane: Lane | null, unbounded: Unbounded): HeldRequest {
   const named = unbounded.bounds.every(one => isNamed(facts, one))
   const isWorst = unbounded.open > 0
-  const request: Request = {
+  const request: HeldRequest = {
     prompt: lane === null ? facts.prompt : largerOf(facts.prompt, (x.facts as Facts).prompt),
     maxOutput: named ? facts.maxOutput : null,
     besideOutput: named ? besideOf(facts, unbounded) : 0,
@@ -207,7 +207,7 @@ function priceOf(x: Asking, model: string): Tariff | null {
 }
 
 /** What each pass used, with its price. `channel` is the name of the channel that made them. */
-export function partsOf(x: Asking, channel: string, passes: readonly Pass[]): Part<Tariff>[] {
+export function partsOf(x: Asking, channel: string, passes: readonly Pass[]): BilledPart<Tariff>[] {
   const at = x.world.routes.channels.find(({ name }) => name === channel)
   return passes.map(({ model, usage }) => ({ tariff: tariffOfPass(x, at, model), usage }))
 }

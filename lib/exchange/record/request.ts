@@ -3,7 +3,7 @@
  * of answer that it wants, and how its client reaches the gateway. The memory that its body takes is counted here, too.
  */
 import type { IncomingHttpHeaders } from 'node:http'
-import type { Buffered } from '../../access/buffered.ts'
+import type { Buffered } from '../../access/open-requests.ts'
 import type { KeyEntry } from '../../access/keys.ts'
 import { clientAddress } from '../../access/ip.ts'
 import type { Placement } from '../../protocols/protocol.ts'

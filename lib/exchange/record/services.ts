@@ -1,9 +1,7 @@
 /** What all exchanges of a process share. It is built once when the process starts; a reload replaces the world in it. */
 import type { Answers } from '../../access/answers.ts'
-import type { Buffered } from '../../access/buffered.ts'
-import type { Concurrency } from '../../access/concurrency.ts'
-import type { KeyUses } from '../../access/key-uses.ts'
-import type { KeyCache } from '../../access/keys.ts'
+import type { Buffered, Concurrency } from '../../access/open-requests.ts'
+import type { KeyUses, KeyCache } from '../../access/keys.ts'
 import type { RateLimiter } from '../../access/rate.ts'
 import type { Clock } from '../../base/clock.ts'
 import type { DisputeRests } from '../../channels/disputed.ts'

@@ -9,7 +9,7 @@ import type { Clock } from '../../base/clock.ts'
 import { latest } from '../../base/lru.ts'
 import { formatMicro, type Micro } from '../../base/money.ts'
 import type { Claim } from '../../channels/claim.ts'
-import type { BreakerChange, Outcome } from '../../channels/health.ts'
+import type { BreakerChange, AttemptOutcome } from '../../channels/health.ts'
 import type { RestNote } from '../../channels/rests.ts'
 import type { Logger } from '../../base/log.ts'
 import type { Attempt } from '../../upstream/attempt.ts'
@@ -54,7 +54,7 @@ export class UpstreamLog {
   }
 
   /** `nth`: the attempt was the nth of its request. */
-  failed(id: string, nth: number, attempt: Attempt, outcome: Outcome): void {
+  failed(id: string, nth: number, attempt: Attempt, outcome: AttemptOutcome): void {
     this.#attempt(id, attempt, { attempt: nth, outcome }, 'attempt failed')
   }
 

@@ -1,5 +1,5 @@
 /** Reports how an attempt went, once for each attempt, to the breaker of its channel, to the metrics and to the log. */
-import type { Outcome } from '../../channels/health.ts'
+import type { AttemptOutcome as Outcome } from '../../channels/health.ts'
 import type { Attempt } from '../../upstream/attempt.ts'
 import { HOPS, saysLoop } from '../../terms/hops.ts'
 import { namedRetryS } from '../../upstream/headers.ts'

@@ -9,7 +9,7 @@ import {
   mostPicturesCaused,
   mostSearchesCaused,
 } from '../../pricing/bound.ts'
-import type { Answer, Tariff } from '../../pricing/tariff.ts'
+import type { BilledAnswer as Answer, Tariff } from '../../pricing/tariff.ts'
 import type { Facts } from '../../protocols/facts.ts'
 import type { Meter } from '../../protocols/meter.ts'
 import type { Prompt } from '../../protocols/prompt.ts'

@@ -1,5 +1,5 @@
 /** What a status or an error of an attempt says: who is to blame for it, and whether another upstream may be asked. */
-import type { Outcome } from '../../channels/health.ts'
+import type { AttemptOutcome as Outcome } from '../../channels/health.ts'
 import type { CountAtKind } from '../../protocols/protocol.ts'
 import { BadRequest, CredentialError } from '../../upstream/attempt.ts'
 import { NoMoney, Unfit } from './given-up.ts'
