@@ -2,7 +2,7 @@
  * Finds out what an upstream refuses: its channel's key, or only what one account asks for. The gateway asks a question of its own
  * with the key, and looks whether that is refused too.
  */
-import type { KeyHealth } from '../channels/channel-health.ts'
+import type { KeyHealth } from '../channels/health.ts'
 import { upstreamRefusesKey } from '../upstream/own-request.ts'
 import type { Services } from './record/services.ts'
 

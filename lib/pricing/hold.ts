@@ -10,8 +10,8 @@ import { type Factor, MILLIONTHS, amountOfBigPico, isExact, roundDown, roundUp }
 import type { Priced } from './bill.ts'
 import { type Rates, type Classes, type List, mostPieces, type ModelPrice } from './model-price.ts'
 import type { Prompt, ToolUses } from '../protocols/prompt.ts'
-import { UNSAID, type PictureKind, type TierNames } from '../protocols/usage.ts'
-import type { AskedTool } from '../protocols/server-tools.ts'
+import { UNSAID, type PictureKind, type TierNames } from '../protocols/words/usage.ts'
+import type { AskedTool } from '../protocols/words/server-tools.ts'
 
 /** The fewest output tokens that a picture in an answer takes, so n tokens are at most n / 1000 pictures. */
 const PICTURE_TOKENS = 1000

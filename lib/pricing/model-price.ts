@@ -13,8 +13,8 @@ import {
   type Sizes,
   type Model,
 } from '../terms/records.ts'
-import type { PictureKind, TierNames, ToolFee } from '../protocols/usage.ts'
-import type { AskedTool, UsedTool } from '../protocols/server-tools.ts'
+import type { PictureKind, TierNames, ToolFee } from '../protocols/words/usage.ts'
+import type { AskedTool, UsedTool } from '../protocols/words/server-tools.ts'
 
 /** The class whose price a class without its own takes; null = it is free then. */
 function parentOf(name: TokenClass, hasCacheRead: boolean): TokenClass | null {

@@ -8,9 +8,9 @@
  */
 import type { Micro } from '../base/money.ts'
 import type { Prompt } from '../protocols/prompt.ts'
-import type { AskedTool, UsedTool } from '../protocols/server-tools.ts'
+import type { AskedTool, UsedTool } from '../protocols/words/server-tools.ts'
 import { protocolRow } from '../protocols/table.ts'
-import type { PictureKind, PriceLine, TierNames } from '../protocols/usage.ts'
+import type { PictureKind, PriceLine, TierNames } from '../protocols/words/usage.ts'
 import {
   FEES,
   type Group,

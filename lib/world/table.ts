@@ -7,7 +7,7 @@ import { type Channel, isOffline, type Model, type Protocol, type ModelEffort } 
 import { type Target, plainTarget } from '../translate/protocol.ts'
 import { TRANSLATED, translatedRow } from '../translate/table.ts'
 import { CompiledChannel, type Connection } from './compiled-channel.ts'
-import type { OutputBounds } from '../protocols/maxima.ts'
+import type { OutputBounds } from '../protocols/words/maxima.ts'
 import type { KindName } from '../config/upstreams.ts'
 
 /** A model that a group offers, or would offer if it were not temporarily offline. */
