@@ -2,7 +2,7 @@
 import { equal } from 'node:assert/strict'
 import type * as TariffModule from '../../lib/pricing/tariff.ts'
 import { textOnly } from '../../lib/protocols/prompt.ts'
-import { MODEL_DEFAULTS } from '../../lib/config/catalog-schema.ts'
+import { MODEL_DEFAULTS } from '../../lib/catalog/schema.ts'
 import { noUsage } from '../../lib/terms/records.ts'
 import type { Bench } from './bench.ts'
 

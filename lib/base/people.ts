@@ -101,3 +101,6 @@ export function canonicalEmail(value: unknown): string | undefined {
   const email = value.trim().normalize('NFKC').toLowerCase()
   return email.length <= MOST && EMAIL.test(email) && !email.includes('..') ? email : undefined
 }
+
+/** Who can become a user: those whom an operator invites, also those whom an owner invites, or everybody who proves an e-mail. */
+export const REGISTRATION_MODES = ['closed', 'invite', 'open'] as const

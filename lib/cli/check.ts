@@ -8,10 +8,8 @@ import { payWarnings } from '../pay/methods.ts'
 import { pictureWarnings } from '../process/data-paths.ts'
 import { thisMachine } from '../sense/machine.ts'
 import { openStore } from '../store/open.ts'
-import { type CatalogFile, loadCatalog } from '../config/catalog.ts'
-import { type Config, type ConfigFile, openConfig } from '../config/config.ts'
-import { peopleWarnings } from '../config/people-schema.ts'
-import { searchWarnings } from '../config/search-warnings.ts'
+import { type CatalogFile, loadCatalog, searchWarnings } from '../catalog/catalog.ts'
+import { type Config, type ConfigFile, openConfig, peopleWarnings } from '../config/config.ts'
 
 interface Checked {
   /** What was read, as one line for people. */

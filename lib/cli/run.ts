@@ -4,8 +4,7 @@
  */
 import { readFileSync } from 'node:fs'
 import { Command, CommanderError, InvalidArgumentError } from 'commander'
-import { type Listener, parseListener } from '../config/addresses.ts'
-import { duration } from '../config/scalars.ts'
+import { type Listener, parseListener, duration } from '../config/scalars.ts'
 import { addDoctor } from './doctor-options.ts'
 import { EXIT, exitCodeOf, explain } from './failure.ts'
 import { addOrders } from './order-options.ts'

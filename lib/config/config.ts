@@ -4,17 +4,14 @@
  */
 
 import path from 'node:path'
-import type { Listener } from './addresses.ts'
-import { validate } from './issues.ts'
-import { checkPay } from './pay-schema.ts'
-import { checkPeople, type PeopleConfig, toPeopleConfig } from './people-schema.ts'
-import { type ConfigForm, configSchema } from './schema.ts'
-import type { Finding } from './finding.ts'
+import { type SenseFinding, readSource, Source, validate } from './yaml.ts'
 import type { Rate } from '../terms/records.ts'
-import { titleOf } from './pay-title.ts'
-import { readSource, Source } from './yaml.ts'
+import { checkPay, titleOf } from './pay-schema.ts'
+import type { Listener } from './scalars.ts'
+import { type ConfigForm, checkPeople, configSchema, type PeopleConfig, toPeopleConfig } from './schema.ts'
 
-export type { Listener } from './addresses.ts'
+export type { Listener } from './scalars.ts'
+export { configSchema } from './schema.ts'
 export { ConfigError } from './yaml.ts'
 
 /** Plain data: it may be sent to another process as JSON. `docs/config.md` says what each setting means. */
@@ -122,7 +119,7 @@ export interface ImageLinks {
 export interface ConfigFile {
   config: Config
   /** One line for each finding about the config, in the order of the file. */
-  tell(findings: readonly Finding[]): string[]
+  tell(findings: readonly SenseFinding[]): string[]
 }
 
 /** Throws ConfigError with one line per problem. */
@@ -239,3 +236,9 @@ function toConfig(form: ConfigForm, source: Source): Config {
     pay: { ...form.pay, title: form.pay.title ?? titleOf(form.public.main) },
   }
 }
+
+/** Settings that are allowed, and leave something uncertain that people may take for certain. */
+export const peopleWarnings = ({ registration, smtp }: PeopleConfig): string[] =>
+  registration.mode === 'invite' && smtp === null
+    ? ['registration.mode: `invite` without smtp: the e-mail of a user is what the owner of an account has written']
+    : []

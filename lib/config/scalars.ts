@@ -2,10 +2,13 @@
  * The kinds of single values in our YAML files (durations, sizes, amounts, names, secrets, times …). Each says how the
  * value is written, what the code gets (ms, bytes, micro-CNY …) and how the JSON Schema for editors describes it.
  */
+import { BlockList, isIP } from 'node:net'
 import { z } from 'zod'
 import { type Micro, parseMicro, parseMillionths } from '../base/money.ts'
 import type { Words } from '../base/people.ts'
-import { oneOfThese } from './typos.ts'
+import { EVERY } from '../base/periods.ts'
+import type { SetLimit } from '../terms/records.ts'
+import { oneOfThese } from './yaml.ts'
 
 // zod would compile each schema, which pays off after thousands of runs; ours run once
 z.config({ jitless: true })
@@ -205,3 +208,138 @@ export const accepted = z.array(
 )
 export const ACCEPTED =
   'Rules whose findings are meant (docs/sense.md): `RULE` for all of them, `RULE:NAME` for a row of that name.'
+
+export interface Listener {
+  host: string
+  port: number
+}
+
+const LISTENER = /^(?:\[([^\]]+)\]|([A-Za-z0-9.-]+)):(\d{1,5})$/
+
+/** Parses `host:port` or `[::1]:3000`; port 0 takes any free port. undefined = it is neither. */
+export function parseListener(value: unknown): Listener | undefined {
+  const m = matched(LISTENER, value)
+  if (m === null || Number(m[3]) > 65_535) return undefined
+  if (m[1] !== undefined && isIP(m[1]) !== 6) return undefined
+  if (m[2] !== undefined && /^[\d.]+$/.test(m[2]) && isIP(m[2]) !== 4) return undefined
+  return { host: (m[1] ?? m[2]) as string, port: Number(m[3]) }
+}
+
+export const listener = scalar(
+  'an address as host:port, like "127.0.0.1:3000" or "[::1]:3000"',
+  { type: 'string', pattern: LISTENER.source },
+  parseListener,
+)
+
+/** An IP address or a CIDR, kept as text. */
+export const network = scalar(
+  { zh: 'IP地址或网段,例如“10.0.0.0/8”', en: 'an address or a CIDR, like "10.0.0.0/8"' },
+  { type: 'string' },
+  value => {
+    const m = matched(/^([^/]+)(?:\/(\d{1,3}))?$/, value)
+    const version = m === null ? 0 : isIP(m[1] as string)
+    if (m === null || version === 0) return undefined
+    try {
+      if (m[2] !== undefined) new BlockList().addSubnet(m[1] as string, Number(m[2]), version === 6 ? 'ipv6' : 'ipv4')
+      return m[0]
+    } catch {
+      return undefined
+    }
+  },
+)
+
+/** Whether a host, as the URL parser writes it, is this machine. */
+export const isLoopback = (hostname: string): boolean => /^(?:127(?:\.\d{1,3}){3}|\[::1\]|localhost)$/.test(hostname)
+
+const LONGEST_ADDRESS = 2000
+
+/** An http(s) URL without query, fragment and credentials; slashes at its end are dropped. */
+export const webAddress = scalar(
+  { zh: '不带查询参数的http://或https://网址', en: 'an http:// or https:// URL without query' },
+  { type: 'string', pattern: '^https?://[^?#]+$' },
+  value => {
+    const url = typeof value === 'string' ? URL.parse(value) : null
+    if (
+      url === null ||
+      !/^https?:$/.test(url.protocol) ||
+      /[?#]/.test(value as string) ||
+      url.href.length > LONGEST_ADDRESS ||
+      url.username ||
+      url.password
+    ) {
+      return undefined
+    }
+    return url.href.replace(/\/+$/, '')
+  },
+  true, // people write keys and passwords into addresses
+)
+
+const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}$/
+
+export const isHeaderName = (text: string): boolean => TOKEN.test(text)
+
+/** Headers that the gateway or the HTTP connection sets. No setting may rename, pass or set them. */
+export const RESERVED = [
+  'host',
+  'content-length',
+  'transfer-encoding',
+  'connection',
+  'keep-alive',
+  'proxy-connection',
+  'upgrade',
+  'te',
+  'trailer',
+  'expect',
+  'accept-encoding',
+]
+
+/**
+ * The name of a header, in lower case. Reserved ones are refused: with a key or a client's text in a header like
+ * `transfer-encoding`, one request could be read as two.
+ */
+export const headerName = scalar(
+  'a header name that is not about the connection',
+  { type: 'string', pattern: TOKEN.source, not: { enum: RESERVED } },
+  value => {
+    const name = matched(TOKEN, value)?.[0].toLowerCase()
+    return name === undefined || RESERVED.includes(name) ? undefined : name
+  },
+)
+
+export const rate = z.strictObject({
+  requests: whole(0).meta({ description: 'Most requests in any window of `minutes`; 0 = unlimited.' }),
+  minutes: whole(1, 43_200).prefault(1).meta({ description: 'Length of the sliding window in minutes.' }),
+})
+
+const JSON_SCHEMA = {
+  anyOf: [
+    AMOUNT,
+    {
+      type: 'object',
+      properties: { amount: AMOUNT, every: { type: 'string', enum: EVERY } },
+      required: ['amount', 'every'],
+      additionalProperties: false,
+    },
+  ],
+}
+
+export const limit = scalar(
+  {
+    zh: '不小于0的人民币金额,最多6位小数,或{ amount, every: day | week | month }',
+    en: 'an amount of CNY, 0 or more, with at most 6 decimal places, or { amount, every: day | week | month }',
+  },
+  JSON_SCHEMA,
+  readLimit,
+)
+
+function readLimit(value: unknown): SetLimit | undefined {
+  if (typeof value !== 'object' || value === null) return withAmount(value, null)
+  const { amount, every: name, ...more } = value as Record<string, unknown>
+  const every = EVERY.find(known => known === name)
+  return every === undefined || Object.keys(more).length > 0 ? undefined : withAmount(amount, every)
+}
+
+function withAmount(value: unknown, every: SetLimit['every']): SetLimit | undefined {
+  const amount = parseMicro(value)
+  return amount === null || amount < 0 ? undefined : { amount, every }
+}

@@ -20,6 +20,8 @@ import {
   parseDocument,
   type YAMLMap,
 } from 'yaml'
+import { z } from 'zod'
+import type { CatalogKind } from '../terms/records.ts'
 
 /** The operator's files are wrong. `problems` has one line for each mistake; commands print them without a stack. */
 export class ConfigError extends Error {
@@ -285,3 +287,123 @@ const mayBeSecret = (text: string): boolean =>
 
 /** The parser's message without the piece of the file that it quotes, which may be a secret. */
 const withoutQuote = (text: string): string => (text.split('\n', 1)[0] as string).split(': ', 1)[0] as string
+
+/** The most single edits between a name and its misspelling. */
+const FARTHEST_TYPO = 2
+
+/** Returns ` (did you mean X?)` with a leading space, or an empty text when no known name is near. */
+export function didYouMean(found: unknown, known: Iterable<string>): string {
+  const written = String(found)
+  let best = ''
+  let least = FARTHEST_TYPO + 1
+  for (const name of known) {
+    if (Math.abs(name.length - written.length) >= least) continue
+    const distance = editDistance(written, name)
+    // two names of one or two letters are always within two edits, so a guess must have a letter in common
+    if (distance < least && distance < Math.min(written.length, name.length)) [best, least] = [name, distance]
+  }
+  return best === '' ? '' : ` (did you mean ${best}?)`
+}
+
+/** What somebody should have written who did not write one of the known names. */
+export const oneOfThese = (written: unknown, known: readonly string[]): string =>
+  `one of ${known.join(', ')}${didYouMean(written, known)}`
+
+/**
+ * Damerau-Levenshtein distance: the fewest insertions, deletions, replacements and swaps of neighbours from `a` to `b`.
+ */
+export function editDistance(a: string, b: string): number {
+  let before: number[] = []
+  let last = Array.from({ length: b.length + 1 }, (_, j) => j)
+  for (let i = 1; i <= a.length; i++) {
+    const row = [i]
+    for (let j = 1; j <= b.length; j++) {
+      const same = a[i - 1] === b[j - 1] ? 0 : 1
+      let least = Math.min(last[j]! + 1, row[j - 1]! + 1, last[j - 1]! + same)
+      if (i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1]) least = Math.min(least, before[j - 2]! + 1)
+      row.push(least)
+    }
+    before = last
+    last = row
+  }
+  return last[b.length]!
+}
+
+/** Returns the parsed value, or null after adding the problems to `source`. */
+export function validate<S extends z.ZodType>(schema: S, source: Source): z.output<S> | null {
+  const result = schema.safeParse(source.value)
+  if (result.success) return result.data
+  for (const issue of result.error.issues) report(schema, source, issue)
+  return null
+}
+
+function report(schema: z.ZodType, source: Source, issue: z.core.$ZodIssue): void {
+  if (issue.code === 'unrecognized_keys') {
+    const known = keysAt(schema, issue.path)
+    for (const key of issue.keys) source.problem([...issue.path, key], oneOfThese(key, known), { atKey: true })
+  } else if (issue.code === 'custom') {
+    source.problem(issue.path, issue.message, { hidden: issue.params?.['hidden'] === true })
+  } else source.problem(issue.path, expectedShape(issue), { shape: true })
+}
+
+function expectedShape(issue: z.core.$ZodIssue): string {
+  if (issue.code === 'invalid_type') return issue.expected === 'array' ? 'a list' : 'a map'
+  if (issue.code === 'too_small') return `at least ${issue.minimum} ${issue.minimum === 1 ? 'entry' : 'entries'}`
+  return issue.message
+}
+
+/** The keys that the schema allows in the map at `path`. */
+function keysAt(schema: z.ZodType, path: Path): string[] {
+  let at: unknown = unwrap(schema)
+  for (const step of path) {
+    if (at instanceof z.ZodObject) at = unwrap(at.shape[String(step)])
+    else if (at instanceof z.ZodArray) at = unwrap(at.element)
+  }
+  return at instanceof z.ZodObject ? Object.keys(at.shape) : []
+}
+
+function unwrap(schema: unknown): unknown {
+  while (schema instanceof z.ZodPrefault || schema instanceof z.ZodOptional) schema = schema.unwrap()
+  return schema
+}
+
+/**
+ * Reports every name that occurs a second time. `path(i)` is where the name of row `i` is written. `hidden`: the names
+ * are secrets, which problems must not show.
+ */
+export function refuseDuplicates(source: Source, names: string[], path: (i: number) => Path, hidden = false): void {
+  const first = new Map<string, number>()
+  names.forEach((name, i) => {
+    const earlier = first.get(name)
+    if (earlier === undefined) first.set(name, i)
+    else source.problem(path(i), `something else than ${formatPath(path(earlier))} has`, { hidden })
+  })
+}
+
+// What the rules of `lib/sense` find in a config or a catalogue: a setting that can be used and is probably not what was meant.
+
+/** A row of the catalogue; keys are named `account/name`. */
+export interface RowName {
+  kind: CatalogKind
+  name: string
+}
+
+export interface SenseFinding {
+  /** Name of the rule, which `accept` may list. */
+  rule: string
+  /** `refused`: nothing with it comes into force unless it is accepted. */
+  severity: 'refused' | 'warned'
+  /** null = it is about the config; with `ofCatalog`, about the catalogue file as a whole. */
+  row: RowName | null
+  ofCatalog?: true
+  /** Within the row, or within the config. */
+  path: Path
+  /** What should stand there, as the text that follows "expected". */
+  expected: string
+  /** The value is a secret and must not be shown. */
+  hidden?: boolean
+  /** Further rows that it is about. */
+  others?: readonly RowName[]
+  /** What was found, to tell whether it is still the same. */
+  value: unknown
+}

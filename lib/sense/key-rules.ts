@@ -1,5 +1,5 @@
 /** Rules about the accounts and keys of a catalogue file. */
-import { didYouMean } from '../config/typos.ts'
+import { didYouMean } from '../config/yaml.ts'
 import { inRow, type Rule } from './rule.ts'
 
 /** CNY; more was hardly ever paid in advance. */

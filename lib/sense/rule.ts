@@ -1,34 +1,33 @@
 /** A rule of sense as a row, and what it returns. */
-import type { Kind } from '../config/catalog-text.ts'
-import type { Finding } from '../config/finding.ts'
-import type { Path } from '../config/yaml.ts'
+import type { SenseFinding, Path } from '../config/yaml.ts'
+import type { CatalogKind } from '../terms/records.ts'
 import type { Sight } from './sight.ts'
 
 export interface Rule {
   /** As findings show it and `accept` names it. */
   name: string
-  severity: Finding['severity']
+  severity: SenseFinding['severity']
   /** What it looks at and complains of, as a sentence for docs/sense.md. */
   about: string
   find(sight: Sight): Iterable<Found>
 }
 
-export type Found = Omit<Finding, 'rule' | 'severity'>
+export type Found = Omit<SenseFinding, 'rule' | 'severity'>
 
 export const inRow = (
-  kind: Kind,
+  kind: CatalogKind,
   name: string,
   path: Path,
   expected: string,
   value: unknown,
-  more: Pick<Finding, 'hidden' | 'others'> = {},
+  more: Pick<SenseFinding, 'hidden' | 'others'> = {},
 ): Found => ({ row: { kind, name }, path, expected, value, ...more })
 
 export const inConfig = (
   path: Path,
   expected: string,
   value: unknown,
-  more: Pick<Finding, 'hidden' | 'others'> = {},
+  more: Pick<SenseFinding, 'hidden' | 'others'> = {},
 ): Found => ({ row: null, path, expected, value, ...more })
 
 /** About the catalogue file, and not about one of its rows. */

@@ -7,8 +7,7 @@
  * `accept`, or by `--force`.
  */
 import { isDeepStrictEqual } from 'node:util'
-import type { Finding, RowName } from '../config/finding.ts'
-import { oneOfThese } from '../config/typos.ts'
+import { type SenseFinding, type RowName, oneOfThese } from '../config/yaml.ts'
 import { CHANNEL_RULES } from './channel-rules.ts'
 import { CONFIG_RULES } from './config-rules.ts'
 import { KEY_RULES } from './key-rules.ts'
@@ -24,9 +23,9 @@ const NAMES = RULES.map(({ name }) => name)
 
 export interface Judgement {
   /** What must not come into force. */
-  refused: Finding[]
+  refused: SenseFinding[]
   /** What may, and is probably not meant. */
-  warned: Finding[]
+  warned: SenseFinding[]
 }
 
 export interface Accepted {
@@ -51,27 +50,27 @@ export function judge({ before, after, accept, force }: Wanted): Judgement {
   const accepted = [...accept.config, ...accept.catalog]
   const found = findingsIn(after).filter(finding => !isAccepted(finding, accepted))
   const there = before === null ? [] : findingsIn(before)
-  const isNew = (finding: Finding): boolean =>
+  const isNew = (finding: SenseFinding): boolean =>
     !there.some(one => isSame(one, finding)) && (before === null || isChanged(finding, before, after))
   const refused = force ? [] : found.filter(finding => finding.severity === 'refused' && isNew(finding))
   return { refused, warned: [...found.filter(finding => !refused.includes(finding)), ...unknownRules(accept)] }
 }
 
-const findingsIn = (seen: Seen): Finding[] => {
+const findingsIn = (seen: Seen): SenseFinding[] => {
   const sight = new Sight(seen)
   return RULES.flatMap(({ name, severity, find }) =>
     [...find(sight)].map(found => ({ rule: name, severity, ...found })),
   )
 }
 
-const isAccepted = ({ rule, row }: Finding, accept: readonly string[]): boolean =>
+const isAccepted = ({ rule, row }: SenseFinding, accept: readonly string[]): boolean =>
   accept.includes(rule) || (row !== null && accept.includes(`${rule}:${row.name}`))
 
-const isSame = (a: Finding, b: Finding): boolean =>
+const isSame = (a: SenseFinding, b: SenseFinding): boolean =>
   a.rule === b.rule && isDeepStrictEqual([a.row, a.path, a.value], [b.row, b.path, b.value])
 
 /** Whether a row that the finding is about becomes another one. What is about the config only is always new. */
-function isChanged({ row, others = [] }: Finding, before: Seen, after: Seen): boolean {
+function isChanged({ row, others = [] }: SenseFinding, before: Seen, after: Seen): boolean {
   if (row === null) return true
   return [row, ...others].some(name => !isDeepStrictEqual(rowOf(before, name), rowOf(after, name)))
 }
@@ -82,7 +81,7 @@ const rowOf = (seen: Seen, { kind, name }: RowName): unknown =>
   )
 
 /** A name in `accept` that is no rule accepts nothing, which its author should know. */
-const unknownRules = ({ config, catalog }: Accepted): Finding[] =>
+const unknownRules = ({ config, catalog }: Accepted): SenseFinding[] =>
   [...unknownIn(config, inConfig), ...unknownIn(catalog, inCatalog)].map(found => ({
     rule: 'accept',
     severity: 'warned',
@@ -100,7 +99,7 @@ export const HOW_TO_ACCEPT =
   'refused by the rules in brackets (docs/sense.md); what is meant can be accepted: `accept: [RULE]` or `accept: [RULE:NAME]` in the file, or --force'
 
 /** A finding about a row that stands in no file: of the store, or of a call. */
-export const describe = ({ row, path, expected, rule }: Finding): string => {
+export const describe = ({ row, path, expected, rule }: SenseFinding): string => {
   const where = [...(row === null ? [] : [row.kind.slice(0, -1), row.name]), ...path].map(String)
   return `${where.join(row === null ? '.' : ' ').trim()}: expected ${expected} [${rule}]`
 }

@@ -4,9 +4,9 @@
  * process. A snapshot is plain data: those of several processes become one Prometheus text.
  */
 import type { Aggregator, MetricObjectWithValues, Registry } from 'prom-client'
+import { GONE_OUTCOMES, METRICS, type MetricRow, READ_ON_ENDS, UNCOVERED_OUTCOMES } from './metric-rows.ts'
+import { BASES, type BreakerState, type ChannelState, TOKEN_CLASSES, type UsageRow } from './records.ts'
 import { gaugeOfEach, PayTallies, PictureTallies, plainGauge, type Sample, talliesOf } from './tallies.ts'
-import { type BreakerState, type ChannelState, BASES, TOKEN_CLASSES, type UsageRow } from './records.ts'
-import { GONE_OUTCOMES, type MetricRow, METRICS, READ_ON_ENDS, UNCOVERED_OUTCOMES } from './metric-rows.ts'
 
 /** State that other parts of the program keep. Each function is called when the metrics are read. */
 export interface Observed {

@@ -13,7 +13,7 @@ import {
   pathAt,
   queryAt,
   type Provider,
-} from '../config/upstreams.ts'
+} from '../catalog/upstreams.ts'
 
 /** The number of hexadecimal digits of a fingerprint: 64 bits, enough for all keys of a store to differ. */
 const FINGERPRINT_LENGTH = 16

@@ -9,7 +9,7 @@ import { Cost } from '../pricing/cost.ts'
 import { compileTariff, type Tariff } from '../pricing/tariff.ts'
 import { type Catalog, EVERYWHERE } from '../store/store.ts'
 import type { Config } from '../config/config.ts'
-import { READ_ONS } from '../config/catalog-schema.ts'
+import { READ_ONS } from '../catalog/schema.ts'
 import { instanceName } from '../terms/hops.ts'
 import type { Group, Model, Rate } from '../terms/records.ts'
 

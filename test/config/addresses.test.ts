@@ -1,6 +1,6 @@
 import t from 'tap'
 import type { z } from 'zod'
-import * as address from '../../lib/config/addresses.ts'
+import * as address from '../../lib/config/scalars.ts'
 
 /** Accepted values with what they become, and refused ones. */
 const tables: Record<string, { schema: z.ZodType; good: [unknown, unknown][]; bad: unknown[] }> = {

@@ -2,7 +2,7 @@
 import t from 'tap'
 import { stringify } from 'yaml'
 import { ConfigError, parseConfig } from '../../lib/config/config.ts'
-import { titleOf } from '../../lib/config/pay-title.ts'
+import { titleOf } from '../../lib/config/pay-schema.ts'
 
 const titleIn = (title: unknown, main = 'https://api.example.com'): string => {
   try {

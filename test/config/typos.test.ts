@@ -1,5 +1,5 @@
 import t from 'tap'
-import { editDistance } from '../../lib/config/typos.ts'
+import { editDistance } from '../../lib/config/yaml.ts'
 
 t.test('edit distance', async t => {
   for (const [a, b, distance] of [

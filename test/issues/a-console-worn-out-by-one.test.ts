@@ -5,7 +5,7 @@
  */
 import t from 'tap'
 import { applyCatalog } from '../../lib/operations/catalogue/apply.ts'
-import { parseCatalog } from '../../lib/config/catalog.ts'
+import { parseCatalog } from '../../lib/catalog/catalog.ts'
 import { request } from '../api/support/api.ts'
 import { openConsole } from '../console/support/console.ts'
 

@@ -4,7 +4,7 @@
  */
 import t from 'tap'
 import { compileTariff } from '../../lib/pricing/tariff.ts'
-import { MODEL_DEFAULTS } from '../../lib/config/catalog-schema.ts'
+import { MODEL_DEFAULTS } from '../../lib/catalog/schema.ts'
 import type { Price } from '../../lib/terms/records.ts'
 import { KEY, MODEL, open } from '../exchange/support/gateway.ts'
 import { SPEECH } from '../exchange/support/speech.ts'

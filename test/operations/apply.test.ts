@@ -3,9 +3,8 @@ import t, { type Test } from 'tap'
 import { type Applied, applyCatalog } from '../../lib/operations/catalogue/apply.ts'
 import { openStore } from '../../lib/store/open.ts'
 import { accountPurse, type Store } from '../../lib/store/store.ts'
-import { parseCatalog } from '../../lib/config/catalog.ts'
-import type { Kind } from '../../lib/config/catalog-text.ts'
-import type { Account } from '../../lib/terms/records.ts'
+import { parseCatalog } from '../../lib/catalog/catalog.ts'
+import type { CatalogKind, Account } from '../../lib/terms/records.ts'
 import { TestClock } from '../support/clock.ts'
 import { SETUP } from '../support/store.ts'
 
@@ -169,7 +168,7 @@ t.test('a price that is changed while a file is applied stays', async t => {
 })
 
 t.test('what differs is updated; what left the file stays', async t => {
-  const changes: [kind: Kind, name: string, file: object][] = [
+  const changes: [kind: CatalogKind, name: string, file: object][] = [
     ['groups', 'vip', { groups: [{ name: 'vip' }] }],
     ['models', 'm', { models: [{ name: 'm', price: { input: 2 } }] }],
     ['channels', 'c', { channels: [{ ...CHANNEL, key: 'other' }] }],

@@ -10,7 +10,7 @@ import {
 } from '../../lib/operations/catalogue/price-import.ts'
 import { flatPrice, readPrice } from '../../lib/operations/catalogue/prices.ts'
 import type { Store } from '../../lib/store/store.ts'
-import { MODEL_DEFAULTS } from '../../lib/config/catalog-schema.ts'
+import { MODEL_DEFAULTS } from '../../lib/catalog/schema.ts'
 import type { Model } from '../../lib/terms/records.ts'
 import { ConfigError } from '../../lib/config/yaml.ts'
 import { seeded } from '../support/random.ts'

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import t from 'tap'
 import { RULES } from '../../lib/sense/sense.ts'
-import { price } from '../../lib/config/price-schema.ts'
+import { price } from '../../lib/catalog/price-schema.ts'
 import { apply, type Change, MISTAKES, SIBLINGS } from './cases.ts'
 import { machine, sayOf } from './support.ts'
 

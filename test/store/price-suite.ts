@@ -3,7 +3,7 @@ import type { NewUrl } from '../support/databases.ts'
 import type { Test } from 'tap'
 import { openStore } from '../../lib/store/open.ts'
 import { AppliedElsewhere, type Mark, type Store, StoreConflict } from '../../lib/store/store.ts'
-import { MODEL_DEFAULTS } from '../../lib/config/catalog-schema.ts'
+import { MODEL_DEFAULTS } from '../../lib/catalog/schema.ts'
 import type { Group, Model, Price } from '../../lib/terms/records.ts'
 import { BY_CLI, BY_FILE, openDriver, SETUP } from '../support/store.ts'
 

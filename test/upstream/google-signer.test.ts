@@ -2,8 +2,8 @@
 import { createRequire } from 'node:module'
 import t from 'tap'
 import { compileRoutes } from '../../lib/world/table.ts'
-import { parseCatalog } from '../../lib/config/catalog.ts'
-import type { CredentialError } from '../../lib/upstream/attempt.ts'
+import { parseCatalog } from '../../lib/catalog/catalog.ts'
+import type { CredentialError } from '../../lib/upstream/signer.ts'
 import { Signers } from '../../lib/upstream/signers.ts'
 import { channel } from '../channels/support.ts'
 import { TestClock } from '../support/clock.ts'
@@ -103,7 +103,7 @@ t.test('the way to the token endpoint is that of the channel', async t => {
 
 t.test('a text that is no credential is never sent', async t => {
   const s = await scene(t)
-  const { upstreamCredential } = await import('../../lib/config/upstreams.ts')
+  const { upstreamCredential } = await import('../../lib/catalog/upstreams.ts')
   for (const text of ['', 'up-key', '{}', '{"form":"aws"}'])
     t.match(upstreamCredential('vertex', text), { form: 'service_account', privateKey: '' })
   t.equal(upstreamCredential('anthropic', 'up-key'), null)

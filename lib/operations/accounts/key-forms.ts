@@ -1,7 +1,6 @@
 /** What people send about keys, and what must hold of it beyond its form. */
 import { z } from 'zod'
-import * as address from '../../config/addresses.ts'
-import { limit } from '../../config/limit-schema.ts'
+import { limit } from '../../config/scalars.ts'
 import * as kind from '../../config/scalars.ts'
 import type { Words } from '../../base/people.ts'
 import { type Key, PROTOCOLS } from '../../terms/records.ts'
@@ -33,7 +32,7 @@ export type OwnKeysQuery = z.output<typeof ownKeysQuery>
 const restrictions = {
   expires_at: kind.time.nullable().optional(),
   cap: limit.nullable().optional(),
-  allow_ips: z.array(address.network).max(MOST_ADDRESSES).nullable().optional(),
+  allow_ips: z.array(kind.network).max(MOST_ADDRESSES).nullable().optional(),
   /** The list beside the switch. */
   models: z.array(kind.name).max(MOST_MODELS).optional(),
   restricted: z.boolean().optional(),

@@ -4,9 +4,8 @@
  */
 import { z } from 'zod'
 import type { KeyChange, NewKey } from '../../store/store.ts'
-import * as address from '../../config/addresses.ts'
-import { catalogSchema } from '../../config/catalog-schema.ts'
-import { limit } from '../../config/limit-schema.ts'
+import { catalogSchema } from '../../catalog/schema.ts'
+import { limit } from '../../config/scalars.ts'
 import * as kind from '../../config/scalars.ts'
 import { hashOf, hintOf, newSecret } from '../../base/secrets.ts'
 import { showLimit, type Key } from '../../terms/records.ts'
@@ -29,7 +28,7 @@ export const keyChangeForm = z.strictObject({
   status: kind.oneOf('enabled', 'disabled').optional(),
   expires_at: kind.time.nullable().optional(),
   cap: limit.nullable().optional(),
-  allow_ips: z.array(address.network).nullable().optional(),
+  allow_ips: z.array(kind.network).nullable().optional(),
   models: z.array(kind.name).nullable().optional(),
 })
 

@@ -25,9 +25,17 @@ import { createHash } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import type { Clock } from '../../base/clock.ts'
 import { ZERO } from '../../base/money.ts'
-import type { CatalogAccount, CatalogKey } from '../../config/catalog-rows.ts'
-import { KINDS, type Kind, type RowText } from '../../config/catalog-text.ts'
-import type { CatalogFile } from '../../config/catalog.ts'
+import type { CatalogAccount, CatalogKey } from '../../catalog/rows.ts'
+import type { RowText, CatalogFile } from '../../catalog/catalog.ts'
+import {
+  CATALOG_KINDS,
+  type CatalogKind,
+  type Channel,
+  sameLimit,
+  type Account,
+  type Key,
+  type Model,
+} from '../../terms/records.ts'
 import {
   AppliedElsewhere,
   type Mark,
@@ -37,7 +45,6 @@ import {
   StoreConflict,
   markId,
 } from '../../store/store.ts'
-import { type Channel, sameLimit, type Account, type Key, type Model } from '../../terms/records.ts'
 import { secretHeaders, hashOf, hintOf } from '../../base/secrets.ts'
 import { FILE } from '../../base/people.ts'
 import { firstLimit, limitChange } from '../accounts/limits.ts'
@@ -54,7 +61,7 @@ export interface Applied {
   kept: string[]
   same: number
 }
-export type Summary = Record<Kind, Applied>
+export type Summary = Record<CatalogKind, Applied>
 
 /**
  * With `force` every row becomes what the file says, whatever was changed in the store. Throws ConfigError, before
@@ -131,12 +138,12 @@ function neededGroups(file: CatalogFile, changes: Changes): Set<string> {
   ])
 }
 
-type RowOf<K extends Kind> = CatalogFile[K][number]
+type RowOf<K extends CatalogKind> = CatalogFile[K][number]
 
 /** Writes the rows of one kind after the other, and counts the outcomes. */
 class Tally {
   readonly summary = Object.fromEntries(
-    KINDS.map(kind => [kind, { created: [], updated: [], kept: [], same: 0 }]),
+    CATALOG_KINDS.map(kind => [kind, { created: [], updated: [], kept: [], same: 0 }]),
   ) as unknown as Summary
   readonly #file: CatalogFile
   readonly #changes: Changes
@@ -146,7 +153,10 @@ class Tally {
     this.#changes = changes
   }
 
-  async each<K extends Kind>(kind: K, write: (row: RowOf<K>, change: RowChange) => Promise<Outcome>): Promise<void> {
+  async each<K extends CatalogKind>(
+    kind: K,
+    write: (row: RowOf<K>, change: RowChange) => Promise<Outcome>,
+  ): Promise<void> {
     for (const [i, row] of (this.#file[kind] as RowOf<K>[]).entries()) {
       const outcome = await write(row, this.#changes[kind][i] as RowChange).catch(error => {
         if (error instanceof AppliedElsewhere) return 'same' as const
@@ -168,12 +178,12 @@ export interface RowChange {
 }
 
 /** The rows of each kind, in the order of the file. */
-export type Changes = Record<Kind, RowChange[]>
+export type Changes = Record<CatalogKind, RowChange[]>
 
 /** `kept`: the row differs from the file and stays so, because the file says nothing new of it. */
 export type Outcome = 'created' | 'updated' | 'kept' | 'same'
 
-const MARK_KINDS: Record<Kind, Mark['kind']> = {
+const MARK_KINDS: Record<CatalogKind, Mark['kind']> = {
   groups: 'group',
   models: 'model',
   channels: 'channel',
@@ -184,7 +194,7 @@ const MARK_KINDS: Record<Kind, Mark['kind']> = {
 /** `marks`: what the store remembers of the file, by `markId`. With `force` everything counts as new. */
 export function fileChanges(
   store: Store,
-  texts: Record<Kind, RowText[]>,
+  texts: Record<CatalogKind, RowText[]>,
   marks: ReadonlyMap<string, Said>,
   force: boolean,
 ): Changes {
@@ -194,7 +204,7 @@ export function fileChanges(
   }
   const lists = Object.entries(MARK_KINDS).map(([kind, markKind]) => [
     kind,
-    texts[kind as Kind].map(text => changeOf(markKind, text)),
+    texts[kind as CatalogKind].map(text => changeOf(markKind, text)),
   ])
   return Object.fromEntries(lists) as Changes
 }

@@ -5,12 +5,11 @@
 /** Turns groups from the form that people write into the form that the store keeps; says whether one is in use. */
 /** Turns models and their prices from the form that people write into the form that the store keeps; says whether one is in use. */
 import { z } from 'zod'
-import { toGroup, toModel } from '../../config/catalog-rows.ts'
-import { catalogSchema } from '../../config/catalog-schema.ts'
+import { toGroup, toModel, showGroup, showModel } from '../../catalog/rows.ts'
+import { catalogSchema } from '../../catalog/schema.ts'
 import type { Config } from '../../config/config.ts'
 import { accepted } from '../../config/scalars.ts'
 import type { Store } from '../../store/store.ts'
-import { showGroup, showModel } from '../../config/catalogue-views.ts'
 import type { ChannelState, Group, Model } from '../../terms/records.ts'
 import type { Act, Actor } from '../../base/people.ts'
 import { act, type OperationDeps, inForce } from '../deps.ts'

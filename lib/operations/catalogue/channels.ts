@@ -4,13 +4,25 @@
  * it and sends it back, credentials that are missing, or stand there as the placeholder that was shown, stay as they
  * are stored.
  */
-import { toChannel } from '../../config/catalog-rows.ts'
-import { HIDDEN, shownChannel, shownProxy } from '../../config/catalogue-views.ts'
+import {
+  toChannel,
+  HIDDEN,
+  shownChannel,
+  shownProxy,
+  addressProblem,
+  NOT_RESERVED,
+  protocolProblem,
+  reservedField,
+} from '../../catalog/rows.ts'
 import type { Channel, ChannelKey, ChannelState } from '../../terms/records.ts'
-import { addressProblem, NOT_RESERVED, protocolProblem, reservedField } from '../../config/channel-problems.ts'
-import { catalogSchema } from '../../config/catalog-schema.ts'
-import { CERTIFICATES, readCertificates } from '../../config/channel-schema.ts'
-import { CREDENTIAL_NAMES, keyProblem, writtenCredential } from '../../config/credentials-schema.ts'
+import { catalogSchema } from '../../catalog/schema.ts'
+import {
+  CERTIFICATES,
+  readCertificates,
+  CREDENTIAL_NAMES,
+  keyProblem,
+  writtenCredential,
+} from '../../catalog/channel-schema.ts'
 import { OperationError } from '../error.ts'
 import { read } from '../read.ts'
 

@@ -13,9 +13,9 @@ import {
   type Seen,
 } from '../../sense/sense.ts'
 import type { Catalog, Store } from '../../store/store.ts'
-import type { CatalogFile } from '../../config/catalog.ts'
+import type { CatalogFile } from '../../catalog/catalog.ts'
+import type { SenseFinding, RowName } from '../../config/yaml.ts'
 import { type Config, ConfigError } from '../../config/config.ts'
-import type { Finding, RowName } from '../../config/finding.ts'
 import { OperationError } from '../error.ts'
 
 export type Rows = Pick<Catalog, 'groups' | 'models' | 'channels'>
@@ -27,7 +27,7 @@ const shortened = (lines: readonly string[]): string[] =>
   lines.length <= MOST_LINES ? [...lines] : [...lines.slice(0, MOST_LINES), `and ${lines.length - MOST_LINES} more`]
 
 /** Findings as lines: those of the file with their places in it. */
-export function linesOf(findings: readonly Finding[], file: Pick<CatalogFile, 'tell'> | null): string[] {
+export function linesOf(findings: readonly SenseFinding[], file: Pick<CatalogFile, 'tell'> | null): string[] {
   const placed = file === null ? [] : findings.map(finding => ({ finding, lines: file.tell([finding]) }))
   const lines =
     file === null
@@ -99,11 +99,11 @@ export async function judgeChange(
     accept: { config: [...(config?.accept ?? []), ...accept], catalog: [] },
     force,
   })
-  const isAbout = ({ row, others = [] }: Finding): boolean =>
+  const isAbout = ({ row, others = [] }: SenseFinding): boolean =>
     [...(row === null ? [] : [row]), ...others].some(one =>
       changed.some(({ kind, name }) => one.kind === kind && one.name === name),
     )
-  const said = (finding: Finding): string =>
+  const said = (finding: SenseFinding): string =>
     changed.length === 1 ? withoutRow(finding, changed[0]!) : describe(finding)
   if (refused.length > 0) {
     const names = [...new Set(refused.map(({ rule }) => rule))]
@@ -119,7 +119,7 @@ export async function judgeChange(
 const INCOMPLETE: ReadonlySet<string> = new Set(['unserved', 'unpriced'])
 
 /** A finding about the one row that is changed needs not name it. */
-const withoutRow = (finding: Finding, { kind, name }: RowName): string =>
+const withoutRow = (finding: SenseFinding, { kind, name }: RowName): string =>
   finding.row?.kind === kind && finding.row.name === name ? describe({ ...finding, row: null }) : describe(finding)
 
 /** The list with a row set: in the place of the one of its name, or behind all others. */

@@ -5,7 +5,7 @@
  * makes `Offer`s of it.
  */
 import { PRICE_IMPORT, type Store } from '../../store/store.ts'
-import { DEFAULT_OUTPUT, MODEL_DEFAULTS } from '../../config/catalog-schema.ts'
+import { DEFAULT_OUTPUT, MODEL_DEFAULTS } from '../../catalog/schema.ts'
 import type { Actor } from '../../base/people.ts'
 import type { Model, Price } from '../../terms/records.ts'
 import { act } from '../deps.ts'

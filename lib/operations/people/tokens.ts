@@ -1,7 +1,6 @@
 /** Personal tokens, with which programs make the calls of the console in a person's place. The secret is shown once. */
 import { z } from 'zod'
 import type { PersonalToken } from '../../store/store.ts'
-import * as address from '../../config/addresses.ts'
 import * as kind from '../../config/scalars.ts'
 import { hashOf, newPersonalToken, personalHint } from '../../base/secrets.ts'
 import { SCOPES } from '../../base/people.ts'
@@ -16,7 +15,7 @@ export const tokenForm = z.strictObject({
   name: kind.name,
   scope: z.enum(SCOPES),
   expires_at: kind.time,
-  allow_ips: z.array(address.network).max(MOST_NETWORKS).nullable().prefault(null),
+  allow_ips: z.array(kind.network).max(MOST_NETWORKS).nullable().prefault(null),
 })
 
 const time = (ms: number): string => new Date(ms).toISOString()

@@ -16,7 +16,7 @@ export const EXPORT_TYPES: Record<ExportFormat, string> = {
   jsonl: 'application/x-ndjson; charset=utf-8',
 }
 
-const WORK = new URL('./own/requests-file.ts', import.meta.url)
+const WORK = new URL('./requests-file.ts', import.meta.url)
 
 /** The file piece by piece; the caller asks for the next piece when it has room for it. */
 export async function ownExport(

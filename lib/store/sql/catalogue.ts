@@ -7,7 +7,7 @@
  */
 import { isDeepStrictEqual } from 'node:util'
 import type { Channel, Group, Model, Price } from '../../terms/records.ts'
-import { MODEL_DEFAULTS, READ_ONS } from '../../config/catalog-schema.ts'
+import { MODEL_DEFAULTS, READ_ONS } from '../../catalog/schema.ts'
 import type { Act } from '../../base/people.ts'
 import type { Driver, Row, Statements } from '../driver.ts'
 import { type ModelEdit, priceActor } from '../price-store.ts'

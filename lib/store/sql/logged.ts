@@ -2,7 +2,7 @@
  * What the log of actions says of each kind of row: its fields as people write them. Of a secret it keeps nothing but
  * that it changed.
  */
-import { showGroup, showModel, shownChannel } from '../../config/catalogue-views.ts'
+import { showGroup, showModel, shownChannel } from '../../catalog/rows.ts'
 import { type Channel, showLimit, type Account, type Group, type Key, type Model } from '../../terms/records.ts'
 import { secretHeaders } from '../../base/secrets.ts'
 

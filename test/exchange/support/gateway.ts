@@ -12,7 +12,7 @@ import { createServices, enterWorld, observeServices } from '../../../lib/proces
 import { pictureFiles } from '../../../lib/exchange/listener/files.ts'
 import { createPublicServer, type Pages } from '../../../lib/exchange/listener/server.ts'
 import { accountPurse } from '../../../lib/store/store.ts'
-import { parseCatalog } from '../../../lib/config/catalog.ts'
+import { parseCatalog } from '../../../lib/catalog/catalog.ts'
 import { type Channel, PROTOCOLS } from '../../../lib/terms/records.ts'
 import { parseConfig } from '../../../lib/config/config.ts'
 import { createLogger } from '../../../lib/base/log.ts'

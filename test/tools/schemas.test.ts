@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import t from 'tap'
-import { generatedFiles, withTables } from '../../lib/config/docs.ts'
+import { generatedFiles, withTables } from '../../tools/schemas/schemas.ts'
 
 const root = new URL('../../', import.meta.url)
 const read = (path: string) => readFileSync(new URL(path, root), 'utf8')
@@ -8,7 +8,7 @@ const read = (path: string) => readFileSync(new URL(path, root), 'utf8')
 t.test('schemas for editors and the tables of the documentation are as the code says', async t => {
   const files = generatedFiles(read('docs/config.md'))
   for (const [path, text] of Object.entries(files)) {
-    t.equal(text === read(path), true, `${path} is current (else: node lib/config/generate.ts)`)
+    t.equal(text === read(path), true, `${path} is current (else: node tools/schemas/generate.ts)`)
   }
   t.equal(Object.keys(files).length, 3)
 })

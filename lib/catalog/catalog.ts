@@ -3,17 +3,40 @@
  * channels, and references to accounts and groups. The admin API uses the same conversions (`catalog-rows.ts`) and checks of
  * channels (`channel-problems.ts`) for single rows.
  */
-import { type CatalogAccount, type CatalogKey, toAccount, toChannel, toGroup, toKey, toModel } from './catalog-rows.ts'
-import { type Kind, type RowText, rowTexts } from './catalog-text.ts'
-import type { Channel, Group, Model } from '../terms/records.ts'
-import { addressProblem, NOT_RESERVED, protocolProblem, reservedField } from './channel-problems.ts'
-import { type CatalogForm, catalogSchema } from './catalog-schema.ts'
-import { CERTIFICATES, readCertificates } from './channel-schema.ts'
-import { keyProblem } from './credentials-schema.ts'
-import { refuseDuplicates, validate } from './issues.ts'
-import type { Finding } from './finding.ts'
-import { didYouMean } from './typos.ts'
-import { type Path, readSource, Source } from './yaml.ts'
+import { isCredentialName } from '../base/secrets.ts'
+import {
+  didYouMean,
+  type Path,
+  type SenseFinding,
+  readSource,
+  refuseDuplicates,
+  Source,
+  validate,
+} from '../config/yaml.ts'
+import { SEARCH_SUFFIX } from '../protocols/server-tools.ts'
+import {
+  CATALOG_KINDS,
+  type CatalogKind,
+  type Channel,
+  type Group,
+  type Model,
+  type Protocol,
+} from '../terms/records.ts'
+import { CERTIFICATES, keyProblem, readCertificates } from './channel-schema.ts'
+import {
+  addressProblem,
+  type CatalogAccount,
+  type CatalogKey,
+  NOT_RESERVED,
+  protocolProblem,
+  reservedField,
+  toAccount,
+  toChannel,
+  toGroup,
+  toKey,
+  toModel,
+} from './rows.ts'
+import { type CatalogForm, catalogSchema } from './schema.ts'
 
 /** Names that the store has already, which the file may refer to. */
 export interface KnownNames {
@@ -28,7 +51,7 @@ export interface CatalogFile {
   accounts: CatalogAccount[]
   keys: CatalogKey[]
   /** For each list of the file, a comparable text of each row, in the order of the rows. */
-  texts: Record<Kind, RowText[]>
+  texts: Record<CatalogKind, RowText[]>
   /**
    * Throws ConfigError for accounts and groups that a row refers to and that exist neither in the file nor in `known`.
    * Models need not exist: a channel may serve a model before the model has a price.
@@ -37,7 +60,7 @@ export interface CatalogFile {
   /** Rules of sense whose findings are meant, or `RULE:ROW` for one row. */
   accept: string[]
   /** One line for each finding about the catalogue, in the order of the file; what stands in other rows is left out. */
-  tell(findings: readonly Finding[]): string[]
+  tell(findings: readonly SenseFinding[]): string[]
 }
 
 /** The group that always exists, also when no row describes it. */
@@ -147,11 +170,11 @@ function toCatalog(form: CatalogForm, source: Source): CatalogFile {
 }
 
 /** Where a finding stands in the file; null = it is about the config, or about a row that is not in the file. */
-function placeOf({ row, ofCatalog, path }: Finding, form: CatalogForm, source: Source): Place | null {
+function placeOf({ row, ofCatalog, path }: SenseFinding, form: CatalogForm, source: Source): Place | null {
   if (row === null) return ofCatalog === true ? { path, atKey: false } : null
   const i = form[row.kind].findIndex(one => nameIn(one) === row.name)
   if (i < 0) return null
-  const written = (source.value as Partial<Record<Kind, Record<string, unknown>[]>>)[row.kind]?.[i] ?? {}
+  const written = (source.value as Partial<Record<CatalogKind, Record<string, unknown>[]>>)[row.kind]?.[i] ?? {}
   const [first, second, ...rest] = path
   // a channel has its models as a list, or as a map whose keys are their names
   if (row.kind === 'channels' && first === 'models' && second !== undefined) {
@@ -171,3 +194,115 @@ interface Place {
 
 const nameIn = (row: { name: string; account?: string }): string =>
   row.account === undefined ? row.name : `${row.account}/${row.name}`
+
+export interface RowText {
+  /** The account of a key; empty for all other rows. */
+  owner: string
+  name: string
+  /** Everything that is not in `price` or `secret`. */
+  row: string
+  /** The price of a model, compared apart from the rest, so that a new `max_output` does not restore an old price. */
+  price: string
+  /** The secrets of the row, unencrypted; empty = the row has none. */
+  secret: string
+}
+
+type Fields = Record<string, unknown>
+/** The lists of a catalogue file. */
+
+/** `document` is the file as it is written, with variables filled in; `form` is the same parsed by the schema. */
+export function rowTexts(document: unknown, form: CatalogForm): Record<CatalogKind, RowText[]> {
+  const written = document as Partial<Record<CatalogKind, Fields[]>>
+  const of = (kind: CatalogKind) =>
+    form[kind].map((row, i) => ({
+      owner: '',
+      name: row.name,
+      price: '',
+      secret: '',
+      ...SPLIT[kind](written[kind]?.[i] ?? {}, row),
+    }))
+  return Object.fromEntries(CATALOG_KINDS.map(kind => [kind, of(kind)])) as Record<CatalogKind, RowText[]>
+}
+
+const whole = (row: Fields) => ({ row: textOf(row) })
+
+const SPLIT: Record<CatalogKind, (written: Fields, row: Fields) => Partial<RowText> & { row: string }> = {
+  groups: whole,
+  accounts: whole,
+  models: ({ price, ...rest }) => ({ row: textOf(rest), price: textOf(price) }),
+  keys: ({ secret, ...rest }, { account }) => ({ owner: String(account), row: textOf(rest), secret: textOf(secret) }),
+  channels: splitChannel,
+}
+
+/**
+ * Splits a channel into secrets and the rest. `ca` is taken from the parsed form: the certificates, not their file's
+ * name.
+ */
+function splitChannel({ key, service_account, aws, keys, proxy, headers, ...rest }: Fields, { ca }: Fields) {
+  const rows = Array.isArray(keys) ? (keys as Fields[]) : undefined
+  const limits = rows?.map(({ key: _, service_account: __, aws: ___, ...more }) => more)
+  const signing = [{ service_account, aws }, ...(rows ?? [])]
+    .flatMap(row => [row['service_account'], row['aws']])
+    .filter(one => one !== undefined)
+  const all = Object.entries((headers ?? {}) as Fields)
+  const [open, closed] = [false, true].map(secret => all.filter(([name]) => isCredentialName(name) === secret))
+  return {
+    row: textOf({ ...rest, ca, keys: limits, headers: Object.fromEntries(open as [string, unknown][]) }),
+    // a channel with a plain key has the text that it had before there were other credentials
+    secret: textOf([key, rows?.map(one => one['key']), proxy, closed, ...(signing.length === 0 ? [] : [signing])]),
+  }
+}
+
+/** A canonical text: the order of keys, and quotes around a number, make no difference. */
+function textOf(value: unknown): string {
+  if (value === undefined || value === null) return ''
+  if (Array.isArray(value)) return `[${value.map(textOf).join()}]`
+  if (typeof value !== 'object') return JSON.stringify(String(value))
+  const entries = Object.entries(value).map(([name, one]) => [name, textOf(one)] as const)
+  const said = entries.filter(([, text]) => text !== '' && text !== '{}').sort(([a], [b]) => (a < b ? -1 : 1))
+  return `{${said.map(([name, text]) => `${JSON.stringify(name)}:${text}`).join()}}`
+}
+
+/** On which the clients of these providers offer the search unasked. */
+const OFFERED_ON: readonly Protocol[] = ['messages', 'responses', 'generate']
+const MOST_NAMED = 20
+
+interface Rows {
+  models: readonly Model[]
+  channels: readonly Channel[]
+}
+
+export function searchWarnings({ models, channels }: Rows): string[] {
+  const unpriced = models
+    .filter(({ price }) => price !== null && price.web_search === undefined)
+    .map(({ name }) => name)
+  const asked = new Set<string>()
+  const online = new Set<string>()
+  for (const { status, protocols, models: served } of channels) {
+    if (status !== 'enabled') continue
+    const isOffered = OFFERED_ON.some(protocol => protocols.includes(protocol))
+    for (const [name, upstream] of Object.entries(served)) {
+      if (upstream.endsWith(SEARCH_SUFFIX)) online.add(name)
+      if (isOffered) asked.add(name)
+    }
+  }
+  const refused = unpriced.filter(name => online.has(name))
+  const cut = unpriced.filter(name => asked.has(name) && !online.has(name))
+  return [
+    ...(refused.length === 0
+      ? []
+      : [
+          `${named(refused)}: refused, because the upstream's name ends with ${SEARCH_SUFFIX} and there is no price web_search`,
+        ]),
+    ...(cut.length === 0
+      ? []
+      : [
+          `${named(cut)}: no price web_search, so a search that a client only offers is left out of its request (0: it is free)`,
+        ]),
+  ]
+}
+
+const named = (names: readonly string[]): string => {
+  const more = names.length - MOST_NAMED
+  return `${names.length === 1 ? 'model' : 'models'} ${names.slice(0, MOST_NAMED).join(', ')}${more > 0 ? ` and ${more} more` : ''}`
+}

@@ -2,13 +2,10 @@
  * The schema of the catalogue file: groups, models, channels, accounts and keys, as people write them. `catalog.ts`
  * turns what it parses into our records. The descriptions are the texts that editors and `docs/config.md` show.
  */
+
 import { z } from 'zod'
-import * as address from './addresses.ts'
-import { channel } from './channel-schema.ts'
-import { limit } from './limit-schema.ts'
-import { price } from './price-schema.ts'
-import { rate } from './rate.ts'
-import * as kind from './scalars.ts'
+import * as kind from '../config/scalars.ts'
+import { limit, rate } from '../config/scalars.ts'
 import {
   IMAGE_FORMS,
   type ImageForm,
@@ -20,11 +17,13 @@ import {
   THINKING_FORMS,
   type ThinkingForm,
 } from '../terms/records.ts'
+import { channel } from './channel-schema.ts'
+import { price } from './price-schema.ts'
 
+const MOST_TOKENS = 1_000_000_000
 export const DEFAULT_OUTPUT = 4096
 /** Of one account, after its clients have left. */
 export const READ_ONS = 256
-const MOST_TOKENS = 1_000_000_000
 /**
  * Mostly estimates of what a request may bring beside its text. The store uses them too: rows of earlier versions lack
  * these fields.
@@ -208,7 +207,7 @@ const key = z.strictObject({
       'Most that the key may spend, in CNY: an amount for ever, or `{ amount, every }` for each `day`, `week` or `month`. Default: no cap.',
   }),
   allow_ips: z
-    .array(address.network)
+    .array(kind.network)
     .optional()
     .meta({ description: 'Client addresses and CIDRs from which the key may be used. Default: any.' }),
   models: z.array(kind.name).optional().meta({ description: 'Models the key may use. Default: all of its group.' }),

@@ -3,7 +3,7 @@
  * changing one.
  */
 import { readFileSync, writeFileSync } from 'node:fs'
-import { generatedFiles } from './docs.ts'
+import { generatedFiles } from './schemas.ts'
 
 const root = new URL('../../', import.meta.url)
 const files = generatedFiles(readFileSync(new URL('docs/config.md', root), 'utf8'))

@@ -6,12 +6,12 @@ import {
   type AddressForm,
   type AnswersOf,
   type CredentialForm,
+  KINDS,
   type Kind,
   type KindName,
-  KINDS,
-} from '../protocols/words/kinds.ts'
+} from '../protocols/kinds.ts'
 import { type AtKind, type ProviderHeaders, SAME_HEADERS } from '../protocols/protocol.ts'
-import { type Protocol, protocolRow, PROTOCOLS } from '../protocols/table.ts'
+import { PROTOCOLS, type Protocol, protocolRow } from '../protocols/table.ts'
 import type { Channel } from '../terms/records.ts'
 
 export type { AnswersOf, KindName }

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { isReserved, namesReserved } from '../../lib/config/reserved-addresses.ts'
+import { isReserved, namesReserved } from '../../lib/base/reserved-addresses.ts'
 
 const addresses: [address: string, reserved: boolean][] = [
   ['169.254.169.254', true],

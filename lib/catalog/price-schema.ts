@@ -1,15 +1,11 @@
-/**
- * The schema of a price as people write it: prices by class of tokens and by the piece, other prices for large prompts
- * (`over`), and factors by service tier (`tiers`). The catalogue file and the admin API use the same schema, so both
- * refuse a wrong price with the same text.
- */
+/** The schema of prices, as people write them in the catalogue and in calls: of a model, and of what an upstream charges. */
+
 import { z } from 'zod'
 import { parseMillionths } from '../base/money.ts'
-import { CONTAINER_SIZES } from '../protocols/words/server-tools.ts'
-import * as kind from './scalars.ts'
+import * as kind from '../config/scalars.ts'
+import { oneOfThese, type Path } from '../config/yaml.ts'
+import { CONTAINER_SIZES } from '../protocols/server-tools.ts'
 import { FEES, TOKEN_CLASSES } from '../terms/records.ts'
-import { oneOfThese } from './typos.ts'
-import type { Path } from './yaml.ts'
 
 const MOST_TOKENS = 1_000_000_000
 const MOST_LISTS = 8
