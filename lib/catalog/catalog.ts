@@ -13,7 +13,7 @@ import {
   Source,
   validate,
 } from '../config/yaml.ts'
-import { SEARCH_SUFFIX } from '../protocols/server-tools.ts'
+import { SEARCH_SUFFIX } from '../protocols/words/server-tools.ts'
 import {
   CATALOG_KINDS,
   type CatalogKind,

@@ -4,7 +4,7 @@ import { z } from 'zod'
 import { parseMillionths } from '../base/money.ts'
 import * as kind from '../config/scalars.ts'
 import { oneOfThese, type Path } from '../config/yaml.ts'
-import { CONTAINER_SIZES } from '../protocols/server-tools.ts'
+import { CONTAINER_SIZES } from '../protocols/words/server-tools.ts'
 import { FEES, TOKEN_CLASSES } from '../terms/records.ts'
 
 const MOST_TOKENS = 1_000_000_000

@@ -9,7 +9,7 @@ import {
   KINDS,
   type Kind,
   type KindName,
-} from '../protocols/kinds.ts'
+} from '../protocols/words/kinds.ts'
 import { type AtKind, type ProviderHeaders, SAME_HEADERS } from '../protocols/protocol.ts'
 import { PROTOCOLS, type Protocol, protocolRow } from '../protocols/table.ts'
 import type { Channel } from '../terms/records.ts'

@@ -4,11 +4,11 @@
  */
 import { formatMicro, type Micro } from '../base/money.ts'
 import { type Every, type Period, periodAt } from '../base/periods.ts'
-import type { KindName, SearchReports } from '../protocols/kinds.ts'
-import type { MaximumName, Thoughts } from '../protocols/maxima.ts'
-import type { ContainerSize } from '../protocols/server-tools.ts'
+import type { KindName, SearchReports } from '../protocols/words/kinds.ts'
+import type { MaximumName, Thoughts } from '../protocols/words/maxima.ts'
+import type { ContainerSize } from '../protocols/words/server-tools.ts'
 import type { Protocol } from '../protocols/table.ts'
-import type { TokenClass } from '../protocols/usage.ts'
+import type { TokenClass } from '../protocols/words/usage.ts'
 
 export { FORMS, PROTOCOLS, type Protocol, TEXT_PROTOCOLS } from '../protocols/table.ts'
 export {
@@ -21,7 +21,7 @@ export {
   type TokenClass,
   type ToolFee,
   type Usage,
-} from '../protocols/usage.ts'
+} from '../protocols/words/usage.ts'
 export * from './usage-row.ts'
 
 /** The kinds of rows of the catalogue. */

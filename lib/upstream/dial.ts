@@ -6,7 +6,7 @@
 import net, { isIPv4, isIPv6, type LookupFunction, type OnReadOpts, type Socket } from 'node:net'
 import tls, { type SecureContext } from 'node:tls'
 import type { buildConnector } from 'undici'
-import { groupsOf } from '../config/reserved-addresses.ts'
+import { groupsOf } from '../base/reserved-addresses.ts'
 
 export type DialTarget = buildConnector.Options
 

@@ -8,7 +8,7 @@ import { createHash, type Hash } from 'node:crypto'
 import { createRequire } from 'node:module'
 import type { Dispatcher } from 'undici'
 import { inSlices, LARGE_BYTES } from '../../base/slices.ts'
-import type { AwsKeys } from '../../config/upstreams.ts'
+import type { AwsKeys } from '../../catalog/upstreams.ts'
 import type { Signer, SignerDeps } from '../signer.ts'
 import { CredentialError } from '../attempt.ts'
 
