@@ -1,12 +1,11 @@
-import { z } from 'zod'
-import { catalogSchema } from '../../lib/catalog/schema.ts'
-import { configSchema } from '../../lib/config/config.ts'
-
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: that is how our YAML files name variables
 /**
  * Generates, from the schemas of the config and of the catalogue file, the JSON Schemas for editors and the tables of
  * settings in `docs/config.md`. `generate.ts` writes the result to disk.
  */
+import { z } from 'zod'
+import { catalogSchema } from '../../lib/catalog/schema.ts'
+import { configSchema } from '../../lib/config/config.ts'
 
 interface Json {
   type?: string | string[]
