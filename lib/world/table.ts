@@ -8,7 +8,7 @@ import { type Target, plainTarget } from '../translate/protocol.ts'
 import { TRANSLATED, translatedRow } from '../translate/table.ts'
 import { CompiledChannel, type Connection } from './compiled-channel.ts'
 import type { OutputBounds } from '../protocols/words/maxima.ts'
-import type { KindName } from '../config/upstreams.ts'
+import type { KindName } from '../catalog/upstreams.ts'
 
 /** A model that a group offers, or would offer if it were not temporarily offline. */
 export interface Listed {
