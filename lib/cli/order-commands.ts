@@ -1,7 +1,7 @@
 /** The commands about orders and deposits. They work on the store that the config names, with the operations of the admin API. */
 import { read } from '../operations/read.ts'
 import * as usdt from '../pay/deposits.ts'
-import * as pay from '../pay/payments.ts'
+import * as pay from '../pay/admin.ts'
 import { name } from '../config/scalars.ts'
 import { COMMAND } from '../base/people.ts'
 import { deskOf } from './pay-desk.ts'
@@ -67,7 +67,7 @@ const allOf = (filter: Record<string, string | undefined>) => ({
   limit: MOST,
 })
 
-async function told(payments: pay.Payments, call: OrderCall, accountOf: FindAccount): Promise<Told | null> {
+async function told(payments: pay.PaymentsAdmin, call: OrderCall, accountOf: FindAccount): Promise<Told | null> {
   switch (call.kind) {
     case 'list': {
       const { account, ...filter } = read(ordersQuery, allOf(call.filter))
@@ -125,7 +125,7 @@ async function toldOfDeposits(deposits: usdt.Deposits, call: OrderCall, accountO
   }
 }
 
-type FindAccount = (name: string) => Promise<Awaited<ReturnType<pay.PaymentsDeps['store']['accountByName']>>>
+type FindAccount = (name: string) => Promise<Awaited<ReturnType<pay.PaymentsAdminDeps['store']['accountByName']>>>
 
 const more = (next: string | null): string[] => (next === null ? [] : [`only the newest ${MOST} are shown`])
 
@@ -152,7 +152,7 @@ export async function orderCommand(
     const parts = { ...deps, pay: async () => desk }
     const accountOf: FindAccount = name => store.accountByName(name)
     const said =
-      (await told(new pay.Payments(parts), call, accountOf)) ??
+      (await told(new pay.PaymentsAdmin(parts), call, accountOf)) ??
       ((await toldOfDeposits(new usdt.Deposits(parts), call, accountOf)) as Told)
     say(json ? { data: `${JSON.stringify(said.row)}\n`, talk: [] } : said)
   })

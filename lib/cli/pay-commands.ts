@@ -3,7 +3,7 @@ import { createInterface } from 'node:readline/promises'
 import { systemClock } from '../base/clock.ts'
 import { formatMicro } from '../base/money.ts'
 import { OperationError } from '../operations/error.ts'
-import type { Desk } from '../pay/desk.ts'
+import type { PaymentService } from '../pay/service.ts'
 import { examine, type Finding } from '../pay/doctor.ts'
 import type { Store } from '../store/store.ts'
 import type { Config } from '../config/config.ts'
@@ -44,7 +44,7 @@ export function payDoctor(configFile: string, env: NodeJS.ProcessEnv, wanted: Do
 }
 
 async function ofOrder(
-  desk: Desk,
+  desk: PaymentService,
   store: Store,
   config: Config,
   account: Account,
@@ -60,7 +60,7 @@ async function ofOrder(
   if (!wanted.yes) await confirm(`This makes an order of ${cost} at ${name}, which you then pay. Go on?`)
   const callback = `${main}/pay/${name}`
   const act = { actor: COMMAND, operation: 'orders.create' }
-  const examined = { desk, store, clock: systemClock, account, method, amount, refund, waitMs, callback }
+  const examined = { service: desk, store, clock: systemClock, account, method, amount, refund, waitMs, callback }
   return examine({ ...examined, returnTo: `${main}/console/topup`, act })
 }
 

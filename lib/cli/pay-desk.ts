@@ -1,6 +1,6 @@
 /** The desk of payments for one command, which works beside a running gateway on its store. */
 import { systemClock } from '../base/clock.ts'
-import { Desk } from '../pay/desk.ts'
+import { PaymentService } from '../pay/service.ts'
 import type { Store } from '../store/store.ts'
 import type { Config } from '../config/config.ts'
 import { createLogger } from '../base/log.ts'
@@ -20,5 +20,5 @@ const NOTHING_ASIDE = { settlements: 0, unreadable: 0, journals: 0 }
 export function deskOf(store: Store, config: Config) {
   const log = createLogger('warn', { write: line => void process.stderr.write(line) })
   const deps = { store, clock: systemClock, log, fleet: FLEET, setAside: () => NOTHING_ASIDE }
-  return { deps, desk: new Desk({ ...deps, config: () => config, counts: new PayTallies() }) }
+  return { deps, desk: new PaymentService({ ...deps, config: () => config, counts: new PayTallies() }) }
 }

@@ -17,6 +17,13 @@ import { makeReset } from '../operations/people/resets.ts'
 import * as users from '../operations/people/users.ts'
 import { Prices } from '../operations/catalogue/prices.ts'
 import { read } from '../operations/read.ts'
+import { readStatement } from '../operations/statement.ts'
+import { report } from '../operations/reports.ts'
+import { statementCsv, statementHtml } from '../operations/statement-text.ts'
+import { Usage } from '../operations/usage.ts'
+import { EXPORT_TYPES } from '../operations/usage-export.ts'
+import type { PaymentsAdminDeps } from '../pay/admin.ts'
+import type { Actor } from '../terms/people.ts'
 import { Statements, statementCsv, statementHtml } from '../operations/billing/statement.ts'
 import { report } from '../operations/usage/reports.ts'
 import { Usage } from '../operations/usage/usage.ts'
@@ -28,7 +35,7 @@ import { payRoutes } from './pay-routes.ts'
 import { type Body, type Handler, once, parameters, type Route, route } from './route.ts'
 
 /** What operations need, those on users and on payments among them. */
-export type AdminDeps = OperationDeps & UserDeps & PaymentsDeps
+export type AdminDeps = OperationDeps & UserDeps & PaymentsAdminDeps
 
 export type Call = (query: URLSearchParams, body: Body, actor: Actor) => Promise<Answer>
 export class Admin {

@@ -2,7 +2,7 @@
 import { CSV_TYPE } from '../operations/usage/own-export.ts'
 import { read } from '../operations/read.ts'
 import * as usdt from '../pay/deposits.ts'
-import * as pay from '../pay/payments.ts'
+import * as pay from '../pay/admin.ts'
 import * as kind from '../config/scalars.ts'
 import { created, ok, streamed } from './answer.ts'
 import { once, parameters, type Route, route } from './route.ts'
@@ -10,8 +10,8 @@ import { once, parameters, type Route, route } from './route.ts'
 const ordersQuery = pay.ordersFilter.extend({ account: kind.name.optional() })
 const depositsQuery = usdt.depositsFilter.extend({ account: kind.name.optional() })
 
-export function payRoutes(deps: pay.PaymentsDeps): Route[] {
-  const payments = new pay.Payments(deps)
+export function payRoutes(deps: pay.PaymentsAdminDeps): Route[] {
+  const payments = new pay.PaymentsAdmin(deps)
   const deposits = new usdt.Deposits(deps)
   /** undefined = none was named, null = there is none of this name. */
   const named = async (account: string | undefined) =>

@@ -12,13 +12,13 @@ import { http } from '../base/http.ts'
 import type { OperationDeps } from '../operations/deps.ts'
 import { OperationError } from '../operations/error.ts'
 import type { Mailer } from '../operations/people/mail.ts'
-import { ReadyJson } from '../operations/usage/reports.ts'
-import type { Desk } from '../pay/desk.ts'
+import { ReadyJson } from '../operations/reports.ts'
+import type { PaymentService } from '../pay/service.ts'
 import { StoreConflict, StoreUnavailable } from '../store/store.ts'
 import type { Config } from '../config/config.ts'
-import { ERRORS, type ErrorRow } from '../base/errors.ts'
-import { prefersEnglish } from '../base/language.ts'
-import { type Actor, adminToken } from '../base/people.ts'
+import { ERRORS, type ErrorRow } from '../terms/errors.ts'
+import { prefersEnglish } from '../terms/language.ts'
+import { type Actor, adminToken } from '../terms/people.ts'
 import type { Admin } from './admin.ts'
 import { Refusal, renderRefusal, TextFile } from './answer.ts'
 import type { Fleet, Readiness } from './fleet.ts'
@@ -33,7 +33,7 @@ export interface OpsDeps extends OperationDeps {
   config: () => Config
   mail: Mailer
   /** Orders and the ways to pay. */
-  pay: () => Promise<Desk>
+  pay: () => Promise<PaymentService>
 }
 
 const METRICS_TYPE = 'text/plain; version=0.0.4; charset=utf-8'

@@ -5,7 +5,7 @@
  * Days are China's. Providers have the bill of a day in the morning of the next one; days that were missed are made up for.
  * Everything may be repeated: a mark in the store keeps other gateways from doing the same at the same time.
  */
-import { type OperationDeps, storeNow } from '../operations/deps.ts'
+import { storeNow } from '../operations/deps.ts'
 import { StoreUnavailable } from '../store/store.ts'
 import type { Order, OrderMethod, Proof } from '../terms/pay.ts'
 import {
@@ -18,7 +18,8 @@ import {
   type Said,
   type WarningNotice,
 } from './method.ts'
-import type { Till } from './till.ts'
+import { raise } from './exceptions.ts'
+import type { ReconcileDeps } from './reconcile.ts'
 
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
@@ -35,12 +36,6 @@ const PAGE = 500
 /** Marks: the last day whose bill was read, and the one before the first day whose bill is read. */
 const READ = 'bill'
 const SINCE = 'bill_since'
-
-export interface BillDeps extends OperationDeps {
-  till: Till
-  methods: ReadonlyMap<OrderMethod, PayMethod>
-  stopped: () => boolean
-}
 
 const dayOf = (ms: number): string => new Date(ms + CHINA_MS).toISOString().slice(0, 10)
 const startOf = (day: string): number => Date.parse(`${day}T00:00:00+08:00`)
@@ -60,7 +55,7 @@ export function dueDays(last: string, nowMs: number): string[] {
 }
 
 /** Reads the bills that are due, of all methods. A store that is away ends it. */
-export async function compareBills(deps: BillDeps): Promise<void> {
+export async function compareBills(deps: ReconcileDeps): Promise<void> {
   const { store, methods, log, stopped } = deps
   try {
     const nowMs = await storeNow(deps)
@@ -82,20 +77,20 @@ export async function compareBills(deps: BillDeps): Promise<void> {
  * Notes from where on the bills of a method are read: the newest one now is the first. It may not be had for days, as where a
  * permission is missing, and the days since then have to be made up for.
  */
-async function beginBills({ store }: BillDeps, name: OrderMethod, nowMs: number): Promise<string> {
+async function beginBills({ store }: ReconcileDeps, name: OrderMethod, nowMs: number): Promise<string> {
   const before = dayOf(startOf(newestDay(nowMs)) - DAY_MS)
   await store.pay.setPayMark(name, SINCE, before)
   return before
 }
 
 /** What nobody told of is found by bills alone. */
-async function tellOfLate({ till }: BillDeps, method: OrderMethod, last: string): Promise<void> {
+async function tellOfLate(deps: ReconcileDeps, method: OrderMethod, last: string): Promise<void> {
   const detail = `no bill after that of ${last} can be had, for days: nobody knows what is missing here since then`
-  await till.raise({ method, kind: 'bill_missing', reference: `since ${last}`, detail })
+  await raise(deps, { method, kind: 'bill_missing', reference: `since ${last}`, detail })
 }
 
 /** False when the first of them could not be had. */
-async function compareDays(deps: BillDeps, method: PayMethod, days: readonly string[]): Promise<boolean> {
+async function compareDays(deps: ReconcileDeps, method: PayMethod, days: readonly string[]): Promise<boolean> {
   const { store, log, stopped } = deps
   const { name } = method
   for (const day of days) {
@@ -116,7 +111,7 @@ async function compareDays(deps: BillDeps, method: PayMethod, days: readonly str
 }
 
 /** False when it was stopped before the end. */
-async function compareDay(deps: BillDeps, method: PayMethod, day: string): Promise<boolean> {
+async function compareDay(deps: ReconcileDeps, method: PayMethod, day: string): Promise<boolean> {
   const billed = new Set<string>()
   const back: (RefundNotice | DisputeNotice | WarningNotice)[] = []
   for await (const line of method.bill(day)) {
@@ -131,20 +126,20 @@ async function compareDay(deps: BillDeps, method: PayMethod, day: string): Promi
   for (const line of back) {
     if (deps.stopped()) return false
     if (line.kind === 'refund') await compareRefund(deps, method, line, day)
-    else await deps.till.take(method.name, line, 'bill')
+    else await deps.notices.take(method.name, line, 'bill')
   }
   return findUnbilled(deps, method, day, billed)
 }
 
 /** `again`: the bill had another payment of this order. */
 async function comparePayment(
-  deps: BillDeps,
+  deps: ReconcileDeps,
   method: PayMethod,
   line: Payment,
   day: string,
   again: boolean,
 ): Promise<void> {
-  const { store, till } = deps
+  const { store } = deps
   const { orderId, transactionId, amount, currency } = line
   const found = { method: method.name, reference: transactionId, orderId, transactionId, amount, currency }
   const order = await store.pay.order(orderId)
@@ -153,19 +148,19 @@ async function comparePayment(
   if (proof !== undefined) {
     if (proof.amount !== amount || proof.currency !== currency) {
       const detail = `${day}: the bill has ${amount} ${currency}, the proof ${proof.amount} ${proof.currency}`
-      await till.raise({ ...found, kind: 'bill_amount', detail })
+      await raise(deps, { ...found, kind: 'bill_amount', detail })
     }
     return
   }
   if (order === null || proofs.length > 0) {
-    await till.take(method.name, line, 'bill')
+    await deps.notices.take(method.name, line, 'bill')
     return
   }
   const said = await asked(method, order)
-  if (said?.kind === 'paid') await till.take(method.name, said, 'bill')
+  if (said?.kind === 'paid') await deps.notices.take(method.name, said, 'bill')
   else {
     const detail = `${day}: the bill has a payment that the provider does not confirm when it is asked`
-    await till.raise({ ...found, kind: 'bill_missing', detail })
+    await raise(deps, { ...found, kind: 'bill_missing', detail })
   }
 }
 
@@ -180,8 +175,8 @@ const asked = (method: PayMethod, order: Order): Promise<Said | null> =>
     throw error
   })
 
-async function compareRefund(deps: BillDeps, method: PayMethod, line: RefundNotice, day: string): Promise<void> {
-  const { store, till } = deps
+async function compareRefund(deps: ReconcileDeps, method: PayMethod, line: RefundNotice, day: string): Promise<void> {
+  const { store } = deps
   const { refundId, providerId, orderId, amount, state } = line
   const { name } = method
   const known =
@@ -189,14 +184,14 @@ async function compareRefund(deps: BillDeps, method: PayMethod, line: RefundNoti
     (await store.pay.refundByProviderId(name, providerId))
   if (known !== null && state === 'done' && known.asked !== amount) {
     const detail = `${day}: the bill has another amount for this refund`
-    await till.raise({ method: name, kind: 'refund_amount', reference: `bill:${known.id}`, orderId, amount, detail })
+    await raise(deps, { method: name, kind: 'refund_amount', reference: `bill:${known.id}`, orderId, amount, detail })
   }
   // It is in no later bill, and no message about it may ever come.
   if (known === null && state === 'undecided') {
     const detail = `${day}: a refund that was not begun here, and that the provider has not decided`
-    await till.raise({ method: name, kind: 'refund_unknown', reference: providerId, orderId, amount, detail })
+    await raise(deps, { method: name, kind: 'refund_unknown', reference: providerId, orderId, amount, detail })
   }
-  await till.take(name, line, 'bill')
+  await deps.notices.take(name, line, 'bill')
 }
 
 /**
@@ -204,12 +199,12 @@ async function compareRefund(deps: BillDeps, method: PayMethod, line: RefundNoti
  * it was stopped before the end.
  */
 async function findUnbilled(
-  deps: BillDeps,
+  deps: ReconcileDeps,
   method: PayMethod,
   day: string,
   billed: ReadonlySet<string>,
 ): Promise<boolean> {
-  const { store, till, stopped } = deps
+  const { store, stopped } = deps
   const [fromMs, untilMs] = [startOf(day), startOf(nextDay(day))]
   for (let after = '', more = true; more; ) {
     const page = await store.pay.proofsPaid(method.name, fromMs, untilMs, after, PAGE)
@@ -218,7 +213,7 @@ async function findUnbilled(
       if (billed.has(orderId)) continue
       const detail = `${day}: the order is paid as far as is known here, and the bill does not have its payment`
       const found = { reference: transactionId, orderId, transactionId, amount, currency, detail }
-      await till.raise({ method: method.name, kind: 'bill_missing', ...found })
+      await raise(deps, { method: method.name, kind: 'bill_missing', ...found })
     }
     after = page.at(-1)?.transactionId ?? ''
     more = page.length === PAGE

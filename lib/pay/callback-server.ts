@@ -5,8 +5,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { BodyFault, readBytes } from '../api/body.ts'
 import type { Clock } from '../base/clock.ts'
-import type { Logger } from '../base/log.ts'
-import type { Desk } from './desk.ts'
+import type { Logger } from '../terms/log.ts'
+import type { PaymentService } from './service.ts'
 import type { CallbackAnswer } from './method.ts'
 
 const MOST_BYTES = 64 * 1024
@@ -21,15 +21,15 @@ const BUSY = { status: 503, type: 'text/plain', body: 'later' }
 const FAULTS = { too_large: 413, too_slow: 408, not_json: 400 } as const
 
 export class CallbackServer {
-  readonly #desk: Desk
+  readonly #service: PaymentService
   readonly #clock: Clock
   readonly #log: Logger
   #open = 0
   /** Requests whose body has not come, the oldest first. */
   readonly #reading = new Set<IncomingMessage>()
 
-  constructor(desk: Desk, clock: Clock, log: Logger) {
-    this.#desk = desk
+  constructor(service: PaymentService, clock: Clock, log: Logger) {
+    this.#service = service
     this.#clock = clock
     this.#log = log
   }
@@ -61,7 +61,7 @@ export class CallbackServer {
       if (this.#open >= MOST_OPEN) return BUSY
       this.#open++
       try {
-        return (await this.#desk.callback(name, { headers: req.headers, body })) ?? NOT_FOUND
+        return (await this.#service.callback(name, { headers: req.headers, body })) ?? NOT_FOUND
       } finally {
         this.#open--
       }

@@ -12,11 +12,11 @@ import { DEPOSIT_STATES, type Deposit, type DepositRefund, depositReference } fr
 import type { Act, Actor } from '../base/people.ts'
 import type { Account } from '../terms/records.ts'
 import { checksummed } from '../config/xpub.ts'
-import { reason, type releaseForm } from './exceptions.ts'
+import { reason, type releaseForm, NO_ACCOUNT } from './admin.ts'
 import { refundIdOf } from './numbers.ts'
-import { wrong } from './order-faults.ts'
-import { NO_ACCOUNT, type PaymentsDeps } from './payments.ts'
-import { afterRecall } from './recall.ts'
+import { wrong } from './faults.ts'
+import type { PaymentsAdminDeps } from './admin.ts'
+import { afterRecall } from './refunds.ts'
 import { allDeposits, oneDeposit, refundRow, sweepList } from './usdt/all-deposits.ts'
 import * as faults from './usdt/faults.ts'
 import { tellUnsent } from './usdt/unsent.ts'
@@ -76,9 +76,9 @@ export const sentForm = z.strictObject({
 const act = (actor: Actor, operation: string): Act => ({ actor, operation })
 
 export class Deposits {
-  readonly #deps: PaymentsDeps
+  readonly #deps: PaymentsAdminDeps
 
-  constructor(deps: PaymentsDeps) {
+  constructor(deps: PaymentsAdminDeps) {
     this.#deps = deps
   }
 

@@ -9,13 +9,13 @@ import type { Store } from '../store/store.ts'
 import type { Order, Shown } from '../terms/pay.ts'
 import type { Act } from '../base/people.ts'
 import type { Account } from '../terms/records.ts'
-import type { Desk } from './desk.ts'
+import type { PaymentService } from './service.ts'
 import { type PayMethod, ProviderAway, ProviderRefuses } from './method.ts'
 import { pageOf } from './orders.ts'
-import { heldUntil } from './own-orders.ts'
+import { heldUntil } from './views.ts'
 
 export interface Examined {
-  desk: Desk
+  service: PaymentService
   store: Store
   clock: Clock
   account: Account
@@ -49,9 +49,9 @@ const REFUND_MS = 2 * 60_000
 const REFUND_LOOK_MS = 15_000
 
 export async function* examine(examined: Examined): AsyncGenerator<Finding> {
-  const { desk, account, method, amount, returnTo, act } = examined
+  const { service, account, method, amount, returnTo, act } = examined
   const asked = amount ?? formatMicro(method.minimum)
-  const order = await desk.orders.begin(account, method.name, asked, returnTo, act)
+  const order = await service.orders.begin(account, method.name, asked, returnTo, act)
   if (order.state !== 'pending') return yield* notMade(examined, order)
   yield { step: 'order', ok: true, text: `${order.id} of ${formatMicro(order.amount)} CNY is made at ${method.name}` }
   yield { step: 'pay', ok: null, text: 'pay it now', shown: order.shown as Shown }
@@ -63,7 +63,7 @@ export async function* examine(examined: Examined): AsyncGenerator<Finding> {
 }
 
 /** A repeat of the request gives the same order, and says what was wrong. */
-async function* notMade({ method, returnTo, desk }: Examined, order: Order): AsyncGenerator<Finding> {
+async function* notMade({ method, returnTo, service }: Examined, order: Order): AsyncGenerator<Finding> {
   const reason = await method
     .begin(order, pageOf(order, returnTo))
     .then(() => 'the first request failed, the second did not', reasonOf)
@@ -76,7 +76,7 @@ async function* notMade({ method, returnTo, desk }: Examined, order: Order): Asy
         ? 'ids and keys in the config, and what the contract with the provider allows'
         : 'the way from here to the provider, the provider’s public key or certificate in the config, and the clock of this machine',
   }
-  await desk.close(order, method).catch(reasonOf)
+  await service.close(order, method).catch(reasonOf)
 }
 
 /** Waits for the credit, or until the provider says that the order is paid and no callback has come. */
@@ -126,12 +126,12 @@ async function* callback({ store, method, callback }: Examined, order: Order): A
   }
 }
 
-async function* query({ desk, method }: Examined, order: Order): AsyncGenerator<Finding> {
+async function* query({ service, method }: Examined, order: Order): AsyncGenerator<Finding> {
   const said = await method.query(order).catch(reasonOf)
   if (typeof said === 'string') return yield { step: 'query', ok: false, text: said, check: ASKING }
   const ok = said.kind === 'paid'
   yield { step: 'query', ok, text: `asked, the provider says: ${said.kind}`, ...(ok ? {} : { check: ASKING }) }
-  if (said.kind === 'paid') await desk.till.take(method.name, said, 'query')
+  if (said.kind === 'paid') await service.notices.take(method.name, said, 'query')
 }
 
 /** Whether the order is credited and nothing about it waits for a person. */
@@ -153,11 +153,11 @@ async function* credit({ store, account }: Examined, order: Order): AsyncGenerat
 const exceptionsOf = async (store: Store, { id }: Order) =>
   (await store.pay.exceptions({ open: true, limit: 100 })).filter(({ orderId }) => orderId === id)
 
-async function* refund({ desk, store, clock, method, act }: Examined, order: Order): AsyncGenerator<Finding> {
-  let found = await desk.orders.refund(order.id, formatMicro(order.amount), 'pay doctor', false, act)
+async function* refund({ service, store, clock, method, act }: Examined, order: Order): AsyncGenerator<Finding> {
+  let found = await service.refunds.begin(order.id, formatMicro(order.amount), 'pay doctor', false, act)
   for (const start = clock.monotonic(); found.state === 'frozen' && clock.monotonic() - start < REFUND_MS; ) {
     await pause(clock, REFUND_LOOK_MS)
-    await desk.checkRefund(found)
+    await service.refunds.check(found)
     found = (await store.pay.refund(method.name, found.id)) ?? found
   }
   if (found.state === 'done') return yield { step: 'refund', ok: true, text: `${found.id} went back to the payer` }
@@ -168,8 +168,8 @@ async function* refund({ desk, store, clock, method, act }: Examined, order: Ord
 }
 
 async function* closed(examined: Examined, order: Order): AsyncGenerator<Finding> {
-  const { desk, store, method } = examined
-  const problem = await desk.close(order, method).then(() => null, reasonOf)
+  const { service, store, method } = examined
+  const problem = await service.close(order, method).then(() => null, reasonOf)
   const row = (await store.pay.order(order.id)) as Order
   if (row.creditedAtMs !== null) return yield* credit(examined, order)
   if (problem !== null) return yield { step: 'close', ok: false, text: problem, check: ASKING }

@@ -1,93 +1,113 @@
-/** What operators see of exceptions, and what they send to resolve one or to send money back. */
-import { z } from 'zod'
-import { formatMicro } from '../base/money.ts'
-import type { Store } from '../store/store.ts'
-import * as kind from '../config/scalars.ts'
-import { type Order, PAY_EXCEPTIONS, PAY_WAYS, type PayException } from '../terms/pay.ts'
-import { creditable } from './by-hand.ts'
-import { iso, isoOrNull, shownCents } from './own-orders.ts'
+/**
+ * What does not fit and waits for a person: how it is written down, and which of it a person may credit. That is a verified payment
+ * of an order that did not fit it, where the order has no other one; never more is credited than was received.
+ */
+import type { Micro } from '../base/money.ts'
+import type { HoldConfig } from '../config/pay-schema.ts'
+import type { OperationDeps } from '../operations/deps.ts'
+import { OperationError, type Words } from '../operations/error.ts'
+import type { NewException, Store } from '../store/store.ts'
+import type {
+  Order,
+  OrderMethod,
+  OrderState,
+  PayException,
+  PayExceptionKind,
+  PayWay,
+  ProofSource,
+} from '../terms/pay.ts'
+import { type Act, GATEWAY } from '../terms/people.ts'
+import { worth } from './numbers.ts'
 
-const PAGE = 50
-const MOST = 1_000
-const MOST_REASON = 1_000
-/** Control characters, which have no place in a statement. */
-const CONTROL = /\p{Cc}/u
-
-export const exceptionsFilter = z.strictObject({
-  state: kind.oneOf('open', 'resolved', 'all').prefault('open'),
-  kind: kind.oneOf(...PAY_EXCEPTIONS).optional(),
-  method: kind.oneOf(...PAY_WAYS).optional(),
-  limit: kind.whole(1, MOST).prefault(PAGE),
-  after: kind.whole(1, Number.MAX_SAFE_INTEGER).optional(),
-})
-export type ExceptionsFilter = z.output<typeof exceptionsFilter>
-
-/** Why an operator does something. It is kept. */
-export const reason = kind.scalar(
-  {
-    zh: `原因,最多${MOST_REASON}个字符,不含控制字符`,
-    en: `a reason of at most ${MOST_REASON} characters without control characters`,
-  },
-  { type: 'string', minLength: 1, maxLength: MOST_REASON },
-  (value): string | undefined => {
-    if (typeof value !== 'string' || value.length > MOST_REASON || !value.isWellFormed()) return undefined
-    return CONTROL.test(value) || value.trim() === '' ? undefined : value.trim()
-  },
-)
-
-/** `credit`: book what was received. `close`: nothing is booked. */
-export const resolution = z.strictObject({ action: kind.oneOf('credit', 'close'), reason })
-
-/** Money that waits is credited now. */
-export const releaseForm = z.strictObject({ reason })
-
-/** The amount is checked with the order. `reference`: the caller's own name for the refund, so that it may be asked again. */
-export const refundForm = z.strictObject({
-  amount: kind.cny,
-  reference: kind.name,
-  reason,
-  force: z.boolean('true or false').prefault(false),
-})
-
-/** `credit`: what resolving it by a credit would book; null = it cannot be credited. `order`: the one that it names. */
-export function exceptionRow(found: PayException, order: Order | null) {
-  const can = found.resolvedAtMs === null ? creditable(found, order) : null
-  return {
-    id: String(found.id),
-    method: found.method,
-    kind: found.kind,
-    order: found.orderId,
-    transaction: found.transactionId,
-    reference: found.reference,
-    amount: found.amount === null ? null : shownCents(found.amount),
-    currency: found.currency,
-    detail: found.detail,
-    credit: can !== null && 'worth' in can ? formatMicro(can.worth) : null,
-    at: iso(found.atMs),
-    due_at: isoOrNull(found.dueAtMs),
-    resolved_at: isoOrNull(found.resolvedAtMs),
-    resolved_by: found.resolvedBy,
-    resolution: found.resolution,
-  }
+/** What is counted of payments. */
+export interface PayCounts {
+  /** An order was credited this long after the proof was stored. */
+  credited(method: PayWay, ms: number): void
+  /** A proof came by asking: the callback was lost, or is late. */
+  repaired(method: PayWay, source: ProofSource | 'chain'): void
+  exception(method: PayWay, kind: PayExceptionKind): void
 }
-export type ExceptionRow = ReturnType<typeof exceptionRow>
 
-const orderOf = async ({ pay }: Pick<Store, 'pay'>, { orderId }: PayException): Promise<Order | null> =>
-  orderId === null ? null : pay.order(orderId)
+export interface PayDeps extends OperationDeps {
+  counts: PayCounts
+  /** When new payments of a method are held, by the config in force; undefined = never. */
+  hold: (method: OrderMethod) => HoldConfig | undefined
+}
 
-export const oneException = async (store: Store, found: PayException): Promise<ExceptionRow> =>
-  exceptionRow(found, await orderOf(store, found))
+/**
+ * `open`: an exception was written. `held`: the order is credited later. `early`: the notice is about money that is not credited yet, so it must come again.
+ */
+export type Taken = 'credited' | 'held' | 'known' | 'open' | 'early' | 'ended' | 'none'
 
-export async function exceptionPage({ store }: { store: Store }, filter: ExceptionsFilter) {
-  const { state, kind, method, limit, after } = filter
-  const rows = await store.pay.exceptions({
-    ...(state === 'all' ? {} : { open: state === 'open' }),
-    ...(kind === undefined ? {} : { kind }),
-    ...(method === undefined ? {} : { method }),
-    ...(after === undefined ? {} : { beforeId: after }),
-    limit,
-  })
-  const data: ExceptionRow[] = []
-  for (const found of rows) data.push(await oneException(store, found))
-  return { data, next: rows.length === limit ? String(rows.at(-1)!.id) : null }
+/** What a provider proved, the gateway books in its name. */
+export const provider = (method: PayWay, operation: string): Act => ({
+  actor: { ...GATEWAY, name: method },
+  operation,
+})
+
+/** Stores what a person has to look at, once. */
+export async function raise({ store, counts, log }: PayDeps, exception: NewException): Promise<'open'> {
+  if (await store.pay.raiseException(exception)) {
+    const { method, kind, orderId, detail } = exception
+    counts.exception(method, kind)
+    log.error({ method, kind, order: orderId, detail }, 'a payment needs a person to look at it')
+  }
+  return 'open'
+}
+
+/** Kinds that are about a payment of an order here. The provider says that the money is there. */
+const CREDITABLE = ['amount', 'currency', 'merchant'] as const
+/** `paid` is left behind by a crash between the proof and the credit. */
+const WAITING: readonly OrderState[] = ['created', 'pending', 'expired', 'failed', 'paid']
+
+export const PAID_OTHERWISE: Words = {
+  en: 'the order has another payment: refund this one at the provider',
+  zh: '该订单已有另一笔付款:请在支付服务商处退还这一笔',
+}
+export const NOT_BOOKED: Words = {
+  en: 'the ledger has another entry under the reference of this order, or the balance cannot hold its money',
+  zh: '账本中已有同一编号的另一条记录,或余额无法容纳',
+}
+const NO_PAYMENT: Words = {
+  en: 'this exception cannot be credited: it is about no payment of an order here',
+  zh: '此异常无法入账:它不是此处某个订单的付款',
+}
+const NO_RATE: Words = {
+  en: 'there is no rate of this currency for the order: refund it at the provider',
+  zh: '该订单没有此货币的汇率:请在支付服务商处退款',
+}
+const TOO_SMALL: Words = { en: 'the payment is worth less than a fen', zh: '这笔付款不足一分钱' }
+
+/** `received`: in the smallest unit of `currency`; `worth`: what is credited for it. */
+export type Creditable =
+  | { order: Order; transactionId: string; received: number; currency: string; worth: Micro }
+  | { why: Words }
+
+/** `order`: the one that the exception names; null = there is none. */
+export function creditable(found: PayException, order: Order | null): Creditable {
+  const { kind, transactionId, amount: received, currency } = found
+  if (!(CREDITABLE as readonly string[]).includes(kind) || order === null) return { why: NO_PAYMENT }
+  if (transactionId === null || received === null || currency === null) return { why: NO_PAYMENT }
+  if (currency !== 'CNY' && currency !== order.currency) return { why: NO_RATE }
+  // A payment that is stored is credited whatever its currency: with the amount of the order when it is what was asked for.
+  const whole = received === order.asked && currency === order.currency
+  const amount = whole ? order.amount : worth(received, currency === 'CNY' ? null : order.rate)
+  if (amount <= 0) return { why: TOO_SMALL }
+  return WAITING.includes(order.state)
+    ? { order, transactionId, received, currency, worth: amount }
+    : { why: PAID_OTHERWISE }
+}
+
+const SENT_BACK: Words = {
+  en: 'money of this order was sent back at the provider: send the rest back there too',
+  zh: '该订单的款项已在支付服务商处退回:请将余款也在该处退回',
+}
+
+/** Whether the provider has sent back money of an order that is not credited: what is left of it, nobody here knows. */
+export const wentBack = async ({ pay }: Pick<Store, 'pay'>, orderId: string): Promise<boolean> =>
+  (await pay.exceptions({ orderId, kind: 'refund_unknown', limit: 1 })).length > 0
+
+/** Throws when it has. */
+export async function checkNotSentBack(store: Pick<Store, 'pay'>, orderId: string): Promise<void> {
+  if (await wentBack(store, orderId)) throw new OperationError('conflict', SENT_BACK)
 }

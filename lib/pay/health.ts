@@ -1,17 +1,18 @@
 /** How payments stand: orders by state, what waits for a person, and how each way to pay fares. For operators. */
-import { storeNow } from '../operations/deps.ts'
-import { formatMicro, ZERO } from '../base/money.ts'
-import type { PayMark, PayTotals, Store } from '../store/store.ts'
+import type { Clock } from '../base/clock.ts'
+import { ZERO, formatMicro, micro } from '../base/money.ts'
 import type { HoldConfig, UsdtConfig } from '../config/pay-schema.ts'
-import { type OrderMethod, PAY_METHODS } from '../terms/pay.ts'
-import { UNCREDITED_MS } from './desk.ts'
-import { ANSWERED, refusedMark, UNANSWERED } from './marks.ts'
-import { DOUBTS, type PayMethod, type Validity } from './method.ts'
-import { iso } from './own-orders.ts'
-import type { TillDeps } from './till-deps.ts'
-import { chainHealth } from './usdt/health.ts'
+import { storeNow } from '../operations/deps.ts'
+import type { PayMark, PayTotals, Store } from '../store/store.ts'
+import type { Logger } from '../terms/log.ts'
+import { type OrderMethod, PAY_METHODS, type PayWay } from '../terms/pay.ts'
+import { DOUBTS, type Doubt, type PayMethod, ProviderAway, ProviderRefuses, type Validity } from './method.ts'
+import { iso, isoOrNull } from './views.ts'
+import type { PayDeps } from './exceptions.ts'
 import { endsSoon } from './validity.ts'
 
+/** A proof older than this, and not credited, was left by a crash. */
+export const UNCREDITED_MS = 5_000
 const MOST_COUNTED = 1_000
 
 export interface HealthDeps {
@@ -24,7 +25,7 @@ export async function payHealth(
   { store, clock }: HealthDeps,
   methods: ReadonlyMap<OrderMethod, PayMethod>,
   usdt: UsdtConfig | undefined,
-  holdOf: TillDeps['hold'],
+  holdOf: PayDeps['hold'],
 ) {
   const nowMs = await storeNow({ store, clock })
   const [counts, uncredited, held, exceptions, marks, totals] = await Promise.all([
@@ -101,3 +102,122 @@ const certificates = (validity: Validity, nowMs: number) => ({
   until: iso(validity.untilMs),
   end_soon: endsSoon(validity, nowMs),
 })
+
+/** A mark of one kind is written at most this often by one process. */
+const EVERY_MS = 10_000
+
+/** The names of marks. */
+export const ANSWERED = 'query'
+export const UNANSWERED = 'query_failed'
+export const refusedMark = (doubt: Doubt): string => `refused_${doubt}`
+/** Of USDT: the newest block and how many of them are not final; when a node last answered, and when it last did not. */
+export const HEAD = 'head'
+/** The day whose balances are compared with the deposits, and the last address or `BALANCES_DONE`. */
+export const BALANCES = 'balances'
+export const BALANCES_DONE = 'done'
+export const nodeMark = (node: number): string => `node_${node}`
+export const nodeFailedMark = (node: number): string => `node_${node}_failed`
+
+interface MarkDeps {
+  store: Store
+  clock: Clock
+  log: Logger
+}
+
+export class PayMarks {
+  readonly #deps: MarkDeps
+  /** When each was last written. */
+  readonly #written = new Map<string, number>()
+  /** Callbacks that were not believed and are not written yet; at most methods × doubts. */
+  readonly #refused = new Map<string, { method: OrderMethod; doubt: Doubt; count: number }>()
+
+  constructor(deps: MarkDeps) {
+    this.#deps = deps
+  }
+
+  /** Asks a provider, and notes whether it answered. */
+  async asked<T>(method: OrderMethod, ask: () => Promise<T>): Promise<T> {
+    try {
+      const said = await ask()
+      await this.note(method, ANSWERED)
+      return said
+    } catch (error) {
+      if (error instanceof ProviderAway || error instanceof ProviderRefuses) await this.note(method, UNANSWERED)
+      throw error
+    }
+  }
+
+  async note(method: PayWay, what: string, value = ''): Promise<void> {
+    const now = this.#deps.clock.monotonic()
+    const last = this.#written.get(`${method} ${what}`)
+    if (last !== undefined && now - last < EVERY_MS) return
+    this.#written.set(`${method} ${what}`, now)
+    await this.#write(this.#deps.store.pay.setPayMark(method, what, value))
+  }
+
+  /** Counts a callback that was not believed. */
+  count(method: OrderMethod, verdict: string): void {
+    const doubt = DOUBTS.find(known => known === verdict)
+    if (doubt === undefined) return
+    if (this.#refused.size === 0) this.#deps.clock.after(EVERY_MS, () => void this.#flush())
+    const key = `${method} ${doubt}`
+    const { count } = this.#refused.get(key) ?? { count: 0 }
+    this.#refused.set(key, { method, doubt, count: count + 1 })
+  }
+
+  async #flush(): Promise<void> {
+    const counted = [...this.#refused.values()]
+    this.#refused.clear()
+    for (const { method, doubt, count } of counted)
+      await this.#write(this.#deps.store.pay.countPayMark(method, refusedMark(doubt), count))
+  }
+
+  /** Nothing depends on a mark, so a store that is away is no reason to fail. */
+  async #write(written: Promise<void>): Promise<void> {
+    await written.catch(error => this.#deps.log.warn({ err: error }, 'the health of a way to pay cannot be noted'))
+  }
+}
+
+const SECOND_MS = 1_000
+
+export async function chainHealth({ chain }: Store, config: UsdtConfig, allMarks: readonly PayMark[], nowMs: number) {
+  const marks = new Map(allMarks.filter(({ method }) => method === 'usdt').map(mark => [mark.what, mark]))
+  const [cursor, addresses, totals] = await Promise.all([
+    chain.chainCursor(config.chain_id),
+    chain.addressCount(config.chain_id),
+    chain.depositTotals(config.chain_id),
+  ])
+  const [head, behind] = (marks.get(HEAD)?.value ?? '').split(' ').map(Number)
+  const [balanceDay, balanceEnd] = (marks.get(BALANCES)?.value ?? '').split(' ')
+  const at = (what: string) => isoOrNull(marks.get(what)?.atMs ?? null)
+  return {
+    chain_id: config.chain_id,
+    sandbox: config.sandbox,
+    minimum: formatMicro(config.minimum),
+    head: head || null,
+    head_at: at(HEAD),
+    finality_lag_blocks: behind ?? null,
+    cursor:
+      cursor === null
+        ? null
+        : {
+            block: cursor.no,
+            at: iso(cursor.blockAtMs),
+            lag_seconds: Math.max(0, Math.round((nowMs - cursor.blockAtMs) / SECOND_MS)),
+          },
+    second_block: cursor?.secondNo ?? null,
+    second_at: cursor === null ? null : iso(cursor.secondAtMs),
+    nodes: config.endpoints.map((_, i) => ({
+      node: i + 1,
+      answered_at: at(nodeMark(i + 1)),
+      failed_at: at(nodeFailedMark(i + 1)),
+      failed: (marks.get(nodeFailedMark(i + 1))?.value ?? null) as 'away' | 'refused' | null,
+    })),
+    addresses,
+    balances_day: balanceDay || null,
+    balances_done: balanceEnd === BALANCES_DONE,
+    balances_at: at(BALANCES),
+    deposits: totals.map(({ state, count }) => ({ state, count })),
+    credited: formatMicro(totals.reduce((sum, { credited }) => micro(sum + credited), ZERO)),
+  }
+}

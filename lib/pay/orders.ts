@@ -1,39 +1,39 @@
 /**
- * What people do with orders: begin one, look at it, and, for operators, send money back and resolve what does not fit.
- * Who may do it is for the caller to check; how much, and whether, is checked here.
+ * What people do with orders: begin one, and look at it. Who may do it is for the caller to check; how much, and whether, is
+ * checked here. And when a provider is asked about an order without having said anything.
  */
 import { formatMicro, type Micro, parseMicro } from '../base/money.ts'
-import { inForce, storeNow } from '../operations/deps.ts'
+import { storeNow } from '../operations/deps.ts'
 import { OperationError } from '../operations/error.ts'
-import { accountPurse, type Frozen, type NewRefund } from '../store/store.ts'
-import type { Order, OrderMethod, PayException, Refund } from '../terms/pay.ts'
-import type { Act } from '../base/people.ts'
+import type { Order, OrderMethod } from '../terms/pay.ts'
+import type { Act } from '../terms/people.ts'
 import type { Account } from '../terms/records.ts'
-import { AskedLately } from './asked.ts'
-import { checkNotSentBack, creditable, NOT_BOOKED, PAID_OTHERWISE } from './by-hand.ts'
-import { PayMarks } from './marks.ts'
-import { PaymentDisputed, type PayMethod, ProviderAway, ProviderRefuses } from './method.ts'
-import { askedFor, isWholeFen, newOrderId, newRefundId, refundIdOf } from './numbers.ts'
-import {
-  ANOTHER_AMOUNT,
-  MOST_FAILED,
-  MOST_OPEN,
-  NO_ORDER,
-  NO_RATE,
-  NO_REASON,
-  notConfigured,
-  RESOLVED,
-  SMALLEST,
-  sameRefund,
-  TOO_MUCH,
-  tooMany,
-  wrong,
-} from './order-faults.ts'
-import { afterRecall } from './recall.ts'
-import { nextCheck, nextRefundCheck } from './schedule.ts'
-import { SignedPages } from './signed-pages.ts'
-import type { Till } from './till.ts'
-import type { TillDeps } from './till-deps.ts'
+import type { PayDeps } from './exceptions.ts'
+import { MOST_FAILED, MOST_OPEN, NO_RATE, TOO_MUCH, tooMany, wrong } from './faults.ts'
+import type { PayMarks } from './health.ts'
+import type { Intake } from './intake.ts'
+import { AskedLately, SignedPages } from './lately.ts'
+import { type PayMethod, ProviderAway, ProviderRefuses } from './method.ts'
+import { askedFor, isWholeFen, newOrderId } from './numbers.ts'
+
+const SECOND_MS = 1_000
+const MINUTE_MS = 60 * SECOND_MS
+const HOUR_MS = 60 * MINUTE_MS
+/** Often at first, because callbacks get lost. */
+const AFTER_START_MS = [15 * SECOND_MS, 30 * SECOND_MS, ...[1, 2, 4, 8, 16].map(minutes => minutes * MINUTE_MS)]
+/** Twice after an order's end, because some providers take money then: a QR code of Alipay lives two hours, and its trade may not exist before it is scanned. */
+const AFTER_END_MS = [2 * HOUR_MS + 10 * MINUTE_MS, 25 * HOUR_MS]
+
+/** When the provider is asked next about an order that is not paid; null = no more. */
+export function nextCheck(order: Pick<Order, 'createdAtMs' | 'expiresAtMs'>, nowMs: number): number | null {
+  const { createdAtMs, expiresAtMs } = order
+  const times = [
+    ...AFTER_START_MS.map(ms => createdAtMs + ms).filter(at => at < expiresAtMs),
+    expiresAtMs,
+    ...AFTER_END_MS.map(ms => expiresAtMs + ms),
+  ]
+  return times.find(at => at > nowMs) ?? null
+}
 
 export interface PayBounds {
   /** Most money of one order. */
@@ -43,20 +43,26 @@ export interface PayBounds {
 }
 
 export class Orders {
-  readonly #deps: TillDeps
-  readonly #till: Till
+  readonly #deps: PayDeps
+  readonly #intake: Intake
   readonly #methods: ReadonlyMap<OrderMethod, PayMethod>
   readonly #bounds: () => PayBounds
-  readonly marks: PayMarks
+  readonly #marks: PayMarks
   readonly #asked = new AskedLately()
   readonly #pages = new SignedPages()
 
-  constructor(deps: TillDeps, till: Till, methods: ReadonlyMap<OrderMethod, PayMethod>, bounds: () => PayBounds) {
+  constructor(
+    deps: PayDeps,
+    intake: Intake,
+    methods: ReadonlyMap<OrderMethod, PayMethod>,
+    bounds: () => PayBounds,
+    marks: PayMarks,
+  ) {
     this.#deps = deps
-    this.#till = till
+    this.#intake = intake
     this.#methods = methods
     this.#bounds = bounds
-    this.marks = new PayMarks(deps)
+    this.#marks = marks
   }
 
   /**
@@ -157,126 +163,9 @@ export class Orders {
 
   /** Asks the provider once about an order, and takes what it says. */
   async ask(order: Order, method: PayMethod): Promise<void> {
-    const said = await this.marks.asked(method.name, () => method.query(order))
-    if (said.kind === 'paid') await this.#till.take(method.name, said, 'query')
+    const said = await this.#marks.asked(method.name, () => method.query(order))
+    if (said.kind === 'paid') await this.#intake.take(method.name, said, 'query')
     else if (said.kind === 'ended') await this.#deps.store.pay.endOrder(order.id, 'expired', order.checkAtMs)
-  }
-
-  /**
-   * Sends money of an order back to the payer. It is frozen before the provider is asked. `reference`: the caller's name for
-   * this refund; asking again under it is answered with the refund that there is, whatever became of it.
-   */
-  async refund(
-    id: string,
-    sentAmount: unknown,
-    reason: string,
-    force: boolean,
-    act: Act,
-    reference: string | null = null,
-  ): Promise<Refund> {
-    const { store } = this.#deps
-    const order = await store.pay.order(id)
-    const method = order === null ? undefined : this.#methods.get(order.method)
-    if (order === null) throw new OperationError('missing', NO_ORDER)
-    if (method === undefined) throw new OperationError('conflict', notConfigured(order.method))
-    const amount = parseMicro(sentAmount)
-    if (amount === null || amount <= 0 || !isWholeFen(amount))
-      throw wrong('amount', { en: 'CNY above 0 in whole fen', zh: '大于0的人民币金额,精确到分' })
-    if (reason.trim() === '') throw NO_REASON()
-    const nowMs = await storeNow(this.#deps)
-    const refund: NewRefund = {
-      id: reference === null ? newRefundId(nowMs) : refundIdOf(id, reference),
-      method: order.method,
-      orderId: id,
-      kind: 'refund',
-      amount,
-      reason,
-      providerId: null,
-    }
-    const known = await store.pay.refund(order.method, refund.id)
-    if (known !== null) return sameRefund(known, amount)
-    const frozen = await this.#freeze(order, refund, force, nextRefundCheck({ checks: 0 }, nowMs), act)
-    if (frozen.outcome === 'same') return frozen.refund // it was begun at the same moment, by whoever sends it
-    await inForce(this.#deps)
-    return this.sendRefund(frozen.refund, order, method)
-  }
-
-  async #freeze(order: Order, refund: NewRefund, force: boolean, checkAtMs: number, act: Act) {
-    const { store } = this.#deps
-    const debit = (): Promise<Frozen> => store.pay.freeze(refund, force, checkAtMs, act)
-    const frozen = await afterRecall(this.#deps, accountPurse(order.accountId), debit)
-    if ('refund' in frozen) return frozen
-    if (frozen.outcome === 'conflict') throw ANOTHER_AMOUNT()
-    if (frozen.outcome === 'dust') throw wrong('amount', SMALLEST)
-    const refundable = formatMicro(
-      frozen.outcome === 'short' ? frozen.refundable : await store.pay.refundable(order.id),
-    )
-    throw new OperationError(
-      'conflict',
-      {
-        en: `amount: only ${refundable} CNY of this order can go back now`,
-        zh: `amount:该订单目前最多可退 ${refundable} 元`,
-      },
-      { refundable },
-    )
-  }
-
-  /** Asks the provider to send a frozen refund, always under the same number; what is undecided stays frozen. */
-  async sendRefund(refund: Refund, order: Order, method: PayMethod): Promise<Refund> {
-    const { store } = this.#deps
-    const { id } = refund
-    try {
-      const { providerId, said } = await method.refund(refund, order, refund.asked)
-      if (providerId !== null)
-        await store.pay.refundSent(method.name, id, providerId, nextRefundCheck(refund, await storeNow(this.#deps)))
-      await this.#till.back.endRefund(refund, said)
-    } catch (error) {
-      if (!(error instanceof ProviderAway || error instanceof ProviderRefuses)) throw error
-      this.#deps.log.warn({ method: method.name, refund: id, reason: error.message }, 'a refund is not decided yet')
-      if (error instanceof PaymentDisputed) await this.#till.back.giveWay(refund, error.disputes)
-      else if (error instanceof ProviderRefuses) await this.#till.back.refuse(refund, error.message)
-    }
-    await inForce(this.#deps)
-    return (await store.pay.refund(method.name, id)) as Refund
-  }
-
-  /**
-   * Credits verified money that did not fit its order: what was received, never more, under the order's own reference. The
-   * proof says who decided, and why.
-   */
-  async resolve(id: number, credit: boolean, reason: string, act: Act): Promise<PayException> {
-    const { store } = this.#deps
-    const found = await store.pay.exception(id)
-    if (found === null) throw new OperationError('missing', { en: 'there is no such exception', zh: '没有这个异常' })
-    if (found.resolvedAtMs !== null) throw RESOLVED()
-    if (reason.trim() === '') throw NO_REASON()
-    if (credit) await this.#creditByHand(found, reason, act)
-    const first = await store.pay.resolveException(id, `${credit ? 'credited' : 'closed'}: ${reason}`, act)
-    if (!first && !credit) throw RESOLVED()
-    return (await store.pay.exception(id)) as PayException
-  }
-
-  async #creditByHand(found: PayException, reason: string, act: Act): Promise<void> {
-    const { pay } = this.#deps.store
-    const order = found.orderId === null ? null : await pay.order(found.orderId)
-    const can = creditable(found, order)
-    if ('why' in can) throw new OperationError('conflict', can.why)
-    await checkNotSentBack(this.#deps.store, can.order.id)
-    const { transactionId, received, currency } = can
-    const proven = await pay.proveOrder({
-      method: can.order.method,
-      transactionId,
-      orderId: can.order.id,
-      amount: received,
-      currency,
-      source: 'operator',
-      digest: '',
-      paidAtMs: null,
-      actor: act.actor.name,
-      note: reason,
-    })
-    if (proven === 'second' || proven === 'elsewhere') throw new OperationError('conflict', PAID_OTHERWISE)
-    if ((await this.#till.credit(can.order.id, act)) === 'open') throw new OperationError('conflict', NOT_BOOKED)
   }
 
   #method(name: string): PayMethod {

@@ -8,8 +8,8 @@ import { formatMicro, micro, parseMillionths } from '../base/money.ts'
 import { OperationError } from '../operations/error.ts'
 import type { PayRate, Store } from '../store/store.ts'
 import * as kind from '../config/scalars.ts'
-import type { Act } from '../base/people.ts'
-import { iso } from './own-orders.ts'
+import type { Act } from '../terms/people.ts'
+import { iso } from './views.ts'
 
 const LISTED = 20
 const DAY_MS = 86_400_000

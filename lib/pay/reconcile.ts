@@ -3,31 +3,32 @@
  * lists of events, and by the bills of yesterday. It also completes what a crash left between two steps. Any number of
  * gateways may run it on one store: each order is taken by one of them.
  */
-import { type OperationDeps, storeNow } from '../operations/deps.ts'
+import { storeNow } from '../operations/deps.ts'
 import { StoreUnavailable } from '../store/store.ts'
 import type { Order, OrderMethod, Refund } from '../terms/pay.ts'
-import { PaymentDisputed, type PayMethod, ProviderAway, ProviderRefuses } from './method.ts'
-import { takeMissed } from './missed.ts'
-import type { Orders } from './orders.ts'
-import { nextCheck, nextRefundCheck, retryAt } from './schedule.ts'
-import type { Till } from './till.ts'
+import { type PayDeps, raise } from './exceptions.ts'
+import { UNCREDITED_MS } from './health.ts'
+import type { Intake } from './intake.ts'
+import { type MissedEvent, type PayMethod, ProviderAway, ProviderRefuses } from './method.ts'
+import type { Notices } from './notices.ts'
+import { nextCheck, type Orders } from './orders.ts'
+import type { Refunds } from './refunds.ts'
 
-/** A proof older than this, and not credited, was left by a crash. */
-const UNCREDITED_MS = 5_000
 /** For how long a gateway has an order to itself while it asks the provider. */
 const TAKEN_MS = 60_000
+const MINUTE_MS = 60_000
 const AT_ONCE = 4
 const BATCH = 100
 /** A provider that has not answered so often in a round is asked about no more orders in it: each question takes ten seconds. */
 const MOST_UNANSWERED = 3
 /** The others have their turn before those that were not answered, about which alone something may be odd. */
 const NEXT_TURN_MS = 5_000
-/** Banks take up to three days; what is undecided then may need a person, as where the payer's account is closed. */
-const STUCK_MS = 3 * 86_400_000
 const EVENTS_KEPT_MS = 35 * 86_400_000
 
-export interface ReconcileDeps extends OperationDeps {
-  till: Till
+export interface ReconcileDeps extends PayDeps {
+  intake: Intake
+  notices: Notices
+  refunds: Refunds
   orders: Orders
   methods: ReadonlyMap<OrderMethod, PayMethod>
   /** True when the process ends: a long round ends early. */
@@ -39,24 +40,18 @@ export async function reconcile(deps: ReconcileDeps): Promise<void> {
   const { store, log } = deps
   try {
     const nowMs = await storeNow(deps)
-    await each(deps, await store.pay.uncredited(nowMs - UNCREDITED_MS, BATCH), ({ id }) => deps.till.credit(id))
+    await each(deps, await store.pay.uncredited(nowMs - UNCREDITED_MS, BATCH), ({ id }) => deps.intake.credit(id))
     const unanswered: Unanswered = new Map()
     await each(deps, await store.pay.takeDueOrders(nowMs, TAKEN_MS, BATCH), order =>
       checkOrder(deps, order, unanswered),
     )
-    await each(deps, await store.pay.takeDueRefunds(nowMs, TAKEN_MS, BATCH), refund => checkRefund(deps, refund))
-    await tellEnds(deps)
+    await each(deps, await store.pay.takeDueRefunds(nowMs, TAKEN_MS, BATCH), refund => deps.refunds.check(refund))
+    await deps.refunds.tellEnds(BATCH)
     await takeMissed(deps, nowMs)
     await store.pay.forgetEvents(nowMs - EVENTS_KEPT_MS, BATCH)
   } catch (error) {
     if (!(error instanceof StoreUnavailable || deps.stopped())) log.error({ err: error }, 'asking providers failed')
   }
-}
-
-/** What a crash left open of refunds that have ended. */
-async function tellEnds({ store, till }: ReconcileDeps): Promise<void> {
-  for (const { method, reference } of await store.pay.exceptions({ kind: 'refund_stuck', open: true, limit: BATCH }))
-    if (method !== 'usdt') await till.back.tellEnd(method, reference)
 }
 
 type Work<T> = (item: T) => Promise<unknown>
@@ -123,43 +118,100 @@ async function leaveOrder(deps: ReconcileDeps, order: Order): Promise<void> {
 
 /** Closes an order at its end. The payer may pay between the question and the closing, so the provider is asked again. */
 export async function closeOrder(deps: ReconcileDeps, order: Order, method: PayMethod): Promise<void> {
-  const { till, store } = deps
+  const { intake, store } = deps
   for (const said of [await method.close(order), await method.query(order)])
     if (said.kind === 'paid') {
-      await till.take(method.name, said, 'query')
+      await intake.take(method.name, said, 'query')
       return store.pay.orderChecked(order.id, await nextOf(deps, order, true)) // it may not fit, and wait for a person
     }
   await store.pay.endOrder(order.id, 'expired', await nextOf(deps, order, true))
 }
 
-/** Undecided refunds are asked about. What stays so for days, for whatever reason, a person has to know of. */
-export async function checkRefund(deps: ReconcileDeps, refund: Refund): Promise<void> {
-  const { store, till, methods, log } = deps
-  const { method: name, id, orderId } = refund
-  const method = methods.get(name)
-  try {
-    if (method !== undefined) await askRefund(deps, refund, method)
-  } catch (error) {
-    if (!(error instanceof ProviderAway || error instanceof ProviderRefuses)) throw error
-    log.warn({ method: name, refund: id, reason: error.message }, 'a provider cannot be asked about a refund')
-    if (error instanceof PaymentDisputed) await till.back.giveWay(refund, error.disputes)
+/** When a provider that did not answer is asked again. */
+const retryAt = (nowMs: number): number => nowMs + MINUTE_MS
+
+const EVERY_MS = 5 * MINUTE_MS
+const OVERLAP_MS = 60 * MINUTE_MS
+/** A callback gets this long to come by itself. */
+const PATIENCE_MS = 2 * MINUTE_MS
+/** Events of a reading that the provider does not explain now, after which the rest of the list waits for the next one. */
+const MOST_AWAY = 3
+/** After an outage the list is read in parts. */
+const MOST_MS = 24 * 60 * MINUTE_MS
+
+/**
+ * Callbacks get lost. Of providers that keep a list of their events, the list is read every few minutes, from an hour before where it
+ * was read last; events that have been dealt with are passed over.
+ */
+async function takeMissed(deps: ReconcileDeps, nowMs: number): Promise<void> {
+  const { store, methods, log } = deps
+  const listing = [...methods.values()].filter(method => method.missed !== undefined)
+  if (listing.length === 0) return
+  const marks = await store.pay.payMarks()
+  for (const method of listing) {
+    const { name } = method
+    const mark = marks.find(found => found.method === name && found.what === 'events')
+    const fromMs = mark === undefined ? nowMs - PATIENCE_MS : Number(mark.value)
+    const untilMs = Math.min(nowMs - PATIENCE_MS, fromMs + MOST_MS)
+    if (mark !== undefined && untilMs - fromMs < EVERY_MS) continue
+    // One gateway reads the list at a time, and after a failure it rests.
+    if (!(await store.pay.takePayMark(name, 'events_taken', nowMs, MINUTE_MS))) continue
+    // The list may not be had for days, as where a permission is missing, and the time since then has to be made up for.
+    if (mark === undefined) await store.pay.setPayMark(name, 'events', String(fromMs))
+    try {
+      if (await takeEvents(deps, method, fromMs - OVERLAP_MS, untilMs))
+        await store.pay.setPayMark(name, 'events', String(untilMs))
+    } catch (error) {
+      if (!(error instanceof ProviderAway || error instanceof ProviderRefuses)) throw error
+      log.warn({ method: name, reason: error.message }, 'the events of a provider cannot be read')
+    }
   }
-  const now = await store.pay.refund(name, id)
-  if (now?.state !== 'frozen') return
-  const nowMs = await storeNow(deps)
-  if (nowMs - refund.atMs >= STUCK_MS) {
-    const detail = 'a refund is undecided for days, and its money stays frozen: look at it at the provider'
-    await till.raise({ method: name, kind: 'refund_stuck', reference: id, orderId, detail })
-  }
-  await store.pay.refundSent(name, id, now.providerId, nextRefundCheck(refund, nowMs))
 }
 
-/** A refund that the provider does not know is sent again under the same number. */
-async function askRefund(deps: ReconcileDeps, refund: Refund, method: PayMethod): Promise<void> {
-  const { store, till, orders } = deps
-  const order = (await store.pay.order(refund.orderId)) as Order
-  const ageMs = (await storeNow(deps)) - refund.atMs
-  const said = await method.queryRefund(refund, order, ageMs)
-  if (said !== 'undecided') await till.back.endRefund(refund, said)
-  else if (refund.providerId === null) await orders.sendRefund(refund, order, method)
+/**
+ * False when it was stopped before the end, or the list has to be read again. A notice that comes too early is taken again by the
+ * overlap, or by the bill.
+ */
+async function takeEvents(deps: ReconcileDeps, method: PayMethod, fromMs: number, untilMs: number): Promise<boolean> {
+  const { store, stopped } = deps
+  let away = 0
+  for await (const event of method.missed?.(fromMs, untilMs) ?? []) {
+    if (stopped()) return false
+    if (await store.pay.seenEvent(method.name, event.eventId)) continue
+    try {
+      if (await takeEvent(deps, method, event)) await store.pay.rememberEvent(method.name, event.eventId)
+    } catch (error) {
+      // One event about which nobody answers does not keep those behind it from being read.
+      if (!(error instanceof ProviderAway) || ++away >= MOST_AWAY) throw error
+      deps.log.warn(
+        { method: method.name, event: event.eventId, reason: error.message },
+        'an event cannot be asked about',
+      )
+    }
+  }
+  return away === 0
+}
+
+/**
+ * False when it has to be taken again. An event that the provider cannot explain, or that nobody here expected, does not stand in the
+ * way of others; a person is told of it, because the list is soon read on.
+ */
+async function takeEvent(deps: ReconcileDeps, { name }: PayMethod, event: MissedEvent): Promise<boolean> {
+  try {
+    let early = false
+    for (const notice of await event.notices())
+      if ((await deps.notices.take(name, notice, 'query')) === 'early') early = true
+    return !early
+  } catch (error) {
+    if (error instanceof ProviderAway || error instanceof StoreUnavailable) throw error
+    const { eventId } = event
+    const { log } = deps
+    const { message } = error as Error
+    if (error instanceof ProviderRefuses)
+      log.warn({ method: name, event: eventId, reason: message }, 'an event of a provider cannot be taken')
+    else log.error({ err: error, method: name, event: eventId }, 'an event of a provider cannot be taken')
+    const detail = `an event of the provider cannot be read, look at it there: ${message}`
+    await raise(deps, { method: name, kind: 'fraud_warning', reference: eventId, detail })
+    return false
+  }
 }

@@ -5,6 +5,8 @@ import { type Trial, dryRun as tryOut } from '../exchange/dry-run.ts'
 import type { Services } from '../exchange/record/services.ts'
 import { countDeadLetters } from '../ledger/dead-letters.ts'
 import type { Running } from '../operations/deps.ts'
+import type { PaymentService } from '../pay/service.ts'
+import type { Pages } from '../public/server.ts'
 import type { Desk } from '../pay/desk.ts'
 import type { Pages } from '../exchange/listener/server.ts'
 import type { Config } from '../config/config.ts'
@@ -13,7 +15,7 @@ export function createConsole(
   services: Services,
   fleet: Running,
   config: () => Config,
-  pay: () => Promise<Desk>,
+  pay: () => Promise<PaymentService>,
 ): Console {
   const { store, clock, log, metrics, nextId } = services
   const dryRun = (trial: Trial) => tryOut(services, trial)

@@ -3,7 +3,7 @@
  * are compared beside it, because a long one takes minutes, and the chain is read beside both.
  */
 import { Rounds } from '../base/rounds.ts'
-import type { Desk, DeskParts } from '../pay/desk.ts'
+import type { PaymentParts, PaymentService } from '../pay/service.ts'
 import { PAY_WAYS } from '../terms/pay.ts'
 import { lazyDesk } from './pay-visits.ts'
 
@@ -13,13 +13,13 @@ const BILLS_EVERY_MS = 60_000
 const CHAIN_EVERY_MS = 4_000
 
 export class PayRounds {
-  readonly #parts: DeskParts
+  readonly #parts: PaymentParts
   readonly #rounds: Rounds
   readonly #bills: Rounds
   readonly #chain: Rounds
-  readonly #desk: () => Promise<Desk>
+  readonly #desk: () => Promise<PaymentService>
 
-  constructor(parts: DeskParts) {
+  constructor(parts: PaymentParts) {
     const { clock } = parts
     this.#parts = parts
     this.#desk = lazyDesk(parts)
@@ -40,7 +40,7 @@ export class PayRounds {
     void this.#chain.stop()
   }
 
-  async #run(work: (desk: Desk) => Promise<void>): Promise<void> {
+  async #run(work: (desk: PaymentService) => Promise<void>): Promise<void> {
     const config = this.#parts.config()
     if (!PAY_WAYS.some(name => config.pay[name] !== undefined)) return
     try {

@@ -3,20 +3,20 @@
  * that is not configured has no address.
  */
 import type { CallbackServer } from '../pay/callback-server.ts'
-import type { Desk, DeskParts } from '../pay/desk.ts'
-import type { Pages } from '../exchange/listener/server.ts'
+import type { PaymentParts, PaymentService } from '../pay/service.ts'
+import type { Pages } from '../public/server.ts'
 import type { Config } from '../config/config.ts'
 import { PAY_METHODS } from '../terms/pay.ts'
 
 /** Returns a function that makes the desk at its first call. */
-export function lazyDesk(parts: DeskParts): () => Promise<Desk> {
-  let desk: Promise<Desk> | null = null
-  return () => (desk ??= import('../pay/desk.ts').then(({ Desk }) => new Desk(parts)))
+export function lazyDesk(parts: PaymentParts): () => Promise<PaymentService> {
+  let desk: Promise<PaymentService> | null = null
+  return () => (desk ??= import('../pay/service.ts').then(({ PaymentService }) => new PaymentService(parts)))
 }
 
 const METHOD = /^\/pay\/([a-z]+)\/?$/
 
-export function payVisits({ clock, log, config }: DeskParts, desk: () => Promise<Desk>): Pages {
+export function payVisits({ clock, log, config }: PaymentParts, desk: () => Promise<PaymentService>): Pages {
   let server: Promise<CallbackServer> | null = null
   const load = async () => {
     const [{ CallbackServer }, opened] = await Promise.all([import('../pay/callback-server.ts'), desk()])

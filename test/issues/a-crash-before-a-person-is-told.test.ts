@@ -53,9 +53,9 @@ const MOST_CALLS = 40
 async function open(t: Test, begun: string | undefined) {
   const desk = await openDesk(t)
   const { id } = await desk.begin('100')
-  await desk.till.take('alipay', desk.provider.payment(id), 'callback')
+  await desk.notices.take('alipay', desk.provider.payment(id), 'callback')
   desk.provider.refundSaid = 'undecided'
-  if (begun !== undefined) await desk.orders.refund(id, begun, 'asked for', false, ACT)
+  if (begun !== undefined) await desk.refunds.begin(id, begun, 'asked for', false, ACT)
   return { desk, id }
 }
 
@@ -69,12 +69,12 @@ for (const [name, { begun, notice, kinds }] of Object.entries(SCENES))
         const life = mortal(desk.store, () => desk.clock.now())
         const dying = await openDesk(t, { store: life.store, account: desk.account })
         life.arm(calls, when)
-        const died = await dying.till.take('alipay', said, 'callback').then(
+        const died = await dying.notices.take('alipay', said, 'callback').then(
           () => false,
           error => error instanceof StoreUnavailable,
         )
         alive = !died && !life.isDead()
-        await desk.till.take('alipay', said, 'callback')
+        await desk.notices.take('alipay', said, 'callback')
         const told = await desk.store.pay.exceptions({ limit: 9 })
         t.same(told.map(({ kind }) => kind).sort(), kinds, `it died ${when} call ${calls}`)
         t.equal((await desk.store.audit()).ok, true)

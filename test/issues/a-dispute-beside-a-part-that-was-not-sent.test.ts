@@ -24,7 +24,7 @@ for (const told of ['before', 'with its end before', 'after'])
       const card = await openCard(t)
       const { id, session } = await card.paid()
       card.stripe.fail(REFUND, 'reset')
-      await card.desk.orders.refund(id, '40', 'a part', false, ACT)
+      await card.desk.refunds.begin(id, '40', 'a part', false, ACT)
       const event = card.stripe.ledger.dispute(session, fields)
       const { id: disputeId, amount } = event.data.object
       const tellEnd = async () => {

@@ -9,10 +9,10 @@ import { openDesk } from '../pay/support.ts'
 t.test('money of a dispute that is won is not frozen by an older message', async t => {
   const desk = await openDesk(t)
   const { id } = await desk.begin('100')
-  await desk.till.take('alipay', desk.provider.payment(id), 'callback')
+  await desk.notices.take('alipay', desk.provider.payment(id), 'callback')
   const dispute = { kind: 'dispute', disputeId: 'du', orderId: id, amount: 10_000 } as const
   for (const state of ['won', 'open', 'won', 'open'] satisfies DisputeNotice['state'][]) {
-    t.equal(await desk.till.take('alipay', { ...dispute, state }, 'callback'), 'known')
+    t.equal(await desk.notices.take('alipay', { ...dispute, state }, 'callback'), 'known')
     t.equal(await desk.balance(), 10_000, state)
   }
   t.match(await desk.store.pay.order(id), { state: 'credited', frozen: 0 })

@@ -38,9 +38,9 @@ t.test('a payment that the provider warns of is sent back in the next round', as
   const desk = await openDesk(t, { store: through(real, async work => work(), { now: async () => nowMs }) })
   desk.clock.step(AHEAD_MS)
   const { id } = await desk.begin('100')
-  await desk.till.take('alipay', desk.provider.payment(id), 'callback')
+  await desk.notices.take('alipay', desk.provider.payment(id), 'callback')
   const warning = { kind: 'warning', orderId: id, reference: 'issfr', detail: 'a stolen card', refund: true } as const
-  await desk.till.take('alipay', warning, 'callback')
+  await desk.notices.take('alipay', warning, 'callback')
   await desk.round()
   t.equal(await desk.state(id), 'refunded')
 })

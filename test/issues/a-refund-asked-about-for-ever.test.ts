@@ -17,7 +17,7 @@ for (const [engine, address] of ENGINES)
     const account = await store.createAccount({ name: 'payer', groups: [], sandbox: false }, ACT)
     const desk = await openDesk(t, { store, account })
     const { id } = await desk.begin('100')
-    await desk.till.take('alipay', desk.provider.payment(id), 'callback')
+    await desk.notices.take('alipay', desk.provider.payment(id), 'callback')
     const { provider } = desk
     const send = provider.refund.bind(provider)
     provider.refund = async (refund, order, amount) => {
@@ -28,10 +28,10 @@ for (const [engine, address] of ENGINES)
         providerId: answer.providerId as string,
         orderId: id,
       } as const
-      await desk.till.take('alipay', { ...notice, amount, state: 'done' }, 'callback')
+      await desk.notices.take('alipay', { ...notice, amount, state: 'done' }, 'callback')
       return { ...answer, said: 'undecided' }
     }
-    const refund = await desk.orders.refund(id, '40', 'asked for', false, ACT)
+    const refund = await desk.refunds.begin(id, '40', 'asked for', false, ACT)
     t.match(refund, { state: 'done', providerId: `pr-${refund.id}`, checkAtMs: null })
     t.same(await store.pay.takeDueRefunds(desk.clock.now() + YEAR_MS, 1, 9), [])
     await store.pay.refundSent('alipay', refund.id, null, 1)

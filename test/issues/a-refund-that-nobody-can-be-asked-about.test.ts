@@ -18,9 +18,9 @@ for (const [name, without] of Object.entries(GONE))
   t.test(name, async t => {
     const desk = await openDesk(t)
     const { id } = await desk.begin('100')
-    await desk.till.take('alipay', desk.provider.payment(id), 'callback')
+    await desk.notices.take('alipay', desk.provider.payment(id), 'callback')
     desk.provider.refundSaid = 'undecided'
-    const refund = await desk.orders.refund(id, '60', 'asked for', false, ACT)
+    const refund = await desk.refunds.begin(id, '60', 'asked for', false, ACT)
     const later = await without(t, desk)
     await later.round()
     t.same(await desk.store.pay.exceptions({ limit: 9 }), [])

@@ -8,9 +8,9 @@ import { openDesk } from '../pay/support.ts'
 t.test('sending back the second payment of an order takes nothing from the first', async t => {
   const desk = await openDesk(t)
   const { id } = await desk.begin('100')
-  const { till, provider, store } = desk
-  await till.take('alipay', provider.payment(id), 'callback')
-  t.equal(await till.take('alipay', provider.payment(id, { transactionId: 'again' }), 'callback'), 'open')
+  const { notices, provider, store } = desk
+  await notices.take('alipay', provider.payment(id), 'callback')
+  t.equal(await notices.take('alipay', provider.payment(id, { transactionId: 'again' }), 'callback'), 'open')
   const refund = {
     kind: 'refund',
     refundId: null,
@@ -19,7 +19,7 @@ t.test('sending back the second payment of an order takes nothing from the first
     amount: 10_000,
     state: 'done',
   } as const
-  for (const source of ['callback', 'bill'] as const) t.equal(await till.take('alipay', refund, source), 'open')
+  for (const source of ['callback', 'bill'] as const) t.equal(await notices.take('alipay', refund, source), 'open')
   t.equal(await desk.balance(), 10_000)
   t.match(await store.pay.exceptions({ limit: 9 }), [{ kind: 'refund_unknown', amount: 10_000 }, { kind: 'duplicate' }])
   t.equal((await store.audit()).ok, true)

@@ -7,13 +7,13 @@ import { ACT, openDesk } from '../pay/support.ts'
 
 t.test('more than is left goes back, and a person is told', async t => {
   const desk = await openDesk(t)
-  const { till, provider, store, orders } = desk
+  const { notices, provider, store, refunds } = desk
   const { id } = await desk.begin('100')
-  await till.take('alipay', provider.payment(id), 'callback')
+  await notices.take('alipay', provider.payment(id), 'callback')
   provider.refundSaid = 'undecided'
-  const part = await orders.refund(id, '80', 'asked for', false, ACT)
+  const part = await refunds.begin(id, '80', 'asked for', false, ACT)
   const all = { kind: 'refund', refundId: null, providerId: 're', orderId: id, amount: 10_000, state: 'done' } as const
-  t.equal(await till.take('alipay', all, 'callback'), 'open')
+  t.equal(await notices.take('alipay', all, 'callback'), 'open')
   await store.pay.endFreeze('alipay', part.id, 'released', ACT)
   t.equal(await desk.balance(), 8_000)
   t.match(await store.pay.exceptions({ limit: 9 }), [{ kind: 'refund_amount', orderId: id, amount: 10_000 }])

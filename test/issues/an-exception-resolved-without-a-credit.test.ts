@@ -10,11 +10,11 @@ t.test('an exception stays open while its money is not in the balance', async t 
   const desk = await openDesk(t)
   const { id, accountId } = await desk.begin('100')
   const { store } = desk
-  await desk.till.take('alipay', desk.provider.payment(id, { amount: 9_000 }), 'callback')
+  await desk.notices.take('alipay', desk.provider.payment(id, { amount: 9_000 }), 'callback')
   const [found] = await store.pay.exceptions({ limit: 1 })
   const full = { kind: 'adjustment', amount: micro(Number.MAX_SAFE_INTEGER), actor: 'a', note: 'full' } as const
   await store.addEntry(accountId, { ...full, reference: 'full' }, ACT, false)
-  const resolve = () => desk.orders.resolve(found!.id, true, 'the payer called', ACT)
+  const resolve = () => desk.intake.resolve(found!.id, true, 'the payer called', ACT)
   t.equal(await faultOf(resolve()), 'conflict')
   t.match(await store.pay.exception(found!.id), { resolvedAtMs: null })
   const empty = { ...full, amount: micro(-Number.MAX_SAFE_INTEGER), reference: 'empty' }

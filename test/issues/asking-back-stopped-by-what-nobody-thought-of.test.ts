@@ -11,9 +11,9 @@ t.test('others are asked about', async t => {
   const { provider, store } = desk
   const [bad, good] = [await desk.begin('100'), await desk.begin('100')]
   const paid = await desk.begin('100')
-  await desk.till.take('alipay', provider.payment(paid.id), 'callback')
+  await desk.notices.take('alipay', provider.payment(paid.id), 'callback')
   provider.refundSaid = 'undecided'
-  const { id: refund } = await desk.orders.refund(paid.id, '40', 'asked for', false, ACT)
+  const { id: refund } = await desk.refunds.begin(paid.id, '40', 'asked for', false, ACT)
   for (const sent of provider.sentBack.values()) sent.said = 'done'
   provider.pay(good.id)
   const query = provider.query.bind(provider)

@@ -19,15 +19,15 @@ for (const [name, notice] of GONE)
     t.test(`${name}, told by a ${source}`, async t => {
       const desk = await openDesk(t)
       const { id } = await desk.begin('100')
-      await desk.till.take('alipay', desk.provider.payment(id, { amount: 9_000 }), 'callback')
+      await desk.notices.take('alipay', desk.provider.payment(id, { amount: 9_000 }), 'callback')
       const [payment] = await desk.store.pay.exceptions({ limit: 1 })
-      t.equal(await desk.till.take('alipay', notice(id), source), 'open')
+      t.equal(await desk.notices.take('alipay', notice(id), source), 'open')
       t.match(await desk.store.pay.exceptions({ limit: 9 }), [
         { kind: 'refund_unknown', orderId: id },
         { kind: 'amount' },
       ])
-      t.equal(await faultOf(desk.orders.resolve(payment!.id, true, 'the payer called', ACT)), 'conflict')
-      t.equal(await faultOf(desk.orders.resolve(payment!.id, false, 'sent back', ACT)), 'nothing')
+      t.equal(await faultOf(desk.intake.resolve(payment!.id, true, 'the payer called', ACT)), 'conflict')
+      t.equal(await faultOf(desk.intake.resolve(payment!.id, false, 'sent back', ACT)), 'nothing')
       t.equal(await desk.balance(), 0)
     })
 
@@ -35,9 +35,9 @@ t.test('without a payment that waits, a message comes again, and a bill does not
   for (const [name, notice] of GONE) {
     const desk = await openDesk(t)
     const { id } = await desk.begin('100')
-    t.equal(await desk.till.take('alipay', notice(id), 'callback'), 'early', name)
+    t.equal(await desk.notices.take('alipay', notice(id), 'callback'), 'early', name)
     t.same(await desk.store.pay.exceptions({ limit: 9 }), [])
-    t.equal(await desk.till.take('alipay', notice(id), 'bill'), 'open')
+    t.equal(await desk.notices.take('alipay', notice(id), 'bill'), 'open')
   }
 })
 
@@ -47,6 +47,6 @@ t.test('an order that a crash left paid is credited, and then debited', async t 
   const { kind: _, sandbox: __, merchant: ___, providerId: ____, ...payment } = desk.provider.payment(id)
   await desk.store.pay.proveOrder({ ...payment, method: 'alipay', source: 'callback', actor: '', note: '' })
   t.equal(await desk.state(id), 'paid')
-  t.equal(await desk.till.take('alipay', (GONE[0] as (typeof GONE)[number])[1](id), 'callback'), 'known')
+  t.equal(await desk.notices.take('alipay', (GONE[0] as (typeof GONE)[number])[1](id), 'callback'), 'known')
   t.equal(await desk.balance(), 1_000)
 })

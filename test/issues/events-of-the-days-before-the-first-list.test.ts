@@ -24,7 +24,7 @@ t.test('a message that got lost while the list could not be had is found later',
   const desk = await openDesk(t, { providers: [provider] })
   await desk.round()
   const { id } = await desk.begin('100')
-  await desk.till.take('card', provider.payment(id), 'callback')
+  await desk.notices.take('card', provider.payment(id), 'callback')
   const dispute = { kind: 'dispute', disputeId: 'd', orderId: id, amount: 10_000, state: 'open' } as const
   provider.events.push({ atMs: desk.clock.now(), event: { eventId: 'evt_1', notices: async () => [dispute] } })
   for (let hours = 0; hours < DAYS * 24; hours++) {

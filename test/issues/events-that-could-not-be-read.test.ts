@@ -27,7 +27,7 @@ t.test('a person is told, once, and the event is taken when it can be', async t 
   const provider = new ListingProvider('card')
   const desk = await openDesk(t, { providers: [provider] })
   const { id } = await desk.begin('100')
-  await desk.till.take('card', provider.payment(id), 'callback')
+  await desk.notices.take('card', provider.payment(id), 'callback')
   provider.notices = [{ kind: 'dispute', disputeId: 'd', orderId: id, amount: 10_000, state: 'open' }]
   for (let i = 0; i < 3; i++) {
     desk.clock.advance(HOUR_MS)

@@ -71,5 +71,5 @@ t.test('an order whose way to pay is not in the config any more ends', async t =
   t.match(await store.pay.order(id), { state: 'pending', checkAtMs: Number }, 'it may come back')
   await pass(26 * HOUR_MS)
   t.match(await store.pay.order(id), { state: 'expired', checkAtMs: null })
-  t.equal(await desk.till.take('alipay', desk.provider.payment(id), 'callback'), 'credited', 'late money is taken')
+  t.equal(await desk.notices.take('alipay', desk.provider.payment(id), 'callback'), 'credited', 'late money is taken')
 })

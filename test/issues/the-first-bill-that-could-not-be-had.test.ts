@@ -15,7 +15,7 @@ t.test('all days since the first are made up for', async t => {
   await desk.bills()
   provider.away = false
   const { id: orderId } = await desk.begin('100')
-  await desk.till.take('alipay', provider.payment(orderId), 'callback')
+  await desk.notices.take('alipay', provider.payment(orderId), 'callback')
   const amount = 10_000
   const back: RefundNotice = { kind: 'refund', refundId: null, providerId: 're', orderId, amount, state: 'done' }
   provider.away = true

@@ -22,7 +22,7 @@ for (const [engine, address] of ENGINES)
     await store.pay.setPayRate(rate, ACT)
     const { id } = await card.paid('100')
     const { ledger } = card.stripe
-    const refund = (amount: string) => card.desk.orders.refund(id, amount, 'asked for', false, ACT)
+    const refund = (amount: string) => card.desk.refunds.begin(id, amount, 'asked for', false, ACT)
     t.equal(await faultOf(refund('0.01')), 'invalid', 'nobody can send back less than a cent')
     const failed = await refund('33.33')
     await refund('33.33')

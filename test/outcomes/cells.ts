@@ -408,7 +408,7 @@ const ABSENT = (what: string): Cell =>
   )
 const FORGED = pays(
   'nothing: what does not fit credits nothing and waits for a person; what is not signed, or answers something else, is none',
-  ['pay/till.test.ts', 'every field of a payment is compared with the order'],
+  ['pay/intake.test.ts', 'every field of a payment is compared with the order'],
   ['pay/alipay.test.ts', 'a notification is not believed'],
   ['pay/wechat.test.ts', 'messages that are not believed credit nothing'],
   ['pay/card.test.ts', 'what Stripe says of a payment must fit its order in every field'],
@@ -436,7 +436,7 @@ const REFUND_FROZEN = pays(
 )
 const CONTRADICTS = pays(
   'nothing by itself: a contradiction waits for a person',
-  ['pay/till.test.ts', 'money that goes back'],
+  ['pay/intake.test.ts', 'money that goes back'],
   ['pay/bills.test.ts', 'what differs waits for a person, once'],
 )
 
@@ -456,7 +456,7 @@ const ORDER_ROWS: Record<OrderState, Row> = {
       pays(
         'nothing: the order fails, and money that comes all the same is taken',
         ['pay/card.test.ts', 'a session that Stripe refuses fails its order'],
-        ['pay/till.test.ts', 'every field of a payment is compared with the order'],
+        ['pay/intake.test.ts', 'every field of a payment is compared with the order'],
       ),
     ],
   ),
@@ -474,7 +474,7 @@ const ORDER_ROWS: Record<OrderState, Row> = {
       HAS_PAID,
       pays(
         'what is disputed is frozen',
-        ['pay/till.test.ts', 'money that goes back'],
+        ['pay/intake.test.ts', 'money that goes back'],
         orders(
           'a payer that pays another amount, or pays twice: a person is told, and the account has what was ordered at most',
         ),
@@ -507,7 +507,7 @@ const ORDER_ROWS: Record<OrderState, Row> = {
       ABSENT('nothing: the money is with the payer’s bank'),
       pays(
         'credited again, when the dispute is won later',
-        ['pay/till.test.ts', 'money that goes back'],
+        ['pay/intake.test.ts', 'money that goes back'],
         ['pay/card-money-back.test.ts', 'disputes'],
       ),
       pays('nothing by itself: a person is told', [

@@ -64,7 +64,7 @@ const TO: Record<OrderState, (desk: Desk) => Promise<string>> = {
   async credited(desk) {
     const { id } = await desk.begin('100')
     desk.provider.pay(id)
-    await desk.till.take('alipay', desk.provider.payment(id), 'callback')
+    await desk.notices.take('alipay', desk.provider.payment(id), 'callback')
     return id
   },
   async expired(desk) {
@@ -79,13 +79,13 @@ const TO: Record<OrderState, (desk: Desk) => Promise<string>> = {
   },
   async refunded(desk) {
     const id = await TO.credited(desk)
-    await desk.till.take('alipay', { ...REFUND, orderId: id }, 'callback')
+    await desk.notices.take('alipay', { ...REFUND, orderId: id }, 'callback')
     return id
   },
   async reversed(desk) {
     const id = await TO.credited(desk)
     for (const state of ['open', 'lost'] as const)
-      await desk.till.take('alipay', { ...DISPUTE, orderId: id, state }, 'callback')
+      await desk.notices.take('alipay', { ...DISPUTE, orderId: id, state }, 'callback')
     return id
   },
 }
@@ -101,17 +101,17 @@ const TOLD: Record<OrderState, { tell(desk: Desk, id: string): Promise<unknown>;
   failed: { tell: paid, fen: ALL, state: 'credited' },
   paid: { tell: paid, fen: ALL, state: 'credited' },
   credited: {
-    tell: (desk, orderId) => desk.till.take('alipay', { ...REFUND, orderId }, 'callback'),
+    tell: (desk, orderId) => desk.notices.take('alipay', { ...REFUND, orderId }, 'callback'),
     fen: 0,
     state: 'refunded',
   },
   refunded: {
-    tell: (desk, orderId) => desk.till.take('alipay', { ...REFUND, orderId, state: 'returned' }, 'callback'),
+    tell: (desk, orderId) => desk.notices.take('alipay', { ...REFUND, orderId, state: 'returned' }, 'callback'),
     fen: ALL,
     state: 'credited',
   },
   reversed: {
-    tell: (desk, orderId) => desk.till.take('alipay', { ...DISPUTE, orderId, state: 'lost' }, 'callback'),
+    tell: (desk, orderId) => desk.notices.take('alipay', { ...DISPUTE, orderId, state: 'lost' }, 'callback'),
     fen: 0,
     state: 'reversed',
   },
@@ -121,7 +121,7 @@ async function paid(desk: Desk, id: string): Promise<unknown> {
   // the payer needs what the provider shows
   if ((await desk.state(id)) === 'created') await desk.orders.look(desk.account, id, '')
   desk.provider.pay(id)
-  return await desk.till.take('alipay', desk.provider.payment(id), 'callback')
+  return await desk.notices.take('alipay', desk.provider.payment(id), 'callback')
 }
 
 async function agrees(t: Test, desk: Desk, id: string, state: OrderState, fen: number, what: string): Promise<void> {
@@ -169,7 +169,7 @@ t.test('a payer that pays late is credited, and marked as late', async t => {
     if (from === 'created') await desk.orders.look(desk.account, id, '')
     await rounds(desk)
     const payment = desk.provider.payment(id)
-    t.equal(await desk.till.take('alipay', payment, 'callback'), 'credited', from)
+    t.equal(await desk.notices.take('alipay', payment, 'callback'), 'credited', from)
     await agrees(t, desk, id, 'credited', ALL, from)
   }
 })
@@ -182,7 +182,7 @@ t.test(
       const id = await TO[from](desk)
       const before = await desk.balance()
       const wrong = desk.provider.payment(id, { amount: 1, transactionId: 'another' })
-      t.equal(await desk.till.take('alipay', wrong, 'callback'), 'open', from)
+      t.equal(await desk.notices.take('alipay', wrong, 'callback'), 'open', from)
       t.equal(await desk.balance(), before, from)
       t.equal((await desk.store.pay.exceptions({ open: true, limit: 9 })).length, 1, from)
     }
@@ -224,11 +224,11 @@ t.test('a refund that the provider does not answer, or does not decide, stays fr
     const id = await TO.credited(desk)
     desk.provider.away = how === 'absent'
     desk.provider.refundSaid = 'undecided'
-    const refund = await desk.orders.refund(id, '40', how, false, ACT)
+    const refund = await desk.refunds.begin(id, '40', how, false, ACT)
     await rounds(desk)
     await agrees(t, desk, id, 'credited', 6_000, how)
     desk.provider.away = false
-    await desk.till.take(
+    await desk.notices.take(
       'alipay',
       { ...REFUND, refundId: refund.id, providerId: `pr-${refund.id}`, amount: 4_000, orderId: id },
       'callback',

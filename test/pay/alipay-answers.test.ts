@@ -1,7 +1,7 @@
 /** Asking Alipay: what its answers mean, answers that are not its own, and orders and refunds through every mishap. */
 import t, { type Test } from 'tap'
 import { AlipayDouble, type Fault, keyPair } from './doubles/alipay.ts'
-import { ownOrders } from '../../lib/pay/own-orders.ts'
+import { ownOrders } from '../../lib/pay/own.ts'
 import { openShop, type Shop } from './shop.ts'
 import { ACT } from './support.ts'
 
@@ -204,7 +204,7 @@ t.test('our refunds: the money is frozen first, and moves once', async t => {
   for (const fault of ['none', 'drop', 'reset', 'fault', 'unsigned', 'stranger', 'busy'] satisfies Fault[]) {
     const { alipay, shop, id } = await credited(t)
     alipay.faults.push(fault)
-    const refund = await shop.desk.orders.refund(id, '40', 'asked for', false, ACT)
+    const refund = await shop.desk.refunds.begin(id, '40', 'asked for', false, ACT)
     t.equal(refund.state, fault === 'none' ? 'done' : 'frozen', fault)
     t.equal(await shop.balance(), 6_000, fault)
     for (let i = 0; i < 3; i++) {
@@ -223,7 +223,7 @@ t.test('our refunds: the money is frozen first, and moves once', async t => {
 t.test('a refund that Alipay refuses is released when it is certain that there is none', async t => {
   const { alipay, shop, id } = await credited(t)
   alipay.broke = true
-  const { id: number } = await shop.desk.orders.refund(id, '40', 'asked for', false, ACT)
+  const { id: number } = await shop.desk.refunds.begin(id, '40', 'asked for', false, ACT)
   const at = async () => (await shop.store.pay.refund('alipay', number))?.state
   for (let minutes = 0; minutes < 29; minutes++) {
     shop.clock.advance(MINUTE_MS)
@@ -243,7 +243,7 @@ t.test('a refund that Alipay refuses is released when it is certain that there i
 t.test('a refund that Alipay takes late ends as done', async t => {
   const { alipay, shop, id } = await credited(t)
   alipay.broke = true
-  const { id: number } = await shop.desk.orders.refund(id, '40', 'asked for', false, ACT)
+  const { id: number } = await shop.desk.refunds.begin(id, '40', 'asked for', false, ACT)
   shop.clock.advance(MINUTE_MS)
   await shop.round()
   alipay.broke = false
@@ -257,7 +257,7 @@ t.test('a refund that Alipay takes late ends as done', async t => {
 t.test('that no money moved now is not yet a refund', async t => {
   const { alipay, shop, id } = await credited(t)
   alipay.slow = true
-  const { id: number, state } = await shop.desk.orders.refund(id, '40', 'asked for', false, ACT)
+  const { id: number, state } = await shop.desk.refunds.begin(id, '40', 'asked for', false, ACT)
   t.equal(state, 'frozen')
   shop.clock.advance(MINUTE_MS)
   await shop.round()
@@ -303,7 +303,7 @@ t.test('the end of a refund that was stuck is told: what is open says what is tr
   await t.test('the merchant has money again', async t => {
     const { alipay, shop, id } = await credited(t)
     alipay.broke = true
-    await shop.desk.orders.refund(id, '40', 'asked for', false, ACT)
+    await shop.desk.refunds.begin(id, '40', 'asked for', false, ACT)
     t.same(await shop.exceptions(), ['refund_stuck'])
     alipay.broke = false
     await rounds(shop, 5)
@@ -314,7 +314,7 @@ t.test('the end of a refund that was stuck is told: what is open says what is tr
   await t.test('it never has', async t => {
     const { alipay, shop, id } = await credited(t)
     alipay.broke = true
-    const { id: number } = await shop.desk.orders.refund(id, '40', 'asked for', false, ACT)
+    const { id: number } = await shop.desk.refunds.begin(id, '40', 'asked for', false, ACT)
     await rounds(shop, 70)
     t.equal(await shop.balance(), 10_000)
     t.match(await stuck(shop), [
@@ -327,7 +327,7 @@ t.test('the end of a refund that was stuck is told: what is open says what is tr
   await t.test('the process dies before it is told', async t => {
     const { alipay, shop, id } = await credited(t)
     alipay.broke = true
-    const { id: number } = await shop.desk.orders.refund(id, '40', 'asked for', false, ACT)
+    const { id: number } = await shop.desk.refunds.begin(id, '40', 'asked for', false, ACT)
     await shop.store.pay.endFreeze('alipay', number, 'done', ACT)
     t.same(await shop.exceptions(), ['refund_stuck'])
     await shop.round()
@@ -335,7 +335,7 @@ t.test('the end of a refund that was stuck is told: what is open says what is tr
   })
   await t.test('nobody was told of it', async t => {
     const { shop, id } = await credited(t)
-    await shop.desk.orders.refund(id, '40', 'asked for', false, ACT)
+    await shop.desk.refunds.begin(id, '40', 'asked for', false, ACT)
     await rounds(shop, 5)
     t.same(await stuck(shop), [])
   })
@@ -355,7 +355,7 @@ t.test('the address of a page is signed when it is shown', async t => {
   const later = await look()
   t.match(await page(later), /Pay 100.00/, 'it takes the one that is shown now')
   const list = await ownOrders(
-    { store: shop.store, desk: shop.desk, returnTo: 'https://here.example/topup' },
+    { store: shop.store, service: shop.desk, returnTo: 'https://here.example/topup' },
     shop.account,
     undefined,
   )

@@ -1,6 +1,6 @@
 /** Alipay's bills: archives, tables in GBK, and what of them is a payment or a refund of ours. */
 import t, { type Test } from 'tap'
-import { unzip } from '../../lib/pay/alipay/zip.ts'
+import { unzip } from '../../lib/pay/alipay/trades.ts'
 import type { BillLine } from '../../lib/pay/method.ts'
 import { AlipayDouble, type Fault } from './doubles/alipay.ts'
 import { china } from './doubles/alipay-ledger.ts'
@@ -85,10 +85,10 @@ t.test('a day', async t => {
   t.match(other, { kind: 'paid', orderId: second, amount: 10_000 })
   t.match(refund, { kind: 'refund', orderId: second, amount: 3_000, refundId: null, state: 'done' })
 
-  await shop.desk.till.take('alipay', payment as BillLine, 'bill')
+  await shop.desk.notices.take('alipay', payment as BillLine, 'bill')
   t.match(await shop.order(first), { state: 'credited' }, 'a line is as good as a notice')
   await alipay.notify(second)
-  await shop.desk.till.take('alipay', refund as BillLine, 'bill')
+  await shop.desk.notices.take('alipay', refund as BillLine, 'bill')
   await alipay.notify(second, number)
   t.equal(await shop.balance(), 17_000, 'the refund is the same one in the bill and in its notice')
   t.same(await bill('2030-01-01'), [], 'another day')

@@ -4,8 +4,7 @@
  */
 import { AlipaySdk } from 'alipay-sdk'
 import t, { type Test } from 'tap'
-import { alipayKeys } from '../../lib/pay/alipay/keys.ts'
-import { verifiedForm } from '../../lib/pay/alipay/signing.ts'
+import { alipayKeys, verifiedForm } from '../../lib/pay/alipay/signing.ts'
 import { newOrderId } from '../../lib/pay/numbers.ts'
 import { type Random, seeded } from '../support/random.ts'
 import { AlipayDouble } from './doubles/alipay.ts'

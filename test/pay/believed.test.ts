@@ -1,11 +1,10 @@
 /** Numbers that providers send and money is computed from: what bounds each, and what happens beyond. */
 import t, { type Test } from 'tap'
-import { exceptionPage } from '../../lib/pay/exceptions.ts'
+import { PaymentsAdmin } from '../../lib/pay/admin.ts'
 import { ProviderAway } from '../../lib/pay/method.ts'
 import { fenOf, isCents } from '../../lib/pay/numbers.ts'
-import { ownMethods } from '../../lib/pay/own-orders.ts'
-import { Chain } from '../../lib/pay/usdt/chain.ts'
-import type { Rpc } from '../../lib/pay/usdt/rpc.ts'
+import { ownMethods } from '../../lib/pay/own.ts'
+import { Chain, type Rpc } from '../../lib/pay/usdt/chain.ts'
 import { TestClock } from '../support/clock.ts'
 import { openCard } from './card-support.ts'
 import { isTaken, Providers } from './providers.ts'
@@ -67,7 +66,11 @@ t.test('Alipay: total_amount of a notification', async t => {
     t.equal(await shop.balance(), 0, total_amount.slice(0, 20))
   }
   t.same(await shop.exceptions(), ['amount'], 'a person is told, once')
-  t.equal((await exceptionPage({ store: shop.store }, { state: 'open', limit: 9 })).data.length, 1)
+  t.equal(
+    (await new PaymentsAdmin({ ...shop, pay: async () => shop.desk }).exceptions({ state: 'open', limit: 9 })).data
+      .length,
+    1,
+  )
   t.equal(await deliver('alipay', providers.message(order)), true)
   t.equal(await shop.balance(), 10_000, 'and the true one credits')
 })

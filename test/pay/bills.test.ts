@@ -32,7 +32,7 @@ async function tomorrow(t: Parameters<typeof openDesk>[0], work: (desk: Desk) =>
 const credited = async (desk: Desk): Promise<string> => {
   const { id } = await desk.begin('100')
   desk.provider.pay(id)
-  await desk.till.take('alipay', desk.provider.payment(id), 'callback')
+  await desk.notices.take('alipay', desk.provider.payment(id), 'callback')
   return id
 }
 const exceptions = async (desk: Desk) => (await desk.store.pay.exceptions({ limit: 9 })).map(e => e.kind)
@@ -136,7 +136,7 @@ t.test('refunds in the bill', async t => {
         id = await credited(desk)
         if (said === null) return
         desk.provider.refundSaid = said
-        refundId = (await desk.orders.refund(id, '40', 'asked for', false, ACT)).id
+        refundId = (await desk.refunds.begin(id, '40', 'asked for', false, ACT)).id
       })
       const providerId = refundId === null ? 'theirs' : `pr-${refundId}`
       desk.provider.lines = [line(id, { refundId, providerId, ...change }), desk.provider.payment(id)]

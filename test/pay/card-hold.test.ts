@@ -2,11 +2,10 @@
 
 import type { Test } from 'tap'
 import t from 'tap'
-import { oneOrder } from '../../lib/pay/all-orders.ts'
+import { oneOrder, shownOrder } from '../../lib/pay/views.ts'
 import { payHealth } from '../../lib/pay/health.ts'
 import type { BillLine } from '../../lib/pay/method.ts'
-import { shownOrder } from '../../lib/pay/own-orders.ts'
-import { Payments } from '../../lib/pay/payments.ts'
+import { PaymentsAdmin } from '../../lib/pay/admin.ts'
 import { type Card, openCard } from './card-support.ts'
 import type { Json } from './doubles/stripe-ledger.ts'
 import { ACT } from './support.ts'
@@ -77,7 +76,7 @@ t.test('what is held is credited once, when its time is over, by any gateway, wh
   const tries = async () => {
     await card.send({ ...card.stripe.ledger.events[0], id: `evt_${Math.trunc(card.clock.now())}` })
     for (const line of await Array.fromAsync<BillLine>(card.method.bill(chinaDay(card.clock.now()))))
-      await other.desk.till.take('card', line, 'bill')
+      await other.desk.notices.take('card', line, 'bill')
     await card.desk.orders.ask(held, card.method)
     await card.desk.orders.look(card.account, id, '')
     for (const shop of [card, other]) await shop.round()
@@ -124,7 +123,7 @@ t.test('an operator credits it at once, with a reason', async t => {
   const card = await openHolding(t)
   const before = await card.balance()
   const { id } = await card.paid()
-  const payments = new Payments({ ...card, pay: async () => card.desk })
+  const payments = new PaymentsAdmin({ ...card, pay: async () => card.desk })
   const release = () => payments.release(id, { reason: 'a payer of years' }, ACT.actor)
   const done = await Promise.allSettled([release(), release()])
   t.same(done.map(({ status }) => status).sort(), ['fulfilled', 'rejected'])

@@ -1,7 +1,7 @@
 /** Card money that goes back: refunds, disputes, warnings; webhooks that got lost; and Stripe's balance as a bill. */
 import t from 'tap'
 import { micro } from '../../lib/base/money.ts'
-import { oneOrder } from '../../lib/pay/all-orders.ts'
+import { oneOrder } from '../../lib/pay/views.ts'
 import type { BillLine } from '../../lib/pay/method.ts'
 import { type Card, openCard } from './card-support.ts'
 import type { Json } from './doubles/stripe-ledger.ts'
@@ -15,7 +15,7 @@ async function sendAll(card: Card): Promise<void> {
   for (const event of card.stripe.ledger.events.splice(0).reverse()) await card.send(event)
 }
 
-const refund = (card: Card, id: string, amount: string) => card.desk.orders.refund(id, amount, 'asked for', false, ACT)
+const refund = (card: Card, id: string, amount: string) => card.desk.refunds.begin(id, amount, 'asked for', false, ACT)
 
 t.test('a refund that is begun here', async t => {
   const rows: [name: string, status: string, fen: number, state: string][] = [
@@ -460,14 +460,14 @@ t.test('the bill of a day has its payments and refunds, in China’s day', async
   card.clock.step(noon - card.clock.now())
   const orders: string[] = []
   for (let i = 0; i < 4; i++) orders.push((await card.paid()).id)
-  await card.desk.orders.refund(orders[0] as string, '40', 'asked for', false, ACT)
+  await card.desk.refunds.begin(orders[0] as string, '40', 'asked for', false, ACT)
   const bill = await lines(card, noon)
   t.same(new Set(bill.filter(line => line.kind === 'paid').map(line => line.orderId)), new Set(orders))
   t.match(
     bill.find(line => line.kind === 'refund'),
     { orderId: orders[0], amount: 4_000, state: 'done', refundId: /^R/ },
   )
-  for (const line of bill) t.equal(await card.desk.till.take('card', line, 'bill'), 'known', 'nothing is new')
+  for (const line of bill) t.equal(await card.desk.notices.take('card', line, 'bill'), 'known', 'nothing is new')
   t.same(await lines(card, noon - 86_400_000), [])
   t.same(await lines(card, noon + 86_400_000), [])
   t.equal(await card.balance(), 36_000)
@@ -477,7 +477,7 @@ t.test('a payment that only the bill tells of', async t => {
   const card = await openCard(t)
   const { session, id } = await card.open()
   card.stripe.ledger.pay(session)
-  for (const line of await lines(card, card.clock.now())) await card.desk.till.take('card', line, 'bill')
+  for (const line of await lines(card, card.clock.now())) await card.desk.notices.take('card', line, 'bill')
   t.equal((await card.order(id)).state, 'credited')
   t.equal(await card.balance(), 10_000)
 })

@@ -1,7 +1,7 @@
 /** Signatures of callbacks, cross-examined by the official client. */
 import Stripe from 'stripe'
 import t from 'tap'
-import { checkSignature } from '../../lib/pay/card/signature.ts'
+import { checkSignature } from '../../lib/pay/card/events.ts'
 import { parseConfig } from '../../lib/config/config.ts'
 import { seeded } from '../support/random.ts'
 import { StripeDouble } from './doubles/stripe.ts'

@@ -120,7 +120,7 @@ t.test('a signed event is a hint only: what counts is what Stripe answers', asyn
   ]
   for (const [name, claimed, kinds] of rows) {
     for (const { id: open } of await card.store.pay.exceptions({ open: true, limit: 9 }))
-      await card.desk.orders.resolve(open, false, 'seen', ACT)
+      await card.desk.intake.resolve(open, false, 'seen', ACT)
     ledger.events.length = 0
     t.equal(await claimed(), 200, name)
     t.same(await card.exceptions(), kinds, name)
@@ -311,8 +311,8 @@ t.test('another currency, at the rate of the order', async t => {
   const { id } = await card.paid('100')
   t.match(await card.order(id), { asked: 1_403, currency: 'USD', rate: 7_130_000, state: 'credited' })
   t.equal(await card.balance(), 10_000)
-  await card.desk.orders.refund(id, '33.33', 'asked for', false, ACT)
-  await card.desk.orders.refund(id, '66.67', 'the rest', false, ACT)
+  await card.desk.refunds.begin(id, '33.33', 'asked for', false, ACT)
+  await card.desk.refunds.begin(id, '66.67', 'the rest', false, ACT)
   t.equal(card.stripe.ledger.total, 0, 'the last refund takes the rest, to the cent')
   t.equal(await card.balance(), 0)
 })
@@ -329,10 +329,10 @@ t.test(
     t.equal(await card.balance(), 0)
     const [found] = await card.store.pay.exceptions({ open: true, limit: 9 })
     t.match(found, { kind: 'currency', orderId: id, amount: 9_000, currency: 'CNY' })
-    await card.desk.orders.resolve(found!.id, true, 'the payer called', ACT)
+    await card.desk.intake.resolve(found!.id, true, 'the payer called', ACT)
     t.equal(await card.balance(), 9_000, 'not what was asked for')
-    t.equal(await faultOf(card.desk.orders.refund(id, '90.01', 'too much', false, ACT)), 'conflict')
-    for (const amount of ['30', '60']) await card.desk.orders.refund(id, amount, 'asked for', false, ACT)
+    t.equal(await faultOf(card.desk.refunds.begin(id, '90.01', 'too much', false, ACT)), 'conflict')
+    for (const amount of ['30', '60']) await card.desk.refunds.begin(id, amount, 'asked for', false, ACT)
     t.equal(ledger.total, 0, 'in the currency that was paid')
     t.equal(await card.balance(), 0)
     t.match(await card.store.audit(), { ok: true })

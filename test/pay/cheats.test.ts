@@ -67,7 +67,7 @@ t.test('an old message says nothing new, whatever has become of the order', asyn
     const message = providers.message(order)
     t.equal(await taken(shop, method, method, message), true)
     const before = await shop.balance()
-    await shop.desk.orders.refund(order.id, '100', 'asked for', false, ACT)
+    await shop.desk.refunds.begin(order.id, '100', 'asked for', false, ACT)
     if (method === 'wechat') {
       for (const refund of providers.wechat.refunds.values()) refund.status = 'SUCCESS'
       clock.advance(60_000)
@@ -115,7 +115,7 @@ for (const [engine, address] of ENGINES)
       Array.from({ length: 12 }, async (_, i) => {
         const { desk, store } = i % 2 === 0 ? shop : other
         if (i % 3 === 0) return (await spend(store, i)).outcome === 'created' ? 1 : 0
-        return (await faultOf(desk.orders.refund(order.id, '20', `part ${i}`, false, ACT))) === 'nothing' ? 1 : 0
+        return (await faultOf(desk.refunds.begin(order.id, '20', `part ${i}`, false, ACT))) === 'nothing' ? 1 : 0
       }),
     )
     t.equal(

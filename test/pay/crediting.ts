@@ -1,10 +1,8 @@
 /** The crediting of deposits over a store in memory, without a chain: what its nodes say is chosen by the test. */
 import type { Test } from 'tap'
 import { micro } from '../../lib/base/money.ts'
-import { Chain } from '../../lib/pay/usdt/chain.ts'
-import { Crediting } from '../../lib/pay/usdt/crediting.ts'
-import type { UsdtDeps } from '../../lib/pay/usdt/deps.ts'
-import { Rpc } from '../../lib/pay/usdt/rpc.ts'
+import { Chain, Rpc } from '../../lib/pay/usdt/chain.ts'
+import { Crediting, type UsdtDeps } from '../../lib/pay/usdt/crediting.ts'
 import type { Store } from '../../lib/store/store.ts'
 import { ACT, openDesk } from './support.ts'
 
@@ -33,8 +31,7 @@ export async function openCrediting(t: Test, storeOf: (real: Store) => Store = r
   const deps = {
     ...desk.deps,
     store: storeOf(store),
-    till: desk.till,
-    counts: { credited() {} },
+    counts: { ...desk.deps.counts, credited() {} },
     config: { chain_id: CHAIN, minimum: micro(1) },
   } as unknown as UsdtDeps
   const crediting = new Crediting(deps, [new SayingNode(1), second])

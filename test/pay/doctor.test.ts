@@ -48,7 +48,7 @@ async function examined(shop: Shop, refund: boolean, meanwhile: (order: Order) =
     if (waits++ === 0 && order !== undefined) await meanwhile(order)
   })
   const { desk, store, account, method } = shop
-  const given = { desk, store, clock, account, method, amount: null, refund, act: ACT, waitMs: 15 * MINUTE_MS }
+  const given = { service: desk, store, clock, account, method, amount: null, refund, act: ACT, waitMs: 15 * MINUTE_MS }
   const callback = `${shop.url}/pay/${method.name}`
   const found: Finding[] = []
   for await (const finding of examine({ ...given, callback, returnTo: 'https://x.example' })) {

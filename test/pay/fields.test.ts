@@ -52,7 +52,7 @@ async function live(t: Test) {
     const { headers, body } = providers.message(order)
     const answer = await fetch(`${shop.url}/pay/${method}`, { method: 'POST', headers, body })
     t.ok(isTaken(method, answer.status, await answer.text()), `${method}: taken`)
-    t.equal((await shop.desk.orders.refund(order.id, '40', 'asked for', false, ACT)).kind, 'refund')
+    t.equal((await shop.desk.refunds.begin(order.id, '40', 'asked for', false, ACT)).kind, 'refund')
     await shop.desk.close(await begin(method), (await shop.desk.methods()).get(method) as PayMethod)
     await begin(method) // nobody pays it
   }
@@ -275,7 +275,7 @@ t.test('orders of random titles, addresses, amounts and references are taken by 
       await shop.round()
       t.equal((await shop.order(order.id)).state, 'credited')
       const reference = textOf(random, [...LETTERS, ...OTHERS], 190)
-      const sent = await shop.desk.orders.refund(order.id, '1.01', reference || 'x', true, ACT, reference)
+      const sent = await shop.desk.refunds.begin(order.id, '1.01', reference || 'x', true, ACT, reference)
       t.not(sent.state, 'released')
     }
     t.same(await shop.exceptions(), [])

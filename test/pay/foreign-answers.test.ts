@@ -3,7 +3,7 @@
  * is nobody's word: no event is taken by it, no order fails, no refund is refused, and the same question is asked again.
  */
 import t, { type Test } from 'tap'
-import { fits } from '../../lib/pay/card/http.ts'
+import { fits } from '../../lib/pay/card/client.ts'
 import type { OrderMethod } from '../../lib/terms/pay.ts'
 import { TestClock } from '../support/clock.ts'
 import { type Card, openCard } from './card-support.ts'
@@ -38,7 +38,7 @@ const FOREIGN: readonly [name: string, answer: Foreign][] = [
   ['no JSON, and an error', { status: 403, body: '<h1>no</h1>' }],
 ]
 
-const refund = (shop: Shop, id: string) => shop.desk.orders.refund(id, '40', 'asked for', false, ACT)
+const refund = (shop: Shop, id: string) => shop.desk.refunds.begin(id, '40', 'asked for', false, ACT)
 
 t.test('events of cards: not taken, and taken when they come again', async t => {
   const events: [

@@ -15,8 +15,8 @@ const using = (pattern: RegExp, among = files): string[] =>
 
 t.test('who calls what moves money', async t => {
   const outside = files.filter(file => !file.startsWith('lib/store/'))
-  t.same(using(/\.creditOrder\(/, outside), ['lib/pay/till.ts'])
-  t.same(using(/\.proveOrder\(/, outside), ['lib/pay/orders.ts', 'lib/pay/till.ts'], 'the other one is by hand')
+  t.same(using(/\.creditOrder\(/, outside), ['lib/pay/intake.ts'])
+  t.same(using(/\.proveOrder\(/, outside), ['lib/pay/intake.ts'], 'also by hand')
   t.same(using(/\.creditDeposits\(/, outside), ['lib/pay/usdt/crediting.ts'], 'deposits have no order')
   t.same(using(/\.resolveDeposit\(/, outside), ['lib/pay/deposits.ts'], 'by hand')
   t.same(using(/bookPayment\(tx/), [
@@ -27,10 +27,10 @@ t.test('who calls what moves money', async t => {
   t.same(using(/kind: 'payment'/), ['lib/store/sql/pay-money.ts'], 'one statement writes the entry')
 })
 
-t.test('methods know neither the store nor the till', async t => {
+t.test('methods know neither the store nor the payment service', async t => {
   const methods = files.filter(file => /^lib\/pay\/(alipay|wechat|card)\//.test(file))
   t.ok(methods.length > 10)
-  t.same(using(/from '.*\/(store|operations|till|orders|desk)(\/|\.ts)/, methods), [])
+  t.same(using(/from '.*\/(store|operations|intake|refunds|notices|orders|service)(\/|\.ts)/, methods), [])
 })
 
 t.test('no address takes what nobody has signed', async t => {

@@ -134,14 +134,14 @@ t.test('another currency is asked for at the rate in force, and not without one'
   await desk.store.pay.setPayRate({ currency: 'USD', rate: 7_000_000, fromMs: now, untilMs: now + MINUTE_MS }, ACT)
   const order = await desk.begin('5')
   t.match(order, { asked: 72, currency: 'USD', rate: 7_000_000 })
-  await desk.till.take('card', desk.provider.payment(order.id), 'callback')
+  await desk.notices.take('card', desk.provider.payment(order.id), 'callback')
   t.equal(await desk.balance(), 500, 'what was ordered, not what the rounded amount is worth')
 })
 
 t.test('refunds', async t => {
   const paid = async (desk: Awaited<ReturnType<typeof openDesk>>) => {
     const { id } = await desk.begin('100')
-    await desk.till.take('alipay', desk.provider.payment(id), 'callback')
+    await desk.notices.take('alipay', desk.provider.payment(id), 'callback')
     return id
   }
   const rows: [said: 'done' | 'undecided' | 'released', fen: number, state: string][] = [
@@ -153,7 +153,7 @@ t.test('refunds', async t => {
     const desk = await openDesk(t)
     const id = await paid(desk)
     desk.provider.refundSaid = said
-    await desk.orders.refund(id, '40', 'asked for', false, ACT)
+    await desk.refunds.begin(id, '40', 'asked for', false, ACT)
     t.equal(await desk.balance(), fen, said)
     t.equal(await desk.state(id), state)
   }
@@ -167,11 +167,11 @@ t.test('refunds', async t => {
     ['1', ' ', 'invalid'],
   ]
   for (const [amount, reason, fault] of wrong)
-    t.equal(await faultOf(desk.orders.refund(id, amount, reason, false, ACT)), fault, `${amount}`)
-  await t.rejects(desk.orders.refund('T', '1', 'x', false, ACT), OperationError)
+    t.equal(await faultOf(desk.refunds.begin(id, amount, reason, false, ACT)), fault, `${amount}`)
+  await t.rejects(desk.refunds.begin('T', '1', 'x', false, ACT), OperationError)
 
   desk.provider.away = true
-  const frozen = await desk.orders.refund(id, '40', 'asked for', false, ACT)
+  const frozen = await desk.refunds.begin(id, '40', 'asked for', false, ACT)
   t.equal(frozen.state, 'frozen', 'nobody knows, so the money stays out of the balance')
   t.equal(await desk.balance(), 6_000)
   desk.provider.away = false
@@ -179,13 +179,13 @@ t.test('refunds', async t => {
   await desk.round()
   t.match(await desk.store.pay.refund('alipay', frozen.id), { state: 'done' }, 'sent again under the same number')
   t.equal(desk.provider.sentBack.size, 1)
-  await desk.till.take(
+  await desk.notices.take(
     'alipay',
     { kind: 'refund', refundId: frozen.id, providerId: `pr-${frozen.id}`, orderId: id, amount: 4_000, state: 'done' },
     'callback',
   )
   t.equal(await desk.balance(), 6_000, 'our own refund comes back as a message and is booked once')
-  await desk.orders.refund(id, '60', 'the rest', false, ACT)
+  await desk.refunds.begin(id, '60', 'the rest', false, ACT)
   t.equal(await desk.state(id), 'refunded')
   t.equal(
     [...desk.provider.sentBack.values()].reduce((sum, r) => sum + r.amount, 0),

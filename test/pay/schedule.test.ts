@@ -1,5 +1,6 @@
 import t from 'tap'
-import { nextCheck, nextRefundCheck } from '../../lib/pay/schedule.ts'
+import { nextCheck } from '../../lib/pay/orders.ts'
+import { nextRefundCheck } from '../../lib/pay/refunds.ts'
 
 const MINUTE_MS = 60_000
 

@@ -6,7 +6,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { ZERO } from '../../lib/base/money.ts'
 import { CallbackServer } from '../../lib/pay/callback-server.ts'
-import { Desk } from '../../lib/pay/desk.ts'
+import { PaymentService } from '../../lib/pay/service.ts'
 import type { PayMethod } from '../../lib/pay/method.ts'
 import type { Store } from '../../lib/store/store.ts'
 import { parseConfig } from '../../lib/config/config.ts'
@@ -30,7 +30,7 @@ export interface Shop {
   url: string
   store: Store
   clock: TestClock
-  desk: Desk
+  desk: PaymentService
   counts: PayTallies
   account: Account
   method: PayMethod
@@ -65,7 +65,7 @@ export async function openShop(
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   const config = parseConfig(JSON.stringify({ public: { main: given.main ?? url }, pay }), 'c.yaml', {})
   const setAside = () => ({ settlements: 0, unreadable: 0, journals: 0 })
-  const desk = new Desk({ store, clock, log, fleet: new TestFleet(), setAside, config: () => config, counts })
+  const desk = new PaymentService({ store, clock, log, fleet: new TestFleet(), setAside, config: () => config, counts })
   const callbacks = new CallbackServer(desk, clock, log)
   const [method] = [...(await desk.methods()).values()] as [PayMethod]
   return {

@@ -1,10 +1,9 @@
 /**
- * A provider in memory, with a ledger of its own, and a till over a store in memory. It speaks no real provider's
+ * A provider in memory, with a ledger of its own, and a payment service over a store in memory. It speaks no real provider's
  * protocol: what it proves is what becomes of notices, whoever they come from.
  */
 import { createHash } from 'node:crypto'
 import { type Micro, micro, ZERO } from '../../lib/base/money.ts'
-import type { OperationDeps } from '../../lib/operations/deps.ts'
 import { OperationError } from '../../lib/operations/error.ts'
 import { compareBills } from '../../lib/pay/bills.ts'
 import {
@@ -20,7 +19,12 @@ import {
 } from '../../lib/pay/method.ts'
 import { Orders } from '../../lib/pay/orders.ts'
 import { reconcile } from '../../lib/pay/reconcile.ts'
-import { Till } from '../../lib/pay/till.ts'
+import type { PayDeps } from '../../lib/pay/exceptions.ts'
+import { connect } from '../../lib/pay/service.ts'
+import type { Intake } from '../../lib/pay/intake.ts'
+import type { Notices } from '../../lib/pay/notices.ts'
+import type { Refunds } from '../../lib/pay/refunds.ts'
+import { PayMarks } from '../../lib/pay/health.ts'
 import type { Store } from '../../lib/store/store.ts'
 import { createLogger } from '../../lib/base/log.ts'
 import type { Order, OrderMethod, Refund } from '../../lib/terms/pay.ts'
@@ -173,12 +177,14 @@ export function passDay(clock: TestClock): void {
 export interface Desk {
   store: Store
   clock: TestClock
-  till: Till
+  intake: Intake
+  notices: Notices
+  refunds: Refunds
   orders: Orders
   account: Account
   provider: TestProvider
   counted: string[]
-  deps: OperationDeps
+  deps: PayDeps
   begin(amount?: unknown, method?: string): Promise<Order>
   round(): Promise<void>
   /** Compares the bills that are due. */
@@ -210,14 +216,15 @@ export async function openDesk(
       exception: (method: string, kind: string) => void counted.push(`exception ${method} ${kind}`),
     },
   }
-  const till = new Till(deps)
   const methods = new Map(providers.map(provider => [provider.name, provider]))
   const bounds = { order: micro(50_000_000_000) as Micro, day: micro(100_000_000_000) }
-  const orders = new Orders(deps, till, methods, () => bounds)
+  const parts = connect(deps, methods)
+  const orders = new Orders(deps, parts.intake, methods, () => bounds, new PayMarks(deps))
+  const all = { ...deps, ...parts, orders, methods, stopped: () => false }
   return {
     store,
     clock,
-    till,
+    ...parts,
     orders,
     account,
     provider: providers[0] as TestProvider,
@@ -225,8 +232,8 @@ export async function openDesk(
     deps,
     begin: (amount = '100', method = providers[0]?.name as string) =>
       orders.begin(account, method, amount, 'https://here.example/console/topup', ACT),
-    bills: () => compareBills({ ...deps, till, methods, stopped: () => false }),
-    round: () => reconcile({ ...deps, till, orders, methods, stopped: () => false }),
+    bills: () => compareBills(all),
+    round: () => reconcile(all),
     async balance() {
       const [purse] = await store.purses([`a${account.id}`])
       return ((purse?.credit ?? ZERO) - (purse?.spent ?? ZERO)) / 10_000

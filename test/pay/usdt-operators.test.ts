@@ -2,7 +2,7 @@
 import t from 'tap'
 import { micro } from '../../lib/base/money.ts'
 import { Deposits } from '../../lib/pay/deposits.ts'
-import { Payments } from '../../lib/pay/payments.ts'
+import { PaymentsAdmin } from '../../lib/pay/admin.ts'
 import { allDeposits, sweepList } from '../../lib/pay/usdt/all-deposits.ts'
 import { ownAddress, ownDeposits, ownQuote } from '../../lib/pay/usdt/own-deposits.ts'
 import { checksummed } from '../../lib/config/xpub.ts'
@@ -150,7 +150,7 @@ t.test('deposits as people and operators see them', { skip: ANVIL_MISSING ?? fal
 
   t.test('what operators see of the chain and its nodes, without their addresses', async t => {
     const shop = await openUsdt(t, { chain })
-    const health = async () => (await new Payments({ ...shop, pay: async () => shop.desk }).health()).chain!
+    const health = async () => (await new PaymentsAdmin({ ...shop, pay: async () => shop.desk }).health()).chain!
     t.match(await health(), { head: null, cursor: null, second_at: null, nodes: [{ answered_at: null }, { node: 2 }] })
     await shop.read()
     await shop.rate(7)

@@ -1,7 +1,7 @@
 /** What a quote promises: its rate, for its tokens, once, by the time of the chain's blocks. */
 import t from 'tap'
 import { micro } from '../../lib/base/money.ts'
-import { tokensFor, worthAt } from '../../lib/pay/usdt/quotes.ts'
+import { tokensFor, worthAt } from '../../lib/pay/usdt/usdt.ts'
 import { tokenText } from '../../lib/terms/deposits.ts'
 import { ANVIL_MISSING } from '../support/anvil.ts'
 import { seeded } from '../support/random.ts'

@@ -1,8 +1,6 @@
 /** How many blocks a node is asked about at once: what it has refused is not asked for again and again, because plans count refusals. */
 import t, { type Test } from 'tap'
-import { Chain } from '../../lib/pay/usdt/chain.ts'
-import { Reader } from '../../lib/pay/usdt/reading.ts'
-import { NodeError, Rpc } from '../../lib/pay/usdt/rpc.ts'
+import { Chain, Reader, NodeError, Rpc } from '../../lib/pay/usdt/chain.ts'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { ProviderAway } from '../../lib/pay/method.ts'

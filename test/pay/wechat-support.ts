@@ -1,6 +1,7 @@
 /** A shop that takes WeChat Pay, and the stand-in for WeChat Pay that it talks to. */
 import type { RawCallback } from '../../lib/pay/method.ts'
 import type { Orders } from '../../lib/pay/orders.ts'
+import type { Refunds } from '../../lib/pay/refunds.ts'
 import type { Store } from '../../lib/store/store.ts'
 import { TestClock } from '../support/clock.ts'
 import { WechatDouble } from './doubles/wechat.ts'
@@ -14,6 +15,7 @@ export const raw = ({ headers, body }: Message): RawCallback => ({ headers, body
 export interface WechatShop extends Shop {
   double: WechatDouble
   orders: Orders
+  refunds: Refunds
   state(id: string): Promise<string>
   /** Sends a message to the shop's address, and says what was counted for it. */
   deliver(message: Message): Promise<{ status: number; verdict: string }>
@@ -32,6 +34,7 @@ export async function openWechat(t: Test, given: { store?: Store; beside?: Wecha
   return Object.assign(shop, {
     double,
     orders: shop.desk.orders,
+    refunds: shop.desk.refunds,
     state: async (id: string) => (await shop.order(id)).state,
     async deliver({ headers, body }: Message) {
       const before = shop.verdicts()

@@ -251,7 +251,7 @@ t.test('a refund: asked for, told, and booked once', async t => {
       if (told && status === 'PROCESSING') continue
       const shop = await openWechat(t)
       const id = await credited(shop)
-      const { id: refundId, state: begun } = await shop.orders.refund(id, '4', 'asked for', false, ACT)
+      const { id: refundId, state: begun } = await shop.refunds.begin(id, '4', 'asked for', false, ACT)
       t.equal(begun, 'frozen', 'that it was taken is not that it was done')
       t.equal(await shop.balance(), 600)
       const refund = shop.double.refunds.get(refundId)!
@@ -273,7 +273,7 @@ t.test('a refund: asked for, told, and booked once', async t => {
 
 t.test('a refund that the payer’s account does not take waits for a person, frozen', async t => {
   const shop = await openWechat(t)
-  const { id: refundId } = await shop.orders.refund(await credited(shop), '4', 'asked for', false, ACT)
+  const { id: refundId } = await shop.refunds.begin(await credited(shop), '4', 'asked for', false, ACT)
   shop.double.refunds.get(refundId)!.status = 'ABNORMAL'
   for (const kinds of [[], [], ['refund_stuck'], ['refund_stuck']]) {
     t.same(await shop.exceptions(), kinds)
@@ -291,7 +291,7 @@ t.test('a refund whose answer is lost is asked for again under its number, and h
     const shop = await openWechat(t)
     const id = await credited(shop)
     shop.double.faults.push(fault)
-    const { id: refundId } = await shop.orders.refund(id, '4', 'asked for', false, ACT)
+    const { id: refundId } = await shop.refunds.begin(id, '4', 'asked for', false, ACT)
     t.match(await shop.store.pay.refund('wechat', refundId), { state: 'frozen', providerId: null }, fault)
     shop.clock.advance(MINUTE_MS)
     await shop.round()
@@ -308,7 +308,7 @@ t.test('a refund that WeChat Pay refuses stays frozen', async t => {
   const shop = await openWechat(t)
   const id = await credited(shop)
   shop.double.sendBack(id, 700)
-  const { id: refundId } = await shop.orders.refund(id, '4', 'asked for', false, ACT)
+  const { id: refundId } = await shop.refunds.begin(id, '4', 'asked for', false, ACT)
   shop.clock.advance(5 * MINUTE_MS)
   await shop.round()
   t.match(await shop.store.pay.refund('wechat', refundId), { state: 'frozen', providerId: null })

@@ -2,8 +2,7 @@
 import { z } from 'zod'
 import { type Operation, operation } from '../../api/operation.ts'
 import { OperationError } from '../../operations/error.ts'
-import { isOrderId } from '../../pay/numbers.ts'
-import { NO_ORDER, orderAfter, ownMethods, ownOrders, shownOrder } from '../../pay/own-orders.ts'
+import { isOrderId, NO_ORDER, orderAfter, ownMethods, ownOrders, shownOrder } from '../../pay/own.ts'
 import { scalar } from '../../config/scalars.ts'
 import { ORDER_STATES, PAY_METHODS } from '../../terms/pay.ts'
 import type { Account } from '../../terms/records.ts'
@@ -86,7 +85,7 @@ export const ORDERS: Operation<ConsoleDeps>[] = [
     answer: { status: 200, body: ordersAnswer },
     refuses: [400],
     run: async (deps: ConsoleDeps, { account, query }) => {
-      const parts = { store: deps.store, desk: await readyDesk(deps), returnTo: returnTo(deps, account) }
+      const parts = { store: deps.store, service: await readyDesk(deps), returnTo: returnTo(deps, account) }
       return ownOrders(parts, account, query.after)
     },
   }),

@@ -4,12 +4,12 @@ import { type Operation, operation } from '../../api/operation.ts'
 import {
   exceptionsFilter,
   ordersFilter,
-  Payments,
+  PaymentsAdmin,
   rateForm,
   refundForm,
   releaseForm,
   resolution,
-} from '../../pay/payments.ts'
+} from '../../pay/admin.ts'
 import * as kind from '../../config/scalars.ts'
 import type { ConsoleDeps } from './deps.ts'
 import { exception, exceptionsPage, ordersPage, rates, refund, wholeOrder } from './pay-answers.ts'
@@ -18,7 +18,7 @@ import { health } from './pay-health.ts'
 const operators = { who: 'operator', scope: 'operator', effect: 'read' } as const
 /** What moves money needs a person in a session, who has just proven who it is. */
 const moves = { who: 'operator', scope: null, effect: 'danger', stepUp: true } as const
-const payments = (deps: ConsoleDeps) => new Payments(deps)
+const payments = (deps: ConsoleDeps) => new PaymentsAdmin(deps)
 const orderPath = z.strictObject({ order: z.string().max(64) })
 
 export const PAY_DESK: Operation<ConsoleDeps>[] = [

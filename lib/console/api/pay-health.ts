@@ -1,6 +1,6 @@
 /** What operators are told of how payments stand. */
 import { z } from 'zod'
-import { DOUBTS } from '../../pay/payments.ts'
+import { DOUBTS } from '../../pay/admin.ts'
 import { DEPOSIT_STATES } from '../../terms/deposits.ts'
 import { ORDER_STATES, PAY_METHODS } from '../../terms/pay.ts'
 import { moneyText, timeText } from '../../operations/fields.ts'

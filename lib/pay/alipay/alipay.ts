@@ -5,7 +5,7 @@
 import { micro } from '../../base/money.ts'
 import type { AlipayConfig } from '../../config/pay-schema.ts'
 import type { Order, Refund } from '../../terms/pay.ts'
-import type { Fields } from '../answers.ts'
+import type { Fields } from '../provider-http.ts'
 import { chinaTime } from '../messages.ts'
 import {
   type BillLine,
@@ -21,11 +21,9 @@ import {
 } from '../method.ts'
 import { yuanOf } from '../numbers.ts'
 import { checkNotEnded } from '../validity.ts'
-import { billOf } from './bill.ts'
+import { billOf, askRefund, noticesOf, type Seller, saidOf } from './trades.ts'
 import { AlipayClient, textOf } from './client.ts'
-import { type AlipayKeys, alipayKeys } from './keys.ts'
-import { signedForm, verifiedForm } from './signing.ts'
-import { askRefund, noticesOf, type Seller, saidOf } from './trades.ts'
+import { type AlipayKeys, alipayKeys, signedForm, verifiedForm } from './signing.ts'
 
 const LIVE = { gateway: 'https://openapi.alipay.com/gateway.do', api: 'https://openapi.alipay.com' }
 const TEST = {

@@ -1,10 +1,8 @@
 /** Requests of Alipay's version 3 protocol. No answer that says "done" is believed unless Alipay has signed it. */
 import type { Clock } from '../../base/clock.ts'
-import { type Answer, type Fields, readAnswer } from '../answers.ts'
-import { type Asked, ask } from '../ask.ts'
+import { type Answer, type Fields, readAnswer, type Asked, ask } from '../provider-http.ts'
 import { ProviderAway, ProviderRefuses } from '../method.ts'
-import type { AlipayKeys } from './keys.ts'
-import { isAnswer, serialNamed, signedHeaders } from './signing.ts'
+import { type AlipayKeys, isAnswer, serialNamed, signedHeaders } from './signing.ts'
 
 export type AlipayAnswer = Answer
 

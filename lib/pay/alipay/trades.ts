@@ -2,19 +2,21 @@
  * What Alipay says of a trade: as the answer to a question, and in a notification. What counts is `total_amount`: what the
  * buyer pays and what we receive are less where there are coupons.
  */
-
-import { digestOf, fromChinaTime, UNREADABLE } from '../messages.ts'
+import { UNREADABLE, digestOf, fromChinaTime, linesOf } from '../messages.ts'
 import {
-  type Notice,
+  type BillLine,
   NotVerified,
+  type Notice,
   type Payment,
   ProviderAway,
   ProviderRefuses,
   type RefundSaid,
   type Said,
 } from '../method.ts'
-import { fenOf, ourRefund } from '../numbers.ts'
+import { fenOf, isOrderId, ourRefund } from '../numbers.ts'
 import { type AlipayAnswer, type AlipayClient, textOf } from './client.ts'
+import { promisify } from 'node:util'
+import { crc32, inflateRaw } from 'node:zlib'
 
 /** Whose trades they are. */
 export interface Seller {
@@ -124,4 +126,176 @@ export async function askRefund(
   const amount = fenOf(textOf(fields, 'refund_amount'))
   if (amount === null) throw new ProviderAway('an answer without the amount of the refund')
   return { said: 'done', amount }
+}
+
+const PATH = '/v3/alipay/data/dataservice/bill/downloadurl/query'
+const TYPES = ['trade', 'signcustomer'] as const
+const NO_BILL: ReadonlySet<string> = new Set(['BILL_NOT_EXIST', 'NO_BILL_DATA'])
+/** A line of a table, by the names of its columns. */
+type Row = (column: string) => string
+
+/** `day`: `2030-01-31`, in China's time. Throws ProviderRefuses when neither bill can be had. */
+export async function* billOf(client: AlipayClient, seller: Seller, day: string): AsyncGenerator<BillLine> {
+  const paid = new Set<string>()
+  const refusals: ProviderRefuses[] = []
+  for (const type of TYPES) {
+    try {
+      for await (const { row, digest } of rowsOf(client, seller, type, day)) {
+        const line = type === 'trade' ? tradeLine(seller, row, digest) : movementLine(seller, row, digest)
+        if (line === null || (line.kind === 'paid' && paid.has(line.orderId))) continue
+        if (line.kind === 'paid') paid.add(line.orderId)
+        yield line
+      }
+    } catch (error) {
+      if (!(error instanceof ProviderRefuses)) throw error
+      refusals.push(error)
+    }
+  }
+  if (refusals.length === TYPES.length) throw refusals[0] as ProviderRefuses
+}
+
+async function* rowsOf(
+  client: AlipayClient,
+  seller: Seller,
+  type: string,
+  day: string,
+): AsyncGenerator<{ row: Row; digest: string }> {
+  const { code, fields } = await client.get(PATH, { bill_type: type, bill_date: day })
+  if (code !== null && !NO_BILL.has(code)) throw new ProviderAway(`${code} of a bill`)
+  if (code !== null) return // a day without trades has no bill
+  const archive = await client.download(textOf(fields, 'bill_download_url'))
+  const files = await Array.fromAsync(unzip(archive)).catch(error => {
+    throw new ProviderAway(`the bill cannot be read: ${(error as Error).message}`)
+  })
+  for (const file of files) {
+    let columns: readonly string[] | null = null
+    for await (const line of linesOf(file, 'gbk')) {
+      if (line.startsWith('#')) checkAccount(seller, line)
+      else if (columns === null) columns = columnsOf(line)
+      else {
+        const cells = cellsOf(line)
+        const names = columns
+        const row = (column: string): string => cells[names.indexOf(column)] ?? ''
+        if (isOrderId(row('商户订单号'))) yield { row, digest: digestOf(line) }
+      }
+    }
+  }
+}
+
+function checkAccount({ merchant }: Seller, line: string): void {
+  const account = /账号[:：]\[(2088\d{12})/.exec(line)?.[1]
+  if (account !== undefined && account !== merchant) throw new ProviderRefuses(`the bill of the account ${account}`)
+}
+
+/** null = the line is no head of a list. Units stand in brackets after the names: `订单金额（元）`. */
+function columnsOf(line: string): readonly string[] | null {
+  const columns = cellsOf(line).map(name => name.replace(/[（(].*$/, ''))
+  return columns.includes('商户订单号') && columns.includes('业务类型') ? columns : null
+}
+
+/** A comma inside of a cell stands in quotation marks. */
+const cellsOf = (line: string): string[] =>
+  [...line.matchAll(/(?:^|,)(?:"((?:[^"]|"")*)"[^,]*|([^,]*))/g)].map(([, quoted, plain]) =>
+    (quoted?.replaceAll('""', '"') ?? plain ?? '').replace(/^`/, '').trim(),
+  )
+
+function tradeLine(seller: Seller, row: Row, digest: string): BillLine | null {
+  const orderId = row('商户订单号')
+  const total = row('订单金额').replace(/^-/, '')
+  if (row('业务类型') === '退款') {
+    const number = row('退款批次号/请求号') || orderId
+    const providerId = refundProviderId(orderId, number)
+    const amount = fenOf(total) ?? UNREADABLE
+    return { kind: 'refund', refundId: ourRefund(number), providerId, orderId, amount, state: 'done' }
+  }
+  if (row('业务类型') !== '交易') return null
+  const paidAtMs = fromChinaTime(row('完成时间'))
+  const { merchant } = seller
+  return payment(seller, { orderId, transactionId: row('支付宝交易号'), total, merchant, paidAtMs, digest })
+}
+
+/** Fees, and fees that come back, name the order too. */
+function movementLine(seller: Seller, row: Row, digest: string): BillLine | null {
+  if (!['在线支付', '交易付款'].includes(row('业务类型')) || (fenOf(row('收入金额')) ?? 0) === 0) return null
+  return payment(seller, {
+    orderId: row('商户订单号'),
+    transactionId: row('业务流水号'),
+    total: row('收入金额'),
+    merchant: seller.merchant,
+    paidAtMs: fromChinaTime(row('发生时间')),
+    digest,
+  })
+}
+
+const END = 0x06054b50
+const END_BYTES = 22
+const LONGEST_COMMENT = 0xffff
+const ENTRY = 0x02014b50
+const ENTRY_BYTES = 46
+const FILE = 0x04034b50
+const FILE_BYTES = 30
+const STORED = 0
+const DEFLATED = 8
+const ENCRYPTED = 1
+const MOST_FILES = 64
+const MOST_BYTES = 128 * 2 ** 20
+
+const inflate = promisify(inflateRaw)
+
+/** Throws when the bytes are no such archive. Their contents together have at most 128 MiB. */
+export async function* unzip(archive: Buffer): AsyncGenerator<Buffer> {
+  let left = MOST_BYTES
+  for (const entry of entries(archive)) {
+    if (entry.size > left) throw new Error('the files of an archive are too large')
+    const file = await contents(archive, entry)
+    left -= file.length
+    yield file
+  }
+}
+
+interface Entry {
+  method: number
+  crc: number
+  packed: number
+  size: number
+  at: number
+}
+
+function entries(archive: Buffer): Entry[] {
+  const end = endOf(archive)
+  const count = archive.readUInt16LE(end + 10)
+  if (count > MOST_FILES) throw new Error('an archive has too many files')
+  const list: Entry[] = []
+  let at = archive.readUInt32LE(end + 16)
+  for (let i = 0; i < count; i++) {
+    if (archive.readUInt32LE(at) !== ENTRY) throw new Error('the directory of an archive is broken')
+    if ((archive.readUInt16LE(at + 8) & ENCRYPTED) !== 0) throw new Error('a file of an archive is encrypted')
+    list.push({
+      method: archive.readUInt16LE(at + 10),
+      crc: archive.readUInt32LE(at + 16),
+      packed: archive.readUInt32LE(at + 20),
+      size: archive.readUInt32LE(at + 24),
+      at: archive.readUInt32LE(at + 42),
+    })
+    const [name, extra, comment] = [28, 30, 32].map(offset => archive.readUInt16LE(at + offset))
+    at += ENTRY_BYTES + name! + extra! + comment!
+  }
+  return list
+}
+
+/** Where the directory's end stands: a comment of any length may follow it. */
+function endOf(archive: Buffer): number {
+  const first = Math.max(0, archive.length - END_BYTES - LONGEST_COMMENT)
+  for (let at = archive.length - END_BYTES; at >= first; at--) if (archive.readUInt32LE(at) === END) return at
+  throw new Error('no archive')
+}
+
+async function contents(archive: Buffer, { method, crc, packed, size, at }: Entry): Promise<Buffer> {
+  if (archive.readUInt32LE(at) !== FILE) throw new Error('a file of an archive is broken')
+  const start = at + FILE_BYTES + archive.readUInt16LE(at + 26) + archive.readUInt16LE(at + 28)
+  const bytes = archive.subarray(start, start + packed)
+  if (method !== STORED && method !== DEFLATED) throw new Error(`an archive is packed by method ${method}`)
+  const file = method === STORED ? bytes : await inflate(bytes, { maxOutputLength: Math.max(1, size) })
+  if (file.length !== size || crc32(file) !== crc) throw new Error('a file of an archive is damaged')
+  return file
 }

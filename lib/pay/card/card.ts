@@ -17,12 +17,19 @@ import {
   type Said,
   type Verified,
 } from '../method.ts'
-import { billOf } from './bill.ts'
-import { StripeClient, StripeRefuses } from './client.ts'
-import { EVENT_TYPES, eventOf, noticesOf } from './events.ts'
-import { disputesOf, failedAsDisputed, pages, refundsOf, saidOfRefund } from './money-back.ts'
-import { createSession, idOf, orderOf, type Session, saidOf, sessionOf } from './sessions.ts'
-import { checkSignature } from './signature.ts'
+import {
+  billOf,
+  EVENT_TYPES,
+  eventOf,
+  noticesOf,
+  disputesOf,
+  failedAsDisputed,
+  pages,
+  refundsOf,
+  saidOfRefund,
+  checkSignature,
+} from './events.ts'
+import { createSession, idOf, orderOf, type Session, StripeClient, StripeRefuses, saidOf, sessionOf } from './client.ts'
 
 const MINUTE_MS = 60_000
 const MINIMUM = micro(5_000_000)

@@ -2,10 +2,13 @@
  * Requests to Stripe by its official client. This file is where the client is loaded, so nothing imports it unless cards
  * are configured. What goes wrong becomes one of the two faults that the rest of the program knows.
  */
-import Stripe from 'stripe'
 import type { CardConfig } from '../../config/pay-schema.ts'
-import { ProviderAway, ProviderRefuses } from '../method.ts'
-import { BoundedHttp } from './http.ts'
+import type { Order } from '../../terms/pay.ts'
+import { type Fields, readAnswer, type Asked, ask } from '../provider-http.ts'
+import { type Payment, ProviderAway, ProviderRefuses, type Said } from '../method.ts'
+import { LATEST_S, isCents, isOrderId } from '../numbers.ts'
+import { createHash } from 'node:crypto'
+import Stripe from 'stripe'
 
 /** The version in which Stripe answers, whatever the account's own one is. The objects that this folder reads are of it. */
 const API_VERSION = '2026-10-28.endive'
@@ -99,3 +102,202 @@ function describe(error: InstanceType<typeof Stripe.errors.StripeError>): string
     .filter(part => part !== undefined && part !== '')
     .join(' ')
 }
+
+class Answer extends Stripe.HttpClientResponse {
+  readonly #body: Buffer
+
+  constructor({ status, headers, body }: Asked) {
+    super(status, headers as Record<string, string>)
+    this.#body = body
+  }
+
+  override getRawResponse(): object {
+    return {}
+  }
+
+  override async toJSON(): Promise<unknown> {
+    return JSON.parse(this.#body.toString('utf8'))
+  }
+}
+
+/** What stands under the paths that are asked here. */
+const KINDS: Readonly<Record<string, string>> = {
+  account: 'account',
+  'checkout/sessions': 'checkout.session',
+  refunds: 'refund',
+  disputes: 'dispute',
+  'radar/early_fraud_warnings': 'radar.early_fraud_warning',
+  events: 'event',
+  balance_transactions: 'balance_transaction',
+}
+const LISTED: ReadonlySet<string> = new Set(Object.keys(KINDS).filter(name => name !== 'account'))
+
+const isObject = (value: unknown): value is Fields => typeof value === 'object' && value !== null
+const isOf = (value: unknown, kind: string): boolean =>
+  isObject(value) && value['object'] === kind && typeof value['id'] === 'string' && value['id'] !== ''
+
+/** Whether a success has what stands under a path: the object of that kind and id, or a list of such objects. */
+export function fits(method: string, path: string, fields: Fields): boolean {
+  const m = /^\/v1\/((?:checkout\/|radar\/)?\w+)(?:\/([\w%]+)(?:\/expire)?)?(?:\?|$)/.exec(path)
+  const [name, id] = [m?.[1] ?? '', m?.[2]]
+  const kind = Object.hasOwn(KINDS, name) ? (KINDS[name] as string) : undefined
+  if (kind === undefined) return false
+  if (id !== undefined) return isOf(fields, kind) && fields['id'] === id
+  if (method !== 'GET' || !LISTED.has(name)) return isOf(fields, kind)
+  const { object, data, has_more } = fields
+  return object === 'list' && Array.isArray(data) && typeof has_more === 'boolean' && data.every(row => isOf(row, kind))
+}
+
+/** Stripe names its errors by a type: `{"error":{"type":"invalid_request_error","message":"…"}}`. */
+function codeOf({ error }: Fields): string | null {
+  const type = isObject(error) ? error['type'] : undefined
+  return typeof type === 'string' && /^[a-z]+(?:_[a-z]+)*_error$/.test(type) ? type : null
+}
+
+export class BoundedHttp extends Stripe.HttpClient {
+  override getClientName(): string {
+    return 'gateway'
+  }
+
+  /** Throws ProviderAway, which the official client takes for a connection that failed. */
+  override async makeRequest(
+    host: string,
+    port: string,
+    path: string,
+    method: string,
+    headers: Record<string, unknown>,
+    body: string,
+    protocol: string,
+  ): Promise<Answer> {
+    const sent = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, String(value)]))
+    const question = method === 'POST' ? { method: 'POST' as const, body } : { method: 'GET' as const }
+    const asked = await ask(`${protocol}://${host}:${port}${path}`, { ...question, headers: sent })
+    readAnswer(asked, { codeOf, fits: fields => fits(method, path, fields) })
+    return new Answer(asked)
+  }
+}
+
+export type Session = Stripe.Checkout.Session
+
+/** How far the clocks of Stripe and the store may be apart. */
+const SKEW_S = 600
+const PAGE = 100
+const CHARGE = 'payment_intent.latest_charge'
+const MOST_LISTED = 5_000
+
+export const idOf = (value: string | { id: string } | null | undefined): string | null =>
+  value === null || value === undefined ? null : typeof value === 'string' ? value : value.id
+
+export const digestOf = (value: unknown): string => createHash('sha256').update(JSON.stringify(value)).digest('hex')
+
+const seconds = (ms: number): number => Math.floor(ms / 1_000)
+
+/** What the payer sees: where it comes back to, and what it pays. */
+interface Seen {
+  page: string
+  title: string
+}
+
+/** The same for every repeat, because Stripe refuses another request under the same idempotency key. */
+const form = (
+  { id, asked, currency, expiresAtMs }: Order,
+  { page, title }: Seen,
+): Stripe.Checkout.SessionCreateParams => ({
+  mode: 'payment',
+  client_reference_id: id,
+  metadata: { order: id },
+  // Refunds and disputes name the payment intent only.
+  payment_intent_data: { metadata: { order: id } },
+  line_items: [
+    {
+      quantity: 1,
+      price_data: { currency: currency.toLowerCase(), unit_amount: asked, product_data: { name: title } },
+    },
+  ],
+  allowed_payment_method_types: ['card'],
+  // Otherwise payers of other countries are asked for another currency.
+  adaptive_pricing: { enabled: false },
+  expires_at: seconds(expiresAtMs),
+  success_url: page,
+  cancel_url: page,
+})
+
+/** A repeat gives the same session, also when the first answer got lost or was an error. */
+export async function createSession(client: StripeClient, order: Order, seen: Seen): Promise<Session> {
+  try {
+    return await client.ask(stripe => stripe.checkout.sessions.create(form(order, seen), { idempotencyKey: order.id }))
+  } catch (error) {
+    // Under one key Stripe repeats its first answer, errors too, and refuses a page to return to that is another one.
+    const made = await findSession(client, order).catch(() => null)
+    if (made === null) throw error
+    return made
+  }
+}
+
+/** The order's session; null = Stripe has none. */
+export async function sessionOf(client: StripeClient, order: Order): Promise<Session | null> {
+  const { providerId } = order
+  if (providerId === null) return findSession(client, order)
+  return sessionById(client, providerId)
+}
+
+/** With its charge, which says when the payer paid. */
+export const sessionById = (client: StripeClient, id: string): Promise<Session | null> =>
+  client.find(stripe => stripe.checkout.sessions.retrieve(id, { expand: [CHARGE] }))
+
+/** Stripe cannot search by reference, so the sessions of the order's time are looked through. */
+function findSession(client: StripeClient, { id, createdAtMs, expiresAtMs }: Order): Promise<Session | null> {
+  const created = { gte: seconds(createdAtMs) - SKEW_S, lte: seconds(expiresAtMs) + SKEW_S }
+  return client.ask(async stripe => {
+    let listed = 0
+    for await (const session of stripe.checkout.sessions.list({ created, limit: PAGE, expand: [`data.${CHARGE}`] })) {
+      if (orderOf(session) === id) return session
+      if (++listed >= MOST_LISTED) throw new ProviderAway('too many sessions to look through for one order')
+    }
+    return null
+  })
+}
+
+/** The order that a session was made for here; null = it is of something else that uses the same account. */
+export function orderOf({ client_reference_id: reference, metadata, mode }: Session): string | null {
+  const ours = reference !== null && isOrderId(reference) && metadata?.['order'] === reference && mode === 'payment'
+  return ours ? reference : null
+}
+
+/** What Stripe says of a session of ours. `complete` without money: a bank has not decided yet. */
+export function saidOf(client: StripeClient, session: Session): Said {
+  if (session.status === 'expired') return { kind: 'ended' }
+  return session.status === 'complete' && session.payment_status === 'paid'
+    ? payment(client, session)
+    : { kind: 'open' }
+}
+
+export function payment({ account }: StripeClient, session: Session): Payment {
+  const { amount_total: amount, currency, payment_intent, livemode, id } = session
+  const [orderId, transactionId] = [orderOf(session), idOf(payment_intent)]
+  if (orderId === null || transactionId === null || !isCents(amount) || typeof currency !== 'string')
+    throw new ProviderRefuses(`the session ${id} is paid and lacks an order, a payment, an amount or a currency`)
+  return {
+    kind: 'paid',
+    orderId,
+    transactionId,
+    amount,
+    currency: currency.toUpperCase(),
+    merchant: account,
+    providerId: id,
+    sandbox: !livemode,
+    paidAtMs: chargedAtMs(payment_intent),
+    digest: digestOf(session),
+  }
+}
+
+function chargedAtMs(intent: Session['payment_intent']): number | null {
+  const charge = typeof intent === 'object' ? intent?.latest_charge : null
+  return typeof charge === 'object' && charge !== null ? timeOf(charge.created) : null
+}
+
+/** ms since 1970 of Stripe's seconds; null = they are no time. */
+export const timeOf = (seconds: unknown): number | null =>
+  typeof seconds === 'number' && Number.isInteger(seconds) && seconds > 0 && seconds <= LATEST_S
+    ? seconds * 1_000
+    : null

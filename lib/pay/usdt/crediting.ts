@@ -2,12 +2,15 @@
  * From a deposit in a final block to the balance: the node that did not report it must say the same of its transaction, for a
  * node alone could print money. Then the deposits of an account are credited as soon as together they are worth the minimum.
  */
+import { raise } from '../exceptions.ts'
+import type { UsdtConfig } from '../../config/pay-schema.ts'
 import { inForce } from '../../operations/deps.ts'
 import { StoreConflict } from '../../store/store.ts'
 import { type Deposit, depositReference } from '../../terms/deposits.ts'
-import { provider } from '../till-deps.ts'
+import type { PayTallies } from '../../terms/pay-tallies.ts'
+import type { PayMarks } from '../health.ts'
+import { type PayDeps, provider } from '../exceptions.ts'
 import type { Chain } from './chain.ts'
-import type { UsdtDeps } from './deps.ts'
 
 const BATCH = 50
 /** Deposits that the node is asked about at once. One that does not answer takes ten seconds for each. */
@@ -98,7 +101,7 @@ export class Crediting {
 
   async #raise(deposit: Deposit, what: string, prefix = ''): Promise<void> {
     const reference = prefix + depositReference(this.#deps.config.chain_id, deposit)
-    await this.#deps.till.raise({
+    await raise(this.#deps, {
       method: 'usdt',
       kind: 'chain',
       reference,
@@ -121,7 +124,7 @@ export class Crediting {
       const done = await credit.catch(async error => {
         if (!(error instanceof StoreConflict)) throw error
         const detail = `deposits of account ${accountId} do not fit into its balance`
-        await this.#deps.till.raise({ method: 'usdt', kind: 'conflict', reference: `account:${accountId}`, detail })
+        await raise(this.#deps, { method: 'usdt', kind: 'conflict', reference: `account:${accountId}`, detail })
         return { credited: [], held: [] }
       })
       for (const deposit of done.held)
@@ -133,4 +136,10 @@ export class Crediting {
     if (all.length > 0) await inForce(this.#deps)
     return all
   }
+}
+
+export interface UsdtDeps extends PayDeps {
+  marks: Pick<PayMarks, 'note'>
+  counts: PayTallies
+  config: UsdtConfig
 }

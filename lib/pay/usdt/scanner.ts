@@ -6,20 +6,16 @@
  *
  * One process of all gateways reads a chain at a time.
  */
+import { raise } from '../exceptions.ts'
 import { storeNow } from '../../operations/deps.ts'
-import { randomUUID } from 'node:crypto'
 import { StoreUnavailable } from '../../store/store.ts'
 import type { ChainCursor, NewDeposit } from '../../terms/deposits.ts'
+import { HEAD } from '../health.ts'
 import { ProviderAway, ProviderRefuses } from '../method.ts'
-import { BalanceCheck } from './balances.ts'
-import type { Block, Chain } from './chain.ts'
-import { Crediting } from './crediting.ts'
-import type { UsdtDeps } from './deps.ts'
-import { Lags } from './lags.ts'
-import { Reader, Watched } from './reading.ts'
-import { NodeError } from './rpc.ts'
-import { SecondPass } from './second-pass.ts'
-import { Silence } from './silence.ts'
+import { BalanceCheck, SecondPass, Silence } from './checks.ts'
+import { type Block, type Chain, Reader, Watched, NodeError } from './chain.ts'
+import { Crediting, type UsdtDeps } from './crediting.ts'
+import { randomUUID } from 'node:crypto'
 
 const LEASE_MS = 30_000
 const SECOND_MS = 1_000
@@ -108,10 +104,10 @@ export class Scanner {
 
   /** Whether the node has the cursor's block. */
   async #stands(cursor: ChainCursor, final: Block): Promise<boolean> {
-    const { till, config } = this.#deps
+    const { config } = this.#deps
     const block = final.no === cursor.no ? final : await this.#first.chain.block(cursor.no)
     if (block === null || block.hash === cursor.hash) return block !== null
-    await till.raise({
+    await raise(this.#deps, {
       method: 'usdt',
       kind: 'chain',
       reference: `fork:${config.chain_id}:${cursor.no}:${block.hash}`,
@@ -156,9 +152,9 @@ export class Scanner {
   }
 
   async #clashes(deposits: readonly NewDeposit[]): Promise<void> {
-    const { till, config } = this.#deps
+    const { config } = this.#deps
     for (const { tx, block } of deposits)
-      await till.raise({
+      await raise(this.#deps, {
         method: 'usdt',
         kind: 'chain',
         reference: `moved:${config.chain_id}:${tx}`,
@@ -182,5 +178,49 @@ export class Scanner {
     if (text === this.#seen) return
     await store.chain.setSeen(config.chain_id, seen.slice(0, MOST_SEEN))
     this.#seen = text
+  }
+}
+
+/** More blocks than the votes of all but a few validators may take; it is about two minutes. */
+const MOST_LAG_BLOCKS = 240
+const FINALITY_MS = 120_000
+const MOST_LAG_MS = 60_000
+
+export class Lags {
+  readonly #deps: UsdtDeps
+  /** Since when finality has been behind; null = it is not. */
+  #stalledAt: number | null = null
+  /** What has been said, so that it is said once. */
+  readonly #said = new Set<string>()
+
+  constructor(deps: UsdtDeps) {
+    this.#deps = deps
+  }
+
+  /** How old what has been read is. It is told before a node is asked, because none may answer. */
+  noteCursor(cursor: ChainCursor | null, nowMs: number): void {
+    const lagMs = cursor === null ? 0 : Math.max(0, nowMs - cursor.blockAtMs)
+    this.#deps.counts.chain.cursor_lag_seconds = lagMs / SECOND_MS
+    this.#say('cursor', lagMs > MOST_LAG_MS, 'the chain is read with a delay: deposits wait')
+  }
+
+  noteHead(head: Block, final: Block | null): void {
+    const { counts, clock } = this.#deps
+    const behind = head.no - (final?.no ?? 0)
+    counts.chain.head_block = head.no
+    counts.chain.finalized_lag_blocks = behind
+    void this.#deps.marks.note('usdt', HEAD, `${head.no} ${behind}`)
+    const now = clock.monotonic()
+    this.#stalledAt = behind > MOST_LAG_BLOCKS ? (this.#stalledAt ?? now) : null
+    const stalled = this.#stalledAt !== null && now - this.#stalledAt >= FINALITY_MS
+    this.#say('finality', stalled, 'the chain makes blocks that do not become final: deposits wait')
+  }
+
+  #say(what: string, is: boolean, message: string): void {
+    if (!is) this.#said.delete(what)
+    else if (!this.#said.has(what)) {
+      this.#said.add(what)
+      this.#deps.log.error({ ...this.#deps.counts.chain }, message)
+    }
   }
 }

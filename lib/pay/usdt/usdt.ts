@@ -2,21 +2,19 @@
  * USDT on BNB Smart Chain. Each account has an address of its own, derived from the operator's public key, so every transfer
  * belongs to somebody however much it is and whenever it comes. The gateway has no key that could move the tokens.
  */
-import { storeNow } from '../../operations/deps.ts'
-import type { Account } from '../../terms/records.ts'
-import { formatMicro, micro, type Micro, parseMicro } from '../../base/money.ts'
-import { OperationError } from '../../operations/error.ts'
-import { type BlockRef, type Deposit, type DepositAddress, type Quote, USDT } from '../../terms/deposits.ts'
-import type { Act } from '../../base/people.ts'
+import { raise } from '../exceptions.ts'
+import { type Micro, formatMicro, micro, parseMicro } from '../../base/money.ts'
 import { addressAt, walletOf } from '../../config/xpub.ts'
+import { storeNow } from '../../operations/deps.ts'
+import { OperationError } from '../../operations/error.ts'
+import { type BlockRef, type Deposit, type DepositAddress, type Quote, USDT, WEI } from '../../terms/deposits.ts'
+import type { Act } from '../../terms/people.ts'
+import type { Account } from '../../terms/records.ts'
+import { nodeFailedMark, nodeMark } from '../health.ts'
 import { ProviderAway, ProviderRefuses } from '../method.ts'
-import { nodeFailedMark, nodeMark } from '../marks.ts'
 import { isWholeFen } from '../numbers.ts'
-import { type Block, Chain } from './chain.ts'
-import type { UsdtDeps } from './deps.ts'
-import { Derived } from './derived.ts'
-import { tokensFor } from './quotes.ts'
-import { NodeError, Rpc } from './rpc.ts'
+import { type Block, Chain, NodeError, Rpc } from './chain.ts'
+import type { UsdtDeps } from './crediting.ts'
 import { Scanner } from './scanner.ts'
 
 const QUOTE_MS = 30 * 60_000
@@ -70,7 +68,7 @@ export class Usdt {
     if (this.#derived.has(found)) return found
     const { chainId, number, address } = found
     const detail = `the address ${number} in the store, ${address}, is not of the key: it is shown to nobody`
-    await this.deps.till.raise({ method: 'usdt', kind: 'chain', reference: `address:${chainId}:${number}`, detail })
+    await raise(this.deps, { method: 'usdt', kind: 'chain', reference: `address:${chainId}:${number}`, detail })
     throw NOT_OURS()
   }
 
@@ -227,3 +225,34 @@ const AWAY = () =>
     en: 'The chain cannot be reached at the moment: try again in a minute',
     zh: '暂时无法连接区块链,请稍后再试',
   })
+
+/** Deriving one takes milliseconds, and pages ask for the same ones again and again. */
+const MOST_KEPT = 1_000
+
+export class Derived {
+  readonly #xpub: string
+  readonly #kept = new Map<number, string>()
+
+  constructor(xpub: string) {
+    this.#xpub = xpub
+  }
+
+  has({ number, address }: Pick<DepositAddress, 'number' | 'address'>): boolean {
+    const derived = this.#kept.get(number) ?? addressAt(this.#xpub, number)
+    if (!this.#kept.has(number) && this.#kept.size >= MOST_KEPT) this.#kept.clear()
+    this.#kept.set(number, derived)
+    return derived === address
+  }
+}
+
+/** Wallets show and take few decimal places, so what is asked for has four. */
+const STEP = WEI / 10_000n
+
+const up = (value: bigint, by: bigint): bigint => (value + by - 1n) / by
+
+/** Tokens for an amount at a rate (CNY in millionths for one token), rounded up to four places. */
+export const tokensFor = (amount: Micro, rate: number): bigint =>
+  up(up(BigInt(amount) * WEI, BigInt(rate)), STEP) * STEP
+
+/** What tokens are worth at a rate, rounded down. */
+export const worthAt = (wei: bigint, rate: number): Micro => micro(Number((wei * BigInt(rate)) / WEI))

@@ -1,7 +1,6 @@
 /** Requests of WeChat Pay's version 3 protocol. No answer that says "done" is believed unless WeChat Pay has signed it. */
 import type { Clock } from '../../base/clock.ts'
-import { type Fields, readAnswer } from '../answers.ts'
-import { type Asked, ask } from '../ask.ts'
+import { type Fields, readAnswer, type Asked, ask } from '../provider-http.ts'
 import { NotVerified, ProviderAway, ProviderRefuses } from '../method.ts'
 import type { KeyRing, RequestSigner } from './signing.ts'
 

@@ -3,7 +3,7 @@ import { micro } from '../../base/money.ts'
 import { hourInZone } from '../../base/zone.ts'
 import type { WechatConfig } from '../../config/pay-schema.ts'
 import type { Order, Refund } from '../../terms/pay.ts'
-import { parsed } from '../answers.ts'
+import { parsed } from '../provider-http.ts'
 import {
   type BillLine,
   type MethodTools,
@@ -16,10 +16,9 @@ import {
   type Said,
   type Verified,
 } from '../method.ts'
-import { billOf } from './bill.ts'
+import { billOf, type Merchant, noticesOf, refundSaid, saidOf } from './trades.ts'
 import { partOf, REFUNDS, textOf, WechatClient } from './client.ts'
 import { decrypted, KeyRing, RequestSigner } from './signing.ts'
-import { type Merchant, noticesOf, refundSaid, saidOf } from './trades.ts'
 
 const LIVE = 'https://api.mch.weixin.qq.com'
 const MINIMUM = micro(5_000_000)

@@ -28,7 +28,7 @@ async function open(t: Test, certificates = false) {
     alipay.ledger.pay(id)
     const method = (await desk.methods()).get('alipay')!
     const said = await method.query(await order(id))
-    return desk.till.take('alipay', { ...said, ...change } as never, 'query')
+    return desk.notices.take('alipay', { ...said, ...change } as never, 'query')
   }
   return { ...house, alipay, account, ann, op, desk, begin, order, pay }
 }

@@ -51,7 +51,7 @@ async function open(t: Test) {
     alipay.ledger.scan(id)
     alipay.ledger.pay(id)
     const said = (await method.query((await house.store.pay.order(id)) as Order)) as Payment
-    await desk.till.take('alipay', { ...said, ...change }, 'query')
+    await desk.notices.take('alipay', { ...said, ...change }, 'query')
     return id
   }
   /** An order that is paid, and held. */

@@ -286,9 +286,9 @@ async function makeOrders(
     alipay.ledger.scan(id)
     alipay.ledger.pay(id)
     const said = await method.query((await store.pay.order(id)) as Order)
-    await desk.till.take('alipay', { ...said, ...change } as Payment, 'callback')
+    await desk.notices.take('alipay', { ...said, ...change } as Payment, 'callback')
   }
-  await desk.orders.refund(credited, '30', names.note, true, SETUP)
+  await desk.refunds.begin(credited, '30', names.note, true, SETUP)
   await desk.callback('alipay', { headers: {}, body: Buffer.from('sign=eA%3D%3D&sign_type=RSA2') })
   return { credited, open }
 }

@@ -82,7 +82,7 @@ async function refund(world: World): Promise<void> {
   setMood(providers, random.pick(['done', 'done', 'later']))
   const whole = order.amount / FEN
   const amount = yuanOf(random.next() < 0.4 ? whole : random.int(1, whole))
-  await gateway.desk.orders.refund(order.id, amount, 'chaos', random.next() < 0.2, ACT)
+  await gateway.desk.refunds.begin(order.id, amount, 'chaos', random.next() < 0.2, ACT)
 }
 
 async function spend(world: World): Promise<void> {
@@ -165,7 +165,7 @@ async function resolve(world: World): Promise<void> {
   const open = await store.pay.exceptions({ open: true, limit: 50 })
   if (open.length === 0) return
   const credit = random.next() < 0.5
-  await gateway.desk.orders.resolve(random.pick(open).id, credit, 'chaos', ACT)
+  await gateway.desk.intake.resolve(random.pick(open).id, credit, 'chaos', ACT)
 }
 
 /** What the currency of cards is worth changes; orders that were begun keep their rates. */

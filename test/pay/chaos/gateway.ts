@@ -2,7 +2,7 @@
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { CallbackServer } from '../../../lib/pay/callback-server.ts'
-import { Desk } from '../../../lib/pay/desk.ts'
+import { PaymentService } from '../../../lib/pay/service.ts'
 import type { Store } from '../../../lib/store/store.ts'
 import { parseConfig } from '../../../lib/config/config.ts'
 import type { Logger } from '../../../lib/base/log.ts'
@@ -24,7 +24,7 @@ const BOUNDS = { order_limit: '50000', day_limit: '100000000' }
 
 export class ChaosGateway {
   readonly mortal: Mortal
-  readonly desk: Desk
+  readonly desk: PaymentService
   readonly counts: PayTallies
   readonly #server: Server
   readonly #url: string
@@ -37,7 +37,7 @@ export class ChaosGateway {
     const config = parseConfig(JSON.stringify({ public: { main: this.#url }, pay: { ...BOUNDS, ...section } }), 'c', {})
     const setAside = () => ({ settlements: 0, unreadable: 0, journals: 0 })
     const parts = { store: this.mortal.store, clock, log, fleet: new TestFleet(), setAside, counts }
-    this.desk = new Desk({ ...parts, config: () => config })
+    this.desk = new PaymentService({ ...parts, config: () => config })
     const callbacks = new CallbackServer(this.desk, clock, log)
     server.on('request', (req, res) => callbacks.serve((req.url as string).split('/')[2] as string, req, res))
   }

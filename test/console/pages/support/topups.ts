@@ -168,7 +168,7 @@ export function whatBecame(t: Test, language: keyof typeof WORDS): void {
     const method = (await desk.methods()).get('wechat')!
     provider.pay(refunded)
     await desk.orders.ask(refunded, method)
-    const { id } = await desk.orders.refund(refunded.id, '5', 'asked for', false, SETUP)
+    const { id } = await desk.refunds.begin(refunded.id, '5', 'asked for', false, SETUP)
     await house.store.pay.endFreeze('wechat', id, 'done', SETUP)
     await house.store.pay.endOrder(failed.id, 'failed', null)
     for (const { id } of [expired, late]) await house.store.pay.endOrder(id, 'expired', null)

@@ -4,13 +4,14 @@
  */
 import type { Order, OrderMethod } from '../terms/pay.ts'
 
+/** Most names that either of the two keeps. */
+const MOST_KEPT = 1_000
 const ORDER_EVERY_MS = 5_000
 /** Of all orders of an account together. */
 const ACCOUNT_EVERY_MS = 500
 /** Of all orders of a method together, in a second. Whoever comes too late sees what the schedule learns. */
 const MOST_OF_METHOD = 10
 const SECOND_MS = 1_000
-const MOST_KEPT = 1_000
 
 export class AskedLately {
   /** When it was, by order and by account; the oldest first. */
@@ -42,5 +43,28 @@ export class AskedLately {
 
   #isRecent(name: string, since: number): boolean {
     return (this.#at.get(name) ?? Number.NEGATIVE_INFINITY) > since
+  }
+}
+
+const KEPT_MS = 60_000
+
+/**
+ * Addresses of pages that are signed when they are shown. A signature has a time in it, and providers take it for minutes only, while
+ * an order lives for half an hour and more. Whoever looks again and again gets the same address for a while: a signature costs most
+ * of a millisecond.
+ */
+export class SignedPages {
+  /** By order and place to return to; the oldest first. */
+  readonly #made = new Map<string, { at: number; address: string }>()
+
+  /** `now`: ms of a clock that never jumps. */
+  of(key: string, now: number, sign: () => string): string {
+    const known = this.#made.get(key)
+    if (known !== undefined && now - known.at < KEPT_MS) return known.address
+    const address = sign()
+    this.#made.delete(key)
+    if (this.#made.size >= MOST_KEPT) this.#made.delete(this.#made.keys().next().value as string)
+    this.#made.set(key, { at: now, address })
+    return address
   }
 }

@@ -1,55 +1,75 @@
 /**
- * Everything about payments that a process has: the till, the orders and the methods of the config in force. It is made at
- * the first use, so that a gateway without payments loads nothing of it.
+ * Everything about payments that a process has: orders, refunds, and the methods of the config in force. It is made at the first
+ * use, so that a gateway without payments loads nothing of it.
  */
-import { type OperationDeps, storeNow } from '../operations/deps.ts'
 import type { Config } from '../config/config.ts'
 import type { UsdtConfig } from '../config/pay-schema.ts'
+import { type OperationDeps, storeNow } from '../operations/deps.ts'
 import { USDT } from '../terms/deposits.ts'
-import type { Order, OrderMethod, Refund } from '../terms/pay.ts'
-import type { PayTallies } from '../terms/tallies.ts'
+import type { Order, OrderMethod } from '../terms/pay.ts'
+import type { PayTallies } from '../terms/pay-tallies.ts'
 import { compareBills } from './bills.ts'
-import { type CallbackDeps, takeCallback } from './callbacks.ts'
+import { Freezes, PaymentDisputes } from './disputes.ts'
+import type { PayDeps } from './exceptions.ts'
+import { PayMarks, UNCREDITED_MS } from './health.ts'
+import { Intake } from './intake.ts'
 import type { CallbackAnswer, PayMethod, RawCallback } from './method.ts'
 import { openMethods } from './methods.ts'
+import { Notices } from './notices.ts'
 import { Orders, type PayBounds } from './orders.ts'
-import { checkRefund, closeOrder, type ReconcileDeps, reconcile } from './reconcile.ts'
-import { Till } from './till.ts'
-import type { TillDeps } from './till-deps.ts'
+import { closeOrder, type ReconcileDeps, reconcile } from './reconcile.ts'
+import { Refunds } from './refunds.ts'
 import type { Usdt } from './usdt/usdt.ts'
 import { leftOf, ValidityWatch } from './validity.ts'
 
-export interface DeskParts extends OperationDeps {
+export interface PaymentParts extends OperationDeps {
   config: () => Config
   counts: PayTallies
 }
 
-export const UNCREDITED_MS = 5_000
 const COUNTED = 1_000
 
-export class Desk {
-  readonly till: Till
+/** The parts through which money comes in and goes back. */
+export function connect(deps: PayDeps, methods: ReadonlyMap<OrderMethod, PayMethod>) {
+  const intake = new Intake(deps)
+  const freezes = new Freezes(deps, intake)
+  const disputes = new PaymentDisputes(deps, freezes)
+  const refunds = new Refunds(deps, methods, freezes, disputes)
+  return { intake, refunds, notices: new Notices(deps, intake, refunds, disputes) }
+}
+
+export class PaymentService {
+  readonly intake: Intake
+  readonly refunds: Refunds
+  readonly notices: Notices
   readonly orders: Orders
   readonly bounds: () => PayBounds
-  readonly hold: TillDeps['hold']
-  readonly #parts: DeskParts
+  readonly hold: PayDeps['hold']
+  readonly #parts: PaymentParts
+  readonly #deps: PayDeps
+  readonly #marks: PayMarks
   readonly #methods = new Map<OrderMethod, PayMethod>()
   readonly #validity: ValidityWatch
   /** The config whose methods these are. */
   #opened: Config | null = null
   #usdt: { config: Config; opened: Promise<Usdt | null> } | null = null
 
-  constructor(parts: DeskParts) {
+  constructor(parts: PaymentParts) {
     this.#parts = parts
     this.hold = method => (method === 'card' ? parts.config().pay.card?.hold : undefined)
     const deps = { ...parts, hold: this.hold }
-    this.till = new Till(deps)
+    this.#deps = deps
+    this.#marks = new PayMarks(deps)
     this.#validity = new ValidityWatch(parts.log)
     this.bounds = () => {
       const { order_limit: order, day_limit: day } = parts.config().pay
       return { order, day }
     }
-    this.orders = new Orders(deps, this.till, this.#methods, this.bounds)
+    const { intake, refunds, notices } = connect(deps, this.#methods)
+    this.intake = intake
+    this.refunds = refunds
+    this.notices = notices
+    this.orders = new Orders(deps, intake, this.#methods, this.bounds, this.#marks)
   }
 
   /** The methods of the config in force. */
@@ -85,7 +105,8 @@ export class Desk {
   async #openUsdt({ pay: { usdt: config } }: Config): Promise<Usdt | null> {
     if (config === undefined) return null
     const { Usdt } = await import('./usdt/usdt.ts')
-    return new Usdt({ ...this.#parts, till: this.till, marks: this.orders.marks, config }, () => this.bounds().order)
+    const { counts } = this.#parts
+    return new Usdt({ ...this.#deps, counts, marks: this.#marks, config }, () => this.bounds().order)
   }
 
   /** One round of reading the chain. */
@@ -97,18 +118,10 @@ export class Desk {
   async callback(name: string, callback: RawCallback): Promise<CallbackAnswer | null> {
     const method = (await this.methods()).get(name as OrderMethod)
     if (method === undefined) return null
-    const { store, clock, log, counts } = this.#parts
-    const deps: CallbackDeps = {
-      store,
-      clock,
-      log,
-      till: this.till,
-      count: (m, verdict) => {
-        counts.callback(m, verdict)
-        this.orders.marks.count(m, verdict)
-      },
-    }
-    return takeCallback(deps, method, callback)
+    return this.notices.callback(method, callback, (m, verdict) => {
+      this.#parts.counts.callback(m, verdict)
+      this.#marks.count(m, verdict)
+    })
   }
 
   /** Ends an order that is not paid. When it was paid meanwhile, it is credited. */
@@ -116,21 +129,17 @@ export class Desk {
     await closeOrder(await this.#reconcileDeps(), order, method)
   }
 
-  /** Asks the provider about a refund that is not decided. */
-  async checkRefund(refund: Refund): Promise<void> {
-    await checkRefund(await this.#reconcileDeps(), refund)
-  }
-
   async #reconcileDeps(stopped: () => boolean = () => false): Promise<ReconcileDeps> {
     const methods = await this.methods()
-    return { ...this.#parts, till: this.till, orders: this.orders, methods, stopped }
+    const { intake, notices, refunds, orders } = this
+    return { ...this.#deps, intake, notices, refunds, orders, methods, stopped }
   }
 
   /** Its code is loaded where USDT is offered only. */
   async #tellUnsent(): Promise<void> {
     if (this.usdtConfig === undefined) return
     const { tellUnsent } = await import('./usdt/unsent.ts')
-    await tellUnsent({ ...this.#parts, till: this.till })
+    await tellUnsent(this.#deps)
   }
 
   /** Compares the bills of providers that are due. */

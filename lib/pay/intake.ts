@@ -1,19 +1,29 @@
 /**
- * The till: what becomes of a verified notice. It compares every field with our own order, stores the proof, and credits.
- * What does not fit is written down for a person to look at; nothing is credited then.
+ * How a verified payment gets into a balance. Every field is compared with our own order, the proof is stored, and the order is
+ * credited. What does not fit is written down for a person to look at; nothing is credited then.
  *
  * Every step may be repeated, on any gateway: the store decides which of several is the first.
  */
 import type { Micro } from '../base/money.ts'
 import { inForce, storeNow } from '../operations/deps.ts'
-import { type NextFreeze, type Hold, type NewException, StoreConflict } from '../store/store.ts'
-import type { Order, OrderMethod, PayExceptionKind, Proof, ProofSource } from '../terms/pay.ts'
-import type { Act } from '../base/people.ts'
-import { wentBack } from './by-hand.ts'
-import type { Notice, Payment } from './method.ts'
-import { MoneyBack } from './money-back.ts'
+import { type Hold, type NextFreeze, StoreConflict } from '../store/store.ts'
+import { OperationError } from '../operations/error.ts'
+import type { Order, OrderMethod, PayException, PayExceptionKind, Proof, ProofSource } from '../terms/pay.ts'
+import type { Act } from '../terms/people.ts'
+import {
+  checkNotSentBack,
+  creditable,
+  NOT_BOOKED,
+  PAID_OTHERWISE,
+  type PayDeps,
+  provider,
+  raise,
+  type Taken,
+  wentBack,
+} from './exceptions.ts'
+import { NO_REASON, RESOLVED } from './faults.ts'
+import type { Payment } from './method.ts'
 import { worth } from './numbers.ts'
-import { provider, type Taken, type TillDeps } from './till-deps.ts'
 
 /** Why a payment does not fit its order; null = it fits. */
 function misfit(order: Order, method: OrderMethod, payment: Payment): PayExceptionKind | null {
@@ -30,58 +40,34 @@ function misfit(order: Order, method: OrderMethod, payment: Payment): PayExcepti
 /** How far a provider's clock and the store's may be apart. */
 const SKEW_MS = 10 * 60_000
 
-export class Till {
-  /** What becomes of money that goes back. */
-  readonly back: MoneyBack
-  readonly #deps: TillDeps
+export class Intake {
+  readonly #deps: PayDeps
 
-  constructor(deps: TillDeps) {
+  constructor(deps: PayDeps) {
     this.#deps = deps
-    this.back = new MoneyBack(deps, this)
   }
 
-  async take(method: OrderMethod, notice: Notice, source: ProofSource): Promise<Taken> {
-    switch (notice.kind) {
-      case 'paid':
-        return this.#takePayment(method, notice, source)
-      case 'refund':
-        return this.back.takeRefund(method, notice, source)
-      case 'dispute':
-        return this.back.takeDispute(method, notice, source)
-      case 'warning':
-        return this.back.takeWarning(method, notice)
-      case 'ended': {
-        const order = await this.#deps.store.pay.order(notice.orderId)
-        if (order === null || order.method !== method) return 'none'
-        await this.#deps.store.pay.endOrder(order.id, 'expired', order.checkAtMs)
-        return 'ended'
-      }
-      case 'none':
-        return 'none'
-    }
-  }
-
-  async #takePayment(method: OrderMethod, payment: Payment, source: ProofSource): Promise<Taken> {
+  async take(method: OrderMethod, payment: Payment, source: ProofSource): Promise<Taken> {
     const { pay } = this.#deps.store
     const { orderId, transactionId, amount, currency, digest, paidAtMs } = payment
     const order = await pay.order(orderId)
-    const raise = (kind: PayExceptionKind, detail: string) =>
-      this.raise({ method, kind, reference: transactionId, orderId, transactionId, amount, currency, detail })
-    if (order === null) return raise('unknown_order', 'a payment for an order that is not here')
+    const tell = (kind: PayExceptionKind, detail: string) =>
+      raise(this.#deps, { method, kind, reference: transactionId, orderId, transactionId, amount, currency, detail })
+    if (order === null) return tell('unknown_order', 'a payment for an order that is not here')
     const kind = misfit(order, method, payment)
     if (kind !== null) {
       const known = await pay.proof(method, transactionId)
       if (known?.orderId === orderId) return 'known' // a person has resolved it
-      return raise(kind, `asked ${order.asked} ${order.currency} of ${order.method}, got ${amount} ${currency}`)
+      return tell(kind, `asked ${order.asked} ${order.currency} of ${order.method}, got ${amount} ${currency}`)
     }
     if (order.state !== 'paid' && order.creditedAtMs === null && (await wentBack(this.#deps.store, orderId)))
-      return raise('refund_unknown', 'a payment of an order of which money went back before: it is not credited')
+      return tell('refund_unknown', 'a payment of an order of which money went back before: it is not credited')
     const proof = { method, transactionId, orderId, amount, currency, source, digest, paidAtMs, actor: '', note: '' }
     const hold = await this.#hold(order, paidAtMs)
     const proven = await pay.proveOrder(proof, hold)
-    if (proven === 'elsewhere') return raise('duplicate', 'the payment is stored for another order')
+    if (proven === 'elsewhere') return tell('duplicate', 'the payment is stored for another order')
     if (proven === 'second') {
-      await raise('duplicate', 'a second payment of the order: refund it at the provider')
+      await tell('duplicate', 'a second payment of the order: refund it at the provider')
       await pay.keepProof(proof)
       return 'open'
     }
@@ -120,7 +106,7 @@ export class Till {
     if (outcome === 'conflict') {
       const detail =
         'the ledger has another entry under the reference of this order, or the balance cannot hold its money'
-      return this.raise({ method, kind: 'conflict', reference: orderId, orderId, detail })
+      return raise(this.#deps, { method, kind: 'conflict', reference: orderId, orderId, detail })
     }
     if (outcome !== 'credited') return 'known'
     counts.credited(method, Math.max(0, this.#deps.clock.now() - (heldUntilMs ?? order.paidAtMs ?? 0)))
@@ -135,14 +121,42 @@ export class Till {
     return { amount: whole ? amount : worth(proof.amount, proof.currency === 'CNY' ? null : rate), note: proof.note }
   }
 
-  /** Stores what a person has to look at, once. */
-  async raise(exception: NewException): Promise<'open'> {
-    const { store, counts, log } = this.#deps
-    if (await store.pay.raiseException(exception)) {
-      const { method, kind, orderId, detail } = exception
-      counts.exception(method, kind)
-      log.error({ method, kind, order: orderId, detail }, 'a payment needs a person to look at it')
-    }
-    return 'open'
+  /**
+   * Credits verified money that did not fit its order: what was received, never more, under the order's own reference. The
+   * proof says who decided, and why.
+   */
+  async resolve(id: number, credit: boolean, reason: string, act: Act): Promise<PayException> {
+    const { store } = this.#deps
+    const found = await store.pay.exception(id)
+    if (found === null) throw new OperationError('missing', { en: 'there is no such exception', zh: '没有这个异常' })
+    if (found.resolvedAtMs !== null) throw RESOLVED()
+    if (reason.trim() === '') throw NO_REASON()
+    if (credit) await this.#creditByHand(found, reason, act)
+    const first = await store.pay.resolveException(id, `${credit ? 'credited' : 'closed'}: ${reason}`, act)
+    if (!first && !credit) throw RESOLVED()
+    return (await store.pay.exception(id)) as PayException
+  }
+
+  async #creditByHand(found: PayException, reason: string, act: Act): Promise<void> {
+    const { pay } = this.#deps.store
+    const order = found.orderId === null ? null : await pay.order(found.orderId)
+    const can = creditable(found, order)
+    if ('why' in can) throw new OperationError('conflict', can.why)
+    await checkNotSentBack(this.#deps.store, can.order.id)
+    const { transactionId, received, currency } = can
+    const proven = await pay.proveOrder({
+      method: can.order.method,
+      transactionId,
+      orderId: can.order.id,
+      amount: received,
+      currency,
+      source: 'operator',
+      digest: '',
+      paidAtMs: null,
+      actor: act.actor.name,
+      note: reason,
+    })
+    if (proven === 'second' || proven === 'elsewhere') throw new OperationError('conflict', PAID_OTHERWISE)
+    if ((await this.credit(can.order.id, act)) === 'open') throw new OperationError('conflict', NOT_BOOKED)
   }
 }

@@ -8,8 +8,8 @@ t.test('a payment that fits is credited once, however often it is told', async t
   const desk = await openDesk(t)
   const { id } = await desk.begin('100')
   const payment = desk.provider.payment(id)
-  t.equal(await desk.till.take('alipay', payment, 'callback'), 'credited')
-  t.same(await Promise.all([1, 2, 3].map(() => desk.till.take('alipay', payment, 'query'))), Array(3).fill('known'))
+  t.equal(await desk.notices.take('alipay', payment, 'callback'), 'credited')
+  t.same(await Promise.all([1, 2, 3].map(() => desk.notices.take('alipay', payment, 'query'))), Array(3).fill('known'))
   t.equal(await desk.balance(), 10_000)
   t.equal(await desk.state(id), 'credited')
   t.same(desk.counted, ['credited alipay'], 'a callback repairs nothing')
@@ -33,7 +33,7 @@ t.test('every field of a payment is compared with the order', async t => {
     const { id } = await desk.begin('100')
     const payment = desk.provider.payment(id, change)
     for (const source of ['callback', 'query', 'callback'] as const)
-      t.equal(await desk.till.take('alipay', payment, source), 'open', JSON.stringify(change))
+      t.equal(await desk.notices.take('alipay', payment, source), 'open', JSON.stringify(change))
     t.equal(await desk.balance(), 0)
     t.not(await desk.state(id), 'paid')
     t.match(await desk.store.pay.exceptions({ open: true, limit: 9 }), [{ kind, transactionId: `tx-${id}` }])
@@ -54,7 +54,7 @@ t.test('a payment of one method cannot pay an order of another', async t => {
       id,
     ),
   }
-  t.equal(await desk.till.take('alipay', forged, 'callback'), 'open')
+  t.equal(await desk.notices.take('alipay', forged, 'callback'), 'open')
   t.match(await desk.store.pay.exceptions({ limit: 9 }), [{ kind: 'method' }])
   t.equal(await desk.balance(), 0)
 })
@@ -62,8 +62,8 @@ t.test('a payment of one method cannot pay an order of another', async t => {
 t.test('a second payment of an order credits nothing and is shown to a person', async t => {
   const desk = await openDesk(t)
   const { id } = await desk.begin('100')
-  await desk.till.take('alipay', desk.provider.payment(id), 'callback')
-  t.equal(await desk.till.take('alipay', desk.provider.payment(id, { transactionId: 'again' }), 'callback'), 'open')
+  await desk.notices.take('alipay', desk.provider.payment(id), 'callback')
+  t.equal(await desk.notices.take('alipay', desk.provider.payment(id, { transactionId: 'again' }), 'callback'), 'open')
   t.equal(await desk.balance(), 10_000)
   t.match(await desk.store.pay.exceptions({ limit: 9 }), [{ kind: 'duplicate', transactionId: 'again' }])
 })
@@ -71,8 +71,8 @@ t.test('a second payment of an order credits nothing and is shown to a person', 
 t.test('a message that an order has ended never takes a credit away', async t => {
   const desk = await openDesk(t)
   const { id } = await desk.begin('100')
-  await desk.till.take('alipay', desk.provider.payment(id), 'callback')
-  await desk.till.take('alipay', { kind: 'ended', orderId: id }, 'callback')
+  await desk.notices.take('alipay', desk.provider.payment(id), 'callback')
+  await desk.notices.take('alipay', { kind: 'ended', orderId: id }, 'callback')
   t.equal(await desk.state(id), 'credited')
 })
 
@@ -139,8 +139,8 @@ t.test('money that goes back', async t => {
   for (const [name, notices, fen, exceptions] of rows) {
     const desk = await openDesk(t)
     const { id } = await desk.begin('100')
-    await desk.till.take('alipay', desk.provider.payment(id), 'callback')
-    for (const notice of notices(id)) await desk.till.take('alipay', notice, 'callback')
+    await desk.notices.take('alipay', desk.provider.payment(id), 'callback')
+    for (const notice of notices(id)) await desk.notices.take('alipay', notice, 'callback')
     t.equal(await desk.balance(), fen, name)
     t.same(
       (await desk.store.pay.exceptions({ limit: 9 })).map(e => e.kind),
@@ -154,12 +154,12 @@ t.test('money that goes back', async t => {
 t.test('a refund that ended as not sent, and was sent after all, waits for a person', async t => {
   const desk = await openDesk(t)
   const { id } = await desk.begin('100')
-  await desk.till.take('alipay', desk.provider.payment(id), 'callback')
+  await desk.notices.take('alipay', desk.provider.payment(id), 'callback')
   desk.provider.refundSaid = 'released'
-  const { id: refundId } = await desk.orders.refund(id, '40', 'asked for', false, ACT)
+  const { id: refundId } = await desk.refunds.begin(id, '40', 'asked for', false, ACT)
   t.equal(await desk.balance(), 10_000)
   for (const source of ['callback', 'bill'] as const)
-    t.equal(await desk.till.take('alipay', refund(id, { refundId, providerId: 'late' }), source), 'open')
+    t.equal(await desk.notices.take('alipay', refund(id, { refundId, providerId: 'late' }), source), 'open')
   t.match(await desk.store.pay.exceptions({ open: true, limit: 9 }), [
     { kind: 'refund_unknown', orderId: id, amount: 4_000 },
   ])
@@ -169,10 +169,10 @@ t.test('a refund that ended as not sent, and was sent after all, waits for a per
 t.test('a refund that is told before its payment is asked for again, and books nothing', async t => {
   const desk = await openDesk(t)
   const { id } = await desk.begin('100')
-  t.equal(await desk.till.take('alipay', refund(id), 'callback'), 'early')
-  t.equal(await desk.till.take('alipay', dispute(id, 'open'), 'callback'), 'early')
-  await desk.till.take('alipay', desk.provider.payment(id), 'callback')
-  t.equal(await desk.till.take('alipay', refund(id), 'callback'), 'known')
+  t.equal(await desk.notices.take('alipay', refund(id), 'callback'), 'early')
+  t.equal(await desk.notices.take('alipay', dispute(id, 'open'), 'callback'), 'early')
+  await desk.notices.take('alipay', desk.provider.payment(id), 'callback')
+  t.equal(await desk.notices.take('alipay', refund(id), 'callback'), 'known')
   t.equal(await desk.balance(), 6_000)
 })
 
@@ -188,9 +188,9 @@ t.test('a person credits what was received, never more, and the proof says who a
   for (const [change, fen] of rows) {
     const desk = await openDesk(t)
     const { id } = await desk.begin('100')
-    await desk.till.take('alipay', desk.provider.payment(id, change), 'callback')
+    await desk.notices.take('alipay', desk.provider.payment(id, change), 'callback')
     const [found] = await desk.store.pay.exceptions({ limit: 1 })
-    const resolve = () => desk.orders.resolve(found!.id, true, 'the payer called 来电', ACT)
+    const resolve = () => desk.intake.resolve(found!.id, true, 'the payer called 来电', ACT)
     if (fen === null) {
       t.equal(await faultOf(resolve()), 'conflict', JSON.stringify(change))
       t.equal(await desk.balance(), 0)
@@ -200,7 +200,7 @@ t.test('a person credits what was received, never more, and the proof says who a
     t.equal(await faultOf(resolve()), 'conflict', 'once')
     t.equal(await desk.balance(), fen, JSON.stringify(change))
     t.match(await desk.store.pay.proofs(id), [{ source: 'operator', actor: 'a@b.cn', note: 'the payer called 来电' }])
-    t.equal(await desk.till.take('alipay', desk.provider.payment(id, change), 'query'), 'known', 'told again')
+    t.equal(await desk.notices.take('alipay', desk.provider.payment(id, change), 'query'), 'known', 'told again')
     t.equal(await desk.balance(), fen)
   }
 })

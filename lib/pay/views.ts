@@ -1,0 +1,188 @@
+/**
+ * Orders, their proofs, refunds and exceptions as rows for people: what the account sees of its own, and what operators see of all.
+ */
+import { formatMicro, micro } from '../base/money.ts'
+import { scalar } from '../config/scalars.ts'
+import { OperationError } from '../operations/error.ts'
+import type { OrderFilter, Store } from '../store/store.ts'
+import type { Order, PayException, Proof, Refund } from '../terms/pay.ts'
+import { creditable } from './exceptions.ts'
+import { NO_ORDER } from './faults.ts'
+import { isOrderId } from './numbers.ts'
+
+const CENTS = 2
+const MOST_EXCEPTIONS = 100
+
+export const iso = (ms: number): string => new Date(ms).toISOString()
+export const isoOrNull = (ms: number | null): string | null => (ms === null ? null : iso(ms))
+
+/** Cents of a currency as a decimal of two places. */
+export const shownCents = (cents: number): string => {
+  const text = String(cents).padStart(CENTS + 1, '0')
+  return `${text.slice(0, -CENTS)}.${text.slice(-CENTS)}`
+}
+
+/** Only of an order that is held now, or was until a moment ago. */
+export const heldUntil = ({ state, heldUntilMs }: Order): string | null =>
+  state === 'paid' ? isoOrNull(heldUntilMs) : null
+
+/** What can be paid is shown only while it can be paid. */
+export function shownOrder(order: Order) {
+  const payable = order.state === 'pending'
+  return {
+    id: order.id,
+    method: order.method,
+    state: order.state,
+    amount: formatMicro(order.amount),
+    asked: shownCents(order.asked),
+    currency: order.currency,
+    redirect: (payable && order.shown?.redirect) || null,
+    qr: (payable && order.shown?.qr) || null,
+    late: order.late,
+    credited: formatMicro(order.credited),
+    refunded: formatMicro(order.refunded),
+    frozen: formatMicro(order.frozen),
+    reversed: formatMicro(order.reversed),
+    created_at: iso(order.createdAtMs),
+    expires_at: iso(order.expiresAtMs),
+    held_until: heldUntil(order),
+    credited_at: isoOrNull(order.creditedAtMs),
+  }
+}
+
+/** Where a page of orders begins: after this order of the page before, by its time and id. */
+export type OrderAfter = NonNullable<OrderFilter['before']>
+
+export const orderAfter = scalar(
+  { zh: '另一页的 next', en: 'the `next` of another page' },
+  { type: 'string' },
+  (value): OrderAfter | undefined => {
+    const m = typeof value === 'string' ? /^(\d{1,15})\.(T\w{26})$/.exec(value) : null
+    return m === null ? undefined : { createdAtMs: Number(m[1]), id: m[2] as string }
+  },
+)
+
+/** null on the last page. */
+export function nextOrders(rows: readonly Order[], limit: number): string | null {
+  const last = rows.length === limit ? rows.at(-1) : undefined
+  return last === undefined ? null : `${last.createdAtMs}.${last.id}`
+}
+
+type AccountName = { id: string; name: string } | null
+
+/** Looks each account of a page up once. */
+export function accountNames(store: Store): (id: number) => Promise<AccountName> {
+  const known = new Map<number, Promise<AccountName>>()
+  const find = async (id: number): Promise<AccountName> => {
+    const found = await store.account(id)
+    return found === null ? null : { id: found.publicId, name: found.name }
+  }
+  return id => {
+    const found = known.get(id) ?? find(id)
+    known.set(id, found)
+    return found
+  }
+}
+
+/** Nothing of it pays the order: the page or code of the provider is for the payer only. */
+export const orderRow = async (order: Order, account: (id: number) => Promise<AccountName>) => ({
+  id: order.id,
+  account: await account(order.accountId),
+  method: order.method,
+  state: order.state,
+  amount: formatMicro(order.amount),
+  asked: shownCents(order.asked),
+  currency: order.currency,
+  late: order.late,
+  sandbox: order.sandbox,
+  credited: formatMicro(order.credited),
+  refunded: formatMicro(order.refunded),
+  frozen: formatMicro(order.frozen),
+  reversed: formatMicro(order.reversed),
+  created_at: iso(order.createdAtMs),
+  paid_at: isoOrNull(order.paidAtMs),
+  held_until: heldUntil(order),
+  credited_at: isoOrNull(order.creditedAtMs),
+})
+
+const proofRow = (proof: Proof & { atMs: number }) => ({
+  transaction: proof.transactionId,
+  amount: shownCents(proof.amount),
+  currency: proof.currency,
+  source: proof.source,
+  at: iso(proof.atMs),
+  paid_at: isoOrNull(proof.paidAtMs),
+  digest: proof.digest === '' ? null : proof.digest,
+  by: proof.actor === '' ? null : proof.actor,
+  reason: proof.note === '' ? null : proof.note,
+})
+
+export const refundRow = (refund: Refund) => ({
+  id: refund.id,
+  kind: refund.kind,
+  amount: formatMicro(refund.amount),
+  state: refund.state,
+  provider_id: refund.providerId,
+  reason: refund.reason,
+  by: refund.actor,
+  at: iso(refund.atMs),
+  ended_at: isoOrNull(refund.endedAtMs),
+  check_at: isoOrNull(refund.checkAtMs),
+})
+
+/** `credit`: what resolving it by a credit would book; null = it cannot be credited. `order`: the one that it names. */
+export function exceptionRow(found: PayException, order: Order | null) {
+  const can = found.resolvedAtMs === null ? creditable(found, order) : null
+  return {
+    id: String(found.id),
+    method: found.method,
+    kind: found.kind,
+    order: found.orderId,
+    transaction: found.transactionId,
+    reference: found.reference,
+    amount: found.amount === null ? null : shownCents(found.amount),
+    currency: found.currency,
+    detail: found.detail,
+    credit: can !== null && 'worth' in can ? formatMicro(can.worth) : null,
+    at: iso(found.atMs),
+    due_at: isoOrNull(found.dueAtMs),
+    resolved_at: isoOrNull(found.resolvedAtMs),
+    resolved_by: found.resolvedBy,
+    resolution: found.resolution,
+  }
+}
+export type ExceptionRow = ReturnType<typeof exceptionRow>
+
+const orderOf = async ({ pay }: Pick<Store, 'pay'>, { orderId }: PayException): Promise<Order | null> =>
+  orderId === null ? null : pay.order(orderId)
+
+export const oneException = async (store: Store, found: PayException): Promise<ExceptionRow> =>
+  exceptionRow(found, await orderOf(store, found))
+
+/** An order with its proofs, what went back of it, and its exceptions. */
+export async function oneOrder({ store }: { store: Store }, id: string) {
+  const order = isOrderId(id) ? await store.pay.order(id) : null
+  if (order === null) throw new OperationError('missing', NO_ORDER)
+  const [proofs, refunds, exceptions, refundable, person] = await Promise.all([
+    store.pay.proofs(id),
+    store.pay.refunds(id),
+    store.pay.exceptions({ orderId: id, limit: MOST_EXCEPTIONS }),
+    store.pay.refundable(id),
+    order.userId === null ? null : store.people.byId(order.userId),
+  ])
+  const shown: ExceptionRow[] = exceptions.map(found => exceptionRow(found, order))
+  return {
+    ...(await orderRow(order, accountNames(store))),
+    user: person === null ? null : { id: person.publicId, name: person.name },
+    merchant: order.merchant,
+    provider_id: order.providerId,
+    rate: order.rate === null ? null : formatMicro(micro(order.rate)),
+    expires_at: iso(order.expiresAtMs),
+    check_at: isoOrNull(order.checkAtMs),
+    checks: order.checks,
+    refundable: formatMicro(refundable),
+    proofs: proofs.map(proofRow),
+    refunds: refunds.map(refundRow),
+    exceptions: shown,
+  }
+}
