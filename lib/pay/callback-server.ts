@@ -5,7 +5,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { BodyFault, readBytes } from '../api/body.ts'
 import type { Clock } from '../base/clock.ts'
-import type { Logger } from '../terms/log.ts'
+import type { Logger } from '../base/log.ts'
 import type { PaymentService } from './service.ts'
 import type { CallbackAnswer } from './method.ts'
 

@@ -16,7 +16,7 @@ import type {
   PayWay,
   ProofSource,
 } from '../terms/pay.ts'
-import { type Act, GATEWAY } from '../terms/people.ts'
+import { type Act, GATEWAY } from '../base/people.ts'
 import { worth } from './numbers.ts'
 
 /** What is counted of payments. */

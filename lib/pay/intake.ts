@@ -9,7 +9,7 @@ import { inForce, storeNow } from '../operations/deps.ts'
 import { type Hold, type NextFreeze, StoreConflict } from '../store/store.ts'
 import { OperationError } from '../operations/error.ts'
 import type { Order, OrderMethod, PayException, PayExceptionKind, Proof, ProofSource } from '../terms/pay.ts'
-import type { Act } from '../terms/people.ts'
+import type { Act } from '../base/people.ts'
 import {
   checkNotSentBack,
   creditable,

@@ -8,7 +8,7 @@ import { formatMicro, micro, parseMillionths } from '../base/money.ts'
 import { OperationError } from '../operations/error.ts'
 import type { PayRate, Store } from '../store/store.ts'
 import * as kind from '../config/scalars.ts'
-import type { Act } from '../terms/people.ts'
+import type { Act } from '../base/people.ts'
 import { iso } from './views.ts'
 
 const LISTED = 20

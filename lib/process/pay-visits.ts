@@ -4,7 +4,7 @@
  */
 import type { CallbackServer } from '../pay/callback-server.ts'
 import type { PaymentParts, PaymentService } from '../pay/service.ts'
-import type { Pages } from '../public/server.ts'
+import type { Pages } from '../exchange/listener/server.ts'
 import type { Config } from '../config/config.ts'
 import { PAY_METHODS } from '../terms/pay.ts'
 
