@@ -6,7 +6,6 @@ import type { Services } from '../exchange/record/services.ts'
 import { countDeadLetters } from '../ledger/dead-letters.ts'
 import type { Running } from '../operations/deps.ts'
 import type { PaymentService } from '../pay/service.ts'
-import type { Desk } from '../../web/pages/keys/desk.ts'
 import type { Pages } from '../exchange/listener/server.ts'
 import type { Config } from '../config/config.ts'
 
