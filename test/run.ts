@@ -61,13 +61,19 @@ await Promise.all(
     for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) results.push(await run(next))
   }),
 )
-const longest = results
-  .flatMap(result => result.files)
-  .sort((a, b) => b.s - a.s)
-  .slice(0, SLOWEST)
+type Spent = { file: string; s: number }[]
+const say = (what: string, spent: Spent): void => {
+  console.log(`${what}, of which:`)
+  for (const { file, s } of spent.sort((a, b) => b.s - a.s).slice(0, SLOWEST))
+    console.log(`${s.toFixed(1).padStart(6)}  ${file}`)
+}
 if (files.length > 1) {
-  console.log(`${((Date.now() - beganMs) / 1000).toFixed(0)} s, of which:`)
-  for (const { file, s } of longest) console.log(`${s.toFixed(1).padStart(6)}  ${file}`)
+  const processor = results.flatMap(result => result.processor)
+  say(
+    `${((Date.now() - beganMs) / 1000).toFixed(0)} s`,
+    results.flatMap(result => result.files),
+  )
+  say(`${processor.reduce((total, { s }) => total + s, 0).toFixed(0)} s of processor time`, processor)
 }
 const missing = [isLong ? OCEANBASE_MISSING : ANVIL_MISSING, NGINX_MISSING, CADDY_MISSING]
 for (const why of missing) if (why !== null) console.log(why)

@@ -6,6 +6,8 @@ export interface Result {
   failed: number
   /** The files, as tap timed them. */
   files: { file: string; s: number }[]
+  /** Seconds of processor time of each file, with the processes that it started and that have ended. */
+  processor: { file: string; s: number }[]
   /** What is left of the output when all that passed is taken away; empty = nothing failed. */
   failures: string
 }
@@ -26,8 +28,10 @@ interface Point {
 
 const POINT = /^ *(?<outcome>ok|not ok) \d+(?: - (?<name>.*?))?(?: # time=(?<ms>[\d.]+)ms(?<brace> \{)?)?$/
 
+const PROCESSOR = /^# processor ([\d.]+) (.*)$/
+
 export function readTap(text: string): Result {
-  const result: Result = { passed: 0, failed: 0, files: [], failures: '' }
+  const result: Result = { passed: 0, failed: 0, files: [], processor: [], failures: '' }
   const root: Block = { indent: -1, lines: [], summary: null }
   const open = [root]
   const top = () => open.at(-1) as Block
@@ -36,6 +40,11 @@ export function readTap(text: string): Result {
     if (outcome === 'not ok') top().lines.push(...lines)
   }
   for (const line of text.split('\n')) {
+    const cost = PROCESSOR.exec(line)
+    if (cost !== null) {
+      result.processor.push({ file: cost[2] as string, s: Number(cost[1]) })
+      continue
+    }
     const indent = line.search(/[^ ]/)
     const { outcome, name = '', ms, brace } = (POINT.exec(line)?.groups ?? {}) as Point
     if (line.startsWith('# Subtest: ', indent)) open.push({ indent, lines: [line], summary: null })

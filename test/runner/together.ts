@@ -3,6 +3,7 @@
  * small test file costs is the start of a process and the loading of lib, which they share so. Each file is a test of its own,
  * whose teardowns run at its end.
  */
+import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { give } from './own-tests.ts'
@@ -15,11 +16,32 @@ const FILE_MS = 1_200_000
 const files = process.argv.splice(2)
 const { default: root } = await import('tap')
 
+/** Clock ticks a second of `/proc/self/stat`, the same on every Linux. */
+const TICKS_PER_S = 100
+
+/** Seconds of processor time of this process, and of its children that have ended where the system tells (Linux). */
+function processorS(): number {
+  try {
+    const fields = readFileSync('/proc/self/stat', 'latin1')
+      .replace(/^.*\) /, '')
+      .split(' ')
+    return fields.slice(11, 15).reduce((sum, ticks) => sum + Number(ticks), 0) / TICKS_PER_S
+  } catch {
+    const { user, system } = process.cpuUsage()
+    return (user + system) / 1e6
+  }
+}
+
 root.setTimeout(0)
-for (const file of files)
+let spentS = 0
+for (const file of files) {
   await root.test(file, { timeout: FILE_MS }, async t => {
     const { href } = pathToFileURL(resolve(file))
     give(href, t)
     blame(t)
     await import(href)
   })
+  const nowS = processorS()
+  root.comment(`processor ${(nowS - spentS).toFixed(2)} ${file}`)
+  spentS = nowS
+}
