@@ -3,9 +3,8 @@
  * The parts of a run are those of the relay: reading, writing, and the bytes that go out.
  */
 import { ok } from 'node:assert/strict'
-import type { Usage } from '../../lib/protocols/words/usage.ts'
-import type * as NamesModule from '../../lib/translate/names.ts'
-import type * as ProtocolModule from '../../lib/translate/protocol.ts'
+import type { Usage } from '../../lib/protocols/usage.ts'
+import type * as ProtocolModule from '../../lib/translate/ask.ts'
 import type * as TableModule from '../../lib/translate/table.ts'
 import type { Bench, Case } from './bench.ts'
 import { stream } from './workloads/answers.ts'
@@ -20,14 +19,13 @@ const PAIRS = PROTOCOLS.flatMap(from => PROTOCOLS.filter(to => to !== from).map(
 
 export const bench: Bench = async (lib, seed) => {
   const { translated } = await lib<typeof TableModule>('translate/table.ts')
-  const { NO_NAMES } = await lib<typeof NamesModule>('translate/names.ts')
-  const { plainTarget } = await lib<typeof ProtocolModule>('translate/protocol.ts')
+  const { plainTarget } = await lib<typeof ProtocolModule>('translate/ask.ts')
   const head = { model: 'm', stream: true }
 
   function answer(upstream: Name, client: Name): Case {
     const { bytes, events: count, usage } = stream(upstream, seed, STREAM_BYTES, true)
     const chunks = events(bytes)
-    const reading = { events: true, issuer: 'abcdefghijkl', names: NO_NAMES, requestId: 'r' }
+    const reading = { events: true, issuer: 'abcdefghijkl', renamed: new Map(), requestId: 'r' }
     const writing = {
       events: true,
       array: false,
@@ -61,7 +59,7 @@ export const bench: Bench = async (lib, seed) => {
 
   const inMessages = conversation(seed, BODY_BYTES).bytes
   const write = (bytes: Buffer, from: Name, to: Name): Buffer =>
-    Buffer.from(translated(to).writeAsk(translated(from).readAsk(bytes, head), plainTarget('m')).body, 'latin1')
+    Buffer.from(translated(to).writeRequest(translated(from).readRequest(bytes, head), plainTarget('m')).body, 'latin1')
 
   function body(client: Name, upstream: Name): Case {
     const bytes = client === 'messages' ? inMessages : write(inMessages, 'messages', client)

@@ -3,16 +3,23 @@
  * a tree. What cannot be read, is too long or has too much in it fails the answer.
  */
 import { BLANK_LINE, EventReader, type EventSink } from '../protocols/events.ts'
-import { bytesAsText } from '../protocols/json/patterns.ts'
-import type { Opaque } from './ask.ts'
+import { bytesAsText } from '../protocols/patterns.ts'
+import {
+  type Opaque,
+  type AnswerEvent,
+  type Citation,
+  type StopReason,
+  reasonFor,
+  unreadable,
+  type Failure,
+  type AnswerReader,
+  type ReaderOptions,
+} from './events.ts'
 import { EventShape, Found } from './event-shape.ts'
-import { type AnswerEvent, type Citation, type StopReason, reasonFor } from './events.ts'
-import type { Failure } from './failure.ts'
 import { TextOfInput } from './freeform.ts'
 import { EMPTY, type Literal } from './json/literal.ts'
 import { NONE, type Node, Tree } from './json/tree.ts'
 import { fitId } from './names.ts'
-import type { AnswerReader, ReaderOptions } from './protocol.ts'
 
 /** The longest event and the longest document. Pictures stand whole in both. */
 const LONGEST_EVENT = 8 * 1024 * 1024
@@ -239,7 +246,7 @@ export class Blocks {
     const index = this.#open()
     if (index < 0) return -1
     this.#sawCall = true
-    const name = this.#options.names.back(upstreamName)
+    const name = this.#options.renamed.get(upstreamName) ?? { name: upstreamName, freeform: false }
     const own = id === '' ? `call_${this.#options.requestId}_${index}` : fitId(id)
     const call = { id: own, ...name, ...(opaque === undefined ? {} : { opaque }) }
     this.#calls.set(index, { freeform: name.freeform && !takesText ? new TextOfInput() : null })
@@ -336,6 +343,3 @@ export class Blocks {
     return -1
   }
 }
-
-/** The answer cannot be read, which the client is told as a fault of the upstream. */
-export const unreadable = (message: string): Failure => ({ kind: 'server', status: 502, message })

@@ -3,14 +3,23 @@
  * are collected until then. A protocol brings `finish`.
  */
 import { BYTES_PER_TOKEN, UNICODE_ESCAPE_BYTES } from '../protocols/count.ts'
-import { unreadable } from './answer-reader.ts'
-import type { LossWord, Opaque } from './ask.ts'
-import { type AnswerEvent, type CallHead, type Citation, type StopReason, isCut } from './events.ts'
-import type { Failure } from './failure.ts'
+import type { Usage } from '../protocols/usage.ts'
+import {
+  type LossWord,
+  type Opaque,
+  type AnswerEvent,
+  type CallHead,
+  type Citation,
+  type StopReason,
+  isCut,
+  type Failure,
+  type AnswerWriter,
+  type WriterOptions,
+  unreadable,
+} from './events.ts'
 import { EMPTY, type Literal, type Source, join, unquote } from './json/literal.ts'
 import { Tree } from './json/tree.ts'
 import { sizeOfNote } from './openai.ts'
-import type { AnswerWriter, ShownUsage, WriterOptions } from './protocol.ts'
 
 export abstract class Document implements AnswerWriter {
   protected readonly options: WriterOptions
@@ -24,7 +33,7 @@ export abstract class Document implements AnswerWriter {
     this.options = options
   }
 
-  abstract finish(usage: ShownUsage): string
+  abstract finish(usage: Usage): string
 
   get counted(): number {
     return this.#told.tokens
@@ -42,7 +51,7 @@ export abstract class Document implements AnswerWriter {
     return ''
   }
 
-  stopByLength(usage: ShownUsage): string {
+  stopByLength(usage: Usage): string {
     this.collected.reason = 'length'
     return this.finish(usage)
   }
@@ -103,7 +112,7 @@ export interface CollectedBlock {
   closed: boolean
 }
 
-export class Collected {
+class Collected {
   readonly #blocks: (CollectedBlock & { pieces: Pieces })[] = []
   reason: StopReason | null = null
   sequence: Literal | null = null

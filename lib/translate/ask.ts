@@ -3,7 +3,10 @@
  * another protocol's request writer makes a body of it. What came as JSON stays JSON text wherever it can: it is copied
  * from body to body and never decoded, so that numbers, escapes and lone surrogates arrive as they were sent.
  */
+import type { Facts } from '../protocols/facts.ts'
+import type { Protocol } from '../protocols/table.ts'
 import type { Effort } from '../terms/records.ts'
+import type { Losses, Opaque, RenamedTools } from './events.ts'
 import type { Literal, Source } from './json/literal.ts'
 
 export interface Ask {
@@ -40,7 +43,7 @@ export interface Ask {
 export type CacheLife = '5m' | '1h'
 
 /** Numbers as they stand in the body; absent = not said. */
-export interface Sampling {
+interface Sampling {
   temperature?: Source
   topP?: Source
   topK?: Source
@@ -154,89 +157,93 @@ export interface Thinking {
   show: boolean | null
 }
 
-export type Format =
+type Format =
   | { type: 'text' | 'json' }
   | { type: 'schema'; name: string | null; schema: Source; strict: boolean | null; description: Literal | null }
 
-/**
- * State of an upstream that only the upstream understands: the signature of a thought, encrypted reasoning. `opaque.ts`
- * puts it into an envelope that passes through the client's own protocol.
- */
-export interface Opaque {
-  /** Of whom it is: `issuerOf(protocol, upstream's model)`. */
-  issuer: string
-  /**
-   * What it belongs to: a thought that has text (`signed`), a thought without any (`hidden`), the call that follows
-   * (`call`), or the text before it (`text`).
-   */
-  of: 'signed' | 'hidden' | 'call' | 'text'
-  value: Literal
-  /** Of the item, where the upstream names it. */
-  id?: string
+export interface AskHead {
+  model: string
+  stream: boolean
+  /** `ManyValues` is thrown when the body has more, which would take long. */
+  mostValues?: number
 }
 
-/** What was left out or changed: names of `loss.ts`, each once. */
-export type Losses = Set<LossWord>
-
-// --- loss
-
-/**
- * What translation cannot carry. A loss is named to the client in a header, so its words are a fixed list: nothing that a
- * client wrote ever reaches a header. What would make another answer of the request is refused.
- */
-
-export const LOSS_WORDS = [
-  'cache_control',
-  'citations',
-  'context_management',
-  'documents',
-  'effort',
-  'hosted_tools',
-  'image_detail',
-  'include',
-  'logit_bias',
-  'max_output',
-  'max_tool_calls',
-  'message_names',
-  'metadata',
-  'moderation',
-  'other',
-  'parallel_tool_calls',
-  'penalties',
-  'prediction',
-  'safety_settings',
-  'sampling',
-  'schema',
-  'seed',
-  'server_tools',
-  'service_tier',
-  'stop',
-  'strict',
-  'system_turns',
-  'temperature',
-  'thinking',
-  'tool_arguments',
-  'tool_choice',
-  'tool_grammar',
-  'top_k',
-  'top_p',
-  'truncation',
-  'verbosity',
-] as const
-export type LossWord = (typeof LOSS_WORDS)[number]
-
-/**
- * The request cannot be said in the protocol. `field`: a member of the client's body, as its protocol calls it; or one of the upstream's,
- * where that protocol refuses what stands there.
- */
-export class Untranslatable extends Error {
-  readonly field: string
-
-  constructor(field: string) {
-    super(`${field} cannot be translated`)
-    this.field = field.slice(0, 100)
-  }
+/** What is known of the model at the upstream, and of how the upstream wants to be asked. */
+export interface Target {
+  /** The upstream's name of the model. */
+  model: string
+  /** The most tokens of output that the model gives; null = not known. */
+  maxOutput: number | null
+  /** How the model takes it that it shall think; `none`: not at all. */
+  thinking: 'none' | 'effort' | 'adaptive' | 'budget' | 'level'
+  /** The efforts that it knows; empty: all. */
+  efforts: readonly Effort[]
+  /** Whether thinking can be switched off. */
+  thinkingOff: boolean
+  /** Whether temperature and top-p may be set: both, one of them, or none. */
+  sampling: 'all' | 'one' | 'none'
+  /** Messages: system turns may stand in the middle of a conversation. */
+  systemTurns: boolean
+  /** Messages: caches are asked for also where the client's request does not. */
+  cacheMarks: 'asked' | 'auto'
+  /** Chat: the name of the maximum. */
+  maxOutputMember: 'max_tokens' | 'max_completion_tokens'
+  /** Chat: the member in which a model's thoughts are sent back to it; null = they are not. */
+  thoughtMember: 'reasoning_content' | 'reasoning' | null
+  /** Chat: system messages may stand only at the beginning. */
+  systemFirst: boolean
+  /** Chat: keys of prompt caches are known. */
+  cacheKeys: boolean
+  /** Chat: `top_k` is known. */
+  topK: boolean
+  /** Chat: what calls are called. */
+  toolIds: 'any' | 'alnum9'
+  /** Whether the model may be told which tool to call. */
+  toolChoice: 'any' | 'auto'
 }
 
-/** The request has so many values that it should be translated elsewhere. */
-export class ManyValues extends Error {}
+/** A target of which nothing is known but its name. */
+export const plainTarget = (model: string): Target => ({
+  model,
+  maxOutput: null,
+  thinking: 'effort',
+  efforts: [],
+  thinkingOff: true,
+  sampling: 'all',
+  systemTurns: false,
+  cacheMarks: 'asked',
+  maxOutputMember: 'max_tokens',
+  thoughtMember: null,
+  systemFirst: false,
+  cacheKeys: false,
+  topK: false,
+  toolIds: 'any',
+  toolChoice: 'any',
+})
+
+/** A request for an upstream. */
+export interface Written {
+  /** Latin-1: each character is one byte of the body. */
+  body: string
+  /** Losses of the reader and of the writer. */
+  losses: Losses
+  /** The maximum that was written, which the hold must cover; null = none was. */
+  maxOutput: number | null
+  /** The life of the cache entries that were asked for; null = none were. */
+  cache: CacheLife | null
+  renamed: RenamedTools
+}
+
+/** A request as one target gets it. */
+export interface Lane {
+  via: Protocol
+  target: Target
+  /** Of the client's request: what its answer depends on. */
+  ask: Pick<Ask, 'stream' | 'repeated'>
+  renamed: RenamedTools
+  losses: Losses
+  /** Empty when no attempt needs it any more. */
+  body: Buffer
+  /** What the body says that the upstream gets. */
+  facts: Facts
+}

@@ -10,22 +10,11 @@
  * behind its `close`. Every block is closed before `stop`; `stop` comes once, and `end` behind it. `fail` may come at any
  * time, and nothing follows it.
  */
-import { type FinishingProtocol, finishOf } from '../protocols/words/finish-words.ts'
-import type { Opaque } from './ask.ts'
-import type { Failure } from './failure.ts'
+import { type FinishingProtocol, finishOf } from '../protocols/finish-words.ts'
+import type { Usage } from '../protocols/usage.ts'
 import type { Literal, Source } from './json/literal.ts'
 
-export const STOP_REASONS = [
-  'end',
-  'length',
-  'sequence',
-  'tool',
-  'refusal',
-  'context',
-  'pause',
-  'malformed',
-  'other',
-] as const
+const STOP_REASONS = ['end', 'length', 'sequence', 'tool', 'refusal', 'context', 'pause', 'malformed', 'other'] as const
 /** `length`: the maximum that was asked for; `context`: that of the model; `sequence`: a stop sequence came. */
 export type StopReason = (typeof STOP_REASONS)[number]
 
@@ -37,7 +26,7 @@ export function reasonOf(protocol: FinishingProtocol, word: string, unknown: Sto
 
 export type AnswerEvent = BeginEvent | OpenEvent | DeltaEvent | SealEvent | NoteEvent | CloseEvent | ThinkingEvent | End
 
-export interface BeginEvent {
+interface BeginEvent {
   type: 'begin'
   /** As the upstream calls the answer, and the model; empty = not said. For logs: clients get names of ours. */
   id: string
@@ -60,21 +49,21 @@ export interface CallHead {
 }
 
 /** More text, thought or arguments: a JSON literal, whole in itself. */
-export interface DeltaEvent {
+interface DeltaEvent {
   type: 'delta'
   index: number
   text: Literal
 }
 
 /** The upstream's state that belongs to the block. A thought may have nothing but that. */
-export interface SealEvent {
+interface SealEvent {
   type: 'seal'
   index: number
   opaque: Opaque
 }
 
 /** The text cites what stands at an address. Protocols without a place for it leave it out. */
-export interface NoteEvent {
+interface NoteEvent {
   type: 'note'
   index: number
   citation: Citation
@@ -88,18 +77,18 @@ export interface Citation {
   end: Source
 }
 
-export interface CloseEvent {
+interface CloseEvent {
   type: 'close'
   index: number
 }
 
 /** How many of the output's tokens were thought, as the upstream says; for display, because thought costs what output costs. */
-export interface ThinkingEvent {
+interface ThinkingEvent {
   type: 'thinking'
   tokens: number
 }
 
-export type End =
+type End =
   | { type: 'stop'; reason: StopReason; sequence: Literal | null }
   /** The upstream said that this is the end. */
   | { type: 'end' }
@@ -118,4 +107,198 @@ export function reasonFor(reason: StopReason, sawCall: boolean): StopReason {
   if (isCut(reason)) return reason
   if (sawCall) return 'tool'
   return reason === 'tool' ? 'end' : reason
+}
+
+// --- what requests and answers share
+
+/**
+ * What translation cannot carry. A loss is named to the client in a header, so its words are a fixed list: nothing that a
+ * client wrote ever reaches a header. What would make another answer of the request is refused.
+ */
+
+const LOSS_WORDS = [
+  'cache_control',
+  'citations',
+  'context_management',
+  'documents',
+  'effort',
+  'hosted_tools',
+  'image_detail',
+  'include',
+  'logit_bias',
+  'max_output',
+  'max_tool_calls',
+  'message_names',
+  'metadata',
+  'moderation',
+  'other',
+  'parallel_tool_calls',
+  'penalties',
+  'prediction',
+  'safety_settings',
+  'sampling',
+  'schema',
+  'seed',
+  'server_tools',
+  'service_tier',
+  'stop',
+  'strict',
+  'system_turns',
+  'temperature',
+  'thinking',
+  'tool_arguments',
+  'tool_choice',
+  'tool_grammar',
+  'top_k',
+  'top_p',
+  'truncation',
+  'verbosity',
+] as const
+export type LossWord = (typeof LOSS_WORDS)[number]
+
+/**
+ * The request cannot be said in the protocol. `field`: a member of the client's body, as its protocol calls it; or one of the upstream's,
+ * where that protocol refuses what stands there.
+ */
+export class Untranslatable extends Error {
+  readonly field: string
+
+  constructor(field: string) {
+    super(`${field} cannot be translated`)
+    this.field = field.slice(0, 100)
+  }
+}
+
+/** The request has so many values that it should be translated elsewhere. */
+export class ManyValues extends Error {}
+
+/** What was left out or changed: names of `loss.ts`, each once. */
+export type Losses = Set<LossWord>
+
+/**
+ * State of an upstream that only the upstream understands: the signature of a thought, encrypted reasoning. `opaque.ts`
+ * puts it into an envelope that passes through the client's own protocol.
+ */
+export interface Opaque {
+  /** Of whom it is: `issuerOf(protocol, upstream's model)`. */
+  issuer: string
+  /**
+   * What it belongs to: a thought that has text (`signed`), a thought without any (`hidden`), the call that follows
+   * (`call`), or the text before it (`text`).
+   */
+  of: 'signed' | 'hidden' | 'call' | 'text'
+  value: Literal
+  /** Of the item, where the upstream names it. */
+  id?: string
+}
+
+export interface ToolName {
+  name: string
+  namespace?: string
+  freeform: boolean
+}
+
+/** Upstream's name → the client's, where they differ or the tool is not an ordinary one. Plain data, which can go to another thread. */
+export type RenamedTools = ReadonlyMap<string, ToolName>
+
+/** What goes wrong at an upstream, in words of no protocol. */
+/**
+ * The kinds of failure that clients tell apart. `context`: the prompt is longer than the model takes, which clients answer
+ * by a shorter one.
+ */
+export type FailureKind =
+  | 'invalid'
+  | 'context'
+  | 'not_found'
+  | 'too_large'
+  | 'timeout'
+  | 'rate'
+  | 'quota'
+  | 'overloaded'
+  | 'server'
+
+export interface Failure {
+  kind: FailureKind
+  /** Of HTTP, as the client is told it. */
+  status: number
+  /** The upstream's own text. */
+  message: string
+}
+
+/** The answer cannot be read, which the client is told as a fault of the upstream. */
+export const unreadable = (message: string): Failure => ({ kind: 'server', status: 502, message })
+
+export interface WrittenError {
+  status: number
+  /** A document, in ASCII. */
+  body: string
+}
+
+// --- readers and writers
+
+export interface ReaderOptions {
+  /** The answer is an event stream; otherwise it is one document. */
+  events: boolean
+  /** `issuerOf(protocol, upstream's model)`, for state that comes in the answer. */
+  issuer: string
+  /** The client's names of the tools that the upstream calls otherwise. */
+  renamed: RenamedTools
+  /** Of the exchange, for ids of calls that have none. */
+  requestId: string
+}
+
+/** Reads one answer. Chunks may be cut anywhere. Never throws. */
+export interface AnswerReader {
+  push(chunk: Buffer): readonly AnswerEvent[]
+  /** No more bytes will come. What is then not at its end is a failure. */
+  end(): readonly AnswerEvent[]
+  /** Gives away what came of a document, for a thread that reads it; null = it is a stream. Neither `push` nor `end` may follow. */
+  takeDocument(): Buffer<ArrayBuffer> | null
+  /** How many bytes it holds in memory now. */
+  readonly held: number
+}
+
+export interface WriterOptions {
+  /** The client gets an event stream; otherwise one document. */
+  events: boolean
+  /** The client gets what would be events as the elements of one JSON array, as they come (generate-content). */
+  array: boolean
+  /** The model as the client called it. */
+  model: string
+  /** Of the exchange: ids in the answer are made of it. */
+  requestId: string
+  /** When the answer began, in seconds of the clock. */
+  createdS: number
+  /** Estimated tokens of input, for protocols that tell them before they are known. */
+  inputEstimate: number
+  /** A stream tells its usage only when the client asked for it (chat). */
+  tellsUsage: boolean
+  /** The client's request, where the protocol repeats parts of it in its answer (responses). */
+  ask: { repeated?: Readonly<Record<string, Source>> }
+}
+
+/**
+ * Writes one answer. What it returns are whole events, as Latin-1: each character is one byte. The end is held back until
+ * the charge is settled: `write` keeps `stop` and `end` to itself, and `finish` writes them with the usage that was charged.
+ * Of a document nothing is written before `finish`.
+ */
+export interface AnswerWriter {
+  /** Empty: the event has no bytes of its own, or they come later. */
+  write(event: AnswerEvent): string
+  /** The rest of the answer, when its `end` has been written. */
+  finish(usage: Usage): string
+  /** The money ended: what is open is closed, and the answer ends as one that reached its maximum. */
+  stopByLength(usage: Usage): string
+  /** The answer breaks off: the protocol's own error event. Nothing may follow. A document has no place for it. */
+  breakOff(failure: Failure): string
+  /** Keeps a silent stream alive; fits wherever the writer stands. */
+  readonly keepAlive: string
+  /** Tokens of output that the client has been sent, as estimated from their text. */
+  readonly counted: number
+  /** The events cannot be told in this protocol. The caller treats it as a failure of the upstream. null = all is well. */
+  readonly failure: Failure | null
+  /** How many bytes it holds in memory now. */
+  readonly held: number
+  /** What of the answer has no place in the protocol: of documents, when they are finished. Absent: a stream, whose head is gone by then. */
+  readonly losses?: ReadonlySet<LossWord>
 }

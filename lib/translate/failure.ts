@@ -1,33 +1,7 @@
-/** What goes wrong at an upstream, in words of no protocol. */
-import { bytesAsText } from '../protocols/json/patterns.ts'
-import { NONE, type Node, Tree } from './json/tree.ts'
-
-/**
- * The kinds of failure that clients tell apart. `context`: the prompt is longer than the model takes, which clients answer
- * by a shorter one.
- */
-export type FailureKind =
-  | 'invalid'
-  | 'context'
-  | 'not_found'
-  | 'too_large'
-  | 'timeout'
-  | 'rate'
-  | 'quota'
-  | 'overloaded'
-  | 'server'
-
-export interface Failure {
-  kind: FailureKind
-  /** Of HTTP, as the client is told it. */
-  status: number
-  /** The upstream's own text. */
-  message: string
-}
-
-// --- upstream-error
-
 /** Reads what went wrong at an upstream, whatever form its error has. */
+import { bytesAsText } from '../protocols/patterns.ts'
+import type { Failure, FailureKind } from './events.ts'
+import { NONE, type Node, Tree } from './json/tree.ts'
 
 const LONGEST_BODY = 64 * 1024
 const LONGEST_MESSAGE = 4096

@@ -5,17 +5,12 @@
  */
 import { hash } from 'node:crypto'
 import type { Tool } from './ask.ts'
+import type { RenamedTools, ToolName } from './events.ts'
 
 /** Letters, digits, `_` and `-`, up to 64: what every protocol allows. */
 const FITS = /^[A-Za-z0-9_-]{1,64}$/
 const MOST = 64
 const HASH = 8
-
-export interface ToolName {
-  name: string
-  namespace?: string
-  freeform: boolean
-}
 
 const flat = (name: string, namespace?: string): string =>
   namespace === undefined || namespace === '' ? name : `${namespace}__${name}`
@@ -30,21 +25,9 @@ function hashed(name: string, namespace = ''): string {
   return `${cleaned.slice(0, MOST - HASH - 1)}_${digest(`${namespace}\0${name}`, 'hex').slice(0, HASH)}`
 }
 
-/** Upstream's name → the client's, where they differ or the tool is not an ordinary one. Plain data, which can go to another thread. */
-export type RenamedTools = ReadonlyMap<string, ToolName>
 const NOTHING: RenamedTools = new Map()
 
-/** What a reader of answers has to know of names. */
-export interface ClientNames {
-  /** What the client calls the tool that the upstream calls so. */
-  back(name: string): ToolName
-}
-
-export const clientNames = (renamed: RenamedTools): ClientNames => ({
-  back: name => renamed.get(name) ?? { name, freeform: false },
-})
-
-export class ToolNames implements ClientNames {
+export class ToolNames {
   readonly renamed: RenamedTools
   /** Two of the client's tools would have this name upstream. */
   readonly #taken: ReadonlySet<string>
@@ -65,22 +48,16 @@ export class ToolNames implements ClientNames {
     this.renamed = back.size === 0 ? NOTHING : back
   }
 
-  /** What the upstream calls it. */
+  /** The name by which the upstream knows a tool. */
   to(name: string, namespace?: string): string {
     const to = fitting(name, namespace)
     return namespace !== undefined && this.#taken.has(to) ? hashed(name, namespace) : to
   }
-
-  back(name: string): ToolName {
-    return this.renamed.get(name) ?? { name, freeform: false }
-  }
 }
 
-export const NO_NAMES = new ToolNames([])
+// --- ids of calls: those that do not fit every protocol are replaced by a hash, which is the same in a call and its result
 
-// --- ids
-
-/** As much of an id is kept where it gets a number behind it. */
+/** The most characters of an id that are kept where it gets a number behind it. */
 const LONGEST_BASE = 50
 const ALNUM9 = /^[A-Za-z0-9]{9}$/
 

@@ -3,21 +3,21 @@
  * protocol's own place for such state, comes back with the history, and is opened only for the upstream that it came from:
  * others refuse a state that is not theirs. Nothing is kept on our side.
  */
-import { bytesAsText } from '../protocols/json/patterns.ts'
-import type { Opaque } from './ask.ts'
+import { hash } from 'node:crypto'
+import { bytesAsText } from '../protocols/patterns.ts'
+import type { Target } from './ask.ts'
+import type { Opaque } from './events.ts'
 import { type Literal, literal } from './json/literal.ts'
 import { NONE, type Node, Tree, stringEnd } from './json/tree.ts'
-import { digest } from './names.ts'
-import type { Target } from './protocol.ts'
 
 /** How every envelope begins, so that it can be found in a body that goes upstream untranslated. */
-export const ENVELOPE = 'gw1.'
+const ENVELOPE = 'gw1.'
 /** The same where clients take the place for base64 and decode it: the letters that these bytes, and no issuer, decide. */
-export const ENVELOPE_64 = 'Z3cxL'
+const ENVELOPE_64 = 'Z3cxL'
 
 /** Who understands a state: a model of a protocol. It is a hash, because clients need not know what an upstream calls its models. */
 export const issuerOf = (protocol: string, upstreamModel: string): string =>
-  digest(`${protocol}\0${upstreamModel}`, 'base64url').slice(0, 12)
+  hash('sha256', `${protocol}\0${upstreamModel}`, 'base64url').slice(0, 12)
 
 const LETTERS = { signed: 's', hidden: 'h', call: 'c', text: 't' } as const
 const MEANINGS: Readonly<Record<string, Opaque['of']>> = { s: 'signed', h: 'hidden', c: 'call', t: 'text' }
@@ -70,15 +70,15 @@ export interface StatePlace {
 }
 
 /** What is known of the upstream's model. */
-export type Model = Pick<Target, 'model' | 'thinking'>
+type Model = Pick<Target, 'model' | 'thinking'>
 
-export interface Span {
+interface Span {
   start: number
   end: number
 }
 
 /** A part of the body, and what stands in its place: nothing, or a word. */
-export interface Cut {
+interface Cut {
   span: Span
   word: Literal
 }

@@ -1,9 +1,7 @@
 /** Errors in the form that chat completions and responses share. */
-import type { Citation } from './events.ts'
-import type { Failure, FailureKind } from './failure.ts'
+import type { Citation, Failure, FailureKind, WrittenError } from './events.ts'
 import { EMPTY, type Literal, type Source, literal, object, textOf, typed } from './json/literal.ts'
 import type { Node, Tree } from './json/tree.ts'
-import type { WrittenError } from './protocol.ts'
 
 const WORDS: Readonly<Record<FailureKind, readonly [type: string, code: string | null]>> = {
   invalid: ['invalid_request_error', null],
@@ -32,7 +30,7 @@ export function errorObject(failure: Failure): Source {
 }
 
 /** 529 is another protocol's own status. */
-export const writeError = (failure: Failure): WrittenError => ({
+export const writeOpenaiError = (failure: Failure): WrittenError => ({
   status: failure.status === 529 ? 503 : failure.status,
   body: errorObject(failure),
 })

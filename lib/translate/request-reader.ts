@@ -1,18 +1,9 @@
 /** What readers of requests share: a body as a tree, a table of its members, numbers and marks that all of them know. Writers share a little, too. */
-import { bytesAsText } from '../protocols/json/patterns.ts'
-import {
-  type Ask,
-  type CacheLife,
-  type Effort,
-  type Tool,
-  EFFORTS,
-  type LossWord,
-  ManyValues,
-  Untranslatable,
-} from './ask.ts'
+import { bytesAsText } from '../protocols/patterns.ts'
+import { type Ask, type CacheLife, EFFORTS, type Effort, type Tool, type AskHead } from './ask.ts'
+import { type LossWord, ManyValues, Untranslatable } from './events.ts'
 import type { Source } from './json/literal.ts'
 import { type Node, Tree } from './json/tree.ts'
-import type { AskHead } from './protocol.ts'
 
 /** What is done with a member of the body that is neither missing nor null. */
 export type Member = (ask: Ask, tree: Tree, node: Node, name: string) => void
@@ -83,7 +74,7 @@ export function readMembers(ask: Ask, tree: Tree, members: Members, object = tre
 }
 
 /** The text of a number, as it stands; undefined = it is none. */
-export const numberSource = (tree: Tree, node: Node): Source | undefined =>
+const numberSource = (tree: Tree, node: Node): Source | undefined =>
   tree.number(node) === null ? undefined : tree.source(node)
 
 /** The maximum of the output. */

@@ -6,17 +6,17 @@ import {
   type CallPart,
   EFFORTS,
   type Effort,
-  type Losses,
   type MediaPart,
   type ResultPart,
   type TextPart,
   type Thinking,
   type ThoughtPart,
   type Turn,
+  type Target,
 } from './ask.ts'
+import type { Losses } from './events.ts'
 import { type Literal, join, literal } from './json/literal.ts'
 import { CallIds } from './names.ts'
-import type { Target } from './protocol.ts'
 
 export type Round = UserRound | AssistantRound | SystemRound
 

@@ -1,16 +1,64 @@
-/** The protocols that can be translated into each other: a row each. */
-import type { Protocol } from '../protocols/table.ts'
-import { chat } from './chat/chat.ts'
-import { generate } from './generate/generate.ts'
-import { NO_STATE, isThird } from './generate/members.ts'
-import { messages } from './messages/messages.ts'
+/**
+ * The protocols that can be translated into each other, a row each, and what is done by them with a request or an answer as a whole.
+ * A pair of protocols is never written down, so that a further protocol is a further folder and a further row. A large body is read and
+ * written by these functions, too, in another thread (`thread.ts`).
+ */
+import type { BodyRule, RuleScan } from '../protocols/body-rule.ts'
+import type { Facts } from '../protocols/facts.ts'
+import { type Protocol, protocolRow } from '../protocols/table.ts'
+import type { Ask, AskHead, Lane, Target, Written } from './ask.ts'
+import {
+  type AnswerEvent,
+  type AnswerReader,
+  type AnswerWriter,
+  type Failure,
+  type Losses,
+  type LossWord,
+  type ReaderOptions,
+  type RenamedTools,
+  Untranslatable,
+  type WriterOptions,
+  type WrittenError,
+} from './events.ts'
+import { isThird, NO_STATE } from './generate/members.ts'
+import { writeOpenaiError } from './openai.ts'
 import type { StatePlace } from './opaque.ts'
-import type { Translated } from './protocol.ts'
-import { responses } from './responses/responses.ts'
+import { messagesAnswerReader } from './messages/answer-reader.ts'
+import { messagesAnswerWriter, writeMessagesError } from './messages/answer-writer.ts'
+import { readMessagesRequest } from './messages/request-reader.ts'
+import { writeMessagesRequest } from './messages/request-writer.ts'
+import { chatAnswerReader } from './chat/answer-reader.ts'
+import { chatAnswerWriter } from './chat/answer-writer.ts'
+import { readChatRequest } from './chat/request-reader.ts'
+import { writeChatRequest } from './chat/request-writer.ts'
+import { responsesAnswerReader } from './responses/answer-reader.ts'
+import { responsesAnswerWriter } from './responses/answer-writer.ts'
+import { readResponsesRequest } from './responses/request-reader.ts'
+import { writeResponsesRequest } from './responses/request-writer.ts'
+import { generateAnswerReader } from './generate/answer-reader.ts'
+import { generateAnswerWriter, writeGenerateError } from './generate/answer-writer.ts'
+import { readGenerateRequest } from './generate/request-reader.ts'
+import { writeGenerateRequest } from './generate/request-writer.ts'
 
-export interface TranslatedRow {
-  protocol: Translated
-  /** For its clients: in which of the other protocols an upstream is asked rather. What loses least comes first. */
+/** What a text protocol brings: a reader and a writer of requests, and the same of answers. */
+export interface Translated {
+  /**
+   * Reads a client's request. `head` has what stands elsewhere than in the body in some protocols. Throws `Untranslatable`
+   * when the body has something that no other protocol can say.
+   */
+  readRequest(body: Buffer, head: AskHead): Ask
+  /**
+   * Writes an ask for an upstream: the same bytes for the same ask and target, because prompt caches live by that. Throws
+   * `Untranslatable` when this protocol, or the target, cannot say something that matters.
+   */
+  writeRequest(ask: Ask, target: Target): Written
+  /** One reader for each answer of an upstream. */
+  answerReader(options: ReaderOptions): AnswerReader
+  /** One writer for each answer to a client. */
+  answerWriter(options: WriterOptions): AnswerWriter
+  /** An error that an upstream answered in the place of an answer (`readFailure`), for a client of this protocol. */
+  writeError(failure: Failure): WrittenError
+  /** The other protocols in the order in which an upstream is asked for its clients: what loses least comes first. */
   via: readonly Protocol[]
   /** Where its clients keep state of upstreams. */
   state: readonly StatePlace[]
@@ -19,9 +67,13 @@ export interface TranslatedRow {
 const AT_CALLS = { beside: ['functionCall', 'function_call'], word: NO_STATE, when: isThird }
 const BLOCKS = { what: 'messages/*/content/*', around: 'messages/*' }
 
-const ROWS: Partial<Readonly<Record<Protocol, TranslatedRow>>> = {
+const ROWS: Partial<Readonly<Record<Protocol, Translated>>> = {
   messages: {
-    protocol: messages,
+    readRequest: readMessagesRequest,
+    writeRequest: writeMessagesRequest,
+    answerReader: messagesAnswerReader,
+    answerWriter: messagesAnswerWriter,
+    writeError: writeMessagesError,
     via: ['responses', 'generate', 'chat'],
     state: [
       { ...BLOCKS, state: 'signature' },
@@ -29,7 +81,11 @@ const ROWS: Partial<Readonly<Record<Protocol, TranslatedRow>>> = {
     ],
   },
   chat: {
-    protocol: chat,
+    readRequest: readChatRequest,
+    writeRequest: writeChatRequest,
+    answerReader: chatAnswerReader,
+    answerWriter: chatAnswerWriter,
+    writeError: writeOpenaiError,
     via: ['responses', 'messages', 'generate'],
     state: [
       { what: 'messages/*/reasoning_details/*', state: 'data' },
@@ -37,12 +93,20 @@ const ROWS: Partial<Readonly<Record<Protocol, TranslatedRow>>> = {
     ],
   },
   responses: {
-    protocol: responses,
+    readRequest: readResponsesRequest,
+    writeRequest: writeResponsesRequest,
+    answerReader: responsesAnswerReader,
+    answerWriter: responsesAnswerWriter,
+    writeError: writeOpenaiError,
     via: ['messages', 'chat', 'generate'],
     state: [{ what: 'input/*', state: 'encrypted_content' }],
   },
   generate: {
-    protocol: generate,
+    readRequest: readGenerateRequest,
+    writeRequest: writeGenerateRequest,
+    answerReader: generateAnswerReader,
+    answerWriter: generateAnswerWriter,
+    writeError: writeGenerateError,
     via: ['messages', 'responses', 'chat'],
     // only the state goes: the part has a text or a call, too
     state: [
@@ -55,7 +119,87 @@ const ROWS: Partial<Readonly<Record<Protocol, TranslatedRow>>> = {
 export const TRANSLATED = Object.keys(ROWS) as readonly Protocol[]
 
 /** undefined = the protocol is not translated. */
-export const translatedRow = (protocol: Protocol): TranslatedRow | undefined => ROWS[protocol]
+export const translatedRow = (protocol: Protocol): Translated | undefined => ROWS[protocol]
 
 /** Of a protocol that is translated. */
-export const translated = (protocol: Protocol): Translated => (ROWS[protocol] as TranslatedRow).protocol
+export const translated = (protocol: Protocol): Translated => ROWS[protocol] as Translated
+
+// --- a request
+
+const NOTHING: Buffer = Buffer.alloc(0)
+
+/** Why there is no lane: a member of the client's body cannot be said, or the process has no memory left for another body. */
+export type NoLane = { field: string } | 'memory'
+
+interface Cancellable {
+  cancel(): void
+}
+
+export class Lanes {
+  /** The client's request; null = it was not read, or by another thread. */
+  ask: Ask | NoLane | null = null
+  /** The memory for reading it has been taken. */
+  hasMemory = false
+  /** Another thread has to read it. */
+  isHeavy: boolean
+  /** Another thread is making a lane. */
+  making: Cancellable | null = null
+  /** No attempt will need a lane any more. */
+  dropped = false
+
+  constructor(isHeavy: boolean) {
+    this.isHeavy = isHeavy
+  }
+  readonly made = new Map<Target, Lane | NoLane>()
+  /** Why the first candidate that translates cannot be asked; null = all that were looked at can. */
+  refused: NoLane | null = null
+  /** The losses that a head named which went out before any upstream answered; null = there was no such head. */
+  named: ReadonlySet<LossWord> | null = null
+
+  /** No attempt needs the bodies any more. */
+  drop(): void {
+    this.dropped = true
+    this.making?.cancel()
+    this.making = null
+    this.ask = null
+    for (const lane of this.made.values()) if (lane !== 'memory' && 'body' in lane) lane.body = NOTHING
+  }
+}
+
+/** What was found in a large body before it went to an upstream. It is data, like the record of the exchange. */
+export class FoundInBody {
+  /** By the body, which is the client's own for `null`. */
+  readonly rules = new Map<Lane | null, Map<BodyRule, RuleScan>>()
+  /** null = it was not looked for. */
+  hasEnvelope: boolean | null = null
+}
+
+const JSON_TYPE = 'application/json'
+
+/**
+ * Throws `Untranslatable`, also for what no client of the upstream's own protocol may ask for: an address, say, that is a web page in one
+ * protocol may be a file of another account in the other.
+ */
+export function laneFor(ask: Ask, via: Protocol, target: Target): Lane {
+  const { body: text, renamed, losses } = translated(via).writeRequest(ask, target)
+  const body = Buffer.from(text, 'latin1')
+  const scan = protocolRow(via).body.scan(JSON_TYPE)
+  scan.feed(body)
+  const facts = scan.end() as Facts
+  if (facts.invalid !== null) throw new Untranslatable(facts.invalid)
+  const { stream, repeated } = ask
+  return {
+    via,
+    target,
+    ask: { stream, ...(repeated === undefined ? {} : { repeated }) },
+    body,
+    facts,
+    renamed,
+    losses,
+  }
+}
+
+export function readDocument(document: Buffer, via: Protocol, options: ReaderOptions): AnswerEvent[] {
+  const reader = translated(via).answerReader(options)
+  return [...reader.push(document), ...reader.end()]
+}

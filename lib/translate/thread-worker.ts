@@ -1,15 +1,14 @@
 /** The thread in which large bodies are translated, one after the other. `thread.ts` is the other side. */
 import { serve } from '../base/worker-thread.ts'
-import { Untranslatable } from './ask.ts'
-import { clientNames } from './names.ts'
+import { Untranslatable } from './events.ts'
 import { translated } from './table.ts'
 import type { AnswerJob, Done, Job, RequestJob } from './thread.ts'
-import { laneFor, readDocument } from './whole.ts'
+import { laneFor, readDocument } from './table.ts'
 
 function writeRequest({ bytes, protocol, head, via, target }: RequestJob): Done {
   let isRead = false
   try {
-    const ask = translated(protocol).readAsk(Buffer.from(bytes.buffer), head)
+    const ask = translated(protocol).readRequest(Buffer.from(bytes.buffer), head)
     isRead = true
     const { body, target: _, ...rest } = laneFor(ask, via, target)
     return { what: 'request', lane: { ...rest, body: owned(body) } }
@@ -19,10 +18,10 @@ function writeRequest({ bytes, protocol, head, via, target }: RequestJob): Done 
   }
 }
 
-function readAnswer({ bytes, via, options, renamed }: AnswerJob): Done {
-  const events = readDocument(Buffer.from(bytes.buffer), via, { ...options, names: clientNames(renamed) })
-  return { what: 'answer', events }
-}
+const readAnswer = ({ bytes, via, options }: AnswerJob): Done => ({
+  what: 'answer',
+  events: readDocument(Buffer.from(bytes.buffer), via, options),
+})
 
 /** Bytes that can go to another thread: small buffers stand in memory that they share. */
 const owned = (bytes: Buffer): Uint8Array<ArrayBuffer> =>

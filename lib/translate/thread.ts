@@ -6,10 +6,8 @@
  */
 import { ThreadEnded, WorkerThread } from '../base/worker-thread.ts'
 import type { Protocol } from '../terms/records.ts'
-import type { AnswerEvent } from './events.ts'
-import type { Lane } from './lane.ts'
-import type { RenamedTools } from './names.ts'
-import type { AskHead, ReaderOptions, Target } from './protocol.ts'
+import type { AnswerEvent, ReaderOptions } from './events.ts'
+import type { Lane, AskHead, Target } from './ask.ts'
 
 /** A body may be read into half a million values; more than this is a fault of ours, which ends the thread and not the process. */
 const MOST_HEAP_MIB = 1024
@@ -33,14 +31,13 @@ export interface AnswerJob {
   /** In memory of its own, which goes to the thread. */
   bytes: Uint8Array<ArrayBuffer>
   via: Protocol
-  options: Omit<ReaderOptions, 'names'>
-  renamed: RenamedTools
+  options: ReaderOptions
 }
 
 export type Job = RequestJob | AnswerJob
 
 /** A lane whose body can go to another thread. */
-export interface WrittenLane extends Omit<Lane, 'body' | 'target'> {
+interface WrittenLane extends Omit<Lane, 'body' | 'target'> {
   body: Uint8Array<ArrayBuffer>
 }
 
@@ -54,7 +51,7 @@ export type Done =
 /** `fault`: it is one of ours. `full`: too many wait. `died`: the thread ended with it. */
 export type Result = Done | { what: 'fault'; message: string } | { what: 'full' | 'died' }
 
-export interface ThreadEvents {
+interface ThreadEvents {
   /** A job is over. `left`: it was called off. */
   onOver(what: Job['what'], outcome: 'done' | 'unfit' | 'fault' | 'full' | 'died' | 'left'): void
   onDied(error: Error): void

@@ -3,9 +3,8 @@
  * and Claude Code, which prints the last block, printed nothing. State has its place where another block follows.
  */
 import t from 'tap'
-import { generate } from '../../lib/translate/generate/generate.ts'
-import { messages } from '../../lib/translate/messages/messages.ts'
 import { readAll, usageOf, writeAll } from '../translate/support/answers.ts'
+import { generate, messages } from '../translate/support/protocols.ts'
 
 const TEXT = { text: 'All done.' }
 const SIGNED = { text: '', thoughtSignature: 'c2ln' }

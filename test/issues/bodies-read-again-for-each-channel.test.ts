@@ -3,16 +3,15 @@
  * twenty channels, a client without money held up all others twenty times as long.
  */
 import t from 'tap'
-import { chat } from '../../lib/translate/chat/chat.ts'
-import { messages } from '../../lib/translate/messages/messages.ts'
-import type { Translated } from '../../lib/translate/protocol.ts'
+import type { Translated } from '../../lib/translate/table.ts'
 import { HEADERS, MODEL, open, PATHS } from '../exchange/support/gateway.ts'
+import { chat, messages } from '../translate/support/protocols.ts'
 
 const names = ['a', 'b', 'c', 'd', 'e']
 const one = { protocols: ['messages'], priority: 0 }
 
 /** How often a protocol's function is called. */
-function counted(of: Translated, name: 'readAsk' | 'writeAsk'): { times: number } {
+function counted(of: Translated, name: 'readRequest' | 'writeRequest'): { times: number } {
   const calls = { times: 0 }
   const own = of[name] as (...args: unknown[]) => unknown
   const counting = (...args: unknown[]): unknown => {
@@ -26,8 +25,8 @@ function counted(of: Translated, name: 'readAsk' | 'writeAsk'): { times: number 
 
 t.test('once for all channels that are alike', async t => {
   const s = await open(t, { channels: Object.fromEntries(names.map(name => [name, one])) })
-  const reads = counted(chat, 'readAsk')
-  const writes = counted(messages, 'writeAsk')
+  const reads = counted(chat, 'readRequest')
+  const writes = counted(messages, 'writeRequest')
   const ask = async (more: object, text: string): Promise<number> => {
     const body = { model: MODEL, messages: [{ role: 'user', content: text }], ...more }
     const asked = s.ask({ path: PATHS.chat, headers: HEADERS, body })

@@ -3,23 +3,20 @@
  * ids that are alike, and lists that were handed over as arguments.
  */
 import t from 'tap'
-import { chat } from '../../lib/translate/chat/chat.ts'
-import { generate } from '../../lib/translate/generate/generate.ts'
 import { cleaned } from '../../lib/translate/generate/schema.ts'
-import { messages } from '../../lib/translate/messages/messages.ts'
 import { envelopeCuts } from '../../lib/translate/opaque.ts'
-import { type Translated, plainTarget } from '../../lib/translate/protocol.ts'
-import { responses } from '../../lib/translate/responses/responses.ts'
-import { translatedRow } from '../../lib/translate/table.ts'
+import { plainTarget } from '../../lib/translate/ask.ts'
+import { type Translated, translatedRow } from '../../lib/translate/table.ts'
+import { chat, generate, messages, responses } from '../translate/support/protocols.ts'
 
 const MANY = 130_000
 const FEWER = 25_000
 const list = <T>(length: number, make: (n: number) => T): T[] => Array.from({ length }, (_, n) => make(n))
 
 const read = (from: Translated, body: object) =>
-  from.readAsk(Buffer.from(JSON.stringify(body)), { model: 'm', stream: true })
+  from.readRequest(Buffer.from(JSON.stringify(body)), { model: 'm', stream: true })
 const through = (from: Translated, to: Translated, body: object): string =>
-  to.writeAsk(read(from, body), plainTarget('m')).body
+  to.writeRequest(read(from, body), plainTarget('m')).body
 
 t.test('many envelopes in a row', async t => {
   const content = list(MANY / 4, () => ({ signature: 'gw1.abcdefghijkl.s..x' }))

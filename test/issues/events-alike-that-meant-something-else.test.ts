@@ -6,9 +6,9 @@
 import v8 from 'node:v8'
 import vm from 'node:vm'
 import t from 'tap'
-import { chat } from '../../lib/translate/chat/chat.ts'
 import { mayHaveEnvelope } from '../../lib/translate/opaque.ts'
 import { come, readAll, readerOptions } from '../translate/support/answers.ts'
+import { chat } from '../translate/support/protocols.ts'
 
 interface Piece {
   index?: number
@@ -69,8 +69,9 @@ const STREAMS: Record<string, { events: string[]; args: string[]; freeform?: str
 for (const [what, stream] of Object.entries(STREAMS))
   t.test(what, async t => {
     const bytes = Buffer.from(stream.events.join('') + ended)
-    const names = { names: { back: (name: string) => ({ name, freeform: name === stream.freeform }) } }
-    const read = (chunks: Iterable<Buffer>) => come(readAll(chat, chunks, names)).blocks
+    const { freeform } = stream
+    const renamed = new Map(freeform === undefined ? [] : [[freeform, { name: freeform, freeform: true }]])
+    const read = (chunks: Iterable<Buffer>) => come(readAll(chat, chunks, { renamed })).blocks
     const whole = read([bytes])
     t.match(
       whole,

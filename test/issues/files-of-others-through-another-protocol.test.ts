@@ -3,10 +3,10 @@
  * at the provider, where all accounts share ours: clients of generate-content may not name them, and others could.
  */
 import t from 'tap'
-import { Untranslatable } from '../../lib/translate/ask.ts'
-import { plainTarget } from '../../lib/translate/protocol.ts'
+import { Untranslatable } from '../../lib/translate/events.ts'
+import { plainTarget } from '../../lib/translate/ask.ts'
 import { translated } from '../../lib/translate/table.ts'
-import { laneFor } from '../../lib/translate/whole.ts'
+import { laneFor } from '../../lib/translate/table.ts'
 
 const FILES = 'https://generativelanguage.googleapis.com/v1beta/files/abc'
 const ADDRESSES = [FILES, FILES.toUpperCase(), FILES.replace('.com', '.com:443'), 'files/abc', 'https://a\0b/']
@@ -50,7 +50,7 @@ const askedFor = {
 }
 
 function sent(from: keyof typeof askedFor, body: object): string {
-  const ask = translated(from).readAsk(Buffer.from(JSON.stringify(body)), { model: 'm', stream: false })
+  const ask = translated(from).readRequest(Buffer.from(JSON.stringify(body)), { model: 'm', stream: false })
   return laneFor(ask, 'generate', plainTarget('m')).body.toString()
 }
 

@@ -4,7 +4,7 @@
  */
 import t from 'tap'
 import { envelopeCuts } from '../../lib/translate/opaque.ts'
-import { plainTarget } from '../../lib/translate/protocol.ts'
+import { plainTarget } from '../../lib/translate/ask.ts'
 import { translatedRow } from '../../lib/translate/table.ts'
 import { type RequestJob, TranslationThread } from '../../lib/translate/thread.ts'
 

@@ -2,8 +2,8 @@
 
 import OpenAI from 'openai'
 import t from 'tap'
-import { responses } from '../../lib/translate/responses/responses.ts'
 import { usageOf, writeAll } from '../translate/support/answers.ts'
+import { responses } from '../translate/support/protocols.ts'
 
 const TOOL = { type: 'function', name: 'f', parameters: { type: 'object', properties: {} }, strict: false }
 const BODY = {
@@ -16,7 +16,7 @@ const BODY = {
 
 t.test('events have one line of data, whatever the request looks like', async t => {
   for (const body of [JSON.stringify(BODY, null, 2), JSON.stringify(BODY, null, 1).replaceAll('\n', '\r\n')]) {
-    const ask = responses.readAsk(Buffer.from(body), { model: 'm', stream: true })
+    const ask = responses.readRequest(Buffer.from(body), { model: 'm', stream: true })
     const bytes = writeAll(
       responses,
       [

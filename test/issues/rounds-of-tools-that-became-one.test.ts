@@ -3,11 +3,9 @@
  * turn with all calls, and all results behind it: another conversation, and another beginning of the prompt with each round.
  */
 import t from 'tap'
-import { chat } from '../../lib/translate/chat/chat.ts'
-import { generate } from '../../lib/translate/generate/generate.ts'
-import { messages } from '../../lib/translate/messages/messages.ts'
-import { plainTarget, type Translated } from '../../lib/translate/protocol.ts'
-import { responses } from '../../lib/translate/responses/responses.ts'
+import { plainTarget } from '../../lib/translate/ask.ts'
+import type { Translated } from '../../lib/translate/table.ts'
+import { chat, generate, messages, responses } from '../translate/support/protocols.ts'
 
 const ROUNDS = ['a', 'b', 'c']
 const PROTOCOLS: Record<string, Translated> = { messages, chat, responses, generate }
@@ -58,7 +56,7 @@ for (const [name, from] of Object.entries(PROTOCOLS))
       if (to === from) continue
       const head = { model: 'm', stream: true }
       const written = (body: object): string =>
-        to.writeAsk(from.readAsk(Buffer.from(JSON.stringify(body)), head), plainTarget('m')).body
+        to.writeRequest(from.readRequest(Buffer.from(JSON.stringify(body)), head), plainTarget('m')).body
       const text = written(FROM[name] as object)
       // each call and its result, one behind the other
       const found = [...text.matchAll(/"of (\w)"|"(?:id|call_id)":"(\w)"/g)].map(([, result, call]) => result ?? call)

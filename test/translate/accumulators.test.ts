@@ -4,16 +4,13 @@ import { createGoogleGenerativeAI } from '@ai-sdk/google'
 import { createOpenAI } from '@ai-sdk/openai'
 import { GoogleGenAI, type Part } from '@google/genai'
 import { type ToolSet, jsonSchema, streamText, tool } from 'ai'
-import { chat } from '../../lib/translate/chat/chat.ts'
 import { type AnswerEvent, isCut } from '../../lib/translate/events.ts'
-import { generate } from '../../lib/translate/generate/generate.ts'
-import { messages } from '../../lib/translate/messages/messages.ts'
-import { responses } from '../../lib/translate/responses/responses.ts'
 import { seeded } from '../support/random.ts'
 import { come, cuts, randomAnswer, tell, usageOf, writeAll, writerOptions } from './support/answers.ts'
 import Anthropic from '@anthropic-ai/sdk'
 import OpenAI from 'openai'
 import t from 'tap'
+import { chat, generate, messages, responses } from './support/protocols.ts'
 
 const RUNS = 50
 

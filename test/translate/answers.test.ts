@@ -1,14 +1,11 @@
 import t from 'tap'
-import { bytesAsText } from '../../lib/protocols/json/patterns.ts'
+import { bytesAsText } from '../../lib/protocols/patterns.ts'
 import { type Protocol, protocolRow } from '../../lib/protocols/table.ts'
-import type { Usage } from '../../lib/protocols/words/usage.ts'
-import { chat } from '../../lib/translate/chat/chat.ts'
-import { generate } from '../../lib/translate/generate/generate.ts'
-import { messages } from '../../lib/translate/messages/messages.ts'
-import type { Translated } from '../../lib/translate/protocol.ts'
-import { responses } from '../../lib/translate/responses/responses.ts'
+import type { Usage } from '../../lib/protocols/usage.ts'
+import type { Translated } from '../../lib/translate/table.ts'
 import { type Random, seeded } from '../support/random.ts'
 import { come, cuts, randomAnswer, readAll, usageOf, writeAll } from './support/answers.ts'
+import { chat, generate, messages, responses } from './support/protocols.ts'
 
 const PROTOCOLS: Record<string, Translated> = { messages, chat, responses, generate }
 const RUNS = 150

@@ -5,7 +5,7 @@
  */
 import t from 'tap'
 import type { AnswerEvent } from '../../lib/translate/events.ts'
-import type { Translated } from '../../lib/translate/protocol.ts'
+import type { Translated } from '../../lib/translate/table.ts'
 import { type Random, seeded, text as anyText } from '../support/random.ts'
 import { come, cuts, readAll, tell, usageOf, writerOptions } from './support/answers.ts'
 import { PROTOCOLS, accumulated } from './support/clients.ts'

@@ -1,15 +1,12 @@
 import t from 'tap'
-import type { Ask } from '../../lib/translate/ask.ts'
-import { chat } from '../../lib/translate/chat/chat.ts'
-import { generate } from '../../lib/translate/generate/generate.ts'
+import { type Ask, type Target, plainTarget } from '../../lib/translate/ask.ts'
 import { cleaned } from '../../lib/translate/generate/schema.ts'
-import { messages } from '../../lib/translate/messages/messages.ts'
 import { issuerOf, seal } from '../../lib/translate/opaque.ts'
-import { type Target, type Translated, plainTarget } from '../../lib/translate/protocol.ts'
-import { responses } from '../../lib/translate/responses/responses.ts'
+import type { Translated } from '../../lib/translate/table.ts'
 import { closedSchema } from '../../lib/translate/schema.ts'
 import { seeded } from '../support/random.ts'
 import { type Takes, plain, randomAsk } from './support/asks.ts'
+import { chat, generate, messages, responses } from './support/protocols.ts'
 
 const RUNS = 200
 
@@ -42,11 +39,11 @@ for (const [name, { protocol, takes, target }] of Object.entries(PROTOCOLS)) {
     const random = seeded(t)
     for (let run = 0; run < RUNS; run++) {
       const ask = randomAsk(random, takes, issuerOf(name, 'm'))
-      const written = protocol.writeAsk(ask, target)
+      const written = protocol.writeRequest(ask, target)
       const body = Buffer.from(written.body, 'latin1')
       t.doesNotThrow(() => JSON.parse(body.toString()), `run ${run} is JSON`)
-      t.equal(protocol.writeAsk(ask, target).body, written.body, `run ${run} is written the same again`)
-      const again = protocol.readAsk(body, { model: 'model', stream: ask.stream })
+      t.equal(protocol.writeRequest(ask, target).body, written.body, `run ${run} is written the same again`)
+      const again = protocol.readRequest(body, { model: 'model', stream: ask.stream })
       const expected = plain(ask, written.losses) as Record<string, unknown>
       const got = plain(again, written.losses) as Record<string, unknown>
       if (name === 'messages') asMessages(expected)
@@ -149,11 +146,11 @@ t.test('an upstream gets its own state back, and nobody else does', async t => {
       { role: 'user', content: [result] },
     ],
   }
-  const ask = messages.readAsk(Buffer.from(JSON.stringify(body)), { model: 'x', stream: true })
-  const own = messages.writeAsk(ask, { ...plainTarget('m'), thinking: 'adaptive' })
+  const ask = messages.readRequest(Buffer.from(JSON.stringify(body)), { model: 'x', stream: true })
+  const own = messages.writeRequest(ask, { ...plainTarget('m'), thinking: 'adaptive' })
   t.match(JSON.parse(own.body).messages[1].content[0], { type: 'thinking', thinking: 'hm', signature: 'c2ln' })
   t.match(JSON.parse(own.body).thinking, { type: 'adaptive' })
-  const other = messages.writeAsk(ask, { ...plainTarget('other'), thinking: 'adaptive' })
+  const other = messages.writeRequest(ask, { ...plainTarget('other'), thinking: 'adaptive' })
   t.equal(JSON.parse(other.body).messages[1].content[0].type, 'tool_use')
   t.match(
     JSON.parse(other.body).thinking,

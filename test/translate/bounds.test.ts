@@ -2,8 +2,7 @@
 import t from 'tap'
 import { Blocks, MOST_BLOCKS } from '../../lib/translate/answer-reader.ts'
 import { MOST_HELD } from '../../lib/translate/answer-writer.ts'
-import type { AnswerEvent } from '../../lib/translate/events.ts'
-import type { AnswerWriter } from '../../lib/translate/protocol.ts'
+import type { AnswerEvent, AnswerWriter } from '../../lib/translate/events.ts'
 import { TRANSLATED, translated } from '../../lib/translate/table.ts'
 import { readerOptions, writerOptions } from './support/answers.ts'
 

@@ -1,10 +1,7 @@
 /** What of an answer not every protocol has a place for: citations of addresses, and pictures. */
 import t from 'tap'
-import { chat } from '../../lib/translate/chat/chat.ts'
-import { generate } from '../../lib/translate/generate/generate.ts'
-import { messages } from '../../lib/translate/messages/messages.ts'
-import { responses } from '../../lib/translate/responses/responses.ts'
 import { type Loose, readAll, usageOf, writeAll } from './support/answers.ts'
+import { chat, generate, messages, responses } from './support/protocols.ts'
 
 const FLAT = { type: 'url_citation', start_index: 2, end_index: 7, url: 'https://a.example', title: 'Über "a"' }
 const { type, ...inner } = FLAT

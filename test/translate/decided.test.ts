@@ -2,12 +2,10 @@
 import t from 'tap'
 import { targetOf } from '../../lib/world/table.ts'
 import type { Model } from '../../lib/terms/records.ts'
-import { chat } from '../../lib/translate/chat/chat.ts'
-import { generate } from '../../lib/translate/generate/generate.ts'
-import { messages } from '../../lib/translate/messages/messages.ts'
-import { plainTarget, type Target, type Translated } from '../../lib/translate/protocol.ts'
-import { responses } from '../../lib/translate/responses/responses.ts'
+import { plainTarget, type Target } from '../../lib/translate/ask.ts'
+import type { Translated } from '../../lib/translate/table.ts'
 import { type Loose, readAll, usageOf, writeAll } from './support/answers.ts'
+import { chat, generate, messages, responses } from './support/protocols.ts'
 
 const PLAIN = new Map<Translated, Loose>([
   [messages, { max_tokens: 9000, messages: [{ role: 'user', content: 'q' }] }],
@@ -16,9 +14,9 @@ const PLAIN = new Map<Translated, Loose>([
   [generate, { contents: [{ parts: [{ text: 'q' }] }] }],
 ])
 const read = (from: Translated, more: object) =>
-  from.readAsk(Buffer.from(JSON.stringify({ ...PLAIN.get(from), ...more })), { model: 'm', stream: false })
+  from.readRequest(Buffer.from(JSON.stringify({ ...PLAIN.get(from), ...more })), { model: 'm', stream: false })
 const write = (from: Translated, to: Translated, more: object, target: Partial<Target> = {}) => {
-  const { body, losses } = to.writeAsk(read(from, more), { ...plainTarget('m'), ...target })
+  const { body, losses } = to.writeRequest(read(from, more), { ...plainTarget('m'), ...target })
   return { body: JSON.parse(body) as Loose, losses: [...losses].sort() }
 }
 

@@ -1,9 +1,6 @@
 import t from 'tap'
-import { chat } from '../../lib/translate/chat/chat.ts'
 import { readFailure } from '../../lib/translate/failure.ts'
-import { generate } from '../../lib/translate/generate/generate.ts'
-import { messages } from '../../lib/translate/messages/messages.ts'
-import { responses } from '../../lib/translate/responses/responses.ts'
+import { chat, generate, messages, responses } from './support/protocols.ts'
 
 const openai = (message: string, type: string | null, code: string | null = null): object => ({
   error: { message, type, code, param: null },

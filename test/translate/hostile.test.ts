@@ -1,9 +1,8 @@
 /** Upstreams that speak chat completions as they like, and what a client of the messages protocol is told of them. */
 import t from 'tap'
-import { chat } from '../../lib/translate/chat/chat.ts'
-import { messages } from '../../lib/translate/messages/messages.ts'
 import { come, readAll, tell, writerOptions } from './support/answers.ts'
 import { accumulated } from './support/clients.ts'
+import { chat, messages } from './support/protocols.ts'
 
 const chunk = (delta: object, finish_reason: string | null = null): string =>
   `data: ${JSON.stringify({ id: 'c', model: 'm', choices: [{ index: 0, delta, finish_reason }] })}\n\n`

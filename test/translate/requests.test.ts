@@ -1,10 +1,9 @@
 /** What peers get wrong in requests, each as a row: what a client sends, and what an upstream of another protocol gets. */
 import t from 'tap'
-import { chat } from '../../lib/translate/chat/chat.ts'
-import { messages } from '../../lib/translate/messages/messages.ts'
 import { issuerOf, seal } from '../../lib/translate/opaque.ts'
-import type { Translated } from '../../lib/translate/protocol.ts'
+import type { Translated } from '../../lib/translate/table.ts'
 import { type Row, arrivesAsSent, bodyOf, refuses, testRows, via } from './support/rows.ts'
+import { chat, messages } from './support/protocols.ts'
 
 const ASK = { max_tokens: 100, messages: [{ role: 'user', content: 'q' }] }
 const TOOL = { name: 'f', input_schema: { type: 'object' } }
@@ -193,12 +192,12 @@ const ROWS: Row[] = [
         { role: 'tool', tool_call_id: 'a', content: 'r' },
       ],
     },
-    check: (body, t, { names }) => {
+    check: (body, t, { renamed }) => {
       const name = String(body['tools'][0].name)
       t.match(name, /^a_b_c_[0-9a-f]{8}$/)
       t.equal(body['tool_choice'].name, name)
       t.equal(body['messages'][1].content[0].name, name)
-      t.equal(names.back(name).name, 'a.b/c')
+      t.equal(renamed.get(name)?.name, 'a.b/c')
     },
   },
   {

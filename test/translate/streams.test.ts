@@ -3,10 +3,8 @@ import t from 'tap'
 import { bytesAsText } from '../../lib/protocols/json/patterns.ts'
 import { protocolRow } from '../../lib/protocols/table.ts'
 import type { FunctionTool, Tool } from '../../lib/translate/ask.ts'
-import { chat } from '../../lib/translate/chat/chat.ts'
 import { TextOfInput } from '../../lib/translate/freeform.ts'
 import { quote, textOf } from '../../lib/translate/json/literal.ts'
-import { messages } from '../../lib/translate/messages/messages.ts'
 import { ToolNames } from '../../lib/translate/names.ts'
 import { issuerOf, unseal } from '../../lib/translate/opaque.ts'
 import { seeded, text } from '../support/random.ts'
@@ -22,6 +20,7 @@ import {
   writerOptions,
 } from './support/answers.ts'
 import { oddLiteral } from './support/asks.ts'
+import { chat, messages } from './support/protocols.ts'
 
 const event = (data: object): string => `event: ${(data as { type: string }).type}\ndata: ${JSON.stringify(data)}\n\n`
 const delta = (index: number, delta: object): string => event({ type: 'content_block_delta', index, delta })
@@ -229,7 +228,7 @@ t.test('the text of a tool that takes text, however its object is cut', async t 
   const tool: Tool = { type: 'freeform', name: 'patch', namespace: 'ns', description: null, grammar: null }
   const names = new ToolNames([tool])
   t.equal(names.to('patch', 'ns'), 'ns__patch')
-  t.same(names.back('ns__patch'), { name: 'patch', namespace: 'ns', freeform: true })
+  t.same(names.renamed.get('ns__patch'), { name: 'patch', namespace: 'ns', freeform: true })
   for (let run = 0; run < 500; run++) {
     const said = oddLiteral(random, text(random))
     const object = `{"input":${said}}`
@@ -258,7 +257,9 @@ t.test('the text of a tool that takes text, however its object is cut', async t 
     delta(0, { type: 'input_json_delta', partial_json: '\\n"}' }) +
     stop(0) +
     END('tool_use')
-  const chunks = chunksOf(writeAll(chat, readAll(messages, cuts(random, Buffer.from(stream)), { names }), usageOf()))
+  const chunks = chunksOf(
+    writeAll(chat, readAll(messages, cuts(random, Buffer.from(stream)), { renamed: names.renamed }), usageOf()),
+  )
   const calls = chunks.flatMap(({ choices }) => choices[0]?.delta['tool_calls'] ?? [])
   t.match(calls[0], { type: 'custom', custom: { name: 'patch', input: '' } })
   t.equal(calls.map(call => call.custom.input).join(''), '*** é\n')
@@ -283,7 +284,10 @@ t.test('two tools of different namespaces have different names', async t => {
   const upstream = tools.map(({ name, namespace }) => names.to(name, namespace))
   t.equal(new Set(upstream).size, tools.length)
   for (const [at, { name, namespace }] of tools.entries())
-    t.match(names.back(upstream[at] as string), namespace === undefined ? { name } : { name, namespace })
+    t.match(
+      names.renamed.get(upstream[at] as string) ?? { name: upstream[at] },
+      namespace === undefined ? { name } : { name, namespace },
+    )
 })
 
 t.test('what a writer counts is what the meter of its protocol counts', async t => {

@@ -1,11 +1,9 @@
 /** Large bodies are translated by another thread: with the same result as here, in a queue that is bounded, and past a thread that dies. */
 import t from 'tap'
 import type { Protocol } from '../../lib/terms/records.ts'
-import type { Untranslatable } from '../../lib/translate/ask.ts'
-import type { AnswerEvent } from '../../lib/translate/events.ts'
-import { NO_NAMES } from '../../lib/translate/names.ts'
+import type { Untranslatable, AnswerEvent } from '../../lib/translate/events.ts'
 import { issuerOf } from '../../lib/translate/opaque.ts'
-import { plainTarget } from '../../lib/translate/protocol.ts'
+import { plainTarget } from '../../lib/translate/ask.ts'
 import { TRANSLATED, translated } from '../../lib/translate/table.ts'
 import {
   type AnswerJob,
@@ -15,7 +13,7 @@ import {
   type Result,
   TranslationThread,
 } from '../../lib/translate/thread.ts'
-import { laneFor, readDocument } from '../../lib/translate/whole.ts'
+import { laneFor, readDocument } from '../../lib/translate/table.ts'
 import { type Random, cut, seeded } from '../support/random.ts'
 import { randomAnswer, usageOf, writeAll } from './support/answers.ts'
 import { randomAsk } from './support/asks.ts'
@@ -38,9 +36,8 @@ const run = (job: Job, on = thread): Promise<Result> =>
 function inline(job: Job, bytes: Buffer): Done {
   let isRead = false
   try {
-    if (job.what === 'answer')
-      return { what: 'answer', events: readDocument(bytes, job.via, { ...job.options, names: NO_NAMES }) }
-    const ask = translated(job.protocol).readAsk(bytes, job.head)
+    if (job.what === 'answer') return { what: 'answer', events: readDocument(bytes, job.via, { ...job.options }) }
+    const ask = translated(job.protocol).readRequest(bytes, job.head)
     isRead = true
     const { body, target: _, ...lane } = laneFor(ask, job.via, job.target)
     return { what: 'request', lane: { ...lane, body: own(body) } }
@@ -54,7 +51,7 @@ function randomRequest(random: Random): { job: RequestJob; bytes: Buffer } {
   const via = random.pick(TRANSLATED)
   const takes = { media: ['image', 'document'], thoughts: true, systemTurns: true } as const
   const ask = randomAsk(random, takes, issuerOf(protocol, 'm'))
-  const written = translated(protocol).writeAsk(ask, { ...plainTarget('m'), thinking: 'adaptive' }).body
+  const written = translated(protocol).writeRequest(ask, { ...plainTarget('m'), thinking: 'adaptive' }).body
   // what no other protocol can say, and what only readers of bytes know
   const odd = random.pick([
     '',
@@ -71,8 +68,8 @@ function randomDocument(random: Random): { job: AnswerJob; bytes: Buffer } {
   const via = random.pick(TRANSLATED)
   const whole = writeAll(translated(via), randomAnswer(random), usageOf(), { events: false })
   const bytes = random.next() < 0.1 ? (cut(random, whole)[0] ?? whole) : whole
-  const options = { events: false, issuer: 'abcdefghijkl', requestId: REQUEST_ID }
-  return { job: { what: 'answer', bytes: own(bytes), via, options, renamed: new Map() }, bytes }
+  const options = { events: false, issuer: 'abcdefghijkl', renamed: new Map(), requestId: REQUEST_ID }
+  return { job: { what: 'answer', bytes: own(bytes), via, options }, bytes }
 }
 
 t.test('the thread writes the same requests and reads the same documents as the main thread', async t => {
@@ -153,7 +150,7 @@ t.test('a thread that dies of a body takes that one with it, and no other', asyn
 
 const events = (found: readonly AnswerEvent[]): string[] => found.map(({ type }) => type)
 t.test('a document that is none is a failure among the events', async t => {
-  const options = { events: false, issuer: 'x', requestId: REQUEST_ID }
-  const got = await run({ what: 'answer', bytes: own('[1'), via: 'chat', options, renamed: new Map() })
+  const options = { events: false, issuer: 'x', renamed: new Map(), requestId: REQUEST_ID }
+  const got = await run({ what: 'answer', bytes: own('[1'), via: 'chat', options })
   t.same(got.what === 'answer' && events(got.events), ['fail'])
 })

@@ -20,8 +20,8 @@ import type { ErrorName } from '../../base/errors.ts'
 import type { Protocol, Usage, UsageRow } from '../../terms/records.ts'
 import type { Action, Target } from '../../terms/target.ts'
 import type { World } from '../../world/world.ts'
-import type { FoundInBody } from '../../translate/found-in-body.ts'
-import type { Lanes } from '../../translate/lane.ts'
+import type { FoundInBody } from '../../translate/table.ts'
+import type { Lanes } from '../../translate/table.ts'
 
 export type Listener = 'main' | 'direct'
 

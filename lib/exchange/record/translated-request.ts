@@ -9,14 +9,11 @@ import type { Facts } from '../../protocols/facts.ts'
 import { membersLeftOut } from '../../protocols/leave-out.ts'
 import type { Protocol } from '../../terms/records.ts'
 import type { Target as RequestTarget } from '../../terms/target.ts'
-import { type Ask, type LossWord, ManyValues, Untranslatable } from '../../translate/ask.ts'
-import { FoundInBody } from '../../translate/found-in-body.ts'
-import { type Lane, Lanes, type NoLane } from '../../translate/lane.ts'
+import type { Ask, AskHead, Target, Lane } from '../../translate/ask.ts'
+import { type LossWord, ManyValues, Untranslatable } from '../../translate/events.ts'
+import { FoundInBody, Lanes, type NoLane, translated, translatedRow, laneFor } from '../../translate/table.ts'
 import { EnvelopeSearch } from '../../translate/opaque.ts'
-import type { AskHead, Target } from '../../translate/protocol.ts'
-import { translated, translatedRow } from '../../translate/table.ts'
 import type { RequestJob, Result } from '../../translate/thread.ts'
-import { laneFor } from '../../translate/whole.ts'
 import type { Candidate, LaneOfCandidate } from '../../world/table.ts'
 import type { Exchange } from './exchange.ts'
 import { takeMemory, wantsArray, wantsEvents } from './request.ts'
@@ -59,7 +56,7 @@ function readAsk(x: Exchange, lanes: Lanes, services: Services): Ask | NoLane {
   const [first] = x.body
   const body = x.body.length === 1 && first !== undefined ? first : Buffer.concat(x.body)
   try {
-    return translated(x.protocol as Protocol).readAsk(body, { ...headOf(x), mostValues: MOST_INLINE_VALUES })
+    return translated(x.protocol as Protocol).readRequest(body, { ...headOf(x), mostValues: MOST_INLINE_VALUES })
   } catch (error) {
     if (error instanceof Untranslatable) return { field: error.field } // of all targets, so that the body is read once
     throw error

@@ -1,5 +1,5 @@
 /** The headers of an answer to the client: those of the upstream that pass, or those of an answer that the gateway writes. */
-import type { Lane } from '../../translate/lane.ts'
+import type { Lane } from '../../translate/ask.ts'
 import { passResponseHeaders, passRetryHeaders } from '../../upstream/headers.ts'
 import { laneHeaders } from '../record/translated-request.ts'
 import type { Answer } from './answer.ts'

@@ -3,7 +3,7 @@
  * earlier one said is void. It is data, like the record of the exchange; asking fills it, telling and closing read it.
  */
 import type { IncomingHttpHeaders } from 'node:http'
-import type { Lane } from '../../translate/lane.ts'
+import type { Lane } from '../../translate/ask.ts'
 import type { Reading } from './reading.ts'
 
 export class Answer {

@@ -4,7 +4,7 @@
  */
 import type { ErrorName } from '../../base/errors.ts'
 import type { Protocol } from '../../terms/records.ts'
-import type { Failure } from '../../translate/failure.ts'
+import type { Failure } from '../../translate/events.ts'
 import { translated } from '../../translate/table.ts'
 import { refuse } from '../record/ending.ts'
 import { answerEstimate, asksNoMore, isAnswer, isCount } from './counting.ts'

@@ -3,7 +3,7 @@
  * answer for which there is no more money. Such words stand only between two events.
  */
 import type { ProtocolRow } from '../../protocols/protocol.ts'
-import type { Failure } from '../../translate/failure.ts'
+import type { Failure } from '../../translate/events.ts'
 import type { Exchange } from '../record/exchange.ts'
 import type { Services } from '../record/services.ts'
 import type { Answer } from './answer.ts'

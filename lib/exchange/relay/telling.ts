@@ -5,8 +5,7 @@
  */
 import type { ProtocolRow } from '../../protocols/protocol.ts'
 import { ERRORS, type ErrorName, errorText } from '../../base/errors.ts'
-import type { Failure } from '../../translate/failure.ts'
-import type { WrittenError } from '../../translate/protocol.ts'
+import type { Failure, WrittenError } from '../../translate/events.ts'
 import { answer, ownHeaders, refuse } from '../record/ending.ts'
 import type { Exchange } from '../record/exchange.ts'
 import { dropBody } from '../record/request.ts'

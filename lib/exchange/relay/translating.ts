@@ -4,10 +4,10 @@
  * is read whole, and told in the client's words.
  */
 import type { Meter } from '../../protocols/meter.ts'
-import { bytesAsText } from '../../protocols/json/patterns.ts'
-import { type Failure, readFailure } from '../../translate/failure.ts'
-import type { BackPressure } from './back-pressure.ts'
-import { DECODING } from './back-pressure.ts'
+import { bytesAsText } from '../../protocols/patterns.ts'
+import { readFailure } from '../../translate/failure.ts'
+import type { Failure } from '../../translate/events.ts'
+import { type BackPressure, DECODING } from './back-pressure.ts'
 import type { Closing } from './closing.ts'
 import { judgeFirst } from './judging.ts'
 import type { Machine } from './machine.ts'

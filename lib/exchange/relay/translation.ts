@@ -7,13 +7,16 @@ import type { KeyEntry } from '../../access/keys.ts'
 import type { Tariff } from '../../pricing/tariff.ts'
 import type { Facts } from '../../protocols/facts.ts'
 import type { Protocol, Usage } from '../../terms/records.ts'
-import type { LossWord } from '../../translate/ask.ts'
-import type { AnswerEvent } from '../../translate/events.ts'
-import type { Failure } from '../../translate/failure.ts'
-import type { Lane } from '../../translate/lane.ts'
-import { clientNames } from '../../translate/names.ts'
+import type {
+  LossWord,
+  AnswerEvent,
+  Failure,
+  AnswerReader,
+  AnswerWriter,
+  ReaderOptions,
+} from '../../translate/events.ts'
+import type { Lane } from '../../translate/ask.ts'
 import { issuerOf } from '../../translate/opaque.ts'
-import type { AnswerReader, AnswerWriter, ReaderOptions } from '../../translate/protocol.ts'
 import { translated } from '../../translate/table.ts'
 import type { AnswerJob, Result } from '../../translate/thread.ts'
 import type { Exchange } from '../record/exchange.ts'
@@ -34,7 +37,7 @@ export class Translation {
   readonly #x: Exchange
   readonly #services: Services
   readonly #lane: Lane
-  readonly #options: Omit<ReaderOptions, 'names'>
+  readonly #options: ReaderOptions
   readonly #reader: AnswerReader
   #writer: AnswerWriter
   /** The upstream sends events; otherwise one document. */
@@ -60,8 +63,8 @@ export class Translation {
     this.#lane = lane
     this.events = events
     const issuer = issuerOf(lane.via, lane.target.model)
-    this.#options = { events, issuer, requestId: x.id }
-    this.#reader = translated(lane.via).answerReader({ ...this.#options, names: clientNames(lane.renamed) })
+    this.#options = { events, issuer, renamed: lane.renamed, requestId: x.id }
+    this.#reader = translated(lane.via).answerReader(this.#options)
     this.#writer = this.#newWriter()
     this.#count()
   }
@@ -102,8 +105,8 @@ export class Translation {
     if (bytes === null) return false
     this.#found = NO_EVENTS
     this.#readingBytes = bytes.length
-    const { via, renamed } = this.#lane
-    const job: AnswerJob = { what: 'answer', bytes, via, options: this.#options, renamed }
+    const { via } = this.#lane
+    const job: AnswerJob = { what: 'answer', bytes, via, options: this.#options }
     const thread = this.#services.translating.run(
       (this.#x.entry as KeyEntry).account.id,
       'answer',

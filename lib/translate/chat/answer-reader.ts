@@ -1,15 +1,14 @@
 /** Answers of upstreams that speak chat completions: their chunks, or the one document. */
-import { finishOf } from '../../protocols/words/finish-words.ts'
-import { type AnswerRules, Blocks, MOST_BLOCKS, readerOf, unreadable } from '../answer-reader.ts'
-import { reasonOf } from '../events.ts'
+import { finishOf } from '../../protocols/finish-words.ts'
+import { type AnswerRules, Blocks, MOST_BLOCKS, readerOf } from '../answer-reader.ts'
+import { unreadable, reasonOf, type AnswerReader, type ReaderOptions } from '../events.ts'
 import { failureIn } from '../failure.ts'
 import { ObjectCheck } from '../json/check.ts'
 import { EMPTY, type Literal, quote } from '../json/literal.ts'
 import { NONE, type Node, type Tree } from '../json/tree.ts'
 import { citationOf } from '../openai.ts'
-import type { AnswerReader, ReaderOptions } from '../protocol.ts'
 
-export const answerReader = (options: ReaderOptions): AnswerReader => readerOf(new Rules(options), options.events)
+export const chatAnswerReader = (options: ReaderOptions): AnswerReader => readerOf(new Rules(options), options.events)
 
 class Rules implements AnswerRules {
   readonly blocks: Blocks
@@ -136,7 +135,7 @@ interface Call {
   check: ObjectCheck | null
 }
 
-export class CallReader {
+class CallReader {
   readonly #blocks: Blocks
   readonly #calls = new Map<string, Call>()
   #last: Call | null = null

@@ -1,13 +1,19 @@
 /** An answer as chunks of chat completions. Calls may be mixed here, so that nothing waits. */
-import { outputOf } from '../../protocols/words/usage.ts'
+import { outputOf, type Usage } from '../../protocols/usage.ts'
 import { type CollectedBlock, Document, MOST_HELD, TOO_MUCH, Told } from '../answer-writer.ts'
-import type { Opaque } from '../ask.ts'
-import type { AnswerEvent, Citation, OpenEvent, StopReason } from '../events.ts'
-import type { Failure } from '../failure.ts'
+import type {
+  Opaque,
+  AnswerEvent,
+  Citation,
+  OpenEvent,
+  StopReason,
+  Failure,
+  AnswerWriter,
+  WriterOptions,
+} from '../events.ts'
 import { EMPTY, type Literal, type Source, array, flat, join, literal, object, typed } from '../json/literal.ts'
 import { seal } from '../opaque.ts'
 import { asDataUrl, errorObject, nestedCitation, sizeOfNote } from '../openai.ts'
-import type { AnswerWriter, ShownUsage, WriterOptions } from '../protocol.ts'
 
 interface Call {
   /** Among the calls. */
@@ -17,7 +23,7 @@ interface Call {
   hasArgs: boolean
 }
 
-export class StreamWriter implements AnswerWriter {
+class StreamWriter implements AnswerWriter {
   readonly #options: WriterOptions
   readonly #told = new Told()
   /** How chunks begin and end. */
@@ -79,11 +85,11 @@ export class StreamWriter implements AnswerWriter {
     }
   }
 
-  finish(usage: ShownUsage): string {
+  finish(usage: Usage): string {
     return this.#begin() + this.#end(usage, this.#reason)
   }
 
-  stopByLength(usage: ShownUsage): string {
+  stopByLength(usage: Usage): string {
     return this.#begin() + this.#end(usage, 'length')
   }
 
@@ -97,7 +103,7 @@ export class StreamWriter implements AnswerWriter {
     return this.#chunk('"role":"assistant","content":""')
   }
 
-  #end(usage: ShownUsage, reason: StopReason): string {
+  #end(usage: Usage, reason: StopReason): string {
     const told = this.#options.tellsUsage
       ? `${this.#head}"choices":[],"usage":${usageOf(usage, this.#thinking)}}\n\n`
       : ''
@@ -172,8 +178,8 @@ export class StreamWriter implements AnswerWriter {
 
 /** An answer as one document of chat completions. */
 
-export class DocumentWriter extends Document {
-  override finish(usage: ShownUsage): string {
+class DocumentWriter extends Document {
+  override finish(usage: Usage): string {
     const { reason, thinking } = this.collected
     const choice = object({
       index: '0',
@@ -239,10 +245,10 @@ const REASONS: Readonly<Record<StopReason, string>> = {
   other: 'stop',
 }
 
-export const reasonWord = (reason: StopReason): Source => `"${REASONS[reason]}"`
+const reasonWord = (reason: StopReason): Source => `"${REASONS[reason]}"`
 
 /** Here the prompt is one number, with what was read from a cache, or written to one, inside of it. */
-export function usageOf(usage: ShownUsage, thinking: number): Source {
+function usageOf(usage: Usage, thinking: number): Source {
   const cached = usage.cache_read + usage.cache_read_audio + usage.cache_read_image
   const written = usage.cache_write_5m + usage.cache_write_1h
   const prompt = usage.input + usage.input_audio + usage.input_image + cached + written
@@ -265,16 +271,20 @@ export function usageOf(usage: ShownUsage, thinking: number): Source {
 }
 
 /** The members that every chunk begins with. */
-export const head = ({ requestId, createdS, model }: WriterOptions, kind: string): string =>
+const head = ({ requestId, createdS, model }: WriterOptions, kind: string): string =>
   `"id":${literal(`chatcmpl-${requestId}`)},"object":"${kind}","created":${createdS},"model":${literal(model)}`
 
 /** The upstream's state at a thought, which clients may send back; at a call it has the place that Google gave it. */
-export const thoughtState = (opaque: Opaque): Source =>
+const thoughtState = (opaque: Opaque): Source =>
   `[{"type":"reasoning.encrypted","data":${seal(opaque)},"format":"gateway"}]`
-export const callState = (opaque: Opaque): Source => `{"google":{"thought_signature":${seal(opaque)}}}`
+const callState = (opaque: Opaque): Source => `{"google":{"thought_signature":${seal(opaque)}}}`
 
 /** Pictures in answers have the form that gateways to models that draw have given them. */
-export const imageOf = (mime: string, base64: Literal): Source =>
+const imageOf = (mime: string, base64: Literal): Source =>
   typed('image_url', { image_url: object({ url: asDataUrl(mime, base64) }) })
 
-export const errorEvent = (failure: Failure): string => `data: ${errorObject(failure)}\n\n`
+const errorEvent = (failure: Failure): string => `data: ${errorObject(failure)}\n\n`
+
+/** The writer of one answer to a client. */
+export const chatAnswerWriter = (options: WriterOptions): AnswerWriter =>
+  options.events ? new StreamWriter(options) : new DocumentWriter(options)

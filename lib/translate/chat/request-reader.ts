@@ -1,21 +1,10 @@
 /** Requests of chat completions: the members of the body but for the conversation. */
-import {
-  type Ask,
-  type CallPart,
-  type Choice,
-  type MediaPart,
-  type Opaque,
-  type Part,
-  type ResultPart,
-  type TextPart,
-  type Tool,
-  Untranslatable,
-} from '../ask.ts'
+import type { Ask, CallPart, Choice, MediaPart, Part, ResultPart, TextPart, Tool, AskHead } from '../ask.ts'
+import { type Opaque, Untranslatable } from '../events.ts'
 import { EMPTY, type Literal, join, quote } from '../json/literal.ts'
 import type { Node, Tree } from '../json/tree.ts'
 import { unseal } from '../opaque.ts'
 import { dataUrl } from '../openai.ts'
-import type { AskHead } from '../protocol.ts'
 import {
   type Member,
   type Members,
@@ -65,7 +54,7 @@ function customOf(tree: Tree, node: Node): Tool | null {
   }
 }
 
-export const readTools: Member = (ask, tree, node) => {
+const readTools: Member = (ask, tree, node) => {
   for (const element of tree.elements(node)) {
     const type = tree.string(tree.get(element, 'type'))
     const isFunction = type === 'function' || type === null
@@ -78,7 +67,7 @@ export const readTools: Member = (ask, tree, node) => {
 }
 
 /** The form of tools before there were other tools than functions. */
-export const readFunctions: Member = (ask, tree, node) => {
+const readFunctions: Member = (ask, tree, node) => {
   for (const element of tree.elements(node)) {
     const tool = functionOf(tree, element, element)
     if (tool !== null) ask.tools.push(tool)
@@ -96,7 +85,7 @@ const nameOf = (tree: Tree, node: Node): string | null =>
   tree.string(tree.get(tree.get(node, 'custom'), 'name')) ??
   tree.string(tree.get(node, 'name'))
 
-export const readToolChoice: Member = (ask, tree, node) => {
+const readToolChoice: Member = (ask, tree, node) => {
   const word = tree.string(node)
   const allowed = tree.get(node, 'allowed_tools')
   const name = nameOf(tree, node)
@@ -113,7 +102,7 @@ function allowedOf(tree: Tree, node: Node): Choice {
 }
 
 /** When all tools are known: what is not there cannot be called. */
-export function checkTools({ choice, tools }: Ask): void {
+function checkTools({ choice, tools }: Ask): void {
   if (choice.type === 'one' && !tools.some(({ name }) => name === choice.name)) throw new Untranslatable('tool_choice')
   if (choice.type === 'any' && tools.length === 0) throw new Untranslatable('tool_choice')
 }
@@ -122,7 +111,7 @@ export function checkTools({ choice, tools }: Ask): void {
 
 /** Requests of chat completions: the conversation. */
 
-export const readTurns: Member = (ask, tree, node) => {
+const readTurns: Member = (ask, tree, node) => {
   const reader = new MessageReader(ask, tree)
   for (const message of tree.elements(node)) reader.read(message)
 }
@@ -414,7 +403,7 @@ const MEMBERS: Members = {
   web_search_options: drop('hosted_tools'),
 }
 
-export function readAsk(body: Buffer, head: AskHead): Ask {
+export function readChatRequest(body: Buffer, head: AskHead): Ask {
   const tree = readBody(body, head)
   const ask = emptyAsk(head)
   readMembers(ask, tree, MEMBERS)

@@ -1,16 +1,18 @@
 /** Requests for upstreams that speak chat completions. */
-import {
-  type Ask,
-  type CallPart,
-  type Choice,
-  type FunctionTool,
-  type MediaPart,
-  type ResultPart,
-  type TextPart,
-  type ThoughtPart,
-  type Tool,
-  Untranslatable,
+import type {
+  Ask,
+  CallPart,
+  Choice,
+  FunctionTool,
+  MediaPart,
+  ResultPart,
+  TextPart,
+  ThoughtPart,
+  Tool,
+  Target,
+  Written,
 } from '../ask.ts'
+import { Untranslatable } from '../events.ts'
 import { asFunction, asObject } from '../freeform.ts'
 import {
   EMPTY,
@@ -27,7 +29,6 @@ import {
 import { ToolNames, fitId, nineOf } from '../names.ts'
 import { issuerOf } from '../opaque.ts'
 import { asDataUrl } from '../openai.ts'
-import type { Target, Written } from '../protocol.ts'
 import { offeredTools } from '../request-reader.ts'
 import { type AssistantRound, type Round, type UserRound, asError, effortWord, roundsOf } from '../request-writer.ts'
 
@@ -35,7 +36,7 @@ const MOST_STOPS = 4
 const NO_PARAMETERS: Source = '{"type":"object","properties":{}}'
 const LONGEST_KEY = 64
 
-export function writeAsk(ask: Ask, target: Target): Written {
+export function writeChatRequest(ask: Ask, target: Target): Written {
   return new Writer(ask, target).write()
 }
 
@@ -70,7 +71,7 @@ class Writer {
       user: optional(user?.slice(0, LONGEST_KEY)),
       service_tier: optional(tier),
     })
-    return { body, losses: this.#losses, maxOutput, cache: null, names: this.#names }
+    return { body, losses: this.#losses, maxOutput, cache: null, renamed: this.#names.renamed }
   }
 
   #maxOutput(): number | null {
@@ -168,7 +169,7 @@ class Writer {
 
 /** The conversation, for upstreams that speak chat completions. */
 
-export function writeTurns(ask: Ask, target: Target, names: ToolNames, losses: Ask['losses']): Source {
+function writeTurns(ask: Ask, target: Target, names: ToolNames, losses: Ask['losses']): Source {
   return new TurnWriter(target, names, losses).write(ask.system, roundsOf(ask.turns))
 }
 

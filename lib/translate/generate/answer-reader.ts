@@ -1,16 +1,15 @@
 /** Answers of upstreams that speak generate-content: their events, the one document, or all events as one array. */
-import { type AnswerRules, Blocks, readerOf, unreadable } from '../answer-reader.ts'
-import { reasonOf } from '../events.ts'
+import { type AnswerRules, Blocks, readerOf } from '../answer-reader.ts'
+import { unreadable, reasonOf, type AnswerReader, type ReaderOptions } from '../events.ts'
 import { failureIn } from '../failure.ts'
 import { EMPTY, type Literal, quote } from '../json/literal.ts'
 import type { Node, Tree } from '../json/tree.ts'
-import type { AnswerReader, ReaderOptions } from '../protocol.ts'
 import { get, literalOf, stringOf } from './members.ts'
 
 /** What the client is told where the upstream does not say more. */
 const BLOCKED: Literal = '"The prompt was blocked by the provider."'
 
-export const answerReader = (options: ReaderOptions): AnswerReader =>
+export const generateAnswerReader = (options: ReaderOptions): AnswerReader =>
   readerOf(new Rules(options, options.issuer), options.events)
 
 class Rules implements AnswerRules {

@@ -2,12 +2,22 @@
  * An answer as events of generate-content, or as the elements of one array. Calls are told whole here: one waits until its arguments
  * are a whole object, and what is behind it waits for it, so that parts come in the order of the answer.
  */
-import { outputOf } from '../../protocols/words/usage.ts'
-import { unreadable } from '../answer-reader.ts'
+import { outputOf, type Usage } from '../../protocols/usage.ts'
+import {
+  unreadable,
+  type Opaque,
+  type AnswerEvent,
+  type CallHead,
+  type OpenEvent,
+  type StopReason,
+  isCut,
+  type Failure,
+  type FailureKind,
+  type AnswerWriter,
+  type WriterOptions,
+  type WrittenError,
+} from '../events.ts'
 import { type CollectedBlock, DocumentOfObjects, MOST_HELD, Pieces, TOO_MUCH, Told } from '../answer-writer.ts'
-import type { Opaque } from '../ask.ts'
-import { type AnswerEvent, type CallHead, type OpenEvent, type StopReason, isCut } from '../events.ts'
-import type { Failure, FailureKind } from '../failure.ts'
 import { ObjectCheck } from '../json/check.ts'
 import {
   EMPTY,
@@ -22,7 +32,6 @@ import {
   unquote,
 } from '../json/literal.ts'
 import { seal64 } from '../opaque.ts'
-import type { AnswerWriter, ShownUsage, WriterOptions, WrittenError } from '../protocol.ts'
 import { EMPTY_STATE } from './members.ts'
 
 const PARTS = '"parts":['
@@ -43,7 +52,7 @@ interface Block {
 
 const sizeOf = (piece: Literal | Opaque): number => (typeof piece === 'string' ? piece.length : piece.value.length)
 
-export class StreamWriter implements AnswerWriter {
+class StreamWriter implements AnswerWriter {
   readonly #options: WriterOptions
   readonly #told = new Told()
   /** What stands around the part, where one is all that a chunk tells. */
@@ -104,21 +113,21 @@ export class StreamWriter implements AnswerWriter {
     }
   }
 
-  finish(usage: ShownUsage): string {
+  finish(usage: Usage): string {
     return this.#end(usage, this.#reason)
   }
 
   /** Calls that are not whole are left out: clients would run them. */
-  stopByLength(usage: ShownUsage): string {
+  stopByLength(usage: Usage): string {
     for (const block of this.#blocks) block.closed = true
     return this.#live() + this.#end(usage, 'length')
   }
 
   breakOff(failure: Failure): string {
-    return this.#framed(writeError(failure).body)
+    return this.#framed(writeGenerateError(failure).body)
   }
 
-  #end(usage: ShownUsage, reason: StopReason): string {
+  #end(usage: Usage, reason: StopReason): string {
     const end = { reason, usage, thinking: this.#thinking }
     const last = this.#framed(responseOf(this.#options, [textPart(EMPTY, false)], end))
     return this.#options.array ? `${last}]` : last
@@ -221,8 +230,8 @@ export class StreamWriter implements AnswerWriter {
 
 /** An answer as one document of generate-content. */
 
-export class DocumentWriter extends DocumentOfObjects {
-  override finish(usage: ShownUsage): string {
+class DocumentWriter extends DocumentOfObjects {
+  override finish(usage: Usage): string {
     const { reason, thinking, blocks } = this.collected
     this.losesCitations(blocks)
     const first = blocks.find(({ kind }) => kind === 'call')
@@ -262,28 +271,28 @@ const REASONS: Readonly<Record<StopReason, string>> = {
 const stateOf = (opaque: Opaque | null | undefined): Literal | undefined =>
   opaque === null || opaque === undefined || opaque.value === EMPTY ? undefined : seal64(opaque)
 
-export function textPart(text: Literal, isThought: boolean, opaque?: Opaque | null): Source {
+function textPart(text: Literal, isThought: boolean, opaque?: Opaque | null): Source {
   const state = stateOf(opaque)
   return `{"text":${text}${isThought ? ',"thought":true' : ''}${state === undefined ? '' : `,"thoughtSignature":${state}`}}`
 }
 
 /** The first call of an answer always has a state: models of this protocol refuse a history in which it has none. */
-export const callPart = ({ id, name, opaque }: CallHead, args: Source, isFirst: boolean): Source =>
+const callPart = ({ id, name, opaque }: CallHead, args: Source, isFirst: boolean): Source =>
   object({
     functionCall: object({ id: literal(id), name: literal(name), args }),
     thoughtSignature: stateOf(opaque) ?? (isFirst ? EMPTY_STATE : undefined),
   })
 
-export const mediaPart = (mime: string, data: Literal): Source =>
+const mediaPart = (mime: string, data: Literal): Source =>
   object({ inlineData: object({ mimeType: literal(mime), data }) })
 
 // --- the response
 
 /** `usage`: only the last chunk, and a document, have it and say why the answer ended. */
-export function responseOf(
+function responseOf(
   { model, requestId }: WriterOptions,
   parts: readonly Source[],
-  end?: { reason: StopReason; usage: ShownUsage; thinking: number },
+  end?: { reason: StopReason; usage: Usage; thinking: number },
 ): Source {
   const content = object({ parts: array(parts), role: '"model"' })
   const finishReason = end === undefined ? undefined : `"${REASONS[end.reason]}"`
@@ -299,7 +308,7 @@ export function responseOf(
  * Here the prompt is one number, with what was read from a cache, or written to one, inside of it; thoughts are counted beside the
  * rest of the output. What is not text is named in lists.
  */
-export function usageOf(usage: ShownUsage, thinking: number): Source {
+function usageOf(usage: Usage, thinking: number): Source {
   const cachedText = usage.cache_read
   const written = usage.cache_write_5m + usage.cache_write_1h
   const cached = cachedText + usage.cache_read_audio + usage.cache_read_image
@@ -330,7 +339,7 @@ function listOf(text: number, audio: number, image: number): Source | undefined 
   return array(named.map(([modality, tokens]) => object({ modality: `"${modality}"`, tokenCount: String(tokens) })))
 }
 
-export const event = (data: Source): string => `data: ${data}\n\n`
+const event = (data: Source): string => `data: ${data}\n\n`
 
 // --- errors
 
@@ -347,9 +356,13 @@ const STATUSES: Readonly<Record<FailureKind, string>> = {
 }
 
 /** 529 is another protocol's own status. */
-export function writeError({ kind, status, message }: Failure): WrittenError {
+export function writeGenerateError({ kind, status, message }: Failure): WrittenError {
   const code = status === 529 ? 503 : status
   const word = kind === 'server' && (code === 502 || code === 503) ? 'UNAVAILABLE' : STATUSES[kind]
   const error = object({ code: String(code), message: literal(message), status: `"${word}"` })
   return { status: code, body: object({ error }) }
 }
+
+/** The writer of one answer to a client. */
+export const generateAnswerWriter = (options: WriterOptions): AnswerWriter =>
+  options.events || options.array ? new StreamWriter(options) : new DocumentWriter(options)

@@ -2,7 +2,7 @@
 import { EMPTY, type Literal, type Source } from '../json/literal.ts'
 import { NONE, type Node, type Tree } from '../json/tree.ts'
 import { issuerOf, seal64 } from '../opaque.ts'
-import type { Target } from '../protocol.ts'
+import type { Target } from '../ask.ts'
 import type { Members } from '../request-reader.ts'
 
 const UPPER = /[A-Z]/g

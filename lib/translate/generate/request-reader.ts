@@ -1,17 +1,17 @@
 /** Requests of generate-content: the members of the body but for the conversation. */
-import {
-  type Ask,
-  type CallPart,
-  type FunctionTool,
-  type MediaPart,
-  type Opaque,
-  type Part,
-  type ResultPart,
-  type TextPart,
-  type ThoughtPart,
-  type Turn,
-  Untranslatable,
+import type {
+  Ask,
+  CallPart,
+  FunctionTool,
+  MediaPart,
+  Part,
+  ResultPart,
+  TextPart,
+  ThoughtPart,
+  Turn,
+  AskHead,
 } from '../ask.ts'
+import { type Opaque, Untranslatable } from '../events.ts'
 import {
   EMPTY,
   type Literal,
@@ -26,7 +26,6 @@ import {
 } from '../json/literal.ts'
 import { type Node, Tree } from '../json/tree.ts'
 import { unseal64 } from '../opaque.ts'
-import type { AskHead } from '../protocol.ts'
 import { type Member, drop, effortOf, emptyAsk, ignore, readBody, readMembers, refuse } from '../request-reader.ts'
 import { NO_STATE, get, literalOf, numberOf, numberText, spelled, stringOf } from './members.ts'
 
@@ -37,7 +36,7 @@ import { NO_STATE, get, literalOf, numberOf, numberText, spelled, stringOf } fro
 const FUNCTIONS = /^function_?[dD]eclarations$/
 
 /** Each member of a tool is a tool, or a list of functions. All others run at the upstream. */
-export const readTools: Member = (ask, tree, node) => {
+const readTools: Member = (ask, tree, node) => {
   for (const element of tree.elements(node))
     tree.members(element, (name, value) => {
       if (!FUNCTIONS.test(name)) ask.losses.add('hosted_tools')
@@ -62,7 +61,7 @@ function schemaOf(tree: Tree, node: Node): Pick<FunctionTool, 'schema'> {
 }
 
 /** In `VALIDATED`, calls must fit their schemas, which elsewhere is asked for only with schemas of a certain form. */
-export const readToolConfig: Member = (ask, tree, node) => {
+const readToolConfig: Member = (ask, tree, node) => {
   const config = get(tree, node, 'functionCallingConfig')
   const mode = stringOf(tree, config, 'mode')?.toUpperCase() ?? ''
   const allowed = tree.elements(get(tree, config, 'allowedFunctionNames')).map(element => tree.string(element))
@@ -80,7 +79,7 @@ const some = (names: string[], must: boolean): Ask['choice'] =>
 const FIELD = 'toolConfig.functionCallingConfig'
 
 /** When all tools are known: what is not there cannot be called. Of several with the same name the first one counts. */
-export function checkTools(ask: Ask): void {
+function checkTools(ask: Ask): void {
   const seen = new Set<string>()
   ask.tools = ask.tools.filter(({ name }) => !seen.has(name) && seen.add(name))
   const { choice, tools } = ask
@@ -98,7 +97,7 @@ export function checkTools(ask: Ask): void {
 /** One content, several, or a text. */
 const contentsOf = (tree: Tree, node: Node): Node[] => (tree.kind(node) === 'array' ? tree.elements(node) : [node])
 
-export const readSystem: Member = (ask, tree, node) => {
+const readSystem: Member = (ask, tree, node) => {
   for (const content of contentsOf(tree, node)) {
     const whole = tree.literal(content)
     if (whole !== null) ask.system.push({ type: 'text', text: whole })
@@ -117,7 +116,7 @@ const ROLES: Readonly<Record<string, Turn['role']>> = {
   model: 'assistant',
 }
 
-export const readTurns: Member = (ask, tree, node) => {
+const readTurns: Member = (ask, tree, node) => {
   const reader = new PartReader(ask, tree)
   for (const content of contentsOf(tree, node)) {
     const role = stringOf(tree, content, 'role') ?? ''
@@ -307,13 +306,13 @@ const ONE = new Set(['items', 'additionalProperties', 'not'])
  * A schema where JSON Schema is expected. Gemini CLI writes the older form there, too, which is known by the capitals of its type; other
  * upstreams refuse such types. What is JSON Schema stays as it is.
  */
-export function jsonSchemaSource(tree: Tree, node: Node, isTop = false): Source {
+function jsonSchemaSource(tree: Tree, node: Node, isTop = false): Source {
   const type = tree.string(tree.get(node, 'type')) ?? ''
   return type === type.toLowerCase() ? tree.source(node) : schemaSource(tree.source(node), isTop)
 }
 
 /** `isTop`: it stands for the arguments of a call, which are never null. */
-export function schemaSource(source: Source, isTop = false): Source {
+function schemaSource(source: Source, isTop = false): Source {
   const tree = new Tree(LEVELS)
   return tree.read(source) ? read(tree, tree.root, isTop) : '{}'
 }
@@ -464,7 +463,7 @@ const MEMBERS = spelled({
   serviceTier: tier,
 })
 
-export function readAsk(body: Buffer, head: AskHead): Ask {
+export function readGenerateRequest(body: Buffer, head: AskHead): Ask {
   const tree: Tree = readBody(body, head)
   const ask = emptyAsk(head)
   readMembers(ask, tree, MEMBERS)

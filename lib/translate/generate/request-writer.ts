@@ -1,25 +1,24 @@
 /** Requests for upstreams that speak generate-content. The model and whether the answer is streamed stand in the path. */
-import {
-  type Ask,
-  type CallPart,
-  type Choice,
-  type Effort,
-  type Losses,
-  type MediaPart,
-  type Opaque,
-  type ResultPart,
-  type TextPart,
-  type Thinking,
-  type ThoughtPart,
-  type Tool,
-  Untranslatable,
+import type {
+  Ask,
+  CallPart,
+  Choice,
+  Effort,
+  MediaPart,
+  ResultPart,
+  TextPart,
+  Thinking,
+  ThoughtPart,
+  Tool,
+  Target,
+  Written,
 } from '../ask.ts'
+import { type Losses, type Opaque, Untranslatable } from '../events.ts'
 import { asFunction, asObject } from '../freeform.ts'
 import { EMPTY, type Literal, type Source, array, isBlank, join, literal, object, unquote } from '../json/literal.ts'
 import { Tree } from '../json/tree.ts'
 import { ToolNames, fitId } from '../names.ts'
 import { issuerOf } from '../opaque.ts'
-import type { Target, Written } from '../protocol.ts'
 import { offeredTools } from '../request-reader.ts'
 import {
   type AssistantRound,
@@ -38,7 +37,7 @@ const LARGEST_SEED = 2 ** 31 - 1
 const TIERS = /^(?:flex|standard|priority)$/
 const USUAL_TIERS = /^(?:auto|default|standard_only)$/
 
-export function writeAsk(ask: Ask, target: Target): Written {
+export function writeGenerateRequest(ask: Ask, target: Target): Written {
   return new Writer(ask, target).write()
 }
 
@@ -67,7 +66,7 @@ class Writer {
       generationConfig: config === '{}' ? undefined : config,
       serviceTier: this.#tier(),
     })
-    return { body, losses: this.#losses, maxOutput, cache: null, names: this.#names }
+    return { body, losses: this.#losses, maxOutput, cache: null, renamed: this.#names.renamed }
   }
 
   #config(maxOutput: number | null): Source {
@@ -180,7 +179,7 @@ class Writer {
 
 /** The conversation, for upstreams that speak generate-content. */
 
-export function writeContents(ask: Ask, target: Target, names: ToolNames, losses: Ask['losses']): Source {
+function writeContents(ask: Ask, target: Target, names: ToolNames, losses: Ask['losses']): Source {
   return new ContentWriter(target, names, losses).write(roundsOf(ask.turns))
 }
 
@@ -355,7 +354,7 @@ const MIMES: Readonly<Record<MediaPart['kind'], string>> = {
   video: 'video/mp4',
 }
 
-export function partOf(part: TextPart | MediaPart, losses: Losses): Source {
+function partOf(part: TextPart | MediaPart, losses: Losses): Source {
   if (part.type === 'text') return object({ text: part.text })
   const { kind, base64, url, text, name } = part
   if (text !== undefined) return object({ text: name === undefined ? text : join([name, text], '\\n\\n') })
@@ -394,7 +393,7 @@ interface Limit {
   losses: Losses
 }
 
-export function thinkingOf(thinking: Thinking, target: Target, written: Limit): Source | undefined {
+function thinkingOf(thinking: Thinking, target: Target, written: Limit): Source | undefined {
   if (target.thinking === 'none') {
     if (thinking.mode !== 'off' && wantedEffort(thinking) !== null) written.losses.add('thinking')
     return undefined

@@ -1,5 +1,5 @@
 /** Schemas as upstreams of generate-content take them. Agents send the same tools with every request, so that what was made is kept. */
-import { Untranslatable } from '../ask.ts'
+import { Untranslatable } from '../events.ts'
 import { type Literal, type Source, array, literal, object, typed } from '../json/literal.ts'
 import { NONE, type Node, Tree } from '../json/tree.ts'
 import { digest } from '../names.ts'
@@ -190,17 +190,17 @@ class Cleaner {
 /** What several schemas that all hold say together. */
 
 /** Of words that are said twice the first counts. */
-export interface Merged {
+interface Merged {
   words: Map<string, Node>
   properties: Map<string, Node[]>
   required: Set<string>
   refs: string[]
 }
 
-export const nothing = (): Merged => ({ words: new Map(), properties: new Map(), required: new Set(), refs: [] })
+const nothing = (): Merged => ({ words: new Map(), properties: new Map(), required: new Set(), refs: [] })
 
 /** Adds schemas, and those that they say must hold with them. */
-export function merge(found: Merged, schemas: readonly Node[], source: SchemaSource): void {
+function merge(found: Merged, schemas: readonly Node[], source: SchemaSource): void {
   const { tree } = source
   const nodes = [...schemas]
   for (let at = 0; at < nodes.length; at++)
@@ -227,7 +227,7 @@ function addProperty({ properties }: Merged, name: string, node: Node): void {
  */
 
 /** What is deeper is any value. */
-export const MOST_LEVELS = 64
+const MOST_LEVELS = 64
 const LONGEST = 1024 * 1024
 const LEAST_LIMIT = 4096
 const TIMES_SOURCE = 4
@@ -235,7 +235,7 @@ const MEMBER_BYTES = 2
 
 const DEFINED = /^#\/(?:\$defs|definitions)\/([^/]+)$/
 
-export class SchemaSource {
+class SchemaSource {
   readonly tree = new Tree(MOST_LEVELS)
   readonly #field: string
   /** Bytes that may still be written. */
@@ -340,7 +340,7 @@ type Words = Merged['words']
 
 const TEXTS = ['title', 'description', 'format'] as const
 
-export function textsOf(source: SchemaSource, words: Words): Record<string, Source> {
+function textsOf(source: SchemaSource, words: Words): Record<string, Source> {
   const texts: Record<string, Source> = {}
   for (const name of TEXTS) {
     const text = source.tree.literal(words.get(name) ?? NONE)
@@ -350,7 +350,7 @@ export function textsOf(source: SchemaSource, words: Words): Record<string, Sour
 }
 
 /** One type or several. */
-export function typesOf(source: SchemaSource, words: Words): string[] {
+function typesOf(source: SchemaSource, words: Words): string[] {
   const node = words.get('type') ?? NONE
   const all = source.tree.kind(node) === 'array' ? source.elements(node) : [node]
   const types = all.map(one => source.tree.string(one)).filter(type => type !== null && /^[a-z]+$/.test(type))
@@ -358,7 +358,7 @@ export function typesOf(source: SchemaSource, words: Words): string[] {
 }
 
 /** Values may be texts and numbers only. */
-export function valuesOf(source: SchemaSource, words: Words): { enum?: Source } {
+function valuesOf(source: SchemaSource, words: Words): { enum?: Source } {
   const { tree } = source
   const constant = words.get('const')
   const all = constant === undefined ? source.elements(words.get('enum')) : [constant]
@@ -366,7 +366,7 @@ export function valuesOf(source: SchemaSource, words: Words): { enum?: Source } 
   return known.length === 0 ? {} : { enum: source.copy(array(known.map(one => tree.source(one)))) }
 }
 
-export function boundsOf(source: SchemaSource, words: Words): Record<string, Source> {
+function boundsOf(source: SchemaSource, words: Words): Record<string, Source> {
   const bounds: Record<string, Source> = {}
   const put = (name: string, from: string): void => {
     const node = words.get(from) ?? NONE
@@ -380,7 +380,7 @@ export function boundsOf(source: SchemaSource, words: Words): Record<string, Sou
 }
 
 /** The order of those properties that there are. */
-export function orderOf(source: SchemaSource, { words, properties }: Merged): Literal[] {
+function orderOf(source: SchemaSource, { words, properties }: Merged): Literal[] {
   const names = source.elements(words.get('propertyOrdering')).map(one => source.tree.string(one))
   return names.filter(name => name !== null && properties.has(name)).map(name => source.copy(literal(name as string)))
 }

@@ -10,7 +10,7 @@ import type { Literal, Source } from './literal.ts'
 export type Node = number
 export const NONE: Node = -1
 
-export type NodeKind = 'object' | 'array' | 'string' | 'scalar'
+type NodeKind = 'object' | 'array' | 'string' | 'scalar'
 const OBJECT = 0
 const ARRAY = 1
 const STRING = 2
@@ -29,7 +29,7 @@ const COLON = 0x3a
 /** Of each node: kind, start, end, and the node behind all of it. A key is a node in front of its value. */
 const FIELDS = 4
 /** Of one text, and of brackets around a value. */
-export const MOST_NODES = 1 << 19
+const MOST_NODES = 1 << 19
 const MOST_DEPTH = 1000
 /** Deeper than anything that readers look into. */
 const LEVELS = 9
@@ -290,7 +290,7 @@ function longStringEnd(text: string, from: number): number {
 }
 
 /** The position behind a word or a number; -1 = there is none. */
-export function scalarEnd(text: string, from: number): number {
+function scalarEnd(text: string, from: number): number {
   if (text.startsWith('null', from)) return from + 4
   SCALARS.lastIndex = from
   return SCALARS.test(text) ? SCALARS.lastIndex : -1
@@ -306,7 +306,7 @@ export function countEnd(text: string, from: number): number {
   return i === from || (i > from + 1 && text.charCodeAt(from) === 0x30) ? -1 : i
 }
 
-export function afterSpace(text: string, from: number): number {
+function afterSpace(text: string, from: number): number {
   let i = from
   for (; i < text.length; i++) {
     const c = text.charCodeAt(i)

@@ -1,10 +1,9 @@
 /** Answers of upstreams of the messages protocol: their events, or the one document. */
-import { type AnswerRules, Blocks, MOST_BLOCKS, readerOf, unreadable } from '../answer-reader.ts'
-import { reasonOf } from '../events.ts'
+import { type AnswerRules, Blocks, MOST_BLOCKS, readerOf } from '../answer-reader.ts'
+import { unreadable, reasonOf, type AnswerReader, type ReaderOptions } from '../events.ts'
 import { failureIn } from '../failure.ts'
 import { EMPTY, type Literal, quote } from '../json/literal.ts'
 import type { Node, Tree } from '../json/tree.ts'
-import type { AnswerReader, ReaderOptions } from '../protocol.ts'
 
 /** Where each kind of delta has its text. */
 const DELTAS: Readonly<Record<string, string>> = {
@@ -14,7 +13,8 @@ const DELTAS: Readonly<Record<string, string>> = {
   input_json_delta: 'partial_json',
 }
 
-export const answerReader = (options: ReaderOptions): AnswerReader => readerOf(new Rules(options), options.events)
+export const messagesAnswerReader = (options: ReaderOptions): AnswerReader =>
+  readerOf(new Rules(options), options.events)
 
 /** A block between its start and its stop. */
 interface Open {

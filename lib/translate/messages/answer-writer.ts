@@ -3,21 +3,30 @@
  * waits. A call is closed as soon as its arguments are a whole object, so that parallel calls wait for nobody unless the upstream
  * mixes them.
  */
-import { outputOf } from '../../protocols/words/usage.ts'
-import { unreadable } from '../answer-reader.ts'
+import { outputOf, type Usage } from '../../protocols/usage.ts'
+import {
+  unreadable,
+  type Opaque,
+  type AnswerEvent,
+  type CallHead,
+  type OpenEvent,
+  type StopReason,
+  isCut,
+  type Failure,
+  type FailureKind,
+  type AnswerWriter,
+  type WriterOptions,
+  type WrittenError,
+} from '../events.ts'
 import { type CollectedBlock, DocumentOfObjects, MOST_HELD, TOO_MUCH, Told } from '../answer-writer.ts'
-import type { Opaque } from '../ask.ts'
-import { type AnswerEvent, type CallHead, type OpenEvent, type StopReason, isCut } from '../events.ts'
-import type { Failure, FailureKind } from '../failure.ts'
 import { ObjectCheck } from '../json/check.ts'
 import { EMPTY, type Literal, type Source, array, flat, isBlank, literal, object, typed } from '../json/literal.ts'
 import { seal } from '../opaque.ts'
-import type { AnswerWriter, ShownUsage, WriterOptions, WrittenError } from '../protocol.ts'
 
 const NO_OBJECT = unreadable('the arguments of a call are no JSON object')
 const HALF = unreadable('the arguments of a call are not whole')
 
-export class StreamWriter implements AnswerWriter {
+class StreamWriter implements AnswerWriter {
   readonly #options: WriterOptions
   readonly #told = new Told()
   /** Blocks that are not written to their end, in order; the first one is live. */
@@ -75,12 +84,12 @@ export class StreamWriter implements AnswerWriter {
     }
   }
 
-  finish(usage: ShownUsage): string {
+  finish(usage: Usage): string {
     return this.#begin() + this.#end(usage, this.#reason)
   }
 
   /** Calls that are not whole are closed as they are: with this reason nobody runs them. */
-  stopByLength(usage: ShownUsage): string {
+  stopByLength(usage: Usage): string {
     return this.#begin() + this.#end(usage, 'length')
   }
 
@@ -94,7 +103,7 @@ export class StreamWriter implements AnswerWriter {
     return startEvent(this.#options)
   }
 
-  #end(usage: ShownUsage, reason: StopReason): string {
+  #end(usage: Usage, reason: StopReason): string {
     for (const block of this.#blocks) block.closed = true
     const delta = object(stopMembers(reason, this.#sequence))
     return (
@@ -224,7 +233,7 @@ export class StreamWriter implements AnswerWriter {
 
 /** A block of a stream while it is written, and the words of its events. */
 
-export interface Block {
+interface Block {
   kind: OpenEvent['kind']
   call: CallHead | null
   /** Of calls: what tells whether the arguments are whole. */
@@ -240,7 +249,7 @@ export interface Block {
 }
 
 /** What has no place here is a text that says so. */
-export function newBlock(event: OpenEvent): Block {
+function newBlock(event: OpenEvent): Block {
   const call = event.kind === 'call' ? event.call : null
   return {
     kind: event.kind === 'media' ? 'text' : event.kind,
@@ -254,10 +263,10 @@ export function newBlock(event: OpenEvent): Block {
 }
 
 const TEXT = '{"type":"text","text":"","citations":null}'
-export const THINKING = '{"type":"thinking","thinking":"","signature":""}'
+const THINKING = '{"type":"thinking","thinking":"","signature":""}'
 
 /** The block as it begins. */
-export function beginningOf({ kind, call }: Block): Source {
+function beginningOf({ kind, call }: Block): Source {
   if (call !== null) return typed('tool_use', callMembers(call, '{}'))
   return kind === 'thought' ? THINKING : TEXT
 }
@@ -271,19 +280,18 @@ const DELTAS: Readonly<Record<OpenEvent['kind'], string>> = {
 }
 
 /** How an event with a piece of the block begins; behind the piece it ends with `DELTA_END`. */
-export const deltaStart = ({ kind }: Block, index: number): string =>
+const deltaStart = ({ kind }: Block, index: number): string =>
   flat(`event: content_block_delta\ndata: {"type":"content_block_delta","index":${index},"delta":${DELTAS[kind]}`)
-export const DELTA_END = '}}\n\n'
+const DELTA_END = '}}\n\n'
 
-export const sizeOf = (piece: Literal | Opaque): number =>
-  typeof piece === 'string' ? piece.length : piece.value.length
+const sizeOf = (piece: Literal | Opaque): number => (typeof piece === 'string' ? piece.length : piece.value.length)
 
 // --- document-writer
 
 /** An answer as one document of the messages protocol. */
 
-export class DocumentWriter extends DocumentOfObjects {
-  override finish(usage: ShownUsage): string {
+class DocumentWriter extends DocumentOfObjects {
+  override finish(usage: Usage): string {
     const { reason, sequence, thinking, blocks } = this.collected
     this.losesCitations(blocks)
     const members = usageMembers(usage, thinking)
@@ -341,14 +349,14 @@ const REASONS: Readonly<Record<StopReason, string>> = {
 }
 
 /** The members that say why the answer ended. */
-export const stopMembers = (reason: StopReason, sequence: Literal | null): Record<string, Source> => ({
+const stopMembers = (reason: StopReason, sequence: Literal | null): Record<string, Source> => ({
   stop_reason: `"${REASONS[reason]}"`,
   stop_sequence: reason === 'sequence' && sequence !== null ? sequence : 'null',
   stop_details: 'null',
 })
 
 /** The members of a usage that a stream tells, too. Prompts of any kind are one number here. */
-export function usageMembers(usage: ShownUsage, thinking: number): Record<string, Source> {
+function usageMembers(usage: Usage, thinking: number): Record<string, Source> {
   const output = outputOf(usage)
   return {
     input_tokens: String(usage.input + usage.input_audio + usage.input_image),
@@ -360,14 +368,14 @@ export function usageMembers(usage: ShownUsage, thinking: number): Record<string
 }
 
 /** The members of the message that come before its content. */
-export const messageHead = ({ requestId, model }: WriterOptions): Record<string, Source> => ({
+const messageHead = ({ requestId, model }: WriterOptions): Record<string, Source> => ({
   id: literal(`msg_${requestId}`),
   type: '"message"',
   role: '"assistant"',
   model: literal(model),
 })
 
-export const callMembers = ({ id, name }: CallHead, input: Source): Record<string, Source> => ({
+const callMembers = ({ id, name }: CallHead, input: Source): Record<string, Source> => ({
   id: literal(id),
   name: literal(name),
   input,
@@ -377,7 +385,7 @@ export const callMembers = ({ id, name }: CallHead, input: Source): Record<strin
 const MIME = /^[\w.+-]{1,40}\/[\w.+-]{1,60}$/
 
 /** Stands where a picture was that has no place here. */
-export const leftOut = (mime: string): Literal =>
+const leftOut = (mime: string): Literal =>
   literal(
     `[A file (${MIME.test(mime) ? mime : 'unknown'}) was left out: this protocol has no place for it in answers.]`,
   )
@@ -402,15 +410,18 @@ function errorOf({ kind, message }: Failure): Source {
   return typed('error', { error: object({ type: `"${TYPES[kind]}"`, message: literal(text) }) })
 }
 
-export const writeError = (failure: Failure): WrittenError => ({ status: failure.status, body: errorOf(failure) })
+export const writeMessagesError = (failure: Failure): WrittenError => ({
+  status: failure.status,
+  body: errorOf(failure),
+})
 
-export const event = (type: string, members: Record<string, Source>): string =>
+const event = (type: string, members: Record<string, Source>): string =>
   `event: ${type}\ndata: ${typed(type, members)}\n\n`
 
-export const errorEvent = (failure: Failure): string => `event: error\ndata: ${errorOf(failure)}\n\n`
+const errorEvent = (failure: Failure): string => `event: error\ndata: ${errorOf(failure)}\n\n`
 
 /** How a stream begins. What was read is not known yet, and clients want to see more than nothing. */
-export function startEvent(options: WriterOptions): string {
+function startEvent(options: WriterOptions): string {
   const usage = object({
     input_tokens: String(options.inputEstimate),
     cache_creation_input_tokens: '0',
@@ -422,3 +433,7 @@ export function startEvent(options: WriterOptions): string {
 }
 
 const PING = event('ping', {})
+
+/** The writer of one answer to a client. */
+export const messagesAnswerWriter = (options: WriterOptions): AnswerWriter =>
+  options.events ? new StreamWriter(options) : new DocumentWriter(options)

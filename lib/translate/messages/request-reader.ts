@@ -1,19 +1,10 @@
 /** Requests of the messages protocol: the members of the body but for the conversation. */
-import {
-  type Ask,
-  type Choice,
-  type MediaPart,
-  type Opaque,
-  type Part,
-  type TextPart,
-  type Turn,
-  Untranslatable,
-} from '../ask.ts'
+import type { Ask, Choice, MediaPart, Part, TextPart, Turn, AskHead } from '../ask.ts'
+import { type Opaque, Untranslatable } from '../events.ts'
 import { EMPTY, type Literal, join, literal, quote } from '../json/literal.ts'
 import { NONE, type Node, type Tree } from '../json/tree.ts'
 import { digest } from '../names.ts'
 import { unseal } from '../opaque.ts'
-import type { AskHead } from '../protocol.ts'
 import {
   type Member,
   type Members,
@@ -48,7 +39,7 @@ function withoutAttribution(text: Literal): Literal {
   return `"${text.slice(end)}`
 }
 
-export const readSystem: Member = (ask, tree, node) => {
+const readSystem: Member = (ask, tree, node) => {
   const whole = tree.literal(node)
   if (whole !== null) {
     ask.system.push({ type: 'text', text: whole })
@@ -63,7 +54,7 @@ export const readSystem: Member = (ask, tree, node) => {
 
 const ROLES = new Set(['user', 'assistant', 'system'])
 
-export const readTurns: Member = (ask, tree, node) => {
+const readTurns: Member = (ask, tree, node) => {
   for (const message of tree.elements(node)) {
     const role = tree.string(tree.get(message, 'role')) ?? ''
     if (!ROLES.has(role)) throw new Untranslatable('messages.role')
@@ -338,7 +329,7 @@ const MEMBERS: Members = {
   inference_geo: refuse,
 }
 
-export function readAsk(body: Buffer, head: AskHead): Ask {
+export function readMessagesRequest(body: Buffer, head: AskHead): Ask {
   const tree = readBody(body, head)
   const ask = emptyAsk(head)
   readMembers(ask, tree, MEMBERS)

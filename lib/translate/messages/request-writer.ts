@@ -1,16 +1,18 @@
 /** Requests for upstreams of the messages protocol. */
-import {
-  type Ask,
-  type CacheLife,
-  type CallPart,
-  type FunctionTool,
-  type MediaPart,
-  type ResultPart,
-  type TextPart,
-  type ThoughtPart,
-  type Tool,
-  Untranslatable,
+import type {
+  Ask,
+  CacheLife,
+  CallPart,
+  FunctionTool,
+  MediaPart,
+  ResultPart,
+  TextPart,
+  ThoughtPart,
+  Tool,
+  Target,
+  Written,
 } from '../ask.ts'
+import { Untranslatable } from '../events.ts'
 import { asFunction, asObject } from '../freeform.ts'
 import {
   type Source,
@@ -27,7 +29,6 @@ import {
 import { Tree } from '../json/tree.ts'
 import { ToolNames, fitId } from '../names.ts'
 import { issuerOf } from '../opaque.ts'
-import type { Target, Written } from '../protocol.ts'
 import { offeredTools } from '../request-reader.ts'
 import {
   type AssistantRound,
@@ -46,7 +47,7 @@ const MAX_OUTPUT = 32_000
 const LEAST_BUDGET = 1024
 const ONE_OBJECT = literal('Answer with one JSON object and nothing else.')
 
-export function writeAsk(ask: Ask, target: Target): Written {
+export function writeMessagesRequest(ask: Ask, target: Target): Written {
   return new Writer(ask, target).write()
 }
 
@@ -96,7 +97,7 @@ class Writer {
       service_tier: tier === 'default' ? '"standard_only"' : undefined,
     })
     const cache: CacheLife | null = this.#marks.life
-    return { body, losses: this.#losses, maxOutput: this.#maxOutput, cache, names: this.#names }
+    return { body, losses: this.#losses, maxOutput: this.#maxOutput, cache, renamed: this.#names.renamed }
   }
 
   #system(): Source | undefined {
@@ -226,7 +227,7 @@ interface Tools {
   losses: Ask['losses']
 }
 
-export interface WrittenTurns {
+interface WrittenTurns {
   messages: Source
   /** Whether the model may think: in the middle of a round of tools only where its earlier thoughts are there. */
   mayThink: boolean
@@ -234,7 +235,7 @@ export interface WrittenTurns {
 
 type Content = TextPart | MediaPart
 
-export function writeTurns(ask: Ask, target: Target, tools: Tools): WrittenTurns {
+function writeTurns(ask: Ask, target: Target, tools: Tools): WrittenTurns {
   return new TurnWriter(target, tools).write(roundsOf(ask.turns))
 }
 
@@ -371,7 +372,7 @@ function trimLast(round: AssistantRound): void {
  * they are text of the user, between tags that say so.
  */
 
-export function placeSystem(rounds: readonly Round[], areKnown: boolean): Round[] {
+function placeSystem(rounds: readonly Round[], areKnown: boolean): Round[] {
   const placed: Round[] = []
   let waiting: TextPart[] = []
   const put = (): void => {
@@ -426,7 +427,7 @@ interface Markable {
   cache?: CacheLife
 }
 
-export class Marks {
+class Marks {
   readonly #kept = new Map<Markable, CacheLife>()
   readonly #top: CacheLife | null
 

@@ -2,15 +2,15 @@
  * Answers of upstreams of the responses protocol: their events, or the one document. Upstreams say everything several
  * times: in deltas, at the end of a text, at the end of its item and in the last event. What came once is not told again.
  */
-import { type AnswerRules, Blocks, MOST_BLOCKS, readerOf, unreadable } from '../answer-reader.ts'
-import { reasonOf } from '../events.ts'
+import { type AnswerRules, Blocks, MOST_BLOCKS, readerOf } from '../answer-reader.ts'
+import { unreadable, reasonOf, type AnswerReader, type ReaderOptions } from '../events.ts'
 import { failureIn } from '../failure.ts'
 import { EMPTY, type Literal, literal, quote } from '../json/literal.ts'
 import { NONE, type Node, type Tree } from '../json/tree.ts'
 import { citationOf } from '../openai.ts'
-import type { AnswerReader, ReaderOptions } from '../protocol.ts'
 
-export const answerReader = (options: ReaderOptions): AnswerReader => readerOf(new Rules(options), options.events)
+export const responsesAnswerReader = (options: ReaderOptions): AnswerReader =>
+  readerOf(new Rules(options), options.events)
 
 class Rules implements AnswerRules {
   readonly blocks: Blocks
@@ -126,7 +126,7 @@ const BLANK_LINE = literal('\n\n')
 const NOTES = 'notes'
 const CALLS = { function_call: 'arguments', custom_tool_call: 'input' } as const
 
-export class OutputReader {
+class OutputReader {
   readonly #blocks: Blocks
   /** By their place in the output, and where that is not said by their id. */
   readonly #items = new Map<string, Item>()

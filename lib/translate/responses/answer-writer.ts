@@ -2,11 +2,20 @@
  * An answer as events of the responses protocol. Items may be mixed here, so that nothing waits. The last event repeats
  * the whole answer, which is kept until then.
  */
-import { outputOf } from '../../protocols/words/usage.ts'
+import { outputOf, type Usage } from '../../protocols/usage.ts'
 import { type CollectedBlock, Document, MOST_HELD, Pieces, TOO_MUCH, Told } from '../answer-writer.ts'
-import type { Opaque } from '../ask.ts'
-import { type AnswerEvent, type CallHead, type Citation, type OpenEvent, type StopReason, isCut } from '../events.ts'
-import type { Failure } from '../failure.ts'
+import {
+  type Opaque,
+  type AnswerEvent,
+  type CallHead,
+  type Citation,
+  type OpenEvent,
+  type StopReason,
+  isCut,
+  type Failure,
+  type AnswerWriter,
+  type WriterOptions,
+} from '../events.ts'
 import { ObjectCheck } from '../json/check.ts'
 import {
   EMPTY,
@@ -24,12 +33,11 @@ import { Tree } from '../json/tree.ts'
 import { CallIds } from '../names.ts'
 import { seal } from '../opaque.ts'
 import { codeOf, flatCitation, sizeOfNote } from '../openai.ts'
-import type { AnswerWriter, ShownUsage, WriterOptions } from '../protocol.ts'
 
 /** What an item costs besides its text. */
 const ITEM_BYTES = 400
 
-export class StreamWriter implements AnswerWriter {
+class StreamWriter implements AnswerWriter {
   readonly #options: WriterOptions
   readonly #events: StreamEvents
   readonly #told = new Told()
@@ -81,11 +89,11 @@ export class StreamWriter implements AnswerWriter {
     }
   }
 
-  finish(usage: ShownUsage): string {
+  finish(usage: Usage): string {
     return this.#end(usage, this.#reason)
   }
 
-  stopByLength(usage: ShownUsage): string {
+  stopByLength(usage: Usage): string {
     return this.#end(usage, 'length')
   }
 
@@ -93,7 +101,7 @@ export class StreamWriter implements AnswerWriter {
     return this.#events.breakOff(failure)
   }
 
-  #end(usage: ShownUsage, reason: StopReason): string {
+  #end(usage: Usage, reason: StopReason): string {
     const status = isCut(reason) ? 'incomplete' : 'completed'
     let text = this.#events.begin()
     for (const item of [...this.#half, ...this.#items.values()]) if (item.place >= 0) text += this.#stop(item, status)
@@ -204,7 +212,7 @@ export class StreamWriter implements AnswerWriter {
 
 /** An item of a stream while it is written, and the words of the events that belong to its form. */
 
-export type Form = 'text' | 'thought' | 'refusal' | 'call' | 'custom'
+type Form = 'text' | 'thought' | 'refusal' | 'call' | 'custom'
 
 interface Words {
   /** How the names of the events of its text begin. */
@@ -222,7 +230,7 @@ interface Words {
 const CONTENT = { part: 'response.content_part', at: ',"content_index":0' } as const
 const NO_PART = { part: null, at: '', more: '' } as const
 
-export const WORDS: Readonly<Record<Form, Words>> = {
+const WORDS: Readonly<Record<Form, Words>> = {
   text: { events: 'response.output_text', ...CONTENT, whole: 'text', more: ',"logprobs":[]' },
   refusal: { events: 'response.refusal', ...CONTENT, whole: 'refusal', more: '' },
   thought: {
@@ -236,7 +244,7 @@ export const WORDS: Readonly<Record<Form, Words>> = {
   custom: { events: 'response.custom_tool_call_input', ...NO_PART, whole: 'input' },
 }
 
-export interface Item {
+interface Item {
   kind: 'text' | 'thought' | 'refusal' | 'call'
   form: Form
   call: CallHead | null
@@ -254,7 +262,7 @@ export interface Item {
   notes: Citation[]
 }
 
-export const newItem = (kind: Item['kind'], call: CallHead | null): Item => ({
+const newItem = (kind: Item['kind'], call: CallHead | null): Item => ({
   kind,
   form: call?.freeform ? 'custom' : kind,
   call,
@@ -268,11 +276,11 @@ export const newItem = (kind: Item['kind'], call: CallHead | null): Item => ({
   notes: [],
 })
 
-export const partOf = ({ form, notes }: Item, text: Literal): Source =>
+const partOf = ({ form, notes }: Item, text: Literal): Source =>
   form === 'text' || form === 'refusal' ? contentOf(form, text, notes) : typed('summary_text', { text })
 
 /** The item with the text that it has come to. */
-export function itemOf({ kind, id, call, opaque, notes }: Item, status: ItemStatus, text: Literal): Source {
+function itemOf({ kind, id, call, opaque, notes }: Item, status: ItemStatus, text: Literal): Source {
   if (call !== null) return callItem(id, call, text, status)
   if (kind === 'thought') return thoughtItem(id, text, opaque)
   const content = status === 'in_progress' ? [] : [contentOf(kind === 'refusal' ? kind : 'text', text, notes)]
@@ -284,9 +292,9 @@ export function itemOf({ kind, id, call, opaque, notes }: Item, status: ItemStat
 /** The events of a stream of responses as a whole: numbered one after the other, the first ones, the last ones, and the output so far. */
 
 /** How an event begins, up to its number. */
-export const startOf = (type: string): string => `event: ${type}\ndata: {"type":"${type}","sequence_number":`
+const startOf = (type: string): string => `event: ${type}\ndata: {"type":"${type}","sequence_number":`
 
-export class StreamEvents {
+class StreamEvents {
   readonly #options: WriterOptions
   /** By the place of each item; undefined = it has not ended. */
   readonly #output: (Source | undefined)[] = []
@@ -349,10 +357,10 @@ export class StreamEvents {
 
 /** An answer as one document of the responses protocol. */
 
-export class DocumentWriter extends Document {
+class DocumentWriter extends Document {
   readonly #tree = new Tree(1)
 
-  override finish(usage: ShownUsage): string {
+  override finish(usage: Usage): string {
     const { reason, thinking, blocks } = this.collected
     const ending = endingOf(reason ?? 'length', new Set(blocks.map(({ kind }) => kind)))
     return responseOf(this.options, ending, this.#output(blocks), usageOf(usage, thinking))
@@ -423,15 +431,15 @@ const UNSAID: Readonly<Record<string, Source>> = {
   user: 'null',
 }
 
-export interface Ending {
+interface Ending {
   status: 'in_progress' | 'completed' | 'incomplete' | 'failed'
   incomplete?: Source
   error?: Source
 }
 
-export const BEGUN: Ending = { status: 'in_progress' }
+const BEGUN: Ending = { status: 'in_progress' }
 
-export const responseOf = (
+const responseOf = (
   { requestId, createdS, model, ask }: WriterOptions,
   { status, incomplete = 'null', error = 'null' }: Ending,
   output: readonly Source[],
@@ -456,7 +464,7 @@ export const responseOf = (
   })
 
 /** How an answer ended. A refusal in words is a whole answer, unless there are calls, which nobody must run. */
-export function endingOf(reason: StopReason, kinds: ReadonlySet<string>): Ending {
+function endingOf(reason: StopReason, kinds: ReadonlySet<string>): Ending {
   if (reason === 'length' || reason === 'context') return cut('max_output_tokens')
   const isSaid = kinds.has('refusal') && !kinds.has('call')
   return reason === 'refusal' && !isSaid ? cut('content_filter') : { status: 'completed' }
@@ -464,17 +472,17 @@ export function endingOf(reason: StopReason, kinds: ReadonlySet<string>): Ending
 
 const cut = (why: string): Ending => ({ status: 'incomplete', incomplete: `{"reason":"${why}"}` })
 
-export const failed = (failure: Failure): Ending => ({
+const failed = (failure: Failure): Ending => ({
   status: 'failed',
   error: object({ code: literal(wordOf(failure)), message: literal(failure.message) }),
 })
 
 /** Clients repeat what fails for another reason than these. */
-export const wordOf = (failure: Failure): string =>
+const wordOf = (failure: Failure): string =>
   codeOf(failure) ?? (failure.kind === 'invalid' ? 'invalid_prompt' : 'server_error')
 
 /** Here the prompt is one number, with what was read from a cache, or written to one, inside of it. */
-export function usageOf(usage: ShownUsage, thinking: number): Source {
+function usageOf(usage: Usage, thinking: number): Source {
   const cached = usage.cache_read + usage.cache_read_audio + usage.cache_read_image
   const written = usage.cache_write_5m + usage.cache_write_1h
   const audio = usage.input_audio + usage.cache_read_audio
@@ -500,28 +508,24 @@ export function usageOf(usage: ShownUsage, thinking: number): Source {
 
 // --- items
 
-export type ItemStatus = 'in_progress' | 'completed' | 'incomplete'
+type ItemStatus = 'in_progress' | 'completed' | 'incomplete'
 const PREFIXES = { text: 'msg', refusal: 'msg', thought: 'rs', media: 'ig', call: 'fc' } as const
 
 /** `place`: in the output. */
-export const itemId = (
-  { requestId }: WriterOptions,
-  kind: keyof typeof PREFIXES,
-  place: number,
-  freeform = false,
-): Literal => literal(`${freeform ? 'ctc' : PREFIXES[kind]}_${requestId}_${place}`)
+const itemId = ({ requestId }: WriterOptions, kind: keyof typeof PREFIXES, place: number, freeform = false): Literal =>
+  literal(`${freeform ? 'ctc' : PREFIXES[kind]}_${requestId}_${place}`)
 
 /** The part of a message that has its text. */
-export const contentOf = (kind: 'text' | 'refusal', text: Literal, notes: readonly Citation[]): Source =>
+const contentOf = (kind: 'text' | 'refusal', text: Literal, notes: readonly Citation[]): Source =>
   kind === 'refusal'
     ? typed('refusal', { refusal: text })
     : typed('output_text', { text, annotations: array(notes.map(flatCitation)), logprobs: '[]' })
 
-export const messageItem = (id: Literal, content: readonly Source[], status: ItemStatus): Source =>
+const messageItem = (id: Literal, content: readonly Source[], status: ItemStatus): Source =>
   object({ id, type: '"message"', status: `"${status}"`, role: '"assistant"', content: array(content) })
 
 /** A state stands in it even where it is empty, so that an item of ours is known when it comes back. */
-export const thoughtItem = (id: Literal, text: Literal, opaque: Opaque | null): Source =>
+const thoughtItem = (id: Literal, text: Literal, opaque: Opaque | null): Source =>
   object({
     id,
     type: '"reasoning"',
@@ -529,7 +533,7 @@ export const thoughtItem = (id: Literal, text: Literal, opaque: Opaque | null): 
     encrypted_content: opaque === null ? 'null' : seal(opaque),
   })
 
-export function callItem(id: Literal, call: CallHead, args: Literal, status: ItemStatus): Source {
+function callItem(id: Literal, call: CallHead, args: Literal, status: ItemStatus): Source {
   return object({
     id,
     type: call.freeform ? '"custom_tool_call"' : '"function_call"',
@@ -541,9 +545,12 @@ export function callItem(id: Literal, call: CallHead, args: Literal, status: Ite
   })
 }
 
-export const mediaItem = (id: Literal, base64: Literal): Source =>
+const mediaItem = (id: Literal, base64: Literal): Source =>
   object({ id, type: '"image_generation_call"', status: '"completed"', result: base64 })
 
 /** The arguments of a call that has ended. */
-export const wholeArgs = ({ freeform }: CallHead, args: Literal): Literal =>
-  args === EMPTY && !freeform ? '"{}"' : args
+const wholeArgs = ({ freeform }: CallHead, args: Literal): Literal => (args === EMPTY && !freeform ? '"{}"' : args)
+
+/** The writer of one answer to a client. */
+export const responsesAnswerWriter = (options: WriterOptions): AnswerWriter =>
+  options.events ? new StreamWriter(options) : new DocumentWriter(options)

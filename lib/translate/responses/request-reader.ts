@@ -1,20 +1,10 @@
 /** Requests of the responses protocol: the members of the body but for the conversation and the tools. */
-import {
-  type Ask,
-  type Choice,
-  type MediaPart,
-  type Opaque,
-  type Part,
-  type TextPart,
-  type Tool,
-  type Turn,
-  Untranslatable,
-} from '../ask.ts'
+import type { Ask, Choice, MediaPart, Part, TextPart, Tool, Turn, AskHead } from '../ask.ts'
+import { type Opaque, Untranslatable } from '../events.ts'
 import { EMPTY, type Literal, type Source, join, object, oneLine, quote } from '../json/literal.ts'
 import type { Node, Tree } from '../json/tree.ts'
 import { unseal } from '../opaque.ts'
 import { dataUrl } from '../openai.ts'
-import type { AskHead } from '../protocol.ts'
 import {
   type Member,
   type Members,
@@ -36,7 +26,7 @@ import {
 /** Requests of the responses protocol: tools, wherever they are declared, and which of them are to be called. */
 
 /** The tools of a list. Those that run at the upstream, or that only its models know, are lost. */
-export function readTools(ask: Ask, tree: Tree, node: Node): Tool[] {
+function readTools(ask: Ask, tree: Tree, node: Node): Tool[] {
   const tools: Tool[] = []
   for (const element of tree.elements(node)) {
     const name = tree.string(tree.get(element, 'name'))
@@ -89,7 +79,7 @@ const CHOICES: Readonly<Record<string, Choice>> = {
   none: { type: 'none' },
 }
 
-export const readToolChoice: Member = (ask, tree, node, field) => {
+const readToolChoice: Member = (ask, tree, node, field) => {
   const word = tree.string(node) ?? ''
   const type = tree.string(tree.get(node, 'type'))
   const name = tree.string(tree.get(node, 'name'))
@@ -111,7 +101,7 @@ function allowedOf(tree: Tree, node: Node): Choice {
  * When all tools are known: of several with the same name the first one counts. A tool that is not there cannot be called,
  * and what was to be forced is not what would be answered.
  */
-export function checkTools(ask: Ask): void {
+function checkTools(ask: Ask): void {
   const seen = new Set<string>()
   ask.tools = ask.tools.filter(({ name, namespace = '' }) => {
     const key = `${namespace}\0${name}`
@@ -138,7 +128,7 @@ function oneOf({ name, namespace }: Extract<Choice, { type: 'one' }>, tools: rea
 
 /** Requests of the responses protocol: the items of the conversation. */
 
-export const readItems: Member = (ask, tree, node) => {
+const readItems: Member = (ask, tree, node) => {
   const text = tree.literal(node)
   if (text !== null) ask.turns.push({ role: 'user', parts: [{ type: 'text', text }] })
   const reader = new ItemReader(ask, tree)
@@ -419,7 +409,7 @@ const MEMBERS: Members = {
   prompt: refuse,
 }
 
-export function readAsk(body: Buffer, head: AskHead): Ask {
+export function readResponsesRequest(body: Buffer, head: AskHead): Ask {
   const tree = readBody(body, head)
   const ask = emptyAsk(head)
   readMembers(ask, tree, MEMBERS)

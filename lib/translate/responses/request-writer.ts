@@ -1,15 +1,17 @@
 /** Requests for upstreams of the responses protocol. Nothing is stored there, and no item is named that would have to be. */
-import {
-  type Ask,
-  type CallPart,
-  type Choice,
-  type MediaPart,
-  type ResultPart,
-  type TextPart,
-  type ThoughtPart,
-  type Tool,
-  Untranslatable,
+import type {
+  Ask,
+  CallPart,
+  Choice,
+  MediaPart,
+  ResultPart,
+  TextPart,
+  ThoughtPart,
+  Tool,
+  Target,
+  Written,
 } from '../ask.ts'
+import { Untranslatable } from '../events.ts'
 import {
   EMPTY,
   type Literal,
@@ -25,7 +27,6 @@ import {
 import { ToolNames, fitId } from '../names.ts'
 import { issuerOf } from '../opaque.ts'
 import { asDataUrl } from '../openai.ts'
-import type { Target, Written } from '../protocol.ts'
 import { type AssistantRound, type Round, type UserRound, asError, effortWord, roundsOf } from '../request-writer.ts'
 
 const NO_PARAMETERS: Source = '{"type":"object","properties":{}}'
@@ -34,7 +35,7 @@ const LONGEST_KEY = 64
 const LEAST_OUTPUT = 16
 const STATE: Source = '["reasoning.encrypted_content"]'
 
-export function writeAsk(ask: Ask, target: Target): Written {
+export function writeResponsesRequest(ask: Ask, target: Target): Written {
   return new Writer(ask, target).write()
 }
 
@@ -73,7 +74,7 @@ class Writer {
       user: optional(user?.slice(0, LONGEST_KEY)),
       service_tier: optional(tier),
     })
-    return { body, losses: this.#losses, maxOutput, cache: null, names: this.#names }
+    return { body, losses: this.#losses, maxOutput, cache: null, renamed: this.#names.renamed }
   }
 
   #maxOutput(): number | null {
@@ -179,7 +180,7 @@ class Writer {
 
 /** The conversation, for upstreams of the responses protocol: a list of items. */
 
-export function writeItems(ask: Ask, target: Target, names: ToolNames, losses: Ask['losses']): Source {
+function writeItems(ask: Ask, target: Target, names: ToolNames, losses: Ask['losses']): Source {
   return new ItemWriter(target, names, losses).write(roundsOf(ask.turns))
 }
 

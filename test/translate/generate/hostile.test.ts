@@ -1,6 +1,6 @@
 import t from 'tap'
-import { generate } from '../../../lib/translate/generate/generate.ts'
 import { come, type Loose, readAll, tell, usageOf, writerOptions } from '../support/answers.ts'
+import { generate } from '../support/protocols.ts'
 
 const event = (data: unknown): string => `data: ${JSON.stringify(data)}\r\n\r\n`
 const said = (parts: object[], more: object = {}): object => ({

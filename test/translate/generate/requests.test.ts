@@ -1,12 +1,10 @@
 /** Requests of generate-content for upstreams of the others, and the reverse, each as a row. */
 import t from 'tap'
-import { chat } from '../../../lib/translate/chat/chat.ts'
-import { generate } from '../../../lib/translate/generate/generate.ts'
-import { messages } from '../../../lib/translate/messages/messages.ts'
 import { envelopeCuts, issuerOf, mayHaveEnvelope, seal, seal64 } from '../../../lib/translate/opaque.ts'
 import { translatedRow } from '../../../lib/translate/table.ts'
 import type { Loose } from '../support/answers.ts'
 import { type Row, refuses, testRows, via } from '../support/rows.ts'
+import { chat, generate, messages } from '../support/protocols.ts'
 
 const user = (...parts: object[]): object => ({ role: 'user', parts })
 const model = (...parts: object[]): object => ({ role: 'model', parts })

@@ -1,7 +1,7 @@
 import t from 'tap'
-import { responses } from '../../../lib/translate/responses/responses.ts'
 import { come, readAll } from '../support/answers.ts'
 import { accumulated, PROTOCOLS } from '../support/clients.ts'
+import { responses } from '../support/protocols.ts'
 
 const event = (type: string, data: object = {}): string =>
   `event: ${type}\ndata: ${JSON.stringify({ type, ...data })}\n\n`

@@ -1,11 +1,9 @@
 /** Requests of the responses protocol for upstreams of the others, and the reverse, each as a row. */
 import t from 'tap'
-import { chat } from '../../../lib/translate/chat/chat.ts'
-import { messages } from '../../../lib/translate/messages/messages.ts'
 import { issuerOf, seal } from '../../../lib/translate/opaque.ts'
-import { responses } from '../../../lib/translate/responses/responses.ts'
 import type { Loose } from '../support/answers.ts'
 import { type Row, arrivesAsSent, bodyOf, refuses, testRows, via } from '../support/rows.ts'
+import { chat, messages, responses } from '../support/protocols.ts'
 
 const ASK = { input: 'q' }
 const SCHEMA = { type: 'object', properties: { x: { type: 'number' } } }

@@ -2,17 +2,15 @@
 import t from 'tap'
 import { bytesAsText } from '../../../lib/protocols/json/patterns.ts'
 import { protocolRow } from '../../../lib/protocols/table.ts'
-import { chat } from '../../../lib/translate/chat/chat.ts'
 import type { AnswerEvent } from '../../../lib/translate/events.ts'
-import { messages } from '../../../lib/translate/messages/messages.ts'
 import { ToolNames } from '../../../lib/translate/names.ts'
 import { envelopeCuts, issuerOf } from '../../../lib/translate/opaque.ts'
-import { plainTarget } from '../../../lib/translate/protocol.ts'
-import { responses } from '../../../lib/translate/responses/responses.ts'
+import { plainTarget } from '../../../lib/translate/ask.ts'
 import { translatedRow } from '../../../lib/translate/table.ts'
 import { seeded, text } from '../../support/random.ts'
 import { type Loose, readAll, tell, usageOf, writeAll, writerOptions } from '../support/answers.ts'
 import { oddLiteral } from '../support/asks.ts'
+import { chat, messages, responses } from '../support/protocols.ts'
 
 const head = { model: 'the-model', stream: true }
 const ASK = {
@@ -30,8 +28,8 @@ const ASK = {
   metadata: { big: '12345678901234567890' },
   max_output_tokens: 500,
 }
-const ask = responses.readAsk(Buffer.from(JSON.stringify(ASK)), head)
-const names = new ToolNames(ask.tools)
+const ask = responses.readRequest(Buffer.from(JSON.stringify(ASK)), head)
+const { renamed } = new ToolNames(ask.tools)
 
 const anthropic = (data: object): string => `event: ${(data as Loose)['type']}\ndata: ${JSON.stringify(data)}\n\n`
 const block = (index: number, content_block: object, ...deltas: object[]): string =>
@@ -69,7 +67,7 @@ const eventsOf = (bytes: Buffer): Loose[] =>
       return parsed
     })
 
-const answer = readAll(messages, [Buffer.from(UPSTREAM)], { issuer: issuerOf('messages', 'm'), names })
+const answer = readAll(messages, [Buffer.from(UPSTREAM)], { issuer: issuerOf('messages', 'm'), renamed })
 
 t.test('each event in its place, with one number after the other', async t => {
   const events = eventsOf(writeAll(responses, answer, usageOf({ cache_read: 2, output: 9 }), { ask }))
@@ -148,8 +146,8 @@ t.test('what a client returns of an answer is what it was made of', async t => {
       { type: 'function_call_output', call_id: 'toolu_2', output: 'two' },
     ]
     const next = { ...ASK, input: [...ASK.input, ...output, ...results] }
-    const again = responses.readAsk(Buffer.from(JSON.stringify(next)), head)
-    const written = messages.writeAsk(again, { ...plainTarget('m'), thinking: 'adaptive' })
+    const again = responses.readRequest(Buffer.from(JSON.stringify(next)), head)
+    const written = messages.writeRequest(again, { ...plainTarget('m'), thinking: 'adaptive' })
     const [, assistant, user] = JSON.parse(Buffer.from(written.body, 'latin1').toString()).messages
     t.match(assistant.content, [
       { type: 'thinking', thinking: 'hm é', signature: 'c2ln' },
@@ -158,7 +156,7 @@ t.test('what a client returns of an answer is what it was made of', async t => {
       { type: 'tool_use', id: 'toolu_2', name: 'ns__f', input: {} },
     ])
     t.match(user.content, [{ tool_use_id: 'toolu_1' }, { tool_use_id: 'toolu_2' }])
-    const other = messages.writeAsk(again, { ...plainTarget('other'), thinking: 'adaptive' })
+    const other = messages.writeRequest(again, { ...plainTarget('other'), thinking: 'adaptive' })
     t.notMatch(other.body, /"thinking":"hm/, 'another model is not sent it')
     t.ok(other.losses.has('thinking'))
   }
@@ -196,7 +194,7 @@ t.test('state at a call and at a text has an item of its own, and finds its way 
       output.map((item: Loose) => item['type']),
       ['message', 'reasoning', 'reasoning', 'function_call'],
     )
-    const { turns } = responses.readAsk(Buffer.from(JSON.stringify({ input: output })), head)
+    const { turns } = responses.readRequest(Buffer.from(JSON.stringify({ input: output })), head)
     t.match(turns, [
       {
         parts: [
@@ -243,7 +241,7 @@ t.test('tools that take text, at an upstream that knows them', async t => {
     { type: 'response.completed', response: { status: 'completed' } },
   ]
   const bytes = Buffer.from(stream.map(one => `data: ${JSON.stringify(one)}\n\n`).join(''))
-  const text = writeAll(chat, readAll(responses, [bytes], { names }), usageOf()).toString()
+  const text = writeAll(chat, readAll(responses, [bytes], { renamed }), usageOf()).toString()
   const chunks = text.split('\n\n').filter(one => one.startsWith('data: {'))
   const calls = chunks.flatMap(one => JSON.parse(one.slice(6)).choices[0]?.delta.tool_calls ?? [])
   t.match(calls[0], { type: 'custom', custom: { name: 'patch' } })

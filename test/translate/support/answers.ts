@@ -1,10 +1,9 @@
 /** Random answers in the words of the hub, and what they come to: the blocks, the stop, the usage. */
 import { noUsage, type Usage } from '../../../lib/protocols/words/usage.ts'
 import { Blocks } from '../../../lib/translate/answer-reader.ts'
-import type { AnswerEvent } from '../../../lib/translate/events.ts'
+import type { AnswerEvent, AnswerWriter, ReaderOptions, WriterOptions } from '../../../lib/translate/events.ts'
 import { type Literal, quote, textOf, unquote } from '../../../lib/translate/json/literal.ts'
-import { NO_NAMES } from '../../../lib/translate/names.ts'
-import type { AnswerWriter, ReaderOptions, Translated, WriterOptions } from '../../../lib/translate/protocol.ts'
+import type { Translated } from '../../../lib/translate/table.ts'
 import { emptyAsk } from '../../../lib/translate/request-reader.ts'
 import { cut, type Random, text } from '../../support/random.ts'
 import { oddLiteral, oddObject } from './asks.ts'
@@ -12,7 +11,7 @@ import { oddLiteral, oddObject } from './asks.ts'
 export const readerOptions = (more: Partial<ReaderOptions> = {}): ReaderOptions => ({
   events: true,
   issuer: 'abcdefghijkl',
-  names: NO_NAMES,
+  renamed: new Map(),
   requestId: '01abc',
   ...more,
 })

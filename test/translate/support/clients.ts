@@ -1,14 +1,11 @@
 /** What the official clients make of an answer: their accumulators throw at whatever they do not expect. */
 import Anthropic from '@anthropic-ai/sdk'
 import { GoogleGenAI } from '@google/genai'
-import { chat } from '../../../lib/translate/chat/chat.ts'
 import type { AnswerEvent } from '../../../lib/translate/events.ts'
-import { generate } from '../../../lib/translate/generate/generate.ts'
-import { messages } from '../../../lib/translate/messages/messages.ts'
-import type { Translated } from '../../../lib/translate/protocol.ts'
-import { responses } from '../../../lib/translate/responses/responses.ts'
+import type { Translated } from '../../../lib/translate/table.ts'
 import { tell, usageOf, writerOptions } from './answers.ts'
 import OpenAI from 'openai'
+import { chat, generate, messages, responses } from './protocols.ts'
 
 export const PROTOCOLS: Readonly<Record<string, Translated>> = { messages, chat, responses, generate }
 

@@ -1,9 +1,10 @@
 /** Requests from one protocol to another as rows: what a client sends, and what the upstream gets, is told as lost, or is spared. */
 import type { Test } from 'tap'
-import type { LossWord } from '../../../lib/translate/ask.ts'
-import { messages } from '../../../lib/translate/messages/messages.ts'
-import { type Target, type Translated, type Written, plainTarget } from '../../../lib/translate/protocol.ts'
+import { type Target, type Written, plainTarget } from '../../../lib/translate/ask.ts'
+import type { LossWord } from '../../../lib/translate/events.ts'
+import type { Translated } from '../../../lib/translate/table.ts'
 import type { Loose } from './answers.ts'
+import { messages } from './protocols.ts'
 
 export interface Row {
   what: string
@@ -20,7 +21,7 @@ export interface Row {
 
 export const via = (from: Translated, to: Translated, body: object | string, target: Partial<Target> = {}): Written => {
   const bytes = Buffer.from(typeof body === 'string' ? body : JSON.stringify(body))
-  return to.writeAsk(from.readAsk(bytes, { model: 'model', stream: true }), { ...plainTarget('up'), ...target })
+  return to.writeRequest(from.readRequest(bytes, { model: 'model', stream: true }), { ...plainTarget('up'), ...target })
 }
 
 export const bodyOf = ({ body }: Written): Loose => JSON.parse(Buffer.from(body, 'latin1').toString())
