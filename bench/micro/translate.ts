@@ -3,7 +3,7 @@
  * The parts of a run are those of the relay: reading, writing, and the bytes that go out.
  */
 import { ok } from 'node:assert/strict'
-import type { Usage } from '../../lib/protocols/usage.ts'
+import type { Usage } from '../../lib/protocols/words/usage.ts'
 import type * as ProtocolModule from '../../lib/translate/ask.ts'
 import type * as TableModule from '../../lib/translate/table.ts'
 import type { Bench, Case } from './bench.ts'

@@ -3,7 +3,7 @@
  * a tree. What cannot be read, is too long or has too much in it fails the answer.
  */
 import { BLANK_LINE, EventReader, type EventSink } from '../protocols/events.ts'
-import { bytesAsText } from '../protocols/patterns.ts'
+import { bytesAsText } from '../protocols/json/patterns.ts'
 import {
   type Opaque,
   type AnswerEvent,

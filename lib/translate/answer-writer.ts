@@ -3,7 +3,7 @@
  * are collected until then. A protocol brings `finish`.
  */
 import { BYTES_PER_TOKEN, UNICODE_ESCAPE_BYTES } from '../protocols/count.ts'
-import type { Usage } from '../protocols/usage.ts'
+import type { Usage } from '../protocols/words/usage.ts'
 import {
   type LossWord,
   type Opaque,

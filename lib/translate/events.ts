@@ -10,8 +10,8 @@
  * behind its `close`. Every block is closed before `stop`; `stop` comes once, and `end` behind it. `fail` may come at any
  * time, and nothing follows it.
  */
-import { type FinishingProtocol, finishOf } from '../protocols/finish-words.ts'
-import type { Usage } from '../protocols/usage.ts'
+import { type FinishingProtocol, finishOf } from '../protocols/words/finish-words.ts'
+import type { Usage } from '../protocols/words/usage.ts'
 import type { Literal, Source } from './json/literal.ts'
 
 const STOP_REASONS = ['end', 'length', 'sequence', 'tool', 'refusal', 'context', 'pause', 'malformed', 'other'] as const

@@ -1,5 +1,5 @@
 /** Reads what went wrong at an upstream, whatever form its error has. */
-import { bytesAsText } from '../protocols/patterns.ts'
+import { bytesAsText } from '../protocols/json/patterns.ts'
 import type { Failure, FailureKind } from './events.ts'
 import { NONE, type Node, Tree } from './json/tree.ts'
 

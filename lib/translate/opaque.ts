@@ -4,7 +4,7 @@
  * others refuse a state that is not theirs. Nothing is kept on our side.
  */
 import { hash } from 'node:crypto'
-import { bytesAsText } from '../protocols/patterns.ts'
+import { bytesAsText } from '../protocols/json/patterns.ts'
 import type { Target } from './ask.ts'
 import type { Opaque } from './events.ts'
 import { type Literal, literal } from './json/literal.ts'

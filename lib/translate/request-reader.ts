@@ -1,5 +1,5 @@
 /** What readers of requests share: a body as a tree, a table of its members, numbers and marks that all of them know. Writers share a little, too. */
-import { bytesAsText } from '../protocols/patterns.ts'
+import { bytesAsText } from '../protocols/json/patterns.ts'
 import { type Ask, type CacheLife, EFFORTS, type Effort, type Tool, type AskHead } from './ask.ts'
 import { type LossWord, ManyValues, Untranslatable } from './events.ts'
 import type { Source } from './json/literal.ts'

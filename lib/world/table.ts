@@ -4,7 +4,7 @@
  */
 import type { Catalog } from '../store/store.ts'
 import { type Channel, isOffline, type Model, type Protocol, type ModelEffort } from '../terms/records.ts'
-import { type Target, plainTarget } from '../translate/protocol.ts'
+import { type Target, plainTarget } from '../translate/ask.ts'
 import { TRANSLATED, translatedRow } from '../translate/table.ts'
 import { CompiledChannel, type Connection } from './compiled-channel.ts'
 import type { OutputBounds } from '../protocols/words/maxima.ts'

@@ -4,7 +4,7 @@
  * is read whole, and told in the client's words.
  */
 import type { Meter } from '../../protocols/meter.ts'
-import { bytesAsText } from '../../protocols/patterns.ts'
+import { bytesAsText } from '../../protocols/json/patterns.ts'
 import { readFailure } from '../../translate/failure.ts'
 import type { Failure } from '../../translate/events.ts'
 import { type BackPressure, DECODING } from './back-pressure.ts'

@@ -1,5 +1,5 @@
 /** Answers of upstreams that speak chat completions: their chunks, or the one document. */
-import { finishOf } from '../../protocols/finish-words.ts'
+import { finishOf } from '../../protocols/words/finish-words.ts'
 import { type AnswerRules, Blocks, MOST_BLOCKS, readerOf } from '../answer-reader.ts'
 import { unreadable, reasonOf, type AnswerReader, type ReaderOptions } from '../events.ts'
 import { failureIn } from '../failure.ts'

@@ -1,5 +1,5 @@
 /** An answer as chunks of chat completions. Calls may be mixed here, so that nothing waits. */
-import { outputOf, type Usage } from '../../protocols/usage.ts'
+import { outputOf, type Usage } from '../../protocols/words/usage.ts'
 import { type CollectedBlock, Document, MOST_HELD, TOO_MUCH, Told } from '../answer-writer.ts'
 import type {
   Opaque,

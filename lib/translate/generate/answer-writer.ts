@@ -2,7 +2,7 @@
  * An answer as events of generate-content, or as the elements of one array. Calls are told whole here: one waits until its arguments
  * are a whole object, and what is behind it waits for it, so that parts come in the order of the answer.
  */
-import { outputOf, type Usage } from '../../protocols/usage.ts'
+import { outputOf, type Usage } from '../../protocols/words/usage.ts'
 import {
   unreadable,
   type Opaque,

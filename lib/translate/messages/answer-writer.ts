@@ -3,7 +3,7 @@
  * waits. A call is closed as soon as its arguments are a whole object, so that parallel calls wait for nobody unless the upstream
  * mixes them.
  */
-import { outputOf, type Usage } from '../../protocols/usage.ts'
+import { outputOf, type Usage } from '../../protocols/words/usage.ts'
 import {
   unreadable,
   type Opaque,

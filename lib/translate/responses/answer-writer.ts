@@ -2,7 +2,7 @@
  * An answer as events of the responses protocol. Items may be mixed here, so that nothing waits. The last event repeats
  * the whole answer, which is kept until then.
  */
-import { outputOf, type Usage } from '../../protocols/usage.ts'
+import { outputOf, type Usage } from '../../protocols/words/usage.ts'
 import { type CollectedBlock, Document, MOST_HELD, Pieces, TOO_MUCH, Told } from '../answer-writer.ts'
 import {
   type Opaque,
