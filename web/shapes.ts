@@ -1,7 +1,7 @@
 /** What the calls answer, taken from the operations that make the answers. Types only: nothing of them reaches a browser. */
-import type { actionPage } from '../lib/operations/accounts/own-actions.ts'
-import type { testOwnKey } from '../lib/operations/usage/own-key-test.ts'
-import type { createOwnKey, ownGroups, ownKeyPage, rollOwnKey } from '../lib/operations/accounts/own-keys.ts'
+import type { Actions } from '../lib/operations/accounts/actions.ts'
+import type { testKey } from '../lib/operations/usage/key-test.ts'
+import type { OwnKeys } from '../lib/operations/accounts/own-keys.ts'
 import type { listIdentities } from '../lib/operations/people/identities.ts'
 import type { invite, listInvitations, lookAt } from '../lib/operations/people/invitations.ts'
 import type { listMembers, showMember } from '../lib/operations/people/members.ts'
@@ -21,10 +21,10 @@ export type ShownMember = Answer<typeof showMember>
 export type Session = Row<typeof listSessions>
 export type Token = Row<typeof listTokens>
 export type NewToken = Answer<typeof createToken>
-export type Action = Row<typeof actionPage>
-export type Key = Row<typeof ownKeyPage>
-export type NewKey = Answer<typeof createOwnKey>
-export type RolledKey = Answer<typeof rollOwnKey>
-export type KeyTest = Answer<typeof testOwnKey>
-export type AccountGroup = Row<typeof ownGroups>
+export type Action = Row<Actions['shown']>
+export type Key = Row<OwnKeys['list']>
+export type NewKey = Answer<OwnKeys['create']>
+export type RolledKey = Answer<OwnKeys['roll']>
+export type KeyTest = Answer<typeof testKey>
+export type AccountGroup = Row<OwnKeys['groups']>
 export type OwnModels = GroupCatalogue

@@ -1,7 +1,7 @@
 /** The calls behind the pages that show the log of actions. */
 import { z } from 'zod'
 import { operation } from '../../api/operation.ts'
-import { ACTOR_KINDS, accountActionsQuery, actionPage, allActionsQuery } from '../../operations/accounts/own-actions.ts'
+import { ACTOR_KINDS, Actions, accountActionsQuery, allActionsQuery } from '../../operations/accounts/actions.ts'
 import { SUBJECT_KINDS } from '../../store/store.ts'
 import type { ConsoleDeps } from './deps.ts'
 
@@ -39,7 +39,7 @@ export const ACTIONS = [
     scope: 'read',
     query: accountActionsQuery,
     answer: { status: 200, body: page },
-    run: (deps: ConsoleDeps, { account, query }) => actionPage(deps, account, query),
+    run: (deps: ConsoleDeps, { account, query }) => new Actions(deps).shown(account, query),
   }),
   operation({
     id: 'actions.all',
@@ -50,6 +50,6 @@ export const ACTIONS = [
     scope: 'operator',
     query: allActionsQuery,
     answer: { status: 200, body: page },
-    run: (deps: ConsoleDeps, { query }) => actionPage(deps, null, query),
+    run: (deps: ConsoleDeps, { query }) => new Actions(deps).shown(null, query),
   }),
 ]

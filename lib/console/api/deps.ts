@@ -1,5 +1,5 @@
 /** What the calls of the console are given: what operations on people are, which is more than others need, and the catalogue. */
-import type { DryRun } from '../../operations/usage/own-key-test.ts'
+import type { DryRun } from '../../operations/usage/key-test.ts'
 import type { PeopleDeps } from '../../operations/people/deps.ts'
 import type { PublicCatalogue } from '../../operations/catalogue/public-catalogue.ts'
 import type { PaymentService } from '../../pay/service.ts'

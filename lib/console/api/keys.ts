@@ -2,38 +2,27 @@
 import { z } from 'zod'
 import { type Call, type Operation, operation } from '../../api/operation.ts'
 import { EVERY } from '../../base/periods.ts'
-import { testOwnKey } from '../../operations/usage/own-key-test.ts'
 import {
-  changeOwnKey,
-  changeSeveral,
-  createOwnKey,
-  deleteOwnKey,
   KEY_STATES,
-  type Keeper,
   keyForm,
   keyInPath,
   newKeyForm,
-  ownGroups,
-  ownKeyPage,
+  OwnKeys,
   ownKeysQuery,
   rollForm,
-  rollOwnKey,
   severalForm,
-  showOwnKey,
-  testForm,
 } from '../../operations/accounts/own-keys.ts'
-import type { Role } from '../../base/people.ts'
 import { bothWords } from '../../operations/fields.ts'
+import { testForm, testKey } from '../../operations/usage/key-test.ts'
+import type { Role } from '../../base/people.ts'
 import type { ConsoleDeps } from './deps.ts'
 
 const SEES = ['owner', 'member', 'viewer'] as const satisfies Role[]
 const MANAGES = ['owner', 'member'] as const satisfies Role[]
 
 /** An operator who looks at an account without being in it has no role there, and sees what its owner sees. */
-const keeperOf = ({ account, caller }: Pick<Call, 'account' | 'caller'>): Keeper => ({
-  account,
-  madeBy: caller.role === 'member' ? (caller.user?.id ?? -1) : null,
-})
+const keysOf = (deps: ConsoleDeps, { account, caller }: Pick<Call, 'account' | 'caller'>): OwnKeys =>
+  new OwnKeys(deps, { account, madeBy: caller.role === 'member' ? (caller.user?.id ?? -1) : null })
 
 const time = z.iso.datetime()
 const keyRecord = z
@@ -73,7 +62,7 @@ export const KEYS: Operation<ConsoleDeps>[] = [
       status: 200,
       body: z.strictObject({ data: z.array(keyRecord), next: z.string().nullable() }).meta({ id: 'KeyPage' }),
     },
-    run: (deps: ConsoleDeps, call) => ownKeyPage(deps, keeperOf(call), call.query),
+    run: (deps: ConsoleDeps, call) => keysOf(deps, call).list(call.query),
   }),
   operation({
     id: 'keys.show',
@@ -82,7 +71,7 @@ export const KEYS: Operation<ConsoleDeps>[] = [
     ...reads,
     path: keyInPath,
     answer: { status: 200, body: keyRecord },
-    run: (deps: ConsoleDeps, call) => showOwnKey(deps, keeperOf(call), call.path.id),
+    run: (deps: ConsoleDeps, call) => keysOf(deps, call).show(call.path.id),
   }),
   operation({
     id: 'keys.create',
@@ -95,7 +84,7 @@ export const KEYS: Operation<ConsoleDeps>[] = [
       body: z.strictObject({ key: keyRecord, secret: z.string() }).meta({ id: 'NewKey' }),
     },
     refuses: [409],
-    run: (deps: ConsoleDeps, call) => createOwnKey(deps, keeperOf(call), call.body, call.caller.actor),
+    run: (deps: ConsoleDeps, call) => keysOf(deps, call).create(call.body, call.caller.actor, deps.config()),
   }),
   operation({
     id: 'keys.change',
@@ -107,7 +96,7 @@ export const KEYS: Operation<ConsoleDeps>[] = [
     body: keyForm,
     answer: { status: 200, body: keyRecord },
     refuses: [409],
-    run: (deps: ConsoleDeps, call) => changeOwnKey(deps, keeperOf(call), call.path.id, call.body, call.caller.actor),
+    run: (deps: ConsoleDeps, call) => keysOf(deps, call).change(call.path.id, call.body, call.caller.actor),
   }),
   operation({
     id: 'keys.roll',
@@ -124,8 +113,7 @@ export const KEYS: Operation<ConsoleDeps>[] = [
         .meta({ id: 'RolledKey' }),
     },
     refuses: [409],
-    run: (deps: ConsoleDeps, call) =>
-      rollOwnKey(deps, keeperOf(call), call.path.id, call.body.grace, call.caller.actor),
+    run: (deps: ConsoleDeps, call) => keysOf(deps, call).roll(call.path.id, call.body.grace, call.caller.actor),
   }),
   operation({
     id: 'keys.delete',
@@ -136,7 +124,7 @@ export const KEYS: Operation<ConsoleDeps>[] = [
     path: keyInPath,
     answer: { status: 204, body: null },
     async run(deps: ConsoleDeps, call) {
-      await deleteOwnKey(deps, keeperOf(call), call.path.id, call.caller.actor)
+      await keysOf(deps, call).remove(call.path.id, call.caller.actor)
       return null
     },
   }),
@@ -153,7 +141,7 @@ export const KEYS: Operation<ConsoleDeps>[] = [
         .strictObject({ data: z.array(z.strictObject({ id: z.string(), done: z.boolean() })) })
         .meta({ id: 'SeveralKeys' }),
     },
-    run: (deps: ConsoleDeps, call) => changeSeveral(deps, keeperOf(call), call.body, call.caller.actor),
+    run: (deps: ConsoleDeps, call) => keysOf(deps, call).changeSeveral(call.body, call.caller.actor),
   }),
   operation({
     id: 'keys.test',
@@ -176,7 +164,7 @@ export const KEYS: Operation<ConsoleDeps>[] = [
         })
         .meta({ id: 'KeyTest' }),
     },
-    run: (deps: ConsoleDeps, call) => testOwnKey(deps, keeperOf(call), call.path.id, call.body, call.caller),
+    run: (deps: ConsoleDeps, call) => testKey(keysOf(deps, call), call.path.id, deps.dryRun, call.body, call.caller),
   }),
   operation({
     id: 'groups.list',
@@ -191,7 +179,7 @@ export const KEYS: Operation<ConsoleDeps>[] = [
         })
         .meta({ id: 'AccountGroups' }),
     },
-    run: (deps: ConsoleDeps, { account }) => ownGroups(deps, account),
+    run: (deps: ConsoleDeps, call) => keysOf(deps, call).groups(),
   }),
   operation({
     id: 'address.show',

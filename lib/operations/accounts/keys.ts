@@ -1,6 +1,7 @@
 /**
- * Operations on keys of clients: list, create, change, remove. The secret of a key is returned once, by the operation
- * that creates the key; the store keeps only its hash.
+ * Operations on the keys of everybody, for operators: list, create, change, remove; and what they share with those of people
+ * on the keys of their account. The secret of a key is returned once, by the operation that creates the key; the store keeps
+ * only its hash.
  */
 import { z } from 'zod'
 import type { KeyChange, NewKey } from '../../store/store.ts'
@@ -8,15 +9,15 @@ import { catalogSchema } from '../../catalog/schema.ts'
 import { limit } from '../../config/scalars.ts'
 import * as kind from '../../config/scalars.ts'
 import { hashOf, hintOf, newSecret } from '../../base/secrets.ts'
-import { showLimit, type Key } from '../../terms/records.ts'
+import type { Key, SetLimit } from '../../terms/records.ts'
 import type { Actor } from '../../base/people.ts'
 import { act, inForce, type OperationDeps } from '../deps.ts'
 import { firstLimit, limitChange } from './limits.ts'
 import { OperationError } from '../error.ts'
-import { isoOrNull, keyStandings, showUse } from './key-shown.ts'
-import { accountNamed, accountNames, checkGroups } from '../lookups.ts'
+import { keyRows } from './key-rows.ts'
+import { accountNamed, checkGroups } from '../lookups.ts'
 import { withoutNulls, read, type Sent } from '../read.ts'
-import { nextOf, pageFields, toPage } from '../fields.ts'
+import { isoOrNull, nextOf, pageFields, toPage } from '../fields.ts'
 
 /** A key as it is written in a catalogue file, but without a secret: the gateway makes that itself. */
 export const accountKeyForm = catalogSchema.shape.keys.unwrap().element.omit({ secret: true })
@@ -44,8 +45,50 @@ export const keyRollForm = z.strictObject({ grace })
 
 export const keysQuery = z.strictObject({ account: kind.name.optional(), ...pageFields })
 
-/** Gives a key another secret. */
-export async function rollKey(deps: OperationDeps, key: Key, graceMs: number, actor: Actor) {
+export type KeysDeps = Pick<OperationDeps, 'store' | 'clock' | 'fleet' | 'log'>
+
+/** What callers write of a key, whoever they are. */
+type KeyFields = Pick<NewKey, 'name' | 'group' | 'status' | 'models'> &
+  Partial<Pick<NewKey, 'modelsOff' | 'createdBy'>> & {
+    expires_at?: number | null | undefined
+    cap?: SetLimit | null | undefined
+    allow_ips?: string[] | null | undefined
+  }
+
+/** The row of a new key, and its secret. */
+export function newKeyRow(accountId: number, fields: KeyFields, secret = newSecret()): { row: NewKey; secret: string } {
+  const { name, group, status, models, modelsOff = null, createdBy = null } = fields
+  const row: NewKey = {
+    accountId,
+    name,
+    hash: hashOf(secret),
+    hint: hintOf(secret),
+    group,
+    status,
+    expiresAtMs: fields.expires_at ?? null,
+    cap: firstLimit(fields.cap),
+    allowIps: fields.allow_ips ?? null,
+    models,
+    modelsOff,
+    createdBy,
+  }
+  return { row, secret }
+}
+
+/** Changes the fields that are not undefined. */
+export async function changeKey(
+  deps: KeysDeps,
+  key: Key,
+  { expires_at: expiresAtMs, allow_ips: allowIps, cap, ...rest }: { [F in keyof KeyFields]?: KeyFields[F] | undefined },
+  actor: Actor,
+): Promise<Key> {
+  const limit = cap === undefined ? undefined : await limitChange(deps, key.cap, cap)
+  const change = { ...rest, expiresAtMs, allowIps, cap: limit } as KeyChange // the store leaves alone what is undefined
+  return deps.store.updateKey(key.id, change, act(actor, 'keys.change'))
+}
+
+/** Gives a key another secret; the one that it has works for the time of grace. */
+export async function rollKey(deps: KeysDeps, key: Key, graceMs: number, actor: Actor) {
   const secret = newSecret()
   const hashed = { hash: hashOf(secret), hint: hintOf(secret) }
   const rolled = await deps.store.rollKey(key.id, hashed, graceMs, act(actor, 'keys.roll'))
@@ -53,10 +96,13 @@ export async function rollKey(deps: OperationDeps, key: Key, graceMs: number, ac
   return { key: rolled.key, secret, oldSecretEndsAt: isoOrNull(rolled.oldSecretEndsAtMs) }
 }
 
-export class Keys {
-  readonly #deps: OperationDeps
+export const removeKey = ({ store }: KeysDeps, { id }: Key, actor: Actor): Promise<boolean> =>
+  store.deleteKey(id, act(actor, 'keys.remove'))
 
-  constructor(deps: OperationDeps) {
+export class Keys {
+  readonly #deps: KeysDeps
+
+  constructor(deps: KeysDeps) {
     this.#deps = deps
   }
 
@@ -66,15 +112,14 @@ export class Keys {
     const { account, ...form } = read(keysQuery, filter)
     const owner = account === undefined ? undefined : (await accountNamed(store, account)).id
     const keys = await store.keyPage({ ...toPage(form), ...(owner === undefined ? {} : { accountId: owner }) })
-    return { data: await this.#show(keys), next: nextOf(keys, form.limit) }
+    return { data: await keyRows(this.#deps, keys), next: nextOf(keys, form.limit) }
   }
 
   async create(sent: Sent, actor: Actor) {
     const { store, fleet } = this.#deps
     await fleet.settled()
-    const secret = newSecret()
-    const key = await store.createKey(await this.#readNew(sent, secret), act(actor, 'keys.create'))
-    const { id, ...rest } = await this.#showOne(key)
+    const { row, secret } = await this.#readNew(sent)
+    const { id, ...rest } = await this.#row(await store.createKey(row, act(actor, 'keys.create')))
     await inForce(this.#deps)
     return { id, secret, ...rest }
   }
@@ -86,113 +131,57 @@ export class Keys {
   async provide(sent: Sent, secret: string, actor: Actor) {
     const { store, fleet } = this.#deps
     await fleet.settled()
-    const row = await this.#readNew(sent, secret)
+    const { row } = await this.#readNew(sent, secret)
     const { hash, hint } = row
     const known = await store.keyByName(row.accountId, row.name)
-    if (known?.hash === hash) return this.#showOne(known)
+    if (known?.hash === hash) return this.#row(known)
     const provide = act(actor, 'keys.provide')
     const key =
       known === null ? await store.createKey(row, provide) : await store.updateKey(known.id, { hash, hint }, provide)
-    const shown = await this.#showOne(key)
+    const shown = await this.#row(key)
     await inForce(this.#deps)
     return shown
-  }
-
-  async #readNew(sent: Sent, secret: string): Promise<NewKey> {
-    const { store } = this.#deps
-    const row = read(accountKeyForm, withoutNulls(sent))
-    const account = await store.accountByName(row.account)
-    if (account === null) throw new OperationError('invalid', `account: there is no account ${row.account}`)
-    await checkGroups(store, 'group', [row.group])
-    return {
-      accountId: account.id,
-      name: row.name,
-      hash: hashOf(secret),
-      hint: hintOf(secret),
-      group: row.group,
-      status: row.status,
-      expiresAtMs: row.expires_at ?? null,
-      cap: firstLimit(row.cap),
-      allowIps: row.allow_ips ?? null,
-      models: row.models ?? null,
-      modelsOff: null,
-      createdBy: null,
-    }
   }
 
   async change(id: string, sent: Sent, actor: Actor) {
     const { store, fleet } = this.#deps
     await fleet.settled()
-    const key = await this.#named(id)
+    const key = await this.#find(id)
     const fields = read(keyChangeForm, sent)
     if (fields.group !== undefined) await checkGroups(store, 'group', [fields.group])
-    const { expires_at: expiresAtMs, allow_ips: allowIps, cap, ...rest } = fields
-    const change = {
-      ...rest,
-      expiresAtMs,
-      allowIps,
-      cap: cap === undefined ? undefined : await limitChange(this.#deps, key.cap, cap),
-    } as KeyChange // the store leaves alone what is undefined
-    const row = await this.#showOne(await store.updateKey(key.id, change, act(actor, 'keys.change')))
+    const row = await this.#row(await changeKey(this.#deps, key, fields, actor))
     await inForce(this.#deps)
     return row
   }
 
-  /** Gives the key another secret; the one that it has works for the time of grace. */
   async roll(id: string, sent: Sent, actor: Actor) {
     const { grace } = read(keyRollForm, sent)
-    const rolled = await rollKey(this.#deps, await this.#named(id), grace, actor)
-    return {
-      id: rolled.key.id,
-      secret: rolled.secret,
-      hint: rolled.key.hint,
-      old_secret_ends_at: rolled.oldSecretEndsAt,
-    }
+    const { key, secret, oldSecretEndsAt } = await rollKey(this.#deps, await this.#find(id), grace, actor)
+    return { id: key.id, secret, hint: key.hint, old_secret_ends_at: oldSecretEndsAt }
   }
 
   async remove(id: string, actor: Actor): Promise<void> {
-    const { store, fleet } = this.#deps
-    await fleet.settled()
-    await store.deleteKey((await this.#named(id)).id, act(actor, 'keys.remove'))
+    await this.#deps.fleet.settled()
+    await removeKey(this.#deps, await this.#find(id), actor)
     await inForce(this.#deps)
   }
 
-  async #named(id: string): Promise<Key> {
+  async #readNew(sent: Sent, secret?: string) {
+    const { store } = this.#deps
+    const fields = read(accountKeyForm, withoutNulls(sent))
+    const account = await store.accountByName(fields.account)
+    if (account === null) throw new OperationError('invalid', `account: there is no account ${fields.account}`)
+    await checkGroups(store, 'group', [fields.group])
+    return newKeyRow(account.id, { ...fields, models: fields.models ?? null }, secret)
+  }
+
+  async #find(id: string): Promise<Key> {
     const key = /^\d{1,15}$/.test(id) ? await this.#deps.store.key(Number(id)) : null
     if (key === null) throw new OperationError('missing', `there is no key with id ${id}`)
     return key
   }
 
-  async #showOne(key: Key) {
-    return (await this.#show([key]))[0]!
-  }
-
-  async #show(keys: readonly Key[]) {
-    const { store } = this.#deps
-    const [standing, names] = await Promise.all([
-      keyStandings(this.#deps, keys),
-      accountNames(
-        store,
-        keys.map(key => key.accountId),
-      ),
-    ])
-    return keys.map(key => {
-      const { used, renewal, use } = standing(key)
-      return {
-        id: key.id,
-        account: names.get(key.accountId) ?? null,
-        name: key.name,
-        group: key.group,
-        status: key.status,
-        expires_at: isoOrNull(key.expiresAtMs),
-        cap: showLimit(key.cap),
-        used,
-        ...renewal,
-        allow_ips: key.allowIps,
-        models: key.models,
-        hint: key.hint,
-        ...showUse(use),
-      }
-    })
+  async #row(key: Key) {
+    return (await keyRows(this.#deps, [key]))[0]!
   }
 }

@@ -1,139 +1,252 @@
 /**
- * What people do with the keys of an account: list, create, change, roll, delete, several at once. A member sees and
+ * What people do with the keys of their account: list, create, change, roll, delete, several at once. A member sees and
  * changes the keys that it made; a key of somebody else is one that does not exist. Keys are named by their public ids.
  */
-import type { KeyChange, NewKey } from '../../store/store.ts'
+import { z } from 'zod'
+import type { Actor, Words } from '../../base/people.ts'
 import type { Config } from '../../config/config.ts'
-import { hashOf, hintOf, newSecret } from '../../base/secrets.ts'
-import type { Actor } from '../../base/people.ts'
+import { limit } from '../../config/scalars.ts'
+import * as kind from '../../config/scalars.ts'
+import type { KeyCondition, KeyFilter } from '../../store/store.ts'
 import type { Account, Key } from '../../terms/records.ts'
-import { act, inForce, type OperationDeps } from '../deps.ts'
-import { firstLimit, limitChange } from './limits.ts'
+import { act, inForce } from '../deps.ts'
 import { OperationError } from '../error.ts'
-import { rollKey } from './keys.ts'
-import { checkLocks, type KeyForm, type NewKeyForm, restriction, type SeveralForm } from './key-forms.ts'
-import { type Keeper, NO_KEY, ownKeyRows } from './key-rows.ts'
+import { publicId } from '../fields.ts'
+import { KEY_STATES, type KeyState, keyStates, ownKeyRows } from './key-rows.ts'
+import { changeKey, grace, type KeysDeps, newKeyRow, removeKey, rollKey } from './keys.ts'
 
-export { KEY_STATES } from './key-shown.ts'
-export { keyForm, keyInPath, newKeyForm, ownKeysQuery, rollForm, severalForm, testForm } from './key-forms.ts'
-export { type Keeper, ownKeyPage } from './key-rows.ts'
+export { KEY_STATES }
 
-export type KeysDeps = Pick<OperationDeps, 'store' | 'clock' | 'fleet' | 'log' | 'setAside'>
-/** Keys are bounded where people make them; operators make as many as they like. */
-type MakerDeps = KeysDeps & { config: () => Pick<Config, 'limits'> }
-
-/** The key with this public id, if the keeper may see it. */
-export async function keyOf({ store }: Pick<KeysDeps, 'store'>, { account, madeBy }: Keeper, id: string): Promise<Key> {
-  const key = await store.keyByPublicId(id)
-  if (key === null || key.accountId !== account.id || (madeBy !== null && key.createdBy !== madeBy)) throw NO_KEY()
-  return key
+/** Somebody who sees keys of an account. `madeBy`: only the keys that this user made; null = all. */
+export interface Keeper {
+  account: Account
+  madeBy: number | null
 }
 
-export async function showOwnKey(deps: KeysDeps, keeper: Keeper, id: string) {
-  await deps.fleet.settled()
-  return (await ownKeyRows(deps, [await keyOf(deps, keeper, id)]))[0]!
+const PAGE_ROWS = 50
+const MOST_ROWS = 200
+const MOST_ADDRESSES = 100
+const MOST_MODELS = 500
+const MOST_AT_ONCE = 100
+
+/** How the store narrows down what is looked for, and the state that is left to compare. */
+const SOUGHT = {
+  enabled: ['working', 'enabled'],
+  disabled: ['disabled', null],
+  expired: ['expired', null],
+  used_up: ['capped', 'used_up'],
+  ip_bound: ['ip_bound', null],
+  model_bound: ['model_bound', null],
+} as const satisfies Record<string, [condition: KeyCondition, state: KeyState | null]>
+/** The states by which people look for keys; those of one key may be several. */
+type Sought = keyof typeof SOUGHT
+
+export const keyInPath = z.strictObject({ id: z.string().max(64) })
+
+export const ownKeysQuery = z.strictObject({
+  state: kind.oneOf(...(Object.keys(SOUGHT) as [Sought, ...Sought[]])).optional(),
+  group: kind.name.optional(),
+  creator: publicId.optional(),
+  q: kind.name.optional(),
+  limit: kind.whole(1, MOST_ROWS).prefault(PAGE_ROWS),
+  after: publicId.optional(),
+})
+type OwnKeysQuery = z.output<typeof ownKeysQuery>
+
+const restrictions = {
+  expires_at: kind.time.nullable().optional(),
+  cap: limit.nullable().optional(),
+  allow_ips: z.array(kind.network).max(MOST_ADDRESSES).nullable().optional(),
+  /** The list beside the switch. */
+  models: z.array(kind.name).max(MOST_MODELS).optional(),
+  restricted: z.boolean().optional(),
+  /** True: the caller knows that nobody can use a key with an empty list. */
+  confirm: z.boolean().optional(),
 }
 
-function checkGroup({ groups }: Account, group: string | undefined): void {
-  if (group === undefined || groups.includes(group)) return
-  const expected = { zh: '本账户可用的分组', en: 'a group that this account may use' }
-  throw new OperationError('invalid', { zh: `group: 应为${expected.zh}`, en: `group: expected ${expected.en}` }, {}, [
-    { field: 'group', expected },
-  ])
-}
+export const newKeyForm = z.strictObject({ name: kind.name, group: kind.name, ...restrictions })
 
-async function checkName(
-  { store }: KeysDeps,
-  { id }: Account,
-  name: string | undefined,
-  own: Key | null,
-): Promise<void> {
-  const there = name === undefined ? null : await store.keyByName(id, name)
-  if (there !== null && there.id !== own?.id)
-    throw new OperationError('conflict', { zh: '已有同名密钥', en: 'the account has a key of this name' })
-}
+export const keyForm = z.strictObject({
+  name: kind.name.optional(),
+  group: kind.name.optional(),
+  status: kind.oneOf('enabled', 'disabled').optional(),
+  ...restrictions,
+})
+type KeyForm = z.output<typeof keyForm>
 
-/** The secret is returned here, and nowhere else ever again. */
-export async function createOwnKey(deps: MakerDeps, { account }: Keeper, form: NewKeyForm, actor: Actor) {
-  checkGroup(account, form.group)
-  const { models, modelsOff } = restriction(form, null)
-  const allowIps = form.allow_ips ?? null
-  checkLocks({ models, allowIps }, form.confirm)
-  await checkName(deps, account, form.name, null)
-  const secret = newSecret()
-  const row: NewKey = {
-    accountId: account.id,
-    name: form.name,
-    hash: hashOf(secret),
-    hint: hintOf(secret),
-    group: form.group,
-    status: 'enabled',
-    expiresAtMs: form.expires_at ?? null,
-    cap: firstLimit(form.cap),
-    allowIps,
-    models,
-    modelsOff,
-    createdBy: actor.userId,
+export const rollForm = z.strictObject({ grace })
+
+export const severalForm = z.strictObject({
+  ids: z.array(publicId).min(1).max(MOST_AT_ONCE),
+  action: kind.oneOf('enable', 'disable', 'delete'),
+})
+
+export const NO_KEY = () => new OperationError('missing', { zh: '没有这个密钥', en: 'there is no such key' })
+
+/** The most keys that one call looks through for a state that the store does not know. */
+const MOST_SCANNED = 10_000
+const SCAN_ROWS = 500
+
+export class OwnKeys {
+  readonly #deps: KeysDeps
+  readonly #keeper: Keeper
+
+  constructor(deps: KeysDeps, keeper: Keeper) {
+    this.#deps = deps
+    this.#keeper = keeper
   }
-  const most = deps.config().limits.keys
-  const key = await deps.store.createKey(row, act(actor, 'keys.create'), { most })
-  const [shown] = await ownKeyRows(deps, [key])
-  await inForce(deps)
-  return { key: shown!, secret }
-}
 
-export async function changeOwnKey(deps: KeysDeps, keeper: Keeper, id: string, form: KeyForm, actor: Actor) {
-  await deps.fleet.settled()
-  const key = await keyOf(deps, keeper, id)
-  checkGroup(keeper.account, form.group)
-  await checkName(deps, keeper.account, form.name, key)
-  const listed = form.models !== undefined || form.restricted !== undefined
-  const { models, modelsOff } = listed ? restriction(form, key) : {}
-  const allowIps = form.allow_ips
-  checkLocks({ models, allowIps }, form.confirm)
-  const change = {
-    name: form.name,
-    group: form.group,
-    status: form.status,
-    expiresAtMs: form.expires_at,
-    allowIps,
-    models,
-    modelsOff,
-    cap: form.cap === undefined ? undefined : await limitChange(deps, key.cap, form.cap),
-  } as KeyChange // the store leaves alone what is undefined
-  const changed = await deps.store.updateKey(key.id, change, act(actor, 'keys.change'))
-  const [shown] = await ownKeyRows(deps, [changed])
-  await inForce(deps)
-  return shown!
-}
-
-export async function rollOwnKey(deps: KeysDeps, keeper: Keeper, id: string, graceMs: number, actor: Actor) {
-  const { key, secret, oldSecretEndsAt } = await rollKey(deps, await keyOf(deps, keeper, id), graceMs, actor)
-  const [shown] = await ownKeyRows(deps, [key])
-  return { key: shown!, secret, old_secret_ends_at: oldSecretEndsAt }
-}
-
-export async function deleteOwnKey(deps: KeysDeps, keeper: Keeper, id: string, actor: Actor): Promise<void> {
-  const { id: keyId } = await keyOf(deps, keeper, id)
-  await deps.store.deleteKey(keyId, act(actor, 'keys.remove'))
-  await inForce(deps)
-}
-
-/** Each key is changed by itself; the answer says of each whether it was there. */
-export async function changeSeveral(deps: KeysDeps, keeper: Keeper, { ids, action }: SeveralForm, actor: Actor) {
-  const data: { id: string; done: boolean }[] = []
-  for (const id of new Set(ids)) {
-    const key = await keyOf(deps, keeper, id).catch(ifMissing)
-    if (key !== null) await changeOne(deps, key, action, actor)
-    data.push({ id, done: key !== null })
+  /** The key with this public id, if the keeper may see it. */
+  async find(id: string): Promise<Key> {
+    const { account, madeBy } = this.#keeper
+    const key = await this.#deps.store.keyByPublicId(id)
+    if (key === null || key.accountId !== account.id || (madeBy !== null && key.createdBy !== madeBy)) throw NO_KEY()
+    return key
   }
-  await inForce(deps)
-  return { data }
-}
 
-async function changeOne({ store }: KeysDeps, { id }: Key, action: SeveralForm['action'], actor: Actor): Promise<void> {
-  if (action === 'delete') await store.deleteKey(id, act(actor, 'keys.remove'))
-  else await store.updateKey(id, { status: `${action}d` }, act(actor, 'keys.change'))
+  async show(id: string) {
+    await this.#deps.fleet.settled()
+    return this.#row(await this.find(id))
+  }
+
+  /** One page, newest first. `next` is the `after` of the following page; null on the last page. */
+  async list(query: OwnKeysQuery) {
+    const { store, clock, fleet } = this.#deps
+    const { account, madeBy } = this.#keeper
+    if (query.after !== undefined) await this.#checkSeen(query.after)
+    await fleet.settled()
+    const creator = query.creator === undefined ? madeBy : ((await store.people.byPublicId(query.creator))?.id ?? -1)
+    if (madeBy !== null && creator !== madeBy) return { data: [], next: null }
+    const [condition, state] = query.state === undefined ? [undefined, null] : SOUGHT[query.state]
+    const filter: Omit<KeyFilter, 'limit'> = {
+      accountId: account.id,
+      newestFirst: true,
+      nowMs: clock.now(),
+      ...(creator === null ? {} : { createdBy: creator }),
+      ...(query.group === undefined ? {} : { group: query.group }),
+      ...(query.q === undefined ? {} : { q: query.q }),
+      ...(condition === undefined ? {} : { condition }),
+    }
+    const { keys, next } = await this.#page(filter, query, state)
+    return { data: await ownKeyRows(this.#deps, keys), next }
+  }
+
+  /** The secret is returned here, and nowhere else ever again. Operators make as many keys as they like, people do not. */
+  async create(form: z.output<typeof newKeyForm>, actor: Actor, { limits }: Pick<Config, 'limits'>) {
+    const { account } = this.#keeper
+    this.#checkGroup(form.group)
+    const { models, modelsOff } = restriction(form, null)
+    const allowIps = form.allow_ips ?? null
+    checkLocks({ models, allowIps }, form.confirm)
+    await this.#checkName(form.name, null)
+    const fields = { ...form, status: 'enabled' as const, models, modelsOff, createdBy: actor.userId }
+    const { row, secret } = newKeyRow(account.id, fields)
+    const key = await this.#deps.store.createKey(row, act(actor, 'keys.create'), { most: limits.keys })
+    const shown = await this.#row(key)
+    await inForce(this.#deps)
+    return { key: shown, secret }
+  }
+
+  async change(id: string, form: KeyForm, actor: Actor) {
+    await this.#deps.fleet.settled()
+    const key = await this.find(id)
+    this.#checkGroup(form.group)
+    await this.#checkName(form.name, key)
+    const { models: list, restricted, confirm, ...fields } = form
+    const isListed = list !== undefined || restricted !== undefined
+    const restricts = isListed ? restriction(form, key) : null
+    checkLocks({ models: restricts?.models, allowIps: form.allow_ips }, confirm)
+    const changed = await changeKey(this.#deps, key, { ...fields, ...restricts }, actor)
+    const shown = await this.#row(changed)
+    await inForce(this.#deps)
+    return shown
+  }
+
+  async roll(id: string, graceMs: number, actor: Actor) {
+    const { key, secret, oldSecretEndsAt } = await rollKey(this.#deps, await this.find(id), graceMs, actor)
+    return { key: await this.#row(key), secret, old_secret_ends_at: oldSecretEndsAt }
+  }
+
+  async remove(id: string, actor: Actor): Promise<void> {
+    await removeKey(this.#deps, await this.find(id), actor)
+    await inForce(this.#deps)
+  }
+
+  /** Each key is changed by itself; the answer says of each whether it was there. */
+  async changeSeveral({ ids, action }: z.output<typeof severalForm>, actor: Actor) {
+    const data: { id: string; done: boolean }[] = []
+    for (const id of new Set(ids)) {
+      const key = await this.find(id).catch(ifMissing)
+      if (key !== null && action === 'delete') await removeKey(this.#deps, key, actor)
+      else if (key !== null) await changeKey(this.#deps, key, { status: `${action as 'enable'}d` }, actor)
+      data.push({ id, done: key !== null })
+    }
+    await inForce(this.#deps)
+    return { data }
+  }
+
+  /** The groups that keys of the account may be in, each with the place where its prices are shown. */
+  async groups() {
+    const known = new Map((await this.#deps.store.catalog()).groups.map(group => [group.name, group]))
+    return {
+      data: this.#keeper.account.groups.map(name => ({
+        name,
+        multiplier: (known.get(name)?.multiplier ?? 1_000_000) / 1_000_000,
+        prices: `/console/models?group=${encodeURIComponent(name)}`,
+      })),
+    }
+  }
+
+  async #row(key: Key) {
+    return (await ownKeyRows(this.#deps, [key]))[0]!
+  }
+
+  #checkGroup(group: string | undefined): void {
+    if (group === undefined || this.#keeper.account.groups.includes(group)) return
+    const expected = { zh: '本账户可用的分组', en: 'a group that this account may use' }
+    throw new OperationError('invalid', { zh: `group: 应为${expected.zh}`, en: `group: expected ${expected.en}` }, {}, [
+      { field: 'group', expected },
+    ])
+  }
+
+  async #checkName(name: string | undefined, own: Key | null): Promise<void> {
+    const there = name === undefined ? null : await this.#deps.store.keyByName(this.#keeper.account.id, name)
+    if (there !== null && there.id !== own?.id)
+      throw new OperationError('conflict', { zh: '已有同名密钥', en: 'the account has a key of this name' })
+  }
+
+  /** A page can go on behind a key that was deleted meanwhile, and behind none that the keeper may not see. */
+  async #checkSeen(id: string): Promise<void> {
+    const { store } = this.#deps
+    const { account, madeBy } = this.#keeper
+    const label = await store.keyLabelOf(account.id, id)
+    const own = madeBy === null ? null : await store.keyIdsOf(account.id, madeBy)
+    if (label === null || (own !== null && !own.includes(label.id))) throw NO_KEY()
+  }
+
+  /** Whether a cap is used up stands in the key's purses, so such keys are read and compared until the page is full. */
+  async #page(filter: Omit<KeyFilter, 'limit'>, { limit, after }: OwnKeysQuery, wanted: KeyState | null) {
+    const { store } = this.#deps
+    const from = (id: string | undefined) => (id === undefined ? {} : { afterPublicId: id })
+    if (wanted === null) {
+      const keys = await store.keyPage({ ...filter, ...from(after), limit })
+      return { keys, next: keys.length === limit ? keys.at(-1)!.publicId : null }
+    }
+    const keys: Key[] = []
+    let last = after
+    for (let scanned = 0; scanned < MOST_SCANNED; scanned += SCAN_ROWS) {
+      const some = await store.keyPage({ ...filter, ...from(last), limit: SCAN_ROWS })
+      const stateOf = await keyStates(this.#deps, some)
+      for (const key of some) {
+        last = key.publicId
+        if (stateOf(key) !== wanted) continue
+        keys.push(key)
+        if (keys.length === limit) return { keys, next: last }
+      }
+      if (some.length < SCAN_ROWS) return { keys, next: null }
+    }
+    return { keys, next: last ?? null }
+  }
 }
 
 function ifMissing(error: unknown): null {
@@ -141,14 +254,35 @@ function ifMissing(error: unknown): null {
   throw error
 }
 
-/** The groups that keys of the account may be in, each with the place where its prices are shown. */
-export async function ownGroups({ store }: Pick<KeysDeps, 'store'>, { groups }: Account) {
-  const known = new Map((await store.catalog()).groups.map(group => [group.name, group]))
-  return {
-    data: groups.map(name => ({
-      name,
-      multiplier: (known.get(name)?.multiplier ?? 1_000_000) / 1_000_000,
-      prices: `/console/models?group=${encodeURIComponent(name)}`,
-    })),
-  }
+/**
+ * The restriction to models that a form means. A list that is sent without the switch switches a new key's restriction
+ * on, and leaves that of a key that exists as it is.
+ */
+function restriction({ models: list, restricted }: Pick<KeyForm, 'models' | 'restricted'>, key: Key | null) {
+  const models = list ?? key?.models ?? key?.modelsOff ?? []
+  const on = restricted ?? (key === null ? list !== undefined : key.models !== null)
+  return on ? { models, modelsOff: null } : { models: null, modelsOff: models.length > 0 ? models : null }
+}
+
+const NEEDED: Words = {
+  zh: '“confirm”为true,因为列表为空的密钥任何人都不能使用',
+  en: 'confirm: true, because nobody can use a key with an empty list',
+}
+
+/** Throws OperationError unless the caller has confirmed a list that locks the key. */
+function checkLocks(
+  { models, allowIps }: { models?: string[] | null | undefined; allowIps?: string[] | null | undefined },
+  confirmed: boolean | undefined,
+): void {
+  if (confirmed) return
+  const locks = [...(models?.length === 0 ? ['models'] : []), ...(allowIps?.length === 0 ? ['allow_ips'] : [])]
+  if (locks.length === 0) return
+  const said = (zh: boolean) =>
+    locks.map(field => `${field}: ${zh ? `应有${NEEDED.zh}` : `expected ${NEEDED.en}`}`).join('; ')
+  throw new OperationError(
+    'invalid',
+    { zh: said(true), en: said(false) },
+    {},
+    locks.map(field => ({ field, expected: NEEDED })),
+  )
 }

@@ -2,7 +2,7 @@
 import type { AccountKeys, KeyLabel, Store } from '../../store/store.ts'
 import type { Account } from '../../terms/records.ts'
 import { OperationError } from '../error.ts'
-import { NO_KEY } from '../accounts/key-rows.ts'
+import { NO_KEY } from '../accounts/own-keys.ts'
 
 /** A person who reads, in one account. */
 export interface Reader {
