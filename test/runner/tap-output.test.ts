@@ -12,6 +12,7 @@ const PASSES = `TAP version 14
 
     1..1
 ok 1 - a.test.ts # time=1500ms
+# processor 2.25 a.test.ts
 
 1..1
 # time=1600ms`
@@ -52,9 +53,15 @@ const AT_ONCE = `TAP version 14
 not ok 1 - c.test.ts # time=20ms`
 
 t.test('assertions are counted, files are timed, and what failed is left', async t => {
-  t.same(readTap(PASSES), { passed: 2, failed: 0, files: [{ file: 'a.test.ts', s: 1.5 }], failures: '' })
+  t.same(readTap(PASSES), {
+    passed: 2,
+    failed: 0,
+    files: [{ file: 'a.test.ts', s: 1.5 }],
+    processor: [{ file: 'a.test.ts', s: 2.25 }],
+    failures: '',
+  })
   const { failures, ...fails } = readTap(FAILS)
-  t.same(fails, { passed: 2, failed: 1, files: [{ file: 'b.test.ts', s: 0.02 }] })
+  t.same(fails, { passed: 2, failed: 1, files: [{ file: 'b.test.ts', s: 0.02 }], processor: [] })
   t.match(
     failures,
     /^# Subtest: b\.test\.ts\n {4}# Subtest: adds\n {8}not ok 2 - two\n[\s\S]*\+3[\s\S]*\nnot ok 1 - b\.test\.ts/,
