@@ -89,7 +89,7 @@ export interface Act {
   operation: string
 }
 
-/** As the forms of browsers check it: one @, and a name of a host behind it. */
+/** The pattern is that of forms in browsers: one @, and a name of a host behind it. */
 const EMAIL =
   /^[\w.!#$%&'*+/=?^`{|}~\p{L}\p{N}-]+@[\p{L}\p{N}](?:[\p{L}\p{N}.-]*[\p{L}\p{N}])?\.[\p{L}\p{N}-]*\p{L}[\p{L}\p{N}-]*$/u
 /** The longest that mail servers take is 254; the store's columns hold 190. */

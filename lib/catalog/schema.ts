@@ -22,7 +22,7 @@ import { price } from './price-schema.ts'
 
 const MOST_TOKENS = 1_000_000_000
 export const DEFAULT_OUTPUT = 4096
-/** Of one account, after its clients have left. */
+/** Most streams of one account that are read on after its clients have left. */
 export const READ_ONS = 256
 /**
  * Mostly estimates of what a request may bring beside its text. The store uses them too: rows of earlier versions lack

@@ -91,7 +91,7 @@ export interface AwsKeys {
   form: 'aws'
   accessKeyId: string
   secretAccessKey: string
-  /** Of temporary keys; null = they are not temporary. */
+  /** Session token of temporary keys; null = the keys are not temporary. */
   sessionToken: string | null
   region: string
 }
@@ -190,7 +190,7 @@ function joined(base: string, path: string): string {
   return base + path.replace(FIRST_VERSION, '')
 }
 
-/** Of a base that was given as far as into one of the kind's paths, what stands before them. */
+/** Cuts off of a base address what belongs to one of the kind's paths, where the address was given as far as into the path. */
 function rootOf(base: string, paths: readonly string[]): string {
   const steps = base.split('/').slice(1)
   for (let from = 0; from < steps.length; from++) {

@@ -106,7 +106,7 @@ export interface Config extends PeopleConfig {
   pay: PayConfig
 }
 
-/** As people write it; amounts are in micro-CNY. */
+/** The section `pay` as people write it; amounts are in micro-CNY. */
 export type PayConfig = Omit<ConfigForm['pay'], 'title'> & { title: string }
 
 export interface ImageLinks {

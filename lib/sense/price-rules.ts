@@ -10,7 +10,7 @@ const ONE = 1_000_000
 /** How many times a price may be below or above what others cost. */
 const UNUSUAL = 20
 const THOUSANDFOLD = 200
-/** So many other models are needed to compare one with that no public list knows. */
+/** The fewest other models with which a model is compared that no public list knows. */
 const LEAST_BESIDE = 3
 const BESIDE = 900
 
@@ -46,7 +46,7 @@ const FEES: Record<string, Range> = {
   character: { least: 1, most: 3000 },
 }
 const OTHER_FEE: Range = { least: 0.0005, most: 50 }
-/** Of tokens of models that nobody knows. */
+/** Prices of tokens of models that nobody knows. */
 const TOKENS: Range = { least: 0.02, most: 10_000 }
 
 interface Compared {

@@ -4,7 +4,7 @@ import type { CatalogKind } from '../terms/records.ts'
 import type { Sight } from './sight.ts'
 
 export interface Rule {
-  /** As findings show it and `accept` names it. */
+  /** Name of the rule, which findings show and `accept` names. */
   name: string
   severity: SenseFinding['severity']
   /** What it looks at and complains of, as a sentence for docs/sense.md. */

@@ -13,7 +13,7 @@ export const HOPS = 'x-gateway-hops'
 const MOST_HOPS = 8
 const NAME = /^[0-9a-f]{16}$/
 
-/** It says nothing of the secret that it is made from, and nobody can guess it. */
+/** A name says nothing of the secret that it is made from, and nobody can guess it. */
 export function instanceName({ store, secret }: { store: string; secret: string }): string {
   const file = /^sqlite:(.+)$/.exec(store)?.[1]
   // hosts and users of a server may be written differently on each machine; the database is the same

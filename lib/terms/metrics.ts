@@ -183,7 +183,7 @@ export class Metrics {
     this.#counted.consoleRequests.add(1, operation, status)
   }
 
-  /** Of a body that was too large to be translated on the main thread. */
+  /** Counts a body that was too large to be translated on the main thread. */
   translation(what: string, outcome: string): void {
     this.#counted.translations.add(1, what, outcome)
   }

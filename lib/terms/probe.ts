@@ -32,7 +32,7 @@ export const PROBE_NAME = 'models/a%2Fb:probe'
 
 /** What the gateway saw of a request, as JSON. */
 export interface ProbeSeen {
-  /** Of the body. */
+  /** Length of the body. */
   bytes: number
   /** The target of the request as it came. */
   target: string

@@ -84,7 +84,7 @@ export interface Group {
   hedgeMs: number
   /** Most streams of one account that are read on at once after their client has left, per process. */
   readOns: number
-  /** Its models, prices and figures are shown to everybody. */
+  /** The group's models, prices and figures are shown to everybody. */
   public: boolean
 }
 
@@ -111,7 +111,7 @@ export interface OverList extends PriceList {
 
 /** What a model costs, in the form in which it was set. A class of tokens without a price costs as its parent class. */
 export interface Price extends PriceList {
-  /** Of tools of the upstream, in micro-CNY. A call of maps, or a request that used them, as `search_unit` says. */
+  /** Price of a call of maps, or of a request that used them, as `search_unit` says; this and the next are tools of the upstream, in micro-CNY. */
   maps?: number
   /** A container, by the memory that it is asked for with. */
   container?: Partial<Record<ContainerSize, number>>

@@ -124,7 +124,7 @@ export function longFunctions(mostLines: number): [file: string, line: number, l
   })
 }
 
-/** Comments on members and functions that begin with a pronoun, a question word or a preposition: most of them are no sentences. */
+/** Comments on members and functions that begin with a preposition or a pronoun, so that nobody knows what they speak of. */
 export function fragments(): [file: string, line: number, comment: string][] {
   return sources.flatMap(({ file, text }) =>
     text.split('\n').flatMap((line, at): [string, number, string][] => {
@@ -152,7 +152,7 @@ export function roomOf(file: string): string {
 }
 
 const FRAGMENT =
-  /\/\*\* ((?:Of|As|So|Such|It|Its|They|Them|Their|This|That|These|Those|What|Who|Whom|Whose|Which|Where|When|Why|How|Whether|Does|Is|And|Or|But)\b.*?)(?: \*\/)?$/
+  /\/\*\* ((?:Of|As|So|Such|It|Its|They|Them|Their|This|That|These|Those|Whom|Whose|Does|Is|And|Or|But)\b.*?)(?: \*\/)?$/
 
 const EXPORTED =
   /^export\s+(?:declare\s+)?(?:abstract\s+)?(?:async\s+)?(?:function\*?|class|const|let|interface|type|enum)\s+([\w$]+)/gm
