@@ -16,7 +16,7 @@ import type * as PathsModule from '../../lib/exchange/paths.ts'
 import type * as PlanModule from '../../lib/exchange/plan.ts'
 import type * as PlansModule from '../../lib/exchange/plans.ts'
 import type * as DispatchModule from '../../lib/exchange/stages/dispatch.ts'
-import type * as ReadBodyModule from '../../lib/exchange/stages/read-body.ts'
+import type * as ReadBodyModule from '../../lib/exchange/stages/body.ts'
 import type * as VerdictModule from '../../lib/exchange/record/ending.ts'
 import type * as ApplyModule from '../../lib/operations/catalogue/apply.ts'
 import type * as GatewayModule from '../../lib/process/gateway.ts'
@@ -39,16 +39,15 @@ export const bench: Bench = async (lib, seed) => {
   const { begin: beginExchange } = await lib<typeof AcceptModule>('exchange/accept.ts')
   const { finish } = await lib<typeof FinishModule>('exchange/record/ending.ts')
   const { findTarget } = await lib<typeof PathsModule>('exchange/paths.ts')
-  const { Plan, run } = await lib<typeof PlanModule>('exchange/plan.ts')
+  const { Plan, runPlan: run } = await lib<typeof PlanModule>('exchange/plan.ts')
   const { NEXT } = await lib<typeof VerdictModule>('exchange/record/ending.ts')
   const { bytes, said } = conversation(seed, 200)
   const stages = await stagesOf(lib, bytes)
   const plan = new Plan(stages)
   const { req, res } = request()
-  const question = { method: 'POST', path: PATH, upgrade: false, hasKey: () => true, hasVersion: () => true }
   const begin = () => {
     const x = beginExchange(services, 'main', req, res)
-    x.target = findTarget(question)
+    x.aimAt(findTarget(x))
     run(plan, x, services)
     return x
   }
@@ -94,7 +93,7 @@ export const bench: Bench = async (lib, seed) => {
 
 async function stagesOf(lib: Lib, body: Buffer): Promise<PlanModule.Plan['stages']> {
   const { PLANS } = await lib<typeof PlansModule>('exchange/plans.ts')
-  const { readBody } = await lib<typeof ReadBodyModule>('exchange/stages/read-body.ts')
+  const { readBody } = await lib<typeof ReadBodyModule>('exchange/stages/body.ts')
   const { dispatch } = await lib<typeof DispatchModule>('exchange/stages/dispatch.ts')
   const { NEXT } = await lib<typeof VerdictModule>('exchange/record/ending.ts')
   const { protocolRow } = await lib<typeof TableModule>('protocols/table.ts')

@@ -6,10 +6,9 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { NO_PAGE, Reply } from './record/reply.ts'
 import { Exchange, type Listener } from './record/exchange.ts'
 import { guard, onClose, refuse } from './record/ending.ts'
-import { ANY, findTarget, originForm, type PathQuestion } from './paths.ts'
-import { run } from './plan.ts'
+import { findTarget, originForm } from './paths.ts'
+import { runPlan } from './plan.ts'
 import { PLANS } from './plans.ts'
-import { credentialOf, headerOf } from './record/request.ts'
 import type { Services } from './record/services.ts'
 
 /** Headers beyond these are not seen, so a request with as many is refused. */
@@ -43,48 +42,16 @@ export function begin(services: Services, listener: Listener, req: IncomingMessa
 }
 
 function serve(x: Exchange, services: Services): void {
-  const { req } = x
-  x.target = navigates(req) ? null : findTarget(new Question(x))
+  const { req, world } = x
+  const { lagMs } = world.config.shed
+  // a browser that navigates would show the answer as a page, and nothing of the API is one
+  const target = req.headers['sec-fetch-mode'] === 'navigate' ? null : findTarget(x)
+  x.aimAt(target)
   services.metrics.inflight(x.protocol ?? 'none', 1)
   if (req.rawHeaders.length >= 2 * MOST_HEADERS) refuse(x, services, 'not_json')
-  else if (x.target === null) refuse(x, services, 'url', [x.method, x.path])
-  else if (overloaded(services)) refuse(x, services, 'unavailable', [], SHED_RETRY_AFTER_S)
-  else run(PLANS[x.target.endpoint.action], x, services)
+  else if (target === null) refuse(x, services, 'url', [x.method, x.path])
+  else if (lagMs > 0 && services.lag.ms > lagMs) refuse(x, services, 'unavailable', [], SHED_RETRY_AFTER_S)
+  else runPlan(PLANS[target.endpoint.action], x, services)
 }
-
-/** A browser that would show the answer as a page: nothing of the API is one. */
-const navigates = (req: IncomingMessage): boolean => req.headers['sec-fetch-mode'] === 'navigate'
-
-const overloaded = ({ world, lag }: Services): boolean =>
-  world.config.shed.lagMs > 0 && lag.ms > world.config.shed.lagMs
 
 const ignore = (): void => {}
-
-/** What finding the endpoint of a path may ask of its request. */
-class Question implements PathQuestion {
-  readonly #x: Exchange
-
-  constructor(x: Exchange) {
-    this.#x = x
-  }
-
-  get method(): string {
-    return this.#x.method
-  }
-
-  get path(): string {
-    return this.#x.path
-  }
-
-  get upgrade(): boolean {
-    return this.#x.req.headers.upgrade !== undefined
-  }
-
-  hasKey(): boolean {
-    return ANY.some(place => (credentialOf(this.#x, [place]) ?? '') !== '')
-  }
-
-  hasVersion(): boolean {
-    return headerOf(this.#x, 'alpha-version') !== undefined
-  }
-}

@@ -12,15 +12,13 @@ import type { Protocol } from '../terms/records.ts'
 import type { Target } from '../terms/target.ts'
 import { Exchange } from './record/exchange.ts'
 import { giveBack, storeFailed, NEXT } from './record/ending.ts'
-import { MODEL_POSTS, POSTS } from './path-table.ts'
+import { MODEL_POSTS, POSTS } from './paths.ts'
 import { Plan, stage } from './plan.ts'
 import type { Services } from './record/services.ts'
-import { admit } from './stages/admit.ts'
-import { judgeFound } from './stages/authenticate.ts'
+import { admit, judgeFound } from './stages/key.ts'
 import { findCandidates } from './stages/candidates.ts'
-import { chooseModel } from './stages/choose-model.ts'
-import { price } from './stages/price.ts'
-import { reserve } from './stages/reserve.ts'
+import { chooseModel } from './stages/model.ts'
+import { price, reserve } from './stages/money.ts'
 import { throttle } from './stages/throttle.ts'
 
 export interface Trial {
@@ -66,7 +64,7 @@ export async function dryRun(services: Services, trial: Trial): Promise<Tried> {
   const { world, clock } = services
   const at = { listener: 'main', path: '', query: '', startedMs: clock.monotonic() } as const
   const x = new Exchange({ id: services.nextId(), world, req, reply, ...at })
-  x.target = targetOf(trial)
+  x.aimAt(targetOf(trial))
   x.address = trial.address
   x.addressIn = world
   try {

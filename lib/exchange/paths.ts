@@ -1,24 +1,65 @@
 /**
- * Which request is which: every path that the gateway answers, and the tolerance for prefixes that people get wrong. The
- * protocols name their own paths; what is left are model lists, pages about a key's money and a greeting. Nothing else in the code looks at a path.
+ * The endpoints: every path that the gateway answers, and the tolerance for prefixes that people get wrong. The protocols name their own
+ * paths, which are put together once when the process starts; what is left are model lists, pages about a key's money and a greeting. Most
+ * paths are looked up as they stand; those that name a model are matched one after the other. Nothing else in the code looks at a path.
  */
-import type { Placement } from '../protocols/protocol.ts'
+import type { Placement, ClientPath } from '../protocols/protocol.ts'
+import { credentialOf, headerOf } from './record/request.ts'
+import type { Exchange } from './record/exchange.ts'
 import type { Action, Endpoint, Target } from '../terms/target.ts'
-import { MODEL_POSTS, POSTS, plainTarget, UPGRADES } from './path-table.ts'
+import { FORMS, type Protocol, protocolOf, protocolRow } from '../protocols/table.ts'
 
-export interface PathQuestion {
-  method: string
-  path: string
-  /** The request asks to become a WebSocket. */
-  upgrade: boolean
-  /** A key was sent, be it where the protocol does not read it. */
-  hasKey(): boolean
-  /** A version header of the messages protocol was sent. */
-  hasVersion(): boolean
+/** The parts of an exchange by which its endpoint is found. */
+type Asked = Pick<Exchange, 'method' | 'path' | 'query' | 'req' | 'world'>
+
+const plainTarget = (endpoint: Endpoint): Target => ({ endpoint, model: null, rawModel: '', verb: '' })
+
+/** Paths of one endpoint that name a model. The pattern finds the version, which may be missing, and the model. */
+interface ModelPath {
+  pattern: RegExp
+  endpoint: Endpoint
+  verb: string
 }
 
+/** Paths that are looked up as they stand. */
+class PathTable {
+  readonly whole = new Map<string, Target>()
+  /** Without their version: they are answered for clients that sent a key. */
+  readonly bare = new Map<string, Target>()
+}
+
+export const POSTS = new PathTable()
+/** Paths on which a client may ask to become a WebSocket, by GET. */
+const UPGRADES = new PathTable()
+export const MODEL_POSTS: ModelPath[] = []
+
+const NAMES_MODEL = /^(.*)\{model\}:(\w+)$/
+
+function learn(form: Protocol, { path, action, suffix, lastStep }: ClientPath): void {
+  const { versions, repeatsVersion, placements, typesErrors } = protocolRow(form).client
+  const protocol = protocolOf(form)
+  const endpoint = { action, protocol, form, placements, suffix, lastStep, typesErrors, native: false }
+  const [, before = '', verb] = NAMES_MODEL.exec(path) ?? []
+  if (verb !== undefined) {
+    const layers = [...versions, ''].map(RegExp.escape).join('|')
+    MODEL_POSTS.push({ pattern: new RegExp(`^(${layers})${RegExp.escape(before)}(.+):${verb}$`), endpoint, verb })
+    return
+  }
+  const target = plainTarget(endpoint)
+  const table = action === 'upgrade' ? UPGRADES : POSTS
+  table.bare.set(path, target)
+  for (const version of versions) {
+    table.whole.set(version + path, target)
+    if (repeatsVersion) table.whole.set(version + version + path, target)
+  }
+}
+
+for (const form of FORMS) for (const path of protocolRow(form).client.paths) learn(form, path)
+
+// --- paths that no protocol has
+
 /** Every placement that any protocol reads. */
-export const ANY = ['x-api-key', 'bearer', 'gamma', 'query'] as const
+const ANY = ['x-api-key', 'bearer', 'gamma', 'query'] as const
 
 const ownEndpoint = (action: Action, placements: readonly Placement[], native = false): Endpoint => ({
   action,
@@ -37,7 +78,7 @@ const NATIVE_MODELS = ownEndpoint('models', ANY, true)
 const NATIVE_MODEL = ownEndpoint('model', ANY, true)
 const HELLO = ownEndpoint('hello', [])
 
-/** Where a key asks for its own money. Without their version they are answered for clients that sent a key. */
+/** The pages on which a key asks for its own money. Without their version they are answered for clients that sent a key. */
 const FUNDS = new Map<string, Target>([
   ['/dashboard/billing/subscription', plainTarget(ownEndpoint('funds-limit', ANY))],
   ['/dashboard/billing/usage', plainTarget(ownEndpoint('funds-used', ANY))],
@@ -51,36 +92,41 @@ export function originForm(url: string): string {
   return rest === undefined || rest.startsWith('/') ? (rest ?? url) : `/${rest}`
 }
 
+// --- which one is meant
+
+/** A key was sent, be it where the protocol does not read it. */
+const hasKey = (x: Asked): boolean => ANY.some(place => (credentialOf(x, [place]) ?? '') !== '')
+
 /** null = no such path, or not with this method. */
-export function findTarget(q: PathQuestion): Target | null {
-  if (q.method === 'POST') return POSTS.whole.get(q.path) ?? postTarget(q)
-  if (q.method === 'GET') return getTarget(q)
-  return q.method === 'HEAD' && q.path === '/' ? plainTarget(HELLO) : null
+export function findTarget(x: Asked): Target | null {
+  if (x.method === 'POST') return POSTS.whole.get(x.path) ?? postTarget(x)
+  if (x.method === 'GET') return getTarget(x)
+  return x.method === 'HEAD' && x.path === '/' ? plainTarget(HELLO) : null
 }
 
-function postTarget(q: PathQuestion): Target | null {
-  const bare = POSTS.bare.get(q.path)
-  if (bare !== undefined) return q.hasKey() ? bare : null
+function postTarget(x: Asked): Target | null {
+  const bare = POSTS.bare.get(x.path)
+  if (bare !== undefined) return hasKey(x) ? bare : null
   for (const { pattern, endpoint, verb } of MODEL_POSTS) {
-    const found = pattern.exec(q.path)
+    const found = pattern.exec(x.path)
     if (found === null) continue
-    return found[1] === '' && !q.hasKey() ? null : modelTarget(endpoint, found[2] as string, verb)
+    return found[1] === '' && !hasKey(x) ? null : modelTarget(endpoint, found[2] as string, verb)
   }
   return null
 }
 
-function getTarget(q: PathQuestion): Target | null {
-  let { path } = q
+function getTarget(x: Asked): Target | null {
+  let { path } = x
   if (path === '/api/hello') return plainTarget(HELLO)
   if (path === '/api/usage/token' || path === '/api/usage/token/') return TOKEN
   const funds = FUNDS.get(path.startsWith('/v1/') ? path.slice(3) : path)
-  if (funds !== undefined) return path.startsWith('/v1/') || q.hasKey() ? funds : null
-  const upgrade = UPGRADES.whole.get(path) ?? (q.hasKey() ? UPGRADES.bare.get(path) : undefined)
-  if (upgrade !== undefined) return q.upgrade ? upgrade : null
+  if (funds !== undefined) return path.startsWith('/v1/') || hasKey(x) ? funds : null
+  const upgrade = UPGRADES.whole.get(path) ?? (hasKey(x) ? UPGRADES.bare.get(path) : undefined)
+  if (upgrade !== undefined) return x.req.headers.upgrade !== undefined ? upgrade : null
   if (MODEL_POSTS.some(({ pattern }) => pattern.test(path))) return null // it is posted to, and no model has that name
-  if (path.startsWith('/v1/v1/models') && q.hasVersion()) path = path.slice(3)
+  if (path.startsWith('/v1/v1/models') && headerOf(x, 'alpha-version') !== undefined) path = path.slice(3)
   if (path === '/models' || path.startsWith('/models/')) {
-    if (!q.hasKey()) return null
+    if (!hasKey(x)) return null
     path = `/v1${path}`
   }
   if (path === '/v1/models') return plainTarget(MODELS)

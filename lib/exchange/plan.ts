@@ -7,11 +7,11 @@
  * needs was given before.
  */
 import type { Exchange } from './record/exchange.ts'
-import { fail, type Answer, NEXT, type Verdict } from './record/ending.ts'
+import { fail, type StageResult, NEXT, type Verdict } from './record/ending.ts'
 import type { Services } from './record/services.ts'
 
 /** What a stage does. It is handed the record, and the services of which it takes what it needs. */
-type Run = (x: Exchange, services: Services) => Answer
+type Run = (x: Exchange, services: Services) => StageResult
 
 /** What stages give each other. */
 export type Fact =
@@ -29,7 +29,7 @@ export type Fact =
   | 'hold'
 
 export interface Stage<Needs extends Fact, Gives extends Fact> {
-  (x: Exchange, services: Services): Answer
+  (x: Exchange, services: Services): StageResult
   needs?: Needs
   gives?: Gives
 }
@@ -52,7 +52,7 @@ export class Plan<Has extends Fact = never> {
 }
 
 /** Runs the stages in order until one says `DONE`. What a stage throws becomes the 500 row; nothing is thrown from here. */
-export function run(plan: Plan<Fact>, x: Exchange, services: Services, from = 0): void {
+export function runPlan(plan: Plan<Fact>, x: Exchange, services: Services, from = 0): void {
   const { stages } = plan
   try {
     for (let i = from; i < stages.length; i++) {
@@ -69,7 +69,7 @@ export function run(plan: Plan<Fact>, x: Exchange, services: Services, from = 0)
 function wait(plan: Plan<Fact>, x: Exchange, services: Services, at: number, answer: Promise<Verdict>): void {
   answer.then(
     verdict => {
-      if (verdict === NEXT && !x.ended && !x.finished) run(plan, x, services, at + 1)
+      if (verdict === NEXT && !x.ended && !x.finished) runPlan(plan, x, services, at + 1)
     },
     error => fail(x, services, error),
   )

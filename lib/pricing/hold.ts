@@ -10,7 +10,7 @@ import { type Factor, MILLIONTHS, amountOfBigPico, isExact, roundDown, roundUp }
 import type { Priced } from './bill.ts'
 import { type Rates, type Classes, type List, mostPieces, type ModelPrice } from './model-price.ts'
 import type { Prompt, ToolUses } from '../protocols/prompt.ts'
-import { UNSAID, type PictureKind, type TierNames } from '../protocols/words/usage.ts'
+import { UNSAID, type PictureKind, type TierNames, MOST_TOKENS } from '../protocols/words/usage.ts'
 import type { AskedTool } from '../protocols/words/server-tools.ts'
 
 /** The fewest output tokens that a picture in an answer takes, so n tokens are at most n / 1000 pictures. */
@@ -337,8 +337,6 @@ const BYTES_PER_TOKEN = 4
 const FEWEST_BYTES_PER_TOKEN = 2
 /** Input tokens for a second of sound: the most that any upstream counts. */
 const TOKENS_PER_SECOND = 32
-/** The most tokens of one class; the meter has the same bound. */
-export const MOST_TOKENS = 1_000_000_000
 
 /** Tokens of what the body carries itself. */
 export const estimatedInput = (model: Model, prompt: Prompt): number =>

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { findTarget, type PathQuestion } from '../../lib/exchange/paths.ts'
+import { findTarget } from '../../lib/exchange/paths.ts'
 import { passedQuery, queryKey } from '../../lib/exchange/record/request.ts'
 import type { Placement } from '../../lib/protocols/protocol.ts'
 import type { Protocol } from '../../lib/terms/records.ts'
@@ -12,14 +12,20 @@ interface Sent {
 
 const ask = (line: string, sent: Sent = {}) => {
   const [method = '', path = ''] = line.split(' ')
-  const question: PathQuestion = {
+  const headers: Record<string, string> = {}
+  if (sent.upgrade === true) headers.upgrade = 'websocket'
+  if (sent.version === true) headers['alpha-version'] = '2023-06-01'
+  if (sent.key === 'x-api-key') headers['x-api-key'] = 'k'
+  if (sent.key === 'bearer') headers.authorization = 'Bearer k'
+  if (sent.key === 'gamma') headers['x-gamma-api-key'] = 'k'
+  const asked = {
     method,
     path,
-    upgrade: sent.upgrade === true,
-    hasKey: () => sent.key !== undefined,
-    hasVersion: () => sent.version === true,
+    query: sent.key === 'query' ? 'key=k' : '',
+    req: { headers },
+    world: { config: { wire: {} } },
   }
-  return findTarget(question)
+  return findTarget(asked as unknown as Parameters<typeof findTarget>[0])
 }
 
 t.test('every path that leads somewhere', async t => {

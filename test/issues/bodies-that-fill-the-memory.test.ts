@@ -2,7 +2,7 @@
 import net, { type Socket } from 'node:net'
 import t, { type Test } from 'tap'
 import { Buffered } from '../../lib/access/open-requests.ts'
-import { Pages } from '../../lib/exchange/pages.ts'
+import { BodyPages } from '../../lib/exchange/stages/body.ts'
 import { protocolRow } from '../../lib/protocols/table.ts'
 import { KEY, MODEL, NOTHING_LEFT, open, POOR_KEY, type Scene } from '../exchange/support/gateway.ts'
 import { answers, document, SPEECH } from '../exchange/support/speech.ts'
@@ -14,7 +14,7 @@ const CHAT = '/v1/chat/completions'
 t.test('a body of any chunks takes a few parts and a few times its length', async t => {
   for (const size of [1, 7, 1400, 16_383, 16_384, 100_000]) {
     const parts: Buffer[] = []
-    const pages = new Pages(part => parts.push(part))
+    const pages = new BodyPages(part => parts.push(part))
     const count = Math.ceil(MiB / size)
     const sent: Buffer[] = []
     for (let i = 0; i < count; i++) {
@@ -30,7 +30,7 @@ t.test('a body of any chunks takes a few parts and a few times its length', asyn
     t.ok(bytes <= 3 * count * size, `chunks of ${size}: ${bytes} bytes`)
   }
   const parts: Buffer[] = []
-  const pages = new Pages(part => parts.push(part))
+  const pages = new BodyPages(part => parts.push(part))
   for (let i = 0; i < 1000; i++) {
     pages.add(Buffer.alloc(1, 1))
     pages.add(Buffer.alloc(16_384, 2))

@@ -21,13 +21,14 @@ export const NEXT = 0
 /** No further stage runs: the exchange has its answer, or something else will give it one. */
 export const DONE = 1
 export type Verdict = typeof NEXT | typeof DONE
-export type Answer = Verdict | Promise<Verdict>
+export type StageResult = Verdict | Promise<Verdict>
 
 /** The status of an exchange whose client left before a status could be sent. Web servers log this number for it. */
 export const CLIENT_CLOSED = 499
 
 /** Seconds a client is asked to wait when nothing tells a better number. Small: some clients give up on large ones. */
 const RETRY_AFTER_S = 2
+const JSON_UTF8 = 'application/json; charset=utf-8'
 
 /** `[name, value, …]` that every answer begins with; those that are the same in all come before them. */
 export function ownHeaders(x: Exchange): string[] {
@@ -58,14 +59,21 @@ export function refuse(
   const messages = endpoint === undefined ? /\/messages(\/|$)/.test(x.path) : endpoint.typesErrors
   const body = Buffer.from(renderError(name, args, x.id, prefersEnglish(x.req.headers['accept-language']), messages))
   const headers = ownHeaders(x)
-  headers.push('content-type', 'application/json; charset=utf-8')
+  headers.push('content-type', JSON_UTF8)
   if (row.retry === 'never') headers.push('x-should-retry', 'false')
   if (row.retry === 'later') headers.push('retry-after', String(Math.max(1, Math.ceil(retryAfterS || RETRY_AFTER_S))))
   answer(x, services, row.status, headers, body)
   return DONE
 }
 
-/** A whole answer of our own. */
+/** A whole answer of our own, of status 200. */
+export function answerJson(x: Exchange, services: Services, body: Buffer): void {
+  const headers = ownHeaders(x)
+  headers.push('content-type', JSON_UTF8)
+  answer(x, services, 200, headers, body)
+}
+
+/** A whole answer of our own. `headers` begin with those of `ownHeaders`. */
 export function answer(x: Exchange, services: Services, status: number, headers: string[], body: Buffer): void {
   x.ended = true
   dropBody(x, services.buffered)

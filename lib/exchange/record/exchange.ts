@@ -76,7 +76,13 @@ export class Exchange {
   /** The world by whose trusted proxies `address` was worked out; null = nobody has asked for the address yet. */
   addressIn: World | null = null
 
+  /** The endpoint that is asked for, with what its path names. `aimAt` sets it, and what follows from it; null = there is none. */
   target: Target | null = null
+  protocol: Protocol | null = null
+  /** The form of the protocol in which the client asks (`formOf` in `lib/protocols/protocol.ts`); mostly the protocol itself. */
+  form: Protocol | null = null
+  /** The request is answered without charge: it counts tokens, or asks for the money of its key. */
+  free = false
   secret: string | null = null
   entry: KeyEntry | null = null
   /** Whether the request has taken a place among the open requests of its account. */
@@ -142,17 +148,12 @@ export class Exchange {
     this.remote = req.socket.remoteAddress
   }
 
-  get protocol(): Protocol | null {
-    return this.target === null ? null : this.target.endpoint.protocol
-  }
-
-  /** The form of the protocol in which the client asks (`formOf` in `lib/protocols/protocol.ts`); mostly the protocol itself. */
-  get form(): Protocol | null {
-    return this.target === null ? null : this.target.endpoint.form
-  }
-
-  /** Whether the request is answered without charge: it counts tokens, or asks for the money of its key. */
-  get free(): boolean {
-    return this.target !== null && FREE.has(this.target.endpoint.action)
+  aimAt(target: Target | null): void {
+    if (target === null) return
+    const { action, protocol, form } = target.endpoint
+    this.target = target
+    this.protocol = protocol
+    this.form = form
+    this.free = FREE.has(action)
   }
 }

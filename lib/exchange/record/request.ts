@@ -13,7 +13,7 @@ import type { Exchange } from './exchange.ts'
 import { quotesSecret } from './redact.ts'
 
 /** The header under its own name or one of its aliases. */
-export function headerOf({ req, world }: Exchange, name: string): string | undefined {
+export function headerOf({ req, world }: Pick<Exchange, 'req' | 'world'>, name: string): string | undefined {
   const value = req.headers[name]
   if (value !== undefined) return value as string
   for (const alias of world.config.wire[name] ?? []) {
@@ -47,8 +47,10 @@ function idIn(headers: IncomingHttpHeaders, names: readonly string[]): string | 
   return null
 }
 
+type Asked = Pick<Exchange, 'query' | 'req' | 'world'>
+
 /** The credential in the first of the places that has one, or null. An empty one counts as sent. */
-export function credentialOf(x: Exchange, places: readonly Placement[]): string | null {
+export function credentialOf(x: Asked, places: readonly Placement[]): string | null {
   for (const place of places) {
     const found = credentialAt(x, place)
     if (found !== null) return found
@@ -56,7 +58,7 @@ export function credentialOf(x: Exchange, places: readonly Placement[]): string 
   return null
 }
 
-function credentialAt(x: Exchange, place: Placement): string | null {
+function credentialAt(x: Asked, place: Placement): string | null {
   if (place === 'x-api-key') return (x.req.headers['x-api-key'] as string | undefined) ?? null
   if (place === 'gamma') return headerOf(x, 'x-gamma-api-key') ?? null
   if (place === 'query') return queryKey(x.query)

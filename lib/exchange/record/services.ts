@@ -5,7 +5,7 @@ import type { KeyUses, KeyCache } from '../../access/keys.ts'
 import type { RateLimiter } from '../../access/rate.ts'
 import type { Clock } from '../../base/clock.ts'
 import type { DisputeRests } from '../../channels/disputed.ts'
-import type { Health } from '../../channels/health.ts'
+import type { Health, KeyHealth } from '../../channels/health.ts'
 import type { RetryBudget } from '../../channels/retry-budget.ts'
 import type { Ledger } from '../../ledger/ledger.ts'
 import type { Pictures } from '../pictures/pictures.ts'
@@ -23,6 +23,7 @@ import { RefusalLog } from './refusal-log.ts'
 import { Sweeper } from './sweeper.ts'
 import { Uncovered } from './uncovered.ts'
 import { UpstreamLog } from './upstream-log.ts'
+import { upstreamRefusesKey } from '../../upstream/own-request.ts'
 
 export interface Services {
   clock: Clock
@@ -89,4 +90,19 @@ export const ownServices = ({
       onDied: error => log.error({ err: error }, 'the thread that translates large bodies died'),
     }),
   }
+}
+
+/**
+ * Finds out what an upstream refuses: its channel's key, or only what one account asks for. The gateway asks a
+ * question of its own with the key, and looks whether that is refused too. True when the key is refused, or when
+ * nothing can be signed with a credential that is no plain key. False also when the channel or the key does not exist
+ * any more.
+ */
+export async function proveKey(services: Services, name: string, { secret }: KeyHealth): Promise<boolean> {
+  const { pools, clock, world, signers } = services
+  const channel = world.routes.channels.find(one => one.name === name)
+  const key = channel?.keys.find(one => one.secret === secret)
+  if (channel === undefined || key === undefined) return false
+  if (key.credential !== null) return await signers.cannotSign(key)
+  return await upstreamRefusesKey(pools, clock, world.config.wire, channel, key)
 }

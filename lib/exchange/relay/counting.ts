@@ -9,7 +9,7 @@ import type { KeyEntry } from '../../access/keys.ts'
 import type { Facts } from '../../protocols/facts.ts'
 import { protocolRow } from '../../protocols/table.ts'
 import type { Exchange } from '../record/exchange.ts'
-import { answer, ownHeaders } from '../record/ending.ts'
+import { answerJson } from '../record/ending.ts'
 import type { Services } from '../record/services.ts'
 
 /** An answer that is longer, in bytes, is no count. */
@@ -46,12 +46,14 @@ export const isAnswer = ({ meter, foreign }: Read): boolean => meter.terminal &&
 /** For a model without a price, whose tariff would know better. */
 const BYTES_PER_TOKEN = 4
 
+/**
+ * Answers a request that counts tokens where no upstream does: in the protocol's own form, with the number that would
+ * be the input of such a request's hold.
+ */
 export function answerEstimate(x: Exchange, services: Services): void {
   const tariff = x.world.tariff((x.entry as KeyEntry).key.group, x.model)
   const { prompt } = x.facts as Facts
   const tokens = tariff === null ? Math.ceil(prompt.textBytes / BYTES_PER_TOKEN) : tariff.estimatedInput(prompt)
-  const headers = ownHeaders(x)
-  headers.push('content-type', 'application/json; charset=utf-8')
   const body = JSON.stringify(protocolRow(x.protocol as Protocol).countAnswer?.(tokens))
-  answer(x, services, 200, headers, Buffer.from(body))
+  answerJson(x, services, Buffer.from(body as string))
 }

@@ -4,11 +4,10 @@ import type { Claim } from '../../channels/claim.ts'
 import { Candidates } from '../../channels/pick.ts'
 import type { Candidate } from '../../world/table.ts'
 import type { Protocol } from '../../terms/records.ts'
-import { affinityOf } from '../affinity.ts'
 import type { Exchange } from '../record/exchange.ts'
 import { canAsk, prepareLane } from '../record/translated-request.ts'
 import { stage } from '../plan.ts'
-import { refuse, type Answer, DONE, NEXT, type Verdict } from '../record/ending.ts'
+import { refuse, type StageResult, DONE, NEXT, type Verdict } from '../record/ending.ts'
 import type { Services } from '../record/services.ts'
 
 export const findCandidates = stage<'model' | 'maker', 'route'>((x, services) => {
@@ -17,13 +16,13 @@ export const findCandidates = stage<'model' | 'maker', 'route'>((x, services) =>
   return judgeChoice(x, services)
 })
 
-function judgeChoice(x: Exchange, services: Services): Answer {
+function judgeChoice(x: Exchange, services: Services): StageResult {
   if (x.claim === null) return refuseAll(x, services)
   return prepareLane(x, services, x.claim.candidate)?.then(fits => goOn(x, services, fits)) ?? NEXT
 }
 
 /** The candidate was found to be fit or not, which took a moment. */
-function goOn(x: Exchange, services: Services, fits: boolean): Answer {
+function goOn(x: Exchange, services: Services, fits: boolean): StageResult {
   if (x.left || x.finished) return DONE
   if (fits) return NEXT
   const candidates = x.candidates as Candidates
@@ -76,4 +75,47 @@ const counts =
 function refuseUnfit(x: Exchange, services: Services): Verdict {
   const why = x.lanes?.refused ?? 'memory'
   return why === 'memory' ? refuse(x, services, 'unavailable') : refuse(x, services, 'untranslatable', [why.field])
+}
+
+// --- affinity
+
+const SESSION_HEADERS = ['x-claude-code-session-id', 'session-id', 'x-session-affinity', 'x-session-id'] as const
+
+/**
+ * Finds out which conversation a request belongs to. Requests of the same conversation prefer the same channel,
+ * because that channel's upstream holds the conversation's prompt cache. The conversation is a number, made of what
+ * clients send to name it; null = nothing names it, and any channel will do.
+ */
+export function affinityOf(x: Exchange): number | null {
+  for (const name of SESSION_HEADERS) {
+    const value = x.req.headers[name]
+    if (typeof value === 'string' && value !== '') return hash(value)
+  }
+  const { facts } = x
+  if (facts === null) return null
+  const named = facts.promptCacheKey ?? facts.userId
+  return named === null ? leadingHash(x) : hash(named)
+}
+
+/** The beginning of a long body stays the same from turn to turn, so it names the conversation. A short body is not worth it. */
+const LEADING_BYTES = 2048
+const LONG_BYTES = 16 * 1024
+
+function leadingHash(x: Exchange): number | null {
+  const first = x.body[0]
+  if (x.bodyBytes < LONG_BYTES || first === undefined) return null
+  return hashBytes(first, Math.min(first.length, LEADING_BYTES))
+}
+
+/** The hash FNV-1a, of 32 bits. */
+function hash(text: string): number {
+  let h = 0x811c9dc5
+  for (let i = 0; i < text.length; i++) h = Math.imul(h ^ text.charCodeAt(i), 0x01000193)
+  return h >>> 0
+}
+
+function hashBytes(bytes: Uint8Array, length: number): number {
+  let h = 0x811c9dc5
+  for (let i = 0; i < length; i++) h = Math.imul(h ^ (bytes[i] as number), 0x01000193)
+  return h >>> 0
 }

@@ -4,7 +4,7 @@ import type { Rate } from '../../terms/records.ts'
 import type { Exchange } from '../record/exchange.ts'
 import { stage } from '../plan.ts'
 import { placesOf } from '../record/read-ons.ts'
-import { refuse, type Answer, DONE, NEXT, type Verdict } from '../record/ending.ts'
+import { refuse, type StageResult, DONE, NEXT, type Verdict } from '../record/ending.ts'
 import type { Services } from '../record/services.ts'
 
 /** Nobody can say when one of the open requests ends, so the client is told to try again soon. */
@@ -21,7 +21,7 @@ export const throttleFree = stage<'admitted', 'throttled'>((x, services) => {
   return within(x, services, -account.id, x.world.countRateOf(account, key.group))
 })
 
-function within(x: Exchange, services: Services, window: number, rate: Rate): Answer {
+function within(x: Exchange, services: Services, window: number, rate: Rate): StageResult {
   if (rate.requests === 0) return enter(x, services)
   const waitS = services.rates.admit(window, rate)
   return typeof waitS === 'number' ? judge(x, services, rate, waitS) : waitS.then(s => judge(x, services, rate, s))

@@ -4,12 +4,12 @@ import type { IncomingMessage } from 'node:http'
 import { Exchange, type Listener } from '../../../lib/exchange/record/exchange.ts'
 import { fail, onClose, NEXT } from '../../../lib/exchange/record/ending.ts'
 import { findTarget } from '../../../lib/exchange/paths.ts'
-import { type Fact, Plan, run } from '../../../lib/exchange/plan.ts'
+import { type Fact, Plan, runPlan } from '../../../lib/exchange/plan.ts'
 import { PLANS } from '../../../lib/exchange/plans.ts'
 import { Machine } from '../../../lib/exchange/relay/machine.ts'
 import type { Relay } from '../../../lib/exchange/relay/relay.ts'
 import type { Services } from '../../../lib/exchange/record/services.ts'
-import { readBody } from '../../../lib/exchange/stages/read-body.ts'
+import { readBody } from '../../../lib/exchange/stages/body.ts'
 import { protocolRow } from '../../../lib/protocols/table.ts'
 import type { Reply } from '../../../lib/exchange/record/reply.ts'
 import type { TestClock } from '../../support/clock.ts'
@@ -91,7 +91,7 @@ export class Walk {
     }
     try {
       const body = { model: MODEL, max_tokens: 1000, stream: this.#random.next() < 0.6, messages: [] }
-      run(planOf(isFree, Buffer.from(JSON.stringify(body))), x, services)
+      runPlan(planOf(isFree, Buffer.from(JSON.stringify(body))), x, services)
     } finally {
       Machine.prototype.go = go
     }
@@ -222,7 +222,7 @@ function exchange(services: Services, reply: FakeReply, listener: Listener, isFr
     query: '',
     startedMs: services.clock.monotonic(),
   })
-  x.target = findTarget({ method: 'POST', path, upgrade: false, hasKey: () => true, hasVersion: () => true })
+  x.aimAt(findTarget(x))
   return x
 }
 

@@ -6,17 +6,16 @@ import type { BodyScan } from '../../protocols/body.ts'
 import { protocolRow } from '../../protocols/table.ts'
 import type { ErrorName } from '../../base/errors.ts'
 import type { Protocol } from '../../terms/records.ts'
-import { guard, refuse, storeFailed, DONE, NEXT, type Verdict } from '../record/ending.ts'
+import { fail, guard, refuse, storeFailed, DONE, NEXT, type Verdict } from '../record/ending.ts'
 import { dropBody, takeMemory } from '../record/request.ts'
 import type { Exchange } from '../record/exchange.ts'
 import { countMoneyWait, moneyLeftMs } from '../record/need.ts'
-import { Pages } from '../pages.ts'
 import { stage } from '../plan.ts'
 import type { Services } from '../record/services.ts'
 
 /** No more than this is kept of a body before it is known that the account has money. */
 const KEPT_FREE_BYTES = 1024 * 1024
-/** How much of a refused upload is read before its connection is cut. */
+/** The most bytes of a refused upload that are read before its connection is cut. */
 const DROPPED_BYTES = 256 * 1024 * 1024
 
 export const readBody = stage<'admitted', 'body'>((x, services) => {
@@ -36,7 +35,7 @@ class Upload {
   readonly #services: Services
   readonly #resolve: (verdict: Verdict) => void
   readonly #scan: BodyScan
-  readonly #pages: Pages
+  readonly #pages: BodyPages
   #asked = false
   /** The body is scanned and counted, and not kept. */
   #isDropped = false
@@ -46,7 +45,7 @@ class Upload {
     this.#services = services
     this.#resolve = resolve
     this.#scan = protocolRow(x.form as Protocol).body.scan(x.req.headers['content-type'])
-    this.#pages = new Pages(part => {
+    this.#pages = new BodyPages(part => {
       this.#scan.feed(part)
       if (!this.#isDropped) x.body.push(part)
     })
@@ -55,8 +54,8 @@ class Upload {
   read(): void {
     const { req, reply, ended } = this.#x
     if (!ended) reply.askForBody()
-    req.on('data', (chunk: Buffer) => guard(this.#x, this.#services, () => this.#onData(chunk)))
-    req.on('end', () => guard(this.#x, this.#services, () => this.#onEnd()))
+    req.on('data', (chunk: Buffer) => this.#onData(chunk))
+    req.on('end', () => this.#onEnd())
     req.on('error', () => this.#resolve(DONE)) // the connection broke: its close ends the exchange
   }
 
@@ -65,19 +64,27 @@ class Upload {
     if (x.ended || x.finished) return // what still comes is dropped
     const { bodyBytes, bufferedBytes } = x.world.config.limits
     x.bodyBytes += chunk.length
-    if (x.bodyBytes > bodyBytes) this.#refuse('too_large', [sizeText(bodyBytes)])
-    else if (!this.#isDropped && !takeMemory(x, this.#services.buffered, chunk.length, bufferedBytes))
-      this.#refuse('unavailable')
-    else {
-      this.#pages.add(chunk)
-      if (x.bodyBytes > KEPT_FREE_BYTES && !this.#asked) this.#pause(this.askForMoney())
+    try {
+      if (x.bodyBytes > bodyBytes) this.#refuse('too_large', [sizeText(bodyBytes)])
+      else if (!this.#isDropped && !takeMemory(x, this.#services.buffered, chunk.length, bufferedBytes))
+        this.#refuse('unavailable')
+      else {
+        this.#pages.add(chunk)
+        if (x.bodyBytes > KEPT_FREE_BYTES && !this.#asked) this.#pause(this.askForMoney())
+      }
+    } catch (error) {
+      fail(x, this.#services, error)
     }
   }
 
   #onEnd(): void {
     if (this.#x.ended || this.#x.finished) return
-    this.#pages.flush()
-    this.#resolve(understand(this.#x, this.#services, this.#scan))
+    try {
+      this.#pages.flush()
+      this.#resolve(understand(this.#x, this.#services, this.#scan))
+    } catch (error) {
+      fail(this.#x, this.#services, error)
+    }
   }
 
   #pause(until: Promise<void> | null): void {
@@ -152,4 +159,61 @@ function sizeText(bytes: number): string {
     if (bytes >= size && bytes % size === 0) return `${bytes / size}${unit}`
   }
   return `${bytes}B`
+}
+
+// --- pages
+
+const LARGE_BYTES = 16 * 1024
+const LEAST_BYTES = 4 * 1024
+const MOST_BYTES = 64 * 1024
+const NOTHING = Buffer.alloc(0)
+
+/**
+ * Keeps a body as it arrives, in few pieces. A client may send a million chunks of one byte, and each arrives as a buffer that
+ * takes a hundred times the memory of its content. Small chunks are therefore copied into pages, which grow with the body, so
+ * that a body takes at most about three times its length, whatever its chunks are. A large chunk is kept as it came. So is the
+ * first chunk, because that is mostly the whole body.
+ */
+export class BodyPages {
+  readonly #take: (part: Buffer) => void
+  #total = 0
+  #page: Buffer = NOTHING
+  /** The bytes of the page from here up to `#to` have not been handed on yet. */
+  #from = 0
+  #to = 0
+
+  /** `take` receives the parts in order. They do not change afterwards. */
+  constructor(take: (part: Buffer) => void) {
+    this.#take = take
+  }
+
+  add(chunk: Buffer): void {
+    const isFirst = this.#total === 0
+    this.#total += chunk.length
+    if (isFirst || chunk.length >= LARGE_BYTES) {
+      this.flush()
+      this.#take(chunk)
+    } else this.#copy(chunk)
+  }
+
+  #copy(chunk: Buffer): void {
+    for (let at = 0; at < chunk.length; ) {
+      if (this.#to === this.#page.length) this.#turn()
+      const copied = chunk.copy(this.#page, this.#to, at)
+      this.#to += copied
+      at += copied
+    }
+  }
+
+  #turn(): void {
+    this.flush()
+    this.#page = Buffer.allocUnsafeSlow(Math.min(MOST_BYTES, Math.max(LEAST_BYTES, this.#total)))
+    this.#from = this.#to = 0
+  }
+
+  /** Hands on what has come so far. */
+  flush(): void {
+    if (this.#to > this.#from) this.#take(this.#page.subarray(this.#from, this.#to))
+    this.#from = this.#to
+  }
 }

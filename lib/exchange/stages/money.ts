@@ -1,3 +1,55 @@
+/** The stages of money: what the request costs here and now, and what is set aside for it. */
+import type { KeyEntry } from '../../access/keys.ts'
+import { type Facts, withoutSearches } from '../../protocols/facts.ts'
+import { SEARCH_SUFFIX, withFreeCode } from '../../protocols/words/server-tools.ts'
+import type { Protocol } from '../../terms/records.ts'
+import type { Exchange } from '../record/exchange.ts'
+import { isOnline, countMoneyWait, moneyLeftMs, type Case, needOf, canThink } from '../record/need.ts'
+import { stage } from '../plan.ts'
+import { refuse, NEXT, giveRightBack, storeFailed, type StageResult, DONE, type Verdict } from '../record/ending.ts'
+import { formatMicro, type Micro, micro } from '../../base/money.ts'
+import type { Claim } from '../../channels/claim.ts'
+import { Hold, type HoldRefusal } from '../../ledger/ledger.ts'
+import { wantsEvents } from '../record/request.ts'
+import type { Services } from '../record/services.ts'
+
+/**
+ * Finds the price in the exchange's world, which is the newest one at the moment when the body was complete
+ * (`confirm`). The exchange is charged at that price, also when the price changes before the answer ends. A request
+ * that asks for a tier, a picture or a tool without a price is refused; a search that is only offered is left out of
+ * it.
+ */
+export const price = stage<'body' | 'model' | 'route', 'tariff'>((x, services) => {
+  const tariff = x.world.tariff((x.entry as KeyEntry).key.group, x.model)
+  if (tariff === null || !tariff.covers(x.protocol as Protocol)) return refuse(x, services, 'unpriced', [x.model])
+  const { tiers, picture } = x.facts as Facts
+  const field = tariff.refusedTier(tiers) ?? tariff.refusedPicture(picture)
+  if (field !== null) return refuse(x, services, 'field', [field])
+  if ((x.facts as Facts).tools.length > 0 && isAskedNatively(x)) {
+    const facts = x.facts as Facts
+    const tools = withFreeCode(facts.tools, tariff.pricesSearches)
+    if (tools !== facts.tools) x.facts = { ...facts, tools }
+    const judged = tariff.judgeTools(tools)
+    if (judged === 'leave out') x.facts = withoutSearches(x.facts as Facts)
+    else if (judged !== null) return refuse(x, services, 'tool', [judged.name])
+  }
+  if (isOnline(x) && !tariff.pricesSearches) return refuse(x, services, 'tool', [SEARCH_SUFFIX])
+  x.tariff = tariff
+  return NEXT
+})
+
+/** False where all channels translate: what runs at the upstream is not asked of them then, and the answer names it as dropped. */
+function isAskedNatively(x: Exchange): boolean {
+  const route = x.world.routes.find((x.entry as KeyEntry).key.group, x.model, x.protocol as Protocol)
+  return route?.tiers[0]?.[0]?.lane === null
+}
+
+// --- the hold
+
+/** The part of the worst case that must be there beside what is held. */
+const LEAST_COVER = 5
+const RETRY_AFTER_S = 1
+
 /**
  * Sets aside what the exchange can cost. From here on it owes the ledger a settle or a void.
  *
@@ -6,22 +58,6 @@
  * ask nothing. So one such request of an account at a time is let through with less held, where a part of the worst case is
  * there: if the answer is long, the account ends below zero by that one answer.
  */
-import type { KeyEntry } from '../../access/keys.ts'
-import { formatMicro, type Micro, micro } from '../../base/money.ts'
-import type { Claim } from '../../channels/claim.ts'
-import { Hold, type HoldRefusal } from '../../ledger/ledger.ts'
-import type { Facts } from '../../protocols/facts.ts'
-import type { Exchange } from '../record/exchange.ts'
-import { countMoneyWait, moneyLeftMs, type Case, needOf, canThink } from '../record/need.ts'
-import { stage } from '../plan.ts'
-import { giveRightBack, refuse, storeFailed, type Answer, DONE, NEXT, type Verdict } from '../record/ending.ts'
-import { wantsEvents } from '../record/request.ts'
-import type { Services } from '../record/services.ts'
-
-/** The part of the worst case that must be there beside what is held. */
-const LEAST_COVER = 5
-const RETRY_AFTER_S = 1
-
 export const reserve = stage<'tariff', 'hold'>((x, services) => {
   const { key, account } = x.entry as KeyEntry
   if (!services.ledger.accepting) return refuse(x, services, 'unavailable')
@@ -35,7 +71,7 @@ export const reserve = stage<'tariff', 'hold'>((x, services) => {
 })
 
 /**
- * How much output is held at first, where the hold grows with it. A stream can be stopped when the money ends, a document cannot,
+ * The output tokens that are held at first, where the hold grows with it. A stream can be stopped when the money ends, a document cannot,
  * and neither can thoughts that nobody sees. 0 = all of it.
  */
 function coveredAtFirst(x: Exchange, services: Services): number {
@@ -47,7 +83,7 @@ function coveredAtFirst(x: Exchange, services: Services): number {
 const estimate = (x: Exchange, services: Services, of: Case): Micro =>
   micro(Math.max(1, needOf(x, services, (x.claim as Claim).candidate, x.coveredOutput > 0 ? 'named' : of)))
 
-function judge(x: Exchange, services: Services, answer: Hold | HoldRefusal): Answer {
+function judge(x: Exchange, services: Services, answer: Hold | HoldRefusal): StageResult {
   if (answer instanceof Hold) return begin(x, services, answer)
   if (answer.refused === 'unavailable') return refuse(x, services, 'unavailable')
   const least = estimate(x, services, 'named')
