@@ -7,8 +7,7 @@ import { isProven } from '../operations/people/sessions.ts'
 import type { Role, Scope } from '../base/people.ts'
 import type { Account } from '../terms/records.ts'
 import { ApiError } from './errors.ts'
-import type { Identities, Identity } from './identity.ts'
-import type { Operation } from './operation.ts'
+import type { Identities, Identity, Operation } from './operation.ts'
 import { isLoopback, type Site } from './site.ts'
 
 /** The scopes of calls that a token with a scope may make. */
@@ -18,7 +17,7 @@ const COVERS: Record<Scope, readonly Scope[]> = {
   operator: ['read', 'keys', 'operator'],
 }
 
-/** What the caller has to do with the account of the path; both null where the path has none. */
+/** The caller's place in the account of the path; both are null where the path has none. */
 export interface Standing {
   account: Account | null
   role: Role | null
@@ -82,4 +81,37 @@ async function standingIn(row: Rules, identity: Identity, accountId: string, { i
 function checkViewing({ effect, viewAs }: Rules, { tokenId, scope }: Identity): void {
   if (effect !== 'read' || viewAs === false) throw new ApiError('view_as')
   if (tokenId !== null && scope !== 'operator') throw new ApiError('scope')
+}
+
+/** A long answer ends when its caller may have no more of it: signed out, banned, in another role, or with a token that was taken back. */
+const EVERY_MS = 1_000
+
+/**
+ * Calls `check` again and again until the returned function is called, and `cut` when it refuses. A store that does not
+ * answer refuses nobody.
+ */
+export function whileAllowed(
+  clock: Clock,
+  check: () => Promise<unknown>,
+  cut: (refusal: ApiError) => void,
+): () => void {
+  let isOver = false
+  let cancel = (): void => {}
+  const later = () => {
+    cancel = clock.after(EVERY_MS, () => void look())
+  }
+  const look = async () => {
+    const refusal = await check().then(
+      () => null,
+      (error: unknown) => error,
+    )
+    if (isOver) return
+    if (refusal instanceof ApiError) cut(refusal)
+    else later()
+  }
+  later()
+  return () => {
+    isOver = true
+    cancel()
+  }
 }

@@ -1,30 +1,56 @@
 /**
  * An API as a table of operations: finds the row that a request means, makes the checks in a fixed order, runs the
- * operation and answers. `visit.ts` has the order.
+ * operation and answers. `Api` is for people, `TokenApi` for whoever has one token; `visit.ts` has the order.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { CallRates } from './call-rates.ts'
+import { CallRates, EXPORTS, REPORTS, type SeatBounds, Seats, TURNS } from './bounds.ts'
 import type { Operation } from './operation.ts'
-import { type ApiParts, methodOf, pathOf, type Shared } from './parts.ts'
-import { Routes } from './routes.ts'
-import { EXPORTS, REPORTS, type SeatBounds, Seats, TURNS } from './seats.ts'
-import { Visit } from './visit.ts'
+import { PersonVisit, type PersonVisitParts } from './person-visit.ts'
+import { TokenVisit, type TokenVisitParts } from './token-visit.ts'
+import { routesOf } from './visit.ts'
+
+interface Table<D> {
+  /** The path below which everything stands, without a slash at its end; calls stand below `/api` of it. */
+  root: string
+  operations: readonly Operation<D>[]
+}
+
+export type ApiParts<D> = Table<D> &
+  Pick<PersonVisitParts<D>, 'deps' | 'identities' | 'clock' | 'log' | 'ids' | 'site' | 'ipOf' | 'count'>
 
 export class Api<D> {
-  readonly #shared: Shared<D>
+  readonly #shared: PersonVisitParts<D>
 
-  constructor(parts: ApiParts<D>) {
-    const { operations, clock, root } = parts
-    const routes = new Routes<Operation<D>>()
-    for (const row of operations) routes.add(`${methodOf(row)} ${root}${pathOf(row)}`, row)
-    const rates = new CallRates(clock)
+  constructor({ root, operations, ...parts }: ApiParts<D>) {
+    const { clock } = parts
     const seats = (bounds: SeatBounds) => new Seats(clock, bounds)
-    this.#shared = { ...parts, routes, rates, reports: seats(REPORTS), exports: seats(EXPORTS), turns: seats(TURNS) }
+    this.#shared = {
+      ...parts,
+      routes: routesOf(root, operations),
+      rates: new CallRates(clock),
+      reports: seats(REPORTS),
+      exports: seats(EXPORTS),
+      turns: seats(TURNS),
+    }
   }
 
   /** Answers the request, whatever happens. */
   async serve(req: IncomingMessage, res: ServerResponse): Promise<void> {
-    const visit = new Visit(this.#shared, req, res)
-    await visit.serve()
+    await new PersonVisit(this.#shared, req, res).serve()
+  }
+}
+
+export type TokenApiParts<D> = Table<D> & Omit<TokenVisitParts<D>, 'routes'>
+
+export class TokenApi<D> {
+  readonly #shared: TokenVisitParts<D>
+
+  constructor({ operations, ...parts }: TokenApiParts<D>) {
+    this.#shared = { ...parts, routes: routesOf(parts.root, operations) }
+  }
+
+  /** Answers the request, whatever happens. */
+  async serve(req: IncomingMessage, res: ServerResponse): Promise<void> {
+    await new TokenVisit(this.#shared, req, res).serve()
   }
 }

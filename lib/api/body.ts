@@ -22,7 +22,7 @@ export interface BodyBounds {
   withinMs: number
 }
 
-/** So many times the bound is still read and dropped, so that a caller that is sending gets to see the answer. */
+/** A body of up to so many times the bound is still read and dropped, so that a caller that is sending gets to see the answer. */
 const DROPPED_SHARE = 16
 
 const utf8 = new TextDecoder('utf-8', { fatal: true })

@@ -1,9 +1,12 @@
 /**
- * The table of errors with which the API itself refuses a call, before its operation runs or when that fails. Pages act
- * on the codes; people read the texts. What an operation refuses has the name of its fault as code.
+ * The table of errors with which the API itself refuses a call, before its operation runs or when that fails, and what a
+ * caller is told of any failure. Pages act on the codes; people read the texts. What an operation refuses has the name of its
+ * fault as code.
  */
-import type { OperationFault } from '../operations/error.ts'
-import type { Words } from '../base/people.ts'
+import { conflictOf, OperationError, type OperationFault } from '../operations/error.ts'
+import { StoreConflict, StoreUnavailable } from '../store/store.ts'
+import type { Language, Words } from '../base/people.ts'
+import { BodyFault } from './body.ts'
 
 export interface ApiErrorRow {
   status: number
@@ -80,3 +83,83 @@ export const STATUS_OF_FAULT: Record<OperationFault, number> = {
   throttled: 429,
   gone: 410,
 }
+
+interface ToldError {
+  status: number
+  told: ErrorWords
+  /** Whole seconds. */
+  retryAfterS: string | null
+  /** True for a fault of ours, which the log must show. */
+  isFault: boolean
+}
+
+/** `mostBody`: the bound on bodies, in words. */
+export function refusalOf(error: unknown, language: Language, mostBody: string): ToldError {
+  const refusal = phrased(error, language, mostBody)
+  return { ...refusal, told: { ...refusal.told, message: asSentence(refusal.told.message) } }
+}
+
+function phrased(error: unknown, language: Language, mostBody: string): ToldError {
+  if (error instanceof OperationError) return ofOperation(error, language)
+  if (error instanceof StoreConflict) return ofOperation(conflictOf(error), language)
+  if (error instanceof ApiError) return ofRow(error, language)
+  if (error instanceof BodyFault) return ofRow(new ApiError(error.what, [mostBody]), language)
+  if (error instanceof StoreUnavailable) return ofRow(new ApiError('unavailable'), language)
+  return { ...ofRow(new ApiError('internal'), language), isFault: true }
+}
+
+function ofOperation({ fault, message, words, details, fields }: OperationError, language: Language): ToldError {
+  const told = {
+    code: fault,
+    message: words?.[language] ?? message,
+    details,
+    fields: fields.map(({ field, expected }) => ({ field, expected: expected[language] })),
+  }
+  return { status: STATUS_OF_FAULT[fault], told, retryAfterS: details['retry_after'] ?? null, isFault: false }
+}
+
+function ofRow({ code, args, retryAfterS }: ApiError, language: Language): ToldError {
+  const row: ApiErrorRow = API_ERRORS[code]
+  const afterS = retryAfterS ?? row.retryAfterS
+  return {
+    status: row.status,
+    told: { code, message: row.words(...args)[language] },
+    retryAfterS: afterS === undefined ? null : String(afterS),
+    isFault: false,
+  }
+}
+
+const HAN = /\p{Script=Han}/u
+/** A phrase that begins with the name of a field, which stays as it is written. */
+const NAMED = /^[^\s:]+: /
+const ENDED = /[.!?。！？…]$/
+
+export function asSentence(phrase: string): string {
+  const isChinese = HAN.test(phrase)
+  const begun = isChinese
+    ? phrase
+    : NAMED.test(phrase)
+      ? `Field ${phrase}`
+      : phrase.charAt(0).toUpperCase() + phrase.slice(1)
+  return ENDED.test(begun) ? begun : `${begun}${isChinese ? '。' : '.'}`
+}
+
+/** What an error tells, before it stands in its envelope. */
+interface ErrorWords {
+  code: string
+  message: string
+  /** Facts beside the message, for programs. */
+  details?: Readonly<Record<string, string>>
+  fields?: readonly { field: string; expected: string }[]
+}
+
+export const envelope = ({ code, message, details, fields }: ErrorWords, requestId: string): string =>
+  JSON.stringify({
+    error: {
+      code,
+      message: `${message} (request id: ${requestId})`,
+      type: 'gateway_api_error',
+      ...(fields === undefined || fields.length === 0 ? {} : { fields }),
+      ...details,
+    },
+  })

@@ -1,10 +1,8 @@
 /** Makes the OpenAPI document of an API from the rows of its calls. */
 import { z } from 'zod'
-import { type Json, Schemas } from './json-schema.ts'
-import type { Operation } from './operation.ts'
-import { methodOf, pathOf } from './parts.ts'
+import { methodOf, type Operation, pathOf } from './operation.ts'
 
-/** What the document says of a row: all of it but how it runs. */
+/** A row as far as the document tells it: all of it but how it runs. */
 export type Described = Omit<Operation, 'run'>
 
 export interface DocumentParts {
@@ -12,8 +10,8 @@ export interface DocumentParts {
   description: string
   /** The path below which all calls stand. */
   root: string
-  /** The names of the session's cookie and of the scheme that shows it. */
-  cookie: string
+  /** The name of the cookie of a session; null = all calls are made with the admin token. */
+  cookie: string | null
 }
 
 const FIELD = z.strictObject({ field: z.string(), expected: z.string() })
@@ -50,7 +48,8 @@ const MEANINGS: Record<number, string> = {
 export function openApi(rows: readonly Described[], { title, description, root, cookie }: DocumentParts): Json {
   const schemas = new Schemas()
   const paths: Record<string, Json> = {}
-  for (const row of rows) (paths[pathOf(row)] ??= {})[methodOf(row).toLowerCase()] = describe(row, schemas)
+  for (const row of rows)
+    (paths[pathOf(row)] ??= {})[methodOf(row).toLowerCase()] = describe(row, schemas, cookie !== null)
   const error = schemas.of(errorBody, 'output')
   return {
     openapi: '3.1.0',
@@ -66,13 +65,23 @@ export function openApi(rows: readonly Described[], { title, description, root, 
           { description, headers: HEADERS, content: { 'application/json': { schema: error } } },
         ]),
       ),
-      securitySchemes: {
-        session: { type: 'apiKey', in: 'cookie', name: cookie, description: 'The session of somebody who signed in.' },
-        token: { type: 'http', scheme: 'bearer', description: 'A personal token, which begins with gwp_.' },
-      },
+      securitySchemes: cookie === null ? { token: ADMIN_TOKEN } : { session: session(cookie), token: PERSONAL_TOKEN },
     },
   }
 }
+
+const ADMIN_TOKEN: Json = { type: 'http', scheme: 'bearer', description: '`admin_token` of the config.' }
+const PERSONAL_TOKEN: Json = {
+  type: 'http',
+  scheme: 'bearer',
+  description: 'A personal token, which begins with gwp_.',
+}
+const session = (name: string): Json => ({
+  type: 'apiKey',
+  in: 'cookie',
+  name,
+  description: 'The session of somebody who signed in.',
+})
 
 const tagOf = ({ id }: Pick<Described, 'id'>): string => id.slice(0, id.indexOf('.'))
 
@@ -80,18 +89,21 @@ const HEADERS: Json = {
   'x-request-id': { description: 'The id of the request.', schema: { type: 'string' } },
 }
 
-function describe(row: Described, schemas: Schemas): Json {
+function describe(row: Described, schemas: Schemas, isForPeople: boolean): Json {
+  const done = success(row, schemas)
+  const answers = [row.answer.status, ...(row.answer.also ?? [])]
   return {
     operationId: row.id,
     tags: [tagOf(row)],
     summary: row.summary,
-    description: rules(row),
-    security: security(row),
+    ...(isForPeople ? { description: rules(row), security: security(row) } : { security: [{ token: [] }] }),
     parameters: [...pathParameters(row, schemas), ...queryParameters(row, schemas)],
     ...requestBody(row, schemas),
     responses: {
-      [row.answer.status]: success(row, schemas),
-      ...Object.fromEntries(refusals(row).map(status => [status, { $ref: `#/components/responses/Error${status}` }])),
+      ...Object.fromEntries(answers.map(status => [status, done])),
+      ...Object.fromEntries(
+        refusals(row, isForPeople).map(status => [status, { $ref: `#/components/responses/Error${status}` }]),
+      ),
     },
   }
 }
@@ -145,21 +157,83 @@ function success({ answer: { status, body, types = [] } }: Described, schemas: S
     ...(status === 303 ? { location: { description: 'Where to go.', schema: { type: 'string' } } } : {}),
   }
   if (body === null) return { description: 'Done.', headers }
-  if (body !== 'stream')
-    return { description: 'Done.', headers, content: { 'application/json': { schema: schemas.of(body, 'output') } } }
-  const content = Object.fromEntries(types.map(type => [type, { schema: { type: 'string' } }]))
-  return { description: 'A file.', headers, content }
+  const files = Object.fromEntries(types.map(type => [type, { schema: { type: 'string' } }]))
+  if (body === 'stream') return { description: 'A file.', headers, content: files }
+  const content = { 'application/json': { schema: schemas.of(body, 'output') }, ...files }
+  return { description: 'Done.', headers, content }
 }
 
-/** What every call may be refused with, what follows from the row, and what it says of itself. */
-export function refusals(row: Described): number[] {
-  const writes = methodOf(row) !== 'GET'
-  const statuses = [
-    ...[400, 403, 429, 500, 503],
-    ...(row.who === 'anyone' ? [] : [401]),
-    ...(row.call.includes('{') ? [404] : []),
-    ...(writes ? [408, 413, 415] : []),
-    ...(row.refuses ?? []),
-  ]
+/** The statuses of refusals: those of every call, those that follow from the row, and those that it names. */
+export function refusals(row: Described, isForPeople = true): number[] {
+  const isMissable = row.call.includes('{') ? [404] : []
+  const own = [...isMissable, ...(row.refuses ?? [])]
+  const statuses = isForPeople
+    ? [
+        ...[400, 403, 429, 500, 503],
+        ...(row.who === 'anyone' ? [] : [401]),
+        ...(methodOf(row) === 'GET' ? [] : [408, 413, 415]),
+        ...own,
+      ]
+    : [...[400, 401, 413, 500, 503], ...own]
   return [...new Set(statuses)].sort((a, b) => a - b)
+}
+
+/** JSON Schemas of what calls take and give, as an OpenAPI document wants them. */
+type Json = Record<string, unknown>
+
+const OF_ZOD = '#/$defs/'
+const OF_DOCUMENT = '#/components/schemas/'
+
+/** Collects the schemas that have a name of their own (`.meta({ id })`), which others refer to. */
+export class Schemas {
+  readonly named: Record<string, Json> = {}
+
+  /** `io`: a form as callers write it, or as they get it. */
+  of(schema: z.ZodType, io: 'input' | 'output'): Json {
+    const { $schema: _, $defs, ...own } = z.toJSONSchema(schema, { io, unrepresentable: 'any', override: tidy }) as Json
+    for (const [name, found] of Object.entries(($defs ?? {}) as Record<string, Json>)) this.#add(name, moved(found))
+    return moved(own)
+  }
+
+  /** The fields of an object, each with its schema. */
+  fields(schema: z.ZodType): { name: string; schema: Json; required: boolean }[] {
+    const form = this.#resolved(this.of(schema, 'input'))
+    const required = (form['required'] ?? []) as string[]
+    return Object.entries((form['properties'] ?? {}) as Record<string, Json>).map(([name, schema]) => ({
+      name,
+      schema,
+      required: required.includes(name),
+    }))
+  }
+
+  #add(name: string, schema: Json): void {
+    const before = this.named[name]
+    if (before !== undefined && JSON.stringify(before) !== JSON.stringify(schema))
+      throw new Error(`two forms have the name ${name}`)
+    this.named[name] = schema
+  }
+
+  #resolved(schema: Json): Json {
+    const name = String(schema['$ref'] ?? '').slice(OF_DOCUMENT.length)
+    return this.named[name] ?? schema
+  }
+}
+
+/** Takes out what zod adds and nobody needs to read: the bounds of exact integers, and patterns of known formats. */
+function tidy({ jsonSchema }: { jsonSchema: Json }): void {
+  if (jsonSchema['minimum'] === Number.MIN_SAFE_INTEGER) delete jsonSchema['minimum']
+  if (jsonSchema['maximum'] === Number.MAX_SAFE_INTEGER) delete jsonSchema['maximum']
+  if (jsonSchema['format'] !== undefined) delete jsonSchema['pattern']
+}
+
+/** The same schema, with references to where the document keeps named ones. */
+function moved(value: unknown): Json {
+  if (Array.isArray(value)) return value.map(moved) as unknown as Json
+  if (typeof value !== 'object' || value === null) return value as Json
+  return Object.fromEntries(
+    Object.entries(value).map(([key, inner]) => [
+      key,
+      key === '$ref' && typeof inner === 'string' ? inner.replace(OF_ZOD, OF_DOCUMENT) : moved(inner),
+    ]),
+  )
 }

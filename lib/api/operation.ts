@@ -9,8 +9,8 @@ import type { Actor, Language, Role, Scope, User } from '../base/people.ts'
 import type { Account } from '../terms/records.ts'
 
 /**
- * Who may call. `anyone`: no sign-in is needed. `user`: whoever is signed in. `operator`: operators only. A list: members
- * with one of these roles of the account in the path.
+ * Who may call. `anyone`: no sign-in is needed. `user`: whoever is signed in. `operator`: operators only, and in the admin
+ * API whoever has its token. A list: members with one of these roles of the account in the path.
  */
 export type Who = 'anyone' | 'user' | 'operator' | readonly Role[]
 
@@ -20,17 +20,42 @@ export type Who = 'anyone' | 'user' | 'operator' | readonly Role[]
  */
 export type CallLimit = 'light' | 'write' | 'heavy' | 'sign-in'
 
-/** Who calls, and from where. */
+/** A person as a cookie of a session or a personal token tells it. */
+export interface Identity {
+  user: User
+  sessionId: number | null
+  tokenId: number | null
+  /** The scope of a personal token; null = a session, which may do all that its user may. */
+  scope: Scope | null
+  /** The time at which the caller last gave the password or a second factor; ms since 1970, null = never in this session. */
+  provenAtMs: number | null
+  /** True when this user has a second factor in force. */
+  secondFactor: boolean
+}
+
+/** Recognises people. */
+export interface Identities {
+  /** `secret`: the value of the cookie. null = there is no such session, or it has ended. */
+  bySession(secret: string, ip: string, agent: string): Promise<Identity | null>
+  /** `secret`: a personal token. null = there is no such token, it has ended, or it may not come from this address. */
+  byToken(secret: string, ip: string): Promise<Identity | null>
+  /** The same caller now; null = the session or the token has ended. It keeps no session alive. */
+  again(identity: Identity, ip: string): Promise<Identity | null>
+  /** The account with this public id, and the user's role in it; null = there is none. */
+  roleIn(userId: number, accountPublicId: string): Promise<{ account: Account; role: Role | null } | null>
+}
+
+/** The caller of an operation. */
 export interface Caller {
-  /** null = nobody is signed in. */
+  /** The person who is signed in; null = nobody is. */
   user: User | null
   /** The caller's role in the account of the path; null where the path has none, and for operators that are no members. */
   role: Role | null
-  /** The session's row; null without one, and for callers with a personal token. */
+  /** The session's row; null without one, and for callers with a token. */
   sessionId: number | null
-  /** The personal token's row; null for callers with a session. */
+  /** The personal token's row; null for callers without one. */
   tokenId: number | null
-  /** When the caller last gave the password or a second factor in this session; null = never, or there is no session. */
+  /** The time at which the caller last gave the password or a second factor in this session; null = never, or there is no session. */
   provenAtMs: number | null
   ip: string
   /** The `user-agent` header, cut to a bounded length. */
@@ -47,7 +72,7 @@ export interface Cookies {
   set(line: string): void
 }
 
-/** What a call is given, checked. `account`: that of the path, in which the caller may do this. */
+/** A call whose caller and whose parts are checked. `account`: that of the path, in which the caller may do this. */
 export interface Call<P = unknown, Q = unknown, B = unknown> {
   caller: Caller
   account: Account
@@ -63,8 +88,8 @@ export type AnswerPieces = AsyncIterableIterator<string | Uint8Array>
 /** A body that is sent piece by piece, each piece when the caller has taken the last one. */
 export interface Streamed {
   type: string
-  /** The name under which a browser saves it. */
-  file: string
+  /** The name under which a browser saves it; undefined = the caller is no browser. */
+  file?: string
   pieces: AnswerPieces
 }
 
@@ -73,15 +98,37 @@ export interface Redirect {
   location: string
 }
 
+/** A result that is answered with another status than the usual one of its row, which names it in `answer.also`. */
+export class Instead {
+  readonly status: number
+  readonly body: object
+
+  constructor(status: number, body: object) {
+    this.status = status
+    this.body = body
+  }
+}
+
+/** A result that is no JSON: a file that may be opened as a page, which has styles and does nothing. */
+export class TextFile {
+  readonly text: string
+  readonly type: string
+
+  constructor(text: string, type: string) {
+    this.text = text
+    this.type = type
+  }
+}
+
 export interface Operation<D = never, P = unknown, Q = unknown, B = unknown> {
   /** Its name everywhere: in the OpenAPI document, in the log of actions, in tests. `keys.create`. */
   id: string
   /**
-   * Method and path below the API's root, or below the console's root with `at: 'console'`. `{account}` stands for the
-   * public id of an account.
+   * Method and path below the API's `/api`, or below its root with `at: 'root'`. `{account}` stands for the public id of an
+   * account.
    */
   call: `${'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'} /${string}`
-  at?: 'console'
+  at?: 'root'
   /** A browser may open the answer as a page, also from a link on another site. Downloads may be opened anyway. */
   page?: true
   /**
@@ -94,7 +141,7 @@ export interface Operation<D = never, P = unknown, Q = unknown, B = unknown> {
   who: Who
   /** `read` changes nothing. `danger` changes what cannot be taken back, or who can get in. */
   effect: 'read' | 'write' | 'danger'
-  /** What a personal token must be allowed for this call; null = personal tokens may not make it. */
+  /** The scope of personal tokens that may make this call; null = personal tokens may not make it. */
   scope: Scope | null
   /** The caller must have given the password or a second factor within the last minutes. */
   stepUp?: true
@@ -105,10 +152,20 @@ export interface Operation<D = never, P = unknown, Q = unknown, B = unknown> {
   query?: z.ZodType<Q>
   body?: z.ZodType<B>
   /**
-   * Status and form of the answer; null = no body. A call with 303 returns a `Redirect`. `types`: the content types that
-   * a stream may have.
+   * `itself`: the operation is given query and body as they were sent and checks them, once it has found what the path
+   * names; the forms only describe them.
    */
-  answer: { status: 200 | 201 | 202 | 204 | 303; body: z.ZodType | null | 'stream'; types?: readonly string[] }
+  reads?: 'itself'
+  /**
+   * Status and form of the answer; null = no body. A call with 303 returns a `Redirect`. `types`: the content types that
+   * a stream may have, or that a file may have beside the JSON. `also`: statuses of an `Instead`.
+   */
+  answer: {
+    status: 200 | 201 | 202 | 204 | 303
+    body: z.ZodType | null | 'stream'
+    types?: readonly string[]
+    also?: readonly (200 | 410)[]
+  }
   /** Statuses with which the call may refuse beside those that every call may. */
   refuses?: readonly (400 | 403 | 404 | 409 | 410 | 422 | 429)[]
   run(deps: D, call: Call<P, Q, B>): Promise<object | Streamed | Redirect | null>
@@ -116,3 +173,9 @@ export interface Operation<D = never, P = unknown, Q = unknown, B = unknown> {
 
 /** Writes a row with the types of what it is given, and forgets them, so that rows of all kinds stand in one table. */
 export const operation = <D, P, Q, B>(row: Operation<D, P, Q, B>): Operation<D> => row as unknown as Operation<D>
+
+/** The path of a row below the root of its API. */
+export const pathOf = ({ call, at }: Pick<Operation, 'call' | 'at'>): string =>
+  `${at === 'root' ? '' : '/api'}${call.slice(call.indexOf(' ') + 1)}`
+
+export const methodOf = ({ call }: Pick<Operation, 'call'>): string => call.slice(0, call.indexOf(' '))

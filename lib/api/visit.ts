@@ -1,214 +1,158 @@
-/** One call, from the request to its answer. */
+/**
+ * One call, from the request to its answer, as every API makes it: the caller is let in, the row is found, its checks are
+ * made, it runs, and its result or its refusal is told. Who the callers are, and how they are refused, is for the
+ * subclasses: people in `person-visit.ts`, whoever has the token of operators in `token-visit.ts`.
+ */
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { networkOf } from '../operations/people/throttle.ts'
-import type { Language } from '../base/people.ts'
-import { admit, type Standing } from './admit.ts'
-import { sendResult, sendText } from './answer.ts'
-import { cookie, cookiesOf, languageOf, sessionCookie } from './cookies.ts'
-import { envelope } from './envelope.ts'
-import { ApiError, type ApiErrorCode } from './errors.ts'
-import { setApiHeaders } from './headers.ts'
-import type { Identity } from './identity.ts'
-import { inTurn } from './in-turn.ts'
-import { type Noted, noteChange, noteEnd, noteForbidden } from './notes.ts'
-import type { Call, Caller, Operation, Streamed } from './operation.ts'
-import { checkOrigin, hasBody } from './origin.ts'
-import type { Shared } from './parts.ts'
-import { refusalOf } from './refusal.ts'
-import type { Found } from './routes.ts'
-import { LONGEST_ID, MOST_BODY_SHOWN, readSent, type Sent } from './sent.ts'
-import type { Site } from './site.ts'
-import { whileAllowed } from './while-allowed.ts'
+import type { Logger } from '../base/log.ts'
+import { sendText } from './answer.ts'
+import { methodOf, type Operation, pathOf } from './operation.ts'
 
-/** The status under which a call is counted whose caller left before the answer. */
-const LEFT = 499
-const LONGEST_AGENT = 300
-/** A personal token; anything else behind `Bearer`, such as a key of the relayed API, is none. */
-const TOKEN = /^bearer +(gwp_[\w-]{1,200})$/i
+export interface RouteMatch<T> {
+  row: T
+  /** The decoded parameters, by name. */
+  names: Record<string, string>
+}
 
-export class Visit<D> {
-  readonly #shared: Shared<D>
-  readonly #req: IncomingMessage
-  readonly #res: ServerResponse
-  readonly #id: string
-  readonly #site: Site
-  readonly #language: Language
-  readonly #path: string
-  readonly #query: string
-  #row: Operation<D> | null = null
-  #identity: Identity | null = null
+interface Route<T> {
+  method: string
+  steps: string[]
+  row: T
+}
 
-  constructor(shared: Shared<D>, req: IncomingMessage, res: ServerResponse) {
-    this.#shared = shared
-    this.#req = req
-    this.#res = res
-    this.#id = shared.ids()
-    this.#site = shared.site()
-    this.#language = languageOf(req)
-    const [path, ...query] = (req.url as string).split('?')
-    this.#path = path as string
-    this.#query = query.join('?')
+/**
+ * Finds the row that a method and a path mean. A step `{name}` of a pattern takes any text that is not empty; it is
+ * decoded by itself, so a name may contain a slash. All other steps must be written as they stand in the pattern: a rule
+ * of a proxy in front that names a path then means the same paths as we do.
+ */
+export class Routes<T> {
+  readonly #routes: Route<T>[] = []
+
+  /** `call`: method and path, as in `GET /accounts/{account}`. */
+  add(call: string, row: T): this {
+    const [method, path] = call.split(' ') as [string, string]
+    this.#routes.push({ method, steps: path.split('/'), row })
+    return this
   }
 
-  /** The order of the checks: whoever is refused by an early one learns nothing of what a later one would say. */
-  async serve(): Promise<void> {
-    const res = this.#res
-    res.on('error', () => {}) // a caller that left needs no answer
-    res.once('close', () => this.#shared.count(this.#row?.id ?? 'none', res.headersSent ? res.statusCode : LEFT))
-    setApiHeaders(res, this.#id, this.#site)
-    try {
-      const { row, names } = this.#route()
-      checkOrigin(this.#req, row, this.#site)
-      const ip = this.#shared.ipOf(this.#req)
-      const limit = row.limit ?? (row.effect === 'read' ? 'light' : 'write')
-      this.#shared.rates.take(limit, 'ip', networkOf(ip))
-      const identity = await this.#identify(ip)
-      this.#identity = identity
-      if (identity !== null) this.#shared.rates.take(limit, 'user', String(identity.user.id))
-      const standing = await this.#admit(row, names, identity)
-      const sent = await readSent(this.#req, res, row, { names, query: this.#query, clock: this.#shared.clock })
-      // a body may be under way for seconds, in which its sender may have lost what it may do
-      const isLater = identity !== null && hasBody(this.#req)
-      const now = isLater ? await this.#identify(ip) : identity
-      const call = this.#call(sent, now, isLater ? await this.#admit(row, names, now) : standing, ip)
-      if (row.answer.body === 'stream') await this.#stream(row, names, now, call)
-      else await this.#run(row, call)
-      if (row.effect !== 'read') noteChange(this.#shared.log, this.#noted(), res.statusCode)
-    } catch (error) {
-      this.#fail(error)
+  /** A list of methods = the path exists, with these methods only. */
+  find(method: string, path: string): RouteMatch<T> | string[] | null {
+    const steps = path.split('/')
+    const asked = method === 'HEAD' ? 'GET' : method
+    const others = new Set<string>()
+    for (const route of this.#routes) {
+      if (!fits(route.steps, steps)) continue
+      if (route.method !== asked) others.add(route.method)
+      else {
+        const names = decode(route.steps, steps)
+        return names === null ? null : { row: route.row, names }
+      }
     }
-  }
-
-  #route(): Found<Operation<D>> {
-    const found = this.#shared.routes.find(this.#req.method as string, this.#path)
-    if (found === null) throw new ApiError('no_such_call')
-    if (Array.isArray(found)) {
-      this.#res.setHeader('allow', found.join(', '))
-      throw new ApiError('method_not_allowed')
-    }
-    this.#row = found.row
-    return found
-  }
-
-  /** A token goes before a cookie: a program that sends one means it. Other schemes belong to proxies in front of us. */
-  async #identify(ip: string): Promise<Identity | null> {
-    const { identities } = this.#shared
-    const { authorization = '', cookie: header } = this.#req.headers
-    let identity: Identity | null = null
-    if (/^bearer\b/i.test(authorization)) {
-      const token = TOKEN.exec(authorization)?.[1]
-      identity = token === undefined ? null : await identities.byToken(token, ip)
-      if (identity === null && this.#row?.who !== 'anyone') throw new ApiError('token_refused')
-    } else {
-      const secret = cookie(header, sessionCookie(this.#site))
-      identity = secret === null ? null : await identities.bySession(secret, ip, this.#agent())
-    }
-    return identity?.user.status === 'active' ? identity : null
-  }
-
-  #admit(row: Operation<D>, names: Record<string, string>, identity: Identity | null): Promise<Standing> {
-    return admit(row, identity, accountIn(names), { ...this.#shared, site: this.#site })
-  }
-
-  #agent(): string {
-    return (this.#req.headers['user-agent'] ?? '').slice(0, LONGEST_AGENT)
-  }
-
-  #caller(identity: Identity | null, { role }: Standing, ip: string): Caller {
-    const user = identity?.user ?? null
-    return {
-      user,
-      role,
-      sessionId: identity?.sessionId ?? null,
-      tokenId: identity?.tokenId ?? null,
-      provenAtMs: identity?.provenAtMs ?? null,
-      ip,
-      agent: this.#agent(),
-      language: this.#language,
-      actor: { kind: 'user', userId: user?.id ?? null, name: user?.email ?? '', ip },
-    }
-  }
-
-  #call(sent: Sent, identity: Identity | null, standing: Standing, ip: string): Call {
-    const account = standing.account as NonNullable<Standing['account']> // rows without one in their path do not look at it
-    const cookies = cookiesOf(this.#req, this.#res)
-    return { ...sent, caller: this.#caller(identity, standing, ip), account, cookies }
-  }
-
-  async #run(row: Operation<D>, call: Call): Promise<void> {
-    const { reports, clock, deps } = this.#shared
-    const leave = row.limit === 'heavy' ? await reports.take(callerName(call)) : null
-    try {
-      await sendResult(this.#res, row, await row.run(deps, call), clock)
-    } finally {
-      leave?.()
-    }
-  }
-
-  /** An answer of any length, which runs as long as the caller may have it. */
-  async #stream(
-    row: Operation<D>,
-    names: Record<string, string>,
-    identity: Identity | null,
-    call: Call,
-  ): Promise<void> {
-    const { exports, turns, clock, deps, identities, log } = this.#shared
-    const account = accountIn(names)
-    const who = [callerName(call), ...(account === null ? [] : [`account ${account}`])]
-    const check = async (): Promise<void> => {
-      const now = identity === null ? null : await identities.again(identity, call.caller.ip)
-      const { role } = await this.#admit(row, names, now)
-      if (role !== call.caller.role) throw new ApiError('role') // another role may see other rows
-    }
-    const leave = await exports.take(...who)
-    const ended: { by?: ApiErrorCode } = {}
-    const endChecks = whileAllowed(clock, check, ({ code }) => {
-      ended.by = code
-      this.#res.destroy()
-    })
-    try {
-      const streamed = (await row.run(deps, call)) as Streamed
-      const pieces = inTurn(streamed.pieces, turns, this.#id)
-      const end = await sendResult(this.#res, row, { ...streamed, pieces }, clock)
-      noteEnd(log, this.#noted(), ended.by ?? end)
-    } finally {
-      endChecks()
-      leave()
-    }
-  }
-
-  #noted(): Noted {
-    const { ipOf } = this.#shared
-    return {
-      id: this.#id,
-      operation: this.#row?.id,
-      user: this.#identity?.user.publicId,
-      ip: ipOf(this.#req),
-    }
-  }
-
-  #fail(error: unknown): void {
-    const res = this.#res
-    const { log } = this.#shared
-    const { status, told, retryAfterS, isFault } = refusalOf(error, this.#language, MOST_BODY_SHOWN)
-    const wasCut = res.headersSent
-    if (wasCut && error instanceof ApiError) noteEnd(log, this.#noted(), error.code)
-    else if (isFault || wasCut)
-      log.error({ err: error, id: this.#id, operation: this.#row?.id }, 'a console request failed')
-    noteForbidden(log, this.#noted(), error)
-    if (wasCut) return
-    if (retryAfterS !== null) res.setHeader('retry-after', retryAfterS)
-    if (status === 401) res.setHeader('www-authenticate', 'Bearer')
-    if (hasBody(this.#req) && !this.#req.complete) res.shouldKeepAlive = false // the rest of the body is not read
-    sendText(res, status, envelope(told, this.#id))
+    return others.size > 0 ? [...others] : null
   }
 }
 
-/** By whom seats are taken. */
-const callerName = ({ caller: { user, ip } }: Call): string => (user === null ? `ip ${ip}` : `user ${user.id}`)
+const isName = (step: string): boolean => step.startsWith('{')
 
-function accountIn({ account }: Record<string, string>): string | null {
-  if (account === undefined) return null
-  if (account.length > LONGEST_ID) throw new ApiError('missing')
-  return account
+const fits = (pattern: string[], steps: string[]): boolean =>
+  pattern.length === steps.length && pattern.every((step, i) => (isName(step) ? steps[i] !== '' : step === steps[i]))
+
+/** null when the encoding is broken. */
+function decode(pattern: string[], steps: string[]): Record<string, string> | null {
+  try {
+    return Object.fromEntries(
+      pattern.flatMap((step, i) => (isName(step) ? [[step.slice(1, -1), decodeURIComponent(steps[i] as string)]] : [])),
+    )
+  } catch {
+    return null
+  }
+}
+
+/** `root`: the path below which all rows stand, without a slash at its end. */
+export function routesOf<D>(root: string, rows: readonly Operation<D>[]): Routes<Operation<D>> {
+  const routes = new Routes<Operation<D>>()
+  for (const row of rows) routes.add(`${methodOf(row)} ${root}${pathOf(row)}`, row)
+  return routes
+}
+
+/** A failure as the caller is told of it. */
+export interface RefusalAnswer {
+  status: number
+  /** The body, as JSON. */
+  text: string
+  /** Whole seconds; null = nothing is said of another try. */
+  retryAfterS: number | string | null
+  /** The rest of the body is not read, so the connection ends with the answer. */
+  closes: boolean
+}
+
+/** What the calls of every API share. */
+export interface VisitParts<D> {
+  deps: D
+  log: Logger
+  /** Makes request ids. */
+  ids: () => string
+  routes: Routes<Operation<D>>
+}
+
+export abstract class Visit<D, P extends VisitParts<D> = VisitParts<D>> {
+  protected readonly parts: P
+  protected readonly req: IncomingMessage
+  protected readonly res: ServerResponse
+  protected readonly id: string
+  protected readonly method: string
+  protected readonly path: string
+  protected readonly query: string
+  /** The row that the request means; null until it is found, and when there is none. */
+  protected row: Operation<D> | null = null
+
+  constructor(parts: P, req: IncomingMessage, res: ServerResponse) {
+    this.parts = parts
+    this.req = req
+    this.res = res
+    this.id = parts.ids()
+    this.method = req.method as string
+    const [path, ...query] = (req.url as string).split('?')
+    this.path = path as string
+    this.query = query.join('?')
+  }
+
+  /** Sets the headers of every answer. */
+  protected abstract begin(): void
+  /** Refuses, before a row is looked for, whoever may not even know which there are. */
+  protected abstract enter(): void
+  /** `others`: the methods with which the path exists; null = it does not exist. */
+  protected abstract noSuchCall(others: string[] | null): Error
+  /** Makes the checks of the row, runs it and answers. */
+  protected abstract call(row: Operation<D>, names: Record<string, string>): Promise<void>
+  /** Logs a call that may have changed something. */
+  protected abstract noteChange(): void
+  /** Logs a failure where the log should have it. null = the answer is under way, and nothing can be told any more. */
+  protected abstract refuse(error: unknown): RefusalAnswer | null
+
+  /** The order of the checks: whoever is refused by an early one learns nothing of what a later one would say. */
+  async serve(): Promise<void> {
+    this.res.on('error', () => {}) // a caller that left needs no answer
+    this.begin()
+    try {
+      this.enter()
+      const found = this.parts.routes.find(this.method, this.path)
+      if (found === null || Array.isArray(found)) throw this.noSuchCall(found)
+      this.row = found.row
+      await this.call(found.row, found.names)
+      if (found.row.effect !== 'read') this.noteChange()
+    } catch (error) {
+      this.#tell(this.refuse(error))
+    }
+  }
+
+  #tell(refusal: RefusalAnswer | null): void {
+    if (refusal === null) return
+    const { status, text, retryAfterS, closes } = refusal
+    const { res } = this
+    if (retryAfterS !== null) res.setHeader('retry-after', retryAfterS)
+    if (status === 401) res.setHeader('www-authenticate', 'Bearer')
+    if (closes) res.shouldKeepAlive = false
+    sendText(res, status, text)
+  }
 }

@@ -4,7 +4,7 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { PublicCatalogue } from '../operations/catalogue/public-catalogue.ts'
-import type { CallRates } from '../api/call-rates.ts'
+import type { CallRates } from '../api/bounds.ts'
 import type { Clock } from '../base/clock.ts'
 import type { Config } from '../config/config.ts'
 import type { Logger } from '../base/log.ts'
@@ -35,7 +35,7 @@ interface Counting {
 
 async function beginCounting(clock: Clock): Promise<Counting> {
   const [{ CallRates }, { networkOf }] = await Promise.all([
-    import('../api/call-rates.ts'),
+    import('../api/bounds.ts'),
     import('../operations/people/throttle.ts'),
   ])
   return { rates: new CallRates(clock), networkOf }

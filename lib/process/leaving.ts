@@ -2,7 +2,7 @@
  * The time between the signal to end and the moment from which new connections are refused. `/readyz` says 503 all the while, so
  * that balancers send new requests to other gateways before they would be refused here.
  */
-import type { Readiness } from '../ops/fleet.ts'
+import type { Readiness } from '../ops/server.ts'
 
 export class Leaving {
   #leaving = false

@@ -3,7 +3,7 @@
  * matter as long as this process has leases, because then requests are served from memory.
  */
 import type { Ledger } from '../ledger/ledger.ts'
-import type { Readiness } from '../ops/fleet.ts'
+import type { Readiness } from '../ops/server.ts'
 import type { StoreHealth } from '../store/health.ts'
 
 /** `away` is also said of a store that answers too late for requests. Load balancers wait longer than the probe takes. */

@@ -1,6 +1,6 @@
 /** A gateway of one process, which serves clients, answers operators and does the housekeeping. */
 import type { OperationDeps } from '../operations/deps.ts'
-import type { Fleet } from '../ops/fleet.ts'
+import type { Fleet } from '../ops/server.ts'
 import { formatMetrics } from '../terms/metrics.ts'
 import { Gateway } from './gateway.ts'
 import { Leaving } from './leaving.ts'

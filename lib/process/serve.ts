@@ -24,6 +24,6 @@ export async function serve(config: Config, options: ServeOptions): Promise<Oper
   await prepared
   const operations = await ready({ config, options, log, metrics, store })
   // the first requests do not need these two, so they are loaded only now, but before somebody asks for them
-  await Promise.all([metrics.watchProcess(), import('../ops/admin.ts')])
+  await Promise.all([metrics.watchProcess(), import('../ops/server.ts').then(({ loadAdmin }) => loadAdmin())])
   return operations
 }

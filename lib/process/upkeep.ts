@@ -5,7 +5,7 @@
 import { systemClock } from '../base/clock.ts'
 import type { Micro } from '../base/money.ts'
 import { countDeadLetters } from '../ledger/dead-letters.ts'
-import type { Fleet } from '../ops/fleet.ts'
+import type { Fleet } from '../ops/server.ts'
 import { PictureSweep } from '../exchange/pictures/sweep.ts'
 import type { Config } from '../config/config.ts'
 import { Housekeeping } from './housekeeping.ts'

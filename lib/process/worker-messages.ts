@@ -1,7 +1,7 @@
 /** The messages between the primary of a gateway with several workers and each worker. */
 import type { Micro } from '../base/money.ts'
 import type { RestEvent } from '../channels/rests.ts'
-import type { Readiness } from '../ops/fleet.ts'
+import type { Readiness } from '../ops/server.ts'
 import type { PurseId } from '../store/store.ts'
 import type { ChannelState } from '../terms/records.ts'
 import type { Config } from '../config/config.ts'

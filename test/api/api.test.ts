@@ -72,7 +72,7 @@ const ROWS = [
   }),
   echo({ id: 'users.list', call: 'GET /users', who: 'operator', scope: 'operator' }),
   echo({ id: 'users.ban', call: 'POST /users', who: 'operator', effect: 'danger', scope: 'operator' }),
-  echo({ id: 'document.read', call: 'GET /document.json', who: 'anyone', at: 'console' }),
+  echo({ id: 'document.read', call: 'GET /document.json', who: 'anyone', at: 'root' }),
   operation<object, unknown, unknown, unknown>({
     ...common,
     id: 'shared.read',

@@ -50,7 +50,7 @@ const ROWS = [
   operation({
     id: 'door.open',
     call: 'POST /door/{name}',
-    at: 'console',
+    at: 'root',
     summary: 'Opens a door.',
     who: 'anyone',
     effect: 'write',

@@ -2,9 +2,7 @@
 import { globSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import t from 'tap'
-import { API_ERRORS, ApiError, type ApiErrorCode } from '../../lib/api/errors.ts'
-import { refusalOf } from '../../lib/api/refusal.ts'
-import { asSentence } from '../../lib/api/sentence.ts'
+import { API_ERRORS, ApiError, type ApiErrorCode, refusalOf, asSentence } from '../../lib/api/errors.ts'
 import { REASONS } from '../../lib/operations/usage/words.ts'
 import { LANGUAGES } from '../../lib/base/people.ts'
 
@@ -54,7 +52,7 @@ t.test('what operations say, as far as it is written down', async t => {
   let count = 0
   for (const file of globSync('{operations,pay}/**/*.ts', { cwd: LIB })) {
     const source = readFileSync(path.join(LIB, file), 'utf8')
-    if (!source.includes('new OperationError(')) continue
+    if (!source.includes('new OperationError(') || file === 'operations/read.ts') continue // its texts follow the name of a field
     for (const { groups } of [...source.matchAll(ZH_EN), ...source.matchAll(EN_ZH)]) {
       const { zh = '', en = '' } = groups as { zh?: string; en?: string }
       if (zh === '' && en === '') continue

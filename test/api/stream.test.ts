@@ -4,7 +4,7 @@ import http from 'node:http'
 import type { AddressInfo } from 'node:net'
 import t, { type Test } from 'tap'
 import type { AnswerPieces } from '../../lib/api/operation.ts'
-import { sendPieces } from '../../lib/api/stream.ts'
+import { sendPieces } from '../../lib/api/answer.ts'
 import { TestClock } from '../support/clock.ts'
 import { until } from '../support/wait.ts'
 

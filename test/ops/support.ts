@@ -2,11 +2,14 @@
 import http from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { Writable } from 'node:stream'
+import type { z } from 'zod'
+import { refusals } from '../../lib/api/openapi.ts'
+import { routesOf } from '../../lib/api/visit.ts'
 import { idMaker } from '../../lib/base/ids.ts'
 import type { Micro } from '../../lib/base/money.ts'
 import { Mailer } from '../../lib/operations/people/mail.ts'
-import type { Fleet, Readiness } from '../../lib/ops/fleet.ts'
-import { createOpsServer } from '../../lib/ops/server.ts'
+import { ADMIN_CALLS } from '../../lib/ops/rows.ts'
+import { createOpsServer, type Fleet, type Readiness } from '../../lib/ops/server.ts'
 import { lazyDesk } from '../../lib/process/pay-visits.ts'
 import type { PurseId, Store } from '../../lib/store/store.ts'
 import type { ChannelState } from '../../lib/terms/records.ts'
@@ -100,7 +103,11 @@ export async function openOps(
     await store.close()
   })
   const { port } = server.address() as AddressInfo
-  const call: Ops['call'] = (method, path, headers = {}, body) => request({ port, method, path, headers }, body)
+  const call: Ops['call'] = async (method, path, headers = {}, body) => {
+    const reply = await request({ port, method, path, headers }, body)
+    checkAnswer(method, path, reply)
+    return reply
+  }
   const bearer = { authorization: `Bearer ${TOKEN}` }
   return {
     store,
@@ -112,6 +119,24 @@ export async function openOps(
     admin: (method, path, body) =>
       call(method, path, bearer, body === undefined || typeof body === 'string' ? body : JSON.stringify(body)),
   }
+}
+
+const routes = routesOf('/admin', ADMIN_CALLS)
+
+/** Throws where an answer has not the status or the form that its row says. */
+function checkAnswer(method: string, path: string, { status, headers, text, json }: Reply): void {
+  const found = routes.find(method, path.split('?')[0]!)
+  if (method === 'HEAD' || found === null || Array.isArray(found)) return
+  const { id, answer } = found.row
+  if ('error' in json) {
+    if (refusals(found.row, false).includes(status)) return
+    throw new Error(`${id} refused with ${status}, which its row does not name`)
+  }
+  if (![answer.status, ...(answer.also ?? [])].includes(status as 200)) throw new Error(`${id} answered ${status}`)
+  if (answer.body === null && text !== '') throw new Error(`${id} has a body`)
+  if (!/^application\/json/.test(headers['content-type'] ?? '')) return
+  const checked = (answer.body as z.ZodType).safeParse(json)
+  if (!checked.success) throw new Error(`${id}: ${checked.error.message} in ${text}`)
 }
 
 function request(options: http.RequestOptions, body?: string | Buffer): Promise<Reply> {

@@ -130,7 +130,7 @@ export const CATALOGUE = [
     ...anyone,
     id: 'catalogue.document',
     call: 'GET /models.json',
-    at: 'console',
+    at: 'root',
     page: true,
     summary: 'The same for programs, at an address that stays.',
     query: chosen,

@@ -19,12 +19,12 @@ const anyFields = {
   decided_by: z.string().nullable(),
   decision: z.string().nullable(),
 }
-const anyDeposit = z.strictObject(anyFields).meta({ id: 'AnyDeposit' })
+export const anyDeposit = z.strictObject(anyFields).meta({ id: 'AnyDeposit' })
 export type AnyDeposit = z.output<typeof anyDeposit>
 
 const allAnswer = z.strictObject({ data: z.array(anyDeposit), next: z.string().nullable() })
 
-const refund = z
+export const depositRefund = z
   .strictObject({
     id: z.string(),
     deposit: z.string(),
@@ -40,10 +40,10 @@ const refund = z
     ended_at: timeText.nullable(),
   })
   .meta({ id: 'DepositRefund', description: 'Tokens that an operator sends back from another wallet.' })
-export type DepositRefund = z.output<typeof refund>
+export type DepositRefund = z.output<typeof depositRefund>
 
-const wholeDeposit = z
-  .strictObject({ ...anyFields, refundable: moneyText, refunds: z.array(refund) })
+export const wholeDeposit = z
+  .strictObject({ ...anyFields, refundable: moneyText, refunds: z.array(depositRefund) })
   .meta({ id: 'WholeDeposit' })
 export type WholeDeposit = z.output<typeof wholeDeposit>
 
@@ -84,7 +84,7 @@ export const DEPOSIT_DESK: Operation<ConsoleDeps>[] = [
     id: 'deposits.to_send',
     call: 'GET /deposits/refunds',
     summary: 'Refunds of USDT whose tokens nobody has said to be sent, oldest first.',
-    answer: { status: 200, body: z.strictObject({ data: z.array(refund) }) },
+    answer: { status: 200, body: z.strictObject({ data: z.array(depositRefund) }) },
     refuses: [404],
     run: (deps: ConsoleDeps) => deposits(deps).toSend(),
   }),
@@ -129,7 +129,7 @@ export const DEPOSIT_DESK: Operation<ConsoleDeps>[] = [
       'Takes money of a deposit out of the balance, and says which tokens to send back from a wallet of the operator’s; the same reference is the same refund.',
     path: depositPath,
     body: sendBackForm,
-    answer: { status: 201, body: refund },
+    answer: { status: 201, body: depositRefund },
     refuses: [400, 404, 409],
     run: async (deps: ConsoleDeps, { path, body, caller }) =>
       (await deposits(deps).sendBack(path.deposit, body, caller.actor)).row,
@@ -141,7 +141,7 @@ export const DEPOSIT_DESK: Operation<ConsoleDeps>[] = [
     summary: 'Ends a refund: the transaction that sent the tokens, or the reason why they are not sent.',
     path: z.strictObject({ refund: z.string().max(64) }),
     body: sentForm,
-    answer: { status: 200, body: refund },
+    answer: { status: 200, body: depositRefund },
     refuses: [400, 404, 409],
     run: (deps: ConsoleDeps, { path, body, caller }) => deposits(deps).endSendBack(path.refund, body, caller.actor),
   }),

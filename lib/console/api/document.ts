@@ -1,6 +1,6 @@
 /** The description of the API itself, which programs and the reference page read. */
 import { z } from 'zod'
-import { sessionCookie } from '../../api/cookies.ts'
+import { sessionCookie } from '../../api/site.ts'
 import { type Described, openApi } from '../../api/openapi.ts'
 import { type Operation, operation } from '../../api/operation.ts'
 import type { ConsoleDeps } from './deps.ts'
@@ -26,7 +26,7 @@ export function documentRows(rows: () => readonly Described[]): Operation<Consol
     operation({
       id: 'document.read',
       call: 'GET /openapi.json',
-      at: 'console',
+      at: 'root',
       summary: 'This document. Operators see their own calls in it too.',
       who: 'anyone',
       effect: 'read',

@@ -11,7 +11,7 @@ import { rowId } from './shared.ts'
 
 const time = z.iso.datetime()
 
-const user = z.strictObject({
+export const user = z.strictObject({
   id: z.string(),
   email: z.string(),
   name: z.string(),
@@ -21,13 +21,15 @@ const user = z.strictObject({
   created_at: time,
 })
 
-const shownUser = user
+export const shownUser = user
   .extend({
     accounts: z.array(z.strictObject({ id: z.string(), name: z.string(), role: z.enum(ROLES) })),
     sessions: z.int(),
     seen_at: time.nullable(),
   })
   .meta({ id: 'ShownUser' })
+
+export const resetLink = z.strictObject({ url: z.string(), expires_at: time }).meta({ id: 'ResetLink' })
 
 const operators = { who: 'operator', scope: 'operator' } as const
 /** Nobody else gets in by what a token does: these need a person in a session. */
@@ -119,7 +121,7 @@ export const USERS = [
     call: 'POST /users/{id}/reset',
     summary: 'Make a link by which a user chooses a new password. The user is told at the next sign-in.',
     path: rowId,
-    answer: { status: 201, body: z.strictObject({ url: z.string(), expires_at: time }).meta({ id: 'ResetLink' }) },
+    answer: { status: 201, body: resetLink },
     refuses: [404],
     run: async (deps: ConsoleDeps, { caller, path }) => makeReset(deps, caller, await users.userNamed(deps, path.id)),
   }),

@@ -1,7 +1,6 @@
 /** The cookies of sign-in: that of a session, and one by which a browser is known that has signed in before. */
-import { cookieName } from '../../api/cookies.ts'
+import { cookieName, isHttps, type Site } from '../../api/site.ts'
 import type { Cookies } from '../../api/operation.ts'
-import { isHttps, type Site } from '../../api/site.ts'
 import type { Opened } from '../../operations/people/sessions.ts'
 
 const DAY_S = 86_400

@@ -1,6 +1,6 @@
 /** Recognises callers: by the cookie of a session, or by a personal token. */
 import { AddressList } from '../../access/ip.ts'
-import type { Identities, Identity } from '../../api/identity.ts'
+import type { Identities, Identity } from '../../api/operation.ts'
 import type { Clock } from '../../base/clock.ts'
 import { endOf } from '../../operations/people/sessions.ts'
 import type { PeopleStore, PersonalToken, Store } from '../../store/store.ts'

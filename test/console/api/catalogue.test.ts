@@ -65,7 +65,7 @@ t.test('the catalogue of a gateway', async t => {
     )
     t.same(models.at(-1)?.protocols, ['images'])
     for (const { id, call, at, answer } of CATALOGUE.filter(row => row.who === 'anyone')) {
-      const path = call.replace('GET ', at === 'console' ? '/console' : '/console/api').replace('{model}', 'beta-4.7')
+      const path = call.replace('GET ', at === 'root' ? '/console' : '/console/api').replace('{model}', 'beta-4.7')
       const got = await read(gateway, path)
       t.equal(got.status, 200, id)
       t.ok((answer.body as { safeParse(value: unknown): { success: boolean } }).safeParse(got.json()).success, id)
@@ -108,7 +108,7 @@ t.test('the catalogue of a gateway', async t => {
   await t.test('no byte that everybody may read names what is hidden', async t => {
     const hidden = ['hidden', '4321', '0.61', 'rich', 'sk-test', new URL(gateway.simulator.url).port]
     const paths = CATALOGUE.filter(row => row.who === 'anyone').flatMap(({ call, at }) => {
-      const path = call.replace('GET ', at === 'console' ? '/console' : '/console/api')
+      const path = call.replace('GET ', at === 'root' ? '/console' : '/console/api')
       const models = path.includes('{model}') ? ['beta-4.7', 'gamma-image-2'] : ['']
       return models.flatMap(model => ['', '?group=slow'].map(query => path.replace('{model}', model) + query))
     })

@@ -2,9 +2,9 @@
 import { Validator } from '@seriousme/openapi-schema-validator'
 import t from 'tap'
 import type { z } from 'zod'
-import { Schemas } from '../../../lib/api/json-schema.ts'
+import { Schemas } from '../../../lib/api/openapi.ts'
 import { openApi } from '../../../lib/api/openapi.ts'
-import { pathOf } from '../../../lib/api/parts.ts'
+import { pathOf } from '../../../lib/api/operation.ts'
 import { OPERATIONS } from '../../../lib/console/api/rows.ts'
 import { type FieldFault, OperationError } from '../../../lib/operations/error.ts'
 import { read } from '../../../lib/operations/read.ts'
@@ -44,7 +44,7 @@ t.test('rows agree with themselves', async t => {
       t.ok(typeof who !== 'string' && effect === 'read', `${id}: viewAs is for reads of an account`)
     if (answer.status === 204 || answer.status === 303) t.equal(answer.body, null, `${id}: no body`)
     if (answer.body === 'stream') t.ok((answer.types ?? []).length > 0, `${id}: a file has a content type`)
-    if (at === 'console') t.match(call, /^GET \/[\w-]+\.json$/, `${id}: beside the API stand documents only`)
+    if (at === 'root') t.match(call, /^GET \/[\w-]+\.json$/, `${id}: beside the API stand documents only`)
     t.match(row.summary, /^[A-Z].*\.$/, `${id}: the summary is a sentence`)
   }
 })

@@ -1,9 +1,8 @@
 /** Browsers that keep cookies, at addresses that the test chooses. Every answer is checked against the row of its call. */
 import http from 'node:http'
 import type { Test } from 'tap'
-import type { Operation } from '../../../lib/api/operation.ts'
-import { methodOf, pathOf } from '../../../lib/api/parts.ts'
-import { Routes } from '../../../lib/api/routes.ts'
+import { type Operation, methodOf, pathOf } from '../../../lib/api/operation.ts'
+import { Routes } from '../../../lib/api/visit.ts'
 import type { ConsoleDeps } from '../../../lib/console/api/deps.ts'
 import { OPERATIONS } from '../../../lib/console/api/rows.ts'
 import { type House, openConsole } from './console.ts'

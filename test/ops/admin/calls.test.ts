@@ -1,56 +1,62 @@
-/** docs/admin.md lists the calls of the admin API: each that there is, no other, and with its status. */
+/**
+ * The rows of the admin API, docs/admin.md and the OpenAPI document say the same: each call that there is, no other, and with
+ * its statuses. `../support.ts` compares every answer of these tests with its row.
+ */
 import { readFileSync } from 'node:fs'
+import { Validator } from '@seriousme/openapi-schema-validator'
 import t from 'tap'
-import { Admin, type AdminDeps } from '../../../lib/ops/admin.ts'
+import { methodOf, pathOf } from '../../../lib/api/operation.ts'
+import { routesOf } from '../../../lib/api/visit.ts'
+import { ADMIN_CALLS } from '../../../lib/ops/rows.ts'
+import { openOps } from '../support.ts'
 
-const read = (file: string): string => readFileSync(new URL(`../../../${file}`, import.meta.url), 'utf8')
+const page = readFileSync(new URL('../../../docs/admin.md', import.meta.url), 'utf8')
 
 /** Whatever the parameters are called. */
 const named = (path: string): string => path.replace(/\{\w+\}/g, '*')
 
-const NAMES: Record<string, string[]> = { kind: ['groups', 'models', 'channels'], format: ['csv', 'jsonl'] }
-
-/** The routes as the code writes them, with the statuses that each answers when all is well. */
-function routes(): string[] {
-  const tables = [
-    ['lib/ops/admin.ts', 'const routes: Route[] = ['],
-    ['lib/ops/pay-routes.ts', 'return ['],
-  ] as const
-  const parts = tables.flatMap(([file, begin]) => {
-    const table = read(file)
-      .split(begin)[1]!
-      .split(/\n {2}\}\n|\n\}\n/)[0]!
-    return table.split(/\broute\(/).slice(1)
-  })
-  return parts.flatMap(part => {
-    const call = /^['`]([^'`]+)['`]/.exec(part)![1]!
-    const statuses: [mark: string, statuses: string][] = [
-      ['created(', '201'],
-      ['once(', '201 200'],
-      ['NO_CONTENT', '204'],
-      ['gone(', '200 410'],
-    ]
-    const status = statuses.find(([mark]) => part.includes(mark))?.[1] ?? '200'
-    const name = /\$\{(\w+)\}/.exec(call)?.[1]
-    return (NAMES[name ?? ''] ?? ['']).map(one => `${named(call.replace(/\$\{\w+\}/, one))} ${status}`)
-  })
-}
-
-const rows = [...read('docs/admin.md').matchAll(/^\| `([A-Z]+) (\S+)` \|.*\| (.*) \|$/gm)].map(
-  ([, method, path, answer]) => ({
-    method: method!,
-    path: path!,
-    statuses: [...answer!.matchAll(/\b(20\d|410)\b/g)].map(found => found[1]),
-  }),
-)
+const listed = [...page.matchAll(/^\| `([A-Z]+) (\S+)` \|.*\| (.*) \|$/gm)].map(([, method, path, answer]) => ({
+  method: method!,
+  path: path!,
+  statuses: [...answer!.matchAll(/\b(20\d|410)\b/g)].map(found => found[1]),
+}))
 
 t.test('the page lists every call, and no other', async t => {
-  const listed = rows.map(({ method, path, statuses }) => `${method} ${named(path)} ${statuses.join(' ')}`)
   t.ok(listed.length > 30)
-  t.same(listed.sort(), routes().sort())
+  t.same(
+    listed.map(({ method, path, statuses }) => `${method} ${named(path)} ${statuses.join(' ')}`).sort(),
+    ADMIN_CALLS.map(row => {
+      const { status, also = [] } = row.answer
+      return `${methodOf(row)} /admin${named(pathOf(row))} ${[status, ...also].join(' ')}`
+    }).sort(),
+  )
 })
 
-t.test('every call of the page leads somewhere', async t => {
-  const admin = new Admin({} as AdminDeps)
-  for (const { method, path } of rows) t.ok(admin.find(method, path.replace(/\{\w+\}/g, '7')), `${method} ${path}`)
+t.test('every call of the page leads to its own row', async t => {
+  const routes = routesOf('/admin', ADMIN_CALLS)
+  const found = listed.map(({ method, path }) => {
+    const match = routes.find(method, path.replace(/\{\w+\}/g, '7'))
+    return match === null || Array.isArray(match) ? `nothing: ${method} ${path}` : match.row.id
+  })
+  t.same(found.sort(), ADMIN_CALLS.map(({ id }) => id).sort())
+})
+
+t.test('the document is a valid one of OpenAPI 3.1 with every call', async t => {
+  const ops = await openOps(t)
+  const { status, json } = await ops.admin('GET', '/admin/openapi.json')
+  t.equal(status, 200)
+  const result = await new Validator().validate(structuredClone(json))
+  t.ok(result.valid, JSON.stringify(result.errors))
+  const paths = json['paths'] as Record<string, Record<string, Record<string, unknown>>>
+  const calls = Object.entries(paths).flatMap(([path, methods]) =>
+    Object.keys(methods).map(method => `${method.toUpperCase()} ${path}`),
+  )
+  t.same(calls.sort(), ADMIN_CALLS.map(({ call }) => call).sort())
+  t.match(paths['/accounts/{name}/topups']!['post'], {
+    operationId: 'entries.topUp',
+    security: [{ token: [] }],
+    requestBody: { required: true },
+    responses: { 200: {}, 201: {}, 400: {}, 401: {}, 404: {}, 409: {} },
+  })
+  t.equal((await ops.call('GET', '/admin/openapi.json')).status, 401)
 })

@@ -108,7 +108,12 @@ t.test('deposits are listed, released, resolved and sent back', async t => {
   }
   await chain.addDeposits(
     56,
-    [1n, 10n ** 12n].map((n, logIndex) => ({ ...transfer, tx: `0x${n}`, logIndex, value: n * 10n ** 18n })),
+    [1n, 10n ** 12n].map((n, logIndex) => ({
+      ...transfer,
+      tx: `0x${String(n).padStart(64, '0')}`,
+      logIndex,
+      value: n * 10n ** 18n,
+    })),
   )
   for (const { id } of await chain.unconfirmed(56, 9)) await chain.confirmDeposit(id)
   const release = (body: object) => ops.admin('POST', '/admin/accounts/acme/deposits/release', body)

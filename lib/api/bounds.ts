@@ -1,0 +1,166 @@
+/** How much callers may ask for: calls in a minute, and reports and exports at once. */
+import type { Clock } from '../base/clock.ts'
+import { latest } from '../base/lru.ts'
+import { ApiError } from './errors.ts'
+import type { AnswerPieces, CallLimit } from './operation.ts'
+
+interface WaitingCaller {
+  who: readonly string[]
+  sit: () => void
+}
+
+export interface SeatBounds {
+  seats: number
+  /** The most callers that wait, of one user and of all. */
+  mostOfOne: number
+  most: number
+  waitMs: number
+}
+
+export const REPORTS: SeatBounds = { seats: 2, mostOfOne: 8, most: 64, waitMs: 10_000 }
+/** Exports that are open, most of which wait for their readers. */
+export const EXPORTS: SeatBounds = { seats: 32, mostOfOne: 0, most: 0, waitMs: 0 }
+/** Exports that make a piece at this moment. */
+export const TURNS: SeatBounds = { seats: 2, mostOfOne: 1, most: EXPORTS.seats, waitMs: 60_000 }
+
+/**
+ * Bounds how many reports and exports run at once in this process, so that they take nothing from the requests that are
+ * relayed. A user has one seat of each kind, and an account one for exports. Who asks for a report when all seats are
+ * taken waits a moment, because a page may ask for several; an export is refused at once. An export that is open works
+ * only while it makes its next piece, for which it waits in turn: so readers that are slow keep nobody else from working.
+ */
+export class Seats {
+  readonly #clock: Clock
+  readonly #bounds: SeatBounds
+  readonly #seated = new Set<string>()
+  readonly #waiting: WaitingCaller[] = []
+  #taken = 0
+
+  constructor(clock: Clock, bounds: SeatBounds) {
+    this.#clock = clock
+    this.#bounds = bounds
+  }
+
+  /**
+   * `who`: the names of whom the seat is taken for, none of whom may have another one. Resolves with the function that
+   * gives the seat back. Throws ApiError `busy`.
+   */
+  async take(...who: readonly string[]): Promise<() => void> {
+    if (this.#isFree(who)) this.#sit(who)
+    else await this.#wait(who)
+    let isBack = false
+    return () => {
+      if (isBack) return
+      isBack = true
+      this.#taken--
+      for (const name of who) this.#seated.delete(name)
+      this.#next()
+    }
+  }
+
+  #isFree(who: readonly string[]): boolean {
+    return this.#taken < this.#bounds.seats && !who.some(name => this.#seated.has(name))
+  }
+
+  #sit(who: readonly string[]): void {
+    this.#taken++
+    for (const name of who) this.#seated.add(name)
+  }
+
+  #wait(who: readonly string[]): Promise<void> {
+    const { mostOfOne, most, waitMs } = this.#bounds
+    const own = this.#waiting.filter(one => one.who[0] === who[0]).length
+    if (own >= mostOfOne || this.#waiting.length >= most) throw new ApiError('busy')
+    const { promise, resolve, reject } = Promise.withResolvers<void>()
+    const one = { who, sit: resolve }
+    this.#waiting.push(one)
+    const cancel = this.#clock.after(waitMs, () => {
+      const at = this.#waiting.indexOf(one)
+      if (at >= 0) this.#waiting.splice(at, 1)
+      reject(new ApiError('busy'))
+    })
+    return promise.finally(cancel)
+  }
+
+  #next(): void {
+    const at = this.#waiting.findIndex(({ who }) => this.#isFree(who))
+    if (at < 0) return
+    const [one] = this.#waiting.splice(at, 1) as [WaitingCaller]
+    this.#sit(one.who)
+    one.sit()
+  }
+}
+
+/**
+ * The pieces of an export, made in turn with those of other exports. `name`: one export has one. `return` goes through at once, also while
+ * a piece is being made.
+ */
+export function inTurn(pieces: AnswerPieces, seats: Seats, name: string): AnswerPieces {
+  const end = async () => (await pieces.return?.()) ?? { value: undefined, done: true as const }
+  let isOver = false
+  const made: AnswerPieces = {
+    async next() {
+      const leave = await seats.take(name)
+      try {
+        return isOver ? await end() : await pieces.next()
+      } finally {
+        leave()
+      }
+    },
+    return() {
+      isOver = true
+      return end()
+    },
+    [Symbol.asyncIterator]: () => made,
+  }
+  return made
+}
+
+/** Calls in a minute. All of them may come at once. `page`: pages and their files, of which a browser keeps most. */
+const MOST: Record<CallLimit | 'page', { ip: number; user: number }> = {
+  light: { ip: 6_000, user: 1_200 },
+  write: { ip: 1_200, user: 240 },
+  heavy: { ip: 600, user: 120 },
+  'sign-in': { ip: 300, user: 30 },
+  page: { ip: 12_000, user: 12_000 },
+}
+const MINUTE_MS = 60_000
+/** Callers that are remembered; whoever is forgotten begins with a full allowance. */
+const MOST_CALLERS = 10_000
+
+interface Allowance {
+  left: number
+  atMs: number
+}
+
+/**
+ * Bounds how many calls an address and a user make in a minute. The bounds of an address are wide, because a whole
+ * company, or thousands of people behind a carrier's address translation, may share one; those of a user are close.
+ * They keep the process from being worn out by one cheap caller; tries of passwords have bounds of their own elsewhere.
+ */
+export class CallRates {
+  readonly #clock: Clock
+  readonly #allowances = latest<string, Allowance>(MOST_CALLERS)
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+  }
+
+  /** Throws ApiError when an address or a user has made too many calls of this kind. */
+  take(limit: CallLimit, kind: 'ip' | 'user', who: string): void {
+    const waitS = this.waitS(limit, kind, who)
+    if (waitS !== null) throw new ApiError('too_many_calls', [], waitS)
+  }
+
+  /** Counts a call, or says after how many seconds it may come again. */
+  waitS(limit: CallLimit | 'page', kind: 'ip' | 'user', who: string): number | null {
+    const most = MOST[limit][kind]
+    const nowMs = this.#clock.monotonic()
+    const key = `${limit} ${kind} ${who}`
+    const before = this.#allowances.get(key) ?? { left: most, atMs: nowMs }
+    const left = Math.min(most, before.left + ((nowMs - before.atMs) / MINUTE_MS) * most)
+    const isEnough = left >= 1
+    this.#allowances.set(key, { left: isEnough ? left - 1 : left, atMs: nowMs })
+    return isEnough ? null : Math.ceil(((1 - left) / most) * (MINUTE_MS / 1000))
+  }
+}

@@ -1,0 +1,260 @@
+/**
+ * A call by a person, in the session of a browser or with a personal token. Other sites must not make it with the caller's
+ * browser, its caller must be known and may do what the row says, and nobody asks for more than their share.
+ */
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { z } from 'zod'
+import type { Clock } from '../base/clock.ts'
+import { OperationError } from '../operations/error.ts'
+import { networkOf } from '../operations/people/throttle.ts'
+import { read } from '../operations/read.ts'
+import type { Language, Words } from '../base/people.ts'
+import { admit, type Standing, whileAllowed } from './admit.ts'
+import { type StreamEnd, sendResult, setApiHeaders } from './answer.ts'
+import { readObject } from './body.ts'
+import { type CallRates, inTurn, type Seats } from './bounds.ts'
+import { ApiError, type ApiErrorCode, envelope, refusalOf } from './errors.ts'
+import type { Call, Caller, Identities, Identity, Operation, Streamed } from './operation.ts'
+import { checkOrigin, cookie, cookiesOf, hasBody, languageOf, type Site, sessionCookie } from './site.ts'
+import { type RefusalAnswer, Visit, type VisitParts } from './visit.ts'
+
+/** The status under which a call is counted whose caller left before the answer. */
+const LEFT = 499
+const LONGEST_AGENT = 300
+/** A personal token; anything else behind `Bearer`, such as a key of the relayed API, is none. */
+const TOKEN = /^bearer +(gwp_[\w-]{1,200})$/i
+const MOST_BODY_BYTES = 64 * 1024
+const MOST_BODY_SHOWN = '64KiB'
+const BODY_MS = 10_000
+/** Longer ids are nobody's. */
+const LONGEST_ID = 100
+const NOTHING = z.strictObject({})
+
+export interface PersonVisitParts<D> extends VisitParts<D> {
+  identities: Identities
+  clock: Clock
+  /** A function, because a reload may change the address. */
+  site: () => Site
+  ipOf: (req: IncomingMessage) => string
+  /** Counts an answer. `operation`: the id, or `none` where no row fits. */
+  count: (operation: string, status: number) => void
+  rates: CallRates
+  reports: Seats
+  /** The seats of exports that are open. */
+  exports: Seats
+  /** The seats of exports that make a piece. */
+  turns: Seats
+}
+
+/** Refusals by which somebody is told what they may not do. Who is not signed in yet, or must prove it again, is no such case. */
+const FORBIDDEN: ReadonlySet<ApiErrorCode> = new Set([
+  'cross_origin',
+  'token_refused',
+  'session_only',
+  'scope',
+  'role',
+  'view_as',
+  'operators_only',
+  'second_factor',
+])
+
+export class PersonVisit<D> extends Visit<D, PersonVisitParts<D>> {
+  readonly #site: Site
+  readonly #language: Language
+  #identity: Identity | null = null
+
+  constructor(parts: PersonVisitParts<D>, req: IncomingMessage, res: ServerResponse) {
+    super(parts, req, res)
+    this.#site = parts.site()
+    this.#language = languageOf(req)
+  }
+
+  protected begin(): void {
+    const { res, parts } = this
+    res.once('close', () => parts.count(this.row?.id ?? 'none', res.headersSent ? res.statusCode : LEFT))
+    setApiHeaders(res, this.id, this.#site)
+  }
+
+  protected enter(): void {}
+
+  protected noSuchCall(others: string[] | null): Error {
+    if (others === null) return new ApiError('no_such_call')
+    this.res.setHeader('allow', others.join(', '))
+    return new ApiError('method_not_allowed')
+  }
+
+  protected async call(row: Operation<D>, names: Record<string, string>): Promise<void> {
+    const { ipOf, rates } = this.parts
+    checkOrigin(this.req, row, this.#site)
+    const ip = ipOf(this.req)
+    const limit = row.limit ?? (row.effect === 'read' ? 'light' : 'write')
+    rates.take(limit, 'ip', networkOf(ip))
+    const identity = await this.#identify(ip)
+    this.#identity = identity
+    if (identity !== null) rates.take(limit, 'user', String(identity.user.id))
+    const standing = await this.#admit(row, names, identity)
+    const sent = await this.#sent(row, names)
+    // a body may be under way for seconds, in which its sender may have lost what it may do
+    const isLater = identity !== null && hasBody(this.req)
+    const now = isLater ? await this.#identify(ip) : identity
+    const again = isLater ? await this.#admit(row, names, now) : standing
+    const account = again.account as NonNullable<Standing['account']> // rows without one in their path do not look at it
+    const call = { ...sent, caller: this.#caller(now, again, ip), account, cookies: cookiesOf(this.req, this.res) }
+    if (row.answer.body === 'stream') await this.#stream(row, names, now, call)
+    else await this.#run(row, call)
+  }
+
+  /** A token goes before a cookie: a program that sends one means it. Other schemes belong to proxies in front of us. */
+  async #identify(ip: string): Promise<Identity | null> {
+    const { identities } = this.parts
+    const { authorization = '', cookie: header } = this.req.headers
+    let identity: Identity | null = null
+    if (/^bearer\b/i.test(authorization)) {
+      const token = TOKEN.exec(authorization)?.[1]
+      identity = token === undefined ? null : await identities.byToken(token, ip)
+      if (identity === null && this.row?.who !== 'anyone') throw new ApiError('token_refused')
+    } else {
+      const secret = cookie(header, sessionCookie(this.#site))
+      identity = secret === null ? null : await identities.bySession(secret, ip, this.#agent())
+    }
+    return identity?.user.status === 'active' ? identity : null
+  }
+
+  #admit(row: Operation<D>, names: Record<string, string>, identity: Identity | null): Promise<Standing> {
+    return admit(row, identity, accountIn(names), { ...this.parts, site: this.#site })
+  }
+
+  #agent(): string {
+    return (this.req.headers['user-agent'] ?? '').slice(0, LONGEST_AGENT)
+  }
+
+  #caller(identity: Identity | null, { role }: Standing, ip: string): Caller {
+    const user = identity?.user ?? null
+    return {
+      user,
+      role,
+      sessionId: identity?.sessionId ?? null,
+      tokenId: identity?.tokenId ?? null,
+      provenAtMs: identity?.provenAtMs ?? null,
+      ip,
+      agent: this.#agent(),
+      language: this.#language,
+      actor: { kind: 'user', userId: user?.id ?? null, name: user?.email ?? '', ip },
+    }
+  }
+
+  async #sent(row: Operation<D>, names: Record<string, string>) {
+    const { account: _, ...own } = names
+    const path = (row.path ?? NOTHING).safeParse(own)
+    if (!path.success) throw new ApiError('missing') // what has no such form is nobody's id
+    const query = read(row.query ?? NOTHING, parameters(this.query))
+    return { path: path.data, query, body: await this.#body(row.body ?? NOTHING) }
+  }
+
+  async #body(form: z.ZodType) {
+    if (this.method === 'GET' || this.method === 'HEAD') return undefined
+    if (this.req.headers.expect !== undefined) this.res.writeContinue()
+    const { clock } = this.parts
+    return read(form, await readObject(this.req, { clock, mostBytes: MOST_BODY_BYTES, withinMs: BODY_MS }))
+  }
+
+  async #run(row: Operation<D>, call: Call): Promise<void> {
+    const { reports, clock, deps } = this.parts
+    const leave = row.limit === 'heavy' ? await reports.take(callerName(call)) : null
+    try {
+      await sendResult(this.res, row, await row.run(deps, call), clock)
+    } finally {
+      leave?.()
+    }
+  }
+
+  /** An answer of any length, which runs as long as the caller may have it. */
+  async #stream(
+    row: Operation<D>,
+    names: Record<string, string>,
+    identity: Identity | null,
+    call: Call,
+  ): Promise<void> {
+    const { exports, turns, clock, deps, identities } = this.parts
+    const account = accountIn(names)
+    const who = [callerName(call), ...(account === null ? [] : [`account ${account}`])]
+    const check = async (): Promise<void> => {
+      const now = identity === null ? null : await identities.again(identity, call.caller.ip)
+      const { role } = await this.#admit(row, names, now)
+      if (role !== call.caller.role) throw new ApiError('role') // another role may see other rows
+    }
+    const leave = await exports.take(...who)
+    const ended: { by?: ApiErrorCode } = {}
+    const endChecks = whileAllowed(clock, check, ({ code }) => {
+      ended.by = code
+      this.res.destroy()
+    })
+    try {
+      const streamed = (await row.run(deps, call)) as Streamed
+      const pieces = inTurn(streamed.pieces, turns, this.id)
+      const end = await sendResult(this.res, row, { ...streamed, pieces }, clock)
+      this.#noteEnd(ended.by ?? end)
+    } finally {
+      endChecks()
+      leave()
+    }
+  }
+
+  protected refuse(error: unknown): RefusalAnswer | null {
+    const { res, req, parts } = this
+    const { status, told, retryAfterS, isFault } = refusalOf(error, this.#language, MOST_BODY_SHOWN)
+    const wasCut = res.headersSent
+    if (wasCut && error instanceof ApiError) this.#noteEnd(error.code)
+    else if (isFault || wasCut)
+      parts.log.error({ err: error, id: this.id, operation: this.row?.id }, 'a console request failed')
+    this.#noteForbidden(error)
+    if (wasCut) return null
+    return { status, text: envelope(told, this.id), retryAfterS, closes: hasBody(req) && !req.complete }
+  }
+
+  /** The line of the log leads from the log of actions, which has what was changed, to the request. */
+  protected noteChange(): void {
+    this.parts.log.info({ ...this.#noted(), status: this.res.statusCode }, 'console')
+  }
+
+  /** `missing` of somebody known is mostly an account that is not theirs. The bounds on calls bound these lines. */
+  #noteForbidden(error: unknown): void {
+    if (!(error instanceof ApiError)) return
+    const { code } = error
+    if (!FORBIDDEN.has(code) && (code !== 'missing' || this.#identity === null)) return
+    const ip = this.parts.ipOf(this.req)
+    this.parts.log.info({ ...this.#noted(), ip, code }, 'a console request is not allowed')
+  }
+
+  /** Logs an answer that was sent piece by piece and did not come to its end. */
+  #noteEnd(end: StreamEnd | ApiErrorCode): void {
+    if (end !== 'complete') this.parts.log.info({ ...this.#noted(), end }, 'a download ended early')
+  }
+
+  /** The call as lines of the log name it. */
+  #noted() {
+    return { id: this.id, operation: this.row?.id, user: this.#identity?.user.publicId }
+  }
+}
+
+/** The name by which seats are taken. */
+const callerName = ({ caller: { user, ip } }: Call): string => (user === null ? `ip ${ip}` : `user ${user.id}`)
+
+function accountIn({ account }: Record<string, string>): string | null {
+  if (account === undefined) return null
+  if (account.length > LONGEST_ID) throw new ApiError('missing')
+  return account
+}
+
+/** Empty parameters are dropped, so that `?key=&model=x` filters by the model only. */
+function parameters(query: string): Record<string, string> {
+  const given = [...new URLSearchParams(query)].filter(([, value]) => value !== '')
+  const seen = new Set<string>()
+  const twice = given.find(([name]) => seen.size === seen.add(name).size)
+  if (twice === undefined) return Object.fromEntries(given)
+  const expected: Words = { zh: '只出现一次', en: 'once' }
+  const field = twice[0].slice(0, LONGEST_ID)
+  throw new OperationError('invalid', { zh: `${field}: 只能出现一次`, en: `${field}: may stand here once` }, {}, [
+    { field, expected },
+  ])
+}

@@ -1,0 +1,128 @@
+/**
+ * A call by whoever has the token of operators: programs and scripts, which are trusted, so nothing bounds how often they
+ * call. The token is asked for before anything else, and no browser sends it by itself. Errors are told by the table of
+ * errors that the API of models has, too.
+ */
+import { createHash, timingSafeEqual } from 'node:crypto'
+import type { Clock } from '../base/clock.ts'
+import { OperationError } from '../operations/error.ts'
+import { byActor } from '../operations/people/deps.ts'
+import { read } from '../operations/read.ts'
+import { StoreConflict, StoreUnavailable } from '../store/store.ts'
+import { ERRORS, type ErrorName, type ErrorRow, renderError } from '../base/errors.ts'
+import { prefersEnglish } from '../base/language.ts'
+import { adminToken } from '../base/people.ts'
+import type { Account } from '../terms/records.ts'
+import { sendResult, setTokenHeaders } from './answer.ts'
+import { BodyFault, readObject } from './body.ts'
+import { envelope, STATUS_OF_FAULT } from './errors.ts'
+import type { Call, Operation } from './operation.ts'
+import { type RefusalAnswer, Visit, type VisitParts } from './visit.ts'
+
+const REQUEST_MS = 30_000
+const MOST_BODY_BYTES = 2 ** 20
+const MOST_BODY_SHOWN = '1MiB'
+const RETRY_AFTER_S = 2
+
+export interface TokenVisitParts<D> extends VisitParts<D> {
+  /** All calls stand below this path, and what does not is answered without a token. */
+  root: string
+  clock: Clock
+  /** The token. A function, because a reload may change it. */
+  token: () => string
+}
+
+/** Refuses with a row of the table of errors; `args` fill the row's text. */
+class TokenRefusal extends Error {
+  override name = 'TokenRefusal'
+  readonly row: ErrorName
+  readonly args: string[]
+
+  constructor(row: ErrorName, args: string[] = []) {
+    super(row)
+    this.row = row
+    this.args = args
+  }
+}
+
+const digest = (text: string): Buffer => createHash('sha256').update(text, 'utf8').digest()
+
+/** Cookies are nothing for programs. */
+const NO_COOKIES: Call['cookies'] = { get: () => null, set: () => {} }
+
+export class TokenVisit<D> extends Visit<D, TokenVisitParts<D>> {
+  protected begin(): void {
+    setTokenHeaders(this.res, this.id)
+  }
+
+  protected enter(): void {
+    if (!this.path.startsWith(`${this.parts.root}/`)) return
+    const given = /^bearer +(\S+)$/i.exec(this.req.headers.authorization ?? '')?.[1] ?? ''
+    if (!timingSafeEqual(digest(given), digest(this.parts.token()))) throw new TokenRefusal('key')
+  }
+
+  protected noSuchCall(): Error {
+    return new TokenRefusal('url', [this.method, this.path])
+  }
+
+  protected async call(row: Operation<D>, names: Record<string, string>): Promise<void> {
+    const { deps, clock } = this.parts
+    const call = { ...(await this.#sent(row, names)), ...this.#caller(), cookies: NO_COOKIES }
+    await sendResult(this.res, row, await row.run(deps, call), clock)
+  }
+
+  /** Where a row has no form, what was sent is let be. An empty parameter counts as absent. */
+  async #sent({ query, body, reads }: Operation<D>, names: Record<string, string>) {
+    const { clock } = this.parts
+    const parameters = Object.fromEntries([...new URLSearchParams(this.query)].filter(([, value]) => value !== ''))
+    const object = await readObject(this.req, { clock, mostBytes: MOST_BODY_BYTES, withinMs: REQUEST_MS })
+    if (reads === 'itself') return { path: names, query: parameters, body: object }
+    return {
+      path: names,
+      query: query === undefined ? {} : read(query, parameters),
+      body: body === undefined ? undefined : read(body, object),
+    }
+  }
+
+  #caller(): Pick<Call, 'caller' | 'account'> {
+    const by = byActor(adminToken(this.req.socket.remoteAddress?.replace(/^::ffff:/, '') ?? null))
+    const caller = { ...by, role: null, tokenId: null, provenAtMs: null }
+    return { caller, account: null as unknown as Account } // rows name accounts themselves here
+  }
+
+  protected noteChange(): void {
+    const { id, method, path, res } = this
+    this.parts.log.info({ id, method, path, status: res.statusCode }, 'admin request')
+  }
+
+  protected refuse(error: unknown): RefusalAnswer | null {
+    const answer = this.#answerTo(error)
+    return this.res.headersSent ? null : answer
+  }
+
+  #answerTo(error: unknown): RefusalAnswer {
+    if (error instanceof OperationError) return this.#words(STATUS_OF_FAULT[error.fault], error.message, error.details)
+    if (error instanceof StoreConflict) return this.#words(409, error.message)
+    if (error instanceof BodyFault) {
+      const refusal =
+        error.what === 'too_large' ? new TokenRefusal('too_large', [MOST_BODY_SHOWN]) : new TokenRefusal('not_json')
+      return { ...this.#row(refusal), closes: !this.req.complete }
+    }
+    if (error instanceof TokenRefusal) return this.#row(error)
+    if (error instanceof StoreUnavailable) return this.#row(new TokenRefusal('unavailable'))
+    const { id, method, path } = this
+    this.parts.log.error({ err: error, id, method, path }, 'an ops request failed')
+    return this.#row(new TokenRefusal('internal'))
+  }
+
+  #words(status: number, message: string, details: Record<string, string> = {}): RefusalAnswer {
+    return { status, text: envelope({ code: '', message, details }, this.id), retryAfterS: null, closes: false }
+  }
+
+  #row({ row, args }: TokenRefusal): RefusalAnswer {
+    const { status, retry }: ErrorRow = ERRORS[row]
+    const english = prefersEnglish(this.req.headers['accept-language'])
+    const text = renderError(row, args, this.id, english, false)
+    return { status, text, retryAfterS: retry === 'later' ? RETRY_AFTER_S : null, closes: false }
+  }
+}
