@@ -1,0 +1,18 @@
+/** `npm run check`: format, lint, types and tidy at once, as far as processors allow. Prints what failed, each in one piece, and exits 1. */
+import { spawn } from 'node:child_process'
+import { text } from 'node:stream/consumers'
+
+const CHECKS = ['format', 'lint', 'types', 'types:web', 'tidy']
+
+const results = await Promise.all(
+  CHECKS.map(async name => {
+    const child = spawn('npm', ['run', '--silent', name], { stdio: ['ignore', 'pipe', 'pipe'] })
+    const exited = new Promise<number | null>(resolve => child.on('close', resolve))
+    const [said, complained, code] = await Promise.all([text(child.stdout), text(child.stderr), exited])
+    return { name, code, said: `${said}${complained}`.trim() }
+  }),
+)
+const failed = results.filter(({ code }) => code !== 0)
+for (const { name, said } of failed) console.error(`${name}:\n${said}\n`)
+console.error(failed.length === 0 ? 'checked' : `failed: ${failed.map(({ name }) => name).join(', ')}`)
+process.exit(failed.length === 0 ? 0 : 1)

@@ -1,0 +1,80 @@
+/** The sizes that keep a question about the code at few files: of files, functions, rooms, doors and chains of imports. */
+import { readFileSync } from 'node:fs'
+import path from 'node:path'
+import t from 'tap'
+import {
+  doorsOf,
+  filesOf,
+  fragments,
+  longestChain,
+  longFunctions,
+  ROOT,
+  rooms,
+  sharedNames,
+  soleInterfaces,
+  sources,
+  splinters,
+} from './house.ts'
+
+const MOST_LINES = 600
+const MOST_OF_FUNCTION = 70
+const MOST_FILES = 60
+const MOST_DOORS = 6
+const LONGEST_CHAIN = 8
+const SHALLOW_LINES = 40
+
+/** Folders and files whose entries are rows of one table: each may be small, and only the table imports it. */
+const ROWS = [
+  /^lib\/exchange\/stages\//,
+  /^lib\/protocols\/\w+\.ts$/, // the protocols of rows.ts
+  /^lib\/console\/(api|clients)\//,
+  /^web\/pages\//,
+  /^tools\/simulator\/dialects\//,
+]
+/** Rooms whose every file others may import: `base` is open to all, and pages import types of calls. */
+const OPEN = new Set(rooms.filter(({ doors }) => doors === null).map(({ name }) => name))
+
+t.test('no file is longer than 600 lines, and no function longer than 70', async t => {
+  t.same(
+    sources.filter(({ lines }) => lines > MOST_LINES).map(({ file }) => file),
+    [],
+  )
+  t.same(longFunctions(MOST_OF_FUNCTION), [])
+})
+
+t.test('a room has at most 60 files, 6 doors and chains of 8 imports', async t => {
+  for (const { name } of rooms) {
+    const counted = filesOf(name).filter(({ file }) => !ROWS.some(pattern => pattern.test(file)))
+    t.ok(counted.length <= MOST_FILES, `${name} has ${counted.length} files`)
+    const doors = doorsOf(name)
+    t.ok(OPEN.has(name) || doors.length <= MOST_DOORS, `${name} has ${doors.length} doors`)
+    const chain = longestChain(name)
+    t.ok(chain.length <= LONGEST_CHAIN, `${name} has a chain of ${chain.length}: ${chain.join(' → ')}`)
+  }
+})
+
+t.test('a file under 40 lines that one file imports is a row of a table, or belongs into its importer', async t => {
+  t.same(
+    splinters(SHALLOW_LINES).filter(file => !ROWS.some(pattern => pattern.test(file))),
+    [],
+  )
+})
+
+t.test('an exported name has one meaning in lib', async t => {
+  t.same(sharedNames(), [])
+})
+
+t.test('an interface with methods has several implementations, or a test that puts another in its place', async t => {
+  t.same(soleInterfaces(), [])
+})
+
+t.test('comments on members begin with what they speak of', async t => {
+  t.same(fragments(), [])
+})
+
+t.test('lib grows only with a row in the changelog that says to how many lines', async t => {
+  const changelog = readFileSync(path.join(ROOT, 'CHANGELOG.md'), 'utf8')
+  const allowed = /`lib` has at most ([\d,]+) lines/.exec(changelog)?.[1]?.replaceAll(',', '')
+  const lines = sources.filter(({ file }) => file.startsWith('lib/')).reduce((sum, source) => sum + source.lines, 0)
+  t.ok(lines <= Number(allowed), `lib has ${lines} lines: say in CHANGELOG.md what they are for`)
+})
