@@ -36,7 +36,7 @@ const upstream = await startUpstream()
 const gateway = await startGateway(upstream.port, undefined, undefined, { store: server.url })
 const store = openStore(server.url, { secret: 'a bench secret' })
 try {
-  await store.register({ id: DEAD, host: 'gone', beat: 7 })
+  await store.holders.register({ id: DEAD, host: 'gone', beat: 7 })
   const ids = Array.from({ length: PURSES }, (_, i) => `a${1_000_000 + i}`)
   for (let from = 0; from < PURSES; from += AT_ONCE) {
     const some = ids.slice(from, from + AT_ONCE)
@@ -45,8 +45,8 @@ try {
     )
     await server.admin(`INSERT INTO gateway.leases VALUES ${some.map(id => `('${id}', '${DEAD}', ${LEASED}, 0, '')`)}`)
   }
-  for (const { id } of await store.accounts())
-    await store.lease(`a${id}`, DEAD, LEASED as never, LEASED as never, false)
+  for (const { id } of await store.accounts.list())
+    await store.books.lease(`a${id}`, DEAD, LEASED as never, LEASED as never, false)
   await load(gateway, LOAD_S)
   const began = performance.now()
   let buriedMs: number | null = null

@@ -13,7 +13,7 @@ export const bench: Bench = async (lib, seed) => {
   const { KeyCache } = await lib<typeof KeysModule>('access/keys.ts')
   const { systemClock } = await lib<typeof ClockModule>('base/clock.ts')
   const store = await memoryStore()
-  const account = await store.createAccount({ name: 'a', groups: ['default'] }, SETUP)
+  const account = await store.accounts.create({ name: 'a', groups: ['default'] }, SETUP)
   const random = withSeed(seed)
   const secrets = Array.from(
     { length: KEYS },
@@ -22,7 +22,7 @@ export const bench: Bench = async (lib, seed) => {
   const ids = new Map<string, number>()
   for (const secret of secrets) {
     const hash = createHash('sha256').update(secret).digest('hex')
-    ids.set(secret, (await store.createKey(newKey(account.id, { hash, name: secret }), SETUP)).id)
+    ids.set(secret, (await store.keys.create(newKey(account.id, { hash, name: secret }), SETUP)).id)
   }
   const keys = new KeyCache({ store, clock: systemClock, health: wellStore(systemClock) })
   const invented = secrets.map(secret => `${secret}0`)

@@ -106,7 +106,7 @@ async function open(lib: Lib) {
     ledger,
     clock,
     key,
-    spent: async () => (await store.purses([accountPurse(account.id)]))[0]?.spent,
+    spent: async () => (await store.books.purses([accountPurse(account.id)]))[0]?.spent,
     close: async () => {
       await ledger.stop()
       await store.close()

@@ -18,7 +18,7 @@ export interface LargeBooks extends Books {
 async function makeKeys(store: Store, account: Account, count: number): Promise<Key[]> {
   const keys: Key[] = []
   const make = (i: number) =>
-    store.createKey(newKey(account.id, { name: `key ${i}`, hash: `large${String(i).padStart(59, '0')}` }), ACT)
+    store.keys.create(newKey(account.id, { name: `key ${i}`, hash: `large${String(i).padStart(59, '0')}` }), ACT)
   for (let i = 0; i < count; i += AT_ONCE)
     keys.push(...(await Promise.all(Array.from({ length: Math.min(AT_ONCE, count - i) }, (_, n) => make(i + n)))))
   return keys
@@ -27,7 +27,7 @@ async function makeKeys(store: Store, account: Account, count: number): Promise<
 /** `keys` of the result are in an order of which `rows` takes the first half of the rows from the large account. */
 export async function openLargeBooks(url: string, keyCount: number): Promise<LargeBooks> {
   const books = await openBooks(url)
-  const account = await books.store.createAccount({ name: 'large', groups: ['default'] }, ACT)
+  const account = await books.store.accounts.create({ name: 'large', groups: ['default'] }, ACT)
   const own = await makeKeys(books.store, account, keyCount)
   return { ...books, account, own }
 }

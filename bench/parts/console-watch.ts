@@ -33,11 +33,11 @@ export async function watchedBooks(usage: number): Promise<WatchedBooks> {
   const { store, account } = books
   const atMs = Date.now()
   const user = { email: 'ada@example.org', name: 'Ada', password: null, operator: false, language: null, atMs }
-  const { id } = await store.people.create(user, ACT)
-  await store.people.addMember({ userId: id, accountId: account.id, role: 'owner' }, atMs, ACT)
+  const { id } = await store.people.users.create(user, ACT)
+  await store.people.members.add({ userId: id, accountId: account.id, role: 'owner' }, atMs, ACT)
   const secret = newToken()
   const session = { hash: hashOf(secret), userId: id, atMs, provenAtMs: null, ip: '127.0.0.1', agent: 'bench' }
-  await store.people.createSession(session, { ...ACT, actor: { ...COMMAND, userId: id } })
+  await store.people.sessions.create(session, { ...ACT, actor: { ...COMMAND, userId: id } })
   await store.close()
   return {
     store: url,

@@ -21,7 +21,7 @@ export async function measurePruning({ store }: Books): Promise<PruneFigures> {
   let deleted = 0
   for (let i = 0; i < SLICES; i++) {
     const began = performance.now()
-    const count = await store.pruneUsage(FILL_FROM_MS + 100 * 86_400_000, SLICE)
+    const count = await store.usage.prune(FILL_FROM_MS + 100 * 86_400_000, SLICE)
     took.push(performance.now() - began)
     deleted += count
     if (count < SLICE) break

@@ -25,13 +25,13 @@ export interface Books {
 export async function openBooks(url: string): Promise<Books> {
   const store = openStore(url, { secret: 'a bench secret' })
   await store.migrate()
-  await store.register({ id: HOLDER, host: 'bench', beat: 0 })
+  await store.holders.register({ id: HOLDER, host: 'bench', beat: 0 })
   const keys: Key[] = []
   for (let i = 0; i < ACCOUNTS; i++) {
-    const account = await store.createAccount({ name: `account-${i}`, groups: ['default'] }, SETUP)
+    const account = await store.accounts.create({ name: `account-${i}`, groups: ['default'] }, SETUP)
     const opening = { kind: 'opening', reference: 'opening', amount: micro(CREDIT), actor: '', note: '' } as const
-    await store.addEntry(account.id, opening, SETUP)
-    const key = await store.createKey(
+    await store.entries.add(account.id, opening, SETUP)
+    const key = await store.keys.create(
       {
         accountId: account.id,
         name: 'laptop',

@@ -29,7 +29,7 @@ export async function measureCommits(
   const tookMs: number[] = []
   for (const row of rows(keys, count, FROM_MS - 86_400_000, 2)) {
     const began = performance.now()
-    await store.settle([{ ...settlementOf(row, holder), fromAccountLease: micro(0), fromKeyLease: micro(0) }])
+    await store.books.settle([{ ...settlementOf(row, holder), fromAccountLease: micro(0), fromKeyLease: micro(0) }])
     tookMs.push(performance.now() - began)
   }
   tookMs.sort((a, b) => a - b)
@@ -38,10 +38,10 @@ export async function measureCommits(
 
 /** `run`: the number of the run; each run has its own requests. */
 export async function measureSettling({ store, keys, holder }: Books, count: number, run = 0): Promise<SettleFigures> {
-  await store.register({ id: holder, host: 'bench', beat: 0 }) // another process may have taken it for dead meanwhile
+  await store.holders.register({ id: holder, host: 'bench', beat: 0 }) // another process may have taken it for dead meanwhile
   for (const key of keys) {
     for (const purse of [accountPurse(key.accountId), keyPurse(key.id)])
-      await store.lease(purse, holder, micro(0), micro(LEASE), false)
+      await store.books.lease(purse, holder, micro(0), micro(LEASE), false)
   }
   const folder = mkdtempSync(path.join(tmpdir(), 'bench-journal-'))
   const log = { error: console.error, warn: console.error, info: () => {} }

@@ -25,13 +25,17 @@ const LOOKED_UP_MS = 1_000
 const LONGEST_ID = 1024
 
 export class Answers {
-  readonly #store: Pick<Store, 'answerMaker'>
+  readonly #store: { usage: Pick<Store['usage'], 'answerMaker'> }
   readonly #clock: Clock
   readonly #health: StoreHealth
   readonly #makers: LRUCache<string, AnswerMaker>
   readonly #turns = new Turns(MOST_READING, MOST_WAITING)
 
-  constructor({ store, clock, health }: { store: Pick<Store, 'answerMaker'>; clock: Clock; health: StoreHealth }) {
+  constructor({
+    store,
+    clock,
+    health,
+  }: { store: { usage: Pick<Store['usage'], 'answerMaker'> }; clock: Clock; health: StoreHealth }) {
     this.#store = store
     this.#clock = clock
     this.#health = health
@@ -54,7 +58,7 @@ export class Answers {
 
   async #lookUp(accountId: number, answerId: string): Promise<AnswerMaker | null> {
     const untilMs = this.#clock.monotonic() + LOOKED_UP_MS
-    const ask = () => this.#health.ask(() => this.#store.answerMaker(accountId, answerId))
+    const ask = () => this.#health.ask(() => this.#store.usage.answerMaker(accountId, answerId))
     for (const pauseMs of [0, ...PAUSES_MS]) {
       if (pauseMs > 0) {
         const leftMs = untilMs - this.#clock.monotonic()

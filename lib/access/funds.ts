@@ -43,7 +43,7 @@ export async function fundsOf(store: Store, key: Key, account: Account, here: He
     ...boundOf('b', account.id, account.budget, here.nowMs, store.zone),
   ]
   const ids = [...new Set([keyPurse(key.id), ...bounds.map(({ purse }) => purse)])]
-  const [purses, others] = await Promise.all([store.purses(ids), store.heldByOthers(ids, [here.holder])])
+  const [purses, others] = await Promise.all([store.books.purses(ids), store.holders.heldByOthers(ids, [here.holder])])
   const known = new Map<PurseId, Purse>(purses.map(purse => [purse.id, purse]))
   const left = bounds.map(({ purse, amount }) => {
     const { credit, spent } = known.get(purse) ?? { credit: amount, spent: ZERO }

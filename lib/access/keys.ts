@@ -153,7 +153,7 @@ export class KeyCache {
       lookUp.changed = false
       lookUp.changedAccounts.clear()
       const readMs = this.#clock.monotonic() // before the store says what is left of a time
-      const row = await this.#health.ask(() => this.#store.findKey(digest))
+      const row = await this.#health.ask(() => this.#store.keys.find(digest))
       const entry = row === null ? null : new KeyEntry(digest, row, readMs)
       const changed = lookUp.changed || (entry !== null && lookUp.changedAccounts.has(entry.account.id))
       if (!changed) this.#keep(digest, entry, readMs + OLDEST_MS)
@@ -210,7 +210,7 @@ const WRITE_MS = 60_000
 const MOST_NOTES = 100_000
 
 interface KeyUsesOptions {
-  store: Pick<Store, 'recordKeyUses'>
+  store: { keys: Pick<Store['keys'], 'recordUses'> }
   clock: Clock
   log: Logger
 }
@@ -254,7 +254,7 @@ export class KeyUses {
     if (notes.size === 0) return
     this.#notes = new Map()
     try {
-      await this.#o.store.recordKeyUses([...notes.values()])
+      await this.#o.store.keys.recordUses([...notes.values()])
     } catch (error) {
       if (!(error instanceof StoreUnavailable)) this.#o.log.error({ err: error }, 'uses of keys are not kept')
     }

@@ -295,7 +295,7 @@ class RateAccount {
   }
 
   async #read(): Promise<void> {
-    const row = await this.#store.rateWindow(this.#id)
+    const row = await this.#store.rateWindows.read(this.#id)
     const version = row?.version ?? 0
     this.#contended = version !== this.#version
     this.#version = version
@@ -311,7 +311,7 @@ class RateAccount {
     slots.sent(offer)
     this.#fresh = false
     try {
-      this.#fresh = await this.#store.swapRateWindow(this.#id, this.#version, offer.text)
+      this.#fresh = await this.#store.rateWindows.swap(this.#id, this.#version, offer.text)
     } catch (error) {
       slots.inDoubt(offer, this.#version)
       throw error

@@ -70,7 +70,7 @@ async function inStore(config: Config): Promise<{ rows: Rows | null; warnings: s
   const { secret, secretPrevious } = config
   const store = openStore(config.store, { secret, secretPrevious, onWarning: text => warnings.push(`store: ${text}`) })
   try {
-    return { rows: await store.catalog(), warnings }
+    return { rows: await store.catalogue.read(), warnings }
   } catch {
     return { rows: null, warnings: [] }
   } finally {

@@ -125,7 +125,7 @@ async function toldOfDeposits(deposits: usdt.Deposits, call: OrderCall, accountO
   }
 }
 
-type FindAccount = (name: string) => Promise<Awaited<ReturnType<pay.PaymentsAdminDeps['store']['accountByName']>>>
+type FindAccount = (name: string) => Promise<Awaited<ReturnType<pay.PaymentsAdminDeps['store']['accounts']['byName']>>>
 
 const more = (next: string | null): string[] => (next === null ? [] : [`only the newest ${MOST} are shown`])
 
@@ -150,7 +150,7 @@ export async function orderCommand(
   await withStoreOf(configFile, env, async (store, config) => {
     const { deps, desk } = deskOf(store, config)
     const parts = { ...deps, pay: async () => desk }
-    const accountOf: FindAccount = name => store.accountByName(name)
+    const accountOf: FindAccount = name => store.accounts.byName(name)
     const said =
       (await told(new pay.PaymentsAdmin(parts), call, accountOf)) ??
       ((await toldOfDeposits(new usdt.Deposits(parts), call, accountOf)) as Told)

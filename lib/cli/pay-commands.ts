@@ -29,7 +29,7 @@ export function payDoctor(configFile: string, env: NodeJS.ProcessEnv, wanted: Do
   return withStoreOf(configFile, env, async (store, config) => {
     const { desk } = deskOf(store, config)
     const { method, account: name } = wanted
-    const account = await store.accountByName(name)
+    const account = await store.accounts.byName(name)
     if (account === null) throw new OperationError('missing', `there is no account ${name}`)
     const absent = new OperationError('missing', `pay.${method}: not in ${configFile}`)
     if (method !== 'usdt') return told(await ofOrder(desk, store, config, account, wanted, absent))

@@ -50,7 +50,7 @@ export const showRequest = (configFile: string, env: Env, id: string): Promise<s
 
 export const rebuildRollups = (configFile: string, env: Env, json: boolean): Promise<Said> =>
   withStoreOf(configFile, env, async store => {
-    const corrected = await store.rebuildSums()
+    const corrected = await store.usage.rebuildSums()
     if (json) return asJson({ corrected })
     const text =
       corrected === 0 ? 'ok: every sum is what the rows come to' : `${corrected} sums were wrong, and are right now`

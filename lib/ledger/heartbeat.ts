@@ -97,7 +97,7 @@ export class Heartbeat {
   async #register(): Promise<void> {
     const { store, clock } = this.#o
     const began = clock.monotonic()
-    await store.register({ id: this.holder, host: os.hostname(), beat: 0 })
+    await store.holders.register({ id: this.holder, host: os.hostname(), beat: 0 })
     this.#beatMs = began
     this.#reported = ''
     await this.#watch()
@@ -130,7 +130,7 @@ export class Heartbeat {
   async #beat(): Promise<void> {
     const { store, clock, log } = this.#o
     const began = clock.monotonic()
-    if (await store.beat(this.holder)) {
+    if (await store.holders.beat(this.holder)) {
       this.#beatMs = began
       await this.#watch()
       return
@@ -145,7 +145,7 @@ export class Heartbeat {
   async #watch(): Promise<void> {
     const { store, clock } = this.#o
     const now = clock.monotonic()
-    const others = (await store.holders()).filter(holder => holder.id !== this.holder)
+    const others = (await store.holders.list()).filter(holder => holder.id !== this.holder)
     this.#alone = others.length === 0
     if (now - this.#lookedMs > GAP_MS) this.#seen.clear()
     this.#lookedMs = now
@@ -177,7 +177,7 @@ export class Heartbeat {
     const held = this.#o.held()
     const now = JSON.stringify([...held])
     if (now === this.#reported) return
-    await this.#o.store.reportHeld(this.holder, held)
+    await this.#o.store.holders.reportHeld(this.holder, held)
     this.#reported = now
   }
 }

@@ -310,7 +310,7 @@ export class Lease {
   async #recall(first: boolean): Promise<void> {
     this.#handBack()
     try {
-      if (first) await this.#o.health.watch(this.#o.store.recall(this.purse))
+      if (first) await this.#o.health.watch(this.#o.store.books.recall(this.purse))
     } catch (error) {
       this.#failed(error) // without the recall the next try finds as little, and the hold is refused in the end
     }
@@ -337,7 +337,7 @@ export class Lease {
       if (!health.takesWrites) return null
       const holder = this.#o.holder()
       const { need, want, partial } = size()
-      const grant = await this.#counted(store.lease(this.purse, holder, micro(need), micro(want), partial))
+      const grant = await this.#counted(store.books.lease(this.purse, holder, micro(need), micro(want), partial))
       if (holder !== this.#o.holder()) return null // the recovery of the old id has given the grant back
       this.leased += grant.granted
       this.known = grant.purse
@@ -373,7 +373,7 @@ export class Lease {
     const missing = purse.spent + purse.leased - purse.credit
     if (missing <= 0) return
     this.#handBack(Math.min(missing, this.idle))
-    if (elsewhere.leased > 0) this.#o.store.recall(this.purse).catch(error => this.#failed(error))
+    if (elsewhere.leased > 0) this.#o.store.books.recall(this.purse).catch(error => this.#failed(error))
   }
 
   #failed(error: unknown): void {
@@ -452,7 +452,7 @@ export class Lease {
 
   async #giveBack(holder: string, amount: number): Promise<void> {
     try {
-      await this.#o.store.giveBack(this.purse, holder, micro(amount))
+      await this.#o.store.books.giveBack(this.purse, holder, micro(amount))
     } catch (error) {
       this.#failed(error) // the store completes the give-back when the engine is back
     }

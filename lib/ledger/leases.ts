@@ -121,8 +121,8 @@ export class Leases {
     }
     tabs.forget()
     try {
-      while (!this.#forgetting.stopped && (await store.forgetLeases(holder())) > 0);
-      while (!this.#forgetting.stopped && (await store.forgetPurses(now() - KEPT_MS)) > 0);
+      while (!this.#forgetting.stopped && (await store.holders.forgetLeases(holder())) > 0);
+      while (!this.#forgetting.stopped && (await store.books.forgetPurses(now() - KEPT_MS)) > 0);
     } catch (error) {
       if (!(error instanceof StoreUnavailable)) log.error({ err: error }, 'forgetting leases failed')
     }

@@ -152,7 +152,8 @@ export class Recovery {
       }
     if (replayed.refused.length > 0 && !this.#refusedForGood(name, replayed)) return
     for (const settlement of replayed.refused) setAside(this.#o, settlement, 'refused')
-    for (const { id } of await store.holders()) if (firstName(id) === name && !(await this.#returnLeases(id))) return
+    for (const { id } of await store.holders.list())
+      if (firstName(id) === name && !(await this.#returnLeases(id))) return
     const { torn, corrupt } = journal
     const found = { holder: name, records: replayed.records, applied: replayed.applied, torn, corrupt }
     if (corrupt > 0) {
@@ -242,7 +243,7 @@ async function replay(o: ReplayOptions, settlements: readonly Settlement[], sum:
 
 async function sent(store: Store, settlements: readonly Settlement[]) {
   try {
-    return await store.settle(settlements, true)
+    return await store.books.settle(settlements, true)
   } catch (error) {
     if (error instanceof StoreUnavailable) throw error
     return error instanceof Error ? error : new Error(String(error))
@@ -264,7 +265,7 @@ export async function returnAllLeases(
   beat?: number,
   stopped = () => false,
 ): Promise<boolean> {
-  while (!(await store.bury(holder, beat))) {
+  while (!(await store.holders.bury(holder, beat))) {
     await pause(clock, PAUSE_MS)
     if (stopped()) return false
   }

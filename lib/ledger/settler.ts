@@ -200,7 +200,7 @@ export class Settler {
     for (const entry of batch) entry.sent = true
     let settled: Settled
     try {
-      settled = await this.#o.store.settle(
+      settled = await this.#o.store.books.settle(
         batch.map(entry => entry.settlement),
         again,
       )

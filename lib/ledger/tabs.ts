@@ -65,7 +65,7 @@ export class Tabs {
     await this.#returning
     const holder = this.#o.holder()
     try {
-      const { granted } = await this.#o.store.lease(purse, holder, ZERO, micro(want), false)
+      const { granted } = await this.#o.store.books.lease(purse, holder, ZERO, micro(want), false)
       if (holder === this.#o.holder()) tab.leased += granted // else the recovery of the old id has given it back
       tab.charged = 0
       tab.sinceMs = this.#o.clock.monotonic()
@@ -96,7 +96,7 @@ export class Tabs {
 
   async #return(purse: PurseId, holder: string, amount: number): Promise<void> {
     try {
-      await this.#o.store.giveBack(purse, holder, micro(amount))
+      await this.#o.store.books.giveBack(purse, holder, micro(amount))
     } catch (error) {
       // the store completes the give-back when the engine is back
       if (!(error instanceof StoreUnavailable)) this.#o.log.error({ err: error, purse }, 'the store failed at a lease')

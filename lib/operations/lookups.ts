@@ -7,7 +7,7 @@ import { OperationError } from './error.ts'
 const DEFAULT_GROUP = 'default'
 
 export async function accountNamed(store: Store, name: string): Promise<Account> {
-  const account = await store.accountByName(name)
+  const account = await store.accounts.byName(name)
   if (account === null) throw new OperationError('missing', `there is no account ${name}`)
   return account
 }
@@ -15,13 +15,14 @@ export async function accountNamed(store: Store, name: string): Promise<Account>
 /** The names of accounts by id. When it is one account, only that one is read: this is the usual case. */
 export async function accountNames(store: Store, accountIds: readonly number[]): Promise<Map<number, string>> {
   const ids = [...new Set(accountIds)]
-  const accounts = ids.length > 1 ? await store.accounts() : await Promise.all(ids.map(id => store.account(id)))
+  const accounts =
+    ids.length > 1 ? await store.accounts.list() : await Promise.all(ids.map(id => store.accounts.byId(id)))
   return new Map(accounts.flatMap(account => (account === null ? [] : [[account.id, account.name] as const])))
 }
 
 /** Throws OperationError `invalid` when one of the groups does not exist. */
 export async function checkGroups(store: Store, field: string, names: readonly string[]): Promise<void> {
-  const known = new Set([DEFAULT_GROUP, ...(await store.catalog()).groups.map(group => group.name)])
+  const known = new Set([DEFAULT_GROUP, ...(await store.catalogue.read()).groups.map(group => group.name)])
   const unknown = names.filter(name => !known.has(name))
   if (unknown.length > 0) throw new OperationError('invalid', `${field}: there is no group ${unknown.join(', ')}`)
 }

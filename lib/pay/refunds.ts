@@ -47,10 +47,10 @@ export async function afterRecall<T extends { outcome: string }>(
   let done = await debit()
   for (let tries = 0; done.outcome === 'short' && tries < RECALL_TRIES; tries++) {
     if (tries === 0) {
-      await store.recall(purse)
+      await store.books.recall(purse)
       await fleet.changed().catch(() => {}) // the processes find the recall in the store all the same
     }
-    const [{ leased } = { leased: 0 }] = await store.purses([purse])
+    const [{ leased } = { leased: 0 }] = await store.books.purses([purse])
     if (leased > 0) await pause(clock, RECALL_WAIT_MS)
     done = await debit()
     if (leased <= 0) break

@@ -74,7 +74,7 @@ type AccountName = { id: string; name: string } | null
 export function accountNames(store: Store): (id: number) => Promise<AccountName> {
   const known = new Map<number, Promise<AccountName>>()
   const find = async (id: number): Promise<AccountName> => {
-    const found = await store.account(id)
+    const found = await store.accounts.byId(id)
     return found === null ? null : { id: found.publicId, name: found.name }
   }
   return id => {
@@ -168,7 +168,7 @@ export async function oneOrder({ store }: { store: Store }, id: string) {
     store.pay.refunds(id),
     store.pay.exceptions({ orderId: id, limit: MOST_EXCEPTIONS }),
     store.pay.refundable(id),
-    order.userId === null ? null : store.people.byId(order.userId),
+    order.userId === null ? null : store.people.users.byId(order.userId),
   ])
   const shown: ExceptionRow[] = exceptions.map(found => exceptionRow(found, order))
   return {

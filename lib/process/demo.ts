@@ -111,7 +111,7 @@ function keep(file: string, made: Remembered): Remembered {
 /** Links for an operator and for the owner of the demo account. None where others than this machine reach the console. */
 async function signInLinks({ store, clock }: OperationDeps, config: Config) {
   if (!isLoopback(config.listen.main.host)) return []
-  const account = await store.accountByName(ACCOUNT)
+  const account = await store.accounts.byName(ACCOUNT)
   const people = [
     { who: 'an operator', email: 'operator@demo.invalid', operator: true, account: null },
     { who: `the owner of ${ACCOUNT}`, email: 'user@demo.invalid', operator: false, account },

@@ -71,11 +71,11 @@ export class Gateway {
     store: Store,
     tellRest?: (event: RestEvent) => void,
   ): Promise<Gateway> {
-    const changeSeq = await store.changeSeq()
+    const changeSeq = await store.changes.seq()
     const { journal: folder, journalLimitBytes: limitBytes } = config
     const ledger = await Ledger.open({ store, clock, log, folder, limitBytes })
     const lag = new LoopLag(clock)
-    const world = new World(config, await store.catalog())
+    const world = new World(config, await store.catalogue.read())
     const services = createServices({ clock, log, metrics, store, ledger, lag, world, tellRest })
     const gateway = new Gateway(config, store, services, lag, changeSeq)
     observeServices(services, () => gateway.imbalanceMicro())
@@ -157,7 +157,7 @@ export class Gateway {
   }
 
   async #rebuild(): Promise<void> {
-    enterWorld(this.services, new World(this.#config, await this.store.catalog()))
+    enterWorld(this.services, new World(this.#config, await this.store.catalogue.read()))
   }
 
   /** Resolves when this process knows the latest change of the store. */

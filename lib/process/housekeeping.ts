@@ -99,7 +99,7 @@ export class Housekeeping {
     const beforeMs = (await storeNow(this.#o)) - retentionMs
     let deleted = 0
     while (!this.#rounds.stopped) {
-      const count = await store.pruneUsage(beforeMs, PRUNE_ROWS)
+      const count = await store.usage.prune(beforeMs, PRUNE_ROWS)
       deleted += count
       if (count < PRUNE_ROWS) break
       await pause(clock, PRUNE_PAUSE_MS) // lets others use the store in between
@@ -110,7 +110,7 @@ export class Housekeeping {
   async #pruneRefusals(): Promise<void> {
     const { clock, store } = this.#o
     const beforeMs = (await storeNow(this.#o)) - REFUSALS_MS
-    while (!this.#rounds.stopped && (await store.pruneRefusals(beforeMs, PRUNE_ROWS)) >= PRUNE_ROWS)
+    while (!this.#rounds.stopped && (await store.refusals.prune(beforeMs, PRUNE_ROWS)) >= PRUNE_ROWS)
       await pause(clock, PRUNE_PAUSE_MS)
   }
 

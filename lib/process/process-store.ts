@@ -25,7 +25,7 @@ export function openProcessStore(config: Config, metrics: Metrics, log: Logger):
 
 /** Second factors are sealed with the secret, and an admin token changes too easily to be it. */
 async function wantSecret(store: Store, config: Config): Promise<void> {
-  if (config.ownSecret || !(await store.people.anyUser())) return
+  if (config.ownSecret || !(await store.people.users.any())) return
   throw new ConfigError([
     'secret: expected a secret of its own, because there are users in the store; found only the admin_token (to keep what is sealed, set `secret` to a new text and `secret_previous` to the admin token)',
   ])

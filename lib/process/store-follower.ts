@@ -15,7 +15,7 @@ import type { Logger } from '../base/log.ts'
 const FOLLOW_MS = 290
 
 export interface FollowerOptions {
-  store: Pick<Store, 'changesSince' | 'changeSeq'>
+  store: Pick<Store, 'changes'>
   clock: Clock
   log: Logger
   /** A key, an account or the like was changed. */
@@ -58,11 +58,11 @@ export class StoreFollower {
 
   async #catchUp(): Promise<void> {
     const { store, log, onChange, onUnknownChanges, readCatalog } = this.#o
-    const changes = await store.changesSince(this.#seq)
+    const changes = await store.changes.since(this.#seq)
     if (!this.#storeAnswers) log.info('the store answers again')
     this.#storeAnswers = true
     if (changes === null) {
-      this.#seq = await store.changeSeq()
+      this.#seq = await store.changes.seq()
       onUnknownChanges()
       await readCatalog()
       return

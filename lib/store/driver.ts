@@ -3,7 +3,7 @@
  * understands; what differs between engines is behind this interface: how a transaction is begun and retried, what an
  * error means, and the few words of `Dialect`. `sqlite.ts` and `mysql.ts` implement it.
  */
-import { StoreUnavailable } from './store.ts'
+import { StoreUnavailable } from './types.ts'
 
 /** A number must be a safe integer: every driver binds it as an integer, but for the values of `Statements.insert`. */
 export type Param = string | number | null

@@ -5,7 +5,7 @@
 import { WorkerThread } from '../base/worker-thread.ts'
 import type { OnStatement } from './driver.ts'
 import type { Pieces } from './export-store.ts'
-import { StoreUnavailable } from './store.ts'
+import { StoreUnavailable } from './types.ts'
 
 export interface ExportThreadData {
   address: string

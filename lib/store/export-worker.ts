@@ -11,9 +11,9 @@ import type { ExportWork } from './export-store.ts'
 import type { ExportAnswer, ExportRequest, ExportThreadData } from './export-thread.ts'
 import { openMysqlToRead } from './mysql.ts'
 import { Sealer } from './secrets.ts'
-import { SqlStore } from './sql.ts'
 import { openSqliteHere } from './sqlite-here.ts'
-import { type Store, StoreUnavailable } from './store.ts'
+import { Store } from './store.ts'
+import { StoreUnavailable } from './types.ts'
 
 /** As much as the other thread writes to a client's connection at once. */
 export const PIECE_BYTES = 64 * 1024
@@ -143,7 +143,7 @@ const onlyReading = (driver: ReadingDriver): Driver => ({
 function openReads({ address, zone }: ExportThreadData, onStatement: OnStatement): Store {
   const isFile = address.startsWith('sqlite:')
   const driver = isFile ? openSqliteHere(address, onStatement) : openMysqlToRead(address, onStatement)
-  return new SqlStore(onlyReading(driver), new Sealer(''), () => {}, { zone })
+  return new Store(onlyReading(driver), new Sealer(''), () => {}, { zone })
 }
 
 let jobs: ExportJobs | null = null

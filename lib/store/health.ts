@@ -6,7 +6,8 @@
  * A caller that gives up does not end its call. What it brings late is the business of whoever made the call.
  */
 import type { Clock } from '../base/clock.ts'
-import { type Store, StoreUnavailable } from './store.ts'
+import type { Store } from './store.ts'
+import { StoreUnavailable } from './types.ts'
 
 /** A request waits no longer than this for one call of the store. */
 export const ANSWER_MS = 1_000

@@ -5,7 +5,7 @@
  * classes by this table.
  */
 import { DuplicateKey } from './driver.ts'
-import { StoreUnavailable } from './store.ts'
+import { StoreUnavailable } from './types.ts'
 
 interface MysqlError extends Error {
   code?: string

@@ -11,7 +11,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type mysql from 'mysql2/promise'
 import { isDead, mapMysqlError, ServerMoved, Timeout } from './mysql-errors.ts'
 import type { MysqlSettings } from './mysql-url.ts'
-import { StoreUnavailable } from './store.ts'
+import { StoreUnavailable } from './types.ts'
 
 const LOCK_WAIT_S = 5
 /** So many calls may wait for a connection. */

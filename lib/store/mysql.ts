@@ -27,7 +27,7 @@ import { inserted, KEPT_STATEMENT_CHARACTERS, statementsOf } from './mysql-inser
 import { MysqlPool } from './mysql-pool.ts'
 import { proveEngine, type Session } from './mysql-proof.ts'
 import { type MysqlSettings, parseMysqlUrl } from './mysql-url.ts'
-import { StoreUnavailable } from './store.ts'
+import { StoreUnavailable } from './types.ts'
 
 const dialect: Dialect = {
   name: 'mysql',

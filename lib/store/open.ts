@@ -4,9 +4,8 @@ import type { Driver, OnStatement } from './driver.ts'
 import { ExportThread } from './export-thread.ts'
 import { openMysql } from './mysql.ts'
 import { Sealer } from './secrets.ts'
-import { SqlStore } from './sql.ts'
+import { Store } from './store.ts'
 import { openSqlite } from './sqlite.ts'
-import type { Store } from './store.ts'
 
 export interface StoreOptions {
   /** The secret from which the key for upstream credentials at rest is derived; all processes of a store share it. */
@@ -41,5 +40,5 @@ export function openStore(url: string, options: StoreOptions): Store {
   const zone = options.zone ?? DEFAULT_ZONE
   const bytesPerS = options.exportBytesPerS ?? Number.POSITIVE_INFINITY
   const exports = new ExportThread({ address, zone, bytesPerS }, onStatement)
-  return new SqlStore(driver, new Sealer(options.secret, options.secretPrevious), warn, { zone, exports })
+  return new Store(driver, new Sealer(options.secret, options.secretPrevious), warn, { zone, exports })
 }

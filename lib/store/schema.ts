@@ -13,7 +13,7 @@ import { CHARGED_HOURS, ENTRIES } from './entry-tables.ts'
 import { PAY_TABLES } from './pay-tables.ts'
 import { PEOPLE } from './people-tables.ts'
 import { PRICE_VERSIONS } from './price-tables.ts'
-import { StoreUnavailable } from './store.ts'
+import { StoreUnavailable } from './types.ts'
 import { createTable, type Table } from './tables.ts'
 import { DISPUTES, REFUSALS, USAGE_LOG, USAGE_SUMS } from './usage-tables.ts'
 

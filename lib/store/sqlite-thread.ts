@@ -16,7 +16,7 @@ import {
   type RunResult,
   type Statements,
 } from './driver.ts'
-import { StoreUnavailable } from './store.ts'
+import { StoreUnavailable } from './types.ts'
 
 /** `each`: the statement is run with each list of `rows`. */
 export type WorkerRequest =

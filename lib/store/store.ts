@@ -1,260 +1,255 @@
-/**
- * The interface of the store: the database that all processes of all gateways share, with accounts, keys, catalogue,
- * purses, leases and usage rows. `sql.ts` implements it for every engine. A request whose key, prices and lease are in
- * memory makes no call of the store.
- *
- * All money is in purses. Purse `a<id>` is an account's balance. Purse `k<id>` counts all that a key spends; a cap for
- * ever is its credit. A cap that renews has a purse for each period beside it, and so have budgets of accounts (see
- * `sql/limit-purses.ts`). A purse has `credit` (the sum of the top-ups, or the limit; null = no limit), `spent` (the sum of
- * the charges) and `leased` (the sum of its leases). A lease is a part of a purse that one process may spend without asking the store; `credit - spent - leased`
- * is what the store can still lease out.
- *
- * Every method throws StoreUnavailable when the engine cannot serve at the moment; the caller may try again later.
- */
 import type { Micro } from '../base/money.ts'
-import type { Channel, Group, Model, UsageRow } from '../terms/records.ts'
-import type { Act, Words } from '../base/people.ts'
-import type { AccountStore } from './account-store.ts'
-import type { ActionStore } from './action-store.ts'
-import type { Audit } from './audit.ts'
-import type { ChainStore } from './deposit-store.ts'
-import type { DisputeStore } from './dispute-store.ts'
-import type { EntryStore } from './entry-store.ts'
-import type { ExportStore } from './export-store.ts'
-import type { Mark, Said } from './marks.ts'
-import type { PayStore } from './pay-store.ts'
-import type { PeopleStore } from './people-store.ts'
-import type { ModelEdit, PriceStore } from './price-store.ts'
-import type { Purse, PurseId } from './purses.ts'
-import type { RequestStore } from './request-store.ts'
-import type { StatsStore } from './stats-store.ts'
-import type { UsageStore } from './usage-store.ts'
+import { DEFAULT_ZONE } from '../base/zone.ts'
+import type { Channel, Group, Model, Price } from '../terms/records.ts'
+import type { Act } from '../base/people.ts'
+import type { Driver } from './driver.ts'
+import type { ExportThread } from './export-thread.ts'
+import { migrate, storeId, wantSchema } from './schema.ts'
+import type { Sealer } from './secrets.ts'
+import { Accounts, accountById } from './sql/accounts.ts'
+import { readActions } from './sql/actions.ts'
+import { answerMaker } from './sql/answers.ts'
+import { moveMark, readMarks } from './sql/applied.ts'
+import { audit } from './sql/audit.ts'
+import { Books } from './sql/books.ts'
+import { SLICE } from './sql/burial.ts'
+import { Catalogue } from './sql/catalogue.ts'
+import { changeSeq, changesSince } from './sql/changes.ts'
+import { Deposits } from './sql/deposits.ts'
+import { decideDispute, dispute } from './sql/disputes.ts'
+import { addEntry } from './sql/entries.ts'
+import { book, firstBookedMs } from './sql/entry-book.ts'
+import { Holders } from './sql/holders.ts'
+import { keyIdsOf, keyLabelOf, keyLabels } from './sql/key-labels.ts'
+import { rollKey } from './sql/key-secrets.ts'
+import { keyUses, recordKeyUses } from './sql/key-uses.ts'
+import { modelSeries, seriesSamples, swapSeries } from './sql/model-stats.ts'
+import { giveUncovered, keepUncovered, takeUncovered } from './sql/uncovered.ts'
+import { Keys } from './sql/keys.ts'
+import { forgetPurses } from './sql/limit-purses.ts'
+import { lowBalance, setLowBalance } from './sql/low-balance.ts'
+import { failingHours, modelDays, modelFigures } from './sql/model-hours.ts'
+import { Pay } from './sql/pay.ts'
+import { People } from './sql/people.ts'
+import { pricesAt, versionsOf } from './sql/price-versions.ts'
+import { prunable, pruneUsage, readMark } from './sql/prune.ts'
+import { rebuildSums } from './sql/rebuild.ts'
+import { refusalPage } from './sql/refusal-page.ts'
+import { pruneRefusals, recordRefusals, refusal } from './sql/refusals.ts'
+import { requestsOfId } from './sql/request-ids.ts'
+import { requestPage } from './sql/request-page.ts'
+import { settle } from './sql/settle.ts'
+import { summary } from './sql/summary.ts'
+import { attemptsOf, usage, usageSlices } from './sql/usage.ts'
+import type {
+  AccountChange,
+  Holder,
+  KeyChange,
+  KeyFilter,
+  Mark,
+  ModelEdit,
+  NewAccount,
+  NewEntry,
+  PageFilter,
+  PurseId,
+  Settlement,
+  VersionPage,
+} from './types.ts'
 
-export * from './account-store.ts'
-export * from './action-store.ts'
-export type * from './audit.ts'
-export type * from './deposit-store.ts'
-export * from './dispute-store.ts'
-export type * from './entry-store.ts'
-export type * from './export-store.ts'
-export * from './marks.ts'
-export type * from './pay-store.ts'
-export type * from './people-records.ts'
-export type * from './people-store.ts'
-export * from './price-store.ts'
-export * from './purses.ts'
-export type * from './request-store.ts'
-export type * from './stats-store.ts'
-export * from './usage-store.ts'
-export { FIRST_BYTE_BOUNDS_MS } from './usage-sums.ts'
+export * from './types.ts'
 
-/** The engine does not answer or does not serve (down, read-only, too many connections). A later try may succeed. */
-export class StoreUnavailable extends Error {
-  override name = 'StoreUnavailable'
-  /** The engine answers and takes no writes, so that what is only read may still be asked for. */
-  readonly readsOnly: boolean = false
+interface StoreParts {
+  slice?: number
+  zone?: string
+  exports?: ExportThread | null
 }
 
-/** A request contradicts what the store has (a name is taken, an id does not exist); the message is for people. */
-export class StoreConflict extends Error {
-  override name = 'StoreConflict'
-  /** The message in every language; null = only operators can come upon it, who read English. */
-  readonly words: Words | null
+type Rest<F> = F extends (driver: Driver, ...rest: infer R) => infer T ? (...rest: R) => T : never
 
-  constructor(message: string | Words) {
-    super(typeof message === 'string' ? message : message.en)
-    this.words = typeof message === 'string' ? null : message
-  }
-}
+/** A statement of `sql/` as a method. */
+const bound = <F extends (driver: Driver, ...rest: never[]) => unknown>(driver: Driver, statement: F) =>
+  ((...rest: never[]) => statement(driver, ...rest)) as Rest<F>
 
-/** There are as many rows of this kind as there may be: something must go before another one may come. */
-export class StoreFull extends StoreConflict {
-  override name = 'StoreFull'
-}
-
-/** Another process applies the same catalogue file and has written this row first; nothing was written here. */
-export class AppliedElsewhere extends Error {
-  override name = 'AppliedElsewhere'
-}
-
-/** A process that may have leases. It raises the counter `beat` while it lives; -1 means that its burial has begun. */
-export interface Holder {
-  id: string
-  host: string
-  beat: number
-}
-
-/** The result of `Store.lease`. */
-export interface Grant {
-  /** What was added to the lease. 0 when less than `need` was free, unless the call was `partial`. */
-  granted: Micro
-  /** The purse after the grant. */
-  purse: Purse
-  /** What other processes have leased of this purse, and what of that their open requests held when last reported. */
-  elsewhere: { leased: Micro; held: Micro }
-}
-
-/** The charge of one finished exchange, to be written into the books: its usage row, and which leases pay for it. */
-export interface Settlement {
-  row: UsageRow
-  /** The process whose leases pay. */
-  holder: string
-  /** How much of the charge each lease pays. The rest, of an upstream that used more than was held, the purse pays. */
-  fromAccountLease: Micro
-  fromKeyLease: Micro
-  /**
-   * The other purses of the hold, which the charge counts in too: of the budget, and of the period of a cap that
-   * renews. They are named because the period of a hold may be over when its charge comes.
-   */
-  limits: readonly { purse: PurseId; fromLease: Micro }[]
-}
-
-/** The result of `Store.settle`. Each settlement of the batch is either new or in one of the three lists. */
-export interface Settled {
-  /** How many were new and are in the books now. */
-  applied: number
-  /** Settlements that were in the books already, or came twice in the batch; they have been counted once. */
-  repeated: readonly Settlement[]
-  /** Not counted: the books have a different request under the same id. */
-  clashing: readonly Settlement[]
-  /** Not counted: usage rows of that age have been pruned, so nobody can say whether it had been counted before. */
-  unsure: readonly Settlement[]
-}
-
-/** A message to all processes: something that they cache has changed, or (`recall`) unused leases are wanted back. */
-export interface Change {
-  seq: number
-  kind: 'key' | 'account' | 'catalog' | 'recall'
-  /** For a key its hash, for an account its id, for a recall the purse's id, for the catalogue empty. */
-  ref: string
-}
-
-export interface Catalog {
-  groups: Group[]
-  models: Model[]
-  channels: Channel[]
-  /** The versions of the models' prices; a model without price has none. */
-  priceVersions: ReadonlyMap<string, number>
-  /** Since when models are temporarily offline, by model and group; see OfflineSince. Models that are not are not in it. */
-  offlineSince: ReadonlyMap<string, OfflineSince>
-}
-
-/** Stands for all groups. */
-export const EVERYWHERE = '*'
-
-/** ms since 1970 by group, or EVERYWHERE. */
-export type OfflineSince = ReadonlyMap<string, number>
-
-export interface Store
-  extends AccountStore,
-    UsageStore,
-    DisputeStore,
-    EntryStore,
-    PriceStore,
-    ActionStore,
-    RequestStore,
-    StatsStore,
-    ExportStore {
-  /** Money that comes in: orders, proofs, refunds. */
-  readonly pay: PayStore
-  readonly chain: ChainStore
-  readonly people: PeopleStore
+/**
+ * The database that all processes of all gateways share, with accounts, keys, catalogue, purses, leases and usage rows. Every
+ * family of tables is a member. A request whose key, prices and lease are in memory makes no call of the store.
+ */
+export class Store {
+  readonly #driver: Driver
+  readonly #exports: ExportThread | null
   /** Name of the time zone in which periods begin. */
   readonly zone: string
   /** A statement that has no answer for so long fails with StoreUnavailable. */
   readonly timeoutMs: number
-  /** Runs `prove`, then creates or upgrades the schema. Throws when a newer version of the program wrote the schema. */
-  migrate(): Promise<void>
-  /** Throws an Error that says what to do when the schema is not that of this program. */
-  wantSchema(): Promise<void>
-  /** Checks that the engine keeps the promises on which the books rest; throws an Error that names the broken one. */
-  prove(): Promise<void>
-  /** Resolves when the engine takes writes: a read-only engine throws StoreUnavailable too. */
-  ping(): Promise<void>
-  close(): Promise<void>
-  /** The store's random id, which journals name, so that settlements never go into another store's books. */
-  id(): Promise<number>
-  /** The engine's clock in ms since 1970, exact to about a second; null when that is this machine's clock (SQLite). */
-  now(): Promise<number | null>
 
-  // --- catalogue; a change writes its line of the log of actions; a new price or multiplier becomes a version
-  catalog(): Promise<Catalog>
-  /** Encrypts the credentials of all channels and the second factors of all users under the present secret that were encrypted under the previous one. */
-  reseal(): Promise<void>
-  putGroup(group: Group, act: Act, mark?: Mark): Promise<void>
-  putModel(model: Model, act: Act, mark?: Mark): Promise<void>
-  /**
-   * Reads a model and writes it in one transaction, so that nothing that another process changes meanwhile is undone.
-   * `edit` may be called several times.
-   */
-  editModel(name: string, edit: ModelEdit, act: Act, mark?: Mark): Promise<void>
-  putChannel(channel: Channel, act: Act, mark?: Mark): Promise<void>
-  deleteGroup(name: string, act: Act): Promise<boolean>
-  deleteModel(name: string, act: Act): Promise<boolean>
-  deleteChannel(name: string, act: Act): Promise<boolean>
+  readonly accounts
+  readonly keys
+  readonly catalogue
+  readonly changes
+  readonly books
+  readonly holders
+  readonly entries
+  readonly disputes
+  readonly usage
+  readonly refusals
+  readonly rateWindows
+  readonly uncovered
+  readonly modelStats
+  readonly actions
+  readonly people: People
+  readonly pay: Pay
+  readonly chain: Deposits
 
-  // --- the catalogue file; every write with a mark throws AppliedElsewhere when another process was first
-  /** The digests of every row that a catalogue file has said something of, by `markId`. */
-  marks(): Promise<Map<string, Said>>
-  /** Moves the digests of a row on without writing the row itself. */
-  mark(mark: Mark): Promise<void>
-  /** A keyed digest of `text`, made with the store's secret. */
-  sign(text: string): string
-  /** Whether `signed` is the signature of `text`; null when it was made under a secret unknown to this process. */
-  signed(text: string, signed: string): boolean | null
+  constructor(
+    driver: Driver,
+    sealer: Sealer,
+    warn: (message: string) => void,
+    { slice = SLICE, zone = DEFAULT_ZONE, exports = null }: StoreParts = {},
+  ) {
+    const of = <F extends (driver: Driver, ...rest: never[]) => unknown>(statement: F) => bound(driver, statement)
+    this.#driver = driver
+    this.#exports = exports
+    this.zone = zone
+    this.timeoutMs = driver.timeoutMs
+    const accounts = new Accounts(driver)
+    const keys = new Keys(driver)
+    const catalogue = new Catalogue(driver, sealer, warn)
+    const books = new Books(driver)
+    const holders = new Holders(driver, slice)
+    this.accounts = {
+      list: () => accounts.list(),
+      page: (filter: PageFilter) => accounts.page(filter),
+      byId: of(accountById),
+      byPublicId: (id: string) => accounts.byPublicId(id),
+      byName: (name: string) => accounts.byName(name),
+      create: (account: NewAccount, act: Act, mark?: Mark) => accounts.create(account, act, mark),
+      update: (id: number, change: AccountChange, act: Act, mark?: Mark) => accounts.update(id, change, act, mark),
+      lowBalance: of(lowBalance),
+      setLowBalance: of(setLowBalance),
+    }
+    this.keys = {
+      find: (hash: string) => keys.find(hash),
+      list: (accountId?: number) => keys.list(accountId),
+      page: (filter: KeyFilter) => keys.page(filter),
+      byId: (id: number) => keys.byId(id),
+      byPublicId: (id: string) => keys.byPublicId(id),
+      byName: (accountId: number, name: string) => keys.byName(accountId, name),
+      names: (ids: readonly number[]) => keys.names(ids),
+      create: (...asked: Parameters<Keys['create']>) => keys.create(...asked),
+      update: (id: number, change: KeyChange, act: Act, mark?: Mark) => keys.update(id, change, act, mark),
+      delete: (id: number, act: Act) => keys.delete(id, act),
+      roll: of(rollKey),
+      recordUses: of(recordKeyUses),
+      uses: of(keyUses),
+      labels: of(keyLabels),
+      labelOf: of(keyLabelOf),
+      idsOf: of(keyIdsOf),
+    }
+    this.catalogue = {
+      read: () => catalogue.read(),
+      putGroup: (group: Group, act: Act, mark?: Mark) => catalogue.putGroup(group, act, mark),
+      putModel: (model: Model, act: Act, mark?: Mark) => catalogue.editModel(model.name, () => model, act, mark),
+      editModel: (name: string, edit: ModelEdit, act: Act, mark?: Mark) => catalogue.editModel(name, edit, act, mark),
+      putChannel: (channel: Channel, act: Act, mark?: Mark) => catalogue.putChannel(channel, act, mark),
+      deleteGroup: (name: string, act: Act) => catalogue.deleteGroup(name, act),
+      deleteModel: (name: string, act: Act) => catalogue.deleteModel(name, act),
+      deleteChannel: (name: string, act: Act) => catalogue.deleteChannel(name, act),
+      reseal: () => catalogue.reseal(),
+      priceVersions: (model: string, page: VersionPage) => versionsOf<Price>(driver, 'model', model, page),
+      multiplierVersions: (group: string, page: VersionPage) => versionsOf<number>(driver, 'group', group, page),
+      pricesAt: of(pricesAt),
+      marks: of(readMarks),
+      mark: (mark: Mark) => driver.transaction('mark', tx => moveMark(tx, driver, mark)),
+      sign: (text: string) => sealer.sign(text),
+      signed: (text: string, signed: string) => sealer.signed(text, signed),
+    }
+    this.changes = { seq: of(changeSeq), since: of(changesSince) }
+    this.books = {
+      purses: (ids: PurseId[]) => books.purses(ids),
+      lease: (purse: PurseId, holder: string, need: Micro, want: Micro, partial: boolean) =>
+        books.lease(purse, holder, need, want, partial),
+      giveBack: (purse: PurseId, holder: string, amount: Micro) => books.giveBack(purse, holder, amount),
+      recall: (purse: PurseId) => books.recall(purse),
+      settle: (batch: readonly Settlement[], again = false) => settle(driver, batch, again),
+      forgetPurses: (beforeMs: number) => forgetPurses(driver, beforeMs, slice),
+    }
+    this.holders = {
+      register: (holder: Holder) => holders.register(holder),
+      beat: async (holderId: string) => {
+        const alive = await holders.beat(holderId)
+        await books.resolveDoubts()
+        return alive
+      },
+      list: () => holders.list(),
+      bury: (holderId: string, beat: number | null = null) => holders.bury(holderId, beat),
+      forgetLeases: (holderId: string) => holders.forgetLeases(holderId),
+      reportHeld: (holder: string, held: ReadonlyMap<PurseId, Micro>) => holders.reportHeld(holder, held),
+      heldByOthers: (purses: PurseId[] | null, except: readonly string[]) => holders.heldByOthers(purses, except),
+    }
+    this.entries = {
+      add: (accountId: number, entry: NewEntry, act: Act, forced = false) =>
+        addEntry(driver, accountId, entry, act, forced),
+      page: of(book),
+      firstBookedMs: of(firstBookedMs),
+    }
+    this.disputes = { byRequest: of(dispute), decide: of(decideDispute) }
+    this.usage = {
+      answerMaker: of(answerMaker),
+      page: of(usage),
+      attemptsOf: of(attemptsOf),
+      slices: of(usageSlices),
+      requestPage: of(requestPage),
+      requestsOfId: of(requestsOfId),
+      summary: of(summary),
+      modelFigures: of(modelFigures),
+      modelDays: of(modelDays),
+      failingHours: of(failingHours),
+      rebuildSums: of(rebuildSums),
+      prunedBefore: () => readMark({ query: (sql, params) => driver.query('prunedBefore', sql, params) }),
+      prunable: of(prunable),
+      prune: of(pruneUsage),
+    }
+    this.refusals = {
+      record: of(recordRefusals),
+      byRequest: of(refusal),
+      page: of(refusalPage),
+      prune: of(pruneRefusals),
+    }
+    this.rateWindows = {
+      read: (accountId: number) => holders.rateWindow(accountId),
+      swap: (accountId: number, version: number, state: string) => holders.swapRateWindow(accountId, version, state),
+    }
+    this.uncovered = { take: of(takeUncovered), keep: of(keepUncovered), giveBack: of(giveUncovered) }
+    this.modelStats = { all: of(modelSeries), samples: of(seriesSamples), swap: of(swapSeries) }
+    this.actions = { page: of(readActions) }
+    this.pay = new Pay(driver)
+    this.chain = new Deposits(driver)
+    this.people = new People(driver, sealer)
+  }
 
-  // --- changes
-  /** The number of the newest change; 0 before the first. */
-  changeSeq(): Promise<number>
-  /** The changes after number `seq`, oldest first; null when some are deleted and the caller must reload everything. */
-  changesSince(seq: number): Promise<Change[] | null>
+  migrate = () => migrate(this.#driver)
+  wantSchema = () => wantSchema(this.#driver)
+  prove = () => this.#driver.prove()
+  close = async () => {
+    await this.#exports?.close()
+    await this.#driver.close()
+  }
+  ping = () => this.#driver.ping()
 
-  // --- books
-  /** The purses that exist, in the order of `ids`. */
-  purses(ids: PurseId[]): Promise<Purse[]>
-  /**
-   * Adds to the lease that `holder` has of a purse: at least `need` and at most `want`. When less than `need` is free
-   * it grants nothing, or with `partial` all that is free. When little is free it grants exactly `need`, so that no
-   * process keeps money idle that another one needs. A purse of a limit is made when it is first asked for. After StoreUnavailable nothing counts as granted: if the commit
-   * did happen, the store gives the grant back later. Throws StoreConflict when the purse does not exist, or the holder
-   * is not registered (or was buried meanwhile).
-   */
-  lease(purse: PurseId, holder: string, need: Micro, want: Micro, partial: boolean): Promise<Grant>
-  /** Lowers a lease; after StoreUnavailable the store completes it with the next `lease`, `giveBack` or `beat`. */
-  giveBack(purse: PurseId, holder: string, amount: Micro): Promise<void>
-  /** Asks every process (by a change) to give back what it has leased of this purse and does not need. */
-  recall(purse: PurseId): Promise<void>
-  /**
-   * Writes a batch of settlements in one transaction, idempotently by request id. `again`: some of them may have been
-   * sent before. When the row that would show this may have been pruned, the settlement is returned as `unsure`.
-   */
-  settle(batch: readonly Settlement[], again?: boolean): Promise<Settled>
-  /** Reports what the open requests of a process hold of each purse, for other processes and for the admin API. */
-  reportHeld(holder: string, held: ReadonlyMap<PurseId, Micro>): Promise<void>
-  /** The sum, for each purse (null: all), of what processes other than `exceptHolders` have reported as held. */
-  heldByOthers(purses: PurseId[] | null, exceptHolders: readonly string[]): Promise<Map<PurseId, Micro>>
-  audit(): Promise<Audit>
-
-  // --- holders
-  register(holder: Holder): Promise<void>
-  /** Raises this process's counter. False when another process buried it: it has no leases and must register anew. */
-  beat(holderId: string): Promise<boolean>
-  holders(): Promise<Holder[]>
-  /**
-   * One step of the burial of a process: some of its leases go back to their purses. The caller repeats the call until
-   * it returns true. From the first step on the process can neither raise its counter nor get new leases; settlements
-   * of it that come later are charged to the purses. With `beat`, nothing happens unless the counter still has that
-   * value: a process that has raised it is alive, and the call returns true.
-   */
-  bury(holderId: string, beat?: number): Promise<boolean>
-  /** Deletes some empty leases of this process and returns how many; the caller repeats the call until it returns 0. */
-  forgetLeases(holderId: string): Promise<number>
-  /** Deletes some purses of periods that ended before `beforeMs`, and returns how many, for the caller to repeat. */
-  forgetPurses(beforeMs: number): Promise<number>
-
-  // --- rate windows
-  /** The state of the account's rate limit, which all gateways share (see `lib/access/rate.ts`); null: none yet. */
-  rateWindow(accountId: number): Promise<{ version: number; state: string } | null>
-  /** Compare-and-swap: false when the window no longer has this version (0: when it exists), and nothing changed. */
-  swapRateWindow(accountId: number, version: number, state: string): Promise<boolean>
+  id = () => storeId(this.#driver)
+  now = async () => {
+    const { now } = this.#driver.dialect
+    if (now === null) return null
+    const [row] = await this.#driver.query('now', `SELECT ${now} AS now`, [])
+    return Number(row?.['now']) * 1000
+  }
+  audit = () => audit(this.#driver)
+  reseal = async () => {
+    await this.catalogue.reseal()
+    await this.people.credentials.reseal()
+  }
+  export = (work: URL, order: object, paced = true) => {
+    if (this.#exports === null) throw new Error('this store was opened without a thread for exports')
+    return this.#exports.make(work, order, paced)
+  }
 }

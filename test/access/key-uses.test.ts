@@ -10,13 +10,17 @@ function setUp() {
   const batches: KeyUse[][] = []
   const errors: unknown[] = []
   let fails: Error | null = null
-  const store = {
-    async recordKeyUses(batch: readonly KeyUse[]) {
+  const keys = {
+    async recordUses(batch: readonly KeyUse[]) {
       if (fails !== null) throw fails
       batches.push([...batch])
     },
   }
-  const uses = new KeyUses({ store, clock, log: { error: (line: unknown) => void errors.push(line) } as never })
+  const uses = new KeyUses({
+    store: { keys },
+    clock,
+    log: { error: (line: unknown) => void errors.push(line) } as never,
+  })
   uses.start()
   return { clock, batches, errors, uses, fail: (error: Error | null) => void (fails = error) }
 }

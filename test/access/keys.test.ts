@@ -76,7 +76,9 @@ class Rows {
     await settled()
   }
 
-  async findKey(digest: string) {
+  readonly keys = this
+
+  async find(digest: string) {
     this.asked.push(digest)
     const row = this.rows.get(digest) ?? null
     this.mostReading = Math.max(this.mostReading, ++this.reading)

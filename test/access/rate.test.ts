@@ -27,14 +27,16 @@ class Windows {
     return result
   }
 
-  rateWindow(id: number) {
+  readonly rateWindows = this
+
+  read(id: number) {
     return this.#statement(() => {
       const row = this.rows.get(id)
       return row === undefined ? null : { ...row }
     })
   }
 
-  async swapRateWindow(id: number, version: number, state: string): Promise<boolean> {
+  async swap(id: number, version: number, state: string): Promise<boolean> {
     const swapped = await this.#statement(() => {
       if ((this.rows.get(id)?.version ?? 0) !== version) return false
       this.rows.set(id, { version: version + 1, state })

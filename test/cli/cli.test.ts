@@ -171,9 +171,9 @@ t.test('usage, requests, rollups, prune', async t => {
   await run('apply', 'cat.yaml')
   const store = openStore(`sqlite:${folder}/books.db`, { secret: 'x' })
   t.teardown(() => store.close())
-  const [key] = await store.keys()
+  const [key] = await store.keys.list()
   const ids = [1, 2].map(day => `${idAt(Date.UTC(2026, 0, day))}n0de0000001`)
-  await store.settle(ids.map(id => settlement(usageRow(id, key!, 3), 'h', 0)))
+  await store.books.settle(ids.map(id => settlement(usageRow(id, key!, 3), 'h', 0)))
   const parsed = (text: string) =>
     text
       .trimEnd()

@@ -23,7 +23,7 @@ t.test('orders and exceptions of a store, beside a gateway', async t => {
   await run('migrate')
   const store = openStore(`sqlite:${folder}/books.db`, { secret: 'a-secret-for-tests' })
   t.teardown(() => store.close())
-  const account = await store.createAccount({ name: 'acme', groups: [] }, SETUP)
+  const account = await store.accounts.create({ name: 'acme', groups: [] }, SETUP)
   const order = newOrder(account.id)
   const { id } = order
   await store.pay.makeOrder(order, LOOSE, SETUP)
@@ -48,7 +48,7 @@ t.test('orders and exceptions of a store, beside a gateway', async t => {
   t.match(await resolve('--credit'), { status: 2, stderr: /--reason/ })
   t.match(await resolve('--credit', '--reason', 'a coupon'), { status: 0, stdout: /^resolution\tcredited: a coupon$/m })
   t.match(await run('orders', 'show', id), { status: 0, stdout: /^credited\t4\.990000$/m })
-  t.match(await store.actions({ operation: 'payments.resolve', limit: 9 }), [{ actor: { kind: 'cli' } }, {}])
+  t.match(await store.actions.page({ operation: 'payments.resolve', limit: 9 }), [{ actor: { kind: 'cli' } }, {}])
   const refund = (...args: string[]) => run('orders', 'refund', id, '--reference', 'r', '--reason', 'x', ...args)
   t.match(await refund('--amount', '1'), { status: 5, stderr: /alipay is not configured here/ })
   t.match(await refund('--amount', 'much'), { status: 2 })

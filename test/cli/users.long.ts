@@ -45,7 +45,7 @@ t.test('a user that is there', async t => {
   const store = openStore(`sqlite:${folder}/books.db`, { secret: 'a-secret-for-tests' })
   await store.migrate()
   const user = { email: 'ann@example.org', name: 'Ann', password: null, operator: false, language: null, atMs: 1 }
-  const { publicId } = await store.people.create(user, { actor: COMMAND, operation: 'test' })
+  const { publicId } = await store.people.users.create(user, { actor: COMMAND, operation: 'test' })
   t.teardown(() => store.close())
   t.equal(run('users', 'list').stdout, `${publicId}\tann@example.org\tAnn\tactive\tno\tno\n`)
   t.match(JSON.parse(run('users', 'list', '--json').stdout), { data: [{ id: publicId, email: 'ann@example.org' }] })
@@ -54,9 +54,9 @@ t.test('a user that is there', async t => {
   t.match(run('users', 'reset', publicId), { status: 0, stdout: /\/console\/reset#[\w-]{43}\n$/ })
   t.match(run('users', 'end-sessions', publicId), { status: 0, stdout: '0\n' })
   t.match(run('users', 'factor-reset', publicId), { status: 0, stdout: /^second_factor\tfalse$/m })
-  const told = (await store.people.byId(1))?.notices.map(({ kind }) => kind)
+  const told = (await store.people.users.byId(1))?.notices.map(({ kind }) => kind)
   t.strictSame(told, ['reset_link', 'factor_reset'])
-  t.match(await store.actions({ limit: 1 }), [{ operation: 'users.factor_reset', actor: { kind: 'cli' } }])
+  t.match(await store.actions.page({ limit: 1 }), [{ operation: 'users.factor_reset', actor: { kind: 'cli' } }])
 })
 
 t.test('a gateway with users does not start without a secret of its own', async t => {

@@ -86,7 +86,7 @@ for (const [protocol, path, body, whole, events] of ROWS)
     t.ok(ok)
     t.equal(rows.length, scripts.length)
     for (const row of rows) t.match(row, { answerId: ID, protocol })
-    const maker = await s.store.answerMaker(1, ID)
+    const maker = await s.store.usage.answerMaker(1, ID)
     t.equal(maker === null, protocol !== 'responses', 'the store says who made it only where that can be continued')
     if (protocol === 'responses') return
     let known: unknown
@@ -107,7 +107,7 @@ t.test('a translated answer has its upstream’s id in the row, which continues 
   t.equal(client.status, 200)
   t.notMatch(client.text, ID)
   t.match((await s.books()).rows, [{ answerId: ID, via: 'chat', protocol: 'responses', upstreamKey: null }])
-  t.equal(await s.store.answerMaker(1, ID), null)
+  t.equal(await s.store.usage.answerMaker(1, ID), null)
 })
 
 t.test('an id that is longer than any is none', async t => {

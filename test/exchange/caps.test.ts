@@ -20,15 +20,15 @@ for (const every of ['day', 'week', 'month'] as const)
     }
     t.equal(await ask(0), 200)
     await s.books()
-    const key = (await s.store.keys())[0]!
-    await s.store.updateKey(key.id, { cap: { limit: limitOf(COST, every), atMs: s.clock.now() } }, SETUP)
+    const key = (await s.store.keys.list())[0]!
+    await s.store.keys.update(key.id, { cap: { limit: limitOf(COST, every), atMs: s.clock.now() } }, SETUP)
     await s.follow()
     const refused = s.ask(document())
     await refused.end()
     t.equal(refused.status, 401)
     t.match(refused.text, /无效的令牌/)
     s.clock.step(periodAt(every, s.clock.now(), 'Asia/Shanghai').endMs - s.clock.now())
-    await s.store.updateKey(key.id, { cap: { limit: limitOf(5_000_000, every), atMs: s.clock.now() } }, SETUP)
+    await s.store.keys.update(key.id, { cap: { limit: limitOf(5_000_000, every), atMs: s.clock.now() } }, SETUP)
     await s.follow()
     t.equal(await ask(1), 200)
     t.match(await s.books(), { ok: true, left: NOTHING_LEFT, failures: [] })
@@ -36,12 +36,13 @@ for (const every of ['day', 'week', 'month'] as const)
 
 t.test('the store is away when a period begins: 503, and nobody is told that the key is wrong', async t => {
   const s = await open(t, { key: { cap: { amount: 5, every: 'day' } } })
-  const { lease } = s.store
-  s.store.lease = () => Promise.reject(new StoreUnavailable('away'))
+  const { books } = s.store
+  const lease = books.lease.bind(books)
+  books.lease = () => Promise.reject(new StoreUnavailable('away'))
   const refused = s.ask(document())
   await refused.end()
   t.equal(refused.status, 503)
-  s.store.lease = lease
+  books.lease = lease
   const client = s.ask(document())
   good(await s.at('a').call())
   await client.end()
@@ -51,7 +52,7 @@ t.test('the store is away when a period begins: 503, and nobody is told that the
 t.test('a budget: what is left of it is told', async t => {
   const s = await open(t)
   const set = async (amount: number) => {
-    await s.store.updateAccount(1, { budget: { limit: limitOf(amount, 'day'), atMs: s.clock.now() } }, SETUP)
+    await s.store.accounts.update(1, { budget: { limit: limitOf(amount, 'day'), atMs: s.clock.now() } }, SETUP)
     await s.follow()
   }
   const refusal = async () => {

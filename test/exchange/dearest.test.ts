@@ -235,7 +235,7 @@ async function run(
   )
   t.comment(JSON.stringify([...statuses]))
   t.ok(settled > REQUESTS / 40)
-  const [purse] = await s.store.purses([accountPurse(1)])
+  const [purse] = await s.store.books.purses([accountPurse(1)])
   return (purse?.credit ?? 0) - (purse?.spent ?? 0)
 }
 

@@ -40,9 +40,9 @@ t.test('what is taken is given back, and nothing is counted as a request', async
 
 t.test('a refusal has the stage, the status and the text of a real one', async t => {
   const s = await open(t)
-  const key = (await s.store.keys())[0]!
-  const set = async (change: Parameters<typeof s.store.updateKey>[1]) => {
-    await s.store.updateKey(key.id, change, SETUP)
+  const key = (await s.store.keys.list())[0]!
+  const set = async (change: Parameters<typeof s.store.keys.update>[1]) => {
+    await s.store.keys.update(key.id, change, SETUP)
     await s.follow()
   }
   t.match(await dryRun(s.services, trial({ secret: 'sk-nobody' })), { stage: 'authenticate', message: '无效的令牌' })

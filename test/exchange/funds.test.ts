@@ -57,13 +57,13 @@ t.test('what is left of an account', async t => {
   t.strictSame((await get(s, USAGE)).json, { object: 'list', total_usage: CHARGE * 100 })
   for (const path of ['/dashboard/billing/subscription', '/api/usage/token/']) t.equal((await get(s, path)).status, 200)
 
-  const one = (await s.store.accountByName('one'))!
-  await s.store.register({ id: 'elsewhere', host: 'there', beat: 0 })
-  await s.store.lease(accountPurse(one.id), 'elsewhere', micro(9), micro(9), false)
-  await s.store.reportHeld('elsewhere', new Map([[accountPurse(one.id), micro(7)]]))
+  const one = (await s.store.accounts.byName('one'))!
+  await s.store.holders.register({ id: 'elsewhere', host: 'there', beat: 0 })
+  await s.store.books.lease(accountPurse(one.id), 'elsewhere', micro(9), micro(9), false)
+  await s.store.holders.reportHeld('elsewhere', new Map([[accountPurse(one.id), micro(7)]]))
   t.strictSame(await balance(s), [99.999993, CHARGE, 99.999983], 'what open requests hold elsewhere is not available')
   const entry = { kind: 'adjustment', amount: micro(-200_000_000), reference: 'x', actor: '', note: 'lost' } as const
-  await s.store.addEntry(one.id, entry, SETUP, true)
+  await s.store.entries.add(one.id, entry, SETUP, true)
   t.equal((await balance(s))[2], -100.000017, 'below zero')
 })
 
@@ -86,25 +86,25 @@ t.test('a cap and a budget bound it', async t => {
       expires_at: Date.UTC(2030, 0, 1) / 1000,
     },
   } as never)
-  const key = (await s.store.keys())[0]!
+  const key = (await s.store.keys.list())[0]!
   const set = (amount: number, every: 'day' | null) => ({
     limit: { amount: micro(amount), every, before: null },
     atMs: 0,
   })
-  await s.store.updateKey(key.id, { cap: set(2_000_000, 'day') }, SETUP)
+  await s.store.keys.update(key.id, { cap: set(2_000_000, 'day') }, SETUP)
   await s.follow()
   t.strictSame(await balance(s), [2 + CHARGE, CHARGE, 2], 'a cap that renews counts what its period has spent')
-  await s.store.updateAccount(key.accountId, { budget: set(1_000_000, 'day') }, SETUP)
+  await s.store.accounts.update(key.accountId, { budget: set(1_000_000, 'day') }, SETUP)
   await s.follow()
   t.equal((await balance(s))[2], 1)
 })
 
 t.test('a key whose cap is used up is told so, and a stranger nothing', async t => {
   const s = await scene(t, { key: { cap: CHARGE } })
-  await s.store.register({ id: 'h', host: 'here', beat: 0 })
-  const key = (await s.store.keys())[0]!
-  await s.store.lease(keyPurse(key.id), 'h', micro(10), micro(10), false)
-  await s.store.reportHeld('h', new Map([[keyPurse(key.id), micro(10)]]))
+  await s.store.holders.register({ id: 'h', host: 'here', beat: 0 })
+  const key = (await s.store.keys.list())[0]!
+  await s.store.books.lease(keyPurse(key.id), 'h', micro(10), micro(10), false)
+  await s.store.holders.reportHeld('h', new Map([[keyPurse(key.id), micro(10)]]))
   t.strictSame(await balance(s), [0, 0, 0])
   for (const path of [SUBSCRIPTION, USAGE, TOKEN]) {
     t.match(await get(s, path, null), { status: 401, json: { error: { type: 'gateway_api_error' } } }, path)

@@ -107,8 +107,8 @@ t.test(
 
 t.test('an account whose places are taken is refused, and nobody else', async t => {
   const s = await open(t)
-  const { groups } = await s.store.catalog()
-  await s.store.putGroup({ ...groups[0]!, readOns: 2 }, SETUP)
+  const { groups } = await s.store.catalogue.read()
+  await s.store.catalogue.putGroup({ ...groups[0]!, readOns: 2 }, SETUP)
   await s.follow()
   const calls = [await leave(s), await leave(s)]
   const refused = s.ask(LONG)

@@ -1,9 +1,9 @@
 /** What is learned of the answers of models: figures that nobody moves alone, shared by all processes, kept over restarts. */
 import t from 'tap'
 import { lastOf, ModelStats, type WholeAnswer } from '../../lib/exchange/record/model-stats.ts'
-import { type StatsStore, type Store, StoreUnavailable } from '../../lib/store/store.ts'
+import { type Store, StoreUnavailable } from '../../lib/store/store.ts'
 import { TestClock } from '../support/clock.ts'
-import { memoryStore } from '../support/store.ts'
+import { changed, memoryStore } from '../support/store.ts'
 
 const log = { error: (data: object) => t.fail(JSON.stringify(data)) } as never
 
@@ -18,7 +18,7 @@ const answer = (change: Partial<WholeAnswer> = {}): WholeAnswer => ({
   ...change,
 })
 
-async function stats(store: StatsStore, clock = new TestClock()): Promise<ModelStats> {
+async function stats(store: Pick<Store, 'modelStats'>, clock = new TestClock()): Promise<ModelStats> {
   const made = new ModelStats({ store, clock, log })
   await made.start()
   return made
@@ -120,14 +120,17 @@ t.test('several processes learn together, and a restart forgets nothing', async 
 
 t.test('the end of a process loses nothing, and a store that is away nothing for a while', async t => {
   const store = await opened(t)
-  const swapSeries: StatsStore['swapSeries'] = () => Promise.reject(new StoreUnavailable('away'))
-  const { modelSeries, seriesSamples } = store
-  const away = { modelSeries, seriesSamples, swapSeries } as StatsStore
+  let isAway = true
+  const away = changed(store, {
+    modelStats: {
+      swap: (...args) => (isAway ? Promise.reject(new StoreUnavailable('away')) : store.modelStats.swap(...args)),
+    },
+  })
   const one = await stats(away)
   note(one, 120, 6, () => ({ output: 300 }))
   await one.merge()
   t.equal(one.hiddenRatio('m', 'off'), 1000)
-  away.swapSeries = store.swapSeries
+  away.modelStats.swap = store.modelStats.swap
   await one.stop()
   t.equal((await stats(store)).hiddenRatio('m', 'off'), 3000)
 })

@@ -17,9 +17,11 @@ function scene() {
   const log = new RefusalLog({
     clock,
     store: {
-      recordRefusals: async batch => {
-        await store.answer()
-        batches.push([...batch])
+      refusals: {
+        record: async batch => {
+          await store.answer()
+          batches.push([...batch])
+        },
       },
     },
     metrics: { refusalsLost: (cause, count) => void lost.push([cause, count]) },

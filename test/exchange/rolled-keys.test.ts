@@ -12,14 +12,14 @@ const NEWER = 'sk-newer-0123456789'
 const scene = async (t: Test) => {
   const s = await open(t)
   s.at('a').script = answers(1, 1)
-  const key = (await s.store.keys())[0]!
+  const key = (await s.store.keys.list())[0]!
   const statuses = async (...secrets: string[]) => {
     const found: number[] = []
     for (const secret of secrets) found.push(await ask(s, secret))
     return found
   }
   const roll = async (secret: string, graceMs: number) => {
-    await s.store.rollKey(key.id, { hash: hashOf(secret), hint: hintOf(secret) }, graceMs, SETUP)
+    await s.store.keys.roll(key.id, { hash: hashOf(secret), hint: hintOf(secret) }, graceMs, SETUP)
     await s.follow()
   }
   return { s, key, statuses, roll }
@@ -66,15 +66,15 @@ t.test('a key that is switched off or deleted is so under every secret', async t
   const { s, key, statuses, roll } = await scene(t)
   await roll(NEW, HOUR_MS)
   t.same(await statuses(KEY, NEW), [200, 200])
-  await s.store.updateKey(key.id, { status: 'disabled' }, SETUP)
+  await s.store.keys.update(key.id, { status: 'disabled' }, SETUP)
   await s.follow()
   t.same(await statuses(KEY, NEW), [401, 401])
   await roll(NEWER, HOUR_MS)
   t.same(await statuses(KEY, NEW, NEWER), [401, 401, 401], 'another secret does not switch it on')
-  await s.store.updateKey(key.id, { status: 'enabled' }, SETUP)
+  await s.store.keys.update(key.id, { status: 'enabled' }, SETUP)
   await s.follow()
   t.same(await statuses(KEY, NEW, NEWER), [200, 200, 200])
-  await s.store.deleteKey(key.id, SETUP)
+  await s.store.keys.delete(key.id, SETUP)
   await s.follow()
   t.same(await statuses(KEY, NEW, NEWER), [401, 401, 401])
 })
@@ -83,6 +83,6 @@ t.test('the use of a key is noted for those who look at it', async t => {
   const { s, key, statuses } = await scene(t)
   await statuses(KEY, 'sk-nobody')
   await s.services.keyUses.stop()
-  const uses = await s.store.keyUses([key.id])
+  const uses = await s.store.keys.uses([key.id])
   t.match(uses.get(key.id), { ip: '127.0.0.1', atMs: s.clock.now() })
 })

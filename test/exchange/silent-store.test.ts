@@ -13,7 +13,7 @@ interface Row {
   name: string
   options?: Options
   /** The calls of the store that stand still, beside the ping. */
-  silent: (keyof Scene['store'])[]
+  silent: string[]
   /** A request beforehand finds key, money and window. */
   warm?: true
   ask: (scene: Scene) => Promise<number>
@@ -36,7 +36,7 @@ const asks =
 const ROWS: Row[] = [
   {
     name: 'the key, when it is not in memory',
-    silent: ['findKey'],
+    silent: ['keys.find'],
     ask: asks({ headers: { ...HEADERS, authorization: `Bearer ${OTHER_KEY}` } }),
     status: 503,
     ms: 1_000,
@@ -44,7 +44,7 @@ const ROWS: Row[] = [
   {
     name: 'what is left of a cap, in a new period',
     options: { key: { cap: { amount: 5, every: 'day' } } },
-    silent: ['lease'],
+    silent: ['books.lease'],
     ask: asks(),
     status: 503,
     ms: 1_000,
@@ -52,7 +52,7 @@ const ROWS: Row[] = [
   {
     name: 'a place in the rate window',
     options: { rate: 100 },
-    silent: ['rateWindow', 'swapRateWindow'],
+    silent: ['rateWindows.read', 'rateWindows.swap'],
     warm: true,
     ask: asks(),
     status: 200,
@@ -60,32 +60,32 @@ const ROWS: Row[] = [
   },
   {
     name: 'money, before a large body is kept',
-    silent: ['lease'],
+    silent: ['books.lease'],
     ask: asks({ body: { padding: 'x'.repeat(2 ** 21) } }),
     status: 503,
     ms: 1_000,
   },
   {
     name: 'the maker of an earlier answer',
-    silent: ['answerMaker'],
+    silent: ['usage.answerMaker'],
     warm: true,
     ask: asks({ path: PATHS.responses, body: { input: 'hi', previous_response_id: 'resp_1' } }),
     status: 503,
     ms: 2_000,
   },
-  { name: 'the hold', silent: ['lease'], ask: asks(), status: 503, ms: 1_000 },
+  { name: 'the hold', silent: ['books.lease'], ask: asks(), status: 503, ms: 1_000 },
   {
     name: 'the right to an uncovered request',
     // a fifth of the worst case beside what is held
     options: { credit: 4096 + 64_000 / 5, prices: { m: { input: 0, output: 1 } }, model: { max_output: 64_000 } },
-    silent: ['takeUncovered'],
+    silent: ['uncovered.take'],
     ask: asks({ body: { max_tokens: undefined } }),
     status: 503,
     ms: 1_000,
   },
   {
     name: 'what a key has spent and may still spend',
-    silent: ['purses', 'heldByOthers'],
+    silent: ['books.purses', 'holders.heldByOthers'],
     ask: async ({ urls }) => {
       const answer = await fetch(`${urls.direct}/v1/dashboard/billing/subscription`, { headers: HEADERS })
       await answer.arrayBuffer()
@@ -110,13 +110,21 @@ async function timed(scene: Scene, asked: Promise<number>): Promise<{ status: nu
   }
 }
 
+type Part = Record<string, (...args: unknown[]) => Promise<unknown>>
+
+/** The part of the store that a path such as `keys.find` leads to, and the name of its method. */
+function partOf({ store }: Scene, path: string): [part: Part, name: string] {
+  const [name = '', part] = path.split('.').reverse()
+  return [(part === undefined ? store : store[part as keyof Scene['store']]) as unknown as Part, name]
+}
+
 /** Calls that stand still until the scene ends. */
 function silence(scene: Scene, names: Row['silent']): () => void {
   const { promise, resolve } = Promise.withResolvers<void>()
-  const store = scene.store as unknown as Record<string, (...args: unknown[]) => Promise<unknown>>
-  for (const name of [...names, 'ping']) {
-    const call = store[name] as (...args: unknown[]) => Promise<unknown>
-    store[name] = (...args) => promise.then(() => call(...args))
+  for (const path of [...names, 'ping']) {
+    const [part, name] = partOf(scene, path)
+    const call = part[name]?.bind(part)
+    part[name] = (...args) => promise.then(() => call?.(...args))
   }
   return resolve
 }
@@ -147,9 +155,9 @@ t.test('all waits of a request for money together are a second', async t => {
   const scene = await open(t, { key: { cap: { amount: 5, every: 'day' } } })
   scene.at('a').script = answers(1, 1)
   // every call of the store takes 0.4 s, and pings are answered: two waits fit into the second, and the third does not
-  const store = scene.store as unknown as Record<string, (...args: unknown[]) => Promise<unknown>>
-  const lease = store['lease'] as (...args: unknown[]) => Promise<unknown>
-  store['lease'] = async (...args) => {
+  const { books } = scene.store
+  const lease = books.lease.bind(books)
+  books.lease = async (...args) => {
     await new Promise<void>(resolve => scene.clock.after(400, resolve))
     return lease(...args)
   }

@@ -49,7 +49,7 @@ t.test('thirty at once, with money for one: one is asked, and the account ends b
 
 t.test('what covers the worst case is held whole, and asks nobody for a right', async t => {
   const s = await scene(t, 10 * CEILING)
-  s.store.takeUncovered = () => Promise.reject(new Error('asked for a right'))
+  s.store.uncovered.take = () => Promise.reject(new Error('asked for a right'))
   const clients = Array.from({ length: 10 }, () => ask(s))
   await s.at('a').call(9)
   t.equal(s.services.ledger.heldTotal, 10 * CEILING)
@@ -96,10 +96,10 @@ t.test('too little: the smaller hold where that is too much, else a fifth of the
 t.test('caps and budgets alike', async t => {
   const set: Record<string, (s: Scene, amount: number) => Promise<unknown>> = {
     budget: (s, amount) =>
-      s.store.updateAccount(1, { budget: { limit: limitOf(amount, 'day'), atMs: s.clock.now() } }, SETUP),
+      s.store.accounts.update(1, { budget: { limit: limitOf(amount, 'day'), atMs: s.clock.now() } }, SETUP),
     cap: async (s, amount) => {
-      const key = (await s.store.keys())[0]!
-      return s.store.updateKey(key.id, { cap: { limit: limitOf(amount), atMs: s.clock.now() } }, SETUP)
+      const key = (await s.store.keys.list())[0]!
+      return s.store.keys.update(key.id, { cap: { limit: limitOf(amount), atMs: s.clock.now() } }, SETUP)
     },
   }
   for (const [what, limit] of Object.entries(set)) {
@@ -179,10 +179,10 @@ t.test(
 
 t.test('another gateway has the right; it dies, and the right ends', async t => {
   const s = await scene(t, ADMITTED)
-  t.equal(await s.store.takeUncovered(1, 'of another gateway', 3_600_000), true)
+  t.equal(await s.store.uncovered.take(1, 'of another gateway', 3_600_000), true)
   t.match(await refusal(s), { status: 429, retryAfter: '1' })
   t.match(await s.books(), { left: NOTHING_LEFT })
-  await s.store.keepUncovered(['of another gateway'], 0)
+  await s.store.uncovered.keep(['of another gateway'], 0)
   const client = ask(s)
   answers(0, 10)(await s.at('a').call())
   await client.end()
@@ -203,12 +203,12 @@ t.test('the right goes back with the end of the request, whatever its end', asyn
     await until('the right is given back', () => s.services.uncovered.size === 0)
   }
   t.match(await s.books(), { ok: true, left: NOTHING_LEFT })
-  t.equal(await s.store.takeUncovered(1, 'other', 0), true)
+  t.equal(await s.store.uncovered.take(1, 'other', 0), true)
 })
 
 t.test('a store that is away gives no right, and nobody is told that he has too little', async t => {
   const s = await scene(t, ADMITTED)
-  s.store.takeUncovered = () => Promise.reject(new StoreUnavailable('away'))
+  s.store.uncovered.take = () => Promise.reject(new StoreUnavailable('away'))
   t.equal((await refusal(s)).status, 503)
   t.match(await s.books(), { left: NOTHING_LEFT })
   t.equal(s.services.uncovered.size, 0)

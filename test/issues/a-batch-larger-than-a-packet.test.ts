@@ -24,7 +24,7 @@ t.test('rows with long receipts', async t => {
   t.teardown(() => store.close())
   await store.migrate()
   const { key } = await fund(store, 'demo', 1_000_000)
-  await store.register({ id: 'h', host: 'here', beat: 0 })
+  await store.holders.register({ id: 'h', host: 'here', beat: 0 })
   const lines = Array.from(
     { length: LINES },
     (_, i): Line => ({
@@ -41,12 +41,12 @@ t.test('rows with long receipts', async t => {
   const rows = Array.from({ length: ROWS }, (_, i) =>
     usageRow(`${idAt(1e12 + i)}n0de0100000`, key, 1, { lines: i % 2 === 0 ? lines : [] }),
   )
-  const settled = await store.settle(
+  const settled = await store.books.settle(
     rows.map(row => settlement(row, 'h', 0)),
     false,
   )
   t.match(settled, { applied: ROWS })
-  const booked = await store.usage({ limit: ROWS })
+  const booked = await store.usage.page({ limit: ROWS })
   t.strictSame(
     booked.map(row => row.requestId),
     rows.map(row => row.requestId).reverse(),

@@ -5,13 +5,12 @@ import { returnAllLeases } from '../../lib/ledger/recovery.ts'
 import { Ledger } from '../../lib/ledger/ledger.ts'
 import type { Driver, Param, Statements } from '../../lib/store/driver.ts'
 import { Sealer } from '../../lib/store/secrets.ts'
-import { SqlStore } from '../../lib/store/sql.ts'
 import { openSqlite } from '../../lib/store/sqlite.ts'
-import { keyPurse, type Store } from '../../lib/store/store.ts'
-import { changed, house, reserve, row } from '../ledger/house.ts'
+import { keyPurse, Store } from '../../lib/store/store.ts'
+import { house, reserve, row } from '../ledger/house.ts'
+import { changed, fund, SETUP, topUp, usageRow } from '../support/store.ts'
 import { TestClock } from '../support/clock.ts'
 import { kept } from '../support/kept.ts'
-import { fund, SETUP, topUp, usageRow } from '../support/store.ts'
 import { until } from '../support/wait.ts'
 
 const PURSES = 1_500
@@ -49,7 +48,7 @@ const bound = (driver: Driver): Driver =>
 async function crowded(t: Test) {
   const real = bound(openSqlite('sqlite::memory:', () => {}))
   const { driver, rows } = counted(real)
-  const store = new SqlStore(driver, new Sealer('a test secret'), () => {})
+  const store = new Store(driver, new Sealer('a test secret'), () => {})
   t.teardown(() => store.close())
   await store.migrate()
   const { account } = await fund(store, 'a', 1_000_000)
@@ -63,7 +62,7 @@ async function crowded(t: Test) {
       ids,
     )
   }
-  await store.register({ id: 'dead', host: 'h', beat: 3 })
+  await store.holders.register({ id: 'dead', host: 'h', beat: 3 })
   const count = async (sql: string): Promise<number> => Number((await real.query('count', sql, []))[0]!['n'])
   return { store, account, rows, count }
 }
@@ -71,19 +70,19 @@ async function crowded(t: Test) {
 t.test('many leases go back in transactions of few rows, the holder last', async t => {
   const { store, rows, count } = await crowded(t)
   rows.length = 0
-  t.equal(await store.bury('dead', 3), false, 'a step')
-  t.ok((await store.holders()).some(({ id }) => id === 'dead'))
-  t.equal(await store.beat('dead'), false, 'and there is no way back')
-  await t.rejects(store.lease(keyPurse(1_000), 'dead', micro(1), micro(1), false))
+  t.equal(await store.holders.bury('dead', 3), false, 'a step')
+  t.ok((await store.holders.list()).some(({ id }) => id === 'dead'))
+  t.equal(await store.holders.beat('dead'), false, 'and there is no way back')
+  await t.rejects(store.books.lease(keyPurse(1_000), 'dead', micro(1), micro(1), false))
   t.ok(rows.length > 1 && Math.max(...rows) <= MOST_ROWS, `${rows}`)
   const steps = async () => {
-    for (let i = 1; ; i++) if (await store.bury('dead', -1)) return i
+    for (let i = 1; ; i++) if (await store.holders.bury('dead', -1)) return i
   }
   t.ok((await steps()) >= PURSES / 256 - 1, 'whoever goes on where the first broke off')
   t.ok(Math.max(...rows) <= MOST_ROWS, `${rows}`)
   t.equal(await count('SELECT COUNT(*) AS n FROM leases'), 0)
   t.equal(await count('SELECT SUM(promised) AS n FROM purses'), 0)
-  t.same(await store.holders(), [])
+  t.same(await store.holders.list(), [])
 })
 
 t.test('a pause between the steps', async t => {
@@ -103,12 +102,12 @@ t.test('a pause between the steps', async t => {
 
 t.test('a lease of which nothing is left is forgotten, also when charges used it up', async t => {
   const { store, account, count, rows } = await crowded(t)
-  while (!(await store.bury('dead')));
-  const key = (await store.createKey(
+  while (!(await store.holders.bury('dead')));
+  const key = (await store.keys.create(
     {
       ...{ accountId: account.id, name: 'k', hash: '1'.repeat(64), hint: '', group: 'default', status: 'enabled' },
       ...{ expiresAtMs: null, cap: null, allowIps: null, models: null },
-    } as Parameters<Store['createKey']>[0],
+    } as Parameters<Store['keys']['create']>[0],
     SETUP,
   ))!
   const clock = new TestClock()
@@ -134,12 +133,17 @@ t.test('whoever buries others, or applies a long journal, gives its own signs of
   let release = () => {}
   const hung = new Promise<void>(resolve => (release = resolve))
   const slow = changed(store, {
-    bury: async (id, beat) => (id.startsWith('ended') ? hung.then(() => store.bury(id, beat)) : store.bury(id, beat)),
+    holders: {
+      bury: async (id, beat) => {
+        if (id.startsWith('ended')) await hung
+        return store.holders.bury(id, beat)
+      },
+    },
   })
   const ledger = await open({ store: slow })
-  await store.register({ id: 'ended', host: 'elsewhere', beat: 5 })
+  await store.holders.register({ id: 'ended', host: 'elsewhere', beat: 5 })
   const beats = async (): Promise<number> =>
-    (await store.holders()).find(({ id }) => id === ledger.holder)?.beat ?? Number.NaN
+    (await store.holders.list()).find(({ id }) => id === ledger.holder)?.beat ?? Number.NaN
   const begun = await beats()
   await until('the burial takes for ever, and the beat goes on', async () => {
     clock.advance(5_000)
@@ -149,7 +153,7 @@ t.test('whoever buries others, or applies a long journal, gives its own signs of
   release()
   await until('buried', async () => {
     clock.advance(1_000)
-    return (await store.holders()).length === 1
+    return (await store.holders.list()).length === 1
   })
   await ledger.stop()
 })

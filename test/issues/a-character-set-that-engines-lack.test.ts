@@ -27,17 +27,17 @@ async function flow(t: Test, url: string): Promise<void> {
   await store.migrate()
   await store.migrate()
   const { account, key } = await fund(store, 'demo', 1_000)
-  await store.register({ id: 'h1', host: 'here', beat: 0 })
-  await store.lease(accountPurse(account.id), 'h1', micro(30), micro(30), false)
+  await store.holders.register({ id: 'h1', host: 'here', beat: 0 })
+  await store.books.lease(accountPurse(account.id), 'h1', micro(30), micro(30), false)
   const batch = [settlement(usageRow('r1', key, 10), 'h1', 10), settlement(usageRow('r2', key, 7), 'h1', 0)]
-  t.match(await store.settle(batch), { applied: 2 })
-  t.match(await store.settle(batch), { applied: 0 }, 'once')
-  t.equal((await store.findKey(key.hash))?.account.name, 'demo')
+  t.match(await store.books.settle(batch), { applied: 2 })
+  t.match(await store.books.settle(batch), { applied: 0 }, 'once')
+  t.equal((await store.keys.find(key.hash))?.account.name, 'demo')
   t.strictSame(
-    (await store.usage({ limit: 10, accountId: account.id })).map(row => row.requestId),
+    (await store.usage.page({ limit: 10, accountId: account.id })).map(row => row.requestId),
     ['r2', 'r1'],
   )
-  await store.bury('h1')
+  await store.holders.bury('h1')
   t.match(await store.audit(), { ok: true, charges: 17, leased: 0, credits: 1_000 })
 }
 
@@ -57,7 +57,7 @@ t.test('a setting that only tunes, and that the engine does not know, is said on
     proxy.close()
   })
   await store.migrate()
-  await Promise.all(Array.from({ length: 8 }, () => store.accounts()))
+  await Promise.all(Array.from({ length: 8 }, () => store.accounts.list()))
   t.equal(warnings.length, 1)
   t.match(
     warnings[0],

@@ -8,7 +8,8 @@ import { CommitUncertain } from '../../lib/store/driver.ts'
 import { openSqlite } from '../../lib/store/sqlite.ts'
 import { Connection, type StartThread, type WorkerRequest } from '../../lib/store/sqlite-thread.ts'
 import { StoreUnavailable } from '../../lib/store/store.ts'
-import { changed, house, reserve, row } from '../ledger/house.ts'
+import { house, reserve, row } from '../ledger/house.ts'
+import { changed } from '../support/store.ts'
 import { until } from '../support/wait.ts'
 
 /** A thread that answers when it is told to. */
@@ -141,10 +142,12 @@ t.test('the journal keeps a settlement until its commit is answered', async t =>
   let answer = () => {}
   const answered = new Promise<void>(resolve => (answer = resolve))
   const slow = changed(store, {
-    async settle(batch, again) {
-      const settled = await store.settle(batch, again)
-      await answered
-      return settled
+    books: {
+      async settle(batch, again) {
+        const settled = await store.books.settle(batch, again)
+        await answered
+        return settled
+      },
     },
   })
   const ledger = await open({ store: slow })

@@ -21,8 +21,8 @@ async function adopt(t: Test, lines: (store: number) => string) {
   t.teardown(() => store.close())
   const { account } = await fund(store, 'a', 1_000)
   const folder = t.testdir()
-  await store.register({ id: 'p', host: 'h', beat: 0 })
-  await store.lease(accountPurse(account.id), 'p', micro(100), micro(100), false)
+  await store.holders.register({ id: 'p', host: 'h', beat: 0 })
+  await store.books.lease(accountPurse(account.id), 'p', micro(100), micro(100), false)
   mkdirSync(path.join(folder, 'p'))
   writeFileSync(path.join(folder, 'p', '00000001.log'), lines(await store.id()))
   const said: string[] = []
@@ -30,7 +30,7 @@ async function adopt(t: Test, lines: (store: number) => string) {
   const clock = new TestClock()
   const log = { info: say, warn: say, error: say }
   const ledger = await Ledger.open({ store, clock, log, folder, limitBytes: 1 << 20 })
-  const [purse] = await store.purses([accountPurse(account.id)])
+  const [purse] = await store.books.purses([accountPurse(account.id)])
   return { store, ledger, clock, folder, said, purse: purse! }
 }
 
@@ -50,7 +50,7 @@ for (const [what, record] of [
     await t.rejects(opened, /^journal: .*\/p was written by another version .* Nothing was changed in it/)
     t.strictSame(readdirSync(folder), ['p'])
     t.equal(readFileSync(path.join(folder, 'p', '00000001.log'), 'utf8'), record)
-    t.strictSame(await store.holders(), [])
+    t.strictSame(await store.holders.list(), [])
   })
 
 t.test('a foreign record behind one of ours: its journal and its leases stay, and the log names it once', async t => {

@@ -7,9 +7,9 @@ import { Journal } from '../../lib/ledger/journal.ts'
 import { encode, JournalReader } from '../../lib/ledger/records.ts'
 import { Settler } from '../../lib/ledger/settler.ts'
 import { keyPurse } from '../../lib/store/store.ts'
-import { away, changed, house, reserve, row } from '../ledger/house.ts'
+import { away, house, reserve, row } from '../ledger/house.ts'
+import { changed, settlement } from '../support/store.ts'
 import { kept } from '../support/kept.ts'
-import { settlement } from '../support/store.ts'
 import { until } from '../support/wait.ts'
 
 const MANY = 20_000
@@ -58,9 +58,11 @@ t.test('a refusal and a batch cost as much with many waiting as with few', async
   let there = false
   let sent = 0
   const flaky = changed(store, {
-    settle: batch => {
-      sent += batch.length
-      return there ? Promise.resolve({ applied: 0, repeated: [], clashing: [], unsure: [] }) : away()
+    books: {
+      settle: batch => {
+        sent += batch.length
+        return there ? Promise.resolve({ applied: 0, repeated: [], clashing: [], unsure: [] }) : away()
+      },
     },
   })
   const log = { info() {}, warn() {}, error() {} }
@@ -96,7 +98,9 @@ t.test('a refusal and a batch cost as much with many waiting as with few', async
 t.test('the bound of the journal is for all workers together', async t => {
   const { key, open, store, clock } = await house(t)
   let there = true
-  const flaky = changed(store, { settle: (batch, again) => (there ? store.settle(batch, again) : away()) })
+  const flaky = changed(store, {
+    books: { settle: (batch, again) => (there ? store.books.settle(batch, again) : away()) },
+  })
   const ledgers = [await open({ store: flaky, limitBytes: 1_000 }), await open({ store: flaky, limitBytes: 1_000 })]
   const [one, two] = ledgers as [(typeof ledgers)[0], (typeof ledgers)[0]]
   there = false

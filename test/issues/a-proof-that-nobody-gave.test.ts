@@ -17,7 +17,7 @@ async function open(t: Test) {
   const { deps, browser } = await serveConsole(t, JSON.stringify({ oidc }))
   const ann = await newPerson(deps, EMAIL, { password: null })
   const act = { actor: { kind: 'cli', userId: null, name: 'cli', ip: null }, operation: 'test' } as const
-  await deps.store.people.addIdentity({ issuer: provider.issuer, subject: 's1', userId: ann.id, atMs: 1 }, act)
+  await deps.store.people.identities.add({ issuer: provider.issuer, subject: 's1', userId: ann.id, atMs: 1 }, act)
   const signIn = async (claims: object) => {
     provider.claims = { sub: 's1', ...claims }
     const one = browser()

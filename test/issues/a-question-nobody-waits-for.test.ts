@@ -12,7 +12,7 @@ import { open } from '../exchange/support/gateway.ts'
 
 t.test('a pool without a free connection', async t => {
   const s = await open(t)
-  const world = new World(s.services.world.config, await s.services.store.catalog())
+  const world = new World(s.services.world.config, await s.services.store.catalogue.read())
   const channel = world.routes.channels[0]!
   let handler: Dispatcher.DispatchHandler | null = null
   const pools = { of: () => ({ dispatch: (_: object, given: Dispatcher.DispatchHandler) => void (handler = given) }) }

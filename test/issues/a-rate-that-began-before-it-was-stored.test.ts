@@ -16,7 +16,7 @@ for (const [engine, newUrl] of ENGINES)
     const store = openStore(await newUrl(t), { secret: 'x' })
     t.teardown(() => store.close())
     await store.migrate()
-    const { id: accountId } = await store.createAccount({ name: 'a', groups: [], sandbox: true }, ACT)
+    const { id: accountId } = await store.accounts.create({ name: 'a', groups: [], sandbox: true }, ACT)
     const fromMs = (await store.now()) ?? Date.now()
     const deposit = (logIndex: number) => ({
       tx: HASH,

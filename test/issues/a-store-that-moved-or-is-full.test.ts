@@ -58,9 +58,9 @@ const unavailable = (t: Test, promise: Promise<unknown>, name: string) =>
 t.test('the server is read-only, and the address moves to another', async t => {
   const { store, proxy } = await behindAnAddress(t)
   const { account, key } = await fund(store, 'demo', 1_000)
-  await store.register({ id: 'h1', host: 'here', beat: 0 })
+  await store.holders.register({ id: 'h1', host: 'here', beat: 0 })
   const purse = accountPurse(account.id)
-  const lease = () => store.lease(purse, 'h1', micro(1), micro(1), false)
+  const lease = () => store.books.lease(purse, 'h1', micro(1), micro(1), false)
   // Eight connections, as under load, all of them to the first server.
   await Promise.all(Array.from({ length: 8 }, lease))
 
@@ -68,14 +68,14 @@ t.test('the server is read-only, and the address moves to another', async t => {
   await copyDatabase(first, second)
   await unavailable(t, lease(), 'a lease')
   await unavailable(t, store.ping(), 'readiness')
-  await unavailable(t, store.settle([settlement(usageRow('r1', key, 1), 'h1', 1)]), 'a settlement')
-  t.equal((await store.findKey(key.hash))?.key.name, key.name, 'what only reads goes on')
+  await unavailable(t, store.books.settle([settlement(usageRow('r1', key, 1), 'h1', 1)]), 'a settlement')
+  t.equal((await store.keys.find(key.hash))?.key.name, key.name, 'what only reads goes on')
 
   proxy.target = second.port
   await store.ping()
   t.match(await lease(), { granted: 1 }, 'the first call succeeds')
   await Promise.all(Array.from({ length: 16 }, lease))
-  t.match(await store.settle([settlement(usageRow('r1', key, 1), 'h1', 1)]), { applied: 1 })
+  t.match(await store.books.settle([settlement(usageRow('r1', key, 1), 'h1', 1)]), { applied: 1 })
   t.match(await store.audit(), { ok: true, charges: 1, leased: 24 })
   const [{ leased }] = (await first.admin('SELECT SUM(amount) AS leased FROM gateway.leases')) as [{ leased: string }]
   t.equal(Number(leased), 8, 'the old server has not got anything since')
@@ -83,12 +83,12 @@ t.test('the server is read-only, and the address moves to another', async t => {
 
 t.test('reads that were never refused follow too, as soon as one write was', async t => {
   const { store, proxy } = await behindAnAddress(t)
-  await Promise.all(Array.from({ length: 8 }, () => store.accounts()))
+  await Promise.all(Array.from({ length: 8 }, () => store.accounts.list()))
   await second.admin("UPDATE gateway.meta SET value = 4711 WHERE name = 'changes'")
   await first.admin('SET GLOBAL read_only = 1')
   proxy.target = second.port
   await store.ping()
-  const seen = await Promise.all(Array.from({ length: 16 }, () => store.changeSeq()))
+  const seen = await Promise.all(Array.from({ length: 16 }, () => store.changes.seq()))
   t.strictSame([...new Set(seen)], [4711])
 })
 
@@ -119,7 +119,7 @@ t.test('a connection whose session is prepared while the address moves is an old
     .ping()
     .catch(() => {})
     .finally(() => (refused = true)) // on the connection that is there
-  const seen = store.changeSeq() // on a new one
+  const seen = store.changes.seq() // on a new one
   // the refused one may be tried again, on a second new connection
   await until('a session is being prepared, and the ping was refused', () => holding.length > (refused ? 0 : 1))
   port = second.port
@@ -139,11 +139,11 @@ t.test(
       await store.close()
       proxy.close()
     })
-    await Promise.all(Array.from({ length: 8 }, () => store.accounts()))
+    await Promise.all(Array.from({ length: 8 }, () => store.accounts.list()))
     first.pause()
     proxy.target = second.port
-    await unavailable(t, store.accounts(), 'nobody answers')
-    await t.resolves(Promise.all(Array.from({ length: 16 }, () => store.accounts())))
+    await unavailable(t, store.accounts.list(), 'nobody answers')
+    await t.resolves(Promise.all(Array.from({ length: 16 }, () => store.accounts.list())))
   },
 )
 
@@ -158,7 +158,7 @@ t.test('batches of every size leave few statements on the server', async t => {
   const before = await prepared(first)
   const id = idMaker(() => 1_000)
   for (let size = 1; size <= 70; size++)
-    await store.settle(Array.from({ length: size }, () => settlement(usageRow(id(), key, 1), 'h1', 0)))
+    await store.books.settle(Array.from({ length: size }, () => settlement(usageRow(id(), key, 1), 'h1', 0)))
   const more = (await prepared(first)) - before
   t.ok(more <= 20, `${more} more`)
   t.match(await store.audit(), { ok: true, charges: (70 * 71) / 2 })
@@ -174,17 +174,17 @@ t.test('the server can prepare no more statements', async t => {
   const [store, other] = [open(), open()]
   await store.migrate()
   const { account, key } = await fund(store, 'demo', 1_000)
-  await store.register({ id: 'h1', host: 'here', beat: 0 })
+  await store.holders.register({ id: 'h1', host: 'here', beat: 0 })
   t.teardown(() => first.admin('SET GLOBAL max_prepared_stmt_count = 16382'))
 
   await first.admin(`SET GLOBAL max_prepared_stmt_count = ${await prepared(first)}`)
   t.match(
-    await store.lease(accountPurse(account.id), 'h1', micro(1), micro(1), false),
+    await store.books.lease(accountPurse(account.id), 'h1', micro(1), micro(1), false),
     { granted: 1 },
     'a connection of ours is closed, and its statements are free',
   )
   await first.admin('SET GLOBAL max_prepared_stmt_count = 0')
-  await unavailable(t, other.findKey(key.hash), 'all belong to others')
+  await unavailable(t, other.keys.find(key.hash), 'all belong to others')
 })
 
 t.test('what each error of the family means', async t => {

@@ -19,8 +19,8 @@ t.test('calls that anybody may make do no more for a token', async t => {
     t.match(answer, { status: 403, code: 'session_only' })
     t.notOk(answer.headers['set-cookie'])
   }
-  t.equal(await house.store.people.role(ann.person.id, account.id), null)
-  t.match(await house.store.people.byId(ann.person.id), { operator: false })
+  t.equal(await house.store.people.members.role(ann.person.id, account.id), null)
+  t.match(await house.store.people.users.byId(ann.person.id), { operator: false })
   t.equal((await token.call('sign_in.ways')).status, 200, 'what it may read it reads')
   t.equal((await token.call('me.show')).status, 200)
   t.equal((await ann.call('invitations.accept', { body: { token: into } })).status, 204)

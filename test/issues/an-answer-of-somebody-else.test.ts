@@ -131,7 +131,7 @@ t.test('an id that is not in the store yet is looked up again for a second', asy
   const answers = new Answers({
     clock,
     health: wellStore(clock),
-    store: { answerMaker: async () => (++asked < 4 ? null : maker) },
+    store: { usage: { answerMaker: async () => (++asked < 4 ? null : maker) } },
   })
   let found: AnswerMaker | null | undefined
   void Promise.resolve(answers.find(1, ID)).then(answer => (found = answer))

@@ -30,7 +30,7 @@ t.test('with mail, only who has the address becomes a user with it', async t => 
   for (const shown of [made.text, text, house.deps.logged.join('')]) t.notOk(shown.includes(token))
   const accept = { token, name: 'The victim', password: PASSWORD }
   t.equal((await house.anybody().call('invitations.accept', { body: accept })).status, 204)
-  t.ok(await house.store.people.byEmail('victim@example.com'))
+  t.ok(await house.store.people.users.byEmail('victim@example.com'))
 })
 
 t.test('check tells an operator what an invitation without mail proves', async t => {

@@ -13,12 +13,12 @@ t.test('an exception stays open while its money is not in the balance', async t 
   await desk.notices.take('alipay', desk.provider.payment(id, { amount: 9_000 }), 'callback')
   const [found] = await store.pay.exceptions({ limit: 1 })
   const full = { kind: 'adjustment', amount: micro(Number.MAX_SAFE_INTEGER), actor: 'a', note: 'full' } as const
-  await store.addEntry(accountId, { ...full, reference: 'full' }, ACT, false)
+  await store.entries.add(accountId, { ...full, reference: 'full' }, ACT, false)
   const resolve = () => desk.intake.resolve(found!.id, true, 'the payer called', ACT)
   t.equal(await faultOf(resolve()), 'conflict')
   t.match(await store.pay.exception(found!.id), { resolvedAtMs: null })
   const empty = { ...full, amount: micro(-Number.MAX_SAFE_INTEGER), reference: 'empty' }
-  await store.addEntry(accountId, empty, ACT, false)
+  await store.entries.add(accountId, empty, ACT, false)
   await resolve()
   t.match(await store.pay.exception(found!.id), { resolution: 'credited: the payer called' })
   t.match(await store.pay.order(id), { state: 'credited', credited: 90_000_000 })

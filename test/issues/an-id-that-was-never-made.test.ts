@@ -12,10 +12,10 @@ const AT = Date.parse('2026-01-01T00:00:00Z')
 t.test('only an id can be pruned', async t => {
   const ops = await openOps(t)
   const { key } = await fund(ops.store, 'acme', 1_000)
-  await ops.store.register({ id: 'here', host: 'h', beat: 0 })
+  await ops.store.holders.register({ id: 'here', host: 'h', beat: 0 })
   const id = `${idAt(AT)}n0de0100000`
-  await ops.store.settle([settlement(usageRow(id, key, 1), 'here', 0)], false)
-  await ops.store.pruneUsage(AT + 1_000, 10)
+  await ops.store.books.settle([settlement(usageRow(id, key, 1), 'here', 0)], false)
+  await ops.store.usage.prune(AT + 1_000, 10)
   const status = async (asked: string) => (await ops.admin('GET', `/admin/requests/${asked}`)).status
   t.equal(await status(id), 410)
   t.equal(await status(`${id}.1`), 410, 'an attempt of it may have had a row')

@@ -4,13 +4,12 @@ import { systemClock } from '../../lib/base/clock.ts'
 import { applyCatalog } from '../../lib/operations/catalogue/apply.ts'
 import { type Store, StoreUnavailable } from '../../lib/store/store.ts'
 import { parseCatalog } from '../../lib/catalog/catalog.ts'
-import { changed } from '../ledger/house.ts'
+import { changed, memoryStore, SETUP } from '../support/store.ts'
 import { openOps } from '../ops/support.ts'
-import { memoryStore, SETUP } from '../support/store.ts'
 
 const away = () => Promise.reject(new StoreUnavailable('away'))
 /** It answers until the account is there. */
-const leaving = (store: Store): Store => changed(store, { addEntry: away })
+const leaving = (store: Store): Store => changed(store, { entries: { add: away } })
 
 t.test('by the catalogue file', async t => {
   const store = await memoryStore()
@@ -23,10 +22,10 @@ t.test('by the catalogue file', async t => {
   await applyCatalog(leaving(store), file, systemClock).catch(() => {})
   await applyCatalog(store, file, systemClock)
   t.match(await store.audit(), { ok: true, accounts: 2, credits: 100_000_000, balances: 100_000_000 })
-  const rich = await store.accountByName('rich')
+  const rich = await store.accounts.byName('rich')
   const opening = { kind: 'opening', reference: 'opening', amount: 100_000_000 as never, actor: '', note: '' } as const
   t.match(
-    await store.addEntry(rich!.id, opening, SETUP),
+    await store.entries.add(rich!.id, opening, SETUP),
     { outcome: 'same', entry: { actor: 'catalogue' } },
     'under its reference',
   )

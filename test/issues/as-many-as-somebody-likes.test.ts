@@ -31,7 +31,7 @@ t.test('an account has so many keys, and operators decide how many', async t => 
   const { key } = first.json as { key: { id: string } }
   t.equal((await ann.call('keys.delete', { account, path: { id: key.id } })).status, 204)
   t.equal((await make(bob, 'three')).status, 201)
-  t.ok(await house.store.createKey(newKey(account.id, { name: 'by an operator', hash: 'o' }), SETUP))
+  t.ok(await house.store.keys.create(newKey(account.id, { name: 'by an operator', hash: 'o' }), SETUP))
 })
 
 t.test('an account has so many members', async t => {
@@ -47,7 +47,7 @@ t.test('an account has so many members', async t => {
   t.equal((await accept('bob@example.com')).answer.status, 204)
   const eve = await accept('eve@example.com')
   t.match(eve.answer, { status: 409, code: 'full', json: { error: { message: /has 2 members/ } } })
-  const bob = (await house.store.people.byEmail('bob@example.com'))!
+  const bob = (await house.store.people.users.byEmail('bob@example.com'))!
   await ann.call('members.remove', { account, path: { id: bob.publicId } })
   t.equal(
     (await eve.person.call('invitations.accept', { body: eve.body })).status,

@@ -14,7 +14,7 @@ t.test('an order that cannot be credited waits for a person, and others go on', 
   const { account: other } = await fund(store, 'another payer', 0)
   const next = await orders.begin(other, 'alipay', '100', '', ACT)
   const amount = micro(Number.MAX_SAFE_INTEGER - 1_000_000)
-  await store.addEntry(account.id, { kind: 'topup', amount, reference: 'x', actor: 'a', note: '' }, ACT)
+  await store.entries.add(account.id, { kind: 'topup', amount, reference: 'x', actor: 'a', note: '' }, ACT)
   const { orderId, transactionId, currency, digest, paidAtMs, ...paid } = provider.payment(id)
   const proof = { method: 'alipay', source: 'callback', actor: '', note: '' } as const
   await store.pay.proveOrder({ ...proof, orderId, transactionId, amount: paid.amount, currency, digest, paidAtMs })

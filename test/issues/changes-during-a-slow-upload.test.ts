@@ -21,29 +21,29 @@ async function during(s: Scene, change: () => Promise<unknown>) {
   return `${client.status} ${client.text}`
 }
 
-const key = async (s: Scene) => (await s.store.keys(1))[0] as Awaited<ReturnType<typeof s.store.keys>>[number]
-const model = async (s: Scene) => (await s.store.catalog()).models.find(({ name }) => name === MODEL)
+const key = async (s: Scene) => (await s.store.keys.list(1))[0] as Awaited<ReturnType<typeof s.store.keys.list>>[number]
+const model = async (s: Scene) => (await s.store.catalogue.read()).models.find(({ name }) => name === MODEL)
 
 const CHANGES: Record<string, [(s: Scene) => Promise<unknown>, RegExp]> = {
   nothing: [async () => {}, /^200/],
-  'the account is banned': [s => s.store.updateAccount(1, { status: 'banned' }, SETUP), /^403 .*用户已被封禁/],
+  'the account is banned': [s => s.store.accounts.update(1, { status: 'banned' }, SETUP), /^403 .*用户已被封禁/],
   'the account leaves the group': [
-    s => s.store.updateAccount(1, { groups: [] }, SETUP),
+    s => s.store.accounts.update(1, { groups: [] }, SETUP),
     /^403 .*无权访问 default 分组/,
   ],
-  'the key is deleted': [async s => s.store.deleteKey((await key(s)).id, SETUP), /^401 .*无效的令牌/],
-  'the key is switched off': [async s => s.store.updateKey((await key(s)).id, { status: 'disabled' }, SETUP), /^401/],
-  'the key expires': [async s => s.store.updateKey((await key(s)).id, { expiresAtMs: s.clock.now() }, SETUP), /^401/],
+  'the key is deleted': [async s => s.store.keys.delete((await key(s)).id, SETUP), /^401 .*无效的令牌/],
+  'the key is switched off': [async s => s.store.keys.update((await key(s)).id, { status: 'disabled' }, SETUP), /^401/],
+  'the key expires': [async s => s.store.keys.update((await key(s)).id, { expiresAtMs: s.clock.now() }, SETUP), /^401/],
   'the key may not use the model': [
-    async s => s.store.updateKey((await key(s)).id, { models: ['x'] }, SETUP),
+    async s => s.store.keys.update((await key(s)).id, { models: ['x'] }, SETUP),
     /^403 .*无权访问模型/,
   ],
   'the key gets a cap': [
-    async s => s.store.updateKey((await key(s)).id, { cap: { limit: limitOf(1), atMs: 0 } }, SETUP),
+    async s => s.store.keys.update((await key(s)).id, { cap: { limit: limitOf(1), atMs: 0 } }, SETUP),
     /^403 .*预扣费额度失败/,
   ],
-  'the model is no longer priced': [s => s.store.deleteModel(MODEL, SETUP), /^400 .*价格尚未/],
-  'the channel goes': [s => s.store.deleteChannel('a', SETUP), /^400 .*无可用渠道/],
+  'the model is no longer priced': [s => s.store.catalogue.deleteModel(MODEL, SETUP), /^400 .*价格尚未/],
+  'the channel goes': [s => s.store.catalogue.deleteChannel('a', SETUP), /^400 .*无可用渠道/],
 }
 
 for (const [name, [change, want]] of Object.entries(CHANGES)) {
@@ -59,6 +59,6 @@ t.test('the price of the hold is the price of the charge', async t => {
   const s = await open(t)
   s.at('a').script = answers(100, 10)
   const row = (await model(s)) as NonNullable<Awaited<ReturnType<typeof model>>>
-  await during(s, () => s.store.putModel({ ...row, price: { input: 20_000_000, output: 0 } }, SETUP))
+  await during(s, () => s.store.catalogue.putModel({ ...row, price: { input: 20_000_000, output: 0 } }, SETUP))
   t.match((await s.books()).rows, [{ charge: 2000 }])
 })

@@ -8,9 +8,9 @@ import { countDeadLetters } from '../../lib/ledger/dead-letters.ts'
 import { Housekeeping } from '../../lib/process/housekeeping.ts'
 import { openStore } from '../../lib/store/open.ts'
 import { loadConfig } from '../../lib/config/config.ts'
-import { changed, house } from '../ledger/house.ts'
+import { house } from '../ledger/house.ts'
+import { changed, settlement, usageRow } from '../support/store.ts'
 import { openOps } from '../ops/support.ts'
-import { settlement, usageRow } from '../support/store.ts'
 
 const HOUR = 3_600_000
 const DAY = 24 * HOUR
@@ -32,7 +32,7 @@ t.test("a clock far ahead prunes by the store's time, and the mark is what reall
   const row = (ms: number, charge: number) => usageRow(`${idAt(ms)}00000000000`, key, charge)
   const now = clock.now()
   const timed = changed(store, { now: async () => now })
-  await store.settle([settlement(row(now - 40 * DAY, 1), 'x', 0), settlement(row(now - DAY, 2), 'x', 0)])
+  await store.books.settle([settlement(row(now - 40 * DAY, 1), 'x', 0), settlement(row(now - DAY, 2), 'x', 0)])
   await dead('p', [settlement(row(now - 2 * DAY, 4), 'p', 4), settlement(row(now, 8), 'p', 8)])
   clock.step(365 * DAY)
   const log = { info() {}, warn() {}, error() {} } as never
@@ -46,7 +46,7 @@ t.test("a clock far ahead prunes by the store's time, and the mark is what reall
     setAside: nothing,
     pay: { byHand: 0 },
   }).run()
-  t.equal((await store.usage({ limit: 9 })).length, 1, 'the young row stays')
+  t.equal((await store.usage.page({ limit: 9 })).length, 1, 'the young row stays')
   const ledger = await open({ store: timed })
   t.equal(await spent(), 15, 'and what comes late counts')
   t.same(countDeadLetters(folder), { settlements: 0, unreadable: 0 })
@@ -56,8 +56,8 @@ t.test("a clock far ahead prunes by the store's time, and the mark is what reall
 t.test('rows that go while a settlement is under way again: it is not charged twice', async t => {
   const { store, key } = await house(t)
   const old = settlement(usageRow(`${idAt(5 * DAY)}00000000000`, key, 10), 'p', 0)
-  await store.settle([old])
-  const [pruned, again] = await Promise.all([store.pruneUsage(6 * DAY, 10), store.settle([old], true)])
+  await store.books.settle([old])
+  const [pruned, again] = await Promise.all([store.usage.prune(6 * DAY, 10), store.books.settle([old], true)])
   t.equal(pruned, 1)
   t.equal(again.applied, 0)
   t.match(await store.audit(), { ok: true, charges: 10 })

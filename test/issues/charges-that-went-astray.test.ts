@@ -6,9 +6,9 @@ import { idMaker } from '../../lib/base/ids.ts'
 import { countDeadLetters } from '../../lib/ledger/dead-letters.ts'
 import { encode } from '../../lib/ledger/records.ts'
 import { accountPurse, type Settlement } from '../../lib/store/store.ts'
-import { changed, house, reserve, row } from '../ledger/house.ts'
+import { house, reserve, row } from '../ledger/house.ts'
+import { changed, settlement, usageRow } from '../support/store.ts'
 import { kept } from '../support/kept.ts'
-import { settlement, usageRow } from '../support/store.ts'
 import { until } from '../support/wait.ts'
 
 const lines = (file: string) => readFileSync(file, 'utf8').trim().split('\n')
@@ -36,10 +36,12 @@ t.test('a record that the store refuses: the others count, the leases return, an
   const made = Array.from({ length: 9 }, (_, i) => settlement(row(key, 1 + i), 'p', 1 + i))
   const poison = made[4]!.row.requestId
   const picky = changed(store, {
-    settle: (batch, again) =>
-      batch.some(one => one.row.requestId === poison)
-        ? Promise.reject(new Error('no such column'))
-        : store.settle(batch, again),
+    books: {
+      settle: (batch, again) =>
+        batch.some(one => one.row.requestId === poison)
+          ? Promise.reject(new Error('no such column'))
+          : store.books.settle(batch, again),
+    },
   })
   await dead('p', made)
   const ledger = await open({ store: picky })
@@ -66,7 +68,10 @@ t.test('a store that refuses every record of a journal is at fault itself: nothi
   const { folder, key, open, clock, store, spent, dead } = await house(t)
   let broken = true
   const moody = changed(store, {
-    settle: (batch, again) => (broken ? Promise.reject(new Error('no such table')) : store.settle(batch, again)),
+    books: {
+      settle: (batch, again) =>
+        broken ? Promise.reject(new Error('no such table')) : store.books.settle(batch, again),
+    },
   })
   await dead(
     'p',
@@ -97,10 +102,12 @@ t.test('two answers with one request id: the second is not free for that, whatev
   const { folder, key, open, clock, store, said, spent } = await house(t)
   let lost: (batch: readonly Settlement[]) => boolean = () => false
   const losing = changed(store, {
-    async settle(batch, again) {
-      const settled = await store.settle(batch, again)
-      if (lost(batch)) throw new Error('the answer was lost')
-      return settled
+    books: {
+      async settle(batch, again) {
+        const settled = await store.books.settle(batch, again)
+        if (lost(batch)) throw new Error('the answer was lost')
+        return settled
+      },
     },
   })
   const ledger = await open({ store: losing })
@@ -139,5 +146,5 @@ t.test('two answers with one request id: the second is not free for that, whatev
     [`${ledger.holder}.aside`],
   )
   await ledger.stop()
-  t.equal((await store.purses([accountPurse(key.accountId)]))[0]!.leased, 0)
+  t.equal((await store.books.purses([accountPurse(key.accountId)]))[0]!.leased, 0)
 })

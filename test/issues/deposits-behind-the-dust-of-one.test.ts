@@ -20,7 +20,7 @@ for (const [engine, newUrl] of ENGINES)
     t.teardown(() => store.close())
     await store.migrate()
     const [crowd, ...others] = await Promise.all(
-      ['crowd', 'b', 'c'].map(name => store.createAccount({ name, groups: [], sandbox: true }, ACT)),
+      ['crowd', 'b', 'c'].map(name => store.accounts.create({ name, groups: [], sandbox: true }, ACT)),
     )
     const deposit = (accountId: number, n: number) => ({
       tx: hash(n),

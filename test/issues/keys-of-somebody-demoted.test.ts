@@ -39,7 +39,7 @@ t.test('the keys go with the right to have them', async t => {
     t.equal((await act(eve)).status, 200, what)
     house.deps.fleet.changed = changed
     t.equal(told, 1, 'the processes that serve hear of it before the answer')
-    const row = await house.store.keyByPublicId(id)
+    const row = await house.store.keys.byPublicId(id)
     t.equal(row?.status, status, what)
     t.equal(row?.createdBy, maker === 'ann' ? ann.person.id : eve.person.id, what)
   }

@@ -7,8 +7,8 @@ t.test('who is banned begins no order, and gets what was paid before', async t =
   const { store, account, provider, notices } = desk
   const { id } = await desk.begin('100')
   provider.pay(id)
-  await store.updateAccount(account.id, { status: 'banned' }, ACT)
-  const banned = (await store.accountByName(account.name)) as typeof account
+  await store.accounts.update(account.id, { status: 'banned' }, ACT)
+  const banned = (await store.accounts.byName(account.name)) as typeof account
   t.equal(await faultOf(desk.orders.begin(banned, 'alipay', '100', '', ACT)), 'forbidden')
   t.equal(await notices.take('alipay', provider.payment(id), 'callback'), 'credited')
   t.equal(await desk.balance(), 10_000)

@@ -225,7 +225,7 @@ t.test(
       parseCatalog(JSON.stringify({ channels: [row({ models: { m: '😀é' } })] }), 'c', {}),
       systemClock,
     )
-    t.equal((await store.catalog()).channels.length, 1)
+    t.equal((await store.catalogue.read()).channels.length, 1)
   },
 )
 

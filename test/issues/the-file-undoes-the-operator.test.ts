@@ -9,7 +9,7 @@ import type { Store } from '../../lib/store/store.ts'
 import { parseCatalog } from '../../lib/catalog/catalog.ts'
 import type { Channel, Key, Model } from '../../lib/terms/records.ts'
 import { commandLine } from '../support/command-line.ts'
-import { SETUP } from '../support/store.ts'
+import { changed, SETUP } from '../support/store.ts'
 
 const SECRET = 'the secret of the store'
 const CHANNEL = {
@@ -54,29 +54,34 @@ async function create(t: Test): Promise<Store> {
   return store
 }
 
-const channel = async (store: Store) => (await store.catalog()).channels[0] as Channel
-const model = async (store: Store) => (await store.catalog()).models[0] as Model
-const key = async (store: Store) => (await store.keys())[0] as Key
+const channel = async (store: Store) => (await store.catalogue.read()).channels[0] as Channel
+const model = async (store: Store) => (await store.catalogue.read()).models[0] as Model
+const key = async (store: Store) => (await store.keys.list())[0] as Key
 const kept = (summary: Summary) => Object.values(summary).flatMap(({ kept }) => kept)
 
 /** What the administrator does, and how it looks while it stays. */
 const ACTS: [name: string, act: (store: Store) => Promise<unknown>, seen: (store: Store) => Promise<unknown>][] = [
   [
     'c',
-    async s => s.putChannel({ ...(await channel(s)), status: 'disabled' }, SETUP),
+    async s => s.catalogue.putChannel({ ...(await channel(s)), status: 'disabled' }, SETUP),
     async s => (await channel(s)).status,
   ],
-  ['c', s => s.deleteChannel('c', SETUP), async s => (await s.catalog()).channels.length],
-  ['m', async s => s.putModel({ ...(await model(s)), price: { input: 7 } }, SETUP), async s => (await model(s)).price],
-  ['m', s => s.deleteModel('m', SETUP), async s => (await s.catalog()).models.length],
+  ['c', s => s.catalogue.deleteChannel('c', SETUP), async s => (await s.catalogue.read()).channels.length],
+  [
+    'm',
+    async s => s.catalogue.putModel({ ...(await model(s)), price: { input: 7 } }, SETUP),
+    async s => (await model(s)).price,
+  ],
+  ['m', s => s.catalogue.deleteModel('m', SETUP), async s => (await s.catalogue.read()).models.length],
   [
     'vip',
-    s => s.putGroup({ name: 'vip', multiplier: 9, rate: null, hedgeMs: 0, readOns: 256, public: false }, SETUP),
-    async s => (await s.catalog()).groups,
+    s =>
+      s.catalogue.putGroup({ name: 'vip', multiplier: 9, rate: null, hedgeMs: 0, readOns: 256, public: false }, SETUP),
+    async s => (await s.catalogue.read()).groups,
   ],
-  ['a', async s => s.updateAccount(1, { groups: ['vip'] }, SETUP), async s => (await s.accounts())[0]?.groups],
-  ['a/k', async s => s.updateKey((await key(s)).id, { status: 'disabled' }, SETUP), async s => (await key(s)).status],
-  ['a/k', async s => s.deleteKey((await key(s)).id, SETUP), async s => (await s.keys()).length],
+  ['a', async s => s.accounts.update(1, { groups: ['vip'] }, SETUP), async s => (await s.accounts.list())[0]?.groups],
+  ['a/k', async s => s.keys.update((await key(s)).id, { status: 'disabled' }, SETUP), async s => (await key(s)).status],
+  ['a/k', async s => s.keys.delete((await key(s)).id, SETUP), async s => (await s.keys.list()).length],
 ]
 
 t.test(
@@ -87,10 +92,10 @@ t.test(
       const before = await seen(store)
       await act(store)
       const after = await seen(store)
-      const seq = await store.changeSeq()
+      const seq = await store.changes.seq()
       for (let i = 0; i < 2; i++) t.strictSame(kept(await apply(store)), [name], `${name} ${act}`)
       t.strictSame(await seen(store), after)
-      t.equal(await store.changeSeq(), seq, 'nothing was written')
+      t.equal(await store.changes.seq(), seq, 'nothing was written')
       t.strictSame(kept(await apply(store, FILE, true)), [])
       t.strictSame(await seen(store), before)
       t.strictSame(kept(await apply(store)), [])
@@ -107,32 +112,36 @@ t.test('what the file says anew of a row is written, and of no other row', async
   ][] = [
     [
       { channels: [{ ...CHANNEL, key: 'up-new' }] },
-      s => s.deleteChannel('c', SETUP),
+      s => s.catalogue.deleteChannel('c', SETUP),
       async s => (await channel(s)).keys[0]?.key,
       'up-new',
     ],
     [
       { keys: [{ ...KEY, secret: 'sk-other' }] },
-      s => s.deleteKey(1, SETUP),
-      async s => (await s.keys())[0]?.hint,
+      s => s.keys.delete(1, SETUP),
+      async s => (await s.keys.list())[0]?.hint,
       'sk-…ther',
     ],
     [
       { keys: [{ ...KEY, group: 'default' }] },
-      s => s.deleteKey(1, SETUP),
-      async s => (await s.keys())[0]?.group,
+      s => s.keys.delete(1, SETUP),
+      async s => (await s.keys.list())[0]?.group,
       'default',
     ],
     [
       { groups: [{ name: 'vip', multiplier: 3 }] },
-      s => s.putGroup({ name: 'vip', multiplier: 9, rate: null, hedgeMs: 0, readOns: 256, public: false }, SETUP),
-      async s => (await s.catalog()).groups[0]?.multiplier,
+      s =>
+        s.catalogue.putGroup(
+          { name: 'vip', multiplier: 9, rate: null, hedgeMs: 0, readOns: 256, public: false },
+          SETUP,
+        ),
+      async s => (await s.catalogue.read()).groups[0]?.multiplier,
       3_000_000,
     ],
   ]
   for (const [change, act, seen, want] of rows) {
     const store = await create(t)
-    await store.updateAccount(1, { groups: ['vip', 'default', 'vip'] }, SETUP)
+    await store.accounts.update(1, { groups: ['vip', 'default', 'vip'] }, SETUP)
     await act(store)
     t.strictSame(kept(await apply(store, { ...FILE, ...change })), ['a'])
     t.equal(await seen(store), want)
@@ -143,34 +152,34 @@ t.test('what the file says anew of a row is written, and of no other row', async
 t.test('a price is compared apart from the rest of its row', async t => {
   const store = await create(t)
   const [row] = FILE.models
-  await store.putModel({ ...(await model(store)), price: { input: 7_000_000 }, maxOutput: 5 }, SETUP)
+  await store.catalogue.putModel({ ...(await model(store)), price: { input: 7_000_000 }, maxOutput: 5 }, SETUP)
   await apply(store, { ...FILE, models: [{ ...row, max_output: 200 }] })
   t.match(await model(store), { price: { input: 7_000_000 }, maxOutput: 200 }, 'a new ceiling brings no old price back')
-  await store.putModel({ ...(await model(store)), maxOutput: 6 }, SETUP)
+  await store.catalogue.putModel({ ...(await model(store)), maxOutput: 6 }, SETUP)
   await apply(store, { ...FILE, models: [{ ...row, max_output: 200, price: { input: 3 } }] })
   t.match(await model(store), { price: { input: 3_000_000 }, maxOutput: 6 }, 'nor a new price an old ceiling')
 })
 
 t.test('how a file is written is not what it says', async t => {
   const store = await create(t)
-  await store.updateKey(1, { status: 'disabled' }, SETUP)
+  await store.keys.update(1, { status: 'disabled' }, SETUP)
   const [row] = FILE.models
   const models = [{ max_output: '100', price: { output: '2', input: 1 }, name: row?.name }]
   t.strictSame(kept(await apply(store, { ...FILE, models })), ['a/k'])
   t.equal((await key(store)).status, 'disabled')
   await apply(store, { groups: [], models: [], channels: [], accounts: [], keys: [] })
-  t.equal((await store.keys()).length, 1, 'what leaves the file stays')
+  t.equal((await store.keys.list()).length, 1, 'what leaves the file stays')
   t.strictSame(kept(await apply(store)), ['a/k'], 'and what comes back says nothing new')
 })
 
 t.test('several gateways apply at once: one writes, and none of them over what comes right after', async t => {
   const store = await create(t)
   const next = { ...FILE, channels: [{ ...CHANNEL, weight: 5 }], keys: [{ ...KEY, cap: 3 }] }
-  const late = await store.marks()
+  const late = await store.catalogue.marks()
   await apply(store, next)
-  await store.putChannel({ ...(await channel(store)), status: 'disabled' }, SETUP)
-  await store.updateKey(1, { status: 'disabled' }, SETUP)
-  const slow = Object.assign(Object.create(store) as Store, { marks: async () => late }) // it has read before
+  await store.catalogue.putChannel({ ...(await channel(store)), status: 'disabled' }, SETUP)
+  await store.keys.update(1, { status: 'disabled' }, SETUP)
+  const slow = changed(store, { catalogue: { marks: async () => late } }) // it has read before
   t.strictSame((await apply(slow, next)).channels.updated, [])
   t.equal((await channel(store)).status, 'disabled')
   t.equal((await key(store)).status, 'disabled')
@@ -182,14 +191,14 @@ t.test('several gateways apply at once: one writes, and none of them over what c
 
 t.test('a group that somebody deleted comes back when the file names it anew', async t => {
   const store = await create(t)
-  await store.deleteChannel('c', SETUP)
-  await store.updateAccount(1, { groups: ['default'] }, SETUP)
-  await store.updateKey(1, { group: 'default' }, SETUP)
-  await store.deleteGroup('vip', SETUP)
+  await store.catalogue.deleteChannel('c', SETUP)
+  await store.accounts.update(1, { groups: ['default'] }, SETUP)
+  await store.keys.update(1, { group: 'default' }, SETUP)
+  await store.catalogue.deleteGroup('vip', SETUP)
   await apply(store)
-  t.equal((await store.catalog()).groups.length, 0)
+  t.equal((await store.catalogue.read()).groups.length, 0)
   await apply(store, { ...FILE, channels: [{ ...CHANNEL, weight: 2 }] })
-  t.match((await store.catalog()).groups, [{ name: 'vip', multiplier: 500_000 }])
+  t.match((await store.catalogue.read()).groups, [{ name: 'vip', multiplier: 500_000 }])
 })
 
 t.test('secrets: none in the digests, sealed anew under another secret, the rest as it was left', async t => {
@@ -197,8 +206,8 @@ t.test('secrets: none in the digests, sealed anew under another secret, the rest
   const first = at(t, path)
   await first.migrate()
   await apply(first)
-  await first.putChannel({ ...(await channel(first)), weight: 7 }, SETUP)
-  const marks = JSON.stringify([...(await first.marks())])
+  await first.catalogue.putChannel({ ...(await channel(first)), weight: 7 }, SETUP)
+  const marks = JSON.stringify([...(await first.catalogue.marks())])
   for (const secret of ['up-secret', 'up-constant', 'hunter2', 'sk-leaked']) t.notMatch(marks, secret)
   const database = new DatabaseSync(path, { readOnly: true })
   const doc = JSON.stringify(database.prepare("SELECT doc FROM catalog_rows WHERE kind = 'channel'").get())
@@ -224,11 +233,11 @@ t.test('a secret is rotated without a file: both are named for a while', async t
   const first = at(t, path)
   await first.migrate()
   await apply(first)
-  const seq = await first.changeSeq()
+  const seq = await first.changes.seq()
   const rotating = at(t, path, 'the next secret', SECRET)
   t.equal((await channel(rotating)).keys[0]?.key, 'up-secret')
   await rotating.reseal()
-  t.equal(await rotating.changeSeq(), seq, 'nobody reloads for it')
+  t.equal(await rotating.changes.seq(), seq, 'nobody reloads for it')
   t.strictSame(kept(await apply(rotating)), [])
   const after = at(t, path, 'the next secret')
   t.equal((await channel(after)).keys[0]?.key, 'up-secret')

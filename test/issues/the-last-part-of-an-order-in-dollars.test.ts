@@ -15,7 +15,7 @@ for (const [engine, address] of ENGINES)
     const store = openStore(await address(t), { secret: 'a test secret' })
     t.teardown(() => store.close())
     await store.migrate()
-    const account = await store.createAccount({ name: 'payer', groups: [], sandbox: true }, ACT)
+    const account = await store.accounts.create({ name: 'payer', groups: [], sandbox: true }, ACT)
     const card = await openCard(t, { currency: 'USD' }, { store, account })
     const now = Date.now()
     const rate = { currency: 'USD', rate: 7_130_000, fromMs: now - HOUR_MS, untilMs: now + HOUR_MS }

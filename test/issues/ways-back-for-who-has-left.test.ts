@@ -35,7 +35,7 @@ t.test('an invitation works as long as its maker could make it', async t => {
     [
       'disabled',
       eve =>
-        house.store.people.update(
+        house.store.people.users.update(
           eve.person.id,
           { status: 'disabled' },
           {
@@ -52,7 +52,7 @@ t.test('an invitation works as long as its maker could make it', async t => {
     await lose(eve)
     t.equal((await look(token)).status, 410, what)
     t.equal((await accept(token)).status, 410, what)
-    t.equal(await house.store.people.byEmail(`mallory-${what}@example.com`), null, what)
+    t.equal(await house.store.people.users.byEmail(`mallory-${what}@example.com`), null, what)
   }
   t.equal((await accept(await invitation(ann, account, 'bob@example.com'))).status, 204)
 
@@ -104,8 +104,8 @@ t.test('what a sender may do is asked again when the body is there', async t => 
   const ann = await house.person('ann@example.com', { in: { account, role: 'owner' } })
   const { people } = house.store
   const asked = Promise.withResolvers<void>()
-  const { role } = people
-  people.role = async (...args) => {
+  const role = people.members.role.bind(people.members)
+  people.members.role = async (...args) => {
     const found = await role(...args)
     asked.resolve()
     return found
@@ -120,7 +120,7 @@ t.test('what a sender may do is asked again when the body is there', async t => 
   await asked.promise
   await ann.call('members.remove', { account, path: { id: eve.person.publicId } })
   t.equal(await finish(), 401)
-  t.same(await house.store.keyPage({ accountId: account.id, limit: 9 }), [])
+  t.same(await house.store.keys.page({ accountId: account.id, limit: 9 }), [])
 })
 
 t.test('the keys of a user that is deleted are disabled', async t => {
@@ -129,7 +129,7 @@ t.test('the keys of a user that is deleted are disabled', async t => {
   await house.person('ann@example.com', { in: { account, role: 'owner' } })
   const eve = await house.person('eve@example.com', { in: { account, role: 'member' } })
   await eve.call('keys.create', { account, body: { name: 'mine', group: 'default' } })
-  t.match(await house.store.keyPage({ accountId: account.id, limit: 9 }), [{ status: 'enabled' }])
+  t.match(await house.store.keys.page({ accountId: account.id, limit: 9 }), [{ status: 'enabled' }])
   t.equal((await eve.call('me.delete')).status, 204)
-  t.match(await house.store.keyPage({ accountId: account.id, limit: 9 }), [{ status: 'disabled' }])
+  t.match(await house.store.keys.page({ accountId: account.id, limit: 9 }), [{ status: 'disabled' }])
 })

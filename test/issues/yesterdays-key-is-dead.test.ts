@@ -84,7 +84,7 @@ t.test('constants that are credentials are hidden, and stay when they are sent b
   t.same(json['headers'], { 'x-team': '=core', 'x-api-key': '=…' })
   const again = (await ops.admin('PUT', '/admin/channels/c', { ...json, weight: 3 })).json
   t.same(again, { ...json, weight: 3 })
-  t.same((await ops.store.catalog()).channels[0]?.headers, CHANNEL.headers)
+  t.same((await ops.store.catalogue.read()).channels[0]?.headers, CHANNEL.headers)
   const headers = { ...(json['headers'] as object), authorization: '=…' }
   t.equal((await ops.admin('PUT', '/admin/channels/c', { ...json, headers })).status, 400, 'there is none to keep')
 })

@@ -12,9 +12,9 @@ import { accountPurse, type Settlement } from '../../lib/store/store.ts'
 import { TestClock } from '../support/clock.ts'
 import { readJournal } from '../support/journal.ts'
 import { kept } from '../support/kept.ts'
-import { fund, settlement, usageRow } from '../support/store.ts'
+import { fund, settlement, usageRow, changed } from '../support/store.ts'
 import { until } from '../support/wait.ts'
-import { away, changed, house, reserve, row } from './house.ts'
+import { away, house, reserve, row } from './house.ts'
 import { Disk } from './simulation/disk.ts'
 
 const SECOND = 1_000
@@ -96,7 +96,7 @@ t.test(
     const clock = new TestClock()
     const log = { info() {}, warn() {}, error() {} }
     const alive = await Ledger.open({ store, clock, log, folder: journal, limitBytes: 1 << 20 })
-    const spent = async () => (await store.purses([accountPurse(key.accountId)]))[0]!.spent
+    const spent = async () => (await store.books.purses([accountPurse(key.accountId)]))[0]!.spent
     clock.advance(20 * SECOND)
     t.equal(await spent(), 0, 'journals of living processes are left alone')
     first.kill('SIGKILL')
@@ -139,7 +139,7 @@ t.test('disk full and store away: nothing is dropped, and all is well once there
   t.teardown(() => disk.close())
   const { key, store, clock, spent } = await house(t)
   let there = true
-  const flaky = changed(store, { settle: batch => (there ? store.settle(batch) : away()) })
+  const flaky = changed(store, { books: { settle: batch => (there ? store.books.settle(batch) : away()) } })
   const folder = disk.host('here')
   const log = { info() {}, warn() {}, error() {} }
   const ledger = await Ledger.open({ store: flaky, clock, log, folder, limitBytes: 1 << 20, holder: 'p' })
@@ -180,7 +180,10 @@ t.test(
       <A extends unknown[], R>(fn: (...args: A) => Promise<R>) =>
       (...args: A): Promise<R> =>
         there ? fn(...args) : away()
-    const flaky = changed(store, { settle: call(store.settle), bury: call(store.bury) })
+    const flaky = changed(store, {
+      books: { settle: call((...args) => store.books.settle(...args)) },
+      holders: { bury: call((...args) => store.holders.bury(...args)) },
+    })
     const ledger = await open({ store: flaky })
     ledger.settle(await reserve(ledger, key, 10), row(key, 10))
     there = false
@@ -205,10 +208,12 @@ t.test('a settlement that the store cannot take keeps no other one waiting', asy
   const { key, clock, store, open, spent, said } = await house(t)
   let poison = ''
   const picky = changed(store, {
-    settle: batch =>
-      batch.some(one => one.row.requestId === poison)
-        ? Promise.reject(new Error('no such column'))
-        : store.settle(batch),
+    books: {
+      settle: batch =>
+        batch.some(one => one.row.requestId === poison)
+          ? Promise.reject(new Error('no such column'))
+          : store.books.settle(batch),
+    },
   })
   const ledger = await open({ store: picky })
   for (let charge = 1; charge <= 7; charge++) {
@@ -243,7 +248,7 @@ t.test(
         await new Promise(resolve => setImmediate(resolve))
       }
       t.ok(one.accepting && two.accepting)
-      t.equal((await store.holders()).length, 2)
+      t.equal((await store.holders.list()).length, 2)
       one.settle(hold, row(key, 10))
     }
     await one.stop()
@@ -256,8 +261,10 @@ t.test('the store was away for long: nobody takes the others for dead', async t 
   const { clock, store, open } = await house(t)
   let there = true
   const flaky = changed(store, {
-    beat: id => (there ? store.beat(id) : away()),
-    holders: () => (there ? store.holders() : away()),
+    holders: {
+      beat: id => (there ? store.holders.beat(id) : away()),
+      list: () => (there ? store.holders.list() : away()),
+    },
   })
   const ledgers = [await open({ store: flaky }), await open({ store: flaky }), await open({ store: flaky })]
   const names = ledgers.map(ledger => ledger.holder)
@@ -299,7 +306,7 @@ t.test('two that each have half want most of it: one gets it, because neither ke
   let seen = 0
   await until('both are answered', async () => {
     clock.advance(20)
-    for (const change of (await store.changesSince(seen)) ?? []) {
+    for (const change of (await store.changes.since(seen)) ?? []) {
       seen = change.seq
       for (const ledger of ledgers) ledger.onChange(change)
     }
@@ -313,17 +320,21 @@ t.test('a silent process whose journal is here: its charges first, then its leas
   const { folder, key, clock, store, open, dead } = await house(t)
   const order: string[] = []
   const watched = changed(store, {
-    settle(batch) {
-      order.push('settle')
-      return store.settle(batch)
+    books: {
+      settle(batch) {
+        order.push('settle')
+        return store.books.settle(batch)
+      },
     },
-    bury(id) {
-      order.push(`bury ${id}`)
-      return store.bury(id)
+    holders: {
+      bury(id) {
+        order.push(`bury ${id}`)
+        return store.holders.bury(id)
+      },
     },
   })
   let broken = true
-  const moody = changed(watched, { settle: batch => (broken ? away() : watched.settle(batch)) })
+  const moody = changed(watched, { books: { settle: batch => (broken ? away() : watched.books.settle(batch)) } })
   const ledger = await open({ store: moody })
   await dead('p', [settlement(row(key, 40), 'p', 40)])
   for (let passed = 0; passed < 200; passed += 5) {
@@ -348,8 +359,8 @@ t.test(
     const at = (ms: number, charge: number): Settlement =>
       settlement(usageRow(`${idAt(ms)}00000000000`, key, charge), 'p', charge)
     const day = 24 * HOUR
-    await store.settle([at(5 * day, 1), at(10 * day, 2), at(11 * day, 4)])
-    await store.pruneUsage(10 * day, 100)
+    await store.books.settle([at(5 * day, 1), at(10 * day, 2), at(11 * day, 4)])
+    await store.usage.prune(10 * day, 100)
     await dead('p', [at(5 * day, 1), at(10 * day, 2), at(12 * day, 8)])
     const ledger = await open()
     t.equal(await spent(), 15)

@@ -11,8 +11,6 @@ import { fund, memoryStore, usageRow } from '../support/store.ts'
 
 const nextId = idMaker(() => Date.now())
 
-/** A store of which some methods are others. */
-export const changed = (store: Store, methods: Partial<Store>): Store => Object.assign(Object.create(store), methods)
 export const away = () => Promise.reject(new StoreUnavailable('away'))
 
 interface House {
@@ -37,7 +35,7 @@ export async function house(t: Test): Promise<House> {
   const said: string[] = []
   const say = (data: object, message: string) => void said.push(`${message} ${JSON.stringify(data)}`)
   const log = { info: say, warn: say, error: say }
-  const purse = async () => (await store.purses([accountPurse(account.id)]))[0]!
+  const purse = async () => (await store.books.purses([accountPurse(account.id)]))[0]!
   return {
     store,
     key,
@@ -47,8 +45,8 @@ export async function house(t: Test): Promise<House> {
     open: change => Ledger.open({ store, clock, log, folder, limitBytes: 1 << 20, ...change }),
     async dead(holder, settlements) {
       const journal = new Journal({ folder, holder, store: await store.id(), limitBytes: 1 << 20, clock, log })
-      await store.register({ id: holder, host: 'h', beat: 0 })
-      await store.lease(accountPurse(account.id), holder, micro(100), micro(100), false)
+      await store.holders.register({ id: holder, host: 'h', beat: 0 })
+      await store.books.lease(accountPurse(account.id), holder, micro(100), micro(100), false)
       for (const one of settlements) journal.append([one])
       journal.close(false)
     },

@@ -5,16 +5,16 @@ import { Hold, type Ledger, type HoldRefusal } from '../../lib/ledger/ledger.ts'
 import { limitPurse, type PurseId, type Store } from '../../lib/store/store.ts'
 import type { Limit } from '../../lib/terms/records.ts'
 import type { TestClock } from '../support/clock.ts'
-import { limitOf, SETUP } from '../support/store.ts'
+import { limitOf, SETUP, changed } from '../support/store.ts'
 import { until } from '../support/wait.ts'
-import { away, changed, house, row } from './house.ts'
+import { away, house, row } from './house.ts'
 
 /** The house of the ledger's tests with a cap and a budget on its key and account. */
 async function limited(t: Parameters<typeof house>[0], cap: Limit | null, budget: Limit | null) {
   const h = await house(t)
   const { store, clock } = h
-  const key = await store.updateKey(h.key.id, { cap: { limit: cap, atMs: clock.now() } }, SETUP)
-  const account = await store.updateAccount(h.key.accountId, { budget: { limit: budget, atMs: clock.now() } }, SETUP)
+  const key = await store.keys.update(h.key.id, { cap: { limit: cap, atMs: clock.now() } }, SETUP)
+  const account = await store.accounts.update(h.key.accountId, { budget: { limit: budget, atMs: clock.now() } }, SETUP)
   return {
     ...h,
     key,
@@ -24,7 +24,7 @@ async function limited(t: Parameters<typeof house>[0], cap: Limit | null, budget
 }
 
 const dayOf = (clock: TestClock) => periodAt('day', clock.now(), 'Asia/Shanghai')
-const spentOf = async (store: Store, id: PurseId) => (await store.purses([id]))[0]?.spent
+const spentOf = async (store: Store, id: PurseId) => (await store.books.purses([id]))[0]?.spent
 const settle = async (ledger: Ledger, hold: unknown, made: ReturnType<typeof row>) => {
   ledger.settle(hold as Hold, made)
   ledger.write()
@@ -91,7 +91,7 @@ t.test('a period ends: the new one is whole, and a late charge belongs to the ol
 t.test('the leases of the next period are there before it begins, also when the store is away then', async t => {
   const { store, clock, key, open, reserve } = await limited(t, limitOf(900, 'day'), limitOf(900, 'week'))
   let gone = false
-  const ours = changed(store, { lease: (...args) => (gone ? away() : store.lease(...args)) })
+  const ours = changed(store, { books: { lease: (...args) => (gone ? away() : store.books.lease(...args)) } })
   const ledger = await open({ store: ours })
   // to a Sunday's end, when day and week end together
   clock.step(periodAt('week', clock.now(), 'Asia/Shanghai').endMs - clock.now() - 60_000)
@@ -106,7 +106,7 @@ t.test('the leases of the next period are there before it begins, also when the 
   const next = (['day', 'week'] as const).map(every => periodName(periodAt(every, soon, 'Asia/Shanghai')))
   const coming = [limitPurse('k', key.id, next[0]!), limitPurse('b', key.accountId, next[1]!)]
   await until('the leases of the next periods are there', async () => {
-    const purses = await store.purses(coming)
+    const purses = await store.books.purses(coming)
     return purses.length === 2 && purses.every(({ leased }) => leased > 0)
   })
   gone = true
@@ -137,7 +137,7 @@ t.test('a cap that is used up is known without asking, or asked for once', async
   t.equal(two.capUsedUp(key), null, 'another period')
   await two.learnCap(key)
   t.equal(two.capUsedUp(key), false)
-  const raised = await store.updateKey(key.id, { cap: { limit: limitOf(20, 'day'), atMs: clock.now() } }, SETUP)
+  const raised = await store.keys.update(key.id, { cap: { limit: limitOf(20, 'day'), atMs: clock.now() } }, SETUP)
   t.equal(two.capUsedUp(raised), false)
   await Promise.all([one.stop(), two.stop()])
 })

@@ -17,7 +17,8 @@ const nextId = idMaker(() => Date.now())
 const log = { info() {}, warn() {}, error() {} }
 const open = (store: Store, folder: string, limitBytes = 1 << 28) =>
   Ledger.open({ store, clock: systemClock, log, folder, limitBytes })
-const purse = async (store: Store, id: number): Promise<Purse> => (await store.purses([accountPurse(id)]))[0] as Purse
+const purse = async (store: Store, id: number): Promise<Purse> =>
+  (await store.books.purses([accountPurse(id)]))[0] as Purse
 const balance = async (store: Store, id: number): Promise<number> => {
   const { credit, spent } = await purse(store, id)
   return (credit as number) - spent
@@ -121,8 +122,8 @@ t.test('the journal of a process that is gone is applied once, torn end and all'
     clock: systemClock,
     log,
   })
-  await store.register({ id: 'gone', host: 'h', beat: 0 })
-  await store.lease(accountPurse(account.id), 'gone', micro(100), micro(100), false)
+  await store.holders.register({ id: 'gone', host: 'h', beat: 0 })
+  await store.books.lease(accountPurse(account.id), 'gone', micro(100), micro(100), false)
   for (let i = 0; i < 3; i++) journal.append([settlement(usageRow(nextId(), key, 10), 'gone', 10)])
   const file = path.join(folder, 'gone', '00000001.log')
   journal.close(false)
@@ -178,10 +179,10 @@ t.test('several ledgers on one balance, at random: never overdrawn, nothing lost
     const folder = t.testdir({ [`r${round}`]: {} })
     const ledgers = await Promise.all([1, 2, 3].map(() => open(store, folder)))
     let charged = 0
-    let seen = await store.changeSeq()
+    let seen = await store.changes.seq()
     // as the gateway does: what others ask for comes with the store's changes
     const following = setInterval(async () => {
-      for (const change of (await store.changesSince(seen)) ?? []) {
+      for (const change of (await store.changes.since(seen)) ?? []) {
         seen = Math.max(seen, change.seq)
         for (const ledger of ledgers) ledger.onChange(change)
       }
@@ -207,7 +208,7 @@ t.test('several ledgers on one balance, at random: never overdrawn, nothing lost
     await Promise.all(ledgers.map(ledger => ledger.stop()))
     t.equal(await balance(store, account.id), credit - charged)
     const { leased } = await purse(store, account.id)
-    const [ofKey] = await store.purses([keyPurse(key.id)])
+    const [ofKey] = await store.books.purses([keyPurse(key.id)])
     t.match(
       { leased, spent: ofKey?.spent, audit: (await store.audit()).ok },
       { leased: 0, spent: charged, audit: true },

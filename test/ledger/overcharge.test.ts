@@ -4,9 +4,9 @@ import { micro } from '../../lib/base/money.ts'
 import { Hold, type Ledger, type HoldRefusal } from '../../lib/ledger/ledger.ts'
 import { accountPurse, type PurseId, type Store, StoreUnavailable } from '../../lib/store/store.ts'
 import type { Account, Key } from '../../lib/terms/records.ts'
-import { limitOf, SETUP } from '../support/store.ts'
+import { limitOf, SETUP, changed } from '../support/store.ts'
 import { until } from '../support/wait.ts'
-import { changed, house, reserve, row } from './house.ts'
+import { house, reserve, row } from './house.ts'
 
 const settled = async () => {
   for (let i = 0; i < 20; i++) await new Promise<void>(resolve => setImmediate(resolve))
@@ -14,7 +14,7 @@ const settled = async () => {
 
 /** What of a purse may be spent, and what is leased. */
 async function view(store: Store, id: PurseId) {
-  const [purse] = await store.purses([id])
+  const [purse] = await store.books.purses([id])
   const { credit, spent, leased } = purse!
   return { balance: (credit as number) - spent, leased }
 }
@@ -92,8 +92,10 @@ t.test('while the store is away the lease stays closed, and what is missing is k
   let gone = false
   const refuse = () => Promise.reject(new StoreUnavailable('away'))
   const store = changed(h.store, {
-    lease: (...args) => (gone ? refuse() : h.store.lease(...args)),
-    settle: (...args) => (gone ? refuse() : h.store.settle(...args)),
+    books: {
+      lease: (...args) => (gone ? refuse() : h.store.books.lease(...args)),
+      settle: (...args) => (gone ? refuse() : h.store.books.settle(...args)),
+    },
     ping: () => (gone ? refuse() : h.store.ping()),
   })
   const { key, clock } = h
@@ -133,10 +135,10 @@ t.test('caps and budgets alike', async t => {
     const { store, clock, open } = h
     const limit = limitOf(500, every)
     const set = { limit, atMs: clock.now() }
-    const key = what === 'cap' ? await store.updateKey(h.key.id, { cap: set }, SETUP) : h.key
+    const key = what === 'cap' ? await store.keys.update(h.key.id, { cap: set }, SETUP) : h.key
     const account =
       what === 'budget'
-        ? await store.updateAccount(key.accountId, { budget: set }, SETUP)
+        ? await store.accounts.update(key.accountId, { budget: set }, SETUP)
         : { id: key.accountId, budget: null }
     const ledger = await open()
     const hold = async (amount: number) => (await asked(ledger, account, key, amount)) as Hold
@@ -162,10 +164,10 @@ t.test('another process hears of it by a recall, and admits no more than it had 
   await warm(one, key, 5, 10)
   const before = (await view(store, accountPurse(key.accountId))).leased
   t.ok(before > 0)
-  let seen = await store.changeSeq()
+  let seen = await store.changes.seq()
   one.settle(await reserve(one, key, 10), row(key, 1_040))
   await until('the charge is in the books, and the others are asked to give back', async () => {
-    return (await store.changesSince(seen))!.some(({ kind, ref }) => kind === 'recall' && ref === `a${key.accountId}`)
+    return (await store.changes.since(seen))!.some(({ kind, ref }) => kind === 'recall' && ref === `a${key.accountId}`)
   })
   let admitted = 0
   for (let i = 0; i < 200; i++) {
@@ -175,7 +177,7 @@ t.test('another process hears of it by a recall, and admits no more than it had 
     admitted++
   }
   t.ok(admitted > 0 && admitted <= before, `${admitted} of ${before} leased: it has not heard yet`)
-  for (const change of (await store.changesSince(seen))!) {
+  for (const change of (await store.changes.since(seen))!) {
     seen = change.seq
     two.onChange(change)
   }

@@ -11,7 +11,7 @@ import { usageRow } from '../support/store.ts'
 
 const [url, folder, holder, id] = process.argv.slice(2) as [string, string, string, string]
 const store = openStore(url, { secret: 'a test secret' })
-const key = (await store.key(Number(id)))!
+const key = (await store.keys.byId(Number(id)))!
 const log = { info() {}, warn() {}, error() {} }
 try {
   const ledger = await Ledger.open({ store, clock: new TestClock(), log, folder, limitBytes: 1 << 20, holder })

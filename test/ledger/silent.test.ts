@@ -15,27 +15,30 @@ type Trouble = 'silent' | 'refused' | 'ok'
 function troubled(store: Store) {
   let trouble: Trouble = 'ok'
   /** The calls that it concerns; null = all. */
-  let concerned: readonly (keyof Store)[] | null = null
+  let concerned: readonly string[] | null = null
   const standing: (() => void)[] = []
   const calls = new Map<string, number>()
-  const ours = new Proxy(store, {
-    get(target, name: keyof Store) {
-      const method = target[name] as (...args: unknown[]) => Promise<unknown>
-      if (typeof method !== 'function') return method
-      return async (...args: unknown[]) => {
-        const call = name === 'lease' ? `lease ${args[0]}` : name
-        calls.set(call, (calls.get(call) ?? 0) + 1)
-        if (concerned !== null && !concerned.includes(name)) return method.apply(target, args)
-        if (trouble === 'refused') throw new StoreUnavailable('refused')
-        if (trouble === 'silent') await new Promise<void>(resolve => standing.push(resolve))
-        return method.apply(target, args)
-      }
-    },
-  })
+  const through = <T extends object>(part: T): T =>
+    new Proxy(part, {
+      get(target, key) {
+        const name = String(key)
+        const method = Reflect.get(target, key, target) as (...args: unknown[]) => Promise<unknown>
+        if (typeof method === 'object' && method !== null) return through(method)
+        if (typeof method !== 'function') return method
+        return async (...args: unknown[]) => {
+          const call = name === 'lease' ? `lease ${args[0]}` : name
+          calls.set(call, (calls.get(call) ?? 0) + 1)
+          if (concerned !== null && !concerned.includes(name)) return method.apply(target, args)
+          if (trouble === 'refused') throw new StoreUnavailable('refused')
+          if (trouble === 'silent') await new Promise<void>(resolve => standing.push(resolve))
+          return method.apply(target, args)
+        }
+      },
+    })
   return {
-    store: ours,
+    store: through(store),
     calls: (name: string) => calls.get(name) ?? 0,
-    become(next: Trouble, only: readonly (keyof Store)[] | null = null) {
+    become(next: Trouble, only: readonly string[] | null = null) {
       trouble = next
       concerned = only
       calls.clear()
@@ -224,7 +227,7 @@ t.test('one probe a process, and not one a purse', async t => {
   const purses: PurseId[] = []
   become('silent')
   for (let i = 0; i < 50; i++) {
-    const other = await store.createAccount({ name: `other ${i}`, groups: ['default'] }, SETUP)
+    const other = await store.accounts.create({ name: `other ${i}`, groups: ['default'] }, SETUP)
     purses.push(accountPurse(other.id))
     for (let n = 0; n < 3; n++) void ledger.reserve({ id: other.id, budget: null }, key, micro(10))
   }
@@ -260,7 +263,7 @@ t.test('a cap that nobody knows: within a second, then at once', async t => {
   const s = await scene(t)
   const { ledger, clock, become, store } = s
   const cap = limitOf(100, 'day')
-  const key = await store.updateKey(s.key.id, { cap: { limit: cap, atMs: clock.now() } }, SETUP)
+  const key = await store.keys.update(s.key.id, { cap: { limit: cap, atMs: clock.now() } }, SETUP)
   become('silent')
   let learned = 0
   void ledger.learnCap(key).then(() => learned++)

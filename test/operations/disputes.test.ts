@@ -12,9 +12,9 @@ t.test('over the admin API', async t => {
   const ops = await openOps(t)
   const { store, admin } = ops
   const { key } = await fund(store, 'acme', 2_000_000)
-  await store.register({ id: 'here', host: 'h', beat: 0 })
+  await store.holders.register({ id: 'here', host: 'h', beat: 0 })
   const rows = [usageRow(ID, key, 100, { disputed: micro(900_000) }), usageRow(PLAIN, key, 100)]
-  await store.settle(rows.map(row => settlement(row, 'here', 0)))
+  await store.books.settle(rows.map(row => settlement(row, 'here', 0)))
   const decide = async (id: string, body: object) => {
     const { status, json } = await admin('POST', `/admin/requests/${id}/dispute`, body)
     return { status, json }

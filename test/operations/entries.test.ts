@@ -61,7 +61,7 @@ const refusalOf = async (call: Promise<unknown>): Promise<OperationError> =>
 
 t.test('what callers may credit and take away', async t => {
   const { entries, store } = await open(t)
-  const { id } = await store.createAccount({ name: 'acme', groups: [] }, SETUP)
+  const { id } = await store.accounts.create({ name: 'acme', groups: [] }, SETUP)
   const sent = { amount: '5', reference: 'a', note: ' gift ' }
   t.match(await entries.adjust('acme', sent, ADMIN), {
     created: true,
@@ -120,23 +120,23 @@ t.test('what callers may credit and take away', async t => {
     details: { available: '3.500000' },
   })
   t.match(await store.audit(), { ok: true, credits: 3_500_000 })
-  t.equal((await store.purses([accountPurse(id)]))[0]!.credit, 3_500_000)
+  t.equal((await store.books.purses([accountPurse(id)]))[0]!.credit, 3_500_000)
 })
 
 t.test('a debit waits for the processes to give back what they do not need', async t => {
   const { entries, store, clock, onChanged } = await open(t)
-  const { id } = await store.createAccount(
+  const { id } = await store.accounts.create(
     { name: 'acme', groups: [], opening: { amount: micro(100), actor: '' } },
     SETUP,
   )
   const purse = accountPurse(id)
-  for (const holder of ['near', 'far']) await store.register({ id: holder, host: 'here', beat: 0 })
-  await store.lease(purse, 'near', micro(60), micro(60), false)
-  await store.lease(purse, 'far', micro(30), micro(30), false)
+  for (const holder of ['near', 'far']) await store.holders.register({ id: holder, host: 'here', beat: 0 })
+  await store.books.lease(purse, 'near', micro(60), micro(60), false)
+  await store.books.lease(purse, 'far', micro(30), micro(30), false)
   const recalls: number[] = []
   onChanged.call = async () => {
-    recalls.push((await store.changesSince(0))!.filter(({ kind, ref }) => kind === 'recall' && ref === purse).length)
-    await store.giveBack(purse, 'near', micro(60))
+    recalls.push((await store.changes.since(0))!.filter(({ kind, ref }) => kind === 'recall' && ref === purse).length)
+    await store.books.giveBack(purse, 'near', micro(60))
     onChanged.call = async () => {}
   }
   const waiting = () => {
@@ -166,8 +166,8 @@ const dayIn = (zone: string, ms: number) => new Intl.DateTimeFormat('sv', { time
 
 /** Entries and charges at random times, written into the tables, oldest first. */
 async function fill({ store, driver }: Ground, random: Random, fromMs: number): Promise<Fact[]> {
-  const { id } = await store.createAccount({ name: 'acme', groups: [] }, SETUP)
-  await store.createAccount({ name: 'other', groups: [], opening: { amount: micro(7), actor: '' } }, SETUP)
+  const { id } = await store.accounts.create({ name: 'acme', groups: [] }, SETUP)
+  await store.accounts.create({ name: 'other', groups: [], opening: { amount: micro(7), actor: '' } }, SETUP)
   const times = Array.from({ length: 60 }, () => fromMs + random.int(0, 70 * DAY_MS)).sort((a, b) => a - b)
   const facts: Fact[] = []
   for (const [i, atMs] of times.entries()) {
@@ -262,7 +262,7 @@ for (const zone of ['Asia/Shanghai', 'Europe/Berlin', 'America/Los_Angeles', 'UT
 
 t.test('a month that has ended never changes', async t => {
   const { entries, store, deps, clock, driver } = await open(t)
-  const { id } = await store.createAccount({ name: 'acme', groups: [] }, SETUP)
+  const { id } = await store.accounts.create({ name: 'acme', groups: [] }, SETUP)
   await entries.topUp('acme', { amount: 5, reference: 'a' }, ADMIN)
   await driver.run('test', 'UPDATE entries SET booked_at_ms = ?', [Date.UTC(2026, 0, 31, 15, 59)])
   const january = async () => (await new Statements(deps).read('acme', { month: '2026-01' })).statement
@@ -278,7 +278,7 @@ t.test('a month that has ended never changes', async t => {
 
 t.test('a statement as a file', async t => {
   const { entries, store, deps } = await open(t)
-  await store.createAccount({ name: '<b>"Ünï" & Co', groups: [] }, SETUP)
+  await store.accounts.create({ name: '<b>"Ünï" & Co', groups: [] }, SETUP)
   await entries.adjust(
     '<b>"Ünï" & Co',
     {
@@ -311,7 +311,7 @@ t.test('a statement as a file', async t => {
 
 t.test('cursors and ranges that mean nothing are refused', async t => {
   const { entries, store } = await open(t)
-  await store.createAccount({ name: 'acme', groups: [] }, SETUP)
+  await store.accounts.create({ name: 'acme', groups: [] }, SETUP)
   for (const sent of [
     { after: 'x' },
     { after: '2026-02-30' },

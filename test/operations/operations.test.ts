@@ -138,8 +138,8 @@ t.test('a key that is provided takes the secret and stays otherwise as an admini
   await keys.change(String(id), { status: 'disabled', cap: 5 }, ADMIN)
   t.match(await keys.provide(PROVIDED, 'sk-one', ADMIN), { id, status: 'disabled', cap: '5.000000' })
   t.match(await keys.provide(PROVIDED, 'sk-two', ADMIN), { id, status: 'disabled', cap: '5.000000' })
-  t.equal((await deps.store.findKey(hashOf('sk-two')))?.key.id, id)
-  t.equal(await deps.store.findKey(hashOf('sk-one')), null)
+  t.equal((await deps.store.keys.find(hashOf('sk-two')))?.key.id, id)
+  t.equal(await deps.store.keys.find(hashOf('sk-one')), null)
 })
 
 t.test('the books as every edge shows them', async t => {
@@ -153,6 +153,6 @@ t.test('the books as every edge shows them', async t => {
 t.test('a change that is not followed yet is written and said', async t => {
   const { accounts, logged, deps } = await open(t, () => Promise.reject(new Error('no answer')))
   t.match(await accounts.create({ name: 'acme' }, ADMIN), { name: 'acme' })
-  t.not(await deps.store.accountByName('acme'), null)
+  t.not(await deps.store.accounts.byName('acme'), null)
   t.match(logged.join(), /not in force yet/)
 })

@@ -4,7 +4,7 @@ import { formatMicro, type Micro, parseMicro } from '../../lib/base/money.ts'
 import { Accounts, balanceAnswer, lowBalanceForm } from '../../lib/operations/accounts/accounts.ts'
 import { Entries, entriesAnswer, entriesQuery } from '../../lib/operations/billing/entries.ts'
 import { monthsAnswer, Statements, statementAnswer } from '../../lib/operations/billing/statement.ts'
-import { openDriver, SETUP } from '../support/store.ts'
+import { changed, openDriver, SETUP } from '../support/store.ts'
 import { NOW_MS, open } from './own-support.ts'
 
 const ZONE_MS = 8 * 3_600_000
@@ -19,7 +19,7 @@ t.test('entries and statements', async t => {
     actor: 'ops@example.com',
     note: '+note',
   } as const
-  await store.addEntry(account.id, entry, SETUP)
+  await store.entries.add(account.id, entry, SETUP)
   // everything is booked at the same moment: the charges are spread over two months of another year
   const driver = openDriver(url)
   const at = (month: number, day: number) => Date.UTC(2025, month - 1, day) - ZONE_MS
@@ -44,7 +44,7 @@ t.test('entries and statements', async t => {
   t.strictSame((await list({ from: '2025-12-01', to: '2025-12-06' })).data, [all.data[1]])
 
   deps.clock.now = () => at(12, 20)
-  const store2025 = Object.assign(Object.create(store) as typeof store, { now: async () => at(12, 20) })
+  const store2025 = changed(store, { now: async () => at(12, 20) })
   const then = { ...deps, store: store2025 }
   const months = monthsAnswer.parse(await new Statements(then).months(account, undefined))
   t.match(months.data, [
@@ -55,7 +55,7 @@ t.test('entries and statements', async t => {
   t.match(monthsAnswer.parse(await new Statements(then).months(account, '2025-12')).data, [{ month: '2025-11' }])
   const long = {
     ...deps,
-    store: Object.assign(Object.create(store) as typeof store, { now: async () => NOW_MS + 4e10 }),
+    store: changed(store, { now: async () => NOW_MS + 4e10 }),
   }
   const first = monthsAnswer.parse(await new Statements(long).months(account, undefined))
   const second = monthsAnswer.parse(await new Statements(long).months(account, first.next ?? ''))

@@ -68,15 +68,15 @@ t.test('lists', async t => {
 
   const act = SETUP
   const user = async (email: string) =>
-    store.people.create({ email, name: '', password: null, operator: false, language: null, atMs: NOW_MS }, act)
+    store.people.users.create({ email, name: '', password: null, operator: false, language: null, atMs: NOW_MS }, act)
   const [ann, bob] = [await user('ann@example.com'), await user('bob@example.com')]
-  await store.people.addMember({ userId: ann.id, accountId: account.id, role: 'member' }, NOW_MS, act)
+  await store.people.members.add({ userId: ann.id, accountId: account.id, role: 'member' }, NOW_MS, act)
   t.match(await list({ member: ann.publicId }), { data: [], empty: 'filter' }, 'a member without keys')
   t.match(await refusalOf(list({ member: bob.publicId })), { fault: 'missing' }, 'who is no member is nobody')
   const made = { ...newKey(account.id, { name: 'made', hash: 'made'.padStart(64, '0') }), createdBy: ann.id }
-  const key = await store.createKey(made, act)
+  const key = await store.keys.create(made, act)
   const row = usageRow(`${idAt(NOW_MS - 1)}n0de0099999`, key, 1)
-  await store.settle([settlement(row, 'h', 0)])
+  await store.books.settle([settlement(row, 'h', 0)])
   t.match(await list({ member: ann.publicId }), { data: [{ request_id: row.requestId }] })
   t.match(await list({ member: ann.publicId, key: keys[0]!.publicId }), { data: [] })
   t.match(
@@ -86,9 +86,9 @@ t.test('lists', async t => {
   )
 
   t.match(await list({ model: 'unused' }), { data: [], empty: 'filter', pruned_before: null })
-  const fresh = await store.createAccount({ name: 'fresh', groups: [] }, SETUP)
+  const fresh = await store.accounts.create({ name: 'fresh', groups: [] }, SETUP)
   t.match(await list({}, { account: fresh, keyIds: null }), { data: [], empty: 'none_yet' })
-  await store.pruneUsage(NOW_MS, 10_000)
+  await store.usage.prune(NOW_MS, 10_000)
   t.match(await list({}), { data: [], empty: 'pruned', pruned_before: /^20/ })
   t.match(await list({ to: new Date(NOW_MS - DAY_MS).toISOString() }), { data: [], empty: 'pruned' })
   t.match(await list({}, { account: fresh, keyIds: null }), { data: [], empty: 'none_yet' })
@@ -116,7 +116,7 @@ t.test('a receipt adds up, and shows operators what it hides from others', async
   }
   const own = rows.find(row => row.accountId === account.id && rows.indexOf(row) < 20)!
   const disputed = { ...own, requestId: idAt(NOW_MS) + 'd'.repeat(11), answerId: null, disputed: micro(7_000_000) }
-  await store.settle([settlement(disputed, 'h', 0)])
+  await store.books.settle([settlement(disputed, 'h', 0)])
   const bounded = receiptAnswer.parse(await ownReceipt(deps, reader, disputed.requestId, false))
   t.match(bounded.request, {
     disputed: '7.000000',
@@ -158,7 +158,7 @@ t.test('refusals say why, and what to do', async t => {
     made(1, account.id, keys[1]!.id, 'a reason of old'),
     made(2, other.accountId, other.id, 'quota'),
   ]
-  await store.recordRefusals(all)
+  await store.refusals.record(all)
   const reader = { account, keyIds: null }
   const list = async (sent: object, keyIds: number[] | null = null) =>
     refusalsAnswer.parse(await ownRefusals(deps, { account, keyIds }, refusalsQuery.parse(sent))).data

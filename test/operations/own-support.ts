@@ -74,17 +74,17 @@ export async function open(t: Test, count = 400, at?: string): Promise<Ground> {
   const store = openStore(url, { secret: 'x' })
   await store.migrate()
   t.teardown(() => store.close())
-  await store.register({ id: 'h', host: 'here', beat: 0 })
+  await store.holders.register({ id: 'h', host: 'here', beat: 0 })
   const { account, key } = await fund(store, 'acme', 1e9)
   const keys = [key]
   for (let i = 0; i < 11; i++)
-    keys.push(await store.createKey(newKey(account.id, { name: `key ${i}`, hash: `${i}`.padStart(64, 'a') }), SETUP))
+    keys.push(await store.keys.create(newKey(account.id, { name: `key ${i}`, hash: `${i}`.padStart(64, 'a') }), SETUP))
   const other = (await fund(store, 'other', 1e9)).key
   const rows = Array.from({ length: count }, (_, n) => randomRow(random, random.pick([...keys, other]), n))
   const attempts = rows
     .slice(0, 20)
     .map(row => ({ ...row, requestId: attemptId(row.requestId, 1), charge: micro(0), cost: micro(77) }))
-  await store.settle([...rows, ...attempts].map(row => settlement(row, 'h', 0)))
+  await store.books.settle([...rows, ...attempts].map(row => settlement(row, 'h', 0)))
   const clock = new TestClock(NOW_MS)
   const held = new Map<PurseId, Micro>()
   const deps: OperationDeps = {

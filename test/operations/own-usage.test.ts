@@ -83,11 +83,14 @@ t.test('the table has the hundred largest keys, and what all others come to', as
   const made = Array.from({ length: 103 }, (_, n) => ({ n, charge: 1_000 + 17 * ((n * 53) % 103) }))
   const rows: UsageRow[] = []
   for (const { n, charge } of made) {
-    const key = await store.createKey(newKey(account.id, { name: `many ${n}`, hash: `${n}`.padStart(64, 'b') }), SETUP)
+    const key = await store.keys.create(
+      newKey(account.id, { name: `many ${n}`, hash: `${n}`.padStart(64, 'b') }),
+      SETUP,
+    )
     const id = `${idAt(NOW_MS - (n % 20) * DAY_MS - 1)}n0de01${String(n).padStart(5, '0')}`
     rows.push(usageRow(id, key, charge, { input: n, firstByteMs: n < 50 ? null : 40 }))
   }
-  await store.settle(rows.map(row => settlement(row, 'h', 0)))
+  await store.books.settle(rows.map(row => settlement(row, 'h', 0)))
   const got = usageAnswer.parse(
     await ownUsage(deps, { account, keyIds: null }, totalsQuery.parse({ stack: 'key', by: 'day' })),
   )
@@ -127,7 +130,7 @@ t.test('the overview', async t => {
   const { deps, store, account, rows, held, keys } = await open(t)
   const ours = rows.filter(row => row.accountId === account.id)
   held.set(accountPurse(account.id), 5 as Micro)
-  await store.setLowBalance(account.id, 2_000_000_000 as Micro, SETUP)
+  await store.accounts.setLowBalance(account.id, 2_000_000_000 as Micro, SETUP)
   const refusal = (n: number, accountId: number) => ({
     requestId: `zzzzzzzzzznode0000${n}`,
     atMs: NOW_MS,
@@ -138,7 +141,7 @@ t.test('the overview', async t => {
     status: 403,
     address: '::1',
   })
-  await store.recordRefusals([refusal(100, account.id), refusal(101, account.id + 1)])
+  await store.refusals.record([refusal(100, account.id), refusal(101, account.id + 1)])
   const zone = 'Asia/Shanghai'
   const month = periodAt('month', NOW_MS, zone)
   const last = periodAt('month', month.beginMs - 1, zone)
@@ -182,7 +185,7 @@ t.test('the overview', async t => {
   const money = overviewAnswer.parse(await ownOverview(deps, { account, keyIds: null }, false))
   t.match(money, { requests: null, failures: null })
 
-  const fresh = await store.createAccount({ name: 'fresh', groups: [] }, SETUP)
+  const fresh = await store.accounts.create({ name: 'fresh', groups: [] }, SETUP)
   t.match(overviewAnswer.parse(await ownOverview(deps, { account: fresh, keyIds: null }, true)), {
     balance: '0.000000',
     days_left: null,
@@ -229,8 +232,8 @@ t.test('the table as a file has every stack, and sums up to the same', async t =
 t.test('what can be filtered by: what was used in the period, and no more than the reader may know', async t => {
   const { deps, store, account, keys, rows, clock } = await open(t)
   const user = { email: 'ada@example.org', name: 'Ada', password: null, operator: false, language: null }
-  const person = await store.people.create({ ...user, atMs: clock.now() }, SETUP)
-  await store.people.addMember({ userId: person.id, accountId: account.id, role: 'viewer' }, clock.now(), SETUP)
+  const person = await store.people.users.create({ ...user, atMs: clock.now() }, SETUP)
+  await store.people.members.add({ userId: person.id, accountId: account.id, role: 'viewer' }, clock.now(), SETUP)
   const ofAccount = rows.filter(row => row.accountId === account.id)
   const all = choicesAnswer.parse(
     await ownChoices(deps, { account, keyIds: null }, choicesQuery.parse({ from: '2026-01-01T00:00:00Z' }), true),

@@ -202,16 +202,16 @@ t.test('rate, factor, match, and models that are free', async t => {
 
 t.test('only what differs is written, and applied again nothing is', async t => {
   const store = await create(t)
-  await store.putModel(model('chat-tiers', { input: 9, output: 10, request: 1 }), SETUP)
-  await store.putModel(model('embedding', { input: 0.02, output: 0 }), SETUP)
-  await store.putModel(model('pictures', null), SETUP)
+  await store.catalogue.putModel(model('chat-tiers', { input: 9, output: 10, request: 1 }), SETUP)
+  await store.catalogue.putModel(model('embedding', { input: 0.02, output: 0 }), SETUP)
+  await store.catalogue.putModel(model('pictures', null), SETUP)
   const list: PriceList = { text: LITELLM, file: 'list.json', format: 'litellm' }
-  const seq = await store.changeSeq()
+  const seq = await store.changes.seq()
   const plan = (options = {}) => planImport(store, list, { ...AS_IT_IS, ...options })
   const outcomes = async (options = {}) =>
     Object.fromEntries((await plan(options)).map(({ model, outcome }) => [model, outcome]))
   const planned = await plan()
-  t.equal(await store.changeSeq(), seq, 'a plan writes nothing')
+  t.equal(await store.changes.seq(), seq, 'a plan writes nothing')
   t.match(await outcomes(), { 'chat-tiers': 'changed', embedding: 'same', pictures: 'changed', speaking: 'new' })
   t.match(await outcomes({ make: false }), { 'chat-tiers': 'changed', speaking: 'absent', tiny: 'absent' })
   t.strictSame(planned.find(({ model }) => model === 'chat-tiers')?.changes, {
@@ -222,24 +222,24 @@ t.test('only what differs is written, and applied again nothing is', async t => 
   })
   t.equal(await runImport(store, planned, ADMIN), 12)
   t.equal(await runImport(store, await plan(), ADMIN), 0)
-  const { models } = await store.catalog()
+  const { models } = await store.catalogue.read()
   const named = (name: string) => models.find(row => row.name === name)
   t.match(named('chat-tiers'), { maxOutput: 99, defaultOutput: 9 }, 'the rest of a model stays')
   t.match(named('chat-cached'), { maxOutput: 64_000, defaultOutput: 4096, maxInput: 1_000_000 })
   t.match(
-    (await store.priceVersions('chat-tiers', { limit: 9 })).map(({ actor }) => actor),
+    (await store.catalogue.priceVersions('chat-tiers', { limit: 9 })).map(({ actor }) => actor),
     ['import', 'token'],
   )
-  t.equal((await store.priceVersions('embedding', { limit: 9 })).length, 1)
+  t.equal((await store.catalogue.priceVersions('embedding', { limit: 9 })).length, 1)
 })
 
 t.test('the context comes with the price, where nobody has said it and the list can be believed', async t => {
   const store = await create(t)
   const price = { input: 1, output: 2 }
-  await store.putModel(model('unsaid', price), SETUP)
-  await store.putModel({ ...model('said', price), context: 9000 }, SETUP)
-  await store.putModel(model('silent', price), SETUP)
-  await store.putModel(model('larger', price), SETUP)
+  await store.catalogue.putModel(model('unsaid', price), SETUP)
+  await store.catalogue.putModel({ ...model('said', price), context: 9000 }, SETUP)
+  await store.catalogue.putModel(model('silent', price), SETUP)
+  await store.catalogue.putModel(model('larger', price), SETUP)
   const entry = { mode: 'chat', input_cost_per_token: 1e-6, output_cost_per_token: 2e-6 }
   const above = { input_cost_per_token_above_200k_tokens: 2e-6, output_cost_per_token_above_200k_tokens: 4e-6 }
   const list = litellm({
@@ -252,7 +252,7 @@ t.test('the context comes with the price, where nobody has said it and the list 
   const planned = await planImport(store, list, AS_IT_IS)
   t.match(planned[0], { outcome: 'changed', changes: { context: { before: null, after: '200000' } } })
   await runImport(store, planned, ADMIN)
-  const { models } = await store.catalog()
+  const { models } = await store.catalogue.read()
   t.same(Object.fromEntries(models.map(({ name, context }) => [name, context])), {
     unsaid: 200_000,
     said: 9000,
@@ -266,7 +266,7 @@ t.test('the context comes with the price, where nobody has said it and the list 
 t.test('tools of the upstream, and models that search unasked', async t => {
   const store = await create(t)
   const price = { input: 1, output: 2 }
-  for (const name of ['sonar', 'gpt-4o-search-preview']) await store.putModel(model(name, price), SETUP)
+  for (const name of ['sonar', 'gpt-4o-search-preview']) await store.catalogue.putModel(model(name, price), SETUP)
   const entry = { mode: 'chat', input_cost_per_token: 1e-6, output_cost_per_token: 2e-6 }
   const names = [
     'sonar',
@@ -284,7 +284,7 @@ t.test('tools of the upstream, and models that search unasked', async t => {
   const planned = await planImport(store, list, { ...AS_IT_IS, rate: '7.1' })
   t.match(planned[0], { outcome: 'changed', changes: { searches: { before: null, after: 'always' } } })
   await runImport(store, planned, ADMIN)
-  const { models } = await store.catalog()
+  const { models } = await store.catalogue.read()
   t.same(new Set(models.filter(one => one.searches === 'always').map(one => one.name)), new Set(names))
   t.same(models.find(one => one.name === 'gpt-4o')?.price?.container, { '1g': 213_000 })
   t.equal(await runImport(store, await planImport(store, list, { ...AS_IT_IS, rate: '7.1' }), ADMIN), 0, 'once')
@@ -368,17 +368,17 @@ t.test('a list that is wrong changes nothing and says where', async t => {
   t.ok(error instanceof ConfigError)
   t.equal(error.problems.length, 21)
   t.equal(error.problems.at(-1), 'and 30 more')
-  t.strictSame((await store.catalog()).models, [])
+  t.strictSame((await store.catalogue.read()).models, [])
 })
 
 t.test('a model that somebody changes meanwhile keeps what it became', async t => {
   const store = await create(t)
-  await store.putModel(model('pictures', { image: 1 }), SETUP)
-  await store.putModel(model('embedding', { input: 1 }), SETUP)
+  await store.catalogue.putModel(model('pictures', { image: 1 }), SETUP)
+  await store.catalogue.putModel(model('embedding', { input: 1 }), SETUP)
   const planned = await planImport(store, { text: LITELLM, file: 'l', format: 'litellm' }, { ...AS_IT_IS, make: false })
-  await store.editModel('pictures', there => ({ ...there!, maxOutput: 5 }), SETUP)
-  await store.deleteModel('embedding', SETUP)
+  await store.catalogue.editModel('pictures', there => ({ ...there!, maxOutput: 5 }), SETUP)
+  await store.catalogue.deleteModel('embedding', SETUP)
   await runImport(store, planned, ADMIN)
-  t.match((await store.catalog()).models, [{ name: 'pictures', maxOutput: 5, price: { image: 40_000 } }])
-  t.equal((await store.catalog()).models.length, 1, 'and one that was deleted is not made again')
+  t.match((await store.catalogue.read()).models, [{ name: 'pictures', maxOutput: 5, price: { image: 40_000 } }])
+  t.equal((await store.catalogue.read()).models.length, 1, 'and one that was deleted is not made again')
 })

@@ -88,7 +88,7 @@ async function shop(t: Test, file: Json = FILE): Promise<Shop> {
   let world: World | null = null
   const apply = async (change: Json) => {
     await applyCatalog(store, parseCatalog(JSON.stringify({ ...file, ...change }), 'cat', {}), clock)
-    world = new World(CONFIG, await store.catalog())
+    world = new World(CONFIG, await store.catalogue.read())
   }
   await apply({})
   const states: Shop['states'] = new Map()
@@ -186,7 +186,7 @@ t.test('prices of the chosen group, with lists, tiers and sizes; limits; since w
   t.strictSame((await one('picture'))?.price?.lists, [
     { over: null, prices: {}, images: { default: '0.35', '1024x1536/high': '2' } },
   ])
-  const since = (await store.catalog()).offlineSince.get('part')?.get('vip') as number
+  const since = (await store.catalogue.read()).offlineSince.get('part')?.get('vip') as number
   t.equal((await one('part', 'vip'))?.since, new Date(since).toISOString())
 })
 
@@ -209,7 +209,7 @@ t.test('nothing that is hidden stands in a byte of what everybody may read', asy
       upstreamId: 'hidden-upstream-id',
     }),
   )
-  await store.settle(rows.map(row => settlement(row, 'h', 0)))
+  await store.books.settle(rows.map(row => settlement(row, 'h', 0)))
   const models = (await catalogue.models()).models.map(({ name }) => name)
   const all = [
     ...(await Promise.all(
@@ -255,7 +255,7 @@ t.test('what a model has cost: its versions times those of the group, newest fir
   )
   t.equal(data[0]?.until, null)
   for (const [i, period] of data.entries()) if (i > 0) t.equal(period.until, data[i - 1]?.from, 'without gaps')
-  t.equal((await store.priceVersions('alpha', { limit: 9 })).length, 3)
+  t.equal((await store.catalogue.priceVersions('alpha', { limit: 9 })).length, 3)
 })
 
 t.test('the default group without a row has the plain prices', async t => {
@@ -281,7 +281,7 @@ t.test('figures: shares and times of enough requests; nothing of few', async t =
     ...add('part', 19, 0, 2),
     ...add('off', 0, 40, 2),
   ]
-  await store.settle(rows.map(row => settlement(row, 'h', 0)))
+  await store.books.settle(rows.map(row => settlement(row, 'h', 0)))
   const figures = Object.fromEntries((await catalogue.models()).models.map(({ name, figures }) => [name, figures]))
   const none = { answered_share: null, first_byte_ms: null }
   t.same(figures['alpha'], {

@@ -18,8 +18,8 @@ import { DAY_MS, NOW_MS, open, refusalOf } from './own-support.ts'
 async function check(t: Test, url?: string): Promise<void> {
   const { deps, store, account, keys, other, held } = await open(t, 400, url)
   const user = { email: 'ann@example.com', name: '', password: null, operator: false, language: null, atMs: NOW_MS }
-  const person = await store.people.create(user, SETUP)
-  await store.people.addMember({ userId: person.id, accountId: account.id, role: 'member' }, NOW_MS, SETUP)
+  const person = await store.people.users.create(user, SETUP)
+  await store.people.members.add({ userId: person.id, accountId: account.id, role: 'member' }, NOW_MS, SETUP)
   held.set(accountPurse(account.id), micro(77))
   held.set(accountPurse(other.accountId), micro(5))
   const [all, some] = [

@@ -18,8 +18,11 @@ t.test('an applied file leaves a rolled key alone until it says something new of
     const file = { accounts: [{ name: 'a' }], keys: [{ account: 'a', name: 'k', secret: FIRST, ...change }] }
     return applyCatalog(store, parseCatalog(JSON.stringify(file), 'catalog', {}), new TestClock(), force)
   }
-  const works = async () => [(await store.findKey(hashOf(FIRST))) !== null, (await store.findKey(hashOf(NEW))) !== null]
-  const roll = (graceMs: number) => store.rollKey(1, { hash: hashOf(NEW), hint: hintOf(NEW) }, graceMs, SETUP)
+  const works = async () => [
+    (await store.keys.find(hashOf(FIRST))) !== null,
+    (await store.keys.find(hashOf(NEW))) !== null,
+  ]
+  const roll = (graceMs: number) => store.keys.roll(1, { hash: hashOf(NEW), hint: hintOf(NEW) }, graceMs, SETUP)
 
   await apply()
   await roll(HOUR_MS)
@@ -27,7 +30,7 @@ t.test('an applied file leaves a rolled key alone until it says something new of
   t.same(await works(), [true, true], 'the old secret works on for its time')
   t.same((await apply({ cap: 5 })).keys.updated, ['a/k'])
   t.same(await works(), [true, false], 'what the file says anew is the whole row')
-  t.match(await store.findKey(hashOf(FIRST)), { endsInMs: null, key: { cap: { amount: 5_000_000 } } })
+  t.match(await store.keys.find(hashOf(FIRST)), { endsInMs: null, key: { cap: { amount: 5_000_000 } } })
 
   await roll(0)
   t.same(await works(), [false, true])
@@ -44,9 +47,9 @@ t.test('a file keeps what it says nothing of', async t => {
     return applyCatalog(store, parseCatalog(JSON.stringify(file), 'catalog', {}), new TestClock())
   }
   await apply({ models: ['m'] })
-  await store.updateKey(1, { models: null, createdBy: 7 }, SETUP)
+  await store.keys.update(1, { models: null, createdBy: 7 }, SETUP)
   await apply({ cap: 5 })
-  t.match(await store.key(1), { models: null, modelsOff: ['m'], createdBy: 7, cap: { amount: 5_000_000 } })
+  t.match(await store.keys.byId(1), { models: null, modelsOff: ['m'], createdBy: 7, cap: { amount: 5_000_000 } })
   t.equal((await apply({ cap: 5 })).keys.same, 1)
 })
 

@@ -102,7 +102,7 @@ t.test('bodies: JSON objects up to a mebibyte', async t => {
     (await ops.call('POST', '/admin/accounts', bearer(TOKEN), Buffer.from('{"name":"\xff"}', 'latin1'))).status,
     400,
   )
-  t.same(await ops.store.accounts(), [])
+  t.same(await ops.store.accounts.list(), [])
 })
 
 t.test('a row that was read may be written back: its name and state are not taken from it', async t => {

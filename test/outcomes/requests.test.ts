@@ -3,7 +3,7 @@
  * scripted upstreams. The page of all such cases (`cells.ts`) names these tests beside those that stand elsewhere.
  */
 import t, { type Test } from 'tap'
-import { StoreUnavailable } from '../../lib/store/store.ts'
+import { StoreUnavailable, type Store } from '../../lib/store/store.ts'
 import {
   HEADERS,
   KEY,
@@ -29,9 +29,20 @@ const good = answers(100, 10)
 const DUE = 280
 
 /** Makes the store absent (it cannot be reached), slow (it is silent) or wrong (it fails otherwise), until the function that returns. */
-function spoil(t: Test, store: object, how: How): () => void {
+function spoil(t: Test, store: Store, how: How): () => void {
+  const { pay: _, chain: __, people: ___, ...others } = store
+  const parts = Object.values(others).filter(part => typeof part === 'object')
+  const all = [store, ...parts].map(part => spoilPart(part, how))
+  const mend = () => {
+    for (const one of all.splice(0)) one()
+  }
+  t.teardown(mend)
+  return mend
+}
+
+function spoilPart(part: object, how: How): () => void {
   const { promise: mended, resolve } = Promise.withResolvers<void>()
-  const target = store as Record<string, unknown>
+  const target = part as Record<string, unknown>
   const own = new Map(Object.keys(target).map(name => [name, target[name]]))
   const spoilt: string[] = []
   for (const at of [target, Object.getPrototypeOf(target) as object])
@@ -46,14 +57,12 @@ function spoil(t: Test, store: object, how: How): () => void {
         return await Reflect.apply(real, target, args)
       }
     }
-  const mend = () => {
+  return () => {
     for (const name of spoilt.splice(0))
       if (own.has(name)) target[name] = own.get(name)
       else Reflect.deleteProperty(target, name)
     resolve()
   }
-  t.teardown(mend)
-  return mend
 }
 
 async function paysNothing(t: Test, s: Scene, what = ''): Promise<void> {
@@ -198,8 +207,8 @@ t.test('a key that ends while the body comes: nothing is asked, and nothing paid
   const headers = { ...HEADERS, 'content-length': String(body.length + 1) }
   const client = s.ask({ path: '/v1/chat/completions', headers, body })
   await waits(s)
-  const [key] = await s.store.keys(1)
-  await s.store.deleteKey(key!.id, SETUP)
+  const [key] = await s.store.keys.list(1)
+  await s.store.keys.delete(key!.id, SETUP)
   await s.follow()
   client.socket.write(' ')
   await client.end()
@@ -311,9 +320,9 @@ t.test('a settlement that the store took and whose answer was lost is charged on
   const s = await open(t)
   s.at('a').script = good
   const { store } = s
-  const real = store.settle.bind(store)
+  const real = store.books.settle.bind(store.books)
   let lost = 0
-  store.settle = async (...args) => {
+  store.books.settle = async (...args) => {
     const settled = await real(...args)
     if (lost++ === 0) throw new StoreUnavailable('the answer is lost')
     return settled
@@ -332,11 +341,11 @@ t.test('a rate that the store cannot be asked for: requests go on, and are paid 
     const s = await open(t, { rate: 5 })
     s.at('a').script = good
     t.equal((await ends(s)).status, 200)
-    const { rateWindow, swapRateWindow } = s.store
+    const { read, swap } = s.store.rateWindows
     const fails = () => Promise.reject(how === 'absent' ? new StoreUnavailable('away') : new Error('no such column'))
-    Object.assign(s.store, { rateWindow: fails, swapRateWindow: fails })
+    Object.assign(s.store.rateWindows, { read: fails, swap: fails })
     t.equal((await ends(s)).status, 200, how)
-    Object.assign(s.store, { rateWindow, swapRateWindow })
+    Object.assign(s.store.rateWindows, { read, swap })
     const { rows, ok } = await s.books()
     t.same([ok, rows.map(row => row.charge)], [true, [DUE, DUE]])
   }
@@ -508,7 +517,7 @@ t.test('a client that leaves, or takes nothing, when its answer is charged alrea
     call.end()
     await until(
       'it is charged',
-      async () => (await s.store.usage({ limit: 9 })).length === 1 || s.services.ledger.holdsOpen === 0,
+      async () => (await s.store.usage.page({ limit: 9 })).length === 1 || s.services.ledger.holdsOpen === 0,
     )
     if (how === 'absent') client.leave()
     else s.clock.advance(25_000)

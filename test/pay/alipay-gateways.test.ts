@@ -63,7 +63,7 @@ t.test('a gateway as users start it', async t => {
   for (const stream of [gateway.child.stdout, gateway.child.stderr]) stream?.on('data', data => (output += data))
   const store = openStore(`sqlite:${gateway.folder}/gateway.db`, { secret: 'admin-token-for-tests' })
   t.teardown(() => store.close())
-  const account = (await store.accountByName('tester'))!
+  const account = (await store.accounts.byName('tester'))!
   const shop = await openShop(t, { alipay: alipay.section }, { store, account })
   const paid = async () => {
     const { id, shown } = await shop.desk.orders.begin(account, 'alipay', '12.34', '', ACT)

@@ -42,7 +42,7 @@ for (const [engine, address] of ENGINES)
     await first.migrate()
     let accounts = 0
     const two = async (t: Test, section: object = {}): Promise<[Card, Card]> => {
-      const account = await first.createAccount({ name: `payer ${accounts++}`, groups: [], sandbox: true }, ACT)
+      const account = await first.accounts.create({ name: `payer ${accounts++}`, groups: [], sandbox: true }, ACT)
       const one = await openCard(t, section, { store: first, account })
       return [one, await openCard(t, section, { store: second, account, clock: one.clock, stripe: one.stripe })]
     }
@@ -97,7 +97,7 @@ for (const [engine, address] of ENGINES)
         actor: 'x',
         note: 'spent',
       } as const
-      await first.addEntry(one.account.id, spent, ACT)
+      await first.entries.add(one.account.id, spent, ACT)
       t.equal(await one.send(one.stripe.ledger.dispute(session)), 200)
       t.equal(await one.balance(), -9_000)
     })
@@ -164,7 +164,7 @@ t.test('a gateway as users start it', async t => {
   for (const stream of [gateway.child.stdout, gateway.child.stderr]) stream?.on('data', data => (output += data))
   const store = openStore(`sqlite:${gateway.folder}/gateway.db`, { secret: 'admin-token-for-tests' })
   t.teardown(() => store.close())
-  const account = (await store.accountByName('tester'))!
+  const account = (await store.accounts.byName('tester'))!
   const card = await openCard(t, {}, { store, account, stripe })
   const hook = `${gateway.main}/pay/card`
   const { session } = await card.open('12.34')

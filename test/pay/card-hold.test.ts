@@ -129,7 +129,7 @@ t.test('an operator credits it at once, with a reason', async t => {
   t.same(done.map(({ status }) => status).sort(), ['fulfilled', 'rejected'])
   t.equal((await card.order(id)).state, 'credited')
   t.equal(await card.balance(), before + 10_000)
-  const logged = await card.store.actions({ operation: 'payments.release', limit: 9 })
+  const logged = await card.store.actions.page({ operation: 'payments.release', limit: 9 })
   t.match(logged, [{ subject: { kind: 'order', id }, after: { reason: 'a payer of years' } }])
   t.equal((await card.store.audit()).byHand, 0, 'its proof is the provider’s')
 })

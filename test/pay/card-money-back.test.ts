@@ -264,7 +264,7 @@ t.test('what is left of a payment that Stripe warns of goes back once', async t 
           actor: 'x',
           note: '',
         } as const
-        await store.addEntry(account.id, entry, ACT)
+        await store.entries.add(account.id, entry, ACT)
       },
       -9_000,
       [['refund', 10_000, 'done']],

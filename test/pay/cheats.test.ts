@@ -90,7 +90,7 @@ t.test('an old message says nothing new, whatever has become of the order', asyn
 t.test('orders of others do not exist', async t => {
   const { shop, paid, providers } = await open(t)
   const order = await paid('wechat')
-  const other = await shop.store.createAccount({ name: 'somebody else', groups: [], sandbox: true }, ACT)
+  const other = await shop.store.accounts.create({ name: 'somebody else', groups: [], sandbox: true }, ACT)
   const asked = providers.wechat.asked.length
   t.equal(await shop.desk.orders.look(other, order.id, PAGE), null)
   t.equal(providers.wechat.asked.length, asked, 'and nobody is asked about them')
@@ -109,7 +109,7 @@ for (const [engine, address] of ENGINES)
     t.equal(await taken(shop, 'alipay', 'alipay', providers.message(order)), true)
     const spend = (store: Store, i: number) => {
       const entry = { kind: 'adjustment', reference: `spent ${i}`, actor: 'x', note: 'spent' } as const
-      return store.addEntry(shop.account.id, { ...entry, amount: micro(-20_000_000) }, ACT)
+      return store.entries.add(shop.account.id, { ...entry, amount: micro(-20_000_000) }, ACT)
     }
     const done = await Promise.all(
       Array.from({ length: 12 }, async (_, i) => {
@@ -126,7 +126,7 @@ for (const [engine, address] of ENGINES)
     t.equal(await shop.balance(), 0)
     const { refunded, frozen } = await shop.order(order.id)
     t.equal(providers.left(order), 10_000 - (refunded + frozen) / 10_000)
-    const [purse] = await shop.store.purses([accountPurse(shop.account.id)])
+    const [purse] = await shop.store.books.purses([accountPurse(shop.account.id)])
     t.match(purse, { credit: 0 })
     t.equal((await shop.store.audit()).ok, true)
   })

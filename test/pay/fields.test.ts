@@ -24,7 +24,7 @@ async function open(t: Test, change: { title?: string; main?: string } = {}) {
   const section = { ...providers.section(), ...(change.title === undefined ? {} : { title: change.title }) }
   const given = change.main === undefined ? { clock } : { clock, main: change.main }
   const shop = await openShop(t, section, given)
-  const account = await shop.store.createAccount({ name: 'somebody', groups: [], sandbox: true }, ACT)
+  const account = await shop.store.accounts.create({ name: 'somebody', groups: [], sandbox: true }, ACT)
   const begin = (method: string, amount = '100') => shop.desk.orders.begin(account, method, amount, PAGE, ACT)
   return { providers, shop, account, begin }
 }

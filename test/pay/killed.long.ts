@@ -70,7 +70,7 @@ async function openScene(t: Test, open: (t: Test) => Promise<StallingStore>): Pr
   await gateways[1].start()
   const opened = openStore(store.url, { secret: ADMIN_TOKEN })
   t.teardown(() => opened.close())
-  const accountOf = async (name: string) => (await opened.accountByName(name)) as Account
+  const accountOf = async (name: string) => (await opened.accounts.byName(name)) as Account
   const shop = await openShop(t, providers.section(), { store: opened, account: await accountOf('card') })
   return {
     store,

@@ -21,7 +21,7 @@ t.test('amounts, methods and accounts that are refused', async t => {
 t.test('a test account pays in test environments only', async t => {
   const provider = new TestProvider()
   const first = await openDesk(t, { providers: [provider] })
-  const account = await first.store.createAccount({ name: 'sandbox', groups: [], sandbox: true }, ACT)
+  const account = await first.store.accounts.create({ name: 'sandbox', groups: [], sandbox: true }, ACT)
   const desk = await openDesk(t, { providers: [provider], store: first.store, account })
   t.equal(await faultOf(desk.begin('5')), 'forbidden')
   provider.sandbox = true

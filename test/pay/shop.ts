@@ -53,7 +53,7 @@ export async function openShop(
 ): Promise<Shop> {
   const store = given.store ?? (await memoryStore())
   if (given.store === undefined) t.teardown(() => store.close())
-  const account = given.account ?? (await store.createAccount({ name: 'payer', groups: [], sandbox: true }, ACT))
+  const account = given.account ?? (await store.accounts.create({ name: 'payer', groups: [], sandbox: true }, ACT))
   const clock = given.clock ?? new TestClock(Date.now())
   const counts = new PayTallies()
   const server = createServer((req, res) => callbacks.serve((req.url as string).split('/')[2] as string, req, res))
@@ -79,7 +79,7 @@ export async function openShop(
     begin: (amount = '100') => desk.orders.begin(account, method.name, amount, 'https://here.example/topup', ACT),
     order: async id => (await store.pay.order(id)) as Order,
     async balance() {
-      const [purse] = await store.purses([`a${account.id}`])
+      const [purse] = await store.books.purses([`a${account.id}`])
       return ((purse?.credit ?? ZERO) - (purse?.spent ?? ZERO)) / 10_000
     },
     exceptions: async () => (await store.pay.exceptions({ open: true, limit: 99 })).map(e => e.kind),

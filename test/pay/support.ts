@@ -235,7 +235,7 @@ export async function openDesk(
     bills: () => compareBills(all),
     round: () => reconcile(all),
     async balance() {
-      const [purse] = await store.purses([`a${account.id}`])
+      const [purse] = await store.books.purses([`a${account.id}`])
       return ((purse?.credit ?? ZERO) - (purse?.spent ?? ZERO)) / 10_000
     },
     state: async id => (await store.pay.order(id))?.state,

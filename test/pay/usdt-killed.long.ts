@@ -64,7 +64,7 @@ async function openScene(t: Test, open: (t: Test) => Promise<StallingStore>): Pr
         },
       }
     },
-    account: name => store.createAccount({ name, groups: [], sandbox: true }, ACT),
+    account: name => store.accounts.create({ name, groups: [], sandbox: true }, ACT),
   }
 }
 
@@ -122,7 +122,7 @@ async function liveOnce(t: Test, scene: Scene, calls: number): Promise<boolean> 
     await step(now.shop)
   }
   const { shop } = outside
-  const entries = await store.book(account.id, { fromMs: 0, toMs: Number.MAX_SAFE_INTEGER, limit: 9 })
+  const entries = await store.entries.page(account.id, { fromMs: 0, toMs: Number.MAX_SAFE_INTEGER, limit: 9 })
   t.equal(await shop.micros(), WORTH, `after ${calls} calls`)
   t.same(await shop.states(), ['credited', 'credited'])
   t.equal(entries.entries.length, 2, 'each once')

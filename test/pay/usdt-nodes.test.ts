@@ -59,7 +59,7 @@ t.test('nodes', { skip: ANVIL_MISSING ?? false }, async t => {
     await final()
     await shop.read()
     t.equal(await shop.micros(), 3 * HALF_CENT, 'what was credited stays, and what comes now counts')
-    t.match(await shop.store.actions({ operation: 'deposits.rewind', limit: 9 }), [
+    t.match(await shop.store.actions.page({ operation: 'deposits.rewind', limit: 9 }), [
       { after: { block: before - 2, reason: 'a fork, looked at' } },
     ])
   })

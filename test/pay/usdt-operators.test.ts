@@ -92,7 +92,7 @@ t.test('deposits as people and operators see them', { skip: ANVIL_MISSING ?? fal
       /contract of the token/,
     )
     t.match(await desk.toSend(), { data: [{ id: row.id }] })
-    t.match(await shop.store.actions({ subject: { kind: 'deposit', id }, limit: 1 }), [
+    t.match(await shop.store.actions.page({ subject: { kind: 'deposit', id }, limit: 1 }), [
       { operation: 'deposits.refund', after: { refund: row.id, tokens: '50', receiver } },
     ])
 

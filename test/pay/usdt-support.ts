@@ -93,7 +93,7 @@ export async function openUsdt(t: Teardown, given: Given = {}): Promise<UsdtShop
     deposits,
     states: async account => (await deposits(account)).map(({ state }) => state),
     async micros(account = own) {
-      const [purse] = await store.purses([`a${account.id}`])
+      const [purse] = await store.books.purses([`a${account.id}`])
       return (purse?.credit ?? 0) - (purse?.spent ?? 0)
     },
   }

@@ -33,7 +33,11 @@ t.test('deposits', { skip: ANVIL_MISSING ?? false }, async t => {
     t.same(await shop.store.chain.seen(56, shop.account.id), [], 'and is seen no more')
     for (let i = 0; i < 3; i++) await shop.read()
     t.equal(await shop.micros(), 71_200_000)
-    const { entries } = await shop.store.book(shop.account.id, { fromMs: 0, toMs: Date.now() + 3_600_000, limit: 9 })
+    const { entries } = await shop.store.entries.page(shop.account.id, {
+      fromMs: 0,
+      toMs: Date.now() + 3_600_000,
+      limit: 9,
+    })
     t.match(entries, [
       { kind: 'payment', amount: 71_200_000, actor: 'usdt', reference: depositReference(56, deposit!) },
     ])
@@ -52,7 +56,7 @@ t.test('deposits', { skip: ANVIL_MISSING ?? false }, async t => {
   t.test('several transfers in one transaction count each', async t => {
     const shop = await open(t)
     await shop.read()
-    const two = await shop.store.createAccount({ name: 'two', groups: [], sandbox: true }, ACT)
+    const two = await shop.store.accounts.create({ name: 'two', groups: [], sandbox: true }, ACT)
     const [a, b] = [await shop.address(), await shop.address(two)]
     t.not(a, b)
     const foreign = `0x${'11'.repeat(20)}`
@@ -161,7 +165,7 @@ t.test('deposits', { skip: ANVIL_MISSING ?? false }, async t => {
   t.test('money for an address that is a second old, and of which the cursor knew nothing', async t => {
     const shop = await open(t)
     await shop.read()
-    const account = await shop.store.createAccount({ name: 'new', groups: [], sandbox: true }, ACT)
+    const account = await shop.store.accounts.create({ name: 'new', groups: [], sandbox: true }, ACT)
     // Another gateway issues it with an older block than the cursor is at by now.
     const { address } = await shop.store.chain.issueAddress(
       { chainId: 56, wallet: shop.usdt.wallet, accountId: account.id, fromBlock: (await chain.head()) - 2 },
@@ -180,7 +184,7 @@ t.test('deposits', { skip: ANVIL_MISSING ?? false }, async t => {
 
   t.test('accounts that are not for test money have no address', async t => {
     const shop = await open(t)
-    const real = await shop.store.createAccount({ name: 'real', groups: [] }, ACT)
+    const real = await shop.store.accounts.create({ name: 'real', groups: [] }, ACT)
     t.equal(await faultOf(shop.usdt.issue(real, ACT)), 'forbidden')
     t.equal(await faultOf(shop.usdt.quote(real, '100', ACT)), 'forbidden')
   })

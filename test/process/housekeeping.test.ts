@@ -25,7 +25,7 @@ const SOUND: Audit = {
 
 const NOTHING_TO_PRUNE = {
   now: async () => null,
-  pruneRefusals: async () => 0,
+  refusals: { prune: async () => 0 },
   people: { prune: async () => 0, forgetAddresses: async () => 0 },
 } as unknown as Partial<Store>
 
@@ -111,17 +111,17 @@ t.test('old usage rows go, balances and audit stay', async t => {
   const store = await memoryStore()
   t.teardown(() => store.close())
   const { account, key } = await fund(store, 'acme', 1_000_000)
-  await store.register({ id: 'here', host: 'h', beat: 0 })
+  await store.holders.register({ id: 'here', host: 'h', beat: 0 })
   const { clock, keeper, logged } = open(store, 60 * MINUTE)
   const ids = [120, 61, 60, 59, 0].map(minutes => `${idAt(clock.now() - minutes * MINUTE)}node0100000`)
-  for (const id of ids) await store.settle([settlement(usageRow(id, key, 100), 'here', 0)])
+  for (const id of ids) await store.books.settle([settlement(usageRow(id, key, 100), 'here', 0)])
   await keeper.run()
   t.same(
-    (await store.usage({ limit: 10 })).map(row => row.requestId),
+    (await store.usage.page({ limit: 10 })).map(row => row.requestId),
     ids.slice(2).reverse(),
   )
   t.match(logged, ['info: old usage rows deleted {"rows":2}'])
-  t.match(await store.purses([`a${account.id}`]), [{ spent: 500 }])
+  t.match(await store.books.purses([`a${account.id}`]), [{ spent: 500 }])
   t.match(await store.audit(), { ok: true, charges: 500 })
 })
 
@@ -129,21 +129,21 @@ t.test('a long tail of old rows goes in slices, while others settle; the books a
   const store = await memoryStore()
   t.teardown(() => store.close())
   const people = await Promise.all(['a', 'b', 'c'].map(name => fund(store, name, 1_000_000)))
-  await store.register({ id: 'here', host: 'h', beat: 0 })
+  await store.holders.register({ id: 'here', host: 'h', beat: 0 })
   const { clock, keeper, logged } = open(store, MINUTE)
   const at = (ms: number, i: number) =>
     settlement(usageRow(`${idAt(ms)}n0de00${String(i).padStart(5, '0')}`, people[i % 3]!.key, 1 + (i % 7)), 'here', 0)
   const count = 3_300
   const old = Array.from({ length: count }, (_, i) => at(clock.now() - 2 * MINUTE + i, i))
-  for (let i = 0; i < count; i += 500) await store.settle(old.slice(i, i + 500))
-  const before = await store.purses(people.map(({ account }) => `a${account.id}` as const))
+  for (let i = 0; i < count; i += 500) await store.books.settle(old.slice(i, i + 500))
+  const before = await store.books.purses(people.map(({ account }) => `a${account.id}` as const))
   const { charges } = await store.audit()
 
   let done = false
   const running = keeper.run().then(() => (done = true))
   let fresh = 0
   while (!done) {
-    await store.settle([settlement(usageRow(`${idAt(clock.now())}n0de1${fresh}`, people[0]!.key, 10), 'here', 0)])
+    await store.books.settle([settlement(usageRow(`${idAt(clock.now())}n0de1${fresh}`, people[0]!.key, 10), 'here', 0)])
     fresh++
     const audit = await store.audit()
     t.match(audit, { ok: true, charges: charges + 10 * fresh })
@@ -152,8 +152,8 @@ t.test('a long tail of old rows goes in slices, while others settle; the books a
   await running
   t.ok(fresh > 3, 'several slices')
   t.match(logged, [`info: old usage rows deleted {"rows":${count}}`])
-  t.equal((await store.usage({ limit: 1_000 })).length, fresh, 'what is young stays')
-  const after = await store.purses(people.map(({ account }) => `a${account.id}` as const))
+  t.equal((await store.usage.page({ limit: 1_000 })).length, fresh, 'what is young stays')
+  const after = await store.books.purses(people.map(({ account }) => `a${account.id}` as const))
   t.strictSame(
     after.map(({ spent }) => spent),
     before.map(({ spent }, i) => spent + (i === 0 ? 10 * fresh : 0)),
@@ -167,11 +167,11 @@ t.test('refusals go after a week', async t => {
   const week = 7 * 24 * 60 * MINUTE
   const refusal = { accountId: 1, keyId: 1, model: 'm', reason: 'quota', status: 403, address: '::1' }
   const made = [0, 1].map(i => ({ ...refusal, requestId: `r${i}`, atMs: clock.now() + i * MINUTE }))
-  await store.recordRefusals(made)
+  await store.refusals.record(made)
   clock.advance(week + MINUTE)
   await keeper.run()
-  t.equal(await store.refusal('r0'), null)
-  t.match(await store.refusal('r1'), made[1] as object)
+  t.equal(await store.refusals.byRequest('r0'), null)
+  t.match(await store.refusals.byRequest('r1'), made[1] as object)
 })
 
 t.test('addresses of people are forgotten after the time that the config says, once an hour', async t => {

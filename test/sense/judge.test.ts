@@ -115,10 +115,10 @@ t.test('apply writes nothing of a file that is refused', async t => {
     apply(FREE),
     /^cat\.yaml:\d+:\d+: models\[0\]\.price\.input: expected .*, found 0 \[zero_price\]\nrefused by/,
   )
-  t.same((await store.catalog()).models, [])
+  t.same((await store.catalogue.read()).models, [])
   t.same((await apply(GOOD)).warnings, [])
   await t.rejects(apply(FREE), /zero_price/)
-  t.match((await store.catalog()).models[0]?.price, { input: 2_000_000 })
+  t.match((await store.catalogue.read()).models[0]?.price, { input: 2_000_000 })
   t.match((await apply({ ...FREE, accept: ['zero_price:m'] })).warnings, [])
   t.match((await apply(FREE)).warnings, [/zero_price/], 'it is in force now')
   await apply(GOOD)
@@ -166,7 +166,7 @@ t.test('the admin API', async t => {
     refused.error.message,
     /^price\.input: expected .*\[price_scale\]; price\.output: .*; what is meant can be accepted: accept price_scale/,
   )
-  t.equal((await ops.store.catalog()).models.length, 0)
+  t.equal((await ops.store.catalogue.read()).models.length, 0)
   t.equal((await put('models/claude-sonnet-4-5', { price, accept: ['price_scale'] })).status, 200)
   t.equal((await put('models/claude-sonnet-4-5', { price, max_output: 9 })).status, 200, 'it is in force')
   t.equal((await put('models/m', { price: { input: 2, output: 8 }, accept: 5 })).status, 400)

@@ -28,7 +28,7 @@ const LIES = /input=\d{7}|wordy/
 export async function allRows(store: Store): Promise<UsageRow[]> {
   const rows: UsageRow[] = []
   for (let after: string | undefined; ; after = rows.at(-1)?.requestId) {
-    const page = await store.usage({ limit: PAGE, ...(after === undefined ? {} : { after }) })
+    const page = await store.usage.page({ limit: PAGE, ...(after === undefined ? {} : { after }) })
     rows.push(...page)
     if (page.length < PAGE) return rows
   }
@@ -175,12 +175,12 @@ export async function auditBooks(store: Store, rows: UsageRow[]): Promise<Compar
   if (!audit.ok) problems.push(`the audit finds ${audit.imbalance} out of balance: accounts ${audit.broken}`)
   if (audit.leased !== 0) problems.push(`${audit.leased} still leased`)
   if (audit.charges !== sum) problems.push(`charges of ${audit.charges}, rows of ${sum}`)
-  const held = await store.heldByOthers(null, [])
+  const held = await store.holders.heldByOthers(null, [])
   if (held.size > 0) problems.push(`still held: ${[...held]}`)
-  const holders = await store.holders()
+  const holders = await store.holders.list()
   if (holders.length > 0) problems.push(`processes nobody buried: ${holders.map(({ id }) => id)}`)
-  for (const { id, name } of await store.accounts()) {
-    const [purse] = await store.purses([`a${id}`])
+  for (const { id, name } of await store.accounts.list()) {
+    const [purse] = await store.books.purses([`a${id}`])
     // only by what was charged above holds
     const above = rows
       .filter(row => row.accountId === id)

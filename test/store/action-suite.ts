@@ -58,7 +58,7 @@ const keyId = 1
 const STEPS: Step[] = [
   [
     'an account is made',
-    s => s.createAccount({ name: 'acme', groups: ['vip'], opening: { amount: micro(5_000_000), actor: 'x' } }, ACT),
+    s => s.accounts.create({ name: 'acme', groups: ['vip'], opening: { amount: micro(5_000_000), actor: 'x' } }, ACT),
     {
       subject: ['account', null],
       before: null,
@@ -76,7 +76,7 @@ const STEPS: Step[] = [
   [
     'it is changed: only what differs is said',
     s =>
-      s.updateAccount(
+      s.accounts.update(
         accountId,
         { status: 'banned', groups: ['vip'], budget: { limit: limitOf(9, 'day'), atMs: 0 } },
         ACT,
@@ -87,11 +87,11 @@ const STEPS: Step[] = [
       after: { status: 'banned', budget: { amount: '0.000009', every: 'day' } },
     },
   ],
-  ['it is written as it was', s => s.updateAccount(accountId, { status: 'banned' }, ACT), null],
-  ['nothing is written', s => s.updateAccount(accountId, {}, ACT), null],
+  ['it is written as it was', s => s.accounts.update(accountId, { status: 'banned' }, ACT), null],
+  ['nothing is written', s => s.accounts.update(accountId, {}, ACT), null],
   [
     'a key is made',
-    s => s.createKey(newKey(accountId, { hash: 'f'.repeat(64), cap: limitOf(1) }), ACT),
+    s => s.keys.create(newKey(accountId, { hash: 'f'.repeat(64), cap: limitOf(1) }), ACT),
     {
       subject: ['key', null],
       before: null,
@@ -109,7 +109,7 @@ const STEPS: Step[] = [
   ],
   [
     'it is changed',
-    s => s.updateKey(keyId, { name: 'desk', expiresAtMs: Date.UTC(2030, 0), models: ['m'] }, ACT),
+    s => s.keys.update(keyId, { name: 'desk', expiresAtMs: Date.UTC(2030, 0), models: ['m'] }, ACT),
     {
       subject: ['key', null],
       before: { name: 'laptop', expires_at: null, models: null },
@@ -118,73 +118,76 @@ const STEPS: Step[] = [
   ],
   [
     'it gets another secret',
-    s => s.updateKey(keyId, { hash: 'hash-2', hint: 'sk-…wxyz' }, ACT),
+    s => s.keys.update(keyId, { hash: 'hash-2', hint: 'sk-…wxyz' }, ACT),
     { subject: ['key', null], before: { hint: 'sk-…abcd' }, after: { hint: 'sk-…wxyz', secret: 'changed' } },
   ],
-  ['it stays as it is', s => s.updateKey(keyId, { name: 'desk' }, ACT), null],
+  ['it stays as it is', s => s.keys.update(keyId, { name: 'desk' }, ACT), null],
   [
     'it is deleted',
-    s => s.deleteKey(keyId, ACT),
+    s => s.keys.delete(keyId, ACT),
     { subject: ['key', null], before: { name: 'desk', hint: 'sk-…wxyz', cap: '0.000001' }, after: null },
   ],
-  ['it is deleted again', s => s.deleteKey(keyId, ACT), null],
+  ['it is deleted again', s => s.keys.delete(keyId, ACT), null],
   [
     'an entry is booked',
-    s => s.addEntry(accountId, entry(3), ACT),
+    s => s.entries.add(accountId, entry(3), ACT),
     {
       subject: ['entry', '2'],
       before: null,
       after: { kind: 'adjustment', amount: '0.000003', reference: 'r3', note: 'why', forced: false },
     },
   ],
-  ['it is booked again', s => s.addEntry(accountId, entry(3), ACT), null],
-  ['a debit of more than there is', s => s.addEntry(accountId, entry(-9_000_000), ACT), null],
+  ['it is booked again', s => s.entries.add(accountId, entry(3), ACT), null],
+  ['a debit of more than there is', s => s.entries.add(accountId, entry(-9_000_000), ACT), null],
   [
     'a forced one',
-    s => s.addEntry(accountId, entry(-9_000_000), ACT, true),
+    s => s.entries.add(accountId, entry(-9_000_000), ACT, true),
     { subject: ['entry', '3'], before: null, after: { amount: '-9.000000', forced: true } },
   ],
   [
     'a group is made',
-    s => s.putGroup(group(), ACT),
+    s => s.catalogue.putGroup(group(), ACT),
     { subject: ['group', 'vip'], before: null, after: { name: 'vip', multiplier: 0.5, rate: null, hedge: null } },
   ],
   [
     'it is changed',
-    s => s.putGroup(group({ multiplier: 2_000_000, hedgeMs: 9 }), ACT),
+    s => s.catalogue.putGroup(group({ multiplier: 2_000_000, hedgeMs: 9 }), ACT),
     {
       subject: ['group', 'vip'],
       before: { multiplier: 0.5, hedge: null },
       after: { multiplier: 2, hedge: { after: '9ms' } },
     },
   ],
-  ['it stays', s => s.putGroup(group({ multiplier: 2_000_000, hedgeMs: 9 }), ACT), null],
+  ['it stays', s => s.catalogue.putGroup(group({ multiplier: 2_000_000, hedgeMs: 9 }), ACT), null],
   [
     'it is deleted',
-    s => s.deleteGroup('vip', ACT),
+    s => s.catalogue.deleteGroup('vip', ACT),
     { subject: ['group', 'vip'], before: { multiplier: 2 }, after: null },
   ],
-  ['it is deleted again', s => s.deleteGroup('vip', ACT), null],
+  ['it is deleted again', s => s.catalogue.deleteGroup('vip', ACT), null],
   [
     'a model is made',
-    s => s.putModel(model({ input: 21_000_000 }), ACT),
+    s => s.catalogue.putModel(model({ input: 21_000_000 }), ACT),
     { subject: ['model', 'm'], before: null, after: { name: 'm', price: { input: 21 }, default_output: 4096 } },
   ],
   [
     'its price is changed',
-    s => s.editModel('m', there => ({ ...there!, price: { input: 42_000_000 } }), ACT),
+    s => s.catalogue.editModel('m', there => ({ ...there!, price: { input: 42_000_000 } }), ACT),
     { subject: ['model', 'm'], before: { price: { input: 21 } }, after: { price: { input: 42 } } },
   ],
-  ['nothing of it is', s => s.editModel('m', () => null, ACT), null],
+  ['nothing of it is', s => s.catalogue.editModel('m', () => null, ACT), null],
   [
     'it is deleted',
-    s => s.deleteModel('m', ACT),
+    s => s.catalogue.deleteModel('m', ACT),
     { subject: ['model', 'm'], before: { price: { input: 42 } }, after: null },
   ],
   [
     'a channel is made',
     s =>
-      s.putChannel(channel({ headers: { 'x-api-key': '=header-secret' }, proxy: 'http://u:proxy-password@p:1' }), ACT),
+      s.catalogue.putChannel(
+        channel({ headers: { 'x-api-key': '=header-secret' }, proxy: 'http://u:proxy-password@p:1' }),
+        ACT,
+      ),
     {
       subject: ['channel', 'one'],
       before: null,
@@ -194,7 +197,7 @@ const STEPS: Step[] = [
   [
     'its secrets are changed',
     s =>
-      s.putChannel(
+      s.catalogue.putChannel(
         channel({
           keys: [{ key: 'another-credential', maxConcurrency: 0 }],
           headers: { 'x-api-key': '=header-secret2' },
@@ -210,10 +213,10 @@ const STEPS: Step[] = [
   ],
   [
     'it is deleted',
-    s => s.deleteChannel('one', ACT),
+    s => s.catalogue.deleteChannel('one', ACT),
     { subject: ['channel', 'one'], before: { name: 'one' }, after: null },
   ],
-  ['it is deleted again', s => s.deleteChannel('one', ACT), null],
+  ['it is deleted again', s => s.catalogue.deleteChannel('one', ACT), null],
 ]
 
 /** `newUrl` gives an empty store each time. */
@@ -231,7 +234,7 @@ export function actionSuite(t: Test, newUrl: NewUrl): void {
     let count = 0
     for (const [name, change, said] of STEPS) {
       await change(store)
-      const lines = await store.actions({ limit: 100 })
+      const lines = await store.actions.page({ limit: 100 })
       const line = lines[0]
       if (said !== null) count++
       t.equal(lines.length, count, name)
@@ -240,40 +243,40 @@ export function actionSuite(t: Test, newUrl: NewUrl): void {
       if (said.before !== null && said.after !== null)
         t.strictSame([line.before, line.after], [said.before, said.after], name)
       t.equal(line.subject.kind, said.subject[0], name)
-      const { publicId } = (await store.account(accountId))!
+      const { publicId } = (await store.accounts.byId(accountId))!
       const outward = said.subject[0] === 'account' ? publicId : said.subject[1]
       if (outward === null) t.match(line.subject.id, /^[0-9a-z]{20}$/, name)
       else t.equal(line.subject.id, outward, name)
       t.equal(line.accountId, ['account', 'key', 'entry'].includes(said.subject[0]) ? accountId : null, name)
       t.ok(Math.abs(line.atMs - Date.now()) < 60_000, name)
     }
-    const all = JSON.stringify(await store.actions({ limit: 100 }))
+    const all = JSON.stringify(await store.actions.page({ limit: 100 }))
     for (const secret of SECRETS) t.notOk(all.includes(secret), secret)
   })
 
   t.test('a change that is refused leaves no line', async t => {
     const store = await open(t)
-    const { id } = await store.createAccount({ name: 'acme', groups: [] }, ACT)
-    await store.createKey(newKey(id), ACT)
+    const { id } = await store.accounts.create({ name: 'acme', groups: [] }, ACT)
+    await store.keys.create(newKey(id), ACT)
     const refused: (() => Promise<unknown>)[] = [
-      () => store.createAccount({ name: 'acme', groups: [] }, ACT),
-      () => store.createKey(newKey(id, { hash: 'other' }), ACT),
-      () => store.updateKey(99, { name: 'x' }, ACT),
-      () => store.updateAccount(99, { groups: [] }, ACT),
-      () => store.addEntry(99, entry(1), ACT),
+      () => store.accounts.create({ name: 'acme', groups: [] }, ACT),
+      () => store.keys.create(newKey(id, { hash: 'other' }), ACT),
+      () => store.keys.update(99, { name: 'x' }, ACT),
+      () => store.accounts.update(99, { groups: [] }, ACT),
+      () => store.entries.add(99, entry(1), ACT),
     ]
     for (const change of refused) await t.rejects(change())
-    t.equal((await store.actions({ limit: 100 })).length, 2)
+    t.equal((await store.actions.page({ limit: 100 })).length, 2)
   })
 
   t.test('filters and pages, newest first', async t => {
     const store = await open(t)
     const by = (userId: number, operation: string): Act => ({ actor: { ...ACT.actor, userId }, operation })
-    const one = await store.createAccount({ name: 'one', groups: [] }, by(1, 'accounts.create'))
-    const two = await store.createAccount({ name: 'two', groups: [] }, by(2, 'accounts.create'))
+    const one = await store.accounts.create({ name: 'one', groups: [] }, by(1, 'accounts.create'))
+    const two = await store.accounts.create({ name: 'two', groups: [] }, by(2, 'accounts.create'))
     for (let i = 0; i < 5; i++)
-      await store.createKey(newKey(one.id, { name: `k${i}`, hash: `h${i}` }), by(i % 2, 'keys.create'))
-    const seqs = async (filter: object) => (await store.actions({ limit: 100, ...filter })).map(line => line.seq)
+      await store.keys.create(newKey(one.id, { name: `k${i}`, hash: `h${i}` }), by(i % 2, 'keys.create'))
+    const seqs = async (filter: object) => (await store.actions.page({ limit: 100, ...filter })).map(line => line.seq)
     const all = await seqs({})
     t.same(
       all,

@@ -50,7 +50,7 @@ export function depositSuite(t: Test, newUrl: NewUrl): void {
     for (const { id } of await store.chain.unconfirmed(CHAIN, 1_000)) await store.chain.confirmDeposit(id)
   }
   const balanceOf = async (store: Store, accountId: number): Promise<number> => {
-    const [purse] = await store.purses([accountPurse(accountId)])
+    const [purse] = await store.books.purses([accountPurse(accountId)])
     return (purse?.credit as number) - (purse?.spent as number)
   }
 
@@ -73,7 +73,7 @@ export function depositSuite(t: Test, newUrl: NewUrl): void {
     t.equal((await one.chain.depositAddresses(CHAIN, 3, 4)).map(({ number }) => number).join(), '4,5,6,7')
     await one.chain.addressesWatched(CHAIN, [other.number])
     t.match(await two.chain.depositAddress(CHAIN, 'another key', account.id), { watched: true })
-    t.equal((await one.actions({ operation: 'deposits.address', limit: 99 })).length, 11)
+    t.equal((await one.actions.page({ operation: 'deposits.address', limit: 99 })).length, 11)
   })
 
   check('one process reads a chain at a time', async (t, one, two) => {
@@ -123,7 +123,7 @@ export function depositSuite(t: Test, newUrl: NewUrl): void {
     t.match(await one.chain.chainCursor(CHAIN), { secondTo: block(21) })
     await one.chain.rewindChain(CHAIN, until(5), 'why', { ...ACT, operation: 'deposits.rewind' })
     t.match(await one.chain.chainCursor(CHAIN), { ...block(5), secondNo: 5, secondTo: block(5), sweepNo: 5 })
-    t.match(await one.actions({ operation: 'deposits.rewind', limit: 1 }), [
+    t.match(await one.actions.page({ operation: 'deposits.rewind', limit: 1 }), [
       { before: { block: 21 }, after: { block: 5 } },
     ])
   })
@@ -189,7 +189,7 @@ export function depositSuite(t: Test, newUrl: NewUrl): void {
       amount: micro(1),
       reference: `bsc:${CHAIN}:${taken.tx}:${taken.logIndex}`,
     } as const
-    await one.addEntry(thief.id, { ...entry, actor: 'x', note: '' }, ACT)
+    await one.entries.add(thief.id, { ...entry, actor: 'x', note: '' }, ACT)
     await confirmed(one, [dust, large, taken, fine])
     const held = []
     for (let i = 0; i < 4; i++) held.push(...(await one.chain.creditDeposits(CHAIN, account.id, MINIMUM, ACT)).held)
@@ -220,7 +220,7 @@ export function depositSuite(t: Test, newUrl: NewUrl): void {
     t.not(await make(one, other.id, 9), null, 'others make their own')
     t.equal(await make(one, account.id, HOUR_MS), null)
     t.not(await make(two, account.id, HOUR_MS + 10), null, 'an hour later')
-    t.equal((await one.actions({ operation: ACT.operation, limit: 99 })).length, 5)
+    t.equal((await one.actions.page({ operation: ACT.operation, limit: 99 })).length, 5)
   })
 
   check('a deposit has the rate of its time, or the next one, or that of its quote', async (t, one) => {
@@ -292,7 +292,7 @@ export function depositSuite(t: Test, newUrl: NewUrl): void {
     )
     t.match(await one.chain.freezeDeposit(back(paid.id, 1, { receiver: own.address }), false, ACT), { outcome: 'own' })
     const debit = { kind: 'adjustment', amount: micro(-350 * CNY), reference: 'spent', actor: 'x', note: '' } as const
-    await one.addEntry(account.id, debit, ACT)
+    await one.entries.add(account.id, debit, ACT)
     t.match(await one.chain.freezeDeposit(back(paid.id, 51), false, ACT), { outcome: 'short', refundable: 50 * CNY })
     const second = back(paid.id, 400)
     t.match(await one.chain.freezeDeposit(second, true, ACT), { outcome: 'frozen' })
@@ -313,7 +313,7 @@ export function depositSuite(t: Test, newUrl: NewUrl): void {
     t.same([...(await one.chain.depositsBack([paid.id]))], [[paid.id, { frozen: 0, refunded: 300 * CNY }]])
     t.equal(await balanceOf(one, account.id), 50 * CNY)
     t.match(await one.audit(), { ok: true, proven: 700 * CNY, byHand: -350 * CNY })
-    const { entries } = await one.book(account.id, { fromMs: 0, toMs: Date.now() + HOUR_MS, limit: 99 })
+    const { entries } = await one.entries.page(account.id, { fromMs: 0, toMs: Date.now() + HOUR_MS, limit: 99 })
     t.match(
       entries.map(({ kind, amount, reference }) => [kind, amount / CNY, reference]),
       [
@@ -326,7 +326,7 @@ export function depositSuite(t: Test, newUrl: NewUrl): void {
         ['payment', 700],
       ],
     )
-    t.equal((await one.actions({ operation: 'deposits.refund_end', limit: 99 })).length, 3, 'each entry is logged')
+    t.equal((await one.actions.page({ operation: 'deposits.refund_end', limit: 99 })).length, 3, 'each entry is logged')
   })
 
   check('the audit finds refunds of deposits that do not add up', async (t, one, two, driver) => {
@@ -358,7 +358,9 @@ export function depositSuite(t: Test, newUrl: NewUrl): void {
       { id: held[0]!.id, state: 'held', decidedBy: null },
       { state: 'credited', decidedBy: 'a@b.cn', decision: 'the payer left' },
     ])
-    t.match(await one.actions({ operation: 'deposits.release', limit: 9 }), [{ after: { note: 'the payer left' } }])
+    t.match(await one.actions.page({ operation: 'deposits.release', limit: 9 }), [
+      { after: { note: 'the payer left' } },
+    ])
     t.match(await one.audit(), { ok: true, proven: 0, byHand: 7 * CNY })
 
     const resolve: Act = { ...ACT, operation: 'deposits.resolve' }
@@ -371,7 +373,7 @@ export function depositSuite(t: Test, newUrl: NewUrl): void {
     t.same(both.map(({ outcome }) => outcome).toSorted(), ['done', 'settled'])
     t.equal(await balanceOf(one, account.id), (14 * 10 ** 8 + 7) * CNY)
     t.match(await decide(one, held[0]!.id, false), { outcome: 'done', deposit: { state: 'closed', credited: 0 } })
-    t.match((await one.actions({ operation: 'deposits.resolve', limit: 9 }))[0], {
+    t.match((await one.actions.page({ operation: 'deposits.resolve', limit: 9 }))[0], {
       before: { state: 'held' },
       after: { state: 'closed', reason: 'looked at' },
     })

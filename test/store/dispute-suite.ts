@@ -25,7 +25,7 @@ export function disputeSuite(t: Test, newUrl: NewUrl): void {
       const url = await newUrl(t)
       const [one, two] = [1, 2].map(() => openStore(url, { secret: 'x' })) as [Store, Store]
       t.teardown(() => Promise.all([one.close(), two.close()]))
-      for (const id of ['h1', 'h2']) await one.register({ id, host: 'here', beat: 0 })
+      for (const id of ['h1', 'h2']) await one.holders.register({ id, host: 'here', beat: 0 })
       await fn(t, one, two)
     })
 
@@ -44,19 +44,19 @@ export function disputeSuite(t: Test, newUrl: NewUrl): void {
         usageRow(second, key, 1, disputed),
         usageRow(foreign, other, 1, { ...disputed, channel: 'elsewhere' }),
       ]
-      await one.settle(rows.map(row => settlement(row, 'h1', 0)))
-      t.match(await one.settle([settlement(rows[1]!, 'h1', 0)]), { applied: 0 }, 'booked once')
+      await one.books.settle(rows.map(row => settlement(row, 'h1', 0)))
+      t.match(await one.books.settle([settlement(rows[1]!, 'h1', 0)]), { applied: 0 }, 'booked once')
       const listed = async (filter: object = {}) =>
-        (await two.usage({ disputed: 'open', limit: 10, ...filter })).map(row => row.requestId)
+        (await two.usage.page({ disputed: 'open', limit: 10, ...filter })).map(row => row.requestId)
       t.same(await listed(), [foreign, second, first], 'newest first')
       t.same(await listed({ limit: 1, after: foreign }), [second])
       t.same(await listed({ accountId: account.id }), [second, first])
       t.same(await listed({ model: 'rare' }), [first])
       t.same(await listed({ channel: 'elsewhere' }), [foreign])
-      t.match(await two.usage({ requestId: first, limit: 1 }), [{ disputed: 700 }])
-      t.match(await two.usage({ requestId: plain, limit: 1 }), [{ disputed: 0 }])
+      t.match(await two.usage.page({ requestId: first, limit: 1 }), [{ disputed: 700 }])
+      t.match(await two.usage.page({ requestId: plain, limit: 1 }), [{ disputed: 0 }])
 
-      const of = async (id: string) => (await two.dispute(id)) as Dispute
+      const of = async (id: string) => (await two.disputes.byRequest(id)) as Dispute
       t.same(await of(first), {
         requestId: first,
         accountId: account.id,
@@ -66,29 +66,29 @@ export function disputeSuite(t: Test, newUrl: NewUrl): void {
         charged: ZERO,
       })
       t.match(await of(old), { state: 'waived' }, 'nobody decided in time')
-      t.equal(await two.dispute(plain), null)
-      t.same(await two.decideDispute(await of(old), entryFor(old, 5), '', SETUP), { outcome: 'conflict' })
+      t.equal(await two.disputes.byRequest(plain), null)
+      t.same(await two.disputes.decide(await of(old), entryFor(old, 5), '', SETUP), { outcome: 'conflict' })
 
       const charge = async (store: Store, amount: number) =>
-        store.decideDispute(await of(first), entryFor(first, amount), '', SETUP)
+        store.disputes.decide(await of(first), entryFor(first, amount), '', SETUP)
       const outcomes = await Promise.all([charge(one, 300), charge(two, 300)])
       t.same(outcomes.map(({ outcome }) => outcome).sort(), ['created', 'same'])
       t.same(await charge(one, 200), { outcome: 'conflict' }, 'decided otherwise')
-      t.same(await one.decideDispute(await of(first), null, 'no', SETUP), { outcome: 'conflict' })
+      t.same(await one.disputes.decide(await of(first), null, 'no', SETUP), { outcome: 'conflict' })
       t.match(await of(first), { state: 'charged', charged: 300 })
 
-      const waive = async () => two.decideDispute(await of(second), null, 'the upstream was wrong', SETUP)
+      const waive = async () => two.disputes.decide(await of(second), null, 'the upstream was wrong', SETUP)
       t.same([await waive(), await waive()], [{ outcome: 'created' }, { outcome: 'same' }])
       t.match(await of(second), { state: 'waived', charged: 0 })
       t.same(await listed(), [foreign])
-      t.match(await one.actions({ limit: 1, subject: { kind: 'dispute', id: second } }), [
+      t.match(await one.actions.page({ limit: 1, subject: { kind: 'dispute', id: second } }), [
         { after: { disputed: '0.000700', state: 'waived', reason: 'the upstream was wrong' } },
       ])
 
-      t.match((await one.book(account.id, { fromMs: 0, toMs: Number.MAX_SAFE_INTEGER, limit: 1 })).entries, [
+      t.match((await one.entries.page(account.id, { fromMs: 0, toMs: Number.MAX_SAFE_INTEGER, limit: 1 })).entries, [
         { kind: 'settlement', amount: -300, reference: `row:${first}` },
       ])
-      t.match(await two.usage({ requestId: first, limit: 1 }), [{ charge: 1, disputed: 700 }], 'the row stays')
+      t.match(await two.usage.page({ requestId: first, limit: 1 }), [{ charge: 1, disputed: 700 }], 'the row stays')
       t.match(await one.audit(), { ok: true, imbalance: 0, credits: 2000 - 300 })
     },
   )
@@ -96,12 +96,12 @@ export function disputeSuite(t: Test, newUrl: NewUrl): void {
   check('a decision takes only what is free', async (t, one) => {
     const { account, key } = await fund(one, 'demo', 1000)
     const id = idOf(1000, 1)
-    await one.settle([settlement(usageRow(id, key, 100, { disputed: micro(9000) }), 'h1', 0)])
-    await one.lease(accountPurse(account.id), 'h1', micro(500), micro(500), false)
-    const there = (await one.dispute(id)) as Dispute
-    t.same(await one.decideDispute(there, entryFor(id, 401), '', SETUP), { outcome: 'short', available: 400 })
-    t.match(await one.dispute(id), { state: 'open' }, 'nothing is decided')
-    t.same(await one.decideDispute(there, entryFor(id, 400), '', SETUP), { outcome: 'created' })
+    await one.books.settle([settlement(usageRow(id, key, 100, { disputed: micro(9000) }), 'h1', 0)])
+    await one.books.lease(accountPurse(account.id), 'h1', micro(500), micro(500), false)
+    const there = (await one.disputes.byRequest(id)) as Dispute
+    t.same(await one.disputes.decide(there, entryFor(id, 401), '', SETUP), { outcome: 'short', available: 400 })
+    t.match(await one.disputes.byRequest(id), { state: 'open' }, 'nothing is decided')
+    t.same(await one.disputes.decide(there, entryFor(id, 400), '', SETUP), { outcome: 'created' })
     t.match(await one.audit(), { ok: true })
   })
 }

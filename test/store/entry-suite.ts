@@ -26,7 +26,7 @@ const entry = (kind: EntryKind, amount: number, reference: string): NewEntry => 
   note: 'because 原因',
 })
 
-const creditOf = async (store: Store, accountId: number) => (await store.purses([accountPurse(accountId)]))[0]!
+const creditOf = async (store: Store, accountId: number) => (await store.books.purses([accountPurse(accountId)]))[0]!
 
 export function entrySuite(t: Test, newUrl: NewUrl): void {
   const check = (name: string, fn: (t: Test, one: Store, two: Store) => Promise<void>) =>
@@ -34,12 +34,12 @@ export function entrySuite(t: Test, newUrl: NewUrl): void {
       const url = await newUrl(t)
       const [one, two] = [1, 2].map(() => openStore(url, { secret: 'x' })) as [Store, Store]
       t.teardown(() => Promise.all([one.close(), two.close()]))
-      for (const id of ['h1', 'h2']) await one.register({ id, host: 'here', beat: 0 })
+      for (const id of ['h1', 'h2']) await one.holders.register({ id, host: 'here', beat: 0 })
       await fn(t, one, two)
     })
 
   check('an entry is booked once', async (t, one, two) => {
-    const rich = await one.createAccount(
+    const rich = await one.accounts.create(
       {
         name: 'rich',
         groups: [],
@@ -67,13 +67,13 @@ export function entrySuite(t: Test, newUrl: NewUrl): void {
     ]
     for (const [i, [id, row, outcome]] of calls.entries())
       t.equal(
-        (await (i % 2 ? one : two).addEntry(id, row, SETUP)).outcome,
+        (await (i % 2 ? one : two).entries.add(id, row, SETUP)).outcome,
         outcome,
         `${row.kind} ${row.amount} ${row.reference}`,
       )
-    await t.rejects(one.addEntry(other.id + 1, entry('topup', 1, 'nobody'), SETUP), StoreConflict)
+    await t.rejects(one.entries.add(other.id + 1, entry('topup', 1, 'nobody'), SETUP), StoreConflict)
 
-    const { entries, balance } = await two.book(rich.id, ALL)
+    const { entries, balance } = await two.entries.page(rich.id, ALL)
     t.strictSame(
       entries.map(({ kind, amount }) => `${kind} ${amount}`),
       ['reversal -1', 'release 3', 'freeze -3', 'refund -2', 'payment 9', 'adjustment -7', 'topup 7', 'opening 500'],
@@ -96,26 +96,30 @@ export function entrySuite(t: Test, newUrl: NewUrl): void {
   check('a debit takes only what is free, and a forced one anything', async (t, one, two) => {
     const { account } = await fund(one, 'demo', 1_000)
     const purse = accountPurse(account.id)
-    await one.lease(purse, 'h1', micro(600), micro(600), false)
-    t.strictSame(await two.addEntry(account.id, entry('adjustment', -401, 'a'), SETUP), {
+    await one.books.lease(purse, 'h1', micro(600), micro(600), false)
+    t.strictSame(await two.entries.add(account.id, entry('adjustment', -401, 'a'), SETUP), {
       outcome: 'short',
       available: 400,
     })
-    t.equal((await two.addEntry(account.id, entry('adjustment', -400, 'a'), SETUP)).outcome, 'created')
-    t.strictSame(await two.addEntry(account.id, entry('freeze', -1, 'b'), SETUP), { outcome: 'short', available: 0 })
-    const seq = await one.changeSeq()
-    t.equal((await two.addEntry(account.id, entry('reversal', -100, 'c'), SETUP, true)).outcome, 'created')
+    t.equal((await two.entries.add(account.id, entry('adjustment', -400, 'a'), SETUP)).outcome, 'created')
+    t.strictSame(await two.entries.add(account.id, entry('freeze', -1, 'b'), SETUP), { outcome: 'short', available: 0 })
+    const seq = await one.changes.seq()
+    t.equal((await two.entries.add(account.id, entry('reversal', -100, 'c'), SETUP, true)).outcome, 'created')
     t.match(
-      (await one.changesSince(seq))?.map(({ kind, ref }) => `${kind} ${ref}`),
+      (await one.changes.since(seq))?.map(({ kind, ref }) => `${kind} ${ref}`),
       [`recall ${purse}`, `account ${account.id}`],
       'with its recall in the same transaction',
     )
-    t.strictSame(await two.addEntry(account.id, entry('adjustment', -1, 'd'), SETUP), {
+    t.strictSame(await two.entries.add(account.id, entry('adjustment', -1, 'd'), SETUP), {
       outcome: 'short',
       available: -100,
     })
-    t.match(await one.lease(purse, 'h2', micro(1), micro(1), true), { granted: 0 }, 'nothing is admitted below zero')
-    await one.giveBack(purse, 'h1', micro(600))
+    t.match(
+      await one.books.lease(purse, 'h2', micro(1), micro(1), true),
+      { granted: 0 },
+      'nothing is admitted below zero',
+    )
+    await one.books.giveBack(purse, 'h1', micro(600))
     t.match(await creditOf(one, account.id), { credit: 500, spent: 0, leased: 0 })
     t.match(await one.audit(), { credits: 500, balances: 500, imbalance: 100 }, 'a reversal belongs to an order')
   })
@@ -123,16 +127,16 @@ export function entrySuite(t: Test, newUrl: NewUrl): void {
   check('entries, charges and balance are read by time', async (t, one) => {
     const { account, key } = await fund(one, 'demo', 1_000)
     const rows = [3, 0, 4].map((charge, i) => usageRow(`${idAt(i)}node0000000`, key, charge))
-    await one.settle(rows.map(row => settlement(row, 'h1', 0)))
-    await one.addEntry(account.id, entry('topup', 5, 'more'), SETUP)
-    const { entries, charges, balance } = await one.book(account.id, ALL)
+    await one.books.settle(rows.map(row => settlement(row, 'h1', 0)))
+    await one.entries.add(account.id, entry('topup', 5, 'more'), SETUP)
+    const { entries, charges, balance } = await one.entries.page(account.id, ALL)
     const [more, opening] = entries
     t.equal(balance, 998)
     t.equal(
       charges.reduce((sum, { charge }) => sum + charge, 0),
       7,
     )
-    const booked = (await one.usage({ limit: 9 })).map(row => Math.floor(row.bookedAtMs / HOUR_MS) * HOUR_MS)
+    const booked = (await one.usage.page({ limit: 9 })).map(row => Math.floor(row.bookedAtMs / HOUR_MS) * HOUR_MS)
     t.strictSame(new Set(charges.map(({ atMs }) => atMs)), new Set(booked), 'the hour in which the rows were booked')
     const { atMs } = charges[0]!
     const tables: [filter: object, entries: unknown[], charged: number, balance: number][] = [
@@ -143,13 +147,13 @@ export function entrySuite(t: Test, newUrl: NewUrl): void {
       [{ fromMs: atMs + 2 * HOUR_MS }, [], 0, 998],
     ]
     for (const [filter, list, charged, after] of tables) {
-      const page = await one.book(account.id, { ...ALL, ...filter })
+      const page = await one.entries.page(account.id, { ...ALL, ...filter })
       t.strictSame(page.entries, list, JSON.stringify(filter))
       t.equal(page.charges.length > 0, charged > 0)
       t.equal(page.balance, after)
     }
-    await one.pruneUsage(Date.now(), 100)
-    t.strictSame((await one.book(account.id, ALL)).charges, charges, 'pruning leaves the charges')
+    await one.usage.prune(Date.now(), 100)
+    t.strictSame((await one.entries.page(account.id, ALL)).charges, charges, 'pruning leaves the charges')
     t.match(await one.audit(), { ok: true, charges: 7 })
   })
 
@@ -166,16 +170,22 @@ async function crowd(t: Test, stores: readonly Store[], random: Random): Promise
   let forced = false
   const book = async (row: NewEntry, force: boolean) => {
     const before = booked.get(row.reference)
-    const { outcome } = await store().addEntry(account.id, row, SETUP, force)
+    const { outcome } = await store().entries.add(account.id, row, SETUP, force)
     if (outcome !== 'created') return
     t.equal(before, undefined, `${row.reference} is booked once`)
     booked.set(row.reference, row.amount)
   }
   const spend = async (holder: string, n: number) => {
-    const { granted } = await store().lease(purse, holder, micro(random.int(1, 200)), micro(200), random.next() < 0.5)
+    const { granted } = await store().books.lease(
+      purse,
+      holder,
+      micro(random.int(1, 200)),
+      micro(200),
+      random.next() < 0.5,
+    )
     const charge = random.int(0, granted)
-    await store().settle([settlement(usageRow(`${idAt(n)}node${holder}00000`, key, charge), holder, charge)])
-    await store().giveBack(purse, holder, micro(random.int(0, granted - charge)))
+    await store().books.settle([settlement(usageRow(`${idAt(n)}node${holder}00000`, key, charge), holder, charge)])
+    await store().books.giveBack(purse, holder, micro(random.int(0, granted - charge)))
     charged += charge
   }
   for (let turn = 0; turn < 25; turn++) {
@@ -197,7 +207,7 @@ async function crowd(t: Test, stores: readonly Store[], random: Random): Promise
   }
   const credits = [...booked.values()].reduce((sum, amount) => sum + amount, 0)
   t.match(await stores[0]!.audit(), { ok: true, credits, charges: charged, balances: credits - charged })
-  const { entries, balance } = await stores[1]!.book(account.id, ALL)
+  const { entries, balance } = await stores[1]!.entries.page(account.id, ALL)
   t.equal(entries.length, booked.size)
   t.equal(balance, credits - charged)
 }

@@ -22,9 +22,9 @@ const FROM_MS = Date.UTC(2026, 0, 1)
 
 async function fill(t: Test, store: Store): Promise<{ accountId: number; keyIds: number[] }> {
   const random = seeded(t)
-  await store.register({ id: 'h', host: 'here', beat: 0 })
+  await store.holders.register({ id: 'h', host: 'here', beat: 0 })
   const [{ account, key }, other] = [await fund(store, '=acme', 1e9), await fund(store, '他人', 1e9)]
-  const second = await store.createKey(newKey(account.id, { name: '"second", 键', hash: 'ab'.repeat(32) }), SETUP)
+  const second = await store.keys.create(newKey(account.id, { name: '"second", 键', hash: 'ab'.repeat(32) }), SETUP)
   const rows = Array.from({ length: ROWS }, (_, n) =>
     usageRow(
       `${idAt(FROM_MS + random.int(0, 86_400_000))}n0de00${String(n).padStart(5, '0')}`,
@@ -40,7 +40,7 @@ async function fill(t: Test, store: Store): Promise<{ accountId: number; keyIds:
     ),
   )
   for (let at = 0; at < ROWS; at += 500)
-    await store.settle(rows.slice(at, at + 500).map(row => settlement(row, 'h', 0)))
+    await store.books.settle(rows.slice(at, at + 500).map(row => settlement(row, 'h', 0)))
   return { accountId: account.id, keyIds: [second.id] }
 }
 

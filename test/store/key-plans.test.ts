@@ -35,7 +35,7 @@ const inserts = (): string[] =>
 async function withAccount(url: string): Promise<void> {
   const store = openStore(url, { secret: 'x' })
   await store.migrate()
-  await store.createAccount({ name: 'acme', groups: ['default'] }, SETUP)
+  await store.accounts.create({ name: 'acme', groups: ['default'] }, SETUP)
   await store.close()
 }
 
@@ -45,7 +45,7 @@ async function right(t: Test, url: string): Promise<void> {
   let after: string | undefined
   for (;;) {
     const at = after === undefined ? {} : { afterPublicId: after }
-    const page = await store.keyPage({ accountId: 1, createdBy: 7, newestFirst: true, limit: LIMIT, ...at })
+    const page = await store.keys.page({ accountId: 1, createdBy: 7, newestFirst: true, limit: LIMIT, ...at })
     pages.push(...page.map(key => key.publicId))
     if (page.length < LIMIT) break
     after = page.at(-1)?.publicId

@@ -20,33 +20,33 @@ export function keySuite(t: Test, newUrl: NewUrl): void {
     })
 
   const changedKeys = async (store: Store, seq: number) =>
-    ((await store.changesSince(seq)) ?? []).filter(({ kind }) => kind === 'key').map(({ ref }) => ref)
+    ((await store.changes.since(seq)) ?? []).filter(({ kind }) => kind === 'key').map(({ ref }) => ref)
 
   check('another secret: the old one works until its time is over', async (t, one, two) => {
     const { key } = await fund(one, 'demo', 9)
-    const seq = await one.changeSeq()
-    const rolled = await one.rollKey(key.id, secret('b'), HOUR_MS, SETUP)
+    const seq = await one.changes.seq()
+    const rolled = await one.keys.roll(key.id, secret('b'), HOUR_MS, SETUP)
     t.strictSame(rolled.key, { ...key, ...secret('b') })
     t.ok(Math.abs((rolled.oldSecretEndsAtMs as number) - Date.now() - HOUR_MS) < 60_000)
-    t.match(await two.findKey('hash-b'), { key: rolled.key, endsInMs: null })
-    const old = await two.findKey(key.hash)
+    t.match(await two.keys.find('hash-b'), { key: rolled.key, endsInMs: null })
+    const old = await two.keys.find(key.hash)
     t.match(old, { key: rolled.key, account: { name: 'demo' }, accountPurse: { credit: 9 } })
     t.ok((old?.endsInMs as number) > HOUR_MS - 60_000 && (old?.endsInMs as number) <= HOUR_MS)
     t.same((await changedKeys(two, seq)).sort(), [key.hash, 'hash-b'].sort(), 'every process hears of both')
-    const [line] = await one.actions({ limit: 1 })
+    const [line] = await one.actions.page({ limit: 1 })
     t.strictSame(line?.before, { hint: key.hint })
     t.match(line?.after, { hint: 'sk-…b', secret: 'changed', old_secret_ends_at: /^\d{4}-/ })
     t.notMatch(JSON.stringify(line), /hash/)
 
-    await two.rollKey(key.id, secret('c'), 1, SETUP)
-    await until('the second secret has ended', async () => (await one.findKey('hash-b')) === null)
-    t.match(await one.findKey('hash-c'), { endsInMs: null })
-    t.not(await one.findKey(key.hash), null, 'the first one has its own end')
+    await two.keys.roll(key.id, secret('c'), 1, SETUP)
+    await until('the second secret has ended', async () => (await one.keys.find('hash-b')) === null)
+    t.match(await one.keys.find('hash-c'), { endsInMs: null })
+    t.not(await one.keys.find(key.hash), null, 'the first one has its own end')
 
-    const before = await one.changeSeq()
-    t.equal((await one.rollKey(key.id, secret('d'), 0, SETUP)).oldSecretEndsAtMs, null)
+    const before = await one.changes.seq()
+    t.equal((await one.keys.roll(key.id, secret('d'), 0, SETUP)).oldSecretEndsAtMs, null)
     t.strictSame(
-      await Promise.all([key.hash, 'hash-b', 'hash-c'].map(hash => two.findKey(hash))),
+      await Promise.all([key.hash, 'hash-b', 'hash-c'].map(hash => two.keys.find(hash))),
       [null, null, null],
       'without grace all earlier secrets end',
     )
@@ -55,65 +55,65 @@ export function keySuite(t: Test, newUrl: NewUrl): void {
 
   check('how many secrets may work at once', async (t, one) => {
     const { key } = await fund(one, 'demo', 9)
-    for (let i = 0; i < MOST_OLD_SECRETS; i++) await one.rollKey(key.id, secret(`r${i}`), HOUR_MS, SETUP)
-    await t.rejects(one.rollKey(key.id, secret('more'), HOUR_MS, SETUP), StoreFull)
-    t.match(await one.key(key.id), secret(`r${MOST_OLD_SECRETS - 1}`), 'a refusal changes nothing')
-    await one.rollKey(key.id, secret('more'), 0, SETUP)
-    await one.rollKey(key.id, secret('again'), HOUR_MS, SETUP)
-    t.not(await one.findKey('hash-more'), null)
-    await t.rejects(one.rollKey(99, secret('x'), 0, SETUP), StoreConflict)
+    for (let i = 0; i < MOST_OLD_SECRETS; i++) await one.keys.roll(key.id, secret(`r${i}`), HOUR_MS, SETUP)
+    await t.rejects(one.keys.roll(key.id, secret('more'), HOUR_MS, SETUP), StoreFull)
+    t.match(await one.keys.byId(key.id), secret(`r${MOST_OLD_SECRETS - 1}`), 'a refusal changes nothing')
+    await one.keys.roll(key.id, secret('more'), 0, SETUP)
+    await one.keys.roll(key.id, secret('again'), HOUR_MS, SETUP)
+    t.not(await one.keys.find('hash-more'), null)
+    await t.rejects(one.keys.roll(99, secret('x'), 0, SETUP), StoreConflict)
   })
 
   check('changes and the end of a key reach its earlier secrets', async (t, one, two) => {
     const { account, key } = await fund(one, 'demo', 9)
-    await one.rollKey(key.id, secret('b'), HOUR_MS, SETUP)
-    let seq = await one.changeSeq()
-    await two.updateKey(key.id, { status: 'disabled' }, SETUP)
+    await one.keys.roll(key.id, secret('b'), HOUR_MS, SETUP)
+    let seq = await one.changes.seq()
+    await two.keys.update(key.id, { status: 'disabled' }, SETUP)
     t.same((await changedKeys(one, seq)).sort(), [key.hash, 'hash-b'].sort())
-    t.match(await one.findKey(key.hash), { key: { status: 'disabled' } })
+    t.match(await one.keys.find(key.hash), { key: { status: 'disabled' } })
 
     await t.rejects(
-      one.createKey(newKey(account.id, { name: 'other' }), SETUP),
+      one.keys.create(newKey(account.id, { name: 'other' }), SETUP),
       StoreConflict,
       'it works for another key',
     )
-    const other = await one.createKey(newKey(account.id, { name: 'other', hash: 'o' }), SETUP)
-    await t.rejects(one.updateKey(other.id, { hash: key.hash }, SETUP), StoreConflict)
-    await one.updateKey(key.id, { hash: key.hash }, SETUP)
-    t.match(await one.findKey(key.hash), { key: { id: key.id }, endsInMs: null }, "it is the key's own once more")
-    t.equal(await one.findKey('hash-b'), null)
+    const other = await one.keys.create(newKey(account.id, { name: 'other', hash: 'o' }), SETUP)
+    await t.rejects(one.keys.update(other.id, { hash: key.hash }, SETUP), StoreConflict)
+    await one.keys.update(key.id, { hash: key.hash }, SETUP)
+    t.match(await one.keys.find(key.hash), { key: { id: key.id }, endsInMs: null }, "it is the key's own once more")
+    t.equal(await one.keys.find('hash-b'), null)
 
-    await one.rollKey(key.id, secret('c'), HOUR_MS, SETUP)
-    seq = await one.changeSeq()
-    await one.deleteKey(key.id, SETUP)
+    await one.keys.roll(key.id, secret('c'), HOUR_MS, SETUP)
+    seq = await one.changes.seq()
+    await one.keys.delete(key.id, SETUP)
     t.same((await changedKeys(two, seq)).sort(), [key.hash, 'hash-c'].sort())
-    t.strictSame(await Promise.all([key.hash, 'hash-c'].map(hash => two.findKey(hash))), [null, null])
-    t.match(await one.createKey(newKey(account.id), SETUP), { hash: key.hash }, 'and the secret is free')
+    t.strictSame(await Promise.all([key.hash, 'hash-c'].map(hash => two.keys.find(hash))), [null, null])
+    t.match(await one.keys.create(newKey(account.id), SETUP), { hash: key.hash }, 'and the secret is free')
   })
 
   check('so many keys, also of two who make them at once', async (t, one, two) => {
     const { account } = await fund(one, 'demo', 0)
     const { account: other } = await fund(two, 'other', 0)
     const make = (store: Store, name: string, accountId = account.id) =>
-      store.createKey(newKey(accountId, { name, hash: `hash ${name}` }), SETUP, { most: 3 })
+      store.keys.create(newKey(accountId, { name, hash: `hash ${name}` }), SETUP, { most: 3 })
     const made = await Promise.allSettled([one, two, one, two].map((store, i) => make(store, `k${i}`)))
     t.equal(made.filter(({ status }) => status === 'fulfilled').length, 2, 'beside the one that there was')
     for (const one of made)
       if (one.status === 'rejected') t.match(one.reason, { name: 'StoreFull', words: { zh: /3/ } })
     t.ok(await make(one, 'of others', other.id))
-    const [last] = await one.keyPage({ accountId: account.id, limit: 1 })
-    await one.deleteKey(last!.id, SETUP)
+    const [last] = await one.keys.page({ accountId: account.id, limit: 1 })
+    await one.keys.delete(last!.id, SETUP)
     t.ok(await make(two, 'again'), 'a key that is deleted makes room')
-    t.ok(await one.createKey(newKey(account.id, { name: 'by an operator', hash: 'o' }), SETUP))
+    t.ok(await one.keys.create(newKey(account.id, { name: 'by an operator', hash: 'o' }), SETUP))
   })
 
   check('two changes of a secret at once', async (t, one, two) => {
     const { key } = await fund(one, 'demo', 9)
     await Promise.all([
-      one.rollKey(key.id, secret('b'), HOUR_MS, SETUP),
-      two.rollKey(key.id, secret('c'), HOUR_MS, SETUP),
+      one.keys.roll(key.id, secret('b'), HOUR_MS, SETUP),
+      two.keys.roll(key.id, secret('c'), HOUR_MS, SETUP),
     ])
-    const found = await Promise.all([key.hash, 'hash-b', 'hash-c'].map(hash => one.findKey(hash)))
+    const found = await Promise.all([key.hash, 'hash-b', 'hash-c'].map(hash => one.keys.find(hash)))
     t.equal(found.filter(one => one === null).length, 0, 'no secret is lost on the way')
     t.equal(found.filter(one => one?.endsInMs === null).length, 1)
     t.equal((await one.audit()).ok, true)
@@ -132,38 +132,38 @@ export function keySuite(t: Test, newUrl: NewUrl): void {
       [{ models: null }, null, []],
     ]
     for (const [change, models, modelsOff] of steps)
-      t.match(await one.updateKey(key.id, change, SETUP), { models, modelsOff }, JSON.stringify(change))
-    t.match(await two.key(key.id), { models: null, modelsOff: [] })
+      t.match(await one.keys.update(key.id, change, SETUP), { models, modelsOff }, JSON.stringify(change))
+    t.match(await two.keys.byId(key.id), { models: null, modelsOff: [] })
   })
 
   check('when and from where keys were last used', async (t, one, two) => {
     const { account, key } = await fund(one, 'demo', 9)
-    const other = await one.createKey(newKey(account.id, { name: 'b', hash: 'b' }), SETUP)
-    t.equal((await one.keyUses([key.id, other.id])).size, 0)
-    t.equal((await one.keyUses([])).size, 0)
-    const seq = await one.changeSeq()
-    await one.recordKeyUses([
+    const other = await one.keys.create(newKey(account.id, { name: 'b', hash: 'b' }), SETUP)
+    t.equal((await one.keys.uses([key.id, other.id])).size, 0)
+    t.equal((await one.keys.uses([])).size, 0)
+    const seq = await one.changes.seq()
+    await one.keys.recordUses([
       { keyId: other.id, atMs: 5, ip: '10.0.0.1' },
       { keyId: key.id, atMs: 7, ip: '2001:db8::1' },
     ])
-    await two.recordKeyUses([
+    await two.keys.recordUses([
       { keyId: key.id, atMs: 6, ip: '10.0.0.2' },
       { keyId: other.id, atMs: 9, ip: '10.0.0.3' },
     ])
-    await two.recordKeyUses([])
+    await two.keys.recordUses([])
     t.strictSame(
-      await one.keyUses([key.id, other.id, 99]),
+      await one.keys.uses([key.id, other.id, 99]),
       new Map([
         [key.id, { keyId: key.id, atMs: 7, ip: '2001:db8::1' }],
         [other.id, { keyId: other.id, atMs: 9, ip: '10.0.0.3' }],
       ]),
     )
-    t.equal(await one.changeSeq(), seq, 'no process has to hear of it')
-    await one.deleteKey(other.id, SETUP)
-    t.same([...(await two.keyUses([key.id, other.id])).keys()], [key.id], 'a deleted key leaves no address')
-    await two.recordKeyUses([{ keyId: other.id, atMs: 10, ip: '10.0.0.3' }])
-    t.same([...(await one.keyUses([key.id, other.id])).keys()], [key.id], 'and none comes from a late note')
-    t.equal((await one.actions({ operation: 'keys.use', limit: 9 })).length, 0)
+    t.equal(await one.changes.seq(), seq, 'no process has to hear of it')
+    await one.keys.delete(other.id, SETUP)
+    t.same([...(await two.keys.uses([key.id, other.id])).keys()], [key.id], 'a deleted key leaves no address')
+    await two.keys.recordUses([{ keyId: other.id, atMs: 10, ip: '10.0.0.3' }])
+    t.same([...(await one.keys.uses([key.id, other.id])).keys()], [key.id], 'and none comes from a late note')
+    t.equal((await one.actions.page({ operation: 'keys.use', limit: 9 })).length, 0)
   })
 
   check('pages by account, creator, group, text and state', async (t, one) => {
@@ -179,11 +179,11 @@ export function keySuite(t: Test, newUrl: NewUrl): void {
       ['bound', { allowIps: ['10.0.0.1'], models: [] }],
       ['Half%', { models: ['m'] }],
     ]
-    for (const [name, change] of rows) await one.createKey(newKey(account.id, { name, hash: name, ...change }), SETUP)
-    const gone = await one.createKey(newKey(account.id, { name: 'gone', hash: 'gone' }), SETUP)
-    await one.deleteKey(gone.id, SETUP)
+    for (const [name, change] of rows) await one.keys.create(newKey(account.id, { name, hash: name, ...change }), SETUP)
+    const gone = await one.keys.create(newKey(account.id, { name: 'gone', hash: 'gone' }), SETUP)
+    await one.keys.delete(gone.id, SETUP)
     const names = async (filter: Partial<KeyFilter>) =>
-      (await one.keyPage({ accountId: account.id, limit: 50, nowMs: NOW, newestFirst: true, ...filter })).map(
+      (await one.keys.page({ accountId: account.id, limit: 50, nowMs: NOW, newestFirst: true, ...filter })).map(
         k => k.name,
       )
     const all = ['Half%', 'bound', 'capped', 'later', 'old', 'off', 'plain', 'laptop']
@@ -207,11 +207,11 @@ export function keySuite(t: Test, newUrl: NewUrl): void {
       [{ limit: 3 }, all.slice(0, 3)],
     ]
     for (const [filter, expected] of cases) t.same(await names(filter), expected, JSON.stringify(filter))
-    const third = (await one.keyByName(account.id, 'capped'))!
+    const third = (await one.keys.byName(account.id, 'capped'))!
     t.same(await names({ afterPublicId: third.publicId, limit: 2 }), all.slice(3, 5))
     t.same(await names({ afterPublicId: gone.publicId }), all, 'a page goes on behind a key that was deleted')
     t.same(await names({ afterPublicId: 'unknown' }), [])
-    const theirs = await one.createKey(newKey(foreign.id, { name: 'theirs', hash: 'theirs' }), SETUP)
+    const theirs = await one.keys.create(newKey(foreign.id, { name: 'theirs', hash: 'theirs' }), SETUP)
     t.same(await names({ afterPublicId: theirs.publicId }), [], 'one of another account tells nothing of its age')
   })
 }

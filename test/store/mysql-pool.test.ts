@@ -34,7 +34,7 @@ const outcome = (call: Promise<unknown>) =>
 
 t.test('few connections hang on it, those who wait leave, and a ping waits behind nobody', async t => {
   const { store, seen } = await silentServer(t)
-  const calls = Array.from({ length: 60 }, (_, i) => outcome(store.findKey(String(i))))
+  const calls = Array.from({ length: 60 }, (_, i) => outcome(store.keys.find(String(i))))
   await until('both places are taken', () => seen.open.size === 2)
   const ping = outcome(store.ping())
   await until('the ping has a connection of its own', () => seen.open.size === 3)
@@ -46,10 +46,10 @@ t.test('few connections hang on it, those who wait leave, and a ping waits behin
 t.test('so many may wait for a connection, and one more is told so', async t => {
   const { store } = await silentServer(t)
   const calls = Array.from({ length: 2 + 1_000 }, (_, i) =>
-    store.findKey(String(i)).catch((error: Error) => error.message),
+    store.keys.find(String(i)).catch((error: Error) => error.message),
   )
   t.match(
-    await store.findKey('one more').catch((error: Error) => error.message),
+    await store.keys.find('one more').catch((error: Error) => error.message),
     /too many calls wait for a connection/,
   )
   const answers = await Promise.all(calls)

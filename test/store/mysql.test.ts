@@ -27,12 +27,12 @@ async function ready(
   const store = openStore(url, { secret: 'x' })
   await store.migrate()
   const { account, key } = await fund(store, 'demo', 1_000)
-  await store.register({ id: 'h1', host: 'here', beat: 0 })
+  await store.holders.register({ id: 'h1', host: 'here', beat: 0 })
   return { store, purse: accountPurse(account.id), key }
 }
 
 const view = async (store: Store, purse: PurseId) => {
-  const [{ spent, leased } = { spent: -1, leased: -1 }] = await store.purses([purse])
+  const [{ spent, leased } = { spent: -1, leased: -1 }] = await store.books.purses([purse])
   return { spent, leased }
 }
 
@@ -55,7 +55,10 @@ t.test(
     const most = micro(Number.MAX_SAFE_INTEGER)
     for (const n of [1, 2]) {
       const sums = { cost: micro(2 ** 51 + n), held: most, input: 2 ** 52 + n, images: n - 1 }
-      await store.settle([settlement(usageRow(`${idAt(1e12)}n0de01${n}0000`, key, 2 ** 49 - n, sums), 'h1', 0)], false)
+      await store.books.settle(
+        [settlement(usageRow(`${idAt(1e12)}n0de01${n}0000`, key, 2 ** 49 - n, sums), 'h1', 0)],
+        false,
+      )
     }
     const connection = await mysql.createConnection(url)
     t.teardown(() => connection.end())
@@ -86,21 +89,23 @@ for (const lost of ['answer', 'commit'] as const) {
       return unavailable(t, fn(), name)
     }
 
-    await losing('lease', () => store.lease(purse, 'h1', micro(10), micro(10), false))
+    await losing('lease', () => store.books.lease(purse, 'h1', micro(10), micro(10), false))
     t.strictSame(await view(store, purse), { spent: 0, leased: happened ? 10 : 0 }, 'in doubt')
-    await store.beat('h1')
+    await store.holders.beat('h1')
     t.strictSame(await view(store, purse), { spent: 0, leased: 0 }, 'the next beat puts it right')
 
-    await store.lease(purse, 'h1', micro(30), micro(30), false)
-    await losing('giveBack', () => store.giveBack(purse, 'h1', micro(20)))
-    await losing('lease, before which that is made up for', () => store.lease(purse, 'h1', micro(5), micro(5), false))
-    const { purse: after } = await store.lease(purse, 'h1', micro(1), micro(1), false)
+    await store.books.lease(purse, 'h1', micro(30), micro(30), false)
+    await losing('giveBack', () => store.books.giveBack(purse, 'h1', micro(20)))
+    await losing('lease, before which that is made up for', () =>
+      store.books.lease(purse, 'h1', micro(5), micro(5), false),
+    )
+    const { purse: after } = await store.books.lease(purse, 'h1', micro(1), micro(1), false)
     t.equal(after.leased, 11, 'given back once, and nothing of the lease in doubt')
-    await store.giveBack(purse, 'h1', micro(11))
+    await store.books.giveBack(purse, 'h1', micro(11))
 
     const batch = [settlement(usageRow('r1', key, 5), 'h1', 0)]
-    await losing('settle', () => store.settle(batch))
-    t.equal((await store.settle(batch)).applied, happened ? 0 : 1)
+    await losing('settle', () => store.books.settle(batch))
+    t.equal((await store.books.settle(batch)).applied, happened ? 0 : 1)
     t.strictSame(await view(store, purse), { spent: 5, leased: 0 }, 'charged once')
 
     await losing('topUp', () => topUp(store, key.accountId, 3, 'ref'))
@@ -114,17 +119,17 @@ t.test('a server that is full, read-only, slow, killed', async t => {
   const { store, purse, key } = await ready(url)
   const impatient = openStore(`${url}?query_ms=1000&connect_ms=1000&pool=2`, { secret: 'x' })
   t.teardown(() => Promise.all([store.close(), impatient.close()]))
-  const lease = () => store.lease(purse, 'h1', micro(1), micro(1), false)
+  const lease = () => store.books.lease(purse, 'h1', micro(1), micro(1), false)
 
   await server.admin('SET GLOBAL read_only = 1')
   await server.admin(`CREATE USER plain@'127.0.0.1'`)
   await server.admin(`GRANT SELECT, INSERT, UPDATE, DELETE ON *.* TO plain@'127.0.0.1'`)
   const plain = openStore(url.replace('root', 'plain'), { secret: 'x' })
   t.teardown(() => plain.close())
-  await unavailable(t, plain.lease(purse, 'h1', micro(1), micro(1), false), 'read-only')
-  t.ok(await plain.findKey(key.hash), 'what only reads goes on')
+  await unavailable(t, plain.books.lease(purse, 'h1', micro(1), micro(1), false), 'read-only')
+  t.ok(await plain.keys.find(key.hash), 'what only reads goes on')
   await server.admin('SET GLOBAL read_only = 0')
-  t.match(await plain.lease(purse, 'h1', micro(1), micro(1), false), { granted: 1 })
+  t.match(await plain.books.lease(purse, 'h1', micro(1), micro(1), false), { granted: 1 })
 
   await server.admin('SET GLOBAL max_connections = 10')
   const crowd = Array.from({ length: 14 }, () => openStore(url.replace('root', 'plain'), { secret: 'x' }))
@@ -137,7 +142,7 @@ t.test('a server that is full, read-only, slow, killed', async t => {
   await impatient.ping()
   server.pause()
   await unavailable(t, impatient.ping(), 'no answer')
-  await unavailable(t, impatient.lease(purse, 'h1', micro(1), micro(1), false), 'no connection')
+  await unavailable(t, impatient.books.lease(purse, 'h1', micro(1), micro(1), false), 'no connection')
   server.resume()
   await until('the server answers again', () =>
     impatient.ping().then(
@@ -184,12 +189,12 @@ t.test('a real deadlock and a real lock wait: run again, applied once', async t 
   const failed: string[] = []
   const store = openStore(url, { secret: 'x', onStatement: (op, ok) => void (ok || failed.push(op)) })
   t.teardown(() => Promise.all([plain.close(), store.close()]))
-  await store.lease(purse, 'h1', micro(100), micro(100), false)
+  await store.books.lease(purse, 'h1', micro(100), micro(100), false)
 
   const before = await deadlocks()
   let rival = await locking(url)
   const batch = ['r1', 'r2'].map(id => settlement(usageRow(id, key, 5), 'h1', 5))
-  const settling = store.settle(batch)
+  const settling = store.books.settle(batch)
   await waiting(server) // for the lease; it has inserted r1
   await rival.query("INSERT IGNORE INTO usage_log SELECT * FROM usage_log WHERE request_id = 'r1' FOR UPDATE")
   t.equal(await deadlocks(), before + 1, '1213')
@@ -201,9 +206,9 @@ t.test('a real deadlock and a real lock wait: run again, applied once', async t 
   await rival.end()
 
   for (const [name, act, spent, leased] of [
-    ['settle', () => store.settle([settlement(usageRow('r3', key, 7), 'h1', 7)]), 17, 83],
-    ['lease', () => store.lease(purse, 'h1', micro(10), micro(10), false), 17, 93],
-    ['giveBack', () => store.giveBack(purse, 'h1', micro(3)), 17, 90],
+    ['settle', () => store.books.settle([settlement(usageRow('r3', key, 7), 'h1', 7)]), 17, 83],
+    ['lease', () => store.books.lease(purse, 'h1', micro(10), micro(10), false), 17, 93],
+    ['giveBack', () => store.books.giveBack(purse, 'h1', micro(3)), 17, 90],
   ] as const) {
     rival = await locking(url)
     const acting = act()
@@ -215,7 +220,7 @@ t.test('a real deadlock and a real lock wait: run again, applied once', async t 
     await rival.end()
   }
   t.match(await store.audit(), { ok: true, charges: 17 })
-  t.equal((await store.usage({ limit: 10 })).length, 3)
+  t.equal((await store.usage.page({ limit: 10 })).length, 3)
 })
 
 t.test('two change a secret at once: everybody hears of the one in between', async t => {
@@ -226,13 +231,13 @@ t.test('two change a secret at once: everybody hears of the one in between', asy
   t.teardown(() => rival.end())
   await rival.query('START TRANSACTION')
   await rival.query("UPDATE api_keys SET hash = 'between' WHERE id = ?", [key.id])
-  const from = await store.changeSeq()
-  const changing = store.updateKey(key.id, { hash: 'last' }, SETUP)
+  const from = await store.changes.seq()
+  const changing = store.keys.update(key.id, { hash: 'last' }, SETUP)
   await waiting(server) // for the row of the key
   await rival.query('COMMIT')
   t.equal((await changing).hash, 'last')
   t.strictSame(
-    (await store.changesSince(from))!.map(({ kind, ref }) => `${kind} ${ref}`),
+    (await store.changes.since(from))!.map(({ kind, ref }) => `${kind} ${ref}`),
     ['key last', 'key between'],
   )
 })

@@ -77,7 +77,7 @@ export function paySuite(t: Test, newUrl: NewUrl): void {
       const url = await newUrl(t)
       const [one, two] = [1, 2].map(() => openStore(url, { secret: 'x' })) as [Store, Store]
       t.teardown(() => Promise.all([one.close(), two.close()]))
-      for (const id of ['h1', 'h2']) await one.register({ id, host: 'here', beat: 0 })
+      for (const id of ['h1', 'h2']) await one.holders.register({ id, host: 'here', beat: 0 })
       await fn(t, one, two)
     })
 
@@ -93,7 +93,7 @@ export function paySuite(t: Test, newUrl: NewUrl): void {
     return id
   }
   const balanceOf = async (store: Store, accountId: number): Promise<number> => {
-    const [purse] = await store.purses([accountPurse(accountId)])
+    const [purse] = await store.books.purses([accountPurse(accountId)])
     return (purse?.credit as number) - (purse?.spent as number)
   }
 
@@ -103,7 +103,7 @@ export function paySuite(t: Test, newUrl: NewUrl): void {
     const first = newOrder(account.id)
     const result = await one.pay.makeOrder(first, bounds, ACT)
     t.match(result, { order: { ...first, state: 'created', credited: 0, providerId: null, checks: 0, late: false } })
-    t.match(await one.actions({ accountId: account.id, limit: 9 }), [
+    t.match(await one.actions.page({ accountId: account.id, limit: 9 }), [
       {
         operation: 'orders.create',
         subject: { kind: 'order', id: first.id },
@@ -219,7 +219,7 @@ export function paySuite(t: Test, newUrl: NewUrl): void {
     const id = await made(one, newOrder(account.id))
     await one.pay.proveOrder(proofOf(id, 'tx'))
     const entry = { kind: 'payment', amount: micro(1), reference: `topup:${id}`, actor: 'x', note: '' } as const
-    await one.addEntry(other.id, entry, ACT)
+    await one.entries.add(other.id, entry, ACT)
     t.equal((await one.pay.creditOrder(id, micro(500 * FEN), '', ACT)).outcome, 'conflict')
     t.equal((await one.pay.order(id))?.state, 'paid')
     t.match(await one.pay.uncredited(Number.MAX_SAFE_INTEGER, 9), [{ id }])
@@ -259,7 +259,7 @@ export function paySuite(t: Test, newUrl: NewUrl): void {
     const ended = await Promise.all([one, two].map(store => store.pay.releaseOrder(id, 3_000, 'known 熟客', act)))
     t.same(ended.sort(), [false, true])
     t.match(await one.pay.order(id), { state: 'paid', heldUntilMs: 3_000 })
-    t.match(await one.actions({ operation: 'payments.release', limit: 9 }), [
+    t.match(await one.actions.page({ operation: 'payments.release', limit: 9 }), [
       { subject: { id }, accountId: account.id, after: { reason: 'known 熟客' } },
     ])
   })
@@ -329,15 +329,19 @@ export function paySuite(t: Test, newUrl: NewUrl): void {
     const { account, key } = await fund(one, 'gift', 1_000 * FEN)
     const id = await credited(one, newOrder(account.id))
     t.equal(await one.pay.refundable(id), 500 * FEN)
-    await one.settle([settlement(usageRow(idAt(1_000) + '0'.repeat(11), key, 200 * FEN), 'h1', 0)])
+    await one.books.settle([settlement(usageRow(idAt(1_000) + '0'.repeat(11), key, 200 * FEN), 'h1', 0)])
     t.equal(await one.pay.refundable(id), 300 * FEN, 'charges use paid money first')
     const settled = { kind: 'settlement', amount: micro(-100 * FEN), reference: 'row:x', actor: 'a', note: '' } as const
-    await one.addEntry(account.id, settled, ACT)
+    await one.entries.add(account.id, settled, ACT)
     t.equal(await one.pay.refundable(id), 200 * FEN, 'a dispute that is charged is a charge')
-    await one.addEntry(account.id, { ...settled, kind: 'adjustment', amount: micro(100 * FEN), reference: 'x' }, ACT)
-    await one.addEntry(account.id, { ...settled, amount: micro(100 * FEN), reference: 'row:back' }, ACT)
-    await one.addEntry(account.id, { ...settled, kind: 'adjustment', amount: micro(-100 * FEN), reference: 'y' }, ACT)
-    await one.lease(accountPurse(account.id), 'h1', micro(1_250 * FEN), micro(1_250 * FEN), true)
+    await one.entries.add(account.id, { ...settled, kind: 'adjustment', amount: micro(100 * FEN), reference: 'x' }, ACT)
+    await one.entries.add(account.id, { ...settled, amount: micro(100 * FEN), reference: 'row:back' }, ACT)
+    await one.entries.add(
+      account.id,
+      { ...settled, kind: 'adjustment', amount: micro(-100 * FEN), reference: 'y' },
+      ACT,
+    )
+    await one.books.lease(accountPurse(account.id), 'h1', micro(1_250 * FEN), micro(1_250 * FEN), true)
     t.equal(await one.pay.refundable(id), 50 * FEN, 'what is leased is not free')
     t.match(await one.pay.freeze(newRefund(id, 'r', 60), false, 5, ACT), { outcome: 'short', refundable: 50 * FEN })
     t.match(await one.pay.freeze(newRefund(id, 'r', 501), true, 5, ACT), { outcome: 'bound' })
@@ -419,7 +423,7 @@ export function paySuite(t: Test, newUrl: NewUrl): void {
     const resolved = await Promise.all([one, two].map(s => s.pay.resolveException(row!.id, 'looked at', by)))
     t.same(resolved.sort(), [false, true], 'one of the two resolves it')
     t.match(await one.pay.exception(row!.id), { resolution: 'looked at', resolvedBy: 'a@b.cn' })
-    t.equal((await one.actions({ operation: 'exceptions.resolve', limit: 9 })).length, 1)
+    t.equal((await one.actions.page({ operation: 'exceptions.resolve', limit: 9 })).length, 1)
 
     t.equal(await one.pay.seenEvent('card', 'evt_1'), false)
     await one.pay.rememberEvent('card', 'evt_1')

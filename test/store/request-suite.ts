@@ -94,7 +94,7 @@ async function pages(t: Test, store: Store): Promise<void> {
   const { account, key } = await fund(store, 'a', 1e6)
   const keys = [key]
   for (const name of ['two', 'three'])
-    keys.push(await store.createKey(newKey(account.id, { name, hash: name.padStart(64, '0') }), ACT))
+    keys.push(await store.keys.create(newKey(account.id, { name, hash: name.padStart(64, '0') }), ACT))
   const other = (await fund(store, 'b', 1e6)).key
   const made = Array.from({ length: 900 }, (_, n) => randomRow(random, [...keys, ...keys, other], n))
   made.push(
@@ -105,13 +105,13 @@ async function pages(t: Test, store: Store): Promise<void> {
   const slow: Slow[] = []
   for (let i = 0; i < made.length; i += 300) {
     const batch = made.slice(i, i + 300)
-    await store.settle(batch.map(row => settlement(row, 'h', 0)))
+    await store.books.settle(batch.map(row => settlement(row, 'h', 0)))
     slow.push(...batch.map((row, n) => ({ row, booked: i + n })))
   }
   slow.sort((a, b) => timeOfId(b.row.requestId) - timeOfId(a.row.requestId) || b.booked - a.booked)
   const check = async (filter: RequestFilter, paging: Paging) => {
     const wanted = slow.filter(one => fits(one, filter)).map(({ row }) => row.requestId)
-    const got = (await all(p => store.requestPage(filter, p), paging, t)).map(row => row.requestId)
+    const got = (await all(p => store.usage.requestPage(filter, p), paging, t)).map(row => row.requestId)
     t.strictSame(got, wanted, JSON.stringify([filter, paging]))
   }
   await check({ accountId: account.id, keyIds: null }, { limit: 50 })
@@ -123,7 +123,7 @@ async function pages(t: Test, store: Store): Promise<void> {
   }
 
   const ids = async (keyIds: number[] | null, id: string) =>
-    (await store.requestsOfId({ accountId: account.id, keyIds }, id)).map(row => row.requestId)
+    (await store.usage.requestsOfId({ accountId: account.id, keyIds }, id)).map(row => row.requestId)
   const ours = made.filter(row => row.accountId === account.id && outcomeOf(row) !== 'attempt')
   const byAnswer = ours.find(row => row.answerId !== null) as UsageRow
   t.strictSame(await ids(null, byAnswer.requestId), [byAnswer.requestId])
@@ -141,16 +141,16 @@ async function pages(t: Test, store: Store): Promise<void> {
   const found = await ids(null, 'mine')
   t.ok(mine.length > 50 && found.length === 50 && found.every(id => mine.includes(id)), 'the newest of many')
 
-  const labels = await store.keyLabels(account.id, [key.id, other.id, 999])
+  const labels = await store.keys.labels(account.id, [key.id, other.id, 999])
   t.strictSame([...labels.keys()], [key.id], 'keys of other accounts have no name here')
   const byUser = newKey(account.id, { name: 'made', hash: 'made'.padStart(64, '0'), createdBy: 7 })
-  const ofUser = await store.createKey(byUser, ACT)
-  await store.deleteKey(ofUser.id, ACT)
-  t.strictSame(await store.keyIdsOf(account.id, 7), [ofUser.id], 'deleted keys too')
-  t.strictSame(await store.keyIdsOf(other.accountId, 7), [])
-  await store.deleteKey(key.id, ACT)
-  t.match(await store.keyLabelOf(account.id, key.publicId), { id: key.id, name: key.name, deleted: true })
-  t.equal(await store.keyLabelOf(account.id, other.publicId), null)
+  const ofUser = await store.keys.create(byUser, ACT)
+  await store.keys.delete(ofUser.id, ACT)
+  t.strictSame(await store.keys.idsOf(account.id, 7), [ofUser.id], 'deleted keys too')
+  t.strictSame(await store.keys.idsOf(other.accountId, 7), [])
+  await store.keys.delete(key.id, ACT)
+  t.match(await store.keys.labelOf(account.id, key.publicId), { id: key.id, name: key.name, deleted: true })
+  t.equal(await store.keys.labelOf(account.id, other.publicId), null)
 }
 
 async function refusals(t: Test, store: Store): Promise<void> {
@@ -168,8 +168,10 @@ async function refusals(t: Test, store: Store): Promise<void> {
       address: '::1',
     }
   })
-  await store.recordRefusals(made)
-  const kept = (await Promise.all(made.map(({ requestId }) => store.refusal(requestId)))).filter(one => one !== null)
+  await store.refusals.record(made)
+  const kept = (await Promise.all(made.map(({ requestId }) => store.refusals.byRequest(requestId)))).filter(
+    one => one !== null,
+  )
   t.ok(kept.length > 100)
   kept.sort((a, b) => (a.requestId < b.requestId ? 1 : -1))
   for (const [filter, fits] of [
@@ -180,9 +182,9 @@ async function refusals(t: Test, store: Store): Promise<void> {
     [{ accountId: 1, keyIds: null, reason: 'quota' }, one => one.reason === 'quota'],
     [{ accountId: 1, keyIds: null, fromMs: FROM_MS + 8 }, one => one.atMs > FROM_MS + 7],
     [{ accountId: 1, keyIds: null, toMs: FROM_MS + 8 }, one => one.atMs <= FROM_MS + 7],
-  ] as [Parameters<Store['refusalPage']>[0], (one: Refusal) => boolean][]) {
+  ] as [Parameters<Store['refusals']['page']>[0], (one: Refusal) => boolean][]) {
     for (const paging of [{ limit: 3 }, { limit: 50, mostScanned: 10 }, { limit: 1_000 }]) {
-      const got = await all(p => store.refusalPage(filter, p), paging, t)
+      const got = await all(p => store.refusals.page(filter, p), paging, t)
       t.strictSame(
         got,
         kept.filter(one => one.accountId === 1 && fits(one)),
@@ -202,15 +204,15 @@ async function totals(t: Test, store: Store): Promise<void> {
     usageRow(at(30), b, 4, { model: 'z', group: '组', firstByteMs: null }),
     usageRow(at(31), b, 8, { model: 'x', firstByteMs: 70_000 }),
   ]
-  await store.settle(rows.map(row => settlement(row, 'h', 0)))
+  await store.books.settle(rows.map(row => settlement(row, 'h', 0)))
   const charge = async (query: object) =>
-    (await store.summary({ by: [], zone: 'UTC', ...query })).map(row => row.charge)
+    (await store.usage.summary({ by: [], zone: 'UTC', ...query })).map(row => row.charge)
   t.strictSame(await charge({ keyIds: [a.id, 999] }), [3])
   t.strictSame(await charge({ accountId: b.accountId, keyIds: [a.id] }), [])
   t.strictSame(await charge({ models: ['x', 'y', 'w'] }), [11])
   t.strictSame(await charge({ groups: ['组'] }), [4])
   t.strictSame(await charge({ models: [] }), [])
-  const byModel = await store.summary({ by: ['model'], zone: 'UTC', firstBytes: true })
+  const byModel = await store.usage.summary({ by: ['model'], zone: 'UTC', firstBytes: true })
   const times = (sumMs: number, ...buckets: number[]) => ({
     sumMs,
     buckets: Array.from({ length: 12 }, (_, i) => buckets.filter(bucket => bucket === i).length),
@@ -230,20 +232,20 @@ async function accountSums(t: Test, store: Store, url: string): Promise<void> {
   const random = seeded(t)
   const keys = [(await fund(store, 'a', 1e6)).key, (await fund(store, 'b', 1e6)).key]
   const made = Array.from({ length: 300 }, (_, n) => randomRow(random, keys, n))
-  await store.settle(made.slice(0, 200).map(row => settlement(row, 'h', 0)))
-  await store.pruneUsage(FROM_MS + 3 * DAY_MS, 1_000)
+  await store.books.settle(made.slice(0, 200).map(row => settlement(row, 'h', 0)))
+  await store.usage.prune(FROM_MS + 3 * DAY_MS, 1_000)
   const driver = openDriver(url)
   t.teardown(() => driver.close())
   const run = (sql: string) => driver.run('test', sql, [])
   t.match(await store.audit(), { ok: true })
-  await store.settle(made.slice(200).map(row => settlement(row, 'h', 0)))
+  await store.books.settle(made.slice(200).map(row => settlement(row, 'h', 0)))
   t.match(await store.audit(), { ok: true })
   const accountId = keys[0]!.accountId
   const ours = made.filter(row => row.accountId === accountId)
   const asked = { accountId, zone: 'Asia/Shanghai', attempts: 'without' } as const
   for (const by of [['model'], ['day'], ['day', 'group'], ['key'], ['day', 'key'], ['key', 'model']] as const)
     t.equal(
-      (await store.summary({ ...asked, by })).reduce((sum, row) => sum + row.charge, 0),
+      (await store.usage.summary({ ...asked, by })).reduce((sum, row) => sum + row.charge, 0),
       ours.reduce((sum, row) => sum + row.charge, 0),
       by.join(),
     )
@@ -252,20 +254,20 @@ async function accountSums(t: Test, store: Store, url: string): Promise<void> {
       `UPDATE usage_sums SET charge = charge + 1 WHERE grain = ${grain} AND hour_no >= ${(FROM_MS + 4 * DAY_MS) / HOUR_MS}`,
     )
     t.match(await store.audit(), { ok: false }, 'a wrong sum shows')
-    t.ok((await store.rebuildSums()) > 0)
+    t.ok((await store.usage.rebuildSums()) > 0)
     t.match(await store.audit(), { ok: true })
   }
 }
 
 async function threshold(t: Test, store: Store): Promise<void> {
   const { account } = await fund(store, 'a', 100)
-  t.equal(await store.lowBalance(account.id), null)
-  await store.setLowBalance(account.id, micro(5), ACT)
-  await store.setLowBalance(account.id, micro(5), ACT)
-  t.equal(await store.lowBalance(account.id), 5)
-  await store.setLowBalance(account.id, null, ACT)
-  t.equal(await store.lowBalance(account.id), null)
-  const logged = (await store.actions({ accountId: account.id, operation: ACT.operation, limit: 10 })).map(
+  t.equal(await store.accounts.lowBalance(account.id), null)
+  await store.accounts.setLowBalance(account.id, micro(5), ACT)
+  await store.accounts.setLowBalance(account.id, micro(5), ACT)
+  t.equal(await store.accounts.lowBalance(account.id), 5)
+  await store.accounts.setLowBalance(account.id, null, ACT)
+  t.equal(await store.accounts.lowBalance(account.id), null)
+  const logged = (await store.actions.page({ accountId: account.id, operation: ACT.operation, limit: 10 })).map(
     ({ before, after }) => [before, after],
   )
   t.strictSame(logged, [
@@ -280,7 +282,7 @@ export function requestSuite(t: Test, newUrl: NewUrl): void {
       const url = await newUrl(t)
       const store = openStore(url, { secret: 'x' })
       t.teardown(() => store.close())
-      await store.register({ id: 'h', host: 'here', beat: 0 })
+      await store.holders.register({ id: 'h', host: 'here', beat: 0 })
       await fn(t, store, url)
     })
   check('pages of requests are what a filter means', pages)

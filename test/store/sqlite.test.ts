@@ -28,11 +28,11 @@ t.test('statements are counted, with what became of them', async t => {
   const seen: string[] = []
   const file = newFile()
   const store = openStore(`sqlite:${file}`, { secret: 'x', onStatement: (op, ok) => seen.push(`${op} ${ok}`) })
-  await t.rejects(store.accounts(), /no such table/)
+  await t.rejects(store.accounts.list(), /no such table/)
   t.strictSame(seen, ['account false'])
   await store.migrate()
   seen.length = 0
-  t.equal(await store.findKey('unknown'), null)
+  t.equal(await store.keys.find('unknown'), null)
   t.strictSame(seen, ['findKey true'])
   await store.close()
 })
@@ -64,10 +64,10 @@ t.test('what is inserted by the row is whole numbers, also where it is added to 
   const store = openStore(`sqlite:${file}`, { secret: 'x' })
   await store.migrate()
   const { key } = await fund(store, 'demo', 2 ** 50)
-  await store.register({ id: 'h', host: 'here', beat: 0 })
+  await store.holders.register({ id: 'h', host: 'here', beat: 0 })
   for (const n of [1, 2]) {
     const row = usageRow(`${idAt(1e12)}n0de01${n}0000`, key, 2 ** 49 - n, { cost: micro(2 ** 51 + n), held: micro(7) })
-    await store.settle([settlement(row, 'h', 0)], false)
+    await store.books.settle([settlement(row, 'h', 0)], false)
   }
   const refusal = {
     requestId: 'r',
@@ -79,7 +79,7 @@ t.test('what is inserted by the row is whole numbers, also where it is added to 
     status: 403,
     address: '::1',
   }
-  await store.recordRefusals([refusal])
+  await store.refusals.record([refusal])
   await store.close()
   const db = new DatabaseSync(file)
   for (const table of [USAGE_LOG, USAGE_SUMS, CHARGED_HOURS, REFUSALS])

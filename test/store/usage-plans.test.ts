@@ -47,7 +47,7 @@ async function filled(url: string): Promise<void> {
   const { store, keys, holder } = await openBooks(url)
   const all = [...rows(keys, ROWS, FROM_MS, STEP_MS)]
   for (let i = 0; i < all.length; i += 1_000)
-    await store.settle(all.slice(i, i + 1_000).map(row => settlementOf(row, holder)))
+    await store.books.settle(all.slice(i, i + 1_000).map(row => settlementOf(row, holder)))
   await store.close()
 }
 

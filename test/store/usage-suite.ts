@@ -100,7 +100,7 @@ function folded(rows: readonly UsageRow[], by: readonly (typeof BY)[number][], z
 async function reports(t: Test, store: Store, rows: readonly UsageRow[], random: Random, what: string): Promise<void> {
   for (const zone of ['Asia/Shanghai', 'UTC', 'Europe/Berlin']) {
     const by = BY.filter(() => random.int(0, 2) === 0)
-    const got = await store.summary({ by, zone })
+    const got = await store.usage.summary({ by, zone })
     const wanted = folded(rows, by, zone)
     const shown = new Map(
       got.map(({ by, offset: _, firstBytes: __, ...totals }) => [JSON.stringify(by), { ...totals }]),
@@ -130,7 +130,7 @@ function fared(rows: readonly UsageRow[], fromMs: number): Record<string, number
 
 async function models(t: Test, store: Store, rows: readonly UsageRow[], what: string): Promise<void> {
   for (const fromMs of [0, FROM_MS + 20 * DAY_MS]) {
-    const got = (await store.modelFigures(fromMs)).map(({ group, model, answered, failed, firstByte }) => [
+    const got = (await store.usage.modelFigures(fromMs)).map(({ group, model, answered, failed, firstByte }) => [
       `${group} ${model}`,
       [answered, failed, ...firstByte],
     ])
@@ -144,7 +144,7 @@ async function models(t: Test, store: Store, rows: readonly UsageRow[], what: st
     const [answered, failed] = wanted.get(name) ?? [0, 0]
     wanted.set(name, outcome === 'ok' ? [answered + 1, failed] : [answered, failed + 1])
   }
-  const days = await store.modelDays('组', 0)
+  const days = await store.usage.modelDays('组', 0)
   t.strictSame(
     Object.fromEntries(days.map(({ day, model, answered, failed }) => [`${day} ${model}`, [answered, failed]])),
     Object.fromEntries([...wanted].sort()),
@@ -167,26 +167,26 @@ async function random(t: Test, one: Store, two: Store, spoil: (sql: string) => P
     const repeated = made.filter(() => chance.int(0, 4) === 0)
     const batch = [...distinct, ...repeated].map(row => settlement(row, 'h', 0))
     // both gateways bring them at once, as after a lost answer
-    await Promise.all([one.settle(batch, false), two.settle(batch, false)])
+    await Promise.all([one.books.settle(batch, false), two.books.settle(batch, false)])
     made.push(...distinct)
     await reports(t, chance.pick([one, two]), made, chance, `round ${round}`)
     await models(t, one, made, `round ${round}`)
     t.match(await one.audit(), { ok: true, imbalance: 0 })
   }
-  await one.pruneUsage(FROM_MS + 10 * DAY_MS, 1_000)
+  await one.usage.prune(FROM_MS + 10 * DAY_MS, 1_000)
   await reports(t, one, made, chance, 'after pruning')
   await models(t, one, made, 'after pruning')
-  t.equal(await one.rebuildSums(), 0, 'nothing is wrong')
+  t.equal(await one.usage.rebuildSums(), 0, 'nothing is wrong')
   await spoil(
     `UPDATE usage_sums SET charge = charge + 1, requests = 0 WHERE hour_no >= ${(FROM_MS + 20 * DAY_MS) / HOUR_MS}`,
   )
   await spoil(`DELETE FROM usage_sums WHERE model = 'm1' AND hour_no >= ${(FROM_MS + 11 * DAY_MS) / HOUR_MS}`)
   t.match(await one.audit(), { ok: false }, 'wrong sums show')
-  t.ok((await two.rebuildSums()) > 0)
+  t.ok((await two.usage.rebuildSums()) > 0)
   await reports(t, one, made, chance, 'rebuilt')
   await models(t, one, made, 'rebuilt')
   t.match(await one.audit(), { ok: true, imbalance: 0 })
-  t.equal(await one.rebuildSums(), 0)
+  t.equal(await one.usage.rebuildSums(), 0)
 }
 
 async function failing(t: Test, store: Store): Promise<void> {
@@ -208,9 +208,9 @@ async function failing(t: Test, store: Store): Promise<void> {
     ...rows(5, 'n', 0, 9),
     ...rows(5, 'n', 0, 9, 'other'),
   ]
-  await store.settle(all.map(row => settlement(row, 'h', 0)))
+  await store.books.settle(all.map(row => settlement(row, 'h', 0)))
   const ask = async (fromMs: number, limit: number) =>
-    (await store.failingHours('default', { fromMs, least: 5, percent: 50, limit })).map(
+    (await store.usage.failingHours('default', { fromMs, least: 5, percent: 50, limit })).map(
       ({ atMs, model, answered, failed }) => [(atMs - FROM_MS) / HOUR_MS, model, answered, failed],
     )
   const [first, second, third] = [
@@ -232,9 +232,9 @@ async function filters(t: Test, store: Store): Promise<void> {
     usageRow(at(HOUR_MS, 3), b, 4, { model: 'x', channel: 'two' }),
     usageRow(at(20 * HOUR_MS, 4), b, 8, { model: 'x', protocol: 'images' }),
   ]
-  await store.settle(rows.map(row => settlement(row, 'h', 0)))
+  await store.books.settle(rows.map(row => settlement(row, 'h', 0)))
   const charge = async (query: object) =>
-    (await store.summary({ by: [], zone: 'UTC', ...query })).map(row => row.charge)
+    (await store.usage.summary({ by: [], zone: 'UTC', ...query })).map(row => row.charge)
   for (const [query, expected] of [
     [{}, [15]],
     [{ accountId: a.accountId }, [3]],
@@ -254,22 +254,22 @@ async function filters(t: Test, store: Store): Promise<void> {
   ] as const) {
     t.strictSame(await charge(query), expected, JSON.stringify(query))
   }
-  const [first] = await store.summary({ by: ['hour'], zone: 'Asia/Shanghai' })
+  const [first] = await store.usage.summary({ by: ['hour'], zone: 'Asia/Shanghai' })
   t.match(first, { by: [FROM_MS], offset: 8, requests: 2, errors: 1 })
   for (const { requestId, charge: own } of rows) {
     const all = { requestId, by: ['day', 'model', 'key'], zone: 'Europe/Berlin' } as const
-    t.match(await store.summary(all), [{ charge: own, requests: 1, input: 1, images: 6 }])
+    t.match(await store.usage.summary(all), [{ charge: own, requests: 1, input: 1, images: 6 }])
     t.strictSame(await charge({ requestId, model: 'none' }), [])
   }
   t.strictSame(await charge({ requestId: rows[2]!.requestId, fromMs: FROM_MS + 2 * HOUR_MS }), [])
   t.strictSame(await charge({ requestId: at(5, 5) }), [])
-  await store.settle([settlement(usageRow(at(400 * DAY_MS, 5), a, 1), 'h', 0)])
+  await store.books.settle([settlement(usageRow(at(400 * DAY_MS, 5), a, 1), 'h', 0)])
   for (const [query, what] of [
     [{ by: ['day'], zone: 'Asia/Kolkata' }, 'zone'],
     [{ by: ['day'], zone: 'Nowhere' }, 'zone'],
     [{ by: ['hour'], zone: 'UTC' }, 'period'],
   ] as const) {
-    const error = await store.summary(query).catch((error: unknown) => error)
+    const error = await store.usage.summary(query).catch((error: unknown) => error)
     t.match(error, { what }, JSON.stringify(query))
     t.ok(error instanceof SummaryRefused)
   }
@@ -286,9 +286,14 @@ async function attempts(t: Test, store: Store): Promise<void> {
     usageRow(two, key, 8, { cost: micro(4) }),
   ]
   const batch = rows.map(row => settlement(row, 'h', 0))
-  t.match(await store.settle(batch, false), { applied: 4 })
-  t.match(await store.settle(batch, true), { applied: 0, repeated: { length: 4 } }, 'a journal that is applied again')
-  const ids = async (filter: object) => (await store.usage({ limit: 9, ...filter })).map(row => row.requestId).sort()
+  t.match(await store.books.settle(batch, false), { applied: 4 })
+  t.match(
+    await store.books.settle(batch, true),
+    { applied: 0, repeated: { length: 4 } },
+    'a journal that is applied again',
+  )
+  const ids = async (filter: object) =>
+    (await store.usage.page({ limit: 9, ...filter })).map(row => row.requestId).sort()
   t.strictSame(await ids({}), rows.map(row => row.requestId).sort())
   for (const owner of [{}, { accountId: key.accountId }, { keyId: key.id }, { model: 'beta-4.7' }])
     t.strictSame(await ids({ ...owner, attempts: 'without' }), [one, two], JSON.stringify(owner))
@@ -296,18 +301,14 @@ async function attempts(t: Test, store: Store): Promise<void> {
   t.strictSame(await ids({ outcome: 'attempt', attempts: 'without' }), [])
   t.strictSame(await ids({ requestId: one }), [one])
   t.strictSame(
-    (await store.attemptsOf(one)).map(row => [row.requestId, row.outcome, row.cost]),
+    (await store.usage.attemptsOf(one)).map(row => [row.requestId, row.outcome, row.cost]),
     [1, 2].map(nth => [attemptId(one, nth), 'attempt', 5]),
   )
-  t.strictSame(await store.attemptsOf(two), [])
+  t.strictSame(await store.usage.attemptsOf(two), [])
   const totals = async (query: object) =>
-    (await store.summary({ by: ['channel'], zone: 'UTC', ...query })).map(({ by, requests, errors, charge, cost }) => [
-      by[0],
-      requests,
-      errors,
-      charge,
-      cost,
-    ])
+    (await store.usage.summary({ by: ['channel'], zone: 'UTC', ...query })).map(
+      ({ by, requests, errors, charge, cost }) => [by[0], requests, errors, charge, cost],
+    )
   t.strictSame(await totals({}), [
     ['one', 2, 0, 15, 7],
     ['three', 0, 0, 0, 5],
@@ -315,10 +316,10 @@ async function attempts(t: Test, store: Store): Promise<void> {
   ])
   t.strictSame(await totals({ attempts: 'without' }), [['one', 2, 0, 15, 7]])
   t.strictSame(await totals({ requestId: attemptId(one, 1) }), [['two', 0, 0, 0, 5]])
-  t.equal(await store.rebuildSums(), 0)
+  t.equal(await store.usage.rebuildSums(), 0)
   t.match(await store.audit(), { ok: true })
-  t.equal(await store.pruneUsage(FROM_MS + 1, 1), 1)
-  t.equal(await store.pruneUsage(FROM_MS + 1, 9), 3)
+  t.equal(await store.usage.prune(FROM_MS + 1, 1), 1)
+  t.equal(await store.usage.prune(FROM_MS + 1, 9), 3)
   t.strictSame((await totals({}))[2], ['two', 0, 0, 0, 5], 'kept when the rows are pruned')
   t.match(await store.audit(), { ok: true })
 }
@@ -332,21 +333,24 @@ async function rare(t: Test, store: Store): Promise<void> {
     usageRow(at(i), i % 2 === 0 ? a : b, 0, isRare(i) ? { model: 'rare', channel: 'two' } : {}),
   )
   for (let i = 0; i < rows.length; i += 920)
-    await store.settle(rows.slice(i, i + 920).map(row => settlement(row, 'h', 0)))
+    await store.books.settle(rows.slice(i, i + 920).map(row => settlement(row, 'h', 0)))
   const all = rows.flatMap((row, i) => (isRare(i) ? [row.requestId] : [])).reverse()
   const ids = (found: BookedRow[]) => found.map(row => row.requestId)
-  t.strictSame(ids(await store.usage({ model: 'rare', limit: 100 })), all)
-  t.strictSame(ids(await store.usage({ model: 'rare', channel: 'two', limit: 3 })), all.slice(0, 3))
-  t.strictSame(ids(await store.usage({ model: 'rare', limit: 100, after: all[2] as string })), all.slice(3))
-  t.strictSame(ids(await store.usage({ model: 'rare', limit: 100, toMs: FROM_MS + 90_000 })), all.slice(-2))
-  t.strictSame(ids(await store.usage({ model: 'rare', limit: 100, fromMs: FROM_MS + 4_000 * 60_000 })), all.slice(0, 1))
+  t.strictSame(ids(await store.usage.page({ model: 'rare', limit: 100 })), all)
+  t.strictSame(ids(await store.usage.page({ model: 'rare', channel: 'two', limit: 3 })), all.slice(0, 3))
+  t.strictSame(ids(await store.usage.page({ model: 'rare', limit: 100, after: all[2] as string })), all.slice(3))
+  t.strictSame(ids(await store.usage.page({ model: 'rare', limit: 100, toMs: FROM_MS + 90_000 })), all.slice(-2))
   t.strictSame(
-    ids(await store.usage({ model: 'rare', limit: 100, accountId: a.accountId })),
+    ids(await store.usage.page({ model: 'rare', limit: 100, fromMs: FROM_MS + 4_000 * 60_000 })),
+    all.slice(0, 1),
+  )
+  t.strictSame(
+    ids(await store.usage.page({ model: 'rare', limit: 100, accountId: a.accountId })),
     all.filter(id => rows.find(row => row.requestId === id)?.accountId === a.accountId),
   )
-  t.strictSame(await store.usage({ model: 'unused', limit: 100 }), [])
-  t.equal((await Array.fromAsync(store.usageSlices({}))).flat().length, rows.length, 'an export has every row')
-  const exported = await Array.fromAsync(store.usageSlices({ model: 'beta-4.7' }))
+  t.strictSame(await store.usage.page({ model: 'unused', limit: 100 }), [])
+  t.equal((await Array.fromAsync(store.usage.slices({}))).flat().length, rows.length, 'an export has every row')
+  const exported = await Array.fromAsync(store.usage.slices({ model: 'beta-4.7' }))
   t.strictSame(ids(exported.flat()), rows.flatMap((row, i) => (isRare(i) ? [] : [row.requestId])).reverse())
   t.ok(exported.length > 1)
 }
@@ -364,17 +368,19 @@ async function refusals(t: Test, one: Store, two: Store): Promise<void> {
     ...change,
   })
   const many = Array.from({ length: 25 }, (_, i) => made(i))
-  await Promise.all([one.recordRefusals(many.slice(0, 12)), two.recordRefusals(many.slice(12))])
-  await one.recordRefusals([made(30, { reason: 'model' }), made(31, { keyId: 2 }), made(60_000)])
-  await one.recordRefusals([made(30, { reason: 'model' })])
-  const kept = (await Promise.all(many.map(({ requestId }) => one.refusal(requestId)))).filter(found => found !== null)
+  await Promise.all([one.refusals.record(many.slice(0, 12)), two.refusals.record(many.slice(12))])
+  await one.refusals.record([made(30, { reason: 'model' }), made(31, { keyId: 2 }), made(60_000)])
+  await one.refusals.record([made(30, { reason: 'model' })])
+  const kept = (await Promise.all(many.map(({ requestId }) => one.refusals.byRequest(requestId)))).filter(
+    found => found !== null,
+  )
   t.ok(kept.length > 0 && kept.length <= 10, `${kept.length} of one key, reason and minute`)
-  t.strictSame(await two.refusal('r30'), made(30, { reason: 'model' }))
-  for (const id of ['r31', 'r60000']) t.not(await one.refusal(id), null)
-  t.equal(await one.refusal('nobody'), null)
-  t.equal(await one.pruneRefusals(FROM_MS + 59_999, 5), 0, 'a minute is deleted when it is over')
-  t.equal(await one.pruneRefusals(FROM_MS + 60_000, 100), kept.length + 2)
-  t.not(await one.refusal('r60000'), null)
+  t.strictSame(await two.refusals.byRequest('r30'), made(30, { reason: 'model' }))
+  for (const id of ['r31', 'r60000']) t.not(await one.refusals.byRequest(id), null)
+  t.equal(await one.refusals.byRequest('nobody'), null)
+  t.equal(await one.refusals.prune(FROM_MS + 59_999, 5), 0, 'a minute is deleted when it is over')
+  t.equal(await one.refusals.prune(FROM_MS + 60_000, 100), kept.length + 2)
+  t.not(await one.refusals.byRequest('r60000'), null)
 }
 
 /** Runs a statement past the store. */
@@ -390,7 +396,7 @@ export function usageSuite(t: Test, newUrl: NewUrl): void {
       const url = await newUrl(t)
       const [one, two] = [openStore(url, { secret: 'x' }), openStore(url, { secret: 'x' })] as const
       t.teardown(() => Promise.all([one.close(), two.close()]))
-      await one.register({ id: 'h', host: 'here', beat: 0 })
+      await one.holders.register({ id: 'h', host: 'here', beat: 0 })
       await fn(t, one, two, url)
     })
   check('sums are what the rows come to', (t, one, two, url) => random(t, one, two, sql => spoil(url, sql)))

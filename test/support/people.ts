@@ -91,5 +91,5 @@ export async function newPerson(
   const { plain = PASSWORD, ...rest } = change
   const password = rest.password === null ? null : await hashOf(passwords, plain)
   const user = { email, name: email, password, operator: false, language: null, atMs: clock.now(), ...rest }
-  return store.people.create(user, CLI)
+  return store.people.users.create(user, CLI)
 }

@@ -22,6 +22,30 @@ export const memoryStore = async (): Promise<Store> => {
   return store
 }
 
+/** What stands in the place of a store's methods, those of its parts by the part. */
+export type Changes = {
+  [F in keyof Store]?: Store[F] extends (...args: never[]) => unknown ? Store[F] : Partial<Store[F]>
+}
+
+/** An object of which some members are others. Private fields stay in reach: methods run on the object itself. */
+const over = <T extends object>(target: T, own: object): T =>
+  new Proxy(target, {
+    get(_, name) {
+      if (Object.hasOwn(own, name)) return Reflect.get(own, name) as unknown
+      const member = Reflect.get(target, name, target) as unknown
+      return typeof member === 'function' ? member.bind(target) : member
+    },
+  })
+
+/** A store of which some methods are others: `{ books: { settle } }`. */
+export function changed(store: Store, changes: Changes): Store {
+  const own = Object.entries(changes).map(([name, change]) => {
+    const part = store[name as keyof Store] as unknown
+    return [name, typeof part === 'function' ? change : over(part as object, change as object)]
+  })
+  return over(store, Object.fromEntries(own) as object)
+}
+
 /** A driver of its own on a store, for what no method of the store does. */
 export const openDriver = (url: string): Driver =>
   url.startsWith('sqlite:')
@@ -91,7 +115,7 @@ export const limitOf = (amount: number, every: Limit['every'] = null): Limit => 
 /** Credits an account, and returns what became of it. */
 export const topUp = async (store: Store, accountId: number, amount: number, reference: string): Promise<string> =>
   (
-    await store.addEntry(
+    await store.entries.add(
       accountId,
       { kind: 'topup', amount: micro(amount), reference, actor: 'a test', note: '' },
       SETUP,
@@ -105,9 +129,9 @@ export async function fund(
   credit: number,
   cap: number | null = null,
 ): Promise<{ account: Account; key: Key }> {
-  const account = await store.createAccount({ name, groups: ['default'] }, SETUP)
+  const account = await store.accounts.create({ name, groups: ['default'] }, SETUP)
   if (credit !== 0) await topUp(store, account.id, credit, 'opening')
-  const key = await store.createKey(newKey(account.id, { cap: cap === null ? null : limitOf(cap) }), SETUP)
+  const key = await store.keys.create(newKey(account.id, { cap: cap === null ? null : limitOf(cap) }), SETUP)
   return { account, key }
 }
 

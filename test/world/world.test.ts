@@ -18,13 +18,16 @@ const model = (name: string, price: Price | null): Model => ({
 t.test('a tariff names the version of its price and the multiplier of its group', async t => {
   const store = await memoryStore()
   t.teardown(() => store.close())
-  const world = async () => new World(config, await store.catalog())
-  await store.putModel(model('a', { input: 1 }), SETUP)
-  await store.putModel(model('b', { input: 1 }), SETUP)
-  await store.putModel(model('none', null), SETUP)
-  await store.putGroup({ name: 'vip', multiplier: 500_000, rate: null, hedgeMs: 0, readOns: 256, public: false }, SETUP)
+  const world = async () => new World(config, await store.catalogue.read())
+  await store.catalogue.putModel(model('a', { input: 1 }), SETUP)
+  await store.catalogue.putModel(model('b', { input: 1 }), SETUP)
+  await store.catalogue.putModel(model('none', null), SETUP)
+  await store.catalogue.putGroup(
+    { name: 'vip', multiplier: 500_000, rate: null, hedgeMs: 0, readOns: 256, public: false },
+    SETUP,
+  )
   const old = await world()
-  await store.putModel(model('a', { input: 2 }), SETUP)
+  await store.catalogue.putModel(model('a', { input: 2 }), SETUP)
   const now = await world()
   const rows: [World, group: string, model: string, version: number | undefined, multiplier: number | undefined][] = [
     [old, 'default', 'a', 1, 1_000_000],

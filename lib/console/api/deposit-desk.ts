@@ -107,7 +107,7 @@ export const DEPOSIT_DESK: Operation<ConsoleDeps>[] = [
     answer: { status: 200, body: z.strictObject({ credited: moneyText }) },
     refuses: [400, 404],
     run: async (deps: ConsoleDeps, { body: { account: id, ...form }, caller }) =>
-      deposits(deps).release(await deps.store.accountByPublicId(id), form, caller.actor),
+      deposits(deps).release(await deps.store.accounts.byPublicId(id), form, caller.actor),
   }),
   operation({
     ...moves,

@@ -45,7 +45,7 @@ export const JOINING = [
     refuses: [400, 403, 409, 410, 429],
     async run(deps: ConsoleDeps, call) {
       const { userId, isNew } = await invitations.acceptInvitation(deps, call.caller, call.body)
-      const person = await deps.store.people.byId(userId)
+      const person = await deps.store.people.users.byId(userId)
       // who is new has just chosen a password; of others a link proves nothing
       const proven = isNew ? deps.clock.now() : call.caller.provenAtMs
       // an operator's session ended with the new privilege, and somebody new has none yet

@@ -40,7 +40,7 @@ export const PAY_DESK: Operation<ConsoleDeps>[] = [
     answer: { status: 200, body: ordersPage },
     refuses: [400, 404],
     run: async (deps: ConsoleDeps, { query: { account, ...filter } }) =>
-      payments(deps).orders(filter, account === undefined ? account : await deps.store.accountByPublicId(account)),
+      payments(deps).orders(filter, account === undefined ? account : await deps.store.accounts.byPublicId(account)),
   }),
   operation({
     ...operators,

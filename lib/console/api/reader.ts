@@ -12,7 +12,7 @@ export const READS_MONEY = ['owner', 'viewer', 'billing'] as const satisfies Rol
 export const SETS_ALARM = ['owner', 'billing'] as const satisfies Role[]
 
 export async function readerOf({ store }: ConsoleDeps, { account, caller }: Call): Promise<Reader> {
-  const keyIds = caller.role === 'member' ? await store.keyIdsOf(account.id, caller.user!.id) : null
+  const keyIds = caller.role === 'member' ? await store.keys.idsOf(account.id, caller.user!.id) : null
   return { account, keyIds }
 }
 

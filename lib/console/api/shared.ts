@@ -19,7 +19,7 @@ export const deviceOf = (deps: ConsoleDeps, call: Pick<Call, 'cookies'>): string
   readCookie(jarOf(deps, call), 'device')
 
 export async function personOf({ store }: ConsoleDeps, { user }: By): Promise<Person> {
-  const person = user === null ? null : await store.people.byId(user.id)
+  const person = user === null ? null : await store.people.users.byId(user.id)
   if (person === null) throw NO_SUCH_USER()
   return person
 }

@@ -3,14 +3,12 @@ import { AddressList } from '../../access/ip.ts'
 import type { Identities, Identity } from '../../api/operation.ts'
 import type { Clock } from '../../base/clock.ts'
 import { endOf } from '../../operations/people/sessions.ts'
-import type { PeopleStore, PersonalToken, Store } from '../../store/store.ts'
+import type { PersonalToken, Store } from '../../store/store.ts'
 import { hashOf, isToken, TOKEN_PREFIX } from '../../base/secrets.ts'
 import type { Person } from '../../base/people.ts'
 
 /** How often the time at which a session or a token was last used is written. */
 const SEEN_EVERY_MS = 60_000
-
-type People = PeopleStore
 
 function mayUse({ expiresAtMs, allowIps, scope }: PersonalToken, person: Person, ip: string, nowMs: number): boolean {
   if (expiresAtMs <= nowMs) return false
@@ -20,7 +18,7 @@ function mayUse({ expiresAtMs, allowIps, scope }: PersonalToken, person: Person,
 
 export class StoredIdentities implements Identities {
   readonly #store: Store
-  readonly #people: People
+  readonly #people: Store['people']
   readonly #clock: Pick<Clock, 'now'>
 
   constructor(store: Store, clock: Pick<Clock, 'now'>) {
@@ -30,12 +28,12 @@ export class StoredIdentities implements Identities {
   }
 
   async bySession(secret: string, ip: string, agent: string): Promise<Identity | null> {
-    const found = isToken(secret) ? await this.#people.session(hashOf(secret)) : null
+    const found = isToken(secret) ? await this.#people.sessions.read(hashOf(secret)) : null
     if (found === null) return null
     const { session, person } = found
     const nowMs = this.#clock.now()
     if (person.status !== 'active' || endOf(session, person) <= nowMs) return null
-    if (nowMs - session.seenAtMs >= SEEN_EVERY_MS) await this.#people.seen(session.id, nowMs, ip, agent)
+    if (nowMs - session.seenAtMs >= SEEN_EVERY_MS) await this.#people.sessions.seen(session.id, nowMs, ip, agent)
     return {
       user: person,
       sessionId: session.id,
@@ -48,12 +46,12 @@ export class StoredIdentities implements Identities {
 
   async byToken(secret: string, ip: string): Promise<Identity | null> {
     const isOurs = secret.startsWith(TOKEN_PREFIX) && isToken(secret.slice(TOKEN_PREFIX.length))
-    const found = isOurs ? await this.#people.token(hashOf(secret)) : null
+    const found = isOurs ? await this.#people.tokens.read(hashOf(secret)) : null
     if (found === null) return null
     const { token, person } = found
     const nowMs = this.#clock.now()
     if (person.status !== 'active' || !mayUse(token, person, ip, nowMs)) return null
-    if (nowMs - (token.usedAtMs ?? 0) >= SEEN_EVERY_MS) await this.#people.tokenUsed(token.id, nowMs)
+    if (nowMs - (token.usedAtMs ?? 0) >= SEEN_EVERY_MS) await this.#people.tokens.used(token.id, nowMs)
     return {
       user: person,
       sessionId: null,
@@ -67,19 +65,19 @@ export class StoredIdentities implements Identities {
   /** By the row, because the secret of a session changes while it goes on. */
   async again(identity: Identity, ip: string): Promise<Identity | null> {
     const { user, sessionId, tokenId } = identity
-    const person = await this.#people.byId(user.id)
+    const person = await this.#people.users.byId(user.id)
     if (person === null || person.status !== 'active') return null
     const nowMs = this.#clock.now()
     if (sessionId !== null) {
-      const session = (await this.#people.sessions(user.id)).find(({ id }) => id === sessionId)
+      const session = (await this.#people.sessions.list(user.id)).find(({ id }) => id === sessionId)
       return session === undefined || endOf(session, person) <= nowMs ? null : { ...identity, user: person }
     }
-    const token = (await this.#people.tokens(user.id)).find(({ id }) => id === tokenId)
+    const token = (await this.#people.tokens.list(user.id)).find(({ id }) => id === tokenId)
     return token === undefined || !mayUse(token, person, ip, nowMs) ? null : { ...identity, user: person }
   }
 
   async roleIn(userId: number, accountPublicId: string): ReturnType<Identities['roleIn']> {
-    const account = await this.#store.accountByPublicId(accountPublicId)
-    return account === null ? null : { account, role: await this.#people.role(userId, account.id) }
+    const account = await this.#store.accounts.byPublicId(accountPublicId)
+    return account === null ? null : { account, role: await this.#people.members.role(userId, account.id) }
   }
 }

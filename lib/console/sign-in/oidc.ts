@@ -82,7 +82,7 @@ export async function startOidc(
   const about = { kind: 'oidc', email: null, accountId: null, role: null, operator: false } as const
   const expiresAtMs = createdAtMs + LIFE_S * 1_000
   const userId = by.user?.id ?? null
-  await deps.store.people.createLink(
+  await deps.store.people.links.create(
     { ...about, hash: hashOf(secret), userId, doc: flow, createdAtMs, expiresAtMs },
     null,
   )
@@ -110,7 +110,7 @@ const unreachable =
 export async function finishOidc(deps: ConsoleDeps, jar: Jar, by: By, query: object): Promise<string> {
   const secret = readCookie(jar, 'oidc')
   dropCookie(jar, 'oidc')
-  const link = isToken(secret) ? await deps.store.people.useLink('oidc', hashOf(secret), deps.clock.now()) : null
+  const link = isToken(secret) ? await deps.store.people.links.use('oidc', hashOf(secret), deps.clock.now()) : null
   if (link === null || link.userId !== (by.user?.id ?? null)) return `${SIGN_IN_PAGE}?oidc=again`
   const flow = link.doc as unknown as Flow
   const page = flow.purpose === 'sign_in' ? SIGN_IN_PAGE : SECURITY_PAGE

@@ -13,7 +13,7 @@
 import type { Clock } from '../../base/clock.ts'
 import { Rounds } from '../../base/rounds.ts'
 import type { AskedEffort } from '../../protocols/words/maxima.ts'
-import { type ModelSeries, type StatsStore, StoreUnavailable } from '../../store/store.ts'
+import { type ModelSeries, type Store, StoreUnavailable } from '../../store/store.ts'
 import type { Logger } from '../../base/log.ts'
 
 const MOST_SAMPLES = 1000
@@ -69,7 +69,7 @@ export interface WholeAnswer {
 }
 
 interface Parts {
-  store: StatsStore
+  store: Pick<Store, 'modelStats'>
   clock: Clock
   log: Pick<Logger, 'error'>
 }
@@ -185,7 +185,7 @@ export class ModelStats {
   }
 
   async #load(): Promise<void> {
-    for (const { model, series: name, figure, thinks } of await this.#parts.store.modelSeries()) {
+    for (const { model, series: name, figure, thinks } of await this.#parts.store.modelStats.all()) {
       const series = this.#of(model, name as SeriesName)
       series.figure = figure
       series.thinksInTable = thinks
@@ -197,10 +197,10 @@ export class ModelStats {
     const { store } = this.#parts
     const merged = series.waiting.length
     for (let i = 0; i < TRIES; i++) {
-      const { version, samples } = await store.seriesSamples(series.model, series.series)
+      const { version, samples } = await store.modelStats.samples(series.model, series.series)
       const all = lastOf([...parsed(samples), ...series.waiting.slice(0, merged)])
       const row = rowOf(series, all)
-      if (!(await store.swapSeries(row, version, written(all)))) continue
+      if (!(await store.modelStats.swap(row, version, written(all)))) continue
       series.waiting = series.waiting.slice(merged)
       this.#waiting -= merged
       series.figure = row.figure

@@ -25,7 +25,7 @@ const WRITE_AFTER_MS = 200
 const AGAIN_AFTER_MS = 1_000
 
 interface Parts {
-  store: Pick<Store, 'recordRefusals'>
+  store: { refusals: Pick<Store['refusals'], 'record'> }
   clock: Pick<Clock, 'now' | 'after'>
   metrics: Pick<Metrics, 'refusalsLost'>
   log: Pick<Logger, 'error'>
@@ -88,7 +88,7 @@ export class RefusalLog {
     this.#waiting = []
     let isAway = false
     try {
-      await this.#parts.store.recordRefusals(batch)
+      await this.#parts.store.refusals.record(batch)
     } catch (error) {
       isAway = error instanceof StoreUnavailable
       if (isAway && again) this.#putBack(batch)

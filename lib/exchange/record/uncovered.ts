@@ -7,14 +7,14 @@
 import type { Clock } from '../../base/clock.ts'
 import { Rounds } from '../../base/rounds.ts'
 import type { StoreHealth } from '../../store/health.ts'
-import { type StatsStore, StoreUnavailable } from '../../store/store.ts'
+import { type Store, StoreUnavailable } from '../../store/store.ts'
 import type { Logger } from '../../base/log.ts'
 
 const LEASE_MS = 30_000
 const RENEW_MS = 10_000
 
 interface Parts {
-  store: Pick<StatsStore, 'takeUncovered' | 'keepUncovered' | 'giveUncovered'>
+  store: Pick<Store, 'uncovered'>
   clock: Clock
   health: StoreHealth
   log: Pick<Logger, 'error'>
@@ -74,7 +74,7 @@ export class Uncovered {
     let taken = false
     try {
       await this.#giving.get(accountId)
-      taken = await this.#parts.store.takeUncovered(accountId, ticket, LEASE_MS)
+      taken = await this.#parts.store.uncovered.take(accountId, ticket, LEASE_MS)
       return taken
     } finally {
       if (!taken) this.#open.delete(accountId)
@@ -93,7 +93,7 @@ export class Uncovered {
 
   async #give(accountId: number, ticket: string): Promise<void> {
     try {
-      await this.#parts.store.giveUncovered(accountId, ticket)
+      await this.#parts.store.uncovered.giveBack(accountId, ticket)
     } catch (error) {
       this.#failed(error) // it ends by itself
     }
@@ -102,7 +102,7 @@ export class Uncovered {
   async #renew(): Promise<void> {
     if (this.#open.size === 0) return
     try {
-      await this.#parts.store.keepUncovered([...this.#open.values()], LEASE_MS)
+      await this.#parts.store.uncovered.keep([...this.#open.values()], LEASE_MS)
     } catch (error) {
       this.#failed(error)
     }

@@ -57,7 +57,7 @@ export class Accounts {
     const { store, fleet } = this.#deps
     await fleet.settled()
     const form = read(accountsQuery, filter)
-    const accounts = await store.accountPage(toPage(form))
+    const accounts = await store.accounts.page(toPage(form))
     return { data: await this.#show(accounts), next: nextOf(accounts, form.limit) }
   }
 
@@ -74,7 +74,7 @@ export class Accounts {
     await checkGroups(store, 'groups', groups)
     const opening = { amount: balance ?? ZERO, actor: entryActor(actor) }
     const made = { name, groups, opening, budget: firstLimit(budget), sandbox }
-    const row = await this.#showOne(await store.createAccount(made, act(actor, 'accounts.create')))
+    const row = await this.#showOne(await store.accounts.create(made, act(actor, 'accounts.create')))
     await inForce(this.#deps)
     return row
   }
@@ -89,7 +89,7 @@ export class Accounts {
       ...rest,
       budget: budget === undefined ? undefined : await limitChange(this.#deps, account.budget, budget),
     } as AccountChange // the store leaves alone what is undefined
-    const row = await this.#showOne(await store.updateAccount(account.id, change, act(actor, 'accounts.change')))
+    const row = await this.#showOne(await store.accounts.update(account.id, change, act(actor, 'accounts.change')))
     await inForce(this.#deps)
     return row
   }
@@ -99,12 +99,12 @@ export class Accounts {
     const { store, fleet } = this.#deps
     await fleet.settled()
     const balances = await balancesOf(this.#deps, [id])
-    return { ...shownBalance(balances(id)), low_balance: moneyOrNull(await store.lowBalance(id)) }
+    return { ...shownBalance(balances(id)), low_balance: moneyOrNull(await store.accounts.lowBalance(id)) }
   }
 
   /** `amount`: null = nobody is warned. */
   async setLowBalance({ id }: Account, amount: Micro | null, actor: Actor) {
-    await this.#deps.store.setLowBalance(id, amount, act(actor, 'low-balance.set'))
+    await this.#deps.store.accounts.setLowBalance(id, amount, act(actor, 'low-balance.set'))
     return { low_balance: moneyOrNull(amount) }
   }
 
@@ -146,9 +146,9 @@ export type BalanceDeps = Pick<OperationDeps, 'store'> & { fleet: Pick<Operation
 export async function balancesOf({ store, fleet }: BalanceDeps, accountIds: readonly number[]) {
   const ids = accountIds.map(accountPurse)
   const [purses, ours, others] = await Promise.all([
-    store.purses(ids),
+    store.books.purses(ids),
     fleet.held(),
-    fleet.holders().then(holders => store.heldByOthers(ids, holders)),
+    fleet.holders().then(holders => store.holders.heldByOthers(ids, holders)),
   ])
   const byId = new Map(purses.map(purse => [purse.id, purse]))
   return (accountId: number): Balance => {

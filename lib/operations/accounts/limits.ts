@@ -41,7 +41,7 @@ export async function renewals(
     const period = periodOf(limit, now, deps.store.zone)!
     return { id, endMs: period.endMs, purse: limitPurse(kind, id, periodName(period)) }
   })
-  const purses = await deps.store.purses(periods.map(({ purse }) => purse))
+  const purses = await deps.store.books.purses(periods.map(({ purse }) => purse))
   const spent = new Map(purses.map(purse => [purse.id, purse.spent]))
   const shown = new Map(
     periods.map(({ id, endMs, purse }) => [

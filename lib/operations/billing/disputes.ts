@@ -38,7 +38,7 @@ export class Disputes {
     const { store, fleet } = this.#deps
     await fleet.settled()
     const { settle, amount: said, reason } = read(disputeForm, sent)
-    const there = await store.dispute(requestId)
+    const there = await store.disputes.byRequest(requestId)
     if (there === null) throw new OperationError('missing', `nothing of a request ${requestId} is disputed`)
     const amount = settle === 'waive' ? ZERO : (said ?? there.amount)
     if (amount > there.amount)
@@ -57,10 +57,10 @@ export class Disputes {
             note: reason,
           }
     const decided = await debit(this.#deps, there.accountId, () =>
-      store.decideDispute(there, entry, reason, act(actor, 'disputes.decide')),
+      store.disputes.decide(there, entry, reason, act(actor, 'disputes.decide')),
     )
     if (decided.outcome === 'short') throw tooLittle(decided)
-    const now = (await store.dispute(requestId)) as Dispute
+    const now = (await store.disputes.byRequest(requestId)) as Dispute
     if (decided.outcome === 'conflict') throw new OperationError('conflict', whyNot(now))
     await inForce(this.#deps)
     return { created: decided.outcome === 'created', row: { request_id: requestId, ...shownDispute(now) } }

@@ -95,7 +95,7 @@ export class Entries {
     const account = await accountNamed(store, name)
     const { amount, reference } = read(topUpForm, sent)
     const entry: NewEntry = { kind: 'topup', amount, reference, actor: entryActor(actor), note: '' }
-    const { created } = this.#accepted(entry, await store.addEntry(account.id, entry, act(actor, 'entries.topUp')))
+    const { created } = this.#accepted(entry, await store.entries.add(account.id, entry, act(actor, 'entries.topUp')))
     const balance = await this.#balanceOf(account)
     await inForce(this.#deps)
     return { created, row: { account: name, amount: formatMicro(amount), reference, balance } }
@@ -112,7 +112,9 @@ export class Entries {
     const { amount, reference, note, force } = read(adjustmentForm, sent)
     const entry: NewEntry = { kind: 'adjustment', amount, reference, actor: entryActor(actor), note }
     const by = act(actor, 'entries.adjust')
-    const booked = await debit(this.#deps, account.id, () => store.addEntry(account.id, entry, by, force && amount < 0))
+    const booked = await debit(this.#deps, account.id, () =>
+      store.entries.add(account.id, entry, by, force && amount < 0),
+    )
     const { created, entry: there } = this.#accepted(entry, booked)
     const balance = await this.#balanceOf(account)
     await inForce(this.#deps)
@@ -143,7 +145,7 @@ export class Entries {
   }
 
   async #balanceOf({ id }: Account): Promise<string> {
-    const [purse] = await this.#deps.store.purses([accountPurse(id)])
+    const [purse] = await this.#deps.store.books.purses([accountPurse(id)])
     return formatMicro(purse === undefined ? ZERO : subtract(purse.credit ?? ZERO, purse.spent))
   }
 }
@@ -168,10 +170,10 @@ export async function debit<B extends { outcome: string }>(
   let booked = await attempt()
   for (let tries = 0; booked.outcome === 'short' && tries < RECALL_TRIES; tries++) {
     if (tries === 0) {
-      await store.recall(purse)
+      await store.books.recall(purse)
       await fleet.changed().catch(() => {}) // the processes find the recall in the store all the same
     }
-    const { leased } = (await store.purses([purse]))[0] as Purse
+    const { leased } = (await store.books.purses([purse]))[0] as Purse
     if (leased > 0) await pause(clock, RECALL_WAIT_MS)
     booked = await attempt()
     if (leased <= 0) break

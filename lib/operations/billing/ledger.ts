@@ -115,7 +115,7 @@ export async function ledgerPage(
 ): Promise<{ lines: LedgerLine[]; balance: Micro }> {
   const { zone } = store
   const last = after === undefined ? null : dayNamed(after.day, zone)
-  const page = await store.book(accountId, {
+  const page = await store.entries.page(accountId, {
     fromMs,
     toMs: Math.min(toMs, last?.endMs ?? toMs),
     chargesToMs: Math.min(toMs, last?.beginMs ?? toMs),

@@ -161,13 +161,13 @@ export class Statements {
     await fleet.settled()
     const { zone } = store
     const nowMs = await storeNow(this.#deps)
-    const sinceMs = (await store.firstBookedMs(account.id)) ?? nowMs
+    const sinceMs = (await store.entries.firstBookedMs(account.id)) ?? nowMs
     const last = after === undefined ? nowMs : periodOfMonth(after, zone).beginMs - 1
     const data = []
     let { beginMs, endMs } = periodAt('month', Math.min(last, nowMs), zone)
     for (; endMs > sinceMs && data.length < PAGE_MONTHS; { beginMs, endMs } = periodAt('month', beginMs - 1, zone)) {
       const balanceAt = async (atMs: number) =>
-        formatMicro((await store.book(account.id, { fromMs: atMs, toMs: atMs, limit: 1 })).balance)
+        formatMicro((await store.entries.page(account.id, { fromMs: atMs, toMs: atMs, limit: 1 })).balance)
       data.push({
         month: monthAt(beginMs, zone),
         from: iso(beginMs),
@@ -219,7 +219,13 @@ export class Statements {
   /** Charges by model go by the arrival of requests; `shifted` is what was booked in another month. */
   async #byModel(accountId: number, period: { fromMs: number; toMs: number }, charges: Micro) {
     const { store } = this.#deps
-    const rows = await store.summary({ accountId, by: ['model'], zone: store.zone, ...period, attempts: 'without' })
+    const rows = await store.usage.summary({
+      accountId,
+      by: ['model'],
+      zone: store.zone,
+      ...period,
+      attempts: 'without',
+    })
     const arrived = micro(rows.reduce((sum, row) => sum + row.charge, 0))
     const models = rows
       .sort((a, b) => b.charge - a.charge)

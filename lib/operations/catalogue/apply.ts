@@ -75,10 +75,10 @@ export async function applyCatalog(
   force = false,
   look: (before: Rows, after: Rows) => void = () => {},
 ): Promise<Summary> {
-  const stored = await store.catalog()
-  const accounts = new Map((await store.accounts()).map(account => [account.name, account]))
+  const stored = await store.catalogue.read()
+  const accounts = new Map((await store.accounts.list()).map(account => [account.name, account]))
   file.checkReferences({ accounts: accounts.keys(), groups: stored.groups.map(group => group.name) })
-  const changes = fileChanges(store, file.texts, await store.marks(), force)
+  const changes = fileChanges(store, file.texts, await store.catalogue.marks(), force)
   const tally = new Tally(file, changes)
 
   const needed = neededGroups(file, changes)
@@ -87,14 +87,16 @@ export async function applyCatalog(
     models: plannedRows(file.models, stored.models, changes.models),
     channels: plannedRows(file.channels, stored.channels, changes.channels),
   })
-  const groups = new RowWriter(store, stored.groups, (row, mark) => store.putGroup(row, act(FILE, 'groups.put'), mark))
+  const groups = new RowWriter(store, stored.groups, (row, mark) =>
+    store.catalogue.putGroup(row, act(FILE, 'groups.put'), mark),
+  )
   await tally.each('groups', (row, change) => groups.write(row, change, needed.has(row.name)))
   const models = new RowWriter(store, stored.models, (row, mark, edit) =>
-    store.editModel(row.name, edit, act(FILE, 'models.put'), mark),
+    store.catalogue.editModel(row.name, edit, act(FILE, 'models.put'), mark),
   )
   await tally.each('models', (row, change) => models.write(row, change))
   const channels = new RowWriter(store, stored.channels, (row, mark) =>
-    store.putChannel(row, act(FILE, 'channels.put'), mark),
+    store.catalogue.putChannel(row, act(FILE, 'channels.put'), mark),
   )
   await tally.each('channels', (row, change) => channels.write(row, change))
   const accountWriter = new AccountWriter(store, clock, accounts)
@@ -121,7 +123,7 @@ export async function applyWithSense(
     warnings = linesOf(judged.warned, file)
   }
   if (file !== null) return { summary: await applyCatalog(store, file, clock, terms.force, look), warnings }
-  const rows = await store.catalog()
+  const rows = await store.catalogue.read()
   look(rows, rows)
   return { summary: null, warnings }
 }
@@ -211,12 +213,12 @@ export function fileChanges(
 
 function rowChange(store: Store, kind: Mark['kind'], text: RowText, before: Said | null, force: boolean): RowChange {
   const { owner, name, row, price, secret } = text
-  const after = { row: digest(row), price: digest(price), secret: secret === '' ? '' : store.sign(secret) }
+  const after = { row: digest(row), price: digest(price), secret: secret === '' ? '' : store.catalogue.sign(secret) }
   const mark: Mark = { kind, owner, name, before, after }
   if (force || before === null) return { mark, row: true, price: true }
   // An empty digest marks a row that is older than the digests. Nobody knows whether an administrator changed it, so it stays.
   if (before.row === '') return { mark, row: false, price: false }
-  const sameSecret = before.secret === '' ? secret === '' : store.signed(secret, before.secret)
+  const sameSecret = before.secret === '' ? secret === '' : store.catalogue.signed(secret, before.secret)
   return { mark, row: before.row !== after.row || sameSecret === false, price: before.price !== after.price }
 }
 
@@ -229,7 +231,7 @@ export const movedMark = (mark: Mark): Mark | undefined =>
 /** Remembers what the file says of a row that is not written. */
 export async function rememberMark(store: Store, mark: Mark): Promise<void> {
   const moved = movedMark(mark)
-  if (moved !== undefined) await store.mark(moved)
+  if (moved !== undefined) await store.catalogue.mark(moved)
 }
 
 /** null when another process that applies the same file created the row first. */
@@ -333,8 +335,10 @@ export class AccountWriter {
     if (account === null) {
       const opening = { amount: balance ?? ZERO, actor: entryActor(FILE) }
       const made = { name, groups, opening, budget: firstLimit(budget), sandbox }
-      const created = await createdHere(this.#store.createAccount(made, act(FILE, 'accounts.create'), movedMark(mark)))
-      account = created ?? (await this.#store.accountByName(name))
+      const created = await createdHere(
+        this.#store.accounts.create(made, act(FILE, 'accounts.create'), movedMark(mark)),
+      )
+      account = created ?? (await this.#store.accounts.byName(name))
       if (account === null) throw new StoreConflict(`account ${name} came and went while the catalogue was applied`)
       this.#stored.set(name, account)
       if (created !== null) return 'created'
@@ -347,14 +351,14 @@ export class AccountWriter {
     }
     const deps = { store: this.#store, clock: this.#clock }
     const change = sameBudget ? { groups } : { groups, budget: await limitChange(deps, account.budget, budget) }
-    const changed = await this.#store.updateAccount(account.id, change, act(FILE, 'accounts.change'), movedMark(mark))
+    const changed = await this.#store.accounts.update(account.id, change, act(FILE, 'accounts.change'), movedMark(mark))
     this.#stored.set(name, changed)
     return 'updated'
   }
 
   /** The id of the account with this name. It may have been created by another gateway a moment ago. */
   async idOf(name: string): Promise<number> {
-    const account = this.#stored.get(name) ?? (await this.#store.accountByName(name))
+    const account = this.#stored.get(name) ?? (await this.#store.accounts.byName(name))
     if (account === null) throw new StoreConflict(`there is no account ${name}`)
     this.#stored.set(name, account)
     return account.id
@@ -379,9 +383,9 @@ export class KeyWriter {
     const row = toRow(key, accountId)
     let stored = (await this.#keysOf(accountId)).get(key.name) ?? null
     if (stored === null && isNew) {
-      const creation = this.#store.createKey(row, act(FILE, 'keys.create'), { mark: movedMark(mark) })
+      const creation = this.#store.keys.create(row, act(FILE, 'keys.create'), { mark: movedMark(mark) })
       if ((await createdHere(creation)) !== null) return 'created'
-      stored = await this.#store.keyByName(accountId, key.name)
+      stored = await this.#store.keys.byName(accountId, key.name)
       if (stored === null) throw new StoreConflict(`key ${key.account}/${key.name}: its secret belongs to another key`)
     }
     const same = stored !== null && isSame(stored, row)
@@ -392,14 +396,14 @@ export class KeyWriter {
     const { accountId: _, createdBy: __, modelsOff: ___, cap, ...rest } = row
     const deps = { store: this.#store, clock: this.#clock }
     const change = sameLimit(stored.cap, cap) ? rest : { ...rest, cap: await limitChange(deps, stored.cap, cap) }
-    await this.#store.updateKey(stored.id, change, act(FILE, 'keys.change'), movedMark(mark))
+    await this.#store.keys.update(stored.id, change, act(FILE, 'keys.change'), movedMark(mark))
     return 'updated'
   }
 
   async #keysOf(accountId: number): Promise<Map<string, Key>> {
     const known = this.#stored.get(accountId)
     if (known !== undefined) return known
-    const keys = new Map((await this.#store.keys(accountId)).map(key => [key.name, key]))
+    const keys = new Map((await this.#store.keys.list(accountId)).map(key => [key.name, key]))
     this.#stored.set(accountId, keys)
     return keys
   }

@@ -71,21 +71,21 @@ export class Catalogue {
     if (kind === 'groups') {
       const group = readGroup(fields)
       const warnings = await judged(({ groups }) => ({ groups: withRow(groups, group) }))
-      await store.putGroup(group, put)
+      await store.catalogue.putGroup(group, put)
       return warnings
     }
     if (kind === 'models') {
       const model = readModel(fields)
       if (model.offline !== true) await checkGroups(store, 'offline', model.offline)
       const warnings = await judged(({ models }) => ({ models: withRow(models, model) }))
-      await store.putModel(model, put)
+      await store.catalogue.putModel(model, put)
       return warnings
     }
-    const before = (await store.catalog()).channels.find(channel => channel.name === name)
+    const before = (await store.catalogue.read()).channels.find(channel => channel.name === name)
     const channel = readChannel(withCredentials(fields, before, direct))
     await checkGroups(store, 'groups', channel.groups)
     const warnings = await judged(({ channels }) => ({ channels: withRow(channels, channel) }))
-    await store.putChannel(channel, put)
+    await store.catalogue.putChannel(channel, put)
     return warnings
   }
 
@@ -99,7 +99,7 @@ export class Catalogue {
 
   async #rows(kind: CatalogueKind): Promise<Map<string, object>> {
     const { store, fleet } = this.#deps
-    const { groups, models, channels } = await store.catalog()
+    const { groups, models, channels } = await store.catalogue.read()
     if (kind === 'groups') return new Map(groups.map(group => [group.name, showGroup(group)]))
     if (kind === 'models') return new Map(models.map(model => [model.name, showModel(model)]))
     const states = await fleet.channelStates()
@@ -108,9 +108,9 @@ export class Catalogue {
 }
 
 const REMOVE: Record<CatalogueKind, (store: Store, name: string, act: Act) => Promise<boolean>> = {
-  groups: (store, name, act) => store.deleteGroup(name, act),
-  models: (store, name, act) => store.deleteModel(name, act),
-  channels: (store, name, act) => store.deleteChannel(name, act),
+  groups: (store, name, act) => store.catalogue.deleteGroup(name, act),
+  models: (store, name, act) => store.catalogue.deleteModel(name, act),
+  channels: (store, name, act) => store.catalogue.deleteChannel(name, act),
 }
 
 const CLOSED: ChannelState = { state: 'closed', keys: [], open: 0 }
@@ -127,7 +127,11 @@ export const readGroup = (sent: object): Group => toGroup(read(groupRow, sent))
  * row, the prices and limits of these would silently become others.
  */
 export async function checkUnused(store: Store, group: string): Promise<void> {
-  const [{ channels, models }, accounts, keys] = await Promise.all([store.catalog(), store.accounts(), store.keys()])
+  const [{ channels, models }, accounts, keys] = await Promise.all([
+    store.catalogue.read(),
+    store.accounts.list(),
+    store.keys.list(),
+  ])
   const user =
     channels.find(row => row.groups.includes(group)) ??
     models.find(row => row.offline !== true && row.offline.includes(group)) ??
@@ -141,8 +145,8 @@ const modelRow = catalogSchema.shape.models.unwrap().element
 export const readModel = (sent: object): Model => toModel(read(modelRow, sent))
 
 /** Throws OperationError `conflict` when channels serve the model: clients that ask for it would be refused from then on. */
-export async function checkUnserved(store: Pick<Store, 'catalog'>, model: string): Promise<void> {
-  const { channels } = await store.catalog()
+export async function checkUnserved(store: Pick<Store, 'catalogue'>, model: string): Promise<void> {
+  const { channels } = await store.catalogue.read()
   const names = channels.filter(({ models }) => Object.hasOwn(models, model)).map(({ name }) => name)
   if (names.length === 0) return
   throw new OperationError('conflict', `model ${model} is still served by ${names.join(', ')}`, {

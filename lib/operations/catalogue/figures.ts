@@ -67,8 +67,8 @@ export async function readDays(store: Store, group: string, nowMs: number): Prom
   const first = dayNumber(nowMs) - STATUS_DAYS + 1
   const fromMs = first * DAY_MS - ZONE_MS
   const [days, hours] = await Promise.all([
-    store.modelDays(group, fromMs),
-    store.failingHours(group, { fromMs, ...INCIDENT, limit: MOST_HOURS }),
+    store.usage.modelDays(group, fromMs),
+    store.usage.failingHours(group, { fromMs, ...INCIDENT, limit: MOST_HOURS }),
   ])
   const shares = new Map<string, (number | null)[]>()
   for (const { model, day, ...counts } of days) {

@@ -84,12 +84,12 @@ export interface ChangeTerms {
  * lines about these rows. Throws OperationError `invalid`, naming every rule by which it is refused.
  */
 export async function judgeChange(
-  store: Pick<Store, 'catalog'>,
+  store: Pick<Store, 'catalogue'>,
   { config, accept, force }: ChangeTerms,
   changed: readonly RowName[],
   change: (rows: Rows) => Partial<Rows>,
 ): Promise<string[]> {
-  const { groups, models, channels } = await store.catalog()
+  const { groups, models, channels } = await store.catalogue.read()
   const rows: Rows = { groups, models, channels }
   const before: Seen = { ...NOTHING_SEEN, config, ...rows }
   const after: Seen = { ...before, ...change(rows) }

@@ -60,7 +60,7 @@ export interface Planned {
 export async function planImport(store: Store, list: PriceList, options: ImportOptions): Promise<Planned[]> {
   const factor = times(positive('rate', options.rate), positive('factor', options.factor))
   const offers = READERS[list.format](list.text, list.file, wantedBy(options.match))
-  const models = new Map((await store.catalog()).models.map(model => [model.name, model]))
+  const models = new Map((await store.catalogue.read()).models.map(model => [model.name, model]))
   const problems = new Problems(list.file)
   // What LiteLLM knows of some model is not our fault; what stands in a list that was written for us is.
   const strict = list.format !== 'litellm'
@@ -71,7 +71,7 @@ export async function planImport(store: Store, list: PriceList, options: ImportO
 
 /** What sense says of the models that were planned, as lines. Throws OperationError `invalid` for what it refuses. */
 export const judgeImport = (
-  store: Pick<Store, 'catalog'>,
+  store: Pick<Store, 'catalogue'>,
   planned: readonly Planned[],
   terms: ChangeTerms,
 ): Promise<string[]> => {
@@ -95,7 +95,7 @@ export async function runImport(store: Store, planned: readonly Planned[], actor
   for (const { model, outcome, price, limits, row } of written) {
     const made = outcome === 'new' ? row : null
     const edit = (there: Model | null) => (there === null ? made : { ...there, price, ...limits })
-    await store.editModel(model, edit, act(actor, PRICE_IMPORT))
+    await store.catalogue.editModel(model, edit, act(actor, PRICE_IMPORT))
   }
   return written.length
 }

@@ -61,7 +61,10 @@ export class Prices {
   /** The prices that a model has had, newest first, also of a deleted model. `after`: the last version of a page. */
   async history(model: string, sent: Sent) {
     const { limit, after: before } = read(versionsQuery, sent)
-    const versions = await this.#store.priceVersions(model, { ...(before === undefined ? {} : { before }), limit })
+    const versions = await this.#store.catalogue.priceVersions(model, {
+      ...(before === undefined ? {} : { before }),
+      limit,
+    })
     if (versions.length === 0 && before === undefined) await this.#known(model)
     return page(versions, limit, ({ value, ...rest }) => ({
       ...showVersion({ ...rest, value }),
@@ -72,9 +75,12 @@ export class Prices {
   /** The multipliers that a group has had, in the same way. */
   async multipliers(group: string, sent: Sent) {
     const { limit, after: before } = read(versionsQuery, sent)
-    const versions = await this.#store.multiplierVersions(group, { ...(before === undefined ? {} : { before }), limit })
+    const versions = await this.#store.catalogue.multiplierVersions(group, {
+      ...(before === undefined ? {} : { before }),
+      limit,
+    })
     if (versions.length === 0 && before === undefined) {
-      const { groups } = await this.#store.catalog()
+      const { groups } = await this.#store.catalogue.read()
       if (!groups.some(({ name }) => name === group)) throw new OperationError('missing', `there is no group ${group}`)
     }
     return page(versions, limit, version => ({ ...showVersion(version), multiplier: decimal(version.value) }))
@@ -83,7 +89,7 @@ export class Prices {
   /** What every model costs, or cost at a moment. Models without price are left out. */
   async at(sent: Sent) {
     const { at } = read(momentQuery, sent)
-    const versions = await this.#store.pricesAt(at ?? Number.MAX_SAFE_INTEGER)
+    const versions = await this.#store.catalogue.pricesAt(at ?? Number.MAX_SAFE_INTEGER)
     return {
       data: versions.map(({ model, value, ...version }) => ({
         model,
@@ -112,7 +118,7 @@ export class Prices {
       const price = readPrice(setPaths(there.price === null ? {} : showPrice(there.price), paths))
       return { models: withRow(models, { ...there, price }) }
     })
-    await this.#store.editModel(
+    await this.#store.catalogue.editModel(
       model,
       there => {
         if (there === null) throw new OperationError('missing', `there is no model ${model}`)
@@ -126,7 +132,7 @@ export class Prices {
   }
 
   async #known(model: string): Promise<void> {
-    const names = (await this.#store.catalog()).models.map(({ name }) => name)
+    const names = (await this.#store.catalogue.read()).models.map(({ name }) => name)
     if (!names.includes(model))
       throw new OperationError('missing', `there is no model ${model}${didYouMean(model, names)}`)
   }

@@ -191,7 +191,7 @@ export class PublicCatalogue {
     const { store, clock } = this.#parts
     const since = async (days: number) =>
       new Map(
-        (await store.modelFigures(clock.now() - days * DAY_MS)).map(row => [
+        (await store.usage.modelFigures(clock.now() - days * DAY_MS)).map(row => [
           nameOf(row.group, row.model),
           shownFigures(row),
         ]),

@@ -64,8 +64,8 @@ const iso = (ms: number): string => new Date(ms).toISOString()
 export async function priceHistory(store: Store, model: Model, group: Group): Promise<PricePeriod[]> {
   const page = { limit: MOST_VERSIONS }
   const [prices, multipliers] = await Promise.all([
-    store.priceVersions(model.name, page),
-    store.multiplierVersions(group.name, page),
+    store.catalogue.priceVersions(model.name, page),
+    store.catalogue.multiplierVersions(group.name, page),
   ])
   // the default group exists also without a row
   const always = [{ fromMs: 0, untilMs: EVER, value: group.multiplier }]

@@ -35,13 +35,13 @@ export async function firstSignInLink(
 ): Promise<string> {
   const atMs = clock.now()
   const name = email.slice(0, email.indexOf('@'))
-  const known = await store.people.byEmail(email)
+  const known = await store.people.users.byEmail(email)
   const person =
-    known ?? (await store.people.create({ email, name, password: null, operator, language: null, atMs }, ACT))
-  if (account !== null && (await store.people.role(person.id, account.id)) === null)
-    await store.people.addMember({ userId: person.id, accountId: account.id, role: 'owner' }, atMs, ACT)
+    known ?? (await store.people.users.create({ email, name, password: null, operator, language: null, atMs }, ACT))
+  if (account !== null && (await store.people.members.role(person.id, account.id)) === null)
+    await store.people.members.add({ userId: person.id, accountId: account.id, role: 'owner' }, atMs, ACT)
   const { row, url } = newLink(config(), 'sign-in', atMs, { userId: person.id })
-  await store.people.createLink(row, ACT)
+  await store.people.links.create(row, ACT)
   return url
 }
 
@@ -49,8 +49,8 @@ export async function firstSignInLink(
 export async function signInByLink(deps: PeopleDeps, by: By, token: string): Promise<SignedIn> {
   const { store, clock } = deps
   const counted = await tryUnknown(deps, by.ip)
-  const link = isLoopback(by.ip) ? await store.people.useLink('sign-in', hashOf(token), clock.now()) : null
-  const person = link?.userId == null ? null : await store.people.byId(link.userId)
+  const link = isLoopback(by.ip) ? await store.people.links.use('sign-in', hashOf(token), clock.now()) : null
+  const person = link?.userId == null ? null : await store.people.users.byId(link.userId)
   if (person === null || person.status !== 'active') throw LINK_GONE()
   await counted.succeeded()
   return signedIn(deps, by, person, null, 'sign_in.link')

@@ -38,7 +38,7 @@ const shown = (link: Link) => ({
 })
 
 export async function listInvitations({ store, clock }: UserDeps, account: Account | null) {
-  const links = await store.people.invitations(account?.id ?? null, clock.now())
+  const links = await store.people.links.invitations(account?.id ?? null, clock.now())
   return { data: links.map(shown), next: null }
 }
 
@@ -65,7 +65,7 @@ export async function invite(deps: UserDeps, by: By, to: string, { account, role
     operator,
     doc: { by_operator: byOperator, by: by.user?.id ?? null },
   })
-  const link = await store.people.createInvitation(row, MOST_OPEN, actBy(by, 'invitations.create'))
+  const link = await store.people.links.createInvitation(row, MOST_OPEN, actBy(by, 'invitations.create'))
   mail.send(letter('invitation', to, url, by.language))
   return { ...shown(link), url: mail.configured && !byOperator ? null : url }
 }
@@ -77,13 +77,13 @@ export async function revokeInvitation(
   id: string,
 ): Promise<void> {
   const act = actBy(by, 'invitations.revoke')
-  if (!(await store.people.revokeInvitation(account?.id ?? null, id, clock.now(), act)))
+  if (!(await store.people.links.revokeInvitation(account?.id ?? null, id, clock.now(), act)))
     throw new OperationError('missing', both('没有此邀请', 'there is no such invitation'))
 }
 
 async function found(deps: PeopleDeps, by: By, token: string): Promise<Link> {
   const counted = await tryUnknown(deps, by.ip)
-  const link = await deps.store.people.link('invitation', hashOf(token), deps.clock.now())
+  const link = await deps.store.people.links.read('invitation', hashOf(token), deps.clock.now())
   if (link === null || !(await stillStands(deps, link))) throw LINK_GONE()
   await counted.succeeded()
   return link
@@ -93,16 +93,16 @@ async function found(deps: PeopleDeps, by: By, token: string): Promise<Link> {
 async function stillStands({ store }: PeopleDeps, { doc, accountId }: Link): Promise<boolean> {
   const by = doc?.['by']
   if (typeof by !== 'number') return true // the admin token, or a command on the machine
-  const maker = await store.people.byId(by)
+  const maker = await store.people.users.byId(by)
   if (maker?.status !== 'active') return false
-  return maker.operator || (accountId !== null && (await store.people.role(by, accountId)) === 'owner')
+  return maker.operator || (accountId !== null && (await store.people.members.role(by, accountId)) === 'owner')
 }
 
 /** What the page shows before the person decides. It uses nothing up. */
 export async function lookAt(deps: PeopleDeps, by: By, token: string) {
   const { store } = deps
   const link = await found(deps, by, token)
-  const account = link.accountId === null ? null : await store.account(link.accountId)
+  const account = link.accountId === null ? null : await store.accounts.byId(link.accountId)
   return {
     email: link.email ?? '',
     account: account?.name ?? null,
@@ -123,7 +123,7 @@ export async function acceptInvitation(
   const { store, clock, config } = deps
   const most = config().limits.members
   const link = await found(deps, by, form.token)
-  const person = await store.people.byEmail(link.email ?? '')
+  const person = await store.people.users.byEmail(link.email ?? '')
   const hash = hashOf(form.token)
   const act = actBy(by, 'invitations.accept')
   if (person !== null) {
@@ -132,12 +132,12 @@ export async function acceptInvitation(
         'forbidden',
         both('请先以被邀请的邮箱登录', 'sign in with the e-mail that is invited first'),
       )
-    const done = await store.people.acceptInvitation(hash, clock.now(), { userId: person.id, most }, act)
+    const done = await store.people.links.acceptInvitation(hash, clock.now(), { userId: person.id, most }, act)
     if (done === null) throw LINK_GONE()
     return { ...done, isNew: false }
   }
   const user = await newUser(deps, by, link, form)
-  const done = await store.people.acceptInvitation(hash, clock.now(), { user, most }, act)
+  const done = await store.people.links.acceptInvitation(hash, clock.now(), { user, most }, act)
   if (done === null) throw LINK_GONE()
   return { ...done, isNew: true }
 }

@@ -34,7 +34,7 @@ const row = ({ role, person }: Member & { person: Person }) => ({
 /** `after` of somebody who is no member is nobody's. */
 export async function listMembers(deps: PeopleDeps, account: Account, filter: z.output<typeof membersFilter>) {
   const { q, after, limit } = filter
-  const members = await deps.store.people.members(account.id, {
+  const members = await deps.store.people.members.page(account.id, {
     limit,
     ...(q === undefined ? {} : { q }),
     ...(after === undefined ? {} : { afterId: (await memberOf(deps, account, after)).userId }),
@@ -45,8 +45,8 @@ export async function listMembers(deps: PeopleDeps, account: Account, filter: z.
 
 /** The member of this account with this outward id. */
 async function memberOf({ store }: PeopleDeps, account: Account, id: string) {
-  const person = await store.people.byPublicId(id)
-  const role = person === null ? null : await store.people.role(person.id, account.id)
+  const person = await store.people.users.byPublicId(id)
+  const role = person === null ? null : await store.people.members.role(person.id, account.id)
   if (person === null || role === null) throw NO_MEMBER()
   return { userId: person.id, accountId: account.id, role, person }
 }
@@ -66,7 +66,7 @@ export async function changeRole(
   const member = await memberOf(deps, account, id)
   const { userId, accountId } = member
   const keysTo = heirOf(by, userId, keys)
-  await deps.store.people.setRole({ userId, accountId, role, keysTo }, actBy(by, 'members.change'))
+  await deps.store.people.members.setRole({ userId, accountId, role, keysTo }, actBy(by, 'members.change'))
   await inForce(deps)
   return row({ ...member, role })
 }
@@ -78,7 +78,7 @@ const MOST_KEYS = 1_000
 
 export async function showMember({ store, ...deps }: PeopleDeps, account: Account, id: string) {
   const member = await memberOf({ store, ...deps }, account, id)
-  const keys = await store.keyPage({ accountId: account.id, createdBy: member.userId, limit: MOST_KEYS })
+  const keys = await store.keys.page({ accountId: account.id, createdBy: member.userId, limit: MOST_KEYS })
   return { ...row(member), keys: keys.map(({ publicId, name, status }) => ({ id: publicId, name, status })) }
 }
 
@@ -91,12 +91,12 @@ export async function removeMember(
 ): Promise<void> {
   const { userId, accountId } = await memberOf(deps, account, id)
   const removal = { userId, accountId, role: null, keysTo: heirOf(by, userId, keys) }
-  await deps.store.people.setRole(removal, actBy(by, 'members.remove'))
+  await deps.store.people.members.setRole(removal, actBy(by, 'members.remove'))
   await inForce(deps)
 }
 
 export async function leave(deps: PeopleDeps, by: By, account: Account): Promise<void> {
   const leaving = { userId: by.user!.id, accountId: account.id, role: null }
-  await deps.store.people.setRole(leaving, actBy(by, 'members.leave'))
+  await deps.store.people.members.setRole(leaving, actBy(by, 'members.leave'))
   await inForce(deps)
 }

@@ -28,7 +28,7 @@ export const secretForm = z.strictObject({ token: z.string().max(100) })
 
 /** `provenAtMs`: of the session; null where there is none. */
 export async function me({ store }: PeopleDeps, person: Person, provenAtMs: number | null) {
-  const memberships = await store.people.memberships(person.id)
+  const memberships = await store.people.members.ofUser(person.id)
   return {
     id: person.publicId,
     email: person.email,
@@ -51,14 +51,14 @@ export async function me({ store }: PeopleDeps, person: Person, provenAtMs: numb
 
 export const changeProfile = ({ store }: PeopleDeps, by: By, form: z.output<typeof profileForm>): Promise<Person> => {
   const change = Object.fromEntries(Object.entries(form).filter(([, value]) => value !== undefined))
-  return store.people.update(by.user!.id, change, actBy(by, 'me.change'))
+  return store.people.users.update(by.user!.id, change, actBy(by, 'me.change'))
 }
 
 /** The old password is asked for, unless there is none. Ends all sessions. */
 export async function changePassword(deps: PeopleDeps, by: By, form: z.output<typeof passwordForm>): Promise<void> {
   const { store, passwords } = deps
   const { id, email, name } = by.user!
-  const credentials = await store.people.credentials(id)
+  const credentials = await store.people.credentials.of(id)
   const seat = { network: `user ${id}`, known: true }
   if (credentials?.password != null) {
     const counted = await tryStepUp(deps, by.sessionId!)
@@ -68,7 +68,7 @@ export async function changePassword(deps: PeopleDeps, by: By, form: z.output<ty
   }
   checkNew(form.new, [email, name])
   const phc = await passwords.hash(form.new, seat)
-  await store.people.setCredentials(id, { password: phc }, actBy(by, 'me.password'))
+  await store.people.credentials.set(id, { password: phc }, actBy(by, 'me.password'))
 }
 
 const NO_MAIL = () =>
@@ -80,9 +80,9 @@ export async function askForEmail(deps: PeopleDeps, by: By, form: z.output<typeo
   if (!mail.configured) throw NO_MAIL()
   const asker = by.user!
   await tryMail(deps, 'email', form.email, by)
-  if ((await store.people.byEmail(form.email)) !== null) return
+  if ((await store.people.users.byEmail(form.email)) !== null) return
   const { row, url } = newLink(config(), 'email', clock.now(), { email: form.email, userId: asker.id })
-  await store.people.createLink(row, actBy(by, 'me.email'))
+  await store.people.links.create(row, actBy(by, 'me.email'))
   mail.send(letter('email', form.email, url, by.language))
 }
 
@@ -91,18 +91,19 @@ export async function confirmEmail(deps: PeopleDeps, by: By, form: z.output<type
   const { store, clock } = deps
   const counted = await tryUnknown(deps, by.ip)
   const hash = hashOf(form.token)
-  const link = await store.people.link('email', hash, clock.now())
-  const person = link?.userId == null ? null : await store.people.byId(link.userId)
+  const link = await store.people.links.read('email', hash, clock.now())
+  const person = link?.userId == null ? null : await store.people.users.byId(link.userId)
   if (person === null) throw LINK_GONE()
-  const changed = await store.people.changeEmail(hash, clock.now(), actAs(person, by, 'me.email_confirmed'))
+  const changed = await store.people.links.changeEmail(hash, clock.now(), actAs(person, by, 'me.email_confirmed'))
   if (changed === null) throw LINK_GONE()
   await counted.succeeded()
 }
 
 /** The keys that the person made are disabled. */
 export async function deleteMe(deps: PeopleDeps, by: By): Promise<void> {
-  await deps.store.people.delete(by.user!.id, actBy(by, 'me.delete'))
+  await deps.store.people.users.delete(by.user!.id, actBy(by, 'me.delete'))
   await inForce(deps)
 }
 
-export const clearNotices = ({ store }: PeopleDeps, by: By): Promise<void> => store.people.clearNotices(by.user!.id)
+export const clearNotices = ({ store }: PeopleDeps, by: By): Promise<void> =>
+  store.people.users.clearNotices(by.user!.id)

@@ -35,9 +35,9 @@ export async function askToRegister(
   checkOpen(deps)
   await tryUnknown(deps, by.ip)
   await tryMail(deps, 'registration', email, by)
-  const known = (await store.people.byEmail(email)) !== null
+  const known = (await store.people.users.byEmail(email)) !== null
   const { row, url } = newLink(config(), 'registration', clock.now(), { email })
-  await store.people.createLink(known ? { ...row, expiresAtMs: row.createdAtMs } : row, null)
+  await store.people.links.create(known ? { ...row, expiresAtMs: row.createdAtMs } : row, null)
   if (known) mail.send(letter('known', email, `${config().public.main}/console/sign-in`, by.language))
   else mail.send(letter('registration', email, url, by.language))
 }
@@ -53,14 +53,20 @@ export async function register(deps: PeopleDeps, by: By, form: z.output<typeof r
   checkOpen(deps)
   const counted = await tryUnknown(deps, by.ip)
   const hash = hashOf(form.token)
-  const link = await store.people.link('registration', hash, clock.now())
+  const link = await store.people.links.read('registration', hash, clock.now())
   if (link === null) throw LINK_GONE()
   const email = link.email ?? ''
   checkNew(form.password, [email, form.name])
   const phc = await passwords.hash(form.password, { network: networkOf(by.ip), known: false })
   const atMs = clock.now()
   const user = { email, name: form.name, password: phc, operator: false, language: by.language, atMs }
-  const person = await store.people.register(hash, atMs, user, newAccount(deps), actBy(by, 'registration.register'))
+  const person = await store.people.links.register(
+    hash,
+    atMs,
+    user,
+    newAccount(deps),
+    actBy(by, 'registration.register'),
+  )
   if (person === null) throw LINK_GONE()
   await counted.succeeded()
   return person
@@ -77,5 +83,5 @@ export async function registerVouched(
   const atMs = clock.now()
   const user = { email, name, password: null, operator: false, language: by.language, atMs }
   const act = actBy(by, 'registration.register')
-  return store.people.register(null, atMs, user, newAccount(deps), act, identity)
+  return store.people.links.register(null, atMs, user, newAccount(deps), act, identity)
 }

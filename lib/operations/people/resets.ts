@@ -19,7 +19,7 @@ export const resetForm = z.strictObject({ token: z.string().max(100), password }
 /** By an operator. The link is shown once, and the person is told at the next sign-in. */
 export async function makeReset({ store, clock, config }: UserDeps, by: By, person: Person) {
   const { row, url } = newLink(config(), 'reset', clock.now(), { userId: person.id })
-  await store.people.createLink(row, actBy(by, 'users.reset'))
+  await store.people.links.create(row, actBy(by, 'users.reset'))
   return { url, expires_at: new Date(row.expiresAtMs).toISOString() }
 }
 
@@ -37,11 +37,11 @@ export async function askForReset(
     )
   await tryUnknown(deps, by.ip)
   await tryMail(deps, 'reset', email, by)
-  const person = await store.people.byEmail(email)
+  const person = await store.people.users.byEmail(email)
   const known = person?.status === 'active' ? person : null
   const { row, url } = newLink(config(), 'reset', clock.now(), { userId: known?.id ?? null })
   const asked = known === null ? null : actAs(known, by, 'resets.ask')
-  await store.people.createLink(known === null ? { ...row, expiresAtMs: row.createdAtMs } : row, asked)
+  await store.people.links.create(known === null ? { ...row, expiresAtMs: row.createdAtMs } : row, asked)
   if (known !== null) mail.send(letter('reset', email, url, by.language))
 }
 
@@ -49,12 +49,12 @@ export async function reset(deps: PeopleDeps, by: By, form: z.output<typeof rese
   const { store, clock, passwords } = deps
   const counted = await tryUnknown(deps, by.ip)
   const hash = hashOf(form.token)
-  const link = await store.people.link('reset', hash, clock.now())
-  const person = link?.userId == null ? null : await store.people.byId(link.userId)
+  const link = await store.people.links.read('reset', hash, clock.now())
+  const person = link?.userId == null ? null : await store.people.users.byId(link.userId)
   if (person === null) throw LINK_GONE()
   checkNew(form.password, [person.email, person.name])
   const phc = await passwords.hash(form.password, { network: networkOf(by.ip), known: false })
-  const done = await store.people.resetPassword(hash, clock.now(), phc, actAs(person, by, 'resets.reset'))
+  const done = await store.people.links.resetPassword(hash, clock.now(), phc, actAs(person, by, 'resets.reset'))
   if (done === null) throw LINK_GONE()
   await counted.succeeded()
 }

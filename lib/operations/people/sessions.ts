@@ -54,10 +54,10 @@ export async function openSession(
   const atMs = clock.now()
   const { ip, agent } = by
   const session = { hash: hashOf(secret), userId: person.id, atMs, provenAtMs, ip, agent }
-  await store.people.createSession(session, actAs(person, by, operation))
+  await store.people.sessions.create(session, actAs(person, by, operation))
   if (device !== null) return { person, session: secret, device: null }
   const token = newToken()
-  await store.people.addDevice(hashOf(token), person.id, atMs)
+  await store.people.sessions.addDevice(hashOf(token), person.id, atMs)
   return { person, session: secret, device: token }
 }
 
@@ -65,7 +65,7 @@ const NO_SESSION = () => new OperationError('missing', both('没有此会话', '
 
 export async function listSessions({ store, clock }: PeopleDeps, by: By, person: Person) {
   const nowMs = clock.now()
-  const sessions = (await store.people.sessions(person.id)).filter(session => endOf(session, person) > nowMs)
+  const sessions = (await store.people.sessions.list(person.id)).filter(session => endOf(session, person) > nowMs)
   return { data: sessions.map(session => showSession(session, person, by.sessionId)), next: null }
 }
 
@@ -80,18 +80,18 @@ const showSession = (session: Session, person: Person, current: number | null) =
 })
 
 export async function endSession({ store }: PeopleDeps, by: By, id: string): Promise<void> {
-  const ended = await store.people.endSession(by.user!.id, id, actBy(by, 'sessions.end'))
+  const ended = await store.people.sessions.end(by.user!.id, id, actBy(by, 'sessions.end'))
   if (!ended) throw NO_SESSION()
 }
 
 export async function endOtherSessions({ store }: PeopleDeps, by: By): Promise<{ ended: number }> {
-  return { ended: await store.people.endSessions(by.user!.id, by.sessionId, actBy(by, 'sessions.end_others')) }
+  return { ended: await store.people.sessions.endAll(by.user!.id, by.sessionId, actBy(by, 'sessions.end_others')) }
 }
 
 /** Ends the session of the caller; without one it does nothing, because a second click is no error. */
 export async function signOut({ store }: PeopleDeps, by: By, secret: string | null): Promise<void> {
-  const found = secret === null ? null : await store.people.session(hashOf(secret))
+  const found = secret === null ? null : await store.people.sessions.read(hashOf(secret))
   if (found === null) return
   const { session, person } = found
-  await store.people.endSession(person.id, session.publicId, actAs(person, by, 'sign_in.sign_out'))
+  await store.people.sessions.end(person.id, session.publicId, actAs(person, by, 'sign_in.sign_out'))
 }

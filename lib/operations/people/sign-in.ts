@@ -28,7 +28,7 @@ const WRONG = () => new OperationError('forbidden', both('邮箱或密码不正�
 /** The hash of this browser's device token, when it belongs to the person. */
 async function knownDevice({ store }: PeopleDeps, device: string | null, person: Person | null) {
   const hash = hashOf(isToken(device) ? device : '')
-  const owner = await store.people.deviceUser(hash)
+  const owner = await store.people.sessions.deviceUser(hash)
   return owner !== null && owner === person?.id ? hash : null
 }
 
@@ -43,10 +43,10 @@ export async function signIn(
 ): Promise<SignedIn> {
   const { store, passwords } = deps
   const email = canonicalEmail(form.email) ?? form.email.trim().toLowerCase()
-  const person = await store.people.byEmail(email)
+  const person = await store.people.users.byEmail(email)
   const known = await knownDevice(deps, device, person)
   const counted = await trySignIn(deps, email, by.ip, known)
-  const credentials = await store.people.credentials(person?.id ?? 0)
+  const credentials = await store.people.credentials.of(person?.id ?? 0)
   const phc = credentials?.password ?? null
   const seat = { network: known ?? networkOf(by.ip), known: known !== null }
   const { right, stale } = await passwords.verify(form.password, phc, seat)
@@ -55,7 +55,8 @@ export async function signIn(
     throw WRONG()
   }
   await counted.succeeded()
-  if (stale && phc !== null) await store.people.rehash(person.id, phc, await passwords.hash(form.password, seat))
+  if (stale && phc !== null)
+    await store.people.credentials.rehash(person.id, phc, await passwords.hash(form.password, seat))
   return signedIn(deps, by, person, known, 'sign_in.password')
 }
 
@@ -72,7 +73,7 @@ export async function signedIn(
     return { state: 'signed_in', opened: await openSession(deps, by, person, device, operation, provenAtMs) }
   const challenge = newToken()
   const createdAtMs = deps.clock.now()
-  await deps.store.people.createLink(
+  await deps.store.people.links.create(
     {
       kind: 'factor',
       hash: hashOf(challenge),
@@ -99,13 +100,13 @@ export async function signInFactor(
   const { store, clock } = deps
   const hash = hashOf(form.challenge)
   const asked = await tryUnknown(deps, by.ip)
-  const link = await store.people.link('factor', hash, clock.now())
-  const person = link?.userId == null ? null : await store.people.byId(link.userId)
+  const link = await store.people.links.read('factor', hash, clock.now())
+  const person = link?.userId == null ? null : await store.people.users.byId(link.userId)
   if (person === null || person.status !== 'active') throw LINK_GONE()
   const known = await knownDevice(deps, device, person)
   const counted = await tryCode(deps, person.id, known)
   await useCode(deps, person.id, form.code)
-  if ((await store.people.useLink('factor', hash, clock.now())) === null) throw LINK_GONE()
+  if ((await store.people.links.use('factor', hash, clock.now())) === null) throw LINK_GONE()
   await Promise.all([counted.succeeded(), asked.succeeded()])
   return openSession(deps, by, person, known, 'sign_in.second_factor')
 }
@@ -121,7 +122,7 @@ export async function stepUp(
   const counted: Try = await tryStepUp(deps, sessionId)
   if ('code' in form) await useCode(deps, userId, form.code)
   else {
-    const credentials = await store.people.credentials(userId)
+    const credentials = await store.people.credentials.of(userId)
     const seat = { network: `session ${sessionId}`, known: true }
     const { right } = await passwords.verify(form.password, credentials?.password ?? null, seat)
     if (!right) throw new OperationError('forbidden', both('密码不正确', 'the password is not right'))
@@ -132,7 +133,7 @@ export async function stepUp(
 
 export async function renewProof({ store }: PeopleDeps, sessionId: number, atMs: number) {
   const session = newToken()
-  if (!(await store.people.prove(sessionId, hashOf(session), atMs))) throw NO_SUCH_USER()
+  if (!(await store.people.sessions.prove(sessionId, hashOf(session), atMs))) throw NO_SUCH_USER()
   return { session, validUntilMs: atMs + PROOF_MS }
 }
 

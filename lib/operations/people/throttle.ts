@@ -90,7 +90,7 @@ interface ThrottleDeps {
 async function attempt(deps: ThrottleDeps, counted: readonly Counted[], attackedWaitMs = 0): Promise<Try> {
   const nowMs = deps.clock.now()
   const ids = counted.map(({ id }) => id)
-  const waitMs = await deps.store.people.count(ids, rows => {
+  const waitMs = await deps.store.people.throttles.count(ids, rows => {
     const counters = rows.map((row, i) => fallen(row, counted[i]!.rule, nowMs))
     const until = Math.max(...counters.map(counter => counter.untilMs))
     if (until > nowMs) return { result: until - nowMs, counters: null }
@@ -110,7 +110,7 @@ async function attempt(deps: ThrottleDeps, counted: readonly Counted[], attacked
 
 /** The counters of an IP and an e-mail lose this try; those that are about this person alone begin anew. */
 const takeBack = (deps: ThrottleDeps, counted: readonly Counted[]): Promise<void> =>
-  deps.store.people.count(
+  deps.store.people.throttles.count(
     counted.map(({ id }) => id),
     rows => ({
       result: undefined,

@@ -32,7 +32,7 @@ const shown = (token: PersonalToken) => ({
 })
 
 export async function listTokens({ store }: PeopleDeps, by: By) {
-  return { data: (await store.people.tokens(by.user!.id)).map(shown), next: null }
+  return { data: (await store.people.tokens.list(by.user!.id)).map(shown), next: null }
 }
 
 export async function createToken({ store, clock }: PeopleDeps, by: By, form: z.output<typeof tokenForm>) {
@@ -43,7 +43,7 @@ export async function createToken({ store, clock }: PeopleDeps, by: By, form: z.
       'invalid',
       both(`expires_at：应在未来 ${MOST_DAYS} 天之内`, `expires_at: expected a time within the next ${MOST_DAYS} days`),
     )
-  const person = await store.people.byId(by.user!.id)
+  const person = await store.people.users.byId(by.user!.id)
   if (form.scope === 'operator' && !(person?.operator && person.secondFactor))
     throw new OperationError(
       'forbidden',
@@ -60,10 +60,10 @@ export async function createToken({ store, clock }: PeopleDeps, by: By, form: z.
     createdAtMs,
     expiresAtMs: form.expires_at,
   }
-  return { ...shown(await store.people.createToken(token, actBy(by, 'tokens.create'))), secret }
+  return { ...shown(await store.people.tokens.create(token, actBy(by, 'tokens.create'))), secret }
 }
 
 export async function endToken({ store }: PeopleDeps, by: By, id: string): Promise<void> {
-  if (!(await store.people.endToken(by.user!.id, id, actBy(by, 'tokens.end'))))
+  if (!(await store.people.tokens.end(by.user!.id, id, actBy(by, 'tokens.end'))))
     throw new OperationError('missing', both('没有此令牌', 'there is no such token'))
 }

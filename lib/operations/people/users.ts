@@ -41,21 +41,22 @@ const row = (person: Person) => ({
 /** `id`: the outward id, or the e-mail. */
 export async function userNamed({ store }: Pick<UserDeps, 'store'>, id: string): Promise<Person> {
   const address = canonicalEmail(id)
-  const person = address === undefined ? await store.people.byPublicId(id) : await store.people.byEmail(address)
+  const person =
+    address === undefined ? await store.people.users.byPublicId(id) : await store.people.users.byEmail(address)
   if (person === null) throw NO_SUCH_USER()
   return person
 }
 
 export async function listUsers({ store }: UserDeps, filter: z.output<typeof usersFilter>) {
   const operators = filter.role === 'operator' ? { operators: true } : {}
-  const people = await store.people.page({ ...toPage(filter), ...operators })
+  const people = await store.people.users.page({ ...toPage(filter), ...operators })
   return { data: people.map(row), next: nextOf(people, filter.limit) }
 }
 
 export async function showUser({ store, clock }: UserDeps, person: Person) {
   const [memberships, sessions] = await Promise.all([
-    store.people.memberships(person.id),
-    store.people.sessions(person.id),
+    store.people.members.ofUser(person.id),
+    store.people.sessions.list(person.id),
   ])
   const nowMs = clock.now()
   const open = sessions.filter(session => endOf(session, person) > nowMs)
@@ -74,7 +75,7 @@ export async function inviteUser(deps: UserDeps, by: By, form: z.output<typeof i
       'invalid',
       both('账户与其中的角色必须一起填写', 'role: an account and a role in it go together; an operator has neither'),
     )
-  const account = name === undefined ? null : await deps.store.accountByName(name)
+  const account = name === undefined ? null : await deps.store.accounts.byName(name)
   if (name !== undefined && account === null)
     throw new OperationError('missing', both('没有此账户', `there is no account ${name}`))
   const operator = role === 'operator'
@@ -86,18 +87,18 @@ export async function setStatus(deps: UserDeps, by: By, person: Person, status: 
   if (person.id === by.user?.id)
     throw new OperationError('conflict', both('不能停用自己', 'nobody disables the own user'))
   const act = actBy(by, status === 'active' ? 'users.enable' : 'users.disable')
-  const changed = await deps.store.people.update(person.id, { status }, act)
+  const changed = await deps.store.people.users.update(person.id, { status }, act)
   await inForce(deps)
   return showUser(deps, changed)
 }
 
 export async function endUserSessions({ store }: UserDeps, by: By, person: Person): Promise<{ ended: number }> {
-  return { ended: await store.people.endSessions(person.id, null, actBy(by, 'users.end_sessions')) }
+  return { ended: await store.people.sessions.endAll(person.id, null, actBy(by, 'users.end_sessions')) }
 }
 
 /** For somebody whose app and recovery codes are lost. The person is told at the next sign-in. */
 export const resetFactor = ({ store, clock }: UserDeps, by: By, person: Person): Promise<void> =>
-  store.people.setCredentials(
+  store.people.credentials.set(
     person.id,
     { totp: null, notice: { kind: 'factor_reset', atMs: clock.now() }, endTokens: true },
     actBy(by, 'users.factor_reset'),

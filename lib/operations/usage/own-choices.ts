@@ -35,7 +35,7 @@ export async function ownChoices(
     attempts: 'without',
   } as const
   const used = async (by: SummaryBy) => {
-    const rows = await store.summary({ ...asked, by: [by], brief: true }).catch(refused)
+    const rows = await store.usage.summary({ ...asked, by: [by], brief: true }).catch(refused)
     return stacksOf(rows.sort(byCharge))
   }
   const keys = (await used('key')) as number[]
@@ -61,12 +61,12 @@ export async function ownChoices(
 async function keysOf(store: Store, reader: Reader, ids: readonly number[], chosen: string | undefined) {
   const own = chosen === undefined ? [] : ((await whoseKeys(store, reader, { key: chosen })).keyIds ?? [])
   const all = [...new Set([...own, ...ids])]
-  const labels = await store.keyLabels(reader.account.id, all)
+  const labels = await store.keys.labels(reader.account.id, all)
   return all.flatMap(id => shownKey(labels.get(id)) ?? [])
 }
 
 const membersOf = async (store: Store, account: Account) =>
-  (await store.people.members(account.id, { limit: MOST_CHOICES })).map(({ person }) => ({
+  (await store.people.members.page(account.id, { limit: MOST_CHOICES })).map(({ person }) => ({
     id: person.publicId,
     name: person.name,
   }))

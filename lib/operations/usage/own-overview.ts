@@ -17,7 +17,7 @@ const CHART = { by: 'day', stack: 'model' } as const
 
 async function spentBetween(store: Store, { accountId, keyIds }: AccountKeys, fromMs: number, toMs: number) {
   const keys = keyIds === null ? {} : { keyIds }
-  const [row] = await store.summary({ accountId, ...keys, by: [], zone: store.zone, fromMs, toMs })
+  const [row] = await store.usage.summary({ accountId, ...keys, by: [], zone: store.zone, fromMs, toMs })
   return (row?.charge ?? 0) as Micro
 }
 
@@ -44,12 +44,12 @@ const daysLeft = (available: Micro, week: Micro): number | null =>
 /** The newest requests, and the newest of those that failed or were refused. */
 async function lastOf(store: Store, whose: AccountKeys) {
   const [last, failed, refused] = await Promise.all([
-    store.requestPage(whose, { limit: LAST }),
-    store.requestPage({ ...whose, outcome: 'upstream' }, { limit: LAST, mostScanned: LOOKED_AT }),
-    store.refusalPage(whose, { limit: LAST }),
+    store.usage.requestPage(whose, { limit: LAST }),
+    store.usage.requestPage({ ...whose, outcome: 'upstream' }, { limit: LAST, mostScanned: LOOKED_AT }),
+    store.refusals.page(whose, { limit: LAST }),
   ])
   const rows = [...last.rows, ...failed.rows, ...refused.rows]
-  const labels = await store.keyLabels(
+  const labels = await store.keys.labels(
     whose.accountId,
     rows.map(row => row.keyId),
   )
@@ -73,8 +73,8 @@ export async function ownOverview(deps: UsageDeps & BalanceDeps, reader: Reader,
     balancesOf(deps, [account.id]),
     spending(store, whose, nowMs),
     ownUsage(deps, reader, CHART),
-    store.lowBalance(account.id),
-    store.keyPage({ accountId: account.id, limit: 1 }),
+    store.accounts.lowBalance(account.id),
+    store.keys.page({ accountId: account.id, limit: 1 }),
   ])
   const money = balances(account.id)
   const last = single ? await lastOf(store, whose) : null

@@ -21,7 +21,7 @@ export const EMPTY = ['none_yet', 'filter', 'pruned'] as const
 type Empty = (typeof EMPTY)[number]
 
 const labelsOf = (store: Store, accountId: number, rows: readonly { keyId: number }[]) =>
-  store.keyLabels(
+  store.keys.labels(
     accountId,
     rows.map(row => row.keyId),
   )
@@ -44,7 +44,7 @@ async function whyEmpty(
   const { to, ...rest } = present(filter)
   if (prunedMs > 0 && to !== undefined && to <= prunedMs) return 'pruned'
   if (to !== undefined || Object.keys(rest).length > 0) return 'filter'
-  const [purse] = await store.purses([accountPurse(account.id)])
+  const [purse] = await store.books.purses([accountPurse(account.id)])
   return prunedMs > 0 && (purse?.spent ?? 0) > 0 ? 'pruned' : 'none_yet'
 }
 
@@ -55,10 +55,10 @@ export async function ownRequests(deps: RequestsDeps, reader: Reader, sent: Requ
   const { id, after, limit } = sent
   const page: Page<BookedRow> =
     id === undefined
-      ? await store.requestPage({ ...whose, ...toFilter(sent) }, { ...present({ after }), limit })
-      : { rows: await store.requestsOfId(whose, id), next: null, scannedToMs: null }
+      ? await store.usage.requestPage({ ...whose, ...toFilter(sent) }, { ...present({ after }), limit })
+      : { rows: await store.usage.requestsOfId(whose, id), next: null, scannedToMs: null }
   const labels = await labelsOf(store, whose.accountId, page.rows)
-  const prunedMs = await store.prunedBefore()
+  const prunedMs = await store.usage.prunedBefore()
   const isEmpty = page.rows.length === 0 && page.next === null && after === undefined
   return {
     ...shownPage(page, row => shownRequest(row, labels)),
@@ -71,7 +71,7 @@ export async function ownRequests(deps: RequestsDeps, reader: Reader, sent: Requ
 }
 
 async function refusalOf(store: Store, { accountId, keyIds }: AccountKeys, id: string) {
-  const refusal = await store.refusal(id)
+  const refusal = await store.refusals.byRequest(id)
   if (refusal === null || refusal.accountId !== accountId) return null
   if (keyIds !== null && !keyIds.includes(refusal.keyId)) return null
   return shownRefusal(refusal, await labelsOf(store, accountId, [refusal]))
@@ -81,7 +81,7 @@ export async function ownRefusals({ store }: RequestsDeps, reader: Reader, sent:
   const { after, limit, from: fromMs, to: toMs, model, reason } = sent
   const whose = await whoseKeys(store, reader, sent)
   const filter = { ...whose, ...present({ fromMs, toMs, model, reason }) }
-  const page = await store.refusalPage(filter, { ...present({ after }), limit })
+  const page = await store.refusals.page(filter, { ...present({ after }), limit })
   const labels = await labelsOf(store, whose.accountId, page.rows)
   return shownPage(page, row => shownRefusal(row, labels))
 }
@@ -92,7 +92,7 @@ async function pricesSince(store: Store, row: BookedRow) {
   for (const { model, priceVersion } of row.lines) {
     const name = `${priceVersion} ${model}`
     if (priceVersion === null || since.has(name)) continue
-    const [version] = await store.priceVersions(model, { before: priceVersion + 1, limit: 1 })
+    const [version] = await store.catalogue.priceVersions(model, { before: priceVersion + 1, limit: 1 })
     if (version?.version === priceVersion) since.set(name, version.atMs)
   }
   return (model: string, version: number) => since.get(`${version} ${model}`)
@@ -103,15 +103,16 @@ export async function ownReceipt(deps: RequestsDeps, reader: Reader, id: string,
   const { store, fleet } = deps
   await fleet.settled()
   const whose = await whoseKeys(store, reader, {})
-  const row = (await store.requestsOfId(whose, id)).find(found => found.requestId === id)
+  const row = (await store.usage.requestsOfId(whose, id)).find(found => found.requestId === id)
   if (row !== undefined) {
     const labels = await labelsOf(store, whose.accountId, [row])
     const request = shownReceipt(row, labels, await pricesSince(store, row))
-    return { request, refusal: null, internal: internal ? shownInternal(row, await store.attemptsOf(id)) : null }
+    return { request, refusal: null, internal: internal ? shownInternal(row, await store.usage.attemptsOf(id)) : null }
   }
   const refusal = await refusalOf(store, whose, id)
   if (refusal !== null) return { request: null, refusal, internal: null }
-  if (isRequestId(id) && timeOfId(id) < (await store.prunedBefore())) throw await prunedDay(store, whose, timeOfId(id))
+  if (isRequestId(id) && timeOfId(id) < (await store.usage.prunedBefore()))
+    throw await prunedDay(store, whose, timeOfId(id))
   throw new OperationError('missing', { zh: '没有这个请求', en: 'there is no such request' })
 }
 
@@ -120,7 +121,7 @@ async function prunedDay(store: Store, { accountId, keyIds }: AccountKeys, atMs:
   const { zone } = store
   const { beginMs: fromMs, endMs: toMs } = periodAt('day', atMs, zone)
   const keys = keyIds === null ? {} : { keyIds }
-  const rows = await store.summary({ accountId, ...keys, by: [], zone, fromMs, toMs, attempts: 'without' })
+  const rows = await store.usage.summary({ accountId, ...keys, by: [], zone, fromMs, toMs, attempts: 'without' })
   const { requests, charge } = shownTotals(addUp(rows))
   const words = {
     zh: '这一天的请求明细已删除,只保留当天合计',

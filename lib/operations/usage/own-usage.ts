@@ -102,7 +102,7 @@ function bucketsOf(
 /** What a stack is called. */
 export async function namesOf(store: Store, accountId: number, stack: Stack, values: readonly (string | number)[]) {
   if (stack !== 'key') return (value: string | number) => ({ name: String(value), key: null })
-  const labels = await store.keyLabels(accountId, values as number[])
+  const labels = await store.keys.labels(accountId, values as number[])
   return (value: string | number) => {
     const key = shownKey(labels.get(value as number))
     return { name: key?.name ?? '', key }
@@ -122,7 +122,7 @@ export async function readSums({ store, clock, fleet }: UsageDeps, reader: Reade
     attempts: 'without',
   } as const
   const read = (query: Pick<SummaryQuery, 'by'> & Partial<SummaryQuery>) =>
-    store.summary({ ...asked, ...query }).catch(refused)
+    store.usage.summary({ ...asked, ...query }).catch(refused)
   return { accountId, zone, fromMs, toMs, read }
 }
 

@@ -12,7 +12,7 @@ const ROWS = 1_000
 const pruning = z.strictObject({ before: moment })
 
 export async function wouldPrune(store: Store, before: string) {
-  const { rows, charge } = await store.prunable(read(pruning, { before }).before)
+  const { rows, charge } = await store.usage.prunable(read(pruning, { before }).before)
   return { rows, charge: formatMicro(charge) }
 }
 
@@ -20,6 +20,6 @@ export async function wouldPrune(store: Store, before: string) {
 export async function prune(store: Store, before: string): Promise<number> {
   const { before: beforeMs } = read(pruning, { before })
   let rows = 0
-  for (let slice = ROWS; slice === ROWS; rows += slice) slice = await store.pruneUsage(beforeMs, ROWS)
+  for (let slice = ROWS; slice === ROWS; rows += slice) slice = await store.usage.prune(beforeMs, ROWS)
   return rows
 }

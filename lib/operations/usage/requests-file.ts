@@ -13,7 +13,7 @@ import { iso, shownReceipt } from './own-shown.ts'
 
 const SLICE = 500
 
-type Reads = Pick<Store, 'keyLabels' | 'requestPage'>
+type Reads = Pick<Store, 'keys' | 'usage'>
 
 /** Plain data, for another thread. */
 export interface RequestsOrder {
@@ -79,8 +79,8 @@ const COLUMNS: readonly CsvColumn<Exported>[] = [
 /** All rows of a filter, newest first. Between two slices nothing is held in the store. */
 async function* slices(store: Reads, filter: RequestFilter): AsyncGenerator<Exported[]> {
   for (let after: string | null | undefined; after !== null; ) {
-    const page = await store.requestPage(filter, { ...(after === undefined ? {} : { after }), limit: SLICE })
-    const labels = await store.keyLabels(
+    const page = await store.usage.requestPage(filter, { ...(after === undefined ? {} : { after }), limit: SLICE })
+    const labels = await store.keys.labels(
       filter.accountId,
       page.rows.map(row => row.keyId),
     )

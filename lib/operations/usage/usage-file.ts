@@ -9,7 +9,7 @@ import { shownReceipt } from './usage-shown.ts'
 
 const NAMES_KEPT = 10_000
 
-type Reads = Pick<Store, 'account' | 'usageSlices'>
+type Reads = Pick<Store, 'accounts' | 'usage'>
 
 /** Plain data, for another thread. `filter`: null = of an account that does not exist. */
 export interface UsageOrder {
@@ -82,11 +82,11 @@ const TABLE = new CsvTable(
 async function* slices(store: Reads, filter: Omit<UsageFilter, 'limit'>): AsyncGenerator<Shown[]> {
   const names = latest<number, string>(NAMES_KEPT)
   const nameOf = async ({ accountId }: BookedRow) => {
-    const name = names.get(accountId) ?? (await store.account(accountId))?.name
+    const name = names.get(accountId) ?? (await store.accounts.byId(accountId))?.name
     if (name !== undefined) names.set(accountId, name)
     return name
   }
-  for await (const rows of store.usageSlices(filter)) {
+  for await (const rows of store.usage.slices(filter)) {
     const shown: Shown[] = []
     for (const row of rows) shown.push(shownReceipt(row, await nameOf(row)))
     yield shown

@@ -40,7 +40,7 @@ export class Usage {
     const { account, limit, after, ...filter } = read(pageFilter, sent)
     const wanted = await this.#wanted(account, filter)
     if (wanted === null) return { data: [], next: null }
-    const rows = await store.usage({ ...wanted, limit, ...(after === undefined ? {} : { after }) })
+    const rows = await store.usage.page({ ...wanted, limit, ...(after === undefined ? {} : { after }) })
     const names = await this.#namesOf(rows.map(row => row.accountId))
     const data = rows.map(row => shownRow(row, names.get(row.accountId)))
     return { data, next: rows.length === limit ? (rows.at(-1) as BookedRow).requestId : null }
@@ -52,7 +52,7 @@ export class Usage {
     const { account, by, zone = store.zone, ...filter } = read(summaryFilter, sent)
     const wanted = await this.#wanted(account, filter)
     if (wanted === null) return { data: [] }
-    const rows = await store.summary({ ...wanted, by, zone }).catch(refused)
+    const rows = await store.usage.summary({ ...wanted, by, zone }).catch(refused)
     const accountAt = by.indexOf('account')
     const names = await this.#namesOf(accountAt === -1 ? [] : rows.map(row => row.by[accountAt] as number))
     return { data: rows.map(row => shownTotals(by, row, names)) }
@@ -76,25 +76,25 @@ export class Usage {
     const { store, fleet } = this.#deps
     await fleet.settled()
     const { request_id: requestId = '' } = read(exportFilter, { request_id: id })
-    const [row] = await store.usage({ requestId, limit: 1 })
+    const [row] = await store.usage.page({ requestId, limit: 1 })
     if (row !== undefined) {
       const account = (await this.#namesOf([row.accountId])).get(row.accountId)
-      const disputed = row.disputed > 0 ? await store.dispute(requestId) : null
+      const disputed = row.disputed > 0 ? await store.disputes.byRequest(requestId) : null
       return {
         row: {
           ...shownReceipt(row, account),
           dispute: disputed === null ? null : shownDispute(disputed),
-          uncharged: (await store.attemptsOf(requestId)).map(shownAttempt),
+          uncharged: (await store.usage.attemptsOf(requestId)).map(shownAttempt),
         },
       }
     }
-    const refusal = await store.refusal(requestId)
+    const refusal = await store.refusals.byRequest(requestId)
     if (refusal !== null) {
       const names = await this.#namesOf([refusal.accountId])
       return { row: shownRefusal(refusal, names.get(refusal.accountId)) }
     }
     const atMs = timeOfId(requestId)
-    if (!isRequestId(requestId) || atMs >= (await store.prunedBefore()))
+    if (!isRequestId(requestId) || atMs >= (await store.usage.prunedBefore()))
       throw new OperationError('missing', `there is no request ${requestId}`)
     return { pruned: await this.#dayOf(atMs) }
   }
@@ -104,20 +104,20 @@ export class Usage {
     const { zone } = store
     const { beginMs: fromMs, endMs: toMs } = periodAt('day', atMs, zone)
     const by = ['day'] as const
-    const [day] = await store.summary({ by, zone, fromMs, toMs })
+    const [day] = await store.usage.summary({ by, zone, fromMs, toMs })
     return day === undefined ? {} : shownTotals(by, day, new Map())
   }
 
   /** The filter as the store takes it; null when it names an account that does not exist. */
   async #wanted(name: string | undefined, filter: Parameters<typeof storeFilter>[0]) {
-    const account = name === undefined ? undefined : await this.#deps.store.accountByName(name)
+    const account = name === undefined ? undefined : await this.#deps.store.accounts.byName(name)
     return account === null ? null : storeFilter(filter, account?.id)
   }
 
   async #namesOf(ids: readonly number[]): Promise<Map<number, string>> {
     const names = new Map<number, string>()
     for (const id of new Set(ids)) {
-      const name = this.#names.get(id) ?? (await this.#deps.store.account(id))?.name
+      const name = this.#names.get(id) ?? (await this.#deps.store.accounts.byId(id))?.name
       if (name === undefined) continue
       this.#names.set(id, name)
       names.set(id, name)

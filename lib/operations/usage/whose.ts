@@ -24,7 +24,7 @@ export async function whoseKeys(store: Store, { account, keyIds }: Reader, asked
   const made = member === undefined ? null : await keysOf(store, accountId, member)
   const seen = both(keyIds, made)
   if (key === undefined) return { accountId, keyIds: seen }
-  const label = await store.keyLabelOf(accountId, key)
+  const label = await store.keys.labelOf(accountId, key)
   if (label === null || (keyIds !== null && !keyIds.includes(label.id))) throw NO_KEY()
   return { accountId, keyIds: both(seen, [label.id]) }
 }
@@ -38,9 +38,9 @@ function both(one: readonly number[] | null, other: readonly number[] | null): r
 
 /** Of somebody who is or was a member: people who leave have made keys that are still there. */
 async function keysOf(store: Store, accountId: number, member: string): Promise<number[]> {
-  const person = await store.people.byPublicId(member)
-  const ids = person === null ? [] : await store.keyIdsOf(accountId, person.id)
-  if (ids.length === 0 && (person === null || (await store.people.role(person.id, accountId)) === null))
+  const person = await store.people.users.byPublicId(member)
+  const ids = person === null ? [] : await store.keys.idsOf(accountId, person.id)
+  if (ids.length === 0 && (person === null || (await store.people.members.role(person.id, accountId)) === null))
     throw new OperationError('missing', { zh: '没有这个成员', en: 'there is no such member' })
   return ids
 }

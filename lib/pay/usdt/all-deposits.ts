@@ -59,7 +59,7 @@ export async function oneDeposit(store: Store, deposit: Deposit) {
 
 async function namesOf(store: Store, rows: readonly { accountId: number }[]) {
   const ids = [...new Set(rows.map(({ accountId }) => accountId))]
-  const accounts = await Promise.all(ids.map(id => store.account(id)))
+  const accounts = await Promise.all(ids.map(id => store.accounts.byId(id)))
   return new Map(accounts.flatMap(account => (account === null ? [] : [[account.id, account] as const])))
 }
 

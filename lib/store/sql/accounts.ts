@@ -13,7 +13,7 @@ import {
   type NewAccount,
   type PageFilter,
   StoreConflict,
-} from '../store.ts'
+} from '../types.ts'
 import { recordAction, recordEdit } from './actions.ts'
 import { moveMark } from './applied.ts'
 import { recordChange } from './changes.ts'

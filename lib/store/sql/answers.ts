@@ -4,7 +4,7 @@
  */
 import { createHash } from 'node:crypto'
 import type { Driver } from '../driver.ts'
-import type { AnswerMaker } from '../store.ts'
+import type { AnswerMaker } from '../types.ts'
 import { NAME_LENGTH } from '../tables.ts'
 import { text } from './text.ts'
 

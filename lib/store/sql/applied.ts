@@ -5,7 +5,7 @@
  * changed right after the first write.
  */
 import type { Driver, Statements } from '../driver.ts'
-import { AppliedElsewhere, type Mark, markId, type Said } from '../store.ts'
+import { AppliedElsewhere, type Mark, markId, type Said } from '../types.ts'
 import { text } from './text.ts'
 
 export async function readMarks(driver: Driver): Promise<Map<string, Said>> {

@@ -12,7 +12,7 @@
  */
 import { add, micro } from '../../base/money.ts'
 import type { Driver, Row, Statements } from '../driver.ts'
-import { type Audit, accountPurse, keyPurse } from '../store.ts'
+import { type Audit, accountPurse, keyPurse } from '../types.ts'
 import { GRAIN } from '../usage-tables.ts'
 import { MOST_NAMED, readPayments } from './pay-audit.ts'
 import { big, integer, text } from './text.ts'

@@ -14,7 +14,7 @@
 import { invariant } from '../../base/assert.ts'
 import { type Micro, micro } from '../../base/money.ts'
 import { CommitUncertain, type Driver, type Statements } from '../driver.ts'
-import { type Grant, type Purse, type PurseId, StoreConflict } from '../store.ts'
+import { type Grant, type Purse, type PurseId, StoreConflict } from '../types.ts'
 import { BEAT } from './burial.ts'
 import { recordChange } from './changes.ts'
 import { Doubts } from './doubts.ts'

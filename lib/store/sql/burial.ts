@@ -7,7 +7,7 @@
  * with a burial that broke off.
  */
 import type { Driver, Statements } from '../driver.ts'
-import type { PurseId } from '../store.ts'
+import type { PurseId } from '../types.ts'
 import { caseOf, integer, marks, padded, text } from './text.ts'
 
 /** How many leases one transaction gives back or deletes. */

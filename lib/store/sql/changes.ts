@@ -5,7 +5,7 @@
  * numbers can become visible out of order, and a reader would skip the late one.
  */
 import type { Driver, Statements } from '../driver.ts'
-import type { Change } from '../store.ts'
+import type { Change } from '../types.ts'
 import { integer, text } from './text.ts'
 
 const KEPT = 10_000

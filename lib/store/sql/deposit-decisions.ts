@@ -7,7 +7,7 @@ import { type Deposit, depositReference, floorOf, worthOf } from '../../terms/de
 import type { Act } from '../../base/people.ts'
 import type { DepositResolved } from '../deposit-store.ts'
 import { type Driver, DuplicateKey, type Statements } from '../driver.ts'
-import { accountPurse } from '../store.ts'
+import { accountPurse } from '../types.ts'
 import { recordAction } from './actions.ts'
 import { toDeposit } from './deposit-rows.ts'
 import { bookPayment } from './pay-money.ts'

@@ -15,7 +15,7 @@ import type {
 } from '../deposit-store.ts'
 import { type Driver, DuplicateKey, type Param, type Statements } from '../driver.ts'
 import type { EntryKind } from '../entry-store.ts'
-import { accountPurse } from '../store.ts'
+import { accountPurse } from '../types.ts'
 import { recordAction } from './actions.ts'
 import { toDeposit, toDepositRefund } from './deposit-rows.ts'
 import { bookEntry } from './entries.ts'

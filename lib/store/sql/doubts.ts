@@ -11,7 +11,7 @@
  */
 import { randomBytes } from 'node:crypto'
 import { CommitUncertain, type Driver, type Statements } from '../driver.ts'
-import type { PurseId } from '../store.ts'
+import type { PurseId } from '../types.ts'
 import { integer, text } from './text.ts'
 
 /** What is owed to one purse: by the ticket that the lease's row has, and `otherwise` for any other ticket. */

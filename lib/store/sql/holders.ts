@@ -4,7 +4,7 @@
  */
 import type { Micro } from '../../base/money.ts'
 import { type Driver, DuplicateKey, type Statements } from '../driver.ts'
-import type { Holder, PurseId } from '../store.ts'
+import type { Holder, PurseId } from '../types.ts'
 import { BEAT, bury, forgetLeases } from './burial.ts'
 import { caseOf, chunks, integer, marks, money, padded, text } from './text.ts'
 

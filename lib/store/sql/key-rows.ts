@@ -2,7 +2,7 @@
 import type { Key } from '../../terms/records.ts'
 import type { NewKey } from '../account-store.ts'
 import type { Param, Row, Statements } from '../driver.ts'
-import { StoreConflict } from '../store.ts'
+import { StoreConflict } from '../types.ts'
 import { limitColumns, limitValues, toLimit } from './limit-purses.ts'
 import { integer, integerOrNull, jsonOrNull, text, toJson } from './text.ts'
 

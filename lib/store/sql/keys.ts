@@ -16,7 +16,7 @@ import {
   type NewKey,
   StoreConflict,
   StoreFull,
-} from '../store.ts'
+} from '../types.ts'
 import { ACCOUNT_COLUMNS, toAccount } from './accounts.ts'
 import { recordEdit } from './actions.ts'
 import { moveMark } from './applied.ts'

@@ -9,7 +9,7 @@
 import { endOfName } from '../../base/periods.ts'
 import type { Limit } from '../../terms/records.ts'
 import type { Dialect, Driver, Param, Row, Statements } from '../driver.ts'
-import { accountPurse, type PurseId } from '../store.ts'
+import { accountPurse, type PurseId } from '../types.ts'
 import { recordChange } from './changes.ts'
 import { integer, marks, money, padded, text, textOrNull } from './text.ts'
 

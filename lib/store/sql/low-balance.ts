@@ -2,7 +2,7 @@
 import { formatMicro, type Micro } from '../../base/money.ts'
 import type { Act } from '../../base/people.ts'
 import type { Driver, Row, Statements } from '../driver.ts'
-import { StoreConflict } from '../store.ts'
+import { StoreConflict } from '../types.ts'
 import { recordAction } from './actions.ts'
 import { moneyOrNull, text } from './text.ts'
 

@@ -4,7 +4,7 @@
  * a price does not begin the time anew.
  */
 import type { Offline } from '../../terms/records.ts'
-import { EVERYWHERE, type OfflineSince } from '../store.ts'
+import { EVERYWHERE, type OfflineSince } from '../types.ts'
 
 const namesOf = (offline: Offline): readonly string[] => (offline === true ? [EVERYWHERE] : offline)
 

@@ -2,7 +2,7 @@
 import { type Micro, micro } from '../../base/money.ts'
 import type { Param, Row, Statements } from '../driver.ts'
 import type { EntryKind } from '../entry-store.ts'
-import { accountPurse } from '../store.ts'
+import { accountPurse } from '../types.ts'
 import { integer } from './text.ts'
 
 /**

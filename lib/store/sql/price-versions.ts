@@ -8,7 +8,7 @@ import type { Price } from '../../terms/records.ts'
 import type { Driver, Row, Statements } from '../driver.ts'
 import type { PriceActor, Version, VersionPage } from '../price-store.ts'
 import { PRICE_FORMAT } from '../price-tables.ts'
-import { StoreConflict } from '../store.ts'
+import { StoreConflict } from '../types.ts'
 import { integer, integerOrNull, json, text } from './text.ts'
 
 export type PricedKind = 'model' | 'group'

@@ -7,7 +7,7 @@
 import { idAt, timeOfId } from '../../base/ids.ts'
 import { type Micro, micro } from '../../base/money.ts'
 import type { Driver, Statements } from '../driver.ts'
-import { StoreUnavailable } from '../store.ts'
+import { StoreUnavailable } from '../types.ts'
 import { integer, money, text } from './text.ts'
 
 /** The id before which at most `limit` rows are, all of requests before `beforeMs`. */

@@ -4,7 +4,7 @@
  */
 import { invariant } from '../../base/assert.ts'
 import type { Statements } from '../driver.ts'
-import { accountPurse, keyPurse, type PurseId, type Settlement } from '../store.ts'
+import { accountPurse, keyPurse, type PurseId, type Settlement } from '../types.ts'
 import { caseOf, chunks, integer, marks, padded, text } from './text.ts'
 
 /** The engine looks for each row's amount from the first pair of a CASE on, so that many pairs in one statement take long. */

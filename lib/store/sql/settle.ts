@@ -13,7 +13,7 @@
 import { invariant } from '../../base/assert.ts'
 import type { UsageRow } from '../../terms/records.ts'
 import { type Dialect, type Driver, DuplicateKey, type Statements } from '../driver.ts'
-import { type Settled, type Settlement, StoreUnavailable } from '../store.ts'
+import { type Settled, type Settlement, StoreUnavailable } from '../types.ts'
 import { insertDisputes } from './disputes.ts'
 import { bookingTime, raiseChargedHours } from './charged-hours.ts'
 import { lockPurses, lowerLeases, payable, raisePurses, sum } from './settle-purses.ts'

@@ -1,7 +1,7 @@
 /** Which settlements of a batch are in the books already, came twice, or are so old that nobody can say. */
 import { timeOfId } from '../../base/ids.ts'
 import type { Statements } from '../driver.ts'
-import type { Settlement } from '../store.ts'
+import type { Settlement } from '../types.ts'
 import { prunedBefore } from './prune.ts'
 import { chunks, integerOrNull, marks, padded, text } from './text.ts'
 

@@ -1,6 +1,6 @@
 /** The SQL of a page of the usage log: which rows a filter means, and which index holds them in order. */
 import type { Dialect, Param } from '../driver.ts'
-import type { UsageFilter, UsageOwner, UsageTraits } from '../store.ts'
+import type { UsageFilter, UsageOwner, UsageTraits } from '../types.ts'
 import { indexName } from '../tables.ts'
 import { USAGE_LOG } from '../usage-tables.ts'
 import { USAGE_COLUMNS } from './usage-rows.ts'

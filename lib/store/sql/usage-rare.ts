@@ -7,7 +7,7 @@
  */
 import { timeOfId } from '../../base/ids.ts'
 import type { Dialect, Param, Statements } from '../driver.ts'
-import type { BookedRow, UsageFilter } from '../store.ts'
+import type { BookedRow, UsageFilter } from '../types.ts'
 import { GRAIN } from '../usage-tables.ts'
 import { DAY_HOURS, dayOf, HOUR_MS, hourOf } from './sums.ts'
 import { integer } from './text.ts'

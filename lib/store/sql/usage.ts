@@ -8,7 +8,7 @@
  */
 import { attemptIds, timeOfId } from '../../base/ids.ts'
 import type { Dialect, Driver, ReadingDriver, Statements } from '../driver.ts'
-import type { BookedRow, UsageFilter } from '../store.ts'
+import type { BookedRow, UsageFilter } from '../types.ts'
 import { openDisputes } from './disputes.ts'
 import { integer, marks, padded } from './text.ts'
 import {

@@ -25,7 +25,11 @@ t.test('owners read who changed what in their account, and nothing of others', a
   await otto.call('keys.create', { account: other, body: { name: 'theirs', group: 'default' } })
   await olga.call('keys.change', { account, path: { id: key.id }, body: { name: 'l' } })
   const byOperator = { kind: 'user', userId: operator.person.id, name: '', ip: '198.51.100.9' } as const
-  await house.store.updateAccount(account.id, { status: 'banned' }, { actor: byOperator, operation: 'accounts.change' })
+  await house.store.accounts.update(
+    account.id,
+    { status: 'banned' },
+    { actor: byOperator, operation: 'accounts.change' },
+  )
   const found = await lines()
   t.match(found[0], {
     operation: 'accounts.change',
@@ -55,7 +59,7 @@ t.test('owners are not told how many entries and quotes the gateway has made', a
   const { house, account, olga, lines, all } = await open(t)
   const { store } = house
   const entry = { kind: 'topup', amount: micro(7_000_000), reference: 'order 7', actor: 'boss', note: '' } as const
-  await store.addEntry(account.id, entry, SETUP)
+  await store.entries.add(account.id, entry, SETUP)
   const quote = { accountId: account.id, amount: micro(1), wei: 1n, rate: 7_000_000, fromMs: 1, untilMs: 2 }
   await store.chain.makeQuote(quote, 1, SETUP)
   await store.chain.issueAddress(
@@ -80,7 +84,7 @@ t.test('owners are not told how many entries and quotes the gateway has made', a
 
 t.test('an operator who is in the account is one of its people', async t => {
   const { house, account, operator, lines } = await open(t)
-  await house.store.people.addMember(
+  await house.store.people.members.add(
     { userId: operator.person.id, accountId: account.id, role: 'owner' },
     house.clock.now(),
     SETUP,

@@ -12,7 +12,7 @@ t.test('deposits', { skip: ANVIL_MISSING ?? false }, async t => {
   const { xpub, first } = newWallet()
   const usdt = { xpub, check_address: first, endpoints: nodes.map(({ url }) => url), sandbox: true }
   const house = await openConsole(t, JSON.stringify({ pay: { usdt } }))
-  const account = await house.store.createAccount({ name: 'acme', groups: ['default'], sandbox: true }, SETUP)
+  const account = await house.store.accounts.create({ name: 'acme', groups: ['default'], sandbox: true }, SETUP)
   const other = await house.account('other')
   const ann = await house.person('ann@example.com', { in: { account, role: 'owner' } })
   const bob = await house.person('bob@example.com', { in: { account: other, role: 'owner' } })
@@ -102,7 +102,7 @@ t.test('deposits', { skip: ANVIL_MISSING ?? false }, async t => {
     t.match((await rewind(at)).json, { block: at })
     await read()
     t.match((await ann.call('balance.read', { account })).json, { balance: '7.120000' }, 'nothing counts twice')
-    const done = await house.store.actions({ limit: 99 })
+    const done = await house.store.actions.page({ limit: 99 })
     for (const operation of [
       'deposits.address',
       'deposits.quote',

@@ -55,7 +55,7 @@ t.test('a key from its making to its end', async t => {
     last_used_from: null,
   }
   t.same(key, shown)
-  t.equal((await house.store.findKey(hashOf(secret)))?.account.id, account.id)
+  t.equal((await house.store.keys.find(hashOf(secret)))?.account.id, account.id)
   t.same((await call(owner, 'keys.show', { path: { id: key.id } })).json, shown)
 
   const changed = await change(owner, key.id, {
@@ -95,14 +95,14 @@ t.test('a key from its making to its end', async t => {
   t.equal(rolled.status, 201)
   t.match(next.old_secret_ends_at, /Z$/)
   t.equal(next.key.id, key.id)
-  t.not(await house.store.findKey(hashOf(secret)), null)
-  t.not(await house.store.findKey(hashOf(next.secret)), null)
+  t.not(await house.store.keys.find(hashOf(secret)), null)
+  t.not(await house.store.keys.find(hashOf(next.secret)), null)
 
   t.equal((await call(owner, 'keys.delete', { path: { id: key.id } })).status, 204)
   t.equal((await call(owner, 'keys.show', { path: { id: key.id } })).status, 404)
-  t.equal(await house.store.findKey(hashOf(secret)), null)
+  t.equal(await house.store.keys.find(hashOf(secret)), null)
 
-  const lines = await house.store.actions({ accountId: account.id, limit: 100 })
+  const lines = await house.store.actions.page({ accountId: account.id, limit: 100 })
   const done = lines.map(line => line.operation)
   t.same(done.filter(name => name.startsWith('keys.')).slice(-1), ['keys.create'])
   t.same(done.slice(0, 2), ['keys.remove', 'keys.roll'])
@@ -213,13 +213,13 @@ t.test('states, and pages by state', async t => {
   await change(owner, made.get('off')!.id, { status: 'disabled' })
   house.clock.advance(1_000)
   const { store } = house
-  await store.register({ id: 'h', host: 'here', beat: 0 })
+  await store.holders.register({ id: 'h', host: 'here', beat: 0 })
   const now = (await store.now()) ?? house.clock.now()
   for (const [i, name] of ['spent', 'spent today', 'half'].entries()) {
-    const key = (await store.keyByName(account.id, name))!
+    const key = (await store.keys.byName(account.id, name))!
     const settled = settlement(usageRow(`${'0'.repeat(20)}${i}`, key, 5), 'h', 0)
     const day = name === 'spent today' ? await dayPurse(store, key.id, now) : null
-    await store.settle([day === null ? settled : { ...settled, limits: [{ purse: day, fromLease: micro(0) }] }])
+    await store.books.settle([day === null ? settled : { ...settled, limits: [{ purse: day, fromLease: micro(0) }] }])
   }
   const cases: [state: string, names: string[]][] = [
     ['enabled', ['bound', 'half', 'plain']],
@@ -248,16 +248,19 @@ t.test('states, and pages by state', async t => {
 /** The purse of a cap that renews is made by a lease. */
 async function dayPurse(store: House['store'], keyId: number, atMs: number) {
   const purse = limitPurse('k', keyId, periodName(periodAt('day', atMs, store.zone)))
-  await store.lease(purse, 'h', micro(0), micro(0), true)
+  await store.books.lease(purse, 'h', micro(0), micro(0), true)
   return purse
 }
 
 t.test('trying a key out: the stage that would refuse, in the words that a client would read', async t => {
   const { house, account, owner, call, create, change } = await open(t)
   const { store } = house
-  await store.putChannel(channel({ models: { m: 'm', free: 'free' }, protocols: ['chat', 'generate'] }), SETUP)
+  await store.catalogue.putChannel(
+    channel({ models: { m: 'm', free: 'free' }, protocols: ['chat', 'generate'] }),
+    SETUP,
+  )
   const limits = { maxOutput: null, defaultOutput: 4096, inputFactor: 1_000_000 }
-  await store.putModel({ ...MODEL_DEFAULTS, ...limits, name: 'm', price: { input: 1, output: 1 } }, SETUP)
+  await store.catalogue.putModel({ ...MODEL_DEFAULTS, ...limits, name: 'm', price: { input: 1, output: 1 } }, SETUP)
   const { key } = await create(owner, { name: 'k' })
   const path = { id: key.id }
   const tried = async (body: object = {}, headers: object = {}) =>
@@ -284,27 +287,27 @@ t.test('trying a key out: the stage that would refuse, in the words that a clien
   await change(owner, key.id, { restricted: false, expires_at: new Date(house.clock.now()).toISOString() })
   t.match(await tried(), { stage: 'authenticate', status: 401, message: 'Invalid token' })
   await change(owner, key.id, { expires_at: null })
-  await store.addEntry(
+  await store.entries.add(
     account.id,
     { kind: 'adjustment', amount: micro(-5_000_000), reference: 'x', actor: 'x', note: '' },
     SETUP,
   )
   t.match(await tried(), { stage: 'reserve', status: 403 })
-  await store.updateAccount(account.id, { status: 'banned' }, SETUP)
+  await store.accounts.update(account.id, { status: 'banned' }, SETUP)
   t.match(await tried(), { stage: 'admit', message: '用户已被封禁' })
 
-  t.equal((await store.usage({ limit: 10 })).length, 0, 'nothing was asked and nothing charged')
+  t.equal((await store.usage.page({ limit: 10 })).length, 0, 'nothing was asked and nothing charged')
   t.equal((await store.audit()).ok, true)
-  t.equal((await store.purses([`a${account.id}`]))[0]?.leased, 0, 'and nothing is held')
+  t.equal((await store.books.purses([`a${account.id}`]))[0]?.leased, 0, 'and nothing is held')
 })
 
 t.test('groups, and the address that a list would see', async t => {
   const { house, account, owner, call } = await open(t)
-  await house.store.putGroup(
+  await house.store.catalogue.putGroup(
     { name: 'a/b', multiplier: 500_000, rate: null, hedgeMs: 0, readOns: 256, public: false },
     SETUP,
   )
-  await house.store.updateAccount(account.id, { groups: ['default', 'a/b'] }, SETUP)
+  await house.store.accounts.update(account.id, { groups: ['default', 'a/b'] }, SETUP)
   t.same((await call(owner, 'groups.list')).json['data'], [
     { name: 'default', multiplier: 1, prices: '/console/models?group=default' },
     { name: 'a/b', multiplier: 0.5, prices: '/console/models?group=a%2Fb' },

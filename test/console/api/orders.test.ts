@@ -15,7 +15,7 @@ t.test('orders of an account, and sessions for cards, are bounded', async t => {
   alipay.ledger.now = () => house.clock.now()
   clock.now = () => house.clock.now()
   const open = async (name: string) => {
-    const account = await house.store.createAccount({ name, groups: ['default'], sandbox: true }, SETUP)
+    const account = await house.store.accounts.create({ name, groups: ['default'], sandbox: true }, SETUP)
     const owner = await house.person(`${name}@example.com`, { in: { account, role: 'owner' } })
     return async (method: string, amount = '5') => {
       const { status, code, json } = await owner.call('orders.create', { account, body: { method, amount } })

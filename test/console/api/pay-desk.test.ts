@@ -15,7 +15,7 @@ async function open(t: Test, certificates = false) {
   const house = await openConsole(t, JSON.stringify({ pay: { alipay: alipay.section } }))
   house.clock.step(Date.now() - house.clock.now())
   alipay.ledger.now = () => house.clock.now()
-  const account = await house.store.createAccount({ name: 'acme', groups: ['default'], sandbox: true }, SETUP)
+  const account = await house.store.accounts.create({ name: 'acme', groups: ['default'], sandbox: true }, SETUP)
   const ann = await house.person('ann@example.com', { in: { account, role: 'owner' } })
   const op = await house.person('op@example.com', { operator: true, factor: true })
   const desk = await house.deps.pay()
@@ -102,7 +102,7 @@ t.test('a refund: frozen, sent and done, once for each reference, and logged', a
   t.match(await refund({ ...form, amount: '41' }), { status: 409 }, 'another amount under this reference')
   t.equal((await store.pay.refunds(id)).length, 1)
   t.equal((await ann.call('balance.read', { account })).json['balance'], '60.000000')
-  const [line] = await store.actions({ operation: 'payments.refund', limit: 9 })
+  const [line] = await store.actions.page({ operation: 'payments.refund', limit: 9 })
   t.match(line, {
     actor: { kind: 'user', userId: op.person.id },
     accountId: account.id,
@@ -129,7 +129,7 @@ t.test('spent money goes back only by force', async t => {
   const id = await begin()
   await pay(id)
   const entry = { kind: 'adjustment', amount: micro(-90_000_000), reference: 'a', actor: 'x', note: '' } as const
-  await store.addEntry(account.id, entry, SETUP)
+  await store.entries.add(account.id, entry, SETUP)
   const refund = (force: boolean) =>
     op.call('payments.refund', {
       path: { order: id },
@@ -175,7 +175,7 @@ t.test('exceptions: credited or closed, always with a reason, once', async t => 
   t.equal((await listed({ state: 'resolved' })).length, 2)
   t.same((await listed({ state: 'all', kind: 'amount' })).length, 1)
   t.same(await listed({ state: 'all', method: 'card' }), [])
-  const lines = await store.actions({ operation: 'payments.resolve', limit: 9 })
+  const lines = await store.actions.page({ operation: 'payments.resolve', limit: 9 })
   t.same(lines.map(line => line.subject.kind).sort(), ['entry', 'order', 'order'], 'the entry and both decisions')
   t.match(await store.audit(), { ok: true, resolved: 90_000_000, byHand: 90_000_000, proven: 0 })
   t.equal(lines.find(line => line.subject.kind === 'entry')?.accountId, account.id)
@@ -270,5 +270,5 @@ t.test('rates of currencies in which a way to pay takes money', async t => {
     { currency: 'USD', rate: '7', for: '400d' },
   ])
     t.equal((await set(body)).status, 400, JSON.stringify(body))
-  t.equal((await house.store.actions({ operation: 'payments.set_rate', limit: 9 })).length, 2)
+  t.equal((await house.store.actions.page({ operation: 'payments.set_rate', limit: 9 })).length, 2)
 })

@@ -193,7 +193,7 @@ async function callers(): Promise<Map<string, Client>> {
   house.clock.advance(31 * 86_400_000)
   made.set('expired', expired)
   const disabled = await house.person(at('disabled'), inOurs('owner'))
-  await house.store.people.update(disabled.person.id, { status: 'disabled' }, BY)
+  await house.store.people.users.update(disabled.person.id, { status: 'disabled' }, BY)
   made.set('disabled', disabled)
   made.set('stranger', await house.person(at('stranger'), { in: { account: theirs, role: 'owner' } }))
   for (const role of ['viewer', 'member', 'billing', 'owner'] as const)
@@ -293,13 +293,13 @@ const FOREIGN: Record<string, ((house: House) => Promise<Record<string, string>>
   'identities.end': async house => {
     const other = await house.person(`with-identity-${house.clock.now()}@example.com`)
     const identity = { issuer: 'https://id.example', subject: 'x', userId: other.person.id, atMs: 1 }
-    await house.store.people.addIdentity(identity, BY)
-    return { id: (await house.store.people.identities(other.person.id))[0]?.id ?? '' }
+    await house.store.people.identities.add(identity, BY)
+    return { id: (await house.store.people.identities.list(other.person.id))[0]?.id ?? '' }
   },
   'tokens.end': async house => {
     const other = await house.person(`with-token-${house.clock.now()}@example.com`)
     await other.token('read')
-    const [token] = await house.store.people.tokens(other.person.id)
+    const [token] = await house.store.people.tokens.list(other.person.id)
     return { id: token?.publicId ?? '' }
   },
   'members.show': async house => ({ id: (await memberOfTheirs(house)).publicId }),
@@ -309,7 +309,7 @@ const FOREIGN: Record<string, ((house: House) => Promise<Record<string, string>>
     const form = { kind: 'invitation', email: 'x@example.com', userId: null, doc: null, role: 'viewer' } as const
     const times = { createdAtMs: house.clock.now(), expiresAtMs: house.clock.now() + 1e6 }
     const link = { ...form, ...times, operator: false, hash: 'a hash', accountId: theirs.id }
-    return { id: (await house.store.people.createLink(link, null)).publicId }
+    return { id: (await house.store.people.links.create(link, null)).publicId }
   },
   'users.show': null, // operators see all users
   'users.change': null,
@@ -371,8 +371,8 @@ const memberOfTheirs = async (house: House): Promise<{ publicId: string }> =>
 async function requestOf(store: Store, name: string): Promise<string> {
   const { key } = await fund(store, name, 1_000)
   const id = `${idAt(NOW_MS)}n0de0000001`
-  await store.register({ id: name, host: 'here', beat: 0 })
-  await store.settle([settlement(usageRow(id, key, 5), name, 5)])
+  await store.holders.register({ id: name, host: 'here', beat: 0 })
+  await store.books.settle([settlement(usageRow(id, key, 5), name, 5)])
   return id
 }
 

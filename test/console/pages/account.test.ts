@@ -30,8 +30,8 @@ async function filled({ deps }: House, role: Role) {
   const { store, clock } = deps
   const person = await newPerson(deps, 'ada@example.org', { name: 'Ada' })
   const { account, key } = await fund(store, 'acme', 5_000_000)
-  await store.people.addMember({ userId: person.id, accountId: account.id, role }, clock.now(), SETUP)
-  await store.register({ id: 'h', host: 'here', beat: 0 })
+  await store.people.members.add({ userId: person.id, accountId: account.id, role }, clock.now(), SETUP)
+  await store.holders.register({ id: 'h', host: 'here', beat: 0 })
   const ids = Array.from({ length: 12 }, (_, i) => `${idAt(clock.now() - (i + 1) * 3_600_000)}n0de0000${10 + i}`)
   const rows = ids.map((id, i) =>
     usageRow(id, key, Number(chargeOfLines({ lines: LINES, multiplier: MULTIPLIER })), {
@@ -45,9 +45,9 @@ async function filled({ deps }: House, role: Role) {
       channel: 'secret-channel',
     }),
   )
-  await store.settle(rows.map(row => settlement(row, 'h', 0)))
+  await store.books.settle(rows.map(row => settlement(row, 'h', 0)))
   const refusal = { requestId: `${idAt(clock.now())}n0de0000001`, atMs: clock.now(), accountId: account.id }
-  await store.recordRefusals([
+  await store.refusals.record([
     { ...refusal, keyId: key.id, model: 'gpt', reason: 'quota', status: 403, address: '::1' },
   ])
   return { person, ids, account }

@@ -33,7 +33,7 @@ browserTest(t, 'from the first visit to a key', async (t, newcomer) => {
   const { page, complaints } = visitor
   const { keyboard } = page
   const arrived = (path: string) => page.waitForURL(url => url.pathname === path)
-  const before = await house.store.keyPage({ accountId: account.id, limit: 50 })
+  const before = await house.store.keys.page({ accountId: account.id, limit: 50 })
   await visitor.visit(house.url)
   await keyboard.press('Tab')
   t.equal(await focused(visitor), 'Skip to the content', 'the first of all')
@@ -69,7 +69,7 @@ browserTest(t, 'from the first visit to a key', async (t, newcomer) => {
   await tabTo(visitor, 'I have kept it')
   await keyboard.press('Enter')
   await page.getByRole('rowheader', { name: 'typed' }).waitFor()
-  t.equal((await house.store.keyPage({ accountId: account.id, limit: 50 })).length, before.length + 1)
+  t.equal((await house.store.keys.page({ accountId: account.id, limit: 50 })).length, before.length + 1)
   t.same(complaints, [])
 })
 

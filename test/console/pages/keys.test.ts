@@ -18,8 +18,8 @@ async function open(t: Test, newcomer: Newcomer, role: Role = 'owner') {
   const account = await house.account('Acme', micro(5_000_000))
   const limits = { maxOutput: null, defaultOutput: 4096, inputFactor: 1_000_000 }
   for (const name of Object.keys(MODELS))
-    await house.store.putModel({ ...MODEL_DEFAULTS, ...limits, name, price: { input: 1, output: 1 } }, SETUP)
-  await house.store.putChannel(channel({ models: MODELS, protocols: ['chat', 'messages'] }), SETUP)
+    await house.store.catalogue.putModel({ ...MODEL_DEFAULTS, ...limits, name, price: { input: 1, output: 1 } }, SETUP)
+  await house.store.catalogue.putChannel(channel({ models: MODELS, protocols: ['chat', 'messages'] }), SETUP)
   await house.deps.fleet.changed()
   const ada = await house.person('ada@example.org', { in: { account, role } })
   const visitor = await newcomer({ language: 'en-US' })
@@ -85,7 +85,7 @@ browserTest(t, 'a key is made, shown once, and kept nowhere', async (t, newcomer
   await page.getByRole('rowheader', { name: ODD }).waitFor()
   t.match(await page.locator('tbody').innerText(), /Enabled[\s\S]*IP-bound[\s\S]*Model-bound[\s\S]*¥0\.00 \/ ¥2\.50/)
 
-  const key = (await house.store.findKey(hashOf(secret)))?.key
+  const key = (await house.store.keys.find(hashOf(secret)))?.key
   t.match(key, { name: ODD, allowIps: ['10.0.0.0/8', '192.0.2.1'], models: ['<img src=x>'] })
   t.equal(key?.accountId, account.id)
   t.notOk((await page.content()).includes(secret), 'the page has forgotten it')
@@ -132,7 +132,7 @@ browserTest(t, 'a key is changed, tried out, rolled and deleted', async (t, newc
   await form.getByText('Only certain models').click()
   await form.getByRole('button', { name: 'Save' }).click()
   await page.getByRole('rowheader', { name: 'table' }).waitFor()
-  t.match(await house.store.keyByPublicId(key.id), { name: 'table', models: null, modelsOff: ['alpha-sonnet'] })
+  t.match(await house.store.keys.byPublicId(key.id), { name: 'table', models: null, modelsOff: ['alpha-sonnet'] })
 
   await manage('table', 'Disable')
   await page.locator('tbody').getByText('Disabled').waitFor()
@@ -147,7 +147,7 @@ browserTest(t, 'a key is changed, tried out, rolled and deleted', async (t, newc
   await rolled.getByText('The old secret ends at').waitFor()
   const fresh = await rolled.locator('.copyable code').innerText()
   t.not(fresh, secret)
-  for (const one of [fresh, secret]) t.equal((await house.store.findKey(hashOf(one)))?.key.publicId, key.id)
+  for (const one of [fresh, secret]) t.equal((await house.store.keys.find(hashOf(one)))?.key.publicId, key.id)
   await rolled.getByRole('button', { name: 'I have kept it' }).click()
 
   await manage('table', 'Delete')
@@ -159,7 +159,7 @@ browserTest(t, 'a key is changed, tried out, rolled and deleted', async (t, newc
   await end.locator('#typed').fill('table')
   await end.getByRole('button', { name: 'Delete' }).click()
   await page.getByText('Clients ask models with a key').waitFor()
-  t.equal(await house.store.keyByPublicId(key.id), null)
+  t.equal(await house.store.keys.byPublicId(key.id), null)
   t.same(complaints, [])
 })
 
@@ -200,7 +200,7 @@ browserTest(t, 'filters stand in the address, pages are turned, several are chan
   await end.getByRole('button', { name: 'Delete' }).click()
   await visitor.told('Keys deleted: 50')
   await page.waitForFunction(() => document.querySelectorAll('tbody tr').length === 3)
-  t.equal((await house.store.keyPage({ limit: 100 })).length, 3)
+  t.equal((await house.store.keys.page({ limit: 100 })).length, 3)
   t.same(complaints, [])
 })
 
@@ -228,7 +228,7 @@ browserTest(t, 'a key is made with the keyboard alone', async (t, newcomer) => {
   await tabTo('I have kept it')
   await page.keyboard.press('Enter')
   await page.getByRole('rowheader', { name: 'typed' }).waitFor()
-  t.equal((await house.store.keyPage({ limit: 10 })).length, 1)
+  t.equal((await house.store.keys.page({ limit: 10 })).length, 1)
 })
 
 browserTest(t, 'viewers look and change nothing, billing sees no keys', async (t, newcomer) => {

@@ -71,7 +71,7 @@ const catalog = (upstream: string) => {
 /** Writes ninety days of use into the gateway's books. */
 async function use(gateway: TestGateway): Promise<void> {
   const store = openStore(`sqlite:${gateway.folder}/gateway.db`, { secret: 'x' })
-  const account = await store.accountByName('rich')
+  const account = await store.accounts.byName('rich')
   const key = { id: 1, accountId: account!.id } as never
   const now = Date.now()
   let made = 0
@@ -83,7 +83,7 @@ async function use(gateway: TestGateway): Promise<void> {
         ...(day % 20 === 7 && i % 4 === 0 ? { end: 'upstream_error' as const, status: 502 } : {}),
       }),
     )
-    await store.settle(rows.map(row => settlement(row, 'h', 0)))
+    await store.books.settle(rows.map(row => settlement(row, 'h', 0)))
   }
   await store.close()
 }

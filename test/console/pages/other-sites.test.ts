@@ -52,7 +52,7 @@ browserTest(t, 'forms, scripts and frames of another site reach nothing of the c
     [api, body] as const,
   )
   t.equal(own, 201)
-  const keys = async () => (await house.store.keyPage({ limit: 10 })).length
+  const keys = async () => (await house.store.keys.page({ limit: 10 })).length
   t.equal(await keys(), 1)
   await until('the call is counted', () => house.counted.length > 0)
   t.same(house.counted.splice(0), ['keys.create 201'])

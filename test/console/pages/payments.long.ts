@@ -41,7 +41,7 @@ async function open(t: Test) {
   const house = await openConsole(t, JSON.stringify({ pay: { alipay: alipay.section } }))
   house.clock.step(Date.now() - house.clock.now())
   alipay.ledger.now = () => house.clock.now()
-  const account = await house.store.createAccount({ name: 'acme', groups: ['default'], sandbox: true }, SETUP)
+  const account = await house.store.accounts.create({ name: 'acme', groups: ['default'], sandbox: true }, SETUP)
   const ann = await house.person('ann@example.com', { in: { account, role: 'owner' } })
   const desk = await house.deps.pay()
   const method = (await desk.methods()).get('alipay') as PayMethod

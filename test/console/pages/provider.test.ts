@@ -42,7 +42,7 @@ browserTest(t, 'linked in Security, then the way in, then unlinked', async (t, n
 
   await visitor.page.getByRole('button', { name: /^Unlink http/ }).click()
   await visitor.told('Unlinked')
-  t.same(await house.store.people.identities(ada.id), [])
+  t.same(await house.store.people.identities.list(ada.id), [])
   t.same([...stranger.complaints, ...visitor.complaints], [])
 })
 
@@ -68,7 +68,7 @@ browserTest(t, 'who has no password proves it at the provider, and then sets one
   await page.locator('#new').fill(PASSWORD)
   await set.click()
   await told('密码已设置')
-  t.equal((await house.store.people.byEmail('ada@example.org'))?.hasPassword, true)
+  t.equal((await house.store.people.users.byEmail('ada@example.org'))?.hasPassword, true)
   t.same(complaints, [])
 })
 
@@ -77,9 +77,9 @@ browserTest(t, 'the second factor is asked for here, and its secret leaves the a
   const ada = await newPerson(house.deps, 'ada@example.org', { name: 'Ada' })
   const secret = 'JBSWY3DPEHPK3PXP'
   const identity = { issuer: provider.issuer, subject: 'subject-1', userId: ada.id, atMs: house.clock.now() }
-  await house.store.people.addIdentity(identity, CLI)
-  await house.store.people.startTotp(ada.id, secret)
-  await house.store.people.setCredentials(ada.id, { totp: { confirmedStep: 1 } }, CLI)
+  await house.store.people.identities.add(identity, CLI)
+  await house.store.people.credentials.startTotp(ada.id, secret)
+  await house.store.people.credentials.set(ada.id, { totp: { confirmedStep: 1 } }, CLI)
   const { page, visit, complaints } = await newcomer({ language: 'en-US' })
   await visit(`${house.url}/console/sign-in?next=/console/security`)
   await page.getByRole('button', { name: 'Continue with Company' }).click()

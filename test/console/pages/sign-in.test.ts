@@ -35,7 +35,7 @@ browserTest(
   async (t, newcomer) => {
     const { url: at, deps } = await openConsole(t)
     const ada = await newPerson(deps, 'ada@example.org', { name: 'Ada' })
-    await deps.store.people.update(ada.id, { language: 'en', theme: 'dark' }, CLI)
+    await deps.store.people.users.update(ada.id, { language: 'en', theme: 'dark' }, CLI)
     const fresh = await newcomer({ language: 'zh-CN' })
     await signInBrowser(fresh, at, ada)
     await fresh.page.getByRole('heading', { name: 'Profile' }).waitFor()
@@ -109,7 +109,7 @@ browserTest(
     await dialog.locator('#password').fill(PASSWORD)
     await dialog.getByRole('button', { name: 'Sign in' }).click()
     await visitor.told('Saved')
-    t.equal((await deps.store.people.byId(ada.id))?.name, 'Ada Lovelace')
+    t.equal((await deps.store.people.users.byId(ada.id))?.name, 'Ada Lovelace')
   },
 )
 

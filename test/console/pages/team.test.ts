@@ -34,7 +34,7 @@ browserTest(t, 'an owner invites somebody, who joins with a new user and is in t
   // the secret leaves the address
   await guest.page.waitForURL(url => url.hash === '')
   await guest.page.getByText('Acme').waitFor()
-  t.equal(await house.store.people.byEmail('bob@example.org'), null, 'and looking uses nothing up')
+  t.equal(await house.store.people.users.byEmail('bob@example.org'), null, 'and looking uses nothing up')
   await guest.page.fill('#name', 'Bob')
   await guest.page.fill('#password', PASSWORD)
   await guest.page.getByRole('button', { name: 'Accept' }).click()
@@ -70,13 +70,13 @@ browserTest(t, 'roles are changed and members removed, but not the last owner', 
   await other.getByText('Billing').click()
   await other.getByRole('button', { name: 'Save' }).click()
   await page.getByRole('row', { name: /bob@example\.org.*Billing/ }).waitFor()
-  t.equal(await house.store.people.role(bob.person.id, account.id), 'billing')
+  t.equal(await house.store.people.members.role(bob.person.id, account.id), 'billing')
 
   await (await change('bob@example.org')).getByRole('button', { name: 'Remove from the account' }).click()
   const sure = page.getByRole('dialog', { name: 'Remove bob@example.org from the account?' })
   await sure.getByRole('button', { name: 'Remove from the account' }).click()
   await page.getByRole('row', { name: /bob@example\.org/ }).waitFor({ state: 'detached' })
-  t.equal(await house.store.people.role(bob.person.id, account.id), null)
+  t.equal(await house.store.people.members.role(bob.person.id, account.id), null)
   t.same(complaints, [])
 })
 
@@ -91,7 +91,7 @@ browserTest(
       const maker = await house.person(email, { in: { account, role: 'member' } })
       const make = (_: unknown, i: number) => {
         const own = { name: `${email} ${i}`, hash: `${email} ${i}`, createdBy: maker.person.id }
-        return house.store.createKey(newKey(account.id, own), CLI)
+        return house.store.keys.create(newKey(account.id, own), CLI)
       }
       return Promise.all(Array.from({ length: count }, make))
     }
@@ -122,7 +122,7 @@ browserTest(
       await page.getByRole('row', { name: who }).waitFor({ state: 'detached' })
       t.same(complaints, [])
     }
-    const now = await Promise.all([...few, ...many].map(({ id }) => house.store.key(id)))
+    const now = await Promise.all([...few, ...many].map(({ id }) => house.store.keys.byId(id)))
     t.match(now[0], { status: 'enabled', createdBy: ada.person.id }, 'handed over')
     t.same([...new Set(now.slice(1).map(key => key?.status))], ['disabled'])
   },
@@ -138,7 +138,7 @@ browserTest(t, 'with a role that has no keys, those of the member are disabled o
   ] as const) {
     const maker = await house.person(who, { in: { account, role: 'member' } })
     const own = { name: who, hash: who, createdBy: maker.person.id }
-    const key = await house.store.createKey(newKey(account.id, own), CLI)
+    const key = await house.store.keys.create(newKey(account.id, own), CLI)
     const visitor = await newcomer({ language })
     const { page, visit, axe, complaints } = visitor
     await giveSession(visitor, house, ada)
@@ -153,7 +153,7 @@ browserTest(t, 'with a role that has no keys, those of the member are disabled o
     await dialog.getByRole('button', { name: save }).click()
     await dialog.waitFor({ state: 'detached' })
     const handed = handOver !== null
-    t.match(await house.store.key(key.id), {
+    t.match(await house.store.keys.byId(key.id), {
       status: handed ? 'enabled' : 'disabled',
       createdBy: handed ? ada.person.id : maker.person.id,
     })
@@ -167,7 +167,7 @@ browserTest(t, 'a list turns by its last row, and its filter stands in the addre
   const ada = await house.person('ada@example.org', { in: { account, role: 'owner' } })
   for (let at = 10; at < 70; at++) {
     const person = await newPerson(house.deps, `p${at}@example.org`, { name: `Person ${at}`, password: null })
-    await house.store.people.addMember({ userId: person.id, accountId: account.id, role: 'member' }, 1, CLI)
+    await house.store.people.members.add({ userId: person.id, accountId: account.id, role: 'member' }, 1, CLI)
   }
   const visitor = await newcomer({ language: 'en-US' })
   const { page, visit } = visitor
@@ -195,7 +195,7 @@ browserTest(t, 'two tabs of two accounts do not mix', async (t, newcomer) => {
   const house = await openConsole(t)
   const [one, two] = [await house.account('One'), await house.account('Two')]
   const ada = await house.person('ada@example.org', { in: { account: one, role: 'owner' } })
-  await house.store.people.addMember({ userId: ada.person.id, accountId: two.id, role: 'viewer' }, 1, CLI)
+  await house.store.people.members.add({ userId: ada.person.id, accountId: two.id, role: 'viewer' }, 1, CLI)
   const visitor = await newcomer({ language: 'en-US' })
   const { page, visit } = visitor
   await giveSession(visitor, house, ada)

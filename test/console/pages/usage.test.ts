@@ -31,12 +31,12 @@ async function open(): Promise<Ground> {
   const { store, clock } = house
   clock.step(Date.now() - clock.now())
   const { account, key } = await fund(store, 'acme', 500_000_000)
-  const other = await store.createKey(
+  const other = await store.keys.create(
     newKey(account.id, { name: 'build server', hash: 'laptop'.padEnd(64, '7') }),
     SETUP,
   )
   const keys = [key, other]
-  await store.register({ id: 'h', host: 'here', beat: 0 })
+  await store.holders.register({ id: 'h', host: 'here', beat: 0 })
   const rows = Array.from({ length: ROWS }, (_, i) =>
     usageRow(
       `${idAt(clock.now() - (5 * i + 1) * HOUR_MS)}n0de00${String(i).padStart(5, '0')}`,
@@ -52,8 +52,8 @@ async function open(): Promise<Ground> {
       },
     ),
   )
-  await store.settle(rows.map(row => settlement(row, 'h', 0)))
-  await store.recordRefusals(
+  await store.books.settle(rows.map(row => settlement(row, 'h', 0)))
+  await store.refusals.record(
     Array.from({ length: REFUSALS }, (_, i) => ({
       requestId: `${idAt(clock.now() - (i + 1) * 60_000)}n0de99${String(i).padStart(5, '0')}`,
       atMs: clock.now() - (i + 1) * 60_000,

@@ -103,7 +103,7 @@ t.test('what is dangerous asks again who it is', async t => {
 t.test('an operator invites somebody, who makes an account useful to others', async t => {
   const { deps, browser } = await serveConsole(t)
   const { store } = deps
-  const account = await store.createAccount({ name: 'team', groups: ['default'] }, CLI)
+  const account = await store.accounts.create({ name: 'team', groups: ['default'] }, CLI)
   await newPerson(deps, 'op@example.org', { operator: true })
   const op = browser()
   await signIn(op, 'op@example.org')
@@ -157,18 +157,18 @@ t.test('an operator invites somebody, who makes an account useful to others', as
   t.equal((await ann.ask('PATCH', team(`/members/${bob.publicId}`), { role: 'viewer' })).status, 200)
   t.equal((await bobBrowser.ask('GET', '/me')).status, 401, 'a new role needs a new sign-in')
   const keyOf = async (name: string) =>
-    (await store.createKey(newKey(account.id, { name, hash: `hash of ${name}`, createdBy: bob.id }), CLI)).id
+    (await store.keys.create(newKey(account.id, { name, hash: `hash of ${name}`, createdBy: bob.id }), CLI)).id
   const handed = await keyOf('to be handed over')
   const shown = await ann.ask('GET', team(`/members/${bob.publicId}`))
   t.match(shown, { json: { keys: [{ name: 'to be handed over', status: 'enabled' }] } })
   t.equal((await ann.ask('DELETE', team(`/members/${bob.publicId}?keys=hand_over`))).status, 204)
-  const owner = await store.people.byEmail(EMAIL)
-  t.match(await store.key(handed), { status: 'enabled', createdBy: owner?.id })
-  await store.people.addMember({ userId: bob.id, accountId: account.id, role: 'member' }, 1, CLI)
+  const owner = await store.people.users.byEmail(EMAIL)
+  t.match(await store.keys.byId(handed), { status: 'enabled', createdBy: owner?.id })
+  await store.people.members.add({ userId: bob.id, accountId: account.id, role: 'member' }, 1, CLI)
   const left = await keyOf('to be disabled')
   t.equal((await ann.ask('DELETE', team(`/members/${bob.publicId}`))).status, 204)
-  t.match(await store.key(left), { status: 'disabled', createdBy: bob.id })
-  t.match(await store.actions({ accountId: account.id, limit: 1 }), [
+  t.match(await store.keys.byId(left), { status: 'disabled', createdBy: bob.id })
+  t.match(await store.actions.page({ accountId: account.id, limit: 1 }), [
     { operation: 'members.remove', subject: { kind: 'key' }, after: { status: 'disabled' } },
   ])
   t.equal((await ann.ask('DELETE', team(`/members/${bob.publicId}`))).status, 404)
@@ -204,7 +204,7 @@ t.test('what operators do with users', async t => {
   t.equal((await signIn(user, EMAIL, 'entirely different')).status, 403)
   deps.clock.advance(11 * 60_000)
   t.match(await op.ask('PATCH', `/users/${ann.publicId}`, { status: 'active' }), { error: { code: 'step_up' } })
-  const lines = await deps.store.actions({ subject: { kind: 'user', id: ann.publicId }, limit: 20 })
+  const lines = await deps.store.actions.page({ subject: { kind: 'user', id: ann.publicId }, limit: 20 })
   const told = lines.map(({ operation, actor }) => `${operation} by ${actor.name}`)
   for (const line of ['users.disable by op@example.org', 'users.reset by op@example.org', `resets.reset by ${EMAIL}`])
     t.ok(told.includes(line), line)
@@ -261,9 +261,9 @@ t.test('registration by mail, and what it says of addresses', async t => {
   t.equal((await one.ask('POST', '/registration/confirm', { token, name: 'New', password: PASSWORD })).status, 204)
   const me = await one.ask('GET', '/me')
   t.match(me.json, { email: 'new@example.org', accounts: [{ role: 'owner', name: /^u-[0-9a-z]{20}$/ }] })
-  const [{ account }] = (await deps.store.people.memberships(
-    (await deps.store.people.byEmail('new@example.org'))!.id,
-  )) as [Awaited<ReturnType<typeof deps.store.people.memberships>>[0]]
+  const [{ account }] = (await deps.store.people.members.ofUser(
+    (await deps.store.people.users.byEmail('new@example.org'))!.id,
+  )) as [Awaited<ReturnType<typeof deps.store.people.members.ofUser>>[0]]
   t.match(account, { groups: ['default', 'vip'], rate: { requests: 5, minutes: 1 } })
   t.equal((await one.ask('POST', '/registration/confirm', { token, name: 'New', password: PASSWORD })).status, 410)
 })
@@ -272,8 +272,8 @@ t.test('a reset by mail keeps the second factor, and says the same of every addr
   const mail = await startMailServer(t)
   const { deps, browser } = await serveConsole(t, OPEN(mail.port))
   const ann = await newPerson(deps, EMAIL)
-  await deps.store.people.startTotp(ann.id, 'JBSWY3DPEHPK3PXP')
-  await deps.store.people.setCredentials(ann.id, { totp: { confirmedStep: 1 }, recoveryCodes: [] }, CLI)
+  await deps.store.people.credentials.startTotp(ann.id, 'JBSWY3DPEHPK3PXP')
+  await deps.store.people.credentials.set(ann.id, { totp: { confirmedStep: 1 }, recoveryCodes: [] }, CLI)
   mail.refuseNext('451 try later')
   for (const email of ['nobody@example.org', EMAIL])
     t.strictSame([(await browser().ask('POST', '/resets', { email })).status], [202])
@@ -323,7 +323,7 @@ t.test('a user deletes itself', async t => {
   t.equal((await one.ask('DELETE', '/me')).status, 204)
   t.equal((await one.ask('GET', '/me')).status, 401)
   t.equal((await signIn(one)).status, 403)
-  t.notMatch(JSON.stringify(await deps.store.actions({ limit: 50 })), /ann@example/)
+  t.notMatch(JSON.stringify(await deps.store.actions.page({ limit: 50 })), /ann@example/)
 })
 
 t.test('passwords are hashed one at a time, and who finds no seat comes back later', async t => {

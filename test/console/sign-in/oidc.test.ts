@@ -85,9 +85,9 @@ t.test('the way leads back to the page that asked for it, and to no page of some
     ['/console/api/sign-out', hrefTo(START)],
   ]
   for (const [next, end] of rows) t.equal(await go(browser(), '/sign-in/oidc', { next }), end, next)
-  const person = await deps.store.people.byEmail(EMAIL)
-  await deps.store.people.startTotp(person!.id, 'JBSWY3DPEHPK3PXP')
-  await deps.store.people.setCredentials(person!.id, { totp: { confirmedStep: 1 } }, CLI)
+  const person = await deps.store.people.users.byEmail(EMAIL)
+  await deps.store.people.credentials.startTotp(person!.id, 'JBSWY3DPEHPK3PXP')
+  await deps.store.people.credentials.set(person!.id, { totp: { confirmedStep: 1 } }, CLI)
   const challenged = await go(browser(), '/sign-in/oidc', { next: '/console/keys' })
   t.match(challenged, /^\/console\/sign-in\?next=%2Fconsole%2Fkeys#[\w-]{20,}$/)
 })

@@ -121,7 +121,7 @@ export async function openConsole(t: Pick<Test, 'teardown'>, settings = '', stor
       return { ...client, person, token: scope => tokenOf(deps, port, person, scope) }
     },
     account: (name, balance = ZERO) =>
-      deps.store.createAccount(
+      deps.store.accounts.create(
         { name, groups: ['default'], opening: { amount: balance, actor: ADMIN.name }, budget: null },
         SETUP,
       ),
@@ -132,7 +132,7 @@ export async function openConsole(t: Pick<Test, 'teardown'>, settings = '', stor
 async function openDeps(t: Pick<Test, 'teardown'>, settings: string, given?: Store) {
   const people = await peopleDeps(t, settings, given)
   const { store, config, fleet } = people
-  const compile = async () => new World(config(), await store.catalog())
+  const compile = async () => new World(config(), await store.catalogue.read())
   let world = await compile()
   fleet.changed = async () => {
     world = await compile()
@@ -146,20 +146,20 @@ async function newPerson(deps: PeopleParts, email: string, options: PersonOption
   const atMs = clock.now()
   const { operator = false, factor = false, in: place } = options
   const user = { email, name: email, password: null, operator, language: null, atMs }
-  const person = await store.people.create(user, CLI)
+  const person = await store.people.users.create(user, CLI)
   if (place !== undefined)
-    await store.people.addMember({ userId: person.id, accountId: place.account.id, role: place.role }, atMs, CLI)
+    await store.people.members.add({ userId: person.id, accountId: place.account.id, role: place.role }, atMs, CLI)
   if (!factor) return person
-  await store.people.startTotp(person.id, 'JBSWY3DPEHPK3PXP')
-  await store.people.setCredentials(person.id, { totp: { confirmedStep: 1 } }, CLI)
-  return (await store.people.byId(person.id)) as Person
+  await store.people.credentials.startTotp(person.id, 'JBSWY3DPEHPK3PXP')
+  await store.people.credentials.set(person.id, { totp: { confirmedStep: 1 } }, CLI)
+  return (await store.people.users.byId(person.id)) as Person
 }
 
 async function tokenOf(deps: PeopleParts, port: number, person: Person, scope: Scope): Promise<Client> {
   const secret = newPersonalToken()
   const atMs = deps.clock.now()
   const token = { userId: person.id, name: scope, hash: hashOf(secret), hint: 'gwp_…', scope, allowIps: null }
-  await deps.store.people.createToken({ ...token, createdAtMs: atMs, expiresAtMs: atMs + 90 * 86_400_000 }, CLI)
+  await deps.store.people.tokens.create({ ...token, createdAtMs: atMs, expiresAtMs: atMs + 90 * 86_400_000 }, CLI)
   return clientOf(port, null, { authorization: `Bearer ${secret}` })
 }
 

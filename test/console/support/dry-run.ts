@@ -15,7 +15,7 @@ export const dryRunOver =
   async trial => {
     const folder = mkdtempSync(path.join(tmpdir(), 'dry-run-'))
     const ledger = await Ledger.open({ store, clock, log, folder, limitBytes: 2 ** 20 })
-    const world = new World(config(), await store.catalog())
+    const world = new World(config(), await store.catalogue.read())
     const services = createServices({ clock, log, metrics: new Metrics(), store, ledger, lag: { ms: 0 }, world })
     try {
       return await dryRun(services, trial)

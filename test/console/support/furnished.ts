@@ -92,20 +92,20 @@ export async function furnish(t: Pick<Test, 'teardown'>, names: Names = PLAIN): 
   await applyCatalog(store, parseCatalog(JSON.stringify(catalogOf(names)), 'catalog.yaml', {}), clock)
   alipay.ledger.now = () => clock.now()
   await deps.fleet.changed()
-  const account = (await store.accountByName(names.account)) as Account
+  const account = (await store.accounts.byName(names.account)) as Account
   const atMs = clock.now()
   const owner = await newPerson(deps, 'ada@example.org', { name: names.person, operator: true })
-  await store.people.addMember({ userId: owner.id, accountId: account.id, role: 'owner' }, atMs, CLI)
+  await store.people.members.add({ userId: owner.id, accountId: account.id, role: 'owner' }, atMs, CLI)
   const other = await house.account('Another account, whose name is rather long for a telephone')
-  await store.people.addMember({ userId: owner.id, accountId: other.id, role: 'viewer' }, atMs, CLI)
+  await store.people.members.add({ userId: owner.id, accountId: other.id, role: 'viewer' }, atMs, CLI)
   const maker = await fillTeam(house, account, names)
   const requests = await use(house, await makeKeys(house, account, maker, names), names)
   const orders = await makeOrders(house, account, maker, alipay, names)
   const entry = { kind: 'topup', amount: micro(500_000_000), reference: names.reference, actor: 'a test' } as const
-  await store.addEntry(account.id, { ...entry, note: names.note }, SETUP)
+  await store.entries.add(account.id, { ...entry, note: names.note }, SETUP)
   const token = { userId: owner.id, name: names.token, hash: 'of a token', hint: 'gwp_…x7Qk', scope: 'read' } as const
   const expiresAtMs = atMs + 30 * DAY_MS
-  await store.people.createToken({ ...token, allowIps: ['192.0.2.0/24'], createdAtMs: atMs, expiresAtMs }, CLI)
+  await store.people.tokens.create({ ...token, allowIps: ['192.0.2.0/24'], createdAtMs: atMs, expiresAtMs }, CLI)
   await openSession(deps, { ...stranger('198.51.100.4'), agent: names.agent }, owner, null, 'sign_in.password')
   const { session } = await openSession(deps, { ...stranger(), agent: BROWSER }, owner, null, 'sign_in.password')
   const cookies = new Map([['session', session]])
@@ -161,7 +161,7 @@ async function fillTeam({ store, person }: House, account: Account, names: Names
     ['dora@example.org', 'viewer', names.person],
   ] as const) {
     const made = await person(email, { in: { account, role } })
-    await store.people.update(made.person.id, { name }, CLI)
+    await store.people.users.update(made.person.id, { name }, CLI)
   }
   return person('grace@example.org', { in: { account, role: 'owner' } })
 }
@@ -182,7 +182,7 @@ async function makeKeys(house: House, account: Account, owner: PersonClient, nam
     { name: 'old demo', group: 'default', expires_at: '2026-01-01T00:00:00Z' },
   ]) {
     const { json } = await owner.call('keys.create', { account, body })
-    keys.push((await house.store.keyByPublicId((json['key'] as { id: string }).id)) as Key)
+    keys.push((await house.store.keys.byPublicId((json['key'] as { id: string }).id)) as Key)
   }
   return keys
 }
@@ -202,7 +202,7 @@ const line = (model: string, name: Line['class'], count: number, price: number):
 async function use({ store, clock }: House, keys: Key[], names: Names): Promise<Furnished['requests']> {
   const models = [names.model, 'alpha-haiku-5-5', 'beta-4.7', LONG_MODEL]
   const nowMs = clock.now()
-  await store.register({ id: 'h', host: 'here', beat: 0 })
+  await store.holders.register({ id: 'h', host: 'here', beat: 0 })
   let made = 0
   const id = (atMs: number) => `${idAt(atMs)}n0de00${String(made++).padStart(5, '0')}`
   const row = (atMs: number, i: number, fails: boolean, busy: boolean) => {
@@ -248,10 +248,10 @@ async function use({ store, clock }: House, keys: Key[], names: Names): Promise<
       ),
     ),
   ).flat()
-  await store.settle(rows.map(one => settlement(one, 'h', 0)))
+  await store.books.settle(rows.map(one => settlement(one, 'h', 0)))
   const refused = id(nowMs - HOUR_MS)
   const key = keys[0] as Key
-  await store.recordRefusals([
+  await store.refusals.record([
     {
       requestId: refused,
       atMs: nowMs - HOUR_MS,
@@ -299,7 +299,7 @@ async function makeLinks({ deps, store, clock }: House, account: Account, owner:
   await invite(deps, by, 'emil@example.org', into)
   const link = async (kind: 'invitation' | 'reset' | 'registration' | 'email' | 'sign-in', about: object) => {
     const { row, url } = newLink(deps.config(), kind, clock.now(), about)
-    await store.people.createLink(row, CLI)
+    await store.people.links.create(row, CLI)
     return url.slice(url.indexOf('/console') + '/console'.length)
   }
   const email = 'new@example.org'

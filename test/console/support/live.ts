@@ -26,15 +26,18 @@ export async function liveIn(
 ): Promise<Live> {
   const store = openStore(`sqlite:${folder}/gateway.db`, { secret: ADMIN_TOKEN })
   const deps = { ...(await peopleDeps(t, '', store)), clock: { now: () => Date.now() } as never }
-  const account = await store.accountByName(name)
+  const account = await store.accounts.byName(name)
   if (account === null) throw new Error(`there is no account ${name}`)
   const atMs = Date.now()
   const email = `${role}-${atMs}@example.com`
-  const person = await store.people.create({ email, name: role, password: null, operator, language: null, atMs }, CLI)
-  await store.people.addMember({ userId: person.id, accountId: account.id, role }, atMs, CLI)
+  const person = await store.people.users.create(
+    { email, name: role, password: null, operator, language: null, atMs },
+    CLI,
+  )
+  await store.people.members.add({ userId: person.id, accountId: account.id, role }, atMs, CLI)
   const { session } = await openSession(deps, stranger(), person, null, 'sign_in.password')
   const secret = newPersonalToken()
-  await store.people.createToken(
+  await store.people.tokens.create(
     {
       userId: person.id,
       name: 'test',

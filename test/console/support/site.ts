@@ -25,7 +25,7 @@ export interface Visit {
 export async function emptyCatalogue(t: Test): Promise<PublicCatalogue> {
   const store = await memoryStore()
   t.teardown(() => store.close())
-  const world = new World(CONFIG, await store.catalog())
+  const world = new World(CONFIG, await store.catalogue.read())
   const fleet = { channelStates: async () => new Map() }
   return new PublicCatalogue({ store, clock: new TestClock(), fleet, world: () => world })
 }

@@ -69,7 +69,7 @@ async function ground(): Promise<Ground & { worlds: (() => World)[] }> {
     write: (line: string) => logged.push(JSON.parse(line) as Ground['logged'][number]),
   })
   const ledger = new FakeLedger(withSeed(0))
-  const catalog = await store.catalog()
+  const catalog = await store.catalogue.read()
   const hedged = { ...catalog, groups: catalog.groups.map(group => ({ ...group, hedgeMs: 2_000 })) }
   const worlds = CONFIGS.flatMap(given => {
     const config = parseConfig(JSON.stringify({ shed: {}, ...given }), 'config', {})

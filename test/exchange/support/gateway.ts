@@ -149,7 +149,7 @@ export async function open(t: Test, options: Options = {}) {
     store,
     ledger,
     lag: { ms: 0 },
-    world: new World(config, await store.catalog()),
+    world: new World(config, await store.catalogue.read()),
     random: () => 0,
     connectionsPerOrigin: CONNECTIONS,
   })
@@ -190,33 +190,33 @@ export async function open(t: Test, options: Options = {}) {
       draining: services.readOns.size,
     }
     await ledger.flush()
-    const rows = (await store.usage({ limit: 1000 })).reverse()
-    const purse = (await store.purses([accountPurse(1)]))[0]
+    const rows = (await store.usage.page({ limit: 1000 })).reverse()
+    const purse = (await store.books.purses([accountPurse(1)]))[0]
     const charges = rows.reduce((sum, row) => sum + row.charge, 0)
     const audit = await store.audit()
     const failures = logged.filter(line => line['msg'] === 'exchange failed')
     return { rows, left, failures, ok: audit.ok && purse?.credit === credit && purse.spent === charges }
   }
 
-  const newWorld = async () => enterWorld(services, new World(config, await store.catalog()), CONNECTIONS)
+  const newWorld = async () => enterWorld(services, new World(config, await store.catalogue.read()), CONNECTIONS)
 
   /** Changes a channel as an administrator would; the change is in force at once. */
   const changeChannel = async (name: string, change: Partial<Channel>) => {
-    const { channels: rows } = await store.catalog()
-    await store.putChannel({ ...(rows.find(row => row.name === name) as Channel), ...change }, SETUP)
+    const { channels: rows } = await store.catalogue.read()
+    await store.catalogue.putChannel({ ...(rows.find(row => row.name === name) as Channel), ...change }, SETUP)
     await newWorld()
   }
 
   /** What the store says is in force at once. */
   const follow = async () => {
-    for (const change of (await store.changesSince(changesSeen)) ?? []) {
+    for (const change of (await store.changes.since(changesSeen)) ?? []) {
       services.keys.onChange(change)
       ledger.onChange(change)
       changesSeen = change.seq
     }
     await newWorld()
   }
-  let changesSeen = await store.changeSeq()
+  let changesSeen = await store.changes.seq()
 
   return {
     clock,

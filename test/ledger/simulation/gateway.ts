@@ -2,8 +2,7 @@
 import path from 'node:path'
 import { Ledger } from '../../../lib/ledger/ledger.ts'
 import { Sealer } from '../../../lib/store/secrets.ts'
-import { SqlStore } from '../../../lib/store/sql.ts'
-import type { PurseId, Store } from '../../../lib/store/store.ts'
+import { type PurseId, Store } from '../../../lib/store/store.ts'
 import type { Random } from '../../support/random.ts'
 import { Broken } from './books.ts'
 import type { Database } from './database.ts'
@@ -47,7 +46,7 @@ export class Gateway {
     this.#journalLimit = journalLimit
     this.clock = new ProcessClock(around.timeline, around.random.pick([0, 0, -1_500, 1_500]))
     this.driver = new FaultyDriver(around.database, around.network, around.random, this.clock)
-    const store = new SqlStore(this.driver, new Sealer('simulated'), () => {}, { slice: around.slice })
+    const store = new Store(this.driver, new Sealer('simulated'), () => {}, { slice: around.slice })
     this.#watchLeases(store)
     this.#store = around.tracing ? traced(store, text => around.note(`  ${name}: ${text}`)) : store
   }
@@ -56,10 +55,10 @@ export class Gateway {
    * One call a purse at a time, and none while the store is known to be away: else they pile up. A key without a cap has
    * its purse leased by its tab too.
    */
-  #watchLeases(store: SqlStore): void {
+  #watchLeases(store: Store): void {
     const underWay = new Set<PurseId>()
-    const { lease } = store
-    store.lease = async (purse, ...asked) => {
+    const lease = store.books.lease.bind(store.books)
+    store.books.lease = async (purse, ...asked) => {
       if (this.ledger?.health.takesWrites === false) this.#crash(`${purse} is asked for while the store is away`)
       if (/^k\d+$/.test(purse)) return lease(purse, ...asked)
       if (underWay.has(purse)) this.#crash(`${purse} is asked for twice at once`)
@@ -101,7 +100,7 @@ export class Gateway {
   }
 
   async #open(): Promise<void> {
-    this.#changeSeq = await this.#store.changeSeq()
+    this.#changeSeq = await this.#store.changes.seq()
     this.ledger = await Ledger.open({
       store: this.#store,
       clock: this.clock,
@@ -131,8 +130,8 @@ export class Gateway {
 
   async #changes(): Promise<void> {
     if (this.#around.database.changeSeq === this.#changeSeq) return // nothing to see, and it would take most of the time
-    const changes = await this.#store.changesSince(this.#changeSeq)
-    if (changes === null) this.#changeSeq = await this.#store.changeSeq()
+    const changes = await this.#store.changes.since(this.#changeSeq)
+    if (changes === null) this.#changeSeq = await this.#store.changes.seq()
     for (const change of changes ?? []) {
       this.#changeSeq = change.seq
       this.ledger?.onChange(change)

@@ -7,8 +7,7 @@ import { EVERY, periodAt, periodName } from '../../../lib/base/periods.ts'
 import { Hold, MONEY_WAIT_MS } from '../../../lib/ledger/ledger.ts'
 import { firstLimit } from '../../../lib/operations/accounts/limits.ts'
 import { Sealer } from '../../../lib/store/secrets.ts'
-import { SqlStore } from '../../../lib/store/sql.ts'
-import { accountPurse, keyPurse, limitPurse, type PurseId, type Store } from '../../../lib/store/store.ts'
+import { accountPurse, keyPurse, limitPurse, type PurseId, Store } from '../../../lib/store/store.ts'
 import {
   changedLimit,
   type Limit,
@@ -91,7 +90,7 @@ export class World {
     this.#around = { timeline, database, network, disk, random, oneHost, slice, tracing, note }
     this.#journalLimit = random.next() < 0.2 ? random.int(300, 3_000) : 1 << 24
     const clock = this.timeline.process()
-    this.#admin = new SqlStore(
+    this.#admin = new Store(
       new FaultyDriver(database, { ...this.network, rates: NO_FAULTS }, random, clock),
       new Sealer('s'),
       () => {},
@@ -181,13 +180,13 @@ export class World {
     for (let a = random.int(1, 2); a > 0; a--) {
       const credit = random.int(100, 1_000) * random.pick([1, 10, 1_000])
       const budget = firstLimit(this.#limit(credit))
-      const account = await this.#admin.createAccount({ name: `account ${a}`, groups: ['default'], budget }, SETUP)
+      const account = await this.#admin.accounts.create({ name: `account ${a}`, groups: ['default'], budget }, SETUP)
       this.accounts.set(account.id, account)
       await topUp(this.#admin, account.id, credit, 'opening')
       for (let k = random.int(1, 2); k > 0; k--) {
         const cap = firstLimit(this.#limit(credit))
         const hash = String(++this.#count).padStart(64, '0')
-        const key = await this.#admin.createKey(newKey(account.id, { name: `key ${k}`, hash, cap }), SETUP)
+        const key = await this.#admin.keys.create(newKey(account.id, { name: `key ${k}`, hash, cap }), SETUP)
         this.keys.push(key)
       }
     }
@@ -253,8 +252,8 @@ export class World {
     const atMs = this.timeline.now
     this.#around.note(`  the ${name} of ${id}: ${JSON.stringify(next)}`)
     const changed = { limit: changedLimit(this.#limits(key)[name], next, atMs, this.#admin.zone), atMs }
-    if (name === 'cap') this.keys[index] = await this.#admin.updateKey(id, { cap: changed }, SETUP)
-    else this.accounts.set(accountId, await this.#admin.updateAccount(accountId, { budget: changed }, SETUP))
+    if (name === 'cap') this.keys[index] = await this.#admin.keys.update(id, { cap: changed }, SETUP)
+    else this.accounts.set(accountId, await this.#admin.accounts.update(accountId, { budget: changed }, SETUP))
     for (const purse of this.expected.purses.keys()) if (!purse.startsWith('a')) this.expected.limitChanged(purse, atMs)
   }
 

@@ -58,7 +58,7 @@ t.test('unknown, wrong and disabled are told the same', async t => {
   const deps = await peopleDeps(t)
   await newPerson(deps, EMAIL)
   const off = await newPerson(deps, 'off@example.org')
-  await deps.store.people.update(off.id, { status: 'disabled' }, CLI)
+  await deps.store.people.users.update(off.id, { status: 'disabled' }, CLI)
   await newPerson(deps, 'none@example.org', { password: null })
   const tries = [
     [EMAIL, 'wrong'],
@@ -166,17 +166,17 @@ t.test('sessions end by themselves', async t => {
 t.test('what ends sessions', async t => {
   const deps = await peopleDeps(t)
   const person = await newPerson(deps, EMAIL)
-  const account = await deps.store.createAccount({ name: 'team', groups: [] }, CLI)
+  const account = await deps.store.accounts.create({ name: 'team', groups: [] }, CLI)
   const member = { userId: person.id, accountId: account.id }
-  await deps.store.people.addMember({ ...member, role: 'member' }, deps.clock.now(), CLI)
+  await deps.store.people.members.add({ ...member, role: 'member' }, deps.clock.now(), CLI)
   const ways: [string, (secret: string, sessionId: number) => Promise<unknown>][] = [
     ['a sign-out', secret => signOut(deps, stranger(), secret)],
     [
       'a new password',
       (_, id) => profile.changePassword(deps, signedInAs(person, id), { old: PASSWORD, new: `${PASSWORD}!` }),
     ],
-    ['a new role', () => deps.store.people.setRole({ ...member, role: 'viewer' }, CLI)],
-    ['no role any more', () => deps.store.people.setRole({ ...member, role: null }, CLI)],
+    ['a new role', () => deps.store.people.members.setRole({ ...member, role: 'viewer' }, CLI)],
+    ['no role any more', () => deps.store.people.members.setRole({ ...member, role: null }, CLI)],
     [
       'a second factor',
       async () => {
@@ -185,7 +185,7 @@ t.test('what ends sessions', async t => {
       },
     ],
     ['no second factor any more', () => factors.removeFactor(deps, signedInAs(person))],
-    ['a ban', () => deps.store.people.update(person.id, { status: 'disabled' }, CLI)],
+    ['a ban', () => deps.store.people.users.update(person.id, { status: 'disabled' }, CLI)],
   ]
   for (const [name, end] of ways) {
     const { session } = await opened(deps, person)

@@ -17,7 +17,7 @@ const FRESH = {
 
 t.test('creating', async t => {
   const ops = await openOps(t)
-  await ops.store.putGroup(
+  await ops.store.catalogue.putGroup(
     { name: 'vip', multiplier: 500_000, rate: null, hedgeMs: 0, readOns: 256, public: false },
     SETUP,
   )
@@ -46,7 +46,7 @@ t.test('creating', async t => {
     t.equal(reply.status, status, JSON.stringify(body).slice(0, 60))
     t.match(reply.error.message, text)
   }
-  t.equal((await ops.store.accounts()).length, 1)
+  t.equal((await ops.store.accounts.list()).length, 1)
   t.equal(ops.fleet.changes, 1, 'refusals change nothing')
   t.match((await ops.admin('POST', '/admin/accounts', { name: '张 三/?' })).json, {
     groups: ['default'],
@@ -58,7 +58,7 @@ t.test('creating', async t => {
 
 t.test('changing', async t => {
   const ops = await openOps(t)
-  await ops.store.putGroup(
+  await ops.store.catalogue.putGroup(
     { name: 'vip', multiplier: 500_000, rate: null, hedgeMs: 0, readOns: 256, public: false },
     SETUP,
   )
@@ -141,23 +141,23 @@ t.test('money: balance, what all gateways hold, what is left; and the audit', as
   const ops = await openOps(t)
   const { store, fleet } = ops
   await ops.admin('POST', '/admin/accounts', { name: 'acme', balance: 10 })
-  const { id } = (await store.accountByName('acme'))!
+  const { id } = (await store.accounts.byName('acme'))!
   const purse: PurseId = accountPurse(id)
-  const key = await store.createKey(newKey(id), SETUP)
+  const key = await store.keys.create(newKey(id), SETUP)
   for (const holder of ['here', 'elsewhere']) {
-    await store.register({ id: holder, host: 'h', beat: 0 })
-    await store.lease(purse, holder, micro(1_000_000), micro(1_000_000), false)
+    await store.holders.register({ id: holder, host: 'h', beat: 0 })
+    await store.books.lease(purse, holder, micro(1_000_000), micro(1_000_000), false)
   }
-  await store.settle([settlement(usageRow('r1', key, 250_000), 'here', 250_000)])
-  await store.reportHeld('elsewhere', new Map([[purse, micro(300_000)]]))
-  await store.reportHeld('here', new Map([[purse, micro(77)]]))
+  await store.books.settle([settlement(usageRow('r1', key, 250_000), 'here', 250_000)])
+  await store.holders.reportHeld('elsewhere', new Map([[purse, micro(300_000)]]))
+  await store.holders.reportHeld('here', new Map([[purse, micro(77)]]))
   fleet.heldHere = new Map([[purse, micro(20_000)]])
   t.match(
     (await ops.admin('GET', '/admin/accounts/acme')).json,
     { balance: '9.750000', held: '0.320000', available: '9.430000' },
     'what this gateway holds is asked of it, not of its last report',
   )
-  await store.settle([settlement(usageRow('r2', key, 10_000_000), 'here', 0)])
+  await store.books.settle([settlement(usageRow('r2', key, 10_000_000), 'here', 0)])
   t.match((await ops.admin('GET', '/admin/accounts/acme')).json, { balance: '-0.250000', available: '-0.570000' })
   t.same((await ops.admin('GET', '/admin/audit')).json, {
     ok: true,
@@ -176,7 +176,7 @@ t.test('money: balance, what all gateways hold, what is left; and the audit', as
 t.test('lists have pages and can be searched', async t => {
   const ops = await openOps(t)
   const names = ['Acme', 'acme 2', '100%', 'a_b', 'axb', '张三', '!']
-  for (const name of names) await ops.store.createAccount({ name, groups: ['default'] }, SETUP)
+  for (const name of names) await ops.store.accounts.create({ name, groups: ['default'] }, SETUP)
   for (const [i, name] of ['Laptop', 'phone', 'lap!'].entries())
     for (const account of ['Acme', '张三'])
       await ops.admin('POST', '/admin/keys', { account, name: `${name}${i}`, group: 'default' })
@@ -213,7 +213,7 @@ t.test('lists have pages and can be searched', async t => {
 t.test('adjustments, entries and statements over HTTP', async t => {
   const ops = await openOps(t)
   ops.clock.advance(Date.now() - ops.clock.now())
-  await ops.store.createAccount({ name: 'acme', groups: ['default'] }, SETUP)
+  await ops.store.accounts.create({ name: 'acme', groups: ['default'] }, SETUP)
   const path = '/admin/accounts/acme'
   const post = (body: object) => ops.admin('POST', `${path}/adjustments`, body)
   t.match(await post({ amount: '5', reference: 'a', note: '=1' }), {

@@ -66,9 +66,9 @@ t.test('filters, pages and what is refused', async t => {
 t.test('what a person did is found by the id of the person', async t => {
   const { store, admin } = await openOps(t)
   const user = { email: 'ann@example.com', name: 'Ann', password: null, operator: false, language: null, atMs: 1 }
-  const { id, publicId } = await store.people.create(user, SETUP)
+  const { id, publicId } = await store.people.users.create(user, SETUP)
   const actor = { kind: 'user', userId: id, name: 'ann@example.com', ip: '192.0.2.1' } as const
-  await store.createAccount({ name: 'acme', groups: [] }, { actor, operation: 'accounts.create' })
+  await store.accounts.create({ name: 'acme', groups: [] }, { actor, operation: 'accounts.create' })
   const { data } = await admin('GET', `/admin/actions?user=${publicId}`)
   t.equal(data.length, 1)
   t.match(data[0], {

@@ -216,9 +216,9 @@ t.test('rows: as written, as shown, as shown again after a PUT of what was shown
     t.same(put.json, shown, path)
     t.same((await ops.admin('GET', `/admin/${path}`)).json, shown, path)
     t.same((await ops.admin('GET', `/admin/${path.split('/')[0]}`)).json, { data: [shown] })
-    const changes = await ops.store.changeSeq()
+    const changes = await ops.store.changes.seq()
     t.same((await ops.admin('PUT', `/admin/${path}`, shown)).json, shown, 'what was shown may be sent')
-    t.equal(await ops.store.changeSeq(), changes, 'and changes nothing')
+    t.equal(await ops.store.changes.seq(), changes, 'and changes nothing')
   }
 })
 
@@ -239,7 +239,7 @@ t.test('the name is the path’s, the state the gateway’s', async t => {
 t.test('several keys: shown as places, written back as they were read, each kept or replaced in its place', async t => {
   const ops = await openOps(t)
   const stored = async () =>
-    (await ops.store.catalog()).channels[0]?.keys.map(({ key, maxConcurrency }) => `${key}:${maxConcurrency}`)
+    (await ops.store.catalogue.read()).channels[0]?.keys.map(({ key, maxConcurrency }) => `${key}:${maxConcurrency}`)
   const { key: _, ...keyless } = CHANNEL
   const keys = [{ key: 'up-secret-1' }, { key: 'up-secret-2', max_concurrency: 5 }]
   const first = (await ops.admin('PUT', '/admin/channels/one', { ...keyless, keys })).json
@@ -269,7 +269,7 @@ t.test('several keys: shown as places, written back as they were read, each kept
 
 t.test('a proxy: shown without its credentials, which stay when that is sent back; reserved addresses', async t => {
   const ops = await openOps(t)
-  const stored = async () => (await ops.store.catalog()).channels[0]?.proxy
+  const stored = async () => (await ops.store.catalogue.read()).channels[0]?.proxy
   const put = (change: object) => ops.admin('PUT', '/admin/channels/one', { ...CHANNEL, ...change })
   const first = (await put({ proxy: 'http://user:hunter2@proxy.example:3128' })).json
   t.equal(first['proxy'], 'http://proxy.example:3128/')
@@ -298,7 +298,7 @@ t.test('a proxy: shown without its credentials, which stay when that is sent bac
 
 t.test('a channel’s key: never shown, kept when absent, replaced when sent', async t => {
   const ops = await openOps(t)
-  const keyOf = async () => (await ops.store.catalog()).channels[0]?.keys[0]?.key
+  const keyOf = async () => (await ops.store.catalogue.read()).channels[0]?.keys[0]?.key
   const { key: _, ...keyless } = CHANNEL
   const first = await ops.admin('PUT', '/admin/channels/one', keyless)
   t.equal(first.status, 400)
@@ -323,7 +323,7 @@ t.test('what is refused names the field and changes nothing', async t => {
   await ops.admin('PUT', '/admin/channels/one', CHANNEL)
   await ops.admin('PUT', '/admin/models/m', { price: { input: 1 } })
   await ops.admin('PUT', '/admin/groups/vip', {})
-  const before = await ops.store.catalog()
+  const before = await ops.store.catalogue.read()
   const rows: [path: string, sent: object, text: RegExp][] = [
     ['groups/vip', { multiplier: -1 }, /multiplier: expected a factor/],
     ['groups/vip', { multiplier: 1.0000001 }, /multiplier: expected a factor/],
@@ -352,7 +352,7 @@ t.test('what is refused names the field and changes nothing', async t => {
     t.equal(reply.status, 400, `${path} ${JSON.stringify(sent)}`)
     t.match(reply.error.message, text)
   }
-  t.same(await ops.store.catalog(), before)
+  t.same(await ops.store.catalogue.read(), before)
 })
 
 t.test('deleting', async t => {
@@ -380,7 +380,7 @@ t.test('deleting', async t => {
   for (const [method, path, body, status] of rows) {
     t.equal((await ops.admin(method, `/admin/${path}`, body)).status, status, `${method} ${path}`)
   }
-  t.same(await ops.store.catalog(), {
+  t.same(await ops.store.catalogue.read(), {
     groups: [],
     models: [],
     channels: [],

@@ -20,7 +20,7 @@ const CHANNEL = {
 t.test('a service account', async t => {
   const ops = await openOps(t)
   const put = (sent: object) => ops.admin('PUT', '/admin/channels/v', sent)
-  const keys = async () => (await ops.store.catalog()).channels[0]?.keys.map(one => one.key) ?? []
+  const keys = async () => (await ops.store.catalogue.read()).channels[0]?.keys.map(one => one.key) ?? []
   const answers: string[] = []
   const refused = await put(CHANNEL)
   t.match([refused.status, refused.error.message], [400, /^key: expected service_account \(the kind vertex/])
@@ -38,6 +38,6 @@ t.test('a service account', async t => {
   const plain = await put({ ...CHANNEL, kind: 'anthropic', base_url: 'https://up.example' })
   t.match([plain.status, plain.error.message], [400, /^key: expected an upstream key, and no service_account/])
   answers.push(plain.text, (await ops.admin('GET', '/admin/channels')).text, ops.logged.join(''))
-  const actions = JSON.stringify(await ops.store.actions({ limit: 100 }))
+  const actions = JSON.stringify(await ops.store.actions.page({ limit: 100 }))
   for (const said of [...answers, actions]) t.notMatch(said, /PRIVATE|gserviceaccount|private_key|privateKey/)
 })

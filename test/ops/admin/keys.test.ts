@@ -21,7 +21,7 @@ const DEFAULTS = {
 
 async function withAccount(t: Parameters<typeof openOps>[0]) {
   const ops = await openOps(t)
-  await ops.store.putGroup(
+  await ops.store.catalogue.putGroup(
     { name: 'vip', multiplier: 500_000, rate: null, hedgeMs: 0, readOns: 256, public: false },
     SETUP,
   )
@@ -36,7 +36,7 @@ t.test('creating: the secret is shown once and kept as its hash', async t => {
   const { secret, ...row } = made.json as Row & { secret: string }
   t.match(secret, /^sk-[0-9A-Za-z]{48}$/)
   t.same(row, { id: row['id'], ...DEFAULTS, hint: `sk-…${secret.slice(-4)}` })
-  const stored = await ops.store.findKey(createHash('sha256').update(secret).digest('hex'))
+  const stored = await ops.store.keys.find(createHash('sha256').update(secret).digest('hex'))
   t.equal(stored?.key.id, row['id'])
   const listed = await ops.admin('GET', '/admin/keys?account=acme')
   t.same(listed.json, { data: [row], next: null })
@@ -102,7 +102,7 @@ t.test('creating: everything at once, and what is refused', async t => {
     t.match(reply.error.message, text)
     t.notMatch(reply.text, /sk-mine/)
   }
-  t.equal((await ops.store.keys()).length, 2)
+  t.equal((await ops.store.keys.list()).length, 2)
 })
 
 t.test('changing: what is sent changes, null clears, the rest stays', async t => {
@@ -158,16 +158,16 @@ t.test('changing: what is sent changes, null clears, the rest stays', async t =>
 t.test('deleting, and what a key has used', async t => {
   const ops = await withAccount(t)
   const { id } = (await ops.admin('POST', '/admin/keys', { account: 'acme', name: 'laptop' })).json as { id: number }
-  const key = (await ops.store.key(id))!
-  await ops.store.register({ id: 'here', host: 'h', beat: 0 })
-  await ops.store.settle([settlement(usageRow('r1', key, 150_000), 'here', 0)])
+  const key = (await ops.store.keys.byId(id))!
+  await ops.store.holders.register({ id: 'here', host: 'h', beat: 0 })
+  await ops.store.books.settle([settlement(usageRow('r1', key, 150_000), 'here', 0)])
   t.match((await ops.admin('GET', '/admin/keys')).data, [{ id, account: 'acme', used: '0.150000' }])
   const gone = await ops.admin('DELETE', `/admin/keys/${id}`)
   t.equal(gone.status, 204)
   t.equal(gone.text, '')
   t.same((await ops.admin('GET', '/admin/keys')).json, { data: [], next: null })
   t.equal((await ops.admin('DELETE', `/admin/keys/${id}`)).status, 404)
-  t.equal(await ops.store.findKey(key.hash), null)
+  t.equal(await ops.store.keys.find(key.hash), null)
   t.match((await ops.admin('GET', '/admin/usage')).data, [{ key: id }], 'what it used stays in the log')
   t.equal((await ops.admin('POST', '/admin/keys', { account: 'acme', name: 'laptop' })).status, 201, 'the name is free')
 })

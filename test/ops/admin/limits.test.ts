@@ -39,13 +39,13 @@ for (const [what, field, kind] of [
       [{ amount: '4.000000', every: 'month' }, zero, endOf('day')],
       'as it was set; the running day ends first',
     )
-    const stored = (await store.key(id))!
+    const stored = (await store.keys.byId(id))!
     const owner = what === 'keys' ? id : stored.accountId
     const running = limitPurse(kind, owner, periodName(periodAt('day', clock.now(), 'Asia/Shanghai')))
-    await store.register({ id: 'h', host: 'h', beat: 0 })
-    t.match(await store.lease(running, 'h', micro(4_000_000), micro(4_000_000), false), { granted: 4_000_000 })
+    await store.holders.register({ id: 'h', host: 'h', beat: 0 })
+    t.match(await store.books.lease(running, 'h', micro(4_000_000), micro(4_000_000), false), { granted: 4_000_000 })
     const charge = settlement(usageRow('r1', stored, 7), 'h', 0)
-    await store.settle([{ ...charge, limits: [{ purse: running, fromLease: micro(7) }] }])
+    await store.books.settle([{ ...charge, limits: [{ purse: running, fromLease: micro(7) }] }])
     t.match((await admin('GET', `/admin/${what}`)).json, {
       data: [{ used_period: '0.000007', renews_at: endOf('day') }],
     })

@@ -22,8 +22,8 @@ t.test('orders are listed, shown and refunded, exceptions are resolved', async t
   const alipay = await AlipayDouble.open(t)
   const ops = await openOps(t, undefined, JSON.stringify({ pay: { alipay: alipay.section } }))
   alipay.ledger.now = () => ops.clock.now()
-  const account = await ops.store.createAccount({ name: 'acme', groups: [], sandbox: true }, SETUP)
-  await ops.store.createAccount({ name: 'other', groups: [] }, SETUP)
+  const account = await ops.store.accounts.create({ name: 'acme', groups: [], sandbox: true }, SETUP)
+  await ops.store.accounts.create({ name: 'other', groups: [] }, SETUP)
   const id = await credited(ops.store, alipay, account.id)
   t.match((await ops.admin('GET', '/admin/orders?account=acme&state=credited')).data, [{ id, amount: '5.000000' }])
   t.same((await ops.admin('GET', '/admin/orders?account=other')).data, [])
@@ -92,7 +92,7 @@ t.test('deposits are listed, released, resolved and sent back', async t => {
     sandbox: true,
   }
   const ops = await openOps(t, undefined, JSON.stringify({ pay: { usdt } }))
-  const account = await ops.store.createAccount({ name: 'acme', groups: [], sandbox: true }, SETUP)
+  const account = await ops.store.accounts.create({ name: 'acme', groups: [], sandbox: true }, SETUP)
   const { chain } = ops.store
   const rate = { currency: 'USDT', rate: 7_000_000, fromMs: 0, untilMs: Number.MAX_SAFE_INTEGER }
   await ops.store.pay.setPayRate(rate, SETUP)

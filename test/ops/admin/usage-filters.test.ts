@@ -24,7 +24,7 @@ t.test('filters', async t => {
   const ops = await openOps(t)
   const { store } = ops
   const keys = [(await fund(store, 'acme', 1e6)).key, (await fund(store, 'other', 1e6)).key]
-  await store.register({ id: 'here', host: 'h', beat: 0 })
+  await store.holders.register({ id: 'here', host: 'h', beat: 0 })
   const ids: string[] = []
   for (let i = 0; i < ROWS; i++) {
     const own = `${idAt(START + random.int(0, HOURS * HOUR - 1))}n0de01${String(i).padStart(5, '0')}`
@@ -39,7 +39,7 @@ t.test('filters', async t => {
       end: random.pick(ENDS),
     })
     ids.push(row.requestId)
-    await store.settle([settlement(row, 'here', 0)], false)
+    await store.books.settle([settlement(row, 'here', 0)], false)
   }
   const values: Record<keyof typeof exportFilter.shape, () => string | number> = {
     account: () => random.pick(['acme', 'other', 'nobody']),

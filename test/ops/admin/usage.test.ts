@@ -42,13 +42,13 @@ async function withUsage(t: Parameters<typeof openOps>[0]) {
   const { store } = ops
   const acme = await fund(store, 'acme', 1_000_000)
   const other = await fund(store, 'other', 1_000_000)
-  const second = await store.createKey(newKey(acme.account.id, { name: 'second', hash: 'ff'.repeat(32) }), SETUP)
-  await store.register({ id: 'here', host: 'h', beat: 0 })
+  const second = await store.keys.create(newKey(acme.account.id, { name: 'second', hash: 'ff'.repeat(32) }), SETUP)
+  await store.holders.register({ id: 'here', host: 'h', beat: 0 })
   for (let i = 0; i < 10; i++) {
     const key = i % 2 === 1 ? other.key : i < 6 ? acme.key : second
     const change: Partial<UsageRow> =
       i === 8 ? { model: 'alpha', protocol: 'messages', firstByteMs: null, status: 502, ...RECORDED } : {}
-    await store.settle([settlement(usageRow(idOf(i), key, 100 + i, change), 'here', 0)])
+    await store.books.settle([settlement(usageRow(idOf(i), key, 100 + i, change), 'here', 0)])
   }
   return { ops, keys: { acme: acme.key.id, second: second.id, other: other.key.id } }
 }
@@ -289,7 +289,7 @@ t.test('one request', async t => {
   })
   t.match((await ops.admin('GET', `/admin/requests/${idOf(1)}`)).json, { lines: [], multiplier: null, cost: null })
   const refusal = { accountId: 1, keyId: keys.acme, model: 'm', reason: 'quota', status: 403, address: '::1' }
-  await ops.store.recordRefusals([{ ...refusal, requestId: idOf(77), atMs: START }])
+  await ops.store.refusals.record([{ ...refusal, requestId: idOf(77), atMs: START }])
   t.same((await ops.admin('GET', `/admin/requests/${idOf(77)}`)).json, {
     refused: {
       request_id: idOf(77),
@@ -304,7 +304,7 @@ t.test('one request', async t => {
   })
   t.match(await ops.admin('GET', `/admin/requests/${idOf(78)}`), { status: 404 })
   t.match(await ops.admin('GET', '/admin/requests/%27%20OR%201'), { status: 400 })
-  await ops.store.pruneUsage(START + 3 * MINUTE, 100)
+  await ops.store.usage.prune(START + 3 * MINUTE, 100)
   t.match(await ops.admin('GET', `/admin/requests/${idOf(2)}`), {
     status: 410,
     json: { pruned: { day: '2026-01-01', requests: 10, charge: '0.001045' } },

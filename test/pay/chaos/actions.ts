@@ -91,7 +91,7 @@ async function spend(world: World): Promise<void> {
   const reference = `spent ${randomBytes(8).toString('hex')}`
   const amount = micro(-random.int(1, 20_000) * 10_000)
   const { id } = random.pick(accounts)
-  const { outcome } = await store.addEntry(id, { ...entry, amount, reference }, ACT)
+  const { outcome } = await store.entries.add(id, { ...entry, amount, reference }, ACT)
   if (outcome === 'created') world.spent.set(id, (world.spent.get(id) ?? 0) - amount)
 }
 

@@ -125,7 +125,7 @@ export async function check(world: World): Promise<Result> {
 async function checkAccounts(world: World, orders: readonly Order[], faults: string[]): Promise<void> {
   const { store, accounts, spent } = world
   for (const { id, name } of accounts) {
-    const [purse] = await store.purses([`a${id}`])
+    const [purse] = await store.books.purses([`a${id}`])
     const own = orders.filter(({ accountId }) => accountId === id)
     const paid = own.reduce((sum, order) => sum + leftHere(order), 0)
     const due = paid + Number(await creditedOf(world, id, faults)) - (spent.get(id) ?? 0)

@@ -114,7 +114,7 @@ export class World {
 
   async addAccount(): Promise<void> {
     const name = `payer ${this.accounts.length}`
-    this.accounts.push(await this.store.createAccount({ name, groups: [], sandbox: true }, ACT))
+    this.accounts.push(await this.store.accounts.create({ name, groups: [], sandbox: true }, ACT))
   }
 
   count(what: string): void {

@@ -3,7 +3,7 @@ import { type Act, MAKES_KEYS, type Member, type Person, type Role } from '../..
 import type { PageFilter } from '../../account-store.ts'
 import { type Driver, DuplicateKey, type Statements } from '../../driver.ts'
 import type { Membership, RoleChange } from '../../people-records.ts'
-import { StoreConflict, StoreFull } from '../../store.ts'
+import { StoreConflict, StoreFull } from '../../types.ts'
 import { ACCOUNT_COLUMNS, toAccount } from '../accounts.ts'
 import { recordAction } from '../actions.ts'
 import { contains, integer, pattern, text } from '../text.ts'

@@ -1,7 +1,7 @@
 /** How a person is read from a row of the store, and named in the log of actions. */
 import type { Language, Person, Theme } from '../../../base/people.ts'
 import type { Row, Statements } from '../../driver.ts'
-import { StoreConflict } from '../../store.ts'
+import { StoreConflict } from '../../types.ts'
 import { integer, json, text, textOrNull } from '../text.ts'
 
 const PLAIN = [

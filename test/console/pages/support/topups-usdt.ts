@@ -58,7 +58,7 @@ export function ownerTopsUpByUsdt(t: Test, language: keyof typeof WORDS): void {
       const { xpub, first } = newWallet()
       const usdt = { xpub, check_address: first, endpoints: nodes.map(({ url }) => url), sandbox: true }
       const house = await openConsole(t, JSON.stringify({ pay: { usdt } }))
-      const account = await house.store.createAccount({ name: 'acme', groups: ['default'], sandbox: true }, SETUP)
+      const account = await house.store.accounts.create({ name: 'acme', groups: ['default'], sandbox: true }, SETUP)
       const ann = await house.person('ann@example.com', { in: { account, role: 'owner' } })
       const visitor = await newcomer({ language })
       const { page, complaints, requested } = visitor

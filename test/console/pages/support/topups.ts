@@ -84,7 +84,7 @@ export async function open(t: Test, name: keyof typeof PROVIDERS) {
   const house = await openConsole(t, JSON.stringify({ pay: { [name]: provider.section } }))
   house.clock.step(Date.now() - house.clock.now())
   provider.follow(house)
-  const account = await house.store.createAccount({ name: 'acme', groups: ['default'], sandbox: true }, SETUP)
+  const account = await house.store.accounts.create({ name: 'acme', groups: ['default'], sandbox: true }, SETUP)
   const ann = await house.person('ann@example.com', { in: { account, role: 'owner' } })
   return { provider, house, account, ann }
 }
