@@ -4,7 +4,7 @@ import { micro } from '../../lib/base/money.ts'
 import { Hold, type Ledger, MONEY_WAIT_MS, type HoldRefusal } from '../../lib/ledger/ledger.ts'
 import { accountPurse, type PurseId, type Store, StoreUnavailable } from '../../lib/store/store.ts'
 import type { TestClock } from '../support/clock.ts'
-import { limitOf, SETUP } from '../support/store.ts'
+import { intercepted, limitOf, SETUP } from '../support/store.ts'
 import { until } from '../support/wait.ts'
 import { house, reserve, row } from './house.ts'
 
@@ -18,25 +18,16 @@ function troubled(store: Store) {
   let concerned: readonly string[] | null = null
   const standing: (() => void)[] = []
   const calls = new Map<string, number>()
-  const through = <T extends object>(part: T): T =>
-    new Proxy(part, {
-      get(target, key) {
-        const name = String(key)
-        const method = Reflect.get(target, key, target) as (...args: unknown[]) => Promise<unknown>
-        if (typeof method === 'object' && method !== null) return through(method)
-        if (typeof method !== 'function') return method
-        return async (...args: unknown[]) => {
-          const call = name === 'lease' ? `lease ${args[0]}` : name
-          calls.set(call, (calls.get(call) ?? 0) + 1)
-          if (concerned !== null && !concerned.includes(name)) return method.apply(target, args)
-          if (trouble === 'refused') throw new StoreUnavailable('refused')
-          if (trouble === 'silent') await new Promise<void>(resolve => standing.push(resolve))
-          return method.apply(target, args)
-        }
-      },
-    })
+  const ours = intercepted(store, async (work, name, args) => {
+    const call = name === 'lease' ? `lease ${args[0]}` : name
+    calls.set(call, (calls.get(call) ?? 0) + 1)
+    if (concerned !== null && !concerned.includes(name)) return work()
+    if (trouble === 'refused') throw new StoreUnavailable('refused')
+    if (trouble === 'silent') await new Promise<void>(resolve => standing.push(resolve))
+    return work()
+  })
   return {
-    store: through(store),
+    store: ours,
     calls: (name: string) => calls.get(name) ?? 0,
     become(next: Trouble, only: readonly string[] | null = null) {
       trouble = next

@@ -17,7 +17,7 @@ import { createLogger } from '../../lib/base/log.ts'
 import { Metrics } from '../../lib/terms/metrics.ts'
 import { TestFleet } from '../ops/support.ts'
 import { KEY, testCatalog } from '../support/gateway.ts'
-import { memoryStore } from '../support/store.ts'
+import { intercepted, memoryStore } from '../support/store.ts'
 import { until } from '../support/wait.ts'
 
 /** Far fewer than what was warmed up with, so that a slow machine's leases hold too. */
@@ -28,16 +28,10 @@ function freezable(store: Store) {
   let thaw: (() => void) | null = null
   let thawed = Promise.resolve()
   const waiting: string[] = []
-  const proxy = new Proxy(store, {
-    get(target, name: keyof Store) {
-      const method = target[name] as (...args: unknown[]) => Promise<unknown>
-      if (typeof method !== 'function') return method
-      return (...args: unknown[]) => {
-        if (thaw === null) return method.apply(target, args)
-        waiting.push(name)
-        return thawed.then(() => method.apply(target, args))
-      }
-    },
+  const proxy = intercepted(store, (work, name) => {
+    if (thaw === null) return work()
+    waiting.push(name)
+    return thawed.then(work)
   })
   return {
     store: proxy,

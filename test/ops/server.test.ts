@@ -1,5 +1,6 @@
 import t from 'tap'
 import { type Store, StoreUnavailable } from '../../lib/store/store.ts'
+import { changed } from '../support/store.ts'
 import { openOps, TOKEN } from './support.ts'
 
 const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
@@ -141,11 +142,7 @@ t.test('wrong paths and methods', async t => {
 
 t.test('a store that fails', async t => {
   let failure: Error = new StoreUnavailable('connect ECONNREFUSED 10.0.0.5:3306')
-  const failing = (store: Store): Store =>
-    new Proxy(store, {
-      get: (target, name) =>
-        name === 'accountPage' ? () => Promise.reject(failure) : Reflect.get(target, name, target).bind(target),
-    })
+  const failing = (store: Store): Store => changed(store, { accounts: { page: () => Promise.reject(failure) } })
   const ops = await openOps(t, failing)
   const away = await ops.admin('GET', '/admin/accounts')
   t.equal(away.status, 503)

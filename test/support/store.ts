@@ -46,6 +46,20 @@ export function changed(store: Store, changes: Changes): Store {
   return over(store, Object.fromEntries(own) as object)
 }
 
+/** A store all of whose calls, those of its parts too, go through a function. */
+export const intercepted = <T extends object>(
+  store: T,
+  call: (work: () => unknown, name: string, args: unknown[]) => unknown,
+): T =>
+  new Proxy(store, {
+    get(target, key) {
+      const member = Reflect.get(target, key, target) as unknown
+      if (typeof member === 'function')
+        return (...args: unknown[]) => call(() => Reflect.apply(member, target, args), String(key), args)
+      return typeof member === 'object' && member !== null ? intercepted(member, call) : member
+    },
+  })
+
 /** A driver of its own on a store, for what no method of the store does. */
 export const openDriver = (url: string): Driver =>
   url.startsWith('sqlite:')
