@@ -130,7 +130,7 @@ t.test('the end of a process loses nothing, and a store that is away nothing for
   note(one, 120, 6, () => ({ output: 300 }))
   await one.merge()
   t.equal(one.hiddenRatio('m', 'off'), 1000)
-  away.modelStats.swap = store.modelStats.swap
+  isAway = false
   await one.stop()
   t.equal((await stats(store)).hiddenRatio('m', 'off'), 3000)
 })
