@@ -72,7 +72,7 @@ export class Actions {
 
   /** `account`: the one whose owners read; null = operators do, and see everything. */
   async shown(account: Account | null, query: AllActionsQuery) {
-    const asked = query.account === undefined ? null : await this.#store.accountByPublicId(query.account)
+    const asked = query.account === undefined ? null : await this.#store.accounts.byPublicId(query.account)
     const within = account ?? asked
     const isWithin = within !== null || query.account !== undefined
     const { lines, next } = await this.#page(query, isWithin ? (within?.id ?? NOBODY) : undefined)
@@ -85,12 +85,12 @@ export class Actions {
   async #page({ user, operation, after, limit }: Omit<AllActionsQuery, 'account'>, accountId: number | undefined) {
     const filter: ActionFilter = {
       ...(accountId === undefined ? {} : { accountId }),
-      ...(user === undefined ? {} : { userId: (await this.#store.people.byPublicId(user))?.id ?? NOBODY }),
+      ...(user === undefined ? {} : { userId: (await this.#store.people.users.byPublicId(user))?.id ?? NOBODY }),
       ...(operation === undefined ? {} : { operation }),
       ...(after === undefined ? {} : { beforeSeq: after }),
       limit,
     }
-    const lines = await this.#store.actions(filter)
+    const lines = await this.#store.actions.page(filter)
     return { lines, next: lines.length === limit ? String(lines.at(-1)!.seq) : null }
   }
 }
@@ -127,7 +127,7 @@ class Names {
   }
 
   #person(id: number): Promise<Person | null> {
-    return this.#once(`person ${id}`, () => this.#store.people.byId(id))
+    return this.#once(`person ${id}`, () => this.#store.people.users.byId(id))
   }
 
   /** The outward id of a user; a deleted user has none any more. */
@@ -151,14 +151,14 @@ class Names {
   async #isOutside(kind: LoggedAction['actor']['kind'], person: Person | null): Promise<boolean> {
     if (kind !== 'user') return true
     if (person === null || !person.operator) return false
-    const role = this.#once(`role ${person.id}`, () => this.#store.people.role(person.id, this.#reader!.id))
+    const role = this.#once(`role ${person.id}`, () => this.#store.people.members.role(person.id, this.#reader!.id))
     return (await role) === null
   }
 
   account(id: number | null) {
     if (id === null) return null
     return this.#once(`account ${id}`, async () => {
-      const found = await this.#store.account(id)
+      const found = await this.#store.accounts.byId(id)
       return found === null ? null : { id: found.publicId, name: found.name }
     })
   }
@@ -166,8 +166,8 @@ class Names {
   subject({ subject: { kind, id }, before, after }: LoggedAction): Promise<string | null> {
     const written = [after, before].map(row => row?.['name']).find(name => typeof name === 'string')
     return this.#once(`${kind} ${id}`, async () => {
-      if (kind === 'key') return (await this.#store.keyByPublicId(id))?.name ?? written ?? null
-      if (kind === 'user' || kind === 'member') return (await this.#store.people.byPublicId(id))?.name ?? null
+      if (kind === 'key') return (await this.#store.keys.byPublicId(id))?.name ?? written ?? null
+      if (kind === 'user' || kind === 'member') return (await this.#store.people.users.byPublicId(id))?.name ?? null
       return written ?? null
     })
   }

@@ -33,7 +33,7 @@ export async function keyRows(deps: RowDeps, keys: readonly Key[]) {
 export async function ownKeyRows(deps: RowDeps, keys: readonly Key[]) {
   const { people } = deps.store
   const makers = [...new Set(keys.flatMap(key => key.createdBy ?? []))]
-  const [standing, ...found] = await Promise.all([standings(deps, keys), ...makers.map(id => people.byId(id))])
+  const [standing, ...found] = await Promise.all([standings(deps, keys), ...makers.map(id => people.users.byId(id))])
   const known = new Map(found.flatMap(person => (person === null ? [] : [[person.id, person] as const])))
   return keys.map(key => {
     const maker = key.createdBy === null ? undefined : known.get(key.createdBy)
@@ -77,7 +77,7 @@ interface Standing extends Spending {
 async function spendings({ store, clock }: RowDeps, keys: readonly Key[]): Promise<(key: Key) => Spending> {
   const caps = keys.map(({ id, cap }) => ({ id, limit: cap }))
   const [purses, renewal] = await Promise.all([
-    store.purses(keys.map(key => keyPurse(key.id))),
+    store.books.purses(keys.map(key => keyPurse(key.id))),
     renewals({ store, clock }, 'k', caps),
   ])
   const spent = new Map(purses.map(purse => [purse.id, purse.spent]))
@@ -91,7 +91,7 @@ async function spendings({ store, clock }: RowDeps, keys: readonly Key[]): Promi
 }
 
 async function standings(deps: RowDeps, keys: readonly Key[]): Promise<(key: Key) => Standing> {
-  const [spending, uses] = await Promise.all([spendings(deps, keys), deps.store.keyUses(keys.map(key => key.id))])
+  const [spending, uses] = await Promise.all([spendings(deps, keys), deps.store.keys.uses(keys.map(key => key.id))])
   return key => ({ ...spending(key), use: uses.get(key.id) ?? null })
 }
 

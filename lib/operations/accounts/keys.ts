@@ -84,20 +84,20 @@ export async function changeKey(
 ): Promise<Key> {
   const limit = cap === undefined ? undefined : await limitChange(deps, key.cap, cap)
   const change = { ...rest, expiresAtMs, allowIps, cap: limit } as KeyChange // the store leaves alone what is undefined
-  return deps.store.updateKey(key.id, change, act(actor, 'keys.change'))
+  return deps.store.keys.update(key.id, change, act(actor, 'keys.change'))
 }
 
 /** Gives a key another secret; the one that it has works for the time of grace. */
 export async function rollKey(deps: KeysDeps, key: Key, graceMs: number, actor: Actor) {
   const secret = newSecret()
   const hashed = { hash: hashOf(secret), hint: hintOf(secret) }
-  const rolled = await deps.store.rollKey(key.id, hashed, graceMs, act(actor, 'keys.roll'))
+  const rolled = await deps.store.keys.roll(key.id, hashed, graceMs, act(actor, 'keys.roll'))
   await inForce(deps)
   return { key: rolled.key, secret, oldSecretEndsAt: isoOrNull(rolled.oldSecretEndsAtMs) }
 }
 
 export const removeKey = ({ store }: KeysDeps, { id }: Key, actor: Actor): Promise<boolean> =>
-  store.deleteKey(id, act(actor, 'keys.remove'))
+  store.keys.delete(id, act(actor, 'keys.remove'))
 
 export class Keys {
   readonly #deps: KeysDeps
@@ -111,7 +111,7 @@ export class Keys {
     await fleet.settled()
     const { account, ...form } = read(keysQuery, filter)
     const owner = account === undefined ? undefined : (await accountNamed(store, account)).id
-    const keys = await store.keyPage({ ...toPage(form), ...(owner === undefined ? {} : { accountId: owner }) })
+    const keys = await store.keys.page({ ...toPage(form), ...(owner === undefined ? {} : { accountId: owner }) })
     return { data: await keyRows(this.#deps, keys), next: nextOf(keys, form.limit) }
   }
 
@@ -119,7 +119,7 @@ export class Keys {
     const { store, fleet } = this.#deps
     await fleet.settled()
     const { row, secret } = await this.#readNew(sent)
-    const { id, ...rest } = await this.#row(await store.createKey(row, act(actor, 'keys.create')))
+    const { id, ...rest } = await this.#row(await store.keys.create(row, act(actor, 'keys.create')))
     await inForce(this.#deps)
     return { id, secret, ...rest }
   }
@@ -133,11 +133,13 @@ export class Keys {
     await fleet.settled()
     const { row } = await this.#readNew(sent, secret)
     const { hash, hint } = row
-    const known = await store.keyByName(row.accountId, row.name)
+    const known = await store.keys.byName(row.accountId, row.name)
     if (known?.hash === hash) return this.#row(known)
     const provide = act(actor, 'keys.provide')
     const key =
-      known === null ? await store.createKey(row, provide) : await store.updateKey(known.id, { hash, hint }, provide)
+      known === null
+        ? await store.keys.create(row, provide)
+        : await store.keys.update(known.id, { hash, hint }, provide)
     const shown = await this.#row(key)
     await inForce(this.#deps)
     return shown
@@ -169,14 +171,14 @@ export class Keys {
   async #readNew(sent: Sent, secret?: string) {
     const { store } = this.#deps
     const fields = read(accountKeyForm, withoutNulls(sent))
-    const account = await store.accountByName(fields.account)
+    const account = await store.accounts.byName(fields.account)
     if (account === null) throw new OperationError('invalid', `account: there is no account ${fields.account}`)
     await checkGroups(store, 'group', [fields.group])
     return newKeyRow(account.id, { ...fields, models: fields.models ?? null }, secret)
   }
 
   async #find(id: string): Promise<Key> {
-    const key = /^\d{1,15}$/.test(id) ? await this.#deps.store.key(Number(id)) : null
+    const key = /^\d{1,15}$/.test(id) ? await this.#deps.store.keys.byId(Number(id)) : null
     if (key === null) throw new OperationError('missing', `there is no key with id ${id}`)
     return key
   }

@@ -99,7 +99,7 @@ export class OwnKeys {
   /** The key with this public id, if the keeper may see it. */
   async find(id: string): Promise<Key> {
     const { account, madeBy } = this.#keeper
-    const key = await this.#deps.store.keyByPublicId(id)
+    const key = await this.#deps.store.keys.byPublicId(id)
     if (key === null || key.accountId !== account.id || (madeBy !== null && key.createdBy !== madeBy)) throw NO_KEY()
     return key
   }
@@ -115,7 +115,8 @@ export class OwnKeys {
     const { account, madeBy } = this.#keeper
     if (query.after !== undefined) await this.#checkSeen(query.after)
     await fleet.settled()
-    const creator = query.creator === undefined ? madeBy : ((await store.people.byPublicId(query.creator))?.id ?? -1)
+    const creator =
+      query.creator === undefined ? madeBy : ((await store.people.users.byPublicId(query.creator))?.id ?? -1)
     if (madeBy !== null && creator !== madeBy) return { data: [], next: null }
     const [condition, state] = query.state === undefined ? [undefined, null] : SOUGHT[query.state]
     const filter: Omit<KeyFilter, 'limit'> = {
@@ -141,7 +142,7 @@ export class OwnKeys {
     await this.#checkName(form.name, null)
     const fields = { ...form, status: 'enabled' as const, models, modelsOff, createdBy: actor.userId }
     const { row, secret } = newKeyRow(account.id, fields)
-    const key = await this.#deps.store.createKey(row, act(actor, 'keys.create'), { most: limits.keys })
+    const key = await this.#deps.store.keys.create(row, act(actor, 'keys.create'), { most: limits.keys })
     const shown = await this.#row(key)
     await inForce(this.#deps)
     return { key: shown, secret }
@@ -187,7 +188,7 @@ export class OwnKeys {
 
   /** The groups that keys of the account may be in, each with the place where its prices are shown. */
   async groups() {
-    const known = new Map((await this.#deps.store.catalog()).groups.map(group => [group.name, group]))
+    const known = new Map((await this.#deps.store.catalogue.read()).groups.map(group => [group.name, group]))
     return {
       data: this.#keeper.account.groups.map(name => ({
         name,
@@ -210,7 +211,7 @@ export class OwnKeys {
   }
 
   async #checkName(name: string | undefined, own: Key | null): Promise<void> {
-    const there = name === undefined ? null : await this.#deps.store.keyByName(this.#keeper.account.id, name)
+    const there = name === undefined ? null : await this.#deps.store.keys.byName(this.#keeper.account.id, name)
     if (there !== null && there.id !== own?.id)
       throw new OperationError('conflict', { zh: '已有同名密钥', en: 'the account has a key of this name' })
   }
@@ -219,8 +220,8 @@ export class OwnKeys {
   async #checkSeen(id: string): Promise<void> {
     const { store } = this.#deps
     const { account, madeBy } = this.#keeper
-    const label = await store.keyLabelOf(account.id, id)
-    const own = madeBy === null ? null : await store.keyIdsOf(account.id, madeBy)
+    const label = await store.keys.labelOf(account.id, id)
+    const own = madeBy === null ? null : await store.keys.idsOf(account.id, madeBy)
     if (label === null || (own !== null && !own.includes(label.id))) throw NO_KEY()
   }
 
@@ -229,13 +230,13 @@ export class OwnKeys {
     const { store } = this.#deps
     const from = (id: string | undefined) => (id === undefined ? {} : { afterPublicId: id })
     if (wanted === null) {
-      const keys = await store.keyPage({ ...filter, ...from(after), limit })
+      const keys = await store.keys.page({ ...filter, ...from(after), limit })
       return { keys, next: keys.length === limit ? keys.at(-1)!.publicId : null }
     }
     const keys: Key[] = []
     let last = after
     for (let scanned = 0; scanned < MOST_SCANNED; scanned += SCAN_ROWS) {
-      const some = await store.keyPage({ ...filter, ...from(last), limit: SCAN_ROWS })
+      const some = await store.keys.page({ ...filter, ...from(last), limit: SCAN_ROWS })
       const stateOf = await keyStates(this.#deps, some)
       for (const key of some) {
         last = key.publicId
