@@ -15,7 +15,7 @@ const ofAccount = { account: kind.name.optional() }
 
 /** The account of a filter: undefined = none was named, null = there is none of this name. */
 const named = async ({ deps }: AdminParts, account: string | undefined) =>
-  account === undefined ? account : deps.store.accountByName(account)
+  account === undefined ? account : deps.store.accounts.byName(account)
 
 export const PAYMENTS = [
   adminCall({
@@ -166,6 +166,6 @@ export const PAYMENTS = [
     body: pay.releaseForm,
     answer: z.strictObject({ credited: moneyText }),
     run: async ({ deps, deposits }, { path, body, caller }) =>
-      deposits.release(await deps.store.accountByName(path.name), body, caller.actor),
+      deposits.release(await deps.store.accounts.byName(path.name), body, caller.actor),
   }),
 ]
