@@ -18,6 +18,7 @@ import { empty, whenLoaded } from '../parts/state.ts'
 import { account, accountPath } from '../session.ts'
 import { moment } from '../time.ts'
 import { words } from '../words.ts'
+import { may } from '../shared/roles.ts'
 
 const w = words({
   topUp: ['充值', 'Top up'],
@@ -45,7 +46,7 @@ export default function billing(): View {
   const months = load(() => get<MonthsAnswer>(`${accountPath()}/statements`))
   const entries = load(() => get<EntriesAnswer>(`${accountPath()}/entries`, { after: query.value.get('after') }))
   const warn = warnPanel()
-  const pays = ['owner', 'billing'].includes(account.value?.role ?? '')
+  const pays = may(account.value?.role, 'pay')
   if (pays) actions.value = () => a({ class: 'button main', href: hrefOf('/topup') }, w.topUp())
   return () => [
     whenLoaded(balance, value =>

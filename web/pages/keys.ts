@@ -20,6 +20,7 @@ import type { Desk } from './keys/desk.ts'
 import { detailsDialog } from './keys/details.ts'
 import { newKeyDialog } from './keys/edit.ts'
 import { expiry, lastUse, stateBadges, stateName, usedOf } from './keys/shown.ts'
+import { may, seesOwnOnly } from '../shared/roles.ts'
 
 const w = words({
   keys: ['密钥', 'Keys'],
@@ -63,7 +64,7 @@ export default function keys(site: ClientsData): View {
   )
   const groups = load(() => get<{ data: AccountGroup[] }>(`${accountPath()}/groups`))
   const role = account.value?.role
-  const managing = role === 'owner' || role === 'member'
+  const managing = may(role, 'makeKeys')
   const shown = signal<{ view: View; count: number } | null>(null)
   const desk: Desk = {
     site,
@@ -90,7 +91,7 @@ export default function keys(site: ClientsData): View {
       keyOf: ({ id }) => id,
       bar: div({ class: 'stack' }, filters(groups.value.value?.data ?? []), managing && several()),
       empty: () => nothing(managing ? makeButton : null),
-      columns: columns(desk, role === 'member' ? null : w.creator(), chosen),
+      columns: columns(desk, seesOwnOnly(role) ? null : w.creator(), chosen),
     }),
     // each dialog has an element of its own, so that each takes the focus
     shown.value && div({ class: 'layer', key: shown.value.count }, shown.value.view()),

@@ -15,6 +15,7 @@ import { usageChart } from '../parts/usage-chart.ts'
 import { account, accountPath } from '../session.ts'
 import { moment } from '../time.ts'
 import { inLanguage, words } from '../words.ts'
+import { may } from '../shared/roles.ts'
 
 const w = words({
   balance: ['余额', 'Balance'],
@@ -66,7 +67,7 @@ const figures = ({ balance, held, available, days_left, spent }: Overview) =>
   )
 
 /** Whether the reader may pay something into the account. */
-const tops = () => ['owner', 'billing'].includes(account.value?.role ?? '')
+const tops = () => may(account.value?.role, 'pay')
 
 /** Where a step is taken. */
 const stepTo = { money: '/topup', key: '/keys', request: '/connect' } as const

@@ -17,6 +17,7 @@ import { words } from '../words.ts'
 import { invitationsPanel } from './team/invitations.ts'
 import { inviteDialog } from './team/invite.ts'
 import { memberDialog } from './team/member.ts'
+import { may } from '../shared/roles.ts'
 
 const w = words({
   members: ['成员', 'Members'],
@@ -45,7 +46,7 @@ export default function team(): View {
   )
   const chosen = signal<Member | null>(null)
   const inviting = signal(false)
-  const owner = account.value?.role === 'owner'
+  const owner = may(account.value?.role, 'changeMembers')
   const invitations = owner ? invitationsPanel() : null
   if (owner)
     actions.value = () =>

@@ -18,6 +18,7 @@ import { moment } from '../time.ts'
 import { words } from '../words.ts'
 import { orderPanel } from './topup/order.ts'
 import { usdtPanel } from './topup/usdt.ts'
+import { may } from '../shared/roles.ts'
 
 const w = words({
   begin: ['充值', 'Top up'],
@@ -50,7 +51,7 @@ export default function topup(): View {
   const orders = load(() => get<ShownOrders>(`${accountPath()}/orders`, { after: query.value.get('after') }))
   const open = orderPanel(orders.again)
   const begin = beginPanel(orders.again)
-  const pays = ['owner', 'billing'].includes(account.value?.role ?? '')
+  const pays = may(account.value?.role, 'pay')
   const usdt = usdtPanel(pays)
   return () => [
     query.value.get('order') !== null && open(),

@@ -17,6 +17,7 @@ import { clearButton, fileLinks, filterNames, rowFilters, sentFilters, usageFilt
 import { account, accountPath } from '../session.ts'
 import { chartZone, stamp, zoneName } from '../time.ts'
 import { words } from '../words.ts'
+import { may } from '../shared/roles.ts'
 
 const w = words({
   stack: ['分组方式', 'In stacks of'],
@@ -70,7 +71,7 @@ function barNow(): Usage['by'] {
 }
 
 /** Who reads totals only sees no single request. */
-const seesRequests = (): boolean => account.value?.role !== 'billing'
+const seesRequests = (): boolean => account.value === null || may(account.value.role, 'readRequests')
 
 export default function usage(): View {
   const loaded = load(() =>

@@ -4,6 +4,7 @@ import { operation } from '../../api/operation.ts'
 import { ACTOR_KINDS, Actions, accountActionsQuery, allActionsQuery } from '../../operations/accounts/actions.ts'
 import { SUBJECT_KINDS } from '../../store/store.ts'
 import type { ConsoleDeps } from './deps.ts'
+import { MAY } from '../../../web/shared/roles.ts'
 
 const fields = z.record(z.string(), z.unknown()).nullable()
 
@@ -34,7 +35,7 @@ export const ACTIONS = [
     id: 'actions.list',
     call: 'GET /accounts/{account}/actions',
     summary: 'Who changed what in the account, when and from where; newest first.',
-    who: ['owner'],
+    who: MAY.readActions,
     effect: 'read',
     scope: 'read',
     query: accountActionsQuery,

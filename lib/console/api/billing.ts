@@ -14,9 +14,9 @@ import {
 import { CSV_TYPE } from '../../operations/csv.ts'
 import { report, reportFile } from '../../operations/usage/reports.ts'
 import type { ConsoleDeps } from './deps.ts'
-import { READS_MONEY, SETS_ALARM } from './reader.ts'
+import { MAY } from '../../../web/shared/roles.ts'
 
-const read = { who: READS_MONEY, effect: 'read', scope: 'read' } as const
+const read = { who: MAY.readMoney, effect: 'read', scope: 'read' } as const
 const ofMonth = z.strictObject({ month: monthName })
 
 export const BILLING: Operation<ConsoleDeps>[] = [
@@ -80,7 +80,7 @@ export const BILLING: Operation<ConsoleDeps>[] = [
     id: 'low-balance.set',
     call: 'PUT /accounts/{account}/low-balance',
     summary: 'Sets the balance below which the account’s people want to be warned; null = never.',
-    who: SETS_ALARM,
+    who: MAY.pay,
     effect: 'write',
     scope: null,
     body: lowBalanceForm,

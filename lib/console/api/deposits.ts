@@ -6,7 +6,7 @@ import { ownAddress, ownDeposit, ownDeposits, ownQuote } from '../../pay/usdt/ow
 import * as kind from '../../config/scalars.ts'
 import { moneyText, timeText } from '../../operations/fields.ts'
 import type { ConsoleDeps } from './deps.ts'
-import { READS_MONEY, SETS_ALARM } from './reader.ts'
+import { MAY } from '../../../web/shared/roles.ts'
 
 /** Tokens with up to eighteen places. */
 export const tokens = z.string().regex(/^\d+(\.\d{1,18})?$/)
@@ -80,14 +80,14 @@ async function usdtOf(deps: ConsoleDeps) {
   return usdt
 }
 
-const pays = { who: SETS_ALARM, effect: 'write', scope: null } as const
+const pays = { who: MAY.pay, effect: 'write', scope: null } as const
 
 export const DEPOSITS: Operation<ConsoleDeps>[] = [
   operation({
     id: 'deposits.list',
     call: 'GET /accounts/{account}/deposits',
     summary: 'The account’s address for USDT, the rate, and what became of each transfer; newest first.',
-    who: READS_MONEY,
+    who: MAY.readMoney,
     effect: 'read',
     scope: 'read',
     query: z.strictObject({ after: beforeId }),
@@ -100,7 +100,7 @@ export const DEPOSITS: Operation<ConsoleDeps>[] = [
     id: 'deposits.read',
     call: 'GET /accounts/{account}/deposits/{deposit}',
     summary: 'A deposit of USDT of the account.',
-    who: READS_MONEY,
+    who: MAY.readMoney,
     effect: 'read',
     scope: 'read',
     path: z.strictObject({ deposit: z.string().max(64) }),

@@ -14,15 +14,12 @@ import {
 } from '../../operations/accounts/own-keys.ts'
 import { bothWords } from '../../operations/fields.ts'
 import { testForm, testKey } from '../../operations/usage/key-test.ts'
-import type { Role } from '../../base/people.ts'
 import type { ConsoleDeps } from './deps.ts'
-
-const SEES = ['owner', 'member', 'viewer'] as const satisfies Role[]
-const MANAGES = ['owner', 'member'] as const satisfies Role[]
+import { MAY, seesOwnOnly } from '../../../web/shared/roles.ts'
 
 /** An operator who looks at an account without being in it has no role there, and sees what its owner sees. */
 const keysOf = (deps: ConsoleDeps, { account, caller }: Pick<Call, 'account' | 'caller'>): OwnKeys =>
-  new OwnKeys(deps, { account, madeBy: caller.role === 'member' ? (caller.user?.id ?? -1) : null })
+  new OwnKeys(deps, { account, madeBy: seesOwnOnly(caller.role) ? (caller.user?.id ?? -1) : null })
 
 const time = z.iso.datetime()
 const keyRecord = z
@@ -47,8 +44,8 @@ const keyRecord = z
   })
   .meta({ id: 'Key' })
 
-const reads = { who: SEES, effect: 'read', scope: 'read' } as const
-const writes = { who: MANAGES, effect: 'write', scope: 'keys' } as const
+const reads = { who: MAY.readKeys, effect: 'read', scope: 'read' } as const
+const writes = { who: MAY.makeKeys, effect: 'write', scope: 'keys' } as const
 
 export const KEYS: Operation<ConsoleDeps>[] = [
   operation({

@@ -6,6 +6,7 @@ import * as members from '../../operations/people/members.ts'
 import { ROLES } from '../../base/people.ts'
 import type { ConsoleDeps } from './deps.ts'
 import { rowId } from './shared.ts'
+import { MAY } from '../../../web/shared/roles.ts'
 
 const member = z.strictObject({
   id: z.string(),
@@ -36,14 +37,14 @@ export const newInvitationRecord = invitation.extend({ url: z.string().nullable(
 export const listOf = <T extends z.ZodType>(row: T) =>
   z.strictObject({ data: z.array(row), next: z.string().nullable() })
 
-const owners = { who: ['owner'], scope: null } as const
+const owners = { who: MAY.changeMembers, scope: null } as const
 
 export const MEMBERS = [
   operation({
     id: 'members.list',
     call: 'GET /accounts/{account}/members',
     summary: 'Who is a member of the account.',
-    who: ['owner', 'viewer'],
+    who: MAY.readMembers,
     effect: 'read',
     scope: 'read',
     query: members.membersFilter,

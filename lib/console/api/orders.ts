@@ -8,7 +8,7 @@ import { ORDER_STATES, PAY_METHODS } from '../../terms/pay.ts'
 import type { Account } from '../../terms/records.ts'
 import { moneyText, timeText } from '../../operations/fields.ts'
 import type { ConsoleDeps } from './deps.ts'
-import { READS_MONEY, SETS_ALARM } from './reader.ts'
+import { MAY } from '../../../web/shared/roles.ts'
 
 const orderAnswer = z
   .strictObject({
@@ -65,7 +65,7 @@ const page = z.strictObject({ after: orderAfter.optional() })
 const returnTo = ({ config }: ConsoleDeps, { publicId }: Account): string =>
   `${config().public.main}/console/topup?account=${publicId}`
 
-const reads = { who: READS_MONEY, effect: 'read', scope: 'read' } as const
+const reads = { who: MAY.readMoney, effect: 'read', scope: 'read' } as const
 
 export const ORDERS: Operation<ConsoleDeps>[] = [
   operation({
@@ -94,7 +94,7 @@ export const ORDERS: Operation<ConsoleDeps>[] = [
     call: 'POST /accounts/{account}/orders',
     summary:
       'Begins an order: the answer says where it is paid. The account is credited when the provider has proven the payment.',
-    who: SETS_ALARM,
+    who: MAY.pay,
     effect: 'write',
     scope: null,
     body: newOrder,

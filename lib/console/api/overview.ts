@@ -2,22 +2,23 @@
 import { type Operation, operation } from '../../api/operation.ts'
 import { report } from '../../operations/usage/reports.ts'
 import type { ConsoleDeps } from './deps.ts'
-import { READS_REQUESTS, READS_TOTALS, readerOf } from './reader.ts'
+import { readerOf } from './reader.ts'
 import { overviewAnswer } from './usage-answers.ts'
+import { MAY, may } from '../../../web/shared/roles.ts'
 
 export const OVERVIEW: Operation<ConsoleDeps>[] = [
   operation({
     id: 'overview.read',
     call: 'GET /accounts/{account}/overview',
     summary: 'Balance, spending, the last requests and failures of an account, and what to do first.',
-    who: READS_TOTALS,
+    who: MAY.readTotals,
     effect: 'read',
     scope: 'read',
     limit: 'heavy',
     answer: { status: 200, body: overviewAnswer },
     run: async (deps: ConsoleDeps, call) => {
       const { role } = call.caller
-      const single = role === null || (READS_REQUESTS as readonly string[]).includes(role)
+      const single = role === null || may(role, 'readRequests')
       return report(deps, 'overview', await readerOf(deps, call), single)
     },
   }),

@@ -5,8 +5,9 @@ import { EXPORT_TYPES, type ExportFormat, exportQuery, ownExport } from '../../o
 import { ownReceipt, refusalsQuery, requestIdText, requestsQuery } from '../../operations/usage/own-requests.ts'
 import { report } from '../../operations/usage/reports.ts'
 import type { ConsoleDeps } from './deps.ts'
-import { READS_REQUESTS, readerOf, seesInternals } from './reader.ts'
+import { readerOf, seesInternals } from './reader.ts'
 import { receiptAnswer, refusalsAnswer, requestsAnswer } from './request-answers.ts'
+import { MAY } from '../../../web/shared/roles.ts'
 
 type ExportCall = Call<unknown, z.output<typeof exportQuery>>
 
@@ -23,7 +24,7 @@ const exported = (format: ExportFormat) =>
       format === 'csv'
         ? 'All requests of a filter as CSV. The last line says how many there are.'
         : 'All requests of a filter, a JSON object a line with its receipt. The last line says how many there are.',
-    who: READS_REQUESTS,
+    who: MAY.readRequests,
     effect: 'read',
     scope: 'read',
     viewAs: false,
@@ -40,7 +41,7 @@ export const REQUESTS: Operation<ConsoleDeps>[] = [
     call: 'GET /accounts/{account}/requests',
     summary:
       'Requests, newest first. A page looks at a bounded number of rows; `scanned_to` says how far, and `next` goes on.',
-    who: READS_REQUESTS,
+    who: MAY.readRequests,
     effect: 'read',
     scope: 'read',
     limit: 'heavy',
@@ -55,7 +56,7 @@ export const REQUESTS: Operation<ConsoleDeps>[] = [
     id: 'requests.read',
     call: 'GET /accounts/{account}/requests/{request}',
     summary: 'The receipt of a request, or why it was refused; 410 with the totals of its day when its row is deleted.',
-    who: READS_REQUESTS,
+    who: MAY.readRequests,
     effect: 'read',
     scope: 'read',
     path: z.strictObject({ request: requestIdText }),
@@ -68,7 +69,7 @@ export const REQUESTS: Operation<ConsoleDeps>[] = [
     id: 'refusals.list',
     call: 'GET /accounts/{account}/refusals',
     summary: 'Requests that were refused before an upstream was asked, newest first: why, and what to do.',
-    who: READS_REQUESTS,
+    who: MAY.readRequests,
     effect: 'read',
     scope: 'read',
     limit: 'heavy',

@@ -5,8 +5,9 @@ import { totalsQuery } from '../../operations/usage/own-usage.ts'
 import { CSV_TYPE, totalsFileQuery } from '../../operations/usage/own-usage-file.ts'
 import { report, reportFile } from '../../operations/usage/reports.ts'
 import type { ConsoleDeps } from './deps.ts'
-import { READS_TOTALS, readerOf, seesMembers } from './reader.ts'
+import { readerOf, seesMembers } from './reader.ts'
 import { choicesAnswer, usageAnswer } from './usage-answers.ts'
+import { MAY } from '../../../web/shared/roles.ts'
 
 export const USAGE: Operation<ConsoleDeps>[] = [
   operation({
@@ -14,7 +15,7 @@ export const USAGE: Operation<ConsoleDeps>[] = [
     call: 'GET /accounts/{account}/usage',
     summary:
       'What an account used in a period: totals, a chart by day or hour in stacks, and a table with the same numbers.',
-    who: READS_TOTALS,
+    who: MAY.readTotals,
     effect: 'read',
     scope: 'read',
     limit: 'heavy',
@@ -27,7 +28,7 @@ export const USAGE: Operation<ConsoleDeps>[] = [
     id: 'usage.csv',
     call: 'GET /accounts/{account}/usage.csv',
     summary: 'The table of usage as CSV, a line for each stack. The last line says how many there are.',
-    who: READS_TOTALS,
+    who: MAY.readTotals,
     effect: 'read',
     scope: 'read',
     viewAs: false,
@@ -45,7 +46,7 @@ export const USAGE: Operation<ConsoleDeps>[] = [
     id: 'usage.choices',
     call: 'GET /accounts/{account}/usage/choices',
     summary: 'What usage can be filtered by: the keys, models, groups and protocols of a period, members, and reasons.',
-    who: READS_TOTALS,
+    who: MAY.readTotals,
     effect: 'read',
     scope: 'read',
     limit: 'heavy',

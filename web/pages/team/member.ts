@@ -10,6 +10,7 @@ import { accountPath, me } from '../../session.ts'
 import type { Member } from '../../shapes.ts'
 import { words } from '../../words.ts'
 import { type Fate, fateChoice, removalDialog } from './removal.ts'
+import { may } from '../../shared/roles.ts'
 
 const w = words({
   save: ['保存', 'Save'],
@@ -23,7 +24,7 @@ const w = words({
   lost: ['此角色不能持有密钥。', 'Nobody has keys with this role.'],
 })
 
-const makesKeys = (role: Member['role']): boolean => role === 'owner' || role === 'member'
+const makesKeys = (role: Member['role']): boolean => may(role, 'makeKeys')
 
 export function memberDialog(chosen: Signal<Member | null>, changed: () => void): View {
   const role = signal<Member['role']>('member')
