@@ -50,9 +50,9 @@ export function readFailure(status: number, body: Buffer): Failure {
 export function failureIn(tree: Tree, node: Node, status = 0): Failure {
   const inner = tree.get(node, 'error')
   const error = tree.kind(inner) === 'object' ? inner : node
-  const words = ['code', 'type', 'status'].map(name => tree.string(tree.get(error, name)) ?? '')
-  const told = ['message', 'detail', 'msg'].map(name => tree.string(tree.get(error, name))).find(text => text !== null)
-  const number = tree.number(tree.get(error, 'code')) ?? 0
+  const words = ['code', 'type', 'status'].map(name => tree.string(error, name) ?? '')
+  const told = ['message', 'detail', 'msg'].map(name => tree.string(error, name)).find(text => text !== null)
+  const number = tree.number(error, 'code') ?? 0
   const message = told ?? tree.string(inner) ?? plain(Buffer.from(tree.source(node), 'latin1'))
   return failureOf(status === 0 && number >= 400 && number < 600 ? number : status, words, message)
 }

@@ -43,10 +43,10 @@ const TYPE = 'url_citation'
 
 /** null = it is something else. */
 export function citationOf(tree: Tree, annotation: Node): Citation | null {
-  if (tree.string(tree.get(annotation, 'type')) !== TYPE) return null
+  if (tree.string(annotation, 'type') !== TYPE) return null
   const inner = tree.get(annotation, TYPE)
   const node = tree.kind(inner) === 'object' ? inner : annotation
-  const url = tree.literal(tree.get(node, 'url'))
+  const url = tree.literal(node, 'url')
   if (url === null) return null
   const place = (name: string): Source => {
     const value = tree.get(node, name)
@@ -54,7 +54,7 @@ export function citationOf(tree: Tree, annotation: Node): Citation | null {
   }
   return {
     url,
-    title: tree.literal(tree.get(node, 'title')) ?? EMPTY,
+    title: tree.literal(node, 'title') ?? EMPTY,
     start: place('start_index'),
     end: place('end_index'),
   }

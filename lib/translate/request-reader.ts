@@ -98,7 +98,7 @@ export const effortOf = (text: string | null): Effort | null =>
 export function cacheOf(tree: Tree, node: Node): { cache?: CacheLife } {
   const mark = tree.get(node, 'cache_control')
   if (tree.kind(mark) !== 'object') return {}
-  return { cache: tree.string(tree.get(mark, 'ttl')) === '1h' ? '1h' : '5m' }
+  return { cache: tree.string(mark, 'ttl') === '1h' ? '1h' : '5m' }
 }
 
 /** Where only some tools may be called, the others are not offered. */

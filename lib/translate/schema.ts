@@ -16,10 +16,10 @@ export function objectSchema(schema: Source | null): { schema: Source; changed: 
   if (schema === null) return { schema: NOTHING, changed: false }
   const tree = new Tree(6)
   if (schema.length > LONGEST || !tree.read(schema)) return { schema: NOTHING, changed: true }
-  const unions = UNIONS.filter(name => tree.kind(tree.get(tree.root, name)) === 'array')
-  const isObject = tree.string(tree.get(tree.root, 'type')) === 'object'
+  const unions = UNIONS.filter(name => tree.kind(tree.root, name) === 'array')
+  const isObject = tree.string(tree.root, 'type') === 'object'
   if (unions.length === 0 && isObject) return { schema, changed: false }
-  if (unions.length === 0) return { schema: withType(tree), changed: !tree.absent(tree.get(tree.root, 'type')) }
+  if (unions.length === 0) return { schema: withType(tree), changed: !tree.absent(tree.root, 'type') }
   return { schema: merged(tree, unions), changed: true }
 }
 
@@ -43,7 +43,7 @@ function merged(tree: Tree, unions: readonly string[]): Source {
   collect(tree.root)
   const always = new Set(requiredOf(tree, tree.root))
   for (const union of unions) {
-    const parts = tree.elements(tree.get(tree.root, union)).slice(0, MOST_BRANCHES)
+    const parts = tree.elements(tree.root, union).slice(0, MOST_BRANCHES)
     for (const part of parts) {
       collect(part)
       const own = requiredOf(tree, part)
@@ -129,7 +129,7 @@ class Closer {
   #isObject(node: Node): boolean {
     const tree = this.#tree
     const type = tree.get(node, 'type')
-    if (tree.absent(type)) return tree.kind(tree.get(node, 'properties')) === 'object'
+    if (tree.absent(type)) return tree.kind(node, 'properties') === 'object'
     return tree.string(type) === 'object' || tree.elements(type).some(one => tree.string(one) === 'object')
   }
 }

@@ -38,7 +38,7 @@ class Rules implements AnswerRules {
 
   document(tree: Tree): void {
     if (this.#failed(tree)) return
-    if (tree.kind(tree.get(tree.root, 'choices')) !== 'array') {
+    if (tree.kind(tree.root, 'choices') !== 'array') {
       this.blocks.fail(unreadable('the answer has no choices'))
       return
     }
@@ -57,16 +57,16 @@ class Rules implements AnswerRules {
   #chunk(tree: Tree, member: 'delta' | 'message'): void {
     if (!this.blocks.began) this.#begin(tree)
     const details = tree.get(tree.get(tree.root, 'usage'), 'completion_tokens_details')
-    this.blocks.thinking(tree.number(tree.get(details, 'reasoning_tokens')))
-    for (const choice of tree.elements(tree.get(tree.root, 'choices'))) {
-      if ((tree.number(tree.get(choice, 'index')) ?? 0) !== 0) continue
+    this.blocks.thinking(tree.number(details, 'reasoning_tokens'))
+    for (const choice of tree.elements(tree.root, 'choices')) {
+      if ((tree.number(choice, 'index') ?? 0) !== 0) continue
       this.#message(tree, tree.get(choice, member))
-      this.#reason(tree.string(tree.get(choice, 'finish_reason')))
+      this.#reason(tree.string(choice, 'finish_reason'))
     }
   }
 
   #begin(tree: Tree): void {
-    const text = (name: string): string => tree.string(tree.get(tree.root, name)) ?? ''
+    const text = (name: string): string => tree.string(tree.root, name) ?? ''
     this.blocks.begin(text('id'), text('model'))
   }
 
@@ -74,7 +74,7 @@ class Rules implements AnswerRules {
     this.#thought(tree, message)
     this.#content(tree, tree.get(message, 'content'))
     this.#text(tree, 'refusal', tree.get(message, 'refusal'))
-    for (const note of tree.elements(tree.get(message, 'annotations'))) this.blocks.note(citationOf(tree, note))
+    for (const note of tree.elements(message, 'annotations')) this.blocks.note(citationOf(tree, note))
     this.#calls.read(tree, tree.get(message, 'tool_calls'))
     this.#calls.readLegacy(tree, tree.get(message, 'function_call'))
   }
@@ -83,7 +83,7 @@ class Rules implements AnswerRules {
   #thought(tree: Tree, message: Node): void {
     for (const name of ['reasoning_content', 'reasoning'])
       if (this.#text(tree, 'thought', tree.get(message, name))) return
-    for (const detail of tree.elements(tree.get(message, 'reasoning_details')))
+    for (const detail of tree.elements(message, 'reasoning_details'))
       if (!this.#text(tree, 'thought', tree.get(detail, 'text')))
         this.#text(tree, 'thought', tree.get(detail, 'summary'))
   }
@@ -93,8 +93,7 @@ class Rules implements AnswerRules {
     this.#text(tree, 'text', content)
     for (const part of tree.elements(content)) {
       this.#text(tree, 'text', tree.get(part, 'text'))
-      for (const thought of tree.elements(tree.get(part, 'thinking')))
-        this.#text(tree, 'thought', tree.get(thought, 'text'))
+      for (const thought of tree.elements(part, 'thinking')) this.#text(tree, 'thought', tree.get(thought, 'text'))
     }
   }
 
@@ -165,9 +164,9 @@ class CallReader {
   }
 
   #callOf(tree: Tree, element: Node, inner: Node): Call {
-    const index = tree.number(tree.get(element, 'index'))
-    const id = tree.string(tree.get(element, 'id')) ?? ''
-    const name = tree.string(tree.get(inner, 'name')) ?? ''
+    const index = tree.number(element, 'index')
+    const id = tree.string(element, 'id') ?? ''
+    const name = tree.string(inner, 'name') ?? ''
     if (index !== null) {
       const call = this.#known(`at ${index}`, id)
       // some upstreams give all their calls the same index
@@ -199,7 +198,7 @@ class CallReader {
   }
 
   #piece(tree: Tree, call: Call, inner: Node, member: string): void {
-    const name = tree.string(tree.get(inner, 'name')) ?? ''
+    const name = tree.string(inner, 'name') ?? ''
     const value = tree.get(inner, member)
     if (call.block < 0 && name !== '') this.#open(call, name)
     if (tree.absent(value)) return

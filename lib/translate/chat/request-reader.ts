@@ -27,36 +27,36 @@ import {
 /** Requests of chat completions: tools, and which of them are to be called. */
 
 function functionOf(tree: Tree, node: Node, tool: Node): Tool | null {
-  const name = tree.string(tree.get(node, 'name'))
+  const name = tree.string(node, 'name')
   if (name === null) return null
   const schema = tree.get(node, 'parameters')
   return {
     type: 'function',
     name,
-    description: tree.literal(tree.get(node, 'description')),
+    description: tree.literal(node, 'description'),
     schema: tree.kind(schema) === 'object' ? tree.source(schema) : null,
-    strict: tree.boolean(tree.get(node, 'strict')),
+    strict: tree.boolean(node, 'strict'),
     ...cacheOf(tree, tool),
   }
 }
 
 function customOf(tree: Tree, node: Node): Tool | null {
-  const name = tree.string(tree.get(node, 'name'))
+  const name = tree.string(node, 'name')
   if (name === null) return null
   const grammar = tree.get(tree.get(node, 'format'), 'grammar')
-  const syntax = tree.string(tree.get(grammar, 'syntax'))
+  const syntax = tree.string(grammar, 'syntax')
   return {
     type: 'freeform',
     name,
-    description: tree.literal(tree.get(node, 'description')),
-    grammar: tree.literal(tree.get(grammar, 'definition')),
+    description: tree.literal(node, 'description'),
+    grammar: tree.literal(grammar, 'definition'),
     ...(syntax === null ? {} : { syntax }),
   }
 }
 
 const readTools: Member = (ask, tree, node) => {
   for (const element of tree.elements(node)) {
-    const type = tree.string(tree.get(element, 'type'))
+    const type = tree.string(element, 'type')
     const isFunction = type === 'function' || type === null
     let tool: Tool | null = null
     if (isFunction) tool = functionOf(tree, tree.get(element, 'function'), element)
@@ -81,9 +81,9 @@ const CHOICES: Readonly<Record<string, Choice>> = {
 }
 
 const nameOf = (tree: Tree, node: Node): string | null =>
-  tree.string(tree.get(tree.get(node, 'function'), 'name')) ??
-  tree.string(tree.get(tree.get(node, 'custom'), 'name')) ??
-  tree.string(tree.get(node, 'name'))
+  tree.string(tree.get(node, 'function'), 'name') ??
+  tree.string(tree.get(node, 'custom'), 'name') ??
+  tree.string(node, 'name')
 
 const readToolChoice: Member = (ask, tree, node) => {
   const word = tree.string(node)
@@ -96,8 +96,8 @@ const readToolChoice: Member = (ask, tree, node) => {
 }
 
 function allowedOf(tree: Tree, node: Node): Choice {
-  const names = tree.elements(tree.get(node, 'tools')).map(tool => nameOf(tree, tool))
-  const must = tree.string(tree.get(node, 'mode')) === 'required'
+  const names = tree.elements(node, 'tools').map(tool => nameOf(tree, tool))
+  const must = tree.string(node, 'mode') === 'required'
   return { type: 'some', names: names.filter(name => name !== null), must }
 }
 
@@ -125,14 +125,10 @@ class MessageReader {
     this.#tree = tree
   }
 
-  #get = (node: Node, name: string): Node => this.#tree.get(node, name)
-  #string = (node: Node, name: string): string | null => this.#tree.string(this.#get(node, name))
-  #literal = (node: Node, name: string): Literal | null => this.#tree.literal(this.#get(node, name))
-
   read(message: Node): void {
-    const role = this.#string(message, 'role')
-    const content = this.#get(message, 'content')
-    if (role !== 'function' && !this.#tree.absent(this.#get(message, 'name'))) this.#ask.losses.add('message_names')
+    const role = this.#tree.string(message, 'role')
+    const content = this.#tree.get(message, 'content')
+    if (role !== 'function' && !this.#tree.absent(message, 'name')) this.#ask.losses.add('message_names')
     switch (role) {
       case 'system':
       case 'developer':
@@ -163,8 +159,8 @@ class MessageReader {
   #result(message: Node, content: Node): void {
     const part: ResultPart = {
       type: 'result',
-      id: this.#string(message, 'tool_call_id') ?? '',
-      name: this.#string(message, 'name'),
+      id: this.#tree.string(message, 'tool_call_id') ?? '',
+      name: this.#tree.string(message, 'name'),
       parts: this.#content(content),
       error: false,
     }
@@ -177,10 +173,10 @@ class MessageReader {
   // --- the assistant
 
   #assistant(message: Node, content: Node): Part[] {
-    if (!this.#tree.absent(this.#get(message, 'audio'))) throw new Untranslatable('messages.audio')
+    if (!this.#tree.absent(message, 'audio')) throw new Untranslatable('messages.audio')
     const calls = this.#calls(message)
     const parts = [...this.#thoughts(message, calls), ...this.#texts(content)]
-    const refusal = this.#literal(message, 'refusal')
+    const refusal = this.#tree.literal(message, 'refusal')
     if (refusal !== null && refusal !== EMPTY) parts.push({ type: 'text', text: refusal, refusal: true })
     return [...parts, ...calls]
   }
@@ -191,41 +187,44 @@ class MessageReader {
 
   #calls(message: Node): CallPart[] {
     const calls: CallPart[] = []
-    for (const call of this.#tree.elements(this.#get(message, 'tool_calls'))) {
-      const custom = this.#get(call, 'custom')
+    for (const call of this.#tree.elements(message, 'tool_calls')) {
+      const custom = this.#tree.get(call, 'custom')
       const isCustom = this.#tree.kind(custom) === 'object'
-      const inner = isCustom ? custom : this.#get(call, 'function')
-      const state = this.#literal(this.#get(this.#get(call, 'extra_content'), 'google'), 'thought_signature')
+      const inner = isCustom ? custom : this.#tree.get(call, 'function')
+      const state = this.#tree.literal(
+        this.#tree.get(this.#tree.get(call, 'extra_content'), 'google'),
+        'thought_signature',
+      )
       const opaque = state === null ? null : unseal(state)
       calls.push({
-        ...this.#call(inner, this.#string(call, 'id') ?? '', isCustom),
+        ...this.#call(inner, this.#tree.string(call, 'id') ?? '', isCustom),
         ...(opaque === null ? {} : { opaque }),
       })
     }
-    const legacy = this.#get(message, 'function_call')
+    const legacy = this.#tree.get(message, 'function_call')
     if (this.#tree.kind(legacy) === 'object') calls.push(this.#call(legacy, '', false))
     return calls
   }
 
   #call(inner: Node, id: string, freeform: boolean): CallPart {
-    const value = this.#get(inner, freeform ? 'input' : 'arguments')
+    const value = this.#tree.get(inner, freeform ? 'input' : 'arguments')
     const args = this.#tree.literal(value) ?? quote(this.#tree.source(value))
-    return { type: 'call', id, name: this.#string(inner, 'name') ?? '', freeform, args }
+    return { type: 'call', id, name: this.#tree.string(inner, 'name') ?? '', freeform, args }
   }
 
   /** Thoughts come back as one text, and upstreams' state beside it, in the order in which it was given. */
   #thoughts(message: Node, calls: readonly CallPart[]): Part[] {
-    const details = this.#tree.elements(this.#get(message, 'reasoning_details'))
+    const details = this.#tree.elements(message, 'reasoning_details')
     const states: Opaque[] = []
     const texts: Literal[] = []
     for (const detail of details) {
-      const opaque = unseal(this.#literal(detail, 'data') ?? EMPTY)
-      const text = this.#literal(detail, 'text') ?? this.#literal(detail, 'summary')
+      const opaque = unseal(this.#tree.literal(detail, 'data') ?? EMPTY)
+      const text = this.#tree.literal(detail, 'text') ?? this.#tree.literal(detail, 'summary')
       if (text !== null) texts.push(text)
       if (opaque?.of === 'call' && calls[0] !== undefined) calls[0].opaque = opaque
       else if (opaque !== null) states.push(opaque)
     }
-    const told = this.#literal(message, 'reasoning_content') ?? this.#literal(message, 'reasoning')
+    const told = this.#tree.literal(message, 'reasoning_content') ?? this.#tree.literal(message, 'reasoning')
     const text = told ?? (texts.length === 0 ? EMPTY : join(texts))
     if (states.length === 0) return text === EMPTY ? [] : [{ type: 'thought', text }]
     return states.map((opaque, at) => ({ type: 'thought', text: at === 0 ? text : EMPTY, opaque }))
@@ -241,47 +240,47 @@ class MessageReader {
 
   #part(part: Node): TextPart | MediaPart {
     const cache = { ...cacheOf(this.#tree, part), ...this.#breakpoint(part) }
-    const type = this.#string(part, 'type')
+    const type = this.#tree.string(part, 'type')
     switch (type) {
       case 'text':
-        return { type: 'text', text: this.#literal(part, 'text') ?? EMPTY, ...cache }
+        return { type: 'text', text: this.#tree.literal(part, 'text') ?? EMPTY, ...cache }
       case 'refusal':
-        return { type: 'text', text: this.#literal(part, 'refusal') ?? EMPTY, refusal: true }
+        return { type: 'text', text: this.#tree.literal(part, 'refusal') ?? EMPTY, refusal: true }
       case 'image_url':
-        return { ...this.#image(this.#get(part, 'image_url')), ...cache }
+        return { ...this.#image(this.#tree.get(part, 'image_url')), ...cache }
       case 'file':
-        return { ...this.#file(this.#get(part, 'file')), ...cache }
+        return { ...this.#file(this.#tree.get(part, 'file')), ...cache }
       case 'input_audio':
-        return this.#audio(this.#get(part, 'input_audio'))
+        return this.#audio(this.#tree.get(part, 'input_audio'))
       default:
         throw new Untranslatable(`messages.content.${(type ?? '').replace(/\W/g, '').slice(0, 40)}`)
     }
   }
 
   #breakpoint(part: Node): { cache?: '5m' | '1h' } {
-    const mark = this.#get(part, 'prompt_cache_breakpoint')
+    const mark = this.#tree.get(part, 'prompt_cache_breakpoint')
     if (this.#tree.kind(mark) !== 'object') return {}
-    return { cache: this.#string(mark, 'ttl') === '12h' ? '1h' : '5m' }
+    return { cache: this.#tree.string(mark, 'ttl') === '12h' ? '1h' : '5m' }
   }
 
   #image(node: Node): MediaPart {
-    const url = this.#tree.literal(node) ?? this.#literal(node, 'url') ?? EMPTY
+    const url = this.#tree.literal(node) ?? this.#tree.literal(node, 'url') ?? EMPTY
     const inside = dataUrl(url)
     const image = { type: 'media', kind: 'image' } as const
     return inside === null ? { ...image, mime: null, url } : { ...image, ...inside }
   }
 
   #file(node: Node): MediaPart {
-    const data = this.#literal(node, 'file_data')
+    const data = this.#tree.literal(node, 'file_data')
     if (data === null) throw new Untranslatable('file_id')
-    const name = this.#literal(node, 'filename')
+    const name = this.#tree.literal(node, 'filename')
     const file = dataUrl(data) ?? { mime: 'application/pdf', base64: data }
     return { type: 'media', kind: 'document', ...file, ...(name === null ? {} : { name }) }
   }
 
   #audio(node: Node): MediaPart {
-    const format = this.#string(node, 'format') === 'mp3' ? 'mpeg' : 'wav'
-    return { type: 'media', kind: 'audio', mime: `audio/${format}`, base64: this.#literal(node, 'data') ?? EMPTY }
+    const format = this.#tree.string(node, 'format') === 'mp3' ? 'mpeg' : 'wav'
+    return { type: 'media', kind: 'audio', mime: `audio/${format}`, base64: this.#tree.literal(node, 'data') ?? EMPTY }
   }
 }
 
@@ -309,7 +308,7 @@ const parallel: Member = (ask, tree, node) => {
 }
 
 const format: Member = (ask, tree, node) => {
-  const type = tree.string(tree.get(node, 'type'))
+  const type = tree.string(node, 'type')
   if (type === 'json_object') ask.format = { type: 'json' }
   if (type !== 'json_schema') return
   const inner = tree.get(node, 'json_schema')
@@ -317,10 +316,10 @@ const format: Member = (ask, tree, node) => {
   if (tree.kind(schema) !== 'object') return
   ask.format = {
     type: 'schema',
-    name: tree.string(tree.get(inner, 'name')),
+    name: tree.string(inner, 'name'),
     schema: tree.source(schema),
-    strict: tree.boolean(tree.get(inner, 'strict')),
-    description: tree.literal(tree.get(inner, 'description')),
+    strict: tree.boolean(inner, 'strict'),
+    description: tree.literal(inner, 'description'),
   }
 }
 
@@ -334,17 +333,17 @@ const reasoningEffort: Member = (ask, tree, node) => setEffort(ask, tree.string(
 
 /** How a few vendors ask for thinking. */
 const reasoning: Member = (ask, tree, node) => {
-  const budget = tree.number(tree.get(node, 'max_tokens'))
-  const enabled = tree.boolean(tree.get(node, 'enabled'))
-  setEffort(ask, tree.string(tree.get(node, 'effort')))
+  const budget = tree.number(node, 'max_tokens')
+  const enabled = tree.boolean(node, 'enabled')
+  setEffort(ask, tree.string(node, 'effort'))
   if (budget !== null) ask.thinking = { ...ask.thinking, mode: 'on', budget }
   else if (enabled !== null) ask.thinking.mode = enabled ? 'on' : 'off'
-  if (tree.boolean(tree.get(node, 'exclude')) === true) ask.thinking.show = false
+  if (tree.boolean(node, 'exclude') === true) ask.thinking.show = false
 }
 
 const thinking: Member = (ask, tree, node) => {
-  const type = tree.string(tree.get(node, 'type'))
-  const budget = tree.number(tree.get(node, 'budget_tokens'))
+  const type = tree.string(node, 'type')
+  const budget = tree.number(node, 'budget_tokens')
   ask.thinking.mode = type === 'disabled' ? 'off' : 'on'
   if (budget !== null) ask.thinking.budget = budget
 }

@@ -67,9 +67,9 @@ class Rules implements AnswerRules {
     this.blocks.thinking(tree.number(get(tree, get(tree, chunk, 'usageMetadata'), 'thoughtsTokenCount')))
     this.#blocked(tree, get(tree, chunk, 'promptFeedback'))
     for (const candidate of tree.elements(get(tree, chunk, 'candidates'))) {
-      if ((tree.number(tree.get(candidate, 'index')) ?? 0) !== 0) continue
+      if ((tree.number(candidate, 'index') ?? 0) !== 0) continue
       const content = tree.get(candidate, 'content')
-      for (const part of tree.elements(tree.get(content, 'parts'))) this.#part(tree, part)
+      for (const part of tree.elements(content, 'parts')) this.#part(tree, part)
       this.#reason(stringOf(tree, candidate, 'finishReason'))
     }
   }
@@ -101,7 +101,7 @@ class Rules implements AnswerRules {
   #text(tree: Tree, part: Node, state: Literal): void {
     const node = get(tree, part, 'text')
     const text = tree.literal(node) ?? EMPTY
-    const isThought = tree.boolean(tree.get(part, 'thought')) === true
+    const isThought = tree.boolean(part, 'thought') === true
     this.blocks.text(isThought ? 'thought' : 'text', text, node)
     this.#sawContent ||= !isThought && text !== EMPTY
     if (state !== EMPTY) this.blocks.seal(isThought ? 'thought' : 'text', isThought ? 'signed' : 'text', state)

@@ -48,7 +48,7 @@ function declare(ask: Ask, tree: Tree, node: Node): void {
   const name = stringOf(tree, node, 'name')
   if (name === null) return
   if (stringOf(tree, node, 'behavior') === 'NON_BLOCKING') ask.losses.add('other')
-  const description = tree.literal(tree.get(node, 'description'))
+  const description = tree.literal(node, 'description')
   ask.tools.push({ type: 'function', name, description, ...schemaOf(tree, node), strict: null })
 }
 
@@ -101,8 +101,8 @@ const readSystem: Member = (ask, tree, node) => {
   for (const content of contentsOf(tree, node)) {
     const whole = tree.literal(content)
     if (whole !== null) ask.system.push({ type: 'text', text: whole })
-    for (const part of tree.elements(tree.get(content, 'parts'))) {
-      const text = tree.literal(tree.get(part, 'text'))
+    for (const part of tree.elements(content, 'parts')) {
+      const text = tree.literal(part, 'text')
       if (text !== null) ask.system.push({ type: 'text', text })
     }
   }
@@ -121,7 +121,7 @@ const readTurns: Member = (ask, tree, node) => {
   for (const content of contentsOf(tree, node)) {
     const role = stringOf(tree, content, 'role') ?? ''
     if (!Object.hasOwn(ROLES, role)) throw new Untranslatable('contents.role')
-    reader.turn(ROLES[role] as Turn['role'], tree.elements(tree.get(content, 'parts')))
+    reader.turn(ROLES[role] as Turn['role'], tree.elements(content, 'parts'))
   }
   reader.end()
   // the answer would have to go on where this text ends, which no other protocol can ask for
@@ -185,7 +185,7 @@ class PartReader {
 
   /** A thought comes in pieces, and the state of a thought or text behind its last one. */
   #text(parts: Part[], role: Turn['role'], part: Node, text: Literal): void {
-    const isThought = this.#tree.boolean(this.#tree.get(part, 'thought')) === true
+    const isThought = this.#tree.boolean(part, 'thought') === true
     const opaque = role === 'assistant' ? this.#state(part) : null
     const state = opaque === null ? {} : { opaque }
     const last = parts.at(-1)
@@ -307,7 +307,7 @@ const ONE = new Set(['items', 'additionalProperties', 'not'])
  * upstreams refuse such types. What is JSON Schema stays as it is.
  */
 function jsonSchemaSource(tree: Tree, node: Node, isTop = false): Source {
-  const type = tree.string(tree.get(node, 'type')) ?? ''
+  const type = tree.string(node, 'type') ?? ''
   return type === type.toLowerCase() ? tree.source(node) : schemaSource(tree.source(node), isTop)
 }
 
@@ -320,7 +320,7 @@ function schemaSource(source: Source, isTop = false): Source {
 function read(tree: Tree, node: Node, isTop = false): Source {
   if (tree.kind(node) !== 'object') return tree.source(node)
   const members: string[] = []
-  const isNumber = /^(?:integer|number)$/i.test(tree.string(tree.get(node, 'type')) ?? '')
+  const isNumber = /^(?:integer|number)$/i.test(tree.string(node, 'type') ?? '')
   tree.members(node, (name, value) => {
     if (LEFT_OUT.has(name)) return
     const own = Object.hasOwn(SPELLINGS, name) ? (SPELLINGS[name] as string) : name
@@ -328,7 +328,7 @@ function read(tree: Tree, node: Node, isTop = false): Source {
     if (told !== null) members.push(`${literal(own)}:${told}`)
   })
   const schema = `{${members.join(',')}}`
-  const mayBeNull = !isTop && tree.boolean(tree.get(node, 'nullable')) === true
+  const mayBeNull = !isTop && tree.boolean(node, 'nullable') === true
   return mayBeNull ? object({ anyOf: array([schema, typed('null', {})]) }) : schema
 }
 

@@ -161,9 +161,10 @@ export class Tree {
     return this.#count++
   }
 
-  // --- what stands where
+  // --- what stands where; where a method takes the name of a member, it tells that member of the object
 
-  kind(node: Node): NodeKind | null {
+  kind(of: Node, member?: string): NodeKind | null {
+    const node = this.#at(of, member)
     return node === NONE ? null : (KINDS[this.#nodes[node * FIELDS] as number] as NodeKind)
   }
 
@@ -173,9 +174,13 @@ export class Tree {
   }
 
   /** The value as it stands in the text; empty where there is none. */
-  source(node: Node): Source {
-    if (node === NONE) return ''
-    return this.text.slice(this.#nodes[node * FIELDS + 1], this.#nodes[node * FIELDS + 2])
+  source(of: Node, member?: string): Source {
+    const node = this.#at(of, member)
+    return node === NONE ? '' : this.text.slice(this.#nodes[node * FIELDS + 1], this.#nodes[node * FIELDS + 2])
+  }
+
+  #at(node: Node, member: string | undefined): Node {
+    return member === undefined ? node : this.get(node, member)
   }
 
   /** The member of an object; of several with the same name the last one. NONE: there is none, or it is no object. */
@@ -196,7 +201,8 @@ export class Tree {
   }
 
   /** The elements of an array; none where it is no array. */
-  elements(node: Node): Node[] {
+  elements(of: Node, member?: string): Node[] {
+    const node = this.#at(of, member)
     const all: Node[] = []
     for (let at = this.#first(node, ARRAY); at !== NONE; at = this.#next(node, at)) all.push(at)
     return all
@@ -227,18 +233,20 @@ export class Tree {
   // --- values that are decoded
 
   /** The literal of a string; null = it is none. */
-  literal(node: Node): Literal | null {
+  literal(of: Node, member?: string): Literal | null {
+    const node = this.#at(of, member)
     return this.kind(node) === 'string' ? this.source(node) : null
   }
 
   /** A string; null = it is none. */
-  string(node: Node): string | null {
-    const literal = this.literal(node)
+  string(of: Node, member?: string): string | null {
+    const literal = this.literal(of, member)
     return literal === null ? null : decode(literal)
   }
 
   /** A number; null = it is none. */
-  number(node: Node): number | null {
+  number(of: Node, member?: string): number | null {
+    const node = this.#at(of, member)
     if (this.kind(node) !== 'scalar') return null
     const source = this.source(node)
     const value = source.charCodeAt(0) > 0x39 ? Number.NaN : Number(source) // a word
@@ -246,13 +254,15 @@ export class Tree {
   }
 
   /** True or false; null = it is neither. */
-  boolean(node: Node): boolean | null {
+  boolean(of: Node, member?: string): boolean | null {
+    const node = this.#at(of, member)
     const source = this.kind(node) === 'scalar' ? this.source(node) : ''
     return source === 'true' ? true : source === 'false' ? false : null
   }
 
   /** There is no such value, or it is null. */
-  absent(node: Node): boolean {
+  absent(of: Node, member?: string): boolean {
+    const node = this.#at(of, member)
     return node === NONE || (this.kind(node) === 'scalar' && this.source(node) === 'null')
   }
 }

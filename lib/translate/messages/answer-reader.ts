@@ -37,7 +37,7 @@ class Rules implements AnswerRules {
   }
 
   event(name: string, tree: Tree): void {
-    switch (tree.string(tree.get(tree.root, 'type')) ?? name) {
+    switch (tree.string(tree.root, 'type') ?? name) {
       case 'message_start':
         this.#start(tree, tree.get(tree.root, 'message'))
         return
@@ -73,15 +73,15 @@ class Rules implements AnswerRules {
 
   document(tree: Tree): void {
     const { root } = tree
-    if (tree.string(tree.get(root, 'type')) !== 'message' && tree.kind(tree.get(root, 'content')) !== 'array') {
+    if (tree.string(root, 'type') !== 'message' && tree.kind(root, 'content') !== 'array') {
       this.blocks.fail(failureIn(tree, root))
       return
     }
     this.#start(tree, root)
-    tree.elements(tree.get(root, 'content')).forEach((block, index) => {
+    tree.elements(root, 'content').forEach((block, index) => {
       this.#blockStart(tree, index, block)
       const open = this.#open.get(index)
-      const signature = tree.literal(tree.get(block, 'signature'))
+      const signature = tree.literal(block, 'signature')
       if (open !== undefined && signature !== null) open.signature = signature
       this.#blockStop(index)
     })
@@ -91,25 +91,25 @@ class Rules implements AnswerRules {
   }
 
   #index(tree: Tree): number {
-    return tree.number(tree.get(tree.root, 'index')) ?? 0
+    return tree.number(tree.root, 'index') ?? 0
   }
 
   #start(tree: Tree, message: Node): void {
-    const text = (name: string): string => tree.string(tree.get(message, name)) ?? ''
+    const text = (name: string): string => tree.string(message, name) ?? ''
     this.blocks.begin(text('id'), text('model'))
     this.#usage(tree, message)
   }
 
   #usage(tree: Tree, node: Node): void {
     const details = tree.get(tree.get(node, 'usage'), 'output_tokens_details')
-    this.blocks.thinking(tree.number(tree.get(details, 'thinking_tokens')))
+    this.blocks.thinking(tree.number(details, 'thinking_tokens'))
   }
 
   #blockStart(tree: Tree, index: number, block: Node): void {
     this.#blockStop(index)
     const open: Open = { type: 'other', index: -1, input: EMPTY, signature: null }
-    const text = (name: string): Literal => tree.literal(tree.get(block, name)) ?? EMPTY
-    switch (tree.string(tree.get(block, 'type'))) {
+    const text = (name: string): Literal => tree.literal(block, name) ?? EMPTY
+    switch (tree.string(block, 'type')) {
       case 'text':
         open.type = 'text'
         this.blocks.closeText()
@@ -132,7 +132,7 @@ class Rules implements AnswerRules {
   }
 
   #call(tree: Tree, block: Node, open: Open): void {
-    const text = (name: string): string => tree.string(tree.get(block, name)) ?? ''
+    const text = (name: string): string => tree.string(block, name) ?? ''
     const input = tree.get(block, 'input')
     open.type = 'call'
     open.index = this.blocks.call(text('id'), text('name'))
@@ -141,7 +141,7 @@ class Rules implements AnswerRules {
 
   #delta(tree: Tree, open: Open | undefined, delta: Node): void {
     if (open === undefined) return
-    const type = tree.string(tree.get(delta, 'type')) ?? ''
+    const type = tree.string(delta, 'type') ?? ''
     if (!Object.hasOwn(DELTAS, type)) return
     const node = tree.get(delta, DELTAS[type] as string)
     const text = tree.literal(node) ?? EMPTY
@@ -176,9 +176,9 @@ class Rules implements AnswerRules {
   }
 
   #stop(tree: Tree, node: Node): void {
-    const reason = tree.string(tree.get(node, 'stop_reason'))
+    const reason = tree.string(node, 'stop_reason')
     if (reason === null) return
     this.blocks.reason = reasonOf('messages', reason)
-    this.blocks.sequence = tree.literal(tree.get(node, 'stop_sequence'))
+    this.blocks.sequence = tree.literal(node, 'stop_sequence')
   }
 }

@@ -56,7 +56,7 @@ const ROLES = new Set(['user', 'assistant', 'system'])
 
 const readTurns: Member = (ask, tree, node) => {
   for (const message of tree.elements(node)) {
-    const role = tree.string(tree.get(message, 'role')) ?? ''
+    const role = tree.string(message, 'role') ?? ''
     if (!ROLES.has(role)) throw new Untranslatable('messages.role')
     const content = tree.get(message, 'content')
     const text = tree.literal(content)
@@ -73,7 +73,7 @@ function textsOf(tree: Tree, node: Node): TextPart[] {
   if (whole !== null) return [{ type: 'text', text: whole }]
   const texts: TextPart[] = []
   for (const block of tree.elements(node)) {
-    const text = tree.literal(tree.get(block, 'text'))
+    const text = tree.literal(block, 'text')
     if (text !== null) texts.push({ type: 'text', text, ...cacheOf(tree, block) })
   }
   return texts
@@ -96,12 +96,8 @@ class BlockReader {
     return this.#parts
   }
 
-  #get = (node: Node, name: string): Node => this.#tree.get(node, name)
-  #string = (node: Node, name: string): string | null => this.#tree.string(this.#get(node, name))
-  #literal = (node: Node, name: string): Literal | null => this.#tree.literal(this.#get(node, name))
-
   #block(block: Node): void {
-    switch (this.#string(block, 'type')) {
+    switch (this.#tree.string(block, 'type')) {
       case 'tool_use':
         this.#call(block)
         return
@@ -109,10 +105,10 @@ class BlockReader {
         this.#result(block)
         return
       case 'thinking':
-        this.#thought(this.#literal(block, 'thinking') ?? EMPTY, this.#literal(block, 'signature'))
+        this.#thought(this.#tree.literal(block, 'thinking') ?? EMPTY, this.#tree.literal(block, 'signature'))
         return
       case 'redacted_thinking':
-        this.#thought(EMPTY, this.#literal(block, 'data'))
+        this.#thought(EMPTY, this.#tree.literal(block, 'data'))
         return
       default: {
         const part = this.#content(block)
@@ -122,11 +118,11 @@ class BlockReader {
   }
 
   #call(block: Node): void {
-    const input = this.#get(block, 'input')
+    const input = this.#tree.get(block, 'input')
     this.#parts.push({
       type: 'call',
-      id: this.#string(block, 'id') ?? '',
-      name: this.#string(block, 'name') ?? '',
+      id: this.#tree.string(block, 'id') ?? '',
+      name: this.#tree.string(block, 'name') ?? '',
       freeform: false,
       args: quote(this.#tree.absent(input) ? '{}' : this.#tree.source(input)),
       ...(this.#forCall === null ? {} : { opaque: this.#forCall }),
@@ -136,15 +132,15 @@ class BlockReader {
   }
 
   #result(block: Node): void {
-    const content = this.#get(block, 'content')
+    const content = this.#tree.get(block, 'content')
     const text = this.#tree.literal(content)
     const parts: (TextPart | MediaPart)[] = text === null ? [] : [{ type: 'text', text }]
     for (const element of this.#tree.elements(content)) {
       const part = this.#content(element)
       if (part !== null) parts.push(part)
     }
-    const error = this.#tree.boolean(this.#get(block, 'is_error')) === true
-    const id = this.#string(block, 'tool_use_id') ?? ''
+    const error = this.#tree.boolean(block, 'is_error') === true
+    const id = this.#tree.string(block, 'tool_use_id') ?? ''
     this.#parts.push({ type: 'result', id, name: null, parts, error, ...cacheOf(this.#tree, block) })
   }
 
@@ -159,17 +155,17 @@ class BlockReader {
   /** What may stand in a turn and in a result. */
   #content(block: Node): TextPart | MediaPart | null {
     const cache = cacheOf(this.#tree, block)
-    switch (this.#string(block, 'type')) {
+    switch (this.#tree.string(block, 'type')) {
       case 'text':
-        return { type: 'text', text: this.#literal(block, 'text') ?? EMPTY, ...cache }
+        return { type: 'text', text: this.#tree.literal(block, 'text') ?? EMPTY, ...cache }
       case 'image':
-        return { type: 'media', kind: 'image', mime: null, ...this.#source(this.#get(block, 'source')), ...cache }
+        return { type: 'media', kind: 'image', mime: null, ...this.#source(this.#tree.get(block, 'source')), ...cache }
       case 'document':
         return { ...this.#document(block), ...cache }
       case 'search_result':
         return { type: 'text', text: this.#searchResult(block), ...cache }
       case 'tool_reference':
-        return { type: 'text', text: literal(`Tool ${this.#string(block, 'tool_name') ?? ''} is available`) }
+        return { type: 'text', text: literal(`Tool ${this.#tree.string(block, 'tool_name') ?? ''} is available`) }
       case 'container_upload':
         throw new Untranslatable('file_id')
       default:
@@ -179,25 +175,25 @@ class BlockReader {
   }
 
   #source(source: Node): Partial<MediaPart> {
-    const url = this.#literal(source, 'url')
+    const url = this.#tree.literal(source, 'url')
     if (url !== null) return { url }
-    const base64 = this.#literal(source, 'data')
+    const base64 = this.#tree.literal(source, 'data')
     if (base64 === null) throw new Untranslatable('file_id')
-    return { mime: this.#string(source, 'media_type'), base64 }
+    return { mime: this.#tree.string(source, 'media_type'), base64 }
   }
 
   #document(block: Node): TextPart | MediaPart {
-    const source = this.#get(block, 'source')
-    const title = this.#literal(block, 'title')
+    const source = this.#tree.get(block, 'source')
+    const title = this.#tree.literal(block, 'title')
     const name = title === null ? {} : { name: title }
-    if (this.#tree.boolean(this.#get(this.#get(block, 'citations'), 'enabled'))) this.#ask.losses.add('citations')
-    if (!this.#tree.absent(this.#get(block, 'context'))) this.#ask.losses.add('documents')
+    if (this.#tree.boolean(this.#tree.get(block, 'citations'), 'enabled')) this.#ask.losses.add('citations')
+    if (!this.#tree.absent(block, 'context')) this.#ask.losses.add('documents')
     const media = { type: 'media', kind: 'document', ...name } as const
-    switch (this.#string(source, 'type')) {
+    switch (this.#tree.string(source, 'type')) {
       case 'text':
-        return { ...media, mime: 'text/plain', text: this.#literal(source, 'data') ?? EMPTY }
+        return { ...media, mime: 'text/plain', text: this.#tree.literal(source, 'data') ?? EMPTY }
       case 'content':
-        return { ...media, mime: 'text/plain', text: this.#texts(this.#get(source, 'content')) }
+        return { ...media, mime: 'text/plain', text: this.#texts(this.#tree.get(source, 'content')) }
       default:
         return { ...media, mime: null, ...this.#source(source) }
     }
@@ -211,8 +207,8 @@ class BlockReader {
   }
 
   #searchResult(block: Node): Literal {
-    const head = ['title', 'source'].map(name => this.#literal(block, name)).filter(text => text !== null)
-    const content = this.#get(block, 'content')
+    const head = ['title', 'source'].map(name => this.#tree.literal(block, name)).filter(text => text !== null)
+    const content = this.#tree.get(block, 'content')
     return join([...head, this.#texts(content === NONE ? NONE : content)], '\\n')
   }
 }
@@ -229,8 +225,8 @@ const stop: Member = (ask, tree, node) => {
 /** A tool with a type of its own runs at the upstream, or is one that only its models know. */
 const tools: Member = (ask, tree, node) => {
   for (const tool of tree.elements(node)) {
-    const type = tree.string(tree.get(tool, 'type'))
-    const name = tree.string(tree.get(tool, 'name'))
+    const type = tree.string(tool, 'type')
+    const name = tree.string(tool, 'name')
     if ((type !== null && type !== 'custom') || name === null) {
       ask.losses.add('hosted_tools')
       continue
@@ -239,9 +235,9 @@ const tools: Member = (ask, tree, node) => {
     ask.tools.push({
       type: 'function',
       name,
-      description: tree.literal(tree.get(tool, 'description')),
+      description: tree.literal(tool, 'description'),
       schema: tree.kind(schema) === 'object' ? tree.source(schema) : null,
-      strict: tree.boolean(tree.get(tool, 'strict')),
+      strict: tree.boolean(tool, 'strict'),
       ...cacheOf(tree, tool),
     })
   }
@@ -254,19 +250,19 @@ const CHOICES: Readonly<Record<string, Choice>> = {
 }
 
 const toolChoice: Member = (ask, tree, node) => {
-  const type = tree.string(tree.get(node, 'type')) ?? ''
-  const name = tree.string(tree.get(node, 'name'))
+  const type = tree.string(node, 'type') ?? ''
+  const name = tree.string(node, 'name')
   if (type === 'tool' && name !== null) ask.choice = { type: 'one', name }
   else if (Object.hasOwn(CHOICES, type)) ask.choice = CHOICES[type] as Choice
   else throw new Untranslatable('tool_choice')
-  const disabled = tree.boolean(tree.get(node, 'disable_parallel_tool_use'))
+  const disabled = tree.boolean(node, 'disable_parallel_tool_use')
   if (disabled !== null) ask.parallel = !disabled
 }
 
 const thinking: Member = (ask, tree, node) => {
-  const display = tree.string(tree.get(node, 'display'))
-  ask.thinking.mode = tree.string(tree.get(node, 'type')) === 'disabled' ? 'off' : 'on'
-  ask.thinking.budget = tree.number(tree.get(node, 'budget_tokens'))
+  const display = tree.string(node, 'display')
+  ask.thinking.mode = tree.string(node, 'type') === 'disabled' ? 'off' : 'on'
+  ask.thinking.budget = tree.number(node, 'budget_tokens')
   if (display !== null) ask.thinking.show = display !== 'omitted'
 }
 
@@ -277,14 +273,14 @@ function format(ask: Ask, tree: Tree, node: Node): void {
 }
 
 const outputConfig: Member = (ask, tree, node) => {
-  ask.thinking.effort = effortOf(tree.string(tree.get(node, 'effort')))
+  ask.thinking.effort = effortOf(tree.string(node, 'effort'))
   format(ask, tree, tree.get(node, 'format'))
-  if (!tree.absent(tree.get(node, 'task_budget'))) ask.losses.add('other')
+  if (!tree.absent(node, 'task_budget')) ask.losses.add('other')
 }
 
 /** Clients put an id of the session into it, which makes it the same for requests that begin alike. */
 const metadata: Member = (ask, tree, node) => {
-  const user = tree.string(tree.get(node, 'user_id'))
+  const user = tree.string(node, 'user_id')
   if (user !== null) ask.cacheKey = digest(user, 'hex').slice(0, 32)
 }
 
@@ -297,7 +293,7 @@ const speed: Member = (ask, tree, node) => {
 }
 
 const cacheControl: Member = (ask, tree, node) => {
-  ask.cache = tree.string(tree.get(node, 'ttl')) === '1h' ? '1h' : '5m'
+  ask.cache = tree.string(node, 'ttl') === '1h' ? '1h' : '5m'
 }
 
 const MEMBERS: Members = {
@@ -338,7 +334,7 @@ export function readMessagesRequest(body: Buffer, head: AskHead): Ask {
   if (choice.type === 'one' && !tools.some(({ name }) => name === choice.name)) throw new Untranslatable('tool_choice')
   if (choice.type === 'any' && tools.length === 0) throw new Untranslatable('tool_choice')
   // Claude Code searches the web with such a request: without its only tool, a model would invent what was found
-  if (tools.length === 0 && ask.losses.has('hosted_tools') && tree.elements(tree.get(tree.root, 'tools')).length > 0)
+  if (tools.length === 0 && ask.losses.has('hosted_tools') && tree.elements(tree.root, 'tools').length > 0)
     throw new Untranslatable('tools')
   return ask
 }

@@ -23,7 +23,7 @@ class Rules implements AnswerRules {
 
   event(name: string, tree: Tree): void {
     const { root } = tree
-    const type = tree.string(tree.get(root, 'type')) ?? name
+    const type = tree.string(root, 'type') ?? name
     const response = tree.get(root, 'response')
     switch (type) {
       case 'response.created':
@@ -64,24 +64,24 @@ class Rules implements AnswerRules {
 
   document(tree: Tree): void {
     const { root } = tree
-    if (tree.kind(tree.get(root, 'output')) !== 'array') this.blocks.fail(failureIn(tree, root))
+    if (tree.kind(root, 'output') !== 'array') this.blocks.fail(failureIn(tree, root))
     else {
       this.#begin(tree, root)
-      this.#ended(tree, root, tree.string(tree.get(root, 'status')) ?? 'completed')
+      this.#ended(tree, root, tree.string(root, 'status') ?? 'completed')
     }
   }
 
   #begin(tree: Tree, response: Node): void {
-    const text = (name: string): string => tree.string(tree.get(response, name)) ?? ''
+    const text = (name: string): string => tree.string(response, name) ?? ''
     this.blocks.begin(text('id'), text('model'))
   }
 
   #ended(tree: Tree, response: Node, event: string): void {
-    const isCut = event === 'incomplete' || tree.string(tree.get(response, 'status')) === 'incomplete'
+    const isCut = event === 'incomplete' || tree.string(response, 'status') === 'incomplete'
     const error = tree.get(response, 'error')
     this.#begin(tree, response)
     const details = tree.get(tree.get(response, 'usage'), 'output_tokens_details')
-    this.blocks.thinking(tree.number(tree.get(details, 'reasoning_tokens')))
+    this.blocks.thinking(tree.number(details, 'reasoning_tokens'))
     if (event === 'failed' || !tree.absent(error)) {
       this.blocks.fail(tree.absent(error) ? unreadable('the upstream failed') : failureIn(tree, response))
       return
@@ -90,8 +90,8 @@ class Rules implements AnswerRules {
       this.blocks.fail(unreadable(`the answer is not whole: ${event.slice(0, 40)}`))
       return
     }
-    this.#output.late(tree, tree.elements(tree.get(response, 'output')))
-    const why = tree.string(tree.get(tree.get(response, 'incomplete_details'), 'reason')) ?? ''
+    this.#output.late(tree, tree.elements(response, 'output'))
+    const why = tree.string(tree.get(response, 'incomplete_details'), 'reason') ?? ''
     this.blocks.reason = isCut ? reasonOf('responses', why, 'length') : 'end'
     this.blocks.finish()
   }
@@ -150,8 +150,8 @@ class OutputReader {
   /** The item that the event is about. An answer whose beginning nobody told has begun now. */
   #itemOf(tree: Tree): Item {
     this.#blocks.begin('', '')
-    const place = tree.number(tree.get(tree.root, 'output_index'))
-    const id = tree.string(tree.get(tree.root, 'item_id')) ?? tree.string(tree.get(tree.get(tree.root, 'item'), 'id'))
+    const place = tree.number(tree.root, 'output_index')
+    const id = tree.string(tree.root, 'item_id') ?? tree.string(tree.get(tree.root, 'item'), 'id')
     return this.#known(place === null ? `id ${id ?? ''}` : `at ${place}`)
   }
 
@@ -221,8 +221,8 @@ class OutputReader {
 
   /** A call without a name cannot be told yet. Texts and thoughts begin with what comes of them. */
   #added(tree: Tree, item: Item, node: Node): void {
-    const type = tree.string(tree.get(node, 'type')) ?? ''
-    const text = (name: string): string => tree.string(tree.get(node, name)) ?? ''
+    const type = tree.string(node, 'type') ?? ''
+    const text = (name: string): string => tree.string(node, name) ?? ''
     if (!Object.hasOwn(CALLS, type) || item.block >= 0 || item.done || text('name') === '') return
     const id = text('call_id') === '' ? text('id') : text('call_id')
     this.#calls.add(id)
@@ -232,7 +232,7 @@ class OutputReader {
   /** The item is whole: what no delta brought is told now. */
   #done(tree: Tree, item: Item, node: Node): void {
     if (item.done) return
-    switch (tree.string(tree.get(node, 'type'))) {
+    switch (tree.string(node, 'type')) {
       case 'message':
         this.#message(tree, item, node)
         break
@@ -248,31 +248,31 @@ class OutputReader {
   }
 
   #message(tree: Tree, item: Item, node: Node): void {
-    tree.elements(tree.get(node, 'content')).forEach((part, index) => {
-      const kind = tree.string(tree.get(part, 'type')) === 'refusal' ? 'refusal' : 'text'
-      const text = tree.literal(tree.get(part, kind)) ?? EMPTY
+    tree.elements(node, 'content').forEach((part, index) => {
+      const kind = tree.string(part, 'type') === 'refusal' ? 'refusal' : 'text'
+      const text = tree.literal(part, kind) ?? EMPTY
       this.#text(item, kind, `content_index ${index}`, text, 'done')
       if (item.told.has(NOTES)) return
-      for (const note of tree.elements(tree.get(part, 'annotations'))) this.#blocks.note(citationOf(tree, note))
+      for (const note of tree.elements(part, 'annotations')) this.#blocks.note(citationOf(tree, note))
     })
     this.#blocks.closeText()
   }
 
   #reasoning(tree: Tree, item: Item, node: Node): void {
     for (const list of ['summary', 'content'])
-      tree.elements(tree.get(node, list)).forEach((part, index) => {
-        const text = tree.literal(tree.get(part, 'text')) ?? EMPTY
+      tree.elements(node, list).forEach((part, index) => {
+        const text = tree.literal(part, 'text') ?? EMPTY
         this.#text(item, 'thought', `${list}_index ${index}`, text, 'done')
       })
-    const state = tree.literal(tree.get(node, 'encrypted_content'))
-    const id = tree.string(tree.get(node, 'id')) ?? ''
+    const state = tree.literal(node, 'encrypted_content')
+    const id = tree.string(node, 'id') ?? ''
     if (state === null || state === EMPTY) this.#blocks.closeText()
     else this.#blocks.seal('thought', item.told.size > 0 ? 'signed' : 'hidden', state, id)
     this.#anyThought = true
   }
 
   #call(tree: Tree, item: Item, node: Node): void {
-    const type = tree.string(tree.get(node, 'type')) as keyof typeof CALLS
+    const type = tree.string(node, 'type') as keyof typeof CALLS
     const value = tree.get(node, CALLS[type])
     if (!tree.absent(value)) this.#args(item, tree.literal(value) ?? quote(tree.source(value)), 'done')
     this.#blocks.closeCall(item.block)
@@ -283,10 +283,10 @@ class OutputReader {
     const wasText = this.#anyText
     const wasThought = this.#anyThought
     items.forEach((node, place) => {
-      const id = tree.string(tree.get(node, 'id')) ?? ''
+      const id = tree.string(node, 'id') ?? ''
       const known = this.#items.get(`at ${place}`) ?? this.#items.get(`id ${id}`)
-      const type = tree.string(tree.get(node, 'type'))
-      const wasCalled = this.#calls.has(tree.string(tree.get(node, 'call_id')) ?? id)
+      const type = tree.string(node, 'type')
+      const wasCalled = this.#calls.has(tree.string(node, 'call_id') ?? id)
       const was = type === 'message' ? wasText : type === 'reasoning' ? wasThought : wasCalled
       if (known !== undefined || !was) this.#done(tree, known ?? this.#known(`at ${place}`), node)
     })

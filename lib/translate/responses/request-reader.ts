@@ -29,8 +29,8 @@ import {
 function readTools(ask: Ask, tree: Tree, node: Node): Tool[] {
   const tools: Tool[] = []
   for (const element of tree.elements(node)) {
-    const name = tree.string(tree.get(element, 'name'))
-    const isSpace = tree.string(tree.get(element, 'type')) === 'namespace' && name !== null
+    const name = tree.string(element, 'name')
+    const isSpace = tree.string(element, 'type') === 'namespace' && name !== null
     const found = isSpace ? spaceOf(ask, tree, element, name) : [toolOf(tree, element)]
     for (const tool of found) {
       if (tool === null) ask.losses.add('hosted_tools')
@@ -42,7 +42,7 @@ function readTools(ask: Ask, tree: Tree, node: Node): Tool[] {
 
 /** What is said of a namespace has no place of its own elsewhere, and stands before what is said of its first tool. */
 function spaceOf(ask: Ask, tree: Tree, node: Node, namespace: string): Tool[] {
-  const about = tree.literal(tree.get(node, 'description'))
+  const about = tree.literal(node, 'description')
   const tools = readTools(ask, tree, tree.get(node, 'tools')).map(tool => ({ ...tool, namespace }))
   const [first] = tools
   if (first !== undefined && about !== null) first.description = both(about, first.description)
@@ -52,9 +52,9 @@ function spaceOf(ask: Ask, tree: Tree, node: Node, namespace: string): Tool[] {
 const both = (about: Literal, more: Literal | null): Literal => (more === null ? about : join([about, more], '\\n\\n'))
 
 function toolOf(tree: Tree, node: Node): Tool | null {
-  const type = tree.string(tree.get(node, 'type'))
-  const name = tree.string(tree.get(node, 'name'))
-  const description = tree.literal(tree.get(node, 'description'))
+  const type = tree.string(node, 'type')
+  const name = tree.string(node, 'name')
+  const description = tree.literal(node, 'description')
   if (name === null) return null
   if (type === 'custom') return { type: 'freeform', name, description, ...grammarOf(tree, tree.get(node, 'format')) }
   if (type !== 'function') return null
@@ -64,13 +64,13 @@ function toolOf(tree: Tree, node: Node): Tool | null {
     name,
     description,
     schema: tree.kind(schema) === 'object' ? tree.source(schema) : null,
-    strict: tree.boolean(tree.get(node, 'strict')),
+    strict: tree.boolean(node, 'strict'),
   }
 }
 
 function grammarOf(tree: Tree, format: Node): { grammar: Literal | null; syntax?: string } {
-  const syntax = tree.string(tree.get(format, 'syntax'))
-  return { grammar: tree.literal(tree.get(format, 'definition')), ...(syntax === null ? {} : { syntax }) }
+  const syntax = tree.string(format, 'syntax')
+  return { grammar: tree.literal(format, 'definition'), ...(syntax === null ? {} : { syntax }) }
 }
 
 const CHOICES: Readonly<Record<string, Choice>> = {
@@ -81,9 +81,9 @@ const CHOICES: Readonly<Record<string, Choice>> = {
 
 const readToolChoice: Member = (ask, tree, node, field) => {
   const word = tree.string(node) ?? ''
-  const type = tree.string(tree.get(node, 'type'))
-  const name = tree.string(tree.get(node, 'name'))
-  const namespace = tree.string(tree.get(node, 'namespace'))
+  const type = tree.string(node, 'type')
+  const name = tree.string(node, 'name')
+  const namespace = tree.string(node, 'namespace')
   if (Object.hasOwn(CHOICES, word)) ask.choice = CHOICES[word] as Choice
   else if (type === 'allowed_tools') ask.choice = allowedOf(tree, node)
   else if ((type === 'function' || type === 'custom') && name !== null)
@@ -92,8 +92,8 @@ const readToolChoice: Member = (ask, tree, node, field) => {
 }
 
 function allowedOf(tree: Tree, node: Node): Choice {
-  const names = tree.elements(tree.get(node, 'tools')).map(tool => tree.string(tree.get(tool, 'name')))
-  const must = tree.string(tree.get(node, 'mode')) === 'required'
+  const names = tree.elements(node, 'tools').map(tool => tree.string(tool, 'name'))
+  const must = tree.string(node, 'mode') === 'required'
   return { type: 'some', names: names.filter(name => name !== null), must }
 }
 
@@ -155,17 +155,13 @@ class ItemReader {
     this.#tree = tree
   }
 
-  #get = (node: Node, name: string): Node => this.#tree.get(node, name)
-  #string = (node: Node, name: string): string | null => this.#tree.string(this.#get(node, name))
-  #literal = (node: Node, name: string): Literal | null => this.#tree.literal(this.#get(node, name))
-
   read(item: Node): void {
-    const role = this.#string(item, 'role')
-    const type = this.#string(item, 'type') ?? (role === null ? 'item_reference' : 'message')
+    const role = this.#tree.string(item, 'role')
+    const type = this.#tree.string(item, 'type') ?? (role === null ? 'item_reference' : 'message')
     if (ELSEWHERE.test(type)) throw new Untranslatable(`input.${type}`)
     switch (type) {
       case 'message':
-        this.#message(role ?? '', this.#get(item, 'content'))
+        this.#message(role ?? '', this.#tree.get(item, 'content'))
         return
       case 'function_call':
       case 'custom_tool_call':
@@ -180,7 +176,7 @@ class ItemReader {
         return
       case 'additional_tools':
       case 'tool_search_output':
-        for (const tool of readTools(this.#ask, this.#tree, this.#get(item, 'tools'))) this.#ask.tools.push(tool)
+        for (const tool of readTools(this.#ask, this.#tree, this.#tree.get(item, 'tools'))) this.#ask.tools.push(tool)
         return
       case 'configuration_update':
         this.#ask.losses.add('effort')
@@ -217,12 +213,12 @@ class ItemReader {
   }
 
   #call(item: Node, freeform: boolean): void {
-    const value = this.#get(item, freeform ? 'input' : 'arguments')
-    const namespace = this.#string(item, 'namespace')
+    const value = this.#tree.get(item, freeform ? 'input' : 'arguments')
+    const namespace = this.#tree.string(item, 'namespace')
     const call: Part = {
       type: 'call',
-      id: this.#string(item, 'call_id') ?? '',
-      name: this.#string(item, 'name') ?? '',
+      id: this.#tree.string(item, 'call_id') ?? '',
+      name: this.#tree.string(item, 'name') ?? '',
       ...(namespace === null ? {} : { namespace }),
       freeform,
       args: this.#tree.literal(value) ?? quote(this.#tree.source(value)),
@@ -233,12 +229,12 @@ class ItemReader {
   }
 
   #result(item: Node): void {
-    const output = this.#get(item, 'output')
+    const output = this.#tree.get(item, 'output')
     const isObject = this.#tree.kind(output) === 'object'
     const result: Part = {
       type: 'result',
-      id: this.#string(item, 'call_id') ?? '',
-      name: this.#string(item, 'name'),
+      id: this.#tree.string(item, 'call_id') ?? '',
+      name: this.#tree.string(item, 'name'),
       parts: isObject ? [{ type: 'text', text: quote(this.#tree.source(output)) }] : this.#parts(output),
       error: false,
     }
@@ -246,7 +242,7 @@ class ItemReader {
   }
 
   #thought(item: Node): void {
-    const state = this.#literal(item, 'encrypted_content')
+    const state = this.#tree.literal(item, 'encrypted_content')
     const opaque = state === null ? null : unseal(state)
     const last = this.#ask.turns.at(-1)
     const before = last?.role === 'assistant' ? last.parts.at(-1) : undefined
@@ -258,7 +254,7 @@ class ItemReader {
   /** What may be seen of a thought: its summary, else the thought itself. */
   #told(item: Node): Literal {
     for (const name of ['summary', 'content']) {
-      const texts = this.#tree.elements(this.#get(item, name)).map(part => this.#literal(part, 'text'))
+      const texts = this.#tree.elements(item, name).map(part => this.#tree.literal(part, 'text'))
       const found = texts.filter(text => text !== null)
       if (found.length > 0) return join(found, '\\n\\n')
     }
@@ -274,14 +270,14 @@ class ItemReader {
   }
 
   #part(part: Node): TextPart | MediaPart {
-    const type = this.#string(part, 'type') ?? ''
+    const type = this.#tree.string(part, 'type') ?? ''
     switch (type) {
       case 'input_text':
       case 'output_text':
       case 'text':
-        return { type: 'text', text: this.#literal(part, 'text') ?? EMPTY, ...this.#breakpoint(part) }
+        return { type: 'text', text: this.#tree.literal(part, 'text') ?? EMPTY, ...this.#breakpoint(part) }
       case 'refusal':
-        return { type: 'text', text: this.#literal(part, 'refusal') ?? EMPTY, refusal: true }
+        return { type: 'text', text: this.#tree.literal(part, 'refusal') ?? EMPTY, refusal: true }
       case 'input_image':
         return { ...this.#image(part), ...this.#breakpoint(part) }
       case 'input_file':
@@ -292,13 +288,13 @@ class ItemReader {
   }
 
   #breakpoint(part: Node): { cache?: '5m' | '1h' } {
-    const mark = this.#get(part, 'prompt_cache_breakpoint')
+    const mark = this.#tree.get(part, 'prompt_cache_breakpoint')
     if (this.#tree.kind(mark) !== 'object') return {}
-    return { cache: this.#string(mark, 'ttl') === '12h' ? '1h' : '5m' }
+    return { cache: this.#tree.string(mark, 'ttl') === '12h' ? '1h' : '5m' }
   }
 
   #image(part: Node): MediaPart {
-    const url = this.#literal(part, 'image_url')
+    const url = this.#tree.literal(part, 'image_url')
     if (url === null) throw new Untranslatable('file_id')
     const image = { type: 'media', kind: 'image' } as const
     const inside = dataUrl(url)
@@ -306,9 +302,9 @@ class ItemReader {
   }
 
   #file(part: Node): MediaPart {
-    const name = this.#literal(part, 'filename')
-    const url = this.#literal(part, 'file_url')
-    const data = this.#literal(part, 'file_data')
+    const name = this.#tree.literal(part, 'filename')
+    const url = this.#tree.literal(part, 'file_url')
+    const data = this.#tree.literal(part, 'file_data')
     const file = { type: 'media', kind: 'document', ...(name === null ? {} : { name }) } as const
     if (data !== null) return { ...file, ...(dataUrl(data) ?? { mime: 'application/pdf', base64: data }) }
     if (url === null) throw new Untranslatable('file_id')
@@ -335,7 +331,7 @@ const parallel: Member = (ask, tree, node) => {
 }
 
 const reasoning: Member = (ask, tree, node) => {
-  const word = (name: string): string | null => tree.string(tree.get(node, name))
+  const word = (name: string): string | null => tree.string(node, name)
   const effort = word('effort')
   ask.thinking.effort = effortOf(effort)
   if (effort === 'none') ask.thinking.mode = 'off'
@@ -348,16 +344,16 @@ const reasoning: Member = (ask, tree, node) => {
 const text: Member = (ask, tree, node) => {
   const format = tree.get(node, 'format')
   const schema = tree.get(format, 'schema')
-  const type = tree.string(tree.get(format, 'type'))
-  if ((tree.string(tree.get(node, 'verbosity')) ?? 'medium') !== 'medium') ask.losses.add('verbosity')
+  const type = tree.string(format, 'type')
+  if ((tree.string(node, 'verbosity') ?? 'medium') !== 'medium') ask.losses.add('verbosity')
   if (type === 'json_object') ask.format = { type: 'json' }
   if (type !== 'json_schema' || tree.kind(schema) !== 'object') return
   ask.format = {
     type: 'schema',
-    name: tree.string(tree.get(format, 'name')),
+    name: tree.string(format, 'name'),
     schema: tree.source(schema),
-    strict: tree.boolean(tree.get(format, 'strict')),
-    description: tree.literal(tree.get(format, 'description')),
+    strict: tree.boolean(format, 'strict'),
+    description: tree.literal(format, 'description'),
   }
 }
 
