@@ -43,13 +43,13 @@ export interface Ask {
 export type CacheLife = '5m' | '1h'
 
 /** Numbers as they stand in the body; absent = not said. */
-interface Sampling {
-  temperature?: Source
-  topP?: Source
-  topK?: Source
-  seed?: Source
-  presence?: Source
-  frequency?: Source
+export interface Sampling {
+  temperature?: Source | undefined
+  topP?: Source | undefined
+  topK?: Source | undefined
+  seed?: Source | undefined
+  presence?: Source | undefined
+  frequency?: Source | undefined
 }
 
 /** The user's turns have texts, media and results; the assistant's texts, thoughts and calls; those of the system texts. */
@@ -157,7 +157,7 @@ export interface Thinking {
   show: boolean | null
 }
 
-type Format =
+export type Format =
   | { type: 'text' | 'json' }
   | { type: 'schema'; name: string | null; schema: Source; strict: boolean | null; description: Literal | null }
 

@@ -1,4 +1,5 @@
 /** Errors in the form that chat completions and responses share. */
+import type { Format } from './ask.ts'
 import type { Citation, Failure, FailureKind, WrittenError } from './events.ts'
 import { EMPTY, type Literal, type Source, literal, object, textOf, typed } from './json/literal.ts'
 import type { Node, Tree } from './json/tree.ts'
@@ -94,3 +95,32 @@ export function dataUrl(url: Literal): { mime: string; base64: Literal } | null 
 
 export const asDataUrl = (mime: string, base64: Literal): Literal =>
   `${literal(`data:${mime};base64,`).slice(0, -1)}${base64.slice(1)}`
+
+// --- formats of answers
+
+type SchemaFormat = Extract<Format, { type: 'schema' }>
+
+/** What is said of the schema that an answer shall have. */
+export const schemaMembers = ({
+  name,
+  description,
+  schema,
+  strict,
+}: SchemaFormat): Record<string, Source | undefined> => ({
+  name: literal(name ?? 'answer'),
+  description: description ?? undefined,
+  schema,
+  strict: strict === null ? undefined : String(strict),
+})
+
+/** The same of a request; null = there is none. */
+export function schemaFormat(tree: Tree, node: Node): SchemaFormat | null {
+  if (tree.kind(node, 'schema') !== 'object') return null
+  return {
+    type: 'schema',
+    name: tree.string(node, 'name'),
+    schema: tree.source(node, 'schema'),
+    strict: tree.boolean(node, 'strict'),
+    description: tree.literal(node, 'description'),
+  }
+}

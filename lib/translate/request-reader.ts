@@ -1,13 +1,21 @@
-/** What readers of requests share: a body as a tree, a table of its members, numbers and marks that all of them know. Writers share a little, too. */
+/** What readers of requests share: a body as a tree, a table of its members, and those that all of them know. */
 import { bytesAsText } from '../protocols/json/patterns.ts'
-import { type Ask, type CacheLife, EFFORTS, type Effort, type Tool, type AskHead } from './ask.ts'
+import { type Ask, type AskHead, type CacheLife, type Choice, EFFORTS, type Effort, type FunctionTool } from './ask.ts'
 import { type LossWord, ManyValues, Untranslatable } from './events.ts'
 import type { Source } from './json/literal.ts'
 import { type Node, Tree } from './json/tree.ts'
 
-/** What is done with a member of the body that is neither missing nor null. */
-export type Member = (ask: Ask, tree: Tree, node: Node, name: string) => void
-export type Members = Readonly<Record<string, Member>>
+/** Reads a member of the body that is neither missing nor null. */
+export type MemberReader = (ask: Ask, tree: Tree, node: Node, name: string) => void
+export type MemberReaders = Readonly<Record<string, MemberReader>>
+
+export function treeOfBody(body: Buffer, { mostValues = Number.POSITIVE_INFINITY }: AskHead): Tree {
+  const tree = new Tree()
+  const isRead = tree.read(bytesAsText(body), mostValues)
+  if (tree.values > mostValues) throw new ManyValues()
+  if (!isRead || tree.kind(tree.root) !== 'object') throw new Untranslatable('body')
+  return tree
+}
 
 export const emptyAsk = ({ model, stream }: AskHead): Ask => ({
   model,
@@ -29,70 +37,88 @@ export const emptyAsk = ({ model, stream }: AskHead): Ask => ({
   losses: new Set(),
 })
 
-/** It changes nothing of the answer, or stands elsewhere. */
-export const ignore: Member = () => {}
+/** The ask of a body whose members these readers know. */
+export function askOf(tree: Tree, head: AskHead, readers: MemberReaders): Ask {
+  const ask = emptyAsk(head)
+  readMembers(ask, tree, readers)
+  return ask
+}
 
-export const refuse: Member = (_ask, _tree, _node, name) => {
+/** Reads all members of the body, or of an object in it. One that no table knows is a loss without a name. */
+export function readMembers(ask: Ask, tree: Tree, readers: MemberReaders, object = tree.root): void {
+  const found = new Map<string, Node>()
+  tree.members(object, (name, node) => {
+    if (Object.hasOwn(readers, name))
+      found.set(name, node) // of several with the same name the last one counts
+    else if (!tree.absent(node)) ask.losses.add('other')
+  })
+  for (const [name, node] of found) if (!tree.absent(node)) (readers[name] as MemberReader)(ask, tree, node, name)
+}
+
+// --- members that change nothing of the answer, or that nobody else can say
+
+/** The member changes nothing of the answer, or stands elsewhere. */
+export const ignore: MemberReader = () => {}
+
+export const refuseMember: MemberReader = (_ask, _tree, _node, name) => {
   throw new Untranslatable(name)
 }
 
 /** More than one answer, chances of tokens, answers that are fetched later: what may be named only to say no. */
-export const onlyFalse: Member = (_ask, tree, node, name) => {
+export const onlyFalse: MemberReader = (_ask, tree, node, name) => {
   if (tree.boolean(node) === true || (tree.number(node) ?? 0) > 0) throw new Untranslatable(name)
 }
 
-export const string =
-  (name: 'cacheKey' | 'user' | 'tier'): Member =>
-  (ask, tree, node) => {
-    ask[name] = tree.string(node) ?? ask[name]
-  }
-
-/** It cannot be said elsewhere, and the answer is the same without it. An empty or false value says nothing. */
+/** The member cannot be said elsewhere, and the answer is the same without it. An empty or false value says nothing. */
 export const drop =
-  (word: LossWord): Member =>
+  (word: LossWord): MemberReader =>
   (ask, tree, node) => {
     if (!/^(?:false|0|0\.0|\{\s*\}|\[\s*\]|"")$/.test(tree.source(node))) ask.losses.add(word)
   }
 
-export function readBody(body: Buffer, { mostValues = Number.POSITIVE_INFINITY }: AskHead): Tree {
-  const tree = new Tree()
-  const isRead = tree.read(bytesAsText(body), mostValues)
-  if (tree.values > mostValues) throw new ManyValues()
-  if (!isRead || tree.kind(tree.root) !== 'object') throw new Untranslatable('body')
-  return tree
-}
+// --- members that are much the same everywhere
 
-/** Reads all members of the body, or of an object in it. One that no table knows is a loss without a name. */
-export function readMembers(ask: Ask, tree: Tree, members: Members, object = tree.root): void {
-  const found = new Map<string, Node>()
-  tree.members(object, (name, node) => {
-    if (Object.hasOwn(members, name))
-      found.set(name, node) // of several with the same name the last one counts
-    else if (!tree.absent(node)) ask.losses.add('other')
-  })
-  for (const [name, node] of found) if (!tree.absent(node)) (members[name] as Member)(ask, tree, node, name)
-}
-
-/** The text of a number, as it stands; undefined = it is none. */
-const numberSource = (tree: Tree, node: Node): Source | undefined =>
-  tree.number(node) === null ? undefined : tree.source(node)
-
-/** The maximum of the output. */
-export const maxOutput: Member = (ask, tree, node, name) => {
-  const value = tree.number(node)
-  if (value === null || value < 1 || !Number.isInteger(value)) throw new Untranslatable(name)
-  ask.maxOutput = value
-}
-
-export const sampling =
-  (name: keyof Ask['sampling']): Member =>
+export const string =
+  (name: 'cacheKey' | 'user' | 'tier'): MemberReader =>
   (ask, tree, node) => {
-    const source = numberSource(tree, node)
-    if (source !== undefined) ask.sampling[name] = source
+    ask[name] = tree.string(node) ?? ask[name]
   }
 
-export const effortOf = (text: string | null): Effort | null =>
+export const parallel: MemberReader = (ask, tree, node) => {
+  ask.parallel = tree.boolean(node)
+}
+
+export const stop: MemberReader = (ask, tree, node) => {
+  for (const text of tree.elements(node).map(one => tree.literal(one))) if (text !== null) ask.stop.push(text)
+}
+
+const numberSource = (tree: Tree, node: Node): Source | null => (tree.number(node) === null ? null : tree.source(node))
+
+/** `sourceOf`: the text of a number, as it stands; null = it is none. */
+export const sampling =
+  (name: keyof Ask['sampling'], sourceOf = numberSource): MemberReader =>
+  (ask, tree, node) => {
+    const source = sourceOf(tree, node)
+    if (source !== null) ask.sampling[name] = source
+  }
+
+export const maxOutput =
+  (path = '', sourceOf = numberSource): MemberReader =>
+  (ask, tree, node, name) => {
+    const value = Number(sourceOf(tree, node) ?? Number.NaN)
+    if (!(value >= 1) || !Number.isInteger(value)) throw new Untranslatable(path + name)
+    ask.maxOutput = value
+  }
+
+export const effortNamed = (text: string | null): Effort | null =>
   (EFFORTS as readonly string[]).includes(text ?? '') ? (text as Effort) : null
+
+/** The effort in a word that may also be `none`. */
+export function setEffort({ thinking }: Ask, word: string | null): void {
+  thinking.effort = effortNamed(word)
+  if (word === 'none') thinking.mode = 'off'
+  else if (thinking.effort !== null) thinking.mode = 'on'
+}
 
 /** The mark `cache_control` of a part. */
 export function cacheOf(tree: Tree, node: Node): { cache?: CacheLife } {
@@ -101,9 +127,49 @@ export function cacheOf(tree: Tree, node: Node): { cache?: CacheLife } {
   return { cache: tree.string(mark, 'ttl') === '1h' ? '1h' : '5m' }
 }
 
-/** Where only some tools may be called, the others are not offered. */
-export function offeredTools({ tools, choice }: Ask): readonly Tool[] {
-  if (choice.type !== 'some') return tools
+// --- tools
+
+/** `schema`: the member that has it. null = the tool has no name. */
+export function functionTool(tree: Tree, node: Node, schema: 'parameters' | 'input_schema'): FunctionTool | null {
+  const name = tree.string(node, 'name')
+  if (name === null) return null
+  return {
+    type: 'function',
+    name,
+    description: tree.literal(node, 'description'),
+    schema: tree.kind(node, schema) === 'object' ? tree.source(node, schema) : null,
+    strict: tree.boolean(node, 'strict'),
+  }
+}
+
+/** The choice that is one word; null = it is another. `any`: the word for any tool. */
+export const choiceNamed = (word: string | null, any: 'any' | 'required'): Choice | null =>
+  word === 'auto' || word === 'none' ? { type: word } : word === any ? { type: 'any' } : null
+
+/** Of several tools with the same name the first one counts. */
+export function dropDoubles(ask: Ask): void {
+  const seen = new Set<string>()
+  ask.tools = ask.tools.filter(({ name, namespace = '' }) => {
+    const key = `${namespace}\0${name}`
+    return !seen.has(key) && seen.add(key)
+  })
+}
+
+/**
+ * When all tools are known: one that is not there cannot be called, and what was to be forced is not what would be answered.
+ * `field`: the member that says which tool is to be called.
+ */
+export function checkChoice({ choice, tools }: Ask, field = 'tool_choice'): void {
+  if (choice.type === 'any' && tools.length === 0) throw new Untranslatable(field)
+  if (choice.type === 'one' && !tools.some(({ name }) => name === choice.name)) throw new Untranslatable(field)
+}
+
+/** The same of a choice among some, which may all be gone. */
+export function checkSome(ask: Ask, field = 'tool_choice'): void {
+  const { choice, tools } = ask
+  if (choice.type !== 'some') return
   const names = new Set(choice.names)
-  return tools.filter(({ name }) => names.has(name))
+  if (tools.some(({ name }) => names.has(name))) return
+  if (choice.must) throw new Untranslatable(field)
+  ask.choice = { type: 'none' }
 }

@@ -1,182 +1,135 @@
 /**
- * The turns of a conversation, grouped as upstreams want them: turns of the same side are joined, all results of an
- * assistant's calls stand together right behind it, in the order of the calls, and every call has one.
+ * What writers of requests share: names of tools, what is lost because the target does not take it, and how much a model shall think, in
+ * the words of each protocol: efforts, or a budget of tokens.
  */
 import {
-  type CallPart,
+  type Ask,
+  type CacheLife,
+  type Choice,
   EFFORTS,
   type Effort,
-  type MediaPart,
-  type ResultPart,
-  type TextPart,
-  type Thinking,
-  type ThoughtPart,
-  type Turn,
+  type Sampling,
   type Target,
+  type Thinking,
+  type Tool,
+  type Written,
 } from './ask.ts'
-import type { Losses } from './events.ts'
-import { type Literal, join, literal } from './json/literal.ts'
-import { CallIds } from './names.ts'
+import type { Losses, Opaque } from './events.ts'
+import { asFunction } from './freeform.ts'
+import { type Literal, literal, type Source } from './json/literal.ts'
+import { ToolNames } from './names.ts'
+import { issuerOf } from './opaque.ts'
 
-export type Round = UserRound | AssistantRound | SystemRound
+/** Writes one ask for one target. */
+export abstract class RequestWriter {
+  protected readonly ask: Ask
+  protected readonly target: Target
+  protected readonly losses: Losses
+  readonly #names: ToolNames
+  readonly #issuer: string
 
-export interface UserRound {
-  role: 'user'
-  /** Of the calls in the round before. */
-  results: ResultPart[]
-  parts: (TextPart | MediaPart)[]
-}
-
-export interface AssistantRound {
-  role: 'assistant'
-  parts: (TextPart | ThoughtPart | CallPart)[]
-}
-
-export interface SystemRound {
-  role: 'system'
-  parts: TextPart[]
-}
-
-export function roundsOf(turns: readonly Turn[]): Round[] {
-  const conversation = new Conversation()
-  for (const turn of turns) conversation.add(turn)
-  conversation.answerAll()
-  return conversation.rounds
-}
-
-/** The text of a result that was never given. */
-const NO_RESULT = literal('No result.')
-
-interface Asked {
-  call: CallPart
-  answer: ResultPart | null
-}
-
-/** Calls that wait for a result, in order. Conversations may be long, so nothing is searched in a list. */
-class Waiting {
-  readonly #queues = new Map<string, { calls: Asked[]; at: number }>()
-
-  add(key: string, asked: Asked): void {
-    const queue = this.#queues.get(key)
-    if (queue === undefined) this.#queues.set(key, { calls: [asked], at: 0 })
-    else queue.calls.push(asked)
+  constructor(protocol: string, ask: Ask, target: Target) {
+    this.ask = ask
+    this.target = target
+    this.losses = new Set(ask.losses)
+    this.#names = new ToolNames(ask.tools)
+    this.#issuer = issuerOf(protocol, target.model)
   }
 
-  /** The first of these calls that has no result. */
-  take(key: string): Asked | undefined {
-    const queue = this.#queues.get(key)
-    if (queue === undefined) return undefined
-    while (queue.calls[queue.at]?.answer) queue.at++
-    return queue.calls[queue.at]
+  protected written(body: Source, maxOutput: number | null, cache: CacheLife | null = null): Written {
+    return { body, losses: this.losses, maxOutput, cache, renamed: this.#names.renamed }
   }
 
-  clear(): void {
-    this.#queues.clear()
-  }
-}
-
-class Conversation {
-  readonly rounds: Round[] = []
-  /** The calls of the last assistant's round. */
-  #asked: Asked[] = []
-  /** The same: by the id as the client wrote it, by the name of the tool, and all of them. */
-  readonly #waiting = new Waiting()
-  /** Of the calls of the round. */
-  #ids = new CallIds()
-  /** Where that round stands. */
-  #at = -1
-  /** Some of them have a result, so that what the assistant says next is another round. */
-  #answered = false
-  #unnamed = 0
-
-  add({ role, parts }: Turn): void {
-    if (role === 'assistant') this.#assistant(parts)
-    else if (role === 'system') {
-      const round = this.#last('system') ?? this.#push({ role: 'system', parts: [] })
-      for (const part of parts) if (part.type === 'text') round.parts.push(part)
-    } else for (const part of parts) this.#user(part)
+  /** The maximum that is asked for, but not more than the model gives; null = none is. */
+  protected get maxOutput(): number | null {
+    const { maxOutput } = this.ask
+    return maxOutput === null ? null : Math.min(maxOutput, this.target.maxOutput ?? maxOutput)
   }
 
-  #assistant(parts: Turn['parts']): void {
-    let round = this.#answered ? null : this.#last('assistant')
-    if (round === null) {
-      this.answerAll()
-      round = this.#push({ role: 'assistant', parts: [] })
-      this.#at = this.rounds.length - 1
+  /** Numbers that the target takes; the others are lost. `any`: it takes a temperature or top-p at all. */
+  protected sampling(takes: { any: boolean; topK: boolean; seed: boolean; penalties: boolean }): Sampling {
+    const { temperature, topP, topK, seed, presence, frequency } = this.ask.sampling
+    const onlyTemperature = this.target.sampling === 'one' && temperature !== undefined
+    const kept = (
+      value: Source | undefined,
+      isTaken: boolean,
+      loss: 'temperature' | 'top_p' | 'top_k' | 'seed' | 'penalties',
+    ) => {
+      if (value !== undefined && !isTaken) this.losses.add(loss)
+      return isTaken ? value : undefined
     }
-    for (const part of parts) {
-      if (part.type === 'call') round.parts.push(this.#call(part))
-      else if (part.type === 'text' || part.type === 'thought') round.parts.push(part)
+    return {
+      temperature: kept(temperature, takes.any, 'temperature'),
+      topP: kept(topP, takes.any && !onlyTemperature, 'top_p'),
+      topK: kept(topK, takes.topK, 'top_k'),
+      seed: kept(seed, takes.seed, 'seed'),
+      presence: kept(presence, takes.penalties, 'penalties'),
+      frequency: kept(frequency, takes.penalties, 'penalties'),
     }
   }
 
-  #call(part: CallPart): CallPart {
-    const { id } = part
-    const own = this.#ids.once(id === '' ? `call_${this.#unnamed++}` : id)
-    const call = own === id ? part : { ...part, id: own }
-    const asked: Asked = { call, answer: null }
-    this.#asked.push(asked)
-    for (const key of [`id ${id}`, `name ${part.name}`, 'any']) this.#waiting.add(key, asked)
-    return call
+  // --- tools
+
+  /** The name by which the upstream knows a tool. */
+  protected nameOf({ name, namespace }: { name: string; namespace?: string }): Literal {
+    return literal(this.#names.to(name, namespace))
   }
 
-  #user(part: Turn['parts'][number]): void {
-    if (part.type === 'text' || part.type === 'media') this.#userRound().parts.push(part)
-    if (part.type !== 'result') return
-    const { id, name } = part
-    const asked = this.#waiting.take(id !== '' ? `id ${id}` : name !== null ? `name ${name}` : 'any')
-    if (asked === undefined) for (const one of part.parts) this.#userRound().parts.push(one)
-    else {
-      asked.answer = id === asked.call.id ? part : { ...part, id: asked.call.id }
-      this.#answered = true
+  /** The tools that may be called: where that are only some, the others are not offered. */
+  protected get offered(): readonly Tool[] {
+    const { tools, choice } = this.ask
+    if (choice.type !== 'some') return tools
+    const names = new Set(choice.names)
+    return tools.filter(({ name }) => names.has(name))
+  }
+
+  /** A tool as one that takes an object. */
+  protected declared(tool: Tool): { description: Literal | null; schema: Source | null } {
+    if (tool.type === 'function') return tool
+    if (tool.grammar !== null) this.losses.add('tool_grammar')
+    return asFunction(tool)
+  }
+
+  /** Which tools are to be called, as far as the target can be told. */
+  protected choice(mayForce = this.target.toolChoice === 'any'): Choice {
+    const { choice } = this.ask
+    const isForced = choice.type === 'any' || choice.type === 'one' || (choice.type === 'some' && choice.must)
+    if (!isForced || mayForce) return choice
+    this.losses.add('tool_choice')
+    return { type: 'auto' }
+  }
+
+  // --- the conversation
+
+  /** Whether the state is this upstream's. Others refuse it. */
+  protected isOwn(opaque: Opaque | undefined): opaque is Opaque {
+    return opaque?.issuer === this.#issuer
+  }
+
+  /** How much shall be thought, as one word; null = nothing is said of it. */
+  protected get effortWord(): Effort | 'none' | null {
+    const { thinking, thinkingOff } = this.target
+    const wanted = wantedEffort(this.ask.thinking)
+    const isOff = this.ask.thinking.mode === 'off'
+    if (thinking === 'none') {
+      if (!isOff && wanted !== null) this.losses.add('thinking')
+      return null
     }
-  }
-
-  #userRound(): UserRound {
-    return this.#last('user') ?? this.#push({ role: 'user', results: [], parts: [] })
-  }
-
-  /** Puts the results behind the calls of the last assistant's round, before anything else. */
-  answerAll(): void {
-    if (this.#asked.length === 0) return
-    const results = this.#asked.map(({ call, answer }) => answer ?? noResult(call))
-    this.#asked = []
-    this.#answered = false
-    this.#waiting.clear()
-    this.#ids = new CallIds()
-    const next = this.rounds[this.#at + 1]
-    if (next?.role === 'user') next.results = results
-    else this.rounds.splice(this.#at + 1, 0, { role: 'user', results, parts: [] })
-  }
-
-  #last<R extends Round['role']>(role: R): Extract<Round, { role: R }> | null {
-    const last = this.rounds.at(-1)
-    return last?.role === role ? (last as Extract<Round, { role: R }>) : null
-  }
-
-  #push<R extends Round>(round: R): R {
-    this.rounds.push(round)
-    return round
+    if (isOff) {
+      if (!thinkingOff) this.losses.add('thinking')
+      return thinkingOff ? 'none' : null
+    }
+    if (wanted === null) return null
+    const effort = nearestEffort(wanted, this.target, WORDS)
+    if (effort !== wanted) this.losses.add('effort')
+    return effort
   }
 }
-
-const ERROR = /^"Error/
-
-/** The text of a result that is an error, for protocols that have no other place for that. */
-export const asError = (text: Literal): Literal => (ERROR.test(text) ? text : join([literal('Error: '), text]))
-
-const noResult = ({ id, name }: CallPart): ResultPart => ({
-  type: 'result',
-  id,
-  name,
-  parts: [{ type: 'text', text: NO_RESULT }],
-  error: true,
-})
 
 // --- thinking
 
-/** How much a model shall think, in the words of each protocol: efforts, or a budget of tokens. */
-
+/** What protocols know that say an effort, and `none` where nothing shall be thought. */
+const WORDS = ['minimal', 'low', 'medium', 'high', 'xhigh'] as const
 const BUDGETS: readonly (readonly [Effort, number])[] = [
   ['minimal', 1024],
   ['low', 2048],
@@ -206,24 +159,4 @@ export function nearestEffort(effort: Effort, target: Target, known: readonly Ef
   const most = EFFORTS.indexOf(effort)
   const below = EFFORTS.filter((name, at) => at <= most && offered.includes(name))
   return below.at(-1) ?? (EFFORTS.find(name => offered.includes(name)) as Effort)
-}
-
-/** What protocols know that say an effort, and `none` where nothing shall be thought. */
-const WORDS = ['minimal', 'low', 'medium', 'high', 'xhigh'] as const
-
-export function effortWord(thinking: Thinking, target: Target, losses: Losses): Effort | 'none' | null {
-  const wanted = wantedEffort(thinking)
-  if (thinking.mode === 'off') {
-    if (target.thinking !== 'none' && target.thinkingOff) return 'none'
-    if (target.thinking !== 'none') losses.add('thinking')
-    return null
-  }
-  if (wanted === null) return null
-  if (target.thinking === 'none') {
-    losses.add('thinking')
-    return null
-  }
-  const effort = nearestEffort(wanted, target, WORDS)
-  if (effort !== wanted) losses.add('effort')
-  return effort
 }

@@ -1,44 +1,34 @@
 /** Requests of chat completions: the members of the body but for the conversation. */
-import type { Ask, CallPart, Choice, MediaPart, Part, ResultPart, TextPart, Tool, AskHead } from '../ask.ts'
+import type { Ask, AskHead, CallPart, Choice, MediaPart, Part, ResultPart, TextPart, Tool } from '../ask.ts'
 import { type Opaque, Untranslatable } from '../events.ts'
-import { EMPTY, type Literal, join, quote } from '../json/literal.ts'
+import { EMPTY, join, type Literal, quote } from '../json/literal.ts'
 import type { Node, Tree } from '../json/tree.ts'
 import { unseal } from '../opaque.ts'
-import { dataUrl } from '../openai.ts'
+import { dataUrl, schemaFormat } from '../openai.ts'
 import {
-  type Member,
-  type Members,
+  askOf,
   cacheOf,
+  checkChoice,
+  choiceNamed,
   drop,
-  effortOf,
-  emptyAsk,
+  functionTool,
   ignore,
   maxOutput,
+  type MemberReader,
+  type MemberReaders,
   onlyFalse,
-  readBody,
-  readMembers,
-  refuse,
+  parallel,
+  refuseMember,
   sampling,
+  setEffort,
+  stop,
   string,
+  treeOfBody,
 } from '../request-reader.ts'
 
 // --- tool-reader
 
 /** Requests of chat completions: tools, and which of them are to be called. */
-
-function functionOf(tree: Tree, node: Node, tool: Node): Tool | null {
-  const name = tree.string(node, 'name')
-  if (name === null) return null
-  const schema = tree.get(node, 'parameters')
-  return {
-    type: 'function',
-    name,
-    description: tree.literal(node, 'description'),
-    schema: tree.kind(schema) === 'object' ? tree.source(schema) : null,
-    strict: tree.boolean(node, 'strict'),
-    ...cacheOf(tree, tool),
-  }
-}
 
 function customOf(tree: Tree, node: Node): Tool | null {
   const name = tree.string(node, 'name')
@@ -54,30 +44,24 @@ function customOf(tree: Tree, node: Node): Tool | null {
   }
 }
 
-const readTools: Member = (ask, tree, node) => {
+const readTools: MemberReader = (ask, tree, node) => {
   for (const element of tree.elements(node)) {
     const type = tree.string(element, 'type')
     const isFunction = type === 'function' || type === null
     let tool: Tool | null = null
-    if (isFunction) tool = functionOf(tree, tree.get(element, 'function'), element)
+    if (isFunction) tool = functionTool(tree, tree.get(element, 'function'), 'parameters')
     else if (type === 'custom') tool = customOf(tree, tree.get(element, 'custom'))
     if (tool === null) ask.losses.add('hosted_tools')
-    else ask.tools.push(tool)
+    else ask.tools.push({ ...tool, ...(isFunction ? cacheOf(tree, element) : {}) })
   }
 }
 
 /** The form of tools before there were other tools than functions. */
-const readFunctions: Member = (ask, tree, node) => {
+const readFunctions: MemberReader = (ask, tree, node) => {
   for (const element of tree.elements(node)) {
-    const tool = functionOf(tree, element, element)
-    if (tool !== null) ask.tools.push(tool)
+    const tool = functionTool(tree, element, 'parameters')
+    if (tool !== null) ask.tools.push({ ...tool, ...cacheOf(tree, element) })
   }
-}
-
-const CHOICES: Readonly<Record<string, Choice>> = {
-  auto: { type: 'auto' },
-  required: { type: 'any' },
-  none: { type: 'none' },
 }
 
 const nameOf = (tree: Tree, node: Node): string | null =>
@@ -85,11 +69,12 @@ const nameOf = (tree: Tree, node: Node): string | null =>
   tree.string(tree.get(node, 'custom'), 'name') ??
   tree.string(node, 'name')
 
-const readToolChoice: Member = (ask, tree, node) => {
+const readToolChoice: MemberReader = (ask, tree, node) => {
   const word = tree.string(node)
   const allowed = tree.get(node, 'allowed_tools')
   const name = nameOf(tree, node)
-  if (word !== null && Object.hasOwn(CHOICES, word)) ask.choice = CHOICES[word] as Choice
+  const named = choiceNamed(word, 'required')
+  if (named !== null) ask.choice = named
   else if (tree.kind(allowed) === 'object') ask.choice = allowedOf(tree, allowed)
   else if (name !== null) ask.choice = { type: 'one', name }
   else throw new Untranslatable('tool_choice')
@@ -101,17 +86,11 @@ function allowedOf(tree: Tree, node: Node): Choice {
   return { type: 'some', names: names.filter(name => name !== null), must }
 }
 
-/** When all tools are known: what is not there cannot be called. */
-function checkTools({ choice, tools }: Ask): void {
-  if (choice.type === 'one' && !tools.some(({ name }) => name === choice.name)) throw new Untranslatable('tool_choice')
-  if (choice.type === 'any' && tools.length === 0) throw new Untranslatable('tool_choice')
-}
-
 // --- turn-reader
 
 /** Requests of chat completions: the conversation. */
 
-const readTurns: Member = (ask, tree, node) => {
+const readTurns: MemberReader = (ask, tree, node) => {
   const reader = new MessageReader(ask, tree)
   for (const message of tree.elements(node)) reader.read(message)
 }
@@ -286,53 +265,31 @@ class MessageReader {
 
 // --- the body
 
-const stop: Member = (ask, tree, node) => {
-  const texts = tree.kind(node) === 'array' ? tree.elements(node) : [node]
-  for (const element of texts) {
-    const text = tree.literal(element)
-    if (text !== null) ask.stop.push(text)
-  }
+const oneOrMore: MemberReader = (ask, tree, node, name) => {
+  const text = tree.literal(node)
+  if (text === null) stop(ask, tree, node, name)
+  else ask.stop.push(text)
 }
 
 /** More than one answer, tokens with their chances, sound: nothing that a text of another protocol could have. */
-const onlyOne: Member = (_ask, tree, node, name) => {
+const onlyOne: MemberReader = (_ask, tree, node, name) => {
   if (tree.number(node) !== 1) throw new Untranslatable(name)
 }
 
-const modalities: Member = (_ask, tree, node, name) => {
+const modalities: MemberReader = (_ask, tree, node, name) => {
   if (tree.elements(node).some(element => tree.string(element) !== 'text')) throw new Untranslatable(name)
 }
 
-const parallel: Member = (ask, tree, node) => {
-  ask.parallel = tree.boolean(node)
-}
-
-const format: Member = (ask, tree, node) => {
+const format: MemberReader = (ask, tree, node) => {
   const type = tree.string(node, 'type')
   if (type === 'json_object') ask.format = { type: 'json' }
-  if (type !== 'json_schema') return
-  const inner = tree.get(node, 'json_schema')
-  const schema = tree.get(inner, 'schema')
-  if (tree.kind(schema) !== 'object') return
-  ask.format = {
-    type: 'schema',
-    name: tree.string(inner, 'name'),
-    schema: tree.source(schema),
-    strict: tree.boolean(inner, 'strict'),
-    description: tree.literal(inner, 'description'),
-  }
+  if (type === 'json_schema') ask.format = schemaFormat(tree, tree.get(node, 'json_schema')) ?? ask.format
 }
 
-function setEffort({ thinking }: Ask, word: string | null): void {
-  thinking.effort = effortOf(word)
-  if (word === 'none') thinking.mode = 'off'
-  else if (thinking.effort !== null) thinking.mode = 'on'
-}
-
-const reasoningEffort: Member = (ask, tree, node) => setEffort(ask, tree.string(node))
+const reasoningEffort: MemberReader = (ask, tree, node) => setEffort(ask, tree.string(node))
 
 /** How a few vendors ask for thinking. */
-const reasoning: Member = (ask, tree, node) => {
+const reasoning: MemberReader = (ask, tree, node) => {
   const budget = tree.number(node, 'max_tokens')
   const enabled = tree.boolean(node, 'enabled')
   setEffort(ask, tree.string(node, 'effort'))
@@ -341,35 +298,35 @@ const reasoning: Member = (ask, tree, node) => {
   if (tree.boolean(node, 'exclude') === true) ask.thinking.show = false
 }
 
-const thinking: Member = (ask, tree, node) => {
+const thinking: MemberReader = (ask, tree, node) => {
   const type = tree.string(node, 'type')
   const budget = tree.number(node, 'budget_tokens')
   ask.thinking.mode = type === 'disabled' ? 'off' : 'on'
   if (budget !== null) ask.thinking.budget = budget
 }
 
-const enableThinking: Member = (ask, tree, node) => {
+const enableThinking: MemberReader = (ask, tree, node) => {
   const on = tree.boolean(node)
   if (on !== null) ask.thinking.mode = on ? 'on' : 'off'
 }
 
-const thinkingBudget: Member = (ask, tree, node) => {
+const thinkingBudget: MemberReader = (ask, tree, node) => {
   ask.thinking.budget = tree.number(node)
 }
 
-const MEMBERS: Members = {
+const MEMBERS: MemberReaders = {
   model: ignore,
   stream: ignore,
   stream_options: ignore,
   messages: readTurns,
-  max_tokens: maxOutput,
-  max_completion_tokens: maxOutput,
-  stop,
+  max_tokens: maxOutput(),
+  max_completion_tokens: maxOutput(),
+  stop: oneOrMore,
   n: onlyOne,
   logprobs: onlyFalse,
   top_logprobs: onlyFalse,
   modalities,
-  audio: refuse,
+  audio: refuseMember,
   temperature: sampling('temperature'),
   top_p: sampling('topP'),
   top_k: sampling('topK'),
@@ -403,9 +360,8 @@ const MEMBERS: Members = {
 }
 
 export function readChatRequest(body: Buffer, head: AskHead): Ask {
-  const tree = readBody(body, head)
-  const ask = emptyAsk(head)
-  readMembers(ask, tree, MEMBERS)
-  checkTools(ask)
+  const tree = treeOfBody(body, head)
+  const ask = askOf(tree, head, MEMBERS)
+  checkChoice(ask)
   return ask
 }

@@ -1,9 +1,9 @@
-/** Members of generate-content have two spellings, and upstreams take both. */
+/** MemberReaders of generate-content have two spellings, and upstreams take both. */
 import { EMPTY, type Literal, type Source } from '../json/literal.ts'
 import { NONE, type Node, type Tree } from '../json/tree.ts'
 import { issuerOf, seal64 } from '../opaque.ts'
 import type { Target } from '../ask.ts'
-import type { Members } from '../request-reader.ts'
+import type { MemberReaders } from '../request-reader.ts'
 
 const UPPER = /[A-Z]/g
 const SPELLINGS = new Map<string, string>()
@@ -16,7 +16,7 @@ function snake(name: string): string {
 }
 
 /** The table with both spellings of each name. */
-export const spelled = (members: Members): Members => ({
+export const spelled = (members: MemberReaders): MemberReaders => ({
   ...members,
   ...Object.fromEntries(Object.entries(members).map(([name, member]) => [snake(name), member])),
 })

@@ -1,6 +1,7 @@
 /** Requests of generate-content: the members of the body but for the conversation. */
 import type {
   Ask,
+  AskHead,
   CallPart,
   FunctionTool,
   MediaPart,
@@ -9,25 +10,39 @@ import type {
   TextPart,
   ThoughtPart,
   Turn,
-  AskHead,
 } from '../ask.ts'
 import { type Opaque, Untranslatable } from '../events.ts'
 import {
-  EMPTY,
-  type Literal,
-  type Source,
   array,
+  EMPTY,
   isBlank,
   join,
+  type Literal,
   literal,
   object,
   quote,
+  type Source,
   typed,
 } from '../json/literal.ts'
 import { type Node, Tree } from '../json/tree.ts'
 import { unseal64 } from '../opaque.ts'
-import { type Member, drop, effortOf, emptyAsk, ignore, readBody, readMembers, refuse } from '../request-reader.ts'
-import { NO_STATE, get, literalOf, numberOf, numberText, spelled, stringOf } from './members.ts'
+import {
+  askOf,
+  checkChoice,
+  checkSome,
+  drop,
+  dropDoubles,
+  effortNamed,
+  ignore,
+  maxOutput,
+  type MemberReader,
+  readMembers,
+  refuseMember,
+  sampling,
+  stop,
+  treeOfBody,
+} from '../request-reader.ts'
+import { get, literalOf, NO_STATE, numberOf, numberText, spelled, stringOf } from './members.ts'
 
 // --- tool-reader
 
@@ -36,7 +51,7 @@ import { NO_STATE, get, literalOf, numberOf, numberText, spelled, stringOf } fro
 const FUNCTIONS = /^function_?[dD]eclarations$/
 
 /** Each member of a tool is a tool, or a list of functions. All others run at the upstream. */
-const readTools: Member = (ask, tree, node) => {
+const readTools: MemberReader = (ask, tree, node) => {
   for (const element of tree.elements(node))
     tree.members(element, (name, value) => {
       if (!FUNCTIONS.test(name)) ask.losses.add('hosted_tools')
@@ -61,7 +76,7 @@ function schemaOf(tree: Tree, node: Node): Pick<FunctionTool, 'schema'> {
 }
 
 /** In `VALIDATED`, calls must fit their schemas, which elsewhere is asked for only with schemas of a certain form. */
-const readToolConfig: Member = (ask, tree, node) => {
+const readToolConfig: MemberReader = (ask, tree, node) => {
   const config = get(tree, node, 'functionCallingConfig')
   const mode = stringOf(tree, config, 'mode')?.toUpperCase() ?? ''
   const allowed = tree.elements(get(tree, config, 'allowedFunctionNames')).map(element => tree.string(element))
@@ -78,16 +93,10 @@ const some = (names: string[], must: boolean): Ask['choice'] =>
 
 const FIELD = 'toolConfig.functionCallingConfig'
 
-/** When all tools are known: what is not there cannot be called. Of several with the same name the first one counts. */
 function checkTools(ask: Ask): void {
-  const seen = new Set<string>()
-  ask.tools = ask.tools.filter(({ name }) => !seen.has(name) && seen.add(name))
-  const { choice, tools } = ask
-  if (choice.type === 'any' && tools.length === 0) throw new Untranslatable(FIELD)
-  if (choice.type === 'one' && !seen.has(choice.name)) throw new Untranslatable(FIELD)
-  if (choice.type !== 'some' || choice.names.some(name => seen.has(name))) return
-  if (choice.must) throw new Untranslatable(FIELD)
-  ask.choice = { type: 'none' }
+  dropDoubles(ask)
+  checkChoice(ask, FIELD)
+  checkSome(ask, FIELD)
 }
 
 // --- turn-reader
@@ -97,7 +106,7 @@ function checkTools(ask: Ask): void {
 /** One content, several, or a text. */
 const contentsOf = (tree: Tree, node: Node): Node[] => (tree.kind(node) === 'array' ? tree.elements(node) : [node])
 
-const readSystem: Member = (ask, tree, node) => {
+const readSystem: MemberReader = (ask, tree, node) => {
   for (const content of contentsOf(tree, node)) {
     const whole = tree.literal(content)
     if (whole !== null) ask.system.push({ type: 'text', text: whole })
@@ -116,7 +125,7 @@ const ROLES: Readonly<Record<string, Turn['role']>> = {
   model: 'assistant',
 }
 
-const readTurns: Member = (ask, tree, node) => {
+const readTurns: MemberReader = (ask, tree, node) => {
   const reader = new PartReader(ask, tree)
   for (const content of contentsOf(tree, node)) {
     const role = stringOf(tree, content, 'role') ?? ''
@@ -304,7 +313,7 @@ const ONE = new Set(['items', 'additionalProperties', 'not'])
 
 /**
  * A schema where JSON Schema is expected. Gemini CLI writes the older form there, too, which is known by the capitals of its type; other
- * upstreams refuse such types. What is JSON Schema stays as it is.
+ * upstreams refuseMember such types. What is JSON Schema stays as it is.
  */
 function jsonSchemaSource(tree: Tree, node: Node, isTop = false): Source {
   const type = tree.string(node, 'type') ?? ''
@@ -356,50 +365,30 @@ function typeOf(tree: Tree, node: Node): Source | null {
 
 // --- the body
 
-const sampling =
-  (name: keyof Ask['sampling']): Member =>
-  (ask, tree, node) => {
-    const source = numberText(tree, node)
-    if (source !== null) ask.sampling[name] = source
-  }
-
-const maxOutput: Member = (ask, tree, node, name) => {
-  const value = numberOf(tree, node)
-  if (value === null || value < 1 || !Number.isInteger(value)) throw new Untranslatable(`generationConfig.${name}`)
-  ask.maxOutput = value
-}
-
-const stop: Member = (ask, tree, node) => {
-  for (const element of tree.elements(node)) {
-    const text = tree.literal(element)
-    if (text !== null) ask.stop.push(text)
-  }
-}
-
-const onlyOne: Member = (_ask, tree, node, name) => {
+const onlyOne: MemberReader = (_ask, tree, node, name) => {
   if (numberOf(tree, node) !== 1) throw new Untranslatable(`generationConfig.${name}`)
 }
 
 /** Tokens with their chances. */
-const unlessFalse: Member = (_ask, tree, node, name) => {
+const unlessFalse: MemberReader = (_ask, tree, node, name) => {
   if (tree.boolean(node) === true || (numberOf(tree, node) ?? 0) > 0)
     throw new Untranslatable(`generationConfig.${name}`)
 }
 
 /** Pictures and sound are nothing that a text of another protocol could have. */
-const modalities: Member = (_ask, tree, node, name) => {
+const modalities: MemberReader = (_ask, tree, node, name) => {
   if (tree.elements(node).some(element => !/^(?:text|modality_unspecified)$/i.test(tree.string(element) ?? '')))
     throw new Untranslatable(`generationConfig.${name}`)
 }
 
-const mimeType: Member = (ask, tree, node, name) => {
+const mimeType: MemberReader = (ask, tree, node, name) => {
   const mime = tree.string(node)
   if (mime === 'application/json') ask.format = ask.format.type === 'schema' ? ask.format : { type: 'json' }
   else if (mime !== 'text/plain' && mime !== '') throw new Untranslatable(`generationConfig.${name}`)
 }
 
 const schema =
-  (isOpenApi: boolean): Member =>
+  (isOpenApi: boolean): MemberReader =>
   (ask, tree, node) => {
     if (tree.kind(node) !== 'object') return
     const source = isOpenApi ? schemaSource(tree.source(node)) : jsonSchemaSource(tree, node)
@@ -408,10 +397,10 @@ const schema =
 
 const OFF = 0
 /** A budget of -1: as much as the model likes. */
-const thinking: Member = ({ thinking }, tree, node) => {
+const thinking: MemberReader = ({ thinking }, tree, node) => {
   const budget = numberOf(tree, get(tree, node, 'thinkingBudget'))
   const level = stringOf(tree, node, 'thinkingLevel')
-  const effort = effortOf(level?.toLowerCase() ?? null)
+  const effort = effortNamed(level?.toLowerCase() ?? null)
   if (budget === OFF) thinking.mode = 'off'
   else if (effort !== null || (budget !== null && budget > OFF)) thinking.mode = 'on'
   if (effort !== null) thinking.effort = effort
@@ -420,13 +409,13 @@ const thinking: Member = ({ thinking }, tree, node) => {
 }
 
 const CONFIG = spelled({
-  temperature: sampling('temperature'),
-  topP: sampling('topP'),
-  topK: sampling('topK'),
-  seed: sampling('seed'),
-  presencePenalty: sampling('presence'),
-  frequencyPenalty: sampling('frequency'),
-  maxOutputTokens: maxOutput,
+  temperature: sampling('temperature', numberText),
+  topP: sampling('topP', numberText),
+  topK: sampling('topK', numberText),
+  seed: sampling('seed', numberText),
+  presencePenalty: sampling('presence', numberText),
+  frequencyPenalty: sampling('frequency', numberText),
+  maxOutputTokens: maxOutput('generationConfig.', numberText),
   candidateCount: onlyOne,
   stopSequences: stop,
   responseLogprobs: unlessFalse,
@@ -440,9 +429,9 @@ const CONFIG = spelled({
   mediaResolution: drop('image_detail'),
 })
 
-const config: Member = (ask, tree, node) => readMembers(ask, tree, CONFIG, node)
+const config: MemberReader = (ask, tree, node) => readMembers(ask, tree, CONFIG, node)
 
-const tier: Member = (ask, tree, node) => {
+const tier: MemberReader = (ask, tree, node) => {
   const said = tree.string(node)?.toLowerCase() ?? null
   const named = said?.replace(/^service_tier_/, '') ?? null
   ask.tier = named === 'standard' ? 'default' : named === 'unspecified' ? null : named
@@ -456,17 +445,16 @@ const MEMBERS = spelled({
   toolConfig: readToolConfig,
   generationConfig: config,
   safetySettings: drop('safety_settings'),
-  cachedContent: refuse,
-  continuationToken: refuse,
+  cachedContent: refuseMember,
+  continuationToken: refuseMember,
   labels: drop('metadata'),
   store: drop('metadata'),
   serviceTier: tier,
 })
 
 export function readGenerateRequest(body: Buffer, head: AskHead): Ask {
-  const tree: Tree = readBody(body, head)
-  const ask = emptyAsk(head)
-  readMembers(ask, tree, MEMBERS)
+  const tree = treeOfBody(body, head)
+  const ask = askOf(tree, head, MEMBERS)
   checkTools(ask)
   return ask
 }

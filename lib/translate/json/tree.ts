@@ -4,7 +4,7 @@
  * does not recurse. Below a number of levels only the grammar is checked, because arguments and schemas are moved whole.
  */
 import { decode } from '../../protocols/json/text.ts'
-import type { Literal, Source } from './literal.ts'
+import { type Literal, type Source, unquote } from './literal.ts'
 
 /** A value in a tree; NONE = there is none. */
 export type Node = number
@@ -323,4 +323,12 @@ function afterSpace(text: string, from: number): number {
     if (c !== 0x20 && c !== 0x0a && c !== 0x0d && c !== 0x09) break
   }
   return i
+}
+
+/** The object that stands as JSON text in a literal, empty where no text does; null = it is none. */
+export function objectIn(text: Literal): Source | null {
+  const source = unquote(text)
+  if (source.trim() === '') return '{}'
+  const tree = new Tree(1)
+  return tree.read(source) && tree.kind(tree.root) === 'object' ? source : null
 }

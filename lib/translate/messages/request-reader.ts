@@ -1,23 +1,26 @@
 /** Requests of the messages protocol: the members of the body but for the conversation. */
-import type { Ask, Choice, MediaPart, Part, TextPart, Turn, AskHead } from '../ask.ts'
+import type { Ask, AskHead, MediaPart, Part, TextPart, Turn } from '../ask.ts'
 import { type Opaque, Untranslatable } from '../events.ts'
-import { EMPTY, type Literal, join, literal, quote } from '../json/literal.ts'
-import { NONE, type Node, type Tree } from '../json/tree.ts'
+import { EMPTY, join, type Literal, literal, quote } from '../json/literal.ts'
+import { type Node, NONE, type Tree } from '../json/tree.ts'
 import { digest } from '../names.ts'
 import { unseal } from '../opaque.ts'
 import {
-  type Member,
-  type Members,
+  askOf,
   cacheOf,
+  checkChoice,
+  choiceNamed,
   drop,
-  effortOf,
-  emptyAsk,
+  effortNamed,
+  functionTool,
   ignore,
   maxOutput,
-  readBody,
-  readMembers,
-  refuse,
+  type MemberReader,
+  type MemberReaders,
+  refuseMember,
   sampling,
+  stop,
+  treeOfBody,
 } from '../request-reader.ts'
 
 // --- turn-reader
@@ -39,7 +42,7 @@ function withoutAttribution(text: Literal): Literal {
   return `"${text.slice(end)}`
 }
 
-const readSystem: Member = (ask, tree, node) => {
+const readSystem: MemberReader = (ask, tree, node) => {
   const whole = tree.literal(node)
   if (whole !== null) {
     ask.system.push({ type: 'text', text: whole })
@@ -54,7 +57,7 @@ const readSystem: Member = (ask, tree, node) => {
 
 const ROLES = new Set(['user', 'assistant', 'system'])
 
-const readTurns: Member = (ask, tree, node) => {
+const readTurns: MemberReader = (ask, tree, node) => {
   for (const message of tree.elements(node)) {
     const role = tree.string(message, 'role') ?? ''
     if (!ROLES.has(role)) throw new Untranslatable('messages.role')
@@ -215,51 +218,27 @@ class BlockReader {
 
 // --- the body
 
-const stop: Member = (ask, tree, node) => {
-  for (const element of tree.elements(node)) {
-    const text = tree.literal(element)
-    if (text !== null) ask.stop.push(text)
-  }
-}
-
 /** A tool with a type of its own runs at the upstream, or is one that only its models know. */
-const tools: Member = (ask, tree, node) => {
+const tools: MemberReader = (ask, tree, node) => {
   for (const tool of tree.elements(node)) {
     const type = tree.string(tool, 'type')
-    const name = tree.string(tool, 'name')
-    if ((type !== null && type !== 'custom') || name === null) {
-      ask.losses.add('hosted_tools')
-      continue
-    }
-    const schema = tree.get(tool, 'input_schema')
-    ask.tools.push({
-      type: 'function',
-      name,
-      description: tree.literal(tool, 'description'),
-      schema: tree.kind(schema) === 'object' ? tree.source(schema) : null,
-      strict: tree.boolean(tool, 'strict'),
-      ...cacheOf(tree, tool),
-    })
+    const found = type === null || type === 'custom' ? functionTool(tree, tool, 'input_schema') : null
+    if (found === null) ask.losses.add('hosted_tools')
+    else ask.tools.push({ ...found, ...cacheOf(tree, tool) })
   }
 }
 
-const CHOICES: Readonly<Record<string, Choice>> = {
-  auto: { type: 'auto' },
-  any: { type: 'any' },
-  none: { type: 'none' },
-}
-
-const toolChoice: Member = (ask, tree, node) => {
-  const type = tree.string(node, 'type') ?? ''
+const toolChoice: MemberReader = (ask, tree, node) => {
+  const type = tree.string(node, 'type')
   const name = tree.string(node, 'name')
-  if (type === 'tool' && name !== null) ask.choice = { type: 'one', name }
-  else if (Object.hasOwn(CHOICES, type)) ask.choice = CHOICES[type] as Choice
-  else throw new Untranslatable('tool_choice')
+  const choice = type === 'tool' && name !== null ? ({ type: 'one', name } as const) : choiceNamed(type, 'any')
+  if (choice === null) throw new Untranslatable('tool_choice')
+  ask.choice = choice
   const disabled = tree.boolean(node, 'disable_parallel_tool_use')
   if (disabled !== null) ask.parallel = !disabled
 }
 
-const thinking: Member = (ask, tree, node) => {
+const thinking: MemberReader = (ask, tree, node) => {
   const display = tree.string(node, 'display')
   ask.thinking.mode = tree.string(node, 'type') === 'disabled' ? 'off' : 'on'
   ask.thinking.budget = tree.number(node, 'budget_tokens')
@@ -272,36 +251,36 @@ function format(ask: Ask, tree: Tree, node: Node): void {
   ask.format = { type: 'schema', name: null, schema: tree.source(schema), strict: null, description: null }
 }
 
-const outputConfig: Member = (ask, tree, node) => {
-  ask.thinking.effort = effortOf(tree.string(node, 'effort'))
+const outputConfig: MemberReader = (ask, tree, node) => {
+  ask.thinking.effort = effortNamed(tree.string(node, 'effort'))
   format(ask, tree, tree.get(node, 'format'))
   if (!tree.absent(node, 'task_budget')) ask.losses.add('other')
 }
 
 /** Clients put an id of the session into it, which makes it the same for requests that begin alike. */
-const metadata: Member = (ask, tree, node) => {
+const metadata: MemberReader = (ask, tree, node) => {
   const user = tree.string(node, 'user_id')
   if (user !== null) ask.cacheKey = digest(user, 'hex').slice(0, 32)
 }
 
-const serviceTier: Member = (ask, tree, node) => {
+const serviceTier: MemberReader = (ask, tree, node) => {
   if (tree.string(node) === 'standard_only') ask.tier = 'default'
 }
 
-const speed: Member = (ask, tree, node) => {
+const speed: MemberReader = (ask, tree, node) => {
   if (tree.string(node) !== 'standard') ask.losses.add('service_tier')
 }
 
-const cacheControl: Member = (ask, tree, node) => {
+const cacheControl: MemberReader = (ask, tree, node) => {
   ask.cache = tree.string(node, 'ttl') === '1h' ? '1h' : '5m'
 }
 
-const MEMBERS: Members = {
+const MEMBERS: MemberReaders = {
   model: ignore,
   stream: ignore,
   messages: readTurns,
   system: readSystem,
-  max_tokens: maxOutput,
+  max_tokens: maxOutput(),
   stop_sequences: stop,
   temperature: sampling('temperature'),
   top_p: sampling('topP'),
@@ -320,21 +299,17 @@ const MEMBERS: Members = {
   mcp_servers: drop('hosted_tools'),
   fallbacks: drop('other'),
   diagnostics: ignore,
-  container: refuse,
-  thread: refuse,
-  inference_geo: refuse,
+  container: refuseMember,
+  thread: refuseMember,
+  inference_geo: refuseMember,
 }
 
 export function readMessagesRequest(body: Buffer, head: AskHead): Ask {
-  const tree = readBody(body, head)
-  const ask = emptyAsk(head)
-  readMembers(ask, tree, MEMBERS)
-  const { choice, tools } = ask
-  // a tool that is gone cannot be called, and what was to be forced is not what would be answered
-  if (choice.type === 'one' && !tools.some(({ name }) => name === choice.name)) throw new Untranslatable('tool_choice')
-  if (choice.type === 'any' && tools.length === 0) throw new Untranslatable('tool_choice')
+  const tree = treeOfBody(body, head)
+  const ask = askOf(tree, head, MEMBERS)
+  checkChoice(ask)
   // Claude Code searches the web with such a request: without its only tool, a model would invent what was found
-  if (tools.length === 0 && ask.losses.has('hosted_tools') && tree.elements(tree.root, 'tools').length > 0)
+  if (ask.tools.length === 0 && ask.losses.has('hosted_tools') && tree.elements(tree.root, 'tools').length > 0)
     throw new Untranslatable('tools')
   return ask
 }

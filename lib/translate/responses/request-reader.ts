@@ -1,24 +1,29 @@
 /** Requests of the responses protocol: the members of the body but for the conversation and the tools. */
-import type { Ask, Choice, MediaPart, Part, TextPart, Tool, Turn, AskHead } from '../ask.ts'
+import type { Ask, AskHead, Choice, MediaPart, Part, TextPart, Tool, Turn } from '../ask.ts'
 import { type Opaque, Untranslatable } from '../events.ts'
-import { EMPTY, type Literal, type Source, join, object, oneLine, quote } from '../json/literal.ts'
+import { EMPTY, join, type Literal, object, oneLine, quote, type Source } from '../json/literal.ts'
 import type { Node, Tree } from '../json/tree.ts'
 import { unseal } from '../opaque.ts'
-import { dataUrl } from '../openai.ts'
+import { dataUrl, schemaFormat } from '../openai.ts'
 import {
-  type Member,
-  type Members,
+  askOf,
+  checkChoice,
+  checkSome,
+  choiceNamed,
   drop,
-  effortOf,
-  emptyAsk,
+  dropDoubles,
+  functionTool,
   ignore,
   maxOutput,
+  type MemberReader,
+  type MemberReaders,
   onlyFalse,
-  readBody,
-  readMembers,
-  refuse,
+  parallel,
+  refuseMember,
   sampling,
+  setEffort,
   string,
+  treeOfBody,
 } from '../request-reader.ts'
 
 // --- tool-reader
@@ -57,15 +62,7 @@ function toolOf(tree: Tree, node: Node): Tool | null {
   const description = tree.literal(node, 'description')
   if (name === null) return null
   if (type === 'custom') return { type: 'freeform', name, description, ...grammarOf(tree, tree.get(node, 'format')) }
-  if (type !== 'function') return null
-  const schema = tree.get(node, 'parameters')
-  return {
-    type,
-    name,
-    description,
-    schema: tree.kind(schema) === 'object' ? tree.source(schema) : null,
-    strict: tree.boolean(node, 'strict'),
-  }
+  return type === 'function' ? functionTool(tree, node, 'parameters') : null
 }
 
 function grammarOf(tree: Tree, format: Node): { grammar: Literal | null; syntax?: string } {
@@ -73,18 +70,12 @@ function grammarOf(tree: Tree, format: Node): { grammar: Literal | null; syntax?
   return { grammar: tree.literal(format, 'definition'), ...(syntax === null ? {} : { syntax }) }
 }
 
-const CHOICES: Readonly<Record<string, Choice>> = {
-  auto: { type: 'auto' },
-  required: { type: 'any' },
-  none: { type: 'none' },
-}
-
-const readToolChoice: Member = (ask, tree, node, field) => {
-  const word = tree.string(node) ?? ''
+const readToolChoice: MemberReader = (ask, tree, node, field) => {
   const type = tree.string(node, 'type')
   const name = tree.string(node, 'name')
   const namespace = tree.string(node, 'namespace')
-  if (Object.hasOwn(CHOICES, word)) ask.choice = CHOICES[word] as Choice
+  const named = choiceNamed(tree.string(node), 'required')
+  if (named !== null) ask.choice = named
   else if (type === 'allowed_tools') ask.choice = allowedOf(tree, node)
   else if ((type === 'function' || type === 'custom') && name !== null)
     ask.choice = { type: 'one', name, ...(namespace === null ? {} : { namespace }) }
@@ -97,24 +88,11 @@ function allowedOf(tree: Tree, node: Node): Choice {
   return { type: 'some', names: names.filter(name => name !== null), must }
 }
 
-/**
- * When all tools are known: of several with the same name the first one counts. A tool that is not there cannot be called,
- * and what was to be forced is not what would be answered.
- */
 function checkTools(ask: Ask): void {
-  const seen = new Set<string>()
-  ask.tools = ask.tools.filter(({ name, namespace = '' }) => {
-    const key = `${namespace}\0${name}`
-    return seen.has(key) ? false : seen.add(key)
-  })
-  const { choice, tools } = ask
-  if (choice.type === 'any' && tools.length === 0) throw new Untranslatable('tool_choice')
-  if (choice.type === 'one') ask.choice = oneOf(choice, tools)
-  if (choice.type !== 'some') return
-  const names = new Set(choice.names)
-  if (tools.some(({ name }) => names.has(name))) return
-  if (choice.must) throw new Untranslatable('tool_choice')
-  ask.choice = { type: 'none' }
+  dropDoubles(ask)
+  checkChoice(ask)
+  if (ask.choice.type === 'one') ask.choice = oneOf(ask.choice, ask.tools)
+  checkSome(ask)
 }
 
 /** The choice with the namespace of the tool, which may be left out. */
@@ -128,7 +106,7 @@ function oneOf({ name, namespace }: Extract<Choice, { type: 'one' }>, tools: rea
 
 /** Requests of the responses protocol: the items of the conversation. */
 
-const readItems: Member = (ask, tree, node) => {
+const readItems: MemberReader = (ask, tree, node) => {
   const text = tree.literal(node)
   if (text !== null) ask.turns.push({ role: 'user', parts: [{ type: 'text', text }] })
   const reader = new ItemReader(ask, tree)
@@ -315,50 +293,36 @@ class ItemReader {
 // --- the body
 
 /** They stand before all items, wherever the member stands in the body. */
-const instructions: Member = (ask, tree, node, name) => {
+const instructions: MemberReader = (ask, tree, node, name) => {
   const text = tree.literal(node)
   if (text === null) throw new Untranslatable(name)
   ask.system.unshift({ type: 'text', text })
 }
 
 /** Declared here, a tool is the first of its name. */
-const tools: Member = (ask, tree, node) => {
+const tools: MemberReader = (ask, tree, node) => {
   ask.tools = [...readTools(ask, tree, node), ...ask.tools]
 }
 
-const parallel: Member = (ask, tree, node) => {
-  ask.parallel = tree.boolean(node)
-}
-
-const reasoning: Member = (ask, tree, node) => {
+const reasoning: MemberReader = (ask, tree, node) => {
   const word = (name: string): string | null => tree.string(node, name)
   const effort = word('effort')
-  ask.thinking.effort = effortOf(effort)
-  if (effort === 'none') ask.thinking.mode = 'off'
-  else if (ask.thinking.effort !== null) ask.thinking.mode = 'on'
-  else if (effort !== null) ask.losses.add('effort')
+  setEffort(ask, effort)
+  if (effort !== null && effort !== 'none' && ask.thinking.effort === null) ask.losses.add('effort')
   if ((word('summary') ?? word('generate_summary')) !== null) ask.thinking.show = true
   if ((word('mode') ?? 'standard') !== 'standard' || (word('context') ?? 'auto') !== 'auto') ask.losses.add('other')
 }
 
-const text: Member = (ask, tree, node) => {
+const text: MemberReader = (ask, tree, node) => {
   const format = tree.get(node, 'format')
-  const schema = tree.get(format, 'schema')
   const type = tree.string(format, 'type')
   if ((tree.string(node, 'verbosity') ?? 'medium') !== 'medium') ask.losses.add('verbosity')
   if (type === 'json_object') ask.format = { type: 'json' }
-  if (type !== 'json_schema' || tree.kind(schema) !== 'object') return
-  ask.format = {
-    type: 'schema',
-    name: tree.string(format, 'name'),
-    schema: tree.source(schema),
-    strict: tree.boolean(format, 'strict'),
-    description: tree.literal(format, 'description'),
-  }
+  if (type === 'json_schema') ask.format = schemaFormat(tree, format) ?? ask.format
 }
 
 /** What was encrypted is always sent, because clients send it back only then. */
-const include: Member = (ask, tree, node, name) => {
+const include: MemberReader = (ask, tree, node, name) => {
   for (const element of tree.elements(node)) {
     const word = tree.string(element)
     if (word === 'message.output_text.logprobs') throw new Untranslatable(name)
@@ -366,18 +330,18 @@ const include: Member = (ask, tree, node, name) => {
   }
 }
 
-const truncation: Member = (ask, tree, node) => {
+const truncation: MemberReader = (ask, tree, node) => {
   if (tree.string(node) !== 'disabled') ask.losses.add('truncation')
 }
 
-const MEMBERS: Members = {
+const MEMBERS: MemberReaders = {
   model: ignore,
   stream: ignore,
   stream_options: ignore,
   client_metadata: ignore,
   instructions,
   input: readItems,
-  max_output_tokens: maxOutput,
+  max_output_tokens: maxOutput(),
   temperature: sampling('temperature'),
   top_p: sampling('topP'),
   top_logprobs: onlyFalse,
@@ -400,15 +364,14 @@ const MEMBERS: Members = {
   moderation: drop('moderation'),
   context_management: drop('context_management'),
   background: onlyFalse,
-  previous_response_id: refuse,
-  conversation: refuse,
-  prompt: refuse,
+  previous_response_id: refuseMember,
+  conversation: refuseMember,
+  prompt: refuseMember,
 }
 
 export function readResponsesRequest(body: Buffer, head: AskHead): Ask {
-  const tree = readBody(body, head)
-  const ask = emptyAsk(head)
-  readMembers(ask, tree, MEMBERS)
+  const tree = treeOfBody(body, head)
+  const ask = askOf(tree, head, MEMBERS)
   checkTools(ask)
   ask.repeated = repeatedOf(tree)
   return ask

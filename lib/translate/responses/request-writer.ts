@@ -1,33 +1,11 @@
 /** Requests for upstreams of the responses protocol. Nothing is stored there, and no item is named that would have to be. */
-import type {
-  Ask,
-  CallPart,
-  Choice,
-  MediaPart,
-  ResultPart,
-  TextPart,
-  ThoughtPart,
-  Tool,
-  Target,
-  Written,
-} from '../ask.ts'
+import type { Ask, CallPart, MediaPart, ResultPart, Target, TextPart, ThoughtPart, Tool, Written } from '../ask.ts'
+import { type AssistantRound, asError, joined, namedText, roundsOf, type UserRound } from '../conversation.ts'
 import { Untranslatable } from '../events.ts'
-import {
-  EMPTY,
-  type Literal,
-  type Source,
-  array,
-  isBlank,
-  join,
-  literal,
-  object,
-  optional,
-  typed,
-} from '../json/literal.ts'
-import { ToolNames, fitId } from '../names.ts'
-import { issuerOf } from '../opaque.ts'
-import { asDataUrl } from '../openai.ts'
-import { type AssistantRound, type Round, type UserRound, asError, effortWord, roundsOf } from '../request-writer.ts'
+import { array, EMPTY, isBlank, join, literal, object, optional, type Source, typed } from '../json/literal.ts'
+import { fitId } from '../names.ts'
+import { asDataUrl, schemaMembers } from '../openai.ts'
+import { RequestWriter } from '../request-writer.ts'
 
 const NO_PARAMETERS: Source = '{"type":"object","properties":{}}'
 const LONGEST_KEY = 64
@@ -35,33 +13,26 @@ const LONGEST_KEY = 64
 const LEAST_OUTPUT = 16
 const STATE: Source = '["reasoning.encrypted_content"]'
 
-export function writeResponsesRequest(ask: Ask, target: Target): Written {
-  return new Writer(ask, target).write()
-}
+export const writeResponsesRequest = (ask: Ask, target: Target): Written => new ResponsesWriter(ask, target).write()
 
-class Writer {
-  readonly #ask: Ask
-  readonly #target: Target
-  readonly #losses: Ask['losses']
-  readonly #names: ToolNames
+class ResponsesWriter extends RequestWriter {
+  readonly #items: Source[] = []
+  /** The calls of the last round of the assistant whose tools take text. */
+  #freeform = new Set<string>()
 
   constructor(ask: Ask, target: Target) {
-    this.#ask = ask
-    this.#target = target
-    this.#losses = new Set(ask.losses)
-    this.#names = new ToolNames(ask.tools)
+    super('responses', ask, target)
   }
 
   write(): Written {
-    const { stream, system, cacheKey, user, tier, stop, thinking } = this.#ask
+    const { stream, system, cacheKey, user, tier, stop, thinking } = this.ask
     const maxOutput = this.#maxOutput()
-    const mayThink = this.#target.thinking !== 'none' && thinking.mode !== 'off'
-    if (stop.length > 0) this.#losses.add('stop')
-    const texts = system.map(({ text }) => text).filter(text => !isBlank(text))
+    const mayThink = this.target.thinking !== 'none' && thinking.mode !== 'off'
+    if (stop.length > 0) this.losses.add('stop')
     const body = object({
-      model: literal(this.#target.model),
-      instructions: texts.length === 0 ? undefined : join(texts, '\\n\\n'),
-      input: writeItems(this.#ask, this.#target, this.#names, this.#losses),
+      model: literal(this.target.model),
+      instructions: joined(system) ?? undefined,
+      input: this.#input(),
       stream: stream ? 'true' : undefined,
       store: 'false',
       include: mayThink ? STATE : undefined,
@@ -74,43 +45,36 @@ class Writer {
       user: optional(user?.slice(0, LONGEST_KEY)),
       service_tier: optional(tier),
     })
-    return { body, losses: this.#losses, maxOutput, cache: null, renamed: this.#names.renamed }
+    return this.written(body, maxOutput)
   }
 
   #maxOutput(): number | null {
-    const { maxOutput } = this.#ask
-    if (maxOutput === null) return null
-    if (maxOutput < LEAST_OUTPUT) this.#losses.add('max_output')
-    return Math.max(LEAST_OUTPUT, Math.min(maxOutput, this.#target.maxOutput ?? maxOutput))
+    const asked = this.ask.maxOutput
+    if (asked !== null && asked < LEAST_OUTPUT) this.losses.add('max_output')
+    return this.maxOutput === null ? null : Math.max(LEAST_OUTPUT, this.maxOutput)
   }
 
   #sampling(): Record<string, Source | undefined> {
-    const { temperature, topP, topK, seed, presence, frequency } = this.#ask.sampling
-    const { sampling } = this.#target
-    const takesTopP = sampling === 'all' || (sampling === 'one' && temperature === undefined)
-    if (temperature !== undefined && sampling === 'none') this.#losses.add('temperature')
-    if (topP !== undefined && !takesTopP) this.#losses.add('top_p')
-    if (topK !== undefined) this.#losses.add('top_k')
-    if (seed !== undefined) this.#losses.add('seed')
-    if (presence !== undefined || frequency !== undefined) this.#losses.add('penalties')
-    return { temperature: sampling === 'none' ? undefined : temperature, top_p: takesTopP ? topP : undefined }
+    const takes = { any: this.target.sampling !== 'none', topK: false, seed: false, penalties: false }
+    const { temperature, topP } = this.sampling(takes)
+    return { temperature, top_p: topP }
   }
 
   // --- tools
 
   #tools(): Record<string, Source | undefined> {
-    const { tools, choice, parallel } = this.#ask
+    const { tools, parallel } = this.ask
     if (tools.length === 0) return {}
     return {
       tools: array(tools.map(tool => this.#tool(tool))),
-      tool_choice: this.#choice(choice),
+      tool_choice: this.#choice(),
       parallel_tool_calls: parallel === null ? undefined : String(parallel),
     }
   }
 
   /** Tools are strict here where nothing is said of it, and most schemas do not fit that. */
   #tool(tool: Tool): Source {
-    const name = literal(this.#names.to(tool.name, tool.namespace))
+    const name = this.nameOf(tool)
     const description = tool.description ?? undefined
     if (tool.type === 'function') {
       const strict = tool.strict === true ? 'true' : 'false'
@@ -121,24 +85,19 @@ class Writer {
     return typed('custom', { name, description, format })
   }
 
-  #choice(choice: Choice): Source | undefined {
-    const forced = choice.type === 'any' || choice.type === 'one' || (choice.type === 'some' && choice.must)
-    if (forced && this.#target.toolChoice === 'auto') {
-      this.#losses.add('tool_choice')
-      return '"auto"'
-    }
+  #choice(): Source | undefined {
+    const { tools } = this.ask
+    const choice = this.choice()
     switch (choice.type) {
       case 'unset':
         return undefined
       case 'one':
         return this.#named(
-          this.#ask.tools.find(({ name, namespace }) => name === choice.name && namespace === choice.namespace) ??
-            choice,
+          tools.find(({ name, namespace }) => name === choice.name && namespace === choice.namespace) ?? choice,
         )
       case 'some': {
-        const names = new Set(choice.names)
-        const tools = this.#ask.tools.filter(({ name }) => names.has(name)).map(tool => this.#named(tool))
-        return typed('allowed_tools', { mode: choice.must ? '"required"' : '"auto"', tools: array(tools) })
+        const allowed = array(this.offered.map(tool => this.#named(tool)))
+        return typed('allowed_tools', { mode: choice.must ? '"required"' : '"auto"', tools: allowed })
       }
       case 'any':
         return '"required"'
@@ -147,79 +106,42 @@ class Writer {
     }
   }
 
-  #named({ type, name, namespace }: { type: string; name: string; namespace?: string }): Source {
-    return typed(type === 'freeform' ? 'custom' : 'function', { name: literal(this.#names.to(name, namespace)) })
+  #named(tool: { type: string; name: string; namespace?: string }): Source {
+    return typed(tool.type === 'freeform' ? 'custom' : 'function', { name: this.nameOf(tool) })
   }
 
   // --- how it is answered
 
   #format(): Source | undefined {
-    const { format } = this.#ask
+    const { format } = this.ask
     if (format.type === 'json') return object({ format: typed('json_object', {}) })
-    if (format.type !== 'schema') return undefined
-    const schema = {
-      name: literal(format.name ?? 'answer'),
-      description: format.description ?? undefined,
-      schema: format.schema,
-      strict: format.strict === null ? undefined : String(format.strict),
-    }
-    return object({ format: typed('json_schema', schema) })
+    return format.type === 'schema' ? object({ format: typed('json_schema', schemaMembers(format)) }) : undefined
   }
 
   /** Summaries are for clients who ask to see thoughts: not every account of a provider may have them. */
   #reasoning(): Source | undefined {
-    const { thinking } = this.#ask
-    const effort = effortWord(thinking, this.#target, this.#losses)
-    const summary = thinking.show === true && thinking.mode !== 'off' && this.#target.thinking !== 'none'
+    const { thinking } = this.ask
+    const effort = this.effortWord
+    const summary = thinking.show === true && thinking.mode !== 'off' && this.target.thinking !== 'none'
     if (effort === null && !summary) return undefined
     return object({ effort: optional(effort), summary: summary ? '"auto"' : undefined })
   }
-}
 
-// --- item-writer
+  // --- the conversation: a list of items
 
-/** The conversation, for upstreams of the responses protocol: a list of items. */
-
-function writeItems(ask: Ask, target: Target, names: ToolNames, losses: Ask['losses']): Source {
-  return new ItemWriter(target, names, losses).write(roundsOf(ask.turns))
-}
-
-type Content = TextPart | MediaPart
-
-class ItemWriter {
-  readonly #names: ToolNames
-  readonly #losses: Ask['losses']
-  readonly #issuer: string
-  readonly #items: Source[] = []
-  /** The calls of the last round of the assistant whose tools take text. */
-  #freeform = new Set<string>()
-
-  constructor(target: Target, names: ToolNames, losses: Ask['losses']) {
-    this.#names = names
-    this.#losses = losses
-    this.#issuer = issuerOf('responses', target.model)
-  }
-
-  write(rounds: readonly Round[]): Source {
-    for (const round of rounds) {
+  #input(): Source {
+    for (const round of roundsOf(this.ask.turns)) {
       if (round.role === 'user') this.#user(round)
       else if (round.role === 'assistant') this.#assistant(round)
-      else this.#system(round.parts)
+      else this.#message('developer', joined(round.parts))
     }
     if (this.#items.length === 0) this.#message('user', EMPTY)
     return array(this.#items)
   }
 
-  #message(role: string, content: Source): void {
-    this.#items.push(typed('message', { role: `"${role}"`, content }))
+  #message(role: string, content: Source | null): void {
+    if (content !== null) this.#items.push(typed('message', { role: `"${role}"`, content }))
   }
-
-  #system(parts: readonly TextPart[]): void {
-    const texts = parts.map(({ text }) => text).filter(text => !isBlank(text))
-    if (texts.length > 0) this.#message('developer', join(texts, '\\n\\n'))
-  }
-
-  // --- the user
 
   #user({ results, parts }: UserRound): void {
     for (const result of results) this.#items.push(this.#result(result))
@@ -232,39 +154,34 @@ class ItemWriter {
   #result({ id, parts, error }: ResultPart): Source {
     const texts = parts.filter(part => part.type === 'text').map(({ text }) => text)
     const media = parts.filter(part => part.type === 'media')
-    const said = texts.length === 0 ? EMPTY : join(texts, '\\n')
-    const text = error ? asError(said) : said
-    const told = text === EMPTY ? [] : [typed('input_text', { text })]
-    const type = this.#freeform.has(id) ? 'custom_tool_call_output' : 'function_call_output'
-    return typed(type, {
+    const joinedTexts = texts.length === 0 ? EMPTY : join(texts, '\\n')
+    const text = error ? asError(joinedTexts) : joinedTexts
+    const before = text === EMPTY ? [] : [typed('input_text', { text })]
+    return typed(this.#freeform.has(id) ? 'custom_tool_call_output' : 'function_call_output', {
       call_id: literal(fitId(id)),
-      output: media.length === 0 ? text : array([...told, ...media.map(part => this.#part(part))]),
+      output: media.length === 0 ? text : array([...before, ...media.map(part => this.#part(part))]),
     })
   }
 
-  #part(part: Content): Source {
+  #part(part: TextPart | MediaPart): Source {
     if (part.type === 'text') return typed('input_text', { text: part.text })
     const { kind, mime, base64, url, text, name } = part
-    if (kind === 'image')
-      return typed('input_image', {
-        detail: '"auto"',
-        image_url: url ?? asDataUrl(mime ?? 'image/png', base64 ?? EMPTY),
-      })
-    if (text !== undefined)
-      return typed('input_text', { text: name === undefined ? text : join([name, text], '\\n\\n') })
+    if (kind === 'image') {
+      const image_url = url ?? asDataUrl(mime ?? 'image/png', base64 ?? EMPTY)
+      return typed('input_image', { detail: '"auto"', image_url })
+    }
+    if (text !== undefined) return typed('input_text', { text: namedText(text, name) })
     if (kind !== 'document') throw new Untranslatable(kind)
     if (url !== undefined) return typed('input_file', { file_url: url, filename: name })
     const file_data = asDataUrl(mime ?? 'application/pdf', base64 ?? EMPTY)
     return typed('input_file', { filename: name ?? '"document.pdf"', file_data })
   }
 
-  // --- the assistant
-
   /** A thought must be followed by what came of it. */
   #assistant({ parts }: AssistantRound): void {
     this.#freeform = new Set()
     const end = parts.findLastIndex(({ type }) => type !== 'thought') + 1
-    if (end < parts.length) this.#losses.add('thinking')
+    if (end < parts.length) this.losses.add('thinking')
     for (const part of parts.slice(0, end)) {
       if (part.type === 'thought') this.#thought(part)
       else if (part.type === 'call') this.#call(part)
@@ -273,33 +190,31 @@ class ItemWriter {
   }
 
   #text({ text, refusal, opaque }: TextPart): void {
-    if (opaque !== undefined) this.#losses.add('thinking') // only other protocols have state at their texts
+    if (opaque !== undefined) this.losses.add('thinking') // only other protocols have state at their texts
     if (isBlank(text)) return
     const part = refusal === true ? typed('refusal', { refusal: text }) : typed('output_text', { text })
     this.#message('assistant', array([part]))
   }
 
-  /** State of another upstream, or none: this one would refuse the item. */
+  /** This upstream would refuse the item with state of another one, or with none. */
   #thought({ text, opaque }: ThoughtPart): void {
-    if (opaque?.issuer !== this.#issuer || opaque.value.length < 3) {
-      this.#losses.add('thinking')
+    if (!this.isOwn(opaque) || opaque.value === EMPTY) {
+      this.losses.add('thinking')
       return
     }
     const summary = text === EMPTY ? [] : [typed('summary_text', { text })]
-    this.#items.push(
-      typed('reasoning', { id: optional(opaque.id), summary: array(summary), encrypted_content: opaque.value }),
-    )
+    const members = { id: optional(opaque.id), summary: array(summary), encrypted_content: opaque.value }
+    this.#items.push(typed('reasoning', members))
   }
 
-  #call({ id, name, namespace, freeform, args, opaque }: CallPart): void {
-    if (opaque !== undefined) this.#losses.add('thinking') // only other protocols have state at their calls
+  #call(call: CallPart): void {
+    const { id, freeform, args } = call
+    if (call.opaque !== undefined) this.losses.add('thinking') // only other protocols have state at their calls
     if (freeform) this.#freeform.add(id)
-    const head = { call_id: literal(fitId(id)), name: literal(this.#names.to(name, namespace)) }
+    const head = { call_id: literal(fitId(id)), name: this.nameOf(call) }
     const item = freeform
       ? typed('custom_tool_call', { ...head, input: args })
-      : typed('function_call', { ...head, arguments: argumentsOf(args) })
+      : typed('function_call', { ...head, arguments: args === EMPTY ? '"{}"' : args })
     this.#items.push(item)
   }
 }
-
-const argumentsOf = (args: Literal): Literal => (args === EMPTY ? '"{}"' : args)
