@@ -41,7 +41,7 @@ const all = (cell: Cell): Cells => [cell, cell, cell]
 const here = (title: string): Proof => ['outcomes/requests.test.ts', title]
 const orders = (title: string): Proof => ['outcomes/orders.test.ts', title]
 const leaving = (title: string): Proof => ['exchange/leaving.test.ts', title]
-const left = (title: string): Proof => ['issues/asked-and-left.test.ts', title]
+const left = (title: string): Proof => ['exchange/clients-that-leave.test.ts', title]
 const broken = (title: string): Proof => ['exchange/broken.test.ts', title]
 
 // --- who does not take part
@@ -153,7 +153,7 @@ const STAGE_ROWS: Record<Stage, Row> = {
       ]),
       cannot('no upstream is waited for'),
       pays('nothing: 429 while all are too busy', [
-        'issues/one-busy-answer-for-everybody.test.ts',
+        'exchange/rate-limited-upstreams-429.test.ts',
         'one 429 with retry-after, caused by an account with a cent',
       ]),
     ],
@@ -217,7 +217,7 @@ const STATE_ROWS: Record<State, Row> = {
         'what the answer reports, when it comes in time (as in `relaying`); else the estimated input. A fee alone: as it ends, within `timeouts.first_byte`; else nothing',
         leaving('while the upstream is silent: its answer is charged, and recorded as 499'),
         left('no answer by the end of the drain'),
-        ['issues/a-fee-without-an-answer.test.ts', 'no answer, and no other price'],
+        ['exchange/fee-by-request.test.ts', 'no answer, and no other price'],
       ),
       TAKES_NOTHING_YET,
       ALREADY_JUDGED,
@@ -259,17 +259,14 @@ const STATE_ROWS: Record<State, Row> = {
       pays(
         'nothing: it is taken back',
         here('an upstream that sends a head and then breaks off or falls silent: the client pays nothing'),
-        [
-          'issues/a-translated-answer-that-breaks-off-unseen.test.ts',
-          'without another one the client is refused, and nothing is charged',
-        ],
+        ['exchange/translated-failover.test.ts', 'without another one the client is refused, and nothing is charged'],
       ),
       pays(
         'nothing: 502 or 504',
         here('an upstream that sends a head and then breaks off or falls silent: the client pays nothing'),
       ),
       pays('nothing: an error under 200 is no answer', [
-        'issues/an-answer-that-cannot-be-read.test.ts',
+        'exchange/unreadable-answers.test.ts',
         'an error under 200 is no answer, whatever its form',
       ]),
     ],
@@ -359,7 +356,7 @@ const STATE_ROWS: Record<State, Row> = {
         here('an upstream that does not end behind its last event: the client has its end, and pays what was reported'),
       ),
       pays('what was reported: the client gets nothing of what comes behind the end', [
-        'issues/text-behind-the-end.test.ts',
+        'exchange/text-behind-end-of-stream.test.ts',
         'text behind the end of a stream whose hold grows: the stream ends',
       ]),
     ],
@@ -511,7 +508,7 @@ const ORDER_ROWS: Record<OrderState, Row> = {
         ['pay/card-money-back.test.ts', 'disputes'],
       ),
       pays('nothing by itself: a person is told', [
-        'issues/a-dispute-lost-after-it-was-won.test.ts',
+        'pay/card-dispute-lost-after-won.test.ts',
         'a dispute that is lost after it was won waits for a person',
       ]),
     ],

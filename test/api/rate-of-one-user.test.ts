@@ -1,0 +1,96 @@
+/**
+ * One caller could wear the console out: with thousands of parameters, which were compared with each other; and with lists
+ * that look through a hundred thousand rows, of which a user could ask for twenty a second, all at once; with changes, which
+ * filled the log of actions; and with large pages, which were written anew for everybody who asked.
+ */
+// The bug behind these rows: a console worn out by one.
+import t from 'tap'
+import { applyCatalog } from '../../lib/operations/catalogue/apply.ts'
+import { parseCatalog } from '../../lib/catalog/catalog.ts'
+import { request } from './support/api.ts'
+import { openConsole } from '../console/support/console.ts'
+
+t.test('each parameter is compared once', async t => {
+  const house = await openConsole(t)
+  const query = Object.fromEntries(Array.from({ length: 2_000 }, (_, i) => [`p${i}`, '1']))
+  let compared = 0
+  const { findIndex } = Array.prototype
+  Array.prototype.findIndex = function (this: unknown[], ...args: [never]) {
+    compared += this.length
+    return findIndex.apply(this, args)
+  } as never
+  t.teardown(() => {
+    Array.prototype.findIndex = findIndex
+  })
+  const { status, json } = await house.anybody().call('catalogue.document', { query })
+  t.equal(status, 400)
+  t.ok(compared < 10 * 2_000, `${compared} looked at`)
+  t.ok(JSON.stringify(json).length < 4_000)
+})
+
+t.test('lists that look through many rows are calls of which a user makes few', async t => {
+  const house = await openConsole(t)
+  const account = await house.account('acme')
+  for (const id of ['requests.list', 'refusals.list', 'overview.read']) {
+    const eve = await house.person(`${id}@example.com`, { in: { account, role: 'viewer' } })
+    for (let i = 0; i < 120; i++) t.equal((await eve.call(id, { account })).status, 200)
+    t.match(await eve.call(id, { account }), { status: 429, code: 'too_many_calls' }, id)
+  }
+})
+
+t.test('so are changes, because each leaves a line in the log of actions', async t => {
+  const house = await openConsole(t)
+  const eve = await house.person('eve@example.com')
+  const change = (i: number) => eve.call('me.change', { body: { theme: i % 2 === 0 ? 'dark' : 'light' } })
+  for (let i = 0; i < 240; i++) t.equal((await change(i)).status, 200)
+  t.match(await change(0), { status: 429, code: 'too_many_calls' })
+  t.equal((await eve.call('me.show')).status, 200, 'she may still read')
+})
+
+const CATALOG = {
+  groups: [
+    { name: 'default', public: true },
+    { name: 'vip', multiplier: 0.5, public: true },
+  ],
+  models: [{ name: 'm', price: { input: 2, output: 2 } }],
+  channels: [
+    {
+      name: 'c',
+      base_url: 'https://up.example',
+      key: 'up',
+      protocols: ['chat'],
+      models: ['m'],
+      groups: ['default', 'vip'],
+    },
+  ],
+}
+
+t.test('a page that shows the same is written once', async t => {
+  const house = await openConsole(t)
+  await applyCatalog(house.store, parseCatalog(JSON.stringify(CATALOG), 'catalog.yaml', {}), house.clock)
+  await house.deps.fleet.changed()
+  const port = Number(new URL(house.url).port)
+  const page = async (path: string, cookie = '') => (await request(port, 'GET', `/console/${path}`, { cookie })).text
+  const paths = ['connect', 'models', 'models/m', 'models/m?group=vip', 'status', 'sign-in', 'overview', 'nowhere']
+  const first = await Promise.all(paths.map(path => page(path)))
+  const [dark, english] = [await page('connect', 'theme=dark'), await page('connect', 'language=en')]
+  t.match(dark, 'data-theme="dark"')
+  t.match(english, '<html lang="en">')
+  t.match(first[0], '<html lang="zh-CN">')
+  t.ok(first[2]?.includes('¥2') && first[3]?.includes('¥1'), 'of the model and the group')
+  let escaped = 0
+  const { stringify } = JSON
+  JSON.stringify = ((...args: Parameters<typeof stringify>) => {
+    escaped++
+    return stringify(...args)
+  }) as typeof stringify
+  t.teardown(() => {
+    JSON.stringify = stringify
+  })
+  const second = await Promise.all(paths.map(path => page(path)))
+  const again = [await page('connect', 'theme=dark'), await page('connect', 'language=en')]
+  const count = escaped
+  JSON.stringify = stringify
+  t.strictSame([second, again], [first, [dark, english]])
+  t.equal(count, 0, 'what a page is given is written into it once')
+})

@@ -1,0 +1,52 @@
+/** Calls of the API were bounded for an address, and pages, assets and everything else below `/console` were not. */
+// The bug behind these rows: pages without a rate.
+import net from 'node:net'
+import t from 'tap'
+import { openSite } from './support/site.ts'
+
+/** The different statuses of so many visits, one behind the other on one connection. */
+function heads(port: string, paths: readonly string[], count: number): Promise<string[]> {
+  const { promise, resolve, reject } = Promise.withResolvers<string[]>()
+  const socket = net.connect(Number(port), '127.0.0.1')
+  const statuses = new Set<string>()
+  let seen = 0
+  let rest = ''
+  socket.on('error', reject).on('data', chunk => {
+    const lines = (rest + chunk.toString('latin1')).split('\r\n')
+    rest = lines.pop() as string
+    for (const line of lines) {
+      const status = /^HTTP\/1\.1 (\d+)/.exec(line)?.[1]
+      if (status === undefined) continue
+      statuses.add(status)
+      seen++
+    }
+    if (seen < count) return
+    socket.destroy()
+    resolve([...statuses].sort())
+  })
+  const visit = (path: string) => `HEAD ${path} HTTP/1.1\r\nhost: here\r\nx-test-ip: 192.0.2.1\r\n\r\n`
+  for (let i = 0; i < count; i++) socket.write(visit(paths[i % paths.length] as string))
+  return promise
+}
+
+t.test('an address visits so often, whatever it asks for, and its neighbours are not held up', async t => {
+  const { at } = await openSite(t)
+  const page = await (await fetch(`${at}/console/connect`)).text()
+  const asset = /\/console\/a\/[\w/.-]+/.exec(page)?.[0] as string
+  const paths = ['/console/overview', asset, '/console/nowhere', '/console/a/none']
+  const visit = async (path: string, ip = '192.0.2.1', method = 'GET') => {
+    const reply = await fetch(at + path, { method, headers: { 'x-test-ip': ip } })
+    return { reply, text: await reply.text() }
+  }
+  t.same(await heads(new URL(at).port, paths, 11_999), ['200', '404'], 'a minute of an office full of people')
+  for (const path of paths) {
+    const { reply, text } = await visit(path)
+    t.equal(reply.status, 429, path)
+    t.equal(reply.headers.get('retry-after'), '1')
+    t.equal(reply.headers.get('cache-control'), 'no-store')
+    t.match(text, /请求过于频繁.*\nToo many visits/)
+  }
+  t.same((await visit('/console/connect', '192.0.2.1', 'HEAD')).text, '')
+  t.equal((await visit('/console/connect', '192.0.2.2')).reply.status, 200)
+  t.equal((await visit('/console/connect', '2001:db8::1')).reply.status, 200)
+})

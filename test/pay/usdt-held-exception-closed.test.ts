@@ -1,0 +1,27 @@
+/**
+ * An exception about a deposit that two nodes disagreed on was closed by a person, and they agreed later. When the deposit was held
+ * after that, because it was worth too much to be credited by itself, nobody was told: the exception was the same.
+ */
+// The bug behind these rows: a held deposit whose exception was closed.
+import t from 'tap'
+import { openCrediting } from './crediting.ts'
+import { ACT } from './support.ts'
+
+const TOO_MUCH = 10n ** 18n * 10n ** 13n
+
+t.test('a person is told of it once more', async t => {
+  const { desk, second, round, rate, pay } = await openCrediting(t)
+  const open = () => desk.store.pay.exceptions({ open: true, limit: 9 })
+  await rate()
+  await pay(TOO_MUCH)
+  second.said = 'other'
+  await round()
+  const [found] = await open()
+  t.match(found, { kind: 'chain', detail: /contradicts/ })
+  await desk.store.pay.resolveException(found!.id, 'closed: the node was behind', ACT)
+  second.said = 'same'
+  await round()
+  const [deposit] = await desk.store.chain.deposits({ limit: 1 })
+  t.equal(deposit?.state, 'held')
+  t.match(await open(), [{ kind: 'chain', transactionId: deposit?.tx }])
+})

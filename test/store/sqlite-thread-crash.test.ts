@@ -1,0 +1,168 @@
+/** SQLite in a thread: what the thread leaves when it dies, and what it has promised when the power fails. */
+// The bug behind these rows: a database whose thread dies.
+import { existsSync, readdirSync, statSync } from 'node:fs'
+import path from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { Worker } from 'node:worker_threads'
+import t from 'tap'
+import { CommitUncertain } from '../../lib/store/driver.ts'
+import { openSqlite } from '../../lib/store/sqlite.ts'
+import { Connection, type StartThread, type WorkerRequest } from '../../lib/store/sqlite-thread.ts'
+import { StoreUnavailable } from '../../lib/store/store.ts'
+import { house, reserve, row } from '../ledger/house.ts'
+import { changed } from '../support/store.ts'
+import { until } from '../support/wait.ts'
+
+/** A thread that answers when it is told to. */
+class FakeThread {
+  readonly asked: WorkerRequest[] = []
+  readonly #hears = new Map<string, ((value?: unknown) => void)[]>()
+  on(event: string, fn: (value?: unknown) => void): this {
+    this.#hears.set(event, [...(this.#hears.get(event) ?? []), fn])
+    return this
+  }
+  once = this.on
+  emit(event: string, value?: unknown): void {
+    for (const fn of this.#hears.get(event) ?? []) fn(value)
+  }
+  postMessage(request: WorkerRequest): void {
+    this.asked.push(request)
+  }
+  ref(): void {}
+  unref(): void {}
+  async terminate(): Promise<number> {
+    return 1
+  }
+}
+
+function faked() {
+  const threads: FakeThread[] = []
+  const start = (() => {
+    const thread = new FakeThread()
+    threads.push(thread)
+    return thread
+  }) as unknown as StartThread
+  return { threads, connection: new Connection('nowhere', () => {}, start) }
+}
+
+const turn = () => new Promise(resolve => setImmediate(resolve))
+
+t.test('the end of a thread is not taken for the end of the one that came after it', async t => {
+  const { threads, connection } = faked()
+  const first = connection.query('a', 'SELECT 1', [])
+  await turn()
+  threads[0]!.emit('error', new Error('out of memory'))
+  await t.rejects(first, StoreUnavailable)
+  const second = connection.query('b', 'SELECT 2', [])
+  await turn()
+  threads[0]!.emit('exit', 1)
+  threads[0]!.emit('message', { rows: [{ of: 'the first' }] })
+  threads[1]!.emit('message', { rows: [{ of: 'the second' }] })
+  t.same(await second, [{ of: 'the second' }])
+  void connection.query('c', 'SELECT 3', [])
+  await turn()
+  t.equal(threads.length, 2)
+})
+
+t.test('what is left of a transaction is not done on another thread, outside of it', async t => {
+  const { threads, connection } = faked()
+  let go = () => {}
+  const between = new Promise<void>(resolve => (go = resolve))
+  const transaction = connection.transaction('BEGIN', 'a', async tx => {
+    await between
+    return tx.run('UPDATE all', [])
+  })
+  await turn()
+  threads[0]!.emit('message', { rows: [] })
+  await turn()
+  threads[0]!.emit('exit', 1)
+  go()
+  await t.rejects(transaction, StoreUnavailable)
+  t.same(
+    threads.flatMap(thread => thread.asked),
+    [{ kind: 'exec', sql: 'BEGIN' }],
+  )
+})
+
+t.test('a thread that ends at a commit: it happened or it did not', async t => {
+  const { threads, connection } = faked()
+  const transaction = connection.transaction('BEGIN', 'a', async () => {})
+  await turn()
+  threads[0]!.emit('message', { rows: [] })
+  await turn()
+  t.same(threads[0]!.asked.at(-1), { kind: 'exec', sql: 'COMMIT' })
+  threads[0]!.emit('exit', 1)
+  await t.rejects(transaction, CommitUncertain)
+  const run = connection.run('b', 'UPDATE one', [])
+  await turn()
+  threads[1]!.emit('exit', 1)
+  await t.rejects(run, CommitUncertain)
+})
+
+t.test('a thread that dies in a transaction leaves nothing locked', async t => {
+  const file = path.join(t.testdir(), 'a.db')
+  const threads: Worker[] = []
+  const start: StartThread = path => {
+    const url = new URL('../../lib/store/sqlite-worker.ts', import.meta.url)
+    threads.push(new Worker(url, { workerData: { path } }))
+    return threads.at(-1)!
+  }
+  const connection = new Connection(file, () => {}, start)
+  await connection.script(['CREATE TABLE t (a)'])
+  const dying = connection.transaction('BEGIN IMMEDIATE', 'a', async tx => {
+    await tx.run('INSERT INTO t VALUES (1)', [])
+    threads[0]!.emit('error', new Error('out of memory'))
+    return tx.run('INSERT INTO t VALUES (2)', [])
+  })
+  await t.rejects(dying, StoreUnavailable)
+  await connection.transaction('BEGIN IMMEDIATE', 'a', tx => tx.run('INSERT INTO t VALUES (3)', []))
+  const other = new DatabaseSync(file, { timeout: 0 })
+  other.exec('BEGIN IMMEDIATE; INSERT INTO t VALUES (4); COMMIT')
+  t.same(
+    other
+      .prepare('SELECT a FROM t')
+      .all()
+      .map(({ a }) => a),
+    [3, 4],
+  )
+  other.close()
+  await connection.close()
+})
+
+t.test('a commit is on the disk before it is answered, on the connection that writes', async t => {
+  const driver = openSqlite(`sqlite:${path.join(t.testdir(), 'a.db')}`, () => {})
+  const [setting] = await driver.query('pragma', 'PRAGMA synchronous', [])
+  t.equal(setting?.['synchronous'], 2, 'FULL')
+  const inside = await driver.transaction('pragma', tx => tx.query('PRAGMA synchronous', []))
+  t.same(inside, [setting])
+  await driver.close()
+})
+
+t.test('the journal keeps a settlement until its commit is answered', async t => {
+  const { store, key, clock, folder, open, spent } = await house(t)
+  let answer = () => {}
+  const answered = new Promise<void>(resolve => (answer = resolve))
+  const slow = changed(store, {
+    books: {
+      async settle(batch, again) {
+        const settled = await store.books.settle(batch, again)
+        await answered
+        return settled
+      },
+    },
+  })
+  const ledger = await open({ store: slow })
+  ledger.settle(await reserve(ledger, key, 10), row(key, 10))
+  ledger.write()
+  clock.advance(1_000)
+  await until('in the books', async () => (await spent()) === 10)
+  const own = path.join(folder, ledger.holder)
+  const bytes = () =>
+    readdirSync(own).reduce((sum, name) => sum + (name.endsWith('.log') ? statSync(path.join(own, name)).size : 0), 0)
+  t.ok(bytes() > 0)
+  t.equal(ledger.journalEntries, 1)
+  answer()
+  await until('done with', () => ledger.journalEntries === 0)
+  await ledger.stop()
+  t.notOk(existsSync(own))
+})
