@@ -81,8 +81,8 @@ t.test('what is thrown where an answer is looked at ends this exchange and no ot
     if (where === 'head') relay.onHead = broken
     else if (where === 'body') relay.onData = broken
     else if (where === 'end') relay.onEnd = broken
-    else if (where === 'error') relay.onNoAnswer = broken
-    else relay.attempts.check = broken
+    else if (where === 'error') relay.onError = broken
+    else relay.asking.abortSilent = broken
     if (where === 'sweep') s.clock.advance(1000)
     else if (where === 'error') call.reset()
     else answers(100, 10)(call)

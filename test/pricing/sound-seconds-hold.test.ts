@@ -40,7 +40,7 @@ t.test('what is held for seconds pays for no token', t => {
   let held: number = answerHold.held
   const grow = (_hold: object, amount: number) => (held += amount) > 0
   const x = { answerHold, coveredOutput: outputCap } as never
-  const growth = new Growth(x, { ledger: { grow } } as never, {} as never, { onGrown() {} })
+  const growth = new Growth(x, { ledger: { grow } } as never, {} as never, () => {})
   for (const tokens of [16, 100, 1_000]) {
     t.ok(growth.covers(tokens, 0, 0))
     t.ok(held >= tokens + seconds * 50, `${tokens} tokens: ${held}`)

@@ -17,16 +17,12 @@ const SMALLEST_TOKENS = 16
 
 const NO_TOOLS: readonly UsedTool[] = []
 
-export interface GrowthEvents {
-  /** The store has answered: `covers` may say something else now. */
-  onGrown(): void
-}
-
 export class Growth {
   readonly #x: Exchange
   readonly #services: Services
   readonly #hold: Hold
-  readonly #events: GrowthEvents
+  /** Is called when the store has answered: `covers` may say something else now. */
+  readonly #onGrown: () => void
   readonly #answer: AnswerHold
   readonly #produced = { tokens: 0, images: 0, searches: 0, seconds: 0, fees: 0 }
   /** All in micro-CNY: by how much the hold grows, at least, and what it has for the answer. */
@@ -44,11 +40,11 @@ export class Growth {
   deliveredSearches = 0
   deliveredTools = NO_TOOLS
 
-  constructor(x: Exchange, services: Services, hold: Hold, events: GrowthEvents) {
+  constructor(x: Exchange, services: Services, hold: Hold, onGrown: () => void) {
     this.#x = x
     this.#services = services
     this.#hold = hold
-    this.#events = events
+    this.#onGrown = onGrown
     const answer = (this.#answer = x.answerHold as AnswerHold)
     this.#step = this.#costOf(x.coveredOutput, 0, 0)
     this.#smallest = Math.max(1, this.#costOf(SMALLEST_TOKENS, 0, 0))
@@ -107,7 +103,7 @@ export class Growth {
       this.#grow(Math.max(this.#smallest, Math.floor(amount / 4)))
       if (this.waiting) return
     } else this.#exhausted = true
-    if (this.#kept.length > 0) this.#events.onGrown()
+    if (this.#kept.length > 0) this.#onGrown()
   }
 
   /** Holds a chunk back until it is paid for. `boundary`: what went on before it ends between two events. */

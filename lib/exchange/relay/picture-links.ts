@@ -1,45 +1,136 @@
 /**
- * Puts links in the place of the pictures of an answer. A picture is written down while its text passes (`picture-keeper.ts`),
- * and the client is told of it when it is kept; what comes behind it waits here. A picture that cannot be kept stays in the
- * answer. So an answer takes a bounded amount of memory, and none fails because the disk does.
+ * Puts links in the place of the pictures of an answer. A picture is decoded and written down while its text passes, one after the other,
+ * and the client is told of it when it is kept; what comes behind it waits here. A picture that cannot be kept stays in the answer: what
+ * is in its file is encoded again, and the rest passes as it comes. So an answer takes a bounded amount of memory, and none fails because
+ * the disk does.
  */
-import { EncodedPictures, type PicturePart, type PictureMembers } from '../../protocols/pictures/encoded.ts'
-import type { ProtocolRow } from '../../protocols/protocol.ts'
 import type { ImageLinks } from '../../config/config.ts'
-import type { Exchange } from '../record/exchange.ts'
+import {
+  Base64Reader,
+  EncodedPictures,
+  type PictureMembers,
+  type PicturePart,
+} from '../../protocols/pictures/encoded.ts'
+import type { ProtocolRow } from '../../protocols/protocol.ts'
+import { NoRoom, type PictureDraft } from '../pictures/draft.ts'
 import { fail } from '../record/ending.ts'
+import type { Exchange } from '../record/exchange.ts'
+import { linkTo } from '../record/request.ts'
 import type { Services } from '../record/services.ts'
-import { PictureKeeper } from './picture-keeper.ts'
-import type { Told } from './picture-link.ts'
 
 /** When more bytes than these wait, the upstream is held up. */
 const MOST_WAITING = 256 * 1024
+/** So many bytes of a file are encoded at once: groups of three, so that no padding comes in between. */
+const ENCODED_BYTES = 48 * 1024
+const QUOTE = Buffer.from('"')
 
-export interface LinkEvents {
-  /** Bytes for the client. False: it is slow, and `onDrained` says when it is not. */
-  onLinked(bytes: Buffer): boolean
-  /** `push` has returned false, and can take more now. */
-  onCaughtUp(): void
-}
-
-/** null = no picture of this answer is to become a link. */
-export function linksFor(x: Exchange, services: Services, row: ProtocolRow, events: LinkEvents): PictureLinks | null {
-  const { settings } = services.pictures
-  if (row.encodedPictures === undefined || settings === null || x.facts === null || x.facts.encodedPictures) return null
-  return new PictureLinks(x, services, { members: row.encodedPictures, settings, events })
-}
+/** Tells the client these bytes. Resolves when it has room for more; null = it has. */
+type Tell = (bytes: Buffer) => Promise<void> | null
 
 interface LinkParts {
   members: PictureMembers
   settings: ImageLinks
-  events: LinkEvents
+  /** Sends bytes to the client. False: it is slow, and `onDrained` says when it is not. */
+  send: (bytes: Buffer) => boolean
+  /** `push` has returned false, and can take more now. */
+  onCaughtUp: () => void
 }
 
-export class PictureLinks implements Told {
+/** null = no picture of this answer is to become a link. */
+export function linksFor(
+  x: Exchange,
+  services: Services,
+  { encodedPictures }: ProtocolRow,
+  calls: Pick<LinkParts, 'send' | 'onCaughtUp'>,
+): PictureLinks | null {
+  const { settings } = services.pictures
+  if (encodedPictures === undefined || settings === null || x.facts === null || x.facts.encodedPictures) return null
+  return new PictureLinks(x, services, { members: encodedPictures, settings, ...calls })
+}
+
+class NotBase64 extends Error {
+  override name = 'NotBase64'
+}
+
+/** One picture on its way to a link. */
+class PictureLink {
+  readonly #asIs: Buffer
+  readonly #linked: Buffer
+  readonly #draft: PictureDraft
+  readonly #base64 = new Base64Reader()
+  /** The reason for which the picture stays in the answer; null = it is to be a link. */
+  failure: unknown = null
+
+  /** `asIs` stands before the text of the picture, with its quote, and `linked` before a link in its place. */
+  constructor(asIs: Buffer, linked: Buffer, draft: PictureDraft) {
+    this.#asIs = asIs
+    this.#linked = linked
+    this.#draft = draft
+  }
+
+  /** Takes some of its text. `raw`: as it stands in the answer; `text`: without escapes. */
+  async add(raw: Buffer, text: Buffer, tell: Tell): Promise<void> {
+    const before = this.#base64.rest
+    const bytes = this.#base64.read(text)
+    try {
+      if (bytes === null) throw new NotBase64('the picture is not base64')
+      if (bytes.length > 0) await this.#draft.write(bytes)
+    } catch (error) {
+      this.failure = error
+      await this.#giveText(before, tell)
+      await tell(raw)
+    }
+  }
+
+  /** Its text is whole. `urlOf`: the URL of a kept picture. True: the client was given a link. */
+  async end(urlOf: (name: string) => string, tell: Tell): Promise<boolean> {
+    try {
+      const last = this.#base64.end()
+      if (last === null) throw new NotBase64('the picture is not base64')
+      if (last.length > 0) await this.#draft.write(last)
+      this.#base64.clear()
+      if (this.#draft.bytes > 0) {
+        const url = urlOf(await this.#draft.keep())
+        await tell(Buffer.concat([this.#linked, Buffer.from(JSON.stringify(url))]))
+        return true
+      }
+    } catch (error) {
+      this.failure = error
+    }
+    await this.#giveText(this.#base64.rest, tell)
+    await tell(QUOTE)
+    return false
+  }
+
+  /** The answer has ended inside the picture. */
+  async breakOff(tell: Tell): Promise<void> {
+    this.failure = new NotBase64('the picture has no end')
+    await this.#giveText(this.#base64.rest, tell)
+  }
+
+  /** `rest` stands behind that which is in the file. */
+  async #giveText(rest: string, tell: Tell): Promise<void> {
+    await tell(this.#asIs)
+    const buffer = Buffer.allocUnsafe(Math.min(ENCODED_BYTES, this.#draft.bytes))
+    for (let at = 0; at < this.#draft.bytes; at += buffer.length) {
+      const bytes = await this.#draft.read(buffer, at)
+      await tell(Buffer.from(bytes.toString('base64')))
+    }
+    await tell(Buffer.from(rest))
+    await this.#draft.discard()
+  }
+
+  discard(): Promise<void> {
+    return this.#draft.discard()
+  }
+}
+
+export class PictureLinks {
   readonly #x: Exchange
   readonly #services: Services
-  readonly #keeper: PictureKeeper
-  readonly #events: LinkEvents
+  readonly #settings: ImageLinks
+  readonly #send: (bytes: Buffer) => boolean
+  readonly #onCaughtUp: () => void
   readonly #pictures: EncodedPictures
   #queue: PicturePart[] = []
   #waitingBytes = 0
@@ -47,15 +138,22 @@ export class PictureLinks implements Told {
   /** Something is being written, or the client is slow. */
   #busy = false
   #whenDrained: (() => void) | null = null
-  /** What is to be done when all is told; null = more may come. */
+  /** This is to be done when all is told; null = more may come. */
   #whenTold: (() => void) | null = null
   #stopped = false
+  /** The picture whose text comes; null = none does. */
+  #picture: PictureLink | null = null
+  /** The last picture has become a link. */
+  #linked = false
+  /** The log has said of this answer that a picture was not kept. */
+  #warned = false
 
-  constructor(x: Exchange, services: Services, { members, settings, events }: LinkParts) {
+  constructor(x: Exchange, services: Services, { members, settings, send, onCaughtUp }: LinkParts) {
     this.#x = x
     this.#services = services
-    this.#keeper = new PictureKeeper(x, services, settings, this)
-    this.#events = events
+    this.#settings = settings
+    this.#send = send
+    this.#onCaughtUp = onCaughtUp
     this.#pictures = new EncodedPictures(members)
   }
 
@@ -84,7 +182,7 @@ export class PictureLinks implements Told {
     this.#queue = []
     this.#waitingBytes = 0
     this.onDrained()
-    if (!this.#busy) this.#keeper.forget()
+    if (!this.#busy) this.#forget()
     this.#catchUp()
     this.#allTold()
   }
@@ -96,8 +194,8 @@ export class PictureLinks implements Told {
     go?.()
   }
 
-  tell(bytes: Buffer): Promise<void> | null {
-    if (this.#stopped || bytes.length === 0 || this.#events.onLinked(bytes)) return null
+  readonly #tell: Tell = bytes => {
+    if (this.#stopped || bytes.length === 0 || this.#send(bytes)) return null
     return new Promise(resolve => {
       this.#whenDrained = resolve
     })
@@ -117,7 +215,7 @@ export class PictureLinks implements Told {
     for (let i = 0; i < this.#queue.length; i++) {
       const part = this.#queue[i] as PicturePart
       this.#waitingBytes -= sizeOf(part)
-      const waiting = this.#keeper.take(part)
+      const waiting = this.#take(part)
       if (waiting === null) continue
       this.#queue.splice(0, i + 1)
       this.#wait(waiting)
@@ -126,7 +224,8 @@ export class PictureLinks implements Told {
     this.#queue = []
     this.#catchUp()
     if (this.#whenTold === null) return
-    const last = this.#keeper.end()
+    // what is left of a picture that is not whole goes to the client
+    const last = this.#picture?.failure === null ? this.#picture.breakOff(this.#tell) : null
     if (last === null) this.#allTold()
     else this.#wait(last)
   }
@@ -144,20 +243,77 @@ export class PictureLinks implements Told {
 
   #goOn(failed = false): void {
     this.#busy = false
-    if (this.#stopped || failed) this.#keeper.forget()
+    if (this.#stopped || failed) this.#forget()
     if (!this.#stopped && !failed) this.#work()
   }
 
   #catchUp(): void {
     if (!this.#isBehind || this.#waitingBytes > MOST_WAITING) return
     this.#isBehind = false
-    this.#events.onCaughtUp()
+    this.#onCaughtUp()
   }
 
   #allTold(): void {
     const done = this.#whenTold
     this.#whenTold = null
     done?.()
+  }
+
+  /** Takes the next part; null = it is done with. */
+  #take(part: PicturePart): Promise<void> | null {
+    switch (part.is) {
+      case 'bytes':
+        this.#tell(part.bytes) // what a slow client has yet to take is bounded by what is under way
+        return null
+      case 'begin':
+        this.#linked = false
+        this.#picture = new PictureLink(part.asIs, part.linked, this.#services.pictures.draft(this.#settings))
+        return null
+      case 'data':
+        return this.#takeData(this.#picture as PictureLink, part.raw, part.text)
+      case 'end':
+        return this.#takeEnd(this.#picture as PictureLink)
+      case 'either':
+        this.#tell(this.#linked ? part.linked : part.asIs)
+        return null
+    }
+  }
+
+  #takeData(picture: PictureLink, raw: Buffer, text: Buffer): Promise<void> | null {
+    if (picture.failure === null) return picture.add(raw, text, this.#tell).then(() => this.#noteFailure(picture))
+    this.#tell(raw)
+    return null
+  }
+
+  #takeEnd(picture: PictureLink): Promise<void> | null {
+    if (picture.failure === null) return this.#end(picture)
+    this.#picture = null
+    this.#tell(QUOTE)
+    return null
+  }
+
+  async #end(picture: PictureLink): Promise<void> {
+    this.#linked = await picture.end(name => linkTo(this.#x, name), this.#tell)
+    this.#picture = null
+    if (this.#linked) this.#services.metrics.pictures.count('kept')
+    this.#noteFailure(picture)
+  }
+
+  #noteFailure({ failure }: PictureLink): void {
+    if (failure === null) return
+    const { metrics, log } = this.#services
+    metrics.pictures.count(
+      failure instanceof NoRoom ? 'no_room' : failure instanceof NotBase64 ? 'not_base64' : 'failed',
+    )
+    if (this.#warned) return
+    this.#warned = true
+    log.warn({ id: this.#x.id, err: failure }, 'a picture was not kept, and stays in its answer as base64')
+  }
+
+  /** Forgets a picture that is not whole. */
+  #forget(): void {
+    void this.#picture?.discard()
+    this.#picture = null
   }
 }
 

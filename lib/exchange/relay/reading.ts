@@ -21,18 +21,38 @@ import { fail } from '../record/ending.ts'
 import { hiddenRatioOf, mostOutputOf, SEEN_WHOLLY } from '../record/need.ts'
 import { wantsArray, wantsEvents } from '../record/request.ts'
 import type { Services } from '../record/services.ts'
-import { Growth, type GrowthEvents } from './growth.ts'
-import { type LinkEvents, linksFor, type PictureLinks } from './picture-links.ts'
+import { Growth } from './growth.ts'
+import { linksFor, type PictureLinks } from './picture-links.ts'
 import { Translation } from './translation.ts'
 
 /** In an answer that cannot be read, so many bytes count as one token. */
 const BYTES_PER_TOKEN = 4
 
-export interface ReadingEvents extends GrowthEvents, LinkEvents {
+/** The answer that counts, as its head tells of it. */
+export interface UpstreamAnswer {
+  /** 0 = no head has come yet. */
+  readonly status: number
+  readonly headers: IncomingHttpHeaders
+  /** How its upstream was asked; null = in the client's own protocol. */
+  readonly lane: Lane | null
+  /** null: no head yet, or one that is not 2xx, whose answer passes as it comes. */
+  readonly reading: Reading | null
+}
+
+export const NO_ANSWER: UpstreamAnswer = { status: 0, headers: {}, lane: null, reading: null }
+
+/** The relay hears of a reading when what takes its time is done. */
+export interface ReadingEvents {
+  /** The store has answered: `coveredBy` may say something else now. */
+  onGrown(): void
   /** The decoder, which was behind, can take more. */
   onDecoded(): void
-  /** Of an answer that is translated: what was compressed. */
-  onPlain(chunk: Buffer): void
+  /** Of a compressed answer that is translated, this was decoded and counted. */
+  onPlain(chunk: Buffer, reading: Reading): void
+  /** Bytes for the client, with links in the place of pictures. False: it is slow. */
+  onLinked(bytes: Buffer): boolean
+  /** The links, which were behind, can take more. */
+  onCaughtUp(): void
 }
 
 export class Reading {
@@ -66,29 +86,32 @@ export class Reading {
   readonly bounds: OutputBounds
   /** The most output tokens that are charged because they are reported. */
   readonly mostOutput: number
-  /** The same of pictures and searches. */
+  /** The most pictures and searches that the request can have caused. */
   readonly #mostImages: number
   readonly #mostSearches: number
-  /** What the upstream was asked; null = what the client asked. */
+  /** The facts of the request as the upstream was asked; null = those of the client's. */
   readonly sent: Facts | null
   readonly #terminalIsLast: boolean
   /** See `hiddenRatioOf`. */
   readonly #hiddenRatio: number
+  /** The beginning of a first event that is not whole, so that the answer is not judged yet. */
+  #begun: Buffer[] | null = null
+  /** The chunk that the meter has seen last. */
+  #fed: Buffer | null = null
   /** An answer to a count route, until it is known to be a count. */
-  readonly count: Buffer[] = []
+  #count: Buffer[] | null = null
   /** Bytes of the answer so far, before any decoding. */
   bytes = 0
 
-  /** `protocol`: what the upstream speaks. `lane`: as in `Answer`. */
   constructor(
     x: Exchange,
     services: Services,
-    protocol: Protocol,
     lane: Lane | null,
     channel: CompiledChannel,
     headers: IncomingHttpHeaders,
     events: ReadingEvents,
   ) {
+    const protocol = lane?.via ?? (x.form as Protocol) // what the upstream speaks
     const row = protocolRow(protocol)
     this.#events = events
     this.sent = lane?.facts ?? null
@@ -128,8 +151,10 @@ export class Reading {
     })
     this.decoder = isEncoded
       ? decoderFor(encoding, {
-          onDecoded: chunk =>
-            lane === null ? this.meter.feed(chunk, bytesAsText(chunk)) : this.#events.onPlain(chunk),
+          onDecoded: chunk => {
+            this.meter.feed(chunk, bytesAsText(chunk))
+            if (lane !== null) events.onPlain(chunk, this)
+          },
           onFault: error => fail(x, services, error),
         })
       : null
@@ -139,8 +164,14 @@ export class Reading {
     const own = channel.special[protocol]?.withholds ?? null
     const asked = row.asksForUsage && facts?.stream === true && !facts.includeUsage
     this.#withholder = ours && (asked || own !== null) ? new Withholder(own) : null
-    this.links = this.#asEvents || isEncoded || lane !== null ? null : linksFor(x, services, row, events)
-    this.growth = lengthStop && hold !== null ? new Growth(x, services, hold, events) : null
+    this.links =
+      this.#asEvents || isEncoded || lane !== null
+        ? null
+        : linksFor(x, services, row, {
+            send: bytes => events.onLinked(bytes),
+            onCaughtUp: () => events.onCaughtUp(),
+          })
+    this.growth = lengthStop && hold !== null ? new Growth(x, services, hold, () => events.onGrown()) : null
     this.#terminalIsLast = row.terminalIsLast
     this.#hiddenRatio = facts === null ? SEEN_WHOLLY : hiddenRatioOf(x, services, facts)
   }
@@ -148,6 +179,7 @@ export class Reading {
   /** Counts what has come. False: the decoder is behind, and `onDecoded` is called when it is not. */
   feed(chunk: Buffer): boolean {
     this.bytes += chunk.length
+    this.#fed = chunk
     if (this.decoder !== null) return this.decoder.write(chunk, () => this.#events.onDecoded())
     this.meter.feed(chunk, bytesAsText(chunk))
     return true
@@ -159,20 +191,42 @@ export class Reading {
     decoder.read(chunk, done)
   }
 
-  /**
-   * What the client is told of these bytes: mostly the very same. null: nothing but the head. `matters`: where in them the
-   * first event may be that is not just passed on, as the meter said of this very chunk; 0 = anywhere.
-   */
-  forClient(chunk: Buffer, matters: number): Buffer | Buffer[] | null {
-    return this.#withholder === null ? chunk : this.#withholder.push(chunk, matters)
+  /** Keeps the beginning of a first event, whose end is waited for. */
+  keepBegun(chunk: Buffer): void {
+    this.#begun ??= []
+    this.#begun.push(chunk)
   }
 
-  /** What was held back of an event that has no end. */
+  /** The beginning of the first event with what came behind it; null = nothing was kept. */
+  takeBegun(...last: Buffer[]): Buffer | null {
+    const begun = this.#begun
+    this.#begun = null
+    return begun === null ? null : Buffer.concat([...begun, ...last])
+  }
+
+  keepCount(chunk: Buffer): void {
+    this.#count ??= []
+    this.#count.push(chunk)
+  }
+
+  /** An answer to a count route, as it came. */
+  get count(): readonly Buffer[] {
+    return this.#count ?? []
+  }
+
+  /** The bytes that the client is told of these: mostly the very same. null: nothing but the head. */
+  forClient(chunk: Buffer): Buffer | Buffer[] | null {
+    if (this.#withholder === null) return chunk
+    // where the first event may be that is not just passed on, as the meter has said of this very chunk; 0 = anywhere
+    return this.#withholder.push(chunk, chunk === this.#fed && this.decoder === null ? this.meter.matters : 0)
+  }
+
+  /** The bytes that were held back of an event that has no end. */
   rest(): Buffer | null {
     return this.#withholder?.flush() ?? null
   }
 
-  /** What the client has ends between two events, so that an event of ours may follow. */
+  /** The client's bytes end between two events, so that an event of ours may follow. */
   get boundary(): boolean {
     if (this.translation !== null) return true
     return this.#withholder?.atBoundary ?? this.growth?.atBoundary ?? this.meter.atBoundary
@@ -185,10 +239,18 @@ export class Reading {
   }
 
   /** Nobody is told of the answer any more, which is read on for its usage. */
-  dropTranslation(): void {
+  leave(): void {
+    this.links?.stop()
     const { translation } = this
-    this.translation = null
+    this.translation = null // first: what is read elsewhere is called off, and judged without it
     translation?.close()
+  }
+
+  /** Nothing of the answer is wanted any more. */
+  close(): void {
+    this.decoder?.stop()
+    this.links?.stop()
+    this.translation?.close()
   }
 
   /** Output tokens in what came, of a translated answer in what the client was told of it. */
@@ -201,7 +263,7 @@ export class Reading {
     return this.translation === null ? this.meter.produced : Math.max(this.counted, this.meter.reportedOutput)
   }
 
-  /** As how many tokens an answer counts that cannot be read: by its bytes, or those that were seen before it proved broken. */
+  /** The tokens as which an answer counts that cannot be read: by its bytes, or those that were seen before it proved broken. */
   get tokensOfBytes(): number {
     return Math.max(Math.ceil(this.bytes / BYTES_PER_TOKEN), this.meter.produced)
   }

@@ -1,25 +1,88 @@
 /**
- * Sends an attempt to its upstream: when what it needs is ready, and signed where its channel has no plain key. What cannot be sent
- * is an attempt that failed, of which `Attempts` may hear before the call returns.
+ * Sends an attempt to its upstream. Before that its request is written for an upstream of another protocol, a large body is looked
+ * through, what it may cost above what is held is held, and the request is signed where its channel has no plain key; each of these may
+ * take a moment. What cannot be sent is an attempt that failed, of which its listener may hear before the call returns.
  */
+import type { Dispatcher } from 'undici'
+import { ZERO } from '../../base/money.ts'
+import type { Hold } from '../../ledger/ledger.ts'
 import type { Attempt } from '../../upstream/attempt.ts'
 import type { Exchange } from '../record/exchange.ts'
+import { fail, guard } from '../record/ending.ts'
+import { prepareLane, prepareBody } from '../record/translated-request.ts'
+import { countMoneyWait, moneyLeftMs, moreFor } from '../record/need.ts'
 import type { Services } from '../record/services.ts'
-import { whenReady } from './readying.ts'
-import { sign } from './signing.ts'
 import { upstreamRequest } from './upstream-request.ts'
+import { NoMoney, Unfit } from './upstream-status.ts'
 
+/** The request goes out at once where nothing is to be waited for, and never for an attempt that was closed meanwhile. */
 export function send(x: Exchange, services: Services, attempt: Attempt): void {
-  whenReady(x, services, attempt, () => dispatch(x, services, attempt))
+  const written = prepareLane(x, services, attempt.claim.candidate)
+  if (written === null) whenWritten(x, services, attempt)
+  else
+    written.then(
+      fits =>
+        guard(x, services, () => {
+          if (!fits) pass(attempt, new Unfit())
+          else if (!attempt.over) whenWritten(x, services, attempt)
+        }),
+      error => fail(x, services, error),
+    )
 }
+
+function whenWritten(x: Exchange, services: Services, attempt: Attempt): void {
+  const read = prepareBody(x, services, attempt.claim.candidate, () => attempt.over)
+  if (read === null) whenRead(x, services, attempt)
+  else
+    read.then(
+      () =>
+        guard(x, services, () => {
+          if (!attempt.over) whenRead(x, services, attempt)
+        }),
+      error => fail(x, services, error),
+    )
+}
+
+function whenRead(x: Exchange, services: Services, attempt: Attempt): void {
+  const { ledger } = services
+  const more = moreFor(x, services, attempt.claim.candidate)
+  if (more === ZERO || ledger.grow(x.hold as Hold, more)) {
+    dispatch(x, services, attempt)
+    return
+  }
+  const poor = () => pass(attempt, new NoMoney())
+  countMoneyWait(x, services, ledger.growLater(x.hold as Hold, more, moneyLeftMs(x))).then(
+    grown =>
+      guard(x, services, () => {
+        if (!grown) poor()
+        else if (!attempt.over) dispatch(x, services, attempt)
+      }),
+    () => guard(x, services, poor),
+  )
+}
+
+const pass = (attempt: Attempt, why: NoMoney | Unfit): void => attempt.onResponseError(null, why)
 
 function dispatch(x: Exchange, services: Services, attempt: Attempt): void {
   const { claim } = attempt
   try {
     const request = upstreamRequest(x, services, claim)
     if (claim.key.credential === null) services.pools.send(attempt, request, x.free)
-    else sign(x, services, attempt, request, signed => services.pools.send(attempt, signed, x.free))
+    else sign(x, services, attempt, request)
   } catch (error) {
     attempt.onResponseError(null, error as Error)
   }
+}
+
+/** The request goes out at once, unless a token must be waited for. */
+function sign(x: Exchange, services: Services, attempt: Attempt, request: Dispatcher.DispatchOptions): void {
+  const go = (signature: readonly string[]): void => {
+    if (attempt.over) return // it was closed while the token was waited for
+    attempt.signature = signature
+    const headers = [...(request.headers as string[]), ...signature]
+    services.pools.send(attempt, { ...request, headers }, x.free)
+  }
+  const signature = services.signers.of(attempt.claim.key).sign(request)
+  if (!(signature instanceof Promise)) go(signature)
+  else signature.then(go).catch(error => guard(x, services, () => attempt.onResponseError(null, error as Error)))
 }

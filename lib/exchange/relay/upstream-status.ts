@@ -1,8 +1,42 @@
-/** What a status or an error of an attempt says: who is to blame for it, and whether another upstream may be asked. */
-import type { AttemptOutcome as Outcome } from '../../channels/health.ts'
+/**
+ * What a status or an error of an attempt says: who is to blame for it, and whether another upstream may be asked. Beside it stand the
+ * errors by which an attempt ends from our side.
+ */
+import type { AttemptOutcome } from '../../channels/health.ts'
+import type { ErrorName } from '../../base/errors.ts'
 import type { CountAtKind } from '../../protocols/protocol.ts'
 import { BadRequest, CredentialError } from '../../upstream/attempt.ts'
-import { NoMoney, Unfit } from './given-up.ts'
+
+/** The gateway gave up on the upstream; not a fault of the connection. */
+export class GaveUp extends Error {
+  override name = 'GaveUp'
+  readonly row: ErrorName
+  readonly code: string
+
+  constructor(row: ErrorName) {
+    super(row)
+    this.row = row
+    this.code = row
+  }
+}
+
+/** The account has not the money for what the candidate may cost, and another one may need less. */
+export class NoMoney extends Error {
+  override name = 'NoMoney'
+  readonly code = 'money'
+}
+
+/** The request cannot be said to the candidate, which took a moment to find out. */
+export class Unfit extends Error {
+  override name = 'Unfit'
+  readonly code = 'unfit'
+}
+
+/** The gateway has no room for what it must keep of the answer. */
+export class NoMemory extends Error {
+  override name = 'NoMemory'
+  readonly code = 'memory'
+}
 
 /** The client did nothing wrong, so the next candidate may be asked while nothing was relayed. */
 export const retryable = (status: number): boolean =>
@@ -25,13 +59,13 @@ const isOurs = (error: Error): boolean =>
   error instanceof Unfit ||
   SPENT_HERE.has((error as NodeJS.ErrnoException).code ?? '')
 
-/** What an attempt without a status says of its channel. */
-export function outcomeOf(error: Error): Outcome {
+/** An attempt without a status says this of its channel. */
+export function outcomeOfError(error: Error): AttemptOutcome {
   if (error instanceof CredentialError) return 'auth'
   return isOurs(error) ? 'ignored' : 'failed'
 }
 
-/** What is wrong with an answer that came; null = nothing that its upstream is to blame for. 0 = none came. */
+/** The word for what is wrong with an answer that came; null = nothing that its upstream is to blame for. 0 = none came. */
 export const faultOf = (status: number): string | null => {
   if (status > 0 && status < 300) return 'answer'
   return retryable(status) ? 'status' : null

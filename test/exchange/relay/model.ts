@@ -27,7 +27,7 @@ export interface Scene {
 
 /** What holds after every event. */
 export function check({ x, relay, reply, ledger, upstreams, trace }: Scene): void {
-  const { state } = relay.machine
+  const { state } = relay
   assert.deepEqual(reply.late, [], 'nothing is told after the end')
   assert.ok(reply.ends <= 1, 'an answer ends once')
   assert.ok(ledger.rows.length + ledger.voided <= 1, 'an exchange is resolved once')
@@ -42,7 +42,7 @@ export function check({ x, relay, reply, ledger, upstreams, trace }: Scene): voi
       asked.every(({ paused }) => !paused),
       'an answer that is relayed is not held up',
     )
-  const isDone = relay.machine.answer.isDone || asked.length === 0
+  const isDone = relay.isDone || asked.length === 0
   if (state === 'waiting') assert.ok(isDone || asked.some(({ paused }) => paused), 'who waits holds it up')
   if (state === 'asking') assert.equal(x.row, null)
   assert.equal(trace.filter(name => name === 'leave').length <= 1, true, 'a client leaves once')
@@ -50,7 +50,7 @@ export function check({ x, relay, reply, ledger, upstreams, trace }: Scene): voi
   assert.deepEqual(more, [], 'a relay ends once')
   assert.equal(end !== undefined, state === 'ending')
   if (state === 'asking' || state === 'judging')
-    assert.ok(reply.ends === 0 || relay.machine.telling.gone, 'nobody has answered')
+    assert.ok(reply.ends === 0 || relay.response.gone, 'nobody has answered')
 }
 
 const ENDS = new Set<Transition>(['end', 'breakOff', 'takeBack', 'giveUp', 'stop', 'estimate', 'cut', 'abandon'])
@@ -58,19 +58,19 @@ const ENDS = new Set<Transition>(['end', 'breakOff', 'takeBack', 'giveUp', 'stop
 /** What holds when the exchange is over. */
 export function checkOver({ x, relay, reply, ledger, upstreams, trace, isClosed }: Scene): void {
   assert.ok(x.finished, 'it is finished')
-  assert.equal(relay.machine.state, 'ending')
+  assert.equal(relay.state, 'ending')
   assert.equal(ledger.open, 0, 'no hold is left')
   assert.equal(ledger.rows.length + ledger.voided, x.hold === null ? 0 : 1, 'the hold was resolved')
   assert.ok(isClosed)
   for (const upstream of upstreams) assert.equal(upstream.phase, 'over')
-  if (trace.at(-1) === 'end' && !relay.machine.telling.gone) checkWhole(reply, upstreams, x)
+  if (trace.at(-1) === 'end' && !relay.response.gone) checkWhole(reply, upstreams, x)
 }
 
 /** The client got the bytes of one upstream as they came, and they end where its answer does. */
 function checkWhole(reply: FakeReply, upstreams: readonly FakeUpstream[], x: Exchange): void {
   assert.equal(reply.ends, 1, 'the client is told the end')
   const told = Buffer.concat(reply.body).toString('latin1')
-  const early = x.relay !== null && (x.relay as Relay).machine.telling.early
+  const early = x.relay !== null && (x.relay as Relay).response.early
   const text = early ? told.replace(EMPTY_LINES, '') : told
   const all = upstreams.map(({ chunks, said }) => Buffer.concat(chunks.slice(0, said)).toString('latin1'))
   const plain = text.replaceAll(KEEP_ALIVE, '')

@@ -6,8 +6,7 @@ import { fail, onClose, NEXT } from '../../../lib/exchange/record/ending.ts'
 import { findTarget } from '../../../lib/exchange/paths.ts'
 import { type Fact, Plan, runPlan } from '../../../lib/exchange/plan.ts'
 import { PLANS } from '../../../lib/exchange/plans.ts'
-import { Machine } from '../../../lib/exchange/relay/machine.ts'
-import type { Relay } from '../../../lib/exchange/relay/relay.ts'
+import { Relay } from '../../../lib/exchange/relay/relay.ts'
 import type { Services } from '../../../lib/exchange/record/services.ts'
 import { readBody } from '../../../lib/exchange/stages/body.ts'
 import { protocolRow } from '../../../lib/protocols/table.ts'
@@ -84,8 +83,8 @@ export class Walk {
       }) as ReturnType<Services['pools']['of']>
     const isFree = this.#random.next() < 0.15
     const x = exchange(services, reply, this.#random.pick(['main', 'direct']), isFree)
-    const { go } = Machine.prototype
-    Machine.prototype.go = function (this: Machine, transition) {
+    const { go } = Relay.prototype
+    Relay.prototype.go = function (this: Relay, transition) {
       trace.push(transition)
       go.call(this, transition)
     }
@@ -93,16 +92,16 @@ export class Walk {
       const body = { model: MODEL, max_tokens: 1000, stream: this.#random.next() < 0.6, messages: [] }
       runPlan(planOf(isFree, Buffer.from(JSON.stringify(body))), x, services)
     } finally {
-      Machine.prototype.go = go
+      Relay.prototype.go = go
     }
     if (x.relay === null) {
       onClose(x, services)
       return null
     }
     const relay = x.relay as Relay
-    relay.machine.go = transition => {
+    relay.go = transition => {
       trace.push(transition)
-      go.call(relay.machine, transition)
+      go.call(relay, transition)
     }
     return { x, relay, reply, ledger, upstreams: this.#upstreams, trace, isClosed: false }
   }
@@ -124,7 +123,7 @@ export class Walk {
 
   /** Its answers are decoded by other threads. */
   get #isPacked(): boolean {
-    return this.#scene?.relay.machine.answer.reading?.encoded ?? false
+    return this.#scene?.relay.answer.reading?.encoded ?? false
   }
 
   #possible(scene: Scene): Event[] {

@@ -1,15 +1,27 @@
 /**
  * What an exchange that reached an upstream is charged for, by the way in which it ended: what the upstream reported, what was
- * counted in the answer, what was estimated for the hold, or nothing.
+ * counted in the answer, what was estimated for the hold, or nothing. Of a report no more is charged than what the request can have
+ * caused at this channel (`lib/pricing/bound.ts`), and never less than what was counted or seen in what came from the upstream.
  */
+import {
+  type AnswerBounds,
+  bounded,
+  mostPassesCaused,
+  mostPicturesCaused,
+  mostSearchesCaused,
+} from '../../pricing/bound.ts'
 import type { Tariff } from '../../pricing/tariff.ts'
+import type { BilledAnswer } from '../../pricing/tariff.ts'
 import type { Facts } from '../../protocols/facts.ts'
 import type { Meter } from '../../protocols/meter.ts'
+import type { Prompt } from '../../protocols/prompt.ts'
 import { type Pass, saysTokens } from '../../protocols/words/reports.ts'
 import { protocolRow } from '../../protocols/table.ts'
-import { outputOf, withOutput } from '../../protocols/words/usage.ts'
+import { inputOf, outputOf, withOutput } from '../../protocols/words/usage.ts'
 import { type Basis, noUsage, type Protocol, type Usage } from '../../terms/records.ts'
 import type { Exchange } from '../record/exchange.ts'
+import { mostOutputOf } from '../record/need.ts'
+import type { Services } from '../record/services.ts'
 import type { Growth } from './growth.ts'
 import type { Reading } from './reading.ts'
 
@@ -23,9 +35,9 @@ export type How = 'completed' | 'broken' | 'left' | 'stopped' | 'nothing'
 export interface Ended {
   how: How
   reading: Reading | null
-  /** What went on to the client, where the rest was held back; null = the client got all that was read. */
+  /** The part that went on to the client, where the rest was held back; null = the client got all that was read. */
   delivered: Pick<Growth, 'delivered' | 'deliveredImages' | 'deliveredSearches' | 'deliveredTools'> | null
-  /** Of an answer that was given up because nobody waited for it: what its upstream has written that was not seen. */
+  /** The unseen output of an answer that was given up because nobody waited for it; null = it was not given up so. */
   hidden: Hidden | null
 }
 
@@ -111,7 +123,7 @@ function withoutSeconds(x: Exchange, o: Ended): Used {
 /** An upstream that names neither input nor output for an answer with content reports nothing. */
 const saysNothing = ({ usage, produced }: Meter): boolean => usage !== null && produced > 0 && !saysTokens(usage)
 
-/** What was seen, and what its model mostly writes beside that without showing it. */
+/** The output that was seen, and what its model mostly writes beside that without showing it. */
 const withHidden = (hidden: Hidden | null, shown: number, seen: number): number =>
   hidden === null
     ? shown
@@ -129,7 +141,7 @@ function withMore(passes: readonly Pass[], output: number): readonly Pass[] {
   return [...passes, { model: null, usage: { ...noUsage(), output } }]
 }
 
-/** What was reported so far, with the output as it was counted. */
+/** The usage as it was reported so far, with the output as it was counted. */
 const counted = (usage: Usage, output: number): Used => ({
   basis: 'counted',
   usage: { ...usage, output },
@@ -144,9 +156,72 @@ const estimate = (x: Exchange): Usage =>
     ? noUsage()
     : { ...noUsage(), input: (x.tariff as Tariff).estimatedInput((x.facts as Facts).prompt) }
 
-/** The prompt as it was charged. */
-export function promptOf({ row }: Exchange): { input: number; cached: number } {
-  if (row === null) return { input: 0, cached: 0 }
-  const { input, cache_read: cached, cache_write_5m, cache_write_1h } = row
-  return { input: input + cached + cache_write_5m + cache_write_1h, cached }
+/** The answer as far as its request can have caused it; the very same where it is all of it. */
+export function causedOf(
+  x: Exchange,
+  services: Services,
+  reading: Reading,
+  answer: BilledAnswer<Tariff>,
+): BilledAnswer<Tariff> {
+  const { meter, mostOutput } = reading
+  const asked = x.tariff as Tariff
+  const sent = reading.sent ?? (x.facts as Facts)
+  const prompt = promptOf(x, reading)
+  const { usage, parts } = answer
+  const calls = callsIn(meter)
+  const images = mostPicturesCaused(sent, x.protocol as Protocol)
+  const searches = mostSearchesCaused(sent)
+  const seconds = sent.mostUploadS > 0 ? sent.mostUploadS : usage.seconds
+  const hasParts = parts !== undefined && parts.length > 0
+  // nearly every report is within its bounds
+  if (
+    !hasParts &&
+    inputOf(usage) <= asked.mostInput(prompt, calls) &&
+    outputOf(usage) <= mostOutput &&
+    usage.images <= images &&
+    usage.searches <= searches &&
+    usage.seconds <= seconds &&
+    (answer.units ?? 1) <= sent.units
+  )
+    return answer
+  const reported = meter.passes.length
+  const most = mostPassesCaused(sent, calls)
+  const bounds: AnswerBounds<Tariff> = {
+    whole: hasParts ? null : { input: asked.mostInput(prompt, calls), output: mostOutput },
+    ofPart({ tariff, usage: part }, index, written) {
+      // what was counted beyond the reports stands behind them
+      if (index >= reported) return { input: inputOf(part), output: outputOf(part) }
+      if (index >= most) return null
+      const output =
+        tariff === asked ? mostOutput : mostOutputOf(x, services, tariff, sent, reading.bounds, maximumOfOthers(sent))
+      return { input: tariff.mostInput(prompt, calls, written), output }
+    },
+    counted: meter.counted,
+    images: Math.max(images, meter.seenImages),
+    searches: Math.max(searches, meter.seenSearches),
+    seconds,
+  }
+  const caused = bounded(answer, bounds, asked)
+  return answer.units === undefined ? caused : { ...caused, units: Math.min(answer.units, sent.units) }
+}
+
+/** Uses of tools of the upstream that were seen in the answer. */
+function callsIn({ seenSearches, tools }: Meter): number {
+  let calls = seenSearches
+  for (const tool of tools) calls += tool.calls
+  return calls
+}
+
+/** A request that was translated has two bodies, and either may be the longer one. */
+function promptOf(x: Exchange, { sent }: Reading): Prompt {
+  const asked = (x.facts as Facts).prompt
+  if (sent === null || sent.prompt.textBytes >= asked.textBytes) return sent?.prompt ?? asked
+  return { ...sent.prompt, textBytes: asked.textBytes }
+}
+
+/** A model that is asked as a tool may have a maximum of its own; null = none is named for one of them. */
+function maximumOfOthers({ maxOutput, advisors }: Facts): number | null {
+  let most = maxOutput
+  for (const { maximum } of advisors) most = most === null || maximum === null ? null : Math.max(most, maximum)
+  return most
 }

@@ -1,0 +1,291 @@
+/**
+ * The attempts of one exchange: which upstream is asked, and which next, over the candidates while nothing was relayed. What each
+ * attempt says of its channel's health is reported here. Usually one attempt is under way. A group may hedge: when the first one stays
+ * silent a second one is made beside it, whoever has something for the client first is kept, and the other one is closed.
+ *
+ * The relay hears of the attempts and says here what becomes of them.
+ */
+import type { KeyEntry } from '../../access/keys.ts'
+import type { Claim } from '../../channels/claim.ts'
+import type { AttemptOutcome } from '../../channels/health.ts'
+import { HOPS, saysLoop } from '../../terms/hops.ts'
+import type { AttemptNote } from '../../terms/records.ts'
+import { Attempt, type AttemptEvents, CredentialError } from '../../upstream/attempt.ts'
+import { namedRetryS } from '../../upstream/headers.ts'
+import type { Candidate } from '../../world/table.ts'
+import type { Exchange } from '../record/exchange.ts'
+import type { Services } from '../record/services.ts'
+import { EXCERPT_BYTES } from '../record/upstream-log.ts'
+import type { Reading } from './reading.ts'
+import { faultOf, GaveUp, NoMemory, refusesKey, retryable, saysBusy } from './upstream-status.ts'
+
+/** An attempt that is over, and whose answer does not count. */
+export interface GivenUp {
+  attempt: Attempt
+  note: AttemptNote
+  /** The answer that was taken back; null = the hedged attempt beside it was faster. */
+  takenBack: Reading | null
+}
+
+export class Asking {
+  readonly #x: Exchange
+  readonly #services: Services
+  /** The attempt that counts; of two the one that was made first. null = no upstream was asked yet. */
+  #current: Attempt | null = null
+  /** The hedged attempt beside it, while neither has sent a byte. */
+  second: Attempt | null = null
+  /** Notes of the attempts that are over, and these attempts; null = there are none, as nearly always. */
+  #notes: AttemptNote[] | null = null
+  #noted: Attempt[] | null = null
+  /** The attempts whose upstreams may take money although their answers do not count; null = there are none. */
+  givenUp: GivenUp[] | null = null
+  /** An attempt that said something for the client, should nobody who is asked after it say anything. */
+  #answered: Attempt | null = null
+  /** The one further try with a newer token was made. */
+  #signedAnew = false
+  /** The first channel that named a time to wait for, because it is too busy. */
+  #toldToWait: string | null = null
+  /** A second one did. */
+  #toldTwice = false
+
+  constructor(x: Exchange, services: Services) {
+    this.#x = x
+    this.#services = services
+  }
+
+  // --- the attempt that counts
+
+  get current(): Attempt {
+    return this.#current as Attempt
+  }
+
+  get candidate(): Candidate {
+    return this.current.claim.candidate
+  }
+
+  /** The notes of every attempt, in the order in which they ended. `isWhole`: nothing is wrong with the answer that counts. */
+  notes(isWhole: boolean): readonly AttemptNote[] {
+    const { current } = this
+    if (this.#notes !== null && this.#noted?.includes(current)) return this.#notes
+    const note = this.#noteOf(current, isWhole ? null : faultOf(current.status))
+    return this.#notes === null ? [note] : [...this.#notes, note]
+  }
+
+  #noteOf({ claim, status, startedMs, error }: Attempt, why: string | null): AttemptNote {
+    return {
+      channel: claim.candidate.channel.name,
+      status,
+      error: error === null ? why : wordOf(error),
+      ms: Math.max(0, Math.round(this.#services.clock.monotonic() - startedMs)),
+    }
+  }
+
+  /** Notes an attempt that is over, and in whose place another one counts. */
+  #note(attempt: Attempt, why: string): AttemptNote {
+    const note = this.#noteOf(attempt, why)
+    this.#notes ??= []
+    this.#noted ??= []
+    this.#notes.push(note)
+    this.#noted.push(attempt)
+    return note
+  }
+
+  // --- who is asked
+
+  /** Begins the first attempt, or the next one in the place of the one that counts. */
+  begin(claim: Claim, events: AttemptEvents): Attempt {
+    const { upstreamLog, retries } = this.#services
+    const before = this.#current
+    const attempt = (this.#current = this.#attempt(claim, events))
+    if (before === null) retries.request((this.#x.entry as KeyEntry).account.id)
+    else upstreamLog.goesOn(this.#x.id, nameOf(before), nameOf(attempt))
+    return attempt
+  }
+
+  /** Begins the hedged attempt beside the first one. */
+  beginSecond(claim: Claim, events: AttemptEvents): Attempt {
+    return (this.second = this.#attempt(claim, events))
+  }
+
+  #attempt(claim: Claim, events: AttemptEvents): Attempt {
+    this.#x.attempts++
+    const { clock, upstreamLog } = this.#services
+    const attempt = new Attempt(claim, clock.monotonic(), events)
+    if (upstreamLog.wantsBodies) attempt.keepExcerpt(EXCERPT_BYTES)
+    return attempt
+  }
+
+  /** A place at the next channel, the attempt that counts having failed; null = nobody may be asked. `open`: by the client. */
+  nextClaim(open: boolean): Claim | null {
+    const { status, error, claim } = this.current
+    if (saysBusy(status) || refusesKey(status) || error instanceof CredentialError) this.#x.candidates?.keyFailed(claim)
+    return open && !this.#toldTwice ? this.#claim(false) : null
+  }
+
+  /** A place for the hedged attempt, when it is time for one and it is allowed; null = otherwise. */
+  hedgeClaim(nowMs: number, open: boolean): Claim | null {
+    const x = this.#x
+    const { hedgeMs } = x.world.group((x.entry as KeyEntry).key.group)
+    const isDue = hedgeMs > 0 && x.attempts === 1 && nowMs - this.current.startedMs >= hedgeMs
+    return isDue && open ? this.#claim(true) : null
+  }
+
+  /** Within attempts, deadline and retry budget. `beside`: the one before it is still asked. */
+  #claim(beside: boolean): Claim | null {
+    const x = this.#x
+    const { clock, retries } = this.#services
+    const { attempts, deadlineMs } = x.world.config.retry
+    const { id } = (x.entry as KeyEntry).account
+    if (x.attempts >= attempts) return null
+    if (deadlineMs > 0 && clock.monotonic() - x.dispatchedMs > deadlineMs) return null
+    if (!retries.allows(id)) return null // before a candidate is taken, which counts as tried
+    const claim = (beside ? x.candidates?.nextWell() : x.candidates?.next()) ?? null
+    if (claim !== null) retries.retry(id)
+    return claim
+  }
+
+  /** The attempt that counts is given up for the next one. `reading`: as far as its answer was read. */
+  giveUp(reading: Reading | null): void {
+    const { current } = this
+    const { status } = current
+    current.discard(this.#services.clock)
+    if (retryable(status) && !refusesKey(status)) this.#answered = current
+    const note = this.#note(current, faultOf(status) ?? 'answer')
+    if (status > 0 && status < 300 && reading !== null) this.#keep({ attempt: current, note, takenBack: reading })
+  }
+
+  #keep(givenUp: GivenUp): void {
+    this.givenUp ??= []
+    this.givenUp.push(givenUp)
+  }
+
+  /**
+   * None is left to ask, and the last one gave no answer: an earlier one counts again that said something for the client. Returns
+   * the body of its answer; null = there is none.
+   */
+  takeAnswered(): Buffer | null {
+    const body = this.#answered?.discarded ?? null
+    if (body === null) return null
+    this.#note(this.current, 'answer')
+    this.#current = this.#answered
+    return body
+  }
+
+  // --- the faster of two
+
+  /** This attempt has something for the client: the other one, if there is one, is closed. */
+  choose(attempt: Attempt): void {
+    const { second } = this
+    if (second === null) return
+    this.second = null
+    this.#services.metrics.hedge(attempt === second ? 'won' : 'lost')
+    this.#lose(attempt === second ? this.current : second)
+    this.#current = attempt
+  }
+
+  /** One of two failed: the other one is all there is. */
+  drop(attempt: Attempt): void {
+    if (attempt === this.#current) this.#current = this.second
+    this.second = null
+    this.#note(attempt, 'answer')
+    attempt.discard(this.#services.clock)
+    this.#services.metrics.hedge(attempt === this.#current ? 'lost' : 'won')
+  }
+
+  /** Nobody waits for the faster of two. */
+  dropSecond(): void {
+    const { second } = this
+    this.second = null
+    if (second !== null) this.#lose(second)
+  }
+
+  #lose(attempt: Attempt): void {
+    this.#keep({ attempt, note: this.#note(attempt, 'lost'), takenBack: null })
+    this.#cut(attempt)
+  }
+
+  // --- no more is heard
+
+  /** A short rest of the answer is read away. */
+  discard(): void {
+    this.dropSecond()
+    this.#current?.discard(this.#services.clock)
+  }
+
+  /** The connections are closed. */
+  cut(reason?: Error): void {
+    this.dropSecond()
+    if (this.#current !== null) this.#cut(this.#current, reason)
+  }
+
+  /** The same, because there is no room for the answer, for which its upstream is not to blame. */
+  cutForMemory(): void {
+    this.cut(new NoMemory('there is no room left for the answer'))
+    this.#services.upstreamLog.noMemory(this.#x.id, this.current)
+  }
+
+  #cut(attempt: Attempt, reason?: Error): void {
+    this.report(attempt, 'ignored') // nothing was learnt about its channel
+    attempt.cut(reason)
+  }
+
+  timeOut(): void {
+    this.current.abort(new GaveUp('timeout'))
+  }
+
+  /** Gives up on those that began before `startedMs` and are silent. */
+  abortSilent(startedMs: number): void {
+    for (const attempt of [this.#current, this.second])
+      if (attempt !== null && attempt.startedMs < startedMs) attempt.abort(new GaveUp('timeout'))
+  }
+
+  // --- how attempts went
+
+  /** Reports how an attempt went to the breaker of its channel, the metrics and the log. The first report of an attempt counts. */
+  report(attempt: Attempt, outcome: AttemptOutcome, restS?: number): void {
+    if (!attempt.claim.report(outcome, restS)) return
+    const { metrics, upstreamLog } = this.#services
+    metrics.attempt(nameOf(attempt), outcome)
+    const isWell = outcome === 'ok' || (outcome === 'ignored' && attempt.error === null)
+    if (!isWell) upstreamLog.failed(this.#x.id, this.#x.attempts, attempt, outcome)
+  }
+
+  /** Reports an answer whose status is not 2xx, by that status alone. */
+  reportStatus(attempt: Attempt): void {
+    const { status, headers } = attempt
+    const restS = saysBusy(status) ? namedRetryS(headers, this.#services.clock.now()) : undefined
+    this.#signedAnew ||= this.second === null && this.#signsAnew(attempt)
+    if (refusesKey(status)) this.report(attempt, 'auth')
+    else if (saysBusy(status)) this.report(attempt, 'busy', restS)
+    // names that the client sent may be all that the next gateway refuses
+    else if (saysLoop(status) && this.#x.req.headers[HOPS] !== undefined) this.report(attempt, 'ignored')
+    else this.report(attempt, status >= 500 || status === 408 ? 'failed' : 'ok')
+    if (!restS) return
+    // a request that two channels told to wait may be the reason itself, and is not carried on to rest a third one
+    this.#toldToWait ??= nameOf(attempt)
+    this.#toldTwice ||= this.#toldToWait !== nameOf(attempt)
+  }
+
+  /**
+   * Tells whether the upstream refused a token that ended before its time. The channel is then asked once more with a newer one, and
+   * nothing is held against it.
+   */
+  #signsAnew(attempt: Attempt): boolean {
+    const { status, claim, signature } = attempt
+    if (status !== 401 || signature === null || !this.#services.signers.of(claim.key).refused(signature)) return false
+    this.#x.candidates?.againWith(claim)
+    this.report(attempt, 'ignored')
+    return true
+  }
+
+  /** The answer that counts broke off after it was judged. */
+  broke(): void {
+    this.current.claim.broke()
+    this.#services.upstreamLog.brokeOff(this.#x.id, this.current)
+  }
+}
+
+const nameOf = ({ claim }: Attempt): string => claim.candidate.channel.name
+
+/** The code of the system or of the connection where there is one. */
+const wordOf = (error: Error): string => (error as NodeJS.ErrnoException).code ?? error.name

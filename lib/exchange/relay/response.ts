@@ -1,0 +1,334 @@
+/**
+ * Writes the client's response: the head, the bytes of the answer, and what the gateway itself says inside a stream. Words of ours stand
+ * only between two events and never in a compressed answer, and an answer that broke off never gets a clean end. A client that has
+ * left is told nothing: what is written for it here goes nowhere.
+ */
+import { ERRORS, type ErrorName, errorText } from '../../base/errors.ts'
+import type { ProtocolRow } from '../../protocols/protocol.ts'
+import type { Failure, WrittenError } from '../../translate/events.ts'
+import type { Lane } from '../../translate/ask.ts'
+import { passResponseHeaders, passRetryHeaders } from '../../upstream/headers.ts'
+import { answer, ownHeaders, refuse } from '../record/ending.ts'
+import type { Exchange } from '../record/exchange.ts'
+import type { Services } from '../record/services.ts'
+import { laneHeaders, nameLeftOut, nameLosses } from '../record/translated-request.ts'
+import { NO_ANSWER, type Reading, type UpstreamAnswer } from './reading.ts'
+import { saysBusy } from './upstream-status.ts'
+
+const EVENTS_TYPE = 'text/event-stream; charset=utf-8'
+const JSON_TYPE = 'application/json; charset=utf-8'
+/** Proxies on the way would keep an answer that comes in pieces until its end, or for the next who asks. */
+const UNBUFFERED = ['cache-control', 'no-cache', 'x-accel-buffering', 'no']
+/** Upstreams that are too busy leave this out, and clients want it. */
+const BUSY_RETRY_AFTER_S = '2'
+
+export class ResponseWriter {
+  readonly #x: Exchange
+  readonly #services: Services
+  readonly #row: ProtocolRow
+  /** The answer that is told. */
+  #answer: UpstreamAnswer = NO_ANSWER
+  /** The client has left, and nobody is told anything any more. */
+  gone = false
+  /** The head went out before any upstream answered; what is said from now on is said inside the stream. */
+  early = false
+  /** The client was told how many bytes come: fewer of them are no answer, however whole they look. */
+  announced = false
+  /** Monotonic ms. */
+  #lastWriteMs = 0
+  /** Something of the answer that counts was sent. */
+  #told = false
+  /** The upstream has said all: what is written now goes out with the end. */
+  #lastComes = false
+  #last: Buffer | null = null
+  /** Bytes of a document that is written as a whole; -1 = it is not. */
+  #length = -1
+  /** The connection was asked to say when it has taken what is in it. */
+  #waits = false
+
+  constructor(x: Exchange, services: Services, row: ProtocolRow) {
+    this.#x = x
+    this.#services = services
+    this.#row = row
+  }
+
+  /** Another upstream is asked: of the answer before it nothing was told. */
+  void(): void {
+    this.#answer = NO_ANSWER
+    this.#lastComes = false
+    this.#told = false
+  }
+
+  /** From now on this answer is told. */
+  follow(answer: UpstreamAnswer): void {
+    this.#answer = answer
+  }
+
+  leave(): void {
+    this.gone = true
+  }
+
+  /** The client is there, and nothing has been sent that binds us to one upstream's answer. */
+  get open(): boolean {
+    return !this.gone && (this.#x.status === 0 || this.early)
+  }
+
+  /** Nothing of the answer reached the client. */
+  get unseen(): boolean {
+    return this.#x.status === 0 || (this.early && !this.#told)
+  }
+
+  /** Words of ours can stand in what the client gets. */
+  get #maySpeak(): boolean {
+    const { reading } = this.#answer
+    return (this.early || (reading?.inPieces ?? false)) && !(reading?.encoded ?? false)
+  }
+
+  // --- the answer
+
+  /** Sends the head of the answer, once. */
+  head(): void {
+    const x = this.#x
+    if (x.status !== 0 || this.gone) return
+    const { status, lane } = this.#answer
+    const headers = ownHeaders(x)
+    this.announced = lane === null && tellsLength(this.#answer)
+    const now = this.#services.clock.now()
+    if (lane === null) this.#passedHead(now, headers)
+    else this.#translatedHead(now, lane, headers)
+    x.status = lane === null ? status : 200
+    x.reply.begin(x.status, headers, now)
+  }
+
+  /** Adds the headers of an answer that passes as it comes. `nowMs`: since 1970. */
+  #passedHead(nowMs: number, headers: string[]): void {
+    const { status, headers: upstream, reading } = this.#answer
+    passResponseHeaders(upstream, nowMs, headers)
+    if (this.announced) headers.push('content-length', upstream['content-length'] as string)
+    if (reading?.comesInPieces) headers.push(...UNBUFFERED)
+    if (status === 429 && upstream['retry-after'] === undefined) headers.push('retry-after', BUSY_RETRY_AFTER_S)
+    nameLeftOut(this.#x, headers)
+  }
+
+  /** Adds those of a translated answer. */
+  #translatedHead(nowMs: number, lane: Lane, headers: string[]): void {
+    const { headers: upstream, reading } = this.#answer
+    passRetryHeaders(upstream, nowMs, headers)
+    headers.push('content-type', reading?.events ? EVENTS_TYPE : JSON_TYPE)
+    if (this.#length >= 0) headers.push('content-length', String(this.#length))
+    if (reading?.comesInPieces) headers.push(...UNBUFFERED)
+    laneHeaders(lane, headers, reading?.translation?.losses)
+  }
+
+  /** The upstream has said all that it says: what is sent from now on goes out with the end. */
+  holdLast(): void {
+    this.#lastComes = true
+  }
+
+  /** Sends bytes that came at `nowMs` (monotonic). False: the client is slower than the upstream; see `whenDrained`. */
+  send(chunk: Buffer, nowMs: number): boolean {
+    if (this.gone) return true
+    if (this.#x.status === 0) this.head()
+    this.#told = true
+    this.#lastWriteMs = nowMs
+    if (!this.#lastComes) return this.#x.reply.write(chunk)
+    this.#last = this.#last === null ? chunk : Buffer.concat([this.#last, chunk])
+    return true
+  }
+
+  /** Sends what is written of an answer at its end; of a document this is all. */
+  sendEnd(bytes: Buffer, nowMs: number): void {
+    if (!this.#answer.reading?.events) this.#length = bytes.length
+    this.send(bytes, nowMs)
+  }
+
+  /** Calls `act` once, when a client that was too slow has taken what waited for it. */
+  whenDrained(act: () => void): void {
+    if (this.#waits) return
+    this.#waits = true
+    this.#x.reply.whenDrained(() => {
+      this.#waits = false
+      act()
+    })
+  }
+
+  #takeLast(): Buffer | undefined {
+    const last = this.#last ?? undefined
+    this.#last = null
+    return last
+  }
+
+  end(): void {
+    if (this.gone) return
+    this.head()
+    const last = this.#takeLast()
+    this.#x.ended = true
+    this.#x.reply.end(last)
+  }
+
+  /** True: nothing of the answer has reached the connection, and it is as if none had begun. */
+  takeBack(): boolean {
+    const x = this.#x
+    if (this.early || !x.reply.unseen) return false
+    this.#last = null
+    this.announced = false
+    x.status = 0
+    return true
+  }
+
+  /** Cuts the connection. */
+  destroy(): void {
+    this.#x.reply.destroy()
+  }
+
+  // --- words of ours
+
+  /** A stream on the main address shows life before a CDN would give up on it, whatever its upstream does. */
+  startEarly(): void {
+    const x = this.#x
+    this.early = true
+    x.status = 200
+    const headers = ownHeaders(x)
+    headers.push('content-type', EVENTS_TYPE, ...UNBUFFERED)
+    if (x.lanes !== null) nameLosses(x.lanes, headers)
+    else nameLeftOut(x, headers)
+    x.reply.begin(200, headers, this.#services.clock.now())
+    this.#emptyLine(this.#services.clock.monotonic())
+  }
+
+  /** Shows life in a stream that has begun early, and of whose answer nothing has come: it may still be silent for minutes. */
+  keepEarly(nowMs: number, everyMs: number): void {
+    if (this.early && !this.#told && everyMs > 0 && nowMs - this.#lastWriteMs >= everyMs) this.#emptyLine(nowMs)
+  }
+
+  #emptyLine(nowMs: number): void {
+    this.#lastWriteMs = nowMs
+    this.#x.reply.write(Buffer.from('\n'))
+  }
+
+  /** Shows life in a stream that was silent for so long. */
+  keepAlive(nowMs: number, everyMs: number): void {
+    const { reading } = this.#answer
+    if (everyMs === 0 || !reading?.inPieces || !this.#maySpeak || this.#x.status === 0) return
+    if (nowMs - this.#lastWriteMs < everyMs || !reading.boundary) return
+    this.#lastWriteMs = nowMs
+    const { keepAlive } = reading.translation ?? this.#row.words
+    this.#x.reply.write(Buffer.from(keepAlive))
+  }
+
+  /** Says what a CDN would say when nothing came for so long. */
+  cdnTimeout(): void {
+    const x = this.#x
+    const headers = ownHeaders(x)
+    headers.push('content-type', 'text/html; charset=utf-8')
+    answer(x, this.#services, 524, headers, Buffer.from(cdnTimeoutPage(x.id, x.world.config.public.direct)))
+  }
+
+  /** No answer can be passed on: a refusal, inside the stream where that has begun. */
+  refuse(name: ErrorName): void {
+    if (this.gone) return
+    if (this.early) this.#sayLast(name)
+    else refuse(this.#x, this.#services, name)
+  }
+
+  /** Never a clean end, which clients take for a whole answer. */
+  breakOff(name: ErrorName): void {
+    if (this.gone) return
+    if (this.#maySpeak) this.#sayLast(name)
+    else this.destroy()
+  }
+
+  /** The same, in the words of an upstream that speaks another protocol. */
+  breakOffBy(failure: Failure): void {
+    if (this.gone) return
+    if (this.#maySpeak) this.#sayAtLast(failure.status, failure.message, failure)
+    else this.destroy()
+  }
+
+  #sayLast(name: ErrorName): void {
+    this.#sayAtLast(ERRORS[name].status, errorText(name, [], false), null)
+  }
+
+  /** `failure`: as an upstream of another protocol reported it, null = it did not. */
+  #sayAtLast(status: number, text: string, failure: Failure | null): void {
+    const { reply, id } = this.#x
+    const message = `${text} (request id: ${id})`
+    const translation = this.#answer.reading?.translation ?? null
+    const words =
+      translation === null
+        ? this.#behindLastEvent(this.#row.words.error(status, message))
+        : Buffer.from(translation.breakOff({ kind: failure?.kind ?? 'server', status, message }), 'latin1')
+    this.#x.ended = true
+    const last = this.#takeLast()
+    if (last !== undefined) reply.write(last)
+    reply.breakOff(words)
+  }
+
+  /** Words of ours, behind the blank line that ends an event which is not whole. */
+  #behindLastEvent(words: string): Buffer {
+    return Buffer.from(((this.#answer.reading?.boundary ?? true) ? '' : '\n\n') + words)
+  }
+
+  /** An upstream's error, which the gateway has written in the words of the client's protocol. */
+  answerError({ status, body }: WrittenError): void {
+    const { headers: upstream, lane } = this.#answer
+    const headers = ownHeaders(this.#x)
+    headers.push('content-type', JSON_TYPE)
+    passRetryHeaders(upstream, this.#services.clock.now(), headers)
+    if (saysBusy(status) && !headers.includes('retry-after')) headers.push('retry-after', BUSY_RETRY_AFTER_S)
+    if (lane !== null) laneHeaders(lane, headers)
+    answer(this.#x, this.#services, status, headers, Buffer.from(body, 'latin1'))
+  }
+
+  /** The protocol's own way to say that an answer is as long as it may be. A document has no place where it could be told. */
+  stopByLength(): void {
+    if (this.gone) return
+    if (!this.#maySpeak) {
+      this.destroy()
+      return
+    }
+    this.head()
+    const words = this.#lengthStop(this.#answer.reading)
+    const { reply } = this.#x
+    const last = this.#takeLast()
+    this.#x.ended = true
+    if (last !== undefined) reply.write(last)
+    reply.end(words)
+  }
+
+  #lengthStop(reading: Reading | null): Buffer {
+    const x = this.#x
+    if (reading?.translation && x.usage !== null)
+      return Buffer.from(reading.translation.stopByLength(x.usage), 'latin1')
+    const createdS = Math.floor(this.#services.clock.now() / 1000)
+    const unknown = { model: x.model, answerId: x.id, createdS, ...promptOf(x), openBlock: null }
+    const state = { ...unknown, ...reading?.meter.lengthStopState(), output: reading?.growth?.delivered ?? 0 }
+    return this.#behindLastEvent(this.#row.words.lengthStop(state))
+  }
+}
+
+/** The client is told how many bytes come: those of the upstream, which reach it unchanged. */
+function tellsLength({ headers, reading }: UpstreamAnswer): boolean {
+  const length = headers['content-length']
+  // with a length the client sees the end in the last byte, which must not come before the charge is safe
+  return length !== undefined && !reading?.events && !reading?.foreign && !(reading?.decoder ?? reading?.links)
+}
+
+/** The prompt as it was charged. */
+function promptOf({ row }: Exchange): { input: number; cached: number } {
+  if (row === null) return { input: 0, cached: 0 }
+  const { input, cache_read: cached, cache_write_5m, cache_write_1h } = row
+  return { input: input + cached + cache_write_5m + cache_write_1h, cached }
+}
+
+/** The page of a time-out, as a content delivery network shows it, with the direct address as a way out. */
+function cdnTimeoutPage(requestId: string, directUrl: string): string {
+  const safe = directUrl.replace(/[&<>"]/g, c => `&#${c.charCodeAt(0)};`)
+  return `<!DOCTYPE html>
+<html lang="zh"><head><meta charset="utf-8"><title>524: A timeout occurred</title></head>
+<body><h1>524: A timeout occurred</h1>
+<p>上游在规定时间内没有返回任何数据。请使用流式输出,或改用直连地址 <code>${safe}</code>。</p>
+<p>No response data arrived in time. Use streaming, or the direct address <code>${safe}</code>.</p>
+<p>request id: ${requestId}</p></body></html>
+`
+}

@@ -1,0 +1,435 @@
+/**
+ * The settlement of an exchange: what was used (`usage.ts`) is charged at the tariff of the hold, once, and becomes a row with the
+ * receipt of the charge. The client may see the end of its answer when the charge is kept.
+ *
+ * Attempts whose answers do not count have rows of their own where their upstreams take money for them: an answer that was taken back
+ * and another one given in its place, and an attempt that was closed because the one beside it was faster. They have a cost and nothing
+ * else, so that margins are right.
+ */
+import type { KeyEntry } from '../../access/keys.ts'
+import { type ErrorName, ERRORS } from '../../base/errors.ts'
+import { attemptId } from '../../base/ids.ts'
+import { type Micro, micro, subtract, ZERO } from '../../base/money.ts'
+import type { CommitGroup } from '../../ledger/ledger.ts'
+import type { Bill, Tariff } from '../../pricing/tariff.ts'
+import type { BilledAnswer } from '../../pricing/tariff.ts'
+import type { Facts } from '../../protocols/facts.ts'
+import { type UsedTool, withUnseen } from '../../protocols/words/server-tools.ts'
+import { protocolRow } from '../../protocols/table.ts'
+import { type CountedKind, inputOf, NO_TIERS } from '../../protocols/words/usage.ts'
+import {
+  type AttemptNote,
+  type Basis,
+  type End,
+  type Line,
+  noUsage,
+  type Protocol,
+  rowCounts,
+  type UsageRow,
+} from '../../terms/records.ts'
+import type { Candidate } from '../../world/table.ts'
+import type { Exchange } from '../record/exchange.ts'
+import { CLIENT_CLOSED, giveRightBack } from '../record/ending.ts'
+import { boundsAt, hiddenRatioOf, isNamed, isOnline, partsOf } from '../record/need.ts'
+import { clientIdOf, upstreamIdOf } from '../record/request.ts'
+import type { Services } from '../record/services.ts'
+import type { Asking, GivenUp } from './asking.ts'
+import type { Reading, UpstreamAnswer } from './reading.ts'
+import { causedOf, type Ended, type Hidden, type How, type Used, usedOf } from './usage.ts'
+
+/** How an exchange ended, as its relay knows it. */
+export interface ExchangeEnd {
+  how: How
+  /** The row of the error table that the client is told; undefined = it is told none. */
+  refusal: ErrorName | undefined
+  /** The client has left. */
+  isGone: boolean
+  asking: Asking
+  answer: UpstreamAnswer
+  /** Monotonic ms; -1 = no byte of the answer came. */
+  firstByteMs: number
+}
+
+/** What is charged: the parts of an end from which usage, price and cost follow. */
+interface Charged extends Ended {
+  channel: string
+  candidate: Candidate
+  /** The protocol in which the upstream was asked; null = the client's own. */
+  via: Protocol | null
+}
+
+/** The columns in which the rows of one exchange differ. */
+interface RowParts {
+  requestId: string
+  status: number
+  end: End
+  basis: Basis
+  counts: ReturnType<typeof rowCounts>
+  channel: string
+  via: Protocol | null
+  charge: Micro
+  lines: readonly Line[]
+  held: Micro | null
+  disputed: Micro
+  cost: Micro | null
+  firstByteMs: number | null
+  durationMs: number
+  askedMs: number
+  answerId: string | null
+  /** The fingerprint of the upstream key that made an answer which can be continued. */
+  upstreamKey: string | null
+  attempts: readonly AttemptNote[]
+  upstreamId: string | null
+  hiddenRatio: number | null
+}
+
+const NO_KINDS: readonly CountedKind[] = []
+const NO_LINES: readonly Line[] = []
+const NO_ROWS: readonly UsageRow[] = []
+const NO_COUNTS = rowCounts(noUsage())
+
+export class Settlement {
+  readonly #x: Exchange
+  readonly #services: Services
+  /** Until the charge is kept the client may not see the end; null = nothing was charged. */
+  #group: CommitGroup | null = null
+  /** Content tokens that the meter had when the answer was charged. */
+  #chargedTokens = 0
+
+  constructor(x: Exchange, services: Services) {
+    this.#x = x
+    this.#services = services
+  }
+
+  /** The charge is kept, or there is none yet. */
+  get mayEnd(): boolean {
+    return this.#group?.kept ?? true
+  }
+
+  /** In the order of the calls, when the charge is surely kept; at once when there is none. `act` may not throw. */
+  whenKept(act: () => void): void {
+    if (this.#group === null) act()
+    else this.#group.whenKept(act)
+  }
+
+  /** More of the answer has come than was charged, so what comes is no part of it. */
+  isBehindEnd({ meter }: Reading): boolean {
+    return this.#x.row !== null && (!meter.terminal || meter.counted > this.#chargedTokens)
+  }
+
+  /** Charges the exchange, unless it is charged already or free: writes its rows and resolves the hold. */
+  settle(end: ExchangeEnd): void {
+    const x = this.#x
+    const services = this.#services
+    if (x.row !== null || x.free || x.hold === null) return
+    const { how, asking, answer, isGone } = end
+    const { reading } = answer
+    const { current, candidate, givenUp } = asking
+    const growth = reading?.growth ?? null
+    this.#chargedTokens = reading?.meter.counted ?? 0
+    const charged: Charged = {
+      how,
+      reading,
+      delivered: growth !== null && (how === 'stopped' || growth.holdsBack) ? growth : null,
+      hidden: how === 'left' ? hiddenIn(x, services, reading) : null,
+      channel: candidate.channel.name,
+      candidate,
+      via: candidate.lane?.via ?? null,
+    }
+    // an error that came alone is free, whatever it reports
+    const of: Ended = reading?.meter.failedAlone ? { ...charged, how: 'nothing' } : charged
+    const used = withUnseenSearch(x, charged, usedOf(x, of))
+    const tariff = x.tariff as Tariff
+    const told = answerOf(x, charged, used)
+    const reported = used.basis === 'none' ? null : tariff.bill(told)
+    const bill = reported === null ? null : billOf(x, services, charged, used, told, reported)
+    const disputed = bill === null || reported === null ? ZERO : subtract(reported.charge, bill.charge)
+    const answerId = how === 'nothing' ? null : (reading?.meter.answerId ?? null)
+    const upstreamKey =
+      answerId === null ? null : makerOf(x, services, charged, answerId, current.claim.key.fingerprint)
+    const row = usageRow(x, {
+      requestId: x.id,
+      status: statusOf(x, end),
+      end: isGone || (x.left && !x.ended) ? 'client_gone' : endOf(how, reading),
+      basis: basisOf(charged, used, tariff),
+      counts: rowCounts(used.usage),
+      channel: charged.channel,
+      via: charged.via,
+      charge: bill?.charge ?? ZERO,
+      lines: bill?.lines ?? NO_LINES,
+      held: micro(x.hold.amount),
+      disputed,
+      cost: costOf(x, charged, reported, told),
+      firstByteMs: end.firstByteMs < 0 ? null : whole(end.firstByteMs - x.startedMs),
+      durationMs: whole(services.clock.monotonic() - x.startedMs),
+      askedMs: whole(x.dispatchedMs - x.startedMs),
+      answerId,
+      upstreamKey,
+      attempts: asking.notes(how === 'completed' || how === 'stopped' || how === 'left'),
+      upstreamId: upstreamIdOf(current),
+      hiddenRatio: used.hiddenRatio,
+    })
+    this.#group = services.ledger.settle(x.hold, row, givenUp === null ? NO_ROWS : rowsOf(x, givenUp))
+    x.usage = used.usage
+    x.row = row // only now: when the ledger could not take the row, the hold is given back at the end
+    if (bill !== null) countUnpriced(x, services, bill)
+    countUnread(services, charged, row)
+    learn(x, services, charged, used)
+    watch(x, services, charged, used, row)
+    giveRightBack(x, services)
+    if (how !== 'completed') services.ledger.write() // the client is told at once
+  }
+}
+
+/** The unseen output of an answer that is given up because nobody waits for it. */
+function hiddenIn(x: Exchange, services: Services, reading: Reading | null): Hidden | null {
+  if (reading === null) return null
+  return { ratio: hiddenRatioOf(x, services, reading.sent ?? (x.facts as Facts)), most: reading.mostOutput }
+}
+
+function statusOf(x: Exchange, { isGone, refusal, answer }: ExchangeEnd): number {
+  if (x.status !== 0) return x.status
+  if (isGone) return CLIENT_CLOSED
+  return refusal === undefined ? answer.status : ERRORS[refusal].status
+}
+
+function endOf(how: How, reading: Reading | null): End {
+  if (how === 'completed' || how === 'stopped') return 'completed'
+  return how === 'broken' && !reading?.meter.failed ? 'upstream_cut' : 'upstream_error'
+}
+
+/** The key with which an answer can be continued, which is remembered; null = it cannot: a translated answer has an id of ours. */
+function makerOf(
+  x: Exchange,
+  { answers }: Services,
+  { via, channel }: Charged,
+  id: string,
+  key: string,
+): string | null {
+  if (via !== null || !protocolRow(x.protocol as Protocol).continuable) return null
+  answers.remember((x.entry as KeyEntry).account.id, id, { channel, key })
+  return key
+}
+
+function usageRow(x: Exchange, parts: RowParts): UsageRow {
+  const { account, key } = x.entry as KeyEntry
+  const { priceVersion, multiplier } = x.tariff as Tariff
+  const { counts } = parts
+  return {
+    requestId: parts.requestId,
+    accountId: account.id,
+    keyId: key.id,
+    group: key.group,
+    protocol: x.protocol as Protocol,
+    model: x.model,
+    channel: parts.channel,
+    status: parts.status,
+    end: parts.end,
+    basis: parts.basis,
+    // one by one, and not `...counts`: an object that grows behind a spread is copied several times
+    input: counts.input,
+    cache_read: counts.cache_read,
+    cache_write_5m: counts.cache_write_5m,
+    cache_write_1h: counts.cache_write_1h,
+    output: counts.output,
+    images: counts.images,
+    charge: parts.charge,
+    firstByteMs: parts.firstByteMs,
+    durationMs: parts.durationMs,
+    answerId: parts.answerId,
+    upstreamKey: parts.upstreamKey,
+    priceVersion,
+    multiplier,
+    lines: parts.lines,
+    held: parts.held,
+    disputed: parts.disputed,
+    cost: parts.cost,
+    askedMs: parts.askedMs,
+    attempts: parts.attempts,
+    upstreamId: parts.upstreamId,
+    clientRequestId: clientIdOf(x),
+    via: parts.via,
+    hiddenRatio: parts.hiddenRatio,
+  }
+}
+
+/** The rows of attempts whose answers do not count, without those that cost nothing, or nobody knows how much. */
+function rowsOf(x: Exchange, givenUp: readonly GivenUp[]): readonly UsageRow[] {
+  const rows: UsageRow[] = []
+  for (const { attempt, note, takenBack } of givenUp) {
+    // the upstream of one that lost may take money for the question, unless it has not got or has refused it
+    const isAsked = attempt.status === 0 ? attempt.sent : attempt.status < 300
+    const { candidate } = attempt.claim
+    const channel = candidate.channel.name
+    const how = takenBack === null ? 'left' : 'broken'
+    const cost = isAsked
+      ? costOfUncharged(x, { how, reading: takenBack, delivered: null, hidden: null, channel })
+      : null
+    if (cost === null || cost === ZERO) continue
+    rows.push(
+      usageRow(x, {
+        requestId: attemptId(x.id, rows.length + 1),
+        status: attempt.status,
+        end: takenBack === null ? 'upstream_cut' : 'upstream_error',
+        basis: 'none',
+        counts: NO_COUNTS,
+        channel,
+        via: candidate.lane?.via ?? null,
+        charge: ZERO,
+        lines: NO_LINES,
+        held: null,
+        disputed: ZERO,
+        cost,
+        firstByteMs: null,
+        durationMs: note.ms,
+        askedMs: whole(attempt.startedMs - x.startedMs),
+        answerId: null,
+        upstreamKey: null,
+        attempts: [note],
+        upstreamId: upstreamIdOf(attempt),
+        hiddenRatio: null,
+      }),
+    )
+  }
+  return rows
+}
+
+/** A whole answer tells how much its model writes, and how much of that is not seen. Those with pictures or sound tell nothing. */
+function learn(x: Exchange, services: Services, { how, reading, candidate }: Charged, { basis, usage }: Used): void {
+  if (how !== 'completed' || basis !== 'reported' || reading === null) return
+  const { meter, sent } = reading
+  const beside = usage.output_image + usage.output_audio + meter.images
+  if (usage.output === 0 || beside > 0) return
+  const facts = sent ?? (x.facts as Facts)
+  services.stats.note({
+    account: (x.entry as KeyEntry).account.id,
+    model: x.model,
+    effort: facts.effort,
+    output: Math.min(usage.output, reading.mostOutput),
+    counted: meter.counted,
+    thinks: meter.thinks,
+    unbounded: isNamed(facts, boundsAt(x, candidate)) ? null : facts.n,
+  })
+}
+
+/** A channel that reports more than can be is told of, and rests where another one can take its place. */
+function watch(x: Exchange, services: Services, { candidate }: Charged, used: Used, row: UsageRow): void {
+  const { disputeRests, upstreamLog } = services
+  if (row.basis === 'none') return
+  if (used.isReport && used.passes.length === 0) compare(x, services, candidate, used)
+  disputeRests.answered(candidate)
+  if (row.disputed === 0) return
+  upstreamLog.disputed(x.id, row.channel, x.model, row.disputed)
+  const { routes } = x.world
+  const became = disputeRests.disputed({
+    account: row.accountId,
+    candidate,
+    // an earlier answer can only be continued where it was made
+    route: x.maker === null ? (routes.find(row.group, x.model, row.protocol) ?? null) : null,
+    routes: () => routes.through(candidate.channel.name, candidate.upstreamModel),
+  })
+  if (became === 'kept') upstreamLog.onlyOne(row.channel, x.model)
+}
+
+/** The input as it is reported, beside what is estimated of it. */
+function compare(x: Exchange, { skew }: Services, { channel }: Candidate, { usage }: Used): void {
+  const { prompt } = x.facts as Facts
+  skew.note(channel.name, x.model, inputOf(usage), (x.tariff as Tariff).estimatedInput(prompt))
+}
+
+/** Counts what an operator may have to look at, because an upstream speaks in words that are not known. */
+function countUnread({ metrics }: Services, { channel, how, reading }: Charged, { basis }: UsageRow): void {
+  if (reading === null) return
+  const { meter } = reading
+  const isRead = meter.usage !== null && meter.final
+  if (how === 'completed' && basis === 'counted' && !isRead) metrics.usageCounted(channel)
+  if (meter.unknownFinish) metrics.finishUnknown(channel)
+}
+
+/** The customer is charged what the request can have caused of what was reported. */
+function billOf(
+  x: Exchange,
+  services: Services,
+  { reading }: Charged,
+  used: Used,
+  answer: BilledAnswer<Tariff>,
+  told: Bill,
+): Bill {
+  if (reading === null || !(used.isReport || used.usage.seconds > 0 || answer.units !== undefined)) return told
+  const caused = causedOf(x, services, reading, answer)
+  if (caused === answer) return told
+  const bill = (x.tariff as Tariff).bill(caused)
+  // a price list for large prompts may be the cheaper one
+  return bill.charge < told.charge ? bill : told
+}
+
+/**
+ * Where a search has to be made and the answers of the channel do not tell of searches, one is charged unseen. A tool that is
+ * only offered, and not seen to be called, made none.
+ */
+function withUnseenSearch(x: Exchange, { channel, reading }: Charged, used: Used): Used {
+  if (used.basis === 'none' || reading === null || used.usage.searches > 0 || !mustSearch(x, reading)) return used
+  const compiled = x.world.routes.channels.find(({ name }) => name === channel)
+  return compiled?.hidesSearches ? { ...used, usage: { ...used.usage, searches: 1 } } : used
+}
+
+const mustSearch = (x: Exchange, { sent }: Reading): boolean =>
+  (sent ?? (x.facts as Facts)).tools.some(({ cost, forced }) => cost === 'web_search' && forced) ||
+  isOnline(x) ||
+  x.world.model(x.model)?.searches === 'always'
+
+/** Where an answer costs nothing that had to be counted, its charge is as good as reported. */
+const basisOf = ({ reading }: Charged, { basis }: Used, tariff: Tariff): Basis =>
+  basis === 'counted' && reading !== null && tariff.countsNothing ? 'reported' : basis
+
+const whole = (ms: number): number => Math.max(0, Math.round(ms))
+
+/** Counts what was charged although the price has no entry for it. */
+function countUnpriced(x: Exchange, { metrics }: Services, { unlistedTier, unmatchedPicture }: Bill): void {
+  if (unlistedTier !== null) metrics.tierUnlisted(x.model)
+  if (unmatchedPicture) metrics.pictureUnmatched(x.model)
+}
+
+/** The usage in the words of the tariff: beside what was asked for, what the answer says of itself. */
+function answerOf(
+  x: Exchange,
+  { channel, reading, delivered }: Pick<Charged, 'channel' | 'reading' | 'delivered'>,
+  { usage, passes }: Used,
+): BilledAnswer<Tariff> {
+  const { tiers, picture } = reading?.sent ?? (x.facts as Facts)
+  const answer: BilledAnswer<Tariff> = { usage }
+  if (reading === null) answer.unanswered = true
+  if (passes.length > 0) answer.parts = partsOf(x, channel, passes)
+  const reported = reading?.meter.tiers ?? NO_TIERS
+  if (tiers !== NO_TIERS || reported !== NO_TIERS) answer.tiers = { asked: tiers, reported }
+  if (usage.images > 0) answer.pictures = { asked: picture, reported: reading?.meter.pictureKinds ?? NO_KINDS }
+  const units = reading?.meter.units ?? 0
+  if (units > 1) answer.units = units
+  if (reading !== null) addTools(x, answer, reading, delivered?.deliveredTools ?? reading.meter.tools)
+  return answer
+}
+
+/** Only tools that the request names are charged: others belong to what those do. */
+function addTools(x: Exchange, answer: BilledAnswer<Tariff>, { sent }: Reading, seen: readonly UsedTool[]): void {
+  const { tools: asked } = sent ?? (x.facts as Facts)
+  if (asked.length === 0) return
+  const { hidesCalls = false } = protocolRow(x.protocol as Protocol).price
+  answer.tools = { asked, used: withUnseen(asked, seen, hidesCalls) }
+}
+
+/** The cost that the upstream takes, for all that it reports; null = not known. It takes money also for an answer that was taken back from the client. */
+const costOf = (x: Exchange, o: Charged, bill: Bill | null, answer: BilledAnswer<Tariff>): Micro | null =>
+  bill === null
+    ? costOfUncharged(x, { ...o, how: 'broken' })
+    : (x.world.cost(o.channel)?.of(bill.lines, answer, x.tariff as Tariff) ?? null)
+
+/** The cost that an upstream takes for an answer that nobody is charged for; null = not known. */
+function costOfUncharged(x: Exchange, o: Ended & Pick<Charged, 'channel'>): Micro | null {
+  const cost = x.world.cost(o.channel)
+  if (cost === null) return null
+  const used = usedOf(x, o)
+  if (used.basis === 'none') return ZERO
+  const tariff = x.tariff as Tariff
+  const answer = answerOf(x, o, used)
+  return cost.of(tariff.bill(answer).lines, answer, tariff)
+}
