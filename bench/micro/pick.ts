@@ -1,7 +1,7 @@
 /** Bench of lib/channels/pick.ts: takes the first channel for a request and gives it back. */
 import { deepEqual } from 'node:assert/strict'
 import type * as ClockModule from '../../lib/base/clock.ts'
-import type { Claim } from '../../lib/channels/claim.ts'
+import type { Claim } from '../../lib/channels/health.ts'
 import type * as HealthModule from '../../lib/channels/health.ts'
 import type * as PickModule from '../../lib/channels/pick.ts'
 import type { Route } from '../../lib/world/table.ts'

@@ -1,5 +1,5 @@
 /**
- * The health of channels: their circuit breakers, their rests (`rests.ts`) and the number of attempts open at each. Health outlives reloads of
+ * The health of channels, and the claims that attempts have on them: their circuit breakers, their rests (`rests.ts`) and the number of attempts open at each. Health outlives reloads of
  * the catalogue (worlds), and knows nothing of the `status` that administrators set.
  *
  * A channel with one key has one breaker. A channel with several keys has one for itself, which is told what concerns
@@ -10,6 +10,8 @@ import type { Clock } from '../base/clock.ts'
 import type { BreakerState, ChannelState } from '../terms/records.ts'
 import { Breaker, type KeySuspicion, type AttemptOutcome } from './breaker.ts'
 import { type RestPlace, Rests, type RestsOptions } from './rests.ts'
+import type { CompiledKey } from '../world/compiled-channel.ts'
+import type { Candidate } from '../world/table.ts'
 
 export type { AttemptOutcome } from './breaker.ts'
 
@@ -116,17 +118,30 @@ export class Health {
 
   /** Tells the rests, and the breakers of the channel and of the key, how an attempt ended. */
   report(channel: ChannelHealth, key: KeyHealth, heard: Heard): void {
-    const { outcome, account, channelRested, keyRested } = heard
+    const { outcome } = heard
     this.#tellRests(channel, key, heard)
     if (key.breaker === null) {
-      this.#watch(channel, key, b => b.report(outcome, this.clock.monotonic(), account, channelRested))
+      this.#tell(channel, key, channel.breaker, outcome, heard.account, heard.channelRested)
       return
     }
     const ofKey = outcome === 'auth' || outcome === 'busy'
     // an upstream that refuses a key, or is too busy for it, works: that is a success for the channel's own breaker
-    this.#watch(channel, null, b => b.report(ofKey ? 'ok' : outcome, this.clock.monotonic(), account, channelRested))
-    const said = outcome === 'failed' ? 'ignored' : outcome
-    this.#watch(channel, key, b => b.report(said, this.clock.monotonic(), account, keyRested))
+    this.#tell(channel, null, channel.breaker, ofKey ? 'ok' : outcome, heard.account, heard.channelRested)
+    this.#tell(channel, key, key.breaker, outcome === 'failed' ? 'ignored' : outcome, heard.account, heard.keyRested)
+  }
+
+  /** Tells a breaker how an attempt ended. `key` null = the channel's own breaker is told of what concerns no key. */
+  #tell(
+    channel: ChannelHealth,
+    key: KeyHealth | null,
+    breaker: Breaker,
+    outcome: AttemptOutcome,
+    account: number,
+    rested: boolean,
+  ): void {
+    const now = this.clock.monotonic()
+    const was = breaker.state(now)
+    this.#follow(channel, key, breaker, was, breaker.report(outcome, now, account, rested))
   }
 
   /** A failure says nothing of how busy the upstream is. */
@@ -138,21 +153,23 @@ export class Health {
       this.rests.answered(placeOf(channel, key, model), account, sentMs)
   }
 
-  /**
-   * Tells a breaker something, and then tells others what followed: a change of state, a refused key. `key` null = the
-   * channel's own breaker is told.
-   */
-  #watch(channel: ChannelHealth, key: KeyHealth | null, tell: (breaker: Breaker) => KeySuspicion): void {
-    const breaker = key?.breaker ?? channel.breaker
-    const was = breaker.state(this.clock.monotonic())
-    const credential = tell(breaker)
+  /** Tells others what followed of a report: a change of state, a refused key. */
+  #follow(
+    channel: ChannelHealth,
+    key: KeyHealth | null,
+    breaker: Breaker,
+    was: BreakerState,
+    suspicion: KeySuspicion,
+  ): void {
     const now = this.clock.monotonic()
     const state = breaker.state(now)
     const { name } = channel.identity
-    const place = key === null || key.breaker === null ? null : channel.keys.indexOf(key)
-    if (state !== was) this.#options.onChange?.({ channel: name, key: place, was, state, restMs: breaker.restMs(now) })
-    if (credential === 'refused') this.#options.onAuthFailure(name)
-    else if (credential === 'suspected' && key !== null) this.#proveSoon(channel, key)
+    if (state !== was) {
+      const place = key === null || key.breaker === null ? null : channel.keys.indexOf(key)
+      this.#options.onChange?.({ channel: name, key: place, was, state, restMs: breaker.restMs(now) })
+    }
+    if (suspicion === 'refused') this.#options.onAuthFailure(name)
+    else if (suspicion === 'suspected' && key !== null) this.#proveSoon(channel, key)
   }
 
   /** Probes the key with a request of our own, because refusals of one account alone may be caused by its requests. */
@@ -163,7 +180,11 @@ export class Health {
     key.proveAgainMs = now + PROVE_AGAIN_MS
     prove(channel.identity.name, key).then(
       refused => {
-        if (refused) this.#watch(channel, key, breaker => breaker.refuse(this.clock.monotonic()))
+        if (!refused) return
+        const breaker = key.breaker ?? channel.breaker
+        const atMs = this.clock.monotonic()
+        const was = breaker.state(atMs)
+        this.#follow(channel, key, breaker, was, breaker.refuse(atMs))
       },
       () => {}, // nothing was learnt
     )
@@ -257,3 +278,87 @@ export const isFull = ({ maxConcurrency }: { maxConcurrency: number }, { open }:
 const GOODNESS: Record<BreakerState, number> = { open: 0, half_open: 1, closed: 2 }
 const best = (states: readonly BreakerState[]): BreakerState =>
   states.reduce((a, b) => (GOODNESS[b] > GOODNESS[a] ? b : a))
+
+// --- claims
+
+/**
+ * A claim is the place that one attempt takes at a channel and at one of its keys. It counts as open there from the
+ * choice of the channel until `release`, and reports once in between how the attempt ended.
+ */
+export class Claim {
+  readonly candidate: Candidate
+  readonly key: CompiledKey
+  readonly #health: Health
+  readonly #ofChannel: ChannelHealth
+  readonly #ofKey: KeyHealth
+  /** The account that sent the request. */
+  readonly #account: number
+  /** When true, breakers and rests are not told how the attempt ended. */
+  readonly #silent: boolean
+  /** True when the channel, or the key, rested when the attempt began, or the attempt is its breaker's probe. */
+  readonly #channelRested: boolean
+  readonly #keyRested: boolean
+  /** True when it rests, and this request was let through. */
+  readonly #isTurn: boolean
+  readonly #sentMs: number
+  #reported = false
+  #released = false
+
+  constructor(health: Health, candidate: Candidate, key: CompiledKey, account: number, silent: boolean) {
+    this.candidate = candidate
+    this.#account = account
+    this.#silent = silent
+    this.key = key
+    this.#health = health
+    this.#ofChannel = health.of(candidate.channel)
+    this.#ofKey = this.#ofChannel.keys[key.index] as KeyHealth
+    const now = health.clock.monotonic()
+    this.#channelRested = !silent && this.#ofChannel.breaker.admit(now)
+    this.#keyRested = !silent && (this.#ofKey.breaker?.admit(now) ?? false)
+    this.#sentMs = now
+    this.#isTurn = now < health.rests.untilMs && !silent && health.rests.admit(this.#place, account, now)
+    this.#ofChannel.open++
+    this.#ofKey.open++
+  }
+
+  get #place(): RestPlace {
+    return placeOf(this.#ofChannel, this.#ofKey, this.candidate.upstreamModel)
+  }
+
+  /** Reports how the attempt ended. Only the first report counts; returns whether this was the first. */
+  report(outcome: AttemptOutcome, retryAfterS?: number): boolean {
+    if (this.#reported) return false
+    this.#reported = true
+    this.#tell(outcome, retryAfterS)
+    return true
+  }
+
+  /** Reports that an answer broke off whose beginning was reported as good: a failure beside that success. */
+  broke(): void {
+    this.#tell('failed')
+  }
+
+  #tell(outcome: AttemptOutcome, retryAfterS = 0): void {
+    if (this.#silent) return
+    this.#health.report(this.#ofChannel, this.#ofKey, {
+      outcome,
+      account: this.#account,
+      model: this.candidate.upstreamModel,
+      sentMs: this.#sentMs,
+      channelRested: this.#channelRested,
+      keyRested: this.#keyRested,
+      retryAfterS,
+    })
+  }
+
+  /** Gives the place back; without a report before, the attempt says nothing about the channel. */
+  release(): void {
+    if (this.#released) return
+    this.#released = true
+    if (this.#isTurn && !this.#reported)
+      this.#health.rests.giveBack(this.#place, this.#account, this.#health.clock.monotonic())
+    this.report('ignored')
+    this.#ofChannel.open--
+    this.#ofKey.open--
+  }
+}

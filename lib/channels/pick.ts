@@ -20,8 +20,7 @@
 import type { OutputBounds } from '../protocols/words/maxima.ts'
 import type { AnswerMaker } from '../store/store.ts'
 import type { Breaker } from './breaker.ts'
-import { type ChannelHealth, isFull, type KeyHealth, type Health, placeOf } from './health.ts'
-import { Claim } from './claim.ts'
+import { type ChannelHealth, isFull, type KeyHealth, type Health, placeOf, Claim } from './health.ts'
 import type { CompiledKey } from '../world/compiled-channel.ts'
 import type { Candidate, Route } from '../world/table.ts'
 
@@ -182,6 +181,7 @@ export class Candidates {
   }
 
   #pick(tier: readonly Candidate[], nowMs: number): Candidate | null {
+    if (tier.length === 1) return this.#mayTry(tier[0] as Candidate, nowMs) ? (tier[0] as Candidate) : null
     let best: Candidate | null = null
     let second: Candidate | null = null
     let bestScore = 0

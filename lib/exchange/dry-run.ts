@@ -15,11 +15,9 @@ import { giveBack, storeFailed, NEXT } from './record/ending.ts'
 import { MODEL_POSTS, POSTS } from './paths.ts'
 import { Plan, stage } from './plan.ts'
 import type { Services } from './record/services.ts'
-import { admit, judgeFound } from './stages/key.ts'
-import { findCandidates } from './stages/candidates.ts'
-import { chooseModel } from './stages/model.ts'
+import { admit, judgeFound, throttle } from './stages/key.ts'
+import { findCandidates, chooseModel } from './stages/candidates.ts'
 import { price, reserve } from './stages/money.ts'
-import { throttle } from './stages/throttle.ts'
 
 export interface Trial {
   /** SHA-256 of the key's secret. */

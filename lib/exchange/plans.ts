@@ -1,14 +1,12 @@
 /** What happens to a request, in order: one plan for each kind of endpoint. This is the table of contents of the room. */
 import type { Action } from '../terms/target.ts'
 import { type Fact, Plan } from './plan.ts'
-import { admit, authenticate, confirm, credential } from './stages/key.ts'
-import { findCandidates } from './stages/candidates.ts'
-import { chooseModel, findMaker } from './stages/model.ts'
+import { admit, authenticate, confirm, credential, throttle, throttleFree } from './stages/key.ts'
+import { findCandidates, chooseModel, findMaker } from './stages/candidates.ts'
 import { countLocally, dispatch } from './stages/dispatch.ts'
 import { showFunds, sayHello, listModels, refuseUpgrade } from './stages/own-answers.ts'
 import { price, reserve } from './stages/money.ts'
 import { readBody } from './stages/body.ts'
-import { throttle, throttleFree } from './stages/throttle.ts'
 
 const known = new Plan<'target'>().step(credential).step(authenticate).step(admit)
 

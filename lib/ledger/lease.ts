@@ -147,9 +147,8 @@ export class Lease {
 
   /** Holds `amount` if it is in memory and nothing waits in the queue before it. */
   tryHold(amount: number): boolean {
-    if (this.idle < amount || this.#closed || this.#line.length > 0) return false
-    this.#take(amount)
-    return true
+    if (this.#line.length > 0) return false
+    return this.#holdNow(amount)
   }
 
   /**
@@ -194,9 +193,10 @@ export class Lease {
     const paid = Math.min(charge, Math.max(0, this.leased - this.held))
     this.leased -= paid
     this.chargedSince += charge
-    this.#burn.charge(charge, this.held, this.#now)
+    const now = this.#o.clock.monotonic()
+    this.#burn.charge(charge, this.held, now)
     if (paid < charge) this.#overcharged(charge - paid)
-    if (this.#contested) {
+    if (now < this.#contestedUntilMs) {
       this.giveBackIdle()
       if (charge > 0) this.#bookSoon()
     }
@@ -401,8 +401,9 @@ export class Lease {
   }
 
   #renewAhead(): void {
-    const now = this.#now
-    if (this.#call !== null || this.#busy || now < this.#renewFromMs) return
+    if (this.#call !== null || this.#busy) return
+    const now = this.#o.clock.monotonic()
+    if (now < this.#renewFromMs) return
     if (this.idle >= this.#burn.peakHeld / 2 + this.#burn.perMs(now) * this.#leftMs) return
     this.#renewFromMs = now + RENEW_PAUSE_MS
     if (this.#contested || !this.#o.health.takesWrites) return

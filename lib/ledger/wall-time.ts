@@ -25,6 +25,8 @@ export class WallTime {
   readonly #rounds: Rounds
   /** The store's time minus this machine's at the last comparison, in ms. */
   skewMs = 0
+  /** The same where the two are far apart, else 0. */
+  #offsetMs = 0
 
   constructor(options: WallTimeOptions) {
     this.#o = options
@@ -45,7 +47,7 @@ export class WallTime {
   }
 
   now(): number {
-    return this.#o.clock.now() + (this.#far ? this.skewMs : 0)
+    return this.#o.clock.now() + this.#offsetMs
   }
 
   /** The store's time. Periods of limits begin by it on all gateways, to about a second. */
@@ -62,6 +64,7 @@ export class WallTime {
       if (stored === null || tookMs > SLOW_MS) return
       const wasFar = this.#far
       this.skewMs = Math.round(stored - (clock.now() - tookMs / 2))
+      this.#offsetMs = this.#far ? this.skewMs : 0
       if (this.#far && !wasFar)
         log.error({ skewMs: this.skewMs }, "this machine's clock is far from the store's: the store's time is used")
       if (!this.#far && wasFar) log.info({ skewMs: this.skewMs }, "this machine's clock is near the store's again")

@@ -1,5 +1,5 @@
 /**
- * Makes the lines of a receipt from what an answer used. There is one line for each class of tokens of each model that
+ * Makes the lines of a receipt from what an answer used, and sums them. There is one line for each class of tokens of each model that
  * took part, and one for each fee. Each part (a pass by a model) has the list that its own prompt reaches; fees have the
  * list of the model that answers for the whole, at the largest prompt of all parts.
  *
@@ -14,17 +14,18 @@ import {
   type PictureKind,
   type TierNames,
   UNSAID,
+  isByPiece,
 } from '../protocols/words/usage.ts'
-import type { Fee, Line, TokenClass, Usage } from '../terms/records.ts'
-import { MILLIONTHS } from './amount.ts'
-import { type List, type ModelPrice, reportedElse, type AppliedTier, piecesOf } from './model-price.ts'
+import type { Fee, Line, TokenClass, Usage, Channel } from '../terms/records.ts'
+import { type List, ModelPrice, reportedElse, type AppliedTier, piecesOf } from './model-price.ts'
+import { type Micro, micro } from '../base/money.ts'
 
 /** The models that something is charged at: one, or all that it could be. */
 export interface Priced {
   readonly prices: readonly [ModelPrice, ...ModelPrice[]]
 }
 
-/** What one model used, of an answer in which several took part. */
+/** A part of an answer: what one of several models used. */
 export interface BilledPart<T extends Priced = Priced> {
   tariff: T
   usage: Usage
@@ -35,7 +36,7 @@ interface AnswerTiers {
   reported: TierNames
 }
 
-/** What an answer used and said of itself, beside what its request asked for. */
+/** An answer as it is billed: what it used and said of itself, beside what its request asked for. */
 export interface BilledAnswer<T extends Priced = Priced> {
   usage: Usage
   /** The client left before any answer, so that nothing is charged for the request as such. */
@@ -50,7 +51,7 @@ export interface BilledAnswer<T extends Priced = Priced> {
   units?: number
   /** Tools that cost by the piece: those that the request names, and how often each was used. */
   tools?: { asked: readonly AskedTool[]; used: readonly UsedTool[] }
-  /** Of the pictures among `usage.images`, those whose kind the answer says. */
+  /** The pictures among `usage.images` whose kind the answer says. */
   pictures?: { asked: PictureKind; reported: readonly CountedKind[] }
 }
 
@@ -91,7 +92,7 @@ export function receiptLines(answer: BilledAnswer, asked: Priced): Lines {
 const drawsPieces = ({ images }: Usage, { prices }: Priced): boolean =>
   images > 0 && prices.some(price => price.base.pictures !== null)
 
-/** How dear a token of each class is, beside the others, where the prompt has so many tokens. */
+/** The price of a token of each class, beside the others, where the prompt has so many tokens. */
 export function costOfClasses(
   { usage, tiers = NO_TIER_NAMES }: BilledAnswer,
   priced: Priced,
@@ -129,7 +130,7 @@ function addTokens(
   // this way of walking over an object is much faster than a list of its names
   for (const name in usage) {
     const count = usage[name as keyof Usage]
-    checkCount(count, name)
+    if (!Number.isSafeInteger(count) || count < 0) wrongCount(name)
     if (count === 0 || isPiece(name as keyof Usage)) continue
     const { price, list, tier } = offers === null ? first : dearestOffer(offers, name as TokenClass)
     addLine(made.lines, {
@@ -152,7 +153,7 @@ function addLine(lines: Line[], line: Line): void {
   else same.count += line.count
 }
 
-/** Whether two lines differ in nothing that the charge depends on but their count. */
+/** True when two lines differ in nothing that the charge depends on but their count. */
 const isSame = (a: Line, b: Line): boolean =>
   a.class === b.class &&
   a.model === b.model &&
@@ -162,13 +163,14 @@ const isSame = (a: Line, b: Line): boolean =>
   a.price === b.price
 
 /** A class that is negative or no whole number would hide behind the others in the sum. */
-function checkCount(count: number, name: string): void {
-  if (!Number.isSafeInteger(count) || count < 0) invariant(false, `usage counts whole things: ${name}`)
+function checkCounts(usage: Usage): void {
+  for (const name in usage) {
+    const count = usage[name as keyof Usage]
+    if (!Number.isSafeInteger(count) || count < 0) wrongCount(name)
+  }
 }
 
-function checkCounts(usage: Usage): void {
-  for (const name in usage) checkCount(usage[name as keyof Usage], name)
-}
+const wrongCount = (name: string): void => invariant(false, `usage counts whole things: ${name}`)
 
 const isPiece = (name: keyof Usage): name is Exclude<keyof Usage, TokenClass> =>
   name === 'images' || name === 'searches' || name === 'seconds' || name === 'characters'
@@ -194,10 +196,9 @@ function addFees(made: Lines, answer: BilledAnswer, prices: Priced['prices'], pr
 
 /** A request that is billed by units of search counts as so many. */
 function addRequest(made: Lines, units: number, prices: Priced['prices'], prompt: number): void {
-  addFee(made, 'request', prices, prompt, units > 1 ? (_price, { fees }) => chargedAt(fees.request, units) : ofRequest)
+  if (prices.length === 1 && prices[0].listFor(prompt).fees.request === null) return
+  addFee(made, 'request', prices, prompt, (_price, { fees }) => chargedAt(fees.request, Math.max(1, units)))
 }
-
-const ofRequest: ChargedOf = (_price, { fees }) => chargedAt(fees.request, 1)
 
 function addPicturesAndSearches(made: Lines, answer: BilledAnswer, prices: Priced['prices'], prompt: number): void {
   const { images, searches } = answer.usage
@@ -225,7 +226,7 @@ const chargedAt = (price: number | null, count: number): readonly Charged[] =>
 
 type ChargedOf = (price: ModelPrice, list: List) => readonly Charged[]
 
-/** Of several models, the one of which the fee costs most. */
+/** The lines of a fee: of several models, the one of which it costs most. */
 function addFee(made: Lines, name: Fee, prices: Priced['prices'], prompt: number, chargedOf: ChargedOf): void {
   let most = prices[0]
   let charged = chargedOf(most, most.listFor(prompt))
@@ -294,4 +295,108 @@ function picturesOf({ usage, pictures }: BilledAnswer, list: List, made: Lines):
   }
   add(left, asked)
   return charged
+}
+
+// --- sums
+
+export const MILLIONTHS = 1_000_000
+/** The largest result, 500 million CNY: more than any balance, and the most that the ledger can set aside at once. */
+const MOST_MICRO = 500_000_000_000_000
+
+export interface Factor {
+  readonly numerator: number
+  /** Times the pico-CNY in a micro-CNY. */
+  readonly denominator: number
+}
+
+export function factorOf(millionths: number): Factor {
+  const common = greatestCommonDivisor(millionths, MILLIONTHS)
+  return { numerator: millionths / common, denominator: (MILLIONTHS / common) * MILLIONTHS }
+}
+
+/**
+ * Sums lines of a receipt: `count × price × tier` over all lines, times a factor (the group's multiplier), rounded up once. A charge is
+ * made by this function, so that its receipt recomputes it.
+ *
+ * Prices are micro-CNY per million tokens, which is pico-CNY per token, so a sum of tokens × prices is a whole number of pico-CNY. The
+ * factor is kept as a fraction in lowest terms.
+ *
+ * Plain numbers are exact as long as `pico × numerator` is a safe integer (below 2^53). Every step before it is a sum or a product of whole
+ * numbers that are not negative, so none of them can have been rounded when the result is safe. The last step divides N by D: if N / D is
+ * no whole number it is at least 1 / D away from one, and that is more than the rounding error of the division, so rounding up, or down,
+ * is exact too. Larger values are computed with BigInt, and so are lines with a tier.
+ */
+export function amountOf(lines: readonly Line[], factor: Factor): Micro {
+  let pico = 0
+  for (const line of lines) {
+    if (line.tier !== MILLIONTHS) return bigAmountOf(lines, factor)
+    pico += line.count * line.price * (isByPiece(line.class) ? MILLIONTHS : 1)
+  }
+  return isExact(pico, factor) ? roundUp(pico, factor) : bigAmountOf(lines, factor)
+}
+
+function bigAmountOf(lines: readonly Line[], { numerator, denominator }: Factor): Micro {
+  let sum = 0n
+  for (const { class: name, count, price, tier } of lines)
+    sum += BigInt(count) * BigInt(price) * BigInt(tier) * (isByPiece(name) ? BigInt(MILLIONTHS) : 1n)
+  return bigQuotient(sum * BigInt(numerator), BigInt(denominator) * BigInt(MILLIONTHS), 'up')
+}
+
+/** The same of a sum in pico-CNY that is too large for `isExact`. */
+export const amountOfBigPico = (pico: bigint, { numerator, denominator }: Factor, round: 'up' | 'down'): Micro =>
+  bigQuotient(pico * BigInt(numerator), BigInt(denominator), round)
+
+export const isExact = (pico: number, { numerator }: Factor): boolean =>
+  Number.isSafeInteger(pico) && Number.isSafeInteger(pico * numerator)
+
+export const roundUp = (pico: number, { numerator, denominator }: Factor): Micro =>
+  micro(Math.min(MOST_MICRO, Math.ceil((pico * numerator) / denominator)))
+
+export const roundDown = (pico: number, { numerator, denominator }: Factor): Micro =>
+  micro(Math.min(MOST_MICRO, Math.floor((pico * numerator) / denominator)))
+
+function bigQuotient(dividend: bigint, divisor: bigint, round: 'up' | 'down'): Micro {
+  const micros = (dividend + (round === 'up' ? divisor - 1n : 0n)) / divisor
+  return micro(micros > MOST_MICRO ? MOST_MICRO : Number(micros))
+}
+
+function greatestCommonDivisor(a: number, b: number): number {
+  return b === 0 ? a : greatestCommonDivisor(b, a % b)
+}
+
+// --- what the upstream takes
+
+const WITHOUT_MULTIPLIER = factorOf(MILLIONTHS)
+
+/**
+ * The cost of an answer: what the upstream of a channel takes for it, for margins only. It is a factor of the model's
+ * own price, or prices of its own by model. Price lists and tiers act as they do on the charge; the group's
+ * multiplier does not.
+ */
+export class Cost {
+  readonly #factor: Factor | null
+  readonly #prices: ReadonlyMap<string, ModelPrice>
+
+  constructor(cost: NonNullable<Channel['cost']>) {
+    this.#factor = typeof cost === 'number' ? factorOf(cost) : null
+    const prices = typeof cost === 'number' ? [] : Object.entries(cost)
+    this.#prices = new Map(prices.map(([model, price]) => [model, new ModelPrice(model, price, null)]))
+  }
+
+  /** `lines`: those of the charge. `asked`: the tariff of the asked model. null = not known for one of the models. */
+  of(lines: readonly Line[], answer: BilledAnswer, asked: Priced): Micro | null {
+    if (this.#factor !== null) return amountOf(lines, this.#factor)
+    const whole = this.#priced(asked)
+    const parts = (answer.parts ?? []).map(({ tariff, usage }) => ({ tariff: this.#priced(tariff), usage }))
+    const known = parts.filter((part): part is { tariff: Priced } & typeof part => part.tariff !== null)
+    if (known.length < parts.length || (whole === null && parts.length !== 1)) return null
+    const taken = receiptLines({ ...answer, parts: known }, whole ?? (known[0] as (typeof known)[0]).tariff)
+    return amountOf(taken.lines, WITHOUT_MULTIPLIER)
+  }
+
+  /** null = one of the models has no price here. */
+  #priced({ prices }: Priced): Priced | null {
+    const own = prices.flatMap(({ model }) => this.#prices.get(model) ?? [])
+    return own.length === prices.length ? { prices: own as [ModelPrice, ...ModelPrice[]] } : null
+  }
 }

@@ -13,10 +13,10 @@ import { type Model, noUsage, type Protocol, type TokenClass, type Usage } from 
 import { type BilledAnswer, costOfClasses, type BilledPart, type Priced } from './bill.ts'
 import { estimatedInput } from './hold.ts'
 
-/** What of a request says how much it can cause. The facts of its body have it. */
+/** The facts of a request that say how much it can cause. The facts of its body have it. */
 export interface Cause {
   readonly prompt: Prompt
-  /** How many answers are wanted. */
+  /** The number of answers that are wanted. */
   readonly n: number
   readonly searches: ToolUses
   readonly drawingTools: number
@@ -90,13 +90,13 @@ export const mostPicturesCaused = ({ n }: Cause, protocol: Protocol): number =>
 export const mostPassesCaused = ({ prompt }: Cause, calls: number): number =>
   Math.max(MOST_PASSES, 1 + 2 * Math.max(prompt.toolUses, calls))
 
-/** What may be charged of an answer; of one that has parts, what may be charged of each of them. */
+/** The limits of what may be charged of an answer; of one that has parts, what may be charged of each of them. */
 export interface Bounds {
   input: number
   output: number
 }
 export interface AnswerBounds<T extends Priced = Priced> {
-  /** Where the answer has no parts. */
+  /** The bounds of an answer without parts. */
   whole: Bounds | null
   /** In the order of the parts. `written`: charged output of the parts before. null = nothing of this part is charged. */
   ofPart(part: BilledPart<T>, index: number, written: number): Bounds | null

@@ -6,8 +6,7 @@
 import type { Micro } from '../base/money.ts'
 import { protocolRow } from '../protocols/table.ts'
 import type { Model, Protocol } from '../terms/records.ts'
-import { type Factor, MILLIONTHS, amountOfBigPico, isExact, roundDown, roundUp } from './amount.ts'
-import type { Priced } from './bill.ts'
+import { type Factor, MILLIONTHS, amountOfBigPico, isExact, roundDown, roundUp, type Priced } from './bill.ts'
 import { type Rates, type Classes, type List, mostPieces, type ModelPrice } from './model-price.ts'
 import type { Prompt, ToolUses } from '../protocols/prompt.ts'
 import { UNSAID, type PictureKind, type TierNames, MOST_TOKENS } from '../protocols/words/usage.ts'
@@ -85,7 +84,7 @@ export class AnswerHold {
   readonly #factor: Factor
   /** The most that the answer may consist of. */
   readonly most: Produced
-  /** What the hold has for it. */
+  /** The money that the hold has for it. */
   readonly held: Micro
 
   constructor(model: Model, prices: Prices, factor: Factor, request: HeldRequest) {
@@ -95,7 +94,7 @@ export class AnswerHold {
     this.held = partAt(this.#rates, NOTHING_BESIDE, this.most, factor)
   }
 
-  /** What an answer costs that has produced so much. */
+  /** The cost of an answer that has produced so much. */
   cost(produced: Produced): Micro {
     return amountAt(this.#rates, NOTHING_BESIDE, produced, this.#factor)
   }
@@ -118,7 +117,7 @@ function mostProduced(model: Model, prices: Prices, rates: Rates, request: HeldR
     : { tokens, images: drawings, searches, seconds, fees }
 }
 
-/** What the tools cost by the piece that the request names, as often as it allows. */
+/** The cost of the tools by the piece that the request names, as often as it allows. */
 function mostFees(model: Model, prices: Prices, { tools, maxToolCalls }: HeldRequest): number {
   let all = 0
   for (const tool of tools ?? []) {
@@ -165,7 +164,7 @@ function mostSearches(model: Model, prices: Prices, { searches, searchesMost }: 
 
 // --- the dearest rates that a request can reach
 
-/** What an answer has produced so far, or may produce at most. */
+/** The things that an answer has produced so far, or may produce at most. */
 export interface Produced {
   /** Output tokens; those of pictures that are charged by the piece are not among them. */
   tokens: number
@@ -176,7 +175,7 @@ export interface Produced {
   fees: number
 }
 
-/** What stands beside the answer. */
+/** The things that are paid for beside the answer. */
 export interface Beside {
   input: number
   inputRate: number
@@ -263,7 +262,7 @@ export const dearer = (a: Rates, b: Rates): Rates => ({
 const withTier = (price: number, factor: number): number =>
   factor === MILLIONTHS ? price : Number((BigInt(price) * BigInt(factor) + BigInt(MILLIONTHS - 1)) / BigInt(MILLIONTHS))
 
-/** Of the input-side classes, the dearest that this request can cause. */
+/** The price of the dearest input-side class that this request can cause. */
 function dearestInput(tokens: Classes, { protocol, prompt, cacheTtl, drawingTools }: HeldRequest): number {
   const { pictures, cachesWhenAsked } = protocolRow(protocol).price
   let dearest = Math.max(tokens.input, tokens.cache_read)
@@ -293,11 +292,11 @@ export interface HeldRequest {
   leastOutput?: number
   /** Output tokens of each answer that the maximum does not bound (some reasoning). */
   besideOutput: number
-  /** How many answers are wanted. */
+  /** The number of answers that are wanted. */
   n: number
   /** Number of tools of the upstream that draw pictures. */
   drawingTools: number
-  /** How often all tools of the upstream together may be used; null = not limited. */
+  /** The number of times that all tools of the upstream together may be used; null = not limited. */
   maxToolCalls: number | null
   /** Tools of the upstream that are not free. Absent = none. */
   tools?: readonly AskedTool[]

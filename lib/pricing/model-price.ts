@@ -143,7 +143,7 @@ const said = (name: string | null): string | null => {
   return lower === undefined || lower === '' || lower === 'auto' ? null : lower
 }
 
-/** What the answer says counts; what it does not say is as it was asked for. */
+/** The kind of a picture: what the answer says counts; what it does not say is as it was asked for. */
 export const reportedElse = (reported: PictureKind, asked: PictureKind): PictureKind => ({
   size: said(reported.size) ?? asked.size,
   quality: said(reported.quality) ?? asked.quality,
@@ -156,7 +156,7 @@ export const reportedElse = (reported: PictureKind, asked: PictureKind): Picture
  */
 export class PicturePrices {
   readonly #prices: ReadonlyMap<string, number>
-  /** Of all prices that are listed. */
+  /** The largest of all prices that are listed. */
   readonly dearest: number
 
   constructor(sizes: Sizes) {
@@ -201,7 +201,7 @@ export class PicturePrices {
   }
 }
 
-/** Where an entry of `over` has one price for all pictures it replaces all; a map replaces the sizes that it names. */
+/** The prices of pictures in a list. Where an entry of `over` has one price for all pictures it replaces all; a map replaces the sizes that it names. */
 export function compilePictures(base: PriceList, entry: PriceList | null): PicturePrices | null {
   if (base.image === undefined) return null
   const own = entry?.image
@@ -221,7 +221,7 @@ export interface AppliedTier {
   factor: number
   /** For the receipt; null = nothing was said. */
   name: string | null
-  /** What was reported and is not listed, though it may cost more; null = all is known. */
+  /** The tier that was reported and is not listed, though it may cost more; null = all is known. */
   unlisted: string | null
 }
 
@@ -229,7 +229,7 @@ const ONE = 1_000_000
 const PLAIN_TIER: AppliedTier = { factor: ONE, name: null, unlisted: null }
 
 const KINDS = ['service', 'speed', 'geo'] as const
-/** What costs as the list says without being listed. */
+/** Names that cost as the list says without being listed. */
 const PLAIN: Record<(typeof KINDS)[number], readonly string[]> = {
   service: ['default', 'standard', 'standard_only', 'flex'],
   speed: ['standard'],
@@ -372,6 +372,6 @@ export const mostPieces = (
   maxToolCalls: number | null,
 ): number => (unit === 'call' ? Math.min(uses ?? maxToolCalls ?? maxSearches, maxToolCalls ?? Infinity) : 1)
 
-/** How many pieces an answer is charged for. */
+/** The number of pieces that an answer is charged for. */
 export const piecesOf = ({ unit }: PricedTool, { calls, containers }: UsedTool): number =>
   unit === 'call' ? calls : unit === 'container' ? containers : Math.min(1, calls)

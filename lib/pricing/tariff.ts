@@ -1,7 +1,7 @@
 /**
  * The tariff of a model in a group: what an answer costs (`bill`), the most that a request can cost (`hold`), and which
  * requests may not be admitted because something that they ask for has no price. The work is done by the files around
- * this one: price lists (`model-price.ts`), receipts (`bill.ts`), sums (`amount.ts`) and holds (`hold.ts`).
+ * this one: price lists (`model-price.ts`), receipts and sums (`bill.ts`) and holds (`hold.ts`).
  *
  * Where it is not known which of several models an upstream uses, `Tariff.dearest` makes one tariff of theirs, which takes
  * the dearest price for each class of tokens and each fee.
@@ -22,8 +22,16 @@ import {
   type TokenClass,
   type ToolFee,
 } from '../terms/records.ts'
-import { amountOf, type Factor, factorOf } from './amount.ts'
-import { type BilledAnswer, type Lines, receiptLines, type Priced, toolLines } from './bill.ts'
+import {
+  amountOf,
+  type Factor,
+  factorOf,
+  type BilledAnswer,
+  type Lines,
+  receiptLines,
+  type Priced,
+  toolLines,
+} from './bill.ts'
 import { type Cause, mostInputCaused, mostOutputCaused } from './bound.ts'
 import { estimatedInput, AnswerHold, holdOf, type HeldRequest } from './hold.ts'
 import { ModelPrice, type TierField, type List } from './model-price.ts'
@@ -32,7 +40,7 @@ export type { BilledAnswer, BilledPart } from './bill.ts'
 export type { AnswerHold } from './hold.ts'
 export type { HeldRequest } from './hold.ts'
 
-/** What is charged for an answer, and the receipt that recomputes it. */
+/** The charge of an answer, and the receipt that recomputes it. */
 export interface Bill extends Lines {
   charge: Micro
 }
@@ -64,10 +72,16 @@ export function compileTariff(model: Model, group: Group, version: number | null
 
 export class Tariff implements Priced {
   readonly prices: readonly [ModelPrice, ...ModelPrice[]]
-  /** Of the group, in millionths. */
+  /** The group's multiplier, in millionths. */
   readonly multiplier: number
-  /** Those that may answer. */
+  /** The models that may answer. */
   readonly models: readonly Model[]
+  /** Pictures have a price of their own, which may be 0. */
+  readonly pricesPictures: boolean
+  /** Searches have a price, which may be 0. */
+  readonly pricesSearches: boolean
+  /** The version of the asked model's price, for the row. */
+  readonly priceVersion: number | null
   readonly #model: Model
   readonly #price: Price
   readonly #factor: Factor
@@ -77,17 +91,20 @@ export class Tariff implements Priced {
     this.prices = prices
     this.multiplier = multiplier
     this.models = models
+    this.pricesPictures = price.image !== undefined
+    this.pricesSearches = price.web_search !== undefined
+    this.priceVersion = prices[0].version
     this.#model = widest(models)
     this.#price = price
     this.#factor = factorOf(multiplier)
   }
 
-  /** Whether the price covers what answers of this protocol consist of. Elsewhere the model is not priced. */
+  /** True when the price covers what answers of this protocol consist of. Elsewhere the model is not priced. */
   covers(protocol: Protocol): boolean {
     return protocolRow(protocol).price.cover.some(set => set.every(name => this.#price[name] !== undefined))
   }
 
-  /** Whether the price has this line, which may be 0. */
+  /** True when the price has this line, which may be 0. */
   has(name: PriceLine): boolean {
     return this.#price[name] !== undefined
   }
@@ -97,27 +114,12 @@ export class Tariff implements Priced {
     return TOKEN_CLASSES.some(name => this.has(name))
   }
 
-  /** Pictures have a price of their own, which may be 0. */
-  get pricesPictures(): boolean {
-    return this.#price.image !== undefined
-  }
-
-  /** Searches have a price, which may be 0. */
-  get pricesSearches(): boolean {
-    return this.#price.web_search !== undefined
-  }
-
-  /** Whether all that is charged is known without a report, so that nothing has to be counted in the answer. */
+  /** True when all that is charged is known without a report, so that nothing has to be counted in the answer. */
   get countsNothing(): boolean {
     return PRICES.every(name => KNOWN_FEES.includes(name) || !this.has(name as PriceLine))
   }
 
-  /** The version of the asked model's price, for the row. */
-  get priceVersion(): number | null {
-    return this.prices[0].version
-  }
-
-  /** What people are told that the asked model costs. */
+  /** The price of the asked model, as people are told. */
   offered(): OfferedPrice {
     return offeredPrice(this.#price, this.prices[0], this.multiplier)
   }
@@ -144,7 +146,7 @@ export class Tariff implements Priced {
   }
 
   /**
-   * Whether every tool that a request names has a price. A tool: it has none, and the request is refused with 400. `leave out`:
+   * Tells whether every tool that a request names has a price. A tool: it has none, and the request is refused with 400. `leave out`:
    * all have one but searches that are only offered, without which the request may be answered.
    */
   judgeTools(tools: readonly AskedTool[]): AskedTool | 'leave out' | null {
@@ -160,7 +162,7 @@ export class Tariff implements Priced {
     return kept ?? (all.length > unpriced.length ? first : 'leave out')
   }
 
-  /** What tools cost that were used so often, without the group's multiplier: micro-CNY. */
+  /** The cost of tools that were used so often, without the group's multiplier: micro-CNY. */
   toolsCost(asked: readonly AskedTool[], used: readonly UsedTool[]): number {
     let sum = 0
     for (const { price, count } of toolLines({ asked, used }, this.prices)) sum += price * count
@@ -172,7 +174,7 @@ export class Tariff implements Priced {
     return holdOf(this.#model, this.prices, this.#factor, request)
   }
 
-  /** What the estimate has for the answer, and what the answer costs as it grows. */
+  /** The part of the estimate that is for the answer, and what the answer costs as it grows. */
   answerHold(request: HeldRequest): AnswerHold {
     return new AnswerHold(this.#model, this.prices, this.#factor, request)
   }
@@ -197,7 +199,7 @@ export class Tariff implements Priced {
     return most
   }
 
-  /** What the answer is charged. */
+  /** The lines and the charge of an answer. */
   bill(answer: BilledAnswer): Bill {
     const { lines, unlistedTier, unmatchedPicture } = receiptLines(answer, this)
     return { lines, unlistedTier, unmatchedPicture, charge: amountOf(lines, this.#factor) }

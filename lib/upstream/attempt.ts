@@ -6,7 +6,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Dispatcher } from 'undici'
 import type { Clock } from '../base/clock.ts'
-import type { Claim } from '../channels/claim.ts'
+import type { Claim } from '../channels/health.ts'
 
 /**
  * Receives the events of attempts. For each attempt they come in order: `onHead`, any number of `onData`, then `onEnd`

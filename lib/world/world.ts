@@ -5,7 +5,7 @@
  */
 import { AddressList } from '../access/ip.ts'
 import { compileRoutes, type Routes } from './table.ts'
-import { Cost } from '../pricing/cost.ts'
+import { Cost } from '../pricing/bill.ts'
 import { compileTariff, type Tariff } from '../pricing/tariff.ts'
 import { type Catalog, EVERYWHERE } from '../store/store.ts'
 import type { Config } from '../config/config.ts'

@@ -1,6 +1,5 @@
 import t from 'tap'
-import type { ChannelIdentity, KeyHealth } from '../../lib/channels/health.ts'
-import type { Claim } from '../../lib/channels/claim.ts'
+import type { ChannelIdentity, KeyHealth, Claim } from '../../lib/channels/health.ts'
 import { type Asker, Candidates } from '../../lib/channels/pick.ts'
 import { type Candidate, compileRoutes } from '../../lib/world/table.ts'
 import type { Route } from '../../lib/world/table.ts'

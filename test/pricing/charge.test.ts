@@ -1,6 +1,6 @@
 /** Charges of every kind against the slow oracle, and receipts that recompute them. */
 import t from 'tap'
-import { amountOf, factorOf } from '../../lib/pricing/amount.ts'
+import { amountOf, factorOf } from '../../lib/pricing/bill.ts'
 import { Tariff } from '../../lib/pricing/tariff.ts'
 import { type Line, TOKEN_CLASSES, type Usage } from '../../lib/terms/records.ts'
 import { type Random, seeded } from '../support/random.ts'

@@ -1,6 +1,6 @@
 /** The rules of prices by the table: parents, large prompts, tiers, pictures, fees, passes, cost. */
 import t from 'tap'
-import { Cost } from '../../lib/pricing/cost.ts'
+import { Cost } from '../../lib/pricing/bill.ts'
 import { Tariff } from '../../lib/pricing/tariff.ts'
 import type { Price, Usage } from '../../lib/terms/records.ts'
 import { cny, tariff, used } from './support.ts'

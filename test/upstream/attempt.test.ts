@@ -1,6 +1,6 @@
 import http from 'node:http'
 import t from 'tap'
-import type { Claim } from '../../lib/channels/claim.ts'
+import type { Claim } from '../../lib/channels/health.ts'
 import { Attempt } from '../../lib/upstream/attempt.ts'
 import { TestClock } from '../support/clock.ts'
 import { listen, pools, until, way } from './support.ts'

@@ -5,16 +5,15 @@ import type { Services } from '../record/services.ts'
 import { NO_PAGE } from '../record/reply.ts'
 import { isProbeToken, PROBE_ANSWERED, PROBE_HEADER, PROBE_PATH, type ProbeSeen } from '../../terms/probe.ts'
 
-/** Of a process at a time. */
+/** The most probes of a process at a time. */
 const MOST_OPEN = 16
 const MOST_EVENTS = 20
 const MOST_PAUSE_MS = 15 * 60_000
 
 let open = 0
 
-/** Answers a request that has a valid token and returns true; false = it is none, and whoever asks is told so by others. */
+/** Answers a request below PROBE_PATH that has a valid token and returns true; false = it is none, and whoever asks is told so by others. */
 export function probe(services: Services, req: IncomingMessage, res: ServerResponse): boolean {
-  if (!req.url?.startsWith(PROBE_PATH)) return false
   const { config } = services.world
   const token = req.headers[PROBE_HEADER]
   if (typeof token !== 'string' || !isProbeToken(token, config.secret, services.clock.now())) return false
@@ -26,7 +25,7 @@ export function probe(services: Services, req: IncomingMessage, res: ServerRespo
   }
   open++
   res.once('close', () => void open--)
-  const url = new URL(req.url, 'http://gateway')
+  const url = new URL(req.url ?? '', 'http://gateway')
   const number = (name: string, most: number): number => {
     const value = Number(url.searchParams.get(name))
     return Number.isInteger(value) && value > 0 ? Math.min(value, most) : 0

@@ -13,6 +13,7 @@ import type { Services } from '../record/services.ts'
 import { KEEP_ALIVE_MS } from '../record/reply.ts'
 import { BadBytes } from './bad-bytes.ts'
 import { boundConnections, cutStuck } from './connections.ts'
+import { PROBE_PATH } from '../../terms/probe.ts'
 import { probe } from './probe.ts'
 import { NO_PAGE } from '../record/reply.ts'
 
@@ -48,7 +49,9 @@ export function createPublicServer(services: Services, listener: Listener, pages
   server.on('request', (req: IncomingMessage, res: ServerResponse) => {
     // who keeps the connection learns from this answer that the process ends, whatever the answer is
     if (services.draining) res.shouldKeepAlive = false
-    if (pages?.(req, res) || probe(services, req, res) || preflight(req, res, services.nextId)) return
+    if (pages?.(req, res)) return
+    if (req.url?.startsWith(PROBE_PATH) === true && probe(services, req, res)) return
+    if (req.method === 'OPTIONS' && preflight(req, res, services.nextId)) return
     newest.set(req.socket, accept(services, listener, req, res))
   })
   // the stage that reads the body sends `100 Continue` itself
@@ -66,11 +69,11 @@ export function createPublicServer(services: Services, listener: Listener, pages
 const A_DAY_S = '86400'
 
 /**
- * Answers a CORS preflight and returns true; false = the request is not one. Before a page of another site may send a request with a key,
+ * Answers an OPTIONS request that is a CORS preflight and returns true; false = it is none. Before a page of another site may send a request with a key,
  * the browser asks with OPTIONS whether that is allowed. Every site may ask; none may send cookies.
  */
 function preflight(req: IncomingMessage, res: ServerResponse, nextId: () => string): boolean {
-  if (req.method !== 'OPTIONS' || req.headers.origin === undefined) return false
+  if (req.headers.origin === undefined) return false
   const id = nextId()
   // `*` does not include `authorization`, so the answer repeats the names that the browser asked for
   const asked = req.headers['access-control-request-headers']

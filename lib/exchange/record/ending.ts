@@ -101,7 +101,7 @@ export function fail(x: Exchange, services: Services, error: unknown): void {
   }
 }
 
-/** Does what an event asks for: what is thrown on the way ends this exchange and reaches nobody else. */
+/** Runs what an event asks for: what is thrown on the way ends this exchange and reaches nobody else. */
 export function guard(x: Exchange, services: Services, act: () => void): void {
   try {
     act()
@@ -133,21 +133,17 @@ export function finish(x: Exchange, services: Services): void {
   if (x.finished) return
   x.finished = true
   try {
-    end(x, services)
+    services.openCount--
+    if (x.status === 0) x.status = CLIENT_CLOSED
+    giveBack(x, services)
+    if (x.row !== null && x.entry !== null) services.keyUses.note(x.entry.key.id, addressOf(x))
+    if (x.refusal !== null && x.entry !== null && x.attempts === 0) services.refusals.note(x, x.entry, x.refusal)
+    const totalMs = services.clock.monotonic() - x.startedMs
+    count(x, services, totalMs)
+    log(x, services, totalMs)
   } catch (error) {
     services.log.error({ id: x.id, err: error }, 'exchange failed to finish')
   }
-}
-
-function end(x: Exchange, services: Services): void {
-  services.openCount--
-  if (x.status === 0) x.status = CLIENT_CLOSED
-  giveBack(x, services)
-  if (x.row !== null && x.entry !== null) services.keyUses.note(x.entry.key.id, addressOf(x))
-  if (x.refusal !== null && x.entry !== null && x.attempts === 0) services.refusals.note(x, x.entry, x.refusal)
-  const totalMs = services.clock.monotonic() - x.startedMs
-  count(x, services, totalMs)
-  log(x, services, totalMs)
 }
 
 /** Gives back everything that the stages have taken for the exchange. */
@@ -155,12 +151,12 @@ export function giveBack(x: Exchange, services: Services): void {
   x.relay?.release()
   dropBody(x, services.buffered)
   if (x.hold !== null && !x.hold.resolved) services.ledger.void(x.hold)
-  giveRightBack(x, services)
+  if (x.uncovered) giveRightBack(x, services)
   if (x.entered && x.entry !== null) services.concurrency.leave(x.entry.account.id)
   if (x.relay === null) x.claim?.release() // chosen and never asked
 }
 
-/** Its account may have another request open that is not covered. */
+/** Gives the right to an uncovered request back: the account of the exchange may have another such request open. */
 export function giveRightBack(x: Exchange, { uncovered }: Services): void {
   if (!x.uncovered) return
   x.uncovered = false

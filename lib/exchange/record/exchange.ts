@@ -9,7 +9,7 @@
  */
 import type { IncomingMessage } from 'node:http'
 import type { KeyEntry } from '../../access/keys.ts'
-import type { Claim } from '../../channels/claim.ts'
+import type { Claim } from '../../channels/health.ts'
 import type { Candidates } from '../../channels/pick.ts'
 import type { Hold } from '../../ledger/ledger.ts'
 import type { AnswerHold, Tariff } from '../../pricing/tariff.ts'

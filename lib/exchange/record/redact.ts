@@ -2,7 +2,7 @@
  * Takes our secrets out of what an upstream says, before it is logged. The secrets are the keys of the channel and the
  * tokens that were got with them, the password of its proxy, and constant headers that carry a credential. Upstreams quote them whole, escaped, in base64, or in pieces.
  */
-import type { Claim } from '../../channels/claim.ts'
+import type { Claim } from '../../channels/health.ts'
 import type { CompiledChannel } from '../../world/compiled-channel.ts'
 import { secretHeaders } from '../../base/secrets.ts'
 

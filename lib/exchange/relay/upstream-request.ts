@@ -1,7 +1,7 @@
 /** Makes the request that one candidate is sent: its path, its headers, and the body with the few edits that it needs. */
 import type { Dispatcher } from 'undici'
 import type { KeyEntry } from '../../access/keys.ts'
-import type { Claim } from '../../channels/claim.ts'
+import type { Claim } from '../../channels/health.ts'
 import { type BodyRule, ruleEdits, wrapped, wrappedLength } from '../../protocols/body-rule.ts'
 import { type Edit, type Edited, askForUsage, editBody, mapRepeatedModels } from '../../protocols/edit.ts'
 import type { Facts } from '../../protocols/facts.ts'

@@ -1,6 +1,6 @@
 /**
- * The stages that find out who asks: where the key stands in the request, whose it is, and whether it may be used now. `confirm` asks the
- * last two questions once more when the body has come.
+ * The stages that find out who asks, and whether he may ask now: where the key stands in the request, whose it is, whether it may be used,
+ * and whether its account is within its limits. `confirm` asks once more about the key when the body has come.
  */
 import type { KeyEntry } from '../../access/keys.ts'
 import { HOPS, isLoop } from '../../terms/hops.ts'
@@ -10,6 +10,8 @@ import type { Exchange } from '../record/exchange.ts'
 import { countMoneyWait, moneyLeftMs } from '../record/need.ts'
 import { addressOf, credentialOf } from '../record/request.ts'
 import type { Services } from '../record/services.ts'
+import type { Rate } from '../../terms/records.ts'
+import { placesOf } from '../record/read-ons.ts'
 
 /** Takes the key from where the protocol has it. A missing or an empty key is an unknown one to the next stage. */
 export const credential = stage<'target', 'secret'>(x => {
@@ -83,4 +85,54 @@ function judgeAgain(x: Exchange, services: Services, entry: KeyEntry | null): Ve
   // what the exchange has taken so far is counted for its account, so a key that belongs to another account now is refused
   if (judgeKey(x, services, entry?.account.id === before ? entry : null) === NEXT) return admit(x, services) as Verdict
   return DONE
+}
+
+// --- limits
+
+/** Nobody can say when one of the open requests ends, so the client is told to try again soon. */
+const CONCURRENCY_RETRY_AFTER_S = 1
+
+/** Keeps an account within its rate and its open requests. A request is counted before its body is read, so that a burst is too. */
+export const throttle = stage<'admitted', 'throttled'>((x, services) => {
+  const { key, account } = x.entry as KeyEntry
+  return within(x, services, account.id, x.world.rateOf(account, key.group))
+})
+
+/** The same for requests that are free. Their limit is counted beside the account's own, under the account's negated number. */
+export const throttleFree = stage<'admitted', 'throttled'>((x, services) => {
+  const { key, account } = x.entry as KeyEntry
+  return within(x, services, -account.id, x.world.countRateOf(account, key.group))
+})
+
+function within(x: Exchange, services: Services, window: number, rate: Rate): StageResult {
+  if (rate.requests === 0) return enter(x, services)
+  const waitS = services.rates.admit(window, rate)
+  return typeof waitS === 'number'
+    ? judgeWait(x, services, rate, waitS)
+    : waitS.then(s => judgeWait(x, services, rate, s))
+}
+
+function judgeWait(x: Exchange, services: Services, rate: Rate, waitS: number): Verdict {
+  if (waitS === 0) return enter(x, services)
+  return refuse(x, services, 'rate', [String(rate.minutes), String(rate.requests)], waitS)
+}
+
+function enter(x: Exchange, services: Services): Verdict {
+  const { readOns } = services
+  const { account } = x.entry as KeyEntry
+  const { concurrent } = x.world.config.clientGone
+  if (readOns.size > 0 && !x.free && readOns.isFull(account.id, placesOf(x), concurrent))
+    return refuse(
+      x,
+      services,
+      'concurrency',
+      [String(Math.max(1, Math.min(placesOf(x), concurrent)))],
+      CONCURRENCY_RETRY_AFTER_S,
+    )
+  const limit = x.world.config.limits.concurrency
+  if (limit === 0) return NEXT
+  if (x.left || x.ended) return DONE // its place would never be given back
+  x.entered = services.concurrency.enter(account.id, limit)
+  if (x.entered) return NEXT
+  return refuse(x, services, 'concurrency', [String(limit)], CONCURRENCY_RETRY_AFTER_S)
 }

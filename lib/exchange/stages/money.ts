@@ -8,7 +8,7 @@ import { isOnline, countMoneyWait, moneyLeftMs, type Case, needOf, canThink } fr
 import { stage } from '../plan.ts'
 import { refuse, NEXT, giveRightBack, storeFailed, type StageResult, DONE, type Verdict } from '../record/ending.ts'
 import { formatMicro, type Micro, micro } from '../../base/money.ts'
-import type { Claim } from '../../channels/claim.ts'
+import type { Claim } from '../../channels/health.ts'
 import { Hold, type HoldRefusal } from '../../ledger/ledger.ts'
 import { wantsEvents } from '../record/request.ts'
 import type { Services } from '../record/services.ts'

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { gzipSync } from 'node:zlib'
 import t from 'tap'
-import type { Claim } from '../../../lib/channels/claim.ts'
+import type { Claim } from '../../../lib/channels/health.ts'
 import { Attempt } from '../../../lib/upstream/attempt.ts'
 import { BedrockAnswer } from '../../../lib/upstream/aws/bedrock-answer.ts'
 import { TestClock } from '../../support/clock.ts'
