@@ -6,8 +6,7 @@
  * The relay hears of the attempts and says here what becomes of them.
  */
 import type { KeyEntry } from '../../access/keys.ts'
-import type { Claim } from '../../channels/claim.ts'
-import type { AttemptOutcome } from '../../channels/health.ts'
+import type { Claim, AttemptOutcome } from '../../channels/health.ts'
 import { HOPS, saysLoop } from '../../terms/hops.ts'
 import type { AttemptNote } from '../../terms/records.ts'
 import { Attempt, type AttemptEvents, CredentialError } from '../../upstream/attempt.ts'
