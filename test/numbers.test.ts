@@ -43,7 +43,7 @@ const NO_MONEY = new Set(['created', 'created_at', 'index', 'output_index', 'out
 /** Names in calls of the functions by which a meter reads a number, and in the lists of such names. */
 function numbersRead(): Set<string> {
   const found = new Set(USAGE_WORDS.map(({ field }) => field.split('.').at(-1)!))
-  const code = [...sources('lib/protocols'), ...sources('lib/protocols/answers')]
+  const code = [...sources('lib/protocols'), ...sources('lib/protocols/words')]
   for (const text of code) {
     const calls = text.matchAll(/\b(?:first|reported|secondsOf)\(((?:[^()]|\([^()]*\))*)\)/g)
     const lists = text.matchAll(/^const [A-Z_]+ = (\[(?:'\w+_tokens',? ?)+\]|'\w+_requests')$/gm)
@@ -73,7 +73,7 @@ const READERS =
 
 t.test('every number that is read of a request stands in it', async t => {
   const said = namesIn(clients)
-  const fields = sources('lib/protocols/requests').flatMap(text => text.split(".has('").slice(1))
+  const fields = sources('lib/protocols').flatMap(text => text.split(".has('").slice(1))
   const found = new Set(
     fields.filter(field => READERS.test(field.split(/\n\n|\nconst /)[0]!)).map(field => /^\w+/.exec(field)![0]),
   )

@@ -1,6 +1,6 @@
 /** Bench of the scan that reads the facts of a request body while it arrives. */
 import { deepEqual } from 'node:assert/strict'
-import type { Facts } from '../../lib/protocols/facts.ts'
+import type { Facts } from '../../lib/protocols/requests/facts.ts'
 import type * as TableModule from '../../lib/protocols/table.ts'
 import { withSeed } from '../../test/support/random.ts'
 import type { Bench } from './bench.ts'

@@ -1,6 +1,6 @@
 /** Bench of the meters of all protocols: over streams in bursts, streams event by event, and whole answers. */
 import { deepEqual } from 'node:assert/strict'
-import type { Meter } from '../../lib/protocols/meter.ts'
+import type { Meter } from '../../lib/protocols/answers/meter.ts'
 import { bytesAsText } from '../../lib/protocols/json/patterns.ts'
 import type * as TableModule from '../../lib/protocols/table.ts'
 import { withSeed } from '../../test/support/random.ts'

@@ -1,11 +1,11 @@
-/** Bench of lib/protocols/withhold.ts and edit.ts: taking events out of answers, and putting members into requests. */
+/** Bench of lib/protocols/answers/withhold.ts and edit.ts: taking events out of answers, and putting members into requests. */
 import { deepEqual } from 'node:assert/strict'
-import type * as EditModule from '../../lib/protocols/edit.ts'
-import type { Facts } from '../../lib/protocols/facts.ts'
-import type { Meter } from '../../lib/protocols/meter.ts'
+import type * as EditModule from '../../lib/protocols/requests/edits.ts'
+import type { Facts } from '../../lib/protocols/requests/facts.ts'
+import type { Meter } from '../../lib/protocols/answers/meter.ts'
 import { bytesAsText } from '../../lib/protocols/json/patterns.ts'
 import type * as TableModule from '../../lib/protocols/table.ts'
-import type * as WithholdModule from '../../lib/protocols/withhold.ts'
+import type * as WithholdModule from '../../lib/protocols/answers/withhold.ts'
 import { withSeed } from '../../test/support/random.ts'
 import type { Bench, Case, Lib } from './bench.ts'
 import { stream } from './workloads/answers.ts'
@@ -62,7 +62,7 @@ export const withoutUsage = (text: string): string =>
     .join('')
 
 async function editing(lib: Lib, seed: number): Promise<Case> {
-  const { askForUsage, editBody, mapModel } = await lib<typeof EditModule>('protocols/edit.ts')
+  const { askForUsage, editBody, mapModel } = await lib<typeof EditModule>('protocols/requests/edits.ts')
   const { protocolRow } = await lib<typeof TableModule>('protocols/table.ts')
   const { bytes } = conversation(seed, BODY_BYTES)
   const chunks = reads(withSeed(seed), bytes)

@@ -7,7 +7,7 @@
  * the dearest price for each class of tokens and each fee.
  */
 import type { Micro } from '../base/money.ts'
-import type { Prompt } from '../protocols/prompt.ts'
+import type { Prompt } from '../protocols/requests/facts.ts'
 import type { AskedTool, UsedTool } from '../protocols/words/server-tools.ts'
 import { protocolRow } from '../protocols/table.ts'
 import type { PictureKind, PriceLine, TierNames } from '../protocols/words/usage.ts'

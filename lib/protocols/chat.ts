@@ -1,57 +1,386 @@
 /** OpenAI-compatible chat completions (beta). */
-import { chatAnswers } from './answers/chat.ts'
-import { jsonBody } from './json-body.ts'
-import { clientPath, type ProtocolRow, SAME_HEADERS, TEXT_COVER } from './protocol.ts'
-import { chatBody } from './requests/chat.ts'
+
+import type { SeenInAnswer } from './answers/meter.ts'
+import { ContentKeys } from './answers/content.ts'
+import { DocumentMeter, type DocumentRules, type ItemRules } from './answers/document-meter.ts'
+import { answerIdOf, parseEvent, saysError, shortText } from './answers/events.ts'
+import { type EventRules, StreamMeter } from './answers/stream-meter.ts'
+import { lastObject } from './json/last-members.ts'
+import { bytesAsText, Patterns } from './json/patterns.ts'
+import { type Fields, fieldsOf, isFields } from './json/text.ts'
+import { file, imageUrl, inputAudio, top, urlOrObject } from './layouts.ts'
+import { DATA, PictureCounter, PicturePlaces, type Spot } from './pictures/counter.ts'
+import { bearerClient, clientPath, openAiUpstream, type ProtocolRow, type StreamWords, TEXT_COVER } from './protocol.ts'
+import { bareTool, endMembers, memberTool, typedTool } from './requests/asked-tools.ts'
+import { jsonBody } from './requests/body.ts'
+import type { Draft } from './requests/facts.ts'
+import { DATA_HEAD, Place } from './requests/places.ts'
+import * as read from './requests/readers.ts'
+import { isStrangeFinish } from './words/finish-words.ts'
+import { detailsOf, first, fromPrompt, type Report, UsageWords, usageReport } from './words/reports.ts'
+import { isToolMember } from './words/server-tools.ts'
+import { MOST_TOKENS } from './words/usage.ts'
+
+/** The pictures of which a film consists. */
+const frames = new Place({ element: read.pictureUrl })
+
+/** Of a part in the words of messages. */
+const source = new Place().has('file_id', read.stored('file_id'))
+
+/** Parts whose media are read, and those that have none. */
+const PARTS: ReadonlySet<string> = new Set([
+  'text',
+  'input_text',
+  'output_text',
+  'refusal',
+  'reasoning',
+  'thinking',
+  'redacted_thinking',
+  'tool_use',
+  'image_url',
+  'input_image',
+  'video_url',
+  'audio_url',
+  'file_url',
+  'document_url',
+  'video',
+  'input_audio',
+  'file',
+])
+
+/** What a part holds that nobody here knows may be anything that an upstream fetches; of several one is enough. */
+const part = new Place({
+  other(_draft, name, frame) {
+    if (name !== 'text') frame.hasOthers = true
+  },
+  end(draft, { type, hasOthers }) {
+    if (PARTS.has(type) || (type === '' && !hasOthers) || draft.hasUnknownPart) return
+    draft.hasUnknownPart = true
+    draft.prompt.remoteDocuments++
+  },
+})
+  .has('type', { read: read.type })
+  .has('file_id', read.stored('file_id'))
+  .has('source', { inside: source })
+  .has('image_url', { limit: DATA_HEAD, read: read.pictureUrl, inside: imageUrl })
+  .has('video_url', urlOrObject)
+  .has('audio_url', urlOrObject)
+  .has('file_url', urlOrObject)
+  .has('document_url', urlOrObject)
+  .has('video', { limit: DATA_HEAD, read: read.documentUrl, inside: frames })
+  .has('input_audio', { inside: inputAudio })
+  .has('file', { inside: file })
+
+/** The sound of an earlier answer. */
+const spoken = new Place().has('id', read.stored('audio'))
+
+const message = new Place().has('content', { inside: part }).has('audio', { inside: spoken })
+
+const tool = new Place({
+  element: bareTool,
+  // proxies take the tools of generate too, which have no type
+  other(draft, name, frame) {
+    if (isToolMember(name)) memberTool(draft, name, frame)
+    else frame.hasOthers = true
+  },
+  end(draft, frame, end) {
+    if (frame.hasMembers && frame.type === '') endMembers(draft, frame, end)
+    else typedTool(draft, frame, end)
+  },
+}).has('type', { read: read.type })
+
+const thinking = new Place().has('type', { read: read.effort }).has('budget_tokens', { read: read.budgetWithin })
+const reasoning = new Place()
+  .has('effort', { read: read.effort })
+  .has('enabled', { read: read.thinks })
+  .has('max_tokens', { read: read.budgetWithin })
+/** What some upstreams hand on to the template of the conversation. */
+const template = new Place().has('thinking', { read: read.thinks }).has('enable_thinking', { read: read.thinks })
+
+const googleThinking = new Place()
+  .has('thinking_level', { read: read.effort })
+  .has('thinking_budget', { read: read.thinkingBudget })
+  .has('include_thoughts', { read: read.thinks })
+const google = new Place()
+  .has('cached_content', read.stored('cached_content'))
+  .has('thinking_config', { inside: googleThinking })
+
+/** Text that the answer is expected to repeat: where it does not, its tokens are billed as output, beside the maximum. */
+const predict = (draft: Draft, bytes: number): void => {
+  draft.predictedBytes += bytes
+}
+const prediction = new Place({ end: (draft, { start }, end) => predict(draft, end - start) })
+
+const streamOptions = new Place({
+  single: true,
+  begin(draft, start) {
+    draft.streamOptions = { span: { start, end: start }, isObject: true, includeUsage: null, empty: true }
+  },
+  end(draft, _frame, end) {
+    if (draft.streamOptions !== null) draft.streamOptions.span.end = end
+  },
+  other(draft) {
+    if (draft.streamOptions !== null) draft.streamOptions.empty = false
+  },
+}).has('include_usage', {
+  read(draft, value) {
+    draft.includeUsage = read.isTrue(value)
+    if (draft.streamOptions === null) return
+    draft.streamOptions.empty = false
+    draft.streamOptions.includeUsage = { start: value.start, end: value.end }
+  },
+})
+
+const chatBody = top()
+  .has('max_tokens', { read: read.maximum('max_tokens') })
+  .has('max_completion_tokens', { read: read.maximum('max_completion_tokens') })
+  .has('max_output_tokens', { read: read.maximum('max_output_tokens') })
+  .has('thinking_budget', { read: read.thinkingBudget })
+  .has('enable_thinking', { read: read.thinks })
+  .has('reasoning_effort', { read: read.effort })
+  .has('thinking', { inside: thinking })
+  .has('reasoning', { inside: reasoning })
+  .has('chat_template_kwargs', { inside: template })
+  .has('prediction', { inside: prediction, read: (draft, { start, end }) => predict(draft, end - start) })
+  .has('n', { read: read.answers })
+  .has('best_of', { read: read.answers })
+  .has('messages', { inside: message })
+  .has('tools', { inside: tool })
+  // the answer would come later, by a request that is not charged
+  .has('deferred', {
+    read(draft, value) {
+      if (read.isOn(value)) draft.invalid ??= 'deferred'
+    },
+  })
+  .has('stream_options', {
+    inside: streamOptions,
+    read(draft, { start, end }) {
+      draft.streamOptions = { span: { start, end }, isObject: false, includeUsage: null, empty: false }
+    },
+  })
+
+chatBody.has('extra_body', { inside: read.extraBody(chatBody).has('google', { inside: google }) })
+
+const KEYS = new ContentKeys({
+  text: ['content', 'arguments', 'refusal', 'input', 'transcript'],
+  thought: ['reasoning_content', 'reasoning'],
+  // of `reasoning_details`, which mostly repeat the thought; and of content in parts
+  beside: ['text', 'summary'],
+  encoded: ['data', 'url', 'image_url'],
+})
+/** The places of pictures: a list of their own, or parts of the content. */
+const PICTURE_PARTS: Spot = {
+  picture: 'any',
+  inside: { image_url: { role: 'data', picture: 'any', inside: { url: DATA } } },
+}
+const MESSAGE: Spot = { inside: { images: PICTURE_PARTS, content: PICTURE_PARTS } }
+const PICTURES = new PicturePlaces('image_url', {
+  inside: { choices: { inside: { delta: MESSAGE, message: MESSAGE } } },
+})
+const MEMBERS: ReadonlySet<string> = new Set(['id', 'usage', 'x_groq', 'error', 'base_resp', 'service_tier'])
+/** Members of an answer that have what a search has found. */
+const FOUND = ['web_search', 'search_results']
+const OPEN_BRACKET = 0x5b
+const event = (data: object): string => `data: ${JSON.stringify(data)}\n\n`
+
+const WORDS = new UsageWords('chat')
+
+/** Returns null when the tokens of the prompt or of the completion are missing. */
+function reportOf(value: unknown): Report | null {
+  if (!isFields(value)) return null
+  const prompt = WORDS.largest(value, 'prompt')
+  const completion = WORDS.largest(value, 'completion')
+  if (prompt === null || completion === null) return null
+  const details = fieldsOf(value['prompt_tokens_details'])
+  const usage = fromPrompt({
+    prompt,
+    cached: WORDS.count(value, 'cached'),
+    ...WORDS.written(value),
+    output: WORDS.output(value, prompt, completion),
+    details: {
+      prompt: detailsOf(details),
+      cached: detailsOf(fieldsOf(details['cached_tokens_details'])),
+      output: detailsOf(fieldsOf(value['completion_tokens_details'])),
+    },
+  })
+  usage.input = Math.min(MOST_TOKENS, usage.input + WORDS.count(value, 'beside'))
+  usage.searches = WORDS.searches(value)
+  return usageReport(usage, { thinks: WORDS.count(value, 'reasoning') > 0 })
+}
+
+/** Some say the usage in the first choice, or in a member of their own, and not on top of the answer. */
+const usageIn = (answer: Fields, inChoice: unknown): unknown =>
+  answer['usage'] ?? inChoice ?? fieldsOf(answer['x_groq'])['usage']
+
+/**
+ * Notes that an answer searched, because it cites what it found. How often it searched is not to be seen, so that this
+ * counts as one search.
+ */
+function noteCitations(meter: SeenInAnswer, message: Fields): void {
+  const { annotations } = message
+  if (Array.isArray(annotations) && annotations.some(one => fieldsOf(one)['type'] === 'url_citation'))
+    meter.search('cited')
+}
+
+/** What a choice tells beside its text. `inside`: where its message stands. */
+function noteChoice(meter: SeenInAnswer, choice: Fields, inside: 'delta' | 'message'): void {
+  noteCitations(meter, fieldsOf(choice[inside]))
+  if (isStrangeFinish('chat', choice['finish_reason'])) meter.unknownFinish = true
+}
+
+/** MiniMax says so in a 200 that a request failed. */
+function fails(baseResp: unknown): boolean {
+  const code = fieldsOf(baseResp)['status_code']
+  return typeof code === 'number' && code !== 0
+}
+
+const hasFound = (value: unknown): boolean => Array.isArray(value) && value.some(isFields)
+const NO_CHOICES: readonly unknown[] = []
+/** How many objects and arrays are around the usage of a choice. */
+const IN_CHOICE = 3
+
+/**
+ * Every event with usage, wherever it stands, an error or the end has one of these patterns in it; most that say why the answer
+ * ended have one, too. They do not match `"usage":null` and `"finish_reason":null`, which many other events have.
+ */
+const ENDS = ['pletion_tokens"', 'sh_reason":"', 'sh_reason": "', 'error"', '[DONE]']
+const MARKERS = new Patterns(ENDS)
+
+/** Where searches have a price: events that show what was found have nothing else of interest. */
+const SEARCH_MARKERS = new Patterns([...ENDS, '"url_c', 'web_search"', 'search_results"'])
+
+const KNOWN = new Patterns(['"choices"', '"error"', '[DONE]', '"usage"'])
+
+class Rules implements EventRules {
+  readonly markers: Patterns
+  readonly #lengthStop: boolean
+  #first = true
+
+  /** `lengthStop`: whether the first event is to be read for what a length stop would say. */
+  constructor(lengthStop: boolean, searches: boolean) {
+    this.markers = searches ? SEARCH_MARKERS : MARKERS
+    this.#lengthStop = lengthStop
+  }
+
+  knows(_name: string, data: Buffer, cut: Buffer | null): boolean {
+    return KNOWN.isIn(bytesAsText(cut ?? data))
+  }
+
+  read(meter: StreamMeter, _name: string, data: Buffer, cut: Buffer | null): void {
+    if (data[0] === OPEN_BRACKET && cut === null) {
+      if (data.toString('latin1').trim() === '[DONE]') meter.terminal = true
+      return
+    }
+    if (this.#first) this.#begin(meter, data, cut)
+    if (!this.markers.isIn(bytesAsText(data))) return
+    const parsed = parseEvent(data, cut)
+    if (parsed === undefined) {
+      meter.report(reportOf(lastObject(data, 'usage', 1) ?? lastObject(data, 'usage', IN_CHOICE)))
+      return
+    }
+    if (saysError(parsed['error']) || fails(parsed['base_resp'])) meter.failed = true
+    meter.answerId ??= answerIdOf(parsed['id'])
+    meter.tell({ service: parsed['service_tier'] })
+    if (FOUND.some(name => hasFound(parsed[name]))) meter.search('cited')
+    const choices = Array.isArray(parsed['choices']) ? parsed['choices'] : NO_CHOICES
+    for (const choice of choices) noteChoice(meter, fieldsOf(choice), 'delta')
+    meter.report(reportOf(usageIn(parsed, fieldsOf(choices[0])['usage'])))
+  }
+
+  #begin(meter: StreamMeter, data: Buffer, cut: Buffer | null): void {
+    this.#first = false
+    const parsed = parseEvent(data, cut)
+    if (parsed === undefined) return
+    if (fails(parsed['base_resp'])) meter.failed = true
+    meter.answerId = answerIdOf(parsed['id'])
+    meter.tell({ service: parsed['service_tier'] })
+    if (!this.#lengthStop) return
+    meter.stop = {
+      answerId: shortText(parsed['id'], ''),
+      model: shortText(parsed['model'], ''),
+      createdS: first(parsed, 'created') ?? 0,
+    }
+  }
+}
+
+const ITEMS: ItemRules = {
+  array: 'choices',
+  branch: { message: { annotations: { type: 'text' } }, finish_reason: 'text', usage: 'value' },
+  read(meter, choice, index) {
+    noteChoice(meter, choice, 'message')
+    if (index === 0) meter.tellUsage(choice['usage'])
+  },
+}
+
+const DOCUMENT: DocumentRules = {
+  members: MEMBERS,
+  items: ITEMS,
+  own: ['choices'],
+  keys: KEYS,
+  reportOf: (document, _pieces, inChoice) =>
+    reportOf(usageIn({ usage: document.value('usage'), x_groq: document.value('x_groq') }, inChoice)),
+  tiersOf: document => ({ service: document.value('service_tier') }),
+  failed: document => fails(document.value('base_resp')),
+  searched: document => FOUND.some(name => document.itemsOf(name) > 0),
+}
+
+/** The words of a stream of events without names, which end with `[DONE]`. */
+export const openAiWords: StreamWords = {
+  keepAlive: '\n',
+  error: (_status, message) => event({ error: { code: '', message, type: 'gateway_api_error' } }),
+  lengthStop: ({ answerId, model, createdS }) =>
+    `${event({
+      id: answerId,
+      object: 'chat.completion.chunk',
+      created: createdS,
+      model,
+      choices: [{ index: 0, delta: {}, finish_reason: 'length' }],
+    })}data: [DONE]\n\n`,
+}
 
 const PATH = '/v1/chat/completions'
 
 export const chat: ProtocolRow = {
   place: 2,
-  client: {
-    paths: [clientPath('/chat/completions')],
-    versions: ['/v1'],
-    repeatsVersion: false,
-    placements: ['bearer'],
-    query: {},
-    typesErrors: false,
-  },
-  upstream: {
-    path: PATH,
-    ending: /\/chat\/completions$/,
-    authHeader: 'authorization',
-    kinds: {
-      anthropic: PATH,
-      openai: PATH,
-      gemini: '/v1beta/openai/chat/completions',
-      azure: '/openai/v1/chat/completions',
-      'azure-deployments': '/openai/deployments/{model}/chat/completions',
-      cerebras: PATH,
-      cohere: '/compatibility/v1/chat/completions',
-      dashscope: '/compatible-mode/v1/chat/completions',
-      deepinfra: '/v1/openai/chat/completions',
-      deepseek: PATH,
-      fireworks: '/inference/v1/chat/completions',
-      groq: '/openai/v1/chat/completions',
-      hunyuan: PATH,
-      minimax: PATH,
-      mistral: PATH,
-      moonshot: PATH,
-      nvidia: PATH,
-      openrouter: '/api/v1/chat/completions',
-      perplexity: '/chat/completions',
-      qianfan: '/v2/chat/completions',
-      siliconflow: PATH,
-      together: PATH,
-      volcengine: '/api/v3/chat/completions',
-      xai: PATH,
-      zhipu: '/api/paas/v4/chat/completions',
-    },
-    atProvider: SAME_HEADERS,
-  },
+  client: bearerClient(clientPath('/chat/completions')),
+  upstream: openAiUpstream(PATH, {
+    anthropic: PATH,
+    openai: PATH,
+    gemini: '/v1beta/openai/chat/completions',
+    azure: '/openai/v1/chat/completions',
+    'azure-deployments': '/openai/deployments/{model}/chat/completions',
+    cerebras: PATH,
+    cohere: '/compatibility/v1/chat/completions',
+    dashscope: '/compatible-mode/v1/chat/completions',
+    deepinfra: '/v1/openai/chat/completions',
+    deepseek: PATH,
+    fireworks: '/inference/v1/chat/completions',
+    groq: '/openai/v1/chat/completions',
+    hunyuan: PATH,
+    minimax: PATH,
+    mistral: PATH,
+    moonshot: PATH,
+    nvidia: PATH,
+    openrouter: '/api/v1/chat/completions',
+    perplexity: '/chat/completions',
+    qianfan: '/v2/chat/completions',
+    siliconflow: PATH,
+    together: PATH,
+    volcengine: '/api/v3/chat/completions',
+    xai: PATH,
+    zhipu: '/api/paas/v4/chat/completions',
+  }),
   body: jsonBody(chatBody),
   streamsByPath: null,
   asksForUsage: true,
   price: { cover: TEXT_COVER, pictures: false, cachesWhenAsked: false, hidesCalls: true },
-  ...chatAnswers,
+  terminalIsLast: true,
+  meter({ events, lengthStop, pictures, searches = false, mostOutput }) {
+    const counter = pictures ? new PictureCounter(PICTURES, events) : null
+    return events
+      ? new StreamMeter(new Rules(lengthStop, searches), KEYS, counter)
+      : new DocumentMeter(DOCUMENT, mostOutput, counter)
+  },
+  words: openAiWords,
+  countAnswer: null,
 }

@@ -1,49 +1,62 @@
 /** OpenAI-compatible embeddings: a text goes in, a vector comes out, and only the input is charged. */
-import { inputAnswers } from './answers/input-only.ts'
-import { jsonBody } from './json-body.ts'
-import { clientPath, INPUT_COVER, type ProtocolRow, SAME_HEADERS } from './protocol.ts'
-import { embeddingsBody } from './requests/embeddings.ts'
+import { inputOnly } from './input-only.ts'
+import { textOrPicture } from './layouts.ts'
+import { bearerClient, clientPath, openAiUpstream, type ProtocolRow } from './protocol.ts'
+import { jsonBody } from './requests/body.ts'
+import type { Draft } from './requests/facts.ts'
+import { Place } from './requests/places.ts'
+import * as read from './requests/readers.ts'
+
+/** A text, texts, tokens, or lists of tokens; some upstreams also take objects with a picture. */
+const input = textOrPicture({
+  nests: true,
+  element(draft, { kind, start, end }) {
+    if (kind === 'scalar') addToken(draft, end - start)
+  },
+})
+
+const pictures = new Place({ element: read.pictureUrl })
+
+/** A number is one token, however many digits it has. Its digits and the comma behind it are no text. */
+function addToken(draft: Draft, digits: number): void {
+  draft.prompt.tokens++
+  draft.mediaBytes += digits + 1
+}
+
+const embeddingsBody = new Place({ begin: read.writesNothing })
+  .has('model', read.model)
+  .has('input', { inside: input })
+  // other names of the same at some upstreams
+  .has('inputs', { inside: input })
+  .has('messages', { inside: input })
+  .has('images', { inside: pictures })
+  .has('extra_body', read.noExtraBody)
+  .has('service_tier', read.tier('service', 'service_tier'))
 
 const PATH = '/v1/embeddings'
 
 export const embeddings: ProtocolRow = {
   place: 6,
-  client: {
-    paths: [clientPath('/embeddings')],
-    versions: ['/v1'],
-    repeatsVersion: false,
-    placements: ['bearer'],
-    query: {},
-    typesErrors: false,
-  },
-  upstream: {
-    path: PATH,
-    ending: /\/embeddings$/,
-    authHeader: 'authorization',
-    kinds: {
-      openai: PATH,
-      gemini: '/v1beta/openai/embeddings',
-      azure: '/openai/v1/embeddings',
-      'azure-deployments': '/openai/deployments/{model}/embeddings',
-      cohere: '/compatibility/v1/embeddings',
-      dashscope: '/compatible-mode/v1/embeddings',
-      deepinfra: '/v1/openai/embeddings',
-      fireworks: '/inference/v1/embeddings',
-      hunyuan: PATH,
-      mistral: PATH,
-      nvidia: PATH,
-      openrouter: '/api/v1/embeddings',
-      qianfan: '/v2/embeddings',
-      siliconflow: PATH,
-      together: PATH,
-      volcengine: '/api/v3/embeddings',
-      zhipu: '/api/paas/v4/embeddings',
-    },
-    atProvider: SAME_HEADERS,
-  },
+  client: bearerClient(clientPath('/embeddings')),
+  upstream: openAiUpstream(PATH, {
+    openai: PATH,
+    gemini: '/v1beta/openai/embeddings',
+    azure: '/openai/v1/embeddings',
+    'azure-deployments': '/openai/deployments/{model}/embeddings',
+    cohere: '/compatibility/v1/embeddings',
+    dashscope: '/compatible-mode/v1/embeddings',
+    deepinfra: '/v1/openai/embeddings',
+    fireworks: '/inference/v1/embeddings',
+    hunyuan: PATH,
+    mistral: PATH,
+    nvidia: PATH,
+    openrouter: '/api/v1/embeddings',
+    qianfan: '/v2/embeddings',
+    siliconflow: PATH,
+    together: PATH,
+    volcengine: '/api/v3/embeddings',
+    zhipu: '/api/paas/v4/embeddings',
+  }),
   body: jsonBody(embeddingsBody),
-  streamsByPath: () => false,
-  asksForUsage: false,
-  price: { cover: INPUT_COVER, pictures: false, cachesWhenAsked: false },
-  ...inputAnswers('data'),
+  ...inputOnly('data'),
 }

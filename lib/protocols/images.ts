@@ -1,45 +1,207 @@
 /** OpenAI-compatible images. */
-import { imagesAnswers } from './answers/images.ts'
-import { clientPath, type ProtocolRow, SAME_HEADERS } from './protocol.ts'
-import { imagesBody } from './requests/images.ts'
+
+import { ContentKeys } from './answers/content.ts'
+import { DocumentMeter, type DocumentRules } from './answers/document-meter.ts'
+import { parseEvent, typeOf } from './answers/events.ts'
+import { type EventRules, StreamMeter } from './answers/stream-meter.ts'
+import { openAiWords } from './chat.ts'
+import { lastMembers } from './json/last-members.ts'
+import { type Fields, fieldsOf } from './json/text.ts'
+import { bearerClient, clientPath, openAiUpstream, type ProtocolRow } from './protocol.ts'
+import { formBody, formOr, jsonBody } from './requests/body.ts'
+import { type FieldOptions, DATA_HEAD, Place } from './requests/places.ts'
+import * as read from './requests/readers.ts'
+import { detailsOf, first, fromPrompt, type Report, usageReport } from './words/reports.ts'
+import { type CountedKind, type PictureKind, PictureKinds, pictureKind } from './words/usage.ts'
+
+/** The form of answer in which pictures are base64. */
+const ENCODED = 'b64_json'
+
+/** One picture or several, each as a URL or an object with a URL. */
+const picture = new Place({ element: read.pictureUrl })
+  .has('image_url', { limit: DATA_HEAD, read: read.pictureUrl })
+  .has('url', { limit: DATA_HEAD, read: read.pictureUrl })
+  .has('file_id', read.stored('file_id'))
+
+const pictures = { limit: DATA_HEAD, read: read.pictureUrl, inside: picture }
+
+/** A sequence of pictures, which some upstreams offer. */
+const sequence = new Place().has('max_images', {
+  read(draft, value) {
+    draft.sequenceLimit = read.numberIn(value) || null
+  },
+})
+
+/** Reads how the pictures are to be. Single upstreams have names of their own for the size. */
+const asked = (member: keyof PictureKind): FieldOptions => {
+  const said = read.pictureSaid(member)
+  return {
+    read(draft, value, frame) {
+      said(draft, value, frame)
+      draft.picture = frame.picture
+    },
+  }
+}
+
+/** A side of the picture. Upstreams that read it pass over the size, which nobody can rely on then. */
+const side: FieldOptions = {
+  read(draft, value, frame) {
+    if (read.isNull(value)) return
+    read.pictureSaid('size')(draft, { ...value, text: null }, frame)
+    draft.picture = frame.picture
+  },
+}
+
+const imagesPlace = new Place()
+  .has('model', read.model)
+  .has('stream', read.stream)
+  .has('n', { read: read.answers })
+  .has('batch_size', { read: read.answers })
+  .has('num_images', { read: read.answers })
+  .has('sequential_image_generation', {
+    read(draft, value) {
+      draft.sequence = !read.isNull(value) && read.stringOf(value) !== 'disabled'
+    },
+  })
+  .has('sequential_image_generation_options', { inside: sequence })
+  .has('image', pictures)
+  .has('images', pictures)
+  .has('mask', pictures)
+  .has('size', asked('size'))
+  .has('image_size', asked('size'))
+  .has('resolution', asked('size'))
+  .has('width', side)
+  .has('height', side)
+  .has('quality', asked('quality'))
+  .has('extra_body', read.noExtraBody)
+  .has('service_tier', read.tier('service', 'service_tier'))
+  .has('response_format', {
+    read(draft, value) {
+      draft.encodedPictures = read.stringOf(value)?.toLowerCase() === ENCODED
+    },
+  })
+
+/** Pictures and masks to be changed. What else a form may hold is not known to cost anything. */
+const form = formBody({
+  place: imagesPlace,
+  files: ['image', 'mask'],
+  upload(draft) {
+    draft.prompt.pictures++
+  },
+})
+
+const imagesBody = formOr(form, jsonBody(imagesPlace))
+
+/**
+ * Content that counts. The answer has no text that is charged, and previews in a stream cost only what is reported for
+ * them.
+ */
+const STREAM_KEYS = new ContentKeys({ text: ['revised_text'] })
+const DOCUMENT_KEYS = new ContentKeys({ encoded: ['b64_json', 'url'] })
+
+const MEMBERS: ReadonlySet<string> = new Set(['id', 'usage', 'error', 'size', 'quality'])
+
+/** Returns null when there is neither a picture nor a number. */
+function reportOf(images: number, value: unknown, kinds: readonly CountedKind[], seen = images): Report | null {
+  const fields = fieldsOf(value)
+  const output = first(fields, 'output_tokens')
+  const usage = fromPrompt({
+    prompt: first(fields, 'input_tokens') ?? 0,
+    output: output ?? 0,
+    details: {
+      prompt: detailsOf(fieldsOf(fields['input_tokens_details'])),
+      output: detailsOf(fieldsOf(fields['output_tokens_details'])),
+    },
+  })
+  usage.images = images
+  return usageReport(usage, { namesOutput: images > 0 || output !== null, kinds, seenImages: Math.min(seen, images) })
+}
+
+class Rules implements EventRules {
+  readonly markers = null
+  readonly #kinds = new PictureKinds()
+  /**
+   * How many pictures are complete. Each picture of a sequence has an event of its own; the event that completes the
+   * sequence has no picture.
+   */
+  #completed = 0
+  #ofSequence = 0
+
+  knows(name: string, data: Buffer, cut: Buffer | null): boolean {
+    const type = typeOf(name, data, cut)
+    return type === 'error' || type.startsWith('image_')
+  }
+
+  read(meter: StreamMeter, name: string, data: Buffer, cut: Buffer | null): void {
+    const type = typeOf(name, data, cut)
+    if (type === 'error') meter.failed = true
+    if (type.endsWith('.partial_succeeded')) {
+      this.#ofSequence++
+      this.#kinds.add(kindIn(eventOf(data, cut)))
+      meter.report(reportOf(this.#ofSequence, undefined, this.#kinds.list))
+    }
+    if (!type.endsWith('.completed')) return
+    this.#completed++
+    meter.terminal = true
+    const event = eventOf(data, cut)
+    const usage = event['usage']
+    const generated = first(fieldsOf(usage), 'generated_images')
+    const pieces = this.#ofSequence === 0 ? (generated ?? this.#completed) : Math.max(this.#ofSequence, generated ?? 0)
+    if (this.#ofSequence === 0) this.#kinds.add(kindIn(event), generated ?? 1)
+    meter.report(reportOf(pieces, usage, this.#kinds.list, Math.max(this.#completed, this.#ofSequence)))
+  }
+}
+
+/** What is read of an event, which may be too long to be kept. */
+const LAST = ['usage', 'size', 'quality']
+const eventOf = (data: Buffer, cut: Buffer | null): Fields => parseEvent(data, cut) ?? lastMembers(data, LAST, 1)
+
+const kindIn = (event: Fields): PictureKind => pictureKind(event['size'], event['quality'])
+
+const DOCUMENT: DocumentRules = {
+  members: MEMBERS,
+  own: ['data'],
+  keys: DOCUMENT_KEYS,
+  reportOf(document, pieces) {
+    // in a document that breaks off, a picture counts that has begun
+    const images = Math.max(document.itemsOf('data'), pieces)
+    const kinds = new PictureKinds()
+    kinds.add(pictureKind(document.value('size'), document.value('quality')), images)
+    return reportOf(images, document.value('usage'), kinds.list)
+  },
+}
 
 const PATH = '/v1/images/generations'
 
 export const images: ProtocolRow = {
   place: 4,
-  client: {
-    paths: [
-      clientPath('/images/generations'),
-      clientPath('/images/edits', { lastStep: 'edits' }),
-      clientPath('/images/variations', { lastStep: 'variations' }),
-    ],
-    versions: ['/v1'],
-    repeatsVersion: false,
-    placements: ['bearer'],
-    query: {},
-    typesErrors: false,
-  },
-  upstream: {
-    path: PATH,
-    ending: /\/images\/generations$/,
-    authHeader: 'authorization',
-    kinds: {
-      openai: PATH,
-      gemini: '/v1beta/openai/images/generations',
-      azure: '/openai/v1/images/generations',
-      'azure-deployments': '/openai/deployments/{model}/images/generations',
-      qianfan: '/v2/images/generations',
-      siliconflow: PATH,
-      together: PATH,
-      volcengine: '/api/v3/images/generations',
-      xai: PATH,
-      zhipu: '/api/paas/v4/images/generations',
-    },
-    atProvider: SAME_HEADERS,
-  },
+  client: bearerClient(
+    clientPath('/images/generations'),
+    clientPath('/images/edits', { lastStep: 'edits' }),
+    clientPath('/images/variations', { lastStep: 'variations' }),
+  ),
+  upstream: openAiUpstream(PATH, {
+    openai: PATH,
+    gemini: '/v1beta/openai/images/generations',
+    azure: '/openai/v1/images/generations',
+    'azure-deployments': '/openai/deployments/{model}/images/generations',
+    qianfan: '/v2/images/generations',
+    siliconflow: PATH,
+    together: PATH,
+    volcengine: '/api/v3/images/generations',
+    xai: PATH,
+    zhipu: '/api/paas/v4/images/generations',
+  }),
   body: imagesBody,
   streamsByPath: null,
   asksForUsage: false,
   price: { cover: [['image'], ['input', 'output'], ['request']], pictures: true, cachesWhenAsked: false },
-  ...imagesAnswers,
+  terminalIsLast: false,
+  meter: ({ events, pictures = false, mostOutput }) =>
+    events
+      ? new StreamMeter(new Rules(), STREAM_KEYS, null, pictures)
+      : new DocumentMeter(DOCUMENT, mostOutput, null, pictures),
+  words: openAiWords,
+  countAnswer: null,
+  encodedPictures: { array: 'data', encoded: 'b64_json', link: 'url' },
 }

@@ -1,31 +1,23 @@
 /** OpenAI-compatible moderations: texts and pictures are judged, and most upstreams report no usage. */
-import { inputAnswers } from './answers/input-only.ts'
-import { jsonBody } from './json-body.ts'
-import { clientPath, INPUT_COVER, type ProtocolRow, SAME_HEADERS } from './protocol.ts'
-import { moderationsBody } from './requests/moderations.ts'
+import { inputOnly } from './input-only.ts'
+import { textOrPicture } from './layouts.ts'
+import { bearerClient, clientPath, openAiUpstream, type ProtocolRow } from './protocol.ts'
+import { jsonBody } from './requests/body.ts'
+import { Place } from './requests/places.ts'
+import * as read from './requests/readers.ts'
+
+const moderationsBody = new Place({ begin: read.writesNothing })
+  .has('model', read.model)
+  .has('input', { inside: textOrPicture() })
+  .has('extra_body', read.noExtraBody)
+  .has('service_tier', read.tier('service', 'service_tier'))
 
 const PATH = '/v1/moderations'
 
 export const moderations: ProtocolRow = {
   place: 8,
-  client: {
-    paths: [clientPath('/moderations')],
-    versions: ['/v1'],
-    repeatsVersion: false,
-    placements: ['bearer'],
-    query: {},
-    typesErrors: false,
-  },
-  upstream: {
-    path: PATH,
-    ending: /\/moderations$/,
-    authHeader: 'authorization',
-    kinds: { openai: PATH, mistral: PATH },
-    atProvider: SAME_HEADERS,
-  },
+  client: bearerClient(clientPath('/moderations')),
+  upstream: openAiUpstream(PATH, { openai: PATH, mistral: PATH }),
   body: jsonBody(moderationsBody),
-  streamsByPath: () => false,
-  asksForUsage: false,
-  price: { cover: INPUT_COVER, pictures: false, cachesWhenAsked: false },
-  ...inputAnswers('results'),
+  ...inputOnly('results'),
 }

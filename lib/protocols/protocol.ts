@@ -4,11 +4,12 @@
  * which prices cover it. Everything else in the gateway asks the row and never the protocol's name, so that a new protocol
  * is a new file, and a line in `rows.ts`.
  */
-import type { BodyForm } from './body.ts'
-import type { BodyRule } from './body-rule.ts'
-import type { KindName } from './words/kinds.ts'
-import type { LengthStopState, Meter, MeterOptions } from './meter.ts'
+
+import type { LengthStopState, Meter, MeterOptions } from './answers/meter.ts'
 import type { PictureMembers } from './pictures/encoded.ts'
+import type { BodyForm } from './requests/body.ts'
+import type { BodyRule } from './requests/edits.ts'
+import type { KindName } from './words/kinds.ts'
 import type { PriceLine } from './words/usage.ts'
 
 export interface ProtocolRow extends AnswerForm {
@@ -87,6 +88,50 @@ export interface UpstreamForm {
   /** What is different at a provider of a known kind. */
   atProvider: ProviderHeaders
 }
+
+/** Clients of OpenAI-compatible protocols. */
+export const bearerClient = (...paths: ClientPath[]): ClientForm => ({
+  paths,
+  versions: ['/v1'],
+  repeatsVersion: false,
+  placements: ['bearer'],
+  query: {},
+  typesErrors: false,
+})
+
+/** Clients of the native protocols whose paths name the model and what is to be done with it. */
+export const gammaClient = (query: ClientForm['query'], ...paths: ClientPath[]): ClientForm => ({
+  paths,
+  versions: ['/v1beta', '/v1alpha', '/v1'],
+  repeatsVersion: false,
+  placements: ['gamma', 'query'],
+  query,
+  typesErrors: false,
+})
+
+/** Upstreams of OpenAI-compatible protocols. `path`: begins with `/v1`. */
+export const openAiUpstream = (path: string, kinds: UpstreamForm['kinds']): UpstreamForm => ({
+  path,
+  ending: new RegExp(`${RegExp.escape(path.slice('/v1'.length))}$`),
+  authHeader: 'authorization',
+  kinds,
+  atProvider: SAME_HEADERS,
+})
+
+export const GAMMA_PATH = '/v1beta/models/{model}:{verb}'
+
+/** Upstreams of those native protocols. */
+export const gammaUpstream = (kinds: UpstreamForm['kinds']): UpstreamForm => ({
+  path: GAMMA_PATH,
+  ending: /\/models(\/[^/]*)?$/,
+  authHeader: 'x-gamma-api-key',
+  kinds,
+  atProvider: {
+    authHeader: 'x-goog-api-key',
+    renamed: { 'x-gamma-api-client': 'x-goog-api-client' },
+    fallback: null,
+  },
+})
 
 /** Which verb in a path asks for a document and which for a stream, and what the query has to say for a stream. */
 export interface Verbs {
@@ -179,9 +224,6 @@ export interface PriceForm {
   /** Upstreams write to a cache when the request asks for it; otherwise they do when they like. */
   cachesWhenAsked: boolean
 }
-
-/** Answers that cost nothing by themselves: their input does, or the request. */
-export const INPUT_COVER: PriceForm['cover'] = [['request'], ['input']]
 
 /** Answers of text. */
 export const TEXT_COVER: PriceForm['cover'] = [['request'], ['input', 'output']]

@@ -1,38 +1,66 @@
 /** Reranking, in the form that Cohere and Jina share: documents are scored by how well they answer a query. */
-import { inputAnswers } from './answers/input-only.ts'
-import { jsonBody } from './json-body.ts'
-import { clientPath, INPUT_COVER, type ProtocolRow, SAME_HEADERS } from './protocol.ts'
-import { rerankBody } from './requests/rerank.ts'
+import { inputOnly } from './input-only.ts'
+import { textOrPicture } from './layouts.ts'
+import { bearerClient, clientPath, openAiUpstream, type ProtocolRow } from './protocol.ts'
+import { jsonBody } from './requests/body.ts'
+import { type Draft, SearchUnits } from './requests/facts.ts'
+import { Place, type Read, type Value } from './requests/places.ts'
+import * as read from './requests/readers.ts'
+
+function addDocument(draft: Draft, bytes: number): void {
+  draft.documents++
+  draft.units?.add(bytes)
+}
+
+/** Without the quotes around a text. */
+const bytesOf = ({ kind, start, end }: Value): number => end - start - (kind === 'string' ? 2 : 0)
+
+const documents = textOrPicture({
+  element: (draft, value) => addDocument(draft, bytesOf(value)),
+  end: (draft, { start }, end) => addDocument(draft, end - start),
+})
+
+/** `written`: with the quotes around a text. */
+function setQuery(draft: Draft, bytes: number, written: number): void {
+  draft.queryBytes += written
+  if (draft.units !== null) draft.units.queryBytes += bytes
+}
+
+const readQuery: Read = (draft, value) => setQuery(draft, bytesOf(value), value.end - value.start)
+
+const query = textOrPicture({
+  element: readQuery,
+  end: (draft, { start }, end) => setQuery(draft, end - start, end - start),
+})
+
+const rerankBody = new Place({
+  begin(draft) {
+    read.writesNothing(draft)
+    draft.units = new SearchUnits()
+  },
+  end(draft) {
+    draft.repeatedBytes = draft.queryBytes * Math.max(0, draft.documents - 1)
+  },
+})
+  .has('model', read.model)
+  .has('query', { inside: query, read: readQuery })
+  .has('documents', { inside: documents, read: (draft, value) => addDocument(draft, bytesOf(value)) })
+  .has('extra_body', read.noExtraBody)
+  .has('service_tier', read.tier('service', 'service_tier'))
 
 const PATH = '/v1/rerank'
 
 export const rerank: ProtocolRow = {
   place: 7,
-  client: {
-    paths: [clientPath('/rerank')],
-    versions: ['/v1'],
-    repeatsVersion: false,
-    placements: ['bearer'],
-    query: {},
-    typesErrors: false,
-  },
-  upstream: {
-    path: PATH,
-    ending: /\/rerank$/,
-    authHeader: 'authorization',
-    kinds: {
-      cohere: '/v2/rerank',
-      fireworks: '/inference/v1/rerank',
-      qianfan: '/v2/rerank',
-      siliconflow: PATH,
-      together: PATH,
-      zhipu: '/api/paas/v4/rerank',
-    },
-    atProvider: SAME_HEADERS,
-  },
+  client: bearerClient(clientPath('/rerank')),
+  upstream: openAiUpstream(PATH, {
+    cohere: '/v2/rerank',
+    fireworks: '/inference/v1/rerank',
+    qianfan: '/v2/rerank',
+    siliconflow: PATH,
+    together: PATH,
+    zhipu: '/api/paas/v4/rerank',
+  }),
   body: jsonBody(rerankBody),
-  streamsByPath: () => false,
-  asksForUsage: false,
-  price: { cover: INPUT_COVER, pictures: false, cachesWhenAsked: false },
-  ...inputAnswers('results', 'data'),
+  ...inputOnly('results', 'data'),
 }

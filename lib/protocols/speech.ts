@@ -1,37 +1,197 @@
 /** OpenAI-compatible speech: a text goes in, and its sound comes out, as bytes or as events. */
-import { speechAnswers } from './answers/speech.ts'
-import { jsonBody } from './json-body.ts'
-import { clientPath, type ProtocolRow, SAME_HEADERS } from './protocol.ts'
-import { speechBody } from './requests/speech.ts'
+
+import { ContentKeys } from './answers/content.ts'
+import { parseEvent, typeOf } from './answers/events.ts'
+import { BytesMeter, type MeterOptions } from './answers/meter.ts'
+import { type EventRules, StreamMeter } from './answers/stream-meter.ts'
+import { openAiWords } from './chat.ts'
+import { lastObject } from './json/last-members.ts'
+import { fieldsOf, scalarOf } from './json/text.ts'
+import { bearerClient, clientPath, openAiUpstream, type ProtocolRow } from './protocol.ts'
+import { jsonBody } from './requests/body.ts'
+import { Place, type Value } from './requests/places.ts'
+import * as read from './requests/readers.ts'
+import { FEWEST_BYTES_PER_S, SoundMeter, wholeSeconds } from './sound/sound.ts'
+import { first, type Report, usageReport } from './words/reports.ts'
+import { noUsage, type Usage } from './words/usage.ts'
+
+/** No upstream speaks so long a text at once. */
+const LONGEST_TEXT_BYTES = 1024 * 1024
+/** What upstreams send as `pcm`: 24,000 samples of 16 bits in a second, unless `sample_rate` asks for fewer. */
+const PCM_SAMPLES_PER_S = 24_000
+const SAMPLE_BYTES = 2
+/** The fewest samples that upstreams offer. */
+const FEWEST_SAMPLES_PER_S = 8_000
+/** The slowest speech that upstreams offer, as a share of the usual speed. */
+const SLOWEST = 0.25
+
+const speechBody = new Place({
+  end(draft) {
+    if (draft.soundBytesPerS === null || draft.samplesPerS === null) return
+    draft.soundBytesPerS = Math.max(FEWEST_SAMPLES_PER_S, draft.samplesPerS) * SAMPLE_BYTES
+  },
+})
+  .has('model', read.model)
+  .has('input', {
+    limit: LONGEST_TEXT_BYTES,
+    read(draft, value) {
+      const text = read.stringOf(value)
+      if (text === null) draft.invalid ??= 'input'
+      else draft.characters = codePoints(text)
+    },
+  })
+  .has('speed', {
+    read(draft, value) {
+      draft.pace = Math.min(draft.pace, paceOf(value))
+    },
+  })
+  .has('response_format', {
+    read(draft, value) {
+      if (read.stringOf(value) === 'pcm') draft.soundBytesPerS = PCM_SAMPLES_PER_S * SAMPLE_BYTES
+    },
+  })
+  .has('sample_rate', {
+    read(draft, value) {
+      // more samples than usual count as usual: who does not read the field sends no more
+      draft.samplesPerS = Math.min(PCM_SAMPLES_PER_S, read.numberIn(value) ?? PCM_SAMPLES_PER_S)
+    },
+  })
+  .has('extra_body', read.noExtraBody)
+  .has('service_tier', read.tier('service', 'service_tier'))
+  .has('stream_format', {
+    read(draft, value) {
+      draft.stream = read.stringOf(value) === 'sse'
+    },
+  })
+
+/** How many characters a text has; half of a pair that lacks its other half counts as one. */
+function codePoints(text: string): number {
+  let count = 0
+  for (const _ of text) count++
+  return count
+}
+
+/** A speed that is no number may be read in any way by the upstream, so that it counts as the slowest. */
+function paceOf({ kind, text }: Value): number {
+  const speed = kind === 'scalar' && text !== null ? scalarOf(text) : undefined
+  if (speed === null) return 1
+  return typeof speed === 'number' && speed >= SLOWEST ? speed : SLOWEST
+}
+
+const KEYS = new ContentKeys({ encoded: ['audio'] })
+/** Bytes of sound that count as one token, where it matters only that something has come. */
+const BYTES_PER_TOKEN = 1000
+
+const soundOf = ({ sound }: MeterOptions): SoundMeter => new SoundMeter(sound?.soundBytesPerS ?? FEWEST_BYTES_PER_S)
+
+function reportOf(value: unknown): Report | null {
+  const fields = fieldsOf(value)
+  const input = first(fields, 'input_tokens')
+  const output = first(fields, 'output_tokens')
+  return input === null || output === null ? null : usageReport({ ...noUsage(), input, output_audio: output })
+}
+
+class Rules implements EventRules {
+  readonly markers = null
+  readonly #sound: SoundMeter
+
+  constructor(sound: SoundMeter) {
+    this.#sound = sound
+  }
+
+  knows(name: string, data: Buffer, cut: Buffer | null): boolean {
+    const type = typeOf(name, data, cut)
+    return type === 'error' || type.startsWith('speech.')
+  }
+
+  read(meter: StreamMeter, name: string, data: Buffer, cut: Buffer | null): void {
+    const type = typeOf(name, data, cut)
+    const audio = parseEvent(data, cut)?.['audio']
+    if (type === 'error') meter.failed = true
+    else if (type.endsWith('.delta')) this.#sound.feed(typeof audio === 'string' ? Buffer.from(audio, 'base64') : data)
+    else if (type.endsWith('.done')) {
+      meter.terminal = true
+      meter.report(reportOf(parseEvent(data, cut)?.['usage'] ?? lastObject(data, 'usage', 1)))
+    }
+  }
+}
+
+class EventsMeter extends StreamMeter {
+  readonly #sound: SoundMeter
+  readonly #characters: number
+
+  constructor(options: MeterOptions, sound = soundOf(options)) {
+    super(new Rules(sound), KEYS)
+    this.#sound = sound
+    this.#characters = options.sound?.characters ?? 0
+  }
+
+  override get usage(): Usage | null {
+    const reported = super.usage
+    if (reported === null && this.#sound.bytes === 0) return null
+    return { ...(reported ?? noUsage()), characters: this.#characters }
+  }
+
+  override get seconds(): number {
+    return wholeSeconds(this.#sound.seconds)
+  }
+
+  override get secondsReported(): boolean {
+    return false
+  }
+
+  /** Nothing of the sound is charged as tokens but what is reported. */
+  override get produced(): number {
+    return this.reportedOutput
+  }
+}
+
+class SoundBytes extends BytesMeter {
+  readonly #sound: SoundMeter
+  readonly #characters: number
+
+  constructor(options: MeterOptions) {
+    super(options)
+    this.#sound = soundOf(options)
+    this.#characters = options.sound?.characters ?? 0
+  }
+
+  protected take(chunk: Buffer): void {
+    this.#sound.feed(chunk)
+  }
+
+  get usage(): Usage | null {
+    return this.bytes === 0 || this.failed ? null : { ...noUsage(), characters: this.#characters }
+  }
+
+  get seconds(): number {
+    return this.failed ? 0 : wholeSeconds(this.#sound.seconds)
+  }
+
+  protected get content(): number {
+    return Math.ceil(this.bytes / BYTES_PER_TOKEN)
+  }
+
+  override get produced(): number {
+    return 0
+  }
+}
 
 const PATH = '/v1/audio/speech'
 
 export const speech: ProtocolRow = {
   place: 9,
-  client: {
-    paths: [clientPath('/audio/speech')],
-    versions: ['/v1'],
-    repeatsVersion: false,
-    placements: ['bearer'],
-    query: {},
-    typesErrors: false,
-  },
-  upstream: {
-    path: PATH,
-    ending: /\/audio\/speech$/,
-    authHeader: 'authorization',
-    kinds: {
-      openai: PATH,
-      azure: '/openai/v1/audio/speech',
-      'azure-deployments': '/openai/deployments/{model}/audio/speech',
-      deepinfra: '/v1/openai/audio/speech',
-      groq: '/openai/v1/audio/speech',
-      siliconflow: PATH,
-      together: PATH,
-      zhipu: '/api/paas/v4/audio/speech',
-    },
-    atProvider: SAME_HEADERS,
-  },
+  client: bearerClient(clientPath('/audio/speech')),
+  upstream: openAiUpstream(PATH, {
+    openai: PATH,
+    azure: '/openai/v1/audio/speech',
+    'azure-deployments': '/openai/deployments/{model}/audio/speech',
+    deepinfra: '/v1/openai/audio/speech',
+    groq: '/openai/v1/audio/speech',
+    siliconflow: PATH,
+    together: PATH,
+    zhipu: '/api/paas/v4/audio/speech',
+  }),
   body: jsonBody(speechBody),
   streamsByPath: null,
   asksForUsage: false,
@@ -41,5 +201,9 @@ export const speech: ProtocolRow = {
     tokensAsReported: true,
     cachesWhenAsked: false,
   },
-  ...speechAnswers,
+  terminalIsLast: true,
+  eventsByType: true,
+  meter: options => (options.events ? new EventsMeter(options) : new SoundBytes(options)),
+  words: { ...openAiWords, lengthStop: () => '' },
+  countAnswer: null,
 }

@@ -2,7 +2,7 @@
  * The bytes of an upstream's answer as JSON: each event of a stream, or the one document, is given to the reader's rules as
  * a tree. What cannot be read, is too long or has too much in it fails the answer.
  */
-import { BLANK_LINE, EventReader, type EventSink } from '../protocols/events.ts'
+import { BLANK_LINE, EventReader, type EventSink } from '../protocols/answers/events.ts'
 import { bytesAsText } from '../protocols/json/patterns.ts'
 import {
   type Opaque,

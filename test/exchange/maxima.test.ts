@@ -1,6 +1,6 @@
 /** A maximum of output counts only under a name that the upstream reads: what is held for each way of naming one. */
 import t from 'tap'
-import type { Facts } from '../../lib/protocols/facts.ts'
+import type { Facts } from '../../lib/protocols/requests/facts.ts'
 import { mostOutputOf } from '../../lib/exchange/record/need.ts'
 import type { Exchange } from '../../lib/exchange/record/exchange.ts'
 import type { Services } from '../../lib/exchange/record/services.ts'

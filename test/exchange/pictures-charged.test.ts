@@ -4,7 +4,7 @@
  */
 // The bug behind these rows: pictures given away.
 import t from 'tap'
-import type { Meter } from '../../lib/protocols/meter.ts'
+import type { Meter } from '../../lib/protocols/answers/meter.ts'
 import { bytesAsText } from '../../lib/protocols/json/patterns.ts'
 import { protocolRow } from '../../lib/protocols/table.ts'
 import type { Protocol } from '../../lib/terms/records.ts'

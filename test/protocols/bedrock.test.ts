@@ -1,6 +1,6 @@
 /** Under which name Bedrock counts the tokens of a model. */
 import t from 'tap'
-import { MESSAGES_ON_BEDROCK } from '../../lib/protocols/bedrock.ts'
+import { MESSAGES_ON_BEDROCK } from '../../lib/protocols/clouds.ts'
 
 const MODEL = 'anthropic.claude-sonnet-4-5-20250929-v1:0'
 const arn = (name: string) => `arn:aws:bedrock:eu-west-1:123456789012:${name}`

@@ -1,7 +1,6 @@
 /** What a kind of provider wants to be said differently in a body, as edits in place. */
 import t from 'tap'
-import { type BodyRule, ruleEdits, wrapped, wrappedLength } from '../../lib/protocols/body-rule.ts'
-import { editBody } from '../../lib/protocols/edit.ts'
+import { type BodyRule, ruleEdits, wrapped, wrappedLength, editBody } from '../../lib/protocols/requests/edits.ts'
 
 const RULE: BodyRule = {
   leftOut: ['model', 'stream'],

@@ -4,9 +4,8 @@
  */
 // The bug behind these rows: a member said a million times.
 import t from 'tap'
-import { MESSAGES_ON_BEDROCK } from '../../lib/protocols/bedrock.ts'
-import { type BodyRule, RuleScan, ruleEdits } from '../../lib/protocols/body-rule.ts'
-import { editBody } from '../../lib/protocols/edit.ts'
+import { MESSAGES_ON_BEDROCK } from '../../lib/protocols/clouds.ts'
+import { type BodyRule, RuleScan, ruleEdits, editBody } from '../../lib/protocols/requests/edits.ts'
 
 const RULE = MESSAGES_ON_BEDROCK.body as BodyRule
 const body = (count: number): Buffer => Buffer.from(`{${'"a":1,"anthropic_beta":["x"],'.repeat(count)}"z":2}`)

@@ -3,11 +3,9 @@
  * two readers could take differently is refused.
  */
 import t from 'tap'
-import { editBody } from '../../lib/protocols/edit.ts'
-import type { Facts } from '../../lib/protocols/facts.ts'
-import { boundaryOf } from '../../lib/protocols/forms/boundary.ts'
-import { MultipartScanner } from '../../lib/protocols/forms/multipart.ts'
-import { type PartHead, partHeadOf } from '../../lib/protocols/forms/part-head.ts'
+import { editBody } from '../../lib/protocols/requests/edits.ts'
+import type { Facts } from '../../lib/protocols/requests/facts.ts'
+import { boundaryOf, MultipartScanner, type PartHead, partHeadOf } from '../../lib/protocols/requests/multipart.ts'
 import { protocolRow } from '../../lib/protocols/table.ts'
 import { cut, type Random, seeded } from '../support/random.ts'
 

@@ -1,10 +1,10 @@
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import t from 'tap'
-import type { Meter } from '../../lib/protocols/meter.ts'
+import type { Meter } from '../../lib/protocols/answers/meter.ts'
 import { bytesAsText } from '../../lib/protocols/json/patterns.ts'
 import { protocolRow } from '../../lib/protocols/table.ts'
-import { Withholder } from '../../lib/protocols/withhold.ts'
+import { Withholder } from '../../lib/protocols/answers/withhold.ts'
 import { noUsage, type Protocol, type Usage } from '../../lib/terms/records.ts'
 import { cut, type Random, seeded } from '../support/random.ts'
 

@@ -8,7 +8,7 @@ import t from 'tap'
 import { lastObject } from '../../lib/protocols/json/last-members.ts'
 import { bytesAsText } from '../../lib/protocols/json/patterns.ts'
 import { protocolRow } from '../../lib/protocols/table.ts'
-import { Withholder } from '../../lib/protocols/withhold.ts'
+import { Withholder } from '../../lib/protocols/answers/withhold.ts'
 import { parseHead } from '../../lib/upstream/http1-head.ts'
 import { TALKING } from '../support/talking.ts'
 

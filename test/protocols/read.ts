@@ -1,5 +1,5 @@
 /** Reads an answer with the meter of its protocol, for the tests of what meters read beside the text. */
-import type { Meter } from '../../lib/protocols/meter.ts'
+import type { Meter } from '../../lib/protocols/answers/meter.ts'
 import { bytesAsText } from '../../lib/protocols/json/patterns.ts'
 import { protocolRow } from '../../lib/protocols/table.ts'
 import { noUsage } from '../../lib/protocols/words/usage.ts'

@@ -1,7 +1,7 @@
 /** What the meters of speech and transcriptions say of answers, cut into chunks at random, and what the facts say of requests. */
 import t from 'tap'
-import type { Facts } from '../../lib/protocols/facts.ts'
-import type { Meter, MeterOptions } from '../../lib/protocols/meter.ts'
+import type { Facts } from '../../lib/protocols/requests/facts.ts'
+import type { Meter, MeterOptions } from '../../lib/protocols/answers/meter.ts'
 import { bytesAsText } from '../../lib/protocols/json/patterns.ts'
 import { protocolRow } from '../../lib/protocols/table.ts'
 import type { Usage } from '../../lib/protocols/words/usage.ts'

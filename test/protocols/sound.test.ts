@@ -4,7 +4,7 @@
  */
 import t from 'tap'
 import { SoundMeter, wholeSeconds } from '../../lib/protocols/sound/sound.ts'
-import { Stamps } from '../../lib/protocols/stamps.ts'
+import { Stamps } from '../../lib/protocols/transcriptions.ts'
 import { cut, seeded } from '../support/random.ts'
 import * as make from '../support/sound.ts'
 

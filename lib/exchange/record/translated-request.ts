@@ -4,9 +4,8 @@
  */
 import type { KeyEntry } from '../../access/keys.ts'
 import { LARGE_BYTES, inSlices } from '../../base/slices.ts'
-import { type BodyRule, RuleScan, ruleWithout } from '../../protocols/body-rule.ts'
-import type { Facts } from '../../protocols/facts.ts'
-import { membersLeftOut } from '../../protocols/leave-out.ts'
+import { type BodyRule, RuleScan, ruleWithout, membersLeftOut } from '../../protocols/requests/edits.ts'
+import type { Facts } from '../../protocols/requests/facts.ts'
 import type { Protocol } from '../../terms/records.ts'
 import type { Target as RequestTarget } from '../../terms/target.ts'
 import type { Ask, AskHead, Target, Lane } from '../../translate/ask.ts'

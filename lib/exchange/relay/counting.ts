@@ -6,7 +6,7 @@
 import type { CompiledChannel } from '../../world/compiled-channel.ts'
 import type { Protocol } from '../../terms/records.ts'
 import type { KeyEntry } from '../../access/keys.ts'
-import type { Facts } from '../../protocols/facts.ts'
+import type { Facts } from '../../protocols/requests/facts.ts'
 import { protocolRow } from '../../protocols/table.ts'
 import type { Exchange } from '../record/exchange.ts'
 import { answerJson } from '../record/ending.ts'

@@ -6,7 +6,7 @@
 import { micro } from '../../base/money.ts'
 import type { Hold } from '../../ledger/ledger.ts'
 import type { AnswerHold, Tariff } from '../../pricing/tariff.ts'
-import type { Facts } from '../../protocols/facts.ts'
+import type { Facts } from '../../protocols/requests/facts.ts'
 import type { UsedTool } from '../../protocols/words/server-tools.ts'
 import type { Exchange } from '../record/exchange.ts'
 import { guard } from '../record/ending.ts'

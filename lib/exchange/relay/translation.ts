@@ -5,7 +5,7 @@
  */
 import type { KeyEntry } from '../../access/keys.ts'
 import type { Tariff } from '../../pricing/tariff.ts'
-import type { Facts } from '../../protocols/facts.ts'
+import type { Facts } from '../../protocols/requests/facts.ts'
 import type { Protocol, Usage } from '../../terms/records.ts'
 import type {
   LossWord,

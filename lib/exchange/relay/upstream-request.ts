@@ -1,28 +1,39 @@
 /** Makes the request that one candidate is sent: its path, its headers, and the body with the few edits that it needs. */
 import type { Dispatcher } from 'undici'
 import type { KeyEntry } from '../../access/keys.ts'
-import type { Claim } from '../../channels/health.ts'
-import { type BodyRule, ruleEdits, wrapped, wrappedLength } from '../../protocols/body-rule.ts'
-import { type Edit, type Edited, askForUsage, editBody, mapRepeatedModels } from '../../protocols/edit.ts'
-import type { Facts } from '../../protocols/facts.ts'
-import { elementEdits, memberEdits, membersLeftOut } from '../../protocols/leave-out.ts'
+import type { Claim } from '../../channels/claim.ts'
+import type { CompiledChannel } from '../../world/compiled-channel.ts'
+import type { Candidate } from '../../world/table.ts'
+import {
+  type BodyRule,
+  ruleEdits,
+  wrapped,
+  wrappedLength,
+  askForUsage,
+  type Edit,
+  type Edited,
+  editBody,
+  mapRepeatedModels,
+  elementEdits,
+  memberEdits,
+  membersLeftOut,
+} from '../../protocols/requests/edits.ts'
+import type { Facts } from '../../protocols/requests/facts.ts'
 import { bytesAsText } from '../../protocols/json/patterns.ts'
 import type { ProtocolRow } from '../../protocols/protocol.ts'
 import { protocolRow } from '../../protocols/table.ts'
 import { HOPS, withHop } from '../../terms/hops.ts'
 import type { Protocol } from '../../terms/records.ts'
 import type { Endpoint, Target } from '../../terms/target.ts'
-import type { Lane } from '../../translate/ask.ts'
-import { type StatePlace, envelopeCuts, mayHaveEnvelope } from '../../translate/opaque.ts'
+import { envelopeCuts, mayHaveEnvelope, type StatePlace } from '../../translate/opaque.ts'
+import type { Lane } from '../../translate/lane.ts'
 import { translatedRow } from '../../translate/table.ts'
 import { requestHeaders, translatedHeaders } from '../../upstream/headers.ts'
 import { BadRequest } from '../../upstream/attempt.ts'
-import type { CompiledChannel } from '../../world/compiled-channel.ts'
-import type { Candidate } from '../../world/table.ts'
+import { takeMemory, passedQuery } from '../record/request.ts'
 import type { Exchange } from '../record/exchange.ts'
-import { passedQuery, takeMemory } from '../record/request.ts'
-import type { Services } from '../record/services.ts'
 import { laneOf, ruleOf } from '../record/translated-request.ts'
+import type { Services } from '../record/services.ts'
 
 /** Throws BadRequest when no request can be made. */
 export function upstreamRequest(x: Exchange, services: Services, claim: Claim): Dispatcher.DispatchOptions {

@@ -2,7 +2,7 @@
 import type { KeyEntry } from '../../access/keys.ts'
 import { formatMicro, micro } from '../../base/money.ts'
 import { Hold, type HoldRefusal } from '../../ledger/ledger.ts'
-import type { BodyScan } from '../../protocols/body.ts'
+import type { BodyScan } from '../../protocols/requests/body.ts'
 import { protocolRow } from '../../protocols/table.ts'
 import type { ErrorName } from '../../base/errors.ts'
 import type { Protocol } from '../../terms/records.ts'

@@ -11,9 +11,9 @@
  * translation (`lib/translate/json`) checks the grammar of whole texts.
  */
 import { CapturedText } from './captured.ts'
-import { decode, scalarOf } from './text.ts'
 import { BROKEN, GOES_ON, NestedEnd, StringEnd } from './ends.ts'
 import { bytesAsText } from './patterns.ts'
+import { decode, scalarOf } from './text.ts'
 
 const QUOTE = 0x22
 const OPEN_OBJECT = 0x7b

@@ -3,8 +3,9 @@
  * a place where the protocol has pictures. Nothing else is looked into, so that the arguments of a tool cannot pass for
  * a picture. Memory is bounded however large a picture is, and a picture counts as soon as it has begun.
  */
-import { type JsonKind, JsonScanner, type ScanEvents } from '../json/scanner.ts'
+
 import { Patterns } from '../json/patterns.ts'
+import { type JsonKind, JsonScanner, type ScanEvents } from '../json/scanner.ts'
 import { decode } from '../json/text.ts'
 import { type CountedKind, PictureKinds, pictureKind } from '../words/usage.ts'
 

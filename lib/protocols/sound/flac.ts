@@ -2,7 +2,7 @@
  * FLAC: the header may tell how many samples there are, or not; the frames are counted beside, each with the rate that its own
  * header names. A frame is one whose header has the right check sum.
  */
-import { type ByteCursor, type Steps, type SoundFound, PLAIN_BYTES_PER_S } from './cursor.ts'
+import { type ByteCursor, PLAIN_BYTES_PER_S, type SoundFound, type Steps } from './cursor.ts'
 
 const SYNC = 0xff
 const STREAM_INFO_BYTES = 34

@@ -3,7 +3,7 @@
  * no number in front of them has to be believed.
  */
 import { AAC_HERTZ } from './codecs.ts'
-import type { ByteCursor, Steps, SoundFound } from './cursor.ts'
+import type { ByteCursor, SoundFound, Steps } from './cursor.ts'
 
 const SYNC = 0xff
 /** So many bytes more may belong to no frame than to one, before the search is given up. */

@@ -6,12 +6,12 @@
 import { aacFrameS } from './codecs.ts'
 import {
   type ByteCursor,
-  type Steps,
   FILM_BYTES_PER_S,
-  type SoundFound,
   MOST_PARTS,
   PACKED_BYTES_PER_S,
   PLAIN_BYTES_PER_S,
+  type SoundFound,
+  type Steps,
 } from './cursor.ts'
 
 /** Boxes that are looked into. */

@@ -2,15 +2,16 @@
  * Ogg: several streams may stand beside or behind each other, each a row of pages. The packets of Opus are counted. Of other
  * codecs the position at the end of the last page tells the length, and the number of bytes the least that it can be.
  */
+
+import { opusSeconds } from './codecs.ts'
 import {
   type ByteCursor,
-  type Steps,
-  type SoundFound,
   MOST_PARTS,
   PACKED_BYTES_PER_S,
   PLAIN_BYTES_PER_S,
+  type SoundFound,
+  type Steps,
 } from './cursor.ts'
-import { opusSeconds } from './codecs.ts'
 
 const PAGE = 'OggS'
 const PAGE_HEAD_BYTES = 27

@@ -4,7 +4,7 @@
  * the sound shorter than its bytes can be, and bytes that are no sound for this reader could be sound for another, so they have
  * the highest plausible rate. What is not understood counts as a second for so few bytes that no sound has fewer.
  */
-import { ByteCursor, type Steps, type SoundFound, PACKED_BYTES_PER_S } from './cursor.ts'
+import { ByteCursor, PACKED_BYTES_PER_S, type SoundFound, type Steps } from './cursor.ts'
 import { flac } from './flac.ts'
 import { adts, amr, isAdts, isAmr, isMp3, mp3 } from './frames.ts'
 import { mp4 } from './mp4.ts'

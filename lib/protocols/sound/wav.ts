@@ -2,7 +2,7 @@
  * WAV (RIFF): the length is that of the samples that are really there, whatever the header says of their number. The header
  * tells how many bytes a second has; what it says of that is believed only up to a plausible rate.
  */
-import { type ByteCursor, type Steps, type SoundFound, PACKED_BYTES_PER_S, PLAIN_BYTES_PER_S } from './cursor.ts'
+import { type ByteCursor, PACKED_BYTES_PER_S, PLAIN_BYTES_PER_S, type SoundFound, type Steps } from './cursor.ts'
 
 const MOST_CHUNKS = 10_000
 /** Writers who do not know the length put 0 or a number near the largest. */

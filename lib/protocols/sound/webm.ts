@@ -2,16 +2,17 @@
  * WebM and Matroska: a tree of elements. Recorders in browsers leave the length out, so it is what the header says, or the time
  * of the last block, whichever is more. The blocks of sound are counted beside, each of which lasts a certain time at least.
  */
+
+import { opusSeconds } from './codecs.ts'
 import {
   type ByteCursor,
-  type Steps,
   FILM_BYTES_PER_S,
-  type SoundFound,
   MOST_PARTS,
   PACKED_BYTES_PER_S,
   PLAIN_BYTES_PER_S,
+  type SoundFound,
+  type Steps,
 } from './cursor.ts'
-import { opusSeconds } from './codecs.ts'
 
 const SEGMENT = 0x18538067
 const INFO = 0x1549a966

@@ -8,6 +8,7 @@
  * - All that no detail names is text. Of tokens that were cached, it is taken from text first, then pictures, then sound.
  */
 import { type Fields, isFields } from '../json/text.ts'
+import type { KindName } from './kinds.ts'
 import {
   type CountedKind,
   inputOf,
@@ -18,7 +19,6 @@ import {
   type TierNames,
   type Usage,
 } from './usage.ts'
-import type { KindName } from './kinds.ts'
 
 /** A number from 0 to 10^9, a fraction as the next whole number; null = anything else, which counts as not reported. */
 export const reported = (value: unknown): number | null =>

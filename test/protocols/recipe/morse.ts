@@ -2,11 +2,10 @@
  * A protocol that nobody speaks, for `recipe.test.ts`: it goes up as a multipart form, comes down as bytes, never streams,
  * and has two paths. Each byte of an answer is a token of output.
  */
-import type { BodyForm, BodyScan } from '../../../lib/protocols/body.ts'
-import { Draft } from '../../../lib/protocols/draft.ts'
-import { type Facts, factsOf } from '../../../lib/protocols/facts.ts'
+import type { BodyForm, BodyScan } from '../../../lib/protocols/requests/body.ts'
+import { Draft, type Facts, factsOf } from '../../../lib/protocols/requests/facts.ts'
 import { ALL_MAXIMA } from '../../../lib/protocols/words/maxima.ts'
-import type { Meter } from '../../../lib/protocols/meter.ts'
+import type { Meter } from '../../../lib/protocols/answers/meter.ts'
 import { clientPath, NO_WORDS, type ProtocolRow, SAME_HEADERS } from '../../../lib/protocols/protocol.ts'
 import { noUsage, type Usage } from '../../../lib/protocols/words/usage.ts'
 

@@ -1,0 +1,100 @@
+/** Places that the bodies of chat and responses requests have in common. */
+import { toolChoice, withSwitches } from './requests/asked-tools.ts'
+import type { Draft } from './requests/facts.ts'
+import { type FieldOptions, DATA_HEAD, Place, type PlaceOptions, type Read } from './requests/places.ts'
+import * as read from './requests/readers.ts'
+
+export const imageUrl = new Place().has('url', { limit: DATA_HEAD, read: read.pictureUrl })
+const mediaUrl = new Place().has('url', { limit: DATA_HEAD, read: read.documentUrl })
+/** A document, film or sound, as a URL or an object with a URL. */
+export const urlOrObject = { limit: DATA_HEAD, read: read.documentUrl, inside: mediaUrl }
+
+export const file = new Place({ end: (draft, frame) => read.inlineOrFetched(draft, frame) })
+  .has('file_data', { limit: DATA_HEAD, read: read.data })
+  .has('file_url', { limit: DATA_HEAD, read: read.documentUrl })
+  .has('file_id', read.stored('file_id'))
+
+export const inputAudio = new Place({
+  end(draft, frame) {
+    read.inlineOrFetched(draft, frame, `audio/${frame.mime}`)
+  },
+})
+  .has('data', { limit: DATA_HEAD, read: read.data })
+  .has('format', { read: read.mime })
+
+const metadata = new Place({ free: true }).has('user_id', read.userId)
+
+const cacheOptions = new Place().has('ttl', { read: read.ttl('30m') })
+
+/** The fields that both bodies have at the top. */
+export const top = (options: PlaceOptions = {}): Place =>
+  withSwitches(new Place(options))
+    .has('model', read.model)
+    .has('stream', read.stream)
+    .has('metadata', { inside: metadata })
+    .has('prompt_cache_key', read.promptCacheKey)
+    .has('prompt_cache_retention', { read: read.ttl('in_memory') })
+    .has('prompt_cache_options', { inside: cacheOptions })
+    // as `models`: others that some upstreams ask when the first one fails, whose prices are not known here
+    .has('fallbacks', read.stored('fallbacks'))
+    .has('tool_choice', toolChoice)
+    .has('modalities', modalities)
+    .has('audio', { read: voice })
+    .has('service_tier', read.tier('service', 'service_tier'))
+
+// JOIN modalities.ts
+/**
+ * What a request says of the answer's content: text, sound or pictures. A word that cannot be read, or that is not known,
+ * stands for everything, so that no answer costs more than was expected of it.
+ */
+
+const NO_SOUND = ['text', 'image']
+const NO_PICTURES = ['text', 'audio']
+
+function note(draft: Draft, name: string): void {
+  draft.sound = draft.sound === true || !NO_SOUND.includes(name)
+  draft.pictures = draft.pictures === true || !NO_PICTURES.includes(name)
+}
+
+const UNREADABLE = ''
+
+/** A list of words. */
+export const modalities: FieldOptions = {
+  read(draft, value) {
+    if (!read.isNull(value)) note(draft, UNREADABLE)
+  },
+  inside: new Place({
+    begin: draft => note(draft, UNREADABLE),
+    element: (draft, value) => note(draft, read.stringOf(value)?.toLowerCase() ?? UNREADABLE),
+  }),
+}
+
+/** Reads how the answer is to be spoken. */
+export const voice: Read = (draft, value) => {
+  if (read.isOn(value)) draft.sound = true
+}
+
+// JOIN texts.ts
+/** Places that the bodies of embeddings, rerank and moderations have in common. */
+
+/** A part of a text with pictures. */
+const part = new Place()
+  .has('image', { limit: DATA_HEAD, read: read.pictureUrl })
+  .has('image_url', { limit: DATA_HEAD, read: read.pictureUrl, inside: imageUrl })
+  .has('video', urlOrObject)
+  .has('video_url', urlOrObject)
+
+/** A text or a picture, or an array of them. A picture is a URL, or base64 with or without a URL around it. */
+export const textOrPicture = (options: PlaceOptions = {}): Place =>
+  new Place({
+    ...options,
+    end(draft, frame, end) {
+      read.inlineOrFetched(draft, frame, 'image/unknown')
+      options.end?.(draft, frame, end)
+    },
+  })
+    .has('image', { limit: DATA_HEAD, read: read.data })
+    .has('image_url', { limit: DATA_HEAD, read: read.pictureUrl, inside: imageUrl })
+    .has('video', urlOrObject)
+    .has('video_url', urlOrObject)
+    .has('content', { inside: part })

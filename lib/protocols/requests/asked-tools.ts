@@ -1,0 +1,200 @@
+/**
+ * Writes down which tools a request names that are not free, whether it says that they have to be used, and how a search
+ * that is only offered can be left out of it.
+ */
+
+import {
+  type AskedTool,
+  costOfMember,
+  costOfType,
+  type ListElement,
+  SEARCH_PLUGIN,
+  SWITCHES,
+  type Switch,
+  snake,
+  stemOf,
+  type ToolCost,
+  USUAL_SIZE,
+} from '../words/server-tools.ts'
+import type { Draft } from './facts.ts'
+import { type PlaceFrame, Place, type Read } from './places.ts'
+import * as read from './readers.ts'
+
+/** No honest request names more; the rest of a list could be anything. */
+const MOST_TOOLS = 256
+/** The word for a name that cannot be read. */
+const UNREADABLE = '?'
+
+interface Named extends Partial<Pick<AskedTool, 'uses' | 'size' | 'place' | 'always' | 'forced'>> {
+  stem: string
+  cost: ToolCost
+  name: string
+}
+
+function note(
+  draft: Draft,
+  { stem, cost, name, uses = null, size = USUAL_SIZE, place = null, always = false, forced = always }: Named,
+) {
+  if (cost === 'free') return
+  if (draft.tools.length === MOST_TOOLS) draft.invalid ??= 'tools'
+  else draft.tools.push({ stem, cost, name: name === UNREADABLE ? 'type' : name, uses, size, place, always, forced })
+}
+
+/** An element of a list of tools ends: where it stands among the others. null = it is no element of a list. */
+function elementOf(draft: Draft, { owner, start, inList }: PlaceFrame, end: number): ListElement | null {
+  draft.listedTools++
+  if (owner === null || !inList) return null
+  const last = owner.lastTool
+  const element = { start, end, before: last?.end ?? -1, next: -1, follows: owner.toolStays, top: owner.owner === null }
+  if (last !== null) last.next = start
+  owner.lastTool = element
+  return element
+}
+
+/** Notes a tool by its type, when its object ends. */
+export function typedTool(draft: Draft, frame: PlaceFrame, end: number): void {
+  const stem = stemOf(frame.type)
+  const cost: ToolCost = frame.isLocal && stem === 'shell' ? 'free' : costOfType(stem)
+  const element = elementOf(draft, frame, end)
+  const isSearch = cost === 'web_search' && element !== null
+  const { uses } = frame
+  const size = (frame.size ?? USUAL_SIZE) as AskedTool['size']
+  note(draft, { stem, cost, name: frame.type, uses, size, place: isSearch ? { element } : null })
+  if (!isSearch) stay(draft, frame)
+}
+
+/** The tool stays when searches are left out. */
+function stay(draft: Draft, { owner }: PlaceFrame): void {
+  if (owner === null) return
+  owner.toolStays = true
+  if (owner.owner === null) draft.keepsTools = true
+}
+
+/** An element of a list of tools that is no object: whatever it means, nobody here knows it. */
+export const bareTool: Read = (draft, value, frame) => {
+  const name = read.stringOf(value) ?? UNREADABLE
+  draft.listedTools++
+  note(draft, { stem: stemOf(name), cost: 'other', name, forced: true })
+  stay(draft, frame)
+}
+
+/** Notes a member of a tool which is one by itself. */
+export function memberTool(draft: Draft, name: string, frame: PlaceFrame): void {
+  const stem = snake(name)
+  const cost = costOfMember(stem)
+  frame.hasMembers = true
+  if (cost !== 'web_search') frame.hasOthers = true
+  note(draft, { stem, cost, name })
+}
+
+/** The object of such a tool ends: a search can be left out where it is all that the object has. */
+export function endMembers(draft: Draft, frame: PlaceFrame, end: number): void {
+  const element = elementOf(draft, frame, end)
+  if (frame.hasOthers || element === null) {
+    stay(draft, frame)
+    return
+  }
+  for (let i = draft.tools.length - 1; i >= 0; i--) {
+    const tool = draft.tools[i] as AskedTool
+    if (tool.place !== null || tool.cost !== 'web_search') break
+    tool.place = { element }
+  }
+}
+
+// --- members of the body that switch something on
+
+const switchOf = (name: string): Switch => SWITCHES[name] as Switch
+
+function noteSwitch(draft: Draft, name: string, isTop: boolean, isForced = false): void {
+  const { cost, always = false } = switchOf(name)
+  const place = cost === 'web_search' && isTop ? { member: name } : null
+  note(draft, { stem: name, cost, name, place, always, forced: always || isForced })
+}
+
+/** The object of such a member may say that it is off, or that it has to run. */
+const switched = (name: string): Place =>
+  new Place({
+    end(draft, frame) {
+      const isTop = frame.owner !== null && frame.owner.owner === null && !frame.inList
+      if (frame.uses !== 0 && frame.type !== 'off') noteSwitch(draft, name, isTop, frame.type === 'on')
+    },
+  })
+    .has('enable', {
+      read(_draft, value, frame) {
+        if (!read.isOn(value)) frame.uses = 0
+      },
+    })
+    .has('mode', { read: read.type })
+
+/** A plugin, which some upstreams run before they ask the model, for every request. */
+function notePlugin(draft: Draft, name: string): void {
+  if (name === SEARCH_PLUGIN)
+    note(draft, { stem: 'web_search', cost: 'web_search', name: 'plugins', uses: 1, always: true })
+  else
+    note(draft, { stem: name === UNREADABLE ? 'plugins' : name, cost: 'other', name: 'plugins', uses: 1, always: true })
+}
+
+const plugin = new Place({
+  element: (draft, value) => notePlugin(draft, read.stringOf(value) ?? UNREADABLE),
+  end(draft, frame) {
+    if (frame.uses !== 0) notePlugin(draft, frame.type === '' ? UNREADABLE : frame.type)
+  },
+})
+  .has('id', { read: read.type })
+  .has('enabled', {
+    read(_draft, value, frame) {
+      if (!read.isOn(value)) frame.uses = 0
+    },
+  })
+
+/** Reads a value in the place of the list. */
+const plugins: Read = (draft, value) => {
+  if (read.isOn(value)) notePlugin(draft, UNREADABLE)
+}
+
+const server = new Place({ end: draft => note(draft, { stem: 'mcp_servers', cost: 'tokens', name: 'mcp_servers' }) })
+
+const searchOptions = new Place().has('forced_search', {
+  read(draft, value) {
+    draft.forcesSearch ||= read.isOn(value)
+  },
+})
+
+/** Adds all members to a place that switch on what is billed beside tools, but for those that it has. */
+export function withSwitches(place: Place): Place {
+  for (const [name, { cost }] of Object.entries(SWITCHES)) {
+    if (place.fields.has(name)) continue
+    if (name === 'plugins') place.has(name, { inside: plugin, read: plugins })
+    else if (name === 'mcp_servers') place.has(name, { inside: server })
+    else if (cost === 'stored') place.has(name, read.stored(name))
+    else
+      place.has(name, {
+        inside: switched(name),
+        read(draft, value, frame) {
+          if (read.isOn(value)) noteSwitch(draft, name, frame.owner === null)
+        },
+      })
+  }
+  return place.has('search_options', { inside: searchOptions })
+}
+
+// --- what has to be used
+
+const choose = (draft: Draft, name: string): void => {
+  if (draft.chosen.length < MOST_TOOLS) draft.chosen.push(name)
+}
+const ANY = new Set(['any', 'required'])
+const chosenName: Read = (draft, value) => {
+  const name = read.stringOf(value) ?? UNREADABLE
+  if (ANY.has(name)) draft.mustUse = true
+  else choose(draft, name)
+}
+const chosen = new Place({ element: chosenName }).has('type', { read: chosenName }).has('name', { read: chosenName })
+/** The member `tool_choice`, in the forms of all protocols: a word, a tool, or a list of those that are allowed. */
+const choice = new Place({ element: chosenName })
+  .has('type', { read: chosenName })
+  .has('name', { read: chosenName })
+  .has('mode', { read: chosenName })
+  .has('tools', { inside: chosen })
+choice.has('allowed_tools', { inside: choice })
+export const toolChoice = { read: chosenName, inside: choice }

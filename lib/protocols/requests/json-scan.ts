@@ -1,0 +1,137 @@
+/**
+ * The scan of a JSON body, which finds its facts while it arrives. The JSON scanner tells each member, the protocol's
+ * layout of places says which field that is, and the reader of the field writes down in the draft what the value says.
+ */
+
+import { type JsonKind, JsonScanner, type ScanEvents } from '../json/scanner.ts'
+import { REMOVABLE } from './edits.ts'
+import { Draft, type Facts, factsOf } from './facts.ts'
+import { type Field, PlaceFrame, type Place, type Value } from './places.ts'
+
+export class JsonBodyScan implements ScanEvents {
+  readonly #scanner = new JsonScanner(this, { heads: true })
+  readonly #draft = new Draft()
+  readonly #value: Value = { kind: 'scalar', start: 0, end: 0, text: null }
+  /**
+   * A frame for each open object and array that is looked into, outermost first. Frames are used again, for fewer
+   * objects.
+   */
+  readonly #frames: PlaceFrame[] = [new PlaceFrame()]
+  #depth = 0
+  #frame: PlaceFrame
+  /** The field of the current member; null = nothing is read in it. */
+  #field: Field | null = null
+  /** True when `#field` was looked up already, when the scanner asked whether to look into the value. */
+  #isFound = false
+  #bytes = 0
+  /** The number of members of the body itself so far, where the last one ended, and where its key begins. */
+  #members = 0
+  #memberEnd = -1
+  #keyStart = 0
+  #key = ''
+
+  constructor(place: Place) {
+    this.#frame = this.#frames[0] as PlaceFrame
+    this.#frame.reset(place, false, null)
+    place.begin?.(this.#draft, 0)
+  }
+
+  feed(chunk: Buffer): void {
+    this.#bytes += chunk.length
+    this.#scanner.feed(chunk)
+  }
+
+  /** Looks up the field of a member. A name that is refused is noticed here, whatever the value is. */
+  #find(key: string): Field | null {
+    const { place, isArray } = this.#frame
+    if (place === null || isArray) return place?.element ?? null
+    if (this.#depth === 0) this.#beginMember(key)
+    const field = place.fields.get(key)
+    if (field === undefined) {
+      const almost = place.almost(key)
+      if (almost !== null) this.#draft.invalid ??= almost.name
+      place.other?.(this.#draft, key, this.#frame)
+      return null
+    }
+    if (!this.#frame.isFirst(field)) this.#draft.invalid ??= field.name
+    return field
+  }
+
+  /** A member of the body itself begins. */
+  #beginMember(key: string): void {
+    const { keyStart } = this.#scanner
+    const last = this.#draft.removable.at(-1)
+    if (last !== undefined && last.next < 0) last.next = keyStart
+    this.#key = key
+    this.#keyStart = keyStart
+  }
+
+  #endMember(end: number): void {
+    const index = this.#members++
+    if (REMOVABLE.has(this.#key) && this.#draft.removable.length < REMOVABLE.size)
+      this.#draft.removable.push({
+        name: this.#key,
+        index,
+        start: this.#keyStart,
+        end,
+        before: this.#memberEnd,
+        next: -1,
+      })
+    this.#memberEnd = end
+  }
+
+  wants(key: string): number {
+    if (!this.#isFound) this.#field = this.#find(key)
+    this.#isFound = false
+    return this.#field === null || this.#field.read === null ? 0 : this.#field.limit
+  }
+
+  enter(key: string, kind: 'object' | 'array', start: number): boolean {
+    const { place, isArray } = this.#frame
+    if (isArray) {
+      if (place === null || (kind === 'array' && !place.nests)) return false
+      this.#push(place, kind === 'array', start)
+      return true
+    }
+    this.#field = this.#find(key)
+    const inside = this.#field?.inside ?? null
+    this.#isFound = inside === null || (inside.single && kind === 'array')
+    if (this.#isFound || inside === null) return false
+    this.#push(inside, kind === 'array', start)
+    return true
+  }
+
+  #push(place: Place, isArray: boolean, start: number): void {
+    const around = this.#frame
+    const frame = (this.#frames[++this.#depth] ??= new PlaceFrame())
+    frame.reset(place, isArray, around.isArray ? around.owner : around, start, around.isArray)
+    this.#frame = frame
+    if (!isArray) place.begin?.(this.#draft, start)
+  }
+
+  leave(end: number): void {
+    const { place, isArray } = this.#frame
+    if (!isArray) place?.end?.(this.#draft, this.#frame, end)
+    this.#frame = this.#frames[--this.#depth] as PlaceFrame
+    if (this.#depth === 0) this.#endMember(end)
+  }
+
+  member(key: string, kind: JsonKind, start: number, end: number, text: string | null): void {
+    const field = kind === 'scalar' ? this.#find(key) : this.#field
+    if (this.#depth === 0) this.#endMember(end)
+    if (field === null || field.read === null) return
+    const value = this.#value
+    value.kind = kind
+    value.start = start
+    value.end = end
+    value.text = text
+    field.read(this.#draft, value, this.#frame)
+  }
+
+  end(): Facts | null {
+    if (!this.#scanner.complete) return null
+    const { place } = this.#frame
+    place?.end?.(this.#draft, this.#frame, this.#bytes)
+    return factsOf(this.#draft, this.#bytes, this.#scanner.openedAt)
+  }
+}
