@@ -1,7 +1,7 @@
 /** lib/pricing: what a charge and an estimate cost at the prices that most models have. */
 import { equal } from 'node:assert/strict'
 import type * as TariffModule from '../../lib/pricing/tariff.ts'
-import { textOnly } from '../../lib/protocols/prompt.ts'
+import { textOnly } from '../../lib/protocols/requests/facts.ts'
 import { MODEL_DEFAULTS } from '../../lib/catalog/schema.ts'
 import { noUsage } from '../../lib/terms/records.ts'
 import type { Bench } from './bench.ts'

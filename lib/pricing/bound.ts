@@ -6,7 +6,7 @@
  * Each model that took part has bounds of its own, one for all tokens of input together and one for all of output. Tokens
  * above a bound are taken off the dearest class first. The price list is the one that what remains reaches.
  */
-import type { Prompt, ToolUses } from '../protocols/prompt.ts'
+import type { Prompt, ToolUses } from '../protocols/requests/facts.ts'
 import { protocolRow } from '../protocols/table.ts'
 import { INPUT_CLASSES, inputOf, OUTPUT_CLASSES, outputOf, MOST_TOKENS } from '../protocols/words/usage.ts'
 import { type Model, noUsage, type Protocol, type TokenClass, type Usage } from '../terms/records.ts'

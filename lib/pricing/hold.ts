@@ -8,7 +8,7 @@ import { protocolRow } from '../protocols/table.ts'
 import type { Model, Protocol } from '../terms/records.ts'
 import { type Factor, MILLIONTHS, amountOfBigPico, isExact, roundDown, roundUp, type Priced } from './bill.ts'
 import { type Rates, type Classes, type List, mostPieces, type ModelPrice } from './model-price.ts'
-import type { Prompt, ToolUses } from '../protocols/prompt.ts'
+import type { Prompt, ToolUses } from '../protocols/requests/facts.ts'
 import { UNSAID, type PictureKind, type TierNames, MOST_TOKENS } from '../protocols/words/usage.ts'
 import type { AskedTool } from '../protocols/words/server-tools.ts'
 

@@ -2,7 +2,7 @@
  * What the writers of all protocols share where an answer is one document: nothing is written before its end, so its blocks
  * are collected until then. A protocol brings `finish`.
  */
-import { BYTES_PER_TOKEN, UNICODE_ESCAPE_BYTES } from '../protocols/count.ts'
+import { BYTES_PER_TOKEN, UNICODE_ESCAPE_BYTES } from '../protocols/answers/content.ts'
 import type { Usage } from '../protocols/words/usage.ts'
 import {
   type LossWord,

@@ -3,7 +3,7 @@
  * another protocol's request writer makes a body of it. What came as JSON stays JSON text wherever it can: it is copied
  * from body to body and never decoded, so that numbers, escapes and lone surrogates arrive as they were sent.
  */
-import type { Facts } from '../protocols/facts.ts'
+import type { Facts } from '../protocols/requests/facts.ts'
 import type { Protocol } from '../protocols/table.ts'
 import type { Effort } from '../terms/records.ts'
 import type { Losses, Opaque, RenamedTools } from './events.ts'

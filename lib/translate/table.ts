@@ -3,8 +3,8 @@
  * A pair of protocols is never written down, so that a further protocol is a further folder and a further row. A large body is read and
  * written by these functions, too, in another thread (`thread.ts`).
  */
-import type { BodyRule, RuleScan } from '../protocols/body-rule.ts'
-import type { Facts } from '../protocols/facts.ts'
+import type { BodyRule, RuleScan } from '../protocols/requests/edits.ts'
+import type { Facts } from '../protocols/requests/facts.ts'
 import { type Protocol, protocolRow } from '../protocols/table.ts'
 import type { Ask, AskHead, Lane, Target, Written } from './ask.ts'
 import {

@@ -2,7 +2,7 @@
 import t from 'tap'
 import { estimatedInput, largestPrompt, mostInput } from '../../lib/pricing/hold.ts'
 import { type HeldRequest, Tariff } from '../../lib/pricing/tariff.ts'
-import { type Prompt, textOnly } from '../../lib/protocols/prompt.ts'
+import { type Prompt, textOnly } from '../../lib/protocols/requests/facts.ts'
 import { type Model, noUsage, PROTOCOLS, type Price, type TokenClass, type Usage } from '../../lib/terms/records.ts'
 import { type Random, seeded } from '../support/random.ts'
 import { sizesOf } from './oracle.ts'

@@ -1,6 +1,6 @@
 /** Models, groups and requests for tests of prices, with what most of them do not care about filled in. */
 import { compileTariff, type HeldRequest, type Tariff } from '../../lib/pricing/tariff.ts'
-import { textOnly } from '../../lib/protocols/prompt.ts'
+import { textOnly } from '../../lib/protocols/requests/facts.ts'
 import { MODEL_DEFAULTS } from '../../lib/catalog/schema.ts'
 import { type Group, type Model, noUsage, type Price, type Usage } from '../../lib/terms/records.ts'
 

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { compileTariff, type HeldRequest } from '../../lib/pricing/tariff.ts'
-import { textOnly } from '../../lib/protocols/prompt.ts'
+import { textOnly } from '../../lib/protocols/requests/facts.ts'
 import { type Model, noUsage, type Price, type Usage } from '../../lib/terms/records.ts'
 import { cny, group, MILLION, model, request, tariff } from './support.ts'
 

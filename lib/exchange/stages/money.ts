@@ -1,6 +1,6 @@
 /** The stages of money: what the request costs here and now, and what is set aside for it. */
 import type { KeyEntry } from '../../access/keys.ts'
-import { type Facts, withoutSearches } from '../../protocols/facts.ts'
+import { type Facts, withoutSearches } from '../../protocols/requests/facts.ts'
 import { SEARCH_SUFFIX, withFreeCode } from '../../protocols/words/server-tools.ts'
 import type { Protocol } from '../../terms/records.ts'
 import type { Exchange } from '../record/exchange.ts'
