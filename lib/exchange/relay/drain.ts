@@ -5,7 +5,7 @@
 import type { KeyEntry } from '../../access/keys.ts'
 import type { ReadOnEnd } from '../../terms/metric-rows.ts'
 import type { Tariff } from '../../pricing/tariff.ts'
-import type { Facts } from '../../protocols/facts.ts'
+import type { Facts } from '../../protocols/requests/facts.ts'
 import type { Exchange } from '../record/exchange.ts'
 import { boundsAt, canThink, mostOutputOf } from '../record/need.ts'
 import { placesOf, type ReadOn } from '../record/read-ons.ts'

@@ -1,5 +1,5 @@
 import type { ErrorName } from '../../base/errors.ts'
-import type { Meter } from '../../protocols/meter.ts'
+import type { Meter } from '../../protocols/answers/meter.ts'
 import { readFailure } from '../../translate/failure.ts'
 import type { Failure } from '../../translate/events.ts'
 import type { Attempt } from '../../upstream/attempt.ts'

@@ -1,7 +1,7 @@
 /** Makes the request that one candidate is sent: its path, its headers, and the body with the few edits that it needs. */
 import type { Dispatcher } from 'undici'
 import type { KeyEntry } from '../../access/keys.ts'
-import type { Claim } from '../../channels/claim.ts'
+import type { Claim } from '../../channels/health.ts'
 import type { CompiledChannel } from '../../world/compiled-channel.ts'
 import type { Candidate } from '../../world/table.ts'
 import {

@@ -12,7 +12,7 @@ import { canAsk, prepareLane } from '../record/translated-request.ts'
 import { stage } from '../plan.ts'
 import { refuse, type StageResult, DONE, NEXT, type Verdict, storeFailed } from '../record/ending.ts'
 import type { Services } from '../record/services.ts'
-import type { Facts } from '../../protocols/facts.ts'
+import type { Facts } from '../../protocols/requests/facts.ts'
 import { modelsBehind } from '../record/need.ts'
 import type { AnswerMaker } from '../../store/store.ts'
 
