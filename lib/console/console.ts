@@ -4,13 +4,27 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Api } from '../api/api.ts'
-import type { PublicCatalogue } from '../operations/catalogue/public-catalogue.ts'
-import type { ConsoleDeps } from './api/deps.ts'
-import type { ConsoleParts } from './parts.ts'
+import type { CatalogueParts, PublicCatalogue } from '../operations/catalogue/public-catalogue.ts'
+import type { ConsoleDeps } from './api/shared.ts'
 import { createSite } from './site.ts'
+
+const ROOT = '/console'
 
 /** The API, and the documents that stand beside it for programs. */
 const OF_API = /^\/console\/(api([/?]|$)|[\w-]+\.json(\?|$))/
+
+export interface ConsoleParts {
+  /** The others are made when the API is loaded. */
+  deps: Omit<ConsoleDeps, 'passwords' | 'mail' | 'catalogue'>
+  /** What the catalogue is compiled to. */
+  world: CatalogueParts['world']
+  /** Makes request ids. */
+  ids: () => string
+  /** The client's address, behind the proxies that are trusted. */
+  ipOf: (req: IncomingMessage) => string
+  /** Counts an answer of the API. */
+  count: (operation: string, status: number) => void
+}
 
 export class Console {
   readonly #parts: ConsoleParts
@@ -41,8 +55,21 @@ export class Console {
   }
 
   async #createApi(): Promise<Api<ConsoleDeps>> {
-    const [{ createApi }, catalogue] = await Promise.all([import('./api-server.ts'), this.#theCatalogue()])
-    return createApi(this.#parts, catalogue)
+    const [{ Api }, { OPERATIONS }, { StoredIdentities }, { Mailer }, { Passwords }, catalogue] = await Promise.all([
+      import('../api/api.ts'),
+      import('./api/rows.ts'),
+      import('./sign-in/identities.ts'),
+      import('../operations/people/mail.ts'),
+      import('../operations/people/passwords.ts'),
+      this.#theCatalogue(),
+    ])
+    const { deps: given, ids, ipOf, count } = this.#parts
+    const { store, clock, log, config } = given
+    const mail = new Mailer({ clock, log, smtp: () => config().smtp })
+    const deps = { ...given, passwords: new Passwords(), mail, catalogue }
+    const identities = new StoredIdentities(store, clock)
+    const site = () => config().public
+    return new Api({ root: ROOT, operations: OPERATIONS, deps, identities, clock, log, ids, site, ipOf, count })
   }
 
   /** One for pages and API, because it keeps what many people ask for. */

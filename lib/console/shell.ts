@@ -1,24 +1,25 @@
 /**
- * A page as the server sends it: frame, navigation and heading, in the language and the theme of the reader. Who is
+ * A page as the server sends it, with its headers: frame, navigation and heading, in the language and the theme of the reader. Who is
  * signed in changes nothing in it but the navigation, and what it shows of an account comes from the API later.
  */
-import type { IncomingMessage } from 'node:http'
+import { createHash } from 'node:crypto'
+import type { IncomingMessage, OutgoingHttpHeaders } from 'node:http'
 import { prefersEnglish } from '../base/language.ts'
 import type { Language } from '../base/people.ts'
 import type { RenderDocument, Theme } from '../../web/shared/given.ts'
 import type { PageName } from '../../web/shared/sitemap.ts'
-import { type ClientFiles, ICON, STYLE, UNSCRIPTED } from './client-files.ts'
+import { type ClientFiles, ICON, STYLE, UNSCRIPTED } from './assets.ts'
 
 /** The views run in the browser as well, and their types need a browser's: so they are not imported by their name. */
 const DOCUMENT = new URL('../../web/document.ts', import.meta.url).href
 
-export interface Reader {
+export interface PageReader {
   language: Language
   theme: Theme
   signedIn: boolean
 }
 
-export type Shell = (page: PageName, reader: Reader, data: unknown) => string
+export type Shell = (page: PageName, reader: PageReader, data: unknown) => string
 
 export async function openShell(client: ClientFiles): Promise<Shell> {
   const { renderDocument } = (await import(DOCUMENT)) as { renderDocument: RenderDocument }
@@ -38,8 +39,8 @@ export async function openShell(client: ClientFiles): Promise<Shell> {
   }
 }
 
-/** What the reader chose before, in cookies; else what the browser says. */
-export function readerOf(req: IncomingMessage): Reader {
+/** The language and the theme that the reader chose before, by cookies; else what the browser says. */
+export function pageReaderOf(req: IncomingMessage): PageReader {
   const cookie = (name: string): string | undefined =>
     new RegExp(`(?:^|;\\s*)${name}=([^;]*)`).exec(req.headers.cookie ?? '')?.[1]
   const language = cookie('language')
@@ -51,3 +52,42 @@ export function readerOf(req: IncomingMessage): Reader {
     signedIn: cookie('session') !== undefined || cookie('__Host-session') !== undefined,
   }
 }
+
+/**
+ * The policy of a page. The one inline script is the import map, which is named by its hash; nothing on a page may turn
+ * text into code or markup.
+ */
+const policy = (importMap: string): string =>
+  [
+    "default-src 'none'",
+    `script-src 'self' '${sha256(importMap)}'`,
+    "style-src 'self'",
+    "img-src 'self'",
+    "font-src 'none'",
+    "connect-src 'self'",
+    "form-action 'self'",
+    "base-uri 'none'",
+    "frame-ancestors 'none'",
+    "require-trusted-types-for 'script'",
+    "trusted-types 'none'",
+  ].join('; ')
+
+const PERMISSIONS =
+  'camera=(), microphone=(), geolocation=(), payment=(), usb=(), clipboard-write=(self), publickey-credentials-get=(self)'
+
+const sha256 = (text: string): string => `sha256-${createHash('sha256').update(text, 'utf8').digest('base64')}`
+
+/** `https`: whether browsers reach the gateway by https alone, as `public.main` says. */
+export const pageHeaders = (importMap: string, https: boolean): OutgoingHttpHeaders => ({
+  'content-type': 'text/html; charset=utf-8',
+  'content-security-policy': policy(importMap),
+  'cross-origin-opener-policy': 'same-origin',
+  'cross-origin-resource-policy': 'same-origin',
+  'referrer-policy': 'no-referrer',
+  'x-content-type-options': 'nosniff',
+  'x-frame-options': 'DENY',
+  'permissions-policy': PERMISSIONS,
+  ...(https && { 'strict-transport-security': 'max-age=31536000; includeSubDomains' }),
+  'cache-control': 'no-cache',
+  vary: 'accept-language, cookie',
+})

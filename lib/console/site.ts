@@ -8,14 +8,10 @@ import type { CallRates } from '../api/bounds.ts'
 import type { Clock } from '../base/clock.ts'
 import type { Config } from '../config/config.ts'
 import type { Logger } from '../base/log.ts'
-import type { Assets } from './assets.ts'
+import type { Assets, ClientFiles } from './assets.ts'
 import { HOME, type PageName, pageAt } from '../../web/shared/sitemap.ts'
-import type { ClientFiles } from './client-files.ts'
-import { clientsData, connectData } from './connect-data.ts'
-import { pageHeaders } from './headers.ts'
-import { modelData } from './model-data.ts'
-import type { Reader, Shell } from './shell.ts'
-import { signInData } from './sign-in-data.ts'
+import { clientsData, connectData, modelData, signInData } from './page-data.ts'
+import type { PageReader, pageHeaders, pageReaderOf, Shell } from './shell.ts'
 
 const ROOT = '/console'
 const FILES = `${ROOT}/a/`
@@ -24,10 +20,11 @@ interface Opened {
   client: ClientFiles
   assets: Assets
   shell: Shell
-  readerOf: (req: IncomingMessage) => Reader
+  pageReaderOf: typeof pageReaderOf
+  pageHeaders: typeof pageHeaders
 }
 
-/** How visits are counted. */
+/** The bounds on visits. */
 interface Counting {
   rates: CallRates
   networkOf: (ip: string) => string
@@ -45,13 +42,12 @@ async function beginCounting(clock: Clock): Promise<Counting> {
 let opened: Promise<Opened> | null = null
 
 async function open(): Promise<Opened> {
-  const [{ readClientFiles }, { Assets }, { openShell, readerOf }] = await Promise.all([
-    import('./client-files.ts'),
+  const [{ Assets, readClientFiles }, { openShell, ...reading }] = await Promise.all([
     import('./assets.ts'),
     import('./shell.ts'),
   ])
   const client = await readClientFiles()
-  return { client, assets: new Assets(client), shell: await openShell(client), readerOf }
+  return { client, assets: new Assets(client), shell: await openShell(client), ...reading }
 }
 
 const TOO_MANY = Buffer.from('请求过于频繁，请稍后再试\nToo many visits: try again later\n', 'utf8')
@@ -60,7 +56,7 @@ const TOO_MANY = Buffer.from('请求过于频繁，请稍后再试\nToo many vis
 export type SiteConfig = Pick<Config, 'public' | 'registration' | 'smtp' | 'oidc'>
 
 export interface SiteParts {
-  /** Is called at every visit, because a reload may change it. */
+  /** A function, because a reload may change the config. */
   config: () => SiteConfig
   log: Logger
   clock: Clock
@@ -70,14 +66,14 @@ export interface SiteParts {
   catalogue: () => Promise<PublicCatalogue>
 }
 
-/** What a page reads of its address. */
+/** The parts of its address that a page reads. */
 interface At {
   group: string | undefined
   /** The last step, decoded; null = it is not well formed. */
   step: string | null
 }
 
-/** What the server writes into pages: what they show without a script, or need before they can begin. */
+/** The data that the server writes into pages: what they show without a script, or need before they can begin. */
 const DATA: Partial<
   Record<
     PageName,
@@ -115,7 +111,7 @@ class Written {
   readonly #of = new WeakMap<object, Map<string, Buffer>>()
   readonly #ofNothing = {}
 
-  get(name: PageName, { language, theme, signedIn }: Reader, data: object | null, write: () => string): Buffer {
+  get(name: PageName, { language, theme, signedIn }: PageReader, data: object | null, write: () => string): Buffer {
     const shown = data ?? this.#ofNothing
     const pages = this.#of.get(shown) ?? new Map<string, Buffer>()
     this.#of.set(shown, pages)
@@ -146,10 +142,10 @@ export function createSite({
   ): Promise<void> => {
     const data = (await DATA[name]?.(config(), catalogue, atOf(req.url as string))) ?? null
     if (name === 'model' && data === null) return page(parts, 'missing', req, res, 404)
-    const reader = parts.readerOf(req)
+    const reader = parts.pageReaderOf(req)
     const html = written.get(name, reader, data, () => parts.shell(name, reader, data))
     res.writeHead(status, {
-      ...pageHeaders(parts.client.importMap, config().public.main.startsWith('https:')),
+      ...parts.pageHeaders(parts.client.importMap, config().public.main.startsWith('https:')),
       'content-length': html.length,
     })
     res.end(req.method === 'HEAD' ? undefined : html)

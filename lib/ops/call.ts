@@ -76,6 +76,19 @@ function whole<Q, B, SQ, SB>({ answer, ...row }: AdminRow<Q, B, SQ, SB>): Operat
   return all as unknown as Operation<AdminParts>
 }
 
+/** Rows that the console has, too, at the paths that `calls` names where they are others. */
+export const ofConsole = (
+  rows: readonly Operation<UserDeps>[],
+  calls: Record<string, Operation['call']>,
+): Operation<AdminParts>[] =>
+  rows.map(row => ({
+    ...row,
+    call: calls[row.id] ?? row.call,
+    at: 'root',
+    scope: null,
+    run: ({ deps }, call) => row.run(deps, call),
+  }))
+
 /** The answer of a call that makes something: 201 for what this call made, 200 for what an earlier one made. */
 export const made = (body: z.ZodType): Operation['answer'] => ({ status: 201, body })
 export const madeOnce = (body: z.ZodType): Operation['answer'] => ({ status: 201, body, also: [200] })

@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import { type Described, openApi } from '../api/openapi.ts'
 import { Instead, type Operation, TextFile } from '../api/operation.ts'
+import { USERS } from '../console/api/people.ts'
 import { catalogSchema } from '../catalog/schema.ts'
 import { accountChangeForm, accountForm, accountsQuery } from '../operations/accounts/accounts.ts'
 import { actionsQuery } from '../operations/accounts/actions.ts'
@@ -17,9 +18,8 @@ import { entryAnswer } from '../operations/billing/ledger.ts'
 import { Statements, statementQuery, statementCsv, statementHtml } from '../operations/billing/statement.ts'
 import { EXPORT_TYPES } from '../operations/usage/usage-export.ts'
 import { exportFilter, pageFilter, summaryFilter } from '../operations/usage/usage-filter.ts'
-import { type AdminParts, list, made, madeOnce, once, page, readingCall } from './call.ts'
+import { type AdminParts, list, made, madeOnce, ofConsole, once, page, readingCall } from './call.ts'
 import { PAYMENTS } from './payments.ts'
-import { PEOPLE } from './people.ts'
 
 const limit = z.union([moneyText, z.strictObject({ amount: moneyText, every: z.string() })]).nullable()
 const used = { used_period: moneyText.nullable(), renews_at: timeText.nullable() }
@@ -396,6 +396,12 @@ const BOOKS = [
     run: async ({ deps }) => (await readAudit(deps)).row,
   }),
 ]
+
+const PEOPLE = ofConsole(USERS, {
+  'users.invite': 'POST /invitations',
+  'users.invitations': 'GET /invitations',
+  'users.revoke_invitation': 'DELETE /invitations/{id}',
+})
 
 const DESCRIPTION =
   'The calls of operators. Money is text with six decimals, in CNY; times are ISO 8601 in UTC; lists are `{data, next}`, and ' +

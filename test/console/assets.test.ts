@@ -5,9 +5,8 @@ import path from 'node:path'
 import { buffer } from 'node:stream/consumers'
 import { brotliDecompressSync, gunzipSync, gzipSync } from 'node:zlib'
 import t from 'tap'
-import { served } from '../../lib/console/assets.ts'
+import { served, CLIENT, importsOf, readClientFiles } from '../../lib/console/assets.ts'
 import { PAGES } from '../../web/shared/sitemap.ts'
-import { CLIENT, importsOf, readClientFiles } from '../../lib/console/client-files.ts'
 import { openSite } from './support/site.ts'
 
 /** What a page may weigh, compressed: its modules, their libraries and the style sheet. */

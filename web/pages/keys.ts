@@ -1,6 +1,6 @@
 /** Keys: all that the reader may see, what each has used, and everything that is done with them. */
 import { signal } from '@preact/signals'
-import type { ClientsData } from '../../lib/console/connect-data.ts'
+import type { ClientsData } from '../../lib/console/page-data.ts'
 import { query, setQuery } from '../address.ts'
 import { get, send } from '../ask.ts'
 import { button, type Child, code, div, input, label } from '../element.ts'

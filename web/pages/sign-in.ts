@@ -1,5 +1,5 @@
 /** Sign in. Afterwards the reader comes to the page that asked for it. */
-import type { SignInData } from '../../lib/console/sign-in-data.ts'
+import type { SignInData } from '../../lib/console/page-data.ts'
 import { query, takeFragment } from '../address.ts'
 import { a, div, p } from '../element.ts'
 import type { View } from '../page.ts'

@@ -8,7 +8,7 @@ import { MODEL_STATES } from '../../operations/catalogue/public-catalogue.ts'
 import * as kind from '../../config/scalars.ts'
 import { ROLES } from '../../base/people.ts'
 import { IMAGE_FORMS, PROTOCOLS } from '../../terms/records.ts'
-import type { ConsoleDeps } from './deps.ts'
+import type { ConsoleDeps } from './shared.ts'
 
 /** Decimals without an exponent, as exact as prices are. */
 const decimal = z.string().regex(/^\d+(\.\d{1,12})?$/)

@@ -8,7 +8,7 @@ import * as kind from '../../config/scalars.ts'
 import { REFUND_STATES } from '../../terms/pay.ts'
 import { moneyText, timeText } from '../../operations/fields.ts'
 import { address, depositFields, hash, tokens } from './deposits.ts'
-import type { ConsoleDeps } from './deps.ts'
+import type { ConsoleDeps } from './shared.ts'
 
 const anyFields = {
   ...depositFields,

@@ -5,7 +5,7 @@ import { OperationError } from '../../operations/error.ts'
 import { ownAddress, ownDeposit, ownDeposits, ownQuote } from '../../pay/usdt/own-deposits.ts'
 import * as kind from '../../config/scalars.ts'
 import { moneyText, timeText } from '../../operations/fields.ts'
-import type { ConsoleDeps } from './deps.ts'
+import type { ConsoleDeps } from './shared.ts'
 import { MAY } from '../../../web/shared/roles.ts'
 
 /** Tokens with up to eighteen places. */

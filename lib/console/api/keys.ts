@@ -14,7 +14,7 @@ import {
 } from '../../operations/accounts/own-keys.ts'
 import { bothWords } from '../../operations/fields.ts'
 import { testForm, testKey } from '../../operations/usage/key-test.ts'
-import type { ConsoleDeps } from './deps.ts'
+import type { ConsoleDeps } from './shared.ts'
 import { MAY, seesOwnOnly } from '../../../web/shared/roles.ts'
 
 /** An operator who looks at an account without being in it has no role there, and sees what its owner sees. */

@@ -7,7 +7,7 @@ import { scalar } from '../../config/scalars.ts'
 import { ORDER_STATES, PAY_METHODS } from '../../terms/pay.ts'
 import type { Account } from '../../terms/records.ts'
 import { moneyText, timeText } from '../../operations/fields.ts'
-import type { ConsoleDeps } from './deps.ts'
+import type { ConsoleDeps } from './shared.ts'
 import { MAY } from '../../../web/shared/roles.ts'
 
 const orderAnswer = z

@@ -1,8 +1,7 @@
 /** The call behind the page Overview. */
 import { type Operation, operation } from '../../api/operation.ts'
 import { report } from '../../operations/usage/reports.ts'
-import type { ConsoleDeps } from './deps.ts'
-import { readerOf } from './reader.ts'
+import { type ConsoleDeps, readerOf } from './shared.ts'
 import { overviewAnswer } from './usage-answers.ts'
 import { MAY, may } from '../../../web/shared/roles.ts'
 

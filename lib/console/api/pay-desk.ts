@@ -11,7 +11,7 @@ import {
   resolution,
 } from '../../pay/admin.ts'
 import * as kind from '../../config/scalars.ts'
-import type { ConsoleDeps } from './deps.ts'
+import type { ConsoleDeps } from './shared.ts'
 import { exception, exceptionsPage, ordersPage, rates, refund, wholeOrder } from './pay-answers.ts'
 import { health } from './pay-health.ts'
 

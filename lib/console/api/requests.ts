@@ -4,8 +4,7 @@ import { type Call, type Operation, operation, type Streamed } from '../../api/o
 import { EXPORT_TYPES, type ExportFormat, exportQuery, ownExport } from '../../operations/usage/own-export.ts'
 import { ownReceipt, refusalsQuery, requestIdText, requestsQuery } from '../../operations/usage/own-requests.ts'
 import { report } from '../../operations/usage/reports.ts'
-import type { ConsoleDeps } from './deps.ts'
-import { readerOf, seesInternals } from './reader.ts'
+import { type ConsoleDeps, readerOf, seesInternals } from './shared.ts'
 import { receiptAnswer, refusalsAnswer, requestsAnswer } from './request-answers.ts'
 import { MAY } from '../../../web/shared/roles.ts'
 

@@ -1,11 +1,24 @@
-/** What several tables of calls share. */
+/** What several tables of calls share: what operations are given, the cookies of sign-in, and who sees what of an account. */
 import { z } from 'zod'
+import { type Jar, keepOpened, readCookie } from '../sign-in/identities.ts'
 import type { Call } from '../../api/operation.ts'
-import { type By, NO_SUCH_USER } from '../../operations/people/deps.ts'
-import { type Opened, openSession } from '../../operations/people/sessions.ts'
 import type { Person } from '../../base/people.ts'
-import { type Jar, keepOpened, readCookie } from '../sign-in/cookies.ts'
-import type { ConsoleDeps } from './deps.ts'
+import type { PublicCatalogue } from '../../operations/catalogue/public-catalogue.ts'
+import { type By, NO_SUCH_USER, type PeopleDeps } from '../../operations/people/deps.ts'
+import { type Opened, openSession } from '../../operations/people/sessions.ts'
+import type { DryRun } from '../../operations/usage/key-test.ts'
+import type { Reader } from '../../operations/usage/own-usage.ts'
+import type { PaymentService } from '../../pay/service.ts'
+import { may, seesOwnOnly } from '../../../web/shared/roles.ts'
+
+export interface ConsoleDeps extends PeopleDeps {
+  /** One for the whole process, because it keeps what many people ask for. */
+  catalogue: PublicCatalogue
+  /** Tries out a key in this process, without asking an upstream. */
+  dryRun: DryRun
+  /** Orders and the ways to pay. */
+  pay: () => Promise<PaymentService>
+}
 
 /** The part of a path that names a row. */
 export const rowId = z.strictObject({ id: z.string().max(200) })
@@ -41,3 +54,16 @@ export async function andSignInAgain<T>(
   keepOpened(jarOf(deps, call), opened)
   return done
 }
+
+export async function readerOf({ store }: ConsoleDeps, { account, caller }: Call): Promise<Reader> {
+  const keyIds = seesOwnOnly(caller.role) ? await store.keys.idsOf(account.id, caller.user!.id) : null
+  return { account, keyIds }
+}
+
+/** Who is a member is for those who see all of the account. */
+export const seesMembers = ({ caller: { role } }: Pick<Call, 'caller'>): boolean =>
+  role === null || may(role, 'readMembers')
+
+/** Operators see channels and costs too, in a session of their own. */
+export const seesInternals = ({ caller }: Pick<Call, 'caller'>): boolean =>
+  caller.user?.operator === true && caller.tokenId === null

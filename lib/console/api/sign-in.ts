@@ -1,14 +1,20 @@
-/** The calls by which people sign in and out, and prove once more who they are. */
+/** The calls by which people sign in, register, accept invitations and get new passwords, by themselves or through an OpenID provider. */
+import { type ConsoleDeps, deviceOf, jarOf, rowId } from './shared.ts'
+import { listOf } from './people.ts'
 import { z } from 'zod'
+import { dropCookie, keepOpened, keepSession, readCookie } from '../sign-in/identities.ts'
+import { type Purpose, finishOidc, startOidc } from '../sign-in/oidc.ts'
 import { operation } from '../../api/operation.ts'
+import { REGISTRATION_MODES, ROLES } from '../../base/people.ts'
+import type { By } from '../../operations/people/deps.ts'
 import { signInByLink } from '../../operations/people/first-sign-in.ts'
+import { endIdentity, listIdentities } from '../../operations/people/identities.ts'
+import * as invitations from '../../operations/people/invitations.ts'
 import { secretForm } from '../../operations/people/profile.ts'
-import { type Opened, signOut } from '../../operations/people/sessions.ts'
+import * as registration from '../../operations/people/registration.ts'
+import * as resets from '../../operations/people/resets.ts'
+import { type Opened, openSession, signOut } from '../../operations/people/sessions.ts'
 import * as signIn from '../../operations/people/sign-in.ts'
-import { REGISTRATION_MODES } from '../../base/people.ts'
-import { dropCookie, keepOpened, keepSession, readCookie } from '../sign-in/cookies.ts'
-import type { ConsoleDeps } from './deps.ts'
-import { deviceOf, jarOf } from './shared.ts'
 
 const signedIn = z
   .strictObject({
@@ -128,6 +134,193 @@ export const SIGN_IN = [
       const jar = jarOf(deps, call)
       await signOut(deps, call.caller, readCookie(jar, 'session'))
       dropCookie(jar, 'session')
+      return null
+    },
+  }),
+]
+
+const away = z.strictObject({ url: z.string() }).meta({ id: 'ProviderAddress' })
+const identity = z
+  .strictObject({ id: z.string(), issuer: z.string(), created_at: z.iso.datetime() })
+  .meta({ id: 'Identity' })
+
+/** The page of the console to which the browser comes back. */
+const back = z.strictObject({ next: z.string().max(1_000).optional() })
+
+type Started = Parameters<typeof jarOf>[1] & { caller: By; body: z.output<typeof back> }
+
+const start = (purpose: Purpose) =>
+  ({
+    effect: 'write',
+    scope: null,
+    limit: 'sign-in',
+    body: back,
+    answer: { status: 200, body: away },
+    refuses: [400, 409, 429],
+    run: (deps: ConsoleDeps, call: Started) =>
+      startOidc(deps, jarOf(deps, call), call.caller, purpose, call.body.next ?? null),
+  }) as const
+
+export const OIDC = [
+  operation({
+    ...start('sign_in'),
+    id: 'sign_in.oidc',
+    call: 'POST /sign-in/oidc',
+    summary: 'Begin a sign-in by the OpenID provider: the browser goes to the address.',
+    who: 'anyone',
+  }),
+  operation({
+    ...start('step_up'),
+    id: 'sign_in.oidc_step_up',
+    call: 'POST /sign-in/step-up/oidc',
+    summary: 'Prove again who you are, by the OpenID provider.',
+    who: 'user',
+  }),
+  operation({
+    ...start('link'),
+    id: 'identities.link',
+    call: 'POST /me/identities',
+    summary: 'Let the OpenID provider vouch for you from now on.',
+    who: 'user',
+    stepUp: true,
+  }),
+  operation({
+    id: 'sign_in.oidc_callback',
+    call: 'GET /sign-in/oidc/callback',
+    summary: 'Where the OpenID provider sends the browser back to.',
+    who: 'anyone',
+    effect: 'read',
+    page: true,
+    scope: null,
+    limit: 'sign-in',
+    // providers add parameters of their own
+    query: z.looseObject({ code: z.string().max(4_000).optional(), state: z.string().max(400).optional() }),
+    answer: { status: 303, body: null },
+    run: async (deps: ConsoleDeps, call) => ({
+      location: await finishOidc(deps, jarOf(deps, call), call.caller, call.query),
+    }),
+  }),
+  operation({
+    id: 'identities.list',
+    call: 'GET /me/identities',
+    summary: 'The OpenID providers that vouch for you.',
+    who: 'user',
+    effect: 'read',
+    scope: null,
+    answer: { status: 200, body: listOf(identity) },
+    run: (deps: ConsoleDeps, { caller }) => listIdentities(deps, caller),
+  }),
+  operation({
+    id: 'identities.end',
+    call: 'DELETE /me/identities/{id}',
+    summary: 'Let a provider no longer vouch for you.',
+    who: 'user',
+    effect: 'danger',
+    scope: null,
+    stepUp: true,
+    path: rowId,
+    answer: { status: 204, body: null },
+    refuses: [404, 409],
+    async run(deps: ConsoleDeps, { caller, path }) {
+      await endIdentity(deps, caller, path.id)
+      return null
+    },
+  }),
+]
+
+const looked = z
+  .strictObject({
+    email: z.string(),
+    account: z.string().nullable(),
+    role: z.enum(ROLES).nullable(),
+    operator: z.boolean(),
+    expires_at: z.iso.datetime(),
+    signed_in: z.boolean(),
+  })
+  .meta({ id: 'InvitationLookedAt' })
+
+const open = { who: 'anyone', effect: 'write', scope: null, limit: 'sign-in' } as const
+
+export const JOINING = [
+  operation({
+    ...open,
+    id: 'invitations.look',
+    call: 'POST /invitations/look',
+    summary: 'What an invitation is for. It uses nothing up.',
+    body: secretForm,
+    answer: { status: 200, body: looked },
+    refuses: [400, 410, 429],
+    run: (deps: ConsoleDeps, { caller, body }) => invitations.lookAt(deps, caller, body.token),
+  }),
+  operation({
+    ...open,
+    id: 'invitations.accept',
+    call: 'POST /invitations/accept',
+    summary: 'Accept an invitation. Who has no user yet gets one, and is signed in.',
+    body: invitations.acceptForm,
+    answer: { status: 204, body: null },
+    refuses: [400, 403, 409, 410, 429],
+    async run(deps: ConsoleDeps, call) {
+      const { userId, isNew } = await invitations.acceptInvitation(deps, call.caller, call.body)
+      const person = await deps.store.people.users.byId(userId)
+      // who is new has just chosen a password; of others a link proves nothing
+      const proven = isNew ? deps.clock.now() : call.caller.provenAtMs
+      // an operator's session ended with the new privilege, and somebody new has none yet
+      if (person !== null && (isNew || person.operator !== call.caller.user?.operator))
+        keepOpened(jarOf(deps, call), await openSession(deps, call.caller, person, null, 'sign_in.invited', proven))
+      return null
+    },
+  }),
+  operation({
+    ...open,
+    id: 'registration.ask',
+    call: 'POST /registration',
+    summary: 'Ask to register: a letter with a link goes to the address.',
+    body: registration.registrationForm,
+    answer: { status: 202, body: null },
+    refuses: [400, 403, 429],
+    async run(deps: ConsoleDeps, { caller, body }) {
+      await registration.askToRegister(deps, caller, body)
+      return null
+    },
+  }),
+  operation({
+    ...open,
+    id: 'registration.register',
+    call: 'POST /registration/confirm',
+    summary: 'Become a user with the link of the letter, and be signed in.',
+    body: registration.registerForm,
+    answer: { status: 204, body: null },
+    refuses: [400, 403, 409, 410, 429],
+    async run(deps: ConsoleDeps, call) {
+      const person = await registration.register(deps, call.caller, call.body)
+      keepOpened(jarOf(deps, call), await openSession(deps, call.caller, person, null, 'sign_in.registered'))
+      return null
+    },
+  }),
+  operation({
+    ...open,
+    id: 'resets.ask',
+    call: 'POST /resets',
+    summary: 'Ask for a new password: a letter with a link goes to the address, if it is known.',
+    body: resets.resetRequestForm,
+    answer: { status: 202, body: null },
+    refuses: [400, 409, 429],
+    async run(deps: ConsoleDeps, { caller, body }) {
+      await resets.askForReset(deps, caller, body)
+      return null
+    },
+  }),
+  operation({
+    ...open,
+    id: 'resets.reset',
+    call: 'POST /resets/confirm',
+    summary: 'Choose a new password with the link. Then sign in; a second factor stays in force.',
+    body: resets.resetForm,
+    answer: { status: 204, body: null },
+    refuses: [400, 410, 429],
+    async run(deps: ConsoleDeps, { caller, body }) {
+      await resets.reset(deps, caller, body)
       return null
     },
   }),

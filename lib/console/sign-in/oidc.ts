@@ -10,10 +10,10 @@ import { linkVouched, proveVouched, signInVouched, type Vouched } from '../../op
 import { tryUnknown } from '../../operations/people/throttle.ts'
 import type { Config } from '../../config/config.ts'
 import { hashOf, isToken, newToken } from '../../base/secrets.ts'
-import type { ConsoleDeps } from '../api/deps.ts'
+import type { ConsoleDeps } from '../api/shared.ts'
 import { ownPage } from '../../../web/shared/own-page.ts'
 import { hrefTo } from '../../../web/shared/sitemap.ts'
-import { dropCookie, type Jar, keepOpened, keepSession, readCookie, setCookie } from './cookies.ts'
+import { dropCookie, type Jar, keepOpened, keepSession, readCookie, setCookie } from './identities.ts'
 
 const LIFE_S = 600
 const CALLBACK = '/console/api/sign-in/oidc/callback'

@@ -2,7 +2,7 @@
 import t from 'tap'
 import { modelChoice } from '../../../web/pages/connect/models.ts'
 import type { ClientRow } from '../../../lib/console/clients.ts'
-import type { Offered } from '../../../lib/console/connect-data.ts'
+import type { Offered } from '../../../lib/console/page-data.ts'
 import type { Protocol } from '../../../lib/terms/records.ts'
 
 t.test('models that speak the protocol of the client themselves come first', async t => {

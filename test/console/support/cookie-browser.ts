@@ -3,7 +3,7 @@ import http from 'node:http'
 import type { Test } from 'tap'
 import { type Operation, methodOf, pathOf } from '../../../lib/api/operation.ts'
 import { Routes } from '../../../lib/api/visit.ts'
-import type { ConsoleDeps } from '../../../lib/console/api/deps.ts'
+import type { ConsoleDeps } from '../../../lib/console/api/shared.ts'
 import { OPERATIONS } from '../../../lib/console/api/rows.ts'
 import { type House, openConsole } from './console.ts'
 

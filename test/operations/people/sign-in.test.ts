@@ -1,5 +1,5 @@
 import t, { type Test } from 'tap'
-import { StoredIdentities } from '../../../lib/console/sign-in/identify.ts'
+import { StoredIdentities } from '../../../lib/console/sign-in/identities.ts'
 import { OperationError } from '../../../lib/operations/error.ts'
 import * as factors from '../../../lib/operations/people/factors.ts'
 import * as profile from '../../../lib/operations/people/profile.ts'

@@ -4,7 +4,7 @@
  */
 import { signal } from '@preact/signals'
 import type { ClientRow } from '../../../lib/console/clients.ts'
-import type { Offered } from '../../../lib/console/connect-data.ts'
+import type { Offered } from '../../../lib/console/page-data.ts'
 import { get, Refused } from '../../ask.ts'
 import { type Child, option, select } from '../../element.ts'
 import { say, scripted } from '../../page.ts'

@@ -1,11 +1,42 @@
-/** Recognises callers: by the cookie of a session, or by a personal token. */
+/** How callers are recognised: the cookies of sign-in, and the sessions and personal tokens that the store has. */
 import { AddressList } from '../../access/ip.ts'
-import type { Identities, Identity } from '../../api/operation.ts'
+import type { Cookies, Identities, Identity } from '../../api/operation.ts'
+import { type Site, cookieName, isHttps } from '../../api/site.ts'
 import type { Clock } from '../../base/clock.ts'
-import { endOf } from '../../operations/people/sessions.ts'
-import type { PersonalToken, Store } from '../../store/store.ts'
-import { hashOf, isToken, TOKEN_PREFIX } from '../../base/secrets.ts'
 import type { Person } from '../../base/people.ts'
+import { TOKEN_PREFIX, hashOf, isToken } from '../../base/secrets.ts'
+import { type Opened, endOf } from '../../operations/people/sessions.ts'
+import type { PersonalToken, Store } from '../../store/store.ts'
+
+const DAY_S = 86_400
+/** The store ends sessions by itself; this only makes the cookie outlive the browser. */
+const SESSION_S = 30 * DAY_S
+const DEVICE_S = 400 * DAY_S
+
+export type CookieName = 'session' | 'device' | 'oidc'
+
+/** Where cookies are read and set. Whether they are for https says the config, not a header. */
+export interface Jar {
+  cookies: Cookies
+  site: Site
+}
+
+export function setCookie({ cookies, site }: Jar, name: CookieName, value: string, seconds: number): void {
+  const secure = isHttps(site) ? '; Secure' : ''
+  cookies.set(`${cookieName(site, name)}=${value}; Path=/; HttpOnly; SameSite=Lax; Max-Age=${seconds}${secure}`)
+}
+
+export const readCookie = ({ cookies, site }: Jar, name: CookieName): string | null =>
+  cookies.get(cookieName(site, name))
+
+export const dropCookie = (jar: Jar, name: CookieName): void => setCookie(jar, name, '', 0)
+
+export const keepSession = (jar: Jar, secret: string): void => setCookie(jar, 'session', secret, SESSION_S)
+
+export function keepOpened(jar: Jar, { session, device }: Opened): void {
+  keepSession(jar, session)
+  if (device !== null) setCookie(jar, 'device', device, DEVICE_S)
+}
 
 /** How often the time at which a session or a token was last used is written. */
 const SEEN_EVERY_MS = 60_000

@@ -1,0 +1,119 @@
+/** What the server writes into pages: what they show without a script, or need before they can begin. */
+import { CLIENTS, type ClientRow } from './clients.ts'
+import type { Config } from '../config/config.ts'
+import type {
+  CatalogueModel,
+  GroupCatalogue,
+  PriceHistory,
+  PublicCatalogue,
+} from '../operations/catalogue/public-catalogue.ts'
+
+/** The addresses at which clients reach the gateway, without a slash at the end. */
+export interface PublicUrls {
+  main: string
+  direct: string
+}
+
+export interface ClientsData extends PublicUrls {
+  clients: readonly ClientRow[]
+}
+
+/** A group, those among which the reader can choose, and the models that the files can name. */
+export interface Offered extends Pick<GroupCatalogue, 'group' | 'groups'> {
+  models: Pick<GroupCatalogue['models'][number], 'name' | 'protocols' | 'translated'>[]
+}
+
+export interface ConnectData extends ClientsData {
+  offered: Offered
+}
+
+let latest: ClientsData | null = null
+
+/** The same object as long as the addresses are the same, so that pages of it are written once. */
+export function clientsData({ main, direct }: PublicUrls): ClientsData {
+  if (latest?.main !== main || latest.direct !== direct) latest = { main, direct, clients: CLIENTS }
+  return latest
+}
+
+const connected = new WeakMap<ClientsData, { of: GroupCatalogue; data: ConnectData }>()
+
+/** The same object as long as the addresses and the catalogue are the same. */
+export function connectData(urls: PublicUrls, catalogue: GroupCatalogue): ConnectData {
+  const site = clientsData(urls)
+  const known = connected.get(site)
+  if (known?.of === catalogue) return known.data
+  const { group, groups, models } = catalogue
+  const offered = {
+    group,
+    groups,
+    models: models.map(({ name, protocols, translated }) => ({ name, protocols, translated })),
+  }
+  const data = { ...site, offered }
+  connected.set(site, { of: catalogue, data })
+  return data
+}
+
+export interface ModelData extends PublicUrls {
+  group: string
+  /** The public groups that offer it. */
+  groups: string[]
+  model: CatalogueModel
+  history: PriceHistory['data']
+  /** Those that speak one of its protocols. */
+  clients: readonly ClientRow[]
+}
+
+type Catalogue = Pick<PublicCatalogue, 'models' | 'prices'>
+
+/** By the row of the catalogue, which is of one group, and goes when the catalogue is made anew: also with other groups. */
+const made = new WeakMap<CatalogueModel, ModelData>()
+
+/** The same object as long as nothing in it has changed, so that the page is written once. null = no public group offers such a model. `asked`: a group, which counts when it offers the model. */
+export async function modelData(
+  { main, direct }: PublicUrls,
+  catalogue: Catalogue,
+  name: string,
+  asked: string | undefined,
+): Promise<ModelData | null> {
+  const all = await Promise.all((await catalogue.models()).groups.map(group => catalogue.models(group)))
+  const offers = all.flatMap(({ group, models }) => {
+    const model = models.find(one => one.name === name)
+    return group === null || model === undefined ? [] : [{ group, model }]
+  })
+  const offer = offers.find(({ group }) => group === asked) ?? offers[0]
+  if (offer === undefined) return null
+  const { data: history } = await catalogue.prices(name, offer.group)
+  const groups = offers.map(({ group }) => group)
+  const known = made.get(offer.model)
+  if (known?.history === history && known.main === main && known.direct === direct) return known
+  const clients = CLIENTS.flatMap(row => clientOf(row, offer.model.protocols))
+  const data = { main, direct, ...offer, groups, history, clients }
+  made.set(offer.model, data)
+  return data
+}
+
+/** Snippets that are named after a protocol are for that one only. */
+function clientOf(row: ClientRow, protocols: readonly string[]): ClientRow[] {
+  if (!row.protocols.some(protocol => protocols.includes(protocol))) return []
+  const isOther = (title: string) => row.protocols.some(one => one === title) && !protocols.includes(title)
+  return [{ ...row, snippets: row.snippets.filter(({ title }) => !isOther(title)) }]
+}
+
+export interface SignInData {
+  /** Whether anybody may register. */
+  register: boolean
+  /** Whether the gateway can send letters. */
+  mail: boolean
+  /** What the button for the OpenID provider says; null = there is none. */
+  oidc: string | null
+}
+
+let latestSignIn: SignInData | null = null
+
+/** The same object as long as it says the same, so that the page is written once. */
+export function signInData({ registration, smtp, oidc }: Pick<Config, 'registration' | 'smtp' | 'oidc'>): SignInData {
+  const data = { register: registration.mode === 'open', mail: smtp !== null, oidc: oidc?.name ?? null }
+  if (latestSignIn?.register !== data.register || latestSignIn.mail !== data.mail || latestSignIn.oidc !== data.oidc)
+    latestSignIn = data
+  return latestSignIn
+}
