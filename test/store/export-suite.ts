@@ -13,8 +13,8 @@ import { fund, newKey, SETUP, settlement, usageRow } from '../support/store.ts'
 
 const OPERATIONS = new URL('../../lib/operations/', import.meta.url)
 const WORKS: [path: string, work: ExportWork<Store, never>][] = [
-  ['own/requests-file.ts', requestsFile],
-  ['usage-file.ts', usageFile],
+  ['usage/requests-file.ts', requestsFile],
+  ['usage/usage-file.ts', usageFile],
 ]
 /** More than the rows of a slice of either file. */
 const ROWS = 2_300
