@@ -1,187 +1,356 @@
 /**
- * What the writers of all protocols share where an answer is one document: nothing is written before its end, so its blocks
- * are collected until then. A protocol brings `finish`.
+ * What the writers of all protocols share. Each gets the events of an answer and counts what it tells its client, as the meter counts
+ * what an upstream sends. Of a stream a protocol brings the words; of a document, of which nothing is written before its end, it brings
+ * `end`.
  */
 import { BYTES_PER_TOKEN, UNICODE_ESCAPE_BYTES } from '../protocols/answers/content.ts'
 import type { Usage } from '../protocols/words/usage.ts'
 import {
-  type LossWord,
-  type Opaque,
   type AnswerEvent,
+  type AnswerWriter,
   type CallHead,
   type Citation,
-  type StopReason,
-  isCut,
   type Failure,
-  type AnswerWriter,
-  type WriterOptions,
+  isCut,
+  type LossWord,
+  type Opaque,
+  type OpenEvent,
+  type StopReason,
   unreadable,
+  type WriterOptions,
 } from './events.ts'
-import { EMPTY, type Literal, type Source, join, unquote } from './json/literal.ts'
-import { Tree } from './json/tree.ts'
-import { sizeOfNote } from './openai.ts'
+import { ObjectCheck } from './json/check.ts'
+import { EMPTY, isBlank, join, type Literal } from './json/literal.ts'
+import { objectIn } from './json/tree.ts'
 
-export abstract class Document implements AnswerWriter {
+/** The most bytes of an answer that is kept, of a document or of what waits in a stream. */
+export const MOST_HELD = 32 * 1024 * 1024
+const TOO_MUCH = unreadable('the answer is too long')
+const NO_OBJECT = unreadable('the arguments of a call are no JSON object')
+const HALF = unreadable('the arguments of a call are not whole')
+const ESCAPES = /\\(?:u[0-9a-fA-F]{4}|.)/g
+
+/** Writes events one by one. */
+export abstract class EventWriter implements AnswerWriter {
   protected readonly options: WriterOptions
-  protected readonly collected = new Collected()
-  readonly #told = new Told()
-  readonly keepAlive = '\n'
+  /** How many of the tokens were thought. */
+  protected thinking = 0
+  protected reason: StopReason = 'end'
+  protected sequence: Literal | null = null
+  #bytes = 0
   failure: Failure | null = null
-  readonly losses = new Set<LossWord>()
+  held = 0
 
   constructor(options: WriterOptions) {
     this.options = options
   }
 
-  abstract finish(usage: Usage): string
-
-  get counted(): number {
-    return this.#told.tokens
+  get keepAlive(): string {
+    return '\n'
   }
 
-  get held(): number {
-    return this.collected.held
+  get counted(): number {
+    return Math.ceil(this.#bytes / BYTES_PER_TOKEN)
+  }
+
+  protected count(text: Literal): void {
+    this.#bytes += text.length - 2
+    if (text.includes('\\'))
+      for (const [found] of text.matchAll(ESCAPES))
+        this.#bytes -= found.length - (found.length === 2 ? 1 : UNICODE_ESCAPE_BYTES)
+  }
+
+  protected hold(bytes: number): void {
+    this.held += bytes
+    if (this.held > MOST_HELD) this.failure = TOO_MUCH
   }
 
   write(event: AnswerEvent): string {
     if (this.failure !== null) return ''
-    this.collected.add(event)
-    if (this.collected.held > MOST_HELD) this.failure = TOO_MUCH
-    if (event.type === 'delta') this.#told.add(event.text)
-    return ''
+    switch (event.type) {
+      case 'begin':
+        return this.begin()
+      case 'open':
+        return this.open(event)
+      case 'delta':
+        return this.piece(event.index, event.text)
+      case 'seal':
+        return this.seal(event.index, event.opaque)
+      case 'note':
+        return this.note(event.index, event.citation)
+      case 'close':
+        return this.close(event.index)
+      case 'thinking':
+        this.thinking = event.tokens
+        return ''
+      case 'stop':
+        this.reason = event.reason
+        this.sequence = event.sequence
+        this.stopped()
+        return ''
+      default:
+        return ''
+    }
+  }
+
+  finish(usage: Usage): string {
+    return this.begin() + this.end(usage, this.reason)
   }
 
   stopByLength(usage: Usage): string {
-    this.collected.reason = 'length'
-    return this.finish(usage)
+    return this.begin() + this.end(usage, 'length')
   }
 
-  breakOff(): string {
+  breakOff(_failure: Failure): string {
     return ''
   }
 
-  /** The protocol has no place for citations of addresses. */
-  protected losesCitations(blocks: readonly CollectedBlock[]): void {
-    if (blocks.some(({ notes }) => notes.length > 0)) this.losses.add('citations')
-  }
-}
-
-/** A document of a protocol in which the arguments of a call are an object: a call that ends without one is a failure. */
-export abstract class DocumentOfObjects extends Document {
-  readonly #tree = new Tree(1)
-
-  override write(event: AnswerEvent): string {
-    if (this.failure !== null) return ''
-    super.write(event)
-    if (event.type === 'stop' && !isCut(event.reason)) this.#checkCalls()
+  /** The answer begins, unless it has begun. */
+  protected begin(): string {
     return ''
   }
 
-  #checkCalls(): void {
-    const half = this.collected.blocks.some(({ kind, text }) => kind === 'call' && this.args(text) === null)
-    if (half) this.failure = unreadable('the arguments of a call are no JSON object')
+  protected abstract open(event: OpenEvent): string
+  protected abstract piece(index: number, text: Literal): string
+  protected abstract seal(index: number, opaque: Opaque): string
+  protected abstract close(index: number): string
+  protected abstract end(usage: Usage, reason: StopReason): string
+
+  /** Protocols that have no place for citations leave them out. */
+  protected note(_index: number, _citation: Citation): string {
+    return ''
   }
 
-  /** The arguments as an object; null = they are none. */
-  protected args(text: Literal): Source | null {
-    const source = unquote(text)
-    if (source.trim() === '') return '{}'
-    return this.#tree.read(source) && this.#tree.kind(this.#tree.root) === 'object' ? source : null
+  /** All blocks are closed, and `reason` is known. */
+  protected stopped(): void {}
+}
+
+// --- streams in which blocks come one after the other
+
+export interface OpenBlock {
+  kind: OpenEvent['kind']
+  call: CallHead | null
+  /** Whether the arguments of a call are whole. */
+  check: ObjectCheck | null
+  /** What waits for the blocks before it. */
+  waiting: (Literal | Opaque)[]
+  /** The arguments of a call that is told whole. */
+  args: LongText
+  argBytes: number
+  /** It has come to its end, as the reader says. */
+  isClosed: boolean
+}
+
+const sizeOf = (piece: Literal | Opaque): number => (typeof piece === 'string' ? piece.length : piece.value.length)
+
+/**
+ * One block is told at a time: while it is, what belongs to blocks behind it waits. A call has ended when its arguments are a whole
+ * object, so that parallel calls wait for nobody unless the upstream mixes them.
+ */
+export abstract class OrderedWriter extends EventWriter {
+  /** Blocks that are not told to their end, in order; the first one is live. */
+  #blocks: OpenBlock[] = []
+  /** How many blocks came before the first of these, as the reader counts. */
+  #gone = 0
+  /** The arguments of a call have ended before they were whole, which may only be in an answer that was cut. */
+  #hasHalfCall = false
+
+  readonly #tellsCallsWhole: boolean
+
+  constructor(options: WriterOptions, { tellsCallsWhole }: { tellsCallsWhole: boolean }) {
+    super(options)
+    this.#tellsCallsWhole = tellsCallsWhole
+  }
+
+  /** The block is live, or is so still. */
+  protected live(_block: OpenBlock): string {
+    return ''
+  }
+  protected abstract tell(block: OpenBlock, piece: Literal | Opaque): string
+  protected abstract ended(block: OpenBlock): string
+
+  protected open(event: OpenEvent): string {
+    const call = event.kind === 'call' ? event.call : null
+    const waiting = event.kind === 'media' ? [this.media(event.mime, event.base64)] : []
+    const check = call === null ? null : new ObjectCheck()
+    this.#blocks.push({ kind: event.kind, call, check, waiting, args: new LongText(), argBytes: 0, isClosed: false })
+    for (const piece of waiting) this.hold(sizeOf(piece))
+    return this.#live()
+  }
+
+  /** What is told of a file. */
+  protected abstract media(mime: string, base64: Literal): Literal
+
+  protected piece(index: number, text: Literal): string {
+    return this.#piece(index, text)
+  }
+
+  protected seal(index: number, opaque: Opaque): string {
+    return this.#piece(index, opaque)
+  }
+
+  #piece(index: number, piece: Literal | Opaque): string {
+    const block = this.#blocks[index - this.#gone]
+    if (block === undefined) {
+      // a call whose arguments were whole, behind which only space may come
+      if (typeof piece === 'string' && !isBlank(piece)) this.failure = NO_OBJECT
+      return ''
+    }
+    const { check } = block
+    if (check !== null && typeof piece === 'string') {
+      check.feed(piece)
+      if (check.bad) {
+        this.failure = NO_OBJECT
+        return ''
+      }
+    }
+    const isLive = block === this.#blocks[0]
+    let text = ''
+    if (check !== null && this.#tellsCallsWhole) this.#keep(block, piece)
+    else if (isLive) text = this.tell(block, piece)
+    else {
+      block.waiting.push(piece)
+      this.hold(sizeOf(piece))
+    }
+    return isLive && check?.whole && this.failure === null ? text + this.#live() : text
+  }
+
+  #keep(block: OpenBlock, piece: Literal | Opaque): void {
+    if (typeof piece !== 'string') return
+    block.args.add(piece)
+    block.argBytes += piece.length
+    this.hold(piece.length)
+  }
+
+  protected close(index: number): string {
+    const block = this.#blocks[index - this.#gone]
+    if (block === undefined) return ''
+    const { check } = block
+    block.isClosed = true
+    this.#hasHalfCall ||= check !== null && !check.whole && !check.empty
+    return this.#live()
+  }
+
+  /** Calls that are not whole end as they are: with the reason that follows nobody runs them. */
+  protected closeAll(): string {
+    for (const block of this.#blocks) block.isClosed = true
+    return this.#live()
+  }
+
+  protected override stopped(): void {
+    if (this.#hasHalfCall && !isCut(this.reason)) this.failure = HALF
+  }
+
+  /** Tells what the first block has waiting, and goes on to the next while blocks have come to their end. */
+  #live(): string {
+    let text = ''
+    for (let block = this.#blocks[0]; block !== undefined; block = this.#blocks[0]) {
+      text += this.live(block)
+      for (const piece of block.waiting) {
+        this.held -= sizeOf(piece)
+        text += this.tell(block, piece)
+      }
+      block.waiting = []
+      if (!block.isClosed && !block.check?.whole) return text
+      this.held -= block.argBytes
+      text += this.ended(block)
+      this.#blocks.shift()
+      this.#gone++
+    }
+    return text
   }
 }
 
-// --- collected
+// --- documents
 
-/** The blocks of an answer that is written as one document, when all of it has come. */
-
-/** The most bytes of an answer that is kept, of a document or of what waits in a stream. */
-export const MOST_HELD = 32 * 1024 * 1024
-export const TOO_MUCH = unreadable('the answer is too long')
+/** What a block costs besides its text. */
+const BLOCK_BYTES = 100
 
 export interface CollectedBlock {
-  kind: 'text' | 'thought' | 'refusal' | 'call' | 'media'
-  /** Texts, thoughts, and the arguments of calls. */
-  text: Literal
+  kind: OpenEvent['kind']
+  /** Texts, thoughts, the arguments of calls, and media as base64. */
+  pieces: LongText
   /** Calls only. */
   call: CallHead | null
   /** Media only. */
   mime: string
   opaque: Opaque | null
   notes: Citation[]
-  /** The block has come to its end. */
-  closed: boolean
+  isClosed: boolean
 }
 
-class Collected {
-  readonly #blocks: (CollectedBlock & { pieces: Pieces })[] = []
-  reason: StopReason | null = null
-  sequence: Literal | null = null
-  thinking = 0
-  held = 0
-
-  add(event: AnswerEvent): void {
-    switch (event.type) {
-      case 'open':
-        this.#blocks[event.index] = {
-          kind: event.kind,
-          text: '""',
-          call: event.kind === 'call' ? event.call : null,
-          mime: event.kind === 'media' ? event.mime : '',
-          opaque: null,
-          notes: [],
-          closed: false,
-          pieces: new Pieces(),
-        }
-        if (event.kind === 'media') this.#blocks[event.index]?.pieces.add(event.base64)
-        this.held += event.kind === 'media' ? event.base64.length : 100
-        return
-      case 'delta':
-        this.#blocks[event.index]?.pieces.add(event.text)
-        this.held += event.text.length
-        return
-      case 'seal':
-        this.#put(event.index, { opaque: event.opaque })
-        this.held += event.opaque.value.length
-        return
-      case 'note':
-        this.#blocks[event.index]?.notes.push(event.citation)
-        this.held += sizeOfNote(event.citation)
-        return
-      case 'close':
-        this.#put(event.index, { closed: true })
-        return
-      case 'thinking':
-        this.thinking = event.tokens
-        return
-      case 'stop':
-        this.reason = event.reason
-        this.sequence = event.sequence
-    }
-  }
-
-  #put(index: number, more: Partial<CollectedBlock>): void {
-    const block = this.#blocks[index]
-    if (block !== undefined) Object.assign(block, more)
-  }
-
+/** An answer as one document: its blocks are collected until the end. */
+export abstract class DocumentWriter extends EventWriter {
   /** All blocks, in the order in which they were opened. */
-  get blocks(): readonly CollectedBlock[] {
-    for (const block of this.#blocks) block.text = block.pieces.text
-    return this.#blocks
+  protected readonly blocks: CollectedBlock[] = []
+  readonly losses = new Set<LossWord>()
+
+  constructor(options: WriterOptions) {
+    super(options)
+    this.reason = 'length'
+  }
+
+  protected open(event: OpenEvent): string {
+    const { index, kind } = event
+    const call = kind === 'call' ? event.call : null
+    const mime = kind === 'media' ? event.mime : ''
+    const pieces = new LongText()
+    if (kind === 'media') pieces.add(event.base64)
+    this.blocks[index] = { kind, pieces, call, mime, opaque: null, notes: [], isClosed: false }
+    this.hold(kind === 'media' ? event.base64.length : BLOCK_BYTES)
+    return ''
+  }
+
+  protected piece(index: number, text: Literal): string {
+    this.blocks[index]?.pieces.add(text)
+    this.hold(text.length)
+    this.count(text)
+    return ''
+  }
+
+  protected seal(index: number, opaque: Opaque): string {
+    const block = this.blocks[index]
+    if (block !== undefined) block.opaque = opaque
+    this.hold(opaque.value.length)
+    return ''
+  }
+
+  protected override note(index: number, citation: Citation): string {
+    this.blocks[index]?.notes.push(citation)
+    this.hold(sizeOfNote(citation))
+    return ''
+  }
+
+  protected close(index: number): string {
+    const block = this.blocks[index]
+    if (block !== undefined) block.isClosed = true
+    return ''
+  }
+
+  /** The protocol has no place for citations of addresses. */
+  protected losesCitations(): void {
+    if (this.blocks.some(({ notes }) => notes.length > 0)) this.losses.add('citations')
   }
 }
 
-// --- pieces
+/** A document of a protocol in which the arguments of a call are an object: a call that ends without one is a failure. */
+export abstract class DocumentOfObjects extends DocumentWriter {
+  protected override stopped(): void {
+    const isHalf = ({ kind, pieces }: CollectedBlock) => kind === 'call' && objectIn(pieces.text) === null
+    if (!isCut(this.reason) && this.blocks.some(isHalf)) this.failure = NO_OBJECT
+  }
+}
 
-/** A long text of which the pieces come one by one, where all of it is written at the end. */
+/** Bytes of memory. */
+export const sizeOfNote = ({ url, title }: Citation): number => url.length + title.length
 
 const MOST_PIECES = 128
 
 /**
- * A piece is a view of the event that it came in and would keep all of that in memory, so that pieces are copied together
- * now and then.
+ * A long text of which the pieces come one by one, where all of it is written at the end. A piece is a view of the event that it came in
+ * and would keep all of that in memory, so that pieces are copied together now and then.
  */
-export class Pieces {
+export class LongText {
   #copied: Literal[] = []
   #views: Literal[] = []
 
@@ -195,26 +364,5 @@ export class Pieces {
   get text(): Literal {
     const all = [...this.#copied, ...this.#views]
     return all.length === 0 ? EMPTY : join(all)
-  }
-}
-
-// --- told
-
-/** Counts what a writer has told its client, as the meter counts what an upstream sends. */
-
-const ESCAPES = /\\(?:u[0-9a-fA-F]{4}|.)/g
-
-export class Told {
-  #bytes = 0
-
-  add(text: Literal): void {
-    this.#bytes += text.length - 2
-    if (text.includes('\\'))
-      for (const [found] of text.matchAll(ESCAPES))
-        this.#bytes -= found.length - (found.length === 2 ? 1 : UNICODE_ESCAPE_BYTES)
-  }
-
-  get tokens(): number {
-    return Math.ceil(this.#bytes / BYTES_PER_TOKEN)
   }
 }

@@ -1,31 +1,29 @@
-/** An answer as chunks of chat completions. Calls may be mixed here, so that nothing waits. */
+/** Answers for clients of chat completions: chunks, in which calls may be mixed so that nothing waits, or one document. */
 import { outputOf, type Usage } from '../../protocols/words/usage.ts'
-import { type CollectedBlock, Document, MOST_HELD, TOO_MUCH, Told } from '../answer-writer.ts'
+import { type CollectedBlock, DocumentWriter, EventWriter, sizeOfNote } from '../answer-writer.ts'
 import type {
-  Opaque,
-  AnswerEvent,
+  AnswerWriter,
+  CallHead,
   Citation,
+  Failure,
+  Opaque,
   OpenEvent,
   StopReason,
-  Failure,
-  AnswerWriter,
   WriterOptions,
 } from '../events.ts'
-import { EMPTY, type Literal, type Source, array, flat, join, literal, object, typed } from '../json/literal.ts'
+import { array, EMPTY, flat, join, type Literal, literal, object, type Source, typed } from '../json/literal.ts'
+import { asDataUrl, errorObject, nestedCitation } from '../openai.ts'
 import { seal } from '../opaque.ts'
-import { asDataUrl, errorObject, nestedCitation, sizeOfNote } from '../openai.ts'
 
-interface Call {
-  /** Among the calls. */
+interface OpenCall {
+  /** Its place among the calls. */
   index: number
-  freeform: boolean
+  isFreeform: boolean
   /** Some of the arguments have been written. */
   hasArgs: boolean
 }
 
-class StreamWriter implements AnswerWriter {
-  readonly #options: WriterOptions
-  readonly #told = new Told()
+class ChatStream extends EventWriter {
   /** How chunks begin and end. */
   readonly #head: string
   readonly #tail: string
@@ -34,78 +32,33 @@ class StreamWriter implements AnswerWriter {
   readonly #behind: string
   /** What the blocks are, by the reader's index. */
   readonly #kinds = new Map<number, OpenEvent['kind']>()
-  readonly #calls = new Map<number, Call>()
+  readonly #calls = new Map<number, OpenCall>()
   /** Citations of the open text, which are told at its end. */
   #notes: Citation[] = []
   #nextCall = 0
-  #begun = false
-  #thinking = 0
-  #reason: StopReason = 'end'
-  readonly keepAlive = '\n'
-  failure: Failure | null = null
-  held = 0
+  #isBegun = false
 
   constructor(options: WriterOptions) {
-    this.#options = options
+    super(options)
     this.#head = `data: {${head(options, 'chat.completion.chunk')},`
     this.#tail = options.tellsUsage ? ',"usage":null}\n\n' : '}\n\n'
     this.#before = flat(`${this.#head}"choices":[{"index":0,"delta":{`)
     this.#behind = flat(`},"logprobs":null,"finish_reason":null}]${this.#tail}`)
   }
 
-  get counted(): number {
-    return this.#told.tokens
+  override breakOff(failure: Failure): string {
+    return `data: ${errorObject(failure)}\n\n`
   }
 
-  write(event: AnswerEvent): string {
-    switch (event.type) {
-      case 'begin':
-        return this.#begin()
-      case 'open':
-        return this.#open(event)
-      case 'delta':
-        return this.#piece(event.index, event.text)
-      case 'seal':
-        return event.opaque.value === EMPTY ? '' : this.#chunk(`"reasoning_details":${thoughtState(event.opaque)}`)
-      case 'note':
-        this.#notes.push(event.citation)
-        this.held += sizeOfNote(event.citation)
-        if (this.held > MOST_HELD) this.failure = TOO_MUCH
-        return ''
-      case 'close':
-        return this.#close(event.index) + this.#cited()
-      case 'thinking':
-        this.#thinking = event.tokens
-        return ''
-      case 'stop':
-        this.#reason = event.reason
-        return ''
-      default:
-        return ''
-    }
-  }
-
-  finish(usage: Usage): string {
-    return this.#begin() + this.#end(usage, this.#reason)
-  }
-
-  stopByLength(usage: Usage): string {
-    return this.#begin() + this.#end(usage, 'length')
-  }
-
-  breakOff(failure: Failure): string {
-    return errorEvent(failure)
-  }
-
-  #begin(): string {
-    if (this.#begun) return ''
-    this.#begun = true
+  protected override begin(): string {
+    if (this.#isBegun) return ''
+    this.#isBegun = true
     return this.#chunk('"role":"assistant","content":""')
   }
 
-  #end(usage: Usage, reason: StopReason): string {
-    const told = this.#options.tellsUsage
-      ? `${this.#head}"choices":[],"usage":${usageOf(usage, this.#thinking)}}\n\n`
+  protected end(usage: Usage, reason: StopReason): string {
+    const told = this.options.tellsUsage
+      ? `${this.#head}"choices":[],"usage":${usageOf(usage, this.thinking)}}\n\n`
       : ''
     const stop = `${this.#before}},"logprobs":null,"finish_reason":${reasonWord(reason)}}]${this.#tail}`
     return `${stop}${told}data: [DONE]\n\n`
@@ -115,28 +68,18 @@ class StreamWriter implements AnswerWriter {
     return this.#before + delta + this.#behind
   }
 
-  #open(event: OpenEvent): string {
+  protected open(event: OpenEvent): string {
     this.#kinds.set(event.index, event.kind)
     if (event.kind === 'media') return this.#chunk(`"images":[${imageOf(event.mime, event.base64)}]`)
     if (event.kind !== 'call') return ''
-    const { id, name, freeform, opaque } = event.call
     const index = this.#nextCall++
-    this.#calls.set(event.index, { index, freeform, hasArgs: false })
-    const inner = freeform
-      ? object({ name: literal(name), input: '""' })
-      : object({ name: literal(name), arguments: '""' })
-    const call = object({
-      index: String(index),
-      id: literal(id),
-      type: freeform ? '"custom"' : '"function"',
-      [freeform ? 'custom' : 'function']: inner,
-      extra_content: opaque === undefined ? undefined : callState(opaque),
-    })
-    return this.#chunk(`"tool_calls":[${call}]`)
+    this.#calls.set(event.index, { index, isFreeform: event.call.freeform, hasArgs: false })
+    const call = callOf(event.call, EMPTY)
+    return this.#chunk(`"tool_calls":[{"index":${index},${call.slice(1)}]`)
   }
 
-  #piece(index: number, text: Literal): string {
-    this.#told.add(text)
+  protected piece(index: number, text: Literal): string {
+    this.count(text)
     switch (this.#kinds.get(index)) {
       case 'text':
         return this.#chunk(`"content":${text}`)
@@ -145,16 +88,35 @@ class StreamWriter implements AnswerWriter {
       case 'refusal':
         return this.#chunk(`"refusal":${text}`)
       case 'call':
-        return this.#args(this.#calls.get(index) as Call, text)
+        return this.#args(this.#calls.get(index) as OpenCall, text)
       default:
         return ''
     }
   }
 
-  #args(call: Call, text: Literal): string {
+  #args(call: OpenCall, text: Literal): string {
     call.hasArgs = true
-    const inner = call.freeform ? `"custom":{"input":${text}}` : `"function":{"arguments":${text}}`
+    const inner = call.isFreeform ? `"custom":{"input":${text}}` : `"function":{"arguments":${text}}`
     return this.#chunk(`"tool_calls":[{"index":${call.index},${inner}}]`)
+  }
+
+  protected seal(_index: number, opaque: Opaque): string {
+    return opaque.value === EMPTY ? '' : this.#chunk(`"reasoning_details":[${thoughtState(opaque)}]`)
+  }
+
+  protected override note(_index: number, citation: Citation): string {
+    this.#notes.push(citation)
+    this.hold(sizeOfNote(citation))
+    return ''
+  }
+
+  /** Clients parse the arguments when the call ends, and there must be something to parse. */
+  protected close(index: number): string {
+    const call = this.#calls.get(index)
+    this.#calls.delete(index)
+    this.#kinds.delete(index)
+    const args = call === undefined || call.isFreeform || call.hasArgs ? '' : this.#args(call, '"{}"')
+    return args + this.#cited()
   }
 
   #cited(): string {
@@ -164,74 +126,66 @@ class StreamWriter implements AnswerWriter {
     this.held = 0
     return this.#chunk(`"annotations":${annotations}`)
   }
-
-  /** Clients parse the arguments when the call ends, and there must be something to parse. */
-  #close(index: number): string {
-    const call = this.#calls.get(index)
-    this.#calls.delete(index)
-    this.#kinds.delete(index)
-    return call === undefined || call.freeform || call.hasArgs ? '' : this.#args(call, '"{}"')
-  }
 }
 
-// --- document-writer
-
-/** An answer as one document of chat completions. */
-
-class DocumentWriter extends Document {
-  override finish(usage: Usage): string {
-    const { reason, thinking } = this.collected
+class ChatDocument extends DocumentWriter {
+  protected end(usage: Usage, reason: StopReason): string {
     const choice = object({
       index: '0',
-      message: this.#message(this.collected.blocks),
+      message: this.#message(),
       logprobs: 'null',
-      finish_reason: reasonWord(reason ?? 'length'),
+      finish_reason: reasonWord(reason),
     })
-    return `{${head(this.options, 'chat.completion')},"choices":[${choice}],"usage":${usageOf(usage, thinking)}}`
+    const members = head(this.options, 'chat.completion')
+    return `{${members},"choices":[${choice}],"usage":${usageOf(usage, this.thinking)}}`
   }
 
-  #message(blocks: readonly CollectedBlock[]): Source {
-    const calls = blocks.filter(({ kind }) => kind === 'call')
+  #message(): Source {
+    const { blocks } = this
+    const calls = blocks.flatMap(({ call, pieces }) => {
+      const args = pieces.text === EMPTY && !call?.freeform ? '"{}"' : pieces.text
+      return call === null ? [] : [callOf(call, args)]
+    })
     const notes = blocks.flatMap(block => block.notes)
     const media = blocks.filter(({ kind }) => kind === 'media')
-    const state = blocks.filter(({ opaque }) => opaque !== null && opaque.value !== EMPTY)
-    const details = state.map(({ opaque }) => thoughtState(opaque as NonNullable<typeof opaque>).slice(1, -1))
+    const states = blocks.flatMap(({ opaque }) => (opaque === null || opaque.value === EMPTY ? [] : [opaque]))
+    const refusal = textOf(blocks, 'refusal')
     return object({
       role: '"assistant"',
-      content: textOf(blocks, 'text') ?? (calls.length > 0 || textOf(blocks, 'refusal') !== null ? 'null' : EMPTY),
-      refusal: textOf(blocks, 'refusal') ?? 'null',
+      content: textOf(blocks, 'text') ?? (calls.length > 0 || refusal !== null ? 'null' : EMPTY),
+      refusal: refusal ?? 'null',
       annotations: notes.length === 0 ? undefined : array(notes.map(nestedCitation)),
-      images: media.length === 0 ? undefined : array(media.map(({ mime, text }) => imageOf(mime, text))),
+      images: media.length === 0 ? undefined : array(media.map(({ mime, pieces }) => imageOf(mime, pieces.text))),
       reasoning_content: textOf(blocks, 'thought') ?? undefined,
-      reasoning_details: details.length === 0 ? undefined : array(details),
-      tool_calls: calls.length === 0 ? undefined : array(calls.map(callOf)),
+      reasoning_details: states.length === 0 ? undefined : array(states.map(thoughtState)),
+      tool_calls: calls.length === 0 ? undefined : array(calls),
     })
   }
 }
 
 /** All texts of a kind, as one; null = there are none. */
 function textOf(blocks: readonly CollectedBlock[], kind: CollectedBlock['kind']): Literal | null {
-  const texts = blocks.filter(block => block.kind === kind && block.text !== EMPTY).map(({ text }) => text)
-  return texts.length === 0 ? null : join(texts)
+  const texts = blocks.filter(block => block.kind === kind).map(({ pieces }) => pieces.text)
+  const found = texts.filter(text => text !== EMPTY)
+  return found.length === 0 ? null : join(found)
 }
 
-function callOf({ call, text }: CollectedBlock): Source {
-  if (call === null) return '{}'
-  const { id, name, freeform, opaque } = call
-  const inner = freeform
-    ? { custom: object({ name: literal(name), input: text }) }
-    : { function: object({ name: literal(name), arguments: text === EMPTY ? '"{}"' : text }) }
+function callOf({ id, name, freeform, opaque }: CallHead, args: Literal): Source {
   return object({
     id: literal(id),
     type: freeform ? '"custom"' : '"function"',
-    ...inner,
-    extra_content: opaque === undefined ? undefined : callState(opaque),
+    ...(freeform
+      ? { custom: object({ name: literal(name), input: args }) }
+      : { function: object({ name: literal(name), arguments: args }) }),
+    extra_content: opaque === undefined ? undefined : `{"google":{"thought_signature":${seal(opaque)}}}`,
   })
 }
 
-// --- words
+/** The writer of one answer to a client. */
+export const chatAnswerWriter = (options: WriterOptions): AnswerWriter =>
+  options.events ? new ChatStream(options) : new ChatDocument(options)
 
-/** What streams and documents of chat completions have in common: reasons, usage, errors, the names of the answer. */
+// --- words
 
 const REASONS: Readonly<Record<StopReason, string>> = {
   end: 'stop',
@@ -276,15 +230,8 @@ const head = ({ requestId, createdS, model }: WriterOptions, kind: string): stri
 
 /** The upstream's state at a thought, which clients may send back; at a call it has the place that Google gave it. */
 const thoughtState = (opaque: Opaque): Source =>
-  `[{"type":"reasoning.encrypted","data":${seal(opaque)},"format":"gateway"}]`
-const callState = (opaque: Opaque): Source => `{"google":{"thought_signature":${seal(opaque)}}}`
+  `{"type":"reasoning.encrypted","data":${seal(opaque)},"format":"gateway"}`
 
 /** Pictures in answers have the form that gateways to models that draw have given them. */
 const imageOf = (mime: string, base64: Literal): Source =>
   typed('image_url', { image_url: object({ url: asDataUrl(mime, base64) }) })
-
-const errorEvent = (failure: Failure): string => `data: ${errorObject(failure)}\n\n`
-
-/** The writer of one answer to a client. */
-export const chatAnswerWriter = (options: WriterOptions): AnswerWriter =>
-  options.events ? new StreamWriter(options) : new DocumentWriter(options)

@@ -1,174 +1,166 @@
 /**
- * An answer as events of the responses protocol. Items may be mixed here, so that nothing waits. The last event repeats
- * the whole answer, which is kept until then.
+ * Answers for clients of the responses protocol: events, or one document. Items may be mixed in a stream, so that nothing waits. Its last
+ * event repeats the whole answer, which is kept until then.
  */
 import { outputOf, type Usage } from '../../protocols/words/usage.ts'
-import { type CollectedBlock, Document, MOST_HELD, Pieces, TOO_MUCH, Told } from '../answer-writer.ts'
+import { DocumentWriter, EventWriter, LongText, sizeOfNote } from '../answer-writer.ts'
 import {
-  type Opaque,
-  type AnswerEvent,
+  type AnswerWriter,
   type CallHead,
   type Citation,
+  type Failure,
+  isCut,
+  type Opaque,
   type OpenEvent,
   type StopReason,
-  isCut,
-  type Failure,
-  type AnswerWriter,
   type WriterOptions,
 } from '../events.ts'
 import { ObjectCheck } from '../json/check.ts'
 import {
-  EMPTY,
-  type Literal,
-  type Source,
   array,
+  EMPTY,
   flat,
+  isBlank,
+  type Literal,
   literal,
   object,
   optional,
+  type Source,
   typed,
-  unquote,
 } from '../json/literal.ts'
-import { Tree } from '../json/tree.ts'
+import { objectIn } from '../json/tree.ts'
 import { CallIds } from '../names.ts'
+import { codeOf, flatCitation } from '../openai.ts'
 import { seal } from '../opaque.ts'
-import { codeOf, flatCitation, sizeOfNote } from '../openai.ts'
 
 /** What an item costs besides its text. */
 const ITEM_BYTES = 400
 
-class StreamWriter implements AnswerWriter {
-  readonly #options: WriterOptions
-  readonly #events: StreamEvents
-  readonly #told = new Told()
+/** How an event begins, up to its number. */
+const startOf = (type: string): string => `event: ${type}\ndata: {"type":"${type}","sequence_number":`
+
+class ResponsesStream extends EventWriter {
   readonly #ids = new CallIds()
-  /** By the reader's index. */
+  /** The open items, by the reader's index. */
   readonly #items = new Map<number, Item>()
   /** Calls that ended before their arguments were whole: what becomes of them is known at the end. */
   readonly #half: Item[] = []
   readonly #kinds = new Set<string>()
+  /** The items that have ended, each at its place; undefined = the item has not. */
+  readonly #output: (Source | undefined)[] = []
+  /** The place of the next item. */
   #next = 0
-  #thinking = 0
-  #reason: StopReason = 'end'
-  readonly keepAlive = '\n'
-  failure: Failure | null = null
-  held = 0
+  /** The number of the next event. */
+  #number = 0
+  #isBegun = false
 
-  constructor(options: WriterOptions) {
-    this.#options = options
-    this.#events = new StreamEvents(options)
+  // --- the answer as a whole
+
+  #event(type: string, members: string): string {
+    return this.#numbered(startOf(type), members)
   }
 
-  get counted(): number {
-    return this.#told.tokens
+  /** An event of which there are many: its beginning is made once. */
+  #numbered(start: string, members: string): string {
+    return `${start}${this.#number++},${members}}\n\n`
   }
 
-  write(event: AnswerEvent): string {
-    if (this.failure !== null) return ''
-    switch (event.type) {
-      case 'begin':
-        return this.#events.begin()
-      case 'open':
-        return this.#open(event)
-      case 'delta':
-        return this.#piece(this.#items.get(event.index), event.text)
-      case 'seal':
-        return this.#seal(this.#items.get(event.index), event.opaque)
-      case 'note':
-        return this.#note(this.#items.get(event.index), event.citation)
-      case 'close':
-        return this.#close(event.index)
-      case 'thinking':
-        this.#thinking = event.tokens
-        return ''
-      case 'stop':
-        this.#reason = event.reason
-        return ''
-      default:
-        return ''
-    }
+  #response(ending: Ending, usage?: Source): string {
+    const output = this.#output.filter(item => item !== undefined)
+    return `"response":${responseOf(this.options, ending, output, usage)}`
   }
 
-  finish(usage: Usage): string {
-    return this.#end(usage, this.#reason)
+  protected override begin(): string {
+    if (this.#isBegun) return ''
+    this.#isBegun = true
+    const response = this.#response({ status: 'in_progress' })
+    return this.#event('response.created', response) + this.#event('response.in_progress', response)
   }
 
-  stopByLength(usage: Usage): string {
-    return this.#end(usage, 'length')
-  }
-
-  breakOff(failure: Failure): string {
-    return this.#events.breakOff(failure)
-  }
-
-  #end(usage: Usage, reason: StopReason): string {
+  protected end(usage: Usage, reason: StopReason): string {
     const status = isCut(reason) ? 'incomplete' : 'completed'
-    let text = this.#events.begin()
+    let text = ''
     for (const item of [...this.#half, ...this.#items.values()]) if (item.place >= 0) text += this.#stop(item, status)
-    return text + this.#events.end(endingOf(reason, this.#kinds), usageOf(usage, this.#thinking))
+    const ending = endingOf(reason, this.#kinds)
+    return text + this.#event(`response.${ending.status}`, this.#response(ending, usageOf(usage, this.thinking)))
+  }
+
+  /** Clients differ in which of the two they look for. */
+  override breakOff(failure: Failure): string {
+    const code = literal(wordOf(failure))
+    const message = literal(failure.message)
+    const error = object({ type: code, code, message, param: 'null' })
+    return (
+      this.#event('error', `"code":${code},"message":${message},"param":null,"error":${error}`) +
+      this.#event('response.failed', this.#response(failed(failure)))
+    )
   }
 
   // --- items
 
-  #open(event: OpenEvent): string {
+  protected open(event: OpenEvent): string {
     this.#kinds.add(event.kind)
-    this.#hold(ITEM_BYTES)
+    this.hold(ITEM_BYTES)
     if (event.kind === 'media') return this.#media(event.base64)
-    const item = newItem(
-      event.kind,
-      event.kind === 'call' ? { ...event.call, id: this.#ids.once(event.call.id) } : null,
-    )
+    const call = event.kind === 'call' ? { ...event.call, id: this.#ids.once(event.call.id) } : null
+    const item = newItem(event.kind, call)
     this.#items.set(event.index, item)
-    if (item.call === null) return ''
-    return (item.call.opaque === undefined ? '' : this.#hidden(item.call.opaque)) + this.#start(item)
-  }
-
-  #hold(bytes: number): void {
-    this.held += bytes
-    if (this.held > MOST_HELD) this.failure = TOO_MUCH
+    if (call === null) return ''
+    return (call.opaque === undefined ? '' : this.#hidden(call.opaque)) + this.#start(item)
   }
 
   /** A text or a thought begins with the first that comes of it. */
   #start(item: Item): string {
     item.place = this.#next++
-    item.id = itemId(this.#options, item.kind, item.place, item.call?.freeform)
+    item.id = itemId(this.options, item.kind, item.place, item.call?.freeform)
     item.head = `"item_id":${item.id},"output_index":${item.place}${WORDS[item.form].at}`
     item.delta = { start: flat(startOf(`${WORDS[item.form].events}.delta`)), before: flat(`${item.head},"delta":`) }
-    const added = `"output_index":${item.place},"item":${itemOf(item, 'in_progress', EMPTY)}`
-    return this.#events.one('response.output_item.added', added) + this.#part(item, 'added', EMPTY)
+    return this.#added(item.place, itemOf(item, 'in_progress', EMPTY)) + this.#part(item, 'added', EMPTY)
+  }
+
+  #added(place: number, item: Source): string {
+    return this.#event('response.output_item.added', `"output_index":${place},"item":${item}`)
+  }
+
+  #done(place: number, item: Source): string {
+    this.#output[place] = item
+    return this.#event('response.output_item.done', `"output_index":${place},"item":${item}`)
   }
 
   #part(item: Item, when: string, text: Literal): string {
     const { part } = WORDS[item.form]
-    return part === null ? '' : this.#events.one(`${part}.${when}`, `${item.head},"part":${partOf(item, text)}`)
+    return part === null ? '' : this.#event(`${part}.${when}`, `${item.head},"part":${partOf(item, text)}`)
   }
 
-  #piece(item: Item | undefined, text: Literal): string {
+  protected piece(index: number, text: Literal): string {
+    const item = this.#items.get(index)
     if (item === undefined) return ''
     const start = item.place < 0 ? this.#start(item) : ''
-    this.#told.add(text)
-    this.#hold(text.length)
+    this.count(text)
+    this.hold(text.length)
     item.pieces.add(text)
     item.check?.feed(text)
-    return start + this.#events.many(item.delta.start, item.delta.before + text + WORDS[item.form].more)
+    return start + this.#numbered(item.delta.start, item.delta.before + text + WORDS[item.form].more)
   }
 
-  #note(item: Item | undefined, citation: Citation): string {
+  protected override note(index: number, citation: Citation): string {
+    const item = this.#items.get(index)
     if (item === undefined || item.place < 0) return ''
-    this.#hold(sizeOfNote(citation))
+    this.hold(sizeOfNote(citation))
     const place = item.notes.push(citation) - 1
     const members = `${item.head},"annotation_index":${place},"annotation":${flatCitation(citation)}`
-    return this.#events.one('response.output_text.annotation.added', members)
+    return this.#event('response.output_text.annotation.added', members)
   }
 
-  #seal(item: Item | undefined, opaque: Opaque): string {
+  protected seal(index: number, opaque: Opaque): string {
+    const item = this.#items.get(index)
     if (item === undefined) return ''
-    this.#hold(opaque.value.length)
+    this.hold(opaque.value.length)
     item.opaque = opaque
     return ''
   }
 
-  #close(index: number): string {
+  protected close(index: number): string {
     const item = this.#items.get(index)
     this.#items.delete(index)
     if (item === undefined) return ''
@@ -186,31 +178,30 @@ class StreamWriter implements AnswerWriter {
     const { place, form, call, head, pieces } = item
     const { events, whole, more } = WORDS[form]
     const text = call === null ? pieces.text : wholeArgs(call, pieces.text)
-    const source = itemOf(item, status, text)
     const name = form === 'call' && call !== null ? `,"name":${literal(call.name)}` : ''
     return (
-      this.#events.one(`${events}.done`, `${head}${name},"${whole}":${text}${more}`) +
+      this.#event(`${events}.done`, `${head}${name},"${whole}":${text}${more}`) +
       this.#part(item, 'done', text) +
-      this.#events.done(place, source)
+      this.#done(place, itemOf(item, status, text))
     )
   }
 
   /** State that belongs to nothing that is shown. */
   #hidden(opaque: Opaque): string {
     const place = this.#next++
-    return this.#events.whole(place, thoughtItem(itemId(this.#options, 'thought', place), EMPTY, opaque))
+    const item = thoughtItem(itemId(this.options, 'thought', place), EMPTY, opaque)
+    return this.#added(place, item) + this.#done(place, item)
   }
 
   #media(base64: Literal): string {
-    this.#hold(base64.length)
+    this.hold(base64.length)
     const place = this.#next++
-    return this.#events.whole(place, mediaItem(itemId(this.#options, 'media', place), base64))
+    const item = mediaItem(itemId(this.options, 'media', place), base64)
+    return this.#added(place, item) + this.#done(place, item)
   }
 }
 
-// --- open-item
-
-/** An item of a stream while it is written, and the words of the events that belong to its form. */
+// --- an item of a stream while it is written, and the words of the events that belong to its form
 
 type Form = 'text' | 'thought' | 'refusal' | 'call' | 'custom'
 
@@ -255,7 +246,7 @@ interface Item {
   head: string
   /** How the events of its text begin, and what stands before a piece of it. */
   delta: { start: string; before: string }
-  pieces: Pieces
+  pieces: LongText
   /** Of functions: whether the arguments are whole. */
   check: ObjectCheck | null
   opaque: Opaque | null
@@ -270,7 +261,7 @@ const newItem = (kind: Item['kind'], call: CallHead | null): Item => ({
   id: EMPTY,
   head: '',
   delta: { start: '', before: '' },
-  pieces: new Pieces(),
+  pieces: new LongText(),
   check: call === null || call.freeform ? null : new ObjectCheck(),
   opaque: null,
   notes: [],
@@ -287,128 +278,48 @@ function itemOf({ kind, id, call, opaque, notes }: Item, status: ItemStatus, tex
   return messageItem(id, content, status)
 }
 
-// --- stream-events
+// --- documents
 
-/** The events of a stream of responses as a whole: numbered one after the other, the first ones, the last ones, and the output so far. */
-
-/** How an event begins, up to its number. */
-const startOf = (type: string): string => `event: ${type}\ndata: {"type":"${type}","sequence_number":`
-
-class StreamEvents {
-  readonly #options: WriterOptions
-  /** By the place of each item; undefined = it has not ended. */
-  readonly #output: (Source | undefined)[] = []
-  #sequence = 0
-  #begun = false
-
-  constructor(options: WriterOptions) {
-    this.#options = options
+class ResponsesDocument extends DocumentWriter {
+  protected end(usage: Usage, reason: StopReason): string {
+    const ending = endingOf(reason, new Set(this.blocks.map(({ kind }) => kind)))
+    return responseOf(this.options, ending, this.#output(reason), usageOf(usage, this.thinking))
   }
 
-  one(type: string, members: string): string {
-    return this.many(startOf(type), members)
-  }
-
-  /** The same, for an event of which there are many: its beginning is made once. */
-  many(start: string, members: string): string {
-    return `${start}${this.#sequence++},${members}}\n\n`
-  }
-
-  /** An item has ended. */
-  done(place: number, item: Source): string {
-    this.#output[place] = item
-    return this.one('response.output_item.done', `"output_index":${place},"item":${item}`)
-  }
-
-  /** An item that is told at once. */
-  whole(place: number, item: Source): string {
-    return this.one('response.output_item.added', `"output_index":${place},"item":${item}`) + this.done(place, item)
-  }
-
-  begin(): string {
-    if (this.#begun) return ''
-    this.#begun = true
-    const response = `"response":${responseOf(this.#options, BEGUN, [])}`
-    return this.one('response.created', response) + this.one('response.in_progress', response)
-  }
-
-  end(ending: Ending, usage: Source): string {
-    return this.one(`response.${ending.status}`, `"response":${this.#response(ending, usage)}`)
-  }
-
-  /** Clients differ in which of the two they look for. */
-  breakOff(failure: Failure): string {
-    const code = literal(wordOf(failure))
-    const message = literal(failure.message)
-    const error = object({ type: code, code, message, param: 'null' })
-    return (
-      this.one('error', `"code":${code},"message":${message},"param":null,"error":${error}`) +
-      this.one('response.failed', `"response":${this.#response(failed(failure))}`)
-    )
-  }
-
-  #response(ending: Ending, usage?: Source): Source {
-    const output = this.#output.filter(item => item !== undefined)
-    return responseOf(this.#options, ending, output, usage)
-  }
-}
-
-// --- document-writer
-
-/** An answer as one document of the responses protocol. */
-
-class DocumentWriter extends Document {
-  readonly #tree = new Tree(1)
-
-  override finish(usage: Usage): string {
-    const { reason, thinking, blocks } = this.collected
-    const ending = endingOf(reason ?? 'length', new Set(blocks.map(({ kind }) => kind)))
-    return responseOf(this.options, ending, this.#output(blocks), usageOf(usage, thinking))
-  }
-
-  #output(blocks: readonly CollectedBlock[]): Source[] {
+  #output(reason: StopReason): Source[] {
     const output: Source[] = []
     const ids = new CallIds()
     const hidden = (opaque: Opaque): void => {
       output.push(thoughtItem(itemId(this.options, 'thought', output.length), EMPTY, opaque))
     }
-    for (const { kind, text, call, opaque, notes, closed } of blocks) {
+    for (const { kind, pieces, call, opaque, notes, isClosed } of this.blocks) {
+      const { text } = pieces
+      if (call?.opaque !== undefined) hidden(call.opaque)
       const id = itemId(this.options, kind, output.length, call?.freeform)
       if (kind === 'thought') output.push(thoughtItem(id, text, opaque))
       else if (kind === 'media') output.push(mediaItem(id, text))
-      else if (call !== null) {
-        if (call.opaque !== undefined) hidden(call.opaque)
-        output.push(this.#call({ ...call, id: ids.once(call.id) }, text, output.length))
-      } else {
-        if (text !== EMPTY)
-          output.push(
-            messageItem(
-              id,
-              [contentOf(kind === 'refusal' ? kind : 'text', text, notes)],
-              closed ? 'completed' : 'incomplete',
-            ),
-          )
+      else if (call !== null) output.push(callOf(id, { ...call, id: ids.once(call.id) }, text, reason))
+      else {
+        const content = contentOf(kind === 'refusal' ? kind : 'text', text, notes)
+        if (text !== EMPTY) output.push(messageItem(id, [content], isClosed ? 'completed' : 'incomplete'))
         if (opaque !== null) hidden(opaque)
       }
     }
     return output
   }
-
-  #call(call: CallHead, text: Literal, place: number): Source {
-    const args = wholeArgs(call, text)
-    const id = itemId(this.options, 'call', place, call.freeform)
-    const isHalf = isCut(this.collected.reason ?? 'length') && !call.freeform && !this.#isObject(args)
-    return callItem(id, call, args, isHalf ? 'incomplete' : 'completed')
-  }
-
-  #isObject(args: Literal): boolean {
-    return this.#tree.read(unquote(args)) && this.#tree.kind(this.#tree.root) === 'object'
-  }
 }
 
-// --- words
+function callOf(id: Literal, call: CallHead, text: Literal, reason: StopReason): Source {
+  const args = wholeArgs(call, text)
+  const isHalf = isCut(reason) && !call.freeform && (isBlank(args) || objectIn(args) === null)
+  return callItem(id, call, args, isHalf ? 'incomplete' : 'completed')
+}
 
-/** What streams and documents of responses have in common: the response itself, its items, how it ended, usage. */
+/** The writer of one answer to a client. */
+export const responsesAnswerWriter = (options: WriterOptions): AnswerWriter =>
+  options.events ? new ResponsesStream(options) : new ResponsesDocument(options)
+
+// --- words
 
 /** What an answer repeats of its request, where the request does not say it. */
 const UNSAID: Readonly<Record<string, Source>> = {
@@ -436,8 +347,6 @@ interface Ending {
   incomplete?: Source
   error?: Source
 }
-
-const BEGUN: Ending = { status: 'in_progress' }
 
 const responseOf = (
   { requestId, createdS, model, ask }: WriterOptions,
@@ -550,7 +459,3 @@ const mediaItem = (id: Literal, base64: Literal): Source =>
 
 /** The arguments of a call that has ended. */
 const wholeArgs = ({ freeform }: CallHead, args: Literal): Literal => (args === EMPTY && !freeform ? '"{}"' : args)
-
-/** The writer of one answer to a client. */
-export const responsesAnswerWriter = (options: WriterOptions): AnswerWriter =>
-  options.events ? new StreamWriter(options) : new DocumentWriter(options)
