@@ -7,7 +7,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { systemClock } from '../lib/base/clock.ts'
 import { returnAllLeases } from '../lib/ledger/recovery.ts'
-import { openStore } from '../lib/store/open.ts'
+import { openStore } from '../lib/store/store.ts'
 import { startMariadb } from '../test/support/mariadb.ts'
 import { scriptOptions } from '../test/support/script.ts'
 import { loadRightly, orderFor } from './kinds/context.ts'

@@ -10,7 +10,7 @@ import type * as ClockModule from '../../lib/base/clock.ts'
 import type * as IdsModule from '../../lib/base/ids.ts'
 import { type Micro, micro } from '../../lib/base/money.ts'
 import type * as LedgerModule from '../../lib/ledger/ledger.ts'
-import { accountPurse } from '../../lib/store/store.ts'
+import { accountPurse } from '../../lib/store/books/purses.ts'
 import { fund, memoryStore, usageRow } from '../../test/support/store.ts'
 import type { Bench, Case, Lib } from './bench.ts'
 

@@ -21,7 +21,7 @@ import type * as VerdictModule from '../../lib/exchange/record/ending.ts'
 import type * as ApplyModule from '../../lib/operations/catalogue/apply.ts'
 import type * as GatewayModule from '../../lib/process/gateway.ts'
 import type * as TableModule from '../../lib/protocols/table.ts'
-import type * as OpenModule from '../../lib/store/open.ts'
+import type * as OpenModule from '../../lib/store/store.ts'
 import type * as CatalogModule from '../../lib/catalog/catalog.ts'
 import type * as ConfigModule from '../../lib/config/config.ts'
 import type * as LogModule from '../../lib/base/log.ts'
@@ -119,7 +119,7 @@ function request() {
 /** Starts a gateway without listeners. */
 async function open(lib: Lib) {
   const { Gateway } = await lib<typeof GatewayModule>('process/gateway.ts')
-  const { openStore } = await lib<typeof OpenModule>('store/open.ts')
+  const { openStore } = await lib<typeof OpenModule>('store/store.ts')
   const { applyCatalog } = await lib<typeof ApplyModule>('operations/catalogue/apply.ts')
   const { systemClock } = await lib<typeof ClockModule>('base/clock.ts')
   const { parseCatalog } = await lib<typeof CatalogModule>('terms/catalog.ts')

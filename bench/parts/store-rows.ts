@@ -1,8 +1,8 @@
 /** Makes books of a realistic size: accounts, keys, and settlements like those of a busy day. */
 import { idAt } from '../../lib/base/ids.ts'
 import { micro } from '../../lib/base/money.ts'
-import { openStore } from '../../lib/store/open.ts'
-import type { Settlement, Store } from '../../lib/store/store.ts'
+import { openStore, type Store } from '../../lib/store/store.ts'
+import type { Settlement } from '../../lib/store/books/settle.ts'
 import type { Key, Line, Protocol, UsageRow } from '../../lib/terms/records.ts'
 import { type Random, withSeed } from '../../test/support/random.ts'
 import { NOT_RECORDED, SETUP } from '../../test/support/store.ts'

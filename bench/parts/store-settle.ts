@@ -7,7 +7,7 @@ import { systemClock } from '../../lib/base/clock.ts'
 import { micro } from '../../lib/base/money.ts'
 import { Journal } from '../../lib/ledger/journal.ts'
 import { Settler } from '../../lib/ledger/settler.ts'
-import { accountPurse, keyPurse } from '../../lib/store/store.ts'
+import { accountPurse, keyPurse } from '../../lib/store/books/purses.ts'
 import { quantile } from '../report/statistics.ts'
 import { type Books, rows, settlementOf } from './store-rows.ts'
 

@@ -11,7 +11,9 @@ import type { LRUCache } from 'lru-cache'
 import { type Clock, pause } from '../base/clock.ts'
 import { latest } from '../base/lru.ts'
 import type { StoreHealth } from '../store/health.ts'
-import { type AnswerMaker, type Store, StoreUnavailable } from '../store/store.ts'
+import type { Store } from '../store/store.ts'
+import type { AnswerMaker } from '../store/usage/queries.ts'
+import { StoreUnavailable } from '../store/base/errors.ts'
 import { Turns } from './turns.ts'
 
 const MOST_REMEMBERED = 50_000

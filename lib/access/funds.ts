@@ -4,7 +4,8 @@
  */
 import { type Micro, micro, ZERO } from '../base/money.ts'
 import { periodName } from '../base/periods.ts'
-import { accountPurse, keyPurse, limitPurse, type Purse, type PurseId, type Store } from '../store/store.ts'
+import type { Store } from '../store/store.ts'
+import { accountPurse, keyPurse, limitPurse, type Purse, type PurseId } from '../store/books/purses.ts'
 import { type Limit, periodOf, type Account, type Key } from '../terms/records.ts'
 
 /** What the asking process knows by itself; all else is read from the store. */

@@ -4,7 +4,7 @@
  * fault as code.
  */
 import { conflictOf, OperationError, type OperationFault } from '../operations/error.ts'
-import { StoreConflict, StoreUnavailable } from '../store/store.ts'
+import { StoreConflict, StoreUnavailable } from '../store/base/errors.ts'
 import type { Language, Words } from '../base/people.ts'
 import { BodyFault } from './body.ts'
 

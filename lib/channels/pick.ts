@@ -18,7 +18,7 @@
  * vain lately. So a channel that works again is found soon.
  */
 import type { OutputBounds } from '../protocols/words/maxima.ts'
-import type { AnswerMaker } from '../store/store.ts'
+import type { AnswerMaker } from '../store/usage/queries.ts'
 import type { Breaker } from './breaker.ts'
 import { type ChannelHealth, isFull, type KeyHealth, type Health, placeOf, Claim } from './health.ts'
 import type { CompiledKey } from '../world/compiled-channel.ts'

@@ -1,6 +1,6 @@
 /** The text that the operator reads when a command has failed, and the exit code by which a script tells why. */
 import { OperationError, type OperationFault } from '../operations/error.ts'
-import { StoreConflict, StoreUnavailable } from '../store/store.ts'
+import { StoreConflict, StoreUnavailable } from '../store/base/errors.ts'
 import { ConfigError } from '../config/yaml.ts'
 
 /** 0 is success. */

@@ -1,7 +1,6 @@
 /** The store for the time of one command. */
 import { wantStore } from '../process/data-paths.ts'
-import { openStore } from '../store/open.ts'
-import type { Store } from '../store/store.ts'
+import { openStore, type Store } from '../store/store.ts'
 import { type Config, loadConfig } from '../config/config.ts'
 
 export async function withStore<T>(config: Config, work: (store: Store) => Promise<T>): Promise<T> {

@@ -9,7 +9,9 @@
 import os from 'node:os'
 import type { Clock } from '../base/clock.ts'
 import type { Micro } from '../base/money.ts'
-import { type PurseId, type Store, StoreUnavailable } from '../store/store.ts'
+import type { Store } from '../store/store.ts'
+import type { PurseId } from '../store/books/purses.ts'
+import { StoreUnavailable } from '../store/base/errors.ts'
 import type { LedgerLog } from './log.ts'
 import { nextName, returnAllLeases } from './recovery.ts'
 

@@ -26,7 +26,7 @@ import {
 } from 'node:fs'
 import type { Clock } from '../base/clock.ts'
 import { processName } from '../base/ids.ts'
-import type { Settlement } from '../store/store.ts'
+import type { Settlement } from '../store/books/settle.ts'
 import type { LedgerLog } from './log.ts'
 import { encode, SEGMENT_SUFFIX } from './records.ts'
 import { DatabaseSync } from 'node:sqlite'

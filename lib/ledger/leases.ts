@@ -11,7 +11,9 @@
 import { type Micro, micro, ZERO } from '../base/money.ts'
 import { type Every, type Period, periodAt, periodName } from '../base/periods.ts'
 import { Rounds } from '../base/rounds.ts'
-import { accountPurse, keyPurse, limitPurse, type PurseId, type Settlement, StoreUnavailable } from '../store/store.ts'
+import { accountPurse, keyPurse, limitPurse, type PurseId } from '../store/books/purses.ts'
+import type { Settlement } from '../store/books/settle.ts'
+import { StoreUnavailable } from '../store/base/errors.ts'
 import { everyAt, type Limit } from '../terms/records.ts'
 import { Lease, type LeaseOptions } from './lease.ts'
 

@@ -9,7 +9,7 @@
 import { closeSync, existsSync, openSync, readdirSync, readSync, statSync } from 'node:fs'
 import path from 'node:path'
 import { crc32 } from 'node:zlib'
-import type { Settlement } from '../store/store.ts'
+import type { Settlement } from '../store/books/settle.ts'
 import type { UsageRow } from '../terms/records.ts'
 import { detailText, readDetail } from '../terms/usage-row.ts'
 import { CORRUPT } from './dead-letters.ts'

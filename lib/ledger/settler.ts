@@ -8,7 +8,10 @@
  * the queue.
  */
 import type { Clock } from '../base/clock.ts'
-import { keyPurse, type PurseId, type Settled, type Settlement, type Store, StoreUnavailable } from '../store/store.ts'
+import type { Store } from '../store/store.ts'
+import { keyPurse, type PurseId } from '../store/books/purses.ts'
+import type { Settled, Settlement } from '../store/books/settle.ts'
+import { StoreUnavailable } from '../store/base/errors.ts'
 import { setAside } from './dead-letters.ts'
 import type { Journal, Segment } from './journal.ts'
 import type { LedgerLog } from './log.ts'

@@ -6,7 +6,8 @@
  */
 import type { Clock } from '../base/clock.ts'
 import { Rounds } from '../base/rounds.ts'
-import { type Store, StoreUnavailable } from '../store/store.ts'
+import type { Store } from '../store/store.ts'
+import { StoreUnavailable } from '../store/base/errors.ts'
 import type { LedgerLog } from './log.ts'
 
 const EVERY_MS = 60_000

@@ -2,7 +2,7 @@
  * The error with which an operation refuses. Its message is for people: it names the field that is wrong, never the
  * value.
  */
-import { type StoreConflict, StoreFull } from '../store/store.ts'
+import { type StoreConflict, StoreFull } from '../store/base/errors.ts'
 import type { Words } from '../base/people.ts'
 
 export type { Words } from '../base/people.ts'

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { PUBLIC_ID_LENGTH } from '../base/ids.ts'
 import { formatMicro, type Micro, parseMicro } from '../base/money.ts'
 import type { Words } from './error.ts'
-import type { PageFilter } from '../store/store.ts'
+import type { PageFilter } from '../store/accounts/accounts.ts'
 import * as kind from '../config/scalars.ts'
 
 const MOST_ROWS = 1_000

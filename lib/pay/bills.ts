@@ -6,7 +6,7 @@
  * Everything may be repeated: a mark in the store keeps other gateways from doing the same at the same time.
  */
 import { storeNow } from '../operations/deps.ts'
-import { StoreUnavailable } from '../store/store.ts'
+import { StoreUnavailable } from '../store/base/errors.ts'
 import type { Order, OrderMethod, Proof } from '../terms/pay.ts'
 import {
   type DisputeNotice,

@@ -4,7 +4,7 @@
  */
 import { type Micro, micro } from '../base/money.ts'
 import { inForce, storeNow } from '../operations/deps.ts'
-import type { Frozen, NewRefund, NextFreeze } from '../store/store.ts'
+import type { Frozen, NewRefund, NextFreeze } from '../store/pay-store.ts'
 import type { Order, OrderMethod, ProofSource, Refund } from '../terms/pay.ts'
 import { type PayDeps, type Taken, provider, raise } from './exceptions.ts'
 import type { Intake } from './intake.ts'

@@ -6,7 +6,8 @@ import type { Micro } from '../base/money.ts'
 import type { HoldConfig } from '../config/pay-schema.ts'
 import type { OperationDeps } from '../operations/deps.ts'
 import { OperationError, type Words } from '../operations/error.ts'
-import type { NewException, Store } from '../store/store.ts'
+import type { Store } from '../store/store.ts'
+import type { NewException } from '../store/pay-store.ts'
 import type {
   Order,
   OrderMethod,

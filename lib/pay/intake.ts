@@ -6,7 +6,8 @@
  */
 import type { Micro } from '../base/money.ts'
 import { inForce, storeNow } from '../operations/deps.ts'
-import { type Hold, type NextFreeze, StoreConflict } from '../store/store.ts'
+import type { Hold, NextFreeze } from '../store/pay-store.ts'
+import { StoreConflict } from '../store/base/errors.ts'
 import { OperationError } from '../operations/error.ts'
 import type { Order, OrderMethod, PayException, PayExceptionKind, Proof, ProofSource } from '../terms/pay.ts'
 import type { Act } from '../base/people.ts'

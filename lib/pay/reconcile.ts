@@ -4,7 +4,7 @@
  * gateways may run it on one store: each order is taken by one of them.
  */
 import { storeNow } from '../operations/deps.ts'
-import { StoreUnavailable } from '../store/store.ts'
+import { StoreUnavailable } from '../store/base/errors.ts'
 import type { Order, OrderMethod, Refund } from '../terms/pay.ts'
 import { type PayDeps, raise } from './exceptions.ts'
 import { UNCREDITED_MS } from './health.ts'

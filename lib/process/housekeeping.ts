@@ -8,7 +8,8 @@ import { type Clock, pause } from '../base/clock.ts'
 import { formatMicro, type Micro, ZERO } from '../base/money.ts'
 import { Rounds } from '../base/rounds.ts'
 import type { DeadLetters } from '../ledger/dead-letters.ts'
-import { type Store, StoreUnavailable } from '../store/store.ts'
+import type { Store } from '../store/store.ts'
+import { StoreUnavailable } from '../store/base/errors.ts'
 import type { Logger } from '../base/log.ts'
 
 const EVERY_MS = 60_000

@@ -5,7 +5,9 @@
  */
 import type { Clock } from '../base/clock.ts'
 import { Rounds } from '../base/rounds.ts'
-import { type Change, type Store, StoreUnavailable } from '../store/store.ts'
+import type { Store } from '../store/store.ts'
+import type { Change } from '../store/base/changes.ts'
+import { StoreUnavailable } from '../store/base/errors.ts'
 import type { Logger } from '../base/log.ts'
 
 /**

@@ -2,7 +2,7 @@
 import type { Micro } from '../base/money.ts'
 import type { RestEvent } from '../channels/rests.ts'
 import type { Readiness } from '../ops/server.ts'
-import type { PurseId } from '../store/store.ts'
+import type { PurseId } from '../store/books/purses.ts'
 import type { ChannelState } from '../terms/records.ts'
 import type { Config } from '../config/config.ts'
 import type { Snapshot } from '../terms/metrics.ts'

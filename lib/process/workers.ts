@@ -7,7 +7,7 @@
 import type { Micro } from '../base/money.ts'
 import type { OperationDeps } from '../operations/deps.ts'
 import type { Fleet, Readiness } from '../ops/server.ts'
-import type { PurseId } from '../store/store.ts'
+import type { PurseId } from '../store/books/purses.ts'
 import type { BreakerState, ChannelState } from '../terms/records.ts'
 import { formatMetrics, type Metrics } from '../terms/metrics.ts'
 import { Leaving } from './leaving.ts'

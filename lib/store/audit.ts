@@ -1,5 +1,21 @@
-/** The result of an audit of the books, which `sql/audit.ts` makes. */
-import type { Micro } from '../base/money.ts'
+/**
+ * The audit of the books. In one snapshot it checks for every account that
+ * - the sum of the entries is the credit of the account's purse;
+ * - the sum of the charges (of usage rows, and of deleted ones) is what the account's purse has spent;
+ * - the sums of usage, by the hour and by the day, are together the same charges, and so are those by hour of booking;
+ * - the purses of the account's keys have together spent the same sum;
+ * - what the purses of its budget, and of each key's cap, have spent is not more than the account and the key have. These
+ * purses count the same charges, but not those from before somebody set the limit, and old ones are deleted;
+ * - payments are those of its orders, which `pay-audit.ts` checks;
+ * - no lease is below zero, and every lease with money belongs to a registered holder. Nobody would give back any other
+ * lease.
+ */
+import { add, type Micro, micro } from '../base/money.ts'
+import { accountPurse, keyPurse } from './books/purses.ts'
+import type { Driver, Row, Statements } from './base/driver.ts'
+import { MOST_NAMED, readPayments } from './sql/pay-audit.ts'
+import { big, integer, text } from './base/text.ts'
+import { GRAIN } from './usage/sums.ts'
 
 export interface Audit {
   ok: boolean
@@ -21,4 +37,220 @@ export interface Audit {
   broken: number[]
   /** References of payments that do not fit their orders or deposits; at most twenty. */
   unfit: string[]
+}
+
+interface Account {
+  id: number
+  paidIn: bigint
+  /** The part of it that people credited, which no payment provider proves. */
+  byHand: bigint
+  /** The part of that which was paid by an order, and that a person decided to credit. */
+  resolved: bigint
+  /** The part of it that payment providers prove. */
+  proven: bigint
+  /** The size of what does not fit between its payments and its orders. */
+  payments: bigint
+  /** References of payments that do not fit. */
+  unfit: string[]
+  charged: bigint
+  /** Charges in the sums of usage, by hours and by days. */
+  byHours: bigint
+  byDays: bigint
+  /** By days of keys, whatever they were used for. */
+  byKeyDays: bigint
+  /** The same without its keys. */
+  byOwnHours: bigint
+  byOwnDays: bigint
+  /** Charges by the hour of booking. */
+  booked: bigint
+  credit: bigint
+  promised: bigint
+  leased: bigint
+  /** How far leases of its purse and its keys' purses are below zero, as a positive sum. */
+  below: bigint
+  /** What the purses of its keys have spent. */
+  byKeys: bigint
+  /** What its purse and its keys' purses have leased to holders that are not registered. */
+  stray: bigint
+  /** By how much purses of limits have spent too much. */
+  limits: bigint
+}
+
+const size = (value: bigint): bigint => (value < 0n ? -value : value)
+
+/** Sums are read as text, because they may be larger than a safe integer. */
+const QUERIES = {
+  accounts: 'SELECT id, CAST(archived AS CHAR) AS archived FROM accounts',
+  entries:
+    'SELECT account_id, CAST(SUM(amount) AS CHAR) AS total, ' +
+    "CAST(SUM(CASE WHEN kind IN ('opening', 'topup', 'adjustment') THEN amount ELSE 0 END) AS CHAR) AS by_hand " +
+    'FROM entries GROUP BY account_id',
+  booked: 'SELECT account_id, CAST(SUM(charge) AS CHAR) AS total FROM charged_hours GROUP BY account_id',
+  usage: 'SELECT account_id, CAST(SUM(charge) AS CHAR) AS total FROM usage_log GROUP BY account_id',
+  sums: 'SELECT account_id, grain, CAST(SUM(charge) AS CHAR) AS total FROM usage_sums GROUP BY account_id, grain',
+  keys: 'SELECT id, account_id FROM api_keys',
+  purses: 'SELECT id, CAST(credit AS CHAR) AS credit, CAST(promised AS CHAR) AS promised FROM purses',
+  leases:
+    'SELECT purse_id AS id, CAST(SUM(amount) AS CHAR) AS leased, ' +
+    'CAST(SUM(CASE WHEN amount < 0 THEN -amount ELSE 0 END) AS CHAR) AS below, ' +
+    'CAST(SUM(CASE WHEN h.id IS NULL AND amount > 0 THEN amount ELSE 0 END) AS CHAR) AS stray ' +
+    'FROM leases LEFT JOIN holders h ON h.id = holder GROUP BY purse_id',
+}
+
+/** Where an account's sums are kept by; days of all accounts are no account's. */
+const SUMS_OF: Partial<Record<number, 'byHours' | 'byDays' | 'byKeyDays' | 'byOwnHours' | 'byOwnDays'>> = {
+  [GRAIN.hour]: 'byHours',
+  [GRAIN.day]: 'byDays',
+  [GRAIN.keyDay]: 'byKeyDays',
+  [GRAIN.accountHour]: 'byOwnHours',
+  [GRAIN.accountDay]: 'byOwnDays',
+}
+
+interface Books {
+  accounts: Account[]
+  /** Charges in the sums of usage by days of all accounts together. */
+  byDaysOfAll: bigint
+}
+
+async function read(tx: Statements): Promise<Books> {
+  const byPurse = new Map<string, Account>()
+  const each = async (query: keyof typeof QUERIES, fn: (row: Row) => void) =>
+    (await tx.query(QUERIES[query], [])).forEach(fn)
+  const of = (id: number) => {
+    let account = byPurse.get(accountPurse(id))
+    if (account === undefined) {
+      account = {
+        id,
+        paidIn: 0n,
+        byHand: 0n,
+        resolved: 0n,
+        proven: 0n,
+        payments: 0n,
+        unfit: [],
+        charged: 0n,
+        byHours: 0n,
+        byDays: 0n,
+        byKeyDays: 0n,
+        byOwnHours: 0n,
+        byOwnDays: 0n,
+        booked: 0n,
+        credit: 0n,
+        promised: 0n,
+        leased: 0n,
+        below: 0n,
+        byKeys: 0n,
+        stray: 0n,
+        limits: 0n,
+      }
+      byPurse.set(accountPurse(id), account)
+    }
+    return account
+  }
+  const owners = new Map<string, number>()
+  await each('keys', row => owners.set(keyPurse(integer(row, 'id')), integer(row, 'account_id')))
+  /** The account that owns a purse, directly or by one of its keys. */
+  const ofPurse = (id: string) => {
+    const [whole] = id.split('.', 1) as [string]
+    return of(id.startsWith('k') ? (owners.get(whole) ?? 0) : Number(whole.slice(1)))
+  }
+  const spent = new Map<string, bigint>()
+  await each('accounts', row => (of(integer(row, 'id')).charged += big(row, 'archived')))
+  await each('entries', row => {
+    const account = of(integer(row, 'account_id'))
+    account.paidIn += big(row, 'total')
+    account.byHand += big(row, 'by_hand')
+  })
+  for (const [id, { off, paid, byHand, unfit }] of await readPayments(tx)) {
+    const account = of(id)
+    account.payments += off
+    account.unfit = unfit
+    account.proven += paid - byHand
+    account.resolved += byHand
+    account.byHand += byHand
+  }
+  await each('booked', row => (of(integer(row, 'account_id')).booked += big(row, 'total')))
+  await each('usage', row => (of(integer(row, 'account_id')).charged += big(row, 'total')))
+  let byDaysOfAll = 0n
+  await each('sums', row => {
+    const grain = integer(row, 'grain')
+    const total = row['total'] === null ? 0n : big(row, 'total')
+    const sums = SUMS_OF[grain]
+    if (sums === undefined) byDaysOfAll += total
+    else of(integer(row, 'account_id'))[sums] += total
+  })
+  await each('purses', row => {
+    const id = text(row, 'id')
+    const account = ofPurse(id)
+    spent.set(id, big(row, 'promised'))
+    if (isLimit(id)) return
+    if (id.startsWith('k')) account.byKeys += big(row, 'promised')
+    else {
+      account.credit = big(row, 'credit')
+      account.promised = big(row, 'promised')
+    }
+  })
+  await each('leases', row => {
+    const id = text(row, 'id')
+    const account = ofPurse(id)
+    spent.set(id, (spent.get(id) ?? 0n) - big(row, 'leased'))
+    if (!isLimit(id)) {
+      if (id.startsWith('k')) account.byKeys -= big(row, 'leased')
+      else account.leased = big(row, 'leased')
+    }
+    account.below += big(row, 'below')
+    account.stray += big(row, 'stray')
+  })
+  for (const [id, tooMuch] of tooMuchSpent(spent)) ofPurse(id).limits += tooMuch
+  return { accounts: [...byPurse.values()], byDaysOfAll }
+}
+
+/** Whether a purse counts charges that an account's or a key's own purse counts too. */
+const isLimit = (id: string): boolean => id.startsWith('b') || id.includes('.')
+
+/**
+ * By how much purses of limits have spent more than the purse whose charges they count; also what one has spent below
+ * zero. Each charge counts in one period only, so the periods of a limit are added up.
+ */
+function* tooMuchSpent(spent: ReadonlyMap<string, bigint>): Generator<[purse: string, amount: bigint]> {
+  const byLimit = new Map<string, bigint>()
+  for (const [id, amount] of spent) {
+    if (!isLimit(id)) continue
+    if (amount < 0n) yield [id, -amount]
+    const limit = id.replace(/\..*/, '.')
+    byLimit.set(limit, (byLimit.get(limit) ?? 0n) + amount)
+  }
+  for (const [limit, amount] of byLimit) {
+    const own = spent.get(limit.replace('b', 'a').replace('.', '')) ?? 0n
+    if (amount > own) yield [limit, amount - own]
+  }
+}
+
+const spentOf = (a: Account): bigint => a.promised - a.leased
+const imbalanceOf = (a: Account): bigint => {
+  const [byRows, byKeys] = [size(a.charged - spentOf(a)), size(a.byKeys - spentOf(a))]
+  const sums = [a.byHours, a.byDays, a.byKeyDays, a.byOwnHours, a.byOwnDays, a.booked]
+  const bySums = sums.reduce((off, sum) => off + size(a.charged - sum), 0n)
+  const byPurses = byRows > byKeys ? byRows : byKeys
+  return size(a.paidIn - a.credit) + byPurses + bySums + a.below + a.stray + a.limits + a.payments
+}
+
+export async function audit(driver: Driver): Promise<Audit> {
+  const { accounts, byDaysOfAll } = await driver.snapshot('audit', read)
+  const total = (fn: (account: Account) => bigint) => micro(Number(accounts.reduce((sum, a) => sum + fn(a), 0n)))
+  const ofAll = size(accounts.reduce((sum, a) => sum + a.byDays, 0n) - byDaysOfAll)
+  const broken = accounts.filter(a => imbalanceOf(a) !== 0n)
+  return {
+    ok: broken.length === 0 && ofAll === 0n,
+    accounts: accounts.length,
+    credits: total(a => a.paidIn),
+    byHand: total(a => a.byHand),
+    resolved: total(a => a.resolved),
+    proven: total(a => a.proven),
+    charges: total(a => a.charged),
+    balances: total(a => a.credit - spentOf(a)),
+    leased: total(a => a.leased),
+    imbalance: add(total(imbalanceOf), micro(Number(ofAll))),
+    broken: broken.map(({ id }) => id),
+    unfit: broken.flatMap(({ unfit }) => unfit).slice(0, MOST_NAMED),
+  }
 }

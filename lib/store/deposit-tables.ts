@@ -2,7 +2,7 @@
  * The tables of deposits on a chain. `lib/terms/deposits.ts` says what their rows mean. Amounts of tokens are texts, because
  * 10 USDT are more of their smallest unit than a 64-bit integer holds.
  */
-import type { Table } from './tables.ts'
+import type { Table } from './base/tables.ts'
 
 /** How many addresses of a chain have been issued: the next one gets this number. */
 export const DEPOSIT_COUNTERS: Table = {

@@ -3,9 +3,22 @@
  * only when they are asked for.
  */
 import { WorkerThread } from '../base/worker-thread.ts'
-import type { OnStatement } from './driver.ts'
-import type { Pieces } from './export-store.ts'
-import { StoreUnavailable } from './types.ts'
+import type { OnStatement } from './base/driver.ts'
+import { StoreUnavailable } from './base/errors.ts'
+
+/**
+ * The default export of a module that makes a file or a report. `store`: of which only reads work. `order`: plain data. An empty text is given where much has been read and nothing found, so
+ * that an export which has ended is given up there.
+ */
+export type ExportWork<S, T> = (store: S, order: T) => AsyncIterable<string>
+
+/** The bytes of a file. A piece is made when it is asked for; at most one slice of rows is in memory. */
+export interface Pieces extends AsyncIterableIterator<Uint8Array> {
+  /** Ends the export at once, also while a piece is awaited. */
+  return(): Promise<IteratorReturnResult<undefined>>
+  /** Resolves when the export has ended, however it did. */
+  readonly ended: Promise<void>
+}
 
 export interface ExportThreadData {
   address: string

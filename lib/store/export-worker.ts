@@ -6,14 +6,13 @@
 import { workerData } from 'node:worker_threads'
 import { type Clock, pause, systemClock } from '../base/clock.ts'
 import { lowerPriority, serve } from '../base/worker-thread.ts'
-import type { Driver, OnStatement, ReadingDriver } from './driver.ts'
-import type { ExportWork } from './export-store.ts'
-import type { ExportAnswer, ExportRequest, ExportThreadData } from './export-thread.ts'
-import { openMysqlToRead } from './mysql.ts'
-import { Sealer } from './secrets.ts'
-import { openSqliteHere } from './sqlite-here.ts'
+import type { Driver, OnStatement, ReadingDriver } from './base/driver.ts'
+import type { ExportWork, ExportAnswer, ExportRequest, ExportThreadData } from './export-thread.ts'
+import { openMysqlToRead } from './engines/mysql.ts'
+import { Sealer } from './catalogue/secrets.ts'
+import { openSqliteHere } from './engines/sqlite.ts'
 import { Store } from './store.ts'
-import { StoreUnavailable } from './types.ts'
+import { StoreUnavailable } from './base/errors.ts'
 
 /** As much as the other thread writes to a client's connection at once. */
 export const PIECE_BYTES = 64 * 1024

@@ -7,7 +7,7 @@
  */
 import type { Clock } from '../base/clock.ts'
 import type { Store } from './store.ts'
-import { StoreUnavailable } from './types.ts'
+import { StoreUnavailable } from './base/errors.ts'
 
 /** A request waits no longer than this for one call of the store. */
 export const ANSWER_MS = 1_000

@@ -2,7 +2,7 @@
  * The tables of money that comes in. `lib/terms/pay.ts` says what their rows mean. `pay_proofs` is evidence: rows are only
  * ever inserted.
  */
-import type { Table } from './tables.ts'
+import type { Table } from './base/tables.ts'
 
 export const PAY_ORDERS: Table = {
   name: 'pay_orders',

@@ -5,20 +5,47 @@
  * mark was made by another version of this program: it is refused with words, and nothing in it is changed.
  */
 import { createHash, randomBytes } from 'node:crypto'
-import { ACTIONS } from './action-tables.ts'
-import { CORE_TABLES, META } from './core-tables.ts'
+import { ACCOUNTS } from './accounts/accounts.ts'
+import { KEY_SECRETS, KEY_USES, KEYS } from './accounts/key-rows.ts'
+import { LEASES } from './books/books.ts'
+import { DISPUTES } from './books/disputes.ts'
+import { ENTRIES } from './books/entries.ts'
+import { HOLDERS } from './books/holders.ts'
+import { PURSES } from './books/purses.ts'
+import { APPLIED_ROWS } from './catalogue/applied.ts'
+import { CATALOG_ROWS } from './catalogue/catalogue.ts'
+import { PRICE_VERSIONS } from './catalogue/prices.ts'
 import { DEPOSIT_TABLES } from './deposit-tables.ts'
-import type { Driver } from './driver.ts'
-import { CHARGED_HOURS, ENTRIES } from './entry-tables.ts'
 import { PAY_TABLES } from './pay-tables.ts'
-import { PEOPLE } from './people-tables.ts'
-import { PRICE_VERSIONS } from './price-tables.ts'
-import { StoreUnavailable } from './types.ts'
-import { createTable, type Table } from './tables.ts'
-import { DISPUTES, REFUSALS, USAGE_LOG, USAGE_SUMS } from './usage-tables.ts'
+import { PEOPLE } from './people/tables.ts'
+import { MODEL_STATS, RATE_WINDOWS, UNCOVERED } from './shared-state.ts'
+import { ACTIONS } from './base/actions.ts'
+import { CHANGES } from './base/changes.ts'
+import type { Driver } from './base/driver.ts'
+import { StoreUnavailable } from './base/errors.ts'
+import { createTable, type Table } from './base/tables.ts'
+import { REFUSALS } from './usage/refusals.ts'
+import { USAGE_LOG } from './usage/rows.ts'
+import { CHARGED_HOURS, USAGE_SUMS } from './usage/sums.ts'
 
-const TABLES: readonly Table[] = [
-  ...CORE_TABLES,
+/** Counters and marks of the store, each by its name; `schema.ts` says which there are from the start. */
+const META: Table = { name: 'meta', columns: { name: 'code', value: 'int' }, key: ['name'] }
+
+export const TABLES: readonly Table[] = [
+  META,
+  ACCOUNTS,
+  KEYS,
+  KEY_SECRETS,
+  KEY_USES,
+  PURSES,
+  LEASES,
+  HOLDERS,
+  CATALOG_ROWS,
+  APPLIED_ROWS,
+  CHANGES,
+  MODEL_STATS,
+  UNCOVERED,
+  RATE_WINDOWS,
   PRICE_VERSIONS,
   ENTRIES,
   CHARGED_HOURS,

@@ -2,7 +2,7 @@
  * The routing table: for each group, model and protocol the channels that can serve it, in tiers by priority. It is
  * compiled from the catalogue when a world is built, and never changes.
  */
-import type { Catalog } from '../store/store.ts'
+import type { Catalog } from '../store/catalogue/catalogue.ts'
 import { type Channel, isOffline, type Model, type Protocol, type ModelEffort } from '../terms/records.ts'
 import { type Target, plainTarget } from '../translate/ask.ts'
 import { TRANSLATED, translatedRow } from '../translate/table.ts'

@@ -1,6 +1,7 @@
 import t from 'tap'
 import { KeyUses } from '../../lib/access/keys.ts'
-import { type KeyUse, StoreUnavailable } from '../../lib/store/store.ts'
+import type { KeyUse } from '../../lib/store/accounts/keys.ts'
+import { StoreUnavailable } from '../../lib/store/base/errors.ts'
 import { TestClock } from '../support/clock.ts'
 
 const settled = () => new Promise<void>(resolve => setImmediate(resolve))

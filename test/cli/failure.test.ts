@@ -1,7 +1,7 @@
 import t from 'tap'
 import { exitCodeOf, explain } from '../../lib/cli/failure.ts'
 import { OperationError } from '../../lib/operations/error.ts'
-import { StoreConflict, StoreUnavailable } from '../../lib/store/store.ts'
+import { StoreConflict, StoreUnavailable } from '../../lib/store/base/errors.ts'
 import { ConfigError } from '../../lib/config/yaml.ts'
 
 const ROWS: [error: unknown, code: number, text: RegExp][] = [

@@ -1,7 +1,7 @@
 /** `gateway orders …` against a store of its own. */
 import { writeFileSync } from 'node:fs'
 import t from 'tap'
-import { openStore } from '../../lib/store/open.ts'
+import { openStore } from '../../lib/store/store.ts'
 import { newWallet } from '../pay/usdt-support.ts'
 import { LOOSE, newOrder, proofOf } from '../store/pay-suite.ts'
 import { commandLine } from '../support/command-line.ts'

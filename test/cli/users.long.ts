@@ -40,7 +40,7 @@ t.test('the first operator, and what becomes of a user', async t => {
 })
 
 t.test('a user that is there', async t => {
-  const { openStore } = await import('../../lib/store/open.ts')
+  const { openStore } = await import('../../lib/store/store.ts')
   const { COMMAND } = await import('../../lib/base/people.ts')
   const store = openStore(`sqlite:${folder}/books.db`, { secret: 'a-secret-for-tests' })
   await store.migrate()

@@ -1,6 +1,6 @@
 import t from 'tap'
 import type { z } from 'zod'
-import { NAME_LENGTH } from '../../lib/store/tables.ts'
+import { NAME_LENGTH } from '../../lib/store/base/tables.ts'
 import * as kind from '../../lib/config/scalars.ts'
 
 const DAY_MS = 86_400_000

@@ -1,7 +1,7 @@
 /** Caps and budgets as clients meet them: what they are answered when one is used up or too small, and when it renews. */
 import t from 'tap'
 import { periodAt } from '../../lib/base/periods.ts'
-import { StoreUnavailable } from '../../lib/store/store.ts'
+import { StoreUnavailable } from '../../lib/store/base/errors.ts'
 import { limitOf, SETUP } from '../support/store.ts'
 import { NOTHING_LEFT, open } from './support/gateway.ts'
 import { answers, document } from './support/speech.ts'

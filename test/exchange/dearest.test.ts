@@ -3,7 +3,7 @@
  * zero, by more than one step where holds grow, and no answer with content is free. `REQUESTS=20000` for a longer run.
  */
 import t, { type Test } from 'tap'
-import { accountPurse } from '../../lib/store/store.ts'
+import { accountPurse } from '../../lib/store/books/purses.ts'
 import { type Random, seeded } from '../support/random.ts'
 import { chargeOfLines } from '../support/receipt.ts'
 import { TALKING } from '../support/talking.ts'

@@ -1,7 +1,7 @@
 /** A key asks what it has spent and may still spend, in the forms that chat applications read. */
 import t, { type Test } from 'tap'
 import { micro } from '../../lib/base/money.ts'
-import { accountPurse, keyPurse } from '../../lib/store/store.ts'
+import { accountPurse, keyPurse } from '../../lib/store/books/purses.ts'
 import { SETUP } from '../support/store.ts'
 import { KEY, type Options, OTHER_KEY, open, POOR_KEY, type Scene } from './support/gateway.ts'
 import { answers, document } from './support/speech.ts'

@@ -1,7 +1,8 @@
 /** What is learned of the answers of models: figures that nobody moves alone, shared by all processes, kept over restarts. */
 import t from 'tap'
 import { lastOf, ModelStats, type WholeAnswer } from '../../lib/exchange/record/model-stats.ts'
-import { type Store, StoreUnavailable } from '../../lib/store/store.ts'
+import type { Store } from '../../lib/store/store.ts'
+import { StoreUnavailable } from '../../lib/store/base/errors.ts'
 import { TestClock } from '../support/clock.ts'
 import { changed, memoryStore } from '../support/store.ts'
 

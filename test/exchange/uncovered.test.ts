@@ -3,7 +3,7 @@
  * One of an account at a time is let through with less held. Thirty at once had turned 5 into -21.88.
  */
 import t from 'tap'
-import { StoreUnavailable } from '../../lib/store/store.ts'
+import { StoreUnavailable } from '../../lib/store/base/errors.ts'
 import { limitOf, SETUP } from '../support/store.ts'
 import { until } from '../support/wait.ts'
 import { HEADERS, MODEL, NOTHING_LEFT, type Options, open, type Scene } from './support/gateway.ts'

@@ -1,6 +1,6 @@
 /** A purse that two processes want at its end: who has charged it tells the store at once, and nobody waits in vain. */
 import t from 'tap'
-import { accountPurse } from '../../lib/store/store.ts'
+import { accountPurse } from '../../lib/store/books/purses.ts'
 import { until } from '../support/wait.ts'
 import { house, reserve, row } from './house.ts'
 

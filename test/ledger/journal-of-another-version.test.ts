@@ -7,7 +7,7 @@ import t, { type Test } from 'tap'
 import { micro } from '../../lib/base/money.ts'
 import { Ledger } from '../../lib/ledger/ledger.ts'
 import { encode, RECORD_MARK } from '../../lib/ledger/records.ts'
-import { accountPurse } from '../../lib/store/store.ts'
+import { accountPurse } from '../../lib/store/books/purses.ts'
 import { TestClock } from '../support/clock.ts'
 import { fund, memoryStore, settlement, usageRow } from '../support/store.ts'
 

@@ -4,7 +4,7 @@
  */
 import { micro } from '../../lib/base/money.ts'
 import { type Hold, Ledger } from '../../lib/ledger/ledger.ts'
-import { openStore } from '../../lib/store/open.ts'
+import { openStore } from '../../lib/store/store.ts'
 import { TestClock } from '../support/clock.ts'
 import { kept } from '../support/kept.ts'
 import { usageRow } from '../support/store.ts'

@@ -9,7 +9,7 @@ import { choicesQuery, ownChoices } from '../../lib/operations/usage/own-choices
 import { ownOverview } from '../../lib/operations/usage/own-overview.ts'
 import { ownUsage, totalsQuery } from '../../lib/operations/usage/own-usage.ts'
 import { ownUsageFile, totalsFileQuery } from '../../lib/operations/usage/own-usage-file.ts'
-import { accountPurse } from '../../lib/store/store.ts'
+import { accountPurse } from '../../lib/store/books/purses.ts'
 import { outcomeOf } from '../../lib/terms/usage-row.ts'
 import type { UsageRow } from '../../lib/terms/records.ts'
 import { newKey, SETUP, settlement, usageRow } from '../support/store.ts'

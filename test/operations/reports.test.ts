@@ -10,7 +10,7 @@ import { ownUsageFile, totalsFileQuery } from '../../lib/operations/usage/own-us
 import type { FileName, ReportArguments, ReportName } from '../../lib/operations/usage/report-work.ts'
 import { ReadyJson, report, reportFile } from '../../lib/operations/usage/reports.ts'
 import { Usage } from '../../lib/operations/usage/usage.ts'
-import { accountPurse } from '../../lib/store/store.ts'
+import { accountPurse } from '../../lib/store/books/purses.ts'
 import { startMariadb } from '../support/mariadb.ts'
 import { SETUP } from '../support/store.ts'
 import { DAY_MS, NOW_MS, open, refusalOf } from './own-support.ts'

@@ -1,5 +1,6 @@
 import t from 'tap'
-import { type Store, StoreUnavailable } from '../../lib/store/store.ts'
+import type { Store } from '../../lib/store/store.ts'
+import { StoreUnavailable } from '../../lib/store/base/errors.ts'
 import { changed } from '../support/store.ts'
 import { openOps, TOKEN } from './support.ts'
 

@@ -3,7 +3,7 @@
  * such cases (`cells.ts`) names these tests beside those that stand elsewhere.
  */
 import t, { type Test } from 'tap'
-import { StoreUnavailable } from '../../lib/store/store.ts'
+import { StoreUnavailable } from '../../lib/store/base/errors.ts'
 import type { OrderState } from '../../lib/terms/pay.ts'
 import { ACT, type Desk, openDesk } from '../pay/support.ts'
 

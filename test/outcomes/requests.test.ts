@@ -3,7 +3,8 @@
  * scripted upstreams. The page of all such cases (`cells.ts`) names these tests beside those that stand elsewhere.
  */
 import t, { type Test } from 'tap'
-import { StoreUnavailable, type Store } from '../../lib/store/store.ts'
+import type { Store } from '../../lib/store/store.ts'
+import { StoreUnavailable } from '../../lib/store/base/errors.ts'
 import {
   HEADERS,
   KEY,

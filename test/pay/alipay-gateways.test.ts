@@ -1,7 +1,6 @@
 /** Notifications that come to several gateways of one store at once, on every engine, and to a gateway as users start it. */
 import t from 'tap'
-import { openStore } from '../../lib/store/open.ts'
-import type { Store } from '../../lib/store/store.ts'
+import { openStore, type Store } from '../../lib/store/store.ts'
 import { startGateway } from '../support/gateway.ts'
 import { AlipayDouble } from './doubles/alipay.ts'
 import { ENGINES } from './engines.ts'

@@ -1,8 +1,8 @@
 /** What cheats try with payments as a whole, on gateways of one store: other ways, old messages, and everything at once. */
 import t, { type Test } from 'tap'
 import { micro } from '../../lib/base/money.ts'
-import { openStore } from '../../lib/store/open.ts'
-import { accountPurse, type Store } from '../../lib/store/store.ts'
+import { openStore, type Store } from '../../lib/store/store.ts'
+import { accountPurse } from '../../lib/store/books/purses.ts'
 import { type Order, type OrderMethod, PAY_METHODS } from '../../lib/terms/pay.ts'
 import { TestClock } from '../support/clock.ts'
 import { ENGINES } from './engines.ts'

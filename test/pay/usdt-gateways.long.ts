@@ -1,6 +1,6 @@
 /** Two gateways of one store beside one chain, on every engine; and an hour of it in which everything fails now and then. */
 import t from 'tap'
-import { openStore } from '../../lib/store/open.ts'
+import { openStore } from '../../lib/store/store.ts'
 import { WEI } from '../../lib/terms/deposits.ts'
 import { ANVIL_MISSING } from '../support/anvil.ts'
 import { seeded } from '../support/random.ts'

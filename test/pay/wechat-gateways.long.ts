@@ -1,7 +1,6 @@
 /** WeChat Pay’s notifications that come to several gateways of one store at once, and to a gateway as users start it. */
 import t from 'tap'
-import { openStore } from '../../lib/store/open.ts'
-import type { Store } from '../../lib/store/store.ts'
+import { openStore, type Store } from '../../lib/store/store.ts'
 import { startGateway } from '../support/gateway.ts'
 import { until } from '../support/wait.ts'
 import { WechatDouble } from './doubles/wechat.ts'

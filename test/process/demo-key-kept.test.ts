@@ -6,7 +6,7 @@ import { once } from 'node:events'
 import { statSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
-import { openStore } from '../../lib/store/open.ts'
+import { openStore } from '../../lib/store/store.ts'
 import { openOps } from '../ops/support.ts'
 
 const GATEWAY = fileURLToPath(new URL('../../bin/gateway', import.meta.url))

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { micro } from '../../lib/base/money.ts'
 import { Primary } from '../../lib/process/primary.ts'
-import { StoreUnavailable } from '../../lib/store/store.ts'
+import { StoreUnavailable } from '../../lib/store/base/errors.ts'
 import { TestClock } from '../support/clock.ts'
 
 function open() {

@@ -2,9 +2,9 @@
 
 import type { Test } from 'tap'
 import { micro } from '../../lib/base/money.ts'
-import type { Driver } from '../../lib/store/driver.ts'
-import { openStore } from '../../lib/store/open.ts'
-import { accountPurse, type Store } from '../../lib/store/store.ts'
+import type { Driver } from '../../lib/store/base/driver.ts'
+import { openStore, type Store } from '../../lib/store/store.ts'
+import { accountPurse } from '../../lib/store/books/purses.ts'
 import { type NewDeposit, WEI } from '../../lib/terms/deposits.ts'
 import type { Act } from '../../lib/base/people.ts'
 import type { NewUrl } from '../support/databases.ts'

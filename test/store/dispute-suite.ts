@@ -2,8 +2,10 @@
 import type { Test } from 'tap'
 import { idAt } from '../../lib/base/ids.ts'
 import { micro, ZERO } from '../../lib/base/money.ts'
-import { openStore } from '../../lib/store/open.ts'
-import { accountPurse, type Dispute, type NewEntry, type Store } from '../../lib/store/store.ts'
+import { openStore, type Store } from '../../lib/store/store.ts'
+import { accountPurse } from '../../lib/store/books/purses.ts'
+import type { Dispute } from '../../lib/store/books/disputes.ts'
+import type { NewEntry } from '../../lib/store/books/entries.ts'
 import type { NewUrl } from '../support/databases.ts'
 import { fund, SETUP, settlement, usageRow } from '../support/store.ts'
 

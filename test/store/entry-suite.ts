@@ -3,15 +3,10 @@ import type { NewUrl } from '../support/databases.ts'
 import type { Test } from 'tap'
 import { idAt } from '../../lib/base/ids.ts'
 import { micro } from '../../lib/base/money.ts'
-import { openStore } from '../../lib/store/open.ts'
-import {
-  accountPurse,
-  type Booked,
-  type EntryKind,
-  type NewEntry,
-  type Store,
-  StoreConflict,
-} from '../../lib/store/store.ts'
+import { openStore, type Store } from '../../lib/store/store.ts'
+import { accountPurse } from '../../lib/store/books/purses.ts'
+import type { Booked, EntryKind, NewEntry } from '../../lib/store/books/entries.ts'
+import { StoreConflict } from '../../lib/store/base/errors.ts'
 import { type Random, seeded } from '../support/random.ts'
 import { fund, SETUP, settlement, usageRow } from '../support/store.ts'
 

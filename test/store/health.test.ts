@@ -1,6 +1,6 @@
 import t from 'tap'
 import { ANSWER_MS, StoreHealth, type StoreState, whenLate } from '../../lib/store/health.ts'
-import { StoreUnavailable } from '../../lib/store/store.ts'
+import { StoreUnavailable } from '../../lib/store/base/errors.ts'
 import { TestClock } from '../support/clock.ts'
 
 class ReadOnly extends StoreUnavailable {

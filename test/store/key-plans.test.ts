@@ -2,9 +2,8 @@
 import { DatabaseSync } from 'node:sqlite'
 import mysql from 'mysql2/promise'
 import t, { type Test } from 'tap'
-import { openStore } from '../../lib/store/open.ts'
-import { keyPage } from '../../lib/store/sql/key-page.ts'
-import type { KeyFilter } from '../../lib/store/store.ts'
+import { openStore } from '../../lib/store/store.ts'
+import { keyPage, type KeyFilter } from '../../lib/store/accounts/keys.ts'
 import { startMariadb } from '../support/mariadb.ts'
 import { SETUP } from '../support/store.ts'
 

@@ -1,8 +1,10 @@
 /** What every store must do with keys beside making and changing them: other secrets, last uses, pages, kept lists. */
 import type { NewUrl } from '../support/databases.ts'
 import type { Test } from 'tap'
-import { openStore } from '../../lib/store/open.ts'
-import { type KeyFilter, MOST_OLD_SECRETS, type Store, StoreConflict, StoreFull } from '../../lib/store/store.ts'
+import { openStore, type Store } from '../../lib/store/store.ts'
+import type { KeyFilter } from '../../lib/store/accounts/keys.ts'
+import { MOST_OLD_SECRETS } from '../../lib/store/accounts/key-rows.ts'
+import { StoreConflict, StoreFull } from '../../lib/store/base/errors.ts'
 import { fund, limitOf, newKey, SETUP } from '../support/store.ts'
 import { until } from '../support/wait.ts'
 

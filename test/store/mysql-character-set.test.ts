@@ -5,8 +5,8 @@
 // The bug behind these rows: a character set that engines lack.
 import t, { type Test } from 'tap'
 import { micro } from '../../lib/base/money.ts'
-import { openStore } from '../../lib/store/open.ts'
-import { accountPurse } from '../../lib/store/store.ts'
+import { openStore } from '../../lib/store/store.ts'
+import { accountPurse } from '../../lib/store/books/purses.ts'
 import { startMariadb } from '../support/mariadb.ts'
 import { startRewritingProxy } from '../support/rewriting-proxy.ts'
 import { fund, settlement, usageRow } from '../support/store.ts'

@@ -5,10 +5,11 @@
  */
 // The bug behind these rows: an engine that breaks its promises.
 import t, { type Test } from 'tap'
-import { DuplicateKey, type Param } from '../../lib/store/driver.ts'
-import { RunAgain } from '../../lib/store/mysql-errors.ts'
-import { proveEngine, type Session } from '../../lib/store/mysql-proof.ts'
-import { openStore } from '../../lib/store/open.ts'
+import { DuplicateKey, type Param } from '../../lib/store/base/driver.ts'
+import { RunAgain } from '../../lib/store/engines/mysql-errors.ts'
+import { proveEngine } from '../../lib/store/engines/mysql-proof.ts'
+import type { ProofSession } from '../../lib/store/engines/mysql-proof.ts'
+import { openStore } from '../../lib/store/store.ts'
 import { startMariadb } from '../support/mariadb.ts'
 import { type Rewriting, startRewritingProxy } from '../support/rewriting-proxy.ts'
 
@@ -110,7 +111,7 @@ t.test('eight gateways at once, and one that was killed in the middle before', a
  * An engine in memory that takes no locks: a transaction reads what was committed before its statement, and writes when
  * it commits. `refuses`: a commit after another's change of the same row is refused, as optimistic engines do.
  */
-function lockless(refuses: boolean): () => Session {
+function lockless(refuses: boolean): () => ProofSession {
   const rows = new Map<string, { value: number; version: number }>()
   return () => {
     let writes: Map<string, { value: number | null; version: number }> | null = null
@@ -187,7 +188,7 @@ t.test('no locks, but the later commit is refused: its transaction runs again', 
 t.test('the second change waits, and then does not see the first', async t => {
   const session = lockless(false)
   const [one, two] = [session(), session()]
-  const late: Session = {
+  const late: ProofSession = {
     ...two,
     async run(sql, params) {
       const result = await two.run(sql, params)
@@ -201,7 +202,7 @@ t.test('the second change waits, and then does not see the first', async t => {
 t.test('a key that two may insert', async t => {
   const session = lockless(true)
   const [one, two] = [session(), session()]
-  const blind = (inner: Session): Session => ({
+  const blind = (inner: ProofSession): ProofSession => ({
     ...inner,
     run: async (sql, params) =>
       await inner.run(sql, params).catch(error => {

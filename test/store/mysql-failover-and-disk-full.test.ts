@@ -6,7 +6,7 @@
 import t, { type Test } from 'tap'
 import { idMaker } from '../../lib/base/ids.ts'
 import { micro } from '../../lib/base/money.ts'
-import { CommitUncertain } from '../../lib/store/driver.ts'
+import { CommitUncertain } from '../../lib/store/base/driver.ts'
 import {
   ConnectionLost,
   isUndone,
@@ -14,9 +14,10 @@ import {
   mapMysqlError,
   RunAgain,
   ServerMoved,
-} from '../../lib/store/mysql-errors.ts'
-import { openStore } from '../../lib/store/open.ts'
-import { accountPurse, type Store, StoreUnavailable } from '../../lib/store/store.ts'
+} from '../../lib/store/engines/mysql-errors.ts'
+import { openStore, type Store } from '../../lib/store/store.ts'
+import { accountPurse } from '../../lib/store/books/purses.ts'
+import { StoreUnavailable } from '../../lib/store/base/errors.ts'
 import { copyDatabase } from '../support/copy-database.ts'
 import { startMariadb } from '../support/mariadb.ts'
 import type { MysqlServer } from '../support/mysql-server.ts'

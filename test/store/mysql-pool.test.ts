@@ -2,8 +2,8 @@
 import { once } from 'node:events'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import t, { type Test } from 'tap'
-import { openStore } from '../../lib/store/open.ts'
-import { StoreUnavailable } from '../../lib/store/store.ts'
+import { openStore } from '../../lib/store/store.ts'
+import { StoreUnavailable } from '../../lib/store/base/errors.ts'
 import { until } from '../support/wait.ts'
 
 async function silentServer(t: Test) {

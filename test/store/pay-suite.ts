@@ -3,15 +3,9 @@ import type { NewUrl } from '../support/databases.ts'
 import type { Test } from 'tap'
 import { idAt } from '../../lib/base/ids.ts'
 import { formatMicro, micro } from '../../lib/base/money.ts'
-import { openStore } from '../../lib/store/open.ts'
-import {
-  accountPurse,
-  type FreezeEnd,
-  type NewOrder,
-  type NewRefund,
-  type OrderBounds,
-  type Store,
-} from '../../lib/store/store.ts'
+import { openStore, type Store } from '../../lib/store/store.ts'
+import { accountPurse } from '../../lib/store/books/purses.ts'
+import type { FreezeEnd, NewOrder, NewRefund, OrderBounds } from '../../lib/store/pay-store.ts'
 import type { OrderMethod, OrderState, Proof } from '../../lib/terms/pay.ts'
 import type { Act } from '../../lib/base/people.ts'
 import { seeded } from '../support/random.ts'

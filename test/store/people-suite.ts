@@ -1,8 +1,10 @@
 /** What every store must do with people: keep them apart, let secrets work once, and end sessions when it matters. */
 import type { NewUrl } from '../support/databases.ts'
 import type { Test } from 'tap'
-import { openStore } from '../../lib/store/open.ts'
-import { type NewKey, type NewLink, type NewUser, type Store, StoreConflict } from '../../lib/store/store.ts'
+import { openStore, type Store } from '../../lib/store/store.ts'
+import type { NewKey } from '../../lib/store/accounts/key-rows.ts'
+import type { NewLink, NewUser } from '../../lib/store/people/records.ts'
+import { StoreConflict } from '../../lib/store/base/errors.ts'
 import type { Act, Person } from '../../lib/base/people.ts'
 import { fund, newKey } from '../support/store.ts'
 

@@ -1,8 +1,9 @@
 /** What every store must do with prices: append a version with each change, and never lose or renumber one. */
 import type { NewUrl } from '../support/databases.ts'
 import type { Test } from 'tap'
-import { openStore } from '../../lib/store/open.ts'
-import { AppliedElsewhere, type Mark, type Store, StoreConflict } from '../../lib/store/store.ts'
+import { openStore, type Store } from '../../lib/store/store.ts'
+import { AppliedElsewhere, StoreConflict } from '../../lib/store/base/errors.ts'
+import type { Mark } from '../../lib/store/catalogue/applied.ts'
 import { MODEL_DEFAULTS } from '../../lib/catalog/schema.ts'
 import type { Group, Model, Price } from '../../lib/terms/records.ts'
 import { BY_CLI, BY_FILE, openDriver, SETUP } from '../support/store.ts'

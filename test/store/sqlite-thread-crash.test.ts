@@ -5,10 +5,10 @@ import path from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { Worker } from 'node:worker_threads'
 import t from 'tap'
-import { CommitUncertain } from '../../lib/store/driver.ts'
-import { openSqlite } from '../../lib/store/sqlite.ts'
-import { Connection, type StartThread, type WorkerRequest } from '../../lib/store/sqlite-thread.ts'
-import { StoreUnavailable } from '../../lib/store/store.ts'
+import { CommitUncertain } from '../../lib/store/base/driver.ts'
+import { openSqlite } from '../../lib/store/engines/sqlite.ts'
+import { Connection, type StartThread, type WorkerRequest } from '../../lib/store/engines/sqlite-thread.ts'
+import { StoreUnavailable } from '../../lib/store/base/errors.ts'
 import { house, reserve, row } from '../ledger/house.ts'
 import { changed } from '../support/store.ts'
 import { until } from '../support/wait.ts'
@@ -103,7 +103,7 @@ t.test('a thread that dies in a transaction leaves nothing locked', async t => {
   const file = path.join(t.testdir(), 'a.db')
   const threads: Worker[] = []
   const start: StartThread = path => {
-    const url = new URL('../../lib/store/sqlite-worker.ts', import.meta.url)
+    const url = new URL('../../lib/store/engines/sqlite-worker.ts', import.meta.url)
     threads.push(new Worker(url, { workerData: { path } }))
     return threads.at(-1)!
   }

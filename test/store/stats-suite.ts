@@ -1,6 +1,7 @@
 /** What gateways learn of models, and the right to an uncovered request: one store, several gateways. */
 import type { Test } from 'tap'
-import type { ModelSeries, Store } from '../../lib/store/store.ts'
+import type { Store } from '../../lib/store/store.ts'
+import type { ModelSeries } from '../../lib/store/shared-state.ts'
 
 interface Pair {
   one: Store

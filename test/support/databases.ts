@@ -6,7 +6,7 @@ import { copyFileSync, mkdirSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import mysql from 'mysql2/promise'
 import type { Test } from 'tap'
-import { openStore } from '../../lib/store/open.ts'
+import { openStore } from '../../lib/store/store.ts'
 import type { MysqlServer } from './mysql-server.ts'
 
 /** Resolves with a URL: for a test, of a store with tables and no data, which the end of the test takes back; otherwise of nothing. */

@@ -1,7 +1,7 @@
 /** Work for the thread of exports that does what a test tells it, and counts what it does in memory that the test reads. */
 import { readFileSync } from 'node:fs'
 import { setImmediate as turn } from 'node:timers/promises'
-import { StoreUnavailable } from '../../lib/store/store.ts'
+import { StoreUnavailable } from '../../lib/store/base/errors.ts'
 
 /** The places of `seen`. */
 export const SEEN = { made: 0, ended: 1 } as const

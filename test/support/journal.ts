@@ -1,6 +1,6 @@
 /** The records of a dead process's journal, from its files. */
 import { JournalReader } from '../../lib/ledger/records.ts'
-import type { Settlement } from '../../lib/store/store.ts'
+import type { Settlement } from '../../lib/store/books/settle.ts'
 
 export function readJournal(
   folder: string,

@@ -10,7 +10,7 @@ import type { KeyEntry } from '../../access/keys.ts'
 import { formatMicro } from '../../base/money.ts'
 import { logLine, quoted, quotedFromClient } from '../../base/log.ts'
 import { addressOf, dropBody } from './request.ts'
-import { StoreUnavailable } from '../../store/store.ts'
+import { StoreUnavailable } from '../../store/base/errors.ts'
 
 /**
  * What a stage returns: whether the next stage runs. Verdicts are numbers, because the usual exchange goes through a dozen stages

@@ -13,7 +13,9 @@
 import type { Clock } from '../../base/clock.ts'
 import { Rounds } from '../../base/rounds.ts'
 import type { AskedEffort } from '../../protocols/words/maxima.ts'
-import { type ModelSeries, type Store, StoreUnavailable } from '../../store/store.ts'
+import type { Store } from '../../store/store.ts'
+import type { ModelSeries } from '../../store/shared-state.ts'
+import { StoreUnavailable } from '../../store/base/errors.ts'
 import type { Logger } from '../../base/log.ts'
 
 const MOST_SAMPLES = 1000

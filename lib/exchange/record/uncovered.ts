@@ -7,7 +7,8 @@
 import type { Clock } from '../../base/clock.ts'
 import { Rounds } from '../../base/rounds.ts'
 import type { StoreHealth } from '../../store/health.ts'
-import { type Store, StoreUnavailable } from '../../store/store.ts'
+import type { Store } from '../../store/store.ts'
+import { StoreUnavailable } from '../../store/base/errors.ts'
 import type { Logger } from '../../base/log.ts'
 
 const LEASE_MS = 30_000

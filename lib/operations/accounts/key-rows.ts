@@ -3,7 +3,8 @@
  * are. Operators see the keys of everybody with the names of accounts, people those of their account with their makers.
  */
 import { formatMicro, type Micro, parseMicro, ZERO } from '../../base/money.ts'
-import { type KeyUse, keyPurse } from '../../store/store.ts'
+import type { KeyUse } from '../../store/accounts/keys.ts'
+import { keyPurse } from '../../store/books/purses.ts'
 import { type Key, showLimit } from '../../terms/records.ts'
 import type { OperationDeps } from '../deps.ts'
 import { isoOrNull } from '../fields.ts'

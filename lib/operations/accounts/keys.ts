@@ -4,7 +4,8 @@
  * only its hash.
  */
 import { z } from 'zod'
-import type { KeyChange, NewKey } from '../../store/store.ts'
+import type { KeyChange } from '../../store/accounts/keys.ts'
+import type { NewKey } from '../../store/accounts/key-rows.ts'
 import { catalogSchema } from '../../catalog/schema.ts'
 import { limit } from '../../config/scalars.ts'
 import * as kind from '../../config/scalars.ts'

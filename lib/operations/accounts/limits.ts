@@ -3,7 +3,9 @@ import { storeNow } from '../deps.ts'
 import type { Clock } from '../../base/clock.ts'
 import { formatMicro, ZERO } from '../../base/money.ts'
 import { periodName } from '../../base/periods.ts'
-import { type LimitChange, limitPurse, type Store } from '../../store/store.ts'
+import type { Store } from '../../store/store.ts'
+import type { LimitChange } from '../../store/accounts/accounts.ts'
+import { limitPurse } from '../../store/books/purses.ts'
 import { changedLimit, type Limit, periodOf, type SetLimit } from '../../terms/records.ts'
 
 interface Deps {

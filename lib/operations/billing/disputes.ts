@@ -5,7 +5,9 @@
  */
 import { z } from 'zod'
 import { formatMicro, subtract, ZERO } from '../../base/money.ts'
-import { DISPUTE_DAYS, type Dispute, type NewEntry } from '../../store/store.ts'
+import type { Dispute } from '../../store/books/disputes.ts'
+import { DISPUTE_DAYS } from '../../store/usage/queries.ts'
+import type { NewEntry } from '../../store/books/entries.ts'
 import * as kind from '../../config/scalars.ts'
 import type { Actor } from '../../base/people.ts'
 import { act, entryActor, inForce, type OperationDeps } from '../deps.ts'

@@ -8,7 +8,8 @@ import { formatMicro, type Micro, subtract, ZERO } from '../../base/money.ts'
 import { periodAt } from '../../base/periods.ts'
 import { HOUR_MS, hourInZone, offsetHours } from '../../base/zone.ts'
 import * as kind from '../../config/scalars.ts'
-import type { BookPage, Entry, Store } from '../../store/store.ts'
+import type { Store } from '../../store/store.ts'
+import type { BookPage, Entry } from '../../store/books/entries.ts'
 import { iso, moneyText, timeText } from '../fields.ts'
 
 /** A day of the zone; ms since 1970, the end exclusive. */

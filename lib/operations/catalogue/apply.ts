@@ -36,15 +36,10 @@ import {
   type Key,
   type Model,
 } from '../../terms/records.ts'
-import {
-  AppliedElsewhere,
-  type Mark,
-  type NewKey,
-  type Said,
-  type Store,
-  StoreConflict,
-  markId,
-} from '../../store/store.ts'
+import type { Store } from '../../store/store.ts'
+import { AppliedElsewhere, StoreConflict } from '../../store/base/errors.ts'
+import { type Mark, type Said, markId } from '../../store/catalogue/applied.ts'
+import type { NewKey } from '../../store/accounts/key-rows.ts'
 import { secretHeaders, hashOf, hintOf } from '../../base/secrets.ts'
 import { FILE } from '../../base/people.ts'
 import { firstLimit, limitChange } from '../accounts/limits.ts'

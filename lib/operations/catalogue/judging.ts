@@ -12,7 +12,8 @@ import {
   NOTHING_SEEN,
   type Seen,
 } from '../../sense/sense.ts'
-import type { Catalog, Store } from '../../store/store.ts'
+import type { Store } from '../../store/store.ts'
+import type { Catalog } from '../../store/catalogue/catalogue.ts'
 import type { CatalogFile } from '../../catalog/catalog.ts'
 import type { SenseFinding, RowName } from '../../config/yaml.ts'
 import { type Config, ConfigError } from '../../config/config.ts'

@@ -4,7 +4,8 @@
  * decimals, and each amount rounded up at the sixth place. In the folder `price-import`, a file for each form of list
  * makes `Offer`s of it.
  */
-import { PRICE_IMPORT, type Store } from '../../store/store.ts'
+import type { Store } from '../../store/store.ts'
+import { PRICE_IMPORT } from '../../store/catalogue/prices.ts'
 import { DEFAULT_OUTPUT, MODEL_DEFAULTS } from '../../catalog/schema.ts'
 import type { Actor } from '../../base/people.ts'
 import type { Model, Price } from '../../terms/records.ts'

@@ -4,7 +4,8 @@
  * when prices changed, and never who changed them.
  */
 import { decimalText } from '../../base/money.ts'
-import type { Store, Version } from '../../store/store.ts'
+import type { Store } from '../../store/store.ts'
+import type { Version } from '../../store/catalogue/prices.ts'
 import type { Group, Model, Price } from '../../terms/records.ts'
 import { type OfferedPrice, offeredAt } from '../../world/offers.ts'
 

@@ -3,7 +3,7 @@
  * its secret is shown once or mailed. Whether there is a user with that e-mail is told to nobody but its owner.
  */
 import { z } from 'zod'
-import type { Link } from '../../store/store.ts'
+import type { Link } from '../../store/people/records.ts'
 import * as kind from '../../config/scalars.ts'
 import { hashOf } from '../../base/secrets.ts'
 import { ROLES, type Role } from '../../base/people.ts'

@@ -2,7 +2,7 @@
  * Links that contain a secret. It stands in the fragment, which browsers send to nobody; the page takes it out of the
  * address, asks the person, and sends it in a body. So nothing that only follows links can use one up.
  */
-import type { LinkKind, NewLink } from '../../store/store.ts'
+import type { LinkKind, NewLink } from '../../store/people/records.ts'
 import type { Config } from '../../config/config.ts'
 import { hashOf, newToken } from '../../base/secrets.ts'
 

@@ -4,7 +4,7 @@
  */
 import { z } from 'zod'
 import { publicId } from '../../base/ids.ts'
-import type { Identified } from '../../store/store.ts'
+import type { Identified } from '../../store/people/records.ts'
 import * as kind from '../../config/scalars.ts'
 import { hashOf } from '../../base/secrets.ts'
 import type { Person } from '../../base/people.ts'

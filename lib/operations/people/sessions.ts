@@ -3,7 +3,7 @@
  * its SHA-256. A session ends when nobody uses it for a while, some time after the sign-in in any case, and whenever
  * its user's password, factors, role or status change.
  */
-import type { Session } from '../../store/store.ts'
+import type { Session } from '../../store/people/records.ts'
 import { hashOf, newToken } from '../../base/secrets.ts'
 import type { Person } from '../../base/people.ts'
 import { OperationError, both } from '../error.ts'

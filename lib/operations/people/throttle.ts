@@ -8,7 +8,8 @@
  */
 import { createHash } from 'node:crypto'
 import { isIPv6, SocketAddress } from 'node:net'
-import type { Counter, Store } from '../../store/store.ts'
+import type { Store } from '../../store/store.ts'
+import type { Counter } from '../../store/people/records.ts'
 import type { Actor, User } from '../../base/people.ts'
 import { throttled } from '../error.ts'
 

@@ -1,6 +1,6 @@
 /** Personal tokens, with which programs make the calls of the console in a person's place. The secret is shown once. */
 import { z } from 'zod'
-import type { PersonalToken } from '../../store/store.ts'
+import type { PersonalToken } from '../../store/people/records.ts'
 import * as kind from '../../config/scalars.ts'
 import { hashOf, newPersonalToken, personalHint } from '../../base/secrets.ts'
 import { SCOPES } from '../../base/people.ts'

@@ -1,7 +1,7 @@
 /** What people send to see their usage. Charts, tables, lists and exports take the same filters. */
 import { z } from 'zod'
 import { PUBLIC_ID_LENGTH } from '../../base/ids.ts'
-import type { RequestFilter } from '../../store/store.ts'
+import type { RequestFilter } from '../../store/usage/queries.ts'
 import * as kind from '../../config/scalars.ts'
 import { ERRORS, type ErrorName } from '../../base/errors.ts'
 import { BASES, ENDS, PROTOCOLS } from '../../terms/records.ts'

@@ -2,7 +2,8 @@
  * What usage can be filtered by: the keys, models, groups and protocols that were used in a period, largest charge first, and
  * the members of the account. Pages offer these where a reader chooses.
  */
-import type { Store, SummaryBy } from '../../store/store.ts'
+import type { Store } from '../../store/store.ts'
+import type { SummaryBy } from '../../store/usage/queries.ts'
 import { ERRORS, type ErrorName } from '../../base/errors.ts'
 import { type Account, PROTOCOLS, type Protocol } from '../../terms/records.ts'
 import { type ChoicesQuery, present } from './filters.ts'

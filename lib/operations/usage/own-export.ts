@@ -1,5 +1,5 @@
 /** The requests of an account as a file of any size, CSV or a JSON object a line. */
-import type { Pieces } from '../../store/store.ts'
+import type { Pieces } from '../../store/export-thread.ts'
 import type { Language } from '../../base/people.ts'
 import { CSV_TYPE } from '../csv.ts'
 import { type ExportQuery, toFilter } from './filters.ts'

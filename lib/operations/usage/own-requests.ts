@@ -4,7 +4,10 @@
  */
 import { isRequestId, timeOfId } from '../../base/ids.ts'
 import { periodAt } from '../../base/periods.ts'
-import { type AccountKeys, accountPurse, type BookedRow, type Page, type Store } from '../../store/store.ts'
+import type { Store } from '../../store/store.ts'
+import type { AccountKeys, Page } from '../../store/usage/queries.ts'
+import type { BookedRow } from '../../store/usage/rows.ts'
+import { accountPurse } from '../../store/books/purses.ts'
 import type { OperationDeps } from '../deps.ts'
 import { OperationError } from '../error.ts'
 import { present, type RefusalsQuery, type RequestsQuery, toFilter } from './filters.ts'

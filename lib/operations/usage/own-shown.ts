@@ -5,7 +5,9 @@
 
 import { timeOfId } from '../../base/ids.ts'
 import { formatMicro, type Micro, subtract, decimal } from '../../base/money.ts'
-import type { BookedRow, KeyLabel, Refusal } from '../../store/store.ts'
+import type { Refusal } from '../../store/usage/queries.ts'
+import type { BookedRow } from '../../store/usage/rows.ts'
+import type { KeyLabel } from '../../store/accounts/keys.ts'
 import { isByPiece, type Line } from '../../terms/records.ts'
 import { shownRatio } from './shown-ratio.ts'
 import { shownKey } from './whose.ts'

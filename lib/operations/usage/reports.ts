@@ -2,7 +2,8 @@
  * Reports that read much. They are read, added up and written out in the thread of exports, so that requests
  * which this process relays do not wait for them, and come as JSON text. `report-work.ts` is what runs there.
  */
-import { accountPurse, type Pieces } from '../../store/store.ts'
+import { accountPurse } from '../../store/books/purses.ts'
+import type { Pieces } from '../../store/export-thread.ts'
 import type { OperationDeps } from '../deps.ts'
 import { OperationError } from '../error.ts'
 import type { Reader } from './whose.ts'

@@ -5,7 +5,10 @@
 
 import { timeOfId } from '../../base/ids.ts'
 import { formatMicro, type Micro, decimal } from '../../base/money.ts'
-import type { BookedRow, KeyLabel, RequestFilter, Store } from '../../store/store.ts'
+import type { Store } from '../../store/store.ts'
+import type { RequestFilter } from '../../store/usage/queries.ts'
+import type { BookedRow } from '../../store/usage/rows.ts'
+import type { KeyLabel } from '../../store/accounts/keys.ts'
 import type { Language, Words } from '../../base/people.ts'
 import { shownRatio } from './shown-ratio.ts'
 import { type CsvColumn, CsvTable, forPeople, type Heads } from '../csv.ts'

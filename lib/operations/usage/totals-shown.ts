@@ -1,6 +1,7 @@
 /** Sums of usage as the people of an account see them. What upstreams take is not in it. */
 import { formatMicro, type Micro } from '../../base/money.ts'
-import { FIRST_BYTE_BOUNDS_MS, type SummaryRow } from '../../store/store.ts'
+import { FIRST_BYTE_BOUNDS_MS } from '../../store/usage/rows.ts'
+import type { SummaryRow } from '../../store/usage/queries.ts'
 
 const COUNTS = [
   'requests',

@@ -1,5 +1,7 @@
 /** Exports of the usage log. `usage-file.ts` makes them, in a thread of its own. */
-import type { Pieces, Store, UsageFilter } from '../../store/store.ts'
+import type { Store } from '../../store/store.ts'
+import type { Pieces } from '../../store/export-thread.ts'
+import type { UsageFilter } from '../../store/usage/queries.ts'
 import type { ExportFormat, UsageOrder } from './usage-file.ts'
 
 export type { ExportFormat } from './usage-file.ts'

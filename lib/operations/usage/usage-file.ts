@@ -3,7 +3,9 @@
  * out. The last line says how many rows there were: a file that broke off has none.
  */
 import { latest } from '../../base/lru.ts'
-import type { BookedRow, Store, UsageFilter } from '../../store/store.ts'
+import type { Store } from '../../store/store.ts'
+import type { UsageFilter } from '../../store/usage/queries.ts'
+import type { BookedRow } from '../../store/usage/rows.ts'
 import { type CsvColumn, CsvTable, FOR_PROGRAMS } from '../csv.ts'
 import { shownReceipt } from './usage-shown.ts'
 

@@ -1,6 +1,6 @@
 /** The filters of usage as callers send them. The list, the summary and the export take the same ones. */
 import { z } from 'zod'
-import { SUMMARY_BY, type SummaryBy, type UsageFilter, WITH_ATTEMPTS } from '../../store/store.ts'
+import { SUMMARY_BY, type SummaryBy, type UsageFilter, WITH_ATTEMPTS } from '../../store/usage/queries.ts'
 import { moment } from '../fields.ts'
 import * as kind from '../../config/scalars.ts'
 import { OUTCOMES } from '../../terms/usage-row.ts'

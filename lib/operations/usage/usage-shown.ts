@@ -3,7 +3,8 @@
 import { timeOfId } from '../../base/ids.ts'
 import { formatMicro, type Micro, subtract, decimal } from '../../base/money.ts'
 import { hourInZone } from '../../base/zone.ts'
-import type { BookedRow, Refusal, SummaryBy, SummaryRow } from '../../store/store.ts'
+import type { Refusal, SummaryBy, SummaryRow } from '../../store/usage/queries.ts'
+import type { BookedRow } from '../../store/usage/rows.ts'
 import type { Line } from '../../terms/records.ts'
 import { shownRatio } from './shown-ratio.ts'
 

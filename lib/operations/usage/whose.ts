@@ -1,5 +1,7 @@
 /** Whose usage a person of an account sees, and what the account's keys are called. */
-import type { AccountKeys, KeyLabel, Store } from '../../store/store.ts'
+import type { Store } from '../../store/store.ts'
+import type { AccountKeys } from '../../store/usage/queries.ts'
+import type { KeyLabel } from '../../store/accounts/keys.ts'
 import type { Account } from '../../terms/records.ts'
 import { OperationError } from '../error.ts'
 import { NO_KEY } from '../accounts/own-keys.ts'

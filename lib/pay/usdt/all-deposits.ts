@@ -1,6 +1,7 @@
 /** What operators see of deposits: what came, what was sent back of it, and the list for sweeping. */
 import { formatMicro } from '../../base/money.ts'
-import type { DepositBack, DepositFilter, Store } from '../../store/store.ts'
+import type { Store } from '../../store/store.ts'
+import type { DepositBack, DepositFilter } from '../../store/deposit-store.ts'
 import { type Deposit, type DepositRefund, tokenText } from '../../terms/deposits.ts'
 import { checksummed } from '../../config/xpub.ts'
 import { shownDeposit } from './own-deposits.ts'

@@ -5,7 +5,7 @@
 import { raise } from '../exceptions.ts'
 import type { UsdtConfig } from '../../config/pay-schema.ts'
 import { inForce } from '../../operations/deps.ts'
-import { StoreConflict } from '../../store/store.ts'
+import { StoreConflict } from '../../store/base/errors.ts'
 import { type Deposit, depositReference } from '../../terms/deposits.ts'
 import type { PayTallies } from '../../terms/tallies.ts'
 import type { PayMarks } from '../health.ts'

@@ -1,7 +1,7 @@
 /** Why operators' decisions about deposits are refused. */
 import { formatMicro, type Micro } from '../../base/money.ts'
 import { OperationError } from '../../operations/error.ts'
-import type { DepositFrozen, DepositResolved } from '../../store/store.ts'
+import type { DepositFrozen, DepositResolved } from '../../store/deposit-store.ts'
 
 const fault = (kind: 'missing' | 'conflict' | 'invalid', en: string, zh: string) => () =>
   new OperationError(kind, { en, zh })

@@ -1,7 +1,7 @@
 /** What people see of their account's deposits: the address, what a quote promises, and what became of each transfer. */
 import { storeNow } from '../../operations/deps.ts'
 import { formatMicro, micro, ZERO } from '../../base/money.ts'
-import type { DepositBack } from '../../store/store.ts'
+import type { DepositBack } from '../../store/deposit-store.ts'
 import { type Deposit, floorOf, type Quote, tokenText, USDT, worthOf } from '../../terms/deposits.ts'
 import type { Act } from '../../base/people.ts'
 import type { Account } from '../../terms/records.ts'

@@ -8,7 +8,7 @@
  */
 import { raise } from '../exceptions.ts'
 import { storeNow } from '../../operations/deps.ts'
-import { StoreUnavailable } from '../../store/store.ts'
+import { StoreUnavailable } from '../../store/base/errors.ts'
 import type { ChainCursor, NewDeposit } from '../../terms/deposits.ts'
 import { HEAD } from '../health.ts'
 import { ProviderAway, ProviderRefuses } from '../method.ts'

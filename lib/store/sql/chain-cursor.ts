@@ -6,12 +6,12 @@ import type { BlockRef, ChainCursor, NewDeposit, Transfer } from '../../terms/de
 import { takesQuote, USDT } from '../../terms/deposits.ts'
 import type { Act } from '../../base/people.ts'
 import type { Recorded } from '../deposit-store.ts'
-import type { Driver, Row, Statements } from '../driver.ts'
-import { recordAction } from './actions.ts'
+import type { Driver, Row, Statements } from '../base/driver.ts'
+import { recordAction } from '../base/actions.ts'
 import { toCursor, toQuote } from './deposit-rows.ts'
 import { depositWorth } from './deposit-worth.ts'
 import { payRateAt } from './pay-rates.ts'
-import { integer, text } from './text.ts'
+import { integer, text } from '../base/text.ts'
 
 export async function chainCursor(driver: Pick<Driver, 'query'>, chainId: number): Promise<ChainCursor | null> {
   const [row] = await driver.query('chainCursor', 'SELECT * FROM chain_cursors WHERE chain_id = ?', [chainId])

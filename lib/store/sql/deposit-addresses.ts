@@ -2,11 +2,11 @@
 import type { DepositAddress, Quote } from '../../terms/deposits.ts'
 import type { Act } from '../../base/people.ts'
 import type { NewAddress, NewQuote } from '../deposit-store.ts'
-import type { Driver, Row, Statements } from '../driver.ts'
-import { accountPurse } from '../types.ts'
-import { recordAction } from './actions.ts'
+import type { Driver, Row, Statements } from '../base/driver.ts'
+import { accountPurse } from '../books/purses.ts'
+import { recordAction } from '../base/actions.ts'
 import { toAddress, toQuote } from './deposit-rows.ts'
-import { chunks, integer, marks } from './text.ts'
+import { chunks, integer, marks } from '../base/text.ts'
 
 const HOUR_MS = 3_600_000
 const OF_ACCOUNT = 'SELECT * FROM deposit_addresses WHERE chain_id = ? AND wallet = ? AND account_id = ?'

@@ -4,11 +4,11 @@
  * and not by the engine: engines do not agree on statements that change a table by what stands in another one.
  */
 import { USDT } from '../../terms/deposits.ts'
-import type { Driver, Statements } from '../driver.ts'
+import type { Driver, Statements } from '../base/driver.ts'
 import { toDeposit } from './deposit-rows.ts'
 import { depositWorth } from './deposit-worth.ts'
 import { payRateAt } from './pay-rates.ts'
-import { integer } from './text.ts'
+import { integer } from '../base/text.ts'
 
 /** At a time. Deposits that came first get their rates first, so those behind them have their turn. */
 const MOST = 1_000

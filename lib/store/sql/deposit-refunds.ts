@@ -13,14 +13,13 @@ import type {
   DepositRefundEnded,
   NewDepositRefund,
 } from '../deposit-store.ts'
-import { type Driver, DuplicateKey, type Param, type Statements } from '../driver.ts'
-import type { EntryKind } from '../entry-store.ts'
-import { accountPurse } from '../types.ts'
-import { recordAction } from './actions.ts'
+import { type Driver, DuplicateKey, type Param, type Statements } from '../base/driver.ts'
+import { type EntryKind, bookEntry } from '../books/entries.ts'
+import { accountPurse } from '../books/purses.ts'
+import { recordAction } from '../base/actions.ts'
 import { toDeposit, toDepositRefund } from './deposit-rows.ts'
-import { bookEntry } from './entries.ts'
 import { couldGoBack } from './paid-money.ts'
-import { chunks, integer, marks, money } from './text.ts'
+import { chunks, integer, marks, money } from '../base/text.ts'
 
 const LOCK_PURSE = 'UPDATE purses SET promised = promised WHERE id = ?'
 

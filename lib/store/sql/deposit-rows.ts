@@ -1,7 +1,7 @@
 /** Rows of the tables of deposits as the records that the program works with. */
 import type { ChainCursor, Deposit, DepositAddress, DepositRefund, DepositState, Quote } from '../../terms/deposits.ts'
-import type { Row } from '../driver.ts'
-import { big, integer, integerOrNull, money, text, textOrNull } from './text.ts'
+import type { Row } from '../base/driver.ts'
+import { big, integer, integerOrNull, money, text, textOrNull } from '../base/text.ts'
 
 export const toAddress = (row: Row): DepositAddress => ({
   chainId: integer(row, 'chain_id'),

@@ -3,9 +3,9 @@
  * account, and none of them may be read anew whenever another one comes.
  */
 import { type Deposit, floorOf, WEI, worthOf } from '../../terms/deposits.ts'
-import type { Statements } from '../driver.ts'
+import type { Statements } from '../base/driver.ts'
 import { toDeposit } from './deposit-rows.ts'
-import { big, integer } from './text.ts'
+import { big, integer } from '../base/text.ts'
 
 /** A billion CNY. A deposit that is worth more is for people to look at; many of them fit into a balance's integer. */
 export const MOST = 10n ** 15n

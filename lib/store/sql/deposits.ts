@@ -11,7 +11,7 @@ import type {
   NewQuote,
   Seen,
 } from '../deposit-store.ts'
-import type { Driver, Param, Row } from '../driver.ts'
+import type { Driver, Param, Row } from '../base/driver.ts'
 import * as cursor from './chain-cursor.ts'
 import * as addresses from './deposit-addresses.ts'
 import { resolveDeposit } from './deposit-decisions.ts'
@@ -19,7 +19,7 @@ import { creditDeposits } from './deposit-money.ts'
 import { fixRates } from './deposit-rates.ts'
 import * as refunds from './deposit-refunds.ts'
 import { toDeposit } from './deposit-rows.ts'
-import { big, integer, marks, money, padded, text } from './text.ts'
+import { big, integer, marks, money, padded, text } from '../base/text.ts'
 
 /** Shown of one deposit. */
 const MOST_REFUNDS = 1_000

@@ -2,14 +2,14 @@
 import { formatMicro } from '../../base/money.ts'
 import type { OrderState } from '../../terms/pay.ts'
 import type { Act } from '../../base/people.ts'
-import type { Driver, Param, Row, Statements } from '../driver.ts'
+import type { Driver, Param, Row, Statements } from '../base/driver.ts'
 import type { NewOrder, OrderBounds, OrderMade } from '../pay-store.ts'
-import { accountPurse } from '../types.ts'
-import { recordAction } from './actions.ts'
+import { accountPurse } from '../books/purses.ts'
+import { recordAction } from '../base/actions.ts'
 import { lockMark } from './pay-marks.ts'
 import { quoted } from './pay-orders.ts'
 import { toOrder } from './pay-rows.ts'
-import { integer, marks } from './text.ts'
+import { integer, marks } from '../base/text.ts'
 
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS

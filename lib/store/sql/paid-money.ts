@@ -1,9 +1,9 @@
 /** How much money of an account may go back to its payers: what they paid, less what was charged, as far as it is free. */
 import { type Micro, micro } from '../../base/money.ts'
-import type { Param, Row, Statements } from '../driver.ts'
-import type { EntryKind } from '../entry-store.ts'
-import { accountPurse } from '../types.ts'
-import { integer } from './text.ts'
+import type { Param, Row, Statements } from '../base/driver.ts'
+import type { EntryKind } from '../books/entries.ts'
+import { accountPurse } from '../books/purses.ts'
+import { integer } from '../base/text.ts'
 
 /**
  * Kinds of entries that move paid money; openings, top-ups by hand and adjustments are never paid out. A settlement is a

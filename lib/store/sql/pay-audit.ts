@@ -10,7 +10,7 @@
  * given back.
  */
 import { type Deposit, depositReference, floorOf, tokensBack, worthOf } from '../../terms/deposits.ts'
-import type { Row, Statements } from '../driver.ts'
+import type { Row, Statements } from '../base/driver.ts'
 import { toDeposit } from './deposit-rows.ts'
 import {
   BY_HAND,
@@ -25,7 +25,7 @@ import {
   UNBOOKED,
   UNPROVEN,
 } from './pay-audit-queries.ts'
-import { big, integer, money, text } from './text.ts'
+import { big, integer, money, text } from '../base/text.ts'
 
 /** Most references that are named. */
 export const MOST_NAMED = 20

@@ -1,7 +1,7 @@
 /** Events of payment providers that have been dealt with, so that one which is delivered again does nothing. */
 import type { OrderMethod } from '../../terms/pay.ts'
-import type { Driver } from '../driver.ts'
-import { text } from './text.ts'
+import type { Driver } from '../base/driver.ts'
+import { text } from '../base/text.ts'
 
 export async function seenEvent(driver: Driver, method: OrderMethod, eventId: string): Promise<boolean> {
   const sql = 'SELECT 1 FROM pay_inbox WHERE method = ? AND event_id = ?'

@@ -1,11 +1,11 @@
 /** Exceptions of payments: what does not fit and waits for a person, and what somebody decided about it. */
 import type { PayException } from '../../terms/pay.ts'
 import type { Act } from '../../base/people.ts'
-import { type Driver, DuplicateKey, type Param, type Row } from '../driver.ts'
+import { type Driver, DuplicateKey, type Param, type Row } from '../base/driver.ts'
 import type { ExceptionFilter, NewException } from '../pay-store.ts'
-import { recordAction } from './actions.ts'
+import { recordAction } from '../base/actions.ts'
 import { toException } from './pay-rows.ts'
-import { integer } from './text.ts'
+import { integer } from '../base/text.ts'
 
 export async function raiseException(driver: Driver, exception: NewException): Promise<boolean> {
   const { method, kind, reference, detail, orderId = null, transactionId = null } = exception

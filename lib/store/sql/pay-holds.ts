@@ -5,11 +5,11 @@
 import { formatMicro, type Micro } from '../../base/money.ts'
 import type { OrderMethod } from '../../terms/pay.ts'
 import type { Act } from '../../base/people.ts'
-import type { Driver, Row, Statements } from '../driver.ts'
+import type { Driver, Row, Statements } from '../base/driver.ts'
 import type { Hold } from '../pay-store.ts'
-import { recordAction } from './actions.ts'
+import { recordAction } from '../base/actions.ts'
 import { toOrder } from './pay-rows.ts'
-import { integer, money } from './text.ts'
+import { integer, money } from '../base/text.ts'
 
 const HELD = "state = 'paid' AND held_until_ms > ?"
 

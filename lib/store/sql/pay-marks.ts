@@ -1,8 +1,8 @@
 /** Marks of payments: when something last went well, how often something happened, and whose turn a regular task is. */
 import type { PayWay } from '../../terms/pay.ts'
-import type { Driver, Row, Statements } from '../driver.ts'
+import type { Driver, Row, Statements } from '../base/driver.ts'
 import type { PayMark } from '../pay-store.ts'
-import { integer, text } from './text.ts'
+import { integer, text } from '../base/text.ts'
 
 export async function payMarks(driver: Driver): Promise<PayMark[]> {
   return (await driver.query('payMarks', 'SELECT * FROM pay_marks ORDER BY method, what', [])).map(row => ({

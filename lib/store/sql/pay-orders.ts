@@ -5,10 +5,10 @@
 import { ZERO } from '../../base/money.ts'
 import { moved } from '../../terms/order-moves.ts'
 import type { Order, OrderMethod, OrderState, Shown } from '../../terms/pay.ts'
-import type { Driver, Param, Row, Statements } from '../driver.ts'
+import type { Driver, Param, Row, Statements } from '../base/driver.ts'
 import type { OrderFilter } from '../pay-store.ts'
 import { toOrder } from './pay-rows.ts'
-import { integer, marks, money, toJson } from './text.ts'
+import { integer, marks, money, toJson } from '../base/text.ts'
 
 /** Orders whose money has not come. */
 export const UNPAID: readonly OrderState[] = ['created', 'pending', 'expired', 'failed']

@@ -1,7 +1,7 @@
 /** Proofs that an order is paid. The first one moves its order to `paid`; later ones of other payments are kept beside it. */
 import { moved } from '../../terms/order-moves.ts'
 import type { OrderMethod, Proof } from '../../terms/pay.ts'
-import { type Driver, DuplicateKey, type Statements } from '../driver.ts'
+import { type Driver, DuplicateKey, type Statements } from '../base/driver.ts'
 import type { Hold, Proven } from '../pay-store.ts'
 import { heldUntil } from './pay-holds.ts'
 import { lockOrder, UNPAID } from './pay-orders.ts'

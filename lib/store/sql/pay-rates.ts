@@ -1,9 +1,9 @@
 /** The rates of currencies in which ways to pay take money. */
 import type { Act } from '../../base/people.ts'
-import type { Driver, Row, Statements } from '../driver.ts'
+import type { Driver, Row, Statements } from '../base/driver.ts'
 import type { PayRate } from '../pay-store.ts'
-import { recordAction } from './actions.ts'
-import { integer, text } from './text.ts'
+import { recordAction } from '../base/actions.ts'
+import { integer, text } from '../base/text.ts'
 
 const toRate = (row: Row): PayRate => ({
   id: integer(row, 'id'),

@@ -1,6 +1,6 @@
 /** Refunds as their providers report them: when they are due to be asked about, and what became of them. Their money is in `pay-money.ts`. */
 import type { OrderMethod, Refund } from '../../terms/pay.ts'
-import type { Driver, Param } from '../driver.ts'
+import type { Driver, Param } from '../base/driver.ts'
 import { toRefund } from './pay-rows.ts'
 
 export async function refundWhere(driver: Driver, where: string, params: readonly Param[]): Promise<Refund[]> {

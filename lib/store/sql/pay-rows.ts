@@ -1,7 +1,7 @@
 /** Rows of the tables of payments as the records that the program works with. */
 import type { Order, OrderMethod, PayException, PayWay, Proof, Refund } from '../../terms/pay.ts'
-import type { Row } from '../driver.ts'
-import { integer, integerOrNull, jsonOrNull, money, text, textOrNull } from './text.ts'
+import type { Row } from '../base/driver.ts'
+import { integer, integerOrNull, jsonOrNull, money, text, textOrNull } from '../base/text.ts'
 
 export const toOrder = (row: Row): Order => ({
   id: text(row, 'id'),

@@ -2,7 +2,7 @@
 import type { Micro } from '../../base/money.ts'
 import type { OrderMethod, PayWay, Proof, Shown } from '../../terms/pay.ts'
 import type { Act } from '../../base/people.ts'
-import type { Driver } from '../driver.ts'
+import type { Driver } from '../base/driver.ts'
 import type {
   ExceptionFilter,
   NextFreeze,

@@ -2,7 +2,7 @@
 import t, { type Test } from 'tap'
 import { micro } from '../../../lib/base/money.ts'
 import { periodAt, periodName } from '../../../lib/base/periods.ts'
-import { limitPurse } from '../../../lib/store/store.ts'
+import { limitPurse } from '../../../lib/store/books/purses.ts'
 import { MODEL_DEFAULTS } from '../../../lib/catalog/schema.ts'
 import { hashOf } from '../../../lib/base/secrets.ts'
 import { channel, SETUP, settlement, usageRow } from '../../support/store.ts'

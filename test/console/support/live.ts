@@ -1,6 +1,6 @@
 /** People in the store of a gateway that runs as a process, signed in without the pages: for tests of the whole. */
 import { openSession } from '../../../lib/operations/people/sessions.ts'
-import { openStore } from '../../../lib/store/open.ts'
+import { openStore } from '../../../lib/store/store.ts'
 import { hashOf, newPersonalToken } from '../../../lib/base/secrets.ts'
 import type { Person, Role } from '../../../lib/base/people.ts'
 import { ADMIN_TOKEN, type TestGateway } from '../../support/gateway.ts'

@@ -3,9 +3,17 @@
  * microseconds. One for all seeds; each begins with empty tables.
  */
 import { DatabaseSync, type StatementSync } from 'node:sqlite'
-import type { Driver, Param, Row, RunResult, Statements } from '../../../lib/store/driver.ts'
-import { DuplicateKey, PING, PING_PARAMS } from '../../../lib/store/driver.ts'
-import { dialect } from '../../../lib/store/sqlite.ts'
+import {
+  type Driver,
+  type Param,
+  type Row,
+  type RunResult,
+  type Statements,
+  DuplicateKey,
+  PING,
+  PING_PARAMS,
+} from '../../../lib/store/base/driver.ts'
+import { dialect } from '../../../lib/store/engines/sqlite.ts'
 
 const DUPLICATE = new Set([1555, 2067, 2579])
 

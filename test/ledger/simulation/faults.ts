@@ -8,8 +8,8 @@ import {
   type Row,
   type RunResult,
   type Statements,
-} from '../../../lib/store/driver.ts'
-import { StoreUnavailable } from '../../../lib/store/store.ts'
+} from '../../../lib/store/base/driver.ts'
+import { StoreUnavailable } from '../../../lib/store/base/errors.ts'
 import type { Random } from '../../support/random.ts'
 import type { ProcessClock } from './timeline.ts'
 

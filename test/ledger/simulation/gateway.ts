@@ -1,8 +1,9 @@
 /** One gateway process of a simulation: its clock, its way to the database, its ledger; started, stopped and killed. */
 import path from 'node:path'
 import { Ledger } from '../../../lib/ledger/ledger.ts'
-import { Sealer } from '../../../lib/store/secrets.ts'
-import { type PurseId, Store } from '../../../lib/store/store.ts'
+import { Sealer } from '../../../lib/store/catalogue/secrets.ts'
+import { Store } from '../../../lib/store/store.ts'
+import type { PurseId } from '../../../lib/store/books/purses.ts'
 import type { Random } from '../../support/random.ts'
 import { Broken } from './books.ts'
 import type { Database } from './database.ts'

@@ -6,8 +6,9 @@ import { micro } from '../../../lib/base/money.ts'
 import { EVERY, periodAt, periodName } from '../../../lib/base/periods.ts'
 import { Hold, MONEY_WAIT_MS } from '../../../lib/ledger/ledger.ts'
 import { firstLimit } from '../../../lib/operations/accounts/limits.ts'
-import { Sealer } from '../../../lib/store/secrets.ts'
-import { accountPurse, keyPurse, limitPurse, type PurseId, Store } from '../../../lib/store/store.ts'
+import { Sealer } from '../../../lib/store/catalogue/secrets.ts'
+import { Store } from '../../../lib/store/store.ts'
+import { accountPurse, keyPurse, limitPurse, type PurseId } from '../../../lib/store/books/purses.ts'
 import {
   changedLimit,
   type Limit,

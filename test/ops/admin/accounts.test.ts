@@ -1,6 +1,6 @@
 import t from 'tap'
 import { micro } from '../../../lib/base/money.ts'
-import { accountPurse, type PurseId } from '../../../lib/store/store.ts'
+import { accountPurse, type PurseId } from '../../../lib/store/books/purses.ts'
 import { newKey, SETUP, settlement, usageRow } from '../../support/store.ts'
 import { openOps } from '../support.ts'
 

@@ -2,7 +2,7 @@
 import t from 'tap'
 import { micro } from '../../../lib/base/money.ts'
 import { periodAt, periodName } from '../../../lib/base/periods.ts'
-import { limitPurse } from '../../../lib/store/store.ts'
+import { limitPurse } from '../../../lib/store/books/purses.ts'
 import { settlement, usageRow } from '../../support/store.ts'
 import { openOps, type Row } from '../support.ts'
 

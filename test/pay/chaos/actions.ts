@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import { micro } from '../../../lib/base/money.ts'
 import { OperationError } from '../../../lib/operations/error.ts'
-import { StoreUnavailable } from '../../../lib/store/store.ts'
+import { StoreUnavailable } from '../../../lib/store/base/errors.ts'
 import { type Order, type OrderMethod, PAY_METHODS } from '../../../lib/terms/pay.ts'
 import { FEN, yuanOf } from '../../../lib/pay/numbers.ts'
 import { ACT } from '../support.ts'

@@ -2,7 +2,8 @@
  * A store whose process may die between any two of its calls. `before`: the call never reaches the engine. `after`: the
  * engine has done it, and nobody is told. A dead process does nothing more, so every later call fails.
  */
-import { type Store, StoreUnavailable } from '../../../lib/store/store.ts'
+import type { Store } from '../../../lib/store/store.ts'
+import { StoreUnavailable } from '../../../lib/store/base/errors.ts'
 import { through } from './through.ts'
 
 export interface Mortal {

@@ -1,6 +1,5 @@
 /** What a run consists of: stores, gateways, providers, accounts, and messages that are on their way. Its time is its own. */
-import { openStore } from '../../../lib/store/open.ts'
-import type { Store } from '../../../lib/store/store.ts'
+import { openStore, type Store } from '../../../lib/store/store.ts'
 import { createLogger, type Logger } from '../../../lib/base/log.ts'
 import type { Order, OrderMethod } from '../../../lib/terms/pay.ts'
 import type { Account } from '../../../lib/terms/records.ts'

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { slice } from '../../../lib/store/sql/books.ts'
+import { slice } from '../../../lib/store/books/books.ts'
 
 t.test('a slice of what is free', async t => {
   for (const [free, need, want, partial, granted] of [

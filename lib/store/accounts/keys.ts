@@ -1,0 +1,407 @@
+/**
+ * Keys. A key's purse counts all that it spends; a cap for ever is the credit of that purse (see `limit-purses.ts`).
+ * A deleted key keeps its row, because usage rows refer to it by id.
+ */
+import type { Account, Key } from '../../terms/records.ts'
+import type { Act } from '../../base/people.ts'
+import { type Mark, moveMark } from '../catalogue/applied.ts'
+import { type Purse, accountPurse, creditForEver, keyPurse, limitChanged, recallAll } from '../books/purses.ts'
+import {
+  BY_ACCOUNT,
+  BY_CREATOR,
+  type HashedSecret,
+  KEY_COLUMNS,
+  type NewKey,
+  aboutKey,
+  claimSecret,
+  endOldSecrets,
+  keyIn,
+  keyValues,
+  lockedKey,
+  loggedKey,
+  noKey,
+  oldHashes,
+  recordKeyChange,
+  recordKeyEnd,
+  toKey,
+} from './key-rows.ts'
+import { type Dialect, type Driver, DuplicateKey, type Param, type Row, type Statements } from '../base/driver.ts'
+import { chunks, contains, integer, integerOrNull, marks, padded, pattern, text } from '../base/text.ts'
+import { publicId } from '../../base/ids.ts'
+import { StoreConflict, StoreFull } from '../base/errors.ts'
+import { ACCOUNT_COLUMNS, toAccount, type LimitChange, type PageFilter } from './accounts.ts'
+import { recordAction, recordEdit } from '../base/actions.ts'
+import { readPurses } from '../books/books.ts'
+import { recordChange } from '../base/changes.ts'
+
+export type KeyChange = Partial<Omit<NewKey, 'accountId' | 'cap'> & { cap: LimitChange }>
+
+/** What keys are searched by. `working`: enabled and not expired. `capped`: working, with a cap. */
+export type KeyCondition = 'disabled' | 'expired' | 'working' | 'capped' | 'ip_bound' | 'model_bound'
+
+/** A page of keys: in the order in which they were made, or with `newestFirst` in the opposite one. */
+export interface KeyFilter extends PageFilter {
+  newestFirst?: boolean
+  /** The public id of the last key of the page before, newest first; it may have been deleted. */
+  afterPublicId?: string
+  accountId?: number
+  createdBy?: number
+  group?: string
+  condition?: KeyCondition
+  /** The moment at which keys count as expired; ms since 1970. */
+  nowMs?: number
+}
+
+/** When and from which address a key was last used. */
+export interface KeyUse {
+  keyId: number
+  /** ms since 1970. */
+  atMs: number
+  ip: string
+}
+
+export interface FoundKey {
+  key: Key
+  account: Account
+  keyPurse: Purse
+  accountPurse: Purse
+  endsInMs: number | null
+}
+
+/** What a key is called, also a deleted one. */
+export interface KeyLabel {
+  id: number
+  publicId: string
+  name: string
+  deleted: boolean
+}
+
+const WORKING = "k.status = 'enabled' AND (k.expires_at_ms IS NULL OR k.expires_at_ms > ?)"
+
+const CONDITIONS: Record<KeyCondition, { sql: string; timed: boolean }> = {
+  disabled: { sql: "k.status = 'disabled'", timed: false },
+  expired: { sql: "k.status = 'enabled' AND k.expires_at_ms <= ?", timed: true },
+  working: { sql: WORKING, timed: true },
+  capped: { sql: `${WORKING} AND k.cap IS NOT NULL`, timed: true },
+  ip_bound: { sql: 'k.allow_ips IS NOT NULL', timed: false },
+  model_bound: { sql: 'k.models IS NOT NULL', timed: false },
+}
+
+export function keyPage(filter: KeyFilter, { using }: Pick<Dialect, 'using'>): [sql: string, params: Param[]] {
+  const {
+    accountId,
+    createdBy,
+    group,
+    condition,
+    nowMs = 0,
+    q = '',
+    afterId,
+    afterPublicId,
+    newestFirst,
+    limit,
+  } = filter
+  const conditions: [sql: string, params: Param[]][] = [['k.deleted = 0', []]]
+  if (accountId !== undefined) conditions.push(['k.account_id = ?', [accountId]])
+  if (createdBy !== undefined) conditions.push(['k.created_by = ?', [createdBy]])
+  if (afterId !== undefined) conditions.push(['k.id > ?', [afterId]])
+  if (afterPublicId !== undefined) {
+    const place = 'SELECT b.id FROM api_keys b WHERE b.public_id = ?'
+    // one of another account is none, and nothing comes after it
+    const own = accountId === undefined ? '' : ' AND b.account_id = ?'
+    conditions.push([`k.id < (${place}${own})`, [afterPublicId, ...(accountId === undefined ? [] : [accountId])]])
+  }
+  if (group !== undefined) conditions.push(['k.group_name = ?', [group]])
+  if (condition !== undefined) {
+    const { sql, timed } = CONDITIONS[condition]
+    conditions.push([sql, timed ? [nowMs] : []])
+  }
+  if (q !== '') conditions.push([`(${contains('k.name')} OR ${contains('k.hint')})`, [pattern(q), pattern(q)]])
+  const index = createdBy !== undefined ? BY_CREATOR : accountId !== undefined ? BY_ACCOUNT : null
+  const hint = index === null ? '' : ` ${using(`api_keys_by_${index.join('_')}`)}`
+  const sql =
+    `SELECT ${KEY_COLUMNS} FROM api_keys k${hint} WHERE ${conditions.map(([one]) => one).join(' AND ')} ` +
+    `ORDER BY k.id${newestFirst ? ' DESC' : ''} LIMIT ?`
+  return [sql, [...conditions.flatMap(([, params]) => params), limit]]
+}
+
+const conflict = (error: unknown): unknown =>
+  error instanceof DuplicateKey
+    ? new StoreConflict({
+        zh: '账户中已有同名密钥，或密钥内容已被使用',
+        en: 'the account has a key of this name, or the secret is in use',
+      })
+    : error
+
+/** The key under its own secret, or under an earlier one that still works. */
+const findSql = (now: string): string => {
+  const columns = `SELECT ${KEY_COLUMNS}, ${ACCOUNT_COLUMNS}`
+  const account = 'JOIN accounts a ON a.id = k.account_id'
+  return (
+    `${columns}, NULL AS ends_in_ms FROM api_keys k ${account} WHERE k.hash = ? AND k.deleted = 0 UNION ALL ` +
+    `${columns}, s.until_ms - ${now} AS ends_in_ms FROM key_secrets s JOIN api_keys k ON k.id = s.key_id ${account} ` +
+    `WHERE s.hash = ? AND s.until_ms > ${now} AND k.deleted = 0`
+  )
+}
+
+/** The account's row is locked, so that two who make keys at once count each other's. */
+async function checkRoom(tx: Statements, accountId: number, most: number): Promise<void> {
+  await tx.run('UPDATE accounts SET name = name WHERE id = ?', [accountId])
+  const last = 'SELECT id FROM api_keys WHERE account_id = ? AND deleted = 0 ORDER BY id LIMIT 1 OFFSET ?'
+  if ((await tx.query(last, [accountId, most - 1])).length > 0)
+    throw new StoreFull({
+      zh: `账户已有 ${most} 个密钥，不能再创建：请先删除不用的密钥，或请运营人员提高上限`,
+      en: `the account has ${most} keys, and no more may be made: delete some that nobody uses, or ask an operator for more`,
+    })
+}
+
+/** A restriction that is switched off keeps its list, for the day on which it is switched on again. */
+function withKeptList<T extends Pick<KeyChange, 'models' | 'modelsOff'>>(change: T, before: Key): T {
+  if (change.models === undefined) return change
+  return {
+    ...change,
+    modelsOff: change.models === null ? (change.modelsOff ?? before.models ?? before.modelsOff) : null,
+  }
+}
+
+export class Keys {
+  readonly #driver: Driver
+
+  constructor(driver: Driver) {
+    this.#driver = driver
+  }
+
+  /**
+   * `hash`: of the key's secret, or of an earlier secret of it that still works. `endsInMs`: when that one stops
+   * working, from now on by the store's clock; null = it does not.
+   */
+  async find(hash: string): Promise<FoundKey | null> {
+    const sql = findSql(this.#driver.dialect.nowMs)
+    const [row] = await this.#driver.query('findKey', sql, [hash, hash])
+    if (row === undefined) return null
+    const key = toKey(row)
+    const account = toAccount(row)
+    const statements = {
+      query: (text: string, params: readonly Param[]) => this.#driver.query('findKey', text, params),
+    }
+    const purses = await readPurses(statements, [accountPurse(account.id), keyPurse(key.id)])
+    const endsInMs = integerOrNull(row, 'ends_in_ms')
+    return { key, account, accountPurse: purses[0]!, keyPurse: purses[1]!, endsInMs }
+  }
+
+  async #select(where: string, params: Param[]): Promise<Key[]> {
+    const sql = `SELECT ${KEY_COLUMNS} FROM api_keys k WHERE k.deleted = 0 ${where}`
+    return (await this.#driver.query('key', sql, params)).map(toKey)
+  }
+
+  list(accountId?: number): Promise<Key[]> {
+    return accountId === undefined
+      ? this.#select('ORDER BY k.id', [])
+      : this.#select('AND k.account_id = ? ORDER BY k.id', [accountId])
+  }
+
+  /** `q` is looked for in the names and the hints of keys. */
+  async page(filter: KeyFilter): Promise<Key[]> {
+    return (await this.#driver.query('key', ...keyPage(filter, this.#driver.dialect))).map(toKey)
+  }
+
+  async byId(id: number): Promise<Key | null> {
+    return (await this.#select('AND k.id = ?', [id]))[0] ?? null
+  }
+
+  /** `id`: the key's `publicId`. */
+  async byPublicId(id: string): Promise<Key | null> {
+    return (await this.#select('AND k.public_id = ?', [id]))[0] ?? null
+  }
+
+  async byName(accountId: number, name: string): Promise<Key | null> {
+    return (await this.#select('AND k.account_id = ? AND k.name = ?', [accountId, name]))[0] ?? null
+  }
+
+  /** The names of keys by id, deleted keys included, because usage rows refer to them. */
+  async names(ids: readonly number[]): Promise<Map<number, string>> {
+    const names = new Map<number, string>()
+    for (const some of chunks([...new Set(ids)])) {
+      const asked = padded(some)
+      const sql = `SELECT id, name FROM api_keys WHERE id IN (${marks(asked.length)})`
+      for (const row of await this.#driver.query('key', sql, asked)) names.set(integer(row, 'id'), text(row, 'name'))
+    }
+    return names
+  }
+
+  /** `most`: StoreFull is thrown when the account has so many keys already. */
+  async create(key: NewKey, act: Act, { mark, most }: { mark?: Mark | undefined; most?: number } = {}): Promise<Key> {
+    const outward = publicId()
+    const set: [string, Param][] = [
+      ['public_id', outward],
+      ['account_id', key.accountId],
+      ...keyValues(key),
+      ['deleted', 0],
+    ]
+    const names = set.map(([column]) => column).join(', ')
+    try {
+      return await this.#driver.transaction('createKey', async tx => {
+        if (mark !== undefined) await moveMark(tx, this.#driver, mark)
+        if (most !== undefined) await checkRoom(tx, key.accountId, most)
+        await claimSecret(tx, this.#driver, key.hash, null)
+        const insert = `INSERT INTO api_keys (${names}) VALUES (${marks(set.length)})`
+        const { insertId: id } = await tx.run(
+          insert,
+          set.map(([, value]) => value),
+        )
+        await tx.run('INSERT INTO purses (id, credit, promised) VALUES (?, ?, 0)', [
+          keyPurse(id),
+          creditForEver(key.cap),
+        ])
+        const made: Key = { id, publicId: outward, ...key }
+        await recordEdit(tx, this.#driver, act, aboutKey(made), null, loggedKey(made))
+        await recordChange(tx, 'key', key.hash)
+        return made
+      })
+    } catch (error) {
+      throw conflict(error)
+    }
+  }
+
+  async update(id: number, change: KeyChange, act: Act, mark?: Mark): Promise<Key> {
+    try {
+      return await this.#driver.transaction('updateKey', async tx => {
+        if (mark !== undefined) await moveMark(tx, this.#driver, mark)
+        return this.#update(tx, id, change, act)
+      })
+    } catch (error) {
+      throw conflict(error)
+    }
+  }
+
+  async #update(tx: Statements, id: number, { cap, ...change }: KeyChange, act: Act): Promise<Key> {
+    const before = await lockedKey(tx, id)
+    if (before === null) throw noKey(id)
+    const set = keyValues({ ...withKeptList(change, before), ...(cap === undefined ? {} : { cap: cap.limit }) })
+    if (set.length === 0) return before
+    if (change.hash !== undefined) await claimSecret(tx, this.#driver, change.hash, id)
+    const assignments = set.map(([column]) => `${column} = ?`).join(', ')
+    const values = set.map(([, value]) => value)
+    await tx.run(`UPDATE api_keys SET ${assignments} WHERE id = ?`, [...values, id])
+    const recalled = cap === undefined ? [] : await limitChanged(tx, this.#driver, 'k', id, cap.limit, cap.atMs)
+    const after = (await keyIn(tx, id)) as Key
+    await recordEdit(tx, this.#driver, act, aboutKey(after), loggedKey(before), loggedKey(after))
+    await recordKeyChange(tx, id, [after.hash, before.hash])
+    await recallAll(tx, recalled)
+    return after
+  }
+
+  /** Sets `deleted` to the key's id, which frees its name and hash for another key. From where it was used is forgotten. */
+  delete(id: number, act: Act): Promise<boolean> {
+    return this.#driver.transaction('deleteKey', async tx => {
+      const key = await lockedKey(tx, id)
+      if (key === null) return false
+      await tx.run('UPDATE api_keys SET deleted = id WHERE id = ?', [id])
+      await tx.run('DELETE FROM key_uses WHERE key_id = ?', [id])
+      await recordEdit(tx, this.#driver, act, aboutKey(key), loggedKey(key), null)
+      await recordKeyEnd(tx, key)
+      return true
+    })
+  }
+
+  /** By the ids of keys; a key of another account is not in it. */
+  async labels(accountId: number, ids: readonly number[]): Promise<Map<number, KeyLabel>> {
+    const labels = new Map<number, KeyLabel>()
+    for (const some of chunks([...new Set(ids)])) {
+      const asked = padded(some)
+      const rows = await this.#driver.query('keyLabels', `${SELECT_LABELS} AND id IN (${marks(asked.length)})`, [
+        accountId,
+        ...asked,
+      ])
+      for (const label of rows.map(toLabel)) labels.set(label.id, label)
+    }
+    return labels
+  }
+
+  async labelOf(accountId: number, publicId: string): Promise<KeyLabel | null> {
+    const [row] = await this.#driver.query('keyLabelOf', `${SELECT_LABELS} AND public_id = ?`, [accountId, publicId])
+    return row === undefined ? null : toLabel(row)
+  }
+
+  /** Of all keys that a user made in an account, deleted ones too. */
+  async idsOf(accountId: number, userId: number): Promise<number[]> {
+    const sql = 'SELECT id FROM api_keys WHERE created_by = ? AND account_id = ?'
+    return (await this.#driver.query('keyIdsOf', sql, [userId, accountId])).map(row => integer(row, 'id'))
+  }
+
+  /** Takes note of uses, a batch of different keys at a time. A use that is older than the one known is dropped. */
+  async recordUses(batch: readonly KeyUse[]): Promise<void> {
+    const overwrite = this.#driver.dialect.overwrite(['key_id'], ['at_ms', 'ip'])
+    const into = { into: 'INSERT INTO key_uses (key_id, at_ms, ip)', row: '(?, ?, ?)', end: overwrite }
+    const sorted = [...batch].sort((a, b) => a.keyId - b.keyId)
+    for (const some of chunks(sorted)) {
+      await this.#driver.transaction('recordKeyUses', async tx => {
+        const ids = padded(some.map(use => use.keyId))
+        const there = new Map(
+          (await tx.query(`${SELECT_USES} (${marks(ids.length)})`, ids)).map(row => [
+            integer(row, 'key_id'),
+            integer(row, 'at_ms'),
+          ]),
+        )
+        const keys = await tx.query(`${LIVING} (${marks(ids.length)})`, ids)
+        const living = new Set(keys.map(row => integer(row, 'id')))
+        const newer = some.filter(({ keyId, atMs }) => living.has(keyId) && atMs > (there.get(keyId) ?? -1))
+        await tx.insert(
+          into,
+          newer.map(({ keyId, atMs, ip }) => [keyId, atMs, ip]),
+        )
+      })
+    }
+  }
+
+  /** The last uses of those keys that were ever used. */
+  async uses(keyIds: readonly number[]): Promise<Map<number, KeyUse>> {
+    const uses = new Map<number, KeyUse>()
+    for (const some of chunks(keyIds)) {
+      const ids = padded(some)
+      for (const row of await this.#driver.query('key', `${SELECT_USES} (${marks(ids.length)})`, ids)) {
+        const keyId = integer(row, 'key_id')
+        uses.set(keyId, { keyId, atMs: integer(row, 'at_ms'), ip: text(row, 'ip') })
+      }
+    }
+    return uses
+  }
+
+  /**
+   * Gives a key another secret. The one that it has works for `graceMs` more; 0 = it stops at once, and so do all
+   * earlier ones. `oldSecretEndsAtMs`: by the store's clock; null = none works any more. Throws StoreConflict also when
+   * the key has MOST_OLD_SECRETS already.
+   */
+  roll(id: number, secret: HashedSecret, graceMs: number, act: Act) {
+    return this.#driver.transaction('rollKey', async tx => {
+      const before = await lockedKey(tx, id)
+      if (before === null) throw noKey(id)
+      const old = await oldHashes(tx, id)
+      const endsAtMs = await endOldSecrets(tx, this.#driver, before, graceMs)
+      await tx.run('UPDATE api_keys SET hash = ?, hint = ? WHERE id = ?', [secret.hash, secret.hint, id])
+      await recordAction(tx, this.#driver, act, {
+        ...aboutKey(before),
+        before: { hint: before.hint },
+        after: {
+          hint: secret.hint,
+          secret: 'changed',
+          old_secret_ends_at: endsAtMs === null ? null : new Date(endsAtMs).toISOString(),
+        },
+      })
+      for (const hash of [secret.hash, before.hash, ...old]) await recordChange(tx, 'key', hash)
+      return { key: (await keyIn(tx, id)) as Key, oldSecretEndsAtMs: endsAtMs }
+    })
+  }
+}
+
+const SELECT_LABELS = 'SELECT id, public_id, name, deleted FROM api_keys WHERE account_id = ?'
+
+const toLabel = (row: Row): KeyLabel => ({
+  id: integer(row, 'id'),
+  publicId: text(row, 'public_id'),
+  name: text(row, 'name'),
+  deleted: integer(row, 'deleted') !== 0,
+})
+
+const SELECT_USES = 'SELECT key_id, at_ms, ip FROM key_uses WHERE key_id IN'
+
+const LIVING = 'SELECT id FROM api_keys WHERE deleted = 0 AND id IN'

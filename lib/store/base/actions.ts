@@ -1,0 +1,184 @@
+/**
+ * The log of actions: an append-only list of every change that anybody makes. A transaction that changes something on behalf of
+ * somebody calls `recordAction` before it commits, so that there is no change without its line and no line without its change.
+ * Nothing in this program changes or deletes a line, but for the addresses of people, which are forgotten after a time. A user
+ * stands there by id, and the name is looked up when a line is read: who is deleted leaves none behind.
+ */
+import type { Table } from './tables.ts'
+import type { Act, Actor } from '../../base/people.ts'
+import { isDeepStrictEqual } from 'node:util'
+import type { Driver, Param, Row, Statements } from './driver.ts'
+import { integer, integerOrNull, jsonOrNull, text, textOrNull, toJson } from './text.ts'
+
+export const ACTIONS: Table = {
+  name: 'actions',
+  columns: {
+    seq: 'auto',
+    at_ms: 'int',
+    actor_kind: 'code',
+    user_id: 'int?',
+    actor_name: 'name',
+    ip: 'code?',
+    operation: 'code',
+    account_id: 'int?',
+    subject_kind: 'code',
+    subject_id: 'name',
+    before_doc: 'doc?',
+    after_doc: 'doc?',
+  },
+  key: ['seq'],
+  index: [
+    ['account_id', 'seq'],
+    ['user_id', 'seq'],
+    ['subject_kind', 'subject_id', 'seq'],
+  ],
+}
+
+/** What a change was made to. */
+export const SUBJECT_KINDS = [
+  'account',
+  'key',
+  'group',
+  'model',
+  'channel',
+  'user',
+  'member',
+  'invitation',
+  'session',
+  'token',
+  'entry',
+  'order',
+  'deposit',
+  'dispute',
+  'setting',
+] as const
+
+export type SubjectKind = (typeof SUBJECT_KINDS)[number]
+
+/** What a transaction says of a change. `before` and `after` never contain a secret; null = the row did not exist. */
+export interface Changed {
+  subject: { kind: SubjectKind; id: string }
+  /** The account that the change concerns; null = none. */
+  accountId: number | null
+  before: Record<string, unknown> | null
+  after: Record<string, unknown> | null
+}
+
+export interface LoggedAction extends Changed {
+  seq: number
+  /** By the store's clock; ms since 1970. */
+  atMs: number
+  actor: Actor
+  operation: string
+}
+
+/** A page, newest first. */
+export interface ActionFilter {
+  accountId?: number
+  userId?: number
+  operation?: string
+  subject?: { kind: SubjectKind; id: string }
+  /** Only actions with a smaller number. */
+  beforeSeq?: number
+  limit: number
+}
+
+/** `secrets` are compared, and never written. */
+export interface Logged {
+  shown: Record<string, unknown>
+  secrets?: Record<string, string>
+}
+
+const COLUMNS =
+  'l.seq, l.at_ms, l.actor_kind, l.user_id, COALESCE(u.email, l.actor_name) AS actor_name, l.ip, l.operation, ' +
+  'l.account_id, l.subject_kind, l.subject_id, l.before_doc, l.after_doc'
+
+export async function recordAction(tx: Statements, { dialect }: Driver, act: Act, changed: Changed): Promise<void> {
+  const { actor, operation } = act
+  const { subject, accountId, before, after } = changed
+  await tx.run(
+    'INSERT INTO actions (at_ms, actor_kind, user_id, actor_name, ip, operation, account_id, subject_kind, subject_id, ' +
+      `before_doc, after_doc) VALUES (${dialect.nowMs}, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    [
+      actor.kind,
+      actor.userId,
+      actor.kind === 'user' ? '' : actor.name,
+      actor.ip,
+      operation,
+      accountId,
+      subject.kind,
+      subject.id,
+      toJson(before),
+      toJson(after),
+    ],
+  )
+}
+
+/** What stands in the place of a secret that is another one than before. */
+const CHANGED = 'changed'
+
+/**
+ * Writes the line of a row that was made (`before` null), deleted (`after` null) or changed. A change is written as the
+ * fields that differ; when none does, nothing happened and no line is written.
+ */
+export async function recordEdit(
+  tx: Statements,
+  driver: Driver,
+  act: Act,
+  about: Pick<Changed, 'subject' | 'accountId'>,
+  before: Logged | null,
+  after: Logged | null,
+): Promise<void> {
+  if (before === null || after === null)
+    return recordAction(tx, driver, act, { ...about, before: before?.shown ?? null, after: after?.shown ?? null })
+  const fields = Object.keys(after.shown).filter(name => !isDeepStrictEqual(before.shown[name], after.shown[name]))
+  const secrets = Object.keys(after.secrets ?? {}).filter(name => before.secrets?.[name] !== after.secrets?.[name])
+  if (fields.length + secrets.length === 0) return
+  const only = ({ shown }: Logged) => Object.fromEntries(fields.map(name => [name, shown[name] ?? null]))
+  await recordAction(tx, driver, act, {
+    ...about,
+    before: only(before),
+    after: { ...only(after), ...Object.fromEntries(secrets.map(name => [name, CHANGED])) },
+  })
+}
+
+const toAction = (row: Row): LoggedAction => ({
+  seq: integer(row, 'seq'),
+  atMs: integer(row, 'at_ms'),
+  actor: {
+    kind: text(row, 'actor_kind') as Actor['kind'],
+    userId: integerOrNull(row, 'user_id'),
+    name: text(row, 'actor_name'),
+    ip: textOrNull(row, 'ip'),
+  },
+  operation: text(row, 'operation'),
+  accountId: integerOrNull(row, 'account_id'),
+  subject: { kind: text(row, 'subject_kind') as SubjectKind, id: text(row, 'subject_id') },
+  before: jsonOrNull(row, 'before_doc'),
+  after: jsonOrNull(row, 'after_doc'),
+})
+
+/** The log of actions, as it is read. */
+export class ActionLog {
+  readonly #driver: Driver
+
+  constructor(driver: Driver) {
+    this.#driver = driver
+  }
+
+  async page(filter: ActionFilter): Promise<LoggedAction[]> {
+    const { accountId, userId, operation, subject, beforeSeq, limit } = filter
+    const conditions: [string, Param | undefined][] = [
+      ['l.account_id = ?', accountId],
+      ['l.user_id = ?', userId],
+      ['l.operation = ?', operation],
+      ['l.subject_kind = ?', subject?.kind],
+      ['l.subject_id = ?', subject?.id],
+      ['l.seq < ?', beforeSeq],
+    ]
+    const used = conditions.filter((condition): condition is [string, Param] => condition[1] !== undefined)
+    const where = used.length === 0 ? '' : `WHERE ${used.map(([sql]) => sql).join(' AND ')} `
+    const sql = `SELECT ${COLUMNS} FROM actions l LEFT JOIN users u ON u.id = l.user_id ${where}ORDER BY l.seq DESC LIMIT ?`
+    return (await this.#driver.query('actions', sql, [...used.map(([, value]) => value), limit])).map(toAction)
+  }
+}

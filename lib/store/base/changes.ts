@@ -1,0 +1,60 @@
+/**
+ * The list of changes by which processes learn that something in their caches is out of date. Each process polls it for
+ * numbers above the last that it has seen. A change gets its number from a counter row, which stays locked until the
+ * transaction commits, so numbers become visible in order and without gaps. An auto-numbered column would not do: its
+ * numbers can become visible out of order, and a reader would skip the late one.
+ */
+import type { Table } from './tables.ts'
+import type { Driver, Statements } from './driver.ts'
+import { integer, text } from './text.ts'
+
+export const CHANGES: Table = { name: 'changes', columns: { seq: 'int', kind: 'code', ref: 'code' }, key: ['seq'] }
+
+/** A message to all processes: something that they cache has changed, or (`recall`) unused leases are wanted back. */
+export interface Change {
+  seq: number
+  kind: 'key' | 'account' | 'catalog' | 'recall'
+  /** For a key its hash, for an account its id, for a recall the purse's id, for the catalogue empty. */
+  ref: string
+}
+
+const KEPT = 10_000
+const PRUNE_EVERY = 256
+
+/** Call this last in a transaction, because from here on every other transaction that records a change waits. */
+export async function recordChange(tx: Statements, kind: Change['kind'], ref: string): Promise<void> {
+  await tx.run("UPDATE meta SET value = value + 1 WHERE name = 'changes'", [])
+  const [counter] = await tx.query("SELECT value FROM meta WHERE name = 'changes'", [])
+  const seq = integer(counter!, 'value')
+  await tx.run('INSERT INTO changes (seq, kind, ref) VALUES (?, ?, ?)', [seq, kind, ref])
+  if (seq % PRUNE_EVERY === 0) await tx.run('DELETE FROM changes WHERE seq <= ?', [seq - KEPT])
+}
+
+/** What has changed, as processes ask for it. */
+export class Changes {
+  readonly #driver: Driver
+
+  constructor(driver: Driver) {
+    this.#driver = driver
+  }
+
+  /** The number of the newest change; 0 before the first. */
+  async seq(): Promise<number> {
+    const [counter] = await this.#driver.query('changes', "SELECT value FROM meta WHERE name = 'changes'", [])
+    return integer(counter!, 'value')
+  }
+
+  /** The changes after number `seq`, oldest first; null when some are deleted and the caller must reload everything. */
+  async since(seq: number): Promise<Change[] | null> {
+    const rows = await this.#driver.query('changes', 'SELECT seq, kind, ref FROM changes WHERE seq >= ? ORDER BY seq', [
+      seq,
+    ])
+    const changes = rows.map(row => ({
+      seq: integer(row, 'seq'),
+      kind: text(row, 'kind') as Change['kind'],
+      ref: text(row, 'ref'),
+    }))
+    if (seq > 0) return changes.shift()?.seq === seq ? changes : null
+    return changes.length === 0 || changes[0]!.seq === 1 ? changes : null
+  }
+}

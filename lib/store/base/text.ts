@@ -1,0 +1,54 @@
+/** Helpers that build SQL texts with placeholders, and that read columns of a result row with their types checked. */
+import { invariant } from '../../base/assert.ts'
+import { type Micro, micro } from '../../base/money.ts'
+import type { Param, Row } from './driver.ts'
+
+/** The most rows or pairs in one statement. SQLite allows 32,766 placeholders in a statement and MySQL 65,535. */
+const STATEMENT_ROWS = 1_000
+
+export const marks = (count: number): string => Array(count).fill('?').join(', ')
+
+/** The list, its last element repeated until its length is a power of two, so that few different texts are prepared. */
+export function padded<T>(list: readonly T[]): T[] {
+  const result = list.slice()
+  const size = 2 ** Math.ceil(Math.log2(Math.max(1, list.length)))
+  while (result.length < size) result.push(list.at(-1)!)
+  return result
+}
+
+export function* chunks<T>(list: readonly T[], size = STATEMENT_ROWS): Generator<T[]> {
+  for (let i = 0; i < list.length; i += size) yield list.slice(i, i + size)
+}
+
+/** `CASE column WHEN ? THEN ? …` for so many pairs. The first match wins, so pairs repeated by `padded` do no harm. */
+export const caseOf = (column: string, pairs: number, otherwise = '0'): string =>
+  `CASE ${column} ${'WHEN ? THEN ? '.repeat(pairs)}ELSE ${otherwise} END`
+
+/** Engines return sums as a number, a bigint or a decimal string. Throws when the value is no safe integer. */
+export function integer(row: Row, column: string): number {
+  const value = row[column]
+  const number = typeof value === 'number' ? value : Number(value)
+  invariant(value !== null && value !== '' && Number.isSafeInteger(number), `${column} is no safe integer: ${value}`)
+  return number
+}
+
+/** A count whose 0 may be written as NULL, see `usage-tables.ts`. */
+export const count = (row: Row, column: string): number => (row[column] === null ? 0 : integer(row, column))
+export const orNull = (count: number): number | null => (count === 0 ? null : count)
+
+export const money = (row: Row, column: string): Micro => micro(integer(row, column))
+export const integerOrNull = (row: Row, column: string): number | null =>
+  row[column] === null ? null : integer(row, column)
+export const moneyOrNull = (row: Row, column: string): Micro | null =>
+  row[column] === null ? null : money(row, column)
+export const big = (row: Row, column: string): bigint => BigInt(row[column] as string)
+export const text = (row: Row, column: string): string => String(row[column])
+export const textOrNull = (row: Row, column: string): string | null => (row[column] === null ? null : text(row, column))
+export const json = <T>(row: Row, column: string): T => JSON.parse(text(row, column)) as T
+export const jsonOrNull = <T>(row: Row, column: string): T | null =>
+  row[column] === null ? null : json<T>(row, column)
+export const toJson = (value: unknown): Param => (value === null ? null : JSON.stringify(value))
+
+/** The condition that a column contains the text of `pattern`, in any case of its letters. */
+export const contains = (column: string): string => `LOWER(${column}) LIKE ? ESCAPE '!'`
+export const pattern = (part: string): string => `%${part.toLowerCase().replace(/[!%_]/g, '!$&')}%`

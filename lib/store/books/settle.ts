@@ -1,0 +1,290 @@
+/**
+ * Writes settlements into the books, exactly once each.
+ *
+ * The fast path is one transaction with four statements (a fifth one where something is disputed): an INSERT of the usage rows, whose request ids are unique, so
+ * that a repeated settlement is rejected; an UPDATE that lowers the holder's leases by the charges; and upserts of the
+ * sums of usage and of the charges by hour of booking. One more raises `promised` of the purses for charges that no lease
+ * pays, and where the engine has a clock of its own, another one reads it first.
+ *
+ * The fast path rolls back when a usage row exists already, or when a lease has less than the settlements say. Then the
+ * slow path runs (`settleClosely`): it leaves out what is in the books already, locks purses and leases before it reads
+ * them, and takes what the leases cannot pay from the purses.
+ */
+import type { Micro } from '../../base/money.ts'
+import type { UsageRow } from '../../terms/records.ts'
+import { type PurseId, accountPurse, keyPurse } from './purses.ts'
+import { timeOfId } from '../../base/ids.ts'
+import { type Dialect, type Driver, DuplicateKey, type Statements } from '../base/driver.ts'
+import { prunedBefore } from '../usage/prune.ts'
+import { caseOf, chunks, integer, integerOrNull, marks, padded, text } from '../base/text.ts'
+import { invariant } from '../../base/assert.ts'
+import { StoreUnavailable } from '../base/errors.ts'
+import { insertDisputes } from './disputes.ts'
+import { bookingTime, raiseChargedHours, raiseSums, sumsOf } from '../usage/sums.ts'
+import { insertBooked } from '../usage/rows.ts'
+
+/** The charge of one finished exchange, to be written into the books: its usage row, and which leases pay for it. */
+export interface Settlement {
+  row: UsageRow
+  /** The process whose leases pay. */
+  holder: string
+  /** How much of the charge each lease pays. The rest, of an upstream that used more than was held, the purse pays. */
+  fromAccountLease: Micro
+  fromKeyLease: Micro
+  /**
+   * The other purses of the hold, which the charge counts in too: of the budget, and of the period of a cap that
+   * renews. They are named because the period of a hold may be over when its charge comes.
+   */
+  limits: readonly { purse: PurseId; fromLease: Micro }[]
+}
+
+/** The result of `Store.settle`. Each settlement of the batch is either new or in one of the three lists. */
+export interface Settled {
+  /** How many were new and are in the books now. */
+  applied: number
+  /** Settlements that were in the books already, or came twice in the batch; they have been counted once. */
+  repeated: readonly Settlement[]
+  /** Not counted: the books have a different request under the same id. */
+  clashing: readonly Settlement[]
+  /** Not counted: usage rows of that age have been pruned, so nobody can say whether it had been counted before. */
+  unsure: readonly Settlement[]
+}
+
+/** Settlements whose request id is in the books: `repeated` with the same content, `clashing` with another. */
+export interface Known {
+  repeated: Settlement[]
+  clashing: Settlement[]
+}
+
+/** The columns by which two different requests with one id are told apart. An output of 0 stands in its column as NULL. */
+const COMPARED = ['account_id', 'key_id', 'charge', 'duration_ms', 'output'] as const
+const contentOf = ({ row }: Settlement): string =>
+  [row.accountId, row.keyId, row.charge, Math.round(row.durationMs), row.output].join(' ')
+
+/** The compared content of those of the batch that are in the books, by request id. */
+export async function present(tx: Statements, batch: readonly Settlement[]): Promise<Map<string, string>> {
+  const content = new Map<string, string>()
+  for (const some of chunks(batch)) {
+    const asked = padded(some.map(({ row }) => row.requestId))
+    const sql = `SELECT request_id, ${COMPARED.join(', ')} FROM usage_log WHERE request_id IN (${marks(asked.length)})`
+    for (const row of await tx.query(sql, asked))
+      content.set(text(row, 'request_id'), COMPARED.map(column => integerOrNull(row, column) ?? 0).join(' '))
+  }
+  return content
+}
+
+/** Returns the settlements whose id is not in `there`, and adds the others to one of the lists of `known`. */
+export function unknown(batch: readonly Settlement[], there: ReadonlyMap<string, string>, known: Known): Settlement[] {
+  return batch.filter(settlement => {
+    const content = there.get(settlement.row.requestId)
+    if (content === undefined) return true
+    known[content === contentOf(settlement) ? 'repeated' : 'clashing'].push(settlement)
+    return false
+  })
+}
+
+/** The batch without repetitions, in the order of request ids; a second settlement with the same id goes to `known`. */
+export function distinct(batch: readonly Settlement[], known: Known): Settlement[] {
+  let first: Settlement | undefined
+  return batch
+    .toSorted((a, b) => (a.row.requestId < b.row.requestId ? -1 : 1))
+    .filter(settlement => {
+      if (first?.row.requestId !== settlement.row.requestId) {
+        first = settlement
+        return true
+      }
+      unknown([settlement], new Map([[first.row.requestId, contentOf(first)]]), known)
+      return false
+    })
+}
+
+/**
+ * The settlements that are older than the last pruning and not in the books: their rows may have been there and
+ * deleted.
+ */
+export async function unsureOf(tx: Statements, batch: readonly Settlement[]): Promise<Settlement[]> {
+  const before = await prunedBefore(tx)
+  const old = batch.filter(({ row }) => timeOfId(row.requestId) < before)
+  if (old.length === 0) return old
+  const there = await present(tx, old)
+  return old.filter(({ row }) => !there.has(row.requestId))
+}
+
+/** The engine looks for each row's amount from the first pair of a CASE on, so that many pairs in one statement take long. */
+const CASE_PAIRS = 128
+
+/** What a batch takes from purses and leases in total. */
+interface Sums {
+  /** Charges that no lease pays, by purse. */
+  unleased: Map<PurseId, number>
+  /** Charges that leases pay, by holder and purse. */
+  leased: Map<string, Map<PurseId, number>>
+}
+
+const addTo = (map: Map<PurseId, number>, purse: PurseId, amount: number) => {
+  if (amount !== 0) map.set(purse, (map.get(purse) ?? 0) + amount)
+}
+
+export function sum(batch: readonly Settlement[]): Sums {
+  const sums: Sums = { unleased: new Map(), leased: new Map() }
+  for (const { row, holder, fromAccountLease, fromKeyLease, limits } of batch) {
+    const { charge } = row
+    invariant(
+      fromAccountLease >= 0 && fromAccountLease <= charge && fromKeyLease >= 0 && fromKeyLease <= charge,
+      `settlement ${row.requestId}: leases pay ${fromAccountLease} and ${fromKeyLease} of ${charge}`,
+    )
+    let leased = sums.leased.get(holder)
+    if (leased === undefined) sums.leased.set(holder, (leased = new Map()))
+    const account = accountPurse(row.accountId)
+    const key = keyPurse(row.keyId)
+    addTo(leased, account, fromAccountLease)
+    addTo(leased, key, fromKeyLease)
+    addTo(sums.unleased, account, charge - fromAccountLease)
+    addTo(sums.unleased, key, charge - fromKeyLease)
+    for (const { purse, fromLease } of limits) {
+      invariant(
+        fromLease >= 0 && fromLease <= charge,
+        `settlement ${row.requestId}: a lease of ${purse} pays ${fromLease}`,
+      )
+      addTo(leased, purse, fromLease)
+      addTo(sums.unleased, purse, charge - fromLease)
+    }
+  }
+  return sums
+}
+
+const inOrder = <V>(map: Map<PurseId, V>): [PurseId, V][] => [...map].sort(([a], [b]) => (a < b ? -1 : 1))
+
+export async function raisePurses(tx: Statements, amounts: Map<PurseId, number>): Promise<void> {
+  for (const some of chunks(inOrder(amounts), CASE_PAIRS)) {
+    const pairs = padded(some)
+    const sql = `UPDATE purses SET promised = promised + ${caseOf('id', pairs.length)} WHERE id IN (${marks(pairs.length)})`
+    await tx.run(sql, [...pairs.flat(), ...pairs.map(([id]) => id)])
+  }
+}
+
+/** Lowers the leases that have at least the given amount; false when one of them has less. */
+export async function lowerLeases(tx: Statements, holder: string, amounts: Map<PurseId, number>): Promise<boolean> {
+  let all = true
+  for (const some of chunks(inOrder(amounts), CASE_PAIRS)) {
+    const pairs = padded(some)
+    const amount = caseOf('purse_id', pairs.length)
+    const sql =
+      `UPDATE leases SET amount = amount - ${amount} ` +
+      `WHERE holder = ? AND purse_id IN (${marks(pairs.length)}) AND amount >= ${amount}`
+    const flat = pairs.flat()
+    const { changes } = await tx.run(sql, [...flat, holder, ...pairs.map(([id]) => id), ...flat])
+    all &&= changes === some.length
+  }
+  return all
+}
+
+export async function lockPurses(tx: Statements, ids: PurseId[]): Promise<void> {
+  for (const some of chunks(ids.sort())) {
+    const asked = padded(some)
+    await tx.run(`UPDATE purses SET promised = promised WHERE id IN (${marks(asked.length)})`, asked)
+  }
+}
+
+/** Locks the leases and returns how much of `asked` each can pay. The rest is added to `unleased`. */
+export async function payable(
+  tx: Statements,
+  holder: string,
+  asked: Map<PurseId, number>,
+  unleased: Map<PurseId, number>,
+) {
+  const pays = new Map<PurseId, number>()
+  for (const some of chunks([...asked.keys()].sort())) {
+    const ids = padded(some)
+    const where = `WHERE holder = ? AND purse_id IN (${marks(ids.length)})`
+    await tx.run(`UPDATE leases SET amount = amount ${where}`, [holder, ...ids])
+    for (const row of await tx.query(`SELECT purse_id, amount FROM leases ${where}`, [holder, ...ids])) {
+      const purse = text(row, 'purse_id') as PurseId
+      addTo(pays, purse, Math.min(asked.get(purse)!, Math.max(0, integer(row, 'amount'))))
+    }
+  }
+  for (const [purse, amount] of asked) addTo(unleased, purse, amount - (pays.get(purse) ?? 0))
+  return pays
+}
+
+/** How often the slow path is tried, which another process that applies the same journal may disturb. */
+const CLOSE_TRIES = 5
+
+const rowsOf = (batch: readonly Settlement[]): UsageRow[] => batch.map(({ row }) => row)
+
+async function raise(tx: Statements, dialect: Dialect, rows: readonly UsageRow[], bookedAtMs: number): Promise<void> {
+  await raiseSums(tx, dialect, sumsOf(rows))
+  await raiseChargedHours(tx, dialect, rows, bookedAtMs)
+}
+
+class LeaseTooSmall extends Error {}
+
+/** One of the two paths: writes a batch, and returns the settlements whose request ids were in the books already. */
+type Apply = (tx: Statements, dialect: Dialect, batch: readonly Settlement[]) => Promise<Known>
+
+/** The fast path. Throws DuplicateKey or LeaseTooSmall where the slow path is needed. */
+async function settleAll(tx: Statements, dialect: Dialect, batch: readonly Settlement[]): Promise<Known> {
+  const { unleased, leased } = sum(batch)
+  const bookedAtMs = await bookingTime(tx, dialect)
+  const rows = rowsOf(batch)
+  await insertBooked(tx, rows, () => bookedAtMs)
+  await insertDisputes(tx, rows)
+  if (unleased.size > 0) await raisePurses(tx, unleased)
+  for (const [holder, amounts] of leased) {
+    if (!(await lowerLeases(tx, holder, amounts))) throw new LeaseTooSmall()
+  }
+  await raise(tx, dialect, rows, bookedAtMs)
+  return { repeated: [], clashing: [] }
+}
+
+/** The slow path. */
+async function settleClosely(tx: Statements, dialect: Dialect, batch: readonly Settlement[]): Promise<Known> {
+  const known: Known = { repeated: [], clashing: [] }
+  const fresh = unknown(batch, await present(tx, batch), known)
+  if (fresh.length === 0) return known
+  const bookedAtMs = await bookingTime(tx, dialect)
+  const rows = rowsOf(fresh)
+  await insertBooked(tx, rows, () => bookedAtMs)
+  await insertDisputes(tx, rows)
+  const { unleased, leased } = sum(fresh)
+  await lockPurses(tx, [...new Set([...unleased.keys(), ...[...leased.values()].flatMap(map => [...map.keys()])])])
+  for (const [holder, asked] of leased) {
+    const pays = await payable(tx, holder, asked, unleased)
+    invariant(await lowerLeases(tx, holder, pays), `leases of ${holder} changed under their lock`)
+  }
+  if (unleased.size > 0) await raisePurses(tx, unleased)
+  await raise(tx, dialect, rows, bookedAtMs)
+  return known
+}
+
+export async function settle(driver: Driver, settlements: readonly Settlement[], again: boolean): Promise<Settled> {
+  const twice: Known = { repeated: [], clashing: [] }
+  const batch = distinct(settlements, twice)
+  const attempt = (apply: Apply): Promise<Settled> =>
+    driver.transaction('settle', async tx => {
+      const unsure = again ? await unsureOf(tx, batch) : []
+      const sure = unsure.length === 0 ? batch : batch.filter(settlement => !unsure.includes(settlement))
+      const { repeated, clashing } = await apply(tx, driver.dialect, sure)
+      return {
+        applied: sure.length - repeated.length - clashing.length,
+        repeated: [...twice.repeated, ...repeated],
+        clashing: [...twice.clashing, ...clashing],
+        unsure,
+      }
+    })
+  if (batch.length === 0) return { applied: 0, ...twice, unsure: [] }
+  try {
+    return await attempt(settleAll)
+  } catch (error) {
+    if (!(error instanceof DuplicateKey || error instanceof LeaseTooSmall)) throw error
+  }
+  for (let tries = 0; tries < CLOSE_TRIES; tries++) {
+    try {
+      return await attempt(settleClosely)
+    } catch (error) {
+      // Another process applies the same journal now and has inserted a row since `present` was read.
+      if (!(error instanceof DuplicateKey)) throw error
+    }
+  }
+  throw new StoreUnavailable('settle: other processes keep inserting the same requests')
+}

@@ -1,0 +1,94 @@
+/** How a person is read from a row of the store, locked, told something, and named in the log of actions; and the keys of somebody who leaves. */
+import type { Act, Language, Notice, Person, Theme } from '../../base/people.ts'
+import type { Driver, Row, Statements } from '../base/driver.ts'
+import { StoreConflict } from '../base/errors.ts'
+import { integer, json, text, textOrNull } from '../base/text.ts'
+import { recordAction } from '../base/actions.ts'
+import { recordKeyChange } from '../accounts/key-rows.ts'
+
+const PLAIN = [
+  'id',
+  'public_id',
+  'email',
+  'name',
+  'status',
+  'operator',
+  'language',
+  'theme',
+  'notices',
+  'created_at_ms',
+]
+
+/** The columns of a person, named so that they can stand in a row beside those of another table. */
+export const PERSON_COLUMNS =
+  `${PLAIN.map(column => `u.${column} AS user_${column}`).join(', ')}, ` +
+  'CASE WHEN u.password IS NULL THEN 0 ELSE 1 END AS user_has_password, ' +
+  'CASE WHEN u.totp IS NULL THEN 0 ELSE 1 END AS user_has_totp'
+
+export const toPerson = (row: Row): Person => ({
+  id: integer(row, 'user_id'),
+  publicId: text(row, 'user_public_id'),
+  email: text(row, 'user_email'),
+  name: text(row, 'user_name'),
+  status: text(row, 'user_status') as Person['status'],
+  operator: integer(row, 'user_operator') === 1,
+  createdAtMs: integer(row, 'user_created_at_ms'),
+  language: textOrNull(row, 'user_language') as Language | null,
+  theme: textOrNull(row, 'user_theme') as Theme | null,
+  hasPassword: integer(row, 'user_has_password') === 1,
+  secondFactor: integer(row, 'user_has_totp') === 1,
+  notices: json(row, 'user_notices'),
+})
+
+export const selectPerson = (where: string): string => `SELECT ${PERSON_COLUMNS} FROM users u ${where}`
+
+export async function personById(tx: Pick<Statements, 'query'>, id: number): Promise<Person> {
+  const [row] = await tx.query(selectPerson('WHERE u.id = ?'), [id])
+  if (row === undefined) throw new StoreConflict({ zh: '没有此用户', en: 'there is no such user' })
+  return toPerson(row)
+}
+
+/** Makes sure that nobody else changes the user until the transaction has ended. */
+export async function lockUser(tx: Statements, id: number): Promise<Person> {
+  await tx.run('UPDATE users SET name = name WHERE id = ?', [id])
+  return personById(tx, id)
+}
+
+/** The log knows users by their outward ids. */
+export const subject = (person: Person) => ({
+  subject: { kind: 'user' as const, id: person.publicId },
+  accountId: null,
+})
+
+const MOST_NOTICES = 20
+
+export async function addNotice(tx: Statements, person: Person, notice: Notice): Promise<void> {
+  const notices = [...person.notices, notice].slice(-MOST_NOTICES)
+  await tx.run('UPDATE users SET notices = ? WHERE id = ?', [JSON.stringify(notices), person.id])
+}
+
+const OWN = 'created_by = ? AND deleted = 0'
+
+/** Comes last in its transaction. `accountId` null = in all accounts. `to` null = they are disabled. */
+export async function leaveKeys(
+  tx: Statements,
+  driver: Driver,
+  { userId, accountId }: { userId: number; accountId: number | null },
+  to: number | null,
+  act: Act,
+): Promise<void> {
+  const where = accountId === null ? OWN : `${OWN} AND account_id = ?`
+  const own = accountId === null ? [userId] : [userId, accountId]
+  const enabled = to === null ? " AND status = 'enabled'" : ''
+  const select = `SELECT id, public_id, account_id, hash FROM api_keys WHERE ${where}${enabled} ORDER BY id`
+  const rows = await tx.query(select, own)
+  if (to === null) await tx.run(`UPDATE api_keys SET status = 'disabled' WHERE ${where}`, own)
+  else await tx.run(`UPDATE api_keys SET created_by = ? WHERE ${where}`, [to, ...own])
+  const [before, after] =
+    to === null ? [{ status: 'enabled' }, { status: 'disabled' }] : [{ created_by: userId }, { created_by: to }]
+  for (const row of rows) {
+    const subject = { kind: 'key' as const, id: text(row, 'public_id') }
+    await recordAction(tx, driver, act, { subject, accountId: integer(row, 'account_id'), before, after })
+  }
+  for (const row of rows) await recordKeyChange(tx, integer(row, 'id'), [text(row, 'hash')])
+}

@@ -1,0 +1,139 @@
+/**
+ * What the store keeps about people beside the users themselves (`base/people.ts`), and the forms in which it is given new rows
+ * and changes. Times are in ms since 1970.
+ */
+import type { Language, Member, Notice, Person, Role, Scope, Theme } from '../../base/people.ts'
+import type { Account } from '../../terms/records.ts'
+
+export interface NewUser {
+  email: string
+  name: string
+  /** A PHC string. */
+  password: string | null
+  operator: boolean
+  language: Language | null
+  atMs: number
+}
+
+/** A field that is absent stays as it is. */
+export interface UserChange {
+  name?: string
+  status?: Person['status']
+  language?: Language | null
+  theme?: Theme | null
+}
+
+/** How a user proves who it is. */
+export interface Credentials {
+  password: string | null
+  /** The secret of the second factor; null = none is in force, or it cannot be opened with this secret. */
+  totp: string | null
+  /** The secret of one that is not confirmed yet. */
+  totpNext: string | null
+  recoveryCodes: number
+}
+
+export interface CredentialsChange {
+  password?: string
+  /** `confirmed`: the factor that `startTotp` began is in force, and the code of this step is used. null = none. */
+  totp?: { confirmedStep: number } | null
+  /** Hashes that take the place of those there are. */
+  recoveryCodes?: readonly string[]
+  notice?: Notice
+  /** Ends the personal tokens too: somebody may have made some who got in as this user. */
+  endTokens?: true
+}
+
+/**
+ * `invitation` into an account or among operators; `registration` and `email` prove an address; `reset` sets a new
+ * password; `sign-in` opens a first session; `factor` is a sign-in whose second factor is still to come; `oidc` one that
+ * a provider is asked about.
+ */
+export type LinkKind = 'invitation' | 'registration' | 'reset' | 'email' | 'sign-in' | 'factor' | 'oidc'
+
+export interface NewLink {
+  kind: LinkKind
+  hash: string
+  email: string | null
+  userId: number | null
+  accountId: number | null
+  role: Role | null
+  operator: boolean
+  /** What else belongs to it. */
+  doc: Record<string, unknown> | null
+  createdAtMs: number
+  expiresAtMs: number
+}
+
+export interface Link extends Omit<NewLink, 'hash'> {
+  id: number
+  publicId: string
+}
+
+export interface Session {
+  id: number
+  publicId: string
+  userId: number
+  createdAtMs: number
+  seenAtMs: number
+  provenAtMs: number | null
+  ip: string
+  agent: string
+}
+
+export interface NewSession {
+  hash: string
+  userId: number
+  atMs: number
+  /** When the user has proven who it is; null = not lately enough to count. */
+  provenAtMs: number | null
+  ip: string
+  agent: string
+}
+
+export interface PersonalToken {
+  id: number
+  publicId: string
+  userId: number
+  name: string
+  hint: string
+  scope: Scope
+  allowIps: string[] | null
+  createdAtMs: number
+  expiresAtMs: number
+  usedAtMs: number | null
+}
+
+export type NewPersonalToken = Omit<PersonalToken, 'id' | 'publicId' | 'usedAtMs'> & { hash: string }
+
+export interface Membership {
+  account: Account
+  role: Role
+}
+
+/** A count of tries that failed. A row that does not exist has `lastMs: 0`. */
+export interface Counter {
+  failures: number
+  lastMs: number
+  untilMs: number
+}
+
+/**
+ * `role` null: the member leaves. With that, and with a role that makes no keys, the keys that the member made go to the
+ * user `keysTo`, or are disabled.
+ */
+export type RoleChange = Omit<Member, 'role'> & { role: Role | null; keysTo?: number | null }
+
+/** What an OpenID provider calls somebody. */
+export interface Identified {
+  issuer: string
+  subject: string
+}
+
+/** How a link is used up by somebody who has a user already, or by somebody who gets one. */
+export type Joining = { userId: number } | { user: NewUser }
+
+/** The most members of an account, and the most accounts of a user. Absent = no bound. */
+export interface MemberBound {
+  most?: number
+}

@@ -1,0 +1,163 @@
+/** What gateways share beside money: what they have learned of models' answers, rights to uncovered requests, and rate windows. */
+import type { Table } from './base/tables.ts'
+import { type Driver, DuplicateKey, type Param } from './base/driver.ts'
+import { chunks, integer, integerOrNull, marks, padded, text } from './base/text.ts'
+
+/** What is known of the answers of models, by series (see `lib/exchange/record/model-stats.ts`). thinks: 1 = some were thought about. */
+export const MODEL_STATS: Table = {
+  name: 'model_stats',
+  columns: { model: 'name', series: 'code', version: 'int', figure: 'int?', thinks: 'int', samples: 'doc' },
+  key: ['model', 'series'],
+}
+
+/** Who has an account's one right to an uncovered request, and until when, by the store's clock. */
+export const UNCOVERED: Table = {
+  name: 'uncovered',
+  columns: { account_id: 'int', ticket: 'code', until_ms: 'int' },
+  key: ['account_id'],
+  index: [['ticket']],
+}
+
+export const RATE_WINDOWS: Table = {
+  name: 'rate_windows',
+  columns: { account_id: 'int', version: 'int', state: 'doc' },
+  key: ['account_id'],
+}
+
+/** What is known of one series of a model's answers. */
+export interface ModelSeries {
+  model: string
+  series: string
+  /** What the samples say, as `lib/exchange/record/model-stats.ts` has worked it out; null = they are too few. */
+  figure: number | null
+  /** One of the answers was thought about. */
+  thinks: boolean
+}
+
+/** The samples of a series. */
+export interface SeriesSamples {
+  /** Counts the changes; 0 = the series is not there yet. */
+  version: number
+  samples: string
+}
+
+const UPDATE =
+  'UPDATE model_stats SET version = version + 1, figure = ?, thinks = ?, samples = ? WHERE model = ? AND series = ? AND version = ?'
+const INSERT = 'INSERT INTO model_stats (figure, thinks, samples, model, series, version) VALUES (?, ?, ?, ?, ?, 1)'
+
+/** What gateways have learned of the answers of models, a row for each series of them. See `lib/exchange/record/model-stats.ts`. */
+export class ModelStats {
+  readonly #driver: Driver
+
+  constructor(driver: Driver) {
+    this.#driver = driver
+  }
+
+  async all(): Promise<ModelSeries[]> {
+    const rows = await this.#driver.query('modelStats', 'SELECT model, series, figure, thinks FROM model_stats', [])
+    return rows.map(row => ({
+      model: text(row, 'model'),
+      series: text(row, 'series'),
+      figure: integerOrNull(row, 'figure'),
+      thinks: integer(row, 'thinks') === 1,
+    }))
+  }
+
+  async samples(model: string, series: string): Promise<SeriesSamples> {
+    const sql = 'SELECT version, samples FROM model_stats WHERE model = ? AND series = ?'
+    const [row] = await this.#driver.query('modelStats', sql, [model, series])
+    return row === undefined
+      ? { version: 0, samples: '' }
+      : { version: integer(row, 'version'), samples: text(row, 'samples') }
+  }
+
+  /** Replaces what is known of a series. False: another process has changed it since this version, and nothing was done. */
+  async swap({ model, series, figure, thinks }: ModelSeries, before: number, samples: string): Promise<boolean> {
+    const values: Param[] = [figure, thinks ? 1 : 0, samples, model, series]
+    try {
+      const { changes } =
+        before === 0
+          ? await this.#driver.run('modelStats', INSERT, values)
+          : await this.#driver.run('modelStats', UPDATE, [...values, before])
+      return changes === 1
+    } catch (error) {
+      if (error instanceof DuplicateKey) return false
+      throw error
+    }
+  }
+}
+
+/**
+ * Rights to an uncovered request: an account has one such request open at a time, over all gateways. A row for each account that
+ * ever had one says who has it and until when, by the store's clock; the right of a dead process ends by that time.
+ */
+export class UncoveredRights {
+  readonly #driver: Driver
+
+  constructor(driver: Driver) {
+    this.#driver = driver
+  }
+
+  /**
+   * Gives the account's one right to an uncovered request to `ticket`, for this long by the store's clock. False: another
+   * ticket has it.
+   */
+  async take(accountId: number, ticket: string, forMs: number): Promise<boolean> {
+    const { nowMs } = this.#driver.dialect
+    const update = `UPDATE uncovered SET ticket = ?, until_ms = ${nowMs} + ? WHERE account_id = ? AND until_ms <= ${nowMs}`
+    const taken = await this.#driver.run('uncovered', update, [ticket, forMs, accountId])
+    if (taken.changes === 1) return true
+    const insert = `INSERT INTO uncovered (ticket, until_ms, account_id) VALUES (?, ${nowMs} + ?, ?)`
+    try {
+      return (await this.#driver.run('uncovered', insert, [ticket, forMs, accountId])).changes === 1
+    } catch (error) {
+      if (error instanceof DuplicateKey) return false
+      throw error
+    }
+  }
+
+  /** Prolongs the rights of these tickets. */
+  async keep(tickets: readonly string[], forMs: number): Promise<void> {
+    for (const some of chunks(tickets)) {
+      const named = padded(some)
+      const sql = `UPDATE uncovered SET until_ms = ${this.#driver.dialect.nowMs} + ? WHERE ticket IN (${marks(named.length)})`
+      await this.#driver.run('uncovered', sql, [forMs, ...named])
+    }
+  }
+
+  /** Gives the right back, if this ticket still has it. */
+  async giveBack(accountId: number, ticket: string): Promise<void> {
+    const sql = "UPDATE uncovered SET ticket = '', until_ms = 0 WHERE account_id = ? AND ticket = ?"
+    await this.#driver.run('uncovered', sql, [accountId, ticket])
+  }
+}
+
+/** The state of accounts' rate limits, which all gateways share (see `lib/access/rate.ts`). */
+export class RateWindows {
+  readonly #driver: Driver
+
+  constructor(driver: Driver) {
+    this.#driver = driver
+  }
+
+  async read(accountId: number): Promise<{ version: number; state: string } | null> {
+    const sql = 'SELECT version, state FROM rate_windows WHERE account_id = ?'
+    const [row] = await this.#driver.query('rateWindow', sql, [accountId])
+    return row === undefined ? null : { version: integer(row, 'version'), state: text(row, 'state') }
+  }
+
+  async swap(accountId: number, version: number, state: string): Promise<boolean> {
+    const update = 'UPDATE rate_windows SET version = version + 1, state = ? WHERE account_id = ? AND version = ?'
+    const insert = 'INSERT INTO rate_windows (account_id, version, state) VALUES (?, 1, ?)'
+    try {
+      const { changes } =
+        version === 0
+          ? await this.#driver.run('rateWindow', insert, [accountId, state])
+          : await this.#driver.run('rateWindow', update, [state, accountId, version])
+      return changes === 1
+    } catch (error) {
+      if (error instanceof DuplicateKey) return false
+      throw error
+    }
+  }
+}

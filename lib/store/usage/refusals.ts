@@ -1,0 +1,175 @@
+/**
+ * Refusals: requests of known keys that were refused before any upstream was asked. They are kept for some days so that an
+ * operator can say why, and are no part of the books. At most ten of one key and reason are kept in a minute, by all
+ * gateways together: the primary key has ten places for them, and what finds no place is dropped.
+ */
+import { keyConditions } from './requests.ts'
+import { NAME_LENGTH, type Table, indexName } from '../base/tables.ts'
+import type { Driver, Param, Row, Statements } from '../base/driver.ts'
+import type { Page, Paging, Refusal, RefusalFilter } from './queries.ts'
+import { integer, text } from '../base/text.ts'
+import { timeOfId } from '../../base/ids.ts'
+import { type Condition, whereOf, paramsOf } from './pages.ts'
+
+export const REFUSALS: Table = {
+  name: 'refusals',
+  // minute: since 1970. slot: 0 to 9, so that the key itself bounds how many there are of one key and reason in a minute.
+  columns: {
+    minute: 'int',
+    key_id: 'int',
+    reason: 'code',
+    slot: 'int',
+    request_id: 'code',
+    at_ms: 'int',
+    account_id: 'int',
+    model: 'name',
+    status: 'int',
+    address: 'code',
+  },
+  key: ['minute', 'key_id', 'reason', 'slot'],
+  unique: [['request_id']],
+  index: [['account_id', 'at_ms', 'request_id']],
+}
+
+const PLACES = 10
+const MINUTE_MS = 60_000
+const CODE_LENGTH = 64
+const REFUSAL_COLUMNS = Object.keys(REFUSALS.columns)
+
+const placeOf = ({ atMs, keyId, reason }: Refusal) => [Math.floor(atMs / MINUTE_MS), keyId, reason] as const
+
+/** Those of one key, reason and minute together, in the order of these. */
+function together(batch: readonly Refusal[]): Refusal[][] {
+  const groups = new Map<string, Refusal[]>()
+  for (const refusal of batch) {
+    const id = placeOf(refusal)
+      .map(part => String(part).padStart(20, '0'))
+      .join(' ')
+    const group = groups.get(id)
+    if (group === undefined) groups.set(id, [refusal])
+    else group.push(refusal)
+  }
+  return [...groups].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, group]) => group)
+}
+
+async function recordGroup(tx: Statements, ignore: string, group: readonly Refusal[]): Promise<void> {
+  const place = placeOf(group[0] as Refusal)
+  const [row] = await tx.query(
+    'SELECT COUNT(*) AS taken FROM refusals WHERE minute = ? AND key_id = ? AND reason = ?',
+    place,
+  )
+  const taken = integer(row!, 'taken')
+  const rows = group.slice(0, Math.max(0, PLACES - taken)).map((refusal, i) => {
+    const { requestId, atMs, accountId, model, status, address } = refusal
+    return [
+      ...place,
+      taken + i,
+      requestId,
+      atMs,
+      accountId,
+      model.slice(0, NAME_LENGTH),
+      status,
+      address.slice(0, CODE_LENGTH),
+    ]
+  })
+  const into = `INSERT ${ignore} INTO refusals (${REFUSAL_COLUMNS.join(', ')})`
+  await tx.insert({ into, row: `(${REFUSAL_COLUMNS.map(() => '?').join(', ')})` }, rows)
+}
+
+export const toRefusal = (row: Row): Refusal => ({
+  requestId: text(row, 'request_id'),
+  atMs: integer(row, 'at_ms'),
+  accountId: integer(row, 'account_id'),
+  keyId: integer(row, 'key_id'),
+  model: text(row, 'model'),
+  reason: text(row, 'reason'),
+  status: integer(row, 'status'),
+  address: text(row, 'address'),
+})
+
+const MOST_SCANNED = 20_000
+const INDEX = indexName(REFUSALS, ['account_id', 'at_ms', 'request_id'])
+const ORDER = 'ORDER BY at_ms DESC, request_id DESC LIMIT ?'
+
+/** A refusal; pages have only those behind it. */
+interface Place {
+  atMs: number
+  id: string
+}
+
+const toPlace = (row: Row): Place => ({ atMs: integer(row, 'at_ms'), id: text(row, 'request_id') })
+
+function rangeOf({ accountId, fromMs, toMs }: RefusalFilter, before: Place | null): Condition[] {
+  const all: [sql: string, value: Param | undefined][] = [
+    ['account_id = ?', accountId],
+    ['at_ms >= ?', fromMs],
+    ['at_ms < ?', toMs],
+    ['at_ms <= ?', before?.atMs],
+  ]
+  const used: Condition[] = all.filter((one): one is [string, Param] => one[1] !== undefined)
+  return before === null ? used : [...used, ['(at_ms < ? OR request_id < ?)', before.atMs, before.id]]
+}
+
+function fitsOf({ keyIds, model, reason }: RefusalFilter): Condition[] {
+  const all: [sql: string, value: Param | undefined][] = [
+    ['model = ?', model],
+    ['reason = ?', reason],
+  ]
+  return [...keyConditions(keyIds), ...all.filter((one): one is [string, Param] => one[1] !== undefined)]
+}
+
+async function read(tx: Statements, using: string, filter: RefusalFilter, paging: Paging): Promise<Page<Refusal>> {
+  const { after, limit, mostScanned = MOST_SCANNED } = paging
+  const before = after === undefined ? null : { atMs: timeOfId(after), id: after }
+  const range = rangeOf(filter, before)
+  const behind = `SELECT at_ms, request_id FROM refusals ${using} ${whereOf(range)}${ORDER} OFFSET ?`
+  const [row] = await tx.query(behind, [...paramsOf(range), 1, mostScanned - 1])
+  const last = row === undefined ? null : toPlace(row)
+  const looked: Condition[] =
+    last === null
+      ? range
+      : [...range, ['at_ms >= ?', last.atMs], ['(at_ms > ? OR request_id >= ?)', last.atMs, last.id]]
+  const all = [...looked, ...fitsOf(filter)]
+  const found = await tx.query(`SELECT * FROM refusals ${using} ${whereOf(all)}${ORDER}`, [...paramsOf(all), limit])
+  const rows = found.map(toRefusal)
+  if (rows.length === limit) return { rows, next: (rows.at(-1) as Refusal).requestId, scannedToMs: null }
+  return { rows, next: last?.id ?? null, scannedToMs: last?.atMs ?? null }
+}
+
+/** The requests of known keys that reached no upstream. */
+export class Refusals {
+  readonly #driver: Driver
+
+  constructor(driver: Driver) {
+    this.#driver = driver
+  }
+
+  /** Keeps refusals: of each key and reason at most ten in a minute. */
+  async record(batch: readonly Refusal[]): Promise<void> {
+    if (batch.length === 0) return
+    await this.#driver.transaction('recordRefusals', async tx => {
+      for (const group of together(batch)) await recordGroup(tx, this.#driver.dialect.ignore, group)
+    })
+  }
+
+  async byRequest(requestId: string): Promise<Refusal | null> {
+    const [row] = await this.#driver.query('refusal', 'SELECT * FROM refusals WHERE request_id = ?', [requestId])
+    return row === undefined ? null : toRefusal(row)
+  }
+
+  page(filter: RefusalFilter, paging: Paging): Promise<Page<Refusal>> {
+    if (filter.keyIds?.length === 0) return Promise.resolve({ rows: [], next: null, scannedToMs: null })
+    return this.#driver.snapshot('refusalPage', tx => read(tx, this.#driver.dialect.using(INDEX), filter, paging))
+  }
+
+  /** Deletes about `limit` refusals of before `beforeMs`, and returns how many. */
+  async prune(beforeMs: number, limit: number): Promise<number> {
+    const before = Math.floor(beforeMs / MINUTE_MS)
+    return this.#driver.transaction('pruneRefusals', async tx => {
+      const sql = 'SELECT minute FROM refusals WHERE minute < ? ORDER BY minute LIMIT 1 OFFSET ?'
+      const [row] = await tx.query(sql, [before, limit])
+      const end = row === undefined ? before : integer(row, 'minute') + 1
+      return (await tx.run('DELETE FROM refusals WHERE minute < ?', [end])).changes
+    })
+  }
+}
