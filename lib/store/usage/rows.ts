@@ -2,7 +2,7 @@
 import { NAME_LENGTH, type Table } from '../base/tables.ts'
 import { timeOfId } from '../../base/ids.ts'
 import { ZERO } from '../../base/money.ts'
-import { detailText, outcomeOf, readDetail } from '../../terms/usage-row.ts'
+import { detailText, type Outcome, outcomeOf, readDetail } from '../../terms/usage-row.ts'
 import { type UsageRow, isToolFee } from '../../terms/records.ts'
 import type { Param, Row, Statements } from '../base/driver.ts'
 import { count, integer, integerOrNull, marks, money, moneyOrNull, orNull, text, textOrNull } from '../base/text.ts'

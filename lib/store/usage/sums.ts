@@ -234,7 +234,7 @@ export function raiseSums(tx: Statements, dialect: Dialect, sums: readonly (read
 }
 
 const HOURS_TABLE = 'charged_hours'
-const INTO_HOURS = `INSERT INTO_HOURS ${HOURS_TABLE} (account_id, hour_no, charge)`
+const INTO_HOURS = `INSERT INTO ${HOURS_TABLE} (account_id, hour_no, charge)`
 
 /** The time at which a batch is booked, by the store's clock. One time for all its rows keeps rows and sums in agreement. */
 export async function bookingTime(tx: Statements, dialect: Dialect): Promise<number> {
