@@ -2,7 +2,7 @@
 // The bug behind these rows: an answer of somebody else.
 import t from 'tap'
 import { Answers } from '../../lib/access/answers.ts'
-import type { AnswerMaker } from '../../lib/store/store.ts'
+import type { AnswerMaker } from '../../lib/store/usage/queries.ts'
 import type { Client } from './support/client.ts'
 import { KEY, MODEL, OTHER_KEY, open, type Scene } from './support/gateway.ts'
 import type { Call } from './support/upstream.ts'

@@ -5,7 +5,7 @@
 // The bug behind these rows: a refusal that shows too little.
 import t from 'tap'
 import { micro } from '../../lib/base/money.ts'
-import { accountPurse } from '../../lib/store/store.ts'
+import { accountPurse } from '../../lib/store/books/purses.ts'
 import { house } from './house.ts'
 
 t.test('the balance that is shown is what no open request holds', async t => {

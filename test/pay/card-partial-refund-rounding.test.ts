@@ -4,7 +4,7 @@
  */
 // The bug behind these rows: the last part of an order in dollars.
 import t from 'tap'
-import { openStore } from '../../lib/store/open.ts'
+import { openStore } from '../../lib/store/store.ts'
 import { openCard } from './card-support.ts'
 import { ENGINES } from './engines.ts'
 import { ACT, faultOf } from './support.ts'

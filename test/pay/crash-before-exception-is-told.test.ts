@@ -6,7 +6,7 @@
 // The bug behind these rows: a crash before a person is told.
 import t, { type Test } from 'tap'
 import type { DisputeNotice, Notice, RefundNotice } from '../../lib/pay/method.ts'
-import { StoreUnavailable } from '../../lib/store/store.ts'
+import { StoreUnavailable } from '../../lib/store/base/errors.ts'
 import { mortal } from './chaos/mortal.ts'
 import { ACT, openDesk } from './support.ts'
 

@@ -4,7 +4,7 @@
  */
 // The bug behind these rows: a deposit confirmed and forgotten.
 import t, { type Test } from 'tap'
-import { StoreUnavailable } from '../../lib/store/store.ts'
+import { StoreUnavailable } from '../../lib/store/base/errors.ts'
 import { through } from './chaos/through.ts'
 import { openCrediting } from './crediting.ts'
 

@@ -5,7 +5,7 @@
  */
 // The bug behind these rows: deposits behind the dust of one.
 import t from 'tap'
-import { openStore } from '../../lib/store/open.ts'
+import { openStore } from '../../lib/store/store.ts'
 import { ENGINES } from './engines.ts'
 import { ACT } from './support.ts'
 

@@ -4,7 +4,7 @@
  */
 // The bug behind these rows: a rate that began before it was stored.
 import t from 'tap'
-import { openStore } from '../../lib/store/open.ts'
+import { openStore } from '../../lib/store/store.ts'
 import { ENGINES } from './engines.ts'
 import { ACT } from './support.ts'
 

@@ -5,7 +5,7 @@
  */
 // The bug behind these rows: a deposit stuck in a block that is gone.
 import t from 'tap'
-import { openStore } from '../../lib/store/open.ts'
+import { openStore } from '../../lib/store/store.ts'
 import { Node, TestChain, TOKEN, USDT_CONTRACT } from './doubles/chain.ts'
 import { ENGINES } from './engines.ts'
 import { ACT } from './support.ts'

@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { operation } from '../../api/operation.ts'
 import { ACTOR_KINDS, Actions, accountActionsQuery, allActionsQuery } from '../../operations/accounts/actions.ts'
-import { SUBJECT_KINDS } from '../../store/store.ts'
+import { SUBJECT_KINDS } from '../../store/base/actions.ts'
 import type { ConsoleDeps } from './shared.ts'
 import { MAY } from '../../../web/shared/roles.ts'
 

@@ -6,7 +6,8 @@ import type { Clock } from '../../base/clock.ts'
 import type { Person } from '../../base/people.ts'
 import { TOKEN_PREFIX, hashOf, isToken } from '../../base/secrets.ts'
 import { type Opened, endOf } from '../../operations/people/sessions.ts'
-import type { PersonalToken, Store } from '../../store/store.ts'
+import type { Store } from '../../store/store.ts'
+import type { PersonalToken } from '../../store/people/records.ts'
 
 const DAY_S = 86_400
 /** The store ends sessions by itself; this only makes the cookie outlive the browser. */

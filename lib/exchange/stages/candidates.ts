@@ -14,7 +14,7 @@ import { refuse, type StageResult, DONE, NEXT, type Verdict, storeFailed } from 
 import type { Services } from '../record/services.ts'
 import type { Facts } from '../../protocols/requests/facts.ts'
 import { modelsBehind } from '../record/need.ts'
-import type { AnswerMaker } from '../../store/store.ts'
+import type { AnswerMaker } from '../../store/usage/queries.ts'
 
 /** Finds out which model is asked for, in the path or in the body, and refuses one that the key may not use. */
 export const chooseModel = stage<'key' | 'body' | 'confirmed', 'model'>((x, services) => {
