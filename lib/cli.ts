@@ -5,5 +5,5 @@ import { SUPERVISED, supervise } from './process/supervise.ts'
 
 const args = process.argv.slice(2)
 if (args[0] === 'serve' && process.env[SUPERVISED] === undefined) supervise(args)
-else await (await import('./cli/run.ts')).run(args, fileURLToPath(new URL('..', import.meta.url)))
+else await (await import('./cli/run.ts')).runCommand(args, fileURLToPath(new URL('..', import.meta.url)))
 flushCompileCache() // Node does this at the end of a process, but a gateway may be killed

@@ -24,7 +24,7 @@ t.test('the stages of a request', async t => {
 })
 
 t.test('what is read at start only', async t => {
-  const names = all(part(read('lib/process/reloaded-config.ts'), 'READ_AT_START = {', '}'), /^ {2}(\w+):/gm)
+  const names = all(part(read('lib/process/prepare.ts'), 'READ_AT_START = {', '}'), /^ {2}(\w+):/gm)
   const [sentence = ''] = /^.*\bare read at start only\b/m.exec(read('docs/operating.md')) ?? []
   t.same(all(sentence, /`(\w+)`/g).sort(), names.sort())
 })

@@ -41,7 +41,7 @@ const BODIES = [2 * MB, 20 * MB]
 const WAIT_MS = 30_000
 const DAY_MS = 86_400_000
 const LEAST_CERTIFICATE_DAYS = 14
-/** Of the documentation range, so that it is nobody's. */
+/** An address of the documentation range, which is nobody's. */
 const FORGED = '203.0.113.99'
 
 interface Asked {
@@ -57,7 +57,7 @@ interface Answered {
   text: string
   /** When each piece came, in ms from the request on. */
   times: number[]
-  /** It ended as HTTP says that it ends. */
+  /** True when it ended as HTTP says that it ends. */
   whole: boolean
 }
 

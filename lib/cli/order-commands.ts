@@ -5,8 +5,7 @@ import * as pay from '../pay/admin.ts'
 import { name } from '../config/scalars.ts'
 import { COMMAND } from '../base/people.ts'
 import { deskOf } from './pay-desk.ts'
-import { type Said, say, writeAll } from './say.ts'
-import { table } from './table.ts'
+import { type CommandOutput, say, writeAll, table } from './output.ts'
 import { withStoreOf } from './with-store.ts'
 
 export type OrderCall =
@@ -25,7 +24,7 @@ export type OrderCall =
   | { kind: 'rewind'; form: object }
   | { kind: 'sent'; refund: string; form: object }
 
-interface Told extends Said {
+interface RowOutput extends CommandOutput {
   /** What `--json` prints. */
   row: object
 }
@@ -50,7 +49,7 @@ const listed = (rows: readonly Row[], names: readonly string[]): string =>
 const cell = (value: unknown): string =>
   value === null ? '-' : typeof value === 'object' ? String((value as { name?: unknown }).name) : String(value)
 
-const shown = (row: object, talk: string[] = []): Told => ({
+const shown = (row: object, talk: string[] = []): RowOutput => ({
   row,
   talk,
   data: Object.entries(row)
@@ -67,7 +66,7 @@ const allOf = (filter: Record<string, string | undefined>) => ({
   limit: MOST,
 })
 
-async function told(payments: pay.PaymentsAdmin, call: OrderCall, accountOf: FindAccount): Promise<Told | null> {
+async function told(payments: pay.PaymentsAdmin, call: OrderCall, accountOf: FindAccount): Promise<RowOutput | null> {
   switch (call.kind) {
     case 'list': {
       const { account, ...filter } = read(ordersQuery, allOf(call.filter))
@@ -93,7 +92,11 @@ async function told(payments: pay.PaymentsAdmin, call: OrderCall, accountOf: Fin
   }
 }
 
-async function toldOfDeposits(deposits: usdt.Deposits, call: OrderCall, accountOf: FindAccount): Promise<Told | null> {
+async function toldOfDeposits(
+  deposits: usdt.Deposits,
+  call: OrderCall,
+  accountOf: FindAccount,
+): Promise<RowOutput | null> {
   switch (call.kind) {
     case 'deposits': {
       const { account, ...filter } = read(depositsQuery, allOf(call.filter))
@@ -153,7 +156,7 @@ export async function orderCommand(
     const accountOf: FindAccount = name => store.accounts.byName(name)
     const said =
       (await told(new pay.PaymentsAdmin(parts), call, accountOf)) ??
-      ((await toldOfDeposits(new usdt.Deposits(parts), call, accountOf)) as Told)
+      ((await toldOfDeposits(new usdt.Deposits(parts), call, accountOf)) as RowOutput)
     say(json ? { data: `${JSON.stringify(said.row)}\n`, talk: [] } : said)
   })
 }

@@ -1,24 +1,22 @@
 /** The commands about prices. They open the store that the config names, and end. Each returns what to print. */
+import { type CommandOutput, table } from './output.ts'
+import { withStoreOf } from './with-store.ts'
 import { readFileSync, statSync } from 'node:fs'
 import { basename } from 'node:path'
-import { OperationError } from '../operations/error.ts'
+import { COMMAND } from '../base/people.ts'
+import { ConfigError } from '../config/config.ts'
 import {
   type ImportOptions,
-  judgeImport,
   type ListFormat,
   type Planned,
+  judgeImport,
   planImport,
   runImport,
 } from '../operations/catalogue/price-import.ts'
-import { type PriceChanges, Prices } from '../operations/catalogue/prices.ts'
-import { ConfigError } from '../config/config.ts'
-import { COMMAND } from '../base/people.ts'
-import { historyTable, listTable, oneTable } from './price-tables.ts'
-import type { Said } from './say.ts'
-import { table } from './table.ts'
-import { withStoreOf } from './with-store.ts'
+import { type PriceChanges, Prices, flatShown } from '../operations/catalogue/prices.ts'
+import { OperationError } from '../operations/error.ts'
 
-export interface Wanted {
+export interface PriceFlags {
   config: string
   json: boolean
   terminal: boolean
@@ -26,18 +24,18 @@ export interface Wanted {
 
 const MOST_BYTES = 20 * 1024 * 1024
 
-const inStore = <T>({ config }: Wanted, work: (prices: Prices) => Promise<T>): Promise<T> =>
+const inStore = <T>({ config }: PriceFlags, work: (prices: Prices) => Promise<T>): Promise<T> =>
   withStoreOf(config, process.env, store => work(new Prices({ store })))
 
-const asJson = (value: object): Said => ({ data: `${JSON.stringify(value)}\n`, talk: [] })
+const asJson = (value: object): CommandOutput => ({ data: `${JSON.stringify(value)}\n`, talk: [] })
 
-export const listPrices = (wanted: Wanted, at: string | undefined): Promise<Said> =>
+export const listPrices = (wanted: PriceFlags, at: string | undefined): Promise<CommandOutput> =>
   inStore(wanted, async prices => {
     const answer = await prices.at(at === undefined ? {} : { at })
     return wanted.json ? asJson(answer) : { data: listTable(answer.data, wanted.terminal), talk: [] }
   })
 
-export const showPriceOf = (wanted: Wanted, model: string): Promise<Said> =>
+export const showPriceOf = (wanted: PriceFlags, model: string): Promise<CommandOutput> =>
   inStore(wanted, async prices => {
     const { data } = await prices.history(model, { limit: 1 })
     const version = data[0]?.until === null ? data[0] : undefined
@@ -48,7 +46,7 @@ export const showPriceOf = (wanted: Wanted, model: string): Promise<Said> =>
     return { data: oneTable(version.price, wanted.terminal), talk }
   })
 
-export const showHistory = (wanted: Wanted, model: string, page: Record<string, string>): Promise<Said> =>
+export const showHistory = (wanted: PriceFlags, model: string, page: Record<string, string>): Promise<CommandOutput> =>
   inStore(wanted, async prices => {
     const answer = await prices.history(model, page)
     if (wanted.json) return asJson(answer)
@@ -59,11 +57,11 @@ export const showHistory = (wanted: Wanted, model: string, page: Record<string, 
 const DRY = 'nothing was changed: this was a dry run'
 
 export const setPrice = (
-  wanted: Wanted,
+  wanted: PriceFlags,
   model: string,
   assignments: readonly string[],
   { dry, force }: { dry: boolean; force: boolean },
-): Promise<Said> =>
+): Promise<CommandOutput> =>
   withStoreOf(wanted.config, process.env, async (store, config) => {
     const terms = { config, accept: [], force }
     const paths = readAssignments(assignments)
@@ -111,7 +109,7 @@ export interface ImportFlags extends Omit<ImportOptions, 'rate'> {
   force: boolean
 }
 
-export const importPrices = (wanted: Wanted, file: string, flags: ImportFlags): Promise<Said> =>
+export const importPrices = (wanted: PriceFlags, file: string, flags: ImportFlags): Promise<CommandOutput> =>
   withStoreOf(wanted.config, process.env, async (store, config) => {
     const format = flags.format ?? formatOf(file)
     if (flags.rate === null && format === 'litellm')
@@ -160,3 +158,88 @@ const SAYS: [outcome: Planned['outcome'], text: string][] = [
 
 const totals = (planned: readonly Planned[]): string =>
   `models: ${SAYS.map(([outcome, text]) => `${planned.filter(row => row.outcome === outcome).length} ${text}`).join(', ')}`
+
+interface VersionShown {
+  version: number
+  at: string
+  until: string | null
+  actor: string
+  price: object
+}
+
+const SHOWN = ['input', 'output', 'cache_read']
+
+/**
+ * Sums up, in one cell, the prices that have no column of their own. An entry of `over` is one word, however many prices it has,
+ * and so are all sizes of pictures, and all tiers.
+ */
+const summary = (flat: ReadonlyMap<string, string>): string => {
+  const words = [...flat].flatMap(([path, amount]) => {
+    if (SHOWN.includes(path)) return []
+    const [first, second] = path.split('.')
+    return first === 'over' ? `over ${second}` : second === undefined ? `${first} ${amount}` : first!
+  })
+  return [...new Set(words)].join(', ')
+}
+
+export function listTable(rows: readonly (VersionShown & { model: string })[], terminal: boolean): string {
+  const columns = [
+    { name: 'model' },
+    { name: 'version', right: true },
+    ...SHOWN.map(name => ({ name: name.replace('_', ' '), right: true })),
+    { name: 'others' },
+  ]
+  const lines = rows.map(({ model, version, price }) => {
+    const flat = flatShown(price)
+    return [model, String(version), ...SHOWN.map(name => flat.get(name) ?? NONE), summary(flat)]
+  })
+  return table(columns, lines, terminal)
+}
+
+const TOKENS = 'per million tokens'
+const UNITS: Record<string, string> = {
+  image: 'per picture',
+  web_search: 'per search',
+  maps: 'per call of maps',
+  container: 'per container',
+  code_execution: 'per request that ran code',
+  tools: 'per call',
+  request: 'per request',
+  second: 'per second',
+  character: 'per million characters',
+  tiers: 'times the prices of tokens',
+  search_unit: '',
+}
+
+function unitOf(path: string): string {
+  const steps = path.split('.')
+  const over = steps[0] === 'over'
+  const unit = UNITS[over ? steps[2]! : steps[0]!] ?? TOKENS
+  return over ? `${unit}, prompts above ${steps[1]} tokens` : unit
+}
+
+export function oneTable(price: object, terminal: boolean): string {
+  const columns = [{ name: 'price' }, { name: 'CNY', right: true }, { name: 'unit' }]
+  const lines = [...flatShown(price)].map(([path, amount]) => [path, amount, unitOf(path)])
+  return table(columns, lines, terminal)
+}
+
+/** Makes the table of a model's versions. Each shows what it changed in the version before it; the oldest shows all its prices. */
+export function historyTable(versions: readonly VersionShown[], terminal: boolean): string {
+  const columns = [
+    { name: 'version', right: true },
+    { name: 'since' },
+    { name: 'until' },
+    { name: 'by' },
+    { name: 'price' },
+  ]
+  const lines = versions.map(({ version, at, until, actor, price }, i) => {
+    const before = versions[i + 1] === undefined ? new Map<string, string>() : flatShown(versions[i + 1]!.price)
+    const now = flatShown(price)
+    const set = [...now].filter(([path, amount]) => before.get(path) !== amount)
+    const gone = [...before.keys()].filter(path => !now.has(path)).map(path => `no ${path}`)
+    const changes = [...set.map(([path, amount]) => `${path} ${amount}`), ...gone]
+    return [String(version), at, until ?? NONE, actor, changes.join(', ')]
+  })
+  return table(columns, lines, terminal)
+}

@@ -1,8 +1,8 @@
 /** The commands about prices and their options; `price-commands.ts` does what they say. */
 import { type Command, Option } from 'commander'
 import type { ListFormat } from '../operations/catalogue/price-import.ts'
-import type { Wanted } from './price-commands.ts'
-import { say } from './say.ts'
+import type { PriceFlags } from './price-commands.ts'
+import { say } from './output.ts'
 
 type MakeCommand = (name: string, description: string) => Command
 
@@ -42,7 +42,11 @@ Each amount of the list is multiplied by rate and factor and rounded up at the s
 becomes what the list says; what the list does not name is taken away. Of LiteLLM's list, models of which
 everything is free are skipped. When something in a list is wrong, nothing is imported.`
 
-const wantedOf = ({ config, json }: Flags): Wanted => ({ config, json: json === true, terminal: process.stdout.isTTY })
+const wantedOf = ({ config, json }: Flags): PriceFlags => ({
+  config,
+  json: json === true,
+  terminal: process.stdout.isTTY,
+})
 
 /** `group` makes a command that only has commands of its own. */
 export function addPrices(group: (name: string, description: string) => MakeCommand): void {

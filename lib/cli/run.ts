@@ -1,18 +1,20 @@
 /**
  * The commands of the command line and their options. Each command loads only the code that it needs, so that it starts
- * quickly. A failure that is expected prints one line for each problem; `failure.ts` has the exit codes.
+ * quickly. A failure that is expected prints one line for each problem; `EXIT` has the exit codes.
  */
-import { readFileSync } from 'node:fs'
-import { Command, CommanderError, InvalidArgumentError } from 'commander'
-import { type Listener, parseListener, duration } from '../config/scalars.ts'
 import { addDoctor } from './doctor-options.ts'
-import { EXIT, exitCodeOf, explain } from './failure.ts'
 import { addOrders } from './order-options.ts'
 import { addPay } from './pay-options.ts'
 import { addPrices } from './price-options.ts'
-import { say } from './say.ts'
-import { addUsage } from './usage-options.ts'
+import { say } from './output.ts'
+import { addUsageCommands } from './usage-options.ts'
 import { addUsers } from './user-options.ts'
+import { Command, CommanderError, InvalidArgumentError } from 'commander'
+import { readFileSync } from 'node:fs'
+import { type Listener, duration, parseListener } from '../config/scalars.ts'
+import { ConfigError } from '../config/yaml.ts'
+import { OperationError, type OperationFault } from '../operations/error.ts'
+import { StoreConflict, StoreUnavailable } from '../store/store.ts'
 
 interface ConfigOption {
   config: string
@@ -35,7 +37,7 @@ const NO_TOKEN =
  * Runs one command, and ends the process when it failed. `serve`, `demo` and `simulate` go on working after this has
  * resolved.
  */
-export async function run(args: string[], root: string): Promise<void> {
+export async function runCommand(args: string[], root: string): Promise<void> {
   const program = createProgram(root)
   try {
     await program.parseAsync(args, { from: 'user' })
@@ -87,9 +89,29 @@ function createProgram(root: string): Command {
       }
       console.log(text)
     })
+  addStoreCommands(command)
+  const group = (name: string, description: string) =>
+    under(program.command(name).description(description).helpCommand(false))
+  addUsageCommands(command, group)
+  addPrices(group)
+  addUsers(group)
+  addPay(group)
+  addOrders(group)
+  addDoctor(command)
+  addSimulate(command('simulate', 'a simulated upstream that speaks the protocols of the gateway (reads no config)'))
+  command('demo', 'serve with everything a first request needs: an upstream, an admin token and a key').action(
+    async ({ config }: ConfigOption) => {
+      const { demo } = await import('../process/demo.ts')
+      await demo({ configFile: config, env: process.env })
+    },
+  )
+  return program
+}
+
+function addStoreCommands(command: (name: string, description: string) => Command): void {
   command('migrate', 'create or upgrade the schema of the store').action(async ({ config }: ConfigOption) => {
-    const { migrate } = await import('./store-commands.ts')
-    console.log(await migrate(config, process.env))
+    const { migrateStore } = await import('./store-commands.ts')
+    console.log(await migrateStore(config, process.env))
   })
   command('apply', 'upsert a catalogue file into the store; running gateways follow within a second')
     .argument('<file>', 'catalogue file')
@@ -105,8 +127,8 @@ function createProgram(root: string): Command {
   command('audit', 'check the books in the store; exit 1 on any imbalance')
     .option('--json', 'print JSON')
     .action(async ({ config, json }: ConfigOption & { json?: true }) => {
-      const { audit } = await import('./store-commands.ts')
-      const { ok, ...said } = await audit(config, process.env, json === true, process.stdout.isTTY)
+      const { auditBooks } = await import('./store-commands.ts')
+      const { ok, ...said } = await auditBooks(config, process.env, json === true, process.stdout.isTTY)
       say(said)
       if (!ok) process.exitCode = 1
     })
@@ -118,22 +140,6 @@ function createProgram(root: string): Command {
       const { statement } = await import('./store-commands.ts')
       process.stdout.write(await statement(config, process.env, account, { month, format }))
     })
-  const group = (name: string, description: string) =>
-    under(program.command(name).description(description).helpCommand(false))
-  addUsage(command, group)
-  addPrices(group)
-  addUsers(group)
-  addPay(group)
-  addOrders(group)
-  addDoctor(command)
-  addSimulate(command('simulate', 'a simulated upstream that speaks the protocols of the gateway (reads no config)'))
-  command('demo', 'serve with everything a first request needs: an upstream, an admin token and a key').action(
-    async ({ config }: ConfigOption) => {
-      const { demo } = await import('../process/demo.ts')
-      await demo({ configFile: config, env: process.env })
-    },
-  )
-  return program
 }
 
 function addSimulate(command: Command): void {
@@ -182,3 +188,37 @@ const toNumber = (least: number, most: number) => (text: string) => {
     throw new InvalidArgumentError(`Expected a number from ${least} to ${most}.`)
   return number
 }
+
+/** 0 is success. */
+export const EXIT = { failed: 1, usage: 2, missing: 3, forbidden: 4, conflict: 5 } as const
+
+const EXIT_OF: Record<OperationFault, number> = {
+  invalid: EXIT.usage,
+  missing: EXIT.missing,
+  gone: EXIT.missing,
+  forbidden: EXIT.forbidden,
+  conflict: EXIT.conflict,
+  full: EXIT.conflict,
+  throttled: EXIT.failed,
+}
+
+export function exitCodeOf(error: unknown): number {
+  if (error instanceof OperationError) return EXIT_OF[error.fault]
+  return error instanceof StoreConflict ? EXIT.conflict : EXIT.failed
+}
+
+/** One line for each problem that the operator can solve; the whole stack when the error is a bug of the program. */
+export function explain(error: unknown): string {
+  if (error instanceof ConfigError) return error.message
+  if (error instanceof StoreUnavailable)
+    return `gateway: the store cannot be used: ${error.message}. Does it run, at the address and under the name and password that \`store\` says?`
+  if (error instanceof StoreConflict || error instanceof OperationError) return `gateway: ${error.message}`
+  if (error instanceof Error && isExpected(error)) return `gateway: ${error.message}`
+  return error instanceof Error ? (error.stack ?? error.message) : String(error)
+}
+
+/**
+ * The system refused (port in use, no permission), or the program threw a plain Error with a text for people. Bugs are
+ * of other classes, such as TypeError.
+ */
+const isExpected = (error: Error): boolean => error.constructor === Error || 'syscall' in error

@@ -6,10 +6,10 @@ import { readAudit } from '../operations/billing/audit.ts'
 import { Statements, statementCsv, statementHtml } from '../operations/billing/statement.ts'
 import { loadCatalog } from '../catalog/catalog.ts'
 import { ConfigError, loadConfig } from '../config/config.ts'
-import { table } from './table.ts'
+import { table } from './output.ts'
 import { NOBODY, withStore, withStoreOf } from './with-store.ts'
 
-export async function migrate(configFile: string, env: NodeJS.ProcessEnv): Promise<string> {
+export async function migrateStore(configFile: string, env: NodeJS.ProcessEnv): Promise<string> {
   const config = loadConfig(configFile, env)
   await withStore(config, store => store.migrate())
   return `ok: the schema of ${withoutPassword(config.store)} is current`
@@ -56,7 +56,7 @@ function describe(summary: Summary): string {
 
 const named = (verb: string, names: string[]): string => (names.length === 0 ? '' : `${verb} ${names.join(' ')}`)
 
-export const audit = (
+export const auditBooks = (
   configFile: string,
   env: NodeJS.ProcessEnv,
   json: boolean,

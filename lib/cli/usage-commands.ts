@@ -1,22 +1,21 @@
 /** The commands about usage. They read the store that the config names, and end. */
-import { prune, wouldPrune } from '../operations/usage/prune.ts'
-import { Usage } from '../operations/usage/usage.ts'
-import type { ExportFormat } from '../operations/usage/usage-export.ts'
-import { type Said, writeAll } from './say.ts'
-import { rowsTable, totalsTable } from './usage-tables.ts'
+import { type CommandOutput, writeAll, type Column, table } from './output.ts'
 import { NOBODY, withStoreOf } from './with-store.ts'
+import { prune, wouldPrune } from '../operations/usage/prune.ts'
+import type { ExportFormat } from '../operations/usage/usage-export.ts'
+import { Usage } from '../operations/usage/usage.ts'
 
 type Env = NodeJS.ProcessEnv
 type Filters = Record<string, string>
 
-export interface Shown {
+export interface HowShown {
   json: boolean
   terminal: boolean
 }
 
-const asJson = (value: object): Said => ({ data: `${JSON.stringify(value)}\n`, talk: [] })
+const asJson = (value: object): CommandOutput => ({ data: `${JSON.stringify(value)}\n`, talk: [] })
 
-export const exportUsage = (
+export const writeUsageFile = (
   configFile: string,
   env: Env,
   filters: Filters,
@@ -28,7 +27,12 @@ export const exportUsage = (
   )
 
 /** A page of requests, or with the filter `by` their totals. */
-export const showUsage = (configFile: string, env: Env, filters: Filters, { json, terminal }: Shown): Promise<Said> =>
+export const showUsage = (
+  configFile: string,
+  env: Env,
+  filters: Filters,
+  { json, terminal }: HowShown,
+): Promise<CommandOutput> =>
   withStoreOf(configFile, env, async store => {
     const usage = new Usage({ store, fleet: NOBODY })
     if (filters['by'] !== undefined) {
@@ -48,7 +52,7 @@ export const showRequest = (configFile: string, env: Env, id: string): Promise<s
     return JSON.stringify('row' in found ? found.row : found, null, 2)
   })
 
-export const rebuildRollups = (configFile: string, env: Env, json: boolean): Promise<Said> =>
+export const rebuildRollups = (configFile: string, env: Env, json: boolean): Promise<CommandOutput> =>
   withStoreOf(configFile, env, async store => {
     const corrected = await store.usage.rebuildSums()
     if (json) return asJson({ corrected })
@@ -57,12 +61,12 @@ export const rebuildRollups = (configFile: string, env: Env, json: boolean): Pro
     return { data: `${text}\n`, talk: [] }
   })
 
-export const pruneUsage = (
+export const pruneRows = (
   configFile: string,
   env: Env,
   before: string,
   { dryRun, json }: { dryRun: boolean; json: boolean },
-): Promise<Said> =>
+): Promise<CommandOutput> =>
   withStoreOf(configFile, env, async store => {
     if (!dryRun) {
       const rows = await prune(store, before)
@@ -72,3 +76,26 @@ export const pruneUsage = (
     if (json) return asJson(would)
     return { data: `${would.rows} rows would be deleted, which charged ${would.charge} CNY together\n`, talk: [] }
   })
+
+type Row = Readonly<Record<string, unknown>>
+
+const NONE = '-'
+const NUMBERS = new Set('key status requests errors input cache_read output pieces charge cost'.split(' '))
+const columnsOf = (names: readonly string[]): Column[] =>
+  names.map(name => ({ name: name.replace('_', ' '), ...(NUMBERS.has(name) ? { right: true } : {}) }))
+const cells = (rows: readonly Row[], names: readonly string[]): string[][] =>
+  rows.map(row => names.map(name => String(row[name] ?? NONE)))
+
+const ROW = 'request_id at account key model channel status outcome input cache_read output pieces charge cost'.split(
+  ' ',
+)
+const TOTALS = 'requests errors input cache_read output pieces charge cost'.split(' ')
+
+export const rowsTable = (rows: readonly Row[], terminal: boolean): string =>
+  table(columnsOf(ROW), cells(rows, ROW), terminal)
+
+/** `by` names the first columns. */
+export function totalsTable(rows: readonly Row[], by: readonly string[], terminal: boolean): string {
+  const names = [...by, ...TOTALS]
+  return table(columnsOf(names), cells(rows, names), terminal)
+}

@@ -1,6 +1,6 @@
 /** The commands about usage and their options; `usage-commands.ts` does what they say. */
 import type { Command } from 'commander'
-import { say } from './say.ts'
+import { say } from './output.ts'
 
 type MakeCommand = (name: string, description: string) => Command
 
@@ -40,7 +40,10 @@ function filtersOf({
 }
 
 /** `group` makes a command that only has commands of its own. */
-export function addUsage(command: MakeCommand, group: (name: string, description: string) => MakeCommand): void {
+export function addUsageCommands(
+  command: MakeCommand,
+  group: (name: string, description: string) => MakeCommand,
+): void {
   const usage = command('usage', 'show the newest requests, totals with --by, or export all with --csv or --jsonl')
   for (const [flags, description] of FILTERS) usage.option(flags, description)
   usage
@@ -54,12 +57,12 @@ export function addUsage(command: MakeCommand, group: (name: string, description
     .option('--jsonl', 'all rows with their receipts, a JSON object a line')
     .option('--json', 'print JSON')
     .action(async (flags: UsageFlags) => {
-      const { exportUsage, showUsage } = await import('./usage-commands.ts')
+      const { writeUsageFile, showUsage } = await import('./usage-commands.ts')
       const format = flags.csv ? 'csv' : flags.jsonl ? 'jsonl' : null
       const filters = filtersOf(flags)
       const shown = { json: flags.json === true, terminal: process.stdout.isTTY }
       if (format === null) say(await showUsage(flags.config, process.env, filters, shown))
-      else await exportUsage(flags.config, process.env, filters, format, process.stdout)
+      else await writeUsageFile(flags.config, process.env, filters, format, process.stdout)
     })
   group('requests', 'one request')('show', 'print a request with what its charge is made of, or why it was refused')
     .argument('<id>', 'request id')
@@ -78,8 +81,8 @@ export function addUsage(command: MakeCommand, group: (name: string, description
     .option('--dry-run', 'only say what would be deleted')
     .option('--json', 'print JSON')
     .action(async ({ config, before, dryRun, json }: UsageFlags) => {
-      const { pruneUsage } = await import('./usage-commands.ts')
+      const { pruneRows } = await import('./usage-commands.ts')
       const how = { dryRun: dryRun === true, json: json === true }
-      say(await pruneUsage(config, process.env, String(before), how))
+      say(await pruneRows(config, process.env, String(before), how))
     })
 }

@@ -8,8 +8,7 @@ import { read } from '../operations/read.ts'
 import { loadConfig } from '../config/config.ts'
 import { createLogger } from '../base/log.ts'
 import { COMMAND } from '../base/people.ts'
-import { type Said, say } from './say.ts'
-import { table } from './table.ts'
+import { type CommandOutput, say, table } from './output.ts'
 import { withStoreOf } from './with-store.ts'
 
 export type UserCall =
@@ -17,7 +16,7 @@ export type UserCall =
   | { kind: 'invite'; form: Record<string, string | undefined> }
   | { kind: 'show' | 'disable' | 'enable' | 'end-sessions' | 'reset' | 'factor-reset'; user: string }
 
-interface Told extends Said {
+interface RowOutput extends CommandOutput {
   /** What `--json` prints. */
   row: object
 }
@@ -37,7 +36,7 @@ const cells = (row: Row): string[] => [
   row.second_factor ? 'yes' : 'no',
 ]
 
-async function list(deps: UserDeps, { q, role }: Extract<UserCall, { kind: 'list' }>): Promise<Told> {
+async function list(deps: UserDeps, { q, role }: Extract<UserCall, { kind: 'list' }>): Promise<RowOutput> {
   const asked = Object.entries({ q, role, limit: MOST }).filter(([, value]) => value !== undefined)
   const rows: Row[] = []
   for (let after: string | null = '0'; after !== null; ) {
@@ -49,7 +48,7 @@ async function list(deps: UserDeps, { q, role }: Extract<UserCall, { kind: 'list
   return { row: { data: rows }, data: table(COLUMNS, rows.map(cells), process.stdout.isTTY), talk: [] }
 }
 
-async function about(deps: UserDeps, { kind, user }: Extract<UserCall, { user: string }>): Promise<Told> {
+async function about(deps: UserDeps, { kind, user }: Extract<UserCall, { user: string }>): Promise<RowOutput> {
   const person = await users.userNamed(deps, user)
   switch (kind) {
     case 'show':
@@ -73,7 +72,7 @@ async function about(deps: UserDeps, { kind, user }: Extract<UserCall, { user: s
   }
 }
 
-const shown = (row: Awaited<ReturnType<typeof users.showUser>>): Told => ({
+const shown = (row: Awaited<ReturnType<typeof users.showUser>>): RowOutput => ({
   row,
   talk: [],
   data: Object.entries(row)
@@ -81,7 +80,7 @@ const shown = (row: Awaited<ReturnType<typeof users.showUser>>): Told => ({
     .join(''),
 })
 
-async function invite(deps: UserDeps, form: object): Promise<Told> {
+async function invite(deps: UserDeps, form: object): Promise<RowOutput> {
   const row = await users.inviteUser(deps, BY, read(users.inviteForm, form))
   return { row, data: `${row.url}\n`, talk: [`for ${row.email}, once, until ${row.expires_at}:`] }
 }

@@ -16,7 +16,7 @@ import { newSecret } from '../base/secrets.ts'
 import { GATEWAY } from '../base/people.ts'
 import { ConfigError } from '../config/yaml.ts'
 import { serve } from './serve.ts'
-import type { ServeOptions } from './serve-parts.ts'
+import type { ServeOptions } from './prepare.ts'
 
 const ACCOUNT = 'demo'
 const KEY = 'npm start'

@@ -2,32 +2,33 @@
  * One serving process: the store, the ledger, the services that exchanges share, and the public listeners. It builds
  * these, swaps the world when config or catalogue change, and closes everything in order when the process ends.
  */
+import { type ListenName, type Socket, listenOn } from './listening.ts'
+import { lazyDesk, payVisits } from './payments.ts'
+import { ServerDrain } from './server-drain.ts'
+import { createRetryBudget, createServices, enterWorld, observeServices } from './services.ts'
+import { StoreFollower } from './store-follower.ts'
 import type http from 'node:http'
+import { clientAddress } from '../access/ip.ts'
 import { systemClock } from '../base/clock.ts'
+import type { Logger } from '../base/log.ts'
 import type { Health } from '../channels/health.ts'
 import type { RestEvent } from '../channels/rests.ts'
-import type { Console } from '../console/console.ts'
+import type { Config } from '../config/config.ts'
+import { Console } from '../console/console.ts'
+import { type Trial, dryRun as tryOut } from '../exchange/dry-run.ts'
+import { pictureFiles } from '../exchange/listener/files.ts'
+import { LoopLag } from '../exchange/listener/lag.ts'
+import { type Pages, createPublicServer } from '../exchange/listener/server.ts'
 import type { Services } from '../exchange/record/services.ts'
 import { countDeadLetters } from '../ledger/dead-letters.ts'
 import { Ledger } from '../ledger/ledger.ts'
 import type { Running } from '../operations/deps.ts'
 import type { Readiness } from '../ops/server.ts'
-import { pictureFiles } from '../exchange/listener/files.ts'
-import { LoopLag } from '../exchange/listener/lag.ts'
-import { createPublicServer, type Pages } from '../exchange/listener/server.ts'
-import type { Store } from '../store/store.ts'
-import type { Change } from '../store/base/changes.ts'
-import type { Config } from '../config/config.ts'
-import type { Logger } from '../base/log.ts'
+import type { PaymentService } from '../pay/service.ts'
+import type { StoreHealth } from '../store/health.ts'
+import type { Change, Store } from '../store/store.ts'
 import type { Metrics } from '../terms/metrics.ts'
 import { World } from '../world/world.ts'
-import { consoleVisits, createConsole } from './console-visits.ts'
-import { type ListenName, listenOn, type Socket } from './listening.ts'
-import { lazyDesk, payVisits } from './pay-visits.ts'
-import { readinessOf } from './readiness.ts'
-import { ServerDrain } from './server-drain.ts'
-import { createRetryBudget, createServices, enterWorld, observeServices } from './services.ts'
-import { StoreFollower } from './store-follower.ts'
 
 const clock = systemClock
 
@@ -187,4 +188,46 @@ export class Gateway {
     await this.services.pools.destroy()
     await this.store.close()
   }
+}
+
+export function createConsole(
+  services: Services,
+  fleet: Running,
+  config: () => Config,
+  pay: () => Promise<PaymentService>,
+): Console {
+  const { store, clock, log, metrics, nextId } = services
+  const dryRun = (trial: Trial) => tryOut(services, trial)
+  return new Console({
+    deps: { store, clock, log, fleet, config, dryRun, pay, setAside: () => countDeadLetters(config().journal) },
+    world: () => services.world,
+    ids: nextId,
+    ipOf: ({ socket, headers }) =>
+      clientAddress(socket.remoteAddress, headers['x-forwarded-for'] as string | undefined, services.world.trusted),
+    count: (operation, status) => metrics.consoleRequest(operation, status),
+  })
+}
+
+/** The console's visits and those of payment providers. */
+export function consoleVisits(services: Services, console: Console, callbacks: Pages): Pages {
+  return (req, res) => {
+    if (services.draining) res.shouldKeepAlive = false
+    if (!console.serve(req, res) && !callbacks(req, res)) return false
+    services.openCount++
+    res.once('close', () => services.openCount--)
+    return true
+  }
+}
+
+/** `away` is also said of a store that answers too late for requests. Load balancers wait longer than the probe takes. */
+export async function readinessOf(
+  { ledger }: { ledger: Pick<Ledger, 'accepting' | 'hasLeases'> & { health: Pick<StoreHealth, 'check'> } },
+  draining: () => boolean,
+): Promise<Readiness> {
+  const state = (await ledger.health.check()) === 'ok' ? 'ok' : 'away'
+  if (draining()) return { ready: false, store: state, reason: 'draining' }
+  if (!ledger.accepting) return { ready: false, store: state, reason: 'the ledger takes no new requests' }
+  if (state === 'away' && !ledger.hasLeases)
+    return { ready: false, store: state, reason: 'the store is away and nothing is leased' }
+  return { ready: true, store: state }
 }

@@ -3,14 +3,18 @@
  * the log tell of an imbalance, and it deletes usage rows that are older than `usage_retention`, refusals that are
  * older than a week, sessions and links that have ended, and addresses that are older than `address_retention`.
  */
-import { storeNow } from '../operations/deps.ts'
-import { type Clock, pause } from '../base/clock.ts'
-import { formatMicro, type Micro, ZERO } from '../base/money.ts'
-import { Rounds } from '../base/rounds.ts'
-import type { DeadLetters } from '../ledger/dead-letters.ts'
-import type { Store } from '../store/store.ts'
-import { StoreUnavailable } from '../store/base/errors.ts'
+import { PayRounds } from './payments.ts'
+import type { ServeParts } from './prepare.ts'
+import { type Clock, pause, systemClock } from '../base/clock.ts'
 import type { Logger } from '../base/log.ts'
+import { type Micro, ZERO, formatMicro } from '../base/money.ts'
+import { Rounds } from '../base/rounds.ts'
+import type { Config } from '../config/config.ts'
+import { PictureSweep } from '../exchange/pictures/sweep.ts'
+import { type DeadLetters, countDeadLetters } from '../ledger/dead-letters.ts'
+import { storeNow } from '../operations/deps.ts'
+import type { Fleet } from '../ops/server.ts'
+import { type Store, StoreUnavailable } from '../store/store.ts'
 
 const EVERY_MS = 60_000
 /** An audit reads all usage, so the next one waits until audits take at most this share of the time. */
@@ -53,7 +57,7 @@ export class Housekeeping {
     this.#rounds.start()
   }
 
-  /** Does not wait for the round under way, because the audit of large books takes minutes. */
+  /** The round under way is not waited for, because the audit of large books takes minutes. */
   stop(): void {
     void this.#rounds.stop()
   }
@@ -131,5 +135,35 @@ export class Housekeeping {
     while (!this.#rounds.stopped && (await store.people.forgetAddresses(beforeMs, PRUNE_ROWS)) > 0)
       await pause(clock, PRUNE_PAUSE_MS)
     this.#forgetDueMs = clock.monotonic() + FORGET_EVERY_MS
+  }
+}
+
+export interface Upkeep {
+  /** What the latest audit of the books found; 0 = they add up. */
+  imbalanceMicro(): Micro
+  stop(): void
+}
+
+/** `current`: the config, which a reload may change. */
+export function startUpkeep({ config, log, metrics, store }: ServeParts, fleet: Fleet, current: () => Config): Upkeep {
+  const parts = { store, clock: systemClock, log, setAside: () => countDeadLetters(config.journal) }
+  const housekeeping = new Housekeeping({
+    ...parts,
+    retentionMs: () => current().usageRetentionMs,
+    addressesMs: () => current().addressRetentionMs,
+    pay: metrics.pay,
+  })
+  const payRounds = new PayRounds({ ...parts, fleet, config: current, counts: metrics.pay })
+  const sweep = new PictureSweep({ clock: systemClock, log, metrics, settings: () => current().images })
+  housekeeping.start()
+  payRounds.start()
+  sweep.start()
+  return {
+    imbalanceMicro: () => housekeeping.imbalance,
+    stop() {
+      housekeeping.stop()
+      payRounds.stop()
+      void sweep.stop() // a sweep under way may go on: what is deleted is deleted
+    },
   }
 }

@@ -7,8 +7,8 @@ import { Mailer } from '../operations/people/mail.ts'
 import { type Fleet, createOpsServer } from '../ops/server.ts'
 import type { Config } from '../config/config.ts'
 import { listenOn } from './listening.ts'
-import { lazyDesk } from './pay-visits.ts'
-import type { ServeParts } from './serve-parts.ts'
+import { lazyDesk } from './payments.ts'
+import type { ServeParts } from './prepare.ts'
 
 export interface OpsListener {
   /** The address that it has, also where the config leaves the port open. */

@@ -3,13 +3,10 @@ import type { OperationDeps } from '../operations/deps.ts'
 import type { Fleet } from '../ops/server.ts'
 import { formatMetrics } from '../terms/metrics.ts'
 import { Gateway } from './gateway.ts'
-import { Leaving } from './leaving.ts'
+import { Leaving, PATIENT_DRAIN_MS, runUntilSignal } from './signals.ts'
 import { openOps } from './ops-listener.ts'
-import { prepareStore } from './process-store.ts'
-import { reloadedConfig } from './reloaded-config.ts'
-import type { ServeParts } from './serve-parts.ts'
-import { PATIENT_DRAIN_MS, run } from './signals.ts'
-import { startUpkeep } from './upkeep.ts'
+import { prepareStore, reloadedConfig, type ServeParts } from './prepare.ts'
+import { startUpkeep } from './housekeeping.ts'
 
 export async function serveAlone(parts: ServeParts): Promise<OperationDeps> {
   const { config, options, log, metrics, store } = parts
@@ -25,7 +22,7 @@ export async function serveAlone(parts: ServeParts): Promise<OperationDeps> {
     await gateway.drain(deadlineMs)
     await ops.close()
   }
-  run(
+  runUntilSignal(
     log,
     { ...addresses, ops: ops.address, workers: 1 },
     {

@@ -7,8 +7,7 @@ import type { Config } from '../config/config.ts'
 import { createLogger } from '../base/log.ts'
 import { Metrics } from '../terms/metrics.ts'
 import { prepareFolders } from './data-paths.ts'
-import { openProcessStore, prepareStore } from './process-store.ts'
-import type { ServeOptions } from './serve-parts.ts'
+import { openProcessStore, prepareStore, type ServeOptions } from './prepare.ts'
 
 /** Starts the gateway. Resolves when it is ready, with what operations on it need. A signal ends the gateway later. */
 export async function serve(config: Config, options: ServeOptions): Promise<OperationDeps> {

@@ -3,9 +3,10 @@
  * with the new files, nothing changes. SIGTERM and SIGINT drain and end the process; a second one ends it at once. The
  * supervisor's `retire` drains too, but leaves long answers their time.
  */
-import { type Config, ConfigError } from '../config/config.ts'
-import { announce, type Logger } from '../base/log.ts'
 import { underSupervision } from './listening.ts'
+import { type Logger, announce } from '../base/log.ts'
+import { type Config, ConfigError } from '../config/config.ts'
+import type { Readiness } from '../ops/server.ts'
 
 /** How long a process may drain when another one serves already. */
 export const PATIENT_DRAIN_MS = 24 * 3600_000
@@ -20,7 +21,7 @@ interface Acts {
 }
 
 /** Listens for signals, then logs `ready` with the addresses. */
-export function run(log: Logger, addresses: object, acts: Acts): void {
+export function runUntilSignal(log: Logger, addresses: object, acts: Acts): void {
   let reloading = Promise.resolve()
   let stopping = false
   process.on('SIGHUP', () => {
@@ -63,4 +64,27 @@ function end(log: Logger, drained: Promise<void>): void {
       log.flush(() => process.exit(1))
     },
   )
+}
+
+/**
+ * The time between the signal to end and the moment from which new connections are refused. `/readyz` says 503 all the while, so
+ * that balancers send new requests to other gateways before they would be refused here.
+ */
+export class Leaving {
+  #leaving = false
+
+  /** Makes `ready` say that this gateway leaves, once it does. */
+  over(ready: () => Promise<Readiness>): () => Promise<Readiness> {
+    return async () => {
+      const state = await ready()
+      return this.#leaving && state.ready ? { ready: false, store: state.store, reason: 'leaving' } : state
+    }
+  }
+
+  /** Resolves when everybody has had time to see it. */
+  async leave(ms: number): Promise<void> {
+    this.#leaving = true
+    // a timer of Node's own, because the process must live until it has drained
+    if (ms > 0) await new Promise(resolve => setTimeout(resolve, ms))
+  }
 }

@@ -22,7 +22,7 @@ export interface FollowerOptions {
   log: Logger
   /** A key, an account or the like was changed. */
   onChange: (change: Change) => void
-  /** So much was changed that the store no longer knows what: nothing in memory is to be trusted. */
+  /** Nothing in memory is to be trusted: so much was changed that the store no longer knows what. */
   onUnknownChanges: () => void
   /** Channels, models or groups may have changed: reads them anew. */
   readCatalog: () => Promise<void>

@@ -11,8 +11,14 @@ import type { Config } from '../config/config.ts'
 import type { Logger } from '../base/log.ts'
 import { socketFor } from './listening.ts'
 import { PATIENT_DRAIN_MS } from './signals.ts'
-import { type Exit, WorkerHandle } from './worker-handle.ts'
-import type { Addresses, PrimaryCalls, WorkerCalls, WorkerSockets } from './worker-messages.ts'
+import {
+  type Exit,
+  WorkerHandle,
+  type Addresses,
+  type PrimaryCalls,
+  type WorkerCalls,
+  type WorkerSockets,
+} from './worker-handle.ts'
 
 const FIRST_BACKOFF_MS = 200
 const LONGEST_BACKOFF_MS = 30_000

@@ -4,8 +4,8 @@ import { createLogger } from '../base/log.ts'
 import { Metrics } from '../terms/metrics.ts'
 import { Gateway } from './gateway.ts'
 import { Primary } from './primary.ts'
-import { openProcessStore } from './process-store.ts'
-import type { FromWorker, ToWorker, WorkerCalls } from './worker-messages.ts'
+import { openProcessStore } from './prepare.ts'
+import type { FromWorker, ToWorker, WorkerCalls } from './worker-handle.ts'
 
 const say = (message: FromWorker): void => void process.send?.(message)
 const primary = new Primary((id, op) => say({ type: 'ask', id, op }))

@@ -10,13 +10,10 @@ import type { Fleet, Readiness } from '../ops/server.ts'
 import type { PurseId } from '../store/books/purses.ts'
 import type { BreakerState, ChannelState } from '../terms/records.ts'
 import { formatMetrics, type Metrics } from '../terms/metrics.ts'
-import { Leaving } from './leaving.ts'
+import { Leaving, PATIENT_DRAIN_MS, runUntilSignal } from './signals.ts'
 import { openOps } from './ops-listener.ts'
-import { prepareStore } from './process-store.ts'
-import { reloadedConfig } from './reloaded-config.ts'
-import type { ServeParts } from './serve-parts.ts'
-import { PATIENT_DRAIN_MS, run } from './signals.ts'
-import { startUpkeep } from './upkeep.ts'
+import { prepareStore, reloadedConfig, type ServeParts } from './prepare.ts'
+import { startUpkeep } from './housekeeping.ts'
 import { WorkerPool } from './worker-pool.ts'
 
 export async function servePrimary(parts: ServeParts): Promise<OperationDeps> {
@@ -37,7 +34,7 @@ export async function servePrimary(parts: ServeParts): Promise<OperationDeps> {
     await ops.close()
     await store.close()
   }
-  run(
+  runUntilSignal(
     log,
     { ...addresses, ops: ops.address, workers: config.workers },
     {

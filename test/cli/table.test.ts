@@ -1,5 +1,5 @@
 import t from 'tap'
-import { table } from '../../lib/cli/table.ts'
+import { table } from '../../lib/cli/output.ts'
 
 const COLUMNS = [{ name: 'name' }, { name: 'amount', right: true }, { name: 'note' }]
 const ROWS = [

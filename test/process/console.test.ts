@@ -5,7 +5,7 @@ import { connect } from 'node:net'
 import t from 'tap'
 import type { Console } from '../../lib/console/console.ts'
 import type { Services } from '../../lib/exchange/record/services.ts'
-import { consoleVisits } from '../../lib/process/console-visits.ts'
+import { consoleVisits } from '../../lib/process/gateway.ts'
 import { liveIn } from '../console/support/live.ts'
 import { startGateway } from '../support/gateway.ts'
 

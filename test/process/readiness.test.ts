@@ -1,5 +1,5 @@
 import t from 'tap'
-import { readinessOf } from '../../lib/process/readiness.ts'
+import { readinessOf } from '../../lib/process/gateway.ts'
 import { StoreHealth } from '../../lib/store/health.ts'
 import { TestClock } from '../support/clock.ts'
 

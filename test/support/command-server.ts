@@ -3,7 +3,7 @@
  * folder, and sends what each has written and its exit code.
  */
 import { fileURLToPath } from 'node:url'
-import { run } from '../../lib/cli/run.ts'
+import { runCommand } from '../../lib/cli/run.ts'
 import type { Asked, Ended } from './command-line.ts'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
@@ -27,7 +27,7 @@ async function answer({ args, cwd }: Asked): Promise<Ended> {
     ended ??= { status: Number(code ?? process.exitCode), ...said }
     throw new Exit()
   }
-  await run(args, ROOT).catch((error: unknown) => {
+  await runCommand(args, ROOT).catch((error: unknown) => {
     if (!(error instanceof Exit)) throw error
   })
   return ended ?? { status: Number(process.exitCode), ...said }

@@ -1,15 +1,32 @@
 /**
- * Opens the store for a process, with its statements counted in the metrics, and brings schema and catalogue up to
- * date.
+ * What a process of the gateway prepares before it serves, and again at a reload: the store and what is in it, and the config that
+ * a running gateway can take.
  */
+import { preparePictures } from './data-paths.ts'
+import { isDeepStrictEqual } from 'node:util'
 import { systemClock } from '../base/clock.ts'
+import type { Logger } from '../base/log.ts'
+import { loadCatalog } from '../catalog/catalog.ts'
+import { type Config, ConfigError, loadConfig } from '../config/config.ts'
 import { applyWithSense } from '../operations/catalogue/apply.ts'
 import { thisMachine } from '../sense/machine.ts'
-import { openStore, type Store } from '../store/store.ts'
-import { loadCatalog } from '../catalog/catalog.ts'
-import { type Config, ConfigError } from '../config/config.ts'
-import type { Logger } from '../base/log.ts'
+import { openStore } from '../store/open.ts'
+import type { Store } from '../store/store.ts'
 import type { Metrics } from '../terms/metrics.ts'
+
+/** Kept, because a reload reads the file again, with the variables of the same environment. */
+export interface ServeOptions {
+  configFile: string
+  env: NodeJS.ProcessEnv
+}
+
+export interface ServeParts {
+  config: Config
+  options: ServeOptions
+  log: Logger
+  metrics: Metrics
+  store: Store
+}
 
 export function openProcessStore(config: Config, metrics: Metrics, log: Logger): Store {
   return openStore(config.store, {
@@ -55,4 +72,36 @@ export async function prepareStore(
       'these rows stay as they were changed in the store, because the catalogue file says nothing new about them (apply --force writes them)',
     )
   for (const warning of warnings) log.warn(warning)
+}
+
+/**
+ * Settings that are read only when a process starts, by their names in the file. If a running gateway changed its store
+ * or journal, some charges would be in the old one and some in the new. A change of `zone` would give caps two purses
+ * at once.
+ */
+const READ_AT_START = {
+  store: 'store',
+  secret: 'secret',
+  secret_previous: 'secretPrevious',
+  journal: 'journal',
+  journal_limit: 'journalLimitBytes',
+  listen: 'listen',
+  workers: 'workers',
+  zone: 'zone',
+  export_rate: 'exportBytesPerS',
+} as const satisfies Record<string, keyof Config>
+
+/**
+ * Settings that are read at start only keep their value, and a warning names those that the file changes. Throws
+ * ConfigError, also when the folder of pictures cannot be made.
+ */
+export function reloadedConfig(now: Config, { configFile, env }: ServeOptions, log: Logger): Config {
+  const next = loadConfig(configFile, env)
+  const settings = Object.entries(READ_AT_START)
+    .filter(([, key]) => !isDeepStrictEqual(next[key], now[key]))
+    .map(([name]) => name)
+  if (settings.length > 0) log.warn({ settings }, 'read at start only: these stay as they were until a restart')
+  preparePictures(next, configFile)
+  const kept = Object.fromEntries(Object.values(READ_AT_START).map(key => [key, now[key]]))
+  return { ...next, ...kept, ownSecret: now.ownSecret }
 }

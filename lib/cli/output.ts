@@ -1,3 +1,21 @@
+/** The words of a command: data goes to standard output, so that programs can read it, and all other talk to standard error. */
+import { once } from 'node:events'
+
+export interface CommandOutput {
+  data: string
+  talk: readonly string[]
+}
+
+export function say({ data, talk }: CommandOutput): void {
+  process.stdout.write(data)
+  for (const line of talk) console.error(line)
+}
+
+/** What may be long goes out as fast as it is taken. */
+export async function writeAll(pieces: AsyncIterable<Uint8Array | string>, out: NodeJS.WritableStream): Promise<void> {
+  for await (const piece of pieces) if (!out.write(piece)) await once(out, 'drain')
+}
+
 /**
  * Makes tables for people and programs: on a terminal the columns are aligned under a header, elsewhere they are separated by
  * tabs and have no header.
