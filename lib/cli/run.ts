@@ -14,7 +14,7 @@ import { readFileSync } from 'node:fs'
 import { type Listener, duration, parseListener } from '../config/scalars.ts'
 import { ConfigError } from '../config/yaml.ts'
 import { OperationError, type OperationFault } from '../operations/error.ts'
-import { StoreConflict, StoreUnavailable } from '../store/store.ts'
+import { StoreConflict, StoreUnavailable } from '../store/base/errors.ts'
 
 interface ConfigOption {
   config: string

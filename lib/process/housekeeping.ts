@@ -14,7 +14,8 @@ import { PictureSweep } from '../exchange/pictures/sweep.ts'
 import { type DeadLetters, countDeadLetters } from '../ledger/dead-letters.ts'
 import { storeNow } from '../operations/deps.ts'
 import type { Fleet } from '../ops/server.ts'
-import { type Store, StoreUnavailable } from '../store/store.ts'
+import type { Store } from '../store/store.ts'
+import { StoreUnavailable } from '../store/base/errors.ts'
 
 const EVERY_MS = 60_000
 /** An audit reads all usage, so the next one waits until audits take at most this share of the time. */

@@ -10,8 +10,7 @@ import { loadCatalog } from '../catalog/catalog.ts'
 import { type Config, ConfigError, loadConfig } from '../config/config.ts'
 import { applyWithSense } from '../operations/catalogue/apply.ts'
 import { thisMachine } from '../sense/machine.ts'
-import { openStore } from '../store/open.ts'
-import type { Store } from '../store/store.ts'
+import { openStore, type Store } from '../store/store.ts'
 import type { Metrics } from '../terms/metrics.ts'
 
 /** Kept, because a reload reads the file again, with the variables of the same environment. */

@@ -1,7 +1,7 @@
 /** The primary, as a worker sees it: the console in a worker asks it for what only all workers together know. */
 import { type Clock, systemClock } from '../base/clock.ts'
 import type { Running } from '../operations/deps.ts'
-import { StoreUnavailable } from '../store/store.ts'
+import { StoreUnavailable } from '../store/base/errors.ts'
 import type { PrimaryAnswer, PrimaryCalls } from './worker-handle.ts'
 
 /** The primary asks every worker, and gives each of them two seconds. */

@@ -6,7 +6,7 @@ import type { Micro } from '../base/money.ts'
 import type { RestEvent } from '../channels/rests.ts'
 import type { Config } from '../config/config.ts'
 import type { Readiness } from '../ops/server.ts'
-import type { PurseId } from '../store/store.ts'
+import type { PurseId } from '../store/books/purses.ts'
 import type { Snapshot } from '../terms/metrics.ts'
 import type { ChannelState } from '../terms/records.ts'
 
