@@ -9,7 +9,7 @@ import http2 from 'node:http2'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import type { Connection } from '../lib/world/compiled-channel.ts'
+import type { UpstreamConnection } from '../lib/world/compiled-channel.ts'
 import { Pools } from '../lib/upstream/pools.ts'
 
 const AT_ONCE = 100
@@ -38,7 +38,7 @@ async function measure(): Promise<void> {
   const port = await new Promise<number>(resolve => upstream.once('message', port => resolve(port as number)))
   const ca = readFileSync(path.join(folder, 'cert.pem'), 'utf8')
   const pools = new Pools({ connectMs: 5000, connections: 4096 })
-  const ways = ([false, true] as const).map((h2): Connection => {
+  const ways = ([false, true] as const).map((h2): UpstreamConnection => {
     const rest = { origin: `https://localhost:${port}`, proxy: null, ca, http2: h2, reserved: false }
     return { id: String(h2), ...rest }
   })
@@ -57,7 +57,7 @@ async function measure(): Promise<void> {
   rmSync(folder, { recursive: true })
 }
 
-async function send(pools: Pools, way: Connection, count: number): Promise<[cpuUs: number, perSecond: number]> {
+async function send(pools: Pools, way: UpstreamConnection, count: number): Promise<[cpuUs: number, perSecond: number]> {
   const cpu = process.cpuUsage()
   const began = performance.now()
   let sent = 0
@@ -69,7 +69,7 @@ async function send(pools: Pools, way: Connection, count: number): Promise<[cpuU
   return [(user + system) / count, (count / (performance.now() - began)) * 1000]
 }
 
-const ask = (pools: Pools, way: Connection): Promise<void> =>
+const ask = (pools: Pools, way: UpstreamConnection): Promise<void> =>
   new Promise((resolve, reject) => {
     const headers = ['content-type', 'application/json']
     pools.of(way).dispatch(

@@ -38,7 +38,7 @@ export class KeyEntry {
   /** The money of the key and of the account when the key was read. */
   readonly keyPurse: Purse
   readonly accountPurse: Purse
-  /** Of the secret that it was found by. */
+  /** The SHA-256 of the secret that it was found by. */
   readonly digest: string
   /** From this monotonic time (ms) on, the secret no longer works; Infinity for the key's own secret. */
   readonly endsMs: number

@@ -9,7 +9,7 @@
  * twice rather than never: an account may get fewer requests than its limit, but never more.
  */
 import { processName } from '../base/ids.ts'
-import { PART_MS_PER_MINUTE, RateState, type RateWindow, PARTS } from './window.ts'
+import { PART_MS_PER_MINUTE, RateState, type RateWindow, WINDOW_PARTS } from './window.ts'
 
 /** Slots are taken ahead for the requests of this long. */
 const AHEAD_MS = 10_000
@@ -52,7 +52,7 @@ export class Slots {
    */
   #doubts: SlotOffer[] = []
   #doubtVersion = 0
-  /** It is time to renew when no more than `#low` slots are in hand, or from `#renewMs` on. */
+  /** Slots are renewed when no more than `#low` slots are in hand, or from `#renewMs` on. */
   #low = 0
   #renewMs = 0
   /** The time at which a slot was last used. */
@@ -236,7 +236,7 @@ class Uses {
 
   /** Drops the uses that have left every window. */
   forget(nowPart: number): void {
-    for (const part of this.#counts.keys()) if (part < nowPart - PARTS) this.#counts.delete(part)
+    for (const part of this.#counts.keys()) if (part < nowPart - WINDOW_PARTS) this.#counts.delete(part)
   }
 }
 

@@ -9,7 +9,7 @@
  * that, and counts on from there with a clock that never jumps. So windows only ever move forward, even when the wall
  * clocks of gateways differ or are set.
  */
-export const PARTS = 60
+export const WINDOW_PARTS = 60
 /** The length of a part, in ms, for each minute of its window. */
 export const PART_MS_PER_MINUTE = 1000
 const BASE = 36
@@ -38,7 +38,7 @@ export class RateWindow {
    * Requests in the window that ends now, and slots booked for the next seconds. Drops parts that have left the window.
    */
   used(nowMs: number): number {
-    const first = this.partAt(nowMs) - PARTS
+    const first = this.partAt(nowMs) - WINDOW_PARTS
     let sum = 0
     for (const [part, count] of this.#counts) {
       if (part < first) this.#counts.delete(part)
@@ -53,9 +53,9 @@ export class RateWindow {
     if (tooMany <= 0) return 0
     for (const part of [...this.#counts.keys()].sort((a, b) => a - b)) {
       tooMany -= this.#counts.get(part) as number
-      if (tooMany <= 0) return (part + PARTS + 1) * this.#partMs - nowMs
+      if (tooMany <= 0) return (part + WINDOW_PARTS + 1) * this.#partMs - nowMs
     }
-    return PARTS * this.#partMs
+    return WINDOW_PARTS * this.#partMs
   }
 
   /**
@@ -75,7 +75,7 @@ export class RateWindow {
   /** Adds the counts of a text form; what cannot be read is skipped. */
   read(newest: string, counts: string): void {
     const last = parseInt(newest, BASE)
-    counts.split(',', 2 * PARTS).forEach((text, i) => {
+    counts.split(',', 2 * WINDOW_PARTS).forEach((text, i) => {
       const count = text === '' ? 0 : parseInt(text, BASE)
       if (Number.isSafeInteger(count) && Number.isSafeInteger(last)) this.add(last - i, count)
     })

@@ -75,7 +75,7 @@ const FIRST_MS = 5_000
 const LONGEST_MS = 60_000
 const BRIEF_MS = 2_000
 const BRIEF_AGAIN_MS = 600_000
-/** So many accounts must be told to wait, within this time, before all rest. */
+/** The number of accounts that must be told to wait, within this time, before all rest. */
 const FEWEST_ACCOUNTS = 3
 const COUNTED_MS = 60_000
 /** While all rest, one request in this time is let through. */

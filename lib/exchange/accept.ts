@@ -3,8 +3,8 @@
  * happens from here on, the exchange is finished exactly once: at the latest when its response is closed.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { NO_PAGE, Reply } from './record/reply.ts'
-import { Exchange, type Listener } from './record/exchange.ts'
+import { NO_PAGE, Reply } from '../base/reply.ts'
+import { Exchange, type ListenerName } from './record/exchange.ts'
 import { guard, onClose, refuse } from './record/ending.ts'
 import { findTarget, originForm } from './paths.ts'
 import { runPlan } from './plan.ts'
@@ -15,7 +15,12 @@ import type { Services } from './record/services.ts'
 export const MOST_HEADERS = 500
 const SHED_RETRY_AFTER_S = 2
 
-export function accept(services: Services, listener: Listener, req: IncomingMessage, res: ServerResponse): Exchange {
+export function accept(
+  services: Services,
+  listener: ListenerName,
+  req: IncomingMessage,
+  res: ServerResponse,
+): Exchange {
   const x = begin(services, listener, req, res)
   res.on('close', () => onClose(x, services))
   req.on('error', ignore) // a broken connection closes the response too, and that ends the exchange
@@ -25,7 +30,7 @@ export function accept(services: Services, listener: Listener, req: IncomingMess
 }
 
 /** The record of a request; from now on the exchange is open, and owes a `finish`. */
-export function begin(services: Services, listener: Listener, req: IncomingMessage, res: ServerResponse): Exchange {
+export function begin(services: Services, listener: ListenerName, req: IncomingMessage, res: ServerResponse): Exchange {
   services.openCount++
   const url = originForm(req.url ?? '')
   const at = url.indexOf('?')

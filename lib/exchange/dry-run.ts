@@ -6,7 +6,7 @@
 import { IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
 import { protocolRow } from '../protocols/table.ts'
-import { Reply } from './record/reply.ts'
+import { Reply } from '../base/reply.ts'
 import type { ErrorName } from '../base/errors.ts'
 import type { Protocol } from '../terms/records.ts'
 import type { Target } from '../terms/target.ts'

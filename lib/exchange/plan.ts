@@ -7,7 +7,7 @@
  * needs was given before.
  */
 import type { Exchange } from './record/exchange.ts'
-import { fail, type StageResult, NEXT, type Verdict } from './record/ending.ts'
+import { fail, type StageResult, NEXT, type StageVerdict } from './record/ending.ts'
 import type { Services } from './record/services.ts'
 
 /** What a stage does. It is handed the record, and the services of which it takes what it needs. */
@@ -66,7 +66,7 @@ export function runPlan(plan: Plan<Fact>, x: Exchange, services: Services, from 
   }
 }
 
-function wait(plan: Plan<Fact>, x: Exchange, services: Services, at: number, answer: Promise<Verdict>): void {
+function wait(plan: Plan<Fact>, x: Exchange, services: Services, at: number, answer: Promise<StageVerdict>): void {
   answer.then(
     verdict => {
       if (verdict === NEXT && !x.ended && !x.finished) runPlan(plan, x, services, at + 1)

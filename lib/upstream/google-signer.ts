@@ -8,7 +8,7 @@
  */
 import { createRequire } from 'node:module'
 import type { Clock } from '../base/clock.ts'
-import { type Connection, connectionTo } from '../world/compiled-channel.ts'
+import { type UpstreamConnection, connectionTo } from '../world/compiled-channel.ts'
 import { fieldsOf } from '../protocols/json/text.ts'
 import type { ServiceAccount } from '../catalog/upstreams.ts'
 import type { Pools } from './pools.ts'
@@ -59,11 +59,11 @@ export function googleSigner(account: ServiceAccount, { clock, pools, connection
 class TokenEndpoint {
   readonly #clock: Clock
   readonly #pools: Pools
-  readonly #connection: Connection | null
+  readonly #connection: UpstreamConnection | null
   readonly #url: URL | null
   token: BearerToken = { text: '', lifeMs: 0 }
 
-  constructor(clock: Clock, pools: Pools, connection: Connection | null, url: URL | null) {
+  constructor(clock: Clock, pools: Pools, connection: UpstreamConnection | null, url: URL | null) {
     this.#clock = clock
     this.#pools = pools
     this.#connection = connection

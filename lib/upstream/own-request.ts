@@ -6,7 +6,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { Dispatcher } from 'undici'
 import type { Clock } from '../base/clock.ts'
 import type { CompiledChannel, CompiledKey } from '../world/compiled-channel.ts'
-import type { Connection } from '../world/compiled-channel.ts'
+import type { UpstreamConnection } from '../world/compiled-channel.ts'
 import { protocolRow } from '../protocols/table.ts'
 import type { Protocol } from '../terms/records.ts'
 import { requestHeaders } from './headers.ts'
@@ -38,7 +38,7 @@ const VERSION = /^\/v\d\w*/
 export function ownRequest(
   pools: Pools,
   clock: Pick<Clock, 'after'>,
-  connection: Connection,
+  connection: UpstreamConnection,
   { headOnly = false, ...request }: OwnRequest,
 ): Promise<OwnAnswer> {
   return new Promise((resolve, reject) => {

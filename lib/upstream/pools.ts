@@ -1,6 +1,6 @@
 /**
- * Keeps the connection pools. There is one pool for each way to reach an upstream, which is a `Connection`: an origin, with or
- * without a proxy, certificates and HTTP/2. All channels with an equal `Connection` share a pool, and a new world takes over
+ * Keeps the connection pools. There is one pool for each way to reach an upstream, which is a `UpstreamConnection`: an origin, with or
+ * without a proxy, certificates and HTTP/2. All channels with an equal `UpstreamConnection` share a pool, and a new world takes over
  * the pools of the old one. HTTP/1.1 without an HTTP proxy uses our own pool (`http1-pool.ts`); HTTP/2 and HTTP proxies use
  * undici. Before a connection is made, its address is compared with the reserved addresses.
  */
@@ -10,7 +10,7 @@ import { createRequire } from 'node:module'
 import { createSecureContext, getCACertificates } from 'node:tls'
 import type { buildConnector as UndiciConnector, Dispatcher } from 'undici'
 import { type Clock, systemClock } from '../base/clock.ts'
-import type { Connection } from '../world/compiled-channel.ts'
+import type { UpstreamConnection } from '../world/compiled-channel.ts'
 import { isReserved, namesReserved } from '../base/reserved-addresses.ts'
 import type { AnswersOf } from '../protocols/words/kinds.ts'
 import type { Attempt } from './attempt.ts'
@@ -91,7 +91,7 @@ export class Pools {
   }
 
   /** Returns the pool of a connection, and makes it when there is none yet. */
-  of(connection: Connection): Upstream {
+  of(connection: UpstreamConnection): Upstream {
     let pool = this.#pools.get(connection.id)
     if (pool === undefined) this.#pools.set(connection.id, (pool = this.#create(connection)))
     return pool
@@ -108,7 +108,7 @@ export class Pools {
    * as soon as their requests have ended; when the options have changed, these are all pools. Missing pools are made here and
    * not during a request, because loading certificates and undici takes longer than many requests.
    */
-  keep(named: ReadonlyMap<string, Connection>, options: PoolOptions): void {
+  keep(named: ReadonlyMap<string, UpstreamConnection>, options: PoolOptions): void {
     const same = options.connectMs === this.#options.connectMs && options.connections === this.#options.connections
     this.#options = options
     for (const [id, pool] of this.#pools) {
@@ -135,7 +135,7 @@ export class Pools {
    * Makes the pool for a connection. The time-outs of undici are off, in the options of the pool or of each request, because
    * the sweeper of the exchanges enforces ours. No pool follows redirects.
    */
-  #create({ origin, proxy, ca, http2, reserved }: Connection): Upstream {
+  #create({ origin, proxy, ca, http2, reserved }: UpstreamConnection): Upstream {
     const { connectMs, connections } = this.#options
     const refuse = this.#once(origin)
     // an IP address in the URL is never looked up, so `#guarded` would not see it; it is checked here

@@ -4,7 +4,7 @@
  */
 import type { Dispatcher } from 'undici'
 import type { Clock } from '../base/clock.ts'
-import type { Connection } from '../world/compiled-channel.ts'
+import type { UpstreamConnection } from '../world/compiled-channel.ts'
 import type { CredentialError } from './attempt.ts'
 import type { Pools } from './pools.ts'
 
@@ -25,7 +25,7 @@ export interface SignerDeps {
   clock: Clock
   pools: Pools
   /** The way to the channel, which is also that to its tokens. */
-  connection: Connection
+  connection: UpstreamConnection
   /** Called when there is no new token while the old one is still good. */
   onFailure: (error: CredentialError) => void
 }

@@ -2,7 +2,7 @@
 import type { Dispatcher } from 'undici'
 import type { Clock } from '../base/clock.ts'
 import type { CompiledChannel, CompiledKey } from '../world/compiled-channel.ts'
-import type { Connection } from '../world/compiled-channel.ts'
+import type { UpstreamConnection } from '../world/compiled-channel.ts'
 import type { UpstreamCredential } from '../catalog/upstreams.ts'
 import { awsSigner } from './aws/aws-signer.ts'
 import { googleSigner } from './google-signer.ts'
@@ -51,7 +51,7 @@ export class Signers {
     this.#signers = kept
   }
 
-  #make(credential: UpstreamCredential, connection: Connection): Signer {
+  #make(credential: UpstreamCredential, connection: UpstreamConnection): Signer {
     const make = MAKERS[credential.form] as Make<UpstreamCredential>
     return make(credential, {
       clock: this.#clock,

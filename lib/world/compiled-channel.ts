@@ -21,9 +21,9 @@ const FINGERPRINT_LENGTH = 16
 /** One of a channel's keys. */
 export class CompiledKey {
   readonly secret: string
-  /** What requests are signed with; null = the key is plain, and is sent itself. */
+  /** The credential that requests are signed with; null = the key is plain, and is sent itself. */
   readonly credential: UpstreamCredential | null
-  /** What of it nobody may see. */
+  /** The parts of it that nobody may see. */
   readonly secrets: readonly string[]
   /** Tokens that were got with it lately and that requests carry in its place. */
   minted: readonly string[] = []
@@ -52,21 +52,21 @@ const NOTHING_SPECIAL: Provider['special'] = {}
 /** A channel in the form that requests need. There is one object per channel and world. */
 export class CompiledChannel {
   readonly name: string
-  readonly connection: Connection
+  readonly connection: UpstreamConnection
   /** The path of the upstream's address, without a slash at its end. */
   readonly basePath: string
   readonly kind: KindName | null
   /** The whole path of each protocol, with the placeholders `{model}` and `{verb}`. */
   readonly paths: Readonly<Record<Protocol, string>>
-  /** Where tokens are counted, as far as the kind has a path of its own for that. */
+  /** The paths at which tokens are counted, as far as the kind has a path of its own for that. */
   readonly countPaths: Readonly<Partial<Record<Protocol, string>>>
-  /** What is different at the kind beside the path. */
+  /** The differences at the kind beside the path. */
   readonly special: Provider['special']
-  /** How it bounds its answers, by the protocol in which it is asked. */
+  /** The bounds of its answers, by the protocol in which it is asked. */
   readonly bounds: Readonly<Record<Protocol, OutputBounds>>
-  /** Whose answers its upstream gives; null = those of the protocols. */
+  /** The provider whose answers its upstream gives; null = those of the protocols. */
   readonly answers: AnswersOf | null
-  /** Its answers do not tell of searches. */
+  /** True when its answers do not tell of searches. */
   readonly hidesSearches: boolean
   readonly protocols: readonly Protocol[]
   /** Added to the query of every request, encoded as in a URL; empty = nothing. */
@@ -84,7 +84,7 @@ export class CompiledChannel {
   readonly priority: number
   /** Hash for affinity, the same in every process and world. */
   readonly hash: number
-  /** Position in `Routes.channels`. */
+  /** Position in `RouteTable.channels`. */
   readonly index: number
   /** The upstream's name of a model → our names that lead to it. */
   readonly modelsOf: ReadonlyMap<string, readonly string[]>
@@ -129,8 +129,8 @@ function hashText(text: string): number {
 
 // --- how its upstream is reached
 
-/** How an upstream is reached. Channels with equal connections share a connection pool. */
-export interface Connection {
+/** The way in which an upstream is reached. Channels with equal connections share a connection pool. */
+export interface UpstreamConnection {
   /** A text made of all the fields below. */
   readonly id: string
   /** `https://host:port` */
@@ -145,7 +145,7 @@ export interface Connection {
 /** The way to an origin with everything else as in `as`. */
 export function connectionTo(
   origin: string,
-  { proxy, ca, http2, reserved }: Omit<Connection, 'id' | 'origin'>,
-): Connection {
+  { proxy, ca, http2, reserved }: Omit<UpstreamConnection, 'id' | 'origin'>,
+): UpstreamConnection {
   return { id: JSON.stringify([origin, proxy, ca, http2, reserved]), origin, proxy, ca, http2, reserved }
 }

@@ -8,23 +8,23 @@ import type { World } from './world.ts'
 
 export type { OfferedPrice } from '../pricing/tariff.ts'
 
-export interface Offer {
+export interface ModelOffer {
   model: Model
-  /** Those that an enabled channel of the group speaks, as far as the price covers them; without a price all of them. */
+  /** The protocols that an enabled channel of the group speaks, as far as the price covers them; without a price all of them. */
   protocols: readonly Protocol[]
-  /** Those of the protocols that no enabled channel speaks, and one serves by translation. */
+  /** The protocols among these that no enabled channel speaks, and one serves by translation. */
   translated: readonly Protocol[]
   /** null = the model has no price for any of its protocols. */
   price: OfferedPrice | null
   offline: boolean
-  /** Since when it is offline, in ms since 1970; null = it is not, or that is not known. */
+  /** The time since which it is offline, in ms since 1970; null = it is not, or that is not known. */
   sinceMs: number | null
   /** For each of the protocols the names of the channels that may be asked; none while it is offline. */
   channels: readonly (readonly string[])[]
 }
 
 /** By name. Models that no row of the catalogue describes are left out. */
-export const offersOf = (world: World, group: string): Offer[] =>
+export const offersOf = (world: World, group: string): ModelOffer[] =>
   world.routes.listed(group).flatMap(({ model: name, protocols, translated, offline }) => {
     const model = world.model(name)
     if (model === undefined) return []
@@ -48,6 +48,6 @@ function channelsOf(world: World, group: string, model: string, protocol: Protoc
   return candidates.flatMap(({ channel }) => (channel.enabled ? [channel.name] : []))
 }
 
-/** What the model would cost in the group at another price and multiplier; null = the price is not known to this program. */
+/** The price of the model in the group at another price and multiplier; null = the price is not known to this program. */
 export const offeredAt = (model: Model, group: Group, price: Price, multiplier: number): OfferedPrice | null =>
   compileTariff({ ...model, price }, { ...group, multiplier })?.offered() ?? null

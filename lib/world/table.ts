@@ -6,7 +6,7 @@ import type { Catalog } from '../store/catalogue/catalogue.ts'
 import { type Channel, isOffline, type Model, type Protocol, type ModelEffort } from '../terms/records.ts'
 import { type Target, plainTarget } from '../translate/ask.ts'
 import { TRANSLATED, translatedRow } from '../translate/table.ts'
-import { CompiledChannel, type Connection } from './compiled-channel.ts'
+import { CompiledChannel, type UpstreamConnection } from './compiled-channel.ts'
 import type { OutputBounds } from '../protocols/words/maxima.ts'
 import type { KindName } from '../catalog/upstreams.ts'
 
@@ -15,15 +15,15 @@ export interface Listed {
   readonly model: string
   /** Protocols that an enabled channel of the group speaks. */
   readonly protocols: readonly Protocol[]
-  /** Those of them that no enabled channel speaks, and one serves by translation. */
+  /** The protocols among these that no enabled channel speaks, and one serves by translation. */
   readonly translated: readonly Protocol[]
   readonly offline: boolean
 }
 
-export class Routes {
+export class RouteTable {
   readonly channels: readonly CompiledChannel[]
   /** The connections of all channels, by id. */
-  readonly connections: ReadonlyMap<string, Connection>
+  readonly connections: ReadonlyMap<string, UpstreamConnection>
   readonly #groups = new Map<string, Map<string, ModelRoutes>>()
   readonly #models = new Map<string, readonly string[]>()
   readonly #targets = new Map<string, Target>()
@@ -109,7 +109,7 @@ export class Routes {
     return this.#groups.get(group)?.get(model)?.offered ?? []
   }
 
-  /** Those of them that no enabled channel speaks, and one serves by translation. */
+  /** The protocols among these that no enabled channel speaks, and one serves by translation. */
   translatedOf(group: string, model: string): readonly Protocol[] {
     return this.#groups.get(group)?.get(model)?.translated ?? []
   }
@@ -127,7 +127,7 @@ export class Routes {
 export const compileRoutes = ({
   channels,
   models = [],
-}: Pick<Catalog, 'channels'> & Partial<Pick<Catalog, 'models'>>): Routes => new Routes(channels, models)
+}: Pick<Catalog, 'channels'> & Partial<Pick<Catalog, 'models'>>): RouteTable => new RouteTable(channels, models)
 
 // --- routes
 
@@ -170,7 +170,7 @@ export class ModelRoutes {
   readonly ofProtocol = new Map<Protocol, Building>()
   /** Protocols that an enabled channel speaks, also while the model is offline. */
   readonly spoken: Protocol[] = []
-  /** Those of them that an enabled channel serves by translation, and none speaks. */
+  /** The protocols among these that an enabled channel serves by translation, and none speaks. */
   readonly translated: Protocol[] = []
   readonly offline: boolean
 

@@ -4,7 +4,7 @@
  * its body is complete, and keeps that one to its end.
  */
 import { AddressList } from '../access/ip.ts'
-import { compileRoutes, type Routes } from './table.ts'
+import { compileRoutes, type RouteTable } from './table.ts'
 import { Cost } from '../pricing/bill.ts'
 import { compileTariff, type Tariff } from '../pricing/tariff.ts'
 import { type Catalog, EVERYWHERE } from '../store/catalogue/catalogue.ts'
@@ -24,7 +24,7 @@ export class World {
   readonly config: Config
   /** Under this name the gateways of this store know a request that comes back to them. */
   readonly instance: string
-  readonly routes: Routes
+  readonly routes: RouteTable
   readonly trusted: AddressList | null
   /** The names of models in the catalogue. No other model name may become a label of a metric. */
   readonly modelNames: ReadonlySet<string>
@@ -72,13 +72,13 @@ export class World {
     return this.#models.get(name)
   }
 
-  /** Since when a model is temporarily offline in a group, in ms since 1970; null = it is not, or that is not known. */
+  /** The time since which a model is temporarily offline in a group, in ms since 1970; null = it is not, or that is not known. */
   offlineSince(model: string, group: string): number | null {
     const since = this.#offlineSince.get(model)
     return since?.get(group) ?? since?.get(EVERYWHERE) ?? null
   }
 
-  /** What the upstream of a channel takes; null = not known. */
+  /** The cost of answers at a channel: what its upstream takes; null = not known. */
   cost(channel: string): Cost | null {
     return this.#costs.get(channel) ?? null
   }
@@ -93,7 +93,7 @@ export class World {
     return this.config.limits.count ?? { requests: requests * COUNTS_PER_REQUEST, minutes }
   }
 
-  /** What the model costs in the group; null = it has no price. It is compiled when it is first asked for. */
+  /** The tariff of the model in the group; null = it has no price. It is compiled when it is first asked for. */
   tariff(group: string, model: string): Tariff | null {
     let ofGroup = this.#tariffs.get(group)
     if (ofGroup === undefined) this.#tariffs.set(group, (ofGroup = new Map()))

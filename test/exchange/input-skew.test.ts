@@ -1,6 +1,6 @@
 /** A channel is told of whose reports of input are 1.5 times those of the other channels of the model. */
 import t from 'tap'
-import { InputSkew, type Skew } from '../../lib/exchange/record/input-skew.ts'
+import { InputSkew, type Skew } from '../../lib/exchange/record/upstream-log.ts'
 import { seeded } from '../support/random.ts'
 import { HEADERS, MODEL, open, PATHS } from './support/gateway.ts'
 

@@ -4,7 +4,7 @@
  */
 // The bug behind these rows: a failure behind the charge.
 import t from 'tap'
-import { Reply } from '../../lib/exchange/record/reply.ts'
+import { Reply } from '../../lib/base/reply.ts'
 import { NOTHING_LEFT, open } from './support/gateway.ts'
 import { answers, document } from './support/speech.ts'
 

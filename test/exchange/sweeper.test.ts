@@ -1,5 +1,6 @@
 import t from 'tap'
-import { Sweeper, type Swept } from '../../lib/exchange/record/sweeper.ts'
+import { Sweeper } from '../../lib/exchange/record/sweeper.ts'
+import type { Swept } from '../../lib/exchange/record/exchange.ts'
 import { TestClock } from '../support/clock.ts'
 
 class Entry implements Swept {

@@ -4,7 +4,7 @@ import http2 from 'node:http2'
 import https from 'node:https'
 import type { AddressInfo } from 'node:net'
 import t from 'tap'
-import type { Connection } from '../../lib/world/compiled-channel.ts'
+import type { UpstreamConnection } from '../../lib/world/compiled-channel.ts'
 import { TestClock } from '../support/clock.ts'
 import { answerer, ask, certificate, listen, pools, proxies, until, way } from './support.ts'
 
@@ -96,7 +96,7 @@ t.test('an address in the catalogue is looked at when it is connected to as well
     [`http://0.0.0.0:${port}`, good], // what a proxy is asked for is not ours to connect to, but is known to be wrong
   ]
   for (const [origin, proxy] of rows) {
-    const change: Partial<Connection> = { proxy, ca: own.cert }
+    const change: Partial<UpstreamConnection> = { proxy, ca: own.cert }
     const told: string[] = []
     const all = pools(t, { onReserved: (of, message) => told.push(`${of}: ${message}`) })
     const refused = await ask(all.of(way(origin, change)), origin)

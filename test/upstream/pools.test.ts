@@ -5,7 +5,7 @@ import http2 from 'node:http2'
 import https from 'node:https'
 import tls from 'node:tls'
 import t from 'tap'
-import type { Connection } from '../../lib/world/compiled-channel.ts'
+import type { UpstreamConnection } from '../../lib/world/compiled-channel.ts'
 import { answerer, ask, certificate, connectProxy, listen, pools, socksProxy, way } from './support.ts'
 
 t.test('TLS: verified always; a bundle is trusted beside the system, by its channel only', async t => {
@@ -14,7 +14,7 @@ t.test('TLS: verified always; a bundle is trusted beside the system, by its chan
   const port = await listen(t, https.createServer(own, answerer()))
   const origin = `https://127.0.0.1:${port}`
   const all = pools(t)
-  const rows: [Partial<Connection>, status: number, error: RegExp | null][] = [
+  const rows: [Partial<UpstreamConnection>, status: number, error: RegExp | null][] = [
     [{}, 0, /self-signed|SELF_SIGNED/],
     [{ ca: other.cert }, 0, /self-signed|SELF_SIGNED/],
     [{ ca: own.cert }, 200, null],
@@ -147,7 +147,7 @@ t.test('pools: shared by equal ways, closed when nobody names them, after what t
 
 t.test('undici is loaded when the catalogue wants it: before a request does, and never without', async t => {
   const pools = new URL('../../lib/upstream/pools.ts', import.meta.url).href
-  const program = (connection: Connection) => `
+  const program = (connection: UpstreamConnection) => `
     import { createRequire } from 'node:module'
     import { Pools } from '${pools}'
     const connection = ${JSON.stringify(connection)}

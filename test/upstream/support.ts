@@ -8,7 +8,7 @@ import net, { type AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import type { Test } from 'tap'
-import type { Connection } from '../../lib/world/compiled-channel.ts'
+import type { UpstreamConnection } from '../../lib/world/compiled-channel.ts'
 import { type PoolHooks, Pools, type Upstream } from '../../lib/upstream/pools.ts'
 
 type Server = http.Server | https.Server | http2.Http2SecureServer | net.Server
@@ -130,7 +130,7 @@ export async function proxies(t: Test, own: { key: string; cert: string }): Prom
   }
 }
 
-export const way = (origin: string, change: Partial<Connection> = {}): Connection => {
+export const way = (origin: string, change: Partial<UpstreamConnection> = {}): UpstreamConnection => {
   const rest = { proxy: null, ca: null, http2: false, reserved: false, ...change }
   return { id: JSON.stringify([origin, rest]), origin, ...rest }
 }

@@ -6,7 +6,7 @@
  */
 import type { Socket } from 'node:net'
 import type { Exchange } from '../record/exchange.ts'
-import { NO_PAGE, LINGER_MS } from '../record/reply.ts'
+import { NO_PAGE, LINGER_MS } from '../../base/reply.ts'
 import { renderError } from '../../base/errors.ts'
 
 /** A client that still sends after its bad bytes is cut after this many. */

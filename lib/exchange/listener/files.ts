@@ -7,7 +7,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { FILES } from '../record/request.ts'
 import type { Services } from '../record/services.ts'
 import type { KeptPicture } from '../pictures/pictures.ts'
-import { NO_PAGE } from '../record/reply.ts'
+import { NO_PAGE } from '../../base/reply.ts'
 import type { Pages } from './server.ts'
 
 /** How many pictures are on their way at once, per process: all together, and the same one. */

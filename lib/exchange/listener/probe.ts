@@ -2,7 +2,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { clientAddress } from '../../access/ip.ts'
 import type { Services } from '../record/services.ts'
-import { NO_PAGE } from '../record/reply.ts'
+import { NO_PAGE } from '../../base/reply.ts'
 import { isProbeToken, PROBE_ANSWERED, PROBE_HEADER, PROBE_PATH, type ProbeSeen } from '../../terms/probe.ts'
 
 /** The most probes of a process at a time. */

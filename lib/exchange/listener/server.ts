@@ -7,15 +7,15 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { http } from '../../base/http.ts'
 import { accept, MOST_HEADERS } from '../accept.ts'
-import type { Exchange, Listener } from '../record/exchange.ts'
+import type { Exchange, ListenerName } from '../record/exchange.ts'
 import { refuse } from '../record/ending.ts'
 import type { Services } from '../record/services.ts'
-import { KEEP_ALIVE_MS } from '../record/reply.ts'
+import { KEEP_ALIVE_MS, NO_PAGE } from '../../base/reply.ts'
 import { BadBytes } from './bad-bytes.ts'
 import { boundConnections, cutStuck } from './connections.ts'
 import { PROBE_PATH } from '../../terms/probe.ts'
 import { probe } from './probe.ts'
-import { NO_PAGE } from '../record/reply.ts'
+import type { Clock } from '../../base/clock.ts'
 
 /**
  * The most time for the headers of a request, from its first byte; on a new connection, from the connection's start.
@@ -28,7 +28,7 @@ const MAX_HEADER_BYTES = 64 * 1024
 /** Answers requests for pages beside the API (the console) and returns true; false = the request is not for a page. */
 export type Pages = (req: IncomingMessage, res: ServerResponse) => boolean
 
-export function createPublicServer(services: Services, listener: Listener, pages: Pages | null): Server {
+export function createPublicServer(services: Services, listener: ListenerName, pages: Pages | null): Server {
   /** The newest exchange of each connection. */
   const newest = new WeakMap<Socket, Exchange>()
   const badBytes = new BadBytes(services.nextId, x => refuse(x, services, 'not_json'))
@@ -96,4 +96,41 @@ function preflight(req: IncomingMessage, res: ServerResponse, nextId: () => stri
   ])
   res.end()
   return true
+}
+
+// --- too much work
+
+const SAMPLE_MS = 50
+/** A single stall fades within some samples; lasting load is measured anew in each. */
+const DECAY = 0.8
+
+/**
+ * Measures how late the event loop runs its timers. A loop that stays late means that this process has more work than
+ * it can do. Above `shed.lag` new requests are refused with 503 and `retry-after`, before all requests become slow.
+ */
+export class LoopLag {
+  readonly #clock: Clock
+  #cancel: (() => void) | null = null
+  #ms = 0
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+  }
+
+  start(): void {
+    const due = this.#clock.monotonic() + SAMPLE_MS
+    this.#cancel = this.#clock.after(SAMPLE_MS, () => {
+      const late = Math.max(0, this.#clock.monotonic() - due)
+      this.#ms = Math.max(late, this.#ms * DECAY)
+      this.start()
+    })
+  }
+
+  stop(): void {
+    this.#cancel?.()
+  }
+
+  get ms(): number {
+    return this.#ms
+  }
 }

@@ -20,8 +20,8 @@ import { StoreUnavailable } from '../../store/base/errors.ts'
 export const NEXT = 0
 /** No further stage runs: the exchange has its answer, or something else will give it one. */
 export const DONE = 1
-export type Verdict = typeof NEXT | typeof DONE
-export type StageResult = Verdict | Promise<Verdict>
+export type StageVerdict = typeof NEXT | typeof DONE
+export type StageResult = StageVerdict | Promise<StageVerdict>
 
 /** The status of an exchange whose client left before a status could be sent. Web servers log this number for it. */
 export const CLIENT_CLOSED = 499
@@ -51,7 +51,7 @@ export function refuse(
   name: ErrorName,
   args: string[] = [],
   retryAfterS = 0,
-): Verdict {
+): StageVerdict {
   if (x.ended) return DONE // from outside of its plan, while a stage was waiting
   x.refusal = name
   const row: ErrorRow = ERRORS[name]
@@ -119,7 +119,7 @@ export function onClose(x: Exchange, services: Services): void {
 }
 
 /** A store that does not answer is a 503, never a refusal that blames the client. Any other error is a fault of ours. */
-export function storeFailed(x: Exchange, services: Services, error: unknown): Verdict {
+export function storeFailed(x: Exchange, services: Services, error: unknown): StageVerdict {
   if (error instanceof StoreUnavailable) return refuse(x, services, 'unavailable')
   fail(x, services, error)
   return DONE

@@ -13,9 +13,9 @@ import type { Claim } from '../../channels/health.ts'
 import type { Candidates } from '../../channels/pick.ts'
 import type { Hold } from '../../ledger/ledger.ts'
 import type { AnswerHold, Tariff } from '../../pricing/tariff.ts'
-import type { Facts } from '../../protocols/requests/facts.ts'
-import type { Reply } from './reply.ts'
-import type { AnswerMaker } from '../../store/usage/queries.ts'
+import type { Facts } from '../../protocols/facts.ts'
+import type { Reply } from '../../base/reply.ts'
+import type { AnswerMaker } from '../../store/store.ts'
 import type { ErrorName } from '../../base/errors.ts'
 import type { Protocol, Usage, UsageRow } from '../../terms/records.ts'
 import type { Action, Target } from '../../terms/target.ts'
@@ -23,24 +23,41 @@ import type { World } from '../../world/world.ts'
 import type { FoundInBody } from '../../translate/table.ts'
 import type { Lanes } from '../../translate/table.ts'
 
-export type Listener = 'main' | 'direct'
+export type ListenerName = 'main' | 'direct'
+
+/** An entry of the list that the sweeper walks over. */
+export interface Swept {
+  previous: Swept | null
+  next: Swept | null
+  /** The sweeper asks whether something is due at this time. `nowMs` is monotonic. */
+  check(nowMs: number): void
+  /** The process ends: what is open is closed and settled. */
+  shutDown(): void
+}
 
 /** The relay, which takes an exchange over when an upstream is asked for it. */
-export interface Dispatched {
+export interface OpenRelay extends Swept {
   /** True when the upstream's part is over and the books of the exchange are closed. */
   readonly closed: boolean
-  /** Is called when the client's connection closed before the answer was whole. */
+  /** The client's connection closed before the answer was whole. */
   leave(): void
-  /** Is called when a fault of ours has stopped the exchange in the middle. */
+  /** A fault of ours has stopped the exchange in the middle. */
   fail(): void
-  /** Is called when the exchange is over. The relay then waits for nothing any more. */
+  /** The exchange is over: the relay waits for nothing any more. */
   release(): void
 }
 
-/** What is known of a request when its head has come. */
+/** An upstream that is read on although its client has left. */
+export interface ReadOn {
+  readonly accountId: number
+  /** The read-on has lost its place to others. */
+  dropped(): void
+}
+
+/** The facts of a request when its head has come. */
 export interface Arrival {
   id: string
-  listener: Listener
+  listener: ListenerName
   world: World
   req: IncomingMessage
   reply: Reply
@@ -48,7 +65,7 @@ export interface Arrival {
   path: string
   /** The query as the client sent it, without the `?`. */
   query: string
-  /** When the head had come, in monotonic ms. */
+  /** The time at which the head had come, in monotonic ms. */
   startedMs: number
 }
 
@@ -58,7 +75,7 @@ const FREE = new Set<Action>(['count', 'funds', 'funds-limit', 'funds-used'])
 export class Exchange {
   /** The newest world when the head came. The stage `confirm` puts in its place the newest one when the body is complete. */
   world: World
-  readonly listener: Listener
+  readonly listener: ListenerName
   readonly id: string
   readonly req: IncomingMessage
   readonly reply: Reply
@@ -67,7 +84,7 @@ export class Exchange {
   readonly path: string
   /** The query as the client sent it, without the `?`. */
   readonly query: string
-  /** When the head had come, in monotonic ms. */
+  /** The time at which the head had come, in monotonic ms. */
   readonly startedMs: number
   /** The address of the connection's other end. It is kept here because a closed connection does not tell it any more. */
   readonly remote: string | undefined
@@ -85,11 +102,11 @@ export class Exchange {
   free = false
   secret: string | null = null
   entry: KeyEntry | null = null
-  /** Whether the request has taken a place among the open requests of its account. */
+  /** True when the request has taken a place among the open requests of its account. */
   entered = false
   body: Buffer[] = []
   bodyBytes = 0
-  /** How many bytes of `limits.buffered` the body takes. */
+  /** The bytes of `limits.buffered` that the body takes. */
   bufferedBytes = 0
   facts: Facts | null = null
   model = ''
@@ -100,39 +117,39 @@ export class Exchange {
   claim: Claim | null = null
   tariff: Tariff | null = null
   hold: Hold | null = null
-  /** For how many ms it has waited for money before its answer began. */
+  /** The ms for which it has waited for money before its answer began. */
   moneyWaitMs = 0
-  /** Its hold is less than the worst case, and it has its account's one right to that. */
+  /** The hold is less than the worst case, and the exchange has its account's one right to that. */
   uncovered = false
-  /** How many output tokens the hold covers at first; 0 = all that the request allows. */
+  /** The output tokens that the hold covers at first; 0 = all that the request allows. */
   coveredOutput = 0
-  /** Of a hold that covers only a part: what it has for the answer, and what a growing answer costs. null = it covers all. */
+  /** The part of the hold that is for the answer, where the hold covers only a part, and what a growing answer costs. null = it covers all. */
   answerHold: AnswerHold | null = null
-  /** How the request is said to upstreams of other protocols; null = none was looked at. */
+  /** The request as it is said to upstreams of other protocols; null = none was looked at. */
   lanes: Lanes | null = null
 
-  /** What was found in a large body; null = nothing was looked for. */
+  /** The findings in a large body; null = nothing was looked for. */
   found: FoundInBody | null = null
 
-  relay: Dispatched | null = null
+  relay: OpenRelay | null = null
   attempts = 0
-  /** When the first upstream was asked, in monotonic ms; 0 = none was. */
+  /** The time at which the first upstream was asked, in monotonic ms; 0 = none was. */
   dispatchedMs = 0
-  /** For how many ms since `dispatchedMs` the upstream was waited for. */
+  /** The ms since `dispatchedMs` for which the upstream was waited for. */
   upstreamMs = 0
 
   /** The HTTP status that was sent to the client; 0 = none yet. */
   status = 0
   refusal: ErrorName | null = null
-  /** Whether the whole answer was handed to the connection. */
+  /** True when the whole answer was handed to the connection. */
   ended = false
-  /** Whether the client's connection closed before the answer was whole. */
+  /** True when the client's connection closed before the answer was whole. */
   left = false
-  /** Whether the connection is done with this exchange. */
+  /** True when the connection is done with this exchange. */
   closed = false
   finished = false
   row: UsageRow | null = null
-  /** What the row counts, in more detail, for clients that are told by us; null = there is no row. */
+  /** The usage that the row counts, in more detail, for clients that are told by us; null = there is no row. */
   usage: Usage | null = null
 
   constructor({ id, listener, world, req, reply, path, query, startedMs }: Arrival) {
@@ -155,5 +172,10 @@ export class Exchange {
     this.protocol = protocol
     this.form = form
     this.free = FREE.has(action)
+  }
+
+  /** The number of places that its account has for upstreams that are read on. */
+  get readOnPlaces(): number {
+    return this.world.group((this.entry as KeyEntry).key.group).readOns
   }
 }

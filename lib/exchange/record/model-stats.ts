@@ -30,7 +30,7 @@ const LARGEST_RATIO = 20 * THOUSAND
 
 const ROUND_MS = 60_000
 const MERGE_MS = 3_600_000
-/** So many new samples of a series are merged in the next round. */
+/** A series with so many new samples is merged in the next round. */
 const MANY = 100
 /** The most samples of all series that wait for the next merge. While there are so many, further ones are not taken. */
 const MOST_WAITING = 50_000

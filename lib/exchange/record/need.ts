@@ -49,7 +49,7 @@ export function moreFor(x: Exchange, services: Services, candidate: Candidate): 
   return micro(Math.max(0, needOf(x, services, candidate, of) - (x.hold as Hold).amount))
 }
 
-/** Of all who may be asked in the client's protocol: whoever of them answers, its reading of the request is held. */
+/** The bounds of all who may be asked in the client's protocol: whoever of them answers, its reading of the request is held. */
 function boundsOfAll(x: Exchange, candidate: Candidate): readonly OutputBounds[] {
   const { bounds } = x.candidates as Candidates
   return bounds.length > 0 ? bounds : [boundsAt(x, candidate)]

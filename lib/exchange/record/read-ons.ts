@@ -5,17 +5,10 @@
  * process drains when it ends is in `lib/process/server-drain.ts`.
  */
 
-import type { KeyEntry } from '../../access/keys.ts'
-import type { Exchange } from './exchange.ts'
+import type { ReadOn } from './exchange.ts'
 
 /** An account with so many requests whose client has left is let in no more, whatever kind they are. */
 const MOST_GONE = 256
-
-export interface ReadOn {
-  readonly accountId: number
-  /** It has lost its place to others. */
-  dropped(): void
-}
 
 interface OfAccount {
   gone: number
@@ -25,7 +18,7 @@ interface OfAccount {
 
 export class ReadOns {
   readonly #accounts = new Map<number, OfAccount>()
-  /** How many upstreams are read on, and how many of them have a place. */
+  /** The number of upstreams that are read on, and of those that have a place. */
   size = 0
   taken = 0
 
@@ -37,7 +30,7 @@ export class ReadOns {
     this.size++
   }
 
-  /** Its upstream is done with. */
+  /** The upstream of a read-on is done with. */
   leave(readOn: ReadOn): void {
     const of = this.#accounts.get(readOn.accountId) as OfAccount
     this.freePlace(readOn)
@@ -54,7 +47,7 @@ export class ReadOns {
     return true
   }
 
-  /** It needs its place no more. */
+  /** A read-on needs its place no more. */
   freePlace(readOn: ReadOn): void {
     if (this.#accounts.get(readOn.accountId)?.places.delete(readOn)) this.taken--
   }
@@ -68,13 +61,10 @@ export class ReadOns {
     oldest.dropped()
   }
 
-  /** Whether an account that has `most` places has taken all of them, or has left too many requests behind. */
+  /** True when an account that has `most` places has taken all of them, or has left too many requests behind. */
   isFull(accountId: number, most: number, total: number): boolean {
     const of = this.#accounts.get(accountId)
     if (of === undefined) return false
     return of.gone >= MOST_GONE || (of.places.size > 0 && of.places.size >= Math.min(most, total))
   }
 }
-
-/** How many places the account of an exchange has. */
-export const placesOf = (x: Exchange): number => x.world.group((x.entry as KeyEntry).key.group).readOns

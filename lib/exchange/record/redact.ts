@@ -6,7 +6,7 @@ import type { Claim } from '../../channels/health.ts'
 import type { CompiledChannel } from '../../world/compiled-channel.ts'
 import { secretHeaders } from '../../base/secrets.ts'
 
-/** So many characters of a secret in a row count as a piece of it. */
+/** The number of characters of a secret in a row that count as a piece of it. */
 const PIECE = 8
 const HIDDEN = '***'
 /** What looks like a credential, whether it is ours or not. */

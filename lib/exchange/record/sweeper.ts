@@ -4,15 +4,7 @@
  * event, would cost more than relaying the events. A time-out is late by one tick at most.
  */
 import type { Clock } from '../../base/clock.ts'
-
-export interface Swept {
-  previous: Swept | null
-  next: Swept | null
-  /** Does what is due at this time. `nowMs` is monotonic. */
-  check(nowMs: number): void
-  /** The process ends: what is open is closed and settled. */
-  shutDown(): void
-}
+import type { Swept } from './exchange.ts'
 
 const SLOWEST_TICK_MS = 500
 const FASTEST_TICK_MS = 10

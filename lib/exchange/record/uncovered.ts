@@ -43,12 +43,12 @@ export class Uncovered {
     await Promise.all(this.#giving.values())
   }
 
-  /** How many such requests are open here. */
+  /** The number of such requests that are open here. */
   get size(): number {
     return this.#open.size
   }
 
-  /** This process has a request of the account open that is not covered. */
+  /** True when this process has a request of the account open that is not covered. */
   has(accountId: number): boolean {
     return this.#open.has(accountId)
   }

@@ -12,7 +12,6 @@ import type { Claim, BreakerChange, AttemptOutcome } from '../../channels/health
 import type { RestNote } from '../../channels/rests.ts'
 import type { Logger } from '../../base/log.ts'
 import type { Attempt } from '../../upstream/attempt.ts'
-import type { Skew } from './input-skew.ts'
 import { secretsOf, withoutSecrets } from './redact.ts'
 
 const LINES = 20
@@ -20,11 +19,11 @@ const WHILE_MS = 10_000
 const HOUR_MS = 3_600_000
 const MOST_CHANNELS = 10_000
 const MOST_TEXT = 300
-/** How much is shown of what an upstream says about its failure. */
+/** The most that is shown of what an upstream says about its failure. */
 const MOST_BODY = 500
-/** So much more of a body is kept than is shown, so that a secret which begins in the part that is shown is whole and found. */
+/** A body is kept for so many bytes beyond what is shown, so that a secret which begins in the part that is shown is whole and found. */
 const LONGEST_SECRET = 4096
-export const EXCERPT_BYTES = MOST_BODY + LONGEST_SECRET
+const EXCERPT_BYTES = MOST_BODY + LONGEST_SECRET
 /** Headers in which providers return their own id of a request. */
 const ID_HEADERS = ['x-request-id', 'request-id', 'x-amzn-requestid', 'x-ms-request-id', 'cf-ray']
 
@@ -47,9 +46,9 @@ export class UpstreamLog {
     this.#clock = clock
   }
 
-  /** The bodies of failures are wanted. */
-  get wantsBodies(): boolean {
-    return this.#log.isLevelEnabled('debug')
+  /** The bytes that are wanted of the body of a failure; 0 = none. */
+  get excerptBytes(): number {
+    return this.#log.isLevelEnabled('debug') ? EXCERPT_BYTES : 0
   }
 
   /** `nth`: the attempt was the nth of its request. */
@@ -100,7 +99,7 @@ export class UpstreamLog {
     )
   }
 
-  /** That one account waits is said of its attempt already. */
+  /** A model of a channel rests. When only one account waits, the line of its attempt has said so. */
   rests({ at, scope, ms, why }: RestNote): void {
     if (scope === 'account') return
     const { channel, model, key } = at
@@ -134,7 +133,7 @@ export class UpstreamLog {
     )
   }
 
-  /** A channel reports more input than the others of the model do, as `input-skew.ts` finds it. */
+  /** A channel reports more input than the others of the model do, as `InputSkew` finds it. */
   skewed({ channel, model, ratio, others }: Skew): void {
     const shown = { ratio: Number(ratio.toFixed(2)), others: Number(others.toFixed(2)) }
     this.#hourly(`${channel} ${model} skew`, () =>
@@ -188,3 +187,67 @@ function reasonOf(error: Error): string {
 }
 
 const shown = (text: string, claim: Claim): string => withoutSecrets(text, claim).slice(0, MOST_TEXT)
+
+// --- channels that report more input than others
+
+/** The number of answers of which the median counts. */
+const ANSWERS = 100
+const SKEW = 1.5
+const MOST_MODELS = 10_000
+const MOST_OF_MODEL = 1000
+
+class Ratios {
+  readonly #last = new Float64Array(ANSWERS)
+  #count = 0
+  /** The median of the last hundred; null = there were fewer. */
+  median: number | null = null
+
+  /** Returns true when another hundred is full. */
+  add(ratio: number): boolean {
+    this.#last[this.#count++ % ANSWERS] = ratio
+    if (this.#count % ANSWERS !== 0) return false
+    this.median = medianOf(this.#last)
+    return true
+  }
+}
+
+export interface Skew {
+  channel: string
+  model: string
+  /** Reported ÷ estimated input, as the median of the channel and of the others. */
+  ratio: number
+  others: number
+}
+
+/**
+ * Finds channels that report more input than the other channels of the same model do for the same kind of requests:
+ * too little to dispute, and enough to cost. What an upstream reports is compared with what the gateway estimates,
+ * because requests differ; the factor between the two belongs to the model and not to the channel.
+ */
+export class InputSkew {
+  readonly #models = latest<string, ReturnType<typeof latest<string, Ratios>>>(MOST_MODELS)
+  readonly #onSkew: (skew: Skew) => void
+
+  constructor(onSkew: (skew: Skew) => void) {
+    this.#onSkew = onSkew
+  }
+
+  note(channel: string, model: string, reported: number, estimated: number): void {
+    if (estimated <= 0) return
+    let channels = this.#models.get(model)
+    if (channels === undefined) this.#models.set(model, (channels = latest<string, Ratios>(MOST_OF_MODEL)))
+    let ratios = channels.get(channel)
+    if (ratios === undefined) channels.set(channel, (ratios = new Ratios()))
+    if (!ratios.add(reported / estimated)) return
+    const others = [...channels.entries()].flatMap(([name, { median }]) => (name === channel ? [] : (median ?? [])))
+    const ratio = ratios.median as number
+    const usual = medianOf(others)
+    if (others.length > 0 && ratio >= SKEW * usual) this.#onSkew({ channel, model, ratio, others: usual })
+  }
+}
+
+function medianOf(numbers: Iterable<number>): number {
+  const sorted = [...numbers].sort((a, b) => a - b)
+  const middle = sorted.length / 2
+  return ((sorted[Math.ceil(middle) - 1] ?? 0) + (sorted[Math.floor(middle)] ?? 0)) / 2
+}

@@ -14,7 +14,6 @@ import { namedRetryS } from '../../upstream/headers.ts'
 import type { Candidate } from '../../world/table.ts'
 import type { Exchange } from '../record/exchange.ts'
 import type { Services } from '../record/services.ts'
-import { EXCERPT_BYTES } from '../record/upstream-log.ts'
 import type { Reading } from './reading.ts'
 import { faultOf, GaveUp, NoMemory, refusesKey, retryable, saysBusy } from './upstream-status.ts'
 
@@ -110,7 +109,8 @@ export class Asking {
     this.#x.attempts++
     const { clock, upstreamLog } = this.#services
     const attempt = new Attempt(claim, clock.monotonic(), events)
-    if (upstreamLog.wantsBodies) attempt.keepExcerpt(EXCERPT_BYTES)
+    const { excerptBytes } = upstreamLog
+    if (excerptBytes > 0) attempt.keepExcerpt(excerptBytes)
     return attempt
   }
 

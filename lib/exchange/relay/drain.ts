@@ -8,7 +8,7 @@ import type { Tariff } from '../../pricing/tariff.ts'
 import type { Facts } from '../../protocols/requests/facts.ts'
 import type { Exchange } from '../record/exchange.ts'
 import { boundsAt, canThink, mostOutputOf } from '../record/need.ts'
-import { placesOf, type ReadOn } from '../record/read-ons.ts'
+import type { ReadOn } from '../record/exchange.ts'
 import { wantsArray, wantsEvents } from '../record/request.ts'
 import type { Services } from '../record/services.ts'
 import type { Asking } from './asking.ts'
@@ -61,7 +61,7 @@ export class Drain implements ReadOn {
     readOns.join(this)
     this.untilMs = this.#goneMs + Math.max(LEAST_MS, clientGone.drainMs)
     if (this.#isAwaited()) this.untilMs = Math.max(this.untilMs, this.#firstByteMs)
-    else if (!this.#needsNoPlace(reading) && !readOns.takePlace(this, placesOf(x), clientGone.concurrent))
+    else if (!this.#needsNoPlace(reading) && !readOns.takePlace(this, x.readOnPlaces, clientGone.concurrent))
       this.dropped()
   }
 

@@ -5,10 +5,9 @@ import type { Failure } from '../../translate/events.ts'
 import type { Attempt } from '../../upstream/attempt.ts'
 import type { SideDecoder } from '../../upstream/decode.ts'
 import { fail } from '../record/ending.ts'
-import type { Dispatched, Exchange } from '../record/exchange.ts'
+import type { Exchange, OpenRelay, Swept } from '../record/exchange.ts'
 import { wantsEvents } from '../record/request.ts'
 import type { Services } from '../record/services.ts'
-import type { Swept } from '../record/sweeper.ts'
 import { laneOf } from '../record/translated-request.ts'
 import { DECODING, GROWING, LINKING, RelayBase, SLOW_CLIENT } from './relay-base.ts'
 import { mayBeCount } from './counting.ts'
@@ -25,7 +24,7 @@ const NOTHING: Buffer = Buffer.alloc(0)
 /** What follows it is called after what is running now, before anything else is read. */
 const SOON = Promise.resolve()
 
-export class Relay extends RelayBase implements ReadingEvents, Swept, Dispatched {
+export class Relay extends RelayBase implements ReadingEvents, OpenRelay {
   previous: Swept | null = null
   next: Swept | null = null
   /** The client was told that the main address timed out, in place of an answer. */

@@ -6,7 +6,7 @@ import type { BodyScan } from '../../protocols/requests/body.ts'
 import { protocolRow } from '../../protocols/table.ts'
 import type { ErrorName } from '../../base/errors.ts'
 import type { Protocol } from '../../terms/records.ts'
-import { fail, guard, refuse, storeFailed, DONE, NEXT, type Verdict } from '../record/ending.ts'
+import { fail, guard, refuse, storeFailed, DONE, NEXT, type StageVerdict } from '../record/ending.ts'
 import { dropBody, takeMemory } from '../record/request.ts'
 import type { Exchange } from '../record/exchange.ts'
 import { countMoneyWait, moneyLeftMs } from '../record/need.ts'
@@ -33,14 +33,14 @@ export const readBody = stage<'admitted', 'body'>((x, services) => {
 class Upload {
   readonly #x: Exchange
   readonly #services: Services
-  readonly #resolve: (verdict: Verdict) => void
+  readonly #resolve: (verdict: StageVerdict) => void
   readonly #scan: BodyScan
   readonly #pages: BodyPages
   #asked = false
   /** The body is scanned and counted, and not kept. */
   #isDropped = false
 
-  constructor(x: Exchange, services: Services, resolve: (verdict: Verdict) => void) {
+  constructor(x: Exchange, services: Services, resolve: (verdict: StageVerdict) => void) {
     this.#x = x
     this.#services = services
     this.#resolve = resolve
@@ -129,7 +129,7 @@ class Upload {
 }
 
 /** Refuses a body that is not whole. The rest is read for a while and dropped, so that the client can read our answer. */
-function refuseUnread(x: Exchange, services: Services, name: ErrorName, args: string[]): Verdict {
+function refuseUnread(x: Exchange, services: Services, name: ErrorName, args: string[]): StageVerdict {
   let dropped = 0
   x.req.on('data', (chunk: Buffer) => {
     dropped += chunk.length
@@ -139,7 +139,7 @@ function refuseUnread(x: Exchange, services: Services, name: ErrorName, args: st
   return refuse(x, services, name, args)
 }
 
-function understand(x: Exchange, services: Services, scan: BodyScan): Verdict {
+function understand(x: Exchange, services: Services, scan: BodyScan): StageVerdict {
   x.facts = scan.end()
   if (x.facts === null) return refuse(x, services, 'not_json')
   const { body } = protocolRow(x.form as Protocol)

@@ -10,7 +10,7 @@ import type { Protocol } from '../../terms/records.ts'
 import type { Exchange } from '../record/exchange.ts'
 import { canAsk, prepareLane } from '../record/translated-request.ts'
 import { stage } from '../plan.ts'
-import { refuse, type StageResult, DONE, NEXT, type Verdict, storeFailed } from '../record/ending.ts'
+import { refuse, type StageResult, DONE, NEXT, type StageVerdict, storeFailed } from '../record/ending.ts'
 import type { Services } from '../record/services.ts'
 import type { Facts } from '../../protocols/requests/facts.ts'
 import { modelsBehind } from '../record/need.ts'
@@ -74,7 +74,7 @@ export const findMaker = stage<'model', 'maker'>((x, services) => {
   )
 })
 
-function judgeMaker(x: Exchange, services: Services, maker: AnswerMaker | null): Verdict {
+function judgeMaker(x: Exchange, services: Services, maker: AnswerMaker | null): StageVerdict {
   if (maker !== null && mayServe(x, maker)) {
     x.maker = maker
     return NEXT
@@ -119,7 +119,7 @@ function goOn(x: Exchange, services: Services, fits: boolean): StageResult {
   return judgeChoice(x, services)
 }
 
-function refuseAll(x: Exchange, services: Services): Verdict {
+function refuseAll(x: Exchange, services: Services): StageVerdict {
   const { group } = (x.entry as KeyEntry).key
   const { whyNone, retryAfterS } = x.candidates as Candidates
   if (whyNone === 'unfit') return refuseUnfit(x, services)
@@ -160,7 +160,7 @@ const counts =
   }
 
 /** All candidates translate, and none can be told what the request says. */
-function refuseUnfit(x: Exchange, services: Services): Verdict {
+function refuseUnfit(x: Exchange, services: Services): StageVerdict {
   const why = x.lanes?.refused ?? 'memory'
   return why === 'memory' ? refuse(x, services, 'unavailable') : refuse(x, services, 'untranslatable', [why.field])
 }

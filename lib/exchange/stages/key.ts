@@ -5,13 +5,12 @@
 import type { KeyEntry } from '../../access/keys.ts'
 import { HOPS, isLoop } from '../../terms/hops.ts'
 import { stage } from '../plan.ts'
-import { DONE, NEXT, refuse, type StageResult, storeFailed, type Verdict } from '../record/ending.ts'
+import { DONE, NEXT, refuse, type StageResult, storeFailed, type StageVerdict } from '../record/ending.ts'
 import type { Exchange } from '../record/exchange.ts'
 import { countMoneyWait, moneyLeftMs } from '../record/need.ts'
 import { addressOf, credentialOf } from '../record/request.ts'
 import type { Services } from '../record/services.ts'
 import type { Rate } from '../../terms/records.ts'
-import { placesOf } from '../record/read-ons.ts'
 
 /** Takes the key from where the protocol has it. A missing or an empty key is an unknown one to the next stage. */
 export const credential = stage<'target', 'secret'>(x => {
@@ -42,7 +41,7 @@ export function judgeFound(x: Exchange, services: Services, entry: KeyEntry | nu
   )
 }
 
-function judgeKey(x: Exchange, services: Services, entry: KeyEntry | null): Verdict {
+function judgeKey(x: Exchange, services: Services, entry: KeyEntry | null): StageVerdict {
   if (entry === null || !isUsable(x, services, entry)) return refuse(x, services, 'key')
   x.entry = entry
   return NEXT
@@ -80,10 +79,11 @@ export const confirm = stage<'key' | 'body', 'confirmed'>((x, services) => {
   )
 })
 
-function judgeAgain(x: Exchange, services: Services, entry: KeyEntry | null): Verdict {
+function judgeAgain(x: Exchange, services: Services, entry: KeyEntry | null): StageVerdict {
   const before = (x.entry as KeyEntry).account.id
   // what the exchange has taken so far is counted for its account, so a key that belongs to another account now is refused
-  if (judgeKey(x, services, entry?.account.id === before ? entry : null) === NEXT) return admit(x, services) as Verdict
+  if (judgeKey(x, services, entry?.account.id === before ? entry : null) === NEXT)
+    return admit(x, services) as StageVerdict
   return DONE
 }
 
@@ -112,21 +112,21 @@ function within(x: Exchange, services: Services, window: number, rate: Rate): St
     : waitS.then(s => judgeWait(x, services, rate, s))
 }
 
-function judgeWait(x: Exchange, services: Services, rate: Rate, waitS: number): Verdict {
+function judgeWait(x: Exchange, services: Services, rate: Rate, waitS: number): StageVerdict {
   if (waitS === 0) return enter(x, services)
   return refuse(x, services, 'rate', [String(rate.minutes), String(rate.requests)], waitS)
 }
 
-function enter(x: Exchange, services: Services): Verdict {
+function enter(x: Exchange, services: Services): StageVerdict {
   const { readOns } = services
   const { account } = x.entry as KeyEntry
   const { concurrent } = x.world.config.clientGone
-  if (readOns.size > 0 && !x.free && readOns.isFull(account.id, placesOf(x), concurrent))
+  if (readOns.size > 0 && !x.free && readOns.isFull(account.id, x.readOnPlaces, concurrent))
     return refuse(
       x,
       services,
       'concurrency',
-      [String(Math.max(1, Math.min(placesOf(x), concurrent)))],
+      [String(Math.max(1, Math.min(x.readOnPlaces, concurrent)))],
       CONCURRENCY_RETRY_AFTER_S,
     )
   const limit = x.world.config.limits.concurrency

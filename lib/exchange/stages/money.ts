@@ -6,7 +6,15 @@ import type { Protocol } from '../../terms/records.ts'
 import type { Exchange } from '../record/exchange.ts'
 import { isOnline, countMoneyWait, moneyLeftMs, type Case, needOf, canThink } from '../record/need.ts'
 import { stage } from '../plan.ts'
-import { refuse, NEXT, giveRightBack, storeFailed, type StageResult, DONE, type Verdict } from '../record/ending.ts'
+import {
+  refuse,
+  NEXT,
+  giveRightBack,
+  storeFailed,
+  type StageResult,
+  DONE,
+  type StageVerdict,
+} from '../record/ending.ts'
 import { formatMicro, type Micro, micro } from '../../base/money.ts'
 import type { Claim } from '../../channels/health.ts'
 import { Hold, type HoldRefusal } from '../../ledger/ledger.ts'
@@ -96,7 +104,7 @@ function judge(x: Exchange, services: Services, answer: Hold | HoldRefusal): Sta
   return countMoneyWait(x, services, uncovered).catch(error => storeFailed(x, services, error))
 }
 
-function begin(x: Exchange, services: Services, hold: Hold): Verdict {
+function begin(x: Exchange, services: Services, hold: Hold): StageVerdict {
   x.hold = hold
   if (!x.left) return NEXT
   services.ledger.void(hold)
@@ -105,7 +113,7 @@ function begin(x: Exchange, services: Services, hold: Hold): Verdict {
 }
 
 /** `part`: of the worst case, what must be there beside what is held. Throws StoreUnavailable. */
-async function reserveUncovered(x: Exchange, services: Services, least: Micro, part: Micro): Promise<Verdict> {
+async function reserveUncovered(x: Exchange, services: Services, least: Micro, part: Micro): Promise<StageVerdict> {
   const { key, account } = x.entry as KeyEntry
   const { ledger, uncovered } = services
   const both = micro(least + part)
@@ -130,13 +138,13 @@ async function reserveUncovered(x: Exchange, services: Services, least: Micro, p
 }
 
 /** Only requests of the account's own that are open stand in the way. */
-function refuseAnother(x: Exchange, services: Services): Verdict {
+function refuseAnother(x: Exchange, services: Services): StageVerdict {
   services.metrics.uncovered('refused')
   return refuse(x, services, 'concurrency', ['1'], RETRY_AFTER_S)
 }
 
 /** `need`: what is told to be missing. */
-function refuseFor(x: Exchange, services: Services, { refused, available }: HoldRefusal, need: Micro): Verdict {
+function refuseFor(x: Exchange, services: Services, { refused, available }: HoldRefusal, need: Micro): StageVerdict {
   if (refused === 'unavailable') return refuse(x, services, 'unavailable')
   if (refused === 'cap_used') return refuse(x, services, 'key')
   if (refused === 'quota') return refuse(x, services, 'quota', [formatMicro(available)])

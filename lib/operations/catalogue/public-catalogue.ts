@@ -14,7 +14,7 @@
 import type { Clock } from '../../base/clock.ts'
 import type { Store } from '../../store/store.ts'
 import type { ImageForm, Protocol } from '../../terms/records.ts'
-import { type Offer, offersOf } from '../../world/offers.ts'
+import { type ModelOffer, offersOf } from '../../world/offers.ts'
 import type { World } from '../../world/world.ts'
 import type { Running } from '../deps.ts'
 import { OperationError } from '../error.ts'
@@ -255,14 +255,14 @@ export interface CatalogueModel {
   figures: { day: Figures; week: Figures }
 }
 
-const stateOf = ({ price, offline, channels }: Offer, resting: ReadonlySet<string>): ModelState => {
+const stateOf = ({ price, offline, channels }: ModelOffer, resting: ReadonlySet<string>): ModelState => {
   if (price === null) return 'unpriced'
   if (offline) return 'offline'
   return channels.flat().every(channel => resting.has(channel)) ? 'resting' : 'available'
 }
 
 /** The row of a model, but for its figures. `resting`: the names of the channels that rest. */
-export function rowOf(offer: Offer, resting: ReadonlySet<string>): Omit<CatalogueModel, 'figures'> {
+export function rowOf(offer: ModelOffer, resting: ReadonlySet<string>): Omit<CatalogueModel, 'figures'> {
   const { model, protocols, translated, price, sinceMs } = offer
   return {
     name: model.name,

@@ -1,6 +1,6 @@
 import t from 'tap'
 import type { Clock } from '../../../lib/base/clock.ts'
-import { LoopLag } from '../../../lib/exchange/listener/lag.ts'
+import { LoopLag } from '../../../lib/exchange/listener/server.ts'
 
 t.test('lag is how late the sample comes, and fades', async t => {
   let now = 0

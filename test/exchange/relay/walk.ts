@@ -1,7 +1,7 @@
 /** One walk of a relay: a real exchange, from its plan on, to which chance does what upstreams, clients, stores and time may do. */
 import assert from 'node:assert/strict'
 import type { IncomingMessage } from 'node:http'
-import { Exchange, type Listener } from '../../../lib/exchange/record/exchange.ts'
+import { Exchange, type ListenerName } from '../../../lib/exchange/record/exchange.ts'
 import { fail, onClose, NEXT } from '../../../lib/exchange/record/ending.ts'
 import { findTarget } from '../../../lib/exchange/paths.ts'
 import { type Fact, Plan, runPlan } from '../../../lib/exchange/plan.ts'
@@ -10,7 +10,7 @@ import { Relay } from '../../../lib/exchange/relay/relay.ts'
 import type { Services } from '../../../lib/exchange/record/services.ts'
 import { readBody } from '../../../lib/exchange/stages/body.ts'
 import { protocolRow } from '../../../lib/protocols/table.ts'
-import type { Reply } from '../../../lib/exchange/record/reply.ts'
+import type { Reply } from '../../../lib/base/reply.ts'
 import type { TestClock } from '../../support/clock.ts'
 import type { Random } from '../../support/random.ts'
 import { KEY, MODEL } from '../support/gateway.ts'
@@ -207,7 +207,7 @@ export class Walk {
   }
 }
 
-function exchange(services: Services, reply: FakeReply, listener: Listener, isFree: boolean): Exchange {
+function exchange(services: Services, reply: FakeReply, listener: ListenerName, isFree: boolean): Exchange {
   const req = { method: 'POST', headers: { 'x-api-key': KEY }, socket: { remoteAddress: '127.0.0.1' }, complete: true }
   const path = isFree ? '/v1/messages/count_tokens' : '/v1/messages'
   services.openCount++

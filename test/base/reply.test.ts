@@ -4,7 +4,7 @@ import http from 'node:http'
 import net from 'node:net'
 import { buffer } from 'node:stream/consumers'
 import t, { type Test } from 'tap'
-import { Reply } from '../../lib/exchange/record/reply.ts'
+import { Reply } from '../../lib/base/reply.ts'
 
 const NOW_MS = Date.UTC(2026, 10, 21, 12)
 const LONG = Buffer.alloc(100_000, 'long ')
