@@ -4,7 +4,7 @@
  * coordinated omission).
  */
 import { Worker } from 'node:worker_threads'
-import { chance } from '../../tools/simulator/chance.ts'
+import { chance } from '../../tools/simulator/handler.ts'
 import type { Beat } from './metronome.ts'
 import type { Kind, Order, Outcome } from './order.ts'
 import { requestsOf } from './requests.ts'

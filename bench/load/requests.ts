@@ -1,6 +1,6 @@
 /** Makes the bytes of the requests before anything is timed. */
 
-import { chance } from '../../tools/simulator/chance.ts'
+import { chance } from '../../tools/simulator/handler.ts'
 import type { Order } from './order.ts'
 
 function bytes(order: Order, body: Buffer, headers: Record<string, string>): Buffer {

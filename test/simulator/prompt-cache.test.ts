@@ -1,5 +1,5 @@
 import t from 'tap'
-import { chance } from '../../tools/simulator/chance.ts'
+import { chance } from '../../tools/simulator/handler.ts'
 import { type Block, countTokens, PromptCache } from '../../tools/simulator/prompt-cache.ts'
 import { TestClock } from '../support/clock.ts'
 

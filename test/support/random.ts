@@ -1,6 +1,6 @@
 /** Random numbers from a seed, so that `SEED=… npm test -- FILE` repeats a failure. */
 import type { Test } from 'tap'
-import { chance } from '../../tools/simulator/chance.ts'
+import { chance } from '../../tools/simulator/handler.ts'
 
 export interface Random {
   seed: number

@@ -1,12 +1,11 @@
 /**
  * Makes an answer from a request and its directive: how many tokens of what it has, how it finishes, and what it used.
  */
+import { latest } from '../../lib/base/lru.ts'
 import { noUsage, type Usage } from '../../lib/terms/records.ts'
+import { type Answer, type Ask, type Dialect, exampleOf } from './dialect.ts'
 import type { Directive } from './directive.ts'
 import type { InputTokens } from './prompt-cache.ts'
-import { exampleOf } from './reading.ts'
-import type { ScriptedCall } from './scripted-calls.ts'
-import type { Answer, Ask, Dialect } from './speech.ts'
 
 /** The text of answers, repeated as often as needed. Each word is a token; letters take one to four bytes. */
 const SENTENCES =
@@ -85,3 +84,34 @@ const usageOf = (ask: Ask, directive: Directive, input: InputTokens, output: num
   cache_write_1h: input.cache_write_1h,
   output: output * ask.choices,
 })
+
+/** A call that a directive names; null = the usual answer. */
+export type ScriptedCall = { name: string; args: string } | null
+
+export class ScriptedCalls {
+  readonly #made = latest<string, number>(10_000)
+
+  /**
+   * The call is made for the first requests with this `id` that offer the tool: clients send the prompt again beside the
+   * result, and also with requests of their own that offer no tools.
+   */
+  next(ask: Ask, { call, args = '{}', id = '', times = 1 }: Directive): ScriptedCall {
+    const made = this.#made.get(id) ?? 0
+    if (call === undefined || !ask.offered.some(tool => tool.name === call) || made >= times) return null
+    this.#made.set(id, made + 1)
+    return { name: call, args }
+  }
+}
+
+/** Counts how often a named request came, for directives whose faults strike only the first `times` requests. */
+export class Times {
+  readonly #seen = latest<string, number>(10_000)
+
+  strikes({ id, times }: Directive): boolean {
+    if (times === undefined) return true
+    const name = id ?? ''
+    const seen = (this.#seen.get(name) ?? 0) + 1
+    this.#seen.set(name, seen)
+    return seen <= times
+  }
+}

@@ -7,7 +7,7 @@ import type { Clock } from '../../lib/base/clock.ts'
 import type { Usage } from '../../lib/terms/records.ts'
 import type { End } from './books.ts'
 import type { Directive } from './directive.ts'
-import type { Frame } from './speech.ts'
+import type { Frame } from './dialect.ts'
 
 /** How many characters are gathered before they are written. */
 const WRITE_AT = 64 * 1024

@@ -1,21 +1,17 @@
 /**
  * Handles requests to the simulator: each is read, understood, then refused or answered, and entered into the books.
  */
+import * as ROWS from './dialects/rows.ts'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { isFields } from '../../lib/protocols/json/text.ts'
-import { chance } from './chance.ts'
-import { compose } from './compose.ts'
+import type { Protocol } from '../../lib/terms/records.ts'
+import type { Books } from './books.ts'
+import { compose, ScriptedCalls, Times } from './compose.ts'
+import type { Answer, Ask, Dialect, Fields, Routed } from './dialect.ts'
+import { PICTURE, PICTURE_PATH } from './dialects/images.ts'
 import { type Directive, directiveOf } from './directive.ts'
-import { formOf } from './form.ts'
-import { answerGet } from './pages.ts'
-import { PreparedAnswers, sendPrepared } from './prepared.ts'
+import { PreparedAnswers, sendPrepared, Reply, type Setting } from './reply.ts'
 import { countTokens, PromptCache } from './prompt-cache.ts'
-import { Reply } from './reply.ts'
-import { credentialOf, type Routed, routeOf } from './route.ts'
-import { ScriptedCalls } from './scripted-calls.ts'
-import type { Setting } from './setting.ts'
-import type { Answer, Ask } from './speech.ts'
-import { Times } from './times.ts'
 
 const LARGEST_BODY = 256 * 1024 * 1024
 /** The statuses of answers that fail by chance. */
@@ -154,4 +150,90 @@ function withoutFaults(directive: Directive): Directive {
 export function createHandler(setting: Setting): (req: IncomingMessage, res: ServerResponse) => void {
   const handler = new Handler(setting)
   return (req, res) => handler.receive(req, res)
+}
+
+/** Random numbers from 0 up to 1 that are the same for the same seed (mulberry32). */
+export function chance(seed: number): () => number {
+  let state = seed >>> 0
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1)
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
+  }
+}
+
+const BOUNDARY = /^multipart\/form-data;.*boundary=(?:"([^"]+)"|([^\s;]+))/i
+const NAME = /name="([^"]*)"/i
+const FILE = /filename="([^"]*)"/i
+const NUMBERS = new Set(['n', 'partial_images'])
+
+/** Returns null when the type is not that of a form. A field that is there several times is a list. */
+export function formOf(type: string, body: Buffer): Fields | null {
+  const [, quoted, token] = BOUNDARY.exec(type) ?? []
+  const boundary = quoted ?? token
+  if (boundary === undefined) return null
+  const fields: Fields = {}
+  for (const part of body.toString('latin1').split(`--${boundary}`).slice(1, -1)) {
+    const at = part.indexOf('\r\n\r\n')
+    const head = part.slice(0, at)
+    const content = part.slice(at + 4, -2)
+    const name = (NAME.exec(head)?.[1] ?? '').replace(/\[\]$/, '')
+    const file = FILE.exec(head)?.[1]
+    const value =
+      file === undefined ? textValue(name, Buffer.from(content, 'latin1').toString()) : { file, bytes: content.length }
+    fields[name] = fields[name] === undefined ? value : [fields[name], value].flat()
+  }
+  return fields
+}
+
+function textValue(name: string, text: string): unknown {
+  if (NUMBERS.has(name)) return Number(text)
+  return name === 'stream' ? text === 'true' : text
+}
+
+/** Returns null when no dialect has such a path. */
+export function routeOf(url: URL): Routed | null {
+  for (const [protocol, dialect] of DIALECTS) {
+    const route = dialect.route(url)
+    if (route !== null) return { ...route, protocol, dialect }
+  }
+  return null
+}
+
+export const credentialOf = (req: IncomingMessage, url: URL, { dialect }: Routed): string | null =>
+  dialect.credential(name => {
+    const value = req.headers[name]
+    return typeof value === 'string' ? value : null
+  }, url)
+
+const ALL: Partial<Readonly<Record<Protocol, Dialect>>> = ROWS
+
+export const DIALECTS = Object.entries(ALL) as readonly [Protocol, Dialect][]
+
+const PAGE = 1000
+
+/**
+ * `GET /sim/served?id=&after=&limit=` → `Stats` as JSON, oldest first, `after` a number of `served`.
+ * `GET /` says what this is.
+ */
+export function answerGet(books: Books, req: IncomingMessage, res: ServerResponse, url: URL): void {
+  const send = (status: number, type: string, body: string | Buffer) => {
+    res.writeHead(status, { 'content-type': type, 'content-length': Buffer.byteLength(body) })
+    res.end(req.method === 'HEAD' ? undefined : body)
+  }
+  if (url.pathname === PICTURE_PATH) send(200, 'image/png', PICTURE)
+  else if (url.pathname === '/sim/served')
+    send(200, 'application/json', JSON.stringify(served(books, url.searchParams)))
+  else if (url.pathname === '/') send(200, 'text/plain; charset=utf-8', 'A simulated upstream: docs/simulator.md\n')
+  else send(404, 'application/json', '{"error":{"message":"no such path","type":"invalid_request_error"}}')
+}
+
+function served(books: Books, query: URLSearchParams) {
+  const id = query.get('id')
+  const after = Number(query.get('after') ?? 0)
+  const limit = Math.min(Number(query.get('limit') ?? PAGE), PAGE)
+  const { requests, open, ends, usage } = books
+  const matching = books.served.filter(s => s.number > after && (id === null || s.id === id))
+  return { requests, open, ends, usage, served: matching.slice(0, limit) }
 }

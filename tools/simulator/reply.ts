@@ -2,15 +2,13 @@
  * Sends the answer to one request, after its latency, whole or as a stream, and enters it into the books when it has
  * ended.
  */
-import type { ServerResponse } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Clock } from '../../lib/base/clock.ts'
 import type { Usage } from '../../lib/terms/records.ts'
-import type { End } from './books.ts'
+import type { Books, End } from './books.ts'
 import { Delivery } from './delivery.ts'
+import { type Answer, type Ask, Bytes, type Dialect, type Routed } from './dialect.ts'
 import type { Directive } from './directive.ts'
-import { type Prepared, sendPrepared } from './prepared.ts'
-import type { Routed } from './route.ts'
-import type { Setting } from './setting.ts'
-import { type Answer, type Ask, Bytes, type Dialect } from './speech.ts'
 
 const JSON_TYPE = 'application/json; charset=utf-8'
 const NO_DIRECTIVE: Directive = {}
@@ -207,4 +205,49 @@ export class Reply {
       delivered: this.#delivery?.delivered ?? this.#delivered,
     })
   }
+}
+
+export interface Prepared {
+  head: Record<string, string>
+  body: Buffer
+  usage: Usage | null
+}
+
+const MARK = Buffer.from('[[sim prepared')
+const LONGEST = 64 * 1024
+const MOST = 64
+
+export class PreparedAnswers {
+  readonly #known = new Map<string, Prepared>()
+
+  /** Returns what identifies the request; null = it is not marked so. */
+  keyOf(req: IncomingMessage, body: Buffer): string | null {
+    if (body.length > LONGEST || !body.includes(MARK)) return null
+    return `${req.url}\n${body.toString('latin1')}`
+  }
+
+  get(key: string): Prepared | undefined {
+    return this.#known.get(key)
+  }
+
+  put(key: string, prepared: Prepared): void {
+    if (this.#known.size >= MOST) this.#known.clear()
+    this.#known.set(key, prepared)
+  }
+}
+
+export function sendPrepared(res: ServerResponse, { head, body }: Prepared): void {
+  res.writeHead(200, head)
+  res.end(body)
+}
+
+export interface Setting {
+  origin: string
+  latencyMs: number
+  tokensPerSecond: number
+  errorRate: number
+  seed: number
+  key: string | null
+  clock: Clock
+  books: Books
 }

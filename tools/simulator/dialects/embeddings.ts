@@ -3,10 +3,10 @@
  * and so always the same for the same input. An input is a text, or a list of numbers, which are tokens.
  */
 import { createHash } from 'node:crypto'
-import { countOf, need } from '../reading.ts'
-import type { Dialect, Fields } from '../speech.ts'
-import { INPUT_ONLY, inputAsk } from './input-only.ts'
-import { fixedPaths } from './plain.ts'
+import { fieldsOf } from '../../../lib/protocols/json/text.ts'
+import { type Dialect, type Fields, countOf, need, rowsOf, textOf } from '../dialect.ts'
+import { generate } from './generate.ts'
+import { INPUT_ONLY, inputAsk, fixedPaths } from './plain.ts'
 
 const DIMENSIONS = 8
 const MOST_DIMENSIONS = 8192
@@ -19,7 +19,7 @@ export const embeddings: Dialect = {
   read(body) {
     const inputs = inputsOf(body['input'])
     need(inputs.length > 0, "'$.input' is invalid. Please check the API reference.")
-    return inputAsk(body, inputs.map(textOf), inputs.length)
+    return inputAsk(body, inputs.map(asText), inputs.length)
   },
   whole({ model, body }, { usage, reports }) {
     const { input } = usage
@@ -42,7 +42,7 @@ function inputsOf(input: unknown): unknown[] {
   return typeof input[0] === 'number' ? [input] : input
 }
 
-const textOf = (input: unknown): string =>
+const asText = (input: unknown): string =>
   Array.isArray(input)
     ? 'x'.repeat(BYTES_PER_TOKEN * input.length)
     : typeof input === 'string'
@@ -63,3 +63,40 @@ export function vectorOf(text: string, length: number): number[] {
   const bytes = createHash('sha256').update(text).digest()
   return Array.from({ length }, (_, i) => ((bytes[i % bytes.length] as number) - 128) / 16)
 }
+
+const PATH = /^\/v1(?:beta|alpha)?\/models\/(.+):(embedContent|batchEmbedContents)$/
+
+export const nativeEmbeddings: Dialect = {
+  ...INPUT_ONLY,
+  credential: generate.credential,
+  error: generate.error,
+  headers: generate.headers,
+  route({ pathname }) {
+    const found = PATH.exec(pathname)
+    return found === null ? null : { action: 'answer', model: found[1] as string, stream: false, events: false }
+  },
+  read(body, { model }) {
+    const requests = requestsOf(body)
+    for (const request of requests)
+      need(
+        [undefined, `models/${model}`].includes(request['model'] as string),
+        '* model must match the model of the path',
+      )
+    const texts = requests.map(textIn)
+    need(
+      texts.every(text => text !== ''),
+      '* EmbedContentRequest.content: contents is not specified',
+    )
+    return { ...inputAsk(body, texts, texts.length), model: model ?? '' }
+  },
+  whole({ body }, { usage, reports }) {
+    const vectors = requestsOf(body).map(request => ({ values: vectorOf(textIn(request), lengthOf(request)) }))
+    if (body['requests'] !== undefined) return { embeddings: vectors }
+    return { embedding: vectors[0], ...(reports ? { usageMetadata: { promptTokenCount: usage.input } } : {}) }
+  },
+}
+
+const requestsOf = (body: Fields): Fields[] => (body['requests'] === undefined ? [body] : rowsOf(body['requests']))
+const textIn = (request: Fields): string => textOf(fieldsOf(request['content'])['parts'])
+const lengthOf = (request: Fields): number =>
+  Math.min(countOf(request['outputDimensionality']) ?? DIMENSIONS, MOST_DIMENSIONS)

@@ -4,8 +4,22 @@
  */
 import { fieldsOf } from '../../../lib/protocols/json/text.ts'
 import type { Usage } from '../../../lib/terms/records.ts'
-import { countOf, need, plainBlocks, promptOf, rowsOf, stringOf, toolAskedFor } from '../reading.ts'
-import { type Answer, type Ask, type Dialect, type Fields, type Frame, frame, groups } from '../speech.ts'
+import {
+  stringOf,
+  countOf,
+  need,
+  plainBlocks,
+  promptOf,
+  rowsOf,
+  toolAskedFor,
+  type Answer,
+  type Ask,
+  type Dialect,
+  type Fields,
+  type Frame,
+  frame,
+  groups,
+} from '../dialect.ts'
 import { PLAIN } from './plain.ts'
 
 const FINISH = { stop: 'STOP', length: 'MAX_TOKENS', call: 'STOP' }

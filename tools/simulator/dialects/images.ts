@@ -3,10 +3,18 @@
  * each picture.
  */
 import { noUsage, type Usage } from '../../../lib/terms/records.ts'
-import { countOf, need, plainBlocks, stringOf } from '../reading.ts'
-import { type Answer, type Ask, type Dialect, type Fields, frame } from '../speech.ts'
-import { errorBody, FAILURE, headers } from './openai.ts'
-import { fixedPaths, PLAIN } from './plain.ts'
+import {
+  stringOf,
+  countOf,
+  need,
+  plainBlocks,
+  type Answer,
+  type Ask,
+  type Dialect,
+  type Fields,
+  frame,
+} from '../dialect.ts'
+import { errorBody, FAILURE, headers, fixedPaths, PLAIN } from './plain.ts'
 
 const MOST_PIECES = 10
 const IMAGE_TOKENS = 1056

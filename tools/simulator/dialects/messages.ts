@@ -4,8 +4,21 @@
 import { fieldsOf } from '../../../lib/protocols/json/text.ts'
 import type { Usage } from '../../../lib/terms/records.ts'
 import type { Block } from '../prompt-cache.ts'
-import { countOf, need, promptOf, rowsOf, stringOf, toolAskedFor } from '../reading.ts'
-import { type Answer, type Ask, type Dialect, type Fields, type Frame, frame, groups } from '../speech.ts'
+import {
+  stringOf,
+  countOf,
+  need,
+  promptOf,
+  rowsOf,
+  toolAskedFor,
+  type Answer,
+  type Ask,
+  type Dialect,
+  type Fields,
+  type Frame,
+  frame,
+  groups,
+} from '../dialect.ts'
 import { bearer, fixedPaths, PLAIN } from './plain.ts'
 
 const FINISH = { stop: 'end_turn', length: 'max_tokens', call: 'tool_use' }

@@ -3,10 +3,8 @@
  * directive names the input.
  */
 import { noUsage } from '../../../lib/terms/records.ts'
-import { listOf, need, textOf } from '../reading.ts'
-import type { Dialect, Fields } from '../speech.ts'
-import { INPUT_ONLY, inputAsk } from './input-only.ts'
-import { fixedPaths } from './plain.ts'
+import { textOf, listOf, need, type Dialect, type Fields } from '../dialect.ts'
+import { INPUT_ONLY, inputAsk, fixedPaths } from './plain.ts'
 
 export const moderations: Dialect = {
   ...INPUT_ONLY,

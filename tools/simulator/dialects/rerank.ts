@@ -1,10 +1,8 @@
 /** The simulator's reranking: a document scores by how many words of the query it has. */
 
 import { fieldsOf } from '../../../lib/protocols/json/text.ts'
-import { countOf, listOf, need, stringOf } from '../reading.ts'
-import type { Dialect, Fields } from '../speech.ts'
-import { INPUT_ONLY, inputAsk } from './input-only.ts'
-import { fixedPaths } from './plain.ts'
+import { stringOf, countOf, need, type Dialect, type Fields, listOf } from '../dialect.ts'
+import { INPUT_ONLY, inputAsk, fixedPaths } from './plain.ts'
 
 export const rerank: Dialect = {
   ...INPUT_ONLY,

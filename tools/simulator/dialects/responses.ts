@@ -3,10 +3,24 @@
  */
 import { fieldsOf } from '../../../lib/protocols/json/text.ts'
 import type { Usage } from '../../../lib/terms/records.ts'
-import { countOf, listOf, need, plainBlocks, promptOf, rowsOf, stringOf, toolAskedFor } from '../reading.ts'
-import { type Answer, type Ask, type Dialect, type Fields, type Frame, frame, groups } from '../speech.ts'
-import { errorBody, FAILURE, headers } from './openai.ts'
-import { fixedPaths, PLAIN } from './plain.ts'
+import {
+  stringOf,
+  countOf,
+  need,
+  plainBlocks,
+  promptOf,
+  rowsOf,
+  toolAskedFor,
+  type Answer,
+  type Ask,
+  type Dialect,
+  type Fields,
+  type Frame,
+  frame,
+  groups,
+  listOf,
+} from '../dialect.ts'
+import { errorBody, FAILURE, headers, fixedPaths, PLAIN } from './plain.ts'
 
 type Status = 'in_progress' | 'completed' | 'incomplete'
 

@@ -2,10 +2,8 @@
  * The simulator's speech: silence, as MP3 or as samples. Each token of output lasts 48 ms. Events report usage; bytes have no
  * place for it.
  */
-import { need, plainBlocks, stringOf } from '../reading.ts'
-import { type Answer, Bytes, type Dialect, frame, groups } from '../speech.ts'
-import { errorBody, FAILURE, headers } from './openai.ts'
-import { fixedPaths, PLAIN } from './plain.ts'
+import { stringOf, need, plainBlocks, type Answer, Bytes, type Dialect, frame, groups } from '../dialect.ts'
+import { errorBody, FAILURE, headers, fixedPaths, PLAIN } from './plain.ts'
 
 /** Two frames of MPEG 2 layer 3: 64 kbit/s, 24,000 samples in a second. */
 const MP3_FRAME = Buffer.concat([Buffer.of(0xff, 0xf3, 0x84, 0xc0), Buffer.alloc(188)])

@@ -4,10 +4,19 @@
  */
 import { fieldsOf } from '../../../lib/protocols/json/text.ts'
 import { noUsage, type Usage } from '../../../lib/terms/records.ts'
-import { countOf, need, plainBlocks, stringOf } from '../reading.ts'
-import { type Answer, Bytes, type Dialect, type Fields, frame, groups } from '../speech.ts'
-import { errorBody, FAILURE, headers } from './openai.ts'
-import { fixedPaths, PLAIN } from './plain.ts'
+import {
+  stringOf,
+  countOf,
+  need,
+  plainBlocks,
+  type Answer,
+  Bytes,
+  type Dialect,
+  type Fields,
+  frame,
+  groups,
+} from '../dialect.ts'
+import { errorBody, FAILURE, headers, fixedPaths, PLAIN } from './plain.ts'
 
 const BYTES_PER_S = 16_000
 
