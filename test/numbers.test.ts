@@ -69,7 +69,7 @@ t.test('every number that is read of an answer stands in it', async t => {
 })
 
 const READERS =
-  /read\.(?:maximum|answers|uses|raise|thinkingBudget|budgetWithin|numberIn)\b|maxTokens\(|paceOf|codePoints|\btier\(|pictureSaid|asked\('|^\w+', side/
+  /read\.(?:maximum|answers|uses|raiseMaximum|thinkingBudget|budgetWithin|numberIn)\b|maxTokens\(|paceOf|codePoints|\btier\(|pictureSaid|asked\('|^\w+', side/
 
 t.test('every number that is read of a request stands in it', async t => {
   const said = namesIn(clients)

@@ -14,7 +14,7 @@ import { bearerClient, clientPath, openAiUpstream, type ProtocolRow, type Stream
 import { bareTool, endMembers, memberTool, typedTool } from './requests/asked-tools.ts'
 import { jsonBody } from './requests/body.ts'
 import type { Draft } from './requests/facts.ts'
-import { DATA_HEAD, Place } from './requests/places.ts'
+import { Place } from './requests/places.ts'
 import * as read from './requests/readers.ts'
 import { isStrangeFinish } from './words/finish-words.ts'
 import { detailsOf, first, fromPrompt, type Report, UsageWords, usageReport } from './words/reports.ts'
@@ -22,7 +22,7 @@ import { isToolMember } from './words/server-tools.ts'
 import { MOST_TOKENS } from './words/usage.ts'
 
 /** The pictures of which a film consists. */
-const frames = new Place({ element: read.pictureUrl })
+const frames = new Place({ element: read.pictureUrl.read })
 
 /** Of a part in the words of messages. */
 const source = new Place().has('file_id', read.stored('file_id'))
@@ -59,15 +59,15 @@ const part = new Place({
     draft.prompt.remoteDocuments++
   },
 })
-  .has('type', { read: read.type })
+  .has('type', read.type)
   .has('file_id', read.stored('file_id'))
   .has('source', { inside: source })
-  .has('image_url', { limit: DATA_HEAD, read: read.pictureUrl, inside: imageUrl })
+  .has('image_url', { ...read.pictureUrl, inside: imageUrl })
   .has('video_url', urlOrObject)
   .has('audio_url', urlOrObject)
   .has('file_url', urlOrObject)
   .has('document_url', urlOrObject)
-  .has('video', { limit: DATA_HEAD, read: read.documentUrl, inside: frames })
+  .has('video', { ...read.documentUrl, inside: frames })
   .has('input_audio', { inside: inputAudio })
   .has('file', { inside: file })
 
@@ -87,20 +87,20 @@ const tool = new Place({
     if (frame.hasMembers && frame.type === '') endMembers(draft, frame, end)
     else typedTool(draft, frame, end)
   },
-}).has('type', { read: read.type })
+}).has('type', read.type)
 
-const thinking = new Place().has('type', { read: read.effort }).has('budget_tokens', { read: read.budgetWithin })
+const thinking = new Place().has('type', read.effort).has('budget_tokens', read.budgetWithin)
 const reasoning = new Place()
-  .has('effort', { read: read.effort })
-  .has('enabled', { read: read.thinks })
-  .has('max_tokens', { read: read.budgetWithin })
+  .has('effort', read.effort)
+  .has('enabled', read.thinks)
+  .has('max_tokens', read.budgetWithin)
 /** What some upstreams hand on to the template of the conversation. */
-const template = new Place().has('thinking', { read: read.thinks }).has('enable_thinking', { read: read.thinks })
+const template = new Place().has('thinking', read.thinks).has('enable_thinking', read.thinks)
 
 const googleThinking = new Place()
-  .has('thinking_level', { read: read.effort })
-  .has('thinking_budget', { read: read.thinkingBudget })
-  .has('include_thoughts', { read: read.thinks })
+  .has('thinking_level', read.effort)
+  .has('thinking_budget', read.thinkingBudget)
+  .has('include_thoughts', read.thinks)
 const google = new Place()
   .has('cached_content', read.stored('cached_content'))
   .has('thinking_config', { inside: googleThinking })
@@ -122,35 +122,31 @@ const streamOptions = new Place({
   other(draft) {
     if (draft.streamOptions !== null) draft.streamOptions.empty = false
   },
-}).has('include_usage', {
-  read(draft, value) {
-    draft.includeUsage = read.isTrue(value)
-    if (draft.streamOptions === null) return
-    draft.streamOptions.empty = false
-    draft.streamOptions.includeUsage = { start: value.start, end: value.end }
-  },
+}).has('include_usage', (draft, value) => {
+  draft.includeUsage = read.isTrue(value)
+  if (draft.streamOptions === null) return
+  draft.streamOptions.empty = false
+  draft.streamOptions.includeUsage = { start: value.start, end: value.end }
 })
 
 const chatBody = top()
-  .has('max_tokens', { read: read.maximum('max_tokens') })
-  .has('max_completion_tokens', { read: read.maximum('max_completion_tokens') })
-  .has('max_output_tokens', { read: read.maximum('max_output_tokens') })
-  .has('thinking_budget', { read: read.thinkingBudget })
-  .has('enable_thinking', { read: read.thinks })
-  .has('reasoning_effort', { read: read.effort })
+  .has('max_tokens', read.maximum('max_tokens'))
+  .has('max_completion_tokens', read.maximum('max_completion_tokens'))
+  .has('max_output_tokens', read.maximum('max_output_tokens'))
+  .has('thinking_budget', read.thinkingBudget)
+  .has('enable_thinking', read.thinks)
+  .has('reasoning_effort', read.effort)
   .has('thinking', { inside: thinking })
   .has('reasoning', { inside: reasoning })
   .has('chat_template_kwargs', { inside: template })
   .has('prediction', { inside: prediction, read: (draft, { start, end }) => predict(draft, end - start) })
-  .has('n', { read: read.answers })
-  .has('best_of', { read: read.answers })
+  .has('n', read.answers)
+  .has('best_of', read.answers)
   .has('messages', { inside: message })
   .has('tools', { inside: tool })
   // the answer would come later, by a request that is not charged
-  .has('deferred', {
-    read(draft, value) {
-      if (read.isOn(value)) draft.invalid ??= 'deferred'
-    },
+  .has('deferred', (draft, value) => {
+    if (read.isOn(value)) draft.invalid ??= 'deferred'
   })
   .has('stream_options', {
     inside: streamOptions,

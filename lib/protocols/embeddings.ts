@@ -15,7 +15,7 @@ const input = textOrPicture({
   },
 })
 
-const pictures = new Place({ element: read.pictureUrl })
+const pictures = new Place({ element: read.pictureUrl.read })
 
 /** A number is one token, however many digits it has. Its digits and the comma behind it are no text. */
 function addToken(draft: Draft, digits: number): void {

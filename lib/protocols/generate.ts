@@ -13,7 +13,7 @@ import { DATA, KIND, PictureCounter, PicturePlaces, type Spot } from './pictures
 import { clientPath, gammaClient, gammaUpstream, type ProtocolRow, TEXT_COVER } from './protocol.ts'
 import { bareTool, endMembers, memberTool } from './requests/asked-tools.ts'
 import { jsonBody } from './requests/body.ts'
-import { DATA_HEAD, Place } from './requests/places.ts'
+import { Place } from './requests/places.ts'
 import * as read from './requests/readers.ts'
 import { isStrangeFinish } from './words/finish-words.ts'
 import { first, fromPrompt, listedDetails, type Report, split, type ToldTiers, usageReport } from './words/reports.ts'
@@ -27,7 +27,7 @@ const blob = new Place({
   },
 })
   .has('mimeType', { alias: 'mime_type', read: read.mime })
-  .has('data', { limit: DATA_HEAD, read: read.data })
+  .has('data', read.data)
 
 const fileData = new Place({
   end(draft, { urls, mime }) {
@@ -60,7 +60,7 @@ export const content = new Place().has('parts', { inside: part })
 
 /** Each member is a tool. */
 const tool = new Place({ element: bareTool, other: memberTool, end: endMembers })
-  .has('fileSearch', { alias: 'file_search', ...read.stored('fileSearch') })
+  .has('fileSearch', { alias: 'file_search', read: read.stored('fileSearch') })
   .has('retrieval', read.stored('retrieval'))
 
 const imageConfig = new Place({
@@ -82,9 +82,9 @@ const config = new Place()
   .has('responseModalities', { alias: 'response_modalities', ...modalities })
   .has('speechConfig', { alias: 'speech_config', read: voice })
   // other models, whose prices are not known here
-  .has('routingConfig', { alias: 'routing_config', ...read.stored('routingConfig') })
-  .has('modelConfig', { alias: 'model_config', ...read.stored('modelConfig') })
-  .has('modelSelectionConfig', { alias: 'model_selection_config', ...read.stored('modelSelectionConfig') })
+  .has('routingConfig', { alias: 'routing_config', read: read.stored('routingConfig') })
+  .has('modelConfig', { alias: 'model_config', read: read.stored('modelConfig') })
+  .has('modelSelectionConfig', { alias: 'model_selection_config', read: read.stored('modelSelectionConfig') })
   .has('imageConfig', { alias: 'image_config', inside: imageConfig })
 
 const generateBody = new Place()
@@ -96,12 +96,12 @@ const generateBody = new Place()
     inside: config,
   })
   .has('tools', { inside: tool })
-  .has('cachedContent', { alias: 'cached_content', ...read.stored('cachedContent') })
-  .has('continuationToken', { alias: 'continuation_token', ...read.stored('continuationToken') })
-  .has('outputConfig', { alias: 'output_config', ...read.stored('outputConfig') })
+  .has('cachedContent', { alias: 'cached_content', read: read.stored('cachedContent') })
+  .has('continuationToken', { alias: 'continuation_token', read: read.stored('continuationToken') })
+  .has('outputConfig', { alias: 'output_config', read: read.stored('outputConfig') })
   .has('serviceTier', {
     alias: 'service_tier',
-    ...read.tier('service', 'serviceTier'),
+    read: read.tier('service', 'serviceTier'),
   })
 // a request for a count may have the whole request inside
 generateBody.has('generateContentRequest', { alias: 'generate_content_request', inside: generateBody })

@@ -9,7 +9,7 @@ import { lastMembers } from './json/last-members.ts'
 import { type Fields, fieldsOf } from './json/text.ts'
 import { bearerClient, clientPath, openAiUpstream, type ProtocolRow } from './protocol.ts'
 import { formBody, formOr, jsonBody } from './requests/body.ts'
-import { type FieldOptions, DATA_HEAD, Place } from './requests/places.ts'
+import { type Read, Place } from './requests/places.ts'
 import * as read from './requests/readers.ts'
 import { detailsOf, first, fromPrompt, type Report, usageReport } from './words/reports.ts'
 import { type CountedKind, type PictureKind, PictureKinds, pictureKind } from './words/usage.ts'
@@ -18,50 +18,42 @@ import { type CountedKind, type PictureKind, PictureKinds, pictureKind } from '.
 const ENCODED = 'b64_json'
 
 /** One picture or several, each as a URL or an object with a URL. */
-const picture = new Place({ element: read.pictureUrl })
-  .has('image_url', { limit: DATA_HEAD, read: read.pictureUrl })
-  .has('url', { limit: DATA_HEAD, read: read.pictureUrl })
+const picture = new Place({ element: read.pictureUrl.read })
+  .has('image_url', read.pictureUrl)
+  .has('url', read.pictureUrl)
   .has('file_id', read.stored('file_id'))
 
-const pictures = { limit: DATA_HEAD, read: read.pictureUrl, inside: picture }
+const pictures = { ...read.pictureUrl, inside: picture }
 
 /** A sequence of pictures, which some upstreams offer. */
-const sequence = new Place().has('max_images', {
-  read(draft, value) {
-    draft.sequenceLimit = read.numberIn(value) || null
-  },
+const sequence = new Place().has('max_images', (draft, value) => {
+  draft.sequenceLimit = read.numberIn(value) || null
 })
 
 /** Reads how the pictures are to be. Single upstreams have names of their own for the size. */
-const asked = (member: keyof PictureKind): FieldOptions => {
+const asked = (member: keyof PictureKind): Read => {
   const said = read.pictureSaid(member)
-  return {
-    read(draft, value, frame) {
-      said(draft, value, frame)
-      draft.picture = frame.picture
-    },
+  return (draft, value, frame) => {
+    said(draft, value, frame)
+    draft.picture = frame.picture
   }
 }
 
 /** A side of the picture. Upstreams that read it pass over the size, which nobody can rely on then. */
-const side: FieldOptions = {
-  read(draft, value, frame) {
-    if (read.isNull(value)) return
-    read.pictureSaid('size')(draft, { ...value, text: null }, frame)
-    draft.picture = frame.picture
-  },
+const side: Read = (draft, value, frame) => {
+  if (read.isNull(value)) return
+  read.pictureSaid('size')(draft, { ...value, text: null }, frame)
+  draft.picture = frame.picture
 }
 
 const imagesPlace = new Place()
   .has('model', read.model)
   .has('stream', read.stream)
-  .has('n', { read: read.answers })
-  .has('batch_size', { read: read.answers })
-  .has('num_images', { read: read.answers })
-  .has('sequential_image_generation', {
-    read(draft, value) {
-      draft.sequence = !read.isNull(value) && read.stringOf(value) !== 'disabled'
-    },
+  .has('n', read.answers)
+  .has('batch_size', read.answers)
+  .has('num_images', read.answers)
+  .has('sequential_image_generation', (draft, value) => {
+    draft.sequence = !read.isNull(value) && read.stringOf(value) !== 'disabled'
   })
   .has('sequential_image_generation_options', { inside: sequence })
   .has('image', pictures)
@@ -75,10 +67,8 @@ const imagesPlace = new Place()
   .has('quality', asked('quality'))
   .has('extra_body', read.noExtraBody)
   .has('service_tier', read.tier('service', 'service_tier'))
-  .has('response_format', {
-    read(draft, value) {
-      draft.encodedPictures = read.stringOf(value)?.toLowerCase() === ENCODED
-    },
+  .has('response_format', (draft, value) => {
+    draft.encodedPictures = read.stringOf(value)?.toLowerCase() === ENCODED
   })
 
 /** Pictures and masks to be changed. What else a form may hold is not known to cost anything. */

@@ -1,17 +1,17 @@
 /** Places that the bodies of chat and responses requests have in common. */
 import { toolChoice, withSwitches } from './requests/asked-tools.ts'
 import type { Draft } from './requests/facts.ts'
-import { type FieldOptions, DATA_HEAD, Place, type PlaceOptions, type Read } from './requests/places.ts'
+import { type FieldOptions, Place, type PlaceOptions, type Read } from './requests/places.ts'
 import * as read from './requests/readers.ts'
 
-export const imageUrl = new Place().has('url', { limit: DATA_HEAD, read: read.pictureUrl })
-const mediaUrl = new Place().has('url', { limit: DATA_HEAD, read: read.documentUrl })
+export const imageUrl = new Place().has('url', read.pictureUrl)
+const mediaUrl = new Place().has('url', read.documentUrl)
 /** A document, film or sound, as a URL or an object with a URL. */
-export const urlOrObject = { limit: DATA_HEAD, read: read.documentUrl, inside: mediaUrl }
+export const urlOrObject = { ...read.documentUrl, inside: mediaUrl }
 
 export const file = new Place({ end: (draft, frame) => read.inlineOrFetched(draft, frame) })
-  .has('file_data', { limit: DATA_HEAD, read: read.data })
-  .has('file_url', { limit: DATA_HEAD, read: read.documentUrl })
+  .has('file_data', read.data)
+  .has('file_url', read.documentUrl)
   .has('file_id', read.stored('file_id'))
 
 export const inputAudio = new Place({
@@ -19,12 +19,12 @@ export const inputAudio = new Place({
     read.inlineOrFetched(draft, frame, `audio/${frame.mime}`)
   },
 })
-  .has('data', { limit: DATA_HEAD, read: read.data })
-  .has('format', { read: read.mime })
+  .has('data', read.data)
+  .has('format', read.mime)
 
 const metadata = new Place({ free: true }).has('user_id', read.userId)
 
-const cacheOptions = new Place().has('ttl', { read: read.ttl('30m') })
+const cacheOptions = new Place().has('ttl', read.ttl('30m'))
 
 /** The fields that both bodies have at the top. */
 export const top = (options: PlaceOptions = {}): Place =>
@@ -33,13 +33,13 @@ export const top = (options: PlaceOptions = {}): Place =>
     .has('stream', read.stream)
     .has('metadata', { inside: metadata })
     .has('prompt_cache_key', read.promptCacheKey)
-    .has('prompt_cache_retention', { read: read.ttl('in_memory') })
+    .has('prompt_cache_retention', read.ttl('in_memory'))
     .has('prompt_cache_options', { inside: cacheOptions })
     // as `models`: others that some upstreams ask when the first one fails, whose prices are not known here
     .has('fallbacks', read.stored('fallbacks'))
     .has('tool_choice', toolChoice)
     .has('modalities', modalities)
-    .has('audio', { read: voice })
+    .has('audio', voice)
     .has('service_tier', read.tier('service', 'service_tier'))
 
 // JOIN modalities.ts
@@ -79,8 +79,8 @@ export const voice: Read = (draft, value) => {
 
 /** A part of a text with pictures. */
 const part = new Place()
-  .has('image', { limit: DATA_HEAD, read: read.pictureUrl })
-  .has('image_url', { limit: DATA_HEAD, read: read.pictureUrl, inside: imageUrl })
+  .has('image', read.pictureUrl)
+  .has('image_url', { ...read.pictureUrl, inside: imageUrl })
   .has('video', urlOrObject)
   .has('video_url', urlOrObject)
 
@@ -93,8 +93,8 @@ export const textOrPicture = (options: PlaceOptions = {}): Place =>
       options.end?.(draft, frame, end)
     },
   })
-    .has('image', { limit: DATA_HEAD, read: read.data })
-    .has('image_url', { limit: DATA_HEAD, read: read.pictureUrl, inside: imageUrl })
+    .has('image', read.data)
+    .has('image_url', { ...read.pictureUrl, inside: imageUrl })
     .has('video', urlOrObject)
     .has('video_url', urlOrObject)
     .has('content', { inside: part })

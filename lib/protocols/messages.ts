@@ -13,7 +13,7 @@ import { file, imageUrl, urlOrObject } from './layouts.ts'
 import { clientPath, type ProtocolRow, TEXT_COVER } from './protocol.ts'
 import { bareTool, toolChoice, typedTool, withSwitches } from './requests/asked-tools.ts'
 import { jsonBody } from './requests/body.ts'
-import { DATA_HEAD, Place } from './requests/places.ts'
+import { Place } from './requests/places.ts'
 import * as read from './requests/readers.ts'
 import { isStrangeFinish } from './words/finish-words.ts'
 import { NO_OUTPUT } from './words/maxima.ts'
@@ -24,7 +24,7 @@ const cacheControl = new Place({
   begin: draft => {
     draft.cacheTtl ??= '5m'
   },
-}).has('ttl', { read: read.ttl('5m') })
+}).has('ttl', read.ttl('5m'))
 
 const source = new Place({
   end(draft, frame) {
@@ -32,10 +32,10 @@ const source = new Place({
     if (frame.owner !== null) frame.owner.urls += frame.urls
   },
 })
-  .has('type', { read: read.type })
-  .has('media_type', { read: read.mime })
-  .has('data', { limit: DATA_HEAD, read: read.data })
-  .has('url', { read: read.url })
+  .has('type', read.type)
+  .has('media_type', read.mime)
+  .has('data', read.data)
+  .has('url', read.url)
   .has('file_id', read.stored('file_id'))
 
 const block = new Place({
@@ -46,12 +46,12 @@ const block = new Place({
     if (type === 'container_upload') draft.invalid ??= 'file_id'
   },
 })
-  .has('type', { read: read.type })
+  .has('type', read.type)
   .has('source', { inside: source })
   .has('cache_control', { inside: cacheControl })
 // parts in the words of chat, which some upstreams take too
 block
-  .has('image_url', { limit: DATA_HEAD, read: read.pictureUrl, inside: imageUrl })
+  .has('image_url', { ...read.pictureUrl, inside: imageUrl })
   .has('video_url', urlOrObject)
   .has('audio_url', urlOrObject)
   .has('file_url', urlOrObject)
@@ -68,13 +68,11 @@ const tool = new Place({
     if (frame.type.startsWith('advisor_')) read.advisor(draft, frame)
   },
 })
-  .has('type', { read: read.type })
-  .has('max_uses', { read: read.uses })
+  .has('type', read.type)
+  .has('max_uses', read.uses)
   .has('model', read.otherModel)
-  .has('max_tokens', {
-    read(_draft, value, frame) {
-      frame.maximum = read.numberIn(value)
-    },
+  .has('max_tokens', (_draft, value, frame) => {
+    frame.maximum = read.numberIn(value)
   })
   .has('cache_control', { inside: cacheControl })
   .has('caching', { inside: cacheControl })
@@ -86,7 +84,7 @@ block.has('tool', { inside: change }).has('tool_changes', { inside: block })
 const fallback = new Place()
   .has('tools', { inside: tool })
   .has('model', read.otherModel)
-  .has('max_tokens', { read: read.raise })
+  .has('max_tokens', read.raiseMaximum)
   .has('speed', read.tier('speed', 'speed'))
 
 /** A skill that was uploaded to the account that all customers share. */
@@ -94,12 +92,12 @@ const skill = new Place({
   end(draft, { type }) {
     if (type !== 'anthropic') draft.invalid ??= 'container'
   },
-}).has('type', { read: read.type })
+}).has('type', read.type)
 const container = new Place().has('id', read.stored('container')).has('skills', { inside: skill })
 const thread = new Place().has('previous_message_id', read.stored('thread'))
 // in a turn with tools the budget of thoughts may be larger than the maximum
-const thinking = new Place().has('type', { read: read.effort }).has('budget_tokens', { read: read.budgetWithin })
-const outputConfig = new Place().has('effort', { read: read.effort })
+const thinking = new Place().has('type', read.effort).has('budget_tokens', read.budgetWithin)
+const outputConfig = new Place().has('effort', read.effort)
 const maxTokens = read.maximum('max_tokens')
 const metadata = new Place({ free: true }).has('user_id', read.userId)
 
@@ -108,21 +106,19 @@ const body = new Place({
   begin(draft) {
     draft.sound = draft.pictures = false
   },
-}).has('container', { ...read.stored('container'), inside: container })
+}).has('container', { read: read.stored('container'), inside: container })
 
 const messagesBody = withSwitches(body)
   .has('model', read.model)
   .has('stream', read.stream)
-  .has('max_tokens', {
-    read(draft, value, frame) {
-      maxTokens(draft, value, frame)
-      if (read.numberIn(value) !== 0) return
-      draft.maximum ??= 0
-      draft.maxima |= NO_OUTPUT
-    },
+  .has('max_tokens', (draft, value, frame) => {
+    maxTokens(draft, value, frame)
+    if (read.numberIn(value) !== 0) return
+    draft.maximum ??= 0
+    draft.maxima |= NO_OUTPUT
   })
-  .has('max_completion_tokens', { read: read.maximum('max_completion_tokens') })
-  .has('max_output_tokens', { read: read.maximum('max_output_tokens') })
+  .has('max_completion_tokens', read.maximum('max_completion_tokens'))
+  .has('max_output_tokens', read.maximum('max_output_tokens'))
   .has('messages', { inside: message })
   .has('system', { inside: block })
   .has('tools', { inside: tool })

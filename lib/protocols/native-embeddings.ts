@@ -13,7 +13,7 @@ const nativeEmbeddingsBody = new Place({ begin: read.writesNothing })
   .has('model', read.repeatedModel)
   .has('content', { inside: content })
   .has('requests', { inside: request })
-  .has('serviceTier', { alias: 'service_tier', ...read.tier('service', 'serviceTier') })
+  .has('serviceTier', { alias: 'service_tier', read: read.tier('service', 'serviceTier') })
 
 export const nativeEmbeddings: ProtocolRow = {
   place: 6,

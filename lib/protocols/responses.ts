@@ -36,28 +36,24 @@ const memory: Read = (_draft, value, frame) => {
   if (frame.owner !== null && !read.isNull(value)) frame.owner.size = read.stringOf(value) ?? '?'
 }
 /** A skill that was uploaded to the account that all customers share; those of the provider itself begin with its name. */
-const skill = new Place().has('skill_id', {
-  read(draft, value) {
-    if (!read.stringOf(value)?.startsWith('openai-')) draft.invalid ??= 'skills'
-  },
+const skill = new Place().has('skill_id', (draft, value) => {
+  if (!read.stringOf(value)?.startsWith('openai-')) draft.invalid ??= 'skills'
 })
 const container = new Place()
   .has('id', read.stored('container'))
   .has('file_ids', read.stored('file_ids'))
-  .has('memory_limit', { read: memory })
+  .has('memory_limit', memory)
 const environment = new Place({
   end(_draft, frame) {
     if (frame.owner !== null) frame.owner.isLocal = frame.type === 'local'
   },
 })
-  .has('type', { read: read.type })
+  .has('type', read.type)
   .has('container_id', read.stored('container_id'))
   .has('file_ids', read.stored('file_ids'))
-  .has('memory_limit', { read: memory })
+  .has('memory_limit', memory)
   .has('skills', { inside: skill })
-const mask = new Place()
-  .has('image_url', { limit: DATA_HEAD, read: read.pictureUrl })
-  .has('file_id', read.stored('file_id'))
+const mask = new Place().has('image_url', read.pictureUrl).has('file_id', read.stored('file_id'))
 
 const tool = new Place({
   element: bareTool,
@@ -69,18 +65,18 @@ const tool = new Place({
     read.askPicture(draft, frame.picture ?? UNSAID)
   },
 })
-  .has('type', { read: read.type })
-  .has('container', { ...read.stored('container'), inside: container })
+  .has('type', read.type)
+  .has('container', { read: read.stored('container'), inside: container })
   .has('environment', { inside: environment })
   .has('vector_store_ids', read.stored('vector_store_ids'))
   .has('tunnel_id', read.stored('tunnel_id'))
   .has('input_image_mask', { inside: mask })
-  .has('size', { read: read.pictureSaid('size') })
-  .has('quality', { read: read.pictureSaid('quality') })
+  .has('size', read.pictureSaid('size'))
+  .has('quality', read.pictureSaid('quality'))
 // a namespace has tools inside
 tool.has('tools', { inside: tool })
 
-const reasoning = new Place().has('effort', { read: read.effort })
+const reasoning = new Place().has('effort', read.effort)
 
 /** What keeps a client from naming items instead of sending them. */
 const REFERENCE = 'item_reference (store: false)'
@@ -96,32 +92,28 @@ const item = new Place({
     if (type === 'item_reference' || isReference || isDrawing) draft.invalid ??= REFERENCE
   },
 })
-  .has('type', { read: read.type })
-  .has('id', {
-    read(_draft, value, frame) {
-      frame.hasId = !read.isNull(value)
-    },
+  .has('type', read.type)
+  .has('id', (_draft, value, frame) => {
+    frame.hasId = !read.isNull(value)
   })
-  .has('role', {
-    read(_draft, value, frame) {
-      frame.hasRole = !read.isNull(value)
-    },
+  .has('role', (_draft, value, frame) => {
+    frame.hasRole = !read.isNull(value)
   })
-  .has('image_url', { limit: DATA_HEAD, read: read.pictureUrl, inside: imageUrl })
-  .has('file_url', { limit: DATA_HEAD, read: read.documentUrl })
+  .has('image_url', { ...read.pictureUrl, inside: imageUrl })
+  .has('file_url', read.documentUrl)
   .has('video_url', urlOrObject)
   .has('audio_url', urlOrObject)
   .has('file_id', read.stored('file_id'))
   .has('file_data', {
     limit: DATA_HEAD,
     read(draft, value, frame) {
-      read.data(draft, value, frame)
+      read.data.read(draft, value, frame)
       read.inlineOrFetched(draft, frame)
       frame.dataLength = -1
     },
   })
   .has('input_audio', { inside: inputAudio })
-  .has('result', { limit: DATA_HEAD, read: read.data })
+  .has('result', read.data)
   .has('tools', { inside: tool })
 item.has('content', { inside: item }).has('output', { inside: item })
 
@@ -131,14 +123,12 @@ const responsesBody = top({
     draft.pictures = false
   },
 })
-  .has('max_output_tokens', { read: read.maximum('max_output_tokens') })
-  .has('max_tokens', { read: read.maximum('max_tokens') })
-  .has('max_completion_tokens', { read: read.maximum('max_completion_tokens') })
+  .has('max_output_tokens', read.maximum('max_output_tokens'))
+  .has('max_tokens', read.maximum('max_tokens'))
+  .has('max_completion_tokens', read.maximum('max_completion_tokens'))
   .has('reasoning', { inside: reasoning })
-  .has('max_tool_calls', {
-    read(draft, value) {
-      draft.maxToolCalls = read.numberIn(value) || null
-    },
+  .has('max_tool_calls', (draft, value) => {
+    draft.maxToolCalls = read.numberIn(value) || null
   })
   .has('background', read.background)
   .has('input', { inside: item })

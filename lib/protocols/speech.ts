@@ -40,28 +40,20 @@ const speechBody = new Place({
       else draft.characters = codePoints(text)
     },
   })
-  .has('speed', {
-    read(draft, value) {
-      draft.pace = Math.min(draft.pace, paceOf(value))
-    },
+  .has('speed', (draft, value) => {
+    draft.pace = Math.min(draft.pace, paceOf(value))
   })
-  .has('response_format', {
-    read(draft, value) {
-      if (read.stringOf(value) === 'pcm') draft.soundBytesPerS = PCM_SAMPLES_PER_S * SAMPLE_BYTES
-    },
+  .has('response_format', (draft, value) => {
+    if (read.stringOf(value) === 'pcm') draft.soundBytesPerS = PCM_SAMPLES_PER_S * SAMPLE_BYTES
   })
-  .has('sample_rate', {
-    read(draft, value) {
-      // more samples than usual count as usual: who does not read the field sends no more
-      draft.samplesPerS = Math.min(PCM_SAMPLES_PER_S, read.numberIn(value) ?? PCM_SAMPLES_PER_S)
-    },
+  .has('sample_rate', (draft, value) => {
+    // more samples than usual count as usual: who does not read the field sends no more
+    draft.samplesPerS = Math.min(PCM_SAMPLES_PER_S, read.numberIn(value) ?? PCM_SAMPLES_PER_S)
   })
   .has('extra_body', read.noExtraBody)
   .has('service_tier', read.tier('service', 'service_tier'))
-  .has('stream_format', {
-    read(draft, value) {
-      draft.stream = read.stringOf(value) === 'sse'
-    },
+  .has('stream_format', (draft, value) => {
+    draft.stream = read.stringOf(value) === 'sse'
   })
 
 /** How many characters a text has; half of a pair that lacks its other half counts as one. */

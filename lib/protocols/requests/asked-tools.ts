@@ -119,12 +119,10 @@ const switched = (name: string): Place =>
       if (frame.uses !== 0 && frame.type !== 'off') noteSwitch(draft, name, isTop, frame.type === 'on')
     },
   })
-    .has('enable', {
-      read(_draft, value, frame) {
-        if (!read.isOn(value)) frame.uses = 0
-      },
+    .has('enable', (_draft, value, frame) => {
+      if (!read.isOn(value)) frame.uses = 0
     })
-    .has('mode', { read: read.type })
+    .has('mode', read.type)
 
 /** A plugin, which some upstreams run before they ask the model, for every request. */
 function notePlugin(draft: Draft, name: string): void {
@@ -140,11 +138,9 @@ const plugin = new Place({
     if (frame.uses !== 0) notePlugin(draft, frame.type === '' ? UNREADABLE : frame.type)
   },
 })
-  .has('id', { read: read.type })
-  .has('enabled', {
-    read(_draft, value, frame) {
-      if (!read.isOn(value)) frame.uses = 0
-    },
+  .has('id', read.type)
+  .has('enabled', (_draft, value, frame) => {
+    if (!read.isOn(value)) frame.uses = 0
   })
 
 /** Reads a value in the place of the list. */
@@ -189,12 +185,12 @@ const chosenName: Read = (draft, value) => {
   if (ANY.has(name)) draft.mustUse = true
   else choose(draft, name)
 }
-const chosen = new Place({ element: chosenName }).has('type', { read: chosenName }).has('name', { read: chosenName })
+const chosen = new Place({ element: chosenName }).has('type', chosenName).has('name', chosenName)
 /** The member `tool_choice`, in the forms of all protocols: a word, a tool, or a list of those that are allowed. */
 const choice = new Place({ element: chosenName })
-  .has('type', { read: chosenName })
-  .has('name', { read: chosenName })
-  .has('mode', { read: chosenName })
+  .has('type', chosenName)
+  .has('name', chosenName)
+  .has('mode', chosenName)
   .has('tools', { inside: chosen })
 choice.has('allowed_tools', { inside: choice })
 export const toolChoice = { read: chosenName, inside: choice }

@@ -104,8 +104,9 @@ export class Place {
         : { name: '', bit: 0, bitMore: 0, limit: DATA_HEAD, read: options.element, inside: null }
   }
 
-  /** Adds a field. Places that contain each other are tied together by later calls. */
-  has(name: string, { limit = LIMIT, read, inside, alias }: FieldOptions = {}): this {
+  /** Adds a field, whose value is read. Places that contain each other are tied together by later calls. */
+  has(name: string, options: FieldOptions | Read = {}): this {
+    const { limit = LIMIT, read, inside, alias } = typeof options === 'function' ? { read: options } : options
     const at = this.#count++
     if (at >= MOST_FIELDS) throw new Error(`a place has too many fields: ${name}`)
     const bit = at < WORD ? 1 << at : 0

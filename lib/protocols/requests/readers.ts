@@ -5,7 +5,7 @@ import { ALL_MAXIMA, askedEffort, MAXIMUM_NAMES, type MaximumName, maximumBit, m
 import { tierName } from '../words/reports.ts'
 import { MOST_TOKENS, type PictureKind, type TierNames, UNSAID } from '../words/usage.ts'
 import type { Draft } from './facts.ts'
-import { type PlaceFrame, Place, type Read, type Value } from './places.ts'
+import { DATA_HEAD, type PlaceFrame, Place, type Read, type Value } from './places.ts'
 
 /** The most other models that a request may name; no honest request names more. */
 const MOST_MODELS = 16
@@ -40,7 +40,7 @@ export const maximum = (name: MaximumName | 'maxOutputTokens'): Read => {
 }
 
 /** Reads what an answer may hold at least, whatever its maximum is. 0 says nothing. */
-export const raise: Read = (draft, value) => {
+export const raiseMaximum: Read = (draft, value) => {
   draft.maximum = largest(draft.maximum, numberIn(value) || null)
 }
 
@@ -64,7 +64,7 @@ export const thinkingBudget: Read = (draft, value) => {
 
 /** The same of a budget that belongs to the maximum, which some upstreams raise to it. */
 export const budgetWithin: Read = (draft, value, frame) => {
-  raise(draft, value, frame)
+  raiseMaximum(draft, value, frame)
   if (numberIn(value)) draft.effort = moreEffort(draft.effort, 'on')
 }
 
@@ -146,16 +146,12 @@ const flagOf = (draft: Draft, field: string, { kind, text }: Value): boolean => 
   return value === true
 }
 
-export const stream = {
-  read: (draft: Draft, value: Value): void => {
-    draft.stream = flagOf(draft, 'stream', value)
-  },
+export const stream: Read = (draft, value) => {
+  draft.stream = flagOf(draft, 'stream', value)
 }
 
-export const background = {
-  read: (draft: Draft, value: Value): void => {
-    draft.background = flagOf(draft, 'background', value)
-  },
+export const background: Read = (draft, value) => {
+  draft.background = flagOf(draft, 'background', value)
 }
 
 export const promptCacheKey = {
@@ -176,13 +172,13 @@ export const userId = {
  * Refuses a field that names something in a store of the upstream. The upstream's account is shared by all customers of
  * the gateway, so nobody may name what is stored there.
  */
-export const stored = (field: string) => ({
-  read: (draft: Draft, value: Value): void => {
+export const stored =
+  (field: string): Read =>
+  (draft, value) => {
     const said = value.text === null ? undefined : parse(value.text)
     const nothing = said === null || said === '' || (Array.isArray(said) && said.length === 0)
     if (!nothing) refuse(draft, field)
-  },
-})
+  }
 
 /** Members that a body has once, so that nobody knows which of two values counts. */
 const SAID_ONCE: ReadonlySet<string> = new Set([
@@ -202,7 +198,7 @@ export function extraBody(body: Place): Place {
   const place = new Place()
   for (const [name, { limit, read, inside }] of body.fields)
     if (SAID_ONCE.has(name)) place.has(name, stored(`extra_body.${name}`))
-    else if ((MAXIMUM_NAMES as readonly string[]).includes(name)) place.has(name, { read: raise })
+    else if ((MAXIMUM_NAMES as readonly string[]).includes(name)) place.has(name, raiseMaximum)
     else place.has(name, { limit, ...(read === null ? {} : { read }), ...(inside === null ? {} : { inside }) })
   return place
 }
@@ -211,14 +207,14 @@ export function extraBody(body: Place): Place {
 export const noExtraBody = stored('extra_body')
 
 /** Reads a service tier, a speed or a place. */
-export const tier = (kind: keyof TierNames, field: string) => ({
-  read: (draft: Draft, value: Value): void => {
+export const tier =
+  (kind: keyof TierNames, field: string): Read =>
+  (draft, value) => {
     if (isNull(value)) return
     const name = stringOf(value) ?? ''
     if (name === '') refuse(draft, field)
     else askTier(draft, kind, field, name)
-  },
-})
+  }
 
 const USUAL = 'standard'
 
@@ -295,10 +291,13 @@ export const mime: Read = (_draft, value, frame) => {
 }
 
 /** Reads a string of data; its beginning will tell what it is. */
-export const data: Read = (_draft, value, frame) => {
-  if (value.kind !== 'string' || value.text === null) return
-  frame.dataLength = value.end - value.start - 2
-  frame.head = headOf(value.text)
+export const data = {
+  limit: DATA_HEAD,
+  read: (_draft: Draft, value: Value, frame: PlaceFrame): void => {
+    if (value.kind !== 'string' || value.text === null) return
+    frame.dataLength = value.end - value.start - 2
+    frame.head = headOf(value.text)
+  },
 }
 
 export const url: Read = (draft, value, frame) => {
@@ -357,15 +356,16 @@ export function inlineOrFetched(draft: Draft, { head, dataLength }: PlaceFrame, 
   else inline(draft, bare, dataLength)
 }
 
-const readUrl =
-  (picture: boolean): Read =>
-  (draft, value) => {
+const urlOf = (picture: boolean): { limit: number; read: Read } => ({
+  limit: DATA_HEAD,
+  read(draft, value) {
     const length = value.end - value.start - 2
     if (value.kind === 'string' && value.text !== null && length > 0)
       fetched(draft, headOf(value.text), length, picture)
-  }
+  },
+})
 
 /** Reads the URL of a picture, which may be a data URL. */
-export const pictureUrl = readUrl(true)
+export const pictureUrl = urlOf(true)
 /** Reads the URL of a document, film or sound, which may be a data URL. */
-export const documentUrl = readUrl(false)
+export const documentUrl = urlOf(false)
