@@ -35,7 +35,7 @@ const asked = (member: keyof PictureKind): Read => {
   const said = read.pictureSaid(member)
   return (draft, value, frame) => {
     said(draft, value, frame)
-    draft.picture = frame.picture
+    draft.askedPicture = frame.picture
   }
 }
 
@@ -43,7 +43,7 @@ const asked = (member: keyof PictureKind): Read => {
 const side: Read = (draft, value, frame) => {
   if (read.isNull(value)) return
   read.pictureSaid('size')(draft, { ...value, text: null }, frame)
-  draft.picture = frame.picture
+  draft.askedPicture = frame.picture
 }
 
 const imagesPlace = new Place()

@@ -9,7 +9,7 @@ import * as read from './requests/readers.ts'
 
 function addDocument(draft: Draft, bytes: number): void {
   draft.documents++
-  draft.units?.add(bytes)
+  draft.searchUnits?.add(bytes)
 }
 
 /** Without the quotes around a text. */
@@ -23,7 +23,7 @@ const documents = textOrPicture({
 /** `written`: with the quotes around a text. */
 function setQuery(draft: Draft, bytes: number, written: number): void {
   draft.queryBytes += written
-  if (draft.units !== null) draft.units.queryBytes += bytes
+  if (draft.searchUnits !== null) draft.searchUnits.queryBytes += bytes
 }
 
 const readQuery: Read = (draft, value) => setQuery(draft, bytesOf(value), value.end - value.start)
@@ -36,7 +36,7 @@ const query = textOrPicture({
 const rerankBody = new Place({
   begin(draft) {
     read.writesNothing(draft)
-    draft.units = new SearchUnits()
+    draft.searchUnits = new SearchUnits()
   },
   end(draft) {
     draft.repeatedBytes = draft.queryBytes * Math.max(0, draft.documents - 1)

@@ -40,8 +40,8 @@ const transcriptionsBody = formBody({
   files: ['file'],
   hears: true,
   upload(draft, { seconds, bytes }) {
-    draft.uploadS += seconds
-    draft.uploadBytes += bytes
+    draft.soundS += seconds
+    draft.soundBytes += bytes
     draft.prompt.sounds++
     draft.prompt.soundS += Math.ceil(seconds)
   },

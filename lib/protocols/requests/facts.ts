@@ -43,6 +43,8 @@ export interface ToolUses {
   unlimited: number
 }
 
+const NO_USES: ToolUses = { uses: 0, unlimited: 0 }
+
 export const textOnly = (textBytes: number): Prompt => ({
   textBytes,
   tokens: 0,
@@ -115,7 +117,15 @@ export interface Removable {
   next: number
 }
 
-export class Draft {
+/** A tool by which the upstream asks another model while it answers. */
+export interface Advisor {
+  /** The uses of it; null = not limited. */
+  uses: number | null
+  /** Output tokens of each use; null = not limited. */
+  maximum: number | null
+}
+
+export class Facts {
   /** Top-level `model`, decoded; null = missing. */
   model: string | null = null
   /** False: there is a `model`, and it is no string, or too long to be a name. */
@@ -125,23 +135,22 @@ export class Draft {
   /** The places in which the body names the model of the path again, where all of them are to be replaced together. */
   readonly repeatedModels: Span[] = []
   stream = false
-  /** The largest of all maxima of output tokens, whatever their names; null = none is named. */
-  maximum: number | null = null
+  /**
+   * The largest number of output tokens that the body names, whatever the name, with what it predicts, which is billed beside it
+   * where it does not come; null = none. 0 to 10^9.
+   */
+  maxOutput: number | null = null
   /** The names under which the body names a maximum: it counts only where the upstream reads one of them. */
   maxima: Maxima = NO_MAXIMA
   /** Output tokens that may be thought beside the maximum, where the upstream reads `thinking_budget`; 0 = none is named. */
   thinkingBudget = 0
-  /** Bytes of text that the answer is expected to repeat. */
-  predictedBytes = 0
   /** The effort with which the model is asked to think. */
   effort: AskedEffort = 'off'
+  /** The number of answers that are wanted; 1 to 10^6. */
   n = 1
-  /** True when pictures follow from one another; how many there may be, null = the request does not say. */
-  sequence = false
-  sequenceLimit: number | null = null
-  streamOptions: StreamOptions | null = null
   /** True: `stream_options.include_usage` is `true`. */
   includeUsage = false
+  streamOptions: StreamOptions | null = null
   background = false
   /** The longest life of a cache entry that the body asks for; null = it asks for none. */
   cacheTtl: '5m' | '1h' | null = null
@@ -150,50 +159,84 @@ export class Draft {
   userId: string | null = null
   /** `previous_response_id`: the earlier answer that this request continues; null = none. */
   previousAnswer: string | null = null
+  prompt: Prompt = textOnly(0)
+  /** Number of tools of the upstream that draw pictures. */
+  drawingTools = 0
   /** The uses of all tools of the upstream together; null = not limited. */
   maxToolCalls: number | null = null
-  prompt: Prompt = textOnly(0)
-  mediaBytes = 0
-  /** Bytes of the query of a rerank request, how many documents it has, and what both come to; null = it is another request. */
-  queryBytes = 0
-  documents = 0
-  units: SearchUnits | null = null
+  /** The tools that are not free. */
+  readonly tools: readonly AskedTool[] = []
+  /** Units of search that the request comes to at most; 1 = it is no rerank request. */
+  units = 1
+  /** Searches of the web that the upstream may make, and uses of its other tools. */
+  searches: ToolUses = NO_USES
+  otherUses: ToolUses = NO_USES
+  /** Searches that are left out of the body, because they are only offered and have no price; null = none are. */
+  leftOut: readonly AskedTool[] | null = null
+  /** Members of the body that may be left out with them. */
+  readonly removable: Removable[] = []
+  /** True when the list of the body itself has a tool that is not left out. */
+  keepsTools = false
+  /** True when the answer may hold sound, and pictures. */
+  answersSound = true
+  answersPictures = true
+  /** Passes by other models in the course of the answer. */
+  readonly advisors: Advisor[] = []
   /** Code points of text that is to be spoken. */
   characters = 0
-  /** The speed at which text is spoken, where it is slower than usual: 0.25 to 1. */
-  pace = 1
-  /** Seconds, in fractions, and bytes of sound in files that are to be written down. */
+  /** The most seconds that speaking this text takes. */
+  spokenS = 0
+  /** Seconds of sound in files that are to be written down. */
   uploadS = 0
-  uploadBytes = 0
+  /** The most that this sound can last, whatever its files say. */
+  mostUploadS = 0
   /** Bytes of a second of the answer, where plain samples are asked for; null = they are not. */
   soundBytesPerS: number | null = null
-  /** The samples of a second of the answer, as far as the body says so. */
-  samplesPerS: number | null = null
-  /** Bytes of text that upstreams count in addition, because they read a part of the body more than once. */
-  repeatedBytes = 0
+  /** Names of other models that the upstream may use for the request. */
+  readonly otherModels: string[] = []
   /** The first field because of which the request is refused: two readers could take it differently, or it names what we do not offer. */
   invalid: string | null = null
   /** The names of tier, speed and place that are asked for. */
   tiers: TierNames = NO_TIERS
-  /** The size and quality of pictures that are asked for; null = none are named. */
-  picture: PictureKind | null = null
+  /** The size and the quality of the pictures that are asked for; where tools ask for different ones, neither is said. */
+  picture: PictureKind = UNSAID
   /** True when the request asks for pictures as base64 in the answer. */
   encodedPictures = false
-  /** Names of other models that the upstream may use for the request. */
-  readonly otherModels: string[] = []
-  /** Passes by other models in the course of the answer. */
-  readonly advisors: Advisor[] = []
+  /** The offset just after the opening brace; 0 where bodies have no braces. */
+  openedAt = 0
+}
+
+/** The facts while the body arrives, with what some of them are computed from when it is whole. */
+export class Draft extends Facts {
+  declare readonly tools: AskedTool[]
+  /** The largest of all maxima of output tokens, whatever their names; null = none is named. */
+  maximum: number | null = null
+  /** Bytes of text that the answer is expected to repeat. */
+  predictedBytes = 0
+  /** True when pictures follow from one another; how many there may be, null = the request does not say. */
+  sequence = false
+  sequenceLimit: number | null = null
+  /** Bytes of base64 in the body. */
+  mediaBytes = 0
+  /** Bytes of text that upstreams count in addition, because they read a part of the body more than once. */
+  repeatedBytes = 0
+  /** Bytes of the query of a rerank request, how many documents it has, and what both come to; null = it is another request. */
+  queryBytes = 0
+  documents = 0
+  searchUnits: SearchUnits | null = null
+  /** The speed at which text is spoken, where it is slower than usual: 0.25 to 1. */
+  pace = 1
+  /** Seconds, in fractions, and bytes of sound in files that are to be written down. */
+  soundS = 0
+  soundBytes = 0
+  /** The samples of a second of the answer, as far as the body says so. */
+  samplesPerS: number | null = null
+  /** The size and quality of pictures that are asked for; null = none are named. */
+  askedPicture: PictureKind | null = null
   /** True when a part of a message is of a kind that is not known. */
   hasUnknownPart = false
-  /** Number of tools of the upstream that draw pictures. */
-  drawingTools = 0
-  /** All tools that are not free, and how many elements the lists of tools have. */
-  readonly tools: AskedTool[] = []
+  /** The number of elements that the lists of tools have. */
   listedTools = 0
-  /** True when the list of the body itself has one that is not left out. */
-  keepsTools = false
-  /** Members of the body that may be left out with searches. */
-  readonly removable: Removable[] = []
   /** The tools that the request says have to be used: by type or name, any of them, or a search. */
   readonly chosen: string[] = []
   mustUse = false
@@ -201,76 +244,6 @@ export class Draft {
   /** True when the answer may hold sound, and pictures; null = nothing says so or otherwise. */
   sound: boolean | null = null
   pictures: boolean | null = null
-}
-
-/** A tool by which the upstream asks another model while it answers. */
-export interface Advisor {
-  /** The uses of it; null = not limited. */
-  uses: number | null
-  /** Output tokens of each use; null = not limited. */
-  maximum: number | null
-}
-
-/** The members of a draft that are facts as they stand. */
-type SaidInBody =
-  | 'model'
-  | 'modelIsString'
-  | 'modelSpan'
-  | 'repeatedModels'
-  | 'stream'
-  | 'maxima'
-  | 'thinkingBudget'
-  | 'effort'
-  | 'includeUsage'
-  | 'streamOptions'
-  | 'background'
-  | 'cacheTtl'
-  | 'promptCacheKey'
-  | 'userId'
-  | 'previousAnswer'
-  | 'prompt'
-  | 'drawingTools'
-  | 'maxToolCalls'
-  | 'removable'
-  | 'keepsTools'
-  | 'advisors'
-  | 'characters'
-  | 'soundBytesPerS'
-  | 'otherModels'
-  | 'invalid'
-  | 'tiers'
-  | 'encodedPictures'
-
-export interface Facts extends Pick<Draft, SaidInBody> {
-  /**
-   * The largest number of output tokens that the body names, whatever the name, with what it predicts, which is billed beside it
-   * where it does not come; null = none. 0 to 10^9.
-   */
-  maxOutput: number | null
-  /** The number of answers that are wanted; 1 to 10^6. */
-  n: number
-  /** The tools that are not free. */
-  tools: readonly AskedTool[]
-  /** Units of search that the request comes to at most; 1 = it is no rerank request. */
-  units: number
-  /** Searches of the web that the upstream may make, and uses of its other tools. */
-  searches: ToolUses
-  otherUses: ToolUses
-  /** Searches that are left out of the body, because they are only offered and have no price; null = none are. */
-  leftOut: readonly AskedTool[] | null
-  /** True when the answer may hold sound, and pictures. */
-  answersSound: boolean
-  answersPictures: boolean
-  /** The most seconds that speaking the text takes. */
-  spokenS: number
-  /** Seconds of sound in files that are to be written down. */
-  uploadS: number
-  /** The most that this sound can last, whatever its files say. */
-  mostUploadS: number
-  /** The size and the quality of the pictures that are asked for; where tools ask for different ones, neither is said. */
-  picture: PictureKind
-  /** The offset just after the opening brace; 0 where bodies have no braces. */
-  openedAt: number
 }
 
 /** Says of the tools of a whole body which are forced. */
@@ -293,7 +266,6 @@ interface AllUses {
   others: ToolUses
 }
 
-const NO_USES: ToolUses = { uses: 0, unlimited: 0 }
 const NO_TOOLS: AllUses = { all: NO_USES, searches: NO_USES, others: NO_USES }
 
 function usesOf(draft: Draft): AllUses {
@@ -318,87 +290,46 @@ function usesOf(draft: Draft): AllUses {
   }
 }
 
-/** Returns the prompt to which tools bring so much. */
-const withUses = (prompt: Prompt, { uses, unlimited }: ToolUses): Prompt => ({
-  ...prompt,
-  toolUses: uses,
-  unlimitedTools: unlimited,
-})
-
 const MOST_N = 1e6
 /** Pictures of a sequence whose length is not said. */
 const LONGEST_SEQUENCE = 15
 const LEAST_SPOKEN_S = 10
 
-/** Returns the facts of a whole body, from what its scan has written down. */
+/** Completes the facts of a whole body. */
 export function factsOf(draft: Draft, bodyBytes: number, openedAt: number): Facts {
+  const { maximum, characters, soundS, soundBytes } = draft
   const uses = usesOf(draft)
-  return {
-    model: draft.model,
-    modelIsString: draft.modelIsString,
-    modelSpan: draft.modelSpan,
-    repeatedModels: draft.repeatedModels,
-    stream: draft.stream,
-    maxOutput: withPredicted(draft),
-    maxima: draft.maxima,
-    thinkingBudget: draft.thinkingBudget,
-    effort: draft.effort,
-    n: Math.min(MOST_N, Math.max(draft.n, draft.sequence ? (draft.sequenceLimit ?? LONGEST_SEQUENCE) : 1)),
-    includeUsage: draft.includeUsage,
-    streamOptions: draft.streamOptions,
-    background: draft.background,
-    cacheTtl: draft.cacheTtl,
-    promptCacheKey: draft.promptCacheKey,
-    userId: draft.userId,
-    previousAnswer: draft.previousAnswer,
-    prompt: promptOf(draft, bodyBytes, uses.all),
-    drawingTools: draft.drawingTools,
-    maxToolCalls: draft.maxToolCalls,
-    tools: draft.tools,
-    units: draft.units?.most ?? 1,
-    searches: uses.searches,
-    otherUses: uses.others,
-    leftOut: null,
-    removable: draft.removable,
-    keepsTools: draft.keepsTools,
-    answersSound: draft.sound ?? true,
-    answersPictures: draft.pictures ?? true,
-    advisors: draft.advisors,
-    characters: draft.characters,
-    spokenS: spokenS(draft),
-    uploadS: wholeSeconds(draft.uploadS),
-    mostUploadS: Math.ceil(draft.uploadBytes / DENSEST_BYTES_PER_S),
-    soundBytesPerS: draft.soundBytesPerS,
-    otherModels: draft.otherModels,
-    invalid: draft.invalid,
-    tiers: draft.tiers,
-    picture: draft.picture ?? UNSAID,
-    encodedPictures: draft.encodedPictures,
-    openedAt,
-  }
+  // text that is predicted and does not come is billed beside the maximum, and a token has at least a byte
+  if (maximum !== null) draft.maxOutput = Math.min(MOST_TOKENS, maximum + draft.predictedBytes)
+  draft.n = Math.min(MOST_N, Math.max(draft.n, draft.sequence ? (draft.sequenceLimit ?? LONGEST_SEQUENCE) : 1))
+  completePrompt(draft, bodyBytes, uses.all)
+  draft.units = draft.searchUnits?.most ?? 1
+  draft.searches = uses.searches
+  draft.otherUses = uses.others
+  draft.answersSound = draft.sound ?? true
+  draft.answersPictures = draft.pictures ?? true
+  // nothing is spoken slower than a character in a second; but the shortest text has a silence before and behind it
+  if (characters > 0) draft.spokenS = Math.ceil(Math.max(LEAST_SPOKEN_S, characters) / draft.pace)
+  draft.uploadS = wholeSeconds(soundS)
+  draft.mostUploadS = Math.ceil(soundBytes / DENSEST_BYTES_PER_S)
+  draft.picture = draft.askedPicture ?? UNSAID
+  draft.openedAt = openedAt
+  return draft
 }
 
-/** Text that is predicted and does not come is billed beside the maximum. A token has at least a byte. */
-const withPredicted = ({ maximum, predictedBytes }: Draft): number | null =>
-  maximum === null ? null : Math.min(MOST_TOKENS, maximum + predictedBytes)
-
-/** Nothing is spoken slower than a character in a second; but the shortest text has a silence before and behind it. */
-const spokenS = ({ characters, pace }: Draft): number =>
-  characters === 0 ? 0 : Math.ceil(Math.max(LEAST_SPOKEN_S, characters) / pace)
-
-function promptOf(draft: Draft, bodyBytes: number, { uses, unlimited }: ToolUses): Prompt {
+function completePrompt(draft: Draft, bodyBytes: number, { uses, unlimited }: ToolUses): void {
   const { prompt, mediaBytes, repeatedBytes, previousAnswer } = draft
   prompt.textBytes = bodyBytes - mediaBytes + repeatedBytes
   if (previousAnswer !== null) prompt.remoteDocuments++
   prompt.toolUses = uses
   prompt.unlimitedTools = unlimited
-  return prompt
 }
 
 /** Returns the same request without its searches, which are left out of the body. */
 export function withoutSearches(facts: Facts): Facts {
   const tools = facts.tools.filter(({ cost }) => cost !== 'web_search')
   const leftOut = facts.tools.filter(({ cost }) => cost === 'web_search')
-  const prompt = withUses(facts.prompt, facts.otherUses)
+  const { uses, unlimited } = facts.otherUses
+  const prompt = { ...facts.prompt, toolUses: uses, unlimitedTools: unlimited }
   return { ...facts, tools, leftOut, prompt, searches: NO_USES }
 }

@@ -245,8 +245,8 @@ export const pictureSaid =
 
 /** Notes pictures that are asked for. Where others were asked for before, only what both say alike is said. */
 export function askPicture(draft: Draft, asked: PictureKind): void {
-  const { size, quality } = draft.picture ?? asked
-  draft.picture = { size: size === asked.size ? size : null, quality: quality === asked.quality ? quality : null }
+  const { size, quality } = draft.askedPicture ?? asked
+  draft.askedPicture = { size: size === asked.size ? size : null, quality: quality === asked.quality ? quality : null }
 }
 
 /** Reads how long cache entries live. `short`: values for the shorter life; all others count as the longer one. */
