@@ -1,5 +1,5 @@
 /**
- * The audit of the books. In one snapshot it checks for every account that
+ * The auditBooks of the books. In one snapshot it checks for every account that
  * - the sum of the entries is the credit of the account's purse;
  * - the sum of the charges (of usage rows, and of deleted ones) is what the account's purse has spent;
  * - the sums of usage, by the hour and by the day, are together the same charges, and so are those by hour of booking;
@@ -12,7 +12,7 @@
  */
 import { add, type Micro, micro } from '../base/money.ts'
 import { accountPurse, keyPurse } from './books/purses.ts'
-import type { Driver, Row, Statements } from './base/driver.ts'
+import type { Driver, Row, Transaction } from './base/driver.ts'
 import { MOST_NAMED, readPayments } from './sql/pay-audit.ts'
 import { big, integer, text } from './base/text.ts'
 import { GRAIN } from './usage/sums.ts'
@@ -112,7 +112,7 @@ interface Books {
   byDaysOfAll: bigint
 }
 
-async function read(tx: Statements): Promise<Books> {
+async function read(tx: Transaction): Promise<Books> {
   const byPurse = new Map<string, Account>()
   const each = async (query: keyof typeof QUERIES, fn: (row: Row) => void) =>
     (await tx.query(QUERIES[query], [])).forEach(fn)
@@ -234,7 +234,7 @@ const imbalanceOf = (a: Account): bigint => {
   return size(a.paidIn - a.credit) + byPurses + bySums + a.below + a.stray + a.limits + a.payments
 }
 
-export async function audit(driver: Driver): Promise<Audit> {
+export async function auditBooks(driver: Driver): Promise<Audit> {
   const { accounts, byDaysOfAll } = await driver.snapshot('audit', read)
   const total = (fn: (account: Account) => bigint) => micro(Number(accounts.reduce((sum, a) => sum + fn(a), 0n)))
   const ofAll = size(accounts.reduce((sum, a) => sum + a.byDays, 0n) - byDaysOfAll)

@@ -23,7 +23,7 @@ const PAUSE_MS = 500
 /** `slow`: it answers, and too late for a request that waits. `readonly`: it takes no writes. `away`: it does not answer. */
 export type StoreState = 'ok' | 'slow' | 'readonly' | 'away'
 
-export interface StoreHealthOptions {
+interface StoreHealthOptions {
   store: Pick<Store, 'ping'>
   clock: Clock
 }

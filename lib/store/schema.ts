@@ -6,7 +6,7 @@
  */
 import { createHash, randomBytes } from 'node:crypto'
 import { ACCOUNTS } from './accounts/accounts.ts'
-import { KEY_SECRETS, KEY_USES, KEYS } from './accounts/key-rows.ts'
+import { KEY_SECRETS, KEY_USES, KEY_TABLE } from './accounts/key-rows.ts'
 import { LEASES } from './books/books.ts'
 import { DISPUTES } from './books/disputes.ts'
 import { ENTRIES } from './books/entries.ts'
@@ -19,7 +19,7 @@ import { DEPOSIT_TABLES } from './deposit-tables.ts'
 import { PAY_TABLES } from './pay-tables.ts'
 import { PEOPLE } from './people/tables.ts'
 import { MODEL_STATS, RATE_WINDOWS, UNCOVERED } from './shared-state.ts'
-import { ACTIONS } from './base/actions.ts'
+import { ACTION_TABLE } from './base/actions.ts'
 import { CHANGES } from './base/changes.ts'
 import type { Driver } from './base/driver.ts'
 import { StoreUnavailable } from './base/errors.ts'
@@ -31,10 +31,10 @@ import { CHARGED_HOURS, USAGE_SUMS } from './usage/sums.ts'
 /** Counters and marks of the store, each by its name; `schema.ts` says which there are from the start. */
 const META: Table = { name: 'meta', columns: { name: 'code', value: 'int' }, key: ['name'] }
 
-export const TABLES: readonly Table[] = [
+const TABLES: readonly Table[] = [
   META,
   ACCOUNTS,
-  KEYS,
+  KEY_TABLE,
   KEY_SECRETS,
   KEY_USES,
   PURSES,
@@ -53,7 +53,7 @@ export const TABLES: readonly Table[] = [
   USAGE_SUMS,
   DISPUTES,
   REFUSALS,
-  ACTIONS,
+  ACTION_TABLE,
   ...PEOPLE,
   ...PAY_TABLES,
   ...DEPOSIT_TABLES,
@@ -65,7 +65,7 @@ const MARK = createHash('sha256').update(JSON.stringify(TABLES)).digest().readUI
 /** Counters that a store has from the start: of changes, of versions of prices, and the moment of the last pruning. */
 const COUNTERS = ['changes', 'prices', 'prune']
 
-const EMPTY = 'store: it has no tables yet: run `gateway migrate`'
+const EMPTY = 'store: it has no tables yet: run `gateway makeTables`'
 const OTHER =
   'store: it was made by another version of this program, which has other tables, and cannot be upgraded. Nothing was ' +
   'changed in it. Start the version that made it, or name another place in `store`'
@@ -96,7 +96,7 @@ export async function storeId(driver: Driver): Promise<number> {
  * Makes the tables unless they are there. Several processes may do so at the same time; the mark comes last, so that whoever
  * finds it finds all tables. Throws when the store is that of another version, or when the engine fails `Driver.prove`.
  */
-export async function migrate(driver: Driver): Promise<void> {
+export async function makeTables(driver: Driver): Promise<void> {
   const { dialect } = driver
   const mark = await markOf(driver)
   if (mark !== null && mark !== MARK) throw new Error(OTHER)

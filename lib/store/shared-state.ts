@@ -35,7 +35,7 @@ export interface ModelSeries {
 }
 
 /** The samples of a series. */
-export interface SeriesSamples {
+interface SeriesSamples {
   /** Counts the changes; 0 = the series is not there yet. */
   version: number
   samples: string
@@ -46,7 +46,7 @@ const UPDATE =
 const INSERT = 'INSERT INTO model_stats (figure, thinks, samples, model, series, version) VALUES (?, ?, ?, ?, ?, 1)'
 
 /** What gateways have learned of the answers of models, a row for each series of them. See `lib/exchange/record/model-stats.ts`. */
-export class ModelStats {
+export class ModelStatsStore {
   readonly #driver: Driver
 
   constructor(driver: Driver) {

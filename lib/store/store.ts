@@ -15,28 +15,28 @@
  * which names the act, in the same transaction.
  */
 import { DEFAULT_ZONE } from '../base/zone.ts'
-import { Accounts } from './accounts/accounts.ts'
-import { Keys } from './accounts/keys.ts'
-import { type Audit, audit } from './audit.ts'
+import { AccountStore } from './accounts/accounts.ts'
+import { KeyStore } from './accounts/keys.ts'
+import { type Audit, auditBooks } from './audit.ts'
 import { Books } from './books/books.ts'
-import { Disputes } from './books/disputes.ts'
-import { Entries } from './books/entries.ts'
+import { DisputeStore } from './books/disputes.ts'
+import { EntryStore } from './books/entries.ts'
 import { Holders } from './books/holders.ts'
-import { Catalogue } from './catalogue/catalogue.ts'
+import { CatalogueStore } from './catalogue/catalogue.ts'
 import { Sealer } from './catalogue/secrets.ts'
 import { openMysql } from './engines/mysql.ts'
 import { openSqlite } from './engines/sqlite.ts'
 import { ExportThread, type Pieces } from './export-thread.ts'
 import { People } from './people/people.ts'
-import { migrate, storeId, wantSchema } from './schema.ts'
-import { ModelStats, RateWindows, UncoveredRights } from './shared-state.ts'
+import { makeTables, storeId, wantSchema } from './schema.ts'
+import { ModelStatsStore, RateWindows, UncoveredRights } from './shared-state.ts'
 import { ActionLog } from './base/actions.ts'
-import { Changes } from './base/changes.ts'
+import { ChangeStore } from './base/changes.ts'
 import { Deposits } from './sql/deposits.ts'
 import type { Driver, OnStatement } from './base/driver.ts'
 import { Pay } from './sql/pay.ts'
-import { Refusals } from './usage/refusals.ts'
-import { Usage } from './usage/usage.ts'
+import { RefusalStore } from './usage/refusals.ts'
+import { UsageStore } from './usage/usage.ts'
 
 /** How many leases or purses one transaction gives back or deletes. */
 const SLICE = 256
@@ -55,19 +55,19 @@ export class Store {
   /** A statement that has no answer for so long fails with StoreUnavailable. */
   readonly timeoutMs: number
 
-  readonly accounts: Accounts
-  readonly keys: Keys
-  readonly catalogue: Catalogue
-  readonly changes: Changes
+  readonly accounts: AccountStore
+  readonly keys: KeyStore
+  readonly catalogue: CatalogueStore
+  readonly changes: ChangeStore
   readonly books: Books
   readonly holders: Holders
-  readonly entries: Entries
-  readonly disputes: Disputes
-  readonly usage: Usage
-  readonly refusals: Refusals
+  readonly entries: EntryStore
+  readonly disputes: DisputeStore
+  readonly usage: UsageStore
+  readonly refusals: RefusalStore
   readonly rateWindows: RateWindows
   readonly uncovered: UncoveredRights
-  readonly modelStats: ModelStats
+  readonly modelStats: ModelStatsStore
   readonly actions: ActionLog
   readonly people: People
   /** Money that comes in: orders, proofs, refunds. */
@@ -84,19 +84,19 @@ export class Store {
     this.#exports = exports
     this.zone = zone
     this.timeoutMs = driver.timeoutMs
-    this.accounts = new Accounts(driver)
-    this.keys = new Keys(driver)
-    this.catalogue = new Catalogue(driver, sealer, warn)
-    this.changes = new Changes(driver)
+    this.accounts = new AccountStore(driver)
+    this.keys = new KeyStore(driver)
+    this.catalogue = new CatalogueStore(driver, sealer, warn)
+    this.changes = new ChangeStore(driver)
     this.books = new Books(driver, slice)
     this.holders = new Holders(driver, this.books, slice)
-    this.entries = new Entries(driver)
-    this.disputes = new Disputes(driver)
-    this.usage = new Usage(driver)
-    this.refusals = new Refusals(driver)
+    this.entries = new EntryStore(driver)
+    this.disputes = new DisputeStore(driver)
+    this.usage = new UsageStore(driver)
+    this.refusals = new RefusalStore(driver)
     this.rateWindows = new RateWindows(driver)
     this.uncovered = new UncoveredRights(driver)
-    this.modelStats = new ModelStats(driver)
+    this.modelStats = new ModelStatsStore(driver)
     this.actions = new ActionLog(driver)
     this.people = new People(driver, sealer)
     this.pay = new Pay(driver)
@@ -105,7 +105,7 @@ export class Store {
 
   /** Proves the engine, then makes the tables unless they are there. Throws where another version of the program made them. */
   migrate(): Promise<void> {
-    return migrate(this.#driver)
+    return makeTables(this.#driver)
   }
 
   /** Throws an Error that says what to do when the schema is not that of this program. */
@@ -142,7 +142,7 @@ export class Store {
   }
 
   audit(): Promise<Audit> {
-    return audit(this.#driver)
+    return auditBooks(this.#driver)
   }
 
   /** Encrypts the credentials of all channels and the second factors of all users under the present secret that were encrypted under the previous one. */

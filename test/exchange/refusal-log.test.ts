@@ -3,7 +3,7 @@ import type { KeyEntry } from '../../lib/access/keys.ts'
 import { idMaker, timeOfId } from '../../lib/base/ids.ts'
 import type { Exchange } from '../../lib/exchange/record/exchange.ts'
 import { RefusalLog } from '../../lib/exchange/record/refusal-log.ts'
-import type { Refusal } from '../../lib/store/usage/queries.ts'
+import type { RefusedRequest } from '../../lib/store/usage/queries.ts'
 import { StoreUnavailable } from '../../lib/store/base/errors.ts'
 import { TestClock } from '../support/clock.ts'
 import { turn } from '../support/wait.ts'
@@ -11,7 +11,7 @@ import { turn } from '../support/wait.ts'
 function scene() {
   const clock = new TestClock()
   const nextId = idMaker(() => clock.now())
-  const batches: Refusal[][] = []
+  const batches: RefusedRequest[][] = []
   const lost: [string, number][] = []
   const logged: unknown[] = []
   const store = { answer: async (): Promise<void> => {} }
@@ -42,7 +42,7 @@ function scene() {
   return { clock, log, refuse, wait, batches, lost, logged, store }
 }
 
-const kept = (batches: Refusal[][]): number => batches.reduce((sum, batch) => sum + batch.length, 0)
+const kept = (batches: RefusedRequest[][]): number => batches.reduce((sum, batch) => sum + batch.length, 0)
 
 t.test('refusals are written a moment later, at once', async t => {
   const s = scene()

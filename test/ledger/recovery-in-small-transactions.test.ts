@@ -4,7 +4,7 @@ import t, { type Test } from 'tap'
 import { micro } from '../../lib/base/money.ts'
 import { returnAllLeases } from '../../lib/ledger/recovery.ts'
 import { Ledger } from '../../lib/ledger/ledger.ts'
-import type { Driver, Param, Statements } from '../../lib/store/base/driver.ts'
+import type { Driver, Param, Transaction } from '../../lib/store/base/driver.ts'
 import { Sealer } from '../../lib/store/catalogue/secrets.ts'
 import { openSqlite } from '../../lib/store/engines/sqlite.ts'
 import { Store } from '../../lib/store/store.ts'
@@ -22,7 +22,7 @@ const MOST_ROWS = 4 * 256
 /** Notes how many rows each transaction touches. */
 function counted(driver: Driver): { driver: Driver; rows: number[] } {
   const rows: number[] = []
-  const transaction = <T>(op: string, fn: (tx: Statements) => Promise<T>): Promise<T> =>
+  const transaction = <T>(op: string, fn: (tx: Transaction) => Promise<T>): Promise<T> =>
     driver.transaction(op, tx => {
       const at = rows.push(0) - 1
       return fn({

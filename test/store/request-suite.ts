@@ -4,7 +4,7 @@ import type { Test } from 'tap'
 import { attemptId, idAt, timeOfId } from '../../lib/base/ids.ts'
 import { type Micro, micro } from '../../lib/base/money.ts'
 import { openStore, type Store } from '../../lib/store/store.ts'
-import type { Page, Paging, Refusal, RequestFilter } from '../../lib/store/usage/queries.ts'
+import type { Page, Paging, RefusedRequest, RequestFilter } from '../../lib/store/usage/queries.ts'
 import { GRAIN } from '../../lib/store/usage/sums.ts'
 import { OUTCOMES, outcomeOf } from '../../lib/terms/usage-row.ts'
 import type { Act } from '../../lib/base/people.ts'
@@ -155,7 +155,7 @@ async function pages(t: Test, store: Store): Promise<void> {
 
 async function refusals(t: Test, store: Store): Promise<void> {
   const random = seeded(t)
-  const made = Array.from({ length: 200 }, (_, n): Refusal => {
+  const made = Array.from({ length: 200 }, (_, n): RefusedRequest => {
     const atMs = FROM_MS + random.pick([7, n * 10_000])
     return {
       requestId: `${idAt(atMs)}node00${String(n).padStart(5, '0')}`,
@@ -182,7 +182,7 @@ async function refusals(t: Test, store: Store): Promise<void> {
     [{ accountId: 1, keyIds: null, reason: 'quota' }, one => one.reason === 'quota'],
     [{ accountId: 1, keyIds: null, fromMs: FROM_MS + 8 }, one => one.atMs > FROM_MS + 7],
     [{ accountId: 1, keyIds: null, toMs: FROM_MS + 8 }, one => one.atMs <= FROM_MS + 7],
-  ] as [Parameters<Store['refusals']['page']>[0], (one: Refusal) => boolean][]) {
+  ] as [Parameters<Store['refusals']['page']>[0], (one: RefusedRequest) => boolean][]) {
     for (const paging of [{ limit: 3 }, { limit: 50, mostScanned: 10 }, { limit: 1_000 }]) {
       const got = await all(p => store.refusals.page(filter, p), paging, t)
       t.strictSame(

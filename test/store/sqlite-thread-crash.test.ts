@@ -7,7 +7,7 @@ import { Worker } from 'node:worker_threads'
 import t from 'tap'
 import { CommitUncertain } from '../../lib/store/base/driver.ts'
 import { openSqlite } from '../../lib/store/engines/sqlite.ts'
-import { Connection, type StartThread, type WorkerRequest } from '../../lib/store/engines/sqlite-thread.ts'
+import { SqliteConnection, type StartThread, type WorkerRequest } from '../../lib/store/engines/sqlite-thread.ts'
 import { StoreUnavailable } from '../../lib/store/base/errors.ts'
 import { house, reserve, row } from '../ledger/house.ts'
 import { changed } from '../support/store.ts'
@@ -42,7 +42,7 @@ function faked() {
     threads.push(thread)
     return thread
   }) as unknown as StartThread
-  return { threads, connection: new Connection('nowhere', () => {}, start) }
+  return { threads, connection: new SqliteConnection('nowhere', () => {}, start) }
 }
 
 const turn = () => new Promise(resolve => setImmediate(resolve))
@@ -107,7 +107,7 @@ t.test('a thread that dies in a transaction leaves nothing locked', async t => {
     threads.push(new Worker(url, { workerData: { path } }))
     return threads.at(-1)!
   }
-  const connection = new Connection(file, () => {}, start)
+  const connection = new SqliteConnection(file, () => {}, start)
   await connection.script(['CREATE TABLE t (a)'])
   const dying = connection.transaction('BEGIN IMMEDIATE', 'a', async tx => {
     await tx.run('INSERT INTO t VALUES (1)', [])

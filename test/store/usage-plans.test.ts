@@ -8,7 +8,7 @@ import type { Driver } from '../../lib/store/base/driver.ts'
 import { openMysql } from '../../lib/store/engines/mysql.ts'
 import { PRUNED_TOTALS } from '../../lib/store/usage/prune.ts'
 import { placeBehind, type Range, rowsBetween } from '../../lib/store/usage/requests.ts'
-import { type Place, traitConditions, usagePage } from '../../lib/store/usage/pages.ts'
+import { type LogPlace, traitConditions, usagePage } from '../../lib/store/usage/pages.ts'
 import { openSqlite } from '../../lib/store/engines/sqlite.ts'
 import type { UsageFilter } from '../../lib/store/usage/queries.ts'
 import { startMariadb } from '../support/mariadb.ts'
@@ -27,7 +27,7 @@ const BY = {
 const within = { atMs: FROM_MS + 2_500 * STEP_MS, seq: 2_500 }
 const before = { atMs: FROM_MS + (ROWS * STEP_MS) / 2, seq: ROWS / 2 }
 
-const PAGES: [filter: Omit<UsageFilter, 'limit'>, before: Place | null, index: string][] = [
+const PAGES: [filter: Omit<UsageFilter, 'limit'>, before: LogPlace | null, index: string][] = [
   [{}, null, BY.time],
   [{}, before, BY.time],
   [period, null, BY.time],

@@ -4,7 +4,7 @@ import type { Test } from 'tap'
 import { attemptId, idAt, isAttemptId, timeOfId } from '../../lib/base/ids.ts'
 import { micro } from '../../lib/base/money.ts'
 import { openStore, type Store } from '../../lib/store/store.ts'
-import { type Refusal, SUMMARY_BY, SummaryRefused } from '../../lib/store/usage/queries.ts'
+import { type RefusedRequest, SUMMARY_BY, SummaryRefused } from '../../lib/store/usage/queries.ts'
 import { type BookedRow, FIRST_BYTE_BOUNDS_MS, REPORTED_SUMS } from '../../lib/store/usage/rows.ts'
 import { FIRST_BYTE_BUCKETS } from '../../lib/store/usage/sums.ts'
 import { outcomeOf } from '../../lib/terms/usage-row.ts'
@@ -356,7 +356,7 @@ async function rare(t: Test, store: Store): Promise<void> {
 }
 
 async function refusals(t: Test, one: Store, two: Store): Promise<void> {
-  const made = (n: number, change: Partial<Refusal> = {}): Refusal => ({
+  const made = (n: number, change: Partial<RefusedRequest> = {}): RefusedRequest => ({
     requestId: `r${n}`,
     atMs: FROM_MS + n,
     accountId: 1,

@@ -10,7 +10,7 @@ import type { KeyEntry } from '../../access/keys.ts'
 import type { Clock } from '../../base/clock.ts'
 import { timeOfId } from '../../base/ids.ts'
 import type { Store } from '../../store/store.ts'
-import type { Refusal } from '../../store/usage/queries.ts'
+import type { RefusedRequest } from '../../store/usage/queries.ts'
 import { StoreUnavailable } from '../../store/base/errors.ts'
 import type { ErrorName } from '../../base/errors.ts'
 import type { Logger } from '../../base/log.ts'
@@ -35,7 +35,7 @@ interface Parts {
 
 export class RefusalLog {
   readonly #parts: Parts
-  #waiting: Refusal[] = []
+  #waiting: RefusedRequest[] = []
   /** A write is under way, or the timer of the next one runs. */
   #busy = false
   #counted = new Map<string, number>()
@@ -100,7 +100,7 @@ export class RefusalLog {
     if (again && this.#waiting.length > 0) this.#writeAfter(isAway ? AGAIN_AFTER_MS : WRITE_AFTER_MS)
   }
 
-  #putBack(batch: readonly Refusal[]): void {
+  #putBack(batch: readonly RefusedRequest[]): void {
     const room = MOST_WAITING - this.#waiting.length
     if (batch.length > room) this.#parts.metrics.refusalsLost('queue_full', batch.length - room)
     this.#waiting = [...batch.slice(0, room), ...this.#waiting]

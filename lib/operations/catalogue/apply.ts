@@ -38,7 +38,7 @@ import {
 } from '../../terms/records.ts'
 import type { Store } from '../../store/store.ts'
 import { AppliedElsewhere, StoreConflict } from '../../store/base/errors.ts'
-import { type Mark, type Said, markId } from '../../store/catalogue/applied.ts'
+import { type Mark, type RowDigests, markId } from '../../store/catalogue/applied.ts'
 import type { NewKey } from '../../store/accounts/key-rows.ts'
 import { secretHeaders, hashOf, hintOf } from '../../base/secrets.ts'
 import { FILE } from '../../base/people.ts'
@@ -192,7 +192,7 @@ const MARK_KINDS: Record<CatalogKind, Mark['kind']> = {
 export function fileChanges(
   store: Store,
   texts: Record<CatalogKind, RowText[]>,
-  marks: ReadonlyMap<string, Said>,
+  marks: ReadonlyMap<string, RowDigests>,
   force: boolean,
 ): Changes {
   const changeOf = (kind: Mark['kind'], text: RowText): RowChange => {
@@ -206,7 +206,13 @@ export function fileChanges(
   return Object.fromEntries(lists) as Changes
 }
 
-function rowChange(store: Store, kind: Mark['kind'], text: RowText, before: Said | null, force: boolean): RowChange {
+function rowChange(
+  store: Store,
+  kind: Mark['kind'],
+  text: RowText,
+  before: RowDigests | null,
+  force: boolean,
+): RowChange {
   const { owner, name, row, price, secret } = text
   const after = { row: digest(row), price: digest(price), secret: secret === '' ? '' : store.catalogue.sign(secret) }
   const mark: Mark = { kind, owner, name, before, after }

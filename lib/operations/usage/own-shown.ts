@@ -5,7 +5,7 @@
 
 import { timeOfId } from '../../base/ids.ts'
 import { formatMicro, type Micro, subtract, decimal } from '../../base/money.ts'
-import type { Refusal } from '../../store/usage/queries.ts'
+import type { RefusedRequest } from '../../store/usage/queries.ts'
 import type { BookedRow } from '../../store/usage/rows.ts'
 import type { KeyLabel } from '../../store/accounts/keys.ts'
 import { isByPiece, type Line } from '../../terms/records.ts'
@@ -115,7 +115,7 @@ export const shownInternal = (row: BookedRow, uncharged: readonly BookedRow[]) =
   })),
 })
 
-export const shownRefusal = (refusal: Refusal, labels: Labels) => ({
+export const shownRefusal = (refusal: RefusedRequest, labels: Labels) => ({
   request_id: refusal.requestId,
   at: iso(refusal.atMs),
   key: shownKey(labels.get(refusal.keyId)),

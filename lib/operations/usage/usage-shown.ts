@@ -3,7 +3,7 @@
 import { timeOfId } from '../../base/ids.ts'
 import { formatMicro, type Micro, subtract, decimal } from '../../base/money.ts'
 import { hourInZone } from '../../base/zone.ts'
-import type { Refusal, SummaryBy, SummaryRow } from '../../store/usage/queries.ts'
+import type { RefusedRequest, SummaryBy, SummaryRow } from '../../store/usage/queries.ts'
 import type { BookedRow } from '../../store/usage/rows.ts'
 import type { Line } from '../../terms/records.ts'
 import { shownRatio } from './shown-ratio.ts'
@@ -76,7 +76,7 @@ export const shownAttempt = (row: BookedRow) => ({
   upstream_id: row.upstreamId,
 })
 
-export const shownRefusal = (refusal: Refusal, account: string | undefined) => ({
+export const shownRefusal = (refusal: RefusedRequest, account: string | undefined) => ({
   refused: {
     request_id: refusal.requestId,
     at: iso(refusal.atMs),

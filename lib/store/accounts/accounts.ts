@@ -1,5 +1,5 @@
 /**
- * Accounts. One transaction creates an account together with its purse and the entry of its opening balance.
+ * AccountStore. One transaction creates an account together with its purse and the entry of its opening balance.
  */
 import type { Table } from '../base/tables.ts'
 import { type Micro, ZERO, formatMicro } from '../../base/money.ts'
@@ -7,13 +7,13 @@ import { type Account, type Limit, type Rate, showLimit } from '../../terms/reco
 import type { Act } from '../../base/people.ts'
 import { type Mark, moveMark } from '../catalogue/applied.ts'
 import { publicId } from '../../base/ids.ts'
-import { type Driver, DuplicateKey, type Param, type Row, type Statements } from '../base/driver.ts'
+import { type Driver, DuplicateKey, type Param, type Row, type Transaction } from '../base/driver.ts'
 import { accountPurse, limitChanged, limitColumns, recallAll, toLimit, limitValues } from '../books/purses.ts'
 import { StoreConflict } from '../base/errors.ts'
 import { recordAction, recordEdit, type Logged } from '../base/actions.ts'
 import { recordChange } from '../base/changes.ts'
 import { insertEntry } from '../books/entries.ts'
-import { contains, integer, json, jsonOrNull, marks, moneyOrNull, pattern, text, toJson } from '../base/text.ts'
+import { contains, integer, json, jsonOrNull, marks, microOrNull, pattern, text, toJson } from '../base/text.ts'
 
 export const ACCOUNTS: Table = {
   name: 'accounts',
@@ -71,7 +71,7 @@ export interface PageFilter {
   limit: number
 }
 
-export const loggedAccount = ({ name, status, groups, rate, budget, sandbox }: Account): Logged => ({
+const loggedAccount = ({ name, status, groups, rate, budget, sandbox }: Account): Logged => ({
   shown: { name, status, groups, rate, budget: showLimit(budget), sandbox },
 })
 
@@ -84,7 +84,7 @@ export const ACCOUNT_COLUMNS = `a.id, a.public_id, a.name, a.status, a.sandbox, 
 /** The reference of the entry that credits an account's opening balance. */
 const OPENING = 'opening'
 
-export const toAccount = (row: Row): Account => ({
+export const accountOf = (row: Row): Account => ({
   id: integer(row, 'id'),
   publicId: text(row, 'public_id'),
   name: text(row, 'name'),
@@ -97,15 +97,15 @@ export const toAccount = (row: Row): Account => ({
 
 const about = ({ id, publicId }: Account) => ({ subject: { kind: 'account', id: publicId }, accountId: id }) as const
 
-async function accountIn(tx: Statements, id: number): Promise<Account> {
+async function accountIn(tx: Transaction, id: number): Promise<Account> {
   const [row] = await tx.query(`SELECT ${ACCOUNT_COLUMNS} FROM accounts a WHERE a.id = ?`, [id])
   if (row === undefined) throw new StoreConflict(`there is no account with id ${id}`)
-  return toAccount(row)
+  return accountOf(row)
 }
 
 /** The account, its purse and its opening balance. Throws DuplicateKey on a taken name. */
 export async function insertAccount(
-  tx: Statements,
+  tx: Transaction,
   driver: Driver,
   { name, groups, opening, budget = null, rate = null, sandbox = false }: NewAccount,
   act: Act,
@@ -137,7 +137,7 @@ export async function insertAccount(
   return made
 }
 
-export class Accounts {
+export class AccountStore {
   readonly #driver: Driver
 
   constructor(driver: Driver) {
@@ -146,7 +146,7 @@ export class Accounts {
 
   async #select(where: string, params: Param[]): Promise<Account[]> {
     return (await this.#driver.query('account', `SELECT ${ACCOUNT_COLUMNS} FROM accounts a ${where}`, params)).map(
-      toAccount,
+      accountOf,
     )
   }
 
@@ -206,20 +206,20 @@ export class Accounts {
 
   async byId(id: number): Promise<Account | null> {
     const [row] = await this.#driver.query('account', `SELECT ${ACCOUNT_COLUMNS} FROM accounts a WHERE a.id = ?`, [id])
-    return row === undefined ? null : toAccount(row)
+    return row === undefined ? null : accountOf(row)
   }
 
   /** The balance below which the account's people want to be warned; null = never. */
   async lowBalance(accountId: number): Promise<Micro | null> {
-    const tx: Pick<Statements, 'query'> = { query: (sql, params) => this.#driver.query('lowBalance', sql, params) }
-    return moneyOrNull(await lowRowOf(tx, accountId), 'low_balance')
+    const tx: Pick<Transaction, 'query'> = { query: (sql, params) => this.#driver.query('lowBalance', sql, params) }
+    return microOrNull(await lowRowOf(tx, accountId), 'low_balance')
   }
 
   setLowBalance(accountId: number, amount: Micro | null, act: Act): Promise<void> {
     return this.#driver.transaction('setLowBalance', async tx => {
       await tx.run('UPDATE accounts SET low_balance = low_balance WHERE id = ?', [accountId])
       const row = await lowRowOf(tx, accountId)
-      const before = moneyOrNull(row, 'low_balance')
+      const before = microOrNull(row, 'low_balance')
       if (before === amount) return
       await tx.run('UPDATE accounts SET low_balance = ? WHERE id = ?', [amount, accountId])
       const subject = { kind: 'account', id: text(row, 'public_id') } as const
@@ -236,7 +236,7 @@ export class Accounts {
 const READ_LOW = 'SELECT public_id, low_balance FROM accounts WHERE id = ?'
 const shownLow = (amount: Micro | null) => ({ low_balance: amount === null ? null : formatMicro(amount) })
 
-async function lowRowOf(tx: Pick<Statements, 'query'>, accountId: number): Promise<Row> {
+async function lowRowOf(tx: Pick<Transaction, 'query'>, accountId: number): Promise<Row> {
   const [row] = await tx.query(READ_LOW, [accountId])
   if (row === undefined) throw new StoreConflict(`no account with id ${accountId}`)
   return row

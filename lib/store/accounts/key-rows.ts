@@ -2,7 +2,7 @@
 import type { Logged } from '../base/actions.ts'
 import type { Table } from '../base/tables.ts'
 import { type Key, type Limit, showLimit } from '../../terms/records.ts'
-import type { Driver, Param, Row, Statements } from '../base/driver.ts'
+import type { Driver, Param, Row, Transaction } from '../base/driver.ts'
 import { StoreConflict, StoreFull } from '../base/errors.ts'
 import { limitColumns, limitValues, toLimit } from '../books/purses.ts'
 import { integer, integerOrNull, jsonOrNull, text, toJson } from '../base/text.ts'
@@ -12,7 +12,7 @@ import { recordChange } from '../base/changes.ts'
 export const BY_ACCOUNT = ['account_id', 'deleted', 'id']
 export const BY_CREATOR = ['created_by', 'deleted', 'id']
 
-export const KEYS: Table = {
+export const KEY_TABLE: Table = {
   name: 'api_keys',
   columns: {
     id: 'auto',
@@ -107,7 +107,7 @@ export const KEY_COLUMNS =
     .map(c => `k.${c}`)
     .join(', ')
 
-export const toKey = (row: Row): Key => ({
+export const keyOf = (row: Row): Key => ({
   id: integer(row, 'key_id'),
   publicId: text(row, 'key_public_id'),
   accountId: integer(row, 'account_id'),
@@ -152,16 +152,16 @@ export const noKey = (id: number): StoreConflict =>
 
 const ONE_KEY = `SELECT ${KEY_COLUMNS} FROM api_keys k WHERE k.id = ? AND k.deleted = 0`
 
-export async function keyIn(tx: Statements, id: number): Promise<Key | null> {
+export async function keyIn(tx: Transaction, id: number): Promise<Key | null> {
   const [row] = await tx.query(ONE_KEY, [id])
-  return row === undefined ? null : toKey(row)
+  return row === undefined ? null : keyOf(row)
 }
 
 /**
  * The row is locked before it is read. Otherwise two changes of a secret at once could both read the first secret, and
  * no process would hear that the one in between is no longer valid.
  */
-export async function lockedKey(tx: Statements, id: number): Promise<Key | null> {
+export async function lockedKey(tx: Transaction, id: number): Promise<Key | null> {
   await tx.run('UPDATE api_keys SET name = name WHERE id = ?', [id])
   return keyIn(tx, id)
 }
@@ -169,18 +169,18 @@ export async function lockedKey(tx: Statements, id: number): Promise<Key | null>
 const FORGET = 'DELETE FROM key_secrets WHERE key_id = ?'
 
 /** The hashes of the earlier secrets of a key, also of those that have ended and are not forgotten yet. */
-export async function oldHashes(tx: Statements, keyId: number): Promise<string[]> {
+export async function oldHashes(tx: Transaction, keyId: number): Promise<string[]> {
   const rows = await tx.query('SELECT hash FROM key_secrets WHERE key_id = ? ORDER BY hash', [keyId])
   return rows.map(row => text(row, 'hash'))
 }
 
 /** Tells all processes that a key has changed. `hash`: its present secret, or one that it had until now. */
-export async function recordKeyChange(tx: Statements, keyId: number, hashes: readonly string[]): Promise<void> {
+export async function recordKeyChange(tx: Transaction, keyId: number, hashes: readonly string[]): Promise<void> {
   for (const hash of new Set([...hashes, ...(await oldHashes(tx, keyId))])) await recordChange(tx, 'key', hash)
 }
 
 /** The same when the key is deleted: then its earlier secrets end too. */
-export async function recordKeyEnd(tx: Statements, { id, hash }: Key): Promise<void> {
+export async function recordKeyEnd(tx: Transaction, { id, hash }: Key): Promise<void> {
   const hashes = [hash, ...(await oldHashes(tx, id))]
   await tx.run(FORGET, [id])
   for (const one of hashes) await recordChange(tx, 'key', one)
@@ -190,7 +190,7 @@ export async function recordKeyEnd(tx: Statements, { id, hash }: Key): Promise<v
  * Makes sure that a secret which a key is to have does not still work for another key. `keyId`: null = the key is new.
  */
 export async function claimSecret(
-  tx: Statements,
+  tx: Transaction,
   { dialect }: Driver,
   hash: string,
   keyId: number | null,
@@ -204,7 +204,7 @@ export async function claimSecret(
 
 /** Returns when the secret that the key has until now stops working; null = at once, like all before it. */
 export async function endOldSecrets(
-  tx: Statements,
+  tx: Transaction,
   { dialect }: Driver,
   { id, hash }: Key,
   graceMs: number,

@@ -1,5 +1,5 @@
 /**
- * Keys. A key's purse counts all that it spends; a cap for ever is the credit of that purse (see `limit-purses.ts`).
+ * KeyStore. A key's purse counts all that it spends; a cap for ever is the credit of that purse (see `limit-purses.ts`).
  * A deleted key keeps its row, because usage rows refer to it by id.
  */
 import type { Account, Key } from '../../terms/records.ts'
@@ -23,13 +23,13 @@ import {
   oldHashes,
   recordKeyChange,
   recordKeyEnd,
-  toKey,
+  keyOf,
 } from './key-rows.ts'
-import { type Dialect, type Driver, DuplicateKey, type Param, type Row, type Statements } from '../base/driver.ts'
+import { type Dialect, type Driver, DuplicateKey, type Param, type Row, type Transaction } from '../base/driver.ts'
 import { chunks, contains, integer, integerOrNull, marks, padded, pattern, text } from '../base/text.ts'
 import { publicId } from '../../base/ids.ts'
 import { StoreConflict, StoreFull } from '../base/errors.ts'
-import { ACCOUNT_COLUMNS, toAccount, type LimitChange, type PageFilter } from './accounts.ts'
+import { ACCOUNT_COLUMNS, accountOf, type LimitChange, type PageFilter } from './accounts.ts'
 import { recordAction, recordEdit } from '../base/actions.ts'
 import { readPurses } from '../books/books.ts'
 import { recordChange } from '../base/changes.ts'
@@ -144,7 +144,7 @@ const findSql = (now: string): string => {
 }
 
 /** The account's row is locked, so that two who make keys at once count each other's. */
-async function checkRoom(tx: Statements, accountId: number, most: number): Promise<void> {
+async function checkRoom(tx: Transaction, accountId: number, most: number): Promise<void> {
   await tx.run('UPDATE accounts SET name = name WHERE id = ?', [accountId])
   const last = 'SELECT id FROM api_keys WHERE account_id = ? AND deleted = 0 ORDER BY id LIMIT 1 OFFSET ?'
   if ((await tx.query(last, [accountId, most - 1])).length > 0)
@@ -163,7 +163,7 @@ function withKeptList<T extends Pick<KeyChange, 'models' | 'modelsOff'>>(change:
   }
 }
 
-export class Keys {
+export class KeyStore {
   readonly #driver: Driver
 
   constructor(driver: Driver) {
@@ -178,8 +178,8 @@ export class Keys {
     const sql = findSql(this.#driver.dialect.nowMs)
     const [row] = await this.#driver.query('findKey', sql, [hash, hash])
     if (row === undefined) return null
-    const key = toKey(row)
-    const account = toAccount(row)
+    const key = keyOf(row)
+    const account = accountOf(row)
     const statements = {
       query: (text: string, params: readonly Param[]) => this.#driver.query('findKey', text, params),
     }
@@ -190,7 +190,7 @@ export class Keys {
 
   async #select(where: string, params: Param[]): Promise<Key[]> {
     const sql = `SELECT ${KEY_COLUMNS} FROM api_keys k WHERE k.deleted = 0 ${where}`
-    return (await this.#driver.query('key', sql, params)).map(toKey)
+    return (await this.#driver.query('key', sql, params)).map(keyOf)
   }
 
   list(accountId?: number): Promise<Key[]> {
@@ -201,7 +201,7 @@ export class Keys {
 
   /** `q` is looked for in the names and the hints of keys. */
   async page(filter: KeyFilter): Promise<Key[]> {
-    return (await this.#driver.query('key', ...keyPage(filter, this.#driver.dialect))).map(toKey)
+    return (await this.#driver.query('key', ...keyPage(filter, this.#driver.dialect))).map(keyOf)
   }
 
   async byId(id: number): Promise<Key | null> {
@@ -273,7 +273,7 @@ export class Keys {
     }
   }
 
-  async #update(tx: Statements, id: number, { cap, ...change }: KeyChange, act: Act): Promise<Key> {
+  async #update(tx: Transaction, id: number, { cap, ...change }: KeyChange, act: Act): Promise<Key> {
     const before = await lockedKey(tx, id)
     if (before === null) throw noKey(id)
     const set = keyValues({ ...withKeptList(change, before), ...(cap === undefined ? {} : { cap: cap.limit }) })

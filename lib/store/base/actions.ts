@@ -7,10 +7,10 @@
 import type { Table } from './tables.ts'
 import type { Act, Actor } from '../../base/people.ts'
 import { isDeepStrictEqual } from 'node:util'
-import type { Driver, Param, Row, Statements } from './driver.ts'
+import type { Driver, Param, Row, Transaction } from './driver.ts'
 import { integer, integerOrNull, jsonOrNull, text, textOrNull, toJson } from './text.ts'
 
-export const ACTIONS: Table = {
+export const ACTION_TABLE: Table = {
   name: 'actions',
   columns: {
     seq: 'auto',
@@ -53,10 +53,10 @@ export const SUBJECT_KINDS = [
   'setting',
 ] as const
 
-export type SubjectKind = (typeof SUBJECT_KINDS)[number]
+type SubjectKind = (typeof SUBJECT_KINDS)[number]
 
 /** What a transaction says of a change. `before` and `after` never contain a secret; null = the row did not exist. */
-export interface Changed {
+interface Changed {
   subject: { kind: SubjectKind; id: string }
   /** The account that the change concerns; null = none. */
   accountId: number | null
@@ -93,7 +93,7 @@ const COLUMNS =
   'l.seq, l.at_ms, l.actor_kind, l.user_id, COALESCE(u.email, l.actor_name) AS actor_name, l.ip, l.operation, ' +
   'l.account_id, l.subject_kind, l.subject_id, l.before_doc, l.after_doc'
 
-export async function recordAction(tx: Statements, { dialect }: Driver, act: Act, changed: Changed): Promise<void> {
+export async function recordAction(tx: Transaction, { dialect }: Driver, act: Act, changed: Changed): Promise<void> {
   const { actor, operation } = act
   const { subject, accountId, before, after } = changed
   await tx.run(
@@ -122,7 +122,7 @@ const CHANGED = 'changed'
  * fields that differ; when none does, nothing happened and no line is written.
  */
 export async function recordEdit(
-  tx: Statements,
+  tx: Transaction,
   driver: Driver,
   act: Act,
   about: Pick<Changed, 'subject' | 'accountId'>,

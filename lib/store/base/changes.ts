@@ -5,7 +5,7 @@
  * numbers can become visible out of order, and a reader would skip the late one.
  */
 import type { Table } from './tables.ts'
-import type { Driver, Statements } from './driver.ts'
+import type { Driver, Transaction } from './driver.ts'
 import { integer, text } from './text.ts'
 
 export const CHANGES: Table = { name: 'changes', columns: { seq: 'int', kind: 'code', ref: 'code' }, key: ['seq'] }
@@ -22,7 +22,7 @@ const KEPT = 10_000
 const PRUNE_EVERY = 256
 
 /** Call this last in a transaction, because from here on every other transaction that records a change waits. */
-export async function recordChange(tx: Statements, kind: Change['kind'], ref: string): Promise<void> {
+export async function recordChange(tx: Transaction, kind: Change['kind'], ref: string): Promise<void> {
   await tx.run("UPDATE meta SET value = value + 1 WHERE name = 'changes'", [])
   const [counter] = await tx.query("SELECT value FROM meta WHERE name = 'changes'", [])
   const seq = integer(counter!, 'value')
@@ -31,7 +31,7 @@ export async function recordChange(tx: Statements, kind: Change['kind'], ref: st
 }
 
 /** What has changed, as processes ask for it. */
-export class Changes {
+export class ChangeStore {
   readonly #driver: Driver
 
   constructor(driver: Driver) {

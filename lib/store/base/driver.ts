@@ -5,7 +5,7 @@
  */
 import { StoreUnavailable } from './errors.ts'
 
-/** A number must be a safe integer: every driver binds it as an integer, but for the values of `Statements.insert`. */
+/** A number must be a safe integer: every driver binds it as an integer, but for the values of `Transaction.insert`. */
 export type Param = string | number | null
 export type Row = Record<string, unknown>
 
@@ -25,7 +25,7 @@ export interface ManyRows {
 }
 
 /** The statements of one open transaction. A caller awaits each before it sends the next. */
-export interface Statements {
+export interface Transaction {
   query(sql: string, params: readonly Param[]): Promise<Row[]>
   /** `rare`: this SQL text will hardly be used again, so the server need not keep its prepared statement. */
   run(sql: string, params: readonly Param[], rare?: boolean): Promise<RunResult>
@@ -60,7 +60,7 @@ export interface ReadingDriver {
   /** `op` is the store's method that the statement serves; it labels the metrics. */
   query(op: string, sql: string, params: readonly Param[]): Promise<Row[]>
   /** Runs the reads of `fn` on a snapshot of one moment. They may take minutes and block no writer. */
-  snapshot<T>(op: string, fn: (tx: Statements) => Promise<T>): Promise<T>
+  snapshot<T>(op: string, fn: (tx: Transaction) => Promise<T>): Promise<T>
 }
 
 /** An UPDATE that changes nothing: an engine that is read-only refuses it too. */
@@ -81,7 +81,7 @@ export interface Driver extends ReadingDriver {
    * lost connection the driver calls `fn` again, so `fn` must not change anything outside the transaction. Throws
    * CommitUncertain when the connection broke while COMMIT was under way.
    */
-  transaction<T>(op: string, fn: (tx: Statements) => Promise<T>): Promise<T>
+  transaction<T>(op: string, fn: (tx: Transaction) => Promise<T>): Promise<T>
   /** Checks that the engine keeps the promises on which the books rest; throws an Error that names the broken one. */
   prove(): Promise<void>
   /** Runs the statements that make the tables, each of which may be run again without harm. */

@@ -39,7 +39,7 @@ export const orNull = (count: number): number | null => (count === 0 ? null : co
 export const money = (row: Row, column: string): Micro => micro(integer(row, column))
 export const integerOrNull = (row: Row, column: string): number | null =>
   row[column] === null ? null : integer(row, column)
-export const moneyOrNull = (row: Row, column: string): Micro | null =>
+export const microOrNull = (row: Row, column: string): Micro | null =>
   row[column] === null ? null : money(row, column)
 export const big = (row: Row, column: string): bigint => BigInt(row[column] as string)
 export const text = (row: Row, column: string): string => String(row[column])

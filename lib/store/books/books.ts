@@ -15,9 +15,9 @@ import type { Table } from '../base/tables.ts'
 import { forgetPurses } from './purses.ts'
 import { type Settled, type Settlement, settle } from './settle.ts'
 import { randomBytes } from 'node:crypto'
-import { CommitUncertain, type Driver, type Statements } from '../base/driver.ts'
+import { CommitUncertain, type Driver, type Transaction } from '../base/driver.ts'
 import { type Purse, type PurseId, makePurse } from './purses.ts'
-import { integer, marks, money, moneyOrNull, padded, text } from '../base/text.ts'
+import { integer, marks, money, microOrNull, padded, text } from '../base/text.ts'
 import { type Micro, micro } from '../../base/money.ts'
 import { invariant } from '../../base/assert.ts'
 import { StoreConflict } from '../base/errors.ts'
@@ -114,7 +114,7 @@ class Doubts {
 }
 
 /** The statements of a give-back. */
-async function pay(tx: Statements, doubt: Doubt, ticket: string): Promise<void> {
+async function pay(tx: Transaction, doubt: Doubt, ticket: string): Promise<void> {
   const { purse, holder } = doubt
   await tx.run(LOCK_PURSE, [purse])
   const [row] = await tx.query(READ_LEASE, [purse, holder])
@@ -177,7 +177,7 @@ interface View {
 }
 
 async function views(
-  tx: Pick<Statements, 'query'>,
+  tx: Pick<Transaction, 'query'>,
   ids: readonly PurseId[],
   holder: string,
 ): Promise<Map<string, View>> {
@@ -187,7 +187,7 @@ async function views(
     const id = text(row, 'id') as PurseId
     const leased = money(row, 'leased')
     const spent = micro(integer(row, 'promised') - leased)
-    const purse = { id, credit: moneyOrNull(row, 'credit'), spent, leased }
+    const purse = { id, credit: microOrNull(row, 'credit'), spent, leased }
     const elsewhere = { leased: money(row, 'elsewhere'), held: money(row, 'held_elsewhere') }
     result.set(id, { purse, elsewhere })
   }
@@ -195,7 +195,7 @@ async function views(
 }
 
 /** The purses with these ids, in the order of the ids; ids without a purse are left out. It takes one statement. */
-export async function readPurses(tx: Pick<Statements, 'query'>, ids: readonly PurseId[]): Promise<Purse[]> {
+export async function readPurses(tx: Pick<Transaction, 'query'>, ids: readonly PurseId[]): Promise<Purse[]> {
   if (ids.length === 0) return []
   const found = await views(tx, ids, '')
   return ids.flatMap(id => found.get(id)?.purse ?? [])
@@ -211,7 +211,7 @@ const LEASE_FIRST = 'INSERT INTO leases (purse_id, holder, amount, held, ticket)
  * that row: raising its counter proves that it exists, and locks it against a burial until this transaction ends.
  */
 async function addToLease(
-  tx: Statements,
+  tx: Transaction,
   purse: PurseId,
   holder: string,
   amount: number,
@@ -270,7 +270,7 @@ export class Books {
   }
 
   async #lease(
-    tx: Statements,
+    tx: Transaction,
     purse: PurseId,
     holder: string,
     need: number,
@@ -328,7 +328,7 @@ export class Books {
   }
 }
 
-async function view(tx: Statements, purse: PurseId, holder: string): Promise<View> {
+async function view(tx: Transaction, purse: PurseId, holder: string): Promise<View> {
   const found = (await views(tx, [purse], holder)).get(purse)
   if (found === undefined) throw new StoreConflict(`there is no purse ${purse}`)
   return found

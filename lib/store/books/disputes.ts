@@ -1,5 +1,5 @@
 /**
- * Disputes. A row is made in the transaction that books the request, and changes once: when it is decided. One that nobody
+ * DisputeStore. A row is made in the transaction that books the request, and changes once: when it is decided. One that nobody
  * decides counts as waived from a day on, and its row stays as it is.
  */
 import { DISPUTE_OPEN_MS } from '../usage/queries.ts'
@@ -9,11 +9,11 @@ import type { Act } from '../../base/people.ts'
 import { type Booked, type NewEntry, bookEntry } from './entries.ts'
 import { timeOfId } from '../../base/ids.ts'
 import type { UsageRow } from '../../terms/records.ts'
-import type { Driver, Row, Statements } from '../base/driver.ts'
+import type { Driver, Row, Transaction } from '../base/driver.ts'
 import { accountPurse } from './purses.ts'
 import { recordAction } from '../base/actions.ts'
 import { cut } from '../usage/rows.ts'
-import { integer, money, moneyOrNull, text } from '../base/text.ts'
+import { integer, money, microOrNull, text } from '../base/text.ts'
 
 export const DISPUTES: Table = {
   name: 'disputes',
@@ -31,9 +31,9 @@ export const DISPUTES: Table = {
 }
 
 /** `open`: nothing is decided. `charged`: an entry of the account takes it, or a part of it. */
-export const DISPUTE_STATES = ['open', 'charged', 'waived'] as const
+const DISPUTE_STATES = ['open', 'charged', 'waived'] as const
 
-export type DisputeState = (typeof DISPUTE_STATES)[number]
+type DisputeState = (typeof DISPUTE_STATES)[number]
 
 export interface Dispute {
   requestId: string
@@ -49,12 +49,12 @@ export interface Dispute {
  * `created`: it is decided now. `same`: it was decided so before. `conflict`: it was decided otherwise. `short`: the debit is
  * more than what is available, and nothing is decided.
  */
-export type Decided = { outcome: 'created' | 'same' | 'conflict' } | Extract<Booked, { outcome: 'short' }>
+type Decided = { outcome: 'created' | 'same' | 'conflict' } | Extract<Booked, { outcome: 'short' }>
 
 const INTO = 'INSERT INTO disputes (request_id, account_id, channel, amount, state, charged)'
 
 /** Of the rows that have something disputed. Throws DuplicateKey when one of the requests is there already. */
-export async function insertDisputes(tx: Statements, rows: readonly UsageRow[]): Promise<void> {
+export async function insertDisputes(tx: Transaction, rows: readonly UsageRow[]): Promise<void> {
   const disputed = rows.filter(row => row.disputed > 0)
   if (disputed.length === 0) return
   await tx.insert(
@@ -75,11 +75,11 @@ function toDispute(row: Row, nowMs: number): Dispute {
     channel: text(row, 'channel'),
     amount: money(row, 'amount'),
     state: state === 'open' && timeOfId(requestId) < nowMs - DISPUTE_OPEN_MS ? 'waived' : state,
-    charged: moneyOrNull(row, 'charged') ?? ZERO,
+    charged: microOrNull(row, 'charged') ?? ZERO,
   }
 }
 
-async function read(tx: Pick<Statements, 'query'>, { dialect }: Driver, requestId: string): Promise<Dispute | null> {
+async function read(tx: Pick<Transaction, 'query'>, { dialect }: Driver, requestId: string): Promise<Dispute | null> {
   const [row] = await tx.query(ONE, [requestId])
   if (row === undefined) return null
   const [now] = await tx.query(`SELECT ${dialect.nowMs} AS now`, [])
@@ -91,8 +91,8 @@ const LOCK_PURSE = 'UPDATE purses SET promised = promised WHERE id = ?'
 const LOCK = 'UPDATE disputes SET state = state WHERE request_id = ?'
 const DECIDE = 'UPDATE disputes SET state = ?, charged = ? WHERE request_id = ?'
 
-/** Disputes, as they are read and decided. */
-export class Disputes {
+/** DisputeStore, as they are read and decided. */
+export class DisputeStore {
   readonly #driver: Driver
 
   constructor(driver: Driver) {

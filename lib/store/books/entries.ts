@@ -8,13 +8,13 @@ import { type Micro, formatMicro, micro } from '../../base/money.ts'
 import type { Act } from '../../base/people.ts'
 import type { Table } from '../base/tables.ts'
 import { invariant } from '../../base/assert.ts'
-import { type Driver, DuplicateKey, type Row, type Statements } from '../base/driver.ts'
+import { type Driver, DuplicateKey, type Row, type Transaction } from '../base/driver.ts'
 import { accountPurse } from './purses.ts'
 import { StoreConflict } from '../base/errors.ts'
 import { recordAction } from '../base/actions.ts'
 import { recordChange } from '../base/changes.ts'
 import { integer, integerOrNull, money, text } from '../base/text.ts'
-import { HOUR_MS } from '../usage/sums.ts'
+import { HOUR_MS } from '../../base/zone.ts'
 
 /**
  * `topup`: by an administrator; `payment`: proven by a provider; `release`: the end of a freeze; `settlement`: what an operator
@@ -59,7 +59,7 @@ export type Booked =
   | { outcome: 'conflict' }
   | { outcome: 'short'; available: Micro }
 
-export interface BookFilter {
+interface BookFilter {
   /** ms since 1970, inclusive; the beginning of an hour. */
   fromMs: number
   /** ms since 1970, exclusive; the beginning of an hour. */
@@ -109,7 +109,7 @@ const INSERT =
   'VALUES (?, ?, ?, ?, ?, ?, ?, ?)'
 const LOCK_PURSE = 'UPDATE purses SET promised = promised WHERE id = ?'
 
-export const toEntry = (row: Row): Entry => ({
+const toEntry = (row: Row): Entry => ({
   seq: integer(row, 'seq'),
   kind: text(row, 'kind') as EntryKind,
   reference: text(row, 'reference'),
@@ -124,7 +124,7 @@ export const toEntry = (row: Row): Entry => ({
  * but not before that of the account's last entry, because the store's clock may be set back.
  */
 export async function insertEntry(
-  tx: Statements,
+  tx: Transaction,
   { dialect }: Driver,
   accountId: number,
   entry: NewEntry,
@@ -138,7 +138,7 @@ export async function insertEntry(
   return { seq: insertId, bookedAtMs, kind, reference, amount, actor, note }
 }
 
-async function entryUnder(tx: Statements, accountId: number, reference: string): Promise<Entry | null> {
+async function entryUnder(tx: Transaction, accountId: number, reference: string): Promise<Entry | null> {
   const sql = `SELECT ${COLUMNS} FROM entries WHERE account_id = ? AND reference = ?`
   const [row] = await tx.query(sql, [accountId, reference])
   return row === undefined ? null : toEntry(row)
@@ -146,7 +146,7 @@ async function entryUnder(tx: Statements, accountId: number, reference: string):
 
 /** `addEntry` as a part of a larger transaction. */
 export async function bookEntry(
-  tx: Statements,
+  tx: Transaction,
   driver: Driver,
   accountId: number,
   entry: NewEntry,
@@ -193,7 +193,7 @@ const CHARGES = 'SELECT COALESCE(SUM(charge), 0) AS total FROM charged_hours WHE
 
 const toCharge = (row: Row) => ({ atMs: integer(row, 'hour_no') * HOUR_MS, charge: money(row, 'charge') })
 
-async function readPage(tx: Statements, accountId: number, filter: BookFilter): Promise<BookPage> {
+async function readPage(tx: Transaction, accountId: number, filter: BookFilter): Promise<BookPage> {
   const { fromMs, toMs, beforeSeq = Number.MAX_SAFE_INTEGER, chargesToMs = toMs, limit } = filter
   const [fromHour, toHour] = [fromMs, chargesToMs].map(ms => Math.floor(ms / HOUR_MS)) as [number, number]
   const entries = await tx.query(PAGE_ENTRIES, [accountId, fromMs, toMs, beforeSeq, limit])
@@ -213,7 +213,7 @@ const FIRST_BOOKED =
   '(SELECT MIN(hour_no) FROM charged_hours WHERE account_id = ?) AS hour_no'
 
 /** An account's own ledger.*/
-export class Entries {
+export class EntryStore {
   readonly #driver: Driver
 
   constructor(driver: Driver) {

@@ -6,13 +6,13 @@ import type { Table } from '../base/tables.ts'
 import { BEAT, type Books } from './books.ts'
 import type { Micro } from '../../base/money.ts'
 import type { PurseId } from './purses.ts'
-import type { Driver, Statements } from '../base/driver.ts'
+import type { Driver, Transaction } from '../base/driver.ts'
 import { caseOf, chunks, integer, marks, money, padded, text } from '../base/text.ts'
 
 export const HOLDERS: Table = { name: 'holders', columns: { id: 'code', host: 'name', beat: 'int' }, key: ['id'] }
 
 /** A process that may have leases. It raises the counter `beat` while it lives; -1 means that its burial has begun. */
-export interface Holder {
+interface Holder {
   id: string
   host: string
   beat: number
@@ -35,7 +35,7 @@ async function mark(driver: Driver, holder: string, beat: number | null): Promis
 }
 
 /** Gives up to `slice` leases back and returns how many; it reads their amounts only after it has locked the rows. */
-async function returnSlice(tx: Statements, holder: string, slice: number): Promise<number> {
+async function returnSlice(tx: Transaction, holder: string, slice: number): Promise<number> {
   const next = await tx.query(NEXT, [holder, slice])
   if (next.length === 0) return 0
   const ids = padded(next.map(row => text(row, 'purse_id') as PurseId).sort())
@@ -141,7 +141,7 @@ export class Holders {
 }
 
 /** Sets `held` of these purses' leases, and sets it to 0 on all other leases of the holder that match `others`. */
-async function writeHeld(tx: Statements, holder: string, pairs: [PurseId, Micro][], others: string): Promise<void> {
+async function writeHeld(tx: Transaction, holder: string, pairs: [PurseId, Micro][], others: string): Promise<void> {
   if (pairs.length === 0) {
     await tx.run(`UPDATE leases SET held = 0 WHERE holder = ? AND ${others}`, [holder])
     return

@@ -9,7 +9,7 @@ import type { Table } from '../base/tables.ts'
 import type { Micro } from '../../base/money.ts'
 import { endOfName } from '../../base/periods.ts'
 import type { Limit } from '../../terms/records.ts'
-import type { Dialect, Driver, Param, Row, Statements } from '../base/driver.ts'
+import type { Dialect, Driver, Param, Row, Transaction } from '../base/driver.ts'
 import { recordChange } from '../base/changes.ts'
 import { integer, marks, money, padded, text, textOrNull } from '../base/text.ts'
 
@@ -70,7 +70,7 @@ export function toLimit(row: Row, name: string): Limit | null {
 export const creditForEver = (limit: Limit | null): number | null => (limit?.every === null ? limit.amount : null)
 
 /** Locks the row that has the limit. */
-const lock = (tx: Statements, { table, column }: (typeof OWNERS)[Kind], id: number) =>
+const lock = (tx: Transaction, { table, column }: (typeof OWNERS)[Kind], id: number) =>
   tx.run(`UPDATE ${table} SET ${column} = ${column} WHERE id = ?`, [id])
 
 /** What a purse has spent; the purse's row must be locked. */
@@ -78,14 +78,14 @@ const SPENT =
   'SELECT p.promised - COALESCE((SELECT SUM(l.amount) FROM leases l WHERE l.purse_id = p.id), 0) AS spent ' +
   'FROM purses p WHERE p.id = ?'
 
-async function spentOf(tx: Statements, id: PurseId): Promise<number> {
+async function spentOf(tx: Transaction, id: PurseId): Promise<number> {
   await tx.run('UPDATE purses SET promised = promised WHERE id = ?', [id])
   const [row] = await tx.query(SPENT, [id])
   return row === undefined ? 0 : integer(row, 'spent')
 }
 
 /** Makes the purse of a limit unless it exists. A purse of another kind was made with its account or key. */
-export async function makePurse(tx: Statements, dialect: Dialect, purse: PurseId): Promise<void> {
+export async function makePurse(tx: Transaction, dialect: Dialect, purse: PurseId): Promise<void> {
   const [, kind, owner, period] = PURSE.exec(purse) ?? []
   if (kind === undefined || (kind === 'k' && period === undefined)) return
   const id = Number(owner)
@@ -107,7 +107,7 @@ export async function makePurse(tx: Statements, dialect: Dialect, purse: PurseId
  * because processes may have leased more than the new amount allows.
  */
 export async function limitChanged(
-  tx: Statements,
+  tx: Transaction,
   { dialect }: Driver,
   kind: Kind,
   id: number,
@@ -130,7 +130,7 @@ export async function limitChanged(
   return ids
 }
 
-export async function recallAll(tx: Statements, purses: readonly PurseId[]): Promise<void> {
+export async function recallAll(tx: Transaction, purses: readonly PurseId[]): Promise<void> {
   for (const purse of purses) await recordChange(tx, 'recall', purse)
 }
 

@@ -14,7 +14,7 @@ import type { Micro } from '../../base/money.ts'
 import type { UsageRow } from '../../terms/records.ts'
 import { type PurseId, accountPurse, keyPurse } from './purses.ts'
 import { timeOfId } from '../../base/ids.ts'
-import { type Dialect, type Driver, DuplicateKey, type Statements } from '../base/driver.ts'
+import { type Dialect, type Driver, DuplicateKey, type Transaction } from '../base/driver.ts'
 import { prunedBefore } from '../usage/prune.ts'
 import { caseOf, chunks, integer, integerOrNull, marks, padded, text } from '../base/text.ts'
 import { invariant } from '../../base/assert.ts'
@@ -51,7 +51,7 @@ export interface Settled {
 }
 
 /** Settlements whose request id is in the books: `repeated` with the same content, `clashing` with another. */
-export interface Known {
+interface Known {
   repeated: Settlement[]
   clashing: Settlement[]
 }
@@ -62,7 +62,7 @@ const contentOf = ({ row }: Settlement): string =>
   [row.accountId, row.keyId, row.charge, Math.round(row.durationMs), row.output].join(' ')
 
 /** The compared content of those of the batch that are in the books, by request id. */
-export async function present(tx: Statements, batch: readonly Settlement[]): Promise<Map<string, string>> {
+async function present(tx: Transaction, batch: readonly Settlement[]): Promise<Map<string, string>> {
   const content = new Map<string, string>()
   for (const some of chunks(batch)) {
     const asked = padded(some.map(({ row }) => row.requestId))
@@ -74,7 +74,7 @@ export async function present(tx: Statements, batch: readonly Settlement[]): Pro
 }
 
 /** Returns the settlements whose id is not in `there`, and adds the others to one of the lists of `known`. */
-export function unknown(batch: readonly Settlement[], there: ReadonlyMap<string, string>, known: Known): Settlement[] {
+function unknown(batch: readonly Settlement[], there: ReadonlyMap<string, string>, known: Known): Settlement[] {
   return batch.filter(settlement => {
     const content = there.get(settlement.row.requestId)
     if (content === undefined) return true
@@ -84,7 +84,7 @@ export function unknown(batch: readonly Settlement[], there: ReadonlyMap<string,
 }
 
 /** The batch without repetitions, in the order of request ids; a second settlement with the same id goes to `known`. */
-export function distinct(batch: readonly Settlement[], known: Known): Settlement[] {
+function distinct(batch: readonly Settlement[], known: Known): Settlement[] {
   let first: Settlement | undefined
   return batch
     .toSorted((a, b) => (a.row.requestId < b.row.requestId ? -1 : 1))
@@ -102,7 +102,7 @@ export function distinct(batch: readonly Settlement[], known: Known): Settlement
  * The settlements that are older than the last pruning and not in the books: their rows may have been there and
  * deleted.
  */
-export async function unsureOf(tx: Statements, batch: readonly Settlement[]): Promise<Settlement[]> {
+async function unsureOf(tx: Transaction, batch: readonly Settlement[]): Promise<Settlement[]> {
   const before = await prunedBefore(tx)
   const old = batch.filter(({ row }) => timeOfId(row.requestId) < before)
   if (old.length === 0) return old
@@ -125,7 +125,7 @@ const addTo = (map: Map<PurseId, number>, purse: PurseId, amount: number) => {
   if (amount !== 0) map.set(purse, (map.get(purse) ?? 0) + amount)
 }
 
-export function sum(batch: readonly Settlement[]): Sums {
+function sum(batch: readonly Settlement[]): Sums {
   const sums: Sums = { unleased: new Map(), leased: new Map() }
   for (const { row, holder, fromAccountLease, fromKeyLease, limits } of batch) {
     const { charge } = row
@@ -155,7 +155,7 @@ export function sum(batch: readonly Settlement[]): Sums {
 
 const inOrder = <V>(map: Map<PurseId, V>): [PurseId, V][] => [...map].sort(([a], [b]) => (a < b ? -1 : 1))
 
-export async function raisePurses(tx: Statements, amounts: Map<PurseId, number>): Promise<void> {
+async function raisePurses(tx: Transaction, amounts: Map<PurseId, number>): Promise<void> {
   for (const some of chunks(inOrder(amounts), CASE_PAIRS)) {
     const pairs = padded(some)
     const sql = `UPDATE purses SET promised = promised + ${caseOf('id', pairs.length)} WHERE id IN (${marks(pairs.length)})`
@@ -164,7 +164,7 @@ export async function raisePurses(tx: Statements, amounts: Map<PurseId, number>)
 }
 
 /** Lowers the leases that have at least the given amount; false when one of them has less. */
-export async function lowerLeases(tx: Statements, holder: string, amounts: Map<PurseId, number>): Promise<boolean> {
+async function lowerLeases(tx: Transaction, holder: string, amounts: Map<PurseId, number>): Promise<boolean> {
   let all = true
   for (const some of chunks(inOrder(amounts), CASE_PAIRS)) {
     const pairs = padded(some)
@@ -179,7 +179,7 @@ export async function lowerLeases(tx: Statements, holder: string, amounts: Map<P
   return all
 }
 
-export async function lockPurses(tx: Statements, ids: PurseId[]): Promise<void> {
+async function lockPurses(tx: Transaction, ids: PurseId[]): Promise<void> {
   for (const some of chunks(ids.sort())) {
     const asked = padded(some)
     await tx.run(`UPDATE purses SET promised = promised WHERE id IN (${marks(asked.length)})`, asked)
@@ -187,12 +187,7 @@ export async function lockPurses(tx: Statements, ids: PurseId[]): Promise<void> 
 }
 
 /** Locks the leases and returns how much of `asked` each can pay. The rest is added to `unleased`. */
-export async function payable(
-  tx: Statements,
-  holder: string,
-  asked: Map<PurseId, number>,
-  unleased: Map<PurseId, number>,
-) {
+async function payable(tx: Transaction, holder: string, asked: Map<PurseId, number>, unleased: Map<PurseId, number>) {
   const pays = new Map<PurseId, number>()
   for (const some of chunks([...asked.keys()].sort())) {
     const ids = padded(some)
@@ -212,7 +207,7 @@ const CLOSE_TRIES = 5
 
 const rowsOf = (batch: readonly Settlement[]): UsageRow[] => batch.map(({ row }) => row)
 
-async function raise(tx: Statements, dialect: Dialect, rows: readonly UsageRow[], bookedAtMs: number): Promise<void> {
+async function raise(tx: Transaction, dialect: Dialect, rows: readonly UsageRow[], bookedAtMs: number): Promise<void> {
   await raiseSums(tx, dialect, sumsOf(rows))
   await raiseChargedHours(tx, dialect, rows, bookedAtMs)
 }
@@ -220,10 +215,10 @@ async function raise(tx: Statements, dialect: Dialect, rows: readonly UsageRow[]
 class LeaseTooSmall extends Error {}
 
 /** One of the two paths: writes a batch, and returns the settlements whose request ids were in the books already. */
-type Apply = (tx: Statements, dialect: Dialect, batch: readonly Settlement[]) => Promise<Known>
+type Apply = (tx: Transaction, dialect: Dialect, batch: readonly Settlement[]) => Promise<Known>
 
 /** The fast path. Throws DuplicateKey or LeaseTooSmall where the slow path is needed. */
-async function settleAll(tx: Statements, dialect: Dialect, batch: readonly Settlement[]): Promise<Known> {
+async function settleAll(tx: Transaction, dialect: Dialect, batch: readonly Settlement[]): Promise<Known> {
   const { unleased, leased } = sum(batch)
   const bookedAtMs = await bookingTime(tx, dialect)
   const rows = rowsOf(batch)
@@ -238,7 +233,7 @@ async function settleAll(tx: Statements, dialect: Dialect, batch: readonly Settl
 }
 
 /** The slow path. */
-async function settleClosely(tx: Statements, dialect: Dialect, batch: readonly Settlement[]): Promise<Known> {
+async function settleClosely(tx: Transaction, dialect: Dialect, batch: readonly Settlement[]): Promise<Known> {
   const known: Known = { repeated: [], clashing: [] }
   const fresh = unknown(batch, await present(tx, batch), known)
   if (fresh.length === 0) return known

@@ -5,7 +5,7 @@
  * changed right after the first write.
  */
 import type { Table } from '../base/tables.ts'
-import type { Driver, Statements } from '../base/driver.ts'
+import type { Driver, Transaction } from '../base/driver.ts'
 import { AppliedElsewhere } from '../base/errors.ts'
 import { text } from '../base/text.ts'
 
@@ -20,7 +20,7 @@ export const APPLIED_ROWS: Table = {
  * Digests of what a catalogue file said of a row when it was last applied, by which the next apply sees what the file
  * changed; see `sql/applied.ts`. An empty string means unknown: the row is older than these digests.
  */
-export interface Said {
+export interface RowDigests {
   row: string
   price: string
   /** A signature of the row's credentials, made by `Store.sign`. */
@@ -34,13 +34,13 @@ export interface Mark {
   owner: string
   name: string
   /** null: the file has never said anything of this row. */
-  before: Said | null
-  after: Said
+  before: RowDigests | null
+  after: RowDigests
 }
 
 export const markId = (kind: string, owner: string, name: string): string => JSON.stringify([kind, owner, name])
 
-export async function readMarks(driver: Driver): Promise<Map<string, Said>> {
+export async function readMarks(driver: Driver): Promise<Map<string, RowDigests>> {
   const rows = await driver.query('catalog', 'SELECT kind, owner, name, said, price, secret FROM applied_rows', [])
   return new Map(
     rows.map(row => [
@@ -55,7 +55,7 @@ export async function readMarks(driver: Driver): Promise<Map<string, Said>> {
  * the transaction back, when the store no longer has `before`.
  */
 export async function moveMark(
-  tx: Statements,
+  tx: Transaction,
   { dialect }: Driver,
   { kind, owner, name, before, after }: Mark,
 ): Promise<void> {

@@ -10,13 +10,13 @@
  */
 import type { Table } from '../base/tables.ts'
 import { pricesAt, type Version, type VersionPage, versionsOf } from './prices.ts'
-import { readMarks, type Said } from './applied.ts'
+import { readMarks, type RowDigests } from './applied.ts'
 import type { Act } from '../../base/people.ts'
 import type { Channel, Group, Model, Offline, Price } from '../../terms/records.ts'
 import { showGroup, showModel, shownChannel } from '../../catalog/rows.ts'
 import { secretHeaders } from '../../base/secrets.ts'
 import { isDeepStrictEqual } from 'node:util'
-import type { Driver, Row, Statements } from '../base/driver.ts'
+import type { Driver, Row, Transaction } from '../base/driver.ts'
 import { type PricedKind, appendVersion, lockVersions, priceActor, versionValue } from './prices.ts'
 import type { Sealer } from './secrets.ts'
 import { type Mark, moveMark } from './applied.ts'
@@ -33,7 +33,7 @@ export const CATALOG_ROWS: Table = {
 }
 
 /** Gets a model as it stands in the store (null = there is none), and returns it as it is to be; null = nothing changes. */
-export type ModelEdit = (there: Model | null) => Model | null
+type ModelEdit = (there: Model | null) => Model | null
 
 export interface Catalog {
   groups: Group[]
@@ -49,13 +49,13 @@ export interface Catalog {
 export const EVERYWHERE = '*'
 
 /** ms since 1970 by group, or EVERYWHERE. */
-export type OfflineSince = ReadonlyMap<string, number>
+type OfflineSince = ReadonlyMap<string, number>
 
-export const loggedGroup = (group: Group): Logged => ({ shown: showGroup(group) })
+const loggedGroup = (group: Group): Logged => ({ shown: showGroup(group) })
 
-export const loggedModel = (model: Model): Logged => ({ shown: showModel(model) })
+const loggedModel = (model: Model): Logged => ({ shown: showModel(model) })
 
-export const loggedChannel = (channel: Channel): Logged => ({
+const loggedChannel = (channel: Channel): Logged => ({
   shown: { ...shownChannel(channel), keys: channel.keys.map(key => ({ max_concurrency: key.maxConcurrency })) },
   secrets: {
     key: JSON.stringify(channel.keys.map(({ key }) => key)),
@@ -67,7 +67,7 @@ export const loggedChannel = (channel: Channel): Logged => ({
 const namesOf = (offline: Offline): readonly string[] => (offline === true ? [EVERYWHERE] : offline)
 
 /** `before`: what the row has had so far. */
-export const movedSince = (before: OfflineSince, offline: Offline, nowMs: number): [string, number][] =>
+const movedSince = (before: OfflineSince, offline: Offline, nowMs: number): [string, number][] =>
   namesOf(offline).map(name => [name, before.get(name) ?? before.get(EVERYWHERE) ?? nowMs])
 
 type Kind = PricedKind | 'channel'
@@ -109,7 +109,7 @@ const GROUP: Priced<Group> = { kind: 'group', read: groupOf, value: row => row.m
 
 const channelOf = (row: Row): SealedChannel => json(row, 'doc')
 
-export class Catalogue {
+export class CatalogueStore {
   readonly #driver: Driver
   readonly #sealer: Sealer
   readonly #warn: (message: string) => void
@@ -213,7 +213,7 @@ secret_previous, or apply a catalogue file with its key`)
   }
 
   /** What is written of a row: beside the row itself, since when a model is offline. */
-  async #docOf(tx: Statements, before: Row | undefined, row: Model | Group): Promise<object> {
+  async #docOf(tx: Transaction, before: Row | undefined, row: Model | Group): Promise<object> {
     if (!('offline' in row) || (row.offline !== true && row.offline.length === 0)) return row
     const [clock] = await tx.query(`SELECT ${this.#driver.dialect.nowMs} AS now`, [])
     return { ...row, offlineSince: movedSince(sinceOf(before), row.offline, integer(clock!, 'now')) }
@@ -242,7 +242,7 @@ secret_previous, or apply a catalogue file with its key`)
     })
   }
 
-  async #lockedChannel(tx: Statements, name: string): Promise<Channel | null> {
+  async #lockedChannel(tx: Transaction, name: string): Promise<Channel | null> {
     await tx.run('UPDATE catalog_rows SET doc = doc WHERE kind = ? AND name = ?', ['channel', name])
     const [row] = await tx.query(ONE, ['channel', name])
     return row === undefined ? null : openChannel(channelOf(row), this.#sealer).channel
@@ -290,7 +290,7 @@ secret_previous, or apply a catalogue file with its key`)
   }
 
   /** The digests of every row that a catalogue file has said something of, by `markId`. */
-  marks(): Promise<Map<string, Said>> {
+  marks(): Promise<Map<string, RowDigests>> {
     return readMarks(this.#driver)
   }
 

@@ -7,7 +7,7 @@
 import type { Table } from '../base/tables.ts'
 import type { Act, Actor } from '../../base/people.ts'
 import type { Price } from '../../terms/records.ts'
-import type { Driver, Row, Statements } from '../base/driver.ts'
+import type { Driver, Row, Transaction } from '../base/driver.ts'
 import { StoreConflict } from '../base/errors.ts'
 import { integer, integerOrNull, json, text } from '../base/text.ts'
 
@@ -35,10 +35,10 @@ export const PRICE_VERSIONS: Table = {
  * The format of prices that this program writes; it reads this one and those before. Whoever gives prices a part that this
  * program would misread raises the number: gateways of an earlier version take a model with such a price for not priced.
  */
-export const PRICE_FORMAT = 1
+const PRICE_FORMAT = 1
 
 /** Who made a version: the kind of the actor, or `import` for whoever imported a price list. */
-export type PriceActor = Actor['kind'] | 'import'
+type PriceActor = Actor['kind'] | 'import'
 
 /** The operation by which price lists are imported. */
 export const PRICE_IMPORT = 'prices.import'
@@ -90,11 +90,11 @@ export function versionValue(row: Row, doc = 'doc'): unknown {
 }
 
 /** Call this in a transaction before it reads the row whose price may change. */
-export const lockVersions = (tx: Statements): Promise<unknown> => tx.run(LOCK, [])
+export const lockVersions = (tx: Transaction): Promise<unknown> => tx.run(LOCK, [])
 
 /** `value`: null = from here on there is none. Returns the number of the version. */
 export async function appendVersion(
-  tx: Statements,
+  tx: Transaction,
   { dialect }: Driver,
   kind: PricedKind,
   name: string,

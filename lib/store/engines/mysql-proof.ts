@@ -7,11 +7,11 @@
  */
 import { randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { DuplicateKey, type Statements } from '../base/driver.ts'
+import { DuplicateKey, type Transaction } from '../base/driver.ts'
 import { RunAgain } from './mysql-errors.ts'
 
 /** One connection on which the test itself begins and ends transactions. */
-export interface ProofSession extends Pick<Statements, 'query' | 'run'> {
+export interface ProofSession extends Pick<Transaction, 'query' | 'run'> {
   /** Begins a transaction at the isolation level that the driver uses for transactions, or for snapshots. */
   begin(level?: 'snapshot'): Promise<void>
   commit(): Promise<void>

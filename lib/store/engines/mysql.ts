@@ -20,7 +20,7 @@ import {
   type ReadingDriver,
   type Row,
   type RunResult,
-  type Statements,
+  type Transaction,
 } from '../base/driver.ts'
 import { ConnectionLost, isDead, isUndone, RunAgain } from './mysql-errors.ts'
 import { inserted, KEPT_STATEMENT_CHARACTERS, statementsOf } from './mysql-inserts.ts'
@@ -98,7 +98,7 @@ class MysqlDriver implements Driver {
     }
   }
 
-  #statements(connection: mysql.PoolConnection, op: string, ms: number): Statements {
+  #statements(connection: mysql.PoolConnection, op: string, ms: number): Transaction {
     return {
       query: async (sql, params) =>
         (await this.#execute(connection, op, sql, this.#bound(params), ms)) as unknown as Row[],
@@ -133,7 +133,7 @@ class MysqlDriver implements Driver {
 
   ping(): Promise<void> {
     const ms = Math.min(PING_MS, this.#queryMs)
-    const ping = async (tx: Statements) => void (await tx.run(PING, PING_PARAMS))
+    const ping = async (tx: Transaction) => void (await tx.run(PING, PING_PARAMS))
     return this.#persist(() =>
       this.#pool.usingOwn(ms, c => this.#transact(c, this.#statements(c, 'ping', ms), ping, ms)),
     )
@@ -144,14 +144,14 @@ class MysqlDriver implements Driver {
     return this.transaction(op, tx => tx.run(sql, params))
   }
 
-  transaction<T>(op: string, fn: (tx: Statements) => Promise<T>): Promise<T> {
+  transaction<T>(op: string, fn: (tx: Transaction) => Promise<T>): Promise<T> {
     return this.#persist(() => this.#pool.using(c => this.#transact(c, this.#statements(c, op, this.#queryMs), fn)))
   }
 
   async #transact<T>(
     connection: mysql.PoolConnection,
-    tx: Statements,
-    fn: (tx: Statements) => Promise<T>,
+    tx: Transaction,
+    fn: (tx: Transaction) => Promise<T>,
     ms = this.#queryMs,
   ): Promise<T> {
     const command = (sql: string) => this.#pool.bounded(connection, ms, connection.query(sql))
@@ -173,7 +173,7 @@ class MysqlDriver implements Driver {
     return value
   }
 
-  snapshot<T>(op: string, fn: (tx: Statements) => Promise<T>): Promise<T> {
+  snapshot<T>(op: string, fn: (tx: Transaction) => Promise<T>): Promise<T> {
     return this.#persist(() =>
       this.#pool.using(async connection => {
         await this.#pool.bounded(connection, this.#queryMs, connection.query(SNAPSHOT_LEVEL))

@@ -1,6 +1,6 @@
 /**
  * The main thread's side of a worker thread that owns one SQLite connection. `Thread` sends requests and matches the
- * answers, which come in the same order. `Connection` is what the driver uses: it gives each caller exclusive use of
+ * answers, which come in the same order. `SqliteConnection` is what the driver uses: it gives each caller exclusive use of
  * the connection for a statement or a whole transaction, in the order of the calls, and starts a new thread when one
  * has ended. It is not a `WorkerThread`: a transaction belongs to the one thread that began it and must fail with it, a commit
  * without an answer has a meaning of its own, and a thread that is lost is ended at once, for the sake of its locks.
@@ -14,7 +14,7 @@ import {
   type Param,
   type Row,
   type RunResult,
-  type Statements,
+  type Transaction,
 } from '../base/driver.ts'
 import { StoreUnavailable } from '../base/errors.ts'
 
@@ -60,7 +60,7 @@ class ThreadEnded extends StoreUnavailable {}
 
 /**
  * One thread and the requests that it has not answered yet. A thread that has ended is never restarted: all its
- * requests fail with ThreadEnded, and `Connection` makes a new `Thread` for later ones.
+ * requests fail with ThreadEnded, and `SqliteConnection` makes a new `Thread` for later ones.
  */
 class Thread {
   readonly #worker: ReturnType<StartThread>
@@ -109,7 +109,7 @@ class Thread {
   }
 }
 
-export class Connection {
+export class SqliteConnection {
   readonly #path: string
   readonly #onStatement: OnStatement
   readonly #start: StartThread
@@ -169,7 +169,7 @@ export class Connection {
     return result
   }
 
-  #statements(thread: Thread, op: string): Statements {
+  #statements(thread: Thread, op: string): Transaction {
     return {
       query: async (sql, params) => (await this.#counted(thread, op, { kind: 'query', sql, params })).rows!,
       run: async (sql, params) => result(await this.#counted(thread, op, { kind: 'run', sql, params })),
@@ -180,7 +180,7 @@ export class Connection {
     }
   }
 
-  transaction<T>(begin: string, op: string, fn: (tx: Statements) => Promise<T>): Promise<T> {
+  transaction<T>(begin: string, op: string, fn: (tx: Transaction) => Promise<T>): Promise<T> {
     return this.#between(begin, thread => fn(this.#statements(thread, op)))
   }
 

@@ -6,7 +6,7 @@
  */
 import { EventEmitter } from 'node:events'
 import { BUSY_MS, SqliteDatabase, newPathInMemory } from './sqlite-database.ts'
-import { Connection, type StartThread, type WorkerRequest } from './sqlite-thread.ts'
+import { SqliteConnection, type StartThread, type WorkerRequest } from './sqlite-thread.ts'
 import { resolve } from 'node:path'
 import {
   type Dialect,
@@ -18,7 +18,7 @@ import {
   type ReadingDriver,
   type Row,
   type RunResult,
-  type Statements,
+  type Transaction,
 } from '../base/driver.ts'
 
 /** Between two answers the thread hears what it is told. */
@@ -48,7 +48,7 @@ class SameThread extends EventEmitter {
   }
 }
 
-export const startSameThread = ((path: string) => new SameThread(path)) as unknown as StartThread
+const startSameThread = ((path: string) => new SameThread(path)) as unknown as StartThread
 
 export const dialect: Dialect = {
   name: 'sqlite',
@@ -67,8 +67,8 @@ class SqliteDriver implements Driver {
   readonly timeoutMs = BUSY_MS
   /** By this another thread of the process opens the same database. */
   readonly address: string
-  readonly #writer: Connection
-  readonly #readers: Connection[]
+  readonly #writer: SqliteConnection
+  readonly #readers: SqliteConnection[]
 
   /**
    * `path`: null = in memory. A database in memory waits for no disk, so it is used in this thread, and has no WAL, so that
@@ -77,9 +77,10 @@ class SqliteDriver implements Driver {
   constructor(path: string | null, onStatement: OnStatement) {
     const at = path ?? newPathInMemory()
     this.address = `sqlite:${at}`
-    this.#writer = path === null ? new Connection(at, onStatement, startSameThread) : new Connection(at, onStatement)
+    this.#writer =
+      path === null ? new SqliteConnection(at, onStatement, startSameThread) : new SqliteConnection(at, onStatement)
     this.#writer.warm()
-    const reader = () => new Connection(at, onStatement)
+    const reader = () => new SqliteConnection(at, onStatement)
     this.#readers = path === null ? [this.#writer] : [reader(), reader()]
   }
 
@@ -95,12 +96,12 @@ class SqliteDriver implements Driver {
     return this.#writer.run(op, sql, params)
   }
 
-  transaction<T>(op: string, fn: (tx: Statements) => Promise<T>): Promise<T> {
+  transaction<T>(op: string, fn: (tx: Transaction) => Promise<T>): Promise<T> {
     return this.#writer.transaction('BEGIN IMMEDIATE', op, fn)
   }
 
-  snapshot<T>(op: string, fn: (tx: Statements) => Promise<T>): Promise<T> {
-    const reader = this.#readers.find(reader => reader.idle) ?? (this.#readers[0] as Connection)
+  snapshot<T>(op: string, fn: (tx: Transaction) => Promise<T>): Promise<T> {
+    const reader = this.#readers.find(reader => reader.idle) ?? (this.#readers[0] as SqliteConnection)
     return reader.transaction('BEGIN', op, fn)
   }
 
@@ -126,7 +127,7 @@ export function openSqlite(url: string, onStatement: OnStatement): Driver & { ad
 
 /** `address`: that of another driver. */
 export function openSqliteHere(address: string, onStatement: OnStatement): ReadingDriver {
-  const connection = new Connection(address.slice('sqlite:'.length), onStatement, startSameThread)
+  const connection = new SqliteConnection(address.slice('sqlite:'.length), onStatement, startSameThread)
   return {
     dialect,
     query: (op, sql, params) => connection.query(op, sql, params),

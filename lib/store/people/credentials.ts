@@ -1,6 +1,6 @@
 /** Passwords, second factors and recovery codes. The secret of a factor is sealed, bound to the user that it belongs to. */
 import type { Act, Person } from '../../base/people.ts'
-import type { Driver, Param, Statements } from '../base/driver.ts'
+import type { Driver, Param, Transaction } from '../base/driver.ts'
 import type { Credentials, CredentialsChange } from './records.ts'
 import type { Sealer } from '../catalogue/secrets.ts'
 import { recordAction } from '../base/actions.ts'
@@ -13,7 +13,7 @@ const nameOf = (publicId: string): string => `totp:${publicId}`
 
 /** Also within transactions that use up a link. The user's row is locked. */
 export async function writeCredentials(
-  tx: Statements,
+  tx: Transaction,
   driver: Driver,
   person: Person,
   { password, totp, recoveryCodes, notice, endTokens }: CredentialsChange,

@@ -1,7 +1,7 @@
 /** Rows of secrets that work once: invitations, resets, proofs of an e-mail, and the halves of a sign-in. */
 import { publicId } from '../../base/ids.ts'
 import type { Act, Role } from '../../base/people.ts'
-import type { Driver, Param, Row, Statements } from '../base/driver.ts'
+import type { Driver, Param, Row, Transaction } from '../base/driver.ts'
 import type { Link, LinkKind, NewLink } from './records.ts'
 import { recordAction } from '../base/actions.ts'
 import { integer, integerOrNull, jsonOrNull, text, textOrNull, toJson } from '../base/text.ts'
@@ -35,7 +35,7 @@ export const invitation = (link: Link) => ({
   accountId: link.accountId,
 })
 
-export async function insertLink(tx: Statements, driver: Driver, link: NewLink, act: Act | null): Promise<Link> {
+export async function insertLink(tx: Transaction, driver: Driver, link: NewLink, act: Act | null): Promise<Link> {
   const columns: [string, Param][] = [
     ['public_id', publicId()],
     ['kind', link.kind],
@@ -60,7 +60,7 @@ export async function insertLink(tx: Statements, driver: Driver, link: NewLink, 
 }
 
 /** A reset is told to the person whom it is for; who asked for it by mail is that person. */
-async function recordLink(tx: Statements, driver: Driver, link: Link, act: Act): Promise<void> {
+async function recordLink(tx: Transaction, driver: Driver, link: Link, act: Act): Promise<void> {
   if (link.userId === null)
     return recordAction(tx, driver, act, { ...invitation(link), before: null, after: logged(link) })
   const person = await lockUser(tx, link.userId)
@@ -81,22 +81,22 @@ export function invitationsSql(accountId: number | null, atMs: number, limit: nu
 }
 
 /** One of several that try at once gets true. */
-export const use = async (tx: Pick<Statements, 'run'>, id: number, atMs: number): Promise<boolean> =>
+export const use = async (tx: Pick<Transaction, 'run'>, id: number, atMs: number): Promise<boolean> =>
   (await tx.run(`UPDATE people_links SET used_at_ms = ? WHERE id = ? AND ${USABLE}`, [atMs, id, atMs])).changes > 0
 
 /** Part of every change after which no link that was made for a user may work any more. */
-export const endLinksOf = async (tx: Statements, userId: number): Promise<void> => {
+export const endLinksOf = async (tx: Transaction, userId: number): Promise<void> => {
   await tx.run('DELETE FROM people_links WHERE user_id = ? AND used_at_ms IS NULL', [userId])
 }
 
 /** Part of every change after which no other invitation may bring somebody into an account. */
-export const endInvitations = async (tx: Statements, accountId: number, email: string): Promise<void> => {
+export const endInvitations = async (tx: Transaction, accountId: number, email: string): Promise<void> => {
   const of = "kind = 'invitation' AND account_id = ? AND email = ?"
   await tx.run(`DELETE FROM people_links WHERE ${of} AND used_at_ms IS NULL`, [accountId, email])
 }
 
 /** Part of every transaction for which a link is a permission. */
-export async function useLink(tx: Statements, kind: LinkKind, hash: string, atMs: number): Promise<Link | null> {
+export async function useLink(tx: Transaction, kind: LinkKind, hash: string, atMs: number): Promise<Link | null> {
   const sql = `SELECT ${COLUMNS} FROM people_links WHERE hash = ? AND kind = ?`
   const [row] = await tx.query(sql, [hash, kind])
   if (row === undefined) return null

@@ -1,7 +1,7 @@
 /** What links allow: to become a user, a member or an operator, to choose a new password, to have another e-mail. */
 import type { Act, Person } from '../../base/people.ts'
 import { type NewAccount, insertAccount } from '../accounts/accounts.ts'
-import type { Driver, Statements } from '../base/driver.ts'
+import type { Driver, Transaction } from '../base/driver.ts'
 import type { Identified, Joining, Link, LinkKind, MemberBound, NewLink, NewUser } from './records.ts'
 import { StoreConflict, StoreFull } from '../base/errors.ts'
 import { recordAction } from '../base/actions.ts'
@@ -26,7 +26,7 @@ import { endAllSessions } from './sessions.ts'
 import { insertIdentity } from './tokens.ts'
 import { emailTaken, insertUser } from './users.ts'
 
-const inTransaction = async <T>(driver: Driver, op: string, fn: (tx: Statements) => Promise<T>): Promise<T> => {
+const inTransaction = async <T>(driver: Driver, op: string, fn: (tx: Transaction) => Promise<T>): Promise<T> => {
   try {
     return await driver.transaction(op, fn)
   } catch (error) {
@@ -35,12 +35,12 @@ const inTransaction = async <T>(driver: Driver, op: string, fn: (tx: Statements)
 }
 
 /** Who has a user keeps it. The actor of what a new user does is that user. */
-async function joined(tx: Statements, driver: Driver, who: Joining, act: Act): Promise<{ person: Person; act: Act }> {
+async function joined(tx: Transaction, driver: Driver, who: Joining, act: Act): Promise<{ person: Person; act: Act }> {
   const person = 'user' in who ? await insertUser(tx, driver, who.user, act) : await lockUser(tx, who.userId)
   return { person, act: { ...act, actor: { ...act.actor, kind: 'user', userId: person.id } } }
 }
 
-async function makeOperator(tx: Statements, driver: Driver, person: Person, act: Act): Promise<void> {
+async function makeOperator(tx: Transaction, driver: Driver, person: Person, act: Act): Promise<void> {
   await tx.run('UPDATE users SET operator = 1 WHERE id = ?', [person.id])
   await endAllSessions(tx, person.id)
   const before = { operator: person.operator }

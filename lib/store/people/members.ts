@@ -1,7 +1,7 @@
 /** Who is a member of which account. The account's row is locked first, so that its last owner cannot leave unseen. */
 import { type Act, MAKES_KEYS, type Member, type Person, type Role } from '../../base/people.ts'
-import { ACCOUNT_COLUMNS, type PageFilter, toAccount } from '../accounts/accounts.ts'
-import { type Driver, DuplicateKey, type Statements } from '../base/driver.ts'
+import { ACCOUNT_COLUMNS, type PageFilter, accountOf } from '../accounts/accounts.ts'
+import { type Driver, DuplicateKey, type Transaction } from '../base/driver.ts'
 import type { Membership, RoleChange } from './records.ts'
 import { StoreConflict, StoreFull } from '../base/errors.ts'
 import { recordAction } from '../base/actions.ts'
@@ -13,7 +13,7 @@ import { endAllSessions } from './sessions.ts'
 const roleOf = (row: Record<string, unknown>) => text(row, 'role') as Role
 
 /** Throws StoreFull where there is no room for another member. The account's row is locked until the transaction ends. */
-export async function checkRoom(tx: Statements, userId: number, accountId: number, most: number): Promise<void> {
+export async function checkRoom(tx: Transaction, userId: number, accountId: number, most: number): Promise<void> {
   await tx.run('UPDATE accounts SET name = name WHERE id = ?', [accountId])
   const count = async (column: string, id: number) =>
     integer((await tx.query(`SELECT COUNT(*) AS there FROM members WHERE ${column} = ?`, [id]))[0]!, 'there')
@@ -31,7 +31,7 @@ export async function checkRoom(tx: Statements, userId: number, accountId: numbe
 
 /** Throws StoreConflict when the user is a member already. */
 export async function insertMember(
-  tx: Statements,
+  tx: Transaction,
   driver: Driver,
   member: Member,
   atMs: number,
@@ -53,7 +53,7 @@ export async function insertMember(
 
 const OWNERS = "SELECT user_id FROM members WHERE account_id = ? AND role = 'owner'"
 
-async function checkOwners(tx: Statements, accountId: number): Promise<void> {
+async function checkOwners(tx: Transaction, accountId: number): Promise<void> {
   if ((await tx.query(OWNERS, [accountId])).length === 0)
     throw new StoreConflict({
       zh: '账户至少需要一名所有者，请先指定其他所有者',
@@ -62,7 +62,7 @@ async function checkOwners(tx: Statements, accountId: number): Promise<void> {
 }
 
 /** Part of the deletion of a user. */
-export async function leaveAll(tx: Statements, userId: number): Promise<void> {
+export async function leaveAll(tx: Transaction, userId: number): Promise<void> {
   const rows = await tx.query('SELECT account_id FROM members WHERE user_id = ? ORDER BY account_id', [userId])
   for (const accountId of rows.map(row => integer(row, 'account_id'))) {
     await tx.run('UPDATE accounts SET name = name WHERE id = ?', [accountId])
@@ -93,7 +93,7 @@ export class Members {
       `SELECT m.role, ${ACCOUNT_COLUMNS} FROM members m JOIN accounts a ON a.id = m.account_id ` +
       'WHERE m.user_id = ? ORDER BY a.name'
     return (await this.#driver.query('members', sql, [userId])).map(row => ({
-      account: toAccount(row),
+      account: accountOf(row),
       role: roleOf(row),
     }))
   }

@@ -1,6 +1,6 @@
 /** How a person is read from a row of the store, locked, told something, and named in the log of actions; and the keys of somebody who leaves. */
 import type { Act, Language, Notice, Person, Theme } from '../../base/people.ts'
-import type { Driver, Row, Statements } from '../base/driver.ts'
+import type { Driver, Row, Transaction } from '../base/driver.ts'
 import { StoreConflict } from '../base/errors.ts'
 import { integer, json, text, textOrNull } from '../base/text.ts'
 import { recordAction } from '../base/actions.ts'
@@ -42,14 +42,14 @@ export const toPerson = (row: Row): Person => ({
 
 export const selectPerson = (where: string): string => `SELECT ${PERSON_COLUMNS} FROM users u ${where}`
 
-export async function personById(tx: Pick<Statements, 'query'>, id: number): Promise<Person> {
+export async function personById(tx: Pick<Transaction, 'query'>, id: number): Promise<Person> {
   const [row] = await tx.query(selectPerson('WHERE u.id = ?'), [id])
   if (row === undefined) throw new StoreConflict({ zh: '没有此用户', en: 'there is no such user' })
   return toPerson(row)
 }
 
 /** Makes sure that nobody else changes the user until the transaction has ended. */
-export async function lockUser(tx: Statements, id: number): Promise<Person> {
+export async function lockUser(tx: Transaction, id: number): Promise<Person> {
   await tx.run('UPDATE users SET name = name WHERE id = ?', [id])
   return personById(tx, id)
 }
@@ -62,7 +62,7 @@ export const subject = (person: Person) => ({
 
 const MOST_NOTICES = 20
 
-export async function addNotice(tx: Statements, person: Person, notice: Notice): Promise<void> {
+export async function addNotice(tx: Transaction, person: Person, notice: Notice): Promise<void> {
   const notices = [...person.notices, notice].slice(-MOST_NOTICES)
   await tx.run('UPDATE users SET notices = ? WHERE id = ?', [JSON.stringify(notices), person.id])
 }
@@ -71,7 +71,7 @@ const OWN = 'created_by = ? AND deleted = 0'
 
 /** Comes last in its transaction. `accountId` null = in all accounts. `to` null = they are disabled. */
 export async function leaveKeys(
-  tx: Statements,
+  tx: Transaction,
   driver: Driver,
   { userId, accountId }: { userId: number; accountId: number | null },
   to: number | null,

@@ -1,7 +1,7 @@
 /** Sessions, and the browsers from which users have signed in. */
 import { publicId } from '../../base/ids.ts'
 import type { Act, Person } from '../../base/people.ts'
-import type { Driver, Row, Statements } from '../base/driver.ts'
+import type { Driver, Row, Transaction } from '../base/driver.ts'
 import type { NewSession, Session } from './records.ts'
 import { recordAction } from '../base/actions.ts'
 import { integer, integerOrNull, text } from '../base/text.ts'
@@ -26,14 +26,14 @@ const subject = (id: string) => ({ subject: { kind: 'session' as const, id }, ac
 /** Nobody is signed in at so many places; a program that signs in for every call may not fill the store. */
 const MOST_SESSIONS = 200
 
-async function endOldest(tx: Statements, userId: number): Promise<void> {
+async function endOldest(tx: Transaction, userId: number): Promise<void> {
   const newest = 'SELECT id FROM sessions WHERE user_id = ? ORDER BY id DESC LIMIT ? OFFSET ?'
   const old = await tx.query(newest, [userId, MOST_SESSIONS, MOST_SESSIONS])
   for (const row of old) await tx.run('DELETE FROM sessions WHERE id = ?', [integer(row, 'id')])
 }
 
 /** Part of every change after which whoever is signed in must sign in again. */
-export const endAllSessions = async (tx: Statements, userId: number): Promise<void> => {
+export const endAllSessions = async (tx: Transaction, userId: number): Promise<void> => {
   await tx.run('DELETE FROM sessions WHERE user_id = ?', [userId])
 }
 

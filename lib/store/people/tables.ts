@@ -1,7 +1,7 @@
 /** The tables of users: who they are, what they are in accounts, and how they are signed in. Secrets are hashed or sealed. */
 import type { Table } from '../base/tables.ts'
 
-export const USERS: Table = {
+const USERS: Table = {
   name: 'users',
   columns: {
     id: 'auto',
@@ -28,13 +28,13 @@ export const USERS: Table = {
 }
 
 /** Codes that stand in for a second factor, each once: the row of a used code is deleted. */
-export const RECOVERY_CODES: Table = {
+const RECOVERY_CODES: Table = {
   name: 'recovery_codes',
   columns: { user_id: 'int', hash: 'code' },
   key: ['user_id', 'hash'],
 }
 
-export const MEMBERS: Table = {
+const MEMBERS: Table = {
   name: 'members',
   columns: { user_id: 'int', account_id: 'int', role: 'code', created_at_ms: 'int' },
   key: ['user_id', 'account_id'],
@@ -42,7 +42,7 @@ export const MEMBERS: Table = {
 }
 
 /** Everything that is handed out as a secret and works once: invitations, resets, proofs of an e-mail, half sign-ins. */
-export const LINKS: Table = {
+const LINKS: Table = {
   name: 'people_links',
   columns: {
     id: 'auto',
@@ -64,7 +64,7 @@ export const LINKS: Table = {
   index: [['kind', 'account_id', 'id'], ['user_id'], ['expires_at_ms']],
 }
 
-export const SESSIONS: Table = {
+const SESSIONS: Table = {
   name: 'sessions',
   columns: {
     id: 'auto',
@@ -84,14 +84,14 @@ export const SESSIONS: Table = {
 }
 
 /** Browsers from which a user has signed in. */
-export const DEVICES: Table = {
+const DEVICES: Table = {
   name: 'devices',
   columns: { hash: 'code', user_id: 'int', seen_at_ms: 'int' },
   key: ['hash'],
   index: [['user_id', 'seen_at_ms'], ['seen_at_ms']],
 }
 
-export const PERSONAL_TOKENS: Table = {
+const PERSONAL_TOKENS: Table = {
   name: 'personal_tokens',
   columns: {
     id: 'auto',
@@ -112,7 +112,7 @@ export const PERSONAL_TOKENS: Table = {
 }
 
 /** Tries that failed, by what they were made with: an IP, an e-mail, both, a device, a user. Ids are hashes. */
-export const THROTTLES: Table = {
+const THROTTLES: Table = {
   name: 'throttles',
   columns: { id: 'code', failures: 'int', last_ms: 'int', until_ms: 'int' },
   key: ['id'],
@@ -120,7 +120,7 @@ export const THROTTLES: Table = {
 }
 
 /** What a user is called by OpenID providers. The id is a hash of issuer and subject. */
-export const IDENTITIES: Table = {
+const IDENTITIES: Table = {
   name: 'identities',
   columns: { id: 'code', issuer: 'name', user_id: 'int', created_at_ms: 'int' },
   key: ['id'],

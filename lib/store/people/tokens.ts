@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import { publicId } from '../../base/ids.ts'
 import type { Act, Person, Scope } from '../../base/people.ts'
-import { type Driver, DuplicateKey, type Row, type Statements } from '../base/driver.ts'
+import { type Driver, DuplicateKey, type Row, type Transaction } from '../base/driver.ts'
 import type { Identified, NewPersonalToken, PersonalToken } from './records.ts'
 import { StoreConflict, StoreFull } from '../base/errors.ts'
 import { recordAction } from '../base/actions.ts'
@@ -36,7 +36,7 @@ const MOST_IDENTITIES = 20
 
 /** Throws DuplicateKey when the identity belongs to a user. */
 export async function insertIdentity(
-  tx: Statements,
+  tx: Transaction,
   driver: Driver,
   { issuer, subject: sub, userId, atMs }: NewIdentity,
   act: Act,

@@ -2,7 +2,7 @@
 import { publicId } from '../../base/ids.ts'
 import type { Act, Person } from '../../base/people.ts'
 import type { PageFilter } from '../accounts/accounts.ts'
-import { type Driver, DuplicateKey, type Param, type Statements } from '../base/driver.ts'
+import { type Driver, DuplicateKey, type Param, type Transaction } from '../base/driver.ts'
 import type { NewUser, UserChange } from './records.ts'
 import { StoreConflict } from '../base/errors.ts'
 import { recordAction } from '../base/actions.ts'
@@ -14,7 +14,7 @@ import { leaveAll } from './members.ts'
 /** What the log of actions keeps of a user: neither e-mail nor name, so that a deleted user leaves none there. */
 const logged = ({ status, operator, language, theme }: Person) => ({ status, operator, language, theme })
 
-export async function insertUser(tx: Statements, driver: Driver, user: NewUser, act: Act): Promise<Person> {
+export async function insertUser(tx: Transaction, driver: Driver, user: NewUser, act: Act): Promise<Person> {
   const columns: [string, Param][] = [
     ['public_id', publicId()],
     ['email', user.email],

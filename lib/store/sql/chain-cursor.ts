@@ -6,7 +6,7 @@ import type { BlockRef, ChainCursor, NewDeposit, Transfer } from '../../terms/de
 import { takesQuote, USDT } from '../../terms/deposits.ts'
 import type { Act } from '../../base/people.ts'
 import type { Recorded } from '../deposit-store.ts'
-import type { Driver, Row, Statements } from '../base/driver.ts'
+import type { Driver, Row, Transaction } from '../base/driver.ts'
 import { recordAction } from '../base/actions.ts'
 import { toCursor, toQuote } from './deposit-rows.ts'
 import { depositWorth } from './deposit-worth.ts'
@@ -52,7 +52,7 @@ export async function beginChain(
 }
 
 /** The quote that a transfer of this account uses up, by the time of its block. */
-async function useQuote(tx: Statements, { accountId, blockAtMs, value }: NewDeposit) {
+async function useQuote(tx: Transaction, { accountId, blockAtMs, value }: NewDeposit) {
   const [row] = await tx.query(
     'SELECT * FROM deposit_quotes WHERE account_id = ? AND used = 0 AND from_ms <= ? AND until_ms > ? ' +
       'ORDER BY id DESC LIMIT 1',
@@ -69,7 +69,7 @@ async function useQuote(tx: Statements, { accountId, blockAtMs, value }: NewDepo
 }
 
 async function insertDeposit(
-  tx: Statements,
+  tx: Transaction,
   chainId: number,
   deposit: NewDeposit,
   state: 'final' | 'held',
@@ -107,7 +107,7 @@ async function insertDeposit(
 }
 
 /** A transfer that no second node has confirmed stands where it was read last, if it is the same in everything else. */
-async function moveDeposit(tx: Statements, id: number, { block, blockAtMs, node, from, to, value }: NewDeposit) {
+async function moveDeposit(tx: Transaction, id: number, { block, blockAtMs, node, from, to, value }: NewDeposit) {
   await tx.run(
     'UPDATE chain_deposits SET block_no = ?, block_hash = ?, block_at_ms = ?, node = ? ' +
       "WHERE id = ? AND state = 'final' AND sender = ? AND address = ? AND value = ?",
@@ -120,7 +120,7 @@ async function moveDeposit(tx: Statements, id: number, { block, blockAtMs, node,
  * node has confirmed any of it where it was; before that, the second node decides which of the two it is.
  */
 async function record(
-  tx: Statements,
+  tx: Transaction,
   driver: Driver,
   chainId: number,
   deposits: readonly NewDeposit[],

@@ -2,7 +2,7 @@
 import type { DepositAddress, Quote } from '../../terms/deposits.ts'
 import type { Act } from '../../base/people.ts'
 import type { NewAddress, NewQuote } from '../deposit-store.ts'
-import type { Driver, Row, Statements } from '../base/driver.ts'
+import type { Driver, Row, Transaction } from '../base/driver.ts'
 import { accountPurse } from '../books/purses.ts'
 import { recordAction } from '../base/actions.ts'
 import { toAddress, toQuote } from './deposit-rows.ts'
@@ -22,7 +22,7 @@ export async function depositAddress(
 }
 
 async function issue(
-  tx: Statements,
+  tx: Transaction,
   driver: Driver,
   { chainId, wallet, accountId, fromBlock }: NewAddress,
   derive: (number: number) => string,
@@ -89,7 +89,7 @@ export async function addressesWatched(driver: Driver, chainId: number, numbers:
 /** Quotes of an account that are kept. Older ones end long before the blocks of their time are read. */
 const QUOTES_KEPT = 100
 
-async function forgetQuotes(tx: Statements, accountId: number): Promise<void> {
+async function forgetQuotes(tx: Transaction, accountId: number): Promise<void> {
   const oldest = 'SELECT id FROM deposit_quotes WHERE account_id = ? ORDER BY id DESC LIMIT 1 OFFSET ?'
   const [row] = await tx.query(oldest, [accountId, QUOTES_KEPT])
   if (row !== undefined)

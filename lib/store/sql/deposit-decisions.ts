@@ -6,7 +6,7 @@ import { micro } from '../../base/money.ts'
 import { type Deposit, depositReference, floorOf, worthOf } from '../../terms/deposits.ts'
 import type { Act } from '../../base/people.ts'
 import type { DepositResolved } from '../deposit-store.ts'
-import { type Driver, DuplicateKey, type Statements } from '../base/driver.ts'
+import { type Driver, DuplicateKey, type Transaction } from '../base/driver.ts'
 import { accountPurse } from '../books/purses.ts'
 import { recordAction } from '../base/actions.ts'
 import { toDeposit } from './deposit-rows.ts'
@@ -15,7 +15,7 @@ import { bookPayment } from './pay-money.ts'
 const BY_ID = 'SELECT * FROM chain_deposits WHERE id = ?'
 
 /** Whether the transaction counts already as it stood in another block. */
-async function countsElsewhere(tx: Statements, { chainId, tx: hash, block }: Deposit): Promise<boolean> {
+async function countsElsewhere(tx: Transaction, { chainId, tx: hash, block }: Deposit): Promise<boolean> {
   const sql =
     'SELECT 1 FROM chain_deposits WHERE chain_id = ? AND tx = ? AND block_hash <> ? ' +
     "AND state IN ('confirmed', 'due', 'credited')"
@@ -23,7 +23,7 @@ async function countsElsewhere(tx: Statements, { chainId, tx: hash, block }: Dep
 }
 
 async function book(
-  tx: Statements,
+  tx: Transaction,
   driver: Driver,
   deposit: Deposit,
   reason: string,
@@ -41,7 +41,7 @@ async function book(
 }
 
 async function resolve(
-  tx: Statements,
+  tx: Transaction,
   driver: Driver,
   id: number,
   credit: boolean,

@@ -6,7 +6,7 @@ import { type Micro, micro } from '../../base/money.ts'
 import { type Deposit, depositReference, floorOf, worthOf } from '../../terms/deposits.ts'
 import type { Act } from '../../base/people.ts'
 import type { DepositsCredited } from '../deposit-store.ts'
-import { type Driver, DuplicateKey, type Statements } from '../base/driver.ts'
+import { type Driver, DuplicateKey, type Transaction } from '../base/driver.ts'
 import { accountPurse } from '../books/purses.ts'
 import { toDeposit } from './deposit-rows.ts'
 import { lastOfEnough, MOST, waitingDeposits } from './deposit-worth.ts'
@@ -17,11 +17,11 @@ const BATCH = 100
 
 const OF_ACCOUNT = 'FROM chain_deposits WHERE account_id = ? AND chain_id = ?'
 
-async function hold(tx: Statements, deposits: readonly Deposit[]): Promise<void> {
+async function hold(tx: Transaction, deposits: readonly Deposit[]): Promise<void> {
   for (const { id } of deposits) await tx.run("UPDATE chain_deposits SET state = 'held' WHERE id = ?", [id])
 }
 
-const due = async (tx: Statements, chainId: number, accountId: number): Promise<Deposit[]> =>
+const due = async (tx: Transaction, chainId: number, accountId: number): Promise<Deposit[]> =>
   (await tx.query(`SELECT * ${OF_ACCOUNT} AND state = 'due' ORDER BY id LIMIT ?`, [accountId, chainId, BATCH])).map(
     toDeposit,
   )
@@ -35,7 +35,7 @@ interface Whose {
 }
 
 /** What has no rate goes on waiting; so does everything that is together worth less than the minimum. Returns what is held. */
-async function markDue(tx: Statements, { chainId, accountId, minimum, byHand }: Whose): Promise<Deposit[]> {
+async function markDue(tx: Transaction, { chainId, accountId, minimum, byHand }: Whose): Promise<Deposit[]> {
   const tooLarge = await waitingDeposits(tx, chainId, accountId, ` AND worth > ${MOST}`)
   await hold(tx, tooLarge)
   const last = await lastOfEnough(tx, chainId, accountId, minimum)
@@ -48,7 +48,7 @@ async function markDue(tx: Statements, { chainId, accountId, minimum, byHand }: 
   return tooLarge
 }
 
-async function credit(tx: Statements, driver: Driver, whose: Whose, act: Act): Promise<DepositsCredited> {
+async function credit(tx: Transaction, driver: Driver, whose: Whose, act: Act): Promise<DepositsCredited> {
   const { chainId, accountId } = whose
   await tx.run('UPDATE purses SET promised = promised WHERE id = ?', [accountPurse(accountId)])
   const done: DepositsCredited = { credited: [], held: [] }
@@ -92,7 +92,7 @@ export async function creditDeposits(
 }
 
 /** Another account has the entry of one of these deposits, which two addresses can never share. */
-async function holdForeign(tx: Statements, whose: Whose): Promise<DepositsCredited> {
+async function holdForeign(tx: Transaction, whose: Whose): Promise<DepositsCredited> {
   const { chainId, accountId } = whose
   const held = (await due(tx, chainId, accountId)).length > 0 ? [] : await markDue(tx, whose)
   const foreign: Deposit[] = []

@@ -4,7 +4,7 @@
  * and not by the engine: engines do not agree on statements that change a table by what stands in another one.
  */
 import { USDT } from '../../terms/deposits.ts'
-import type { Driver, Statements } from '../base/driver.ts'
+import type { Driver, Transaction } from '../base/driver.ts'
 import { toDeposit } from './deposit-rows.ts'
 import { depositWorth } from './deposit-worth.ts'
 import { payRateAt } from './pay-rates.ts'
@@ -18,7 +18,7 @@ const WAITING =
   'AND quoted <> value ORDER BY at_ms, id LIMIT ?'
 const FIX = 'UPDATE chain_deposits SET rate = ?, worth = ? WHERE id = ? AND rate IS NULL'
 
-async function rateFor(tx: Statements, atMs: number, nowMs: string): Promise<number | null> {
+async function rateFor(tx: Transaction, atMs: number, nowMs: string): Promise<number | null> {
   const then = await payRateAt(tx, USDT, atMs)
   if (then !== null) return then.rate
   const sql =

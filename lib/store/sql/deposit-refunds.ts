@@ -13,7 +13,7 @@ import type {
   DepositRefundEnded,
   NewDepositRefund,
 } from '../deposit-store.ts'
-import { type Driver, DuplicateKey, type Param, type Statements } from '../base/driver.ts'
+import { type Driver, DuplicateKey, type Param, type Transaction } from '../base/driver.ts'
 import { type EntryKind, bookEntry } from '../books/entries.ts'
 import { accountPurse } from '../books/purses.ts'
 import { recordAction } from '../base/actions.ts'
@@ -49,18 +49,18 @@ export async function depositsBack(
   return backs
 }
 
-async function refundOf(tx: Pick<Statements, 'query'>, id: string): Promise<DepositRefund | null> {
+async function refundOf(tx: Pick<Transaction, 'query'>, id: string): Promise<DepositRefund | null> {
   const [row] = await tx.query('SELECT * FROM deposit_refunds WHERE id = ?', [id])
   return row === undefined ? null : toDepositRefund(row)
 }
 
 /** What of a deposit has not gone back, and is not about to. */
-async function leftOf(tx: Pick<Statements, 'query'>, { id, credited }: Deposit): Promise<Micro> {
+async function leftOf(tx: Pick<Transaction, 'query'>, { id, credited }: Deposit): Promise<Micro> {
   const rows = await tx.query("SELECT * FROM deposit_refunds WHERE deposit_id = ? AND state <> 'released'", [id])
   return micro(credited - rows.reduce((sum, row) => sum + toDepositRefund(row).amount, 0))
 }
 
-async function depositOf(tx: Pick<Statements, 'query'>, id: number): Promise<Deposit | null> {
+async function depositOf(tx: Pick<Transaction, 'query'>, id: number): Promise<Deposit | null> {
   const [row] = await tx.query('SELECT * FROM chain_deposits WHERE id = ?', [id])
   return row === undefined ? null : toDeposit(row)
 }
@@ -72,7 +72,7 @@ export const depositRefundable = (driver: Driver, id: number): Promise<Micro> =>
   })
 
 async function freezeTokens(
-  tx: Statements,
+  tx: Transaction,
   driver: Driver,
   { id, depositId, amount, receiver, reason }: NewDepositRefund,
   forced: boolean,
@@ -124,7 +124,7 @@ export async function freezeDeposit(
 }
 
 async function end(
-  tx: Statements,
+  tx: Transaction,
   driver: Driver,
   id: string,
   how: DepositRefundEnd,

@@ -3,7 +3,7 @@
  * account, and none of them may be read anew whenever another one comes.
  */
 import { type Deposit, floorOf, WEI, worthOf } from '../../terms/deposits.ts'
-import type { Statements } from '../base/driver.ts'
+import type { Transaction } from '../base/driver.ts'
 import { toDeposit } from './deposit-rows.ts'
 import { big, integer } from '../base/text.ts'
 
@@ -21,7 +21,7 @@ const WAITING =
   "FROM chain_deposits WHERE account_id = ? AND chain_id = ? AND state = 'confirmed' AND worth IS NOT NULL"
 
 export const waitingDeposits = async (
-  tx: Statements,
+  tx: Transaction,
   chainId: number,
   accountId: number,
   where = '',
@@ -33,7 +33,7 @@ export const waitingDeposits = async (
  * its column by less than one, so only a sum that is so close to the minimum has to be made of the deposits themselves.
  */
 export async function lastOfEnough(
-  tx: Statements,
+  tx: Transaction,
   chainId: number,
   accountId: number,
   minimum: number,

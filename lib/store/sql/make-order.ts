@@ -2,7 +2,7 @@
 import { formatMicro } from '../../base/money.ts'
 import type { OrderState } from '../../terms/pay.ts'
 import type { Act } from '../../base/people.ts'
-import type { Driver, Param, Row, Statements } from '../base/driver.ts'
+import type { Driver, Param, Row, Transaction } from '../base/driver.ts'
 import type { NewOrder, OrderBounds, OrderMade } from '../pay-store.ts'
 import { accountPurse } from '../books/purses.ts'
 import { recordAction } from '../base/actions.ts'
@@ -17,7 +17,7 @@ const DAY_MS = 24 * HOUR_MS
 const OPEN: readonly OrderState[] = ['created', 'pending']
 
 async function boundAgainst(
-  tx: Statements,
+  tx: Transaction,
   order: NewOrder,
   bounds: OrderBounds,
   nowMs: number,

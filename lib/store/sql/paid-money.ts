@@ -1,6 +1,6 @@
 /** How much money of an account may go back to its payers: what they paid, less what was charged, as far as it is free. */
 import { type Micro, micro } from '../../base/money.ts'
-import type { Param, Row, Statements } from '../base/driver.ts'
+import type { Param, Row, Transaction } from '../base/driver.ts'
 import type { EntryKind } from '../books/entries.ts'
 import { accountPurse } from '../books/purses.ts'
 import { integer } from '../base/text.ts'
@@ -15,7 +15,7 @@ const PAID: readonly EntryKind[] = ['payment', 'refund', 'reversal', 'freeze', '
  * `left`: what is left of the payment that is sent back. The caller has locked the account's purse, or reads for show.
  * Charges use paid money first.
  */
-export async function couldGoBack(tx: Pick<Statements, 'query'>, accountId: number, left: Micro): Promise<Micro> {
+export async function couldGoBack(tx: Pick<Transaction, 'query'>, accountId: number, left: Micro): Promise<Micro> {
   const purse = accountPurse(accountId)
   const read = async (sql: string, params: readonly Param[]) => (await tx.query(sql, params))[0] as Row
   const kinds = PAID.map(kind => `'${kind}'`).join(', ')

@@ -10,7 +10,7 @@
  * given back.
  */
 import { type Deposit, depositReference, floorOf, tokensBack, worthOf } from '../../terms/deposits.ts'
-import type { Row, Statements } from '../base/driver.ts'
+import type { Row, Transaction } from '../base/driver.ts'
 import { toDeposit } from './deposit-rows.ts'
 import {
   BY_HAND,
@@ -74,7 +74,7 @@ const SUMS_OF = {
 const summed = (rows: string, what: keyof typeof SUMS_OF): string =>
   `SELECT account_id, ${SUMS_OF[what]} FROM (${rows}) x GROUP BY account_id`
 
-export async function readPayments(tx: Statements): Promise<Map<number, PaymentsOf>> {
+export async function readPayments(tx: Transaction): Promise<Map<number, PaymentsOf>> {
   const books = new Map<number, Books>()
   const each = async (sql: string, fn: (account: Books, row: Row) => void) => {
     for (const row of await tx.query(sql, [])) {
@@ -114,7 +114,7 @@ export async function readPayments(tx: Statements): Promise<Map<number, Payments
 }
 
 /** Amounts of tokens are texts, with which engines cannot calculate. */
-async function judgeDeposits(tx: Statements, books: Map<number, Books>): Promise<void> {
+async function judgeDeposits(tx: Transaction, books: Map<number, Books>): Promise<void> {
   const sql = "SELECT * FROM chain_deposits WHERE id > ? AND (credited <> 0 OR state = 'credited') ORDER BY id LIMIT ?"
   for (let after = 0, more = true; more; ) {
     const page = (await tx.query(sql, [after, PAGE])).map(toDeposit)
@@ -128,7 +128,7 @@ async function judgeDeposits(tx: Statements, books: Map<number, Books>): Promise
 }
 
 /** Somebody sends the tokens that the row says. */
-async function judgeTokens(tx: Statements, books: Map<number, Books>): Promise<void> {
+async function judgeTokens(tx: Transaction, books: Map<number, Books>): Promise<void> {
   const sql =
     'SELECT d.*, r.id AS back_id, r.chain_id AS back_chain, r.amount AS back, r.value AS back_value ' +
     'FROM deposit_refunds r JOIN chain_deposits d ON d.id = r.deposit_id WHERE r.id > ? ORDER BY r.id LIMIT ?'
@@ -156,7 +156,7 @@ function name(of: Books, reference: string): void {
 }
 
 /** Names what is wrong in accounts where something is. Where all is right, it asks nothing. */
-async function nameUnfit(tx: Statements, books: ReadonlyMap<number, Books>): Promise<void> {
+async function nameUnfit(tx: Transaction, books: ReadonlyMap<number, Books>): Promise<void> {
   const found = [...books].filter(([, { off }]) => off !== 0n).slice(0, MOST_NAMED)
   for (const [accountId, of] of found)
     for (const rows of [...SOURCES.map(source => source.rows), ...FAULTS, GIVEN_BACK, SENT_BACK, FROM_NOWHERE]) {

@@ -5,7 +5,7 @@
 import { formatMicro, type Micro } from '../../base/money.ts'
 import type { OrderMethod } from '../../terms/pay.ts'
 import type { Act } from '../../base/people.ts'
-import type { Driver, Row, Statements } from '../base/driver.ts'
+import type { Driver, Row, Transaction } from '../base/driver.ts'
 import type { Hold } from '../pay-store.ts'
 import { recordAction } from '../base/actions.ts'
 import { toOrder } from './pay-rows.ts'
@@ -18,7 +18,7 @@ const HELD = "state = 'paid' AND held_until_ms > ?"
  * several were told counts once; a dispute that left nothing to freeze has an exception only.
  */
 export async function disputedOrders(
-  tx: Pick<Statements, 'query'>,
+  tx: Pick<Transaction, 'query'>,
   method: OrderMethod,
   sandbox: boolean,
   sinceMs: number,
@@ -35,7 +35,7 @@ export async function disputedOrders(
 
 /** Until when a payment that is proven now is held; null = it is not. */
 export async function heldUntil(
-  tx: Statements,
+  tx: Transaction,
   { method, sandbox }: { method: OrderMethod; sandbox: boolean },
   hold: Hold | null,
 ): Promise<number | null> {

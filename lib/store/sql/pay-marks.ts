@@ -1,6 +1,6 @@
 /** Marks of payments: when something last went well, how often something happened, and whose turn a regular task is. */
 import type { PayWay } from '../../terms/pay.ts'
-import type { Driver, Row, Statements } from '../base/driver.ts'
+import type { Driver, Row, Transaction } from '../base/driver.ts'
 import type { PayMark } from '../pay-store.ts'
 import { integer, text } from '../base/text.ts'
 
@@ -22,7 +22,7 @@ export async function setPayMark(driver: Driver, method: PayWay, what: string, v
 }
 
 /** Whoever wants the same mark waits until this transaction has ended. */
-export async function lockMark(tx: Statements, { dialect }: Driver, method: PayWay, what: string): Promise<void> {
+export async function lockMark(tx: Transaction, { dialect }: Driver, method: PayWay, what: string): Promise<void> {
   const lock = () => tx.run('UPDATE pay_marks SET value = value WHERE method = ? AND what = ?', [method, what])
   if ((await lock()).changes > 0) return
   await tx.run(`INSERT ${dialect.ignore} INTO pay_marks (method, what, at_ms, value) VALUES (?, ?, 0, '')`, [

@@ -9,7 +9,7 @@ import { moved } from '../../terms/order-moves.ts'
 import type { Order, OrderMethod, Refund } from '../../terms/pay.ts'
 import type { Act } from '../../base/people.ts'
 import { refundShare } from '../../terms/refund-share.ts'
-import { type Driver, DuplicateKey, type Row, type Statements } from '../base/driver.ts'
+import { type Driver, DuplicateKey, type Row, type Transaction } from '../base/driver.ts'
 import { type Booked, type EntryKind, bookEntry } from '../books/entries.ts'
 import type { Credited, NextFreeze, FreezeEnd, Frozen, NewRefund } from '../pay-store.ts'
 import { accountPurse } from '../books/purses.ts'
@@ -20,7 +20,7 @@ import { integer } from '../base/text.ts'
 
 const ENTERED = ['credited', 'refunded', 'reversed'] as const
 
-async function saveSums(tx: Statements, order: Order): Promise<void> {
+async function saveSums(tx: Transaction, order: Order): Promise<void> {
   const { id, state, credited, refunded, frozen, reversed } = order
   invariant(
     frozen >= 0 && refunded >= 0 && reversed >= 0 && credited - refunded - frozen - reversed >= 0,
@@ -38,7 +38,7 @@ async function saveSums(tx: Statements, order: Order): Promise<void> {
 
 /** The entry by which proven money gets into a balance, of an order or of a deposit. */
 export const bookPayment = (
-  tx: Statements,
+  tx: Transaction,
   driver: Driver,
   accountId: number,
   amount: Micro,
@@ -49,7 +49,7 @@ export const bookPayment = (
   bookEntry(tx, driver, accountId, { kind: 'payment', amount, reference, actor: act.actor.name, note }, act, false)
 
 async function credit(
-  tx: Statements,
+  tx: Transaction,
   driver: Driver,
   id: string,
   amount: Micro,
@@ -88,7 +88,7 @@ export async function creditOrder(
 }
 
 /** What of an order could go back now. The caller has locked the account's purse, or reads for show. */
-const refundableOf = (tx: Pick<Statements, 'query'>, order: Order): Promise<Micro> =>
+const refundableOf = (tx: Pick<Transaction, 'query'>, order: Order): Promise<Micro> =>
   couldGoBack(tx, order.accountId, micro(order.credited - order.refunded - order.frozen - order.reversed))
 
 export async function refundable(driver: Driver, orderId: string): Promise<Micro> {
@@ -98,13 +98,17 @@ export async function refundable(driver: Driver, orderId: string): Promise<Micro
   })
 }
 
-export async function refundOf(tx: Pick<Statements, 'query'>, method: OrderMethod, id: string): Promise<Refund | null> {
+export async function refundOf(
+  tx: Pick<Transaction, 'query'>,
+  method: OrderMethod,
+  id: string,
+): Promise<Refund | null> {
   const [row] = await tx.query('SELECT * FROM pay_refunds WHERE method = ? AND id = ?', [method, id])
   return row === undefined ? null : toRefund(row)
 }
 
 async function insertRefund(
-  tx: Statements,
+  tx: Transaction,
   driver: Driver,
   order: Order,
   refund: Omit<Refund, 'accountId' | 'state' | 'actor' | 'atMs' | 'endedAtMs' | 'checkAtMs' | 'checks'>,
@@ -121,7 +125,7 @@ async function insertRefund(
 }
 
 /** The share of an amount in what was paid for the order. The caller has locked the order. */
-async function shareOf(tx: Statements, order: Order, amount: Micro): Promise<number> {
+async function shareOf(tx: Transaction, order: Order, amount: Micro): Promise<number> {
   const first = 'SELECT amount FROM pay_proofs WHERE order_id = ? ORDER BY at_ms, transaction_id LIMIT 1'
   const back = "SELECT COALESCE(SUM(asked), 0) AS sent FROM pay_refunds WHERE order_id = ? AND state <> 'released'"
   const [paid] = await tx.query(first, [order.id])
@@ -132,7 +136,7 @@ async function shareOf(tx: Statements, order: Order, amount: Micro): Promise<num
 }
 
 async function freezeMoney(
-  tx: Statements,
+  tx: Transaction,
   driver: Driver,
   refund: NewRefund,
   forced: boolean,
@@ -165,7 +169,7 @@ async function freezeMoney(
 }
 
 /** Fails, and with it all of the transaction, when it cannot be frozen. */
-async function freezeNext(tx: Statements, driver: Driver, { refund, checkAtMs, act }: NextFreeze): Promise<void> {
+async function freezeNext(tx: Transaction, driver: Driver, { refund, checkAtMs, act }: NextFreeze): Promise<void> {
   const { outcome } = await freezeMoney(tx, driver, refund, true, checkAtMs, act)
   invariant(outcome === 'frozen' || outcome === 'same', `${refund.id} of order ${refund.orderId} is ${outcome}`)
 }

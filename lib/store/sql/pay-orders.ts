@@ -5,7 +5,7 @@
 import { ZERO } from '../../base/money.ts'
 import { moved } from '../../terms/order-moves.ts'
 import type { Order, OrderMethod, OrderState, Shown } from '../../terms/pay.ts'
-import type { Driver, Param, Row, Statements } from '../base/driver.ts'
+import type { Driver, Param, Row, Transaction } from '../base/driver.ts'
 import type { OrderFilter } from '../pay-store.ts'
 import { toOrder } from './pay-rows.ts'
 import { integer, marks, money, toJson } from '../base/text.ts'
@@ -18,7 +18,7 @@ const LOCK_ORDER = 'UPDATE pay_orders SET state = state WHERE id = ?'
 export const quoted = (states: readonly OrderState[]) => states.map(state => `'${state}'`).join(', ')
 
 /** Locks an order's row and reads it; null = there is none. */
-export async function lockOrder(tx: Statements, id: string): Promise<Order | null> {
+export async function lockOrder(tx: Transaction, id: string): Promise<Order | null> {
   if ((await tx.run(LOCK_ORDER, [id])).changes === 0) return null
   const [row] = await tx.query('SELECT * FROM pay_orders WHERE id = ?', [id])
   return toOrder(row as Row)

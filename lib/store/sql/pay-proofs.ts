@@ -1,13 +1,13 @@
 /** Proofs that an order is paid. The first one moves its order to `paid`; later ones of other payments are kept beside it. */
 import { moved } from '../../terms/order-moves.ts'
 import type { OrderMethod, Proof } from '../../terms/pay.ts'
-import { type Driver, DuplicateKey, type Statements } from '../base/driver.ts'
+import { type Driver, DuplicateKey, type Transaction } from '../base/driver.ts'
 import type { Hold, Proven } from '../pay-store.ts'
 import { heldUntil } from './pay-holds.ts'
 import { lockOrder, UNPAID } from './pay-orders.ts'
 import { toProof } from './pay-rows.ts'
 
-async function insertProof(tx: Statements, driver: Driver, proof: Proof): Promise<void> {
+async function insertProof(tx: Transaction, driver: Driver, proof: Proof): Promise<void> {
   const { method, transactionId, orderId, amount, currency, source, digest, paidAtMs, actor, note } = proof
   await tx.run(
     'INSERT INTO pay_proofs (method, transaction_id, order_id, amount, currency, source, digest, paid_at_ms, at_ms, ' +
@@ -16,7 +16,7 @@ async function insertProof(tx: Statements, driver: Driver, proof: Proof): Promis
   )
 }
 
-async function prove(tx: Statements, driver: Driver, proof: Proof, hold: Hold | null): Promise<Proven> {
+async function prove(tx: Transaction, driver: Driver, proof: Proof, hold: Hold | null): Promise<Proven> {
   const { method, transactionId, orderId } = proof
   const order = await lockOrder(tx, orderId)
   if (order === null) return 'elsewhere'

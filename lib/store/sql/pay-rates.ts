@@ -1,6 +1,6 @@
 /** The rates of currencies in which ways to pay take money. */
 import type { Act } from '../../base/people.ts'
-import type { Driver, Row, Statements } from '../base/driver.ts'
+import type { Driver, Row, Transaction } from '../base/driver.ts'
 import type { PayRate } from '../pay-store.ts'
 import { recordAction } from '../base/actions.ts'
 import { integer, text } from '../base/text.ts'
@@ -16,7 +16,7 @@ const toRate = (row: Row): PayRate => ({
 
 /** The newest row that had begun counts; when its end has passed, there is no rate. */
 export async function payRateAt(
-  tx: Pick<Statements, 'query'>,
+  tx: Pick<Transaction, 'query'>,
   currency: string,
   atMs: number,
 ): Promise<PayRate | null> {

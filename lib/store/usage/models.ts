@@ -7,16 +7,8 @@
  */
 import type { Driver, Row } from '../base/driver.ts'
 import type { FailingQuery, ModelDay, ModelFigures, ModelHour } from './queries.ts'
-import {
-  DAY_OFFSET_HOURS,
-  FIRST_BYTE_BUCKETS,
-  GRAIN,
-  HOUR_MS,
-  SUM_COLUMNS,
-  TELLING_OUTCOMES,
-  dayOf,
-  hourOf,
-} from './sums.ts'
+import { DAY_OFFSET_HOURS, FIRST_BYTE_BUCKETS, GRAIN, SUM_COLUMNS, TELLING_OUTCOMES, dayOf, hourOf } from './sums.ts'
+import { HOUR_MS } from '../../base/zone.ts'
 import { count, integer, text } from '../base/text.ts'
 
 const COUNTS = ['requests', ...FIRST_BYTE_BUCKETS]

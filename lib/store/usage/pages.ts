@@ -8,18 +8,19 @@
  */
 import { DISPUTE_OPEN_MS, type UsageFilter, type UsageOwner, type UsageTraits } from './queries.ts'
 import { idAt } from '../../base/ids.ts'
-import type { Dialect, Driver, Param, ReadingDriver, Statements } from '../base/driver.ts'
+import type { Dialect, Driver, Param, ReadingDriver, Transaction } from '../base/driver.ts'
 import { type BookedRow, USAGE_COLUMNS, USAGE_LOG, toBookedRow } from './rows.ts'
 import { indexName } from '../base/tables.ts'
 import { integer, marks, padded } from '../base/text.ts'
 import { attemptIds, timeOfId } from '../../base/ids.ts'
-import { DAY_HOURS, GRAIN, HOUR_MS, dayOf, hourOf } from './sums.ts'
+import { DAY_HOURS, GRAIN, dayOf, hourOf } from './sums.ts'
+import { HOUR_MS } from '../../base/zone.ts'
 
 /** Rows that are looked through before the sums are asked. */
 const LOOKED_THROUGH = 4_000
 
 /** The part of the log that a page begins in: rows before this place. */
-export interface Place {
+export interface LogPlace {
   atMs: number
   seq: number
 }
@@ -49,7 +50,7 @@ export const ownerConditions = ({ accountId, keyId, attempts }: UsageOwner): Con
 
 export const timeConditions = (
   { fromMs, toMs }: Pick<UsageFilter, 'fromMs' | 'toMs'>,
-  before: Place | null,
+  before: LogPlace | null,
 ): Condition[] => [
   ...(fromMs === undefined ? [] : [['at_ms >= ?', fromMs] as const]),
   ...(toMs === undefined ? [] : [['at_ms < ?', toMs] as const]),
@@ -77,7 +78,7 @@ function indexFor({ accountId, keyId }: UsageFilter): string {
 /** The filter's rows before a place. `traits` may be left to the caller. */
 export function usagePage(
   filter: UsageFilter,
-  before: Place | null,
+  before: LogPlace | null,
   traits: readonly Condition[],
   dialect: Dialect,
 ): [sql: string, params: Param[]] {
@@ -88,9 +89,9 @@ export function usagePage(
 }
 
 /** The numbers of those that have the traits among the newest rows of the filter. */
-export function lookThrough(
+function lookThrough(
   filter: UsageFilter,
-  before: Place | null,
+  before: LogPlace | null,
   traits: readonly Condition[],
   dialect: Dialect,
 ): [sql: string, params: Param[]] {
@@ -107,7 +108,7 @@ export function lookThrough(
 const MOST_NAMED = 1_024
 
 /** A range of hours, `to` exclusive. */
-export interface Hours {
+interface Hours {
   from: number
   to: number
 }
@@ -135,7 +136,7 @@ const MOST_MS = 2 ** 50
 
 const isOfAccount = (more: readonly Condition[]) => more.some(([sql]) => sql === 'account_id = ?')
 
-function sumsWith(tx: Statements, grain: number, hours: Hours, more: readonly Condition[], rest: string) {
+function sumsWith(tx: Transaction, grain: number, hours: Hours, more: readonly Condition[], rest: string) {
   const step = grain === GRAIN.hour || grain === GRAIN.accountHour ? 1 : DAY_HOURS
   const all: Condition[] = [['grain = ?', grain], ...hourConditions(hours, step, isOfAccount(more)), ...more]
   return (columns: string, ...last: Param[]) =>
@@ -144,7 +145,7 @@ function sumsWith(tx: Statements, grain: number, hours: Hours, more: readonly Co
 
 /** Yields the days that have rows which fit, newest first, as the number of their first hour. */
 async function* daysWith(
-  tx: Statements,
+  tx: Transaction,
   grain: number,
   { from, to }: Hours,
   more: readonly Condition[],
@@ -166,7 +167,7 @@ async function* daysWith(
 
 /** For each hour that has rows which fit, newest first: the keys that have them. */
 async function hoursWith(
-  tx: Statements,
+  tx: Transaction,
   grain: number,
   hours: Hours,
   more: readonly Condition[],
@@ -183,22 +184,22 @@ async function hoursWith(
 }
 
 /** When the oldest row of the log arrived (ms since 1970); null = the log is empty. */
-async function oldestMs(tx: Statements): Promise<number | null> {
+async function oldestMs(tx: Transaction): Promise<number | null> {
   const [row] = await tx.query('SELECT at_ms FROM usage_log ORDER BY at_ms LIMIT 1', [])
   return row === undefined ? null : integer(row, 'at_ms')
 }
 
 /** The last hour that the sums may have. */
-async function lastHour(tx: Statements): Promise<number> {
+async function lastHour(tx: Transaction): Promise<number> {
   const sql = 'SELECT MAX(hour_no) AS last FROM usage_sums WHERE grain = ?'
   const [row] = await tx.query(sql, [GRAIN.dayOfAll])
   return row === undefined || row['last'] === null ? 0 : integer(row, 'last') + DAY_HOURS - 1
 }
 
 async function rowsOfHour(
-  tx: Statements,
+  tx: Transaction,
   asked: UsageFilter,
-  before: Place | null,
+  before: LogPlace | null,
   keys: FittingHour['keys'],
   dialect: Dialect,
 ): Promise<BookedRow[]> {
@@ -212,7 +213,7 @@ async function rowsOfHour(
   return rows.sort((a, b) => timeOfId(b.requestId) - timeOfId(a.requestId) || b.seq - a.seq)
 }
 
-export interface FittingHour {
+interface FittingHour {
   hour: number
   /** The keys that have the rows; null = that is not known, because the account may have thousands. */
   keys: readonly number[] | null
@@ -228,9 +229,9 @@ function grainsFor(more: readonly Condition[]): { days: number; hours: number } 
 
 /** The hours that have rows which fit, newest first, from a place on. `more`: what the sums are asked for. */
 export async function* fittingHours(
-  tx: Statements,
+  tx: Transaction,
   { fromMs, toMs = MOST_MS }: Pick<UsageFilter, 'fromMs' | 'toMs'>,
-  before: Place | null,
+  before: LogPlace | null,
   more: readonly Condition[],
 ): AsyncGenerator<FittingHour> {
   const oldest = await oldestMs(tx)
@@ -248,10 +249,10 @@ export async function* fittingHours(
   }
 }
 
-export async function rarePage(
-  tx: Statements,
+async function rarePage(
+  tx: Transaction,
   filter: UsageFilter,
-  before: Place | null,
+  before: LogPlace | null,
   dialect: Dialect,
 ): Promise<BookedRow[]> {
   const { fromMs = 0, toMs = MOST_MS } = filter
@@ -272,7 +273,7 @@ const SLICE = 1_000
  * The filter without its account when it names a key too, because the index by key then finds the rows. null when the
  * key belongs to another account, so that no row can match.
  */
-async function narrowed(tx: Statements, filter: UsageFilter): Promise<UsageFilter | null> {
+async function narrowed(tx: Transaction, filter: UsageFilter): Promise<UsageFilter | null> {
   const { accountId, ...rest } = filter
   if (accountId === undefined || rest.keyId === undefined) return filter
   const [key] = await tx.query('SELECT account_id FROM api_keys WHERE id = ?', [rest.keyId])
@@ -280,20 +281,20 @@ async function narrowed(tx: Statements, filter: UsageFilter): Promise<UsageFilte
 }
 
 /** Where the request stands after which a page begins. A request that is not in the log stands before its millisecond. */
-async function placeOf(tx: Statements, { after }: UsageFilter): Promise<Place | null> {
+async function placeOf(tx: Transaction, { after }: UsageFilter): Promise<LogPlace | null> {
   if (after === undefined) return null
   const [row] = await tx.query('SELECT at_ms, seq FROM usage_log WHERE request_id = ?', [after])
   if (row === undefined) return { atMs: timeOfId(after), seq: 0 }
   return { atMs: integer(row, 'at_ms'), seq: integer(row, 'seq') }
 }
 
-async function readRows(tx: Statements, seqs: readonly number[]): Promise<BookedRow[]> {
+async function readRows(tx: Transaction, seqs: readonly number[]): Promise<BookedRow[]> {
   if (seqs.length === 0) return []
   const sql = `SELECT ${USAGE_COLUMNS} FROM usage_log WHERE seq IN (${marks(padded(seqs).length)}) ORDER BY at_ms DESC, seq DESC`
   return (await tx.query(sql, padded(seqs))).map(toBookedRow)
 }
 
-async function ofOneRequest(tx: Statements, filter: UsageFilter, requestId: string): Promise<BookedRow[]> {
+async function ofOneRequest(tx: Transaction, filter: UsageFilter, requestId: string): Promise<BookedRow[]> {
   const all = [
     ['request_id = ?', requestId] as const,
     ...ownerConditions(filter),
@@ -310,7 +311,7 @@ const openDisputes = (nowMs: number): Condition => [
 ]
 
 /** There are few disputes, so all that are open are looked through. */
-async function disputedPage(tx: Statements, filter: UsageFilter, dialect: Dialect): Promise<BookedRow[]> {
+async function disputedPage(tx: Transaction, filter: UsageFilter, dialect: Dialect): Promise<BookedRow[]> {
   const [now] = await tx.query(`SELECT ${dialect.nowMs} AS now`, [])
   const [open, ...since] = openDisputes(integer(now!, 'now'))
   const all = [
@@ -331,9 +332,9 @@ export const attemptsOf = (driver: Driver, requestId: string): Promise<BookedRow
   })
 
 async function readPage(
-  tx: Statements,
+  tx: Transaction,
   filter: UsageFilter,
-  before: Place | null,
+  before: LogPlace | null,
   dialect: Dialect,
 ): Promise<BookedRow[]> {
   const traits = traitConditions(filter)
@@ -365,7 +366,7 @@ export async function* usageSlices(
     yield await readUsage(driver, slice)
     return
   }
-  for (let before: Place | null | undefined; ; ) {
+  for (let before: LogPlace | null | undefined; ; ) {
     const rows: BookedRow[] = await driver.snapshot('usageSlices', async tx => {
       const filter = await narrowed(tx, slice)
       if (filter === null) return []

@@ -6,12 +6,12 @@
  */
 import { idAt, timeOfId } from '../../base/ids.ts'
 import { type Micro, micro } from '../../base/money.ts'
-import type { Driver, Statements } from '../base/driver.ts'
+import type { Driver, Transaction } from '../base/driver.ts'
 import { StoreUnavailable } from '../base/errors.ts'
 import { integer, money, text } from '../base/text.ts'
 
 /** The id before which at most `limit` rows are, all of requests before `beforeMs`. */
-async function sliceEnd(tx: Statements, beforeMs: number, limit: number): Promise<string> {
+async function sliceEnd(tx: Transaction, beforeMs: number, limit: number): Promise<string> {
   const sql = 'SELECT request_id FROM usage_log WHERE request_id < ? ORDER BY request_id LIMIT 1 OFFSET ?'
   const [row] = await tx.query(sql, [idAt(beforeMs), limit])
   return row === undefined ? idAt(beforeMs) : text(row, 'request_id')
@@ -32,18 +32,18 @@ const LOCK_PRUNED = "UPDATE meta SET value = value WHERE name = 'prune'"
  * The moment (ms since 1970) before which usage rows may have been deleted. It takes the lock of pruning, so the answer
  * stays true until the transaction ends.
  */
-export async function prunedBefore(tx: Statements): Promise<number> {
+export async function prunedBefore(tx: Transaction): Promise<number> {
   await tx.run(LOCK_PRUNED, [])
   return readMark(tx)
 }
 
 /** The same without the lock: it may be later by the time it is used. */
-export async function readMark(tx: Pick<Statements, 'query'>): Promise<number> {
+export async function readMark(tx: Pick<Transaction, 'query'>): Promise<number> {
   const [row] = await tx.query("SELECT value FROM meta WHERE name = 'prune'", [])
   return integer(row!, 'value')
 }
 
-async function prune(tx: Statements, beforeMs: number, limit: number): Promise<number> {
+async function prune(tx: Transaction, beforeMs: number, limit: number): Promise<number> {
   await tx.run(LOCK_PRUNED, []) // one at a time over all processes
   const end = await sliceEnd(tx, beforeMs, limit)
   const totals = await tx.query(PRUNED_TOTALS, [end])

@@ -88,7 +88,7 @@ export class SummaryRefused extends Error {
 }
 
 /** A request of a known key that was refused before any upstream was asked. */
-export interface Refusal {
+export interface RefusedRequest {
   requestId: string
   atMs: number
   accountId: number

@@ -6,12 +6,12 @@
  * is the same before and after it: one statement reads the difference of an hour, and an upsert adds it to the sums. The
  * lock of pruning keeps a second rebuild, and pruning itself, from doing so at the same time.
  */
-import type { Dialect, Driver, Param, Row, Statements } from '../base/driver.ts'
+import type { Dialect, Driver, Param, Row, Transaction } from '../base/driver.ts'
 import { FIRST_BYTE_BOUNDS_MS, LINE_SUMS, ROW_COUNTS } from './rows.ts'
-import { FIRST_BYTE_BUCKETS, GRAIN, SUM_COLUMNS, SUM_KEY } from './sums.ts'
+import { FIRST_BYTE_BUCKETS, GRAIN, SUM_COLUMNS, SUM_KEY, DAY_HOURS, dayOf, hourOf, raiseSums } from './sums.ts'
 import { SUMS_OF_MODELS } from './models.ts'
 import { prunedBefore } from './prune.ts'
-import { DAY_HOURS, dayOf, HOUR_MS, hourOf, raiseSums } from './sums.ts'
+import { HOUR_MS } from '../../base/zone.ts'
 import { count, integer, orNull, text } from '../base/text.ts'
 
 const NAMES = SUM_KEY.slice(2).join(', ')
@@ -78,7 +78,7 @@ const OF_ALL = difference(
 /** The hours of the keys less the hours of models. */
 const OF_MODELS = difference(SUMS_OF_MODELS, LESS_SUMS)
 
-async function correct(tx: Statements, dialect: Dialect, grain: number, start: number, rows: Row[]): Promise<number> {
+async function correct(tx: Transaction, dialect: Dialect, grain: number, start: number, rows: Row[]): Promise<number> {
   const sums = rows.map((row): Param[] => [
     grain,
     start,
@@ -92,7 +92,7 @@ async function correct(tx: Statements, dialect: Dialect, grain: number, start: n
 }
 
 /** The first hour from `from` on that has rows or sums; null when there is none. */
-async function nextHour(tx: Statements, from: number): Promise<number | null> {
+async function nextHour(tx: Transaction, from: number): Promise<number | null> {
   const [row] = await tx.query('SELECT MIN(at_ms) AS first FROM usage_log WHERE at_ms >= ?', [from * HOUR_MS])
   const [sum] = await tx.query('SELECT MIN(hour_no) AS first FROM usage_sums WHERE grain = 1 AND hour_no >= ?', [from])
   const hours = [
@@ -110,7 +110,7 @@ interface Step {
 }
 
 /** The next hour that has anything, and its day when another day follows. */
-async function step(tx: Statements, dialect: Dialect, from: number): Promise<Step> {
+async function step(tx: Transaction, dialect: Dialect, from: number): Promise<Step> {
   const whole = Math.ceil((await prunedBefore(tx)) / HOUR_MS)
   const hour = await nextHour(tx, Math.max(from, whole))
   if (hour === null) return { corrected: 0, next: null }

@@ -5,8 +5,8 @@
  */
 import { keyConditions } from './requests.ts'
 import { NAME_LENGTH, type Table, indexName } from '../base/tables.ts'
-import type { Driver, Param, Row, Statements } from '../base/driver.ts'
-import type { Page, Paging, Refusal, RefusalFilter } from './queries.ts'
+import type { Driver, Param, Row, Transaction } from '../base/driver.ts'
+import type { Page, Paging, RefusedRequest, RefusalFilter } from './queries.ts'
 import { integer, text } from '../base/text.ts'
 import { timeOfId } from '../../base/ids.ts'
 import { type Condition, whereOf, paramsOf } from './pages.ts'
@@ -36,11 +36,11 @@ const MINUTE_MS = 60_000
 const CODE_LENGTH = 64
 const REFUSAL_COLUMNS = Object.keys(REFUSALS.columns)
 
-const placeOf = ({ atMs, keyId, reason }: Refusal) => [Math.floor(atMs / MINUTE_MS), keyId, reason] as const
+const placeOf = ({ atMs, keyId, reason }: RefusedRequest) => [Math.floor(atMs / MINUTE_MS), keyId, reason] as const
 
 /** Those of one key, reason and minute together, in the order of these. */
-function together(batch: readonly Refusal[]): Refusal[][] {
-  const groups = new Map<string, Refusal[]>()
+function together(batch: readonly RefusedRequest[]): RefusedRequest[][] {
+  const groups = new Map<string, RefusedRequest[]>()
   for (const refusal of batch) {
     const id = placeOf(refusal)
       .map(part => String(part).padStart(20, '0'))
@@ -52,8 +52,8 @@ function together(batch: readonly Refusal[]): Refusal[][] {
   return [...groups].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, group]) => group)
 }
 
-async function recordGroup(tx: Statements, ignore: string, group: readonly Refusal[]): Promise<void> {
-  const place = placeOf(group[0] as Refusal)
+async function recordGroup(tx: Transaction, ignore: string, group: readonly RefusedRequest[]): Promise<void> {
+  const place = placeOf(group[0] as RefusedRequest)
   const [row] = await tx.query(
     'SELECT COUNT(*) AS taken FROM refusals WHERE minute = ? AND key_id = ? AND reason = ?',
     place,
@@ -76,7 +76,7 @@ async function recordGroup(tx: Statements, ignore: string, group: readonly Refus
   await tx.insert({ into, row: `(${REFUSAL_COLUMNS.map(() => '?').join(', ')})` }, rows)
 }
 
-export const toRefusal = (row: Row): Refusal => ({
+const toRefusal = (row: Row): RefusedRequest => ({
   requestId: text(row, 'request_id'),
   atMs: integer(row, 'at_ms'),
   accountId: integer(row, 'account_id'),
@@ -118,7 +118,12 @@ function fitsOf({ keyIds, model, reason }: RefusalFilter): Condition[] {
   return [...keyConditions(keyIds), ...all.filter((one): one is [string, Param] => one[1] !== undefined)]
 }
 
-async function read(tx: Statements, using: string, filter: RefusalFilter, paging: Paging): Promise<Page<Refusal>> {
+async function read(
+  tx: Transaction,
+  using: string,
+  filter: RefusalFilter,
+  paging: Paging,
+): Promise<Page<RefusedRequest>> {
   const { after, limit, mostScanned = MOST_SCANNED } = paging
   const before = after === undefined ? null : { atMs: timeOfId(after), id: after }
   const range = rangeOf(filter, before)
@@ -132,12 +137,12 @@ async function read(tx: Statements, using: string, filter: RefusalFilter, paging
   const all = [...looked, ...fitsOf(filter)]
   const found = await tx.query(`SELECT * FROM refusals ${using} ${whereOf(all)}${ORDER}`, [...paramsOf(all), limit])
   const rows = found.map(toRefusal)
-  if (rows.length === limit) return { rows, next: (rows.at(-1) as Refusal).requestId, scannedToMs: null }
+  if (rows.length === limit) return { rows, next: (rows.at(-1) as RefusedRequest).requestId, scannedToMs: null }
   return { rows, next: last?.id ?? null, scannedToMs: last?.atMs ?? null }
 }
 
 /** The requests of known keys that reached no upstream. */
-export class Refusals {
+export class RefusalStore {
   readonly #driver: Driver
 
   constructor(driver: Driver) {
@@ -145,19 +150,19 @@ export class Refusals {
   }
 
   /** Keeps refusals: of each key and reason at most ten in a minute. */
-  async record(batch: readonly Refusal[]): Promise<void> {
+  async record(batch: readonly RefusedRequest[]): Promise<void> {
     if (batch.length === 0) return
     await this.#driver.transaction('recordRefusals', async tx => {
       for (const group of together(batch)) await recordGroup(tx, this.#driver.dialect.ignore, group)
     })
   }
 
-  async byRequest(requestId: string): Promise<Refusal | null> {
+  async byRequest(requestId: string): Promise<RefusedRequest | null> {
     const [row] = await this.#driver.query('refusal', 'SELECT * FROM refusals WHERE request_id = ?', [requestId])
     return row === undefined ? null : toRefusal(row)
   }
 
-  page(filter: RefusalFilter, paging: Paging): Promise<Page<Refusal>> {
+  page(filter: RefusalFilter, paging: Paging): Promise<Page<RefusedRequest>> {
     if (filter.keyIds?.length === 0) return Promise.resolve({ rows: [], next: null, scannedToMs: null })
     return this.#driver.snapshot('refusalPage', tx => read(tx, this.#driver.dialect.using(INDEX), filter, paging))
   }

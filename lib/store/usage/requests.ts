@@ -4,15 +4,15 @@
  * the sums have too (`usage_sums`) also says in which hours there are such rows, so that the other hours are passed over.
  */
 import { idAt, timeOfId } from '../../base/ids.ts'
-import type { Dialect, Driver, Param, ReadingDriver, Statements } from '../base/driver.ts'
+import type { Dialect, Driver, Param, ReadingDriver, Transaction } from '../base/driver.ts'
 import type { AccountKeys, Page, Paging, RequestFilter } from './queries.ts'
 import { type BookedRow, USAGE_COLUMNS, USAGE_LOG, answerKey, toBookedRow } from './rows.ts'
 import { indexName } from '../base/tables.ts'
-import { HOUR_MS } from './sums.ts'
+import { HOUR_MS } from '../../base/zone.ts'
 import { integer, marks, padded, text } from '../base/text.ts'
 import {
   type Condition,
-  type Place,
+  type LogPlace,
   fittingHours,
   paramsOf,
   whereOf,
@@ -29,7 +29,7 @@ const BY_KEY = indexName(USAGE_LOG, ['key_id', 'at_ms'])
 const ORDER = 'ORDER BY at_ms DESC, seq DESC LIMIT ?'
 
 /** A row of an attempt is no request. */
-export const REQUESTS: Condition = ["outcome <> 'attempt'"]
+const REQUESTS: Condition = ["outcome <> 'attempt'"]
 
 export const keyConditions = (keyIds: readonly number[] | null | undefined): Condition[] => {
   if (keyIds == null) return []
@@ -60,13 +60,13 @@ export interface Range {
 const from = ({ owner }: Range, { using }: Dialect) =>
   `FROM usage_log ${using('keyId' in owner ? BY_KEY : BY_ACCOUNT)} `
 
-const rangeConditions = (range: Range, before: Place | null): Condition[] => [
+const rangeConditions = (range: Range, before: LogPlace | null): Condition[] => [
   'keyId' in range.owner ? ['key_id = ?', range.owner.keyId] : ['account_id = ?', range.owner.accountId],
   ...timeConditions(range, before),
 ]
 
 /** The place of the last of so many rows of a range; the index alone answers it. */
-export function placeBehind(range: Range, before: Place | null, rows: number, dialect: Dialect): [string, Param[]] {
+export function placeBehind(range: Range, before: LogPlace | null, rows: number, dialect: Dialect): [string, Param[]] {
   const all = rangeConditions(range, before)
   return [`SELECT at_ms, seq ${from(range, dialect)}${whereOf(all)}${ORDER} OFFSET ?`, [...paramsOf(all), 1, rows - 1]]
 }
@@ -74,8 +74,8 @@ export function placeBehind(range: Range, before: Place | null, rows: number, di
 /** The rows of a range that fit, from one place, not included, to another one, included. */
 export function rowsBetween(
   range: Range,
-  before: Place | null,
-  last: Place | null,
+  before: LogPlace | null,
+  last: LogPlace | null,
   fits: readonly Condition[],
   limit: number,
   dialect: Dialect,
@@ -96,16 +96,16 @@ export function rowsBetween(
 /** One page while it is read. */
 class Scan {
   readonly rows: BookedRow[] = []
-  readonly #tx: Statements
+  readonly #tx: Transaction
   readonly #dialect: Dialect
   readonly #limit: number
   readonly #most: number
   readonly #untilMs = performance.now() + MOST_MS
   #scanned = 0
   /** All rows behind this place have been looked at. */
-  place: Place | null
+  place: LogPlace | null
 
-  constructor(tx: Statements, dialect: Dialect, { limit, mostScanned }: Paging, place: Place | null) {
+  constructor(tx: Transaction, dialect: Dialect, { limit, mostScanned }: Paging, place: LogPlace | null) {
     this.#tx = tx
     this.#dialect = dialect
     this.#limit = limit
@@ -132,7 +132,7 @@ class Scan {
     return last === null
   }
 
-  async #read(range: Range, last: Place | null, fits: readonly Condition[]): Promise<void> {
+  async #read(range: Range, last: LogPlace | null, fits: readonly Condition[]): Promise<void> {
     const left = this.#limit - this.rows.length
     const found = await this.#tx.query(...rowsBetween(range, this.place, last, fits, left, this.#dialect))
     for (const row of found) this.rows.push(toBookedRow(row))
@@ -149,7 +149,7 @@ class Scan {
 }
 
 /** Where a page begins. A request that is not in the log stands before its millisecond. */
-async function placeOf(tx: Statements, accountId: number, after: string | undefined): Promise<Place | null> {
+async function placeOf(tx: Transaction, accountId: number, after: string | undefined): Promise<LogPlace | null> {
   if (after === undefined) return null
   const sql = 'SELECT at_ms, seq FROM usage_log WHERE request_id = ? AND account_id = ?'
   const [row] = await tx.query(sql, [after, accountId])
@@ -157,7 +157,7 @@ async function placeOf(tx: Statements, accountId: number, after: string | undefi
   return { atMs: integer(row, 'at_ms'), seq: integer(row, 'seq') }
 }
 
-async function cursorOf(tx: Statements, { atMs, seq }: Place): Promise<string> {
+async function cursorOf(tx: Transaction, { atMs, seq }: LogPlace): Promise<string> {
   if (seq === 0) return idAt(atMs)
   const [row] = await tx.query('SELECT request_id FROM usage_log WHERE seq = ?', [seq])
   return row === undefined ? idAt(atMs) : text(row, 'request_id')
@@ -172,7 +172,7 @@ const timesOf = ({ fromMs, toMs }: RequestFilter): Omit<Range, 'owner'> => ({
 })
 
 /** Looks through everything, or through the hours of which the sums say that they have such rows. True at the end. */
-async function scanAll(tx: Statements, scan: Scan, filter: RequestFilter): Promise<boolean> {
+async function scanAll(tx: Transaction, scan: Scan, filter: RequestFilter): Promise<boolean> {
   const all: Range = { owner: ownerOf(filter), ...timesOf(filter) }
   const inSums = [...traitConditions(filter), ...('keyId' in all.owner ? [] : keyConditions(filter.keyIds))]
   const ofRows = rowConditions(filter)

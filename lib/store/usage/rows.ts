@@ -4,12 +4,12 @@ import { timeOfId } from '../../base/ids.ts'
 import { ZERO } from '../../base/money.ts'
 import { detailText, type Outcome, outcomeOf, readDetail } from '../../terms/usage-row.ts'
 import { type UsageRow, isToolFee } from '../../terms/records.ts'
-import type { Param, Row, Statements } from '../base/driver.ts'
-import { count, integer, integerOrNull, marks, money, moneyOrNull, orNull, text, textOrNull } from '../base/text.ts'
+import type { Param, Row, Transaction } from '../base/driver.ts'
+import { count, integer, integerOrNull, marks, money, microOrNull, orNull, text, textOrNull } from '../base/text.ts'
 import { createHash } from 'node:crypto'
 
 /** Counts that only the lines of a receipt tell apart, by the class of the line. */
-export const LINE_CLASSES = {
+const LINE_CLASSES = {
   input_audio: 'input_audio',
   input_image: 'input_image',
   cache_read_audio: 'cache_read_audio',
@@ -21,7 +21,7 @@ export const LINE_CLASSES = {
   character: 'characters',
 } as const
 /** Of tools of the upstream all pieces are one count, whatever they are: the lines tell them apart. */
-export const TOOL_SUM = 'tool_calls'
+const TOOL_SUM = 'tool_calls'
 export const LINE_SUMS = [...Object.values(LINE_CLASSES), TOOL_SUM] as const
 
 /** Counts of a row. */
@@ -188,7 +188,7 @@ export function usageValues(row: UsageRow, bookedAtMs: number): Param[] {
 }
 
 /** Throws DuplicateKey when one of the requests is in the log already. */
-export const insertBooked = (tx: Statements, rows: readonly UsageRow[], bookedAtMs: (row: UsageRow) => number) =>
+export const insertBooked = (tx: Transaction, rows: readonly UsageRow[], bookedAtMs: (row: UsageRow) => number) =>
   tx.insert(
     { into: INTO, row: `(${MARKS})` },
     rows.map(row => usageValues(row, bookedAtMs(row))),
@@ -215,9 +215,9 @@ export function toBookedRow(row: Row): BookedRow {
     outcome: text(row, 'outcome') as BookedRow['outcome'],
     basis: text(row, 'basis') as UsageRow['basis'],
     charge: money(row, 'charge'),
-    cost: moneyOrNull(row, 'cost'),
-    disputed: moneyOrNull(row, 'disputed') ?? ZERO,
-    held: moneyOrNull(row, 'held'),
+    cost: microOrNull(row, 'cost'),
+    disputed: microOrNull(row, 'disputed') ?? ZERO,
+    held: microOrNull(row, 'held'),
     firstByteMs: integerOrNull(row, 'first_byte_ms'),
     durationMs: integer(row, 'duration_ms'),
     askedMs: integerOrNull(row, 'asked_ms'),

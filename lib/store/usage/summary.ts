@@ -4,11 +4,11 @@
  * report is by hour, or by days of a zone whose days are not those of the sums. A period is cut where the zone's clocks
  * change. For one account or key the hours are named one by one, because the key of the sums begins with them.
  */
-import { offsetHours } from '../../base/zone.ts'
+import { offsetHours, HOUR_MS } from '../../base/zone.ts'
 import { type SummaryBy, type SummaryQuery, SummaryRefused, type SummaryRow } from './queries.ts'
-import { DAY_HOURS, DAY_OFFSET_HOURS, FIRST_BYTE_BUCKETS, GRAIN, HOUR_MS, dayOf, hourOf } from './sums.ts'
+import { DAY_HOURS, DAY_OFFSET_HOURS, FIRST_BYTE_BUCKETS, GRAIN, dayOf, hourOf } from './sums.ts'
 import { timeOfId } from '../../base/ids.ts'
-import type { Driver, Param, Row, Statements } from '../base/driver.ts'
+import type { Driver, Param, Row, Transaction } from '../base/driver.ts'
 import { REPORTED_SUMS, type ReportedSum } from './rows.ts'
 import { OF_ROW } from './rebuild.ts'
 import { count, integer, marks, padded, text } from '../base/text.ts'
@@ -25,7 +25,7 @@ interface Segment {
 }
 
 /** A part of a segment, and the sums from which it is read. */
-export interface Part extends Segment {
+interface Part extends Segment {
   grain: (typeof GRAIN)[keyof typeof GRAIN]
 }
 
@@ -54,7 +54,7 @@ function changeAfter(zone: string, from: number, to: number): number {
   return to
 }
 
-export function segments(zone: string, from: number, to: number): Segment[] {
+function segments(zone: string, from: number, to: number): Segment[] {
   const result: Segment[] = []
   for (let start = from; start < to; ) {
     const end = changeAfter(zone, start, to)
@@ -65,7 +65,7 @@ export function segments(zone: string, from: number, to: number): Segment[] {
 }
 
 /** Whole days from the sums of days, and the rest from those of hours. */
-export function parts(segment: Segment, days: Part['grain'] | null, hours: Part['grain']): Part[] {
+function parts(segment: Segment, days: Part['grain'] | null, hours: Part['grain']): Part[] {
   const { from, to } = segment
   const first = dayOf(from + DAY_HOURS - 1)
   const last = dayOf(to)
@@ -212,7 +212,7 @@ function daysFor(query: SummaryQuery): Part['grain'] {
 
 /** The hours from the first to the last one asked for; null when the sums have none of them. */
 async function hoursOf(
-  tx: Statements,
+  tx: Transaction,
   { fromMs, toMs, requestId }: SummaryQuery,
 ): Promise<{ from: number; to: number } | null> {
   const asked = {
@@ -231,7 +231,7 @@ async function hoursOf(
   return from < to ? { from, to } : null
 }
 
-async function read(tx: Statements, query: SummaryQuery): Promise<SummaryRow[]> {
+async function read(tx: Transaction, query: SummaryQuery): Promise<SummaryRow[]> {
   const hours = await hoursOf(tx, query)
   if (hours === null) return []
   const bucket = query.by.find(by => by === 'hour' || by === 'day') ?? 'period'

@@ -7,16 +7,15 @@
  * Days begin at midnight of UTC+8. A report over whole days of that zone reads days only; of other zones, and of parts of
  * days, it reads hours.
  */
+import { HOUR_MS } from '../../base/zone.ts'
 import { countColumns } from './rows.ts'
 import type { Table } from '../base/tables.ts'
 import { FIRST_BYTE_BOUNDS_MS, LINE_SUMS, ROW_COUNTS, cut, lineSums, REPORTED_SUMS } from './rows.ts'
 import { timeOfId } from '../../base/ids.ts'
 import { type Outcome, outcomeOf } from '../../terms/usage-row.ts'
 import type { UsageRow } from '../../terms/records.ts'
-import type { Dialect, ManyRows, Param, Statements } from '../base/driver.ts'
+import type { Dialect, ManyRows, Param, Transaction } from '../base/driver.ts'
 import { integer, orNull } from '../base/text.ts'
-
-export const HOUR_MS = 3_600_000
 
 /**
  * An hour or a day of one key; a day of all accounts together, whose `account_id` and `key_id` are 0; an hour of a model in
@@ -31,7 +30,7 @@ export const GRAIN = { hour: 1, day: 2, dayOfAll: 3, hourOfModel: 4, accountHour
  * The order in which sums are raised. All gateways have the same one, so that two transactions never wait for each other.
  * Those over all accounts are what all gateways raise at once, so they come last.
  */
-export const RAISED = [
+const RAISED = [
   GRAIN.hour,
   GRAIN.day,
   GRAIN.keyDay,
@@ -226,7 +225,7 @@ const upsert = (dialect: Dialect, columns: readonly string[]): ManyRows => ({
 })
 
 /** Adds `sums`, which are in the order of their keys, to those that are there. */
-export function raiseSums(tx: Statements, dialect: Dialect, sums: readonly (readonly Param[])[]): Promise<void> {
+export function raiseSums(tx: Transaction, dialect: Dialect, sums: readonly (readonly Param[])[]): Promise<void> {
   if (sums.some(values => SELDOM_PLACES.some(i => values[i] !== null))) return tx.insert(upsert(dialect, COLUMNS), sums)
   const columns = USUAL_PLACES.map(i => COLUMNS[i] as string)
   const usual = sums.map(values => USUAL_PLACES.map(i => values[i] as Param))
@@ -237,14 +236,14 @@ const HOURS_TABLE = 'charged_hours'
 const INTO_HOURS = `INSERT INTO ${HOURS_TABLE} (account_id, hour_no, charge)`
 
 /** The time at which a batch is booked, by the store's clock. One time for all its rows keeps rows and sums in agreement. */
-export async function bookingTime(tx: Statements, dialect: Dialect): Promise<number> {
+export async function bookingTime(tx: Transaction, dialect: Dialect): Promise<number> {
   if (dialect.now === null) return Date.now() // the engine runs on this machine's clock
   const [row] = await tx.query(`SELECT ${dialect.nowMs} AS now`, [])
   return integer(row!, 'now')
 }
 
 export async function raiseChargedHours(
-  tx: Statements,
+  tx: Transaction,
   dialect: Dialect,
   rows: readonly UsageRow[],
   bookedAtMs: number,

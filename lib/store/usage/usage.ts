@@ -25,7 +25,7 @@ import { summary } from './summary.ts'
 import { text } from '../base/text.ts'
 
 /** The usage of all accounts: the log of requests, and its sums. */
-export class Usage {
+export class UsageStore {
   readonly #driver: Driver
 
   constructor(driver: Driver) {

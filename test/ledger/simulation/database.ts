@@ -8,7 +8,7 @@ import {
   type Param,
   type Row,
   type RunResult,
-  type Statements,
+  type Transaction,
   DuplicateKey,
   PING,
   PING_PARAMS,
@@ -39,7 +39,7 @@ export class Database implements Driver {
     return statement
   }
 
-  readonly #tx: Statements = {
+  readonly #tx: Transaction = {
     query: async (sql, params) => this.read(sql, params),
     run: async (sql, params) => this.#run(sql, params),
     insert: async ({ into, row, end = '' }, rows) => {
@@ -69,7 +69,7 @@ export class Database implements Driver {
     await this.run('ping', PING, PING_PARAMS)
   }
 
-  transaction<T>(_op: string, fn: (tx: Statements) => Promise<T>): Promise<T> {
+  transaction<T>(_op: string, fn: (tx: Transaction) => Promise<T>): Promise<T> {
     return this.#exclusive(async () => {
       this.#db.exec('BEGIN')
       try {
@@ -83,7 +83,7 @@ export class Database implements Driver {
     })
   }
 
-  snapshot<T>(op: string, fn: (tx: Statements) => Promise<T>): Promise<T> {
+  snapshot<T>(op: string, fn: (tx: Transaction) => Promise<T>): Promise<T> {
     return this.transaction(op, fn)
   }
 

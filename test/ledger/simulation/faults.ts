@@ -7,7 +7,7 @@ import {
   PING_PARAMS,
   type Row,
   type RunResult,
-  type Statements,
+  type Transaction,
 } from '../../../lib/store/base/driver.ts'
 import { StoreUnavailable } from '../../../lib/store/base/errors.ts'
 import type { Random } from '../../support/random.ts'
@@ -130,7 +130,7 @@ export class FaultyDriver implements Driver {
     return this.transaction(op, tx => tx.run(sql, params))
   }
 
-  async transaction<T>(op: string, fn: (tx: Statements) => Promise<T>): Promise<T> {
+  async transaction<T>(op: string, fn: (tx: Transaction) => Promise<T>): Promise<T> {
     await this.#reach(op)
     for (let run = 1; ; run++) {
       try {
@@ -146,7 +146,7 @@ export class FaultyDriver implements Driver {
   }
 
   /** A lost COMMIT is rolled back; a lost answer to one is not, and the process cannot tell them apart. */
-  async #once<T>(op: string, fn: (tx: Statements) => Promise<T>): Promise<T> {
+  async #once<T>(op: string, fn: (tx: Transaction) => Promise<T>): Promise<T> {
     const lost = new CommitUncertain('the connection broke at COMMIT')
     const value = await this.#database.transaction(op, async tx => {
       const value = await fn(tx)
@@ -163,7 +163,7 @@ export class FaultyDriver implements Driver {
     return value
   }
 
-  snapshot<T>(op: string, fn: (tx: Statements) => Promise<T>): Promise<T> {
+  snapshot<T>(op: string, fn: (tx: Transaction) => Promise<T>): Promise<T> {
     return this.#reach(op).then(() => this.#database.snapshot(op, fn))
   }
 

@@ -1,5 +1,5 @@
 /** Runs seeds, one after the other in one process. */
-import { migrate } from '../../../lib/store/schema.ts'
+import { makeTables } from '../../../lib/store/schema.ts'
 import { Database } from './database.ts'
 import { Disk } from './disk.ts'
 import { World } from './world.ts'
@@ -19,7 +19,7 @@ export class Runner {
 
   async open(): Promise<this> {
     Error.stackTraceLimit = 2 // most errors here are made on purpose, and many
-    await migrate(this.#database)
+    await makeTables(this.#database)
     process.on('unhandledRejection', this.#onUnhandled)
     return this
   }
