@@ -1,17 +1,17 @@
 /** Starts a page in the browser: takes over the document that the server has written, then draws the page into it. */
 import { effect, signal } from '@preact/signals'
 import { hydrate } from 'preact'
-import { followAddress } from './address.ts'
-import { Refused } from './ask.ts'
-import { use } from './element.ts'
+import { followAddress } from './base/address.ts'
+import { Refused } from './base/ask.ts'
+import { use } from './base/element.ts'
 import { frame, titleOf } from './frame.ts'
 import type { Given } from './shared/given.ts'
-import { type Page, scripted, type View } from './page.ts'
+import { type Page, scripted, type View } from './base/page.ts'
 import { failed } from './parts/state.ts'
-import { me, pinAccount, recognise, signedIn } from './session.ts'
-import { adopt, followTimes, theme } from './settings.ts'
+import { me, pinAccount, recognise, signedIn } from './base/session.ts'
+import { adopt, followTimes, theme } from './base/settings.ts'
 import { hrefTo, isOwn, rowOf } from './shared/sitemap.ts'
-import { language } from './words.ts'
+import { language } from './base/words.ts'
 
 const given = JSON.parse(document.getElementById('given')?.textContent ?? '') as Given
 const view = signal<View | null>(null)

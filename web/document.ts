@@ -2,20 +2,19 @@
  * A page as an HTML document, made on the server. Pages of DRAWN are written out with their content; all others have
  * their frame and heading, and ask the API for the rest.
  */
-
+import { type Page, actions, heading, scripted } from './base/page.ts'
+import { signedIn } from './base/session.ts'
+import { theme } from './base/settings.ts'
+import { language } from './base/words.ts'
 import { frame, titleOf } from './frame.ts'
-import type { Given, Linked, RenderDocument } from './shared/given.ts'
-import { actions, heading, type Page, scripted } from './page.ts'
 import connect from './pages/connect.ts'
 import missing from './pages/missing.ts'
 import model from './pages/model.ts'
 import models from './pages/models.ts'
 import status from './pages/status.ts'
-import { renderText } from './render-text.ts'
-import { signedIn } from './session.ts'
-import { theme } from './settings.ts'
+import type { Given, Linked, RenderDocument } from './shared/given.ts'
 import type { PageName } from './shared/sitemap.ts'
-import { language } from './words.ts'
+import type { VNode } from 'preact'
 
 /** Pages that can be read without a script. Their data comes with the document. */
 const DRAWN: Partial<Record<PageName, Page<never>>> = { connect, missing, model, models, status }
@@ -60,3 +59,37 @@ const links = ({ style, unscripted, icon, script, preload, importMap }: Linked):
 
 /** JSON that cannot end the element in which it stands. */
 const inScript = (given: Given): string => JSON.stringify(given).replaceAll('<', '\\u003c')
+
+const EMPTY = new Set(['area', 'br', 'col', 'hr', 'img', 'input', 'link', 'meta', 'source', 'wbr'])
+/** Attributes that Preact sets as properties, and what HTML calls them. */
+const RENAMED: Record<string, string> = { htmlFor: 'for', className: 'class', defaultValue: 'value' }
+const NAME = /^[a-zA-Z][\w:-]*$/
+
+const escaped = (text: string): string => text.replace(/[&<>"']/g, character => `&#${character.charCodeAt(0)};`)
+
+/**
+ * Writes elements as HTML text: the same views that run in a browser are written into the document by the server, so that
+ * they can be read at once and without a script. Views that are rendered here use no hooks.
+ */
+export function renderText(node: unknown): string {
+  if (node === null || node === undefined || typeof node === 'boolean' || node === '') return ''
+  if (typeof node === 'string' || typeof node === 'number') return escaped(String(node))
+  if (Array.isArray(node)) return node.map(renderText).join('')
+  const { type, props } = node as VNode<Record<string, unknown>>
+  if (typeof type === 'function') return renderText((type as (properties: object) => unknown)(props))
+  if (!NAME.test(type)) throw new Error('an element has no such name')
+  const open = `<${type}${attributes(props)}>`
+  return EMPTY.has(type) ? open : `${open}${renderText(props['children'])}</${type}>`
+}
+
+function attributes(props: Record<string, unknown>): string {
+  let text = ''
+  for (const [key, value] of Object.entries(props)) {
+    if (key === 'children' || key === 'key' || key === 'ref' || typeof value === 'function') continue
+    if (value === undefined || value === null || (value === false && !/^(aria|data)-/.test(key))) continue
+    const name = RENAMED[key] ?? key
+    if (!NAME.test(name)) throw new Error('an attribute has no such name')
+    text += value === true && !/^(aria|data)-/.test(key) ? ` ${name}` : ` ${name}="${escaped(String(value))}"`
+  }
+  return text
+}

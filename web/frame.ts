@@ -1,15 +1,15 @@
 /** What every page has around it: brand, navigation, settings, heading, footer, and the place where results are said. */
-import type { VNode } from 'preact'
-import { a, type Child, details, div, footer, h1, header, main, nav, p, span, summary } from './element.ts'
-import type { Given } from './shared/given.ts'
-import { icon } from './icons.ts'
-import { actions, heading, said, type View } from './page.ts'
+import { hrefOf } from './base/address.ts'
+import { type Child, a, details, div, footer, h1, header, li, main, nav, p, span, summary, ul } from './base/element.ts'
+import { type Icon, icon } from './base/icons.ts'
+import { type View, actions, heading, said } from './base/page.ts'
+import { me, signedIn } from './base/session.ts'
+import { inLanguage, words } from './base/words.ts'
 import { corner } from './parts/corner.ts'
 import { interruptionDialog } from './parts/interruption.ts'
-import { navigation, sideNavigation } from './parts/navigation.ts'
-import { signedIn } from './session.ts'
-import { HOME, hrefTo, rowOf } from './shared/sitemap.ts'
-import { inLanguage, words } from './words.ts'
+import type { Given } from './shared/given.ts'
+import { type Area, HOME, PAGES, type PageName, hrefTo, rowOf } from './shared/sitemap.ts'
+import type { VNode } from 'preact'
 
 const w = words({
   name: ['模型网关', 'Model gateway'],
@@ -69,3 +69,34 @@ const notice = (): VNode =>
   )
 
 const mark = (): VNode => span({ class: 'mark', 'aria-hidden': 'true' })
+
+const areas = words({
+  account: ['账户', 'Account'],
+  person: ['个人', 'You'],
+  operator: ['运营', 'Operations'],
+  public: ['公开信息', 'Reference'],
+})
+
+export const navigation = (current: PageName, area: Area): Child =>
+  ul(
+    { class: 'links' },
+    PAGES.filter(page => page.area === area && page.listed !== false).map(page =>
+      li(
+        { key: page.name },
+        a(
+          {
+            href: area === 'account' ? hrefOf(page.path) : hrefTo(page.name),
+            'aria-current': page.name === current ? 'page' : undefined,
+          },
+          page.icon !== undefined && icon(page.icon as Icon),
+          span({}, inLanguage(page.title)),
+        ),
+      ),
+    ),
+  )
+
+export const sideNavigation = (current: PageName): Child =>
+  (['account', 'person', 'operator', 'public'] as const)
+    .filter(area => area !== 'operator' || me.value?.operator === true)
+    .filter(area => PAGES.some(page => page.area === area && page.listed !== false))
+    .map(area => div({ key: area }, p({ class: 'over' }, areas[area]()), navigation(current, area)))

@@ -86,7 +86,7 @@ t.test('every file of the folder is served, stripped or not', async t => {
     t.equal(served({ kind: 'typescript', text: stripped, imports: [] }), stripped, file)
     // what is not sent makes documents on the server, consists of types, or waits for a page with money or a chart
     if (!known.has(file))
-      t.match(file, /^(document|render-text|shared\/given|shapes|money|pages\/keys\/desk|charts\/\w+)\.ts$/)
+      t.match(file, /^(document|shared\/given|base\/shapes|base\/money|pages\/keys\/desk|parts\/charts\/\w+)\.ts$/)
   }
 })
 
@@ -169,7 +169,7 @@ t.test('features that the oldest supported browsers lack', async t => {
 
 t.test('elements are made by element.ts alone', async t => {
   for (const [name, file] of client.files) {
-    if (file.kind !== 'typescript' || name === 'element.ts') continue
+    if (file.kind !== 'typescript' || name === 'base/element.ts') continue
     t.notMatch(
       file.text,
       /\b(h|(?<!document\.)createElement|html)\(\s*['"`]|innerHTML|insertAdjacentHTML|document\.write|eval\(/,

@@ -1,5 +1,5 @@
 /** What was changed anywhere in the gateway, for operators. */
-import type { View } from '../page.ts'
+import type { View } from '../base/page.ts'
 import { actionLog } from '../parts/action-log.ts'
 
 export default function allActions(): View {

@@ -3,15 +3,31 @@
  * Its own texts are in both languages; those of the document are in English.
  */
 import { signal } from '@preact/signals'
-import { Refused } from '../ask.ts'
-import { a, article, button, type Child, code, div, h2, h3, input, li, nav, p, section, span, ul } from '../element.ts'
-import { icon } from '../icons.ts'
-import { load } from '../load.ts'
-import type { View } from '../page.ts'
+import { Refused } from '../base/ask.ts'
+import {
+  a,
+  article,
+  button,
+  type Child,
+  code,
+  div,
+  h2,
+  h3,
+  input,
+  li,
+  nav,
+  p,
+  section,
+  span,
+  ul,
+} from '../base/element.ts'
+import { icon } from '../base/icons.ts'
+import { load } from '../base/load.ts'
+import type { View } from '../base/page.ts'
 import { badge, type Tone } from '../parts/badge.ts'
 import { snippet } from '../parts/copy.ts'
 import { empty, whenLoaded } from '../parts/state.ts'
-import { words } from '../words.ts'
+import { words } from '../base/words.ts'
 import {
   bodyOf,
   type Call,

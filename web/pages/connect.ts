@@ -3,11 +3,11 @@
  * header of one request: it is stored nowhere, and the form could not put it into an address.
  */
 import type { ConnectData } from '../../lib/console/page-data.ts'
-import { code, h2, li, p, section, span, ul } from '../element.ts'
-import type { View } from '../page.ts'
+import { code, h2, li, p, section, span, ul } from '../base/element.ts'
+import type { View } from '../base/page.ts'
 import { checkKey } from '../parts/check-key.ts'
 import { clientTabs } from '../parts/client-tabs.ts'
-import { words } from '../words.ts'
+import { words } from '../base/words.ts'
 import { modelChoice } from './connect/models.ts'
 
 const w = words({

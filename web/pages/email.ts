@@ -1,12 +1,12 @@
 /** Confirms a new e-mail by the link in the letter that went there. */
 import { signal } from '@preact/signals'
-import { askOnce } from '../ask.ts'
-import { div, p } from '../element.ts'
-import type { View } from '../page.ts'
+import { askOnce } from '../base/ask.ts'
+import { div, p } from '../base/element.ts'
+import type { View } from '../base/page.ts'
 import { formOf } from '../parts/form.ts'
 import { linkPage, toSignIn } from '../parts/link-page.ts'
 import { told } from '../parts/state.ts'
-import { words } from '../words.ts'
+import { words } from '../base/words.ts'
 
 const w = words({
   lead: [

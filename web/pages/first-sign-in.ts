@@ -1,10 +1,10 @@
 /** Signing in by the link that `npm start` prints on this machine: once, and by a button. */
-import { div, p } from '../element.ts'
-import type { View } from '../page.ts'
+import { div, p } from '../base/element.ts'
+import type { View } from '../base/page.ts'
 import { linkPage, toSignIn } from '../parts/link-page.ts'
 import { linkForm } from '../parts/sign-in-form.ts'
 import { hrefTo, START } from '../shared/sitemap.ts'
-import { words } from '../words.ts'
+import { words } from '../base/words.ts'
 
 const w = words({
   lead: [

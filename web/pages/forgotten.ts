@@ -1,9 +1,9 @@
 /** Asks for a letter with a link to a new password. What it says does not tell whether anybody has that e-mail. */
-import { a, p } from '../element.ts'
-import type { View } from '../page.ts'
+import { a, p } from '../base/element.ts'
+import type { View } from '../base/page.ts'
 import { askEmail } from '../parts/ask-email.ts'
 import { hrefTo } from '../shared/sitemap.ts'
-import { words } from '../words.ts'
+import { words } from '../base/words.ts'
 
 const w = words({
   lead: [

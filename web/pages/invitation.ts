@@ -1,9 +1,9 @@
 /** An invitation: says into what, and is accepted by a button. Nothing is used up by looking. */
 import { signal } from '@preact/signals'
-import { askOnce, Refused } from '../ask.ts'
-import { button, type Child, dd, div, dl, dt, p } from '../element.ts'
-import { load } from '../load.ts'
-import type { View } from '../page.ts'
+import { askOnce, Refused } from '../base/ask.ts'
+import { button, type Child, dd, div, dl, dt, p } from '../base/element.ts'
+import { load } from '../base/load.ts'
+import type { View } from '../base/page.ts'
 import { dialogBox } from '../parts/dialog.ts'
 import { formOf } from '../parts/form.ts'
 import { linkPage } from '../parts/link-page.ts'
@@ -11,10 +11,10 @@ import { newPerson } from '../parts/new-person.ts'
 import { roleName, rolePower } from '../parts/roles.ts'
 import { signInForm } from '../parts/sign-in-form.ts'
 import { whenLoaded } from '../parts/state.ts'
-import type { Invited } from '../shapes.ts'
+import type { Invited } from '../base/shapes.ts'
 import { hrefTo, START } from '../shared/sitemap.ts'
-import { moment } from '../time.ts'
-import { words } from '../words.ts'
+import { moment } from '../base/time.ts'
+import { words } from '../base/words.ts'
 
 const w = words({
   account: ['账户', 'Account'],

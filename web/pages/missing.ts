@@ -1,7 +1,7 @@
 /** Shown where the console has no page. */
-import { a, div, p } from '../element.ts'
-import type { View } from '../page.ts'
-import { words } from '../words.ts'
+import { a, div, p } from '../base/element.ts'
+import type { View } from '../base/page.ts'
+import { words } from '../base/words.ts'
 
 const w = words({
   lead: ['地址可能有误，或页面已移走。', 'The address may be mistyped, or the page has moved.'],

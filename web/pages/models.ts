@@ -5,18 +5,18 @@
 import { signal } from '@preact/signals'
 import type { VNode } from 'preact'
 import type { CatalogueModel, GroupCatalogue } from '../../lib/operations/catalogue/public-catalogue.ts'
-import { query, setQuery } from '../address.ts'
-import { get, Refused } from '../ask.ts'
-import { a, button, type Child, code, div, h2, input, p, section, span } from '../element.ts'
-import { count, percent } from '../money.ts'
-import { say, scripted, type View } from '../page.ts'
+import { query, setQuery } from '../base/address.ts'
+import { get, Refused } from '../base/ask.ts'
+import { a, button, type Child, code, div, h2, input, p, section, span } from '../base/element.ts'
+import { count, percent } from '../base/money.ts'
+import { say, scripted, type View } from '../base/page.ts'
 import { copyButton } from '../parts/copy.ts'
 import { selectField, textField, tick } from '../parts/field.ts'
 import { lineNames } from '../parts/line-words.ts'
 import { type Column, rows } from '../parts/listing.ts'
 import { empty } from '../parts/state.ts'
-import { account, accountPath } from '../session.ts'
-import { words } from '../words.ts'
+import { account, accountPath } from '../base/session.ts'
+import { words } from '../base/words.ts'
 import { chosen, KINDS, SORTS } from './models/choose.ts'
 import { CLASSES, classCell, otherCell, stateCell } from './models/price-cells.ts'
 
@@ -75,7 +75,7 @@ export default function models(data: GroupCatalogue): View {
     available: signal(false),
   }
   const compared = signal<readonly string[]>([])
-  /** Those of a group of one's own have no page that everybody may see. */
+  /** Models of a group of one's own have no page that everybody may see. */
   const open = new Set(data.models.map(({ name }) => name))
   let own = false
   let adopted = false

@@ -1,18 +1,18 @@
 /** The receipt of a payment by an order or a deposit, for the screen and for paper. */
 import type { ShownDeposit } from '../../lib/console/api/deposits.ts'
 import type { ShownOrder } from '../../lib/console/api/orders.ts'
-import { hrefOf } from '../address.ts'
-import { get } from '../ask.ts'
-import { a, button, type Child, code, dd, dl, dt, h2, section, strong } from '../element.ts'
-import { load } from '../load.ts'
-import { money } from '../money.ts'
-import { actions, type View } from '../page.ts'
+import { hrefOf } from '../base/address.ts'
+import { get } from '../base/ask.ts'
+import { a, button, type Child, code, dd, dl, dt, h2, section, strong } from '../base/element.ts'
+import { load } from '../base/load.ts'
+import { money } from '../base/money.ts'
+import { actions, type View } from '../base/page.ts'
 import { depositBadge } from '../parts/deposit-words.ts'
 import { methodName, orderSaid, stateBadge } from '../parts/order-words.ts'
 import { whenLoaded } from '../parts/state.ts'
-import { account, accountPath } from '../session.ts'
-import { moment, zoneName } from '../time.ts'
-import { words } from '../words.ts'
+import { account, accountPath } from '../base/session.ts'
+import { moment, zoneName } from '../base/time.ts'
+import { words } from '../base/words.ts'
 
 const w = words({
   back: ['充值', 'Top up'],

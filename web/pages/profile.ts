@@ -1,17 +1,17 @@
 /** Profile: name, e-mail, language, theme, and how to leave. */
 import { signal } from '@preact/signals'
-import { send } from '../ask.ts'
-import { button, dd, div, dl, dt, h2, p, section, span } from '../element.ts'
+import { send } from '../base/ask.ts'
+import { button, dd, div, dl, dt, h2, p, section, span } from '../base/element.ts'
 import type { Theme } from '../shared/given.ts'
-import { say, type View } from '../page.ts'
+import { say, type View } from '../base/page.ts'
 import { badge } from '../parts/badge.ts'
 import { buttons, dialogBox } from '../parts/dialog.ts'
 import { selectField, textField } from '../parts/field.ts'
 import { formOf } from '../parts/form.ts'
 import { roleName } from '../parts/roles.ts'
-import { type Me, me } from '../session.ts'
-import { chooseLanguage, chooseTheme, theme } from '../settings.ts'
-import { language, words } from '../words.ts'
+import { type Me, me } from '../base/session.ts'
+import { chooseLanguage, chooseTheme, theme } from '../base/settings.ts'
+import { language, words } from '../base/words.ts'
 
 const w = words({
   about: ['基本信息', 'About you'],

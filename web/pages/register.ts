@@ -1,14 +1,14 @@
 /** Registering: first the e-mail, to which a letter goes; the link of that letter leads here again. */
-import { takeFragment } from '../address.ts'
-import { askOnce } from '../ask.ts'
-import { div, p } from '../element.ts'
-import type { View } from '../page.ts'
+import { takeFragment } from '../base/address.ts'
+import { askOnce } from '../base/ask.ts'
+import { div, p } from '../base/element.ts'
+import type { View } from '../base/page.ts'
 import { askEmail } from '../parts/ask-email.ts'
 import { formOf } from '../parts/form.ts'
 import { toSignIn } from '../parts/link-page.ts'
 import { newPerson } from '../parts/new-person.ts'
 import { hrefTo, START } from '../shared/sitemap.ts'
-import { words } from '../words.ts'
+import { words } from '../base/words.ts'
 
 const w = words({
   lead: ['输入邮箱，我们会发送确认链接。', 'Enter your e-mail, and a link to confirm it goes there.'],

@@ -1,5 +1,5 @@
 /** Security: everything by which somebody could get in as the reader. */
-import type { View } from '../page.ts'
+import type { View } from '../base/page.ts'
 import { notices } from '../parts/notices.ts'
 import { providerTold } from '../parts/provider.ts'
 import { factorPanel } from './security/factor.ts'

@@ -1,13 +1,13 @@
 /** Sign in. Afterwards the reader comes to the page that asked for it. */
 import type { SignInData } from '../../lib/console/page-data.ts'
-import { query, takeFragment } from '../address.ts'
-import { a, div, p } from '../element.ts'
-import type { View } from '../page.ts'
+import { query, takeFragment } from '../base/address.ts'
+import { a, div, p } from '../base/element.ts'
+import type { View } from '../base/page.ts'
 import { ownPage } from '../shared/own-page.ts'
 import { providerForm, providerTold } from '../parts/provider.ts'
 import { signInForm } from '../parts/sign-in-form.ts'
 import { hrefTo } from '../shared/sitemap.ts'
-import { words } from '../words.ts'
+import { words } from '../base/words.ts'
 
 const w = words({
   lead: ['登录后可管理密钥、查看用量与账单。', 'Manage keys, and see usage and bills.'],

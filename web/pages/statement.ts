@@ -1,18 +1,18 @@
 /** The statement of a month, for the screen and for paper. */
 import type { StatementAnswer } from '../../lib/operations/billing/statement.ts'
-import { hrefOf } from '../address.ts'
-import { get } from '../ask.ts'
-import { a, button, code, dd, dl, dt, h2, p, section } from '../element.ts'
-import { load } from '../load.ts'
-import { count, exactMoney } from '../money.ts'
-import { actions, heading, type View } from '../page.ts'
+import { hrefOf } from '../base/address.ts'
+import { get } from '../base/ask.ts'
+import { a, button, code, dd, dl, dt, h2, p, section } from '../base/element.ts'
+import { load } from '../base/load.ts'
+import { count, exactMoney } from '../base/money.ts'
+import { actions, heading, type View } from '../base/page.ts'
 import { kindName } from '../parts/entry-words.ts'
 import { rows } from '../parts/listing.ts'
 import { names } from '../parts/request-words.ts'
 import { told, whenLoaded } from '../parts/state.ts'
-import { accountPath } from '../session.ts'
-import { moment } from '../time.ts'
-import { words } from '../words.ts'
+import { accountPath } from '../base/session.ts'
+import { moment } from '../base/time.ts'
+import { words } from '../base/words.ts'
 
 const w = words({
   title: [(month: string) => `${month} 月结单`, (month: string) => `Statement of ${month}`],

@@ -1,6 +1,6 @@
 /** What a button does that is in no form: a refusal is said at the edge of the page. */
-import { Refused } from '../ask.ts'
-import { say } from '../page.ts'
+import { Refused } from '../base/ask.ts'
+import { say } from '../base/page.ts'
 
 export function act(work: () => Promise<unknown>): void {
   work().catch((error: unknown) => {

@@ -1,12 +1,12 @@
 /** The log of actions as a list: who, when, from where, what, and what it was before and after. */
-import { query, setQuery } from '../address.ts'
-import { get } from '../ask.ts'
-import { button, type Child, code, details, div, li, span, summary, ul } from '../element.ts'
-import { load } from '../load.ts'
-import type { View } from '../page.ts'
-import type { Action } from '../shapes.ts'
-import { moment, stamp } from '../time.ts'
-import { words } from '../words.ts'
+import { query, setQuery } from '../base/address.ts'
+import { get } from '../base/ask.ts'
+import { button, type Child, code, details, div, li, span, summary, ul } from '../base/element.ts'
+import { load } from '../base/load.ts'
+import type { View } from '../base/page.ts'
+import type { Action } from '../base/shapes.ts'
+import { moment, stamp } from '../base/time.ts'
+import { words } from '../base/words.ts'
 import { ALL_OPERATIONS, actorKind, OWN_OPERATIONS, operationName, subjectKind } from './action-words.ts'
 import { filterField } from './filter.ts'
 import { type ListPage, listing } from './listing.ts'
@@ -102,7 +102,7 @@ const who = ({ by }: Action): Child => [
 
 const accountOf = ({ account }: Action): Child => (account === null ? '—' : narrowed('in', account.id, account.name))
 
-/** So many stand in the table by themselves; more unfold. */
+/** The number of lines that stand in the table by themselves; more unfold. */
 const SHOWN = 3
 const LETTERS = 300
 

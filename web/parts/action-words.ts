@@ -1,7 +1,7 @@
 /** What the log of actions calls the operations, what they were done to, and who did them. */
-import { words } from '../words.ts'
+import { words } from '../base/words.ts'
 
-/** Those that concern an account, which its owners see. */
+/** Operations that concern an account, which its owners see. */
 const own = words({
   'accounts.create': ['创建账户', 'Made the account'],
   'accounts.change': ['更改账户', 'Changed the account'],

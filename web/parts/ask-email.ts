@@ -1,8 +1,8 @@
 /** A form that asks for an e-mail, to which a letter with a link then goes. */
 import { signal } from '@preact/signals'
-import { askOnce } from '../ask.ts'
-import { type Child, div, p } from '../element.ts'
-import { words } from '../words.ts'
+import { askOnce } from '../base/ask.ts'
+import { type Child, div, p } from '../base/element.ts'
+import { words } from '../base/words.ts'
 import { textField } from './field.ts'
 import { formOf } from './form.ts'
 import { told } from './state.ts'

@@ -1,6 +1,6 @@
 /** A state in a word. Colour and shape only help: the word says it. */
 import type { VNode } from 'preact'
-import { span } from '../element.ts'
+import { span } from '../base/element.ts'
 
 export type Tone = 'good' | 'warn' | 'bad' | 'plain'
 

@@ -1,9 +1,9 @@
 /** A form that asks the gateway for the models of a key, and so says whether the key works. */
 import { signal } from '@preact/signals'
-import type { Child } from '../element.ts'
-import { button, code, form, h2, li, p, section, span, ul } from '../element.ts'
-import { scripted, type View } from '../page.ts'
-import { language, words } from '../words.ts'
+import type { Child } from '../base/element.ts'
+import { button, code, form, h2, li, p, section, span, ul } from '../base/element.ts'
+import { scripted, type View } from '../base/page.ts'
+import { language, words } from '../base/words.ts'
 import { secretField } from './field.ts'
 
 const w = words({

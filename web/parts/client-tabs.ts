@@ -2,9 +2,9 @@
 import { type Signal, signal } from '@preact/signals'
 import type { VNode } from 'preact'
 import type { ClientRow } from '../../lib/console/clients.ts'
-import { type Child, code, div, fieldset, input, label, legend, p, span } from '../element.ts'
+import { type Child, code, div, fieldset, input, label, legend, p, span } from '../base/element.ts'
 import { fill, type Syntax } from '../shared/fill.ts'
-import { inLanguage, words } from '../words.ts'
+import { inLanguage, words } from '../base/words.ts'
 import { copyable, snippet } from './copy.ts'
 import { tabs } from './tabs.ts'
 

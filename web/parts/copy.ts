@@ -1,9 +1,9 @@
 /** A button that copies a text, and a text with such a button. */
 import type { VNode } from 'preact'
-import { button, code, div, figcaption, figure, pre, span } from '../element.ts'
-import { icon } from '../icons.ts'
-import { say, scripted } from '../page.ts'
-import { words } from '../words.ts'
+import { button, code, div, figcaption, figure, pre, span } from '../base/element.ts'
+import { icon } from '../base/icons.ts'
+import { say, scripted } from '../base/page.ts'
+import { words } from '../base/words.ts'
 
 const w = words({
   copy: ['复制', 'Copy'],

@@ -1,15 +1,15 @@
 /** The upper right corner: the account of this page, the reader's own pages, language and theme. */
-import { a, button, type Child, div, li, p, span, ul } from '../element.ts'
-import type { Theme } from '../shared/given.ts'
-import { icon } from '../icons.ts'
-import { scripted } from '../page.ts'
-import { account, me, signedIn, signOut } from '../session.ts'
-import { chooseLanguage, chooseTheme, chooseUtc, theme } from '../settings.ts'
-import { hrefTo, rowOf } from '../shared/sitemap.ts'
-import { differsFromUtc, ownZone, utc, zoneName } from '../time.ts'
-import { inLanguage, language, words } from '../words.ts'
 import { act } from './act.ts'
-import { menu } from './menu.ts'
+import type { VNode } from 'preact'
+import { type Child, a, button, details, div, li, p, span, summary, ul } from '../base/element.ts'
+import { icon } from '../base/icons.ts'
+import { scripted } from '../base/page.ts'
+import { account, me, signOut, signedIn } from '../base/session.ts'
+import { chooseLanguage, chooseTheme, chooseUtc, theme } from '../base/settings.ts'
+import { differsFromUtc, ownZone, utc, zoneName } from '../base/time.ts'
+import { inLanguage, language, words } from '../base/words.ts'
+import type { Theme } from '../shared/given.ts'
+import { hrefTo, rowOf } from '../shared/sitemap.ts'
 
 const w = words({
   other: ['English', '中文'],
@@ -114,3 +114,30 @@ const person = (): Child =>
       ),
     button({ type: 'button', class: 'plain wide', onClick: () => act(signOut) }, icon('out'), w.signOut()),
   )
+
+/**
+ * Makes a menu that unfolds from a button fold again when the focus or a click goes elsewhere, and with Escape. It is a native
+ * `<details>`, so it works with the keyboard by itself.
+ */
+const folding = (node: HTMLElement | null): (() => void) | undefined => {
+  if (!(node instanceof HTMLDetailsElement)) return undefined
+  const elsewhere = (event: Event) => {
+    if (!node.contains(event.target as Node)) node.open = false
+  }
+  const fold = (event: KeyboardEvent) => {
+    if (event.key !== 'Escape' || !node.open) return
+    node.open = false
+    node.querySelector('summary')?.focus()
+  }
+  document.addEventListener('pointerdown', elsewhere)
+  document.addEventListener('focusin', elsewhere)
+  node.addEventListener('keydown', fold)
+  return () => {
+    document.removeEventListener('pointerdown', elsewhere)
+    document.removeEventListener('focusin', elsewhere)
+    node.removeEventListener('keydown', fold)
+  }
+}
+
+export const menu = (name: Child, ...content: Child[]): VNode =>
+  details({ class: 'menu', ref: folding }, summary({}, name), div({ class: 'sheet' }, content))

@@ -1,7 +1,7 @@
 /** What the states of a deposit are called. */
 import type { VNode } from 'preact'
 import type { ShownDeposit } from '../../lib/console/api/deposits.ts'
-import { words } from '../words.ts'
+import { words } from '../base/words.ts'
 import { badge, type Tone } from './badge.ts'
 
 const STATES = words({

@@ -3,9 +3,9 @@
  * shows it decides by drawing it or not: `shown.value && dialogBox(…)`.
  */
 import type { VNode } from 'preact'
-import { button, type Child, dialog, div, h2, span } from '../element.ts'
-import { icon } from '../icons.ts'
-import { words } from '../words.ts'
+import { button, type Child, dialog, div, h2, span } from '../base/element.ts'
+import { icon } from '../base/icons.ts'
+import { words } from '../base/words.ts'
 
 const w = words({
   close: ['关闭', 'Close'],

@@ -1,5 +1,5 @@
 /** What the kinds of entries are called. */
-import { words } from '../words.ts'
+import { words } from '../base/words.ts'
 
 const w = words({
   opening: ['期初余额', 'Opening balance'],

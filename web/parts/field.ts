@@ -3,10 +3,10 @@
  */
 import type { Signal } from '@preact/signals'
 import type { JSX, VNode } from 'preact'
-import { query, setQuery } from '../address.ts'
-import { button, type Child, div, input, label, option, p, select, span, textarea } from '../element.ts'
-import { icon } from '../icons.ts'
-import { words } from '../words.ts'
+import { query, setQuery } from '../base/address.ts'
+import { button, type Child, div, input, label, option, p, select, span, textarea } from '../base/element.ts'
+import { icon } from '../base/icons.ts'
+import { words } from '../base/words.ts'
 
 const w = words({
   show: ['显示', 'Show'],
@@ -14,7 +14,7 @@ const w = words({
 })
 
 export interface FieldRow {
-  /** Its name in the call, by which errors find it, and its id. */
+  /** The name of the field in the call, by which errors find it, and its id. */
   name: string
   label: string
   hint?: Child

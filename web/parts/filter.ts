@@ -1,8 +1,8 @@
 /** Choices and numbers that narrow a list and stand in the address. */
 import type { VNode } from 'preact'
-import { query, setQuery } from '../address.ts'
-import { input, option, select } from '../element.ts'
-import { words } from '../words.ts'
+import { query, setQuery } from '../base/address.ts'
+import { input, option, select } from '../base/element.ts'
+import { words } from '../base/words.ts'
 import { belongs, type Choice, field } from './field.ts'
 
 const w = words({

@@ -4,9 +4,9 @@
  */
 import { type Signal, signal } from '@preact/signals'
 import type { VNode } from 'preact'
-import { Refused } from '../ask.ts'
-import { button, type Child, form } from '../element.ts'
-import { words } from '../words.ts'
+import { Refused } from '../base/ask.ts'
+import { button, type Child, form } from '../base/element.ts'
+import { words } from '../base/words.ts'
 import { failed } from './state.ts'
 
 const w = words({

@@ -1,6 +1,6 @@
 /** A QR code whose code is loaded when the first one is shown: most visits of a page show none. */
 import { signal } from '@preact/signals'
-import type { Child } from '../element.ts'
+import type { Child } from '../base/element.ts'
 
 const loaded = signal<{ qr: typeof import('./qr.ts').qr } | null>(null)
 let asked = false

@@ -3,11 +3,11 @@
  * takes it out of the address and uses it only when the reader has pressed the button.
  */
 
-import { takeFragment } from '../address.ts'
-import { a, div, p } from '../element.ts'
-import type { View } from '../page.ts'
+import { takeFragment } from '../base/address.ts'
+import { a, div, p } from '../base/element.ts'
+import type { View } from '../base/page.ts'
 import { hrefTo } from '../shared/sitemap.ts'
-import { words } from '../words.ts'
+import { words } from '../base/words.ts'
 import { told } from './state.ts'
 
 const w = words({

@@ -3,12 +3,12 @@
  * row (`after` in the address), so turning one costs the same at any depth, and nothing is counted.
  */
 import type { VNode } from 'preact'
-import { depth, query, setQuery } from '../address.ts'
-import { button, type Child, caption, div, section, span, table, tbody, td, th, thead, tr } from '../element.ts'
-import { icon } from '../icons.ts'
-import type { Loaded } from '../load.ts'
-import { stamp, zoneName } from '../time.ts'
-import { words } from '../words.ts'
+import { depth, query, setQuery } from '../base/address.ts'
+import { button, type Child, caption, div, section, span, table, tbody, td, th, thead, tr } from '../base/element.ts'
+import { icon } from '../base/icons.ts'
+import type { Loaded } from '../base/load.ts'
+import { stamp, zoneName } from '../base/time.ts'
+import { words } from '../base/words.ts'
 import { whenLoaded } from './state.ts'
 
 const w = words({

@@ -1,7 +1,7 @@
 /** Name and password of somebody who becomes a user: by an invitation, or by registering. */
 import { signal } from '@preact/signals'
-import type { Child } from '../element.ts'
-import { words } from '../words.ts'
+import type { Child } from '../base/element.ts'
+import { words } from '../base/words.ts'
 import { secretField, textField } from './field.ts'
 import type { Form } from './form.ts'
 

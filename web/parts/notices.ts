@@ -1,11 +1,11 @@
 /** What others have done to the reader's ways in: an operator made a reset link, say. It stays until it is put away. */
 
-import { send } from '../ask.ts'
-import { li, ul } from '../element.ts'
-import type { View } from '../page.ts'
-import { me, recognise } from '../session.ts'
-import { stamp } from '../time.ts'
-import { words } from '../words.ts'
+import { send } from '../base/ask.ts'
+import { li, ul } from '../base/element.ts'
+import type { View } from '../base/page.ts'
+import { me, recognise } from '../base/session.ts'
+import { stamp } from '../base/time.ts'
+import { words } from '../base/words.ts'
 import { formOf } from './form.ts'
 import { told } from './state.ts'
 

@@ -1,10 +1,10 @@
 /** Orders in words. */
 import type { VNode } from 'preact'
 import type { ShownOrder } from '../../lib/console/api/orders.ts'
-import type { Child } from '../element.ts'
-import { money } from '../money.ts'
-import { stamp, zoneName } from '../time.ts'
-import { words } from '../words.ts'
+import type { Child } from '../base/element.ts'
+import { money } from '../base/money.ts'
+import { stamp, zoneName } from '../base/time.ts'
+import { words } from '../base/words.ts'
 import { badge, type Tone } from './badge.ts'
 import { told } from './state.ts'
 
@@ -15,7 +15,7 @@ const METHODS = words({
   usdt: ['USDT', 'USDT'],
 })
 
-/** Those by which orders are paid; deposits of USDT are no orders. */
+/** The ways by which orders are paid; deposits of USDT are no orders. */
 export const ORDER_METHODS = (Object.keys(METHODS) as (keyof typeof METHODS)[]).filter(method => method !== 'usdt')
 export const methodName = (method: keyof typeof METHODS): string => METHODS[method]()
 

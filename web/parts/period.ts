@@ -2,11 +2,11 @@
  * The period that a page shows, which stands in the address: so many days up to now (`period`), or from one time to another
  * (`from`, `to`). What is entered is read in the zone in which the page shows times.
  */
-import { query, setQuery } from '../address.ts'
-import { type Child, input, option, select } from '../element.ts'
-import { chooseUtc } from '../settings.ts'
-import { dayBegan, differsFromUtc, enteredTime, inputText, ownZone, zoneName } from '../time.ts'
-import { words } from '../words.ts'
+import { query, setQuery } from '../base/address.ts'
+import { type Child, input, option, select } from '../base/element.ts'
+import { chooseUtc } from '../base/settings.ts'
+import { dayBegan, differsFromUtc, enteredTime, inputText, ownZone, zoneName } from '../base/time.ts'
+import { words } from '../base/words.ts'
 import { belongs, type Choice, field } from './field.ts'
 
 const w = words({
@@ -32,7 +32,7 @@ const DAY_MS = 24 * HOUR_MS
 /** What is earlier is a year of which not all digits were entered yet. */
 const FIRST_MS = Date.UTC(2020)
 
-/** As the API takes it: an absent end is now, an absent beginning what the call takes for it. */
+/** The period as the API takes it: an absent end is now, an absent beginning what the call takes for it. */
 export interface Period {
   from?: string
   to?: string

@@ -1,11 +1,11 @@
 /** The way to the OpenID provider: its button, and what became of the way when the browser is back. */
 import type { VNode } from 'preact'
-import { query } from '../address.ts'
-import { askOnce, get } from '../ask.ts'
-import type { Child } from '../element.ts'
-import { load } from '../load.ts'
-import type { View } from '../page.ts'
-import { words } from '../words.ts'
+import { query } from '../base/address.ts'
+import { askOnce, get } from '../base/ask.ts'
+import type { Child } from '../base/element.ts'
+import { load } from '../base/load.ts'
+import type { View } from '../base/page.ts'
+import { words } from '../base/words.ts'
 import { formOf } from './form.ts'
 import { told } from './state.ts'
 

@@ -5,7 +5,7 @@
 import type { VNode } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import type { QrCodeGenerateResult } from 'uqr'
-import { path, svg, use } from '../element.ts'
+import { path, svg, use } from '../base/element.ts'
 
 const BORDER = 3
 

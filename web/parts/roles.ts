@@ -2,8 +2,8 @@
 import type { Signal } from '@preact/signals'
 import type { VNode } from 'preact'
 import type { Role } from '../../lib/base/people.ts'
-import { fieldset, input, label, legend, span } from '../element.ts'
-import { words } from '../words.ts'
+import { fieldset, input, label, legend, span } from '../base/element.ts'
+import { words } from '../base/words.ts'
 
 const names = words({
   owner: ['所有者', 'Owner'],

@@ -3,10 +3,10 @@
  * so does the dialog over a page whose session has ended.
  */
 import { signal } from '@preact/signals'
-import { askOnce, Refused } from '../ask.ts'
-import { button, p } from '../element.ts'
-import type { View } from '../page.ts'
-import { words } from '../words.ts'
+import { askOnce, Refused } from '../base/ask.ts'
+import { button, p } from '../base/element.ts'
+import type { View } from '../base/page.ts'
+import { words } from '../base/words.ts'
 import { secretField, textField } from './field.ts'
 import { formOf } from './form.ts'
 

@@ -1,10 +1,10 @@
 /** What stands in the place of data: its frame while it is on its way, why it could not be had, or that there is none. */
 import type { VNode } from 'preact'
-import type { Refused } from '../ask.ts'
-import { button, type Child, div, p, span } from '../element.ts'
-import { type Icon, icon } from '../icons.ts'
-import type { Loaded } from '../load.ts'
-import { words } from '../words.ts'
+import type { Refused } from '../base/ask.ts'
+import { button, type Child, div, p, span } from '../base/element.ts'
+import { type Icon, icon } from '../base/icons.ts'
+import type { Loaded } from '../base/load.ts'
+import { words } from '../base/words.ts'
 
 const w = words({
   loading: ['正在加载…', 'Loading…'],

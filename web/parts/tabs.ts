@@ -4,7 +4,7 @@
  */
 import type { Signal } from '@preact/signals'
 import type { VNode } from 'preact'
-import { button, type Child, div, h3 } from '../element.ts'
+import { button, type Child, div, h3 } from '../base/element.ts'
 
 export interface Tab {
   id: string

@@ -5,13 +5,13 @@
  */
 import { computed, effect, signal } from '@preact/signals'
 import type { Choices } from '../../lib/console/api/usage-answers.ts'
-import { query, setQuery } from '../address.ts'
-import { get } from '../ask.ts'
-import { a, button, type Child, details, div, h2, p, section, span, summary } from '../element.ts'
-import { icon } from '../icons.ts'
-import { type Loaded, load } from '../load.ts'
-import { accountPath } from '../session.ts'
-import { inLanguage, words } from '../words.ts'
+import { query, setQuery } from '../base/address.ts'
+import { get } from '../base/ask.ts'
+import { a, button, type Child, details, div, h2, p, section, span, summary } from '../base/element.ts'
+import { icon } from '../base/icons.ts'
+import { type Loaded, load } from '../base/load.ts'
+import { accountPath } from '../base/session.ts'
+import { inLanguage, words } from '../base/words.ts'
 import type { Choice } from './field.ts'
 import { filterField, leastField } from './filter.ts'
 import { NO_PERIOD, type Preset, periodFields, periodOf } from './period.ts'
@@ -53,7 +53,7 @@ const setOf = (list: readonly string[]): Record<string, string> =>
 
 /** The filters as the API takes them. */
 export const sentFilters = (of: Filtered): Record<string, string> => setOf(KNOWN[of])
-/** Those that sums leave out. */
+/** Filters that sums leave out. */
 export const rowFilters = (): string[] => OF_ROWS.filter(isSet)
 
 const ALL = [...new Set(Object.values(KNOWN).flat()), 'id', 'period', 'from', 'to']

@@ -3,7 +3,7 @@
  * server makes routes from this table, the browser its navigation; so this file imports nothing.
  */
 
-/** Whose navigation shows the page. `entry`: no navigation does; such pages lead in, as the one for signing in. */
+/** The navigation that shows the page. `entry`: no navigation does; such pages lead in, as the one for signing in. */
 export type Area = 'public' | 'account' | 'person' | 'operator' | 'entry'
 
 export interface PageRow {

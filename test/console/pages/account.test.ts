@@ -2,7 +2,7 @@
 import t, { type Test } from 'tap'
 import { idAt } from '../../../lib/base/ids.ts'
 import { micro } from '../../../lib/base/money.ts'
-import { chargeOf, microOf } from '../../../web/receipt-sum.ts'
+import { chargeOf, microOf } from '../../../web/pages/receipt/sum.ts'
 import type { Role } from '../../../lib/base/people.ts'
 import type { Line } from '../../../lib/terms/records.ts'
 import { chargeOfLines } from '../../support/receipt.ts'

@@ -4,8 +4,8 @@
  */
 import { effect } from '@preact/signals'
 import t from 'tap'
-import { chooseLanguage } from '../../../web/settings.ts'
-import { language } from '../../../web/words.ts'
+import { chooseLanguage } from '../../../web/base/settings.ts'
+import { language } from '../../../web/base/words.ts'
 
 t.test('what follows a change of the language finds its cookie', async t => {
   const document = { cookie: 'language=zh', documentElement: { lang: 'zh-CN' } }

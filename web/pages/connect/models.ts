@@ -5,12 +5,12 @@
 import { signal } from '@preact/signals'
 import type { ClientRow } from '../../../lib/console/clients.ts'
 import type { Offered } from '../../../lib/console/page-data.ts'
-import { get, Refused } from '../../ask.ts'
-import { type Child, option, select } from '../../element.ts'
-import { say, scripted } from '../../page.ts'
+import { get, Refused } from '../../base/ask.ts'
+import { type Child, option, select } from '../../base/element.ts'
+import { say, scripted } from '../../base/page.ts'
 import { belongs, field, selectField } from '../../parts/field.ts'
-import { account, accountPath } from '../../session.ts'
-import { words } from '../../words.ts'
+import { account, accountPath } from '../../base/session.ts'
+import { words } from '../../base/words.ts'
 
 const w = words({
   model: ['模型', 'Model'],
@@ -33,7 +33,7 @@ export function modelChoice(given: Offered): ModelChoice {
   const group = signal(given.group ?? '')
   let own = false
 
-  /** Those that speak a protocol of the client themselves come first. */
+  /** Models that speak a protocol of the client themselves come first. */
   const speaking = ({ protocols }: ClientRow) => {
     const all = offered.value.models.filter(model => model.protocols.some(protocol => protocols.includes(protocol)))
     const own = all.filter(model =>

@@ -1,14 +1,14 @@
 /** The dialog in which keys are deleted: one after its name was typed, several after their number was. */
 import { signal } from '@preact/signals'
-import { send } from '../../ask.ts'
-import { button, code, li, p, ul } from '../../element.ts'
-import { say, type View } from '../../page.ts'
+import { send } from '../../base/ask.ts'
+import { button, code, li, p, ul } from '../../base/element.ts'
+import { say, type View } from '../../base/page.ts'
 import { buttons, dialogBox } from '../../parts/dialog.ts'
 import { textField } from '../../parts/field.ts'
 import { formOf } from '../../parts/form.ts'
-import { accountPath } from '../../session.ts'
-import type { Key } from '../../shapes.ts'
-import { words } from '../../words.ts'
+import { accountPath } from '../../base/session.ts'
+import type { Key } from '../../base/shapes.ts'
+import { words } from '../../base/words.ts'
 import type { Desk } from './desk.ts'
 
 const w = words({

@@ -1,7 +1,7 @@
 /** What the dialogs of the page Keys share with the page. */
 import type { ClientsData } from '../../../lib/console/page-data.ts'
-import type { View } from '../../page.ts'
-import type { AccountGroup } from '../../shapes.ts'
+import type { View } from '../../base/page.ts'
+import type { AccountGroup } from '../../base/shapes.ts'
 
 export interface Desk {
   /** The addresses of the gateway and the table of clients. */

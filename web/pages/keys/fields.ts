@@ -1,15 +1,28 @@
 /** The fields of the dialogs in which a key is made and changed. */
 import type { Signal } from '@preact/signals'
-import { get } from '../../ask.ts'
-import { a, button, type Child, code, div, fieldset, input, label, legend, p, span, textarea } from '../../element.ts'
-import type { View } from '../../page.ts'
+import { get } from '../../base/ask.ts'
+import {
+  a,
+  button,
+  type Child,
+  code,
+  div,
+  fieldset,
+  input,
+  label,
+  legend,
+  p,
+  span,
+  textarea,
+} from '../../base/element.ts'
+import type { View } from '../../base/page.ts'
 import { act } from '../../parts/act.ts'
 import { belongs, field, selectField, textField, tick } from '../../parts/field.ts'
 import type { Form } from '../../parts/form.ts'
 import { told, whenLoaded } from '../../parts/state.ts'
-import type { Key } from '../../shapes.ts'
-import { stamp, zoneName } from '../../time.ts'
-import { words } from '../../words.ts'
+import type { Key } from '../../base/shapes.ts'
+import { stamp, zoneName } from '../../base/time.ts'
+import { words } from '../../base/words.ts'
 import type { Desk } from './desk.ts'
 import { DAYS, type Draft, locks } from './form.ts'
 import { everyName } from './shown.ts'

@@ -1,9 +1,9 @@
 /** The fields of a key: what is entered, and what is sent of it. */
 import { type Signal, signal } from '@preact/signals'
-import { get } from '../../ask.ts'
-import { load } from '../../load.ts'
-import { accountPath } from '../../session.ts'
-import type { Key, OwnModels } from '../../shapes.ts'
+import { get } from '../../base/ask.ts'
+import { load } from '../../base/load.ts'
+import { accountPath } from '../../base/session.ts'
+import type { Key, OwnModels } from '../../base/shapes.ts'
 
 export const DAYS = [7, 30, 90, 365] as const
 const DAY_MS = 86_400_000
@@ -14,7 +14,7 @@ export interface Draft {
   group: Signal<string>
   /** `never`, `kept` (as it is), `date`, or a number of days. */
   life: Signal<string>
-  /** Of an input for date and time: in the browser's zone. */
+  /** The value of an input for date and time, in the browser's zone. */
   until: Signal<string>
   cap: Signal<string>
   /** '' = once for all. */

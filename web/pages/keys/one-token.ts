@@ -3,14 +3,14 @@
  * charged, so the reader is told what it costs and sends it on purpose.
  */
 import { signal } from '@preact/signals'
-import { hrefOf } from '../../address.ts'
-import { a, button, type Child, details, div, option, p, select, span, summary } from '../../element.ts'
-import { icon } from '../../icons.ts'
-import { unitPrice } from '../../money.ts'
+import { hrefOf } from '../../base/address.ts'
+import { a, button, type Child, details, div, option, p, select, span, summary } from '../../base/element.ts'
+import { icon } from '../../base/icons.ts'
+import { unitPrice } from '../../base/money.ts'
 import { belongs, field } from '../../parts/field.ts'
 import { told } from '../../parts/state.ts'
-import type { OwnModels } from '../../shapes.ts'
-import { language, words } from '../../words.ts'
+import type { OwnModels } from '../../base/shapes.ts'
+import { language, words } from '../../base/words.ts'
 
 const w = words({
   title: ['用一个词元试用（会收费）', 'Try it with one token, which is charged'],

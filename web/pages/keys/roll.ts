@@ -1,14 +1,14 @@
 /** The dialog in which a key gets another secret. */
 import { signal } from '@preact/signals'
-import { send } from '../../ask.ts'
-import { button, p } from '../../element.ts'
-import type { View } from '../../page.ts'
+import { send } from '../../base/ask.ts'
+import { button, p } from '../../base/element.ts'
+import type { View } from '../../base/page.ts'
 import { buttons, dialogBox } from '../../parts/dialog.ts'
 import { selectField } from '../../parts/field.ts'
 import { formOf } from '../../parts/form.ts'
-import { accountPath } from '../../session.ts'
-import type { Key, RolledKey } from '../../shapes.ts'
-import { words } from '../../words.ts'
+import { accountPath } from '../../base/session.ts'
+import type { Key, RolledKey } from '../../base/shapes.ts'
+import { words } from '../../base/words.ts'
 import type { Desk } from './desk.ts'
 
 const w = words({

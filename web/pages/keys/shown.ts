@@ -1,11 +1,11 @@
 /** How the facts of a key are shown, in the list and in its dialog. */
 import type { VNode } from 'preact'
-import { type Child, div, meter, span } from '../../element.ts'
-import { money } from '../../money.ts'
+import { type Child, div, meter, span } from '../../base/element.ts'
+import { money } from '../../base/money.ts'
 import { badge, type Tone } from '../../parts/badge.ts'
-import type { Key } from '../../shapes.ts'
-import { moment, stamp } from '../../time.ts'
-import { words } from '../../words.ts'
+import type { Key } from '../../base/shapes.ts'
+import { moment, stamp } from '../../base/time.ts'
+import { words } from '../../base/words.ts'
 
 export const stateName = words({
   enabled: ['可用', 'Enabled'],

@@ -1,16 +1,16 @@
 /** Tries a key out without its secret: would a request from here be answered, and if not, where does it stop? */
 import { effect, signal } from '@preact/signals'
-import { get, send } from '../../ask.ts'
-import { button, type Child, p } from '../../element.ts'
-import { load } from '../../load.ts'
-import type { View } from '../../page.ts'
+import { get, send } from '../../base/ask.ts'
+import { button, type Child, p } from '../../base/element.ts'
+import { load } from '../../base/load.ts'
+import type { View } from '../../base/page.ts'
 import { buttons, dialogBox } from '../../parts/dialog.ts'
 import { selectField } from '../../parts/field.ts'
 import { formOf } from '../../parts/form.ts'
 import { told, whenLoaded } from '../../parts/state.ts'
-import { accountPath } from '../../session.ts'
-import type { Key, KeyTest, OwnModels } from '../../shapes.ts'
-import { inLanguage, words } from '../../words.ts'
+import { accountPath } from '../../base/session.ts'
+import type { Key, KeyTest, OwnModels } from '../../base/shapes.ts'
+import { inLanguage, words } from '../../base/words.ts'
 import type { Desk } from './desk.ts'
 
 const w = words({

@@ -1,11 +1,11 @@
 /** Prices and states of models as they stand in tables. */
 import type { VNode } from 'preact'
 import type { CatalogueModel, ModelState } from '../../../lib/operations/catalogue/public-catalogue.ts'
-import { type Child, span } from '../../element.ts'
-import { count, unitPrice } from '../../money.ts'
+import { type Child, span } from '../../base/element.ts'
+import { count, unitPrice } from '../../base/money.ts'
 import { badge, type Tone } from '../../parts/badge.ts'
-import { stamp } from '../../time.ts'
-import { words } from '../../words.ts'
+import { stamp } from '../../base/time.ts'
+import { words } from '../../base/words.ts'
 import { imagesOf } from './choose.ts'
 
 const w = words({

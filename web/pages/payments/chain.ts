@@ -1,11 +1,11 @@
 /** How the chain is read on which USDT comes, and how its nodes fare. */
 import type { PayHealth } from '../../../lib/console/api/pay-health.ts'
-import { type Child, dd, div, dl, dt, h2, section, span } from '../../element.ts'
-import { count, money } from '../../money.ts'
+import { type Child, dd, div, dl, dt, h2, section, span } from '../../base/element.ts'
+import { count, money } from '../../base/money.ts'
 import { badge } from '../../parts/badge.ts'
 import { depositStateName } from '../../parts/deposit-words.ts'
-import { moment } from '../../time.ts'
-import { words } from '../../words.ts'
+import { moment } from '../../base/time.ts'
+import { words } from '../../base/words.ts'
 
 const w = words({
   title: ['USDT 链上读取', 'The chain of USDT'],

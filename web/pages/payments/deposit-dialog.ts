@@ -1,16 +1,16 @@
 /** The dialog in which an operator decides about a deposit: credits it, closes it, or sends tokens back. */
 import { type Signal, signal } from '@preact/signals'
 import type { AnyDeposit, DepositRefund } from '../../../lib/console/api/deposit-desk.ts'
-import { send } from '../../ask.ts'
-import { type Child, code, dd, dl, dt, p } from '../../element.ts'
-import { exactMoney } from '../../money.ts'
-import { say } from '../../page.ts'
+import { send } from '../../base/ask.ts'
+import { type Child, code, dd, dl, dt, p } from '../../base/element.ts'
+import { exactMoney } from '../../base/money.ts'
+import { say } from '../../base/page.ts'
 import { copyable } from '../../parts/copy.ts'
 import { dialogBox } from '../../parts/dialog.ts'
 import { selectField, textArea, textField, tick } from '../../parts/field.ts'
 import { formOf } from '../../parts/form.ts'
 import { told } from '../../parts/state.ts'
-import { words } from '../../words.ts'
+import { words } from '../../base/words.ts'
 
 const w = words({
   resolve: ['处理充值', 'Resolve the deposit'],

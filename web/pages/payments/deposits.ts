@@ -1,16 +1,16 @@
 /** Deposits of USDT of all accounts, what is to be sent back of them, and the list of addresses for sweeping. */
 import { signal } from '@preact/signals'
 import type { AnyDeposit, DepositRefund } from '../../../lib/console/api/deposit-desk.ts'
-import { query } from '../../address.ts'
-import { get } from '../../ask.ts'
-import { a, button, type Child, code, div, h2, h3, p, section, span } from '../../element.ts'
-import { load } from '../../load.ts'
-import { money } from '../../money.ts'
+import { query } from '../../base/address.ts'
+import { get } from '../../base/ask.ts'
+import { a, button, type Child, code, div, h2, h3, p, section, span } from '../../base/element.ts'
+import { load } from '../../base/load.ts'
+import { money } from '../../base/money.ts'
 import { DEPOSIT_STATES, depositBadge, depositStateName } from '../../parts/deposit-words.ts'
 import { filterField } from '../../parts/filter.ts'
 import { type ListPage, rows } from '../../parts/listing.ts'
-import { moment } from '../../time.ts'
-import { words } from '../../words.ts'
+import { moment } from '../../base/time.ts'
+import { words } from '../../base/words.ts'
 import type { DepositAsked } from './deposit-dialog.ts'
 
 const w = words({

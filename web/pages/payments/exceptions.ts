@@ -1,13 +1,13 @@
 /** What does not fit and waits for a person. */
 import { type Signal, signal } from '@preact/signals'
 import type { ShownException } from '../../../lib/console/api/pay-answers.ts'
-import { a, button, type Child, code, span } from '../../element.ts'
+import { a, button, type Child, code, span } from '../../base/element.ts'
 import { badge } from '../../parts/badge.ts'
 import { exceptionName, received } from '../../parts/exception-words.ts'
 import { rows } from '../../parts/listing.ts'
 import { methodName } from '../../parts/order-words.ts'
-import { moment } from '../../time.ts'
-import { words } from '../../words.ts'
+import { moment } from '../../base/time.ts'
+import { words } from '../../base/words.ts'
 
 const w = words({
   list: ['异常', 'Exceptions'],

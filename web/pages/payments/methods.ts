@@ -1,12 +1,12 @@
 /** How each way to pay fares: when it was last heard of, and what came of it. */
 import type { PayHealth } from '../../../lib/console/api/pay-health.ts'
-import { type Child, h2, p, section, span } from '../../element.ts'
-import { count, money } from '../../money.ts'
+import { type Child, h2, p, section, span } from '../../base/element.ts'
+import { count, money } from '../../base/money.ts'
 import { badge } from '../../parts/badge.ts'
 import { rows } from '../../parts/listing.ts'
 import { methodName } from '../../parts/order-words.ts'
-import { moment } from '../../time.ts'
-import { words } from '../../words.ts'
+import { moment } from '../../base/time.ts'
+import { words } from '../../base/words.ts'
 
 const w = words({
   title: ['支付方式', 'Ways to pay'],

@@ -1,18 +1,18 @@
 /** Rates of the currencies in which a way to pay takes money. Each holds until a time, and is set here. */
 import { signal } from '@preact/signals'
 import type { PayRates } from '../../../lib/console/api/pay-answers.ts'
-import { get, send } from '../../ask.ts'
-import { type Child, h2, section } from '../../element.ts'
-import { load } from '../../load.ts'
-import { exactMoney } from '../../money.ts'
-import { say } from '../../page.ts'
+import { get, send } from '../../base/ask.ts'
+import { type Child, h2, section } from '../../base/element.ts'
+import { load } from '../../base/load.ts'
+import { exactMoney } from '../../base/money.ts'
+import { say } from '../../base/page.ts'
 import { badge } from '../../parts/badge.ts'
 import { selectField, textField } from '../../parts/field.ts'
 import { formOf } from '../../parts/form.ts'
 import { rows } from '../../parts/listing.ts'
 import { told } from '../../parts/state.ts'
-import { moment } from '../../time.ts'
-import { words } from '../../words.ts'
+import { moment } from '../../base/time.ts'
+import { words } from '../../base/words.ts'
 
 const w = words({
   title: ['汇率', 'Rates'],

@@ -1,15 +1,15 @@
 /** The dialog by which an operator sends money of an order back to the payer. */
 import { type Signal, signal } from '@preact/signals'
 import type { WholeOrder } from '../../../lib/console/api/pay-answers.ts'
-import { send } from '../../ask.ts'
-import { type Child, p } from '../../element.ts'
-import { money } from '../../money.ts'
-import { say } from '../../page.ts'
+import { send } from '../../base/ask.ts'
+import { type Child, p } from '../../base/element.ts'
+import { money } from '../../base/money.ts'
+import { say } from '../../base/page.ts'
 import { dialogBox } from '../../parts/dialog.ts'
 import { textArea, textField, tick } from '../../parts/field.ts'
 import { formOf } from '../../parts/form.ts'
 import { told } from '../../parts/state.ts'
-import { words } from '../../words.ts'
+import { words } from '../../base/words.ts'
 
 const w = words({
   title: ['退款', 'Refund'],

@@ -1,14 +1,14 @@
 /** The dialog by which an operator credits an order now that is paid and held. */
 import { type Signal, signal } from '@preact/signals'
 import type { WholeOrder } from '../../../lib/console/api/pay-answers.ts'
-import { send } from '../../ask.ts'
-import { type Child, p } from '../../element.ts'
-import { say } from '../../page.ts'
+import { send } from '../../base/ask.ts'
+import { type Child, p } from '../../base/element.ts'
+import { say } from '../../base/page.ts'
 import { dialogBox } from '../../parts/dialog.ts'
 import { textArea } from '../../parts/field.ts'
 import { formOf } from '../../parts/form.ts'
 import { told } from '../../parts/state.ts'
-import { words } from '../../words.ts'
+import { words } from '../../base/words.ts'
 
 const w = words({
   title: ['立即入账', 'Credit it now'],

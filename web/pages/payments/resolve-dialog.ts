@@ -1,16 +1,16 @@
 /** The dialog in which an operator resolves an exception: credits what was received, or closes it. */
 import { type Signal, signal } from '@preact/signals'
 import type { ShownException } from '../../../lib/console/api/pay-answers.ts'
-import { send } from '../../ask.ts'
-import { type Child, code, dd, dl, dt, p } from '../../element.ts'
-import { money } from '../../money.ts'
-import { say } from '../../page.ts'
+import { send } from '../../base/ask.ts'
+import { type Child, code, dd, dl, dt, p } from '../../base/element.ts'
+import { money } from '../../base/money.ts'
+import { say } from '../../base/page.ts'
 import { dialogBox } from '../../parts/dialog.ts'
 import { exceptionName, exceptionTodo, received } from '../../parts/exception-words.ts'
 import { selectField, textArea } from '../../parts/field.ts'
 import { formOf } from '../../parts/form.ts'
 import { told } from '../../parts/state.ts'
-import { words } from '../../words.ts'
+import { words } from '../../base/words.ts'
 
 const w = words({
   amount: ['收到', 'Received'],

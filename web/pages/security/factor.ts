@@ -1,17 +1,17 @@
 /** The second factor: an app that shows codes, and recovery codes for the day on which the app is lost. */
 import { type Signal, signal } from '@preact/signals'
 import type { VNode } from 'preact'
-import { send } from '../../ask.ts'
-import { button, code, div, h2, li, ol, p, section, ul } from '../../element.ts'
-import { say, type View } from '../../page.ts'
+import { send } from '../../base/ask.ts'
+import { button, code, div, h2, li, ol, p, section, ul } from '../../base/element.ts'
+import { say, type View } from '../../base/page.ts'
 import { badge } from '../../parts/badge.ts'
 import { copyable, copyButton } from '../../parts/copy.ts'
 import { buttons, dialogBox } from '../../parts/dialog.ts'
 import { textField } from '../../parts/field.ts'
 import { formOf } from '../../parts/form.ts'
 import { told } from '../../parts/state.ts'
-import { me, recognise } from '../../session.ts'
-import { words } from '../../words.ts'
+import { me, recognise } from '../../base/session.ts'
+import { words } from '../../base/words.ts'
 
 const w = words({
   title: ['两步验证', 'Two-step verification'],

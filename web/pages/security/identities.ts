@@ -1,15 +1,15 @@
 /** The OpenID provider that vouches for the reader: linked, and no longer. */
-import { get, send } from '../../ask.ts'
-import { button, div, h2, p, section } from '../../element.ts'
-import { load } from '../../load.ts'
-import { say, type View } from '../../page.ts'
+import { get, send } from '../../base/ask.ts'
+import { button, div, h2, p, section } from '../../base/element.ts'
+import { load } from '../../base/load.ts'
+import { say, type View } from '../../base/page.ts'
 import { act } from '../../parts/act.ts'
 import { formOf } from '../../parts/form.ts'
 import { rows } from '../../parts/listing.ts'
 import { whenLoaded } from '../../parts/state.ts'
-import type { Identity } from '../../shapes.ts'
-import { moment } from '../../time.ts'
-import { words } from '../../words.ts'
+import type { Identity } from '../../base/shapes.ts'
+import { moment } from '../../base/time.ts'
+import { words } from '../../base/words.ts'
 
 const w = words({
   title: ['单点登录', 'Sign-in by a provider'],

@@ -1,12 +1,12 @@
 /** A new password. */
 import { signal } from '@preact/signals'
-import { send } from '../../ask.ts'
-import { h2, p, section } from '../../element.ts'
-import { say, type View } from '../../page.ts'
+import { send } from '../../base/ask.ts'
+import { h2, p, section } from '../../base/element.ts'
+import { say, type View } from '../../base/page.ts'
 import { secretField } from '../../parts/field.ts'
 import { formOf } from '../../parts/form.ts'
-import { me, recognise } from '../../session.ts'
-import { words } from '../../words.ts'
+import { me, recognise } from '../../base/session.ts'
+import { words } from '../../base/words.ts'
 
 const w = words({
   title: ['密码', 'Password'],

@@ -1,17 +1,17 @@
 /** Where the reader is signed in, and how to end it. */
-import { get, send } from '../../ask.ts'
-import { button, div, h2, p, section, span } from '../../element.ts'
-import { load } from '../../load.ts'
-import { say, type View } from '../../page.ts'
+import { get, send } from '../../base/ask.ts'
+import { button, div, h2, p, section, span } from '../../base/element.ts'
+import { load } from '../../base/load.ts'
+import { say, type View } from '../../base/page.ts'
 import { act } from '../../parts/act.ts'
-import { agentName } from '../../parts/agent.ts'
+import { agentName } from './agent.ts'
 import { badge } from '../../parts/badge.ts'
 import { formOf } from '../../parts/form.ts'
 import { rows } from '../../parts/listing.ts'
 import { whenLoaded } from '../../parts/state.ts'
-import type { Session } from '../../shapes.ts'
-import { moment } from '../../time.ts'
-import { words } from '../../words.ts'
+import type { Session } from '../../base/shapes.ts'
+import { moment } from '../../base/time.ts'
+import { words } from '../../base/words.ts'
 
 const w = words({
   title: ['登录设备', 'Where you are signed in'],

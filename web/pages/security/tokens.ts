@@ -1,9 +1,9 @@
 /** Personal tokens, with which programs make the reader's calls. */
 import { signal } from '@preact/signals'
-import { get, send } from '../../ask.ts'
-import { button, code, div, h2, p, section, span } from '../../element.ts'
-import { load } from '../../load.ts'
-import { say, type View } from '../../page.ts'
+import { get, send } from '../../base/ask.ts'
+import { button, code, div, h2, p, section, span } from '../../base/element.ts'
+import { load } from '../../base/load.ts'
+import { say, type View } from '../../base/page.ts'
 import { act } from '../../parts/act.ts'
 import { copyable } from '../../parts/copy.ts'
 import { buttons, dialogBox } from '../../parts/dialog.ts'
@@ -11,10 +11,10 @@ import { selectField, textArea, textField } from '../../parts/field.ts'
 import { formOf } from '../../parts/form.ts'
 import { rows } from '../../parts/listing.ts'
 import { empty, told, whenLoaded } from '../../parts/state.ts'
-import { me } from '../../session.ts'
-import type { NewToken, Token } from '../../shapes.ts'
-import { moment } from '../../time.ts'
-import { words } from '../../words.ts'
+import { me } from '../../base/session.ts'
+import type { NewToken, Token } from '../../base/shapes.ts'
+import { moment } from '../../base/time.ts'
+import { words } from '../../base/words.ts'
 
 const w = words({
   title: ['个人令牌', 'Personal tokens'],

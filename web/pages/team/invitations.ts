@@ -1,16 +1,16 @@
 /** Invitations that nobody has used yet. */
-import { get, send } from '../../ask.ts'
-import { button, h2, section } from '../../element.ts'
-import { load } from '../../load.ts'
-import { say, type View } from '../../page.ts'
+import { get, send } from '../../base/ask.ts'
+import { button, h2, section } from '../../base/element.ts'
+import { load } from '../../base/load.ts'
+import { say, type View } from '../../base/page.ts'
 import { act } from '../../parts/act.ts'
 import { rows } from '../../parts/listing.ts'
 import { roleName } from '../../parts/roles.ts'
 import { whenLoaded } from '../../parts/state.ts'
-import { accountPath } from '../../session.ts'
-import type { Invitation } from '../../shapes.ts'
-import { moment } from '../../time.ts'
-import { words } from '../../words.ts'
+import { accountPath } from '../../base/session.ts'
+import type { Invitation } from '../../base/shapes.ts'
+import { moment } from '../../base/time.ts'
+import { words } from '../../base/words.ts'
 
 const w = words({
   title: ['未接受的邀请', 'Open invitations'],

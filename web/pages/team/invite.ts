@@ -1,19 +1,19 @@
 /** The dialog that invites somebody into the account. The link is shown once, or goes by mail. */
 import { signal } from '@preact/signals'
-import { send } from '../../ask.ts'
-import { button, p } from '../../element.ts'
-import type { View } from '../../page.ts'
+import { send } from '../../base/ask.ts'
+import { button, p } from '../../base/element.ts'
+import type { View } from '../../base/page.ts'
 import { copyable } from '../../parts/copy.ts'
 import { buttons, dialogBox } from '../../parts/dialog.ts'
 import { textField } from '../../parts/field.ts'
 import { formOf } from '../../parts/form.ts'
 import { roleChoice } from '../../parts/roles.ts'
 import { told } from '../../parts/state.ts'
-import type { OwnAccount } from '../../session.ts'
-import { accountPath } from '../../session.ts'
-import type { NewInvitation } from '../../shapes.ts'
-import { stamp } from '../../time.ts'
-import { words } from '../../words.ts'
+import type { OwnAccount } from '../../base/session.ts'
+import { accountPath } from '../../base/session.ts'
+import type { NewInvitation } from '../../base/shapes.ts'
+import { stamp } from '../../base/time.ts'
+import { words } from '../../base/words.ts'
 
 const w = words({
   title: ['邀请成员', 'Invite somebody'],

@@ -1,17 +1,17 @@
 /** The dialog in which an owner removes a member: it lists the keys that the member made, and asks what becomes of them. */
 import { type Signal, signal } from '@preact/signals'
 import type { VNode } from 'preact'
-import { get, send } from '../../ask.ts'
-import { button, type Child, fieldset, input, label, legend, li, p, span, ul } from '../../element.ts'
-import { load } from '../../load.ts'
-import type { View } from '../../page.ts'
+import { get, send } from '../../base/ask.ts'
+import { button, type Child, fieldset, input, label, legend, li, p, span, ul } from '../../base/element.ts'
+import { load } from '../../base/load.ts'
+import type { View } from '../../base/page.ts'
 import { badge } from '../../parts/badge.ts'
 import { buttons, dialogBox } from '../../parts/dialog.ts'
 import { formOf } from '../../parts/form.ts'
 import { whenLoaded } from '../../parts/state.ts'
-import { me } from '../../session.ts'
-import type { Member, ShownMember } from '../../shapes.ts'
-import { words } from '../../words.ts'
+import { me } from '../../base/session.ts'
+import type { Member, ShownMember } from '../../base/shapes.ts'
+import { words } from '../../base/words.ts'
 
 const w = words({
   title: [(name: string) => `将 ${name} 移出账户？`, (name: string) => `Remove ${name} from the account?`],

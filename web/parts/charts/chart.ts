@@ -4,9 +4,9 @@
  */
 import { type Signal, signal } from '@preact/signals'
 import type { VNode } from 'preact'
-import { button, type Child, div, figcaption, figure, li, p, span, ul } from '../element.ts'
-import { type Column, rows } from '../parts/listing.ts'
-import { words } from '../words.ts'
+import { button, type Child, div, figcaption, figure, li, p, span, ul } from '../../base/element.ts'
+import { type Column, rows } from '../listing.ts'
+import { words } from '../../base/words.ts'
 import { seriesOf } from './series.ts'
 
 const w = words({
@@ -17,7 +17,7 @@ const w = words({
 // only pages with charts need it, so it is not a part of the one style sheet
 const sheet = document.createElement('link')
 sheet.rel = 'stylesheet'
-sheet.href = new URL('../charts.css', import.meta.url).pathname
+sheet.href = new URL('../../charts.css', import.meta.url).pathname
 document.head.append(sheet)
 
 export interface ChartTable<T> {

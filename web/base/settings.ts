@@ -5,8 +5,8 @@
  * the browser's affair, and a cookie of this browser alone.
  */
 import { signal } from '@preact/signals'
-import type { Language } from '../lib/base/people.ts'
-import type { Theme } from './shared/given.ts'
+import type { Language } from '../../lib/base/people.ts'
+import type { Theme } from '../shared/given.ts'
 import { utc } from './time.ts'
 import { language } from './words.ts'
 

@@ -4,8 +4,8 @@
  */
 import { useEffect, useRef } from 'preact/hooks'
 import type uPlot from 'uplot'
-import { div, use } from '../element.ts'
-import { locale } from '../words.ts'
+import { div, use } from '../../base/element.ts'
+import { locale } from '../../base/words.ts'
 
 export interface Line {
   name: string

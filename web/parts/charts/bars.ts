@@ -3,7 +3,7 @@
  * numbers. The first three series differ in their pattern as well as in colour.
  */
 import type { VNode } from 'preact'
-import { g, line, path, rect, svg, svgPattern, svgText, svgTitle } from '../element.ts'
+import { g, line, path, rect, svg, svgPattern, svgText, svgTitle } from '../../base/element.ts'
 import { seriesOf } from './series.ts'
 
 export interface Bar {

@@ -11,7 +11,7 @@
  * are right in one language only.
  */
 import { signal } from '@preact/signals'
-import type { Language } from '../lib/base/people.ts'
+import type { Language } from '../../lib/base/people.ts'
 
 /** The language of the page. What reads it while it renders is rendered again when the reader switches. */
 export const language = signal<Language>('zh')
