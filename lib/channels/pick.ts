@@ -106,7 +106,7 @@ export class Candidates {
   #pickWell(nowMs: number): Candidate | null {
     for (const tier of this.#route.tiers)
       for (let candidate = this.#pick(tier, nowMs); candidate !== null; candidate = this.#pick(tier, nowMs))
-        if (this.#fits(candidate)) return candidate
+        if (this.#asker.fits === null || this.#fits(candidate)) return candidate
     return null
   }
 
@@ -220,7 +220,7 @@ export class Candidates {
     return (
       this.#mayAsk(health.breaker, nowMs) &&
       this.#hasRoom(candidate, health, nowMs) &&
-      !this.#rests(candidate, '', nowMs)
+      (nowMs >= this.#health.rests.untilMs || !this.#rests(candidate, '', nowMs))
     )
   }
 

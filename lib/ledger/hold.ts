@@ -63,7 +63,8 @@ export function tryAll(account: Lease, cap: Lease | null, budget: Lease | null, 
   return false
 }
 
-const NO_LIMITS: Settlement['limits'] = []
+/** The limits of a settlement without cap and budget. */
+export const NO_LIMITS: Settlement['limits'] = []
 
 /** The leases of cap and budget that a settlement names, each with what it pays. */
 export function limitsOf(

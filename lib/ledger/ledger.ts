@@ -14,7 +14,7 @@ import { accountPurse, keyPurse, type PurseId } from '../store/books/purses.ts'
 import type { Change } from '../store/base/changes.ts'
 import type { Settlement } from '../store/books/settle.ts'
 import type { Limit, Account, Key, UsageRow } from '../terms/records.ts'
-import { accountRefusal, capRefusal, Hold, type HoldRefusal, limitsOf, tryAll } from './hold.ts'
+import { accountRefusal, capRefusal, Hold, type HoldRefusal, limitsOf, NO_LIMITS, tryAll } from './hold.ts'
 import { type Journal, newJournal } from './journal.ts'
 import { type Lease, type LeaseResult, MONEY_WAIT_MS } from './lease.ts'
 import { Leases, Tabs } from './leases.ts'
@@ -370,7 +370,10 @@ export class Ledger {
       holder,
       fromAccountLease: account.charge(amount, charge),
       fromKeyLease: forEver ? fromCap : this.#tabs.charge(key, charge),
-      limits: limitsOf(forEver ? null : cap, fromCap, budget, budget?.charge(amount, charge) ?? ZERO),
+      limits:
+        cap === null && budget === null
+          ? NO_LIMITS
+          : limitsOf(forEver ? null : cap, fromCap, budget, budget?.charge(amount, charge) ?? ZERO),
     }
   }
 

@@ -70,17 +70,17 @@ const NO_TIER_NAMES = { asked: NO_TIERS, reported: NO_TIERS }
 export function receiptLines(answer: BilledAnswer, asked: Priced): Lines {
   const { usage, parts = NO_PARTS, tiers = NO_TIER_NAMES } = answer
   const whole = parts.length === 1 ? (parts[0] as BilledPart).tariff : asked
-  const drawn = drawsPieces(usage, whole)
+  const drawn = usage.images > 0 && drawsPieces(whole)
   const made: Lines = { lines: [], unlistedTier: null, unmatchedPicture: false }
   let prompt = 0
   if (parts.length === 0) {
     prompt = inputOf(usage)
-    addTokens(made, usage, whole.prices, prompt, tiers, drawn)
+    addTokens(made, usage, whole.prices, prompt, tiers, drawn, false)
   }
   for (const part of parts) {
     const ofPart = inputOf(part.usage)
     prompt = Math.max(prompt, ofPart)
-    addTokens(made, part.usage, part.tariff.prices, ofPart, tiers, drawn)
+    addTokens(made, part.usage, part.tariff.prices, ofPart, tiers, drawn, true)
   }
   if (parts.length > 0) checkCounts(usage)
   addFees(made, answer, whole.prices, prompt)
@@ -89,8 +89,7 @@ export function receiptLines(answer: BilledAnswer, asked: Priced): Lines {
 }
 
 /** Pictures that are charged by the piece are not charged as tokens beside it. */
-const drawsPieces = ({ images }: Usage, { prices }: Priced): boolean =>
-  images > 0 && prices.some(price => price.base.pictures !== null)
+const drawsPieces = ({ prices }: Priced): boolean => prices.some(price => price.base.pictures !== null)
 
 /** The price of a token of each class, beside the others, where the prompt has so many tokens. */
 export function costOfClasses(
@@ -98,7 +97,7 @@ export function costOfClasses(
   priced: Priced,
   prompt: number,
 ): (name: TokenClass) => bigint {
-  const drawn = drawsPieces(usage, priced)
+  const drawn = usage.images > 0 && drawsPieces(priced)
   const offers = priced.prices.map(price => offerOf(price, prompt, tiers))
   return name => (drawn && name === 'output_image' ? 0n : costOfOffer(dearestOffer(offers, name), name))
 }
@@ -123,6 +122,7 @@ function addTokens(
   prompt: number,
   tiers: AnswerTiers,
   drawn: boolean,
+  isPart: boolean,
 ): void {
   const first = offerOf(prices[0], prompt, tiers)
   const offers = prices.length === 1 ? null : prices.map(price => offerOf(price, prompt, tiers))
@@ -133,7 +133,7 @@ function addTokens(
     if (!Number.isSafeInteger(count) || count < 0) wrongCount(name)
     if (count === 0 || isPiece(name as keyof Usage)) continue
     const { price, list, tier } = offers === null ? first : dearestOffer(offers, name as TokenClass)
-    addLine(made.lines, {
+    const line: Line = {
       model: price.model,
       priceVersion: price.version,
       list: list.name,
@@ -142,7 +142,9 @@ function addTokens(
       class: name as TokenClass,
       count,
       price: drawn && name === 'output_image' ? 0 : list.tokens[name as TokenClass],
-    })
+    }
+    if (isPart) addLine(made.lines, line)
+    else made.lines.push(line)
   }
 }
 

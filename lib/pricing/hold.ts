@@ -104,10 +104,10 @@ export class AnswerHold {
 function mostProduced(model: Model, prices: Prices, rates: Rates, request: HeldRequest): Produced {
   const seconds = request.seconds ?? 0
   const searches = rates.search === 0 ? 0 : mostSearches(model, prices, request)
-  const fees = mostFees(model, prices, request)
+  const fees = request.tools === undefined ? 0 : mostFees(model, prices, request)
   const tokens = mostOutput(model, prices, request)
   if (rates.image === 0) return { tokens, images: 0, searches, seconds, fees }
-  const drawings = mostDrawings(model, request)
+  const drawings = request.drawingTools === 0 ? 0 : mostDrawings(model, request)
   if (protocolRow(request.protocol).price.pictures)
     return { tokens, images: request.n + drawings, searches, seconds, fees }
   // where pictures have a price of their own, an answer is text or pictures, whichever costs more
@@ -149,9 +149,9 @@ function mostOutput(model: Model, prices: Prices, request: HeldRequest): number 
 const ceiling = ({ maxOutput }: Model, tokens: number): number =>
   maxOutput === null ? tokens : Math.min(tokens, maxOutput)
 
-/** Pictures that tools of the upstream may make. */
+/** Pictures that tools of the upstream may make, of which there are some. */
 function mostDrawings({ maxSearches }: Model, { drawingTools, maxToolCalls }: HeldRequest): number {
-  return drawingTools === 0 ? 0 : Math.min(MOST_TOKENS, maxToolCalls ?? drawingTools * maxSearches)
+  return Math.min(MOST_TOKENS, maxToolCalls ?? drawingTools * maxSearches)
 }
 
 /** A model that searches by itself makes one search where none is asked for, and at worst as many as for a tool. */
@@ -268,18 +268,13 @@ function dearestInput(tokens: Classes, { protocol, prompt, cacheTtl, drawingTool
   let dearest = Math.max(tokens.input, tokens.cache_read)
   if (!cachesWhenAsked || cacheTtl !== null) dearest = Math.max(dearest, tokens.cache_write_5m)
   if (cacheTtl === '1h') dearest = Math.max(dearest, tokens.cache_write_1h)
-  if (mayHoldSound(prompt)) dearest = Math.max(dearest, tokens.input_audio, tokens.cache_read_audio)
-  if (pictures || drawingTools > 0 || mayHoldPictures(prompt))
+  const { pictures: shown, documents, remotePictures, remoteDocuments, toolUses, unlimitedTools } = prompt
+  const anything = documents + remoteDocuments // films have sound, and an earlier answer may have anything
+  if (prompt.sounds + anything > 0) dearest = Math.max(dearest, tokens.input_audio, tokens.cache_read_audio)
+  if (pictures || drawingTools > 0 || shown + remotePictures + anything + toolUses + unlimitedTools > 0)
     dearest = Math.max(dearest, tokens.input_image, tokens.cache_read_image)
   return dearest
 }
-
-/** Films have sound, and an earlier answer may have anything. */
-const mayHoldSound = (prompt: Prompt): boolean => prompt.sounds + prompt.documents + prompt.remoteDocuments > 0
-
-const mayHoldPictures = (prompt: Prompt): boolean =>
-  prompt.pictures + prompt.documents + prompt.remotePictures + prompt.remoteDocuments > 0 ||
-  prompt.toolUses + prompt.unlimitedTools > 0
 
 // --- what is known of a request
 

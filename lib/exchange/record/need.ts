@@ -132,10 +132,6 @@ const thinksByRow = ({ thinking }: Model): boolean => thinking !== null && think
 /** The hidden ratio of an answer of which everything is seen, in thousandths. */
 export const SEEN_WHOLLY = 1000
 
-/** By how much more output of an answer its upstream will report than is seen of it, in thousandths: 1,000 to 20,000. */
-export const hiddenRatioOf = (x: Exchange, { stats }: Services, { effort }: Facts): number =>
-  stats.hiddenRatio(x.model, effort)
-
 /** Whether a request names a maximum that an upstream with these bounds reads. */
 export const isNamed = ({ maxima }: Facts, { reads }: OutputBounds): boolean => (maxima & reads) !== 0
 

@@ -18,7 +18,7 @@ import type { Lane } from '../../translate/ask.ts'
 import { decoderFor, type SideDecoder } from '../../upstream/decode.ts'
 import type { Exchange } from '../record/exchange.ts'
 import { fail } from '../record/ending.ts'
-import { hiddenRatioOf, mostOutputOf, SEEN_WHOLLY } from '../record/need.ts'
+import { mostOutputOf, SEEN_WHOLLY } from '../record/need.ts'
 import { wantsArray, wantsEvents } from '../record/request.ts'
 import type { Services } from '../record/services.ts'
 import { Growth } from './growth.ts'
@@ -92,7 +92,7 @@ export class Reading {
   /** The facts of the request as the upstream was asked; null = those of the client's. */
   readonly sent: Facts | null
   readonly #terminalIsLast: boolean
-  /** See `hiddenRatioOf`. */
+  /** See `ModelStats.hiddenRatio`. */
   readonly #hiddenRatio: number
   /** The beginning of a first event that is not whole, so that the answer is not judged yet. */
   #begun: Buffer[] | null = null
@@ -173,7 +173,7 @@ export class Reading {
           })
     this.growth = lengthStop && hold !== null ? new Growth(x, services, hold, () => events.onGrown()) : null
     this.#terminalIsLast = row.terminalIsLast
-    this.#hiddenRatio = facts === null ? SEEN_WHOLLY : hiddenRatioOf(x, services, facts)
+    this.#hiddenRatio = facts === null ? SEEN_WHOLLY : services.stats.hiddenRatio(x.model, facts.effort)
   }
 
   /** Counts what has come. False: the decoder is behind, and `onDecoded` is called when it is not. */

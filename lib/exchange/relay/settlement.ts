@@ -30,7 +30,7 @@ import {
 import type { Candidate } from '../../world/table.ts'
 import type { Exchange } from '../record/exchange.ts'
 import { CLIENT_CLOSED, giveRightBack } from '../record/ending.ts'
-import { boundsAt, hiddenRatioOf, isNamed, isOnline, partsOf } from '../record/need.ts'
+import { boundsAt, isNamed, isOnline, partsOf } from '../record/need.ts'
 import { clientIdOf, upstreamIdOf } from '../record/request.ts'
 import type { Services } from '../record/services.ts'
 import type { Asking, GivenUp } from './asking.ts'
@@ -184,7 +184,10 @@ export class Settlement {
 /** The unseen output of an answer that is given up because nobody waits for it. */
 function hiddenIn(x: Exchange, services: Services, reading: Reading | null): Hidden | null {
   if (reading === null) return null
-  return { ratio: hiddenRatioOf(x, services, reading.sent ?? (x.facts as Facts)), most: reading.mostOutput }
+  return {
+    ratio: services.stats.hiddenRatio(x.model, (reading.sent ?? (x.facts as Facts)).effort),
+    most: reading.mostOutput,
+  }
 }
 
 function statusOf(x: Exchange, { isGone, refusal, answer }: ExchangeEnd): number {
