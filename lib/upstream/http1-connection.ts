@@ -484,18 +484,36 @@ export class AnswerParser {
 
   /** Reads what stands between the data of two chunks, as far as it is in this read. */
   #frame(chunk: Buffer, from: number): number {
+    if (this.#state === DATA_CR && chunk[from] === CR && chunk[from + 1] === LF) {
+      // a shortcut where all of it is in this read, and there is no extension
+      const most = Math.min(chunk.length - 2, from + 2 + MAX_SIZE_DIGITS)
+      let size = 0
+      let at = from + 2
+      for (; at < most; at++) {
+        const digit = HEX_DIGITS[chunk[at] as number] as number
+        if (digit < 0) break
+        size = size * 16 + digit
+      }
+      if (size > 0 && chunk[at] === CR && chunk[at + 1] === LF) {
+        this.#left = size
+        this.#state = DATA
+        return at + 2
+      }
+    }
     let i = from
     let state = this.#state
+    let left = this.#left
+    let digits = this.#digits
     while (i < chunk.length && state !== DATA && state !== TRAILER) {
       const c = chunk[i++] as number
       switch (state) {
         case SIZE: {
           const digit = HEX_DIGITS[c] as number
-          if (digit >= 0 && this.#digits < MAX_SIZE_DIGITS) {
-            this.#digits++
-            this.#left = this.#left * 16 + digit
-          } else if (this.#digits > 0 && c === CR) state = SIZE_LF
-          else if (this.#digits > 0 && c === SEMICOLON) state = EXTENSION
+          if (digit >= 0 && digits < MAX_SIZE_DIGITS) {
+            digits++
+            left = left * 16 + digit
+          } else if (digits > 0 && c === CR) state = SIZE_LF
+          else if (digits > 0 && c === SEMICOLON) state = EXTENSION
           else throw new BadAnswer('a chunk without size')
           break
         }
@@ -506,7 +524,7 @@ export class AnswerParser {
           break
         case SIZE_LF:
           if (c !== LF) throw new BadAnswer('a chunk without size')
-          state = this.#left > 0 ? DATA : TRAILER
+          state = left > 0 ? DATA : TRAILER
           break
         case DATA_CR:
           if (c !== CR) throw new BadAnswer('a chunk without end')
@@ -515,10 +533,12 @@ export class AnswerParser {
         default:
           if (c !== LF) throw new BadAnswer('a chunk without end')
           state = SIZE
-          this.#left = this.#digits = this.#extension = 0
+          left = digits = this.#extension = 0
       }
     }
     this.#state = state
+    this.#left = left
+    this.#digits = digits
     return i
   }
 
