@@ -95,6 +95,15 @@ export class Attempt implements Dispatcher.DispatchHandler {
     this.#events = this.#listener = events
   }
 
+  signedWith(headers: readonly string[]): void {
+    this.signature = headers
+  }
+
+  /** Notes why the upstream answered an error; null = its status says all that is known. */
+  explain(cause: string | null): void {
+    this.cause = cause
+  }
+
   /** Keeps the first `bytes` bytes of the answer in `excerpt`. */
   keepExcerpt(bytes: number): void {
     this.excerpt = Buffer.alloc(0)

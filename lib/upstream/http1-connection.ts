@@ -29,15 +29,15 @@ export class OtherSideClosed extends Error {
  * resume and abort it.
  */
 export class Flight implements Dispatcher.DispatchController {
-  /** The bytes of the request; empty once they are written. */
-  bytes: readonly Buffer[]
+  /** The bytes of the request; empty once a connection has them. */
+  #bytes: readonly Buffer[]
   readonly handler: Dispatcher.DispatchHandler
   reason: Error | null = null
   /** The connection that carries the request; null = none does yet, or any more. */
-  connection: Http1Connection | null = null
+  #connection: Http1Connection | null = null
 
   constructor(bytes: readonly Buffer[], handler: Dispatcher.DispatchHandler) {
-    this.bytes = bytes
+    this.#bytes = bytes
     this.handler = handler
   }
 
@@ -46,21 +46,21 @@ export class Flight implements Dispatcher.DispatchController {
   }
 
   get paused(): boolean {
-    return this.connection?.paused ?? false
+    return this.#connection?.paused ?? false
   }
 
   abort(reason: Error): void {
     if (this.aborted) return
     this.reason = reason
-    this.connection?.end(reason)
+    this.#connection?.end(reason)
   }
 
   pause(): void {
-    this.connection?.pause()
+    this.#connection?.pause()
   }
 
   resume(): void {
-    if (this.paused) this.connection?.resume()
+    if (this.paused) this.#connection?.resume()
   }
 
   /** Called when the socket has taken the last byte of the request, or with an error. */
@@ -68,8 +68,21 @@ export class Flight implements Dispatcher.DispatchController {
     if (!error) this.handler.onRequestSent?.()
   }
 
+  /** This connection carries the request from now on. Returns the bytes to send. */
+  goOn(connection: Http1Connection): readonly Buffer[] {
+    const bytes = this.#bytes
+    this.#bytes = []
+    this.#connection = connection
+    return bytes
+  }
+
+  /** No connection carries the request any more. */
+  leave(): void {
+    this.#connection = null
+  }
+
   fail(error: Error): void {
-    this.connection = null
+    this.leave()
     this.handler.onResponseError?.(this, error)
   }
 }
@@ -122,8 +135,7 @@ export class Http1Connection implements ParserEvents {
   /** Monotonic ms at which the connection was opened, and at which its last answer ended. */
   openedMs = 0
   freeMs = 0
-  /** An answer has ended in this turn, so a close right behind the answer cannot have been read yet. */
-  justFree = false
+  #justFree = false
 
   constructor(options: ConnectionOptions) {
     this.#o = options
@@ -174,6 +186,13 @@ export class Http1Connection implements ParserEvents {
     this.send()
   }
 
+  /** True once after each answer: it has ended in this turn, so a close right behind it cannot have been read yet. */
+  wasJustFreed(): boolean {
+    const isJustFree = this.#justFree
+    this.#justFree = false
+    return isJustFree
+  }
+
   /** Takes the next request. `send` will send it. */
   take(flight: Flight): void {
     this.#flight = flight
@@ -192,10 +211,8 @@ export class Http1Connection implements ParserEvents {
     }
     this.#sent = true
     if (!this.#mayStart(flight)) return
-    flight.connection = this
     this.#parser.expect()
-    const { bytes } = flight
-    flight.bytes = []
+    const bytes = flight.goOn(this)
     if (bytes.length === 1) socket.write(bytes[0] as Buffer, flight.written)
     else {
       socket.cork()
@@ -254,9 +271,10 @@ export class Http1Connection implements ParserEvents {
     const flight = this.#flight
     if (flight === null) return
     const again = this.#parser.keepAlive && !this.#ended && this.#socket?.writableLength === 0
-    this.#flight = flight.connection = null
+    this.#flight = null
+    flight.leave()
     this.freeMs = this.#o.now()
-    this.justFree = true
+    this.#justFree = true
     flight.handler.onResponseEnd?.(flight, {})
     if (again && !this.#gone) this.#o.onFree(this)
     else this.end()

@@ -92,11 +92,9 @@ export class Http1Pool {
     const due = this.#outbox
     this.#outbox = []
     for (const connection of due) {
-      if (connection.justFree) {
-        // a turn later, because a close that came right behind its last answer has not been read yet
-        connection.justFree = false
-        this.#sendSoon(connection)
-      } else connection.send()
+      // a turn later, because a close that came right behind its last answer has not been read yet
+      if (connection.wasJustFreed()) this.#sendSoon(connection)
+      else connection.send()
     }
   }
 

@@ -172,7 +172,7 @@ export class Asking {
 
   // --- the faster of two
 
-  /** This attempt has something for the client: the other one, if there is one, is closed. */
+  /** Keeps an attempt that has something for the client: the other one, if there is one, is closed. */
   choose(attempt: Attempt): void {
     const { second } = this
     if (second === null) return

@@ -39,7 +39,7 @@ export const mayBeCount = ({ events, bytes }: Read): boolean => !events && bytes
 /** True when a whole document is a count: it is none of the protocol's answers. */
 export const isCount = ({ meter, foreign }: Read): boolean => meter.terminal && !meter.failed && foreign
 /** True when a whole document is one of the protocol's answers, which its model made. */
-export const isAnswer = ({ meter, foreign }: Read): boolean => meter.terminal && !meter.failed && !foreign
+export const isModelAnswer = ({ meter, foreign }: Read): boolean => meter.terminal && !meter.failed && !foreign
 
 // --- our own estimate
 

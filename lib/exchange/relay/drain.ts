@@ -25,7 +25,7 @@ export class Drain implements ReadOn {
   readonly #asking: Asking
   /** Monotonic ms at which the client left. */
   readonly #goneMs: number
-  /** It counts among the upstreams that are read on. */
+  /** The upstream counts among those that are read on. */
   #joined = false
   /** Monotonic ms until which the upstream is read on. */
   untilMs: number
@@ -85,7 +85,7 @@ export class Drain implements ReadOn {
     return mostOutputOf(x, this.#services, x.tariff as Tariff, x.facts as Facts, boundsAt(x, this.#asking.candidate))
   }
 
-  /** Is asked now and then while the upstream is read on. */
+  /** Frees a place that is not needed any more. Called now and then while the upstream is read on. */
   freePlaceEarly(reading: Reading | null): void {
     if (this.#joined && this.#needsNoPlace(reading)) this.#services.readOns.freePlace(this)
   }

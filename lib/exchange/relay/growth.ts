@@ -21,7 +21,7 @@ export class Growth {
   readonly #x: Exchange
   readonly #services: Services
   readonly #hold: Hold
-  /** Is called when the store has answered: `covers` may say something else now. */
+  /** Called when the store has answered: `covers` may say something else now. */
   readonly #onGrown: () => void
   readonly #answer: AnswerHold
   readonly #produced = { tokens: 0, images: 0, searches: 0, seconds: 0, fees: 0 }

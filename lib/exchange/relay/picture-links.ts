@@ -20,7 +20,7 @@ import type { Services } from '../record/services.ts'
 
 /** When more bytes than these wait, the upstream is held up. */
 const MOST_WAITING = 256 * 1024
-/** So many bytes of a file are encoded at once: groups of three, so that no padding comes in between. */
+/** The bytes of a file that are encoded at once: groups of three, so that no padding comes in between. */
 const ENCODED_BYTES = 48 * 1024
 const QUOTE = Buffer.from('"')
 
@@ -82,7 +82,7 @@ class PictureLink {
     }
   }
 
-  /** Its text is whole. `urlOf`: the URL of a kept picture. True: the client was given a link. */
+  /** The text is whole. `urlOf`: the URL of a kept picture. True: the client was given a link. */
   async end(urlOf: (name: string) => string, tell: Tell): Promise<boolean> {
     try {
       const last = this.#base64.end()
@@ -138,7 +138,7 @@ export class PictureLinks {
   /** Something is being written, or the client is slow. */
   #busy = false
   #whenDrained: (() => void) | null = null
-  /** This is to be done when all is told; null = more may come. */
+  /** Called when all is told; null = more may come. */
   #whenTold: (() => void) | null = null
   #stopped = false
   /** The picture whose text comes; null = none does. */

@@ -47,7 +47,7 @@ export interface ReadingEvents {
   onGrown(): void
   /** The decoder, which was behind, can take more. */
   onDecoded(): void
-  /** Of a compressed answer that is translated, this was decoded and counted. */
+  /** A part of a compressed answer that is translated was decoded and counted. */
   onPlain(chunk: Buffer, reading: Reading): void
   /** Bytes for the client, with links in the place of pictures. False: it is slow. */
   onLinked(bytes: Buffer): boolean
@@ -59,7 +59,7 @@ export class Reading {
   readonly #events: ReadingEvents
   /** The client's answer is an event stream, so that words of ours can stand in it. */
   readonly events: boolean
-  /** It comes in pieces between which words of ours can stand: events, or the elements of an array that we write. */
+  /** The client's answer comes in pieces between which words of ours can stand: events, or the elements of an array that we write. */
   readonly inPieces: boolean
   /** The client wants to see each piece when it comes: events, or elements of an array. */
   readonly comesInPieces: boolean

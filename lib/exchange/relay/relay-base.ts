@@ -1,7 +1,7 @@
 /**
  * The half of the relay that does not touch the bytes of an answer: its parts, the state it is in, whose attempt is next, what holds the
  * upstream up, and the ways out. Each way out charges what is owed, tells the client how its answer ends, and closes the upstream's part;
- * they differ in what is charged (`settlement.ts`) and in what the client is told (`response.ts`). What happens arrives in `relay.ts`.
+ * they differ in what is charged (`charge.ts`) and in what the client is told (`response.ts`). What happens arrives in `relay.ts`.
  */
 import type { ErrorName } from '../../base/errors.ts'
 import type { Protocol } from '../../terms/records.ts'
@@ -15,11 +15,11 @@ import type { Attempt, AttemptEvents } from '../../upstream/attempt.ts'
 import type { Exchange } from '../record/exchange.ts'
 import type { Services } from '../record/services.ts'
 import { Asking } from './asking.ts'
-import { answerEstimate, asksNoMore, isAnswer, isCount } from './counting.ts'
+import { answerEstimate, asksNoMore, isModelAnswer, isCount } from './counting.ts'
 import type { Drain } from './drain.ts'
 import { NO_ANSWER, type Reading, type UpstreamAnswer } from './reading.ts'
 import { ResponseWriter } from './response.ts'
-import { Settlement } from './settlement.ts'
+import { ExchangeCharge } from './charge.ts'
 import { after, type State, type Transition } from './states.ts'
 import { send } from './sending.ts'
 import { NO_MEMORY, type Translation } from './translation.ts'
@@ -37,7 +37,7 @@ export abstract class RelayBase implements AttemptEvents {
   protected readonly services: Services
   readonly asking: Asking
   readonly response: ResponseWriter
-  protected readonly settlement: Settlement
+  protected readonly charge: ExchangeCharge
   /** Only `go` changes it, by a transition of `states.ts`. */
   state: State = 'asking'
   /** The answer that counts, as far as it has come. */
@@ -71,7 +71,7 @@ export abstract class RelayBase implements AttemptEvents {
     this.isFree = x.free
     this.asking = new Asking(x, services)
     this.response = new ResponseWriter(x, services, protocolRow(x.form as Protocol))
-    this.settlement = new Settlement(x, services)
+    this.charge = new ExchangeCharge(x, services)
   }
 
   abstract onHead(attempt: Attempt): void
@@ -90,7 +90,7 @@ export abstract class RelayBase implements AttemptEvents {
     return this.state === 'ending'
   }
 
-  /** Does what an event asks for; a fault on the way ends this exchange and reaches nobody else. */
+  /** Runs what an event asks for; a fault on the way ends this exchange and reaches nobody else. */
   protected guard(act: () => void): void {
     try {
       act()
@@ -106,7 +106,7 @@ export abstract class RelayBase implements AttemptEvents {
 
   /** Acts in the order of the calls, when the charge is surely kept. */
   protected whenKept(act: () => void): void {
-    this.settlement.whenKept(() => this.unlessClosed(act))
+    this.charge.whenKept(() => this.unlessClosed(act))
   }
 
   /** Acts when the client was told all that came, which takes a moment where pictures become links. */
@@ -126,7 +126,7 @@ export abstract class RelayBase implements AttemptEvents {
   /** Charges the exchange, unless it is charged already or free. */
   protected settle(how: How, refusal?: ErrorName): void {
     const { asking, answer, firstByteMs, response } = this
-    this.settlement.settle({ how, refusal, isGone: response.gone, asking, answer, firstByteMs })
+    this.charge.settle({ how, refusal, isGone: response.gone, asking, answer, firstByteMs })
   }
 
   // --- who is asked
@@ -195,7 +195,7 @@ export abstract class RelayBase implements AttemptEvents {
     dropBody(this.x, this.services.buffered) // no other attempt will want it
   }
 
-  /** It proved to be no answer: another upstream may have one. */
+  /** The answer proved to be none: another upstream may have one. */
   protected isNone({ failure }: Translation): void {
     const { asking } = this
     if (failure === NO_MEMORY) {
@@ -381,7 +381,7 @@ export abstract class RelayBase implements AttemptEvents {
 
   /** All of the answer to a request that counts tokens has come. */
   protected judgeCount(reading: Reading): void {
-    if (isAnswer(reading)) this.noCount()
+    if (isModelAnswer(reading)) this.noCount()
     else if (!isCount(reading)) this.countInstead()
     else {
       for (const chunk of reading.count) this.response.send(chunk, this.lastByteMs)

@@ -1,3 +1,12 @@
+/**
+ * From the first attempt to the last byte: the state machine that `states.ts` draws. Here arrives what happens: what the upstreams say,
+ * what the client does, and the time. `asking.ts` knows who may be asked, `reading.ts` reads one answer, `response.ts` writes what the
+ * client is told, and `relay-base.ts`, the other half of this object, has whose attempt is next and the ways out.
+ *
+ * The way of the bytes: `onData` gathers what one tick of the event loop brings, `#take` counts and judges it, `#goOn` holds it back until
+ * it is paid for, `#pass` until the charge is kept where the end is among it, and `#tell` asks the reading what the client is told of
+ * it. The upstream is held up where client, money, decoder or disk are not ready for more.
+ */
 import type { ErrorName } from '../../base/errors.ts'
 import type { Meter } from '../../protocols/answers/meter.ts'
 import { readFailure } from '../../translate/failure.ts'
@@ -17,7 +26,7 @@ import { Reading, type ReadingEvents } from './reading.ts'
 import type { Translation } from './translation.ts'
 import { GaveUp, outcomeOfError, retryable } from './upstream-status.ts'
 
-/** Of an error that is told in other words, so many bytes are read. */
+/** The bytes that are read of an error that is told in other words. */
 const LONGEST_ERROR = 64 * 1024
 const BROKE_OFF: Failure = { kind: 'server', status: 502, message: 'the upstream broke off its answer' }
 const NOTHING: Buffer = Buffer.alloc(0)
@@ -97,7 +106,7 @@ export class Relay extends RelayBase implements ReadingEvents, OpenRelay {
     if (attempt.excerpt !== null && attempt.status >= 300) this.services.upstreamLog.body(this.x.id, attempt)
   }
 
-  /** This attempt has something for the client: the other one, if there is one, is closed. */
+  /** An attempt has something for the client: the other one, if there is one, is closed. */
   #choose(attempt: Attempt): void {
     this.asking.choose(attempt)
     this.#hear(attempt)
@@ -219,7 +228,7 @@ export class Relay extends RelayBase implements ReadingEvents, OpenRelay {
     this.#goOn(whole ?? chunk, reading, boundary || whole !== null)
   }
 
-  /** Of an answer that is not 2xx. */
+  /** Takes what comes of an answer that is not 2xx. */
   #takeError(chunk: Buffer): void {
     if (this.answer.lane === null) {
       if (this.state === 'judging') this.accept()
@@ -270,7 +279,7 @@ export class Relay extends RelayBase implements ReadingEvents, OpenRelay {
       reading.keepCount(chunk)
       if (!mayBeCount(reading)) this.noCount()
     } else if (this.x.row !== null) {
-      if (this.settlement.isBehindEnd(reading)) this.endBehindEnd()
+      if (this.charge.isBehindEnd(reading)) this.endBehindEnd()
       else this.#pass(chunk, reading)
     } else if (growth !== null && (growth.holdsBack || !reading.coveredBy(growth))) {
       growth.keep(chunk, boundary)
@@ -305,7 +314,7 @@ export class Relay extends RelayBase implements ReadingEvents, OpenRelay {
         this.go('keep')
         this.settle('completed')
       }
-      if (this.settlement.mayEnd) this.#tell(chunk, reading)
+      if (this.charge.mayEnd) this.#tell(chunk, reading)
       else this.whenKept(() => this.#tell(chunk, reading))
     } else this.#tell(chunk, reading)
   }
@@ -541,7 +550,7 @@ export class Relay extends RelayBase implements ReadingEvents, OpenRelay {
     } else if (this.held !== 0) return
     else if (silentMs > timeouts.idleMs) asking.timeOut()
     // what waits for its charge may be the end of an event that the client has the beginning of
-    else if (this.settlement.mayEnd) this.response.keepAlive(nowMs, x.world.config.keepalive[`${x.listener}Ms`])
+    else if (this.charge.mayEnd) this.response.keepAlive(nowMs, x.world.config.keepalive[`${x.listener}Ms`])
   }
 
   /** The client has left: its upstream is closed when it was read on for long enough. */

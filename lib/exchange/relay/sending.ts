@@ -78,7 +78,7 @@ function dispatch(x: Exchange, services: Services, attempt: Attempt): void {
 function sign(x: Exchange, services: Services, attempt: Attempt, request: Dispatcher.DispatchOptions): void {
   const go = (signature: readonly string[]): void => {
     if (attempt.over) return // it was closed while the token was waited for
-    attempt.signature = signature
+    attempt.signedWith(signature)
     const headers = [...(request.headers as string[]), ...signature]
     services.pools.send(attempt, { ...request, headers }, x.free)
   }

@@ -46,13 +46,13 @@ export class Translation {
   #waiting = NOTHING
   /** What belongs to the answer has come. */
   hasContent = false
-  /** Of the upstream, or because its answer cannot be read, or cannot be told; null = all is well. */
+  /** The upstream's own failure, or that its answer cannot be read, or cannot be told; null = all is well. */
   failure: Failure | null = null
   #isFinished = false
   #heldBytes = 0
   /** Another thread reads the document. */
   #reading: { cancel(): void } | null = null
-  /** Its bytes, until then. */
+  /** The bytes of that document, until then. */
   #readingBytes = 0
   /** What it has found, until that is told; null = the document is read here. */
   #found: readonly AnswerEvent[] | null = null

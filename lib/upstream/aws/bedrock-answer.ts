@@ -55,7 +55,7 @@ class ShortAnswer {
   #tellError(attempt: Attempt, controller: Controller, body: Buffer): void {
     const named = this.#headers[NAMED]
     const said = bedrockError(this.#status, typeof named === 'string' ? named : undefined, body)
-    attempt.cause = said.cause
+    attempt.explain(said.cause)
     this.#tellWhole(attempt, controller, said.status, said.body)
   }
 

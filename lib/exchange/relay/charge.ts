@@ -88,7 +88,7 @@ const NO_LINES: readonly Line[] = []
 const NO_ROWS: readonly UsageRow[] = []
 const NO_COUNTS = rowCounts(noUsage())
 
-export class Settlement {
+export class ExchangeCharge {
   readonly #x: Exchange
   readonly #services: Services
   /** Until the charge is kept the client may not see the end; null = nothing was charged. */
