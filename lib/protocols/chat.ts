@@ -3,7 +3,7 @@
 import type { SeenInAnswer } from './answers/meter.ts'
 import { ContentKeys } from './answers/content.ts'
 import { DocumentMeter, type DocumentRules, type ItemRules } from './answers/document-meter.ts'
-import { answerIdOf, parseEvent, saysError, shortText } from './answers/events.ts'
+import { answerIdOf, type StreamEvent, saysError, shortText } from './answers/events.ts'
 import { type EventRules, StreamMeter } from './answers/stream-meter.ts'
 import { lastObject } from './json/last-members.ts'
 import { bytesAsText, Patterns } from './json/patterns.ts'
@@ -258,19 +258,20 @@ class Rules implements EventRules {
     this.#lengthStop = lengthStop
   }
 
-  knows(_name: string, data: Buffer, cut: Buffer | null): boolean {
-    return KNOWN.isIn(bytesAsText(cut ?? data))
+  knows({ begin }: StreamEvent): boolean {
+    return KNOWN.isIn(bytesAsText(begin))
   }
 
-  read(meter: StreamMeter, _name: string, data: Buffer, cut: Buffer | null): void {
-    if (data[0] === OPEN_BRACKET && cut === null) {
+  read(meter: StreamMeter, event: StreamEvent): void {
+    const { data, isCut } = event
+    if (data[0] === OPEN_BRACKET && !isCut) {
       if (data.toString('latin1').trim() === '[DONE]') meter.terminal = true
       return
     }
-    if (this.#first) this.#begin(meter, data, cut)
+    if (this.#first) this.#begin(meter, event)
     if (!this.markers.isIn(bytesAsText(data))) return
-    const parsed = parseEvent(data, cut)
-    if (parsed === undefined) {
+    const parsed = event.fields
+    if (parsed === null) {
       meter.report(reportOf(lastObject(data, 'usage', 1) ?? lastObject(data, 'usage', IN_CHOICE)))
       return
     }
@@ -283,10 +284,10 @@ class Rules implements EventRules {
     meter.report(reportOf(usageIn(parsed, fieldsOf(choices[0])['usage'])))
   }
 
-  #begin(meter: StreamMeter, data: Buffer, cut: Buffer | null): void {
+  #begin(meter: StreamMeter, event: StreamEvent): void {
     this.#first = false
-    const parsed = parseEvent(data, cut)
-    if (parsed === undefined) return
+    const parsed = event.fields
+    if (parsed === null) return
     if (fails(parsed['base_resp'])) meter.failed = true
     meter.answerId = answerIdOf(parsed['id'])
     meter.tell({ service: parsed['service_tier'] })

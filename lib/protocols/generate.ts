@@ -2,10 +2,9 @@
 
 import { ContentKeys } from './answers/content.ts'
 import { DocumentMeter, type DocumentRules, type ItemRules } from './answers/document-meter.ts'
-import { answerIdOf, parseEvent, saysError, shortText } from './answers/events.ts'
+import { answerIdOf, type StreamEvent, saysError, shortText } from './answers/events.ts'
 import type { MeterOptions, SeenInAnswer } from './answers/meter.ts'
 import { type EventRules, StreamMeter } from './answers/stream-meter.ts'
-import { lastObject } from './json/last-members.ts'
 import { bytesAsText, Patterns } from './json/patterns.ts'
 import { type Fields, fieldsOf, isFields } from './json/text.ts'
 import { modalities, voice } from './layouts.ts'
@@ -232,19 +231,19 @@ class Rules implements EventRules {
     this.#note = tools ? noteAll : noteCandidate
   }
 
-  knows(_name: string, data: Buffer, cut: Buffer | null): boolean {
-    return KNOWN.isIn(bytesAsText(cut ?? data))
+  knows({ begin }: StreamEvent): boolean {
+    return KNOWN.isIn(bytesAsText(begin))
   }
 
-  read(meter: StreamMeter, _name: string, data: Buffer, cut: Buffer | null): void {
+  read(meter: StreamMeter, event: StreamEvent): void {
     // once id and model are known, an event without any of these patterns tells nothing
-    if (meter.stop.answerId && meter.stop.model && !this.markers.isIn(bytesAsText(data))) return
-    const parsed = parseEvent(data, cut)
-    const usage = parsed === undefined ? lastObject(data, 'usageMetadata', 1) : parsed['usageMetadata']
+    if (meter.stop.answerId && meter.stop.model && !this.markers.isIn(bytesAsText(event.data))) return
+    const usage = event.fieldsOr('usageMetadata')['usageMetadata']
     meter.report(reportOf(usage))
     meter.tell(tiersIn(usage))
-    if (parsed === undefined) {
-      if (cut !== null && data.includes(FINISHED)) meter.terminal = true
+    const parsed = event.fields
+    if (parsed === null) {
+      if (event.isCut && event.data.includes(FINISHED)) meter.terminal = true
       return
     }
     if (saysError(parsed['error'])) meter.failed = true

@@ -2,10 +2,9 @@
 
 import { ContentKeys } from './answers/content.ts'
 import { DocumentMeter, type DocumentRules } from './answers/document-meter.ts'
-import { parseEvent, typeOf } from './answers/events.ts'
+import type { StreamEvent } from './answers/events.ts'
 import { type EventRules, StreamMeter } from './answers/stream-meter.ts'
 import { openAiWords } from './chat.ts'
-import { lastMembers } from './json/last-members.ts'
 import { type Fields, fieldsOf } from './json/text.ts'
 import { bearerClient, clientPath, openAiUpstream, type ProtocolRow } from './protocol.ts'
 import { formBody, formOr, jsonBody } from './requests/body.ts'
@@ -117,34 +116,32 @@ class Rules implements EventRules {
   #completed = 0
   #ofSequence = 0
 
-  knows(name: string, data: Buffer, cut: Buffer | null): boolean {
-    const type = typeOf(name, data, cut)
+  knows({ type }: StreamEvent): boolean {
     return type === 'error' || type.startsWith('image_')
   }
 
-  read(meter: StreamMeter, name: string, data: Buffer, cut: Buffer | null): void {
-    const type = typeOf(name, data, cut)
+  read(meter: StreamMeter, event: StreamEvent): void {
+    const { type } = event
     if (type === 'error') meter.failed = true
     if (type.endsWith('.partial_succeeded')) {
       this.#ofSequence++
-      this.#kinds.add(kindIn(eventOf(data, cut)))
+      this.#kinds.add(kindIn(event.fieldsOr(...LAST)))
       meter.report(reportOf(this.#ofSequence, undefined, this.#kinds.list))
     }
     if (!type.endsWith('.completed')) return
     this.#completed++
     meter.terminal = true
-    const event = eventOf(data, cut)
-    const usage = event['usage']
+    const fields = event.fieldsOr(...LAST)
+    const usage = fields['usage']
     const generated = first(fieldsOf(usage), 'generated_images')
     const pieces = this.#ofSequence === 0 ? (generated ?? this.#completed) : Math.max(this.#ofSequence, generated ?? 0)
-    if (this.#ofSequence === 0) this.#kinds.add(kindIn(event), generated ?? 1)
+    if (this.#ofSequence === 0) this.#kinds.add(kindIn(fields), generated ?? 1)
     meter.report(reportOf(pieces, usage, this.#kinds.list, Math.max(this.#completed, this.#ofSequence)))
   }
 }
 
 /** What is read of an event, which may be too long to be kept. */
 const LAST = ['usage', 'size', 'quality']
-const eventOf = (data: Buffer, cut: Buffer | null): Fields => parseEvent(data, cut) ?? lastMembers(data, LAST, 1)
 
 const kindIn = (event: Fields): PictureKind => pictureKind(event['size'], event['quality'])
 

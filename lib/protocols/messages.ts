@@ -2,11 +2,10 @@
 
 import { ContentKeys } from './answers/content.ts'
 import { DocumentMeter, type DocumentRules, type ItemRules } from './answers/document-meter.ts'
-import { answerIdOf, parseEvent, typeOf } from './answers/events.ts'
+import { answerIdOf, type StreamEvent } from './answers/events.ts'
 import type { MeterOptions, SeenInAnswer } from './answers/meter.ts'
 import { type EventRules, StreamMeter } from './answers/stream-meter.ts'
 import { MESSAGES_ON_BEDROCK, MESSAGES_ON_VERTEX } from './clouds.ts'
-import { lastObject } from './json/last-members.ts'
 import { Patterns } from './json/patterns.ts'
 import { type Fields, fieldsOf, isFields } from './json/text.ts'
 import { file, imageUrl, urlOrObject } from './layouts.ts'
@@ -192,22 +191,22 @@ class Rules implements EventRules {
     this.#usage = new MessageUsage(ttl)
   }
 
-  knows(name: string, data: Buffer, cut: Buffer | null): boolean {
-    return EVENTS.test(typeOf(name, data, cut))
+  knows({ type }: StreamEvent): boolean {
+    return EVENTS.test(type)
   }
 
-  read(meter: StreamMeter, name: string, data: Buffer, cut: Buffer | null): void {
-    switch (typeOf(name, data, cut)) {
+  read(meter: StreamMeter, event: StreamEvent): void {
+    switch (event.type) {
       case 'content_block_delta':
         return
       case 'message_start':
-        this.#start(meter, data, cut)
+        this.#start(meter, event)
         return
       case 'message_delta':
-        this.#end(meter, parseEvent(data, cut) ?? { usage: lastObject(data, 'usage', 1) })
+        this.#end(meter, event.fieldsOr('usage'))
         return
       case 'content_block_start':
-        this.#block(meter, parseEvent(data, cut) ?? {})
+        this.#block(meter, event.fields ?? {})
         return
       case 'content_block_stop':
         meter.stop.openBlock = null
@@ -220,11 +219,11 @@ class Rules implements EventRules {
     }
   }
 
-  #start(meter: StreamMeter, data: Buffer, cut: Buffer | null): void {
+  #start(meter: StreamMeter, event: StreamEvent): void {
     this.#usage = new MessageUsage(this.#ttl) // a second start begins a new count
-    const message = parseEvent(data, cut)?.['message']
-    meter.answerId = answerIdOf(fieldsOf(message)['id'])
-    this.#report(meter, isFields(message) ? message['usage'] : lastObject(data, 'usage', 2), 'first')
+    const message = event.objectOr('message', 'usage')
+    meter.answerId = answerIdOf(message['id'])
+    this.#report(meter, message['usage'], 'first')
   }
 
   #end(meter: StreamMeter, event: Fields): void {

@@ -2,10 +2,9 @@
 
 import { ContentKeys } from './answers/content.ts'
 import { DocumentMeter, type DocumentRules, type ItemRules } from './answers/document-meter.ts'
-import { answerIdOf, parseEvent, shortText, typeOf } from './answers/events.ts'
+import { answerIdOf, type StreamEvent, shortText } from './answers/events.ts'
 import type { LengthStopState, MeterOptions, SeenInAnswer } from './answers/meter.ts'
 import { type EventRules, StreamMeter } from './answers/stream-meter.ts'
-import { lastMembers } from './json/last-members.ts'
 import { Patterns } from './json/patterns.ts'
 import { type Fields, fieldsOf, isFields } from './json/text.ts'
 import { imageUrl, inputAudio, top, urlOrObject } from './layouts.ts'
@@ -282,62 +281,61 @@ class Rules implements EventRules {
     this.#tools = tools
   }
 
-  knows(name: string, data: Buffer, cut: Buffer | null): boolean {
-    const type = typeOf(name, data, cut)
+  knows({ type }: StreamEvent): boolean {
     return type === 'error' || type.startsWith('response.')
   }
 
-  read(meter: StreamMeter, name: string, data: Buffer, cut: Buffer | null): void {
-    const type = typeOf(name, data, cut)
+  read(meter: StreamMeter, event: StreamEvent): void {
+    const { type } = event
     switch (type) {
       case 'response.created':
-        this.#begin(meter, data, cut)
+        this.#begin(meter, event)
         return
       case 'response.failed':
         meter.failed = true
-        this.#finish(meter, data, cut)
+        this.#finish(meter, event)
         return
       case 'response.completed':
       case 'response.incomplete':
-        this.#finish(meter, data, cut)
+        this.#finish(meter, event)
         return
       case 'response.output_item.added':
       case 'response.output_item.done':
-        if (this.#tools || data.includes(SEARCH)) this.#item(meter, data, cut)
+        if (this.#tools || event.data.includes(SEARCH)) this.#item(meter, event)
         return
       case 'response.web_search_call.in_progress':
       case 'response.web_search_call.searching':
       case 'response.web_search_call.completed':
-        this.#searched(meter, data, cut)
+        this.#searched(meter, event)
         return
       case 'error':
         meter.failed = true
         return
       default:
-        if (this.#tools) this.#called(meter, type, data, cut)
+        if (this.#tools) this.#called(meter, event)
     }
   }
 
-  #called(meter: StreamMeter, type: string, data: Buffer, cut: Buffer | null): void {
-    const [, stem, event] = CALL_EVENT.exec(type) ?? []
+  #called(meter: StreamMeter, { type, fields }: StreamEvent): void {
+    const [, stem, what] = CALL_EVENT.exec(type) ?? []
     if (stem === undefined) return
-    const parsed = parseEvent(data, cut) ?? {}
-    meter.call(stem, keyOf(parsed['item_id'], first(parsed, 'output_index') ?? 0), event !== FAILED)
+    const parsed = fields ?? {}
+    meter.call(stem, keyOf(parsed['item_id'], first(parsed, 'output_index') ?? 0), what !== FAILED)
   }
 
-  #item(meter: StreamMeter, data: Buffer, cut: Buffer | null): void {
-    const parsed = parseEvent(data, cut) ?? {}
+  #item(meter: StreamMeter, event: StreamEvent): void {
+    const parsed = event.fields ?? {}
     const note = this.#tools ? noteCall : noteSearch
     note(meter, fieldsOf(parsed['item']), first(parsed, 'output_index') ?? 0)
   }
 
-  #searched(meter: StreamMeter, data: Buffer, cut: Buffer | null): void {
-    const parsed = parseEvent(data, cut) ?? {}
+  #searched(meter: StreamMeter, event: StreamEvent): void {
+    const parsed = event.fields ?? {}
     meter.search(keyOf(parsed['item_id'], first(parsed, 'output_index') ?? 0))
   }
 
-  #begin(meter: StreamMeter, data: Buffer, cut: Buffer | null): void {
-    const response = fieldsOf(parseEvent(data, cut)?.['response'])
+  #begin(meter: StreamMeter, event: StreamEvent): void {
+    const response = event.objectOr('response')
     meter.answerId = answerIdOf(response['id'])
     meter.tell({ service: response['service_tier'] })
     meter.stop = {
@@ -347,10 +345,9 @@ class Rules implements EventRules {
     }
   }
 
-  #finish(meter: StreamMeter, data: Buffer, cut: Buffer | null): void {
+  #finish(meter: StreamMeter, event: StreamEvent): void {
     meter.terminal = true
-    const whole = parseEvent(data, cut)?.['response']
-    const response = isFields(whole) ? whole : lastMembers(data, LAST, 2)
+    const response = event.objectOr('response', ...LAST)
     meter.report(reportOf(response['usage'], response['tool_usage']))
     meter.tell({ service: response['service_tier'] })
     meter.answerId ??= answerIdOf(response['id'])

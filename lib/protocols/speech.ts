@@ -1,11 +1,10 @@
 /** OpenAI-compatible speech: a text goes in, and its sound comes out, as bytes or as events. */
 
 import { ContentKeys } from './answers/content.ts'
-import { parseEvent, typeOf } from './answers/events.ts'
+import type { StreamEvent } from './answers/events.ts'
 import { BytesMeter, type MeterOptions } from './answers/meter.ts'
 import { type EventRules, StreamMeter } from './answers/stream-meter.ts'
 import { openAiWords } from './chat.ts'
-import { lastObject } from './json/last-members.ts'
 import { fieldsOf, scalarOf } from './json/text.ts'
 import { bearerClient, clientPath, openAiUpstream, type ProtocolRow } from './protocol.ts'
 import { jsonBody } from './requests/body.ts'
@@ -91,19 +90,19 @@ class Rules implements EventRules {
     this.#sound = sound
   }
 
-  knows(name: string, data: Buffer, cut: Buffer | null): boolean {
-    const type = typeOf(name, data, cut)
+  knows({ type }: StreamEvent): boolean {
     return type === 'error' || type.startsWith('speech.')
   }
 
-  read(meter: StreamMeter, name: string, data: Buffer, cut: Buffer | null): void {
-    const type = typeOf(name, data, cut)
-    const audio = parseEvent(data, cut)?.['audio']
+  read(meter: StreamMeter, event: StreamEvent): void {
+    const { type } = event
+    const audio = event.fields?.['audio']
     if (type === 'error') meter.failed = true
-    else if (type.endsWith('.delta')) this.#sound.feed(typeof audio === 'string' ? Buffer.from(audio, 'base64') : data)
+    else if (type.endsWith('.delta'))
+      this.#sound.feed(typeof audio === 'string' ? Buffer.from(audio, 'base64') : event.data)
     else if (type.endsWith('.done')) {
       meter.terminal = true
-      meter.report(reportOf(parseEvent(data, cut)?.['usage'] ?? lastObject(data, 'usage', 1)))
+      meter.report(reportOf(event.fieldsOr('usage')['usage']))
     }
   }
 }

@@ -2,11 +2,10 @@
 
 import { ContentKeys } from './answers/content.ts'
 import { DocumentMeter, type DocumentRules } from './answers/document-meter.ts'
-import { parseEvent, typeOf } from './answers/events.ts'
+import type { StreamEvent } from './answers/events.ts'
 import { BytesMeter, type MeterOptions } from './answers/meter.ts'
 import { type EventRules, StreamMeter } from './answers/stream-meter.ts'
 import { openAiWords } from './chat.ts'
-import { lastObject } from './json/last-members.ts'
 import { type Fields, fieldsOf } from './json/text.ts'
 import { bearerClient, clientPath, openAiUpstream, type ProtocolRow } from './protocol.ts'
 import { formBody } from './requests/body.ts'
@@ -76,17 +75,16 @@ class Rules implements EventRules {
   readonly markers = null
   reportedS = 0
 
-  knows(name: string, data: Buffer, cut: Buffer | null): boolean {
-    const type = typeOf(name, data, cut)
+  knows({ type }: StreamEvent): boolean {
     return type === 'error' || type.startsWith('transcript.')
   }
 
-  read(meter: StreamMeter, name: string, data: Buffer, cut: Buffer | null): void {
-    const type = typeOf(name, data, cut)
+  read(meter: StreamMeter, event: StreamEvent): void {
+    const { type } = event
     if (type === 'error') meter.failed = true
     if (type !== 'transcript.text.done') return
     meter.terminal = true
-    const usage = fieldsOf(parseEvent(data, cut)?.['usage'] ?? lastObject(data, 'usage', 1))
+    const usage = fieldsOf(event.fieldsOr('usage')['usage'])
     this.reportedS = secondsIn(usage)
     meter.report(reportOf(usage))
   }

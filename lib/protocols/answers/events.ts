@@ -3,6 +3,7 @@
  * it can, an event is a part of the chunk and not a copy. Memory is bounded: of an event that is too long, only its
  * beginning and its end are kept, because usage stands near the end.
  */
+import { lastMembers } from '../json/last-members.ts'
 import { type Fields, isFields } from '../json/text.ts'
 
 const LF = 0x0a
@@ -305,27 +306,60 @@ export const endsEvent = (chunk: Buffer): boolean =>
 /** Tells whether the value of an `error` member is an error. Some upstreams always send the member, with null in it. */
 export const saysError = (value: unknown): boolean => isFields(value) || (typeof value === 'string' && value !== '')
 
-/** Returns an event's data as an object; undefined = it is none, or some of it is missing. */
-export function parseEvent(data: Buffer, cut: Buffer | null): Fields | undefined {
-  if (cut !== null) return undefined
-  try {
-    const value: unknown = JSON.parse(data.toString())
-    return isFields(value) ? value : undefined
-  } catch {
-    return undefined
+const TYPE = /^\s*\{\s*"type"\s*:\s*"([\w.]{1,64})"/
+
+/** One event of a stream as the rules of a protocol read it. Of a long one only the beginning and the end are there. */
+export class StreamEvent {
+  readonly #name: string
+  /** The data, or only the end of it. */
+  readonly data: Buffer
+  /** True when bytes are missing before `data`. */
+  readonly isCut: boolean
+  /** The beginning of the data. */
+  readonly begin: Buffer
+  #fields: Fields | null | undefined = undefined
+
+  constructor(name: string, data: Buffer, cut: Buffer | null) {
+    this.#name = name
+    this.data = data
+    this.isCut = cut !== null
+    this.begin = cut ?? data
+  }
+
+  /**
+   * The type of the event: its name, or the `type` in its data where an upstream leaves names out. `type` is mostly the
+   * first member, so it is looked for there first.
+   */
+  get type(): string {
+    if (this.#name !== '') return this.#name
+    return TYPE.exec(this.begin.toString('latin1', 0, 100))?.[1] ?? shortText(this.fields?.['type'], '')
+  }
+
+  /** The data as an object; null = it is none, or some of it is missing. */
+  get fields(): Fields | null {
+    if (this.#fields === undefined) this.#fields = this.isCut ? null : objectIn(this.data)
+    return this.#fields
+  }
+
+  /** Returns the data, or of one that is no object, or that is cut, these members: those nearest to the end. */
+  fieldsOr(...names: string[]): Fields {
+    return this.fields ?? lastMembers(this.data, names, 1)
+  }
+
+  /** Returns the object in a member of the data, or of one that is cut these members of that object: those nearest to the end. */
+  objectOr(member: string, ...names: string[]): Fields {
+    const whole = this.fields?.[member]
+    return isFields(whole) ? whole : lastMembers(this.data, names, 2)
   }
 }
 
-const TYPE = /^\s*\{\s*"type"\s*:\s*"([\w.]{1,64})"/
-
-/**
- * Returns the type of an event: its name, or the `type` in its data where an upstream leaves names out. `type` is mostly the
- * first member, so it is looked for there first.
- */
-export function typeOf(name: string, data: Buffer, cut: Buffer | null): string {
-  if (name !== '') return name
-  const begins = TYPE.exec((cut ?? data).toString('latin1', 0, 100))?.[1]
-  return begins ?? shortText(parseEvent(data, cut)?.['type'], '')
+function objectIn(data: Buffer): Fields | null {
+  try {
+    const value: unknown = JSON.parse(data.toString())
+    return isFields(value) ? value : null
+  } catch {
+    return null
+  }
 }
 
 /** No upstream has longer ids. */

@@ -8,12 +8,11 @@ import { laterTiers, type Report, type ToldTiers } from '../words/reports.ts'
 import { NO_TIERS, type TierNames } from '../words/usage.ts'
 import type { ContentKeys } from './content.ts'
 import { CountedAnswer } from './counted.ts'
-import { BLANK_LINE, EventReader, type EventSink } from './events.ts'
+import { BLANK_LINE, EventReader, type EventSink, StreamEvent } from './events.ts'
 import type { LengthStopState, Meter } from './meter.ts'
 
 /**
- * How a protocol reads its events, and writes down in the meter what they tell. Each stream has an object of its own. `cut`: the
- * beginning of the event, when only its end is there.
+ * How a protocol reads its events, and writes down in the meter what they tell. Each stream has an object of its own.
  */
 export interface EventRules {
   /**
@@ -22,8 +21,8 @@ export interface EventRules {
    */
   readonly markers: Patterns | null
   /** Tells whether the event is one of this protocol. It is asked for each event until one is. */
-  knows(name: string, data: Buffer, cut: Buffer | null): boolean
-  read(meter: StreamMeter, name: string, data: Buffer, cut: Buffer | null): void
+  knows(event: StreamEvent): boolean
+  read(meter: StreamMeter, event: StreamEvent): void
 }
 
 /** An error is shorter: of a longer event the beginning may pass before its end has come. */
@@ -98,11 +97,12 @@ export class StreamMeter extends CountedAnswer implements Meter, EventSink {
   }
 
   event(name: string, data: Buffer, cut: Buffer | null): void {
+    const event = new StreamEvent(name, data, cut)
     if (!this.#known) {
-      this.#known = this.#rules.knows(name, data, cut)
+      this.#known = this.#rules.knows(event)
       this.#strange ||= !this.#known && !this.#ending
     }
-    this.#rules.read(this, name, data, cut)
+    this.#rules.read(this, event)
     this.#answered ||= this.#known && !this.failed
     this.concluded ||= this.terminal && !this.failed
   }
