@@ -1,16 +1,15 @@
 /** Which test files run in one process. */
 import { readdirSync, statSync } from 'node:fs'
-import { dirname } from 'node:path'
 
 /**
- * How many files of a folder share a process, and which folders begin first. Most share the start of a process with many
- * others. Those that wait for processes and browsers come first, with few others, so that no processor is idle at the end.
+ * How many files share a process, and which begin first. Most share the start of a process with many others. Those that wait for
+ * processes and browsers come first, with few others, so that no processor is idle at the end.
  */
-const SHARED: readonly (readonly [folder: RegExp, most: number])[] = [
-  [/^test\/(faults|store)$/, 1],
-  [/^test\/(cli|ledger|process|sdk|console\/pages)$/, 4],
-  [/^test\/pay$/, 7],
-  [/./, 12],
+const SHARED: readonly (readonly [files: RegExp, most: number])[] = [
+  [/^test\/(faults\/|store\/(mysql|sqlite)\.test)/, 1],
+  [/^test\/(cli|ledger|process|sdk|console\/pages)\//, 4],
+  [/^test\/pay\//, 7],
+  [/./, 16],
 ]
 
 /** Endings of the files for `npm test`, and of those for `npm run test:long`. */
@@ -25,13 +24,9 @@ export function filesOf(argument: string, ending: string): string[] {
 }
 
 export function batches(files: readonly string[]): string[][] {
-  const folders = [...Map.groupBy(files, file => dirname(file))]
-  const kind = (folder: string) => SHARED.findIndex(([pattern]) => pattern.test(folder))
-  return SHARED.flatMap(([, most], i) =>
-    folders
-      .filter(([folder]) => kind(folder) === i)
-      .flatMap(([, all]) =>
-        Array.from({ length: Math.ceil(all.length / most) }, (_, n) => all.slice(n * most, (n + 1) * most)),
-      ),
-  )
+  const kind = (file: string) => SHARED.findIndex(([pattern]) => pattern.test(file))
+  return SHARED.flatMap(([, most], i) => {
+    const all = files.filter(file => kind(file) === i)
+    return Array.from({ length: Math.ceil(all.length / most) }, (_, n) => all.slice(n * most, (n + 1) * most))
+  })
 }
