@@ -65,7 +65,7 @@ const MARK = createHash('sha256').update(JSON.stringify(TABLES)).digest().readUI
 /** Counters that a store has from the start: of changes, of versions of prices, and the moment of the last pruning. */
 const COUNTERS = ['changes', 'prices', 'prune']
 
-const EMPTY = 'store: it has no tables yet: run `gateway makeTables`'
+const EMPTY = 'store: it has no tables yet: run `gateway migrate`'
 const OTHER =
   'store: it was made by another version of this program, which has other tables, and cannot be upgraded. Nothing was ' +
   'changed in it. Start the version that made it, or name another place in `store`'
