@@ -1,6 +1,5 @@
-/** The commands about orders and deposits. They work on the store that the config names, with the operations of the admin API. */
+/** The commands about orders. They work on the store that the config names, with the operations of the admin API. */
 import { read } from '../operations/read.ts'
-import * as usdt from '../pay/deposits.ts'
 import * as pay from '../pay/admin.ts'
 import { name } from '../config/scalars.ts'
 import { COMMAND } from '../base/people.ts'
@@ -12,14 +11,9 @@ export type OrderCall =
   | { kind: 'list'; filter: Record<string, string | undefined> }
   | { kind: 'show'; order: string }
   | { kind: 'refund'; order: string; form: object }
-  | { kind: 'releaseOrder'; order: string; form: object }
+  | { kind: 'release'; order: string; form: object }
   | { kind: 'exceptions' }
   | { kind: 'resolve'; exception: string; form: object }
-  | { kind: 'deposits'; filter: Record<string, string | undefined> }
-  | { kind: 'deposit'; deposit: string }
-  | { kind: 'resolveDeposit'; deposit: string; form: object }
-  | { kind: 'release'; account: string; form: object }
-  | { kind: 'sendBack'; deposit: string; form: object }
   | { kind: 'toSend' }
   | { kind: 'rewind'; form: object }
   | { kind: 'sent'; refund: string; form: object }
@@ -34,9 +28,8 @@ type Row = Readonly<Record<string, unknown>>
 const MOST = 1_000
 const ORDER = 'id created_at account method state amount credited refunded frozen held_until'.split(' ')
 const EXCEPTION = 'id at due_at method kind order amount currency credit detail'.split(' ')
-const DEPOSIT = 'id at account state amount worth credited decision tx'.split(' ')
-const TO_SEND = 'id at deposit amount tokens receiver reason'.split(' ')
-const NUMBERS = new Set('amount credited refunded frozen credit worth tokens'.split(' '))
+const TO_SEND = 'id at order amount tokens receiver reason'.split(' ')
+const NUMBERS = new Set('amount credited refunded frozen credit tokens'.split(' '))
 
 const listed = (rows: readonly Row[], names: readonly string[]): string =>
   table(
@@ -58,7 +51,6 @@ const shown = (row: object, talk: string[] = []): RowOutput => ({
 })
 
 const ordersQuery = pay.ordersFilter.extend({ account: name.optional() })
-const depositsQuery = usdt.depositsFilter.extend({ account: name.optional() })
 
 /** With as many rows as there may be. */
 const allOf = (filter: Record<string, string | undefined>) => ({
@@ -66,7 +58,7 @@ const allOf = (filter: Record<string, string | undefined>) => ({
   limit: MOST,
 })
 
-async function told(payments: pay.PaymentsAdmin, call: OrderCall, accountOf: FindAccount): Promise<RowOutput | null> {
+async function told(payments: pay.PaymentsAdmin, call: OrderCall, accountOf: FindAccount): Promise<RowOutput> {
   switch (call.kind) {
     case 'list': {
       const { account, ...filter } = read(ordersQuery, allOf(call.filter))
@@ -81,50 +73,21 @@ async function told(payments: pay.PaymentsAdmin, call: OrderCall, accountOf: Fin
       return shown(await payments.order(call.order))
     case 'refund': {
       const { row, created } = await payments.refund(call.order, read(pay.refundForm, call.form), COMMAND)
-      return shown(row, created ? [] : ['this refund was begun before'])
+      const todo = row.tokens === null ? [] : ['send the tokens now, and then say by which transaction']
+      return shown(row, created ? todo : ['this refund was begun before'])
     }
-    case 'releaseOrder':
+    case 'release':
       return shown(await payments.release(call.order, read(pay.releaseForm, call.form), COMMAND))
     case 'resolve':
       return shown(await payments.resolve(call.exception, read(pay.resolution, call.form), COMMAND))
-    default:
-      return null
-  }
-}
-
-async function toldOfDeposits(
-  deposits: usdt.Deposits,
-  call: OrderCall,
-  accountOf: FindAccount,
-): Promise<RowOutput | null> {
-  switch (call.kind) {
-    case 'deposits': {
-      const { account, ...filter } = read(depositsQuery, allOf(call.filter))
-      const page = await deposits.list(filter, account === undefined ? account : await accountOf(account))
-      return { row: page, data: listed(page.data, DEPOSIT), talk: more(page.next) }
-    }
-    case 'deposit':
-      return shown(await deposits.one(call.deposit))
-    case 'resolveDeposit': {
-      const { action, reason } = read(pay.resolution, call.form)
-      return shown(await deposits.resolve(call.deposit, action, reason, COMMAND))
-    }
-    case 'release':
-      return shown(await deposits.release(await accountOf(call.account), read(pay.releaseForm, call.form), COMMAND))
-    case 'sendBack': {
-      const { row, created } = await deposits.sendBack(call.deposit, read(usdt.sendBackForm, call.form), COMMAND)
-      return shown(row, created ? ['send the tokens now, and then say by which transaction'] : ['it was begun before'])
-    }
     case 'toSend': {
-      const page = await deposits.toSend()
+      const page = await payments.refundsToSend()
       return { row: page, data: listed(page.data, TO_SEND), talk: [] }
     }
     case 'rewind':
-      return shown(await deposits.rewind(read(usdt.rewindForm, call.form), COMMAND))
+      return shown(await payments.rewind(read(pay.rewindForm, call.form), COMMAND))
     case 'sent':
-      return shown(await deposits.endSendBack(call.refund, read(usdt.sentForm, call.form), COMMAND))
-    default:
-      return null
+      return shown(await payments.endRefund(call.refund, read(pay.sentForm, call.form), COMMAND))
   }
 }
 
@@ -141,7 +104,7 @@ interface With {
 export async function printAddresses({ configFile, env }: With): Promise<void> {
   await withStoreOf(configFile, env, async (store, config) => {
     const { deps, desk } = deskOf(store, config)
-    await writeAll(await new usdt.Deposits({ ...deps, pay: async () => desk }).sweepList(), process.stdout)
+    await writeAll(await new pay.PaymentsAdmin({ ...deps, pay: async () => desk }).sweepList(), process.stdout)
   })
 }
 
@@ -154,9 +117,7 @@ export async function orderCommand(
     const { deps, desk } = deskOf(store, config)
     const parts = { ...deps, pay: async () => desk }
     const accountOf: FindAccount = name => store.accounts.byName(name)
-    const said =
-      (await told(new pay.PaymentsAdmin(parts), call, accountOf)) ??
-      ((await toldOfDeposits(new usdt.Deposits(parts), call, accountOf)) as RowOutput)
+    const said = await told(new pay.PaymentsAdmin(parts), call, accountOf)
     say(json ? { data: `${JSON.stringify(said.row)}\n`, talk: [] } : said)
   })
 }

@@ -1,4 +1,4 @@
-/** The commands about orders and deposits, and their options; `order-commands.ts` does what they say. */
+/** The commands about orders, and their options; `order-commands.ts` does what they say. */
 import type { Command } from 'commander'
 import type { OrderCall } from './order-commands.ts'
 
@@ -21,15 +21,12 @@ interface RefundFlags extends OrderFlags {
   amount: string
   reference: string
   force?: true
+  to?: string
 }
 
 interface ResolveFlags extends OrderFlags {
   credit?: true
   close?: true
-}
-
-interface SendBackFlags extends RefundFlags {
-  to: string
 }
 
 interface SentFlags extends Omit<OrderFlags, 'reason'> {
@@ -50,7 +47,7 @@ export function addOrders(group: (name: string, description: string) => MakeComm
   const orders = group('orders', 'payments of people: orders, refunds, and what waits for a person')
   orders('list', 'print orders, newest first')
     .option('--state <state>', 'created, pending, paid, credited, expired, failed, refunded or reversed')
-    .option('--method <method>', 'alipay, wechat or card')
+    .option('--method <method>', 'alipay, wechat, card or usdt')
     .option('--account <name>', 'only those of this account')
     .option('--older <duration>', 'only those that were made at least so long ago, like 10m')
     .option(...JSON_FLAG)
@@ -66,17 +63,19 @@ export function addOrders(group: (name: string, description: string) => MakeComm
     .requiredOption('--amount <cny>', 'how much')
     .requiredOption('--reference <name>', 'your name for this refund; asking again under it changes nothing')
     .requiredOption(...REASON)
+    .option('--to <address>', 'where the payer wants the tokens of USDT')
     .option('--force', 'also money that is spent or promised, even below zero')
     .option(...JSON_FLAG)
-    .action((order: string, { amount, reference, force, ...flags }: RefundFlags) =>
-      run({ kind: 'refund', order, form: { amount, reference, reason: flags.reason, force: force === true } }, flags),
-    )
-  orders('release-order', 'credit an order now that is paid and held')
+    .action((order: string, { amount, reference, force, to, ...flags }: RefundFlags) => {
+      const form = { amount, reference, reason: flags.reason, force: force === true }
+      return run({ kind: 'refund', order, form: to === undefined ? form : { ...form, receiver: to } }, flags)
+    })
+  orders('release', 'credit an order now that is paid and held')
     .argument('<order>', 'its id')
     .requiredOption(...REASON)
     .option(...JSON_FLAG)
     .action((order: string, flags: OrderFlags) =>
-      run({ kind: 'releaseOrder', order, form: { reason: flags.reason } }, flags),
+      run({ kind: 'release', order, form: { reason: flags.reason } }, flags),
     )
   orders('exceptions', 'print what does not fit and waits for a person')
     .option(...JSON_FLAG)
@@ -90,7 +89,7 @@ export function addOrders(group: (name: string, description: string) => MakeComm
     .action((exception: string, flags: ResolveFlags) =>
       run({ kind: 'resolve', exception, form: decision(flags) }, flags),
     )
-  addDeposits(orders)
+  addUsdt(orders)
 }
 
 const decision = ({ credit, close, reason }: ResolveFlags) => ({
@@ -98,44 +97,7 @@ const decision = ({ credit, close, reason }: ResolveFlags) => ({
   reason,
 })
 
-function addDeposits(orders: MakeCommand): void {
-  orders('deposits', 'print deposits of USDT, newest first')
-    .option('--state <state>', 'final, confirmed, credited, held or closed')
-    .option('--account <name>', 'only those of this account')
-    .option(...JSON_FLAG)
-    .action(({ state, account, ...flags }: ListFlags) => run({ kind: 'deposits', filter: { state, account } }, flags))
-  orders('deposit', 'print a deposit with what was sent back of it')
-    .argument('<deposit>', 'its number')
-    .option(...JSON_FLAG)
-    .action((deposit: string, flags: OrderFlags) => run({ kind: 'deposit', deposit }, flags))
-  orders('resolve-deposit', 'credit or close a deposit that is held')
-    .argument('<deposit>', 'its number')
-    .option('--credit', 'credit what it is worth')
-    .option('--close', 'credit nothing')
-    .requiredOption(...REASON)
-    .option(...JSON_FLAG)
-    .action((deposit: string, flags: ResolveFlags) =>
-      run({ kind: 'resolveDeposit', deposit, form: decision(flags) }, flags),
-    )
-  orders('release', 'credit the confirmed deposits of an account, however little they are worth')
-    .argument('<account>', 'its name')
-    .requiredOption(...REASON)
-    .option(...JSON_FLAG)
-    .action((account: string, flags: OrderFlags) =>
-      run({ kind: 'release', account, form: { reason: flags.reason } }, flags),
-    )
-  orders('send-back', 'take money of a deposit out of the balance, and print which tokens to send back for it')
-    .argument('<deposit>', 'its number')
-    .requiredOption('--amount <cny>', 'how much')
-    .requiredOption('--to <address>', 'where the payer wants the tokens')
-    .requiredOption('--reference <name>', 'your name for this refund; asking again under it changes nothing')
-    .requiredOption(...REASON)
-    .option('--force', 'also money that is spent or promised, even below zero')
-    .option(...JSON_FLAG)
-    .action((deposit: string, { amount, to: receiver, reference, reason, force, ...flags }: SendBackFlags) => {
-      const form = { amount, receiver, reference, reason, force: force === true }
-      return run({ kind: 'sendBack', deposit, form }, flags)
-    })
+function addUsdt(orders: MakeCommand): void {
   orders('to-send', 'print refunds of USDT whose tokens nobody has said to be sent')
     .option(...JSON_FLAG)
     .action((flags: OrderFlags) => run({ kind: 'toSend' }, flags))

@@ -4,7 +4,7 @@ import { systemClock } from '../base/clock.ts'
 import { formatMicro } from '../base/money.ts'
 import { OperationError } from '../operations/error.ts'
 import type { PaymentService } from '../pay/service.ts'
-import { examine, type Finding } from '../pay/doctor.ts'
+import { examine, examineUsdt, type Finding, isCheckout } from '../pay/doctor.ts'
 import type { Store } from '../store/store.ts'
 import type { Config } from '../config/config.ts'
 import type { OrderMethod } from '../terms/pay.ts'
@@ -37,8 +37,7 @@ export function payDoctor(configFile: string, env: NodeJS.ProcessEnv, wanted: Do
     if (usdt === null) throw absent
     if (wanted.amount !== null || wanted.refund)
       throw new OperationError('invalid', 'usdt: the payer chooses the amount, and refunds are made by hand')
-    const { examineUsdt } = await import('../pay/usdt/doctor.ts')
-    const act = { actor: COMMAND, operation: 'deposits.address' }
+    const act = { actor: COMMAND, operation: 'usdt.address' }
     return told(examineUsdt({ usdt, clock: systemClock, account, waitMs: wanted.waitMs, act }))
   })
 }
@@ -53,7 +52,7 @@ async function ofOrder(
 ): Promise<AsyncIterable<Finding>> {
   const { method: name, amount, refund, waitMs } = wanted
   const method = (await desk.methods()).get(name as OrderMethod)
-  if (method === undefined) throw absent
+  if (!isCheckout(method)) throw absent
   const { main, given } = config.public
   if (!given) console.error(`warning: public.main is not set, so the provider is told to send callbacks to ${main}`)
   const cost = `${amount ?? formatMicro(method.minimum)} CNY of ${method.sandbox ? 'test' : 'real'} money`

@@ -15,7 +15,6 @@ import type { UserDeps } from '../operations/people/deps.ts'
 import { Prices } from '../operations/catalogue/prices.ts'
 import type { Sent } from '../operations/read.ts'
 import { Usage } from '../operations/usage/usage.ts'
-import { Deposits } from '../pay/deposits.ts'
 import { PaymentsAdmin, type PaymentsAdminDeps } from '../pay/admin.ts'
 
 /** The dependencies of operations, of those on users and on payments, too. */
@@ -33,7 +32,6 @@ export const adminParts = (deps: AdminDeps) => ({
   prices: new Prices(deps),
   actions: new Actions(deps),
   payments: new PaymentsAdmin(deps),
-  deposits: new Deposits(deps),
 })
 
 export type AdminParts = ReturnType<typeof adminParts>

@@ -1,15 +1,20 @@
-/** The calls of the admin API about payments: orders, deposits, refunds, and what waits for a person. */
+/** The calls of the admin API about payments: orders, refunds, what waits for a person. */
 import { z } from 'zod'
 import * as kind from '../config/scalars.ts'
-import { anyDeposit, depositRefund, wholeDeposit } from '../console/api/deposit-desk.ts'
-import { hash } from '../console/api/deposits.ts'
-import { exception, exceptionsPage, ordersPage, rates, refund, wholeOrder } from '../console/api/pay-answers.ts'
+import {
+  exception,
+  exceptionsPage,
+  hash,
+  ordersPage,
+  rates,
+  refund,
+  refundList,
+  wholeOrder,
+} from '../console/api/pay-answers.ts'
 import { health } from '../console/api/pay-health.ts'
 import { CSV_TYPE } from '../operations/usage/own-export.ts'
-import { moneyText } from '../operations/fields.ts'
-import * as usdt from '../pay/deposits.ts'
 import * as pay from '../pay/admin.ts'
-import { type AdminParts, adminCall, list, made, madeOnce, once, page } from './call.ts'
+import { type AdminParts, adminCall, made, madeOnce, once } from './call.ts'
 
 const ofAccount = { account: kind.name.optional() }
 
@@ -92,80 +97,37 @@ export const PAYMENTS = [
     run: ({ payments }, { body, caller }) => payments.setRate(body, caller.actor),
   }),
   adminCall({
-    id: 'deposits.list',
-    call: 'GET /deposits',
-    summary: 'Deposits of USDT, newest first.',
-    query: usdt.depositsFilter.extend(ofAccount),
-    answer: page(anyDeposit),
+    id: 'payments.to_send',
+    call: 'GET /refunds',
+    summary: 'Refunds of USDT whose tokens nobody has said to be sent, oldest first.',
+    answer: refundList,
     refuses: [404],
-    run: async (parts, { query: { account, ...filter } }) => parts.deposits.list(filter, await named(parts, account)),
+    run: ({ payments }) => payments.refundsToSend(),
   }),
   adminCall({
-    id: 'deposits.to_send',
-    call: 'GET /deposits/refunds',
-    summary: 'Refunds of USDT whose tokens nobody has said to be sent.',
-    answer: list(depositRefund),
-    refuses: [404],
-    run: ({ deposits }) => deposits.toSend(),
+    id: 'payments.refund_end',
+    call: 'POST /refunds/{id}/end',
+    summary: 'Ends a refund of USDT: the transaction that sent the tokens, or the reason why they are not sent.',
+    body: pay.sentForm,
+    answer: refund,
+    refuses: [409],
+    run: ({ payments }, { path, body, caller }) => payments.endRefund(path.id, body, caller.actor),
   }),
   adminCall({
-    id: 'deposits.sweep',
-    call: 'GET /deposits/addresses.csv',
-    summary: 'The list for sweeping as CSV.',
+    id: 'payments.addresses',
+    call: 'GET /usdt/addresses.csv',
+    summary: 'The addresses of USDT as CSV: the list for sweeping.',
     answer: { body: 'stream', types: [CSV_TYPE] },
     refuses: [404],
-    run: async ({ deposits }) => ({ type: CSV_TYPE, pieces: await deposits.sweepList() }),
+    run: async ({ payments }) => ({ type: CSV_TYPE, pieces: await payments.sweepList() }),
   }),
   adminCall({
-    id: 'deposits.rewind',
-    call: 'POST /deposits/rewind',
+    id: 'payments.rewind',
+    call: 'POST /usdt/rewind',
     summary: 'Sets back how far the chain is read, to a block that is final at both nodes.',
-    body: usdt.rewindForm,
+    body: pay.rewindForm,
     answer: z.strictObject({ block: z.int(), hash }),
     refuses: [404, 409],
-    run: ({ deposits }, { body, caller }) => deposits.rewind(body, caller.actor),
-  }),
-  adminCall({
-    id: 'deposits.one',
-    call: 'GET /deposits/{id}',
-    summary: 'A deposit of USDT with what was sent back of it.',
-    answer: wholeDeposit,
-    run: ({ deposits }, { path }) => deposits.one(path.id),
-  }),
-  adminCall({
-    id: 'deposits.resolve',
-    call: 'POST /deposits/{id}/resolution',
-    summary: 'Resolves a deposit that is held: credits it, or closes it.',
-    body: pay.resolution,
-    answer: wholeDeposit,
-    refuses: [409],
-    run: ({ deposits }, { path, body, caller }) => deposits.resolve(path.id, body.action, body.reason, caller.actor),
-  }),
-  adminCall({
-    id: 'deposits.refund',
-    call: 'POST /deposits/{id}/refunds',
-    summary: 'Takes money of a deposit out of the balance, and says which tokens to send back.',
-    body: usdt.sendBackForm,
-    answer: madeOnce(depositRefund),
-    refuses: [409],
-    run: async ({ deposits }, { path, body, caller }) => once(await deposits.sendBack(path.id, body, caller.actor)),
-  }),
-  adminCall({
-    id: 'deposits.refund_end',
-    call: 'POST /deposits/refunds/{id}/end',
-    summary: 'Ends a refund: the transaction that sent the tokens, or the reason why they are not sent.',
-    body: usdt.sentForm,
-    answer: depositRefund,
-    refuses: [409],
-    run: ({ deposits }, { path, body, caller }) => deposits.endSendBack(path.id, body, caller.actor),
-  }),
-  adminCall({
-    id: 'deposits.release',
-    call: 'POST /accounts/{name}/deposits/release',
-    summary: 'Credits the confirmed deposits of an account, however little they are worth.',
-    body: pay.releaseForm,
-    answer: z.strictObject({ credited: moneyText }),
-    run: async ({ deps, deposits }, { path, body, caller }) =>
-      deposits.release(await deps.store.accounts.byName(path.name), body, caller.actor),
+    run: ({ payments }, { body, caller }) => payments.rewind(body, caller.actor),
   }),
 ]

@@ -10,7 +10,8 @@ import { StoreUnavailable } from '../store/base/errors.ts'
 import type { Order, OrderMethod, Proof } from '../terms/pay.ts'
 import {
   type DisputeNotice,
-  type PayMethod,
+  type CheckoutMethod,
+  isCheckout,
   type Payment,
   ProviderAway,
   ProviderRefuses,
@@ -60,7 +61,7 @@ export async function compareBills(deps: ReconcileDeps): Promise<void> {
   try {
     const nowMs = await storeNow(deps)
     const marks = await store.pay.payMarks()
-    for (const method of methods.values()) {
+    for (const method of [...methods.values()].filter(isCheckout)) {
       const { name } = method
       const marked = (what: string) => marks.find(mark => mark.method === name && mark.what === what)?.value
       const last = marked(READ) ?? marked(SINCE) ?? (await beginBills(deps, name, nowMs))
@@ -90,7 +91,7 @@ async function tellOfLate(deps: ReconcileDeps, method: OrderMethod, last: string
 }
 
 /** False when the first of them could not be had. */
-async function compareDays(deps: ReconcileDeps, method: PayMethod, days: readonly string[]): Promise<boolean> {
+async function compareDays(deps: ReconcileDeps, method: CheckoutMethod, days: readonly string[]): Promise<boolean> {
   const { store, log, stopped } = deps
   const { name } = method
   for (const day of days) {
@@ -111,7 +112,7 @@ async function compareDays(deps: ReconcileDeps, method: PayMethod, days: readonl
 }
 
 /** False when it was stopped before the end. */
-async function compareDay(deps: ReconcileDeps, method: PayMethod, day: string): Promise<boolean> {
+async function compareDay(deps: ReconcileDeps, method: CheckoutMethod, day: string): Promise<boolean> {
   const billed = new Set<string>()
   const back: (RefundNotice | DisputeNotice | WarningNotice)[] = []
   for await (const line of method.bill(day)) {
@@ -134,7 +135,7 @@ async function compareDay(deps: ReconcileDeps, method: PayMethod, day: string): 
 /** `again`: the bill had another payment of this order. */
 async function comparePayment(
   deps: ReconcileDeps,
-  method: PayMethod,
+  method: CheckoutMethod,
   line: Payment,
   day: string,
   again: boolean,
@@ -169,13 +170,18 @@ const onDay = <P extends Proof & { atMs: number }>(proofs: readonly P[], day: st
   proofs.find(({ paidAtMs, atMs }) => dayOf(paidAtMs ?? atMs) === day)
 
 /** null = the provider refuses to tell. */
-const asked = (method: PayMethod, order: Order): Promise<Said | null> =>
+const asked = (method: CheckoutMethod, order: Order): Promise<Said | null> =>
   method.query(order).catch(error => {
     if (error instanceof ProviderRefuses) return null
     throw error
   })
 
-async function compareRefund(deps: ReconcileDeps, method: PayMethod, line: RefundNotice, day: string): Promise<void> {
+async function compareRefund(
+  deps: ReconcileDeps,
+  method: CheckoutMethod,
+  line: RefundNotice,
+  day: string,
+): Promise<void> {
   const { store } = deps
   const { refundId, providerId, orderId, amount, state } = line
   const { name } = method
@@ -200,7 +206,7 @@ async function compareRefund(deps: ReconcileDeps, method: PayMethod, line: Refun
  */
 async function findUnbilled(
   deps: ReconcileDeps,
-  method: PayMethod,
+  method: CheckoutMethod,
   day: string,
   billed: ReadonlySet<string>,
 ): Promise<boolean> {

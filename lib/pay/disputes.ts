@@ -4,7 +4,7 @@
  */
 import { type Micro, micro } from '../base/money.ts'
 import { inForce, storeNow } from '../operations/deps.ts'
-import type { Frozen, NewRefund, NextFreeze } from '../store/pay-store.ts'
+import type { Frozen, NewRefund, NextFreeze } from '../store/payments/types.ts'
 import type { Order, OrderMethod, ProofSource, Refund } from '../terms/pay.ts'
 import { type PayDeps, type Taken, provider, raise } from './exceptions.ts'
 import type { Intake } from './intake.ts'
@@ -127,13 +127,17 @@ export class Freezes {
     const stuck = told.find(({ reference }) => reference === id)
     if (stuck === undefined) return
     const isDisputed = (await pay.refunds(orderId)).some(row => row.kind === 'dispute' && row.state !== 'released')
-    if (state === 'released' && !isDisputed) {
+    if (state === 'released' && !isDisputed && refund.receiver === null) {
       const detail =
         'a refund that was stuck has not been sent, and its money is in the balance again: do not send it back at the provider now, begin another refund here'
       await raise(this.#deps, { method, kind: 'refund_stuck', reference: `released:${id}`, orderId, detail })
     }
     const how =
-      state === 'done' ? 'done' : isDisputed ? 'the bank’s to decide now' : 'released, which another one tells'
+      state === 'done'
+        ? 'done'
+        : isDisputed
+          ? 'the bank’s to decide now'
+          : `released${refund.receiver === null ? ', which another one tells' : ''}`
     await pay.resolveException(stuck.id, `closed: the refund is ${how}`, provider(method, 'refunds.end'))
   }
 }

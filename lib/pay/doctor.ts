@@ -1,25 +1,34 @@
 /**
  * Walks one small order through a way to pay, step by step, for an operator who wants to know whether it works with the real
  * provider: the order, its payment by a person, the callback, the question, the credit, and the refund if it is wanted. An
- * order that nobody pays is closed.
+ * order that nobody pays is closed. Of USDT: the nodes, the rate, the address, a transfer by a person, and the credit. Nothing of that
+ * has to be undone: the address is the account's for good.
  */
 import { type Clock, pause } from '../base/clock.ts'
-import { formatMicro } from '../base/money.ts'
-import type { Store } from '../store/store.ts'
-import type { Order, Shown } from '../terms/pay.ts'
+import { formatMicro, micro } from '../base/money.ts'
 import type { Act } from '../base/people.ts'
+import { checksummed } from '../config/xpub.ts'
+import { storeNow } from '../operations/deps.ts'
+import { OperationError } from '../operations/error.ts'
+import type { Store } from '../store/store.ts'
+import { type Deposit, USDT, tokenText } from '../terms/deposits.ts'
+import type { Order, Shown } from '../terms/pay.ts'
 import type { Account } from '../terms/records.ts'
-import type { PaymentService } from './service.ts'
-import { type PayMethod, ProviderAway, ProviderRefuses } from './method.ts'
+import { type CheckoutMethod, ProviderAway, ProviderRefuses } from './method.ts'
 import { pageOf } from './orders.ts'
+import type { PaymentService } from './service.ts'
+import type { Chain } from './usdt/chain.ts'
+import { type Usdt, isNodes } from './usdt/usdt.ts'
 import { heldUntil } from './views.ts'
+
+export { isCheckout } from './method.ts'
 
 export interface Examined {
   service: PaymentService
   store: Store
   clock: Clock
   account: Account
-  method: PayMethod
+  method: CheckoutMethod
   /** CNY; null = the method's minimum. */
   amount: string | null
   refund: boolean
@@ -180,4 +189,90 @@ async function* closed(examined: Examined, order: Order): AsyncGenerator<Finding
 function reasonOf(error: unknown): string {
   if (error instanceof ProviderAway || error instanceof ProviderRefuses) return error.message
   throw error
+}
+
+export interface UsdtExamined {
+  usdt: Usdt
+  clock: Clock
+  account: Account
+  /** How long the payer may take. */
+  waitMs: number
+  act: Act
+}
+
+/** Blocks that the nodes are asked for transfers of. */
+const BLOCKS = 1_000
+const CHAIN_LOOK_MS = 4_000
+const NODE_CHECK = 'the address in `pay.usdt.endpoints`, and whether the provider answers eth_getLogs'
+
+export async function* examineUsdt(examined: UsdtExamined): AsyncGenerator<Finding> {
+  const { usdt, account, act } = examined
+  let well = true
+  for (const chain of usdt.chains) {
+    const finding = await nodeFinding(chain)
+    well &&= finding.ok === true
+    yield finding
+  }
+  if (!well) return
+  yield await rateFinding(usdt)
+  const issued = await usdt.issue(account, act).catch(error => {
+    if (error instanceof OperationError) return error.message
+    throw error
+  })
+  if (typeof issued === 'string') return yield { step: 'address', ok: false, text: issued }
+  const address = checksummed(issued.address)
+  yield { step: 'address', ok: true, text: `${address} is address ${issued.number} and belongs to ${account.name}` }
+  yield { step: 'pay', ok: null, text: 'send USDT on BNB Smart Chain to it now', shown: { qr: address } }
+  yield* untilCredited(examined)
+}
+
+async function nodeFinding(chain: Chain): Promise<Finding> {
+  try {
+    await chain.prove()
+    const [head, final] = [await chain.block('latest'), await chain.block('finalized')]
+    if (head === null || final === null)
+      return { step: 'node', ok: false, text: `node ${chain.node} has no final block`, check: NODE_CHECK }
+    const from = Math.max(0, final.no - BLOCKS)
+    await chain.transfers(from + 1, final.no, 'to', new Set([`0x${'0'.repeat(39)}1`]))
+    const text = `node ${chain.node} is at block ${head.no}, final is ${final.no}, and it answers eth_getLogs`
+    return { step: 'node', ok: true, text }
+  } catch (error) {
+    if (!isNodes(error)) throw error
+    return { step: 'node', ok: false, text: error.message, check: NODE_CHECK }
+  }
+}
+
+async function rateFinding({ deps }: Usdt): Promise<Finding> {
+  const rate = await deps.store.pay.payRate(USDT, await storeNow(deps))
+  if (rate === null)
+    return { step: 'rate', ok: false, text: 'no rate is in force: deposits wait for one', check: 'Rates' }
+  const until = new Date(rate.untilMs).toISOString()
+  return { step: 'rate', ok: true, text: `1 USDT is ${formatMicro(micro(rate.rate))} CNY until ${until}` }
+}
+
+/** It reads the chain by itself while no gateway does. */
+async function* untilCredited({ usdt, clock, account, waitMs }: UsdtExamined): AsyncGenerator<Finding> {
+  const { store, config } = usdt.deps
+  const [newest] = await store.chain.deposits({ accountId: account.id, limit: 1 })
+  const said = new Map<string, Deposit['state']>()
+  for (const start = clock.monotonic(); clock.monotonic() - start < waitMs; await pause(clock, CHAIN_LOOK_MS)) {
+    await usdt.scanner.round(() => false)
+    const found = await store.chain.deposits({ accountId: account.id, afterSeq: newest?.seq ?? 0, limit: 10 })
+    for (const deposit of found) {
+      if (said.get(deposit.id) === deposit.state) continue
+      said.set(deposit.id, deposit.state)
+      yield depositFinding(deposit, account)
+    }
+    if (found.some(({ state }) => state === 'credited')) return
+  }
+  const text = `no deposit was credited in this time; the minimum is ${formatMicro(config.minimum)} CNY`
+  yield { step: 'credit', ok: null, text, check: 'the transfer on an explorer, and the exceptions of the kind `chain`' }
+}
+
+function depositFinding({ value, block, state, credited }: Deposit, { name }: Account): Finding {
+  const what = `${tokenText(value)} USDT in block ${block.no}`
+  if (state === 'credited')
+    return { step: 'credit', ok: true, text: `${name} has ${formatMicro(credited)} CNY of ${what}` }
+  const ok = state === 'failed' ? false : null
+  return { step: 'deposit', ok, text: `${what}: ${state}` }
 }

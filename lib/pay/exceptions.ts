@@ -7,26 +7,18 @@ import type { HoldConfig } from '../config/pay-schema.ts'
 import type { OperationDeps } from '../operations/deps.ts'
 import { OperationError, type Words } from '../operations/error.ts'
 import type { Store } from '../store/store.ts'
-import type { NewException } from '../store/pay-store.ts'
-import type {
-  Order,
-  OrderMethod,
-  OrderState,
-  PayException,
-  PayExceptionKind,
-  PayWay,
-  ProofSource,
-} from '../terms/pay.ts'
+import type { NewException } from '../store/payments/types.ts'
+import type { Order, OrderMethod, OrderState, PayException, PayExceptionKind, ProofSource } from '../terms/pay.ts'
 import { type Act, GATEWAY } from '../base/people.ts'
 import { worth } from './numbers.ts'
 
 /** What is counted of payments. */
 export interface PayCounts {
   /** An order was credited this long after the proof was stored. */
-  credited(method: PayWay, ms: number): void
+  credited(method: OrderMethod, ms: number): void
   /** A proof came by asking: the callback was lost, or is late. */
-  repaired(method: PayWay, source: ProofSource | 'chain'): void
-  exception(method: PayWay, kind: PayExceptionKind): void
+  repaired(method: OrderMethod, source: ProofSource): void
+  exception(method: OrderMethod, kind: PayExceptionKind): void
 }
 
 export interface PayDeps extends OperationDeps {
@@ -41,7 +33,7 @@ export interface PayDeps extends OperationDeps {
 export type Taken = 'credited' | 'held' | 'known' | 'open' | 'early' | 'ended' | 'none'
 
 /** What a provider proved, the gateway books in its name. */
-export const provider = (method: PayWay, operation: string): Act => ({
+export const provider = (method: OrderMethod, operation: string): Act => ({
   actor: { ...GATEWAY, name: method },
   operation,
 })
@@ -77,6 +69,7 @@ const NO_RATE: Words = {
   en: 'there is no rate of this currency for the order: refund it at the provider',
   zh: '该订单没有此货币的汇率:请在支付服务商处退款',
 }
+export const NO_RATE_YET: Words = { en: 'there is no rate for this transfer yet', zh: '该转账尚无汇率' }
 const TOO_SMALL: Words = { en: 'the payment is worth less than a fen', zh: '这笔付款不足一分钱' }
 
 /** `received`: in the smallest unit of `currency`; `worth`: what is credited for it. */
@@ -87,6 +80,7 @@ export type Creditable =
 /** `order`: the one that the exception names; null = there is none. */
 export function creditable(found: PayException, order: Order | null): Creditable {
   const { kind, transactionId, amount: received, currency } = found
+  if (kind === 'chain' && order?.method === 'usdt') return creditableTransfer(order)
   if (!(CREDITABLE as readonly string[]).includes(kind) || order === null) return { why: NO_PAYMENT }
   if (transactionId === null || received === null || currency === null) return { why: NO_PAYMENT }
   if (currency !== 'CNY' && currency !== order.currency) return { why: NO_RATE }
@@ -97,6 +91,14 @@ export function creditable(found: PayException, order: Order | null): Creditable
   return WAITING.includes(order.state)
     ? { order, transactionId, received, currency, worth: amount }
     : { why: PAID_OTHERWISE }
+}
+
+/** A transfer about which nodes disagreed, or that is worth too much to be credited without a person. */
+function creditableTransfer(order: Order): Creditable {
+  const { reference: transactionId, asked: received, currency, amount } = order
+  if (!WAITING.includes(order.state)) return { why: PAID_OTHERWISE }
+  if (amount === Number.MAX_SAFE_INTEGER) return { why: NOT_BOOKED }
+  return amount <= 0 ? { why: NO_RATE_YET } : { order, transactionId, received, currency, worth: amount }
 }
 
 const SENT_BACK: Words = {

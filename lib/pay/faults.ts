@@ -30,17 +30,17 @@ export const NOT_HELD = () => new OperationError('conflict', { en: 'the order is
 
 export const ANOTHER_AMOUNT = () =>
   new OperationError('conflict', {
-    en: 'reference: another amount was refunded under it',
-    zh: 'reference:已用于另一金额的退款',
+    en: 'reference: another amount or receiver stands under it',
+    zh: 'reference:已用于另一金额或另一地址的退款',
   })
 
 export const SMALLEST: Words = {
-  en: 'an amount worth a cent at least of the currency that was paid',
-  zh: '至少相当于付款货币一分钱的金额',
+  en: 'an amount worth a cent at least of the currency that was paid, or 0.0001 USDT',
+  zh: '至少相当于付款货币一分钱或 0.0001 USDT 的金额',
 }
 
-export function sameRefund(known: Refund, amount: Micro): Refund {
-  if (known.amount !== amount) throw ANOTHER_AMOUNT()
+export function sameRefund(known: Refund, amount: Micro, receiver: string | null): Refund {
+  if (known.amount !== amount || known.receiver !== receiver) throw ANOTHER_AMOUNT()
   return known
 }
 
@@ -71,3 +71,59 @@ const TOO_MANY = {
 
 export const tooMany = (bound: keyof typeof TOO_MANY): OperationError =>
   new OperationError('throttled', TOO_MANY[bound])
+
+const fault = (kind: 'missing' | 'conflict' | 'invalid', en: string, zh: string) => () =>
+  new OperationError(kind, { en, zh })
+
+export const NO_USDT = fault('missing', 'USDT is not offered', '未开通 USDT 充值')
+export const NO_REFUND = fault('missing', 'There is no such refund', '没有这笔退款')
+export const NOT_CONFIRMED = fault(
+  'conflict',
+  'the other node does not say that this transfer stands in this block: it cannot be credited',
+  '另一节点未确认该区块中有此转账,无法入账',
+)
+export const DECIDE_FIRST = fault(
+  'conflict',
+  'an exception of this order waits for a decision: resolve it',
+  '该订单有待处理的异常,请先处理',
+)
+export const COUNTS_ELSEWHERE = fault(
+  'conflict',
+  'this transaction counts already, as it stood in another block: close this',
+  '该交易已按另一区块中的记录计入,请关闭',
+)
+export const OWN_RECEIVER = fault(
+  'invalid',
+  'receiver: it is a deposit address here, and the tokens would be credited again',
+  'receiver:这是本站的充值地址,退款会再次入账',
+)
+export const NOBODYS = fault(
+  'invalid',
+  'receiver: it is the contract of the token, which nobody could take the tokens from',
+  'receiver:这是代币合约地址,转入后无法取回',
+)
+export const NO_RECEIVER = () =>
+  wrong('receiver', { en: 'the address that the payer has named', zh: '付款人提供的地址' })
+export const RECEIVER_KNOWN = fault(
+  'invalid',
+  'receiver: the provider sends the money to where it came from',
+  'receiver:款项由支付服务商原路退回',
+)
+export const ONE_OF_TWO = fault(
+  'invalid',
+  'tx: expected the transaction that sent the tokens, or else a reason why they are not sent',
+  'tx:应为转出代币的交易哈希,或填写未转出的原因',
+)
+export const NOT_FINAL = fault(
+  'conflict',
+  'tx: no node knows this transaction in a final block yet: try again in a minute',
+  'tx:尚无节点在最终确认的区块中查到此交易,请稍后再试',
+)
+export const OTHER_TRANSFER = (tokens: string) =>
+  fault(
+    'conflict',
+    `tx: it did not send ${tokens} USDT to the receiver of this refund`,
+    `tx:该交易未向此退款的收款地址转出 ${tokens} USDT`,
+  )()
+export const USED = fault('conflict', 'tx: it stands at another refund', 'tx:此交易已用于另一笔退款')
+export const ENDED = fault('conflict', 'this refund has ended otherwise', '此退款已以其他方式结束')

@@ -1,12 +1,12 @@
 /** How payments stand: orders by state, what waits for a person, and how each way to pay fares. For operators. */
 import type { Clock } from '../base/clock.ts'
-import { ZERO, formatMicro, micro } from '../base/money.ts'
+import { ZERO, formatMicro } from '../base/money.ts'
 import type { HoldConfig, UsdtConfig } from '../config/pay-schema.ts'
 import { storeNow } from '../operations/deps.ts'
 import type { Store } from '../store/store.ts'
-import type { PayMark, PayTotals } from '../store/pay-store.ts'
+import type { PayMark, PayTotals } from '../store/payments/types.ts'
 import type { Logger } from '../base/log.ts'
-import { type OrderMethod, PAY_METHODS, type PayWay } from '../terms/pay.ts'
+import { type OrderMethod, PAY_METHODS } from '../terms/pay.ts'
 import { DOUBTS, type Doubt, type PayMethod, ProviderAway, ProviderRefuses, type Validity } from './method.ts'
 import { iso, isoOrNull } from './views.ts'
 import type { PayDeps } from './exceptions.ts'
@@ -148,7 +148,7 @@ export class PayMarks {
     }
   }
 
-  async note(method: PayWay, what: string, value = ''): Promise<void> {
+  async note(method: OrderMethod, what: string, value = ''): Promise<void> {
     const now = this.#deps.clock.monotonic()
     const last = this.#written.get(`${method} ${what}`)
     if (last !== undefined && now - last < EVERY_MS) return
@@ -183,10 +183,9 @@ const SECOND_MS = 1_000
 
 export async function chainHealth({ chain }: Store, config: UsdtConfig, allMarks: readonly PayMark[], nowMs: number) {
   const marks = new Map(allMarks.filter(({ method }) => method === 'usdt').map(mark => [mark.what, mark]))
-  const [cursor, addresses, totals] = await Promise.all([
+  const [cursor, addresses] = await Promise.all([
     chain.chainCursor(config.chain_id),
     chain.addressCount(config.chain_id),
-    chain.depositTotals(config.chain_id),
   ])
   const [head, behind] = (marks.get(HEAD)?.value ?? '').split(' ').map(Number)
   const [balanceDay, balanceEnd] = (marks.get(BALANCES)?.value ?? '').split(' ')
@@ -218,7 +217,5 @@ export async function chainHealth({ chain }: Store, config: UsdtConfig, allMarks
     balances_day: balanceDay || null,
     balances_done: balanceEnd === BALANCES_DONE,
     balances_at: at(BALANCES),
-    deposits: totals.map(({ state, count }) => ({ state, count })),
-    credited: formatMicro(totals.reduce((sum, { credited }) => micro(sum + credited), ZERO)),
   }
 }

@@ -6,7 +6,7 @@
  */
 import type { Micro } from '../base/money.ts'
 import { inForce, storeNow } from '../operations/deps.ts'
-import type { Hold, NextFreeze } from '../store/pay-store.ts'
+import type { Hold, NextFreeze } from '../store/payments/types.ts'
 import { StoreConflict } from '../store/base/errors.ts'
 import { OperationError } from '../operations/error.ts'
 import type { Order, OrderMethod, PayException, PayExceptionKind, Proof, ProofSource } from '../terms/pay.ts'
@@ -22,8 +22,8 @@ import {
   type Taken,
   wentBack,
 } from './exceptions.ts'
-import { NO_REASON, RESOLVED } from './faults.ts'
-import type { Payment } from './method.ts'
+import { COUNTS_ELSEWHERE, NO_REASON, NOT_CONFIRMED, notConfigured, RESOLVED } from './faults.ts'
+import type { Payment, PayMethod } from './method.ts'
 import { worth } from './numbers.ts'
 
 /** Why a payment does not fit its order; null = it fits. */
@@ -43,9 +43,11 @@ const SKEW_MS = 10 * 60_000
 
 export class Intake {
   readonly #deps: PayDeps
+  readonly #methods: ReadonlyMap<OrderMethod, PayMethod>
 
-  constructor(deps: PayDeps) {
+  constructor(deps: PayDeps, methods: ReadonlyMap<OrderMethod, PayMethod>) {
     this.#deps = deps
+    this.#methods = methods
   }
 
   async take(method: OrderMethod, payment: Payment, source: ProofSource): Promise<Taken> {
@@ -72,7 +74,7 @@ export class Intake {
       await pay.keepProof(proof)
       return 'open'
     }
-    if (proven === 'paid' && source !== 'callback') this.#deps.counts.repaired(method, source)
+    if (proven === 'paid' && source !== 'callback' && source !== 'chain') this.#deps.counts.repaired(method, source)
     return this.credit(orderId)
   }
 
@@ -116,9 +118,9 @@ export class Intake {
   }
 
   /** What an order that is paid is credited with, and what a person who resolved it has said. */
-  async due({ id, amount, asked, currency, rate }: Order): Promise<{ amount: Micro; note: string }> {
+  async due({ id, amount, asked, currency, rate, tokens }: Order): Promise<{ amount: Micro; note: string }> {
     const proof = (await this.#deps.store.pay.proofs(id))[0] as Proof // the first one made it paid
-    const whole = proof.amount === asked && proof.currency === currency
+    const whole = tokens !== null || (proof.amount === asked && proof.currency === currency)
     return { amount: whole ? amount : worth(proof.amount, proof.currency === 'CNY' ? null : rate), note: proof.note }
   }
 
@@ -144,6 +146,7 @@ export class Intake {
     const can = creditable(found, order)
     if ('why' in can) throw new OperationError('conflict', can.why)
     await checkNotSentBack(this.#deps.store, can.order.id)
+    if (found.kind === 'chain') await this.#checkConfirmed(can.order)
     const { transactionId, received, currency } = can
     const proven = await pay.proveOrder({
       method: can.order.method,
@@ -158,6 +161,15 @@ export class Intake {
       note: reason,
     })
     if (proven === 'second' || proven === 'elsewhere') throw new OperationError('conflict', PAID_OTHERWISE)
+    if (can.order.heldUntilMs !== null) await pay.releaseOrder(can.order.id, await storeNow(this.#deps), reason, act)
     if ((await this.credit(can.order.id, act)) === 'open') throw new OperationError('conflict', NOT_BOOKED)
+  }
+
+  /** A transfer is credited by hand only while the other node says that it stands where it was found. */
+  async #checkConfirmed(order: Order): Promise<void> {
+    const method = this.#methods.get(order.method)
+    if (method === undefined) throw new OperationError('conflict', notConfigured(order.method))
+    if (await this.#deps.store.chain.countsElsewhere(order.id)) throw COUNTS_ELSEWHERE()
+    if ((await method.query(order)).kind !== 'paid') throw NOT_CONFIRMED()
   }
 }

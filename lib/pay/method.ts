@@ -5,7 +5,7 @@
  */
 import type { Clock } from '../base/clock.ts'
 import type { Micro } from '../base/money.ts'
-import type { Order, OrderMethod, Refund, Shown } from '../terms/pay.ts'
+import type { CheckoutName, Order, OrderMethod, Refund, Shown } from '../terms/pay.ts'
 
 /** The provider cannot be reached, or answers with an error of its own. Nobody knows what became of the request. */
 export class ProviderAway extends Error {
@@ -169,13 +169,34 @@ export interface MethodTools {
   title: string
 }
 
+/**
+ * What every way to pay can do. Where its orders come from is its own: payers begin those of a `CheckoutMethod`, and the reading of the
+ * chain makes those of USDT.
+ */
 export interface PayMethod {
   readonly name: OrderMethod
-  /** The merchant's account, which the provider's messages must name. */
-  readonly merchant: string
   readonly sandbox: boolean
   /** Least amount of an order. */
   readonly minimum: Micro
+  /** ISO 4217, or USDT. When it is not CNY, an order gets the rate that is in force. */
+  readonly currency: string
+  /** When the certificates of the config are valid; null or absent = it has none. */
+  readonly validity?: Validity | null
+
+  query(order: Order): Promise<Said>
+  /** Asks the provider to send money back. `amount`: in the smallest unit of the order's currency. */
+  refund(refund: Refund, order: Order, amount: number): Promise<{ providerId: string | null; said: RefundSaid }>
+  /** `ageMs`: how long ago the refund was begun, before the provider is asked. */
+  queryRefund(refund: Refund, order: Order, ageMs: number): Promise<RefundSaid>
+  /** Of a method whose refunds a person sends: throws OperationError where nobody could get what is sent to the receiver. */
+  checkReceiver?(receiver: string): void
+}
+
+/** A way to pay on a page of a provider's, or by a code that it makes. */
+export interface CheckoutMethod extends PayMethod {
+  readonly name: CheckoutName
+  /** The merchant's account, which the provider's messages must name. */
+  readonly merchant: string
   /** Most that the provider takes in one order, in the smallest unit of the currency. */
   readonly mostAsked: number
   /** How long an order can be paid. */
@@ -183,16 +204,11 @@ export interface PayMethod {
   /** Orders of one account, and of all, that may be begun in an hour; null = no bound. */
   readonly anHour: number | null
   readonly anHourOfAll: number | null
-  /** ISO 4217. When it is not CNY, an order gets the rate that is in force. */
-  readonly currency: string
-  /** When the certificates of the config are valid; null or absent = it has none. */
-  readonly validity?: Validity | null
 
   /** Makes the order at the provider, under our id. A repeat gives the same order. `returnTo`: where the payer comes back. */
   begin(order: Order, returnTo: string): Promise<{ providerId: string | null; shown: Shown }>
   /** The address of the payer's page where making one needs no request: it is signed when it is shown. null = there is no page. */
   page?(order: Order, returnTo: string): (() => string) | null
-  query(order: Order): Promise<Said>
   /** Sees to it that the order cannot be paid any more. */
   close(order: Order): Promise<Said>
   /** Verifies a callback before it reads it. Throws NotVerified. */
@@ -200,12 +216,11 @@ export interface PayMethod {
   /** What the provider takes for "done, do not send again", and for "not done". */
   readonly accepted: CallbackAnswer
   readonly refused: CallbackAnswer
-  /** Asks the provider to send money back. `amount`: in the smallest unit of the order's currency. */
-  refund(refund: Refund, order: Order, amount: number): Promise<{ providerId: string | null; said: RefundSaid }>
-  /** `ageMs`: how long ago the refund was begun, before the provider is asked. */
-  queryRefund(refund: Refund, order: Order, ageMs: number): Promise<RefundSaid>
   /** The provider's account of a day (`2030-01-31`, in China's time). */
   bill(day: string): AsyncIterable<BillLine>
   /** The events of a time, of a provider that lists them: callbacks that got lost are found there. */
   missed?(fromMs: number, untilMs: number): AsyncIterable<MissedEvent>
 }
+
+export const isCheckout = (method: PayMethod | undefined): method is CheckoutMethod =>
+  method !== undefined && 'begin' in method

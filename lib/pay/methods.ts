@@ -1,22 +1,25 @@
-/** The methods that the config has, by name. The code of a method is loaded only when it is configured. */
+/** The ways to pay on pages of providers that the config has, by name. The code of a method is loaded only when it is configured. */
 import type { Clock } from '../base/clock.ts'
 import type { Config, PayConfig } from '../config/config.ts'
 import { payAddressWarnings } from '../config/pay-schema.ts'
-import type { OrderMethod } from '../terms/pay.ts'
-import type { MethodTools, PayMethod } from './method.ts'
+import type { CheckoutName } from '../terms/pay.ts'
+import type { MethodTools, CheckoutMethod } from './method.ts'
 import { remarkOn } from './validity.ts'
 
-type Maker<M extends OrderMethod> = (config: NonNullable<PayConfig[M]>, tools: MethodTools) => Promise<PayMethod>
+type Maker<M extends CheckoutName> = (config: NonNullable<PayConfig[M]>, tools: MethodTools) => Promise<CheckoutMethod>
 
-const MAKERS: { [M in OrderMethod]: Maker<M> } = {
+const MAKERS: { [M in CheckoutName]: Maker<M> } = {
   alipay: async (config, tools) => new (await import('./alipay/alipay.ts')).Alipay(config, tools),
   wechat: async (config, tools) => new (await import('./wechat/wechat.ts')).Wechat(config, tools),
   card: async (config, tools) => new (await import('./card/card.ts')).Card(config, tools),
 }
 
-export async function openMethods({ pay, public: urls }: Config, clock: Clock): Promise<Map<OrderMethod, PayMethod>> {
-  const methods = new Map<OrderMethod, PayMethod>()
-  for (const name of Object.keys(MAKERS) as OrderMethod[]) {
+export async function openMethods(
+  { pay, public: urls }: Config,
+  clock: Clock,
+): Promise<Map<CheckoutName, CheckoutMethod>> {
+  const methods = new Map<CheckoutName, CheckoutMethod>()
+  for (const name of Object.keys(MAKERS) as CheckoutName[]) {
     const section = pay[name]
     if (section === undefined) continue
     const make = MAKERS[name] as Maker<typeof name>

@@ -12,7 +12,7 @@ import {
   type Doubt,
   type Notice,
   NotVerified,
-  type PayMethod,
+  type CheckoutMethod,
   type RawCallback,
 } from './method.ts'
 import type { Refunds } from './refunds.ts'
@@ -61,7 +61,7 @@ export class Notices {
 
   /** `count`: is told what became of the callback. */
   async callback(
-    method: PayMethod,
+    method: CheckoutMethod,
     callback: RawCallback,
     count: (method: OrderMethod, verdict: Verdict) => void,
   ): Promise<CallbackAnswer> {
@@ -84,7 +84,7 @@ export class Notices {
     }
   }
 
-  async #takeAll(method: PayMethod, callback: RawCallback): Promise<'taken' | 'early'> {
+  async #takeAll(method: CheckoutMethod, callback: RawCallback): Promise<'taken' | 'early'> {
     const { name } = method
     const { pay } = this.#deps.store
     const { eventId, notices } = await method.verify(callback)

@@ -1,10 +1,9 @@
 /** Numbers of orders and refunds, and amounts in the smallest unit of a currency. */
-import { createHash, randomBytes } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
 import { invariant } from '../base/assert.ts'
 import { type Micro, micro } from '../base/money.ts'
+import { ID_DIGITS, idOfText } from '../terms/deposits.ts'
 
-/** Crockford's base 32: every provider takes these letters and digits. */
-const DIGITS = '0123456789ABCDEFGHJKMNPQRSTVWXYZ'
 const TIME_LENGTH = 10
 const RANDOM_LENGTH = 16
 
@@ -12,20 +11,16 @@ const RANDOM_LENGTH = 16
 function numbered(letter: 'T' | 'R', nowMs: number): string {
   let time = ''
   for (let rest = Math.max(0, Math.floor(nowMs)), i = 0; i < TIME_LENGTH; i++) {
-    time = DIGITS[rest % 32] + time
+    time = ID_DIGITS[rest % 32] + time
     rest = Math.floor(rest / 32)
   }
-  return letter + time + [...randomBytes(RANDOM_LENGTH)].map(byte => DIGITS[byte % 32]).join('')
+  return letter + time + [...randomBytes(RANDOM_LENGTH)].map(byte => ID_DIGITS[byte % 32]).join('')
 }
 
 export const newOrderId = (nowMs: number): string => numbered('T', nowMs)
 export const newRefundId = (nowMs: number): string => numbered('R', nowMs)
 /** The number of the refund that a caller names by a reference: the same reference of the same order is the same refund. */
-export const refundIdOf = (orderId: string, reference: string): string =>
-  `R${[...createHash('sha256').update(`${orderId} ${reference}`).digest()]
-    .slice(0, TIME_LENGTH + RANDOM_LENGTH)
-    .map(byte => DIGITS[byte % 32])
-    .join('')}`
+export const refundIdOf = (orderId: string, reference: string): string => idOfText('R', `${orderId} ${reference}`)
 export const isOrderId = (text: string): boolean => /^T[0-9A-HJKMNP-TV-Z]{26}$/.test(text)
 /** Our own number of a refund; null = it was not begun here. */
 export const ourRefund = (number: string): string | null => (/^R[0-9A-HJKMNP-TV-Z]{26}$/.test(number) ? number : null)

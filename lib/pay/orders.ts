@@ -13,7 +13,7 @@ import { MOST_FAILED, MOST_OPEN, NO_RATE, TOO_MUCH, tooMany, wrong } from './fau
 import type { PayMarks } from './health.ts'
 import type { Intake } from './intake.ts'
 import { AskedLately, SignedPages } from './lately.ts'
-import { type PayMethod, ProviderAway, ProviderRefuses } from './method.ts'
+import { type CheckoutMethod, isCheckout, type PayMethod, ProviderAway, ProviderRefuses } from './method.ts'
 import { askedFor, isWholeFen, newOrderId } from './numbers.ts'
 
 const SECOND_MS = 1_000
@@ -118,15 +118,16 @@ export class Orders {
 
   /** The order with what its payer is shown now. */
   shown(order: Order, returnTo: string): Order {
+    const method = this.#methods.get(order.method)
     const sign =
-      order.state === 'pending' ? this.#methods.get(order.method)?.page?.(order, pageOf(order, returnTo)) : undefined
+      order.state === 'pending' && isCheckout(method) ? method.page?.(order, pageOf(order, returnTo)) : undefined
     if (sign === undefined || sign === null) return order
     const redirect = this.#pages.of(`${order.id} ${returnTo}`, this.#deps.clock.monotonic(), sign)
     return { ...order, shown: { ...order.shown, redirect } }
   }
 
   /** Asks the provider to take the order, which a repeat does not do twice. */
-  async #show(order: Order, method: PayMethod, returnTo: string): Promise<Order> {
+  async #show(order: Order, method: CheckoutMethod, returnTo: string): Promise<Order> {
     const { store, log } = this.#deps
     try {
       const { providerId, shown } = await method.begin(order, pageOf(order, returnTo))
@@ -153,7 +154,7 @@ export class Orders {
     if (order === null || order.accountId !== account.id) return null
     const method = this.#methods.get(order.method)
     const settled = order.creditedAtMs !== null || order.state === 'paid'
-    if (method === undefined || settled || !this.#asked.take(order, clock.monotonic())) return order
+    if (!isCheckout(method) || settled || !this.#asked.take(order, clock.monotonic())) return order
     if (order.state === 'created') return this.#show(order, method, returnTo)
     await this.ask(order, method).catch(error => {
       if (!(error instanceof ProviderAway || error instanceof ProviderRefuses)) throw error
@@ -168,9 +169,9 @@ export class Orders {
     else if (said.kind === 'ended') await this.#deps.store.pay.endOrder(order.id, 'expired', order.checkAtMs)
   }
 
-  #method(name: string): PayMethod {
+  #method(name: string): CheckoutMethod {
     const method = this.#methods.get(name as OrderMethod)
-    if (method !== undefined) return method
+    if (isCheckout(method)) return method
     throw wrong('method', { en: 'a way to pay that is offered here', zh: '此处提供的支付方式' })
   }
 

@@ -2,19 +2,22 @@
 import { formatMicro, micro } from '../base/money.ts'
 import type { Store } from '../store/store.ts'
 import type { Account } from '../terms/records.ts'
+import { isCheckout } from './method.ts'
 import { FEN } from './numbers.ts'
 import type { PaymentService } from './service.ts'
 import { nextOrders, type OrderAfter, shownOrder } from './views.ts'
 
-export { NO_ORDER } from './faults.ts'
+export { NO_ORDER, NO_USDT } from './faults.ts'
 export { isOrderId } from './numbers.ts'
+export { ownAddress, ownQuote, ownUsdt } from './usdt/addresses.ts'
 export { orderAfter, shownOrder } from './views.ts'
 
 const PAGE = 50
 
 export async function ownMethods(service: PaymentService, account: Account) {
   const { order, day } = service.bounds()
-  const methods = [...(await service.methods()).values()].filter(method => method.sandbox === account.sandbox)
+  const all = [...(await service.methods()).values()].filter(isCheckout)
+  const methods = all.filter(method => method.sandbox === account.sandbox)
   return {
     data: methods.map(({ name, minimum, currency, mostAsked }) => ({
       method: name,

@@ -9,7 +9,14 @@ import type { Order, OrderMethod, Refund } from '../terms/pay.ts'
 import { type PayDeps, raise } from './exceptions.ts'
 import { UNCREDITED_MS } from './health.ts'
 import type { Intake } from './intake.ts'
-import { type MissedEvent, type PayMethod, ProviderAway, ProviderRefuses } from './method.ts'
+import {
+  type CheckoutMethod,
+  isCheckout,
+  type MissedEvent,
+  type PayMethod,
+  ProviderAway,
+  ProviderRefuses,
+} from './method.ts'
 import type { Notices } from './notices.ts'
 import { nextCheck, type Orders } from './orders.ts'
 import type { Refunds } from './refunds.ts'
@@ -88,7 +95,7 @@ type Unanswered = Map<OrderMethod, number>
 async function checkOrder(deps: ReconcileDeps, order: Order, unanswered: Unanswered): Promise<void> {
   const { store, log, orders, methods } = deps
   const method = methods.get(order.method)
-  if (method === undefined) return leaveOrder(deps, order)
+  if (!isCheckout(method)) return leaveOrder(deps, order)
   const failures = () => unanswered.get(order.method) ?? 0
   if (failures() >= MOST_UNANSWERED) return store.pay.orderChecked(order.id, (await storeNow(deps)) + NEXT_TURN_MS)
   try {
@@ -117,7 +124,7 @@ async function leaveOrder(deps: ReconcileDeps, order: Order): Promise<void> {
 }
 
 /** Closes an order at its end. The payer may pay between the question and the closing, so the provider is asked again. */
-export async function closeOrder(deps: ReconcileDeps, order: Order, method: PayMethod): Promise<void> {
+export async function closeOrder(deps: ReconcileDeps, order: Order, method: CheckoutMethod): Promise<void> {
   const { intake, store } = deps
   for (const said of [await method.close(order), await method.query(order)])
     if (said.kind === 'paid') {
@@ -145,7 +152,7 @@ const MOST_MS = 24 * 60 * MINUTE_MS
  */
 async function takeMissed(deps: ReconcileDeps, nowMs: number): Promise<void> {
   const { store, methods, log } = deps
-  const listing = [...methods.values()].filter(method => method.missed !== undefined)
+  const listing = [...methods.values()].filter(isCheckout).filter(method => method.missed !== undefined)
   if (listing.length === 0) return
   const marks = await store.pay.payMarks()
   for (const method of listing) {
@@ -172,7 +179,12 @@ async function takeMissed(deps: ReconcileDeps, nowMs: number): Promise<void> {
  * False when it was stopped before the end, or the list has to be read again. A notice that comes too early is taken again by the
  * overlap, or by the bill.
  */
-async function takeEvents(deps: ReconcileDeps, method: PayMethod, fromMs: number, untilMs: number): Promise<boolean> {
+async function takeEvents(
+  deps: ReconcileDeps,
+  method: CheckoutMethod,
+  fromMs: number,
+  untilMs: number,
+): Promise<boolean> {
   const { store, stopped } = deps
   let away = 0
   for await (const event of method.missed?.(fromMs, untilMs) ?? []) {
@@ -196,7 +208,7 @@ async function takeEvents(deps: ReconcileDeps, method: PayMethod, fromMs: number
  * False when it has to be taken again. An event that the provider cannot explain, or that nobody here expected, does not stand in the
  * way of others; a person is told of it, because the list is soon read on.
  */
-async function takeEvent(deps: ReconcileDeps, { name }: PayMethod, event: MissedEvent): Promise<boolean> {
+async function takeEvent(deps: ReconcileDeps, { name }: CheckoutMethod, event: MissedEvent): Promise<boolean> {
   try {
     let early = false
     for (const notice of await event.notices())

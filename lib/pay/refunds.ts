@@ -4,16 +4,30 @@
  * debit their orders too.
  */
 import { pause } from '../base/clock.ts'
-import { formatMicro, parseMicro } from '../base/money.ts'
+import { formatMicro, type Micro, parseMicro } from '../base/money.ts'
 import { inForce, type OperationDeps, storeNow } from '../operations/deps.ts'
 import { OperationError } from '../operations/error.ts'
 import { accountPurse, type PurseId } from '../store/books/purses.ts'
-import type { Frozen, NewRefund } from '../store/pay-store.ts'
+import type { Frozen, NewRefund, RefundEnding } from '../store/payments/types.ts'
+import { StoreConflict } from '../store/base/errors.ts'
+import { askedText } from '../terms/deposits.ts'
 import type { Order, OrderMethod, ProofSource, Refund } from '../terms/pay.ts'
 import type { Act } from '../base/people.ts'
 import type { PaymentDisputes, Freezes } from './disputes.ts'
 import { type PayDeps, provider, raise, type Taken } from './exceptions.ts'
-import { ANOTHER_AMOUNT, NO_ORDER, NO_REASON, notConfigured, SMALLEST, sameRefund, wrong } from './faults.ts'
+import {
+  ANOTHER_AMOUNT,
+  NO_ORDER,
+  NO_REASON,
+  NO_RECEIVER,
+  notConfigured,
+  OWN_RECEIVER,
+  RECEIVER_KNOWN,
+  SMALLEST,
+  sameRefund,
+  USED,
+  wrong,
+} from './faults.ts'
 import {
   PaymentDisputed,
   type PayMethod,
@@ -27,6 +41,8 @@ import { FEN, isWholeFen, newRefundId, refundIdOf } from './numbers.ts'
 const SENT_BACK_MORE = 'the provider sent back more than was left of the order'
 /** Banks take up to three days; what is undecided then may need a person, as where the payer's account is closed. */
 const STUCK_MS = 3 * 86_400_000
+/** Whoever begins a refund of tokens sends them at once, or asks the payer for an address first. */
+const UNSENT_MS = 86_400_000
 const SECOND_MS = 1_000
 const HOUR_MS = 3_600_000
 const RECALL_TRIES = 12
@@ -59,6 +75,22 @@ export async function afterRecall<T extends { outcome: string }>(
   return done
 }
 
+/** Whole fen; of tokens, which have more places than CNY, any amount. */
+function amountOf(sent: unknown, { checkReceiver }: PayMethod): Micro {
+  const amount = parseMicro(sent)
+  if (amount !== null && amount > 0 && (checkReceiver !== undefined || isWholeFen(amount))) return amount
+  throw checkReceiver === undefined
+    ? wrong('amount', { en: 'CNY above 0 in whole fen', zh: '大于0的人民币金额,精确到分' })
+    : wrong('amount', { en: 'CNY above 0', zh: '大于0的人民币金额' })
+}
+
+/** A provider knows where the money came from; of tokens somebody has to say where they go. */
+function checkReceiver(method: PayMethod, receiver: string | null): void {
+  if ((method.checkReceiver === undefined) !== (receiver === null))
+    throw receiver === null ? NO_RECEIVER() : RECEIVER_KNOWN()
+  if (receiver !== null) method.checkReceiver?.(receiver)
+}
+
 export class Refunds {
   readonly #deps: PayDeps
   readonly #methods: ReadonlyMap<OrderMethod, PayMethod>
@@ -79,7 +111,8 @@ export class Refunds {
 
   /**
    * Sends money of an order back to the payer. `reference`: the caller's name for this refund; asking again under it is answered
-   * with the refund that there is, whatever became of it.
+   * with the refund that there is, whatever became of it. `receiver`: an address that the payer of tokens has named. What came from
+   * an exchange cannot go back to where it came from.
    */
   async begin(
     id: string,
@@ -88,15 +121,15 @@ export class Refunds {
     force: boolean,
     act: Act,
     reference: string | null = null,
+    receiver: string | null = null,
   ): Promise<Refund> {
     const { store } = this.#deps
     const order = await store.pay.order(id)
     const method = order === null ? undefined : this.#methods.get(order.method)
     if (order === null) throw new OperationError('missing', NO_ORDER)
     if (method === undefined) throw new OperationError('conflict', notConfigured(order.method))
-    const amount = parseMicro(sentAmount)
-    if (amount === null || amount <= 0 || !isWholeFen(amount))
-      throw wrong('amount', { en: 'CNY above 0 in whole fen', zh: '大于0的人民币金额,精确到分' })
+    const amount = amountOf(sentAmount, method)
+    checkReceiver(method, receiver)
     if (reason.trim() === '') throw NO_REASON()
     const nowMs = await storeNow(this.#deps)
     const refund: NewRefund = {
@@ -107,9 +140,10 @@ export class Refunds {
       amount,
       reason,
       providerId: null,
+      receiver,
     }
     const known = await store.pay.refund(order.method, refund.id)
-    if (known !== null) return sameRefund(known, amount)
+    if (known !== null) return sameRefund(known, amount, receiver)
     const frozen = await this.#freeze(order, refund, force, nextRefundCheck({ checks: 0 }, nowMs), act)
     if (frozen.outcome === 'same') return frozen.refund // it was begun at the same moment, by whoever sends it
     await inForce(this.#deps)
@@ -123,6 +157,7 @@ export class Refunds {
     if ('refund' in frozen) return frozen
     if (frozen.outcome === 'conflict') throw ANOTHER_AMOUNT()
     if (frozen.outcome === 'dust') throw wrong('amount', SMALLEST)
+    if (frozen.outcome === 'own') throw OWN_RECEIVER()
     const refundable = formatMicro(
       frozen.outcome === 'short' ? frozen.refundable : await store.pay.refundable(order.id),
     )
@@ -176,8 +211,11 @@ export class Refunds {
     const now = await store.pay.refund(name, id)
     if (now?.state !== 'frozen') return
     const nowMs = await storeNow(this.#deps)
-    if (nowMs - refund.atMs >= STUCK_MS) {
-      const detail = 'a refund is undecided for days, and its money stays frozen: look at it at the provider'
+    if (nowMs - refund.atMs >= (refund.receiver === null ? STUCK_MS : UNSENT_MS)) {
+      const detail =
+        refund.receiver === null
+          ? 'a refund is undecided for days, and its money stays frozen: look at it at the provider'
+          : `${askedText(refund.asked)} USDT to ${refund.receiver}: the money is frozen, and nobody has said that the tokens were sent`
       await raise(this.#deps, { method: name, kind: 'refund_stuck', reference: id, orderId, detail })
     }
     await store.pay.refundSent(name, id, now.providerId, nextRefundCheck(refund, nowMs))
@@ -246,6 +284,16 @@ export class Refunds {
   async tellEnds(limit: number): Promise<void> {
     const { pay } = this.#deps.store
     for (const { method, reference } of await pay.exceptions({ kind: 'refund_stuck', open: true, limit }))
-      if (method !== 'usdt') await this.#freezes.tellEnd(method, reference)
+      await this.#freezes.tellEnd(method, reference)
+  }
+
+  /** Ends a refund whose tokens a person sends. */
+  async endByHand({ method, id }: Refund, ending: RefundEnding, act: Act): Promise<Refund> {
+    const ended = await this.#deps.store.pay.endByHand(method, id, ending, act).catch(error => {
+      throw error instanceof StoreConflict ? USED() : error
+    })
+    await this.#freezes.tellEnd(method, id)
+    await inForce(this.#deps)
+    return ended as Refund
   }
 }

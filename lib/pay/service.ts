@@ -5,7 +5,6 @@
 import type { Config } from '../config/config.ts'
 import type { UsdtConfig } from '../config/pay-schema.ts'
 import { type OperationDeps, storeNow } from '../operations/deps.ts'
-import { USDT } from '../terms/deposits.ts'
 import type { Order, OrderMethod } from '../terms/pay.ts'
 import type { PayTallies } from '../terms/tallies.ts'
 import { compareBills } from './bills.ts'
@@ -13,7 +12,7 @@ import { Freezes, PaymentDisputes } from './disputes.ts'
 import type { PayDeps } from './exceptions.ts'
 import { PayMarks, UNCREDITED_MS } from './health.ts'
 import { Intake } from './intake.ts'
-import type { CallbackAnswer, PayMethod, RawCallback } from './method.ts'
+import { type CallbackAnswer, type CheckoutMethod, isCheckout, type PayMethod, type RawCallback } from './method.ts'
 import { openMethods } from './methods.ts'
 import { Notices } from './notices.ts'
 import { Orders, type PayBounds } from './orders.ts'
@@ -31,7 +30,7 @@ const COUNTED = 1_000
 
 /** The parts through which money comes in and goes back. */
 export function connect(deps: PayDeps, methods: ReadonlyMap<OrderMethod, PayMethod>) {
-  const intake = new Intake(deps)
+  const intake = new Intake(deps, methods)
   const freezes = new Freezes(deps, intake)
   const disputes = new PaymentDisputes(deps, freezes)
   const refunds = new Refunds(deps, methods, freezes, disputes)
@@ -76,9 +75,10 @@ export class PaymentService {
   async methods(): Promise<ReadonlyMap<OrderMethod, PayMethod>> {
     const config = this.#parts.config()
     if (this.#opened !== config) {
-      const methods = await openMethods(config, this.#parts.clock)
+      const [methods, usdt] = await Promise.all([openMethods(config, this.#parts.clock), this.usdt()])
       this.#methods.clear()
       for (const [name, method] of methods) this.#methods.set(name, method)
+      if (usdt !== null) this.#methods.set('usdt', usdt)
       this.#opened = config
     }
     return this.#methods
@@ -86,8 +86,7 @@ export class PaymentService {
 
   /** What people pay in, other than CNY: each needs a rate. */
   async currencies(): Promise<string[]> {
-    const ofMethods = [...(await this.methods()).values()].map(({ currency }) => currency)
-    const all = this.#parts.config().pay.usdt === undefined ? ofMethods : [...ofMethods, USDT]
+    const all = [...(await this.methods()).values()].map(({ currency }) => currency)
     return [...new Set(all)].filter(currency => currency !== 'CNY').sort()
   }
 
@@ -106,7 +105,8 @@ export class PaymentService {
     if (config === undefined) return null
     const { Usdt } = await import('./usdt/usdt.ts')
     const { counts } = this.#parts
-    return new Usdt({ ...this.#deps, counts, marks: this.#marks, config }, () => this.bounds().order)
+    const { intake } = this
+    return new Usdt({ ...this.#deps, intake, counts, marks: this.#marks, config }, () => this.bounds().order)
   }
 
   /** One round of reading the chain. */
@@ -117,7 +117,7 @@ export class PaymentService {
   /** null = there is no such method here. */
   async callback(name: string, callback: RawCallback): Promise<CallbackAnswer | null> {
     const method = (await this.methods()).get(name as OrderMethod)
-    if (method === undefined) return null
+    if (!isCheckout(method)) return null
     return this.notices.callback(method, callback, (m, verdict) => {
       this.#parts.counts.callback(m, verdict)
       this.#marks.count(m, verdict)
@@ -125,7 +125,7 @@ export class PaymentService {
   }
 
   /** Ends an order that is not paid. When it was paid meanwhile, it is credited. */
-  async close(order: Order, method: PayMethod): Promise<void> {
+  async close(order: Order, method: CheckoutMethod): Promise<void> {
     await closeOrder(await this.#reconcileDeps(), order, method)
   }
 
@@ -133,13 +133,6 @@ export class PaymentService {
     const methods = await this.methods()
     const { intake, notices, refunds, orders } = this
     return { ...this.#deps, intake, notices, refunds, orders, methods, stopped }
-  }
-
-  /** Its code is loaded where USDT is offered only. */
-  async #tellUnsent(): Promise<void> {
-    if (this.usdtConfig === undefined) return
-    const { tellUnsent } = await import('./usdt/unsent.ts')
-    await tellUnsent(this.#deps)
   }
 
   /** Compares the bills of providers that are due. */
@@ -154,7 +147,6 @@ export class PaymentService {
     this.#validity.look(deps.methods.values(), clock.now())
     counts.certificates = leftOf(deps.methods.values(), clock.now())
     await reconcile(deps)
-    await this.#tellUnsent()
     const nowMs = await storeNow(this.#parts)
     const beforeMs = nowMs - UNCREDITED_MS
     counts.open = {

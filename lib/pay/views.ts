@@ -5,8 +5,10 @@ import { formatMicro, micro } from '../base/money.ts'
 import { scalar } from '../config/scalars.ts'
 import { OperationError } from '../operations/error.ts'
 import type { Store } from '../store/store.ts'
-import type { OrderFilter } from '../store/pay-store.ts'
-import type { Order, PayException, Proof, Refund } from '../terms/pay.ts'
+import type { OrderFilter } from '../store/payments/types.ts'
+import { checksummed } from '../config/xpub.ts'
+import { askedText, type Deposit, tokenText, USDT } from '../terms/deposits.ts'
+import { type Order, type PayException, type Proof, type Refund, UNTIL_ENOUGH } from '../terms/pay.ts'
 import { creditable } from './exceptions.ts'
 import { NO_ORDER } from './faults.ts'
 import { isOrderId } from './numbers.ts'
@@ -23,9 +25,24 @@ export const shownCents = (cents: number): string => {
   return `${text.slice(0, -CENTS)}.${text.slice(-CENTS)}`
 }
 
+/** What was asked for or came, in its currency: tokens with all their places. */
+const shownAsked = ({ asked, tokens }: Order): string => (tokens === null ? shownCents(asked) : tokenText(tokens))
+const shownAmount = (amount: number, currency: string): string =>
+  currency === USDT ? askedText(amount) : shownCents(amount)
+
 /** Only of an order that is held now, or was until a moment ago. */
 export const heldUntil = ({ state, heldUntilMs }: Order): string | null =>
-  state === 'paid' ? isoOrNull(heldUntilMs) : null
+  state === 'paid' && heldUntilMs !== UNTIL_ENOUGH ? isoOrNull(heldUntilMs) : null
+
+/** What the order of a transfer waits for: a rate, or others of the account. null = it does not wait for either. */
+function waitsFor({ state, heldUntilMs, rate, amount }: Order): 'rate' | 'others' | null {
+  if (state !== 'paid' || heldUntilMs !== UNTIL_ENOUGH) return null
+  return rate === null && amount === 0 ? 'rate' : 'others'
+}
+
+/** The transaction of a transfer; null = no tokens came. */
+const transactionOf = ({ tokens, providerId }: Order): string | null =>
+  tokens === null ? null : (providerId?.split(':')[0] ?? null)
 
 /** What can be paid is shown only while it can be paid. */
 export function shownOrder(order: Order) {
@@ -35,8 +52,9 @@ export function shownOrder(order: Order) {
     method: order.method,
     state: order.state,
     amount: formatMicro(order.amount),
-    asked: shownCents(order.asked),
+    asked: shownAsked(order),
     currency: order.currency,
+    transaction: transactionOf(order),
     redirect: (payable && order.shown?.redirect) || null,
     qr: (payable && order.shown?.qr) || null,
     late: order.late,
@@ -47,6 +65,7 @@ export function shownOrder(order: Order) {
     created_at: iso(order.createdAtMs),
     expires_at: iso(order.expiresAtMs),
     held_until: heldUntil(order),
+    waits_for: waitsFor(order),
     credited_at: isoOrNull(order.creditedAtMs),
   }
 }
@@ -92,8 +111,9 @@ export const orderRow = async (order: Order, account: (id: number) => Promise<Ac
   method: order.method,
   state: order.state,
   amount: formatMicro(order.amount),
-  asked: shownCents(order.asked),
+  asked: shownAsked(order),
   currency: order.currency,
+  transaction: transactionOf(order),
   late: order.late,
   sandbox: order.sandbox,
   credited: formatMicro(order.credited),
@@ -103,12 +123,13 @@ export const orderRow = async (order: Order, account: (id: number) => Promise<Ac
   created_at: iso(order.createdAtMs),
   paid_at: isoOrNull(order.paidAtMs),
   held_until: heldUntil(order),
+  waits_for: waitsFor(order),
   credited_at: isoOrNull(order.creditedAtMs),
 })
 
 const proofRow = (proof: Proof & { atMs: number }) => ({
   transaction: proof.transactionId,
-  amount: shownCents(proof.amount),
+  amount: shownAmount(proof.amount, proof.currency),
   currency: proof.currency,
   source: proof.source,
   at: iso(proof.atMs),
@@ -124,6 +145,11 @@ export const refundRow = (refund: Refund) => ({
   amount: formatMicro(refund.amount),
   state: refund.state,
   provider_id: refund.providerId,
+  order: refund.orderId,
+  tokens: refund.receiver === null ? null : askedText(refund.asked),
+  receiver: refund.receiver === null ? null : checksummed(refund.receiver),
+  tx: refund.tx,
+  ending: refund.ending === '' ? null : refund.ending,
   reason: refund.reason,
   by: refund.actor,
   at: iso(refund.atMs),
@@ -141,7 +167,7 @@ export function exceptionRow(found: PayException, order: Order | null) {
     order: found.orderId,
     transaction: found.transactionId,
     reference: found.reference,
-    amount: found.amount === null ? null : shownCents(found.amount),
+    amount: found.amount === null ? null : shownAmount(found.amount, found.currency ?? ''),
     currency: found.currency,
     detail: found.detail,
     credit: can !== null && 'worth' in can ? formatMicro(can.worth) : null,
@@ -160,16 +186,29 @@ const orderOf = async ({ pay }: Pick<Store, 'pay'>, { orderId }: PayException): 
 export const oneException = async (store: Store, found: PayException): Promise<ExceptionRow> =>
   exceptionRow(found, await orderOf(store, found))
 
+/** Where the transfer stands on the chain that the order was made of, and which part of it has the rate of a quote. */
+const transferRow = ({ chainId, logIndex, to, from, block, node, quoted, quotedRate }: Deposit) => ({
+  chain_id: chainId,
+  log_index: logIndex,
+  address: checksummed(to),
+  sender: checksummed(from),
+  block: block.no,
+  node,
+  quoted: tokenText(quoted),
+  quoted_rate: quotedRate === null ? null : formatMicro(micro(quotedRate)),
+})
+
 /** An order with its proofs, what went back of it, and its exceptions. */
 export async function oneOrder({ store }: { store: Store }, id: string) {
   const order = isOrderId(id) ? await store.pay.order(id) : null
   if (order === null) throw new OperationError('missing', NO_ORDER)
-  const [proofs, refunds, exceptions, refundable, person] = await Promise.all([
+  const [proofs, refunds, exceptions, refundable, person, deposit] = await Promise.all([
     store.pay.proofs(id),
     store.pay.refunds(id),
     store.pay.exceptions({ orderId: id, limit: MOST_EXCEPTIONS }),
     store.pay.refundable(id),
     order.userId === null ? null : store.people.users.byId(order.userId),
+    order.tokens === null ? null : store.chain.deposit(id),
   ])
   const shown: ExceptionRow[] = exceptions.map(found => exceptionRow(found, order))
   return {
@@ -181,6 +220,7 @@ export async function oneOrder({ store }: { store: Store }, id: string) {
     expires_at: iso(order.expiresAtMs),
     check_at: isoOrNull(order.checkAtMs),
     checks: order.checks,
+    transfer: deposit === null ? null : transferRow(deposit),
     refundable: formatMicro(refundable),
     proofs: proofs.map(proofRow),
     refunds: refunds.map(refundRow),

@@ -7,7 +7,7 @@ import type { Config } from '../config/config.ts'
 import type { Pages } from '../exchange/listener/server.ts'
 import type { CallbackServer } from '../pay/callback-server.ts'
 import type { PaymentParts, PaymentService } from '../pay/service.ts'
-import { PAY_METHODS, PAY_WAYS } from '../terms/pay.ts'
+import { CHECKOUT_METHODS, PAY_METHODS } from '../terms/pay.ts'
 
 /** Returns a function that makes the desk at its first call. */
 export function lazyDesk(parts: PaymentParts): () => Promise<PaymentService> {
@@ -38,7 +38,7 @@ export function payVisits({ clock, log, config }: PaymentParts, desk: () => Prom
 
 /** Whether there is a way to pay of this name, and the config has its section. */
 const isConfigured = ({ pay }: Config, name: string): boolean =>
-  PAY_METHODS.some(method => method === name && pay[method] !== undefined)
+  CHECKOUT_METHODS.some(method => method === name && pay[method] !== undefined)
 
 const EVERY_MS = 5_000
 const BILLS_EVERY_MS = 60_000
@@ -75,7 +75,7 @@ export class PayRounds {
 
   async #run(work: (desk: PaymentService) => Promise<void>): Promise<void> {
     const config = this.#parts.config()
-    if (!PAY_WAYS.some(name => config.pay[name] !== undefined)) return
+    if (!PAY_METHODS.some(name => config.pay[name] !== undefined)) return
     try {
       await work(await this.#desk())
     } catch (error) {

@@ -13,7 +13,7 @@
 import { add, type Micro, micro } from '../base/money.ts'
 import { accountPurse, keyPurse } from './books/purses.ts'
 import type { Driver, Row, Transaction } from './base/driver.ts'
-import { MOST_NAMED, readPayments } from './sql/pay-audit.ts'
+import { MOST_NAMED, readPayments } from './payments/audit.ts'
 import { big, integer, text } from './base/text.ts'
 import { GRAIN } from './usage/sums.ts'
 

@@ -15,8 +15,7 @@ import { PURSES } from './books/purses.ts'
 import { APPLIED_ROWS } from './catalogue/applied.ts'
 import { CATALOG_ROWS } from './catalogue/catalogue.ts'
 import { PRICE_VERSIONS } from './catalogue/prices.ts'
-import { DEPOSIT_TABLES } from './deposit-tables.ts'
-import { PAY_TABLES } from './pay-tables.ts'
+import { PAY_TABLES } from './payments/tables.ts'
 import { PEOPLE } from './people/tables.ts'
 import { MODEL_STATS, RATE_WINDOWS, UNCOVERED } from './shared-state.ts'
 import { ACTION_TABLE } from './base/actions.ts'
@@ -56,7 +55,6 @@ const TABLES: readonly Table[] = [
   ACTION_TABLE,
   ...PEOPLE,
   ...PAY_TABLES,
-  ...DEPOSIT_TABLES,
 ]
 
 /** 48 bits, so that it is an exact number in JavaScript. */

@@ -32,9 +32,8 @@ import { makeTables, storeId, wantSchema } from './schema.ts'
 import { ModelStatsStore, RateWindows, UncoveredRights } from './shared-state.ts'
 import { ActionLog } from './base/actions.ts'
 import { ChangeStore } from './base/changes.ts'
-import { Deposits } from './sql/deposits.ts'
 import type { Driver, OnStatement } from './base/driver.ts'
-import { Pay } from './sql/pay.ts'
+import { type ChainStatements, chainStatements, type PayStatements, payStatements } from './payments/payments.ts'
 import { RefusalStore } from './usage/refusals.ts'
 import { UsageStore } from './usage/usage.ts'
 
@@ -71,8 +70,8 @@ export class Store {
   readonly actions: ActionLog
   readonly people: People
   /** Money that comes in: orders, proofs, refunds. */
-  readonly pay: Pay
-  readonly chain: Deposits
+  readonly pay: PayStatements
+  readonly chain: ChainStatements
 
   constructor(
     driver: Driver,
@@ -99,8 +98,8 @@ export class Store {
     this.modelStats = new ModelStatsStore(driver)
     this.actions = new ActionLog(driver)
     this.people = new People(driver, sealer)
-    this.pay = new Pay(driver)
-    this.chain = new Deposits(driver)
+    this.pay = payStatements(driver)
+    this.chain = chainStatements(driver)
   }
 
   /** Proves the engine, then makes the tables unless they are there. Throws where another version of the program made them. */

@@ -1,12 +1,13 @@
 /**
- * The records of deposits on a chain: whose addresses are watched, how far the chain has been read, and what came. They know
+ * The records of a chain on which tokens come: whose addresses are watched, how far the chain has been read, and what came. They know
  * nothing of SQL or of any node's protocol.
  *
  * Amounts of tokens are whole numbers of their smallest unit (wei) and larger than any number of JavaScript is exact for:
  * they are bigints here and texts in the store.
  */
+import { createHash } from 'node:crypto'
 import { decimalText, type Micro } from '../base/money.ts'
-import type { RefundState } from './pay.ts'
+import type { Order } from './pay.ts'
 
 /** The currency of rates for it. */
 export const USDT = 'USDT'
@@ -51,14 +52,6 @@ export interface ChainCursor extends BlockRef {
   sweepNo: number
 }
 
-/**
- * `final`: it stands in a final block. `confirmed`: a second node says the same. `due`: it is credited now, because with
- * others it is worth the minimum. `credited`: the account has the money. `held`: a person has to look at it. `closed`: a
- * person has decided that it credits nothing.
- */
-export const DEPOSIT_STATES = ['final', 'confirmed', 'due', 'credited', 'held', 'closed'] as const
-export type DepositState = (typeof DEPOSIT_STATES)[number]
-
 /** A transfer of tokens as a node reports it. */
 export interface Transfer {
   tx: string
@@ -75,51 +68,21 @@ export interface NewDeposit extends Transfer {
   blockAtMs: number
   /** Which node of the config has reported it, from 1: the other one must confirm it. */
   node: number
+  /** Whether the chain is a test network. */
+  sandbox: boolean
 }
 
-export interface Deposit extends NewDeposit {
-  id: number
+/** An order that the reading of the chain has made of a transfer, with the place of the transfer. */
+export interface Deposit extends Order, Transfer {
   chainId: number
-  state: DepositState
-  /** The part that a quote holds its rate for; 0 = none. */
+  /** Counts up in the order in which transfers were read. */
+  seq: number
+  blockAtMs: number
+  node: number
+  tokens: bigint
+  /** The part that a quote holds its rate for; 0 = none. `rate` is for the rest. */
   quoted: bigint
   quotedRate: number | null
-  /** CNY in millionths for one token, for the rest; null = there is no rest, or no rate has been set yet. */
-  rate: number | null
-  credited: Micro
-  /** When it was stored as final. */
-  atMs: number
-  creditedAtMs: number | null
-  /** How often a second node was asked about it. */
-  checks: number
-  /** Who has credited or closed it by hand, and why; null = nobody. */
-  decidedBy: string | null
-  decision: string | null
-}
-
-/**
- * Tokens that an operator sends back from another wallet. `frozen`: the money is out of the balance, and nobody has said that
- * the tokens were sent. `done`: they were sent, by the transaction `tx`. `released`: they were not sent, and the balance has
- * the money again.
- */
-export interface DepositRefund {
-  id: string
-  chainId: number
-  depositId: number
-  accountId: number
-  amount: Micro
-  /** The tokens to send, and where to; the address is in lower case. */
-  value: bigint
-  receiver: string
-  state: RefundState
-  /** A transaction counts for one refund only. */
-  tx: string | null
-  reason: string
-  actor: string
-  /** Why nothing was sent. */
-  ending: string
-  atMs: number
-  endedAtMs: number | null
 }
 
 /** A promise to take some tokens at a rate. It holds for one transfer, by the time of its block. */
@@ -138,7 +101,19 @@ export interface Quote {
 export const depositReference = (chainId: number, { tx, logIndex }: Pick<Transfer, 'tx' | 'logIndex'>): string =>
   `bsc:${chainId}:${tx}:${logIndex}`
 
-/** What a deposit is worth in micro-CNY × 10^18, exactly; null = a rate is missing. */
+/** Crockford's base 32: every provider takes these letters and digits in the number of an order. */
+export const ID_DIGITS = '0123456789ABCDEFGHJKMNPQRSTVWXYZ'
+const ID_LENGTH = 26
+
+/** A number of an order or a refund that follows from a text: 130 bits of its hash. */
+export const idOfText = (letter: 'T' | 'R', text: string): string =>
+  letter +
+  [...createHash('sha256').update(text).digest()]
+    .slice(0, ID_LENGTH)
+    .map(byte => ID_DIGITS[byte % ID_DIGITS.length])
+    .join('')
+
+/** What a transfer is worth in micro-CNY × 10^18, exactly; null = a rate is missing. */
 export function worthOf({
   value,
   quoted,
@@ -156,12 +131,14 @@ export function worthOf({
  */
 export const takesQuote = ({ wei }: Pick<Quote, 'wei'>, value: bigint): boolean => value * 2n >= wei
 
-/** What is sent back is rounded down to as many places as wallets take. */
-const SENT_STEP = WEI / 10_000n
-
-/** The tokens of a part of what a deposit was credited with. */
-export const tokensBack = ({ value, credited }: Pick<Deposit, 'value' | 'credited'>, amount: Micro): bigint =>
-  ((value * BigInt(amount)) / BigInt(credited) / SENT_STEP) * SENT_STEP
+/** Tokens are asked for and sent back in ten-thousandths: wallets take no more places. */
+const STEP = WEI / 10_000n
+export const askedOf = (wei: bigint): number => {
+  const steps = wei / STEP
+  return steps > BigInt(Number.MAX_SAFE_INTEGER) ? Number.MAX_SAFE_INTEGER : Number(steps)
+}
+/** Ten-thousandths of a token as a decimal. */
+export const askedText = (asked: number): string => tokenText(BigInt(asked) * STEP)
 
 /** Whole micro-CNY of such a worth, rounded down. */
 export const floorOf = (worth: bigint): bigint => worth / WEI

@@ -7,17 +7,17 @@
  */
 import type { Micro } from '../base/money.ts'
 
-/** The ways to pay. `card` is Stripe Checkout. */
-export const PAY_METHODS = ['alipay', 'wechat', 'card'] as const
+/** The ways to pay on a page of a provider's. `card` is Stripe Checkout. */
+export const CHECKOUT_METHODS = ['alipay', 'wechat', 'card'] as const
+export type CheckoutName = (typeof CHECKOUT_METHODS)[number]
+
+/** All ways to pay. Orders of `usdt` are made by the reading of the chain, when a transfer to an account's address is final. */
+export const PAY_METHODS = [...CHECKOUT_METHODS, 'usdt'] as const
 export type OrderMethod = (typeof PAY_METHODS)[number]
 
-/** All ways in which money comes in: by orders, and by deposits of USDT, which need none. */
-export const PAY_WAYS = [...PAY_METHODS, 'usdt'] as const
-export type PayWay = (typeof PAY_WAYS)[number]
-
 /**
- * `created`: the row exists, and the provider may not know of it. `pending`: the payer can pay. `paid`: a proof is stored.
- * `credited`: the account has the money. `expired`, `failed`: nobody can pay any more, as far as is known; money that comes
+ * `created`: the row exists, and the provider may not know of it. `pending`: the payer can pay, or a second node has not said the same
+ * of a transfer. `paid`: a proof is stored. `credited`: the account has the money. `expired`, `failed`: nobody can pay any more, as far as is known; money that comes
  * all the same is taken. `refunded`, `reversed`: all of it went back.
  */
 export const ORDER_STATES = [
@@ -38,6 +38,9 @@ export interface Shown {
   qr?: string
 }
 
+/** Until when orders are held that are credited together with others of the account, or when a person decides so. */
+export const UNTIL_ENOUGH = 8_640_000_000_000_000
+
 export interface Order {
   /** `T` and 26 digits of Crockford's base 32; it is the provider's name for the order too. */
   id: string
@@ -45,15 +48,19 @@ export interface Order {
   /** Who began it. */
   userId: number | null
   method: OrderMethod
-  /** What the account gets: whole fen. */
+  /** The entry that credits it. A payment counts once in the whole store. */
+  reference: string
+  /** What the account gets: whole fen, or what a transfer is worth (0 = nobody knows yet), at most `Number.MAX_SAFE_INTEGER`. */
   amount: Micro
-  /** What the provider is asked for, in the smallest unit of `currency`. */
+  /** What the provider is asked for, in the smallest unit of `currency`; of tokens in ten-thousandths, rounded down. */
   asked: number
-  /** Upper-case ISO 4217. */
+  /** What came, in the token's smallest unit; null where no tokens came. */
+  tokens: bigint | null
+  /** Upper-case ISO 4217, or USDT. */
   currency: string
-  /** CNY in millionths for one unit of `currency`; null when that is CNY. */
+  /** CNY in millionths for one unit of `currency`; null when that is CNY, or no rate is needed or set yet. */
   rate: number | null
-  /** The merchant's account at the provider at which the order was made. */
+  /** The merchant's account at the provider at which the order was made, or the address that got the tokens. */
   merchant: string
   /** The provider's own id of the order or session; null = not known yet. */
   providerId: string | null
@@ -81,8 +88,8 @@ export interface Order {
   checks: number
 }
 
-/** Where a proof came from. `operator`: a person decided, and gave a reason. */
-export const PROOF_SOURCES = ['callback', 'query', 'bill', 'operator'] as const
+/** Where a proof came from. `chain`: a second node. `operator`: a person decided, and gave a reason. */
+export const PROOF_SOURCES = ['callback', 'query', 'bill', 'chain', 'operator'] as const
 export type ProofSource = (typeof PROOF_SOURCES)[number]
 
 export interface Proof {
@@ -130,7 +137,7 @@ export type PayExceptionKind = (typeof PAY_EXCEPTIONS)[number]
 
 export interface PayException {
   id: number
-  method: PayWay
+  method: OrderMethod
   kind: PayExceptionKind
   /** The same event reported twice is one exception: this names it. */
   reference: string
@@ -176,6 +183,12 @@ export interface Refund {
   state: RefundState
   /** The provider's id of it; null = not known yet. */
   providerId: string | null
+  /** Where an operator sends tokens, in lower case; null = the provider sends the money. */
+  receiver: string | null
+  /** The transaction that sent them. It counts for one refund only. */
+  tx: string | null
+  /** Why an operator sent nothing; empty = no operator has ended it so. */
+  ending: string
   reason: string
   actor: string
   atMs: number

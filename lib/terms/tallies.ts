@@ -3,7 +3,7 @@
  * is known already allocates nothing; prom-client would build a text of the labels each time.
  */
 import { METRICS, type MetricRow, PICTURE_OUTCOMES, type PictureOutcome } from './metric-rows.ts'
-import type { OrderMethod, PayExceptionKind, PayWay, ProofSource } from './pay.ts'
+import type { OrderMethod, PayExceptionKind, ProofSource } from './pay.ts'
 
 export type Label = string | number
 
@@ -113,15 +113,15 @@ export class PayTallies {
     this.#counted.payCallbacks.add(1, method, verdict)
   }
 
-  credited(method: PayWay, ms: number): void {
+  credited(method: OrderMethod, ms: number): void {
     this.#counted.payCreditAge.observe(ms / SECOND_MS, method)
   }
 
-  repaired(method: PayWay, source: ProofSource | 'chain'): void {
+  repaired(method: OrderMethod, source: ProofSource): void {
     this.#counted.payRepairs.add(1, method, source)
   }
 
-  exception(method: PayWay, kind: PayExceptionKind): void {
+  exception(method: OrderMethod, kind: PayExceptionKind): void {
     this.#counted.payExceptions.add(1, method, kind)
   }
 

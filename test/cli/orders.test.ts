@@ -6,6 +6,7 @@ import { newWallet } from '../pay/usdt-support.ts'
 import { LOOSE, newOrder, proofOf } from '../store/pay-suite.ts'
 import { commandLine } from '../support/command-line.ts'
 import { SETUP } from '../support/store.ts'
+import { confirmTransfers } from '../support/transfers.ts'
 
 const folder = t.testdir()
 const { xpub, first } = newWallet()
@@ -63,35 +64,46 @@ t.test('orders and exceptions of a store, beside a gateway', async t => {
   const held = newOrder(account.id)
   await store.pay.makeOrder(held, LOOSE, SETUP)
   await store.pay.proveOrder(proofOf(held.id, 'held'), { disputes: 0, sinceMs: 0, untilMs: 8_000_000_000_000 })
-  const release = await run('orders', 'release-order', held.id, '--reason', 'known payer')
+  const release = await run('orders', 'release', held.id, '--reason', 'known payer')
   t.match(release, { status: 0, stdout: /^state\tcredited$/m })
 
   await store.pay.setPayRate({ currency: 'USDT', rate: 7_000_000, fromMs: 0, untilMs: 8_000_000_000_000 }, SETUP)
   const block = { no: 1, hash: `0x${'b'.repeat(64)}` }
-  const transfer = { from: first, to: first, block, accountId: account.id, blockAtMs: 1_000, node: 1 }
+  const transfer = { from: first, to: first, block, accountId: account.id, blockAtMs: 1_000, node: 1, sandbox: true }
   const values = [10n ** 18n, 10n ** 30n]
   await store.chain.addDeposits(
     56,
     values.map((value, logIndex) => ({ ...transfer, tx: `0x${value}`, logIndex, value })),
   )
-  for (const found of await store.chain.unconfirmed(56, 9)) await store.chain.confirmDeposit(found.id)
-  t.match(await run('orders', 'release', 'acme', '--reason', 'left'), { status: 0, stdout: 'credited\t7.000000\n' })
-  t.match(await run('orders', 'deposits', '--account', 'acme'), {
-    stdout: /^2\t\S+Z\tacme\theld\t1000000000000\t.*\n1\t\S+Z\tacme\tcredited\t1\t7\.000000\t7\.000000\tleft\t/,
-  })
+  await confirmTransfers(store, 56)
+  const [small, large] = (await store.chain.deposits({ afterSeq: 0, limit: 9 })).map(found => found.id) as [
+    string,
+    string,
+  ]
+  t.match(await run('orders', 'release', small, '--reason', 'left'), { status: 0, stdout: /^credited\t7\.000000$/m })
+  t.match((await run('orders', 'list', '--account', 'acme', '--method', 'usdt')).stdout.split('\n').sort(), [
+    '',
+    ...[
+      new RegExp(`^${small}\\t\\S+Z\\tacme\\tusdt\\tcredited\\t7\\.000000\\t7\\.000000`),
+      new RegExp(`^${large}\\t\\S+Z\\tacme\\tusdt\\tpaid\\t.*\\t0\\.000000`),
+    ].sort((a, b) => (String(a) < String(b) ? -1 : 1)),
+  ])
   t.match(await run('orders', 'addresses'), { status: 0, stdout: /^number,path,address,account,received,left\r\n/ })
   t.match(
     await run('orders', 'rewind', '--block', '1', '--reason', 'x'),
     { status: 5, stderr: /block/ },
     'no node answers',
   )
-  const decided = await run('orders', 'resolve-deposit', '2', '--close', '--reason', 'by mistake')
-  t.match(decided, { status: 0, stdout: /^state\tclosed$/m })
+  const told = { method: 'usdt', kind: 'chain', reference: 'held:x', detail: 'worth too much', orderId: large } as const
+  await store.pay.raiseException(told)
+  t.match(await run('orders', 'release', large, '--reason', 'x'), { status: 5, stderr: /exception/ })
+  const decided = await run('orders', 'resolve', '2', '--close', '--reason', 'by mistake')
+  t.match(decided, { status: 0, stdout: /^resolution\tclosed: by mistake$/m })
   const to = `0x${'9'.repeat(40)}`
   const sent = await run(
     'orders',
-    'send-back',
-    '1',
+    'refund',
+    small,
     '--amount',
     '7',
     '--to',
@@ -106,8 +118,8 @@ t.test('orders and exceptions of a store, beside a gateway', async t => {
   t.equal(tokens, '1')
   t.match(await run('orders', 'to-send'), {
     status: 0,
-    stdout: new RegExp(`^${number}\\t\\S+Z\\t1\\t7\\.000000\\t1\\t`),
+    stdout: new RegExp(`^${number}\\t\\S+Z\\t${small}\\t7\\.000000\\t1\\t`),
   })
   t.match(await run('orders', 'sent', number, '--reason', 'not now'), { status: 0, stdout: /^state\treleased$/m })
-  t.match(await run('orders', 'deposit', '1'), { status: 0, stdout: /^refundable\t7\.000000$/m })
+  t.match(await run('orders', 'show', small), { status: 0, stdout: /^refundable\t7\.000000$/m })
 })

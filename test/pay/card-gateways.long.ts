@@ -5,7 +5,7 @@
 import t, { type Test } from 'tap'
 import { micro } from '../../lib/base/money.ts'
 import { openStore, type Store } from '../../lib/store/store.ts'
-import type { NewRefund } from '../../lib/store/pay-store.ts'
+import type { NewRefund } from '../../lib/store/payments/types.ts'
 import type { Order } from '../../lib/terms/pay.ts'
 import { startGateway } from '../support/gateway.ts'
 import { type Card, openCard } from './card-support.ts'

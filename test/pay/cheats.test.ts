@@ -3,7 +3,7 @@ import t, { type Test } from 'tap'
 import { micro } from '../../lib/base/money.ts'
 import { openStore, type Store } from '../../lib/store/store.ts'
 import { accountPurse } from '../../lib/store/books/purses.ts'
-import { type Order, type OrderMethod, PAY_METHODS } from '../../lib/terms/pay.ts'
+import { type Order, type OrderMethod, CHECKOUT_METHODS } from '../../lib/terms/pay.ts'
 import { TestClock } from '../support/clock.ts'
 import { ENGINES } from './engines.ts'
 import { isTaken, Providers, type Sent } from './providers.ts'
@@ -32,10 +32,10 @@ async function taken({ url }: Shop, method: OrderMethod, path: string, { headers
 
 t.test('a message of one method is none of another, nor at another address', async t => {
   const { shop, providers, paid } = await open(t)
-  for (const method of PAY_METHODS) {
+  for (const method of CHECKOUT_METHODS) {
     const order = await paid(method)
     const message = providers.message(order)
-    for (const other of PAY_METHODS.filter(name => name !== method))
+    for (const other of CHECKOUT_METHODS.filter(name => name !== method))
       t.equal(await taken(shop, other, other, message), false, `${method} at ${other}`)
     for (const path of ['', 'constructor', '__proto__', 'ALIPAY', 'usdt'])
       t.equal(await taken(shop, method, path, message), false, path)
@@ -62,7 +62,7 @@ t.test('whoever has the keys of one method pays no order of another', async t =>
 
 t.test('an old message says nothing new, whatever has become of the order', async t => {
   const { shop, providers, paid, clock } = await open(t)
-  for (const method of PAY_METHODS) {
+  for (const method of CHECKOUT_METHODS) {
     const order = await paid(method)
     const message = providers.message(order)
     t.equal(await taken(shop, method, method, message), true)

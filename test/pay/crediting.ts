@@ -3,6 +3,7 @@ import type { Test } from 'tap'
 import { micro } from '../../lib/base/money.ts'
 import { Chain, Rpc } from '../../lib/pay/usdt/chain.ts'
 import { Crediting, type UsdtDeps } from '../../lib/pay/usdt/crediting.ts'
+import { Intake } from '../../lib/pay/intake.ts'
 import type { Store } from '../../lib/store/store.ts'
 import { ACT, openDesk } from './support.ts'
 
@@ -28,10 +29,10 @@ export async function openCrediting(t: Test, storeOf: (real: Store) => Store = r
   const desk = await openDesk(t)
   const { store, account, clock } = desk
   const second = new SayingNode(2)
+  const parts = { ...desk.deps, store: storeOf(store) }
   const deps = {
-    ...desk.deps,
-    store: storeOf(store),
-    counts: { ...desk.deps.counts, credited() {} },
+    ...parts,
+    intake: new Intake(parts, new Map()),
     config: { chain_id: CHAIN, minimum: micro(1) },
   } as unknown as UsdtDeps
   const crediting = new Crediting(deps, [new SayingNode(1), second])
@@ -57,6 +58,7 @@ export async function openCrediting(t: Test, storeOf: (real: Store) => Store = r
           accountId: account.id,
           blockAtMs: 450,
           node: 1,
+          sandbox: false,
         },
       ]),
   }

@@ -4,7 +4,7 @@
  */
 import t, { type Test } from 'tap'
 import { fits } from '../../lib/pay/card/client.ts'
-import type { OrderMethod } from '../../lib/terms/pay.ts'
+import type { CheckoutName } from '../../lib/terms/pay.ts'
 import { TestClock } from '../support/clock.ts'
 import { type Card, openCard } from './card-support.ts'
 import { AlipayDouble } from './doubles/alipay.ts'
@@ -105,7 +105,7 @@ interface Offered extends Shop {
   pay(id: string): void
 }
 
-const OFFERED: Record<OrderMethod, (t: Test) => Promise<Offered>> = {
+const OFFERED: Record<CheckoutName, (t: Test) => Promise<Offered>> = {
   async card(t) {
     const card = await openCard(t)
     return Object.assign(card, {

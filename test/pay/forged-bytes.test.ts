@@ -3,7 +3,7 @@
  * method: none of them is taken, and none leaves a trace in the books. The unchanged one is taken after all of them.
  */
 import t from 'tap'
-import { type OrderMethod, PAY_METHODS } from '../../lib/terms/pay.ts'
+import { type CheckoutName, CHECKOUT_METHODS } from '../../lib/terms/pay.ts'
 import { TestClock } from '../support/clock.ts'
 import { seeded } from '../support/random.ts'
 import { isTaken, Providers } from './providers.ts'
@@ -11,17 +11,17 @@ import { openShop } from './shop.ts'
 import { ACT } from './support.ts'
 
 /** What the headers of a callback sign, or are signed by. Alipay's are in the body. */
-const SIGNED: Record<OrderMethod, readonly string[]> = {
+const SIGNED: Record<CheckoutName, readonly string[]> = {
   alipay: [],
   wechat: ['wechatpay-timestamp', 'wechatpay-nonce', 'wechatpay-serial', 'wechatpay-signature'],
   card: ['stripe-signature'],
 }
 
 /** Two texts of a form may say the same: `%2f` and `%2F` are one byte. */
-const meaning = (method: OrderMethod, body: Buffer): string =>
+const meaning = (method: CheckoutName, body: Buffer): string =>
   method === 'alipay' ? JSON.stringify([...new URLSearchParams(body.toString('utf8'))]) : body.toString('latin1')
 
-for (const method of PAY_METHODS)
+for (const method of CHECKOUT_METHODS)
   t.test(method, async t => {
     const random = seeded(t)
     const clock = new TestClock(Date.now())

@@ -10,7 +10,7 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import t, { type Test } from 'tap'
 import { openStore } from '../../lib/store/store.ts'
-import { type Order, type OrderMethod, type OrderState, PAY_METHODS } from '../../lib/terms/pay.ts'
+import { type Order, type OrderMethod, type OrderState, CHECKOUT_METHODS } from '../../lib/terms/pay.ts'
 import { FaultyGateway } from '../faults/support.ts'
 import type { Account } from '../../lib/terms/records.ts'
 import { ADMIN_TOKEN, BIN } from '../support/gateway.ts'
@@ -47,7 +47,7 @@ async function openScene(t: Test, open: (t: Test) => Promise<StallingStore>): Pr
   const ports = (await freePorts(6)).map(port => `127.0.0.1:${port}`) as string[]
   const catalog = { groups: [{ name: 'default' }], models: [], channels: [], keys: [] }
   // One for each method, because a transaction that stands has the purse of its account.
-  const accounts = PAY_METHODS.map(name => ({ name, groups: ['default'], sandbox: true }))
+  const accounts = CHECKOUT_METHODS.map(name => ({ name, groups: ['default'], sandbox: true }))
   writeFileSync(`${folder}/catalog.yaml`, JSON.stringify({ ...catalog, accounts }))
   const gateways = [0, 1].map(i => {
     const [main, direct, ops] = ports.slice(i * 3) as [string, string, string]
@@ -97,7 +97,7 @@ async function checkBooks(t: Test, { shop, providers, balances }: Scene): Promis
   const orders = await shop.store.pay.orders({ limit: 1_000 })
   for (const { id, state } of orders.filter(order => order.state !== 'credited' && order.state !== 'refunded'))
     t.fail(`${id} is ${state}`)
-  const total = PAY_METHODS.reduce((sum, method) => sum + providers.total(method), 0)
+  const total = CHECKOUT_METHODS.reduce((sum, method) => sum + providers.total(method), 0)
   t.equal(await balances(), total, 'the account has what the providers have')
   t.equal((await Promise.all(orders.map(({ id }) => shop.store.pay.proofs(id)))).flat().length, orders.length)
   t.same(await shop.exceptions(), [])
@@ -105,7 +105,7 @@ async function checkBooks(t: Test, { shop, providers, balances }: Scene): Promis
 }
 
 async function fiftyDeliveries(t: Test, scene: Scene): Promise<void> {
-  for (const method of PAY_METHODS) {
+  for (const method of CHECKOUT_METHODS) {
     const order = await scene.begin(method)
     t.equal(scene.providers.pay(order), true)
     const before = await scene.balances()

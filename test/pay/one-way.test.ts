@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { glob } from 'node:fs/promises'
 import t from 'tap'
-import { PAY_METHODS } from '../../lib/terms/pay.ts'
+import { CHECKOUT_METHODS } from '../../lib/terms/pay.ts'
 import { openCard } from './card-support.ts'
 import { AlipayDouble } from './doubles/alipay.ts'
 import { openShop } from './shop.ts'
@@ -17,14 +17,7 @@ t.test('who calls what moves money', async t => {
   const outside = files.filter(file => !file.startsWith('lib/store/'))
   t.same(using(/\.creditOrder\(/, outside), ['lib/pay/intake.ts'])
   t.same(using(/\.proveOrder\(/, outside), ['lib/pay/intake.ts'], 'also by hand')
-  t.same(using(/\.creditDeposits\(/, outside), ['lib/pay/usdt/crediting.ts'], 'deposits have no order')
-  t.same(using(/\.resolveDeposit\(/, outside), ['lib/pay/deposits.ts'], 'by hand')
-  t.same(using(/bookPayment\(tx/), [
-    'lib/store/sql/deposit-decisions.ts',
-    'lib/store/sql/deposit-money.ts',
-    'lib/store/sql/pay-money.ts',
-  ])
-  t.same(using(/kind: 'payment'/), ['lib/store/sql/pay-money.ts'], 'one statement writes the entry')
+  t.same(using(/kind: 'payment'/), ['lib/store/payments/money.ts'], 'one statement writes the entry')
 })
 
 t.test('methods know neither the store nor the payment service', async t => {
@@ -36,7 +29,7 @@ t.test('methods know neither the store nor the payment service', async t => {
 t.test('no address takes what nobody has signed', async t => {
   const alipay = await AlipayDouble.open(t)
   const shops = [await openShop(t, { alipay: alipay.section }), await openWechat(t), await openCard(t)]
-  t.same(shops.map(({ method }) => method.name).sort(), [...PAY_METHODS].sort(), 'every method has an address')
+  t.same(shops.map(({ method }) => method.name).sort(), [...CHECKOUT_METHODS].sort(), 'every method has an address')
   for (const shop of shops) {
     const { id } = await shop.begin()
     const url = `${shop.url}/pay/${shop.method.name}`

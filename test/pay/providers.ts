@@ -2,7 +2,7 @@
  * The doubles of all providers, and what payers and providers do, the same for each: an order is opened, paid, told, and
  * sent back. Amounts are in fen, and what is paid stands in the doubles' own ledgers.
  */
-import type { Order, OrderMethod } from '../../lib/terms/pay.ts'
+import type { Order, CheckoutName, OrderMethod } from '../../lib/terms/pay.ts'
 import { AlipayDouble } from './doubles/alipay.ts'
 import { StripeDouble } from './doubles/stripe.ts'
 import type { Json } from './doubles/stripe-ledger.ts'
@@ -39,7 +39,7 @@ export class Providers {
   }
 
   /** The section `pay` of a config that pays at the doubles. */
-  section(card: Json = {}): { [M in OrderMethod]: object } {
+  section(card: Json = {}): { [M in CheckoutName]: object } {
     const { alipay, wechat, stripe } = this
     return { alipay: alipay.section, wechat: wechat.config, card: stripe.section({ an_hour: 100, ...card }) }
   }

@@ -7,11 +7,11 @@ import type { AddressInfo } from 'node:net'
 import { ZERO } from '../../lib/base/money.ts'
 import { CallbackServer } from '../../lib/pay/callback-server.ts'
 import { PaymentService } from '../../lib/pay/service.ts'
-import type { PayMethod } from '../../lib/pay/method.ts'
+import type { CheckoutMethod } from '../../lib/pay/method.ts'
 import type { Store } from '../../lib/store/store.ts'
 import { parseConfig } from '../../lib/config/config.ts'
 import { createLogger } from '../../lib/base/log.ts'
-import type { Order, PayWay } from '../../lib/terms/pay.ts'
+import type { Order, OrderMethod } from '../../lib/terms/pay.ts'
 import { PayTallies } from '../../lib/terms/tallies.ts'
 import type { Account } from '../../lib/terms/records.ts'
 import { TestFleet } from '../ops/support.ts'
@@ -33,7 +33,7 @@ export interface Shop {
   desk: PaymentService
   counts: PayTallies
   account: Account
-  method: PayMethod
+  method: CheckoutMethod
   begin(amount?: string): Promise<Order>
   order(id: string): Promise<Order>
   /** In fen. */
@@ -48,7 +48,7 @@ export interface Shop {
 /** `pay`: the section of the config, with one method. `main`: the address that providers are told; the shop's own is on this machine. Without a store the shop has one of its own, in memory. */
 export async function openShop(
   t: Teardown,
-  pay: { [W in PayWay]?: object } & { title?: string },
+  pay: { [W in OrderMethod]?: object } & { title?: string },
   given: { store?: Store; account?: Account; clock?: TestClock; main?: string } = {},
 ): Promise<Shop> {
   const store = given.store ?? (await memoryStore())
@@ -67,7 +67,7 @@ export async function openShop(
   const setAside = () => ({ settlements: 0, unreadable: 0, journals: 0 })
   const desk = new PaymentService({ store, clock, log, fleet: new TestFleet(), setAside, config: () => config, counts })
   const callbacks = new CallbackServer(desk, clock, log)
-  const [method] = [...(await desk.methods()).values()] as [PayMethod]
+  const [method] = [...(await desk.methods()).values()] as [CheckoutMethod]
   return {
     url,
     store,

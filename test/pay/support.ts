@@ -9,7 +9,7 @@ import { compareBills } from '../../lib/pay/bills.ts'
 import {
   type BillLine,
   NotVerified,
-  type PayMethod,
+  type CheckoutMethod,
   type Payment,
   ProviderAway,
   type RawCallback,
@@ -27,7 +27,7 @@ import type { Refunds } from '../../lib/pay/refunds.ts'
 import { PayMarks } from '../../lib/pay/health.ts'
 import type { Store } from '../../lib/store/store.ts'
 import { createLogger } from '../../lib/base/log.ts'
-import type { Order, OrderMethod, Refund } from '../../lib/terms/pay.ts'
+import type { CheckoutName, Order, Refund } from '../../lib/terms/pay.ts'
 import type { Act } from '../../lib/base/people.ts'
 import type { Account } from '../../lib/terms/records.ts'
 import { TestFleet } from '../ops/support.ts'
@@ -54,8 +54,8 @@ interface Trade {
   transactionId: string
 }
 
-export class TestProvider implements PayMethod {
-  readonly name: OrderMethod
+export class TestProvider implements CheckoutMethod {
+  readonly name: CheckoutName
   readonly merchant = 'us'
   sandbox = false
   readonly minimum = micro(5_000_000)
@@ -77,7 +77,7 @@ export class TestProvider implements PayMethod {
   /** Called between a question and what follows it. */
   between: () => void = () => {}
 
-  constructor(name: OrderMethod = 'alipay', currency = 'CNY') {
+  constructor(name: CheckoutName = 'alipay', currency = 'CNY') {
     this.name = name
     this.currency = currency
   }

@@ -4,7 +4,7 @@
  */
 // The bug behind these rows: tokens sent to an address typed wrong.
 import t from 'tap'
-import { sendBackForm } from '../../lib/pay/deposits.ts'
+import { refundForm } from '../../lib/pay/admin.ts'
 import { checksummed } from '../../lib/config/xpub.ts'
 
 const RIGHT = checksummed('0x90342dfe8ff67c63dbe8bb2cbd799b686b5cced2')
@@ -22,7 +22,7 @@ const ADDRESSES: [name: string, address: string, taken: boolean][] = [
 t.test('an address whose checksum does not fit is refused', async t => {
   const form = { amount: '1', reference: 'r', reason: 'asked for' }
   for (const [name, receiver, taken] of ADDRESSES) {
-    const read = sendBackForm.safeParse({ ...form, receiver })
+    const read = refundForm.safeParse({ ...form, receiver })
     t.equal(read.success, taken, name)
     if (read.success) t.equal(read.data.receiver, RIGHT.toLowerCase())
   }

@@ -4,7 +4,8 @@
  */
 // The bug behind these rows: an address changed in the store.
 import t from 'tap'
-import { ownAddress, ownDeposits } from '../../lib/pay/usdt/own-deposits.ts'
+import { ownUsdt } from '../../lib/pay/usdt/addresses.ts'
+import { ownAddress } from '../../lib/pay/usdt/addresses.ts'
 import type { DepositAddress } from '../../lib/terms/deposits.ts'
 import { ANVIL_MISSING } from '../support/anvil.ts'
 import { ACT, faultOf } from './support.ts'
@@ -19,8 +20,8 @@ t.test('an address that is not of the key is shown to nobody', { skip: ANVIL_MIS
   const stored = chain.depositAddress
   chain.depositAddress = async () => foreign
   t.equal(await faultOf(ownAddress(shop.usdt, shop.account, ACT)), 'conflict')
-  t.equal(await faultOf(ownDeposits(shop.usdt, shop.account, undefined)), 'conflict')
+  t.equal(await faultOf(ownUsdt(shop.usdt, shop.account)), 'conflict')
   t.match(await shop.store.pay.exceptions({ open: true, limit: 9 }), [{ kind: 'chain', reference: 'address:56:0' }])
   chain.depositAddress = stored
-  t.match(await ownDeposits(shop.usdt, shop.account, undefined), { usdt: { address: /^0x/ } })
+  t.match(await ownUsdt(shop.usdt, shop.account), { usdt: { address: /^0x/ } })
 })

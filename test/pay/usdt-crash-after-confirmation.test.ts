@@ -6,6 +6,7 @@
 import t, { type Test } from 'tap'
 import { StoreUnavailable } from '../../lib/store/base/errors.ts'
 import { through } from './chaos/through.ts'
+import { proofOfTransfer } from '../support/transfers.ts'
 import { openCrediting } from './crediting.ts'
 
 const HOUR_MS = 3_600_000
@@ -25,7 +26,7 @@ async function open(t: Test, lost: string) {
   return { ...opened, armed, round }
 }
 
-for (const lost of ['confirmDeposit', 'creditDeposits', 'fixRates'])
+for (const lost of ['proveOrder', 'markDue', 'creditOrder', 'fixRates'])
   t.test(`the answer of ${lost} is lost`, async t => {
     const { desk, armed, round, rate, pay } = await open(t, lost)
     await round()
@@ -50,7 +51,7 @@ t.test('another process has confirmed it, and died', async t => {
   await round()
   await pay()
   const [deposit] = await desk.store.chain.deposits({ limit: 1 })
-  await desk.store.chain.confirmDeposit(deposit!.id)
+  await desk.store.pay.proveOrder(proofOfTransfer(deposit!))
   await round()
   desk.clock.advance(HOUR_MS)
   await round()

@@ -33,6 +33,7 @@ for (const [engine, newUrl] of ENGINES)
       accountId,
       blockAtMs: 450,
       node: 1,
+      sandbox: true,
     })
     await store.chain.addDeposits(
       CHAIN,

@@ -22,6 +22,6 @@ t.test('a person is told of it once more', async t => {
   second.said = 'same'
   await round()
   const [deposit] = await desk.store.chain.deposits({ limit: 1 })
-  t.equal(deposit?.state, 'held')
-  t.match(await open(), [{ kind: 'chain', transactionId: deposit?.tx }])
+  t.match(deposit, { state: 'paid', credited: 0 })
+  t.match(await open(), [{ kind: 'chain', orderId: deposit?.id, transactionId: deposit?.tx }])
 })

@@ -22,7 +22,6 @@ import { newWallet, openUsdt, type UsdtShop } from './usdt-support.ts'
 
 /** For how long a process that died keeps others from reading the chain. */
 const LEASE_MS = 31_000
-const RELEASE = { ...ACT, operation: 'deposits.release' }
 
 interface Scene {
   stalling: StallingStore
@@ -72,7 +71,7 @@ const STEPS: ((shop: UsdtShop) => Promise<unknown>)[] = [
   shop => shop.address(),
   shop => shop.usdt.quote(shop.account, '40', ACT),
   shop => shop.read(),
-  shop => shop.usdt.release(shop.account.id, 'asked for', RELEASE),
+  shop => shop.release(),
   shop => shop.read(),
 ]
 /** What the payer sends before the step of this number: 3 tokens at the quote, and 10 at the rate of their time. */
@@ -83,7 +82,7 @@ const WORTH = (3 * QUOTED + 10 * LATER) * 1_000_000
 /** No deposit is stored of what the cursor has not reached, and none is missing of what it has. */
 async function checkCursor(t: Test, { store, chain }: Scene, sent: ReadonlyMap<string, bigint>, id: number) {
   const cursor = (await store.chain.chainCursor(56))?.no ?? 0
-  const known = (await store.chain.deposits({ accountId: id, afterId: 0, limit: 99 })).map(({ tx }) => tx)
+  const known = (await store.chain.deposits({ accountId: id, afterSeq: 0, limit: 99 })).map(({ tx }) => tx)
   for (const tx of sent.keys()) {
     const receipt = await chain.anvil.call<{ blockNumber: string }>('eth_getTransactionReceipt', tx)
     t.equal(known.includes(tx), Number(receipt.blockNumber) <= cursor, 'a deposit and the cursor move together')
@@ -131,8 +130,8 @@ async function liveOnce(t: Test, scene: Scene, calls: number): Promise<boolean> 
 
 /** Where a gateway is killed in the midst of a transaction. */
 const STALLS: Record<string, { stall: (accountId: number) => Stall; left: string[] }> = {
-  SQLite: { stall: id => ({ table: 'chain_deposits', when: `NEW.account_id = ${id}` }), left: [] },
-  MariaDB: { stall: id => ({ table: 'entries', when: `NEW.account_id = ${id}` }), left: ['confirmed'] },
+  SQLite: { stall: id => ({ table: 'pay_orders', when: `NEW.account_id = ${id}` }), left: [] },
+  MariaDB: { stall: id => ({ table: 'entries', when: `NEW.account_id = ${id}` }), left: ['paid'] },
 }
 
 async function killed(t: Test, engine: string, scene: Scene): Promise<void> {

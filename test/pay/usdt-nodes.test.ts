@@ -51,7 +51,7 @@ t.test('nodes', { skip: ANVIL_MISSING ?? false }, async t => {
     t.equal(await shop.micros(), HALF_CENT, 'nothing is read any more')
     for (let i = 0; i < 3; i++) await shop.read()
     t.same(await shop.exceptions(), ['chain'], 'it is said once')
-    const act = { ...ACT, operation: 'deposits.rewind' }
+    const act = { ...ACT, operation: 'payments.rewind' }
     t.equal(await faultOf(shop.usdt.rewind(before - 2, ' ', act)), 'invalid')
     t.equal(await faultOf(shop.usdt.rewind(before + 1_000, 'x', act)), 'invalid')
     await shop.usdt.rewind(before - 2, 'a fork, looked at', act)
@@ -59,7 +59,7 @@ t.test('nodes', { skip: ANVIL_MISSING ?? false }, async t => {
     await final()
     await shop.read()
     t.equal(await shop.micros(), 3 * HALF_CENT, 'what was credited stays, and what comes now counts')
-    t.match(await shop.store.actions.page({ operation: 'deposits.rewind', limit: 9 }), [
+    t.match(await shop.store.actions.page({ operation: 'payments.rewind', limit: 9 }), [
       { after: { block: before - 2, reason: 'a fork, looked at' } },
     ])
   })
@@ -87,7 +87,7 @@ t.test('nodes', { skip: ANVIL_MISSING ?? false }, async t => {
     await shop.read()
     t.match(await shop.deposits(), [
       { tx, state: 'credited' },
-      { tx, state: 'held', logIndex: 7, credited: 0 },
+      { tx, state: 'failed', logIndex: 7, credited: 0 },
     ])
     t.equal(await shop.micros(), HALF_CENT)
     t.same(await shop.exceptions(), ['chain'])
@@ -203,7 +203,7 @@ t.test('nodes', { skip: ANVIL_MISSING ?? false }, async t => {
         await shop.read()
       }
       for (let i = 0; i < 105; i++) await shop.read()
-      t.match(await shop.deposits(), [{ state: 'final', node: liar === 'first' ? 1 : 2 }], liar)
+      t.match(await shop.deposits(), [{ state: 'pending', node: liar === 'first' ? 1 : 2 }], liar)
       t.equal(await shop.micros(), 0)
       t.ok((await shop.exceptions()).length >= 1, 'a person looks at it')
     }
@@ -237,7 +237,7 @@ t.test('nodes', { skip: ANVIL_MISSING ?? false }, async t => {
       await chain.pay(shop.at, five)
       await final()
       await shop.read()
-      t.match(await shop.deposits(), [{ state: 'final' }])
+      t.match(await shop.deposits(), [{ state: 'pending' }])
       t.equal(await shop.micros(), 0)
       t.same(await shop.exceptions(), ['chain'])
       shop.second.honest()
@@ -250,12 +250,12 @@ t.test('nodes', { skip: ANVIL_MISSING ?? false }, async t => {
     await chain.pay(shop.at, five)
     await final()
     await shop.read()
-    t.same(await shop.states(), ['confirmed'])
+    t.same(await shop.states(), ['paid'])
     shop.second.lie = () => ({ status: 502, text: '<html>bad gateway</html>' })
     await chain.pay(shop.at, five)
     await final()
     await shop.read()
-    t.same(await shop.states(), ['confirmed', 'final'])
+    t.same(await shop.states(), ['paid', 'pending'])
     shop.second.honest()
     await shop.read()
     t.equal(await shop.micros(), 2 * HALF_CENT)

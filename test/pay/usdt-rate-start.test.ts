@@ -29,10 +29,11 @@ for (const [engine, newUrl] of ENGINES)
       accountId,
       blockAtMs: 450,
       node: 1,
+      sandbox: true,
     })
     const set = (rate: number, beginMs: number, untilMs: number) =>
       store.pay.setPayRate({ currency: 'USDT', rate, fromMs: beginMs, untilMs }, ACT)
-    const rates = async () => (await store.chain.deposits({ accountId, afterId: 0, limit: 9 })).map(({ rate }) => rate)
+    const rates = async () => (await store.chain.deposits({ accountId, afterSeq: 0, limit: 9 })).map(({ rate }) => rate)
     await store.chain.addDeposits(CHAIN, [deposit(0)])
     await set(5_000_000, fromMs - 2 * HOUR_MS, fromMs - HOUR_MS)
     t.equal(await store.chain.fixRates(), 0, 'a rate that had ended gives none')

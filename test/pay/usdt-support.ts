@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { HDKey } from '@scure/bip32'
 import type { Deposit } from '../../lib/terms/deposits.ts'
 import type { Usdt } from '../../lib/pay/usdt/usdt.ts'
+import { PaymentsAdmin } from '../../lib/pay/admin.ts'
 import type { Store } from '../../lib/store/store.ts'
 import type { Account } from '../../lib/terms/records.ts'
 import { addressAt } from '../../lib/config/xpub.ts'
@@ -40,6 +41,8 @@ export interface UsdtShop extends Omit<Shop, 'method' | 'begin'> {
   rate(cny: number, validMs?: number): Promise<void>
   deposits(account?: Account): Promise<Deposit[]>
   states(account?: Account): Promise<string[]>
+  /** An operator credits what waits, however little it is. */
+  release(account?: Account): Promise<void>
   /** In micro-CNY. */
   micros(account?: Account): Promise<number>
 }
@@ -73,7 +76,7 @@ export async function openUsdt(t: Teardown, given: Given = {}): Promise<UsdtShop
   const shop = await openShop(t, { usdt: section }, given)
   const usdt = (await shop.desk.usdt()) as Usdt
   const { store, account: own } = shop
-  const deposits = (account = own) => store.chain.deposits({ accountId: account.id, afterId: 0, limit: 1_000 })
+  const deposits = (account = own) => store.chain.deposits({ accountId: account.id, afterSeq: 0, limit: 1_000 })
   return {
     ...shop,
     usdt,
@@ -92,6 +95,11 @@ export async function openUsdt(t: Teardown, given: Given = {}): Promise<UsdtShop
     },
     deposits,
     states: async account => (await deposits(account)).map(({ state }) => state),
+    async release(account = own) {
+      const admin = new PaymentsAdmin({ ...shop, pay: async () => shop.desk })
+      for (const { id, state } of await deposits(account))
+        if (state === 'paid') await admin.release(id, { reason: 'asked for' }, ACT.actor)
+    },
     async micros(account = own) {
       const [purse] = await store.books.purses([`a${account.id}`])
       return (purse?.credit ?? 0) - (purse?.spent ?? 0)

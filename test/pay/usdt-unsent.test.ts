@@ -1,7 +1,8 @@
 /** A refund of USDT whose tokens nobody says to be sent stands among what waits for a person, until it has ended. */
 import t from 'tap'
 import { micro } from '../../lib/base/money.ts'
-import { Deposits } from '../../lib/pay/deposits.ts'
+import { PaymentsAdmin } from '../../lib/pay/admin.ts'
+import { confirmTransfers, creditTransfers } from '../support/transfers.ts'
 import { openShop } from './shop.ts'
 import { ACT } from './support.ts'
 import { newWallet } from './usdt-support.ts'
@@ -15,14 +16,22 @@ t.test('a refund that is frozen for a day is told once, and closes by itself', a
   const { chain, pay } = shop.store
   await pay.setPayRate({ currency: 'USDT', rate: 7_000_000, fromMs: 0, untilMs: 8_000_000_000_000 }, ACT)
   const block = { no: 1, hash: `0x${'b'.repeat(64)}` }
-  const transfer = { from: first, to: first, block, accountId: shop.account.id, blockAtMs: 1_000, node: 1 }
+  const transfer = {
+    from: first,
+    to: first,
+    block,
+    accountId: shop.account.id,
+    blockAtMs: 1_000,
+    node: 1,
+    sandbox: true,
+  }
   await chain.addDeposits(56, [{ ...transfer, tx: `0x${'1'.repeat(64)}`, logIndex: 0, value: 10n ** 20n }])
-  for (const { id } of await chain.unconfirmed(56, 9)) await chain.confirmDeposit(id)
-  await chain.creditDeposits(56, shop.account.id, micro(0), ACT)
-  const desk = new Deposits({ ...shop, pay: async () => shop.desk })
+  await confirmTransfers(shop.store, 56)
+  const [{ id: paid } = { id: '' }] = (await creditTransfers(shop.store, 56, shop.account.id, 0, ACT)).credited
+  const desk = new PaymentsAdmin({ ...shop, pay: async () => shop.desk })
   const begin = async (reference: string) => {
     const form = { amount: micro(70_000_000), reference, receiver: `0x${'9'.repeat(40)}`, reason: 'x', force: false }
-    return (await desk.sendBack('1', form, ACT.actor)).row
+    return (await desk.refund(paid, form, ACT.actor)).row
   }
   const told = async (open: boolean) =>
     (await pay.exceptions({ kind: 'refund_stuck', open, limit: 9 })).map(({ reference }) => reference)
@@ -38,9 +47,9 @@ t.test('a refund that is frozen for a day is told once, and closes by itself', a
   const [found] = await pay.exceptions({ kind: 'refund_stuck', limit: 1 })
   t.match(found, { method: 'usdt', detail: /^10 USDT to 0x9{40}: / })
 
-  await desk.endSendBack(one.id, { reason: 'not wanted' }, ACT.actor)
+  await desk.endRefund(one.id, { reason: 'not wanted' }, ACT.actor)
   t.same(await told(true), [two.id], 'at once')
-  await chain.endDepositRefund(two.id, { tx: `0x${'2'.repeat(64)}` }, ACT) // by a process that died then
+  await pay.endByHand('usdt', two.id, { tx: `0x${'2'.repeat(64)}` }, ACT) // by a process that died then
   await shop.round()
   t.same([await told(true), (await told(false)).length], [[], 2])
   t.match(await pay.exceptions({ kind: 'refund_stuck', limit: 9 }), [

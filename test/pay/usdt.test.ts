@@ -97,7 +97,7 @@ t.test('deposits', { skip: ANVIL_MISSING ?? false }, async t => {
     await chain.mine()
     await shop.read()
     t.match(await shop.deposits(), [
-      { value: million, state: 'held', credited: 0 },
+      { value: million, state: 'paid', credited: 0 },
       { value: 10n * TOKEN + 1n, state: 'credited', credited: 71_200_000 },
     ])
     t.equal(
@@ -117,12 +117,12 @@ t.test('deposits', { skip: ANVIL_MISSING ?? false }, async t => {
     await chain.pay(address, (TOKEN * 3999n) / 100n)
     await chain.mine()
     await shop.read()
-    t.same(await shop.states(), ['confirmed'])
+    t.same(await shop.states(), ['paid'])
     t.equal(await shop.micros(), 0)
     await chain.pay(address, TOKEN / 100n - 1n)
     await chain.mine()
     await shop.read()
-    t.same(await shop.states(), ['confirmed', 'confirmed'], 'one wei is missing')
+    t.same(await shop.states(), ['paid', 'paid'], 'one wei is missing')
     await chain.pay(address, 1n)
     await chain.mine()
     await shop.read()
@@ -138,7 +138,7 @@ t.test('deposits', { skip: ANVIL_MISSING ?? false }, async t => {
     await chain.mine()
     await shop.read()
     t.equal(await shop.micros(), 0)
-    await shop.usdt.release(shop.account.id, 'asked for', { ...ACT, operation: 'deposits.release' })
+    await shop.release()
     t.equal(await shop.micros(), 7_120_000)
   })
 
@@ -149,7 +149,7 @@ t.test('deposits', { skip: ANVIL_MISSING ?? false }, async t => {
     await chain.pay(address, 10n * TOKEN)
     await chain.mine()
     await shop.read()
-    t.match(await shop.deposits(), [{ state: 'confirmed', rate: null }])
+    t.match(await shop.deposits(), [{ state: 'paid', rate: null }])
     await new Promise(resolve => setTimeout(resolve, 5)) // the engine's clock is the machine's own
     await shop.rate(8)
     await new Promise(resolve => setTimeout(resolve, 5))

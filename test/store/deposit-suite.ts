@@ -5,10 +5,12 @@ import { micro } from '../../lib/base/money.ts'
 import type { Driver } from '../../lib/store/base/driver.ts'
 import { openStore, type Store } from '../../lib/store/store.ts'
 import { accountPurse } from '../../lib/store/books/purses.ts'
-import { type NewDeposit, WEI } from '../../lib/terms/deposits.ts'
+import type { NewRefund } from '../../lib/store/payments/types.ts'
+import { type Deposit, idOfText, type NewDeposit, WEI } from '../../lib/terms/deposits.ts'
 import type { Act } from '../../lib/base/people.ts'
 import type { NewUrl } from '../support/databases.ts'
 import { fund, openDriver } from '../support/store.ts'
+import { confirmTransfers, creditTransfers, proofOfTransfer } from '../support/transfers.ts'
 
 const ACT: Act = { actor: { kind: 'user', userId: 1, name: 'a@b.cn', ip: '::1' }, operation: 'deposits.address' }
 const CHAIN = 56
@@ -41,13 +43,14 @@ export function depositSuite(t: Test, newUrl: NewUrl): void {
     accountId,
     blockAtMs: 450,
     node: 1,
+    sandbox: true,
     ...change,
   })
   const rate = async (store: Store, cny: number, fromMs = Date.now() - HOUR_MS, untilMs = Date.now() + HOUR_MS) =>
     store.pay.setPayRate({ currency: 'USDT', rate: cny * CNY, fromMs, untilMs }, ACT)
   const confirmed = async (store: Store, deposits: NewDeposit[]) => {
     await store.chain.addDeposits(CHAIN, deposits)
-    for (const { id } of await store.chain.unconfirmed(CHAIN, 1_000)) await store.chain.confirmDeposit(id)
+    await confirmTransfers(store, CHAIN)
   }
   const balanceOf = async (store: Store, accountId: number): Promise<number> => {
     const [purse] = await store.books.purses([accountPurse(accountId)])
@@ -109,21 +112,21 @@ export function depositSuite(t: Test, newUrl: NewUrl): void {
     const moved = { ...first, logIndex: first.logIndex + 1, block: { no: 21, hash: hash('elsewhere') } }
     t.match(await one.chain.addDeposits(CHAIN, [moved]), { added: 1, clashing: [moved] })
     const [, known] = await one.chain.deposits({ limit: 9 })
-    await one.chain.confirmDeposit(known!.id)
+    await one.pay.proveOrder(proofOfTransfer(known!))
     const late = { ...moved, logIndex: first.logIndex + 2 }
     t.match(await one.chain.addDeposits(CHAIN, [late]), { added: 1, clashing: [late] })
     t.same(
       (await one.chain.deposits({ limit: 9 })).map(({ state }) => state),
-      ['held', 'final', 'confirmed'],
-      'what comes after a confirmation is held',
+      ['failed', 'pending', 'paid'],
+      'a person looks at what comes after a confirmation',
     )
     await one.chain.secondRead(CHAIN, cursor!.secondTo)
     t.match(await one.chain.chainCursor(CHAIN), { secondNo: at, secondTo: block(21) })
     await one.chain.secondRead(CHAIN, { ...block(at), hash: hash('old') })
     t.match(await one.chain.chainCursor(CHAIN), { secondTo: block(21) })
-    await one.chain.rewindChain(CHAIN, until(5), 'why', { ...ACT, operation: 'deposits.rewind' })
+    await one.chain.rewindChain(CHAIN, until(5), 'why', { ...ACT, operation: 'payments.rewind' })
     t.match(await one.chain.chainCursor(CHAIN), { ...block(5), secondNo: 5, secondTo: block(5), sweepNo: 5 })
-    t.match(await one.actions.page({ operation: 'deposits.rewind', limit: 1 }), [
+    t.match(await one.actions.page({ operation: 'payments.rewind', limit: 1 }), [
       { before: { block: 21 }, after: { block: 5 } },
     ])
   })
@@ -134,7 +137,7 @@ export function depositSuite(t: Test, newUrl: NewUrl): void {
     const largest = 2n ** 256n - 1n
     await one.chain.addDeposits(CHAIN, [deposit(account.id, huge), deposit(account.id, largest)])
     t.same(
-      (await one.chain.deposits({ limit: 9, afterId: 0 })).map(({ value }) => value),
+      (await one.chain.deposits({ limit: 9, afterSeq: 0 })).map(({ value }) => value),
       [huge, largest],
     )
     const to = deposit(account.id, 1n).to
@@ -153,7 +156,7 @@ export function depositSuite(t: Test, newUrl: NewUrl): void {
     const { account } = await fund(one, 'a', 0)
     await rate(one, 1)
     await confirmed(one, [deposit(account.id, 3999n * 10n ** 16n)])
-    t.same(await one.chain.creditDeposits(CHAIN, account.id, MINIMUM, ACT), { credited: [], held: [] })
+    t.same(await creditTransfers(one, CHAIN, account.id, MINIMUM, ACT), { credited: [], tooLarge: [], conflicts: [] })
     await confirmed(
       one,
       Array.from({ length: 250 }, () => deposit(account.id, 10n ** 16n)),
@@ -162,7 +165,7 @@ export function depositSuite(t: Test, newUrl: NewUrl): void {
     const all = async (store: Store) => {
       let sum = 0
       for (;;) {
-        const { credited } = await store.chain.creditDeposits(CHAIN, account.id, MINIMUM, ACT)
+        const { credited } = await creditTransfers(store, CHAIN, account.id, MINIMUM, ACT)
         if (credited.length === 0) return sum
         sum += credited.length
       }
@@ -174,7 +177,7 @@ export function depositSuite(t: Test, newUrl: NewUrl): void {
     t.match(await one.audit(), { ok: true, byHand: 0 })
   })
 
-  check('what cannot be booked is held, and the rest is credited', async (t, one) => {
+  check('what cannot be booked waits for a person, and the rest is credited', async (t, one) => {
     const { account } = await fund(one, 'a', 0)
     const { account: thief } = await fund(one, 'b', 0)
     await rate(one, 7)
@@ -191,18 +194,23 @@ export function depositSuite(t: Test, newUrl: NewUrl): void {
     } as const
     await one.entries.add(thief.id, { ...entry, actor: 'x', note: '' }, ACT)
     await confirmed(one, [dust, large, taken, fine])
-    const held = []
-    for (let i = 0; i < 4; i++) held.push(...(await one.chain.creditDeposits(CHAIN, account.id, MINIMUM, ACT)).held)
-    t.same(held.map(({ tx }) => tx).toSorted(), [large.tx, taken.tx].toSorted())
+    for (let i = 0; i < 2; i++) {
+      const { tooLarge, conflicts } = await creditTransfers(one, CHAIN, account.id, MINIMUM, ACT)
+      t.same(
+        tooLarge.map(({ tx }) => tx),
+        [large.tx],
+      )
+      t.same(conflicts, [idOfText('T', entry.reference)])
+    }
     t.same(
-      (await one.chain.deposits({ accountId: account.id, afterId: 0, limit: 9 })).map(({ state, credited }) => [
+      (await one.chain.deposits({ accountId: account.id, afterSeq: 0, limit: 9 })).map(({ state, credited }) => [
         state,
         credited,
       ]),
       [
         ['credited', 0],
-        ['held', 0],
-        ['held', 0],
+        ['paid', 0],
+        ['paid', 0],
         ['credited', 140_000_000],
       ],
     )
@@ -241,7 +249,7 @@ export function depositSuite(t: Test, newUrl: NewUrl): void {
     const at = (blockAtMs: number) => deposit(account.id, 3n * WEI, { blockAtMs })
     await one.chain.addDeposits(CHAIN, [at(999), at(1_999), at(2_000), at(5_999)])
     t.same(
-      (await one.chain.deposits({ afterId: 0, limit: 9 })).map(d => [d.quoted / WEI, d.quotedRate, d.rate]),
+      (await one.chain.deposits({ afterSeq: 0, limit: 9 })).map(d => [d.quoted / WEI, d.quotedRate, d.rate]),
       [
         [0n, null, 8 * CNY],
         [0n, null, 8 * CNY],
@@ -250,67 +258,78 @@ export function depositSuite(t: Test, newUrl: NewUrl): void {
         [0n, null, 8 * CNY],
       ],
     )
-    t.ok((await one.chain.deposits({ afterId: 0, limit: 9 })).every(({ atMs }) => Math.abs(atMs - now) < HOUR_MS))
+    t.ok(
+      (await one.chain.deposits({ afterSeq: 0, limit: 9 })).every(
+        ({ createdAtMs }) => Math.abs(createdAtMs - now) < HOUR_MS,
+      ),
+    )
   })
-  /** An account with one credited deposit of 100 tokens at 7 CNY. */
+  /** An account with one credited transfer of 100 tokens at 7 CNY. */
   const credited = async (store: Store) => {
     const { account } = await fund(store, 'a', 0)
     await rate(store, 7)
     await confirmed(store, [deposit(account.id, 100n * WEI)])
-    const { credited } = await store.chain.creditDeposits(CHAIN, account.id, MINIMUM, ACT)
+    const { credited } = await creditTransfers(store, CHAIN, account.id, MINIMUM, ACT)
     return { account, deposit: credited[0]! }
   }
-  const back = (depositId: number, cny: number, change: object = {}) => {
-    const id = `R${++count}`
-    return { id, depositId, amount: micro(cny * CNY), receiver: `0x${'9'.repeat(40)}`, reason: 'asked for', ...change }
+  const back = (orderId: string, cny: number, change: object = {}): NewRefund => {
+    const receiver = `0x${'9'.repeat(40)}`
+    const about = { method: 'usdt', kind: 'refund', orderId, reason: 'asked for', providerId: null } as const
+    return { id: `R${++count}`, ...about, amount: micro(cny * CNY), receiver, ...change }
   }
-  const END: Act = { ...ACT, operation: 'deposits.refund_end' }
+  const freeze = (store: Store, refund: NewRefund, forced: boolean) => store.pay.freeze(refund, forced, null, ACT)
+  const END: Act = { ...ACT, operation: 'payments.refund_end' }
 
-  check('a deposit goes back once, never further than it was credited, and by one transaction', async (t, one, two) => {
+  check('tokens go back once, never more than were credited, and by one transaction', async (t, one, two) => {
     const { account, deposit: paid } = await credited(one)
     const first = back(paid.id, 300)
-    const race = await Promise.all([one, two, two].map(store => store.chain.freezeDeposit(first, false, ACT)))
+    const race = await Promise.all([one, two, two].map(store => freeze(store, first, false)))
     t.same(race.map(({ outcome }) => outcome).toSorted(), ['frozen', 'same', 'same'])
-    t.match(race[0], {
-      refund: { state: 'frozen', value: ((300n * WEI * 10_000n) / 7n / WEI) * (WEI / 10_000n), tx: null },
-    })
+    t.match(race[0], { refund: { state: 'frozen', asked: 428_571, tx: null } }, 'rounded down to four places')
     t.equal(await balanceOf(two, account.id), 400 * CNY, 'it is out of the balance before anything is sent')
-    t.equal(await one.chain.depositRefundable(paid.id), 400 * CNY)
-    t.same([...(await one.chain.depositsBack([paid.id, 99]))], [[paid.id, { frozen: 300 * CNY, refunded: 0 }]])
+    t.equal(await one.pay.refundable(paid.id), 400 * CNY)
+    t.match(await one.pay.order(paid.id), { frozen: 300 * CNY, refunded: 0 })
     for (const [refund, outcome] of [
       [{ ...first, amount: micro(1) }, 'conflict'],
       [{ ...first, receiver: paid.to }, 'conflict'],
       [back(paid.id, 400.000001), 'bound'],
-      [back(99, 1), 'bound'],
+      [back('T0', 1), 'bound'],
       [back(paid.id, 0.0001), 'dust'],
     ] as const)
-      t.match(await one.chain.freezeDeposit(refund, true, ACT), { outcome })
+      t.match(await freeze(one, refund, true), { outcome })
     const own = await one.chain.issueAddress(
       { chainId: CHAIN, wallet: 'w', accountId: account.id, fromBlock: 0 },
       () => `0x${'7'.repeat(40)}`,
       ACT,
     )
-    t.match(await one.chain.freezeDeposit(back(paid.id, 1, { receiver: own.address }), false, ACT), { outcome: 'own' })
+    t.match(await freeze(one, back(paid.id, 1, { receiver: own.address }), false), { outcome: 'own' })
     const debit = { kind: 'adjustment', amount: micro(-350 * CNY), reference: 'spent', actor: 'x', note: '' } as const
     await one.entries.add(account.id, debit, ACT)
-    t.match(await one.chain.freezeDeposit(back(paid.id, 51), false, ACT), { outcome: 'short', refundable: 50 * CNY })
+    t.match(await freeze(one, back(paid.id, 51), false), { outcome: 'short', refundable: 50 * CNY })
     const second = back(paid.id, 400)
-    t.match(await one.chain.freezeDeposit(second, true, ACT), { outcome: 'frozen' })
+    t.match(await freeze(one, second, true), { outcome: 'frozen' })
     t.equal(await balanceOf(one, account.id), -350 * CNY)
     t.match(await one.audit(), { ok: true })
+    t.same(
+      (await two.pay.refundsToSend(9)).map(({ id }) => id),
+      [first.id, second.id],
+    )
 
     const tx = hash('sent')
-    const ended = await Promise.all([one, two].map(store => store.chain.endDepositRefund(first.id, { tx }, END)))
-    t.same(ended.map(({ outcome }) => outcome).toSorted(), ['done', 'ended'])
-    t.match(await two.chain.depositRefund(first.id), { state: 'done', tx })
-    t.same(await one.chain.endDepositRefund(second.id, { tx }, END), { outcome: 'used' })
-    t.match(await one.chain.endDepositRefund(second.id, { reason: 'another way' }, END), {
-      outcome: 'done',
-      refund: { state: 'released', ending: 'another way' },
+    const ended = await Promise.all([one, two].map(store => store.pay.endByHand('usdt', first.id, { tx }, END)))
+    t.match(ended, [
+      { state: 'done', tx },
+      { state: 'done', tx },
+    ])
+    await t.rejects(one.pay.endByHand('usdt', second.id, { tx }, END), { name: 'StoreConflict' })
+    t.match(await one.pay.refund('usdt', second.id), { state: 'frozen' })
+    t.match(await one.pay.endByHand('usdt', second.id, { reason: 'another way' }, END), {
+      state: 'released',
+      ending: 'another way',
     })
-    t.match(await one.chain.endDepositRefund(second.id, { tx: hash('b') }, END), { refund: { state: 'released' } })
-    t.same(await one.chain.endDepositRefund('R0', { tx }, END), { outcome: 'missing' })
-    t.same([...(await one.chain.depositsBack([paid.id]))], [[paid.id, { frozen: 0, refunded: 300 * CNY }]])
+    t.match(await one.pay.endByHand('usdt', second.id, { tx: hash('b') }, END), { state: 'released', tx: null })
+    t.equal(await one.pay.endByHand('usdt', 'R0', { tx }, END), null)
+    t.match(await one.pay.order(paid.id), { frozen: 0, refunded: 300 * CNY })
     t.equal(await balanceOf(one, account.id), 50 * CNY)
     t.match(await one.audit(), { ok: true, proven: 700 * CNY, byHand: -350 * CNY })
     const { entries } = await one.entries.page(account.id, { fromMs: 0, toMs: Date.now() + HOUR_MS, limit: 99 })
@@ -323,92 +342,96 @@ export function depositSuite(t: Test, newUrl: NewUrl): void {
         ['freeze', -400, `freeze:usdt:${second.id}`],
         ['adjustment', -350],
         ['freeze', -300, `freeze:usdt:${first.id}`],
-        ['payment', 700],
+        ['payment', 700, paid.reference],
       ],
     )
-    t.equal((await one.actions.page({ operation: 'deposits.refund_end', limit: 99 })).length, 3, 'each entry is logged')
+    t.match(entries[1], { note: `asked for (${tx})` })
+    t.equal((await one.actions.page({ operation: 'payments.refund_end', limit: 99 })).length, 3, 'each entry is logged')
   })
 
-  check('the audit finds refunds of deposits that do not add up', async (t, one, two, driver) => {
+  check('the audit finds refunds of tokens that do not add up', async (t, one, two, driver) => {
     const { account, deposit: paid } = await credited(one)
     const refund = back(paid.id, 300)
-    await one.chain.freezeDeposit(refund, false, ACT)
-    await one.chain.endDepositRefund(refund.id, { tx: hash('sent') }, END)
+    await freeze(one, refund, false)
+    await one.pay.endByHand('usdt', refund.id, { tx: hash('sent') }, END)
     t.match(await two.audit(), { ok: true })
     for (const [broken, mended] of [
       ["state = 'released'", "state = 'done'"],
       ['amount = amount + 1', 'amount = amount - 1'],
       ['amount = 701000000', 'amount = 300000000'],
       ['tx = NULL', `tx = '${hash('sent')}'`],
+      ['asked = asked + 2', 'asked = asked - 2'],
+      ['receiver = NULL', `receiver = '${refund.receiver}'`],
     ] as const) {
-      await driver.run('t', `UPDATE deposit_refunds SET ${broken}`, [])
+      await driver.run('t', `UPDATE pay_refunds SET ${broken}`, [])
       t.match(await one.audit(), { ok: false, broken: [account.id] }, broken)
-      await driver.run('t', `UPDATE deposit_refunds SET ${mended}`, [])
+      await driver.run('t', `UPDATE pay_refunds SET ${mended}`, [])
       t.match(await one.audit(), { ok: true }, mended)
     }
   })
 
-  check('what people decide about deposits stands at them, and is told apart', async (t, one, two) => {
+  check('what people decide about transfers is logged, and told apart', async (t, one, two) => {
     const { account } = await fund(one, 'a', 0)
     await rate(one, 7)
     await confirmed(one, [deposit(account.id, WEI), deposit(account.id, 10n ** 12n * WEI)])
-    const release: Act = { ...ACT, operation: 'deposits.release' }
-    const { held } = await one.chain.creditDeposits(CHAIN, account.id, micro(0), release, 'the payer left')
-    t.match(await one.chain.deposits({ limit: 9 }), [
-      { id: held[0]!.id, state: 'held', decidedBy: null },
-      { state: 'credited', decidedBy: 'a@b.cn', decision: 'the payer left' },
+    const [small, large] = (await one.chain.deposits({ afterSeq: 0, limit: 9 })) as [Deposit, Deposit]
+    t.same(
+      (await creditTransfers(one, CHAIN, account.id, MINIMUM, ACT)).tooLarge.map(({ id }) => id),
+      [large.id],
+    )
+    const release: Act = { ...ACT, operation: 'payments.release' }
+    const freed = (store: Store, id: string) => store.pay.releaseOrder(id, Date.now(), 'the payer left', release)
+    t.same((await Promise.all([freed(one, small.id), freed(two, small.id)])).toSorted(), [false, true])
+    await creditTransfers(one, CHAIN, account.id, MINIMUM, ACT)
+    t.match(await one.chain.deposits({ afterSeq: 0, limit: 9 }), [
+      { state: 'credited', credited: 7 * CNY },
+      { state: 'paid', credited: 0, amount: Number.MAX_SAFE_INTEGER },
     ])
-    t.match(await one.actions.page({ operation: 'deposits.release', limit: 9 }), [
-      { after: { note: 'the payer left' } },
+    t.match(await one.actions.page({ operation: 'payments.release', limit: 9 }), [
+      { after: { reason: 'the payer left' } },
     ])
-    t.match(await one.audit(), { ok: true, proven: 0, byHand: 7 * CNY })
+    t.match(await one.audit(), { ok: true, proven: 7 * CNY, byHand: 0 }, 'a second node has proven it')
 
-    const resolve: Act = { ...ACT, operation: 'deposits.resolve' }
-    const decide = (store: Store, id: number, credit: boolean) =>
-      store.chain.resolveDeposit(id, credit, 'looked at', resolve)
-    t.same(await decide(one, held[0]!.id, true), { outcome: 'conflict' }, 'more than a balance holds')
     await confirmed(one, [deposit(account.id, 2n * 10n ** 8n * WEI)])
-    const [large] = (await one.chain.creditDeposits(CHAIN, account.id, MINIMUM, ACT)).held
-    const both = await Promise.all([one, two].map(store => decide(store, large!.id, true)))
-    t.same(both.map(({ outcome }) => outcome).toSorted(), ['done', 'settled'])
+    const tooLarge = (await creditTransfers(one, CHAIN, account.id, MINIMUM, ACT)).tooLarge.at(-1)!
+    await freed(one, tooLarge.id)
+    const amount = tooLarge.amount
+    const both = await Promise.all([one, two].map(store => store.pay.creditOrder(tooLarge.id, amount, '', ACT)))
+    t.same(both.map(({ outcome }) => outcome).toSorted(), ['credited', 'known'])
     t.equal(await balanceOf(one, account.id), (14 * 10 ** 8 + 7) * CNY)
-    t.match(await decide(one, held[0]!.id, false), { outcome: 'done', deposit: { state: 'closed', credited: 0 } })
-    t.match((await one.actions.page({ operation: 'deposits.resolve', limit: 9 }))[0], {
-      before: { state: 'held' },
-      after: { state: 'closed', reason: 'looked at' },
-    })
-    t.match(await one.audit(), { ok: true, proven: 0, byHand: (14 * 10 ** 8 + 7) * CNY })
+    t.match(await one.audit(), { ok: true, proven: (14 * 10 ** 8 + 7) * CNY, byHand: 0 })
   })
 
-  check('a held deposit whose transaction counts in another block is never credited', async (t, one) => {
+  check('a transaction that counts in another block is known as such', async (t, one) => {
     const { account, deposit: paid } = await credited(one)
     const elsewhere = { ...paid, logIndex: paid.logIndex + 1, block: { no: 9, hash: hash('elsewhere') } }
     await one.chain.addDeposits(CHAIN, [elsewhere])
-    const [held] = await one.chain.deposits({ state: 'held', limit: 9 })
-    t.same(await one.chain.resolveDeposit(held!.id, true, 'x', ACT), { outcome: 'elsewhere' })
-    t.same(await one.chain.resolveDeposit(paid.id, true, 'x', ACT), { outcome: 'settled' }, 'it is not held')
+    const [doubted] = await one.chain.deposits({ state: 'failed', limit: 9 })
+    t.equal(await one.chain.countsElsewhere(doubted!.id), true)
+    t.equal(await one.chain.countsElsewhere(paid.id), false)
+    t.same(await one.chain.unconfirmed(CHAIN, 9), [], 'nobody is asked about it')
+    const hand = { ...proofOfTransfer(doubted!), source: 'operator', actor: 'x', note: 'x' } as const
+    t.equal(await one.pay.proveOrder(hand), 'paid', 'a person may decide so all the same')
+    t.match(await one.pay.order(doubted!.id), { state: 'paid', late: true, heldUntilMs: null })
     t.equal(await balanceOf(one, account.id), 700 * CNY)
+    t.match(await one.pay.proveOrder(proofOfTransfer(paid)), 'known')
   })
   check('thousands of the smallest amounts are summed without being read', async (t, one, _, driver) => {
     const { account } = await fund(one, 'a', 0)
     await rate(one, 1)
     const dust = Array.from({ length: 50 }, () => deposit(account.id, 10n ** 12n))
     await confirmed(one, dust)
-    const values = (value: string) => driver.run('t', `UPDATE chain_deposits SET value = ${value}`, [])
+    const values = (value: string) => driver.run('t', `UPDATE pay_orders SET tokens = ${value}`, [])
     await values("'nobody reads it'")
-    t.same(await one.chain.creditDeposits(CHAIN, account.id, MINIMUM, ACT), { credited: [], held: [] })
+    t.same(await creditTransfers(one, CHAIN, account.id, MINIMUM, ACT), { credited: [], tooLarge: [], conflicts: [] })
     await values("'1000000000000'")
     const half = 10n ** 12n / 2n
     await confirmed(one, [deposit(account.id, 40n * WEI - 51n * 10n ** 12n + half)])
-    t.same(
-      (await one.chain.creditDeposits(CHAIN, account.id, MINIMUM, ACT)).credited,
-      [],
-      'half a millionth is missing',
-    )
+    t.same((await creditTransfers(one, CHAIN, account.id, MINIMUM, ACT)).credited, [], 'half a millionth is missing')
     await confirmed(one, [deposit(account.id, half - 1n)])
-    t.same((await one.chain.creditDeposits(CHAIN, account.id, MINIMUM, ACT)).credited, [], 'a wei is missing')
+    t.same((await creditTransfers(one, CHAIN, account.id, MINIMUM, ACT)).credited, [], 'a wei is missing')
     await confirmed(one, [deposit(account.id, 10n ** 12n + 1n)])
-    t.equal((await one.chain.creditDeposits(CHAIN, account.id, MINIMUM, ACT)).credited.length, 53)
+    t.equal((await creditTransfers(one, CHAIN, account.id, MINIMUM, ACT)).credited.length, 53)
   })
 
   check('dust takes no quote away, and few quotes are kept', async (t, one, _, driver) => {
@@ -426,7 +449,7 @@ export function depositSuite(t: Test, newUrl: NewUrl): void {
     const at = (value: bigint) => deposit(account.id, value, { blockAtMs: 2_000 })
     await one.chain.addDeposits(CHAIN, [at(1n), at(5n * WEI - 1n), at(5n * WEI), at(10n * WEI)])
     t.same(
-      (await one.chain.deposits({ afterId: 0, limit: 9 })).map(({ quotedRate }) => quotedRate),
+      (await one.chain.deposits({ afterSeq: 0, limit: 9 })).map(({ quotedRate }) => quotedRate),
       [null, null, 5 * CNY, null],
     )
     for (let i = 0; i < 105; i++) await one.chain.makeQuote(quote, 1_000, ACT)

@@ -3,9 +3,10 @@ import type { NewUrl } from '../support/databases.ts'
 import type { Test } from 'tap'
 import { micro, ZERO } from '../../lib/base/money.ts'
 import { openStore, type Store } from '../../lib/store/store.ts'
-import type { NewOrder } from '../../lib/store/pay-store.ts'
-import { depositReference, WEI } from '../../lib/terms/deposits.ts'
+import type { NewOrder } from '../../lib/store/payments/types.ts'
+import { depositReference, idOfText, WEI } from '../../lib/terms/deposits.ts'
 import { fund, openDriver } from '../support/store.ts'
+import { confirmTransfers, creditTransfers } from '../support/transfers.ts'
 import { ACT, LOOSE, newOrder, newRefund, proofOf } from './pay-suite.ts'
 
 const FEN = 10_000
@@ -43,18 +44,20 @@ async function deposited(store: Store, accountId: number): Promise<[plain: strin
     accountId,
     blockAtMs: n * 1_000,
     node: 1,
+    sandbox: true,
   })
   const found = [deposit(1, 3n * WEI), deposit(2, 2n * WEI), deposit(3, 1n)] as const
   await store.chain.addDeposits(CHAIN, found)
-  for (const { id } of await store.chain.unconfirmed(CHAIN, found.length)) await store.chain.confirmDeposit(id)
-  await store.chain.creditDeposits(CHAIN, accountId, ZERO, ACT)
+  await confirmTransfers(store, CHAIN)
+  await creditTransfers(store, CHAIN, accountId, ZERO, ACT)
   await store.chain.issueAddress({ chainId: CHAIN, wallet: 'w', accountId, fromBlock: 0 }, () => ADDRESS, ACT)
-  const [{ id: depositId } = { id: 0 }] = await store.chain.deposits({ accountId, afterId: 0, limit: 1 })
+  const [{ id: orderId } = { id: '' }] = await store.chain.deposits({ accountId, afterSeq: 0, limit: 1 })
   for (const id of ['sent', 'unsent']) {
-    const refund = { id, depositId, amount: micro(700 * FEN), receiver: `0x${'3'.repeat(40)}`, reason: 'asked for' }
-    await store.chain.freezeDeposit(refund, false, ACT)
+    const about = { method: 'usdt', kind: 'refund', orderId, providerId: null, reason: 'asked for' } as const
+    const refund = { id, ...about, amount: micro(700 * FEN), receiver: `0x${'3'.repeat(40)}` }
+    await store.pay.freeze(refund, false, null, ACT)
   }
-  await store.chain.endDepositRefund('sent', { tx: hash(9) }, ACT)
+  await store.pay.endByHand('usdt', 'sent', { tx: hash(9) }, ACT)
   return found.map(one => depositReference(CHAIN, one)) as [string, string, string]
 }
 
@@ -95,7 +98,8 @@ export function payAuditSuite(t: Test, newUrl: NewUrl): void {
     const entry = (id: string) => `WHERE reference = 'topup:${id}'`
     const move = (from: string, to: number) => `UPDATE entries SET account_id = ${to} ${from}`
     const order = `topup:${first}`
-    const deposit = (reference: string) => `WHERE log_index = ${reference.split(':').at(-1)}`
+    const place = (reference: string) => `WHERE log_index = ${reference.split(':').at(-1)}`
+    const transfer = (reference: string) => `WHERE id = '${idOfText('T', reference)}'`
     const paid = (reference: string) => `WHERE reference = '${reference}'`
     /** What is done, what undoes it, the account that shows, and the references that are named. */
     const rows: [name: string, broken: string, mended: string, accounts: number[], unfit: string[]][] = [
@@ -213,108 +217,115 @@ export function payAuditSuite(t: Test, newUrl: NewUrl): void {
       ],
       [
         'tokens that were sent, and are to be sent again',
-        `UPDATE deposit_refunds SET state = 'frozen', tx = NULL ${of('sent')}`,
-        `UPDATE deposit_refunds SET state = 'done', tx = '${hash(9)}' ${of('sent')}`,
+        `UPDATE pay_refunds SET state = 'frozen', tx = NULL ${of('sent')}`,
+        `UPDATE pay_refunds SET state = 'done', tx = '${hash(9)}' ${of('sent')}`,
         [holder.id],
         [plain],
       ],
       [
         'tokens that were not sent, and count as sent',
-        `UPDATE deposit_refunds SET state = 'done', tx = '${hash(8)}' ${of('unsent')}`,
-        `UPDATE deposit_refunds SET state = 'frozen', tx = NULL ${of('unsent')}`,
+        `UPDATE pay_refunds SET state = 'done', tx = '${hash(8)}' ${of('unsent')}`,
+        `UPDATE pay_refunds SET state = 'frozen', tx = NULL ${of('unsent')}`,
         [holder.id],
         [plain],
       ],
       [
         'tokens that were sent, and the money is in the balance',
-        `UPDATE deposit_refunds SET state = 'released' ${of('sent')}`,
-        `UPDATE deposit_refunds SET state = 'done' ${of('sent')}`,
+        `UPDATE pay_refunds SET state = 'released' ${of('sent')}`,
+        `UPDATE pay_refunds SET state = 'done' ${of('sent')}`,
         [holder.id],
         [plain],
       ],
       [
         'tokens that were sent without a transaction',
-        `UPDATE deposit_refunds SET tx = NULL ${of('sent')}`,
-        `UPDATE deposit_refunds SET tx = '${hash(9)}' ${of('sent')}`,
+        `UPDATE pay_refunds SET tx = NULL ${of('sent')}`,
+        `UPDATE pay_refunds SET tx = '${hash(9)}' ${of('sent')}`,
         [holder.id],
         [plain],
       ],
       [
         'more tokens to send than were paid for',
-        `UPDATE deposit_refunds SET value = '${2n * WEI}' ${of('unsent')}`,
-        `UPDATE deposit_refunds SET value = '${WEI}' ${of('unsent')}`,
+        `UPDATE pay_refunds SET asked = asked + 10000 ${of('unsent')}`,
+        `UPDATE pay_refunds SET asked = asked - 10000 ${of('unsent')}`,
         [holder.id],
         [plain],
       ],
       [
-        'a refund of tokens on another chain, where its transaction would count again',
-        `UPDATE deposit_refunds SET chain_id = 97 ${of('sent')}`,
-        `UPDATE deposit_refunds SET chain_id = ${CHAIN} ${of('sent')}`,
+        'a refund of tokens that says not where they went',
+        `UPDATE pay_refunds SET receiver = NULL ${of('sent')}`,
+        `UPDATE pay_refunds SET receiver = '0x${'3'.repeat(40)}' ${of('sent')}`,
         [holder.id],
         [plain],
       ],
       [
         'a refund of tokens from another account',
-        `UPDATE deposit_refunds SET account_id = ${other.id} ${of('unsent')}`,
-        `UPDATE deposit_refunds SET account_id = ${holder.id} ${of('unsent')}`,
+        `UPDATE pay_refunds SET account_id = ${other.id} ${of('unsent')}`,
+        `UPDATE pay_refunds SET account_id = ${holder.id} ${of('unsent')}`,
         [other.id],
         [plain],
       ],
       [
         'a refund that takes from one what another one gives',
-        `UPDATE deposit_refunds SET amount = amount + CASE id WHEN 'sent' THEN 1 ELSE -1 END`,
-        `UPDATE deposit_refunds SET amount = amount - CASE id WHEN 'sent' THEN 1 ELSE -1 END`,
+        `UPDATE pay_refunds SET amount = amount + CASE id WHEN 'sent' THEN 1 ELSE -1 END WHERE method = 'usdt'`,
+        `UPDATE pay_refunds SET amount = amount - CASE id WHEN 'sent' THEN 1 ELSE -1 END WHERE method = 'usdt'`,
         [holder.id],
         [plain],
       ],
       [
         'the smallest deposit, of an account whose address it is not',
-        `UPDATE chain_deposits SET account_id = ${other.id} WHERE log_index = 3`,
-        `UPDATE chain_deposits SET account_id = ${holder.id} WHERE log_index = 3`,
+        `UPDATE pay_orders SET account_id = ${other.id} ${transfer(smallest)}`,
+        `UPDATE pay_orders SET account_id = ${holder.id} ${transfer(smallest)}`,
         [other.id],
         [smallest],
       ],
       [
         'a deposit of more tokens',
-        `UPDATE chain_deposits SET value = '${4n * WEI}' ${deposit(plain)}`,
-        `UPDATE chain_deposits SET value = '${3n * WEI}' ${deposit(plain)}`,
+        `UPDATE pay_orders SET tokens = '${4n * WEI}' ${transfer(plain)}`,
+        `UPDATE pay_orders SET tokens = '${3n * WEI}' ${transfer(plain)}`,
         [holder.id],
         [plain],
       ],
       [
         'a deposit at another rate',
-        `UPDATE chain_deposits SET rate = rate + 1 ${deposit(plain)}`,
-        `UPDATE chain_deposits SET rate = rate - 1 ${deposit(plain)}`,
+        `UPDATE pay_orders SET rate = rate + 1 ${transfer(plain)}`,
+        `UPDATE pay_orders SET rate = rate - 1 ${transfer(plain)}`,
         [holder.id],
         [plain],
       ],
       [
         'a deposit at a quote of more tokens',
-        `UPDATE chain_deposits SET quoted = '${2n * WEI}' ${deposit(quoted)}`,
-        `UPDATE chain_deposits SET quoted = '${WEI}' ${deposit(quoted)}`,
+        `UPDATE chain_transfers SET quoted = '${2n * WEI}' ${place(quoted)}`,
+        `UPDATE chain_transfers SET quoted = '${WEI}' ${place(quoted)}`,
         [holder.id],
         [quoted],
       ],
       [
         'a deposit that says more than its entry',
-        `UPDATE chain_deposits SET credited = credited + 1 ${deposit(plain)}`,
-        `UPDATE chain_deposits SET credited = credited - 1 ${deposit(plain)}`,
+        `UPDATE pay_orders SET credited = credited + 1 ${transfer(plain)}`,
+        `UPDATE pay_orders SET credited = credited - 1 ${transfer(plain)}`,
         [holder.id],
         [plain],
       ],
       [
         'a deposit that waits, and is credited',
-        `UPDATE chain_deposits SET state = 'confirmed' ${deposit(plain)}`,
-        `UPDATE chain_deposits SET state = 'credited' ${deposit(plain)}`,
+        `UPDATE pay_orders SET state = 'paid' ${transfer(plain)}`,
+        `UPDATE pay_orders SET state = 'credited' ${transfer(plain)}`,
         [holder.id],
         [plain],
       ],
       [
         'a deposit of another account',
-        `UPDATE chain_deposits SET account_id = ${other.id} ${deposit(plain)}`,
-        `UPDATE chain_deposits SET account_id = ${holder.id} ${deposit(plain)}`,
+        `UPDATE pay_orders SET account_id = ${other.id} ${transfer(plain)}`,
+        `UPDATE pay_orders SET account_id = ${holder.id} ${transfer(plain)}`,
         [holder.id, other.id],
         [plain, plain],
+      ],
+      [
+        'an order under the reference of another transfer',
+        `UPDATE pay_orders SET reference = 'bsc:56:0x:7' ${transfer(smallest)}`,
+        `UPDATE pay_orders SET reference = '${smallest}' ${transfer(smallest)}`,
+        [holder.id],
+        ['bsc:56:0x:7'],
       ],
       [
         'the entry of a deposit, of more',

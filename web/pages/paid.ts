@@ -1,5 +1,4 @@
-/** The receipt of a payment by an order or a deposit, for the screen and for paper. */
-import type { ShownDeposit } from '../../lib/console/api/deposits.ts'
+/** The receipt of a payment, for the screen and for paper. */
 import type { ShownOrder } from '../../lib/console/api/orders.ts'
 import { hrefOf } from '../base/address.ts'
 import { get } from '../base/ask.ts'
@@ -7,7 +6,6 @@ import { a, button, type Child, code, dd, dl, dt, h2, section, strong } from '..
 import { load } from '../base/load.ts'
 import { money } from '../base/money.ts'
 import { actions, type View } from '../base/page.ts'
-import { depositBadge } from '../parts/deposit-words.ts'
 import { methodName, orderSaid, stateBadge } from '../parts/order-words.ts'
 import { whenLoaded } from '../parts/state.ts'
 import { account, accountPath } from '../base/session.ts'
@@ -31,13 +29,10 @@ const w = words({
   creditedAt: ['入账时间', 'Credited at'],
   zone: ['时区', 'Time zone'],
   transaction: ['交易', 'Transaction'],
-  arrived: ['到账时间', 'Arrived'],
 })
 
 const idOf = () => decodeURIComponent(location.pathname.split('/').at(-1) ?? '')
 const NOTHING = '0.000000'
-/** Orders begin with a letter. */
-const DEPOSIT = /^\d+$/
 
 export default function paid(): View {
   actions.value = () => [
@@ -45,10 +40,6 @@ export default function paid(): View {
     button({ type: 'button', onClick: () => print() }, w.print()),
   ]
   const id = idOf()
-  if (DEPOSIT.test(id)) {
-    const deposit = load(() => get<ShownDeposit>(`${accountPath()}/deposits/${id}`))
-    return () => whenLoaded(deposit, ofDeposit)
-  }
   const order = load(() => get<ShownOrder>(`${accountPath()}/orders/${encodeURIComponent(id)}`))
   return () => whenLoaded(order, ofOrder)
 }
@@ -68,7 +59,8 @@ const ofOrder = (order: ShownOrder): Child =>
   receipt(
     orderSaid(order),
     pair(w.order(), code({}, order.id)),
-    pair(w.state(), stateBadge(order.state, order.held_until)),
+    order.transaction !== null && pair(w.transaction(), code({}, order.transaction)),
+    pair(w.state(), stateBadge(order)),
     pair(w.method(), methodName(order.method)),
     order.credited_at !== null && pair(w.paid(), `${order.asked} ${order.currency}`),
     pair(w.credited(), strong({}, money(order.credited))),
@@ -77,18 +69,4 @@ const ofOrder = (order: ShownOrder): Child =>
     sum(w.reversed(), order.reversed),
     pair(w.begun(), moment(order.created_at, true)),
     order.credited_at !== null && pair(w.creditedAt(), moment(order.credited_at, true)),
-  )
-
-const ofDeposit = (deposit: ShownDeposit): Child =>
-  receipt(
-    null,
-    pair(w.transaction(), code({}, deposit.tx)),
-    pair(w.state(), depositBadge(deposit.state)),
-    pair(w.method(), methodName('usdt')),
-    pair(w.paid(), `${deposit.amount} USDT`),
-    pair(w.credited(), strong({}, money(deposit.credited))),
-    sum(w.refunded(), deposit.refunded),
-    sum(w.frozen(), deposit.frozen),
-    pair(w.arrived(), moment(deposit.at, true)),
-    deposit.credited_at !== null && pair(w.creditedAt(), moment(deposit.credited_at, true)),
   )

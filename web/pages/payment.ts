@@ -35,6 +35,11 @@ const w = words({
   rate: ['汇率', 'Rate'],
   merchant: ['商户', 'Merchant'],
   provider: ['服务商编号', 'At the provider'],
+  tx: ['交易', 'Transaction'],
+  sender: ['转出地址', 'Sent from'],
+  block: ['区块', 'Block'],
+  quoted: ['锁定汇率的数量', 'With the rate of a quote'],
+  receiver: ['收款地址', 'Receiver'],
   made: ['创建时间', 'Made'],
   expires: ['可支付至', 'Can be paid until'],
   paid: ['付款时间', 'Paid'],
@@ -60,6 +65,7 @@ const w = words({
 
 const SOURCES = words({
   callback: ['通知', 'Callback'],
+  chain: ['第二个节点', 'Second node'],
   query: ['查询', 'Question'],
   bill: ['账单', 'Bill'],
   operator: ['人工决定', 'A person'],
@@ -92,7 +98,7 @@ export default function payment(): View {
     return [
       a({ class: 'button', href: '/console/payments' }, w.back()),
       order !== null &&
-        order.held_until !== null &&
+        (order.held_until !== null || order.waits_for === 'others') &&
         button({ type: 'button', onClick: () => (releasing.value = order) }, w.release()),
       order !== null &&
         order.credited_at !== null &&
@@ -128,7 +134,7 @@ const aboutPanel = (order: WholeOrder): Child =>
       { class: 'pairs' },
       pair(w.id(), copyable(order.id, w.id())),
       pair(w.state(), [
-        stateBadge(order.state, order.held_until),
+        stateBadge(order),
         ' ',
         order.late && badge('warn', w.late()),
         order.sandbox && badge('plain', w.sandbox()),
@@ -141,6 +147,8 @@ const aboutPanel = (order: WholeOrder): Child =>
       order.rate !== null && pair(w.rate(), exactMoney(order.rate)),
       pair(w.merchant(), code({}, order.merchant)),
       pair(w.provider(), order.provider_id === null ? '–' : code({}, order.provider_id)),
+      order.transaction !== null && pair(w.tx(), code({}, order.transaction)),
+      order.transfer !== null && transferPairs(order.transfer),
       pair(w.made(), at(order.created_at)),
       pair(w.expires(), at(order.expires_at)),
       pair(w.paid(), at(order.paid_at)),
@@ -154,6 +162,12 @@ const aboutPanel = (order: WholeOrder): Child =>
       pair(w.refundable(), exactMoney(order.refundable)),
     ),
   )
+
+const transferPairs = ({ sender, block, quoted, quoted_rate }: NonNullable<WholeOrder['transfer']>): Child => [
+  pair(w.sender(), code({}, sender)),
+  pair(w.block(), String(block)),
+  quoted_rate !== null && pair(w.quoted(), `${quoted} USDT · ${exactMoney(quoted_rate)}`),
+]
 
 const proofsPanel = (proofs: WholeOrder['proofs']): Child =>
   section(
@@ -199,9 +213,21 @@ const refundsPanel = (refunds: WholeOrder['refunds']): Child =>
         },
         {
           title: w.number(),
-          cell: row => [code({}, row.id), row.provider_id !== null && span({ class: 'under' }, row.provider_id)],
+          cell: row => [
+            code({}, row.id),
+            (row.provider_id ?? row.tx) !== null && span({ class: 'under' }, row.provider_id ?? row.tx),
+          ],
         },
-        { title: w.reason(), cell: row => [row.reason, span({ class: 'under' }, row.by)] },
+        {
+          title: w.reason(),
+          cell: row => [
+            row.reason,
+            row.receiver !== null &&
+              span({ class: 'under' }, `${row.tokens} USDT · ${w.receiver()} `, code({}, row.receiver)),
+            row.ending !== null && span({ class: 'under' }, row.ending),
+            span({ class: 'under' }, row.by),
+          ],
+        },
       ],
     }),
   )

@@ -17,10 +17,10 @@ import { empty, whenLoaded } from '../parts/state.ts'
 import { moment } from '../base/time.ts'
 import { words } from '../base/words.ts'
 import { chainPanel } from './payments/chain.ts'
-import { depositsPanel } from './payments/deposits.ts'
 import { exceptionTable, resolveDialog } from './payments/exceptions.ts'
 import { methodsPanel } from './payments/methods.ts'
 import { ratesPanel } from './payments/rates.ts'
+import { toSendPanel } from './payments/to-send.ts'
 
 const w = words({
   waiting: ['待处理异常', 'Open exceptions'],
@@ -79,7 +79,7 @@ export default function payments(): View {
     }),
   )
   const rates = ratesPanel()
-  const deposits = depositsPanel()
+  const toSend = toSendPanel()
   const chosen = signal<ShownException | null>(null)
   const resolve = resolveDialog(chosen, () => {
     exceptions.again()
@@ -100,8 +100,8 @@ export default function payments(): View {
     health.value.value !== null && methodsPanel(health.value.value),
     health.value.value !== null && chainPanel(health.value.value),
     rates(),
+    toSend(),
     orderList(orders),
-    deposits(),
     resolve(),
   ]
 }
@@ -183,11 +183,15 @@ function orderList(loaded: ReturnType<typeof load<ListPage<ListedOrder>>>): Chil
       {
         title: w.state(),
         cell: row => [
-          div({ class: 'row' }, stateBadge(row.state, row.held_until), row.late && badge('warn', w.late())),
+          div({ class: 'row' }, stateBadge(row), row.late && badge('warn', w.late())),
           row.held_until !== null && span({ class: 'under' }, w.heldUntil(), ' ', moment(row.held_until)),
         ],
       },
-      { title: w.amount(), number: true, cell: row => money(row.amount) },
+      {
+        title: w.amount(),
+        number: true,
+        cell: row => [money(row.amount), row.transaction !== null && span({ class: 'under' }, `${row.asked} USDT`)],
+      },
       { title: w.credited(), number: true, cell: row => money(row.credited) },
       { title: w.back(), number: true, cell: backOf },
     ],

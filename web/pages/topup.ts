@@ -52,7 +52,7 @@ export default function topup(): View {
   const open = orderPanel(orders.again)
   const begin = beginPanel(orders.again)
   const pays = may(account.value?.role, 'pay')
-  const usdt = usdtPanel(pays)
+  const usdt = usdtPanel(pays, orders)
   return () => [
     query.value.get('order') !== null && open(),
     pays &&
@@ -76,9 +76,13 @@ export default function topup(): View {
         { title: w.method(), cell: ({ method }) => methodName(method) },
         {
           title: w.state(),
-          cell: row => div({ class: 'row' }, stateBadge(row.state), row.late && badge('warn', w.late())),
+          cell: row => div({ class: 'row' }, stateBadge(row), row.late && badge('warn', w.late())),
         },
-        { title: w.amount(), number: true, cell: row => money(row.amount) },
+        {
+          title: w.amount(),
+          number: true,
+          cell: row => [money(row.amount), row.transaction !== null && span({ class: 'under' }, `${row.asked} USDT`)],
+        },
         {
           title: w.receipt(),
           cell: ({ id, credited_at }) =>

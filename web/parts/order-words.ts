@@ -15,8 +15,7 @@ const METHODS = words({
   usdt: ['USDT', 'USDT'],
 })
 
-/** The ways by which orders are paid; deposits of USDT are no orders. */
-export const ORDER_METHODS = (Object.keys(METHODS) as (keyof typeof METHODS)[]).filter(method => method !== 'usdt')
+export const ORDER_METHODS = Object.keys(METHODS) as (keyof typeof METHODS)[]
 export const methodName = (method: keyof typeof METHODS): string => METHODS[method]()
 
 const STATES = words({
@@ -43,10 +42,24 @@ const TONES: Record<ShownOrder['state'], Tone> = {
 
 export const ORDER_STATES = Object.keys(STATES) as ShownOrder['state'][]
 export const stateName = (state: ShownOrder['state']): string => STATES[state]()
-const HELD = words({ held: ['已支付，暂缓入账', 'Paid, held'] })
-/** `heldUntil`: of an order that is paid, and credited only then. */
-export const stateBadge = (state: ShownOrder['state'], heldUntil: string | null = null): VNode =>
-  badge(TONES[state], heldUntil === null ? STATES[state]() : HELD.held())
+const MORE = words({
+  held: ['已支付，暂缓入账', 'Paid, held'],
+  waiting: ['等待入账', 'Waiting'],
+  confirming: ['确认中', 'Being confirmed'],
+  doubted: ['等待人工处理', 'Looked at by a person'],
+})
+
+/** The state in words: a transfer is not paid by anybody any more, and some orders wait for something that is known. */
+function wordOf({ state, method, held_until, waits_for }: Badged): string {
+  if (held_until !== null) return MORE.held()
+  if (waits_for !== null) return MORE.waiting()
+  if (method === 'usdt' && state === 'pending') return MORE.confirming()
+  return method === 'usdt' && state === 'failed' ? MORE.doubted() : STATES[state]()
+}
+
+type Badged = Pick<ShownOrder, 'state' | 'method' | 'held_until' | 'waits_for'>
+
+export const stateBadge = (order: Badged): VNode => badge(TONES[order.state], wordOf(order))
 
 const w = words({
   making: ['支付服务商暂时没有回答，正在重试。', 'The payment provider did not answer yet; this page tries again.'],
@@ -56,6 +69,22 @@ const w = words({
       `已收到付款，将于 ${at}（${zone}）前后自动入账。近期有银行对刷卡付款提出争议，因此新的刷卡付款会暂缓入账；您无需再做任何操作。`,
     (at: string, zone: string) =>
       `The payment has arrived, and will be credited at ${at} (${zone}). Banks have disputed card payments lately, so new ones wait for a while; there is nothing that you need to do.`,
+  ],
+  others: [
+    '转账已确认，与其他转账合计达到最低金额后自动入账。',
+    'The transfer is confirmed. It is credited when it comes to the minimum together with others.',
+  ],
+  rate: [
+    '转账已确认，暂无汇率，汇率更新后自动入账。',
+    'The transfer is confirmed, and waits until there is an exchange rate.',
+  ],
+  confirming: [
+    '转账已在区块中，正在由第二个节点确认。',
+    'The transfer stands in a final block; a second node is asked for it.',
+  ],
+  doubted: [
+    '两个节点对这笔转账的说法不一致，管理员正在处理。',
+    'Nodes do not agree about this transfer; a person looks at it.',
   ],
   credited: [(amount: string) => `${amount} 已入账。`, (amount: string) => `${amount} has been credited.`],
   late: [
@@ -88,15 +117,22 @@ const NOTHING = '0.000000'
 
 /** What became of an order, in plain words. */
 export function orderSaid(order: ShownOrder): Child {
-  const { state, late, credited, frozen, refunded, reversed, held_until } = order
+  const { state, late, credited, frozen, refunded, reversed, method } = order
+  const isTransfer = method === 'usdt'
   return [
     state === 'created' && told('plain', w.making()),
-    state === 'paid' && told('plain', held_until === null ? w.paid() : w.held(stamp(held_until, false), zoneName())),
+    state === 'pending' && isTransfer && told('plain', w.confirming()),
+    state === 'paid' && told('plain', paidSaid(order)),
     state === 'credited' && told('good', late ? w.late(money(credited)) : w.credited(money(credited))),
     state === 'expired' && told('warn', w.expired()),
-    state === 'failed' && told('warn', w.failed()),
+    state === 'failed' && told('warn', isTransfer ? w.doubted() : w.failed()),
     frozen !== NOTHING && told('warn', w.frozen(money(frozen))),
     refunded !== NOTHING && told('plain', w.refunded(money(refunded))),
     reversed !== NOTHING && told('bad', w.reversed(money(reversed))),
   ]
+}
+
+function paidSaid({ held_until, waits_for }: ShownOrder): string {
+  if (waits_for !== null) return w[waits_for]()
+  return held_until === null ? w.paid() : w.held(stamp(held_until, false), zoneName())
 }

@@ -4,7 +4,7 @@ import { type Operation, operation } from '../../api/operation.ts'
 import { OperationError } from '../../operations/error.ts'
 import { isOrderId, NO_ORDER, orderAfter, ownMethods, ownOrders, shownOrder } from '../../pay/own.ts'
 import { scalar } from '../../config/scalars.ts'
-import { ORDER_STATES, PAY_METHODS } from '../../terms/pay.ts'
+import { CHECKOUT_METHODS, ORDER_STATES, PAY_METHODS } from '../../terms/pay.ts'
 import type { Account } from '../../terms/records.ts'
 import { moneyText, timeText } from '../../operations/fields.ts'
 import type { ConsoleDeps } from './shared.ts'
@@ -18,6 +18,7 @@ const orderAnswer = z
     amount: moneyText,
     asked: z.string(),
     currency: z.string(),
+    transaction: z.string().nullable().meta({ description: 'Of tokens that came: their transaction on the chain.' }),
     redirect: z.string().nullable(),
     qr: z.string().nullable(),
     late: z.boolean(),
@@ -28,6 +29,9 @@ const orderAnswer = z
     created_at: timeText,
     expires_at: timeText,
     held_until: timeText.nullable().meta({ description: 'The order is paid, and is credited then.' }),
+    waits_for: z.enum(['rate', 'others']).nullable().meta({
+      description: 'The order is paid, and waits for a rate, or for others that lift the sum over the minimum.',
+    }),
     credited_at: timeText.nullable(),
   })
   .meta({ id: 'Order' })
@@ -40,7 +44,7 @@ export type ShownOrders = z.output<typeof ordersAnswer>
 const methodsAnswer = z.strictObject({
   data: z.array(
     z
-      .strictObject({ method: z.enum(PAY_METHODS), currency: z.string(), minimum: moneyText, maximum: moneyText })
+      .strictObject({ method: z.enum(CHECKOUT_METHODS), currency: z.string(), minimum: moneyText, maximum: moneyText })
       .meta({ id: 'PayMethod' }),
   ),
   day_maximum: moneyText,
@@ -49,8 +53,8 @@ export type ShownMethods = z.output<typeof methodsAnswer>
 
 /** The amount is a text until the order is begun: which amounts there are depends on the method. */
 const newOrder = z.strictObject({
-  method: scalar({ zh: '支付方式', en: 'a way to pay' }, { type: 'string', enum: [...PAY_METHODS] }, value =>
-    PAY_METHODS.find(method => method === value),
+  method: scalar({ zh: '支付方式', en: 'a way to pay' }, { type: 'string', enum: [...CHECKOUT_METHODS] }, value =>
+    CHECKOUT_METHODS.find(method => method === value),
   ),
   amount: scalar(
     { zh: '以元为单位的金额，最多两位小数', en: 'an amount of CNY with at most two decimal places' },

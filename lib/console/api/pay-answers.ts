@@ -4,7 +4,6 @@ import {
   ORDER_STATES,
   PAY_EXCEPTIONS,
   PAY_METHODS,
-  PAY_WAYS,
   PROOF_SOURCES,
   REFUND_KINDS,
   REFUND_STATES,
@@ -12,7 +11,13 @@ import {
 import { moneyText, timeText } from '../../operations/fields.ts'
 
 const method = z.enum(PAY_METHODS)
-const asked = z.string().meta({ description: 'In the currency beside it, with two places.' })
+const asked = z
+  .string()
+  .meta({ description: 'In the currency beside it: with two places, or with those that tokens need.' })
+export const address = z.string().regex(/^0x[0-9a-fA-F]{40}$/)
+export const hash = z.string().regex(/^0x[0-9a-f]{64}$/)
+/** Tokens with up to eighteen places. */
+export const tokens = z.string().regex(/^\d+(\.\d{1,18})?$/)
 
 const orderFields = {
   id: z.string(),
@@ -22,6 +27,7 @@ const orderFields = {
   amount: moneyText,
   asked,
   currency: z.string(),
+  transaction: hash.nullable(),
   late: z.boolean(),
   sandbox: z.boolean(),
   credited: moneyText,
@@ -31,6 +37,7 @@ const orderFields = {
   created_at: timeText,
   paid_at: timeText.nullable(),
   held_until: timeText.nullable().meta({ description: 'The order is paid, and is credited then.' }),
+  waits_for: z.enum(['rate', 'others']).nullable(),
   credited_at: timeText.nullable(),
 }
 
@@ -42,7 +49,7 @@ export const ordersPage = z.strictObject({ data: z.array(listedOrder), next: z.s
 export const exception = z
   .strictObject({
     id: z.string(),
-    method: z.enum(PAY_WAYS),
+    method: method,
     kind: z.enum(PAY_EXCEPTIONS),
     order: z.string().nullable(),
     transaction: z.string().nullable(),
@@ -69,6 +76,11 @@ export const refund = z
     amount: moneyText,
     state: z.enum(REFUND_STATES),
     provider_id: z.string().nullable(),
+    order: z.string(),
+    tokens: tokens.nullable().meta({ description: 'What an operator sends back; null: the provider sends the money.' }),
+    receiver: address.nullable(),
+    tx: hash.nullable(),
+    ending: z.string().nullable().meta({ description: 'Why nothing was sent.' }),
     reason: z.string(),
     by: z.string(),
     at: timeText,
@@ -76,6 +88,8 @@ export const refund = z
     check_at: timeText.nullable(),
   })
   .meta({ id: 'PayRefund' })
+export type ShownRefund = z.output<typeof refund>
+export const refundList = z.strictObject({ data: z.array(refund) })
 
 const proof = z.strictObject({
   transaction: z.string(),
@@ -89,6 +103,19 @@ const proof = z.strictObject({
   reason: z.string().nullable(),
 })
 
+const transfer = z
+  .strictObject({
+    chain_id: z.int(),
+    log_index: z.int().min(0),
+    address,
+    sender: address,
+    block: z.int(),
+    node: z.int(),
+    quoted: tokens.meta({ description: 'The part that has the rate of a quote.' }),
+    quoted_rate: moneyText.nullable(),
+  })
+  .meta({ id: 'Transfer', description: 'Where the transfer stands on the chain that the order was made of.' })
+
 export const wholeOrder = z
   .strictObject({
     ...orderFields,
@@ -99,6 +126,7 @@ export const wholeOrder = z
     expires_at: timeText,
     check_at: timeText.nullable(),
     checks: z.int(),
+    transfer: transfer.nullable(),
     refundable: moneyText,
     proofs: z.array(proof),
     refunds: z.array(refund),

@@ -9,10 +9,13 @@ import {
   refundForm,
   releaseForm,
   resolution,
+  rewindForm,
+  sentForm,
 } from '../../pay/admin.ts'
+import { CSV_TYPE } from '../../operations/usage/own-export.ts'
 import * as kind from '../../config/scalars.ts'
 import type { ConsoleDeps } from './shared.ts'
-import { exception, exceptionsPage, ordersPage, rates, refund, wholeOrder } from './pay-answers.ts'
+import { exception, exceptionsPage, hash, ordersPage, rates, refund, refundList, wholeOrder } from './pay-answers.ts'
 import { health } from './pay-health.ts'
 
 const operators = { who: 'operator', scope: 'operator', effect: 'read' } as const
@@ -57,7 +60,7 @@ export const PAY_DESK: Operation<ConsoleDeps>[] = [
     id: 'payments.refund',
     call: 'POST /payments/orders/{order}/refunds',
     summary:
-      'Sends money of an order back to the payer. It is out of the balance before the provider is asked; the same reference is the same refund.',
+      'Sends money of an order back to the payer. It is out of the balance before the provider is asked; the same reference is the same refund. Of USDT the answer says which tokens to send to the receiver.',
     path: orderPath,
     body: refundForm,
     answer: { status: 201, body: refund },
@@ -96,6 +99,50 @@ export const PAY_DESK: Operation<ConsoleDeps>[] = [
     answer: { status: 200, body: exception },
     refuses: [400, 404, 409],
     run: (deps: ConsoleDeps, { path, body, caller }) => payments(deps).resolve(path.exception, body, caller.actor),
+  }),
+  operation({
+    ...operators,
+    id: 'payments.to_send',
+    call: 'GET /payments/refunds',
+    summary: 'Refunds of USDT whose tokens nobody has said to be sent, oldest first.',
+    answer: { status: 200, body: refundList },
+    refuses: [404],
+    run: (deps: ConsoleDeps) => payments(deps).refundsToSend(),
+  }),
+  operation({
+    ...moves,
+    id: 'payments.refund_end',
+    call: 'POST /payments/refunds/{refund}/end',
+    summary: 'Ends a refund of USDT: the transaction that sent the tokens, or the reason why they are not sent.',
+    path: z.strictObject({ refund: z.string().max(64) }),
+    body: sentForm,
+    answer: { status: 200, body: refund },
+    refuses: [400, 404, 409],
+    run: (deps: ConsoleDeps, { path, body, caller }) => payments(deps).endRefund(path.refund, body, caller.actor),
+  }),
+  operation({
+    ...operators,
+    id: 'payments.addresses',
+    call: 'GET /payments/usdt/addresses/csv',
+    summary: 'The list for sweeping as CSV: every address of USDT with its number, and what it has got and has left.',
+    limit: 'heavy',
+    answer: { status: 200, body: 'stream', types: [CSV_TYPE] },
+    refuses: [404],
+    run: async (deps: ConsoleDeps) => ({
+      type: CSV_TYPE,
+      file: 'usdt-addresses.csv',
+      pieces: await payments(deps).sweepList(),
+    }),
+  }),
+  operation({
+    ...moves,
+    id: 'payments.rewind',
+    call: 'POST /payments/usdt/rewind',
+    summary: 'Sets back how far the chain is read, to a block that is final at both nodes; what follows is read again.',
+    body: rewindForm,
+    answer: { status: 200, body: z.strictObject({ block: z.int(), hash }) },
+    refuses: [400, 404, 409],
+    run: (deps: ConsoleDeps, { body, caller }) => payments(deps).rewind(body, caller.actor),
   }),
   operation({
     ...operators,

@@ -1,7 +1,6 @@
 /** What operators are told of how payments stand. */
 import { z } from 'zod'
 import { DOUBTS } from '../../pay/admin.ts'
-import { DEPOSIT_STATES } from '../../terms/deposits.ts'
 import { ORDER_STATES, PAY_METHODS } from '../../terms/pay.ts'
 import { moneyText, timeText } from '../../operations/fields.ts'
 
@@ -58,8 +57,6 @@ const chainHealth = z
     balances_day: z.string().nullable(),
     balances_done: z.boolean(),
     balances_at: timeText.nullable(),
-    deposits: z.array(z.strictObject({ state: z.enum(DEPOSIT_STATES), count: z.int() })),
-    credited: moneyText,
   })
   .meta({ id: 'ChainHealth', description: 'How far the chain is read, and when each node last answered.' })
 

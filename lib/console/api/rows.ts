@@ -2,8 +2,6 @@
 import { ACTIONS } from './actions.ts'
 import { BILLING } from './billing.ts'
 import { CATALOGUE } from './catalogue.ts'
-import { DEPOSIT_DESK } from './deposit-desk.ts'
-import { DEPOSITS } from './deposits.ts'
 import type { ConsoleDeps } from './shared.ts'
 import { JOINING, OIDC, SIGN_IN } from './sign-in.ts'
 import { KEYS } from './keys.ts'
@@ -13,6 +11,7 @@ import { ORDERS } from './orders.ts'
 import { OVERVIEW } from './overview.ts'
 import { PAY_DESK } from './pay-desk.ts'
 import { REQUESTS } from './requests.ts'
+import { USDT } from './usdt.ts'
 import { USAGE } from './usage.ts'
 import { z } from 'zod'
 import { type Described, openApi } from '../../api/openapi.ts'
@@ -35,8 +34,7 @@ export const OPERATIONS: readonly Operation<ConsoleDeps>[] = [
   ...BILLING,
   ...ORDERS,
   ...PAY_DESK,
-  ...DEPOSITS,
-  ...DEPOSIT_DESK,
+  ...USDT,
   ...ACTIONS,
   ...documentRows(() => OPERATIONS),
 ]

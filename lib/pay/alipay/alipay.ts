@@ -10,7 +10,7 @@ import { chinaTime } from '../messages.ts'
 import {
   type BillLine,
   type MethodTools,
-  type PayMethod,
+  type CheckoutMethod,
   ProviderAway,
   ProviderRefuses,
   type RawCallback,
@@ -38,7 +38,7 @@ const LONGEST_CODE = 512
 /** A refund that Alipay does not know after this long was refused; until then it may be under way. */
 const REFUND_UNKNOWN_MS = 30 * 60_000
 
-export class Alipay implements PayMethod {
+export class Alipay implements CheckoutMethod {
   readonly name = 'alipay'
   readonly merchant: string
   readonly sandbox: boolean

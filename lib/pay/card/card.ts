@@ -10,7 +10,7 @@ import {
   type MethodTools,
   type MissedEvent,
   PaymentDisputed,
-  type PayMethod,
+  type CheckoutMethod,
   ProviderRefuses,
   type RawCallback,
   type RefundSaid,
@@ -41,7 +41,7 @@ const PAGE = 100
 /** Stripe's names of a refund's refusal because the payer's bank has asked for the money. */
 const REFUSED_AS_DISPUTED: ReadonlySet<string | undefined> = new Set(['charge_disputed', 'refund_disputed_payment'])
 
-export class Card implements PayMethod {
+export class Card implements CheckoutMethod {
   readonly name = 'card'
   readonly merchant: string
   readonly sandbox: boolean

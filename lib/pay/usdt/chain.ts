@@ -363,7 +363,11 @@ export class Reader {
   }
 
   /** Adds to transfers whose they are, and the times of their blocks. A node that is behind may not have one of the blocks. */
-  async dated(transfers: readonly Transfer[], whose: ReadonlyMap<string, DepositAddress>): Promise<NewDeposit[]> {
+  async dated(
+    transfers: readonly Transfer[],
+    whose: ReadonlyMap<string, DepositAddress>,
+    sandbox: boolean,
+  ): Promise<NewDeposit[]> {
     const times = new Map<number, number>()
     const deposits: NewDeposit[] = []
     for (const transfer of transfers) {
@@ -375,7 +379,7 @@ export class Reader {
         times.set(no, block.atMs)
       }
       const { accountId } = whose.get(transfer.to) as DepositAddress
-      deposits.push({ ...transfer, accountId, blockAtMs: times.get(no) as number, node: this.chain.node })
+      deposits.push({ ...transfer, accountId, blockAtMs: times.get(no) as number, node: this.chain.node, sandbox })
     }
     return deposits
   }

@@ -55,7 +55,10 @@ export class SecondPass {
     const stored = new Set(known.map(deposit => depositReference(chainId, deposit)))
     const missed = transfers.filter(transfer => !stored.has(depositReference(chainId, transfer)))
     if (missed.length > 0) {
-      const { added } = await store.chain.addDeposits(chainId, await this.#reader.dated(missed, byAddress))
+      const { added } = await store.chain.addDeposits(
+        chainId,
+        await this.#reader.dated(missed, byAddress, config.sandbox),
+      )
       for (let i = 0; i < added; i++) counts.repaired('usdt', 'chain')
       log.error({ from: fromNo + 1, to: toNo, added }, 'the first reading of the chain missed deposits')
     }
@@ -66,7 +69,7 @@ export class SecondPass {
         await this.#raise(
           `second:${reference}`,
           deposit.tx,
-          `deposit ${deposit.id} is not among the logs of node ${this.#reader.chain.node}`,
+          `the transfer of order ${deposit.id} is not among the logs of node ${this.#reader.chain.node}`,
         )
     }
     return toNo

@@ -1,26 +1,48 @@
 /**
- * From a deposit in a final block to the balance: the node that did not report it must say the same of its transaction, for a
- * node alone could print money. Then the deposits of an account are credited as soon as together they are worth the minimum.
+ * From an order of a transfer in a final block to the balance: the node that did not report the transfer must say the same of its
+ * transaction, for a node alone could print money. That is the proof of the order. Then the paid orders of an account are credited
+ * as soon as together they are worth the minimum.
  */
-import { raise } from '../exceptions.ts'
+import { createHash } from 'node:crypto'
 import type { UsdtConfig } from '../../config/pay-schema.ts'
-import { inForce } from '../../operations/deps.ts'
-import { StoreConflict } from '../../store/base/errors.ts'
-import { type Deposit, depositReference } from '../../terms/deposits.ts'
+import type { Deposit } from '../../terms/deposits.ts'
 import type { PayTallies } from '../../terms/tallies.ts'
+import { type PayDeps, raise } from '../exceptions.ts'
 import type { PayMarks } from '../health.ts'
-import { type PayDeps, provider } from '../exceptions.ts'
+import type { Intake } from '../intake.ts'
+import type { Payment } from '../method.ts'
 import type { Chain } from './chain.ts'
 
 const BATCH = 50
-/** Deposits that the node is asked about at once. One that does not answer takes ten seconds for each. */
+/** Orders that the node is asked about at once. One that does not answer takes ten seconds for each. */
 const AT_ONCE = 10
 /** With a question every few seconds, a node that is only behind has caught up long before. */
 const MANY_CHECKS = 100
 /** How often all accounts are looked at that have something waiting: another process may have left one undone, and died. */
 const ALL_EVERY_MS = 10 * 60_000
-/** Held deposits, and exceptions, that are looked at when a process begins. */
+/** Orders that a person decides about, and exceptions, that are looked at when a process begins. */
 const MOST_HELD = 1_000
+
+export interface UsdtDeps extends PayDeps {
+  intake: Intake
+  marks: Pick<PayMarks, 'note'>
+  counts: PayTallies
+  config: UsdtConfig
+}
+
+/** What a second node proves, as a payment of the order that the first one has made. */
+export const paymentOf = (deposit: Deposit): Payment => ({
+  kind: 'paid',
+  orderId: deposit.id,
+  transactionId: deposit.reference,
+  amount: deposit.asked,
+  currency: deposit.currency,
+  merchant: deposit.to,
+  providerId: deposit.providerId,
+  sandbox: deposit.sandbox,
+  paidAtMs: deposit.blockAtMs,
+  digest: createHash('sha256').update(`${deposit.reference} ${deposit.block.hash} ${deposit.value}`).digest('hex'),
+})
 
 export class Crediting {
   readonly #deps: UsdtDeps
@@ -57,34 +79,34 @@ export class Crediting {
         ),
       )
     const all = this.#accounts === null
-    if (all) await this.#tellOfHeld()
+    if (all) await this.#tellOfFailed()
     const accounts = this.#accounts ?? (await store.chain.waitingAccounts(config.chain_id))
-    for (const id of accounts) await this.credit(id, config.minimum)
+    for (const id of accounts) await this.#credit(id)
     this.#accounts = new Set()
     if (all) this.#allAt = clock.monotonic()
     if (failed !== null) throw failed
   }
 
-  /** A process that held a deposit may have died before a person was told. */
-  async #tellOfHeld(): Promise<void> {
+  /** A process that found a transaction in two blocks may have died before a person was told. */
+  async #tellOfFailed(): Promise<void> {
     const { store, config } = this.#deps
-    const held = await store.chain.deposits({ state: 'held', limit: MOST_HELD })
-    if (held.length === 0) return
+    const failed = await store.chain.deposits({ state: 'failed', limit: MOST_HELD })
+    if (failed.length === 0) return
     const open = await store.pay.exceptions({ method: 'usdt', open: true, limit: MOST_HELD })
-    const told = new Set(open.map(({ transactionId }) => transactionId))
-    for (const deposit of held)
-      if (deposit.chainId === config.chain_id && !told.has(deposit.tx))
-        await this.#tellHeld(deposit, 'it is held until a person decides')
+    const told = new Set(open.map(({ orderId }) => orderId))
+    for (const deposit of failed)
+      if (deposit.chainId === config.chain_id && !told.has(deposit.id))
+        await this.#raise(deposit, 'it is held until a person decides', 'held:')
   }
 
   async #confirm(deposit: Deposit): Promise<void> {
-    const { store } = this.#deps
+    const { store, intake } = this.#deps
     const other = this.#chains.find(({ node }) => node !== deposit.node) as Chain
     await other.prove()
     const said = await other.confirms(deposit)
     if (said === 'same') {
       this.#accounts?.add(deposit.accountId) // first, because the store's answer may get lost
-      await store.chain.confirmDeposit(deposit.id)
+      await intake.take('usdt', paymentOf(deposit), 'chain')
       return
     }
     await store.chain.depositChecked(deposit.id)
@@ -94,52 +116,24 @@ export class Crediting {
       await this.#raise(deposit, `node ${deposit.node} reports it, and node ${other.node} does not know it`)
   }
 
-  /** What was said of it before, when it could not be confirmed, may be closed. */
-  #tellHeld(deposit: Deposit, what: string): Promise<void> {
-    return this.#raise(deposit, what, 'held:')
-  }
-
-  async #raise(deposit: Deposit, what: string, prefix = ''): Promise<void> {
-    const reference = prefix + depositReference(this.#deps.config.chain_id, deposit)
+  /** `prefix`: what was said of it before, when it could not be confirmed, may be closed. */
+  async #raise({ id: orderId, tx, reference }: Deposit, what: string, prefix = ''): Promise<void> {
     await raise(this.#deps, {
       method: 'usdt',
       kind: 'chain',
-      reference,
-      transactionId: deposit.tx,
-      detail: `deposit ${deposit.id}: ${what}; it is not credited`,
+      reference: prefix + reference,
+      orderId,
+      transactionId: tx,
+      detail: `${what}; it is not credited`,
     })
   }
 
-  /** Credits what an account has waiting, if it is worth the minimum. `reason`: why somebody credits it by hand. */
-  async credit(
-    accountId: number,
-    minimum: UsdtDeps['config']['minimum'],
-    act = provider('usdt', 'deposits.credit'),
-    reason?: string,
-  ) {
-    const { store, counts, clock, config } = this.#deps
-    const all: Deposit[] = []
-    for (;;) {
-      const credit = store.chain.creditDeposits(config.chain_id, accountId, minimum, act, reason)
-      const done = await credit.catch(async error => {
-        if (!(error instanceof StoreConflict)) throw error
-        const detail = `deposits of account ${accountId} do not fit into its balance`
-        await raise(this.#deps, { method: 'usdt', kind: 'conflict', reference: `account:${accountId}`, detail })
-        return { credited: [], held: [] }
-      })
-      for (const deposit of done.held)
-        await this.#tellHeld(deposit, 'it is worth too much, or its entry exists already')
-      for (const { blockAtMs } of done.credited) counts.credited('usdt', Math.max(0, clock.now() - blockAtMs))
-      all.push(...done.credited)
-      if (done.credited.length + done.held.length === 0) break
-    }
-    if (all.length > 0) await inForce(this.#deps)
-    return all
+  /** Credits what an account has waiting, if it is worth the minimum. */
+  async #credit(accountId: number): Promise<void> {
+    const { store, intake, config } = this.#deps
+    const { due, tooLarge } = await store.chain.markDue(config.chain_id, accountId, config.minimum)
+    for (const deposit of tooLarge)
+      await this.#raise(deposit, 'it is worth too much to be credited without a person', 'held:')
+    for (const id of due) await intake.credit(id)
   }
-}
-
-export interface UsdtDeps extends PayDeps {
-  marks: Pick<PayMarks, 'note'>
-  counts: PayTallies
-  config: UsdtConfig
 }

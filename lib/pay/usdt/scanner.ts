@@ -9,7 +9,7 @@
 import { raise } from '../exceptions.ts'
 import { storeNow } from '../../operations/deps.ts'
 import { StoreUnavailable } from '../../store/base/errors.ts'
-import type { ChainCursor, NewDeposit } from '../../terms/deposits.ts'
+import { type ChainCursor, depositReference, idOfText, type NewDeposit } from '../../terms/deposits.ts'
 import { HEAD } from '../health.ts'
 import { ProviderAway, ProviderRefuses } from '../method.ts'
 import { BalanceCheck, SecondPass, Silence } from './checks.ts'
@@ -126,7 +126,7 @@ export class Scanner {
     const addresses = late.map(({ address }) => address)
     for (let no = Math.min(...late.map(({ fromBlock }) => fromBlock)); no < cursor.no; ) {
       const { toNo, transfers } = await this.#first.window(no, cursor.no, 'to', addresses)
-      const deposits = await this.#first.dated(transfers, byAddress)
+      const deposits = await this.#first.dated(transfers, byAddress, config.sandbox)
       if (deposits.length > 0) {
         const recorded = await store.chain.addDeposits(config.chain_id, deposits)
         await this.#clashes(recorded.clashing as NewDeposit[])
@@ -143,7 +143,7 @@ export class Scanner {
     const { toNo, transfers } = await this.#first.window(cursor.no, final.no, 'to', [...byAddress.keys()])
     const to = toNo === final.no ? final : await this.#first.chain.block(toNo)
     if (to === null) return null
-    const deposits = await this.#first.dated(transfers, byAddress)
+    const deposits = await this.#first.dated(transfers, byAddress, config.sandbox)
     const recorded = await store.chain.advanceChain(config.chain_id, cursor, to, deposits)
     if (recorded === null) return null
     await this.#clashes(recorded.clashing as NewDeposit[])
@@ -153,14 +153,17 @@ export class Scanner {
 
   async #clashes(deposits: readonly NewDeposit[]): Promise<void> {
     const { config } = this.#deps
-    for (const { tx, block } of deposits)
+    for (const deposit of deposits) {
+      const { tx, block } = deposit
       await raise(this.#deps, {
         method: 'usdt',
         kind: 'chain',
         reference: `moved:${config.chain_id}:${tx}`,
+        orderId: idOfText('T', depositReference(config.chain_id, deposit)),
         transactionId: tx,
         detail: `a transaction that was final in another block stands in block ${block.no} ${block.hash} now`,
       })
+    }
   }
 
   /** What is not final yet is shown, and nothing more. */

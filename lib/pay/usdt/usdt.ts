@@ -7,14 +7,25 @@ import { type Micro, formatMicro, micro, parseMicro } from '../../base/money.ts'
 import { addressAt, walletOf } from '../../config/xpub.ts'
 import { storeNow } from '../../operations/deps.ts'
 import { OperationError } from '../../operations/error.ts'
-import { type BlockRef, type Deposit, type DepositAddress, type Quote, USDT, WEI } from '../../terms/deposits.ts'
+import {
+  askedOf,
+  askedText,
+  type BlockRef,
+  type Deposit,
+  type DepositAddress,
+  type Quote,
+  USDT,
+  WEI,
+} from '../../terms/deposits.ts'
 import type { Act } from '../../base/people.ts'
 import type { Account } from '../../terms/records.ts'
 import { nodeFailedMark, nodeMark } from '../health.ts'
-import { ProviderAway, ProviderRefuses } from '../method.ts'
+import { NOBODYS, NOT_FINAL, OTHER_TRANSFER } from '../faults.ts'
+import { type PayMethod, ProviderAway, ProviderRefuses, type Said } from '../method.ts'
+import type { Order, Refund } from '../../terms/pay.ts'
 import { isWholeFen } from '../numbers.ts'
 import { type Block, Chain, NodeError, Rpc } from './chain.ts'
-import type { UsdtDeps } from './crediting.ts'
+import { paymentOf, type UsdtDeps } from './crediting.ts'
 import { Scanner } from './scanner.ts'
 
 const QUOTE_MS = 30 * 60_000
@@ -23,7 +34,11 @@ const QUOTES_AN_HOUR = 20
 /** How long the newest block is taken for the newest: plans of nodes have an end, and anybody may ask for quotes. */
 const HEAD_MS = 4_000
 
-export class Usdt {
+export class Usdt implements PayMethod {
+  readonly name = 'usdt'
+  readonly currency = USDT
+  readonly sandbox: boolean
+  readonly minimum: Micro
   readonly deps: UsdtDeps
   readonly wallet: string
   readonly chains: readonly [Chain, Chain]
@@ -40,6 +55,8 @@ export class Usdt {
     const open = (i: 0 | 1) =>
       new Chain(new Rpc(endpoints[i] as string, i + 1, (node, kind) => this.#note(node, kind)), { chainId, contract })
     this.deps = deps
+    this.sandbox = config.sandbox
+    this.minimum = config.minimum
     this.#most = most
     this.wallet = walletOf(xpub)
     this.#derived = new Derived(xpub)
@@ -151,25 +168,44 @@ export class Usdt {
     return null
   }
 
-  /** Credits what an account has waiting, however little it is. */
-  async release(accountId: number, reason: string, act: Act): Promise<Deposit[]> {
-    return this.scanner.crediting.credit(accountId, micro(0), act, reason)
-  }
-
-  /** What the node that did not report a deposit says of it now. */
-  async confirms(deposit: Deposit): Promise<'same' | 'other' | 'unknown'> {
+  /** What the node that did not report a transfer says of it now. */
+  async query({ id }: Order): Promise<Said> {
+    const deposit = (await this.deps.store.chain.deposit(id)) as Deposit
     const other = this.chains.find(({ node }) => node !== deposit.node) as Chain
     try {
       await other.prove()
-      return await other.confirms(deposit)
+      return (await other.confirms(deposit)) === 'same' ? paymentOf(deposit) : { kind: 'open' }
     } catch (error) {
       if (isNodes(error)) throw AWAY()
       throw error
     }
   }
 
+  /** The gateway has no key that could send tokens: an operator sends them, and says by which transaction. */
+  async refund(): Promise<{ providerId: null; said: 'undecided' }> {
+    return { providerId: null, said: 'undecided' }
+  }
+
+  async queryRefund(): Promise<'undecided'> {
+    return 'undecided'
+  }
+
+  checkReceiver(receiver: string): void {
+    if (receiver === this.deps.config.contract) throw NOBODYS()
+  }
+
+  /** A node has to confirm that the tokens of a refund were sent by a transaction. */
+  async checkSent(refund: Refund, tx: string): Promise<void> {
+    const deposit = (await this.deps.store.chain.deposit(refund.orderId)) as Deposit
+    const sent = await this.#moved(tx, refund.receiver as string)
+    if (sent === null) throw NOT_FINAL()
+    // Whoever paid may have sent something to the receiver in the same transaction.
+    if (askedOf(sent.value) < refund.asked || sent.atMs < deposit.blockAtMs || tx === deposit.tx)
+      throw OTHER_TRANSFER(askedText(refund.asked))
+  }
+
   /** What a final transaction moved to an address; null = no node knows of such a one yet. */
-  async moved(tx: string, to: string): Promise<{ value: bigint; atMs: number } | null> {
+  async #moved(tx: string, to: string): Promise<{ value: bigint; atMs: number } | null> {
     return this.#ask(async chain => {
       await chain.prove()
       return chain.moved(tx, to)

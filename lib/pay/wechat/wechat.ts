@@ -8,7 +8,7 @@ import {
   type BillLine,
   type MethodTools,
   NotVerified,
-  type PayMethod,
+  type CheckoutMethod,
   ProviderAway,
   ProviderRefuses,
   type RawCallback,
@@ -34,7 +34,7 @@ const LONGEST_EVENT_ID = 64
 const ORDERS = '/v3/pay/transactions'
 const JSON_TYPE = 'application/json'
 
-export class Wechat implements PayMethod {
+export class Wechat implements CheckoutMethod {
   readonly name = 'wechat'
   readonly merchant: string
   readonly sandbox: boolean

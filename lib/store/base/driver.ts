@@ -103,3 +103,9 @@ export class DuplicateKey extends Error {
 export class CommitUncertain extends StoreUnavailable {
   override name = 'CommitUncertain'
 }
+
+type Rest<F> = F extends (driver: Driver, ...rest: infer R) => infer T ? (...rest: R) => T : never
+
+/** A statement of `sql/` as a method. */
+export const bound = <F extends (driver: Driver, ...rest: never[]) => unknown>(driver: Driver, statement: F) =>
+  ((...rest: never[]) => statement(driver, ...rest)) as Rest<F>

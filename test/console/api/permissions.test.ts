@@ -127,19 +127,13 @@ const LET_IN: Record<string, string> = {
   'payments.resolve': 'operator',
   'payments.rates': 'operator',
   'payments.set_rate': 'operator',
-  'deposits.list': MONEY,
-  'deposits.read': MONEY,
-  'deposits.address': 'billing owner',
-  'deposits.quote': 'billing owner',
-  'deposits.all': 'operator',
-  'deposits.sweep': 'operator',
-  'deposits.to_send': 'operator',
-  'deposits.one': 'operator',
-  'deposits.resolve': 'operator',
-  'deposits.refund': 'operator',
-  'deposits.refund_end': 'operator',
-  'deposits.release': 'operator',
-  'deposits.rewind': 'operator',
+  'usdt.read': MONEY,
+  'usdt.address': 'billing owner',
+  'usdt.quote': 'billing owner',
+  'payments.to_send': 'operator',
+  'payments.refund_end': 'operator',
+  'payments.addresses': 'operator',
+  'payments.rewind': 'operator',
 }
 
 const CALLERS = ['nobody', 'expired', 'disabled', ...USERS.split(' ')]
@@ -325,11 +319,7 @@ const FOREIGN: Record<string, ((house: House) => Promise<Record<string, string>>
   'payments.refund': null,
   'payments.release': null,
   'payments.resolve': null,
-  'deposits.read': async ({ store }) => ({ deposit: await depositOf(store) }),
-  'deposits.one': null,
-  'deposits.resolve': null,
-  'deposits.refund': null,
-  'deposits.refund_end': null,
+  'payments.refund_end': null,
   'catalogue.prices': null, // the name of a model, for everybody
 }
 
@@ -354,13 +344,6 @@ async function orderOf(store: Store): Promise<string> {
   const bounds = { open: 5, failed: 5, anHour: null, anHourOfAll: null, aDay: micro(5_000_000) }
   await store.pay.makeOrder({ ...order, expiresAtMs: NOW_MS, checkAtMs: null }, bounds, BY)
   return id
-}
-
-async function depositOf({ chain }: Store): Promise<string> {
-  const block = { no: 1, hash: `0x${'b'.repeat(64)}` }
-  const transfer = { from: first, to: first, value: 1n, block, accountId: theirs.id, blockAtMs: NOW_MS, node: 1 }
-  await chain.addDeposits(56, [{ ...transfer, tx: `0x${'c'.repeat(64)}`, logIndex: 0 }])
-  return String((await chain.deposits({ limit: 1 }))[0]?.id)
 }
 
 let members = 0

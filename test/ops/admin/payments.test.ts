@@ -5,6 +5,7 @@ import { AlipayDouble } from '../../pay/doubles/alipay.ts'
 import { newWallet } from '../../pay/usdt-support.ts'
 import { LOOSE, newOrder, proofOf } from '../../store/pay-suite.ts'
 import { SETUP } from '../../support/store.ts'
+import { confirmTransfers } from '../../support/transfers.ts'
 import { openOps, type Row } from '../support.ts'
 
 /** An order that is paid and credited, as the double knows it too. */
@@ -83,7 +84,7 @@ t.test('orders are listed, shown and refunded, exceptions are resolved', async t
     t.equal((await ops.admin(method, call, body)).status, status, `${method} ${call}`)
 })
 
-t.test('deposits are listed, released, resolved and sent back', async t => {
+t.test('transfers are listed, released, resolved and sent back', async t => {
   const { xpub, first } = newWallet()
   const usdt = {
     xpub,
@@ -105,52 +106,75 @@ t.test('deposits are listed, released, resolved and sent back', async t => {
     accountId: account.id,
     blockAtMs: 1_000,
     node: 1,
+    sandbox: true,
   }
   await chain.addDeposits(
     56,
-    [1n, 10n ** 12n].map((n, logIndex) => ({
+    [1n, 2n * 10n ** 8n].map((n, logIndex) => ({
       ...transfer,
       tx: `0x${String(n).padStart(64, '0')}`,
       logIndex,
       value: n * 10n ** 18n,
     })),
   )
-  for (const { id } of await chain.unconfirmed(56, 9)) await chain.confirmDeposit(id)
-  const release = (body: object) => ops.admin('POST', '/admin/accounts/acme/deposits/release', body)
+  await confirmTransfers(ops.store, 56)
+  const [paid, large] = (await chain.deposits({ afterSeq: 0, limit: 9 })).map(({ id }) => id) as [string, string]
+  const release = (body: object, id = paid) => ops.admin('POST', `/admin/orders/${id}/release`, body)
   t.equal((await release({})).status, 400)
   t.match(await release({ reason: 'the payer left' }), { status: 200, json: { credited: '7.000000' } })
-  const [held, paid] = (await ops.admin('GET', '/admin/deposits?account=acme')).data as [Row, Row]
-  t.match([held, paid], [{ state: 'held' }, { state: 'credited', decision: 'the payer left', decided_by: 'token' }])
-  t.same((await ops.admin('GET', '/admin/deposits?state=closed')).data, [])
-  const resolve = (body: object) => ops.admin('POST', `/admin/deposits/${held['id']}/resolution`, body)
+  t.match(await release({ reason: 'again' }), { status: 409 }, 'it is not held any more')
+  const rows = (await ops.admin('GET', '/admin/orders?account=acme&method=usdt')).data as Row[]
+  t.match(
+    rows.find(({ id }) => id === large),
+    { state: 'paid', waits_for: 'others', asked: '200000000' },
+  )
+  t.match(
+    rows.find(({ id }) => id === paid),
+    { state: 'credited', asked: '1', transaction: /^0x0*1$/ },
+  )
+  t.same((await ops.admin('GET', '/admin/orders?state=failed')).data, [])
+  await ops.store.pay.raiseException({
+    method: 'usdt',
+    kind: 'chain',
+    reference: 'held:x',
+    detail: 'worth too much',
+    orderId: large,
+  })
+  t.match(await release({ reason: 'x' }, large), { status: 409, error: { message: /exception/ } })
+  const [told] = (await ops.admin('GET', '/admin/exceptions?kind=chain')).data as [Row]
+  t.match(told, { order: large, credit: '1400000000.000000' })
+  const resolve = (body: object) => ops.admin('POST', `/admin/exceptions/${told['id']}/resolution`, body)
   t.equal((await resolve({ action: 'credit', reason: 'x' })).status, 409, 'no node answers')
-  t.match(await resolve({ action: 'close', reason: 'by mistake' }), { status: 200, json: { state: 'closed' } })
+  t.match(await resolve({ action: 'close', reason: 'by mistake' }), {
+    status: 200,
+    json: { resolution: 'closed: by mistake' },
+  })
 
-  const csv = await ops.admin('GET', '/admin/deposits/addresses.csv')
+  const csv = await ops.admin('GET', '/admin/usdt/addresses.csv')
   t.match([csv.status, csv.headers['content-type'], csv.text], [200, /^text\/csv/, /^number,path,address,account,/])
-  const rewind = (body: object) => ops.admin('POST', '/admin/deposits/rewind', body)
+  const rewind = (body: object) => ops.admin('POST', '/admin/usdt/rewind', body)
   t.match(await rewind({ block: 1, reason: 'x' }), { status: 409, error: { message: /block/ } }, 'no node answers')
   t.equal((await rewind({ block: -1, reason: 'x' })).status, 400)
   t.equal((await rewind({ block: 1 })).status, 400)
 
-  const refund = (body: object) => ops.admin('POST', `/admin/deposits/${paid['id']}/refunds`, body)
+  const refund = (body: object) => ops.admin('POST', `/admin/orders/${paid}/refunds`, body)
   const form = { amount: 3.5, reference: 'r1', receiver: `0x${'9'.repeat(40)}`, reason: 'asked for' }
   const { json, status } = await refund(form)
   t.match([status, json], [201, { tokens: '0.5', state: 'frozen', by: 'token' }])
   t.match(await refund(form), { status: 200 })
   t.match(await refund({ ...form, reference: 'r2', amount: 4 }), { status: 409, error: { refundable: '3.500000' } })
-  t.match((await ops.admin('GET', '/admin/deposits/refunds')).data, [{ id: json['id'] }])
-  const end = (body: object) => ops.admin('POST', `/admin/deposits/refunds/${json['id']}/end`, body)
+  t.match((await ops.admin('GET', '/admin/refunds')).data, [{ id: json['id'] }])
+  const end = (body: object) => ops.admin('POST', `/admin/refunds/${json['id']}/end`, body)
   t.equal((await end({ tx: `0x${'1'.repeat(64)}` })).status, 409, 'no node answers')
   t.match(await end({ reason: 'not now' }), { status: 200, json: { state: 'released' } })
-  t.match((await ops.admin('GET', `/admin/deposits/${paid['id']}`)).json, { refundable: '7.000000', refunds: [{}] })
-  t.match((await ops.admin('GET', '/admin/audit')).json, { ok: true, by_hand: '7.000000' })
+  t.match((await ops.admin('GET', `/admin/orders/${paid}`)).json, { refundable: '7.000000', refunds: [{}] })
+  t.match((await ops.admin('GET', '/admin/audit')).json, { ok: true, by_hand: '0.000000' })
   for (const [method, call, body, code] of [
-    ['GET', '/admin/deposits?account=nobody', undefined, 404],
-    ['GET', '/admin/deposits/99', undefined, 404],
-    ['POST', '/admin/deposits/x/refunds', form, 404],
-    ['POST', '/admin/deposits/refunds/x/end', { reason: 'x' }, 404],
-    ['POST', '/admin/accounts/nobody/deposits/release', { reason: 'x' }, 404],
+    ['GET', '/admin/orders?account=nobody&method=usdt', undefined, 404],
+    ['GET', '/admin/orders/99', undefined, 404],
+    ['POST', '/admin/orders/x/refunds', form, 404],
+    ['POST', '/admin/refunds/x/end', { reason: 'x' }, 404],
+    ['POST', '/admin/orders/x/release', { reason: 'x' }, 404],
   ] as const)
     t.equal((await ops.admin(method, call, body)).status, code, `${method} ${call}`)
 })

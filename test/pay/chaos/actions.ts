@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { micro } from '../../../lib/base/money.ts'
 import { OperationError } from '../../../lib/operations/error.ts'
 import { StoreUnavailable } from '../../../lib/store/base/errors.ts'
-import { type Order, type OrderMethod, PAY_METHODS } from '../../../lib/terms/pay.ts'
+import { type Order, type OrderMethod, CHECKOUT_METHODS } from '../../../lib/terms/pay.ts'
 import { FEN, yuanOf } from '../../../lib/pay/numbers.ts'
 import { ACT } from '../support.ts'
 import { blocks, deposit, lie, read } from './chain.ts'
@@ -46,7 +46,7 @@ async function begin(world: World): Promise<void> {
   const { random, gateway } = world
   const amount = yuanOf(random.int(500, 50_000))
   const { desk } = gateway
-  const order = await desk.orders.begin(random.pick(world.accounts), random.pick(PAY_METHODS), amount, PAGE, ACT)
+  const order = await desk.orders.begin(random.pick(world.accounts), random.pick(CHECKOUT_METHODS), amount, PAGE, ACT)
   world.orders.push(order)
 }
 
@@ -123,7 +123,7 @@ async function race(world: World): Promise<void> {
 async function fail(world: World): Promise<void> {
   const { random, providers } = world
   const { alipay, wechat, stripe } = providers
-  switch (random.pick(PAY_METHODS)) {
+  switch (random.pick(CHECKOUT_METHODS)) {
     case 'alipay':
       alipay.faults.push(random.pick(['drop', 'reset', 'fault', 'unsigned', 'stranger', 'busy']))
       break

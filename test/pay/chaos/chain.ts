@@ -128,7 +128,7 @@ async function unknownOf({ chain: side, store, gateways }: World, account: Accou
   const usdt = await gateways[0]?.desk.usdt()
   const row = (await usdt?.addressOf(account)) ?? null
   if (side === null || row === null) return null
-  const known = await store.chain.deposits({ accountId: account.id, afterId: 0, limit: 100_000 })
+  const known = await store.chain.deposits({ accountId: account.id, afterSeq: 0, limit: 100_000 })
   const has = await side.balanceOf(row.address)
   return { address: row.address, known, has, unknown: has - known.reduce((sum, { value }) => sum + value, 0n) }
 }
@@ -169,7 +169,7 @@ export async function creditedOf(world: World, accountId: number, faults: string
     else waiting += worth
     if (found.state === 'credited' && BigInt(found.credited) !== floorOf(worth))
       faults.push(`deposit ${found.id} is worth ${floorOf(worth)}, and ${found.credited} were credited`)
-    if (found.state !== 'credited' && found.state !== 'confirmed') faults.push(`deposit ${found.id} is ${found.state}`)
+    if (found.state !== 'credited' && found.state !== 'paid') faults.push(`deposit ${found.id} is ${found.state}`)
   }
   if (floorOf(waiting) >= MINIMUM) faults.push(`account ${accountId} waits for ${floorOf(waiting)}`)
   return credited

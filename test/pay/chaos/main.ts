@@ -11,7 +11,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { PAY_METHODS } from '../../../lib/terms/pay.ts'
+import { CHECKOUT_METHODS } from '../../../lib/terms/pay.ts'
 import { startMariadb } from '../../support/mariadb.ts'
 import { scriptOptions } from '../../support/script.ts'
 import { chaos } from './run.ts'
@@ -61,7 +61,7 @@ const ended = await chaos({
 })
 
 for (const [what, times] of [...ended.done].sort()) console.log(`${String(times).padStart(8)}  ${what}`)
-for (const method of PAY_METHODS) {
+for (const method of CHECKOUT_METHODS) {
   const { there, worth, here, explained } = ended.sums[method]
   const [has, credited, told] = [worth, here, explained].map(sum => (sum / MICROS).toFixed(6))
   const of = method === 'card' ? currency : 'CNY'

@@ -1,9 +1,8 @@
 /** How the chain is read on which USDT comes, and how its nodes fare. */
 import type { PayHealth } from '../../../lib/console/api/pay-health.ts'
-import { type Child, dd, div, dl, dt, h2, section, span } from '../../base/element.ts'
-import { count, money } from '../../base/money.ts'
+import { a, type Child, dd, dl, dt, h2, section } from '../../base/element.ts'
+import { count } from '../../base/money.ts'
 import { badge } from '../../parts/badge.ts'
-import { depositStateName } from '../../parts/deposit-words.ts'
 import { moment } from '../../base/time.ts'
 import { words } from '../../base/words.ts'
 
@@ -22,8 +21,7 @@ const w = words({
   addresses: ['充值地址', 'Addresses'],
   balances: ['余额核对', 'Balances compared'],
   running: ['进行中', 'not done yet'],
-  deposits: ['充值', 'Deposits'],
-  credited: ['已入账', 'Credited'],
+  sweep: ['归集地址清单（CSV）', 'Addresses for sweeping (CSV)'],
   never: ['从未', 'never'],
   sandbox: ['测试环境', 'Test environment'],
 })
@@ -41,6 +39,7 @@ export const chainPanel = ({ chain }: PayHealth): Child =>
   section(
     { class: 'panel', 'aria-labelledby': 'chain' },
     h2({ id: 'chain' }, w.title(), ' ', chain.sandbox && badge('warn', w.sandbox())),
+    a({ class: 'button', href: '/console/api/payments/usdt/addresses/csv', download: 'usdt-addresses.csv' }, w.sweep()),
     dl(
       { class: 'pairs' },
       pair(w.head(), number(chain.head), ' · ', when(chain.head_at)),
@@ -57,8 +56,6 @@ export const chainPanel = ({ chain }: PayHealth): Child =>
         chain.balances_day ?? w.never(),
         chain.balances_day !== null && !chain.balances_done && ` · ${w.running()}`,
       ),
-      pair(w.deposits(), chain.deposits.map(stateCount)),
-      pair(w.credited(), money(chain.credited)),
     ),
   )
 
@@ -69,12 +66,4 @@ const node = ({ node, answered_at, failed_at, failed }: Chain['nodes'][number]):
     ' ',
     when(answered_at),
     failed_at !== null && [' · ', w.failed(), ' ', moment(failed_at), failed !== null && ` (${w[failed]()})`],
-  )
-
-const stateCount = ({ state, count: times }: Chain['deposits'][number]): Child =>
-  div(
-    { key: state },
-    span({}, state === 'due' ? depositStateName('confirmed') : depositStateName(state)),
-    ' ',
-    count(times),
   )

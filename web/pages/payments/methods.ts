@@ -46,9 +46,7 @@ type Method = PayHealth['methods'][number]
 
 const when = (at: string | null): Child => (at === null ? w.never() : moment(at))
 
-/** USDT has a panel of its own. */
-export const methodsPanel = ({ methods, chain }: PayHealth): Child =>
-  (methods.length > 0 || chain === null) &&
+export const methodsPanel = ({ methods }: PayHealth): Child =>
   section(
     { class: 'panel', 'aria-labelledby': 'methods' },
     h2({ id: 'methods' }, w.title()),

@@ -27,8 +27,8 @@ const w = words({
   by: ['设置者', 'Set by'],
   now: ['当前', 'In force'],
   missing: [
-    (currency: string) => `${currency} 目前没有有效汇率：无法用它创建订单，充值也会等待。`,
-    (currency: string) => `No rate of ${currency} is in force: nobody can begin an order in it, and deposits wait.`,
+    (currency: string) => `${currency} 目前没有有效汇率：无法用它创建订单，转账也会等待。`,
+    (currency: string) => `No rate of ${currency} is in force: nobody can begin an order in it, and transfers wait.`,
   ],
 })
 

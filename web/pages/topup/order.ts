@@ -85,7 +85,7 @@ function whenSeen(again: () => void): void {
 function shown(order: ShownOrder): Child {
   const method = methodName(order.method)
   return [
-    div({ class: 'row' }, h2({ id: 'order' }, w.order(order.id)), stateBadge(order.state, order.held_until)),
+    div({ class: 'row' }, h2({ id: 'order' }, w.order(order.id)), stateBadge(order)),
     p({}, w.amount(), ' ', money(order.amount)),
     order.currency !== 'CNY' && p({ class: 'soft' }, w.asked(order.asked, order.currency)),
     orderSaid(order),
@@ -96,10 +96,11 @@ function shown(order: ShownOrder): Child {
         {},
         a({ class: 'button main', href: order.redirect, target: '_blank', rel: 'noopener noreferrer' }, w.open(method)),
       ),
-    order.state === 'pending' && [
-      p({ class: 'soft' }, w.until(stamp(order.expires_at), zoneName())),
-      p({ class: 'soft' }, w.leave()),
-    ],
+    order.state === 'pending' &&
+      order.transaction === null && [
+        p({ class: 'soft' }, w.until(stamp(order.expires_at), zoneName())),
+        p({ class: 'soft' }, w.leave()),
+      ],
     div(
       { class: 'row' },
       order.credited_at !== null && a({ class: 'button small', href: hrefOf(`/topup/${order.id}`) }, w.receipt()),

@@ -1,21 +1,19 @@
-/** USDT: the account's address, the rate and how long it holds, and what became of each transfer. */
+/** USDT: the account's address, the rate and how long it holds, and what is on its way. What came stands among the orders. */
 import { effect, signal } from '@preact/signals'
-import type { ShownDeposit, ShownDeposits } from '../../../lib/console/api/deposits.ts'
+import type { ShownOrders } from '../../../lib/console/api/orders.ts'
+import type { ShownUsdt } from '../../../lib/console/api/usdt.ts'
 import { get, Refused, send } from '../../base/ask.ts'
-import { hrefOf } from '../../base/address.ts'
-import { a, code, div, h2, p, section, span } from '../../base/element.ts'
+import { code, div, h2, p, section } from '../../base/element.ts'
 import { type Loaded, load } from '../../base/load.ts'
 import { money, unitPrice } from '../../base/money.ts'
 import { say } from '../../base/page.ts'
 import { copyable } from '../../parts/copy.ts'
-import { depositBadge } from '../../parts/deposit-words.ts'
 import { textField } from '../../parts/field.ts'
 import { formOf } from '../../parts/form.ts'
 import { lateQr } from '../../parts/late-qr.ts'
-import { listing } from '../../parts/listing.ts'
-import { empty, told, whenLoaded } from '../../parts/state.ts'
+import { told, whenLoaded } from '../../parts/state.ts'
 import { accountPath } from '../../base/session.ts'
-import { moment, stamp, zoneName } from '../../base/time.ts'
+import { stamp, zoneName } from '../../base/time.ts'
 import { words } from '../../base/words.ts'
 
 const w = words({
@@ -63,48 +61,36 @@ const w = words({
     (tokens: string) => `${tokens} USDT are on their way, and wait for their block to become final.`,
   ],
   arrived: ['USDT 已入账', 'USDT credited'],
-  deposits: ['USDT 充值记录', 'Deposits of USDT'],
-  none: ['还没有 USDT 充值', 'There are no deposits yet'],
-  time: ['时间', 'Time'],
-  transaction: ['交易', 'Transaction'],
-  tokens: ['数量（USDT）', 'Amount (USDT)'],
-  state: ['状态', 'State'],
-  worth: ['金额', 'Worth'],
-  receipt: ['收据', 'Receipt'],
-  receiptOf: [(tx: string) => `交易 ${tx} 的收据`, (tx: string) => `Receipt of ${tx}`],
-  refunded: [(amount: string) => `已退还 ${amount}`, (amount: string) => `${amount} went back`],
-  frozen: [(amount: string) => `冻结待退 ${amount}`, (amount: string) => `${amount} is about to go back`],
 })
 
-type Usdt = NonNullable<ShownDeposits['usdt']>
+type Usdt = NonNullable<ShownUsdt['usdt']>
 
 const LIVE = 56
 const FIRST_MS = 4_000
 const MOST_MS = 30_000
-const TX_SHOWN = 18
 const QUOTE = 'quote-amount'
 
-/** `pays`: the reader may ask for an address. */
-export function usdtPanel(pays: boolean) {
-  const deposits = load(() => get<ShownDeposits>(`${accountPath()}/deposits`))
-  keepAsking(deposits)
+/** `pays`: the reader may ask for an address. `orders`: those of the account, among which transfers stand when they are final. */
+export function usdtPanel(pays: boolean, orders: Loaded<ShownOrders>) {
+  const asked = load(() => get<ShownUsdt>(`${accountPath()}/usdt`))
+  keepAsking(asked, orders)
   const issue = formOf(async () => {
-    await send('POST', `${accountPath()}/deposits/address`)
-    deposits.again()
+    await send('POST', `${accountPath()}/usdt/address`)
+    asked.again()
   })
   const amount = signal('')
   const fix = formOf(async () => {
     try {
-      await send('POST', `${accountPath()}/deposits/quote`, { amount: amount.value.trim() })
+      await send('POST', `${accountPath()}/usdt/quote`, { amount: amount.value.trim() })
     } catch (error) {
       // The form of orders on this page has a field of this name already.
       const wrong = error instanceof Refused ? error.fields['amount'] : undefined
       if (wrong === undefined) throw error
       fix.refuse(QUOTE, wrong)
     }
-    deposits.again()
+    asked.again()
   })
-  const shown = ({ usdt, seen }: ShownDeposits & { usdt: Usdt }) => [
+  const shown = ({ usdt, seen }: ShownUsdt & { usdt: Usdt }) => [
     told('warn', w.network(), usdt.chain_id !== LIVE && ` ${w.test()}`),
     usdt.address === null
       ? pays && issue.view('', issue.submit('main', w.issue()))
@@ -144,66 +130,37 @@ export function usdtPanel(pays: boolean) {
     section(
       { class: 'panel', 'aria-labelledby': 'usdt' },
       h2({ id: 'usdt' }, w.title()),
-      whenLoaded(deposits, value => value.usdt !== null && shown({ ...value, usdt: value.usdt })),
+      whenLoaded(asked, value => value.usdt !== null && shown({ ...value, usdt: value.usdt })),
     )
   return {
     /** Whether USDT is offered; null = nobody knows yet. */
-    offered: () => (deposits.value.value === null ? null : deposits.value.value.usdt !== null),
-    view: () => (deposits.value.value?.usdt ?? null) !== null && [panel(), table(deposits)],
+    offered: () => (asked.value.value === null ? null : asked.value.value.usdt !== null),
+    view: () => (asked.value.value?.usdt ?? null) !== null && panel(),
   }
 }
 
-const table = (deposits: Loaded<ShownDeposits>) =>
-  listing<ShownDeposit>({
-    caption: w.deposits(),
-    loaded: deposits,
-    keyOf: ({ id }) => id,
-    empty: () => empty('wallet', w.none()),
-    columns: [
-      { title: w.time(), cell: row => moment(row.at) },
-      { title: w.transaction(), cell: ({ tx }) => code({ title: tx }, `${tx.slice(0, TX_SHOWN)}…`) },
-      { title: w.tokens(), number: true, cell: row => row.amount },
-      { title: w.state(), cell: ({ state }) => depositBadge(state) },
-      {
-        title: w.worth(),
-        number: true,
-        cell: row =>
-          row.state === 'credited'
-            ? [money(row.credited), back(row)]
-            : row.worth !== null && span({ class: 'soft' }, money(row.worth)),
-      },
-      {
-        title: w.receipt(),
-        cell: ({ id, tx, credited_at }) =>
-          credited_at !== null &&
-          a({ href: hrefOf(`/topup/${id}`), 'aria-label': w.receiptOf(tx.slice(0, TX_SHOWN)) }, w.receipt()),
-      },
-    ],
-  })
-
-const NOTHING = '0.000000'
-
-const back = ({ frozen, refunded }: ShownDeposit) => [
-  refunded !== NOTHING && span({ class: 'under' }, w.refunded(money(refunded))),
-  frozen !== NOTHING && span({ class: 'under' }, w.frozen(money(frozen))),
-]
-
 /** While somebody looks at an address, the page asks what has come, less and less often. */
-function keepAsking(deposits: Loaded<ShownDeposits>): void {
+function keepAsking(asked: Loaded<ShownUsdt>, orders: Loaded<ShownOrders>): void {
   let waitMs = FIRST_MS
   let known: { text: string; credited: number } | null = null
   effect(() => {
-    const value = deposits.value.value
+    const value = asked.value.value
+    const list = orders.value.value
     // asks again after every answer, also after one that says the same, and after none
-    void deposits.at.value
-    void deposits.failure.value
-    if (value === null || (value.usdt?.address ?? null) === null) return
-    const credited = value.data.filter(({ state }) => state === 'credited').length
-    const text = JSON.stringify([value.seen, value.data, value.usdt?.waiting])
+    void asked.at.value
+    void asked.failure.value
+    if (value === null || list === null || (value.usdt?.address ?? null) === null) return
+    const transfers = list.data.filter(({ method }) => method === 'usdt')
+    const credited = transfers.filter(({ state }) => state === 'credited').length
+    const text = JSON.stringify([value.seen, transfers, value.usdt?.waiting])
     if (known !== null && credited > known.credited) say(w.arrived())
     if (known?.text !== text) waitMs = FIRST_MS
     known = { text, credited }
-    const again = () => (document.hidden ? waitForReader(deposits.again) : deposits.again())
+    const both = () => {
+      orders.again()
+      asked.again()
+    }
+    const again = () => (document.hidden ? waitForReader(both) : both())
     const timer = setTimeout(again, waitMs)
     waitMs = Math.min(MOST_MS, waitMs * 1.2)
     return () => clearTimeout(timer)
