@@ -287,8 +287,7 @@ export async function depositChecked(driver: Driver, orderId: string): Promise<v
 
 /** Accounts with paid orders that wait for others. */
 export async function waitingAccounts(driver: Driver, chainId: number): Promise<number[]> {
-  const sql =
-    `SELECT DISTINCT o.account_id ${FROM} WHERE o.method = 'usdt' AND o.state = 'paid' AND t.chain_id = ?`
+  const sql = `SELECT DISTINCT o.account_id ${FROM} WHERE o.method = 'usdt' AND o.state = 'paid' AND t.chain_id = ?`
   return (await driver.query('waitingAccounts', sql, [chainId])).map(row => integer(row, 'account_id'))
 }
 

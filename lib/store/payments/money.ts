@@ -120,7 +120,11 @@ export async function refundable(driver: Driver, orderId: string): Promise<Micro
   })
 }
 
-export async function refundOf(tx: Pick<Transaction, 'query'>, method: OrderMethod, id: string): Promise<Refund | null> {
+export async function refundOf(
+  tx: Pick<Transaction, 'query'>,
+  method: OrderMethod,
+  id: string,
+): Promise<Refund | null> {
   const [row] = await tx.query('SELECT * FROM pay_refunds WHERE method = ? AND id = ?', [method, id])
   return row === undefined ? null : toRefund(row)
 }
