@@ -10,7 +10,7 @@ import mysql from 'mysql2/promise'
 import { timeOfId } from '../../lib/base/ids.ts'
 import type { Param } from '../../lib/store/base/driver.ts'
 import { sumsOf, USAGE_SUMS } from '../../lib/store/usage/sums.ts'
-import { USAGE_COLUMNS, usageValues, USAGE_LOG } from '../../lib/store/usage/rows.ts'
+import { INSERTED_COLUMNS, usageValues, USAGE_LOG } from '../../lib/store/usage/rows.ts'
 import { indexName } from '../../lib/store/base/tables.ts'
 import type { UsageRow } from '../../lib/terms/records.ts'
 import { type Books, rows } from './store-rows.ts'
@@ -21,8 +21,6 @@ const FILE_ROWS = 200_000
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
 
-/** The columns in the order of `usageValues`. */
-const COLUMNS = `${USAGE_COLUMNS.replace('seq, ', '').replace(' booked_at_ms,', '')}, booked_at_ms`
 const bookedAtMs = (row: UsageRow) => timeOfId(row.requestId) + row.durationMs
 const valuesOf = (row: UsageRow): Param[] => usageValues(row, bookedAtMs(row))
 
@@ -65,7 +63,7 @@ async function write(days: Iterable<UsageRow[]>, to: Write): Promise<Map<string,
       add(booked, `${row.accountId} ${Math.floor(bookedAtMs(row) / HOUR_MS)}`, row.charge)
     }
     for (let i = 0; i < day.length; i += FILE_ROWS)
-      await to('usage_log', COLUMNS, day.slice(i, i + FILE_ROWS).map(valuesOf))
+      await to('usage_log', INSERTED_COLUMNS, day.slice(i, i + FILE_ROWS).map(valuesOf))
     await to('usage_sums', Object.keys(USAGE_SUMS.columns).join(', '), sumsOf(day))
   }
   const hours = [...booked].map(([name, charge]) => [...name.split(' ').map(Number), charge])

@@ -10,6 +10,7 @@ import { closeSync, existsSync, openSync, readdirSync, readSync, statSync } from
 import path from 'node:path'
 import { crc32 } from 'node:zlib'
 import type { Settlement } from '../store/books/settle.ts'
+import { FIELDS } from '../store/usage/rows.ts'
 import type { UsageRow } from '../terms/records.ts'
 import { detailText, readDetail } from '../terms/usage-row.ts'
 import { CORRUPT } from './dead-letters.ts'
@@ -25,48 +26,12 @@ const MOST_RECORD_BYTES = 16 * 1024 * 1024
  * of its row, then `limits`, the purses of cap and budget, each followed by what its lease pays, and `detail`, the text of
  * `lines` and `attempts`.
  */
-const COLUMNS = [
-  'requestId',
-  'accountId',
-  'keyId',
-  'group',
-  'protocol',
-  'model',
-  'channel',
-  'status',
-  'end',
-  'basis',
-  'input',
-  'cache_read',
-  'cache_write_5m',
-  'cache_write_1h',
-  'output',
-  'images',
-  'charge',
-  'firstByteMs',
-  'durationMs',
-  'answerId',
-  'upstreamKey',
-  'priceVersion',
-  'multiplier',
-  'held',
-  'disputed',
-  'cost',
-  'askedMs',
-  'upstreamId',
-  'clientRequestId',
-  'via',
-  'hiddenRatio',
-  'limits',
-  'detail',
-] as const
+const COLUMNS = [...(Object.keys(FIELDS) as (keyof typeof FIELDS)[]), 'limits', 'detail'] as const
 
 type Column = (typeof COLUMNS)[number]
-type InDetail = 'lines' | 'attempts'
-const EVERY_FIELD_IS_WRITTEN: Exclude<keyof UsageRow, Column | InDetail> extends never ? true : false = true
 
 /** The mark of the format, by which a record says that its values stand in the order of `COLUMNS`. */
-export const RECORD_MARK = EVERY_FIELD_IS_WRITTEN && crc32(JSON.stringify(COLUMNS))
+export const RECORD_MARK = crc32(JSON.stringify(COLUMNS))
 
 /** The index of the first column in a settlement's array. */
 const FIRST = 3

@@ -21,7 +21,8 @@ export interface Table {
 
 /** The most characters of any name that people choose. */
 export const NAME_LENGTH = 190
-const CODE_LENGTH = 64
+/** The most characters of a column of the type `code`. */
+export const CODE_LENGTH = 64
 
 /**
  * Columns take the character set of their table, because some engines of MySQL's family have no ASCII character set.

@@ -4,7 +4,7 @@
  * gateways together: the primary key has ten places for them, and what finds no place is dropped.
  */
 import { keyConditions } from './requests.ts'
-import { NAME_LENGTH, type Table, indexName } from '../base/tables.ts'
+import { CODE_LENGTH, NAME_LENGTH, type Table, indexName } from '../base/tables.ts'
 import type { Driver, Param, Row, Transaction } from '../base/driver.ts'
 import type { Page, Paging, RefusedRequest, RefusalFilter } from './queries.ts'
 import { integer, text } from '../base/text.ts'
@@ -33,7 +33,6 @@ export const REFUSALS: Table = {
 
 const PLACES = 10
 const MINUTE_MS = 60_000
-const CODE_LENGTH = 64
 const REFUSAL_COLUMNS = Object.keys(REFUSALS.columns)
 
 const placeOf = ({ atMs, keyId, reason }: RefusedRequest) => [Math.floor(atMs / MINUTE_MS), keyId, reason] as const

@@ -1,7 +1,10 @@
-/** The rows of the usage log: their columns, how they are inserted, and how they are read back. */
-import { NAME_LENGTH, type Table } from '../base/tables.ts'
+/**
+ * The rows of the usage log. `FIELDS` is the one list of what a usage row keeps: the table, what is inserted and read back, and the
+ * records of the journal follow from it. A new field stands in `UsageRow`, here, and where it gets its value.
+ */
+import { CODE_LENGTH, NAME_LENGTH, type Table } from '../base/tables.ts'
 import { timeOfId } from '../../base/ids.ts'
-import { ZERO } from '../../base/money.ts'
+import { type Micro, ZERO } from '../../base/money.ts'
 import { detailText, type Outcome, outcomeOf, readDetail } from '../../terms/usage-row.ts'
 import { type UsageRow, isToolFee } from '../../terms/records.ts'
 import type { Param, Row, Transaction } from '../base/driver.ts'
@@ -37,43 +40,111 @@ export const FIRST_BYTE_BOUNDS_MS = [100, 200, 400, 700, 1_000, 1_500, 2_500, 5_
 /** Counts of which most are 0. A 0 is written as NULL, which takes next to no room, in the table and on the way to it. */
 export const countColumns = (names: readonly string[]) => Object.fromEntries(names.map(name => [name, 'int?'] as const))
 
+/** A row of the usage log as it is in the books. */
+export interface BookedRow extends UsageRow {
+  /** Its number in the order of booking. */
+  seq: number
+  /** By the store's clock; ms since 1970. */
+  bookedAtMs: number
+  outcome: Outcome
+}
+
+/** Cuts a name to its column's length: a row that the engine refuses would be retried for ever. */
+export const cut = (value: string, length = NAME_LENGTH) => (value.length > length ? value.slice(0, length) : value)
+const cutOrNull = (value: string | null, length = NAME_LENGTH) => (value === null ? null : cut(value, length))
+
+/** The value of the column `answer_id`: the id itself, or a digest of an id that is longer than the column. */
+export const answerKey = (id: string): string =>
+  id.length <= NAME_LENGTH ? id : `sha256:${createHash('sha256').update(id).digest('hex')}`
+
+/** How a value stands in a column: the column's type, what is written, and how it is read. */
+interface Encoding<T> {
+  type: Table['columns'][string]
+  write(value: T): Param
+  read(row: Row, column: string): T
+}
+const same = <T extends Param>(value: T): T => value
+const INT: Encoding<number> = { type: 'int', write: same, read: integer }
+const INT_OR_NULL: Encoding<number | null> = { type: 'int?', write: same, read: integerOrNull }
+/** A 0 is written as NULL, which takes next to no room, in the table and on the way to it. */
+const COUNT: Encoding<number> = { type: 'int?', write: orNull, read: count }
+const MS: Encoding<number> = { type: 'int', write: Math.round, read: integer }
+const MS_OR_NULL: Encoding<number | null> = {
+  type: 'int?',
+  write: ms => (ms === null ? null : Math.round(ms)),
+  read: integerOrNull,
+}
+const MONEY: Encoding<Micro> = { type: 'int', write: same, read: money }
+const MONEY_OR_NULL: Encoding<Micro | null> = { type: 'int?', write: same, read: microOrNull }
+const SELDOM_MONEY: Encoding<Micro> = { type: 'int?', write: orNull, read: (row, at) => microOrNull(row, at) ?? ZERO }
+const NAME: Encoding<string> = { type: 'name', write: value => cut(value), read: text }
+const NAME_OR_NULL: Encoding<string | null> = { type: 'name?', write: value => cutOrNull(value), read: textOrNull }
+const ANSWER_ID: Encoding<string | null> = {
+  type: 'name?',
+  write: id => (id === null ? null : answerKey(id)),
+  read: textOrNull,
+}
+const FINGERPRINT: Encoding<string | null> = {
+  type: 'code?',
+  write: value => cutOrNull(value, CODE_LENGTH),
+  read: textOrNull,
+}
+/** A word of the program's own, of which `T` are all that there are. */
+const code = <T extends string>(): Encoding<T> => ({ type: 'code', write: same, read: text as Encoding<T>['read'] })
+
+/** What of a row has columns of its own. Its lines and attempts stand in `detail` as one text. */
+type Field = Exclude<keyof UsageRow, 'lines' | 'attempts'>
+/** Every field of a usage row with its column, in the order of the journal and of the table. */
+export const FIELDS: { readonly [F in Field]: readonly [column: string, encoding: Encoding<UsageRow[F]>] } = {
+  requestId: ['request_id', code()],
+  accountId: ['account_id', INT],
+  keyId: ['key_id', INT],
+  group: ['group_name', NAME],
+  protocol: ['protocol', code()],
+  model: ['model', NAME],
+  channel: ['channel', NAME],
+  status: ['status', INT],
+  end: ['ended', code()],
+  basis: ['basis', code()],
+  input: ['input', COUNT],
+  cache_read: ['cache_read', COUNT],
+  cache_write_5m: ['cache_write_5m', COUNT],
+  cache_write_1h: ['cache_write_1h', COUNT],
+  output: ['output', COUNT],
+  images: ['images', COUNT],
+  charge: ['charge', MONEY],
+  firstByteMs: ['first_byte_ms', MS_OR_NULL],
+  durationMs: ['duration_ms', MS],
+  answerId: ['answer_id', ANSWER_ID],
+  upstreamKey: ['upstream_key', FINGERPRINT],
+  priceVersion: ['price_version', INT_OR_NULL],
+  multiplier: ['multiplier', INT_OR_NULL],
+  held: ['held', MONEY_OR_NULL],
+  disputed: ['disputed', SELDOM_MONEY],
+  cost: ['cost', MONEY_OR_NULL],
+  askedMs: ['asked_ms', MS_OR_NULL],
+  upstreamId: ['upstream_id', NAME_OR_NULL],
+  clientRequestId: ['client_request_id', NAME_OR_NULL],
+  via: ['via', { type: 'code?', write: same, read: textOrNull as Encoding<UsageRow['via']>['read'] }],
+  hiddenRatio: ['hidden_ratio', INT_OR_NULL],
+}
+
+type AnyField = [field: Field, column: string, encoding: Encoding<unknown>]
+const EACH = Object.entries(FIELDS).map(
+  ([field, [column, encoding]]) => [field, column, encoding] as unknown as AnyField,
+)
+
 export const USAGE_LOG: Table = {
   name: 'usage_log',
   columns: {
     seq: 'auto',
-    request_id: 'code',
     // When the request arrived, as its id says, and when it was booked, by the store's clock; ms since 1970.
     at_ms: 'int',
     booked_at_ms: 'int',
-    account_id: 'int',
-    key_id: 'int',
-    group_name: 'name',
-    protocol: 'code',
-    model: 'name',
-    channel: 'name',
-    status: 'int',
-    ended: 'code',
     outcome: 'code',
-    basis: 'code',
-    charge: 'int',
-    cost: 'int?',
-    disputed: 'int?',
-    held: 'int?',
-    first_byte_ms: 'int?',
-    duration_ms: 'int',
-    asked_ms: 'int?',
-    ...countColumns(ROW_COUNTS),
+    ...Object.fromEntries(EACH.map(([, column, { type }]) => [column, type] as const)),
     // Summed, but shown only by the lines of the receipt.
     ...countColumns(LINE_SUMS),
-    price_version: 'int?',
-    multiplier: 'int?',
-    via: 'code?',
-    // In thousandths.
-    hidden_ratio: 'int?',
-    answer_id: 'name?',
-    upstream_key: 'code?',
-    upstream_id: 'name?',
-    client_request_id: 'name?',
     // The lines of the receipt and the attempts, as JSON.
     detail: 'doc?',
   },
@@ -87,30 +158,7 @@ export const USAGE_LOG: Table = {
     ['account_id', 'client_request_id'],
   ],
 }
-
-const CODE_LENGTH = 64
-/** In the order of the columns, but `booked_at_ms` stands last; `seq` is numbered by the engine. */
-const INSERTED = [
-  ...Object.keys(USAGE_LOG.columns).filter(name => name !== 'seq' && name !== 'booked_at_ms'),
-  'booked_at_ms',
-]
-const INTO = `INSERT INTO usage_log (${INSERTED.join(', ')})`
-const MARKS = marks(INSERTED.length)
 export const USAGE_COLUMNS = Object.keys(USAGE_LOG.columns).join(', ')
-
-/** A row of the usage log as it is in the books. */
-export interface BookedRow extends UsageRow {
-  /** Its number in the order of booking. */
-  seq: number
-  /** By the store's clock; ms since 1970. */
-  bookedAtMs: number
-  outcome: Outcome
-}
-
-/** Cuts a name to its column's length: a row that the engine refuses would be retried for ever. */
-export const cut = (value: string, length = NAME_LENGTH) => (value.length > length ? value.slice(0, length) : value)
-const cutOrNull = (value: string | null, length = NAME_LENGTH) => (value === null ? null : cut(value, length))
-const whole = (ms: number | null) => (ms === null ? null : Math.round(ms))
 
 /** The place of each class of lines in LINE_SUMS. */
 const PLACES: ReadonlyMap<string, number> = new Map(
@@ -131,112 +179,48 @@ export function lineSums({ lines }: UsageRow): readonly number[] {
   return sums
 }
 
-/**
- * In the order of INSERTED. This is one literal because it is made for each request: a list that grew would be copied, and
- * one with holes is slow to send to another thread.
- */
+/** The columns that an insert names; `seq` is numbered by the engine. */
+const INSERTED = ['at_ms', 'booked_at_ms', 'outcome', 'detail', ...EACH.map(([, column]) => column), ...LINE_SUMS]
+export const INSERTED_COLUMNS = INSERTED.join(', ')
+const INSERT = { into: `INSERT INTO usage_log (${INSERTED_COLUMNS})`, row: `(${marks(INSERTED.length)})` }
+/** A list without holes for the values of a row: one that has holes is slow to send to another thread. */
+const NOTHING: readonly Param[] = INSERTED.map(() => null)
+const FIELD_NAMES = EACH.map(([field]) => field)
+/** How each field is written; null = as it is. */
+const ENCODERS = EACH.map(([, , { write }]) => (write === same ? null : write))
+
+/** What a row has in INSERTED_COLUMNS. This is done for each request. */
 export function usageValues(row: UsageRow, bookedAtMs: number): Param[] {
-  const sums = lineSums(row)
-  const sum = (place: number) => orNull(sums[place] as number)
-  return [
-    row.requestId,
-    timeOfId(row.requestId),
-    row.accountId,
-    row.keyId,
-    cut(row.group),
-    row.protocol,
-    cut(row.model),
-    cut(row.channel),
-    row.status,
-    row.end,
-    outcomeOf(row),
-    row.basis,
-    row.charge,
-    row.cost,
-    orNull(row.disputed),
-    row.held,
-    whole(row.firstByteMs),
-    Math.round(row.durationMs),
-    whole(row.askedMs),
-    orNull(row.input),
-    orNull(row.cache_read),
-    orNull(row.cache_write_5m),
-    orNull(row.cache_write_1h),
-    orNull(row.output),
-    orNull(row.images),
-    sum(0),
-    sum(1),
-    sum(2),
-    sum(3),
-    sum(4),
-    sum(5),
-    sum(6),
-    sum(7),
-    sum(8),
-    sum(9),
-    row.priceVersion,
-    row.multiplier,
-    row.via,
-    row.hiddenRatio,
-    row.answerId === null ? null : answerKey(row.answerId),
-    cutOrNull(row.upstreamKey, CODE_LENGTH),
-    cutOrNull(row.upstreamId),
-    cutOrNull(row.clientRequestId),
-    detailText(row),
-    bookedAtMs,
-  ]
+  const values = NOTHING.slice()
+  values[0] = timeOfId(row.requestId)
+  values[1] = bookedAtMs
+  values[2] = outcomeOf(row)
+  values[3] = detailText(row)
+  let at = 4
+  for (let i = 0; i < FIELD_NAMES.length; i++) {
+    const value = row[FIELD_NAMES[i] as Field]
+    const encode = ENCODERS[i]
+    values[at++] = encode ? encode(value) : value
+  }
+  if (row.lines.length > 0) for (const sum of lineSums(row)) values[at++] = orNull(sum)
+  return values
 }
 
 /** Throws DuplicateKey when one of the requests is in the log already. */
 export const insertBooked = (tx: Transaction, rows: readonly UsageRow[], bookedAtMs: (row: UsageRow) => number) =>
   tx.insert(
-    { into: INTO, row: `(${MARKS})` },
+    INSERT,
     rows.map(row => usageValues(row, bookedAtMs(row))),
   )
 
 export function toBookedRow(row: Row): BookedRow {
-  const asked = {
-    model: text(row, 'model'),
-    priceVersion: integerOrNull(row, 'price_version'),
-    channel: text(row, 'channel'),
-    status: integer(row, 'status'),
-  }
+  const fields = Object.fromEntries(EACH.map(([field, column, { read }]) => [field, read(row, column)]))
+  const read = fields as unknown as UsageRow
   return {
-    ...asked,
-    ...readDetail(asked, textOrNull(row, 'detail')),
+    ...read,
+    ...readDetail(read, textOrNull(row, 'detail')),
     seq: integer(row, 'seq'),
     bookedAtMs: integer(row, 'booked_at_ms'),
-    requestId: text(row, 'request_id'),
-    accountId: integer(row, 'account_id'),
-    keyId: integer(row, 'key_id'),
-    group: text(row, 'group_name'),
-    protocol: text(row, 'protocol') as UsageRow['protocol'],
-    end: text(row, 'ended') as UsageRow['end'],
-    outcome: text(row, 'outcome') as BookedRow['outcome'],
-    basis: text(row, 'basis') as UsageRow['basis'],
-    charge: money(row, 'charge'),
-    cost: microOrNull(row, 'cost'),
-    disputed: microOrNull(row, 'disputed') ?? ZERO,
-    held: microOrNull(row, 'held'),
-    firstByteMs: integerOrNull(row, 'first_byte_ms'),
-    durationMs: integer(row, 'duration_ms'),
-    askedMs: integerOrNull(row, 'asked_ms'),
-    input: count(row, 'input'),
-    cache_read: count(row, 'cache_read'),
-    cache_write_5m: count(row, 'cache_write_5m'),
-    cache_write_1h: count(row, 'cache_write_1h'),
-    output: count(row, 'output'),
-    images: count(row, 'images'),
-    multiplier: integerOrNull(row, 'multiplier'),
-    via: textOrNull(row, 'via') as UsageRow['via'],
-    hiddenRatio: integerOrNull(row, 'hidden_ratio'),
-    answerId: textOrNull(row, 'answer_id'),
-    upstreamKey: textOrNull(row, 'upstream_key'),
-    upstreamId: textOrNull(row, 'upstream_id'),
-    clientRequestId: textOrNull(row, 'client_request_id'),
+    outcome: text(row, 'outcome') as Outcome,
   }
 }
-
-/** The value of the column `answer_id`: the id itself, or a digest of an id that is longer than the column. */
-export const answerKey = (id: string): string =>
-  id.length <= NAME_LENGTH ? id : `sha256:${createHash('sha256').update(id).digest('hex')}`
