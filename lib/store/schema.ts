@@ -30,7 +30,7 @@ import { CHARGED_HOURS, USAGE_SUMS } from './usage/sums.ts'
 /** Counters and marks of the store, each by its name; `schema.ts` says which there are from the start. */
 const META: Table = { name: 'meta', columns: { name: 'code', value: 'int' }, key: ['name'] }
 
-const TABLES: readonly Table[] = [
+export const TABLES: readonly Table[] = [
   META,
   ACCOUNTS,
   KEY_TABLE,

@@ -232,8 +232,7 @@ export function raiseSums(tx: Transaction, dialect: Dialect, sums: readonly (rea
   return tx.insert(upsert(dialect, columns), usual)
 }
 
-const HOURS_TABLE = 'charged_hours'
-const INTO_HOURS = `INSERT INTO ${HOURS_TABLE} (account_id, hour_no, charge)`
+const INTO_HOURS = 'INSERT INTO charged_hours (account_id, hour_no, charge)'
 
 /** The time at which a batch is booked, by the store's clock. One time for all its rows keeps rows and sums in agreement. */
 export async function bookingTime(tx: Transaction, dialect: Dialect): Promise<number> {
