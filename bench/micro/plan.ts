@@ -15,7 +15,7 @@ import type * as FinishModule from '../../lib/exchange/record/ending.ts'
 import type * as PathsModule from '../../lib/exchange/paths.ts'
 import type * as PlanModule from '../../lib/exchange/plan.ts'
 import type * as PlansModule from '../../lib/exchange/plans.ts'
-import type * as DispatchModule from '../../lib/exchange/stages/dispatch.ts'
+import type * as DispatchModule from '../../lib/exchange/stages/candidates.ts'
 import type * as ReadBodyModule from '../../lib/exchange/stages/body.ts'
 import type * as VerdictModule from '../../lib/exchange/record/ending.ts'
 import type * as ApplyModule from '../../lib/operations/catalogue/apply.ts'
@@ -94,7 +94,7 @@ export const bench: Bench = async (lib, seed) => {
 async function stagesOf(lib: Lib, body: Buffer): Promise<PlanModule.Plan['stages']> {
   const { PLANS } = await lib<typeof PlansModule>('exchange/plans.ts')
   const { readBody } = await lib<typeof ReadBodyModule>('exchange/stages/body.ts')
-  const { dispatch } = await lib<typeof DispatchModule>('exchange/stages/dispatch.ts')
+  const { dispatch } = await lib<typeof DispatchModule>('exchange/stages/candidates.ts')
   const { NEXT } = await lib<typeof VerdictModule>('exchange/record/ending.ts')
   const { protocolRow } = await lib<typeof TableModule>('protocols/table.ts')
   const scanBody: PlanModule.Plan['stages'][number] = x => {

@@ -174,7 +174,7 @@ const ofTools = {
   }),
 }
 
-export const price = z
+export const priceSchema = z
   .strictObject({
     ...list,
     ...ofTools,
@@ -237,7 +237,7 @@ export const cost = composed({ anyOf: [kind.AMOUNT, { type: 'object' }] }, (valu
     return factor as number
   }
   const read = Object.entries(value).map(([name, written]) => {
-    const result = price.safeParse(written)
+    const result = priceSchema.safeParse(written)
     if (kind.asName(name) === undefined) found([name], 'the name of a model')
     for (const { path, message, ...issue } of result.error?.issues ?? [])
       if (issue.code === 'unrecognized_keys')
@@ -249,5 +249,5 @@ export const cost = composed({ anyOf: [kind.AMOUNT, { type: 'object' }] }, (valu
       else found([name, ...(path as Path)], issue.code === 'custom' ? message : 'a price as models have it')
     return [name, result.data ?? {}] as const
   })
-  return Object.fromEntries(read) as Record<string, z.output<typeof price>>
+  return Object.fromEntries(read) as Record<string, z.output<typeof priceSchema>>
 })

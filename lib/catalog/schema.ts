@@ -18,7 +18,7 @@ import {
   type ThinkingForm,
 } from '../terms/records.ts'
 import { channel } from './channel-schema.ts'
-import { price } from './price-schema.ts'
+import { priceSchema } from './price-schema.ts'
 
 const MOST_TOKENS = 1_000_000_000
 export const DEFAULT_OUTPUT = 4096
@@ -89,7 +89,7 @@ const offline = kind.scalar(
 
 const model = z.strictObject({
   name: kind.name.meta({ description: 'Name that clients use, exactly.' }),
-  price: price.optional().meta({ description: 'A model without price cannot be used.' }),
+  price: priceSchema.optional().meta({ description: 'A model without price cannot be used.' }),
   max_output: kind
     .whole(1)
     .optional()

@@ -184,10 +184,10 @@ export class JournalReader {
   }
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: what a version says is known to its reader
-function decode(line: string): any[] | null {
+/** The mark, the store and the settlements of a record; null = the line is none. */
+function decode(line: string): [mark: unknown, store: unknown, ...settlements: unknown[][]] | null {
   const text = line.slice(TEXT_FROM)
   if (line.slice(0, 8) !== checksum(text)) return null
   const record: unknown = JSON.parse(text)
-  return Array.isArray(record) ? record : null
+  return Array.isArray(record) ? (record as ReturnType<typeof decode>) : null
 }

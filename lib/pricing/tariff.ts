@@ -70,7 +70,7 @@ export function compileTariff(model: Model, group: Group, version: number | null
   return new Tariff([model], [new ModelPrice(model.name, price, version)], price, group.multiplier)
 }
 
-export class Tariff implements Priced {
+export class Tariff {
   readonly prices: readonly [ModelPrice, ...ModelPrice[]]
   /** The group's multiplier, in millionths. */
   readonly multiplier: number

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import t from 'tap'
 import { RULES } from '../../lib/sense/sense.ts'
-import { price } from '../../lib/catalog/price-schema.ts'
+import { priceSchema } from '../../lib/catalog/price-schema.ts'
 import { apply, type Change, MISTAKES, SIBLINGS } from './cases.ts'
 import { machine, sayOf } from './support.ts'
 
@@ -655,7 +655,7 @@ const SAID_OF_SIBLINGS: Lines[] = [
 const whole = (line: string): string =>
   line
     .replace('one of @', `one of ${RULES.map(({ name }) => name).join(', ')}`)
-    .replace('one of #', `one of ${Object.keys(price.shape).join(', ')}`)
+    .replace('one of #', `one of ${Object.keys(priceSchema.shape).join(', ')}`)
     .replaceAll('@/', `${resolve('.')}/`)
 
 for (const [what, cases, expected] of [

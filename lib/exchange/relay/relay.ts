@@ -162,9 +162,9 @@ export class Relay extends RelayBase implements ReadingEvents, OpenRelay {
    */
   #judgeFirst({ meter, events }: Reading): boolean {
     const { asking } = this
-    const isAnswer = !meter.failed || meter.counted > 0
-    asking.report(asking.current, isAnswer ? 'ok' : 'failed')
-    if (!isAnswer && this.askNext()) return false
+    const isModelAnswer = !meter.failed || meter.counted > 0
+    asking.report(asking.current, isModelAnswer ? 'ok' : 'failed')
+    if (!isModelAnswer && this.askNext()) return false
     if (events && meter.failedAlone && !this.x.free) {
       asking.discard()
       this.giveUp('upstream')
@@ -456,8 +456,8 @@ export class Relay extends RelayBase implements ReadingEvents, OpenRelay {
     const { meter } = reading
     if (this.state === 'judging') {
       translation.waitForEnd()
-      const isAnswer = translation.failure === null && meter.terminal && !meter.failed && translation.hasContent
-      if (!isAnswer) {
+      const isModelAnswer = translation.failure === null && meter.terminal && !meter.failed && translation.hasContent
+      if (!isModelAnswer) {
         this.isNone(translation)
         return false
       }

@@ -1,6 +1,7 @@
 /**
  * The stages that find out who can answer: which model is asked for, who made the earlier answer that the request continues, and which
- * channels may serve it. The first channel is chosen here, the next ones as attempts fail.
+ * channels may serve it. The first channel is chosen here, the next ones as attempts fail. Then the relay asks them, or the tokens of the
+ * request are counted.
  */
 import type { KeyEntry } from '../../access/keys.ts'
 import type { Claim } from '../../channels/health.ts'
@@ -8,6 +9,8 @@ import { Candidates } from '../../channels/pick.ts'
 import type { Candidate } from '../../world/table.ts'
 import type { Protocol } from '../../terms/records.ts'
 import type { Exchange } from '../record/exchange.ts'
+import { answerEstimate, countsNot } from '../relay/counting.ts'
+import { Relay } from '../relay/relay.ts'
 import { canAsk, prepareLane } from '../record/translated-request.ts'
 import { stage } from '../plan.ts'
 import { refuse, type StageResult, DONE, NEXT, type StageVerdict, storeFailed } from '../record/ending.ts'
@@ -207,4 +210,24 @@ function hashBytes(bytes: Uint8Array, length: number): number {
   let h = 0x811c9dc5
   for (let i = 0; i < length; i++) h = Math.imul(h ^ (bytes[i] as number), 0x01000193)
   return h >>> 0
+}
+
+// --- asking them
+
+/** Hands the exchange to a relay, which asks the candidates and passes the answer on. */
+export const dispatch = stage<'body' | 'model', never>((x, services) => {
+  if (!x.left) new Relay(x, services).start()
+  return DONE
+})
+
+/** Counts tokens: a channel is asked where one can count, else the answer is an estimate of ours. It is never refused for money. */
+export const countLocally = stage<'model' | 'maker', 'route'>((x, services) => {
+  if (x.body.length > 0 && someChannelCounts(x, services)) return NEXT // an empty body is one that was not kept
+  answerEstimate(x, services)
+  return DONE
+})
+
+function someChannelCounts(x: Exchange, services: Services): boolean {
+  if (!chooseCandidate(x, services) || x.claim === null) return false
+  return !countsNot(x.claim.candidate.channel, x.protocol as Protocol)
 }

@@ -10,7 +10,7 @@
 import * as kind from '../../config/scalars.ts'
 import { z } from 'zod'
 import { toPrice, showPrice } from '../../catalog/rows.ts'
-import { price as schema } from '../../catalog/price-schema.ts'
+import { priceSchema as schema } from '../../catalog/price-schema.ts'
 import { didYouMean } from '../../config/yaml.ts'
 import type { Store } from '../../store/store.ts'
 import type { Version } from '../../store/catalogue/prices.ts'
