@@ -150,15 +150,15 @@ export class Http1Connection implements ParserEvents {
   #connect(): void {
     if (this.#connecting) return
     this.#connecting = true
-    const onBytes = (bytes: Buffer): void => {
-      try {
-        this.#parser.feed(bytes)
-      } catch (error) {
-        this.end(error as Error)
-      }
-    }
     try {
-      this.#o.dial(this.#o.target, copiedOut(onBytes), (error, socket) => {
+      const onread = copiedOut(bytes => {
+        try {
+          this.#parser.feed(bytes)
+        } catch (error) {
+          this.end(error as Error)
+        }
+      })
+      this.#o.dial(this.#o.target, onread, (error, socket) => {
         if (error === null) this.#opened(socket as Socket)
         else this.end(error)
       })

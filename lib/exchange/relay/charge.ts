@@ -11,19 +11,18 @@ import { type ErrorName, ERRORS } from '../../base/errors.ts'
 import { attemptId } from '../../base/ids.ts'
 import { type Micro, micro, subtract, ZERO } from '../../base/money.ts'
 import type { CommitGroup } from '../../ledger/ledger.ts'
-import type { Bill, Tariff } from '../../pricing/tariff.ts'
-import type { BilledAnswer } from '../../pricing/tariff.ts'
+import type { Bill, BilledAnswer, Tariff } from '../../pricing/tariff.ts'
 import type { Facts } from '../../protocols/requests/facts.ts'
 import { type UsedTool, withUnseen } from '../../protocols/words/server-tools.ts'
 import { protocolRow } from '../../protocols/table.ts'
 import { type CountedKind, inputOf, NO_TIERS } from '../../protocols/words/usage.ts'
 import {
-  type AttemptNote,
   type Basis,
   type End,
   type Line,
   noUsage,
   type Protocol,
+  type RowCounts,
   rowCounts,
   type UsageRow,
 } from '../../terms/records.ts'
@@ -59,34 +58,35 @@ interface Charged extends Ended {
 }
 
 /** The columns in which the rows of one exchange differ. */
-interface RowParts {
-  requestId: string
-  status: number
-  end: End
-  basis: Basis
-  counts: ReturnType<typeof rowCounts>
-  channel: string
-  via: Protocol | null
-  charge: Micro
-  lines: readonly Line[]
-  held: Micro | null
-  disputed: Micro
-  cost: Micro | null
-  firstByteMs: number | null
-  durationMs: number
-  askedMs: number
-  answerId: string | null
-  /** The fingerprint of the upstream key that made an answer which can be continued. */
-  upstreamKey: string | null
-  attempts: readonly AttemptNote[]
-  upstreamId: string | null
-  hiddenRatio: number | null
-}
+type RowParts = Omit<
+  UsageRow,
+  | 'accountId'
+  | 'keyId'
+  | 'group'
+  | 'protocol'
+  | 'model'
+  | 'priceVersion'
+  | 'multiplier'
+  | 'clientRequestId'
+  | keyof RowCounts
+> & { counts: RowCounts }
 
 const NO_KINDS: readonly CountedKind[] = []
 const NO_LINES: readonly Line[] = []
 const NO_ROWS: readonly UsageRow[] = []
-const NO_COUNTS = rowCounts(noUsage())
+/** The columns of an attempt that nobody is charged for. */
+const UNCHARGED = {
+  basis: 'none',
+  counts: rowCounts(noUsage()),
+  charge: ZERO,
+  lines: NO_LINES,
+  held: null,
+  disputed: ZERO,
+  firstByteMs: null,
+  answerId: null,
+  upstreamKey: null,
+  hiddenRatio: null,
+} as const
 
 export class ExchangeCharge {
   readonly #x: Exchange
@@ -271,26 +271,17 @@ function rowsOf(x: Exchange, givenUp: readonly GivenUp[]): readonly UsageRow[] {
     if (cost === null || cost === ZERO) continue
     rows.push(
       usageRow(x, {
+        ...UNCHARGED,
         requestId: attemptId(x.id, rows.length + 1),
         status: attempt.status,
         end: takenBack === null ? 'upstream_cut' : 'upstream_error',
-        basis: 'none',
-        counts: NO_COUNTS,
         channel,
         via: candidate.lane?.via ?? null,
-        charge: ZERO,
-        lines: NO_LINES,
-        held: null,
-        disputed: ZERO,
         cost,
-        firstByteMs: null,
         durationMs: note.ms,
         askedMs: whole(attempt.startedMs - x.startedMs),
-        answerId: null,
-        upstreamKey: null,
         attempts: [note],
         upstreamId: upstreamIdOf(attempt),
-        hiddenRatio: null,
       }),
     )
   }

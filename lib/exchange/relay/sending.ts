@@ -17,30 +17,19 @@ import { NoMoney, Unfit } from './upstream-status.ts'
 
 /** The request goes out at once where nothing is to be waited for, and never for an attempt that was closed meanwhile. */
 export function send(x: Exchange, services: Services, attempt: Attempt): void {
+  const goOn = (fits: boolean): void => {
+    if (fits) whenWritten(x, services, attempt)
+    else attempt.onResponseError(null, new Unfit())
+  }
   const written = prepareLane(x, services, attempt.claim.candidate)
-  if (written === null) whenWritten(x, services, attempt)
-  else
-    written.then(
-      fits =>
-        guard(x, services, () => {
-          if (!fits) pass(attempt, new Unfit())
-          else if (!attempt.over) whenWritten(x, services, attempt)
-        }),
-      error => fail(x, services, error),
-    )
+  if (written === null) goOn(true)
+  else when(x, services, attempt, written, goOn)
 }
 
 function whenWritten(x: Exchange, services: Services, attempt: Attempt): void {
   const read = prepareBody(x, services, attempt.claim.candidate, () => attempt.over)
   if (read === null) whenRead(x, services, attempt)
-  else
-    read.then(
-      () =>
-        guard(x, services, () => {
-          if (!attempt.over) whenRead(x, services, attempt)
-        }),
-      error => fail(x, services, error),
-    )
+  else when(x, services, attempt, read, () => whenRead(x, services, attempt))
 }
 
 function whenRead(x: Exchange, services: Services, attempt: Attempt): void {
@@ -50,18 +39,23 @@ function whenRead(x: Exchange, services: Services, attempt: Attempt): void {
     dispatch(x, services, attempt)
     return
   }
-  const poor = () => pass(attempt, new NoMoney())
-  countMoneyWait(x, services, ledger.growLater(x.hold as Hold, more, moneyLeftMs(x))).then(
-    grown =>
-      guard(x, services, () => {
-        if (!grown) poor()
-        else if (!attempt.over) dispatch(x, services, attempt)
-      }),
-    () => guard(x, services, poor),
-  )
+  const grown = ledger.growLater(x.hold as Hold, more, moneyLeftMs(x)).catch(() => false)
+  when(x, services, attempt, countMoneyWait(x, services, grown), isHeld => {
+    if (isHeld) dispatch(x, services, attempt)
+    else attempt.onResponseError(null, new NoMoney())
+  })
 }
 
-const pass = (attempt: Attempt, why: NoMoney | Unfit): void => attempt.onResponseError(null, why)
+/** Goes on when something is ready, unless the attempt was closed meanwhile. */
+function when<T>(x: Exchange, services: Services, attempt: Attempt, ready: Promise<T>, goOn: (found: T) => void): void {
+  ready.then(
+    found =>
+      guard(x, services, () => {
+        if (!attempt.over) goOn(found)
+      }),
+    error => fail(x, services, error),
+  )
+}
 
 function dispatch(x: Exchange, services: Services, attempt: Attempt): void {
   const { claim } = attempt
