@@ -15,9 +15,9 @@ import {
   type AnswerReader,
   type ReaderOptions,
 } from './events.ts'
-import { EventShape, Found } from './event-shape.ts'
+import { EventShape, FoundEvents } from './event-shape.ts'
 import { TextOfInput } from './freeform.ts'
-import { EMPTY, type Literal } from './json/literal.ts'
+import { EMPTY_TEXT, type Literal } from './json/literal.ts'
 import { NONE, type Node, Tree } from './json/tree.ts'
 import { fitId } from './names.ts'
 
@@ -37,7 +37,7 @@ export interface AnswerRules {
   document(tree: Tree): void
 }
 
-export const readerOf = (rules: AnswerRules, events: boolean): AnswerReader =>
+export const answerReaderOf = (rules: AnswerRules, events: boolean): AnswerReader =>
   events ? new StreamReader(rules) : new DocumentReader(rules)
 
 class StreamReader implements AnswerReader, EventSink {
@@ -168,7 +168,7 @@ interface OpenCall {
 
 export class Blocks {
   readonly #options: ReaderOptions
-  readonly found = new Found()
+  readonly found = new FoundEvents()
   #begun = false
   #next = 0
   /** The open block that is no call; -1 = none is open. */
@@ -178,7 +178,7 @@ export class Blocks {
   readonly #calls = new Map<number, OpenCall>()
   #sawCall = false
   #sawRefusal = false
-  /** As last told; -1 = it was not. */
+  /** The number that was told last; -1 = none was. */
   #thinking = -1
   /** The reader is done: `end` or `fail` has come. */
   done = false
@@ -277,7 +277,7 @@ export class Blocks {
     this.found.add({ type: 'close', index })
   }
 
-  /** Of the text that is open. */
+  /** The text that is open cites an address. */
   note(citation: Citation | null): void {
     if (citation === null || this.#live < 0 || this.#liveKind !== 'text' || this.done) return
     this.found.add({ type: 'note', index: this.#live, citation })
@@ -289,7 +289,7 @@ export class Blocks {
     this.#live = -1
     // a state without a value still says whose the thought is, so that no other upstream is sent it as its own
     if (this.#liveKind === 'thought' && !this.#sealed) {
-      const opaque: Opaque = { issuer: this.#options.issuer, of: 'signed', value: EMPTY }
+      const opaque: Opaque = { issuer: this.#options.issuer, of: 'signed', value: EMPTY_TEXT }
       this.found.add({ type: 'seal', index, opaque })
     }
     this.found.add({ type: 'close', index })
@@ -298,7 +298,7 @@ export class Blocks {
   closeCall(index: number): void {
     const call = this.#calls.get(index)
     if (call === undefined) return
-    const rest = call.freeform?.end() ?? EMPTY
+    const rest = call.freeform?.end() ?? EMPTY_TEXT
     if (rest.length > 2) this.found.delta(index, rest, NONE)
     this.#calls.delete(index)
     this.found.add({ type: 'close', index })

@@ -7,7 +7,6 @@ import { BYTES_PER_TOKEN, UNICODE_ESCAPE_BYTES } from '../protocols/answers/cont
 import type { Usage } from '../protocols/words/usage.ts'
 import {
   type AnswerEvent,
-  type AnswerWriter,
   type CallHead,
   type Citation,
   type Failure,
@@ -20,7 +19,7 @@ import {
   type WriterOptions,
 } from './events.ts'
 import { ObjectCheck } from './json/check.ts'
-import { EMPTY, isBlank, join, type Literal } from './json/literal.ts'
+import { EMPTY_TEXT, isBlank, join, type Literal } from './json/literal.ts'
 import { objectIn } from './json/tree.ts'
 
 /** The most bytes of an answer that is kept, of a document or of what waits in a stream. */
@@ -31,7 +30,7 @@ const HALF = unreadable('the arguments of a call are not whole')
 const ESCAPES = /\\(?:u[0-9a-fA-F]{4}|.)/g
 
 /** Writes events one by one. */
-export abstract class EventWriter implements AnswerWriter {
+export abstract class EventWriter {
   protected readonly options: WriterOptions
   /** How many of the tokens were thought. */
   protected thinking = 0
@@ -137,7 +136,7 @@ export interface OpenBlock {
   /** The arguments of a call that is told whole. */
   args: LongText
   argBytes: number
-  /** It has come to its end, as the reader says. */
+  /** The reader says that the block has come to its end. */
   isClosed: boolean
 }
 
@@ -363,6 +362,6 @@ export class LongText {
 
   get text(): Literal {
     const all = [...this.#copied, ...this.#views]
-    return all.length === 0 ? EMPTY : join(all)
+    return all.length === 0 ? EMPTY_TEXT : join(all)
   }
 }

@@ -7,15 +7,15 @@ import type { Facts } from '../protocols/requests/facts.ts'
 import type { Protocol } from '../protocols/table.ts'
 import type { Effort } from '../terms/records.ts'
 import type { Losses, Opaque, RenamedTools } from './events.ts'
-import type { Literal, Source } from './json/literal.ts'
+import type { Literal, JsonText } from './json/literal.ts'
 
 export interface Ask {
-  /** As the client calls it. */
+  /** The model as the client calls it. */
   model: string
   stream: boolean
   /** The system prompt. System turns in the middle of a conversation are turns. */
   system: TextPart[]
-  /** As they came. Which turns must be joined or parted is the writer's business. */
+  /** The turns as they came. Which must be joined or parted is the writer's business. */
   turns: Turn[]
   tools: Tool[]
   choice: Choice
@@ -37,28 +37,28 @@ export interface Ask {
   /** What the reader had to leave out. */
   losses: Losses
   /** Members of the body that the client's protocol repeats in its answers, as they came (responses). */
-  repeated?: Readonly<Record<string, Source>>
+  repeated?: Readonly<Record<string, JsonText>>
 }
 
 export type CacheLife = '5m' | '1h'
 
 /** Numbers as they stand in the body; absent = not said. */
 export interface Sampling {
-  temperature?: Source | undefined
-  topP?: Source | undefined
-  topK?: Source | undefined
-  seed?: Source | undefined
-  presence?: Source | undefined
-  frequency?: Source | undefined
+  temperature?: JsonText | undefined
+  topP?: JsonText | undefined
+  topK?: JsonText | undefined
+  seed?: JsonText | undefined
+  presence?: JsonText | undefined
+  frequency?: JsonText | undefined
 }
 
 /** The user's turns have texts, media and results; the assistant's texts, thoughts and calls; those of the system texts. */
 export interface Turn {
   role: 'user' | 'assistant' | 'system'
-  parts: Part[]
+  parts: TurnPart[]
 }
 
-export type Part = TextPart | MediaPart | CallPart | ResultPart | ThoughtPart
+export type TurnPart = TextPart | MediaPart | CallPart | ResultPart | ThoughtPart
 
 export interface TextPart {
   type: 'text'
@@ -99,9 +99,9 @@ export interface CallPart {
 
 export interface ResultPart {
   type: 'result'
-  /** Of the call that it answers. */
+  /** The id of the call that it answers. */
   id: string
-  /** Of the tool, where the protocol says it. */
+  /** The name of the tool, where the protocol says it. */
   name: string | null
   parts: (TextPart | MediaPart)[]
   error: boolean
@@ -124,7 +124,7 @@ export interface FunctionTool {
   namespace?: string
   description: Literal | null
   /** JSON Schema, an object; null = the tool takes nothing. */
-  schema: Source | null
+  schema: JsonText | null
   strict: boolean | null
   cache?: CacheLife
 }
@@ -159,7 +159,7 @@ export interface Thinking {
 
 export type Format =
   | { type: 'text' | 'json' }
-  | { type: 'schema'; name: string | null; schema: Source; strict: boolean | null; description: Literal | null }
+  | { type: 'schema'; name: string | null; schema: JsonText; strict: boolean | null; description: Literal | null }
 
 export interface AskHead {
   model: string
@@ -169,7 +169,7 @@ export interface AskHead {
 }
 
 /** What is known of the model at the upstream, and of how the upstream wants to be asked. */
-export interface Target {
+export interface TranslationTarget {
   /** The upstream's name of the model. */
   model: string
   /** The most tokens of output that the model gives; null = not known. */
@@ -203,7 +203,7 @@ export interface Target {
 }
 
 /** A target of which nothing is known but its name. */
-export const plainTarget = (model: string): Target => ({
+export const plainTarget = (model: string): TranslationTarget => ({
   model,
   maxOutput: null,
   thinking: 'effort',
@@ -235,10 +235,10 @@ export interface Written {
 }
 
 /** A request as one target gets it. */
-export interface Lane {
+export interface TranslatedRequest {
   via: Protocol
-  target: Target
-  /** Of the client's request: what its answer depends on. */
+  target: TranslationTarget
+  /** What of the client's request its answer depends on. */
   ask: Pick<Ask, 'stream' | 'repeated'>
   renamed: RenamedTools
   losses: Losses

@@ -10,7 +10,7 @@ export type Round = UserRound | AssistantRound | SystemRound
 
 export interface UserRound {
   role: 'user'
-  /** Of the calls in the round before. */
+  /** The results of the calls in the round before. */
   results: ResultPart[]
   parts: (TextPart | MediaPart)[]
 }
@@ -69,7 +69,7 @@ class Conversation {
   #asked: Asked[] = []
   /** The same: by the id as the client wrote it, by the name of the tool, and all of them. */
   readonly #waiting = new Waiting()
-  /** Of the calls of the round. */
+  /** The ids of the calls of the round. */
   #ids = new CallIds()
   /** Where that round stands. */
   #at = -1

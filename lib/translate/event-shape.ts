@@ -8,12 +8,12 @@
  * characters that hide how long the text is.
  */
 import type { AnswerEvent } from './events.ts'
-import { EMPTY, flat, type Literal } from './json/literal.ts'
+import { EMPTY_TEXT, flat, type Literal } from './json/literal.ts'
 import { countEnd, NONE, type Node, stringEnd, type Tree } from './json/tree.ts'
 
 /** The longest event that is remembered. */
 const LONGEST_EVENT = 1024
-/** So much is compared as one text. */
+/** The bytes that are compared as one text. */
 const WINDOW = 8192
 /** A text that is taken out of the window may keep all of it in memory: so many times as much as was told of it. */
 const MOST_KEPT = 8
@@ -82,7 +82,7 @@ export class EventShape {
    * Tells the events of this shape that stand in the chunk, which has events only, from `from` on. Returns where the last one ends. Behind
    * it stands something else, which may be thousands of comments: the shape is not looked for at each of them.
    */
-  tell(chunk: Buffer, from: number, found: Found): number {
+  tell(chunk: Buffer, from: number, found: FoundEvents): number {
     let at = from
     while (this.#isFresh && at < chunk.length) {
       const text = chunk.toString('latin1', at, at + WINDOW)
@@ -93,7 +93,7 @@ export class EventShape {
     return at
   }
 
-  #tellIn(text: string, found: Found): number {
+  #tellIn(text: string, found: FoundEvents): number {
     let at = 0
     let count = 0
     for (let end = this.#endOf(text, 0); end >= 0; end = this.#endOf(text, at)) {
@@ -120,7 +120,7 @@ export class EventShape {
       const end = is === 'number' ? countEnd(text, at) : literalEnd(text, at)
       if (end < 0) return -1
       if (is === 'text') {
-        if (end - at === EMPTY.length) return -1
+        if (end - at === EMPTY_TEXT.length) return -1
         this.#text = text.slice(at, end)
       }
       at = end
@@ -147,7 +147,7 @@ function holesIn(tree: Tree, text: Node): Hole[] {
 
 /** What a reader has found in an answer since it was last asked, and whether another event like the last one would tell just as much. */
 
-export class Found {
+export class FoundEvents {
   #events: AnswerEvent[] = []
   /** The block of the last delta, and the value in the upstream's event that is its text as it stands; NONE = there is none. */
   #block = -1

@@ -12,14 +12,14 @@
  */
 import { type FinishingProtocol, finishOf } from '../protocols/words/finish-words.ts'
 import type { Usage } from '../protocols/words/usage.ts'
-import type { Literal, Source } from './json/literal.ts'
+import type { Literal, JsonText } from './json/literal.ts'
 
 const STOP_REASONS = ['end', 'length', 'sequence', 'tool', 'refusal', 'context', 'pause', 'malformed', 'other'] as const
 /** `length`: the maximum that was asked for; `context`: that of the model; `sequence`: a stop sequence came. */
 export type StopReason = (typeof STOP_REASONS)[number]
 
 /** What a protocol's own word means. `unknown`: of one that nobody knows. */
-export function reasonOf(protocol: FinishingProtocol, word: string, unknown: StopReason = 'other'): StopReason {
+export function stopReasonOf(protocol: FinishingProtocol, word: string, unknown: StopReason = 'other'): StopReason {
   const finish = finishOf(protocol, word) ?? unknown
   return finish === 'failed' ? 'other' : finish
 }
@@ -28,7 +28,7 @@ export type AnswerEvent = BeginEvent | OpenEvent | DeltaEvent | SealEvent | Note
 
 interface BeginEvent {
   type: 'begin'
-  /** As the upstream calls the answer, and the model; empty = not said. For logs: clients get names of ours. */
+  /** The upstream's names of the answer and the model; empty = not said. They are for logs: clients get names of ours. */
   id: string
   model: string
 }
@@ -73,8 +73,8 @@ interface NoteEvent {
 export interface Citation {
   url: Literal
   title: Literal
-  start: Source
-  end: Source
+  start: JsonText
+  end: JsonText
 }
 
 interface CloseEvent {
@@ -92,7 +92,7 @@ type End =
   | { type: 'stop'; reason: StopReason; sequence: Literal | null }
   /** The upstream said that this is the end. */
   | { type: 'end' }
-  /** It failed, or its answer cannot be read, or it ended without an end. */
+  /** The upstream failed, or its answer cannot be read, or it ended without an end. */
   | { type: 'fail'; failure: Failure }
 
 /** The answer is not all that the model had to say, so that its last call may be half a call, and none must be run. */
@@ -180,7 +180,7 @@ export type Losses = Set<LossWord>
  * puts it into an envelope that passes through the client's own protocol.
  */
 export interface Opaque {
-  /** Of whom it is: `issuerOf(protocol, upstream's model)`. */
+  /** The upstream that gave it: `issuerOf(protocol, upstream's model)`. */
   issuer: string
   /**
    * What it belongs to: a thought that has text (`signed`), a thought without any (`hidden`), the call that follows
@@ -188,7 +188,7 @@ export interface Opaque {
    */
   of: 'signed' | 'hidden' | 'call' | 'text'
   value: Literal
-  /** Of the item, where the upstream names it. */
+  /** The id of the item, where the upstream names it. */
   id?: string
 }
 
@@ -219,7 +219,7 @@ export type FailureKind =
 
 export interface Failure {
   kind: FailureKind
-  /** Of HTTP, as the client is told it. */
+  /** The status of HTTP that the client is told. */
   status: number
   /** The upstream's own text. */
   message: string
@@ -243,7 +243,7 @@ export interface ReaderOptions {
   issuer: string
   /** The client's names of the tools that the upstream calls otherwise. */
   renamed: RenamedTools
-  /** Of the exchange, for ids of calls that have none. */
+  /** The id of the exchange, for ids of calls that have none. */
   requestId: string
 }
 
@@ -265,7 +265,7 @@ export interface WriterOptions {
   array: boolean
   /** The model as the client called it. */
   model: string
-  /** Of the exchange: ids in the answer are made of it. */
+  /** The id of the exchange, of which ids in the answer are made. */
   requestId: string
   /** When the answer began, in seconds of the clock. */
   createdS: number
@@ -274,7 +274,7 @@ export interface WriterOptions {
   /** A stream tells its usage only when the client asked for it (chat). */
   tellsUsage: boolean
   /** The client's request, where the protocol repeats parts of it in its answer (responses). */
-  ask: { repeated?: Readonly<Record<string, Source>> }
+  ask: { repeated?: Readonly<Record<string, JsonText>> }
 }
 
 /**

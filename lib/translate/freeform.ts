@@ -3,15 +3,15 @@
  * and of the arguments that come back, `{"input":"…"}` in any pieces, the text is taken out.
  */
 import type { FreeformTool } from './ask.ts'
-import { EMPTY, type Literal, type Source, literal, quote, unquote } from './json/literal.ts'
+import { EMPTY_TEXT, type Literal, type JsonText, literal, quote, unquote } from './json/literal.ts'
 import { Tree } from './json/tree.ts'
 
-const SCHEMA: Source =
+const SCHEMA: JsonText =
   '{"type":"object","properties":{"input":{"type":"string"}},"required":["input"],"additionalProperties":false}'
 
 /** How the tool is declared as one that takes an object. */
-export function asFunction({ description, grammar }: FreeformTool): { description: Literal; schema: Source } {
-  const about = description ?? EMPTY
+export function asFunction({ description, grammar }: FreeformTool): { description: Literal; schema: JsonText } {
+  const about = description ?? EMPTY_TEXT
   if (grammar === null) return { description: about, schema: SCHEMA }
   const intro = literal(`${about.length > 2 ? '\n\n' : ''}The input must follow this grammar:\n`)
   return { description: `${about.slice(0, -1)}${intro.slice(1, -1)}${grammar.slice(1)}`, schema: SCHEMA }
@@ -39,7 +39,7 @@ export class TextOfInput {
 
   /** Takes more of the arguments, and returns more of the text. */
   feed(args: Literal): Literal {
-    if (this.#state === AFTER) return EMPTY
+    if (this.#state === AFTER) return EMPTY_TEXT
     if (this.#state === AS_IT_IS) return args
     let source = this.#rest + unquote(args)
     this.#rest = ''
@@ -56,19 +56,19 @@ export class TextOfInput {
   end(): Literal {
     const rest = this.#state === BEFORE ? this.#rest.trim() : ''
     this.#state = AFTER
-    return rest === '' || rest === '{}' ? EMPTY : quote(rest)
+    return rest === '' || rest === '{}' ? EMPTY_TEXT : quote(rest)
   }
 
-  #wait(source: Source): Literal {
+  #wait(source: JsonText): Literal {
     if (source.length < LONGEST_OPENING) {
       this.#rest = source
-      return EMPTY
+      return EMPTY_TEXT
     }
     this.#state = AS_IT_IS
     return quote(source)
   }
 
-  #inside(source: Source): Literal {
+  #inside(source: JsonText): Literal {
     const end = textEnd(source)
     if (end >= 0) this.#state = AFTER
     const text = end < 0 ? source : source.slice(0, end)
@@ -82,7 +82,7 @@ export class TextOfInput {
 }
 
 /** How many characters at the end are the beginning of an escape. */
-function unfinished(text: Source): number {
+function unfinished(text: JsonText): number {
   const last = LAST_ESCAPE.exec(text)
   if (last === null) return 0
   let run = 1
@@ -91,7 +91,7 @@ function unfinished(text: Source): number {
 }
 
 /** Where the text ends that began before `source`; -1 = it goes on. */
-function textEnd(source: Source): number {
+function textEnd(source: JsonText): number {
   for (let i = 0; i < source.length; i++) {
     const c = source.charCodeAt(i)
     if (c === 0x22) return i

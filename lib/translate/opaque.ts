@@ -5,7 +5,7 @@
  */
 import { hash } from 'node:crypto'
 import { bytesAsText } from '../protocols/json/patterns.ts'
-import type { Target } from './ask.ts'
+import type { TranslationTarget } from './ask.ts'
 import type { Opaque } from './events.ts'
 import { type Literal, literal } from './json/literal.ts'
 import { NONE, type Node, Tree, stringEnd } from './json/tree.ts'
@@ -70,7 +70,7 @@ export interface StatePlace {
 }
 
 /** What is known of the upstream's model. */
-type Model = Pick<Target, 'model' | 'thinking'>
+type Model = Pick<TranslationTarget, 'model' | 'thinking'>
 
 interface Span {
   start: number

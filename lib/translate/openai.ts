@@ -1,7 +1,8 @@
 /** Errors in the form that chat completions and responses share. */
+import { decode } from '../protocols/json/text.ts'
 import type { Format } from './ask.ts'
 import type { Citation, Failure, FailureKind, WrittenError } from './events.ts'
-import { EMPTY, type Literal, type Source, literal, object, textOf, typed } from './json/literal.ts'
+import { EMPTY_TEXT, type Literal, type JsonText, literal, object, typed } from './json/literal.ts'
 import type { Node, Tree } from './json/tree.ts'
 
 const WORDS: Readonly<Record<FailureKind, readonly [type: string, code: string | null]>> = {
@@ -19,7 +20,7 @@ const WORDS: Readonly<Record<FailureKind, readonly [type: string, code: string |
 /** The word by which clients know the failure; null = there is none. */
 export const codeOf = ({ kind }: Failure): string | null => WORDS[kind][1]
 
-export function errorObject(failure: Failure): Source {
+export function errorObject(failure: Failure): JsonText {
   const code = codeOf(failure)
   const error = {
     message: literal(failure.message),
@@ -49,31 +50,31 @@ export function citationOf(tree: Tree, annotation: Node): Citation | null {
   const node = tree.kind(inner) === 'object' ? inner : annotation
   const url = tree.literal(node, 'url')
   if (url === null) return null
-  const place = (name: string): Source => {
+  const place = (name: string): JsonText => {
     const value = tree.get(node, name)
     return /^\d{1,9}$/.test(tree.source(value)) ? tree.source(value) : '0'
   }
   return {
     url,
-    title: tree.literal(node, 'title') ?? EMPTY,
+    title: tree.literal(node, 'title') ?? EMPTY_TEXT,
     start: place('start_index'),
     end: place('end_index'),
   }
 }
 
-const members = ({ url, title, start, end }: Citation): Record<string, Source> => ({
+const members = ({ url, title, start, end }: Citation): Record<string, JsonText> => ({
   start_index: start,
   end_index: end,
   url,
   title,
 })
 
-export const flatCitation = (citation: Citation): Source => typed(TYPE, members(citation))
+export const flatCitation = (citation: Citation): JsonText => typed(TYPE, members(citation))
 
-export const nestedCitation = (citation: Citation): Source => typed(TYPE, { [TYPE]: object(members(citation)) })
+export const nestedCitation = (citation: Citation): JsonText => typed(TYPE, { [TYPE]: object(members(citation)) })
 
 /** Bytes of memory. */
-export const sizeOfNote = ({ url, title }: Citation): number => url.length + title.length
+const sizeOfNote = ({ url, title }: Citation): number => url.length + title.length
 
 // --- data-url
 
@@ -89,7 +90,7 @@ export function dataUrl(url: Literal): { mime: string; base64: Literal } | null 
   const at = url.slice(0, LONGEST_HEAD).indexOf(BASE64)
   if (at < 0) return null
   const end = at + BASE64.length
-  const found = HEAD.exec(textOf(`${url.slice(0, end)}"`) ?? '')
+  const found = HEAD.exec(decode(`${url.slice(0, end)}"`) ?? '')
   return found === null ? null : { mime: found[1] as string, base64: `"${url.slice(end)}` }
 }
 
@@ -106,7 +107,7 @@ export const schemaMembers = ({
   description,
   schema,
   strict,
-}: SchemaFormat): Record<string, Source | undefined> => ({
+}: SchemaFormat): Record<string, JsonText | undefined> => ({
   name: literal(name ?? 'answer'),
   description: description ?? undefined,
   schema,

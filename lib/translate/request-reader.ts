@@ -2,7 +2,7 @@
 import { bytesAsText } from '../protocols/json/patterns.ts'
 import { type Ask, type AskHead, type CacheLife, type Choice, EFFORTS, type Effort, type FunctionTool } from './ask.ts'
 import { type LossWord, ManyValues, Untranslatable } from './events.ts'
-import type { Source } from './json/literal.ts'
+import type { JsonText } from './json/literal.ts'
 import { type Node, Tree } from './json/tree.ts'
 
 /** Reads a member of the body that is neither missing nor null. */
@@ -92,7 +92,8 @@ export const stop: MemberReader = (ask, tree, node) => {
   for (const text of tree.elements(node).map(one => tree.literal(one))) if (text !== null) ask.stop.push(text)
 }
 
-const numberSource = (tree: Tree, node: Node): Source | null => (tree.number(node) === null ? null : tree.source(node))
+const numberSource = (tree: Tree, node: Node): JsonText | null =>
+  tree.number(node) === null ? null : tree.source(node)
 
 /** `sourceOf`: the text of a number, as it stands; null = it is none. */
 export const sampling =
@@ -146,7 +147,7 @@ export function functionTool(tree: Tree, node: Node, schema: 'parameters' | 'inp
 export const choiceNamed = (word: string | null, any: 'any' | 'required'): Choice | null =>
   word === 'auto' || word === 'none' ? { type: word } : word === any ? { type: 'any' } : null
 
-/** Of several tools with the same name the first one counts. */
+/** Drops all but the first of several tools with the same name. */
 export function dropDoubles(ask: Ask): void {
   const seen = new Set<string>()
   ask.tools = ask.tools.filter(({ name, namespace = '' }) => {

@@ -9,26 +9,26 @@ import {
   EFFORTS,
   type Effort,
   type Sampling,
-  type Target,
+  type TranslationTarget,
   type Thinking,
   type Tool,
   type Written,
 } from './ask.ts'
 import type { Losses, Opaque } from './events.ts'
 import { asFunction } from './freeform.ts'
-import { type Literal, literal, type Source } from './json/literal.ts'
+import { type Literal, literal, type JsonText } from './json/literal.ts'
 import { ToolNames } from './names.ts'
 import { issuerOf } from './opaque.ts'
 
 /** Writes one ask for one target. */
 export abstract class RequestWriter {
   protected readonly ask: Ask
-  protected readonly target: Target
+  protected readonly target: TranslationTarget
   protected readonly losses: Losses
   readonly #names: ToolNames
   readonly #issuer: string
 
-  constructor(protocol: string, ask: Ask, target: Target) {
+  constructor(protocol: string, ask: Ask, target: TranslationTarget) {
     this.ask = ask
     this.target = target
     this.losses = new Set(ask.losses)
@@ -36,7 +36,7 @@ export abstract class RequestWriter {
     this.#issuer = issuerOf(protocol, target.model)
   }
 
-  protected written(body: Source, maxOutput: number | null, cache: CacheLife | null = null): Written {
+  protected written(body: JsonText, maxOutput: number | null, cache: CacheLife | null = null): Written {
     return { body, losses: this.losses, maxOutput, cache, renamed: this.#names.renamed }
   }
 
@@ -51,7 +51,7 @@ export abstract class RequestWriter {
     const { temperature, topP, topK, seed, presence, frequency } = this.ask.sampling
     const onlyTemperature = this.target.sampling === 'one' && temperature !== undefined
     const kept = (
-      value: Source | undefined,
+      value: JsonText | undefined,
       isTaken: boolean,
       loss: 'temperature' | 'top_p' | 'top_k' | 'seed' | 'penalties',
     ) => {
@@ -84,7 +84,7 @@ export abstract class RequestWriter {
   }
 
   /** A tool as one that takes an object. */
-  protected declared(tool: Tool): { description: Literal | null; schema: Source | null } {
+  protected declared(tool: Tool): { description: Literal | null; schema: JsonText | null } {
     if (tool.type === 'function') return tool
     if (tool.grammar !== null) this.losses.add('tool_grammar')
     return asFunction(tool)
@@ -153,8 +153,8 @@ const effortFor = (budget: number): Effort => MEANT.find(([most]) => budget <= m
 export const wantedEffort = ({ effort, budget }: Thinking): Effort | null =>
   effort ?? (budget === null ? null : effortFor(budget))
 
-/** Of the efforts that the target knows, the nearest that is not above; else its least. */
-export function nearestEffort(effort: Effort, target: Target, known: readonly Effort[] = EFFORTS): Effort {
+/** Returns the nearest effort that the target knows and that is not above; else its least. */
+export function nearestEffort(effort: Effort, target: TranslationTarget, known: readonly Effort[] = EFFORTS): Effort {
   const offered = target.efforts.length === 0 ? known : target.efforts
   const most = EFFORTS.indexOf(effort)
   const below = EFFORTS.filter((name, at) => at <= most && offered.includes(name))

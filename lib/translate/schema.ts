@@ -2,17 +2,17 @@
  * Schemas of tools for protocols that want an object at the top. Models are offered whatever tools people have connected,
  * and one schema that is refused would end the whole conversation.
  */
-import { type Source, array, literal, object } from './json/literal.ts'
+import { type JsonText, array, literal, object } from './json/literal.ts'
 import { type Node, Tree } from './json/tree.ts'
 
-const NOTHING: Source = '{"type":"object","properties":{}}'
+const NOTHING: JsonText = '{"type":"object","properties":{}}'
 const UNIONS = ['anyOf', 'oneOf', 'allOf'] as const
 /** The most alternatives at the top of a schema that are put together. */
 const MOST_BRANCHES = 64
 const LONGEST = 1024 * 1024
 
 /** The schema with an object at its top. `changed`: what it allows is not quite the same. */
-export function objectSchema(schema: Source | null): { schema: Source; changed: boolean } {
+export function objectSchema(schema: JsonText | null): { schema: JsonText; changed: boolean } {
   if (schema === null) return { schema: NOTHING, changed: false }
   const tree = new Tree(6)
   if (schema.length > LONGEST || !tree.read(schema)) return { schema: NOTHING, changed: true }
@@ -23,7 +23,7 @@ export function objectSchema(schema: Source | null): { schema: Source; changed: 
   return { schema: merged(tree, unions), changed: true }
 }
 
-function withType(tree: Tree): Source {
+function withType(tree: Tree): JsonText {
   const members: string[] = ['"type":"object"']
   tree.members(tree.root, (name, node) => {
     if (name !== 'type') members.push(`${literal(name)}:${tree.source(node)}`)
@@ -31,9 +31,9 @@ function withType(tree: Tree): Source {
   return `{${members.join(',')}}`
 }
 
-/** Of alternatives, all properties are offered, and those required that all of them require. */
-function merged(tree: Tree, unions: readonly string[]): Source {
-  const properties = new Map<string, Source>()
+/** Offers the properties of all alternatives, and requires those that all of them require. */
+function merged(tree: Tree, unions: readonly string[]): JsonText {
+  const properties = new Map<string, JsonText>()
   const branches: Node[] = []
   let required: Set<string> | null = null
   const collect = (node: Node): void =>
@@ -55,7 +55,7 @@ function merged(tree: Tree, unions: readonly string[]): Source {
     }
   }
   const names = [...new Set([...always, ...(required ?? [])])].filter(name => properties.has(name))
-  const kept: Record<string, Source> = {}
+  const kept: Record<string, JsonText> = {}
   tree.members(tree.root, (name, node) => {
     if (/^(?:\$defs|definitions|description|title|additionalProperties)$/.test(name)) kept[name] = tree.source(node)
   })
@@ -85,7 +85,7 @@ const NAMED = new Set(['properties', '$defs', 'definitions'])
 const LISTS = new Set(['anyOf', 'oneOf', 'prefixItems'])
 
 /** `changed`: the client allowed other properties by name. */
-export function closedSchema(schema: Source): { schema: Source; changed: boolean } {
+export function closedSchema(schema: JsonText): { schema: JsonText; changed: boolean } {
   const tree = new Tree(LEVELS)
   if (!tree.read(schema)) return { schema, changed: false }
   const closer = new Closer(tree)
@@ -100,7 +100,7 @@ class Closer {
     this.#tree = tree
   }
 
-  close(node: Node): Source {
+  close(node: Node): JsonText {
     const tree = this.#tree
     if (tree.kind(node) === 'array') return array(tree.elements(node).map(one => this.close(one)))
     if (tree.kind(node) !== 'object') return tree.source(node)
@@ -115,7 +115,7 @@ class Closer {
   }
 
   /** Parts of `allOf` stay open, because each of them sees only its own properties. */
-  #member(name: string, value: Node): Source {
+  #member(name: string, value: Node): JsonText {
     const tree = this.#tree
     if (name === 'items' || LISTS.has(name)) return this.close(value)
     if (!NAMED.has(name)) return tree.source(value)

@@ -6,7 +6,7 @@
 import type { BodyRule, RuleScan } from '../protocols/requests/edits.ts'
 import type { Facts } from '../protocols/requests/facts.ts'
 import { type Protocol, protocolRow } from '../protocols/table.ts'
-import type { Ask, AskHead, Lane, Target, Written } from './ask.ts'
+import type { Ask, AskHead, TranslatedRequest, TranslationTarget, Written } from './ask.ts'
 import {
   type AnswerEvent,
   type AnswerReader,
@@ -49,7 +49,7 @@ export interface Translated {
    * Writes an ask for an upstream: the same bytes for the same ask and target, because prompt caches live by that. Throws
    * `Untranslatable` when this protocol, or the target, cannot say something that matters.
    */
-  writeRequest(ask: Ask, target: Target): Written
+  writeRequest(ask: Ask, target: TranslationTarget): Written
   /** One reader for each answer of an upstream. */
   answerReader(options: ReaderOptions): AnswerReader
   /** One writer for each answer to a client. */
@@ -119,7 +119,7 @@ export const TRANSLATED = Object.keys(ROWS) as readonly Protocol[]
 /** undefined = the protocol is not translated. */
 export const translatedRow = (protocol: Protocol): Translated | undefined => ROWS[protocol]
 
-/** Of a protocol that is translated. */
+/** The row of a protocol that is translated. */
 export const translated = (protocol: Protocol): Translated => ROWS[protocol] as Translated
 
 // --- a request
@@ -127,15 +127,15 @@ export const translated = (protocol: Protocol): Translated => ROWS[protocol] as 
 const NOTHING: Buffer = Buffer.alloc(0)
 
 /** Why there is no lane: a member of the client's body cannot be said, or the process has no memory left for another body. */
-export type NoLane = { field: string } | 'memory'
+export type NotTranslated = { field: string } | 'memory'
 
 interface Cancellable {
   cancel(): void
 }
 
-export class Lanes {
+export class RequestTranslations {
   /** The client's request; null = it was not read, or by another thread. */
-  ask: Ask | NoLane | null = null
+  ask: Ask | NotTranslated | null = null
   /** The memory for reading it has been taken. */
   hasMemory = false
   /** Another thread has to read it. */
@@ -148,9 +148,9 @@ export class Lanes {
   constructor(isHeavy: boolean) {
     this.isHeavy = isHeavy
   }
-  readonly made = new Map<Target, Lane | NoLane>()
+  readonly made = new Map<TranslationTarget, TranslatedRequest | NotTranslated>()
   /** Why the first candidate that translates cannot be asked; null = all that were looked at can. */
-  refused: NoLane | null = null
+  refused: NotTranslated | null = null
   /** The losses that a head named which went out before any upstream answered; null = there was no such head. */
   named: ReadonlySet<LossWord> | null = null
 
@@ -167,7 +167,7 @@ export class Lanes {
 /** What was found in a large body before it went to an upstream. It is data, like the record of the exchange. */
 export class FoundInBody {
   /** By the body, which is the client's own for `null`. */
-  readonly rules = new Map<Lane | null, Map<BodyRule, RuleScan>>()
+  readonly rules = new Map<TranslatedRequest | null, Map<BodyRule, RuleScan>>()
   /** null = it was not looked for. */
   hasEnvelope: boolean | null = null
 }
@@ -178,7 +178,7 @@ const JSON_TYPE = 'application/json'
  * Throws `Untranslatable`, also for what no client of the upstream's own protocol may ask for: an address, say, that is a web page in one
  * protocol may be a file of another account in the other.
  */
-export function laneFor(ask: Ask, via: Protocol, target: Target): Lane {
+export function translateRequest(ask: Ask, via: Protocol, target: TranslationTarget): TranslatedRequest {
   const { body: text, renamed, losses } = translated(via).writeRequest(ask, target)
   const body = Buffer.from(text, 'latin1')
   const scan = protocolRow(via).body.scan(JSON_TYPE)

@@ -3,14 +3,14 @@ import { serve } from '../base/worker-thread.ts'
 import { Untranslatable } from './events.ts'
 import { translated } from './table.ts'
 import type { AnswerJob, Done, Job, RequestJob } from './thread.ts'
-import { laneFor, readDocument } from './table.ts'
+import { translateRequest, readDocument } from './table.ts'
 
 function writeRequest({ bytes, protocol, head, via, target }: RequestJob): Done {
   let isRead = false
   try {
     const ask = translated(protocol).readRequest(Buffer.from(bytes.buffer), head)
     isRead = true
-    const { body, target: _, ...rest } = laneFor(ask, via, target)
+    const { body, target: _, ...rest } = translateRequest(ask, via, target)
     return { what: 'request', lane: { ...rest, body: owned(body) } }
   } catch (error) {
     if (error instanceof Untranslatable) return { what: 'unfit', field: error.field, isRead }

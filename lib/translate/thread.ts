@@ -7,11 +7,11 @@
 import { ThreadEnded, WorkerThread } from '../base/worker-thread.ts'
 import type { Protocol } from '../terms/records.ts'
 import type { AnswerEvent, ReaderOptions } from './events.ts'
-import type { Lane, AskHead, Target } from './ask.ts'
+import type { TranslatedRequest, AskHead, TranslationTarget } from './ask.ts'
 
 /** A body may be read into half a million values; more than this is a fault of ours, which ends the thread and not the process. */
 const MOST_HEAP_MIB = 1024
-/** So many jobs may wait. Answers have cost money already and have more room, so that requests cannot keep them out. */
+/** The most jobs that may wait. Answers have cost money already and have more room, so that requests cannot keep them out. */
 const MOST_WAITING = { request: 32, answer: 64 }
 
 /** A request of a client, to be written for an upstream. */
@@ -22,7 +22,7 @@ export interface RequestJob {
   protocol: Protocol
   head: AskHead
   via: Protocol
-  target: Target
+  target: TranslationTarget
 }
 
 /** A document of an upstream, to be read. */
@@ -37,13 +37,13 @@ export interface AnswerJob {
 export type Job = RequestJob | AnswerJob
 
 /** A lane whose body can go to another thread. */
-interface WrittenLane extends Omit<Lane, 'body' | 'target'> {
+interface WrittenRequest extends Omit<TranslatedRequest, 'body' | 'target'> {
   body: Uint8Array<ArrayBuffer>
 }
 
 /** What the thread answers. */
 export type Done =
-  | { what: 'request'; lane: WrittenLane }
+  | { what: 'request'; lane: WrittenRequest }
   | { what: 'answer'; events: AnswerEvent[] }
   /** What `Untranslatable` names. `isRead`: the body was read, and another target may take what this one does not. */
   | { what: 'unfit'; field: string; isRead: boolean }

@@ -4,7 +4,7 @@
  */
 import type { Catalog } from '../store/catalogue/catalogue.ts'
 import { type Channel, isOffline, type Model, type Protocol, type ModelEffort } from '../terms/records.ts'
-import { type Target, plainTarget } from '../translate/ask.ts'
+import { type TranslationTarget, plainTarget } from '../translate/ask.ts'
 import { TRANSLATED, translatedRow } from '../translate/table.ts'
 import { CompiledChannel, type UpstreamConnection } from './compiled-channel.ts'
 import type { OutputBounds } from '../protocols/words/maxima.ts'
@@ -26,7 +26,7 @@ export class RouteTable {
   readonly connections: ReadonlyMap<string, UpstreamConnection>
   readonly #groups = new Map<string, Map<string, ModelRoutes>>()
   readonly #models = new Map<string, readonly string[]>()
-  readonly #targets = new Map<string, Target>()
+  readonly #targets = new Map<string, TranslationTarget>()
   readonly #rows: ReadonlyMap<string, Model>
 
   /** `models`: the rows of the catalogue, of which some may be temporarily offline. */
@@ -68,7 +68,7 @@ export class RouteTable {
   }
 
   /** Channels that are alike have one target, so that a request is written once for all of them. */
-  #target(target: Target, via: Protocol): Target {
+  #target(target: TranslationTarget, via: Protocol): TranslationTarget {
     const like = JSON.stringify([via, target])
     const known = this.#targets.get(like) ?? target
     this.#targets.set(like, known)
@@ -143,7 +143,7 @@ export interface Candidate {
 export interface LaneOfCandidate {
   /** The protocol in which the channel is asked. */
   readonly via: Protocol
-  readonly target: Target
+  readonly target: TranslationTarget
 }
 
 /**
@@ -209,7 +209,7 @@ function addBounds(all: OutputBounds[], one: OutputBounds): void {
 // --- translation at an upstream
 
 /** What differs at kinds of provider in chat completions. */
-const AT_KIND: Partial<Readonly<Record<KindName, Partial<Target>>>> = {
+const AT_KIND: Partial<Readonly<Record<KindName, Partial<TranslationTarget>>>> = {
   openai: { maxOutputMember: 'max_completion_tokens', cacheKeys: true },
   azure: { maxOutputMember: 'max_completion_tokens', cacheKeys: true },
   'azure-deployments': { maxOutputMember: 'max_completion_tokens', cacheKeys: true },
@@ -221,7 +221,7 @@ const AT_KIND: Partial<Readonly<Record<KindName, Partial<Target>>>> = {
 }
 
 /** Messages has a member of its own by which thinking is switched off. */
-function effortsOf(efforts: readonly ModelEffort[], via: Protocol): Pick<Target, 'efforts' | 'thinkingOff'> {
+function effortsOf(efforts: readonly ModelEffort[], via: Protocol): Pick<TranslationTarget, 'efforts' | 'thinkingOff'> {
   const thinkingOff = via === 'messages' || efforts.length === 0 || efforts.includes('none')
   return { efforts: efforts.filter(effort => effort !== 'none'), thinkingOff }
 }
@@ -231,7 +231,7 @@ export function targetOf(
   row: Model | undefined,
   upstreamModel: string,
   via: Protocol,
-): Target {
+): TranslationTarget {
   return {
     ...plainTarget(upstreamModel),
     ...(kind !== null && via === 'chat' ? AT_KIND[kind] : {}),

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { type Ask, type Target, plainTarget } from '../../lib/translate/ask.ts'
+import { type Ask, type TranslationTarget, plainTarget } from '../../lib/translate/ask.ts'
 import { cleaned } from '../../lib/translate/generate/schema.ts'
 import { issuerOf, seal } from '../../lib/translate/opaque.ts'
 import type { Translated } from '../../lib/translate/table.ts'
@@ -11,7 +11,7 @@ import { chat, generate, messages, responses } from './support/protocols.ts'
 const RUNS = 200
 
 /** `seen`: what a request says after it went through the protocol, where that is not the same in other words. */
-const PROTOCOLS: Record<string, { protocol: Translated; takes: Takes; target: Target }> = {
+const PROTOCOLS: Record<string, { protocol: Translated; takes: Takes; target: TranslationTarget }> = {
   messages: {
     protocol: messages,
     takes: { media: ['image', 'document'], thoughts: false, systemTurns: false },

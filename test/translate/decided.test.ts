@@ -2,7 +2,7 @@
 import t from 'tap'
 import { targetOf } from '../../lib/world/table.ts'
 import type { Model } from '../../lib/terms/records.ts'
-import { plainTarget, type Target } from '../../lib/translate/ask.ts'
+import { plainTarget, type TranslationTarget } from '../../lib/translate/ask.ts'
 import type { Translated } from '../../lib/translate/table.ts'
 import { type Loose, readAll, usageOf, writeAll } from './support/answers.ts'
 import { chat, generate, messages, responses } from './support/protocols.ts'
@@ -15,7 +15,7 @@ const PLAIN = new Map<Translated, Loose>([
 ])
 const read = (from: Translated, more: object) =>
   from.readRequest(Buffer.from(JSON.stringify({ ...PLAIN.get(from), ...more })), { model: 'm', stream: false })
-const write = (from: Translated, to: Translated, more: object, target: Partial<Target> = {}) => {
+const write = (from: Translated, to: Translated, more: object, target: Partial<TranslationTarget> = {}) => {
   const { body, losses } = to.writeRequest(read(from, more), { ...plainTarget('m'), ...target })
   return { body: JSON.parse(body) as Loose, losses: [...losses].sort() }
 }

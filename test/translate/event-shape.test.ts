@@ -3,7 +3,7 @@
  * the same bytes are given one by one, so that it never has a whole event at hand.
  */
 import t from 'tap'
-import { Found, EventShape } from '../../lib/translate/event-shape.ts'
+import { FoundEvents, EventShape } from '../../lib/translate/event-shape.ts'
 import { literal } from '../../lib/translate/json/literal.ts'
 import { NONE, Tree } from '../../lib/translate/json/tree.ts'
 import type { Translated } from '../../lib/translate/table.ts'
@@ -161,7 +161,7 @@ t.test('what is like the event before is found, up to the first that is not', as
   tree.read(learned.slice('data: '.length, -2))
   const shape = new EventShape()
   shape.learn(learned, tree, tree.get(tree.root, 'text'))
-  const found = new Found()
+  const found = new FoundEvents()
   found.delta(0, '"first"', NONE)
   found.take()
   const chunk = (text: string): Buffer => Buffer.from(text, 'latin1')
@@ -199,7 +199,7 @@ t.test('what may be several events, or has its text in several lines, is not rem
     const tree = new Tree()
     tree.read(event.includes('more') ? event.slice(6, -2) : '{"text":"b"}')
     shape.learn(event, tree, tree.get(tree.root, 'text'))
-    t.equal(shape.tell(Buffer.from(event), 0, new Found()), 0)
+    t.equal(shape.tell(Buffer.from(event), 0, new FoundEvents()), 0)
   }
 })
 
@@ -214,7 +214,7 @@ t.test('a stream whose events are never alike is looked at only now and then', a
     due++
     tree.read(event.slice('data: '.length, -2))
     shape.learn(event, tree, tree.get(tree.root, 'text'))
-    t.equal(shape.tell(Buffer.from('data: {"other":1}\n\n'), 0, new Found()), 0)
+    t.equal(shape.tell(Buffer.from('data: {"other":1}\n\n'), 0, new FoundEvents()), 0)
   }
   t.ok(due >= 4 && due < 20, `${due} of 200`)
 })

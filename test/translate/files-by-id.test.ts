@@ -7,7 +7,7 @@ import t from 'tap'
 import { Untranslatable } from '../../lib/translate/events.ts'
 import { plainTarget } from '../../lib/translate/ask.ts'
 import { translated } from '../../lib/translate/table.ts'
-import { laneFor } from '../../lib/translate/table.ts'
+import { translateRequest } from '../../lib/translate/table.ts'
 
 const FILES = 'https://generativelanguage.googleapis.com/v1beta/files/abc'
 const ADDRESSES = [FILES, FILES.toUpperCase(), FILES.replace('.com', '.com:443'), 'files/abc', 'https://a\0b/']
@@ -52,7 +52,7 @@ const askedFor = {
 
 function sent(from: keyof typeof askedFor, body: object): string {
   const ask = translated(from).readRequest(Buffer.from(JSON.stringify(body)), { model: 'm', stream: false })
-  return laneFor(ask, 'generate', plainTarget('m')).body.toString()
+  return translateRequest(ask, 'generate', plainTarget('m')).body.toString()
 }
 
 for (const from of ['messages', 'chat', 'responses'] as const)

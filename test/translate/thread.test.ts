@@ -13,7 +13,7 @@ import {
   type Result,
   TranslationThread,
 } from '../../lib/translate/thread.ts'
-import { laneFor, readDocument } from '../../lib/translate/table.ts'
+import { translateRequest, readDocument } from '../../lib/translate/table.ts'
 import { type Random, cut, seeded } from '../support/random.ts'
 import { randomAnswer, usageOf, writeAll } from './support/answers.ts'
 import { randomAsk } from './support/asks.ts'
@@ -39,7 +39,7 @@ function inline(job: Job, bytes: Buffer): Done {
     if (job.what === 'answer') return { what: 'answer', events: readDocument(bytes, job.via, { ...job.options }) }
     const ask = translated(job.protocol).readRequest(bytes, job.head)
     isRead = true
-    const { body, target: _, ...lane } = laneFor(ask, job.via, job.target)
+    const { body, target: _, ...lane } = translateRequest(ask, job.via, job.target)
     return { what: 'request', lane: { ...lane, body: own(body) } }
   } catch (error) {
     return { what: 'unfit', field: (error as Untranslatable).field, isRead }

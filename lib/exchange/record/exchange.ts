@@ -21,7 +21,7 @@ import type { Protocol, Usage, UsageRow } from '../../terms/records.ts'
 import type { Action, Target } from '../../terms/target.ts'
 import type { World } from '../../world/world.ts'
 import type { FoundInBody } from '../../translate/table.ts'
-import type { Lanes } from '../../translate/table.ts'
+import type { RequestTranslations } from '../../translate/table.ts'
 
 export type ListenerName = 'main' | 'direct'
 
@@ -126,7 +126,7 @@ export class Exchange {
   /** The part of the hold that is for the answer, where the hold covers only a part, and what a growing answer costs. null = it covers all. */
   answerHold: AnswerHold | null = null
   /** The request as it is said to upstreams of other protocols; null = none was looked at. */
-  lanes: Lanes | null = null
+  lanes: RequestTranslations | null = null
 
   /** The findings in a large body; null = nothing was looked for. */
   found: FoundInBody | null = null

@@ -13,7 +13,7 @@ import { type OutputBounds, asksToThink } from '../../protocols/words/maxima.ts'
 import { SEARCH_SUFFIX } from '../../protocols/words/server-tools.ts'
 import { NO_TIERS, UNSAID } from '../../protocols/words/usage.ts'
 import type { Protocol, Model } from '../../terms/records.ts'
-import type { Lane } from '../../translate/ask.ts'
+import type { TranslatedRequest } from '../../translate/ask.ts'
 import type { Exchange } from './exchange.ts'
 import { laneOf } from './translated-request.ts'
 import type { Services } from './services.ts'
@@ -80,7 +80,7 @@ export const isOnline = ({ claim }: Pick<Exchange, 'claim'>): boolean =>
   claim?.candidate.upstreamModel.endsWith(SEARCH_SUFFIX) === true
 
 /** Most requests say nothing of tiers and pictures, and are held at prices that are ready for them. */
-function requestOf(x: Exchange, facts: Facts, lane: Lane | null, unbounded: Unbounded): HeldRequest {
+function requestOf(x: Exchange, facts: Facts, lane: TranslatedRequest | null, unbounded: Unbounded): HeldRequest {
   const named = unbounded.bounds.every(one => isNamed(facts, one))
   const isWorst = unbounded.open > 0
   const request: HeldRequest = {

@@ -8,9 +8,16 @@ import { type BodyRule, RuleScan, ruleWithout, membersLeftOut } from '../../prot
 import type { Facts } from '../../protocols/requests/facts.ts'
 import type { Protocol } from '../../terms/records.ts'
 import type { Target as RequestTarget } from '../../terms/target.ts'
-import type { Ask, AskHead, Target, Lane } from '../../translate/ask.ts'
+import type { Ask, AskHead, TranslationTarget, TranslatedRequest } from '../../translate/ask.ts'
 import { type LossWord, ManyValues, Untranslatable } from '../../translate/events.ts'
-import { FoundInBody, Lanes, type NoLane, translated, translatedRow, laneFor } from '../../translate/table.ts'
+import {
+  FoundInBody,
+  RequestTranslations,
+  type NotTranslated,
+  translated,
+  translatedRow,
+  translateRequest,
+} from '../../translate/table.ts'
 import { EnvelopeSearch } from '../../translate/opaque.ts'
 import type { RequestJob, Result } from '../../translate/thread.ts'
 import type { Candidate, LaneOfCandidate } from '../../world/table.ts'
@@ -23,25 +30,31 @@ const MOST_BYTES = 16 * 1024 * 1024
 export const MOST_INLINE_BYTES = 512 * 1024
 const MOST_INLINE_VALUES = 8192
 
-const isNone = (lane: Lane | Ask | NoLane): lane is NoLane => lane === 'memory' || 'field' in lane
+const isNone = (lane: TranslatedRequest | Ask | NotTranslated): lane is NotTranslated =>
+  lane === 'memory' || 'field' in lane
 
-const lanesOf = (x: Exchange): Lanes =>
-  (x.lanes ??= new Lanes(x.bodyBytes > MOST_INLINE_BYTES && x.bodyBytes <= MOST_BYTES))
+const lanesOf = (x: Exchange): RequestTranslations =>
+  (x.lanes ??= new RequestTranslations(x.bodyBytes > MOST_INLINE_BYTES && x.bodyBytes <= MOST_BYTES))
 
 /** Throws `ManyValues`, and what is a fault of ours. */
-function madeFor(x: Exchange, services: Services, candidate: LaneOfCandidate): Lane | NoLane {
+function madeFor(x: Exchange, services: Services, candidate: LaneOfCandidate): TranslatedRequest | NotTranslated {
   const lanes = lanesOf(x)
   let lane = lanes.made.get(candidate.target)
   if (lane === undefined) lanes.made.set(candidate.target, (lane = make(x, lanes, services, candidate)))
   return lane
 }
 
-function make(x: Exchange, lanes: Lanes, services: Services, { via, target }: LaneOfCandidate): Lane | NoLane {
+function make(
+  x: Exchange,
+  lanes: RequestTranslations,
+  services: Services,
+  { via, target }: LaneOfCandidate,
+): TranslatedRequest | NotTranslated {
   try {
     lanes.ask ??= readAsk(x, lanes, services)
     const { ask } = lanes
     if (isNone(ask)) return ask
-    const lane = laneFor(ask, via, target)
+    const lane = translateRequest(ask, via, target)
     return takes(x, services, lane.body.length) ? lane : 'memory'
   } catch (error) {
     if (error instanceof Untranslatable) return { field: error.field }
@@ -49,7 +62,7 @@ function make(x: Exchange, lanes: Lanes, services: Services, { via, target }: La
   }
 }
 
-function readAsk(x: Exchange, lanes: Lanes, services: Services): Ask | NoLane {
+function readAsk(x: Exchange, lanes: RequestTranslations, services: Services): Ask | NotTranslated {
   if (x.bodyBytes > MOST_BYTES) return { field: 'body' }
   if (!takesText(x, lanes, services)) return 'memory'
   const [first] = x.body
@@ -65,7 +78,7 @@ function readAsk(x: Exchange, lanes: Lanes, services: Services): Ask | NoLane {
 const headOf = (x: Exchange): AskHead => ({ model: x.model, stream: wantsEvents(x) || wantsArray(x) })
 
 /** The body as one text takes as much memory as the body. */
-function takesText(x: Exchange, lanes: Lanes, services: Services): boolean {
+function takesText(x: Exchange, lanes: RequestTranslations, services: Services): boolean {
   lanes.hasMemory ||= takes(x, services, x.bodyBytes)
   return lanes.hasMemory
 }
@@ -75,7 +88,7 @@ const takes = (x: Exchange, { buffered }: Services, bytes: number): boolean =>
 
 // --- in another thread
 
-const isPending = ({ isHeavy, made, ask }: Lanes, target: Target): boolean =>
+const isPending = ({ isHeavy, made, ask }: RequestTranslations, target: TranslationTarget): boolean =>
   isHeavy && !made.has(target) && (ask === null || !isNone(ask))
 
 /**
@@ -127,7 +140,12 @@ function jobOf(x: Exchange, { via, target }: LaneOfCandidate): RequestJob {
   return { what: 'request', bytes, protocol: x.protocol as Protocol, head: headOf(x), via, target }
 }
 
-function taken(x: Exchange, services: Services, target: Target, result: Result): Lane | NoLane {
+function taken(
+  x: Exchange,
+  services: Services,
+  target: TranslationTarget,
+  result: Result,
+): TranslatedRequest | NotTranslated {
   if (result.what === 'unfit') return { field: result.field }
   if (result.what !== 'request') return 'memory' // the queue was full, or the thread died of the body
   const { body, ...rest } = result.lane
@@ -137,7 +155,7 @@ function taken(x: Exchange, services: Services, target: Target, result: Result):
 // --- whom it can be said to
 
 /** The lane of a candidate that was found to have one when it was chosen. null = it speaks the client's protocol. */
-export function laneOf(x: Exchange, services: Services, { lane }: Candidate): Lane | null {
+export function laneOf(x: Exchange, services: Services, { lane }: Candidate): TranslatedRequest | null {
   if (lane === null) return null
   const made = madeFor(x, services, lane)
   if (isNone(made)) throw new Error('a candidate was chosen that cannot be asked')
@@ -158,7 +176,7 @@ export function canAsk(x: Exchange, services: Services, { lane }: Candidate): bo
   }
 }
 
-function isFit(lanes: Lanes, made: Lane | NoLane): boolean {
+function isFit(lanes: RequestTranslations, made: TranslatedRequest | NotTranslated): boolean {
   const { named } = lanes
   if (!isNone(made)) return named === null || [...made.losses].every(word => named.has(word))
   lanes.refused ??= made
@@ -205,7 +223,7 @@ export function prepareBody(
   })
 }
 
-function keep({ rules }: FoundInBody, lane: Lane | null, rule: BodyRule, scan: RuleScan): void {
+function keep({ rules }: FoundInBody, lane: TranslatedRequest | null, rule: BodyRule, scan: RuleScan): void {
   const ofBody = rules.get(lane)
   if (ofBody === undefined) rules.set(lane, new Map([[rule, scan]]))
   else ofBody.set(rule, scan)
@@ -216,13 +234,17 @@ function keep({ rules }: FoundInBody, lane: Lane | null, rule: BodyRule, scan: R
 const LONGEST = 512
 
 /** `[name, value, …]` of an answer that was translated. `ofAnswer`: what it loses itself. */
-export function laneHeaders({ via, losses }: Lane, into: string[], ofAnswer?: ReadonlySet<LossWord>): void {
+export function laneHeaders(
+  { via, losses }: TranslatedRequest,
+  into: string[],
+  ofAnswer?: ReadonlySet<LossWord>,
+): void {
   into.push('x-gateway-via', via)
   dropped(ofAnswer === undefined ? losses : losses.union(ofAnswer), into)
 }
 
 /** In a head that goes out before any upstream has answered: what every lane loses that was looked at. */
-export function nameLosses(lanes: Lanes, into: string[]): void {
+export function nameLosses(lanes: RequestTranslations, into: string[]): void {
   const losses = new Set<LossWord>()
   for (const lane of lanes.made.values())
     if (lane !== 'memory' && 'losses' in lane) for (const word of lane.losses) losses.add(word)

@@ -14,7 +14,7 @@ import { bytesAsText } from '../../protocols/json/patterns.ts'
 import { protocolRow } from '../../protocols/table.ts'
 import { Withholder } from '../../protocols/answers/withhold.ts'
 import type { Protocol } from '../../terms/records.ts'
-import type { Lane } from '../../translate/ask.ts'
+import type { TranslatedRequest } from '../../translate/ask.ts'
 import { decoderFor, type SideDecoder } from '../../upstream/decode.ts'
 import type { Exchange } from '../record/exchange.ts'
 import { fail } from '../record/ending.ts'
@@ -34,7 +34,7 @@ export interface UpstreamAnswer {
   readonly status: number
   readonly headers: IncomingHttpHeaders
   /** How its upstream was asked; null = in the client's own protocol. */
-  readonly lane: Lane | null
+  readonly lane: TranslatedRequest | null
   /** null: no head yet, or one that is not 2xx, whose answer passes as it comes. */
   readonly reading: Reading | null
 }
@@ -106,7 +106,7 @@ export class Reading {
   constructor(
     x: Exchange,
     services: Services,
-    lane: Lane | null,
+    lane: TranslatedRequest | null,
     channel: CompiledChannel,
     headers: IncomingHttpHeaders,
     events: ReadingEvents,

@@ -6,7 +6,7 @@
 import { ERRORS, type ErrorName, errorText } from '../../base/errors.ts'
 import type { ProtocolRow } from '../../protocols/protocol.ts'
 import type { Failure, WrittenError } from '../../translate/events.ts'
-import type { Lane } from '../../translate/ask.ts'
+import type { TranslatedRequest } from '../../translate/ask.ts'
 import { passResponseHeaders, passRetryHeaders } from '../../upstream/headers.ts'
 import { answer, ownHeaders, refuse } from '../record/ending.ts'
 import type { Exchange } from '../record/exchange.ts'
@@ -111,7 +111,7 @@ export class ResponseWriter {
   }
 
   /** Adds those of a translated answer. */
-  #translatedHead(nowMs: number, lane: Lane, headers: string[]): void {
+  #translatedHead(nowMs: number, lane: TranslatedRequest, headers: string[]): void {
     const { headers: upstream, reading } = this.#answer
     passRetryHeaders(upstream, nowMs, headers)
     headers.push('content-type', reading?.events ? EVENTS_TYPE : JSON_TYPE)

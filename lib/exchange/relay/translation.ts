@@ -15,7 +15,7 @@ import type {
   AnswerWriter,
   ReaderOptions,
 } from '../../translate/events.ts'
-import type { Lane } from '../../translate/ask.ts'
+import type { TranslatedRequest } from '../../translate/ask.ts'
 import { issuerOf } from '../../translate/opaque.ts'
 import { translated } from '../../translate/table.ts'
 import type { AnswerJob, Result } from '../../translate/thread.ts'
@@ -36,7 +36,7 @@ const NO_EVENTS: readonly AnswerEvent[] = []
 export class Translation {
   readonly #x: Exchange
   readonly #services: Services
-  readonly #lane: Lane
+  readonly #lane: TranslatedRequest
   readonly #options: ReaderOptions
   readonly #reader: AnswerReader
   #writer: AnswerWriter
@@ -57,7 +57,7 @@ export class Translation {
   /** What it has found, until that is told; null = the document is read here. */
   #found: readonly AnswerEvent[] | null = null
 
-  constructor(x: Exchange, services: Services, lane: Lane, events: boolean) {
+  constructor(x: Exchange, services: Services, lane: TranslatedRequest, events: boolean) {
     this.#x = x
     this.#services = services
     this.#lane = lane

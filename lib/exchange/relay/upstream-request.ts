@@ -26,7 +26,7 @@ import { HOPS, withHop } from '../../terms/hops.ts'
 import type { Protocol } from '../../terms/records.ts'
 import type { Endpoint, Target } from '../../terms/target.ts'
 import { envelopeCuts, mayHaveEnvelope, type StatePlace } from '../../translate/opaque.ts'
-import type { Lane } from '../../translate/ask.ts'
+import type { TranslatedRequest } from '../../translate/ask.ts'
 import { translatedRow } from '../../translate/table.ts'
 import { requestHeaders, translatedHeaders } from '../../upstream/headers.ts'
 import { BadRequest } from '../../upstream/attempt.ts'
@@ -61,7 +61,7 @@ export function upstreamRequest(x: Exchange, services: Services, claim: Claim): 
   }
 }
 
-function headersOf(x: Exchange, claim: Claim, lane: Lane | null): string[] {
+function headersOf(x: Exchange, claim: Claim, lane: TranslatedRequest | null): string[] {
   const { id } = (x.entry as KeyEntry).account
   if (lane !== null) {
     const headers = translatedHeaders(claim, lane.via, x.req.headers, id)
@@ -72,7 +72,7 @@ function headersOf(x: Exchange, claim: Claim, lane: Lane | null): string[] {
   return requestHeaders(claim, x.form as Protocol, x.world.config.wire, x.req.headers, id)
 }
 
-function laneBody(x: Exchange, lane: Lane, candidate: Candidate, headers: readonly string[]): Edited {
+function laneBody(x: Exchange, lane: TranslatedRequest, candidate: Candidate, headers: readonly string[]): Edited {
   const { body } = lane
   const edits = editsByRule(x, lane, [body], candidate, headers)
   return edits.length === 0 ? { chunks: [body], length: body.length } : editBody([body], edits)
@@ -80,7 +80,7 @@ function laneBody(x: Exchange, lane: Lane, candidate: Candidate, headers: readon
 
 function editsByRule(
   x: Exchange,
-  lane: Lane | null,
+  lane: TranslatedRequest | null,
   parts: readonly Buffer[],
   candidate: Candidate,
   headers: readonly string[],
@@ -146,7 +146,7 @@ function envelopeEdits(x: Exchange, places: readonly StatePlace[], model: string
 }
 
 /** What a protocol without a model in its path asks has one path. */
-function translatedPath({ channel, upstreamModel }: Candidate, { via, ask }: Lane): string {
+function translatedPath({ channel, upstreamModel }: Candidate, { via, ask }: TranslatedRequest): string {
   const verbs = channel.special[via]?.verbs ?? protocolRow(via).upstream.verbs
   const verb = verbs === undefined ? '' : ask.stream ? verbs.stream : verbs.document
   const path = filled(channel.paths[via], nameInPath(upstreamModel, channel, via), verb)

@@ -1,14 +1,15 @@
 /** Answers of upstreams that speak chat completions: their chunks, or the one document. */
 import { finishOf } from '../../protocols/words/finish-words.ts'
-import { type AnswerRules, Blocks, MOST_BLOCKS, readerOf } from '../answer-reader.ts'
-import { unreadable, reasonOf, type AnswerReader, type ReaderOptions } from '../events.ts'
+import { type AnswerRules, Blocks, MOST_BLOCKS, answerReaderOf } from '../answer-reader.ts'
+import { unreadable, stopReasonOf, type AnswerReader, type ReaderOptions } from '../events.ts'
 import { failureIn } from '../failure.ts'
 import { ObjectCheck } from '../json/check.ts'
-import { EMPTY, type Literal, quote } from '../json/literal.ts'
+import { EMPTY_TEXT, type Literal, quote } from '../json/literal.ts'
 import { NONE, type Node, type Tree } from '../json/tree.ts'
 import { citationOf } from '../openai.ts'
 
-export const chatAnswerReader = (options: ReaderOptions): AnswerReader => readerOf(new Rules(options), options.events)
+export const chatAnswerReader = (options: ReaderOptions): AnswerReader =>
+  answerReaderOf(new Rules(options), options.events)
 
 class Rules implements AnswerRules {
   readonly blocks: Blocks
@@ -108,7 +109,7 @@ class Rules implements AnswerRules {
     if (word === null || word === '') return
     // upstreams that speak for others say so that these failed
     if (finishOf('chat', word) === 'failed') this.blocks.fail(unreadable(`the upstream stopped: ${word}`))
-    this.blocks.reason = reasonOf('chat', word)
+    this.blocks.reason = stopReasonOf('chat', word)
   }
 }
 
@@ -204,7 +205,7 @@ class CallReader {
     if (tree.absent(value)) return
     const isText = tree.kind(value) === 'string'
     const args = isText ? tree.source(value) : quote(tree.source(value))
-    if (args === EMPTY) return
+    if (args === EMPTY_TEXT) return
     call.hasArgs = true
     call.check?.feed(args)
     if (call.block >= 0) this.#blocks.args(call.block, args, isText ? value : NONE)

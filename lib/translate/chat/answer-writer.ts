@@ -11,12 +11,12 @@ import type {
   StopReason,
   WriterOptions,
 } from '../events.ts'
-import { array, EMPTY, flat, join, type Literal, literal, object, type Source, typed } from '../json/literal.ts'
+import { array, EMPTY_TEXT, flat, join, type Literal, literal, object, type JsonText, typed } from '../json/literal.ts'
 import { asDataUrl, errorObject, nestedCitation } from '../openai.ts'
 import { seal } from '../opaque.ts'
 
 interface OpenCall {
-  /** Its place among the calls. */
+  /** The place of the call among the calls. */
   index: number
   isFreeform: boolean
   /** Some of the arguments have been written. */
@@ -74,7 +74,7 @@ class ChatStream extends EventWriter {
     if (event.kind !== 'call') return ''
     const index = this.#nextCall++
     this.#calls.set(event.index, { index, isFreeform: event.call.freeform, hasArgs: false })
-    const call = callOf(event.call, EMPTY)
+    const call = callOf(event.call, EMPTY_TEXT)
     return this.#chunk(`"tool_calls":[{"index":${index},${call.slice(1)}]`)
   }
 
@@ -101,7 +101,7 @@ class ChatStream extends EventWriter {
   }
 
   protected seal(_index: number, opaque: Opaque): string {
-    return opaque.value === EMPTY ? '' : this.#chunk(`"reasoning_details":[${thoughtState(opaque)}]`)
+    return opaque.value === EMPTY_TEXT ? '' : this.#chunk(`"reasoning_details":[${thoughtState(opaque)}]`)
   }
 
   protected override note(_index: number, citation: Citation): string {
@@ -140,19 +140,19 @@ class ChatDocument extends DocumentWriter {
     return `{${members},"choices":[${choice}],"usage":${usageOf(usage, this.thinking)}}`
   }
 
-  #message(): Source {
+  #message(): JsonText {
     const { blocks } = this
     const calls = blocks.flatMap(({ call, pieces }) => {
-      const args = pieces.text === EMPTY && !call?.freeform ? '"{}"' : pieces.text
+      const args = pieces.text === EMPTY_TEXT && !call?.freeform ? '"{}"' : pieces.text
       return call === null ? [] : [callOf(call, args)]
     })
     const notes = blocks.flatMap(block => block.notes)
     const media = blocks.filter(({ kind }) => kind === 'media')
-    const states = blocks.flatMap(({ opaque }) => (opaque === null || opaque.value === EMPTY ? [] : [opaque]))
+    const states = blocks.flatMap(({ opaque }) => (opaque === null || opaque.value === EMPTY_TEXT ? [] : [opaque]))
     const refusal = textOf(blocks, 'refusal')
     return object({
       role: '"assistant"',
-      content: textOf(blocks, 'text') ?? (calls.length > 0 || refusal !== null ? 'null' : EMPTY),
+      content: textOf(blocks, 'text') ?? (calls.length > 0 || refusal !== null ? 'null' : EMPTY_TEXT),
       refusal: refusal ?? 'null',
       annotations: notes.length === 0 ? undefined : array(notes.map(nestedCitation)),
       images: media.length === 0 ? undefined : array(media.map(({ mime, pieces }) => imageOf(mime, pieces.text))),
@@ -166,11 +166,11 @@ class ChatDocument extends DocumentWriter {
 /** All texts of a kind, as one; null = there are none. */
 function textOf(blocks: readonly CollectedBlock[], kind: CollectedBlock['kind']): Literal | null {
   const texts = blocks.filter(block => block.kind === kind).map(({ pieces }) => pieces.text)
-  const found = texts.filter(text => text !== EMPTY)
+  const found = texts.filter(text => text !== EMPTY_TEXT)
   return found.length === 0 ? null : join(found)
 }
 
-function callOf({ id, name, freeform, opaque }: CallHead, args: Literal): Source {
+function callOf({ id, name, freeform, opaque }: CallHead, args: Literal): JsonText {
   return object({
     id: literal(id),
     type: freeform ? '"custom"' : '"function"',
@@ -199,10 +199,10 @@ const REASONS: Readonly<Record<StopReason, string>> = {
   other: 'stop',
 }
 
-const reasonWord = (reason: StopReason): Source => `"${REASONS[reason]}"`
+const reasonWord = (reason: StopReason): JsonText => `"${REASONS[reason]}"`
 
 /** Here the prompt is one number, with what was read from a cache, or written to one, inside of it. */
-function usageOf(usage: Usage, thinking: number): Source {
+function usageOf(usage: Usage, thinking: number): JsonText {
   const cached = usage.cache_read + usage.cache_read_audio + usage.cache_read_image
   const written = usage.cache_write_5m + usage.cache_write_1h
   const prompt = usage.input + usage.input_audio + usage.input_image + cached + written
@@ -229,9 +229,9 @@ const head = ({ requestId, createdS, model }: WriterOptions, kind: string): stri
   `"id":${literal(`chatcmpl-${requestId}`)},"object":"${kind}","created":${createdS},"model":${literal(model)}`
 
 /** The upstream's state at a thought, which clients may send back; at a call it has the place that Google gave it. */
-const thoughtState = (opaque: Opaque): Source =>
+const thoughtState = (opaque: Opaque): JsonText =>
   `{"type":"reasoning.encrypted","data":${seal(opaque)},"format":"gateway"}`
 
 /** Pictures in answers have the form that gateways to models that draw have given them. */
-const imageOf = (mime: string, base64: Literal): Source =>
+const imageOf = (mime: string, base64: Literal): JsonText =>
   typed('image_url', { image_url: object({ url: asDataUrl(mime, base64) }) })

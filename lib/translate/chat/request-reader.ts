@@ -1,7 +1,7 @@
 /** Requests of chat completions: the members of the body but for the conversation. */
-import type { Ask, AskHead, CallPart, Choice, MediaPart, Part, ResultPart, TextPart, Tool } from '../ask.ts'
+import type { Ask, AskHead, CallPart, Choice, MediaPart, TurnPart, ResultPart, TextPart, Tool } from '../ask.ts'
 import { type Opaque, Untranslatable } from '../events.ts'
-import { EMPTY, join, type Literal, quote } from '../json/literal.ts'
+import { EMPTY_TEXT, join, type Literal, quote } from '../json/literal.ts'
 import type { Node, Tree } from '../json/tree.ts'
 import { unseal } from '../opaque.ts'
 import { dataUrl, schemaFormat } from '../openai.ts'
@@ -151,17 +151,17 @@ class MessageReader {
 
   // --- the assistant
 
-  #assistant(message: Node, content: Node): Part[] {
+  #assistant(message: Node, content: Node): TurnPart[] {
     if (!this.#tree.absent(message, 'audio')) throw new Untranslatable('messages.audio')
     const calls = this.#calls(message)
     const parts = [...this.#thoughts(message, calls), ...this.#texts(content)]
     const refusal = this.#tree.literal(message, 'refusal')
-    if (refusal !== null && refusal !== EMPTY) parts.push({ type: 'text', text: refusal, refusal: true })
+    if (refusal !== null && refusal !== EMPTY_TEXT) parts.push({ type: 'text', text: refusal, refusal: true })
     return [...parts, ...calls]
   }
 
-  #texts(content: Node): Part[] {
-    return this.#content(content).filter(part => part.type !== 'text' || part.text !== EMPTY)
+  #texts(content: Node): TurnPart[] {
+    return this.#content(content).filter(part => part.type !== 'text' || part.text !== EMPTY_TEXT)
   }
 
   #calls(message: Node): CallPart[] {
@@ -192,21 +192,21 @@ class MessageReader {
   }
 
   /** Thoughts come back as one text, and upstreams' state beside it, in the order in which it was given. */
-  #thoughts(message: Node, calls: readonly CallPart[]): Part[] {
+  #thoughts(message: Node, calls: readonly CallPart[]): TurnPart[] {
     const details = this.#tree.elements(message, 'reasoning_details')
     const states: Opaque[] = []
     const texts: Literal[] = []
     for (const detail of details) {
-      const opaque = unseal(this.#tree.literal(detail, 'data') ?? EMPTY)
+      const opaque = unseal(this.#tree.literal(detail, 'data') ?? EMPTY_TEXT)
       const text = this.#tree.literal(detail, 'text') ?? this.#tree.literal(detail, 'summary')
       if (text !== null) texts.push(text)
       if (opaque?.of === 'call' && calls[0] !== undefined) calls[0].opaque = opaque
       else if (opaque !== null) states.push(opaque)
     }
     const told = this.#tree.literal(message, 'reasoning_content') ?? this.#tree.literal(message, 'reasoning')
-    const text = told ?? (texts.length === 0 ? EMPTY : join(texts))
-    if (states.length === 0) return text === EMPTY ? [] : [{ type: 'thought', text }]
-    return states.map((opaque, at) => ({ type: 'thought', text: at === 0 ? text : EMPTY, opaque }))
+    const text = told ?? (texts.length === 0 ? EMPTY_TEXT : join(texts))
+    if (states.length === 0) return text === EMPTY_TEXT ? [] : [{ type: 'thought', text }]
+    return states.map((opaque, at) => ({ type: 'thought', text: at === 0 ? text : EMPTY_TEXT, opaque }))
   }
 
   // --- parts
@@ -222,9 +222,9 @@ class MessageReader {
     const type = this.#tree.string(part, 'type')
     switch (type) {
       case 'text':
-        return { type: 'text', text: this.#tree.literal(part, 'text') ?? EMPTY, ...cache }
+        return { type: 'text', text: this.#tree.literal(part, 'text') ?? EMPTY_TEXT, ...cache }
       case 'refusal':
-        return { type: 'text', text: this.#tree.literal(part, 'refusal') ?? EMPTY, refusal: true }
+        return { type: 'text', text: this.#tree.literal(part, 'refusal') ?? EMPTY_TEXT, refusal: true }
       case 'image_url':
         return { ...this.#image(this.#tree.get(part, 'image_url')), ...cache }
       case 'file':
@@ -243,7 +243,7 @@ class MessageReader {
   }
 
   #image(node: Node): MediaPart {
-    const url = this.#tree.literal(node) ?? this.#tree.literal(node, 'url') ?? EMPTY
+    const url = this.#tree.literal(node) ?? this.#tree.literal(node, 'url') ?? EMPTY_TEXT
     const inside = dataUrl(url)
     const image = { type: 'media', kind: 'image' } as const
     return inside === null ? { ...image, mime: null, url } : { ...image, ...inside }
@@ -259,7 +259,12 @@ class MessageReader {
 
   #audio(node: Node): MediaPart {
     const format = this.#tree.string(node, 'format') === 'mp3' ? 'mpeg' : 'wav'
-    return { type: 'media', kind: 'audio', mime: `audio/${format}`, base64: this.#tree.literal(node, 'data') ?? EMPTY }
+    return {
+      type: 'media',
+      kind: 'audio',
+      mime: `audio/${format}`,
+      base64: this.#tree.literal(node, 'data') ?? EMPTY_TEXT,
+    }
   }
 }
 

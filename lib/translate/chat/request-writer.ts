@@ -1,5 +1,15 @@
 /** Requests for upstreams that speak chat completions. */
-import type { Ask, CallPart, MediaPart, ResultPart, Target, TextPart, ThoughtPart, Tool, Written } from '../ask.ts'
+import type {
+  Ask,
+  CallPart,
+  MediaPart,
+  ResultPart,
+  TranslationTarget,
+  TextPart,
+  ThoughtPart,
+  Tool,
+  Written,
+} from '../ask.ts'
 import {
   type AssistantRound,
   asError,
@@ -13,14 +23,14 @@ import { Untranslatable } from '../events.ts'
 import { asObject } from '../freeform.ts'
 import {
   array,
-  EMPTY,
+  EMPTY_TEXT,
   isBlank,
   join,
   type Literal,
   literal,
   object,
   optional,
-  type Source,
+  type JsonText,
   typed,
 } from '../json/literal.ts'
 import { fitId, nineOf } from '../names.ts'
@@ -28,16 +38,16 @@ import { asDataUrl, schemaMembers } from '../openai.ts'
 import { RequestWriter } from '../request-writer.ts'
 
 const MOST_STOPS = 4
-const NO_PARAMETERS: Source = '{"type":"object","properties":{}}'
+const NO_PARAMETERS: JsonText = '{"type":"object","properties":{}}'
 const LONGEST_KEY = 64
 const AUDIO: Readonly<Record<string, string>> = { 'audio/mpeg': 'mp3', 'audio/mp3': 'mp3', 'audio/wav': 'wav' }
 
-export const writeChatRequest = (ask: Ask, target: Target): Written => new ChatWriter(ask, target).write()
+export const writeChatRequest = (ask: Ask, target: TranslationTarget): Written => new ChatWriter(ask, target).write()
 
 class ChatWriter extends RequestWriter {
-  readonly #messages: Source[] = []
+  readonly #messages: JsonText[] = []
 
-  constructor(ask: Ask, target: Target) {
+  constructor(ask: Ask, target: TranslationTarget) {
     super('chat', ask, target)
   }
 
@@ -62,14 +72,14 @@ class ChatWriter extends RequestWriter {
     return this.written(body, maxOutput)
   }
 
-  #sampling(): Record<string, Source | undefined> {
+  #sampling(): Record<string, JsonText | undefined> {
     const { sampling, topK: takesTopK } = this.target
     const takes = { any: sampling !== 'none', topK: takesTopK, seed: true, penalties: true }
     const { temperature, topP, topK, seed, presence, frequency } = this.sampling(takes)
     return { temperature, top_p: topP, top_k: topK, seed, presence_penalty: presence, frequency_penalty: frequency }
   }
 
-  #tools(): Record<string, Source | undefined> {
+  #tools(): Record<string, JsonText | undefined> {
     const { tools, parallel } = this.ask
     if (tools.length === 0) return {}
     return {
@@ -79,7 +89,7 @@ class ChatWriter extends RequestWriter {
     }
   }
 
-  #tool(tool: Tool): Source {
+  #tool(tool: Tool): JsonText {
     const { description, schema } = this.declared(tool)
     const members = {
       name: this.nameOf(tool),
@@ -90,7 +100,7 @@ class ChatWriter extends RequestWriter {
     return typed('function', { function: object(members) })
   }
 
-  #choice(): Source | undefined {
+  #choice(): JsonText | undefined {
     const choice = this.choice()
     switch (choice.type) {
       case 'unset':
@@ -106,7 +116,7 @@ class ChatWriter extends RequestWriter {
     }
   }
 
-  #format(): Source | undefined {
+  #format(): JsonText | undefined {
     const { format } = this.ask
     if (format.type === 'json') return typed('json_object', {})
     return format.type === 'schema' ? typed('json_schema', { json_schema: object(schemaMembers(format)) }) : undefined
@@ -114,7 +124,7 @@ class ChatWriter extends RequestWriter {
 
   // --- the conversation
 
-  #conversation(): Source {
+  #conversation(): JsonText {
     const { systemFirst } = this.target
     const rounds = roundsOf(this.ask.turns)
     this.#message('system', joined(systemFirst ? [...this.ask.system, ...this.#hoisted(rounds)] : this.ask.system))
@@ -132,7 +142,7 @@ class ChatWriter extends RequestWriter {
     return parts
   }
 
-  #message(role: string, content: Source | null, more: Record<string, Source | undefined> = {}): void {
+  #message(role: string, content: JsonText | null, more: Record<string, JsonText | undefined> = {}): void {
     if (content !== null) this.#messages.push(object({ role: `"${role}"`, content, ...more }))
   }
 
@@ -142,7 +152,7 @@ class ChatWriter extends RequestWriter {
     const content = [...media, ...parts].filter(part => part.type !== 'text' || !isBlank(part.text))
     const only = content.length === 1 && content[0]?.type === 'text' ? content[0].text : null
     if (content.length > 0) this.#message('user', only ?? array(content.map(part => this.#part(part))))
-    else if (results.length === 0) this.#message('user', EMPTY)
+    else if (results.length === 0) this.#message('user', EMPTY_TEXT)
   }
 
   /** Results are texts here. What else is in them follows behind all results, with a line that says of which call it is. */
@@ -154,15 +164,17 @@ class ChatWriter extends RequestWriter {
       media.push({ type: 'text', text: literal(`Output of tool call ${own}:`) }, ...others)
       if (texts.length === 0) texts.push(literal('The output follows.'))
     }
-    const text = texts.length === 0 ? EMPTY : join(texts, '\\n')
+    const text = texts.length === 0 ? EMPTY_TEXT : join(texts, '\\n')
     this.#message('tool', error ? asError(text) : text, { tool_call_id: literal(own) })
   }
 
-  #part(part: TextPart | MediaPart): Source {
+  #part(part: TextPart | MediaPart): JsonText {
     if (part.type === 'text') return typed('text', { text: part.text })
     const { kind, mime, base64, url, text, name } = part
     if (kind === 'image')
-      return typed('image_url', { image_url: object({ url: url ?? asDataUrl(mime ?? 'image/png', base64 ?? EMPTY) }) })
+      return typed('image_url', {
+        image_url: object({ url: url ?? asDataUrl(mime ?? 'image/png', base64 ?? EMPTY_TEXT) }),
+      })
     if (kind === 'audio' && base64 !== undefined) {
       const format = AUDIO[mime ?? '']
       if (format === undefined) throw new Untranslatable('audio')
@@ -181,7 +193,7 @@ class ChatWriter extends RequestWriter {
     const refusal = joined(texts.filter(part => part.refusal === true)) ?? undefined
     const thought = this.#thought(parts.filter(part => part.type === 'thought'))
     if (content === null && refusal === undefined && calls.length === 0 && thought === undefined) return
-    const empty = calls.length > 0 || refusal !== undefined ? 'null' : EMPTY
+    const empty = calls.length > 0 || refusal !== undefined ? 'null' : EMPTY_TEXT
     this.#message('assistant', content ?? empty, {
       refusal,
       ...(thought === undefined ? {} : { [this.target.thoughtMember as string]: thought }),
@@ -197,7 +209,7 @@ class ChatWriter extends RequestWriter {
     return undefined
   }
 
-  #call(call: CallPart): Source {
+  #call(call: CallPart): JsonText {
     const { id, freeform, args, opaque } = call
     const isOwn = this.isOwn(opaque)
     if (opaque !== undefined && !isOwn) this.losses.add('thinking')
@@ -206,7 +218,7 @@ class ChatWriter extends RequestWriter {
       type: '"function"',
       function: object({
         name: this.nameOf(call),
-        arguments: freeform ? asObject(args) : args === EMPTY ? '"{}"' : args,
+        arguments: freeform ? asObject(args) : args === EMPTY_TEXT ? '"{}"' : args,
       }),
       extra_content: isOwn ? object({ google: object({ thought_signature: opaque.value }) }) : undefined,
     })

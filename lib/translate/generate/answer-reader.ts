@@ -1,22 +1,22 @@
 /** Answers of upstreams that speak generate-content: their events, the one document, or all events as one array. */
-import { type AnswerRules, Blocks, readerOf } from '../answer-reader.ts'
-import { unreadable, reasonOf, type AnswerReader, type ReaderOptions } from '../events.ts'
+import { type AnswerRules, Blocks, answerReaderOf } from '../answer-reader.ts'
+import { unreadable, stopReasonOf, type AnswerReader, type ReaderOptions } from '../events.ts'
 import { failureIn } from '../failure.ts'
-import { EMPTY, type Literal, quote } from '../json/literal.ts'
+import { EMPTY_TEXT, type Literal, quote } from '../json/literal.ts'
 import type { Node, Tree } from '../json/tree.ts'
-import { get, literalOf, stringOf } from './members.ts'
+import { get, literalAt, stringAt } from './members.ts'
 
 /** What the client is told where the upstream does not say more. */
 const BLOCKED: Literal = '"The prompt was blocked by the provider."'
 
 export const generateAnswerReader = (options: ReaderOptions): AnswerReader =>
-  readerOf(new Rules(options, options.issuer), options.events)
+  answerReaderOf(new Rules(options, options.issuer), options.events)
 
 class Rules implements AnswerRules {
   readonly blocks: Blocks
   readonly #issuer: string
   #sawContent = false
-  /** Of a reason that may be a failure, as the upstream calls it. */
+  /** The upstream's word for a reason that may be a failure. */
   #word = ''
 
   constructor(options: ReaderOptions, issuer: string) {
@@ -63,60 +63,60 @@ class Rules implements AnswerRules {
       this.blocks.fail(failureIn(tree, chunk))
       return
     }
-    this.blocks.begin(stringOf(tree, chunk, 'responseId') ?? '', stringOf(tree, chunk, 'modelVersion') ?? '')
+    this.blocks.begin(stringAt(tree, chunk, 'responseId') ?? '', stringAt(tree, chunk, 'modelVersion') ?? '')
     this.blocks.thinking(tree.number(get(tree, get(tree, chunk, 'usageMetadata'), 'thoughtsTokenCount')))
     this.#blocked(tree, get(tree, chunk, 'promptFeedback'))
     for (const candidate of tree.elements(get(tree, chunk, 'candidates'))) {
       if ((tree.number(candidate, 'index') ?? 0) !== 0) continue
       const content = tree.get(candidate, 'content')
       for (const part of tree.elements(content, 'parts')) this.#part(tree, part)
-      this.#reason(stringOf(tree, candidate, 'finishReason'))
+      this.#reason(stringAt(tree, candidate, 'finishReason'))
     }
   }
 
   #blocked(tree: Tree, feedback: Node): void {
-    if (stringOf(tree, feedback, 'blockReason') === null) return
-    const told = literalOf(tree, feedback, 'blockReasonMessage')
-    this.blocks.text('refusal', told === null || told === EMPTY ? BLOCKED : told)
+    if (stringAt(tree, feedback, 'blockReason') === null) return
+    const told = literalAt(tree, feedback, 'blockReasonMessage')
+    this.blocks.text('refusal', told === null || told === EMPTY_TEXT ? BLOCKED : told)
     this.blocks.reason = 'refusal'
   }
 
   #reason(word: string | null): void {
     if (word === null || word === '') return
     this.#word = word.slice(0, 100)
-    this.blocks.reason = reasonOf('generate', word)
+    this.blocks.reason = stopReasonOf('generate', word)
   }
 
   #part(tree: Tree, part: Node): void {
-    const state = literalOf(tree, part, 'thoughtSignature') ?? EMPTY
+    const state = literalAt(tree, part, 'thoughtSignature') ?? EMPTY_TEXT
     const call = get(tree, part, 'functionCall')
     const blob = get(tree, part, 'inlineData')
     if (tree.kind(call) === 'object') this.#call(tree, call, state)
     else if (tree.kind(blob) === 'object')
-      this.blocks.media(stringOf(tree, blob, 'mimeType') ?? 'image/png', literalOf(tree, blob, 'data') ?? EMPTY)
+      this.blocks.media(stringAt(tree, blob, 'mimeType') ?? 'image/png', literalAt(tree, blob, 'data') ?? EMPTY_TEXT)
     else this.#text(tree, part, state)
   }
 
   /** State may come with the last piece of a text, or behind it with none. */
   #text(tree: Tree, part: Node, state: Literal): void {
     const node = get(tree, part, 'text')
-    const text = tree.literal(node) ?? EMPTY
+    const text = tree.literal(node) ?? EMPTY_TEXT
     const isThought = tree.boolean(part, 'thought') === true
     this.blocks.text(isThought ? 'thought' : 'text', text, node)
-    this.#sawContent ||= !isThought && text !== EMPTY
-    if (state !== EMPTY) this.blocks.seal(isThought ? 'thought' : 'text', isThought ? 'signed' : 'text', state)
+    this.#sawContent ||= !isThought && text !== EMPTY_TEXT
+    if (state !== EMPTY_TEXT) this.blocks.seal(isThought ? 'thought' : 'text', isThought ? 'signed' : 'text', state)
   }
 
   /** A call comes whole. */
   #call(tree: Tree, call: Node, value: Literal): void {
-    const opaque = value === EMPTY ? undefined : ({ issuer: this.#issuer, of: 'call', value } as const)
+    const opaque = value === EMPTY_TEXT ? undefined : ({ issuer: this.#issuer, of: 'call', value } as const)
     const args = tree.get(call, 'args')
-    const name = stringOf(tree, call, 'name') ?? ''
+    const name = stringAt(tree, call, 'name') ?? ''
     if (name === '') {
       this.blocks.fail(unreadable('a call of the answer has no name'))
       return
     }
-    const block = this.blocks.call(stringOf(tree, call, 'id') ?? '', name, opaque)
+    const block = this.blocks.call(stringAt(tree, call, 'id') ?? '', name, opaque)
     // an upstream that is a translator itself may send the arguments as text
     this.blocks.args(block, tree.literal(args) ?? quote(tree.absent(args) ? '{}' : tree.source(args)))
     this.blocks.closeCall(block)

@@ -14,7 +14,17 @@ import type {
   WriterOptions,
   WrittenError,
 } from '../events.ts'
-import { array, EMPTY, flat, type Literal, literal, object, oneLine, type Source, unquote } from '../json/literal.ts'
+import {
+  array,
+  EMPTY_TEXT,
+  flat,
+  type Literal,
+  literal,
+  object,
+  oneLine,
+  type JsonText,
+  unquote,
+} from '../json/literal.ts'
 import { objectIn } from '../json/tree.ts'
 import { seal64 } from '../opaque.ts'
 import { EMPTY_STATE } from './members.ts'
@@ -45,28 +55,29 @@ class GenerateStream extends OrderedWriter {
   protected end(usage: Usage, reason: StopReason): string {
     const blocks = this.closeAll()
     const end = { reason, usage, thinking: this.thinking }
-    const last = this.#framed(responseOf(this.options, [textPart(EMPTY, false)], end))
+    const last = this.#framed(responseOf(this.options, [textPart(EMPTY_TEXT, false)], end))
     return blocks + (this.options.array ? `${last}]` : last)
   }
 
-  #chunk(part: Source): string {
+  #chunk(part: JsonText): string {
     return this.#framed(this.#before + part + this.#behind)
   }
 
-  #framed(data: Source): string {
+  #framed(data: JsonText): string {
     if (!this.options.array) return `data: ${data}\n\n`
     const before = this.#isBegun ? ',\r\n' : '['
     this.#isBegun = true
     return before + data
   }
 
-  protected media(mime: string, base64: Literal): Source {
+  protected media(mime: string, base64: Literal): JsonText {
     return mediaPart(mime, base64)
   }
 
   protected tell({ kind }: OpenBlock, piece: Literal | Opaque): string {
     const isThought = kind === 'thought'
-    if (typeof piece !== 'string') return piece.value === EMPTY ? '' : this.#chunk(textPart(EMPTY, isThought, piece))
+    if (typeof piece !== 'string')
+      return piece.value === EMPTY_TEXT ? '' : this.#chunk(textPart(EMPTY_TEXT, isThought, piece))
     if (kind === 'media') return this.#chunk(piece)
     this.count(piece)
     return this.#chunk(textPart(piece, isThought))
@@ -88,13 +99,13 @@ class GenerateDocument extends DocumentOfObjects {
     this.losesCitations()
     const first = this.blocks.find(({ kind }) => kind === 'call')
     const parts = this.blocks.flatMap(block => partOf(block, block === first))
-    const shown = parts.length === 0 ? [textPart(EMPTY, false)] : parts
+    const shown = parts.length === 0 ? [textPart(EMPTY_TEXT, false)] : parts
     return responseOf(this.options, shown, { reason, usage, thinking: this.thinking })
   }
 }
 
 /** In an answer that was cut, a call that is not whole has no place. */
-function partOf({ kind, pieces, call, mime, opaque }: CollectedBlock, isFirst: boolean): Source[] {
+function partOf({ kind, pieces, call, mime, opaque }: CollectedBlock, isFirst: boolean): JsonText[] {
   const { text } = pieces
   if (kind === 'media') return [mediaPart(mime, text)]
   if (call === null) return [textPart(text, kind === 'thought', opaque)]
@@ -124,21 +135,21 @@ const REASONS: Readonly<Record<StopReason, string>> = {
 
 /** State without a value says nothing to anybody. */
 const stateOf = (opaque: Opaque | null | undefined): Literal | undefined =>
-  opaque === null || opaque === undefined || opaque.value === EMPTY ? undefined : seal64(opaque)
+  opaque === null || opaque === undefined || opaque.value === EMPTY_TEXT ? undefined : seal64(opaque)
 
-function textPart(text: Literal, isThought: boolean, opaque?: Opaque | null): Source {
+function textPart(text: Literal, isThought: boolean, opaque?: Opaque | null): JsonText {
   const state = stateOf(opaque)
   return `{"text":${text}${isThought ? ',"thought":true' : ''}${state === undefined ? '' : `,"thoughtSignature":${state}`}}`
 }
 
 /** The first call of an answer always has a state: models of this protocol refuse a history in which it has none. */
-const callPart = ({ id, name, opaque }: CallHead, args: Source, isFirst: boolean): Source =>
+const callPart = ({ id, name, opaque }: CallHead, args: JsonText, isFirst: boolean): JsonText =>
   object({
     functionCall: object({ id: literal(id), name: literal(name), args }),
     thoughtSignature: stateOf(opaque) ?? (isFirst ? EMPTY_STATE : undefined),
   })
 
-const mediaPart = (mime: string, data: Literal): Source =>
+const mediaPart = (mime: string, data: Literal): JsonText =>
   object({ inlineData: object({ mimeType: literal(mime), data }) })
 
 // --- the response
@@ -146,9 +157,9 @@ const mediaPart = (mime: string, data: Literal): Source =>
 /** `usage`: only the last chunk, and a document, have it and say why the answer ended. */
 function responseOf(
   { model, requestId }: WriterOptions,
-  parts: readonly Source[],
+  parts: readonly JsonText[],
   end?: { reason: StopReason; usage: Usage; thinking: number },
-): Source {
+): JsonText {
   const content = object({ parts: array(parts), role: '"model"' })
   const finishReason = end === undefined ? undefined : `"${REASONS[end.reason]}"`
   return object({
@@ -163,7 +174,7 @@ function responseOf(
  * Here the prompt is one number, with what was read from a cache, or written to one, inside of it; thoughts are counted beside the
  * rest of the output. What is not text is named in lists.
  */
-function usageOf(usage: Usage, thinking: number): Source {
+function usageOf(usage: Usage, thinking: number): JsonText {
   const cachedText = usage.cache_read
   const written = usage.cache_write_5m + usage.cache_write_1h
   const cached = cachedText + usage.cache_read_audio + usage.cache_read_image
@@ -187,7 +198,7 @@ function usageOf(usage: Usage, thinking: number): Source {
 }
 
 /** Left out where all of it is text. */
-function listOf(text: number, audio: number, image: number): Source | undefined {
+function listOf(text: number, audio: number, image: number): JsonText | undefined {
   if (audio === 0 && image === 0) return undefined
   const counts = { TEXT: text, AUDIO: audio, IMAGE: image }
   const named = Object.entries(counts).filter(([, tokens]) => tokens > 0)

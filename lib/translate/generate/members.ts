@@ -1,8 +1,8 @@
 /** MemberReaders of generate-content have two spellings, and upstreams take both. */
-import { EMPTY, type Literal, type Source } from '../json/literal.ts'
+import { EMPTY_TEXT, type Literal, type JsonText } from '../json/literal.ts'
 import { NONE, type Node, type Tree } from '../json/tree.ts'
 import { issuerOf, seal64 } from '../opaque.ts'
-import type { Target } from '../ask.ts'
+import type { TranslationTarget } from '../ask.ts'
 import type { MemberReaders } from '../request-reader.ts'
 
 const UPPER = /[A-Z]/g
@@ -27,8 +27,8 @@ export function get(tree: Tree, node: Node, name: string): Node {
   return other === name ? found : tree.get(node, other)
 }
 
-export const stringOf = (tree: Tree, node: Node, name: string): string | null => tree.string(get(tree, node, name))
-export const literalOf = (tree: Tree, node: Node, name: string): Literal | null => tree.literal(get(tree, node, name))
+export const stringAt = (tree: Tree, node: Node, name: string): string | null => tree.string(get(tree, node, name))
+export const literalAt = (tree: Tree, node: Node, name: string): Literal | null => tree.literal(get(tree, node, name))
 
 /** A number, which may stand in a string; null = it is none. */
 export function numberOf(tree: Tree, node: Node): number | null {
@@ -39,7 +39,7 @@ export function numberOf(tree: Tree, node: Node): number | null {
 const NUMBER = /^-?(?:0|[1-9]\d{0,30})(?:\.\d{1,30})?(?:[eE][+-]?\d{1,3})?$/
 
 /** The same, as it stands. */
-export function numberText(tree: Tree, node: Node): Source | null {
+export function numberText(tree: Tree, node: Node): JsonText | null {
   if (tree.number(node) !== null) return tree.source(node)
   const text = tree.string(node)
   return text !== null && NUMBER.test(text) ? text : null
@@ -53,10 +53,10 @@ export function numberText(tree: Tree, node: Node): Source | null {
 export const NO_STATE: Literal = '"skip_thought_signature_validator"'
 
 /** Stands at a call of which the upstream had no state, so that the call can be told from one of a model that has some. */
-export const EMPTY_STATE: Literal = seal64({ issuer: issuerOf('', ''), of: 'call', value: EMPTY })
+export const EMPTY_STATE: Literal = seal64({ issuer: issuerOf('', ''), of: 'call', value: EMPTY_TEXT })
 
 const THIRD = /gemini-(?:[3-9]|\d\d)/
 
 /** The third generation and later: calls have state, results may have media, and thinking has levels. */
-export const isThird = ({ thinking, model }: Pick<Target, 'thinking' | 'model'>): boolean =>
+export const isThird = ({ thinking, model }: Pick<TranslationTarget, 'thinking' | 'model'>): boolean =>
   thinking === 'level' || THIRD.test(model)

@@ -5,7 +5,7 @@ import type {
   CallPart,
   FunctionTool,
   MediaPart,
-  Part,
+  TurnPart,
   ResultPart,
   TextPart,
   ThoughtPart,
@@ -14,14 +14,14 @@ import type {
 import { type Opaque, Untranslatable } from '../events.ts'
 import {
   array,
-  EMPTY,
+  EMPTY_TEXT,
   isBlank,
   join,
   type Literal,
   literal,
   object,
   quote,
-  type Source,
+  type JsonText,
   typed,
 } from '../json/literal.ts'
 import { type Node, Tree } from '../json/tree.ts'
@@ -42,7 +42,7 @@ import {
   stop,
   treeOfBody,
 } from '../request-reader.ts'
-import { get, literalOf, NO_STATE, numberOf, numberText, spelled, stringOf } from './members.ts'
+import { get, literalAt, NO_STATE, numberOf, numberText, spelled, stringAt } from './members.ts'
 
 // --- tool-reader
 
@@ -60,9 +60,9 @@ const readTools: MemberReader = (ask, tree, node) => {
 }
 
 function declare(ask: Ask, tree: Tree, node: Node): void {
-  const name = stringOf(tree, node, 'name')
+  const name = stringAt(tree, node, 'name')
   if (name === null) return
-  if (stringOf(tree, node, 'behavior') === 'NON_BLOCKING') ask.losses.add('other')
+  if (stringAt(tree, node, 'behavior') === 'NON_BLOCKING') ask.losses.add('other')
   const description = tree.literal(node, 'description')
   ask.tools.push({ type: 'function', name, description, ...schemaOf(tree, node), strict: null })
 }
@@ -78,7 +78,7 @@ function schemaOf(tree: Tree, node: Node): Pick<FunctionTool, 'schema'> {
 /** In `VALIDATED`, calls must fit their schemas, which elsewhere is asked for only with schemas of a certain form. */
 const readToolConfig: MemberReader = (ask, tree, node) => {
   const config = get(tree, node, 'functionCallingConfig')
-  const mode = stringOf(tree, config, 'mode')?.toUpperCase() ?? ''
+  const mode = stringAt(tree, config, 'mode')?.toUpperCase() ?? ''
   const allowed = tree.elements(get(tree, config, 'allowedFunctionNames')).map(element => tree.string(element))
   const names = allowed.filter(name => name !== null)
   if (mode === 'VALIDATED') ask.losses.add('strict')
@@ -128,7 +128,7 @@ const ROLES: Readonly<Record<string, Turn['role']>> = {
 const readTurns: MemberReader = (ask, tree, node) => {
   const reader = new PartReader(ask, tree)
   for (const content of contentsOf(tree, node)) {
-    const role = stringOf(tree, content, 'role') ?? ''
+    const role = stringAt(tree, content, 'role') ?? ''
     if (!Object.hasOwn(ROLES, role)) throw new Untranslatable('contents.role')
     reader.turn(ROLES[role] as Turn['role'], tree.elements(content, 'parts'))
   }
@@ -164,8 +164,8 @@ class PartReader {
   }
 
   #get = (node: Node, name: string): Node => get(this.#tree, node, name)
-  #string = (node: Node, name: string): string | null => stringOf(this.#tree, node, name)
-  #literal = (node: Node, name: string): Literal | null => literalOf(this.#tree, node, name)
+  #string = (node: Node, name: string): string | null => stringAt(this.#tree, node, name)
+  #literal = (node: Node, name: string): Literal | null => literalAt(this.#tree, node, name)
   #is = (node: Node): boolean => this.#tree.kind(node) === 'object'
 
   #part({ role, parts }: Turn, part: Node): void {
@@ -175,7 +175,7 @@ class PartReader {
     if (this.#is(call)) parts.push(this.#call(call, this.#state(part)))
     else if (this.#is(result)) parts.push(this.#result(result))
     else if (text !== null || this.#literal(part, 'thoughtSignature') !== null)
-      this.#text(parts, role, part, text ?? EMPTY)
+      this.#text(parts, role, part, text ?? EMPTY_TEXT)
     else {
       const media = this.#media(part)
       if (media !== null) parts.push(media)
@@ -186,14 +186,14 @@ class PartReader {
   /** State of another upstream is lost; a word that stands for it, and one without a value, are none. */
   #state(part: Node): Opaque | null {
     const told = this.#literal(part, 'thoughtSignature')
-    if (told === null || told === EMPTY || told === NO_STATE) return null
+    if (told === null || told === EMPTY_TEXT || told === NO_STATE) return null
     const opaque = unseal64(told)
     if (opaque === null) this.#ask.losses.add('thinking')
-    return opaque?.value === EMPTY ? null : opaque
+    return opaque?.value === EMPTY_TEXT ? null : opaque
   }
 
   /** A thought comes in pieces, and the state of a thought or text behind its last one. */
-  #text(parts: Part[], role: Turn['role'], part: Node, text: Literal): void {
+  #text(parts: TurnPart[], role: Turn['role'], part: Node, text: Literal): void {
     const isThought = this.#tree.boolean(part, 'thought') === true
     const opaque = role === 'assistant' ? this.#state(part) : null
     const state = opaque === null ? {} : { opaque }
@@ -202,8 +202,8 @@ class PartReader {
       const isMore = last?.type === 'thought' && last.opaque === undefined
       if (isMore) this.#more(Object.assign(last, state), text)
       else parts.push({ type: 'thought', text, ...state })
-    } else if (text === EMPTY && last?.type === 'text' && last.opaque === undefined) Object.assign(last, state)
-    else if (text !== EMPTY || opaque !== null) parts.push({ type: 'text', text, ...state })
+    } else if (text === EMPTY_TEXT && last?.type === 'text' && last.opaque === undefined) Object.assign(last, state)
+    else if (text !== EMPTY_TEXT || opaque !== null) parts.push({ type: 'text', text, ...state })
   }
 
   #more(thought: ThoughtPart, text: Literal): void {
@@ -255,9 +255,9 @@ class PartReader {
   #media(part: Node): TextPart | MediaPart | null {
     const blob = this.#get(part, 'inlineData')
     const file = this.#get(part, 'fileData')
-    if (this.#is(blob)) return this.#blob(blob, this.#literal(blob, 'data') ?? EMPTY)
+    if (this.#is(blob)) return this.#blob(blob, this.#literal(blob, 'data') ?? EMPTY_TEXT)
     if (!this.#is(file)) return null
-    const url = this.#literal(file, 'fileUri') ?? EMPTY
+    const url = this.#literal(file, 'fileUri') ?? EMPTY_TEXT
     if (!OF_THE_WEB.test(url)) throw new Untranslatable('fileData.fileUri')
     const mime = this.#string(file, 'mimeType')
     return { type: 'media', kind: kindOf(mime), mime, url, ...this.#name(file) }
@@ -315,18 +315,18 @@ const ONE = new Set(['items', 'additionalProperties', 'not'])
  * A schema where JSON Schema is expected. Gemini CLI writes the older form there, too, which is known by the capitals of its type; other
  * upstreams refuseMember such types. What is JSON Schema stays as it is.
  */
-function jsonSchemaSource(tree: Tree, node: Node, isTop = false): Source {
+function jsonSchemaSource(tree: Tree, node: Node, isTop = false): JsonText {
   const type = tree.string(node, 'type') ?? ''
   return type === type.toLowerCase() ? tree.source(node) : schemaSource(tree.source(node), isTop)
 }
 
 /** `isTop`: it stands for the arguments of a call, which are never null. */
-function schemaSource(source: Source, isTop = false): Source {
+function schemaSource(source: JsonText, isTop = false): JsonText {
   const tree = new Tree(LEVELS)
   return tree.read(source) ? read(tree, tree.root, isTop) : '{}'
 }
 
-function read(tree: Tree, node: Node, isTop = false): Source {
+function read(tree: Tree, node: Node, isTop = false): JsonText {
   if (tree.kind(node) !== 'object') return tree.source(node)
   const members: string[] = []
   const isNumber = /^(?:integer|number)$/i.test(tree.string(node, 'type') ?? '')
@@ -341,7 +341,7 @@ function read(tree: Tree, node: Node, isTop = false): Source {
   return mayBeNull ? object({ anyOf: array([schema, typed('null', {})]) }) : schema
 }
 
-function toldOf(tree: Tree, name: string, value: Node, isNumber: boolean): Source | null {
+function toldOf(tree: Tree, name: string, value: Node, isNumber: boolean): JsonText | null {
   if (name === 'type') return typeOf(tree, value)
   if (NUMBERS.test(name)) return numberText(tree, value)
   if (name === 'enum' && isNumber)
@@ -356,7 +356,7 @@ function toldOf(tree: Tree, name: string, value: Node, isNumber: boolean): Sourc
   return `{${named.join(',')}}`
 }
 
-function typeOf(tree: Tree, node: Node): Source | null {
+function typeOf(tree: Tree, node: Node): JsonText | null {
   if (tree.kind(node) === 'array')
     return array(tree.elements(node).map(one => literal((tree.string(one) ?? '').toLowerCase())))
   const type = tree.string(node)?.toLowerCase() ?? 'type_unspecified'
@@ -399,7 +399,7 @@ const OFF = 0
 /** A budget of -1: as much as the model likes. */
 const thinking: MemberReader = ({ thinking }, tree, node) => {
   const budget = numberOf(tree, get(tree, node, 'thinkingBudget'))
-  const level = stringOf(tree, node, 'thinkingLevel')
+  const level = stringAt(tree, node, 'thinkingLevel')
   const effort = effortNamed(level?.toLowerCase() ?? null)
   if (budget === OFF) thinking.mode = 'off'
   else if (effort !== null || (budget !== null && budget > OFF)) thinking.mode = 'on'

@@ -1,9 +1,29 @@
 /** Requests for upstreams that speak generate-content. The model and whether the answer is streamed stand in the path. */
-import type { Ask, CallPart, MediaPart, ResultPart, Target, TextPart, ThoughtPart, Tool, Written } from '../ask.ts'
+import type {
+  Ask,
+  CallPart,
+  MediaPart,
+  ResultPart,
+  TranslationTarget,
+  TextPart,
+  ThoughtPart,
+  Tool,
+  Written,
+} from '../ask.ts'
 import { type AssistantRound, namedText, reminder, roundsOf, type UserRound } from '../conversation.ts'
 import { type Opaque, Untranslatable } from '../events.ts'
 import { asObject } from '../freeform.ts'
-import { array, EMPTY, isBlank, join, type Literal, literal, object, type Source, unquote } from '../json/literal.ts'
+import {
+  array,
+  EMPTY_TEXT,
+  isBlank,
+  join,
+  type Literal,
+  literal,
+  object,
+  type JsonText,
+  unquote,
+} from '../json/literal.ts'
 import { objectIn, Tree } from '../json/tree.ts'
 import { fitId } from '../names.ts'
 import { budgetOf, nearestEffort, RequestWriter, wantedEffort } from '../request-writer.ts'
@@ -21,13 +41,14 @@ const LEAST_OUTPUT = 1024
 /** A content cannot be empty. */
 const SPACE = object({ text: '" "' })
 
-export const writeGenerateRequest = (ask: Ask, target: Target): Written => new GenerateWriter(ask, target).write()
+export const writeGenerateRequest = (ask: Ask, target: TranslationTarget): Written =>
+  new GenerateWriter(ask, target).write()
 
 interface Content {
   role: 'user' | 'model'
   /** All parts are results, beside which nothing else may stand. */
   results: boolean
-  parts: Source[]
+  parts: JsonText[]
 }
 
 class GenerateWriter extends RequestWriter {
@@ -36,7 +57,7 @@ class GenerateWriter extends RequestWriter {
   /** What the upstream calls the tools of the calls before, by their ids. */
   #called = new Map<string, Literal>()
 
-  constructor(ask: Ask, target: Target) {
+  constructor(ask: Ask, target: TranslationTarget) {
     super('generate', ask, target)
     this.#isThird = isThird(target)
   }
@@ -54,7 +75,7 @@ class GenerateWriter extends RequestWriter {
     return this.written(body, this.maxOutput)
   }
 
-  #config(): Source {
+  #config(): JsonText {
     const { stop, format } = this.ask
     if (stop.length > MOST_STOPS) this.losses.add('stop')
     return object({
@@ -67,7 +88,7 @@ class GenerateWriter extends RequestWriter {
     })
   }
 
-  #sampling(): Record<string, Source | undefined> {
+  #sampling(): Record<string, JsonText | undefined> {
     const any = this.target.sampling !== 'none'
     const asked = Number(this.ask.sampling.seed)
     const isSeed = Number.isInteger(asked) && Math.abs(asked) <= LARGEST_SEED
@@ -80,7 +101,7 @@ class GenerateWriter extends RequestWriter {
     return { temperature, topP, topK, seed, presencePenalty: presence, frequencyPenalty: frequency }
   }
 
-  #tier(): Source | undefined {
+  #tier(): JsonText | undefined {
     const { tier } = this.ask
     if (tier !== null && TIERS.test(tier)) return literal(tier)
     if (tier !== null && !USUAL_TIERS.test(tier)) this.losses.add('service_tier')
@@ -89,7 +110,7 @@ class GenerateWriter extends RequestWriter {
 
   // --- how much shall be thought: by levels, or by a budget of tokens
 
-  #thinking(): Source | undefined {
+  #thinking(): JsonText | undefined {
     const { mode, show } = this.ask.thinking
     const { thinking } = this.target
     if (thinking === 'none') {
@@ -103,7 +124,7 @@ class GenerateWriter extends RequestWriter {
   }
 
   /** Where there are levels, thinking cannot be switched off, only be made little. */
-  #level(): { thinkingLevel?: Source } {
+  #level(): { thinkingLevel?: JsonText } {
     const { thinking } = this.ask
     const wanted = thinking.mode === 'off' ? 'minimal' : wantedEffort(thinking)
     if (thinking.mode === 'off') this.losses.add('thinking')
@@ -115,7 +136,7 @@ class GenerateWriter extends RequestWriter {
   }
 
   /** Thoughts count into the maximum of the output. */
-  #budget(): { thinkingBudget?: Source } {
+  #budget(): { thinkingBudget?: JsonText } {
     const { target, maxOutput } = this
     const { thinking } = this.ask
     const isOff = thinking.mode === 'off'
@@ -135,7 +156,7 @@ class GenerateWriter extends RequestWriter {
 
   // --- tools
 
-  #tools(): Record<string, Source | undefined> {
+  #tools(): Record<string, JsonText | undefined> {
     const { tools, choice, parallel } = this.ask
     if (tools.length === 0) return {}
     if (parallel === false) this.losses.add('parallel_tool_calls')
@@ -149,7 +170,7 @@ class GenerateWriter extends RequestWriter {
     }
   }
 
-  #tool(tool: Tool): Source {
+  #tool(tool: Tool): JsonText {
     const name = this.nameOf(tool)
     const { description, schema } = this.declared(tool)
     if (tool.type === 'function' && tool.strict === true) this.losses.add('strict')
@@ -162,7 +183,7 @@ class GenerateWriter extends RequestWriter {
     })
   }
 
-  #choice(): Source | undefined {
+  #choice(): JsonText | undefined {
     const choice = this.choice()
     const any = (names: readonly Literal[]) => object({ mode: '"ANY"', allowedFunctionNames: array(names) })
     switch (choice.type) {
@@ -179,7 +200,7 @@ class GenerateWriter extends RequestWriter {
 
   // --- the conversation
 
-  #conversation(): Source {
+  #conversation(): JsonText {
     for (const round of roundsOf(this.ask.turns)) {
       if (round.role === 'user') this.#user(round)
       else if (round.role === 'assistant') this.#assistant(round)
@@ -190,7 +211,7 @@ class GenerateWriter extends RequestWriter {
   }
 
   /** Neighbours are joined. */
-  #add(role: Content['role'], parts: Source[], results = false): void {
+  #add(role: Content['role'], parts: JsonText[], results = false): void {
     const last = this.#contents.at(-1)
     if (parts.length === 0) return
     if (last?.role === role && last.results === results) for (const part of parts) last.parts.push(part)
@@ -213,14 +234,14 @@ class GenerateWriter extends RequestWriter {
   }
 
   /** Before the third generation, results had no place for media, which follow behind all results. */
-  #result({ id, name, parts, error }: ResultPart, others: (TextPart | MediaPart)[]): Source {
+  #result({ id, name, parts, error }: ResultPart, others: (TextPart | MediaPart)[]): JsonText {
     const own = fitId(id)
     const texts = parts.filter(part => part.type === 'text').map(({ text }) => text)
     const media = parts.filter(part => part.type === 'media')
     const inside = this.#isThird ? media.map(part => this.#part(part)) : []
     if (media.length > 0 && !this.#isThird)
       others.push({ type: 'text', text: literal(`Output of tool call ${own}:`) }, ...media)
-    const text = texts.length === 0 ? EMPTY : join(texts, '\\n')
+    const text = texts.length === 0 ? EMPTY_TEXT : join(texts, '\\n')
     return object({
       functionResponse: object({
         id: literal(own),
@@ -231,7 +252,7 @@ class GenerateWriter extends RequestWriter {
     })
   }
 
-  #part(part: TextPart | MediaPart): Source {
+  #part(part: TextPart | MediaPart): JsonText {
     if (part.type === 'text') return object({ text: part.text })
     const { kind, base64, url, text, name } = part
     if (text !== undefined) return object({ text: namedText(text, name) })
@@ -245,7 +266,7 @@ class GenerateWriter extends RequestWriter {
   #assistant({ parts }: AssistantRound): void {
     this.#called = new Map()
     let isFirst = true
-    const own: Source[] = []
+    const own: JsonText[] = []
     for (const part of parts) {
       if (part.type === 'thought') own.push(...this.#thought(part))
       else if (part.type === 'text') own.push(...this.#text(part))
@@ -259,25 +280,25 @@ class GenerateWriter extends RequestWriter {
 
   /** State of another upstream is none of this one's. */
   #state(opaque: Opaque | undefined): Literal | undefined {
-    if (opaque === undefined || opaque.value === EMPTY) return undefined
+    if (opaque === undefined || opaque.value === EMPTY_TEXT) return undefined
     if (this.isOwn(opaque)) return opaque.value
     this.losses.add('thinking')
     return undefined
   }
 
-  #thought({ text, opaque }: ThoughtPart): Source[] {
+  #thought({ text, opaque }: ThoughtPart): JsonText[] {
     if (this.isOwn(opaque)) return [object({ text, thought: 'true', thoughtSignature: this.#state(opaque) })]
     this.losses.add('thinking')
     return []
   }
 
-  #text({ text, opaque }: TextPart): Source[] {
+  #text({ text, opaque }: TextPart): JsonText[] {
     const thoughtSignature = this.#state(opaque)
     return isBlank(text) && thoughtSignature === undefined ? [] : [object({ text, thoughtSignature })]
   }
 
   /** The first of parallel calls has the state of all. */
-  #call(call: CallPart, isFirst: boolean): Source {
+  #call(call: CallPart, isFirst: boolean): JsonText {
     const { id, freeform, args } = call
     const name = this.nameOf(call)
     this.#called.set(id, name)
@@ -287,7 +308,7 @@ class GenerateWriter extends RequestWriter {
   }
 
   /** What is no object cannot be said. It comes only of a call that failed. */
-  #args(args: Literal): Source {
+  #args(args: Literal): JsonText {
     const object = objectIn(args)
     if (object === null) this.losses.add('tool_arguments')
     return object ?? '{}'
@@ -295,7 +316,7 @@ class GenerateWriter extends RequestWriter {
 }
 
 /** An object goes in as it is, unless it would say something else there. */
-function responseOf(text: Literal): Source {
+function responseOf(text: Literal): JsonText {
   const source = unquote(text)
   const tree = new Tree(1)
   const isObject = source.trimStart().startsWith('{') && tree.read(source)

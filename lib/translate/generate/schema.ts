@@ -1,6 +1,6 @@
 /** Schemas as upstreams of generate-content take them. Agents send the same tools with every request, so that what was made is kept. */
 import { Untranslatable } from '../events.ts'
-import { type Literal, type Source, array, literal, object, typed } from '../json/literal.ts'
+import { type Literal, type JsonText, array, literal, object, typed } from '../json/literal.ts'
 import { NONE, type Node, Tree } from '../json/tree.ts'
 import { digest } from '../names.ts'
 import { objectSchema } from '../schema.ts'
@@ -9,10 +9,10 @@ const MOST_BYTES = 4 * 1024 * 1024
 const ENTRY_BYTES = 200
 
 /** By the hash of the source; what was made first goes first. */
-const KEPT = new Map<string, Source>()
+const KEPT = new Map<string, JsonText>()
 let keptBytes = 0
 
-function cleanedOnce(schema: Source, field: string): Source {
+function cleanedOnce(schema: JsonText, field: string): JsonText {
   const key = digest(schema, 'base64url')
   const kept = KEPT.get(key)
   if (kept !== undefined) return kept
@@ -31,14 +31,14 @@ function cleanedOnce(schema: Source, field: string): Source {
 const NOTHING = /^\{"type":"object"(?:,"additionalProperties":(?:true|false))?\}$/
 
 /** The schema of a tool's arguments. null = it takes nothing. `changed`: what the schema allows is not quite the same. */
-export function parametersOf(schema: Source | null, name: string): { schema: Source | null; changed: boolean } {
+export function parametersOf(schema: JsonText | null, name: string): { schema: JsonText | null; changed: boolean } {
   if (schema === null) return { schema: null, changed: false }
   const whole = objectSchema(schema)
   const made = cleanedOnce(whole.schema, `tools.${name.replace(/[^\w.-]/g, '_')}`)
   return { schema: NOTHING.test(made) ? null : made, changed: whole.changed }
 }
 
-export const formatOf = (schema: Source): Source => cleanedOnce(schema, 'format')
+export const formatOf = (schema: JsonText): JsonText => cleanedOnce(schema, 'format')
 
 // --- schema-cleaner
 
@@ -65,10 +65,11 @@ const OF_TYPE: Readonly<Record<string, readonly string[]>> = {
 }
 const ANNOTATIONS = new Set(['title', 'description', 'default', 'examples', '$comment', 'deprecated'])
 
-type Parts = Record<string, Source | undefined>
+type Parts = Record<string, JsonText | undefined>
 
 /** Throws `Untranslatable` with `field` when the schema would become too large. */
-export const cleaned = (schema: Source, field: string): Source => new Cleaner(new SchemaSource(schema, field)).clean()
+export const cleaned = (schema: JsonText, field: string): JsonText =>
+  new Cleaner(new SchemaSource(schema, field)).clean()
 
 class Cleaner {
   readonly #source: SchemaSource
@@ -79,7 +80,7 @@ class Cleaner {
     this.#source = source
   }
 
-  clean(): Source {
+  clean(): JsonText {
     const schema = this.#schema([this.#source.tree.root], 0, 0)
     const defs: string[] = []
     for (const name of this.#used) defs.push(`${literal(name)}:${this.#schema([this.#source.definition(name)], 1, 0)}`)
@@ -87,7 +88,7 @@ class Cleaner {
     return `${schema.slice(0, -1)}${schema === '{}' ? '' : ','}"$defs":{${defs.join(',')}}}`
   }
 
-  #schema(nodes: readonly Node[], depth: number, inlined: number): Source {
+  #schema(nodes: readonly Node[], depth: number, inlined: number): JsonText {
     const source = this.#source
     source.spend(SCHEMA_BYTES)
     if (depth > MOST_LEVELS) return '{}'
@@ -110,17 +111,17 @@ class Cleaner {
   }
 
   /** No word may stand beside a reference, so that what is said of it stands around it. */
-  #reference({ words }: Merged, name: string): Source {
+  #reference({ words }: Merged, name: string): JsonText {
     this.#used.add(name)
     const ref = object({ $ref: this.#source.copy(literal(`#/$defs/${name}`)) })
     const texts = textsOf(this.#source, words)
     return Object.keys(texts).length === 0 ? ref : object({ ...texts, anyOf: array([ref]) })
   }
 
-  #written(found: Merged, depth: number, inlined: number): Source {
+  #written(found: Merged, depth: number, inlined: number): JsonText {
     const source = this.#source
     const { words } = found
-    const inside = (node: Node): Source => this.#schema([node], depth + 1, inlined)
+    const inside = (node: Node): JsonText => this.#schema([node], depth + 1, inlined)
     const types = typesOf(source, words)
     const { title, description, format } = textsOf(source, words)
     const rest: Parts = {
@@ -146,13 +147,13 @@ class Cleaner {
     return object({ title, description, anyOf: array(branches) })
   }
 
-  #list(node: Node | undefined, inside: (node: Node) => Source): Source | undefined {
+  #list(node: Node | undefined, inside: (node: Node) => JsonText): JsonText | undefined {
     const all = this.#source.elements(node)
     return all.length === 0 ? undefined : array(all.map(inside))
   }
 
   /** An array must say of what. */
-  #elements(words: Merged['words'], types: readonly string[], inside: (node: Node) => Source): Parts {
+  #elements(words: Merged['words'], types: readonly string[], inside: (node: Node) => JsonText): Parts {
     const { tree } = this.#source
     const items = words.get('items') ?? NONE
     const tuple = tree.kind(items) === 'array' ? items : words.get('prefixItems')
@@ -189,7 +190,7 @@ class Cleaner {
 
 /** What several schemas that all hold say together. */
 
-/** Of words that are said twice the first counts. */
+/** Schemas put together: of words that are said twice the first counts. */
 interface Merged {
   words: Map<string, Node>
   properties: Map<string, Node[]>
@@ -246,7 +247,7 @@ class SchemaSource {
   readonly #listed = new Map<Node, readonly Node[]>()
 
   /** Throws `Untranslatable` with `field` when the schema is too large, and later when it would become so. */
-  constructor(source: Source, field: string) {
+  constructor(source: JsonText, field: string) {
     this.#field = field
     this.#left = Math.min(LONGEST, Math.max(LEAST_LIMIT, source.length * TIMES_SOURCE))
     if (source.length > LONGEST || !this.tree.read(source)) throw new Untranslatable(field)
@@ -257,7 +258,7 @@ class SchemaSource {
     if (this.#left < 0) throw new Untranslatable(this.#field)
   }
 
-  copy(source: Source): Source {
+  copy(source: JsonText): JsonText {
     this.spend(source.length)
     return source
   }
@@ -340,8 +341,8 @@ type Words = Merged['words']
 
 const TEXTS = ['title', 'description', 'format'] as const
 
-function textsOf(source: SchemaSource, words: Words): Record<string, Source> {
-  const texts: Record<string, Source> = {}
+function textsOf(source: SchemaSource, words: Words): Record<string, JsonText> {
+  const texts: Record<string, JsonText> = {}
   for (const name of TEXTS) {
     const text = source.tree.literal(words.get(name) ?? NONE)
     if (text !== null) texts[name] = source.copy(text)
@@ -358,7 +359,7 @@ function typesOf(source: SchemaSource, words: Words): string[] {
 }
 
 /** Values may be texts and numbers only. */
-function valuesOf(source: SchemaSource, words: Words): { enum?: Source } {
+function valuesOf(source: SchemaSource, words: Words): { enum?: JsonText } {
   const { tree } = source
   const constant = words.get('const')
   const all = constant === undefined ? source.elements(words.get('enum')) : [constant]
@@ -366,8 +367,8 @@ function valuesOf(source: SchemaSource, words: Words): { enum?: Source } {
   return known.length === 0 ? {} : { enum: source.copy(array(known.map(one => tree.source(one)))) }
 }
 
-function boundsOf(source: SchemaSource, words: Words): Record<string, Source> {
-  const bounds: Record<string, Source> = {}
+function boundsOf(source: SchemaSource, words: Words): Record<string, JsonText> {
+  const bounds: Record<string, JsonText> = {}
   const put = (name: string, from: string): void => {
     const node = words.get(from) ?? NONE
     if (bounds[name] === undefined && source.tree.number(node) !== null)

@@ -1,16 +1,11 @@
-/**
- * Pieces of JSON that move from one body to another. All of them are Latin-1 views of bytes: one character for each byte of
- * UTF-8, so that a piece is a part of the body it came in, and is not decoded or escaped again on its way. Whatever is put
- * together of such pieces must be written as Latin-1 too, and words of our own in it must be ASCII.
- */
-import { decode } from '../../protocols/json/text.ts'
+
 
 /** A JSON string with its quotes. */
 export type Literal = string
 /** Any JSON value, as it stands in the body. */
-export type Source = string
+export type JsonText = string
 
-export const EMPTY: Literal = '""'
+export const EMPTY_TEXT: Literal = '""'
 
 const NOT_ASCII = /[\x80-\uffff]/g
 const unicode = (char: string): string => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`
@@ -22,7 +17,7 @@ export function literal(text: string): Literal {
 }
 
 /** The literal that has JSON text in it: arguments that stood as an object, where a protocol wants them as text. */
-export const quote = (source: Source): Literal => JSON.stringify(source)
+export const quote = (source: JsonText): Literal => JSON.stringify(source)
 
 /** What stays escaped is found by its backslash; all other escapes in runs, because each would take long. */
 const ESCAPES = /(\\)(?=u(?!00[0-7])[0-9a-fA-F]{4})|(?:\\(?:u00[0-7].|[^u])){1,1024}/g
@@ -31,7 +26,7 @@ const ESCAPES = /(\\)(?=u(?!00[0-7])[0-9a-fA-F]{4})|(?:\\(?:u00[0-7].|[^u])){1,1
  * The JSON text that stands in a literal. An escaped character that is not ASCII stays escaped: in JSON text it can stand
  * only inside a string, where the escape means the same.
  */
-export const unquote = (text: Literal): Source => {
+export const unquote = (text: Literal): JsonText => {
   if (!text.includes('\\')) return text.slice(1, -1)
   return JSON.parse(text.includes('\\u') ? text.replace(ESCAPES, '$1$&') : text) as string
 }
@@ -45,10 +40,7 @@ export const flat = (text: string): string => Buffer.from(text, 'latin1').toStri
 const LINE_ENDS = /[\r\n]+/g
 
 /** The same JSON in one line, for an event, whose data a line end would end. In whole JSON they stand only between values. */
-export const oneLine = (source: Source): Source => source.replace(LINE_ENDS, ' ')
-
-/** What the literal says; null = it is none. */
-export const textOf = decode
+export const oneLine = (source: JsonText): JsonText => source.replace(LINE_ENDS, ' ')
 
 /** Several literals as one, with a separator that is the inside of a literal. */
 export function join(literals: readonly Literal[], between = ''): Literal {
@@ -97,7 +89,7 @@ function isEscaped(text: Literal, at: number): boolean {
 /** Puts JSON text together of pieces that are JSON already. */
 
 /** An object: members that are undefined are left out. Names are ASCII. */
-export function object(members: Readonly<Record<string, Source | undefined>>): Source {
+export function object(members: Readonly<Record<string, JsonText | undefined>>): JsonText {
   let text = ''
   for (const name in members) {
     const value = members[name]
@@ -106,10 +98,10 @@ export function object(members: Readonly<Record<string, Source | undefined>>): S
   return `{${text}}`
 }
 
-export const array = (elements: readonly Source[]): Source => `[${elements.join(',')}]`
+export const array = (elements: readonly JsonText[]): JsonText => `[${elements.join(',')}]`
 
 /** `{"type":"…", …}`, the form of nearly everything. */
-export const typed = (type: string, members: Readonly<Record<string, Source | undefined>>): Source =>
+export const typed = (type: string, members: Readonly<Record<string, JsonText | undefined>>): JsonText =>
   object({ type: `"${type}"`, ...members })
 
 /** A member that is left out where there is no value. */

@@ -4,7 +4,7 @@
  * does not recurse. Below a number of levels only the grammar is checked, because arguments and schemas are moved whole.
  */
 import { decode } from '../../protocols/json/text.ts'
-import { type Literal, type Source, unquote } from './literal.ts'
+import { type Literal, type JsonText, unquote } from './literal.ts'
 
 /** A value in a tree; NONE = there is none. */
 export type Node = number
@@ -15,7 +15,7 @@ const OBJECT = 0
 const ARRAY = 1
 const STRING = 2
 const SCALAR = 3
-/** Of a key. */
+/** A key that has escapes. */
 const ESCAPED = 4
 const KINDS: readonly NodeKind[] = ['object', 'array', 'string', 'scalar', 'string']
 
@@ -26,9 +26,9 @@ const OPEN_ARRAY = 0x5b
 const COMMA = 0x2c
 const COLON = 0x3a
 
-/** Of each node: kind, start, end, and the node behind all of it. A key is a node in front of its value. */
+/** A node has four numbers: kind, start, end, and the node behind all of it. A key is a node in front of its value. */
 const FIELDS = 4
-/** Of one text, and of brackets around a value. */
+/** The most nodes of one text, and the most brackets around a value. */
 const MOST_NODES = 1 << 19
 const MOST_DEPTH = 1000
 /** Deeper than anything that readers look into. */
@@ -174,7 +174,7 @@ export class Tree {
   }
 
   /** The value as it stands in the text; empty where there is none. */
-  source(of: Node, member?: string): Source {
+  source(of: Node, member?: string): JsonText {
     const node = this.#at(of, member)
     return node === NONE ? '' : this.text.slice(this.#nodes[node * FIELDS + 1], this.#nodes[node * FIELDS + 2])
   }
@@ -326,7 +326,7 @@ function afterSpace(text: string, from: number): number {
 }
 
 /** The object that stands as JSON text in a literal, empty where no text does; null = it is none. */
-export function objectIn(text: Literal): Source | null {
+export function objectIn(text: Literal): JsonText | null {
   const source = unquote(text)
   if (source.trim() === '') return '{}'
   const tree = new Tree(1)

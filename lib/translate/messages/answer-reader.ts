@@ -1,8 +1,8 @@
 /** Answers of upstreams of the messages protocol: their events, or the one document. */
-import { type AnswerRules, Blocks, MOST_BLOCKS, readerOf } from '../answer-reader.ts'
-import { unreadable, reasonOf, type AnswerReader, type ReaderOptions } from '../events.ts'
+import { type AnswerRules, Blocks, MOST_BLOCKS, answerReaderOf } from '../answer-reader.ts'
+import { unreadable, stopReasonOf, type AnswerReader, type ReaderOptions } from '../events.ts'
 import { failureIn } from '../failure.ts'
-import { EMPTY, type Literal, quote } from '../json/literal.ts'
+import { EMPTY_TEXT, type Literal, quote } from '../json/literal.ts'
 import type { Node, Tree } from '../json/tree.ts'
 
 /** Where each kind of delta has its text. */
@@ -14,16 +14,16 @@ const DELTAS: Readonly<Record<string, string>> = {
 }
 
 export const messagesAnswerReader = (options: ReaderOptions): AnswerReader =>
-  readerOf(new Rules(options), options.events)
+  answerReaderOf(new Rules(options), options.events)
 
 /** A block between its start and its stop. */
 interface Open {
   type: 'text' | 'thought' | 'call' | 'other'
-  /** Of a call. */
+  /** The block of a call. */
   index: number
-  /** Of a call: the input that stood in its start, for upstreams that send no deltas. */
+  /** The input that stood in the start of a call, for upstreams that send no deltas. */
   input: Literal
-  /** Of a thought. */
+  /** The signature of a thought. */
   signature: Literal | null
 }
 
@@ -107,8 +107,8 @@ class Rules implements AnswerRules {
 
   #blockStart(tree: Tree, index: number, block: Node): void {
     this.#blockStop(index)
-    const open: Open = { type: 'other', index: -1, input: EMPTY, signature: null }
-    const text = (name: string): Literal => tree.literal(block, name) ?? EMPTY
+    const open: Open = { type: 'other', index: -1, input: EMPTY_TEXT, signature: null }
+    const text = (name: string): Literal => tree.literal(block, name) ?? EMPTY_TEXT
     switch (tree.string(block, 'type')) {
       case 'text':
         open.type = 'text'
@@ -144,7 +144,7 @@ class Rules implements AnswerRules {
     const type = tree.string(delta, 'type') ?? ''
     if (!Object.hasOwn(DELTAS, type)) return
     const node = tree.get(delta, DELTAS[type] as string)
-    const text = tree.literal(node) ?? EMPTY
+    const text = tree.literal(node) ?? EMPTY_TEXT
     switch (type) {
       case 'text_delta':
         this.blocks.text('text', text, node)
@@ -156,7 +156,7 @@ class Rules implements AnswerRules {
         open.signature = text
         return
       case 'input_json_delta':
-        if (text !== EMPTY) open.input = EMPTY
+        if (text !== EMPTY_TEXT) open.input = EMPTY_TEXT
         this.blocks.args(open.index, text, node)
     }
   }
@@ -178,7 +178,7 @@ class Rules implements AnswerRules {
   #stop(tree: Tree, node: Node): void {
     const reason = tree.string(node, 'stop_reason')
     if (reason === null) return
-    this.blocks.reason = reasonOf('messages', reason)
+    this.blocks.reason = stopReasonOf('messages', reason)
     this.blocks.sequence = tree.literal(node, 'stop_sequence')
   }
 }

@@ -14,7 +14,7 @@ import type {
   WriterOptions,
   WrittenError,
 } from '../events.ts'
-import { array, EMPTY, flat, type Literal, literal, object, type Source, typed } from '../json/literal.ts'
+import { array, EMPTY_TEXT, flat, type Literal, literal, object, type JsonText, typed } from '../json/literal.ts'
 import { objectIn } from '../json/tree.ts'
 import { seal } from '../opaque.ts'
 
@@ -97,7 +97,7 @@ class MessagesStream extends OrderedWriter {
   #seal(block: OpenBlock, opaque: Opaque): string {
     const data = seal(opaque)
     if (block.kind === 'thought') {
-      const isShown = this.#isStarted || (opaque.of === 'signed' && opaque.value !== EMPTY)
+      const isShown = this.#isStarted || (opaque.of === 'signed' && opaque.value !== EMPTY_TEXT)
       if (!isShown) return this.#stateBefore() + this.#hidden(data)
       return this.#start(block) + this.#event(typed('signature_delta', { signature: data }))
     }
@@ -136,7 +136,7 @@ class MessagesStream extends OrderedWriter {
     return ofText + ofCall + event('content_block_start', { index, content_block })
   }
 
-  #event(delta: Source): string {
+  #event(delta: JsonText): string {
     return event('content_block_delta', { index: String(this.#next), delta })
   }
 
@@ -164,23 +164,23 @@ class MessagesDocument extends DocumentOfObjects {
   }
 
   /** State of a text stands behind it, unless it is the last block, which clients take for the answer. */
-  #block({ kind, pieces, call, opaque, mime }: CollectedBlock, isLast: boolean): Source[] {
+  #block({ kind, pieces, call, opaque, mime }: CollectedBlock, isLast: boolean): JsonText[] {
     const { text } = pieces
     if (call !== null) return this.#call(call, text)
     if (kind === 'media') return [typed('text', { text: leftOut(mime), citations: 'null' })]
     const hidden = opaque === null ? [] : [typed('redacted_thinking', { data: seal(opaque) })]
     if (kind === 'thought') {
-      const isShown = text !== EMPTY || (opaque?.of === 'signed' && opaque.value !== EMPTY)
+      const isShown = text !== EMPTY_TEXT || (opaque?.of === 'signed' && opaque.value !== EMPTY_TEXT)
       if (!isShown || opaque === null) return hidden
       return [typed('thinking', { thinking: text, signature: seal(opaque) })]
     }
     if (isLast && opaque !== null) this.losses.add('thinking')
     const behind = isLast ? [] : hidden
-    return text === EMPTY ? behind : [typed('text', { text, citations: 'null' }), ...behind]
+    return text === EMPTY_TEXT ? behind : [typed('text', { text, citations: 'null' }), ...behind]
   }
 
   /** In an answer that was cut, a call that is not whole has no place. */
-  #call(call: CallHead, args: Literal): Source[] {
+  #call(call: CallHead, args: Literal): JsonText[] {
     const input = objectIn(args)
     if (input === null) return []
     const before = call.opaque === undefined ? [] : [typed('redacted_thinking', { data: seal(call.opaque) })]
@@ -207,14 +207,14 @@ const REASONS: Readonly<Record<StopReason, string>> = {
 }
 
 /** The members that say why the answer ended. */
-const stopMembers = (reason: StopReason, sequence: Literal | null): Record<string, Source> => ({
+const stopMembers = (reason: StopReason, sequence: Literal | null): Record<string, JsonText> => ({
   stop_reason: `"${REASONS[reason]}"`,
   stop_sequence: reason === 'sequence' && sequence !== null ? sequence : 'null',
   stop_details: 'null',
 })
 
 /** The members of a usage that a stream tells, too. Prompts of any kind are one number here. */
-function usageMembers(usage: Usage, thinking: number): Record<string, Source> {
+function usageMembers(usage: Usage, thinking: number): Record<string, JsonText> {
   const output = outputOf(usage)
   return {
     input_tokens: String(usage.input + usage.input_audio + usage.input_image),
@@ -226,14 +226,14 @@ function usageMembers(usage: Usage, thinking: number): Record<string, Source> {
 }
 
 /** The members of the message that come before its content. */
-const messageHead = ({ requestId, model }: WriterOptions): Record<string, Source> => ({
+const messageHead = ({ requestId, model }: WriterOptions): Record<string, JsonText> => ({
   id: literal(`msg_${requestId}`),
   type: '"message"',
   role: '"assistant"',
   model: literal(model),
 })
 
-const callMembers = ({ id, name }: CallHead, input: Source): Record<string, Source> => ({
+const callMembers = ({ id, name }: CallHead, input: JsonText): Record<string, JsonText> => ({
   id: literal(id),
   name: literal(name),
   input,
@@ -263,7 +263,7 @@ const TYPES: Readonly<Record<FailureKind, string>> = {
 /** Clients shorten a conversation when they read these words. */
 const TOO_LONG = 'prompt is too long'
 
-function errorOf({ kind, message }: Failure): Source {
+function errorOf({ kind, message }: Failure): JsonText {
   const text = kind === 'context' && !message.includes(TOO_LONG) ? `${TOO_LONG}: ${message}` : message
   return typed('error', { error: object({ type: `"${TYPES[kind]}"`, message: literal(text) }) })
 }
@@ -273,7 +273,7 @@ export const writeMessagesError = (failure: Failure): WrittenError => ({
   body: errorOf(failure),
 })
 
-const event = (type: string, members: Record<string, Source>): string =>
+const event = (type: string, members: Record<string, JsonText>): string =>
   `event: ${type}\ndata: ${typed(type, members)}\n\n`
 
 const PING = event('ping', {})

@@ -1,7 +1,7 @@
 /** Requests of the messages protocol: the members of the body but for the conversation. */
-import type { Ask, AskHead, MediaPart, Part, TextPart, Turn } from '../ask.ts'
+import type { Ask, AskHead, MediaPart, TurnPart, TextPart, Turn } from '../ask.ts'
 import { type Opaque, Untranslatable } from '../events.ts'
-import { EMPTY, join, type Literal, literal, quote } from '../json/literal.ts'
+import { EMPTY_TEXT, join, type Literal, literal, quote } from '../json/literal.ts'
 import { type Node, NONE, type Tree } from '../json/tree.ts'
 import { digest } from '../names.ts'
 import { unseal } from '../opaque.ts'
@@ -37,7 +37,7 @@ const LINE_END = '\\n'
 function withoutAttribution(text: Literal): Literal {
   if (!text.startsWith(ATTRIBUTION)) return text
   let end = text.indexOf(LINE_END)
-  if (end < 0) return EMPTY
+  if (end < 0) return EMPTY_TEXT
   while (text.startsWith(LINE_END, end)) end += LINE_END.length
   return `"${text.slice(end)}`
 }
@@ -51,7 +51,7 @@ const readSystem: MemberReader = (ask, tree, node) => {
   const parts = textsOf(tree, node)
   const first = parts[0]
   if (first !== undefined) first.text = withoutAttribution(first.text)
-  if (first?.text === EMPTY) parts.shift()
+  if (first?.text === EMPTY_TEXT) parts.shift()
   for (const part of parts) ask.system.push(part)
 }
 
@@ -85,7 +85,7 @@ function textsOf(tree: Tree, node: Node): TextPart[] {
 class BlockReader {
   readonly #ask: Ask
   readonly #tree: Tree
-  readonly #parts: Part[] = []
+  readonly #parts: TurnPart[] = []
   /** State that belongs to the next call. */
   #forCall: Opaque | null = null
 
@@ -94,7 +94,7 @@ class BlockReader {
     this.#tree = tree
   }
 
-  read(content: Node): Part[] {
+  read(content: Node): TurnPart[] {
     for (const block of this.#tree.elements(content)) this.#block(block)
     return this.#parts
   }
@@ -108,10 +108,10 @@ class BlockReader {
         this.#result(block)
         return
       case 'thinking':
-        this.#thought(this.#tree.literal(block, 'thinking') ?? EMPTY, this.#tree.literal(block, 'signature'))
+        this.#thought(this.#tree.literal(block, 'thinking') ?? EMPTY_TEXT, this.#tree.literal(block, 'signature'))
         return
       case 'redacted_thinking':
-        this.#thought(EMPTY, this.#tree.literal(block, 'data'))
+        this.#thought(EMPTY_TEXT, this.#tree.literal(block, 'data'))
         return
       default: {
         const part = this.#content(block)
@@ -160,7 +160,7 @@ class BlockReader {
     const cache = cacheOf(this.#tree, block)
     switch (this.#tree.string(block, 'type')) {
       case 'text':
-        return { type: 'text', text: this.#tree.literal(block, 'text') ?? EMPTY, ...cache }
+        return { type: 'text', text: this.#tree.literal(block, 'text') ?? EMPTY_TEXT, ...cache }
       case 'image':
         return { type: 'media', kind: 'image', mime: null, ...this.#source(this.#tree.get(block, 'source')), ...cache }
       case 'document':
@@ -194,7 +194,7 @@ class BlockReader {
     const media = { type: 'media', kind: 'document', ...name } as const
     switch (this.#tree.string(source, 'type')) {
       case 'text':
-        return { ...media, mime: 'text/plain', text: this.#tree.literal(source, 'data') ?? EMPTY }
+        return { ...media, mime: 'text/plain', text: this.#tree.literal(source, 'data') ?? EMPTY_TEXT }
       case 'content':
         return { ...media, mime: 'text/plain', text: this.#texts(this.#tree.get(source, 'content')) }
       default:
@@ -206,7 +206,7 @@ class BlockReader {
   #texts(node: Node): Literal {
     const texts = textsOf(this.#tree, node).map(({ text }) => text)
     if (this.#tree.elements(node).length > texts.length) this.#ask.losses.add('documents')
-    return texts.length === 0 ? EMPTY : join(texts, '\\n')
+    return texts.length === 0 ? EMPTY_TEXT : join(texts, '\\n')
   }
 
   #searchResult(block: Node): Literal {

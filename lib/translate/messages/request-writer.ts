@@ -5,7 +5,7 @@ import type {
   CallPart,
   MediaPart,
   ResultPart,
-  Target,
+  TranslationTarget,
   TextPart,
   ThoughtPart,
   Tool,
@@ -16,13 +16,13 @@ import { Untranslatable } from '../events.ts'
 import { asObject } from '../freeform.ts'
 import {
   array,
-  EMPTY,
+  EMPTY_TEXT,
   isBlank,
   type Literal,
   literal,
   object,
   optional,
-  type Source,
+  type JsonText,
   trimEnd,
   typed,
 } from '../json/literal.ts'
@@ -38,16 +38,17 @@ const ONE_OBJECT = literal('Answer with one JSON object and nothing else.')
 const DOT = typed('text', { text: literal('.') })
 const EFFORTS = ['low', 'medium', 'high', 'xhigh', 'max'] as const
 
-export const writeMessagesRequest = (ask: Ask, target: Target): Written => new MessagesWriter(ask, target).write()
+export const writeMessagesRequest = (ask: Ask, target: TranslationTarget): Written =>
+  new MessagesWriter(ask, target).write()
 
 class MessagesWriter extends RequestWriter {
   readonly #marks: CacheMarks
   readonly #mostOutput: number
-  readonly #messages: Source[] = []
+  readonly #messages: JsonText[] = []
   /** Whether the last turn of the assistant has a thought that this upstream takes. */
   #lastThought = false
 
-  constructor(ask: Ask, target: Target) {
+  constructor(ask: Ask, target: TranslationTarget) {
     super('messages', ask, target)
     this.#marks = new CacheMarks(ask, target)
     this.#mostOutput = this.maxOutput ?? target.maxOutput ?? MAX_OUTPUT
@@ -82,7 +83,7 @@ class MessagesWriter extends RequestWriter {
     return this.written(body, this.#mostOutput, this.#marks.life)
   }
 
-  #system(): Source | undefined {
+  #system(): JsonText | undefined {
     const parts = this.ask.system.filter(({ text }) => !isBlank(text))
     const blocks = parts.map(part => typed('text', { text: part.text, cache_control: this.#marks.of(part) }))
     if (this.ask.format.type === 'json') blocks.push(typed('text', { text: ONE_OBJECT }))
@@ -91,7 +92,7 @@ class MessagesWriter extends RequestWriter {
 
   // --- tools
 
-  #tool(tool: Tool): Source {
+  #tool(tool: Tool): JsonText {
     const { description, schema } = this.declared(tool)
     const input = objectSchema(schema)
     if (input.changed) this.losses.add('schema')
@@ -105,7 +106,7 @@ class MessagesWriter extends RequestWriter {
   }
 
   /** A model that thinks, and some others, cannot be told which tool to call. */
-  #choice(thinks: boolean): Source | undefined {
+  #choice(thinks: boolean): JsonText | undefined {
     const { tools, parallel } = this.ask
     if (tools.length === 0) return undefined
     const choice = this.choice(!thinks && this.target.toolChoice === 'any')
@@ -125,14 +126,14 @@ class MessagesWriter extends RequestWriter {
 
   // --- how it is answered
 
-  #sampling(thinks: boolean): Record<string, Source | undefined> {
+  #sampling(thinks: boolean): Record<string, JsonText | undefined> {
     const any = this.target.sampling !== 'none' && !thinks
     const { temperature, topP, topK } = this.sampling({ any, topK: any, seed: false, penalties: false })
     const most = temperature !== undefined && Number(temperature) > 1 ? '1' : temperature
     return { temperature: most, top_p: topP, top_k: topK }
   }
 
-  #effort(): Source | undefined {
+  #effort(): JsonText | undefined {
     const { thinking } = this.ask
     const { thinking: takes, efforts } = this.target
     const wanted = thinking.mode === 'off' ? null : wantedEffort(thinking)
@@ -143,7 +144,7 @@ class MessagesWriter extends RequestWriter {
   }
 
   /** `mayThink`: the history has what this protocol wants of a model that thinks. */
-  #thinking(mayThink: boolean): Source | undefined {
+  #thinking(mayThink: boolean): JsonText | undefined {
     const { thinking } = this.ask
     const { thinking: takes, thinkingOff } = this.target
     if (thinking.mode === 'unset') return undefined
@@ -162,7 +163,7 @@ class MessagesWriter extends RequestWriter {
     return typed('enabled', { budget_tokens: String(budget), display })
   }
 
-  #format(): Source | undefined {
+  #format(): JsonText | undefined {
     const { format } = this.ask
     if (format.type !== 'schema') return undefined
     const { schema, changed } = closedSchema(format.schema)
@@ -191,7 +192,7 @@ class MessagesWriter extends RequestWriter {
     return !inTools || this.#lastThought
   }
 
-  #message(role: string, blocks: Source[]): void {
+  #message(role: string, blocks: JsonText[]): void {
     if (blocks.length > 0) this.#messages.push(object({ role: `"${role}"`, content: array(blocks) }))
   }
 
@@ -201,9 +202,9 @@ class MessagesWriter extends RequestWriter {
   }
 
   #assistant({ parts }: AssistantRound): void {
-    const thoughts: Source[] = []
-    const texts: Source[] = []
-    const calls: Source[] = []
+    const thoughts: JsonText[] = []
+    const texts: JsonText[] = []
+    const calls: JsonText[] = []
     for (const part of parts) {
       if (part.type === 'thought') thoughts.push(...this.#thought(part))
       else if (part.type === 'call') calls.push(this.#call(part))
@@ -213,9 +214,9 @@ class MessagesWriter extends RequestWriter {
     this.#message('assistant', [...thoughts, ...texts, ...calls])
   }
 
-  /** This upstream would refuse the thought with state of another one, or with none. */
-  #thought({ text, opaque }: ThoughtPart): Source[] {
-    if (!this.isOwn(opaque) || opaque.value === EMPTY) {
+  /** A thought with state of another upstream, or with none, would be refused. */
+  #thought({ text, opaque }: ThoughtPart): JsonText[] {
+    if (!this.isOwn(opaque) || opaque.value === EMPTY_TEXT) {
       this.losses.add('thinking')
       return []
     }
@@ -223,7 +224,7 @@ class MessagesWriter extends RequestWriter {
     return [typed('thinking', { thinking: text, signature: opaque.value })]
   }
 
-  #call(part: CallPart): Source {
+  #call(part: CallPart): JsonText {
     if (part.opaque !== undefined) this.losses.add('thinking') // only other protocols have state at their calls
     return typed('tool_use', {
       id: literal(fitId(part.id)),
@@ -234,14 +235,14 @@ class MessagesWriter extends RequestWriter {
   }
 
   /** What is no object cannot be sent as it is: a call that was cut short, for example. */
-  #input(args: Literal): Source {
+  #input(args: Literal): JsonText {
     const input = objectIn(args)
     if (input !== null) return input
     this.losses.add('tool_arguments')
     return object({ arguments: args })
   }
 
-  #result(part: ResultPart): Source {
+  #result(part: ResultPart): JsonText {
     const content = part.parts.flatMap(one => this.#content(one))
     return typed('tool_result', {
       tool_use_id: literal(fitId(part.id)),
@@ -251,7 +252,7 @@ class MessagesWriter extends RequestWriter {
     })
   }
 
-  #content(part: TextPart | MediaPart): Source[] {
+  #content(part: TextPart | MediaPart): JsonText[] {
     const cache_control = this.#marks.of(part)
     if (part.type === 'text') return isBlank(part.text) ? [] : [typed('text', { text: part.text, cache_control })]
     if (part.kind !== 'image' && part.kind !== 'document') throw new Untranslatable(part.kind)
@@ -260,7 +261,7 @@ class MessagesWriter extends RequestWriter {
   }
 }
 
-function sourceOf({ url, text, base64, mime, kind }: MediaPart): Source {
+function sourceOf({ url, text, base64, mime, kind }: MediaPart): JsonText {
   if (url !== undefined) return typed('url', { url })
   if (text !== undefined) return typed('text', { media_type: '"text/plain"', data: text })
   const media_type = optional(mime ?? (kind === 'image' ? 'image/png' : 'application/pdf'))
@@ -336,7 +337,7 @@ class CacheMarks {
   readonly #kept = new Map<Markable, CacheLife>()
   readonly #top: CacheLife | null
 
-  constructor(ask: Ask, target: Target) {
+  constructor(ask: Ask, target: TranslationTarget) {
     const { tools, system, turns, cache: top } = ask
     this.#top = top
     const all: (Markable & { type: string })[] = [...tools, ...system, ...turns.flatMap(({ parts }) => parts)]
@@ -353,12 +354,12 @@ class CacheMarks {
     for (const part of [stable, last]) if (part !== undefined) this.#kept.set(part as Markable, '5m')
   }
 
-  of(part: Markable | Tool): Source | undefined {
+  of(part: Markable | Tool): JsonText | undefined {
     return markOf(this.#kept.get(part as Markable))
   }
 
   /** The mark at the top of the body, which follows the end of the conversation. */
-  get top(): Source | undefined {
+  get top(): JsonText | undefined {
     return markOf(this.#top ?? undefined)
   }
 
@@ -369,5 +370,5 @@ class CacheMarks {
   }
 }
 
-const markOf = (life: CacheLife | undefined): Source | undefined =>
+const markOf = (life: CacheLife | undefined): JsonText | undefined =>
   life === undefined ? undefined : life === '1h' ? '{"type":"ephemeral","ttl":"1h"}' : '{"type":"ephemeral"}'

@@ -2,15 +2,15 @@
  * Answers of upstreams of the responses protocol: their events, or the one document. Upstreams say everything several
  * times: in deltas, at the end of a text, at the end of its item and in the last event. What came once is not told again.
  */
-import { type AnswerRules, Blocks, MOST_BLOCKS, readerOf } from '../answer-reader.ts'
-import { unreadable, reasonOf, type AnswerReader, type ReaderOptions } from '../events.ts'
+import { type AnswerRules, Blocks, MOST_BLOCKS, answerReaderOf } from '../answer-reader.ts'
+import { unreadable, stopReasonOf, type AnswerReader, type ReaderOptions } from '../events.ts'
 import { failureIn } from '../failure.ts'
-import { EMPTY, type Literal, literal, quote } from '../json/literal.ts'
+import { EMPTY_TEXT, type Literal, literal, quote } from '../json/literal.ts'
 import { NONE, type Node, type Tree } from '../json/tree.ts'
 import { citationOf } from '../openai.ts'
 
 export const responsesAnswerReader = (options: ReaderOptions): AnswerReader =>
-  readerOf(new Rules(options), options.events)
+  answerReaderOf(new Rules(options), options.events)
 
 class Rules implements AnswerRules {
   readonly blocks: Blocks
@@ -92,7 +92,7 @@ class Rules implements AnswerRules {
     }
     this.#output.late(tree, tree.elements(response, 'output'))
     const why = tree.string(tree.get(response, 'incomplete_details'), 'reason') ?? ''
-    this.blocks.reason = isCut ? reasonOf('responses', why, 'length') : 'end'
+    this.blocks.reason = isCut ? stopReasonOf('responses', why, 'length') : 'end'
     this.blocks.finish()
   }
 }
@@ -104,7 +104,7 @@ class Rules implements AnswerRules {
 type Kind = 'text' | 'refusal' | 'thought'
 
 interface Item {
-  /** Of a call; -1 = it has not been opened, or is none. */
+  /** The block of a call; -1 = it has not been opened, or is none. */
   block: number
   /** The parts of which something has been told. */
   told: Set<string>
@@ -181,7 +181,7 @@ class OutputReader {
     const item = this.#itemOf(tree)
     if (item.done || !Object.hasOwn(WHOLE, what)) return
     const node = value(when === 'delta' ? 'delta' : (WHOLE[what] as string))
-    const text = tree.literal(node) ?? EMPTY
+    const text = tree.literal(node) ?? EMPTY_TEXT
     const source = when === 'delta' ? node : NONE // the whole text is told at most once
     switch (what) {
       case 'output_text':
@@ -204,7 +204,7 @@ class OutputReader {
 
   /** `when`: `done` = the whole text, which counts only where no delta of it came. */
   #text(item: Item, kind: Kind, part: string, text: Literal, when: string, source = NONE): void {
-    if (text === EMPTY || (when === 'done' && item.told.has(part))) return
+    if (text === EMPTY_TEXT || (when === 'done' && item.told.has(part))) return
     if (kind === 'thought' && item.told.size > 0 && !item.told.has(part)) this.#blocks.text(kind, BLANK_LINE)
     item.told.add(part)
     if (item.told.size > MOST_BLOCKS) this.#blocks.fail(unreadable('an item of the answer has too many parts'))
@@ -214,7 +214,7 @@ class OutputReader {
   }
 
   #args(item: Item, text: Literal, when: string, source = NONE): void {
-    if (text === EMPTY || item.block < 0 || (when === 'done' && item.told.size > 0)) return
+    if (text === EMPTY_TEXT || item.block < 0 || (when === 'done' && item.told.size > 0)) return
     item.told.add('args')
     this.#blocks.args(item.block, text, source)
   }
@@ -250,7 +250,7 @@ class OutputReader {
   #message(tree: Tree, item: Item, node: Node): void {
     tree.elements(node, 'content').forEach((part, index) => {
       const kind = tree.string(part, 'type') === 'refusal' ? 'refusal' : 'text'
-      const text = tree.literal(part, kind) ?? EMPTY
+      const text = tree.literal(part, kind) ?? EMPTY_TEXT
       this.#text(item, kind, `content_index ${index}`, text, 'done')
       if (item.told.has(NOTES)) return
       for (const note of tree.elements(part, 'annotations')) this.#blocks.note(citationOf(tree, note))
@@ -261,12 +261,12 @@ class OutputReader {
   #reasoning(tree: Tree, item: Item, node: Node): void {
     for (const list of ['summary', 'content'])
       tree.elements(node, list).forEach((part, index) => {
-        const text = tree.literal(part, 'text') ?? EMPTY
+        const text = tree.literal(part, 'text') ?? EMPTY_TEXT
         this.#text(item, 'thought', `${list}_index ${index}`, text, 'done')
       })
     const state = tree.literal(node, 'encrypted_content')
     const id = tree.string(node, 'id') ?? ''
-    if (state === null || state === EMPTY) this.#blocks.closeText()
+    if (state === null || state === EMPTY_TEXT) this.#blocks.closeText()
     else this.#blocks.seal('thought', item.told.size > 0 ? 'signed' : 'hidden', state, id)
     this.#anyThought = true
   }

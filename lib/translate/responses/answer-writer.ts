@@ -18,14 +18,14 @@ import {
 import { ObjectCheck } from '../json/check.ts'
 import {
   array,
-  EMPTY,
+  EMPTY_TEXT,
   flat,
   isBlank,
   type Literal,
   literal,
   object,
   optional,
-  type Source,
+  type JsonText,
   typed,
 } from '../json/literal.ts'
 import { objectIn } from '../json/tree.ts'
@@ -47,7 +47,7 @@ class ResponsesStream extends EventWriter {
   readonly #half: Item[] = []
   readonly #kinds = new Set<string>()
   /** The items that have ended, each at its place; undefined = the item has not. */
-  readonly #output: (Source | undefined)[] = []
+  readonly #output: (JsonText | undefined)[] = []
   /** The place of the next item. */
   #next = 0
   /** The number of the next event. */
@@ -65,7 +65,7 @@ class ResponsesStream extends EventWriter {
     return `${start}${this.#number++},${members}}\n\n`
   }
 
-  #response(ending: Ending, usage?: Source): string {
+  #response(ending: Ending, usage?: JsonText): string {
     const output = this.#output.filter(item => item !== undefined)
     return `"response":${responseOf(this.options, ending, output, usage)}`
   }
@@ -115,14 +115,14 @@ class ResponsesStream extends EventWriter {
     item.id = itemId(this.options, item.kind, item.place, item.call?.freeform)
     item.head = `"item_id":${item.id},"output_index":${item.place}${WORDS[item.form].at}`
     item.delta = { start: flat(startOf(`${WORDS[item.form].events}.delta`)), before: flat(`${item.head},"delta":`) }
-    return this.#added(item.place, itemOf(item, 'in_progress', EMPTY)) + this.#part(item, 'added', EMPTY)
+    return this.#added(item.place, itemOf(item, 'in_progress', EMPTY_TEXT)) + this.#part(item, 'added', EMPTY_TEXT)
   }
 
-  #added(place: number, item: Source): string {
+  #added(place: number, item: JsonText): string {
     return this.#event('response.output_item.added', `"output_index":${place},"item":${item}`)
   }
 
-  #done(place: number, item: Source): string {
+  #done(place: number, item: JsonText): string {
     this.#output[place] = item
     return this.#event('response.output_item.done', `"output_index":${place},"item":${item}`)
   }
@@ -189,7 +189,7 @@ class ResponsesStream extends EventWriter {
   /** State that belongs to nothing that is shown. */
   #hidden(opaque: Opaque): string {
     const place = this.#next++
-    const item = thoughtItem(itemId(this.options, 'thought', place), EMPTY, opaque)
+    const item = thoughtItem(itemId(this.options, 'thought', place), EMPTY_TEXT, opaque)
     return this.#added(place, item) + this.#done(place, item)
   }
 
@@ -247,7 +247,7 @@ interface Item {
   /** How the events of its text begin, and what stands before a piece of it. */
   delta: { start: string; before: string }
   pieces: LongText
-  /** Of functions: whether the arguments are whole. */
+  /** Tells of functions whether the arguments are whole. */
   check: ObjectCheck | null
   opaque: Opaque | null
   notes: Citation[]
@@ -258,7 +258,7 @@ const newItem = (kind: Item['kind'], call: CallHead | null): Item => ({
   form: call?.freeform ? 'custom' : kind,
   call,
   place: -1,
-  id: EMPTY,
+  id: EMPTY_TEXT,
   head: '',
   delta: { start: '', before: '' },
   pieces: new LongText(),
@@ -267,11 +267,11 @@ const newItem = (kind: Item['kind'], call: CallHead | null): Item => ({
   notes: [],
 })
 
-const partOf = ({ form, notes }: Item, text: Literal): Source =>
+const partOf = ({ form, notes }: Item, text: Literal): JsonText =>
   form === 'text' || form === 'refusal' ? contentOf(form, text, notes) : typed('summary_text', { text })
 
 /** The item with the text that it has come to. */
-function itemOf({ kind, id, call, opaque, notes }: Item, status: ItemStatus, text: Literal): Source {
+function itemOf({ kind, id, call, opaque, notes }: Item, status: ItemStatus, text: Literal): JsonText {
   if (call !== null) return callItem(id, call, text, status)
   if (kind === 'thought') return thoughtItem(id, text, opaque)
   const content = status === 'in_progress' ? [] : [contentOf(kind === 'refusal' ? kind : 'text', text, notes)]
@@ -286,11 +286,11 @@ class ResponsesDocument extends DocumentWriter {
     return responseOf(this.options, ending, this.#output(reason), usageOf(usage, this.thinking))
   }
 
-  #output(reason: StopReason): Source[] {
-    const output: Source[] = []
+  #output(reason: StopReason): JsonText[] {
+    const output: JsonText[] = []
     const ids = new CallIds()
     const hidden = (opaque: Opaque): void => {
-      output.push(thoughtItem(itemId(this.options, 'thought', output.length), EMPTY, opaque))
+      output.push(thoughtItem(itemId(this.options, 'thought', output.length), EMPTY_TEXT, opaque))
     }
     for (const { kind, pieces, call, opaque, notes, isClosed } of this.blocks) {
       const { text } = pieces
@@ -301,7 +301,7 @@ class ResponsesDocument extends DocumentWriter {
       else if (call !== null) output.push(callOf(id, { ...call, id: ids.once(call.id) }, text, reason))
       else {
         const content = contentOf(kind === 'refusal' ? kind : 'text', text, notes)
-        if (text !== EMPTY) output.push(messageItem(id, [content], isClosed ? 'completed' : 'incomplete'))
+        if (text !== EMPTY_TEXT) output.push(messageItem(id, [content], isClosed ? 'completed' : 'incomplete'))
         if (opaque !== null) hidden(opaque)
       }
     }
@@ -309,7 +309,7 @@ class ResponsesDocument extends DocumentWriter {
   }
 }
 
-function callOf(id: Literal, call: CallHead, text: Literal, reason: StopReason): Source {
+function callOf(id: Literal, call: CallHead, text: Literal, reason: StopReason): JsonText {
   const args = wholeArgs(call, text)
   const isHalf = isCut(reason) && !call.freeform && (isBlank(args) || objectIn(args) === null)
   return callItem(id, call, args, isHalf ? 'incomplete' : 'completed')
@@ -322,7 +322,7 @@ export const responsesAnswerWriter = (options: WriterOptions): AnswerWriter =>
 // --- words
 
 /** What an answer repeats of its request, where the request does not say it. */
-const UNSAID: Readonly<Record<string, Source>> = {
+const UNSAID: Readonly<Record<string, JsonText>> = {
   instructions: 'null',
   max_output_tokens: 'null',
   max_tool_calls: 'null',
@@ -344,16 +344,16 @@ const UNSAID: Readonly<Record<string, Source>> = {
 
 interface Ending {
   status: 'in_progress' | 'completed' | 'incomplete' | 'failed'
-  incomplete?: Source
-  error?: Source
+  incomplete?: JsonText
+  error?: JsonText
 }
 
 const responseOf = (
   { requestId, createdS, model, ask }: WriterOptions,
   { status, incomplete = 'null', error = 'null' }: Ending,
-  output: readonly Source[],
-  usage: Source = 'null',
-): Source =>
+  output: readonly JsonText[],
+  usage: JsonText = 'null',
+): JsonText =>
   object({
     id: literal(`resp_${requestId}`),
     object: '"response"',
@@ -391,7 +391,7 @@ const wordOf = (failure: Failure): string =>
   codeOf(failure) ?? (failure.kind === 'invalid' ? 'invalid_prompt' : 'server_error')
 
 /** Here the prompt is one number, with what was read from a cache, or written to one, inside of it. */
-function usageOf(usage: Usage, thinking: number): Source {
+function usageOf(usage: Usage, thinking: number): JsonText {
   const cached = usage.cache_read + usage.cache_read_audio + usage.cache_read_image
   const written = usage.cache_write_5m + usage.cache_write_1h
   const audio = usage.input_audio + usage.cache_read_audio
@@ -425,24 +425,24 @@ const itemId = ({ requestId }: WriterOptions, kind: keyof typeof PREFIXES, place
   literal(`${freeform ? 'ctc' : PREFIXES[kind]}_${requestId}_${place}`)
 
 /** The part of a message that has its text. */
-const contentOf = (kind: 'text' | 'refusal', text: Literal, notes: readonly Citation[]): Source =>
+const contentOf = (kind: 'text' | 'refusal', text: Literal, notes: readonly Citation[]): JsonText =>
   kind === 'refusal'
     ? typed('refusal', { refusal: text })
     : typed('output_text', { text, annotations: array(notes.map(flatCitation)), logprobs: '[]' })
 
-const messageItem = (id: Literal, content: readonly Source[], status: ItemStatus): Source =>
+const messageItem = (id: Literal, content: readonly JsonText[], status: ItemStatus): JsonText =>
   object({ id, type: '"message"', status: `"${status}"`, role: '"assistant"', content: array(content) })
 
 /** A state stands in it even where it is empty, so that an item of ours is known when it comes back. */
-const thoughtItem = (id: Literal, text: Literal, opaque: Opaque | null): Source =>
+const thoughtItem = (id: Literal, text: Literal, opaque: Opaque | null): JsonText =>
   object({
     id,
     type: '"reasoning"',
-    summary: text === EMPTY ? '[]' : array([typed('summary_text', { text })]),
+    summary: text === EMPTY_TEXT ? '[]' : array([typed('summary_text', { text })]),
     encrypted_content: opaque === null ? 'null' : seal(opaque),
   })
 
-function callItem(id: Literal, call: CallHead, args: Literal, status: ItemStatus): Source {
+function callItem(id: Literal, call: CallHead, args: Literal, status: ItemStatus): JsonText {
   return object({
     id,
     type: call.freeform ? '"custom_tool_call"' : '"function_call"',
@@ -454,8 +454,8 @@ function callItem(id: Literal, call: CallHead, args: Literal, status: ItemStatus
   })
 }
 
-const mediaItem = (id: Literal, base64: Literal): Source =>
+const mediaItem = (id: Literal, base64: Literal): JsonText =>
   object({ id, type: '"image_generation_call"', status: '"completed"', result: base64 })
 
 /** The arguments of a call that has ended. */
-const wholeArgs = ({ freeform }: CallHead, args: Literal): Literal => (args === EMPTY && !freeform ? '"{}"' : args)
+const wholeArgs = ({ freeform }: CallHead, args: Literal): Literal => (args === EMPTY_TEXT && !freeform ? '"{}"' : args)

@@ -1,7 +1,7 @@
 /** Requests of the responses protocol: the members of the body but for the conversation and the tools. */
-import type { Ask, AskHead, Choice, MediaPart, Part, TextPart, Tool, Turn } from '../ask.ts'
+import type { Ask, AskHead, Choice, MediaPart, TurnPart, TextPart, Tool, Turn } from '../ask.ts'
 import { type Opaque, Untranslatable } from '../events.ts'
-import { EMPTY, join, type Literal, object, oneLine, quote, type Source } from '../json/literal.ts'
+import { EMPTY_TEXT, join, type Literal, object, oneLine, quote, type JsonText } from '../json/literal.ts'
 import type { Node, Tree } from '../json/tree.ts'
 import { unseal } from '../opaque.ts'
 import { dataUrl, schemaFormat } from '../openai.ts'
@@ -165,7 +165,7 @@ class ItemReader {
   }
 
   /** Items of the same side are one turn. */
-  #add(role: Turn['role'], parts: Part[]): void {
+  #add(role: Turn['role'], parts: TurnPart[]): void {
     const last = this.#ask.turns.at(-1)
     if (last?.role !== role) this.#ask.turns.push({ role, parts })
     else for (const part of parts) last.parts.push(part)
@@ -184,7 +184,7 @@ class ItemReader {
     if (role === 'assistant')
       this.#add(
         role,
-        texts.filter(({ text }) => text !== EMPTY),
+        texts.filter(({ text }) => text !== EMPTY_TEXT),
       )
     else if (this.#ask.turns.length > 0) this.#add(role, texts)
     else for (const text of texts) this.#ask.system.push(text)
@@ -193,7 +193,7 @@ class ItemReader {
   #call(item: Node, freeform: boolean): void {
     const value = this.#tree.get(item, freeform ? 'input' : 'arguments')
     const namespace = this.#tree.string(item, 'namespace')
-    const call: Part = {
+    const call: TurnPart = {
       type: 'call',
       id: this.#tree.string(item, 'call_id') ?? '',
       name: this.#tree.string(item, 'name') ?? '',
@@ -209,7 +209,7 @@ class ItemReader {
   #result(item: Node): void {
     const output = this.#tree.get(item, 'output')
     const isObject = this.#tree.kind(output) === 'object'
-    const result: Part = {
+    const result: TurnPart = {
       type: 'result',
       id: this.#tree.string(item, 'call_id') ?? '',
       name: this.#tree.string(item, 'name'),
@@ -236,7 +236,7 @@ class ItemReader {
       const found = texts.filter(text => text !== null)
       if (found.length > 0) return join(found, '\\n\\n')
     }
-    return EMPTY
+    return EMPTY_TEXT
   }
 
   // --- what may stand in a message and in a result
@@ -253,9 +253,9 @@ class ItemReader {
       case 'input_text':
       case 'output_text':
       case 'text':
-        return { type: 'text', text: this.#tree.literal(part, 'text') ?? EMPTY, ...this.#breakpoint(part) }
+        return { type: 'text', text: this.#tree.literal(part, 'text') ?? EMPTY_TEXT, ...this.#breakpoint(part) }
       case 'refusal':
-        return { type: 'text', text: this.#tree.literal(part, 'refusal') ?? EMPTY, refusal: true }
+        return { type: 'text', text: this.#tree.literal(part, 'refusal') ?? EMPTY_TEXT, refusal: true }
       case 'input_image':
         return { ...this.#image(part), ...this.#breakpoint(part) }
       case 'input_file':
@@ -292,7 +292,7 @@ class ItemReader {
 
 // --- the body
 
-/** They stand before all items, wherever the member stands in the body. */
+/** Instructions stand before all items, wherever the member stands in the body. */
 const instructions: MemberReader = (ask, tree, node, name) => {
   const text = tree.literal(node)
   if (text === null) throw new Untranslatable(name)
@@ -395,9 +395,9 @@ const REPEATED = [
   'user',
 ] as const
 
-function repeatedOf(tree: Tree): Record<string, Source> {
-  const repeated: Record<string, Source> = {}
-  const source = (parent: string, name: string, missing: Source): Source => {
+function repeatedOf(tree: Tree): Record<string, JsonText> {
+  const repeated: Record<string, JsonText> = {}
+  const source = (parent: string, name: string, missing: JsonText): JsonText => {
     const node = tree.get(tree.get(tree.root, parent), name)
     return tree.absent(node) ? missing : oneLine(tree.source(node))
   }

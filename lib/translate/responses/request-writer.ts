@@ -1,26 +1,37 @@
 /** Requests for upstreams of the responses protocol. Nothing is stored there, and no item is named that would have to be. */
-import type { Ask, CallPart, MediaPart, ResultPart, Target, TextPart, ThoughtPart, Tool, Written } from '../ask.ts'
+import type {
+  Ask,
+  CallPart,
+  MediaPart,
+  ResultPart,
+  TranslationTarget,
+  TextPart,
+  ThoughtPart,
+  Tool,
+  Written,
+} from '../ask.ts'
 import { type AssistantRound, asError, joined, namedText, roundsOf, type UserRound } from '../conversation.ts'
 import { Untranslatable } from '../events.ts'
-import { array, EMPTY, isBlank, join, literal, object, optional, type Source, typed } from '../json/literal.ts'
+import { array, EMPTY_TEXT, isBlank, join, literal, object, optional, type JsonText, typed } from '../json/literal.ts'
 import { fitId } from '../names.ts'
 import { asDataUrl, schemaMembers } from '../openai.ts'
 import { RequestWriter } from '../request-writer.ts'
 
-const NO_PARAMETERS: Source = '{"type":"object","properties":{}}'
+const NO_PARAMETERS: JsonText = '{"type":"object","properties":{}}'
 const LONGEST_KEY = 64
 /** A smaller maximum is refused. */
 const LEAST_OUTPUT = 16
-const STATE: Source = '["reasoning.encrypted_content"]'
+const STATE: JsonText = '["reasoning.encrypted_content"]'
 
-export const writeResponsesRequest = (ask: Ask, target: Target): Written => new ResponsesWriter(ask, target).write()
+export const writeResponsesRequest = (ask: Ask, target: TranslationTarget): Written =>
+  new ResponsesWriter(ask, target).write()
 
 class ResponsesWriter extends RequestWriter {
-  readonly #items: Source[] = []
+  readonly #items: JsonText[] = []
   /** The calls of the last round of the assistant whose tools take text. */
   #freeform = new Set<string>()
 
-  constructor(ask: Ask, target: Target) {
+  constructor(ask: Ask, target: TranslationTarget) {
     super('responses', ask, target)
   }
 
@@ -54,7 +65,7 @@ class ResponsesWriter extends RequestWriter {
     return this.maxOutput === null ? null : Math.max(LEAST_OUTPUT, this.maxOutput)
   }
 
-  #sampling(): Record<string, Source | undefined> {
+  #sampling(): Record<string, JsonText | undefined> {
     const takes = { any: this.target.sampling !== 'none', topK: false, seed: false, penalties: false }
     const { temperature, topP } = this.sampling(takes)
     return { temperature, top_p: topP }
@@ -62,7 +73,7 @@ class ResponsesWriter extends RequestWriter {
 
   // --- tools
 
-  #tools(): Record<string, Source | undefined> {
+  #tools(): Record<string, JsonText | undefined> {
     const { tools, parallel } = this.ask
     if (tools.length === 0) return {}
     return {
@@ -73,7 +84,7 @@ class ResponsesWriter extends RequestWriter {
   }
 
   /** Tools are strict here where nothing is said of it, and most schemas do not fit that. */
-  #tool(tool: Tool): Source {
+  #tool(tool: Tool): JsonText {
     const name = this.nameOf(tool)
     const description = tool.description ?? undefined
     if (tool.type === 'function') {
@@ -85,7 +96,7 @@ class ResponsesWriter extends RequestWriter {
     return typed('custom', { name, description, format })
   }
 
-  #choice(): Source | undefined {
+  #choice(): JsonText | undefined {
     const { tools } = this.ask
     const choice = this.choice()
     switch (choice.type) {
@@ -106,20 +117,20 @@ class ResponsesWriter extends RequestWriter {
     }
   }
 
-  #named(tool: { type: string; name: string; namespace?: string }): Source {
+  #named(tool: { type: string; name: string; namespace?: string }): JsonText {
     return typed(tool.type === 'freeform' ? 'custom' : 'function', { name: this.nameOf(tool) })
   }
 
   // --- how it is answered
 
-  #format(): Source | undefined {
+  #format(): JsonText | undefined {
     const { format } = this.ask
     if (format.type === 'json') return object({ format: typed('json_object', {}) })
     return format.type === 'schema' ? object({ format: typed('json_schema', schemaMembers(format)) }) : undefined
   }
 
   /** Summaries are for clients who ask to see thoughts: not every account of a provider may have them. */
-  #reasoning(): Source | undefined {
+  #reasoning(): JsonText | undefined {
     const { thinking } = this.ask
     const effort = this.effortWord
     const summary = thinking.show === true && thinking.mode !== 'off' && this.target.thinking !== 'none'
@@ -129,17 +140,17 @@ class ResponsesWriter extends RequestWriter {
 
   // --- the conversation: a list of items
 
-  #input(): Source {
+  #input(): JsonText {
     for (const round of roundsOf(this.ask.turns)) {
       if (round.role === 'user') this.#user(round)
       else if (round.role === 'assistant') this.#assistant(round)
       else this.#message('developer', joined(round.parts))
     }
-    if (this.#items.length === 0) this.#message('user', EMPTY)
+    if (this.#items.length === 0) this.#message('user', EMPTY_TEXT)
     return array(this.#items)
   }
 
-  #message(role: string, content: Source | null): void {
+  #message(role: string, content: JsonText | null): void {
     if (content !== null) this.#items.push(typed('message', { role: `"${role}"`, content }))
   }
 
@@ -148,32 +159,32 @@ class ResponsesWriter extends RequestWriter {
     const content = parts.filter(part => part.type !== 'text' || !isBlank(part.text))
     const only = content.length === 1 && content[0]?.type === 'text' ? content[0].text : null
     if (content.length > 0) this.#message('user', only ?? array(content.map(part => this.#part(part))))
-    else if (results.length === 0) this.#message('user', EMPTY)
+    else if (results.length === 0) this.#message('user', EMPTY_TEXT)
   }
 
-  #result({ id, parts, error }: ResultPart): Source {
+  #result({ id, parts, error }: ResultPart): JsonText {
     const texts = parts.filter(part => part.type === 'text').map(({ text }) => text)
     const media = parts.filter(part => part.type === 'media')
-    const joinedTexts = texts.length === 0 ? EMPTY : join(texts, '\\n')
+    const joinedTexts = texts.length === 0 ? EMPTY_TEXT : join(texts, '\\n')
     const text = error ? asError(joinedTexts) : joinedTexts
-    const before = text === EMPTY ? [] : [typed('input_text', { text })]
+    const before = text === EMPTY_TEXT ? [] : [typed('input_text', { text })]
     return typed(this.#freeform.has(id) ? 'custom_tool_call_output' : 'function_call_output', {
       call_id: literal(fitId(id)),
       output: media.length === 0 ? text : array([...before, ...media.map(part => this.#part(part))]),
     })
   }
 
-  #part(part: TextPart | MediaPart): Source {
+  #part(part: TextPart | MediaPart): JsonText {
     if (part.type === 'text') return typed('input_text', { text: part.text })
     const { kind, mime, base64, url, text, name } = part
     if (kind === 'image') {
-      const image_url = url ?? asDataUrl(mime ?? 'image/png', base64 ?? EMPTY)
+      const image_url = url ?? asDataUrl(mime ?? 'image/png', base64 ?? EMPTY_TEXT)
       return typed('input_image', { detail: '"auto"', image_url })
     }
     if (text !== undefined) return typed('input_text', { text: namedText(text, name) })
     if (kind !== 'document') throw new Untranslatable(kind)
     if (url !== undefined) return typed('input_file', { file_url: url, filename: name })
-    const file_data = asDataUrl(mime ?? 'application/pdf', base64 ?? EMPTY)
+    const file_data = asDataUrl(mime ?? 'application/pdf', base64 ?? EMPTY_TEXT)
     return typed('input_file', { filename: name ?? '"document.pdf"', file_data })
   }
 
@@ -196,13 +207,13 @@ class ResponsesWriter extends RequestWriter {
     this.#message('assistant', array([part]))
   }
 
-  /** This upstream would refuse the item with state of another one, or with none. */
+  /** An item with state of another upstream, or with none, would be refused. */
   #thought({ text, opaque }: ThoughtPart): void {
-    if (!this.isOwn(opaque) || opaque.value === EMPTY) {
+    if (!this.isOwn(opaque) || opaque.value === EMPTY_TEXT) {
       this.losses.add('thinking')
       return
     }
-    const summary = text === EMPTY ? [] : [typed('summary_text', { text })]
+    const summary = text === EMPTY_TEXT ? [] : [typed('summary_text', { text })]
     const members = { id: optional(opaque.id), summary: array(summary), encrypted_content: opaque.value }
     this.#items.push(typed('reasoning', members))
   }
@@ -214,7 +225,7 @@ class ResponsesWriter extends RequestWriter {
     const head = { call_id: literal(fitId(id)), name: this.nameOf(call) }
     const item = freeform
       ? typed('custom_tool_call', { ...head, input: args })
-      : typed('function_call', { ...head, arguments: args === EMPTY ? '"{}"' : args })
+      : typed('function_call', { ...head, arguments: args === EMPTY_TEXT ? '"{}"' : args })
     this.#items.push(item)
   }
 }

@@ -1,8 +1,9 @@
 /** Random answers in the words of the hub, and what they come to: the blocks, the stop, the usage. */
+import { decode } from '../../../lib/protocols/json/text.ts'
 import { noUsage, type Usage } from '../../../lib/protocols/words/usage.ts'
 import { Blocks } from '../../../lib/translate/answer-reader.ts'
 import type { AnswerEvent, AnswerWriter, ReaderOptions, WriterOptions } from '../../../lib/translate/events.ts'
-import { type Literal, quote, textOf, unquote } from '../../../lib/translate/json/literal.ts'
+import { type Literal, quote, unquote } from '../../../lib/translate/json/literal.ts'
 import type { Translated } from '../../../lib/translate/table.ts'
 import { emptyAsk } from '../../../lib/translate/request-reader.ts'
 import { cut, type Random, text } from '../../support/random.ts'
@@ -129,7 +130,7 @@ export function come(events: readonly AnswerEvent[]): Told {
   return {
     blocks: blocks.map(block => ({
       ...block,
-      text: block.kind === 'call' ? unquote(`"${block.text}"`).trim() || '{}' : textOf(`"${block.text}"`),
+      text: block.kind === 'call' ? unquote(`"${block.text}"`).trim() || '{}' : decode(`"${block.text}"`),
     })),
     stop,
   }

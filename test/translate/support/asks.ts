@@ -1,6 +1,16 @@
 /** Random requests, in the words of the hub, and the form in which two of them are compared. */
-import type { Ask, CallPart, MediaPart, Part, ResultPart, TextPart, Tool, Turn } from '../../../lib/translate/ask.ts'
-import { type Literal, type Source, quote, textOf, unquote } from '../../../lib/translate/json/literal.ts'
+import { decode } from '../../../lib/protocols/json/text.ts'
+import type {
+  Ask,
+  CallPart,
+  MediaPart,
+  TurnPart,
+  ResultPart,
+  TextPart,
+  Tool,
+  Turn,
+} from '../../../lib/translate/ask.ts'
+import { type Literal, type JsonText, quote, unquote } from '../../../lib/translate/json/literal.ts'
 import { emptyAsk } from '../../../lib/translate/request-reader.ts'
 import { type Random, jsonText, key, text } from '../../support/random.ts'
 
@@ -13,7 +23,7 @@ const filled = (random: Random): Literal => oddLiteral(random, `w${text(random)}
 /** Values that a parser would not keep as they are. */
 const HARD = ['1.0', '1e400', '12345678901234567890', '-0', '"\\ud800"', '{"__proto__":{"a":1}}', '{"2":1,"1":2}', '[]']
 
-export function oddObject(random: Random): Source {
+export function oddObject(random: Random): JsonText {
   const members = Array.from({ length: random.int(0, 4) }, (_, n) => {
     const value = random.next() < 0.5 ? random.pick(HARD) : jsonText(random, { [key(random)]: [text(random), null, 1] })
     return `"k${n}":${value}`
@@ -61,7 +71,7 @@ function turns(random: Random, takes: Takes, issuer: string, tools: readonly Too
   let n = 0
   for (let round = random.int(0, 3); round > 0; round--) {
     if (takes.systemTurns && random.next() < 0.3) all.push({ role: 'system', parts: [textPart(random)] })
-    const parts: Part[] = [textPart(random)]
+    const parts: TurnPart[] = [textPart(random)]
     if (takes.thoughts && random.next() < 0.5)
       parts.unshift({ type: 'thought', text: filled(random), opaque: { issuer, of: 'signed', value: '"sIg+/=="' } })
     const calls =
@@ -130,16 +140,16 @@ export function plain(ask: Ask, losses: Ask['losses'] = new Set()): object {
   lost('top_k', 'topK')
   return {
     stream: ask.stream,
-    system: ask.system.map(({ text }) => textOf(text)).join('\n\n'),
+    system: ask.system.map(({ text }) => decode(text)).join('\n\n'),
     turns: ask.turns.map(({ role, parts }) => ({ role, parts: parts.map(part => plainPart(part)) })),
     tools: ask.tools.map(tool => ({
       ...tool,
-      description: tool.description === null ? null : textOf(tool.description),
+      description: tool.description === null ? null : decode(tool.description),
     })),
     choice: losses.has('tool_choice') ? null : ask.choice,
     parallel: ask.parallel,
     maxOutput: ask.maxOutput,
-    stop: losses.has('stop') ? null : ask.stop.map(textOf),
+    stop: losses.has('stop') ? null : ask.stop.map(decode),
     sampling,
     thinking: losses.has('thinking')
       ? null
@@ -148,19 +158,19 @@ export function plain(ask: Ask, losses: Ask['losses'] = new Set()): object {
   }
 }
 
-function plainPart(part: Part): object {
+function plainPart(part: TurnPart): object {
   switch (part.type) {
     case 'text':
-      return { text: textOf(part.text) }
+      return { text: decode(part.text) }
     case 'thought':
-      return { thought: textOf(part.text), value: part.opaque?.value }
+      return { thought: decode(part.text), value: part.opaque?.value }
     case 'call':
       return { call: part.id, name: part.name, args: unquote(part.args) }
     case 'result':
       return { result: part.id, error: part.error, parts: part.parts.map(plainPart) }
     case 'media': {
       const { type: _, ...rest } = part
-      return { ...rest, ...(part.name === undefined ? {} : { name: textOf(part.name) }) }
+      return { ...rest, ...(part.name === undefined ? {} : { name: decode(part.name) }) }
     }
   }
 }

@@ -1,6 +1,6 @@
 /** Requests from one protocol to another as rows: what a client sends, and what the upstream gets, is told as lost, or is spared. */
 import type { Test } from 'tap'
-import { type Target, type Written, plainTarget } from '../../../lib/translate/ask.ts'
+import { type TranslationTarget, type Written, plainTarget } from '../../../lib/translate/ask.ts'
 import type { LossWord } from '../../../lib/translate/events.ts'
 import type { Translated } from '../../../lib/translate/table.ts'
 import type { Loose } from './answers.ts'
@@ -12,14 +12,19 @@ export interface Row {
   from?: Translated
   to: Translated
   body: object | string
-  target?: Partial<Target>
+  target?: Partial<TranslationTarget>
   /** A pattern of the body. */
   gets?: object
   check?: (body: Loose, t: Test, written: Written) => void
   losses?: LossWord[]
 }
 
-export const via = (from: Translated, to: Translated, body: object | string, target: Partial<Target> = {}): Written => {
+export const via = (
+  from: Translated,
+  to: Translated,
+  body: object | string,
+  target: Partial<TranslationTarget> = {},
+): Written => {
   const bytes = Buffer.from(typeof body === 'string' ? body : JSON.stringify(body))
   return to.writeRequest(from.readRequest(bytes, { model: 'model', stream: true }), { ...plainTarget('up'), ...target })
 }
