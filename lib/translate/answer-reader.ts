@@ -26,15 +26,30 @@ const LONGEST_EVENT = 8 * 1024 * 1024
 const LONGEST_DOCUMENT = 32 * 1024 * 1024
 
 /** How a protocol reads its answers. What it finds goes into `blocks`. */
-export interface AnswerRules {
+export abstract class AnswerRules {
   readonly blocks: Blocks
+
+  constructor(options: ReaderOptions) {
+    this.blocks = new Blocks(options)
+  }
+
   /** An event of a stream: the tree has its data, which are JSON. */
-  event(name: string, tree: Tree): void
+  abstract event(name: string, tree: Tree): void
+  abstract document(tree: Tree): void
+
   /** An event whose data are no JSON; true: that is in order. */
-  words(text: string): boolean
-  /** The stream has ended. */
-  ended(): void
-  document(tree: Tree): void
+  words(_text: string): boolean {
+    return false
+  }
+
+  /** The stream has ended, before the upstream said that this is the end. */
+  ended(): void {
+    this.blocks.fail(unreadable('the answer ended before its end'))
+  }
+
+  protected begin(tree: Tree, answer: Node): void {
+    this.blocks.begin(tree.string(answer, 'id') ?? '', tree.string(answer, 'model') ?? '')
+  }
 }
 
 export const answerReaderOf = (rules: AnswerRules, events: boolean): AnswerReader =>
@@ -149,13 +164,6 @@ class DocumentReader implements AnswerReader {
   }
 }
 
-// --- blocks
-
-/**
- * What every answer reader does with what it finds: it opens blocks, continues them and closes them, in the order that
- * `events.ts` promises to writers. Calls get the names that the client knows, and ids that every protocol takes.
- */
-
 type TextKind = 'text' | 'thought' | 'refusal'
 
 /** The most blocks of one answer. */
@@ -166,6 +174,10 @@ interface OpenCall {
   freeform: TextOfInput | null
 }
 
+/**
+ * What every answer reader does with what it finds: it opens blocks, continues them and closes them, in the order that `events.ts`
+ * promises to writers. Calls get the names that the client knows, and ids that every protocol takes.
+ */
 export class Blocks {
   readonly #options: ReaderOptions
   readonly found = new FoundEvents()

@@ -1,8 +1,11 @@
 /**
  * The events of a stream are much alike: nearly all of them bring a piece of text and differ in nothing else. This class remembers the
  * event that was read last, when its text was all that it told, and finds the next events that differ from it only in their text, so
- * that these need not be read as JSON, which costs ten times as much. What is compared are bytes; any other event is read the general
- * way, and so is one whose text is empty.
+ * that these need not be read as JSON. What is compared are bytes; any other event is read the general way, and so is one whose text is
+ * empty.
+ *
+ * Reading and writing an event takes 0.6 to 0.9 µs with this class and 2.0 to 2.8 µs without it (`npm run bench:micro -- translate`). All
+ * that an untranslated event of a burst costs is 1.5 µs, and a translated one may cost twice that (docs/performance.md).
  *
  * Besides the text there are members that change with each event and that no reader looks at: the event's number, the tokens so far, and
  * characters that hide how long the text is.

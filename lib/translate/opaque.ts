@@ -49,12 +49,7 @@ export function unseal64(text: Literal): Opaque | null {
   return stringEnd(inner, 1) === inner.length ? unseal(inner) : null
 }
 
-// --- envelopes
-
-/**
- * Our envelopes in a body that goes upstream untranslated, because the turn before was answered by another upstream: nobody there
- * understands them, so what carries one is left out, and nothing else is touched.
- */
+// --- envelopes in a body that goes upstream untranslated: nobody there understands them, so what carries one is left out
 
 /**
  * A place where a protocol's clients keep state of an upstream. `what` is left out when the string at `state` below it is an

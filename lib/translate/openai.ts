@@ -1,8 +1,8 @@
 /** Errors in the form that chat completions and responses share. */
 import { decode } from '../protocols/json/text.ts'
-import type { Format } from './ask.ts'
-import type { Citation, Failure, FailureKind, WrittenError } from './events.ts'
-import { EMPTY_TEXT, type Literal, type JsonText, literal, object, typed } from './json/literal.ts'
+import type { CacheLife, Format, MediaPart } from './ask.ts'
+import { type Citation, type Failure, type FailureKind, Untranslatable, type WrittenError } from './events.ts'
+import { EMPTY_TEXT, type JsonText, type Literal, literal, object, typed } from './json/literal.ts'
 import type { Node, Tree } from './json/tree.ts'
 
 const WORDS: Readonly<Record<FailureKind, readonly [type: string, code: string | null]>> = {
@@ -37,9 +37,7 @@ export const writeOpenaiError = (failure: Failure): WrittenError => ({
   body: errorObject(failure),
 })
 
-// --- citation
-
-/** Citations of addresses, in the form that chat and responses share: one puts them into a member of their own. */
+// --- citations of addresses, in the form that chat and responses share: one puts them into a member of their own
 
 const TYPE = 'url_citation'
 
@@ -76,9 +74,7 @@ export const nestedCitation = (citation: Citation): JsonText => typed(TYPE, { [T
 /** Bytes of memory. */
 const sizeOfNote = ({ url, title }: Citation): number => url.length + title.length
 
-// --- data-url
-
-/** Addresses that have their data in them: `data:image/png;base64,…`. */
+// --- addresses that have their data in them: `data:image/png;base64,…`
 
 /** All before the data is short, and may have escaped slashes. */
 const LONGEST_HEAD = 300
@@ -124,4 +120,28 @@ export function schemaFormat(tree: Tree, node: Node): SchemaFormat | null {
     strict: tree.boolean(node, 'strict'),
     description: tree.literal(node, 'description'),
   }
+}
+
+// --- parts of a request
+
+/** The mark of a cache entry behind a part. */
+export function breakpointOf(tree: Tree, part: Node): { cache?: CacheLife } {
+  const mark = tree.get(part, 'prompt_cache_breakpoint')
+  if (tree.kind(mark) !== 'object') return {}
+  return { cache: tree.string(mark, 'ttl') === '12h' ? '1h' : '5m' }
+}
+
+export function imageAt(url: Literal): MediaPart {
+  const inside = dataUrl(url)
+  return { type: 'media', kind: 'image', ...(inside ?? { mime: null, url }) }
+}
+
+/** A file with its data, or at an address where the protocol has one. */
+export function fileOf(tree: Tree, node: Node, url: Literal | null): MediaPart {
+  const data = tree.literal(node, 'file_data')
+  const name = tree.literal(node, 'filename')
+  const file = { type: 'media', kind: 'document', ...(name === null ? {} : { name }) } as const
+  if (data !== null) return { ...file, ...(dataUrl(data) ?? { mime: 'application/pdf', base64: data }) }
+  if (url === null) throw new Untranslatable('file_id')
+  return { ...file, mime: null, url }
 }

@@ -24,11 +24,8 @@ export function objectSchema(schema: JsonText | null): { schema: JsonText; chang
 }
 
 function withType(tree: Tree): JsonText {
-  const members: string[] = ['"type":"object"']
-  tree.members(tree.root, (name, node) => {
-    if (name !== 'type') members.push(`${literal(name)}:${tree.source(node)}`)
-  })
-  return `{${members.join(',')}}`
+  const others = tree.rewritten(tree.root, (name, node) => (name === 'type' ? null : tree.source(node)))
+  return `{"type":"object"${others === '{}' ? '' : ','}${others.slice(1)}`
 }
 
 /** Offers the properties of all alternatives, and requires those that all of them require. */
@@ -73,11 +70,7 @@ const requiredOf = (tree: Tree, node: Node): string[] =>
     .map(element => tree.string(element))
     .filter(name => name !== null)
 
-// --- closed-schema
-
-/**
- * Schemas of answers for messages, where an object that does not say that it has no other properties is refused. Tools' schemas may be open.
- */
+// --- schemas of answers for messages, where an object must say that it has no other properties; tools' schemas may be open
 
 /** What is deeper stays as it is. */
 const LEVELS = 64
@@ -105,25 +98,19 @@ class Closer {
     if (tree.kind(node) === 'array') return array(tree.elements(node).map(one => this.close(one)))
     if (tree.kind(node) !== 'object') return tree.source(node)
     const isObject = this.#isObject(node)
-    const members: string[] = []
-    tree.members(node, (name, value) => {
-      if (!isObject || name !== 'additionalProperties') members.push(`${literal(name)}:${this.#member(name, value)}`)
-      else if (tree.boolean(value) !== false) this.changed = true
+    const closed = tree.rewritten(node, (name, value) => {
+      if (!isObject || name !== 'additionalProperties') return this.#member(name, value)
+      if (tree.boolean(value) !== false) this.changed = true
+      return null
     })
-    if (isObject) members.push('"additionalProperties":false')
-    return `{${members.join(',')}}`
+    return isObject ? `${closed.slice(0, -1)}${closed === '{}' ? '' : ','}"additionalProperties":false}` : closed
   }
 
   /** Parts of `allOf` stay open, because each of them sees only its own properties. */
   #member(name: string, value: Node): JsonText {
     const tree = this.#tree
     if (name === 'items' || LISTS.has(name)) return this.close(value)
-    if (!NAMED.has(name)) return tree.source(value)
-    const named: string[] = []
-    tree.members(value, (key, one) => {
-      named.push(`${literal(key)}:${this.close(one)}`)
-    })
-    return `{${named.join(',')}}`
+    return NAMED.has(name) ? tree.rewritten(value, (_, one) => this.close(one)) : tree.source(value)
   }
 
   #isObject(node: Node): boolean {

@@ -1,6 +1,6 @@
 /** Answers of upstreams that speak chat completions: their chunks, or the one document. */
 import { finishOf } from '../../protocols/words/finish-words.ts'
-import { type AnswerRules, Blocks, MOST_BLOCKS, answerReaderOf } from '../answer-reader.ts'
+import { answerReaderOf, AnswerRules, type Blocks, MOST_BLOCKS } from '../answer-reader.ts'
 import { unreadable, stopReasonOf, type AnswerReader, type ReaderOptions } from '../events.ts'
 import { failureIn } from '../failure.ts'
 import { ObjectCheck } from '../json/check.ts'
@@ -11,12 +11,11 @@ import { citationOf } from '../openai.ts'
 export const chatAnswerReader = (options: ReaderOptions): AnswerReader =>
   answerReaderOf(new Rules(options), options.events)
 
-class Rules implements AnswerRules {
-  readonly blocks: Blocks
+class Rules extends AnswerRules {
   readonly #calls: CallReader
 
   constructor(options: ReaderOptions) {
-    this.blocks = new Blocks(options)
+    super(options)
     this.#calls = new CallReader(this.blocks)
   }
 
@@ -25,16 +24,12 @@ class Rules implements AnswerRules {
     this.#chunk(tree, 'delta')
   }
 
-  words(text: string): boolean {
+  override words(text: string): boolean {
     if (text.trim() !== '[DONE]') return false
     this.#calls.end()
     if (this.blocks.reason === null && !this.blocks.any) this.blocks.reason = 'other'
     this.blocks.finish()
     return true
-  }
-
-  ended(): void {
-    this.blocks.fail(unreadable('the answer ended before its end'))
   }
 
   document(tree: Tree): void {
@@ -56,7 +51,7 @@ class Rules implements AnswerRules {
   }
 
   #chunk(tree: Tree, member: 'delta' | 'message'): void {
-    if (!this.blocks.began) this.#begin(tree)
+    if (!this.blocks.began) this.begin(tree, tree.root)
     const details = tree.get(tree.get(tree.root, 'usage'), 'completion_tokens_details')
     this.blocks.thinking(tree.number(details, 'reasoning_tokens'))
     for (const choice of tree.elements(tree.root, 'choices')) {
@@ -64,11 +59,6 @@ class Rules implements AnswerRules {
       this.#message(tree, tree.get(choice, member))
       this.#reason(tree.string(choice, 'finish_reason'))
     }
-  }
-
-  #begin(tree: Tree): void {
-    const text = (name: string): string => tree.string(tree.root, name) ?? ''
-    this.blocks.begin(text('id'), text('model'))
   }
 
   #message(tree: Tree, message: Node): void {
@@ -113,13 +103,6 @@ class Rules implements AnswerRules {
   }
 }
 
-// --- call-reader
-
-/**
- * Calls in the chunks of chat completions. Their pieces may be mixed, and upstreams differ in what they say of a piece: a
- * call is known by its index, else by its id, and a piece that has neither goes on with the last call.
- */
-
 /** The most bytes of arguments, of all calls, that may come before the names of their tools. */
 const MOST_EARLY = 64 * 1024
 
@@ -135,6 +118,10 @@ interface Call {
   check: ObjectCheck | null
 }
 
+/**
+ * Calls in the chunks of chat completions. Their pieces may be mixed, and upstreams differ in what they say of a piece: a call is
+ * known by its index, else by its id, and a piece that has neither goes on with the last call.
+ */
 class CallReader {
   readonly #blocks: Blocks
   readonly #calls = new Map<string, Call>()

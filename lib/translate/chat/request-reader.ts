@@ -1,10 +1,10 @@
 /** Requests of chat completions: the members of the body but for the conversation. */
-import type { Ask, AskHead, CallPart, Choice, MediaPart, TurnPart, ResultPart, TextPart, Tool } from '../ask.ts'
+import type { Ask, AskHead, CallPart, Choice, MediaPart, ResultPart, TextPart, Tool, TurnPart } from '../ask.ts'
 import { type Opaque, Untranslatable } from '../events.ts'
 import { EMPTY_TEXT, join, type Literal, quote } from '../json/literal.ts'
 import type { Node, Tree } from '../json/tree.ts'
 import { unseal } from '../opaque.ts'
-import { dataUrl, schemaFormat } from '../openai.ts'
+import { breakpointOf, fileOf, imageAt, schemaFormat } from '../openai.ts'
 import {
   askOf,
   cacheOf,
@@ -26,9 +26,7 @@ import {
   treeOfBody,
 } from '../request-reader.ts'
 
-// --- tool-reader
-
-/** Requests of chat completions: tools, and which of them are to be called. */
+// --- requests of chat completions: tools, and which of them are to be called
 
 function customOf(tree: Tree, node: Node): Tool | null {
   const name = tree.string(node, 'name')
@@ -86,9 +84,7 @@ function allowedOf(tree: Tree, node: Node): Choice {
   return { type: 'some', names: names.filter(name => name !== null), must }
 }
 
-// --- turn-reader
-
-/** Requests of chat completions: the conversation. */
+// --- requests of chat completions: the conversation
 
 const readTurns: MemberReader = (ask, tree, node) => {
   const reader = new MessageReader(ask, tree)
@@ -218,43 +214,25 @@ class MessageReader {
   }
 
   #part(part: Node): TextPart | MediaPart {
-    const cache = { ...cacheOf(this.#tree, part), ...this.#breakpoint(part) }
+    const cache = { ...cacheOf(this.#tree, part), ...breakpointOf(this.#tree, part) }
     const type = this.#tree.string(part, 'type')
     switch (type) {
       case 'text':
         return { type: 'text', text: this.#tree.literal(part, 'text') ?? EMPTY_TEXT, ...cache }
       case 'refusal':
         return { type: 'text', text: this.#tree.literal(part, 'refusal') ?? EMPTY_TEXT, refusal: true }
-      case 'image_url':
-        return { ...this.#image(this.#tree.get(part, 'image_url')), ...cache }
+      case 'image_url': {
+        const image = this.#tree.get(part, 'image_url')
+        const url = this.#tree.literal(image) ?? this.#tree.literal(image, 'url')
+        return { ...imageAt(url ?? EMPTY_TEXT), ...cache }
+      }
       case 'file':
-        return { ...this.#file(this.#tree.get(part, 'file')), ...cache }
+        return { ...fileOf(this.#tree, this.#tree.get(part, 'file'), null), ...cache }
       case 'input_audio':
         return this.#audio(this.#tree.get(part, 'input_audio'))
       default:
         throw new Untranslatable(`messages.content.${(type ?? '').replace(/\W/g, '').slice(0, 40)}`)
     }
-  }
-
-  #breakpoint(part: Node): { cache?: '5m' | '1h' } {
-    const mark = this.#tree.get(part, 'prompt_cache_breakpoint')
-    if (this.#tree.kind(mark) !== 'object') return {}
-    return { cache: this.#tree.string(mark, 'ttl') === '12h' ? '1h' : '5m' }
-  }
-
-  #image(node: Node): MediaPart {
-    const url = this.#tree.literal(node) ?? this.#tree.literal(node, 'url') ?? EMPTY_TEXT
-    const inside = dataUrl(url)
-    const image = { type: 'media', kind: 'image' } as const
-    return inside === null ? { ...image, mime: null, url } : { ...image, ...inside }
-  }
-
-  #file(node: Node): MediaPart {
-    const data = this.#tree.literal(node, 'file_data')
-    if (data === null) throw new Untranslatable('file_id')
-    const name = this.#tree.literal(node, 'filename')
-    const file = dataUrl(data) ?? { mime: 'application/pdf', base64: data }
-    return { type: 'media', kind: 'document', ...file, ...(name === null ? {} : { name }) }
   }
 
   #audio(node: Node): MediaPart {

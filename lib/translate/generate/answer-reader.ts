@@ -1,5 +1,5 @@
 /** Answers of upstreams that speak generate-content: their events, the one document, or all events as one array. */
-import { type AnswerRules, Blocks, answerReaderOf } from '../answer-reader.ts'
+import { answerReaderOf, AnswerRules } from '../answer-reader.ts'
 import { unreadable, stopReasonOf, type AnswerReader, type ReaderOptions } from '../events.ts'
 import { failureIn } from '../failure.ts'
 import { EMPTY_TEXT, type Literal, quote } from '../json/literal.ts'
@@ -12,15 +12,14 @@ const BLOCKED: Literal = '"The prompt was blocked by the provider."'
 export const generateAnswerReader = (options: ReaderOptions): AnswerReader =>
   answerReaderOf(new Rules(options, options.issuer), options.events)
 
-class Rules implements AnswerRules {
-  readonly blocks: Blocks
+class Rules extends AnswerRules {
   readonly #issuer: string
   #sawContent = false
   /** The upstream's word for a reason that may be a failure. */
   #word = ''
 
   constructor(options: ReaderOptions, issuer: string) {
-    this.blocks = new Blocks(options)
+    super(options)
     this.#issuer = issuer
   }
 
@@ -28,12 +27,8 @@ class Rules implements AnswerRules {
     this.#chunk(tree, tree.root)
   }
 
-  words(): boolean {
-    return false
-  }
-
   /** Chunks may follow the one that says why the answer ended. */
-  ended(): void {
+  override ended(): void {
     if (this.blocks.reason === null) this.blocks.fail(unreadable('the answer ended before its end'))
     else this.#finish()
   }

@@ -45,9 +45,7 @@ export function numberText(tree: Tree, node: Node): JsonText | null {
   return text !== null && NUMBER.test(text) ? text : null
 }
 
-// --- state
-
-/** State of models that want some with every call. */
+// --- state of models that want some with every call
 
 /** Stands where a call has no state, because it was made by another model. Its provider documents it. */
 export const NO_STATE: Literal = '"skip_thought_signature_validator"'

@@ -44,9 +44,7 @@ import {
 } from '../request-reader.ts'
 import { get, literalAt, NO_STATE, numberOf, numberText, spelled, stringAt } from './members.ts'
 
-// --- tool-reader
-
-/** Requests of generate-content: tools, and which of them are to be called. */
+// --- requests of generate-content: tools, and which of them are to be called
 
 const FUNCTIONS = /^function_?[dD]eclarations$/
 
@@ -99,9 +97,7 @@ function checkTools(ask: Ask): void {
   checkSome(ask, FIELD)
 }
 
-// --- turn-reader
-
-/** Requests of generate-content: the system prompt and the conversation. */
+// --- requests of generate-content: the system prompt and the conversation
 
 /** One content, several, or a text. */
 const contentsOf = (tree: Tree, node: Node): Node[] => (tree.kind(node) === 'array' ? tree.elements(node) : [node])
@@ -284,9 +280,7 @@ const kindOf = (mime: string | null): MediaPart['kind'] => {
   return Object.hasOwn(KINDS, kind) ? (KINDS[kind] as MediaPart['kind']) : 'document'
 }
 
-// --- schema-reader
-
-/** Schemas in the form that came before JSON Schema, with types in capitals, `nullable`, and numbers in strings, as JSON Schema. */
+// --- schemas in the form that came before JSON Schema, with types in capitals, `nullable`, and numbers in strings, as JSON Schema
 
 /** What is deeper is any value. */
 const LEVELS = 64
@@ -348,12 +342,7 @@ function toldOf(tree: Tree, name: string, value: Node, isNumber: boolean): JsonT
     return array(tree.elements(value).map(one => numberText(tree, one) ?? tree.source(one)))
   if (ONE.has(name)) return read(tree, value)
   if (LISTS.has(name)) return array(tree.elements(value).map(one => read(tree, one)))
-  if (!NAMED.has(name)) return tree.source(value)
-  const named: string[] = []
-  tree.members(value, (key, one) => {
-    named.push(`${literal(key)}:${read(tree, one)}`)
-  })
-  return `{${named.join(',')}}`
+  return NAMED.has(name) ? tree.rewritten(value, (_, one) => read(tree, one)) : tree.source(value)
 }
 
 function typeOf(tree: Tree, node: Node): JsonText | null {

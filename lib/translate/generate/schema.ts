@@ -40,14 +40,6 @@ export function parametersOf(schema: JsonText | null, name: string): { schema: J
 
 export const formatOf = (schema: JsonText): JsonText => cleanedOnce(schema, 'format')
 
-// --- schema-cleaner
-
-/**
- * Schemas for upstreams of generate-content, which take a part of JSON Schema and refuse a request for every other word in it. What
- * they know is copied as it stands; the rest is said with what they know, or left out. References stay references, so that schemas
- * cannot grow by them; those that other words stand beside are put in their place, up to a depth and a size.
- */
-
 /** How deep references are put in their place. */
 const MOST_INLINED = 8
 const SCHEMA_BYTES = 24
@@ -71,6 +63,11 @@ type Parts = Record<string, JsonText | undefined>
 export const cleaned = (schema: JsonText, field: string): JsonText =>
   new Cleaner(new SchemaSource(schema, field)).clean()
 
+/**
+ * Schemas for upstreams of generate-content, which take a part of JSON Schema and refuse a request for every other word in it. What
+ * they know is copied as it stands; the rest is said with what they know, or left out. References stay references, so that schemas
+ * cannot grow by them; those that other words stand beside are put in their place, up to a depth and a size.
+ */
 class Cleaner {
   readonly #source: SchemaSource
   /** Definitions that are referred to. */
@@ -186,9 +183,7 @@ class Cleaner {
   }
 }
 
-// --- schema-merge
-
-/** What several schemas that all hold say together. */
+// --- what several schemas that all hold say together
 
 /** Schemas put together: of words that are said twice the first counts. */
 interface Merged {
@@ -220,13 +215,6 @@ function addProperty({ properties }: Merged, name: string, node: Node): void {
   else same.push(node)
 }
 
-// --- schema-source
-
-/**
- * A schema while it is cleaned: its tree, what its references point at, and how much may still be made of it. Every look at a part
- * costs some of that, so that a schema in which everything refers to everything takes no longer than its length allows.
- */
-
 /** What is deeper is any value. */
 const MOST_LEVELS = 64
 const LONGEST = 1024 * 1024
@@ -236,6 +224,10 @@ const MEMBER_BYTES = 2
 
 const DEFINED = /^#\/(?:\$defs|definitions)\/([^/]+)$/
 
+/**
+ * A schema while it is cleaned: its tree, what its references point at, and how much may still be made of it. Every look at a part
+ * costs some of that, so that a schema in which everything refers to everything takes no longer than its length allows.
+ */
 class SchemaSource {
   readonly tree = new Tree(MOST_LEVELS)
   readonly #field: string
@@ -333,9 +325,7 @@ function unescapedName(step: string): string {
   }
 }
 
-// --- schema-words
-
-/** The words of a schema that have no schemas in them, as upstreams of generate-content know them. */
+// --- the words of a schema that have no schemas in them, as upstreams of generate-content know them
 
 type Words = Merged['words']
 

@@ -1,5 +1,3 @@
-
-
 /** A JSON string with its quotes. */
 export type Literal = string
 /** Any JSON value, as it stands in the body. */
@@ -84,9 +82,7 @@ function isEscaped(text: Literal, at: number): boolean {
   return run % 2 === 1
 }
 
-// --- write
-
-/** Puts JSON text together of pieces that are JSON already. */
+// --- puts JSON text together of pieces that are JSON already
 
 /** An object: members that are undefined are left out. Names are ASCII. */
 export function object(members: Readonly<Record<string, JsonText | undefined>>): JsonText {

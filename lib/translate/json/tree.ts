@@ -2,9 +2,13 @@
  * Where things stand in JSON text: one pass checks the grammar and notes the kind, the start and the end of each value, so
  * that values can be taken out as they stand. Nothing is decoded, and nothing is made of what is not asked for. The pass
  * does not recurse. Below a number of levels only the grammar is checked, because arguments and schemas are moved whole.
+ *
+ * The scanner of bodies and answers (`lib/protocols/json/scanner.ts`) takes chunks and looks for ends without checking what lies between;
+ * here whole texts are checked, because parts of them are written into other bodies as they stand. `JSON.parse` is as fast, but loses what
+ * has to arrive: the text of numbers, escapes, and members that stand twice.
  */
 import { decode } from '../../protocols/json/text.ts'
-import { type Literal, type JsonText, unquote } from './literal.ts'
+import { type JsonText, type Literal, literal, unquote } from './literal.ts'
 
 /** A value in a tree; NONE = there is none. */
 export type Node = number
@@ -198,6 +202,16 @@ export class Tree {
   members(node: Node, each: (name: string, value: Node) => void): void {
     for (let key = this.#first(node, OBJECT); key !== NONE; key = this.#next(node, this.#after(key)))
       each(decode(this.source(key)) ?? '', key + 1)
+  }
+
+  /** The object with its members made anew; null leaves one out. */
+  rewritten(node: Node, made: (name: string, value: Node) => JsonText | null): JsonText {
+    const members: string[] = []
+    this.members(node, (name, value) => {
+      const told = made(name, value)
+      if (told !== null) members.push(`${literal(name)}:${told}`)
+    })
+    return `{${members.join(',')}}`
   }
 
   /** The elements of an array; none where it is no array. */

@@ -1,5 +1,5 @@
 /** Answers of upstreams of the messages protocol: their events, or the one document. */
-import { type AnswerRules, Blocks, MOST_BLOCKS, answerReaderOf } from '../answer-reader.ts'
+import { answerReaderOf, AnswerRules, MOST_BLOCKS } from '../answer-reader.ts'
 import { unreadable, stopReasonOf, type AnswerReader, type ReaderOptions } from '../events.ts'
 import { failureIn } from '../failure.ts'
 import { EMPTY_TEXT, type Literal, quote } from '../json/literal.ts'
@@ -27,14 +27,9 @@ interface Open {
   signature: Literal | null
 }
 
-class Rules implements AnswerRules {
-  readonly blocks: Blocks
+class Rules extends AnswerRules {
   /** The open blocks, by the upstream's own index. */
   readonly #open = new Map<number, Open>()
-
-  constructor(options: ReaderOptions) {
-    this.blocks = new Blocks(options)
-  }
 
   event(name: string, tree: Tree): void {
     switch (tree.string(tree.root, 'type') ?? name) {
@@ -63,14 +58,6 @@ class Rules implements AnswerRules {
     }
   }
 
-  words(): boolean {
-    return false
-  }
-
-  ended(): void {
-    this.blocks.fail(unreadable('the answer ended before its end'))
-  }
-
   document(tree: Tree): void {
     const { root } = tree
     if (tree.string(root, 'type') !== 'message' && tree.kind(root, 'content') !== 'array') {
@@ -95,8 +82,7 @@ class Rules implements AnswerRules {
   }
 
   #start(tree: Tree, message: Node): void {
-    const text = (name: string): string => tree.string(message, name) ?? ''
-    this.blocks.begin(text('id'), text('model'))
+    this.begin(tree, message)
     this.#usage(tree, message)
   }
 

@@ -23,9 +23,7 @@ import {
   treeOfBody,
 } from '../request-reader.ts'
 
-// --- turn-reader
-
-/** Requests of the messages protocol: system prompt and conversation. */
+// --- requests of the messages protocol: system prompt and conversation
 
 /**
  * A line that Claude Code puts before everything else. A part of it changes with every request, so that no upstream could

@@ -2,7 +2,7 @@
  * Answers of upstreams of the responses protocol: their events, or the one document. Upstreams say everything several
  * times: in deltas, at the end of a text, at the end of its item and in the last event. What came once is not told again.
  */
-import { type AnswerRules, Blocks, MOST_BLOCKS, answerReaderOf } from '../answer-reader.ts'
+import { answerReaderOf, AnswerRules, type Blocks, MOST_BLOCKS } from '../answer-reader.ts'
 import { unreadable, stopReasonOf, type AnswerReader, type ReaderOptions } from '../events.ts'
 import { failureIn } from '../failure.ts'
 import { EMPTY_TEXT, type Literal, literal, quote } from '../json/literal.ts'
@@ -12,12 +12,11 @@ import { citationOf } from '../openai.ts'
 export const responsesAnswerReader = (options: ReaderOptions): AnswerReader =>
   answerReaderOf(new Rules(options), options.events)
 
-class Rules implements AnswerRules {
-  readonly blocks: Blocks
+class Rules extends AnswerRules {
   readonly #output: OutputReader
 
   constructor(options: ReaderOptions) {
-    this.blocks = new Blocks(options)
+    super(options)
     this.#output = new OutputReader(this.blocks)
   }
 
@@ -28,7 +27,7 @@ class Rules implements AnswerRules {
     switch (type) {
       case 'response.created':
       case 'response.in_progress':
-        this.#begin(tree, response)
+        this.begin(tree, response)
         return
       case 'response.output_item.added':
         this.#output.added(tree)
@@ -54,32 +53,23 @@ class Rules implements AnswerRules {
   }
 
   /** Some upstreams end with the words of another protocol. */
-  words(text: string): boolean {
+  override words(text: string): boolean {
     return text.trim() === '[DONE]'
-  }
-
-  ended(): void {
-    this.blocks.fail(unreadable('the answer ended before its end'))
   }
 
   document(tree: Tree): void {
     const { root } = tree
     if (tree.kind(root, 'output') !== 'array') this.blocks.fail(failureIn(tree, root))
     else {
-      this.#begin(tree, root)
+      this.begin(tree, root)
       this.#ended(tree, root, tree.string(root, 'status') ?? 'completed')
     }
-  }
-
-  #begin(tree: Tree, response: Node): void {
-    const text = (name: string): string => tree.string(response, name) ?? ''
-    this.blocks.begin(text('id'), text('model'))
   }
 
   #ended(tree: Tree, response: Node, event: string): void {
     const isCut = event === 'incomplete' || tree.string(response, 'status') === 'incomplete'
     const error = tree.get(response, 'error')
-    this.#begin(tree, response)
+    this.begin(tree, response)
     const details = tree.get(tree.get(response, 'usage'), 'output_tokens_details')
     this.blocks.thinking(tree.number(details, 'reasoning_tokens'))
     if (event === 'failed' || !tree.absent(error)) {
@@ -97,9 +87,7 @@ class Rules implements AnswerRules {
   }
 }
 
-// --- output-reader
-
-/** The output of an upstream of the responses protocol: its items, as they come in pieces, at their end and in the last event. */
+// --- the output of an upstream of the responses protocol: its items, as they come in pieces, at their end and in the last event
 
 type Kind = 'text' | 'refusal' | 'thought'
 

@@ -1,10 +1,10 @@
 /** Requests of the responses protocol: the members of the body but for the conversation and the tools. */
-import type { Ask, AskHead, Choice, MediaPart, TurnPart, TextPart, Tool, Turn } from '../ask.ts'
+import type { Ask, AskHead, Choice, MediaPart, TextPart, Tool, Turn, TurnPart } from '../ask.ts'
 import { type Opaque, Untranslatable } from '../events.ts'
-import { EMPTY_TEXT, join, type Literal, object, oneLine, quote, type JsonText } from '../json/literal.ts'
+import { EMPTY_TEXT, join, type JsonText, type Literal, object, oneLine, quote } from '../json/literal.ts'
 import type { Node, Tree } from '../json/tree.ts'
 import { unseal } from '../opaque.ts'
-import { dataUrl, schemaFormat } from '../openai.ts'
+import { breakpointOf, fileOf, imageAt, schemaFormat } from '../openai.ts'
 import {
   askOf,
   checkChoice,
@@ -26,9 +26,7 @@ import {
   treeOfBody,
 } from '../request-reader.ts'
 
-// --- tool-reader
-
-/** Requests of the responses protocol: tools, wherever they are declared, and which of them are to be called. */
+// --- requests of the responses protocol: tools, wherever they are declared, and which of them are to be called
 
 /** The tools of a list. Those that run at the upstream, or that only its models know, are lost. */
 function readTools(ask: Ask, tree: Tree, node: Node): Tool[] {
@@ -102,9 +100,7 @@ function oneOf({ name, namespace }: Extract<Choice, { type: 'one' }>, tools: rea
   return { type: 'one', name, ...(found.namespace === undefined ? {} : { namespace: found.namespace }) }
 }
 
-// --- item-reader
-
-/** Requests of the responses protocol: the items of the conversation. */
+// --- requests of the responses protocol: the items of the conversation
 
 const readItems: MemberReader = (ask, tree, node) => {
   const text = tree.literal(node)
@@ -253,40 +249,19 @@ class ItemReader {
       case 'input_text':
       case 'output_text':
       case 'text':
-        return { type: 'text', text: this.#tree.literal(part, 'text') ?? EMPTY_TEXT, ...this.#breakpoint(part) }
+        return { type: 'text', text: this.#tree.literal(part, 'text') ?? EMPTY_TEXT, ...breakpointOf(this.#tree, part) }
       case 'refusal':
         return { type: 'text', text: this.#tree.literal(part, 'refusal') ?? EMPTY_TEXT, refusal: true }
-      case 'input_image':
-        return { ...this.#image(part), ...this.#breakpoint(part) }
+      case 'input_image': {
+        const url = this.#tree.literal(part, 'image_url')
+        if (url === null) throw new Untranslatable('file_id')
+        return { ...imageAt(url), ...breakpointOf(this.#tree, part) }
+      }
       case 'input_file':
-        return { ...this.#file(part), ...this.#breakpoint(part) }
+        return { ...fileOf(this.#tree, part, this.#tree.literal(part, 'file_url')), ...breakpointOf(this.#tree, part) }
       default:
         throw new Untranslatable(`input.content.${type.replace(/\W/g, '').slice(0, 40)}`)
     }
-  }
-
-  #breakpoint(part: Node): { cache?: '5m' | '1h' } {
-    const mark = this.#tree.get(part, 'prompt_cache_breakpoint')
-    if (this.#tree.kind(mark) !== 'object') return {}
-    return { cache: this.#tree.string(mark, 'ttl') === '12h' ? '1h' : '5m' }
-  }
-
-  #image(part: Node): MediaPart {
-    const url = this.#tree.literal(part, 'image_url')
-    if (url === null) throw new Untranslatable('file_id')
-    const image = { type: 'media', kind: 'image' } as const
-    const inside = dataUrl(url)
-    return inside === null ? { ...image, mime: null, url } : { ...image, ...inside }
-  }
-
-  #file(part: Node): MediaPart {
-    const name = this.#tree.literal(part, 'filename')
-    const url = this.#tree.literal(part, 'file_url')
-    const data = this.#tree.literal(part, 'file_data')
-    const file = { type: 'media', kind: 'document', ...(name === null ? {} : { name }) } as const
-    if (data !== null) return { ...file, ...(dataUrl(data) ?? { mime: 'application/pdf', base64: data }) }
-    if (url === null) throw new Untranslatable('file_id')
-    return { ...file, mime: null, url }
   }
 }
 
