@@ -71,9 +71,6 @@ export const flatCitation = (citation: Citation): JsonText => typed(TYPE, member
 
 export const nestedCitation = (citation: Citation): JsonText => typed(TYPE, { [TYPE]: object(members(citation)) })
 
-/** Bytes of memory. */
-const sizeOfNote = ({ url, title }: Citation): number => url.length + title.length
-
 // --- addresses that have their data in them: `data:image/png;base64,…`
 
 /** All before the data is short, and may have escaped slashes. */

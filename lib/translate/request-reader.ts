@@ -174,3 +174,16 @@ export function checkSome(ask: Ask, field = 'tool_choice'): void {
   if (choice.must) throw new Untranslatable(field)
   ask.choice = { type: 'none' }
 }
+
+// --- the conversation
+
+/** Reads parts of a body into an ask. */
+export abstract class PartReader {
+  protected readonly ask: Ask
+  protected readonly tree: Tree
+
+  constructor(ask: Ask, tree: Tree) {
+    this.ask = ask
+    this.tree = tree
+  }
+}

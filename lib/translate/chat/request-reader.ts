@@ -18,6 +18,7 @@ import {
   type MemberReaders,
   onlyFalse,
   parallel,
+  PartReader,
   refuseMember,
   sampling,
   setEffort,
@@ -87,33 +88,25 @@ function allowedOf(tree: Tree, node: Node): Choice {
 // --- requests of chat completions: the conversation
 
 const readTurns: MemberReader = (ask, tree, node) => {
-  const reader = new MessageReader(ask, tree)
+  const reader = new ChatPartReader(ask, tree)
   for (const message of tree.elements(node)) reader.read(message)
 }
 
-class MessageReader {
-  readonly #ask: Ask
-  readonly #tree: Tree
-
-  constructor(ask: Ask, tree: Tree) {
-    this.#ask = ask
-    this.#tree = tree
-  }
-
+class ChatPartReader extends PartReader {
   read(message: Node): void {
-    const role = this.#tree.string(message, 'role')
-    const content = this.#tree.get(message, 'content')
-    if (role !== 'function' && !this.#tree.absent(message, 'name')) this.#ask.losses.add('message_names')
+    const role = this.tree.string(message, 'role')
+    const content = this.tree.get(message, 'content')
+    if (role !== 'function' && !this.tree.absent(message, 'name')) this.ask.losses.add('message_names')
     switch (role) {
       case 'system':
       case 'developer':
         this.#system(content)
         return
       case 'user':
-        this.#ask.turns.push({ role: 'user', parts: this.#content(content) })
+        this.ask.turns.push({ role: 'user', parts: this.#content(content) })
         return
       case 'assistant':
-        this.#ask.turns.push({ role: 'assistant', parts: this.#assistant(message, content) })
+        this.ask.turns.push({ role: 'assistant', parts: this.#assistant(message, content) })
         return
       case 'tool':
       case 'function':
@@ -127,31 +120,31 @@ class MessageReader {
   /** What stands before everything else is the system prompt. */
   #system(content: Node): void {
     const parts = this.#content(content).filter(part => part.type === 'text')
-    if (this.#ask.turns.length === 0) for (const part of parts) this.#ask.system.push(part)
-    else this.#ask.turns.push({ role: 'system', parts })
+    if (this.ask.turns.length === 0) for (const part of parts) this.ask.system.push(part)
+    else this.ask.turns.push({ role: 'system', parts })
   }
 
   #result(message: Node, content: Node): void {
     const part: ResultPart = {
       type: 'result',
-      id: this.#tree.string(message, 'tool_call_id') ?? '',
-      name: this.#tree.string(message, 'name'),
+      id: this.tree.string(message, 'tool_call_id') ?? '',
+      name: this.tree.string(message, 'name'),
       parts: this.#content(content),
       error: false,
     }
-    const last = this.#ask.turns.at(-1)
+    const last = this.ask.turns.at(-1)
     // the first part says what the others are
     if (last?.role === 'user' && (last.parts[0]?.type ?? 'result') === 'result') last.parts.push(part)
-    else this.#ask.turns.push({ role: 'user', parts: [part] })
+    else this.ask.turns.push({ role: 'user', parts: [part] })
   }
 
   // --- the assistant
 
   #assistant(message: Node, content: Node): TurnPart[] {
-    if (!this.#tree.absent(message, 'audio')) throw new Untranslatable('messages.audio')
+    if (!this.tree.absent(message, 'audio')) throw new Untranslatable('messages.audio')
     const calls = this.#calls(message)
     const parts = [...this.#thoughts(message, calls), ...this.#texts(content)]
-    const refusal = this.#tree.literal(message, 'refusal')
+    const refusal = this.tree.literal(message, 'refusal')
     if (refusal !== null && refusal !== EMPTY_TEXT) parts.push({ type: 'text', text: refusal, refusal: true })
     return [...parts, ...calls]
   }
@@ -162,44 +155,44 @@ class MessageReader {
 
   #calls(message: Node): CallPart[] {
     const calls: CallPart[] = []
-    for (const call of this.#tree.elements(message, 'tool_calls')) {
-      const custom = this.#tree.get(call, 'custom')
-      const isCustom = this.#tree.kind(custom) === 'object'
-      const inner = isCustom ? custom : this.#tree.get(call, 'function')
-      const state = this.#tree.literal(
-        this.#tree.get(this.#tree.get(call, 'extra_content'), 'google'),
+    for (const call of this.tree.elements(message, 'tool_calls')) {
+      const custom = this.tree.get(call, 'custom')
+      const isCustom = this.tree.kind(custom) === 'object'
+      const inner = isCustom ? custom : this.tree.get(call, 'function')
+      const state = this.tree.literal(
+        this.tree.get(this.tree.get(call, 'extra_content'), 'google'),
         'thought_signature',
       )
       const opaque = state === null ? null : unseal(state)
       calls.push({
-        ...this.#call(inner, this.#tree.string(call, 'id') ?? '', isCustom),
+        ...this.#call(inner, this.tree.string(call, 'id') ?? '', isCustom),
         ...(opaque === null ? {} : { opaque }),
       })
     }
-    const legacy = this.#tree.get(message, 'function_call')
-    if (this.#tree.kind(legacy) === 'object') calls.push(this.#call(legacy, '', false))
+    const legacy = this.tree.get(message, 'function_call')
+    if (this.tree.kind(legacy) === 'object') calls.push(this.#call(legacy, '', false))
     return calls
   }
 
   #call(inner: Node, id: string, freeform: boolean): CallPart {
-    const value = this.#tree.get(inner, freeform ? 'input' : 'arguments')
-    const args = this.#tree.literal(value) ?? quote(this.#tree.source(value))
-    return { type: 'call', id, name: this.#tree.string(inner, 'name') ?? '', freeform, args }
+    const value = this.tree.get(inner, freeform ? 'input' : 'arguments')
+    const args = this.tree.literal(value) ?? quote(this.tree.source(value))
+    return { type: 'call', id, name: this.tree.string(inner, 'name') ?? '', freeform, args }
   }
 
   /** Thoughts come back as one text, and upstreams' state beside it, in the order in which it was given. */
   #thoughts(message: Node, calls: readonly CallPart[]): TurnPart[] {
-    const details = this.#tree.elements(message, 'reasoning_details')
+    const details = this.tree.elements(message, 'reasoning_details')
     const states: Opaque[] = []
     const texts: Literal[] = []
     for (const detail of details) {
-      const opaque = unseal(this.#tree.literal(detail, 'data') ?? EMPTY_TEXT)
-      const text = this.#tree.literal(detail, 'text') ?? this.#tree.literal(detail, 'summary')
+      const opaque = unseal(this.tree.literal(detail, 'data') ?? EMPTY_TEXT)
+      const text = this.tree.literal(detail, 'text') ?? this.tree.literal(detail, 'summary')
       if (text !== null) texts.push(text)
       if (opaque?.of === 'call' && calls[0] !== undefined) calls[0].opaque = opaque
       else if (opaque !== null) states.push(opaque)
     }
-    const told = this.#tree.literal(message, 'reasoning_content') ?? this.#tree.literal(message, 'reasoning')
+    const told = this.tree.literal(message, 'reasoning_content') ?? this.tree.literal(message, 'reasoning')
     const text = told ?? (texts.length === 0 ? EMPTY_TEXT : join(texts))
     if (states.length === 0) return text === EMPTY_TEXT ? [] : [{ type: 'thought', text }]
     return states.map((opaque, at) => ({ type: 'thought', text: at === 0 ? text : EMPTY_TEXT, opaque }))
@@ -208,40 +201,40 @@ class MessageReader {
   // --- parts
 
   #content(content: Node): (TextPart | MediaPart)[] {
-    const whole = this.#tree.literal(content)
+    const whole = this.tree.literal(content)
     if (whole !== null) return [{ type: 'text', text: whole }]
-    return this.#tree.elements(content).map(part => this.#part(part))
+    return this.tree.elements(content).map(part => this.#part(part))
   }
 
   #part(part: Node): TextPart | MediaPart {
-    const cache = { ...cacheOf(this.#tree, part), ...breakpointOf(this.#tree, part) }
-    const type = this.#tree.string(part, 'type')
+    const cache = { ...cacheOf(this.tree, part), ...breakpointOf(this.tree, part) }
+    const type = this.tree.string(part, 'type')
     switch (type) {
       case 'text':
-        return { type: 'text', text: this.#tree.literal(part, 'text') ?? EMPTY_TEXT, ...cache }
+        return { type: 'text', text: this.tree.literal(part, 'text') ?? EMPTY_TEXT, ...cache }
       case 'refusal':
-        return { type: 'text', text: this.#tree.literal(part, 'refusal') ?? EMPTY_TEXT, refusal: true }
+        return { type: 'text', text: this.tree.literal(part, 'refusal') ?? EMPTY_TEXT, refusal: true }
       case 'image_url': {
-        const image = this.#tree.get(part, 'image_url')
-        const url = this.#tree.literal(image) ?? this.#tree.literal(image, 'url')
+        const image = this.tree.get(part, 'image_url')
+        const url = this.tree.literal(image) ?? this.tree.literal(image, 'url')
         return { ...imageAt(url ?? EMPTY_TEXT), ...cache }
       }
       case 'file':
-        return { ...fileOf(this.#tree, this.#tree.get(part, 'file'), null), ...cache }
+        return { ...fileOf(this.tree, this.tree.get(part, 'file'), null), ...cache }
       case 'input_audio':
-        return this.#audio(this.#tree.get(part, 'input_audio'))
+        return this.#audio(this.tree.get(part, 'input_audio'))
       default:
         throw new Untranslatable(`messages.content.${(type ?? '').replace(/\W/g, '').slice(0, 40)}`)
     }
   }
 
   #audio(node: Node): MediaPart {
-    const format = this.#tree.string(node, 'format') === 'mp3' ? 'mpeg' : 'wav'
+    const format = this.tree.string(node, 'format') === 'mp3' ? 'mpeg' : 'wav'
     return {
       type: 'media',
       kind: 'audio',
       mime: `audio/${format}`,
-      base64: this.#tree.literal(node, 'data') ?? EMPTY_TEXT,
+      base64: this.tree.literal(node, 'data') ?? EMPTY_TEXT,
     }
   }
 }

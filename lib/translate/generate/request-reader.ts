@@ -5,11 +5,11 @@ import type {
   CallPart,
   FunctionTool,
   MediaPart,
-  TurnPart,
   ResultPart,
   TextPart,
   ThoughtPart,
   Turn,
+  TurnPart,
 } from '../ask.ts'
 import { type Opaque, Untranslatable } from '../events.ts'
 import {
@@ -17,11 +17,11 @@ import {
   EMPTY_TEXT,
   isBlank,
   join,
+  type JsonText,
   type Literal,
   literal,
   object,
   quote,
-  type JsonText,
   typed,
 } from '../json/literal.ts'
 import { type Node, Tree } from '../json/tree.ts'
@@ -36,6 +36,7 @@ import {
   ignore,
   maxOutput,
   type MemberReader,
+  PartReader,
   readMembers,
   refuseMember,
   sampling,
@@ -122,7 +123,7 @@ const ROLES: Readonly<Record<string, Turn['role']>> = {
 }
 
 const readTurns: MemberReader = (ask, tree, node) => {
-  const reader = new PartReader(ask, tree)
+  const reader = new GeneratePartReader(ask, tree)
   for (const content of contentsOf(tree, node)) {
     const role = stringAt(tree, content, 'role') ?? ''
     if (!Object.hasOwn(ROLES, role)) throw new Untranslatable('contents.role')
@@ -138,31 +139,24 @@ const TEXTUAL = /^(?:text\/|application\/(?:json|xml|yaml|javascript)\b)/i
 /** Files at the upstream, which others cannot read. */
 const OF_THE_WEB = /^"https?:\\?\/\\?\/(?![^/]*generativelanguage)/
 
-class PartReader {
-  readonly #ask: Ask
-  readonly #tree: Tree
+class GeneratePartReader extends PartReader {
   #turn: Turn | null = null
   /** Thoughts that came in pieces, which may be many. */
   readonly #thoughts = new Map<ThoughtPart, Literal[]>()
-
-  constructor(ask: Ask, tree: Tree) {
-    this.#ask = ask
-    this.#tree = tree
-  }
 
   /** Clients put each chunk of an answer into a content of its own. */
   turn(role: Turn['role'], parts: readonly Node[]): void {
     if (this.#turn === null || role === 'user' || this.#turn.role === 'user') {
       this.#turn = { role, parts: [] }
-      this.#ask.turns.push(this.#turn)
+      this.ask.turns.push(this.#turn)
     }
     for (const part of parts) this.#part(this.#turn, part)
   }
 
-  #get = (node: Node, name: string): Node => get(this.#tree, node, name)
-  #string = (node: Node, name: string): string | null => stringAt(this.#tree, node, name)
-  #literal = (node: Node, name: string): Literal | null => literalAt(this.#tree, node, name)
-  #is = (node: Node): boolean => this.#tree.kind(node) === 'object'
+  #get = (node: Node, name: string): Node => get(this.tree, node, name)
+  #string = (node: Node, name: string): string | null => stringAt(this.tree, node, name)
+  #literal = (node: Node, name: string): Literal | null => literalAt(this.tree, node, name)
+  #is = (node: Node): boolean => this.tree.kind(node) === 'object'
 
   #part({ role, parts }: Turn, part: Node): void {
     const call = this.#get(part, 'functionCall')
@@ -175,7 +169,7 @@ class PartReader {
     else {
       const media = this.#media(part)
       if (media !== null) parts.push(media)
-      else if (!/^\{\s*\}$/.test(this.#tree.source(part))) this.#ask.losses.add('server_tools')
+      else if (!/^\{\s*\}$/.test(this.tree.source(part))) this.ask.losses.add('server_tools')
     }
   }
 
@@ -184,13 +178,13 @@ class PartReader {
     const told = this.#literal(part, 'thoughtSignature')
     if (told === null || told === EMPTY_TEXT || told === NO_STATE) return null
     const opaque = unseal64(told)
-    if (opaque === null) this.#ask.losses.add('thinking')
+    if (opaque === null) this.ask.losses.add('thinking')
     return opaque?.value === EMPTY_TEXT ? null : opaque
   }
 
   /** A thought comes in pieces, and the state of a thought or text behind its last one. */
   #text(parts: TurnPart[], role: Turn['role'], part: Node, text: Literal): void {
-    const isThought = this.#tree.boolean(part, 'thought') === true
+    const isThought = this.tree.boolean(part, 'thought') === true
     const opaque = role === 'assistant' ? this.#state(part) : null
     const state = opaque === null ? {} : { opaque }
     const last = parts.at(-1)
@@ -220,7 +214,7 @@ class PartReader {
       id: this.#string(call, 'id') ?? '',
       name: this.#string(call, 'name') ?? '',
       freeform: false,
-      args: quote(this.#is(args) ? this.#tree.source(args) : '{}'),
+      args: quote(this.#is(args) ? this.tree.source(args) : '{}'),
       ...(opaque === null ? {} : { opaque }),
     }
   }
@@ -228,7 +222,7 @@ class PartReader {
   #result(node: Node): ResultPart {
     const { text, error } = this.#response(this.#get(node, 'response'))
     const parts: ResultPart['parts'] = text === null ? [] : [{ type: 'text', text }]
-    for (const part of this.#tree.elements(this.#get(node, 'parts'))) {
+    for (const part of this.tree.elements(this.#get(node, 'parts'))) {
       const media = this.#media(part)
       if (media !== null) parts.push(media)
     }
@@ -238,14 +232,14 @@ class PartReader {
   /** By convention a result is the one member `output`, and an error the one member `error`; anything else is told as it stands. */
   #response(response: Node): { text: Literal | null; error: boolean } {
     const names: string[] = []
-    this.#tree.members(response, name => names.push(name))
+    this.tree.members(response, name => names.push(name))
     const only = names.length === 1 ? names[0] : undefined
     if (only === 'output' || only === 'error') {
-      const value = this.#tree.get(response, only)
-      const text = this.#tree.literal(value) ?? quote(this.#tree.source(value))
+      const value = this.tree.get(response, only)
+      const text = this.tree.literal(value) ?? quote(this.tree.source(value))
       return { text, error: only === 'error' }
     }
-    return { text: names.length === 0 ? null : quote(this.#tree.source(response)), error: false }
+    return { text: names.length === 0 ? null : quote(this.tree.source(response)), error: false }
   }
 
   #media(part: Node): TextPart | MediaPart | null {

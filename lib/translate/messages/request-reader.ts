@@ -1,5 +1,5 @@
 /** Requests of the messages protocol: the members of the body but for the conversation. */
-import type { Ask, AskHead, MediaPart, TurnPart, TextPart, Turn } from '../ask.ts'
+import type { Ask, AskHead, MediaPart, TextPart, Turn, TurnPart } from '../ask.ts'
 import { type Opaque, Untranslatable } from '../events.ts'
 import { EMPTY_TEXT, join, type Literal, literal, quote } from '../json/literal.ts'
 import { type Node, NONE, type Tree } from '../json/tree.ts'
@@ -17,6 +17,7 @@ import {
   maxOutput,
   type MemberReader,
   type MemberReaders,
+  PartReader,
   refuseMember,
   sampling,
   stop,
@@ -61,7 +62,7 @@ const readTurns: MemberReader = (ask, tree, node) => {
     if (!ROLES.has(role)) throw new Untranslatable('messages.role')
     const content = tree.get(message, 'content')
     const text = tree.literal(content)
-    const parts = text === null ? new BlockReader(ask, tree).read(content) : [{ type: 'text', text } as const]
+    const parts = text === null ? new MessagesPartReader(ask, tree).read(content) : [{ type: 'text', text } as const]
     ask.turns.push({ role: role as Turn['role'], parts })
   }
   // the answer would have to go on where this text ends, which no other protocol can ask for
@@ -80,25 +81,18 @@ function textsOf(tree: Tree, node: Node): TextPart[] {
   return texts
 }
 
-class BlockReader {
-  readonly #ask: Ask
-  readonly #tree: Tree
+class MessagesPartReader extends PartReader {
   readonly #parts: TurnPart[] = []
   /** State that belongs to the next call. */
   #forCall: Opaque | null = null
 
-  constructor(ask: Ask, tree: Tree) {
-    this.#ask = ask
-    this.#tree = tree
-  }
-
   read(content: Node): TurnPart[] {
-    for (const block of this.#tree.elements(content)) this.#block(block)
+    for (const block of this.tree.elements(content)) this.#block(block)
     return this.#parts
   }
 
   #block(block: Node): void {
-    switch (this.#tree.string(block, 'type')) {
+    switch (this.tree.string(block, 'type')) {
       case 'tool_use':
         this.#call(block)
         return
@@ -106,10 +100,10 @@ class BlockReader {
         this.#result(block)
         return
       case 'thinking':
-        this.#thought(this.#tree.literal(block, 'thinking') ?? EMPTY_TEXT, this.#tree.literal(block, 'signature'))
+        this.#thought(this.tree.literal(block, 'thinking') ?? EMPTY_TEXT, this.tree.literal(block, 'signature'))
         return
       case 'redacted_thinking':
-        this.#thought(EMPTY_TEXT, this.#tree.literal(block, 'data'))
+        this.#thought(EMPTY_TEXT, this.tree.literal(block, 'data'))
         return
       default: {
         const part = this.#content(block)
@@ -119,30 +113,30 @@ class BlockReader {
   }
 
   #call(block: Node): void {
-    const input = this.#tree.get(block, 'input')
+    const input = this.tree.get(block, 'input')
     this.#parts.push({
       type: 'call',
-      id: this.#tree.string(block, 'id') ?? '',
-      name: this.#tree.string(block, 'name') ?? '',
+      id: this.tree.string(block, 'id') ?? '',
+      name: this.tree.string(block, 'name') ?? '',
       freeform: false,
-      args: quote(this.#tree.absent(input) ? '{}' : this.#tree.source(input)),
+      args: quote(this.tree.absent(input) ? '{}' : this.tree.source(input)),
       ...(this.#forCall === null ? {} : { opaque: this.#forCall }),
-      ...cacheOf(this.#tree, block),
+      ...cacheOf(this.tree, block),
     })
     this.#forCall = null
   }
 
   #result(block: Node): void {
-    const content = this.#tree.get(block, 'content')
-    const text = this.#tree.literal(content)
+    const content = this.tree.get(block, 'content')
+    const text = this.tree.literal(content)
     const parts: (TextPart | MediaPart)[] = text === null ? [] : [{ type: 'text', text }]
-    for (const element of this.#tree.elements(content)) {
+    for (const element of this.tree.elements(content)) {
       const part = this.#content(element)
       if (part !== null) parts.push(part)
     }
-    const error = this.#tree.boolean(block, 'is_error') === true
-    const id = this.#tree.string(block, 'tool_use_id') ?? ''
-    this.#parts.push({ type: 'result', id, name: null, parts, error, ...cacheOf(this.#tree, block) })
+    const error = this.tree.boolean(block, 'is_error') === true
+    const id = this.tree.string(block, 'tool_use_id') ?? ''
+    this.#parts.push({ type: 'result', id, name: null, parts, error, ...cacheOf(this.tree, block) })
   }
 
   #thought(text: Literal, state: Literal | null): void {
@@ -155,46 +149,46 @@ class BlockReader {
 
   /** What may stand in a turn and in a result. */
   #content(block: Node): TextPart | MediaPart | null {
-    const cache = cacheOf(this.#tree, block)
-    switch (this.#tree.string(block, 'type')) {
+    const cache = cacheOf(this.tree, block)
+    switch (this.tree.string(block, 'type')) {
       case 'text':
-        return { type: 'text', text: this.#tree.literal(block, 'text') ?? EMPTY_TEXT, ...cache }
+        return { type: 'text', text: this.tree.literal(block, 'text') ?? EMPTY_TEXT, ...cache }
       case 'image':
-        return { type: 'media', kind: 'image', mime: null, ...this.#source(this.#tree.get(block, 'source')), ...cache }
+        return { type: 'media', kind: 'image', mime: null, ...this.#source(this.tree.get(block, 'source')), ...cache }
       case 'document':
         return { ...this.#document(block), ...cache }
       case 'search_result':
         return { type: 'text', text: this.#searchResult(block), ...cache }
       case 'tool_reference':
-        return { type: 'text', text: literal(`Tool ${this.#tree.string(block, 'tool_name') ?? ''} is available`) }
+        return { type: 'text', text: literal(`Tool ${this.tree.string(block, 'tool_name') ?? ''} is available`) }
       case 'container_upload':
         throw new Untranslatable('file_id')
       default:
-        this.#ask.losses.add('server_tools')
+        this.ask.losses.add('server_tools')
         return null
     }
   }
 
   #source(source: Node): Partial<MediaPart> {
-    const url = this.#tree.literal(source, 'url')
+    const url = this.tree.literal(source, 'url')
     if (url !== null) return { url }
-    const base64 = this.#tree.literal(source, 'data')
+    const base64 = this.tree.literal(source, 'data')
     if (base64 === null) throw new Untranslatable('file_id')
-    return { mime: this.#tree.string(source, 'media_type'), base64 }
+    return { mime: this.tree.string(source, 'media_type'), base64 }
   }
 
   #document(block: Node): TextPart | MediaPart {
-    const source = this.#tree.get(block, 'source')
-    const title = this.#tree.literal(block, 'title')
+    const source = this.tree.get(block, 'source')
+    const title = this.tree.literal(block, 'title')
     const name = title === null ? {} : { name: title }
-    if (this.#tree.boolean(this.#tree.get(block, 'citations'), 'enabled')) this.#ask.losses.add('citations')
-    if (!this.#tree.absent(block, 'context')) this.#ask.losses.add('documents')
+    if (this.tree.boolean(this.tree.get(block, 'citations'), 'enabled')) this.ask.losses.add('citations')
+    if (!this.tree.absent(block, 'context')) this.ask.losses.add('documents')
     const media = { type: 'media', kind: 'document', ...name } as const
-    switch (this.#tree.string(source, 'type')) {
+    switch (this.tree.string(source, 'type')) {
       case 'text':
-        return { ...media, mime: 'text/plain', text: this.#tree.literal(source, 'data') ?? EMPTY_TEXT }
+        return { ...media, mime: 'text/plain', text: this.tree.literal(source, 'data') ?? EMPTY_TEXT }
       case 'content':
-        return { ...media, mime: 'text/plain', text: this.#texts(this.#tree.get(source, 'content')) }
+        return { ...media, mime: 'text/plain', text: this.#texts(this.tree.get(source, 'content')) }
       default:
         return { ...media, mime: null, ...this.#source(source) }
     }
@@ -202,14 +196,14 @@ class BlockReader {
 
   /** All texts as one. Pictures in a document that is given in parts have no other place. */
   #texts(node: Node): Literal {
-    const texts = textsOf(this.#tree, node).map(({ text }) => text)
-    if (this.#tree.elements(node).length > texts.length) this.#ask.losses.add('documents')
+    const texts = textsOf(this.tree, node).map(({ text }) => text)
+    if (this.tree.elements(node).length > texts.length) this.ask.losses.add('documents')
     return texts.length === 0 ? EMPTY_TEXT : join(texts, '\\n')
   }
 
   #searchResult(block: Node): Literal {
-    const head = ['title', 'source'].map(name => this.#tree.literal(block, name)).filter(text => text !== null)
-    const content = this.#tree.get(block, 'content')
+    const head = ['title', 'source'].map(name => this.tree.literal(block, name)).filter(text => text !== null)
+    const content = this.tree.get(block, 'content')
     return join([...head, this.#texts(content === NONE ? NONE : content)], '\\n')
   }
 }

@@ -2,7 +2,7 @@
  * Answers of upstreams of the responses protocol: their events, or the one document. Upstreams say everything several
  * times: in deltas, at the end of a text, at the end of its item and in the last event. What came once is not told again.
  */
-import { answerReaderOf, AnswerRules, type Blocks, MOST_BLOCKS } from '../answer-reader.ts'
+import { answerReaderOf, AnswerRules, MOST_BLOCKS } from '../answer-reader.ts'
 import { unreadable, stopReasonOf, type AnswerReader, type ReaderOptions } from '../events.ts'
 import { failureIn } from '../failure.ts'
 import { EMPTY_TEXT, type Literal, literal, quote } from '../json/literal.ts'
@@ -12,13 +12,38 @@ import { citationOf } from '../openai.ts'
 export const responsesAnswerReader = (options: ReaderOptions): AnswerReader =>
   answerReaderOf(new Rules(options), options.events)
 
-class Rules extends AnswerRules {
-  readonly #output: OutputReader
+type Kind = 'text' | 'refusal' | 'thought'
 
-  constructor(options: ReaderOptions) {
-    super(options)
-    this.#output = new OutputReader(this.blocks)
-  }
+interface Item {
+  /** The block of a call; -1 = it has not been opened, or is none. */
+  block: number
+  /** The parts of which something has been told. */
+  told: Set<string>
+  done: boolean
+}
+
+/** Where the events have the whole text that come at its end. */
+const WHOLE: Readonly<Record<string, string>> = {
+  output_text: 'text',
+  refusal: 'refusal',
+  reasoning_summary_text: 'text',
+  reasoning_text: 'text',
+  function_call_arguments: 'arguments',
+  custom_tool_call_input: 'input',
+}
+/** Between the parts of a thought. */
+const BLANK_LINE = literal('\n\n')
+/** Among the parts of an item of which something has been told. */
+const NOTES = 'notes'
+const CALLS = { function_call: 'arguments', custom_tool_call: 'input' } as const
+
+class Rules extends AnswerRules {
+  /** By their place in the output, and where that is not said by their id. */
+  readonly #items = new Map<string, Item>()
+  /** The ids of the calls that were opened. */
+  readonly #calls = new Set<string>()
+  #anyText = false
+  #anyThought = false
 
   event(name: string, tree: Tree): void {
     const { root } = tree
@@ -30,13 +55,13 @@ class Rules extends AnswerRules {
         this.begin(tree, response)
         return
       case 'response.output_item.added':
-        this.#output.added(tree)
+        this.#added(tree, this.#itemOf(tree), tree.get(root, 'item'))
         return
       case 'response.output_item.done':
-        this.#output.done(tree)
+        this.#done(tree, this.#itemOf(tree), tree.get(root, 'item'))
         return
       case 'response.output_text.annotation.added':
-        this.#output.noted(tree)
+        this.#noted(tree)
         return
       case 'response.completed':
       case 'response.incomplete':
@@ -48,7 +73,7 @@ class Rules extends AnswerRules {
         this.blocks.fail(failureIn(tree, root))
         return
       default:
-        this.#output.piece(tree, type)
+        this.#piece(tree, type)
     }
   }
 
@@ -80,64 +105,17 @@ class Rules extends AnswerRules {
       this.blocks.fail(unreadable(`the answer is not whole: ${event.slice(0, 40)}`))
       return
     }
-    this.#output.late(tree, tree.elements(response, 'output'))
+    this.#late(tree, tree.elements(response, 'output'))
     const why = tree.string(tree.get(response, 'incomplete_details'), 'reason') ?? ''
     this.blocks.reason = isCut ? stopReasonOf('responses', why, 'length') : 'end'
     this.blocks.finish()
   }
-}
 
-// --- the output of an upstream of the responses protocol: its items, as they come in pieces, at their end and in the last event
-
-type Kind = 'text' | 'refusal' | 'thought'
-
-interface Item {
-  /** The block of a call; -1 = it has not been opened, or is none. */
-  block: number
-  /** The parts of which something has been told. */
-  told: Set<string>
-  done: boolean
-}
-
-/** Where the events have the whole text that come at its end. */
-const WHOLE: Readonly<Record<string, string>> = {
-  output_text: 'text',
-  refusal: 'refusal',
-  reasoning_summary_text: 'text',
-  reasoning_text: 'text',
-  function_call_arguments: 'arguments',
-  custom_tool_call_input: 'input',
-}
-/** Between the parts of a thought. */
-const BLANK_LINE = literal('\n\n')
-/** Among the parts of an item of which something has been told. */
-const NOTES = 'notes'
-const CALLS = { function_call: 'arguments', custom_tool_call: 'input' } as const
-
-class OutputReader {
-  readonly #blocks: Blocks
-  /** By their place in the output, and where that is not said by their id. */
-  readonly #items = new Map<string, Item>()
-  /** The ids of the calls that were opened. */
-  readonly #calls = new Set<string>()
-  #anyText = false
-  #anyThought = false
-
-  constructor(blocks: Blocks) {
-    this.#blocks = blocks
-  }
-
-  added(tree: Tree): void {
-    this.#added(tree, this.#itemOf(tree), tree.get(tree.root, 'item'))
-  }
-
-  done(tree: Tree): void {
-    this.#done(tree, this.#itemOf(tree), tree.get(tree.root, 'item'))
-  }
+  // --- items, as they come in pieces, at their end and in the last event
 
   /** The item that the event is about. An answer whose beginning nobody told has begun now. */
   #itemOf(tree: Tree): Item {
-    this.#blocks.begin('', '')
+    this.blocks.begin('', '')
     const place = tree.number(tree.root, 'output_index')
     const id = tree.string(tree.root, 'item_id') ?? tree.string(tree.get(tree.root, 'item'), 'id')
     return this.#known(place === null ? `id ${id ?? ''}` : `at ${place}`)
@@ -147,20 +125,20 @@ class OutputReader {
     let item = this.#items.get(key)
     if (item !== undefined) return item
     this.#items.set(key, (item = { block: -1, told: new Set(), done: false }))
-    if (this.#items.size > 2 * MOST_BLOCKS) this.#blocks.fail(unreadable('the answer has too many items'))
+    if (this.#items.size > 2 * MOST_BLOCKS) this.blocks.fail(unreadable('the answer has too many items'))
     return item
   }
 
   /** The text cites an address. */
-  noted(tree: Tree): void {
+  #noted(tree: Tree): void {
     const item = this.#itemOf(tree)
     if (item.done) return
     item.told.add(NOTES)
-    this.#blocks.note(citationOf(tree, tree.get(tree.root, 'annotation')))
+    this.blocks.note(citationOf(tree, tree.get(tree.root, 'annotation')))
   }
 
   /** More of a text, or all of it. */
-  piece(tree: Tree, type: string): void {
+  #piece(tree: Tree, type: string): void {
     const found = /^response\.(\w+)\.(delta|done)$/.exec(type)
     if (found === null) return
     const [, what, when] = found as unknown as [string, string, string]
@@ -193,18 +171,18 @@ class OutputReader {
   /** `when`: `done` = the whole text, which counts only where no delta of it came. */
   #text(item: Item, kind: Kind, part: string, text: Literal, when: string, source = NONE): void {
     if (text === EMPTY_TEXT || (when === 'done' && item.told.has(part))) return
-    if (kind === 'thought' && item.told.size > 0 && !item.told.has(part)) this.#blocks.text(kind, BLANK_LINE)
+    if (kind === 'thought' && item.told.size > 0 && !item.told.has(part)) this.blocks.text(kind, BLANK_LINE)
     item.told.add(part)
-    if (item.told.size > MOST_BLOCKS) this.#blocks.fail(unreadable('an item of the answer has too many parts'))
+    if (item.told.size > MOST_BLOCKS) this.blocks.fail(unreadable('an item of the answer has too many parts'))
     if (kind === 'thought') this.#anyThought = true
     else this.#anyText = true
-    this.#blocks.text(kind, text, source)
+    this.blocks.text(kind, text, source)
   }
 
   #args(item: Item, text: Literal, when: string, source = NONE): void {
     if (text === EMPTY_TEXT || item.block < 0 || (when === 'done' && item.told.size > 0)) return
     item.told.add('args')
-    this.#blocks.args(item.block, text, source)
+    this.blocks.args(item.block, text, source)
   }
 
   /** A call without a name cannot be told yet. Texts and thoughts begin with what comes of them. */
@@ -214,7 +192,7 @@ class OutputReader {
     if (!Object.hasOwn(CALLS, type) || item.block >= 0 || item.done || text('name') === '') return
     const id = text('call_id') === '' ? text('id') : text('call_id')
     this.#calls.add(id)
-    item.block = this.#blocks.call(id, text('name'), undefined, type === 'custom_tool_call')
+    item.block = this.blocks.call(id, text('name'), undefined, type === 'custom_tool_call')
   }
 
   /** The item is whole: what no delta brought is told now. */
@@ -241,9 +219,9 @@ class OutputReader {
       const text = tree.literal(part, kind) ?? EMPTY_TEXT
       this.#text(item, kind, `content_index ${index}`, text, 'done')
       if (item.told.has(NOTES)) return
-      for (const note of tree.elements(part, 'annotations')) this.#blocks.note(citationOf(tree, note))
+      for (const note of tree.elements(part, 'annotations')) this.blocks.note(citationOf(tree, note))
     })
-    this.#blocks.closeText()
+    this.blocks.closeText()
   }
 
   #reasoning(tree: Tree, item: Item, node: Node): void {
@@ -254,8 +232,8 @@ class OutputReader {
       })
     const state = tree.literal(node, 'encrypted_content')
     const id = tree.string(node, 'id') ?? ''
-    if (state === null || state === EMPTY_TEXT) this.#blocks.closeText()
-    else this.#blocks.seal('thought', item.told.size > 0 ? 'signed' : 'hidden', state, id)
+    if (state === null || state === EMPTY_TEXT) this.blocks.closeText()
+    else this.blocks.seal('thought', item.told.size > 0 ? 'signed' : 'hidden', state, id)
     this.#anyThought = true
   }
 
@@ -263,11 +241,11 @@ class OutputReader {
     const type = tree.string(node, 'type') as keyof typeof CALLS
     const value = tree.get(node, CALLS[type])
     if (!tree.absent(value)) this.#args(item, tree.literal(value) ?? quote(tree.source(value)), 'done')
-    this.#blocks.closeCall(item.block)
+    this.blocks.closeCall(item.block)
   }
 
   /** Items that stand nowhere but in the last event. */
-  late(tree: Tree, items: readonly Node[]): void {
+  #late(tree: Tree, items: readonly Node[]): void {
     const wasText = this.#anyText
     const wasThought = this.#anyThought
     items.forEach((node, place) => {

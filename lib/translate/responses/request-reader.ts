@@ -19,6 +19,7 @@ import {
   type MemberReaders,
   onlyFalse,
   parallel,
+  PartReader,
   refuseMember,
   sampling,
   setEffort,
@@ -105,7 +106,7 @@ function oneOf({ name, namespace }: Extract<Choice, { type: 'one' }>, tools: rea
 const readItems: MemberReader = (ask, tree, node) => {
   const text = tree.literal(node)
   if (text !== null) ask.turns.push({ role: 'user', parts: [{ type: 'text', text }] })
-  const reader = new ItemReader(ask, tree)
+  const reader = new ResponsesPartReader(ask, tree)
   for (const item of tree.elements(node)) reader.read(item)
 }
 
@@ -118,24 +119,17 @@ const ROLES: Readonly<Record<string, Turn['role']>> = {
 /** Items that stand for a part of the conversation which is kept elsewhere, or ask for one. */
 const ELSEWHERE = /^(?:item_reference|compaction|compaction_summary|compaction_trigger)$/
 
-class ItemReader {
-  readonly #ask: Ask
-  readonly #tree: Tree
+class ResponsesPartReader extends PartReader {
   /** State that belongs to the next call. */
   #forCall: Opaque | null = null
 
-  constructor(ask: Ask, tree: Tree) {
-    this.#ask = ask
-    this.#tree = tree
-  }
-
   read(item: Node): void {
-    const role = this.#tree.string(item, 'role')
-    const type = this.#tree.string(item, 'type') ?? (role === null ? 'item_reference' : 'message')
+    const role = this.tree.string(item, 'role')
+    const type = this.tree.string(item, 'type') ?? (role === null ? 'item_reference' : 'message')
     if (ELSEWHERE.test(type)) throw new Untranslatable(`input.${type}`)
     switch (type) {
       case 'message':
-        this.#message(role ?? '', this.#tree.get(item, 'content'))
+        this.#message(role ?? '', this.tree.get(item, 'content'))
         return
       case 'function_call':
       case 'custom_tool_call':
@@ -150,20 +144,20 @@ class ItemReader {
         return
       case 'additional_tools':
       case 'tool_search_output':
-        for (const tool of readTools(this.#ask, this.#tree, this.#tree.get(item, 'tools'))) this.#ask.tools.push(tool)
+        for (const tool of readTools(this.ask, this.tree, this.tree.get(item, 'tools'))) this.ask.tools.push(tool)
         return
       case 'configuration_update':
-        this.#ask.losses.add('effort')
+        this.ask.losses.add('effort')
         return
       default:
-        this.#ask.losses.add('server_tools')
+        this.ask.losses.add('server_tools')
     }
   }
 
   /** Items of the same side are one turn. */
   #add(role: Turn['role'], parts: TurnPart[]): void {
-    const last = this.#ask.turns.at(-1)
-    if (last?.role !== role) this.#ask.turns.push({ role, parts })
+    const last = this.ask.turns.at(-1)
+    if (last?.role !== role) this.ask.turns.push({ role, parts })
     else for (const part of parts) last.parts.push(part)
   }
 
@@ -182,20 +176,20 @@ class ItemReader {
         role,
         texts.filter(({ text }) => text !== EMPTY_TEXT),
       )
-    else if (this.#ask.turns.length > 0) this.#add(role, texts)
-    else for (const text of texts) this.#ask.system.push(text)
+    else if (this.ask.turns.length > 0) this.#add(role, texts)
+    else for (const text of texts) this.ask.system.push(text)
   }
 
   #call(item: Node, freeform: boolean): void {
-    const value = this.#tree.get(item, freeform ? 'input' : 'arguments')
-    const namespace = this.#tree.string(item, 'namespace')
+    const value = this.tree.get(item, freeform ? 'input' : 'arguments')
+    const namespace = this.tree.string(item, 'namespace')
     const call: TurnPart = {
       type: 'call',
-      id: this.#tree.string(item, 'call_id') ?? '',
-      name: this.#tree.string(item, 'name') ?? '',
+      id: this.tree.string(item, 'call_id') ?? '',
+      name: this.tree.string(item, 'name') ?? '',
       ...(namespace === null ? {} : { namespace }),
       freeform,
-      args: this.#tree.literal(value) ?? quote(this.#tree.source(value)),
+      args: this.tree.literal(value) ?? quote(this.tree.source(value)),
       ...(this.#forCall === null ? {} : { opaque: this.#forCall }),
     }
     this.#add('assistant', [call])
@@ -203,22 +197,22 @@ class ItemReader {
   }
 
   #result(item: Node): void {
-    const output = this.#tree.get(item, 'output')
-    const isObject = this.#tree.kind(output) === 'object'
+    const output = this.tree.get(item, 'output')
+    const isObject = this.tree.kind(output) === 'object'
     const result: TurnPart = {
       type: 'result',
-      id: this.#tree.string(item, 'call_id') ?? '',
-      name: this.#tree.string(item, 'name'),
-      parts: isObject ? [{ type: 'text', text: quote(this.#tree.source(output)) }] : this.#parts(output),
+      id: this.tree.string(item, 'call_id') ?? '',
+      name: this.tree.string(item, 'name'),
+      parts: isObject ? [{ type: 'text', text: quote(this.tree.source(output)) }] : this.#parts(output),
       error: false,
     }
     this.#add('user', [result])
   }
 
   #thought(item: Node): void {
-    const state = this.#tree.literal(item, 'encrypted_content')
+    const state = this.tree.literal(item, 'encrypted_content')
     const opaque = state === null ? null : unseal(state)
-    const last = this.#ask.turns.at(-1)
+    const last = this.ask.turns.at(-1)
     const before = last?.role === 'assistant' ? last.parts.at(-1) : undefined
     if (opaque?.of === 'call') this.#forCall = opaque
     else if (opaque?.of === 'text' && before?.type === 'text') before.opaque = opaque
@@ -228,7 +222,7 @@ class ItemReader {
   /** What may be seen of a thought: its summary, else the thought itself. */
   #told(item: Node): Literal {
     for (const name of ['summary', 'content']) {
-      const texts = this.#tree.elements(item, name).map(part => this.#tree.literal(part, 'text'))
+      const texts = this.tree.elements(item, name).map(part => this.tree.literal(part, 'text'))
       const found = texts.filter(text => text !== null)
       if (found.length > 0) return join(found, '\\n\\n')
     }
@@ -238,27 +232,27 @@ class ItemReader {
   // --- what may stand in a message and in a result
 
   #parts(content: Node): (TextPart | MediaPart)[] {
-    const whole = this.#tree.literal(content)
+    const whole = this.tree.literal(content)
     if (whole !== null) return [{ type: 'text', text: whole }]
-    return this.#tree.elements(content).map(part => this.#part(part))
+    return this.tree.elements(content).map(part => this.#part(part))
   }
 
   #part(part: Node): TextPart | MediaPart {
-    const type = this.#tree.string(part, 'type') ?? ''
+    const type = this.tree.string(part, 'type') ?? ''
     switch (type) {
       case 'input_text':
       case 'output_text':
       case 'text':
-        return { type: 'text', text: this.#tree.literal(part, 'text') ?? EMPTY_TEXT, ...breakpointOf(this.#tree, part) }
+        return { type: 'text', text: this.tree.literal(part, 'text') ?? EMPTY_TEXT, ...breakpointOf(this.tree, part) }
       case 'refusal':
-        return { type: 'text', text: this.#tree.literal(part, 'refusal') ?? EMPTY_TEXT, refusal: true }
+        return { type: 'text', text: this.tree.literal(part, 'refusal') ?? EMPTY_TEXT, refusal: true }
       case 'input_image': {
-        const url = this.#tree.literal(part, 'image_url')
+        const url = this.tree.literal(part, 'image_url')
         if (url === null) throw new Untranslatable('file_id')
-        return { ...imageAt(url), ...breakpointOf(this.#tree, part) }
+        return { ...imageAt(url), ...breakpointOf(this.tree, part) }
       }
       case 'input_file':
-        return { ...fileOf(this.#tree, part, this.#tree.literal(part, 'file_url')), ...breakpointOf(this.#tree, part) }
+        return { ...fileOf(this.tree, part, this.tree.literal(part, 'file_url')), ...breakpointOf(this.tree, part) }
       default:
         throw new Untranslatable(`input.content.${type.replace(/\W/g, '').slice(0, 40)}`)
     }
