@@ -134,7 +134,7 @@ export function imageAt(url: Literal): MediaPart {
 }
 
 /** A file with its data, or at an address where the protocol has one. */
-export function fileOf(tree: Tree, node: Node, url: Literal | null): MediaPart {
+export function fileAt(tree: Tree, node: Node, url: Literal | null): MediaPart {
   const data = tree.literal(node, 'file_data')
   const name = tree.literal(node, 'filename')
   const file = { type: 'media', kind: 'document', ...(name === null ? {} : { name }) } as const

@@ -4,7 +4,7 @@ import { type Opaque, Untranslatable } from '../events.ts'
 import { EMPTY_TEXT, join, type Literal, quote } from '../json/literal.ts'
 import type { Node, Tree } from '../json/tree.ts'
 import { unseal } from '../opaque.ts'
-import { breakpointOf, fileOf, imageAt, schemaFormat } from '../openai.ts'
+import { breakpointOf, fileAt, imageAt, schemaFormat } from '../openai.ts'
 import {
   askOf,
   cacheOf,
@@ -220,7 +220,7 @@ class ChatPartReader extends PartReader {
         return { ...imageAt(url ?? EMPTY_TEXT), ...cache }
       }
       case 'file':
-        return { ...fileOf(this.tree, this.tree.get(part, 'file'), null), ...cache }
+        return { ...fileAt(this.tree, this.tree.get(part, 'file'), null), ...cache }
       case 'input_audio':
         return this.#audio(this.tree.get(part, 'input_audio'))
       default:

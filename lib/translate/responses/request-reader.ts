@@ -4,7 +4,7 @@ import { type Opaque, Untranslatable } from '../events.ts'
 import { EMPTY_TEXT, join, type JsonText, type Literal, object, oneLine, quote } from '../json/literal.ts'
 import type { Node, Tree } from '../json/tree.ts'
 import { unseal } from '../opaque.ts'
-import { breakpointOf, fileOf, imageAt, schemaFormat } from '../openai.ts'
+import { breakpointOf, fileAt, imageAt, schemaFormat } from '../openai.ts'
 import {
   askOf,
   checkChoice,
@@ -252,7 +252,7 @@ class ResponsesPartReader extends PartReader {
         return { ...imageAt(url), ...breakpointOf(this.tree, part) }
       }
       case 'input_file':
-        return { ...fileOf(this.tree, part, this.tree.literal(part, 'file_url')), ...breakpointOf(this.tree, part) }
+        return { ...fileAt(this.tree, part, this.tree.literal(part, 'file_url')), ...breakpointOf(this.tree, part) }
       default:
         throw new Untranslatable(`input.content.${type.replace(/\W/g, '').slice(0, 40)}`)
     }
