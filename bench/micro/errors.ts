@@ -7,7 +7,7 @@ const ID = '01k2v3w4x5n0de0000001'
 const ARGS = ['gamma-"quoted"', '12.50']
 
 export const bench: Bench = async lib => {
-  const { ERRORS, errorText, renderError } = await lib<typeof ErrorsModule>('terms/errors.ts')
+  const { ERRORS, errorText, renderError } = await lib<typeof ErrorsModule>('base/errors.ts')
   const names = Object.keys(ERRORS) as ErrorsModule.ErrorName[]
   return [
     {

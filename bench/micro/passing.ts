@@ -22,7 +22,7 @@ export const bench: Bench = async (lib, seed) => [...(await withholding(lib, see
 type AnyMeter = Omit<Meter, 'matters'> & { matters?: number; quiet?: boolean }
 
 async function withholding(lib: Lib, seed: number): Promise<Case[]> {
-  const { Withholder } = await lib<typeof WithholdModule>('protocols/withhold.ts')
+  const { Withholder } = await lib<typeof WithholdModule>('protocols/answers/withhold.ts')
   const { protocolRow } = await lib<typeof TableModule>('protocols/table.ts')
   const { bytes, events: count } = stream('chat', seed, STREAM_BYTES, true)
   const clients = Buffer.from(withoutUsage(bytes.toString()))
