@@ -1,5 +1,6 @@
 /** The commands about orders, and their options; `order-commands.ts` does what they say. */
 import type { Command } from 'commander'
+import { WAYS } from '../terms/pay.ts'
 import type { OrderCall } from './order-commands.ts'
 
 type MakeCommand = (name: string, description: string) => Command
@@ -47,7 +48,7 @@ export function addOrders(group: (name: string, description: string) => MakeComm
   const orders = group('orders', 'payments of people: orders, refunds, and what waits for a person')
   orders('list', 'print orders, newest first')
     .option('--state <state>', 'created, pending, paid, credited, expired, failed, refunded or reversed')
-    .option('--method <method>', 'alipay, wechat, card or usdt')
+    .option('--method <method>', WAYS)
     .option('--account <name>', 'only those of this account')
     .option('--older <duration>', 'only those that were made at least so long ago, like 10m')
     .option(...JSON_FLAG)

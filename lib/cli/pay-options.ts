@@ -1,6 +1,7 @@
 /** The commands about ways to pay and their options; `pay-commands.ts` does what they say. */
 import { type Command, InvalidArgumentError } from 'commander'
 import { duration } from '../config/scalars.ts'
+import { WAYS } from '../terms/pay.ts'
 
 type MakeCommand = (name: string, description: string) => Command
 
@@ -21,7 +22,7 @@ export function addPay(group: (name: string, description: string) => MakeCommand
     'doctor',
     'walk one small order through a way to pay, and say what works and what does not',
   )
-    .argument('<method>', 'alipay, wechat, card or usdt')
+    .argument('<method>', WAYS)
     .requiredOption('--account <name>', 'whom the money is credited to')
     .option('--amount <cny>', 'amount of the order (default: the least of the method)')
     .option('--refund', 'send the money back at the end')

@@ -5,6 +5,7 @@
 
 import { createPrivateKey, createPublicKey, type KeyObject, type X509Certificate } from 'node:crypto'
 import { z } from 'zod'
+import { type OrderMethod, PAY_METHODS } from '../terms/pay.ts'
 import { certificatesIn, isSignedByRsa, leadsTo, rsaBits } from './certificates.ts'
 import * as kind from './scalars.ts'
 import { isLoopback, webAddress } from './scalars.ts'
@@ -432,20 +433,19 @@ export type UsdtConfig = z.output<typeof usdt>
 
 /** What `public.main` has at most: with the rest of the paths, providers take 255 characters where they send callbacks and payers. */
 const LONGEST_MAIN = 160
-const WAYS = ['alipay', 'wechat', 'card', 'usdt'] as const
 
 interface Ways {
-  pay: { [W in (typeof WAYS)[number]]?: { sandbox: boolean } | undefined }
+  pay: { [M in OrderMethod]?: { sandbox: boolean } | undefined }
   public: { main?: string | undefined }
 }
 
-const liveOf = ({ pay: ways }: Ways) => WAYS.find(way => ways[way]?.sandbox === false)
+const liveOf = ({ pay: ways }: Ways) => PAY_METHODS.find(way => ways[way]?.sandbox === false)
 
 /** Real money is paid only where the provider and the payer reach this gateway, and nobody on the way can change what they read. */
 export function checkPay(form: Ways, source: Source): void {
   const { main } = form.public
   const live = liveOf(form)
-  const offered = WAYS.find(way => form.pay[way] !== undefined)
+  const offered = PAY_METHODS.find(way => form.pay[way] !== undefined)
   if (live !== undefined && !main?.startsWith('https://'))
     source.problem(
       ['public', 'main'],

@@ -250,7 +250,7 @@ async function rateFinding({ deps }: Usdt): Promise<Finding> {
   return { step: 'rate', ok: true, text: `1 USDT is ${formatMicro(micro(rate.rate))} CNY until ${until}` }
 }
 
-/** It reads the chain by itself while no gateway does. */
+/** Walks USDT, and reads the chain by itself while no gateway does. */
 async function* untilCredited({ usdt, clock, account, waitMs }: UsdtExamined): AsyncGenerator<Finding> {
   const { store, config } = usdt.deps
   const [newest] = await store.chain.deposits({ accountId: account.id, limit: 1 })

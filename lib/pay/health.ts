@@ -111,7 +111,7 @@ const EVERY_MS = 10_000
 export const ANSWERED = 'query'
 export const UNANSWERED = 'query_failed'
 export const refusedMark = (doubt: Doubt): string => `refused_${doubt}`
-/** Of USDT: the newest block and how many of them are not final; when a node last answered, and when it last did not. */
+/** What `/health` says of the chain: the newest block, how many are not final, when a node last answered and when it did not. */
 export const HEAD = 'head'
 /** The day whose balances are compared with the deposits, and the last address or `BALANCES_DONE`. */
 export const BALANCES = 'balances'

@@ -7,9 +7,9 @@ import type { Order, OrderMethod } from '../terms/pay.ts'
 /** Most names that either of the two keeps. */
 const MOST_KEPT = 1_000
 const ORDER_EVERY_MS = 5_000
-/** Of all orders of an account together. */
+/** How often an account may ask about all its orders together. */
 const ACCOUNT_EVERY_MS = 500
-/** Of all orders of a method together, in a second. Whoever comes too late sees what the schedule learns. */
+/** How often a method is asked in a second, for all orders together. Whoever comes too late sees what the schedule learns. */
 const MOST_OF_METHOD = 10
 const SECOND_MS = 1_000
 

@@ -188,7 +188,7 @@ export interface PayMethod {
   refund(refund: Refund, order: Order, amount: number): Promise<{ providerId: string | null; said: RefundSaid }>
   /** `ageMs`: how long ago the refund was begun, before the provider is asked. */
   queryRefund(refund: Refund, order: Order, ageMs: number): Promise<RefundSaid>
-  /** Of a method whose refunds a person sends: throws OperationError where nobody could get what is sent to the receiver. */
+  /** A method whose refunds a person sends throws OperationError where nobody could get what is sent to the receiver. */
   checkReceiver?(receiver: string): void
 }
 

@@ -18,7 +18,7 @@ import { type AlipayAnswer, type AlipayClient, textOf } from './client.ts'
 import { promisify } from 'node:util'
 import { crc32, inflateRaw } from 'node:zlib'
 
-/** Whose trades they are. */
+/** The merchant whose trades are read. */
 export interface Seller {
   appId: string
   merchant: string

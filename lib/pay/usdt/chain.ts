@@ -204,7 +204,7 @@ export class Chain {
 export class NodeError extends Error {
   override name = 'NodeError'
   readonly code: number
-  /** It has been asked too often: this says nothing of what it was asked. */
+  /** True when the node has been asked too often, which says nothing of what it was asked. */
   readonly isBusy: boolean
 
   constructor(node: number, code: number, message: string, isBusy = false) {
@@ -397,7 +397,7 @@ export class Watched {
     this.#chainId = chainId
   }
 
-  /** Those for which the chain has not been read from their issue to the cursor. */
+  /** Gives the addresses for which the chain has not been read from their issue to the cursor. */
   get fresh(): DepositAddress[] {
     return [...this.byAddress.values()].filter(({ watched }) => !watched)
   }

@@ -29,7 +29,7 @@ import { paymentOf, type UsdtDeps } from './crediting.ts'
 import { Scanner } from './scanner.ts'
 
 const QUOTE_MS = 30 * 60_000
-/** Of one account. */
+/** An account is given at most so many. */
 const QUOTES_AN_HOUR = 20
 /** How long the newest block is taken for the newest: plans of nodes have an end, and anybody may ask for quotes. */
 const HEAD_MS = 4_000

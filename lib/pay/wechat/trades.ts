@@ -19,7 +19,7 @@ import { fenOf, isCents, isOrderId, ourRefund } from '../numbers.ts'
 import { ABSENT_BILL, REFUNDS, type WechatClient, partOf, textOf } from './client.ts'
 import { createHash } from 'node:crypto'
 
-/** Whose payments they are. */
+/** The merchant whose payments are read. */
 export interface Merchant {
   mchid: string
   appid: string

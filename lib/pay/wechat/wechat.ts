@@ -89,7 +89,7 @@ export class Wechat implements CheckoutMethod {
     return said === 'absent' ? { kind: 'absent' } : saidOf(this.#merchant, order.id, fields, body)
   }
 
-  /** It is always done at an order's end: until then WeChat Pay takes money for it, days after the time that it was given. */
+  /** An order's end always closes it here: until then WeChat Pay takes money for it, days after the time that it was given. */
   async close(order: Order): Promise<Said> {
     try {
       const { mchid } = this.#merchant
