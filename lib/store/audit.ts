@@ -1,17 +1,17 @@
 /**
- * The auditBooks of the books. In one snapshot it checks for every account that
+ * The audit of the books. In one snapshot it checks for every account that
  * - the sum of the entries is the credit of the account's purse;
  * - the sum of the charges (of usage rows, and of deleted ones) is what the account's purse has spent;
  * - the sums of usage, by the hour and by the day, are together the same charges, and so are those by hour of booking;
  * - the purses of the account's keys have together spent the same sum;
  * - what the purses of its budget, and of each key's cap, have spent is not more than the account and the key have. These
  * purses count the same charges, but not those from before somebody set the limit, and old ones are deleted;
- * - payments are those of its orders, which `pay-audit.ts` checks;
+ * - payments are those of its orders, which `payments/audit.ts` checks;
  * - no lease is below zero, and every lease with money belongs to a registered holder. Nobody would give back any other
  * lease.
  */
 import { add, type Micro, micro } from '../base/money.ts'
-import { accountPurse, keyPurse } from './books/purses.ts'
+import { keyPurse } from './books/purses.ts'
 import type { Driver, Row, Transaction } from './base/driver.ts'
 import { MOST_NAMED, readPayments } from './payments/audit.ts'
 import { big, integer, text } from './base/text.ts'
@@ -39,41 +39,46 @@ export interface Audit {
   unfit: string[]
 }
 
-interface Account {
-  id: number
-  paidIn: bigint
+/** What the tables say of one account. */
+class Account {
+  readonly id: number
+  paidIn = 0n
   /** The part of it that people credited, which no payment provider proves. */
-  byHand: bigint
+  byHand = 0n
   /** The part of that which was paid by an order, and that a person decided to credit. */
-  resolved: bigint
+  resolved = 0n
   /** The part of it that payment providers prove. */
-  proven: bigint
+  proven = 0n
   /** The size of what does not fit between its payments and its orders. */
-  payments: bigint
+  payments = 0n
   /** References of payments that do not fit. */
-  unfit: string[]
-  charged: bigint
+  unfit: string[] = []
+  charged = 0n
   /** Charges in the sums of usage, by hours and by days. */
-  byHours: bigint
-  byDays: bigint
+  byHours = 0n
+  byDays = 0n
   /** By days of keys, whatever they were used for. */
-  byKeyDays: bigint
+  byKeyDays = 0n
   /** The same without its keys. */
-  byOwnHours: bigint
-  byOwnDays: bigint
+  byOwnHours = 0n
+  byOwnDays = 0n
   /** Charges by the hour of booking. */
-  booked: bigint
-  credit: bigint
-  promised: bigint
-  leased: bigint
+  booked = 0n
+  credit = 0n
+  promised = 0n
+  leased = 0n
   /** How far leases of its purse and its keys' purses are below zero, as a positive sum. */
-  below: bigint
+  below = 0n
   /** What the purses of its keys have spent. */
-  byKeys: bigint
+  byKeys = 0n
   /** What its purse and its keys' purses have leased to holders that are not registered. */
-  stray: bigint
+  stray = 0n
   /** By how much purses of limits have spent too much. */
-  limits: bigint
+  limits = 0n
+
+  constructor(id: number) {
+    this.id = id
+  }
 }
 
 const size = (value: bigint): bigint => (value < 0n ? -value : value)
@@ -106,102 +111,103 @@ const SUMS_OF: Partial<Record<number, 'byHours' | 'byDays' | 'byKeyDays' | 'byOw
   [GRAIN.accountDay]: 'byOwnDays',
 }
 
-interface Books {
-  accounts: Account[]
+/** The tables as they are read for an audit, account by account. */
+class Books {
   /** Charges in the sums of usage by days of all accounts together. */
-  byDaysOfAll: bigint
-}
+  byDaysOfAll = 0n
+  readonly #tx: Transaction
+  readonly #accounts = new Map<number, Account>()
+  /** The accounts of keys, by the keys' purses. */
+  readonly #owners = new Map<string, number>()
+  /** What each purse has spent. */
+  readonly #spent = new Map<string, bigint>()
 
-async function read(tx: Transaction): Promise<Books> {
-  const byPurse = new Map<string, Account>()
-  const each = async (query: keyof typeof QUERIES, fn: (row: Row) => void) =>
-    (await tx.query(QUERIES[query], [])).forEach(fn)
-  const of = (id: number) => {
-    let account = byPurse.get(accountPurse(id))
-    if (account === undefined) {
-      account = {
-        id,
-        paidIn: 0n,
-        byHand: 0n,
-        resolved: 0n,
-        proven: 0n,
-        payments: 0n,
-        unfit: [],
-        charged: 0n,
-        byHours: 0n,
-        byDays: 0n,
-        byKeyDays: 0n,
-        byOwnHours: 0n,
-        byOwnDays: 0n,
-        booked: 0n,
-        credit: 0n,
-        promised: 0n,
-        leased: 0n,
-        below: 0n,
-        byKeys: 0n,
-        stray: 0n,
-        limits: 0n,
-      }
-      byPurse.set(accountPurse(id), account)
-    }
+  constructor(tx: Transaction) {
+    this.#tx = tx
+  }
+
+  static async read(tx: Transaction): Promise<Books> {
+    const books = new Books(tx)
+    await books.#each('keys', row => books.#owners.set(keyPurse(integer(row, 'id')), integer(row, 'account_id')))
+    await books.#readCredits()
+    await books.#readCharges()
+    await books.#readPurses()
+    return books
+  }
+
+  get accounts(): Account[] {
+    return [...this.#accounts.values()]
+  }
+
+  async #each(query: keyof typeof QUERIES, fn: (row: Row) => void): Promise<void> {
+    for (const row of await this.#tx.query(QUERIES[query], [])) fn(row)
+  }
+
+  #account(id: number): Account {
+    let account = this.#accounts.get(id)
+    if (account === undefined) this.#accounts.set(id, (account = new Account(id)))
     return account
   }
-  const owners = new Map<string, number>()
-  await each('keys', row => owners.set(keyPurse(integer(row, 'id')), integer(row, 'account_id')))
+
   /** The account that owns a purse, directly or by one of its keys. */
-  const ofPurse = (id: string) => {
-    const [whole] = id.split('.', 1) as [string]
-    return of(id.startsWith('k') ? (owners.get(whole) ?? 0) : Number(whole.slice(1)))
+  #owner(purse: string): Account {
+    const [whole] = purse.split('.', 1) as [string]
+    return this.#account(purse.startsWith('k') ? (this.#owners.get(whole) ?? 0) : Number(whole.slice(1)))
   }
-  const spent = new Map<string, bigint>()
-  await each('accounts', row => (of(integer(row, 'id')).charged += big(row, 'archived')))
-  await each('entries', row => {
-    const account = of(integer(row, 'account_id'))
-    account.paidIn += big(row, 'total')
-    account.byHand += big(row, 'by_hand')
-  })
-  for (const [id, { off, paid, byHand, unfit }] of await readPayments(tx)) {
-    const account = of(id)
-    account.payments += off
-    account.unfit = unfit
-    account.proven += paid - byHand
-    account.resolved += byHand
-    account.byHand += byHand
+
+  async #readCredits(): Promise<void> {
+    await this.#each('entries', row => {
+      const account = this.#account(integer(row, 'account_id'))
+      account.paidIn += big(row, 'total')
+      account.byHand += big(row, 'by_hand')
+    })
+    for (const [id, { off, paid, byHand, unfit }] of await readPayments(this.#tx)) {
+      const account = this.#account(id)
+      account.payments += off
+      account.unfit = unfit
+      account.proven += paid - byHand
+      account.resolved += byHand
+      account.byHand += byHand
+    }
   }
-  await each('booked', row => (of(integer(row, 'account_id')).booked += big(row, 'total')))
-  await each('usage', row => (of(integer(row, 'account_id')).charged += big(row, 'total')))
-  let byDaysOfAll = 0n
-  await each('sums', row => {
-    const grain = integer(row, 'grain')
-    const total = row['total'] === null ? 0n : big(row, 'total')
-    const sums = SUMS_OF[grain]
-    if (sums === undefined) byDaysOfAll += total
-    else of(integer(row, 'account_id'))[sums] += total
-  })
-  await each('purses', row => {
-    const id = text(row, 'id')
-    const account = ofPurse(id)
-    spent.set(id, big(row, 'promised'))
-    if (isLimit(id)) return
-    if (id.startsWith('k')) account.byKeys += big(row, 'promised')
-    else {
-      account.credit = big(row, 'credit')
-      account.promised = big(row, 'promised')
-    }
-  })
-  await each('leases', row => {
-    const id = text(row, 'id')
-    const account = ofPurse(id)
-    spent.set(id, (spent.get(id) ?? 0n) - big(row, 'leased'))
-    if (!isLimit(id)) {
-      if (id.startsWith('k')) account.byKeys -= big(row, 'leased')
-      else account.leased = big(row, 'leased')
-    }
-    account.below += big(row, 'below')
-    account.stray += big(row, 'stray')
-  })
-  for (const [id, tooMuch] of tooMuchSpent(spent)) ofPurse(id).limits += tooMuch
-  return { accounts: [...byPurse.values()], byDaysOfAll }
+
+  async #readCharges(): Promise<void> {
+    await this.#each('accounts', row => (this.#account(integer(row, 'id')).charged += big(row, 'archived')))
+    await this.#each('booked', row => (this.#account(integer(row, 'account_id')).booked += big(row, 'total')))
+    await this.#each('usage', row => (this.#account(integer(row, 'account_id')).charged += big(row, 'total')))
+    await this.#each('sums', row => {
+      const total = row['total'] === null ? 0n : big(row, 'total')
+      const sums = SUMS_OF[integer(row, 'grain')]
+      if (sums === undefined) this.byDaysOfAll += total
+      else this.#account(integer(row, 'account_id'))[sums] += total
+    })
+  }
+
+  async #readPurses(): Promise<void> {
+    await this.#each('purses', row => {
+      const id = text(row, 'id')
+      const account = this.#owner(id)
+      this.#spent.set(id, big(row, 'promised'))
+      if (isLimit(id)) return
+      if (id.startsWith('k')) account.byKeys += big(row, 'promised')
+      else {
+        account.credit = big(row, 'credit')
+        account.promised = big(row, 'promised')
+      }
+    })
+    await this.#each('leases', row => {
+      const id = text(row, 'id')
+      const account = this.#owner(id)
+      this.#spent.set(id, (this.#spent.get(id) ?? 0n) - big(row, 'leased'))
+      if (!isLimit(id)) {
+        if (id.startsWith('k')) account.byKeys -= big(row, 'leased')
+        else account.leased = big(row, 'leased')
+      }
+      account.below += big(row, 'below')
+      account.stray += big(row, 'stray')
+    })
+    for (const [id, tooMuch] of tooMuchSpent(this.#spent)) this.#owner(id).limits += tooMuch
+  }
 }
 
 /** Whether a purse counts charges that an account's or a key's own purse counts too. */
@@ -235,7 +241,7 @@ const imbalanceOf = (a: Account): bigint => {
 }
 
 export async function auditBooks(driver: Driver): Promise<Audit> {
-  const { accounts, byDaysOfAll } = await driver.snapshot('audit', read)
+  const { accounts, byDaysOfAll } = await driver.snapshot('audit', tx => Books.read(tx))
   const total = (fn: (account: Account) => bigint) => micro(Number(accounts.reduce((sum, a) => sum + fn(a), 0n)))
   const ofAll = size(accounts.reduce((sum, a) => sum + a.byDays, 0n) - byDaysOfAll)
   const broken = accounts.filter(a => imbalanceOf(a) !== 0n)

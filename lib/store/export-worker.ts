@@ -14,7 +14,7 @@ import { openSqliteHere } from './engines/sqlite.ts'
 import { Store } from './store.ts'
 import { StoreUnavailable } from './base/errors.ts'
 
-/** As much as the other thread writes to a client's connection at once. */
+/** The size of a piece: what the other thread writes to a client's connection at once. */
 export const PIECE_BYTES = 64 * 1024
 
 /** Spreads bytes over time. What was not used is not saved up. */

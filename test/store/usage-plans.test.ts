@@ -7,7 +7,7 @@ import { idAt } from '../../lib/base/ids.ts'
 import type { Driver } from '../../lib/store/base/driver.ts'
 import { openMysql } from '../../lib/store/engines/mysql.ts'
 import { PRUNED_TOTALS } from '../../lib/store/usage/prune.ts'
-import { placeBehind, type Range, rowsBetween } from '../../lib/store/usage/requests.ts'
+import { placeBehind, type LogRange, rowsBetween } from '../../lib/store/usage/requests.ts'
 import { type LogPlace, traitConditions, usagePage } from '../../lib/store/usage/pages.ts'
 import { openSqlite } from '../../lib/store/engines/sqlite.ts'
 import type { UsageFilter } from '../../lib/store/usage/queries.ts'
@@ -67,7 +67,7 @@ async function check(t: Test, driver: Driver, explain: Explain): Promise<void> {
     [{ owner: { accountId: 3 } }, BY.account],
     [{ owner: { accountId: 3 }, ...period }, BY.account],
     [{ owner: { keyId: 3 }, ...period }, BY.key],
-  ] as [Range, string][]) {
+  ] as [LogRange, string][]) {
     for (const [what, statement] of [
       ['the place behind some rows', placeBehind(range, before, 500, driver.dialect)],
       ['the rows before it', rowsBetween(range, null, within, [['status >= ?', 400]], 50, driver.dialect)],

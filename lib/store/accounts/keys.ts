@@ -322,7 +322,7 @@ export class KeyStore {
     return row === undefined ? null : toLabel(row)
   }
 
-  /** Of all keys that a user made in an account, deleted ones too. */
+  /** The ids of all keys that a user made in an account, deleted ones too. */
   async idsOf(accountId: number, userId: number): Promise<number[]> {
     const sql = 'SELECT id FROM api_keys WHERE created_by = ? AND account_id = ?'
     return (await this.#driver.query('keyIdsOf', sql, [userId, accountId])).map(row => integer(row, 'id'))

@@ -53,7 +53,7 @@ type Decided = { outcome: 'created' | 'same' | 'conflict' } | Extract<Booked, { 
 
 const INTO = 'INSERT INTO disputes (request_id, account_id, channel, amount, state, charged)'
 
-/** Of the rows that have something disputed. Throws DuplicateKey when one of the requests is there already. */
+/** Makes the disputes of the rows that have something disputed. Throws DuplicateKey when one of the requests is there already. */
 export async function insertDisputes(tx: Transaction, rows: readonly UsageRow[]): Promise<void> {
   const disputed = rows.filter(row => row.disputed > 0)
   if (disputed.length === 0) return

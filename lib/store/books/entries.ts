@@ -43,7 +43,7 @@ export interface NewEntry {
 }
 
 export interface Entry extends NewEntry {
-  /** Its number in the order of booking. */
+  /** The entry's number in the order of booking. */
   seq: number
   /** By the store's clock; ms since 1970. */
   bookedAtMs: number

@@ -18,7 +18,7 @@ export const APPLIED_ROWS: Table = {
 
 /**
  * Digests of what a catalogue file said of a row when it was last applied, by which the next apply sees what the file
- * changed; see `sql/applied.ts`. An empty string means unknown: the row is older than these digests.
+ * changed. An empty string: it said nothing that has such a digest.
  */
 export interface RowDigests {
   row: string

@@ -98,14 +98,14 @@ const sinceOf = (row: Row | undefined): OfflineSince =>
 const groupOf = (row: Row): Group => priced(row, 'multiplier', json<Group>(row, 'doc'))
 
 /** A kind of row of which one field, the `value`, has versions. */
-interface Priced<T> {
+interface PricedRow<T> {
   kind: PricedKind
   read(row: Row): T
   value(row: T): Price | number | null
   logged(row: T): Logged
 }
-const MODEL: Priced<Model> = { kind: 'model', read: modelOf, value: row => row.price, logged: loggedModel }
-const GROUP: Priced<Group> = { kind: 'group', read: groupOf, value: row => row.multiplier, logged: loggedGroup }
+const MODEL: PricedRow<Model> = { kind: 'model', read: modelOf, value: row => row.price, logged: loggedModel }
+const GROUP: PricedRow<Group> = { kind: 'group', read: groupOf, value: row => row.multiplier, logged: loggedGroup }
 
 const channelOf = (row: Row): SealedChannel => json(row, 'doc')
 
@@ -188,7 +188,7 @@ secret_previous, or apply a catalogue file with its key`)
    * recorded change makes all processes reload the catalogue. A new price or multiplier becomes a version.
    */
   #edit<T extends Model | Group>(
-    { kind, read, value, logged }: Priced<T>,
+    { kind, read, value, logged }: PricedRow<T>,
     name: string,
     edit: (there: T | null) => T | null,
     act: Act,
@@ -257,7 +257,7 @@ secret_previous, or apply a catalogue file with its key`)
   }
 
   /** Ends the version that the row names, so that nobody takes it for one in force. */
-  #delete<T extends Model | Group>({ kind, read, logged }: Priced<T>, name: string, act: Act): Promise<boolean> {
+  #delete<T extends Model | Group>({ kind, read, logged }: PricedRow<T>, name: string, act: Act): Promise<boolean> {
     return this.#driver.transaction('deleteCatalog', async tx => {
       await lockVersions(tx)
       const [row] = await tx.query(ONE, [kind, name])

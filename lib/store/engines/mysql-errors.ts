@@ -167,7 +167,7 @@ export class RunAgain extends Error {
   override name = 'RunAgain'
 }
 
-/** This connection cannot be used any more; another one may work. */
+/** The connection cannot be used any more; another one may work. */
 export class ConnectionLost extends StoreUnavailable {
   override name = 'ConnectionLost'
 }

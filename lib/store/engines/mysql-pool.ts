@@ -14,7 +14,7 @@ import type { MysqlSettings } from './mysql-url.ts'
 import { StoreUnavailable } from '../base/errors.ts'
 
 const LOCK_WAIT_S = 5
-/** So many calls may wait for a connection. */
+/** The most calls that may wait for a connection. */
 const MOST_WAITING = 1_000
 /** Prepared statements that a connection keeps on the server. OceanBase's default limit for a session is 50. */
 const KEPT_STATEMENTS = 32

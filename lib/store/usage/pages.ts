@@ -219,7 +219,7 @@ interface FittingHour {
   keys: readonly number[] | null
 }
 
-/** Of which sums the question is asked. Those of an account know neither its keys nor channels. */
+/** The sums that are asked. Those of an account know neither its keys nor channels. */
 function grainsFor(more: readonly Condition[]): { days: number; hours: number } {
   const asks = (name: string) => more.some(([sql]) => sql.startsWith(`${name} `))
   if (asks('account_id') && !asks('key_id') && !asks('channel'))

@@ -13,7 +13,7 @@ export interface UsageTraits {
   outcome?: Outcome
 }
 
-/** Whose rows are meant. */
+/** The owner of the rows: everybody, an account or a key. */
 export interface UsageOwner {
   accountId?: number
   keyId?: number
@@ -72,7 +72,7 @@ export interface SummaryRow extends Record<ReportedSum, number> {
   offset: number
   /** Requests whose outcome was `upstream`. */
   errors: number
-  /** Of the requests that were answered: the sum of the times, and their number by `FIRST_BYTE_BOUNDS_MS`. */
+  /** The times to the first byte of requests that were answered: their sum, and their number by `FIRST_BYTE_BOUNDS_MS`. */
   firstBytes?: { sumMs: number; buckets: number[] }
 }
 
@@ -176,7 +176,7 @@ export interface RefusalFilter extends AccountKeys {
   toMs?: number
 }
 
-/** Whose rows are meant: those of an account, or of some of its keys. */
+/** The owner of the rows: an account, or some of its keys. */
 export interface AccountKeys {
   accountId: number
   /** null = all keys of the account, deleted ones too. */

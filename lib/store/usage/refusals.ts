@@ -37,7 +37,7 @@ const REFUSAL_COLUMNS = Object.keys(REFUSALS.columns)
 
 const placeOf = ({ atMs, keyId, reason }: RefusedRequest) => [Math.floor(atMs / MINUTE_MS), keyId, reason] as const
 
-/** Those of one key, reason and minute together, in the order of these. */
+/** The batch in groups of one key, reason and minute, in the order of these. */
 function together(batch: readonly RefusedRequest[]): RefusedRequest[][] {
   const groups = new Map<string, RefusedRequest[]>()
   for (const refusal of batch) {

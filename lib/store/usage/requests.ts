@@ -51,29 +51,34 @@ function rowConditions(filter: RequestFilter): Condition[] {
 }
 
 /** A part of the log that is one range of an index. */
-export interface Range {
+export interface LogRange {
   owner: { keyId: number } | { accountId: number }
   fromMs?: number
   toMs?: number
 }
 
-const from = ({ owner }: Range, { using }: Dialect) =>
+const from = ({ owner }: LogRange, { using }: Dialect) =>
   `FROM usage_log ${using('keyId' in owner ? BY_KEY : BY_ACCOUNT)} `
 
-const rangeConditions = (range: Range, before: LogPlace | null): Condition[] => [
+const rangeConditions = (range: LogRange, before: LogPlace | null): Condition[] => [
   'keyId' in range.owner ? ['key_id = ?', range.owner.keyId] : ['account_id = ?', range.owner.accountId],
   ...timeConditions(range, before),
 ]
 
 /** The place of the last of so many rows of a range; the index alone answers it. */
-export function placeBehind(range: Range, before: LogPlace | null, rows: number, dialect: Dialect): [string, Param[]] {
+export function placeBehind(
+  range: LogRange,
+  before: LogPlace | null,
+  rows: number,
+  dialect: Dialect,
+): [string, Param[]] {
   const all = rangeConditions(range, before)
   return [`SELECT at_ms, seq ${from(range, dialect)}${whereOf(all)}${ORDER} OFFSET ?`, [...paramsOf(all), 1, rows - 1]]
 }
 
 /** The rows of a range that fit, from one place, not included, to another one, included. */
 export function rowsBetween(
-  range: Range,
+  range: LogRange,
   before: LogPlace | null,
   last: LogPlace | null,
   fits: readonly Condition[],
@@ -122,7 +127,7 @@ class Scan {
   }
 
   /** Looks through some rows of a range. True when the range has no more. */
-  async step(range: Range, fits: readonly Condition[]): Promise<boolean> {
+  async step(range: LogRange, fits: readonly Condition[]): Promise<boolean> {
     const chunk = Math.min(CHUNK, this.#most)
     const [end] = await this.#tx.query(...placeBehind(range, this.place, chunk, this.#dialect))
     const last = end === undefined ? null : { atMs: integer(end, 'at_ms'), seq: integer(end, 'seq') }
@@ -132,17 +137,17 @@ class Scan {
     return last === null
   }
 
-  async #read(range: Range, last: LogPlace | null, fits: readonly Condition[]): Promise<void> {
+  async #read(range: LogRange, last: LogPlace | null, fits: readonly Condition[]): Promise<void> {
     const left = this.#limit - this.rows.length
     const found = await this.#tx.query(...rowsBetween(range, this.place, last, fits, left, this.#dialect))
     for (const row of found) this.rows.push(toBookedRow(row))
   }
 
   /** The newest rows of a range of which nearly all fit. */
-  newest = (range: Range, fits: readonly Condition[]): Promise<void> => this.#read(range, null, fits)
+  newest = (range: LogRange, fits: readonly Condition[]): Promise<void> => this.#read(range, null, fits)
 
   /** Looks through a range. False when the page is full, or enough has been looked at, before its end. */
-  async through(range: Range, fits: readonly Condition[]): Promise<boolean> {
+  async through(range: LogRange, fits: readonly Condition[]): Promise<boolean> {
     while (!(await this.step(range, fits))) if (this.full || this.spent) return false
     return true
   }
@@ -163,17 +168,17 @@ async function cursorOf(tx: Transaction, { atMs, seq }: LogPlace): Promise<strin
   return row === undefined ? idAt(atMs) : text(row, 'request_id')
 }
 
-const ownerOf = ({ accountId, keyIds }: AccountKeys): Range['owner'] =>
+const ownerOf = ({ accountId, keyIds }: AccountKeys): LogRange['owner'] =>
   keyIds?.length === 1 ? { keyId: keyIds[0] as number } : { accountId }
 
-const timesOf = ({ fromMs, toMs }: RequestFilter): Omit<Range, 'owner'> => ({
+const timesOf = ({ fromMs, toMs }: RequestFilter): Omit<LogRange, 'owner'> => ({
   ...(fromMs === undefined ? {} : { fromMs }),
   ...(toMs === undefined ? {} : { toMs }),
 })
 
 /** Looks through everything, or through the hours of which the sums say that they have such rows. True at the end. */
 async function scanAll(tx: Transaction, scan: Scan, filter: RequestFilter): Promise<boolean> {
-  const all: Range = { owner: ownerOf(filter), ...timesOf(filter) }
+  const all: LogRange = { owner: ownerOf(filter), ...timesOf(filter) }
   const inSums = [...traitConditions(filter), ...('keyId' in all.owner ? [] : keyConditions(filter.keyIds))]
   const ofRows = rowConditions(filter)
   const fits = [REQUESTS, ...inSums, ...ofRows]
@@ -189,7 +194,7 @@ async function scanAll(tx: Transaction, scan: Scan, filter: RequestFilter): Prom
   for await (const { hour, keys } of fittingHours(tx, filter, place, [...owner, ...traitConditions(filter)])) {
     if (scan.spent) return false
     const within = { fromMs: Math.max(filter.fromMs ?? 0, hour * HOUR_MS), toMs: (hour + 1) * HOUR_MS }
-    const range: Range = {
+    const range: LogRange = {
       owner: keys?.length === 1 ? { keyId: keys[0] as number } : ownerOf(filter),
       fromMs: within.fromMs,
       toMs: Math.min(filter.toMs ?? within.toMs, within.toMs),

@@ -23,7 +23,7 @@ const LINE_CLASSES = {
   second: 'seconds',
   character: 'characters',
 } as const
-/** Of tools of the upstream all pieces are one count, whatever they are: the lines tell them apart. */
+/** The count of all pieces of tools of the upstream, whatever they are: the lines tell them apart. */
 const TOOL_SUM = 'tool_calls'
 export const LINE_SUMS = [...Object.values(LINE_CLASSES), TOOL_SUM] as const
 
@@ -42,7 +42,7 @@ export const countColumns = (names: readonly string[]) => Object.fromEntries(nam
 
 /** A row of the usage log as it is in the books. */
 export interface BookedRow extends UsageRow {
-  /** Its number in the order of booking. */
+  /** The row's number in the order of booking. */
   seq: number
   /** By the store's clock; ms since 1970. */
   bookedAtMs: number
