@@ -7,7 +7,7 @@ import {
   type AnswersOf,
   type CredentialForm,
   KINDS,
-  type Kind,
+  type ProviderKind,
   type KindName,
 } from '../protocols/words/kinds.ts'
 import { type AtKind, type ProviderHeaders, SAME_HEADERS } from '../protocols/protocol.ts'
@@ -42,7 +42,7 @@ export const PROVIDERS = Object.fromEntries(KIND_NAMES.map(name => [name, provid
 >
 
 function provider(name: KindName): Provider {
-  const { authHeader, query = {}, answers, credential, address, searches }: Kind = KINDS[name]
+  const { authHeader, query = {}, answers, credential, address, searches }: ProviderKind = KINDS[name]
   const paths: Provider['paths'] = {}
   const auth: Provider['auth'] = {}
   const special: Partial<Record<Protocol, AtKind>> = {}

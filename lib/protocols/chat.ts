@@ -24,7 +24,7 @@ import { MOST_TOKENS } from './words/usage.ts'
 /** The pictures of which a film consists. */
 const frames = new Place({ element: read.pictureUrl.read })
 
-/** Of a part in the words of messages. */
+/** The source of a part in the words of messages. */
 const source = new Place().has('file_id', read.stored('file_id'))
 
 /** Parts whose media are read, and those that have none. */
@@ -48,7 +48,7 @@ const PARTS: ReadonlySet<string> = new Set([
   'file',
 ])
 
-/** What a part holds that nobody here knows may be anything that an upstream fetches; of several one is enough. */
+/** Whatever a part holds that nobody here knows may be anything that an upstream fetches; of several one is enough. */
 const part = new Place({
   other(_draft, name, frame) {
     if (name !== 'text') frame.hasOthers = true
@@ -94,7 +94,7 @@ const reasoning = new Place()
   .has('effort', read.effort)
   .has('enabled', read.thinks)
   .has('max_tokens', read.budgetWithin)
-/** What some upstreams hand on to the template of the conversation. */
+/** Some upstreams hand this on to the template of the conversation. */
 const template = new Place().has('thinking', read.thinks).has('enable_thinking', read.thinks)
 
 const googleThinking = new Place()
@@ -218,7 +218,7 @@ function noteCitations(meter: SeenInAnswer, message: Fields): void {
     meter.search('cited')
 }
 
-/** What a choice tells beside its text. `inside`: where its message stands. */
+/** Notes what a choice tells beside its text. `inside`: where its message stands. */
 function noteChoice(meter: SeenInAnswer, choice: Fields, inside: 'delta' | 'message'): void {
   noteCitations(meter, fieldsOf(choice[inside]))
   if (isStrangeFinish('chat', choice['finish_reason'])) meter.unknownFinish = true
@@ -232,7 +232,7 @@ function fails(baseResp: unknown): boolean {
 
 const hasFound = (value: unknown): boolean => Array.isArray(value) && value.some(isFields)
 const NO_CHOICES: readonly unknown[] = []
-/** How many objects and arrays are around the usage of a choice. */
+/** The number of objects and arrays around the usage of a choice. */
 const IN_CHOICE = 3
 
 /**
@@ -242,7 +242,7 @@ const IN_CHOICE = 3
 const ENDS = ['pletion_tokens"', 'sh_reason":"', 'sh_reason": "', 'error"', '[DONE]']
 const MARKERS = new Patterns(ENDS)
 
-/** Where searches have a price: events that show what was found have nothing else of interest. */
+/** The markers where searches have a price: events that show what was found have nothing else of interest. */
 const SEARCH_MARKERS = new Patterns([...ENDS, '"url_c', 'web_search"', 'search_results"'])
 
 const KNOWN = new Patterns(['"choices"', '"error"', '[DONE]', '"usage"'])

@@ -44,7 +44,7 @@ const fileData = new Place({
     },
   })
 
-/** Whether a URL is one of the web, and not of a file in the upstream's own store. */
+/** Tells whether a URL is one of the web, and not of a file in the upstream's own store. */
 function isOfTheWeb(text: string | null): boolean {
   const found = text === null ? null : URL.parse(text)
   return found !== null && /^https?:$/.test(found.protocol) && !found.hostname.includes('generativelanguage')
@@ -183,7 +183,7 @@ function noteCandidate(meter: SeenInAnswer, candidate: Fields): void {
 const MEMBERS: ReadonlySet<string> = new Set(['responseId', 'usageMetadata', 'error'])
 
 const MAPS = 'google_maps'
-/** What the upstream calls its tools in the calls that it tells of. */
+/** The names of tools in the calls that the upstream tells of. */
 const TOOL_TYPES: Readonly<Record<string, string>> = { GOOGLE_MAPS: MAPS }
 
 /** Notes tools that cost by the piece: calls that are told, and what the answer was grounded on. */
@@ -215,9 +215,9 @@ function noteAll(meter: SeenInAnswer, candidate: Fields): void {
  */
 const ENDS = ['ageMetadata"', 'shReason"', 'ckReason"', 'rror"']
 const MARKERS = new Patterns(ENDS)
-/** Where searches have a price: some upstreams tell of them in events that have nothing else of interest. */
+/** The markers where searches have a price: some upstreams tell of them in events that have nothing else of interest. */
 const SEARCH_MARKERS = new Patterns([...ENDS, 'bSearchQueries"'])
-/** Where tools cost by the piece. */
+/** The markers where tools cost by the piece. */
 const TOOL_MARKERS = new Patterns([...ENDS, 'bSearchQueries"', 'undingChunks"', 'eMapsWidget', 'oolCall"'])
 
 const KNOWN = new Patterns(['"candidates"', '"usageMetadata"', '"promptFeedback"', '"error"'])

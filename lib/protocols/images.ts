@@ -140,7 +140,7 @@ class Rules implements EventRules {
   }
 }
 
-/** What is read of an event, which may be too long to be kept. */
+/** Members that are read of an event, which may be too long to be kept. */
 const LAST = ['usage', 'size', 'quality']
 
 const kindIn = (event: Fields): PictureKind => pictureKind(event['size'], event['quality'])

@@ -16,7 +16,7 @@ import { Place } from './requests/places.ts'
 import * as read from './requests/readers.ts'
 import { isStrangeFinish } from './words/finish-words.ts'
 import { NO_OUTPUT } from './words/maxima.ts'
-import { addUsage, first, type Pass, type Report, reported, type ToldTiers, usageReport } from './words/reports.ts'
+import { addToUsage, first, type Pass, type Report, reported, type ToldTiers, usageReport } from './words/reports.ts'
 import { noUsage, type Usage } from './words/usage.ts'
 
 const cacheControl = new Place({
@@ -302,7 +302,7 @@ export class MessageUsage {
       usage: this.#usageOf(pass, fieldsOf(pass['cache_creation'])),
     }))
     const sum = { ...noUsage(), searches: top.searches }
-    for (const pass of passes) addUsage(sum, pass.usage)
+    for (const pass of passes) addToUsage(sum, pass.usage)
     // when the passes have less than the top level, some of them are missing
     if (sum.output < top.output || promptOf(sum) < promptOf(top)) return usageReport(top, said)
     // each pass has a prompt of its own, whatever model made it

@@ -13,7 +13,7 @@ import type { KindName } from './words/kinds.ts'
 import type { PriceLine } from './words/usage.ts'
 
 export interface ProtocolRow extends AnswerForm {
-  /** Where it stands in the lists that people read: schemas, docs, messages. Equal places are ordered by name. */
+  /** The place in the lists that people read: schemas, docs, messages. Equal places are ordered by name. */
   place: number
   /**
    * The protocol of which this is another form: catalogue, routes, prices and usage know it by that protocol's name, and
@@ -23,19 +23,19 @@ export interface ProtocolRow extends AnswerForm {
   client: ClientForm
   upstream: UpstreamForm
   body: BodyForm
-  /** Whether the path asks for an event stream. null: the member `stream` of the body says so. */
+  /** Tells whether the path asks for an event stream. null: the member `stream` of the body says so. */
   streamsByPath: ((verb: string, query: string) => boolean) | null
-  /** Whether the path asks for what would be events as the elements of one JSON array. Absent: none does. */
+  /** Tells whether the path asks for what would be events as the elements of one JSON array. Absent: none does. */
   arrayByPath?: (verb: string, query: string) => boolean
   /** A streaming request must be edited to ask the upstream for usage. */
   asksForUsage: boolean
   price: PriceForm
 }
 
-/** Where a client may put its key: in `x-api-key`, `authorization: Bearer`, `x-gamma-api-key` or `?key=`. */
+/** The places where a client may put its key: `x-api-key`, `authorization: Bearer`, `x-gamma-api-key` or `?key=`. */
 export type Placement = 'x-api-key' | 'bearer' | 'gamma' | 'query'
 
-/** How clients ask. */
+/** The requests of clients. */
 export interface ClientForm {
   paths: readonly ClientPath[]
   /** First steps of all paths. A client with a key may leave them out. */
@@ -59,9 +59,9 @@ export interface ClientPath {
    * POST. `upgrade`: a client asks by GET for a WebSocket, and is told that there is none.
    */
   action: 'relay' | 'count' | 'upgrade'
-  /** What stands behind the protocol's path at the upstream. */
+  /** Added behind the protocol's path at the upstream. */
   suffix: string
-  /** What stands there in the place of the last step of the protocol's path; empty = that step itself. */
+  /** Put in the place of the last step of the protocol's path; empty = that step itself. */
   lastStep: string
 }
 
@@ -73,19 +73,19 @@ export const clientPath = (path: string, more: Partial<ClientPath> = {}): Client
   ...more,
 })
 
-/** How an upstream is asked. */
+/** The requests that go to an upstream. */
 export interface UpstreamForm {
   /** Behind the host, where a channel says nothing else. `{model}` and `{verb}` stand for those of the request. */
   path: string
-  /** How an address ends that has this path already, so that it would stand in it twice. */
+  /** The end of an address that has this path already, so that it would stand in it twice. */
   ending: RegExp
   /** Header of the credential: `authorization` is sent as `Bearer KEY`, others bare. */
   authHeader: string
   /** The kinds of provider that speak the protocol, each with its path, or with all that is different there. */
   kinds: Partial<Readonly<Record<KindName, string | AtKind>>>
-  /** Where the path has a verb. */
+  /** The verbs, for a path that has one. */
   verbs?: Verbs
-  /** What is different at a provider of a known kind. */
+  /** The headers at a provider of a known kind. */
   atProvider: ProviderHeaders
 }
 
@@ -133,25 +133,25 @@ export const gammaUpstream = (kinds: UpstreamForm['kinds']): UpstreamForm => ({
   },
 })
 
-/** Which verb in a path asks for a document and which for a stream, and what the query has to say for a stream. */
+/** The verbs in a path that ask for a document and for a stream, and the query for a stream. */
 export interface Verbs {
   document: string
   stream: string
   streamQuery: string
 }
 
-/** How a kind of provider speaks a protocol, where more is different than the path. */
+/** A kind of provider at which more is different than the path. */
 export interface AtKind {
   path: string
   /** Header of the key. */
   authHeader?: string
-  /** What `{verb}` in the path stands for, where the client's path has no verb. */
+  /** The verbs for which `{verb}` in the path stands, where the client's path has none. */
   verbs?: Verbs
   /** The model's name is one step of the path, whatever slashes it has. */
   modelIsStep?: true
-  /** How tokens are counted, where that is not the path with the endpoint's suffix. */
+  /** The way to count tokens, where that is not the path with the endpoint's suffix. */
   count?: CountAtKind
-  /** What a body says elsewhere there, or in another way. */
+  /** The changes in a body. */
   body?: BodyRule
   /** Nothing of a client's query goes there. */
   takesNoQuery?: true
@@ -182,13 +182,13 @@ export interface ProviderHeaders {
 /** A provider that calls everything as we do. */
 export const SAME_HEADERS: ProviderHeaders = { authHeader: null, renamed: {}, fallback: null }
 
-/** How answers are read, and what the gateway itself says in them. */
+/** The reading of answers, and the words of the gateway itself in them. */
 export interface AnswerForm {
   meter(options: MeterOptions): Meter
   words: StreamWords
   /** Nothing of interest follows a stream's terminal event. */
   terminalIsLast: boolean
-  /** Where answers that are documents have pictures as base64, in whose place links may stand. Absent: nowhere. */
+  /** The place where documents have pictures as base64, for which links may stand. Absent: nowhere. */
   encodedPictures?: PictureMembers
   /** An answer is an event stream only where its content type says so. Absent: also where one was asked for. */
   eventsByType?: true
@@ -198,7 +198,7 @@ export interface AnswerForm {
   countAnswer: ((tokens: number) => object) | null
 }
 
-/** What the gateway itself must say inside a stream that has begun. */
+/** The words of the gateway itself inside a stream that has begun. */
 export interface StreamWords {
   /** The protocol's own error event, whole, with its final blank line. `message` carries the request id already. */
   error(status: number, message: string): string
@@ -208,14 +208,14 @@ export interface StreamWords {
   keepAlive: string
 }
 
-/** Where answers are never event streams: an upstream that sends one nevertheless gets nothing said into it. */
+/** The words where answers are never event streams: nothing is said into one that an upstream sends nevertheless. */
 export const NO_WORDS: StreamWords = { error: () => '', lengthStop: () => '', keepAlive: '\n' }
 
-/** What of an answer may cost something. */
+/** The parts of an answer that may cost something. */
 export interface PriceForm {
   /** A price covers the answers when it has all lines of one of these sets; a model without such a price is not served. */
   cover: readonly (readonly PriceLine[])[]
-  /** What is answered are pictures: as many as the request asks for. */
+  /** True: the answer is pictures, as many as the request asks for. */
   pictures: boolean
   /** Tokens are charged only where the answer reports them, and never by an estimate. Absent: by an estimate too. */
   tokensAsReported?: true

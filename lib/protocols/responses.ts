@@ -16,7 +16,7 @@ import { DATA_HEAD, Place, type Read } from './requests/places.ts'
 import * as read from './requests/readers.ts'
 import { isStrangeFinish } from './words/finish-words.ts'
 import {
-  addUsage,
+  addToUsage,
   detailsOf,
   first,
   fromPrompt,
@@ -30,7 +30,7 @@ import { UNSAID, type Usage } from './words/usage.ts'
 /** Tools that draw pictures, and those whose type cannot be read. */
 const DRAWING_TOOLS = new Set(['image_generation', '?'])
 
-/** How much memory a container has, on which its price depends. */
+/** Reads how much memory a container has, on which its price depends. */
 const memory: Read = (_draft, value, frame) => {
   if (frame.owner !== null && !read.isNull(value)) frame.owner.size = read.stringOf(value) ?? '?'
 }
@@ -77,7 +77,7 @@ tool.has('tools', { inside: tool })
 
 const reasoning = new Place().has('effort', read.effort)
 
-/** What keeps a client from naming items instead of sending them. */
+/** Clients send items and do not name them: this says how. */
 const REFERENCE = 'item_reference (store: false)'
 
 /** An item of the input, or a part of its content: no name has different meanings in the two. */
@@ -201,12 +201,12 @@ function reportOf(value: unknown, tools: unknown): Report | null {
     },
   })
   const { image_gen, web_search } = fieldsOf(tools)
-  if (isFields(image_gen)) addUsage(usage, drawingOf(image_gen))
+  if (isFields(image_gen)) addToUsage(usage, drawingOf(image_gen))
   usage.searches = Math.max(WORDS.searches(value), first(fieldsOf(web_search), 'num_requests') ?? 0)
   return usageReport(usage, { thinks: WORDS.count(value, 'reasoning') > 0 })
 }
 
-/** What a tool used that draws pictures. Where it does not say what its output was, it was pictures. */
+/** Returns the usage of a tool that draws pictures. Where it does not say what its output was, it was pictures. */
 function drawingOf(drawing: Fields): Usage {
   const output = first(drawing, 'output_tokens') ?? 0
   const drawn: Modal = { text: 0, image: output, audio: 0 }
@@ -228,10 +228,10 @@ const CALL = '_call'
 const FAILED = 'failed'
 /** Events of a call that has begun, whatever tool it is of. */
 const CALL_EVENT = /^response\.(\w+)_call\.(\w+)$/
-/** What is read of the last event, which may be too long to be kept. */
+/** Members that are read of the last event, which may be too long to be kept. */
 const LAST = ['usage', 'tool_usage', 'service_tier']
 
-/** Whether an answer says why it ended in words that nobody knows. */
+/** Tells whether an answer says why it ended in words that nobody knows. */
 const endsStrangely = (status: unknown, details: unknown): boolean =>
   isStrangeFinish('responses', status) || isStrangeFinish('responses', fieldsOf(details)['reason'])
 
@@ -268,12 +268,12 @@ const EVENTS = [
   'search_call',
 ]
 const MARKERS = new Patterns(EVENTS)
-/** Where tools cost by the piece. */
+/** The markers where tools cost by the piece. */
 const TOOL_MARKERS = new Patterns([...EVENTS, 'output_item.', '_call.'])
 
 class Rules implements EventRules {
   readonly markers: Patterns
-  /** Whether calls of all tools are read, and not only searches. */
+  /** True when calls of all tools are read, and not only searches. */
   readonly #tools: boolean
 
   constructor(tools: boolean) {

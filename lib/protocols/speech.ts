@@ -16,7 +16,7 @@ import { noUsage, type Usage } from './words/usage.ts'
 
 /** No upstream speaks so long a text at once. */
 const LONGEST_TEXT_BYTES = 1024 * 1024
-/** What upstreams send as `pcm`: 24,000 samples of 16 bits in a second, unless `sample_rate` asks for fewer. */
+/** Upstreams send this as `pcm`: 24,000 samples of 16 bits in a second, unless `sample_rate` asks for fewer. */
 const PCM_SAMPLES_PER_S = 24_000
 const SAMPLE_BYTES = 2
 /** The fewest samples that upstreams offer. */
@@ -55,7 +55,7 @@ const speechBody = new Place({
     draft.stream = read.stringOf(value) === 'sse'
   })
 
-/** How many characters a text has; half of a pair that lacks its other half counts as one. */
+/** Returns the characters of a text; half of a pair that lacks its other half counts as one. */
 function codePoints(text: string): number {
   let count = 0
   for (const _ of text) count++

@@ -19,7 +19,7 @@ export const FORMS: readonly Protocol[] = (Object.keys(TABLE) as Protocol[]).sor
 /** The protocols that people name. A form of a protocol is not one of them. */
 export const PROTOCOLS: readonly Protocol[] = FORMS.filter(name => TABLE[name].formOf === undefined)
 
-/** Those whose answers are text. Only they can be translated into each other. */
+/** The protocols whose answers are text. Only they can be translated into each other. */
 export const TEXT_PROTOCOLS: readonly Protocol[] = PROTOCOLS.filter(name => TABLE[name].price.cover === TEXT_COVER)
 
 /** The protocol of which a row is a form: mostly the row itself. */

@@ -60,7 +60,7 @@ function secondsOf(value: unknown): number {
 
 const secondsIn = (usage: Fields): number => secondsOf(usage['seconds']) || secondsOf(usage['prompt_audio_seconds'])
 
-/** What the details name above the total is taken off sound; what they do not name is text. */
+/** Details above the total are taken off sound; all that they do not name is text. */
 function reportOf(usage: Fields): Report | null {
   const input = first(usage, 'input_tokens', 'prompt_tokens')
   const output = first(usage, 'output_tokens', 'completion_tokens')

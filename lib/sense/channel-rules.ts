@@ -1,6 +1,6 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: that is how our YAML files name variables
 /** Rules about channels: where they lead, with which keys, and whether they are ever asked. */
-import { KINDS, type Kind } from '../protocols/words/kinds.ts'
+import { KINDS, type ProviderKind } from '../protocols/words/kinds.ts'
 import type { Channel } from '../terms/records.ts'
 import type { Config, Listener } from '../config/config.ts'
 import { didYouMean } from '../config/yaml.ts'
@@ -34,7 +34,7 @@ const HOSTS: readonly [host: RegExp, kind: KindName][] = [
   [/^(?:open\.bigmodel\.cn|api\.z\.ai)$/, 'zhipu'],
 ]
 
-const isUnrecorded = (kind: KindName): boolean => (KINDS[kind] as Kind).unrecorded === true
+const isUnrecorded = (kind: KindName): boolean => (KINDS[kind] as ProviderKind).unrecorded === true
 
 /** Kinds that share hosts with others, or hosts that belong to more than one kind. */
 const ALIKE: Partial<Record<KindName, readonly KindName[]>> = { azure: ['azure-deployments'] }

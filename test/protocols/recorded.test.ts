@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { FINISH_WORDS, type FinishingProtocol } from '../../lib/protocols/words/finish-words.ts'
-import { KINDS, type Kind, type KindName } from '../../lib/protocols/words/kinds.ts'
+import { KINDS, type ProviderKind, type KindName } from '../../lib/protocols/words/kinds.ts'
 import { USAGE_WORDS, type UsagePart } from '../../lib/protocols/words/reports.ts'
 import type { Talking } from '../support/talking.ts'
 import type { Json } from './answers-told.ts'
@@ -273,7 +273,7 @@ t.test(
       'in the order of the table',
     )
     for (const [, name = '', words = '', how] of rows) {
-      const { unrecorded }: Kind = KINDS[name as KindName]
+      const { unrecorded }: ProviderKind = KINDS[name as KindName]
       t.equal(unrecorded ?? false, !recorded.has(name as KindName), name)
       const of = [...new Set(RECORDED.filter(({ kind }) => kind === name).map(row => row.of))].sort().reverse()
       t.equal(how, of.length === 0 ? 'unrecorded' : of.join(', '), name)

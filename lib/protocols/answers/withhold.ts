@@ -25,7 +25,7 @@ export class Withholder {
   /** The pieces of an incomplete event. */
   #held: Buffer[] = []
   #heldBytes = 0
-  /** Whether the current event was too long to be held back, so that the rest of it passes too. */
+  /** True when the current event was too long to be held back, so that the rest of it passes too. */
   #passing = false
   /** Bytes of the current line without its CR; an empty line ends an event. */
   #lineBytes = 0
@@ -115,7 +115,7 @@ export class Withholder {
     return rest
   }
 
-  /** Whether what has passed ends between two events. */
+  /** True when what has passed ends between two events. */
   get atBoundary(): boolean {
     return this.#boundary
   }

@@ -143,7 +143,7 @@ function isSnake(name: string): boolean {
  */
 const folded = (name: string): string => name.toUpperCase().toLowerCase().replaceAll('\u0307', '')
 
-/** What a scan of a body has found so far in one object of a place, or in a form. Frames are used again. */
+/** The state of a scan in one object of a place, or in a form. Frames are used again. */
 export class PlaceFrame {
   /** The frame of the object around this one; for an element of an array, of the object that has the array. */
   owner: PlaceFrame | null = null

@@ -56,11 +56,11 @@ export function* flac(cursor: ByteCursor, found: SoundFound): Steps {
 
 const blockCode = (data: Buffer, at: number): number => (data[at + 2] as number) >> 4
 const hertzCode = (data: Buffer, at: number): number => (data[at + 2] as number) & 15
-/** How many bytes of its own the size of the block has, and the rate. */
+/** The bytes of its own that the size of the block has, and the rate. */
 const blockBytes = (code: number): number => (code === 6 ? 1 : code === 7 ? 2 : 0)
 const hertzBytes = (code: number): number => (code === 12 ? 1 : code === 13 || code === 14 ? 2 : 0)
 
-/** How long the header of the frame is that begins there; 0 = none does. */
+/** Returns the length of the header of the frame that begins there; 0 = none does. */
 function headBytes(data: Buffer, at: number): number {
   const b3 = data[at + 3] as number
   if (data[at] !== SYNC || ((data[at + 1] as number) & 0xfe) !== 0xf8) return 0

@@ -6,7 +6,7 @@ import { AAC_HERTZ } from './codecs.ts'
 import type { ByteCursor, SoundFound, Steps } from './cursor.ts'
 
 const SYNC = 0xff
-/** So many bytes more may belong to no frame than to one, before the search is given up. */
+/** The search is given up when so many bytes more belong to no frame than to one. */
 const MOST_LOST_BYTES = 256 * 1024
 const BEHIND_FIRST_HEAD = 44
 
@@ -69,7 +69,7 @@ const mp3Samples = (data: Buffer, at: number): number => {
   return layer === 1 && (((data[at + 1] as number) >> 3) & 3) !== 3 ? 576 : 1152
 }
 
-/** How long the frame is whose header stands there; 0 = there is none. */
+/** Returns the length of the frame whose header stands there; 0 = there is none. */
 function mp3Bytes(data: Buffer, at: number): number {
   const b1 = data[at + 1] as number
   const b2 = data[at + 2] as number

@@ -16,7 +16,7 @@ import {
 
 /** Boxes that are looked into. */
 const TREE = new Set(['moov', 'trak', 'mdia', 'minf', 'stbl', 'mvex', 'moof', 'traf'])
-/** How much of each box is read. */
+/** The bytes of each box that are read. */
 const READ: Readonly<Record<string, number>> = {
   mvhd: 32,
   mdhd: 32,
@@ -69,7 +69,7 @@ class Index {
   movieS = 0
   bytes = 0
 
-  /** Whether anything tells a length. An index that has nothing of the kind is not understood. */
+  /** True when anything tells a length. An index that has nothing of the kind is not understood. */
   get tells(): boolean {
     return this.tracks.some(track => this.movieS + track.claimed + track.units + track.samples * track.frameS > 0)
   }

@@ -48,7 +48,7 @@ export class SoundMeter {
     if (!this.#isDone) this.#isDone = this.#cursor.run(this.#reader, chunk)
   }
 
-  /** Of all that has come so far. Never more than 10^9. */
+  /** The seconds of all that has come so far. Never more than 10^9. */
   get seconds(): number {
     const { known, seconds, bytes } = this.#found
     if (!known || !(seconds >= 0)) return Math.min(MOST_SECONDS, this.bytes / this.#bytesPerS)

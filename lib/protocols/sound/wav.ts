@@ -47,7 +47,7 @@ export function* wav(cursor: ByteCursor, found: SoundFound): Steps {
   found.known = false
 }
 
-/** How many bytes a second has. */
+/** Returns the bytes of a second. */
 function rateOf(format: Buffer): number {
   const named = format.readUInt16LE(0)
   const tag = named === EXTENSIBLE && format.length >= EXTENSIBLE_BYTES ? format.readUInt16LE(24) : named
@@ -60,5 +60,5 @@ function rateOf(format: Buffer): number {
   return least(claimed, ofBlocks, ((samples * bits) / 8) * MOST_BLOCK_HEADS, PACKED_BYTES_PER_S)
 }
 
-/** Of these rates, 0 says nothing. */
+/** Returns the least of these rates, of which 0 says nothing. */
 const least = (...rates: number[]): number => Math.min(...rates.filter(rate => rate > 0))

@@ -129,7 +129,7 @@ export function* webm(cursor: ByteCursor, found: SoundFound): Steps {
   found.known = false
 }
 
-/** How many bytes a number takes that begins with this byte; 0 = it is none. */
+/** Returns the bytes of a number that begins with this byte; 0 = it is none. */
 const lengthOfNumber = (first: number): number => (first === 0 ? 0 : Math.clz32(first) - 23)
 
 /** A number whose first byte tells its length. All bits set: the size is not known. */

@@ -94,12 +94,12 @@ export const FINISH_WORDS: Readonly<Record<FinishingProtocol, Readonly<Record<st
   },
 }
 
-/** What a word means; null = it is not known. */
+/** Returns the meaning of a word; null = it is not known. */
 export function finishOf(protocol: FinishingProtocol, word: string): Finish | null {
   const words = FINISH_WORDS[protocol]
   return Object.hasOwn(words, word) ? (words[word] as Finish) : null
 }
 
-/** Whether an answer ends with a word that nobody knows. An answer that is still under way says none. */
+/** Tells whether an answer ends with a word that nobody knows. An answer that is still under way says none. */
 export const isStrangeFinish = (protocol: FinishingProtocol, word: unknown): boolean =>
   typeof word === 'string' && word !== '' && finishOf(protocol, word) === null

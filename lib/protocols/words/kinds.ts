@@ -3,18 +3,18 @@
  * all its protocols have in common. At which path a provider speaks a protocol is said in the protocol's own file, under
  * `upstream.kinds`. What stands here was taken from the providers' own pages and from the clients that speak to them.
  */
-export interface Kind {
+export interface ProviderKind {
   /** Header that carries the key in every protocol; undefined = each protocol's own. */
   authHeader?: string
-  /** What its channels have in the place of a plain key; undefined = a plain key. */
+  /** The credential of its channels in the place of a plain key; undefined = a plain key. */
   credential?: CredentialForm
   /** The addresses that its channels may have; undefined = any. */
   address?: AddressForm
-  /** Whose answers they are, where they are not those of the protocols. */
+  /** The framing of its answers, where it is not that of the protocols. */
   answers?: AnswersOf
   /** No answer of it is among those that the meters are tested with, and no example of its documentation. */
   unrecorded?: true
-  /** Its answers on chat do not tell of searches. */
+  /** Answers on chat do not tell of searches. */
   searches?: 'unreported'
   /** Added to the query of every request. */
   query?: Readonly<Record<string, string>>
@@ -29,7 +29,7 @@ export type AnswersOf = 'bedrock'
 
 export interface AddressForm {
   fits(url: URL): boolean
-  /** How problems call such an address. */
+  /** The description of such an address in problems. */
   expected: string
 }
 
@@ -78,7 +78,7 @@ export const KINDS = {
   volcengine: {},
   xai: {},
   zhipu: {},
-} satisfies Record<string, Kind>
+} satisfies Record<string, ProviderKind>
 
 export const SEARCH_REPORTS = ['reported', 'unreported'] as const
 export type SearchReports = (typeof SEARCH_REPORTS)[number]

@@ -72,7 +72,7 @@ export const MAXIMA_AT: Partial<Readonly<Record<KindName, Readonly<Record<string
 /** The kinds whose chat completions read `thinking_budget`, which bounds what is thought beside the maximum. */
 const READ_BUDGET: ReadonlySet<KindName> = new Set(['dashscope', 'siliconflow'])
 
-/** How a channel bounds its answers in one protocol. */
+/** The bounds of a channel's answers in one protocol. */
 export interface OutputBounds {
   /** The names that its upstream reads. */
   readonly reads: Maxima

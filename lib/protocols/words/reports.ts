@@ -49,7 +49,7 @@ export interface Report {
 }
 
 /** Adds `more` to `sum`. No class grows beyond the largest number that a report may have. */
-export function addUsage(sum: Usage, more: Usage): void {
+export function addToUsage(sum: Usage, more: Usage): void {
   for (const name in sum)
     sum[name as keyof Usage] = Math.min(MOST_TOKENS, sum[name as keyof Usage] + more[name as keyof Usage])
 }

@@ -89,7 +89,7 @@ export interface Switch {
   always?: true
 }
 
-/** Of messages, chat and responses, in the body and in its `extra_body`. */
+/** The switches of messages, chat and responses, in the body and in its `extra_body`. */
 export const SWITCHES: Readonly<Record<string, Switch>> = {
   web_search_options: { cost: 'web_search' },
   web_search: { cost: 'web_search' },
@@ -110,7 +110,7 @@ export const SWITCHES: Readonly<Record<string, Switch>> = {
 
 /** A plugin that searches before the model is asked, for every request. Others are tools of their own name. */
 export const SEARCH_PLUGIN = 'web'
-/** What the end of a model's name stands for at proxies: every request of it searches. */
+/** A model's name ends so at proxies where every request of it searches. */
 export const SEARCH_SUFFIX = ':online'
 
 const DATE = /[_-](?:\d{8}|\d{4}[_-]\d{2}[_-]\d{2})$/
@@ -124,7 +124,7 @@ export const snake = (name: string): string => name.replace(/[A-Z]/g, letter => 
 export const costOfType = (stem: string): ToolCost => own(TYPED_TOOLS, stem) ?? 'other'
 export const costOfMember = (stem: string): ToolCost => own(GENERATE_TOOLS, stem) ?? 'other'
 
-/** Whether a member of a tool is known to be a tool of generate that is not free. */
+/** Tells whether a member of a tool is known to be a tool of generate that is not free. */
 export const isToolMember = (name: string): boolean => (own(GENERATE_TOOLS, snake(name)) ?? 'free') !== 'free'
 
 const own = <T>(table: Readonly<Record<string, T>>, name: string): T | undefined =>
@@ -132,20 +132,20 @@ const own = <T>(table: Readonly<Record<string, T>>, name: string): T | undefined
 
 /** A tool that a request names and that is not free. */
 export interface AskedTool {
-  /** Its name in the table, and in `tools` of a price. */
+  /** The name in the table, and in `tools` of a price. */
   stem: string
   cost: ToolCost
-  /** What the client called it. */
+  /** The name that the client gave. */
   name: string
-  /** How often it may be used; null = the request does not say. */
+  /** The uses that it may have; null = the request does not say. */
   uses: number | null
-  /** Of a container. */
+  /** The size of a container. */
   size: ContainerSize
-  /** Where it stands, so that it can be left out; null = it cannot. */
+  /** The place from which it can be left out; null = it cannot. */
   place: ToolPlace | null
-  /** It runs for every request that names it. */
+  /** True: the tool runs for every request that names it. */
   always: boolean
-  /** It does, or the request says that it has to. */
+  /** True: it does, or the request says that it has to. */
   forced: boolean
 }
 
@@ -166,18 +166,18 @@ export function withFreeCode(tools: readonly AskedTool[], searches: boolean): re
   return tools.map(tool => (tool.cost === 'code_execution' ? { ...tool, cost: 'tokens' } : tool))
 }
 
-/** How a tool can be left out: as an element of a list of tools, or as a member of the body. */
+/** A tool can be left out as an element of a list of tools, or as a member of the body. */
 export type ToolPlace = { element: ListElement } | { member: string }
 
 /** An element of a list. */
 export interface ListElement {
   start: number
   end: number
-  /** Of the element before it; -1 = it is the first. */
+  /** The end of the element before it; -1 = it is the first. */
   before: number
-  /** Where the next one begins; -1 = it is the last. */
+  /** The beginning of the next one; -1 = it is the last. */
   next: number
-  /** Whether an element before it stays when what may be left out is. */
+  /** True when an element before it stays when what may be left out is. */
   follows: boolean
   /** The list of the whole request, and not one inside an item. */
   top: boolean
@@ -186,7 +186,7 @@ export interface ListElement {
 /** In the place of a stem: the answer rests on what some tool has found, and nothing says which. */
 export const GROUNDED = '*'
 
-/** How often a tool was used, as seen in an answer or reported. */
+/** The uses of a tool, as seen in an answer or reported. */
 export interface UsedTool {
   stem: string
   calls: number
