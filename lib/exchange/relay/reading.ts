@@ -271,9 +271,11 @@ export class Reading {
   /** True when the hold covers what was produced so far, so that it may go on to the client. */
   coveredBy(growth: Growth): boolean {
     const { foreign, meter } = this
+    const tokens = foreign ? this.tokensOfBytes : this.#believed
+    if (meter.onlyContent) return growth.covers(tokens, 0, 0)
     const images = Math.min(meter.images, Math.max(this.#mostImages, meter.seenImages))
     const searches = Math.min(meter.searches, Math.max(this.#mostSearches, meter.seenSearches))
-    return growth.covers(foreign ? this.tokensOfBytes : this.#believed, images, searches, meter.tools)
+    return growth.covers(tokens, images, searches, meter.tools)
   }
 
   /**

@@ -42,6 +42,10 @@ export abstract class CountedAnswer {
     return this.pictures?.count ?? this.reported?.usage.images ?? 0
   }
 
+  get onlyContent(): boolean {
+    return this.#searches === null && this.#calls === null && this.pictures === null && this.reported === null
+  }
+
   get pictureKinds(): readonly CountedKind[] {
     return this.pictures?.kinds ?? this.reported?.kinds ?? NO_KINDS
   }

@@ -89,6 +89,11 @@ export class DocumentMeter extends CountedAnswer implements Meter {
     return this.#reported
   }
 
+  /** Documents are asked for their pictures, searches and tools always. */
+  override get onlyContent(): boolean {
+    return false
+  }
+
   override get units(): number {
     return this.#rules.unitsOf?.(this.#document) ?? 0
   }

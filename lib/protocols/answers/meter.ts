@@ -51,6 +51,8 @@ export interface Meter {
   readonly searches: number
   /** Uses of other tools of the upstream, as far as they are seen or reported; only where `MeterOptions.tools` says so. */
   readonly tools: readonly UsedTool[]
+  /** True as long as nothing was seen or reported but content: no picture, no search, no other tool. It is asked at each event. */
+  readonly onlyContent: boolean
   /** The pictures and searches that were seen, whatever is reported. */
   readonly seenImages: number
   readonly seenSearches: number
@@ -162,6 +164,7 @@ export abstract class BytesMeter implements Meter {
   readonly pictureKinds = []
   readonly searches = 0
   readonly tools = []
+  readonly onlyContent = true
   readonly seenImages = 0
   readonly seenSearches = 0
   readonly units = 0

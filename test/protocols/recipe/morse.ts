@@ -50,6 +50,7 @@ class BytesMeter implements Meter {
   readonly pictureKinds = []
   readonly searches = 0
   readonly tools = []
+  readonly onlyContent = true
   readonly seenImages = 0
   readonly seenSearches = 0
   readonly units = 0
