@@ -17,9 +17,8 @@ import type { Draft } from './requests/facts.ts'
 import { Place } from './requests/places.ts'
 import * as read from './requests/readers.ts'
 import { isStrangeFinish } from './words/finish-words.ts'
-import { detailsOf, first, fromPrompt, type Report, UsageWords, usageReport } from './words/reports.ts'
+import { first, UsageWords, } from './words/reports.ts'
 import { isToolMember } from './words/server-tools.ts'
-import { MOST_TOKENS } from './words/usage.ts'
 
 /** The pictures of which a film consists. */
 const frames = new Place({ element: read.pictureUrl.read })
@@ -179,30 +178,7 @@ const FOUND = ['web_search', 'search_results']
 const OPEN_BRACKET = 0x5b
 const event = (data: object): string => `data: ${JSON.stringify(data)}\n\n`
 
-const WORDS = new UsageWords('chat')
-
-/** Returns null when the tokens of the prompt or of the completion are missing. */
-function reportOf(value: unknown): Report | null {
-  if (!isFields(value)) return null
-  const prompt = WORDS.largest(value, 'prompt')
-  const completion = WORDS.largest(value, 'completion')
-  if (prompt === null || completion === null) return null
-  const details = fieldsOf(value['prompt_tokens_details'])
-  const usage = fromPrompt({
-    prompt,
-    cached: WORDS.count(value, 'cached'),
-    ...WORDS.written(value),
-    output: WORDS.output(value, prompt, completion),
-    details: {
-      prompt: detailsOf(details),
-      cached: detailsOf(fieldsOf(details['cached_tokens_details'])),
-      output: detailsOf(fieldsOf(value['completion_tokens_details'])),
-    },
-  })
-  usage.input = Math.min(MOST_TOKENS, usage.input + WORDS.count(value, 'beside'))
-  usage.searches = WORDS.searches(value)
-  return usageReport(usage, { thinks: WORDS.count(value, 'reasoning') > 0 })
-}
+const WORDS = new UsageWords('chat', { prompt: 'prompt_tokens_details', output: 'completion_tokens_details' })
 
 /** Some say the usage in the first choice, or in a member of their own, and not on top of the answer. */
 const usageIn = (answer: Fields, inChoice: unknown): unknown =>
@@ -272,7 +248,7 @@ class Rules implements EventRules {
     if (!this.markers.isIn(bytesAsText(data))) return
     const parsed = event.fields
     if (parsed === null) {
-      meter.report(reportOf(lastObject(data, 'usage', 1) ?? lastObject(data, 'usage', IN_CHOICE)))
+      meter.report(WORDS.report(lastObject(data, 'usage', 1) ?? lastObject(data, 'usage', IN_CHOICE)))
       return
     }
     if (saysError(parsed['error']) || fails(parsed['base_resp'])) meter.failed = true
@@ -281,7 +257,7 @@ class Rules implements EventRules {
     if (FOUND.some(name => hasFound(parsed[name]))) meter.search('cited')
     const choices = Array.isArray(parsed['choices']) ? parsed['choices'] : NO_CHOICES
     for (const choice of choices) noteChoice(meter, fieldsOf(choice), 'delta')
-    meter.report(reportOf(usageIn(parsed, fieldsOf(choices[0])['usage'])))
+    meter.report(WORDS.report(usageIn(parsed, fieldsOf(choices[0])['usage'])))
   }
 
   #begin(meter: StreamMeter, event: StreamEvent): void {
@@ -315,7 +291,7 @@ const DOCUMENT: DocumentRules = {
   own: ['choices'],
   keys: KEYS,
   reportOf: (document, _pieces, inChoice) =>
-    reportOf(usageIn({ usage: document.value('usage'), x_groq: document.value('x_groq') }, inChoice)),
+    WORDS.report(usageIn({ usage: document.value('usage'), x_groq: document.value('x_groq') }, inChoice)),
   tiersOf: document => ({ service: document.value('service_tier') }),
   failed: document => fails(document.value('base_resp')),
   searched: document => FOUND.some(name => document.itemsOf(name) > 0),

@@ -39,7 +39,7 @@ const fileData = new Place({
     alias: 'file_uri',
     limit: LONGEST_URL,
     read(draft, value, frame) {
-      if (value.end - value.start > 2 && !isOfTheWeb(read.stringOf(value))) draft.invalid ??= 'fileUri'
+      if (value.end - value.start > 2 && !isOfTheWeb(read.capturedString(value))) draft.invalid ??= 'fileUri'
       read.url(draft, value, frame)
     },
   })

@@ -52,7 +52,7 @@ const imagesPlace = new Place()
   .has('batch_size', read.answers)
   .has('num_images', read.answers)
   .has('sequential_image_generation', (draft, value) => {
-    draft.sequence = !read.isNull(value) && read.stringOf(value) !== 'disabled'
+    draft.sequence = !read.isNull(value) && read.capturedString(value) !== 'disabled'
   })
   .has('sequential_image_generation_options', { inside: sequence })
   .has('image', pictures)
@@ -67,7 +67,7 @@ const imagesPlace = new Place()
   .has('extra_body', read.noExtraBody)
   .has('service_tier', read.tier('service', 'service_tier'))
   .has('response_format', (draft, value) => {
-    draft.encodedPictures = read.stringOf(value)?.toLowerCase() === ENCODED
+    draft.encodedPictures = read.capturedString(value)?.toLowerCase() === ENCODED
   })
 
 /** Pictures and masks to be changed. What else a form may hold is not known to cost anything. */

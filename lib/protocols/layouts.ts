@@ -65,7 +65,7 @@ export const modalities: FieldOptions = {
   },
   inside: new Place({
     begin: draft => note(draft, UNREADABLE),
-    element: (draft, value) => note(draft, read.stringOf(value)?.toLowerCase() ?? UNREADABLE),
+    element: (draft, value) => note(draft, read.capturedString(value)?.toLowerCase() ?? UNREADABLE),
   }),
 }
 

@@ -23,7 +23,6 @@ import {
   type Modal,
   type Report,
   UsageWords,
-  usageReport,
 } from './words/reports.ts'
 import { UNSAID, type Usage } from './words/usage.ts'
 
@@ -32,11 +31,11 @@ const DRAWING_TOOLS = new Set(['image_generation', '?'])
 
 /** Reads how much memory a container has, on which its price depends. */
 const memory: Read = (_draft, value, frame) => {
-  if (frame.owner !== null && !read.isNull(value)) frame.owner.size = read.stringOf(value) ?? '?'
+  if (frame.owner !== null && !read.isNull(value)) frame.owner.size = read.capturedString(value) ?? '?'
 }
 /** A skill that was uploaded to the account that all customers share; those of the provider itself begin with its name. */
 const skill = new Place().has('skill_id', (draft, value) => {
-  if (!read.stringOf(value)?.startsWith('openai-')) draft.invalid ??= 'skills'
+  if (!read.capturedString(value)?.startsWith('openai-')) draft.invalid ??= 'skills'
 })
 const container = new Place()
   .has('id', read.stored('container'))
@@ -137,7 +136,7 @@ const responsesBody = top({
     limit: read.LONGEST_MODEL_NAME,
     read(draft, value) {
       // a value that cannot be read names an answer that nobody has
-      draft.previousAnswer = read.stringOf(value) ?? (read.isNull(value) ? null : '')
+      draft.previousAnswer = read.capturedString(value) ?? (read.isNull(value) ? null : '')
     },
   })
   .has('conversation', read.stored('conversation'))
@@ -180,31 +179,15 @@ const event = (type: string, data: object): string => `event: ${type}\ndata: ${J
 /** The number of the gateway's own events, which come last: larger than any that an upstream will have reached. */
 const SEQUENCE = 1_000_000
 
-const WORDS = new UsageWords('responses')
+const WORDS = new UsageWords('responses', { prompt: 'input_tokens_details', output: 'output_tokens_details' })
 
 /** `tools`: the usage of tools that draw pictures or search, which is not part of the usage itself. */
-function reportOf(value: unknown, tools: unknown): Report | null {
-  if (!isFields(value)) return null
-  const prompt = WORDS.largest(value, 'prompt')
-  const output = WORDS.largest(value, 'completion')
-  if (prompt === null || output === null) return null
-  const details = fieldsOf(value['input_tokens_details'])
-  const usage = fromPrompt({
-    prompt,
-    output: WORDS.output(value, prompt, output),
-    cached: WORDS.count(value, 'cached'),
-    ...WORDS.written(value),
-    details: {
-      prompt: detailsOf(details),
-      cached: detailsOf(fieldsOf(details['cached_tokens_details'])),
-      output: detailsOf(fieldsOf(value['output_tokens_details'])),
-    },
+const reportOf = (value: unknown, tools: unknown): Report | null =>
+  WORDS.report(value, usage => {
+    const { image_gen, web_search } = fieldsOf(tools)
+    if (isFields(image_gen)) addToUsage(usage, drawingOf(image_gen))
+    usage.searches = Math.max(usage.searches, first(fieldsOf(web_search), 'num_requests') ?? 0)
   })
-  const { image_gen, web_search } = fieldsOf(tools)
-  if (isFields(image_gen)) addToUsage(usage, drawingOf(image_gen))
-  usage.searches = Math.max(WORDS.searches(value), first(fieldsOf(web_search), 'num_requests') ?? 0)
-  return usageReport(usage, { thinks: WORDS.count(value, 'reasoning') > 0 })
-}
 
 /** Returns the usage of a tool that draws pictures. Where it does not say what its output was, it was pictures. */
 function drawingOf(drawing: Fields): Usage {

@@ -34,7 +34,7 @@ const speechBody = new Place({
   .has('input', {
     limit: LONGEST_TEXT_BYTES,
     read(draft, value) {
-      const text = read.stringOf(value)
+      const text = read.capturedString(value)
       if (text === null) draft.invalid ??= 'input'
       else draft.characters = codePoints(text)
     },
@@ -43,7 +43,7 @@ const speechBody = new Place({
     draft.pace = Math.min(draft.pace, paceOf(value))
   })
   .has('response_format', (draft, value) => {
-    if (read.stringOf(value) === 'pcm') draft.soundBytesPerS = PCM_SAMPLES_PER_S * SAMPLE_BYTES
+    if (read.capturedString(value) === 'pcm') draft.soundBytesPerS = PCM_SAMPLES_PER_S * SAMPLE_BYTES
   })
   .has('sample_rate', (draft, value) => {
     // more samples than usual count as usual: who does not read the field sends no more
@@ -52,7 +52,7 @@ const speechBody = new Place({
   .has('extra_body', read.noExtraBody)
   .has('service_tier', read.tier('service', 'service_tier'))
   .has('stream_format', (draft, value) => {
-    draft.stream = read.stringOf(value) === 'sse'
+    draft.stream = read.capturedString(value) === 'sse'
   })
 
 /** Returns the characters of a text; half of a pair that lacks its other half counts as one. */

@@ -72,7 +72,7 @@ function stay(draft: Draft, { owner }: PlaceFrame): void {
 
 /** An element of a list of tools that is no object: whatever it means, nobody here knows it. */
 export const bareTool: Read = (draft, value, frame) => {
-  const name = read.stringOf(value) ?? UNREADABLE
+  const name = read.capturedString(value) ?? UNREADABLE
   draft.listedTools++
   note(draft, { stem: stemOf(name), cost: 'other', name, forced: true })
   stay(draft, frame)
@@ -133,7 +133,7 @@ function notePlugin(draft: Draft, name: string): void {
 }
 
 const plugin = new Place({
-  element: (draft, value) => notePlugin(draft, read.stringOf(value) ?? UNREADABLE),
+  element: (draft, value) => notePlugin(draft, read.capturedString(value) ?? UNREADABLE),
   end(draft, frame) {
     if (frame.uses !== 0) notePlugin(draft, frame.type === '' ? UNREADABLE : frame.type)
   },
@@ -181,7 +181,7 @@ const choose = (draft: Draft, name: string): void => {
 }
 const ANY = new Set(['any', 'required'])
 const chosenName: Read = (draft, value) => {
-  const name = read.stringOf(value) ?? UNREADABLE
+  const name = read.capturedString(value) ?? UNREADABLE
   if (ANY.has(name)) draft.mustUse = true
   else choose(draft, name)
 }

@@ -46,7 +46,7 @@ export const raiseMaximum: Read = (draft, value) => {
 
 /** Reads a word for how hard the model shall think. */
 export const effort: Read = (draft, value) => {
-  if (!isNull(value)) draft.effort = moreEffort(draft.effort, askedEffort(stringOf(value)))
+  if (!isNull(value)) draft.effort = moreEffort(draft.effort, askedEffort(capturedString(value)))
 }
 
 /** Reads whether the model shall think, where nothing says how hard: it shall, unless the value is `false` or `null`. */
@@ -83,7 +83,7 @@ const largest = (a: number | null, b: number | null): number | null =>
   a === null ? b : b === null ? a : Math.max(a, b)
 
 /** The text of a string that was captured whole, else null. */
-export const stringOf = ({ kind, text }: Value): string | null =>
+export const capturedString = ({ kind, text }: Value): string | null =>
   kind === 'string' && text !== null ? decode(text) : null
 
 export const isTrue = ({ kind, text }: Value): boolean => kind === 'scalar' && text !== null && scalarOf(text) === true
@@ -101,7 +101,7 @@ export const model = {
   limit: LONGEST_MODEL_NAME,
   read: (draft: Draft, value: Value): void => {
     draft.modelSpan = { start: value.start, end: value.end }
-    draft.model = stringOf(value)
+    draft.model = capturedString(value)
     draft.modelIsString = draft.model !== null
   },
 }
@@ -114,7 +114,7 @@ export const repeatedModel = {
   limit: LONGEST_MODEL_NAME,
   read: (draft: Draft, value: Value): void => {
     const isFirst = draft.repeatedModels.length === 0
-    const name = stringOf(value)
+    const name = capturedString(value)
     if (name === null || draft.repeatedModels.length >= MOST_REPEATS || !(isFirst || name === draft.model))
       refuse(draft, 'model')
     else {
@@ -128,7 +128,7 @@ export const repeatedModel = {
 export const otherModel = {
   limit: LONGEST_MODEL_NAME,
   read: (draft: Draft, value: Value): void => {
-    const name = stringOf(value)
+    const name = capturedString(value)
     if (name !== null && draft.otherModels.length < MOST_MODELS) draft.otherModels.push(name)
     else if (!isNull(value)) refuse(draft, 'model')
   },
@@ -157,14 +157,14 @@ export const background: Read = (draft, value) => {
 export const promptCacheKey = {
   limit: LONGEST_MODEL_NAME,
   read: (draft: Draft, value: Value): void => {
-    draft.promptCacheKey = stringOf(value)
+    draft.promptCacheKey = capturedString(value)
   },
 }
 
 export const userId = {
   limit: LONGEST_ID,
   read: (draft: Draft, value: Value): void => {
-    draft.userId = stringOf(value) || null
+    draft.userId = capturedString(value) || null
   },
 }
 
@@ -211,7 +211,7 @@ export const tier =
   (kind: keyof TierNames, field: string): Read =>
   (draft, value) => {
     if (isNull(value)) return
-    const name = stringOf(value) ?? ''
+    const name = capturedString(value) ?? ''
     if (name === '') refuse(draft, field)
     else askTier(draft, kind, field, name)
   }
@@ -239,7 +239,7 @@ export const pictureSaid =
   (_draft, value, frame) => {
     if (isNull(value)) return
     const { [member]: before, ...rest } = frame.picture ?? UNSAID
-    const name = stringOf(value)?.toLowerCase() || ANY
+    const name = capturedString(value)?.toLowerCase() || ANY
     frame.picture = { ...UNSAID, ...rest, [member]: before === null || before === name ? name : ANY }
   }
 
@@ -253,11 +253,11 @@ export function askPicture(draft: Draft, asked: PictureKind): void {
 export const ttl =
   (...short: string[]): Read =>
   (draft, value) => {
-    if (!isNull(value) && !short.includes(stringOf(value) ?? '')) draft.cacheTtl = '1h'
+    if (!isNull(value) && !short.includes(capturedString(value) ?? '')) draft.cacheTtl = '1h'
   }
 
 export const type: Read = (_draft, value, frame) => {
-  frame.type = stringOf(value) ?? '?'
+  frame.type = capturedString(value) ?? '?'
 }
 
 /** Reads how often a tool may be used. 0 counts as no limit, because some readers take it for a missing field. */
@@ -287,7 +287,7 @@ const SAMPLES_PER_S = 8000
 const SAMPLES = /^audio\/(x-)?(wave?|pcm(16)?|l16|vnd\.wave)\b/i
 
 export const mime: Read = (_draft, value, frame) => {
-  frame.mime = stringOf(value) ?? '?'
+  frame.mime = capturedString(value) ?? '?'
 }
 
 /** Reads a string of data; its beginning will tell what it is. */

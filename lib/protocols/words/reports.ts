@@ -7,7 +7,7 @@
  * - Details above the total are taken off sound first, then pictures, then text.
  * - All that no detail names is text. Of tokens that were cached, it is taken from text first, then pictures, then sound.
  */
-import { type Fields, isFields } from '../json/text.ts'
+import { type Fields, fieldsOf, isFields } from '../json/text.ts'
 import type { KindName } from './kinds.ts'
 import {
   type CountedKind,
@@ -334,8 +334,11 @@ const NO_PATHS: readonly string[][] = []
 /** Reads the numbers of one protocol's usage, whoever reports it. */
 export class UsageWords {
   readonly #paths = new Map<UsagePart, string[][]>()
+  readonly #details: { prompt: string; output: string }
 
-  constructor(protocol: WordedProtocol) {
+  /** `details`: the members of the usage with details of the prompt, and of the output. */
+  constructor(protocol: WordedProtocol, details: { prompt: string; output: string }) {
+    this.#details = details
     for (const { field, part } of USAGE_WORDS.filter(one => one.protocol === protocol)) {
       const paths = this.#paths.get(part) ?? []
       paths.push(field.split('.'))
@@ -343,21 +346,45 @@ export class UsageWords {
     }
   }
 
-  /** The largest number that is reported in any of the words: some say 0 in one place and the number in another. null = none is. */
-  largest(usage: Fields, part: UsagePart): number | null {
+  /** Returns the report of a usage; null = the tokens of the prompt or of the completion are missing. `add`: adds what is reported elsewhere. */
+  report(value: unknown, add?: (usage: Usage) => void): Report | null {
+    if (!isFields(value)) return null
+    const prompt = this.#largest(value, 'prompt')
+    const completion = this.#largest(value, 'completion')
+    if (prompt === null || completion === null) return null
+    const details = fieldsOf(value[this.#details.prompt])
+    const written1h = this.#count(value, 'written_1h')
+    const usage = fromPrompt({
+      prompt,
+      cached: this.#count(value, 'cached'),
+      written: Math.max(this.#count(value, 'written'), this.#count(value, 'written_5m') + written1h),
+      written1h,
+      output: this.#output(value, prompt, completion),
+      details: {
+        prompt: detailsOf(details),
+        cached: detailsOf(fieldsOf(details['cached_tokens_details'])),
+        output: detailsOf(fieldsOf(value[this.#details.output])),
+      },
+    })
+    usage.input = Math.min(MOST_TOKENS, usage.input + this.#count(value, 'beside'))
+    usage.searches = this.#searches(value)
+    add?.(usage)
+    return usageReport(usage, { thinks: this.#count(value, 'reasoning') > 0 })
+  }
+
+  /** Returns the largest number in any of the words: some say 0 in one place and the number in another. null = none is reported. */
+  #largest(usage: Fields, part: UsagePart): number | null {
     return largestOf(this.#paths.get(part) ?? NO_PATHS, path => numberAt(usage, path))
   }
 
-  /** Returns the same, 0 = none is reported. */
-  count(usage: Fields, part: UsagePart): number {
-    return this.largest(usage, part) ?? 0
+  #count(usage: Fields, part: UsagePart): number {
+    return this.#largest(usage, part) ?? 0
   }
 
-  /** All searches that are reported. */
-  searches(usage: Fields): number {
+  #searches(usage: Fields): number {
     let calls = 0
-    for (const path of this.#paths.get('search_calls') ?? []) calls += numberAt(usage, path) ?? 0
-    return Math.max(this.count(usage, 'searches'), calls)
+    for (const path of this.#paths.get('search_calls') ?? NO_PATHS) calls += numberAt(usage, path) ?? 0
+    return Math.max(this.#count(usage, 'searches'), calls)
   }
 
   /**
@@ -365,20 +392,12 @@ export class UsageWords {
    * completion and reasoning make the total, and else it is a part of the completion. Where nobody names it, the rest of the total
    * is output.
    */
-  output(usage: Fields, prompt: number, completion: number): number {
-    const beside = this.count(usage, 'beside')
-    const rest = this.count(usage, 'total') - prompt - completion
-    const reasoning = this.count(usage, 'reasoning')
+  #output(usage: Fields, prompt: number, completion: number): number {
+    const beside = this.#count(usage, 'beside')
+    const rest = this.#count(usage, 'total') - prompt - completion
+    const reasoning = this.#count(usage, 'reasoning')
     if (reasoning === 0) return Math.min(MOST_TOKENS, completion + Math.max(0, rest - beside))
-    return rest === reasoning || rest === reasoning + beside
-      ? Math.min(MOST_TOKENS, completion + reasoning)
-      : completion
-  }
-
-  /** The tokens that were written to a cache, and those of them that live long. */
-  written(usage: Fields): { written: number; written1h: number } {
-    const written1h = this.count(usage, 'written_1h')
-    const byLife = this.count(usage, 'written_5m') + written1h
-    return { written: Math.max(this.count(usage, 'written'), byLife), written1h }
+    const isOwn = rest === reasoning || rest === reasoning + beside
+    return isOwn ? Math.min(MOST_TOKENS, completion + reasoning) : completion
   }
 }
