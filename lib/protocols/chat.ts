@@ -17,7 +17,7 @@ import type { Draft } from './requests/facts.ts'
 import { Place } from './requests/places.ts'
 import * as read from './requests/readers.ts'
 import { isStrangeFinish } from './words/finish-words.ts'
-import { first, UsageWords, } from './words/reports.ts'
+import { first, UsageWords } from './words/reports.ts'
 import { isToolMember } from './words/server-tools.ts'
 
 /** The pictures of which a film consists. */

@@ -15,15 +15,7 @@ import { jsonBody } from './requests/body.ts'
 import { DATA_HEAD, Place, type Read } from './requests/places.ts'
 import * as read from './requests/readers.ts'
 import { isStrangeFinish } from './words/finish-words.ts'
-import {
-  addToUsage,
-  detailsOf,
-  first,
-  fromPrompt,
-  type Modal,
-  type Report,
-  UsageWords,
-} from './words/reports.ts'
+import { addToUsage, detailsOf, first, fromPrompt, type Modal, type Report, UsageWords } from './words/reports.ts'
 import { UNSAID, type Usage } from './words/usage.ts'
 
 /** Tools that draw pictures, and those whose type cannot be read. */
