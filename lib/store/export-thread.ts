@@ -71,8 +71,14 @@ export class ExportThread {
     await this.#thread.close()
   }
 
+  /** The thread has ended, or is about to: nothing has to be called off in it. */
   #break(why: string): void {
-    for (const one of this.#open) one.fail(new StoreUnavailable(why))
+    const open = [...this.#open]
+    this.#open.clear()
+    for (const one of open) {
+      this.#thread.release()
+      one.fail(new StoreUnavailable(why))
+    }
   }
 
   /** Throws StoreUnavailable once the store is closed. */

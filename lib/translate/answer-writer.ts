@@ -180,15 +180,11 @@ export abstract class OrderedWriter extends EventWriter {
   /** What is told of a file. */
   protected abstract media(mime: string, base64: Literal): Literal
 
-  protected piece(index: number, text: Literal): string {
-    return this.#piece(index, text)
-  }
-
   protected seal(index: number, opaque: Opaque): string {
-    return this.#piece(index, opaque)
+    return this.piece(index, opaque)
   }
 
-  #piece(index: number, piece: Literal | Opaque): string {
+  protected piece(index: number, piece: Literal | Opaque): string {
     const block = this.#blocks[index - this.#gone]
     if (block === undefined) {
       // a call whose arguments were whole, behind which only space may come

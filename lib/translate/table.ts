@@ -126,33 +126,34 @@ export const translated = (protocol: Protocol): Translated => ROWS[protocol] as 
 
 const NOTHING: Buffer = Buffer.alloc(0)
 
-/** Why there is no lane: a member of the client's body cannot be said, or the process has no memory left for another body. */
+/** Why a request is not translated: a member of the client's body cannot be said, or the process has no memory for another body. */
 export type NotTranslated = { field: string } | 'memory'
 
 interface Cancellable {
   cancel(): void
 }
 
+/** An exchange's request as it is said to upstreams that speak other protocols. It is data, like the record of the exchange. */
 export class RequestTranslations {
+  readonly made = new Map<TranslationTarget, TranslatedRequest | NotTranslated>()
   /** The client's request; null = it was not read, or by another thread. */
   ask: Ask | NotTranslated | null = null
   /** The memory for reading it has been taken. */
   hasMemory = false
   /** Another thread has to read it. */
   isHeavy: boolean
-  /** Another thread is making a lane. */
+  /** Another thread is translating it. */
   making: Cancellable | null = null
-  /** No attempt will need a lane any more. */
+  /** No attempt will need a translation any more. */
   dropped = false
-
-  constructor(isHeavy: boolean) {
-    this.isHeavy = isHeavy
-  }
-  readonly made = new Map<TranslationTarget, TranslatedRequest | NotTranslated>()
   /** Why the first candidate that translates cannot be asked; null = all that were looked at can. */
   refused: NotTranslated | null = null
   /** The losses that a head named which went out before any upstream answered; null = there was no such head. */
   named: ReadonlySet<LossWord> | null = null
+
+  constructor(isHeavy: boolean) {
+    this.isHeavy = isHeavy
+  }
 
   /** No attempt needs the bodies any more. */
   drop(): void {
@@ -160,7 +161,7 @@ export class RequestTranslations {
     this.making?.cancel()
     this.making = null
     this.ask = null
-    for (const lane of this.made.values()) if (lane !== 'memory' && 'body' in lane) lane.body = NOTHING
+    for (const one of this.made.values()) if (one !== 'memory' && 'body' in one) one.body = NOTHING
   }
 }
 

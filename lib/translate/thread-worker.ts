@@ -11,7 +11,7 @@ function writeRequest({ bytes, protocol, head, via, target }: RequestJob): Done 
     const ask = translated(protocol).readRequest(Buffer.from(bytes.buffer), head)
     isRead = true
     const { body, target: _, ...rest } = translateRequest(ask, via, target)
-    return { what: 'request', lane: { ...rest, body: owned(body) } }
+    return { what: 'request', written: { ...rest, body: owned(body) } }
   } catch (error) {
     if (error instanceof Untranslatable) return { what: 'unfit', field: error.field, isRead }
     throw error
@@ -29,5 +29,5 @@ const owned = (bytes: Buffer): Uint8Array<ArrayBuffer> =>
 
 serve(
   (job: Job) => (job.what === 'request' ? writeRequest(job) : readAnswer(job)),
-  done => (done.what === 'request' ? [done.lane.body.buffer] : []),
+  done => (done.what === 'request' ? [done.written.body.buffer] : []),
 )

@@ -36,14 +36,14 @@ export interface AnswerJob {
 
 export type Job = RequestJob | AnswerJob
 
-/** A lane whose body can go to another thread. */
+/** A request as it was written, with a body that can go to another thread. */
 interface WrittenRequest extends Omit<TranslatedRequest, 'body' | 'target'> {
   body: Uint8Array<ArrayBuffer>
 }
 
 /** What the thread answers. */
 export type Done =
-  | { what: 'request'; lane: WrittenRequest }
+  | { what: 'request'; written: WrittenRequest }
   | { what: 'answer'; events: AnswerEvent[] }
   /** What `Untranslatable` names. `isRead`: the body was read, and another target may take what this one does not. */
   | { what: 'unfit'; field: string; isRead: boolean }

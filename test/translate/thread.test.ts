@@ -39,8 +39,8 @@ function inline(job: Job, bytes: Buffer): Done {
     if (job.what === 'answer') return { what: 'answer', events: readDocument(bytes, job.via, { ...job.options }) }
     const ask = translated(job.protocol).readRequest(bytes, job.head)
     isRead = true
-    const { body, target: _, ...lane } = translateRequest(ask, job.via, job.target)
-    return { what: 'request', lane: { ...lane, body: own(body) } }
+    const { body, target: _, ...written } = translateRequest(ask, job.via, job.target)
+    return { what: 'request', written: { ...written, body: own(body) } }
   } catch (error) {
     return { what: 'unfit', field: (error as Untranslatable).field, isRead }
   }

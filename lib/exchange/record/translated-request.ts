@@ -148,7 +148,7 @@ function taken(
 ): TranslatedRequest | NotTranslated {
   if (result.what === 'unfit') return { field: result.field }
   if (result.what !== 'request') return 'memory' // the queue was full, or the thread died of the body
-  const { body, ...rest } = result.lane
+  const { body, ...rest } = result.written
   return takes(x, services, body.length) ? { ...rest, target, body: Buffer.from(body.buffer) } : 'memory'
 }
 
