@@ -50,7 +50,7 @@ const LINES: [file: string, behind: string, line: string][] = [
 const FILES: [from: string, to: string][] = [
   ['operation.ts', 'lib/operations/accounts/letters.ts'],
   ['call.ts', 'lib/console/api/letters.ts'],
-  ['page.ts', 'web/pages/letters.ts'],
+  ['../pages/support/recipe/page.ts', 'web/pages/letters.ts'],
 ]
 
 /** What the recipes say, and nothing else. */
@@ -61,8 +61,8 @@ function follow(folder: string): void {
       return way.startsWith('.') ? way : `./${way}`
     }
     const text = readFileSync(path.join(import.meta.dirname, 'recipe', from), 'utf8')
-      .replaceAll(/'\.\.\/\.\.\/\.\.\/([^']+)'/g, (_, at: string) => `'${below(at)}'`)
-      .replaceAll("'./operation.ts'", `'${below('lib/operations/accounts/letters.ts')}'`)
+      .replaceAll(/'(?:\.\.\/){3,}((?:lib|web)\/[^']+)'/g, (_, at: string) => `'${below(at)}'`)
+      .replaceAll(/'[./]+(?:recipe\/)?operation\.ts'/g, `'${below('lib/operations/accounts/letters.ts')}'`)
     writeFileSync(path.join(folder, to), text)
   }
   for (const [file, behind, line] of LINES) {
