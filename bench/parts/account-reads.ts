@@ -4,10 +4,9 @@ import { idAt } from '../../lib/base/ids.ts'
 import type { OperationDeps } from '../../lib/operations/deps.ts'
 import { Statements } from '../../lib/operations/billing/statement.ts'
 import { Entries, entriesQuery } from '../../lib/operations/billing/entries.ts'
-import { exportQuery, ownExport } from '../../lib/operations/usage/own-export.ts'
-import { ownOverview } from '../../lib/operations/usage/own-overview.ts'
-import { ownReceipt, ownRequests, requestsQuery } from '../../lib/operations/usage/own-requests.ts'
-import { ownUsage, totalsQuery } from '../../lib/operations/usage/own-usage.ts'
+import { overview } from '../../lib/operations/usage/overview.ts'
+import { exportQuery, Requests, requestsQuery } from '../../lib/operations/usage/requests.ts'
+import { totalsQuery, Usage } from '../../lib/operations/usage/usage.ts'
 import { createLogger } from '../../lib/base/log.ts'
 import { type Random, withSeed } from '../../test/support/random.ts'
 import type { LargeBooks } from './account-store.ts'
@@ -60,10 +59,10 @@ function callsOf(books: LargeBooks, count: number): [what: string, target: numbe
   const { account, own } = books
   const all = { account, keyIds: null }
   const some = (keys: number) => ({ account, keyIds: own.slice(-keys).map(key => key.id) })
-  const usage = (sent: object, reader: Parameters<typeof ownUsage>[1] = all) =>
-    ownUsage(deps, reader, totalsQuery.parse(sent))
-  const list = (sent: object, reader: Parameters<typeof ownRequests>[1] = all) =>
-    ownRequests(deps, reader, requestsQuery.parse(sent))
+  const usage = (sent: object, reader: Parameters<Usage['own']>[0] = all) =>
+    new Usage(deps).own(reader, totalsQuery.parse(sent))
+  const list = (sent: object, reader: Parameters<Requests['list']>[0] = all) =>
+    new Requests(deps).list(reader, requestsQuery.parse(sent))
   const key = (random: Random) => ({ key: random.pick(own).publicId })
   const step = fillStepMs(count)
   const requestId = (random: Random) => {
@@ -80,8 +79,8 @@ function callsOf(books: LargeBooks, count: number): [what: string, target: numbe
     ['usage, 30 days by day in another zone', PAGE_MS, () => usage({ zone: 'UTC' })],
     ['usage, 30 days of a key', CHART_MS, random => usage(key(random))],
     ['usage, 30 days of a member with 20 keys', CHART_MS, () => usage({}, some(20))],
-    ['overview', PAGE_MS, () => ownOverview(deps, all, true)],
-    ['overview of a member with 20 keys', PAGE_MS, () => ownOverview(deps, some(20), true)],
+    ['overview', PAGE_MS, () => overview(deps, all, true)],
+    ['overview of a member with 20 keys', PAGE_MS, () => overview(deps, some(20), true)],
     ['requests, newest', PAGE_MS, () => list({})],
     ['requests, deep in the log', PAGE_MS, random => list(deep(random))],
     ['requests of a key', PAGE_MS, random => list(key(random))],
@@ -95,7 +94,7 @@ function callsOf(books: LargeBooks, count: number): [what: string, target: numbe
     ['requests that cost what none did', PAGE_MS, () => list({ charge_from: '99' })],
     ['a request by its id', PAGE_MS, random => list({ id: requestId(random) })],
     ['an id that no request has', PAGE_MS, () => list({ id: 'nobody' })],
-    ['a receipt', PAGE_MS, random => ownReceipt(deps, all, requestId(random), true).catch(() => null)],
+    ['a receipt', PAGE_MS, random => new Requests(deps).receipt(all, requestId(random), true).catch(() => null)],
     ['ledger', PAGE_MS, () => new Entries(deps).own(account, entriesQuery.parse({}))],
     ['months', PAGE_MS, () => new Statements(deps).months(account, undefined)],
     ['statement of a month', PAGE_MS, () => new Statements(deps).own(account, '2026-03')],
@@ -122,7 +121,7 @@ export async function measureAccount(books: LargeBooks, count: number): Promise<
 /** Rows a second of an export that is taken as fast as it comes. */
 export async function measureExport(books: LargeBooks): Promise<number> {
   const reader = { account: books.account, keyIds: null }
-  const pieces = await ownExport(depsOf(books), reader, 'csv', exportQuery.parse({}), 'zh')
+  const pieces = await new Requests(depsOf(books)).export(reader, 'csv', exportQuery.parse({}), 'zh')
   const began = performance.now()
   let rows = 0
   for await (const piece of pieces) {

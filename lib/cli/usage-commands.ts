@@ -1,4 +1,9 @@
 /** The commands about usage. They read the store that the config names, and end. */
+import { systemClock } from '../base/clock.ts'
+import { type ExportFormat, Requests } from '../operations/usage/requests.ts'
+import { Usage } from '../operations/usage/usage.ts'
+import { type Said, writeAll } from './say.ts'
+import { rowsTable, totalsTable } from './usage-tables.ts'
 import { type CommandOutput, writeAll, type Column, table } from './output.ts'
 import { NOBODY, withStoreOf } from './with-store.ts'
 import { prune, wouldPrune } from '../operations/usage/prune.ts'
@@ -23,7 +28,7 @@ export const writeUsageFile = (
   out: NodeJS.WritableStream,
 ): Promise<void> =>
   withStoreOf(configFile, env, async store =>
-    writeAll(await new Usage({ store, fleet: NOBODY }).export(format, filters), out),
+    writeAll(await new Requests({ store, fleet: NOBODY }).exportAll(format, filters), out),
   )
 
 /** A page of requests, or with the filter `by` their totals. */
@@ -34,13 +39,12 @@ export const showUsage = (
   { json, terminal }: HowShown,
 ): Promise<CommandOutput> =>
   withStoreOf(configFile, env, async store => {
-    const usage = new Usage({ store, fleet: NOBODY })
     if (filters['by'] !== undefined) {
-      const answer = await usage.summary(filters)
+      const answer = await new Usage({ store, clock: systemClock, fleet: NOBODY }).summary(filters)
       if (json) return asJson(answer)
       return { data: totalsTable(answer.data, filters['by'].split(','), terminal), talk: [] }
     }
-    const answer = await usage.page(filters)
+    const answer = await new Requests({ store, fleet: NOBODY }).page(filters)
     if (json) return asJson(answer)
     const talk = answer.next === null ? [] : [`there may be more: --after ${answer.next}`]
     return { data: rowsTable(answer.data, terminal), talk }
@@ -48,7 +52,7 @@ export const showUsage = (
 
 export const showRequest = (configFile: string, env: Env, id: string): Promise<string> =>
   withStoreOf(configFile, env, async store => {
-    const found = await new Usage({ store, fleet: NOBODY }).request(id)
+    const found = await new Requests({ store, fleet: NOBODY }).one(id)
     return JSON.stringify('row' in found ? found.row : found, null, 2)
   })
 
@@ -68,11 +72,12 @@ export const pruneRows = (
   { dryRun, json }: { dryRun: boolean; json: boolean },
 ): Promise<CommandOutput> =>
   withStoreOf(configFile, env, async store => {
+    const requests = new Requests({ store, fleet: NOBODY })
     if (!dryRun) {
-      const rows = await prune(store, before)
+      const rows = await requests.prune(before)
       return json ? asJson({ deleted: rows }) : { data: `${rows} rows deleted\n`, talk: [] }
     }
-    const would = await wouldPrune(store, before)
+    const would = await requests.prunable(before)
     if (json) return asJson(would)
     return { data: `${would.rows} rows would be deleted, which charged ${would.charge} CNY together\n`, talk: [] }
   })

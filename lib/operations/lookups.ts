@@ -12,11 +12,14 @@ export async function accountNamed(store: Store, name: string): Promise<Account>
   return account
 }
 
-/** The names of accounts by id. When it is one account, only that one is read: this is the usual case. */
+/** More accounts than this are read with all others at once. */
+const FEW_ACCOUNTS = 50
+
+/** The names of accounts by id. */
 export async function accountNames(store: Store, accountIds: readonly number[]): Promise<Map<number, string>> {
   const ids = [...new Set(accountIds)]
-  const accounts =
-    ids.length > 1 ? await store.accounts.list() : await Promise.all(ids.map(id => store.accounts.byId(id)))
+  const few = ids.length <= FEW_ACCOUNTS
+  const accounts = few ? await Promise.all(ids.map(id => store.accounts.byId(id))) : await store.accounts.list()
   return new Map(accounts.flatMap(account => (account === null ? [] : [[account.id, account.name] as const])))
 }
 

@@ -14,7 +14,7 @@ import { Keys } from '../operations/accounts/keys.ts'
 import type { UserDeps } from '../operations/people/deps.ts'
 import { Prices } from '../operations/catalogue/prices.ts'
 import type { Sent } from '../operations/read.ts'
-import { Usage } from '../operations/usage/usage.ts'
+import { Requests } from '../operations/usage/requests.ts'
 import { PaymentsAdmin, type PaymentsAdminDeps } from '../pay/admin.ts'
 
 /** The dependencies of operations, of those on users and on payments, too. */
@@ -27,7 +27,7 @@ export const adminParts = (deps: AdminDeps) => ({
   entries: new Entries(deps),
   disputes: new Disputes(deps),
   keys: new Keys(deps),
-  usage: new Usage(deps),
+  requests: new Requests(deps),
   catalogue: new Catalogue(deps),
   prices: new Prices(deps),
   actions: new Actions(deps),

@@ -12,7 +12,7 @@ import {
   wholeOrder,
 } from '../console/api/pay-answers.ts'
 import { health } from '../console/api/pay-health.ts'
-import { CSV_TYPE } from '../operations/usage/own-export.ts'
+import { CSV_TYPE } from '../operations/csv.ts'
 import * as pay from '../pay/admin.ts'
 import { type AdminParts, adminCall, made, madeOnce, once } from './call.ts'
 

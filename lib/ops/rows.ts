@@ -13,9 +13,12 @@ import { accountEntriesQuery, adjustmentForm, topUpForm } from '../operations/bi
 import { accountKeyForm, keyChangeForm, keyRollForm, keysQuery } from '../operations/accounts/keys.ts'
 import { momentQuery, versionsQuery } from '../operations/catalogue/prices.ts'
 import { moneyText, timeText } from '../operations/fields.ts'
-import { report } from '../operations/usage/reports.ts'
+import { reportJson } from '../operations/usage/reports.ts'
 import { entryAnswer } from '../operations/billing/ledger.ts'
 import { Statements, statementQuery, statementCsv, statementHtml } from '../operations/billing/statement.ts'
+import { EXPORT_TYPES } from '../operations/usage/requests.ts'
+import { exportFilter, pageFilter, summaryFilter } from '../operations/usage/filters.ts'
+import { type AdminParts, list, made, madeOnce, once, page, readingCall } from './call.ts'
 import { EXPORT_TYPES } from '../operations/usage/usage-export.ts'
 import { exportFilter, pageFilter, summaryFilter } from '../operations/usage/usage-filter.ts'
 import { type AdminParts, list, made, madeOnce, ofConsole, once, page, readingCall } from './call.ts'
@@ -300,7 +303,7 @@ const USAGE = [
     summary: 'Settled requests, newest first.',
     query: pageFilter,
     answer: page(usageRow),
-    run: ({ deps }, { query }) => report(deps, 'log', query),
+    run: ({ deps }, { query }) => reportJson(deps, 'log', query),
   }),
   readingCall({
     id: 'usage.summary',
@@ -308,7 +311,7 @@ const USAGE = [
     summary: 'Totals of requests, by what `by` names.',
     query: summaryFilter,
     answer: list(usageTotals),
-    run: ({ deps }, { query }) => report(deps, 'totals', query),
+    run: ({ deps }, { query }) => reportJson(deps, 'totals', query),
   }),
   ...(['csv', 'jsonl'] as const).map(format =>
     readingCall({
@@ -318,9 +321,9 @@ const USAGE = [
       query: exportFilter,
       answer: { body: 'stream', types: [EXPORT_TYPES[format]] },
       refuses: [409],
-      run: async ({ usage }, { query }) => ({
+      run: async ({ requests }, { query }) => ({
         type: EXPORT_TYPES[format],
-        pieces: await usage.export(format, query),
+        pieces: await requests.exportAll(format, query),
       }),
     }),
   ),
@@ -329,8 +332,8 @@ const USAGE = [
     call: 'GET /requests/{id}',
     summary: 'The receipt of a request, or why it was refused; 410 with the totals of its day when its row is deleted.',
     answer: { body: z.record(z.string(), z.unknown()), also: [410] },
-    async run({ usage }, { path }) {
-      const found = await usage.request(path.id)
+    async run({ requests }, { path }) {
+      const found = await requests.one(path.id)
       return 'row' in found ? found.row : new Instead(410, found)
     },
   }),

@@ -8,8 +8,8 @@ import type { OperationDeps } from '../../lib/operations/deps.ts'
 import { Entries } from '../../lib/operations/billing/entries.ts'
 import { OperationError, type OperationFault } from '../../lib/operations/error.ts'
 import { Keys } from '../../lib/operations/accounts/keys.ts'
-import { Usage } from '../../lib/operations/usage/usage.ts'
-import type { PurseId } from '../../lib/store/books/purses.ts'
+import { Requests } from '../../lib/operations/usage/requests.ts'
+import type { PurseId } from '../../lib/store/store.ts'
 import { parseConfig } from '../../lib/config/config.ts'
 import { hashOf } from '../../lib/base/secrets.ts'
 import { createLogger } from '../../lib/base/log.ts'
@@ -47,7 +47,7 @@ async function open(t: { teardown(fn: () => unknown): void }, changed: () => Pro
     accounts: new Accounts(deps),
     entries: new Entries(deps),
     keys: new Keys(deps),
-    usage: new Usage(deps),
+    requests: new Requests(deps),
     catalogue: new Catalogue({ ...deps, config: () => CONFIG }),
   }
 }
@@ -56,7 +56,7 @@ const CONFIG = parseConfig('', 'c.yaml', {})
 const PROVIDED = { account: 'acme', name: 'provided', group: 'default' }
 
 t.test('what shows money waits for settlements, what changes rows for the processes that serve', async t => {
-  const { told, deps, accounts, entries, keys, usage, catalogue } = await open(t)
+  const { told, deps, accounts, entries, keys, requests, catalogue } = await open(t)
   const channel = { base_url: 'http://127.0.0.1:9', protocols: ['chat'], key: 'k', groups: ['default'], models: ['m'] }
   const calls: [name: string, call: () => Promise<unknown>, told: string[]][] = [
     ['create an account', () => accounts.create({ name: 'acme', balance: '5' }, ADMIN), ['settled', 'changed']],
@@ -81,7 +81,7 @@ t.test('what shows money waits for settlements, what changes rows for the proces
     ['show a channel', () => catalogue.one('channels', 'c'), []],
     ['list models', () => catalogue.list('models'), []],
     ['delete a channel', () => catalogue.remove('channels', 'c', ADMIN), ['changed']],
-    ['read usage', () => usage.page({}), ['settled']],
+    ['read usage', () => requests.page({}), ['settled']],
     ['audit', () => readAudit(deps), ['settled']],
   ]
   for (const [name, call, expected] of calls) {
@@ -92,7 +92,7 @@ t.test('what shows money waits for settlements, what changes rows for the proces
 })
 
 t.test('what is refused has a name and changes nothing', async t => {
-  const { told, accounts, entries, keys, catalogue, usage } = await open(t)
+  const { told, accounts, entries, keys, catalogue, requests } = await open(t)
   await accounts.create({ name: 'acme' }, ADMIN)
   await entries.topUp('acme', { amount: 1, reference: 'r' }, ADMIN)
   await catalogue.put('groups', 'vip', {}, ADMIN)
@@ -120,7 +120,7 @@ t.test('what is refused has a name and changes nothing', async t => {
     [() => catalogue.put('models', 'm', { price: {} }, ADMIN), 'invalid', /^price: expected at least one price$/],
     [() => catalogue.one('channels', 'c'), 'missing', /^there is no channel c$/],
     [() => catalogue.remove('groups', 'vip', ADMIN), 'conflict', /^group vip is still named by acme$/],
-    [() => usage.page({ limit: '0' }), 'invalid', /^limit: expected/],
+    [() => requests.page({ limit: '0' }), 'invalid', /^limit: expected/],
   ]
   for (const [call, fault, message] of refused) {
     const error = await call().catch((error: unknown) => error)

@@ -2,17 +2,17 @@
 import t from 'tap'
 import { idAt, timeOfId } from '../../lib/base/ids.ts'
 import { micro } from '../../lib/base/money.ts'
-import { receiptAnswer, refusalsAnswer, requestsAnswer } from '../../lib/console/api/request-answers.ts'
 import { csvCell } from '../../lib/operations/csv.ts'
 import { REASONS } from '../../lib/operations/usage/words.ts'
-import { exportQuery, ownExport } from '../../lib/operations/usage/own-export.ts'
 import {
-  ownReceipt,
-  ownRefusals,
-  ownRequests,
+  exportQuery,
+  Requests,
+  receiptAnswer,
+  refusalsAnswer,
   refusalsQuery,
+  requestsAnswer,
   requestsQuery,
-} from '../../lib/operations/usage/own-requests.ts'
+} from '../../lib/operations/usage/requests.ts'
 import { ERRORS } from '../../lib/base/errors.ts'
 import { outcomeOf } from '../../lib/terms/usage-row.ts'
 import { chargeOfLines } from '../support/receipt.ts'
@@ -25,7 +25,7 @@ t.test('lists', async t => {
   const { deps, store, account, other, keys, rows } = await open(t)
   const reader = { account, keyIds: null }
   const list = async (sent: object, who: { account: typeof account; keyIds: number[] | null } = reader) =>
-    requestsAnswer.parse(await ownRequests(deps, who, requestsQuery.parse(sent)))
+    requestsAnswer.parse(await new Requests(deps).list(who, requestsQuery.parse(sent)))
   const ours = rows.filter(row => row.accountId === account.id).sort((a, b) => (a.requestId < b.requestId ? 1 : -1))
   const first = await list({})
   t.equal(first.data.length, 50)
@@ -92,7 +92,7 @@ t.test('lists', async t => {
   t.match(await list({}), { data: [], empty: 'pruned', pruned_before: /^20/ })
   t.match(await list({ to: new Date(NOW_MS - DAY_MS).toISOString() }), { data: [], empty: 'pruned' })
   t.match(await list({}, { account: fresh, keyIds: null }), { data: [], empty: 'none_yet' })
-  const receipt = ownReceipt(deps, reader, one.requestId, false)
+  const receipt = new Requests(deps).receipt(reader, one.requestId, false)
   t.match(await refusalOf(receipt), { fault: 'gone', details: { requests: /^[1-9]/, charge: /^0\./ } })
 })
 
@@ -100,7 +100,9 @@ t.test('a receipt adds up, and shows operators what it hides from others', async
   const { deps, store, account, rows } = await open(t, 60)
   const reader = { account, keyIds: null }
   for (const row of rows.filter(row => row.accountId === account.id)) {
-    const { request, refusal, internal } = receiptAnswer.parse(await ownReceipt(deps, reader, row.requestId, false))
+    const { request, refusal, internal } = receiptAnswer.parse(
+      await new Requests(deps).receipt(reader, row.requestId, false),
+    )
     t.strictSame([refusal, internal], [null, null])
     const scaled = (text: string) => {
       const [whole, places = ''] = text.split('.') as [string, string?]
@@ -117,12 +119,12 @@ t.test('a receipt adds up, and shows operators what it hides from others', async
   const own = rows.find(row => row.accountId === account.id && rows.indexOf(row) < 20)!
   const disputed = { ...own, requestId: idAt(NOW_MS) + 'd'.repeat(11), answerId: null, disputed: micro(7_000_000) }
   await store.books.settle([settlement(disputed, 'h', 0)])
-  const bounded = receiptAnswer.parse(await ownReceipt(deps, reader, disputed.requestId, false))
+  const bounded = receiptAnswer.parse(await new Requests(deps).receipt(reader, disputed.requestId, false))
   t.match(bounded.request, {
     disputed: '7.000000',
     rests_on: { zh: /按本请求可能产生的上限收费/, en: /reported more; charged to the bound/ },
   })
-  const seen = receiptAnswer.parse(await ownReceipt(deps, reader, own.requestId, true))
+  const seen = receiptAnswer.parse(await new Requests(deps).receipt(reader, own.requestId, true))
   t.match(seen.internal, {
     channel: 'secret-channel',
     upstream_id: 'secret-upstream',
@@ -133,12 +135,12 @@ t.test('a receipt adds up, and shows operators what it hides from others', async
   const unknown = ['x', `${idAt(NOW_MS)}node0000000`, '../..', "' OR 1=1", foreign, `${own.requestId}.1`]
   for (const id of unknown)
     t.match(
-      await refusalOf(ownReceipt(deps, reader, id, true)),
+      await refusalOf(new Requests(deps).receipt(reader, id, true)),
       { fault: 'missing', message: 'there is no such request' },
       id,
     )
   const keyIds = [own.keyId + 1_000]
-  t.match(await refusalOf(ownReceipt(deps, { account, keyIds }, own.requestId, false)), { fault: 'missing' })
+  t.match(await refusalOf(new Requests(deps).receipt({ account, keyIds }, own.requestId, false)), { fault: 'missing' })
 })
 
 t.test('refusals say why, and what to do', async t => {
@@ -161,7 +163,7 @@ t.test('refusals say why, and what to do', async t => {
   await store.refusals.record(all)
   const reader = { account, keyIds: null }
   const list = async (sent: object, keyIds: number[] | null = null) =>
-    refusalsAnswer.parse(await ownRefusals(deps, { account, keyIds }, refusalsQuery.parse(sent))).data
+    refusalsAnswer.parse(await new Requests(deps).refusals({ account, keyIds }, refusalsQuery.parse(sent))).data
   t.match(await list({}), [
     { request_id: all[0]!.requestId, model: null, reason: 'quota', why: { en: /used up/ }, todo: { en: /Top up/ } },
     { request_id: all[1]!.requestId, model: 'm', why: { en: 'The request was refused.' } },
@@ -169,11 +171,16 @@ t.test('refusals say why, and what to do', async t => {
   t.equal((await list({})).length, 2)
   t.equal((await list({ reason: 'quota' })).length, 1)
   t.equal((await list({}, [keys[1]!.id])).length, 1)
-  const found = requestsAnswer.parse(await ownRequests(deps, reader, requestsQuery.parse({ id: all[0]!.requestId })))
+  const found = requestsAnswer.parse(
+    await new Requests(deps).list(reader, requestsQuery.parse({ id: all[0]!.requestId })),
+  )
   t.match(found, { data: [], refusal: { reason: 'quota' } }, 'an id is looked up among refusals too')
-  t.match(await ownReceipt(deps, reader, all[0]!.requestId, false), { request: null, refusal: { reason: 'quota' } })
-  t.match(await refusalOf(ownReceipt(deps, reader, all[2]!.requestId, false)), { fault: 'missing' })
-  t.match(await refusalOf(ownReceipt(deps, { account, keyIds: [keys[1]!.id] }, all[0]!.requestId, false)), {
+  t.match(await new Requests(deps).receipt(reader, all[0]!.requestId, false), {
+    request: null,
+    refusal: { reason: 'quota' },
+  })
+  t.match(await refusalOf(new Requests(deps).receipt(reader, all[2]!.requestId, false)), { fault: 'missing' })
+  t.match(await refusalOf(new Requests(deps).receipt({ account, keyIds: [keys[1]!.id] }, all[0]!.requestId, false)), {
     fault: 'missing',
   })
   t.strictSame(Object.keys(REASONS).sort(), Object.keys(ERRORS).sort())
@@ -184,7 +191,7 @@ t.test('exports have every row of the filter, in the reader’s language or for 
   const reader = { account, keyIds: null }
   const text = async (format: 'csv' | 'jsonl', sent: object, language: 'zh' | 'en' = 'zh') =>
     Buffer.concat(
-      await Array.fromAsync(await ownExport(deps, reader, format, exportQuery.parse(sent), language)),
+      await Array.fromAsync(await new Requests(deps).export(reader, format, exportQuery.parse(sent), language)),
     ).toString()
   const ours = rows.filter(row => row.accountId === account.id).sort((a, b) => (a.requestId < b.requestId ? 1 : -1))
   const csv = await text('csv', {})

@@ -2,15 +2,12 @@
 import t, { type Test } from 'tap'
 import { micro } from '../../lib/base/money.ts'
 import { Statements } from '../../lib/operations/billing/statement.ts'
-import { choicesQuery, ownChoices } from '../../lib/operations/usage/own-choices.ts'
-import { ownOverview } from '../../lib/operations/usage/own-overview.ts'
-import { ownRefusals, ownRequests, refusalsQuery, requestsQuery } from '../../lib/operations/usage/own-requests.ts'
-import { ownUsage, totalsQuery } from '../../lib/operations/usage/own-usage.ts'
-import { ownUsageFile, totalsFileQuery } from '../../lib/operations/usage/own-usage-file.ts'
+import { overview } from '../../lib/operations/usage/overview.ts'
 import type { FileName, ReportArguments, ReportName } from '../../lib/operations/usage/report-work.ts'
-import { ReadyJson, report, reportFile } from '../../lib/operations/usage/reports.ts'
-import { Usage } from '../../lib/operations/usage/usage.ts'
-import { accountPurse } from '../../lib/store/books/purses.ts'
+import { ReadyJson, reportFile, reportJson } from '../../lib/operations/usage/reports.ts'
+import { Requests, refusalsQuery, requestsQuery } from '../../lib/operations/usage/requests.ts'
+import { choicesQuery, totalsFileQuery, totalsQuery, Usage } from '../../lib/operations/usage/usage.ts'
+import { accountPurse } from '../../lib/store/store.ts'
 import { startMariadb } from '../support/mariadb.ts'
 import { SETUP } from '../support/store.ts'
 import { DAY_MS, NOW_MS, open, refusalOf } from './own-support.ts'
@@ -27,7 +24,7 @@ async function check(t: Test, url?: string): Promise<void> {
     { account, keyIds: [keys[1]!.id, keys[2]!.id] },
   ]
   const made = async <N extends ReportName>(name: N, ...args: ReportArguments<N>) => {
-    const ready = await report(deps, name, ...args)
+    const ready = await reportJson(deps, name, ...args)
     t.ok(ready instanceof ReadyJson)
     return Buffer.from(ready.bytes).toString()
   }
@@ -39,31 +36,34 @@ async function check(t: Test, url?: string): Promise<void> {
       { by: 'hour', from: String(NOW_MS - DAY_MS) },
       { model: '=m3' },
     ])
-      t.equal(await made('usage', reader, usage(sent)), JSON.stringify(await ownUsage(deps, reader, usage(sent))))
+      t.equal(await made('usage', reader, usage(sent)), JSON.stringify(await new Usage(deps).own(reader, usage(sent))))
     for (const single of [true, false])
-      t.equal(await made('overview', reader, single), JSON.stringify(await ownOverview(deps, reader, single)))
+      t.equal(await made('overview', reader, single), JSON.stringify(await overview(deps, reader, single)))
     for (const sent of [{}, { status: '5xx', limit: 7 }, { member: person.publicId }]) {
       const query = requestsQuery.parse(sent)
-      t.equal(await made('requests', reader, query), JSON.stringify(await ownRequests(deps, reader, query)))
+      t.equal(await made('requests', reader, query), JSON.stringify(await new Requests(deps).list(reader, query)))
     }
   }
   const refusals = refusalsQuery.parse({})
-  t.equal(await made('refusals', all, refusals), JSON.stringify(await ownRefusals(deps, all, refusals)))
+  t.equal(await made('refusals', all, refusals), JSON.stringify(await new Requests(deps).refusals(all, refusals)))
   t.equal(
     await made('statement', account, '2026-02'),
     JSON.stringify(await new Statements(deps).own(account, '2026-02')),
   )
   for (const sent of [{}, { account: 'acme', limit: '3' }, { account: 'nobody' }])
-    t.equal(await made('log', sent), JSON.stringify(await new Usage(deps).page(sent)))
+    t.equal(await made('log', sent), JSON.stringify(await new Requests(deps).page(sent)))
   for (const sent of [{}, { by: 'day,model', account: 'acme' }, { by: 'account,channel', zone: 'UTC' }])
     t.equal(await made('totals', sent), JSON.stringify(await new Usage(deps).summary(sent)))
   const choices = choicesQuery.parse({ key: keys[1]!.publicId })
-  t.equal(await made('choices', some, choices, true), JSON.stringify(await ownChoices(deps, some, choices, true)))
+  t.equal(
+    await made('choices', some, choices, true),
+    JSON.stringify(await new Usage(deps).choices(some, choices, true)),
+  )
   const file = async <N extends FileName>(name: N, ...args: ReportArguments<N>) =>
     Buffer.concat(await Array.fromAsync(await reportFile(deps, name, ...args))).toString()
   const text = async (pieces: Promise<AsyncIterable<string>>) => (await Array.fromAsync(await pieces)).join('')
   const table = totalsFileQuery.parse({ from: String(NOW_MS - 40 * DAY_MS), stack: 'key' })
-  t.equal(await file('usageFile', all, table, 'zh'), await text(ownUsageFile(deps, all, table, 'zh')))
+  t.equal(await file('usageFile', all, table, 'zh'), await text(new Usage(deps).file(all, table, 'zh')))
   const month = [account, '2026-02', 'words', 'en'] as const
   t.equal(await file('statementFile', ...month), await text(new Statements(deps).file(...month)))
   t.match(await refusalOf(reportFile(deps, 'usageFile', all, { ...table, key: 'a'.repeat(20) }, 'zh')), {
@@ -79,15 +79,15 @@ async function check(t: Test, url?: string): Promise<void> {
     { key: other.publicId },
   ]) {
     const [here, there] = [
-      await refusalOf(ownUsage(deps, all, usage(sent))),
-      await refusalOf(report(deps, 'usage', all, usage(sent))),
+      await refusalOf(new Usage(deps).own(all, usage(sent))),
+      await refusalOf(reportJson(deps, 'usage', all, usage(sent))),
     ]
     t.equal(there.message, here.message)
     t.ok(there.words !== null)
     for (const name of ['name', 'fault', 'details', 'fields', 'words'] as const) t.strictSame(there[name], here[name])
   }
   await store.close()
-  await t.rejects(report(deps, 'usage', all, usage({})), { name: 'StoreUnavailable' })
+  await t.rejects(reportJson(deps, 'usage', all, usage({})), { name: 'StoreUnavailable' })
 }
 
 t.test('on SQLite', async t => check(t))

@@ -3,19 +3,14 @@
 import type { Test } from 'tap'
 import { idAt } from '../../lib/base/ids.ts'
 import { micro } from '../../lib/base/money.ts'
-import requestsFile, { type RequestsOrder } from '../../lib/operations/usage/requests-file.ts'
-import usageFile, { type UsageOrder } from '../../lib/operations/usage/usage-file.ts'
-import { openStore, type Store } from '../../lib/store/store.ts'
-import type { ExportWork } from '../../lib/store/export-thread.ts'
+import exportWork, { type ExportOrder } from '../../lib/operations/usage/export-work.ts'
+import { openStore } from '../../lib/store/open.ts'
+import type { Store } from '../../lib/store/store.ts'
 import type { NewUrl } from '../support/databases.ts'
 import { seeded } from '../support/random.ts'
 import { fund, newKey, SETUP, settlement, usageRow } from '../support/store.ts'
 
-const OPERATIONS = new URL('../../lib/operations/', import.meta.url)
-const WORKS: [path: string, work: ExportWork<Store, never>][] = [
-  ['usage/requests-file.ts', requestsFile],
-  ['usage/usage-file.ts', usageFile],
-]
+const WORK = new URL('../../lib/operations/usage/export-work.ts', import.meta.url)
 /** More than the rows of a slice of either file. */
 const ROWS = 2_300
 const FROM_MS = Date.UTC(2026, 0, 1)
@@ -51,32 +46,35 @@ export async function exportSuite(t: Test, newUrl: NewUrl): Promise<void> {
   const { accountId, keyIds } = await fill(t, store)
   const formats = ['csv', 'jsonl'] as const
   const own = (filter: object) =>
-    formats.map(
-      (format): RequestsOrder => ({
-        format,
-        filter: { accountId, keyIds: null, ...filter },
-        heads: 'words',
-        language: 'zh',
-      }),
-    )
-  const all = (filter: object | null) => formats.map((format): UsageOrder => ({ format, filter }))
-  const orders: object[][] = [
-    [...own({}), ...own({ keyIds }), ...own({ model: '=m2', statusClass: 5 }), ...own({ model: 'unused' })],
-    [...all({}), ...all({ accountId }), ...all({ model: '=m2' }), ...all({ accountId: 999 }), ...all(null)],
+    formats.map((format): ExportOrder => {
+      const whose = { accountId, keyIds: null, ...filter }
+      return { scope: 'account', format, filter: whose, heads: 'words', language: 'zh' }
+    })
+  const all = (filter: object | null) => formats.map((format): ExportOrder => ({ scope: 'everybody', format, filter }))
+  const orders = [
+    ...[...own({}), ...own({ keyIds }), ...own({ model: '=m2', statusClass: 5 }), ...own({ model: 'unused' })],
+    ...[...all({}), ...all({ accountId }), ...all({ model: '=m2' }), ...all({ accountId: 999 }), ...all(null)],
   ]
-  for (const [i, [path, work]] of WORKS.entries())
-    for (const order of orders[i]!) {
-      const want = (await Array.fromAsync(work(store, order as never))).join('')
-      ops.length = 0
-      const pieces = await Array.fromAsync(store.export(new URL(path, OPERATIONS), order))
-      t.ok(Buffer.concat(pieces).equals(Buffer.from(want)), JSON.stringify(order))
-      t.equal(
-        ops.includes(i === 0 ? 'requestPage' : 'usageSlices'),
-        (order as UsageOrder).filter !== null,
-        'statements are counted',
-      )
-    }
+  for (const order of orders) {
+    const want = (await Array.fromAsync(exportWork(store, order))).join('')
+    ops.length = 0
+    const pieces = await Array.fromAsync(store.export(WORK, order))
+    t.ok(Buffer.concat(pieces).equals(Buffer.from(want)), JSON.stringify(order))
+    const statement = order.scope === 'account' ? 'requestPage' : 'usageSlices'
+    t.equal(ops.includes(statement), order.filter !== null, 'statements are counted')
+  }
   const [everything] = all({})
-  const rows = (await Array.fromAsync(usageFile(store, everything!))).join('').split('\n').length
+  const rows = (await Array.fromAsync(exportWork(store, everything!))).join('').split('\n').length
   t.equal(rows, ROWS + 3, 'a head, the rows, their number')
+
+  const lines = async (order: ExportOrder | undefined) =>
+    (await Array.fromAsync(exportWork(store, order!))).join('').trimEnd().split('\n').slice(0, -1)
+  const idsOf = (rows: string[]) => rows.map(row => (JSON.parse(row) as { request_id: string }).request_id)
+  const [, ofAccount] = all({ accountId })
+  const [, everybody] = all({})
+  const [, people] = own({})
+  const seen = await lines(people)
+  t.strictSame(idsOf(seen), idsOf(await lines(ofAccount)), 'the scope of an account has its rows, and no others')
+  t.ok(seen.length < (await lines(everybody)).length)
+  t.notMatch(seen.join(), /"(account|channel|cost|margin|upstream_id|via)":/, 'and no column of operators')
 }

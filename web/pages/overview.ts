@@ -1,20 +1,20 @@
 /** Overview: the money, what was spent, what came last, and what to do first. */
-import type { Overview } from '../../lib/console/api/usage-answers.ts'
-import { hrefOf } from '../base/address.ts'
-import { get } from '../base/ask.ts'
-import { chart } from '../parts/charts/chart.ts'
-import { a, code, dd, div, dl, dt, h2, li, ol, p, section } from '../base/element.ts'
-import { load } from '../base/load.ts'
-import { exactMoney, money } from '../base/money.ts'
-import type { View } from '../base/page.ts'
+import type { OverviewAnswer } from '../../lib/operations/usage/overview.ts'
+import { hrefOf } from '../address.ts'
+import { get } from '../ask.ts'
+import { chart } from '../charts/chart.ts'
+import { a, code, dd, div, dl, dt, h2, li, ol, p, section } from '../element.ts'
+import { load } from '../load.ts'
+import { exactMoney, money } from '../money.ts'
+import type { View } from '../page.ts'
 import { badge } from '../parts/badge.ts'
 import { rows } from '../parts/listing.ts'
 import { names, outcomeBadge, took } from '../parts/request-words.ts'
 import { told, whenLoaded } from '../parts/state.ts'
 import { usageChart } from '../parts/usage-chart.ts'
-import { account, accountPath } from '../base/session.ts'
-import { moment } from '../base/time.ts'
-import { inLanguage, words } from '../base/words.ts'
+import { account, accountPath } from '../session.ts'
+import { moment } from '../time.ts'
+import { inLanguage, words } from '../words.ts'
 import { may } from '../shared/roles.ts'
 
 const w = words({
@@ -41,7 +41,7 @@ const w = words({
 })
 
 export default function overview(): View {
-  const loaded = load(() => get<Overview>(`${accountPath()}/overview`))
+  const loaded = load(() => get<OverviewAnswer>(`${accountPath()}/overview`))
   const picture = chart()
   return () =>
     whenLoaded(loaded, value => [
@@ -57,7 +57,7 @@ export default function overview(): View {
 const figure = (title: string, value: string, more?: string | null) =>
   div({ class: 'figure' }, dt({}, title), dd({}, value), more != null && dd({}, more))
 
-const figures = ({ balance, held, available, days_left, spent }: Overview) =>
+const figures = ({ balance, held, available, days_left, spent }: OverviewAnswer) =>
   dl(
     { class: 'figures' },
     figure(w.balance(), money(balance), w.held(money(held))),
@@ -72,7 +72,7 @@ const tops = () => may(account.value?.role, 'pay')
 /** Where a step is taken. */
 const stepTo = { money: '/topup', key: '/keys', request: '/connect' } as const
 
-const firstSteps = (steps: Overview['first_steps']) =>
+const firstSteps = (steps: OverviewAnswer['first_steps']) =>
   section(
     { class: 'panel', 'aria-labelledby': 'first' },
     h2({ id: 'first' }, w.first()),
@@ -91,7 +91,7 @@ const firstSteps = (steps: Overview['first_steps']) =>
     ),
   )
 
-const lastPanel = (requests: NonNullable<Overview['requests']>) =>
+const lastPanel = (requests: NonNullable<OverviewAnswer['requests']>) =>
   section(
     { class: 'panel', 'aria-labelledby': 'last' },
     h2({ id: 'last' }, w.last()),
@@ -109,7 +109,7 @@ const lastPanel = (requests: NonNullable<Overview['requests']>) =>
     }),
   )
 
-type Failure = NonNullable<Overview['failures']>[number]
+type Failure = NonNullable<OverviewAnswer['failures']>[number]
 const idOf = ({ request, refusal }: Failure) => (request ?? refusal)?.request_id ?? ''
 
 const failuresPanel = (failures: readonly Failure[]) =>

@@ -1,8 +1,8 @@
 /** The receipt of a request: what it cost and why, line by line, with the arithmetic to be done again in the page. */
 import { signal } from '@preact/signals'
-import type { Receipt } from '../../lib/console/api/request-answers.ts'
-import { hrefOf } from '../base/address.ts'
-import { get } from '../base/ask.ts'
+import type { ReceiptAnswer } from '../../lib/operations/usage/requests.ts'
+import { hrefOf } from '../address.ts'
+import { get } from '../ask.ts'
 import {
   a,
   button,
@@ -20,20 +20,20 @@ import {
   span,
   strong,
   summary,
-} from '../base/element.ts'
-import { icon } from '../base/icons.ts'
-import { load } from '../base/load.ts'
-import { count, exactMoney } from '../base/money.ts'
-import { actions, type View } from '../base/page.ts'
+} from '../element.ts'
+import { icon } from '../icons.ts'
+import { load } from '../load.ts'
+import { count, exactMoney } from '../money.ts'
+import { actions, type View } from '../page.ts'
 import { copy, copyable, snippet } from '../parts/copy.ts'
 import { lineName } from '../parts/line-words.ts'
 import { rows } from '../parts/listing.ts'
 import { names, outcomeBadge, took } from '../parts/request-words.ts'
 import { told, whenLoaded } from '../parts/state.ts'
-import { chargeOf, microOf } from './receipt/sum.ts'
-import { accountPath } from '../base/session.ts'
-import { moment } from '../base/time.ts'
-import { inLanguage, words } from '../base/words.ts'
+import { chargeOf, microOf } from '../receipt-sum.ts'
+import { accountPath } from '../session.ts'
+import { moment } from '../time.ts'
+import { inLanguage, words } from '../words.ts'
 
 const w = words({
   back: ['全部请求', 'All requests'],
@@ -78,14 +78,14 @@ const idOf = () => decodeURIComponent(location.pathname.split('/').at(-1) ?? '')
 
 export default function receipt(): View {
   const id = idOf()
-  const loaded = load(() => get<Receipt>(`${accountPath()}/requests/${encodeURIComponent(id)}`))
+  const loaded = load(() => get<ReceiptAnswer>(`${accountPath()}/requests/${encodeURIComponent(id)}`))
   const verdict = signal<Child>(null)
   actions.value = () => [
     a({ class: 'button', href: hrefOf('/requests') }, w.back()),
     button({ type: 'button', onClick: () => print() }, w.print()),
     loaded.value.value?.request != null && button({ type: 'button', onClick: copyJson }, icon('copy'), w.copyJson()),
   ]
-  const recompute = ({ lines, multiplier, charge }: NonNullable<Receipt['request']>) => {
+  const recompute = ({ lines, multiplier, charge }: NonNullable<ReceiptAnswer['request']>) => {
     const found = chargeOf(lines, multiplier ?? '1')
     const same = found === microOf(charge)
     const text = exactMoney((Number(found) / 1e6).toFixed(6))
@@ -128,7 +128,7 @@ export default function receipt(): View {
     ])
 }
 
-type Shown = NonNullable<Receipt['request']>
+type Shown = NonNullable<ReceiptAnswer['request']>
 
 const JSON_ID = 'json'
 const jsonOf = (request: Shown): string => JSON.stringify(request, null, 2)

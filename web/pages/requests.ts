@@ -1,12 +1,13 @@
 /** Requests: one row for each, newest first, and those that were refused; with filters that stand in the address. */
 import { effect, signal } from '@preact/signals'
-import type { Refusal, Request, Requests } from '../../lib/console/api/request-answers.ts'
-import { hrefOf, query, setQuery } from '../base/address.ts'
-import { get } from '../base/ask.ts'
-import { a, type Child, code, p, span } from '../base/element.ts'
-import { type Loaded, load } from '../base/load.ts'
-import { count, exactMoney } from '../base/money.ts'
-import { actions, type View } from '../base/page.ts'
+import type { RefusalAnswer, RequestAnswer } from '../../lib/operations/usage/columns.ts'
+import type { RequestsAnswer } from '../../lib/operations/usage/requests.ts'
+import { hrefOf, query, setQuery } from '../address.ts'
+import { get } from '../ask.ts'
+import { a, type Child, code, p, span } from '../element.ts'
+import { type Loaded, load } from '../load.ts'
+import { count, exactMoney } from '../money.ts'
+import { actions, type View } from '../page.ts'
 import { badge } from '../parts/badge.ts'
 import { exactField } from '../parts/filter.ts'
 import { type ListPage, listing } from '../parts/listing.ts'
@@ -15,9 +16,9 @@ import { names, outcomeBadge, took } from '../parts/request-words.ts'
 import { empty, told } from '../parts/state.ts'
 import { tabs } from '../parts/tabs.ts'
 import { clearButton, fileLinks, isFiltered, sentFilters, usageFilters } from '../parts/usage-filters.ts'
-import { accountPath } from '../base/session.ts'
-import { moment, stamp } from '../base/time.ts'
-import { inLanguage, words } from '../base/words.ts'
+import { accountPath } from '../session.ts'
+import { moment, stamp } from '../time.ts'
+import { inLanguage, words } from '../words.ts'
 
 const w = words({
   list: ['请求', 'Requests'],
@@ -69,7 +70,7 @@ const loadList = <T>(name: Listed, ask: () => Promise<T>): Loaded<T> =>
 
 export default function requests(): View {
   const loaded = loadList('all', () =>
-    get<Requests>(`${accountPath()}/requests`, {
+    get<RequestsAnswer>(`${accountPath()}/requests`, {
       ...sentFilters('rows'),
       ...periodOf(FALLBACK),
       id: at('id'),
@@ -77,7 +78,7 @@ export default function requests(): View {
     }),
   )
   const refused = loadList('refused', () =>
-    get<ListPage<Refusal>>(`${accountPath()}/refusals`, {
+    get<ListPage<RefusalAnswer>>(`${accountPath()}/refusals`, {
       ...sentFilters('refusals'),
       ...periodOf(FALLBACK),
       after: at('after'),
@@ -96,10 +97,10 @@ export default function requests(): View {
   ]
 }
 
-function requestList(loaded: Loaded<Requests>): Child {
+function requestList(loaded: Loaded<RequestsAnswer>): Child {
   const scannedTo = loaded.value.value?.scanned_to ?? null
   return [
-    listing<Request>({
+    listing<RequestAnswer>({
       caption: w.list(),
       bar: files(),
       loaded,
@@ -140,7 +141,7 @@ function files(): Child {
 }
 
 /** Why there is no request: none yet, none that fits, one that was refused, or those that fit are deleted. */
-function nothing(page: Requests | null): Child {
+function nothing(page: RequestsAnswer | null): Child {
   if (page?.refusal)
     return told('warn', p({ class: 'strong' }, inLanguage(page.refusal.why)), p({}, inLanguage(page.refusal.todo)))
   if (page?.empty === 'none_yet')
@@ -149,8 +150,8 @@ function nothing(page: Requests | null): Child {
   return empty('list', w.noneFits(), clearButton())
 }
 
-const refusalList = (refused: Loaded<ListPage<Refusal>>): Child =>
-  listing<Refusal>({
+const refusalList = (refused: Loaded<ListPage<RefusalAnswer>>): Child =>
+  listing<RefusalAnswer>({
     caption: w.refused(),
     bar: p({ class: 'soft' }, w.refusedLead()),
     loaded: refused,

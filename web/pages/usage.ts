@@ -1,12 +1,12 @@
 /** Usage: what was spent in a period, as cards, as a chart, and as a table with the same numbers. */
-import type { Usage } from '../../lib/console/api/usage-answers.ts'
-import { hrefOf, query } from '../base/address.ts'
-import { get } from '../base/ask.ts'
-import { chart } from '../parts/charts/chart.ts'
-import { a, type Child, dd, div, dl, dt, p, section } from '../base/element.ts'
-import { load } from '../base/load.ts'
-import { compact, count, exactMoney, money, percent } from '../base/money.ts'
-import { actions, type View } from '../base/page.ts'
+import type { UsageAnswer } from '../../lib/operations/usage/usage.ts'
+import { hrefOf, query } from '../address.ts'
+import { get } from '../ask.ts'
+import { chart } from '../charts/chart.ts'
+import { a, type Child, dd, div, dl, dt, p, section } from '../element.ts'
+import { load } from '../load.ts'
+import { compact, count, exactMoney, money, percent } from '../money.ts'
+import { actions, type View } from '../page.ts'
 import { choiceField } from '../parts/filter.ts'
 import { rows } from '../parts/listing.ts'
 import { daysIn, periodOf, periodParameters } from '../parts/period.ts'
@@ -14,9 +14,9 @@ import { names, took } from '../parts/request-words.ts'
 import { empty, told, whenLoaded } from '../parts/state.ts'
 import { usageChart } from '../parts/usage-chart.ts'
 import { clearButton, fileLinks, filterNames, rowFilters, sentFilters, usageFilters } from '../parts/usage-filters.ts'
-import { account, accountPath } from '../base/session.ts'
-import { chartZone, stamp, zoneName } from '../base/time.ts'
-import { words } from '../base/words.ts'
+import { account, accountPath } from '../session.ts'
+import { chartZone, stamp, zoneName } from '../time.ts'
+import { words } from '../words.ts'
 import { may } from '../shared/roles.ts'
 
 const w = words({
@@ -61,10 +61,10 @@ const FALLBACK = 'month'
 const HOURLY_DAYS = 8
 const FINE_DAYS = 2
 
-const stackNow = (): Usage['stack'] => STACKS.find(stack => stack === query.value.get('stack')) ?? 'model'
+const stackNow = (): UsageAnswer['stack'] => STACKS.find(stack => stack === query.value.get('stack')) ?? 'model'
 const daysNow = (): number => daysIn(periodOf(FALLBACK)) ?? Number.POSITIVE_INFINITY
 
-function barNow(): Usage['by'] {
+function barNow(): UsageAnswer['by'] {
   const named = query.value.get('by')
   if (daysNow() > HOURLY_DAYS) return 'day'
   return named === 'hour' || named === 'day' ? named : daysNow() <= FINE_DAYS ? 'hour' : 'day'
@@ -75,7 +75,7 @@ const seesRequests = (): boolean => account.value === null || may(account.value.
 
 export default function usage(): View {
   const loaded = load(() =>
-    get<Usage>(`${accountPath()}/usage`, {
+    get<UsageAnswer>(`${accountPath()}/usage`, {
       ...sentFilters('sums'),
       ...periodOf(FALLBACK),
       stack: stackNow(),
@@ -103,7 +103,7 @@ export default function usage(): View {
 const textsOf = <T extends string>(all: readonly T[], texts: { [K in T]: () => string }) =>
   all.map(value => ({ value, text: texts[value]() }))
 
-const otherZone = ({ zone }: Usage): Child => chartZone() === null && [' ', w.otherZone(zoneName(), zone)]
+const otherZone = ({ zone }: UsageAnswer): Child => chartZone() === null && [' ', w.otherZone(zoneName(), zone)]
 
 const nothing = (): Child =>
   section(
@@ -117,9 +117,9 @@ const nothing = (): Child =>
 const requestsOf = (more: Record<string, string>): string =>
   hrefOf('/requests', { ...sentFilters('rows'), ...periodParameters(FALLBACK), ...more })
 
-type Row = Usage['rows'][number]
+type Row = UsageAnswer['rows'][number]
 
-function table(value: Usage): Child {
+function table(value: UsageAnswer): Child {
   const { stack } = value
   const only = ({ name, key }: Row) => ({ [stack]: stack === 'key' ? (key?.id ?? '') : name })
   const linked = (text: string, parameters: Record<string, string>) =>
@@ -169,7 +169,7 @@ function files(stack: string): Child {
 
 const share = (value: number | null): string => (value === null ? '–' : percent(value))
 
-const cards = ({ totals }: Usage) =>
+const cards = ({ totals }: UsageAnswer) =>
   dl(
     { class: 'figures six' },
     figure(names.charge(), money(totals.charge)),

@@ -1,6 +1,6 @@
 /** What is charged, in words: the lines of prices and of receipts. The type of a receipt says when one has no words here. */
-import type { Receipt } from '../../lib/console/api/request-answers.ts'
-import { words } from '../base/words.ts'
+import type { ReceiptAnswer } from '../../lib/operations/usage/requests.ts'
+import { words } from '../words.ts'
 
 export const lineNames = words({
   input: ['输入', 'Input'],
@@ -25,7 +25,7 @@ export const lineNames = words({
   tool: [(name: string) => `工具 ${name}`, (name: string) => `Tool ${name}`],
 })
 
-type Class = NonNullable<Receipt['request']>['lines'][number]['class']
+type Class = NonNullable<ReceiptAnswer['request']>['lines'][number]['class']
 
 /** The name of a class, which for tools of the upstream has the tool in it. */
 export function lineName(name: Class): string {

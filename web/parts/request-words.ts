@@ -1,8 +1,8 @@
 /** What requests and their parts are called, wherever pages show them. */
 
 import type { VNode } from 'preact'
-import type { Request } from '../../lib/console/api/request-answers.ts'
-import { words } from '../base/words.ts'
+import type { RequestAnswer } from '../../lib/operations/usage/columns.ts'
+import { words } from '../words.ts'
 import { badge, type Tone } from './badge.ts'
 
 const w = words({
@@ -18,18 +18,18 @@ const w = words({
   none: ['不收费', 'Nothing charged'],
 })
 
-const TONES: Record<Request['outcome'], Tone> = { ok: 'good', client: 'warn', upstream: 'bad' }
+const TONES: Record<RequestAnswer['outcome'], Tone> = { ok: 'good', client: 'warn', upstream: 'bad' }
 
-export const outcomeBadge = (outcome: Request['outcome']): VNode => badge(TONES[outcome], w[outcome]())
-export const outcomeName = (outcome: Request['outcome']): string => w[outcome]()
+export const outcomeBadge = (outcome: RequestAnswer['outcome']): VNode => badge(TONES[outcome], w[outcome]())
+export const outcomeName = (outcome: RequestAnswer['outcome']): string => w[outcome]()
 export const ENDS_IN_WORDS = [
   'completed',
   'client_gone',
   'upstream_error',
   'upstream_cut',
-] as const satisfies Request['end'][]
-export const endName = (end: Request['end']): string => w[end]()
-export const basisName = (basis: Request['basis']): string => w[basis]()
+] as const satisfies RequestAnswer['end'][]
+export const endName = (end: RequestAnswer['end']): string => w[end]()
+export const basisName = (basis: RequestAnswer['basis']): string => w[basis]()
 
 export const names = words({
   time: ['时间', 'Time'],

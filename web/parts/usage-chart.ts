@@ -1,10 +1,10 @@
 /** Spending by day or hour, in stacks: the chart of the pages Usage and Overview. */
 import type { VNode } from 'preact'
-import type { Usage } from '../../lib/console/api/usage-answers.ts'
-import { type Bar, stackedBars } from './charts/bars.ts'
-import type { Chart } from './charts/chart.ts'
-import { count, exactMoney, money } from '../base/money.ts'
-import { words } from '../base/words.ts'
+import type { UsageAnswer } from '../../lib/operations/usage/usage.ts'
+import { type Bar, stackedBars } from '../charts/bars.ts'
+import type { Chart } from '../charts/chart.ts'
+import { count, exactMoney, money } from '../money.ts'
+import { words } from '../words.ts'
 import { names } from './request-words.ts'
 
 const w = words({
@@ -24,7 +24,7 @@ const w = words({
   total: ['合计', 'Total'],
 })
 
-type Bucket = Usage['chart']['buckets'][number]
+type Bucket = UsageAnswer['chart']['buckets'][number]
 
 const total = ({ charge }: Bucket): number => charge.reduce((sum, one) => sum + Number(one), 0)
 /** `2026-11-22`, or `2026-11-22 15:00`. */
@@ -36,7 +36,7 @@ const HOUR_MS = 3_600_000
 const MOST_BARS = 400
 
 /** With the days and hours in which nothing was used, which the API leaves out: a bar stands where its time is. */
-function withGaps({ chart: { buckets }, by, from, to, zone }: Usage): Bucket[] {
+function withGaps({ chart: { buckets }, by, from, to, zone }: UsageAnswer): Bucket[] {
   const [fromMs, toMs] = [Date.parse(from), Date.parse(to)]
   const bars = (toMs - fromMs) / HOUR_MS / (by === 'day' ? 24 : 1)
   if (bars > MOST_BARS) return buckets
@@ -56,7 +56,7 @@ function withGaps({ chart: { buckets }, by, from, to, zone }: Usage): Bucket[] {
   return left.length > 0 ? buckets : all
 }
 
-export function usageChart(chart: Chart, usage: Usage): VNode {
+export function usageChart(chart: Chart, usage: UsageAnswer): VNode {
   const { chart: data, totals, zone } = usage
   const series = [...data.stacks.map(({ name }) => name), ...(data.others ? [w.others()] : [])]
   const bars = withGaps(usage).map((bucket): Bar => {

@@ -4,6 +4,14 @@
  * single requests all of them.
  */
 import { computed, effect, signal } from '@preact/signals'
+import type { ChoicesAnswer } from '../../lib/operations/usage/usage.ts'
+import { query, setQuery } from '../address.ts'
+import { get } from '../ask.ts'
+import { a, button, type Child, details, div, h2, p, section, span, summary } from '../element.ts'
+import { icon } from '../icons.ts'
+import { type Loaded, load } from '../load.ts'
+import { accountPath } from '../session.ts'
+import { inLanguage, words } from '../words.ts'
 import type { Choices } from '../../lib/console/api/usage-answers.ts'
 import { query, setQuery } from '../base/address.ts'
 import { get } from '../base/ask.ts'
@@ -75,7 +83,7 @@ function titleOf(name: Name): string {
 const STATUSES = ['2xx', '3xx', '4xx', '5xx']
 const SECOND_MS = 1_000
 
-function choicesOf(name: Exclude<Name, 'charge_from' | 'duration_from_ms'>, choices: Choices | null): Choice[] {
+function choicesOf(name: Exclude<Name, 'charge_from' | 'duration_from_ms'>, choices: ChoicesAnswer | null): Choice[] {
   const plain = (all: readonly string[] = []) => all.map(value => ({ value, text: value }))
   switch (name) {
     case 'key':
@@ -101,7 +109,7 @@ function choicesOf(name: Exclude<Name, 'charge_from' | 'duration_from_ms'>, choi
   }
 }
 
-const fieldOf = (name: Name, choices: Choices | null): Child => {
+const fieldOf = (name: Name, choices: ChoicesAnswer | null): Child => {
   if (name === 'charge_from') return leastField(name, titleOf(name))
   if (name === 'duration_from_ms') return leastField(name, titleOf(name), SECOND_MS)
   // who sees single keys only has no members to choose among
@@ -121,10 +129,10 @@ export interface Filters {
 export function usageFilters(fallback: Preset, first: Filtered): Filters {
   const unfolded = signal(KNOWN[first].some(isSet))
   const asked = computed(() => JSON.stringify({ ...periodOf(fallback), key: query.value.get('key') }))
-  const choices = signal<Loaded<Choices> | null>(null)
+  const choices = signal<Loaded<ChoicesAnswer> | null>(null)
   effect(() => {
     if (!unfolded.value || choices.peek() !== null) return
-    choices.value = load(() => get<Choices>(`${accountPath()}/usage/choices`, JSON.parse(asked.value)))
+    choices.value = load(() => get<ChoicesAnswer>(`${accountPath()}/usage/choices`, JSON.parse(asked.value)))
   })
   return {
     view(of, ...own) {

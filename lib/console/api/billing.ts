@@ -12,8 +12,8 @@ import {
   statementFileQuery,
 } from '../../operations/billing/statement.ts'
 import { CSV_TYPE } from '../../operations/csv.ts'
-import { report, reportFile } from '../../operations/usage/reports.ts'
-import type { ConsoleDeps } from './shared.ts'
+import { reportFile, reportJson } from '../../operations/usage/reports.ts'
+import type { ConsoleDeps } from './deps.ts'
 import { MAY } from '../../../web/shared/roles.ts'
 
 const read = { who: MAY.readMoney, effect: 'read', scope: 'read' } as const
@@ -57,7 +57,7 @@ export const BILLING: Operation<ConsoleDeps>[] = [
     path: ofMonth,
     answer: { status: 200, body: statementAnswer },
     refuses: [400],
-    run: (deps: ConsoleDeps, { account, path }) => report(deps, 'statement', account, path.month),
+    run: (deps: ConsoleDeps, { account, path }) => reportJson(deps, 'statement', account, path.month),
   }),
   operation({
     id: 'statements.csv',

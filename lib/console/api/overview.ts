@@ -1,8 +1,8 @@
 /** The call behind the page Overview. */
 import { type Operation, operation } from '../../api/operation.ts'
-import { report } from '../../operations/usage/reports.ts'
+import { overviewAnswer } from '../../operations/usage/overview.ts'
+import { reportJson } from '../../operations/usage/reports.ts'
 import { type ConsoleDeps, readerOf } from './shared.ts'
-import { overviewAnswer } from './usage-answers.ts'
 import { MAY, may } from '../../../web/shared/roles.ts'
 
 export const OVERVIEW: Operation<ConsoleDeps>[] = [
@@ -18,7 +18,7 @@ export const OVERVIEW: Operation<ConsoleDeps>[] = [
     run: async (deps: ConsoleDeps, call) => {
       const { role } = call.caller
       const single = role === null || may(role, 'readRequests')
-      return report(deps, 'overview', await readerOf(deps, call), single)
+      return reportJson(deps, 'overview', await readerOf(deps, call), single)
     },
   }),
 ]

@@ -1,17 +1,26 @@
 /** The calls behind the pages Requests and Receipt. */
 import { z } from 'zod'
 import { type Call, type Operation, operation, type Streamed } from '../../api/operation.ts'
-import { EXPORT_TYPES, type ExportFormat, exportQuery, ownExport } from '../../operations/usage/own-export.ts'
-import { ownReceipt, refusalsQuery, requestIdText, requestsQuery } from '../../operations/usage/own-requests.ts'
-import { report } from '../../operations/usage/reports.ts'
+import { reportJson } from '../../operations/usage/reports.ts'
+import {
+  EXPORT_TYPES,
+  type ExportFormat,
+  exportQuery,
+  Requests,
+  receiptAnswer,
+  refusalsAnswer,
+  refusalsQuery,
+  requestIdText,
+  requestsAnswer,
+  requestsQuery,
+} from '../../operations/usage/requests.ts'
 import { type ConsoleDeps, readerOf, seesInternals } from './shared.ts'
-import { receiptAnswer, refusalsAnswer, requestsAnswer } from './request-answers.ts'
 import { MAY } from '../../../web/shared/roles.ts'
 
 type ExportCall = Call<unknown, z.output<typeof exportQuery>>
 
 async function file(deps: ConsoleDeps, call: ExportCall, format: ExportFormat): Promise<Streamed> {
-  const pieces = await ownExport(deps, await readerOf(deps, call), format, call.query, call.caller.language)
+  const pieces = await new Requests(deps).export(await readerOf(deps, call), format, call.query, call.caller.language)
   return { type: EXPORT_TYPES[format], file: `requests.${format}`, pieces }
 }
 
@@ -47,7 +56,7 @@ export const REQUESTS: Operation<ConsoleDeps>[] = [
     query: requestsQuery,
     answer: { status: 200, body: requestsAnswer },
     refuses: [400, 404],
-    run: async (deps: ConsoleDeps, call) => report(deps, 'requests', await readerOf(deps, call), call.query),
+    run: async (deps: ConsoleDeps, call) => reportJson(deps, 'requests', await readerOf(deps, call), call.query),
   }),
   exported('csv'),
   exported('jsonl'),
@@ -62,7 +71,7 @@ export const REQUESTS: Operation<ConsoleDeps>[] = [
     answer: { status: 200, body: receiptAnswer },
     refuses: [404, 410],
     run: async (deps: ConsoleDeps, call) =>
-      ownReceipt(deps, await readerOf(deps, call), call.path.request, seesInternals(call)),
+      new Requests(deps).receipt(await readerOf(deps, call), call.path.request, seesInternals(call)),
   }),
   operation({
     id: 'refusals.list',
@@ -75,6 +84,6 @@ export const REQUESTS: Operation<ConsoleDeps>[] = [
     query: refusalsQuery,
     answer: { status: 200, body: refusalsAnswer },
     refuses: [400, 404],
-    run: async (deps: ConsoleDeps, call) => report(deps, 'refusals', await readerOf(deps, call), call.query),
+    run: async (deps: ConsoleDeps, call) => reportJson(deps, 'refusals', await readerOf(deps, call), call.query),
   }),
 ]

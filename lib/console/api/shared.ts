@@ -7,7 +7,7 @@ import type { PublicCatalogue } from '../../operations/catalogue/public-catalogu
 import { type By, NO_SUCH_USER, type PeopleDeps } from '../../operations/people/deps.ts'
 import { type Opened, openSession } from '../../operations/people/sessions.ts'
 import type { DryRun } from '../../operations/usage/key-test.ts'
-import type { Reader } from '../../operations/usage/own-usage.ts'
+import type { AccountReader } from '../../operations/usage/scope.ts'
 import type { PaymentService } from '../../pay/service.ts'
 import { may, seesOwnOnly } from '../../../web/shared/roles.ts'
 
@@ -55,7 +55,7 @@ export async function andSignInAgain<T>(
   return done
 }
 
-export async function readerOf({ store }: ConsoleDeps, { account, caller }: Call): Promise<Reader> {
+export async function readerOf({ store }: ConsoleDeps, { account, caller }: Call): Promise<AccountReader> {
   const keyIds = seesOwnOnly(caller.role) ? await store.keys.idsOf(account.id, caller.user!.id) : null
   return { account, keyIds }
 }

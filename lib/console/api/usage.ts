@@ -1,11 +1,9 @@
 /** The calls behind the page Usage, and behind the filters that it shares with the page Requests. */
 import { type Operation, operation } from '../../api/operation.ts'
-import { choicesQuery } from '../../operations/usage/own-choices.ts'
-import { totalsQuery } from '../../operations/usage/own-usage.ts'
-import { CSV_TYPE, totalsFileQuery } from '../../operations/usage/own-usage-file.ts'
-import { report, reportFile } from '../../operations/usage/reports.ts'
+import { CSV_TYPE } from '../../operations/csv.ts'
+import { reportFile, reportJson } from '../../operations/usage/reports.ts'
+import { choicesAnswer, choicesQuery, totalsFileQuery, totalsQuery, usageAnswer } from '../../operations/usage/usage.ts'
 import { type ConsoleDeps, readerOf, seesMembers } from './shared.ts'
-import { choicesAnswer, usageAnswer } from './usage-answers.ts'
 import { MAY } from '../../../web/shared/roles.ts'
 
 export const USAGE: Operation<ConsoleDeps>[] = [
@@ -21,7 +19,7 @@ export const USAGE: Operation<ConsoleDeps>[] = [
     query: totalsQuery,
     answer: { status: 200, body: usageAnswer },
     refuses: [400, 404],
-    run: async (deps: ConsoleDeps, call) => report(deps, 'usage', await readerOf(deps, call), call.query),
+    run: async (deps: ConsoleDeps, call) => reportJson(deps, 'usage', await readerOf(deps, call), call.query),
   }),
   operation({
     id: 'usage.csv',
@@ -53,6 +51,6 @@ export const USAGE: Operation<ConsoleDeps>[] = [
     answer: { status: 200, body: choicesAnswer },
     refuses: [400, 404],
     run: async (deps: ConsoleDeps, call) =>
-      report(deps, 'choices', await readerOf(deps, call), call.query, seesMembers(call)),
+      reportJson(deps, 'choices', await readerOf(deps, call), call.query, seesMembers(call)),
   }),
 ]

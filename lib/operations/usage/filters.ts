@@ -1,48 +1,53 @@
-/** What people send to see their usage. Charts, tables, lists and exports take the same filters. */
+/**
+ * What callers send to see usage: people of an account, and operators, who may ask for all accounts and for channels. Charts,
+ * tables, lists and exports take the same filters.
+ */
 import { z } from 'zod'
-import { PUBLIC_ID_LENGTH } from '../../base/ids.ts'
-import type { RequestFilter } from '../../store/usage/queries.ts'
-import * as kind from '../../config/scalars.ts'
 import { ERRORS, type ErrorName } from '../../base/errors.ts'
-import { BASES, ENDS, PROTOCOLS } from '../../terms/records.ts'
-import { moment } from '../fields.ts'
+import * as kind from '../../config/scalars.ts'
+import { type RequestFilter, SUMMARY_BY, type SummaryBy, type UsageFilter, WITH_ATTEMPTS } from '../../store/store.ts'
+import { BASES, ENDS, OUTCOMES, PROTOCOLS } from '../../terms/records.ts'
+import { moment, publicId } from '../fields.ts'
 
-const PAGE_ROWS = 50
-const MOST_ROWS = 200
+/** A text that a pattern describes. */
+const matching = (
+  pattern: RegExp,
+  zh: string,
+  en: string,
+  json: Parameters<typeof kind.scalar>[1] = { type: 'string' },
+) =>
+  kind.scalar({ zh, en }, json, (value): string | undefined =>
+    typeof value === 'string' && pattern.test(value) ? value : undefined,
+  )
 
-const publicId = kind.scalar(
-  { zh: '编号', en: 'an id' },
-  { type: 'string', minLength: PUBLIC_ID_LENGTH, maxLength: PUBLIC_ID_LENGTH },
-  value => (typeof value === 'string' && /^[0-9a-z]{20}$/.test(value) ? value : undefined),
-)
-const cursor = kind.scalar({ zh: '另一页的next', en: 'the `next` of another page' }, { type: 'string' }, value =>
-  typeof value === 'string' && /^[0-9a-z.]{10,40}$/.test(value) ? value : undefined,
-)
+const cursor = matching(/^[0-9a-z.]{10,40}$/, '另一页的next', 'the `next` of another page')
 /** An id of ours, of the client's own, or of an answer. */
-const anyId = kind.scalar({ zh: '编号', en: 'an id' }, { type: 'string', minLength: 1, maxLength: 512 }, value =>
-  typeof value === 'string' && /^[\x21-\x7e]{1,512}$/.test(value) ? value : undefined,
-)
-const zone = kind.scalar({ zh: '时区名称', en: 'the name of a time zone' }, { type: 'string' }, value =>
-  typeof value === 'string' && /^[\w+/-]{1,64}$/.test(value) ? value : undefined,
-)
+const anyId = matching(/^[\x21-\x7e]{1,512}$/, '编号', 'an id', { type: 'string', minLength: 1, maxLength: 512 })
+/** The longest name of a zone is shorter. */
+const zone = matching(/^[\w+/-]{1,64}$/, '时区名称', 'the name of a time zone')
+const requestId = matching(/^[0-9a-z.]{1,64}$/, '请求编号', 'a request id')
 
 /** The id of a request in a path. What no id can be is answered as an id that does not exist. */
 export const requestIdText = z.string().max(512)
 
-/** By these all of usage is filtered. */
-const shared = {
-  key: publicId.optional(),
-  /** Only keys that this user made. */
-  member: publicId.optional(),
+/** By these everybody filters all of usage. */
+const traits = {
   model: kind.name.optional(),
   group: kind.name.optional(),
   protocol: kind.oneOf(...PROTOCOLS).optional(),
-  outcome: kind.oneOf('ok', 'client', 'upstream').optional(),
   from: moment.optional(),
   to: moment.optional(),
 }
 
-/** By these only single requests are. */
+/** `member`: only keys that this user made. */
+const shared = {
+  key: publicId.optional(),
+  member: publicId.optional(),
+  ...traits,
+  outcome: kind.oneOf('ok', 'client', 'upstream').optional(),
+}
+
+/** By these only single requests are filtered. */
 const ofRows = {
   status: kind.oneOf('2xx', '3xx', '4xx', '5xx').optional(),
   end: kind.oneOf(...ENDS).optional(),
@@ -51,7 +56,7 @@ const ofRows = {
   duration_from_ms: kind.whole(0, 86_400_000).optional(),
 }
 
-const paging = { after: cursor.optional(), limit: kind.whole(1, MOST_ROWS).prefault(PAGE_ROWS) }
+const paging = { after: cursor.optional(), limit: kind.whole(1, 200).prefault(50) }
 
 export const STACKS = ['model', 'key', 'group', 'protocol'] as const
 export type Stack = (typeof STACKS)[number]
@@ -70,13 +75,12 @@ export const choicesQuery = z.strictObject({ key: shared.key, from: shared.from,
 export const requestsQuery = z.strictObject({ ...shared, ...ofRows, ...paging, id: anyId.optional() })
 export const exportQuery = z.strictObject({ ...shared, ...ofRows, ...file })
 export const refusalsQuery = z.strictObject({
-  key: publicId.optional(),
-  /** Only keys that this user made. */
-  member: publicId.optional(),
-  model: kind.name.optional(),
+  key: shared.key,
+  member: shared.member,
+  model: shared.model,
   reason: kind.oneOf(...(Object.keys(ERRORS) as ErrorName[])).optional(),
-  from: moment.optional(),
-  to: moment.optional(),
+  from: shared.from,
+  to: shared.to,
   ...paging,
 })
 
@@ -87,24 +91,68 @@ export type RequestsQuery = z.output<typeof requestsQuery>
 export type ExportQuery = z.output<typeof exportQuery>
 export type RefusalsQuery = z.output<typeof refusalsQuery>
 
-/** The fields that were sent. */
-export const present = <T extends object>(fields: T): { [K in keyof T]?: Exclude<T[K], undefined> } =>
+const by = kind.scalar(
+  {
+    zh: `${SUMMARY_BY.join('、')}中的若干项,day与hour最多一项`,
+    en: `some of ${SUMMARY_BY.join(', ')}, at most one of day and hour`,
+  },
+  { type: 'string' },
+  value => {
+    const names = String(value).split(',')
+    const known = names.filter((name): name is SummaryBy => (SUMMARY_BY as readonly string[]).includes(name))
+    if (known.length < names.length || new Set(names).size < names.length) return undefined
+    return known.includes('day') && known.includes('hour') ? undefined : known
+  },
+)
+
+/** By these operators filter. `account`: its name; `key`: the number of its row. */
+export const exportFilter = z.strictObject({
+  account: kind.name.optional(),
+  key: kind.whole(1, Number.MAX_SAFE_INTEGER).optional(),
+  ...traits,
+  channel: kind.name.optional(),
+  outcome: kind.oneOf(...OUTCOMES).optional(),
+  attempts: kind.oneOf(...WITH_ATTEMPTS).optional(),
+  request_id: requestId.optional(),
+})
+
+export const pageFilter = exportFilter.extend({
+  disputed: kind.oneOf('open').optional(),
+  limit: kind.whole(1, 1000).prefault(100),
+  after: requestId.optional(),
+})
+
+export const summaryFilter = exportFilter.extend({ by: by.prefault('day'), zone: zone.optional() })
+
+/** The fields that are not undefined. */
+export const withoutUndefined = <T extends object>(fields: T): { [K in keyof T]?: Exclude<T[K], undefined> } =>
   Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as never
 
-/** The filter as the store takes it. */
-export function toFilter(sent: ExportQuery | RequestsQuery): Omit<RequestFilter, 'accountId' | 'keyIds'> {
-  const { model, group, protocol, outcome, end, basis, status } = sent
-  return present({
-    model,
-    group,
-    protocol,
-    outcome,
-    end,
-    basis,
+/** The filter of people as the store takes it, but for the keys. */
+export const toFilter = ({
+  model,
+  group,
+  protocol,
+  outcome,
+  end,
+  basis,
+  status,
+  ...sent
+}: ExportQuery | RequestsQuery) =>
+  withoutUndefined({
+    ...{ model, group, protocol, outcome, end, basis },
     fromMs: sent.from,
     toMs: sent.to,
     statusClass: status === undefined ? undefined : Number(status[0]),
     chargeFrom: sent.charge_from,
     durationFromMs: sent.duration_from_ms,
   }) as Omit<RequestFilter, 'accountId' | 'keyIds'>
+
+type OperatorsFilter = Omit<z.output<typeof exportFilter>, 'account'> &
+  Pick<Partial<z.output<typeof pageFilter>>, 'disputed'>
+
+/** The filter of operators as the store takes it. */
+export const toOperatorsFilter = (sent: OperatorsFilter, accountId: number | undefined): Omit<UsageFilter, 'limit'> => {
+  const { key: keyId, request_id, from: fromMs, to: toMs, ...rest } = sent
+  return withoutUndefined({ accountId, keyId, requestId: request_id, fromMs, toMs, ...rest })
 }

@@ -4,7 +4,7 @@ import type { Language } from '../../base/people.ts'
 import * as kind from '../../config/scalars.ts'
 import { PROTOCOLS, type Protocol } from '../../terms/records.ts'
 import type { OwnKeys } from '../accounts/own-keys.ts'
-import { reasonOf } from './words.ts'
+import { reasonWords } from './words.ts'
 
 export const testForm = z.strictObject({ model: kind.name, protocol: kind.oneOf(...PROTOCOLS) })
 
@@ -36,6 +36,6 @@ export async function testKey(
   const trial = { keyHash: hash, address: ip, model, protocol, english: language === 'en' }
   const { stage, reason, status, message } = await dryRun(trial)
   /** The reason in both languages: the texts that clients read are promised to them, most in Chinese alone. */
-  const why = reason === null ? null : reasonOf(reason).why
+  const why = reason === null ? null : reasonWords(reason).why
   return { ok: stage === null, stage, status, message, why, address: ip }
 }

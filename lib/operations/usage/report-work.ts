@@ -4,36 +4,31 @@
  */
 import { systemClock } from '../../base/clock.ts'
 import type { Micro } from '../../base/money.ts'
-import type { Store } from '../../store/store.ts'
-import type { PurseId } from '../../store/books/purses.ts'
-import type { Account } from '../../terms/records.ts'
+import type { PurseId, Store } from '../../store/store.ts'
 import { OperationError } from '../error.ts'
 import { Statements } from '../billing/statement.ts'
-import { ownChoices } from './own-choices.ts'
-import { ownOverview } from './own-overview.ts'
-import { ownRefusals, ownRequests } from './own-requests.ts'
-import { ownUsage } from './own-usage.ts'
-import { ownUsageFile } from './own-usage-file.ts'
 import type { Sent } from '../read.ts'
-import { Usage } from './usage.ts'
+import { overview } from './overview.ts'
+import { Requests } from './requests.ts'
+import { Usage, type UsageDeps } from './usage.ts'
 
-type StatementDeps = ConstructorParameters<typeof Statements>[0]
-type LogDeps = ConstructorParameters<typeof Usage>[0]
+type Of<F extends (...args: never[]) => unknown> = Parameters<F>
 
+/** Each as the main thread would call it, behind what every operation is given. */
 const REPORTS = {
-  overview: ownOverview,
-  usage: ownUsage,
-  requests: ownRequests,
-  refusals: ownRefusals,
-  statement: (deps: StatementDeps, account: Account, month: string) => new Statements(deps).own(account, month),
-  choices: ownChoices,
-  log: (deps: LogDeps, sent: Sent) => new Usage(deps).page(sent),
-  totals: (deps: LogDeps, sent: Sent) => new Usage(deps).summary(sent),
+  overview,
+  usage: (deps: UsageDeps, ...args: Of<Usage['own']>) => new Usage(deps).own(...args),
+  choices: (deps: UsageDeps, ...args: Of<Usage['choices']>) => new Usage(deps).choices(...args),
+  requests: (deps: UsageDeps, ...args: Of<Requests['list']>) => new Requests(deps).list(...args),
+  refusals: (deps: UsageDeps, ...args: Of<Requests['refusals']>) => new Requests(deps).refusals(...args),
+  statement: (deps: UsageDeps, ...args: Of<Statements['own']>) => new Statements(deps).own(...args),
+  log: (deps: UsageDeps, sent: Sent) => new Requests(deps).page(sent),
+  totals: (deps: UsageDeps, sent: Sent) => new Usage(deps).summary(sent),
 } as const
 
 const FILES = {
-  usageFile: ownUsageFile,
-  statementFile: (deps: StatementDeps, ...args: Parameters<Statements['file']>) => new Statements(deps).file(...args),
+  usageFile: (deps: UsageDeps, ...args: Of<Usage['file']>) => new Usage(deps).file(...args),
+  statementFile: (deps: UsageDeps, ...args: Of<Statements['file']>) => new Statements(deps).file(...args),
 } as const
 
 export type ReportName = keyof typeof REPORTS
@@ -46,7 +41,7 @@ export interface ReportOrder {
   name: ReportName | FileName
   args: readonly unknown[]
   nowMs: number
-  /** Of the purses that the report shows, and who holds it. */
+  /** The money that is held of the purses which the report shows, and who holds it. */
   held: Map<PurseId, Micro>
   holders: string[]
 }

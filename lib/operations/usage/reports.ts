@@ -6,7 +6,7 @@ import { accountPurse } from '../../store/books/purses.ts'
 import type { Pieces } from '../../store/export-thread.ts'
 import type { OperationDeps } from '../deps.ts'
 import { OperationError } from '../error.ts'
-import type { Reader } from './whose.ts'
+import type { AccountReader } from './scope.ts'
 import type { FileName, ReportArguments, ReportHead, ReportName, ReportOrder, ReportRefusal } from './report-work.ts'
 
 const WORK = new URL('./report-work.ts', import.meta.url)
@@ -25,7 +25,7 @@ export class ReadyJson {
 }
 
 /** `args`: those of the operation behind what every operation is given. Throws what it throws. */
-export async function report<N extends ReportName>(
+export async function reportJson<N extends ReportName>(
   deps: ReportDeps,
   name: N,
   ...args: ReportArguments<N>
@@ -55,8 +55,11 @@ async function answer(deps: ReportDeps, name: ReportOrder['name'], args: ReportO
   throw new OperationError(fault, message, details, fields)
 }
 
-/** What only the serving processes know of the account's money. */
-async function moneyOf({ fleet }: ReportDeps, { account }: Reader): Promise<Pick<ReportOrder, 'held' | 'holders'>> {
+/** The account's money that only the serving processes know of. */
+async function moneyOf(
+  { fleet }: ReportDeps,
+  { account }: AccountReader,
+): Promise<Pick<ReportOrder, 'held' | 'holders'>> {
   const purse = accountPurse(account.id)
   const [held, holders] = await Promise.all([fleet.held(), fleet.holders()])
   const ours = held.get(purse)

@@ -1,137 +1,325 @@
 /**
- * Operations on usage: pages of the log, totals, exports of any size, and one request by its id.
- * `usage-filter.ts` has what callers may send, `usage-shown.ts` what they see.
+ * What was used in a period. People see a chart by day or hour in stacks, a table with the same numbers, and the overview of
+ * their account; operators see sums by whatever they like. All are read from the sums of usage, so that they answer at once
+ * however many requests there were. The chart names the largest stacks and adds the others up.
  */
-import { isRequestId, timeOfId } from '../../base/ids.ts'
-import { latest } from '../../base/lru.ts'
+import { z } from 'zod'
+import { ERRORS, type ErrorName } from '../../base/errors.ts'
+import { formatMicro, type Micro } from '../../base/money.ts'
+import type { Language } from '../../base/people.ts'
 import { periodAt } from '../../base/periods.ts'
-import { SummaryRefused } from '../../store/usage/queries.ts'
-import type { BookedRow } from '../../store/usage/rows.ts'
-import type { Pieces } from '../../store/export-thread.ts'
+import { HOUR_MS, hourInZone } from '../../base/zone.ts'
+import { type Store, type SummaryBy, type SummaryQuery, SummaryRefused, type SummaryRow } from '../../store/store.ts'
+import { PROTOCOLS, type Protocol } from '../../terms/records.ts'
+import { type CsvColumn, CsvTable, forPeople } from '../csv.ts'
 import type { OperationDeps } from '../deps.ts'
-import { shownDispute } from '../billing/disputes.ts'
-import { OperationError } from '../error.ts'
+import { both, OperationError, type Words } from '../error.ts'
+import { bothWords, idText, iso, keyLabel, moneyText, timeText, wholeCount } from '../fields.ts'
+import { accountNames } from '../lookups.ts'
 import { read, type Sent } from '../read.ts'
-import { type ExportFormat, exportUsage } from './usage-export.ts'
-import { exportFilter, pageFilter, storeFilter, summaryFilter } from './usage-filter.ts'
-import { shownAttempt, shownReceipt, shownRefusal, shownRow, shownTotals } from './usage-shown.ts'
+import { shownKey } from './columns.ts'
+import {
+  type ChoicesQuery,
+  STACKS,
+  type Stack,
+  summaryFilter,
+  type TotalsFileQuery,
+  type TotalsQuery,
+  toOperatorsFilter,
+  withoutUndefined,
+} from './filters.ts'
+import { type AccountReader, whoseKeys } from './scope.ts'
+import { addUp, operatorsTotals, ownTotals, takeAway, TOTAL_HEADS, type TotalsAnswer, totalFields } from './totals.ts'
+import { REASONS } from './words.ts'
 
-const NAMES_KEPT = 10_000
-/** Each export takes its turns at the store; more at once would leave little of it to others. */
-const MOST_EXPORTS = 4
+export { choicesQuery, STACKS, totalsFileQuery, totalsQuery } from './filters.ts'
 
-type UsageDeps = Pick<OperationDeps, 'store'> & { fleet: Pick<OperationDeps['fleet'], 'settled'> }
+const stackName = { name: z.string(), key: keyLabel.nullable() }
+export const usageAnswer = z
+  .strictObject({
+    zone: z.string(),
+    from: timeText,
+    to: timeText,
+    by: z.enum(['day', 'hour']),
+    stack: z.enum(STACKS),
+    totals: z.strictObject(totalFields).meta({ id: 'UsageTotals' }),
+    chart: z.strictObject({
+      stacks: z.array(z.strictObject(stackName)),
+      others: z.boolean(),
+      buckets: z.array(z.strictObject({ at: z.string(), charge: z.array(moneyText), requests: z.array(z.int()) })),
+    }),
+    rows: z.array(z.strictObject({ ...stackName, ...totalFields })),
+    rest: z.strictObject({ stacks: wholeCount, ...totalFields }).nullable(),
+  })
+  .meta({ id: 'Usage' })
+export type UsageAnswer = z.output<typeof usageAnswer>
 
-/** One request: its receipt, or why it was refused. `pruned`: its row is deleted, and these are the totals of its day. */
-export type FoundRequest = { row: object } | { pruned: object }
+export const choicesAnswer = z
+  .strictObject({
+    keys: z.array(keyLabel),
+    /** Whether more keys were used than are listed. */
+    more_keys: z.boolean(),
+    models: z.array(z.string()),
+    groups: z.array(z.string()),
+    protocols: z.array(z.enum(PROTOCOLS)),
+    members: z.array(z.strictObject({ id: idText, name: z.string() })).nullable(),
+    reasons: z.array(z.strictObject({ name: z.string(), why: bothWords })),
+  })
+  .meta({ id: 'UsageChoices' })
+export type ChoicesAnswer = z.output<typeof choicesAnswer>
+
+const CHARTED = 8
+const TABLED = 100
+const DEFAULT_DAYS = 30
+const DAY_MS = 24 * HOUR_MS
+const SLICE = 500
+/** Lists longer than that are no choice. */
+const MOST_CHOICES = 200
+
+const ZONE_WORDS = both('zone: 应为整小时时区', 'zone: expected a zone with whole hours')
+/** What the store refuses, as people read it, and the field that operators sent. */
+const REFUSED: Record<SummaryRefused['what'], [words: Words, field: string]> = {
+  zone: [ZONE_WORDS, 'zone'],
+  rows: [both('结果过多,请缩小范围', 'the report is too large: choose less'), 'by'],
+  period: [both('from: 时间范围过长', 'from: the period is too long'), 'from'],
+}
+
+/** The first hour and the hour behind the last, ms since 1970. */
+function hoursOf(sent: Pick<TotalsQuery, 'by' | 'from' | 'to'>, zone: string, nowMs: number) {
+  const to = Math.ceil((sent.to ?? nowMs + 1) / HOUR_MS) * HOUR_MS
+  if (sent.from !== undefined) return { fromMs: Math.floor(sent.from / HOUR_MS) * HOUR_MS, toMs: to }
+  const last = sent.by === 'hour' ? to - DAY_MS : periodAt('day', to - 1 - (DEFAULT_DAYS - 1) * DAY_MS, zone).beginMs
+  return { fromMs: last, toMs: to }
+}
+
+/** Finds what is wrong with a zone before anything is read with it. */
+function checkedZone(store: Pick<Store, 'zone'>, zone: string | undefined, atMs: number): string {
+  const name = zone ?? store.zone
+  try {
+    periodAt('day', atMs, name)
+    return name
+  } catch {
+    throw new OperationError('invalid', ZONE_WORDS)
+  }
+}
+
+function refused(error: unknown): never {
+  throw error instanceof SummaryRefused ? new OperationError('invalid', REFUSED[error.what][0]) : error
+}
+
+/** Limits a report to some stacks. */
+const among = (stack: Stack, values: readonly (string | number)[]): Partial<SummaryQuery> => {
+  if (stack === 'key') return { keyIds: values as number[] }
+  if (stack === 'protocol') return {} // there are few
+  return stack === 'model' ? { models: values as string[] } : { groups: values as string[] }
+}
+
+const byCharge = (a: SummaryRow, b: SummaryRow) => b.charge - a.charge || b.requests - a.requests
+
+/** The names of the stacks that rows are about. */
+const stacksOf = (rows: readonly SummaryRow[]): (string | number)[] => rows.map(row => row.by[0] as string | number)
+
+export type UsageDeps = Pick<OperationDeps, 'store' | 'clock'> & { fleet: Pick<OperationDeps['fleet'], 'settled'> }
 
 export class Usage {
   readonly #deps: UsageDeps
-  /** Names by account id. They may be kept, because accounts are neither renamed nor deleted. */
-  readonly #names = latest<number, string>(NAMES_KEPT)
-  #exports = 0
 
   constructor(deps: UsageDeps) {
     this.#deps = deps
   }
 
-  /** One page. `next` is the value of `after` with which the caller gets the following page; null on the last page. */
-  async page(sent: Sent) {
-    const { store, fleet } = this.#deps
-    await fleet.settled()
-    const { account, limit, after, ...filter } = read(pageFilter, sent)
-    const wanted = await this.#wanted(account, filter)
-    if (wanted === null) return { data: [], next: null }
-    const rows = await store.usage.page({ ...wanted, limit, ...(after === undefined ? {} : { after }) })
-    const names = await this.#namesOf(rows.map(row => row.accountId))
-    const data = rows.map(row => shownRow(row, names.get(row.accountId)))
-    return { data, next: rows.length === limit ? (rows.at(-1) as BookedRow).requestId : null }
-  }
-
+  /** For operators: sums over all accounts, or what they filter by. */
   async summary(sent: Sent) {
     const { store, fleet } = this.#deps
     await fleet.settled()
-    const { account, by, zone = store.zone, ...filter } = read(summaryFilter, sent)
-    const wanted = await this.#wanted(account, filter)
-    if (wanted === null) return { data: [] }
-    const rows = await store.usage.summary({ ...wanted, by, zone }).catch(refused)
+    const { account: name, by, zone = store.zone, ...filter } = read(summaryFilter, sent)
+    const account = name === undefined ? undefined : await store.accounts.byName(name)
+    if (account === null) return { data: [] }
+    const rows = await store.usage.summary({ ...toOperatorsFilter(filter, account?.id), by, zone }).catch(refusedField)
     const accountAt = by.indexOf('account')
-    const names = await this.#namesOf(accountAt === -1 ? [] : rows.map(row => row.by[accountAt] as number))
-    return { data: rows.map(row => shownTotals(by, row, names)) }
+    const accountIds = accountAt === -1 ? [] : rows.map(row => row.by[accountAt] as number)
+    const names = await accountNames(store, accountIds)
+    return { data: rows.map(row => operatorsTotals(by, row, names)) }
   }
 
-  /** An export piece by piece; the caller asks for the next piece when it has room for it, and ends it in any case. */
-  async export(format: ExportFormat, sent: Sent): Promise<Pieces> {
-    const { account, ...filter } = read(exportFilter, sent)
-    await this.#deps.fleet.settled()
-    const wanted = await this.#wanted(account, filter)
-    if (this.#exports >= MOST_EXPORTS)
-      throw new OperationError('conflict', `${MOST_EXPORTS} exports are under way: wait for one of them to end`)
-    const pieces = exportUsage(this.#deps.store, format, wanted)
-    this.#exports++
-    void pieces.ended.then(() => this.#exports--)
-    return pieces
+  /** For people: everything that the page of usage shows. */
+  async own(reader: AccountReader, sent: TotalsQuery): Promise<UsageAnswer> {
+    const { by, stack } = sent
+    const { accountId, zone, fromMs, toMs, sums } = await this.#reads(reader, sent)
+    const ranked = stacksOf((await sums({ by: [stack], brief: true })).sort(byCharge))
+    const [charted, tabled] = [ranked.slice(0, CHARTED), ranked.slice(0, TABLED)]
+    const none = charted.length === 0
+    const [rows, stacked] = await Promise.all([
+      none ? [] : sums({ by: [stack], firstBytes: true, ...among(stack, tabled) }),
+      none ? [] : sums({ by: [by, stack], brief: true, ...among(stack, charted) }),
+    ])
+    // Read after their parts: settlements go on meanwhile, and no part may be more than the whole.
+    const [all, [whole]] = await Promise.all([sums({ by: [by], brief: true }), sums({ by: [], firstBytes: true })])
+    const named = await this.#namesOf(accountId, stack, tabled)
+    const totals = addUp(whole === undefined ? [] : [whole])
+    const others = ranked.length - tabled.length
+    return {
+      zone,
+      from: iso(fromMs),
+      to: iso(toMs),
+      by,
+      stack,
+      totals: ownTotals(totals),
+      chart: {
+        stacks: charted.map(named),
+        others: ranked.length > CHARTED,
+        buckets: bucketsOf(stacked, all, charted, by),
+      },
+      rows: rows.sort(byCharge).map(row => ({ ...named(row.by[0] as string | number), ...ownTotals(addUp([row])) })),
+      rest: others === 0 ? null : { stacks: others, ...ownTotals(takeAway(totals, addUp(rows))) },
+    }
   }
 
-  /** Throws OperationError `missing` when nothing is known of the request. */
-  async request(id: string): Promise<FoundRequest> {
-    const { store, fleet } = this.#deps
-    await fleet.settled()
-    const { request_id: requestId = '' } = read(exportFilter, { request_id: id })
-    const [row] = await store.usage.page({ requestId, limit: 1 })
-    if (row !== undefined) {
-      const account = (await this.#namesOf([row.accountId])).get(row.accountId)
-      const disputed = row.disputed > 0 ? await store.disputes.byRequest(requestId) : null
-      return {
-        row: {
-          ...shownReceipt(row, account),
-          dispute: disputed === null ? null : shownDispute(disputed),
-          uncharged: (await store.usage.attemptsOf(requestId)).map(shownAttempt),
-        },
+  /**
+   * The table of usage as a CSV file, piece by piece: a line for each stack, also for those that the page has no room for.
+   * What is wrong with the question is refused before anything is sent.
+   */
+  async file(reader: AccountReader, sent: TotalsFileQuery, language: Language): Promise<AsyncGenerator<string>> {
+    const { heads, ...rest } = sent
+    const { stack } = sent
+    const { accountId, sums } = await this.#reads(reader, { ...rest, by: 'day' })
+    const stacks = (await sums({ by: [stack], firstBytes: true })).sort(byCharge)
+    const table = new CsvTable(columnsOf(stack), forPeople(heads, language))
+    const namesOf = (names: (string | number)[]) => this.#namesOf(accountId, stack, names)
+    async function* text(): AsyncGenerator<string> {
+      yield table.head()
+      for (let at = 0; at < stacks.length; at += SLICE) {
+        const slice = stacks.slice(at, at + SLICE)
+        const names = stacksOf(slice)
+        const named = await namesOf(names)
+        yield table.lines(slice.map((row, i) => ({ ...named(names[i]!), ...ownTotals(addUp([row])) })))
       }
+      yield table.end(stacks.length)
     }
-    const refusal = await store.refusals.byRequest(requestId)
-    if (refusal !== null) {
-      const names = await this.#namesOf([refusal.accountId])
-      return { row: shownRefusal(refusal, names.get(refusal.accountId)) }
-    }
-    const atMs = timeOfId(requestId)
-    if (!isRequestId(requestId) || atMs >= (await store.usage.prunedBefore()))
-      throw new OperationError('missing', `there is no request ${requestId}`)
-    return { pruned: await this.#dayOf(atMs) }
+    return text()
   }
 
-  async #dayOf(atMs: number): Promise<object> {
+  /**
+   * What usage can be filtered by: the keys, models, groups and protocols that were used in a period, largest charge first,
+   * and the members of the account. `seesMembers`: whether the reader may know who is a member.
+   */
+  async choices(reader: AccountReader, sent: ChoicesQuery, seesMembers: boolean): Promise<ChoicesAnswer> {
+    const { sums } = await this.#reads(reader, { from: sent.from, to: sent.to, by: 'day' })
+    const used = async (by: SummaryBy) => stacksOf((await sums({ by: [by], brief: true })).sort(byCharge))
+    const keys = (await used('key')) as number[]
+    const [models, groups, protocols] = (await Promise.all([used('model'), used('group'), used('protocol')])) as [
+      string[],
+      string[],
+      string[],
+    ]
+    return {
+      keys: await this.#choiceOfKeys(reader, keys.slice(0, MOST_CHOICES), sent.key),
+      more_keys: keys.length > MOST_CHOICES,
+      models: models.slice(0, MOST_CHOICES),
+      groups: groups.slice(0, MOST_CHOICES),
+      protocols: PROTOCOLS.filter(name => protocols.includes(name)) as Protocol[],
+      members: seesMembers ? await this.#members(reader) : null,
+      reasons: (Object.keys(ERRORS) as ErrorName[]).map(name => ({ name, why: REASONS[name].why })),
+    }
+  }
+
+  /** `chosen`: the key that is filtered by already, which may not have been used in the period. */
+  async #choiceOfKeys(reader: AccountReader, ids: readonly number[], chosen: string | undefined) {
     const { store } = this.#deps
-    const { zone } = store
-    const { beginMs: fromMs, endMs: toMs } = periodAt('day', atMs, zone)
-    const by = ['day'] as const
-    const [day] = await store.usage.summary({ by, zone, fromMs, toMs })
-    return day === undefined ? {} : shownTotals(by, day, new Map())
+    const own = chosen === undefined ? [] : ((await whoseKeys(store, reader, { key: chosen })).keyIds ?? [])
+    const all = [...new Set([...own, ...ids])]
+    const labels = await store.keys.labels(reader.account.id, all)
+    return all.flatMap(id => shownKey(labels.get(id)) ?? [])
   }
 
-  /** The filter as the store takes it; null when it names an account that does not exist. */
-  async #wanted(name: string | undefined, filter: Parameters<typeof storeFilter>[0]) {
-    const account = name === undefined ? undefined : await this.#deps.store.accounts.byName(name)
-    return account === null ? null : storeFilter(filter, account?.id)
+  async #members({ account }: AccountReader) {
+    const members = await this.#deps.store.people.members.page(account.id, { limit: MOST_CHOICES })
+    return members.map(({ person }) => ({ id: person.publicId, name: person.name }))
   }
 
-  async #namesOf(ids: readonly number[]): Promise<Map<number, string>> {
-    const names = new Map<number, string>()
-    for (const id of new Set(ids)) {
-      const name = this.#names.get(id) ?? (await this.#deps.store.accounts.byId(id))?.name
-      if (name === undefined) continue
-      this.#names.set(id, name)
-      names.set(id, name)
+  /** The names of stacks by their values. */
+  async #namesOf(accountId: number, stack: Stack, values: readonly (string | number)[]) {
+    if (stack !== 'key') return (value: string | number) => ({ name: String(value), key: null })
+    const labels = await this.#deps.store.keys.labels(accountId, values as number[])
+    return (value: string | number) => {
+      const key = shownKey(labels.get(value as number))
+      return { name: key?.name ?? '', key }
     }
-    return names
+  }
+
+  /** `sums` reads sums of what is asked for, and of nothing that the reader may not see. */
+  async #reads(reader: AccountReader, sent: Omit<TotalsQuery, 'stack'>) {
+    const { store, clock, fleet } = this.#deps
+    await fleet.settled()
+    const { model, group, protocol, outcome } = sent
+    const zone = checkedZone(store, sent.zone, clock.now())
+    const { fromMs, toMs } = hoursOf(sent, zone, clock.now())
+    const { accountId, keyIds } = await whoseKeys(store, reader, sent)
+    const asked = {
+      ...withoutUndefined({ accountId, keyIds: keyIds ?? undefined, model, group, protocol, outcome, fromMs, toMs }),
+      zone,
+      attempts: 'without',
+    } as const
+    const sums = (query: Pick<SummaryQuery, 'by'> & Partial<SummaryQuery>) =>
+      store.usage.summary({ ...asked, ...query }).catch(refused)
+    return { accountId, zone, fromMs, toMs, sums }
   }
 }
 
-const FIELDS = { zone: 'zone', rows: 'by', period: 'from' } as const
-
-function refused(error: unknown): never {
+function refusedField(error: unknown): never {
   throw error instanceof SummaryRefused
-    ? new OperationError('invalid', `${FIELDS[error.what]}: ${error.message}`)
+    ? new OperationError('invalid', `${REFUSED[error.what][1]}: ${error.message}`)
     : error
 }
+
+interface Bucket {
+  at: string
+  charge: number[]
+  requests: number[]
+}
+
+/** The values of each bucket, in the order of the stacks; the last of them is what the others come to. */
+function bucketsOf(
+  stacked: readonly SummaryRow[],
+  all: readonly SummaryRow[],
+  stacks: readonly (string | number)[],
+  by: 'day' | 'hour',
+) {
+  const buckets = new Map<string | number, Bucket>()
+  for (const row of all) {
+    const at = by === 'hour' ? hourInZone(row.by[0] as number, row.offset) : String(row.by[0])
+    const none = stacks.map(() => 0)
+    buckets.set(row.by[0]!, { at, charge: [...none, row.charge], requests: [...none, row.requests] })
+  }
+  for (const row of stacked) {
+    const bucket = buckets.get(row.by[0]!)
+    const place = stacks.indexOf(row.by[1]!)
+    if (bucket === undefined || place === -1) continue
+    for (const name of ['charge', 'requests'] as const) {
+      bucket[name][place]! += row[name]
+      bucket[name][stacks.length]! -= row[name]
+    }
+  }
+  return [...buckets.values()].map(({ at, charge, requests }) => ({
+    at,
+    charge: charge.map(value => formatMicro(value as Micro)),
+    requests,
+  }))
+}
+
+const STACK_HEADS: Record<Stack, Words> = {
+  model: both('模型', 'Model'),
+  key: both('密钥', 'Key'),
+  group: both('分组', 'Group'),
+  protocol: both('协议', 'Protocol'),
+}
+
+type Row = TotalsAnswer & z.output<z.ZodObject<typeof stackName>>
+
+const columnsOf = (stack: Stack): CsvColumn<Row>[] => [
+  { name: stack, head: STACK_HEADS[stack], foreign: true, value: ({ name }) => name },
+  ...(stack === 'key'
+    ? [{ name: 'key_id', head: both('密钥编号', 'Key id'), value: ({ key }: Row) => key?.id ?? null }]
+    : []),
+  ...TOTAL_HEADS.map(([name, head]) => ({ name, head, value: (row: Row) => row[name] })),
+]

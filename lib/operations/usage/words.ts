@@ -1,12 +1,17 @@
-/** What the receipt of a request and the list of refusals say in words, in both languages. */
+/** The sentences on the receipt of a request and in the list of refusals, in both languages. */
 import type { ErrorName } from '../../base/errors.ts'
 import type { Basis, End, UsageRow } from '../../terms/records.ts'
-import type { Words } from '../error.ts'
-import { shownRatio } from './shown-ratio.ts'
+import { decimal } from '../../base/money.ts'
+import { both, type Words } from '../error.ts'
 
-const both = (zh: string, en: string): Words => ({ zh, en })
+/** A ratio has thousandths. */
+const THOUSANDTH = 1000
 
-export const ENDED: Record<End, Words> = {
+/** The ratio by which the output of a client that left was multiplied, with three places at most; null = by nothing. */
+export const ratioText = ({ hiddenRatio }: Pick<UsageRow, 'hiddenRatio'>): string | null =>
+  hiddenRatio === null ? null : String(decimal(hiddenRatio * THOUSANDTH))
+
+export const END_WORDS: Record<End, Words> = {
   completed: both('回答已完整返回。', 'The answer is complete.'),
   client_gone: both(
     '客户端提前断开。为了得到真实用量,网关会继续读取上游一段时间;若上游已收到请求且未拒绝,至少收取估算的输入费用。',
@@ -22,10 +27,10 @@ export const ENDED: Record<End, Words> = {
   ),
 }
 
-/** What the charge of a request rests on. */
+/** Says what the charge of a request rests on. */
 export function restsOn({ basis, hiddenRatio }: Pick<UsageRow, 'basis' | 'hiddenRatio'>): Words {
   if (hiddenRatio === null) return RESTS_ON[basis]
-  const times = shownRatio({ hiddenRatio })
+  const times = ratioText({ hiddenRatio })
   return both(
     `客户端提前断开,上游没有报告用量:输出按网关收到的内容计数,再乘以${times}。该系数来自此模型最近的完整回答:上游报告的输出与可见内容之比,因为模型的一部分思考不显示。`,
     `The client left before the upstream reported its usage: the output is what the gateway had received, × ${times}. That is by how much more this model's last whole answers used than was seen of them, because models think where nobody sees it.`,
@@ -41,7 +46,7 @@ const RESTS_ON: Record<Basis, Words> = {
   none: both('未收费。', 'Nothing was charged.'),
 }
 
-/** Of a charge that is below what the upstream reported. */
+/** Stands beside a charge that is below what the upstream reported. */
 export const BOUNDED: Words = both(
   '上游报告的用量更多,按本请求可能产生的上限收费。',
   'The upstream reported more; charged to the bound of what the request can have caused.',
@@ -59,7 +64,7 @@ const WAIT = both('请稍后重试。', 'Try again in a moment.')
 const TOP_UP = both('请充值,或减小请求的最大输出。', 'Top up the account, or ask for a smaller maximum output.')
 const BODY = both('请检查客户端发送的请求体。', 'Check the body that your client sends.')
 
-/** Of every error of the gateway, because each may be the reason of a refusal. */
+/** Every error of the gateway is here, because each may be the reason of a refusal. */
 export const REASONS: Record<ErrorName, Reason> = {
   url: {
     why: both('请求地址不存在。', 'There is no such address.'),
@@ -173,4 +178,4 @@ export const REASONS: Record<ErrorName, Reason> = {
 const OTHER: Reason = { why: both('请求被拒绝。', 'The request was refused.'), todo: ASK }
 
 /** A reason of an earlier version of the program may have no words any more. */
-export const reasonOf = (name: string): Reason => (Object.hasOwn(REASONS, name) ? REASONS[name as ErrorName] : OTHER)
+export const reasonWords = (name: string): Reason => (Object.hasOwn(REASONS, name) ? REASONS[name as ErrorName] : OTHER)

@@ -2,7 +2,7 @@
 import t from 'tap'
 import { attemptId, idAt } from '../../../lib/base/ids.ts'
 import { micro } from '../../../lib/base/money.ts'
-import type { exportFilter } from '../../../lib/operations/usage/usage-filter.ts'
+import type { exportFilter } from '../../../lib/operations/usage/filters.ts'
 import { ENDS, PROTOCOLS } from '../../../lib/terms/records.ts'
 import { seeded } from '../../support/random.ts'
 import { fund, settlement, usageRow } from '../../support/store.ts'

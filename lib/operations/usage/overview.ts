@@ -1,16 +1,38 @@
 /** What a person of an account sees first: the money, what was spent, what came last, and what to do next. */
+import { z } from 'zod'
 import { formatMicro, type Micro } from '../../base/money.ts'
 import { periodAt } from '../../base/periods.ts'
 import { HOUR_MS } from '../../base/zone.ts'
 import type { Store } from '../../store/store.ts'
 import type { AccountKeys } from '../../store/usage/queries.ts'
 import { type BalanceDeps, balancesOf, shownBalance } from '../accounts/accounts.ts'
-import { shownRefusal, shownRequest } from './own-shown.ts'
-import { type Reader, whoseKeys } from './whose.ts'
-import { ownUsage, type UsageDeps } from './own-usage.ts'
+import { moneyOrNull, moneyText, wholeCount } from '../fields.ts'
+import { ownRefusal, ownRow, refusalAnswer, requestAnswer } from './columns.ts'
+import { type AccountReader, whoseKeys } from './scope.ts'
+import { Usage, type UsageDeps, usageAnswer } from './usage.ts'
+
+export const overviewAnswer = z
+  .strictObject({
+    zone: z.string(),
+    balance: moneyText,
+    held: moneyText,
+    available: moneyText,
+    low_balance: moneyText.nullable(),
+    is_low: z.boolean(),
+    spent: z.strictObject({ today: moneyText, month: moneyText, last_month_to_date: moneyText, week: moneyText }),
+    days_left: wholeCount.nullable(),
+    usage: usageAnswer,
+    requests: z.array(requestAnswer).nullable(),
+    failures: z
+      .array(z.strictObject({ request: requestAnswer.nullable(), refusal: refusalAnswer.nullable() }))
+      .nullable(),
+    first_steps: z.strictObject({ money: z.boolean(), key: z.boolean(), request: z.boolean() }),
+  })
+  .meta({ id: 'Overview' })
+export type OverviewAnswer = z.output<typeof overviewAnswer>
 
 const LAST = 5
-/** What a look at the newest failures may read. */
+/** The most rows that a look at the newest failures reads. */
 const LOOKED_AT = 10_000
 const WEEK_DAYS = 7
 const DAY_MS = 24 * HOUR_MS
@@ -50,21 +72,24 @@ async function lastOf(store: Store, whose: AccountKeys) {
     store.refusals.page(whose, { limit: LAST }),
   ])
   const rows = [...last.rows, ...failed.rows, ...refused.rows]
-  const labels = await store.keys.labels(
-    whose.accountId,
-    rows.map(row => row.keyId),
-  )
+  const keyIds = rows.map(row => row.keyId)
+  const labels = await store.keys.labels(whose.accountId, keyIds)
+  const requests = last.rows.map(row => ownRow({ row, key: labels.get(row.keyId) }))
   const failures = [
-    ...failed.rows.map(row => ({ request: shownRequest(row, labels), refusal: null })),
-    ...refused.rows.map(row => ({ request: null, refusal: shownRefusal(row, labels) })),
+    ...failed.rows.map(row => ({ request: ownRow({ row, key: labels.get(row.keyId) }), refusal: null })),
+    ...refused.rows.map(row => ({ request: null, refusal: ownRefusal(row, labels.get(row.keyId)) })),
   ]
   const idOf = ({ request, refusal }: (typeof failures)[number]) => (request ?? refusal)!.request_id
   failures.sort((a, b) => (idOf(a) < idOf(b) ? 1 : -1))
-  return { requests: last.rows.map(row => shownRequest(row, labels)), failures: failures.slice(0, LAST) }
+  return { requests, failures: failures.slice(0, LAST) }
 }
 
 /** `single`: whether the reader may see single requests. */
-export async function ownOverview(deps: UsageDeps & BalanceDeps, reader: Reader, single: boolean) {
+export async function overview(
+  deps: UsageDeps & BalanceDeps,
+  reader: AccountReader,
+  single: boolean,
+): Promise<OverviewAnswer> {
   const { store, clock, fleet } = deps
   await fleet.settled()
   const { account } = reader
@@ -73,7 +98,7 @@ export async function ownOverview(deps: UsageDeps & BalanceDeps, reader: Reader,
   const [balances, spend, usage, low, keys] = await Promise.all([
     balancesOf(deps, [account.id]),
     spending(store, whose, nowMs),
-    ownUsage(deps, reader, CHART),
+    new Usage(deps).own(reader, CHART),
     store.accounts.lowBalance(account.id),
     store.keys.page({ accountId: account.id, limit: 1 }),
   ])
@@ -83,7 +108,7 @@ export async function ownOverview(deps: UsageDeps & BalanceDeps, reader: Reader,
   return {
     zone: store.zone,
     ...shownBalance(money),
-    low_balance: low === null ? null : formatMicro(low),
+    low_balance: moneyOrNull(low),
     is_low: low !== null && money.balance < low,
     spent: {
       today: formatMicro(spend.today),
