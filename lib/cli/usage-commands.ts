@@ -1,13 +1,9 @@
 /** The commands about usage. They read the store that the config names, and end. */
 import { systemClock } from '../base/clock.ts'
 import { type ExportFormat, Requests } from '../operations/usage/requests.ts'
-import { Usage } from '../operations/usage/usage.ts'
-import { type Said, writeAll } from './say.ts'
-import { rowsTable, totalsTable } from './usage-tables.ts'
-import { type CommandOutput, writeAll, type Column, table } from './output.ts'
+import type { Said } from '../pay/method.ts'
+import { writeAll, type CommandOutput, type Column, table } from './output.ts'
 import { NOBODY, withStoreOf } from './with-store.ts'
-import { prune, wouldPrune } from '../operations/usage/prune.ts'
-import type { ExportFormat } from '../operations/usage/usage-export.ts'
 import { Usage } from '../operations/usage/usage.ts'
 
 type Env = NodeJS.ProcessEnv

@@ -7,7 +7,7 @@ import type { FileName, ReportArguments, ReportName } from '../../lib/operations
 import { ReadyJson, reportFile, reportJson } from '../../lib/operations/usage/reports.ts'
 import { Requests, refusalsQuery, requestsQuery } from '../../lib/operations/usage/requests.ts'
 import { choicesQuery, totalsFileQuery, totalsQuery, Usage } from '../../lib/operations/usage/usage.ts'
-import { accountPurse } from '../../lib/store/store.ts'
+import { accountPurse } from '../../lib/store/books/purses.ts'
 import { startMariadb } from '../support/mariadb.ts'
 import { SETUP } from '../support/store.ts'
 import { DAY_MS, NOW_MS, open, refusalOf } from './own-support.ts'

@@ -1,39 +1,22 @@
 /** The receipt of a request: what it cost and why, line by line, with the arithmetic to be done again in the page. */
 import { signal } from '@preact/signals'
 import type { ReceiptAnswer } from '../../lib/operations/usage/requests.ts'
-import { hrefOf } from '../address.ts'
-import { get } from '../ask.ts'
-import {
-  a,
-  button,
-  type Child,
-  code,
-  dd,
-  details,
-  div,
-  dl,
-  dt,
-  h2,
-  p,
-  pre,
-  section,
-  span,
-  strong,
-  summary,
-} from '../element.ts'
-import { icon } from '../icons.ts'
-import { load } from '../load.ts'
-import { count, exactMoney } from '../money.ts'
-import { actions, type View } from '../page.ts'
+import { hrefOf } from '../base/address.ts'
+import { get } from '../base/ask.ts'
+import { a, button, type Child, code, dd, details, div, dl, dt, h2, p, pre, section, span, strong, summary } from '../base/element.ts'
+import { icon } from '../base/icons.ts'
+import { load } from '../base/load.ts'
+import { count, exactMoney } from '../base/money.ts'
+import { actions, type View } from '../base/page.ts'
 import { copy, copyable, snippet } from '../parts/copy.ts'
 import { lineName } from '../parts/line-words.ts'
 import { rows } from '../parts/listing.ts'
 import { names, outcomeBadge, took } from '../parts/request-words.ts'
 import { told, whenLoaded } from '../parts/state.ts'
-import { chargeOf, microOf } from '../receipt-sum.ts'
-import { accountPath } from '../session.ts'
-import { moment } from '../time.ts'
-import { inLanguage, words } from '../words.ts'
+import { chargeOf, microOf } from './receipt/sum.ts'
+import { accountPath } from '../base/session.ts'
+import { moment } from '../base/time.ts'
+import { inLanguage, words } from '../base/words.ts'
 
 const w = words({
   back: ['全部请求', 'All requests'],

@@ -1,6 +1,6 @@
 /** What is charged, in words: the lines of prices and of receipts. The type of a receipt says when one has no words here. */
 import type { ReceiptAnswer } from '../../lib/operations/usage/requests.ts'
-import { words } from '../words.ts'
+import { words } from '../base/words.ts'
 
 export const lineNames = words({
   input: ['输入', 'Input'],

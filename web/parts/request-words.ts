@@ -2,7 +2,7 @@
 
 import type { VNode } from 'preact'
 import type { RequestAnswer } from '../../lib/operations/usage/columns.ts'
-import { words } from '../words.ts'
+import { words } from '../base/words.ts'
 import { badge, type Tone } from './badge.ts'
 
 const w = words({

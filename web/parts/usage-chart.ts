@@ -1,10 +1,10 @@
 /** Spending by day or hour, in stacks: the chart of the pages Usage and Overview. */
 import type { VNode } from 'preact'
 import type { UsageAnswer } from '../../lib/operations/usage/usage.ts'
-import { type Bar, stackedBars } from '../charts/bars.ts'
-import type { Chart } from '../charts/chart.ts'
-import { count, exactMoney, money } from '../money.ts'
-import { words } from '../words.ts'
+import { type Bar, stackedBars } from './charts/bars.ts'
+import type { Chart } from './charts/chart.ts'
+import { count, exactMoney, money } from '../base/money.ts'
+import { words } from '../base/words.ts'
 import { names } from './request-words.ts'
 
 const w = words({

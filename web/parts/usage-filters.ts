@@ -5,13 +5,6 @@
  */
 import { computed, effect, signal } from '@preact/signals'
 import type { ChoicesAnswer } from '../../lib/operations/usage/usage.ts'
-import { query, setQuery } from '../address.ts'
-import { get } from '../ask.ts'
-import { a, button, type Child, details, div, h2, p, section, span, summary } from '../element.ts'
-import { icon } from '../icons.ts'
-import { type Loaded, load } from '../load.ts'
-import { accountPath } from '../session.ts'
-import { inLanguage, words } from '../words.ts'
 import type { Choices } from '../../lib/console/api/usage-answers.ts'
 import { query, setQuery } from '../base/address.ts'
 import { get } from '../base/ask.ts'

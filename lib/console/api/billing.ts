@@ -13,7 +13,7 @@ import {
 } from '../../operations/billing/statement.ts'
 import { CSV_TYPE } from '../../operations/csv.ts'
 import { reportFile, reportJson } from '../../operations/usage/reports.ts'
-import type { ConsoleDeps } from './deps.ts'
+import type { ConsoleDeps } from './shared.ts'
 import { MAY } from '../../../web/shared/roles.ts'
 
 const read = { who: MAY.readMoney, effect: 'read', scope: 'read' } as const

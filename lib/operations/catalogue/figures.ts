@@ -3,7 +3,8 @@
  * requests are never told, and nothing is said of models with few requests, because it would tell what single customers do.
  */
 /** How the models of a group have fared over the last weeks, day by day, and when they failed. */
-import type { ModelFigures, ModelHour, Store } from '../../store/store.ts'
+import type { Store } from '../../store/store.ts'
+import type { ModelFigures, ModelHour } from '../../store/usage/queries.ts'
 import { quantileOf } from '../usage/totals.ts'
 
 /** With fewer requests nothing is said. */

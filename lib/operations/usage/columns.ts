@@ -5,7 +5,9 @@
 import { z } from 'zod'
 import { timeOfId } from '../../base/ids.ts'
 import { decimal, formatMicro, type Micro, subtract } from '../../base/money.ts'
-import type { BookedRow, KeyLabel, Refusal } from '../../store/store.ts'
+import type { BookedRow } from '../../store/usage/rows.ts'
+import type { KeyLabel } from '../../store/accounts/keys.ts'
+import type { RefusedRequest } from '../../store/usage/queries.ts'
 import {
   BASES,
   ENDS,
@@ -325,7 +327,7 @@ export const refusalAnswer = z
   .meta({ id: 'Refusal' })
 export type RefusalAnswer = z.output<typeof refusalAnswer>
 
-const refused = ({ requestId, atMs, reason, status, address }: Refusal) => ({
+const refused = ({ requestId, atMs, reason, status, address }: RefusedRequest) => ({
   request_id: requestId,
   at: iso(atMs),
   reason,
@@ -333,13 +335,13 @@ const refused = ({ requestId, atMs, reason, status, address }: Refusal) => ({
   address,
 })
 
-export const ownRefusal = (refusal: Refusal, key: KeyLabel | undefined): RefusalAnswer => ({
+export const ownRefusal = (refusal: RefusedRequest, key: KeyLabel | undefined): RefusalAnswer => ({
   ...refused(refusal),
   key: shownKey(key),
   model: refusal.model === '' ? null : refusal.model,
   ...reasonWords(refusal.reason),
 })
 
-export const operatorsRefusal = (refusal: Refusal, account: string | undefined) => ({
+export const operatorsRefusal = (refusal: RefusedRequest, account: string | undefined) => ({
   refused: { ...refused(refusal), account, key: refusal.keyId, model: refusal.model },
 })

@@ -4,7 +4,8 @@
  */
 import { latest } from '../../base/lru.ts'
 import type { Language } from '../../base/people.ts'
-import type { RequestFilter, Store, UsageFilter } from '../../store/store.ts'
+import type { Store } from '../../store/store.ts'
+import type { RequestFilter, UsageFilter } from '../../store/usage/queries.ts'
 import { CsvTable, FOR_PROGRAMS, forPeople, type Heads } from '../csv.ts'
 import { fileColumns, operatorsReceipt, ownReceipt, type SeenRow } from './columns.ts'
 

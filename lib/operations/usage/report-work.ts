@@ -4,7 +4,8 @@
  */
 import { systemClock } from '../../base/clock.ts'
 import type { Micro } from '../../base/money.ts'
-import type { PurseId, Store } from '../../store/store.ts'
+import type { Store } from '../../store/store.ts'
+import type { PurseId } from '../../store/books/purses.ts'
 import { OperationError } from '../error.ts'
 import { Statements } from '../billing/statement.ts'
 import type { Sent } from '../read.ts'

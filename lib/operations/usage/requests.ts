@@ -8,7 +8,10 @@ import { isRequestId, timeOfId } from '../../base/ids.ts'
 import { formatMicro } from '../../base/money.ts'
 import type { Language } from '../../base/people.ts'
 import { periodAt } from '../../base/periods.ts'
-import { type AccountKeys, accountPurse, type BookedRow, type Page, type Pieces } from '../../store/store.ts'
+import type { AccountKeys, Page } from '../../store/usage/queries.ts'
+import { accountPurse } from '../../store/books/purses.ts'
+import type { BookedRow } from '../../store/usage/rows.ts'
+import type { Pieces } from '../../store/export-thread.ts'
 import { shownDispute } from '../billing/disputes.ts'
 import { CSV_TYPE, JSON_LINES_TYPE } from '../csv.ts'
 import type { OperationDeps } from '../deps.ts'
@@ -182,7 +185,11 @@ export class Requests {
     if (row !== undefined) {
       const [seen] = await this.#seen(whose.accountId, [row])
       const request = ownReceipt({ ...seen!, since: await this.#pricesSince(row) })
-      return { request, refusal: null, internal: internal ? shownInternal(row, await store.usage.attemptsOf(id)) : null }
+      return {
+        request,
+        refusal: null,
+        internal: internal ? shownInternal(row, await store.usage.attemptsOf(id)) : null,
+      }
     }
     const refusal = await this.#ownRefusal(whose, id)
     if (refusal !== null) return { request: null, refusal, internal: null }

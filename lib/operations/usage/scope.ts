@@ -1,5 +1,6 @@
 /** Whose usage a person of an account sees. */
-import type { AccountKeys, Store } from '../../store/store.ts'
+import type { Store } from '../../store/store.ts'
+import type { AccountKeys } from '../../store/usage/queries.ts'
 import type { Account } from '../../terms/records.ts'
 import { NO_KEY } from '../accounts/own-keys.ts'
 import { OperationError } from '../error.ts'
