@@ -5,7 +5,6 @@
  */
 import { computed, effect, signal } from '@preact/signals'
 import type { ChoicesAnswer } from '../../lib/operations/usage/usage.ts'
-import type { Choices } from '../../lib/console/api/usage-answers.ts'
 import { query, setQuery } from '../base/address.ts'
 import { get } from '../base/ask.ts'
 import { a, button, type Child, details, div, h2, p, section, span, summary } from '../base/element.ts'
