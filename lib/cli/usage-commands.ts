@@ -1,7 +1,6 @@
 /** The commands about usage. They read the store that the config names, and end. */
 import { systemClock } from '../base/clock.ts'
 import { type ExportFormat, Requests } from '../operations/usage/requests.ts'
-import type { Said } from '../pay/method.ts'
 import { writeAll, type CommandOutput, type Column, table } from './output.ts'
 import { NOBODY, withStoreOf } from './with-store.ts'
 import { Usage } from '../operations/usage/usage.ts'
