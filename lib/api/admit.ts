@@ -3,7 +3,7 @@
  * one question after the other, and the first that fails names the refusal.
  */
 import type { Clock } from '../base/clock.ts'
-import { isProven } from '../operations/people/sessions.ts'
+import { isProven } from '../operations/people/sign-in.ts'
 import type { Role, Scope } from '../base/people.ts'
 import type { Account } from '../terms/records.ts'
 import { ApiError } from './errors.ts'

@@ -1,9 +1,8 @@
 /** The commands about users. They work on the store that the config names, with the operations of the admin API. */
 import { systemClock } from '../base/clock.ts'
-import { byActor, type UserDeps } from '../operations/people/deps.ts'
+import { type UserDeps, byActor } from '../operations/people/deps.ts'
 import { Mailer } from '../operations/people/mail.ts'
-import { makeReset } from '../operations/people/resets.ts'
-import * as users from '../operations/people/users.ts'
+import { Users, inviteForm, usersFilter } from '../operations/people/users.ts'
 import { read } from '../operations/read.ts'
 import { loadConfig } from '../config/config.ts'
 import { createLogger } from '../base/log.ts'
@@ -24,7 +23,7 @@ interface RowOutput extends CommandOutput {
 const BY = byActor(COMMAND)
 const MOST = 1_000
 
-type Row = Awaited<ReturnType<typeof users.listUsers>>['data'][number]
+type Row = Awaited<ReturnType<Users['list']>>['data'][number]
 
 const COLUMNS = ['id', 'email', 'name', 'status', 'operator', 'second factor'].map(name => ({ name }))
 const cells = (row: Row): string[] => [
@@ -40,8 +39,8 @@ async function list(deps: UserDeps, { q, role }: Extract<UserCall, { kind: 'list
   const asked = Object.entries({ q, role, limit: MOST }).filter(([, value]) => value !== undefined)
   const rows: Row[] = []
   for (let after: string | null = '0'; after !== null; ) {
-    const filter = read(users.usersFilter, { ...Object.fromEntries(asked), after })
-    const page = await users.listUsers(deps, filter)
+    const filter = read(usersFilter, { ...Object.fromEntries(asked), after })
+    const page = await new Users(deps).list(filter)
     rows.push(...page.data)
     after = page.next
   }
@@ -49,30 +48,30 @@ async function list(deps: UserDeps, { q, role }: Extract<UserCall, { kind: 'list
 }
 
 async function about(deps: UserDeps, { kind, user }: Extract<UserCall, { user: string }>): Promise<RowOutput> {
-  const person = await users.userNamed(deps, user)
+  const person = await new Users(deps).named(user)
   switch (kind) {
     case 'show':
-      return shown(await users.showUser(deps, person))
+      return shown(await new Users(deps).show(person))
     case 'disable':
     case 'enable': {
-      const row = await users.setStatus(deps, BY, person, kind === 'enable' ? 'active' : 'disabled')
+      const row = await new Users(deps).setStatus(BY, person, kind === 'enable' ? 'active' : 'disabled')
       return { ...shown(row), talk: [`${person.email} is ${row.status}`] }
     }
     case 'end-sessions': {
-      const row = await users.endUserSessions(deps, BY, person)
+      const row = await new Users(deps).endSessions(BY, person)
       return { row, data: `${row.ended}\n`, talk: [`sessions of ${person.email} that were ended:`] }
     }
     case 'reset': {
-      const row = await makeReset(deps, BY, person)
+      const row = await new Users(deps).makeReset(BY, person)
       return { row, data: `${row.url}\n`, talk: [`for ${person.email}, once, until ${row.expires_at}:`] }
     }
     case 'factor-reset':
-      await users.resetFactor(deps, BY, person)
-      return shown(await users.showUser(deps, await users.userNamed(deps, person.publicId)))
+      await new Users(deps).resetFactor(BY, person)
+      return shown(await new Users(deps).show(await new Users(deps).named(person.publicId)))
   }
 }
 
-const shown = (row: Awaited<ReturnType<typeof users.showUser>>): RowOutput => ({
+const shown = (row: Awaited<ReturnType<Users['show']>>): RowOutput => ({
   row,
   talk: [],
   data: Object.entries(row)
@@ -81,7 +80,7 @@ const shown = (row: Awaited<ReturnType<typeof users.showUser>>): RowOutput => ({
 })
 
 async function invite(deps: UserDeps, form: object): Promise<RowOutput> {
-  const row = await users.inviteUser(deps, BY, read(users.inviteForm, form))
+  const row = await new Users(deps).invite(BY, read(inviteForm, form))
   return { row, data: `${row.url}\n`, talk: [`for ${row.email}, once, until ${row.expires_at}:`] }
 }
 

@@ -55,18 +55,16 @@ export class Console {
   }
 
   async #createApi(): Promise<Api<ConsoleDeps>> {
-    const [{ Api }, { OPERATIONS }, { StoredIdentities }, { Mailer }, { Passwords }, catalogue] = await Promise.all([
+    const [{ Api }, { OPERATIONS }, { StoredIdentities }, { peopleQueues }, catalogue] = await Promise.all([
       import('../api/api.ts'),
       import('./api/rows.ts'),
       import('./sign-in/identities.ts'),
-      import('../operations/people/mail.ts'),
-      import('../operations/people/passwords.ts'),
+      import('../operations/people/deps.ts'),
       this.#theCatalogue(),
     ])
     const { deps: given, ids, ipOf, count } = this.#parts
     const { store, clock, log, config } = given
-    const mail = new Mailer({ clock, log, smtp: () => config().smtp })
-    const deps = { ...given, passwords: new Passwords(), mail, catalogue }
+    const deps = { ...given, ...peopleQueues(given), catalogue }
     const identities = new StoredIdentities(store, clock)
     const site = () => config().public
     return new Api({ root: ROOT, operations: OPERATIONS, deps, identities, clock, log, ids, site, ipOf, count })

@@ -9,7 +9,7 @@ import { dirname, join } from 'node:path'
 import type { OperationDeps } from '../operations/deps.ts'
 import { OperationError } from '../operations/error.ts'
 import { Keys } from '../operations/accounts/keys.ts'
-import { firstSignInLink, isLoopback } from '../operations/people/first-sign-in.ts'
+import { firstSignInLink, isThisMachine } from '../operations/people/sign-in.ts'
 import { type Simulator, simulate } from '../../tools/simulator/main.ts'
 import { type Config, loadConfig } from '../config/config.ts'
 import { newSecret } from '../base/secrets.ts'
@@ -110,7 +110,7 @@ function keep(file: string, made: Remembered): Remembered {
 
 /** Links for an operator and for the owner of the demo account. None where others than this machine reach the console. */
 async function signInLinks({ store, clock }: OperationDeps, config: Config) {
-  if (!isLoopback(config.listen.main.host)) return []
+  if (!isThisMachine(config.listen.main.host)) return []
   const account = await store.accounts.byName(ACCOUNT)
   const people = [
     { who: 'an operator', email: 'operator@demo.invalid', operator: true, account: null },

@@ -2,25 +2,24 @@
 import type { Actions } from '../../lib/operations/accounts/actions.ts'
 import type { testKey } from '../../lib/operations/usage/key-test.ts'
 import type { OwnKeys } from '../../lib/operations/accounts/own-keys.ts'
-import type { listIdentities } from '../../lib/operations/people/identities.ts'
-import type { invite, listInvitations, lookAt } from '../../lib/operations/people/invitations.ts'
-import type { listMembers, showMember } from '../../lib/operations/people/members.ts'
-import type { listSessions } from '../../lib/operations/people/sessions.ts'
-import type { createToken, listTokens } from '../../lib/operations/people/tokens.ts'
+import type { Invitations, Joining } from '../../lib/operations/people/joining.ts'
+import type { OwnUser } from '../../lib/operations/people/me.ts'
+import type { Sessions } from '../../lib/operations/people/sign-in.ts'
+import type { Members } from '../../lib/operations/people/users.ts'
 import type { GroupCatalogue } from '../../lib/operations/catalogue/public-catalogue.ts'
 
 type Answer<F extends (...given: never[]) => Promise<unknown>> = Awaited<ReturnType<F>>
 type Row<F extends (...given: never[]) => Promise<{ data: unknown[] }>> = Answer<F>['data'][number]
 
-export type Invitation = Row<typeof listInvitations>
-export type NewInvitation = Answer<typeof invite>
-export type Invited = Answer<typeof lookAt>
-export type Identity = Row<typeof listIdentities>
-export type Member = Row<typeof listMembers>
-export type ShownMember = Answer<typeof showMember>
-export type Session = Row<typeof listSessions>
-export type Token = Row<typeof listTokens>
-export type NewToken = Answer<typeof createToken>
+export type Invitation = Row<Invitations['list']>
+export type NewInvitation = Answer<Invitations['make']>
+export type Invited = Answer<Joining['lookAt']>
+export type Identity = Row<OwnUser['identities']>
+export type Member = Row<Members['list']>
+export type ShownMember = Answer<Members['show']>
+export type Session = Row<Sessions['list']>
+export type Token = Row<OwnUser['tokens']>
+export type NewToken = Answer<OwnUser['createToken']>
 export type Action = Row<Actions['shown']>
 export type Key = Row<OwnKeys['list']>
 export type NewKey = Answer<OwnKeys['create']>

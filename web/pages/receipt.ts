@@ -3,7 +3,24 @@ import { signal } from '@preact/signals'
 import type { ReceiptAnswer } from '../../lib/operations/usage/requests.ts'
 import { hrefOf } from '../base/address.ts'
 import { get } from '../base/ask.ts'
-import { a, button, type Child, code, dd, details, div, dl, dt, h2, p, pre, section, span, strong, summary } from '../base/element.ts'
+import {
+  a,
+  button,
+  type Child,
+  code,
+  dd,
+  details,
+  div,
+  dl,
+  dt,
+  h2,
+  p,
+  pre,
+  section,
+  span,
+  strong,
+  summary,
+} from '../base/element.ts'
 import { icon } from '../base/icons.ts'
 import { load } from '../base/load.ts'
 import { count, exactMoney } from '../base/money.ts'

@@ -1,13 +1,12 @@
 /** The calls of people about themselves: profile, password, second factor, sessions, personal tokens. */
+import { emailForm, secretForm } from '../../operations/people/deps.ts'
+import { OwnUser, codeForm, passwordForm, profileForm, tokenForm } from '../../operations/people/me.ts'
+import { Sessions } from '../../operations/people/sign-in.ts'
 import { type ConsoleDeps, andSignInAgain, personOf, rowId } from './shared.ts'
 import { listOf } from './people.ts'
 import { z } from 'zod'
 import { operation } from '../../api/operation.ts'
 import { LANGUAGES, ROLES, SCOPES, THEMES } from '../../base/people.ts'
-import * as factors from '../../operations/people/factors.ts'
-import * as profile from '../../operations/people/profile.ts'
-import * as sessions from '../../operations/people/sessions.ts'
-import * as tokens from '../../operations/people/tokens.ts'
 
 const time = z.iso.datetime()
 
@@ -59,7 +58,8 @@ export const ME = [
     effect: 'read',
     scope: 'read',
     answer: { status: 200, body: meRecord },
-    run: async (deps: ConsoleDeps, { caller }) => profile.me(deps, await personOf(deps, caller), caller.provenAtMs),
+    run: async (deps: ConsoleDeps, { caller }) =>
+      new OwnUser(deps).show(await personOf(deps, caller), caller.provenAtMs),
   }),
   operation({
     id: 'me.change',
@@ -68,11 +68,11 @@ export const ME = [
     who: 'user',
     effect: 'write',
     scope: null,
-    body: profile.profileForm,
+    body: profileForm,
     answer: { status: 200, body: meRecord },
     refuses: [400],
     run: async (deps: ConsoleDeps, { caller, body }) =>
-      profile.me(deps, await profile.changeProfile(deps, caller, body), caller.provenAtMs),
+      new OwnUser(deps).show(await new OwnUser(deps).change(caller, body), caller.provenAtMs),
   }),
   operation({
     id: 'me.delete',
@@ -85,7 +85,7 @@ export const ME = [
     answer: { status: 204, body: null },
     refuses: [409],
     async run(deps: ConsoleDeps, { caller }) {
-      await profile.deleteMe(deps, caller)
+      await new OwnUser(deps).delete(caller)
       return null
     },
   }),
@@ -98,7 +98,7 @@ export const ME = [
     scope: null,
     answer: { status: 204, body: null },
     async run(deps: ConsoleDeps, { caller }) {
-      await profile.clearNotices(deps, caller)
+      await new OwnUser(deps).clearNotices(caller)
       return null
     },
   }),
@@ -111,11 +111,11 @@ export const ME = [
     scope: null,
     stepUp: true,
     limit: 'sign-in',
-    body: profile.passwordForm,
+    body: passwordForm,
     answer: { status: 204, body: null },
     refuses: [400, 403, 429],
     async run(deps: ConsoleDeps, call) {
-      await andSignInAgain(deps, call, () => profile.changePassword(deps, call.caller, call.body))
+      await andSignInAgain(deps, call, () => new OwnUser(deps).changePassword(call.caller, call.body))
       return null
     },
   }),
@@ -128,11 +128,11 @@ export const ME = [
     scope: null,
     stepUp: true,
     limit: 'sign-in',
-    body: profile.emailForm,
+    body: emailForm,
     answer: { status: 202, body: null },
     refuses: [400, 409, 429],
     async run(deps: ConsoleDeps, { caller, body }) {
-      await profile.askForEmail(deps, caller, body)
+      await new OwnUser(deps).askForEmail(caller, body)
       return null
     },
   }),
@@ -144,11 +144,11 @@ export const ME = [
     effect: 'write',
     scope: null,
     limit: 'sign-in',
-    body: profile.secretForm,
+    body: secretForm,
     answer: { status: 204, body: null },
     refuses: [400, 409, 410, 429],
     async run(deps: ConsoleDeps, { caller, body }) {
-      await profile.confirmEmail(deps, caller, body)
+      await new OwnUser(deps).confirmEmail(caller, body)
       return null
     },
   }),
@@ -164,7 +164,7 @@ export const ME = [
       status: 201,
       body: z.strictObject({ secret: z.string(), uri: z.string(), qr: z.string() }).meta({ id: 'NewFactor' }),
     },
-    run: async (deps: ConsoleDeps, { caller }) => factors.startFactor(deps, await personOf(deps, caller)),
+    run: async (deps: ConsoleDeps, { caller }) => new OwnUser(deps).startFactor(await personOf(deps, caller)),
   }),
   operation({
     id: 'factor.confirm',
@@ -175,11 +175,11 @@ export const ME = [
     scope: null,
     stepUp: true,
     limit: 'sign-in',
-    body: factors.codeForm,
+    body: codeForm,
     answer: { status: 200, body: recoveryCodes },
     refuses: [400, 403, 409],
     run: (deps: ConsoleDeps, call) =>
-      andSignInAgain(deps, call, () => factors.confirmFactor(deps, call.caller, call.body)),
+      andSignInAgain(deps, call, () => new OwnUser(deps).confirmFactor(call.caller, call.body)),
   }),
   operation({
     id: 'factor.remove',
@@ -191,7 +191,7 @@ export const ME = [
     stepUp: true,
     answer: { status: 204, body: null },
     async run(deps: ConsoleDeps, call) {
-      await andSignInAgain(deps, call, () => factors.removeFactor(deps, call.caller))
+      await andSignInAgain(deps, call, () => new OwnUser(deps).removeFactor(call.caller))
       return null
     },
   }),
@@ -205,7 +205,8 @@ export const ME = [
     stepUp: true,
     answer: { status: 201, body: recoveryCodes },
     refuses: [409],
-    run: (deps: ConsoleDeps, call) => andSignInAgain(deps, call, () => factors.renewRecoveryCodes(deps, call.caller)),
+    run: (deps: ConsoleDeps, call) =>
+      andSignInAgain(deps, call, () => new OwnUser(deps).renewRecoveryCodes(call.caller)),
   }),
   operation({
     id: 'sessions.list',
@@ -215,7 +216,7 @@ export const ME = [
     effect: 'read',
     scope: null,
     answer: { status: 200, body: z.strictObject({ data: z.array(sessionRecord), next: z.null() }) },
-    run: async (deps: ConsoleDeps, { caller }) => sessions.listSessions(deps, caller, await personOf(deps, caller)),
+    run: async (deps: ConsoleDeps, { caller }) => new Sessions(deps).list(caller, await personOf(deps, caller)),
   }),
   operation({
     id: 'sessions.end',
@@ -228,7 +229,7 @@ export const ME = [
     answer: { status: 204, body: null },
     refuses: [404],
     async run(deps: ConsoleDeps, { caller, path }) {
-      await sessions.endSession(deps, caller, path.id)
+      await new Sessions(deps).end(caller, path.id)
       return null
     },
   }),
@@ -240,7 +241,7 @@ export const ME = [
     effect: 'write',
     scope: null,
     answer: { status: 200, body: z.strictObject({ ended: z.int() }) },
-    run: (deps: ConsoleDeps, { caller }) => sessions.endOtherSessions(deps, caller),
+    run: (deps: ConsoleDeps, { caller }) => new Sessions(deps).endOthers(caller),
   }),
 ]
 
@@ -264,7 +265,7 @@ export const TOKENS = [
     effect: 'read',
     scope: null,
     answer: { status: 200, body: listOf(token.meta({ id: 'Token' })) },
-    run: (deps: ConsoleDeps, { caller }) => tokens.listTokens(deps, caller),
+    run: (deps: ConsoleDeps, { caller }) => new OwnUser(deps).tokens(caller),
   }),
   operation({
     id: 'tokens.create',
@@ -274,10 +275,10 @@ export const TOKENS = [
     effect: 'danger',
     scope: null,
     stepUp: true,
-    body: tokens.tokenForm,
+    body: tokenForm,
     answer: { status: 201, body: token.extend({ secret: z.string() }).meta({ id: 'NewToken' }) },
     refuses: [400, 403, 409],
-    run: (deps: ConsoleDeps, { caller, body }) => tokens.createToken(deps, caller, body),
+    run: (deps: ConsoleDeps, { caller, body }) => new OwnUser(deps).createToken(caller, body),
   }),
   operation({
     id: 'tokens.end',
@@ -290,7 +291,7 @@ export const TOKENS = [
     answer: { status: 204, body: null },
     refuses: [404],
     async run(deps: ConsoleDeps, { caller, path }) {
-      await tokens.endToken(deps, caller, path.id)
+      await new OwnUser(deps).endToken(caller, path.id)
       return null
     },
   }),

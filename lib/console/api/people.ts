@@ -3,11 +3,18 @@ import { type ConsoleDeps, rowId } from './shared.ts'
 import { z } from 'zod'
 import { type Operation, operation } from '../../api/operation.ts'
 import type { UserDeps } from '../../operations/people/deps.ts'
+import { Invitations, invitationForm } from '../../operations/people/joining.ts'
+import {
+  Members,
+  Users,
+  inviteForm,
+  membersFilter,
+  removalForm,
+  roleForm,
+  statusForm,
+  usersFilter,
+} from '../../operations/people/users.ts'
 import { ROLES } from '../../base/people.ts'
-import * as invitations from '../../operations/people/invitations.ts'
-import * as members from '../../operations/people/members.ts'
-import { makeReset } from '../../operations/people/resets.ts'
-import * as users from '../../operations/people/users.ts'
 import { MAY } from '../../../web/shared/roles.ts'
 
 const member = z.strictObject({
@@ -49,10 +56,10 @@ export const MEMBERS = [
     who: MAY.readMembers,
     effect: 'read',
     scope: 'read',
-    query: members.membersFilter,
+    query: membersFilter,
     answer: { status: 200, body: listOf(memberRecord) },
     refuses: [400],
-    run: (deps: ConsoleDeps, { account, query }) => members.listMembers(deps, account, query),
+    run: (deps: ConsoleDeps, { account, query }) => new Members(deps).list(account, query),
   }),
   operation({
     ...owners,
@@ -63,7 +70,7 @@ export const MEMBERS = [
     path: rowId,
     answer: { status: 200, body: shownMember },
     refuses: [404],
-    run: (deps: ConsoleDeps, { account, path }) => members.showMember(deps, account, path.id),
+    run: (deps: ConsoleDeps, { account, path }) => new Members(deps).show(account, path.id),
   }),
   operation({
     ...owners,
@@ -74,11 +81,11 @@ export const MEMBERS = [
     effect: 'danger',
     stepUp: true,
     path: rowId,
-    body: members.roleForm,
+    body: roleForm,
     answer: { status: 200, body: memberRecord },
     refuses: [400, 404, 409],
     run: (deps: ConsoleDeps, { caller, account, path, body }) =>
-      members.changeRole(deps, caller, account, path.id, body),
+      new Members(deps).changeRole(caller, account, path.id, body),
   }),
   operation({
     ...owners,
@@ -88,11 +95,11 @@ export const MEMBERS = [
     effect: 'danger',
     stepUp: true,
     path: rowId,
-    query: members.removalForm,
+    query: removalForm,
     answer: { status: 204, body: null },
     refuses: [400, 404, 409],
     async run(deps: ConsoleDeps, { caller, account, path, query }) {
-      await members.removeMember(deps, caller, account, path.id, query)
+      await new Members(deps).remove(caller, account, path.id, query)
       return null
     },
   }),
@@ -107,7 +114,7 @@ export const MEMBERS = [
     answer: { status: 204, body: null },
     refuses: [409],
     async run(deps: ConsoleDeps, { caller, account }) {
-      await members.leave(deps, caller, account)
+      await new Members(deps).leave(caller, account)
       return null
     },
   }),
@@ -118,7 +125,7 @@ export const MEMBERS = [
     summary: 'Invitations into the account that nobody has used yet.',
     effect: 'read',
     answer: { status: 200, body: listOf(invitationRecord) },
-    run: (deps: ConsoleDeps, { account }) => invitations.listInvitations(deps, account),
+    run: (deps: ConsoleDeps, { account }) => new Invitations(deps).list(account),
   }),
   operation({
     ...owners,
@@ -128,11 +135,11 @@ export const MEMBERS = [
     effect: 'danger',
     stepUp: true,
     limit: 'sign-in',
-    body: invitations.invitationForm,
+    body: invitationForm,
     answer: { status: 201, body: newInvitationRecord },
     refuses: [400, 409, 429],
     run: (deps: ConsoleDeps, { caller, account, body }) =>
-      invitations.invite(deps, caller, body.email, { account, role: body.role, operator: false }),
+      new Invitations(deps).make(caller, body.email, { account, role: body.role, operator: false }),
   }),
   operation({
     ...owners,
@@ -144,7 +151,7 @@ export const MEMBERS = [
     answer: { status: 204, body: null },
     refuses: [404],
     async run(deps: ConsoleDeps, { caller, account, path }) {
-      await invitations.revokeInvitation(deps, caller, account, path.id)
+      await new Invitations(deps).revoke(caller, account, path.id)
       return null
     },
   }),
@@ -184,10 +191,10 @@ export const USERS: Operation<UserDeps>[] = [
     call: 'GET /users',
     summary: 'All users.',
     effect: 'read',
-    query: users.usersFilter,
+    query: usersFilter,
     answer: { status: 200, body: listOf(user.meta({ id: 'User' })) },
     refuses: [400],
-    run: (deps: UserDeps, { query }) => users.listUsers(deps, query),
+    run: (deps: UserDeps, { query }) => new Users(deps).list(query),
   }),
   operation({
     ...operators,
@@ -198,17 +205,17 @@ export const USERS: Operation<UserDeps>[] = [
     path: rowId,
     answer: { status: 200, body: shownUser },
     refuses: [404],
-    run: async (deps: UserDeps, { path }) => users.showUser(deps, await users.userNamed(deps, path.id)),
+    run: async (deps: UserDeps, { path }) => new Users(deps).show(await new Users(deps).named(path.id)),
   }),
   operation({
     ...danger,
     id: 'users.invite',
     call: 'POST /users/invitations',
     summary: 'Invite somebody: among the operators, into an account, or as a user of no account yet.',
-    body: users.inviteForm,
+    body: inviteForm,
     answer: { status: 201, body: newInvitationRecord },
     refuses: [400, 404, 409, 429],
-    run: (deps: UserDeps, { caller, body }) => users.inviteUser(deps, caller, body),
+    run: (deps: UserDeps, { caller, body }) => new Users(deps).invite(caller, body),
   }),
   operation({
     ...operators,
@@ -217,7 +224,7 @@ export const USERS: Operation<UserDeps>[] = [
     summary: 'Invitations of operators that lead into no account, and that nobody has used yet.',
     effect: 'read',
     answer: { status: 200, body: listOf(invitationRecord) },
-    run: (deps: UserDeps) => invitations.listInvitations(deps, null),
+    run: (deps: UserDeps) => new Invitations(deps).list(null),
   }),
   operation({
     ...operators,
@@ -229,7 +236,7 @@ export const USERS: Operation<UserDeps>[] = [
     answer: { status: 204, body: null },
     refuses: [404],
     async run(deps: UserDeps, { caller, path }) {
-      await invitations.revokeInvitation(deps, caller, null, path.id)
+      await new Invitations(deps).revoke(caller, null, path.id)
       return null
     },
   }),
@@ -240,11 +247,11 @@ export const USERS: Operation<UserDeps>[] = [
     summary:
       'Disable a user, or enable one again. All sessions of the user end, and with disabling the keys that it made are disabled.',
     path: rowId,
-    body: users.statusForm,
+    body: statusForm,
     answer: { status: 200, body: shownUser },
     refuses: [400, 404, 409],
     run: async (deps: UserDeps, { caller, path, body }) =>
-      users.setStatus(deps, caller, await users.userNamed(deps, path.id), body.status),
+      new Users(deps).setStatus(caller, await new Users(deps).named(path.id), body.status),
   }),
   operation({
     ...danger,
@@ -255,7 +262,7 @@ export const USERS: Operation<UserDeps>[] = [
     answer: { status: 200, body: z.strictObject({ ended: z.int() }) },
     refuses: [404],
     run: async (deps: UserDeps, { caller, path }) =>
-      users.endUserSessions(deps, caller, await users.userNamed(deps, path.id)),
+      new Users(deps).endSessions(caller, await new Users(deps).named(path.id)),
   }),
   operation({
     ...danger,
@@ -265,7 +272,8 @@ export const USERS: Operation<UserDeps>[] = [
     path: rowId,
     answer: { status: 201, body: resetLink },
     refuses: [404],
-    run: async (deps: UserDeps, { caller, path }) => makeReset(deps, caller, await users.userNamed(deps, path.id)),
+    run: async (deps: UserDeps, { caller, path }) =>
+      new Users(deps).makeReset(caller, await new Users(deps).named(path.id)),
   }),
   operation({
     ...danger,
@@ -276,7 +284,7 @@ export const USERS: Operation<UserDeps>[] = [
     answer: { status: 204, body: null },
     refuses: [404],
     async run(deps: UserDeps, { caller, path }) {
-      await users.resetFactor(deps, caller, await users.userNamed(deps, path.id))
+      await new Users(deps).resetFactor(caller, await new Users(deps).named(path.id))
       return null
     },
   }),

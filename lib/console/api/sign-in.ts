@@ -6,15 +6,17 @@ import { dropCookie, keepOpened, keepSession, readCookie } from '../sign-in/iden
 import { type Purpose, finishOidc, startOidc } from '../sign-in/oidc.ts'
 import { operation } from '../../api/operation.ts'
 import { REGISTRATION_MODES, ROLES } from '../../base/people.ts'
-import type { By } from '../../operations/people/deps.ts'
-import { signInByLink } from '../../operations/people/first-sign-in.ts'
-import { endIdentity, listIdentities } from '../../operations/people/identities.ts'
-import * as invitations from '../../operations/people/invitations.ts'
-import { secretForm } from '../../operations/people/profile.ts'
-import * as registration from '../../operations/people/registration.ts'
-import * as resets from '../../operations/people/resets.ts'
-import { type Opened, openSession, signOut } from '../../operations/people/sessions.ts'
-import * as signIn from '../../operations/people/sign-in.ts'
+import { type By, secretForm } from '../../operations/people/deps.ts'
+import {
+  Joining,
+  acceptForm,
+  registerForm,
+  registrationForm,
+  resetForm,
+  resetRequestForm,
+} from '../../operations/people/joining.ts'
+import { OwnUser } from '../../operations/people/me.ts'
+import { type Opened, Sessions, SignIn, factorForm, signInForm, stepUpForm } from '../../operations/people/sign-in.ts'
 
 const signedIn = z
   .strictObject({
@@ -60,11 +62,11 @@ export const SIGN_IN = [
     effect: 'write',
     scope: null,
     limit: 'sign-in',
-    body: signIn.signInForm,
+    body: signInForm,
     answer: { status: 200, body: signedIn },
     refuses: [400, 403, 429],
     async run(deps: ConsoleDeps, call) {
-      const done = await signIn.signIn(deps, call.caller, deviceOf(deps, call), call.body)
+      const done = await new SignIn(deps).byPassword(call.caller, deviceOf(deps, call), call.body)
       if (done.state === 'second_factor') return done
       keepOpened(jarOf(deps, call), done.opened)
       return SIGNED_IN
@@ -82,7 +84,7 @@ export const SIGN_IN = [
     answer: { status: 200, body: signedIn },
     refuses: [400, 410, 429],
     async run(deps: ConsoleDeps, call) {
-      const done = await signInByLink(deps, call.caller, call.body.token)
+      const done = await new SignIn(deps).byLink(call.caller, call.body.token)
       if (done.state === 'second_factor') return done
       keepOpened(jarOf(deps, call), done.opened)
       return SIGNED_IN
@@ -96,11 +98,11 @@ export const SIGN_IN = [
     effect: 'write',
     scope: null,
     limit: 'sign-in',
-    body: signIn.factorForm,
+    body: factorForm,
     answer: { status: 200, body: signedIn },
     refuses: [400, 403, 410, 429],
     async run(deps: ConsoleDeps, call) {
-      const opened: Opened = await signIn.signInFactor(deps, call.caller, deviceOf(deps, call), call.body)
+      const opened: Opened = await new SignIn(deps).bySecondFactor(call.caller, deviceOf(deps, call), call.body)
       keepOpened(jarOf(deps, call), opened)
       return SIGNED_IN
     },
@@ -113,11 +115,11 @@ export const SIGN_IN = [
     effect: 'write',
     scope: null,
     limit: 'sign-in',
-    body: signIn.stepUpForm,
+    body: stepUpForm,
     answer: { status: 200, body: proven },
     refuses: [400, 403, 429],
     async run(deps: ConsoleDeps, call) {
-      const { session, validUntilMs } = await signIn.stepUp(deps, call.caller, call.body)
+      const { session, validUntilMs } = await new SignIn(deps).stepUp(call.caller, call.body)
       keepSession(jarOf(deps, call), session)
       return { proven_until: new Date(validUntilMs).toISOString() }
     },
@@ -132,7 +134,7 @@ export const SIGN_IN = [
     answer: { status: 204, body: null },
     async run(deps: ConsoleDeps, call) {
       const jar = jarOf(deps, call)
-      await signOut(deps, call.caller, readCookie(jar, 'session'))
+      await new Sessions(deps).signOut(call.caller, readCookie(jar, 'session'))
       dropCookie(jar, 'session')
       return null
     },
@@ -208,7 +210,7 @@ export const OIDC = [
     effect: 'read',
     scope: null,
     answer: { status: 200, body: listOf(identity) },
-    run: (deps: ConsoleDeps, { caller }) => listIdentities(deps, caller),
+    run: (deps: ConsoleDeps, { caller }) => new OwnUser(deps).identities(caller),
   }),
   operation({
     id: 'identities.end',
@@ -222,7 +224,7 @@ export const OIDC = [
     answer: { status: 204, body: null },
     refuses: [404, 409],
     async run(deps: ConsoleDeps, { caller, path }) {
-      await endIdentity(deps, caller, path.id)
+      await new OwnUser(deps).endIdentity(caller, path.id)
       return null
     },
   }),
@@ -250,24 +252,27 @@ export const JOINING = [
     body: secretForm,
     answer: { status: 200, body: looked },
     refuses: [400, 410, 429],
-    run: (deps: ConsoleDeps, { caller, body }) => invitations.lookAt(deps, caller, body.token),
+    run: (deps: ConsoleDeps, { caller, body }) => new Joining(deps).lookAt(caller, body.token),
   }),
   operation({
     ...open,
     id: 'invitations.accept',
     call: 'POST /invitations/accept',
     summary: 'Accept an invitation. Who has no user yet gets one, and is signed in.',
-    body: invitations.acceptForm,
+    body: acceptForm,
     answer: { status: 204, body: null },
     refuses: [400, 403, 409, 410, 429],
     async run(deps: ConsoleDeps, call) {
-      const { userId, isNew } = await invitations.acceptInvitation(deps, call.caller, call.body)
+      const { userId, isNew } = await new Joining(deps).accept(call.caller, call.body)
       const person = await deps.store.people.users.byId(userId)
       // who is new has just chosen a password; of others a link proves nothing
       const proven = isNew ? deps.clock.now() : call.caller.provenAtMs
       // an operator's session ended with the new privilege, and somebody new has none yet
       if (person !== null && (isNew || person.operator !== call.caller.user?.operator))
-        keepOpened(jarOf(deps, call), await openSession(deps, call.caller, person, null, 'sign_in.invited', proven))
+        keepOpened(
+          jarOf(deps, call),
+          await new Sessions(deps).open(call.caller, person, null, 'sign_in.invited', proven),
+        )
       return null
     },
   }),
@@ -276,11 +281,11 @@ export const JOINING = [
     id: 'registration.ask',
     call: 'POST /registration',
     summary: 'Ask to register: a letter with a link goes to the address.',
-    body: registration.registrationForm,
+    body: registrationForm,
     answer: { status: 202, body: null },
     refuses: [400, 403, 429],
     async run(deps: ConsoleDeps, { caller, body }) {
-      await registration.askToRegister(deps, caller, body)
+      await new Joining(deps).askToRegister(caller, body)
       return null
     },
   }),
@@ -289,12 +294,12 @@ export const JOINING = [
     id: 'registration.register',
     call: 'POST /registration/confirm',
     summary: 'Become a user with the link of the letter, and be signed in.',
-    body: registration.registerForm,
+    body: registerForm,
     answer: { status: 204, body: null },
     refuses: [400, 403, 409, 410, 429],
     async run(deps: ConsoleDeps, call) {
-      const person = await registration.register(deps, call.caller, call.body)
-      keepOpened(jarOf(deps, call), await openSession(deps, call.caller, person, null, 'sign_in.registered'))
+      const person = await new Joining(deps).register(call.caller, call.body)
+      keepOpened(jarOf(deps, call), await new Sessions(deps).open(call.caller, person, null, 'sign_in.registered'))
       return null
     },
   }),
@@ -303,11 +308,11 @@ export const JOINING = [
     id: 'resets.ask',
     call: 'POST /resets',
     summary: 'Ask for a new password: a letter with a link goes to the address, if it is known.',
-    body: resets.resetRequestForm,
+    body: resetRequestForm,
     answer: { status: 202, body: null },
     refuses: [400, 409, 429],
     async run(deps: ConsoleDeps, { caller, body }) {
-      await resets.askForReset(deps, caller, body)
+      await new Joining(deps).askForReset(caller, body)
       return null
     },
   }),
@@ -316,11 +321,11 @@ export const JOINING = [
     id: 'resets.reset',
     call: 'POST /resets/confirm',
     summary: 'Choose a new password with the link. Then sign in; a second factor stays in force.',
-    body: resets.resetForm,
+    body: resetForm,
     answer: { status: 204, body: null },
     refuses: [400, 410, 429],
     async run(deps: ConsoleDeps, { caller, body }) {
-      await resets.reset(deps, caller, body)
+      await new Joining(deps).reset(caller, body)
       return null
     },
   }),

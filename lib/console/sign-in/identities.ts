@@ -5,7 +5,7 @@ import { type Site, cookieName, isHttps } from '../../api/site.ts'
 import type { Clock } from '../../base/clock.ts'
 import type { Person } from '../../base/people.ts'
 import { TOKEN_PREFIX, hashOf, isToken } from '../../base/secrets.ts'
-import { type Opened, endOf } from '../../operations/people/sessions.ts'
+import { type Opened, endOf } from '../../operations/people/sign-in.ts'
 import type { Store } from '../../store/store.ts'
 import type { PersonalToken } from '../../store/people/records.ts'
 

@@ -6,8 +6,8 @@
 import type { Configuration } from 'openid-client'
 import { OperationError, both } from '../../operations/error.ts'
 import type { By } from '../../operations/people/deps.ts'
-import { linkVouched, proveVouched, signInVouched, type Vouched } from '../../operations/people/identities.ts'
-import { tryUnknown } from '../../operations/people/throttle.ts'
+import { OwnUser } from '../../operations/people/me.ts'
+import { SignIn, type Vouched } from '../../operations/people/sign-in.ts'
 import type { Config } from '../../config/config.ts'
 import { hashOf, isToken, newToken } from '../../base/secrets.ts'
 import type { ConsoleDeps } from '../api/shared.ts'
@@ -68,7 +68,7 @@ export async function startOidc(
   next: string | null = null,
 ): Promise<{ url: string }> {
   const provider = providerOf(deps)
-  await tryUnknown(deps, by.ip)
+  await new SignIn(deps).countUnknown(by)
   const [client, configuration] = await Promise.all([library(), discovered(provider).catch(unreachable(deps))])
   const flow = {
     state: client.randomState(),
@@ -159,14 +159,15 @@ async function vouchedFor(deps: ConsoleDeps, jar: Jar, flow: Flow, query: object
 
 async function finished(deps: ConsoleDeps, jar: Jar, by: By, flow: Flow, vouched: Vouched): Promise<string> {
   const { purpose, next } = flow
-  if (purpose === 'link') return `${SECURITY_PAGE}?oidc=${(await linkVouched(deps, by, vouched)) ? 'linked' : 'taken'}`
+  if (purpose === 'link')
+    return `${SECURITY_PAGE}?oidc=${(await new OwnUser(deps).linkProvider(by, vouched)) ? 'linked' : 'taken'}`
   if (purpose === 'step_up') {
-    const session = await proveVouched(deps, by, vouched)
+    const session = await new SignIn(deps).proveByProvider(by, vouched)
     if (session !== null) keepSession(jar, session)
     if (session === null) return `${SECURITY_PAGE}?oidc=refused`
     return next === null ? `${SECURITY_PAGE}?oidc=proven` : ownPage(next)
   }
-  const done = await signInVouched(deps, by, vouched)
+  const done = await new SignIn(deps).byProvider(by, vouched)
   if (done === null) return `${SIGN_IN_PAGE}?oidc=unknown`
   if (done.state === 'second_factor') {
     const asked = next === null ? '' : `?next=${encodeURIComponent(next)}`

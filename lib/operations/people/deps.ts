@@ -1,10 +1,14 @@
 /** What operations on people are given, beside what every operation is. */
+import { isIPv6, SocketAddress } from 'node:net'
+import { z } from 'zod'
 import type { Config } from '../../config/config.ts'
 import type { Act, Actor, Language, Person, User } from '../../base/people.ts'
 import type { OperationDeps, Running } from '../deps.ts'
+import * as kind from '../../config/scalars.ts'
+import { canonicalEmail } from '../../base/people.ts'
 import { both, OperationError } from '../error.ts'
-import type { Mailer } from './mail.ts'
-import type { Passwords } from './passwords.ts'
+import { Mailer } from './mail.ts'
+import { Passwords } from './passwords.ts'
 
 export interface PeopleDeps extends OperationDeps {
   /** The config in force. A function, because a reload may change it. */
@@ -12,6 +16,12 @@ export interface PeopleDeps extends OperationDeps {
   passwords: Passwords
   mail: Mailer
 }
+
+/** What a process keeps for its users: the queues of hashes and of letters. */
+export const peopleQueues = ({ clock, log, config }: Pick<PeopleDeps, 'clock' | 'log' | 'config'>) => ({
+  passwords: new Passwords(),
+  mail: new Mailer({ clock, log, smtp: () => config().smtp }),
+})
 
 /** What is enough for all that hashes no password and shows no money, as the commands do. */
 export type UserDeps = Pick<PeopleDeps, 'store' | 'clock' | 'log' | 'config' | 'mail'> & {
@@ -56,3 +66,21 @@ export const LINK_GONE = () =>
 export const NO_SUCH_USER = () => new OperationError('missing', both('没有此用户', 'there is no such user'))
 
 export const WRONG_CODE = () => new OperationError('forbidden', both('验证码不正确', 'the code is not right'))
+
+export const email = kind.scalar(
+  both('邮箱地址', 'an e-mail address'),
+  { type: 'string', format: 'email' },
+  canonicalEmail,
+)
+export const emailForm = z.strictObject({ email })
+export const secretForm = z.strictObject({ token: z.string().max(100) })
+
+/** The network that an address counts as: of IPv6 the first 64 bits, because everybody has so many addresses. */
+export function networkOf(ip: string): string {
+  if (!isIPv6(ip)) return ip
+  const [head = '', tail = ''] = new SocketAddress({ address: ip, family: 'ipv6' }).address.split('::')
+  const groups = head === '' ? [] : head.split(':')
+  const behind = tail === '' ? [] : tail.split(':')
+  const zeros = Array(Math.max(0, 8 - groups.length - behind.length)).fill('0')
+  return `${[...groups, ...zeros, ...behind].slice(0, 4).join(':')}::/64`
+}

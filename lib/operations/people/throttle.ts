@@ -7,11 +7,11 @@
  * to this e-mail wait before its first try, and every IP between two. A browser that has signed in before has a counter of its own instead.
  */
 import { createHash } from 'node:crypto'
-import { isIPv6, SocketAddress } from 'node:net'
 import type { Store } from '../../store/store.ts'
 import type { Counter } from '../../store/people/records.ts'
 import type { Actor, User } from '../../base/people.ts'
 import { throttled } from '../error.ts'
+import { networkOf } from './deps.ts'
 
 const SECOND_MS = 1_000
 const MINUTE_MS = 60_000
@@ -48,16 +48,6 @@ const MOST_ABOVE = 20
 
 const hashed = (kind: string, text: string): string =>
   `${kind}:${createHash('sha256').update(text, 'utf8').digest('hex').slice(0, 40)}`
-
-/** The network that an address counts as: of IPv6 the first 64 bits, because everybody has so many addresses. */
-export function networkOf(ip: string): string {
-  if (!isIPv6(ip)) return ip
-  const [head = '', tail = ''] = new SocketAddress({ address: ip, family: 'ipv6' }).address.split('::')
-  const groups = head === '' ? [] : head.split(':')
-  const behind = tail === '' ? [] : tail.split(':')
-  const zeros = Array(Math.max(0, 8 - groups.length - behind.length)).fill('0')
-  return `${[...groups, ...zeros, ...behind].slice(0, 4).join(':')}::/64`
-}
 
 function fallen({ failures, lastMs, untilMs }: Counter, rule: Rule, nowMs: number): Counter {
   const left = lastMs === 0 ? 0 : failures - Math.floor((nowMs - lastMs) / rule.forgetMs)

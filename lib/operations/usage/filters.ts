@@ -5,7 +5,13 @@
 import { z } from 'zod'
 import { ERRORS, type ErrorName } from '../../base/errors.ts'
 import * as kind from '../../config/scalars.ts'
-import { type RequestFilter, SUMMARY_BY, type SummaryBy, type UsageFilter, WITH_ATTEMPTS } from '../../store/usage/queries.ts'
+import {
+  type RequestFilter,
+  SUMMARY_BY,
+  type SummaryBy,
+  type UsageFilter,
+  WITH_ATTEMPTS,
+} from '../../store/usage/queries.ts'
 import { BASES, ENDS, OUTCOMES, PROTOCOLS } from '../../terms/records.ts'
 import { moment, publicId } from '../fields.ts'
 

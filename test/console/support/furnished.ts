@@ -7,9 +7,9 @@ import { idAt } from '../../../lib/base/ids.ts'
 import { micro } from '../../../lib/base/money.ts'
 import type { PageName } from '../../../web/shared/sitemap.ts'
 import { applyCatalog } from '../../../lib/operations/catalogue/apply.ts'
-import { invite } from '../../../lib/operations/people/invitations.ts'
+import { Invitations } from '../../../lib/operations/people/joining.ts'
 import { newLink } from '../../../lib/operations/people/links.ts'
-import { openSession } from '../../../lib/operations/people/sessions.ts'
+import { Sessions } from '../../../lib/operations/people/sign-in.ts'
 import type { PayMethod, Payment } from '../../../lib/pay/method.ts'
 import { parseCatalog } from '../../../lib/catalog/catalog.ts'
 import type { Order } from '../../../lib/terms/pay.ts'
@@ -106,8 +106,8 @@ export async function furnish(t: Pick<Test, 'teardown'>, names: Names = PLAIN): 
   const token = { userId: owner.id, name: names.token, hash: 'of a token', hint: 'gwp_…x7Qk', scope: 'read' } as const
   const expiresAtMs = atMs + 30 * DAY_MS
   await store.people.tokens.create({ ...token, allowIps: ['192.0.2.0/24'], createdAtMs: atMs, expiresAtMs }, CLI)
-  await openSession(deps, { ...stranger('198.51.100.4'), agent: names.agent }, owner, null, 'sign_in.password')
-  const { session } = await openSession(deps, { ...stranger(), agent: BROWSER }, owner, null, 'sign_in.password')
+  await new Sessions(deps).open({ ...stranger('198.51.100.4'), agent: names.agent }, owner, null, 'sign_in.password')
+  const { session } = await new Sessions(deps).open({ ...stranger(), agent: BROWSER }, owner, null, 'sign_in.password')
   const cookies = new Map([['session', session]])
   return { house, account, owner, cookies, requests, orders, links: await makeLinks(house, account, owner) }
 }
@@ -296,7 +296,7 @@ async function makeOrders(
 async function makeLinks({ deps, store, clock }: House, account: Account, owner: Person): Promise<Furnished['links']> {
   const by = signedInAs(owner)
   const into = { account, role: 'member', operator: false } as const
-  await invite(deps, by, 'emil@example.org', into)
+  await new Invitations(deps).make(by, 'emil@example.org', into)
   const link = async (kind: 'invitation' | 'reset' | 'registration' | 'email' | 'sign-in', about: object) => {
     const { row, url } = newLink(deps.config(), kind, clock.now(), about)
     await store.people.links.create(row, CLI)
