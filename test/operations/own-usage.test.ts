@@ -13,7 +13,7 @@ import {
   Usage,
   usageAnswer,
 } from '../../lib/operations/usage/usage.ts'
-import { accountPurse } from '../../lib/store/store.ts'
+import { accountPurse } from '../../lib/store/books/purses.ts'
 import { outcomeOf } from '../../lib/terms/usage-row.ts'
 import type { UsageRow } from '../../lib/terms/records.ts'
 import { newKey, SETUP, settlement, usageRow } from '../support/store.ts'
