@@ -4,9 +4,8 @@ import { idAt } from '../../lib/base/ids.ts'
 import type { OperationDeps } from '../../lib/operations/deps.ts'
 import { Statements } from '../../lib/operations/billing/statement.ts'
 import { Entries, entriesQuery } from '../../lib/operations/billing/entries.ts'
-import { overview } from '../../lib/operations/usage/overview.ts'
 import { exportQuery, Requests, requestsQuery } from '../../lib/operations/usage/requests.ts'
-import { totalsQuery, Usage } from '../../lib/operations/usage/usage.ts'
+import { ownOverview, totalsQuery, UsageSums } from '../../lib/operations/usage/usage.ts'
 import { createLogger } from '../../lib/base/log.ts'
 import { type Random, withSeed } from '../../test/support/random.ts'
 import type { LargeBooks } from './account-store.ts'
@@ -59,8 +58,8 @@ function callsOf(books: LargeBooks, count: number): [what: string, target: numbe
   const { account, own } = books
   const all = { account, keyIds: null }
   const some = (keys: number) => ({ account, keyIds: own.slice(-keys).map(key => key.id) })
-  const usage = (sent: object, reader: Parameters<Usage['own']>[0] = all) =>
-    new Usage(deps).own(reader, totalsQuery.parse(sent))
+  const usage = (sent: object, reader: Parameters<UsageSums['own']>[0] = all) =>
+    new UsageSums(deps).own(reader, totalsQuery.parse(sent))
   const list = (sent: object, reader: Parameters<Requests['list']>[0] = all) =>
     new Requests(deps).list(reader, requestsQuery.parse(sent))
   const key = (random: Random) => ({ key: random.pick(own).publicId })
@@ -79,8 +78,8 @@ function callsOf(books: LargeBooks, count: number): [what: string, target: numbe
     ['usage, 30 days by day in another zone', PAGE_MS, () => usage({ zone: 'UTC' })],
     ['usage, 30 days of a key', CHART_MS, random => usage(key(random))],
     ['usage, 30 days of a member with 20 keys', CHART_MS, () => usage({}, some(20))],
-    ['overview', PAGE_MS, () => overview(deps, all, true)],
-    ['overview of a member with 20 keys', PAGE_MS, () => overview(deps, some(20), true)],
+    ['overview', PAGE_MS, () => ownOverview(deps, all, true)],
+    ['overview of a member with 20 keys', PAGE_MS, () => ownOverview(deps, some(20), true)],
     ['requests, newest', PAGE_MS, () => list({})],
     ['requests, deep in the log', PAGE_MS, random => list(deep(random))],
     ['requests of a key', PAGE_MS, random => list(key(random))],

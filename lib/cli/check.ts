@@ -3,7 +3,7 @@
  */
 import { existsSync } from 'node:fs'
 import { systemClock } from '../base/clock.ts'
-import { judgeFile, linesOf, type Rows } from '../operations/catalogue/judging.ts'
+import { judgeFile, findingLines, type Rows } from '../operations/catalogue/judging.ts'
 import { payWarnings } from '../pay/methods.ts'
 import { pictureWarnings } from '../process/data-paths.ts'
 import { thisMachine } from '../sense/machine.ts'
@@ -49,7 +49,7 @@ function senseOf(file: ConfigFile, catalog: CatalogFile | null, before: Rows | n
   const { refused, warned } = judgeFile(catalog, before, rows, terms)
   const both = (findings: typeof warned): string[] => {
     const ofCatalog = findings.filter(({ row, ofCatalog }) => row !== null || ofCatalog === true)
-    return [...file.tell(findings), ...linesOf(ofCatalog, catalog)]
+    return [...file.tell(findings), ...findingLines(ofCatalog, catalog)]
   }
   return { refused: both(refused), warnings: both(warned) }
 }

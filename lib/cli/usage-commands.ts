@@ -3,7 +3,7 @@ import { systemClock } from '../base/clock.ts'
 import { type ExportFormat, Requests } from '../operations/usage/requests.ts'
 import { writeAll, type CommandOutput, type Column, table } from './output.ts'
 import { NOBODY, withStoreOf } from './with-store.ts'
-import { Usage } from '../operations/usage/usage.ts'
+import { UsageSums } from '../operations/usage/usage.ts'
 
 type Env = NodeJS.ProcessEnv
 type Filters = Record<string, string>
@@ -35,7 +35,7 @@ export const showUsage = (
 ): Promise<CommandOutput> =>
   withStoreOf(configFile, env, async store => {
     if (filters['by'] !== undefined) {
-      const answer = await new Usage({ store, clock: systemClock, fleet: NOBODY }).summary(filters)
+      const answer = await new UsageSums({ store, clock: systemClock, fleet: NOBODY }).summary(filters)
       if (json) return asJson(answer)
       return { data: totalsTable(answer.data, filters['by'].split(','), terminal), talk: [] }
     }

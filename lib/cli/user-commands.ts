@@ -2,7 +2,7 @@
 import { systemClock } from '../base/clock.ts'
 import { type UserDeps, byActor } from '../operations/people/deps.ts'
 import { Mailer } from '../operations/people/mail.ts'
-import { Users, inviteForm, usersFilter } from '../operations/people/users.ts'
+import { UserAdmin, inviteForm, usersFilter } from '../operations/people/users.ts'
 import { read } from '../operations/read.ts'
 import { loadConfig } from '../config/config.ts'
 import { createLogger } from '../base/log.ts'
@@ -23,7 +23,7 @@ interface RowOutput extends CommandOutput {
 const BY = byActor(COMMAND)
 const MOST = 1_000
 
-type Row = Awaited<ReturnType<Users['list']>>['data'][number]
+type Row = Awaited<ReturnType<UserAdmin['list']>>['data'][number]
 
 const COLUMNS = ['id', 'email', 'name', 'status', 'operator', 'second factor'].map(name => ({ name }))
 const cells = (row: Row): string[] => [
@@ -40,7 +40,7 @@ async function list(deps: UserDeps, { q, role }: Extract<UserCall, { kind: 'list
   const rows: Row[] = []
   for (let after: string | null = '0'; after !== null; ) {
     const filter = read(usersFilter, { ...Object.fromEntries(asked), after })
-    const page = await new Users(deps).list(filter)
+    const page = await new UserAdmin(deps).list(filter)
     rows.push(...page.data)
     after = page.next
   }
@@ -48,30 +48,30 @@ async function list(deps: UserDeps, { q, role }: Extract<UserCall, { kind: 'list
 }
 
 async function about(deps: UserDeps, { kind, user }: Extract<UserCall, { user: string }>): Promise<RowOutput> {
-  const person = await new Users(deps).named(user)
+  const person = await new UserAdmin(deps).named(user)
   switch (kind) {
     case 'show':
-      return shown(await new Users(deps).show(person))
+      return shown(await new UserAdmin(deps).show(person))
     case 'disable':
     case 'enable': {
-      const row = await new Users(deps).setStatus(BY, person, kind === 'enable' ? 'active' : 'disabled')
+      const row = await new UserAdmin(deps).setStatus(BY, person, kind === 'enable' ? 'active' : 'disabled')
       return { ...shown(row), talk: [`${person.email} is ${row.status}`] }
     }
     case 'end-sessions': {
-      const row = await new Users(deps).endSessions(BY, person)
+      const row = await new UserAdmin(deps).endSessions(BY, person)
       return { row, data: `${row.ended}\n`, talk: [`sessions of ${person.email} that were ended:`] }
     }
     case 'reset': {
-      const row = await new Users(deps).makeReset(BY, person)
+      const row = await new UserAdmin(deps).makeReset(BY, person)
       return { row, data: `${row.url}\n`, talk: [`for ${person.email}, once, until ${row.expires_at}:`] }
     }
     case 'factor-reset':
-      await new Users(deps).resetFactor(BY, person)
-      return shown(await new Users(deps).show(await new Users(deps).named(person.publicId)))
+      await new UserAdmin(deps).resetFactor(BY, person)
+      return shown(await new UserAdmin(deps).show(await new UserAdmin(deps).named(person.publicId)))
   }
 }
 
-const shown = (row: Awaited<ReturnType<Users['show']>>): RowOutput => ({
+const shown = (row: Awaited<ReturnType<UserAdmin['show']>>): RowOutput => ({
   row,
   talk: [],
   data: Object.entries(row)
@@ -80,7 +80,7 @@ const shown = (row: Awaited<ReturnType<Users['show']>>): RowOutput => ({
 })
 
 async function invite(deps: UserDeps, form: object): Promise<RowOutput> {
-  const row = await new Users(deps).invite(BY, read(inviteForm, form))
+  const row = await new UserAdmin(deps).invite(BY, read(inviteForm, form))
   return { row, data: `${row.url}\n`, talk: [`for ${row.email}, once, until ${row.expires_at}:`] }
 }
 

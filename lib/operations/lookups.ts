@@ -3,7 +3,7 @@ import type { Store } from '../store/store.ts'
 import type { Account } from '../terms/records.ts'
 import { OperationError } from './error.ts'
 
-/** This group always exists, also without a row in the catalogue. */
+/** The group that always exists, also without a row in the catalogue. */
 const DEFAULT_GROUP = 'default'
 
 export async function accountNamed(store: Store, name: string): Promise<Account> {

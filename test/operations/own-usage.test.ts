@@ -3,16 +3,17 @@ import t from 'tap'
 import { idAt, timeOfId } from '../../lib/base/ids.ts'
 import { formatMicro, type Micro, parseMicro } from '../../lib/base/money.ts'
 import { periodAt } from '../../lib/base/periods.ts'
-import { overview, overviewAnswer } from '../../lib/operations/usage/overview.ts'
-import { quantileOf } from '../../lib/operations/usage/totals.ts'
 import {
+  ownOverview,
+  overviewAnswer,
   choicesAnswer,
   choicesQuery,
   totalsFileQuery,
   totalsQuery,
-  Usage,
+  UsageSums,
   usageAnswer,
 } from '../../lib/operations/usage/usage.ts'
+import { quantileOf } from '../../lib/operations/usage/totals.ts'
 import { accountPurse } from '../../lib/store/books/purses.ts'
 import { outcomeOf } from '../../lib/terms/usage-row.ts'
 import type { UsageRow } from '../../lib/terms/records.ts'
@@ -43,7 +44,7 @@ t.test('the chart, the table and the totals have the same numbers, whatever is a
     const mayOnly = random.pick([null, keys.slice(0, 3), keys])?.map(one => one.id) ?? null
     const reader = { account, keyIds: mayOnly }
     if (key !== undefined && mayOnly !== null && !mayOnly.includes(key.id)) {
-      t.match(await refusalOf(new Usage(deps).own(reader, totalsQuery.parse(sent))), { fault: 'missing' })
+      t.match(await refusalOf(new UsageSums(deps).own(reader, totalsQuery.parse(sent))), { fault: 'missing' })
       continue
     }
     const wanted = rows.filter(
@@ -55,7 +56,7 @@ t.test('the chart, the table and the totals have the same numbers, whatever is a
         (sent.model === undefined || row.model === sent.model) &&
         (sent.outcome === undefined || outcomeOf(row) === sent.outcome),
     )
-    const got = usageAnswer.parse(await new Usage(deps).own(reader, totalsQuery.parse(sent)))
+    const got = usageAnswer.parse(await new UsageSums(deps).own(reader, totalsQuery.parse(sent)))
     const what = JSON.stringify(sent)
     t.equal(got.totals.requests, wanted.length, what)
     t.equal(got.totals.charge, chargeOf(wanted), what)
@@ -87,13 +88,16 @@ t.test('the table has the hundred largest keys, and what all others come to', as
   const made = Array.from({ length: 103 }, (_, n) => ({ n, charge: 1_000 + 17 * ((n * 53) % 103) }))
   const rows: UsageRow[] = []
   for (const { n, charge } of made) {
-    const key = await store.keys.create(newKey(account.id, { name: `many ${n}`, hash: `${n}`.padStart(64, 'b') }), SETUP)
+    const key = await store.keys.create(
+      newKey(account.id, { name: `many ${n}`, hash: `${n}`.padStart(64, 'b') }),
+      SETUP,
+    )
     const id = `${idAt(NOW_MS - (n % 20) * DAY_MS - 1)}n0de01${String(n).padStart(5, '0')}`
     rows.push(usageRow(id, key, charge, { input: n, firstByteMs: n < 50 ? null : 40 }))
   }
   await store.books.settle(rows.map(row => settlement(row, 'h', 0)))
   const got = usageAnswer.parse(
-    await new Usage(deps).own({ account, keyIds: null }, totalsQuery.parse({ stack: 'key', by: 'day' })),
+    await new UsageSums(deps).own({ account, keyIds: null }, totalsQuery.parse({ stack: 'key', by: 'day' })),
   )
   const ranked = made.slice().sort((a, b) => b.charge - a.charge)
   t.strictSame(
@@ -115,7 +119,7 @@ t.test('what is no zone, no key of ours or too long is refused in both languages
   const { deps, account, other } = await open(t, 10)
   const refused = async (sent: object, wanted: object) =>
     t.match(
-      await refusalOf(new Usage(deps).own({ account, keyIds: null }, totalsQuery.parse(sent))),
+      await refusalOf(new UsageSums(deps).own({ account, keyIds: null }, totalsQuery.parse(sent))),
       wanted,
       JSON.stringify(sent),
     )
@@ -148,7 +152,7 @@ t.test('the overview', async t => {
   const last = periodAt('month', month.beginMs - 1, zone)
   const between = (fromMs: number, toMs: number, some = ours) =>
     chargeOf(some.filter(row => timeOfId(row.requestId) >= fromMs && timeOfId(row.requestId) < toMs))
-  const got = overviewAnswer.parse(await overview(deps, { account, keyIds: null }, true))
+  const got = overviewAnswer.parse(await ownOverview(deps, { account, keyIds: null }, true))
   const spent = ours.reduce((sum, row) => sum + row.charge, 0)
   t.match(got, {
     balance: formatMicro((1e9 - spent) as Micro),
@@ -175,7 +179,7 @@ t.test('the overview', async t => {
   t.equal(got.failures?.length, 5)
   t.notMatch(JSON.stringify(got), /secret|"cost"|"margin"|(?<!\.)000101/, 'nothing of the upstream, nothing of others')
 
-  const own = overviewAnswer.parse(await overview(deps, { account, keyIds: [keys[1]!.id] }, true))
+  const own = overviewAnswer.parse(await ownOverview(deps, { account, keyIds: [keys[1]!.id] }, true))
   const ofKey = ours.filter(row => row.keyId === keys[1]!.id)
   t.equal(own.spent.month, between(month.beginMs, NOW_MS, ofKey), 'a member sees what own keys spend')
   t.strictSame(
@@ -183,11 +187,11 @@ t.test('the overview', async t => {
     [],
     'and not what others are refused',
   )
-  const money = overviewAnswer.parse(await overview(deps, { account, keyIds: null }, false))
+  const money = overviewAnswer.parse(await ownOverview(deps, { account, keyIds: null }, false))
   t.match(money, { requests: null, failures: null })
 
   const fresh = await store.accounts.create({ name: 'fresh', groups: [] }, SETUP)
-  t.match(overviewAnswer.parse(await overview(deps, { account: fresh, keyIds: null }, true)), {
+  t.match(overviewAnswer.parse(await ownOverview(deps, { account: fresh, keyIds: null }, true)), {
     balance: '0.000000',
     days_left: null,
     requests: [],
@@ -212,8 +216,8 @@ t.test('the table as a file has every stack, and sums up to the same', async t =
   const reader = { account, keyIds: null }
   for (const stack of ['model', 'key', 'group', 'protocol'] as const) {
     const sent = { stack, from: new Date(NOW_MS - 20 * DAY_MS).toISOString() }
-    const { totals, rows } = await new Usage(deps).own(reader, totalsQuery.parse(sent))
-    const file = await new Usage(deps).file(reader, totalsFileQuery.parse({ ...sent, heads: 'machine' }), 'en')
+    const { totals, rows } = await new UsageSums(deps).own(reader, totalsQuery.parse(sent))
+    const file = await new UsageSums(deps).file(reader, totalsFileQuery.parse({ ...sent, heads: 'machine' }), 'en')
     let text = ''
     for await (const piece of file) text += piece
     const lines = text.slice(1).trim().split('\r\n')
@@ -237,7 +241,7 @@ t.test('what can be filtered by: what was used in the period, and no more than t
   await store.people.members.add({ userId: person.id, accountId: account.id, role: 'viewer' }, clock.now(), SETUP)
   const ofAccount = rows.filter(row => row.accountId === account.id)
   const all = choicesAnswer.parse(
-    await new Usage(deps).choices(
+    await new UsageSums(deps).choices(
       { account, keyIds: null },
       choicesQuery.parse({ from: '2026-01-01T00:00:00Z' }),
       true,
@@ -250,13 +254,13 @@ t.test('what can be filtered by: what was used in the period, and no more than t
   t.same(all.members, [{ id: person.publicId, name: 'Ada' }])
   const none = { from: new Date(NOW_MS + DAY_MS).toISOString() }
   const named = choicesQuery.parse({ ...none, key: keys[2]?.publicId })
-  const later = await new Usage(deps).choices({ account, keyIds: null }, named, false)
+  const later = await new UsageSums(deps).choices({ account, keyIds: null }, named, false)
   t.same([later.keys.map(key => key.id), later.models, later.members], [[keys[2]?.publicId], [], null])
   const own = { account, keyIds: [keys[1]!.id] }
-  const mine = await new Usage(deps).choices(own, choicesQuery.parse({ from: '2026-01-01T00:00:00Z' }), false)
+  const mine = await new UsageSums(deps).choices(own, choicesQuery.parse({ from: '2026-01-01T00:00:00Z' }), false)
   t.same(
     mine.keys.map(key => key.id),
     [keys[1]?.publicId],
   )
-  t.match(await refusalOf(new Usage(deps).choices(own, named, false)), { fault: 'missing' })
+  t.match(await refusalOf(new UsageSums(deps).choices(own, named, false)), { fault: 'missing' })
 })

@@ -4,7 +4,7 @@ import t, { type Test } from 'tap'
 import { exact, ratio, roundedUp, times } from '../../lib/operations/catalogue/offer.ts'
 import {
   type ImportOptions,
-  type PriceList,
+  type ListFile,
   planImport,
   runImport,
 } from '../../lib/operations/catalogue/price-import.ts'
@@ -19,9 +19,9 @@ import { ADMIN, memoryStore, SETUP } from '../support/store.ts'
 const LITELLM = readFileSync(new URL('./price-import/litellm.json', import.meta.url), 'utf8')
 const AS_IT_IS: ImportOptions = { rate: '1', factor: '1', match: null, make: true, free: false }
 
-const litellm = (models: object): PriceList => ({ text: JSON.stringify(models), file: 'list.json', format: 'litellm' })
-const csv = (...lines: string[]): PriceList => ({ text: lines.join('\n'), file: 'list.csv', format: 'csv' })
-const gateway = (text: string): PriceList => ({ text, file: 'list.yaml', format: 'gateway' })
+const litellm = (models: object): ListFile => ({ text: JSON.stringify(models), file: 'list.json', format: 'litellm' })
+const csv = (...lines: string[]): ListFile => ({ text: lines.join('\n'), file: 'list.csv', format: 'csv' })
+const gateway = (text: string): ListFile => ({ text, file: 'list.yaml', format: 'gateway' })
 
 async function create(t: Test): Promise<Store> {
   const store = await memoryStore()
@@ -39,7 +39,7 @@ const model = (name: string, price: object | null): Model => ({
 })
 
 /** What each model of a list becomes, as `path amount`, or its notes when it is skipped. */
-async function become(store: Store, list: PriceList, options: Partial<ImportOptions> = {}) {
+async function become(store: Store, list: ListFile, options: Partial<ImportOptions> = {}) {
   const planned = await planImport(store, list, { ...AS_IT_IS, ...options })
   return Object.fromEntries(
     planned.map(({ model, price, notes }) => [
@@ -49,7 +49,7 @@ async function become(store: Store, list: PriceList, options: Partial<ImportOpti
   )
 }
 
-const notesOf = async (store: Store, list: PriceList) =>
+const notesOf = async (store: Store, list: ListFile) =>
   Object.fromEntries((await planImport(store, list, AS_IT_IS)).map(({ model, notes }) => [model, notes]))
 
 t.test('exact decimals', async t => {
@@ -188,7 +188,7 @@ t.test('LiteLLM: what has no place is named', async t => {
 
 t.test('rate, factor, match, and models that are free', async t => {
   const store = await create(t)
-  const list: PriceList = { text: LITELLM, file: 'list.json', format: 'litellm' }
+  const list: ListFile = { text: LITELLM, file: 'list.json', format: 'litellm' }
   t.strictSame(await become(store, list, { rate: '7.1', factor: '1.15', match: 'chat-t*s' }), {
     'chat-tiers': ['input 10.20625', 'cache_read 1.020625', 'output 81.65', 'tiers.flex 0.5'],
   })
@@ -205,7 +205,7 @@ t.test('only what differs is written, and applied again nothing is', async t => 
   await store.catalogue.putModel(model('chat-tiers', { input: 9, output: 10, request: 1 }), SETUP)
   await store.catalogue.putModel(model('embedding', { input: 0.02, output: 0 }), SETUP)
   await store.catalogue.putModel(model('pictures', null), SETUP)
-  const list: PriceList = { text: LITELLM, file: 'list.json', format: 'litellm' }
+  const list: ListFile = { text: LITELLM, file: 'list.json', format: 'litellm' }
   const seq = await store.changes.seq()
   const plan = (options = {}) => planImport(store, list, { ...AS_IT_IS, ...options })
   const outcomes = async (options = {}) =>

@@ -2,11 +2,10 @@
 import t, { type Test } from 'tap'
 import { micro } from '../../lib/base/money.ts'
 import { Statements } from '../../lib/operations/billing/statement.ts'
-import { overview } from '../../lib/operations/usage/overview.ts'
 import type { FileName, ReportArguments, ReportName } from '../../lib/operations/usage/report-work.ts'
 import { ReadyJson, reportFile, reportJson } from '../../lib/operations/usage/reports.ts'
 import { Requests, refusalsQuery, requestsQuery } from '../../lib/operations/usage/requests.ts'
-import { choicesQuery, totalsFileQuery, totalsQuery, Usage } from '../../lib/operations/usage/usage.ts'
+import { ownOverview, choicesQuery, totalsFileQuery, totalsQuery, UsageSums } from '../../lib/operations/usage/usage.ts'
 import { accountPurse } from '../../lib/store/books/purses.ts'
 import { startMariadb } from '../support/mariadb.ts'
 import { SETUP } from '../support/store.ts'
@@ -36,9 +35,12 @@ async function check(t: Test, url?: string): Promise<void> {
       { by: 'hour', from: String(NOW_MS - DAY_MS) },
       { model: '=m3' },
     ])
-      t.equal(await made('usage', reader, usage(sent)), JSON.stringify(await new Usage(deps).own(reader, usage(sent))))
+      t.equal(
+        await made('usage', reader, usage(sent)),
+        JSON.stringify(await new UsageSums(deps).own(reader, usage(sent))),
+      )
     for (const single of [true, false])
-      t.equal(await made('overview', reader, single), JSON.stringify(await overview(deps, reader, single)))
+      t.equal(await made('overview', reader, single), JSON.stringify(await ownOverview(deps, reader, single)))
     for (const sent of [{}, { status: '5xx', limit: 7 }, { member: person.publicId }]) {
       const query = requestsQuery.parse(sent)
       t.equal(await made('requests', reader, query), JSON.stringify(await new Requests(deps).list(reader, query)))
@@ -53,17 +55,17 @@ async function check(t: Test, url?: string): Promise<void> {
   for (const sent of [{}, { account: 'acme', limit: '3' }, { account: 'nobody' }])
     t.equal(await made('log', sent), JSON.stringify(await new Requests(deps).page(sent)))
   for (const sent of [{}, { by: 'day,model', account: 'acme' }, { by: 'account,channel', zone: 'UTC' }])
-    t.equal(await made('totals', sent), JSON.stringify(await new Usage(deps).summary(sent)))
+    t.equal(await made('totals', sent), JSON.stringify(await new UsageSums(deps).summary(sent)))
   const choices = choicesQuery.parse({ key: keys[1]!.publicId })
   t.equal(
     await made('choices', some, choices, true),
-    JSON.stringify(await new Usage(deps).choices(some, choices, true)),
+    JSON.stringify(await new UsageSums(deps).choices(some, choices, true)),
   )
   const file = async <N extends FileName>(name: N, ...args: ReportArguments<N>) =>
     Buffer.concat(await Array.fromAsync(await reportFile(deps, name, ...args))).toString()
   const text = async (pieces: Promise<AsyncIterable<string>>) => (await Array.fromAsync(await pieces)).join('')
   const table = totalsFileQuery.parse({ from: String(NOW_MS - 40 * DAY_MS), stack: 'key' })
-  t.equal(await file('usageFile', all, table, 'zh'), await text(new Usage(deps).file(all, table, 'zh')))
+  t.equal(await file('usageFile', all, table, 'zh'), await text(new UsageSums(deps).file(all, table, 'zh')))
   const month = [account, '2026-02', 'words', 'en'] as const
   t.equal(await file('statementFile', ...month), await text(new Statements(deps).file(...month)))
   t.match(await refusalOf(reportFile(deps, 'usageFile', all, { ...table, key: 'a'.repeat(20) }, 'zh')), {
@@ -79,7 +81,7 @@ async function check(t: Test, url?: string): Promise<void> {
     { key: other.publicId },
   ]) {
     const [here, there] = [
-      await refusalOf(new Usage(deps).own(all, usage(sent))),
+      await refusalOf(new UsageSums(deps).own(all, usage(sent))),
       await refusalOf(reportJson(deps, 'usage', all, usage(sent))),
     ]
     t.equal(there.message, here.message)

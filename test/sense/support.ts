@@ -1,6 +1,6 @@
 /** What sense says of files, as `check` asks it: each line of what is refused and warned of. */
 import type { Clock } from '../../lib/base/clock.ts'
-import { judgeFile, linesOf } from '../../lib/operations/catalogue/judging.ts'
+import { judgeFile, findingLines } from '../../lib/operations/catalogue/judging.ts'
 import type { Machine } from '../../lib/sense/sense.ts'
 import { type CatalogFile, parseCatalog } from '../../lib/catalog/catalog.ts'
 import { type Config, ConfigError, openText } from '../../lib/config/config.ts'
@@ -24,7 +24,7 @@ export const machine = (missing: RegExp = /^$/): Machine => ({
 export function sayOfCatalog(file: CatalogFile, config: Config | null = null): string[] {
   const terms = { config, configBefore: null, machine: null, clock: CLOCK, force: false }
   const { refused, warned } = judgeFile(file, null, file, terms)
-  return [...linesOf(refused, file), ...linesOf(warned, file)]
+  return [...findingLines(refused, file), ...findingLines(warned, file)]
 }
 
 /** Of a config and the catalogue beside it, in the order of the rules; what the schema refuses is refused too. */

@@ -1,11 +1,11 @@
 /** What the calls answer, taken from the operations that make the answers. Types only: nothing of them reaches a browser. */
 import type { Actions } from '../../lib/operations/accounts/actions.ts'
-import type { testKey } from '../../lib/operations/usage/key-test.ts'
+import type { testKey } from '../../lib/operations/usage/requests.ts'
 import type { OwnKeys } from '../../lib/operations/accounts/own-keys.ts'
-import type { Invitations, Joining } from '../../lib/operations/people/joining.ts'
+import type { Invitations, WaysIn } from '../../lib/operations/people/joining.ts'
 import type { OwnUser } from '../../lib/operations/people/me.ts'
-import type { Sessions } from '../../lib/operations/people/sign-in.ts'
-import type { Members } from '../../lib/operations/people/users.ts'
+import type { UserSessions } from '../../lib/operations/people/sign-in.ts'
+import type { AccountMembers } from '../../lib/operations/people/users.ts'
 import type { GroupCatalogue } from '../../lib/operations/catalogue/public-catalogue.ts'
 
 type Answer<F extends (...given: never[]) => Promise<unknown>> = Awaited<ReturnType<F>>
@@ -13,11 +13,11 @@ type Row<F extends (...given: never[]) => Promise<{ data: unknown[] }>> = Answer
 
 export type Invitation = Row<Invitations['list']>
 export type NewInvitation = Answer<Invitations['make']>
-export type Invited = Answer<Joining['lookAt']>
+export type Invited = Answer<WaysIn['lookAt']>
 export type Identity = Row<OwnUser['identities']>
-export type Member = Row<Members['list']>
-export type ShownMember = Answer<Members['show']>
-export type Session = Row<Sessions['list']>
+export type Member = Row<AccountMembers['list']>
+export type ShownMember = Answer<AccountMembers['show']>
+export type Session = Row<UserSessions['list']>
 export type Token = Row<OwnUser['tokens']>
 export type NewToken = Answer<OwnUser['createToken']>
 export type Action = Row<Actions['shown']>

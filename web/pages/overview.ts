@@ -1,5 +1,5 @@
 /** Overview: the money, what was spent, what came last, and what to do first. */
-import type { OverviewAnswer } from '../../lib/operations/usage/overview.ts'
+import type { OverviewAnswer } from '../../lib/operations/usage/usage.ts'
 import { hrefOf } from '../base/address.ts'
 import { get } from '../base/ask.ts'
 import { chart } from '../parts/charts/chart.ts'

@@ -1,6 +1,6 @@
 /** Requests: one row for each, newest first, and those that were refused; with filters that stand in the address. */
 import { effect, signal } from '@preact/signals'
-import type { RefusalAnswer, RequestAnswer } from '../../lib/operations/usage/columns.ts'
+import type { RefusedAnswer, RequestAnswer } from '../../lib/operations/usage/requests.ts'
 import type { RequestsAnswer } from '../../lib/operations/usage/requests.ts'
 import { hrefOf, query, setQuery } from '../base/address.ts'
 import { get } from '../base/ask.ts'
@@ -78,7 +78,7 @@ export default function requests(): View {
     }),
   )
   const refused = loadList('refused', () =>
-    get<ListPage<RefusalAnswer>>(`${accountPath()}/refusals`, {
+    get<ListPage<RefusedAnswer>>(`${accountPath()}/refusals`, {
       ...sentFilters('refusals'),
       ...periodOf(FALLBACK),
       after: at('after'),
@@ -150,8 +150,8 @@ function nothing(page: RequestsAnswer | null): Child {
   return empty('list', w.noneFits(), clearButton())
 }
 
-const refusalList = (refused: Loaded<ListPage<RefusalAnswer>>): Child =>
-  listing<RefusalAnswer>({
+const refusalList = (refused: Loaded<ListPage<RefusedAnswer>>): Child =>
+  listing<RefusedAnswer>({
     caption: w.refused(),
     bar: p({ class: 'soft' }, w.refusedLead()),
     loaded: refused,

@@ -1,7 +1,7 @@
 /** What requests and their parts are called, wherever pages show them. */
 
 import type { VNode } from 'preact'
-import type { RequestAnswer } from '../../lib/operations/usage/columns.ts'
+import type { RequestAnswer } from '../../lib/operations/usage/requests.ts'
 import { words } from '../base/words.ts'
 import { badge, type Tone } from './badge.ts'
 

@@ -13,7 +13,7 @@ import {
   severalForm,
 } from '../../operations/accounts/own-keys.ts'
 import { bothWords } from '../../operations/fields.ts'
-import { testForm, testKey } from '../../operations/usage/key-test.ts'
+import { testForm, testKey } from '../../operations/usage/requests.ts'
 import type { ConsoleDeps } from './shared.ts'
 import { MAY, seesOwnOnly } from '../../../web/shared/roles.ts'
 

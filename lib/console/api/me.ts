@@ -1,7 +1,7 @@
 /** The calls of people about themselves: profile, password, second factor, sessions, personal tokens. */
 import { emailForm, secretForm } from '../../operations/people/deps.ts'
 import { OwnUser, codeForm, passwordForm, profileForm, tokenForm } from '../../operations/people/me.ts'
-import { Sessions } from '../../operations/people/sign-in.ts'
+import { UserSessions } from '../../operations/people/sign-in.ts'
 import { type ConsoleDeps, andSignInAgain, personOf, rowId } from './shared.ts'
 import { listOf } from './people.ts'
 import { z } from 'zod'
@@ -216,7 +216,7 @@ export const ME = [
     effect: 'read',
     scope: null,
     answer: { status: 200, body: z.strictObject({ data: z.array(sessionRecord), next: z.null() }) },
-    run: async (deps: ConsoleDeps, { caller }) => new Sessions(deps).list(caller, await personOf(deps, caller)),
+    run: async (deps: ConsoleDeps, { caller }) => new UserSessions(deps).list(caller, await personOf(deps, caller)),
   }),
   operation({
     id: 'sessions.end',
@@ -229,7 +229,7 @@ export const ME = [
     answer: { status: 204, body: null },
     refuses: [404],
     async run(deps: ConsoleDeps, { caller, path }) {
-      await new Sessions(deps).end(caller, path.id)
+      await new UserSessions(deps).end(caller, path.id)
       return null
     },
   }),
@@ -241,7 +241,7 @@ export const ME = [
     effect: 'write',
     scope: null,
     answer: { status: 200, body: z.strictObject({ ended: z.int() }) },
-    run: (deps: ConsoleDeps, { caller }) => new Sessions(deps).endOthers(caller),
+    run: (deps: ConsoleDeps, { caller }) => new UserSessions(deps).endOthers(caller),
   }),
 ]
 

@@ -1,6 +1,6 @@
 /** The call behind the page Overview. */
 import { type Operation, operation } from '../../api/operation.ts'
-import { overviewAnswer } from '../../operations/usage/overview.ts'
+import { overviewAnswer } from '../../operations/usage/usage.ts'
 import { reportJson } from '../../operations/usage/reports.ts'
 import { type ConsoleDeps, readerOf } from './shared.ts'
 import { MAY, may } from '../../../web/shared/roles.ts'

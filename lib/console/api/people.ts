@@ -5,8 +5,8 @@ import { type Operation, operation } from '../../api/operation.ts'
 import type { UserDeps } from '../../operations/people/deps.ts'
 import { Invitations, invitationForm } from '../../operations/people/joining.ts'
 import {
-  Members,
-  Users,
+  AccountMembers,
+  UserAdmin,
   inviteForm,
   membersFilter,
   removalForm,
@@ -59,7 +59,7 @@ export const MEMBERS = [
     query: membersFilter,
     answer: { status: 200, body: listOf(memberRecord) },
     refuses: [400],
-    run: (deps: ConsoleDeps, { account, query }) => new Members(deps).list(account, query),
+    run: (deps: ConsoleDeps, { account, query }) => new AccountMembers(deps).list(account, query),
   }),
   operation({
     ...owners,
@@ -70,7 +70,7 @@ export const MEMBERS = [
     path: rowId,
     answer: { status: 200, body: shownMember },
     refuses: [404],
-    run: (deps: ConsoleDeps, { account, path }) => new Members(deps).show(account, path.id),
+    run: (deps: ConsoleDeps, { account, path }) => new AccountMembers(deps).show(account, path.id),
   }),
   operation({
     ...owners,
@@ -85,7 +85,7 @@ export const MEMBERS = [
     answer: { status: 200, body: memberRecord },
     refuses: [400, 404, 409],
     run: (deps: ConsoleDeps, { caller, account, path, body }) =>
-      new Members(deps).changeRole(caller, account, path.id, body),
+      new AccountMembers(deps).changeRole(caller, account, path.id, body),
   }),
   operation({
     ...owners,
@@ -99,7 +99,7 @@ export const MEMBERS = [
     answer: { status: 204, body: null },
     refuses: [400, 404, 409],
     async run(deps: ConsoleDeps, { caller, account, path, query }) {
-      await new Members(deps).remove(caller, account, path.id, query)
+      await new AccountMembers(deps).remove(caller, account, path.id, query)
       return null
     },
   }),
@@ -114,7 +114,7 @@ export const MEMBERS = [
     answer: { status: 204, body: null },
     refuses: [409],
     async run(deps: ConsoleDeps, { caller, account }) {
-      await new Members(deps).leave(caller, account)
+      await new AccountMembers(deps).leave(caller, account)
       return null
     },
   }),
@@ -194,7 +194,7 @@ export const USERS: Operation<UserDeps>[] = [
     query: usersFilter,
     answer: { status: 200, body: listOf(user.meta({ id: 'User' })) },
     refuses: [400],
-    run: (deps: UserDeps, { query }) => new Users(deps).list(query),
+    run: (deps: UserDeps, { query }) => new UserAdmin(deps).list(query),
   }),
   operation({
     ...operators,
@@ -205,7 +205,7 @@ export const USERS: Operation<UserDeps>[] = [
     path: rowId,
     answer: { status: 200, body: shownUser },
     refuses: [404],
-    run: async (deps: UserDeps, { path }) => new Users(deps).show(await new Users(deps).named(path.id)),
+    run: async (deps: UserDeps, { path }) => new UserAdmin(deps).show(await new UserAdmin(deps).named(path.id)),
   }),
   operation({
     ...danger,
@@ -215,7 +215,7 @@ export const USERS: Operation<UserDeps>[] = [
     body: inviteForm,
     answer: { status: 201, body: newInvitationRecord },
     refuses: [400, 404, 409, 429],
-    run: (deps: UserDeps, { caller, body }) => new Users(deps).invite(caller, body),
+    run: (deps: UserDeps, { caller, body }) => new UserAdmin(deps).invite(caller, body),
   }),
   operation({
     ...operators,
@@ -251,7 +251,7 @@ export const USERS: Operation<UserDeps>[] = [
     answer: { status: 200, body: shownUser },
     refuses: [400, 404, 409],
     run: async (deps: UserDeps, { caller, path, body }) =>
-      new Users(deps).setStatus(caller, await new Users(deps).named(path.id), body.status),
+      new UserAdmin(deps).setStatus(caller, await new UserAdmin(deps).named(path.id), body.status),
   }),
   operation({
     ...danger,
@@ -262,7 +262,7 @@ export const USERS: Operation<UserDeps>[] = [
     answer: { status: 200, body: z.strictObject({ ended: z.int() }) },
     refuses: [404],
     run: async (deps: UserDeps, { caller, path }) =>
-      new Users(deps).endSessions(caller, await new Users(deps).named(path.id)),
+      new UserAdmin(deps).endSessions(caller, await new UserAdmin(deps).named(path.id)),
   }),
   operation({
     ...danger,
@@ -273,7 +273,7 @@ export const USERS: Operation<UserDeps>[] = [
     answer: { status: 201, body: resetLink },
     refuses: [404],
     run: async (deps: UserDeps, { caller, path }) =>
-      new Users(deps).makeReset(caller, await new Users(deps).named(path.id)),
+      new UserAdmin(deps).makeReset(caller, await new UserAdmin(deps).named(path.id)),
   }),
   operation({
     ...danger,
@@ -284,7 +284,7 @@ export const USERS: Operation<UserDeps>[] = [
     answer: { status: 204, body: null },
     refuses: [404],
     async run(deps: UserDeps, { caller, path }) {
-      await new Users(deps).resetFactor(caller, await new Users(deps).named(path.id))
+      await new UserAdmin(deps).resetFactor(caller, await new UserAdmin(deps).named(path.id))
       return null
     },
   }),

@@ -5,9 +5,9 @@ import type { Call } from '../../api/operation.ts'
 import type { Person } from '../../base/people.ts'
 import type { PublicCatalogue } from '../../operations/catalogue/public-catalogue.ts'
 import { type By, NO_SUCH_USER, type PeopleDeps } from '../../operations/people/deps.ts'
-import { type Opened, Sessions } from '../../operations/people/sign-in.ts'
-import type { DryRun } from '../../operations/usage/key-test.ts'
-import type { AccountReader } from '../../operations/usage/scope.ts'
+import { type Opened, UserSessions } from '../../operations/people/sign-in.ts'
+import type { DryRun } from '../../operations/usage/requests.ts'
+import type { AccountReader } from '../../operations/usage/filters.ts'
 import type { PaymentService } from '../../pay/service.ts'
 import { may, seesOwnOnly } from '../../../web/shared/roles.ts'
 
@@ -50,7 +50,7 @@ export async function andSignInAgain<T>(
   const done = await work()
   if (caller.sessionId === null) return done
   const person = await personOf(deps, caller)
-  const opened: Opened = await new Sessions(deps).open(caller, person, null, 'sign_in.renewed', caller.provenAtMs)
+  const opened: Opened = await new UserSessions(deps).open(caller, person, null, 'sign_in.renewed', caller.provenAtMs)
   keepOpened(jarOf(deps, call), opened)
   return done
 }

@@ -8,7 +8,7 @@ import { operation } from '../../api/operation.ts'
 import { REGISTRATION_MODES, ROLES } from '../../base/people.ts'
 import { type By, secretForm } from '../../operations/people/deps.ts'
 import {
-  Joining,
+  WaysIn,
   acceptForm,
   registerForm,
   registrationForm,
@@ -16,7 +16,14 @@ import {
   resetRequestForm,
 } from '../../operations/people/joining.ts'
 import { OwnUser } from '../../operations/people/me.ts'
-import { type Opened, Sessions, SignIn, factorForm, signInForm, stepUpForm } from '../../operations/people/sign-in.ts'
+import {
+  type Opened,
+  UserSessions,
+  SignIn,
+  factorForm,
+  signInForm,
+  stepUpForm,
+} from '../../operations/people/sign-in.ts'
 
 const signedIn = z
   .strictObject({
@@ -134,7 +141,7 @@ export const SIGN_IN = [
     answer: { status: 204, body: null },
     async run(deps: ConsoleDeps, call) {
       const jar = jarOf(deps, call)
-      await new Sessions(deps).signOut(call.caller, readCookie(jar, 'session'))
+      await new UserSessions(deps).signOut(call.caller, readCookie(jar, 'session'))
       dropCookie(jar, 'session')
       return null
     },
@@ -252,7 +259,7 @@ export const JOINING = [
     body: secretForm,
     answer: { status: 200, body: looked },
     refuses: [400, 410, 429],
-    run: (deps: ConsoleDeps, { caller, body }) => new Joining(deps).lookAt(caller, body.token),
+    run: (deps: ConsoleDeps, { caller, body }) => new WaysIn(deps).lookAt(caller, body.token),
   }),
   operation({
     ...open,
@@ -263,7 +270,7 @@ export const JOINING = [
     answer: { status: 204, body: null },
     refuses: [400, 403, 409, 410, 429],
     async run(deps: ConsoleDeps, call) {
-      const { userId, isNew } = await new Joining(deps).accept(call.caller, call.body)
+      const { userId, isNew } = await new WaysIn(deps).accept(call.caller, call.body)
       const person = await deps.store.people.users.byId(userId)
       // who is new has just chosen a password; of others a link proves nothing
       const proven = isNew ? deps.clock.now() : call.caller.provenAtMs
@@ -271,7 +278,7 @@ export const JOINING = [
       if (person !== null && (isNew || person.operator !== call.caller.user?.operator))
         keepOpened(
           jarOf(deps, call),
-          await new Sessions(deps).open(call.caller, person, null, 'sign_in.invited', proven),
+          await new UserSessions(deps).open(call.caller, person, null, 'sign_in.invited', proven),
         )
       return null
     },
@@ -285,7 +292,7 @@ export const JOINING = [
     answer: { status: 202, body: null },
     refuses: [400, 403, 429],
     async run(deps: ConsoleDeps, { caller, body }) {
-      await new Joining(deps).askToRegister(caller, body)
+      await new WaysIn(deps).askToRegister(caller, body)
       return null
     },
   }),
@@ -298,8 +305,8 @@ export const JOINING = [
     answer: { status: 204, body: null },
     refuses: [400, 403, 409, 410, 429],
     async run(deps: ConsoleDeps, call) {
-      const person = await new Joining(deps).register(call.caller, call.body)
-      keepOpened(jarOf(deps, call), await new Sessions(deps).open(call.caller, person, null, 'sign_in.registered'))
+      const person = await new WaysIn(deps).register(call.caller, call.body)
+      keepOpened(jarOf(deps, call), await new UserSessions(deps).open(call.caller, person, null, 'sign_in.registered'))
       return null
     },
   }),
@@ -312,7 +319,7 @@ export const JOINING = [
     answer: { status: 202, body: null },
     refuses: [400, 409, 429],
     async run(deps: ConsoleDeps, { caller, body }) {
-      await new Joining(deps).askForReset(caller, body)
+      await new WaysIn(deps).askForReset(caller, body)
       return null
     },
   }),
@@ -325,7 +332,7 @@ export const JOINING = [
     answer: { status: 204, body: null },
     refuses: [400, 410, 429],
     async run(deps: ConsoleDeps, { caller, body }) {
-      await new Joining(deps).reset(caller, body)
+      await new WaysIn(deps).reset(caller, body)
       return null
     },
   }),

@@ -26,7 +26,7 @@ const fieldsOf = (lines: number, mostLines: number) => ({
   after: kind.whole(1, Number.MAX_SAFE_INTEGER).optional(),
 })
 
-/** Of the admin API, where accounts go by their names. `user`: the id of a user, as the console shows it. */
+/** The query of the admin API, where accounts go by their names. `user`: the id of a user, as the console shows it. */
 export const actionsQuery = z.strictObject({
   account: kind.name.optional(),
   user: kind.name.optional(),

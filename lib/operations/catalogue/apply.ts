@@ -1,26 +1,15 @@
 /**
- * Applies a catalogue file to the store. For each row the store remembers, as digests, what the file said when it was
+ * Applies a catalogue file to the store. For each row the store remembers, as digests (`Mark`), what the file said when it was
  * applied last. A row is written only when the file says something else of it now. So a row that an administrator
  * changed, disabled or deleted stays that way over restarts and reloads, until somebody edits that row in the file.
  * Rows that disappear from the file stay in the store. Applying the same file twice writes nothing the second time, so
  * no gateway reloads because of it. Several gateways may apply the same file at the same time.
  *
- * This file says in which order the kinds of rows are written, and counts what happened to them. In the folder `apply`,
- * `changes.ts` finds what is new in the file; `rows.ts`, `accounts.ts` and `keys.ts` write.
+ * The price of a model is compared apart from the rest of its row, so that an edit of a ceiling does not bring an old price
+ * back. Secrets are compared by signatures made with the store's secret, because the digest of a short secret could be
+ * guessed. The opening balance of an account is credited only when the account is created, in the same transaction: an edit
+ * of it in the file credits nothing later.
  */
-/**
- * What is new in a catalogue file. The store remembers what the file said of each row when it was applied last, as
- * digests (`Mark`); here they are compared with what the file says now. The price of a model is compared apart from the
- * rest of its row, so that an edit of a ceiling does not bring an old price back. Secrets are compared by signatures
- * made with the store's secret, because the digest of a short secret could be guessed.
- */
-/** Writes groups, models and channels of a catalogue file: rows that the store replaces as a whole. */
-/**
- * Writes accounts of a catalogue file, and knows the stored ones by name for the keys that follow. The opening balance
- * is credited only when the account is created, in the same transaction: an edit of it in the file credits nothing
- * later.
- */
-/** Writes keys of a catalogue file. The keys of an account are read from the store when its first key comes. */
 import { createHash } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import type { Clock } from '../../base/clock.ts'
@@ -44,7 +33,7 @@ import { secretHeaders, hashOf, hintOf } from '../../base/secrets.ts'
 import { FILE } from '../../base/people.ts'
 import { firstLimit, limitChange } from '../accounts/limits.ts'
 import { act, entryActor } from '../deps.ts'
-import { type FileTerms, type Rows, judgeFile, linesOf, throwRefused } from './judging.ts'
+import { type FileTerms, type Rows, judgeFile, findingLines, throwRefused } from './judging.ts'
 
 /**
  * What became of the rows of one kind: the names of those that were written; of those that stay as they were changed in
@@ -114,8 +103,8 @@ export async function applyWithSense(
   let warnings: string[] = []
   const look = (before: Rows, after: Rows): void => {
     const judged = judgeFile(file, before, after, { ...terms, clock })
-    throwRefused(linesOf(judged.refused, file))
-    warnings = linesOf(judged.warned, file)
+    throwRefused(findingLines(judged.refused, file))
+    warnings = findingLines(judged.warned, file)
   }
   if (file !== null) return { summary: await applyCatalog(store, file, clock, terms.force, look), warnings }
   const rows = await store.catalogue.read()
@@ -152,7 +141,7 @@ class Tally {
 
   async each<K extends CatalogKind>(
     kind: K,
-    write: (row: RowOf<K>, change: RowChange) => Promise<Outcome>,
+    write: (row: RowOf<K>, change: RowChange) => Promise<ApplyOutcome>,
   ): Promise<void> {
     for (const [i, row] of (this.#file[kind] as RowOf<K>[]).entries()) {
       const outcome = await write(row, this.#changes[kind][i] as RowChange).catch(error => {
@@ -178,7 +167,7 @@ export interface RowChange {
 export type Changes = Record<CatalogKind, RowChange[]>
 
 /** `kept`: the row differs from the file and stays so, because the file says nothing new of it. */
-export type Outcome = 'created' | 'updated' | 'kept' | 'same'
+export type ApplyOutcome = 'created' | 'updated' | 'kept' | 'same'
 
 const MARK_KINDS: Record<CatalogKind, Mark['kind']> = {
   groups: 'group',
@@ -267,7 +256,7 @@ export class RowWriter<T extends Row> {
   }
 
   /** `needed`: the row must exist, so it is made again though the file says nothing new of it. */
-  async write(row: T, change: RowChange, needed = false): Promise<Outcome> {
+  async write(row: T, change: RowChange, needed = false): Promise<ApplyOutcome> {
     const old = this.#stored.get(row.name) ?? null
     const next = wantedRow(row, old, change) ?? (old === null && needed ? row : null)
     if (next === null || isDeepStrictEqual(old, next)) {
@@ -330,7 +319,7 @@ export class AccountWriter {
     this.#stored = new Map(stored)
   }
 
-  async write(row: CatalogAccount, { mark, row: isNew }: RowChange): Promise<Outcome> {
+  async write(row: CatalogAccount, { mark, row: isNew }: RowChange): Promise<ApplyOutcome> {
     const { name, groups, balance, budget, sandbox = false } = row
     let account = this.#stored.get(name) ?? null
     if (account === null) {
@@ -379,7 +368,7 @@ export class KeyWriter {
     this.#accounts = accounts
   }
 
-  async write(key: CatalogKey, { mark, row: isNew }: RowChange): Promise<Outcome> {
+  async write(key: CatalogKey, { mark, row: isNew }: RowChange): Promise<ApplyOutcome> {
     const accountId = await this.#accounts.idOf(key.account)
     const row = toRow(key, accountId)
     let stored = (await this.#keysOf(accountId)).get(key.name) ?? null

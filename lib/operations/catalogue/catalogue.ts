@@ -1,9 +1,7 @@
 /**
- * Operations on groups, models and channels: list, show, put, remove, the same for each of the three. How a row of one
- * kind is read and shown stands in `groups.ts`, `models.ts` and `channels.ts`.
+ * Operations on groups, models and channels: list, show, put, remove, the same for each of the three. Rows come in the form
+ * that people write; `channels.ts` knows more about channels, which are shown without their credentials.
  */
-/** Turns groups from the form that people write into the form that the store keeps; says whether one is in use. */
-/** Turns models and their prices from the form that people write into the form that the store keeps; says whether one is in use. */
 import { z } from 'zod'
 import { toGroup, toModel, showGroup, showModel } from '../../catalog/rows.ts'
 import { catalogSchema } from '../../catalog/schema.ts'

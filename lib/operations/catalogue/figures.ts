@@ -1,8 +1,8 @@
 /**
- * How models fared, as people are told: the share of answered requests and the usual time to the first byte. Numbers of
- * requests are never told, and nothing is said of models with few requests, because it would tell what single customers do.
+ * How models fared, as people are told: the share of answered requests and the usual time to the first byte, over the last
+ * weeks day by day, and when they failed. Numbers of requests are never told, and nothing is said of models with few
+ * requests, because it would tell what single customers do.
  */
-/** How the models of a group have fared over the last weeks, day by day, and when they failed. */
 import type { Store } from '../../store/store.ts'
 import type { ModelFigures, ModelHour } from '../../store/usage/queries.ts'
 import { quantileOf } from '../usage/totals.ts'
@@ -48,7 +48,7 @@ export interface Incident {
   /** The beginning of its first hour, and the end of its last one; null = it may not be over. */
   from: string
   until: string | null
-  /** Of its worst hour. */
+  /** The share in its worst hour. */
   answered_share: number
 }
 

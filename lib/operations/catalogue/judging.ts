@@ -21,14 +21,14 @@ import { OperationError } from '../error.ts'
 
 export type Rows = Pick<Catalog, 'groups' | 'models' | 'channels'>
 
-/** Of a thousand findings nobody reads more. */
+/** Nobody reads more of a thousand findings. */
 const MOST_LINES = 50
 
 const shortened = (lines: readonly string[]): string[] =>
   lines.length <= MOST_LINES ? [...lines] : [...lines.slice(0, MOST_LINES), `and ${lines.length - MOST_LINES} more`]
 
 /** Findings as lines: those of the file with their places in it. */
-export function linesOf(findings: readonly SenseFinding[], file: Pick<CatalogFile, 'tell'> | null): string[] {
+export function findingLines(findings: readonly SenseFinding[], file: Pick<CatalogFile, 'tell'> | null): string[] {
   const placed = file === null ? [] : findings.map(finding => ({ finding, lines: file.tell([finding]) }))
   const lines =
     file === null

@@ -1,15 +1,10 @@
 /**
  * LiteLLM's list `model_prices_and_context_window.json`: a map of model names to fields, whose prices are in USD per
- * token or per piece. `litellm-fields.ts` says which field is which of our prices, `litellm-parts.ts` reads fields with
- * several prices, `litellm-tiers.ts` prices of service tiers. Whatever has to do with money and finds no place in our
+ * token or per piece. Tables say which field is which of our prices. Whatever has to do with money and finds no place in our
  * prices becomes a note of its model.
- */
-/** Which fields of LiteLLM's list are prices, and which of our prices they are. */
-/** One model of LiteLLM's list while it is read: what it offers so far, and the problems and notes of its fields. */
-/** The fields of LiteLLM's list that hold several prices: searches, factors, and lists by the size of the prompt. */
-/**
- * Prices of service tiers in LiteLLM's list. It names a price for each class of tokens; ours are one factor for all. So a
- * tier is taken only where its prices are the same multiple of the others, exactly.
+ *
+ * The list names a price for each class of tokens in a service tier; ours are one factor for all. So a tier is taken only
+ * where its prices are the same multiple of the others, exactly.
  */
 import { type Fee, TOKEN_CLASSES, type TokenClass } from '../../terms/records.ts'
 import {
@@ -23,7 +18,7 @@ import {
   times,
   type Offer,
   Problems,
-  type Wanted,
+  type IsWanted,
   isMap,
   newOffer,
   parseJson,
@@ -34,7 +29,7 @@ const TOKENS =
   /^(?<base>.+?)(?:_above_(?<thousands>\d{1,6})k_tokens)?(?:_(?<tier>priority|flex|batches|batch_requests))?$/
 const REASONING = 'output_cost_per_reasoning_token'
 
-export function readLitellm(text: string, file: string, wanted: Wanted): Offer[] {
+export function readLitellm(text: string, file: string, wanted: IsWanted): Offer[] {
   const problems = new Problems(file)
   const document = parseJson(text, file)
   if (!isMap(document)) problems.add('', 'expected a map of models, as LiteLLM’s model_prices_and_context_window.json')
@@ -42,14 +37,14 @@ export function readLitellm(text: string, file: string, wanted: Wanted): Offer[]
   for (const [model, fields] of Object.entries(isMap(document) ? document : {})) {
     // The list begins with a model that explains the fields.
     if (model === 'sample_spec' || !wanted(model)) continue
-    if (isMap(fields)) offers.push(readEntry(new Entry(model, fields, problems)))
+    if (isMap(fields)) offers.push(readEntry(new ModelEntry(model, fields, problems)))
     else problems.add(` ${model}`, 'expected a map of fields')
   }
   problems.throwIfAny()
   return offers
 }
 
-function readEntry(entry: Entry): Offer {
+function readEntry(entry: ModelEntry): Offer {
   const { offer, fields } = entry
   offer.maxOutput = limit(fields['max_output_tokens'])
   offer.maxInput = limit(fields['max_input_tokens'])
@@ -69,7 +64,7 @@ function readEntry(entry: Entry): Offer {
   return offer
 }
 
-function readField(entry: Entry, field: string, value: unknown, tiers: TierPrice[]): void {
+function readField(entry: ModelEntry, field: string, value: unknown, tiers: TierPrice[]): void {
   const { base, thousands, tier } = TOKENS.exec(field)?.groups ?? {}
   const name = TOKEN_FIELDS[base!]
   const fee = FEE_MODES[field]?.(String(entry.fields['mode']))
@@ -92,7 +87,7 @@ function readField(entry: Entry, field: string, value: unknown, tiers: TierPrice
 }
 
 /** Reasoning costs as output, so only a price that says otherwise is worth a note. */
-function noteReasoning(entry: Entry): void {
+function noteReasoning(entry: ModelEntry): void {
   const value = entry.fields[REASONING]
   const amount = exact(value)
   const output = entry.offer.amounts.get('output')
@@ -159,7 +154,7 @@ export const FEE_MODES: Record<string, (mode: string) => Fee | undefined> = {
 
 const LONGEST_NOTE = 100
 
-export class Entry {
+export class ModelEntry {
   readonly fields: Record<string, unknown>
   readonly offer: Offer
   readonly #problems: Problems
@@ -186,7 +181,7 @@ export class Entry {
 }
 
 /** Searches cost by how much they bring along, which no answer reports: the dearest counts. */
-function searches(entry: Entry, field: string, value: unknown): void {
+function searches(entry: ModelEntry, field: string, value: unknown): void {
   const sizes = isMap(value) ? Object.entries(value) : []
   const amounts = sizes.flatMap(([size, one]) => entry.amount(`${field}.${size}`, one) ?? [])
   if (amounts.length === 0) {
@@ -199,7 +194,7 @@ function searches(entry: Entry, field: string, value: unknown): void {
 }
 
 /** Factors by speed (`fast`) and by country (`us`). */
-function factors(entry: Entry, field: string, value: unknown): void {
+function factors(entry: ModelEntry, field: string, value: unknown): void {
   if (!isMap(value)) entry.note(field, value)
   for (const [name, factor] of isMap(value) ? Object.entries(value) : []) {
     const amount = exact(factor)
@@ -211,7 +206,7 @@ function factors(entry: Entry, field: string, value: unknown): void {
 }
 
 /** `range` has the sizes of the prompt between which the prices beside it count. */
-function ranges(entry: Entry, field: string, value: unknown): void {
+function ranges(entry: ModelEntry, field: string, value: unknown): void {
   const lists = Array.isArray(value) ? value.filter(isMap) : []
   const starts = lists.map(({ range }) => (Array.isArray(range) ? exact(range[0]) : null))
   if (starts.length === 0 || starts.some(start => start === null || start.places > 0)) {
@@ -233,14 +228,14 @@ function ranges(entry: Entry, field: string, value: unknown): void {
 }
 
 /** The price of the smallest container; a 0 says that nobody knows it. The others cost more, and the list does not say what. */
-function container(entry: Entry, field: string, value: unknown): void {
+function container(entry: ModelEntry, field: string, value: unknown): void {
   const amount = entry.amount(field, value)
   if (amount === null || amount.digits === 0n) return
   entry.offer.amounts.set('container.1g', amount)
   entry.offer.notes.push(`${field}: taken for a container of 1g; larger ones stay without a price, and are refused`)
 }
 
-export const PARTS: Record<string, (entry: Entry, field: string, value: unknown) => void> = {
+export const PARTS: Record<string, (entry: ModelEntry, field: string, value: unknown) => void> = {
   search_context_cost_per_query: searches,
   code_interpreter_cost_per_session: container,
   provider_specific_entry: factors,
@@ -250,7 +245,7 @@ export const PARTS: Record<string, (entry: Entry, field: string, value: unknown)
 export interface TierPrice {
   /** The end of the field's name. */
   tier: string
-  /** Of the price that the tier changes. */
+  /** The path of the price that the tier changes. */
   path: string
   field: string
   amount: Exact

@@ -1,7 +1,6 @@
-/** What a price list says of one model, whatever the form of the list. */
 /**
- * Exact decimal numbers, for prices that are converted from another currency: floating-point numbers would be off by a
- * little, and rounding up would make that visible.
+ * What a price list says of one model, whatever the form of the list, with exact decimal numbers: prices are converted from
+ * another currency, floating-point numbers would be off by a little, and rounding up would make that visible.
  */
 import { ConfigError } from '../../config/yaml.ts'
 
@@ -73,7 +72,7 @@ export function parseJson(text: string, file: string): unknown {
   }
 }
 
-export type Wanted = (model: string) => boolean
+export type IsWanted = (model: string) => boolean
 
 export const isMap = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)

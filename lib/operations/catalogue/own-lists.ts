@@ -1,18 +1,15 @@
 /**
- * Price lists in our own forms: a catalogue file, of which only names and prices of models count, or what
- * `GET /admin/prices` and `bin/gateway prices list --json` answer.
- */
-/**
- * Price lists in CSV: a header line with `model` and the paths of prices (`input`, `over.200000.input`, `tiers.flex` …),
- * then a line for each model. An empty cell means that the model has no such price.
+ * Price lists in forms of our own: a catalogue file, of which only names and prices of models count, or what
+ * `GET /admin/prices` and `bin/gateway prices list --json` answer; and CSV: a header line with `model` and the paths of prices
+ * (`input`, `over.200000.input`, `tiers.flex` …), then a line for each model, where an empty cell is no price.
  */
 import { ConfigError, Source } from '../../config/yaml.ts'
 import { FEES, TOKEN_CLASSES } from '../../terms/records.ts'
 import { OperationError } from '../error.ts'
-import { exact, type Offer, Problems, type Wanted, isMap, isPlain, newOffer } from './offer.ts'
+import { exact, type Offer, Problems, type IsWanted, isMap, isPlain, newOffer } from './offer.ts'
 import { flatPrice, readPrice } from './prices.ts'
 
-export function readGateway(text: string, file: string, wanted: Wanted): Offer[] {
+export function readGateway(text: string, file: string, wanted: IsWanted): Offer[] {
   const source = new Source(text, file, process.env)
   const problems = new Problems(file)
   const document = isMap(source.value) ? source.value : {}
@@ -82,7 +79,7 @@ function parseCsv(text: string, file: string): Line[] {
   return lines
 }
 
-export function readCsv(text: string, file: string, wanted: Wanted): Offer[] {
+export function readCsv(text: string, file: string, wanted: IsWanted): Offer[] {
   const [header, ...rows] = parseCsv(text, file)
   const problems = new Problems(file)
   const columns = header?.cells ?? []

@@ -14,14 +14,14 @@ import { OperationError } from '../error.ts'
 import { type ChangeTerms, judgeChange } from './judging.ts'
 import { readModel } from './catalogue.ts'
 import { readCsv, readGateway } from './own-lists.ts'
-import { type Exact, exact, roundedUp, times, type Offer, Problems, type Wanted } from './offer.ts'
+import { type Exact, exact, roundedUp, times, type Offer, Problems, type IsWanted } from './offer.ts'
 import { readLitellm } from './litellm.ts'
 import { readPrice, setPaths, type PriceChanges, priceChanges } from './prices.ts'
 
 const READERS = { litellm: readLitellm, gateway: readGateway, csv: readCsv }
 export type ListFormat = keyof typeof READERS
 
-export interface PriceList {
+export interface ListFile {
   text: string
   /** Name of the file, for problems. */
   file: string
@@ -58,7 +58,7 @@ export interface Planned {
 }
 
 /** Throws ConfigError with the problems of the list, OperationError when an option is wrong. */
-export async function planImport(store: Store, list: PriceList, options: ImportOptions): Promise<Planned[]> {
+export async function planImport(store: Store, list: ListFile, options: ImportOptions): Promise<Planned[]> {
   const factor = times(positive('rate', options.rate), positive('factor', options.factor))
   const offers = READERS[list.format](list.text, list.file, wantedBy(options.match))
   const models = new Map((await store.catalogue.read()).models.map(model => [model.name, model]))
@@ -181,7 +181,7 @@ function positive(name: string, text: string): Exact {
 }
 
 /** `*` stands for any characters, `?` for one. */
-function wantedBy(glob: string | null): Wanted {
+function wantedBy(glob: string | null): IsWanted {
   if (glob === null) return () => true
   const pattern = glob
     .replace(/[.+^${}()|[\]\\]/g, '\\$&')

@@ -6,11 +6,6 @@
  * cost, no weight, no number of requests. Whoever asks, everything is made at most once in a few seconds, and the figures,
  * which the store is asked for, once a minute.
  */
-/** A model as people see it in the catalogue: nothing stands here that nobody may know. */
-/**
- * A value that is made when somebody asks for it, and kept for a while, so that however many people ask, it is made once in
- * that time. When it cannot be made, the last one serves on.
- */
 import type { Clock } from '../../base/clock.ts'
 import type { Store } from '../../store/store.ts'
 import type { ImageForm, Protocol } from '../../terms/records.ts'
@@ -21,7 +16,7 @@ import { OperationError } from '../error.ts'
 import { type Figures, NO_FIGURES, shownFigures, type Days, STATUS_DAYS, readDays } from './figures.ts'
 import { type PricePeriod, priceHistory, type ShownPrice, shownPrice } from './public-price.ts'
 
-export type { PriceList } from './public-price.ts'
+export type { ShownPriceList } from './public-price.ts'
 export type { ShownPrice } from './public-price.ts'
 
 export interface GroupCatalogue {
@@ -239,9 +234,9 @@ export type ModelState = (typeof MODEL_STATES)[number]
 export interface CatalogueModel {
   name: string
   family: string | null
-  /** Those that the group offers it with, and that its price covers. */
+  /** The protocols that the group offers it with, and that its price covers. */
   protocols: Protocol[]
-  /** Those of them that are served by translation. */
+  /** The protocols among them that are served by translation. */
   translated: Protocol[]
   state: ModelState
   /** Since when it is offline; null = it is not, or that is not known. */
@@ -278,6 +273,10 @@ export function rowOf(offer: ModelOffer, resting: ReadonlySet<string>): Omit<Cat
   }
 }
 
+/**
+ * A value that is made when somebody asks for it, and kept for a while, so that however many people ask, it is made once in
+ * that time. When it cannot be made, the last one serves on.
+ */
 export class Kept<T> {
   readonly #clock: Clock
   readonly #keepMs: number

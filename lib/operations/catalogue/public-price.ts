@@ -1,7 +1,7 @@
-/** Prices of the catalogue in the form that people and programs read: exact decimals in CNY. */
 /**
- * What a model has cost in a group: the versions of its price times the versions of the group's multiplier. It tells
- * when prices changed, and never who changed them.
+ * Prices of the catalogue in the form that people and programs read, exact decimals in CNY; and what a model has cost in a
+ * group: the versions of its price times the versions of the group's multiplier. It tells when prices changed, and never who
+ * changed them.
  */
 import { decimalText } from '../../base/money.ts'
 import type { Store } from '../../store/store.ts'
@@ -13,7 +13,7 @@ import { type OfferedPrice, offeredAt } from '../../world/offers.ts'
 const PICO_PLACES = 12
 const MILLIONTHS_PLACES = 6
 
-export interface PriceList {
+export interface ShownPriceList {
   /** The prices of prompts with more tokens than that; null = of all others. */
   over: number | null
   /** CNY per million of tokens and characters, per piece of all others. */
@@ -23,7 +23,7 @@ export interface PriceList {
 }
 
 export interface ShownPrice {
-  lists: PriceList[]
+  lists: ShownPriceList[]
   /** Factors on prices of tokens, by service tier, speed and place. */
   tiers: Record<string, string>
   /** Whether each search is charged, or a request that searched, once. */

@@ -41,7 +41,7 @@ const MOST_OPEN = 100
 export const invitationForm = z.strictObject({ email, role: z.enum(ROLES) })
 export const acceptForm = z.strictObject({
   token: z.string().max(100),
-  /** Of somebody who has no user yet. */
+  /** The name and the password of somebody who has no user yet. */
   name: kind.name.optional(),
   password: password.optional(),
 })
@@ -108,7 +108,7 @@ export class Invitations {
   }
 }
 
-export class Joining {
+export class WaysIn {
   readonly #deps: PeopleDeps
 
   constructor(deps: PeopleDeps) {

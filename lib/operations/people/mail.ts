@@ -1,8 +1,8 @@
 /**
  * Sends letters. They leave after the transaction that they tell of, one at a time, from a bounded queue: nobody waits
- * for a mail server, and an answer tells by its time nothing of whether a letter was sent.
+ * for a mail server, and an answer tells by its time nothing of whether a letter was sent. Each is in both languages, the
+ * reader's first, because the sender may not know the reader.
  */
-/** The texts of letters. Each is in both languages, the reader's first, because the sender may not know the reader. */
 import { type Clock, pause } from '../../base/clock.ts'
 import type { Config } from '../../config/config.ts'
 import type { Logger } from '../../base/log.ts'
@@ -94,7 +94,7 @@ export class Mailer {
   }
 }
 
-/** Of an error of the mail server only what tells no address. */
+/** The part of an error of the mail server that tells no address. */
 const told = (error: unknown): object => {
   const { code, responseCode, command } = error as { code?: string; responseCode?: number; command?: string }
   return { code, responseCode, command }

@@ -20,7 +20,7 @@ import { newLink } from './links.ts'
 import { typedPassword } from './passwords.ts'
 import { type Try, tryCode, trySignIn, tryStepUp, tryUnknown } from './throttle.ts'
 import { isRecoveryCode, recoveryHash, stepOf } from './totp.ts'
-import { Joining } from './joining.ts'
+import { WaysIn } from './joining.ts'
 
 const HOUR_MS = 3_600_000
 const LIMITS = {
@@ -126,7 +126,7 @@ export interface Vouched {
 const provenBy = ({ authAtMs }: Vouched, nowMs: number): number | null =>
   authAtMs === null ? null : Math.min(authAtMs, nowMs)
 
-export class Sessions {
+export class UserSessions {
   readonly #deps: PeopleDeps
 
   constructor(deps: PeopleDeps) {
@@ -231,7 +231,7 @@ export class SignIn {
     if (!person.secondFactor)
       return {
         state: 'signed_in',
-        opened: await new Sessions(this.#deps).open(by, person, device, operation, provenAtMs),
+        opened: await new UserSessions(this.#deps).open(by, person, device, operation, provenAtMs),
       }
     const challenge = newToken()
     const createdAtMs = this.#deps.clock.now()
@@ -265,7 +265,7 @@ export class SignIn {
     await this.#useCode(person.id, form.code)
     if ((await store.people.links.use('factor', hash, clock.now())) === null) throw LINK_GONE()
     await Promise.all([counted.succeeded(), asked.succeeded()])
-    return new Sessions(this.#deps).open(by, person, known, 'sign_in.second_factor')
+    return new UserSessions(this.#deps).open(by, person, known, 'sign_in.second_factor')
   }
 
   /** The caller proves again who it is. The session goes on under the secret that is returned. */
@@ -333,7 +333,7 @@ export class SignIn {
     const email = canonicalEmail(vouched.email)
     if (config().registration.mode !== 'open' || email === undefined || !vouched.emailVerified) return null
     if ((await store.people.users.byEmail(email)) !== null) return null
-    const person = await new Joining(this.#deps).registerVouched(by, {
+    const person = await new WaysIn(this.#deps).registerVouched(by, {
       issuer,
       subject,
       email,

@@ -1,5 +1,7 @@
-/** One-time codes by time (RFC 6238, on RFC 4226): six digits of HMAC-SHA-1 over the number of the half minute. */
-/** Recovery codes: ten of 128 bits each, shown once, kept as SHA-256, each good for one sign-in without the app. */
+/**
+ * One-time codes by time (RFC 6238, on RFC 4226): six digits of HMAC-SHA-1 over the number of the half minute; and recovery
+ * codes: ten of 128 bits each, shown once, kept as SHA-256, each good for one sign-in without the app.
+ */
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import { hashOf } from '../../base/secrets.ts'
 

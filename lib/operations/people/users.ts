@@ -60,7 +60,7 @@ const memberRow = ({ role, person }: Member & { person: Person }) => ({
   second_factor: person.secondFactor,
 })
 
-/** Whose the keys of somebody else become; null = nobody's, they are disabled. */
+/** The user to whom the keys of somebody else go; null = to nobody: they are disabled. */
 const heirOf = (by: By, userId: number, keys: z.output<typeof whatOfKeys>): number | null =>
   keys === 'hand_over' && by.user!.id !== userId ? by.user!.id : null
 
@@ -69,7 +69,7 @@ export const removalForm = z.strictObject({ keys: whatOfKeys })
 /** The most keys that are listed before a removal. */
 const MOST_KEYS = 1_000
 
-export class Users {
+export class UserAdmin {
   readonly #deps: UserDeps
 
   constructor(deps: UserDeps) {
@@ -161,7 +161,7 @@ export class Users {
   }
 }
 
-export class Members {
+export class AccountMembers {
   readonly #deps: PeopleDeps
 
   constructor(deps: PeopleDeps) {

@@ -28,7 +28,7 @@ import { BOUNDED, END_WORDS, ratioText, reasonWords, restsOn } from './words.ts'
 /** A row, and what stands in other tables about it. */
 export interface SeenRow {
   row: BookedRow
-  /** Its key, for the people of the account; undefined = it is not known any more. */
+  /** The key, for the people of the account; undefined = it is not known any more. */
   key?: KeyLabel | undefined
   /** The name of its account, for operators. */
   account?: string | undefined
@@ -275,7 +275,7 @@ export const internalFields = z.strictObject({
   cost: moneyText.nullable(),
   margin: moneyText.nullable(),
   attempts: z.array(attemptFields),
-  /** Its attempts that have rows of their own. */
+  /** The attempts that have rows of their own. */
   uncharged: z.array(
     z.strictObject({
       request_id: text,
@@ -325,7 +325,7 @@ export const refusalAnswer = z
     todo: bothWords,
   })
   .meta({ id: 'Refusal' })
-export type RefusalAnswer = z.output<typeof refusalAnswer>
+export type RefusedAnswer = z.output<typeof refusalAnswer>
 
 const refused = ({ requestId, atMs, reason, status, address }: RefusedRequest) => ({
   request_id: requestId,
@@ -335,7 +335,7 @@ const refused = ({ requestId, atMs, reason, status, address }: RefusedRequest) =
   address,
 })
 
-export const ownRefusal = (refusal: RefusedRequest, key: KeyLabel | undefined): RefusalAnswer => ({
+export const ownRefusal = (refusal: RefusedRequest, key: KeyLabel | undefined): RefusedAnswer => ({
   ...refused(refusal),
   key: shownKey(key),
   model: refusal.model === '' ? null : refusal.model,

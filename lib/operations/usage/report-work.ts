@@ -9,26 +9,25 @@ import type { PurseId } from '../../store/books/purses.ts'
 import { OperationError } from '../error.ts'
 import { Statements } from '../billing/statement.ts'
 import type { Sent } from '../read.ts'
-import { overview } from './overview.ts'
 import { Requests } from './requests.ts'
-import { Usage, type UsageDeps } from './usage.ts'
+import { ownOverview, UsageSums, type UsageDeps } from './usage.ts'
 
 type Of<F extends (...args: never[]) => unknown> = Parameters<F>
 
 /** Each as the main thread would call it, behind what every operation is given. */
 const REPORTS = {
-  overview,
-  usage: (deps: UsageDeps, ...args: Of<Usage['own']>) => new Usage(deps).own(...args),
-  choices: (deps: UsageDeps, ...args: Of<Usage['choices']>) => new Usage(deps).choices(...args),
+  overview: ownOverview,
+  usage: (deps: UsageDeps, ...args: Of<UsageSums['own']>) => new UsageSums(deps).own(...args),
+  choices: (deps: UsageDeps, ...args: Of<UsageSums['choices']>) => new UsageSums(deps).choices(...args),
   requests: (deps: UsageDeps, ...args: Of<Requests['list']>) => new Requests(deps).list(...args),
   refusals: (deps: UsageDeps, ...args: Of<Requests['refusals']>) => new Requests(deps).refusals(...args),
   statement: (deps: UsageDeps, ...args: Of<Statements['own']>) => new Statements(deps).own(...args),
   log: (deps: UsageDeps, sent: Sent) => new Requests(deps).page(sent),
-  totals: (deps: UsageDeps, sent: Sent) => new Usage(deps).summary(sent),
+  totals: (deps: UsageDeps, sent: Sent) => new UsageSums(deps).summary(sent),
 } as const
 
 const FILES = {
-  usageFile: (deps: UsageDeps, ...args: Of<Usage['file']>) => new Usage(deps).file(...args),
+  usageFile: (deps: UsageDeps, ...args: Of<UsageSums['file']>) => new UsageSums(deps).file(...args),
   statementFile: (deps: UsageDeps, ...args: Of<Statements['file']>) => new Statements(deps).file(...args),
 } as const
 

@@ -6,7 +6,7 @@ import { accountPurse } from '../../store/books/purses.ts'
 import type { Pieces } from '../../store/export-thread.ts'
 import type { OperationDeps } from '../deps.ts'
 import { OperationError } from '../error.ts'
-import type { AccountReader } from './scope.ts'
+import type { AccountReader } from './filters.ts'
 import type { FileName, ReportArguments, ReportHead, ReportName, ReportOrder, ReportRefusal } from './report-work.ts'
 
 const WORK = new URL('./report-work.ts', import.meta.url)

@@ -1,25 +1,29 @@
 /**
  * Requests: pages of them, the receipt of one, those that were refused before an upstream was asked, and exports of any size.
  * People see those of their account, where an id of somebody else is answered as one that does not exist; operators see all,
- * with channels and costs.
+ * with channels and costs. A key is tried out without asking an upstream.
  */
+import * as kind from '../../config/scalars.ts'
 import { z } from 'zod'
 import { isRequestId, timeOfId } from '../../base/ids.ts'
 import { formatMicro } from '../../base/money.ts'
 import type { Language } from '../../base/people.ts'
 import { periodAt } from '../../base/periods.ts'
-import type { AccountKeys, Page } from '../../store/usage/queries.ts'
 import { accountPurse } from '../../store/books/purses.ts'
-import type { BookedRow } from '../../store/usage/rows.ts'
 import type { Pieces } from '../../store/export-thread.ts'
+import type { AccountKeys, Page } from '../../store/usage/queries.ts'
+import type { BookedRow } from '../../store/usage/rows.ts'
+import { PROTOCOLS, type Protocol } from '../../terms/records.ts'
+import type { OwnKeys } from '../accounts/own-keys.ts'
 import { shownDispute } from '../billing/disputes.ts'
 import { CSV_TYPE, JSON_LINES_TYPE } from '../csv.ts'
 import type { OperationDeps } from '../deps.ts'
 import { OperationError } from '../error.ts'
 import { iso, isoOrNull, moment, timeText } from '../fields.ts'
 import { accountNames } from '../lookups.ts'
-import { read, type Sent } from '../read.ts'
+import { type Sent, read } from '../read.ts'
 import {
+  type SeenRow,
   internalFields,
   operatorsReceipt,
   operatorsRefusal,
@@ -30,24 +34,26 @@ import {
   receiptFields,
   refusalAnswer,
   requestAnswer,
-  type SeenRow,
   shownAttempt,
   shownInternal,
 } from './columns.ts'
 import type { ExportFormat, ExportOrder } from './export-work.ts'
 import {
   type ExportQuery,
-  exportFilter,
-  pageFilter,
   type RefusalsQuery,
   type RequestsQuery,
+  exportFilter,
+  pageFilter,
   toFilter,
   toOperatorsFilter,
   withoutUndefined,
+  type AccountReader,
+  whoseKeys,
 } from './filters.ts'
-import { type AccountReader, whoseKeys } from './scope.ts'
 import { addUp, operatorsTotals, ownTotals } from './totals.ts'
+import { reasonWords } from './words.ts'
 
+export type { RefusedAnswer, RequestAnswer } from './columns.ts'
 export type { ExportFormat } from './export-work.ts'
 export { exportQuery, refusalsQuery, requestIdText, requestsQuery } from './filters.ts'
 
@@ -305,4 +311,38 @@ export class Requests {
     const details = { day_from: iso(day.fromMs), zone: day.zone, requests: String(requests), charge }
     return new OperationError('gone', words, details)
   }
+}
+
+export const testForm = z.strictObject({ model: kind.name, protocol: kind.oneOf(...PROTOCOLS) })
+
+/** A request that a serving process is asked to try out. */
+export interface KeyTrial {
+  keyHash: string
+  address: string
+  model: string
+  protocol: Protocol
+  english: boolean
+}
+/** Finds the stage that would refuse it; null = none would. */
+export type DryRun = (trial: KeyTrial) => Promise<{
+  stage: string | null
+  /** The error that a client would be answered with, by its name. */
+  reason: string | null
+  status: number | null
+  message: string | null
+}>
+
+export async function testKey(
+  keys: OwnKeys,
+  id: string,
+  dryRun: DryRun,
+  { model, protocol }: z.output<typeof testForm>,
+  { ip, language }: { ip: string; language: Language },
+) {
+  const { hash } = await keys.find(id)
+  const trial = { keyHash: hash, address: ip, model, protocol, english: language === 'en' }
+  const { stage, reason, status, message } = await dryRun(trial)
+  /** The reason in both languages: the texts that clients read are promised to them, most in Chinese alone. */
+  const why = reason === null ? null : reasonWords(reason).why
+  return { ok: stage === null, stage, status, message, why, address: ip }
 }

@@ -1,7 +1,7 @@
 /** Pages to which links with a secret lead. */
 import t from 'tap'
 import { firstSignInLink } from '../../../lib/operations/people/sign-in.ts'
-import { Users } from '../../../lib/operations/people/users.ts'
+import { UserAdmin } from '../../../lib/operations/people/users.ts'
 import { signedInAs } from '../../support/people.ts'
 import { browserTest } from '../support/browser.ts'
 import { newPerson, openConsole, PASSWORD } from '../support/pages.ts'
@@ -13,7 +13,7 @@ browserTest(t, 'a new password by a link: the password of before is dead, and so
   const house = await openConsole(t)
   const ada = await newPerson(house.deps, 'ada@example.org', { name: 'Ada' })
   const operator = await newPerson(house.deps, 'op@example.org', { name: 'Op', operator: true })
-  const { url } = await new Users(house.deps).makeReset(signedInAs(operator), ada)
+  const { url } = await new UserAdmin(house.deps).makeReset(signedInAs(operator), ada)
   const { page, visit, axe, complaints } = await newcomer({ language: 'en-US' })
   await visit(at(house.url, url))
   await page.waitForURL(url => url.hash === '')

@@ -19,7 +19,7 @@ import { type Micro, ZERO } from '../../../lib/base/money.ts'
 import type { ConsoleDeps } from '../../../lib/console/api/shared.ts'
 import { OPERATIONS } from '../../../lib/console/api/rows.ts'
 import { Console } from '../../../lib/console/console.ts'
-import { Sessions } from '../../../lib/operations/people/sign-in.ts'
+import { UserSessions } from '../../../lib/operations/people/sign-in.ts'
 import { lazyDesk } from '../../../lib/process/payments.ts'
 import type { Store } from '../../../lib/store/store.ts'
 import { hashOf, newPersonalToken } from '../../../lib/base/secrets.ts'
@@ -116,7 +116,7 @@ export async function openConsole(t: Pick<Test, 'teardown'>, settings = '', stor
     anybody,
     person: async (email, options = {}) => {
       const person = await newPerson(deps, email, options)
-      const opened = await new Sessions(deps).open(stranger(), person, null, 'sign_in.password')
+      const opened = await new UserSessions(deps).open(stranger(), person, null, 'sign_in.password')
       const client = clientOf(port, new Map([['session', opened.session]]), {})
       return { ...client, person, token: scope => tokenOf(deps, port, person, scope) }
     },

@@ -9,7 +9,7 @@ import type { PageName } from '../../../web/shared/sitemap.ts'
 import { applyCatalog } from '../../../lib/operations/catalogue/apply.ts'
 import { Invitations } from '../../../lib/operations/people/joining.ts'
 import { newLink } from '../../../lib/operations/people/links.ts'
-import { Sessions } from '../../../lib/operations/people/sign-in.ts'
+import { UserSessions } from '../../../lib/operations/people/sign-in.ts'
 import type { PayMethod, Payment } from '../../../lib/pay/method.ts'
 import { parseCatalog } from '../../../lib/catalog/catalog.ts'
 import type { Order } from '../../../lib/terms/pay.ts'
@@ -106,8 +106,18 @@ export async function furnish(t: Pick<Test, 'teardown'>, names: Names = PLAIN): 
   const token = { userId: owner.id, name: names.token, hash: 'of a token', hint: 'gwp_…x7Qk', scope: 'read' } as const
   const expiresAtMs = atMs + 30 * DAY_MS
   await store.people.tokens.create({ ...token, allowIps: ['192.0.2.0/24'], createdAtMs: atMs, expiresAtMs }, CLI)
-  await new Sessions(deps).open({ ...stranger('198.51.100.4'), agent: names.agent }, owner, null, 'sign_in.password')
-  const { session } = await new Sessions(deps).open({ ...stranger(), agent: BROWSER }, owner, null, 'sign_in.password')
+  await new UserSessions(deps).open(
+    { ...stranger('198.51.100.4'), agent: names.agent },
+    owner,
+    null,
+    'sign_in.password',
+  )
+  const { session } = await new UserSessions(deps).open(
+    { ...stranger(), agent: BROWSER },
+    owner,
+    null,
+    'sign_in.password',
+  )
   const cookies = new Map([['session', session]])
   return { house, account, owner, cookies, requests, orders, links: await makeLinks(house, account, owner) }
 }

@@ -1,5 +1,5 @@
 /** People in the store of a gateway that runs as a process, signed in without the pages: for tests of the whole. */
-import { Sessions } from '../../../lib/operations/people/sign-in.ts'
+import { UserSessions } from '../../../lib/operations/people/sign-in.ts'
 import { openStore } from '../../../lib/store/store.ts'
 import { hashOf, newPersonalToken } from '../../../lib/base/secrets.ts'
 import type { Person, Role } from '../../../lib/base/people.ts'
@@ -35,7 +35,7 @@ export async function liveIn(
     CLI,
   )
   await store.people.members.add({ userId: person.id, accountId: account.id, role }, atMs, CLI)
-  const { session } = await new Sessions(deps).open(stranger(), person, null, 'sign_in.password')
+  const { session } = await new UserSessions(deps).open(stranger(), person, null, 'sign_in.password')
   const secret = newPersonalToken()
   await store.people.tokens.create(
     {

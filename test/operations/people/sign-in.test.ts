@@ -2,7 +2,7 @@ import t, { type Test } from 'tap'
 import { StoredIdentities } from '../../../lib/console/sign-in/identities.ts'
 import { OperationError } from '../../../lib/operations/error.ts'
 import { OwnUser } from '../../../lib/operations/people/me.ts'
-import { Sessions, SignIn } from '../../../lib/operations/people/sign-in.ts'
+import { UserSessions, SignIn } from '../../../lib/operations/people/sign-in.ts'
 import { fromBase32, hotp, stepAt } from '../../../lib/operations/people/totp.ts'
 import type { Person } from '../../../lib/base/people.ts'
 import { CLI, newPerson, PASSWORD, type PeopleParts, peopleDeps, signedInAs, stranger } from '../../support/people.ts'
@@ -25,7 +25,7 @@ async function refusal(t: Test, asked: Promise<unknown>): Promise<OperationError
 }
 
 async function opened(deps: PeopleParts, person: Person) {
-  return new Sessions(deps).open(stranger(), person, null, 'sign_in.password')
+  return new UserSessions(deps).open(stranger(), person, null, 'sign_in.password')
 }
 
 /** A person with a second factor. */
@@ -185,7 +185,7 @@ t.test('what ends sessions', async t => {
   const member = { userId: person.id, accountId: account.id }
   await deps.store.people.members.add({ ...member, role: 'member' }, deps.clock.now(), CLI)
   const ways: [string, (secret: string, sessionId: number) => Promise<unknown>][] = [
-    ['a sign-out', secret => new Sessions(deps).signOut(stranger(), secret)],
+    ['a sign-out', secret => new UserSessions(deps).signOut(stranger(), secret)],
     [
       'a new password',
       (_, id) => new OwnUser(deps).changePassword(signedInAs(person, id), { old: PASSWORD, new: `${PASSWORD}!` }),
@@ -237,11 +237,11 @@ t.test('a list of sessions, and the end of one', async t => {
   const [one, two] = [await opened(deps, person), await opened(deps, person)]
   const { sessionId } = (await identify(deps, two.session))!
   const by = signedInAs(person, sessionId)
-  const { data } = await new Sessions(deps).list(by, person)
+  const { data } = await new UserSessions(deps).list(by, person)
   t.match(data, [{ current: true }, { current: false, ip: '192.0.2.1', agent: 'a browser' }])
   const other = data[1]!.id
-  t.equal((await refusal(t, new Sessions(deps).end(signedInAs(bob), other))).fault, 'missing')
-  await new Sessions(deps).end(by, other)
+  t.equal((await refusal(t, new UserSessions(deps).end(signedInAs(bob), other))).fault, 'missing')
+  await new UserSessions(deps).end(by, other)
   t.equal(await identify(deps, one.session), null)
   t.ok(await identify(deps, two.session))
 })
