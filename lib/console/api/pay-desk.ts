@@ -12,7 +12,7 @@ import {
   rewindForm,
   sentForm,
 } from '../../pay/admin.ts'
-import { CSV_TYPE } from '../../operations/usage/own-export.ts'
+import { CSV_TYPE } from '../../operations/csv.ts'
 import * as kind from '../../config/scalars.ts'
 import type { ConsoleDeps } from './shared.ts'
 import { exception, exceptionsPage, hash, ordersPage, rates, refund, refundList, wholeOrder } from './pay-answers.ts'
