@@ -260,7 +260,7 @@ t.test('exports', async t => {
 
 t.test('an export that the store breaks off has no end', async t => {
   const ops = await openOps(t, store => {
-    const make = store.export
+    const make = store.export.bind(store)
     store.export = () => make(WORK, { seen: newSeen(), texts: 3, characters: 10, atEnd: 'fails' } satisfies Told)
     return store
   })
