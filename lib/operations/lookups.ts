@@ -16,7 +16,7 @@ export async function accountNamed(store: Store, name: string): Promise<Account>
 const FEW_ACCOUNTS = 50
 
 /** The names of accounts by id. */
-export async function accountNames(store: Store, accountIds: readonly number[]): Promise<Map<number, string>> {
+export async function namesOfAccounts(store: Store, accountIds: readonly number[]): Promise<Map<number, string>> {
   const ids = [...new Set(accountIds)]
   const few = ids.length <= FEW_ACCOUNTS
   const accounts = few ? await Promise.all(ids.map(id => store.accounts.byId(id))) : await store.accounts.list()

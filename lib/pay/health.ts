@@ -8,7 +8,7 @@ import type { PayMark, PayTotals } from '../store/payments/types.ts'
 import type { Logger } from '../base/log.ts'
 import { type OrderMethod, PAY_METHODS } from '../terms/pay.ts'
 import { DOUBTS, type Doubt, type PayMethod, ProviderAway, ProviderRefuses, type Validity } from './method.ts'
-import { iso, isoOrNull } from './views.ts'
+import { iso, isoOrNull } from '../operations/fields.ts'
 import type { PayDeps } from './exceptions.ts'
 import { endsSoon } from './validity.ts'
 

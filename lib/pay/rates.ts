@@ -10,7 +10,7 @@ import type { Store } from '../store/store.ts'
 import type { PayRate } from '../store/payments/types.ts'
 import * as kind from '../config/scalars.ts'
 import type { Act } from '../base/people.ts'
-import { iso } from './views.ts'
+import { iso } from '../operations/fields.ts'
 
 const LISTED = 20
 const DAY_MS = 86_400_000

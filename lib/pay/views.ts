@@ -1,6 +1,7 @@
 /**
  * Orders, their proofs, refunds and exceptions as rows for people: what the account sees of its own, and what operators see of all.
  */
+import { iso, isoOrNull } from '../operations/fields.ts'
 import { formatMicro, micro } from '../base/money.ts'
 import { scalar } from '../config/scalars.ts'
 import { OperationError } from '../operations/error.ts'
@@ -15,9 +16,6 @@ import { isOrderId } from './numbers.ts'
 
 const CENTS = 2
 const MOST_EXCEPTIONS = 100
-
-export const iso = (ms: number): string => new Date(ms).toISOString()
-export const isoOrNull = (ms: number | null): string | null => (ms === null ? null : iso(ms))
 
 /** Cents of a currency as a decimal of two places. */
 export const shownCents = (cents: number): string => {

@@ -11,7 +11,7 @@ import type { ActionFilter, LoggedAction } from '../../store/base/actions.ts'
 import type { Account } from '../../terms/records.ts'
 import type { OperationDeps } from '../deps.ts'
 import { iso, publicId } from '../fields.ts'
-import { accountNamed, accountNames } from '../lookups.ts'
+import { accountNamed, namesOfAccounts } from '../lookups.ts'
 import { read, type Sent } from '../read.ts'
 
 const operationName = kind.scalar(
@@ -55,7 +55,7 @@ export class Actions {
     const { lines, next } = await this.#page(query, within)
     const accountIds = lines.flatMap(({ accountId }) => accountId ?? [])
     const names = new Names(this.#store, null)
-    const accounts = await accountNames(this.#store, accountIds)
+    const accounts = await namesOfAccounts(this.#store, accountIds)
     const data = await Promise.all(
       lines.map(async ({ seq, atMs, actor, operation, accountId, subject, before, after }) => ({
         seq,

@@ -8,7 +8,7 @@ import { keyPurse } from '../../store/books/purses.ts'
 import { type Key, showLimit } from '../../terms/records.ts'
 import type { OperationDeps } from '../deps.ts'
 import { isoOrNull } from '../fields.ts'
-import { accountNames } from '../lookups.ts'
+import { namesOfAccounts } from '../lookups.ts'
 import { type Renewal, renewals } from './limits.ts'
 
 /** `used_up`: the cap is. A key has the first of these states that holds, from the left. */
@@ -20,7 +20,7 @@ export type RowDeps = Pick<OperationDeps, 'store' | 'clock'>
 /** The keys as operators see them. */
 export async function keyRows(deps: RowDeps, keys: readonly Key[]) {
   const accountIds = keys.map(key => key.accountId)
-  const [standing, names] = await Promise.all([standings(deps, keys), accountNames(deps.store, accountIds)])
+  const [standing, names] = await Promise.all([standings(deps, keys), namesOfAccounts(deps.store, accountIds)])
   return keys.map(key => ({
     id: key.id,
     account: names.get(key.accountId) ?? null,

@@ -20,7 +20,7 @@ import { CSV_TYPE, JSON_LINES_TYPE } from '../csv.ts'
 import type { OperationDeps } from '../deps.ts'
 import { OperationError } from '../error.ts'
 import { iso, isoOrNull, moment, timeText } from '../fields.ts'
-import { accountNames } from '../lookups.ts'
+import { namesOfAccounts } from '../lookups.ts'
 import { type Sent, read } from '../read.ts'
 import {
   type SeenRow,
@@ -111,7 +111,7 @@ export class Requests {
     const wanted = await this.#wanted(account, filter)
     if (wanted === null) return { data: [], next: null }
     const rows = await store.usage.page({ ...wanted, limit, ...withoutUndefined({ after }) })
-    const names = await accountNames(
+    const names = await namesOfAccounts(
       store,
       rows.map(row => row.accountId),
     )
@@ -164,7 +164,7 @@ export class Requests {
       const disputed = row.disputed > 0 ? await store.disputes.byRequest(requestId) : null
       return {
         row: {
-          ...operatorsReceipt({ row, account: (await accountNames(store, [row.accountId])).get(row.accountId) }),
+          ...operatorsReceipt({ row, account: (await namesOfAccounts(store, [row.accountId])).get(row.accountId) }),
           dispute: disputed === null ? null : shownDispute(disputed),
           uncharged: (await store.usage.attemptsOf(requestId)).map(shownAttempt),
         },
@@ -172,7 +172,7 @@ export class Requests {
     }
     const refusal = await store.refusals.byRequest(requestId)
     if (refusal !== null) {
-      const names = await accountNames(store, [refusal.accountId])
+      const names = await namesOfAccounts(store, [refusal.accountId])
       return { row: operatorsRefusal(refusal, names.get(refusal.accountId)) }
     }
     if (!(await this.#isPruned(requestId))) throw new OperationError('missing', `there is no request ${requestId}`)

@@ -23,7 +23,7 @@ import { type CsvColumn, CsvTable, forPeople } from '../csv.ts'
 import type { OperationDeps } from '../deps.ts'
 import { OperationError, type Words, both } from '../error.ts'
 import { bothWords, idText, iso, keyLabel, moneyOrNull, moneyText, timeText, wholeCount } from '../fields.ts'
-import { accountNames } from '../lookups.ts'
+import { namesOfAccounts } from '../lookups.ts'
 import { type Sent, read } from '../read.ts'
 import { ownRefusal, ownRow, refusalAnswer, requestAnswer, shownKey } from './columns.ts'
 import {
@@ -147,7 +147,7 @@ export class UsageSums {
     const rows = await store.usage.summary({ ...toOperatorsFilter(filter, account?.id), by, zone }).catch(refusedField)
     const accountAt = by.indexOf('account')
     const accountIds = accountAt === -1 ? [] : rows.map(row => row.by[accountAt] as number)
-    const names = await accountNames(store, accountIds)
+    const names = await namesOfAccounts(store, accountIds)
     return { data: rows.map(row => operatorsTotals(by, row, names)) }
   }
 

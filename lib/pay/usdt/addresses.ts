@@ -9,7 +9,7 @@ import { storeNow } from '../../operations/deps.ts'
 import { floorOf, type Quote, tokenText, USDT, worthOf } from '../../terms/deposits.ts'
 import { UNTIL_ENOUGH } from '../../terms/pay.ts'
 import type { Account } from '../../terms/records.ts'
-import { iso } from '../views.ts'
+import { iso } from '../../operations/fields.ts'
 import type { Usdt } from './usdt.ts'
 
 const PAGE = 100
