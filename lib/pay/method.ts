@@ -1,7 +1,7 @@
 /**
  * What a way to pay is to the rest of the program. A method knows its provider's protocol: how requests are signed, how
  * messages are verified, what the provider's states mean. It knows nothing of the store and moves no money; what it learns
- * it returns as notices, and `till.ts` decides what becomes of them.
+ * it returns as notices, and `intake.ts` decides what becomes of them.
  */
 import type { Clock } from '../base/clock.ts'
 import type { Micro } from '../base/money.ts'
