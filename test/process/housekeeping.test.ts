@@ -2,7 +2,7 @@ import t from 'tap'
 import { idAt } from '../../lib/base/ids.ts'
 import { micro, ZERO } from '../../lib/base/money.ts'
 import { Housekeeping } from '../../lib/process/housekeeping.ts'
-import type { Store } from '../../lib/store/store.ts'
+import { Store } from '../../lib/store/store.ts'
 import type { Audit } from '../../lib/store/audit.ts'
 import { StoreUnavailable } from '../../lib/store/base/errors.ts'
 import type { Logger } from '../../lib/base/log.ts'
@@ -43,7 +43,7 @@ function open(store: Partial<Store>, retentionMs = 0, addressesMs = 0) {
     logged,
     pay,
     keeper: new Housekeeping({
-      store: { ...NOTHING_TO_PRUNE, ...store } as Store,
+      store: store instanceof Store ? store : ({ ...NOTHING_TO_PRUNE, ...store } as Store),
       clock,
       log,
       setAside: () => ({ settlements: 0, unreadable: 0 }),
