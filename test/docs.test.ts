@@ -1,5 +1,5 @@
 /** Lists of the pages against the code that they tell about, where no test beside that code does it. */
-import { readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import t from 'tap'
 import { PROTOCOLS, protocolRow } from '../lib/protocols/table.ts'
 import { BASES, ENDS } from '../lib/terms/records.ts'
@@ -30,7 +30,7 @@ t.test('what is read at start only', async t => {
 })
 
 t.test('the options of a MySQL address', async t => {
-  const known = all(part(read('lib/store/mysql-url.ts'), 'const KNOWN = [', ']'), /'(\w+)'/g)
+  const known = all(part(read('lib/store/engines/mysql-url.ts'), 'const KNOWN = [', ']'), /'(\w+)'/g)
   const table = part(read('docs/engines.md'), '## The URL', '\nA connection keeps')
   t.same(
     firsts(table).map(option => option.split('=')[0]),
@@ -96,4 +96,32 @@ t.test('the protocols, wherever a page lists them', async t => {
       new RegExp(`[|*] ?${name}\\b|\\*\\*[\\w, ]*\\b${name}\\b`),
       `docs/charging.md says what is read of ${name}`,
     )
+})
+
+t.test('files and commands that pages and comments name are there', async t => {
+  const list = (folder: string): string[] =>
+    readdirSync(new URL(`../${folder}`, import.meta.url), { recursive: true, encoding: 'utf8' }).map(
+      file => `${folder}/${file}`,
+    )
+  const files = ['lib', 'web', 'tools', 'test', 'bench', 'config', 'docs', 'bin', '.ci'].flatMap(list)
+  // by its whole path, or by the end of it
+  const known = new Set(files.flatMap(file => file.split('/').map((_, i, steps) => steps.slice(i).join('/'))))
+  const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string, string> }
+  const pages = ['README.md', 'CONTRIBUTING.md', ...files.filter(file => /^docs\/[\w-]+\.md$/.test(file))]
+  for (const page of pages) {
+    // measurements of other days speak of the files of those days
+    const text = page === 'docs/performance.md' ? '' : read(page)
+    for (const name of all(text, /`((?:[\w.-]+\/)*[\w.-]+\.(?:long|test)?\.?ts)`/g))
+      t.ok(/[A-Z]{3}|…|\*/.test(name) || known.has(name), `${page} names ${name}`)
+    for (const name of all(text, /`((?:lib|web|tools|test|bench)\/[\w/-]+)`/g))
+      t.ok(/[A-Z]{3}/.test(name) || known.has(name) || known.has(`${name}.ts`), `${page} names ${name}`)
+    for (const name of all(text, /npm run ([\w:-]+)/g)) t.ok(name in scripts, `${page} names npm run ${name}`)
+  }
+  const sources = files.filter(file => /^(lib|web|tools)\/.*\.ts$/.test(file))
+  for (const file of sources)
+    for (const name of all(read(file), /^ *(?:\*|\/\/|\/\*\*).*`((?:[\w.-]+\/)*[\w-]+\.ts)`/gm))
+      t.ok(
+        /[A-Z]{3}/.test(name) || known.has(name) || files.some(one => one.endsWith(`/${name}`)),
+        `${file} names ${name}`,
+      )
 })

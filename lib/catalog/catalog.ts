@@ -1,7 +1,7 @@
 /**
  * Reads the catalogue file. What the schema alone cannot check is checked here: duplicate names, keys and certificates of
- * channels, and references to accounts and groups. The admin API uses the same conversions (`catalog-rows.ts`) and checks of
- * channels (`channel-problems.ts`) for single rows.
+ * channels, and references to accounts and groups. The admin API uses the same conversions and checks of channels
+ * (`rows.ts`) for single rows.
  */
 import { isCredentialName } from '../base/secrets.ts'
 import {

@@ -12,7 +12,7 @@
  *
  * Some requests fail whoever answers them, and one account must not take a channel from all others. So failures of a
  * single account open the breaker only when no other account was answered lately. Refusals of a single account are only
- * a suspicion, which a request of our own must confirm (`key-probe.ts`).
+ * a suspicion, which a request of our own must confirm (`lib/upstream/own-request.ts`).
  *
  * A channel that rests after failures may be asked all the same when a request has no other channel left, but only by a
  * share of such requests. So an upstream in trouble does not get all of them, and one that works again is found by the

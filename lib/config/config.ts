@@ -1,6 +1,6 @@
 /**
  * Reads the config file into the form that the code uses: every default filled in, every duration in ms, every size in
- * bytes. `config-schema.ts` describes the file as people write it.
+ * bytes. `schema.ts` describes the file as people write it.
  */
 
 import path from 'node:path'

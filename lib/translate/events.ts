@@ -172,7 +172,7 @@ export class Untranslatable extends Error {
 /** The request has so many values that it should be translated elsewhere. */
 export class ManyValues extends Error {}
 
-/** What was left out or changed: names of `loss.ts`, each once. */
+/** What was left out or changed: each name once. */
 export type Losses = Set<LossWord>
 
 /**

@@ -1,6 +1,13 @@
 /**
+<<<<<<< HEAD
  * What a price list says of one model, whatever the form of the list, with exact decimal numbers: prices are converted from
  * another currency, floating-point numbers would be off by a little, and rounding up would make that visible.
+=======
+ * What a price list says of one model, whatever the form of the list.
+ *
+ * Exact decimal numbers, for prices that are converted from another currency: floating-point numbers would be off by a little, and
+ * rounding up would make that visible.
+>>>>>>> 80585869 (Pages and comments name files that are there, which a test compares; files open with one comment)
  */
 import { ConfigError } from '../../config/yaml.ts'
 
@@ -8,7 +15,7 @@ export interface Offer {
   model: string
   /** Where it stands in the list, for people. */
   where: string
-  /** Amounts in the list's currency by their paths (see `price-paths.ts`), in the units of our prices. */
+  /** Amounts in the list's currency by their paths (see `prices.ts`), in the units of our prices. */
   amounts: Map<string, Exact>
   /** What is no amount of money, by its path: factors of tiers, `search_unit`. */
   plain: Map<string, string>

@@ -138,7 +138,7 @@ export interface BodyRule {
 /** By rule, and by the names of further members that are left out: the same object for the same, because scans are kept by it. */
 const wider = new WeakMap<BodyRule, Map<string, BodyRule>>()
 
-/** The rule with further members left out. `names`: of the few that `leave-out.ts` knows. */
+/** The rule with further members left out. `names` are some of the few that may be left out. */
 export function ruleWithout(rule: BodyRule, names: readonly string[]): BodyRule {
   if (names.length === 0) return rule
   const key = names.join()

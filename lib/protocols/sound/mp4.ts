@@ -1,7 +1,7 @@
 /**
  * MP4 and M4A: a tree of boxes, whose index (`moov`) may stand before or behind the sound, or in fragments. What the index says
  * of a length is compared with the number of samples, each of which lasts a certain time at least, and with the number of bytes.
- * For AAC the description of the stream tells this time (`aac.ts`).
+ * For AAC the description of the stream tells this time (`codecs.ts`).
  */
 import { aacFrameS } from './codecs.ts'
 import {

@@ -25,7 +25,7 @@ export const ACCOUNTS: Table = {
     status: 'code',
     allowed_groups: 'doc',
     rate: 'doc?',
-    // The limit of spending; `sql/limit-purses.ts` says what the three columns that begin with `budget_` mean.
+    // The limit of spending; `books/purses.ts` says what the three columns that begin with `budget_` mean.
     budget: 'int?',
     budget_every: 'code?',
     budget_before: 'code?',

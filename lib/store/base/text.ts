@@ -32,7 +32,7 @@ export function integer(row: Row, column: string): number {
   return number
 }
 
-/** A count whose 0 may be written as NULL, see `usage-tables.ts`. */
+/** A count whose 0 may be written as NULL, as in the log of usage. */
 export const count = (row: Row, column: string): number => (row[column] === null ? 0 : integer(row, column))
 export const orNull = (count: number): number | null => (count === 0 ? null : count)
 

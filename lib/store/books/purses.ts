@@ -13,7 +13,7 @@ import type { Dialect, Driver, Param, Row, Transaction } from '../base/driver.ts
 import { recordChange } from '../base/changes.ts'
 import { integer, marks, money, padded, text, textOrNull } from '../base/text.ts'
 
-/** promised: all money that ever left the purse, whether it has been charged or is still leased. See sql/books.ts. A purse of a period has the end of its period. */
+/** promised: all money that ever left the purse, whether it has been charged or is still leased. A purse of a period has the end of its period. */
 export const PURSES: Table = {
   name: 'purses',
   columns: { id: 'code', credit: 'int?', promised: 'int', ends_ms: 'int?' },

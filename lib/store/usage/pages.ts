@@ -3,8 +3,7 @@
  *
  * A page of everything, of an account or of a key is one range of an index. A filter by model, group, channel, protocol
  * or outcome has no index: the newest rows are looked through first, which is enough where matching rows are frequent.
- * Where they are rare, the sums tell in which hours which keys have such rows, and only these ranges are read
- * (`usage-rare.ts`).
+ * Where they are rare, the sums tell in which hours which keys have such rows, and only these ranges are read.
  */
 import { DISPUTE_OPEN_MS, type UsageFilter, type UsageOwner, type UsageTraits } from './queries.ts'
 import { idAt } from '../../base/ids.ts'

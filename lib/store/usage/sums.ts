@@ -20,7 +20,7 @@ import { integer, orNull } from '../base/text.ts'
 /**
  * An hour or a day of one key; a day of all accounts together, whose `account_id` and `key_id` are 0; an hour of a model in
  * a group over all accounts, channels and protocols, which says how the model fares and has no money in it (see
- * `sql/model-hours.ts`); an hour or a day of one account, whose `key_id` is 0 and whose channel is empty, because an account
+ * `models.ts`); an hour or a day of one account, whose `key_id` is 0 and whose channel is empty, because an account
  * may have thousands of keys; and a day of one key over all that it was used for, with every name but the outcome empty,
  * which is what thousands of keys are compared by.
  */
