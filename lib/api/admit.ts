@@ -8,7 +8,7 @@ import type { Role, Scope } from '../base/people.ts'
 import type { Account } from '../terms/records.ts'
 import { ApiError } from './errors.ts'
 import type { Identities, Identity, Operation } from './operation.ts'
-import { isLoopback, type Site } from './site.ts'
+import { isLoopbackAddress, type Site } from './site.ts'
 
 /** The scopes of calls that a token with a scope may make. */
 const COVERS: Record<Scope, readonly Scope[]> = {
@@ -34,7 +34,7 @@ type Rules = Pick<Operation, 'who' | 'effect' | 'scope' | 'stepUp' | 'viewAs'>
 const NOWHERE: Standing = { account: null, role: null }
 
 /** Throws ApiError. `accountId`: the public id that the path names. */
-export async function admit(
+export async function admitCaller(
   row: Rules,
   identity: Identity | null,
   accountId: string | null,
@@ -62,7 +62,7 @@ function checkToken({ scope }: Rules, { tokenId, scope: allowed }: Identity): vo
 
 function checkOperator({ effect }: Rules, { user, secondFactor }: Identity, site: Site): void {
   if (!user.operator) throw new ApiError('operators_only')
-  if (effect !== 'read' && !secondFactor && !isLoopback(site)) throw new ApiError('second_factor')
+  if (effect !== 'read' && !secondFactor && !isLoopbackAddress(site)) throw new ApiError('second_factor')
 }
 
 async function standingIn(row: Rules, identity: Identity, accountId: string, { identities }: AdmitParts) {

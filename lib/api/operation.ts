@@ -121,7 +121,7 @@ export class TextFile {
 }
 
 export interface Operation<D = never, P = unknown, Q = unknown, B = unknown> {
-  /** Its name everywhere: in the OpenAPI document, in the log of actions, in tests. `keys.create`. */
+  /** Name of the operation in the OpenAPI document, the log of actions and tests, such as `keys.create`. */
   id: string
   /**
    * Method and path below the API's `/api`, or below its root with `at: 'root'`. `{account}` stands for the public id of an

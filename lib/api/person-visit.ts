@@ -9,7 +9,7 @@ import { OperationError } from '../operations/error.ts'
 import { networkOf } from '../operations/people/deps.ts'
 import { read } from '../operations/read.ts'
 import type { Language, Words } from '../base/people.ts'
-import { admit, type Standing, whileAllowed } from './admit.ts'
+import { admitCaller, type Standing, whileAllowed } from './admit.ts'
 import { type StreamEnd, sendResult, setApiHeaders } from './answer.ts'
 import { readObject } from './body.ts'
 import { type CallRates, inTurn, type Seats } from './bounds.ts'
@@ -92,12 +92,12 @@ export class PersonVisit<D> extends Visit<D, PersonVisitParts<D>> {
     const identity = await this.#identify(ip)
     this.#identity = identity
     if (identity !== null) rates.take(limit, 'user', String(identity.user.id))
-    const standing = await this.#admit(row, names, identity)
+    const standing = await this.#admitCaller(row, names, identity)
     const sent = await this.#sent(row, names)
     // a body may be under way for seconds, in which its sender may have lost what it may do
     const isLater = identity !== null && hasBody(this.req)
     const now = isLater ? await this.#identify(ip) : identity
-    const again = isLater ? await this.#admit(row, names, now) : standing
+    const again = isLater ? await this.#admitCaller(row, names, now) : standing
     const account = again.account as NonNullable<Standing['account']> // rows without one in their path do not look at it
     const call = { ...sent, caller: this.#caller(now, again, ip), account, cookies: cookiesOf(this.req, this.res) }
     if (row.answer.body === 'stream') await this.#stream(row, names, now, call)
@@ -120,8 +120,8 @@ export class PersonVisit<D> extends Visit<D, PersonVisitParts<D>> {
     return identity?.user.status === 'active' ? identity : null
   }
 
-  #admit(row: Operation<D>, names: Record<string, string>, identity: Identity | null): Promise<Standing> {
-    return admit(row, identity, accountIn(names), { ...this.parts, site: this.#site })
+  #admitCaller(row: Operation<D>, names: Record<string, string>, identity: Identity | null): Promise<Standing> {
+    return admitCaller(row, identity, accountIn(names), { ...this.parts, site: this.#site })
   }
 
   #agent(): string {
@@ -180,7 +180,7 @@ export class PersonVisit<D> extends Visit<D, PersonVisitParts<D>> {
     const who = [callerName(call), ...(account === null ? [] : [`account ${account}`])]
     const check = async (): Promise<void> => {
       const now = identity === null ? null : await identities.again(identity, call.caller.ip)
-      const { role } = await this.#admit(row, names, now)
+      const { role } = await this.#admitCaller(row, names, now)
       if (role !== call.caller.role) throw new ApiError('role') // another role may see other rows
     }
     const leave = await exports.take(...who)

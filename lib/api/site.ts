@@ -20,7 +20,7 @@ export const isHttps = ({ main }: Site): boolean => main.startsWith('https:')
 export const originOf = ({ main }: Site): string => new URL(main).origin
 
 /** Only this machine reaches the console. */
-export function isLoopback({ main }: Site): boolean {
+export function isLoopbackAddress({ main }: Site): boolean {
   const { hostname } = new URL(main)
   return /^(127(\.\d{1,3}){3}|\[::1\]|localhost|.+\.localhost)$/.test(hostname)
 }

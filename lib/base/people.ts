@@ -40,7 +40,7 @@ export const THEMES = ['light', 'dark', 'system'] as const
 export type Theme = (typeof THEMES)[number]
 
 /** What others have done to a user's ways in; the user is told at the next sign-in. */
-export interface Notice {
+export interface UserNotice {
   kind: 'reset_link' | 'factor_reset'
   atMs: number
 }
@@ -52,7 +52,7 @@ export interface Person extends User {
   theme: Theme | null
   hasPassword: boolean
   secondFactor: boolean
-  notices: Notice[]
+  notices: UserNotice[]
 }
 
 export interface Member {

@@ -137,7 +137,7 @@ export function keyProblem(form: Form): string | null {
   const gap = keys?.findIndex(row => row[wanted] === undefined) ?? -1
   if (gap >= 0) return `${one} in keys[${gap}]`
   if (wanted !== 'key' && form.auth !== undefined) return `${one}, and no auth`
-  const texts = keys?.map(textOf) ?? []
+  const texts = keys?.map(credentialTextOf) ?? []
   return new Set(texts).size === texts.length ? null : 'keys that differ from each other'
 }
 
@@ -157,7 +157,7 @@ export function regionProblem({
 }
 
 /** The text of the one credential that is given. */
-export function textOf({ key, service_account: account, aws: keys }: Given): string {
+export function credentialTextOf({ key, service_account: account, aws: keys }: Given): string {
   if (account !== undefined) return credentialText(account)
   if (keys === undefined) return key ?? ''
   const { access_key_id, secret_access_key, session_token = null, region } = keys
@@ -417,7 +417,7 @@ export const channel = z.strictObject({
       'Proxy to the upstream: `http://`, `https://` or `socks5://`, with user and password if need be. Default: none.',
   }),
   ca: kind
-    .text(CERTIFICATES)
+    .plainText(CERTIFICATES)
     .optional()
     .meta({ description: 'PEM certificates, or a file of them, that this channel trusts beside those of the system.' }),
   http2: kind.flag.prefault(false).meta({ description: 'Offer HTTP/2 to an `https` upstream.' }),

@@ -3,7 +3,7 @@ import { decimal, type Micro } from '../base/money.ts'
 import { namesReserved } from '../base/reserved-addresses.ts'
 import { secretHeaders } from '../base/secrets.ts'
 import type { Channel, ChannelKey, Group, Model, OverList, Price, PriceList, SetLimit } from '../terms/records.ts'
-import { regionProblem, textOf } from './channel-schema.ts'
+import { regionProblem, credentialTextOf } from './channel-schema.ts'
 import type { CatalogForm } from './schema.ts'
 import { PROVIDERS, providerOf, unspoken } from './upstreams.ts'
 
@@ -81,8 +81,8 @@ export type ChannelForm = CatalogForm['channels'][number]
 
 const toKeys = (form: ChannelForm): ChannelKey[] =>
   form.keys === undefined
-    ? [{ key: textOf(form), maxConcurrency: 0 }]
-    : form.keys.map(one => ({ key: textOf(one), maxConcurrency: one.max_concurrency }))
+    ? [{ key: credentialTextOf(form), maxConcurrency: 0 }]
+    : form.keys.map(one => ({ key: credentialTextOf(one), maxConcurrency: one.max_concurrency }))
 
 export const toChannel = (channel: ChannelForm): Channel => ({
   name: channel.name,

@@ -28,7 +28,7 @@ export interface Provider {
   special: Partial<Readonly<Record<Protocol, AtKind>>>
   /** What its channels have in the place of a plain key; null = a plain key. */
   credential: CredentialForm | null
-  /** Whose answers they are; null = those of the protocols. */
+  /** Vendor whose form answers have; null = that of the protocols. */
   answers: AnswersOf | null
   /** The addresses that its channels may have; null = any. */
   address: AddressForm | null

@@ -73,8 +73,8 @@ function createProgram(root: string): Command {
       const { ConfigError, loadConfig } = await import('../config/config.ts')
       const read = loadConfig(config, process.env)
       if (read.adminToken === null) throw new ConfigError([`${config}: ${NO_TOKEN}`])
-      const { serve } = await import('../process/serve.ts')
-      await serve(read, { configFile: config, env: process.env })
+      const { serveGateway } = await import('../process/serve.ts')
+      await serveGateway(read, { configFile: config, env: process.env })
     },
   )
   command('check', 'validate the config and the catalogue it names')
@@ -127,8 +127,8 @@ function addStoreCommands(command: (name: string, description: string) => Comman
   command('audit', 'check the books in the store; exit 1 on any imbalance')
     .option('--json', 'print JSON')
     .action(async ({ config, json }: ConfigOption & { json?: true }) => {
-      const { auditBooks } = await import('./store-commands.ts')
-      const { ok, ...said } = await auditBooks(config, process.env, json === true, process.stdout.isTTY)
+      const { printAudit } = await import('./store-commands.ts')
+      const { ok, ...said } = await printAudit(config, process.env, json === true, process.stdout.isTTY)
       say(said)
       if (!ok) process.exitCode = 1
     })

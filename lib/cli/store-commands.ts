@@ -56,7 +56,7 @@ function describe(summary: Summary): string {
 
 const named = (verb: string, names: string[]): string => (names.length === 0 ? '' : `${verb} ${names.join(' ')}`)
 
-export const auditBooks = (
+export const printAudit = (
   configFile: string,
   env: NodeJS.ProcessEnv,
   json: boolean,

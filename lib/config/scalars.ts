@@ -155,7 +155,7 @@ export function asName(value: unknown): string | undefined {
 }
 
 const TIME = /^\d{4}-\d\d-\d\d(?:T\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:Z|[+-]\d\d:\d\d))?$/
-export const text = (expected: Expected) =>
+export const plainText = (expected: Expected) =>
   scalar(expected, { type: 'string' }, value => (typeof value === 'string' && value !== '' ? value : undefined))
 
 export const flag = scalar(

@@ -56,7 +56,7 @@ const mailAddress = kind.scalar('an e-mail address, or a name and an address in 
 })
 
 const smtp = z.strictObject({
-  host: kind.text('the name of a host').meta({ description: 'Host of the mail server.' }),
+  host: kind.plainText('the name of a host').meta({ description: 'Host of the mail server.' }),
   port: kind.whole(1, 65_535).prefault(587).meta({ description: 'Its port.' }),
   security: kind
     .oneOf(...SECURITIES)
@@ -65,7 +65,7 @@ const smtp = z.strictObject({
       description:
         '`starttls`: the connection must become encrypted before anything is said. `tls`: it is from the beginning. `none`: only for a server on this machine.',
     }),
-  user: kind.text('a user name').optional().meta({ description: 'User of the mail server. Default: none.' }),
+  user: kind.plainText('a user name').optional().meta({ description: 'User of the mail server. Default: none.' }),
   password: kind
     .secret('a password', /^[ -~]+$/)
     .optional()
@@ -78,10 +78,10 @@ const oidc = z.strictObject({
     description: 'URL of the OpenID provider, below which `/.well-known/openid-configuration` is found.',
   }),
   name: kind.name.prefault('OpenID').meta({ description: 'What the button for signing in says.' }),
-  client_id: kind.text('a client id').meta({ description: 'The id that the provider knows the gateway by.' }),
+  client_id: kind.plainText('a client id').meta({ description: 'The id that the provider knows the gateway by.' }),
   client_secret: kind.secret('a client secret', /^[!-~]+$/).meta({ description: 'The secret that belongs to it.' }),
   scopes: z
-    .array(kind.text('a scope'))
+    .array(kind.plainText('a scope'))
     .prefault(['openid', 'email', 'profile'])
     .meta({ description: 'What the provider is asked for; `openid` must be among them.' }),
 })
@@ -221,7 +221,7 @@ export const configSchema = z.strictObject({
         'The previous `secret` (or `admin_token`, where that took its place), for a rotation: what it encrypted can still be read, and is encrypted anew. Default: none.',
     }),
   journal: kind
-    .text('a folder')
+    .plainText('a folder')
     .prefault('data/journal')
     .meta({ description: 'Folder of the journal: settlements that are not in the store yet.' }),
   journal_limit: kind
@@ -232,7 +232,7 @@ export const configSchema = z.strictObject({
         'Largest size of the journal, of all workers together. When it is full, new requests are refused; nothing is dropped.',
     }),
   catalog: kind
-    .text('a file')
+    .plainText('a file')
     .optional()
     .meta({ description: 'Catalogue file, applied to the store at start and on reload. Default: none.' }),
   admin_token: adminToken
@@ -377,7 +377,7 @@ export const configSchema = z.strictObject({
   }),
   pay: section('How people top up. A method without a section is not offered.', pay),
   images: section('Links to pictures that upstreams give as base64 only. See [images.md](images.md).', {
-    links: kind.text('a folder').optional().meta({
+    links: kind.plainText('a folder').optional().meta({
       description:
         'Folder of pictures. With it, an image answer gives a `url` for each picture, unless the client asked for `b64_json`. Default: none, and answers pass as they come.',
     }),

@@ -169,7 +169,7 @@ const TYPES: Record<Kind, string> = {
   style: 'text/css; charset=utf-8',
   picture: 'image/svg+xml',
 }
-/** Of brotli's levels, the last but one for which a file of this size takes only milliseconds. */
+/** Level of brotli: the last but one for which a file of this size takes only milliseconds. */
 const BROTLI_LEVEL = 9
 
 type Encoding = 'br' | 'gzip' | 'identity'

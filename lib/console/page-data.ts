@@ -59,7 +59,7 @@ export interface ModelData extends PublicUrls {
   groups: string[]
   model: CatalogueModel
   history: PriceHistory['data']
-  /** Those that speak one of its protocols. */
+  /** The clients that speak one of the model's protocols. */
   clients: readonly ClientRow[]
 }
 

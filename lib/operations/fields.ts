@@ -26,7 +26,7 @@ export const moment = kind.scalar(
 )
 
 /** An id as people outside know a row by. */
-export const publicId = kind.scalar(
+export const publicIdField = kind.scalar(
   { zh: '编号', en: 'an id' },
   { type: 'string', minLength: PUBLIC_ID_LENGTH, maxLength: PUBLIC_ID_LENGTH },
   value => (typeof value === 'string' && /^[0-9a-z]{20}$/.test(value) ? value : undefined),

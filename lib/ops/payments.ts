@@ -2,12 +2,12 @@
 import { z } from 'zod'
 import * as kind from '../config/scalars.ts'
 import {
-  exception,
+  exceptionAnswer,
   exceptionsPage,
   hash,
   ordersPage,
   rates,
-  refund,
+  refundAnswer,
   refundList,
   wholeOrder,
 } from '../console/api/pay-answers.ts'
@@ -51,7 +51,7 @@ export const PAYMENTS = [
     call: 'POST /orders/{id}/refunds',
     summary: 'Sends money of an order back to the payer; the same reference is the same refund.',
     body: pay.refundForm,
-    answer: madeOnce(refund),
+    answer: madeOnce(refundAnswer),
     refuses: [409],
     run: async ({ payments }, { path, body, caller }) => once(await payments.refund(path.id, body, caller.actor)),
   }),
@@ -77,7 +77,7 @@ export const PAYMENTS = [
     call: 'POST /exceptions/{id}/resolution',
     summary: 'Resolves an exception: credits what was received, or closes it.',
     body: pay.resolution,
-    answer: exception,
+    answer: exceptionAnswer,
     refuses: [409],
     run: ({ payments }, { path, body, caller }) => payments.resolve(path.id, body, caller.actor),
   }),
@@ -109,7 +109,7 @@ export const PAYMENTS = [
     call: 'POST /refunds/{id}/end',
     summary: 'Ends a refund of USDT: the transaction that sent the tokens, or the reason why they are not sent.',
     body: pay.sentForm,
-    answer: refund,
+    answer: refundAnswer,
     refuses: [409],
     run: ({ payments }, { path, body, caller }) => payments.endRefund(path.id, body, caller.actor),
   }),

@@ -6,7 +6,7 @@
  */
 import type { Micro } from '../base/money.ts'
 import { inForce, storeNow } from '../operations/deps.ts'
-import type { Hold, NextFreeze } from '../store/payments/types.ts'
+import type { PaymentHold, NextFreeze } from '../store/payments/types.ts'
 import { StoreConflict } from '../store/base/errors.ts'
 import { OperationError } from '../operations/error.ts'
 import type { Order, OrderMethod, PayException, PayExceptionKind, Proof, ProofSource } from '../terms/pay.ts'
@@ -82,7 +82,7 @@ export class Intake {
    * How a payment is to be held; null = not at all. Time counts from when the payer paid, however late it is known, which
    * is never before the order was begun.
    */
-  async #hold({ method, createdAtMs }: Order, paidAtMs: number | null): Promise<Hold | null> {
+  async #hold({ method, createdAtMs }: Order, paidAtMs: number | null): Promise<PaymentHold | null> {
     const rule = this.#deps.hold(method)
     if (rule === undefined) return null
     const nowMs = await storeNow(this.#deps)

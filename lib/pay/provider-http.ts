@@ -44,23 +44,23 @@ export async function ask(url: string, question: Question): Promise<Asked> {
   }
 }
 
-export type Fields = Readonly<Record<string, unknown>>
+export type ProviderFields = Readonly<Record<string, unknown>>
 
 export interface Answer {
   /** The provider's name of why it did not do as it was asked; null = it did. */
   code: string | null
-  fields: Fields
+  fields: ProviderFields
   body: Buffer
 }
 
 /** How the answers of a provider to one question are told from those of others. */
 export interface Form {
   /** What an error is named, as far as it has the provider's own form; null = it has not. */
-  codeOf(fields: Fields): string | null
+  codeOf(fields: ProviderFields): string | null
   /** Errors after which the same request may do. */
   later?: ReadonlySet<string>
   /** Whether a success is what was asked for. Default: every object is. */
-  fits?(fields: Fields): boolean
+  fits?(fields: ProviderFields): boolean
 }
 
 /** 202 says that a request was taken and nothing was done yet. */
@@ -89,10 +89,10 @@ export function readAnswer({ status, body }: Asked, { codeOf, later, fits }: For
 }
 
 /** null = no JSON object. */
-export function parsed(body: Buffer): Fields | null {
+export function parsed(body: Buffer): ProviderFields | null {
   try {
     const value: unknown = JSON.parse(body.toString('utf8'))
-    return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Fields) : null
+    return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as ProviderFields) : null
   } catch {
     return null
   }

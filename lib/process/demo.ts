@@ -15,7 +15,7 @@ import { type Config, loadConfig } from '../config/config.ts'
 import { newSecret } from '../base/secrets.ts'
 import { GATEWAY } from '../base/people.ts'
 import { ConfigError } from '../config/yaml.ts'
-import { serve } from './serve.ts'
+import { serveGateway } from './serve.ts'
 import type { ServeOptions } from './prepare.ts'
 
 const ACCOUNT = 'demo'
@@ -49,7 +49,7 @@ export async function demo({ configFile, env }: ServeOptions): Promise<void> {
   const config = loadConfig(configFile, env)
   if (config.ownSecret) config.secretPrevious ??= remembered.secret
   else Object.assign(config, { secret: remembered.secret, ownSecret: true, secretPrevious: config.secret })
-  const operations = await serve(config, { configFile, env })
+  const operations = await serveGateway(config, { configFile, env })
   const problem = await provideKey(operations, remembered.key)
   const links = await signInLinks(operations, config)
   const { main, ops } = config.listen

@@ -10,7 +10,7 @@ import { prepareFolders } from './data-paths.ts'
 import { openProcessStore, prepareStore, type ServeOptions } from './prepare.ts'
 
 /** Starts the gateway. Resolves when it is ready, with what operations on it need. A signal ends the gateway later. */
-export async function serve(config: Config, options: ServeOptions): Promise<OperationDeps> {
+export async function serveGateway(config: Config, options: ServeOptions): Promise<OperationDeps> {
   prepareFolders(config, options.configFile)
   const log = createLogger(config.log.level)
   const metrics = new Metrics()

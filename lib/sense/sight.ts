@@ -19,7 +19,7 @@ export interface Seen {
   groups: readonly Group[]
   models: readonly Model[]
   channels: readonly Channel[]
-  /** Those of a file: the store's are too many, and have no secrets. */
+  /** The keys of a file: the store's are too many, and have no secrets. */
   accounts: readonly CatalogAccount[]
   keys: readonly CatalogKey[]
   /** Whether this is all that a file says, whose emptiness would be a mistake. */

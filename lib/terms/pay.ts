@@ -14,7 +14,7 @@ export type CheckoutName = (typeof CHECKOUT_METHODS)[number]
 /** All ways to pay. Orders of `usdt` are made by the reading of the chain, when a transfer to an account's address is final. */
 export const PAY_METHODS = [...CHECKOUT_METHODS, 'usdt'] as const
 export type OrderMethod = (typeof PAY_METHODS)[number]
-/** As help texts name them. */
+/** The ways to pay as help texts name them. */
 export const WAYS = `${CHECKOUT_METHODS.join(', ')} or usdt`
 
 /**
@@ -81,7 +81,7 @@ export interface Order {
   createdAtMs: number
   expiresAtMs: number
   paidAtMs: number | null
-  /** Of an order that was paid while new money was held: it is credited only after this moment. */
+  /** An order that was paid while new money was held is credited only after this moment. */
   heldUntilMs: number | null
   creditedAtMs: number | null
   /** When the provider is asked next; null = no more. */
@@ -107,7 +107,7 @@ export interface Proof {
   digest: string
   /** When the payer paid, as the provider says; null = it does not say. */
   paidAtMs: number | null
-  /** Of the source `operator`: who, and why. */
+  /** The operator and the reason, where the source is `operator`. */
   actor: string
   note: string
 }

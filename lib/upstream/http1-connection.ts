@@ -68,7 +68,7 @@ export class Flight implements Dispatcher.DispatchController {
     if (!error) this.handler.onRequestSent?.()
   }
 
-  /** This connection carries the request from now on. Returns the bytes to send. */
+  /** Takes a request, which this connection carries from now on. Returns the bytes to send. */
   goOn(connection: Http1Connection): readonly Buffer[] {
     const bytes = this.#bytes
     this.#bytes = []

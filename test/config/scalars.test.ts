@@ -97,7 +97,7 @@ const tables: Record<string, { schema: z.ZodType; good: [unknown, unknown][]; ba
   },
   'one of': { schema: kind.oneOf('a', 'b'), good: [['b', 'b']], bad: ['c', '', 1] },
   secret: { schema: kind.secret('a secret', /^sk-[!-~]+$/), good: [['sk-x', 'sk-x']], bad: ['sk-', 'sk-a b', 'x', 1] },
-  text: { schema: kind.text('a file'), good: [['a', 'a']], bad: ['', 1] },
+  text: { schema: kind.plainText('a file'), good: [['a', 'a']], bad: ['', 1] },
   time: {
     schema: kind.time,
     good: [

@@ -4,7 +4,7 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import t from 'tap'
 import { idAt } from '../../lib/base/ids.ts'
-import { auditBooks } from '../../lib/cli/store-commands.ts'
+import { printAudit } from '../../lib/cli/store-commands.ts'
 import { countDeadLetters } from '../../lib/ledger/dead-letters.ts'
 import { Housekeeping } from '../../lib/process/housekeeping.ts'
 import { openStore } from '../../lib/store/store.ts'
@@ -98,15 +98,15 @@ t.test('what is set aside fails the audit, by the command line and by the admin 
   const store = openStore(url, { secret: 'x' })
   await store.migrate()
   await store.close()
-  t.equal((await auditBooks(file, {}, false, false)).ok, true)
+  t.equal((await printAudit(file, {}, false, false)).ok, true)
   mkdirSync(journal)
   writeFileSync(path.join(journal, 'p.aside'), '{"a":1}\n{"a":2}\n{"a":2}\n')
   mkdirSync(path.join(journal, 'q.corrupt-17'))
   t.same(countDeadLetters(journal), { settlements: 2, unreadable: 1 })
-  const { ok, data } = await auditBooks(file, {}, true, false)
+  const { ok, data } = await printAudit(file, {}, true, false)
   t.notOk(ok)
   t.match(JSON.parse(data), { ok: false, set_aside: 3 })
-  t.match((await auditBooks(file, {}, false, false)).talk.join(), /set aside.*3/)
+  t.match((await printAudit(file, {}, false, false)).talk.join(), /set aside.*3/)
   const ops = await openOps(t)
   ops.aside.settlements = 1
   t.match((await ops.admin('GET', '/admin/audit')).json, { ok: false, set_aside: 1, imbalance: '0.000000' })

@@ -5,7 +5,7 @@
  */
 // The bug behind these rows: quotes without end.
 import t from 'tap'
-import { USDT } from '../../lib/console/api/usdt.ts'
+import { USDT_CALLS } from '../../lib/console/api/usdt.ts'
 import { ORDERS } from '../../lib/console/api/orders.ts'
 import { ANVIL_MISSING } from '../support/anvil.ts'
 import { ACT, faultOf } from './support.ts'
@@ -19,7 +19,7 @@ t.test('quotes of an hour have a bound', { skip: ANVIL_MISSING ?? false }, async
 })
 
 t.test('who waits for a provider or for a node takes no seat of a report', async t => {
-  const paying = [...ORDERS, ...USDT].filter(({ effect, who }) => effect === 'write' && who !== 'operator')
+  const paying = [...ORDERS, ...USDT_CALLS].filter(({ effect, who }) => effect === 'write' && who !== 'operator')
   t.same(paying.map(({ id }) => id).sort(), ['orders.create', 'usdt.address', 'usdt.quote'])
   for (const { id, limit } of paying) t.not(limit, 'heavy', id)
 })

@@ -111,7 +111,7 @@ const history = z
 const chosen = z.strictObject({ group: kind.name.optional() })
 const named = z.strictObject({ model: kind.name })
 
-/** As long as browsers may show what was true before. */
+/** Time for which browsers may show what was true before. */
 const CACHE_S = 5
 
 const anyone = { who: 'anyone', effect: 'read', scope: 'read', refuses: [404], cacheS: CACHE_S } as const

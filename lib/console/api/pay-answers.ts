@@ -46,7 +46,7 @@ export type ListedOrder = z.output<typeof listedOrder>
 
 export const ordersPage = z.strictObject({ data: z.array(listedOrder), next: z.string().nullable() })
 
-export const exception = z
+export const exceptionAnswer = z
   .strictObject({
     id: z.string(),
     method: method,
@@ -65,11 +65,11 @@ export const exception = z
     resolution: z.string().nullable(),
   })
   .meta({ id: 'PayException' })
-export type ShownException = z.output<typeof exception>
+export type ShownException = z.output<typeof exceptionAnswer>
 
-export const exceptionsPage = z.strictObject({ data: z.array(exception), next: z.string().nullable() })
+export const exceptionsPage = z.strictObject({ data: z.array(exceptionAnswer), next: z.string().nullable() })
 
-export const refund = z
+export const refundAnswer = z
   .strictObject({
     id: z.string(),
     kind: z.enum(REFUND_KINDS),
@@ -88,8 +88,8 @@ export const refund = z
     check_at: timeText.nullable(),
   })
   .meta({ id: 'PayRefund' })
-export type ShownRefund = z.output<typeof refund>
-export const refundList = z.strictObject({ data: z.array(refund) })
+export type ShownRefund = z.output<typeof refundAnswer>
+export const refundList = z.strictObject({ data: z.array(refundAnswer) })
 
 const proof = z.strictObject({
   transaction: z.string(),
@@ -129,8 +129,8 @@ export const wholeOrder = z
     transfer: transfer.nullable(),
     refundable: moneyText,
     proofs: z.array(proof),
-    refunds: z.array(refund),
-    exceptions: z.array(exception),
+    refunds: z.array(refundAnswer),
+    exceptions: z.array(exceptionAnswer),
   })
   .meta({ id: 'WholeOrder' })
 export type WholeOrder = z.output<typeof wholeOrder>

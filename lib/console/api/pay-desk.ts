@@ -15,7 +15,16 @@ import {
 import { CSV_TYPE } from '../../operations/csv.ts'
 import * as kind from '../../config/scalars.ts'
 import type { ConsoleDeps } from './shared.ts'
-import { exception, exceptionsPage, hash, ordersPage, rates, refund, refundList, wholeOrder } from './pay-answers.ts'
+import {
+  exceptionAnswer,
+  exceptionsPage,
+  hash,
+  ordersPage,
+  rates,
+  refundAnswer,
+  refundList,
+  wholeOrder,
+} from './pay-answers.ts'
 import { health } from './pay-health.ts'
 
 const operators = { who: 'operator', scope: 'operator', effect: 'read' } as const
@@ -63,7 +72,7 @@ export const PAY_DESK: Operation<ConsoleDeps>[] = [
       'Sends money of an order back to the payer. It is out of the balance before the provider is asked; the same reference is the same refund. Of USDT the answer says which tokens to send to the receiver.',
     path: orderPath,
     body: refundForm,
-    answer: { status: 201, body: refund },
+    answer: { status: 201, body: refundAnswer },
     refuses: [400, 404, 409],
     run: async (deps: ConsoleDeps, { path, body, caller }) =>
       (await payments(deps).refund(path.order, body, caller.actor)).row,
@@ -96,7 +105,7 @@ export const PAY_DESK: Operation<ConsoleDeps>[] = [
     summary: 'Resolves an exception: credits what was received, or closes it. The reason is kept.',
     path: z.strictObject({ exception: z.string().max(64) }),
     body: resolution,
-    answer: { status: 200, body: exception },
+    answer: { status: 200, body: exceptionAnswer },
     refuses: [400, 404, 409],
     run: (deps: ConsoleDeps, { path, body, caller }) => payments(deps).resolve(path.exception, body, caller.actor),
   }),
@@ -116,7 +125,7 @@ export const PAY_DESK: Operation<ConsoleDeps>[] = [
     summary: 'Ends a refund of USDT: the transaction that sent the tokens, or the reason why they are not sent.',
     path: z.strictObject({ refund: z.string().max(64) }),
     body: sentForm,
-    answer: { status: 200, body: refund },
+    answer: { status: 200, body: refundAnswer },
     refuses: [400, 404, 409],
     run: (deps: ConsoleDeps, { path, body, caller }) => payments(deps).endRefund(path.refund, body, caller.actor),
   }),

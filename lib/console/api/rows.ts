@@ -11,7 +11,7 @@ import { ORDERS } from './orders.ts'
 import { OVERVIEW } from './overview.ts'
 import { PAY_DESK } from './pay-desk.ts'
 import { REQUESTS } from './requests.ts'
-import { USDT } from './usdt.ts'
+import { USDT_CALLS } from './usdt.ts'
 import { USAGE } from './usage.ts'
 import { z } from 'zod'
 import { type Described, openApi } from '../../api/openapi.ts'
@@ -34,7 +34,7 @@ export const OPERATIONS: readonly Operation<ConsoleDeps>[] = [
   ...BILLING,
   ...ORDERS,
   ...PAY_DESK,
-  ...USDT,
+  ...USDT_CALLS,
   ...ACTIONS,
   ...documentRows(() => OPERATIONS),
 ]

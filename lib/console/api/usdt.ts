@@ -50,7 +50,7 @@ async function usdtOf(deps: ConsoleDeps) {
 
 const pays = { who: MAY.pay, effect: 'write', scope: null } as const
 
-export const USDT: Operation<ConsoleDeps>[] = [
+export const USDT_CALLS: Operation<ConsoleDeps>[] = [
   operation({
     id: 'usdt.read',
     call: 'GET /accounts/{account}/usdt',

@@ -10,7 +10,7 @@ import type { Store } from '../../store/store.ts'
 import type { ActionFilter, LoggedAction } from '../../store/base/actions.ts'
 import type { Account } from '../../terms/records.ts'
 import type { OperationDeps } from '../deps.ts'
-import { iso, publicId } from '../fields.ts'
+import { iso, publicIdField } from '../fields.ts'
 import { accountNamed, namesOfAccounts } from '../lookups.ts'
 import { read, type Sent } from '../read.ts'
 
@@ -32,8 +32,8 @@ export const actionsQuery = z.strictObject({
   user: kind.name.optional(),
   ...fieldsOf(100, 1_000),
 })
-export const accountActionsQuery = z.strictObject({ user: publicId.optional(), ...fieldsOf(50, 200) })
-export const allActionsQuery = accountActionsQuery.extend({ account: publicId.optional() })
+export const accountActionsQuery = z.strictObject({ user: publicIdField.optional(), ...fieldsOf(50, 200) })
+export const allActionsQuery = accountActionsQuery.extend({ account: publicIdField.optional() })
 type AllActionsQuery = z.output<typeof allActionsQuery>
 
 export const ACTOR_KINDS = ['user', 'operators', 'token', 'cli', 'file', 'gateway'] as const

@@ -11,7 +11,7 @@ import type { KeyCondition, KeyFilter } from '../../store/accounts/keys.ts'
 import type { Account, Key } from '../../terms/records.ts'
 import { act, inForce } from '../deps.ts'
 import { OperationError } from '../error.ts'
-import { publicId } from '../fields.ts'
+import { publicIdField } from '../fields.ts'
 import { KEY_STATES, type KeyState, keyStates, ownKeyRows } from './key-rows.ts'
 import { changeKey, grace, type KeysDeps, newKeyRow, removeKey, rollKey } from './keys.ts'
 
@@ -46,10 +46,10 @@ export const keyInPath = z.strictObject({ id: z.string().max(64) })
 export const ownKeysQuery = z.strictObject({
   state: kind.oneOf(...(Object.keys(SOUGHT) as [Sought, ...Sought[]])).optional(),
   group: kind.name.optional(),
-  creator: publicId.optional(),
+  creator: publicIdField.optional(),
   q: kind.name.optional(),
   limit: kind.whole(1, MOST_ROWS).prefault(PAGE_ROWS),
-  after: publicId.optional(),
+  after: publicIdField.optional(),
 })
 type OwnKeysQuery = z.output<typeof ownKeysQuery>
 
@@ -77,7 +77,7 @@ type KeyForm = z.output<typeof keyForm>
 export const rollForm = z.strictObject({ grace })
 
 export const severalForm = z.strictObject({
-  ids: z.array(publicId).min(1).max(MOST_AT_ONCE),
+  ids: z.array(publicIdField).min(1).max(MOST_AT_ONCE),
   action: kind.oneOf('enable', 'disable', 'delete'),
 })
 

@@ -5,7 +5,7 @@ import * as kind from '../../config/scalars.ts'
 import type { Account } from '../../terms/records.ts'
 import { inForce } from '../deps.ts'
 import { OperationError, both } from '../error.ts'
-import { nextOf, pageFields, publicId, toPage } from '../fields.ts'
+import { nextOf, pageFields, publicIdField, toPage } from '../fields.ts'
 import { type By, NO_SUCH_USER, type PeopleDeps, type UserDeps, actBy, email } from './deps.ts'
 import { Invitations } from './joining.ts'
 import { newLink } from './links.ts'
@@ -42,7 +42,7 @@ const row = (person: Person) => ({
 export const membersFilter = z.strictObject({
   q: pageFields.q,
   /** The member with whom the page before has ended. */
-  after: publicId.optional(),
+  after: publicIdField.optional(),
   limit: kind.whole(1, 1_000).prefault(PAGE),
 })
 /** What becomes of the keys that a member made who may have none any more: they are disabled, or go to the owner who acts. */

@@ -17,7 +17,7 @@ import {
 import { type Account, BASES, ENDS, OUTCOMES, PROTOCOLS } from '../../terms/records.ts'
 import { NO_KEY } from '../accounts/own-keys.ts'
 import { OperationError } from '../error.ts'
-import { moment, publicId } from '../fields.ts'
+import { moment, publicIdField } from '../fields.ts'
 
 /** A text that a pattern describes. */
 const matching = (
@@ -51,8 +51,8 @@ const traits = {
 
 /** `member`: only keys that this user made. */
 const shared = {
-  key: publicId.optional(),
-  member: publicId.optional(),
+  key: publicIdField.optional(),
+  member: publicIdField.optional(),
   ...traits,
   outcome: kind.oneOf('ok', 'client', 'upstream').optional(),
 }

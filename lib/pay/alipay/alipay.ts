@@ -5,7 +5,7 @@
 import { micro } from '../../base/money.ts'
 import type { AlipayConfig } from '../../config/pay-schema.ts'
 import type { Order, Refund } from '../../terms/pay.ts'
-import type { Fields } from '../provider-http.ts'
+import type { ProviderFields } from '../provider-http.ts'
 import { chinaTime } from '../messages.ts'
 import {
   type BillLine,
@@ -21,8 +21,8 @@ import {
 } from '../method.ts'
 import { yuanOf } from '../numbers.ts'
 import { checkNotEnded } from '../validity.ts'
-import { billOf, askRefund, noticesOf, type Seller, saidOf } from './trades.ts'
-import { AlipayClient, textOf } from './client.ts'
+import { alipayBillOf, askRefund, alipayNoticesOf, type Seller, alipaySaid } from './trades.ts'
+import { AlipayClient, alipayText } from './client.ts'
 import { type AlipayKeys, alipayKeys, signedForm, verifiedForm } from './signing.ts'
 
 const LIVE = { gateway: 'https://openapi.alipay.com/gateway.do', api: 'https://openapi.alipay.com' }
@@ -119,7 +119,7 @@ export class Alipay implements CheckoutMethod {
       notify_url: callback,
     })
     checkNamed(fields, order)
-    const code = textOf(fields, 'qr_code')
+    const code = alipayText(fields, 'qr_code')
     if (code.length > LONGEST_CODE || !/^https:\/\//.test(code))
       throw new ProviderRefuses('an answer without a code to scan')
     return code
@@ -136,7 +136,7 @@ export class Alipay implements CheckoutMethod {
 
   async query(order: Order): Promise<Said> {
     const answer = await this.#client.post('/v3/alipay/trade/query', { out_trade_no: order.id })
-    return saidOf(this.#seller, order.id, answer)
+    return alipaySaid(this.#seller, order.id, answer)
   }
 
   async close(order: Order): Promise<Said> {
@@ -149,7 +149,7 @@ export class Alipay implements CheckoutMethod {
 
   async verify({ body }: RawCallback): Promise<Verified> {
     const fields = verifiedForm(body, this.#keys)
-    const notices = await noticesOf(this.#seller, this.#client, fields, body)
+    const notices = await alipayNoticesOf(this.#seller, this.#client, fields, body)
     return { eventId: fields.get('notify_id') ?? null, notices }
   }
 
@@ -160,10 +160,10 @@ export class Alipay implements CheckoutMethod {
       out_request_no: refund.id,
       refund_reason: 'refund',
     })
-    if (code === null && textOf(fields, 'out_trade_no') !== order.id)
+    if (code === null && alipayText(fields, 'out_trade_no') !== order.id)
       throw new ProviderAway('an answer about another order')
     // A repeat of a refund that was done says that no money moved now; so does one that is under way.
-    const moved = code === null && textOf(fields, 'fund_change') === 'Y'
+    const moved = code === null && alipayText(fields, 'fund_change') === 'Y'
     return { providerId: null, said: moved ? 'done' : 'undecided' }
   }
 
@@ -174,12 +174,12 @@ export class Alipay implements CheckoutMethod {
   }
 
   bill(day: string): AsyncIterable<BillLine> {
-    return billOf(this.#client, this.#seller, day)
+    return alipayBillOf(this.#client, this.#seller, day)
   }
 }
 
 /** Not every answer names the order; one that names another is about something else. */
-function checkNamed(fields: Fields, { id }: Order): void {
-  const named = textOf(fields, 'out_trade_no')
+function checkNamed(fields: ProviderFields, { id }: Order): void {
+  const named = alipayText(fields, 'out_trade_no')
   if (named !== '' && named !== id) throw new ProviderAway('an answer about another order')
 }

@@ -1,6 +1,6 @@
 /** Requests of Alipay's version 3 protocol. No answer that says "done" is believed unless Alipay has signed it. */
 import type { Clock } from '../../base/clock.ts'
-import { type Answer, type Fields, readAnswer, type Asked, ask } from '../provider-http.ts'
+import { type Answer, type ProviderFields, readAnswer, type Asked, ask } from '../provider-http.ts'
 import { ProviderAway, ProviderRefuses } from '../method.ts'
 import { type AlipayKeys, isAnswer, serialNamed, signedHeaders } from './signing.ts'
 
@@ -30,7 +30,7 @@ const SAYINGS: ReadonlySet<string> = new Set([
 const LATER: ReadonlySet<string> = new Set(['SYSTEM_ERROR', 'UNKNOW_ERROR', 'UNKNOWN_ERROR'])
 
 /** A field as text; '' when there is none. */
-export const textOf = (fields: AlipayAnswer['fields'], name: string): string => String(fields[name] ?? '')
+export const alipayText = (fields: AlipayAnswer['fields'], name: string): string => String(fields[name] ?? '')
 
 export class AlipayClient {
   readonly #app: AlipayApp
@@ -93,13 +93,13 @@ const ANOTHER_CERTIFICATE =
  * The code of an error as Alipay writes them: `{"code":"ACQ.TRADE_NOT_EXIST","message":"…"}`. It writes the same one in several
  * ways: `isp.unknow-error`, `UNKNOW_ERROR`.
  */
-function codeOf({ code, message }: Fields): string | null {
+function codeOf({ code, message }: ProviderFields): string | null {
   const m = typeof code === 'string' ? /^(?:[A-Za-z]{3}\.)?([A-Z][A-Z0-9_]+|[a-z][a-z0-9_-]+)$/.exec(code) : null
   return m === null || typeof message !== 'string' ? null : (m[1] as string).replaceAll('-', '_').toUpperCase()
 }
 
 /** Alipay's explanation, for logs and terminals. It may repeat all of the request. */
 const told = (fields: AlipayAnswer['fields']): string =>
-  textOf(fields, 'message')
+  alipayText(fields, 'message')
     .replace(/\p{Cc}/gu, ' ')
     .slice(0, LONGEST_MESSAGE)

@@ -14,7 +14,7 @@ import {
   type Said,
 } from '../method.ts'
 import { fenOf, isOrderId, ourRefund } from '../numbers.ts'
-import { type AlipayAnswer, type AlipayClient, textOf } from './client.ts'
+import { type AlipayAnswer, type AlipayClient, alipayText } from './client.ts'
 import { promisify } from 'node:util'
 import { crc32, inflateRaw } from 'node:zlib'
 
@@ -30,7 +30,7 @@ const PAID: readonly string[] = ['TRADE_SUCCESS', 'TRADE_FINISHED']
 const LONGEST_NUMBER = 64
 
 /** The parts of a payment that every message of Alipay has alike. */
-export const payment = (
+export const alipayPayment = (
   seller: Seller,
   given: Pick<Payment, 'orderId' | 'transactionId' | 'merchant' | 'paidAtMs' | 'digest'> & { total: string },
 ): Payment => {
@@ -43,26 +43,26 @@ export const payment = (
 export const refundProviderId = (orderId: string, number: string): string => `${orderId}:${number}`
 
 /** A code that nobody has scanned is no trade yet, so a trade that does not exist has not failed. */
-export function saidOf(seller: Seller, orderId: string, { code, fields, body }: AlipayAnswer): Said {
+export function alipaySaid(seller: Seller, orderId: string, { code, fields, body }: AlipayAnswer): Said {
   if (code === 'TRADE_NOT_EXIST') return { kind: 'absent' }
   if (code !== null) throw new ProviderRefuses(code)
-  if (textOf(fields, 'out_trade_no') !== orderId) throw new ProviderAway('an answer about another order')
-  const state = textOf(fields, 'trade_status')
+  if (alipayText(fields, 'out_trade_no') !== orderId) throw new ProviderAway('an answer about another order')
+  const state = alipayText(fields, 'trade_status')
   if (!PAID.includes(state)) return { kind: state === 'TRADE_CLOSED' ? 'ended' : 'open' }
-  const transactionId = textOf(fields, 'trade_no')
+  const transactionId = alipayText(fields, 'trade_no')
   if (transactionId === '') throw new ProviderAway('an answer without the number of the trade')
-  return payment(seller, {
+  return alipayPayment(seller, {
     orderId,
     transactionId,
-    total: textOf(fields, 'total_amount'),
+    total: alipayText(fields, 'total_amount'),
     merchant: seller.merchant, // the answer is signed for our application, and names no seller
-    paidAtMs: fromChinaTime(textOf(fields, 'send_pay_date')),
+    paidAtMs: fromChinaTime(alipayText(fields, 'send_pay_date')),
     digest: digestOf(body),
   })
 }
 
 /** The notices of a notification whose signature is proven. */
-export async function noticesOf(
+export async function alipayNoticesOf(
   seller: Seller,
   client: AlipayClient,
   fields: ReadonlyMap<string, string>,
@@ -81,7 +81,7 @@ export async function noticesOf(
   if (state === 'TRADE_CLOSED' && ours) return [{ kind: 'ended', orderId }]
   if (!PAID.includes(state)) return []
   return [
-    payment(seller, {
+    alipayPayment(seller, {
       orderId,
       transactionId: get('trade_no'),
       total: get('total_amount'),
@@ -119,11 +119,11 @@ export async function askRefund(
   const { code, fields } = await client.post('/v3/alipay/trade/fastpay/refund/query', asked)
   if (code !== null) return { said: 'undecided', amount: UNREADABLE }
   for (const [name, value] of Object.entries(asked))
-    if (textOf(fields, name) !== value && (name in fields || textOf(fields, 'refund_status') !== ''))
+    if (alipayText(fields, name) !== value && (name in fields || alipayText(fields, 'refund_status') !== ''))
       throw new ProviderAway('an answer about another refund')
-  const state = textOf(fields, 'refund_status')
+  const state = alipayText(fields, 'refund_status')
   if (state !== 'REFUND_SUCCESS') return { said: state === '' ? 'none' : 'undecided', amount: UNREADABLE }
-  const amount = fenOf(textOf(fields, 'refund_amount'))
+  const amount = fenOf(alipayText(fields, 'refund_amount'))
   if (amount === null) throw new ProviderAway('an answer without the amount of the refund')
   return { said: 'done', amount }
 }
@@ -135,7 +135,7 @@ const NO_BILL: ReadonlySet<string> = new Set(['BILL_NOT_EXIST', 'NO_BILL_DATA'])
 type Row = (column: string) => string
 
 /** `day`: `2030-01-31`, in China's time. Throws ProviderRefuses when neither bill can be had. */
-export async function* billOf(client: AlipayClient, seller: Seller, day: string): AsyncGenerator<BillLine> {
+export async function* alipayBillOf(client: AlipayClient, seller: Seller, day: string): AsyncGenerator<BillLine> {
   const paid = new Set<string>()
   const refusals: ProviderRefuses[] = []
   for (const type of TYPES) {
@@ -163,7 +163,7 @@ async function* rowsOf(
   const { code, fields } = await client.get(PATH, { bill_type: type, bill_date: day })
   if (code !== null && !NO_BILL.has(code)) throw new ProviderAway(`${code} of a bill`)
   if (code !== null) return // a day without trades has no bill
-  const archive = await client.download(textOf(fields, 'bill_download_url'))
+  const archive = await client.download(alipayText(fields, 'bill_download_url'))
   const files = await Array.fromAsync(unzip(archive)).catch(error => {
     throw new ProviderAway(`the bill cannot be read: ${(error as Error).message}`)
   })
@@ -211,13 +211,13 @@ function tradeLine(seller: Seller, row: Row, digest: string): BillLine | null {
   if (row('业务类型') !== '交易') return null
   const paidAtMs = fromChinaTime(row('完成时间'))
   const { merchant } = seller
-  return payment(seller, { orderId, transactionId: row('支付宝交易号'), total, merchant, paidAtMs, digest })
+  return alipayPayment(seller, { orderId, transactionId: row('支付宝交易号'), total, merchant, paidAtMs, digest })
 }
 
 /** Fees, and fees that come back, name the order too. */
 function movementLine(seller: Seller, row: Row, digest: string): BillLine | null {
   if (!['在线支付', '交易付款'].includes(row('业务类型')) || (fenOf(row('收入金额')) ?? 0) === 0) return null
-  return payment(seller, {
+  return alipayPayment(seller, {
     orderId: row('商户订单号'),
     transactionId: row('业务流水号'),
     total: row('收入金额'),

@@ -18,10 +18,10 @@ import {
   type Verified,
 } from '../method.ts'
 import {
-  billOf,
+  cardBillOf,
   EVENT_TYPES,
   eventOf,
-  noticesOf,
+  cardNoticesOf,
   disputesOf,
   failedAsDisputed,
   pages,
@@ -29,7 +29,16 @@ import {
   saidOfRefund,
   checkSignature,
 } from './events.ts'
-import { createSession, idOf, orderOf, type Session, StripeClient, StripeRefuses, saidOf, sessionOf } from './client.ts'
+import {
+  createSession,
+  idOf,
+  orderOf,
+  type CheckoutSession,
+  StripeClient,
+  StripeRefuses,
+  cardSaid,
+  sessionOf,
+} from './client.ts'
 
 const MINUTE_MS = 60_000
 const MINIMUM = micro(5_000_000)
@@ -83,8 +92,8 @@ export class Card implements CheckoutMethod {
     return this.#said(await sessionOf(this.#client, order))
   }
 
-  #said(session: Session | null): Said {
-    return session === null ? { kind: 'absent' } : saidOf(this.#client, session)
+  #said(session: CheckoutSession | null): Said {
+    return session === null ? { kind: 'absent' } : cardSaid(this.#client, session)
   }
 
   async close(order: Order): Promise<Said> {
@@ -101,7 +110,7 @@ export class Card implements CheckoutMethod {
   async verify(callback: RawCallback): Promise<Verified> {
     checkSignature(callback, this.#config.webhook_secret, this.#tools.clock.now())
     const event = eventOf(callback.body)
-    return { eventId: event.id, notices: await noticesOf(this.#client, event) }
+    return { eventId: event.id, notices: await cardNoticesOf(this.#client, event) }
   }
 
   /** A key is kept for a day at least, so a refund that exists is looked for first: a bank may take weeks. */
@@ -150,7 +159,7 @@ export class Card implements CheckoutMethod {
   }
 
   bill(day: string): AsyncIterable<BillLine> {
-    return billOf(this.#client, day)
+    return cardBillOf(this.#client, day)
   }
 
   async *missed(fromMs: number, untilMs: number): AsyncGenerator<MissedEvent> {
@@ -160,7 +169,7 @@ export class Card implements CheckoutMethod {
     for await (const { id, type, livemode, account, data } of events) {
       const object = data.object as { id: string }
       const event = { id, type, livemode, object, ...(account === undefined ? {} : { account }) }
-      yield { eventId: id, notices: () => noticesOf(this.#client, event) }
+      yield { eventId: id, notices: () => cardNoticesOf(this.#client, event) }
     }
   }
 }

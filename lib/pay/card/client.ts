@@ -4,7 +4,7 @@
  */
 import type { CardConfig } from '../../config/pay-schema.ts'
 import type { Order } from '../../terms/pay.ts'
-import { type Fields, readAnswer, type Asked, ask } from '../provider-http.ts'
+import { type ProviderFields, readAnswer, type Asked, ask } from '../provider-http.ts'
 import { type Payment, ProviderAway, ProviderRefuses, type Said } from '../method.ts'
 import { LATEST_S, isCents, isOrderId } from '../numbers.ts'
 import { createHash } from 'node:crypto'
@@ -132,12 +132,12 @@ const KINDS: Readonly<Record<string, string>> = {
 }
 const LISTED: ReadonlySet<string> = new Set(Object.keys(KINDS).filter(name => name !== 'account'))
 
-const isObject = (value: unknown): value is Fields => typeof value === 'object' && value !== null
+const isObject = (value: unknown): value is ProviderFields => typeof value === 'object' && value !== null
 const isOf = (value: unknown, kind: string): boolean =>
   isObject(value) && value['object'] === kind && typeof value['id'] === 'string' && value['id'] !== ''
 
 /** Whether a success has what stands under a path: the object of that kind and id, or a list of such objects. */
-export function fits(method: string, path: string, fields: Fields): boolean {
+export function fits(method: string, path: string, fields: ProviderFields): boolean {
   const m = /^\/v1\/((?:checkout\/|radar\/)?\w+)(?:\/([\w%]+)(?:\/expire)?)?(?:\?|$)/.exec(path)
   const [name, id] = [m?.[1] ?? '', m?.[2]]
   const kind = Object.hasOwn(KINDS, name) ? (KINDS[name] as string) : undefined
@@ -149,7 +149,7 @@ export function fits(method: string, path: string, fields: Fields): boolean {
 }
 
 /** Stripe names its errors by a type: `{"error":{"type":"invalid_request_error","message":"…"}}`. */
-function codeOf({ error }: Fields): string | null {
+function codeOf({ error }: ProviderFields): string | null {
   const type = isObject(error) ? error['type'] : undefined
   return typeof type === 'string' && /^[a-z]+(?:_[a-z]+)*_error$/.test(type) ? type : null
 }
@@ -177,7 +177,7 @@ export class BoundedHttp extends Stripe.HttpClient {
   }
 }
 
-export type Session = Stripe.Checkout.Session
+export type CheckoutSession = Stripe.Checkout.Session
 
 /** How far the clocks of Stripe and the store may be apart. */
 const SKEW_S = 600
@@ -188,7 +188,7 @@ const MOST_LISTED = 5_000
 export const idOf = (value: string | { id: string } | null | undefined): string | null =>
   value === null || value === undefined ? null : typeof value === 'string' ? value : value.id
 
-export const digestOf = (value: unknown): string => createHash('sha256').update(JSON.stringify(value)).digest('hex')
+export const eventDigest = (value: unknown): string => createHash('sha256').update(JSON.stringify(value)).digest('hex')
 
 const seconds = (ms: number): number => Math.floor(ms / 1_000)
 
@@ -223,7 +223,7 @@ const form = (
 })
 
 /** A repeat gives the same session, also when the first answer got lost or was an error. */
-export async function createSession(client: StripeClient, order: Order, seen: Seen): Promise<Session> {
+export async function createSession(client: StripeClient, order: Order, seen: Seen): Promise<CheckoutSession> {
   try {
     return await client.ask(stripe => stripe.checkout.sessions.create(form(order, seen), { idempotencyKey: order.id }))
   } catch (error) {
@@ -235,18 +235,18 @@ export async function createSession(client: StripeClient, order: Order, seen: Se
 }
 
 /** The order's session; null = Stripe has none. */
-export async function sessionOf(client: StripeClient, order: Order): Promise<Session | null> {
+export async function sessionOf(client: StripeClient, order: Order): Promise<CheckoutSession | null> {
   const { providerId } = order
   if (providerId === null) return findSession(client, order)
   return sessionById(client, providerId)
 }
 
 /** With its charge, which says when the payer paid. */
-export const sessionById = (client: StripeClient, id: string): Promise<Session | null> =>
+export const sessionById = (client: StripeClient, id: string): Promise<CheckoutSession | null> =>
   client.find(stripe => stripe.checkout.sessions.retrieve(id, { expand: [CHARGE] }))
 
 /** Stripe cannot search by reference, so the sessions of the order's time are looked through. */
-function findSession(client: StripeClient, { id, createdAtMs, expiresAtMs }: Order): Promise<Session | null> {
+function findSession(client: StripeClient, { id, createdAtMs, expiresAtMs }: Order): Promise<CheckoutSession | null> {
   const created = { gte: seconds(createdAtMs) - SKEW_S, lte: seconds(expiresAtMs) + SKEW_S }
   return client.ask(async stripe => {
     let listed = 0
@@ -259,24 +259,24 @@ function findSession(client: StripeClient, { id, createdAtMs, expiresAtMs }: Ord
 }
 
 /** The order that a session was made for here; null = it is of something else that uses the same account. */
-export function orderOf({ client_reference_id: reference, metadata, mode }: Session): string | null {
+export function orderOf({ client_reference_id: reference, metadata, mode }: CheckoutSession): string | null {
   const ours = reference !== null && isOrderId(reference) && metadata?.['order'] === reference && mode === 'payment'
   return ours ? reference : null
 }
 
 /** What Stripe says of a session of ours. `complete` without money: a bank has not decided yet. */
-export function saidOf(client: StripeClient, session: Session): Said {
+export function cardSaid(client: StripeClient, session: CheckoutSession): Said {
   if (session.status === 'expired') return { kind: 'ended' }
   return session.status === 'complete' && session.payment_status === 'paid'
-    ? payment(client, session)
+    ? cardPayment(client, session)
     : { kind: 'open' }
 }
 
-export function payment({ account }: StripeClient, session: Session): Payment {
+export function cardPayment({ account }: StripeClient, session: CheckoutSession): Payment {
   const { amount_total: amount, currency, payment_intent, livemode, id } = session
   const [orderId, transactionId] = [orderOf(session), idOf(payment_intent)]
   if (orderId === null || transactionId === null || !isCents(amount) || typeof currency !== 'string')
-    throw new ProviderRefuses(`the session ${id} is paid and lacks an order, a payment, an amount or a currency`)
+    throw new ProviderRefuses(`the session ${id} is paid and lacks an order, a cardPayment, an amount or a currency`)
   return {
     kind: 'paid',
     orderId,
@@ -287,11 +287,11 @@ export function payment({ account }: StripeClient, session: Session): Payment {
     providerId: id,
     sandbox: !livemode,
     paidAtMs: chargedAtMs(payment_intent),
-    digest: digestOf(session),
+    digest: eventDigest(session),
   }
 }
 
-function chargedAtMs(intent: Session['payment_intent']): number | null {
+function chargedAtMs(intent: CheckoutSession['payment_intent']): number | null {
   const charge = typeof intent === 'object' ? intent?.latest_charge : null
   return typeof charge === 'object' && charge !== null ? timeOf(charge.created) : null
 }

@@ -18,12 +18,12 @@ import {
 import { isCents, isOrderId } from '../numbers.ts'
 import {
   type StripeClient,
-  type Session,
-  digestOf,
+  type CheckoutSession,
+  eventDigest,
   idOf,
   orderOf,
-  payment,
-  saidOf,
+  cardPayment,
+  cardSaid,
   sessionById,
   timeOf,
 } from './client.ts'
@@ -78,7 +78,7 @@ export function eventOf(body: Buffer): StripeEvent {
   throw new NotVerified('form')
 }
 
-export async function noticesOf(client: StripeClient, event: StripeEvent): Promise<Notice[]> {
+export async function cardNoticesOf(client: StripeClient, event: StripeEvent): Promise<Notice[]> {
   const { type, account, livemode } = event
   if ((account ?? client.account) !== client.account || livemode === client.sandbox)
     return noticesOfOther(client, event)
@@ -87,25 +87,25 @@ export async function noticesOf(client: StripeClient, event: StripeEvent): Promi
 
 /** An event of another account or of the other mode never credits. One that claims to pay an order is shown to a person. */
 function noticesOfOther(client: StripeClient, { account, livemode, type, object }: StripeEvent): Notice[] {
-  const session = object as Session
+  const session = object as CheckoutSession
   const claims =
     type === 'checkout.session.completed' && orderOf(session) !== null && idOf(session.payment_intent) !== null
   if (!claims) return []
-  return [{ ...payment(client, session), merchant: account ?? client.account, sandbox: !livemode }]
+  return [{ ...cardPayment(client, session), merchant: account ?? client.account, sandbox: !livemode }]
 }
 
 async function noticesOfSession(client: StripeClient, { type, object }: StripeEvent): Promise<Notice[]> {
   const session = await sessionById(client, object.id)
-  if (session === null) return unknownSession(object as Session)
+  if (session === null) return unknownSession(object as CheckoutSession)
   const orderId = orderOf(session)
   if (orderId === null) return []
-  const said = saidOf(client, session)
+  const said = cardSaid(client, session)
   if (said.kind === 'paid') return [said]
   const failed = type === 'checkout.session.async_payment_failed'
   return said.kind === 'ended' || failed ? [{ kind: 'ended', orderId }] : []
 }
 
-function unknownSession(session: Session): Notice[] {
+function unknownSession(session: CheckoutSession): Notice[] {
   const orderId = orderOf(session)
   const detail = 'a signed event about a session that Stripe does not know: others may know the webhook secret'
   return orderId === null ? [] : [{ kind: 'warning', orderId, reference: session.id, detail, refund: false }]
@@ -152,7 +152,7 @@ const EXPAND_ALL = ['data.payment_intent']
  * the object that it was asked for: then nobody knows whose it is.
  */
 export function orderOfIntent(intent: string | Stripe.PaymentIntent | null | undefined): string | null {
-  if (typeof intent === 'string') throw new ProviderAway(`the payment ${intent} came without what belongs to it`)
+  if (typeof intent === 'string') throw new ProviderAway(`the cardPayment ${intent} came without what belongs to it`)
   const order = intent?.metadata?.['order']
   return order !== undefined && isOrderId(order) ? order : null
 }
@@ -287,7 +287,7 @@ function warningNotice({ id: reference, actionable, charge, fraud_type }: Stripe
   if (!actionable) return null
   if (typeof charge === 'string') throw new ProviderAway(`the charge ${charge} came without what belongs to it`)
   const orderId = orderOfIntent(charge.payment_intent)
-  const detail = `Stripe warns of fraud (${fraud_type}): what is left of the payment is sent back`
+  const detail = `Stripe warns of fraud (${fraud_type}): what is left of the cardPayment is sent back`
   return orderId === null ? null : ({ kind: 'warning', orderId, reference, detail, refund: true } as const)
 }
 
@@ -343,7 +343,7 @@ const DISPUTED_DAYS = 180
  * `day`: `2030-01-31`, in China's time. Movements of other shops on the same account are left out. The disputes are those of half a
  * year: they are decided months after they began, and what is open, lost or won now is read again every night.
  */
-export async function* billOf(client: StripeClient, day: string): AsyncGenerator<BillLine> {
+export async function* cardBillOf(client: StripeClient, day: string): AsyncGenerator<BillLine> {
   const start = Date.parse(`${day}T00:00:00+08:00`) / 1_000
   const created = { gte: start, lt: start + DAY_S + LATER_S }
   for (const type of ['charge', 'refund'] as const) {
@@ -382,6 +382,6 @@ function paymentOf({ account }: StripeClient, charge: Stripe.Charge): Payment | 
     providerId: null,
     sandbox: !livemode,
     paidAtMs: timeOf(charge.created),
-    digest: digestOf(charge),
+    digest: eventDigest(charge),
   }
 }

@@ -1,13 +1,13 @@
 /** Requests of WeChat Pay's version 3 protocol. No answer that says "done" is believed unless WeChat Pay has signed it. */
 import type { Clock } from '../../base/clock.ts'
-import { type Fields, readAnswer, type Asked, ask } from '../provider-http.ts'
+import { type ProviderFields, readAnswer, type Asked, ask } from '../provider-http.ts'
 import { NotVerified, ProviderAway, ProviderRefuses } from '../method.ts'
 import type { KeyRing, RequestSigner } from './signing.ts'
 
 export interface WechatAnswer {
   /** `absent`: there is no such order, refund or bill. */
   said: 'done' | 'absent'
-  fields: Fields
+  fields: ProviderFields
   body: Buffer
 }
 
@@ -40,19 +40,19 @@ export const REFUNDS = '/v3/refund/domestic/refunds'
 const MOST_BILL_BYTES = 64 * 2 ** 20
 
 /** A field as text; '' when there is none. */
-export const textOf = (fields: Fields, name: string): string => {
+export const wechatText = (fields: ProviderFields, name: string): string => {
   const value = fields[name]
   return typeof value === 'string' || typeof value === 'number' ? String(value) : ''
 }
 
 /** A field that has fields itself. */
-export const partOf = (fields: Fields, name: string): Fields => {
+export const partOf = (fields: ProviderFields, name: string): ProviderFields => {
   const value = fields[name]
-  return typeof value === 'object' && value !== null ? (value as Fields) : {}
+  return typeof value === 'object' && value !== null ? (value as ProviderFields) : {}
 }
 
 /** The code of an error as WeChat Pay writes them: `{"code":"ORDER_NOT_EXIST","message":"…"}`. */
-const codeOf = ({ code, message }: Fields): string | null =>
+const codeOf = ({ code, message }: ProviderFields): string | null =>
   typeof code === 'string' && /^[A-Z][A-Z0-9_]{1,63}$/.test(code) && typeof message === 'string' ? code : null
 
 export class WechatClient {
@@ -104,7 +104,7 @@ export class WechatClient {
     else if (headers['wechatpay-signature'] !== undefined) this.#check(headers, body)
     if (code === null) return { said: 'done', fields, body }
     if (absent.has(code)) return { said: 'absent', fields, body }
-    throw new ProviderRefuses(`${code}: ${textOf(fields, 'message')}`.slice(0, LONGEST_REASON))
+    throw new ProviderRefuses(`${code}: ${wechatText(fields, 'message')}`.slice(0, LONGEST_REASON))
   }
 
   #check(headers: Asked['headers'], body: Buffer): void {

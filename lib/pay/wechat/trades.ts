@@ -2,7 +2,7 @@
  * What WeChat Pay says of payments and refunds: as the answer to a question, and in a notification. What counts is
  * `amount.total`: the payer pays less where there are coupons.
  */
-import type { Fields } from '../provider-http.ts'
+import type { ProviderFields } from '../provider-http.ts'
 import { UNREADABLE, digestOf, fromChinaTime, linesOf } from '../messages.ts'
 import {
   type BillLine,
@@ -16,7 +16,7 @@ import {
   type Said,
 } from '../method.ts'
 import { fenOf, isCents, isOrderId, ourRefund } from '../numbers.ts'
-import { ABSENT_BILL, REFUNDS, type WechatClient, partOf, textOf } from './client.ts'
+import { ABSENT_BILL, REFUNDS, type WechatClient, partOf, wechatText } from './client.ts'
 import { createHash } from 'node:crypto'
 
 /** The merchant whose payments are read. */
@@ -30,7 +30,7 @@ export interface Merchant {
 export const merchantOf = ({ appid }: Merchant, mchid: string, application: string): string =>
   application === appid ? mchid : `${mchid} by the application ${application}`
 
-const wholeOf = (fields: Fields, name: string): number => {
+const wholeOf = (fields: ProviderFields, name: string): number => {
   const value = fields[name]
   return isCents(value) ? value : UNREADABLE
 }
@@ -44,8 +44,8 @@ function timeOf(text: string): number | null {
 const isNumber = (text: string): boolean => /^[\w|*-]{1,64}$/.test(text)
 
 /** null = it lacks the numbers of the order or of the payment. */
-function paymentOf(merchant: Merchant, fields: Fields, body: Buffer): Payment | null {
-  const [orderId, transactionId] = [textOf(fields, 'out_trade_no'), textOf(fields, 'transaction_id')]
+function paymentOf(merchant: Merchant, fields: ProviderFields, body: Buffer): Payment | null {
+  const [orderId, transactionId] = [wechatText(fields, 'out_trade_no'), wechatText(fields, 'transaction_id')]
   if (!isNumber(orderId) || !isNumber(transactionId)) return null
   const amount = partOf(fields, 'amount')
   return {
@@ -53,11 +53,11 @@ function paymentOf(merchant: Merchant, fields: Fields, body: Buffer): Payment | 
     orderId,
     transactionId,
     amount: wholeOf(amount, 'total'),
-    currency: textOf(amount, 'currency').slice(0, 8),
-    merchant: merchantOf(merchant, textOf(fields, 'mchid').slice(0, 64), textOf(fields, 'appid').slice(0, 64)),
+    currency: wechatText(amount, 'currency').slice(0, 8),
+    merchant: merchantOf(merchant, wechatText(fields, 'mchid').slice(0, 64), wechatText(fields, 'appid').slice(0, 64)),
     providerId: null,
     sandbox: merchant.sandbox,
-    paidAtMs: timeOf(textOf(fields, 'success_time')),
+    paidAtMs: timeOf(wechatText(fields, 'success_time')),
     digest: digestOf(body),
   }
 }
@@ -70,9 +70,9 @@ const ENDED: readonly string[] = ['CLOSED', 'REVOKED', 'REFUND']
  * was known here, to credit the order would give away money that is gone; so it is not taken for a payment, and the bill of
  * the day shows both.
  */
-export function saidOf(merchant: Merchant, orderId: string, fields: Fields, body: Buffer): Said {
-  if (textOf(fields, 'out_trade_no') !== orderId) throw new ProviderAway('an answer about another order')
-  const state = textOf(fields, 'trade_state')
+export function wechatSaid(merchant: Merchant, orderId: string, fields: ProviderFields, body: Buffer): Said {
+  if (wechatText(fields, 'out_trade_no') !== orderId) throw new ProviderAway('an answer about another order')
+  const state = wechatText(fields, 'trade_state')
   if (state !== 'SUCCESS') return { kind: ENDED.includes(state) ? 'ended' : 'open' }
   const payment = paymentOf(merchant, fields, body)
   if (payment === null) throw new ProviderAway('an answer without the number of the payment')
@@ -89,22 +89,22 @@ export function refundSaid(status: string): RefundSaid {
 }
 
 /** What a notification says whose signature is proven. `fields`: its decrypted part. Throws NotVerified. */
-export function noticesOf(merchant: Merchant, event: string, fields: Fields, body: Buffer): Notice[] {
+export function noticesOf(merchant: Merchant, event: string, fields: ProviderFields, body: Buffer): Notice[] {
   if (event === 'TRANSACTION.SUCCESS') {
     const payment = paymentOf(merchant, fields, body)
-    if (payment === null || textOf(fields, 'trade_state') !== 'SUCCESS') throw new NotVerified('form')
+    if (payment === null || wechatText(fields, 'trade_state') !== 'SUCCESS') throw new NotVerified('form')
     return [payment]
   }
   const status = /^REFUND\.(SUCCESS|ABNORMAL|CLOSED)$/.exec(event)?.[1]
   if (status === undefined) return []
-  if (textOf(fields, 'refund_status') !== status || textOf(fields, 'mchid') !== merchant.mchid)
+  if (wechatText(fields, 'refund_status') !== status || wechatText(fields, 'mchid') !== merchant.mchid)
     throw new NotVerified('form')
   return [refundNotice(fields, status)]
 }
 
-function refundNotice(fields: Fields, status: string): RefundNotice {
+function refundNotice(fields: ProviderFields, status: string): RefundNotice {
   const [refundId, providerId, orderId] = ['out_refund_no', 'refund_id', 'out_trade_no'].map(name =>
-    textOf(fields, name),
+    wechatText(fields, name),
   ) as [string, string, string]
   if (!isNumber(providerId) || !isNumber(orderId)) throw new NotVerified('form')
   return {
@@ -137,12 +137,12 @@ type Column = keyof typeof COLUMNS
 type Row = Record<Column, string>
 
 /** `day`: `2030-01-31`, in China's time. */
-export async function* billOf(client: WechatClient, merchant: Merchant, day: string): AsyncGenerator<BillLine> {
+export async function* wechatBillOf(client: WechatClient, merchant: Merchant, day: string): AsyncGenerator<BillLine> {
   const { said, fields } = await client.get(PATH, { bill_date: day, bill_type: 'ALL' }, ABSENT_BILL)
   if (said === 'absent') return // a day without payments has no bill
-  if (textOf(fields, 'hash_type') !== 'SHA1') throw new ProviderRefuses('a bill with a hash of another kind')
-  const file = await client.download(textOf(fields, 'download_url'))
-  if (createHash('sha1').update(file).digest('hex') !== textOf(fields, 'hash_value').toLowerCase())
+  if (wechatText(fields, 'hash_type') !== 'SHA1') throw new ProviderRefuses('a bill with a hash of another kind')
+  const file = await client.download(wechatText(fields, 'download_url'))
+  if (createHash('sha1').update(file).digest('hex') !== wechatText(fields, 'hash_value').toLowerCase())
     throw new ProviderAway('a bill that is not the one that was named')
   let read: ((line: string) => Row) | null = null
   for await (const line of linesOf(file, 'utf-8')) {
@@ -161,7 +161,7 @@ export async function* billOf(client: WechatClient, merchant: Merchant, day: str
 /** A refund that was on its way when the bill was made is in no later one, so WeChat Pay is asked what became of it. */
 async function refundNow(client: WechatClient, number: string): Promise<RefundSaid> {
   const { fields } = await client.get(`${REFUNDS}/${encodeURIComponent(number)}`)
-  return refundSaid(textOf(fields, 'out_refund_no') === number ? textOf(fields, 'status') : '')
+  return refundSaid(wechatText(fields, 'out_refund_no') === number ? wechatText(fields, 'status') : '')
 }
 
 /** Columns are found by their names, because WeChat Pay adds some now and then. */

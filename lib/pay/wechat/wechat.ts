@@ -16,8 +16,8 @@ import {
   type Said,
   type Verified,
 } from '../method.ts'
-import { billOf, type Merchant, noticesOf, refundSaid, saidOf } from './trades.ts'
-import { partOf, REFUNDS, textOf, WechatClient } from './client.ts'
+import { wechatBillOf, type Merchant, noticesOf, refundSaid, wechatSaid } from './trades.ts'
+import { partOf, REFUNDS, wechatText, WechatClient } from './client.ts'
 import { decrypted, KeyRing, RequestSigner } from './signing.ts'
 
 const LIVE = 'https://api.mch.weixin.qq.com'
@@ -77,7 +77,7 @@ export class Wechat implements CheckoutMethod {
       notify_url: callback,
       amount: { total: order.asked, currency: 'CNY' },
     })
-    const code = textOf(fields, 'code_url')
+    const code = wechatText(fields, 'code_url')
     if (said !== 'done' || code.length > LONGEST_CODE || !code.startsWith('weixin://'))
       throw new ProviderRefuses('an answer without a code to scan')
     return { providerId: null, shown: { qr: code } }
@@ -86,7 +86,7 @@ export class Wechat implements CheckoutMethod {
   async query(order: Order): Promise<Said> {
     const { mchid } = this.#merchant
     const { said, fields, body } = await this.#client.get(`${ORDERS}/out-trade-no/${order.id}`, { mchid })
-    return said === 'absent' ? { kind: 'absent' } : saidOf(this.#merchant, order.id, fields, body)
+    return said === 'absent' ? { kind: 'absent' } : wechatSaid(this.#merchant, order.id, fields, body)
   }
 
   /** An order's end always closes it here: until then WeChat Pay takes money for it, days after the time that it was given. */
@@ -104,11 +104,11 @@ export class Wechat implements CheckoutMethod {
   async verify({ headers, body }: RawCallback): Promise<Verified> {
     this.#keys.check(headers, body, this.#tools.clock.now())
     const message = parsed(body)
-    const eventId = message === null ? '' : textOf(message, 'id')
+    const eventId = message === null ? '' : wechatText(message, 'id')
     if (message === null || eventId === '' || eventId.length > LONGEST_EVENT_ID) throw new NotVerified('form')
     const fields = parsed(decrypted(partOf(message, 'resource'), this.#config.api_v3_key))
     if (fields === null) throw new NotVerified('form')
-    return { eventId, notices: noticesOf(this.#merchant, textOf(message, 'event_type'), fields, body) }
+    return { eventId, notices: noticesOf(this.#merchant, wechatText(message, 'event_type'), fields, body) }
   }
 
   async refund(refund: Refund, order: Order, amount: number): Promise<{ providerId: string | null; said: RefundSaid }> {
@@ -121,22 +121,22 @@ export class Wechat implements CheckoutMethod {
     if (said === 'absent') throw new ProviderRefuses('the order of a refund is not known')
     const given = partOf(fields, 'amount')['refund']
     if (
-      textOf(fields, 'out_refund_no') !== refund.id ||
-      textOf(fields, 'out_trade_no') !== order.id ||
+      wechatText(fields, 'out_refund_no') !== refund.id ||
+      wechatText(fields, 'out_trade_no') !== order.id ||
       given !== amount
     )
       throw new ProviderAway('an answer about another refund')
-    return { providerId: textOf(fields, 'refund_id') || null, said: refundSaid(textOf(fields, 'status')) }
+    return { providerId: wechatText(fields, 'refund_id') || null, said: refundSaid(wechatText(fields, 'status')) }
   }
 
   async queryRefund(refund: Refund): Promise<RefundSaid> {
     const { said, fields } = await this.#client.get(`${REFUNDS}/${refund.id}`)
     if (said === 'absent') return 'undecided' // it may be on its way, and is sent again under its number
-    if (textOf(fields, 'out_refund_no') !== refund.id) throw new ProviderAway('an answer about another refund')
-    return refundSaid(textOf(fields, 'status'))
+    if (wechatText(fields, 'out_refund_no') !== refund.id) throw new ProviderAway('an answer about another refund')
+    return refundSaid(wechatText(fields, 'status'))
   }
 
   bill(day: string): AsyncIterable<BillLine> {
-    return billOf(this.#client, this.#merchant, day)
+    return wechatBillOf(this.#client, this.#merchant, day)
   }
 }

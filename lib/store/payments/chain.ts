@@ -5,7 +5,7 @@
  */
 import type { Act } from '../../base/people.ts'
 import type { BlockRef, ChainCursor, DepositAddress, NewDeposit, Transfer } from '../../terms/deposits.ts'
-import type { NewAddress, Recorded, Seen } from './types.ts'
+import type { NewAddress, Recorded, SeenPayment } from './types.ts'
 import type { Driver, Row, Transaction } from '../base/driver.ts'
 import { recordAction } from '../base/actions.ts'
 import { recordDeposits } from './deposits.ts'
@@ -266,7 +266,7 @@ export async function addressSums(driver: Driver, chainId: number, address: stri
 }
 
 /** Replaces what stands in blocks that are not final. */
-export const setSeen = (driver: Driver, chainId: number, seen: readonly Seen[]): Promise<void> =>
+export const setSeen = (driver: Driver, chainId: number, seen: readonly SeenPayment[]): Promise<void> =>
   driver.transaction('setSeen', async tx => {
     await tx.run('DELETE FROM chain_seen WHERE chain_id = ?', [chainId])
     for (const { tx: hash, logIndex, accountId, value, block } of seen)

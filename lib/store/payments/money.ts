@@ -361,7 +361,7 @@ export async function refundSent(
   await driver.run('refundSent', sql, [providerId, checkAtMs, method, id])
 }
 
-/** As `takeDueOrders`. */
+/** Works as `takeDueOrders` does. */
 export async function takeDueRefunds(driver: Driver, nowMs: number, leaseMs: number, limit: number): Promise<Refund[]> {
   const sql = 'SELECT * FROM pay_refunds WHERE check_at_ms <= ? ORDER BY check_at_ms, id LIMIT ?'
   const taken: Refund[] = []

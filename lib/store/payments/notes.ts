@@ -156,7 +156,7 @@ export function countPayMark(driver: Driver, method: OrderMethod, what: string, 
   })
 }
 
-/** Of several gateways, the one whose update still finds the old time gets it. */
+/** Takes the work for one of several gateways: the one whose update still finds the old time. */
 export async function takePayMark(
   driver: Driver,
   method: OrderMethod,

@@ -7,7 +7,7 @@ import type { Act } from '../../base/people.ts'
 import { moved } from '../../terms/order-moves.ts'
 import { type Order, type OrderMethod, type OrderState, type Proof, type Shown, UNTIL_ENOUGH } from '../../terms/pay.ts'
 import { type Driver, DuplicateKey, type Param, type Row, type Transaction } from '../base/driver.ts'
-import type { Hold, NewOrder, OrderBounds, OrderFilter, OrderMade, Proven } from './types.ts'
+import type { PaymentHold, NewOrder, OrderBounds, OrderFilter, OrderMade, Proven } from './types.ts'
 import { accountPurse } from '../books/purses.ts'
 import { recordAction } from '../base/actions.ts'
 import { lockMark } from './notes.ts'
@@ -62,7 +62,7 @@ export const UNPAID: readonly OrderState[] = ['created', 'pending', 'expired', '
 
 const LOCK_ORDER = 'UPDATE pay_orders SET state = state WHERE id = ?'
 /** A list of states as SQL. */
-export const quoted = (states: readonly OrderState[]) => states.map(state => `'${state}'`).join(', ')
+export const quotedBy = (states: readonly OrderState[]) => states.map(state => `'${state}'`).join(', ')
 
 /** Locks an order's row and reads it; null = there is none. */
 export async function lockOrder(tx: Transaction, id: string): Promise<Order | null> {
@@ -149,7 +149,7 @@ export async function uncredited(driver: Driver, beforeMs: number, limit: number
   return (await driver.query('uncredited', sql, [beforeMs, limit])).map(toOrder)
 }
 
-/** Of several gateways that read the same order, the one whose update still finds its time gets it. */
+/** Takes an order for one of several gateways that read it: the one whose update still finds its time. */
 export async function takeDueOrders(driver: Driver, nowMs: number, leaseMs: number, limit: number): Promise<Order[]> {
   const sql = 'SELECT * FROM pay_orders WHERE check_at_ms <= ? ORDER BY check_at_ms, id LIMIT ?'
   const taken: Order[] = []
@@ -166,7 +166,7 @@ export async function takeDueOrders(driver: Driver, nowMs: number, leaseMs: numb
 
 export async function orderChecked(driver: Driver, id: string, checkAtMs: number | null): Promise<void> {
   // A proof may have come meanwhile: then nothing is left to ask.
-  const sql = `UPDATE pay_orders SET check_at_ms = ? WHERE id = ? AND state IN (${quoted(UNPAID)})`
+  const sql = `UPDATE pay_orders SET check_at_ms = ? WHERE id = ? AND state IN (${quotedBy(UNPAID)})`
   await driver.run('orderChecked', sql, [checkAtMs, id])
 }
 
@@ -198,7 +198,7 @@ async function boundAgainst(
   const one = async (sql: string, params: readonly Param[]) => (await tx.query(sql, params))[0] as Row
   const count = async (where: string, params: readonly Param[]) =>
     integer(await one(`SELECT COUNT(*) AS n FROM pay_orders WHERE ${where}`, params), 'n')
-  if ((await count(`account_id = ? AND state IN (${quoted(OPEN)})`, [accountId])) >= bounds.open) return 'open'
+  if ((await count(`account_id = ? AND state IN (${quotedBy(OPEN)})`, [accountId])) >= bounds.open) return 'open'
   const since = nowMs - HOUR_MS
   const { failed, anHour, anHourOfAll, aDay } = bounds
   if ((await count("account_id = ? AND state = 'failed' AND created_at_ms > ?", [accountId, since])) >= failed)
@@ -289,7 +289,7 @@ async function insertProof(tx: Transaction, driver: Driver, proof: Proof): Promi
   )
 }
 
-async function prove(tx: Transaction, driver: Driver, proof: Proof, hold: Hold | null): Promise<Proven> {
+async function prove(tx: Transaction, driver: Driver, proof: Proof, hold: PaymentHold | null): Promise<Proven> {
   const { method, transactionId, orderId } = proof
   const order = await lockOrder(tx, orderId)
   if (order === null) return 'elsewhere'
@@ -313,7 +313,7 @@ async function prove(tx: Transaction, driver: Driver, proof: Proof, hold: Hold |
  * Stores the proof of an order's first payment and moves the order to `paid`, in one transaction. `hold`: when the money is
  * to be held; null, the default = never.
  */
-export async function proveOrder(driver: Driver, proof: Proof, hold: Hold | null = null): Promise<Proven> {
+export async function proveOrder(driver: Driver, proof: Proof, hold: PaymentHold | null = null): Promise<Proven> {
   try {
     return await driver.transaction('proveOrder', tx => prove(tx, driver, proof, hold))
   } catch (error) {
@@ -388,7 +388,7 @@ async function heldUntil(
   tx: Transaction,
   { method, sandbox }: Order,
   { source }: Proof,
-  hold: Hold | null,
+  hold: PaymentHold | null,
 ): Promise<number | null> {
   if (method === 'usdt') return source === 'operator' ? null : UNTIL_ENOUGH
   if (hold === null) return null

@@ -80,7 +80,7 @@ export interface NextFreeze {
 }
 
 /** A payment is held until `untilMs` when at least so many orders were disputed or warned of since `sinceMs`. */
-export interface Hold {
+export interface PaymentHold {
   disputes: number
   sinceMs: number
   untilMs: number
@@ -165,6 +165,6 @@ export interface DueDeposits {
 }
 
 /** A transfer that no final block has yet. */
-export type Seen = Transfer & Pick<Deposit, 'accountId'>
+export type SeenPayment = Transfer & Pick<Deposit, 'accountId'>
 
 export type NewQuote = Omit<Quote, 'id' | 'used'>

@@ -1,5 +1,5 @@
 /** How a person is read from a row of the store, locked, told something, and named in the log of actions; and the keys of somebody who leaves. */
-import type { Act, Language, Notice, Person, Theme } from '../../base/people.ts'
+import type { Act, Language, UserNotice, Person, Theme } from '../../base/people.ts'
 import type { Driver, Row, Transaction } from '../base/driver.ts'
 import { StoreConflict } from '../base/errors.ts'
 import { integer, json, text, textOrNull } from '../base/text.ts'
@@ -62,7 +62,7 @@ export const subject = (person: Person) => ({
 
 const MOST_NOTICES = 20
 
-export async function addNotice(tx: Transaction, person: Person, notice: Notice): Promise<void> {
+export async function addNotice(tx: Transaction, person: Person, notice: UserNotice): Promise<void> {
   const notices = [...person.notices, notice].slice(-MOST_NOTICES)
   await tx.run('UPDATE users SET notices = ? WHERE id = ?', [JSON.stringify(notices), person.id])
 }

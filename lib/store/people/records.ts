@@ -2,7 +2,7 @@
  * What the store keeps about people beside the users themselves (`base/people.ts`), and the forms in which it is given new rows
  * and changes. Times are in ms since 1970.
  */
-import type { Language, Member, Notice, Person, Role, Scope, Theme } from '../../base/people.ts'
+import type { Language, Member, UserNotice, Person, Role, Scope, Theme } from '../../base/people.ts'
 import type { Account } from '../../terms/records.ts'
 
 export interface NewUser {
@@ -39,7 +39,7 @@ export interface CredentialsChange {
   totp?: { confirmedStep: number } | null
   /** Hashes that take the place of those there are. */
   recoveryCodes?: readonly string[]
-  notice?: Notice
+  notice?: UserNotice
   /** Ends the personal tokens too: somebody may have made some who got in as this user. */
   endTokens?: true
 }

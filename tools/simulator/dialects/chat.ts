@@ -124,7 +124,7 @@ function* deltas(answer: Answer): Iterable<{ delta: object; tokens: number }> {
 const reported = (ask: Ask, { usage, thinking, foreign }: Answer) =>
   foreign ? foreignUsage(usage) : usageOf(usage, thinking.length * ask.choices)
 
-/** As Moonshot and proxies write it: what a cache had and was given stands beside the sums. */
+/** Usage as Moonshot and proxies write it: what a cache had and was given stands beside the sums. */
 function foreignUsage(usage: Usage) {
   const written = usage.cache_write_5m + usage.cache_write_1h
   const prompt = usage.input + usage.cache_read + written

@@ -82,7 +82,7 @@ export const nativeEmbeddings: Dialect = {
         [undefined, `models/${model}`].includes(request['model'] as string),
         '* model must match the model of the path',
       )
-    const texts = requests.map(textIn)
+    const texts = requests.map(text)
     need(
       texts.every(text => text !== ''),
       '* EmbedContentRequest.content: contents is not specified',
@@ -90,13 +90,13 @@ export const nativeEmbeddings: Dialect = {
     return { ...inputAsk(body, texts, texts.length), model: model ?? '' }
   },
   whole({ body }, { usage, reports }) {
-    const vectors = requestsOf(body).map(request => ({ values: vectorOf(textIn(request), lengthOf(request)) }))
+    const vectors = requestsOf(body).map(request => ({ values: vectorOf(text(request), lengthOf(request)) }))
     if (body['requests'] !== undefined) return { embeddings: vectors }
     return { embedding: vectors[0], ...(reports ? { usageMetadata: { promptTokenCount: usage.input } } : {}) }
   },
 }
 
 const requestsOf = (body: Fields): Fields[] => (body['requests'] === undefined ? [body] : rowsOf(body['requests']))
-const textIn = (request: Fields): string => textOf(fieldsOf(request['content'])['parts'])
+const text = (request: Fields): string => textOf(fieldsOf(request['content'])['parts'])
 const lengthOf = (request: Fields): number =>
   Math.min(countOf(request['outputDimensionality']) ?? DIMENSIONS, MOST_DIMENSIONS)

@@ -64,7 +64,7 @@ const usageOf = ({ usage: { input, cache_read, output } }: Answer): object => ({
   total_tokens: input + cache_read + output,
 })
 
-/** As writers do who do not know the length when they begin. */
+/** Lengths are those of writers who do not know them when they begin. */
 function wavHead(): Buffer {
   const head = Buffer.alloc(44)
   head.write('RIFF', 0, 'latin1')
