@@ -109,6 +109,7 @@ t.test('files and commands that pages and comments name are there', async t => {
   const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string, string> }
   const pages = ['README.md', 'CONTRIBUTING.md', ...files.filter(file => /^docs\/[\w-]+\.md$/.test(file))]
   for (const page of pages) {
+    t.notMatch(read(page), /^(<<<<<<<|>>>>>>>) /m, `${page} has no leftovers of a merge`)
     // measurements of other days speak of the files of those days
     const text = page === 'docs/performance.md' ? '' : read(page)
     for (const name of all(text, /`((?:[\w.-]+\/)*[\w.-]+\.(?:long|test)?\.?ts)`/g))

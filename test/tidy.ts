@@ -1,8 +1,6 @@
 /** `npm run tidy`: what the formatter and the compiler do not see. Prints what is wrong and exits 1. */
 import { readdirSync, readFileSync } from 'node:fs'
 
-const MOST_LINES = 600
-
 const problems: string[] = []
 const files = ['lib', 'web', 'tools', 'bench', 'test'].flatMap(dir =>
   readdirSync(dir, { recursive: true, encoding: 'utf8' })
@@ -11,11 +9,10 @@ const files = ['lib', 'web', 'tools', 'bench', 'test'].flatMap(dir =>
 )
 for (const file of files) {
   const text = readFileSync(file, 'utf8')
-  const lines = text.split('\n').length
-  if (!/^(test|bench)\//.test(file) && lines > MOST_LINES) problems.push(`${file}: ${lines} lines; split it by idea`)
   for (const [pattern, what] of [
     [/\b(TODO|FIXME|XXX)\b/, 'unfinished work'],
     [/\b(test|t)\.(skip|only|todo)\b/, 'a test that does not run'],
+    [/^(<<<<<<<|>>>>>>>) /m, 'leftovers of a merge'],
     [/\bconsole\.log\b/, 'console.log'],
     [/\bany\b(?=[\],;)>\s]*[=;,)])(?<=: any\b.*)/, 'an any'],
   ] as const) {

@@ -6,7 +6,7 @@
 import { conflictOf, OperationError, type OperationFault } from '../operations/error.ts'
 import { StoreConflict, StoreUnavailable } from '../store/base/errors.ts'
 import type { Language, Words } from '../base/people.ts'
-import { BodyFault } from './body.ts'
+import { BodyFault } from '../base/request-body.ts'
 
 export interface ApiErrorRow {
   status: number

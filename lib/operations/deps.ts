@@ -1,15 +1,7 @@
 /**
-<<<<<<< HEAD
  * What every operation is given, and for whom it acts. The serving processes hold charges in memory that the store does not
  * have yet, so an operation that shows money awaits `fleet.settled()` before it reads the store. They also hold rows in
  * memory, so an operation that changes rows awaits `inForce` after it has written them.
-=======
- * What every operation is given. The serving processes hold charges in memory that the store does not have yet, so an operation
- * that shows money awaits `fleet.settled()` before it reads the store. They also hold rows in memory, so an operation that changes
- * rows awaits `inForce` after it has written them.
- *
- * Who an operation is for. Its edge knows the actor; the operation itself knows its name.
->>>>>>> 80585869 (Pages and comments name files that are there, which a test compares; files open with one comment)
  */
 import type { Clock } from '../base/clock.ts'
 import type { Micro } from '../base/money.ts'

@@ -1,12 +1,6 @@
 /**
-<<<<<<< HEAD
  * Checks what a caller sent against a schema. The error names everything that is wrong in one message, in every language: what
  * should have stood there, and never what was sent.
-=======
- * Says what should have stood where a caller sent something else, in every language. It never says what was sent.
- *
- * Checks what a caller sent against a schema. The error names everything that is wrong in one message, and no values.
->>>>>>> 80585869 (Pages and comments name files that are there, which a test compares; files open with one comment)
  */
 import type { z } from 'zod'
 import { formatPath } from '../config/yaml.ts'

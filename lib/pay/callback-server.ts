@@ -3,7 +3,7 @@
  * nothing is parsed here. There is no login and no redirect: the provider's signature is the proof.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { BodyFault, readBytes } from '../api/body.ts'
+import { BodyFault, readBytes } from '../base/request-body.ts'
 import type { Clock } from '../base/clock.ts'
 import type { Logger } from '../base/log.ts'
 import type { PaymentService } from './service.ts'

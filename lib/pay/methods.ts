@@ -4,7 +4,7 @@ import type { Config, PayConfig } from '../config/config.ts'
 import { payAddressWarnings } from '../config/pay-schema.ts'
 import type { CheckoutName } from '../terms/pay.ts'
 import type { MethodTools, CheckoutMethod } from './method.ts'
-import { remarkOn } from './validity.ts'
+import { remarkOn } from './health.ts'
 
 type Maker<M extends CheckoutName> = (config: NonNullable<PayConfig[M]>, tools: MethodTools) => Promise<CheckoutMethod>
 

@@ -4,9 +4,8 @@
  * taken. On any doubt it is told the opposite, and sends the callback again.
  */
 import type { OrderMethod, ProofSource } from '../terms/pay.ts'
-import type { PaymentDisputes } from './disputes.ts'
+import type { PaymentDisputes, Intake } from './intake.ts'
 import type { PayDeps, Taken } from './exceptions.ts'
-import type { Intake } from './intake.ts'
 import {
   type CallbackAnswer,
   type Doubt,

@@ -8,13 +8,12 @@ import { OperationError } from '../operations/error.ts'
 import type { Order, OrderMethod } from '../terms/pay.ts'
 import type { Act } from '../base/people.ts'
 import type { Account } from '../terms/records.ts'
-import type { PayDeps } from './exceptions.ts'
+import { type PayDeps, askedFor, isWholeFen, newOrderId } from './exceptions.ts'
 import { MOST_FAILED, MOST_OPEN, NO_RATE, TOO_MUCH, tooMany, wrong } from './faults.ts'
 import type { PayMarks } from './health.ts'
 import type { Intake } from './intake.ts'
 import { AskedLately, SignedPages } from './lately.ts'
 import { type CheckoutMethod, isCheckout, type PayMethod, ProviderAway, ProviderRefuses } from './method.ts'
-import { askedFor, isWholeFen, newOrderId } from './numbers.ts'
 
 const SECOND_MS = 1_000
 const MINUTE_MS = 60 * SECOND_MS

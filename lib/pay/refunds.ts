@@ -13,8 +13,8 @@ import { StoreConflict } from '../store/base/errors.ts'
 import { askedText } from '../terms/deposits.ts'
 import type { Order, OrderMethod, ProofSource, Refund } from '../terms/pay.ts'
 import type { Act } from '../base/people.ts'
-import type { PaymentDisputes, Freezes } from './disputes.ts'
-import { type PayDeps, provider, raise, type Taken } from './exceptions.ts'
+import type { PaymentDisputes, Freezes } from './intake.ts'
+import { type PayDeps, provider, raise, type Taken, FEN, isWholeFen, newRefundId, refundIdOf } from './exceptions.ts'
 import {
   ANOTHER_AMOUNT,
   NO_ORDER,
@@ -36,7 +36,6 @@ import {
   type RefundNotice,
   type RefundSaid,
 } from './method.ts'
-import { FEN, isWholeFen, newRefundId, refundIdOf } from './numbers.ts'
 
 const SENT_BACK_MORE = 'the provider sent back more than was left of the order'
 /** Banks take up to three days; what is undecided then may need a person, as where the payer's account is closed. */

@@ -10,9 +10,8 @@ import type { OrderFilter } from '../store/payments/types.ts'
 import { checksummed } from '../config/xpub.ts'
 import { askedText, type Deposit, tokenText, USDT } from '../terms/deposits.ts'
 import { type Order, type PayException, type Proof, type Refund, UNTIL_ENOUGH } from '../terms/pay.ts'
-import { creditable } from './exceptions.ts'
+import { creditable, isOrderId } from './exceptions.ts'
 import { NO_ORDER } from './faults.ts'
-import { isOrderId } from './numbers.ts'
 
 const CENTS = 2
 const MOST_EXCEPTIONS = 100

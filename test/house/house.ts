@@ -86,40 +86,53 @@ export function sharedNames(within = /^lib\//): [name: string, files: string[]][
   return [...homes].filter(([, files]) => files.length > 1).sort(([a], [b]) => (a < b ? -1 : 1))
 }
 
-/** Interfaces with methods that exactly one class of the house implements, and none of the tests and benches. */
+/**
+ * Interfaces of lib that one class implements and nothing else: no object of lib, tests or benches. Left out are those whose class
+ * stands in another room, above: they are how a room is heard by one that it may not import.
+ */
 export function soleInterfaces(): [name: string, file: string, classFile: string][] {
   const classes = new Map<string, string[]>()
-  const others = new Set<string>()
   for (const { file, text } of sources)
     for (const name of implemented(text)) classes.set(name, [...(classes.get(name) ?? []), file])
-  for (const top of ['test', 'bench'])
-    for (const found of readdirSync(path.join(ROOT, top), { recursive: true, encoding: 'utf8' }))
-      if (found.endsWith('.ts'))
-        for (const name of implemented(readFileSync(path.join(ROOT, top, found), 'utf8'))) others.add(name)
+  const others = ['test', 'bench'].flatMap(top =>
+    readdirSync(path.join(ROOT, top), { recursive: true, encoding: 'utf8' })
+      .filter(found => found.endsWith('.ts'))
+      .map(found => readFileSync(path.join(ROOT, top, found), 'utf8')),
+  )
+  const texts = [...sources.map(({ text }) => text), ...others]
   const declared = sources.flatMap(({ file, text }) =>
     [...text.matchAll(/^(?:export )?interface (\w+)/gm)].map(found => [found[1] as string, file] as const),
   )
   return declared.flatMap(([name, file]) => {
     const by = classes.get(name) ?? []
-    return by.length === 1 && !others.has(name) ? [[name, file, by[0] as string]] : []
+    const [only] = by
+    if (only === undefined || by.length > 1 || roomOf(only) !== roomOf(file) || !file.startsWith('lib/')) return []
+    const asObject = new RegExp(
+      `: ${name} = \\{|\\): ${name} (=> \\(?\\{|\\{)|satisfies ${name}\\b|\\bas (unknown as )?${name}\\b`,
+    )
+    const implementsIt = new RegExp(`class [^{]* implements [^{]*\\b${name}\\b`)
+    if (texts.some(text => asObject.test(text)) || others.some(text => implementsIt.test(text))) return []
+    return [[name, file, only]]
   })
 }
 
-/** Functions and methods by their lines: those that are longer than allowed. */
+/** Functions and methods that have more lines of their own than allowed: what stands in functions inside of them is not theirs. */
 export function longFunctions(mostLines: number): [file: string, line: number, lines: number][] {
   return sources.flatMap(({ file, text }) => {
     const lines = text.split('\n')
-    return lines.flatMap((line, at): [string, number, number][] => {
+    const found = lines.flatMap((line, at): [from: number, to: number][] => {
       const head = /^( *)(?! |if |for |while |switch |return |else |catch |\} )(.*(\) ?(: .*)?|=>) \{)$/.exec(line)
       if (head === null || /^\s*(export )?(interface|class|type|abstract class|const enum) /.test(line)) return []
-      const close = `${head[1]}}`
-      let end = at + 1
-      while (
-        end < lines.length &&
-        !(lines[end]?.startsWith(close) && !/^\} else|^\} catch|^\} finally/.test(lines[end]?.trim() ?? ''))
+      const end = lines.findIndex(
+        (one, i) => i > at && one.startsWith(`${head[1]}}`) && !/^ *\} (else|catch|finally)/.test(one),
       )
-        end++
-      return end - at + 1 > mostLines ? [[file, at + 1, end - at + 1]] : []
+      return end < 0 ? [] : [[at, end]]
+    })
+    return found.flatMap(([from, to]) => {
+      const inside = found.filter(([start, end]) => start > from && end < to)
+      const outermost = inside.filter(one => !inside.some(([start, end]) => start < one[0] && one[1] < end))
+      const own = to - from + 1 - outermost.reduce((sum, [start, end]) => sum + end - start + 1, 0)
+      return own > mostLines ? [[file, from + 1, own] as [string, number, number]] : []
     })
   })
 }

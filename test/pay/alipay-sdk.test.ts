@@ -5,7 +5,7 @@
 import { AlipaySdk } from 'alipay-sdk'
 import t, { type Test } from 'tap'
 import { alipayKeys, verifiedForm } from '../../lib/pay/alipay/signing.ts'
-import { newOrderId } from '../../lib/pay/numbers.ts'
+import { newOrderId } from '../../lib/pay/exceptions.ts'
 import { type Random, seeded } from '../support/random.ts'
 import { AlipayDouble } from './doubles/alipay.ts'
 import { china } from './doubles/alipay-ledger.ts'

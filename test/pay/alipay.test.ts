@@ -2,7 +2,7 @@
 import t, { type Test } from 'tap'
 import { parseMicro } from '../../lib/base/money.ts'
 import { NotVerified } from '../../lib/pay/method.ts'
-import { newOrderId } from '../../lib/pay/numbers.ts'
+import { newOrderId } from '../../lib/pay/exceptions.ts'
 import type { PayExceptionKind } from '../../lib/terms/pay.ts'
 import { AlipayDouble, keyPair } from './doubles/alipay.ts'
 import { openShop, type Shop } from './shop.ts'

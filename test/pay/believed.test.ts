@@ -2,7 +2,7 @@
 import t, { type Test } from 'tap'
 import { PaymentsAdmin } from '../../lib/pay/admin.ts'
 import { ProviderAway } from '../../lib/pay/method.ts'
-import { fenOf, isCents } from '../../lib/pay/numbers.ts'
+import { fenOf, isCents } from '../../lib/pay/exceptions.ts'
 import { ownMethods } from '../../lib/pay/own.ts'
 import { Chain, type Rpc } from '../../lib/pay/usdt/chain.ts'
 import { TestClock } from '../support/clock.ts'

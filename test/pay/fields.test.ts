@@ -4,7 +4,7 @@
  */
 import t, { type Test } from 'tap'
 import type { CheckoutMethod } from '../../lib/pay/method.ts'
-import { newOrderId } from '../../lib/pay/numbers.ts'
+import { newOrderId } from '../../lib/pay/exceptions.ts'
 import { RequestSigner } from '../../lib/pay/wechat/signing.ts'
 import { signedForm, signedHeaders } from '../../lib/pay/alipay/signing.ts'
 import { parseConfig } from '../../lib/config/config.ts'

@@ -9,7 +9,7 @@ import {
   newRefundId,
   worth,
   yuanOf,
-} from '../../lib/pay/numbers.ts'
+} from '../../lib/pay/exceptions.ts'
 import { seeded } from '../support/random.ts'
 
 const cny = (fen: number): Micro => micro(fen * 10_000)

@@ -1,6 +1,6 @@
 /** Nodes that are behind, that forget, that refuse and that lie, and a chain that changes its mind. */
 import t from 'tap'
-import { Silence } from '../../lib/pay/usdt/checks.ts'
+import { Silence } from '../../lib/pay/usdt/crediting.ts'
 import { ANVIL_MISSING } from '../support/anvil.ts'
 import { type Lie, Node, TestChain, TOKEN } from './doubles/chain.ts'
 import { ACT, faultOf } from './support.ts'

@@ -1,7 +1,7 @@
 /** Operators are told of certificates that end. */
 import t from 'tap'
 import type { PayMethod, Validity } from '../../lib/pay/method.ts'
-import { checkNotEnded, ValidityWatch } from '../../lib/pay/validity.ts'
+import { checkNotEnded, ValidityWatch } from '../../lib/pay/health.ts'
 import type { Logger } from '../../lib/base/log.ts'
 
 const DAY_MS = 86_400_000

@@ -1,7 +1,7 @@
 /** The parts of an order that are sent back are together what was received, whatever became of parts in between. */
 import t from 'tap'
 import { micro } from '../../lib/base/money.ts'
-import { refundShare } from '../../lib/terms/refund-share.ts'
+import { refundShare } from '../../lib/store/payments/money.ts'
 import { seeded } from '../support/random.ts'
 
 t.test('the share of an amount', async t => {

@@ -1,6 +1,6 @@
 /** Who is signed in, as this page knows it, and the account that the page is about. */
 import { computed, signal } from '@preact/signals'
-import type { Me } from '../../lib/console/api/me.ts'
+import type { Me } from '../../lib/console/answers.ts'
 import { query, setQuery } from './address.ts'
 import { askOnce, Refused } from './ask.ts'
 

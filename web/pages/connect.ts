@@ -2,7 +2,7 @@
  * Connect: the addresses, what each client needs, and a check of a key. The key is only in its input field and in the
  * header of one request: it is stored nowhere, and the form could not put it into an address.
  */
-import type { ConnectData } from '../../lib/console/page-data.ts'
+import type { ConnectData } from '../../lib/console/answers.ts'
 import { code, h2, li, p, section, span, ul } from '../base/element.ts'
 import type { View } from '../base/page.ts'
 import { checkKey } from '../parts/check-key.ts'

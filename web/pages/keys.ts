@@ -1,6 +1,6 @@
 /** Keys: all that the reader may see, what each has used, and everything that is done with them. */
 import { signal } from '@preact/signals'
-import type { ClientsData } from '../../lib/console/page-data.ts'
+import type { ClientsData } from '../../lib/console/answers.ts'
 import { query, setQuery } from '../base/address.ts'
 import { get, send } from '../base/ask.ts'
 import { button, type Child, code, div, input, label } from '../base/element.ts'

@@ -1,5 +1,5 @@
 /** A model: what it costs in a public group, what a request comes to, what it has cost, how it fares, and how to use it. */
-import type { ModelData } from '../../lib/console/page-data.ts'
+import type { ModelData } from '../../lib/console/answers.ts'
 import { a, type Child, code, dd, div, dl, dt, h2, p, section } from '../base/element.ts'
 import { count, exactMoney, percent, unitPrice } from '../base/money.ts'
 import { heading, type View } from '../base/page.ts'

@@ -1,5 +1,5 @@
 /** The receipt of a payment, for the screen and for paper. */
-import type { ShownOrder } from '../../lib/console/api/orders.ts'
+import type { ShownOrder } from '../../lib/console/answers.ts'
 import { hrefOf } from '../base/address.ts'
 import { get } from '../base/ask.ts'
 import { a, button, type Child, code, dd, dl, dt, h2, section, strong } from '../base/element.ts'

@@ -1,6 +1,6 @@
 /** One order, for operators: its course, its proofs, what went back of it, and what does not fit. */
 import { signal } from '@preact/signals'
-import type { ShownException, WholeOrder } from '../../lib/console/api/pay-answers.ts'
+import type { ShownException, WholeOrder } from '../../lib/console/answers.ts'
 import { get } from '../base/ask.ts'
 import { a, button, type Child, code, dd, dl, dt, h2, p, section, span } from '../base/element.ts'
 import { load } from '../base/load.ts'

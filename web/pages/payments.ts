@@ -1,7 +1,6 @@
 /** Payments, for operators: what waits for a person, how ways to pay fare, and the orders of all accounts. */
 import { signal } from '@preact/signals'
-import type { ListedOrder, ShownException } from '../../lib/console/api/pay-answers.ts'
-import type { PayHealth } from '../../lib/console/api/pay-health.ts'
+import type { ListedOrder, PayHealth, ShownException } from '../../lib/console/answers.ts'
 import { query, setQuery } from '../base/address.ts'
 import { get } from '../base/ask.ts'
 import { a, button, type Child, code, dd, div, dl, dt, h2, p, section, span } from '../base/element.ts'

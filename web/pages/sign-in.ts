@@ -1,5 +1,5 @@
 /** Sign in. Afterwards the reader comes to the page that asked for it. */
-import type { SignInData } from '../../lib/console/page-data.ts'
+import type { SignInData } from '../../lib/console/answers.ts'
 import { query, takeFragment } from '../base/address.ts'
 import { a, div, p } from '../base/element.ts'
 import type { View } from '../base/page.ts'

@@ -1,6 +1,6 @@
 /** Top up: begin an order, pay it, and see it credited without reloading; below, what became of earlier orders. */
 import { signal } from '@preact/signals'
-import type { ShownMethods, ShownOrder, ShownOrders } from '../../lib/console/api/orders.ts'
+import type { ShownMethods, ShownOrder, ShownOrders } from '../../lib/console/answers.ts'
 import { hrefOf, query, setQuery } from '../base/address.ts'
 import { get, send } from '../base/ask.ts'
 import { a, button, code, div, h2, section, span } from '../base/element.ts'

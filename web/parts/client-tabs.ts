@@ -1,7 +1,7 @@
 /** How each client is set up, a tab each: the address that it takes, and what is copied into its files. */
 import { type Signal, signal } from '@preact/signals'
 import type { VNode } from 'preact'
-import type { ClientRow } from '../../lib/console/clients.ts'
+import type { ClientRow } from '../../lib/console/answers.ts'
 import { type Child, code, div, fieldset, input, label, legend, p, span } from '../base/element.ts'
 import { fill, type Syntax } from '../shared/fill.ts'
 import { inLanguage, words } from '../base/words.ts'

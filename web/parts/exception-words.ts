@@ -1,5 +1,5 @@
 /** What does not fit between payments and orders, in words: what it is, and what an operator does about it. */
-import type { ShownException } from '../../lib/console/api/pay-answers.ts'
+import type { ShownException } from '../../lib/console/answers.ts'
 import { words } from '../base/words.ts'
 
 type Kind = ShownException['kind']

@@ -1,6 +1,6 @@
 /** Orders in words. */
 import type { VNode } from 'preact'
-import type { ShownOrder } from '../../lib/console/api/orders.ts'
+import type { ShownOrder } from '../../lib/console/answers.ts'
 import type { Child } from '../base/element.ts'
 import { money } from '../base/money.ts'
 import { stamp, zoneName } from '../base/time.ts'

@@ -1,5 +1,4 @@
 /**
-<<<<<<< HEAD
  * Applies a catalogue file to the store. For each row the store remembers, as digests (`Mark`), what the file said when it was
  * applied last. A row is written only when the file says something else of it now. So a row that an administrator
  * changed, disabled or deleted stays that way over restarts and reloads, until somebody edits that row in the file.
@@ -10,25 +9,6 @@
  * back. Secrets are compared by signatures made with the store's secret, because the digest of a short secret could be
  * guessed. The opening balance of an account is credited only when the account is created, in the same transaction: an edit
  * of it in the file credits nothing later.
-=======
- * Applies a catalogue file to the store. For each row the store remembers, as digests, what the file said when it was applied
- * last. A row is written only when the file says something else of it now. So a row that an administrator changed, disabled or
- * deleted stays that way over restarts and reloads, until somebody edits that row in the file. Rows that disappear from the file
- * stay in the store. Applying the same file twice writes nothing the second time, so no gateway reloads because of it. Several
- * gateways may apply the same file at the same time.
- *
- * What is new in a catalogue file. The store remembers what the file said of each row when it was applied last, as digests
- * (`Mark`); here they are compared with what the file says now. The price of a model is compared apart from the rest of its row,
- * so that an edit of a ceiling does not bring an old price back. Secrets are compared by signatures made with the store's secret,
- * because the digest of a short secret could be guessed.
- *
- * Groups, models and channels are rows that the store replaces as a whole.
- *
- * Writes accounts of a catalogue file, and knows the stored ones by name for the keys that follow. The opening balance is credited
- * only when the account is created, in the same transaction: an edit of it in the file credits nothing later.
- *
- * Writes keys of a catalogue file. The keys of an account are read from the store when its first key comes.
->>>>>>> 80585869 (Pages and comments name files that are there, which a test compares; files open with one comment)
  */
 import { createHash } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'

@@ -1,11 +1,6 @@
 /**
-<<<<<<< HEAD
  * Operations on groups, models and channels: list, show, put, remove, the same for each of the three. Rows come in the form
  * that people write; `channels.ts` knows more about channels, which are shown without their credentials.
-=======
- * Operations on groups, models and channels: list, show, put, remove, the same for each of the three. How a channel is
- * read and shown stands in `channels.ts`.
->>>>>>> 80585869 (Pages and comments name files that are there, which a test compares; files open with one comment)
  */
 import { z } from 'zod'
 import { toGroup, toModel, showGroup, showModel } from '../../catalog/rows.ts'

@@ -1,14 +1,7 @@
 /**
-<<<<<<< HEAD
  * How models fared, as people are told: the share of answered requests and the usual time to the first byte, over the last
  * weeks day by day, and when they failed. Numbers of requests are never told, and nothing is said of models with few
  * requests, because it would tell what single customers do.
-=======
- * How models fared, as people are told: the share of answered requests and the usual time to the first byte. Numbers of requests
- * are never told, and nothing is said of models with few requests, because it would tell what single customers do.
- *
- * How the models of a group have fared over the last weeks, day by day, and when they failed.
->>>>>>> 80585869 (Pages and comments name files that are there, which a test compares; files open with one comment)
  */
 import type { Store } from '../../store/store.ts'
 import type { ModelFigures, ModelHour } from '../../store/usage/queries.ts'

@@ -1,24 +1,10 @@
 /**
-<<<<<<< HEAD
  * LiteLLM's list `model_prices_and_context_window.json`: a map of model names to fields, whose prices are in USD per
  * token or per piece. Tables say which field is which of our prices. Whatever has to do with money and finds no place in our
  * prices becomes a note of its model.
  *
  * The list names a price for each class of tokens in a service tier; ours are one factor for all. So a tier is taken only
  * where its prices are the same multiple of the others, exactly.
-=======
- * LiteLLM's list `model_prices_and_context_window.json`: a map of model names to fields, whose prices are in USD per token or per
- * piece. Whatever has to do with money and finds no place in our prices becomes a note of its model.
- *
- * Which fields of LiteLLM's list are prices, and which of our prices they are.
- *
- * One model of LiteLLM's list while it is read: what it offers so far, and the problems and notes of its fields.
- *
- * The fields of LiteLLM's list that hold several prices: searches, factors, and lists by the size of the prompt.
- *
- * Prices of service tiers in LiteLLM's list. It names a price for each class of tokens; ours are one factor for all. So a tier is
- * taken only where its prices are the same multiple of the others, exactly.
->>>>>>> 80585869 (Pages and comments name files that are there, which a test compares; files open with one comment)
  */
 import { type Fee, TOKEN_CLASSES, type TokenClass } from '../../terms/records.ts'
 import {

@@ -1,13 +1,6 @@
 /**
-<<<<<<< HEAD
  * What a price list says of one model, whatever the form of the list, with exact decimal numbers: prices are converted from
  * another currency, floating-point numbers would be off by a little, and rounding up would make that visible.
-=======
- * What a price list says of one model, whatever the form of the list.
- *
- * Exact decimal numbers, for prices that are converted from another currency: floating-point numbers would be off by a little, and
- * rounding up would make that visible.
->>>>>>> 80585869 (Pages and comments name files that are there, which a test compares; files open with one comment)
  */
 import { ConfigError } from '../../config/yaml.ts'
 

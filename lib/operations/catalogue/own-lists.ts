@@ -1,15 +1,7 @@
 /**
-<<<<<<< HEAD
  * Price lists in forms of our own: a catalogue file, of which only names and prices of models count, or what
  * `GET /admin/prices` and `bin/gateway prices list --json` answer; and CSV: a header line with `model` and the paths of prices
  * (`input`, `over.200000.input`, `tiers.flex` …), then a line for each model, where an empty cell is no price.
-=======
- * Price lists in our own forms: a catalogue file, of which only names and prices of models count, or what `GET /admin/prices` and
- * `bin/gateway prices list --json` answer.
- *
- * Price lists in CSV: a header line with `model` and the paths of prices (`input`, `over.200000.input`, `tiers.flex` …), then a
- * line for each model. An empty cell means that the model has no such price.
->>>>>>> 80585869 (Pages and comments name files that are there, which a test compares; files open with one comment)
  */
 import { ConfigError, Source } from '../../config/yaml.ts'
 import { FEES, TOKEN_CLASSES } from '../../terms/records.ts'

@@ -1,16 +1,9 @@
 /**
-<<<<<<< HEAD
  * Operations on prices and their versions: what a model has cost, what all models cost at a moment, and changes of some
  * of a model's prices. Whole rows of models are written by `catalogue.ts`, and price lists of others by
  * `price-import.ts`.
  *
  * The command line, CSV files and comparisons write prices as flat lists of paths and amounts: `input`,
-=======
- * Operations on prices and their versions: what a model has cost, what all models cost at a moment, and changes of some of a
- * model's prices. Whole rows of models are written by `catalogue.ts`, and price lists of others by `price-import.ts`.
- *
- * Prices as flat lists of paths and amounts, in which the command line, CSV files and comparisons write them: `input`,
->>>>>>> 80585869 (Pages and comments name files that are there, which a test compares; files open with one comment)
  * `image.1024x1536/high`, `tiers.priority`, `over.200000.output`. Nested prices are made of them and become them.
  */
 import * as kind from '../../config/scalars.ts'

@@ -2,20 +2,9 @@
  * The catalogue that people see: the models of a group, what they cost there, whether they are available and how they fared. It is
  * made of the world by whose rows requests are admitted and charged, so that it never says anything else.
  *
-<<<<<<< HEAD
  * Everybody may see public groups, and nothing but what stands here leaves: no channel, no upstream's name of a model, no
  * cost, no weight, no number of requests. Whoever asks, everything is made at most once in a few seconds, and the figures,
  * which the store is asked for, once a minute.
-=======
- * Everybody may see public groups, and nothing but what stands here leaves: no channel, no upstream's name of a model, no cost, no
- * weight, no number of requests. Whoever asks, everything is made at most once in a few seconds, and the figures, which the store
- * is asked for, once a minute.
- *
- * A model as people see it in the catalogue: nothing stands here that nobody may know.
- *
- * A value that is made when somebody asks for it, and kept for a while, so that however many people ask, it is made once in that
- * time. When it cannot be made, the last one serves on.
->>>>>>> 80585869 (Pages and comments name files that are there, which a test compares; files open with one comment)
  */
 import type { Clock } from '../../base/clock.ts'
 import type { Store } from '../../store/store.ts'

@@ -1,14 +1,7 @@
 /**
-<<<<<<< HEAD
  * Prices of the catalogue in the form that people and programs read, exact decimals in CNY; and what a model has cost in a
  * group: the versions of its price times the versions of the group's multiplier. It tells when prices changed, and never who
  * changed them.
-=======
- * Prices of the catalogue in the form that people and programs read: exact decimals in CNY.
- *
- * What a model has cost in a group: the versions of its price times the versions of the group's multiplier. It tells when prices
- * changed, and never who changed them.
->>>>>>> 80585869 (Pages and comments name files that are there, which a test compares; files open with one comment)
  */
 import { decimalText } from '../../base/money.ts'
 import type { Store } from '../../store/store.ts'

@@ -1,14 +1,7 @@
 /**
-<<<<<<< HEAD
  * Sends letters. They leave after the transaction that they tell of, one at a time, from a bounded queue: nobody waits
  * for a mail server, and an answer tells by its time nothing of whether a letter was sent. Each is in both languages, the
  * reader's first, because the sender may not know the reader.
-=======
- * Sends letters. They leave after the transaction that they tell of, one at a time, from a bounded queue: nobody waits for a mail
- * server, and an answer tells by its time nothing of whether a letter was sent.
- *
- * The texts of letters. Each is in both languages, the reader's first, because the sender may not know the reader.
->>>>>>> 80585869 (Pages and comments name files that are there, which a test compares; files open with one comment)
  */
 import { type Clock, pause } from '../../base/clock.ts'
 import type { Config } from '../../config/config.ts'

@@ -1,12 +1,6 @@
 /**
-<<<<<<< HEAD
  * One-time codes by time (RFC 6238, on RFC 4226): six digits of HMAC-SHA-1 over the number of the half minute; and recovery
  * codes: ten of 128 bits each, shown once, kept as SHA-256, each good for one sign-in without the app.
-=======
- * One-time codes by time (RFC 6238, on RFC 4226): six digits of HMAC-SHA-1 over the number of the half minute.
- *
- * Recovery codes: ten of 128 bits each, shown once, kept as SHA-256, each good for one sign-in without the app.
->>>>>>> 80585869 (Pages and comments name files that are there, which a test compares; files open with one comment)
  */
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import { hashOf } from '../../base/secrets.ts'

@@ -19,8 +19,8 @@ import {
   type Validity,
   type Verified,
 } from '../method.ts'
-import { yuanOf } from '../numbers.ts'
-import { checkNotEnded } from '../validity.ts'
+import { yuanOf } from '../exceptions.ts'
+import { checkNotEnded } from '../health.ts'
 import { alipayBillOf, askRefund, alipayNoticesOf, type Seller, alipaySaid } from './trades.ts'
 import { AlipayClient, alipayText } from './client.ts'
 import { type AlipayKeys, alipayKeys, signedForm, verifiedForm } from './signing.ts'

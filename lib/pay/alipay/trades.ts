@@ -13,7 +13,7 @@ import {
   type RefundSaid,
   type Said,
 } from '../method.ts'
-import { fenOf, isOrderId, ourRefund } from '../numbers.ts'
+import { fenOf, isOrderId, ourRefund } from '../exceptions.ts'
 import { type AlipayAnswer, type AlipayClient, alipayText } from './client.ts'
 import { promisify } from 'node:util'
 import { crc32, inflateRaw } from 'node:zlib'

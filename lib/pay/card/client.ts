@@ -6,7 +6,7 @@ import type { CardConfig } from '../../config/pay-schema.ts'
 import type { Order } from '../../terms/pay.ts'
 import { type ProviderFields, readAnswer, type Asked, ask } from '../provider-http.ts'
 import { type Payment, ProviderAway, ProviderRefuses, type Said } from '../method.ts'
-import { LATEST_S, isCents, isOrderId } from '../numbers.ts'
+import { LATEST_S, isCents, isOrderId } from '../exceptions.ts'
 import { createHash } from 'node:crypto'
 import Stripe from 'stripe'
 

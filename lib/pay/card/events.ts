@@ -15,7 +15,7 @@ import {
   type RefundSaid,
   type WarningNotice,
 } from '../method.ts'
-import { isCents, isOrderId } from '../numbers.ts'
+import { isCents, isOrderId } from '../exceptions.ts'
 import {
   type StripeClient,
   type CheckoutSession,

@@ -4,7 +4,7 @@ import type { Store } from '../../store/store.ts'
 import type { BlockRef, DepositAddress, NewDeposit, Transfer } from '../../terms/deposits.ts'
 import { AnswerTooLarge, ask } from '../provider-http.ts'
 import { ProviderAway, ProviderRefuses } from '../method.ts'
-import { LATEST_S } from '../numbers.ts'
+import { LATEST_S } from '../exceptions.ts'
 
 export interface Block extends BlockRef {
   /** ms since 1970. */

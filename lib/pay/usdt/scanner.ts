@@ -12,9 +12,8 @@ import { StoreUnavailable } from '../../store/base/errors.ts'
 import { type ChainCursor, depositReference, idOfText, type NewDeposit } from '../../terms/deposits.ts'
 import { HEAD } from '../health.ts'
 import { ProviderAway, ProviderRefuses } from '../method.ts'
-import { BalanceCheck, SecondPass, Silence } from './checks.ts'
+import { BalanceCheck, SecondPass, Silence, Crediting, type UsdtDeps } from './crediting.ts'
 import { type Block, type Chain, Reader, Watched, NodeError } from './chain.ts'
-import { Crediting, type UsdtDeps } from './crediting.ts'
 import { randomUUID } from 'node:crypto'
 
 const LEASE_MS = 30_000

@@ -2,7 +2,7 @@
  * USDT on BNB Smart Chain. Each account has an address of its own, derived from the operator's public key, so every transfer
  * belongs to somebody however much it is and whenever it comes. The gateway has no key that could move the tokens.
  */
-import { raise } from '../exceptions.ts'
+import { raise, isWholeFen } from '../exceptions.ts'
 import { type Micro, formatMicro, micro, parseMicro } from '../../base/money.ts'
 import { addressAt, walletOf } from '../../config/xpub.ts'
 import { storeNow } from '../../operations/deps.ts'
@@ -23,7 +23,6 @@ import { nodeFailedMark, nodeMark } from '../health.ts'
 import { NOBODYS, NOT_FINAL, OTHER_TRANSFER } from '../faults.ts'
 import { type PayMethod, ProviderAway, ProviderRefuses, type Said } from '../method.ts'
 import type { Order, Refund } from '../../terms/pay.ts'
-import { isWholeFen } from '../numbers.ts'
 import { type Block, Chain, NodeError, Rpc } from './chain.ts'
 import { paymentOf, type UsdtDeps } from './crediting.ts'
 import { Scanner } from './scanner.ts'

@@ -15,7 +15,7 @@ import {
   type RefundSaid,
   type Said,
 } from '../method.ts'
-import { fenOf, isCents, isOrderId, ourRefund } from '../numbers.ts'
+import { fenOf, isCents, isOrderId, ourRefund } from '../exceptions.ts'
 import { ABSENT_BILL, REFUNDS, type WechatClient, partOf, wechatText } from './client.ts'
 import { createHash } from 'node:crypto'
 

@@ -4,20 +4,19 @@
  * 0 ≤ credited − refunded − frozen − reversed.
  */
 import { invariant } from '../../base/assert.ts'
-import { type Micro, ZERO, micro } from '../../base/money.ts'
+import { type Micro, micro, ZERO } from '../../base/money.ts'
 import type { Act } from '../../base/people.ts'
+import { askedText } from '../../terms/deposits.ts'
 import { moved } from '../../terms/order-moves.ts'
 import type { Order, OrderMethod, Refund } from '../../terms/pay.ts'
-import { askedText } from '../../terms/deposits.ts'
-import { refundShare } from '../../terms/refund-share.ts'
-import { type Driver, DuplicateKey, type Param, type Row, type Transaction } from '../base/driver.ts'
-import { type EntryKind, bookEntry } from '../books/entries.ts'
-import type { Credited, FreezeEnd, Frozen, NewRefund, NextFreeze, RefundEnding } from './types.ts'
-import { accountPurse } from '../books/purses.ts'
-import { StoreConflict } from '../base/errors.ts'
 import { recordAction } from '../base/actions.ts'
-import { lockOrder } from './orders.ts'
+import { type Driver, DuplicateKey, type Param, type Row, type Transaction } from '../base/driver.ts'
+import { StoreConflict } from '../base/errors.ts'
 import { integer, integerOrNull, money, text, textOrNull } from '../base/text.ts'
+import { bookEntry, type EntryKind } from '../books/entries.ts'
+import { accountPurse } from '../books/purses.ts'
+import { lockOrder } from './orders.ts'
+import type { Credited, FreezeEnd, Frozen, NewRefund, NextFreeze, RefundEnding } from './types.ts'
 
 const toRefund = (row: Row): Refund => ({
   id: text(row, 'id'),
@@ -398,4 +397,18 @@ async function couldGoBack(tx: Pick<Transaction, 'query'>, accountId: number, le
   const leases = await read('SELECT COALESCE(SUM(amount), 0) AS leased FROM leases WHERE purse_id = ?', [purse])
   const charges = Number(promised) - integer(leases, 'leased')
   return micro(Math.max(0, Math.min(left, integer(paid, 'total') - charges, Number(credit) - Number(promised))))
+}
+
+/**
+ * `received`: what the payer paid, in its smallest unit; `credited`: what the balance got for it. `before`: what the parts
+ * before this one took of the balance, and `sent`: what the provider was asked for them, without those that did not go back.
+ */
+export function refundShare(
+  { received, credited }: { received: number; credited: Micro },
+  amount: Micro,
+  before: Micro,
+  sent: number,
+): number {
+  const share = (BigInt(before + amount) * BigInt(received)) / BigInt(credited)
+  return Math.max(0, Number(share) - sent)
 }

@@ -4,7 +4,7 @@ import { micro } from '../../../lib/base/money.ts'
 import { OperationError } from '../../../lib/operations/error.ts'
 import { StoreUnavailable } from '../../../lib/store/base/errors.ts'
 import { type Order, type OrderMethod, CHECKOUT_METHODS } from '../../../lib/terms/pay.ts'
-import { FEN, yuanOf } from '../../../lib/pay/numbers.ts'
+import { FEN, yuanOf } from '../../../lib/pay/exceptions.ts'
 import { ACT } from '../support.ts'
 import { blocks, deposit, lie, read } from './chain.ts'
 import {

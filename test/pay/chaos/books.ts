@@ -4,7 +4,7 @@
  */
 import type { CheckoutName, Order, PayExceptionKind } from '../../../lib/terms/pay.ts'
 import { CHECKOUT_METHODS } from '../../../lib/terms/pay.ts'
-import { worth } from '../../../lib/pay/numbers.ts'
+import { worth } from '../../../lib/pay/exceptions.ts'
 import { calmChain, creditedOf, readAgain } from './chain.ts'
 import { calm, decideAll } from './deeds.ts'
 import type { World } from './world.ts'

@@ -3,8 +3,7 @@
  * among the public groups, a member among those of the account.
  */
 import { signal } from '@preact/signals'
-import type { ClientRow } from '../../../lib/console/clients.ts'
-import type { Offered } from '../../../lib/console/page-data.ts'
+import type { ClientRow, Offered } from '../../../lib/console/answers.ts'
 import { get, Refused } from '../../base/ask.ts'
 import { type Child, option, select } from '../../base/element.ts'
 import { say, scripted } from '../../base/page.ts'

@@ -1,5 +1,5 @@
 /** What the dialogs of the page Keys share with the page. */
-import type { ClientsData } from '../../../lib/console/page-data.ts'
+import type { ClientsData } from '../../../lib/console/answers.ts'
 import type { View } from '../../base/page.ts'
 import type { AccountGroup } from '../../base/shapes.ts'
 

@@ -1,5 +1,5 @@
 /** What is handed out with a new secret: lines of an environment, files of clients, links that open an application. */
-import type { ClientRow, ImportLink } from '../../../lib/console/clients.ts'
+import type { ClientRow, ImportLink } from '../../../lib/console/answers.ts'
 import { fill, type Values } from '../../shared/fill.ts'
 
 /** For each way in which programs find the gateway: the lines, and the protocols of models that use them. */

@@ -3,7 +3,7 @@
  * dialog closes, and goes nowhere else but into what the reader copies and the links that the reader follows.
  */
 import { effect, signal } from '@preact/signals'
-import type { ClientRow } from '../../../lib/console/clients.ts'
+import type { ClientRow } from '../../../lib/console/answers.ts'
 import { get } from '../../base/ask.ts'
 import { a, button, type Child, div, p } from '../../base/element.ts'
 import { fill, type Values } from '../../shared/fill.ts'

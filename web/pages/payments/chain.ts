@@ -1,5 +1,5 @@
 /** How the chain is read on which USDT comes, and how its nodes fare. */
-import type { PayHealth } from '../../../lib/console/api/pay-health.ts'
+import type { PayHealth } from '../../../lib/console/answers.ts'
 import { a, type Child, dd, dl, dt, h2, section } from '../../base/element.ts'
 import { count } from '../../base/money.ts'
 import { badge } from '../../parts/badge.ts'

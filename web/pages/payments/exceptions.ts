@@ -1,6 +1,6 @@
 /** What does not fit and waits for a person. */
 import { type Signal, signal } from '@preact/signals'
-import type { ShownException } from '../../../lib/console/api/pay-answers.ts'
+import type { ShownException } from '../../../lib/console/answers.ts'
 import { a, button, type Child, code, span } from '../../base/element.ts'
 import { badge } from '../../parts/badge.ts'
 import { exceptionName, received } from '../../parts/exception-words.ts'

@@ -1,5 +1,5 @@
 /** How each way to pay fares: when it was last heard of, and what came of it. */
-import type { PayHealth } from '../../../lib/console/api/pay-health.ts'
+import type { PayHealth } from '../../../lib/console/answers.ts'
 import { type Child, h2, p, section, span } from '../../base/element.ts'
 import { count, money } from '../../base/money.ts'
 import { badge } from '../../parts/badge.ts'

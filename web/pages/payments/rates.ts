@@ -1,6 +1,6 @@
 /** Rates of the currencies in which a way to pay takes money. Each holds until a time, and is set here. */
 import { signal } from '@preact/signals'
-import type { PayRates } from '../../../lib/console/api/pay-answers.ts'
+import type { PayRates } from '../../../lib/console/answers.ts'
 import { get, send } from '../../base/ask.ts'
 import { type Child, h2, section } from '../../base/element.ts'
 import { load } from '../../base/load.ts'

@@ -1,6 +1,6 @@
 /** The dialog by which an operator sends money of an order back to the payer. */
 import { type Signal, signal } from '@preact/signals'
-import type { WholeOrder } from '../../../lib/console/api/pay-answers.ts'
+import type { WholeOrder } from '../../../lib/console/answers.ts'
 import { send } from '../../base/ask.ts'
 import { type Child, p } from '../../base/element.ts'
 import { money } from '../../base/money.ts'

@@ -1,6 +1,6 @@
 /** The dialog by which an operator credits an order now that is paid and held. */
 import { type Signal, signal } from '@preact/signals'
-import type { WholeOrder } from '../../../lib/console/api/pay-answers.ts'
+import type { WholeOrder } from '../../../lib/console/answers.ts'
 import { send } from '../../base/ask.ts'
 import { type Child, p } from '../../base/element.ts'
 import { say } from '../../base/page.ts'

@@ -1,6 +1,6 @@
 /** The dialog in which an operator resolves an exception: credits what was received, or closes it. */
 import { type Signal, signal } from '@preact/signals'
-import type { ShownException } from '../../../lib/console/api/pay-answers.ts'
+import type { ShownException } from '../../../lib/console/answers.ts'
 import { send } from '../../base/ask.ts'
 import { type Child, code, dd, dl, dt, p } from '../../base/element.ts'
 import { money } from '../../base/money.ts'

@@ -1,6 +1,6 @@
 /** The dialog in which an operator ends a refund of tokens: by the transaction that sent them, or by why they are not sent. */
 import { type Signal, signal } from '@preact/signals'
-import type { ShownRefund } from '../../../lib/console/api/pay-answers.ts'
+import type { ShownRefund } from '../../../lib/console/answers.ts'
 import { send } from '../../base/ask.ts'
 import { type Child, dd, dl, dt, p } from '../../base/element.ts'
 import { exactMoney } from '../../base/money.ts'

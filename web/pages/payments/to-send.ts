@@ -1,6 +1,6 @@
 /** Refunds whose tokens an operator sends: the money is frozen, and somebody has to say by which transaction they were sent. */
 import { signal } from '@preact/signals'
-import type { ShownRefund } from '../../../lib/console/api/pay-answers.ts'
+import type { ShownRefund } from '../../../lib/console/answers.ts'
 import { get } from '../../base/ask.ts'
 import { a, button, type Child, code, h2, section, span } from '../../base/element.ts'
 import { load } from '../../base/load.ts'

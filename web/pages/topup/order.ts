@@ -1,6 +1,6 @@
 /** One order: where it is paid, and what became of it. While it is open the page asks about it, less and less often. */
 import { effect, signal } from '@preact/signals'
-import type { ShownOrder } from '../../../lib/console/api/orders.ts'
+import type { ShownOrder } from '../../../lib/console/answers.ts'
 import { hrefOf, query, setQuery } from '../../base/address.ts'
 import { get } from '../../base/ask.ts'
 import { a, button, type Child, div, h2, p, section } from '../../base/element.ts'

@@ -1,7 +1,6 @@
 /** USDT: the account's address, the rate and how long it holds, and what is on its way. What came stands among the orders. */
 import { effect, signal } from '@preact/signals'
-import type { ShownOrders } from '../../../lib/console/api/orders.ts'
-import type { ShownUsdt } from '../../../lib/console/api/usdt.ts'
+import type { ShownOrders, ShownUsdt } from '../../../lib/console/answers.ts'
 import { get, Refused, send } from '../../base/ask.ts'
 import { code, div, h2, p, section } from '../../base/element.ts'
 import { type Loaded, load } from '../../base/load.ts'

@@ -3,7 +3,7 @@
  * so while its request is still under way.
  */
 import type { IncomingMessage } from 'node:http'
-import type { Clock } from '../base/clock.ts'
+import type { Clock } from './clock.ts'
 
 export class BodyFault extends Error {
   override name = 'BodyFault'
