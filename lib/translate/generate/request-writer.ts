@@ -89,12 +89,12 @@ class GenerateWriter extends RequestWriter {
   }
 
   #sampling(): Record<string, JsonText | undefined> {
-    const any = this.target.sampling !== 'none'
+    const isSampled = this.target.sampling !== 'none'
     const asked = Number(this.ask.sampling.seed)
     const isSeed = Number.isInteger(asked) && Math.abs(asked) <= LARGEST_SEED
     const { temperature, topP, topK, seed, presence, frequency } = this.sampling({
-      any,
-      topK: any,
+      any: isSampled,
+      topK: isSampled,
       seed: isSeed,
       penalties: true,
     })

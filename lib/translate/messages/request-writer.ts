@@ -127,8 +127,13 @@ class MessagesWriter extends RequestWriter {
   // --- how it is answered
 
   #sampling(thinks: boolean): Record<string, JsonText | undefined> {
-    const any = this.target.sampling !== 'none' && !thinks
-    const { temperature, topP, topK } = this.sampling({ any, topK: any, seed: false, penalties: false })
+    const isSampled = this.target.sampling !== 'none' && !thinks
+    const { temperature, topP, topK } = this.sampling({
+      any: isSampled,
+      topK: isSampled,
+      seed: false,
+      penalties: false,
+    })
     const most = temperature !== undefined && Number(temperature) > 1 ? '1' : temperature
     return { temperature: most, top_p: topP, top_k: topK }
   }
