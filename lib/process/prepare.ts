@@ -58,7 +58,10 @@ export async function prepareStore(
   before: Config | null = null,
 ): Promise<void> {
   if (config.migrateOnStart || config.store.startsWith('sqlite:')) await store.migrate()
-  else await store.prove()
+  else {
+    await store.wantSchema()
+    await store.prove()
+  }
   await wantSecret(store, config)
   if (config.secretPrevious !== null) await store.reseal()
   const catalog = config.catalog === null ? null : loadCatalog(config.catalog, env)
