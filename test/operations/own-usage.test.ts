@@ -177,7 +177,11 @@ t.test('the overview', async t => {
   )
   t.match(got.failures?.[0], { refusal: { request_id: 'zzzzzzzzzznode0000100', why: { zh: /余额/ } } })
   t.equal(got.failures?.length, 5)
-  t.notMatch(JSON.stringify(got), /secret|"cost"|"margin"|zzzznode0000101/, 'nothing of the upstream, nothing of others')
+  t.notMatch(
+    JSON.stringify(got),
+    /secret|"cost"|"margin"|zzzznode0000101/,
+    'nothing of the upstream, nothing of others',
+  )
 
   const own = overviewAnswer.parse(await ownOverview(deps, { account, keyIds: [keys[1]!.id] }, true))
   const ofKey = ours.filter(row => row.keyId === keys[1]!.id)
