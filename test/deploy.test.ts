@@ -1,6 +1,6 @@
 /** The recipes of config/deploy and the commands in docs, as far as they can be tried without a daemon of systemd or Docker. */
 import { spawnSync } from 'node:child_process'
-import { existsSync, mkdirSync, readdirSync, readFileSync, statSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import t from 'tap'
 import { parse } from 'yaml'
@@ -13,6 +13,7 @@ const read = (file: string) => readFileSync(path.join(ROOT, file), 'utf8')
 
 interface Service {
   volumes?: string[]
+  logging?: { options?: Record<string, string> }
   environment: Record<string, string>
 }
 
@@ -25,10 +26,11 @@ t.test('compose: what a container writes is on a volume of its own, and what it 
   const dockerfile = read('config/deploy/Dockerfile')
   t.match(dockerfile, new RegExp(`^VOLUME ${data}$`, 'm'))
   t.match(dockerfile, new RegExp(`^ENV NODE_COMPILE_CACHE=${data}/`, 'm'), 'the cache of compiled code too')
-  for (const source of dockerfile.matchAll(/^COPY (.+) \S+$/gm))
-    for (const file of (source[1] as string).split(' ')) t.ok(existsSync(path.join(ROOT, file)), `COPY ${file}`)
+  for (const [, image] of read('config/deploy/compose.yaml').matchAll(/image: (\S+)/g))
+    t.match(image, /:v?\d+\.\d+\.\d+$/, 'an image of one version')
   const used = new Set<string>()
-  for (const [name, { volumes = [], environment }] of Object.entries(compose.services)) {
+  for (const [name, { volumes = [], environment, logging }] of Object.entries(compose.services)) {
+    t.ok(logging?.options?.['max-size'], `the log of ${name} has a limit`)
     const mounts = volumes.map(volume => volume.split(':') as [string, string])
     for (const [source] of mounts)
       if (source.startsWith('.')) t.ok(statSync(path.join(DEPLOY, source)).isFile(), `${name} mounts ${source}`)
@@ -63,7 +65,10 @@ t.test('systemd: after the installation everything that the unit names is there,
   const values = (key: string) => [...unit.matchAll(new RegExp(`^${key}=(.*)$`, 'gm'))].map(match => match[1] as string)
   const [state] = values('StateDirectory')
   t.equal(`/var/lib/${state}`, values('WorkingDirectory')[0], 'systemd makes the folder that the service is in')
-  t.match(values('Environment'), [`NODE_COMPILE_CACHE=/var/cache/${values('CacheDirectory')[0]}`])
+  t.same(values('Environment'), [
+    'GATEWAY_CONFIG=/etc/gateway/gateway.yaml',
+    `NODE_COMPILE_CACHE=/var/cache/${values('CacheDirectory')[0]}`,
+  ])
   t.match(read('config/deploy/install'), new RegExp(`useradd [^\\n]*${values('User')[0]}$`, 'm'), 'the user is made')
   const [environment] = values('EnvironmentFile')
   t.equal(statSync(dest + environment).mode & 0o077, 0, 'secrets are nobody else’s')
@@ -75,22 +80,58 @@ t.test('systemd: after the installation everything that the unit names is there,
   )
   for (const name of ['gateway.yaml', 'catalog.yaml']) t.ok(existsSync(`${dest}/etc/gateway/${name}`), name)
   mkdirSync(`${dest}/var/lib/gateway`, { recursive: true })
-  const [check] = values('ExecStartPre')
   for (const command of [...values('ExecStartPre'), ...values('ExecStart'), ...values('ExecReload')]) {
     const [program] = command.split(' ') as [string]
     t.ok(existsSync(program.startsWith('/opt/') ? dest + program : program), program)
-    if (program.startsWith('/opt/')) t.equal(command.split(' --config ')[1], check?.split(' --config ')[1])
   }
   // the files name each other by their places on a real system
   const config = `${dest}/etc/gateway/gateway.yaml`
   const text = readFileSync(config, 'utf8').replaceAll('/etc/gateway', `${dest}/etc/gateway`)
   spawnSync('tee', [config], { input: text })
-  const ran = spawnSync(`${dest}/opt/gateway/bin/gateway`, ['check', '--config', config], {
+  const ran = spawnSync(`${dest}/opt/gateway/bin/gateway`, ['check'], {
     cwd: `${dest}/var/lib/gateway`,
-    env: { PATH: '/usr/bin:/bin', ...secrets },
+    env: { PATH: '/usr/bin:/bin', GATEWAY_CONFIG: config, ...secrets },
     encoding: 'utf8',
   })
   t.equal(ran.status, 0, `the installed program runs without what is only for tests: ${ran.stderr}`)
+  t.match(ran.stdout, `ok: ${config}`, 'which config it read')
+})
+
+t.test('install: three versions stay, and the command reads the environment of the service', async t => {
+  const dest = t.testdir({
+    opt: Object.fromEntries(['1', '2', '3', '4'].map(day => [`gateway-2026010${day}000000`, { old: '' }])),
+  })
+  const done = spawnSync(path.join(DEPLOY, 'install'), { env: { ...process.env, DESTDIR: dest }, encoding: 'utf8' })
+  t.equal(done.status, 0, done.stderr)
+  const kept = readdirSync(`${dest}/opt`).filter(name => name !== 'gateway')
+  t.same(kept.slice(0, 2), ['gateway-20260103000000', 'gateway-20260104000000'])
+  t.equal(kept.length, 3)
+  // the command as installed, in a system that is below `dest`: its own user stands for the one of the service
+  const environment = `${dest}/etc/gateway/environment`
+  writeFileSync(environment, "# secrets\nPLAIN=a b=c\nQUOTED=\"a $b 'c'\"\nnot a line\nSINGLE='x y'")
+  writeFileSync(
+    `${dest}/opt/gateway/bin/gateway`,
+    '#!/bin/sh\nprintf "%s|" "$PLAIN" "$QUOTED" "$SINGLE" "$GATEWAY_CONFIG" "$@"\n',
+  )
+  const command = readFileSync(`${dest}/usr/local/bin/gateway`, 'utf8')
+    .replaceAll('/etc/gateway', `${dest}/etc/gateway`)
+    .replaceAll('/opt/gateway', `${dest}/opt/gateway`)
+    .replaceAll('me=$(id -un)', 'me=gateway')
+  const ran = spawnSync('sh', ['-c', command, 'gateway', 'users', 'list all'], { encoding: 'utf8' })
+  t.equal(ran.stdout, `a b=c|a $b 'c'|x y|${dest}/etc/gateway/gateway.yaml|users|list all|`)
+  const stranger = spawnSync('sh', ['-c', command.replace('me=gateway', 'me=somebody'), 'gateway', 'audit'], {
+    encoding: 'utf8',
+  })
+  t.match(stranger, { status: 4, stderr: /sudo gateway audit/ })
+})
+
+t.test('systemd: the unit gives the service no more than it needs', async t => {
+  const analyze = spawnSync('systemd-analyze', ['security', '--offline=true', path.join(DEPLOY, 'gateway.service')], {
+    encoding: 'utf8',
+  })
+  if (analyze.error !== undefined) return t.comment('skipped: systemd-analyze is not installed')
+  const score = Number(/exposure level for gateway\.service: ([\d.]+)/.exec(analyze.stdout)?.[1])
+  t.ok(score < 3, `exposure ${score}`)
 })
 
 t.test('docs: every command there is, every metric and file they name exists', async t => {

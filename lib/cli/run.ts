@@ -10,7 +10,7 @@ import { say } from './output.ts'
 import { addUsageCommands } from './usage-options.ts'
 import { addUsers } from './user-options.ts'
 import { Command, CommanderError, InvalidArgumentError } from 'commander'
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { type Listener, duration, parseListener } from '../config/scalars.ts'
 import { ConfigError } from '../config/yaml.ts'
 import { OperationError, type OperationFault } from '../operations/error.ts'
@@ -32,6 +32,20 @@ interface SimulateFlags {
 const NO_TOKEN =
   'admin_token: expected a token of 8 characters or more for the admin API, found none: ' +
   'set it in the file or, where the file says so, in the environment (GATEWAY_ADMIN_TOKEN)'
+
+/** Where the config file is looked for, in this order, when neither `--config` nor GATEWAY_CONFIG names it. */
+const CONFIG_PLACES = ['/etc/gateway/gateway.yaml', 'gateway.yaml', 'config/gateway.yaml']
+const CONFIG_HELP = `config file (default: GATEWAY_CONFIG, or the first there is of ${CONFIG_PLACES.join(', ')})`
+
+function findConfig(env: NodeJS.ProcessEnv): string {
+  const named = env['GATEWAY_CONFIG']
+  if (named) return named
+  const found = CONFIG_PLACES.find(file => existsSync(file))
+  if (found !== undefined) return found
+  throw new ConfigError([
+    `gateway: no config file: there is none at ${CONFIG_PLACES.join(', ')}; name one with --config or GATEWAY_CONFIG`,
+  ])
+}
 
 /**
  * Runs one command, and ends the process when it failed. `serve`, `demo` and `simulate` go on working after this has
@@ -64,8 +78,15 @@ function createProgram(root: string): Command {
     })
     .exitOverride()
     .helpCommand(false)
+    .hook('preAction', (_, action) => {
+      if (action.name() !== 'simulate' && action.getOptionValue('config') === undefined)
+        action.setOptionValue(
+          'config',
+          action.name() === 'demo' ? `${root}config/gateway.yaml` : findConfig(process.env),
+        )
+    })
   const under = (parent: Command) => (name: string, description: string) =>
-    parent.command(name).description(description).option('--config <file>', 'config file', `${root}config/gateway.yaml`)
+    parent.command(name).description(description).option('--config <file>', CONFIG_HELP)
   const command = under(program)
 
   command('serve', 'serve until told to stop: SIGTERM and SIGINT drain, SIGHUP reloads').action(

@@ -244,11 +244,20 @@ t.test('failures are one clear line', async t => {
   }
 })
 
-t.test('the default config is the checkout’s, wherever one is', async t => {
+t.test('the config file is the one named, else that of GATEWAY_CONFIG, /etc/gateway or the working folder', async t => {
   const { folder } = create(t)
-  const checkout = fileURLToPath(new URL('../..', import.meta.url))
-  t.match(runBin(['check'], checkout), { status: 0, stdout: `ok: ${checkout}config/gateway.yaml` })
-  t.match(runBin(['check', '--help'], folder).stdout.replace(/\s+/g, ''), `${checkout}config/gateway.yaml`)
+  const check = (env: Record<string, string>, ...args: string[]) => runBin(['check', ...args], folder, GATEWAY, env)
+  const PATH = process.env['PATH']!
+  t.match(check({ PATH, GATEWAY_CONFIG: 'nowhere.yaml' }), { status: 1, stderr: /^nowhere\.yaml: / })
+  t.match(check({ PATH, GATEWAY_CONFIG: 'nowhere.yaml' }, '--config', 'c.yaml'), { status: 0, stdout: 'ok: c.yaml, ' })
+  if (existsSync('/etc/gateway/gateway.yaml')) return t.comment('this machine has a config, which comes first')
+  t.match(check({ PATH }), { status: 1, stderr: /no config file: there is none at .*--config or GATEWAY_CONFIG/ })
+  mkdirSync(`${folder}/config`)
+  for (const file of ['config/gateway.yaml', 'gateway.yaml']) {
+    const text = readFileSync(`${folder}/c.yaml`, 'utf8').replace('cat.yaml', `${folder}/cat.yaml`)
+    writeFileSync(`${folder}/${file}`, text)
+    t.match(check({ PATH }), { status: 0, stdout: `ok: ${file}, ` })
+  }
 })
 
 t.test('bin/gateway follows links and finds a Node', async t => {
@@ -265,11 +274,14 @@ t.test('bin/gateway follows links and finds a Node', async t => {
   t.match(bare, {
     status: 1,
     stdout: '',
-    stderr: /^gateway: Node\.js 24 or newer is needed and none was found: [^\n]*\n$/,
+    stderr: /^gateway: Node\.js 24\.7 or newer is needed and none was found: [^\n]*\n$/,
   })
   for (const [version, status, expected] of [
-    ['20.20.2', 1, /^gateway: Node\.js 24 or newer is needed, .* is 20\.20\.2: [^\n]*\n$/],
-    ['24.0.0', 0, /^$/],
+    ['20.20.2', 1, /^gateway: Node\.js 24\.7 or newer is needed, .* is 20\.20\.2: install it [^\n]*\n$/],
+    ['24.6.1', 1, /24\.7 or newer is needed, .* is 24\.6\.1: /],
+    ['24.7.0', 0, /^$/],
+    ['24.12.0', 0, /^$/],
+    ['26.0.0', 0, /^$/],
   ] as const) {
     writeFileSync(`${folder}/path/node`, `#!/bin/sh\n[ "$1" = -p ] && echo ${version} && exit\necho "$@"\n`)
     chmodSync(`${folder}/path/node`, 0o755)
