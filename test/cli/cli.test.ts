@@ -1,6 +1,5 @@
 import { chmodSync, copyFileSync, existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
-import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
 import { idAt } from '../../lib/base/ids.ts'
 import { openStore } from '../../lib/store/store.ts'
