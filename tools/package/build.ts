@@ -98,7 +98,7 @@ function runtimePackages(): string[] {
   return [...found]
 }
 
-/** As Node resolves a package: the nearest `node_modules` above the one that imports. */
+/** A package is taken, as by Node, from the nearest `node_modules` above the one that imports it. */
 function folderOf(name: string, from: string, packages: Record<string, Locked>): string {
   for (let at = from; ; at = at.slice(0, Math.max(0, at.lastIndexOf('/node_modules/')))) {
     const folder = path.posix.join(at, 'node_modules', name)
