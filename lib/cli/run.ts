@@ -9,7 +9,7 @@ import { addPrices } from './price-options.ts'
 import { say } from './output.ts'
 import { addUsageCommands } from './usage-options.ts'
 import { addUsers } from './user-options.ts'
-import { Command, CommanderError, InvalidArgumentError } from 'commander'
+import { Argument, Command, CommanderError, InvalidArgumentError } from 'commander'
 import { existsSync, readFileSync } from 'node:fs'
 import { type Listener, duration, parseListener } from '../config/scalars.ts'
 import { ConfigError } from '../config/yaml.ts'
@@ -52,12 +52,11 @@ function findConfig(env: NodeJS.ProcessEnv): string {
  * resolved.
  */
 export async function runCommand(args: string[], root: string): Promise<void> {
-  const program = createProgram(root)
   try {
+    const program = await createProgram(args, root)
     await program.parseAsync(args, { from: 'user' })
   } catch (error) {
     if (error instanceof CommanderError) {
-      if (error.code === 'commander.unknownCommand') program.outputHelp({ error: true })
       process.exit(error.exitCode === 0 ? 0 : EXIT.usage)
     }
     process.stderr.write(`${explain(error)}\n`)
@@ -68,23 +67,35 @@ export async function runCommand(args: string[], root: string): Promise<void> {
 const versionOf = (root: string): string =>
   (JSON.parse(readFileSync(`${root}package.json`, 'utf8')) as { version: string }).version
 
-function createProgram(root: string): Command {
+/** Nouns whose commands are calls of the admin API (`call-commands.ts`), with what the list of commands says of them. */
+const NOUNS: Readonly<Record<string, string>> = {
+  accounts: 'who pays: balance, limits, groups',
+  keys: 'the keys of accounts',
+  models: 'what is sold, and at which price',
+  groups: 'prices and limits that accounts have in common',
+  channels: 'upstreams, and what they are asked for',
+  requests: 'requests, and why one was refused',
+  actions: 'who changed what',
+}
+
+const NO_CONFIG: ReadonlySet<string> = new Set(['simulate', 'completion'])
+
+/** The config that an action reads, when its options name none. */
+function giveConfig(action: Command, root: string): void {
+  const { config, url = process.env['GATEWAY_URL'] } = action.opts<{ config?: string; url?: string }>()
+  const asksGateway = url && action.options.some(option => option.long === '--url')
+  if (config !== undefined || asksGateway || NO_CONFIG.has(action.name())) return
+  action.setOptionValue('config', action.name() === 'demo' ? `${root}config/gateway.yaml` : findConfig(process.env))
+}
+
+async function createProgram(args: readonly string[], root: string): Promise<Command> {
   const program = new Command('gateway')
     .description('One address and one key in front of many model providers.')
-    .option('--version', 'print the version')
-    .on('option:version', () => {
-      console.log(versionOf(root))
-      process.exit(0)
-    })
+    .version(versionOf(root), '-v, --version', 'print the version')
     .exitOverride()
-    .helpCommand(false)
-    .hook('preAction', (_, action) => {
-      if (action.name() !== 'simulate' && action.getOptionValue('config') === undefined)
-        action.setOptionValue(
-          'config',
-          action.name() === 'demo' ? `${root}config/gateway.yaml` : findConfig(process.env),
-        )
-    })
+    .showHelpAfterError('(`gateway help` lists the commands)')
+    .helpCommand('help [command]', 'print the help of a command')
+    .hook('preAction', (_, action) => giveConfig(action, root))
   const under = (parent: Command) => (name: string, description: string) =>
     parent.command(name).description(description).option('--config <file>', CONFIG_HELP)
   const command = under(program)
@@ -111,8 +122,20 @@ function createProgram(root: string): Command {
       console.log(text)
     })
   addStoreCommands(command)
-  const group = (name: string, description: string) =>
-    under(program.command(name).description(description).helpCommand(false))
+  const groups = new Map<string, Command>()
+  const group = (name: string, description: string) => {
+    const parent = groups.get(name) ?? program.command(name).description(description).helpCommand(false)
+    groups.set(name, parent)
+    return under(parent)
+  }
+  for (const [noun, says] of Object.entries(NOUNS)) group(noun, says)
+  const asked = args.find(word => !word.startsWith('-') && word !== 'help')
+  const isAll = asked === 'completion'
+  const isCall = asked !== undefined && (asked in NOUNS || asked === 'export')
+  const calls = isAll || isCall ? await import('./call-commands.ts') : null
+  calls?.addCalls(noun => group(noun, ''), isAll ? null : (asked as string))
+  if (calls === null) command('export', 'write the catalogue as YAML, with variables for secrets')
+  else calls.addExport(command)
   addUsageCommands(command, group)
   addPrices(group)
   addUsers(group)
@@ -126,6 +149,14 @@ function createProgram(root: string): Command {
       await demo({ configFile: config, env: process.env })
     },
   )
+  program
+    .command('completion')
+    .description('print a script that completes commands in a shell')
+    .addArgument(new Argument('<shell>').choices(['bash', 'zsh', 'fish']))
+    .action(async (shell: 'bash' | 'zsh' | 'fish') => {
+      const { completion } = await import('./completion.ts')
+      process.stdout.write(completion(program, shell))
+    })
   return program
 }
 

@@ -1,8 +1,10 @@
-/** The commands about usage. They read the store that the config names, and end. */
+/** The commands about usage. They judge what was typed, read the store that the config names, and end. */
 import { systemClock } from '../base/clock.ts'
 import { type ExportFormat, Requests } from '../operations/usage/requests.ts'
 import { writeAll, type CommandOutput, type Column, table } from './output.ts'
 import { NOBODY, withStoreOf } from './with-store.ts'
+import { exportFilter, pageFilter, pruning, summaryFilter } from '../operations/usage/filters.ts'
+import { read } from '../operations/read.ts'
 import { UsageSums } from '../operations/usage/usage.ts'
 
 type Env = NodeJS.ProcessEnv
@@ -21,10 +23,12 @@ export const writeUsageFile = (
   filters: Filters,
   format: ExportFormat,
   out: NodeJS.WritableStream,
-): Promise<void> =>
-  withStoreOf(configFile, env, async store =>
+): Promise<void> => {
+  read(exportFilter, filters)
+  return withStoreOf(configFile, env, async store =>
     writeAll(await new Requests({ store, fleet: NOBODY }).exportAll(format, filters), out),
   )
+}
 
 /** A page of requests, or with the filter `by` their totals. */
 export const showUsage = (
@@ -32,8 +36,9 @@ export const showUsage = (
   env: Env,
   filters: Filters,
   { json, terminal }: HowShown,
-): Promise<CommandOutput> =>
-  withStoreOf(configFile, env, async store => {
+): Promise<CommandOutput> => {
+  read(filters['by'] === undefined ? pageFilter : summaryFilter, filters)
+  return withStoreOf(configFile, env, async store => {
     if (filters['by'] !== undefined) {
       const answer = await new UsageSums({ store, clock: systemClock, fleet: NOBODY }).summary(filters)
       if (json) return asJson(answer)
@@ -44,6 +49,7 @@ export const showUsage = (
     const talk = answer.next === null ? [] : [`there may be more: --after ${answer.next}`]
     return { data: rowsTable(answer.data, terminal), talk }
   })
+}
 
 export const showRequest = (configFile: string, env: Env, id: string): Promise<string> =>
   withStoreOf(configFile, env, async store => {
@@ -59,6 +65,8 @@ export const rebuildRollups = (configFile: string, env: Env, json: boolean): Pro
       corrected === 0 ? 'ok: every sum is what the rows come to' : `${corrected} sums were wrong, and are right now`
     return { data: `${text}\n`, talk: [] }
   })
+
+export const judgePruning = (before: string): void => void read(pruning, { before })
 
 export const pruneRows = (
   configFile: string,

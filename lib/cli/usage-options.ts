@@ -1,6 +1,6 @@
 /** The commands about usage and their options; `usage-commands.ts` does what they say. */
 import type { Command } from 'commander'
-import { say } from './output.ts'
+import { confirm, say } from './output.ts'
 
 type MakeCommand = (name: string, description: string) => Command
 
@@ -25,6 +25,7 @@ interface UsageFlags extends Record<string, string | true | undefined> {
   jsonl?: true
   json?: true
   dryRun?: true
+  yes?: true
 }
 
 function filtersOf({
@@ -64,7 +65,7 @@ export function addUsageCommands(
       if (format === null) say(await showUsage(flags.config, process.env, filters, shown))
       else await writeUsageFile(flags.config, process.env, filters, format, process.stdout)
     })
-  group('requests', 'one request')('show', 'print a request with what its charge is made of, or why it was refused')
+  group('requests', '')('show', 'print a request with what its charge is made of, or why it was refused')
     .argument('<id>', 'request id')
     .action(async (id: string, { config }: UsageFlags) => {
       const { showRequest } = await import('./usage-commands.ts')
@@ -79,9 +80,12 @@ export function addUsageCommands(
   command('prune', 'delete old usage rows; what they charged stays in the books')
     .requiredOption('--before <time>', 'rows of requests that arrived before it')
     .option('--dry-run', 'only say what would be deleted')
+    .option('--yes', 'do not ask')
     .option('--json', 'print JSON')
-    .action(async ({ config, before, dryRun, json }: UsageFlags) => {
-      const { pruneRows } = await import('./usage-commands.ts')
+    .action(async ({ config, before, dryRun, yes, json }: UsageFlags) => {
+      const { judgePruning, pruneRows } = await import('./usage-commands.ts')
+      judgePruning(String(before))
+      if (dryRun !== true) await confirm('prune', String(before), yes === true)
       const how = { dryRun: dryRun === true, json: json === true }
       say(await pruneRows(config, process.env, String(before), how))
     })

@@ -11,6 +11,7 @@ import { acceptedForm } from '../operations/catalogue/catalogue.ts'
 import { disputeForm } from '../operations/billing/disputes.ts'
 import { accountEntriesQuery, adjustmentForm, topUpForm } from '../operations/billing/entries.ts'
 import { accountKeyForm, keyChangeForm, keyRollForm, keysQuery } from '../operations/accounts/keys.ts'
+import { exportCatalogue } from '../operations/catalogue/export.ts'
 import { momentQuery, versionsQuery } from '../operations/catalogue/prices.ts'
 import { moneyText, timeText } from '../operations/fields.ts'
 import { reportJson } from '../operations/usage/reports.ts'
@@ -167,7 +168,7 @@ const KEYS = [
     call: 'POST /keys',
     summary: 'Makes a key.',
     body: accountKeyForm,
-    answer: made(z.strictObject({ secret, ...keyFields })),
+    answer: made(z.strictObject({ secret: secret.nullable(), ...keyFields })),
     refuses: [409],
     run: ({ keys }, { body, caller }) => keys.create(body, caller.actor),
   }),
@@ -249,6 +250,16 @@ const CATALOGUE = (['groups', 'models', 'channels'] as const).flatMap(kind => {
       },
     }),
   ]
+})
+
+const YAML = 'application/yaml; charset=utf-8'
+
+const EXPORT = readingCall({
+  id: 'catalogue.export',
+  call: 'GET /catalogue.yaml',
+  summary: 'Groups, models, channels and accounts as a catalogue file, whose secrets are variables.',
+  answer: { body: 'stream', types: [YAML] },
+  run: async ({ deps }) => ({ type: YAML, pieces: exportCatalogue(deps.store) }),
 })
 
 const versionFields = { version: z.int(), at: timeText, until: timeText.nullable(), actor: z.string() }
@@ -426,6 +437,7 @@ export const ADMIN_CALLS: readonly Operation<AdminParts>[] = [
   ...ACCOUNTS,
   ...KEYS,
   ...CATALOGUE,
+  EXPORT,
   ...PRICES,
   ...USAGE,
   ...BOOKS,

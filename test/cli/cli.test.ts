@@ -56,7 +56,7 @@ t.test('help and wrong usage', async t => {
     t.match(help.stdout, '--config <file>')
   }
   for (const [args, expected] of [
-    [['nope'], /unknown command 'nope'[\s\S]*Usage: gateway/],
+    [['nope'], /unknown command 'nope'\n\(`gateway help` lists/],
     [[], /Usage: gateway/],
     [['check', '--nope'], /unknown option '--nope'/],
     [['apply'], /missing required argument 'file'/],
@@ -213,11 +213,23 @@ t.test('usage, requests, rollups, prune', async t => {
   const before = ['prune', '--before', '2026-01-02']
   t.equal((await run(...before, '--dry-run')).stdout, '1 rows would be deleted, which charged 0.000003 CNY together\n')
   t.equal((await run(...before, '--dry-run', '--json')).stdout, '{"rows":1,"charge":"0.000003"}\n')
-  t.equal((await run(...before, '--json')).stdout, '{"deleted":1}\n')
-  t.equal((await run(...before)).stdout, '0 rows deleted\n')
+  t.match(await run(...before), { status: 2, stderr: 'gateway: prune: without a terminal, say --yes\n' })
+  t.equal((await run(...before, '--yes', '--json')).stdout, '{"deleted":1}\n')
+  t.equal((await run(...before, '--yes')).stdout, '0 rows deleted\n')
   t.match(JSON.parse((await run('requests', 'show', ids[0]!)).stdout), { pruned: { day: '2026-01-01', requests: 1 } })
   t.match(await run('audit'), { status: 0 })
   t.match(await run('prune'), { status: 2, stderr: /required option '--before/ })
+})
+
+t.test('what is typed is judged before anything is opened', async t => {
+  const { run } = create(t) // there is no store
+  for (const args of [
+    'usage --from yesterday',
+    'usage --by colour',
+    'usage --csv --key x',
+    'prune --yes --before soon',
+  ])
+    t.match(await run(...args.split(' ')), { status: 2, stderr: /^gateway: .*: expected / }, args)
 })
 
 t.test('failures are one clear line', async t => {

@@ -62,6 +62,8 @@ export interface Ops {
   clock: TestClock
   logged: string[]
   aside: { settlements: number; unreadable: number }
+  /** On 127.0.0.1. */
+  port: number
   /** With the token; a string is sent as it is, anything else as JSON. */
   admin(method: string, path: string, body?: unknown): Promise<Reply>
   call(method: string, path: string, headers?: http.OutgoingHttpHeaders, body?: string | Buffer): Promise<Reply>
@@ -116,6 +118,7 @@ export async function openOps(
     clock,
     logged,
     aside,
+    port,
     call,
     admin: (method, path, body) =>
       call(method, path, bearer, body === undefined || typeof body === 'string' ? body : JSON.stringify(body)),

@@ -21,7 +21,21 @@ import { withoutNulls, read, type Sent } from '../read.ts'
 import { isoOrNull, nextOf, pageFields, toPage } from '../fields.ts'
 
 /** A key as it is written in a catalogue file, but without a secret: the gateway makes that itself. */
-export const accountKeyForm = catalogSchema.shape.keys.unwrap().element.omit({ secret: true })
+export const accountKeyForm = catalogSchema.shape.keys
+  .unwrap()
+  .element.omit({ secret: true })
+  .extend({
+    sha256: kind
+      .scalar(
+        { zh: '64位十六进制的SHA-256', en: 'a SHA-256 in 64 hexadecimal digits' },
+        { type: 'string', pattern: '^[0-9a-fA-F]{64}$' },
+        value => (typeof value === 'string' && /^[0-9a-f]{64}$/i.test(value) ? value.toLowerCase() : undefined),
+      )
+      .optional()
+      .meta({
+        description: 'Of the whole secret that a client sends, so that a key of another gateway goes on working.',
+      }),
+  })
 
 /** A field that is absent stays as it is; null removes its value. */
 export const keyChangeForm = z.strictObject({
@@ -55,6 +69,9 @@ type KeyFields = Pick<NewKey, 'name' | 'group' | 'status' | 'models'> &
     cap?: SetLimit | null | undefined
     allow_ips?: string[] | null | undefined
   }
+
+/** Shown of a key whose secret nobody here has seen. */
+const UNSEEN_HINT = 'sk-…'
 
 /** The row of a new key, and its secret. */
 export function newKeyRow(accountId: number, fields: KeyFields, secret = newSecret()): { row: NewKey; secret: string } {
@@ -175,7 +192,9 @@ export class Keys {
     const account = await store.accounts.byName(fields.account)
     if (account === null) throw new OperationError('invalid', `account: there is no account ${fields.account}`)
     await checkGroups(store, 'group', [fields.group])
-    return newKeyRow(account.id, { ...fields, models: fields.models ?? null }, secret)
+    const made = newKeyRow(account.id, { ...fields, models: fields.models ?? null }, secret)
+    const { sha256 } = fields
+    return sha256 === undefined ? made : { row: { ...made.row, hash: sha256, hint: UNSEEN_HINT }, secret: null }
   }
 
   async #find(id: string): Promise<Key> {

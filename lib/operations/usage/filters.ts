@@ -134,6 +134,9 @@ export const pageFilter = exportFilter.extend({
 
 export const summaryFilter = exportFilter.extend({ by: by.prefault('day'), zone: zone.optional() })
 
+/** Up to when requests are deleted. */
+export const pruning = z.strictObject({ before: moment })
+
 /** The fields that are not undefined. */
 export const withoutUndefined = <T extends object>(fields: T): { [K in keyof T]?: Exclude<T[K], undefined> } =>
   Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as never

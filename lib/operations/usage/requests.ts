@@ -19,7 +19,7 @@ import { shownDispute } from '../billing/disputes.ts'
 import { CSV_TYPE, JSON_LINES_TYPE } from '../csv.ts'
 import type { OperationDeps } from '../deps.ts'
 import { OperationError } from '../error.ts'
-import { iso, isoOrNull, moment, timeText } from '../fields.ts'
+import { iso, isoOrNull, timeText } from '../fields.ts'
 import { namesOfAccounts } from '../lookups.ts'
 import { type Sent, read } from '../read.ts'
 import {
@@ -49,6 +49,7 @@ import {
   withoutUndefined,
   type AccountReader,
   whoseKeys,
+  pruning,
 } from './filters.ts'
 import { addUp, operatorsTotals, ownTotals } from './totals.ts'
 import { reasonWords } from './words.ts'
@@ -84,7 +85,7 @@ export type RequestsAnswer = z.output<typeof requestsAnswer>
 export type ReceiptAnswer = z.output<typeof receiptAnswer>
 
 /** Rows of requests that arrived before this time. What they charged stays in the books, and in the sums of usage. */
-const pruning = z.strictObject({ before: moment })
+
 const PRUNED_ROWS = 1_000
 
 /** Each export takes its turns at the store; more at once would leave little of it to others. */

@@ -1,0 +1,418 @@
+/**
+ * The commands that are calls of the admin API: `gateway accounts list`, `gateway keys create` and their like. A command is a row of
+ * `COMMANDS`, which names the call; its options are the fields that the call takes. With `--url` or GATEWAY_URL it is sent to a
+ * gateway that runs, with the token of GATEWAY_ADMIN_TOKEN; else the call runs here, on the store that the config names.
+ */
+import { readFileSync } from 'node:fs'
+import { type Command, InvalidArgumentError, Option } from 'commander'
+import { parse as parseYaml } from 'yaml'
+import { z } from 'zod'
+import { Instead, methodOf, type Operation, pathOf, type Streamed, TextFile } from '../api/operation.ts'
+import { systemClock } from '../base/clock.ts'
+import { createLogger } from '../base/log.ts'
+import { COMMAND } from '../base/people.ts'
+import { type AdminParts, adminParts } from '../ops/call.ts'
+import { ADMIN_CALLS } from '../ops/rows.ts'
+import { OperationError, type OperationFault } from '../operations/error.ts'
+import { byActor } from '../operations/people/deps.ts'
+import { Mailer } from '../operations/people/mail.ts'
+import { expected, read } from '../operations/read.ts'
+import { ReadyJson } from '../operations/usage/reports.ts'
+import { confirm, say, table, writeAll } from './output.ts'
+import { deskOf } from './pay-desk.ts'
+import { withStoreOf } from './with-store.ts'
+
+interface CallCommand {
+  /** What is typed: the noun, the verb and the arguments. An argument is part of the path, or a field of the body. */
+  typed: string
+  /** Id of the row of the admin API. */
+  call: string
+  says: string
+  /** Fields of a row that a list shows. */
+  columns?: string
+  /** Fields of the body that the command itself says. */
+  fixed?: Record<string, unknown>
+  /**
+   * `create`: a row of the catalogue that must not be there yet; `edit`: the fields that are given change, and the others stay;
+   * `destroy`: asks before it does so.
+   */
+  manner?: 'create' | 'edit' | 'destroy'
+}
+
+const ofCatalogue = (kind: string, columns: string): CallCommand[] => {
+  const one = kind.slice(0, -1)
+  return [
+    { typed: `${kind} list`, call: `${kind}.list`, says: `print all ${kind}`, columns },
+    { typed: `${kind} show <name>`, call: `${kind}.show`, says: `print a ${one}` },
+    { typed: `${kind} create <name>`, call: `${kind}.put`, says: `make a ${one}`, manner: 'create' },
+    {
+      typed: `${kind} set <name>`,
+      call: `${kind}.put`,
+      says: `change the fields of a ${one} that are given`,
+      manner: 'edit',
+    },
+    { typed: `${kind} delete <name>`, call: `${kind}.remove`, says: `delete a ${one}`, manner: 'destroy' },
+  ]
+}
+
+const COMMANDS: readonly CallCommand[] = [
+  {
+    typed: 'accounts list',
+    call: 'accounts.list',
+    says: 'print all accounts, oldest first',
+    columns: 'name status groups balance held available',
+  },
+  { typed: 'accounts show <name>', call: 'accounts.show', says: 'print an account' },
+  { typed: 'accounts create <name>', call: 'accounts.create', says: 'make an account' },
+  { typed: 'accounts set <name>', call: 'accounts.change', says: 'change the fields of an account that are given' },
+  {
+    typed: 'accounts ban <name>',
+    call: 'accounts.change',
+    says: 'refuse all requests of an account',
+    fixed: { status: 'banned' },
+  },
+  {
+    typed: 'accounts unban <name>',
+    call: 'accounts.change',
+    says: 'let an account in again',
+    fixed: { status: 'active' },
+  },
+  {
+    typed: 'accounts topup <name> <amount> <reference>',
+    call: 'entries.topUp',
+    says: 'credit an amount of CNY, once for each reference',
+  },
+  {
+    typed: 'accounts adjust <name> <amount> <reference>',
+    call: 'entries.adjust',
+    says: 'add an amount to the balance, or take it away, once for each reference',
+  },
+  {
+    typed: 'accounts entries <name>',
+    call: 'entries.list',
+    says: 'print the entries and charges of an account, newest first',
+    columns: 'at kind amount balance reference actor',
+  },
+  {
+    typed: 'keys list',
+    call: 'keys.list',
+    says: 'print keys, oldest first',
+    columns: 'id account name group status hint used expires_at last_used_at',
+  },
+  { typed: 'keys create <account> <name>', call: 'keys.create', says: 'make a key; its secret is printed once' },
+  {
+    typed: 'keys set <id>',
+    call: 'keys.change',
+    says: 'change the fields of a key that are given; null removes a value',
+  },
+  { typed: 'keys roll <id>', call: 'keys.roll', says: 'give a key another secret, which is printed once' },
+  { typed: 'keys delete <id>', call: 'keys.remove', says: 'delete a key', manner: 'destroy' },
+  ...ofCatalogue('models', 'name family price offline'),
+  ...ofCatalogue('groups', 'name multiplier public rate'),
+  ...ofCatalogue('channels', 'name kind state protocols groups models'),
+  {
+    typed: 'requests list',
+    call: 'usage.list',
+    says: 'print settled requests, newest first',
+    columns: 'request_id at account model channel status end charge',
+  },
+  {
+    typed: 'actions list',
+    call: 'actions.list',
+    says: 'print who changed what, newest first',
+    columns: 'at actor operation account subject',
+  },
+]
+
+/** Written to the standard output as it is. */
+const EXPORT: CallCommand = {
+  typed: 'export',
+  call: 'catalogue.export',
+  says: 'write the catalogue as YAML, with variables for secrets',
+}
+
+const MOST_ROWS = 1_000
+
+interface Sent {
+  names: Record<string, string>
+  query: Record<string, unknown>
+  body: Record<string, unknown>
+}
+
+type Fields = Record<string, unknown>
+type Row = Operation<AdminParts>
+
+/** Makes a call of the admin API, wherever that runs. */
+type MakeCall = (row: Row, sent: Sent) => Promise<unknown>
+
+const rowOf = (id: string): Row => ADMIN_CALLS.find(row => row.id === id) as Row
+
+/** Adds the commands of `noun`, or of all nouns. `under` makes one below a noun, with the options that every command has. */
+export function addCalls(under: (noun: string) => (name: string, says: string) => Command, noun: string | null): void {
+  for (const command of COMMANDS) {
+    const [first, ...rest] = command.typed.split(' ') as [string, ...string[]]
+    if (noun === null || first === noun) addCall(under(first)(rest[0] as string, command.says), command, rest.slice(1))
+  }
+}
+
+export const addExport = (top: (name: string, says: string) => Command): void =>
+  addCall(top(EXPORT.typed, EXPORT.says), EXPORT, [])
+
+function addCall(command: Command, row: CallCommand, args: string[]): void {
+  const names = args.map(text => text.slice(1, -1))
+  for (const text of args) command.argument(text)
+  const options = optionsOf(row, names)
+  for (const { option } of options) command.addOption(option)
+  if (row.columns !== undefined)
+    command.option('--limit <n>', `most rows that are printed (default: ${MOST_ROWS})`, toLimit)
+  if (rowOf(row.call).body !== undefined)
+    command.option('--file <file>', 'fields as YAML or JSON; - is the standard input')
+  if (row.manner === 'destroy') command.option('--yes', 'do not ask')
+  if (rowOf(row.call).effect !== 'read') command.option('--dry-run', 'print the call, and do not make it')
+  command
+    .option('--url <url>', 'ops address of a gateway to ask (default: GATEWAY_URL, or the store of the config)')
+    .option('--json', 'print JSON, as the admin API answers it')
+    .action(async (...given: unknown[]) => {
+      const flags = command.opts<Flags>()
+      const values = names.map((name, i) => [name, given[i]] as const)
+      const fields = { ...fileFields(flags.file), ...optionFields(options, flags), ...row.fixed }
+      await withCalls(flags, async make => run(make, row, { ...Object.fromEntries(values) } as Fields, fields, flags))
+    })
+}
+
+interface Flags extends Fields {
+  config?: string
+  url?: string
+  json?: true
+  yes?: true
+  dryRun?: true
+  file?: string
+  limit?: number
+}
+
+interface FieldOption {
+  name: string
+  schema: z.ZodType
+  option: Option
+}
+
+/** An option for each field of the call's form that neither an argument nor the command itself says. */
+function optionsOf({ call, fixed = {} }: CallCommand, names: readonly string[]): FieldOption[] {
+  const { query, body } = rowOf(call)
+  const { shape } = (body ?? query ?? z.object({})) as z.ZodObject
+  const others = Object.entries(shape).filter(
+    ([name]) => ![...names, ...Object.keys(fixed), 'limit', 'after', 'name'].includes(name),
+  )
+  return others.map(([name, schema]) => ({
+    name,
+    schema: schema as z.ZodType,
+    option: new Option(`--${name.replaceAll('_', '-')} <value>`, expectationOf(schema as z.ZodType)),
+  }))
+}
+
+/** The words with which the form refuses what does not fit. */
+function expectationOf(schema: z.ZodType): string {
+  const [issue] = schema.safeParse(Symbol('nothing fits')).error?.issues ?? []
+  if (issue === undefined || issue.code === 'unrecognized_keys' || issue.code === 'invalid_union') return ''
+  return expected(issue).en
+}
+
+function optionFields(options: readonly FieldOption[], flags: Flags): Fields {
+  const given = options.filter(({ option }) => typeof flags[option.attributeName()] === 'string')
+  return Object.fromEntries(
+    given.map(field => [field.name, fieldOf(field, flags[field.option.attributeName()] as string)]),
+  )
+}
+
+/** The first reading of the text that the form takes: the text, YAML (numbers, null, `{input: 3}`), or a list with commas. */
+function fieldOf({ option, schema }: FieldOption, text: string): unknown {
+  const readings: (() => unknown)[] = [
+    () => text,
+    () => parseYaml(text),
+    () => text.split(',').map(part => part.trim()),
+  ]
+  for (const reading of readings) {
+    try {
+      const value = reading()
+      if (schema.safeParse(value).success) return value
+    } catch {
+      // no YAML: the next reading is tried
+    }
+  }
+  const wanted = expectationOf(schema)
+  throw new OperationError('invalid', `${option.long}: expected ${wanted === '' ? 'another value' : wanted}`)
+}
+
+function fileFields(file: string | undefined): Fields {
+  if (file === undefined) return {}
+  const fields: unknown = parseYaml(readFileSync(file === '-' ? 0 : file, 'utf8'))
+  if (typeof fields !== 'object' || fields === null || Array.isArray(fields))
+    throw new OperationError('invalid', `${file}: expected fields like "name: value"`)
+  return fields as Fields
+}
+
+/** Makes the call that a command means, and prints its answer. */
+async function run(make: MakeCall, command: CallCommand, args: Fields, fields: Fields, flags: Flags): Promise<void> {
+  const row = rowOf(command.call)
+  const inPath = [...row.call.matchAll(/\{(\w+)\}/g)].map(([, name]) => name as string)
+  const names = Object.fromEntries(inPath.map(name => [name, String(args[name])]))
+  const ofBody = Object.fromEntries(Object.entries(args).filter(([name]) => !inPath.includes(name)))
+  const sent: Sent =
+    row.body === undefined ? { names, query: fields, body: {} } : { names, query: {}, body: { ...fields, ...ofBody } }
+  if (command.columns !== undefined)
+    return printList(await allRows(make, row, sent, flags.limit), command.columns, flags)
+  if (command.manner === 'create') await wantNew(make, command, names)
+  if (command.manner === 'edit')
+    sent.body = { ...((await make(rowOf(showOf(command)), { names, query: {}, body: {} })) as Fields), ...sent.body }
+  if (flags.dryRun) return print({ method: methodOf(row), path: filled(row, names), body: sent.body }, flags)
+  if (command.manner === 'destroy')
+    await confirm(command.typed.split(' ').slice(0, 2).join(' '), Object.values(names)[0] as string, flags.yes === true)
+  print(await make(row, sent), flags)
+}
+
+const showOf = ({ call }: CallCommand): string => call.replace(/\.\w+$/, '.show')
+
+async function wantNew(make: MakeCall, command: CallCommand, names: Record<string, string>): Promise<void> {
+  const there = await make(rowOf(showOf(command)), { names, query: {}, body: {} }).catch(error => {
+    if (error instanceof OperationError && error.fault === 'missing') return null
+    throw error
+  })
+  if (there !== null) throw new OperationError('conflict', `${names['name']} is there already: \`set\` changes it`)
+}
+
+interface Page {
+  data: Fields[]
+  next: string | null
+}
+
+/** As many rows as are wanted, from as many pages as that takes. */
+async function allRows(make: MakeCall, row: Row, sent: Sent, most = MOST_ROWS): Promise<Page> {
+  const pages = (row.query as z.ZodObject | undefined)?.shape['after'] !== undefined
+  const data: Fields[] = []
+  for (let after: string | null = null; ; ) {
+    const query = { ...sent.query, ...(after === null ? {} : { after }) }
+    const page = (await make(row, { ...sent, query })) as Page
+    data.push(...page.data)
+    if (!pages || page.next === null || data.length >= most) {
+      return { data: data.slice(0, most), next: data.length > most ? 'more' : (page.next ?? null) }
+    }
+    after = page.next
+  }
+}
+
+const RIGHT = /^(?:balance|held|available|used|amount|charge|multiplier|status_code)$/
+
+function printList({ data, next }: Page, columns: string, { json }: Flags): void {
+  const names = columns.split(' ')
+  const cells = table(
+    names.map(name => ({ name: name.replaceAll('_', ' '), ...(RIGHT.test(name) ? { right: true } : {}) })),
+    data.map(row => names.map(name => cell(row[name]))),
+    process.stdout.isTTY,
+  )
+  const talk = next === null ? [] : ['there are more: --limit prints more of them']
+  say(json === true ? { data: `${JSON.stringify({ data })}\n`, talk } : { data: cells, talk })
+}
+
+/** Lists and maps in one cell, much as the options take them. Of a map to the same names, the names are enough. */
+function cell(value: unknown): string {
+  if (value === null || value === undefined) return '-'
+  if (Array.isArray(value)) return value.map(cell).join(',')
+  if (typeof value !== 'object') return String(value)
+  const { name } = value as { name?: unknown }
+  if (typeof name === 'string') return name
+  return Object.entries(value)
+    .map(([name, part]) => (name === part ? name : `${name}: ${cell(part)}`))
+    .join(', ')
+}
+
+function print(answer: unknown, { json }: Flags): void {
+  if (answer === null) return
+  const fields = Object.entries(answer as Fields)
+  const lines = fields.map(
+    ([name, value]) => `${name}\t${typeof value === 'object' && value !== null ? JSON.stringify(value) : value}\n`,
+  )
+  say({ data: json === true ? `${JSON.stringify(answer)}\n` : lines.join(''), talk: [] })
+}
+
+async function withCalls(flags: Flags, work: (make: MakeCall) => Promise<void>): Promise<void> {
+  const url = flags.url ?? process.env['GATEWAY_URL']
+  return url ? work(remoteCalls(url, process.env['GATEWAY_ADMIN_TOKEN'])) : withStoreCalls(flags.config as string, work)
+}
+
+/** The calls run in this process. Gateways that run find in the store what they changed. */
+const withStoreCalls = (configFile: string, work: (make: MakeCall) => Promise<void>): Promise<void> =>
+  withStoreOf(configFile, process.env, async (store, config) => {
+    const { deps, desk } = deskOf(store, config)
+    const mail = new Mailer({ clock: systemClock, log: createLogger('error'), smtp: () => config.smtp })
+    const parts = adminParts({ ...deps, config: () => config, mail, pay: async () => desk })
+    const caller = { ...byActor(COMMAND), role: null, tokenId: null, provenAtMs: null }
+    await work(async (row, { names, query, body }) => {
+      const given =
+        row.reads === 'itself'
+          ? { query, body }
+          : { query: row.query && read(row.query, query), body: row.body && read(row.body, body) }
+      const result = await row.run(parts, { caller, path: names, ...given } as never)
+      if (result instanceof Instead) return result.body
+      if (result instanceof ReadyJson) return JSON.parse(Buffer.from(result.bytes).toString('utf8'))
+      if (result instanceof TextFile) return writeAll(one(result.text), process.stdout).then(() => null)
+      if (result !== null && 'pieces' in result)
+        return writeAll((result as Streamed).pieces, process.stdout).then(() => null)
+      return result
+    })
+    await mail.idle()
+  })
+
+async function* one(text: string): AsyncGenerator<string> {
+  yield text
+}
+
+/** The path of a call with the names that stand in it. */
+const filled = (row: Row, names: Record<string, string>): string =>
+  `/admin${pathOf(row).replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(names[name] as string))}`
+
+const FAULT_OF: Readonly<Record<number, OperationFault>> = {
+  401: 'forbidden',
+  403: 'forbidden',
+  404: 'missing',
+  409: 'conflict',
+  410: 'gone',
+  429: 'throttled',
+}
+
+/** The calls are sent to a gateway. `url`: that of its ops listener. */
+function remoteCalls(url: string, token: string | undefined): MakeCall {
+  if (!token)
+    throw new OperationError('forbidden', 'GATEWAY_ADMIN_TOKEN: expected the admin token of that gateway, found none')
+  return async (row, { names, query, body }) => {
+    const at = new URL(`${url.replace(/\/+$/, '')}${filled(row, names)}`)
+    for (const [name, value] of Object.entries(query)) at.searchParams.set(name, String(value))
+    const answer = await fetch(at, {
+      method: methodOf(row),
+      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json', 'accept-language': 'en' },
+      ...(row.body === undefined ? {} : { body: JSON.stringify(body) }),
+    }).catch(error => {
+      throw new Error(`${at.origin} does not answer: ${(error.cause as Error | undefined)?.message ?? error.message}`)
+    })
+    const text = await answer.text()
+    if (answer.ok && row.answer.body === 'stream') return writeAll(one(text), process.stdout).then(() => null)
+    if (answer.ok) return text === '' ? null : JSON.parse(text)
+    throw new OperationError(
+      FAULT_OF[answer.status] ?? 'invalid',
+      messageOf(text) ?? `${at.origin} answered ${answer.status}`,
+    )
+  }
+}
+
+function messageOf(text: string): string | undefined {
+  try {
+    return (JSON.parse(text) as { error?: { message?: string } }).error?.message
+  } catch {
+    return undefined // something else than a gateway answered
+  }
+}
+
+function toLimit(text: string): number {
+  const limit = Number(text)
+  if (!Number.isInteger(limit) || limit < 1) throw new InvalidArgumentError('Expected a whole number above 0.')
+  return limit
+}
