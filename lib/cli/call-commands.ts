@@ -18,7 +18,7 @@ import { byActor } from '../operations/people/deps.ts'
 import { Mailer } from '../operations/people/mail.ts'
 import { expected, read } from '../operations/read.ts'
 import { ReadyJson } from '../operations/usage/reports.ts'
-import { confirm, say, table, writeAll } from './output.ts'
+import { wantConfirmed, say, table, writeAll } from './output.ts'
 import { deskOf } from './pay-desk.ts'
 import { withStoreOf } from './with-store.ts'
 
@@ -266,7 +266,11 @@ async function run(make: MakeCall, command: CallCommand, args: Fields, fields: F
     sent.body = { ...((await make(rowOf(showOf(command)), { names, query: {}, body: {} })) as Fields), ...sent.body }
   if (flags.dryRun) return print({ method: methodOf(row), path: filled(row, names), body: sent.body }, flags)
   if (command.manner === 'destroy')
-    await confirm(command.typed.split(' ').slice(0, 2).join(' '), Object.values(names)[0] as string, flags.yes === true)
+    await wantConfirmed(
+      command.typed.split(' ').slice(0, 2).join(' '),
+      Object.values(names)[0] as string,
+      flags.yes === true,
+    )
   print(await make(row, sent), flags)
 }
 
@@ -285,7 +289,7 @@ interface Page {
   next: string | null
 }
 
-/** As many rows as are wanted, from as many pages as that takes. */
+/** Asks for pages until there are as many rows as are wanted. */
 async function allRows(make: MakeCall, row: Row, sent: Sent, most = MOST_ROWS): Promise<Page> {
   const pages = (row.query as z.ZodObject | undefined)?.shape['after'] !== undefined
   const data: Fields[] = []

@@ -19,7 +19,7 @@ export async function writeAll(pieces: AsyncIterable<Uint8Array | string>, out: 
 }
 
 /** What destroys asks on a terminal for the name of what goes; elsewhere it wants `--yes`. Throws OperationError when the answer is another. */
-export async function confirm(what: string, name: string, yes: boolean): Promise<void> {
+export async function wantConfirmed(what: string, name: string, yes: boolean): Promise<void> {
   if (yes) return
   if (!process.stdin.isTTY) throw new OperationError('invalid', `${what}: without a terminal, say --yes`)
   const lines = createInterface({ input: process.stdin, output: process.stderr })

@@ -1,6 +1,6 @@
 /** The commands about usage and their options; `usage-commands.ts` does what they say. */
 import type { Command } from 'commander'
-import { confirm, say } from './output.ts'
+import { wantConfirmed, say } from './output.ts'
 
 type MakeCommand = (name: string, description: string) => Command
 
@@ -85,7 +85,7 @@ export function addUsageCommands(
     .action(async ({ config, before, dryRun, yes, json }: UsageFlags) => {
       const { judgePruning, pruneRows } = await import('./usage-commands.ts')
       judgePruning(String(before))
-      if (dryRun !== true) await confirm('prune', String(before), yes === true)
+      if (dryRun !== true) await wantConfirmed('prune', String(before), yes === true)
       const how = { dryRun: dryRun === true, json: json === true }
       say(await pruneRows(config, process.env, String(before), how))
     })

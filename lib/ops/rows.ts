@@ -11,7 +11,6 @@ import { acceptedForm } from '../operations/catalogue/catalogue.ts'
 import { disputeForm } from '../operations/billing/disputes.ts'
 import { accountEntriesQuery, adjustmentForm, topUpForm } from '../operations/billing/entries.ts'
 import { accountKeyForm, keyChangeForm, keyRollForm, keysQuery } from '../operations/accounts/keys.ts'
-import { exportCatalogue } from '../operations/catalogue/export.ts'
 import { momentQuery, versionsQuery } from '../operations/catalogue/prices.ts'
 import { moneyText, timeText } from '../operations/fields.ts'
 import { reportJson } from '../operations/usage/reports.ts'
@@ -259,7 +258,7 @@ const EXPORT = readingCall({
   call: 'GET /catalogue.yaml',
   summary: 'Groups, models, channels and accounts as a catalogue file, whose secrets are variables.',
   answer: { body: 'stream', types: [YAML] },
-  run: async ({ deps }) => ({ type: YAML, pieces: exportCatalogue(deps.store) }),
+  run: async ({ catalogue }) => ({ type: YAML, pieces: catalogue.export() }),
 })
 
 const versionFields = { version: z.int(), at: timeText, until: timeText.nullable(), actor: z.string() }

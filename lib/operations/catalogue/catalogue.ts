@@ -14,6 +14,7 @@ import { act, type OperationDeps, inForce } from '../deps.ts'
 import { OperationError } from '../error.ts'
 import { checkGroups } from '../lookups.ts'
 import { withoutNulls, type Sent, read } from '../read.ts'
+import { exportCatalogue } from './export.ts'
 import { readChannel, showChannel, withCredentials, withoutState } from './channels.ts'
 import { type ChangeTerms, type Rows, judgeChange, withRow } from './judging.ts'
 
@@ -39,6 +40,11 @@ export class Catalogue {
     const row = (await this.#rows(kind)).get(name)
     if (row === undefined) throw missing(kind, name)
     return row
+  }
+
+  /** The pieces of the file that `export.ts` describes. */
+  export(): AsyncGenerator<string> {
+    return exportCatalogue(this.#deps.store)
   }
 
   /**
