@@ -88,7 +88,9 @@ export const pruneRows = (
 type Row = Readonly<Record<string, unknown>>
 
 const NONE = '-'
-const NUMBERS = new Set('key status requests errors input cache_read output pieces charge cost'.split(' '))
+const NUMBERS = new Set(
+  'key status requests errors input cache_read output pieces charge cost margin cost_known_share'.split(' '),
+)
 const columnsOf = (names: readonly string[]): Column[] =>
   names.map(name => ({ name: name.replace('_', ' '), ...(NUMBERS.has(name) ? { right: true } : {}) }))
 const cells = (rows: readonly Row[], names: readonly string[]): string[][] =>
@@ -97,7 +99,7 @@ const cells = (rows: readonly Row[], names: readonly string[]): string[][] =>
 const ROW = 'request_id at account key model channel status outcome input cache_read output pieces charge cost'.split(
   ' ',
 )
-const TOTALS = 'requests errors input cache_read output pieces charge cost'.split(' ')
+const TOTALS = 'requests errors input cache_read output pieces charge cost margin cost_known_share'.split(' ')
 
 export const rowsTable = (rows: readonly Row[], terminal: boolean): string =>
   table(columnsOf(ROW), cells(rows, ROW), terminal)

@@ -102,6 +102,15 @@ export const METRICS = {
     aggregator: 'max',
   }),
   charge: counter('gateway_charge_cny_total', ['model'], 'CNY charged.', { money: true }),
+  cost: counter('gateway_cost_cny_total', ['channel'], 'CNY that upstreams take, of requests whose cost is known.', {
+    money: true,
+  }),
+  costedCharge: counter(
+    'gateway_costed_charge_cny_total',
+    ['channel'],
+    'CNY charged for requests whose cost is known: less the cost, it is the margin.',
+    { money: true },
+  ),
   disputed: counter(
     'gateway_disputed_cny_total',
     ['channel'],

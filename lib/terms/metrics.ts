@@ -58,6 +58,8 @@ const COUNTED = [
   'tierUnlisted',
   'pictureUnmatched',
   'charge',
+  'cost',
+  'costedCharge',
   'disputed',
   'attempts',
   'rests',
@@ -138,6 +140,10 @@ export class Metrics {
   settlement(model: string, row: UsageRow): void {
     this.#counted.settlements.add(1, row.basis)
     if (row.charge > 0) this.#counted.charge.add(row.charge, model)
+    if (row.cost !== null) {
+      this.#counted.cost.add(row.cost, row.channel)
+      this.#counted.costedCharge.add(row.charge, row.channel)
+    }
     if (row.disputed > 0) this.#counted.disputed.add(row.disputed, row.channel)
     for (const line of row.lines)
       if (TOKENS.has(line.class)) this.#counted.tokens.add(line.count, line.model, line.class)

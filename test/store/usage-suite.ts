@@ -89,6 +89,7 @@ function folded(rows: readonly UsageRow[], by: readonly (typeof BY)[number][], z
       add(name, row[name])
     add('charge', row.charge)
     add('cost', row.cost ?? 0)
+    add('uncosted', row.cost === null ? row.charge : 0)
     for (const { class: name, count } of row.lines) {
       if (name === 'input_audio') add(name, count)
       if (name === 'web_search') add('searches', count)

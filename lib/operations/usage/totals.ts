@@ -126,7 +126,8 @@ export function ownTotals({ errors, charge, firstBytes, ...counts }: Sums): Tota
 
 /** `by` names the values of `row.by`; `accounts` are the names of accounts by their ids. */
 export function operatorsTotals(by: readonly SummaryBy[], row: SummaryRow, accounts: ReadonlyMap<number, string>) {
-  const { by: values, offset, charge, cost, ...sums } = row
+  const { by: values, offset, charge, cost, uncosted, ...sums } = row
+  const costed = charge - uncosted
   const named = by.map((name, i): [string, unknown] => {
     const value = values[i] as string | number
     if (name === 'hour') return [name, hourInZone(value as number, offset)]
@@ -138,5 +139,8 @@ export function operatorsTotals(by: readonly SummaryBy[], row: SummaryRow, accou
     pieces: sums.images,
     charge: formatMicro(charge as Micro),
     cost: formatMicro(cost as Micro),
+    // what is not known is no profit: both sides of the margin are those of requests whose cost is known
+    margin: formatMicro((costed - cost) as Micro),
+    cost_known_share: share(costed, charge),
   }
 }

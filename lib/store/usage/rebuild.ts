@@ -21,6 +21,7 @@ const TRAITS = SUM_KEY.slice(4).join(', ')
 export const OF_ROW: Record<string, string> = {
   requests: "CASE WHEN outcome = 'attempt' THEN 0 ELSE 1 END",
   cost: 'COALESCE(cost, 0)',
+  uncosted: 'CASE WHEN cost IS NULL THEN charge ELSE 0 END',
   first_byte_ms: 'COALESCE(first_byte_ms, 0)',
   ...Object.fromEntries(['charge', ...ROW_COUNTS, ...LINE_SUMS].map(name => [name, name])),
   ...Object.fromEntries(

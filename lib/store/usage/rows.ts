@@ -30,8 +30,8 @@ export const LINE_SUMS = [...Object.values(LINE_CLASSES), TOOL_SUM] as const
 /** Counts of a row. */
 export const ROW_COUNTS = ['input', 'cache_read', 'cache_write_5m', 'cache_write_1h', 'output', 'images'] as const
 
-/** The sums that a report shows. They stand before those of the first byte, so that reading them skips the others. */
-export const REPORTED_SUMS = ['requests', ...ROW_COUNTS, 'charge', 'cost', ...LINE_SUMS] as const
+/** The sums that a report shows; `uncosted` is what requests were charged whose cost nobody knows. They stand before those of the first byte, so that reading them skips the others. */
+export const REPORTED_SUMS = ['requests', ...ROW_COUNTS, 'charge', 'cost', 'uncosted', ...LINE_SUMS] as const
 export type ReportedSum = (typeof REPORTED_SUMS)[number]
 
 /** Upper bounds of the first eleven buckets of the time to the first byte, in ms; the twelfth has no bound. */

@@ -104,6 +104,7 @@ const at = (name: string) => SUM_COLUMNS.indexOf(name)
 const FIRST_COUNT = at(ROW_COUNTS[0])
 const CHARGE = at('charge')
 const COST = at('cost')
+const UNCOSTED = at('uncosted')
 const FIRST_OF_LINES = at(LINE_SUMS[0] as string)
 const FIRST_BYTE = at('first_byte_ms')
 const FIRST_BUCKET = at(FIRST_BYTE_BUCKETS[0] as string)
@@ -113,7 +114,8 @@ function addRow(sums: number[], row: UsageRow, outcome: Outcome): void {
   if (outcome !== 'attempt') sums[0]! += 1
   for (let i = 0; i < ROW_COUNTS.length; i++) sums[FIRST_COUNT + i]! += row[ROW_COUNTS[i]!]
   sums[CHARGE]! += row.charge
-  sums[COST]! += row.cost ?? 0
+  if (row.cost === null) sums[UNCOSTED]! += row.charge
+  else sums[COST]! += row.cost
   if (row.lines.length > 0) addTo(sums, FIRST_OF_LINES, lineSums(row))
   if (row.firstByteMs === null) return
   const ms = Math.round(row.firstByteMs)

@@ -211,6 +211,8 @@ t.test('totals', async t => {
       tool_calls: 0,
       charge: '0.000108',
       cost: '0.000100',
+      margin: '0.000008',
+      cost_known_share: 1,
     },
   ])
   t.match(await summary(''), [{ day: '2026-01-01', requests: 10, errors: 1, charge: '0.001045' }])
