@@ -17,6 +17,8 @@ export interface ErrorRow {
    * retry. `maybe`: the client decides.
    */
   retry: 'never' | 'later' | 'maybe'
+  /** Name and value of a header that says what would be taken. */
+  header?: readonly [string, string]
 }
 
 const row = (
@@ -47,6 +49,10 @@ export const ERRORS = {
   rate: row(429, 'later', (minutes, requests) => `您已达到请求数限制:${minutes}分钟内最多请求${requests}次`),
   concurrency: row(429, 'later', limit => `您已达到并发数限制:最多同时进行${limit}个请求`),
   too_large: row(413, 'never', size => `请求体超过限制:最大${size}`),
+  encoding: {
+    ...row(415, 'never', '不支持此请求体编码(content-encoding)', 'this content-encoding of the body is not supported'),
+    header: ['accept-encoding', 'zstd, gzip, deflate, br'],
+  },
   not_json: row(400, 'never', '请求体不是有效的JSON对象'),
   field: row(400, 'never', field => `请求体字段无效:${field}`),
   tool: { ...row(400, 'never', '请求体字段无效:tools'), param: name => name },

@@ -60,6 +60,7 @@ export function refuse(
   const body = Buffer.from(renderError(name, args, x.id, prefersEnglish(x.req.headers['accept-language']), messages))
   const headers = ownHeaders(x)
   headers.push('content-type', JSON_UTF8)
+  if (row.header !== undefined) headers.push(...row.header)
   if (row.retry === 'never') headers.push('x-should-retry', 'false')
   if (row.retry === 'later') headers.push('retry-after', String(Math.max(1, Math.ceil(retryAfterS || RETRY_AFTER_S))))
   answer(x, services, row.status, headers, body)

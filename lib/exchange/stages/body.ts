@@ -11,6 +11,7 @@ import { dropBody, takeMemory } from '../record/request.ts'
 import type { Exchange } from '../record/exchange.ts'
 import { countMoneyWait, moneyLeftMs } from '../record/need.ts'
 import { stage } from '../plan.ts'
+import { BrokenCoding, codingsOf, decodedBody, DecodedTooLarge } from './decoded-body.ts'
 import type { Services } from '../record/services.ts'
 
 /** No more than this is kept of a body before it is known that the account has money. */
@@ -20,15 +21,19 @@ const DROPPED_BYTES = 256 * 1024 * 1024
 
 export const readBody = stage<'admitted', 'body'>((x, services) => {
   const limit = x.world.config.limits.bodyBytes
+  const codings = codingsOf(x.req.headers['content-encoding'])
+  if (codings === null) return refuseUnread(x, services, 'encoding', [])
   const announced = Number(x.req.headers['content-length'] ?? 0)
   if (announced > limit) return refuseUnread(x, services, 'too_large', [sizeText(limit)])
   return new Promise(resolve => {
     const upload = new Upload(x, services, resolve)
     const asked = announced > KEPT_FREE_BYTES ? upload.askForMoney() : null
-    if (asked === null) upload.read()
-    else void asked.then(() => upload.read())
+    if (asked === null) upload.read(codings)
+    else void asked.then(() => upload.read(codings))
   })
 })
+
+type Codings = NonNullable<ReturnType<typeof codingsOf>>
 
 class Upload {
   readonly #x: Exchange
@@ -37,6 +42,8 @@ class Upload {
   readonly #scan: BodyScan
   readonly #pages: BodyPages
   #asked = false
+  /** Resolves when it is known whether the account has money; null = nobody asks. */
+  #until: Promise<void> | null = null
   /** The body is scanned and counted, and not kept. */
   #isDropped = false
 
@@ -51,12 +58,30 @@ class Upload {
     })
   }
 
-  read(): void {
+  read(codings: Codings): void {
     const { req, reply, ended } = this.#x
     if (!ended) reply.askForBody()
+    if (codings.length > 0) return void this.#decode(codings)
     req.on('data', (chunk: Buffer) => this.#onData(chunk))
     req.on('end', () => this.#onEnd())
     req.on('error', () => this.#resolve(DONE)) // the connection broke: its close ends the exchange
+  }
+
+  /** The same as below for a body in codings: what counts, is scanned and goes upstream is the decoded body. */
+  async #decode(codings: Codings): Promise<void> {
+    const { req, world } = this.#x
+    try {
+      for await (const chunk of decodedBody(req, codings, world.config.limits.bodyBytes)) {
+        this.#onData(chunk)
+        await this.#until
+        if (this.#x.ended || this.#x.finished) return
+      }
+      this.#onEnd()
+    } catch (error) {
+      if (error instanceof DecodedTooLarge) this.#refuse('too_large', [sizeText(world.config.limits.bodyBytes)])
+      else if (error instanceof BrokenCoding) this.#refuse('field', ['content-encoding'])
+      else this.#resolve(DONE) // the connection broke
+    }
   }
 
   #onData(chunk: Buffer): void {
@@ -90,6 +115,8 @@ class Upload {
   #pause(until: Promise<void> | null): void {
     const { req } = this.#x
     if (until === null) return
+    this.#until = until
+    if (req.readableFlowing !== true) return // a body in codings is read piece by piece
     req.pause()
     void until.then(() => req.resume())
   }

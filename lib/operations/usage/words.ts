@@ -101,6 +101,10 @@ export const REASONS: Record<ErrorName, Reason> = {
     why: both('请求体过大。', 'The body is too large.'),
     todo: both('请减小图片或文件,或缩短对话。', 'Send smaller pictures or files, or a shorter conversation.'),
   },
+  encoding: {
+    why: both('请求体的压缩方式不受支持。', 'The body is compressed in a way that is not supported.'),
+    todo: both('请使用zstd、gzip、deflate或br,或不压缩。', 'Use zstd, gzip, deflate or br, or no compression.'),
+  },
   not_json: { why: both('请求体不是有效的JSON对象。', 'The body is no valid JSON object.'), todo: BODY },
   field: { why: both('请求体中有一个字段无效。', 'A field of the body is not valid.'), todo: BODY },
   tool: {

@@ -1,0 +1,186 @@
+/**
+ * Undoes the `content-encoding` of a request's body while it arrives: zstd, gzip, deflate and br, at most two after each other. The
+ * work is done in zlib's threads, and nothing is decoded before whoever reads has taken what came before. A few bytes may decode to any
+ * number: every step is bounded by the limit of a body, and beyond 1 MiB by its ratio to what was sent.
+ */
+import type { IncomingMessage } from 'node:http'
+import type { Transform } from 'node:stream'
+import {
+  type BrotliDecompress,
+  constants,
+  createBrotliDecompress,
+  createGunzip,
+  createInflate,
+  createInflateRaw,
+  createZstdDecompress,
+} from 'node:zlib'
+
+type Coding = 'zstd' | 'gzip' | 'deflate' | 'br'
+const CODINGS: Record<string, Coding | null> = {
+  zstd: 'zstd',
+  gzip: 'gzip',
+  'x-gzip': 'gzip',
+  deflate: 'deflate',
+  br: 'br',
+  identity: null,
+}
+
+const MOST_CODINGS = 2
+const MOST_RATIO = 200
+const FREE_OF_RATIO_BYTES = 1024 * 1024
+const CHUNK_BYTES = 64 * 1024
+/** The window of zstd is 8 MiB at most. */
+const WINDOW_LOG = 23
+const ZSTD_OPTIONS = { chunkSize: CHUNK_BYTES, params: { [constants.ZSTD_d_windowLogMax]: WINDOW_LOG } }
+
+/** The body is not what `content-encoding` says, or it ends too early, or something stands behind its end. */
+export class BrokenCoding extends Error {
+  override name = 'BrokenCoding'
+}
+
+/** What is decoded, or what was sent, is more than the limit or the ratio allows. */
+export class DecodedTooLarge extends Error {
+  override name = 'DecodedTooLarge'
+}
+
+/** The codings of a body in the order in which they are undone; none = it is as it is. null: one is unknown, or there are too many. */
+export function codingsOf(header: string | undefined): Coding[] | null {
+  if (header === undefined || header === '') return []
+  const names = header
+    .toLowerCase()
+    .split(',')
+    .map(name => name.trim())
+  if (names.some(name => CODINGS[name] === undefined)) return null
+  const codings = names.flatMap(name => CODINGS[name] ?? []).reverse()
+  return codings.length > MOST_CODINGS ? null : codings
+}
+
+/** The pieces of the decoded body. Throws BrokenCoding and DecodedTooLarge, and what the request throws when its connection breaks. */
+export function decodedBody(
+  req: IncomingMessage,
+  codings: readonly Coding[],
+  mostBytes: number,
+): AsyncIterable<Buffer> {
+  const sent = new Counted(mostBytes, null)
+  // a request that is refused goes on reading, so that its client can read the answer
+  let pieces: AsyncIterable<Buffer> = sent.of(req.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>)
+  for (const coding of codings) pieces = new Counted(mostBytes, sent).of(new Decoding(coding, pieces).pieces())
+  return pieces
+}
+
+/** Counts the bytes of a step, and bounds them. */
+class Counted {
+  #bytes = 0
+  readonly #mostBytes: number
+  /** What was sent, of which a decoded step is at most a multiple. */
+  readonly #sent: Counted | null
+
+  constructor(mostBytes: number, sent: Counted | null) {
+    this.#mostBytes = mostBytes
+    this.#sent = sent
+  }
+
+  async *of(pieces: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+    for await (const piece of pieces) {
+      this.#bytes += piece.length
+      if (this.#bytes > this.#mostBytes || this.#isUnlikely()) throw new DecodedTooLarge()
+      yield piece
+    }
+  }
+
+  #isUnlikely(): boolean {
+    return this.#sent !== null && this.#bytes > FREE_OF_RATIO_BYTES && this.#bytes > MOST_RATIO * this.#sent.#bytes
+  }
+}
+
+const CREATE: Record<Exclude<Coding, 'deflate'>, () => Transform> = {
+  zstd: () => createZstdDecompress(ZSTD_OPTIONS),
+  gzip: () => createGunzip({ chunkSize: CHUNK_BYTES }),
+  br: () => createBrotliDecompress({ chunkSize: CHUNK_BYTES }),
+}
+
+/** By their first bytes: which of two members that stand behind each other a coding allows. */
+const MEMBERS: Partial<Record<Coding, (first: Buffer) => boolean>> = {
+  gzip: first => first[0] === 0x1f,
+  zstd: first => first[0] === 0x28 || (first[0]! & 0xf0) === 0x50,
+}
+
+/** One coding: takes pieces as they come, and gives what they decode to. */
+class Decoding {
+  readonly #coding: Coding
+  readonly #source: AsyncIterator<Buffer>
+  /** What stands behind the end of a member. */
+  #left: Buffer | null = null
+
+  constructor(coding: Coding, pieces: AsyncIterable<Buffer>) {
+    this.#coding = coding
+    this.#source = pieces[Symbol.asyncIterator]()
+  }
+
+  async *pieces(): AsyncGenerator<Buffer> {
+    try {
+      for (let first = await this.#next(2); first !== null; ) {
+        yield* this.#member(first)
+        first = await this.#next(1)
+        if (first !== null && MEMBERS[this.#coding]?.(first) !== true) throw new BrokenCoding()
+      }
+    } finally {
+      await this.#source.return?.()
+    }
+  }
+
+  /** The next piece, of at least so many bytes where there are as many; null at the end. */
+  async #next(least: number): Promise<Buffer | null> {
+    let piece = this.#left
+    this.#left = null
+    while (piece === null || piece.length < least) {
+      const more = await this.#source.next()
+      if (more.done === true) break
+      piece = piece === null ? more.value : Buffer.concat([piece, more.value])
+    }
+    return piece === null || piece.length === 0 ? null : piece
+  }
+
+  async *#member(first: Buffer): AsyncGenerator<Buffer> {
+    const engine = this.#create(first)
+    const fed = this.#feed(engine, first)
+    fed.catch(error => engine.destroy(error as Error))
+    try {
+      for await (const piece of engine) yield piece as Buffer
+      await fed
+    } catch (error) {
+      throw isOfZlib(error) ? new BrokenCoding() : error
+    } finally {
+      engine.destroy()
+    }
+  }
+
+  #create(first: Buffer): Transform {
+    if (this.#coding !== 'deflate') return CREATE[this.#coding]()
+    // two readings of the word are in use: with the head of zlib, as it is meant, and without
+    const isWrapped = (first[0]! & 0x0f) === 8 && ((first[0]! << 8) | (first[1] ?? 0)) % 31 === 0
+    return isWrapped ? createInflate({ chunkSize: CHUNK_BYTES }) : createInflateRaw({ chunkSize: CHUNK_BYTES })
+  }
+
+  /** Gives the engine piece after piece, each when the one before is decoded, until its member or the body ends. */
+  async #feed(engine: Transform, first: Buffer): Promise<void> {
+    const over = new Promise<void>(resolve => void engine.once('end', resolve).once('close', resolve))
+    let fed = 0
+    for (let piece: Buffer | null = first; piece !== null; piece = await this.#next(1)) {
+      const last: Buffer = piece
+      fed += last.length
+      const taken = new Promise<void>(resolve => engine.write(last, () => resolve()))
+      await Promise.race([taken, over])
+      const behind = fed - (engine as BrotliDecompress).bytesWritten
+      if (behind > 0 || engine.readableEnded) {
+        this.#left = behind > 0 ? last.subarray(last.length - behind) : null
+        engine.end()
+        return
+      }
+    }
+    engine.end()
+    await over
+  }
+}
+
+const isOfZlib = (error: unknown): boolean => /^(?:Z_|ZSTD_|ERR_)/.test(String((error as NodeJS.ErrnoException).code))

@@ -1,0 +1,223 @@
+/** Request bodies with a content-encoding: zstd, gzip, deflate and br, in any order and cut anywhere; decompression bombs; what is refused. */
+import { Readable } from 'node:stream'
+import type { IncomingMessage } from 'node:http'
+import * as zlib from 'node:zlib'
+import t from 'tap'
+import { codingsOf, decodedBody } from '../../lib/exchange/stages/decoded-body.ts'
+import { seeded } from '../support/random.ts'
+import { KEY, NOTHING_LEFT, open, POOR_KEY, type Scene } from './support/gateway.ts'
+import { answers, document } from './support/speech.ts'
+
+const MiB = 2 ** 20
+const CHAT = '/v1/chat/completions'
+
+const ENCODE: Record<string, (bytes: Uint8Array) => Buffer> = {
+  zstd: bytes => zlib.zstdCompressSync(bytes),
+  gzip: bytes => zlib.gzipSync(bytes),
+  'x-gzip': bytes => zlib.gzipSync(bytes),
+  deflate: bytes => zlib.deflateSync(bytes),
+  'deflate without a head': bytes => zlib.deflateRawSync(bytes),
+  br: bytes => zlib.brotliCompressSync(bytes),
+  identity: bytes => Buffer.from(bytes),
+}
+const DECODE: Record<string, (bytes: Uint8Array) => Buffer> = {
+  zstd: bytes => zlib.zstdDecompressSync(bytes),
+  gzip: bytes => zlib.gunzipSync(bytes),
+  br: bytes => zlib.brotliDecompressSync(bytes),
+}
+const headerOf = (name: string) => name.split(' ')[0]!
+
+function encoded(plain: Uint8Array, names: readonly string[]): Buffer {
+  let bytes = Buffer.from(plain) as Buffer
+  for (const name of names) bytes = ENCODE[name]!(bytes)
+  return bytes
+}
+
+/** The text, or the name of the error. */
+async function decoded(pieces: readonly Buffer[], header: string, most = 64 * MiB): Promise<string> {
+  const found: Buffer[] = []
+  const sent = Readable.from(pieces.filter(piece => piece.length > 0)) as IncomingMessage
+  try {
+    for await (const piece of decodedBody(sent, codingsOf(header)!, most)) found.push(piece)
+  } catch (error) {
+    return (error as Error).name
+  }
+  return Buffer.concat(found).toString('latin1')
+}
+
+const TEXT = 'a body that is compressed: '.repeat(30)
+
+t.test('every coding, cut at every place, and in single bytes', async t => {
+  for (const name of Object.keys(ENCODE)) {
+    const whole = encoded(Buffer.from(TEXT), [name])
+    for (let cut = 0; cut <= whole.length; cut++) {
+      const text = await decoded([whole.subarray(0, cut), whole.subarray(cut)], headerOf(name))
+      if (text !== TEXT) t.fail(`${name} cut at ${cut}: ${text}`)
+      if (name === 'identity' || cut === whole.length || cut === 0) continue
+      const part = await decoded([whole.subarray(0, cut)], headerOf(name))
+      if (part !== 'BrokenCoding') t.fail(`${name} that ends at ${cut}: ${part}`)
+    }
+    t.equal(
+      await decoded(
+        [...whole].map(byte => Buffer.from([byte])),
+        headerOf(name),
+      ),
+      TEXT,
+      name,
+    )
+  }
+})
+
+t.test('what stands behind the end: members and frames are joined, anything else is refused', async t => {
+  for (const name of ['zstd', 'gzip', 'deflate', 'br']) {
+    const one = encoded(Buffer.from(TEXT), [name])
+    const joined = name === 'zstd' || name === 'gzip' ? TEXT + TEXT : 'BrokenCoding'
+    for (const [what, behind, expected] of [
+      ['another one', one, joined],
+      ['zeros', Buffer.alloc(3), 'BrokenCoding'],
+      ['a line', Buffer.from('\n'), 'BrokenCoding'],
+    ] as const) {
+      t.equal(await decoded([one, behind], name), expected, `${name}: ${what} in a piece of its own`)
+      t.equal(await decoded([Buffer.concat([one, behind])], name), expected, `${name}: ${what} in the same piece`)
+    }
+  }
+})
+
+t.test('random bodies in random codings, whole and broken, as zlib itself reads them', async t => {
+  const random = seeded(t)
+  for (let round = 0; round < 300; round++) {
+    const size = random.pick([0, 1, 100, 70_000, 300_000])
+    const plain = Buffer.from(Array.from({ length: size }, (_, i) => (i % 7 === 0 ? random.int(0, 255) : 65)))
+    const names = Array.from({ length: random.pick([1, 2]) }, () =>
+      random.pick(['zstd', 'gzip', 'deflate', 'br', 'identity']),
+    )
+    const bytes = encoded(plain, names)
+    const cuts = Array.from({ length: random.int(0, 4) }, () => random.int(0, bytes.length)).sort((a, b) => a - b)
+    const pieces = [...cuts, bytes.length].map((to, i) => bytes.subarray(cuts[i - 1] ?? 0, to))
+    if ((await decoded(pieces, names.join(', '))) !== plain.toString('latin1')) t.fail(`${names} cut at ${cuts}`)
+
+    const name = random.pick(Object.keys(DECODE))
+    const broken = Buffer.from(encoded(plain, [name]))
+    broken[random.int(0, broken.length - 1)]! ^= 1 << random.int(0, 7)
+    let expected = 'BrokenCoding'
+    try {
+      expected = DECODE[name]!(broken).toString('latin1')
+    } catch {
+      // zlib says that it is broken
+    }
+    const text = await decoded([broken], name)
+    // zlib lets zeros and what no member begins with stand behind the end, which is refused here
+    if (text !== expected && text !== 'BrokenCoding') t.fail(`${name} with a bit turned: ${text.slice(0, 20)}`)
+  }
+  t.pass('300 rounds')
+})
+
+t.test('decompression bombs cost no more than the limit, of every coding and of two', async t => {
+  const plain = Buffer.alloc(100 * MiB)
+  for (const names of [
+    ['gzip'],
+    ['zstd'],
+    ['deflate'],
+    ['br'],
+    ['gzip', 'gzip'],
+    ['zstd', 'br'],
+    ['identity', 'gzip'],
+  ]) {
+    const bomb = encoded(plain, names)
+    let seen = 0
+    const pieces = decodedBody(Readable.from([bomb]) as IncomingMessage, codingsOf(names.join(','))!, 64 * MiB)
+    const ended = await (async () => {
+      for await (const piece of pieces) seen += piece.length
+    })().catch((error: Error) => error.name)
+    t.equal(ended, 'DecodedTooLarge', `${names}`)
+    t.ok(seen <= Math.max(MiB, 200 * bomb.length), `${names}: ${seen} of ${bomb.length}`)
+  }
+  const members = Buffer.concat(Array<Buffer>(200).fill(encoded(Buffer.alloc(0), ['gzip'])))
+  t.equal(await decoded([members], 'gzip', 1000), 'DecodedTooLarge', 'what is sent counts, too')
+  t.equal(
+    await decoded([encoded(Buffer.alloc(MiB), ['gzip'])], 'gzip').then(text => text.length),
+    MiB,
+    'one MiB is free of the ratio',
+  )
+})
+
+const send = (s: Scene, path: string, coding: string, body: Buffer, headers: Record<string, string> = {}) =>
+  fetch(s.urls.main + path, {
+    method: 'POST',
+    headers: {
+      authorization: `Bearer ${KEY}`,
+      'content-type': 'application/json',
+      'content-encoding': coding,
+      ...headers,
+    },
+    body: new Uint8Array(body),
+  })
+
+t.test('the upstream gets the plain body, with its length and without a content-encoding', async t => {
+  const s = await open(t)
+  s.at('a').script = answers(100, 10)
+  const { body } = document({ messages: ['é'.repeat(40_000)] })
+  const plain = Buffer.from(typeof body === 'string' ? body : JSON.stringify(body))
+  for (const names of [...Object.keys(ENCODE).map(name => [name]), ['br', 'gzip'], ['identity', 'zstd']]) {
+    const answer = await send(s, CHAT, names.map(headerOf).join(', '), encoded(plain, names))
+    t.equal(answer.status, 200, `${names}: ${await answer.text()}`)
+    const call = await s.at('a').call()
+    t.equal(call.body, plain.toString(), 'byte for byte')
+    t.equal(call.header('content-length'), String(plain.length))
+    t.equal(call.header('content-encoding'), undefined)
+  }
+  t.match(await s.books(), { ok: true, left: NOTHING_LEFT })
+  t.equal(s.services.buffered.bytes, 0)
+})
+
+t.test('unknown codings are 415, broken bodies 400, bombs and large bodies 413, of the poor 403', async t => {
+  const s = await open(t, { config: { limits: { body: '4MiB' } } })
+  s.at('a').script = answers(100, 10)
+  const json = (size: number) => Buffer.from(JSON.stringify({ model: 'm', messages: ['x'.repeat(size)] }))
+  const noise = Buffer.from(
+    JSON.stringify({
+      model: 'm',
+      x: Buffer.from(Array.from({ length: 300_000 }, (_, i) => (i * i * 31) >> 3)).toString('base64'),
+    }),
+  )
+  const text = Buffer.from('{}')
+  // a frame without its size whose window has 2^24 bytes, and one block that is not compressed
+  const wide = Buffer.from([0x28, 0xb5, 0x2f, 0xfd, 0, (24 - 10) << 3, (text.length << 3) | 1, 0, 0, ...text])
+  const rows: [what: string, coding: string, body: Buffer, status: number, says: RegExp][] = [
+    ['unknown', 'compress', json(1), 415, /content-encoding/],
+    ['one of two unknown', 'gzip, snappy', json(1), 415, /content-encoding/],
+    ['three', 'gzip, gzip, gzip', encoded(json(1), ['gzip', 'gzip', 'gzip']), 415, /content-encoding/],
+    ['not what it says', 'gzip', json(1), 400, /请求体字段无效:content-encoding/],
+    ['cut short', 'zstd', encoded(json(99), ['zstd']).subarray(0, -1), 400, /content-encoding/],
+    ['a window above 8 MiB', 'zstd', wide, 400, /content-encoding/],
+    ['nothing', 'br', Buffer.alloc(0), 400, /JSON/],
+    ['no JSON inside', 'br', encoded(Buffer.from('text'), ['br']), 400, /JSON/],
+    ['a bomb', 'gzip', encoded(json(3 * MiB), ['gzip']), 413, /请求体超过限制:最大4MiB/],
+    [
+      'decoded above the limit',
+      'gzip',
+      encoded(Buffer.concat(Array<Buffer>(12).fill(noise)), ['gzip']),
+      413,
+      /最大4MiB/,
+    ],
+  ]
+  for (const [what, coding, body, status, says] of rows) {
+    const answer = await send(s, CHAT, coding, body)
+    t.equal(answer.status, status, what)
+    t.match(await answer.text(), says, what)
+    t.equal(answer.headers.get('x-should-retry'), 'false', what)
+    t.equal(answer.headers.get('accept-encoding'), status === 415 ? 'zstd, gzip, deflate, br' : null, what)
+  }
+  const poor = await send(
+    s,
+    CHAT,
+    'gzip',
+    encoded(Buffer.concat([json(0), Buffer.alloc(2 * MiB, ' '), noise]), ['gzip']),
+    {
+      authorization: `Bearer ${POOR_KEY}`,
+    },
+  )
+  t.equal(poor.status, 403, await poor.text())
+  t.equal(s.services.buffered.bytes, 0)
+  t.match(await s.books(), { ok: true, left: NOTHING_LEFT })
+})
