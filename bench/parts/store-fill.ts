@@ -10,7 +10,7 @@ import mysql from 'mysql2/promise'
 import { timeOfId } from '../../lib/base/ids.ts'
 import type { Param } from '../../lib/store/base/driver.ts'
 import { sumsOf, USAGE_SUMS } from '../../lib/store/usage/sums.ts'
-import { INSERTED_COLUMNS, usageValues, USAGE_LOG } from '../../lib/store/usage/rows.ts'
+import { INSERTED_COLUMNS, toBook, usageValues, USAGE_LOG } from '../../lib/store/usage/rows.ts'
 import { indexName } from '../../lib/store/base/tables.ts'
 import type { UsageRow } from '../../lib/terms/records.ts'
 import { type Books, rows } from './store-rows.ts'
@@ -22,7 +22,7 @@ const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
 
 const bookedAtMs = (row: UsageRow) => timeOfId(row.requestId) + row.durationMs
-const valuesOf = (row: UsageRow): Param[] => usageValues(row, bookedAtMs(row))
+const valuesOf = (row: UsageRow): Param[] => usageValues(toBook(row), bookedAtMs(row))
 
 export const fillStepMs = (count: number): number => Math.max(1, Math.floor((FILL_DAYS * DAY_MS) / count))
 
@@ -64,7 +64,7 @@ async function write(days: Iterable<UsageRow[]>, to: Write): Promise<Map<string,
     }
     for (let i = 0; i < day.length; i += FILE_ROWS)
       await to('usage_log', INSERTED_COLUMNS, day.slice(i, i + FILE_ROWS).map(valuesOf))
-    await to('usage_sums', Object.keys(USAGE_SUMS.columns).join(', '), sumsOf(day))
+    await to('usage_sums', Object.keys(USAGE_SUMS.columns).join(', '), sumsOf(day.map(toBook)))
   }
   const hours = [...booked].map(([name, charge]) => [...name.split(' ').map(Number), charge])
   await to('charged_hours', 'account_id, hour_no, charge', hours)

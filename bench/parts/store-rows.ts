@@ -2,7 +2,7 @@
 import { idAt } from '../../lib/base/ids.ts'
 import { micro } from '../../lib/base/money.ts'
 import { openStore, type Store } from '../../lib/store/store.ts'
-import type { Settlement } from '../../lib/store/books/settle.ts'
+import type { Settlement } from '../../lib/store/books/settlement.ts'
 import type { Key, Line, Protocol, UsageRow } from '../../lib/terms/records.ts'
 import { type Random, withSeed } from '../../test/support/random.ts'
 import { NOT_RECORDED, SETUP } from '../../test/support/store.ts'

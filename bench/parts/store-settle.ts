@@ -51,8 +51,7 @@ export async function measureSettling({ store, keys, holder }: Books, count: num
   const began = performance.now()
   delay.enable()
   for (const row of rows(keys, count, FROM_MS + run * 86_400_000, 1)) {
-    const settlement = settlementOf(row, holder)
-    settler.add(settlement, journal.append([settlement]), null)
+    settler.add([settlementOf(row, holder)], () => {})
     while (journal.entries >= WAITING) await new Promise(resolve => setImmediate(resolve))
   }
   await settler.drain()

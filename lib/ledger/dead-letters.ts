@@ -6,7 +6,7 @@
  */
 import { appendFileSync, existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import path from 'node:path'
-import type { Settlement } from '../store/books/settle.ts'
+import type { Settlement } from '../store/books/settlement.ts'
 import type { LedgerLog } from './log.ts'
 
 const ASIDE = '.aside'

@@ -3,7 +3,7 @@
  * at once: of the account's purse, of the cap of the key, and of the budget of the account. It is made in all of them or in none.
  */
 import { type Micro, micro, ZERO } from '../base/money.ts'
-import type { Settlement } from '../store/books/settle.ts'
+import type { Settlement } from '../store/books/settlement.ts'
 import type { Denial, Lease } from './lease.ts'
 
 export interface HoldRefusal {

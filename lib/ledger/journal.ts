@@ -26,9 +26,8 @@ import {
 } from 'node:fs'
 import type { Clock } from '../base/clock.ts'
 import { processName } from '../base/ids.ts'
-import type { Settlement } from '../store/books/settle.ts'
 import type { LedgerLog } from './log.ts'
-import { encode, SEGMENT_SUFFIX } from './records.ts'
+import { SEGMENT_SUFFIX } from './records.ts'
 import { DatabaseSync } from 'node:sqlite'
 
 const SEGMENT_BYTES = 8 * 1024 * 1024
@@ -130,10 +129,14 @@ export class Journal {
     return segment
   }
 
-  /** Writes the settlements as one record. Returns its segment, or null when the disk refused it. Never throws. */
-  append(settlements: readonly Settlement[]): Segment | null {
+  /** The id of the store that the settlements are for. */
+  get store(): number {
+    return this.#o.store
+  }
+
+  /** Writes a record of so many settlements. Returns its segment, or null when the disk refused it. Never throws. */
+  append(record: Buffer, settlements: number): Segment | null {
     if (this.#closed) return null
-    const record = encode(settlements, this.#o.store)
     try {
       if (this.#torn || this.#active.bytes >= SEGMENT_BYTES) this.#turnOver()
       this.#write(record)
@@ -143,9 +146,9 @@ export class Journal {
     }
     this.#failedMs = null
     this.#active.bytes += record.length
-    this.#active.pending += settlements.length
+    this.#active.pending += settlements
     this.#bytes += record.length
-    this.#entries += settlements.length
+    this.#entries += settlements
     this.#sync()
     return this.#active
   }
@@ -199,11 +202,12 @@ export class Journal {
     this.#o.log.error({ err: error, folder: this.folder }, 'the journal cannot be written: no new requests for now')
   }
 
-  /** Notes that one settlement of this segment is in the store now. Never throws. */
-  applied(segment: Segment): void {
+  /** Notes that so many settlements of this segment are in the store now. Never throws. */
+  applied(segment: Segment, settlements: number): void {
     if (this.#closed) return
-    this.#entries--
-    if (--segment.pending > 0) return
+    this.#entries -= settlements
+    segment.pending -= settlements
+    if (segment.pending > 0) return
     if (segment !== this.#active) this.#remove(segment)
     else if (segment.bytes >= Math.min(EMPTY_FROM_BYTES, this.#o.limitBytes * EMPTY_FROM_PART)) this.#empty()
   }

@@ -11,8 +11,7 @@
 import { type Micro, micro, ZERO } from '../base/money.ts'
 import { type Every, type Period, periodAt, periodName } from '../base/periods.ts'
 import { Rounds } from '../base/rounds.ts'
-import { accountPurse, keyPurse, limitPurse, type PurseId } from '../store/books/purses.ts'
-import type { Settlement } from '../store/books/settle.ts'
+import { limitPurse, type PurseId } from '../store/books/purses.ts'
 import { StoreUnavailable } from '../store/base/errors.ts'
 import { everyAt, type Limit } from '../terms/records.ts'
 import { Lease, type LeaseOptions } from './lease.ts'
@@ -78,12 +77,9 @@ export class Leases {
     return this.#leases.get(purse)
   }
 
-  /** A settlement is in the books. What its leases could not pay of it, its purses have paid. */
-  booked({ row, fromAccountLease, fromKeyLease, limits }: Settlement): void {
-    const { accountId, keyId, charge } = row
-    if (fromAccountLease < charge) this.find(accountPurse(accountId))?.booked(charge - fromAccountLease)
-    if (fromKeyLease < charge) this.find(keyPurse(keyId))?.booked(charge - fromKeyLease)
-    for (const { purse, fromLease } of limits) if (fromLease < charge) this.find(purse)?.booked(charge - fromLease)
+  /** Settlements are in the books, of which these purses have paid so much, because no lease did. */
+  booked(unpaid: ReadonlyMap<PurseId, number>): void {
+    for (const [purse, amount] of unpaid) this.find(purse)?.booked(amount)
   }
 
   /** True when a lease has money, so that some requests can be served without the store. */

@@ -12,7 +12,7 @@ import { StoreHealth, whenLate } from '../store/health.ts'
 import type { Store } from '../store/store.ts'
 import { accountPurse, keyPurse, type PurseId } from '../store/books/purses.ts'
 import type { Change } from '../store/base/changes.ts'
-import type { Settlement } from '../store/books/settle.ts'
+import type { Settlement } from '../store/books/settlement.ts'
 import type { Limit, Account, Key, UsageRow } from '../terms/records.ts'
 import { accountRefusal, capRefusal, Hold, type HoldRefusal, limitsOf, NO_LIMITS, tryAll } from './hold.ts'
 import { type Journal, newJournal } from './journal.ts'
@@ -62,8 +62,6 @@ export class CommitGroup {
   /** True once the journal or the store has every settlement of the group. */
   kept = false
   readonly #acts: (() => void)[] = []
-  /** The number of settlements that are kept neither by the journal nor by the store, after the journal could not be written. */
-  #missing = 0
 
   /**
    * Calls `act` once the group is kept, or at once when it is. Acts run in the order of the calls and must not throw.
@@ -73,17 +71,9 @@ export class CommitGroup {
     else this.#acts.push(act)
   }
 
-  keep(): void {
+  keep = (): void => {
     for (const act of this.#acts) act() // an act may add another one, which then runs at the end of this loop
     this.kept = true
-  }
-
-  /** For when the journal refused the group: the returned function is called each time one settlement has been kept. */
-  keepOneByOne(): () => void {
-    this.#missing = this.settlements.length
-    return () => {
-      if (--this.#missing === 0) this.keep()
-    }
   }
 }
 
@@ -113,7 +103,7 @@ export class Ledger {
     this.#clock = clock
     this.#log = log
     this.#journal = journal
-    this.#settler = new Settler({ store, journal, clock, log, folder, onBooked: one => this.#leases.booked(one) })
+    this.#settler = new Settler({ store, journal, clock, log, folder, onBooked: unpaid => this.#leases.booked(unpaid) })
     this.wall = new WallTime({ store, clock, log })
     this.recovery = new Recovery({ store, clock, log, folder, own: journal.folder, storeId })
     this.#life = new Heartbeat({
@@ -343,10 +333,7 @@ export class Ledger {
     const group = this.#group
     if (group === null) return
     this.#group = null
-    const segment = this.#journal.append(group.settlements)
-    const done = segment === null ? group.keepOneByOne() : null
-    if (done === null) group.keep()
-    for (const settlement of group.settlements) this.#settler.add(settlement, segment, done)
+    this.#settler.add(group.settlements, group.keep)
   }
 
   /** Ends the hold without a charge. */

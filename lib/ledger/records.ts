@@ -1,18 +1,8 @@
-/**
- * The format of journal records, written and read. A record is a line: a CRC-32 in 8 hex digits, a space, and a JSON
- * array of the mark of the format, the id of the store, and one array per settlement of the commit group. A settlement's
- * array has only values, in a fixed order, because field names would be most of the bytes.
- *
- * The mark is a digest of that order, so it changes with every edit of it. Records with another mark are those of another
- * version of this program, and are left alone.
- */
+/** Records of the journal, written and read. `store/books/settlement.ts` says what a record is. */
 import { closeSync, existsSync, openSync, readdirSync, readSync, statSync } from 'node:fs'
 import path from 'node:path'
 import { crc32 } from 'node:zlib'
-import type { Settlement } from '../store/books/settle.ts'
-import { FIELDS } from '../store/usage/rows.ts'
-import type { UsageRow } from '../terms/records.ts'
-import { detailText, readDetail } from '../terms/usage-row.ts'
+import { RECORD_MARK, type Settlement, settlementsIn, settlementText, TEXT_FROM } from '../store/books/settlement.ts'
 import { CORRUPT } from './dead-letters.ts'
 
 export const SEGMENT_SUFFIX = '.log'
@@ -21,58 +11,56 @@ const PIECE_BYTES = 128 * 1024
 /** The longest record. A longer line without an end is counted as unreadable. */
 const MOST_RECORD_BYTES = 16 * 1024 * 1024
 
-/**
- * What the array of a settlement has, in this order, after the holder and what the leases of account and key pay: the fields
- * of its row, then `limits`, the purses of cap and budget, each followed by what its lease pays, and `detail`, the text of
- * `lines` and `attempts`.
- */
-const COLUMNS = [...(Object.keys(FIELDS) as (keyof typeof FIELDS)[]), 'limits', 'detail'] as const
-
-type Column = (typeof COLUMNS)[number]
-
-/** The mark of the format, by which a record says that its values stand in the order of `COLUMNS`. */
-export const RECORD_MARK = crc32(JSON.stringify(COLUMNS))
-
-/** The index of the first column in a settlement's array. */
-const FIRST = 3
-
-function valuesOf({ row, holder, fromAccountLease, fromKeyLease, limits }: Settlement): unknown[] {
-  const values = new Array<unknown>(FIRST + COLUMNS.length) // a list that grew would be copied several times
-  values[0] = holder
-  values[1] = fromAccountLease
-  values[2] = fromKeyLease
-  const flat = limits.length === 0 ? limits : limits.flatMap(({ purse, fromLease }) => [purse, fromLease])
-  for (let i = 0; i < COLUMNS.length; i++) {
-    const name = COLUMNS[i] as Column
-    values[FIRST + i] = name === 'detail' ? detailText(row) : name === 'limits' ? flat : row[name]
-  }
-  return values
-}
-
-function settlementOf([holder, fromAccountLease, fromKeyLease, ...values]: unknown[]): Settlement {
-  const read = Object.fromEntries(values.map((value, i) => [COLUMNS[i], value]))
-  const { limits: flat, detail, ...row } = read
-  Object.assign(row, readDetail(row as unknown as UsageRow, detail as string | null))
-  const limits = []
-  const pairs = flat as (string | number)[]
-  for (let i = 0; i < pairs.length; i += 2) limits.push({ purse: pairs[i], fromLease: pairs[i + 1] })
-  return { row, holder, fromAccountLease, fromKeyLease, limits } as unknown as Settlement
-}
-
-/** One record of a commit group. `store` is the id of the store that the settlements are for. */
-export function encode(settlements: readonly Settlement[], store: number): Buffer {
-  const text = JSON.stringify([RECORD_MARK, store, ...settlements.map(valuesOf)])
-  const end = TEXT_FROM + Buffer.byteLength(text)
-  const record = Buffer.allocUnsafe(end + 1)
-  record.write(text, TEXT_FROM) // a text of checksum and record would be one more copy of both
-  record.write(`${checksum(record.subarray(TEXT_FROM, end))} `, 'latin1')
-  record[end] = NEWLINE
-  return record
-}
-
-/** The text of a record begins here: behind the checksum and a space. */
-const TEXT_FROM = 9
+/** A buffer of records has room for this many bytes at first, and is used again up to the other. */
+const FIRST_BYTES = 64 * 1024
+const MOST_KEPT_BYTES = 1024 * 1024
+/** The most bytes that a UTF-16 unit of a text has in UTF-8. */
+const UTF8_BYTES = 3
 const NEWLINE = 10
+const SPACE = 0x20
+const CLOSE_ARRAY = 0x5d
+
+/** Records one behind the other, as the journal and the store take them. */
+export class RecordBuffer {
+  #bytes = Buffer.allocUnsafeSlow(FIRST_BYTES)
+  #length = 0
+
+  /** All records. They stay as they are until `clear`. */
+  get bytes(): Buffer {
+    return this.#bytes.subarray(0, this.#length)
+  }
+
+  /** Adds the record of a commit group and returns its bytes. `store` is the id of the store that the settlements are for. */
+  add(settlements: readonly Settlement[], store: number): Buffer {
+    let text = `[${RECORD_MARK},${store}`
+    for (const settlement of settlements) text += `,${settlementText(settlement)}`
+    const from = this.#length
+    this.#want(TEXT_FROM + text.length * UTF8_BYTES + 2)
+    const bytes = this.#bytes
+    let end = from + TEXT_FROM
+    end += bytes.write(text, end)
+    bytes[end++] = CLOSE_ARRAY
+    bytes.write(checksum(bytes.subarray(from + TEXT_FROM, end)), from, 'latin1')
+    bytes[from + TEXT_FROM - 1] = SPACE
+    bytes[end++] = NEWLINE
+    this.#length = end
+    return bytes.subarray(from, end)
+  }
+
+  #want(more: number): void {
+    const least = this.#length + more
+    if (least <= this.#bytes.length) return
+    const larger = Buffer.allocUnsafeSlow(Math.max(least, this.#bytes.length * 2))
+    this.#bytes.copy(larger, 0, 0, this.#length)
+    this.#bytes = larger // whoever has bytes of the old one keeps that
+  }
+
+  /** Makes room for other records; false = this buffer has grown too large to be used again. */
+  clear(): boolean {
+    this.#length = 0
+    return this.#bytes.length <= MOST_KEPT_BYTES
+  }
+}
 
 const checksum = (text: string | Buffer): string => crc32(text).toString(16).padStart(8, '0')
 
@@ -180,7 +168,7 @@ export class JournalReader {
     const [mark, store, ...settlements] = record
     if (mark !== RECORD_MARK) throw new NotOurs('its records were written by another version of this program')
     if (store !== this.#store) throw new NotOurs(`it is for the store ${store}, this one is ${this.#store}`)
-    return settlements.map(settlementOf)
+    return settlementsIn(settlements)
   }
 }
 

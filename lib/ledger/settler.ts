@@ -1,20 +1,20 @@
 /**
- * The settler moves this process's settlements into the store, from a queue in memory; the journal has the same
- * settlements on disk and is read only after a crash. Batches of up to 512 are sent one at a time, each in one
+ * The settler writes this process's settlements to the journal and moves them into the store. What waits in memory are the same
+ * bytes that the journal has on disk, which is read only after a crash. Batches of up to 512 are sent one at a time, each in one
  * transaction. A batch without an answer is sent again, which is idempotent by request id.
  *
- * When the store refuses a batch with an error of its own, the batch is halved until the refused settlements are found;
- * they go to the end of the queue and do not hold up the others. The work per call does not depend on the length of
- * the queue.
+ * When the store refuses a batch with an error of its own, its settlements are read back and halved until those at fault are
+ * found; they go to the end of the queue and do not hold up the others.
  */
 import type { Clock } from '../base/clock.ts'
 import type { Store } from '../store/store.ts'
-import { keyPurse, type PurseId } from '../store/books/purses.ts'
-import type { Settled, Settlement } from '../store/books/settle.ts'
+import { accountPurse, keyPurse, type PurseId } from '../store/books/purses.ts'
+import { type Settled, type Settlement, settlementsOf } from '../store/books/settlement.ts'
 import { StoreUnavailable } from '../store/base/errors.ts'
 import { setAside } from './dead-letters.ts'
 import type { Journal, Segment } from './journal.ts'
 import type { LedgerLog } from './log.ts'
+import { RecordBuffer } from './records.ts'
 
 /** The longest wait before a settlement is sent: with the store's own time it must be in the books within a second. */
 const FLUSH_MS = 920
@@ -25,16 +25,76 @@ const LARGEST_BATCH = 512
 const FIRST_RETRY_MS = 100
 const LONGEST_RETRY_MS = 5_000
 
-interface Entry {
-  settlement: Settlement
+/** What a batch has of one commit group. */
+interface Part {
+  record: Buffer
+  settlements: number
   /** The segment of the journal that has it; null when the journal could not be written. */
   segment: Segment | null
-  atMs: number
-  /** Called when the settlement is kept, for one that the journal could not take: its client is waiting for that. */
-  done: (() => void) | null
-  /** True once it has been sent: the store may have it, even if no answer came. */
-  sent: boolean
+  /** Called when it is kept, for one that the journal could not take: its clients are waiting for that. */
+  keep: (() => void) | null
 }
+
+/** Settlements that are sent together, as bytes. Nothing else of them stays in memory but a few sums. */
+class SettlementBatch {
+  readonly records: RecordBuffer
+  readonly parts: Part[] = []
+  settlements = 0
+  readonly sums: Sums = { charged: new Map(), unpaid: new Map() }
+  /** When its oldest settlement came. */
+  readonly atMs: number
+  /** True once it has been sent: the store may have it, even if no answer came. */
+  sent = false
+
+  constructor(atMs: number, records: RecordBuffer) {
+    this.atMs = atMs
+    this.records = records
+  }
+
+  add(settlements: readonly Settlement[], store: number): Part {
+    const record = this.records.add(settlements, store)
+    const part: Part = { record, settlements: settlements.length, segment: null, keep: null }
+    this.parts.push(part)
+    this.settlements += settlements.length
+    for (const settlement of settlements) addTo(this.sums, settlement)
+    return part
+  }
+
+  /** The settlements themselves, each with its part. They are read back from the bytes. */
+  read(): Piece[] {
+    return this.parts.flatMap(part => settlementsOf(part.record).map(settlement => ({ settlement, part })))
+  }
+}
+
+/** One settlement of a part, when a batch has to be taken apart. */
+interface Piece {
+  settlement: Settlement
+  part: Part
+}
+
+/** Sums of charges by purse. */
+interface Sums {
+  /** All charges to the purses of keys and of limits. */
+  charged: Map<PurseId, number>
+  /** What no lease pays. */
+  unpaid: Map<PurseId, number>
+}
+
+function addTo({ charged, unpaid }: Sums, { row, fromAccountLease, fromKeyLease, limits }: Settlement): void {
+  const { charge } = row
+  if (charge === 0) return
+  const key = keyPurse(row.keyId)
+  raise(charged, key, charge)
+  if (fromAccountLease < charge) raise(unpaid, accountPurse(row.accountId), charge - fromAccountLease)
+  if (fromKeyLease < charge) raise(unpaid, key, charge - fromKeyLease)
+  for (const { purse, fromLease } of limits) {
+    raise(charged, purse, charge)
+    if (fromLease < charge) raise(unpaid, purse, charge - fromLease)
+  }
+}
+
+const raise = (sums: Map<PurseId, number>, purse: PurseId, amount: number) =>
+  sums.set(purse, (sums.get(purse) ?? 0) + amount)
 
 export interface SettlerOptions {
   store: Store
@@ -43,19 +103,20 @@ export interface SettlerOptions {
   log: LedgerLog
   /** The journal folder of the machine. */
   folder: string
-  /** A settlement is in the books, or set aside. */
-  onBooked?: (settlement: Settlement) => void
+  /** Settlements are in the books, or set aside: what of their charges no lease paid. */
+  onBooked?: (unpaid: ReadonlyMap<PurseId, number>) => void
 }
 
 export class Settler {
   readonly #o: SettlerOptions
-  #queue: Entry[] = []
-  /** The index of the oldest entry; the entries before it are finished and removed later. */
-  #head = 0
-  /** The sum of the waiting charges, by the purses of keys and of limits. */
-  readonly #charged = new Map<PurseId, number>()
-  /** The waiting entries that are not in the journal. */
-  readonly #unjournaled = new Set<Entry>()
+  /** The batches that wait, the oldest first. New settlements come into the last one, unless it is full or was sent. */
+  readonly #queue: SettlementBatch[] = []
+  /** The number of settlements in the queue. */
+  #waiting = 0
+  /** The parts that are not in the journal. */
+  readonly #unjournaled = new Set<Part>()
+  /** A buffer of a batch that is in the books, for the next one. */
+  #spare: RecordBuffer | null = null
   #cancel: (() => void) | null = null
   #running: Promise<void> | null = null
   #stopped = false
@@ -66,29 +127,27 @@ export class Settler {
     this.#o = options
   }
 
-  get #waiting(): number {
-    return this.#queue.length - this.#head
-  }
-
-  /** Queues a settlement. `done` is for one without `segment`: it is called when the journal or the store has it. */
-  add(settlement: Settlement, segment: Segment | null, done: (() => void) | null): void {
-    const entry = { settlement, segment, atMs: this.#o.clock.monotonic(), done, sent: false }
-    this.#queue.push(entry)
-    this.#count(settlement, 1)
-    if (segment === null) this.#unjournaled.add(entry)
-    if (this.#waiting >= BATCH || done !== null) this.flush()
+  /** Writes the settlements of a commit group to the journal and queues them. `keep` is called when journal or store has all of them. */
+  add(settlements: readonly Settlement[], keep: () => void): void {
+    const { journal } = this.#o
+    const part = this.#batchFor(settlements.length).add(settlements, journal.store)
+    part.segment = journal.append(part.record, settlements.length)
+    this.#waiting += settlements.length
+    if (part.segment === null) {
+      part.keep = keep
+      this.#unjournaled.add(part)
+    } else keep()
+    if (this.#waiting >= BATCH || part.segment === null) this.flush()
     else if (this.#cancel === null && this.#running === null) this.#flushLater()
   }
 
-  #count({ row, limits }: Settlement, sign: 1 | -1): void {
-    this.#countIn(keyPurse(row.keyId), sign * row.charge)
-    for (const { purse } of limits) this.#countIn(purse, sign * row.charge)
-  }
-
-  #countIn(purse: PurseId, charge: number): void {
-    const sum = (this.#charged.get(purse) ?? 0) + charge
-    if (sum === 0) this.#charged.delete(purse)
-    else this.#charged.set(purse, sum)
+  #batchFor(settlements: number): SettlementBatch {
+    const last = this.#queue.at(-1)
+    if (last !== undefined && !last.sent && last.settlements + settlements <= LARGEST_BATCH) return last
+    const batch = new SettlementBatch(this.#o.clock.monotonic(), this.#spare ?? new RecordBuffer())
+    this.#spare = null
+    this.#queue.push(batch)
+    return batch
   }
 
   #flushLater(): void {
@@ -138,9 +197,9 @@ export class Settler {
     cancel()
     this.#giveUp()
     this.#keepInJournal()
-    for (const { settlement } of this.#unjournaled) {
-      this.#o.log.error({ settlement }, 'neither journal nor store took this settlement: it is only here')
-    }
+    for (const { record } of this.#unjournaled)
+      for (const settlement of settlementsOf(record))
+        this.#o.log.error({ settlement }, 'neither journal nor store took this settlement: it is only here')
     return this.#waiting === 0
   }
 
@@ -152,38 +211,33 @@ export class Settler {
 
   /** The charges to the purse of a key or a limit that may not be in the store yet. */
   unsettledOf(purse: PurseId): number {
-    return this.#charged.get(purse) ?? 0
+    return this.#queue.reduce((sum, batch) => sum + (batch.sums.charged.get(purse) ?? 0), 0)
   }
 
   /** The age of the oldest settlement that waits, in ms. */
   get lagMs(): number {
-    const oldest = this.#queue[this.#head]
+    const oldest = this.#queue[0]
     return oldest === undefined ? 0 : this.#o.clock.monotonic() - oldest.atMs
   }
 
-  /** Sends batches until less than a full one waits and the last one succeeded, or until `stop`. Never rejects. */
+  /** Sends batches until less than a full one waits, and after a failure until nothing does, or until `stop`. Never rejects. */
   async #run(): Promise<void> {
     let waitMs = FIRST_RETRY_MS
-    let again = false
+    let isBehind = false
     do {
-      const batch = this.#queue.slice(this.#head, this.#head + LARGEST_BATCH)
+      const batch = this.#queue[0] as SettlementBatch
       const left = await this.#apply(batch)
-      again = left.length > 0
-      if (left !== batch) this.#passed(batch.length, left)
-      if (!again || this.#stopped) continue
+      if (left !== batch) {
+        this.#queue.shift()
+        if (left !== null) this.#queue.push(left)
+        else if (batch.records.clear()) this.#spare = batch.records
+      }
+      if (left === null || this.#stopped) continue
+      isBehind = true
       await this.#pause(waitMs)
       waitMs = Math.min(LONGEST_RETRY_MS, waitMs * 2)
       this.#keepInJournal()
-    } while (!this.#stopped && (again || this.#waiting >= BATCH))
-  }
-
-  /** Removes the oldest `count` entries from the queue, and puts those `left` at its end. */
-  #passed(count: number, left: readonly Entry[]): void {
-    this.#head += count
-    this.#queue.push(...left)
-    if (this.#head < this.#queue.length / 2) return
-    this.#queue = this.#queue.slice(this.#head)
-    this.#head = 0
+    } while (!this.#stopped && this.#waiting > 0 && (isBehind || this.#waiting >= BATCH))
   }
 
   #pause(ms: number): Promise<void> {
@@ -196,66 +250,106 @@ export class Settler {
     })
   }
 
-  /** Sends a batch. Returns the entries to send again; that is `batch` itself when the store is unavailable. */
-  async #apply(batch: readonly Entry[]): Promise<readonly Entry[]> {
-    const again = batch.some(entry => entry.sent)
-    const first = new Set(batch.filter(entry => !entry.sent).map(entry => entry.settlement))
-    for (const entry of batch) entry.sent = true
-    let settled: Settled
+  /** Sends a batch. Returns what of it is to be sent again: the batch itself when the store is unavailable; null = nothing. */
+  async #apply(batch: SettlementBatch): Promise<SettlementBatch | null> {
+    const again = batch.sent
+    batch.sent = true
     try {
-      settled = await this.#o.store.books.settle(
-        batch.map(entry => entry.settlement),
-        again,
-      )
-      this.#setAside(settled, first)
+      this.#setAside(await this.#o.store.books.settle(batch.records.bytes, again), again)
     } catch (error) {
-      return this.#failed(batch, error)
+      if (!(error instanceof StoreUnavailable)) return this.#applyInPieces(batch, error)
+      this.#unavailable(error)
+      return batch
     }
-    for (const entry of batch) this.#done(entry)
-    return []
+    for (const part of batch.parts) this.#done(part, part.settlements)
+    this.#booked(batch.settlements, batch.sums)
+    return null
   }
 
   /**
    * Sets aside what was not counted. A settlement that is sent for the first time and is in the store already cannot be
    * a repetition: another request has its id, so it is a clash too.
    */
-  #setAside({ repeated, clashing, unsure }: Settled, first: ReadonlySet<Settlement>): void {
+  #setAside({ repeated, clashing, unsure }: Settled, again: boolean): void {
     for (const settlement of unsure) setAside(this.#o, settlement, 'unsure')
     for (const settlement of clashing) setAside(this.#o, settlement, 'clash')
-    for (const settlement of repeated) if (first.has(settlement)) setAside(this.#o, settlement, 'clash')
+    if (!again) for (const settlement of repeated) setAside(this.#o, settlement, 'clash')
   }
 
-  #done(entry: Entry): void {
-    this.#count(entry.settlement, -1)
-    this.#o.onBooked?.(entry.settlement)
-    this.#unjournaled.delete(entry)
-    if (entry.segment !== null) this.#o.journal.applied(entry.segment)
-    entry.done?.()
+  #booked(settlements: number, { unpaid }: Sums): void {
+    this.#waiting -= settlements
+    if (unpaid.size > 0) this.#o.onBooked?.(unpaid)
   }
 
-  /** Halves a batch that the store refused, to find the settlements at fault. Returns the entries to send again. */
-  async #failed(batch: readonly Entry[], error: unknown): Promise<readonly Entry[]> {
-    const { log } = this.#o
-    if (error instanceof StoreUnavailable) {
-      log.warn({ err: error.message, waiting: this.#waiting }, 'settling waits for the store')
-      return batch
+  #done(part: Part, settlements: number): void {
+    if (part.segment !== null) this.#o.journal.applied(part.segment, settlements)
+    this.#release(part, settlements)
+  }
+
+  /** So many settlements of a part are kept. When all are, their clients may see their ends. */
+  #release(part: Part, settlements: number): void {
+    part.settlements -= settlements
+    if (part.settlements > 0) return
+    this.#unjournaled.delete(part)
+    part.keep?.()
+    part.keep = null
+  }
+
+  #unavailable(error: Error): void {
+    this.#o.log.warn({ err: error.message, waiting: this.#waiting }, 'settling waits for the store')
+  }
+
+  /** Books what the store takes of a batch that it refused as a whole, and returns the rest as another batch. */
+  async #applyInPieces(batch: SettlementBatch, error: unknown): Promise<SettlementBatch | null> {
+    const left = new SettlementBatch(batch.atMs, new RecordBuffer())
+    left.sent = true
+    await this.#halve(batch.read(), error, left)
+    return left.settlements > 0 ? left : null
+  }
+
+  /** Halves settlements that the store refused, to find those at fault. What is to be sent again goes to `left`. */
+  async #halve(some: readonly Piece[], error: unknown, left: SettlementBatch): Promise<void> {
+    const ids = some.slice(0, 3).map(({ settlement }) => settlement.row.requestId)
+    this.#o.log.error({ err: error, settlements: some.length, ids }, 'settling failed, and will be tried again')
+    if (some.length === 1) return this.#leave(some, left)
+    const half = Math.ceil(some.length / 2)
+    for (const pieces of [some.slice(0, half), some.slice(half)]) await this.#applyPieces(pieces, left)
+  }
+
+  async #applyPieces(pieces: readonly Piece[], left: SettlementBatch): Promise<void> {
+    const settlements = pieces.map(({ settlement }) => settlement)
+    try {
+      this.#setAside(await this.#o.store.books.settle(settlements, true), true)
+    } catch (error) {
+      if (!(error instanceof StoreUnavailable)) return this.#halve(pieces, error, left)
+      this.#unavailable(error)
+      return this.#leave(pieces, left)
     }
-    const ids = batch.slice(0, 3).map(({ settlement }) => settlement.row.requestId)
-    log.error({ err: error, settlements: batch.length, ids }, 'settling failed, and will be tried again')
-    if (batch.length === 1) return batch
-    const half = Math.ceil(batch.length / 2)
-    const first = await this.#apply(batch.slice(0, half))
-    return [...first, ...(await this.#apply(batch.slice(half)))]
+    for (const { part } of pieces) this.#done(part, 1)
+    const sums: Sums = { charged: new Map(), unpaid: new Map() }
+    for (const settlement of settlements) addTo(sums, settlement)
+    this.#booked(pieces.length, sums)
   }
 
-  /** Tries the journal again for entries that it could not take: the disk may have room before the store answers. */
+  #leave(pieces: readonly Piece[], left: SettlementBatch): void {
+    for (const { settlement, part } of pieces) {
+      const own = left.add([settlement], this.#o.journal.store)
+      own.segment = part.segment
+      if (!this.#unjournaled.has(part)) continue
+      own.keep = () => this.#release(part, 1)
+      this.#unjournaled.add(own)
+    }
+    for (const { part } of pieces) this.#unjournaled.delete(part)
+  }
+
+  /** Tries the journal again for what it could not take: the disk may have room before the store answers. */
   #keepInJournal(): void {
-    for (const entry of this.#unjournaled) {
-      entry.segment = this.#o.journal.append([entry.settlement])
-      if (entry.segment === null) return
-      this.#unjournaled.delete(entry)
-      entry.done?.()
-      entry.done = null
+    for (const part of this.#unjournaled) {
+      part.segment = this.#o.journal.append(part.record, part.settlements)
+      if (part.segment === null) return
+      this.#unjournaled.delete(part)
+      part.keep?.()
+      part.keep = null
     }
   }
 }

@@ -128,6 +128,7 @@ const refuse = async (): Promise<never> => {
 const onlyReading = (driver: ReadingDriver): Driver => ({
   dialect: driver.dialect,
   timeoutMs: 0,
+  beside: null,
   query: (op, sql, params) => driver.query(op, sql, params),
   snapshot: (op, fn) => driver.snapshot(op, fn),
   ping: refuse,

@@ -5,9 +5,9 @@ import path from 'node:path'
 import t from 'tap'
 import { idMaker } from '../../lib/base/ids.ts'
 import { countDeadLetters } from '../../lib/ledger/dead-letters.ts'
-import { encode } from '../../lib/ledger/records.ts'
+import { recordOf } from '../support/journal.ts'
 import { accountPurse } from '../../lib/store/books/purses.ts'
-import type { Settlement } from '../../lib/store/books/settle.ts'
+import { type Batch, settlementsOf } from '../../lib/store/books/settlement.ts'
 import { house, reserve, row } from './house.ts'
 import { changed, settlement, usageRow } from '../support/store.ts'
 import { kept } from '../support/kept.ts'
@@ -18,7 +18,7 @@ const lines = (file: string) => readFileSync(file, 'utf8').trim().split('\n')
 t.test('a journal that is for another store: charged to nobody here, left as it is, and named', async t => {
   const { folder, key, open, clock, store, said, spent } = await house(t)
   mkdirSync(path.join(folder, 'p'))
-  const bytes = encode([settlement(row(key, 40), 'p', 40)], (await store.id()) + 1)
+  const bytes = recordOf([settlement(row(key, 40), 'p', 40)], (await store.id()) + 1)
   writeFileSync(path.join(folder, 'p', '00000001.log'), bytes)
   const ledger = await open()
   for (let i = 0; i < 3; i++) {
@@ -40,7 +40,7 @@ t.test('a record that the store refuses: the others count, the leases return, an
   const picky = changed(store, {
     books: {
       settle: (batch, again) =>
-        batch.some(one => one.row.requestId === poison)
+        settlementsOf(batch).some(one => one.row.requestId === poison)
           ? Promise.reject(new Error('no such column'))
           : store.books.settle(batch, again),
     },
@@ -102,7 +102,7 @@ t.test('request ids: when a moment has no number left they go on with the next',
 
 t.test('two answers with one request id: the second is not free for that, whatever was sent when', async t => {
   const { folder, key, open, clock, store, said, spent } = await house(t)
-  let lost: (batch: readonly Settlement[]) => boolean = () => false
+  let lost: (batch: Batch) => boolean = () => false
   const losing = changed(store, {
     books: {
       async settle(batch, again) {
@@ -126,7 +126,7 @@ t.test('two answers with one request id: the second is not free for that, whatev
 
   said.length = 0
   const other = row(key, 30)
-  lost = batch => batch.some(one => one.row.requestId === other.requestId)
+  lost = batch => settlementsOf(batch).some(one => one.row.requestId === other.requestId)
   ledger.settle(await reserve(ledger, key, 30), other)
   ledger.write()
   clock.advance(1_000)

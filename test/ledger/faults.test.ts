@@ -9,7 +9,7 @@ import { newJournal } from '../../lib/ledger/journal.ts'
 import { Hold, Ledger } from '../../lib/ledger/ledger.ts'
 import { openStore } from '../../lib/store/store.ts'
 import { accountPurse } from '../../lib/store/books/purses.ts'
-import type { Settlement } from '../../lib/store/books/settle.ts'
+import { type Settlement, settlementsOf } from '../../lib/store/books/settlement.ts'
 import { TestClock } from '../support/clock.ts'
 import { readJournal } from '../support/journal.ts'
 import { kept } from '../support/kept.ts'
@@ -211,7 +211,7 @@ t.test('a settlement that the store cannot take keeps no other one waiting', asy
   const picky = changed(store, {
     books: {
       settle: batch =>
-        batch.some(one => one.row.requestId === poison)
+        settlementsOf(batch).some(one => one.row.requestId === poison)
           ? Promise.reject(new Error('no such column'))
           : store.books.settle(batch),
     },

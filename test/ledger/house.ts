@@ -6,8 +6,9 @@ import { Journal } from '../../lib/ledger/journal.ts'
 import { Hold, Ledger } from '../../lib/ledger/ledger.ts'
 import type { Store } from '../../lib/store/store.ts'
 import { accountPurse } from '../../lib/store/books/purses.ts'
-import type { Settlement } from '../../lib/store/books/settle.ts'
+import type { Settlement } from '../../lib/store/books/settlement.ts'
 import { StoreUnavailable } from '../../lib/store/base/errors.ts'
+import { recordOf } from '../support/journal.ts'
 import type { Key } from '../../lib/terms/records.ts'
 import { TestClock } from '../support/clock.ts'
 import { fund, memoryStore, usageRow } from '../support/store.ts'
@@ -50,7 +51,7 @@ export async function house(t: Test): Promise<House> {
       const journal = new Journal({ folder, holder, store: await store.id(), limitBytes: 1 << 20, clock, log })
       await store.holders.register({ id: holder, host: 'h', beat: 0 })
       await store.books.lease(accountPurse(account.id), holder, micro(100), micro(100), false)
-      for (const one of settlements) journal.append([one])
+      for (const one of settlements) journal.append(recordOf([one], journal.store), 1)
       journal.close(false)
     },
     spent: async () => (await purse()).spent,

@@ -6,7 +6,8 @@ import { crc32 } from 'node:zlib'
 import t, { type Test } from 'tap'
 import { micro } from '../../lib/base/money.ts'
 import { Ledger } from '../../lib/ledger/ledger.ts'
-import { encode, RECORD_MARK } from '../../lib/ledger/records.ts'
+import { RECORD_MARK } from '../../lib/store/books/settlement.ts'
+import { recordOf } from '../support/journal.ts'
 import { accountPurse } from '../../lib/store/books/purses.ts'
 import { TestClock } from '../support/clock.ts'
 import { fund, memoryStore, settlement, usageRow } from '../support/store.ts'
@@ -56,7 +57,7 @@ for (const [what, record] of [
 
 t.test('a foreign record behind one of ours: its journal and its leases stay, and the log names it once', async t => {
   const key = { id: 1, accountId: 1 } as never
-  const known = (id: number) => String(encode([settlement(usageRow('01m00000000000000000b', key, 10), 'p', 10)], id))
+  const known = (id: number) => String(recordOf([settlement(usageRow('01m00000000000000000b', key, 10), 'p', 10)], id))
   const { store, ledger, clock, folder, said, purse } = await adopt(t, id => known(id) + foreign)
   t.equal(purse.leased + purse.spent, 100, 'none of it looks free')
   for (let i = 0; i < 3; i++) {

@@ -9,7 +9,7 @@ import { Hold, Ledger, type HoldRefusal } from '../../lib/ledger/ledger.ts'
 import type { Store } from '../../lib/store/store.ts'
 import { accountPurse, keyPurse, type Purse } from '../../lib/store/books/purses.ts'
 import type { Limit, Key } from '../../lib/terms/records.ts'
-import { readJournal } from '../support/journal.ts'
+import { readJournal, recordOf } from '../support/journal.ts'
 import { kept } from '../support/kept.ts'
 import { seeded } from '../support/random.ts'
 import { fund, memoryStore, settlement, usageRow } from '../support/store.ts'
@@ -125,7 +125,8 @@ t.test('the journal of a process that is gone is applied once, torn end and all'
   })
   await store.holders.register({ id: 'gone', host: 'h', beat: 0 })
   await store.books.lease(accountPurse(account.id), 'gone', micro(100), micro(100), false)
-  for (let i = 0; i < 3; i++) journal.append([settlement(usageRow(nextId(), key, 10), 'gone', 10)])
+  for (let i = 0; i < 3; i++)
+    journal.append(recordOf([settlement(usageRow(nextId(), key, 10), 'gone', 10)], journal.store), 1)
   const file = path.join(folder, 'gone', '00000001.log')
   journal.close(false)
   appendFileSync(file, readFileSync(file).subarray(0, 40))

@@ -3,10 +3,9 @@ import path from 'node:path'
 import { crc32 } from 'node:zlib'
 import t, { type Test } from 'tap'
 import { micro } from '../../lib/base/money.ts'
-import { encode, RECORD_MARK } from '../../lib/ledger/records.ts'
-import type { Settlement } from '../../lib/store/books/settle.ts'
+import { RECORD_MARK, type Settlement } from '../../lib/store/books/settlement.ts'
 import type { Key } from '../../lib/terms/records.ts'
-import { readJournal } from '../support/journal.ts'
+import { readJournal, recordOf } from '../support/journal.ts'
 import { settlement, usageRow } from '../support/store.ts'
 
 const STORE = 4711
@@ -49,7 +48,7 @@ for (const [what, settlements] of [
           multiplier: 500_000,
           held: micro(40),
           cost: micro(9),
-          askedMs: 1.5,
+          askedMs: 2,
           upstreamId: 'up_1',
           clientRequestId: 'mine',
           via: 'chat',
@@ -87,7 +86,7 @@ for (const [what, settlements] of [
   ],
 ] as [string, Settlement[]][])
   t.test(`a record is read as it was written: ${what}`, async t =>
-    t.strictSame(replayed(t, encode(settlements, STORE)), settlements),
+    t.strictSame(replayed(t, recordOf(settlements, STORE)), settlements),
   )
 
 t.test('a record without the mark of this format, or with another one, is refused', async t => {

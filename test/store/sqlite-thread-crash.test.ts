@@ -97,6 +97,34 @@ t.test('a thread that ends at a commit: it happened or it did not', async t => {
   await turn()
   threads[1]!.emit('exit', 1)
   await t.rejects(run, CommitUncertain)
+  const work = connection.beside('c', new URL('file:///work.ts'), [1])
+  await turn()
+  t.same(threads[2]!.asked, [{ kind: 'beside', op: 'c', work: 'file:///work.ts', args: [1] }])
+  threads[2]!.emit('exit', 1)
+  await t.rejects(work, CommitUncertain)
+})
+
+t.test('work beside the engine: its errors arrive as what they are, and its statements are counted', async t => {
+  const counted: [string, boolean][] = []
+  const file = path.join(t.testdir(), 'a.db')
+  const connection = new SqliteConnection(file, (...statement) => counted.push(statement))
+  const beside = (body: string) =>
+    connection.beside('a', new URL(`data:text/javascript,export const beside = async (driver, n) => { ${body} }`), [7])
+  await connection.script(['CREATE TABLE t (a INTEGER PRIMARY KEY)'])
+  const insert = "await driver.transaction('b', tx => tx.run('INSERT INTO t VALUES (?)', [n]))"
+  t.equal(await beside(`${insert}; return n + 1`), 8)
+  await t.rejects(beside(insert), { name: 'Error', message: /UNIQUE/ })
+  await t.rejects(beside('throw new Error(n)'), { name: 'Error', message: '7' })
+  t.same(counted, [
+    ['a', true],
+    ['a', true],
+  ])
+  const other = new DatabaseSync(file, { timeout: 0 })
+  other.exec('BEGIN IMMEDIATE')
+  t.same(await connection.query('c', 'SELECT a FROM t', []), [{ a: 7 }])
+  other.exec('ROLLBACK')
+  other.close()
+  await connection.close()
 })
 
 t.test('a thread that dies in a transaction leaves nothing locked', async t => {

@@ -7,7 +7,7 @@ import { openMysql } from '../../lib/store/engines/mysql.ts'
 import { openStore, type Store } from '../../lib/store/store.ts'
 import { openSqlite } from '../../lib/store/engines/sqlite.ts'
 import type { NewKey } from '../../lib/store/accounts/key-rows.ts'
-import type { Settlement } from '../../lib/store/books/settle.ts'
+import type { Settlement } from '../../lib/store/books/settlement.ts'
 import type { Channel, Limit, Account, Key, UsageRow } from '../../lib/terms/records.ts'
 import { type Act, adminToken, COMMAND, FILE } from '../../lib/base/people.ts'
 

@@ -82,12 +82,21 @@ export interface Driver extends ReadingDriver {
    * CommitUncertain when the connection broke while COMMIT was under way.
    */
   transaction<T>(op: string, fn: (tx: Transaction) => Promise<T>): Promise<T>
+  /**
+   * Runs the function `beside` that the module `work` exports in the thread of the engine, with `args` that can be sent there.
+   * So a batch costs this thread one message, and not its statements. null = the engine has no thread of its own. Throws
+   * CommitUncertain when the thread ended before it had answered.
+   */
+  readonly beside: (<T>(op: string, work: URL, args: readonly unknown[]) => Promise<T>) | null
   /** Checks that the engine keeps the promises on which the books rest; throws an Error that names the broken one. */
   prove(): Promise<void>
   /** Runs the statements that make the tables, each of which may be run again without harm. */
   script(statements: readonly string[]): Promise<void>
   close(): Promise<void>
 }
+
+/** What a module does beside the engine: it is given a driver and what was sent along. */
+export type Beside = (driver: Pick<Driver, 'dialect' | 'transaction'>, ...args: readonly unknown[]) => Promise<unknown>
 
 /**
  * Called after every statement except BEGIN, COMMIT and ROLLBACK. `op` is the store's method that the statement served.

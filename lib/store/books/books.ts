@@ -13,7 +13,8 @@
  */
 import type { Table } from '../base/tables.ts'
 import { forgetPurses } from './purses.ts'
-import { type Settled, type Settlement, settle } from './settle.ts'
+import { settle } from './settle.ts'
+import type { Batch, Settled } from './settlement.ts'
 import { randomBytes } from 'node:crypto'
 import { CommitUncertain, type Driver, type Transaction } from '../base/driver.ts'
 import { type Purse, type PurseId, makePurse } from './purses.ts'
@@ -318,7 +319,7 @@ export class Books {
    * Writes a batch of settlements in one transaction, idempotently by request id. `again`: some of them may have been
    * sent before. When the row that would show this may have been pruned, the settlement is returned as `unsure`.
    */
-  settle(batch: readonly Settlement[], again = false): Promise<Settled> {
+  settle(batch: Batch, again = false): Promise<Settled> {
     return settle(this.#driver, batch, again)
   }
 

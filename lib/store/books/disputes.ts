@@ -8,11 +8,10 @@ import { type Micro, ZERO, formatMicro } from '../../base/money.ts'
 import type { Act } from '../../base/people.ts'
 import { type Booked, type NewEntry, bookEntry } from './entries.ts'
 import { timeOfId } from '../../base/ids.ts'
-import type { UsageRow } from '../../terms/records.ts'
 import type { Driver, Row, Transaction } from '../base/driver.ts'
 import { accountPurse } from './purses.ts'
 import { recordAction } from '../base/actions.ts'
-import { cut } from '../usage/rows.ts'
+import { type RowToBook, cut } from '../usage/rows.ts'
 import { integer, money, microOrNull, text } from '../base/text.ts'
 
 export const DISPUTES: Table = {
@@ -54,8 +53,8 @@ type Decided = { outcome: 'created' | 'same' | 'conflict' } | Extract<Booked, { 
 const INTO = 'INSERT INTO disputes (request_id, account_id, channel, amount, state, charged)'
 
 /** Makes the disputes of the rows that have something disputed. Throws DuplicateKey when one of the requests is there already. */
-export async function insertDisputes(tx: Transaction, rows: readonly UsageRow[]): Promise<void> {
-  const disputed = rows.filter(row => row.disputed > 0)
+export async function insertDisputes(tx: Transaction, rows: readonly RowToBook[]): Promise<void> {
+  const disputed = rows.flatMap(({ fields }) => (fields.disputed > 0 ? [fields] : []))
   if (disputed.length === 0) return
   await tx.insert(
     { into: INTO, row: "(?, ?, ?, ?, 'open', NULL)" },

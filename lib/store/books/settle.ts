@@ -10,11 +10,9 @@
  * slow path runs (`settleClosely`): it leaves out what is in the books already, locks purses and leases before it reads
  * them, and takes what the leases cannot pay from the purses.
  */
-import type { Micro } from '../../base/money.ts'
-import type { UsageRow } from '../../terms/records.ts'
 import { type PurseId, accountPurse, keyPurse } from './purses.ts'
 import { timeOfId } from '../../base/ids.ts'
-import { type Dialect, type Driver, DuplicateKey, type Transaction } from '../base/driver.ts'
+import { type Beside, type Dialect, type Driver, DuplicateKey, type Transaction } from '../base/driver.ts'
 import { prunedBefore } from '../usage/prune.ts'
 import { caseOf, chunks, integer, integerOrNull, marks, padded, text } from '../base/text.ts'
 import { invariant } from '../../base/assert.ts'
@@ -22,50 +20,24 @@ import { StoreUnavailable } from '../base/errors.ts'
 import { insertDisputes } from './disputes.ts'
 import { bookingTime, raiseChargedHours, raiseSums, sumsOf } from '../usage/sums.ts'
 import { insertBooked } from '../usage/rows.ts'
+import { type Batch, type Booking, bookingsOf, type Settled, settlementsOf } from './settlement.ts'
 
-/** The charge of one finished exchange, to be written into the books: its usage row, and which leases pay for it. */
-export interface Settlement {
-  row: UsageRow
-  /** The process whose leases pay. */
-  holder: string
-  /** How much of the charge each lease pays. The rest, of an upstream that used more than was held, the purse pays. */
-  fromAccountLease: Micro
-  fromKeyLease: Micro
-  /**
-   * The other purses of the hold, which the charge counts in too: of the budget, and of the period of a cap that
-   * renews. They are named because the period of a hold may be over when its charge comes.
-   */
-  limits: readonly { purse: PurseId; fromLease: Micro }[]
-}
-
-/** The result of `Store.settle`. Each settlement of the batch is either new or in one of the three lists. */
-export interface Settled {
-  /** How many were new and are in the books now. */
-  applied: number
-  /** Settlements that were in the books already, or came twice in the batch; they have been counted once. */
-  repeated: readonly Settlement[]
-  /** Not counted: the books have a different request under the same id. */
-  clashing: readonly Settlement[]
-  /** Not counted: usage rows of that age have been pruned, so nobody can say whether it had been counted before. */
-  unsure: readonly Settlement[]
-}
-
-/** Settlements whose request id is in the books: `repeated` with the same content, `clashing` with another. */
+/** Bookings whose request id is in the books: `repeated` with the same content, `clashing` with another. */
 interface Known {
-  repeated: Settlement[]
-  clashing: Settlement[]
+  repeated: Booking[]
+  clashing: Booking[]
 }
 
 /** The columns by which two different requests with one id are told apart. An output of 0 stands in its column as NULL. */
 const COMPARED = ['account_id', 'key_id', 'charge', 'duration_ms', 'output'] as const
-const contentOf = ({ row }: Settlement): string =>
-  [row.accountId, row.keyId, row.charge, Math.round(row.durationMs), row.output].join(' ')
+const contentOf = ({ fields }: Booking): string =>
+  [fields.accountId, fields.keyId, fields.charge, Math.round(fields.durationMs), fields.output].join(' ')
 
 /** The compared content of those of the batch that are in the books, by request id. */
-async function present(tx: Transaction, batch: readonly Settlement[]): Promise<Map<string, string>> {
+async function present(tx: Transaction, batch: readonly Booking[]): Promise<Map<string, string>> {
   const content = new Map<string, string>()
   for (const some of chunks(batch)) {
-    const asked = padded(some.map(({ row }) => row.requestId))
+    const asked = padded(some.map(({ fields }) => fields.requestId))
     const sql = `SELECT request_id, ${COMPARED.join(', ')} FROM usage_log WHERE request_id IN (${marks(asked.length)})`
     for (const row of await tx.query(sql, asked))
       content.set(text(row, 'request_id'), COMPARED.map(column => integerOrNull(row, column) ?? 0).join(' '))
@@ -74,9 +46,9 @@ async function present(tx: Transaction, batch: readonly Settlement[]): Promise<M
 }
 
 /** Returns the settlements whose id is not in `there`, and adds the others to one of the lists of `known`. */
-function unknown(batch: readonly Settlement[], there: ReadonlyMap<string, string>, known: Known): Settlement[] {
+function unknown(batch: readonly Booking[], there: ReadonlyMap<string, string>, known: Known): Booking[] {
   return batch.filter(settlement => {
-    const content = there.get(settlement.row.requestId)
+    const content = there.get(settlement.fields.requestId)
     if (content === undefined) return true
     known[content === contentOf(settlement) ? 'repeated' : 'clashing'].push(settlement)
     return false
@@ -84,16 +56,16 @@ function unknown(batch: readonly Settlement[], there: ReadonlyMap<string, string
 }
 
 /** The batch without repetitions, in the order of request ids; a second settlement with the same id goes to `known`. */
-function distinct(batch: readonly Settlement[], known: Known): Settlement[] {
-  let first: Settlement | undefined
+function distinct(batch: readonly Booking[], known: Known): Booking[] {
+  let first: Booking | undefined
   return batch
-    .toSorted((a, b) => (a.row.requestId < b.row.requestId ? -1 : 1))
+    .toSorted((a, b) => (a.fields.requestId < b.fields.requestId ? -1 : 1))
     .filter(settlement => {
-      if (first?.row.requestId !== settlement.row.requestId) {
+      if (first?.fields.requestId !== settlement.fields.requestId) {
         first = settlement
         return true
       }
-      unknown([settlement], new Map([[first.row.requestId, contentOf(first)]]), known)
+      unknown([settlement], new Map([[first.fields.requestId, contentOf(first)]]), known)
       return false
     })
 }
@@ -102,12 +74,12 @@ function distinct(batch: readonly Settlement[], known: Known): Settlement[] {
  * The settlements that are older than the last pruning and not in the books: their rows may have been there and
  * deleted.
  */
-async function unsureOf(tx: Transaction, batch: readonly Settlement[]): Promise<Settlement[]> {
+async function unsureOf(tx: Transaction, batch: readonly Booking[]): Promise<Booking[]> {
   const before = await prunedBefore(tx)
-  const old = batch.filter(({ row }) => timeOfId(row.requestId) < before)
+  const old = batch.filter(({ fields }) => timeOfId(fields.requestId) < before)
   if (old.length === 0) return old
   const there = await present(tx, old)
-  return old.filter(({ row }) => !there.has(row.requestId))
+  return old.filter(({ fields }) => !there.has(fields.requestId))
 }
 
 /** The engine looks for each row's amount from the first pair of a CASE on, so that many pairs in one statement take long. */
@@ -125,9 +97,9 @@ const addTo = (map: Map<PurseId, number>, purse: PurseId, amount: number) => {
   if (amount !== 0) map.set(purse, (map.get(purse) ?? 0) + amount)
 }
 
-function sum(batch: readonly Settlement[]): Sums {
+function sum(batch: readonly Booking[]): Sums {
   const sums: Sums = { unleased: new Map(), leased: new Map() }
-  for (const { row, holder, fromAccountLease, fromKeyLease, limits } of batch) {
+  for (const { fields: row, holder, fromAccountLease, fromKeyLease, limits } of batch) {
     const { charge } = row
     invariant(
       fromAccountLease >= 0 && fromAccountLease <= charge && fromKeyLease >= 0 && fromKeyLease <= charge,
@@ -205,9 +177,7 @@ async function payable(tx: Transaction, holder: string, asked: Map<PurseId, numb
 /** How often the slow path is tried, which another process that applies the same journal may disturb. */
 const CLOSE_TRIES = 5
 
-const rowsOf = (batch: readonly Settlement[]): UsageRow[] => batch.map(({ row }) => row)
-
-async function raise(tx: Transaction, dialect: Dialect, rows: readonly UsageRow[], bookedAtMs: number): Promise<void> {
+async function raise(tx: Transaction, dialect: Dialect, rows: readonly Booking[], bookedAtMs: number): Promise<void> {
   await raiseSums(tx, dialect, sumsOf(rows))
   await raiseChargedHours(tx, dialect, rows, bookedAtMs)
 }
@@ -215,32 +185,30 @@ async function raise(tx: Transaction, dialect: Dialect, rows: readonly UsageRow[
 class LeaseTooSmall extends Error {}
 
 /** One of the two paths: writes a batch, and returns the settlements whose request ids were in the books already. */
-type Apply = (tx: Transaction, dialect: Dialect, batch: readonly Settlement[]) => Promise<Known>
+type Apply = (tx: Transaction, dialect: Dialect, batch: readonly Booking[]) => Promise<Known>
 
 /** The fast path. Throws DuplicateKey or LeaseTooSmall where the slow path is needed. */
-async function settleAll(tx: Transaction, dialect: Dialect, batch: readonly Settlement[]): Promise<Known> {
+async function settleAll(tx: Transaction, dialect: Dialect, batch: readonly Booking[]): Promise<Known> {
   const { unleased, leased } = sum(batch)
   const bookedAtMs = await bookingTime(tx, dialect)
-  const rows = rowsOf(batch)
-  await insertBooked(tx, rows, () => bookedAtMs)
-  await insertDisputes(tx, rows)
+  await insertBooked(tx, batch, bookedAtMs)
+  await insertDisputes(tx, batch)
   if (unleased.size > 0) await raisePurses(tx, unleased)
   for (const [holder, amounts] of leased) {
     if (!(await lowerLeases(tx, holder, amounts))) throw new LeaseTooSmall()
   }
-  await raise(tx, dialect, rows, bookedAtMs)
+  await raise(tx, dialect, batch, bookedAtMs)
   return { repeated: [], clashing: [] }
 }
 
 /** The slow path. */
-async function settleClosely(tx: Transaction, dialect: Dialect, batch: readonly Settlement[]): Promise<Known> {
+async function settleClosely(tx: Transaction, dialect: Dialect, batch: readonly Booking[]): Promise<Known> {
   const known: Known = { repeated: [], clashing: [] }
   const fresh = unknown(batch, await present(tx, batch), known)
   if (fresh.length === 0) return known
   const bookedAtMs = await bookingTime(tx, dialect)
-  const rows = rowsOf(fresh)
-  await insertBooked(tx, rows, () => bookedAtMs)
-  await insertDisputes(tx, rows)
+  await insertBooked(tx, fresh, bookedAtMs)
+  await insertDisputes(tx, fresh)
   const { unleased, leased } = sum(fresh)
   await lockPurses(tx, [...new Set([...unleased.keys(), ...[...leased.values()].flatMap(map => [...map.keys()])])])
   for (const [holder, asked] of leased) {
@@ -248,26 +216,26 @@ async function settleClosely(tx: Transaction, dialect: Dialect, batch: readonly 
     invariant(await lowerLeases(tx, holder, pays), `leases of ${holder} changed under their lock`)
   }
   if (unleased.size > 0) await raisePurses(tx, unleased)
-  await raise(tx, dialect, rows, bookedAtMs)
+  await raise(tx, dialect, fresh, bookedAtMs)
   return known
 }
 
-export async function settle(driver: Driver, settlements: readonly Settlement[], again: boolean): Promise<Settled> {
+/** Books a batch on this driver. The result tells of the settlements themselves, and is the same in any thread. */
+async function book(driver: Pick<Driver, 'dialect' | 'transaction'>, all: Batch, again: boolean): Promise<Settled> {
   const twice: Known = { repeated: [], clashing: [] }
-  const batch = distinct(settlements, twice)
+  const batch = distinct(bookingsOf(all), twice)
   const attempt = (apply: Apply): Promise<Settled> =>
     driver.transaction('settle', async tx => {
       const unsure = again ? await unsureOf(tx, batch) : []
-      const sure = unsure.length === 0 ? batch : batch.filter(settlement => !unsure.includes(settlement))
+      const sure = unsure.length === 0 ? batch : batch.filter(booking => !unsure.includes(booking))
       const { repeated, clashing } = await apply(tx, driver.dialect, sure)
       return {
         applied: sure.length - repeated.length - clashing.length,
-        repeated: [...twice.repeated, ...repeated],
-        clashing: [...twice.clashing, ...clashing],
-        unsure,
+        repeated: settlementsOf(all, [...twice.repeated, ...repeated]),
+        clashing: settlementsOf(all, [...twice.clashing, ...clashing]),
+        unsure: settlementsOf(all, unsure),
       }
     })
-  if (batch.length === 0) return { applied: 0, ...twice, unsure: [] }
   try {
     return await attempt(settleAll)
   } catch (error) {
@@ -282,4 +250,14 @@ export async function settle(driver: Driver, settlements: readonly Settlement[],
     }
   }
   throw new StoreUnavailable('settle: other processes keep inserting the same requests')
+}
+
+export const beside: Beside = (driver, batch, again) => book(driver, batch as Batch, again as boolean)
+
+/** Settles where it takes this thread least: in the engine's own thread, if it has one. */
+export async function settle(driver: Driver, batch: Batch, again: boolean): Promise<Settled> {
+  if (batch.length === 0) return { applied: 0, repeated: [], clashing: [], unsure: [] }
+  return driver.beside === null
+    ? book(driver, batch, again)
+    : driver.beside<Settled>('settle', new URL(import.meta.url), [batch, again])
 }

@@ -61,6 +61,7 @@ const VISIBLE_PAUSE_MS = 100
 
 class MysqlDriver implements Driver {
   readonly dialect = dialect
+  readonly beside = null
   readonly timeoutMs: number
   readonly #pool: MysqlPool
   readonly #queryMs: number

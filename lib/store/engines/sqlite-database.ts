@@ -8,6 +8,9 @@ import { DatabaseSync, type StatementSync } from 'node:sqlite'
 import type { Param } from '../base/driver.ts'
 import type { WorkerAnswer, WorkerRequest } from './sqlite-thread.ts'
 
+/** What is a matter of the database alone. */
+type DatabaseRequest = Exclude<WorkerRequest, { kind: 'close' | 'beside' }>
+
 export const BUSY_MS = 5_000
 const RETRY_MS = 5
 const SQLITE_BUSY = 5
@@ -62,7 +65,7 @@ export class SqliteDatabase {
     this.#path = path
   }
 
-  answer(request: Exclude<WorkerRequest, { kind: 'close' }>): WorkerAnswer {
+  answer(request: DatabaseRequest): WorkerAnswer {
     try {
       return this.#answer(request)
     } catch (error) {
@@ -80,7 +83,7 @@ export class SqliteDatabase {
     return (this.#open ??= openAt(this.#path))
   }
 
-  #answer(request: Exclude<WorkerRequest, { kind: 'close' }>): WorkerAnswer {
+  #answer(request: DatabaseRequest): WorkerAnswer {
     if (request.kind === 'exec') {
       this.#database().exec(request.sql)
       return { rows: [] }

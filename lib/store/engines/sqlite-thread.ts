@@ -18,11 +18,12 @@ import {
 } from '../base/driver.ts'
 import { StoreUnavailable } from '../base/errors.ts'
 
-/** `each`: the statement is run with each list of `rows`. */
+/** `each`: the statement is run with each list of `rows`. `beside`: the work of a module, see `Driver.beside`. */
 export type WorkerRequest =
   | { kind: 'query' | 'run'; sql: string; params: readonly Param[] }
   | { kind: 'each'; sql: string; rows: readonly (readonly Param[])[] }
   | { kind: 'exec'; sql: string }
+  | { kind: 'beside'; op: string; work: string; args: readonly unknown[] }
   | { kind: 'close' }
 
 export interface WorkerAnswer {
@@ -31,6 +32,8 @@ export interface WorkerAnswer {
   insertId?: number
   error?: string
   code?: number
+  /** What the work of a module has come to, and how each of its statements went. */
+  work?: { value?: unknown; failed?: { message: string; isUnavailable: boolean }; statements: boolean[] }
 }
 
 /** SQLite's extended result codes for a violated primary key, unique index and row id. */
@@ -154,6 +157,17 @@ export class SqliteConnection {
     return this.#exclusive(async () =>
       result(await uncertain(this.#counted(this.#thread(), op, { kind: 'run', sql, params }))),
     )
+  }
+
+  /** A thread that ends before it has answered may have committed. */
+  beside<T>(op: string, work: URL, args: readonly unknown[]): Promise<T> {
+    return this.#exclusive(async () => {
+      const answer = await uncertain(this.#thread().ask({ kind: 'beside', op, work: work.href, args }))
+      const { value, failed, statements } = answer.work!
+      for (const ok of statements) this.#onStatement(op, ok)
+      if (failed === undefined) return value as T
+      throw failed.isUnavailable ? new StoreUnavailable(failed.message) : new Error(failed.message)
+    })
   }
 
   /** True when nobody uses the connection or waits for it. */

@@ -8,6 +8,7 @@ import { EventEmitter } from 'node:events'
 import { BUSY_MS, SqliteDatabase, newPathInMemory } from './sqlite-database.ts'
 import { SqliteConnection, type StartThread, type WorkerRequest } from './sqlite-thread.ts'
 import { resolve } from 'node:path'
+import { invariant } from '../../base/assert.ts'
 import {
   type Dialect,
   type Driver,
@@ -21,16 +22,17 @@ import {
   type Transaction,
 } from '../base/driver.ts'
 
-/** Between two answers the thread hears what it is told. */
+/** A database that is used in the thread that asks. Between two answers the thread hears what it is told. */
 class SameThread extends EventEmitter {
   readonly #database: SqliteDatabase
 
-  constructor(path: string) {
+  constructor(database: SqliteDatabase) {
     super()
-    this.#database = new SqliteDatabase(path)
+    this.#database = database
   }
 
   postMessage(request: WorkerRequest): void {
+    invariant(request.kind !== 'beside', 'there is no other thread')
     if (request.kind === 'close') {
       this.#database.close()
       setImmediate(() => this.emit('exit'))
@@ -48,7 +50,9 @@ class SameThread extends EventEmitter {
   }
 }
 
-const startSameThread = ((path: string) => new SameThread(path)) as unknown as StartThread
+/** Starts no thread: statements run in the one that asks, on `database` where it has one. */
+export const inSameThread = (database?: SqliteDatabase): StartThread =>
+  ((path: string) => new SameThread(database ?? new SqliteDatabase(path))) as unknown as StartThread
 
 export const dialect: Dialect = {
   name: 'sqlite',
@@ -67,6 +71,7 @@ class SqliteDriver implements Driver {
   readonly timeoutMs = BUSY_MS
   /** By this another thread of the process opens the same database. */
   readonly address: string
+  readonly beside: Driver['beside']
   readonly #writer: SqliteConnection
   readonly #readers: SqliteConnection[]
 
@@ -78,7 +83,8 @@ class SqliteDriver implements Driver {
     const at = path ?? newPathInMemory()
     this.address = `sqlite:${at}`
     this.#writer =
-      path === null ? new SqliteConnection(at, onStatement, startSameThread) : new SqliteConnection(at, onStatement)
+      path === null ? new SqliteConnection(at, onStatement, inSameThread()) : new SqliteConnection(at, onStatement)
+    this.beside = path === null ? null : (op, work, args) => this.#writer.beside(op, work, args)
     this.#writer.warm()
     const reader = () => new SqliteConnection(at, onStatement)
     this.#readers = path === null ? [this.#writer] : [reader(), reader()]
@@ -127,7 +133,7 @@ export function openSqlite(url: string, onStatement: OnStatement): Driver & { ad
 
 /** `address`: that of another driver. */
 export function openSqliteHere(address: string, onStatement: OnStatement): ReadingDriver {
-  const connection = new SqliteConnection(address.slice('sqlite:'.length), onStatement, startSameThread)
+  const connection = new SqliteConnection(address.slice('sqlite:'.length), onStatement, inSameThread())
   return {
     dialect,
     query: (op, sql, params) => connection.query(op, sql, params),

@@ -94,6 +94,7 @@ const code = <T extends string>(): Encoding<T> => ({ type: 'code', write: same, 
 
 /** What of a row has columns of its own. Its lines and attempts stand in `detail` as one text. */
 type Field = Exclude<keyof UsageRow, 'lines' | 'attempts'>
+export type Fields = Pick<UsageRow, Field>
 /** Every field of a usage row with its column, in the order of the journal and of the table. */
 export const FIELDS: { readonly [F in Field]: readonly [column: string, encoding: Encoding<UsageRow[F]>] } = {
   requestId: ['request_id', code()],
@@ -128,6 +129,13 @@ export const FIELDS: { readonly [F in Field]: readonly [column: string, encoding
   via: ['via', { type: 'code?', write: same, read: textOrNull as Encoding<UsageRow['via']>['read'] }],
   hiddenRatio: ['hidden_ratio', INT_OR_NULL],
 }
+
+/** Times are kept in whole milliseconds, in the journal too. */
+export const IN_MS: ReadonlySet<string> = new Set(
+  Object.entries(FIELDS).flatMap(([field, [, encoding]]) =>
+    encoding === MS || encoding === MS_OR_NULL ? [field] : [],
+  ),
+)
 
 type AnyField = [field: Field, column: string, encoding: Encoding<unknown>]
 const EACH = Object.entries(FIELDS).map(
@@ -165,53 +173,94 @@ const PLACES: ReadonlyMap<string, number> = new Map(
   Object.entries(LINE_CLASSES).map(([name, sum]) => [name, LINE_SUMS.indexOf(sum)]),
 )
 const TOOL_PLACE = LINE_SUMS.indexOf(TOOL_SUM)
-const NO_LINES: readonly number[] = LINE_SUMS.map(() => 0)
 
-/** In the order of LINE_SUMS. */
-export function lineSums({ lines }: UsageRow): readonly number[] {
-  let sums = NO_LINES
+/** In the order of LINE_SUMS; null = each is 0. */
+function lineSums({ lines }: UsageRow): readonly number[] | null {
+  let sums: number[] | null = null
   for (const { class: name, count: more } of lines) {
     const place = PLACES.get(name) ?? (isToolFee(name) ? TOOL_PLACE : undefined)
-    if (place === undefined) continue
-    if (sums === NO_LINES) sums = NO_LINES.slice()
-    ;(sums as number[])[place]! += more
+    if (place === undefined || more === 0) continue
+    sums ??= LINE_SUMS.map(() => 0)
+    sums[place]! += more
   }
   return sums
 }
 
-/** The columns that an insert names; `seq` is numbered by the engine. */
-const INSERTED = ['at_ms', 'booked_at_ms', 'outcome', 'detail', ...EACH.map(([, column]) => column), ...LINE_SUMS]
-export const INSERTED_COLUMNS = INSERTED.join(', ')
-const INSERT = { into: `INSERT INTO usage_log (${INSERTED_COLUMNS})`, row: `(${marks(INSERTED.length)})` }
-/** A list without holes for the values of a row: one that has holes is slow to send to another thread. */
-const NOTHING: readonly Param[] = INSERTED.map(() => null)
-const FIELD_NAMES = EACH.map(([field]) => field)
-/** How each field is written; null = as it is. */
-const ENCODERS = EACH.map(([, , { write }]) => (write === same ? null : write))
+/**
+ * A row on its way into the books: the fields that have columns of their own, and what its lines and attempts come to. The lines
+ * themselves are no longer needed then.
+ */
+export interface RowToBook {
+  fields: Fields
+  /** Lines and attempts as one text, see `detailText`. */
+  detail: string | null
+  /** In the order of LINE_SUMS; null = each is 0. */
+  lineSums: readonly number[] | null
+}
 
-/** What a row has in INSERTED_COLUMNS. This is done for each request. */
-export function usageValues(row: UsageRow, bookedAtMs: number): Param[] {
-  const values = NOTHING.slice()
-  values[0] = timeOfId(row.requestId)
-  values[1] = bookedAtMs
-  values[2] = outcomeOf(row)
-  values[3] = detailText(row)
-  let at = 4
-  for (let i = 0; i < FIELD_NAMES.length; i++) {
-    const value = row[FIELD_NAMES[i] as Field]
-    const encode = ENCODERS[i]
-    values[at++] = encode ? encode(value) : value
-  }
-  if (row.lines.length > 0) for (const sum of lineSums(row)) values[at++] = orNull(sum)
+export const toBook = (row: UsageRow): RowToBook => ({ fields: row, detail: detailText(row), lineSums: lineSums(row) })
+
+/**
+ * Sums and counts that most batches have nothing of. A batch that has nothing of any of them is inserted without these
+ * columns, because the engine takes time for each value, also for NULL.
+ */
+const SELDOM: ReadonlySet<Field> = new Set(['images', 'disputed', 'hiddenRatio'])
+const USUAL = EACH.filter(([field]) => !SELDOM.has(field))
+const OTHERS = EACH.filter(([field]) => SELDOM.has(field))
+/** The columns that an insert names; `seq` is numbered by the engine. The usual ones come first. */
+const INSERTED = [
+  ...['at_ms', 'booked_at_ms', 'outcome', 'detail'],
+  ...USUAL.map(([, column]) => column),
+  ...OTHERS.map(([, column]) => column),
+  ...LINE_SUMS,
+]
+const USUALLY_INSERTED = INSERTED.length - OTHERS.length - LINE_SUMS.length
+export const INSERTED_COLUMNS = INSERTED.join(', ')
+const insertOf = (columns: readonly string[]) => ({
+  into: `INSERT INTO usage_log (${columns.join(', ')})`,
+  row: `(${marks(columns.length)})`,
+})
+const INSERT = insertOf(INSERTED)
+const USUAL_INSERT = insertOf(INSERTED.slice(0, USUALLY_INSERTED))
+
+/**
+ * Makes the function that lists the values of some fields for their columns. It is made from a text, once: a loop over names of
+ * fields takes several times as long, and this is done for each request.
+ */
+function binder(fields: readonly AnyField[], first: readonly string[]): (row: RowToBook, ...first: Param[]) => Param[] {
+  const values = fields.map(([field, , { write }], i) => (write === same ? `f.${field}` : `write[${i}](f.${field})`))
+  const text = `return (row, ${first.join(', ')}) => { const f = row.fields; return [${[...first, 'row.detail', ...values].join(', ')}] }`
+  return new Function('write', text)(fields.map(([, , { write }]) => write))
+}
+const usualValues = binder(USUAL, ['at', 'bookedAt', 'outcome'])
+const NO_SUMS: readonly null[] = LINE_SUMS.map(() => null)
+
+const isUsual = ({ fields, lineSums }: RowToBook): boolean =>
+  lineSums === null && fields.images === 0 && fields.disputed === 0 && fields.hiddenRatio === null
+
+function usualOf(row: RowToBook, bookedAtMs: number): Param[] {
+  return usualValues(row, timeOfId(row.fields.requestId), bookedAtMs, outcomeOf(row.fields))
+}
+
+/** What a row has in INSERTED_COLUMNS. */
+export function usageValues(row: RowToBook, bookedAtMs: number): Param[] {
+  const values = usualOf(row, bookedAtMs)
+  for (const [field, , { write }] of OTHERS) values.push(write(row.fields[field]))
+  values.push(...(row.lineSums?.map(orNull) ?? NO_SUMS))
   return values
 }
 
 /** Throws DuplicateKey when one of the requests is in the log already. */
-export const insertBooked = (tx: Transaction, rows: readonly UsageRow[], bookedAtMs: (row: UsageRow) => number) =>
-  tx.insert(
-    INSERT,
-    rows.map(row => usageValues(row, bookedAtMs(row))),
-  )
+export const insertBooked = (tx: Transaction, rows: readonly RowToBook[], bookedAtMs: number) =>
+  rows.every(isUsual)
+    ? tx.insert(
+        USUAL_INSERT,
+        rows.map(row => usualOf(row, bookedAtMs)),
+      )
+    : tx.insert(
+        INSERT,
+        rows.map(row => usageValues(row, bookedAtMs)),
+      )
 
 export function toBookedRow(row: Row): BookedRow {
   const fields = Object.fromEntries(EACH.map(([field, column, { read }]) => [field, read(row, column)]))

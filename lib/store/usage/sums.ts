@@ -10,10 +10,9 @@
 import { HOUR_MS } from '../../base/zone.ts'
 import { countColumns } from './rows.ts'
 import type { Table } from '../base/tables.ts'
-import { FIRST_BYTE_BOUNDS_MS, LINE_SUMS, ROW_COUNTS, cut, lineSums, REPORTED_SUMS } from './rows.ts'
+import { FIRST_BYTE_BOUNDS_MS, type Fields, LINE_SUMS, ROW_COUNTS, type RowToBook, cut, REPORTED_SUMS } from './rows.ts'
 import { timeOfId } from '../../base/ids.ts'
 import { type Outcome, outcomeOf } from '../../terms/usage-row.ts'
-import type { UsageRow } from '../../terms/records.ts'
 import type { Dialect, ManyRows, Param, Transaction } from '../base/driver.ts'
 import { integer, orNull } from '../base/text.ts'
 
@@ -110,13 +109,13 @@ const FIRST_BYTE = at('first_byte_ms')
 const FIRST_BUCKET = at(FIRST_BYTE_BUCKETS[0] as string)
 
 /** Adds a row to `sums`, which are in the order of SUM_COLUMNS. The row of an attempt has a cost, and is no request. */
-function addRow(sums: number[], row: UsageRow, outcome: Outcome): void {
+function addRow(sums: number[], { fields: row, lineSums }: RowToBook, outcome: Outcome): void {
   if (outcome !== 'attempt') sums[0]! += 1
   for (let i = 0; i < ROW_COUNTS.length; i++) sums[FIRST_COUNT + i]! += row[ROW_COUNTS[i]!]
   sums[CHARGE]! += row.charge
   if (row.cost === null) sums[UNCOSTED]! += row.charge
   else sums[COST]! += row.cost
-  if (row.lines.length > 0) addTo(sums, FIRST_OF_LINES, lineSums(row))
+  if (lineSums !== null) addTo(sums, FIRST_OF_LINES, lineSums)
   if (row.firstByteMs === null) return
   const ms = Math.round(row.firstByteMs)
   sums[FIRST_BYTE]! += ms
@@ -131,13 +130,13 @@ function addTo(sums: number[], from: number, more: readonly number[]): void {
 
 /** Rows of one key and hour that agree in all that sums are kept by. */
 interface Alike {
-  first: UsageRow
+  first: Fields
   hour: number
   outcome: Outcome
   sums: number[]
 }
 
-const isAlike = ({ first, hour, outcome }: Alike, row: UsageRow, hourOfRow: number, outcomeOfRow: Outcome): boolean =>
+const isAlike = ({ first, hour, outcome }: Alike, row: Fields, hourOfRow: number, outcomeOfRow: Outcome): boolean =>
   hour === hourOfRow &&
   outcome === outcomeOfRow &&
   first.accountId === row.accountId &&
@@ -150,9 +149,10 @@ const isAlike = ({ first, hour, outcome }: Alike, row: UsageRow, hourOfRow: numb
  * The rows that are alike, added up. Most rows of a batch are like others, so a row is compared with the sums of its key
  * that are there, which allocates nothing, unlike a text of all that sums are kept by.
  */
-function alike(rows: readonly UsageRow[]): Alike[] {
+function alike(rows: readonly RowToBook[]): Alike[] {
   const byKey = new Map<number, Alike[]>()
-  for (const row of rows) {
+  for (const one of rows) {
+    const row = one.fields
     const hour = hourOf(timeOfId(row.requestId))
     const outcome = outcomeOf(row)
     let ofKey = byKey.get(row.keyId)
@@ -161,7 +161,7 @@ function alike(rows: readonly UsageRow[]): Alike[] {
     for (let i = ofKey.length - 1; i >= 0 && found === undefined; i--)
       if (isAlike(ofKey[i]!, row, hour, outcome)) found = ofKey[i]
     if (found === undefined) ofKey.push((found = { first: row, hour, outcome, sums: SUM_COLUMNS.map(() => 0) }))
-    addRow(found.sums, row, outcome)
+    addRow(found.sums, one, outcome)
   }
   return [...byKey.values()].flat()
 }
@@ -204,7 +204,7 @@ function compare(a: readonly Param[], b: readonly Param[]): number {
 }
 
 /** What the rows come to, in the order in which sums are raised: values of all columns. */
-export function sumsOf(rows: readonly UsageRow[]): Param[][] {
+export function sumsOf(rows: readonly RowToBook[]): Param[][] {
   const all = new Map<string, { key: Key; sums: number[] }>()
   const raise = (key: Key, sums: readonly number[]) => {
     const name = JSON.stringify(key)
@@ -246,11 +246,12 @@ export async function bookingTime(tx: Transaction, dialect: Dialect): Promise<nu
 export async function raiseChargedHours(
   tx: Transaction,
   dialect: Dialect,
-  rows: readonly UsageRow[],
+  rows: readonly RowToBook[],
   bookedAtMs: number,
 ): Promise<void> {
   const charges = new Map<number, number>()
-  for (const { accountId, charge } of rows) {
+  for (const { fields } of rows) {
+    const { accountId, charge } = fields
     if (charge !== 0) charges.set(accountId, (charges.get(accountId) ?? 0) + charge)
   }
   if (charges.size === 0) return

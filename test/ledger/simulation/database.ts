@@ -20,6 +20,7 @@ const DUPLICATE = new Set([1555, 2067, 2579])
 export class Database implements Driver {
   readonly dialect = dialect
   readonly timeoutMs = 5_000
+  readonly beside = null
   readonly #db = new DatabaseSync(':memory:')
   readonly #statements = new Map<string, StatementSync>()
   #turn: Promise<unknown> = Promise.resolve()

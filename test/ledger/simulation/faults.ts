@@ -56,6 +56,7 @@ export interface Network {
 class Deadlock extends Error {}
 
 export class FaultyDriver implements Driver {
+  readonly beside = null
   readonly dialect
   readonly timeoutMs: number
   readonly #database: Driver
