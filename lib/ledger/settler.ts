@@ -286,7 +286,7 @@ export class Settler {
     this.#release(part, settlements)
   }
 
-  /** So many settlements of a part are kept. When all are, their clients may see their ends. */
+  /** Notes that so many settlements of a part are kept. When all are, their clients may see their ends. */
   #release(part: Part, settlements: number): void {
     part.settlements -= settlements
     if (part.settlements > 0) return

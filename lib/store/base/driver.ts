@@ -96,7 +96,10 @@ export interface Driver extends ReadingDriver {
 }
 
 /** What a module does beside the engine: it is given a driver and what was sent along. */
-export type Beside = (driver: Pick<Driver, 'dialect' | 'transaction'>, ...args: readonly unknown[]) => Promise<unknown>
+export type BesideEngine = (
+  driver: Pick<Driver, 'dialect' | 'transaction'>,
+  ...args: readonly unknown[]
+) => Promise<unknown>
 
 /**
  * Called after every statement except BEGIN, COMMIT and ROLLBACK. `op` is the store's method that the statement served.

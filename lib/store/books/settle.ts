@@ -12,7 +12,7 @@
  */
 import { type PurseId, accountPurse, keyPurse } from './purses.ts'
 import { timeOfId } from '../../base/ids.ts'
-import { type Beside, type Dialect, type Driver, DuplicateKey, type Transaction } from '../base/driver.ts'
+import { type BesideEngine, type Dialect, type Driver, DuplicateKey, type Transaction } from '../base/driver.ts'
 import { prunedBefore } from '../usage/prune.ts'
 import { caseOf, chunks, integer, integerOrNull, marks, padded, text } from '../base/text.ts'
 import { invariant } from '../../base/assert.ts'
@@ -252,7 +252,7 @@ async function book(driver: Pick<Driver, 'dialect' | 'transaction'>, all: Batch,
   throw new StoreUnavailable('settle: other processes keep inserting the same requests')
 }
 
-export const beside: Beside = (driver, batch, again) => book(driver, batch as Batch, again as boolean)
+export const beside: BesideEngine = (driver, batch, again) => book(driver, batch as Batch, again as boolean)
 
 /** Settles where it takes this thread least: in the engine's own thread, if it has one. */
 export async function settle(driver: Driver, batch: Batch, again: boolean): Promise<Settled> {

@@ -11,7 +11,7 @@ import { crc32 } from 'node:zlib'
 import type { Micro } from '../../base/money.ts'
 import type { UsageRow } from '../../terms/records.ts'
 import { readDetail } from '../../terms/usage-row.ts'
-import { FIELDS, type Fields, IN_MS, type RowToBook, toBook } from '../usage/rows.ts'
+import { FIELDS, type RowFields, IN_MS, type RowToBook, toBook } from '../usage/rows.ts'
 import type { PurseId } from './purses.ts'
 
 /** The charge of one finished exchange, to be written into the books: its usage row, and which leases pay for it. */
@@ -68,7 +68,7 @@ const valuesOf: (booking: Omit<Booking, 'index'>, limits: readonly unknown[]) =>
     .join(', ')}, s.detail, s.lineSums, s.holder, s.fromAccountLease, s.fromKeyLease, limits]`,
 ) as typeof valuesOf
 
-const fieldsOf: (values: Values) => Fields = new Function(
+const fieldsOf: (values: Values) => RowFields = new Function(
   'values',
   `return { ${Object.keys(FIELDS)
     .map((field, i) => `${field}: values[${i}]`)

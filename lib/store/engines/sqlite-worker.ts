@@ -3,7 +3,7 @@
  * `sqlite-thread.ts` is the other side.
  */
 import { parentPort, workerData } from 'node:worker_threads'
-import type { Beside } from '../base/driver.ts'
+import type { BesideEngine } from '../base/driver.ts'
 import { StoreUnavailable } from '../base/errors.ts'
 import { dialect, inSameThread } from './sqlite.ts'
 import { SqliteDatabase } from './sqlite-database.ts'
@@ -16,7 +16,7 @@ const database = new SqliteDatabase(path)
 /** How the statements of the work went that is under way. */
 let statements: boolean[] = []
 const connection = new SqliteConnection(path, (_, ok) => statements.push(ok), inSameThread(database))
-const here: Parameters<Beside>[0] = {
+const here: Parameters<BesideEngine>[0] = {
   dialect,
   transaction: (op, fn) => connection.transaction('BEGIN IMMEDIATE', op, fn),
 }
@@ -24,7 +24,7 @@ const here: Parameters<Beside>[0] = {
 async function work({ work, args }: Extract<WorkerRequest, { kind: 'beside' }>): Promise<WorkerAnswer> {
   statements = []
   try {
-    const { beside } = (await import(work)) as { beside: Beside }
+    const { beside } = (await import(work)) as { beside: BesideEngine }
     return { work: { value: await beside(here, ...args), statements } }
   } catch (error) {
     const { message } = error as Error

@@ -94,7 +94,7 @@ const code = <T extends string>(): Encoding<T> => ({ type: 'code', write: same, 
 
 /** What of a row has columns of its own. Its lines and attempts stand in `detail` as one text. */
 type Field = Exclude<keyof UsageRow, 'lines' | 'attempts'>
-export type Fields = Pick<UsageRow, Field>
+export type RowFields = Pick<UsageRow, Field>
 /** Every field of a usage row with its column, in the order of the journal and of the table. */
 export const FIELDS: { readonly [F in Field]: readonly [column: string, encoding: Encoding<UsageRow[F]>] } = {
   requestId: ['request_id', code()],
@@ -191,7 +191,7 @@ function lineSums({ lines }: UsageRow): readonly number[] | null {
  * themselves are no longer needed then.
  */
 export interface RowToBook {
-  fields: Fields
+  fields: RowFields
   /** Lines and attempts as one text, see `detailText`. */
   detail: string | null
   /** In the order of LINE_SUMS; null = each is 0. */

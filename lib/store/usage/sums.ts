@@ -10,7 +10,15 @@
 import { HOUR_MS } from '../../base/zone.ts'
 import { countColumns } from './rows.ts'
 import type { Table } from '../base/tables.ts'
-import { FIRST_BYTE_BOUNDS_MS, type Fields, LINE_SUMS, ROW_COUNTS, type RowToBook, cut, REPORTED_SUMS } from './rows.ts'
+import {
+  FIRST_BYTE_BOUNDS_MS,
+  type RowFields,
+  LINE_SUMS,
+  ROW_COUNTS,
+  type RowToBook,
+  cut,
+  REPORTED_SUMS,
+} from './rows.ts'
 import { timeOfId } from '../../base/ids.ts'
 import { type Outcome, outcomeOf } from '../../terms/usage-row.ts'
 import type { Dialect, ManyRows, Param, Transaction } from '../base/driver.ts'
@@ -130,13 +138,13 @@ function addTo(sums: number[], from: number, more: readonly number[]): void {
 
 /** Rows of one key and hour that agree in all that sums are kept by. */
 interface Alike {
-  first: Fields
+  first: RowFields
   hour: number
   outcome: Outcome
   sums: number[]
 }
 
-const isAlike = ({ first, hour, outcome }: Alike, row: Fields, hourOfRow: number, outcomeOfRow: Outcome): boolean =>
+const isAlike = ({ first, hour, outcome }: Alike, row: RowFields, hourOfRow: number, outcomeOfRow: Outcome): boolean =>
   hour === hourOfRow &&
   outcome === outcomeOfRow &&
   first.accountId === row.accountId &&
