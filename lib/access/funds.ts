@@ -22,6 +22,10 @@ export interface Funds {
   /** All that the key has ever spent. */
   used: Micro
   available: Micro
+  /** All that the account was ever credited, and all that it has ever been charged. */
+  account: { credit: Micro; spent: Micro }
+  /** What the key's cap has left, of which open requests hold a part; `spent` is of the period that runs. null = the key has no cap. */
+  cap: { spent: Micro; left: Micro } | null
 }
 
 interface Bound {
@@ -38,17 +42,28 @@ function boundOf(kind: 'k' | 'b', id: number, limit: Limit | null, nowMs: number
 
 /** Finds the funds of a key. It sends two short statements to the store, so the caller must limit how often it is called. */
 export async function fundsOf(store: Store, key: Key, account: Account, here: Here): Promise<Funds> {
+  const caps = boundOf('k', key.id, key.cap, here.nowMs, store.zone)
   const bounds: Bound[] = [
     { purse: accountPurse(account.id), amount: null },
-    ...boundOf('k', key.id, key.cap, here.nowMs, store.zone),
+    ...caps,
     ...boundOf('b', account.id, account.budget, here.nowMs, store.zone),
   ]
   const ids = [...new Set([keyPurse(key.id), ...bounds.map(({ purse }) => purse)])]
   const [purses, others] = await Promise.all([store.books.purses(ids), store.holders.heldByOthers(ids, [here.holder])])
   const known = new Map<PurseId, Purse>(purses.map(purse => [purse.id, purse]))
-  const left = bounds.map(({ purse, amount }) => {
-    const { credit, spent } = known.get(purse) ?? { credit: amount, spent: ZERO }
-    return (amount ?? credit ?? ZERO) - spent - (here.held.get(purse) ?? ZERO) - (others.get(purse) ?? ZERO)
-  })
-  return { used: known.get(keyPurse(key.id))?.spent ?? ZERO, available: micro(Math.min(...left)) }
+  const spentOf = (purse: PurseId): Micro => known.get(purse)?.spent ?? ZERO
+  const leftOf = ({ purse, amount }: Bound): Micro => {
+    const credit = amount ?? known.get(purse)?.credit ?? ZERO
+    return micro(credit - spentOf(purse) - (here.held.get(purse) ?? ZERO) - (others.get(purse) ?? ZERO))
+  }
+  const [cap] = caps
+  return {
+    used: spentOf(keyPurse(key.id)),
+    available: micro(Math.min(...bounds.map(leftOf))),
+    account: {
+      credit: known.get(accountPurse(account.id))?.credit ?? ZERO,
+      spent: spentOf(accountPurse(account.id)),
+    },
+    cap: cap === undefined ? null : { spent: spentOf(cap.purse), left: leftOf(cap) },
+  }
 }

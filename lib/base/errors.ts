@@ -63,6 +63,7 @@ export const ERRORS = {
     type: 'invalid_request_error',
     param: 'previous_response_id',
   },
+  generation_unknown: row(404, 'later', id => `未找到请求 ${id},可能尚未结算`),
   model_restricted: row(403, 'never', model => `该令牌无权访问模型 ${model}`),
   model_unknown: row(404, 'never', model => `模型 ${model} 不存在`),
   no_channel: row(400, 'never', (group, model) => `分组 ${group} 下模型 ${model} 无可用渠道(distributor)`),

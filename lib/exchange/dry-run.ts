@@ -2,21 +2,32 @@
  * Tries out whether a request with a key would be answered, without the key's secret and without a request: the stages from
  * authenticate to reserve run over a small body of our own, and what they have taken is given back. Nothing is sent upstream,
  * nothing is charged, and no refusal is kept. The try counts as one request in the account's rate, as any other.
+ *
+ * A client tries out a request of its own in the same way, and is told what would be held for it and what it could cost at most. That
+ * counts as one request of those that are free.
  */
 import { IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
+import type { Claim } from '../channels/health.ts'
+import { mostPicturesCaused, mostSearchesCaused } from '../pricing/bound.ts'
+import type { Tariff } from '../pricing/tariff.ts'
+import { isFields } from '../protocols/json/text.ts'
+import type { Facts } from '../protocols/requests/facts.ts'
 import { protocolRow } from '../protocols/table.ts'
+import { INPUT_CLASSES, NO_TIERS, OUTPUT_CLASSES } from '../protocols/words/usage.ts'
+import { decimal } from '../base/money.ts'
 import { Reply } from '../base/reply.ts'
 import type { ErrorName } from '../base/errors.ts'
-import type { Protocol } from '../terms/records.ts'
+import { noUsage, type Protocol } from '../terms/records.ts'
 import type { Target } from '../terms/target.ts'
 import { Exchange } from './record/exchange.ts'
-import { giveBack, storeFailed, NEXT } from './record/ending.ts'
-import { MODEL_POSTS, POSTS } from './paths.ts'
+import { answerJson, DONE, giveBack, refuse, storeFailed, NEXT } from './record/ending.ts'
+import { boundsAt, mostOutputOf, needOf, tariffOfAll } from './record/need.ts'
+import { findTarget, MODEL_POSTS, POSTS } from './paths.ts'
 import { Plan, stage } from './plan.ts'
 import type { Services } from './record/services.ts'
 import { admit, judgeFound, throttle } from './stages/key.ts'
-import { findCandidates, chooseModel } from './stages/candidates.ts'
+import { findCandidates, findMaker, chooseModel } from './stages/candidates.ts'
 import { price, reserve } from './stages/money.ts'
 
 export interface Trial {
@@ -134,3 +145,115 @@ const SHORT: Partial<Record<Protocol, object>> = {
 /** The text of an error without the id of the request, under which nothing can be found. */
 const messageIn = (text: string): string =>
   (JSON.parse(text) as { error: { message: string } }).error.message.replace(/ \(request id: \w+\)$/, '')
+
+// --- a request that a client describes
+
+const ASKED = new Plan<'body' | 'confirmed' | 'key'>()
+  .step(chooseModel)
+  .step(findMaker)
+  .step(findCandidates)
+  .step(price)
+const HELD = ASKED.step(reserve).stages
+
+/** Tells what a request would have held and could cost at most, or why it would be refused: `{path, body}`, as it would be sent. */
+export const estimateRequest = stage<'admitted' | 'body' | 'confirmed', never>((x, services) => {
+  const asked = describedIn(x)
+  if (typeof asked === 'string')
+    return asked === '' ? refuse(x, services, 'not_json') : refuse(x, services, 'field', [asked])
+  const { target, path, query, body } = asked
+  const { world, listener, id, req, startedMs } = x
+  const reply = new KeptReply(req, new ServerResponse(req))
+  const inner = new Exchange({ id, listener, world, req, reply, path, query, startedMs })
+  inner.aimAt(target)
+  inner.entry = x.entry
+  const scan = protocolRow(inner.form as Protocol).body.scan(JSON_TYPE)
+  scan.feed(body)
+  inner.facts = scan.end()
+  inner.body = [body]
+  inner.bodyBytes = body.length
+  if (inner.facts === null) return refuse(x, services, 'not_json')
+  if (inner.facts.invalid !== null) return refuse(x, services, 'field', [inner.facts.invalid])
+  return measure(inner, services, reply).then(
+    told => {
+      answerJson(x, services, Buffer.from(JSON.stringify(told)))
+      return DONE
+    },
+    error => storeFailed(x, services, error),
+  )
+})
+
+/** The request that the body of an estimate describes; a text: the member that is wrong, empty = the body is no JSON object. */
+function describedIn(x: Exchange): { target: Target; path: string; query: string; body: Buffer } | string {
+  let said: unknown
+  try {
+    said = JSON.parse(Buffer.concat(x.body).toString())
+  } catch {
+    return ''
+  }
+  if (!isFields(said)) return ''
+  const { path: url, body } = said
+  if (typeof url !== 'string' || !url.startsWith('/')) return 'path'
+  const at = url.indexOf('?')
+  const [path, query] = at < 0 ? [url, ''] : [url.slice(0, at), url.slice(at + 1)]
+  const target = findTarget({ method: 'POST', path, query, req: x.req, world: x.world })
+  if (target === null || target.endpoint.action !== 'relay') return 'path'
+  if (!protocolRow(target.endpoint.form as Protocol).body.reads(JSON_TYPE)) return 'path' // forms are not taken
+  return isFields(body) ? { target, path, query, body: Buffer.from(JSON.stringify(body)) } : 'body'
+}
+
+interface Estimated {
+  model: string
+  price_version: number | null
+  multiplier: number | null
+  /** CNY: held before the request is sent, and the most that it can cost whatever its upstream reports. null = it has no price. */
+  held: number | null
+  bound: number | null
+  refusal: { status: number; message: string } | null
+}
+
+async function measure(inner: Exchange, services: Services, reply: KeptReply): Promise<Estimated> {
+  let refusal: Estimated['refusal'] = null
+  try {
+    for (const one of HELD) {
+      if ((await one(inner, services)) === NEXT) continue
+      refusal = { status: reply.status, message: messageIn(reply.text) }
+      break
+    }
+    const { tariff, claim, model } = inner
+    const isPriced = tariff !== null && claim !== null
+    return {
+      model,
+      price_version: tariff?.priceVersion ?? null,
+      multiplier: tariff === null ? null : decimal(tariff.multiplier),
+      held: isPriced ? decimal(inner.hold?.amount ?? needOf(inner, services, claim.candidate, 'worst')) : null,
+      bound: isPriced ? decimal(mostCharged(inner, services, tariff, claim)) : null,
+      refusal,
+    }
+  } finally {
+    giveBack(inner, services)
+  }
+}
+
+/** The dearest answer that the request can have caused at the channel that would be asked first, without fees of tools but searches. */
+function mostCharged(x: Exchange, services: Services, asked: Tariff, { candidate }: Claim): number {
+  const facts = x.facts as Facts
+  const tariff = tariffOfAll(x, candidate.channel, facts.otherModels)
+  const input = tariff.mostInput(facts.prompt, 0)
+  const output = mostOutputOf(x, services, tariff, facts, boundsAt(x, candidate))
+  const usage = {
+    ...noUsage(),
+    images: asked.pricesPictures ? mostPicturesCaused(facts, x.protocol as Protocol) : 0,
+    searches: asked.pricesSearches && facts.tools.length > 0 ? mostSearchesCaused(facts) : 0,
+    seconds: facts.mostUploadS,
+    characters: facts.characters,
+  }
+  const tiers = facts.tiers === NO_TIERS ? {} : { tiers: { asked: facts.tiers, reported: NO_TIERS } }
+  const pictures = usage.images === 0 ? {} : { pictures: { asked: facts.picture, reported: [] } }
+  let most = 0
+  for (const read of INPUT_CLASSES)
+    for (const written of OUTPUT_CLASSES) {
+      const answer = { usage: { ...usage, [read]: input, [written]: output }, ...tiers, ...pictures }
+      most = Math.max(most, tariff.bill(answer).charge)
+    }
+  return most
+}

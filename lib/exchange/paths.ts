@@ -78,8 +78,14 @@ const NATIVE_MODELS = ownEndpoint('models', ANY, true)
 const NATIVE_MODEL = ownEndpoint('model', ANY, true)
 const HELLO = ownEndpoint('hello', [])
 
+const ESTIMATE = plainTarget(ownEndpoint('estimate', ANY))
+
 /** The pages on which a key asks for its own money. Without their version they are answered for clients that sent a key. */
 const FUNDS = new Map<string, Target>([
+  ['/credits', plainTarget(ownEndpoint('credits', ANY))],
+  ['/key', plainTarget(ownEndpoint('key', ANY))],
+  ['/auth/key', plainTarget(ownEndpoint('key', ANY))],
+  ['/generation', plainTarget(ownEndpoint('generation', ANY))],
   ['/dashboard/billing/subscription', plainTarget(ownEndpoint('funds-limit', ANY))],
   ['/dashboard/billing/usage', plainTarget(ownEndpoint('funds-used', ANY))],
 ])
@@ -99,7 +105,7 @@ const hasKey = (x: Asked): boolean => ANY.some(place => (credentialOf(x, [place]
 
 /** null = no such path, or not with this method. */
 export function findTarget(x: Asked): Target | null {
-  if (x.method === 'POST') return POSTS.whole.get(x.path) ?? postTarget(x)
+  if (x.method === 'POST') return POSTS.whole.get(x.path) ?? (x.path === '/v1/estimate' ? ESTIMATE : postTarget(x))
   if (x.method === 'GET') return getTarget(x)
   return x.method === 'HEAD' && x.path === '/' ? plainTarget(HELLO) : null
 }

@@ -3,7 +3,9 @@ import type { Action } from '../terms/target.ts'
 import { type Fact, Plan } from './plan.ts'
 import { admit, authenticate, confirm, credential, throttle, throttleFree } from './stages/key.ts'
 import { findCandidates, chooseModel, findMaker, countLocally, dispatch } from './stages/candidates.ts'
-import { showFunds, sayHello, listModels, refuseUpgrade } from './stages/own-answers.ts'
+import { sayHello, listModels, refuseUpgrade } from './stages/own-answers.ts'
+import { showFunds, showGeneration } from './stages/key-pages.ts'
+import { estimateRequest } from './dry-run.ts'
 import { price, reserve } from './stages/money.ts'
 import { readBody } from './stages/body.ts'
 
@@ -34,6 +36,10 @@ const models = known.step(throttleFree).step(listModels)
 
 const funds = known.step(throttleFree).step(showFunds)
 
+const generation = known.step(throttleFree).step(showGeneration)
+
+const estimate = known.step(throttleFree).step(readBody).step(confirm).step(estimateRequest)
+
 const hello = new Plan<'target'>().step(sayHello)
 
 const upgrade = new Plan<'target'>().step(refuseUpgrade)
@@ -46,6 +52,10 @@ export const PLANS: Record<Action, Plan<Fact>> = {
   funds,
   'funds-limit': funds,
   'funds-used': funds,
+  credits: funds,
+  key: funds,
+  generation,
+  estimate,
   upgrade,
   hello,
 }

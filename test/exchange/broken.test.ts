@@ -94,10 +94,23 @@ t.test('a document shorter than its length is cut for the client too', async t =
   const call = await s.at('a').call()
   call.start(200, { 'content-type': 'application/json', 'content-length': '1000' })
   call.raw('{"choices":[{"message":{"content":"good morning')
-  await s.settled()
+  await s.goOn()
   call.halfClose()
   t.equal(await client.end(), 'cut')
   t.match(await s.books(), { ok: true, left: NOTHING_LEFT, rows: [{ end: 'upstream_cut', basis: 'counted' }] })
+})
+
+t.test('a document that breaks off while it waits for its end is taken back, and is free', async t => {
+  const s = await open(t)
+  const client = s.ask(document())
+  const call = await s.at('a').call()
+  call.start(200, { 'content-type': 'application/json', 'content-length': '1000' })
+  call.raw('{"choices":[{"message":{"content":"good morning')
+  await s.settled()
+  call.halfClose()
+  t.equal(await client.end(), 'whole')
+  t.equal(client.status, 502)
+  t.match(await s.books(), { ok: true, left: NOTHING_LEFT, rows: [{ basis: 'none', charge: 0 }] })
 })
 
 t.test('a document that is none passes as it came, and is charged by its bytes', async t => {

@@ -20,11 +20,29 @@ t.test(
     const call = await s.at('a').call()
     call.start(200, { 'content-type': 'application/json', 'content-length': String(BODY.length + 100) })
     call.raw(BODY)
+    await s.goOn()
     await client.sees('hello')
     call.reset()
     t.equal(await client.end(), 'cut')
     const books = await s.books()
     t.match(books, { ok: true, left: NOTHING_LEFT, failures: [] })
     t.match(books.rows, [{ charge: 280, basis: 'reported' }])
+  },
+)
+
+t.test(
+  'the same while the head waits for the end: nothing was promised, and the client has the whole document',
+  async t => {
+    const s = await open(t, {})
+    const client = s.ask(document())
+    const call = await s.at('a').call()
+    call.start(200, { 'content-type': 'application/json', 'content-length': String(BODY.length + 100) })
+    call.raw(BODY)
+    await s.settled()
+    call.reset()
+    t.equal(await client.end(), 'whole')
+    t.equal(client.text, BODY)
+    t.equal(client.answer.headers.get('x-gateway-charge'), '0.000280')
+    t.match(await s.books(), { ok: true, left: NOTHING_LEFT, failures: [], rows: [{ charge: 280 }] })
   },
 )

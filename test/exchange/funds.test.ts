@@ -1,10 +1,22 @@
 /** A key asks what it has spent and may still spend, in the forms that chat applications read. */
 import t, { type Test } from 'tap'
+import { timeOfId } from '../../lib/base/ids.ts'
 import { micro } from '../../lib/base/money.ts'
 import { accountPurse, keyPurse } from '../../lib/store/books/purses.ts'
 import { SETUP } from '../support/store.ts'
-import { KEY, type Options, OTHER_KEY, open, POOR_KEY, type Scene } from './support/gateway.ts'
+import {
+  HEADERS,
+  KEY,
+  MODEL,
+  NOTHING_LEFT,
+  type Options,
+  OTHER_KEY,
+  open,
+  POOR_KEY,
+  type Scene,
+} from './support/gateway.ts'
 import { answers, document } from './support/speech.ts'
+import { asks, FOUR } from './support/four.ts'
 
 const SUBSCRIPTION = '/v1/dashboard/billing/subscription'
 const USAGE = '/v1/dashboard/billing/usage?start_date=2026-01-01&end_date=2026-02-01'
@@ -124,4 +136,146 @@ t.test('inside the limit of what is free', async t => {
   t.equal((await get(s, SUBSCRIPTION)).status, 200)
   t.equal((await get(s, USAGE)).status, 200)
   t.equal((await get(s, TOKEN)).status, 429)
+})
+
+// --- in the words of OpenRouter
+
+t.test('credits: of the account, of the cap of a key that has one, and of nobody else', async t => {
+  const s = await scene(t, { keys: [{ name: 'capped', secret: 'sk-scenario-capped-0123', cap: 3 }] })
+  await spend(s)
+  const of = async (key: string | null) => (await get(s, '/v1/credits', key)).json.data
+  t.strictSame(await of(KEY), { total_credits: 100, total_usage: CHARGE, currency: 'CNY' } as never)
+  t.strictSame(await of('sk-scenario-capped-0123'), { total_credits: 3, total_usage: 0, currency: 'CNY' } as never)
+  t.strictSame(await of(OTHER_KEY), { total_credits: 100, total_usage: 0, currency: 'CNY' } as never)
+  t.equal((await get(s, '/v1/credits', null)).status, 401)
+})
+
+t.test('a key: its cap, what it has spent this day, week and month, and every member of its type', async t => {
+  const s = await scene(t, {
+    rate: 30,
+    key: { cap: { amount: 3, every: 'week' }, expires_at: '2030-01-01T00:00:00Z' },
+  })
+  await spend(s)
+  for (const path of ['/v1/key', '/v1/auth/key']) {
+    const { json } = await get(s, path)
+    t.match(json.data, {
+      label: 'k',
+      limit: 3,
+      limit_remaining: 3 - CHARGE,
+      limit_reset: 'weekly',
+      usage: CHARGE,
+      usage_daily: CHARGE,
+      usage_weekly: CHARGE,
+      usage_monthly: CHARGE,
+      is_free_tier: false,
+      expires_at: '2030-01-01T00:00:00.000Z',
+      rate_limit: { requests: 30, interval: '1m', note: String },
+      currency: 'CNY',
+    } as never)
+  }
+  t.match((await get(s, '/v1/key', OTHER_KEY)).json.data, {
+    limit: null,
+    limit_remaining: null,
+    limit_reset: null,
+    usage: 0,
+    usage_monthly: 0,
+    expires_at: null,
+  } as never)
+})
+
+t.test('a generation: by our id and by that of the answer, for the key that made it', async t => {
+  const s = await scene(t, { keys: [{ name: 'beside', secret: 'sk-scenario-beside-0123' }] })
+  s.at('a').script = call =>
+    call.whole(200, {
+      id: 'chatcmpl-7',
+      choices: [{ message: { content: 'hi' }, finish_reason: 'stop' }],
+      usage: { prompt_tokens: 100, completion_tokens: 10 },
+    })
+  const client = s.ask(document())
+  await client.end()
+  const id = client.answer.headers.get('x-request-id') as string
+  t.equal((await get(s, `/v1/generation?id=${id}x`)).status, 404)
+  await s.books()
+  const { json } = await get(s, `/v1/generation?id=${id}`)
+  t.match(json.data, {
+    id,
+    upstream_id: 'chatcmpl-7',
+    total_cost: 0.00028,
+    usage: 0.00028,
+    tokens_prompt: 100,
+    tokens_completion: 10,
+    native_tokens_prompt: 100,
+    native_tokens_cached: 0,
+    api_type: 'completions',
+    provider_name: 'gateway',
+    cancelled: false,
+    is_byok: false,
+    currency: 'CNY',
+  } as never)
+  const [row] = (await s.books()).rows
+  t.equal(json.data['created_at'], new Date(timeOfId(row!.requestId)).toISOString())
+  t.notMatch(JSON.stringify(json), /"channel"|up-a|127\.0\.0\.1/)
+  t.equal((await get(s, '/v1/generation?id=chatcmpl-7')).json.data['id'], id)
+  for (const key of [OTHER_KEY, 'sk-scenario-beside-0123']) {
+    const other = await get(s, `/v1/generation?id=${id}`, key)
+    t.match(other, { status: 404, json: { error: { message: /尚未结算/ } } }, 'another key, also of the same account')
+    t.equal(other.headers.get('retry-after'), '1')
+  }
+  for (const bad of ['', '?id=', `?id=${'x'.repeat(600)}`]) t.equal((await get(s, `/v1/generation${bad}`)).status, 400)
+})
+
+t.test('an estimate: what is held, the most that it costs, and why it would be refused', async t => {
+  const s = await scene(t, { models: ['dear'], key: { models: [MODEL, 'free'] } })
+  const estimate = async (body: unknown, key = KEY) => {
+    const answer = await fetch(`${s.urls.direct}/v1/estimate`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+      body: typeof body === 'string' ? body : JSON.stringify(body),
+    })
+    return { status: answer.status, json: (await answer.json()) as Json }
+  }
+  for (const protocol of FOUR) {
+    const { path, body } = asks(protocol, MODEL)
+    const { status, json } = await estimate({ path, body })
+    t.match({ status, json }, { status: 200, json: { model: MODEL, multiplier: 1, refusal: null } as never }, protocol)
+    t.ok(
+      json['held']! > 0 && json['bound']! >= 100 * 8e-6 && json['price_version']! > 0,
+      `${protocol} ${JSON.stringify(json)}`,
+    )
+  }
+  const { path, body } = asks('chat', MODEL)
+  t.match(await estimate({ path, body: { ...(body as object), model: 'dear' } }), {
+    status: 200,
+    json: { held: null, bound: null, price_version: null, refusal: { status: 403, message: /dear/ } } as never,
+  })
+  t.match(await estimate({ path, body }, POOR_KEY), { status: 200, json: { refusal: { status: 403 } } as never })
+  for (const bad of [
+    '',
+    '[]',
+    '"x"',
+    { path },
+    { path, body: 1 },
+    { path: 7, body },
+    { path: '/v1/estimate', body },
+    { path: '/v1/models', body },
+    { path: '/v1/audio/transcriptions', body },
+    { path: 'https://elsewhere/v1/chat/completions', body },
+  ])
+    t.equal((await estimate(bad)).status, 400, JSON.stringify(bad))
+  t.equal((await estimate({ path, body: { ...(body as object), pad: 'x'.repeat(1_100_000) } })).status, 413)
+  const books = await s.books()
+  t.match(books, { ok: true, left: NOTHING_LEFT, rows: [] })
+  t.equal(books.rows.length, 0, 'nothing was asked and nothing is charged')
+  t.equal(s.services.buffered.bytes, 0)
+  t.strictSame(s.asked(), { a: 0 })
+})
+
+t.test('estimates, generations and credits are inside the limit of what is free', async t => {
+  const s = await scene(t, { config: { limits: { count: { requests: 2, minutes: 5 } } } })
+  t.equal((await get(s, '/v1/credits')).status, 200)
+  t.equal((await get(s, '/v1/generation?id=x')).status, 404)
+  const { path, body } = asks('chat', MODEL)
+  const client = s.ask({ path: '/v1/estimate', headers: HEADERS, body: { path, body } })
+  await client.end()
+  t.equal(client.status, 429)
 })

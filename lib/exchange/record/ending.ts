@@ -30,16 +30,15 @@ export const CLIENT_CLOSED = 499
 const RETRY_AFTER_S = 2
 const JSON_UTF8 = 'application/json; charset=utf-8'
 
+/** What a page of another site may read of an answer beside its body: all that an SDK reads there. */
+const READABLE =
+  'x-request-id, request-id, retry-after, retry-after-ms, x-should-retry, x-gateway-via, x-gateway-dropped, x-gateway-charge, x-gateway-held'
+
 /** `[name, value, …]` that every answer begins with; those that are the same in all come before them. */
 export function ownHeaders(x: Exchange): string[] {
   const headers = ['x-request-id', x.id, 'request-id', x.id]
   if (x.req.headers.origin !== undefined) {
-    headers.push(
-      'access-control-allow-origin',
-      '*',
-      'access-control-expose-headers',
-      'x-request-id, request-id, retry-after, x-gateway-via, x-gateway-dropped',
-    )
+    headers.push('access-control-allow-origin', '*', 'access-control-expose-headers', READABLE)
   }
   return headers
 }

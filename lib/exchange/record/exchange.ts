@@ -70,7 +70,16 @@ export interface Arrival {
 }
 
 /** The actions that cost nothing. They are also answered to a key whose cap is used up. */
-const FREE = new Set<Action>(['count', 'funds', 'funds-limit', 'funds-used'])
+const FREE = new Set<Action>([
+  'count',
+  'funds',
+  'funds-limit',
+  'funds-used',
+  'credits',
+  'key',
+  'generation',
+  'estimate',
+])
 
 export class Exchange {
   /** The newest world when the head came. The stage `confirm` puts in its place the newest one when the body is complete. */

@@ -446,6 +446,7 @@ export abstract class RelayBase implements AttemptEvents {
     const { x, services, response } = this
     this.answer.reading?.close()
     this.drain?.close()
+    response.close()
     this.lastByteMs = services.clock.monotonic() // what is left is the client's time
     x.upstreamMs = this.lastByteMs - x.dispatchedMs
     if (response.gone) services.metrics.clientGone(this.isSlow ? 'slow' : this.isDone ? 'drained' : 'cut')

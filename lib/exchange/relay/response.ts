@@ -3,12 +3,14 @@
  * only between two events and never in a compressed answer, and an answer that broke off never gets a clean end. A client that has
  * left is told nothing: what is written for it here goes nowhere.
  */
+import type { KeyEntry } from '../../access/keys.ts'
+import { formatMicro, micro } from '../../base/money.ts'
 import { ERRORS, type ErrorName, errorText } from '../../base/errors.ts'
 import type { ProtocolRow } from '../../protocols/protocol.ts'
 import type { Failure, WrittenError } from '../../translate/events.ts'
 import type { TranslatedRequest } from '../../translate/ask.ts'
 import { passResponseHeaders, passRetryHeaders } from '../../upstream/headers.ts'
-import { answer, ownHeaders, refuse } from '../record/ending.ts'
+import { answer, guard, ownHeaders, refuse } from '../record/ending.ts'
 import type { Exchange } from '../record/exchange.ts'
 import type { Services } from '../record/services.ts'
 import { laneHeaders, nameLeftOut, nameLosses } from '../record/translated-request.ts'
@@ -21,6 +23,9 @@ const JSON_TYPE = 'application/json; charset=utf-8'
 const UNBUFFERED = ['cache-control', 'no-cache', 'x-accel-buffering', 'no']
 /** Upstreams that are too busy leave this out, and clients want it. */
 const BUSY_RETRY_AFTER_S = '2'
+/** A JSON document waits for its end, so that its head can say what it cost: at most so many bytes of it, for so long. */
+const MOST_WAITING_BYTES = 256 * 1024
+const MOST_WAITING_MS = 50
 
 export class ResponseWriter {
   readonly #x: Exchange
@@ -40,7 +45,13 @@ export class ResponseWriter {
   #told = false
   /** The upstream has said all: what is written now goes out with the end. */
   #lastComes = false
-  #last: Buffer | null = null
+  /** Bytes that go out with the end, or of a document that waits for it. */
+  #last: Buffer[] | null = null
+  #lastBytes = 0
+  /** The bytes of `limits.buffered` that those take. */
+  #bufferedBytes = 0
+  /** Calls off that a document goes on without its end; null = nothing waits for one that is not there. */
+  #stopWaiting: (() => void) | null = null
   /** Bytes of a document that is written as a whole; -1 = it is not. */
   #length = -1
   /** The connection was asked to say when it has taken what is in it. */
@@ -66,6 +77,14 @@ export class ResponseWriter {
 
   leave(): void {
     this.gone = true
+    this.close()
+  }
+
+  /** Nothing that waits is sent any more. */
+  close(): void {
+    this.#takeLast()
+    this.#stopWaiting?.()
+    this.#stopWaiting = null
   }
 
   /** The client is there, and nothing has been sent that binds us to one upstream's answer. */
@@ -86,13 +105,19 @@ export class ResponseWriter {
 
   // --- the answer
 
-  /** Sends the head of the answer, once. */
+  /** Sends the head of the answer, once; not yet where the answer waits for its end. */
   head(): void {
+    if (!this.#mayWait) this.#begin(false)
+  }
+
+  /** `isWhole`: all that waits is the whole answer, whose charge is kept. */
+  #begin(isWhole: boolean): void {
     const x = this.#x
     if (x.status !== 0 || this.gone) return
     const { status, lane } = this.#answer
     const headers = ownHeaders(x)
-    this.announced = lane === null && tellsLength(this.#answer)
+    nameMoney(x, headers, isWhole && this.#mayWait)
+    this.announced = lane === null && tellsLength(this.#answer, isWhole ? this.#lastBytes : null)
     const now = this.#services.clock.now()
     if (lane === null) this.#passedHead(now, headers)
     else this.#translatedHead(now, lane, headers)
@@ -123,17 +148,51 @@ export class ResponseWriter {
   /** The upstream has said all that it says: what is sent from now on goes out with the end. */
   holdLast(): void {
     this.#lastComes = true
+    this.#stopWaiting?.() // the end is there
+    this.#stopWaiting = null
   }
 
   /** Sends bytes that came at `nowMs` (monotonic). False: the client is slower than the upstream; see `whenDrained`. */
   send(chunk: Buffer, nowMs: number): boolean {
     if (this.gone) return true
-    if (this.#x.status === 0) this.head()
     this.#told = true
     this.#lastWriteMs = nowMs
-    if (!this.#lastComes) return this.#x.reply.write(chunk)
-    this.#last = this.#last === null ? chunk : Buffer.concat([this.#last, chunk])
+    if (this.#x.status === 0 && !this.#waitsWith(chunk)) this.#goOn()
+    if (this.#x.status !== 0 && !this.#lastComes) return this.#x.reply.write(chunk)
+    this.#last ??= []
+    this.#last.push(chunk)
+    this.#lastBytes += chunk.length
     return true
+  }
+
+  // --- a document that waits for its end
+
+  /** The answer is one whose head can wait for its end: a document of JSON that costs something. */
+  get #mayWait(): boolean {
+    const { headers, lane, reading } = this.#answer
+    if (this.#x.hold === null || this.#x.status !== 0 || reading?.comesInPieces) return false
+    return lane !== null || /json/i.test(headers['content-type'] ?? '')
+  }
+
+  /** True: this piece waits with what came before it. */
+  #waitsWith({ length }: Buffer): boolean {
+    if (!this.#mayWait || this.#lastBytes + length > MOST_WAITING_BYTES) return false
+    if (this.#lastComes) return true
+    const { buffered, clock } = this.#services
+    const { id } = (this.#x.entry as KeyEntry).account
+    if (!buffered.take(id, this.#bufferedBytes, length, this.#x.world.config.limits.bufferedBytes)) return false
+    this.#bufferedBytes += length
+    this.#stopWaiting ??= clock.after(MOST_WAITING_MS, () => guard(this.#x, this.#services, () => this.#goOn()))
+    return true
+  }
+
+  /** What waits goes on without its end. */
+  #goOn(): void {
+    this.#stopWaiting?.()
+    this.#stopWaiting = null
+    this.#begin(false)
+    const waiting = this.#takeLast()
+    if (waiting !== undefined) this.#x.reply.write(waiting)
   }
 
   /** Sends what is written of an answer at its end; of a document this is all. */
@@ -153,14 +212,18 @@ export class ResponseWriter {
   }
 
   #takeLast(): Buffer | undefined {
-    const last = this.#last ?? undefined
+    const last = this.#last
     this.#last = null
-    return last
+    this.#lastBytes = 0
+    if (this.#bufferedBytes > 0)
+      this.#services.buffered.give((this.#x.entry as KeyEntry).account.id, this.#bufferedBytes)
+    this.#bufferedBytes = 0
+    return last === null ? undefined : last.length === 1 ? last[0] : Buffer.concat(last)
   }
 
   end(): void {
     if (this.gone) return
-    this.head()
+    this.#begin(true)
     const last = this.#takeLast()
     this.#x.ended = true
     this.#x.reply.end(last)
@@ -170,7 +233,7 @@ export class ResponseWriter {
   takeBack(): boolean {
     const x = this.#x
     if (this.early || !x.reply.unseen) return false
-    this.#last = null
+    this.close()
     this.announced = false
     x.status = 0
     return true
@@ -189,6 +252,7 @@ export class ResponseWriter {
     this.early = true
     x.status = 200
     const headers = ownHeaders(x)
+    nameMoney(x, headers, false)
     headers.push('content-type', EVENTS_TYPE, ...UNBUFFERED)
     if (x.lanes !== null) nameLosses(x.lanes, headers)
     else nameLeftOut(x, headers)
@@ -273,6 +337,7 @@ export class ResponseWriter {
   answerError({ status, body }: WrittenError): void {
     const { headers: upstream, lane } = this.#answer
     const headers = ownHeaders(this.#x)
+    nameMoney(this.#x, headers, true)
     headers.push('content-type', JSON_TYPE)
     passRetryHeaders(upstream, this.#services.clock.now(), headers)
     if (saysBusy(status) && !headers.includes('retry-after')) headers.push('retry-after', BUSY_RETRY_AFTER_S)
@@ -307,9 +372,19 @@ export class ResponseWriter {
   }
 }
 
-/** The client is told how many bytes come: those of the upstream, which reach it unchanged. */
-function tellsLength({ headers, reading }: UpstreamAnswer): boolean {
+/** What the answer cost, where that is known and kept; else what is held for it. */
+function nameMoney({ row, hold }: Exchange, into: string[], isWhole: boolean): void {
+  if (isWhole && row !== null) into.push('x-gateway-charge', formatMicro(row.charge))
+  else if (hold !== null) into.push('x-gateway-held', formatMicro(micro(hold.amount)))
+}
+
+/**
+ * The client is told how many bytes come: those of the upstream, which reach it unchanged. `came`: all that came; null = more may
+ * come.
+ */
+function tellsLength({ headers, reading }: UpstreamAnswer, came: number | null): boolean {
   const length = headers['content-length']
+  if (came !== null && came !== Number(length)) return false
   // with a length the client sees the end in the last byte, which must not come before the charge is safe
   return length !== undefined && !reading?.events && !reading?.foreign && !(reading?.decoder ?? reading?.links)
 }

@@ -19,8 +19,12 @@ const KEPT_FREE_BYTES = 1024 * 1024
 /** The most bytes of a refused upload that are read before its connection is cut. */
 const DROPPED_BYTES = 256 * 1024 * 1024
 
+/** A body that is asked about, and sent to nobody, is parsed here, and so it may be no longer than what is kept for free. */
+const mostBytes = ({ form, world }: Exchange): number =>
+  form === null ? Math.min(KEPT_FREE_BYTES, world.config.limits.bodyBytes) : world.config.limits.bodyBytes
+
 export const readBody = stage<'admitted', 'body'>((x, services) => {
-  const limit = x.world.config.limits.bodyBytes
+  const limit = mostBytes(x)
   const codings = codingsOf(x.req.headers['content-encoding'])
   if (codings === null) return refuseUnread(x, services, 'encoding', [])
   const announced = Number(x.req.headers['content-length'] ?? 0)
@@ -39,7 +43,8 @@ class Upload {
   readonly #x: Exchange
   readonly #services: Services
   readonly #resolve: (verdict: StageVerdict) => void
-  readonly #scan: BodyScan
+  /** null: the body asks of no protocol. */
+  readonly #scan: BodyScan | null
   readonly #pages: BodyPages
   #asked = false
   /** Resolves when it is known whether the account has money; null = nobody asks. */
@@ -51,9 +56,9 @@ class Upload {
     this.#x = x
     this.#services = services
     this.#resolve = resolve
-    this.#scan = protocolRow(x.form as Protocol).body.scan(x.req.headers['content-type'])
+    this.#scan = x.form === null ? null : protocolRow(x.form).body.scan(x.req.headers['content-type'])
     this.#pages = new BodyPages(part => {
-      this.#scan.feed(part)
+      this.#scan?.feed(part)
       if (!this.#isDropped) x.body.push(part)
     })
   }
@@ -69,16 +74,17 @@ class Upload {
 
   /** The same as below for a body in codings: what counts, is scanned and goes upstream is the decoded body. */
   async #decode(codings: Codings): Promise<void> {
-    const { req, world } = this.#x
+    const { req } = this.#x
+    const most = mostBytes(this.#x)
     try {
-      for await (const chunk of decodedBody(req, codings, world.config.limits.bodyBytes)) {
+      for await (const chunk of decodedBody(req, codings, most)) {
         this.#onData(chunk)
         await this.#until
         if (this.#x.ended || this.#x.finished) return
       }
       this.#onEnd()
     } catch (error) {
-      if (error instanceof DecodedTooLarge) this.#refuse('too_large', [sizeText(world.config.limits.bodyBytes)])
+      if (error instanceof DecodedTooLarge) this.#refuse('too_large', [sizeText(most)])
       else if (error instanceof BrokenCoding) this.#refuse('field', ['content-encoding'])
       else this.#resolve(DONE) // the connection broke
     }
@@ -87,10 +93,11 @@ class Upload {
   #onData(chunk: Buffer): void {
     const x = this.#x
     if (x.ended || x.finished) return // what still comes is dropped
-    const { bodyBytes, bufferedBytes } = x.world.config.limits
+    const { bufferedBytes } = x.world.config.limits
+    const most = mostBytes(x)
     x.bodyBytes += chunk.length
     try {
-      if (x.bodyBytes > bodyBytes) this.#refuse('too_large', [sizeText(bodyBytes)])
+      if (x.bodyBytes > most) this.#refuse('too_large', [sizeText(most)])
       else if (!this.#isDropped && !takeMemory(x, this.#services.buffered, chunk.length, bufferedBytes))
         this.#refuse('unavailable')
       else {
@@ -166,7 +173,8 @@ function refuseUnread(x: Exchange, services: Services, name: ErrorName, args: st
   return refuse(x, services, name, args)
 }
 
-function understand(x: Exchange, services: Services, scan: BodyScan): StageVerdict {
+function understand(x: Exchange, services: Services, scan: BodyScan | null): StageVerdict {
+  if (scan === null) return NEXT
   x.facts = scan.end()
   if (x.facts === null) return refuse(x, services, 'not_json')
   const { body } = protocolRow(x.form as Protocol)

@@ -1,13 +1,14 @@
-/** The stages that answer by themselves: lists of models, the money of a key, a greeting, and that there are no WebSockets. */
+/** The stages that answer by themselves: lists of models, a greeting, and that there are no WebSockets. */
+import { MODEL_DEFAULTS } from '../../catalog/schema.ts'
 import type { KeyEntry } from '../../access/keys.ts'
 import type { Protocol } from '../../terms/records.ts'
 import type { Target } from '../../terms/target.ts'
 import type { Exchange } from '../record/exchange.ts'
 import { stage } from '../plan.ts'
-import { answerJson, DONE, refuse, storeFailed } from '../record/ending.ts'
+import { answerJson, DONE, refuse } from '../record/ending.ts'
 import type { Services } from '../record/services.ts'
-import { type Funds, fundsOf } from '../../access/funds.ts'
-import { add, formatMicro, type Micro } from '../../base/money.ts'
+import { decimalText } from '../../base/money.ts'
+import type { OfferedPrice } from '../../pricing/tariff.ts'
 
 /** The catalogue has no dates of models, and clients want one. */
 const CREATED = { created: 1_767_225_600, created_at: '2026-01-01T00:00:00Z' }
@@ -70,7 +71,88 @@ const entry = (x: Exchange, id: string) => ({
   owned_by: 'gateway',
   protocols: pricedProtocols(x, id),
   translated: translatedProtocols(x, id),
+  ...described(x, id),
 })
+
+// --- what a client wants to know of a model, in OpenRouter's words
+
+/** Prices have twelve places behind a million tokens, and so many behind one. */
+const PER_TOKEN_PLACES = 18
+const PER_PIECE_PLACES = 12
+
+/** OpenRouter's names of prices of one token, and ours; where a model has none of its own, it costs as the class behind it. */
+const PER_TOKEN = {
+  prompt: ['input'],
+  completion: ['output'],
+  input_cache_read: ['cache_read', 'input'],
+  input_cache_write: ['cache_write_5m', 'input'],
+  input_cache_write_1h: ['cache_write_1h', 'input'],
+  audio: ['input_audio', 'input'],
+  audio_output: ['output_audio', 'output'],
+  image_token: ['input_image', 'input'],
+  image_output: ['output_image', 'output'],
+} as const
+const PER_PIECE = ['request', 'web_search', 'second', 'character'] as const
+
+/** What is not known is null. Prices are those of the key's group, for prompts of usual length, in CNY for one token or piece. */
+function described(x: Exchange, id: string): object {
+  const { context, maxOutput } = limitsOf(x, id)
+  const price = x.world.tariff((x.entry as KeyEntry).key.group, id)?.offered() ?? null
+  return {
+    context_length: context,
+    max_output: maxOutput,
+    architecture: modalities(pricedProtocols(x, id), price),
+    pricing: price === null ? null : pricing(price),
+  }
+}
+
+function limitsOf(x: Exchange, id: string): { context: number | null; maxOutput: number | null } {
+  const { context = MODEL_DEFAULTS.context, maxOutput = null } = x.world.model(id) ?? {}
+  return { context: context === MODEL_DEFAULTS.context ? null : context, maxOutput }
+}
+
+function pricing({ lists }: OfferedPrice): object {
+  const prices = new Map<string, bigint>(lists[0]?.prices ?? [])
+  const images = new Map(lists[0]?.images ?? [])
+  const found: Record<string, string | null> = {}
+  for (const [name, classes] of Object.entries(PER_TOKEN)) {
+    const pico = classes.map(one => prices.get(one)).find(one => one !== undefined)
+    found[name] = pico === undefined ? null : decimalText(pico, PER_TOKEN_PLACES)
+  }
+  for (const name of PER_PIECE) {
+    const pico = prices.get(name)
+    found[name] =
+      pico === undefined ? null : decimalText(pico, name === 'character' ? PER_TOKEN_PLACES : PER_PIECE_PLACES)
+  }
+  const image = images.get('default')
+  return { ...found, image: image === undefined ? null : decimalText(image, PER_PIECE_PLACES), currency: 'CNY' }
+}
+
+/** What protocols other than those of text take and give. */
+const BESIDE_TEXT: Partial<Record<Protocol, readonly [input: string | null, output: string]>> = {
+  images: ['text', 'image'],
+  embeddings: ['text', 'embeddings'],
+  rerank: ['text', 'rerank'],
+  moderations: [null, 'text'],
+  speech: ['text', 'audio'],
+  transcriptions: ['audio', 'text'],
+}
+
+/** The catalogue does not say what a model of text reads; a price for pictures or sound does. */
+function modalities(protocols: readonly Protocol[], price: OfferedPrice | null): object {
+  const [only] = protocols
+  const other = only === undefined ? undefined : BESIDE_TEXT[only]
+  if (other !== undefined)
+    return { input_modalities: other[0] === null ? null : [other[0]], output_modalities: [other[1]] }
+  const priced = new Set((price?.lists[0]?.prices ?? []).map(([name]) => name as string))
+  const of = (side: 'input' | 'output') => ['image', 'audio'].filter(what => priced.has(`${side}_${what}`))
+  const reads = of('input')
+  const images = (price?.lists[0]?.images.length ?? 0) > 0 ? ['image'] : []
+  return {
+    input_modalities: reads.length === 0 ? null : ['text', ...reads],
+    output_modalities: [...new Set(['text', ...of('output'), ...images])],
+  }
+}
 
 const METHODS: Partial<Record<Protocol, string[]>> = {
   generate: ['generateContent', 'streamGenerateContent', 'countTokens'],
@@ -79,88 +161,18 @@ const METHODS: Partial<Record<Protocol, string[]>> = {
 
 function nativeEntry(x: Exchange, id: string): object {
   const protocols = x.world.routes.protocolsOf((x.entry as KeyEntry).key.group, id)
+  const { context, maxOutput } = limitsOf(x, id)
   return {
     name: `models/${id}`,
     displayName: id,
     supportedGenerationMethods: protocols.flatMap(p => METHODS[p] ?? []),
+    ...(context === null ? {} : { inputTokenLimit: context }),
+    ...(maxOutput === null ? {} : { outputTokenLimit: maxOutput }),
   }
 }
 
 const send = (x: Exchange, services: Services, body: object): void =>
   answerJson(x, services, Buffer.from(JSON.stringify(body)))
-
-// --- the money of a key
-
-/**
- * A key asks what it has spent and may still spend. Chat applications know two pages for this, one of which they also
- * use for what they show as the balance: `hard_limit_usd - total_usage / 100`. So `total_usage` is all that the key
- * has ever spent, whatever dates the query names, and the difference is what is available. The fields say USD; they
- * are CNY unless the config has a rate.
- */
-export const showFunds = stage<'admitted', never>((x, services) => {
-  const { key, account } = x.entry as KeyEntry
-  const { ledger, store } = services
-  const { health } = ledger
-  const here = { holder: ledger.holder, held: ledger.held(), nowMs: ledger.wall.now() }
-  return health
-    .ask(() => fundsOf(store, key, account, here))
-    .then(
-      funds => {
-        send(x, services, bodyOf(x, funds))
-        return DONE
-      },
-      error => storeFailed(x, services, error),
-    )
-})
-
-const ONE_UNIT = 1_000_000n
-
-/** Millionths of the currency that is shown. What does not divide evenly is cut off. */
-const millionths = (amount: Micro, rate: number | null): bigint =>
-  rate === null ? BigInt(amount) : (BigInt(amount) * ONE_UNIT) / BigInt(rate)
-
-/** A number of six places. `times` is 100 for hundredths. */
-const shown = (amount: Micro, rate: number | null, times = 1n): number =>
-  Number(formatMicro(millionths(amount, rate) * times))
-
-/** Some gateways count money in units of which 500,000 are 1 of the currency, and applications divide by that. */
-const MILLIONTHS_A_UNIT = 2n
-const units = (amount: Micro, rate: number | null): number => Number(millionths(amount, rate) / MILLIONTHS_A_UNIT)
-
-function bodyOf(x: Exchange, { used, available }: Funds): object {
-  const { key } = x.entry as KeyEntry
-  const { usdRate } = x.world.config.billing
-  const granted = add(used, available)
-  const expiresAt = key.expiresAtMs === null ? 0 : Math.floor(key.expiresAtMs / 1000)
-  const { action } = (x.target as Target).endpoint
-  if (action === 'funds-used') return { object: 'list', total_usage: shown(used, usdRate, 100n) }
-  if (action === 'funds-limit') {
-    const limit = shown(granted, usdRate)
-    return {
-      object: 'billing_subscription',
-      has_payment_method: true,
-      soft_limit_usd: limit,
-      hard_limit_usd: limit,
-      system_hard_limit_usd: limit,
-      access_until: expiresAt,
-    }
-  }
-  return {
-    code: true,
-    message: 'ok',
-    data: {
-      object: 'token_usage',
-      name: key.name,
-      total_granted: units(granted, usdRate),
-      total_used: units(used, usdRate),
-      total_available: units(available, usdRate),
-      unlimited_quota: false,
-      model_limits: Object.fromEntries((key.models ?? []).map(model => [model, true])),
-      model_limits_enabled: key.models !== null,
-      expires_at: expiresAt,
-    },
-  }
-}
 
 // --- greetings
 

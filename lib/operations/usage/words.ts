@@ -139,6 +139,10 @@ export const REASONS: Record<ErrorName, Reason> = {
     why: both('没有找到要继续的回答。', 'The answer that was to be continued was not found.'),
     todo: both('请开始新的对话。', 'Begin a new conversation.'),
   },
+  generation_unknown: {
+    why: both('没有找到这个请求,或它尚未结算。', 'The request was not found, or is not settled yet.'),
+    todo: both('请稍后再试,并使用发出该请求的密钥。', 'Try again in a moment, with the key that made the request.'),
+  },
   model_restricted: {
     why: both('该密钥不允许使用这个模型。', 'The key may not use this model.'),
     todo: both('请修改密钥的模型列表。', 'Change the list of models of the key.'),

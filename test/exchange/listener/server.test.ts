@@ -101,6 +101,7 @@ t.test('bytes that are no HTTP behind a request: nothing of ours gets into its a
       call.start(400, { 'content-type': 'application/json', 'content-length': '200' })
       call.raw('{"half":')
     }
+    if (when !== 'before it') await s.goOn()
     if (when !== 'before it') await until('the answer has begun', () => heard.includes('{"half":'))
     client.socket.write(BAD)
     await until('the connection is cut', () => client.closed)

@@ -43,6 +43,8 @@ export const POOR_KEY = 'sk-scenario-of-the-poor'
 export const keyOf = (account: string): string => `sk-scenario-of-account-${account}`
 /** As long as the first byte of an answer is waited for. */
 const PAST_READ_ON_MS = 601_000
+/** As long as a document waits for its end, so that its head can say what it cost. */
+const PAST_END_MS = 51
 const KEY_REFUSED = 'the upstream refuses the channel key: it is not used for a while'
 export const MODEL = 'm'
 /** A path of each protocol, and a key wherever any of them reads one. */
@@ -218,6 +220,10 @@ export async function open(t: Test, options: Options = {}) {
   }
   let changesSeen = await store.changes.seq()
 
+  const settled = async (): Promise<void> => {
+    for (let i = 0; i < 2; i++) await ask({ path: '/nowhere', body: '' }).end()
+  }
+
   return {
     clock,
     store,
@@ -240,8 +246,11 @@ export async function open(t: Test, options: Options = {}) {
         ?.value
     },
     /** Everything written so far has reached whom it was written to: the loop has gone round with another request. */
-    settled: async (): Promise<void> => {
-      for (let i = 0; i < 2; i++) await ask({ path: '/nowhere', body: '' }).end()
+    settled,
+    /** What has come of a document goes on to its client without its end, which was waited for long enough. */
+    goOn: async (): Promise<void> => {
+      await settled()
+      clock.advance(PAST_END_MS)
     },
     /** The time is over for all that is read on without its client. */
     readOut: async (): Promise<void> => {
