@@ -272,6 +272,7 @@ t.test('an answer that breaks off leaves nothing behind', async t => {
   const second = await s.at('a').call(1)
   start(second)
   await unfinished()
+  await s.goOn()
   second.reset()
   t.equal(await broken.end(), 'cut')
   await nothing()
@@ -309,6 +310,7 @@ t.test('a huge picture takes bounded memory, and so does one that a slow client 
     const call = await s.at('a').call(nth)
     call.start(200, { 'content-type': 'application/json', 'transfer-encoding': 'chunked' })
     call.chunk('{"data":[{"b64_json":"')
+    await s.goOn()
     const [answer] = (await once(req, 'response')) as [http.IncomingMessage]
     collect()
     const before = process.memoryUsage().arrayBuffers
