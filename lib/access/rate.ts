@@ -86,6 +86,18 @@ export class RateLimiter {
     })
   }
 
+  /**
+   * How many requests more the window admits, as far as the store has told this process, and in how many seconds it has room for
+   * another one. The answer of a request that was just admitted or refused.
+   */
+  standing(accountId: number, rate: Rate): { left: number; moreInS: number } {
+    const account = this.#account(accountId, rate.minutes)
+    const now = account.now()
+    if (account.isRefused(rate.requests, now)) return { left: 0, moreInS: account.waitS(now) }
+    const { left, moreInMs } = account.slots.standing(now, rate.requests)
+    return { left, moreInS: Math.max(1, Math.ceil(moreInMs / 1000)) }
+  }
+
   #account(id: number, minutes: number): RateAccount {
     const key = id * KEYS_PER_ACCOUNT + minutes
     let account = this.#accounts.get(key)

@@ -57,6 +57,9 @@ export class Slots {
   #renewMs = 0
   /** The time at which a slot was last used. */
   #usedMs = 0
+  /** Slots that nobody had taken when the store was last written or the window was last looked at, and when the next one is free, in ms. */
+  #left = 0
+  #nextFreeMs = 0
   /** Few slots of the window were left when the store was last written. */
   #near = false
 
@@ -113,6 +116,8 @@ export class Slots {
       granted,
       inHand,
       until,
+      left: Math.max(0, free - granted - extra),
+      nextFreeMs: window.nextFreeMs(),
       near: (free - granted - extra) * NEAR_PART < limit,
       limit,
       idle: inHand === 0 && this.#booked === 0 && this.#uses.none,
@@ -152,6 +157,8 @@ export class Slots {
     this.#until = offer.until
     this.limit = offer.limit
     this.#near = offer.near
+    this.#left = offer.left
+    this.#nextFreeMs = offer.nextFreeMs
     this.flow.restart(now)
     const ahead = this.inHand - offer.granted
     this.#low = ahead > 0 ? Math.floor(ahead / RENEW_PART) : 0
@@ -200,7 +207,18 @@ export class Slots {
     this.#uses.forget(part)
     this.#uses.note(part, 1)
     this.#usedMs = now
+    window.add(part, 1)
+    this.#left = Math.max(0, limit - window.used(now))
+    this.#nextFreeMs = window.nextFreeMs()
+    this.limit = limit
     return 0
+  }
+
+  /** How many requests more this window has room for under this limit, and in how many ms it has room for another one. */
+  standing(now: number, limit: number): { left: number; moreInMs: number } {
+    const left = Math.max(0, Math.min(limit, this.#left + this.inHand + limit - this.limit))
+    const longestMs = this.minutes * PART_MS_PER_MINUTE * WINDOW_PARTS
+    return { left, moreInMs: Math.min(longestMs, Math.max(0, this.#nextFreeMs - now)) }
   }
 }
 
@@ -250,6 +268,10 @@ export interface SlotOffer {
   granted: number
   /** Slots in hand afterwards, granted ones included. */
   inHand: number
+  /** Slots that are still free then. */
+  left: number
+  /** The time in ms at which the oldest request leaves the window; 0 = there is none. */
+  nextFreeMs: number
   /** The part in which these slots are counted: the last in which they may be used. */
   until: number
   /** Few slots of the window are left. */

@@ -47,6 +47,13 @@ export class RateWindow {
     return sum
   }
 
+  /** The time in ms at which the oldest request leaves the window; 0 = it is empty. */
+  nextFreeMs(): number {
+    let oldest = Number.POSITIVE_INFINITY
+    for (const part of this.#counts.keys()) oldest = Math.min(oldest, part)
+    return oldest === Number.POSITIVE_INFINITY ? 0 : (oldest + WINDOW_PARTS + 1) * this.#partMs
+  }
+
   /** ms until fewer than `limit` requests are in the window. */
   freeInMs(nowMs: number, limit: number): number {
     let tooMany = this.used(nowMs) - limit + 1

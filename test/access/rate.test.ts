@@ -122,6 +122,40 @@ t.test('parallel bursts: exactly the limit, on any number of gateways, the first
   }
 })
 
+t.test('standing: what is left and when there is more, with every request, and over gateways', async t => {
+  for (const gateways of [1, 2]) {
+    const { clock, limiters } = setUp(gateways)
+    const limiter = (i: number) => limiters[i % gateways] as RateLimiter
+    for (let i = 0; i < 5; i++) {
+      t.equal(await limiter(i).admit(1, PER_MINUTE(5)), 0)
+      const { left, moreInS } = limiter(i).standing(1, PER_MINUTE(5))
+      t.equal(left, 4 - i, `${gateways} gateways, request ${i + 1}`)
+      t.ok(moreInS >= 55 - i && moreInS <= 61, `${moreInS} s`)
+      await pass(clock, 1000)
+    }
+    const wait = await limiter(0).admit(1, PER_MINUTE(5))
+    t.same(limiter(0).standing(1, PER_MINUTE(5)), { left: 0, moreInS: wait })
+    await pass(clock, 61_000)
+    t.equal(await limiter(1).admit(1, PER_MINUTE(5)), 0)
+    t.equal(limiter(1).standing(1, PER_MINUTE(5)).left, 4, 'the window is empty again')
+  }
+  const { windows, limiters, clock } = setUp()
+  const [limiter] = limiters as [RateLimiter]
+  let last = 1001
+  for (let i = 0; i < 600; i++) {
+    t.equal(await limiter.admit(1, PER_MINUTE(1000)), 0)
+    const { left } = limiter.standing(1, PER_MINUTE(1000))
+    if (left >= last) t.fail(`${left} left after ${last}`)
+    last = left
+    if (i % 100 === 0) await pass(clock, 250)
+  }
+  t.equal(last, 400, 'slots that are taken ahead are not used')
+  windows.down = true
+  await pass(clock, 10_000)
+  t.equal(await limiter.admit(1, PER_MINUTE(1000)), 0)
+  t.equal(limiter.standing(1, PER_MINUTE(1000)).left, 399, 'while the store is away, too')
+})
+
 t.test('a refused account asks the store now and then, not for every request', async t => {
   const { windows, clock, limiters } = setUp()
   const [limiter] = limiters as [RateLimiter]

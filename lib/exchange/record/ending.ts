@@ -28,6 +28,9 @@ export const CLIENT_CLOSED = 499
 
 /** Seconds a client is asked to wait when nothing tells a better number. Small: some clients give up on large ones. */
 const RETRY_AFTER_S = 2
+/** One official client ignores what is longer and asks again at once; another one sleeps for all of it. */
+const LONGEST_WAIT_S = 60
+const waitS = (s: number): number => Math.min(LONGEST_WAIT_S, Math.max(1, Math.ceil(s || RETRY_AFTER_S)))
 const JSON_UTF8 = 'application/json; charset=utf-8'
 
 /** What a page of another site may read of an answer beside its body: all that an SDK reads there. */
@@ -36,9 +39,10 @@ const READABLE =
 
 /** `[name, value, …]` that every answer begins with; those that are the same in all come before them. */
 export function ownHeaders(x: Exchange): string[] {
-  const headers = ['x-request-id', x.id, 'request-id', x.id]
+  const headers = ['x-request-id', x.id, 'request-id', x.id, ...x.rateHeaders]
   if (x.req.headers.origin !== undefined) {
-    headers.push('access-control-allow-origin', '*', 'access-control-expose-headers', READABLE)
+    const names = x.rateHeaders.filter((_, i) => i % 2 === 0)
+    headers.push('access-control-allow-origin', '*', 'access-control-expose-headers', [READABLE, ...names].join(', '))
   }
   return headers
 }
@@ -61,7 +65,7 @@ export function refuse(
   headers.push('content-type', JSON_UTF8)
   if (row.header !== undefined) headers.push(...row.header)
   if (row.retry === 'never') headers.push('x-should-retry', 'false')
-  if (row.retry === 'later') headers.push('retry-after', String(Math.max(1, Math.ceil(retryAfterS || RETRY_AFTER_S))))
+  if (row.retry === 'later') headers.push('retry-after', String(waitS(retryAfterS)))
   answer(x, services, row.status, headers, body)
   return DONE
 }

@@ -8,6 +8,7 @@ import { stage } from '../plan.ts'
 import { DONE, NEXT, refuse, type StageResult, storeFailed, type StageVerdict } from '../record/ending.ts'
 import type { Exchange } from '../record/exchange.ts'
 import { countMoneyWait, moneyLeftMs } from '../record/need.ts'
+import { rateHeaders } from '../record/rate-headers.ts'
 import { addressOf, credentialOf } from '../record/request.ts'
 import type { Services } from '../record/services.ts'
 import type { Rate } from '../../terms/records.ts'
@@ -108,11 +109,13 @@ function within(x: Exchange, services: Services, window: number, rate: Rate): St
   if (rate.requests === 0) return enter(x, services)
   const waitS = services.rates.admit(window, rate)
   return typeof waitS === 'number'
-    ? judgeWait(x, services, rate, waitS)
-    : waitS.then(s => judgeWait(x, services, rate, s))
+    ? judgeWait(x, services, window, rate, waitS)
+    : waitS.then(s => judgeWait(x, services, window, rate, s))
 }
 
-function judgeWait(x: Exchange, services: Services, rate: Rate, waitS: number): StageVerdict {
+function judgeWait(x: Exchange, services: Services, window: number, rate: Rate, waitS: number): StageVerdict {
+  const standing = waitS === 0 ? services.rates.standing(window, rate) : { left: 0, moreInS: waitS }
+  x.rateHeaders = rateHeaders(x, rate, standing, services.clock.now())
   if (waitS === 0) return enter(x, services)
   return refuse(x, services, 'rate', [String(rate.minutes), String(rate.requests)], waitS)
 }
