@@ -4,7 +4,7 @@
  * share, and never pass.
  */
 import type { Rate } from '../../terms/records.ts'
-import type { Exchange } from './exchange.ts'
+import type { Exchange } from '../record/exchange.ts'
 
 /** Clients of messages read headers of their own family; those of generate read none. */
 const MESSAGES = 'messages'
@@ -55,7 +55,7 @@ export function rateHeaders(
 const familyOf = ({ world }: Exchange): string =>
   (world.config.wire['alpha-version']?.[0] ?? 'alpha-version').replace(/-version$/, '')
 
-/** As in `12s` and `6m0s`. */
+/** The time is written as in `12s` and `6m0s`. */
 const duration = (seconds: number): string =>
   seconds < SECONDS_PER_MINUTE
     ? `${seconds}s`
