@@ -97,10 +97,10 @@ export class EnvelopeSearch {
   feed(piece: Buffer): void {
     this.#bytes += piece.length
     if (this.#isFound) return
-    // most pieces of pictures have no quote, which the engine finds out fast
-    const text = piece.includes(QUOTE) ? bytesAsText(piece) : ''
+    // most pieces of pictures have no quote, which the engine finds out fast; a text of the piece would be a copy of it
     this.#isFound =
-      MARK.test(text) || (this.#tail !== '' && MARK.test(this.#tail + bytesAsText(piece.subarray(0, LONGEST_MARK))))
+      (piece.includes(QUOTE) && STARTS.some(start => piece.includes(start))) ||
+      (this.#tail !== '' && MARK.test(this.#tail + bytesAsText(piece.subarray(0, LONGEST_MARK))))
     this.#tail = (this.#tail + bytesAsText(piece.subarray(-LONGEST_MARK))).slice(-LONGEST_MARK)
   }
 

@@ -2,7 +2,7 @@
  * Finds the ends of JSON strings, and of objects and arrays that nobody looks into, over the ends of chunks. In a string the
  * first bytes are read in a loop, because most strings are short. The rest is searched for a quote by the engine, and the
  * backslashes before the quote tell whether it ends the string. Where one quote is escaped many are, and a pattern passes over
- * all of them. Of an object or array only strings and brackets are followed, which is enough to find the bracket that closes it.
+ * all of them; where there is no text of the chunk, because all of it may be inside one string, a loop does. Of an object or array only strings and brackets are followed, which is enough to find the bracket that closes it.
  */
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
@@ -12,16 +12,19 @@ const OPEN_ARRAY = 0x5b
 const CLOSE_ARRAY = 0x5d
 /** For so many bytes a loop is faster than a native search. */
 const SHORT = 12
+/** A chunk of bytes is searched once for so many of its bytes; where more quotes are escaped, a loop is as fast. */
+const BYTES_PER_SEARCH = 48
 /** The inside of a string. It is bounded, as the stack of patterns is. */
 const INSIDE = /(?:[^"\\]+|\\.){1,4096}/sy
 
 export class StringEnd {
   /** True when the last chunk ended with a backslash that escapes the next byte. */
   #escaped = false
+  #near = 0
 
   /**
    * Returns the position after the closing quote; -1 = the string goes on in the next chunk. `from` is inside the
-   * string; `text` is the chunk as Latin-1.
+   * string; `text` is the chunk as Latin-1, or empty: then the bytes are searched, and nothing is allocated.
    */
   find(chunk: Buffer, text: string, from: number): number {
     let i = from
@@ -30,16 +33,39 @@ export class StringEnd {
       this.#escaped = false
       i++
     }
-    const near = Math.min(length, i + SHORT)
-    for (; i < near; i++) {
+    const end = this.#findNear(chunk, i, i + SHORT)
+    if (end >= 0 || this.#near >= length) return end
+    return text === '' ? this.#findInBytes(chunk, this.#near) : this.#findFar(chunk, text, this.#near)
+  }
+
+  /** Reads from `i` up to `to`, or one byte more where that is escaped. -1 = the string does not end there; `#near` is where it goes on. */
+  #findNear(chunk: Buffer, from: number, to: number): number {
+    const { length } = chunk
+    const last = Math.min(length, to)
+    let i = from
+    for (; i < last; i++) {
       const c = chunk[i] as number
       if (c === QUOTE) return i + 1
-      if (c === BACKSLASH && ++i >= length) {
-        this.#escaped = true
-        return -1
-      }
+      if (c === BACKSLASH && ++i >= length) this.#escaped = true
     }
-    return this.#findFar(chunk, text, i)
+    this.#near = i
+    return -1
+  }
+
+  #findInBytes(chunk: Buffer, from: number): number {
+    const { length } = chunk
+    let searches = Math.ceil(length / BYTES_PER_SEARCH)
+    for (let i = from; i < length; ) {
+      const quote = chunk.indexOf(QUOTE, i)
+      if (quote < 0 || !isEscaped(chunk, i, quote)) {
+        if (quote < 0) this.#escaped = isEscaped(chunk, i, length)
+        return quote < 0 ? -1 : quote + 1
+      }
+      const end = this.#findNear(chunk, quote + 1, --searches > 0 ? quote + 1 + SHORT : length)
+      if (end >= 0) return end
+      i = this.#near
+    }
+    return -1
   }
 
   #findFar(chunk: Buffer, text: string, from: number): number {
@@ -109,9 +135,16 @@ export class NestedEnd {
     this.#closers[0] = closer
   }
 
-  /** Tells whether all of the chunk is inside one string. */
-  isInside(chunk: Buffer): boolean {
-    return this.#inString && chunk.indexOf(QUOTE) < 0
+  /** True when a string goes on in the next chunk. */
+  get inString(): boolean {
+    return this.#inString
+  }
+
+  /** Returns the position after the string with which the chunk begins; -1 = it goes on. */
+  endOfString(chunk: Buffer): number {
+    const end = this.#strings.find(chunk, '', 0)
+    this.#inString = end < 0
+    return end
   }
 
   /** Returns the position after the bracket that closes the value, or GOES_ON, or BROKEN. */

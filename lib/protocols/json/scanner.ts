@@ -132,7 +132,7 @@ export class JsonScanner {
   }
 
   /** Takes the next chunk. `text`: the same bytes as Latin-1, where the caller has it. */
-  feed(chunk: Buffer, text = this.#isInside(chunk) ? '' : bytesAsText(chunk)): void {
+  feed(chunk: Buffer, text = this.#isInString() ? '' : bytesAsText(chunk)): void {
     let i = 0
     const { length } = chunk
     this.#text = text
@@ -147,10 +147,9 @@ export class JsonScanner {
     this.#text = ''
   }
 
-  /** Tells whether all of the chunk is inside one string, as are most chunks of a picture. Then its text is not needed. */
-  #isInside(chunk: Buffer): boolean {
-    if (this.#state === NESTED) return this.#nested.isInside(chunk)
-    return this.#state === IN_STRING && chunk.indexOf(QUOTE) < 0
+  /** Tells whether the next chunk begins inside a string, as do most of a picture. Many end there too, and need no text. */
+  #isInString(): boolean {
+    return this.#state === IN_STRING || (this.#state === NESTED && this.#nested.inString)
   }
 
   /** Reads one byte outside of strings and of values that are not looked into. */
@@ -299,6 +298,7 @@ export class JsonScanner {
   #ownString(chunk: Buffer, i: number): number {
     const next = this.#strings.find(chunk, this.#text, i)
     if (next < 0) return chunk.length
+    this.#text ||= bytesAsText(chunk)
     this.#endMember(next, this.#captured.take(chunk, this.#text, next, this.#heads))
     if (chunk[next] !== COMMA || chunk[next + 1] !== QUOTE || this.#closer !== CLOSE_OBJECT) return next
     this.#beginKey(next + 1, QUOTE)
@@ -307,6 +307,11 @@ export class JsonScanner {
 
   /** Passes over an object or array that is not looked into. */
   #ownNested(chunk: Buffer, i: number): number {
+    if (this.#text === '') {
+      i = this.#nested.endOfString(chunk)
+      if (i < 0) return chunk.length
+      this.#text = bytesAsText(chunk)
+    }
     const next = this.#nested.find(chunk, this.#text, i)
     if (next === BROKEN) this.#state = BAD
     if (next === BROKEN || next === GOES_ON) return chunk.length
