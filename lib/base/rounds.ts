@@ -6,24 +6,24 @@ import type { Clock } from './clock.ts'
 
 export class Rounds {
   readonly #clock: Clock
-  readonly #everyMs: number
+  readonly #everyMs: () => number
   readonly #round: () => Promise<void>
   #cancel: (() => void) | null = null
   #running: Promise<void> = Promise.resolve()
   /** True when `stop` was called. A long round looks at this, so that it can end early. */
   stopped = false
 
-  /** `round` must never reject. */
-  constructor(clock: Clock, everyMs: number, round: () => Promise<void>) {
+  /** `everyMs`: a function where the pace changes. `round` must never reject. */
+  constructor(clock: Clock, everyMs: number | (() => number), round: () => Promise<void>) {
     this.#clock = clock
-    this.#everyMs = everyMs
+    this.#everyMs = typeof everyMs === 'number' ? () => everyMs : everyMs
     this.#round = round
   }
 
   /** Begins the rounds, the first after `everyMs`. */
   start(): void {
     if (this.stopped) return
-    this.#cancel = this.#clock.after(this.#everyMs, () => {
+    this.#cancel = this.#clock.after(this.#everyMs(), () => {
       this.#running = this.#round().then(() => this.start())
     })
   }

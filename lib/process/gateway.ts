@@ -60,6 +60,7 @@ export class Gateway {
     this.#lag = lag
     this.#serverDrain = new ServerDrain(services, this.#servers)
     const followed = {
+      hasLeases: () => services.ledger.hasLeases,
       onChange: (change: Change) => {
         services.keys.onChange(change)
         services.ledger.onChange(change)
@@ -89,7 +90,6 @@ export class Gateway {
     const services = createServices({ clock, log, metrics, store, ledger, lag, world, tellRest })
     const gateway = new Gateway(config, store, services, lag, changeSeq)
     observeServices(services, () => gateway.imbalanceMicro())
-    lag.start()
     services.keyUses.start()
     await services.stats.start()
     services.uncovered.start()

@@ -3,6 +3,7 @@
  * (holds, breakers, the journal) is read only when somebody scrapes. Then prom-client adds the metrics of the Node
  * process. A snapshot is plain data: those of several processes become one Prometheus text.
  */
+import { type Histogram, monitorEventLoopDelay } from 'node:perf_hooks'
 import type { Aggregator, MetricObjectWithValues, Registry } from 'prom-client'
 import { GONE_OUTCOMES, METRICS, type MetricRow, READ_ON_ENDS, UNCOVERED_OUTCOMES } from './metric-rows.ts'
 import { BASES, type BreakerState, type ChannelState, TOKEN_CLASSES, type UsageRow } from './records.ts'
@@ -228,9 +229,10 @@ export class Metrics {
    * wait for it.
    */
   watchProcess(): Promise<Registry> {
-    this.#process ??= promClient().then(({ collectDefaultMetrics, Registry }) => {
-      const register = new Registry()
-      collectDefaultMetrics({ register })
+    this.#process ??= promClient().then(client => {
+      const register = new client.Registry()
+      client.collectDefaultMetrics({ register, eventLoopMonitoringPrecision: NO_SAMPLES_MS })
+      watchLoop(client, register)
       return register
     })
     return this.#process
@@ -282,6 +284,47 @@ export type Snapshot = Values[]
 const MICROS = 1_000_000
 
 export const promClient = () => import('prom-client')
+
+/** prom-client samples the event loop by a timer. With this interval it never does, because the timer would wake an idle process. */
+const NO_SAMPLES_MS = 2 ** 31 - 1
+/** The figures of the event loop that prom-client takes from its own samples, in ns: by the part of their name that differs. */
+const LAGS: Readonly<Record<string, (delays: Histogram) => number>> = {
+  min: delays => delays.min,
+  max: delays => delays.max,
+  mean: delays => delays.mean,
+  stddev: delays => delays.stddev,
+  p50: delays => delays.percentile(50),
+  p90: delays => delays.percentile(90),
+  p99: delays => delays.percentile(99),
+}
+
+/**
+ * Replaces these figures by those of samples that are taken at each turn of the loop: how long the turn took, without the
+ * wait for something to do. They begin anew with each reading. A Node before 26 has such samples by a timer only.
+ */
+function watchLoop({ Gauge }: typeof import('prom-client'), register: Registry): void {
+  const delays = monitorEventLoopDelay({ samplePerIteration: true })
+  delays.enable()
+  setTimeout(() => delays.reset(), LOOP_BEGINS_MS).unref() // the first sample has the wait in it
+  for (const [part, of] of Object.entries(LAGS)) {
+    const name = `nodejs_eventloop_lag_${part}_seconds`
+    const { help, aggregator } = register.getSingleMetric(name) as unknown as { help: string; aggregator: Aggregator }
+    register.removeSingleMetric(name)
+    new Gauge({
+      name,
+      help,
+      aggregator,
+      registers: [register],
+      collect() {
+        this.set(delays.count === 0 ? 0 : of(delays) / NS)
+        if (part === LAST) delays.reset() // prom-client asks for them in the order in which they were made
+      },
+    })
+  }
+}
+const LAST = Object.keys(LAGS).at(-1)
+const LOOP_BEGINS_MS = 1000
+const NS = 1e9
 
 /**
  * How the metrics of Node itself are combined over several processes: prom-client's own choice → ours. We show the

@@ -26,3 +26,23 @@ t.test('each round begins a while after the last has ended, and none after the s
   clock.advance(1000)
   t.equal(ends.length, 2)
 })
+
+t.test('the pace may change from round to round', async t => {
+  const clock = new TestClock()
+  let everyMs = 100
+  let count = 0
+  const rounds = new Rounds(
+    clock,
+    () => everyMs,
+    async () => void count++,
+  )
+  rounds.start()
+  everyMs = 500
+  clock.advance(100)
+  await new Promise(setImmediate)
+  clock.advance(499)
+  t.equal(count, 1)
+  clock.advance(1)
+  t.equal(count, 2)
+  await rounds.stop()
+})

@@ -44,7 +44,7 @@ t.test('without entries nothing ticks; removing twice is nothing', async t => {
   clock.advance(10_000)
   t.same([a.checks, b.checks], [[], []])
   sweeper.add(a)
-  clock.advance(600)
+  clock.advance(1000)
   t.equal(a.checks.length, 1)
 })
 
@@ -52,8 +52,8 @@ t.test('the tick follows the shortest time-out, within bounds', async t => {
   for (const [timeouts, ticks] of [
     [[100], 80],
     [[50], 100],
-    [[600_000], 2],
-    [[0], 2],
+    [[8000], 1],
+    [[0], 1],
   ] as [number[], number][]) {
     const clock = new TestClock()
     const sweeper = new Sweeper(clock)

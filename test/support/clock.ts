@@ -29,6 +29,11 @@ export class TestClock implements Clock {
     }
   }
 
+  /** The number of timers that are set. */
+  get timers(): number {
+    return this.#timers.length
+  }
+
   soon(fn: () => void): void {
     queueMicrotask(fn)
   }

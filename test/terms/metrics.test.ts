@@ -315,6 +315,25 @@ t.test('several processes: counters and holds add up, lag and imbalance are the 
   }
 })
 
+t.test('lags of the event loop are those since the last reading', async t => {
+  const metrics = new Metrics()
+  await metrics.watchProcess()
+  await new Promise(resolve => setImmediate(resolve))
+  const lag = async (name: string) => {
+    const read = (await metrics.snapshot()).find(one => one.name === `nodejs_eventloop_lag_${name}_seconds`)
+    return read!.values[0]!.value
+  }
+  await lag('max')
+  for (const end = performance.now() + 60; performance.now() < end; );
+  await new Promise(resolve => setTimeout(resolve, 5))
+  const snapshot = await metrics.snapshot()
+  for (const name of ['max', 'p99', 'mean', 'p50', 'p90', 'min', 'stddev']) {
+    const read = snapshot.filter(one => one.name === `nodejs_eventloop_lag_${name}_seconds`)
+    t.equal(read.length, 1, name)
+    if (name === 'max' || name === 'p99') t.ok(read[0]!.values[0]!.value >= 0.05, name)
+  }
+})
+
 t.test('of the processes’ own metrics a lag is the greatest, the start the oldest, memory the sum', async t => {
   const snapshot = await travelled(new Metrics())
   const as = (values: Record<string, number>): Snapshot =>

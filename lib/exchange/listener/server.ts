@@ -103,34 +103,43 @@ function preflight(req: IncomingMessage, res: ServerResponse, nextId: () => stri
 const SAMPLE_MS = 50
 /** A single stall fades within some samples; lasting load is measured anew in each. */
 const DECAY = 0.8
+/** So many samples are taken after the last question; then the measuring rests, so that it does not wake an idle process. */
+const ASKED_SAMPLES = 40
 
 /**
- * Measures how late the event loop runs its timers. A loop that stays late means that this process has more work than
- * it can do. Above `shed.lag` new requests are refused with 503 and `retry-after`, before all requests become slow.
+ * Measures how late the event loop runs its timers, while somebody asks. A loop that stays late means that this process has
+ * more work than it can do. Above `shed.lag` new requests are refused with 503 and `retry-after`, before all requests become
+ * slow. The first request after a silence finds no lag; it begins the measuring for those that follow.
  */
 export class LoopLag {
   readonly #clock: Clock
   #cancel: (() => void) | null = null
+  #samplesLeft = 0
   #ms = 0
 
   constructor(clock: Clock) {
     this.#clock = clock
   }
 
-  start(): void {
+  #sampleLater(): void {
     const due = this.#clock.monotonic() + SAMPLE_MS
     this.#cancel = this.#clock.after(SAMPLE_MS, () => {
       const late = Math.max(0, this.#clock.monotonic() - due)
       this.#ms = Math.max(late, this.#ms * DECAY)
-      this.start()
+      if (this.#samplesLeft-- > 0) this.#sampleLater()
+      else this.stop()
     })
   }
 
   stop(): void {
     this.#cancel?.()
+    this.#cancel = null
+    this.#ms = 0
   }
 
   get ms(): number {
+    this.#samplesLeft = ASKED_SAMPLES
+    if (this.#cancel === null) this.#sampleLater()
     return this.#ms
   }
 }

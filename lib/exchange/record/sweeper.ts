@@ -6,7 +6,7 @@
 import type { Clock } from '../../base/clock.ts'
 import type { Swept } from './exchange.ts'
 
-const SLOWEST_TICK_MS = 500
+const SLOWEST_TICK_MS = 1000
 const FASTEST_TICK_MS = 10
 
 export class Sweeper {
