@@ -91,7 +91,7 @@ t.test(
     t.equal(s.services.readOns.taken, 2)
     await s.settled()
     t.same([one.closed, two.closed, three.closed], [false, false, false])
-    s.clock.advance(1_600)
+    s.clock.advance(2_000)
     await two.cut()
     t.same([one.closed, three.closed], [false, false])
     t.equal(await s.metric('gateway_read_ons_closed_total', { reason: 'room' }), 1)

@@ -103,7 +103,7 @@ function preflight(req: IncomingMessage, res: ServerResponse, nextId: () => stri
 const SAMPLE_MS = 50
 /** A single stall fades within some samples; lasting load is measured anew in each. */
 const DECAY = 0.8
-/** So many samples are taken after the last question; then the measuring rests, so that it does not wake an idle process. */
+/** How many samples are taken after the last question. Then the measuring rests, so that it does not wake an idle process. */
 const ASKED_SAMPLES = 40
 
 /**
