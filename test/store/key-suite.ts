@@ -13,12 +13,14 @@ const secret = (name: string) => ({ hash: `hash-${name}`, hint: `sk-…${name}` 
 
 /** `newUrl` gives an empty store each time. Two instances of one store stand for two gateways. */
 export function keySuite(t: Test, newUrl: NewUrl): void {
-  const check = (name: string, fn: (t: Test, one: Store, two: Store) => Promise<void>) =>
+  const check = (name: string, fn: (t: Test, one: Store, two: Store, ops: string[]) => Promise<void>) =>
     t.test(name, async t => {
       const url = await newUrl(t)
-      const [one, two] = [1, 2].map(() => openStore(url, { secret: 'x' })) as [Store, Store]
+      const ops: string[] = []
+      const options = { secret: 'x', onStatement: (op: string) => ops.push(op) }
+      const [one, two] = [1, 2].map(() => openStore(url, options)) as [Store, Store]
       t.teardown(() => Promise.all([one.close(), two.close()]))
-      await fn(t, one, two)
+      await fn(t, one, two, ops)
     })
 
   const changedKeys = async (store: Store, seq: number) =>
@@ -54,6 +56,33 @@ export function keySuite(t: Test, newUrl: NewUrl): void {
     )
     t.same(new Set(await changedKeys(two, before)), new Set([key.hash, 'hash-b', 'hash-c', 'hash-d']))
   })
+
+  check(
+    'many keys are looked up at once: each finds its own, and invented ones cost next to no statements',
+    async (t, one, two, ops) => {
+      const { key } = await fund(one, 'demo', 9)
+      await one.keys.roll(key.id, secret('b'), HOUR_MS, SETUP)
+      const { key: gone } = await fund(one, 'gone', 9)
+      await one.keys.delete(gone.id, SETUP)
+      ops.length = 0
+      const invented = Array.from({ length: 100 }, (_, i) => `none-${i}`)
+      const asked = ['hash-b', ...invented, key.hash, gone.hash, 'hash-b']
+      const found = await Promise.all(asked.map(hash => two.keys.find(hash)))
+      t.same(
+        found.flatMap((one, i) => (one === null ? [] : [[asked[i], one.key.id, one.endsInMs === null]])),
+        [
+          ['hash-b', key.id, true],
+          [key.hash, key.id, false],
+          ['hash-b', key.id, true],
+        ],
+      )
+      t.same(
+        ops,
+        Array(8).fill('findKey'),
+        'two for each that is there, one for that which was deleted, and one for all that waited',
+      )
+    },
+  )
 
   check('how many secrets may work at once', async (t, one) => {
     const { key } = await fund(one, 'demo', 9)

@@ -163,8 +163,24 @@ function withKeptList<T extends Pick<KeyChange, 'models' | 'modelsOff'>>(change:
   }
 }
 
+/** A look-up that waits until the one under way has ended. */
+interface Waiting {
+  hash: string
+  resolve(found: FoundKey | null | Promise<FoundKey | null>): void
+  reject(error: unknown): void
+}
+
+/** A look-up that takes longer holds up no others: its connection may be dead. */
+const PATIENCE_MS = 100
+const EXISTING = (count: number): string =>
+  ['api_keys', 'key_secrets']
+    .map(table => `SELECT hash FROM ${table} WHERE hash IN (${marks(count)})`)
+    .join(' UNION ALL ')
+
 export class KeyStore {
   readonly #driver: Driver
+  #isFinding = false
+  #waiting: Waiting[] = []
 
   constructor(driver: Driver) {
     this.#driver = driver
@@ -172,9 +188,53 @@ export class KeyStore {
 
   /**
    * `hash`: of the key's secret, or of an earlier secret of it that still works. `endsInMs`: when that one stops
-   * working, from now on by the store's clock; null = it does not.
+   * working, from now on by the store's clock; null = it does not. Where many are asked for at once, one statement tells which
+   * of them there are: a flood of invented keys then costs a few statements, and not one each.
    */
-  async find(hash: string): Promise<FoundKey | null> {
+  find(hash: string): Promise<FoundKey | null> {
+    if (!this.#isFinding) return this.#alone(this.#read(hash))
+    return new Promise((resolve, reject) => this.#waiting.push({ hash, resolve, reject }))
+  }
+
+  /** While the work is under way, look-ups are gathered. */
+  async #alone<T>(work: Promise<T>): Promise<T> {
+    this.#isFinding = true
+    let isOver = false
+    const next = () => {
+      if (!isOver) this.#findWaiting()
+      isOver = true
+    }
+    const timer = setTimeout(next, PATIENCE_MS)
+    try {
+      return await work
+    } finally {
+      clearTimeout(timer)
+      next()
+    }
+  }
+
+  #findWaiting(): void {
+    this.#isFinding = false
+    const waiting = this.#waiting
+    this.#waiting = []
+    if (waiting.length > 0) void this.#alone(this.#findAll(waiting))
+  }
+
+  async #findAll(waiting: readonly Waiting[]): Promise<void> {
+    try {
+      const there = new Set<string>()
+      for (const some of chunks(waiting.map(({ hash }) => hash))) {
+        const asked = padded(some)
+        const rows = await this.#driver.query('findKey', EXISTING(asked.length), [...asked, ...asked])
+        for (const row of rows) there.add(text(row, 'hash'))
+      }
+      for (const { hash, resolve } of waiting) resolve(there.has(hash) ? this.#read(hash) : null)
+    } catch (error) {
+      for (const { reject } of waiting) reject(error)
+    }
+  }
+
+  async #read(hash: string): Promise<FoundKey | null> {
     const sql = findSql(this.#driver.dialect.nowMs)
     const [row] = await this.#driver.query('findKey', sql, [hash, hash])
     if (row === undefined) return null
