@@ -60,4 +60,7 @@ export function formatMicro(value: Micro | bigint): string {
 /** Prices and factors: the store keeps whole millionths, people read and write decimals. */
 const MILLION = 1_000_000
 
+/** Millionths of a USD, of which the rate says how many millionths of a CNY one is. What does not divide evenly is cut off. */
+export const inUsd = (amount: Micro, rate: number): number => Number((BigInt(amount) * 1_000_000n) / BigInt(rate))
+
 export const decimal = (millionths: number): number => millionths / MILLION

@@ -8,7 +8,7 @@ import { type EventRules, StreamMeter } from './answers/stream-meter.ts'
 import { lastObject } from './json/last-members.ts'
 import { bytesAsText, Patterns } from './json/patterns.ts'
 import { type Fields, fieldsOf, isFields } from './json/text.ts'
-import { file, imageUrl, inputAudio, top, urlOrObject } from './layouts.ts'
+import { file, imageUrl, inputAudio, streamOptions, top, urlOrObject } from './layouts.ts'
 import { DATA, PictureCounter, PicturePlaces, type Spot } from './pictures/counter.ts'
 import { bearerClient, clientPath, openAiUpstream, type ProtocolRow, type StreamWords, TEXT_COVER } from './protocol.ts'
 import { bareTool, endMembers, memberTool, typedTool } from './requests/asked-tools.ts'
@@ -110,22 +110,14 @@ const predict = (draft: Draft, bytes: number): void => {
 }
 const prediction = new Place({ end: (draft, { start }, end) => predict(draft, end - start) })
 
-const streamOptions = new Place({
+/** Asks what the answer cost, as OpenRouter's clients do. */
+const usage = new Place({
   single: true,
-  begin(draft, start) {
-    draft.streamOptions = { span: { start, end: start }, isObject: true, includeUsage: null, empty: true }
+  begin(draft) {
+    draft.namesUsage = true
   },
-  end(draft, _frame, end) {
-    if (draft.streamOptions !== null) draft.streamOptions.span.end = end
-  },
-  other(draft) {
-    if (draft.streamOptions !== null) draft.streamOptions.empty = false
-  },
-}).has('include_usage', (draft, value) => {
-  draft.includeUsage = read.isTrue(value)
-  if (draft.streamOptions === null) return
-  draft.streamOptions.empty = false
-  draft.streamOptions.includeUsage = { start: value.start, end: value.end }
+}).has('include', (draft, value) => {
+  draft.asksCost ||= read.isTrue(value)
 })
 
 const chatBody = top()
@@ -147,10 +139,11 @@ const chatBody = top()
   .has('deferred', (draft, value) => {
     if (read.isOn(value)) draft.invalid ??= 'deferred'
   })
-  .has('stream_options', {
-    inside: streamOptions,
-    read(draft, { start, end }) {
-      draft.streamOptions = { span: { start, end }, isObject: false, includeUsage: null, empty: false }
+  .has('stream_options', streamOptions)
+  .has('usage', {
+    inside: usage,
+    read(draft) {
+      draft.namesUsage = true
     },
   })
 
@@ -334,7 +327,7 @@ export const chat: ProtocolRow = {
     mistral: PATH,
     moonshot: PATH,
     nvidia: PATH,
-    openrouter: '/api/v1/chat/completions',
+    openrouter: { path: '/api/v1/chat/completions', readsUsage: true },
     perplexity: '/chat/completions',
     qianfan: '/v2/chat/completions',
     siliconflow: PATH,
@@ -355,5 +348,11 @@ export const chat: ProtocolRow = {
       : new DocumentMeter(DOCUMENT, mostOutput, counter)
   },
   words: openAiWords,
+  lastUsage: ({ choices, usage }) =>
+    !Array.isArray(choices) ||
+    choices.length === 0 ||
+    choices.some(one => typeof fieldsOf(one)['finish_reason'] === 'string')
+      ? usage
+      : undefined,
   countAnswer: null,
 }

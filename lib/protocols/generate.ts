@@ -336,5 +336,9 @@ export const generate: ProtocolRow = {
         responseId: answerId,
       }),
   },
+  lastUsage: ({ candidates, usageMetadata }) =>
+    !Array.isArray(candidates) || candidates.some(one => typeof fieldsOf(one)['finishReason'] === 'string')
+      ? usageMetadata
+      : undefined,
   countAnswer: tokens => ({ totalTokens: tokens }),
 }

@@ -42,6 +42,43 @@ export const top = (options: PlaceOptions = {}): Place =>
     .has('audio', voice)
     .has('service_tier', read.tier('service', 'service_tier'))
 
+/** The most bytes of options of a stream that ask what it cost: they are written anew. */
+const LONGEST_OPTIONS = 4096
+
+/** The options of a stream, of which one may be added, and one is ours and goes no further. */
+export const streamOptions: FieldOptions = {
+  inside: new Place({
+    single: true,
+    begin(draft, start) {
+      const span = { start, end: start }
+      draft.streamOptions = { span, isObject: true, includeUsage: null, empty: true, namesCost: false }
+    },
+    end(draft, _frame, end) {
+      const { streamOptions: options } = draft
+      if (options === null) return
+      options.span.end = end
+      if (options.namesCost && end - options.span.start > LONGEST_OPTIONS) draft.invalid ??= 'stream_options'
+    },
+    other(draft) {
+      if (draft.streamOptions !== null) draft.streamOptions.empty = false
+    },
+  })
+    .has('include_usage', (draft, value) => {
+      draft.includeUsage = read.isTrue(value)
+      if (draft.streamOptions === null) return
+      draft.streamOptions.empty = false
+      draft.streamOptions.includeUsage = { start: value.start, end: value.end }
+    })
+    .has('include_cost', (draft, value) => {
+      draft.asksCost ||= read.isTrue(value)
+      if (draft.streamOptions !== null) draft.streamOptions.namesCost = true
+    }),
+  read(draft, { start, end }) {
+    const span = { start, end }
+    draft.streamOptions = { span, isObject: false, includeUsage: null, empty: false, namesCost: false }
+  },
+}
+
 // JOIN modalities.ts
 /**
  * What a request says of the answer's content: text, sound or pictures. A word that cannot be read, or that is not known,

@@ -400,5 +400,6 @@ export const messages: ProtocolRow = {
       }) +
       event('message_stop', { type: 'message_stop' }),
   },
+  lastUsage: ({ type, usage }) => (type === 'message_delta' ? usage : undefined),
   countAnswer: tokens => ({ input_tokens: tokens }),
 }

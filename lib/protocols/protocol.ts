@@ -7,6 +7,7 @@
 
 import type { LengthStopState, Meter, MeterOptions } from './answers/meter.ts'
 import type { PictureMembers } from './pictures/encoded.ts'
+import type { Fields } from './json/text.ts'
 import type { BodyForm } from './requests/body.ts'
 import type { BodyRule } from './requests/edits.ts'
 import type { KindName } from './words/kinds.ts'
@@ -155,6 +156,8 @@ export interface AtKind {
   body?: BodyRule
   /** Nothing of a client's query goes there. */
   takesNoQuery?: true
+  /** It reads the member `usage` of a body, by which it is asked what an answer cost. */
+  readsUsage?: true
   /** Sent in the place of the client's header `accept`. */
   accept?: string
   /** A header of clients whose values commas part, and the values that are passed on. */
@@ -186,6 +189,11 @@ export const SAME_HEADERS: ProviderHeaders = { authHeader: null, renamed: {}, fa
 export interface AnswerForm {
   meter(options: MeterOptions): Meter
   words: StreamWords
+  /**
+   * The usage of an event of a stream, where that may be the last one with usage: who asks for it is told there what the answer cost.
+   * Absent: the protocol has no such place.
+   */
+  lastUsage?: (event: Fields) => unknown
   /** Nothing of interest follows a stream's terminal event. */
   terminalIsLast: boolean
   /** The place where documents have pictures as base64, for which links may stand. Absent: nowhere. */

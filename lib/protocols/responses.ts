@@ -7,7 +7,7 @@ import type { LengthStopState, MeterOptions, SeenInAnswer } from './answers/mete
 import { type EventRules, StreamMeter } from './answers/stream-meter.ts'
 import { Patterns } from './json/patterns.ts'
 import { type Fields, fieldsOf, isFields } from './json/text.ts'
-import { imageUrl, inputAudio, top, urlOrObject } from './layouts.ts'
+import { imageUrl, inputAudio, streamOptions, top, urlOrObject } from './layouts.ts'
 import { DATA, KIND, PictureCounter, PicturePlaces, QUALITY, SIZE, type Spot } from './pictures/counter.ts'
 import { bearerClient, clientPath, openAiUpstream, type ProtocolRow, TEXT_COVER } from './protocol.ts'
 import { bareTool, typedTool } from './requests/asked-tools.ts'
@@ -121,6 +121,7 @@ const responsesBody = top({
     draft.maxToolCalls = read.numberIn(value) || null
   })
   .has('background', read.background)
+  .has('stream_options', streamOptions)
   .has('input', { inside: item })
   .has('instructions', { inside: item })
   .has('tools', { inside: tool })
@@ -433,5 +434,7 @@ export const responses: ProtocolRow = {
         }),
       }),
   },
+  lastUsage: ({ type, response }) =>
+    type === 'response.completed' || type === 'response.incomplete' ? fieldsOf(response)['usage'] : undefined,
   countAnswer: tokens => ({ object: 'response.input_tokens', input_tokens: tokens }),
 }

@@ -87,6 +87,10 @@ export function wantsEvents(x: Exchange): boolean {
   return streamsByPath(target.verb, passedQuery(x.query, form))
 }
 
+/** A stream is to tell what it cost. */
+export const asksCost = ({ facts, req }: Exchange): boolean =>
+  facts?.asksCost === true || req.headers['x-gateway-cost'] === 'stream'
+
 /** The answer will be a JSON array whose elements come one by one, as far as the request can tell. */
 export function wantsArray(x: Exchange): boolean {
   const { target, form } = x

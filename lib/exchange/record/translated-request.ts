@@ -193,8 +193,12 @@ export function ruleOf(x: Exchange, { channel, lane }: Candidate): BodyRule | un
   const special = channel.special[lane?.via ?? (x.form as Protocol)]
   const rule =
     (x.target as RequestTarget).endpoint.action === 'count' ? (special?.count?.body ?? special?.body) : special?.body
-  return rule === undefined || lane !== null ? rule : ruleWithout(rule, membersLeftOut(x.facts as Facts))
+  return rule === undefined || lane !== null ? rule : ruleWithout(rule, leftOutAt(x, { channel }))
 }
+
+/** The members of the client's body that a channel is not sent. */
+export const leftOutAt = (x: Exchange, { channel }: Pick<Candidate, 'channel'>): readonly string[] =>
+  membersLeftOut(x.facts as Facts, channel.special[x.form as Protocol]?.readsUsage ?? false)
 
 /** Resolves when all that a candidate needs is known; null = there is nothing to wait for. `isOver`: nobody waits for it any more. */
 export function prepareBody(

@@ -10,8 +10,10 @@ import type { Facts } from '../../protocols/requests/facts.ts'
 import type { OutputBounds } from '../../protocols/words/maxima.ts'
 import { mostPicturesCaused, mostSearchesCaused } from '../../pricing/bound.ts'
 import type { Meter } from '../../protocols/answers/meter.ts'
+import { decimal, inUsd } from '../../base/money.ts'
 import { bytesAsText } from '../../protocols/json/patterns.ts'
 import { protocolRow } from '../../protocols/table.ts'
+import { CostTeller } from '../../protocols/answers/cost-teller.ts'
 import { Withholder } from '../../protocols/answers/withhold.ts'
 import type { Protocol } from '../../terms/records.ts'
 import type { TranslatedRequest } from '../../translate/ask.ts'
@@ -19,12 +21,13 @@ import { decoderFor, type SideDecoder } from '../../upstream/decode.ts'
 import type { Exchange } from '../record/exchange.ts'
 import { fail } from '../record/ending.ts'
 import { mostOutputOf, SEEN_WHOLLY } from '../record/need.ts'
-import { wantsArray, wantsEvents } from '../record/request.ts'
+import { asksCost, wantsArray, wantsEvents } from '../record/request.ts'
 import type { Services } from '../record/services.ts'
 import { Growth } from './growth.ts'
 import { linksFor, type PictureLinks } from './picture-links.ts'
 import { Translation } from './translation.ts'
 
+const NOTHING = Buffer.alloc(0)
 /** In an answer that cannot be read, so many bytes count as one token. */
 const BYTES_PER_TOKEN = 4
 
@@ -74,6 +77,8 @@ export class Reading {
   readonly decoder: SideDecoder | null
   /** Takes out the usage that was asked for by us and not by the client, or events that only the provider has. */
   readonly #withholder: Withholder | null
+  /** Tells what the stream cost; null = nobody has asked for it. */
+  readonly #costs: CostTeller | null
   /** null = the hold covers all that the answer can cost. */
   readonly growth: Growth | null
   /** Puts links in the place of pictures, which the client is told of by its own events. null = the answer passes as it is. */
@@ -162,7 +167,8 @@ export class Reading {
     this.translation = lane === null ? null : new Translation(x, services, lane, this.#asEvents)
     const ours = this.events && !this.encoded && lane === null
     const own = channel.special[protocol]?.withholds ?? null
-    const asked = row.asksForUsage && facts?.stream === true && !facts.includeUsage
+    this.#costs = this.events && !this.encoded && asksCost(x) ? costsOf(x) : null
+    const asked = row.asksForUsage && facts?.stream === true && !facts.includeUsage && this.#costs === null
     this.#withholder = ours && (asked || own !== null) ? new Withholder(own) : null
     this.links =
       this.#asEvents || isEncoded || lane !== null
@@ -216,6 +222,21 @@ export class Reading {
 
   /** The bytes that the client is told of these: mostly the very same. null: nothing but the head. */
   forClient(chunk: Buffer): Buffer | Buffer[] | null {
+    return this.#costs === null ? this.#withheld(chunk) : this.#withCosts(this.#costs, this.#withheld(chunk))
+  }
+
+  #withCosts(costs: CostTeller, told: Buffer | Buffer[] | null): Buffer[] | null {
+    return told === null ? null : costs.push(Array.isArray(told) ? Buffer.concat(told) : told)
+  }
+
+  /** The last bytes of a stream that we write: with what it cost, where that is asked for. */
+  withCost(bytes: Buffer): Buffer {
+    if (this.#costs === null) return bytes
+    const told = this.#costs.push(bytes) ?? []
+    return Buffer.concat([...told, this.#costs.flush() ?? NOTHING])
+  }
+
+  #withheld(chunk: Buffer): Buffer | Buffer[] | null {
     if (this.#withholder === null) return chunk
     // where the first event may be that is not just passed on, as the meter has said of this very chunk; 0 = anywhere
     return this.#withholder.push(chunk, chunk === this.#fed && this.decoder === null ? this.meter.matters : 0)
@@ -223,12 +244,14 @@ export class Reading {
 
   /** The bytes that were held back of an event that has no end. */
   rest(): Buffer | null {
-    return this.#withholder?.flush() ?? null
+    const rest = this.#withholder?.flush() ?? null
+    return this.#costs === null ? rest : this.withCost(rest ?? NOTHING)
   }
 
   /** The client's bytes end between two events, so that an event of ours may follow. */
   get boundary(): boolean {
     if (this.translation !== null) return true
+    if (this.#costs !== null) return this.#costs.atBoundary
     return this.#withholder?.atBoundary ?? this.growth?.atBoundary ?? this.meter.atBoundary
   }
 
@@ -294,4 +317,17 @@ export class Reading {
   get isWhole(): boolean {
     return this.meter.terminal && !this.meter.failed && (this.#terminalIsLast || !this.#asEvents)
   }
+}
+
+/** The members are in CNY, and in USD where the config has a rate. */
+function costsOf(x: Exchange): CostTeller | null {
+  const { lastUsage } = protocolRow(x.form as Protocol)
+  if (lastUsage === undefined) return null
+  const { usdRate } = x.world.config.billing
+  return new CostTeller(lastUsage, () => {
+    if (x.row === null) return null
+    const { charge } = x.row
+    const told = { cost: decimal(charge), cost_currency: 'CNY' }
+    return usdRate === null ? told : { ...told, cost_usd: decimal(inUsd(charge, usdRate)) }
+  })
 }

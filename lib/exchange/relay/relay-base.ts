@@ -252,8 +252,9 @@ export abstract class RelayBase implements AttemptEvents {
   /** Sends the end of a translated answer, which has the usage that was charged. */
   protected tellEnd(): void {
     const { usage } = this.x
-    const last = usage === null ? null : (this.answer.reading?.translation?.finish(usage) ?? null)
-    if (last !== null) this.response.sendEnd(last, this.lastByteMs)
+    const { reading } = this.answer
+    const last = usage === null ? null : (reading?.translation?.finish(usage) ?? null)
+    if (last !== null && reading !== null) this.response.sendEnd(reading.withCost(last), this.lastByteMs)
   }
 
   #endNow(): void {

@@ -353,7 +353,8 @@ export class ResponseWriter {
       return
     }
     this.head()
-    const words = this.#lengthStop(this.#answer.reading)
+    const { reading } = this.#answer
+    const words = reading?.withCost(this.#lengthStop(reading)) ?? this.#lengthStop(reading)
     const { reply } = this.#x
     const last = this.#takeLast()
     this.#x.ended = true

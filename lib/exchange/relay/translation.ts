@@ -20,7 +20,7 @@ import { issuerOf } from '../../translate/opaque.ts'
 import { translated } from '../../translate/table.ts'
 import type { AnswerJob, Result } from '../../translate/thread.ts'
 import type { Exchange } from '../record/exchange.ts'
-import { wantsArray, wantsEvents } from '../record/request.ts'
+import { asksCost, wantsArray, wantsEvents } from '../record/request.ts'
 import type { Services } from '../record/services.ts'
 import { MOST_INLINE_BYTES } from '../record/translated-request.ts'
 
@@ -79,7 +79,7 @@ export class Translation {
       requestId: x.id,
       createdS: Math.floor(this.#services.clock.now() / 1000),
       inputEstimate: (x.tariff as Tariff).estimatedInput(facts.prompt),
-      tellsUsage: facts.includeUsage,
+      tellsUsage: facts.includeUsage || asksCost(x),
       ask: this.#lane.ask,
     })
   }

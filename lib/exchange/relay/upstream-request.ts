@@ -10,13 +10,13 @@ import {
   wrapped,
   wrappedLength,
   askForUsage,
+  optionsWithoutCost,
   type Edit,
   type Edited,
   editBody,
   mapRepeatedModels,
   elementEdits,
   memberEdits,
-  membersLeftOut,
 } from '../../protocols/requests/edits.ts'
 import type { Facts } from '../../protocols/requests/facts.ts'
 import { bytesAsText } from '../../protocols/json/patterns.ts'
@@ -32,7 +32,7 @@ import { requestHeaders, translatedHeaders } from '../../upstream/headers.ts'
 import { BadRequest } from '../../upstream/attempt.ts'
 import { takeMemory, passedQuery } from '../record/request.ts'
 import type { Exchange } from '../record/exchange.ts'
-import { laneOf, ruleOf } from '../record/translated-request.ts'
+import { laneOf, leftOutAt, ruleOf } from '../record/translated-request.ts'
 import type { Services } from '../record/services.ts'
 
 /** Throws BadRequest when no request can be made. */
@@ -95,11 +95,10 @@ function upstreamBody(x: Exchange, services: Services, candidate: Candidate, hea
   const rule = ruleOf(x, candidate)
   const edits = bodyEdits(x, row, candidate, rule?.leftOut.includes('model') ?? false)
   const facts = x.facts as Facts
-  if (facts.leftOut !== null) {
-    edits.push(...elementEdits(facts))
-    // the kind's rule leaves members out itself
-    if (rule === undefined) edits.push(...memberEdits(facts, membersLeftOut(facts)))
-  }
+  if (facts.leftOut !== null) edits.push(...elementEdits(facts))
+  // the kind's rule leaves members out itself
+  if (rule === undefined && (facts.leftOut !== null || facts.namesUsage))
+    edits.push(...memberEdits(facts, leftOutAt(x, candidate)))
   for (const edit of editsByRule(x, null, x.body, candidate, headers)) edits.push(edit)
   const edited = edits.length === 0 ? { chunks: x.body, length: x.bodyBytes } : editBody(x.body, edits)
   return rule?.envelope === undefined ? edited : inEnvelope(x, services, edited, rule.envelope)
@@ -131,7 +130,9 @@ function bodyEdits(x: Exchange, row: ProtocolRow, candidate: Candidate, withoutM
   if (upstreamModel !== x.model && x.target?.model === null) {
     if (!withoutModel) edits.push(row.body.mapModel(facts, upstreamModel, x.req.headers['content-type']))
   } else if (upstreamModel !== x.model) edits.push(...mapRepeatedModels(facts, upstreamModel))
-  if (row.asksForUsage && facts.stream && !facts.includeUsage && !x.free) edits.push(askForUsage(facts))
+  const asks = row.asksForUsage && facts.stream && !facts.includeUsage && !x.free
+  if (facts.streamOptions?.namesCost) edits.push(optionsWithoutCost(x.body, facts.streamOptions, asks))
+  else if (asks) edits.push(askForUsage(facts))
   const places = translatedRow(x.protocol as Protocol)?.state
   return places === undefined || !(x.found?.hasEnvelope ?? mayHaveEnvelope(x.body))
     ? edits

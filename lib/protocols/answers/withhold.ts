@@ -22,6 +22,8 @@ const MOST_PIECES = 512
 export class Withholder {
   /** The type of events that are taken out; null = the usage event is. */
   readonly #own: string | null
+  /** The most bytes of an event that are held back. */
+  readonly #longest: number
   /** The pieces of an incomplete event. */
   #held: Buffer[] = []
   #heldBytes = 0
@@ -31,8 +33,9 @@ export class Withholder {
   #lineBytes = 0
   #boundary = true
 
-  constructor(own: string | null = null) {
+  constructor(own: string | null = null, longest = LONGEST) {
     this.#own = own
+    this.#longest = longest
   }
 
   /**
@@ -74,9 +77,15 @@ export class Withholder {
 
   #endEvent(bytes: Buffer, out: Buffer[]): void {
     const event = this.#heldBytes === 0 ? bytes : Buffer.concat([this.#takeHeld(), bytes])
-    if (this.#passing || !this.#isUnwanted(event)) out.push(event)
+    if (this.#passing) out.push(event)
+    else this.sort(event, out)
     this.#passing = false
     this.#boundary = true
+  }
+
+  /** A whole event has come: what of it may pass now is added to `out`. */
+  protected sort(event: Buffer, out: Buffer[]): void {
+    if (!this.#isUnwanted(event)) out.push(event)
   }
 
   #isUnwanted(event: Buffer): boolean {
@@ -91,7 +100,7 @@ export class Withholder {
     this.#held.push(Buffer.from(bytes))
     this.#heldBytes += bytes.length
     if (this.#held.length > MOST_PIECES) this.#held = [Buffer.concat(this.#held)]
-    if (this.#heldBytes <= LONGEST) return
+    if (this.#heldBytes <= this.#longest) return
     out.push(this.#takeHeld())
     this.#passing = true
     this.#boundary = false
@@ -138,7 +147,8 @@ function isUsageOnly(event: Buffer): boolean {
 
 const typeOf = (event: Buffer): unknown => fieldsOf(valueIn(event))['type']
 
-function valueIn(event: Buffer): unknown {
+/** The JSON of an event; undefined = it has none. */
+export function valueIn(event: Buffer): unknown {
   try {
     return JSON.parse(dataOf(event.toString().trimEnd()))
   } catch {

@@ -5,7 +5,8 @@
 
 import { JsonScanner, type ScanEvents } from '../json/scanner.ts'
 import { type ListElement, SWITCHES } from '../words/server-tools.ts'
-import type { Facts, Removable, Span } from './facts.ts'
+import { fieldsOf } from '../json/text.ts'
+import type { Facts, Removable, Span, StreamOptions } from './facts.ts'
 
 export interface Edit {
   span: Span
@@ -66,6 +67,23 @@ export function askForUsage(facts: Facts): Edit {
   return insert(options.span.start + 1, `"include_usage":true${options.empty ? '' : ','}`)
 }
 
+/** The same for options that have a member for us, which is left out; `asks`: usage is to be asked for. */
+export function optionsWithoutCost(parts: readonly Buffer[], { span }: StreamOptions, asks: boolean): Edit {
+  const { include_cost: _ours, ...options } = fieldsOf(JSON.parse(textAt(parts, span)))
+  return { span, bytes: Buffer.from(JSON.stringify(asks ? { ...options, include_usage: true } : options)) }
+}
+
+/** What stands there in a body. */
+function textAt(parts: readonly Buffer[], { start, end }: Span): string {
+  const found: Buffer[] = []
+  let base = 0
+  for (const part of parts) {
+    if (base < end && base + part.length > start) found.push(part.subarray(Math.max(0, start - base), end - base))
+    base += part.length
+  }
+  return Buffer.concat(found).toString()
+}
+
 /** Inserts a member at the beginning of the body. The body has `"stream":true` after it, so the comma is right. */
 const insert = (at: number, text: string): Edit => ({ span: { start: at, end: at }, bytes: Buffer.from(text) })
 
@@ -78,17 +96,19 @@ const insert = (at: number, text: string): Edit => ({ span: { start: at, end: at
 
 const OF_TOOLS = ['tools', 'tool_choice', 'parallel_tool_calls']
 const SEARCHES = Object.entries(SWITCHES).flatMap(([name, { cost }]) => (cost === 'web_search' ? [name] : []))
+/** By it a body asks what the answer costs, which most upstreams do not know. */
+const USAGE = 'usage'
 /** Members that may go. */
-export const REMOVABLE: ReadonlySet<string> = new Set([...OF_TOOLS, ...SEARCHES])
+export const REMOVABLE: ReadonlySet<string> = new Set([...OF_TOOLS, ...SEARCHES, USAGE])
 
 const NOTHING = Buffer.alloc(0)
 const NONE: readonly string[] = []
 
-/** The members that go with the searches that are left out. */
-export function membersLeftOut({ leftOut, keepsTools }: Facts): readonly string[] {
-  if (leftOut === null) return NONE
-  const names = new Set<string>()
-  for (const { place } of leftOut)
+/** The members that go with the searches that are left out, and the one that asks what the answer costs. */
+export function membersLeftOut({ leftOut, keepsTools, namesUsage }: Facts, readsUsage: boolean): readonly string[] {
+  if (leftOut === null && !namesUsage) return NONE
+  const names = new Set<string>(readsUsage || !namesUsage ? NONE : [USAGE])
+  for (const { place } of leftOut ?? [])
     if (place !== null && 'member' in place) names.add(place.member)
     else if (place?.element.top && !keepsTools) for (const name of OF_TOOLS) names.add(name)
   return [...names]

@@ -101,6 +101,8 @@ export interface StreamOptions {
   /** The span of the `include_usage` value; null = there is none. */
   includeUsage: Span | null
   empty: boolean
+  /** They have a member `include_cost`, which is for us. */
+  namesCost: boolean
 }
 
 /** A member of the body that may be left out. */
@@ -151,6 +153,10 @@ export class Facts {
   /** True: `stream_options.include_usage` is `true`. */
   includeUsage = false
   streamOptions: StreamOptions | null = null
+  /** The body asks that a stream tells what it cost. */
+  asksCost = false
+  /** The body has a member by which most upstreams cannot be asked what an answer costs. */
+  namesUsage = false
   background = false
   /** The longest life of a cache entry that the body asks for; null = it asks for none. */
   cacheTtl: '5m' | '1h' | null = null

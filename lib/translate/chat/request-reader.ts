@@ -294,6 +294,7 @@ const MEMBERS: MemberReaders = {
   model: ignore,
   stream: ignore,
   stream_options: ignore,
+  usage: ignore,
   messages: readTurns,
   max_tokens: maxOutput(),
   max_completion_tokens: maxOutput(),

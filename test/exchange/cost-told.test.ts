@@ -1,0 +1,253 @@
+/** What an answer cost, as its client is told: in the head of a document, and in a stream that asks for it. */
+import t, { type Test } from 'tap'
+import { asks, FOUR, type Four, NEXT, SENT, streamed, whole } from './support/four.ts'
+import { HEADERS, MODEL, NOTHING_LEFT, open, type Scene } from './support/gateway.ts'
+import type { Script } from './support/upstream.ts'
+
+type Json = Record<string, unknown>
+const CHARGE = '0.000280'
+const MEMBERS = { cost: 0.00028, cost_currency: 'CNY' }
+const ASKING = { 'x-gateway-cost': 'stream' }
+
+/** The members of the last usage in a stream. */
+function toldIn(protocol: Four, text: string): Json | undefined {
+  const events = text.split('\n').flatMap(line => (/^data: ?\{/.test(line) ? [JSON.parse(line.slice(5)) as Json] : []))
+  const usages = events.flatMap(event => {
+    const usage = {
+      messages: event['type'] === 'message_delta' ? event['usage'] : undefined,
+      chat: event['usage'],
+      responses: (event['response'] as Json | undefined)?.['usage'],
+      generate: event['usageMetadata'],
+    }[protocol]
+    return usage === undefined || usage === null ? [] : [usage as Json]
+  })
+  return usages.at(-1)
+}
+
+/** The same without what was asked for. */
+const withoutCost = (text: string): string =>
+  text.replace(/,?"cost":[\d.e-]+,"cost_currency":"CNY"(,"cost_usd":[\d.e-]+)?/g, '')
+
+const scene = (t: Test, native: Four, more: Json = {}) =>
+  open(t, { channels: { a: { protocols: [native] } }, config: more })
+
+async function answered(s: Scene, ...args: Parameters<typeof asks>) {
+  const client = s.ask(asks(...args))
+  const end = await client.end()
+  return { end, text: client.text, headers: client.answer.headers, status: client.status }
+}
+
+/** The stream of an upstream, cut anywhere. */
+const inPieces =
+  (protocol: Four, size: number): Script =>
+  async call => {
+    const { start, text, rest } = SENT[protocol]
+    call.stream()
+    const all = start + text + rest
+    for (let at = 0; at < all.length; at += size) {
+      call.chunk(all.slice(at, at + size))
+      await new Promise(resolve => setImmediate(resolve))
+    }
+    call.end()
+  }
+
+for (const protocol of FOUR) {
+  t.test(`${protocol}: the head of a document says what it cost`, async t => {
+    for (const native of [protocol, NEXT[protocol]]) {
+      const s = await scene(t, native)
+      s.at('a').script = whole(native)
+      const { headers, end } = await answered(s, protocol, MODEL)
+      t.equal(end, 'whole')
+      t.equal(headers.get('x-gateway-charge'), CHARGE, native)
+      t.notOk(headers.has('x-gateway-held'))
+      t.match(await s.books(), { ok: true, left: NOTHING_LEFT, rows: [{ charge: 280 }] })
+      t.equal(s.services.buffered.bytes, 0)
+    }
+  })
+
+  t.test(`${protocol}: a stream tells it only when asked, and its head says what is held`, async t => {
+    for (const native of [protocol, NEXT[protocol]]) {
+      const s = await scene(t, native)
+      s.at('a').script = streamed(native)
+      const plain = await answered(s, protocol, MODEL, { stream: true })
+      t.notMatch(plain.text, /cost/)
+      if (native === protocol) {
+        const { start, text, rest } = SENT[native]
+        t.equal(plain.text, start + text + rest, 'byte for byte')
+      }
+      t.match(plain.headers.get('x-gateway-held'), /^0\.\d{6}$/)
+      t.notOk(plain.headers.has('x-gateway-charge'))
+      const asked = await answered(s, protocol, MODEL, { stream: true, headers: ASKING })
+      t.match(toldIn(protocol, asked.text), MEMBERS, `${protocol} by ${native}`)
+      t.equal(asked.text.split('"cost"').length, 2, 'once')
+      t.equal(asked.end, 'whole')
+      if (native === protocol) t.equal(withoutCost(asked.text), plain.text, 'and nothing else is different')
+      t.notMatch((await s.at('a').call(1)).head, /x-gateway-cost/i, 'the header goes no further')
+      t.match(await s.books(), { ok: true, left: NOTHING_LEFT, rows: [{ charge: 280 }, { charge: 280 }] })
+    }
+  })
+
+  t.test(`${protocol}: a stream in pieces of any size tells the same`, async t => {
+    const s = await scene(t, protocol)
+    const { start, text, rest } = SENT[protocol]
+    for (const size of [1, 7, 50, 333, 10_000]) {
+      s.at('a').script = inPieces(protocol, size)
+      const asked = await answered(s, protocol, MODEL, { stream: true, headers: ASKING })
+      t.equal(withoutCost(asked.text), start + text + rest, `pieces of ${size}`)
+      t.match(toldIn(protocol, asked.text), MEMBERS)
+    }
+    t.match(await s.books(), { ok: true, left: NOTHING_LEFT, failures: [] })
+  })
+}
+
+const OPTIONS: [string, Four, Json, Json][] = [
+  ['include_cost', 'chat', { stream_options: { include_cost: true } }, { stream_options: { include_usage: true } }],
+  [
+    'include_cost beside others',
+    'chat',
+    { stream_options: { include_obfuscation: false, include_cost: true, include_usage: true } },
+    { stream_options: { include_obfuscation: false, include_usage: true } },
+  ],
+  ['usage.include', 'chat', { usage: { include: true } }, { stream_options: { include_usage: true } }],
+  ['include_cost', 'responses', { stream_options: { include_cost: true } }, { stream_options: {} }],
+]
+for (const [what, protocol, more, sent] of OPTIONS)
+  t.test(`${protocol}: asked by the body (${what}), which goes upstream without it`, async t => {
+    for (const native of [protocol, NEXT[protocol]]) {
+      const s = await scene(t, native)
+      s.at('a').script = streamed(native)
+      const ask = asks(protocol, MODEL, { stream: true })
+      const { stream_options: _own, ...body } = ask.body as Json
+      const client = s.ask({ ...ask, body: { ...body, ...more } })
+      t.equal(await client.end(), 'whole')
+      t.equal(client.status, 200, client.text)
+      t.match(toldIn(protocol, client.text), MEMBERS)
+      const { body: asked } = await s.at('a').call()
+      t.notMatch(asked, /include_cost|"usage":\{/)
+      if (native === protocol) t.same(JSON.parse(asked), { ...body, ...sent })
+    }
+  })
+
+t.test('kind openrouter reads usage.include, and what it says of its own charge is not told', async t => {
+  const s = await open(t, { channels: { a: { protocols: ['chat'], kind: 'openrouter', paths: {} } } })
+  s.at('a').script = call => {
+    call.stream()
+    const usage = {
+      prompt_tokens: 100,
+      completion_tokens: 10,
+      cost: 0.123,
+      cost_details: { upstream: 1 },
+      is_byok: false,
+    }
+    call.chunk(
+      `data: {"choices":[{"delta":{"content":"hi"},"finish_reason":"stop"}]}\n\ndata: ${JSON.stringify({ choices: [], usage })}\n\ndata: [DONE]\n\n`,
+    )
+    call.end()
+  }
+  const ask = asks('chat', MODEL, { stream: true, more: { usage: { include: true } } })
+  const client = s.ask(ask)
+  t.equal(await client.end(), 'whole')
+  t.same(toldIn('chat', client.text), { prompt_tokens: 100, completion_tokens: 10, ...MEMBERS })
+  t.match((await s.at('a').call()).body, '"usage":{"include":true}')
+})
+
+t.test('in USD too where the config has a rate', async t => {
+  const s = await scene(t, 'chat', { billing: { usd_rate: '7' } })
+  s.at('a').script = streamed('chat')
+  const { text } = await answered(s, 'chat', MODEL, { stream: true, headers: ASKING })
+  t.match(toldIn('chat', text), { ...MEMBERS, cost_usd: 0.00004 })
+})
+
+t.test('what asks in other words asks nothing, or is refused', async t => {
+  const s = await scene(t, 'chat')
+  s.at('a').script = streamed('chat')
+  for (const value of ['streams', 'true', 'stream, stream', '']) {
+    const { text } = await answered(s, 'chat', MODEL, { stream: true, headers: { 'x-gateway-cost': value } })
+    t.notMatch(text, /"cost"/, value)
+  }
+  const more: [Json | string, number][] = [
+    [{ stream_options: { include_cost: 'true' } }, 200],
+    [{ stream_options: { include_cost: false } }, 200],
+    [{ stream_options: { Include_Cost: true } }, 400],
+    [{ stream_options: { include_cost: true, pad: 'x'.repeat(5000) } }, 400],
+    [{ usage: { include: false } }, 200],
+    [{ usage: true }, 200],
+    [{ Usage: { include: true } }, 400],
+  ]
+  for (const [body, status] of more) {
+    const client = s.ask(asks('chat', MODEL, { stream: true, more: body as Json }))
+    await client.end()
+    t.equal(client.status, status, JSON.stringify(body).slice(0, 80))
+    t.notMatch(client.text, /"cost"/)
+  }
+  for (const call of s.at('a').calls) t.notMatch(call.body, /include_cost|"usage":[{t]/)
+})
+
+t.test('a document that is large, slow, binary or of no JSON says what is held instead', async t => {
+  const s = await scene(t, 'chat')
+  const document = (text: string) => JSON.stringify({ ...SENT.chat.document, pad: text })
+  s.at('a').script = call => call.whole(200, document('x'.repeat(300_000)))
+  const large = await answered(s, 'chat', MODEL)
+  t.ok(large.headers.has('x-gateway-held') && !large.headers.has('x-gateway-charge'))
+  s.at('a').script = call => call.whole(200, document('x'.repeat(200_000)))
+  t.equal((await answered(s, 'chat', MODEL)).headers.get('x-gateway-charge'), CHARGE)
+  s.at('a').script = call => call.whole(200, document(''), { 'content-type': 'text/plain' })
+  t.ok((await answered(s, 'chat', MODEL)).headers.has('x-gateway-held'))
+
+  const calls = s.at('a').calls.length
+  s.at('a').script = () => {}
+  const client = s.ask(asks('chat', MODEL))
+  const call = await s.at('a').call(calls)
+  call.start(200, { 'content-type': 'application/json', 'transfer-encoding': 'chunked' })
+  call.chunk('{"pad":"')
+  await s.settled()
+  t.equal(client.status, 0, 'it waits')
+  t.equal(s.services.buffered.bytes, '{"pad":"'.length, 'and is counted')
+  await s.goOn()
+  await client.sees('pad')
+  t.ok(client.answer.headers.has('x-gateway-held'))
+  t.equal(s.services.buffered.bytes, 0)
+  call.chunk(`",${JSON.stringify(SENT.chat.document).slice(1)}`)
+  call.end()
+  t.equal(await client.end(), 'whole')
+  t.match(await s.books(), { ok: true, left: NOTHING_LEFT, failures: [] })
+})
+
+t.test('an error of an upstream cost nothing, and a refusal says nothing', async t => {
+  const s = await scene(t, 'chat')
+  s.at('a').script = call => call.whole(400, { error: { message: 'no' } })
+  t.equal((await answered(s, 'chat', MODEL)).headers.get('x-gateway-charge'), '0.000000')
+  const { headers, status } = await answered(s, 'chat', 'unknown')
+  t.equal(status, 400)
+  t.notOk(headers.has('x-gateway-charge') || headers.has('x-gateway-held'))
+})
+
+t.test('a stream that asked and breaks off, or is stopped by its money, is whole up to there', async t => {
+  const s = await scene(t, 'messages', { hold: { output_tokens: 4 } })
+  s.at('a').script = call => {
+    call.stream()
+    call.chunk(SENT.messages.start + SENT.messages.text)
+    call.reset()
+  }
+  const cut = await answered(s, 'messages', MODEL, { stream: true, headers: ASKING })
+  t.notMatch(cut.text, /"cost"/)
+  t.match(await s.books(), { ok: true, left: NOTHING_LEFT, failures: [] })
+})
+
+t.test('pages of other sites may read it', async t => {
+  const s = await scene(t, 'chat')
+  s.at('a').script = whole('chat')
+  const client = s.ask(asks('chat', MODEL, { headers: { ...HEADERS, origin: 'https://page.example' } }))
+  await client.end()
+  const exposed = client.answer.headers.get('access-control-expose-headers') ?? ''
+  for (const name of [
+    'x-request-id',
+    'request-id',
+    'retry-after',
+    'x-should-retry',
+    'x-gateway-charge',
+    'x-gateway-held',
+  ])
+    t.ok(exposed.split(', ').includes(name), name)
+  t.notOk(client.answer.headers.has('access-control-allow-credentials'))
+})
