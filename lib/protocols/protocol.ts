@@ -156,7 +156,7 @@ export interface AtKind {
   body?: BodyRule
   /** Nothing of a client's query goes there. */
   takesNoQuery?: true
-  /** It reads the member `usage` of a body, by which it is asked what an answer cost. */
+  /** The provider reads the member `usage` of a body, by which it is asked what an answer cost. */
   readsUsage?: true
   /** Sent in the place of the client's header `accept`. */
   accept?: string

@@ -2,6 +2,7 @@
 import t, { type Test } from 'tap'
 import { asks, FOUR, type Four, NEXT, SENT, streamed, whole } from './support/four.ts'
 import { HEADERS, MODEL, NOTHING_LEFT, open, type Scene } from './support/gateway.ts'
+import { randomCosts } from './support/random-costs.ts'
 import type { Script } from './support/upstream.ts'
 
 type Json = Record<string, unknown>
@@ -251,3 +252,5 @@ t.test('pages of other sites may read it', async t => {
     t.ok(exposed.split(', ').includes(name), name)
   t.notOk(client.answer.headers.has('access-control-allow-credentials'))
 })
+
+t.test('head, stream, row, receipt and generation say the same, for random exchanges', t => randomCosts(t, 150))

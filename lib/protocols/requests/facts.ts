@@ -101,7 +101,7 @@ export interface StreamOptions {
   /** The span of the `include_usage` value; null = there is none. */
   includeUsage: Span | null
   empty: boolean
-  /** They have a member `include_cost`, which is for us. */
+  /** True: there is a member `include_cost`, which is for us. */
   namesCost: boolean
 }
 
