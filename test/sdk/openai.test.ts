@@ -96,6 +96,17 @@ t.test('images, models', async t => {
   for await (const model of openai.models.list()) ids.push(model.id)
   t.same(ids, ['alpha-sonnet-5-5', 'beta-4.7', 'gamma-3.8-flash', 'gamma-image-2'])
   t.equal((await openai.models.retrieve('beta-4.7')).id, 'beta-4.7')
+  const price = { prompt: /^0\.0{4,}\d+$/, completion: /^0\.0{4,}\d+$/, currency: 'CNY', request: null }
+  t.match(await openai.models.retrieve('beta-4.7'), {
+    context_length: null,
+    max_output: null,
+    architecture: { input_modalities: null, output_modalities: ['text'] },
+    pricing: price,
+  })
+  t.match(await openai.models.retrieve('gamma-image-2'), {
+    architecture: { input_modalities: ['text'], output_modalities: ['image'] },
+    pricing: { prompt: null, image: /^\d/ },
+  })
 })
 
 t.test('typed errors with status and request id', async t => {
