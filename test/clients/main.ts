@@ -2,7 +2,7 @@
  * `npm run test:clients [-- --only TEXT --verbose --limit SECONDS]`: runs the published coding tools, unmodified and headless, against a
  * gateway whose upstreams speak one protocol each: every tool, by every protocol, a prompt, a round of tools, and errors.
  * The tools are installed by npm into ~/.cache/gateway/clients, where they stay; nothing but npm leaves the machine.
- * --only: runs whose name (TOOL-PROTOCOL-CASE) has the text in it; several are parted by commas. --verbose: what each tool shows. --limit: the
+ * --only: runs whose name (TOOL-PROTOCOL-CASE, openrouter-costs) has the text in it; several are parted by commas. --verbose: what each tool shows. --limit: the
  * time of one run (300). Exits 1 when a run fails. A tool that cannot be installed on this machine is named, and left out.
  */
 import type { Protocol } from '../../lib/protocols/table.ts'
@@ -10,6 +10,7 @@ import { startGateway, testCatalog } from '../support/gateway.ts'
 import { scriptOptions } from '../support/script.ts'
 import { CASES, type Case } from './cases.ts'
 import { install } from './install.ts'
+import { OPENROUTER, problemsOfOpenRouter } from './openrouter.ts'
 import { startRecorder } from './recorder.ts'
 import { runTool } from './session.ts'
 import type { Tool } from './tool.ts'
@@ -41,7 +42,10 @@ const runs: Run[] = TOOLS.flatMap(tool =>
     CASES.map(test => ({ name: `${tool.name}-${upstream}-${test.name}`, tool, upstream, test })),
   ),
 ).filter(({ name }) => words.some(word => name.includes(word)))
-if (runs.length === 0) throw new Error(`no run is called ${values.only}`)
+/** What a key has and what an answer cost, as OpenRouter's SDK reads it. */
+const COSTS = 'openrouter-costs'
+const readsCosts = words.some(word => COSTS.includes(word))
+if (runs.length === 0 && !readsCosts) throw new Error(`no run is called ${values.only}`)
 
 const commands = new Map<Tool, string>()
 for (const tool of new Set(runs.map(run => run.tool))) {
@@ -52,6 +56,8 @@ for (const tool of new Set(runs.map(run => run.tool))) {
 }
 const able = runs.filter(({ tool }) => commands.has(tool))
 
+const models = [...able, { name: COSTS, upstream: 'chat' as const }]
+
 const recorder = await startRecorder()
 // a model and a channel for each run: an upstream that fails in one must not be resting in another
 const gateway = await startGateway({
@@ -59,8 +65,8 @@ const gateway = await startGateway({
     recorder.target = upstream
     return {
       ...testCatalog(upstream),
-      models: able.map(({ name }) => ({ name, price: PRICE })),
-      channels: able.map(({ name, upstream: protocol }) => ({
+      models: models.map(({ name }) => ({ name, price: PRICE })),
+      channels: models.map(({ name, upstream: protocol }) => ({
         name,
         base_url: recorder.url,
         protocols: [protocol],
@@ -82,6 +88,7 @@ interface Line {
 const lines: Line[] = []
 const waiting = [...able]
 await Promise.all(Array.from({ length: AT_ONCE }, work))
+const costs = readsCosts ? await problemsOfOpenRouter(gateway.main, COSTS) : []
 await gateway.stop()
 recorder.close()
 report()
@@ -121,7 +128,8 @@ function report(): void {
   console.log('\nThe numbers are requests to the upstream.')
   for (const { name, requests } of commands.keys())
     if (requests.beside !== '') console.log(`${name} asks beside the answer for ${requests.beside}.`)
+  if (readsCosts) console.log(`${OPENROUTER} reads credits, key and generation: ${costs.join('; ') || 'ok'}`)
   const failed = lines.filter(({ problems }) => problems.length > 0)
   console.log(`${lines.length - failed.length} passed, ${failed.length} failed`)
-  process.exit(failed.length === 0 && commands.size > 0 ? 0 : 1)
+  process.exit(failed.length === 0 && costs.length === 0 && (commands.size > 0 || readsCosts) ? 0 : 1)
 }

@@ -34,8 +34,12 @@ export interface Tool {
   name: string
   package: string
   version: string
-  /** The command in the package. */
+  /** The command in the package, or the name of the program. */
   bin: string
+  /** Packages with their versions that are installed beside it. */
+  beside?: readonly string[]
+  /** For a library: a module that is run in the place of a command. */
+  program?: string
   /** The protocol that it speaks. */
   protocol: Protocol
   /** Requests of a prompt without tools, and what those beside the answer are for. */
