@@ -17,6 +17,11 @@ export interface Table {
   key: string[]
   unique?: string[][]
   index?: string[][]
+  /**
+   * Indexes of the rows that have a value in the last column. Each row in an index takes time when it is inserted. Engines of
+   * MySQL's family have no such indexes, so that there all rows are in them.
+   */
+  sparse?: string[][]
 }
 
 /** The most characters of any name that people choose. */
@@ -50,7 +55,8 @@ function mysqlTable(table: Table): string[] {
   lines.push(`PRIMARY KEY (${table.key.join(', ')})`)
   for (const columns of table.unique ?? [])
     lines.push(`UNIQUE KEY ${indexName(table, columns)} (${columns.join(', ')})`)
-  for (const columns of table.index ?? []) lines.push(`KEY ${indexName(table, columns)} (${columns.join(', ')})`)
+  for (const columns of [...(table.index ?? []), ...(table.sparse ?? [])])
+    lines.push(`KEY ${indexName(table, columns)} (${columns.join(', ')})`)
   const options = 'ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin'
   return [`CREATE TABLE IF NOT EXISTS ${table.name} (${lines.join(', ')}) ${options}`]
 }
@@ -67,6 +73,7 @@ function sqliteTable(table: Table): string[] {
     `CREATE TABLE IF NOT EXISTS ${table.name} (${lines.join(', ')}) ${auto ? '' : 'WITHOUT ROWID'}`,
     ...(table.unique ?? []).map(columns => index(columns, 'UNIQUE ')),
     ...(table.index ?? []).map(columns => index(columns, '')),
+    ...(table.sparse ?? []).map(columns => `${index(columns, '')} WHERE ${columns.at(-1)} IS NOT NULL`),
   ]
 }
 

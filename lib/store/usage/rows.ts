@@ -158,10 +158,8 @@ export const USAGE_LOG: Table = {
   },
   key: ['seq'],
   unique: [['request_id']],
-  index: [
-    ['at_ms'],
-    ['account_id', 'at_ms', 'seq', 'charge'],
-    ['key_id', 'at_ms'],
+  index: [['at_ms'], ['account_id', 'at_ms', 'seq', 'charge'], ['key_id', 'at_ms']],
+  sparse: [
     ['account_id', 'answer_id'],
     ['account_id', 'client_request_id'],
   ],
