@@ -53,12 +53,12 @@ try {
     try {
       print(`## ${name}\n`)
       if (settlements > 0) {
-        const { perSecond, stallMs } = await measureSettling(books, settlements)
+        const { perSecond, cpuUs, stallMs } = await measureSettling(books, settlements)
         const commit = await measureCommits(books, COMMITS)
         print(`Commits one after the other: ${commit.p50.toFixed(2)} ms each, ${commit.max.toFixed(1)} ms at most.\n`)
-        print('| settlements | a second | longest stall of the event loop, ms |')
-        print('|---|---|---|')
-        print(`| ${settlements} | ${perSecond.toFixed(0)} | ${stallMs.toFixed(1)} |\n`)
+        print('| settlements | a second | CPU µs of all threads, each | longest stall of the event loop, ms |')
+        print('|---|---|---|---|')
+        print(`| ${settlements} | ${perSecond.toFixed(0)} | ${cpuUs.toFixed(1)} | ${stallMs.toFixed(1)} |\n`)
       }
       const stalls = await measureStalls(url)
       print(

@@ -18,6 +18,8 @@ const WAITING = 5_000
 
 export interface SettleFigures {
   perSecond: number
+  /** CPU time of all threads of this process per settlement. */
+  cpuUs: number
   stallMs: number
 }
 
@@ -48,18 +50,21 @@ export async function measureSettling({ store, keys, holder }: Books, count: num
   const journal = new Journal({ folder, holder, store: await store.id(), limitBytes: 1 << 30, clock: systemClock, log })
   const settler = new Settler({ store, journal, clock: systemClock, log, folder })
   const delay = monitorEventLoopDelay({ resolution: 1 })
+  const settlements = [...rows(keys, count, FROM_MS + run * 86_400_000, 1)].map(row => settlementOf(row, holder))
   const began = performance.now()
+  const cpu = process.cpuUsage()
   delay.enable()
-  for (const row of rows(keys, count, FROM_MS + run * 86_400_000, 1)) {
-    settler.add([settlementOf(row, holder)], () => {})
+  for (const settlement of settlements) {
+    settler.add([settlement], () => {})
     while (journal.entries >= WAITING) await new Promise(resolve => setImmediate(resolve))
   }
   await settler.drain()
   delay.disable()
   const seconds = (performance.now() - began) / 1000
+  const { user, system } = process.cpuUsage(cpu)
   journal.close(true)
   rmSync(folder, { recursive: true, force: true })
   const { ok, charges } = await store.audit()
   if (!ok || charges === 0) throw new Error('the books do not add up after settling')
-  return { perSecond: count / seconds, stallMs: delay.max / 1e6 }
+  return { perSecond: count / seconds, cpuUs: (user + system) / count, stallMs: delay.max / 1e6 }
 }
