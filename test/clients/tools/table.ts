@@ -4,6 +4,7 @@ import { aiSdks } from './ai-sdk.ts'
 import { claudeCode } from './claude-code.ts'
 import { codex } from './codex.ts'
 import { geminiCli } from './gemini-cli.ts'
+import { langchain } from './langchain.ts'
 import { opencode } from './opencode.ts'
 
-export const TOOLS: readonly Tool[] = [claudeCode, codex, geminiCli, opencode, ...aiSdks]
+export const TOOLS: readonly Tool[] = [claudeCode, codex, geminiCli, opencode, ...aiSdks, langchain]
