@@ -145,6 +145,13 @@ export function unspoken({ kind: name, paths, protocols }: Asked & Pick<Channel,
   return name === null ? [] : protocols.filter(protocol => known[protocol] === undefined)
 }
 
+/** Whether a channel can be asked in a form: what kinds do not name at all, as the native embeddings, is at the usual path of all. */
+export function speaksForm({ kind: name, paths }: Asked, form: Protocol): boolean {
+  const { upstream, formOf } = protocolRow(form)
+  if (name === null || formOf === undefined || paths[form] !== undefined) return true
+  return Object.keys(upstream.kinds).length === 0 || providerOf(name)?.paths[form] !== undefined
+}
+
 /** The path of a protocol at a channel's upstream, from its host, with `{model}` and `{verb}` where they belong. */
 export function pathAt({ baseUrl, kind: name, paths }: Asked, protocol: Protocol): string {
   const base = new URL(baseUrl).pathname.replace(/\/+$/, '')

@@ -278,16 +278,27 @@ const ITEMS: ItemRules = {
   },
 }
 
-const DOCUMENT: DocumentRules = {
+const documentRules = (keys: ContentKeys): DocumentRules => ({
   members: MEMBERS,
   items: ITEMS,
   own: ['choices'],
-  keys: KEYS,
+  keys,
   reportOf: (document, _pieces, inChoice) =>
     WORDS.report(usageIn({ usage: document.value('usage'), x_groq: document.value('x_groq') }, inChoice)),
   tiersOf: document => ({ service: document.value('service_tier') }),
   failed: document => fails(document.value('base_resp')),
   searched: document => FOUND.some(name => document.itemsOf(name) > 0),
+})
+
+/** How answers with `choices` are counted; `keys`: where their content stands. */
+export function choicesMeter(keys: ContentKeys): ProtocolRow['meter'] {
+  const rules = documentRules(keys)
+  return ({ events, lengthStop, pictures, searches = false, mostOutput }) => {
+    const counter = pictures ? new PictureCounter(PICTURES, events) : null
+    return events
+      ? new StreamMeter(new Rules(lengthStop, searches), keys, counter)
+      : new DocumentMeter(rules, mostOutput, counter)
+  }
 }
 
 /** The words of a stream of events without names, which end with `[DONE]`. */
@@ -341,12 +352,7 @@ export const chat: ProtocolRow = {
   asksForUsage: true,
   price: { cover: TEXT_COVER, pictures: false, cachesWhenAsked: false, hidesCalls: true },
   terminalIsLast: true,
-  meter({ events, lengthStop, pictures, searches = false, mostOutput }) {
-    const counter = pictures ? new PictureCounter(PICTURES, events) : null
-    return events
-      ? new StreamMeter(new Rules(lengthStop, searches), KEYS, counter)
-      : new DocumentMeter(DOCUMENT, mostOutput, counter)
-  },
+  meter: choicesMeter(KEYS),
   words: openAiWords,
   lastUsage: ({ choices, usage }) =>
     !Array.isArray(choices) ||

@@ -373,6 +373,7 @@ export const responses: ProtocolRow = {
   place: 3,
   client: bearerClient(
     clientPath('/responses'),
+    clientPath('/responses/compact', { suffix: '/compact' }),
     clientPath('/responses/input_tokens', { action: 'count', suffix: '/input_tokens' }),
     clientPath('/responses', { action: 'upgrade' }),
   ),

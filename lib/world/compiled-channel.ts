@@ -10,7 +10,7 @@ import {
   type KindName,
   providerOf,
   countPathAt,
-  pathAt,
+  pathAt, speaksForm,
   queryAt,
   type Provider,
 } from '../catalog/upstreams.ts'
@@ -77,6 +77,8 @@ export class CompiledChannel {
   /** Most attempts open at once; 0 = unlimited. */
   readonly maxConcurrency: number
   readonly authHeader: string | null
+  /** The forms in which its upstream can be asked, as far as its kind says. */
+  readonly forms: ReadonlySet<Protocol>
   readonly headers: Readonly<Record<string, string>>
   readonly passHeaders: readonly string[]
   readonly enabled: boolean
@@ -99,6 +101,7 @@ export class CompiledChannel {
     this.countPaths = Object.fromEntries(
       FORMS.map(protocol => [protocol, countPathAt(channel, protocol)]).filter(([, path]) => path !== undefined),
     )
+    this.forms = new Set(FORMS.filter(form => speaksForm(channel, form)))
     this.special = providerOf(channel.kind)?.special ?? NOTHING_SPECIAL
     this.bounds = Object.fromEntries(FORMS.map(form => [form, outputBounds(channel.kind, form, channel)])) as never
     this.answers = providerOf(channel.kind)?.answers ?? null

@@ -136,7 +136,7 @@ export function chooseCandidate(x: Exchange, services: Services): boolean {
   const { account, key } = x.entry as KeyEntry
   const route = x.world.routes.find(key.group, x.model, x.protocol as Protocol)
   if (route === undefined) return false
-  const fitting = x.free ? counts(x) : route.translates ? fits(x, services) : null
+  const fitting = x.free ? counts(x) : isNativeOnly(x) ? speaks(x) : route.translates ? fits(x, services) : null
   const asker = { account: account.id, only: x.maker, free: x.free, fits: fitting }
   x.candidates = new Candidates(route, health, affinityOf(x), Math.random, asker)
   x.claim = x.candidates.next()
@@ -147,6 +147,15 @@ const fits =
   (x: Exchange, services: Services) =>
   (candidate: Candidate): boolean =>
     canAsk(x, services, candidate)
+
+/** No other protocol can say what is asked in another form of its own, or at a path below it, as is the compaction of responses. */
+const isNativeOnly = ({ form, protocol, target }: Exchange): boolean =>
+  form !== protocol || target?.endpoint.suffix !== ''
+
+const speaks =
+  (x: Exchange) =>
+  ({ channel, lane }: Candidate): boolean =>
+    lane === null && channel.forms.has(x.form as Protocol)
 
 /** Putting a body into an envelope takes some milliseconds for a few megabytes. The tokens of a longer one are estimated. */
 const MOST_WRAPPED_BYTES = 4 * 1024 * 1024
@@ -164,6 +173,7 @@ const counts =
 
 /** All candidates translate, and none can be told what the request says. */
 function refuseUnfit(x: Exchange, services: Services): StageVerdict {
+  if (isNativeOnly(x)) return refuse(x, services, 'untranslatable', [x.form === x.protocol ? 'input' : 'prompt'])
   const why = x.lanes?.refused ?? 'memory'
   return why === 'memory' ? refuse(x, services, 'unavailable') : refuse(x, services, 'untranslatable', [why.field])
 }

@@ -222,6 +222,10 @@ export class Draft extends Facts {
   /** True when pictures follow from one another; how many there may be, null = the request does not say. */
   sequence = false
   sequenceLimit: number | null = null
+  /** The prompts in a list of them, each of which has its own answers; 0 = there is no such list. */
+  listedPrompts = 0
+  /** The answers of which the best are returned. */
+  bestOf = 1
   /** Bytes of base64 in the body. */
   mediaBytes = 0
   /** Bytes of text that upstreams count in addition, because they read a part of the body more than once. */

@@ -90,6 +90,7 @@ export class JsonBodyScan implements ScanEvents {
     const { place, isArray } = this.#frame
     if (isArray) {
       if (place === null || (kind === 'array' && !place.nests)) return false
+      if (kind === 'array') place.list?.(this.#draft)
       this.#push(place, kind === 'array', start)
       return true
     }

@@ -62,6 +62,8 @@ export interface PlaceOptions {
   free?: boolean
   /** True: an array of the place may have arrays inside, whose elements are read as its own. */
   nests?: boolean
+  /** An array begins inside of an array of the place. */
+  list?: (draft: Draft) => void
 }
 
 /** The most bytes of a string that are captured, unless a field says otherwise. */
@@ -81,6 +83,7 @@ export class Place {
   readonly element: Field | null
   readonly single: boolean
   readonly nests: boolean
+  readonly list: PlaceOptions['list']
   readonly #free: boolean
   readonly #folded = new Map<string, Field>()
   readonly #lengths: boolean[] = []
@@ -97,6 +100,7 @@ export class Place {
     this.other = options.other
     this.single = options.single ?? false
     this.nests = options.nests ?? false
+    this.list = options.list
     this.#free = options.free ?? false
     this.element =
       options.element === undefined

@@ -1,0 +1,116 @@
+/** /v1/completions and /v1/responses/compact with the official SDK: what is held and charged for several prompts and answers, and what is refused. */
+import OpenAI from 'openai'
+import t from 'tap'
+import { KEY, MODEL, NOTHING_LEFT, open, type Scene } from './support/gateway.ts'
+
+const usage = { prompt_tokens: 100, completion_tokens: 10, total_tokens: 110 }
+const choice = (text: string) => ({ index: 0, text, logprobs: null, finish_reason: 'stop' })
+const data = (value: unknown) => `data: ${JSON.stringify(value)}\n\n`
+
+const client = (s: Scene) => new OpenAI({ baseURL: `${s.urls.main}/v1`, apiKey: KEY, maxRetries: 0 })
+
+t.test('whole and streamed: the upstream is asked at its path of completions, and its usage is charged', async t => {
+  const s = await open(t)
+  const openai = client(s)
+  s.at('a').script = call =>
+    call.whole(200, { id: 'c1', object: 'text_completion', choices: [choice('and on')], usage })
+  const whole = await openai.completions.create({ model: MODEL, prompt: 'Once upon a time', max_tokens: 50 })
+  t.equal(whole.choices[0]!.text, 'and on')
+  const asked = await s.at('a').call()
+  t.match(asked.head, /^POST \/v1\/completions HTTP/)
+  t.same(JSON.parse(asked.body), { model: MODEL, prompt: 'Once upon a time', max_tokens: 50 })
+
+  s.at('a').script = call => {
+    call.stream()
+    call.chunk(data({ id: 'c2', object: 'text_completion', choices: [choice('and ')] }))
+    call.chunk(data({ id: 'c2', object: 'text_completion', choices: [], usage }))
+    call.chunk('data: [DONE]\n\n')
+    call.end()
+  }
+  let text = ''
+  for await (const part of await openai.completions.create({ model: MODEL, prompt: ['One', 'Two'], stream: true }))
+    text += part.choices[0]?.text ?? 'no choice'
+  t.equal(text, 'and ', 'the event with the usage, which the client did not ask for, is withheld')
+  t.match(JSON.parse(s.at('a').calls.at(-1)!.body), { stream_options: { include_usage: true } })
+  const rows = (await s.books()).rows
+  t.match(rows, [
+    { protocol: 'chat', input: 100, output: 10, charge: 100 * 2 + 10 * 8, basis: 'reported' },
+    { protocol: 'chat', input: 100, output: 10, charge: 280 },
+  ])
+  t.match(await s.books(), { ok: true, left: NOTHING_LEFT })
+})
+
+t.test('the hold is prompts × answers × maximum', async t => {
+  const rows: [what: string, body: object, answers: number][] = [
+    ['a text', { prompt: 'x' }, 1],
+    ['three texts', { prompt: ['x', 'y', 'z'] }, 3],
+    ['a list of tokens is one prompt', { prompt: [1, 2, 3] }, 1],
+    ['two lists of tokens', { prompt: [[1, 2], [3]] }, 2],
+    ['n answers to each of two', { prompt: ['x', 'y'], n: 4, best_of: 4 }, 8],
+  ]
+  for (const [what, body, answers] of rows) {
+    const s = await open(t)
+    const asked = fetch(`${s.urls.main}/v1/completions`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ model: MODEL, max_tokens: 1000, ...body }),
+    })
+    const call = await s.at('a').call()
+    const output = answers * 1000 * 8
+    const held = s.services.ledger.heldTotal
+    t.ok(held >= output && held < output + 1000 * 8, `${what}: ${held} for ${output}`)
+    call.whole(200, { choices: [choice('x')], usage })
+    await (await asked).text()
+    t.match(await s.books(), { ok: true, left: NOTHING_LEFT })
+  }
+})
+
+t.test('an answer without usage is charged by its text, of all its choices', async t => {
+  const s = await open(t)
+  s.at('a').script = call => call.whole(200, { choices: [choice('word '.repeat(400)), choice('word '.repeat(400))] })
+  await client(s).completions.create({ model: MODEL, prompt: 'x', n: 2, max_tokens: 2000 })
+  const [row] = (await s.books()).rows
+  t.ok(row!.output >= 500, `${row!.output} tokens of 800 words`)
+  t.not(row!.basis, 'reported')
+})
+
+t.test(
+  'what is refused: echo, best_of above n, upstreams that only translate or whose kind has no such path',
+  async t => {
+    const refusals: [what: string, body: object, channel: object, param: RegExp][] = [
+      ['echo', { echo: true }, {}, /echo/],
+      ['best_of', { best_of: 2 }, {}, /best_of/],
+      ['translated', {}, { protocols: ['messages'], translate: true }, /不支持参数 prompt/],
+      ['a kind without it', {}, { protocols: ['chat'], kind: 'mistral' }, /不支持参数 prompt/],
+    ]
+    for (const [what, body, channel, says] of refusals) {
+      const s = await open(t, { channels: { a: channel as never } })
+      s.at('a').script = () => t.fail('the upstream was asked')
+      const refused = await client(s)
+        .completions.create({ model: MODEL, prompt: 'x', ...body })
+        .then(
+          () => null,
+          (error: unknown) => error,
+        )
+      t.type(refused, OpenAI.BadRequestError, what)
+      t.match((refused as Error).message, says, what)
+    }
+  },
+)
+
+t.test('/v1/responses/compact: charged by its usage, and only natively', async t => {
+  const s = await open(t)
+  const report = { input_tokens: 500, output_tokens: 20, total_tokens: 520 }
+  s.at('a').script = call => call.whole(200, { id: 'r1', object: 'response.compaction', output: [], usage: report })
+  await client(s).responses.compact({ model: MODEL, input: 'a long conversation' })
+  t.match((await s.at('a').call()).head, /^POST \/v1\/responses\/compact HTTP/)
+  const books = await s.books()
+  t.match(books, { ok: true, left: NOTHING_LEFT, rows: [{ input: 500, output: 20, charge: 500 * 2 + 20 * 8 }] })
+
+  const translated = await open(t, { channels: { a: { protocols: ['messages'], translate: true } as never } })
+  translated.at('a').script = () => t.fail('the upstream was asked')
+  const refused = await client(translated)
+    .responses.compact({ model: MODEL, input: 'x' })
+    .catch((error: unknown) => error)
+  t.match((refused as Error).message, /不支持参数 input/)
+})
