@@ -10,7 +10,8 @@ import {
   type KindName,
   providerOf,
   countPathAt,
-  pathAt, speaksForm,
+  pathAt,
+  speaksForm,
   queryAt,
   type Provider,
 } from '../catalog/upstreams.ts'
