@@ -11,7 +11,7 @@ import type { Draft } from './requests/facts.ts'
 import { Place } from './requests/places.ts'
 import * as read from './requests/readers.ts'
 
-/** As of every number of answers. */
+/** The number of answers of any request is at most this. */
 const MOST_ANSWERS = 1_000_000
 
 /** The prompt is a text, a list of texts, a list of tokens, or a list of such lists. */
