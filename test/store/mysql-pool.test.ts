@@ -34,7 +34,7 @@ const outcome = (call: Promise<unknown>) =>
 
 t.test('few connections hang on it, those who wait leave, and a ping waits behind nobody', async t => {
   const { store, seen } = await silentServer(t)
-  const calls = Array.from({ length: 60 }, (_, i) => outcome(store.keys.find(String(i))))
+  const calls = Array.from({ length: 60 }, (_, i) => outcome(store.accounts.byName(String(i))))
   await until('both places are taken', () => seen.open.size === 2)
   const ping = outcome(store.ping())
   await until('the ping has a connection of its own', () => seen.open.size === 3)
@@ -46,10 +46,10 @@ t.test('few connections hang on it, those who wait leave, and a ping waits behin
 t.test('so many may wait for a connection, and one more is told so', async t => {
   const { store } = await silentServer(t)
   const calls = Array.from({ length: 2 + 1_000 }, (_, i) =>
-    store.keys.find(String(i)).catch((error: Error) => error.message),
+    store.accounts.byName(String(i)).catch((error: Error) => error.message),
   )
   t.match(
-    await store.keys.find('one more').catch((error: Error) => error.message),
+    await store.accounts.byName('one more').catch((error: Error) => error.message),
     /too many calls wait for a connection/,
   )
   const answers = await Promise.all(calls)
@@ -57,4 +57,11 @@ t.test('so many may wait for a connection, and one more is told so', async t => 
     answers.filter(answer => /too many/.test(String(answer))),
     [],
   )
+})
+
+t.test('so many look-ups of keys are gathered while one is under way, and one more is told so', async t => {
+  const { store } = await silentServer(t)
+  const calls = Array.from({ length: 1 + 10_000 }, (_, i) => outcome(store.keys.find(String(i))))
+  t.match(await store.keys.find('one more').catch((error: Error) => error.message), /too many keys are being looked up/)
+  t.same(new Set(await Promise.all(calls)), new Set(['unavailable']))
 })

@@ -28,7 +28,7 @@ import {
 import { type Dialect, type Driver, DuplicateKey, type Param, type Row, type Transaction } from '../base/driver.ts'
 import { chunks, contains, integer, integerOrNull, marks, padded, pattern, text } from '../base/text.ts'
 import { publicId } from '../../base/ids.ts'
-import { StoreConflict, StoreFull } from '../base/errors.ts'
+import { StoreConflict, StoreFull, StoreUnavailable } from '../base/errors.ts'
 import { ACCOUNT_COLUMNS, accountOf, type LimitChange, type PageFilter } from './accounts.ts'
 import { recordAction, recordEdit } from '../base/actions.ts'
 import { readPurses } from '../books/books.ts'
@@ -177,6 +177,9 @@ const EXISTING = (count: number): string =>
     .map(table => `SELECT hash FROM ${table} WHERE hash IN (${marks(count)})`)
     .join(' UNION ALL ')
 
+/** The most look-ups that are gathered; one more is refused, because whoever asks can be told to come again. */
+const MOST_WAITING = 10_000
+
 export class KeyStore {
   readonly #driver: Driver
   #isFinding = false
@@ -193,6 +196,8 @@ export class KeyStore {
    */
   find(hash: string): Promise<FoundKey | null> {
     if (!this.#isFinding) return this.#alone(this.#read(hash))
+    if (this.#waiting.length >= MOST_WAITING)
+      return Promise.reject(new StoreUnavailable('too many keys are being looked up'))
     return new Promise((resolve, reject) => this.#waiting.push({ hash, resolve, reject }))
   }
 
