@@ -1,0 +1,117 @@
+/**
+ * A call of the admin API as a command makes it: here, on the store that the config names, or sent to a gateway that runs.
+ */
+import { Instead, methodOf, type Operation, pathOf, type Streamed, TextFile } from '../api/operation.ts'
+import { systemClock } from '../base/clock.ts'
+import { createLogger } from '../base/log.ts'
+import { COMMAND } from '../base/people.ts'
+import { type AdminParts, adminParts } from '../ops/call.ts'
+import { ADMIN_CALLS } from '../ops/rows.ts'
+import { OperationError, type OperationFault } from '../operations/error.ts'
+import { byActor } from '../operations/people/deps.ts'
+import { Mailer } from '../operations/people/mail.ts'
+import { read } from '../operations/read.ts'
+import { ReadyJson } from '../operations/usage/reports.ts'
+import { writeAll } from './output.ts'
+import { deskOf } from './pay-desk.ts'
+import { withStoreOf } from './with-store.ts'
+
+export interface Sent {
+  names: Record<string, string>
+  query: Record<string, unknown>
+  body: Record<string, unknown>
+}
+
+export type Fields = Record<string, unknown>
+export type Row = Operation<AdminParts>
+
+/** Makes a call of the admin API, wherever that runs. */
+export type MakeCall = (row: Row, sent: Sent) => Promise<unknown>
+
+export const rowOf = (id: string): Row => ADMIN_CALLS.find(row => row.id === id) as Row
+
+/** `url`: ops address of a gateway; without it, `config` names the store. */
+interface Place {
+  url?: string
+  config?: string
+}
+
+export async function withCalls(
+  { url = process.env['GATEWAY_URL'], config }: Place,
+  work: (make: MakeCall) => Promise<void>,
+): Promise<void> {
+  return url ? work(remoteCalls(url, process.env['GATEWAY_ADMIN_TOKEN'])) : withStoreCalls(config as string, work)
+}
+
+/** The calls run in this process. Gateways that run find in the store what they changed. */
+const withStoreCalls = (configFile: string, work: (make: MakeCall) => Promise<void>): Promise<void> =>
+  withStoreOf(configFile, process.env, async (store, config) => {
+    const { deps, desk } = deskOf(store, config)
+    const mail = new Mailer({ clock: systemClock, log: createLogger('error'), smtp: () => config.smtp })
+    const parts = adminParts({ ...deps, config: () => config, mail, pay: async () => desk })
+    const caller = { ...byActor(COMMAND), role: null, tokenId: null, provenAtMs: null }
+    await work(async (row, { names, query, body }) => {
+      const given =
+        row.reads === 'itself'
+          ? { query, body }
+          : { query: row.query && read(row.query, query), body: row.body && read(row.body, body) }
+      const result = await row.run(parts, { caller, path: names, ...given } as never)
+      if (result instanceof Instead) return result.body
+      if (result instanceof ReadyJson) return JSON.parse(Buffer.from(result.bytes).toString('utf8'))
+      if (result instanceof TextFile) return writeAll(one(result.text), process.stdout).then(() => null)
+      if (result !== null && 'pieces' in result)
+        return writeAll((result as Streamed).pieces, process.stdout).then(() => null)
+      return result
+    })
+    await mail.idle()
+  })
+
+async function* one(text: string): AsyncGenerator<string> {
+  yield text
+}
+
+/** The path of a call with the names that stand in it. */
+export const filled = (row: Row, names: Record<string, string>): string =>
+  `/admin${pathOf(row).replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(names[name] as string))}`
+
+const FAULT_OF: Readonly<Record<number, OperationFault>> = {
+  401: 'forbidden',
+  403: 'forbidden',
+  404: 'missing',
+  409: 'conflict',
+  410: 'gone',
+  429: 'throttled',
+}
+
+/** The calls are sent to a gateway. `url`: that of its ops listener. */
+function remoteCalls(url: string, token: string | undefined): MakeCall {
+  if (!token)
+    throw new OperationError('forbidden', 'GATEWAY_ADMIN_TOKEN: expected the admin token of that gateway, found none')
+  return async (row, { names, query, body }) => {
+    const at = new URL(`${url.replace(/\/+$/, '')}${filled(row, names)}`)
+    for (const [name, value] of Object.entries(query)) at.searchParams.set(name, String(value))
+    const answer = await fetch(at, {
+      method: methodOf(row),
+      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json', 'accept-language': 'en' },
+      ...(row.body === undefined ? {} : { body: JSON.stringify(body) }),
+    }).catch(error => {
+      throw new Error(`${at.origin} does not answer: ${(error.cause as Error | undefined)?.message ?? error.message}`)
+    })
+    const isFile = row.answer.types?.includes(answer.headers.get('content-type') ?? '') === true
+    if (answer.ok && answer.body !== null && isFile) return writeAll(answer.body, process.stdout).then(() => null)
+    const text = await answer.text()
+    if (answer.ok) return text === '' ? null : JSON.parse(text)
+    throw new OperationError(
+      FAULT_OF[answer.status] ?? 'invalid',
+      messageOf(text) ?? `${at.origin} answered ${answer.status}`,
+    )
+  }
+}
+
+function messageOf(text: string): string | undefined {
+  try {
+    return (JSON.parse(text) as { error?: { message?: string } }).error?.message
+  } catch {
+    return undefined // something else than a gateway answered
+  }
+}
