@@ -11,7 +11,7 @@ import { methodOf } from '../api/operation.ts'
 import { OperationError } from '../operations/error.ts'
 import { expected } from '../operations/read.ts'
 import { type CallCommand, COMMANDS, EXPORT } from './call-rows.ts'
-import { type Fields, filled, type MakeCall, type Row, rowOf, type Sent, withCalls } from './calls.ts'
+import { type CallFields, filled, type MakeCall, type CallRow, rowOf, type SentCall, withCalls } from './calls.ts'
 import { wantConfirmed, say, table } from './output.ts'
 
 const MOST_ROWS = 1_000
@@ -45,11 +45,13 @@ function addCall(command: Command, row: CallCommand, args: string[]): void {
       const flags = command.opts<Flags>()
       const values = names.map((name, i) => [name, given[i]] as const)
       const fields = { ...fileFields(flags.file), ...optionFields(options, flags), ...row.fixed }
-      await withCalls(flags, async make => run(make, row, { ...Object.fromEntries(values) } as Fields, fields, flags))
+      await withCalls(flags, async make =>
+        run(make, row, { ...Object.fromEntries(values) } as CallFields, fields, flags),
+      )
     })
 }
 
-interface Flags extends Fields {
+interface Flags extends CallFields {
   config?: string
   url?: string
   json?: true
@@ -86,7 +88,7 @@ function expectationOf(schema: z.ZodType): string {
   return expected(issue).en
 }
 
-function optionFields(options: readonly FieldOption[], flags: Flags): Fields {
+function optionFields(options: readonly FieldOption[], flags: Flags): CallFields {
   const given = options.filter(({ option }) => typeof flags[option.attributeName()] === 'string')
   return Object.fromEntries(
     given.map(field => [field.name, fieldOf(field, flags[field.option.attributeName()] as string)]),
@@ -112,27 +114,36 @@ function fieldOf({ option, schema }: FieldOption, text: string): unknown {
   throw new OperationError('invalid', `${option.long}: expected ${wanted === '' ? 'another value' : wanted}`)
 }
 
-function fileFields(file: string | undefined): Fields {
+function fileFields(file: string | undefined): CallFields {
   if (file === undefined) return {}
   const fields: unknown = parseYaml(readFileSync(file === '-' ? 0 : file, 'utf8'))
   if (typeof fields !== 'object' || fields === null || Array.isArray(fields))
     throw new OperationError('invalid', `${file}: expected fields like "name: value"`)
-  return fields as Fields
+  return fields as CallFields
 }
 
 /** Makes the call that a command means, and prints its answer. */
-async function run(make: MakeCall, command: CallCommand, args: Fields, fields: Fields, flags: Flags): Promise<void> {
+async function run(
+  make: MakeCall,
+  command: CallCommand,
+  args: CallFields,
+  fields: CallFields,
+  flags: Flags,
+): Promise<void> {
   const row = rowOf(command.call)
   const inPath = [...row.call.matchAll(/\{(\w+)\}/g)].map(([, name]) => name as string)
   const names = Object.fromEntries(inPath.map(name => [name, String(args[name])]))
   const ofBody = Object.fromEntries(Object.entries(args).filter(([name]) => !inPath.includes(name)))
-  const sent: Sent =
+  const sent: SentCall =
     row.body === undefined ? { names, query: fields, body: {} } : { names, query: {}, body: { ...fields, ...ofBody } }
   if (command.columns !== undefined)
     return printList(await allRows(make, row, sent, flags.limit), command.columns, flags)
   if (command.manner === 'create') await wantNew(make, command, names)
   if (command.manner === 'edit')
-    sent.body = { ...((await make(rowOf(showOf(command)), { names, query: {}, body: {} })) as Fields), ...sent.body }
+    sent.body = {
+      ...((await make(rowOf(showOf(command)), { names, query: {}, body: {} })) as CallFields),
+      ...sent.body,
+    }
   if (flags.dryRun) return print({ method: methodOf(row), path: filled(row, names), body: sent.body }, flags)
   if (command.manner === 'destroy')
     await wantConfirmed(
@@ -154,14 +165,14 @@ async function wantNew(make: MakeCall, command: CallCommand, names: Record<strin
 }
 
 interface Page {
-  data: Fields[]
+  data: CallFields[]
   next: string | null
 }
 
 /** Asks for pages until there are as many rows as are wanted. */
-async function allRows(make: MakeCall, row: Row, sent: Sent, most = MOST_ROWS): Promise<Page> {
+async function allRows(make: MakeCall, row: CallRow, sent: SentCall, most = MOST_ROWS): Promise<Page> {
   const pages = (row.query as z.ZodObject | undefined)?.shape['after'] !== undefined
-  const data: Fields[] = []
+  const data: CallFields[] = []
   for (let after: string | null = null; ; ) {
     const query = { ...sent.query, ...(after === null ? {} : { after }) }
     const page = (await make(row, { ...sent, query })) as Page
@@ -200,7 +211,7 @@ function cell(value: unknown): string {
 
 function print(answer: unknown, { json }: Flags): void {
   if (answer === null) return
-  const fields = Object.entries(answer as Fields)
+  const fields = Object.entries(answer as CallFields)
   const lines = fields.map(
     ([name, value]) => `${name}\t${typeof value === 'object' && value !== null ? JSON.stringify(value) : value}\n`,
   )

@@ -16,19 +16,19 @@ import { writeAll } from './output.ts'
 import { deskOf } from './pay-desk.ts'
 import { withStoreOf } from './with-store.ts'
 
-export interface Sent {
+export interface SentCall {
   names: Record<string, string>
   query: Record<string, unknown>
   body: Record<string, unknown>
 }
 
-export type Fields = Record<string, unknown>
-export type Row = Operation<AdminParts>
+export type CallFields = Record<string, unknown>
+export type CallRow = Operation<AdminParts>
 
 /** Makes a call of the admin API, wherever that runs. */
-export type MakeCall = (row: Row, sent: Sent) => Promise<unknown>
+export type MakeCall = (row: CallRow, sent: SentCall) => Promise<unknown>
 
-export const rowOf = (id: string): Row => ADMIN_CALLS.find(row => row.id === id) as Row
+export const rowOf = (id: string): CallRow => ADMIN_CALLS.find(row => row.id === id) as CallRow
 
 /** `url`: ops address of a gateway; without it, `config` names the store. */
 interface Place {
@@ -71,7 +71,7 @@ async function* one(text: string): AsyncGenerator<string> {
 }
 
 /** The path of a call with the names that stand in it. */
-export const filled = (row: Row, names: Record<string, string>): string =>
+export const filled = (row: CallRow, names: Record<string, string>): string =>
   `/admin${pathOf(row).replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(names[name] as string))}`
 
 const FAULT_OF: Readonly<Record<number, OperationFault>> = {

@@ -13,6 +13,7 @@ const ARGUMENTS: Partial<Record<ErrorName, string[]>> = {
   model_restricted: ['<model>'],
   model_unknown: ['<model>'],
   field: ['<field>'],
+  generation_unknown: ['<id>'],
   no_channel: ['<group>', '<model>'],
   channels_resting: ['<group>', '<model>'],
   untranslatable: ['<field>'],
