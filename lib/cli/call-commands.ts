@@ -11,7 +11,7 @@ import { methodOf } from '../api/operation.ts'
 import { OperationError } from '../operations/error.ts'
 import { expected } from '../operations/read.ts'
 import { type CallCommand, COMMANDS, EXPORT } from './call-rows.ts'
-import { type CallFields, filled, type MakeCall, type CallRow, rowOf, type SentCall, withCalls } from './calls.ts'
+import { type CallFields, filled, type MakeCall, type CallRow, callNamed, type SentCall, withCalls } from './calls.ts'
 import { wantConfirmed, say, table } from './output.ts'
 
 const MOST_ROWS = 1_000
@@ -34,10 +34,10 @@ function addCall(command: Command, row: CallCommand, args: string[]): void {
   for (const { option } of options) command.addOption(option)
   if (row.columns !== undefined)
     command.option('--limit <n>', `most rows that are printed (default: ${MOST_ROWS})`, toLimit)
-  if (rowOf(row.call).body !== undefined)
+  if (callNamed(row.call).body !== undefined)
     command.option('--file <file>', 'fields as YAML or JSON; - is the standard input')
   if (row.manner === 'destroy') command.option('--yes', 'do not ask')
-  if (rowOf(row.call).effect !== 'read') command.option('--dry-run', 'print the call, and do not make it')
+  if (callNamed(row.call).effect !== 'read') command.option('--dry-run', 'print the call, and do not make it')
   command
     .option('--url <url>', 'ops address of a gateway to ask (default: GATEWAY_URL, or the store of the config)')
     .option('--json', 'print JSON, as the admin API answers it')
@@ -69,7 +69,7 @@ interface FieldOption {
 
 /** An option for each field of the call's form that neither an argument nor the command itself says. */
 function optionsOf({ call, fixed = {} }: CallCommand, names: readonly string[]): FieldOption[] {
-  const { query, body } = rowOf(call)
+  const { query, body } = callNamed(call)
   const { shape } = (body ?? query ?? z.object({})) as z.ZodObject
   const others = Object.entries(shape).filter(
     ([name]) => ![...names, ...Object.keys(fixed), 'limit', 'after', 'name'].includes(name),
@@ -130,7 +130,7 @@ async function run(
   fields: CallFields,
   flags: Flags,
 ): Promise<void> {
-  const row = rowOf(command.call)
+  const row = callNamed(command.call)
   const inPath = [...row.call.matchAll(/\{(\w+)\}/g)].map(([, name]) => name as string)
   const names = Object.fromEntries(inPath.map(name => [name, String(args[name])]))
   const ofBody = Object.fromEntries(Object.entries(args).filter(([name]) => !inPath.includes(name)))
@@ -141,7 +141,7 @@ async function run(
   if (command.manner === 'create') await wantNew(make, command, names)
   if (command.manner === 'edit')
     sent.body = {
-      ...((await make(rowOf(showOf(command)), { names, query: {}, body: {} })) as CallFields),
+      ...((await make(callNamed(showOf(command)), { names, query: {}, body: {} })) as CallFields),
       ...sent.body,
     }
   if (flags.dryRun) return print({ method: methodOf(row), path: filled(row, names), body: sent.body }, flags)
@@ -157,7 +157,7 @@ async function run(
 const showOf = ({ call }: CallCommand): string => call.replace(/\.\w+$/, '.show')
 
 async function wantNew(make: MakeCall, command: CallCommand, names: Record<string, string>): Promise<void> {
-  const there = await make(rowOf(showOf(command)), { names, query: {}, body: {} }).catch(error => {
+  const there = await make(callNamed(showOf(command)), { names, query: {}, body: {} }).catch(error => {
     if (error instanceof OperationError && error.fault === 'missing') return null
     throw error
   })

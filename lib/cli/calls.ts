@@ -28,7 +28,7 @@ export type CallRow = Operation<AdminParts>
 /** Makes a call of the admin API, wherever that runs. */
 export type MakeCall = (row: CallRow, sent: SentCall) => Promise<unknown>
 
-export const rowOf = (id: string): CallRow => ADMIN_CALLS.find(row => row.id === id) as CallRow
+export const callNamed = (id: string): CallRow => ADMIN_CALLS.find(row => row.id === id) as CallRow
 
 /** `url`: ops address of a gateway; without it, `config` names the store. */
 interface Place {
