@@ -1,17 +1,20 @@
 /**
  * The table of clients: what a reader copies into a coding tool, an application or an SDK to make it use the gateway, and
  * what else is to be known of it. `web/shared/fill.ts` puts address, key and model in the place of `{base}`, `{key}` and
- * `{model}`. The page Connect, the dialogs of keys and the docs use these rows.
+ * `{model}`, and the model's name as one step of a path in that of `{step}`. The page Connect, the dialogs of keys and the docs use these rows.
  */
 import type { Words } from '../base/people.ts'
 import type { Protocol } from '../terms/records.ts'
 import type { Syntax } from '../../web/shared/fill.ts'
+import { AI_SDK_PROGRAMS, ANTHROPIC_PROGRAMS, CURL_COMMANDS, GOOGLE_PROGRAMS, OPENAI_PROGRAMS } from './programs.ts'
 
 export interface ClientSnippet {
   /** A shell, a language, or the file's path. */
   title: string
   syntax: Syntax
   text: string
+  /** The protocols of the models that it is for. Absent: all of the client's. */
+  protocols?: readonly Protocol[]
 }
 
 /** An address that hands the settings to an application on the reader's machine. It holds the key. */
@@ -56,17 +59,17 @@ export const TOOLS: readonly ClientRow[] = [
       {
         title: 'macOS · Linux',
         syntax: 'sh',
-        text: "export ANTHROPIC_BASE_URL='{base}'\nexport ANTHROPIC_AUTH_TOKEN='{key}'\nexport ANTHROPIC_MODEL='{model}'",
+        text: "export ANTHROPIC_BASE_URL='{base}'\nexport ANTHROPIC_AUTH_TOKEN='{key}'\nexport ANTHROPIC_MODEL='{model}'\nclaude",
       },
       {
         title: 'PowerShell',
         syntax: 'powershell',
-        text: "$env:ANTHROPIC_BASE_URL = '{base}'\n$env:ANTHROPIC_AUTH_TOKEN = '{key}'\n$env:ANTHROPIC_MODEL = '{model}'",
+        text: "$env:ANTHROPIC_BASE_URL = '{base}'\n$env:ANTHROPIC_AUTH_TOKEN = '{key}'\n$env:ANTHROPIC_MODEL = '{model}'\nclaude",
       },
       {
         title: 'cmd',
         syntax: 'cmd',
-        text: 'set "ANTHROPIC_BASE_URL={base}"\nset "ANTHROPIC_AUTH_TOKEN={key}"\nset "ANTHROPIC_MODEL={model}"',
+        text: 'set "ANTHROPIC_BASE_URL={base}"\nset "ANTHROPIC_AUTH_TOKEN={key}"\nset "ANTHROPIC_MODEL={model}"\nclaude',
       },
       {
         title: '~/.claude/settings.json',
@@ -104,9 +107,9 @@ export const TOOLS: readonly ClientRow[] = [
           'wire_api = "responses"',
         ].join('\n'),
       },
-      { title: 'macOS · Linux', syntax: 'sh', text: "export GATEWAY_API_KEY='{key}'" },
-      { title: 'PowerShell', syntax: 'powershell', text: "$env:GATEWAY_API_KEY = '{key}'" },
-      { title: 'cmd', syntax: 'cmd', text: 'set "GATEWAY_API_KEY={key}"' },
+      { title: 'macOS · Linux', syntax: 'sh', text: "export GATEWAY_API_KEY='{key}'\ncodex" },
+      { title: 'PowerShell', syntax: 'powershell', text: "$env:GATEWAY_API_KEY = '{key}'\ncodex" },
+      { title: 'cmd', syntax: 'cmd', text: 'set "GATEWAY_API_KEY={key}"\ncodex' },
     ],
     links: [ccSwitch('codex', '{base}%2Fv1')],
     notes: [
@@ -156,15 +159,19 @@ export const TOOLS: readonly ClientRow[] = [
     name: both('OpenCode'),
     protocols: ['messages', 'chat', 'generate'],
     address: '{base}/v1',
-    snippets: [
-      ['messages', '@ai-sdk/anthropic', '{base}/v1'],
-      ['chat', '@ai-sdk/openai-compatible', '{base}/v1'],
-      ['generate', '@ai-sdk/google', '{base}/v1beta'],
-    ].map(([protocol, npm, baseURL]) => ({
+    snippets: (
+      [
+        ['messages', '@ai-sdk/anthropic', '{base}/v1'],
+        ['chat', '@ai-sdk/openai-compatible', '{base}/v1'],
+        ['generate', '@ai-sdk/google', '{base}/v1beta'],
+      ] as const
+    ).map(([protocol, npm, baseURL]) => ({
       title: `opencode.json (${protocol})`,
       syntax: 'json' as const,
+      protocols: [protocol],
       text: settings({
         $schema: 'https://opencode.ai/config.json',
+        model: 'gateway/{model}',
         provider: {
           gateway: { npm, name: '{name}', options: { baseURL, apiKey: '{key}' }, models: { '{model}': {} } },
         },
@@ -186,6 +193,7 @@ export const TOOLS: readonly ClientRow[] = [
     snippets: [
       { title: 'Settings → Models → Override OpenAI Base URL', syntax: 'text', text: '{base}/v1' },
       { title: 'Settings → Models → OpenAI API Key', syntax: 'text', text: '{key}' },
+      { title: 'Settings → Models → Add model', syntax: 'text', text: '{model}' },
     ],
     links: [],
     notes: [
@@ -203,6 +211,7 @@ export const TOOLS: readonly ClientRow[] = [
     snippets: [
       { title: 'API Host', syntax: 'text', text: '{base}' },
       { title: 'API Key', syntax: 'text', text: '{key}' },
+      { title: 'Model ID', syntax: 'text', text: '{model}' },
     ],
     links: [
       {
@@ -221,10 +230,14 @@ export const TOOLS: readonly ClientRow[] = [
     snippets: [
       { title: 'Endpoint', syntax: 'text', text: '{base}' },
       { title: 'API Key', syntax: 'text', text: '{key}' },
+      { title: 'Custom Models', syntax: 'text', text: '{model}' },
       {
         title: 'docker run',
         syntax: 'sh',
-        text: "docker run -p 3000:3000 -e BASE_URL='{base}' -e OPENAI_API_KEY='{key}' yidadaa/chatgpt-next-web",
+        text: [
+          "docker run -p 3000:3000 -e BASE_URL='{base}' -e OPENAI_API_KEY='{key}' \\",
+          "  -e CUSTOM_MODELS='+{model}' -e DEFAULT_MODEL='{model}' yidadaa/chatgpt-next-web",
+        ].join('\n'),
       },
     ],
     links: [],
@@ -243,19 +256,7 @@ export const SDKS: readonly ClientRow[] = [
     name: both('Anthropic SDK'),
     protocols: ['messages'],
     address: '{base}',
-    snippets: [
-      {
-        title: 'JavaScript',
-        syntax: 'js',
-        text: 'const client = new Anthropic({ baseURL: "{base}", apiKey: "{key}" })',
-      },
-      { title: 'Python', syntax: 'python', text: 'client = Anthropic(base_url="{base}", api_key="{key}")' },
-      {
-        title: 'macOS · Linux',
-        syntax: 'sh',
-        text: "export ANTHROPIC_BASE_URL='{base}'\nexport ANTHROPIC_API_KEY='{key}'",
-      },
-    ],
+    snippets: ANTHROPIC_PROGRAMS,
     links: [],
     notes: [],
   },
@@ -264,19 +265,7 @@ export const SDKS: readonly ClientRow[] = [
     name: both('OpenAI SDK'),
     protocols: ['chat', 'responses', 'images', 'embeddings', 'moderations', 'speech', 'transcriptions'],
     address: '{base}/v1',
-    snippets: [
-      {
-        title: 'JavaScript',
-        syntax: 'js',
-        text: 'const client = new OpenAI({ baseURL: "{base}/v1", apiKey: "{key}" })',
-      },
-      { title: 'Python', syntax: 'python', text: 'client = OpenAI(base_url="{base}/v1", api_key="{key}")' },
-      {
-        title: 'macOS · Linux',
-        syntax: 'sh',
-        text: "export OPENAI_BASE_URL='{base}/v1'\nexport OPENAI_API_KEY='{key}'",
-      },
-    ],
+    snippets: OPENAI_PROGRAMS,
     links: [],
     notes: [],
   },
@@ -285,48 +274,16 @@ export const SDKS: readonly ClientRow[] = [
     name: both('Google Gen AI SDK'),
     protocols: ['generate', 'embeddings'],
     address: '{base}',
-    snippets: [
-      {
-        title: 'JavaScript',
-        syntax: 'js',
-        text: 'const client = new GoogleGenAI({ apiKey: "{key}", httpOptions: { baseUrl: "{base}" } })',
-      },
-      {
-        title: 'Python',
-        syntax: 'python',
-        text: 'client = genai.Client(api_key="{key}", http_options={"base_url": "{base}"})',
-      },
-      {
-        title: 'macOS · Linux',
-        syntax: 'sh',
-        text: "export GOOGLE_GEMINI_BASE_URL='{base}'\nexport GEMINI_API_KEY='{key}'",
-      },
-    ],
+    snippets: GOOGLE_PROGRAMS,
     links: [],
     notes: [{ zh: '地址不带 /v1beta。', en: 'The address has no /v1beta.' }],
   },
   {
     id: 'ai-sdk',
     name: both('AI SDK'),
-    protocols: ['messages', 'chat', 'generate'],
+    protocols: ['messages', 'chat', 'responses', 'generate'],
     address: '{base}/v1',
-    snippets: [
-      {
-        title: '@ai-sdk/anthropic',
-        syntax: 'js',
-        text: 'const provider = createAnthropic({ baseURL: "{base}/v1", apiKey: "{key}" })',
-      },
-      {
-        title: '@ai-sdk/openai',
-        syntax: 'js',
-        text: 'const provider = createOpenAI({ baseURL: "{base}/v1", apiKey: "{key}" })',
-      },
-      {
-        title: '@ai-sdk/google',
-        syntax: 'js',
-        text: 'const provider = createGoogleGenerativeAI({ baseURL: "{base}/v1beta", apiKey: "{key}" })',
-      },
-    ],
+    snippets: AI_SDK_PROGRAMS,
     links: [],
     notes: [
       {
@@ -337,33 +294,13 @@ export const SDKS: readonly ClientRow[] = [
   },
 ]
 
-const BEARER = "-H 'authorization: Bearer {key}'"
-
-const call = (path: string, headers: string, body: object): string =>
-  `curl '{base}${path}' ${headers} -H 'content-type: application/json' \\\n  -d '${JSON.stringify(body)}'`
-
-const CALLS: Partial<Record<Protocol, string>> = {
-  chat: call('/v1/chat/completions', BEARER, { model: '{model}', messages: [{ role: 'user', content: 'Hello!' }] }),
-  messages: call('/v1/messages', "-H 'x-api-key: {key}' -H 'anthropic-version: 2023-06-01'", {
-    model: '{model}',
-    max_tokens: 1024,
-    messages: [{ role: 'user', content: 'Hello!' }],
-  }),
-  responses: call('/v1/responses', BEARER, { model: '{model}', input: 'Hello!' }),
-  generate: call('/v1beta/models/{model}:generateContent', "-H 'x-goog-api-key: {key}'", {
-    contents: [{ parts: [{ text: 'Hello!' }] }],
-  }),
-  images: call('/v1/images/generations', BEARER, { model: '{model}', prompt: 'a lighthouse' }),
-  embeddings: call('/v1/embeddings', BEARER, { model: '{model}', input: 'Hello!' }),
-}
-
 export const CURL: readonly ClientRow[] = [
   {
     id: 'curl',
-    name: { zh: 'curl', en: 'curl' },
-    protocols: Object.keys(CALLS) as Protocol[],
+    name: both('curl'),
+    protocols: CURL_COMMANDS.flatMap(({ protocols }) => protocols),
     address: '{base}/v1',
-    snippets: Object.entries(CALLS).map(([protocol, text]) => ({ title: protocol, syntax: 'sh-json', text })),
+    snippets: CURL_COMMANDS,
     links: [],
     notes: [],
   },

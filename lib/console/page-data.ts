@@ -1,5 +1,7 @@
 /** What the server writes into pages: what they show without a script, or need before they can begin. */
 import { CLIENTS, type ClientRow } from './clients.ts'
+import { ERRORS, type ErrorName } from '../base/errors.ts'
+import type { Words } from '../base/people.ts'
 import type { Config } from '../config/config.ts'
 import type {
   CatalogueModel,
@@ -7,6 +9,8 @@ import type {
   PriceHistory,
   PublicCatalogue,
 } from '../operations/catalogue/public-catalogue.ts'
+import { reasonWords } from '../operations/usage/words.ts'
+import type { Protocol } from '../terms/records.ts'
 
 /** The addresses at which clients reach the gateway, without a slash at the end. */
 export interface PublicUrls {
@@ -20,12 +24,50 @@ export interface ClientsData extends PublicUrls {
 
 /** A group, those among which the reader can choose, and the models that the files can name. */
 export interface Offered extends Pick<GroupCatalogue, 'group' | 'groups'> {
-  models: Pick<GroupCatalogue['models'][number], 'name' | 'protocols' | 'translated'>[]
+  models: Pick<GroupCatalogue['models'][number], 'name' | 'protocols' | 'translated' | 'state'>[]
+}
+
+/** A refusal that people meet: its status, and the words of the page Requests for it. */
+export interface Failure {
+  name: ErrorName
+  status: number
+  why: Words
+  todo: Words
 }
 
 export interface ConnectData extends ClientsData {
   offered: Offered
+  failures: readonly Failure[]
 }
+
+/** In the order of how often newcomers meet them: first that the money does not suffice. */
+const MET: readonly ErrorName[] = [
+  ...([
+    'quota',
+    'estimate',
+    'ip',
+    'group',
+    'model_restricted',
+    'banned',
+    'key',
+    'no_channel',
+    'untranslatable',
+  ] as const),
+  ...([
+    'tool',
+    'unpriced',
+    'no_model',
+    'model_unknown',
+    'url',
+    'too_large',
+    'rate',
+    'concurrency',
+    'saturated',
+  ] as const),
+  ...(['upstream', 'channels_resting', 'timeout'] as const),
+]
+
+const FAILURES: readonly Failure[] = MET.map(name => ({ name, status: ERRORS[name].status, ...reasonWords(name) }))
 
 let latest: ClientsData | null = null
 
@@ -46,9 +88,9 @@ export function connectData(urls: PublicUrls, catalogue: GroupCatalogue): Connec
   const offered = {
     group,
     groups,
-    models: models.map(({ name, protocols, translated }) => ({ name, protocols, translated })),
+    models: models.map(({ name, protocols, translated, state }) => ({ name, protocols, translated, state })),
   }
-  const data = { ...site, offered }
+  const data = { ...site, offered, failures: FAILURES }
   connected.set(site, { of: catalogue, data })
   return data
 }
@@ -86,17 +128,11 @@ export async function modelData(
   const groups = offers.map(({ group }) => group)
   const known = made.get(offer.model)
   if (known?.history === history && known.main === main && known.direct === direct) return known
-  const clients = CLIENTS.flatMap(row => clientOf(row, offer.model.protocols))
+  const speaks = (protocols: readonly Protocol[]) => protocols.some(one => offer.model.protocols.includes(one))
+  const clients = CLIENTS.filter(({ protocols }) => speaks(protocols))
   const data = { main, direct, ...offer, groups, history, clients }
   made.set(offer.model, data)
   return data
-}
-
-/** Snippets that are named after a protocol are for that one only. */
-function clientOf(row: ClientRow, protocols: readonly string[]): ClientRow[] {
-  if (!row.protocols.some(protocol => protocols.includes(protocol))) return []
-  const isOther = (title: string) => row.protocols.some(one => one === title) && !protocols.includes(title)
-  return [{ ...row, snippets: row.snippets.filter(({ title }) => !isOther(title)) }]
 }
 
 export interface SignInData {

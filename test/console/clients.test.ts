@@ -1,22 +1,21 @@
 /**
- * The table of clients: each file is read by its language, each environment by its shell, each SDK and each curl line makes a
- * request to a gateway. Keys and models with quotes and spaces stay what they are.
+ * The table of clients: each file is read by its language, each environment by its shell, each program and each curl command of
+ * protocols that the demo's catalogue lacks makes a request to a gateway. `pages/snippets.test.ts` runs the others. Keys and models
+ * with quotes and spaces stay what they are.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { stripTypeScriptTypes } from 'node:module'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
 import { text } from 'node:stream/consumers'
-import { createAnthropic } from '@ai-sdk/anthropic'
-import { createGoogleGenerativeAI } from '@ai-sdk/google'
-import { createOpenAI } from '@ai-sdk/openai'
-import Anthropic from '@anthropic-ai/sdk'
-import { GoogleGenAI } from '@google/genai'
-import { generateText } from 'ai'
-import OpenAI from 'openai'
 import t from 'tap'
 import { fill, type Syntax, type Values } from '../../web/shared/fill.ts'
 import { CLIENTS } from '../../lib/console/clients.ts'
-import { PROTOCOLS } from '../../lib/terms/records.ts'
+import { PROTOCOLS, type Protocol } from '../../lib/terms/records.ts'
 import { KEY, startGateway } from '../support/gateway.ts'
+import { PYTHON_MISSING, type ProgramLanguage, type Ran, runPrograms } from './support/programs.ts'
 
 const AWKWARD: Values = {
   base: 'https://api.example',
@@ -24,14 +23,6 @@ const AWKWARD: Values = {
   model: `o'dd "model" \\ %x`,
   name: '网关 "one"',
 }
-const MODELS: Record<string, string> = {
-  messages: 'alpha-sonnet-5-5',
-  generate: 'gamma-3.8-flash',
-  images: 'gamma-image-2',
-}
-const EXTRA = { name: 'embedder', price: { input: 1 } }
-const modelOf = (protocol: string): string => MODELS[protocol] ?? (protocol === 'embeddings' ? EXTRA.name : 'beta-4.7')
-
 const snippetsOf = (syntax: Syntax) =>
   CLIENTS.flatMap(({ id, snippets }) => snippets.filter(one => one.syntax === syntax).map(one => ({ id, ...one })))
 const one = (id: string, title: string) =>
@@ -60,7 +51,7 @@ t.test('rows', async t => {
     t.ok(snippets.length > 0 && new Set(snippets.map(({ title }) => title)).size === snippets.length, id)
     for (const { title, text } of snippets)
       t.same(
-        [...text.matchAll(/\{(\w+)\}/g)].filter(([, name]) => !(name! in AWKWARD)),
+        [...text.matchAll(/\{(\w+)\}/g)].filter(([, name]) => name !== 'step' && !(name! in AWKWARD)),
         [],
         `${id} ${title}`,
       )
@@ -100,118 +91,94 @@ t.test('files are read by their languages', async t => {
     .join('\n')
   const parsed = await run('python3', ['-c', 'import sys, ast; print(ast.dump(ast.parse(sys.stdin.read())))'], python)
   if (parsed === null) t.pass('python3 is not on this machine: Python was not read')
-  else t.equal(parsed.match(/\b(api_key)\b/g)?.length, 3)
+  else t.equal(parsed.match(/\b(api_key)\b/g)?.length, snippetsOf('python').length)
+  // throws where the text is no JavaScript
+  for (const { id, title, text } of snippetsOf('js'))
+    t.ok(stripTypeScriptTypes(fill(text, 'js', AWKWARD)).includes('from "'), `${id} ${title}`)
 })
 
-/** What a snippet of a Bourne shell puts into the environment. */
-async function environment(lines: string, values: Values): Promise<Record<string, string>> {
-  const exports = lines.split('\n').filter(line => line.startsWith('export '))
-  const printed =
-    (await run('env', ['-i', '/bin/sh', '-c', `${fill(exports.join('\n'), 'sh', values)}\n/usr/bin/env -0`])) ?? ''
-  return Object.fromEntries(
-    printed
-      .split('\0')
-      .flatMap(line =>
-        line.includes('=') ? [[line.slice(0, line.indexOf('=')), line.slice(line.indexOf('=') + 1)]] : [],
-      ),
-  )
-}
+/** Stands in the place of every program that a shell starts: prints its name, its arguments and its environment. */
+const PRINTS = '#!/bin/sh\nprintf "%s\\0" "$0" "$@"; printf "\\0"; exec /usr/bin/env -0\n'
 
-t.test('shells put exactly the values into the environment', async t => {
-  for (const { id, title, text } of snippetsOf('sh')) {
-    const names = [...text.matchAll(/^export (\w+)='\{(base|key|model)\}(\/v1)?'/gm)]
-    const found = await environment(text, AWKWARD)
-    for (const [, name, value, suffix = ''] of names)
-      t.equal(found[name!], AWKWARD[value as keyof Values] + suffix, `${id} ${title} ${name}`)
+t.test('shells start the program with exactly these values in environment and arguments', async t => {
+  const folder = mkdtempSync(path.join(tmpdir(), 'gateway-shell-'))
+  t.teardown(() => rmSync(folder, { recursive: true }))
+  for (const name of ['claude', 'codex', 'gemini', 'docker']) {
+    writeFileSync(path.join(folder, name), PRINTS)
+    chmodSync(path.join(folder, name), 0o755)
+  }
+  for (const { id, title, text } of snippetsOf('sh').filter(one => one.id !== 'curl')) {
+    const script = fill(text, 'sh', AWKWARD)
+    const printed = await run('env', ['-i', `PATH=${folder}`, '/bin/sh', '-c', script])
+    const [words, settings = ''] = (printed ?? '').split('\0\0') as [string, string?]
+    const found = [...words.split('\0').slice(1), ...settings.split('\0')]
+    for (const name of ['base', 'key', 'model'] as const)
+      if (text.includes(`{${name}}`))
+        t.ok(
+          found.some(one => one.replace(/^[\w]+=\+?/, '').replace(/\/v1$/, '') === AWKWARD[name]),
+          `${id} ${title}: ${name} in ${JSON.stringify(found)}`,
+        )
   }
   // neither of these shells is here, so the rules of their quotes are applied by hand
   for (const { id, text } of snippetsOf('powershell'))
     for (const line of fill(text, 'powershell', AWKWARD).split('\n'))
-      t.match(line, /^(\$env:\w+ = |gemini -m )'([^']|'')*'$/, id)
+      t.match(line, /^((\$env:\w+ = |gemini -m )'([^']|'')*'|claude|codex)$/, id)
   for (const { id, text } of snippetsOf('cmd'))
-    for (const line of fill(text, 'cmd', AWKWARD).split('\n')) t.match(line, /^(set "\w+=|gemini -m ")[^"]*"$/, id)
+    for (const line of fill(text, 'cmd', AWKWARD).split('\n'))
+      t.match(line, /^((set "\w+=|gemini -m ")[^"]*"|claude|codex)$/, id)
 })
 
-t.test('against a gateway', async t => {
+const BESIDE = ['embeddings', 'rerank', 'moderations', 'speech', 'transcriptions'] as const
+const ODD = `o'dd "model" 100%x`
+
+t.test('programs and commands of all other protocols, and a model with quotes in its name', async t => {
   const gateway = await startGateway({
     catalog: upstream => {
-      const price = { input: 2, output: 8 }
-      const priced = ['alpha-sonnet-5-5', 'beta-4.7', 'gamma-3.8-flash'].map(name => ({ name, price }))
-      const models = [...priced, { name: 'gamma-image-2', price: { image: 0.28 } }, EXTRA]
-      const channel = {
-        name: 'sim',
-        base_url: upstream,
-        key: 'up',
-        groups: ['default'],
-        models: models.map(({ name }) => name),
-      }
+      const prices = { embeddings: { input: 1 }, rerank: { request: 1 }, moderations: { request: 1 } }
+      const sound = { speech: { character: 1 }, transcriptions: { second: 1 } }
+      const models = Object.entries({ ...prices, ...sound }).map(([name, price]) => ({ name, price }))
+      const channel = { base_url: upstream, key: 'up', groups: ['default'] }
       return {
-        groups: [{ name: 'default', public: true, rate: { requests: 0, minutes: 1 } }],
-        models,
-        channels: [{ ...channel, protocols: ['messages', 'chat', 'responses', 'images', 'generate', 'embeddings'] }],
+        groups: [{ name: 'default', rate: { requests: 0, minutes: 1 } }],
+        models: [...models, { name: ODD, price: { input: 1, output: 1 } }],
+        channels: [
+          ...BESIDE.map(name => ({ ...channel, name, protocols: [name], models: [name] })),
+          { ...channel, name: 'text', protocols: ['messages', 'chat', 'responses', 'generate'], models: [ODD] },
+        ],
         accounts: [{ name: 'rich', groups: ['default'], balance: 1000 }],
         keys: [{ account: 'rich', name: 'k', secret: KEY, group: 'default' }],
       }
     },
   })
   t.teardown(() => gateway.stop())
-  const values = (protocol: string): Values => ({
-    base: gateway.main,
-    key: KEY,
-    model: modelOf(protocol),
-    name: 'Gateway',
-  })
-  /** Runs a line of JavaScript, with what it needs, and returns the constant that it makes. */
-  const made = <T>(id: string, title: string, scope: Record<string, unknown>): T => {
-    const text = fill(one(id, title).text, 'js', values('chat'))
-    const name = /^const (\w+) = /.exec(text)![1]
-    return new Function(...Object.keys(scope), `${text}; return ${name}`)(...Object.values(scope)) as T
+  const languageOf: Partial<Record<Syntax, ProgramLanguage>> = { js: 'js', python: 'python', 'sh-json': 'sh', sh: 'sh' }
+  const isBeside = (protocols: readonly Protocol[] = []) => BESIDE.some(name => protocols.includes(name))
+  for (const language of ['js', 'python', 'sh'] as const) {
+    if (language === 'python' && PYTHON_MISSING !== null) {
+      if (process.env['CI']) t.fail(PYTHON_MISSING)
+      else t.pass(PYTHON_MISSING)
+      continue
+    }
+    // speech stands before transcriptions, which read its file
+    const all = CLIENTS.flatMap(({ id, snippets }) =>
+      snippets
+        .filter(({ syntax, protocols }) => protocols !== undefined && languageOf[syntax] === language)
+        .filter(({ protocols }) => isBeside(protocols) || (id === 'curl' && !protocols?.includes('images')))
+        .map(({ title, syntax, text, protocols }) => {
+          const model = protocols?.find(name => (BESIDE as readonly Protocol[]).includes(name)) ?? ODD
+          const filled = fill(text, syntax, { base: gateway.main, key: KEY, model, name: 'Gateway' })
+          return { id, title, text: filled.replace('curl ', 'curl -sS --fail-with-body ') }
+        }),
+    )
+    t.ok(all.length > 4, `${all.length} in ${language}`)
+    const ran = await runPrograms(
+      language,
+      all.map(({ text }) => text),
+    )
+    for (const [i, { failed, said }] of (ran as Ran[]).entries()) {
+      const { id, title } = all[i]!
+      t.equal(failed, null, `${id} ${title} ${failed}`)
+      t.ok(said !== '' || title === 'speech', `${id} ${title} prints something`)
+    }
   }
-  const asAnthropic = (client: Anthropic) =>
-    client.messages.create({ model: modelOf('messages'), max_tokens: 50, messages: [{ role: 'user', content: 'hi' }] })
-  const asOpenAI = (client: OpenAI) =>
-    client.chat.completions.create({ model: modelOf('chat'), messages: [{ role: 'user', content: 'hi' }] })
-  const asGoogle = (client: GoogleGenAI) =>
-    client.models.generateContent({ model: modelOf('generate'), contents: 'hi' })
-
-  t.ok((await asAnthropic(made<Anthropic>('anthropic-sdk', 'JavaScript', { Anthropic }))).usage.output_tokens > 0)
-  t.ok((await asOpenAI(made<OpenAI>('openai-sdk', 'JavaScript', { OpenAI }))).choices.length > 0)
-  t.ok((await asGoogle(made<GoogleGenAI>('google-sdk', 'JavaScript', { GoogleGenAI }))).text)
-  const said = async (model: Parameters<typeof generateText>[0]['model']) =>
-    (await generateText({ model, prompt: 'hi' })).text
-  const [anthropic, openai, google] = [
-    made<ReturnType<typeof createAnthropic>>('ai-sdk', '@ai-sdk/anthropic', { createAnthropic }),
-    made<ReturnType<typeof createOpenAI>>('ai-sdk', '@ai-sdk/openai', { createOpenAI }),
-    made<ReturnType<typeof createGoogleGenerativeAI>>('ai-sdk', '@ai-sdk/google', { createGoogleGenerativeAI }),
-  ]
-  t.ok(await said(anthropic(modelOf('messages'))))
-  t.ok(await said(openai.chat(modelOf('chat'))))
-  t.ok(await said(google(modelOf('generate'))))
-
-  await t.test('SDKs that read their environment', async t => {
-    const env = process.env
-    t.teardown(() => {
-      process.env = env
-    })
-    const asks = {
-      'anthropic-sdk': () => asAnthropic(new Anthropic()),
-      'openai-sdk': () => asOpenAI(new OpenAI()),
-      'google-sdk': () => asGoogle(new GoogleGenAI({ apiKey: process.env['GEMINI_API_KEY'] as string })),
-    }
-    for (const [id, ask] of Object.entries(asks)) {
-      process.env = { ...env, ...(await environment(one(id, 'macOS · Linux').text, values('chat'))) }
-      t.ok(await ask(), id)
-    }
-  })
-
-  await t.test('curl', async t => {
-    for (const { title, text } of CLIENTS.find(({ id }) => id === 'curl')!.snippets) {
-      const answer = await run('sh', [
-        '-c',
-        fill(text, 'sh-json', values(title)).replace('curl ', 'curl -sS --fail-with-body '),
-      ])
-      if (answer === null) return t.pass('there is no shell on this machine')
-      t.ok(Object.keys(JSON.parse(answer) as object).length > 0, title)
-    }
-  })
 })

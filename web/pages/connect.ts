@@ -7,7 +7,7 @@ import { code, h2, li, p, section, span, ul } from '../base/element.ts'
 import type { View } from '../base/page.ts'
 import { checkKey } from '../parts/check-key.ts'
 import { clientTabs } from '../parts/client-tabs.ts'
-import { words } from '../base/words.ts'
+import { inLanguage, words } from '../base/words.ts'
 import { modelChoice } from './connect/models.ts'
 
 const w = words({
@@ -21,19 +21,14 @@ const w = words({
     '错误信息带有请求编号（request id），联系支持时请附上。',
     'Errors carry a request id: name it when you ask for support.',
   ],
-  refused: [
-    '密钥有误、已停用、已过期或额度用尽；请检查多余的空格。',
-    'The key is wrong, disabled, expired or used up; look for stray spaces.',
+  slow: [
+    '超过100秒没有任何响应数据。请使用流式输出,或改用直连地址。',
+    'No response data came for 100 seconds: use streaming, or the direct address.',
   ],
-  busy: ['稍等后重试，每次等待更久。', 'Try again later, with growing waits.'],
-  slow: ['请使用流式输出，或改用直连地址。', 'Use streaming, or the direct address.'],
 })
 
-const FAILURES = [
-  ['401', w.refused],
-  ['429 · 5xx', w.busy],
-  ['524', w.slow],
-] as const
+/** What stands between readers and the gateway answers so; no row of ours does. */
+const TOO_SLOW = 524
 
 export default function connect(data: ConnectData): View {
   const models = modelChoice(data.offered)
@@ -48,7 +43,10 @@ export default function connect(data: ConnectData): View {
       h2({ id: 'fails' }, w.fails()),
       ul(
         { class: 'facts' },
-        FAILURES.map(([status, text]) => li({ key: status }, code({}, status), span({}, text()))),
+        data.failures.map(({ name, status, why, todo }) =>
+          li({ key: name }, code({}, status), span({}, inLanguage(why), ' ', inLanguage(todo))),
+        ),
+        li({ key: TOO_SLOW }, code({}, TOO_SLOW), span({}, w.slow())),
       ),
       p({ class: 'soft' }, w.requestId()),
     ),

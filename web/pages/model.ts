@@ -9,6 +9,7 @@ import { lineNames } from '../parts/line-words.ts'
 import { rows } from '../parts/listing.ts'
 import { moment, zoneName } from '../base/time.ts'
 import { words } from '../base/words.ts'
+import { canBeAsked } from '../shared/fill.ts'
 import { type Example, exampleOf } from './models/example.ts'
 import { CLASSES, classCell, otherCell, stateCell } from './models/price-cells.ts'
 
@@ -61,7 +62,7 @@ const w = words({
 
 export default function model(data: ModelData): View {
   heading.value = data.model.name
-  const clients = clientTabs(data, () => data.model.name)
+  const clients = clientTabs(data, () => data.model)
   const example = data.model.price === null ? null : exampleOf(data.model.price)
   return () => [
     aboutPanel(data),
@@ -69,7 +70,8 @@ export default function model(data: ModelData): View {
     example && examplePanel(example),
     historyPanel(data),
     figuresPanel(data),
-    section({ class: 'panel', 'aria-labelledby': 'use' }, h2({ id: 'use' }, w.use()), clients()),
+    canBeAsked(data.model) &&
+      section({ class: 'panel', 'aria-labelledby': 'use' }, h2({ id: 'use' }, w.use()), clients()),
     p({}, a({ href: '/console/models' }, w.all())),
   ]
 }

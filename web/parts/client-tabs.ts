@@ -1,9 +1,9 @@
 /** How each client is set up, a tab each: the address that it takes, and what is copied into its files. */
 import { type Signal, signal } from '@preact/signals'
 import type { VNode } from 'preact'
-import type { ClientRow } from '../../lib/console/answers.ts'
+import type { ClientRow, Offered } from '../../lib/console/answers.ts'
 import { type Child, code, div, fieldset, input, label, legend, p, span } from '../base/element.ts'
-import { fill, type Syntax } from '../shared/fill.ts'
+import { fill, snippetsFor, type Syntax } from '../shared/fill.ts'
 import { inLanguage, words } from '../base/words.ts'
 import { copyable, snippet } from './copy.ts'
 import { tabs } from './tabs.ts'
@@ -15,6 +15,7 @@ const w = words({
   main: ['主地址', 'Main'],
   mainNote: ['100 秒内没有任何响应数据时会超时', 'Times out after 100 seconds without any response data'],
   direct: ['直连地址', 'Direct'],
+  noModel: ['此分组没有该客户端可用的模型。', 'The group has no model that this client can use.'],
   directNote: ['仅提供 API，没有 100 秒限制', 'API only, without the 100-second limit'],
 })
 
@@ -24,22 +25,34 @@ interface Shown {
   clients: readonly ClientRow[]
 }
 
-/** `modelOf`: the model that the snippets of a client name. `above`: stands above them. */
+type Named = Offered['models'][number]
+
+/** Stands in the files where no model is known. */
+const PLACEHOLDER = 'MODEL'
+
+/**
+ * `modelOf`: the model that the snippets of a client name; null = none is known, undefined = there is none for this client. `above`:
+ * stands above them.
+ */
 export function clientTabs(
   { main, direct, clients }: Shown,
-  modelOf: (row: ClientRow) => string,
+  modelOf: (row: ClientRow) => Named | null | undefined,
   above: (row: ClientRow) => Child = () => null,
 ): () => VNode[] {
   const base = signal(main)
   const client = signal(clients[0]?.id ?? '')
   const panel = (row: ClientRow): Child => {
-    const values = { base: base.value, key: 'sk-…', model: modelOf(row), name: 'Gateway' }
+    const model = modelOf(row)
+    if (model === undefined) return p({ class: 'soft' }, w.noModel())
+    const values = { base: base.value, key: 'sk-…', model: model?.name ?? PLACEHOLDER, name: 'Gateway' }
     const filled = (text: string, syntax: Syntax) => fill(text, syntax, values)
     return [
       div({ class: 'row' }, span({ class: 'soft' }, w.address()), copyable(filled(row.address, 'text'), w.address())),
       above(row),
       row.notes.map(note => p({ key: note.en, class: 'soft' }, inLanguage(note))),
-      row.snippets.map(({ title, syntax, text }) => div({ key: title }, snippet(filled(text, syntax), title))),
+      snippetsFor(row, model).map(({ title, syntax, text }) =>
+        div({ key: title }, snippet(filled(text, syntax), title)),
+      ),
     ]
   }
   return () => [

@@ -1,7 +1,8 @@
 /** The page Keys: a key from its making to its end, by mouse and by keyboard, and what must never be kept of it. */
 import t, { type Test } from 'tap'
 import { micro } from '../../../lib/base/money.ts'
-import { environment, importHref, snippetsFor } from '../../../web/pages/keys/handed-out.ts'
+import { environment, importHref } from '../../../web/pages/keys/handed-out.ts'
+import { snippetsFor } from '../../../web/shared/fill.ts'
 import { CLIENTS } from '../../../lib/console/clients.ts'
 import { MODEL_DEFAULTS } from '../../../lib/catalog/schema.ts'
 import { hashOf } from '../../../lib/base/secrets.ts'
@@ -258,11 +259,12 @@ t.test('what is handed out with a key', async t => {
     /^ANTHROPIC_BASE_URL=[\s\S]*\nGEMINI_API_KEY=/,
   )
   const row = (id: string) => CLIENTS.find(one => one.id === id)!
-  t.same(
-    snippetsFor(row('curl'), ['chat', 'messages']).map(({ title }) => title),
-    ['chat', 'messages'],
-  )
-  t.equal(snippetsFor(row('claude-code'), ['messages']), row('claude-code').snippets)
+  const titles = (client: string, protocols: string[], translated: string[] = []) =>
+    snippetsFor(row(client), { protocols, translated }).map(({ title }) => title)
+  t.same(titles('curl', ['chat', 'messages']), ['chat', 'messages'])
+  t.same(titles('curl', ['chat', 'messages'], ['chat']), ['messages', 'chat'], 'what it speaks itself comes first')
+  t.same(titles('curl', ['images']), ['images'])
+  t.same(titles('claude-code', ['messages']), ['macOS · Linux', 'PowerShell', 'cmd', '~/.claude/settings.json'])
   const [link] = row('cherry-studio').links
   const data = new URL(importHref(link!, values)).searchParams.get('data') ?? ''
   t.match(JSON.parse(Buffer.from(data, 'base64').toString()), {

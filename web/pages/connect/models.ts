@@ -10,17 +10,18 @@ import { say, scripted } from '../../base/page.ts'
 import { belongs, field, selectField } from '../../parts/field.ts'
 import { account, accountPath } from '../../base/session.ts'
 import { words } from '../../base/words.ts'
+import { canBeAsked } from '../../shared/fill.ts'
 
 const w = words({
   model: ['模型', 'Model'],
   group: ['分组', 'Group'],
 })
 
-/** Stands in the files where no model is known. */
-const PLACEHOLDER = 'MODEL'
+type Model = Offered['models'][number]
 
 export interface ModelChoice {
-  modelOf: (row: ClientRow) => string
+  /** null = the catalogue has no models yet; undefined = none of them is for this client. */
+  modelOf: (row: ClientRow) => Model | null | undefined
   /** The field for a client. Without a script the first model stands in the files. */
   choice: (row: ClientRow) => Child
   groups: () => Child
@@ -34,15 +35,18 @@ export function modelChoice(given: Offered): ModelChoice {
 
   /** Models that speak a protocol of the client themselves come first. */
   const speaking = ({ protocols }: ClientRow) => {
-    const all = offered.value.models.filter(model => model.protocols.some(protocol => protocols.includes(protocol)))
+    const all = offered.value.models
+      .filter(canBeAsked)
+      .filter(model => model.protocols.some(protocol => protocols.includes(protocol)))
     const own = all.filter(model =>
       model.protocols.some(protocol => protocols.includes(protocol) && !model.translated.includes(protocol)),
     )
     return [...own, ...all.filter(model => !own.includes(model))]
   }
   const modelOf = (row: ClientRow) => {
+    if (offered.value.models.length === 0) return null
     const models = speaking(row)
-    return (models.find(({ name }) => name === chosen.value) ?? models[0])?.name ?? PLACEHOLDER
+    return models.find(({ name }) => name === chosen.value) ?? models[0]
   }
   async function turnTo(name: string): Promise<void> {
     try {
@@ -68,7 +72,7 @@ export function modelChoice(given: Offered): ModelChoice {
       const names = speaking(row).map(({ name }) => name)
       if (!scripted.value || names.length === 0) return null
       const about = { name: `model-${row.id}`, label: w.model() }
-      const value = modelOf(row)
+      const value = modelOf(row)?.name ?? ''
       const onChange = (event: { currentTarget: HTMLSelectElement }) => (chosen.value = event.currentTarget.value)
       const options = names.map(name => option({ key: name, value: name, selected: name === value }, name))
       return field(about, select({ ...belongs(about), value, onChange }, options))

@@ -1,5 +1,5 @@
 /** What is handed out with a new secret: lines of an environment, files of clients, links that open an application. */
-import type { ClientRow, ImportLink } from '../../../lib/console/answers.ts'
+import type { ImportLink } from '../../../lib/console/answers.ts'
 import { fill, type Values } from '../../shared/fill.ts'
 
 /** For each way in which programs find the gateway: the lines, and the protocols of models that use them. */
@@ -14,16 +14,6 @@ export function environment(values: Values, models: readonly { protocols: readon
   const spoken = new Set(models.flatMap(({ protocols }) => protocols))
   const fitting = LINES.filter(({ protocols }) => protocols.some(one => spoken.has(one)))
   return (fitting.length > 0 ? fitting : LINES.slice(0, 1)).map(({ text }) => fill(text, 'sh', values)).join('\n')
-}
-
-/**
- * The files of a client. One that has a file for each protocol gets those that the model speaks. `protocols`: of the
- * model; null = none was found.
- */
-export function snippetsFor(row: ClientRow, protocols: readonly string[] | null) {
-  const each = row.protocols.length > 1 && row.snippets.length === row.protocols.length
-  if (!each || protocols === null) return row.snippets
-  return row.snippets.filter((_, at) => protocols.includes(row.protocols[at] as string))
 }
 
 /** The address that opens the application. It holds the key. */

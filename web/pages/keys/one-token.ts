@@ -56,8 +56,7 @@ function tokenPrices({ price }: Model): { input: string; output: string } | null
   return input === undefined || output === undefined ? null : { input, output }
 }
 
-const canBeTried = (model: Model): boolean =>
-  model.state === 'available' && shortestOf(model) !== undefined && tokenPrices(model) !== null
+const canBeTried = (model: Model): boolean => shortestOf(model) !== undefined && tokenPrices(model) !== null
 
 interface Verdict {
   works: boolean

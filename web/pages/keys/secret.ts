@@ -6,7 +6,7 @@ import { effect, signal } from '@preact/signals'
 import type { ClientRow } from '../../../lib/console/answers.ts'
 import { get } from '../../base/ask.ts'
 import { a, button, type Child, div, p } from '../../base/element.ts'
-import { fill, type Values } from '../../shared/fill.ts'
+import { canBeAsked, fill, snippetsFor, type Values } from '../../shared/fill.ts'
 import { load } from '../../base/load.ts'
 import type { View } from '../../base/page.ts'
 import { copyable, snippet } from '../../parts/copy.ts'
@@ -18,7 +18,7 @@ import type { Key, OwnModels } from '../../base/shapes.ts'
 import { stamp } from '../../base/time.ts'
 import { inLanguage, words } from '../../base/words.ts'
 import type { Desk } from './desk.ts'
-import { environment, importHref, snippetsFor } from './handed-out.ts'
+import { environment, importHref } from './handed-out.ts'
 import { oneTokenTrial } from './one-token.ts'
 
 const w = words({
@@ -59,7 +59,9 @@ export function secretDialog(
   const model = signal('')
   const row = (): ClientRow | undefined => clients.find(({ id }) => id === client.value)
   const usable = () =>
-    (models.value.value?.models ?? []).filter(({ name }) => !key.restricted || key.models.includes(name))
+    (models.value.value?.models ?? [])
+      .filter(canBeAsked)
+      .filter(({ name }) => !key.restricted || key.models.includes(name))
   const fitting = () =>
     usable().filter(({ protocols }) => row() === undefined || protocols.some(one => row()?.protocols.includes(one)))
   const trial = oneTokenTrial(secret)
@@ -98,16 +100,16 @@ export function secretDialog(
           ),
       ),
       selected === undefined
-        ? snippet(environment(values, models.value.value?.models ?? []), ENV_CLIENT)
-        : handed(selected, values, shown?.protocols ?? null),
+        ? snippet(environment(values, usable()), ENV_CLIENT)
+        : handed(selected, values, shown ?? null),
       trial(usable()),
       buttons(button({ type: 'button', class: 'main', onClick: desk.close }, w.done())),
     )
   }
 }
 
-const handed = (row: ClientRow, values: Values, protocols: readonly string[] | null): Child => [
-  protocols === null && told('warn', w.noModel()),
+const handed = (row: ClientRow, values: Values, model: OwnModels['models'][number] | null): Child => [
+  model === null && told('warn', w.noModel()),
   row.links.length > 0 && [
     div(
       { class: 'row' },
@@ -115,7 +117,7 @@ const handed = (row: ClientRow, values: Values, protocols: readonly string[] | n
     ),
     p({ class: 'hint' }, w.carries()),
   ],
-  snippetsFor(row, protocols).map(({ title, syntax, text }) =>
+  snippetsFor(row, model).map(({ title, syntax, text }) =>
     div({ key: title }, snippet(fill(text, syntax, values), title)),
   ),
   row.notes.map(note => p({ key: note.en, class: 'hint' }, inLanguage(note))),

@@ -11,6 +11,7 @@ import { told, whenLoaded } from '../../parts/state.ts'
 import { accountPath } from '../../base/session.ts'
 import type { Key, KeyTest, OwnModels } from '../../base/shapes.ts'
 import { inLanguage, words } from '../../base/words.ts'
+import { canBeAsked } from '../../shared/fill.ts'
 import type { Desk } from './desk.ts'
 
 const w = words({
@@ -70,7 +71,10 @@ const advice = words({
 type Stage = keyof typeof stages
 
 export function testDialog(desk: Desk, key: Key): View {
-  const models = load(() => get<OwnModels>(`${accountPath()}/models`, { group: key.group }))
+  const models = load(async () => {
+    const offered = await get<OwnModels>(`${accountPath()}/models`, { group: key.group })
+    return { ...offered, models: offered.models.filter(canBeAsked) }
+  })
   const model = signal(key.restricted ? (key.models[0] ?? '') : '')
   const protocol = signal('')
   const found = signal<KeyTest | null>(null)
