@@ -28,7 +28,7 @@ export interface Offered extends Pick<GroupCatalogue, 'group' | 'groups'> {
 }
 
 /** A refusal that people meet: its status, and the words of the page Requests for it. */
-export interface Failure {
+export interface RefusalMet {
   name: ErrorName
   status: number
   why: Words
@@ -37,7 +37,7 @@ export interface Failure {
 
 export interface ConnectData extends ClientsData {
   offered: Offered
-  failures: readonly Failure[]
+  failures: readonly RefusalMet[]
 }
 
 /** In the order of how often newcomers meet them: first that the money does not suffice. */
@@ -67,7 +67,7 @@ const MET: readonly ErrorName[] = [
   ...(['upstream', 'channels_resting', 'timeout'] as const),
 ]
 
-const FAILURES: readonly Failure[] = MET.map(name => ({ name, status: ERRORS[name].status, ...reasonWords(name) }))
+const FAILURES: readonly RefusalMet[] = MET.map(name => ({ name, status: ERRORS[name].status, ...reasonWords(name) }))
 
 let latest: ClientsData | null = null
 
