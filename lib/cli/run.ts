@@ -75,6 +75,8 @@ const NOUNS: Readonly<Record<string, string>> = {
   groups: 'prices and limits that accounts have in common',
   channels: 'upstreams, and what they are asked for',
   requests: 'requests, and why one was refused',
+  refusals: 'requests that were refused, and why',
+  senders: 'who sends more than usual',
   actions: 'who changed what',
 }
 

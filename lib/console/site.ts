@@ -33,7 +33,7 @@ interface Counting {
 async function beginCounting(clock: Clock): Promise<Counting> {
   const [{ CallRates }, { networkOf }] = await Promise.all([
     import('../api/bounds.ts'),
-    import('../operations/people/deps.ts'),
+    import('../access/ip.ts'),
   ])
   return { rates: new CallRates(clock), networkOf }
 }

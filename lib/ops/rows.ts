@@ -20,6 +20,7 @@ import { EXPORT_TYPES } from '../operations/usage/requests.ts'
 import { exportFilter, pageFilter, summaryFilter } from '../operations/usage/filters.ts'
 import { type AdminParts, list, made, madeOnce, ofConsole, once, page, readingCall } from './call.ts'
 import { PAYMENTS } from './payments.ts'
+import { WATCHING } from './watching.ts'
 
 const limit = z.union([moneyText, z.strictObject({ amount: moneyText, every: z.string() })]).nullable()
 const used = { used_period: moneyText.nullable(), renews_at: timeText.nullable() }
@@ -439,6 +440,7 @@ export const ADMIN_CALLS: readonly Operation<AdminParts>[] = [
   EXPORT,
   ...PRICES,
   ...USAGE,
+  ...WATCHING,
   ...BOOKS,
   ...PEOPLE,
   ...PAYMENTS,

@@ -93,6 +93,7 @@ export class Gateway {
     services.keyUses.start()
     await services.stats.start()
     services.uncovered.start()
+    services.traffic.start()
     gateway.#follower.start()
     return gateway
   }
@@ -189,6 +190,7 @@ export class Gateway {
     this.#lag.stop()
     await this.#follower.stop()
     await this.services.refusals.stop()
+    await this.services.traffic.stop()
     await this.services.keyUses.stop()
     await this.services.stats.stop()
     await this.services.uncovered.stop()

@@ -1,7 +1,7 @@
 /**
  * Work that one process of a gateway does in the background, once a minute: it audits the books, so that a metric and
- * the log tell of an imbalance, and it deletes usage rows that are older than `usage_retention`, refusals that are
- * older than a week, sessions and links that have ended, and addresses that are older than `address_retention`.
+ * the log tell of an imbalance, and it deletes usage rows that are older than `usage_retention`, refusals and counts of them that
+ * are older than a week, sessions and links that have ended, and addresses that are older than `address_retention`.
  */
 import { PayRounds } from './payments.ts'
 import type { ServeParts } from './prepare.ts'
@@ -9,6 +9,7 @@ import { type Clock, pause, systemClock } from '../base/clock.ts'
 import type { Logger } from '../base/log.ts'
 import { type Micro, ZERO, formatMicro } from '../base/money.ts'
 import { Rounds } from '../base/rounds.ts'
+import { HOUR_MS } from '../base/zone.ts'
 import type { Config } from '../config/config.ts'
 import { PictureSweep } from '../exchange/pictures/sweep.ts'
 import { type DeadLetters, countDeadLetters } from '../ledger/dead-letters.ts'
@@ -118,6 +119,7 @@ export class Housekeeping {
     const beforeMs = (await storeNow(this.#o)) - REFUSALS_MS
     while (!this.#rounds.stopped && (await store.refusals.prune(beforeMs, PRUNE_ROWS)) >= PRUNE_ROWS)
       await pause(clock, PRUNE_PAUSE_MS)
+    await store.traffic.prune(Math.floor(beforeMs / HOUR_MS))
   }
 
   /** Sessions, links and counters that have ended. */

@@ -1,4 +1,8 @@
-/** What gateways share beside money: what they have learned of models' answers, rights to uncovered requests, and rate windows. */
+/**
+ * What gateways share beside money: what they have learned of models' answers, rights to uncovered requests, rate windows, and the
+ * counts of who sent requests and who was refused.
+ */
+import type { Traffic, TrafficHour } from '../terms/traffic.ts'
 import type { Table } from './base/tables.ts'
 import { type Driver, DuplicateKey, type Param } from './base/driver.ts'
 import { chunks, integer, integerOrNull, marks, padded, text } from './base/text.ts'
@@ -22,6 +26,13 @@ export const RATE_WINDOWS: Table = {
   name: 'rate_windows',
   columns: { account_id: 'int', version: 'int', state: 'doc' },
   key: ['account_id'],
+}
+
+/** What each process counted of requests and refusals in an hour (see `lib/exchange/record/traffic-log.ts`). */
+export const TRAFFIC: Table = {
+  name: 'traffic',
+  columns: { hour_no: 'int', holder: 'code', counts: 'doc' },
+  key: ['hour_no', 'holder'],
 }
 
 /** What is known of one series of a model's answers. */
@@ -159,5 +170,33 @@ export class RateWindows {
       if (error instanceof DuplicateKey) return false
       throw error
     }
+  }
+}
+
+/** Counts of requests and refusals, a row for each process and hour. */
+export class TrafficStore {
+  readonly #driver: Driver
+
+  constructor(driver: Driver) {
+    this.#driver = driver
+  }
+
+  /** Keeps what a process counted in an hour so far, in the place of what it counted before. */
+  async put({ hour, traffic }: TrafficHour, holder: string): Promise<void> {
+    const end = this.#driver.dialect.overwrite(['hour_no', 'holder'], ['counts'])
+    const sql = `INSERT INTO traffic (hour_no, holder, counts) VALUES (?, ?, ?) ${end}`
+    await this.#driver.run('traffic', sql, [hour, holder, JSON.stringify(traffic)])
+  }
+
+  /** What all processes counted in the hours from `fromHour` up to `toHour`, which is one of them. */
+  async read(fromHour: number, toHour: number): Promise<TrafficHour[]> {
+    const sql = 'SELECT hour_no, counts FROM traffic WHERE hour_no >= ? AND hour_no <= ? ORDER BY hour_no'
+    const rows = await this.#driver.query('traffic', sql, [fromHour, toHour])
+    return rows.map(row => ({ hour: integer(row, 'hour_no'), traffic: JSON.parse(text(row, 'counts')) as Traffic }))
+  }
+
+  /** Deletes the counts of hours before this one. */
+  async prune(beforeHour: number): Promise<void> {
+    await this.#driver.run('pruneTraffic', 'DELETE FROM traffic WHERE hour_no < ?', [beforeHour])
   }
 }

@@ -143,6 +143,7 @@ export function finish(x: Exchange, services: Services): void {
     if (x.row !== null && x.entry !== null) services.keyUses.note(x.entry.key.id, addressOf(x))
     if (x.refusal !== null && x.entry !== null && x.attempts === 0) services.refusals.note(x, x.entry, x.refusal)
     const totalMs = services.clock.monotonic() - x.startedMs
+    services.traffic.note(x)
     count(x, services, totalMs)
     log(x, services, totalMs)
   } catch (error) {

@@ -21,6 +21,7 @@ import { ModelStats } from './model-stats.ts'
 import { ReadOns } from './read-ons.ts'
 import { RefusalLog } from './refusal-log.ts'
 import { Sweeper } from './sweeper.ts'
+import { TrafficLog } from './traffic-log.ts'
 import { Uncovered } from './uncovered.ts'
 import { upstreamRefusesKey } from '../../upstream/own-request.ts'
 
@@ -54,6 +55,7 @@ export interface Services {
   upstreamLog: UpstreamLog
   skew: InputSkew
   refusals: RefusalLog
+  traffic: TrafficLog
   /** Where large bodies are translated. */
   translating: TranslationThread
   /** The process is shutting down and takes no new work. */
@@ -73,7 +75,7 @@ export const ownServices = ({
   ledger,
 }: Pick<Services, 'log' | 'clock' | 'store' | 'metrics' | 'ledger'>): Pick<
   Services,
-  'sweeper' | 'readOns' | 'stats' | 'uncovered' | 'upstreamLog' | 'skew' | 'refusals' | 'translating'
+  'sweeper' | 'readOns' | 'stats' | 'uncovered' | 'upstreamLog' | 'skew' | 'refusals' | 'traffic' | 'translating'
 > => {
   const upstreamLog = new UpstreamLog(log, clock)
   return {
@@ -84,6 +86,7 @@ export const ownServices = ({
     upstreamLog,
     skew: new InputSkew(skew => upstreamLog.skewed(skew)),
     refusals: new RefusalLog({ store, clock, metrics, log }),
+    traffic: new TrafficLog({ store, clock, metrics, log, holder: ledger.holder }),
     translating: new TranslationThread({
       onOver: (what, outcome) => metrics.translation(what, outcome),
       onDied: error => log.error({ err: error }, 'the thread that translates large bodies died'),

@@ -1,5 +1,4 @@
 /** What operations on people are given, beside what every operation is. */
-import { isIPv6, SocketAddress } from 'node:net'
 import { z } from 'zod'
 import type { Config } from '../../config/config.ts'
 import type { Act, Actor, Language, Person, User } from '../../base/people.ts'
@@ -74,13 +73,3 @@ export const email = kind.scalar(
 )
 export const emailForm = z.strictObject({ email })
 export const secretForm = z.strictObject({ token: z.string().max(100) })
-
-/** The network that an address counts as: of IPv6 the first 64 bits, because everybody has so many addresses. */
-export function networkOf(ip: string): string {
-  if (!isIPv6(ip)) return ip
-  const [head = '', tail = ''] = new SocketAddress({ address: ip, family: 'ipv6' }).address.split('::')
-  const groups = head === '' ? [] : head.split(':')
-  const behind = tail === '' ? [] : tail.split(':')
-  const zeros = Array(Math.max(0, 8 - groups.length - behind.length)).fill('0')
-  return `${[...groups, ...zeros, ...behind].slice(0, 4).join(':')}::/64`
-}

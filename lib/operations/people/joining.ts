@@ -23,8 +23,8 @@ import {
   actBy,
   email,
   emailForm,
-  networkOf,
 } from './deps.ts'
+import { networkOf } from '../../access/ip.ts'
 import { newLink } from './links.ts'
 import { letter } from './mail.ts'
 import { checkNew, password } from './passwords.ts'

@@ -342,6 +342,8 @@ export const ownRefusal = (refusal: RefusedRequest, key: KeyLabel | undefined): 
   ...reasonWords(refusal.reason),
 })
 
-export const operatorsRefusal = (refusal: RefusedRequest, account: string | undefined) => ({
-  refused: { ...refused(refusal), account, key: refusal.keyId, model: refusal.model },
-})
+export function operatorsRefusal(refusal: RefusedRequest, account: string | undefined) {
+  const { why, todo } = reasonWords(refusal.reason)
+  const { keyId: key, model } = refusal
+  return { refused: { ...refused(refusal), account, key, model, why: why.en, todo: todo.en } }
+}

@@ -14,6 +14,7 @@ import {
   type UsageFilter,
   WITH_ATTEMPTS,
 } from '../../store/usage/queries.ts'
+import { REFUSED_BY } from '../../terms/traffic.ts'
 import { type Account, BASES, ENDS, OUTCOMES, PROTOCOLS } from '../../terms/records.ts'
 import { NO_KEY } from '../accounts/own-keys.ts'
 import { OperationError } from '../error.ts'
@@ -84,11 +85,12 @@ export const totalsFileQuery = totalsQuery.omit({ by: true }).extend(file)
 export const choicesQuery = z.strictObject({ key: shared.key, from: shared.from, to: shared.to })
 export const requestsQuery = z.strictObject({ ...shared, ...ofRows, ...paging, id: anyId.optional() })
 export const exportQuery = z.strictObject({ ...shared, ...ofRows, ...file })
+const reason = kind.oneOf(...(Object.keys(ERRORS) as ErrorName[])).optional()
 export const refusalsQuery = z.strictObject({
   key: shared.key,
   member: shared.member,
   model: shared.model,
-  reason: kind.oneOf(...(Object.keys(ERRORS) as ErrorName[])).optional(),
+  reason,
   from: shared.from,
   to: shared.to,
   ...paging,
@@ -133,6 +135,32 @@ export const pageFilter = exportFilter.extend({
 })
 
 export const summaryFilter = exportFilter.extend({ by: by.prefault('day'), zone: zone.optional() })
+
+/** The address of a client, or the network that counts as one. */
+const address = matching(/^[\da-f.:/]{2,49}$/i, 'IP地址', 'an IP address')
+const whoseRefusals = {
+  account: kind.name.optional(),
+  key: exportFilter.shape.key,
+  address: address.optional(),
+  reason,
+  from: moment.optional(),
+  to: moment.optional(),
+}
+
+export const refusalsFilter = z.strictObject({
+  ...whoseRefusals,
+  model: kind.name.optional(),
+  limit: kind.whole(1, 1000).prefault(100),
+  after: requestId.optional(),
+})
+
+const mostNamed = kind.whole(1, 1000).prefault(20)
+export const refusalCountsFilter = z.strictObject({
+  by: kind.oneOf('reason', ...REFUSED_BY).optional(),
+  ...whoseRefusals,
+  limit: mostNamed,
+})
+export const sendersFilter = z.strictObject({ by: kind.oneOf(...REFUSED_BY).prefault('account'), limit: mostNamed })
 
 /** Up to when requests are deleted. */
 export const pruning = z.strictObject({ before: moment })

@@ -10,6 +10,7 @@ import { OperationError } from '../error.ts'
 import { Statements } from '../billing/statement.ts'
 import type { Sent } from '../read.ts'
 import { Requests } from './requests.ts'
+import { busiestSenders, refusalCounts, refusedRequests } from './traffic.ts'
 import { ownOverview, UsageSums, type UsageDeps } from './usage.ts'
 
 type Of<F extends (...args: never[]) => unknown> = Parameters<F>
@@ -23,6 +24,9 @@ const REPORTS = {
   refusals: (deps: UsageDeps, ...args: Of<Requests['refusals']>) => new Requests(deps).refusals(...args),
   statement: (deps: UsageDeps, ...args: Of<Statements['own']>) => new Statements(deps).own(...args),
   log: (deps: UsageDeps, sent: Sent) => new Requests(deps).page(sent),
+  refused: refusedRequests,
+  refusalCounts,
+  senders: busiestSenders,
   totals: (deps: UsageDeps, sent: Sent) => new UsageSums(deps).summary(sent),
 } as const
 

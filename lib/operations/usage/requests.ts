@@ -52,6 +52,7 @@ import {
   pruning,
 } from './filters.ts'
 import { addUp, operatorsTotals, ownTotals } from './totals.ts'
+import { refusedBeside } from './traffic.ts'
 import { reasonWords } from './words.ts'
 
 export type { RefusedAnswer, RequestAnswer } from './columns.ts'
@@ -176,7 +177,7 @@ export class Requests {
       const names = await namesOfAccounts(store, [refusal.accountId])
       return { row: operatorsRefusal(refusal, names.get(refusal.accountId)) }
     }
-    if (!(await this.#isPruned(requestId))) throw new OperationError('missing', `there is no request ${requestId}`)
+    if (!(await this.#isPruned(requestId))) throw await this.#unknown(requestId)
     const { zone, fromMs, toMs } = this.#dayOf(requestId)
     const by = ['day'] as const
     const [day] = await store.usage.summary({ by, zone, fromMs, toMs })
@@ -287,6 +288,12 @@ export class Requests {
       if (version?.version === priceVersion) since.set(name, version.atMs)
     }
     return (model: string, version: number) => since.get(`${version} ${model}`)
+  }
+
+  /** Says of an id that could be ours why nothing is known of it. */
+  async #unknown(id: string): Promise<OperationError> {
+    const why = isRequestId(id) ? `: ${await refusedBeside(this.#deps, timeOfId(id))}` : ''
+    return new OperationError('missing', `there is no request ${id}${why}`)
   }
 
   async #isPruned(id: string): Promise<boolean> {

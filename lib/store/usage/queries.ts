@@ -87,6 +87,25 @@ export class SummaryRefused extends Error {
   }
 }
 
+export interface SendersQuery {
+  by: 'account' | 'key'
+  /** ms since 1970. */
+  nowMs: number
+  /** The beginning of the hours that count as the present, ms since 1970. */
+  nowFromMs: number
+  /** So many whole days before today are the past. */
+  days: number
+}
+
+/** What an account or a key has sent lately. Charges are micro-CNY. */
+export interface Sender {
+  id: number
+  requests: number
+  charge: number
+  /** On days of the past on which it sent anything, of which there were so many; null = there were none. */
+  usual: { requests: number; charge: number; days: number } | null
+}
+
 /** A request of a known key that was refused before any upstream was asked. */
 export interface RefusedRequest {
   requestId: string
@@ -169,7 +188,10 @@ export interface Page<T> {
   scannedToMs: number | null
 }
 
-export interface RefusalFilter extends AccountKeys {
+export interface RefusalFilter extends Pick<AccountKeys, 'keyIds'> {
+  /** Absent: of all accounts. */
+  accountId?: number
+  address?: string
   model?: string
   reason?: string
   fromMs?: number

@@ -28,7 +28,10 @@ export const REFUSALS: Table = {
   },
   key: ['minute', 'key_id', 'reason', 'slot'],
   unique: [['request_id']],
-  index: [['account_id', 'at_ms', 'request_id']],
+  index: [
+    ['account_id', 'at_ms', 'request_id'],
+    ['at_ms', 'request_id'],
+  ],
 }
 
 const PLACES = 10
@@ -87,7 +90,8 @@ const toRefusal = (row: Row): RefusedRequest => ({
 })
 
 const MOST_SCANNED = 20_000
-const INDEX = indexName(REFUSALS, ['account_id', 'at_ms', 'request_id'])
+const OF_ACCOUNT = indexName(REFUSALS, ['account_id', 'at_ms', 'request_id'])
+const OF_ALL = indexName(REFUSALS, ['at_ms', 'request_id'])
 const ORDER = 'ORDER BY at_ms DESC, request_id DESC LIMIT ?'
 
 /** A refusal; pages have only those behind it. */
@@ -109,10 +113,11 @@ function rangeOf({ accountId, fromMs, toMs }: RefusalFilter, before: Place | nul
   return before === null ? used : [...used, ['(at_ms < ? OR request_id < ?)', before.atMs, before.id]]
 }
 
-function fitsOf({ keyIds, model, reason }: RefusalFilter): Condition[] {
+function fitsOf({ keyIds, model, reason, address }: RefusalFilter): Condition[] {
   const all: [sql: string, value: Param | undefined][] = [
     ['model = ?', model],
     ['reason = ?', reason],
+    ['address = ?', address],
   ]
   return [...keyConditions(keyIds), ...all.filter((one): one is [string, Param] => one[1] !== undefined)]
 }
@@ -163,7 +168,8 @@ export class RefusalStore {
 
   page(filter: RefusalFilter, paging: Paging): Promise<Page<RefusedRequest>> {
     if (filter.keyIds?.length === 0) return Promise.resolve({ rows: [], next: null, scannedToMs: null })
-    return this.#driver.snapshot('refusalPage', tx => read(tx, this.#driver.dialect.using(INDEX), filter, paging))
+    const using = this.#driver.dialect.using(filter.accountId === undefined ? OF_ALL : OF_ACCOUNT)
+    return this.#driver.snapshot('refusalPage', tx => read(tx, using, filter, paging))
   }
 
   /** Deletes about `limit` refusals of before `beforeMs`, and returns how many. */

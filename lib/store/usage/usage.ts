@@ -11,6 +11,8 @@ import type {
   Paging,
   RequestFilter,
   SummaryQuery,
+  Sender,
+  SendersQuery,
   SummaryRow,
   UsageFilter,
 } from './queries.ts'
@@ -21,6 +23,7 @@ import { attemptsOf, readUsage, usageSlices } from './pages.ts'
 import { prunable, pruneUsage, readMark } from './prune.ts'
 import { rebuildSums } from './rebuild.ts'
 import { requestPage, requestsOfId } from './requests.ts'
+import { senders } from './senders.ts'
 import { summary } from './summary.ts'
 import { text } from '../base/text.ts'
 
@@ -63,6 +66,11 @@ export class UsageStore {
   /** Totals of usage, in the order of `by`. Throws SummaryRefused. */
   summary(query: SummaryQuery): Promise<SummaryRow[]> {
     return summary(this.#driver, query)
+  }
+
+  /** Every account or key that has sent requests lately, and what it usually sends. */
+  senders(query: SendersQuery): Promise<Sender[]> {
+    return senders(this.#driver, query)
   }
 
   /** How all models fared since the beginning of an hour. */
