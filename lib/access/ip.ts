@@ -3,7 +3,7 @@
  * IPv4 address may be written as an IPv4-mapped IPv6 address (`::ffff:1.2.3.4`, also `::ffff:102:304`). Both lists and
  * client addresses are turned into plain IPv4 before they are compared.
  */
-import { BlockList, isIP, isIPv4, isIPv6, SocketAddress } from 'node:net'
+import { BlockList, isIP, isIPv4, SocketAddress } from 'node:net'
 
 /** Stands for an address that cannot be parsed; it matches no list. */
 const NOWHERE = ''
@@ -95,14 +95,4 @@ function unmapped(address: string): string {
   if (!/ffff:/i.test(address) || isIP(address) !== 6) return address
   const written = new SocketAddress({ address, family: 'ipv6' }).address
   return /^::ffff:(\d+\.\d+\.\d+\.\d+)$/.exec(written)?.[1] ?? address
-}
-
-/** The network that an address counts as: of IPv6 the first 64 bits, because everybody has so many addresses. */
-export function networkOf(ip: string): string {
-  if (!isIPv6(ip)) return ip
-  const [head = '', tail = ''] = new SocketAddress({ address: ip, family: 'ipv6' }).address.split('::')
-  const groups = head === '' ? [] : head.split(':')
-  const behind = tail === '' ? [] : tail.split(':')
-  const zeros = Array(Math.max(0, 8 - groups.length - behind.length)).fill('0')
-  return `${[...groups, ...zeros, ...behind].slice(0, 4).join(':')}::/64`
 }

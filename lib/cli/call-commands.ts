@@ -167,34 +167,51 @@ async function wantNew(make: MakeCall, command: CallCommand, names: Record<strin
 interface Page {
   data: CallFields[]
   next: string | null
+  /** What the answer says of all rows together. */
+  about: CallFields
 }
 
-/** Asks for pages until there are as many rows as are wanted. */
-async function allRows(make: MakeCall, row: CallRow, sent: SentCall, most = MOST_ROWS): Promise<Page> {
-  const pages = (row.query as z.ZodObject | undefined)?.shape['after'] !== undefined
+/** Asks for pages until there are as many rows as are wanted. What has no pages is told how many. */
+async function allRows(make: MakeCall, row: CallRow, sent: SentCall, asked: number | undefined): Promise<Page> {
+  const { after: pages, limit } = (row.query as z.ZodObject | undefined)?.shape ?? {}
+  const most = asked ?? MOST_ROWS
+  if (pages === undefined) {
+    const query = { ...sent.query, ...(asked === undefined || limit === undefined ? {} : { limit: asked }) }
+    const { data, ...about } = (await make(row, { ...sent, query })) as Page
+    return {
+      data: data.slice(0, most),
+      next: data.length > most ? 'more' : null,
+      about: about as unknown as CallFields,
+    }
+  }
   const data: CallFields[] = []
   for (let after: string | null = null; ; ) {
     const query = { ...sent.query, ...(after === null ? {} : { after }) }
     const page = (await make(row, { ...sent, query })) as Page
     data.push(...page.data)
-    if (!pages || page.next === null || data.length >= most) {
-      return { data: data.slice(0, most), next: data.length > most ? 'more' : (page.next ?? null) }
-    }
+    if (page.next === null || data.length >= most)
+      return { data: data.slice(0, most), next: data.length > most ? 'more' : page.next, about: {} }
     after = page.next
   }
 }
 
-const RIGHT = /^(?:balance|held|available|used|amount|charge|multiplier|status_code)$/
+const RIGHT =
+  /^(?:balance|held|available|used|amount|charge|multiplier|status_code|count|error|times|re(?:quests|fused)\w*)$/
 
-function printList({ data, next }: Page, columns: string, { json }: Flags): void {
-  const names = columns.split(' ')
+/** Columns that no row has are left out: what a row has may depend on what was asked for. */
+function printList({ data, next, about }: Page, columns: string, { json }: Flags): void {
+  const names = columns.split(' ').filter(name => data.length === 0 || data.some(row => row[name] !== undefined))
   const cells = table(
     names.map(name => ({ name: name.replaceAll('_', ' '), ...(RIGHT.test(name) ? { right: true } : {}) })),
     data.map(row => names.map(name => cell(row[name]))),
     process.stdout.isTTY,
   )
-  const talk = next === null ? [] : ['there are more: --limit prints more of them']
-  say(json === true ? { data: `${JSON.stringify({ data })}\n`, talk } : { data: cells, talk })
+  const said = Object.entries(about).map(([name, value]) => `${name.replaceAll('_', ' ')}: ${cell(value)}`)
+  const talk = [
+    ...(said.length === 0 || json === true ? [] : [said.join(', ')]),
+    ...(next === null ? [] : ['there are more: --limit prints more of them']),
+  ]
+  say(json === true ? { data: `${JSON.stringify({ ...about, data })}\n`, talk } : { data: cells, talk })
 }
 
 /** Lists and maps in one cell, much as the options take them. Of a map to the same names, the names are enough. */

@@ -95,6 +95,24 @@ export const COMMANDS: readonly CallCommand[] = [
     columns: 'request_id at account model channel status end charge',
   },
   {
+    typed: 'refusals list',
+    call: 'refusals.list',
+    says: 'print refused requests of known keys, newest first',
+    columns: 'request_id at account key reason model address',
+  },
+  {
+    typed: 'refusals count',
+    call: 'refusals.counts',
+    says: 'count all refusals by reason, account, key or address',
+    columns: 'account key address reason count error',
+  },
+  {
+    typed: 'senders list',
+    call: 'senders.list',
+    says: 'print who sends more than usual: figures of a minute',
+    columns: 'account key address requests requests_usual refused refused_usual times charge',
+  },
+  {
     typed: 'actions list',
     call: 'actions.list',
     says: 'print who changed what, newest first',

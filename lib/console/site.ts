@@ -31,10 +31,7 @@ interface Counting {
 }
 
 async function beginCounting(clock: Clock): Promise<Counting> {
-  const [{ CallRates }, { networkOf }] = await Promise.all([
-    import('../api/bounds.ts'),
-    import('../access/ip.ts'),
-  ])
+  const [{ CallRates }, { networkOf }] = await Promise.all([import('../api/bounds.ts'), import('../base/network.ts')])
   return { rates: new CallRates(clock), networkOf }
 }
 

@@ -28,6 +28,7 @@ const SOUND: Audit = {
 const NOTHING_TO_PRUNE = {
   now: async () => null,
   refusals: { prune: async () => 0 },
+  traffic: { prune: async () => {} },
   people: { prune: async () => 0, forgetAddresses: async () => 0 },
 } as unknown as Partial<Store>
 
@@ -162,7 +163,15 @@ t.test('a long tail of old rows goes in slices, while others settle; the books a
   )
 })
 
-t.test('refusals go after a week', async t => {
+const NO_TOP = { rows: [], floor: 0 }
+const NO_TRAFFIC = {
+  requests: 0,
+  refused: {},
+  senders: NO_TOP,
+  by: { account: NO_TOP, key: NO_TOP, address: NO_TOP },
+}
+
+t.test('refusals and counts of them go after a week', async t => {
   const store = await memoryStore()
   t.teardown(() => store.close())
   const { clock, keeper } = open(store)
@@ -170,10 +179,13 @@ t.test('refusals go after a week', async t => {
   const refusal = { accountId: 1, keyId: 1, model: 'm', reason: 'quota', status: 403, address: '::1' }
   const made = [0, 1].map(i => ({ ...refusal, requestId: `r${i}`, atMs: clock.now() + i * MINUTE }))
   await store.refusals.record(made)
+  const hour = Math.floor(clock.now() / 3_600_000) - 1
+  for (const i of [0, 1]) await store.traffic.put({ hour: hour + i, traffic: NO_TRAFFIC }, 'here')
   clock.advance(week + MINUTE)
   await keeper.run()
   t.equal(await store.refusals.byRequest('r0'), null)
   t.match(await store.refusals.byRequest('r1'), made[1] as object)
+  t.strictSame(await store.traffic.read(hour, hour + 9), [{ hour: hour + 1, traffic: NO_TRAFFIC }])
 })
 
 t.test('addresses of people are forgotten after the time that the config says, once an hour', async t => {

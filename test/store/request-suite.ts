@@ -165,7 +165,7 @@ async function refusals(t: Test, store: Store): Promise<void> {
       model: random.pick(['m', 'n']),
       reason: random.pick(['quota', 'model_unknown']),
       status: 403,
-      address: '::1',
+      address: random.pick(['::1', '203.0.113.7']),
     }
   })
   await store.refusals.record(made)
@@ -179,6 +179,10 @@ async function refusals(t: Test, store: Store): Promise<void> {
     [{ accountId: 1, keyIds: [3, 4] }, one => one.keyId === 3 || one.keyId === 4],
     [{ accountId: 1, keyIds: [] }, () => false],
     [{ accountId: 1, keyIds: null, model: 'n' }, one => one.model === 'n'],
+    [{ accountId: 1, keyIds: null, address: '::1' }, one => one.address === '::1'],
+    [{ accountId: 2, keyIds: null }, () => true],
+    [{ keyIds: null }, () => true],
+    [{ keyIds: [3], reason: 'quota' }, one => one.keyId === 3 && one.reason === 'quota'],
     [{ accountId: 1, keyIds: null, reason: 'quota' }, one => one.reason === 'quota'],
     [{ accountId: 1, keyIds: null, fromMs: FROM_MS + 8 }, one => one.atMs > FROM_MS + 7],
     [{ accountId: 1, keyIds: null, toMs: FROM_MS + 8 }, one => one.atMs <= FROM_MS + 7],
@@ -187,7 +191,7 @@ async function refusals(t: Test, store: Store): Promise<void> {
       const got = await all(p => store.refusals.page(filter, p), paging, t)
       t.strictSame(
         got,
-        kept.filter(one => one.accountId === 1 && fits(one)),
+        kept.filter(one => [undefined, one.accountId].includes(filter.accountId) && fits(one)),
         JSON.stringify([filter, paging]),
       )
     }

@@ -9,6 +9,7 @@ import { type BookedRow, FIRST_BYTE_BOUNDS_MS, REPORTED_SUMS } from '../../lib/s
 import { FIRST_BYTE_BUCKETS } from '../../lib/store/usage/sums.ts'
 import { outcomeOf } from '../../lib/terms/usage-row.ts'
 import { ENDS, type Key, type Line, noUsage, PROTOCOLS, rowCounts, type UsageRow } from '../../lib/terms/records.ts'
+import type { Traffic } from '../../lib/terms/traffic.ts'
 import { type Random, seeded } from '../support/random.ts'
 import { fund, openDriver, settlement, usageRow } from '../support/store.ts'
 
@@ -18,6 +19,8 @@ const FROM_MS = Date.UTC(2026, 2, 1)
 /** Clocks in Berlin go forward within it. */
 const DAYS = 40
 const BY = SUMMARY_BY.filter(by => by !== 'hour')
+
+const NO_TOP = { rows: [], floor: 0 }
 
 type Totals = Record<string, number>
 
@@ -384,6 +387,64 @@ async function refusals(t: Test, one: Store, two: Store): Promise<void> {
   t.not(await one.refusals.byRequest('r60000'), null)
 }
 
+/** What two processes counted in the same and in other hours. */
+async function traffic(t: Test, one: Store, two: Store): Promise<void> {
+  const counted = (requests: number): Traffic => ({
+    requests,
+    refused: { rate: requests },
+    senders: { rows: [['203.0.113.7', requests, 0]], floor: 0 },
+    by: { account: NO_TOP, key: NO_TOP, address: NO_TOP },
+  })
+  await one.traffic.put({ hour: 7, traffic: counted(1) }, 'a')
+  await Promise.all([
+    one.traffic.put({ hour: 7, traffic: counted(2) }, 'a'),
+    two.traffic.put({ hour: 7, traffic: counted(3) }, 'b'),
+    two.traffic.put({ hour: 8, traffic: counted(4) }, 'b'),
+  ])
+  const requests = async (from: number, to: number) =>
+    (await one.traffic.read(from, to)).map(({ hour, traffic }) => `${hour} ${traffic.requests}`).sort()
+  t.strictSame(await requests(7, 8), ['7 2', '7 3', '8 4'], 'the latest of a process counts')
+  t.strictSame(await requests(8, 9), ['8 4'])
+  t.strictSame((await two.traffic.read(8, 8))[0]?.traffic, counted(4))
+  await two.traffic.prune(8)
+  t.strictSame(await requests(0, 99), ['8 4'])
+}
+
+/** Accounts and keys of the hours under way, beside the days before on which they sent anything. */
+async function senders(t: Test, one: Store): Promise<void> {
+  const [a, b] = [(await fund(one, 'a', 1_000)).key, (await fund(one, 'b', 1_000)).key]
+  await one.holders.register({ id: 'here', host: 'h', beat: 0 })
+  const nowMs = FROM_MS + 40 * DAY_MS
+  const sent: [key: typeof a, agoMs: number, charge: number][] = [
+    [a, 60_000, 5],
+    [a, HOUR_MS, 7],
+    [a, 2 * DAY_MS, 10],
+    [a, 2 * DAY_MS + HOUR_MS, 10],
+    [a, 4 * DAY_MS, 20],
+    [a, 30 * DAY_MS, 99],
+    [b, 60_000, 1],
+    [b, 20 * DAY_MS, 99],
+  ]
+  const rows = sent.map(([key, agoMs, charge], i) =>
+    settlement(usageRow(`${idAt(nowMs - agoMs)}node00${String(i).padStart(5, '0')}`, key, charge), 'here', 0),
+  )
+  await one.books.settle(rows)
+  const expected = (idOf: (key: typeof a) => number) => [
+    { id: idOf(a), requests: 2, charge: 12, usual: { requests: 3, charge: 40, days: 2 } },
+    { id: idOf(b), requests: 1, charge: 1, usual: null },
+  ]
+  const query = { nowMs, nowFromMs: nowMs - HOUR_MS, days: 7 }
+  const byId = (x: { id: number }, y: { id: number }) => x.id - y.id
+  t.strictSame(
+    (await one.usage.senders({ ...query, by: 'account' })).sort(byId),
+    expected(key => key.accountId),
+  )
+  t.strictSame(
+    (await one.usage.senders({ ...query, by: 'key' })).sort(byId),
+    expected(key => key.id),
+  )
+}
+
 /** Runs a statement past the store. */
 async function spoil(url: string, sql: string): Promise<void> {
   const driver = openDriver(url)
@@ -406,4 +467,6 @@ export function usageSuite(t: Test, newUrl: NewUrl): void {
   check('rows that are rare', rare)
   check('attempts that cost something', attempts)
   check('refusals', refusals)
+  check('counts of requests and refusals by the hour', traffic)
+  check('who sends how much, now and usually', senders)
 }

@@ -4,7 +4,7 @@
  * a restart. Memory and rows are bounded whatever clients invent (`lib/base/top-counts.ts`). Counts that the store does not take
  * wait for the next round; beyond some hours the oldest are lost, and counted by `gateway_refusals_lost_total`.
  */
-import { networkOf } from '../../access/ip.ts'
+import { networkOf } from '../../base/network.ts'
 import type { Clock } from '../../base/clock.ts'
 import type { ErrorName } from '../../base/errors.ts'
 import type { Logger } from '../../base/log.ts'

@@ -14,17 +14,8 @@ import * as kind from '../../config/scalars.ts'
 import type { Identified, Link } from '../../store/people/records.ts'
 import type { Account } from '../../terms/records.ts'
 import { OperationError, both } from '../error.ts'
-import {
-  type By,
-  LINK_GONE,
-  type PeopleDeps,
-  type UserDeps,
-  actAs,
-  actBy,
-  email,
-  emailForm,
-} from './deps.ts'
-import { networkOf } from '../../access/ip.ts'
+import { type By, LINK_GONE, type PeopleDeps, type UserDeps, actAs, actBy, email, emailForm } from './deps.ts'
+import { networkOf } from '../../base/network.ts'
 import { newLink } from './links.ts'
 import { letter } from './mail.ts'
 import { checkNew, password } from './passwords.ts'

@@ -11,7 +11,7 @@ import type { Store } from '../../store/store.ts'
 import type { Counter } from '../../store/people/records.ts'
 import type { Actor, User } from '../../base/people.ts'
 import { throttled } from '../error.ts'
-import { networkOf } from '../../access/ip.ts'
+import { networkOf } from '../../base/network.ts'
 
 const SECOND_MS = 1_000
 const MINUTE_MS = 60_000

@@ -26,7 +26,10 @@ const MINUTE_MS = 60_000
 export async function refusedRequests({ store }: Pick<TrafficDeps, 'store'>, sent: Sent) {
   const { account, key, from: fromMs, to: toMs, limit, after, ...traits } = read(refusalsFilter, sent)
   const accountId = account === undefined ? undefined : (await accountNamed(store, account)).id
-  const filter = { keyIds: key === undefined ? null : [key], ...withoutUndefined({ accountId, fromMs, toMs, ...traits }) }
+  const filter = {
+    keyIds: key === undefined ? null : [key],
+    ...withoutUndefined({ accountId, fromMs, toMs, ...traits }),
+  }
   const { rows, next, scannedToMs } = await store.refusals.page(filter, { ...withoutUndefined({ after }), limit })
   return { data: await shown(store, rows), next, scanned_to: isoOrNull(scannedToMs) }
 }
@@ -87,7 +90,13 @@ export async function refusalCounts({ store, clock }: TrafficDeps, sent: Sent) {
 }
 
 async function withNames<T extends { who: string }>(store: Store, by: RefusedBy, rows: readonly T[]) {
-  const names = by === 'account' ? await namesOfAccounts(store, rows.map(({ who }) => Number(who))) : null
+  const names =
+    by === 'account'
+      ? await namesOfAccounts(
+          store,
+          rows.map(({ who }) => Number(who)),
+        )
+      : null
   return rows.map(({ who, ...row }) => {
     if (by === 'address') return { address: who, ...row }
     return by === 'key' ? { key: Number(who), ...row } : { account: names?.get(Number(who)) ?? `#${who}`, ...row }
@@ -144,7 +153,10 @@ export async function busiestSenders({ store, clock }: TrafficDeps, sent: Sent) 
       : await sendersByRow(store, by, { present, past, minutes, nowMs, nowFromMs: presentHour * HOUR_MS })
   rows.sort((a, b) => aboveOf(b) - aboveOf(a))
   const named = await withNames(store, by, rows.slice(0, limit))
-  return { from: iso(presentHour * HOUR_MS), data: named.map(({ now, usual, ...who }) => ({ ...who, ...figures(now, usual) })) }
+  return {
+    from: iso(presentHour * HOUR_MS),
+    data: named.map(({ now, usual, ...who }) => ({ ...who, ...figures(now, usual) })),
+  }
 }
 
 function figures(now: Rates, usual: Rates | null) {
@@ -198,7 +210,10 @@ const rateOf = (means: ReadonlyMap<string, Mean>, name: string): number => {
 /** Refusals a minute, of the present and of the hours of the past. */
 function refusedRates(by: RefusedBy, present: readonly TrafficHour[], past: readonly TrafficHour[], minutes: number) {
   const now = meansOf([mergedTop(present.map(({ traffic }) => traffic.by[by]))], withoutReason)
-  const usual = meansOf(byHour(past, ({ traffic }) => traffic.by[by]), withoutReason)
+  const usual = meansOf(
+    byHour(past, ({ traffic }) => traffic.by[by]),
+    withoutReason,
+  )
   return {
     names: [...now.keys()],
     now: (name: string) => (now.get(name)?.sum ?? 0) / minutes,
@@ -211,8 +226,15 @@ function refusedRates(by: RefusedBy, present: readonly TrafficHour[], past: read
 function sendersByAddress(present: readonly TrafficHour[], past: readonly TrafficHour[], minutes: number): SenderRow[] {
   const refused = refusedRates('address', present, past, minutes)
   const senders = mergedTop(present.map(({ traffic }) => traffic.senders))
-  const usual = meansOf(byHour(past, ({ traffic }) => traffic.senders), whole)
-  const ratesOf = (all: number, ofThem: number): Rates => ({ requests: Math.max(0, all - ofThem), refused: ofThem, charge: 0 })
+  const usual = meansOf(
+    byHour(past, ({ traffic }) => traffic.senders),
+    whole,
+  )
+  const ratesOf = (all: number, ofThem: number): Rates => ({
+    requests: Math.max(0, all - ofThem),
+    refused: ofThem,
+    charge: 0,
+  })
   return senders.rows.map(([who, count, error]) => ({
     who,
     now: ratesOf((count - error) / minutes, refused.now(who)),

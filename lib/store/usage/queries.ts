@@ -93,7 +93,7 @@ export interface SendersQuery {
   nowMs: number
   /** The beginning of the hours that count as the present, ms since 1970. */
   nowFromMs: number
-  /** So many whole days before today are the past. */
+  /** How many whole days before today are the past. */
   days: number
 }
 

@@ -1,5 +1,5 @@
 /** The log of usage and its sums, as they are asked and pruned. Requests are booked by `settle`, which stands with the books. */
-import type { Driver } from '../base/driver.ts'
+import type { Driver, Row } from '../base/driver.ts'
 import type {
   AccountKeys,
   AnswerMaker,
@@ -23,9 +23,9 @@ import { attemptsOf, readUsage, usageSlices } from './pages.ts'
 import { prunable, pruneUsage, readMark } from './prune.ts'
 import { rebuildSums } from './rebuild.ts'
 import { requestPage, requestsOfId } from './requests.ts'
-import { senders } from './senders.ts'
 import { summary } from './summary.ts'
-import { text } from '../base/text.ts'
+import { count, integer, text } from '../base/text.ts'
+import { DAY_HOURS, GRAIN, dayOf, hourOf } from './sums.ts'
 
 /** The usage of all accounts: the log of requests, and its sums. */
 export class UsageStore {
@@ -70,7 +70,7 @@ export class UsageStore {
 
   /** Every account or key that has sent requests lately, and what it usually sends. */
   senders(query: SendersQuery): Promise<Sender[]> {
-    return senders(this.#driver, query)
+    return sendersOf(this.#driver, query)
   }
 
   /** How all models fared since the beginning of an hour. */
@@ -118,3 +118,32 @@ export class UsageStore {
     return { channel: text(row, 'channel'), key: text(row, 'upstream_key') }
   }
 }
+
+// --- who sends how much
+
+const SENDERS = {
+  account: { id: 'account_id', hours: GRAIN.accountHour, days: GRAIN.accountDay },
+  key: { id: 'key_id', hours: GRAIN.hour, days: GRAIN.keyDay },
+} as const
+
+/** Two ranges of the sums are read: the present by the hour, and the days before it by the day. */
+const sendersOf = (driver: Driver, { by, nowMs, nowFromMs, days }: SendersQuery): Promise<Sender[]> =>
+  driver.snapshot('senders', async tx => {
+    const { id, hours, days: grain } = SENDERS[by]
+    const sums = `${id} AS id, SUM(requests) AS requests, SUM(charge) AS charge`
+    const range = 'FROM usage_sums WHERE grain = ? AND hour_no >= ?'
+    const present = await tx.query(`SELECT ${sums} ${range} GROUP BY ${id}`, [hours, hourOf(nowFromMs)])
+    const today = dayOf(hourOf(nowMs))
+    const before = await tx.query(
+      `SELECT ${sums}, COUNT(DISTINCT hour_no) AS days ${range} AND hour_no < ? GROUP BY ${id}`,
+      [grain, today - days * DAY_HOURS, today],
+    )
+    const usual = new Map(before.map(row => [integer(row, 'id'), { ...sentOf(row), days: count(row, 'days') }]))
+    return present.map(row => ({
+      id: integer(row, 'id'),
+      ...sentOf(row),
+      usual: usual.get(integer(row, 'id')) ?? null,
+    }))
+  })
+
+const sentOf = (row: Row) => ({ requests: count(row, 'requests'), charge: count(row, 'charge') })

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { OperationError } from '../../../lib/operations/error.ts'
 import { tryCode, trySignIn } from '../../../lib/operations/people/throttle.ts'
-import { networkOf } from '../../../lib/access/ip.ts'
+import { networkOf } from '../../../lib/base/network.ts'
 import { TestClock } from '../../support/clock.ts'
 import { memoryStore } from '../../support/store.ts'
 

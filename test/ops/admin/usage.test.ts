@@ -1,6 +1,7 @@
 import t from 'tap'
-import { idAt } from '../../../lib/base/ids.ts'
+import { idAt, timeOfId } from '../../../lib/base/ids.ts'
 import { micro } from '../../../lib/base/money.ts'
+import { REASONS } from '../../../lib/operations/usage/words.ts'
 import type { UsageRow } from '../../../lib/terms/records.ts'
 import { fund, newKey, SETUP, settlement, usageRow } from '../../support/store.ts'
 import { newSeen, type Told, WORK } from '../../support/export-work.ts'
@@ -302,9 +303,21 @@ t.test('one request', async t => {
       reason: 'quota',
       status: 403,
       address: '::1',
+      why: REASONS.quota.why.en,
+      todo: REASONS.quota.todo.en,
     },
   })
-  t.match(await ops.admin('GET', `/admin/requests/${idOf(78)}`), { status: 404 })
+  const unknown = await ops.admin('GET', `/admin/requests/${idOf(78)}`)
+  t.match([unknown.status, unknown.error.message], [404, /it would have come at .*, in an hour of which no refusal is/])
+  const top = { rows: [], floor: 0 }
+  const by = { account: top, key: top, address: top }
+  const traffic = { requests: 30, refused: { rate: 12, key: 3 }, senders: top, by }
+  await ops.store.traffic.put({ hour: Math.floor(timeOfId(idOf(78)) / 3_600_000), traffic }, 'here')
+  t.match(
+    (await ops.admin('GET', `/admin/requests/${idOf(78)}`)).error.message,
+    /was refused and is not kept: of a key and reason ten a minute are, .* In that hour 15 were refused: rate 12, key 3 /,
+  )
+  t.match((await ops.admin('GET', '/admin/requests/none')).error.message, /^there is no request none \(/)
   t.match(await ops.admin('GET', '/admin/requests/%27%20OR%201'), { status: 400 })
   await ops.store.usage.prune(START + 3 * MINUTE, 100)
   t.match(await ops.admin('GET', `/admin/requests/${idOf(2)}`), {
