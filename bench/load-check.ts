@@ -7,9 +7,10 @@
 import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
+import { installPackages, PACKAGES } from '../test/clients/packages.ts'
 import { loadRightly, orderFor } from './kinds/context.ts'
 import { probed } from './parts/probed.ts'
-import { ROOT, type Subject, startBare, startGateway, startUpstream } from './parts/subjects.ts'
+import { type Subject, startBare, startGateway, startUpstream } from './parts/subjects.ts'
 import { chatBody } from './parts/workloads.ts'
 import { median } from './report/statistics.ts'
 
@@ -18,7 +19,7 @@ const SECONDS = 3
 const CONNECTIONS = 32
 const ROUNDS = 3
 const TICK_US = 10_000
-const AUTOCANNON = path.join(ROOT, 'node_modules/autocannon/autocannon.js')
+const AUTOCANNON = path.join(PACKAGES, 'autocannon/autocannon.js')
 
 interface Done {
   requests: number
@@ -51,6 +52,8 @@ function childrenUs(): number {
   return (Number(fields[13]) + Number(fields[14])) * TICK_US
 }
 
+const why = installPackages()
+if (why !== null) throw new Error(why)
 const upstream = await startUpstream()
 const subjects: Subject[] = [
   await probed(env => startBare(upstream.port, env)),

@@ -1,9 +1,13 @@
 /** `npm run check`: format, lint, types and tidy at once, as far as processors allow. Prints what failed, each in one piece, and exits 1. */
 import { spawn } from 'node:child_process'
 import { text } from 'node:stream/consumers'
+import { installPackages } from './clients/packages.ts'
 
 const CHECKS = ['format', 'lint', 'types', 'types:web', 'tidy']
 
+// once, and not by two of the checks at the same time
+const why = installPackages()
+if (why !== null) console.error(`types of official SDKs are missing: ${why}`)
 const results = await Promise.all(
   CHECKS.map(async name => {
     const child = spawn('npm', ['run', '--silent', name], { stdio: ['ignore', 'pipe', 'pipe'] })

@@ -4,7 +4,9 @@
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { installPackages, packageNames } from './clients/packages.ts'
 import { batches, ENDINGS, filesOf } from './runner/batches.ts'
+import { importers } from './runner/importers.ts'
 import { type Result, readTap } from './runner/tap-output.ts'
 import { ANVIL_MISSING } from './support/anvil.ts'
 import { OCEANBASE_MISSING } from './support/oceanbase.ts'
@@ -52,7 +54,10 @@ async function run(files: readonly string[]): Promise<Result> {
 const isLong = process.argv.includes('--long')
 const named = process.argv.slice(2).filter(argument => argument !== '--long')
 const ending = isLong ? ENDINGS.long : ENDINGS.short
-const files = (named.length === 0 ? ['test'] : named).flatMap(name => filesOf(name, ending))
+const found = (named.length === 0 ? ['test'] : named).flatMap(name => filesOf(name, ending))
+const needy = importers(found, packageNames())
+const whyWithout = needy.length === 0 ? null : installPackages()
+const files = whyWithout === null ? found : found.filter(file => !needy.includes(file))
 const beganMs = Date.now()
 const waiting = isLong ? files.map(file => [file]) : batches(files)
 const results: Result[] = []
@@ -77,6 +82,10 @@ if (files.length > 1) {
 }
 const missing = [isLong ? OCEANBASE_MISSING : ANVIL_MISSING, NGINX_MISSING, CADDY_MISSING]
 for (const why of missing) if (why !== null) console.log(why)
+if (whyWithout !== null)
+  console.log(
+    `${needy.length} files of tests need what \`npm run test:install\` fetches, and did not run: ${needy.join(' ')}\n${whyWithout}`,
+  )
 const sum = (of: 'passed' | 'failed') => results.reduce((total, result) => total + result[of], 0)
 const [passed, failed] = [sum('passed'), sum('failed')]
 console.log(`SEED=${seed}`)

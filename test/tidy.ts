@@ -25,15 +25,16 @@ for (const file of files) {
     if (pattern.test(text)) problems.push(`${file}: ${what}`)
   }
 }
-const lock = readFileSync('package-lock.json', 'utf8')
-if (lock.includes('"resolved"'))
-  problems.push('package-lock.json names a registry: keep omit-lockfile-registry-resolved in .npmrc')
-const { dependencies, devDependencies } = JSON.parse(readFileSync('package.json', 'utf8')) as Record<
-  string,
-  Record<string, string>
->
-for (const [name, version] of Object.entries({ ...dependencies, ...devDependencies })) {
-  if (!/^\d+\.\d+\.\d+$/.test(version)) problems.push(`package.json: ${name} is not pinned to one version`)
+for (const folder of ['', 'test/clients/']) {
+  if (readFileSync(`${folder}package-lock.json`, 'utf8').includes('"resolved"'))
+    problems.push(`${folder}package-lock.json names a registry: keep omit-lockfile-registry-resolved in .npmrc`)
+  const { dependencies, devDependencies } = JSON.parse(readFileSync(`${folder}package.json`, 'utf8')) as Record<
+    string,
+    Record<string, string>
+  >
+  for (const [name, version] of Object.entries({ ...dependencies, ...devDependencies })) {
+    if (!/^\d+\.\d+\.\d+$/.test(version)) problems.push(`${folder}package.json: ${name} is not pinned to one version`)
+  }
 }
 for (const problem of problems) console.error(problem)
 console.error(problems.length === 0 ? 'tidy' : `${problems.length} to tidy`)

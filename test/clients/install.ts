@@ -2,11 +2,10 @@
 import { spawn } from 'node:child_process'
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { chmod, writeFile } from 'node:fs/promises'
-import { homedir } from 'node:os'
 import path from 'node:path'
+import { CACHE } from './packages.ts'
 import type { Tool } from './tool.ts'
 
-export const FOLDER = path.join(homedir(), '.cache/gateway/clients')
 const INSTALL_MS = 600_000
 const VERSION_MS = 120_000
 
@@ -39,7 +38,7 @@ export async function installPackage(
   as: string,
   beside: readonly string[] = [],
 ): Promise<{ folder: string } | { missing: string }> {
-  const folder = path.join(FOLDER, `${as}-${version}`)
+  const folder = path.join(CACHE, `${as}-${version}`)
   if (existsSync(path.join(folder, 'node_modules', name))) return { folder }
   mkdirSync(folder, { recursive: true })
   writeFileSync(path.join(folder, 'package.json'), '{"private":true}')

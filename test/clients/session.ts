@@ -2,7 +2,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
-import { FOLDER } from './install.ts'
+import { CACHE } from './packages.ts'
 import type { Session, Told, Tool } from './tool.ts'
 
 export interface Ran extends Told {
@@ -27,8 +27,8 @@ export async function runTool(
   order: Omit<Session, 'home' | 'work'>,
   limitMs: number,
 ): Promise<Ran> {
-  mkdirSync(path.join(FOLDER, 'runs'), { recursive: true })
-  const folder = mkdtempSync(path.join(FOLDER, 'runs', `${order.model}-`))
+  mkdirSync(path.join(CACHE, 'runs'), { recursive: true })
+  const folder = mkdtempSync(path.join(CACHE, 'runs', `${order.model}-`))
   const session: Session = { ...order, home: path.join(folder, 'home'), work: path.join(folder, 'work') }
   mkdirSync(session.work, { recursive: true })
   mkdirSync(session.home)

@@ -4,6 +4,7 @@ import t from 'tap'
 import { FINISH_WORDS, type FinishingProtocol } from '../../lib/protocols/words/finish-words.ts'
 import { KINDS, type ProviderKind, type KindName } from '../../lib/protocols/words/kinds.ts'
 import { USAGE_WORDS, type UsagePart } from '../../lib/protocols/words/reports.ts'
+import { PACKAGES } from '../clients/packages.ts'
 import type { Talking } from '../support/talking.ts'
 import type { Json } from './answers-told.ts'
 import { found, read, streamOf } from './read.ts'
@@ -220,7 +221,7 @@ t.test('finish words: those of the table are known, others are noticed', async t
 })
 
 t.test('the words of the clients that the project is tested with are in the table', async t => {
-  const text = (path: string): string => readFileSync(new URL(`../../node_modules/${path}`, import.meta.url), 'utf8')
+  const text = (path: string): string => readFileSync(`${PACKAGES}/${path}`, 'utf8')
   const quoted = (declared = ''): string[] => [...declared.matchAll(/['"](\w+)['"]/g)].map(([, word]) => word as string)
   const rows: [FinishingProtocol, string[]][] = [
     [

@@ -7,6 +7,7 @@ import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { GENERATE_TOOLS, snake, stemOf, SWITCHES, TYPED_TOOLS } from '../../lib/protocols/words/server-tools.ts'
 import { protocolRow } from '../../lib/protocols/table.ts'
+import { PACKAGES } from '../clients/packages.ts'
 
 const TYPES = {
   messages: '@anthropic-ai/sdk/resources/beta/messages/messages.d.ts',
@@ -17,8 +18,7 @@ const TYPES = {
 }
 
 /** The text of a file of types, without its comments. */
-const textOf = (file: string): string =>
-  readFileSync(new URL(`../../node_modules/${file}`, import.meta.url), 'utf8').replaceAll(/\/\*[\s\S]*?\*\//g, '')
+const textOf = (file: string): string => readFileSync(`${PACKAGES}/${file}`, 'utf8').replaceAll(/\/\*[\s\S]*?\*\//g, '')
 
 /** What stands between the braces of an interface. A name with a dot stands in a namespace. */
 function bodyOf(text: string, name: string): string | null {

@@ -3,16 +3,19 @@
  * CORS lets the page ask with any header of the SDK and read what the SDK reads, and never with cookies.
  */
 import { once } from 'node:events'
+import { realpathSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import http from 'node:http'
 import { createRequire } from 'node:module'
 import type { AddressInfo } from 'node:net'
 import path from 'node:path'
 import t from 'tap'
+import { PACKAGES } from '../clients/packages.ts'
 import { browserTest } from '../console/support/browser.ts'
 import { KEY, SLOW_KEY, startGateway } from '../support/gateway.ts'
 
-const MODULES = path.resolve('node_modules')
+/** The SDKs, and beside them what they import. */
+const MODULES = path.dirname(realpathSync(path.join(PACKAGES, 'openai')))
 /** What the modules import by a name. What stands below `/common/` is made for browsers of CommonJS, as a bundler does. */
 const IMPORTS = {
   openai: '/openai/index.mjs',
@@ -23,7 +26,7 @@ const IMPORTS = {
   '@opentelemetry/api': '/common/@opentelemetry/api',
 }
 const PAGE = `<!doctype html><html data-ready><script type="importmap">${JSON.stringify({ imports: IMPORTS })}</script></html>`
-const require = createRequire(import.meta.url)
+const require = createRequire(path.join(MODULES, 'page.js'))
 
 /** A package of CommonJS as one module, with everything that it requires. */
 async function commonModule(name: string): Promise<string> {

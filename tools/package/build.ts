@@ -31,7 +31,7 @@ const SAVED = path.join(ROOT, 'dist.package.json')
 const SOURCES = ['lib', 'web', 'tools/simulator']
 const COPIED = ['config/catalog.yaml', 'config/gateway.yaml', 'LICENSE', 'package.json']
 /** Members of package.json that tell nobody anything once the program is packed. */
-const OF_DEVELOPERS = ['scripts', 'dependencies', 'devDependencies', 'allowScripts', 'private']
+const OF_DEVELOPERS = ['scripts', 'dependencies', 'devDependencies', 'overrides', 'allowScripts', 'private']
 const RUNS = /\.(?:js|mjs|cjs|json|wasm|node)$/
 const LICENCE = /^(?:licen[cs]e|copying|notice)/i
 /** Packages of types, which other packages name as dependencies although nothing of them is loaded. */
