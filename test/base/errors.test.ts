@@ -11,6 +11,7 @@ const ARGUMENTS: Partial<Record<ErrorName, string[]>> = {
   concurrency: ['<y>'],
   too_large: ['<size>'],
   model_restricted: ['<model>'],
+  generation_unknown: ['<id>'],
   model_unknown: ['<model>'],
   field: ['<field>'],
   generation_unknown: ['<id>'],

@@ -17,6 +17,7 @@ const ASKS: Record<string, (tier: string) => { path: string; body: object | stri
   messages: tier => ({ path: '/v1/messages', body: { model: 'm', max_tokens: 9, messages: [], service_tier: tier } }),
   chat: tier => ({ path: '/v1/chat/completions', body: { model: 'm', messages: [], service_tier: tier } }),
   responses: tier => ({ path: '/v1/responses', body: { model: 'm', input: 'x', service_tier: tier } }),
+  completions: tier => ({ path: '/v1/completions', body: { model: 'm', prompt: 'x', service_tier: tier } }),
   images: tier => ({ path: '/v1/images/generations', body: { model: 'm', prompt: 'x', service_tier: tier } }),
   generate: tier => ({ path: '/v1beta/models/m:generateContent', body: { contents: [], serviceTier: tier } }),
   embeddings: tier => ({ path: '/v1/embeddings', body: { model: 'm', input: 'x', service_tier: tier } }),
