@@ -1,6 +1,7 @@
 /**
- * `npm run bench:compare REV [-- --only small --quick]`: measures another revision of the gateway and the working tree
- * in turns.
+ * `npm run bench:compare REV [-- --only small --quick]`: measures another revision and the working tree in turns, and the
+ * other revision a second time from a checkout of its own. How much the two equal subjects differ tells what of a
+ * difference is the machine's noise: without it nobody could say whether a workload became dearer.
  */
 import { spawnSync } from 'node:child_process'
 import path from 'node:path'
@@ -16,7 +17,7 @@ const other = checkOut(revision)
 process.on('SIGINT', () => {})
 try {
   const script = path.join(import.meta.dirname, 'run.ts')
-  const args = [script, '--against', other.root, '--name', revision, '--alone', '--rounds', '5', ...rest]
+  const args = [script, '--against', other.root, '--name', revision, '--again', '--alone', '--rounds', '5', ...rest]
   const { status } = spawnSync(process.execPath, args, { stdio: 'inherit' })
   process.exitCode = status ?? 1
 } finally {

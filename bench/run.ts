@@ -9,6 +9,7 @@
  *   --only NAME    only workloads whose name contains this
  *   --rate N       requests per second in an open loop; default: half of the rate that saturates the gateway
  *   --against DIR  measure another checkout too
+ *   --again        measure that checkout twice, to see what of a difference is noise
  *   --alone        without the bare relay and nginx
  */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
@@ -26,6 +27,7 @@ import { checkOut, lastRevision } from './parts/checkout.ts'
 import { ROOT } from './parts/subjects.ts'
 import { WORKLOADS, type Workload } from './parts/workloads.ts'
 import { replaceBlock } from './report/doc-block.ts'
+import { again, compareCpu, comparisonLines } from './report/dearer.ts'
 import { Results } from './report/results.ts'
 import { tableLines } from './report/table.ts'
 import { GATEWAY } from './report/targets.ts'
@@ -37,6 +39,8 @@ const values = scriptOptions(import.meta.filename, {
   against: { type: 'string' },
   /** The name of the checkout at `against`. */
   name: { type: 'string' },
+  /** Measures the checkout at `against` a second time. */
+  again: { type: 'boolean', default: false },
   /** Requests per second in an open loop. */
   rate: { type: 'string' },
   /** Without the bare relay and nginx. */
@@ -54,6 +58,7 @@ const context: Context = {
   share: quick ? 0.25 : 1,
   gateways: [
     ...(against === undefined ? [] : [{ name: other as string, root: path.resolve(against) }]),
+    ...(against === undefined || !values.again ? [] : [{ name: again(other as string), root: path.resolve(against) }]),
     { name: GATEWAY, root: ROOT },
   ],
   previous,
@@ -109,7 +114,8 @@ const units = new Map(wanted.map(w => [w.name, unitOf(w)]))
 const seconds = ((performance.now() - beganMs) / 1000).toFixed(0)
 const machine = `${os.cpus().length} × ${os.cpus()[0]?.model ?? 'cpu'}`
 const about = `Node ${process.version}, ${machine}, ${context.rounds} rounds, medians, ${seconds} s in all, ${new Date().toISOString().slice(0, 10)}.`
-const text = `${tableLines(context.results, units, other).join('\n')}\n\n${about}\n`
+const compared = values.again ? `${comparisonLines(compareCpu(context.results, other as string)).join('\n')}\n\n` : ''
+const text = `${tableLines(context.results, units, other).join('\n')}\n\n${compared}${about}\n`
 console.log(text)
 const folder = path.join(ROOT, 'data')
 mkdirSync(folder, { recursive: true })
