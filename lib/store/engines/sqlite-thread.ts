@@ -57,7 +57,11 @@ interface Waiting {
 export type StartThread = (path: string) => Pick<Worker, 'on' | 'once' | 'postMessage' | 'ref' | 'unref' | 'terminate'>
 
 const startThread: StartThread = path =>
-  new Worker(new URL('./sqlite-worker.ts', import.meta.url), { workerData: { path }, execArgv: THREAD_ARGUMENTS })
+  new Worker(new URL('./sqlite-worker.ts', import.meta.url), {
+    workerData: { path },
+    name: 'store',
+    execArgv: THREAD_ARGUMENTS,
+  })
 
 class ThreadEnded extends StoreUnavailable {}
 
