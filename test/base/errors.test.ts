@@ -14,7 +14,6 @@ const ARGUMENTS: Partial<Record<ErrorName, string[]>> = {
   generation_unknown: ['<id>'],
   model_unknown: ['<model>'],
   field: ['<field>'],
-  generation_unknown: ['<id>'],
   no_channel: ['<group>', '<model>'],
   channels_resting: ['<group>', '<model>'],
   untranslatable: ['<field>'],
