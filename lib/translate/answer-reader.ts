@@ -8,6 +8,7 @@ import {
   type Opaque,
   type AnswerEvent,
   type Citation,
+  type Found,
   type StopReason,
   reasonFor,
   unreadable,
@@ -16,6 +17,7 @@ import {
   type ReaderOptions,
 } from './events.ts'
 import { EventShape, FoundEvents } from './event-shape.ts'
+import { Searches } from './found.ts'
 import { TextOfInput } from './freeform.ts'
 import { EMPTY_TEXT, type Literal } from './json/literal.ts'
 import { NONE, type Node, Tree } from './json/tree.ts'
@@ -98,7 +100,7 @@ class StreamReader implements AnswerReader, EventSink {
   }
 
   get held(): number {
-    return this.#events.held
+    return this.#events.held + this.#rules.blocks.searches.held
   }
 
   event(name: string, data: Buffer, cut: Buffer | null): void {
@@ -181,6 +183,7 @@ interface OpenCall {
 export class Blocks {
   readonly #options: ReaderOptions
   readonly found = new FoundEvents()
+  readonly searches: Searches
   #begun = false
   #next = 0
   /** The open block that is no call; -1 = none is open. */
@@ -200,6 +203,7 @@ export class Blocks {
 
   constructor(options: ReaderOptions) {
     this.#options = options
+    this.searches = new Searches(options)
   }
 
   /** Whether a block has been opened. */
@@ -291,8 +295,18 @@ export class Blocks {
 
   /** The text that is open cites an address. */
   note(citation: Citation | null): void {
-    if (citation === null || this.#live < 0 || this.#liveKind !== 'text' || this.done) return
+    if (citation === null || this.done || !this.searches.cites(citation)) return
+    if (this.#live < 0 || this.#liveKind !== 'text') return
     this.found.add({ type: 'note', index: this.#live, citation })
+  }
+
+  /** A search of which all is known. The text that is open goes on. */
+  searched(found: Found | null): void {
+    if (found === null || this.done) return
+    const index = this.#open()
+    if (index < 0) return
+    this.found.add({ type: 'open', index, kind: 'search', found })
+    this.found.add({ type: 'close', index })
   }
 
   closeText(): void {
@@ -335,6 +349,7 @@ export class Blocks {
     }
     this.closeText()
     this.closeCalls()
+    this.searched(this.searches.rest())
     // who refuses in words may say that this was all
     const told = this.#sawRefusal && this.reason === 'end' ? 'refusal' : (this.reason ?? 'end')
     const reason = reasonFor(told, this.#sawCall)

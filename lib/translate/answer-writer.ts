@@ -10,6 +10,7 @@ import {
   type CallHead,
   type Citation,
   type Failure,
+  type Found,
   isCut,
   type LossWord,
   type Opaque,
@@ -18,6 +19,7 @@ import {
   unreadable,
   type WriterOptions,
 } from './events.ts'
+import { type PlaceUnit, TextPlaces } from './found.ts'
 import { ObjectCheck } from './json/check.ts'
 import { EMPTY_TEXT, isBlank, join, type Literal } from './json/literal.ts'
 import { objectIn } from './json/tree.ts'
@@ -40,8 +42,33 @@ export abstract class EventWriter {
   failure: Failure | null = null
   held = 0
 
+  /** The text of the answer, where the client asked for a search and may be told what cites what; null = it did not. */
+  readonly #places: TextPlaces | null
+
   constructor(options: WriterOptions) {
     this.options = options
+    this.#places = options.ask.query === undefined ? null : new TextPlaces()
+  }
+
+  /** The client asked for a search. */
+  protected get searches(): boolean {
+    return this.#places !== null
+  }
+
+  /** How the protocol counts places in the text. */
+  protected get unit(): PlaceUnit {
+    return 'answer'
+  }
+
+  /** The citation with its place as the protocol counts. Nothing is known of places of a text that was not kept. */
+  protected placed(index: number, citation: Citation): Citation {
+    if (this.#places !== null) return this.#places.told(index, citation, this.unit)
+    return citation.at === 'bytes' ? { ...citation, start: '0', end: '0' } : citation
+  }
+
+  /** What stands between two places, in bytes. */
+  protected between(start: number, end: number): string {
+    return this.#places?.between(start, end) ?? ''
   }
 
   get keepAlive(): string {
@@ -70,13 +97,15 @@ export abstract class EventWriter {
       case 'begin':
         return this.begin()
       case 'open':
+        if (event.kind === 'text') this.#places?.open(event.index)
         return this.open(event)
       case 'delta':
+        if (this.#places !== null) this.hold(this.#places.add(event.index, event.text))
         return this.piece(event.index, event.text)
       case 'seal':
         return this.seal(event.index, event.opaque)
       case 'note':
-        return this.note(event.index, event.citation)
+        return this.note(event.index, this.placed(event.index, event.citation))
       case 'close':
         return this.close(event.index)
       case 'thinking':
@@ -132,7 +161,7 @@ export interface OpenBlock {
   /** Whether the arguments of a call are whole. */
   check: ObjectCheck | null
   /** What waits for the blocks before it. */
-  waiting: (Literal | Opaque)[]
+  waiting: Piece[]
   /** The arguments of a call that is told whole. */
   args: LongText
   argBytes: number
@@ -140,7 +169,14 @@ export interface OpenBlock {
   isClosed: boolean
 }
 
-const sizeOf = (piece: Literal | Opaque): number => (typeof piece === 'string' ? piece.length : piece.value.length)
+/** Text, state that belongs to it, what it cites, and what a search has found. */
+export type Piece = Literal | Opaque | Citation | Found
+
+function sizeOf(piece: Piece): number {
+  if (typeof piece === 'string') return piece.length
+  if ('value' in piece) return piece.value.length
+  return 'sources' in piece ? sizeOfFound(piece) : sizeOfNote(piece)
+}
 
 /**
  * One block is told at a time: while it is, what belongs to blocks behind it waits. A call has ended when its arguments are a whole
@@ -165,12 +201,13 @@ export abstract class OrderedWriter extends EventWriter {
   protected live(_block: OpenBlock): string {
     return ''
   }
-  protected abstract tell(block: OpenBlock, piece: Literal | Opaque): string
+  protected abstract tell(block: OpenBlock, piece: Piece): string
   protected abstract ended(block: OpenBlock): string
 
   protected open(event: OpenEvent): string {
     const call = event.kind === 'call' ? event.call : null
-    const waiting = event.kind === 'media' ? [this.media(event.mime, event.base64)] : []
+    const waiting: Piece[] = event.kind === 'media' ? [this.media(event.mime, event.base64)] : []
+    if (event.kind === 'search') waiting.push(event.found)
     const check = call === null ? null : new ObjectCheck()
     this.#blocks.push({ kind: event.kind, call, check, waiting, args: new LongText(), argBytes: 0, isClosed: false })
     for (const piece of waiting) this.hold(sizeOf(piece))
@@ -184,7 +221,11 @@ export abstract class OrderedWriter extends EventWriter {
     return this.piece(index, opaque)
   }
 
-  protected piece(index: number, piece: Literal | Opaque): string {
+  protected override note(index: number, citation: Citation): string {
+    return this.searches ? this.piece(index, citation) : ''
+  }
+
+  protected piece(index: number, piece: Piece): string {
     const block = this.#blocks[index - this.#gone]
     if (block === undefined) {
       // a call whose arguments were whole, behind which only space may come
@@ -210,7 +251,7 @@ export abstract class OrderedWriter extends EventWriter {
     return isLive && check?.whole && this.failure === null ? text + this.#live() : text
   }
 
-  #keep(block: OpenBlock, piece: Literal | Opaque): void {
+  #keep(block: OpenBlock, piece: Piece): void {
     if (typeof piece !== 'string') return
     block.args.add(piece)
     block.argBytes += piece.length
@@ -269,6 +310,8 @@ export interface CollectedBlock {
   call: CallHead | null
   /** Media only. */
   mime: string
+  /** Searches only. */
+  found: Found | null
   opaque: Opaque | null
   notes: Citation[]
   isClosed: boolean
@@ -291,8 +334,9 @@ export abstract class DocumentWriter extends EventWriter {
     const mime = kind === 'media' ? event.mime : ''
     const pieces = new LongText()
     if (kind === 'media') pieces.add(event.base64)
-    this.blocks[index] = { kind, pieces, call, mime, opaque: null, notes: [], isClosed: false }
-    this.hold(kind === 'media' ? event.base64.length : BLOCK_BYTES)
+    const found = kind === 'search' ? event.found : null
+    this.blocks[index] = { kind, pieces, call, mime, found, opaque: null, notes: [], isClosed: false }
+    this.hold(kind === 'media' ? event.base64.length : BLOCK_BYTES + (found === null ? 0 : sizeOfFound(found)))
     return ''
   }
 
@@ -324,7 +368,7 @@ export abstract class DocumentWriter extends EventWriter {
 
   /** The protocol has no place for citations of addresses. */
   protected losesCitations(): void {
-    if (this.blocks.some(({ notes }) => notes.length > 0)) this.losses.add('citations')
+    if (!this.searches && this.blocks.some(({ notes }) => notes.length > 0)) this.losses.add('citations')
   }
 }
 
@@ -338,6 +382,9 @@ export abstract class DocumentOfObjects extends DocumentWriter {
 
 /** Bytes of memory. */
 export const sizeOfNote = ({ url, title }: Citation): number => url.length + title.length
+
+export const sizeOfFound = ({ sources }: Found): number =>
+  sources.reduce((sum, { url, title, text }) => sum + url.length + title.length + text.length, 0)
 
 const MOST_PIECES = 128
 

@@ -18,6 +18,8 @@ export interface Ask {
   /** The turns as they came. Which must be joined or parted is the writer's business. */
   turns: Turn[]
   tools: Tool[]
+  /** The upstream shall search the web, or may; null = not asked for. */
+  search: Search | null
   choice: Choice
   /** Whether several tools may be called in one answer; null = not said. */
   parallel: boolean | null
@@ -140,11 +142,34 @@ export interface FreeformTool {
   syntax?: string
 }
 
-/** Which tools the answer has to call. */
+/** Which tools the answer has to call. `search`: the hosted search. */
 export type Choice =
-  | { type: 'unset' | 'auto' | 'none' | 'any' }
+  | { type: 'unset' | 'auto' | 'none' | 'any' | 'search' }
   | { type: 'one'; name: string; namespace?: string }
   | { type: 'some'; names: string[]; must: boolean }
+
+/** What a request says of the searches that it asks for. */
+export interface Search {
+  /** The member of the client's body that has it. */
+  field: string
+  /** At most so many searches; null = not said. */
+  maxUses: number | null
+  /** Domains: only these, or none of these. */
+  allowed: Literal[]
+  blocked: Literal[]
+  /** How much of what was found the model shall read: `low`, `medium` or `high`; null = not said. */
+  size: Literal | null
+  /** Where the user is, by `PLACE`; empty = not said. */
+  place: Readonly<Record<string, Literal>>
+  /** Without a search the answer would be another one: a search is forced, or the only thing that the request is for. */
+  isNeeded: boolean
+}
+
+/**
+ * How an upstream is asked to search. `own`: as its protocol says; `plain`: so too, but without what only the protocol's first provider
+ * knows; the others are providers of chat completions. null = it cannot search.
+ */
+export type SearchWords = 'own' | 'plain' | 'zhipu' | 'dashscope' | 'openrouter' | null
 
 export { EFFORTS, type Effort } from '../terms/records.ts'
 
@@ -164,6 +189,8 @@ export type Format =
 export interface AskHead {
   model: string
   stream: boolean
+  /** Searches of the upstream have a price. Where they have none, no search is asked for. */
+  searches?: boolean
   /** `ManyValues` is thrown when the body has more, which would take long. */
   mostValues?: number
 }
@@ -198,6 +225,8 @@ export interface TranslationTarget {
   topK: boolean
   /** Chat: what calls are called. */
   toolIds: 'any' | 'alnum9'
+  /** How it is asked to search the web. */
+  search: SearchWords
   /** Whether the model may be told which tool to call. */
   toolChoice: 'any' | 'auto'
 }
@@ -218,6 +247,7 @@ export const plainTarget = (model: string): TranslationTarget => ({
   cacheKeys: false,
   topK: false,
   toolIds: 'any',
+  search: 'own',
   toolChoice: 'any',
 })
 
@@ -239,7 +269,7 @@ export interface TranslatedRequest {
   via: Protocol
   target: TranslationTarget
   /** What of the client's request its answer depends on. */
-  ask: Pick<Ask, 'stream' | 'repeated'>
+  ask: Pick<Ask, 'stream' | 'repeated'> & { query?: Literal }
   renamed: RenamedTools
   losses: Losses
   /** Empty when no attempt needs it any more. */

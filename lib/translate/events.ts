@@ -33,11 +33,30 @@ interface BeginEvent {
   model: string
 }
 
-/** A block begins. Media come whole, in this one event, and are closed like others. */
+/** A block begins. Media and searches come whole, in this one event, and are closed like others. */
 export type OpenEvent =
   | { type: 'open'; index: number; kind: 'text' | 'thought' | 'refusal' }
   | { type: 'open'; index: number; kind: 'call'; call: CallHead }
   | { type: 'open'; index: number; kind: 'media'; mime: string; base64: Literal }
+  | { type: 'open'; index: number; kind: 'search'; found: Found }
+
+/** A search that the upstream made, and what it found. */
+export interface Found {
+  /** What was searched for: at least one. */
+  queries: readonly Literal[]
+  sources: readonly FoundSource[]
+  isFailed: boolean
+  /** The upstream, as of state. */
+  issuer: string
+}
+
+export interface FoundSource {
+  url: Literal
+  /** The title, what was read there, and when it was written; empty = not said. */
+  title: Literal
+  text: Literal
+  age: Literal
+}
 
 /** The call as the client knows it: its tool's own name, and an id that fits every protocol. */
 export interface CallHead {
@@ -69,12 +88,17 @@ interface NoteEvent {
   citation: Citation
 }
 
-/** `start` and `end`: where in the text, in characters. */
 export interface Citation {
   url: Literal
   title: Literal
+  /** Where in the text: whole numbers. */
   start: JsonText
   end: JsonText
+  /** How these count: in characters of the block, or in characters or bytes of all texts of the answer. */
+  at: 'block' | 'answer' | 'bytes'
+  /** What was found there, and what of it is cited, where the upstream says so. */
+  text?: Literal
+  cited?: Literal
 }
 
 interface CloseEvent {
@@ -138,6 +162,8 @@ const LOSS_WORDS = [
   'safety_settings',
   'sampling',
   'schema',
+  'search_domains',
+  'search_options',
   'seed',
   'server_tools',
   'service_tier',
@@ -184,9 +210,9 @@ export interface Opaque {
   issuer: string
   /**
    * What it belongs to: a thought that has text (`signed`), a thought without any (`hidden`), the call that follows
-   * (`call`), or the text before it (`text`).
+   * (`call`), or the text before it (`text`). What a search has found (`found`) is no secret of the upstream, and text for all.
    */
-  of: 'signed' | 'hidden' | 'call' | 'text'
+  of: 'signed' | 'hidden' | 'call' | 'text' | 'found'
   value: Literal
   /** The id of the item, where the upstream names it. */
   id?: string
@@ -245,6 +271,8 @@ export interface ReaderOptions {
   renamed: RenamedTools
   /** The id of the exchange, for ids of calls that have none. */
   requestId: string
+  /** The client asked for a search, and this is what it wants to know; absent = it did not. */
+  query?: Literal
 }
 
 /** Reads one answer. Chunks may be cut anywhere. Never throws. */
@@ -273,8 +301,8 @@ export interface WriterOptions {
   inputEstimate: number
   /** A stream tells its usage only when the client asked for it (chat). */
   tellsUsage: boolean
-  /** The client's request, where the protocol repeats parts of it in its answer (responses). */
-  ask: { repeated?: Readonly<Record<string, JsonText>> }
+  /** The client's request, where the protocol repeats parts of it in its answer (responses). `query`: as of readers. */
+  ask: { repeated?: Readonly<Record<string, JsonText>>; query?: Literal }
 }
 
 /**

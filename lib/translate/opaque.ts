@@ -19,10 +19,16 @@ const ENVELOPE_64 = 'Z3cxL'
 export const issuerOf = (protocol: string, upstreamModel: string): string =>
   hash('sha256', `${protocol}\0${upstreamModel}`, 'base64url').slice(0, 12)
 
-const LETTERS = { signed: 's', hidden: 'h', call: 'c', text: 't' } as const
-const MEANINGS: Readonly<Record<string, Opaque['of']>> = { s: 'signed', h: 'hidden', c: 'call', t: 'text' }
+const LETTERS = { signed: 's', hidden: 'h', call: 'c', text: 't', found: 'f' } as const
+const MEANINGS: Readonly<Record<string, Opaque['of']>> = {
+  s: 'signed',
+  h: 'hidden',
+  c: 'call',
+  t: 'text',
+  f: 'found',
+}
 const PLAIN_ID = /^[A-Za-z0-9_-]{1,200}$/
-const HEAD = /^"gw1\.([A-Za-z0-9_-]{12})\.([shct])\.([A-Za-z0-9_-]{0,200})\./
+const HEAD = /^"gw1\.([A-Za-z0-9_-]{12})\.([shctf])\.([A-Za-z0-9_-]{0,200})\./
 
 /** The envelope, as a literal. */
 export function seal({ issuer, of, value, id = '' }: Opaque): Literal {
@@ -60,6 +66,8 @@ export interface StatePlace {
   what: string
   state: string
   around?: string
+  /** How the string begins where that is no envelope: an id of ours. */
+  starts?: string
   /** Beside one of these members some models must have a state, and get a word in its place. */
   instead?: { beside: readonly string[]; word: Literal; when: (model: Model) => boolean }
 }
@@ -141,16 +149,18 @@ class Out {
   }
 
   #goes(node: Node, path: string): boolean {
-    return this.#places.some(({ what, state, around }) => {
-      if (what === path) return this.#isEnvelope(node, state)
+    return this.#places.some(({ what, state, around, starts }) => {
+      if (what === path) return this.#isEnvelope(node, state, starts)
       return around === path && this.#allGo(node, what.slice(path.length + 1))
     })
   }
 
-  #isEnvelope(node: Node, state: string): boolean {
+  #isEnvelope(node: Node, state: string, starts?: string): boolean {
     let at = node
     if (state !== '') for (const name of state.split('/')) at = this.#tree.get(at, name)
-    return at !== NONE && STARTS.some(start => this.#tree.source(at).startsWith(start))
+    if (at === NONE) return false
+    const source = this.#tree.source(at)
+    return starts === undefined ? STARTS.some(start => source.startsWith(start)) : source.startsWith(`"${starts}`)
   }
 
   /** `rest`: a member and `*`. */
@@ -158,7 +168,10 @@ class Out {
     const list = this.#tree.get(node, rest.slice(0, -2))
     const elements = this.#tree.kind(list) === 'array' ? this.#tree.elements(list) : []
     const states = this.#places.filter(({ what }) => what.endsWith(`/${rest}`))
-    return elements.length > 0 && elements.every(one => states.some(({ state }) => this.#isEnvelope(one, state)))
+    return (
+      elements.length > 0 &&
+      elements.every(one => states.some(({ state, starts }) => this.#isEnvelope(one, state, starts)))
+    )
   }
 
   walk(node: Node, path: string): void {

@@ -42,7 +42,7 @@ export const writeOpenaiError = (failure: Failure): WrittenError => ({
 const TYPE = 'url_citation'
 
 /** null = it is something else. */
-export function citationOf(tree: Tree, annotation: Node): Citation | null {
+export function citationOf(tree: Tree, annotation: Node, at: Citation['at']): Citation | null {
   if (tree.string(annotation, 'type') !== TYPE) return null
   const inner = tree.get(annotation, TYPE)
   const node = tree.kind(inner) === 'object' ? inner : annotation
@@ -57,6 +57,8 @@ export function citationOf(tree: Tree, annotation: Node): Citation | null {
     title: tree.literal(node, 'title') ?? EMPTY_TEXT,
     start: place('start_index'),
     end: place('end_index'),
+    at,
+    text: tree.literal(node, 'content') ?? EMPTY_TEXT,
   }
 }
 

@@ -4,6 +4,7 @@ import { type Ask, type AskHead, type CacheLife, type Choice, EFFORTS, type Effo
 import { type LossWord, ManyValues, Untranslatable } from './events.ts'
 import type { JsonText } from './json/literal.ts'
 import { type Node, Tree } from './json/tree.ts'
+import { withoutSearch } from './search.ts'
 
 /** Reads a member of the body that is neither missing nor null. */
 export type MemberReader = (ask: Ask, tree: Tree, node: Node, name: string) => void
@@ -23,6 +24,7 @@ export const emptyAsk = ({ model, stream }: AskHead): Ask => ({
   system: [],
   turns: [],
   tools: [],
+  search: null,
   choice: { type: 'unset' },
   parallel: null,
   maxOutput: null,
@@ -41,6 +43,7 @@ export const emptyAsk = ({ model, stream }: AskHead): Ask => ({
 export function askOf(tree: Tree, head: AskHead, readers: MemberReaders): Ask {
   const ask = emptyAsk(head)
   readMembers(ask, tree, readers)
+  if (head.searches !== true) withoutSearch(ask)
   return ask
 }
 

@@ -9,6 +9,7 @@ import {
   EFFORTS,
   type Effort,
   type Sampling,
+  type Search,
   type TranslationTarget,
   type Thinking,
   type Tool,
@@ -19,6 +20,7 @@ import { asFunction } from './freeform.ts'
 import { type Literal, literal, type JsonText } from './json/literal.ts'
 import { ToolNames } from './names.ts'
 import { issuerOf } from './opaque.ts'
+import { searchFor } from './search.ts'
 
 /** Writes one ask for one target. */
 export abstract class RequestWriter {
@@ -75,6 +77,11 @@ export abstract class RequestWriter {
     return literal(this.#names.to(name, namespace))
   }
 
+  /** The search that the upstream is asked for; null = none is. `canSearch`: as far as the protocol knows. */
+  protected search(canSearch = true): Search | null {
+    return searchFor(this.ask, canSearch && this.target.search !== null, this.losses)
+  }
+
   /** The tools that may be called: where that are only some, the others are not offered. */
   protected get offered(): readonly Tool[] {
     const { tools, choice } = this.ask
@@ -93,7 +100,7 @@ export abstract class RequestWriter {
   /** Which tools are to be called, as far as the target can be told. */
   protected choice(mayForce = this.target.toolChoice === 'any'): Choice {
     const { choice } = this.ask
-    const isForced = choice.type === 'any' || choice.type === 'one' || (choice.type === 'some' && choice.must)
+    const isForced = ['any', 'one', 'search'].includes(choice.type) || (choice.type === 'some' && choice.must)
     if (!isForced || mayForce) return choice
     this.losses.add('tool_choice')
     return { type: 'auto' }

@@ -31,6 +31,7 @@ import { readChatRequest } from './chat/request-reader.ts'
 import { writeChatRequest } from './chat/request-writer.ts'
 import { responsesAnswerReader } from './responses/answer-reader.ts'
 import { responsesAnswerWriter } from './responses/answer-writer.ts'
+import { queryOf, SEARCH_ID } from './search.ts'
 import { readResponsesRequest } from './responses/request-reader.ts'
 import { writeResponsesRequest } from './responses/request-writer.ts'
 import { generateAnswerReader } from './generate/answer-reader.ts'
@@ -76,6 +77,9 @@ const ROWS: Partial<Readonly<Record<Protocol, Translated>>> = {
     state: [
       { ...BLOCKS, state: 'signature' },
       { ...BLOCKS, state: 'data' },
+      { ...BLOCKS, state: 'id', starts: SEARCH_ID },
+      { ...BLOCKS, state: 'tool_use_id', starts: SEARCH_ID },
+      { what: `${BLOCKS.what}/citations/*`, state: 'encrypted_index' },
     ],
   },
   chat: {
@@ -190,7 +194,11 @@ export function translateRequest(ask: Ask, via: Protocol, target: TranslationTar
   return {
     via,
     target,
-    ask: { stream, ...(repeated === undefined ? {} : { repeated }) },
+    ask: {
+      stream,
+      ...(repeated === undefined ? {} : { repeated }),
+      ...(ask.search === null ? {} : { query: queryOf(ask) }),
+    },
     body,
     facts,
     renamed,

@@ -220,6 +220,60 @@ const AT_KIND: Partial<Readonly<Record<KindName, Partial<TranslationTarget>>>> =
   zhipu: { thoughtMember: 'reasoning_content' },
 }
 
+type SearchesAt = TranslationTarget['search']
+
+/**
+ * How kinds of provider are asked to search, by the protocol in which they are asked; of those that are not here nothing is known but
+ * that a protocol's own form is the best guess. What has no search at a provider is null.
+ */
+const SEARCH_AT: Partial<Readonly<Record<Protocol, Partial<Readonly<Record<KindName, SearchesAt>>>>>> = {
+  messages: {
+    bedrock: null,
+    'bedrock-api-key': null,
+    dashscope: null,
+    deepseek: null,
+    minimax: null,
+    moonshot: null,
+    siliconflow: null,
+    zhipu: null,
+  },
+  chat: {
+    azure: null,
+    'azure-deployments': null,
+    cerebras: null,
+    cohere: null,
+    dashscope: 'dashscope',
+    deepinfra: null,
+    deepseek: null,
+    fireworks: null,
+    gemini: null,
+    groq: null,
+    hunyuan: null,
+    minimax: null,
+    mistral: null,
+    moonshot: null,
+    nvidia: null,
+    openai: null,
+    openrouter: 'openrouter',
+    qianfan: null,
+    siliconflow: null,
+    together: null,
+    vertex: null,
+    volcengine: null,
+    xai: null,
+    zhipu: 'zhipu',
+  },
+  responses: { dashscope: 'plain', groq: null, openrouter: 'plain', volcengine: 'plain' },
+  generate: { vertex: 'plain' },
+}
+/** Where only some models of a provider search, their names say it. */
+const SEARCHES_BY_NAME = /-search-(?:preview|api)/
+
+function searchAt(kind: KindName | null, via: Protocol, upstreamModel: string): SearchesAt {
+  const said = kind === null ? undefined : SEARCH_AT[via]?.[kind]
+  return said === undefined || (said === null && SEARCHES_BY_NAME.test(upstreamModel)) ? 'own' : said
+}
+
 /** Messages has a member of its own by which thinking is switched off. */
 function effortsOf(efforts: readonly ModelEffort[], via: Protocol): Pick<TranslationTarget, 'efforts' | 'thinkingOff'> {
   const thinkingOff = via === 'messages' || efforts.length === 0 || efforts.includes('none')
@@ -235,6 +289,7 @@ export function targetOf(
   return {
     ...plainTarget(upstreamModel),
     ...(kind !== null && via === 'chat' ? AT_KIND[kind] : {}),
+    search: searchAt(kind, via, upstreamModel),
     thinking: row?.thinking ?? (via === 'messages' ? 'adaptive' : 'effort'),
     maxOutput: row?.maxOutput ?? null,
     ...effortsOf(row?.efforts ?? [], via),

@@ -410,7 +410,7 @@ t.test('calls of a stream count from their first event, also when it breaks off'
   }
 })
 
-t.test('a translated request asks for no tool of the upstream', async t => {
+t.test('a translated request asks for no tool of the upstream, nor for a search without a price', async t => {
   const FUNCTION: Record<Text, Json> = {
     messages: { name: 'f', input_schema: { type: 'object' } },
     chat: { type: 'function', function: { name: 'f' } },

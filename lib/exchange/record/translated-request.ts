@@ -75,7 +75,11 @@ function readAsk(x: Exchange, lanes: RequestTranslations, services: Services): A
   }
 }
 
-const headOf = (x: Exchange): AskHead => ({ model: x.model, stream: wantsEvents(x) || wantsArray(x) })
+const headOf = (x: Exchange): AskHead => ({
+  model: x.model,
+  stream: wantsEvents(x) || wantsArray(x),
+  searches: x.world.tariff((x.entry as KeyEntry).key.group, x.model)?.pricesSearches ?? false,
+})
 
 /** The body as one text takes as much memory as the body. */
 function takesText(x: Exchange, lanes: RequestTranslations, services: Services): boolean {

@@ -63,7 +63,9 @@ export class Translation {
     this.#lane = lane
     this.events = events
     const issuer = issuerOf(lane.via, lane.target.model)
-    this.#options = { events, issuer, renamed: lane.renamed, requestId: x.id }
+    const { query } = lane.ask
+    const asked = query === undefined ? {} : { query }
+    this.#options = { events, issuer, renamed: lane.renamed, requestId: x.id, ...asked }
     this.#reader = translated(lane.via).answerReader(this.#options)
     this.#writer = this.#newWriter()
     this.#count()

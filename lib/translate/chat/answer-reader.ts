@@ -3,10 +3,17 @@ import { finishOf } from '../../protocols/words/finish-words.ts'
 import { answerReaderOf, AnswerRules, type Blocks, MOST_BLOCKS } from '../answer-reader.ts'
 import { unreadable, stopReasonOf, type AnswerReader, type ReaderOptions } from '../events.ts'
 import { failureIn } from '../failure.ts'
+import { sourcesIn } from '../found.ts'
 import { ObjectCheck } from '../json/check.ts'
 import { EMPTY_TEXT, type Literal, quote } from '../json/literal.ts'
 import { NONE, type Node, type Tree } from '../json/tree.ts'
 import { citationOf } from '../openai.ts'
+
+/** Where providers have what was found: the member of the body, and the members of each source. */
+const FOUND = {
+  web_search: { url: 'link', text: 'content', age: 'publish_date' },
+  search_results: { text: 'snippet', age: 'date' },
+}
 
 export const chatAnswerReader = (options: ReaderOptions): AnswerReader =>
   answerReaderOf(new Rules(options), options.events)
@@ -52,7 +59,9 @@ class Rules extends AnswerRules {
 
   #chunk(tree: Tree, member: 'delta' | 'message'): void {
     if (!this.blocks.began) this.begin(tree, tree.root)
-    const details = tree.get(tree.get(tree.root, 'usage'), 'completion_tokens_details')
+    const usage = tree.get(tree.root, 'usage')
+    const details = tree.get(usage, 'completion_tokens_details')
+    if (this.blocks.searches.isAsked) this.#searched(tree, usage)
     this.blocks.thinking(tree.number(details, 'reasoning_tokens'))
     for (const choice of tree.elements(tree.root, 'choices')) {
       if ((tree.number(choice, 'index') ?? 0) !== 0) continue
@@ -61,11 +70,24 @@ class Rules extends AnswerRules {
     }
   }
 
+  /** Some upstreams tell beside the choices what they found, and some only that they searched. */
+  #searched(tree: Tree, usage: Node): void {
+    const { searches } = this.blocks
+    for (const [member, names] of Object.entries(FOUND))
+      for (const source of sourcesIn(tree, tree.get(tree.root, member), names)) searches.add(source)
+    const counts = [
+      tree.number(usage, 'num_search_queries'),
+      tree.number(tree.get(usage, 'server_tool_use'), 'web_search_requests'),
+      tree.number(tree.get(tree.get(usage, 'plugins'), 'search'), 'count'),
+    ]
+    if (counts.some(count => (count ?? 0) > 0)) searches.saw()
+  }
+
   #message(tree: Tree, message: Node): void {
     this.#thought(tree, message)
     this.#content(tree, tree.get(message, 'content'))
     this.#text(tree, 'refusal', tree.get(message, 'refusal'))
-    for (const note of tree.elements(message, 'annotations')) this.blocks.note(citationOf(tree, note))
+    for (const note of tree.elements(message, 'annotations')) this.blocks.note(citationOf(tree, note, 'answer'))
     this.#calls.read(tree, tree.get(message, 'tool_calls'))
     this.#calls.readLegacy(tree, tree.get(message, 'function_call'))
   }

@@ -1,11 +1,12 @@
 /** Answers for clients of chat completions: chunks, in which calls may be mixed so that nothing waits, or one document. */
 import { outputOf, type Usage } from '../../protocols/words/usage.ts'
-import { type CollectedBlock, DocumentWriter, EventWriter, sizeOfNote } from '../answer-writer.ts'
+import { type CollectedBlock, DocumentWriter, EventWriter, sizeOfFound, sizeOfNote } from '../answer-writer.ts'
 import type {
   AnswerWriter,
   CallHead,
   Citation,
   Failure,
+  Found,
   Opaque,
   OpenEvent,
   StopReason,
@@ -35,6 +36,8 @@ class ChatStream extends EventWriter {
   readonly #calls = new Map<number, OpenCall>()
   /** Citations of the open text, which are told at its end. */
   #notes: Citation[] = []
+  #hasCited = false
+  readonly #found: Found[] = []
   #nextCall = 0
   #isBegun = false
 
@@ -60,8 +63,9 @@ class ChatStream extends EventWriter {
     const told = this.options.tellsUsage
       ? `${this.#head}"choices":[],"usage":${usageOf(usage, this.thinking)}}\n\n`
       : ''
+    const uncited = this.#cited(uncitedOf(this.#found, this.#hasCited))
     const stop = `${this.#before}},"logprobs":null,"finish_reason":${reasonWord(reason)}}]${this.#tail}`
-    return `${stop}${told}data: [DONE]\n\n`
+    return `${uncited}${stop}${told}data: [DONE]\n\n`
   }
 
   #chunk(delta: string): string {
@@ -71,6 +75,10 @@ class ChatStream extends EventWriter {
   protected open(event: OpenEvent): string {
     this.#kinds.set(event.index, event.kind)
     if (event.kind === 'media') return this.#chunk(`"images":[${imageOf(event.mime, event.base64)}]`)
+    if (event.kind === 'search') {
+      this.#found.push(event.found)
+      this.hold(sizeOfFound(event.found))
+    }
     if (event.kind !== 'call') return ''
     const index = this.#nextCall++
     this.#calls.set(event.index, { index, isFreeform: event.call.freeform, hasArgs: false })
@@ -116,15 +124,16 @@ class ChatStream extends EventWriter {
     this.#calls.delete(index)
     this.#kinds.delete(index)
     const args = call === undefined || call.isFreeform || call.hasArgs ? '' : this.#args(call, '"{}"')
-    return args + this.#cited()
+    const notes = this.#notes
+    this.#notes = []
+    for (const note of notes) this.held -= sizeOfNote(note)
+    return args + this.#cited(notes)
   }
 
-  #cited(): string {
-    if (this.#notes.length === 0) return ''
-    const annotations = array(this.#notes.map(nestedCitation))
-    this.#notes = []
-    this.held = 0
-    return this.#chunk(`"annotations":${annotations}`)
+  #cited(notes: readonly Citation[]): string {
+    if (notes.length === 0) return ''
+    this.#hasCited = true
+    return this.#chunk(`"annotations":${array(notes.map(nestedCitation))}`)
   }
 }
 
@@ -146,7 +155,9 @@ class ChatDocument extends DocumentWriter {
       const args = pieces.text === EMPTY_TEXT && !call?.freeform ? '"{}"' : pieces.text
       return call === null ? [] : [callOf(call, args)]
     })
-    const notes = blocks.flatMap(block => block.notes)
+    const cited = blocks.flatMap(block => block.notes)
+    const found = blocks.flatMap(block => (block.found === null ? [] : [block.found]))
+    const notes = cited.length > 0 ? cited : uncitedOf(found, false)
     const media = blocks.filter(({ kind }) => kind === 'media')
     const states = blocks.flatMap(({ opaque }) => (opaque === null || opaque.value === EMPTY_TEXT ? [] : [opaque]))
     const refusal = textOf(blocks, 'refusal')
@@ -162,6 +173,14 @@ class ChatDocument extends DocumentWriter {
     })
   }
 }
+
+/** Where the text cites nothing of what was found, there is no other place for it: clients show the links. */
+const uncitedOf = (found: readonly Found[], hasCited: boolean): Citation[] =>
+  hasCited
+    ? []
+    : found.flatMap(({ sources }) =>
+        sources.map(({ url, title }) => ({ url, title, start: '0', end: '0', at: 'answer' })),
+      )
 
 /** All texts of a kind, as one; null = there are none. */
 function textOf(blocks: readonly CollectedBlock[], kind: CollectedBlock['kind']): Literal | null {

@@ -26,6 +26,7 @@ import {
   string,
   treeOfBody,
 } from '../request-reader.ts'
+import { isSearchType, readSearch, settleSearch } from '../search.ts'
 
 // --- requests of chat completions: tools, and which of them are to be called
 
@@ -43,14 +44,15 @@ function customOf(tree: Tree, node: Node): Tool | null {
   }
 }
 
-const readTools: MemberReader = (ask, tree, node) => {
+const readTools: MemberReader = (ask, tree, node, name) => {
   for (const element of tree.elements(node)) {
     const type = tree.string(element, 'type')
     const isFunction = type === 'function' || type === null
     let tool: Tool | null = null
     if (isFunction) tool = functionTool(tree, tree.get(element, 'function'), 'parameters')
     else if (type === 'custom') tool = customOf(tree, tree.get(element, 'custom'))
-    if (tool === null) ask.losses.add('hosted_tools')
+    if (isSearchType(type)) readSearch(ask, tree, element, name)
+    else if (tool === null) ask.losses.add('hosted_tools')
     else ask.tools.push({ ...tool, ...(isFunction ? cacheOf(tree, element) : {}) })
   }
 }
@@ -290,6 +292,11 @@ const thinkingBudget: MemberReader = (ask, tree, node) => {
   ask.thinking.budget = tree.number(node)
 }
 
+/** How a few vendors ask for a search. */
+const readSwitch: MemberReader = (ask, tree, node, name) => {
+  if (tree.boolean(node) === true && ask.search === null) readSearch(ask, tree, node, name)
+}
+
 const MEMBERS: MemberReaders = {
   model: ignore,
   stream: ignore,
@@ -333,12 +340,14 @@ const MEMBERS: MemberReaders = {
   moderation: drop('moderation'),
   prediction: drop('prediction'),
   verbosity: drop('verbosity'),
-  web_search_options: drop('hosted_tools'),
+  web_search_options: readSearch,
+  enable_search: readSwitch,
 }
 
 export function readChatRequest(body: Buffer, head: AskHead): Ask {
   const tree = treeOfBody(body, head)
   const ask = askOf(tree, head, MEMBERS)
+  settleSearch(ask)
   checkChoice(ask)
   return ask
 }

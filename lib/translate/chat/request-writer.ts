@@ -36,6 +36,7 @@ import {
 import { fitId, nineOf } from '../names.ts'
 import { asDataUrl, schemaMembers } from '../openai.ts'
 import { RequestWriter } from '../request-writer.ts'
+import { type ChatSearch, chatSearch, arrayUnlessEmpty } from '../search.ts'
 
 const MOST_STOPS = 4
 const NO_PARAMETERS: JsonText = '{"type":"object","properties":{}}'
@@ -81,12 +82,21 @@ class ChatWriter extends RequestWriter {
 
   #tools(): Record<string, JsonText | undefined> {
     const { tools, parallel } = this.ask
-    if (tools.length === 0) return {}
+    const { tool, members = {} } = this.#search()
+    const offered = [...this.offered.map(one => this.#tool(one)), ...(tool === undefined ? [] : [tool])]
+    if (tools.length === 0) return { tools: arrayUnlessEmpty(offered), ...members }
     return {
-      tools: array(this.offered.map(tool => this.#tool(tool))),
+      tools: array(offered),
       tool_choice: this.#choice(),
       parallel_tool_calls: parallel === null ? undefined : String(parallel),
+      ...members,
     }
+  }
+
+  #search(): ChatSearch {
+    const search = this.search()
+    if (search === null) return {}
+    return chatSearch(this.target.search, search, this.ask.choice.type === 'search', this.losses)
   }
 
   #tool(tool: Tool): JsonText {
@@ -111,6 +121,8 @@ class ChatWriter extends RequestWriter {
         return choice.must ? '"required"' : '"auto"'
       case 'any':
         return '"required"'
+      case 'search': // said beside the tools
+        return '"auto"'
       default:
         return `"${choice.type}"`
     }

@@ -2,9 +2,13 @@
 import { answerReaderOf, AnswerRules } from '../answer-reader.ts'
 import { unreadable, stopReasonOf, type AnswerReader, type ReaderOptions } from '../events.ts'
 import { failureIn } from '../failure.ts'
+import { sourceIn } from '../found.ts'
 import { EMPTY_TEXT, type Literal, quote } from '../json/literal.ts'
 import type { Node, Tree } from '../json/tree.ts'
 import { get, literalAt, stringAt } from './members.ts'
+
+const MOST_CITED = 1000
+const OWN_TOOLS = ['toolCall', 'toolResponse']
 
 /** What the client is told where the upstream does not say more. */
 const BLOCKED: Literal = '"The prompt was blocked by the provider."'
@@ -15,6 +19,9 @@ export const generateAnswerReader = (options: ReaderOptions): AnswerReader =>
 class Rules extends AnswerRules {
   readonly #issuer: string
   #sawContent = false
+  /** State that came with the last part. */
+  #state: { of: 'signed' | 'text'; value: Literal } | null = null
+  readonly #cited = new Set<string>()
   /** The upstream's word for a reason that may be a failure. */
   #word = ''
 
@@ -64,9 +71,45 @@ class Rules extends AnswerRules {
     for (const candidate of tree.elements(get(tree, chunk, 'candidates'))) {
       if ((tree.number(candidate, 'index') ?? 0) !== 0) continue
       const content = tree.get(candidate, 'content')
-      for (const part of tree.elements(content, 'parts')) this.#part(tree, part)
+      for (const part of tree.elements(content, 'parts')) {
+        this.#seal()
+        this.#part(tree, part)
+      }
+      if (this.blocks.searches.isAsked) this.#grounded(tree, get(tree, candidate, 'groundingMetadata'))
+      this.#seal()
       this.#reason(stringAt(tree, candidate, 'finishReason'))
     }
+  }
+
+  /** What was found stands with the last chunk, and some upstreams repeat it in several. */
+  #grounded(tree: Tree, metadata: Node): void {
+    const { searches } = this.blocks
+    for (const query of tree.elements(get(tree, metadata, 'webSearchQueries'))) searches.saw(tree.literal(query))
+    const chunks = tree.elements(get(tree, metadata, 'groundingChunks'))
+    const sources = chunks.map(chunk => sourceIn(tree, tree.get(chunk, 'web'), { url: 'uri' }))
+    for (const source of sources) if (source !== null) searches.add(source)
+    for (const support of tree.elements(get(tree, metadata, 'groundingSupports'))) {
+      const segment = tree.get(support, 'segment')
+      const start = String(tree.number(get(tree, segment, 'startIndex')) ?? 0)
+      const end = String(tree.number(get(tree, segment, 'endIndex')) ?? 0)
+      for (const place of tree.elements(get(tree, support, 'groundingChunkIndices'))) {
+        const source = sources[tree.number(place) ?? -1]
+        if (source !== null && source !== undefined && this.#isNew(`${start} ${end} ${source.url}`))
+          this.blocks.note({ url: source.url, title: source.title, start, end, at: 'bytes' })
+      }
+    }
+  }
+
+  #isNew(citation: string): boolean {
+    const { size } = this.#cited
+    return size < MOST_CITED && this.#cited.add(citation).size > size
+  }
+
+  /** State of a text ends it, and what it cites stands behind the state. */
+  #seal(): void {
+    const state = this.#state
+    this.#state = null
+    if (state !== null) this.blocks.seal(state.of === 'text' ? 'text' : 'thought', state.of, state.value)
   }
 
   #blocked(tree: Tree, feedback: Node): void {
@@ -86,6 +129,8 @@ class Rules extends AnswerRules {
     const state = literalAt(tree, part, 'thoughtSignature') ?? EMPTY_TEXT
     const call = get(tree, part, 'functionCall')
     const blob = get(tree, part, 'inlineData')
+    // what the upstream asks of its own tools, and what these say, is shown only by upstreams that are asked for it
+    if (OWN_TOOLS.some(name => tree.kind(get(tree, part, name)) === 'object')) return
     if (tree.kind(call) === 'object') this.#call(tree, call, state)
     else if (tree.kind(blob) === 'object')
       this.blocks.media(stringAt(tree, blob, 'mimeType') ?? 'image/png', literalAt(tree, blob, 'data') ?? EMPTY_TEXT)
@@ -99,7 +144,7 @@ class Rules extends AnswerRules {
     const isThought = tree.boolean(part, 'thought') === true
     this.blocks.text(isThought ? 'thought' : 'text', text, node)
     this.#sawContent ||= !isThought && text !== EMPTY_TEXT
-    if (state !== EMPTY_TEXT) this.blocks.seal(isThought ? 'thought' : 'text', isThought ? 'signed' : 'text', state)
+    if (state !== EMPTY_TEXT) this.#state = { of: isThought ? 'signed' : 'text', value: state }
   }
 
   /** A call comes whole. */

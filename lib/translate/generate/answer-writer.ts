@@ -3,12 +3,22 @@
  * behind one waits for it, so that parts come in the order of the answer.
  */
 import { outputOf, type Usage } from '../../protocols/words/usage.ts'
-import { type CollectedBlock, DocumentOfObjects, type OpenBlock, OrderedWriter } from '../answer-writer.ts'
+import {
+  type CollectedBlock,
+  DocumentOfObjects,
+  type OpenBlock,
+  OrderedWriter,
+  type Piece,
+  sizeOfFound,
+  sizeOfNote,
+} from '../answer-writer.ts'
 import type {
   AnswerWriter,
   CallHead,
+  Citation,
   Failure,
   FailureKind,
+  Found,
   Opaque,
   StopReason,
   WriterOptions,
@@ -32,6 +42,7 @@ import { EMPTY_STATE } from './members.ts'
 const PARTS = '"parts":['
 
 class GenerateStream extends OrderedWriter {
+  readonly #grounding = new Grounding()
   /** What stands around the part, where one is all that a chunk tells. */
   readonly #before: string
   readonly #behind: string
@@ -54,7 +65,8 @@ class GenerateStream extends OrderedWriter {
 
   protected end(usage: Usage, reason: StopReason): string {
     const blocks = this.closeAll()
-    const end = { reason, usage, thinking: this.thinking }
+    const grounding = this.#grounding.metadata((start, end) => this.between(start, end))
+    const end = { reason, usage, thinking: this.thinking, grounding }
     const last = this.#framed(responseOf(this.options, [textPart(EMPTY_TEXT, false)], end))
     return blocks + (this.options.array ? `${last}]` : last)
   }
@@ -74,8 +86,17 @@ class GenerateStream extends OrderedWriter {
     return mediaPart(mime, base64)
   }
 
-  protected tell({ kind }: OpenBlock, piece: Literal | Opaque): string {
+  protected override get unit(): 'bytes' {
+    return 'bytes'
+  }
+
+  protected tell({ kind }: OpenBlock, piece: Piece): string {
     const isThought = kind === 'thought'
+    if (typeof piece !== 'string' && !('value' in piece)) {
+      this.hold('sources' in piece ? sizeOfFound(piece) : sizeOfNote(piece))
+      this.#grounding.add(piece)
+      return ''
+    }
     if (typeof piece !== 'string')
       return piece.value === EMPTY_TEXT ? '' : this.#chunk(textPart(EMPTY_TEXT, isThought, piece))
     if (kind === 'media') return this.#chunk(piece)
@@ -97,10 +118,20 @@ class GenerateStream extends OrderedWriter {
 class GenerateDocument extends DocumentOfObjects {
   protected end(usage: Usage, reason: StopReason): string {
     this.losesCitations()
+    const grounding = new Grounding()
+    for (const { found, notes } of this.blocks) {
+      if (found !== null) grounding.add(found)
+      if (this.searches) for (const note of notes) grounding.add(note)
+    }
+    const metadata = grounding.metadata((start, end) => this.between(start, end))
     const first = this.blocks.find(({ kind }) => kind === 'call')
     const parts = this.blocks.flatMap(block => partOf(block, block === first))
     const shown = parts.length === 0 ? [textPart(EMPTY_TEXT, false)] : parts
-    return responseOf(this.options, shown, { reason, usage, thinking: this.thinking })
+    return responseOf(this.options, shown, { reason, usage, thinking: this.thinking, grounding: metadata })
+  }
+
+  protected override get unit(): 'bytes' {
+    return 'bytes'
   }
 }
 
@@ -108,6 +139,7 @@ class GenerateDocument extends DocumentOfObjects {
 function partOf({ kind, pieces, call, mime, opaque }: CollectedBlock, isFirst: boolean): JsonText[] {
   const { text } = pieces
   if (kind === 'media') return [mediaPart(mime, text)]
+  if (kind === 'search') return []
   if (call === null) return [textPart(text, kind === 'thought', opaque)]
   const args = objectIn(text)
   return args === null ? [] : [callPart(call, args, isFirst)]
@@ -129,6 +161,54 @@ const REASONS: Readonly<Record<StopReason, string>> = {
   pause: 'STOP',
   malformed: 'MALFORMED_FUNCTION_CALL',
   other: 'OTHER',
+}
+
+// --- what was found
+
+/** What searches have found, and which places of the text cite it. */
+class Grounding {
+  readonly #queries = new Set<Literal>()
+  /** The titles, by address. */
+  readonly #sources = new Map<Literal, Literal>()
+  readonly #cited = new Map<string, Citation[]>()
+
+  add(piece: Citation | Found): void {
+    if ('sources' in piece) {
+      for (const query of piece.queries) this.#queries.add(query)
+      for (const { url, title } of piece.sources) this.#source(url, title)
+    } else {
+      const place = `${piece.start} ${piece.end}`
+      this.#source(piece.url, piece.title)
+      this.#cited.set(place, [...(this.#cited.get(place) ?? []), piece])
+    }
+  }
+
+  #source(url: Literal, title: Literal): void {
+    if ((this.#sources.get(url) ?? EMPTY_TEXT) === EMPTY_TEXT) this.#sources.set(url, title)
+  }
+
+  /** `between`: the text at a place. undefined = nothing was found. */
+  metadata(between: (start: number, end: number) => string): JsonText | undefined {
+    if (this.#queries.size + this.#sources.size === 0) return undefined
+    const places = new Map([...this.#sources.keys()].map((url, place) => [url, String(place)]))
+    const supports = [...this.#cited.values()].map(cited => {
+      const [{ start, end }] = cited as [Citation, ...Citation[]]
+      const text = literal(between(Number(start), Number(end)).toWellFormed())
+      const indices = new Set(cited.map(({ url }) => places.get(url) as string))
+      return object({
+        segment: object({ startIndex: start, endIndex: end, text }),
+        groundingChunkIndices: array([...indices]),
+      })
+    })
+    const chunks = [...this.#sources].map(([uri, title]) =>
+      object({ web: object({ uri, title: title === EMPTY_TEXT ? uri : title }) }),
+    )
+    return object({
+      webSearchQueries: array([...this.#queries]),
+      groundingChunks: array(chunks),
+      groundingSupports: array(supports),
+    })
+  }
 }
 
 // --- parts
@@ -158,12 +238,12 @@ const mediaPart = (mime: string, data: Literal): JsonText =>
 function responseOf(
   { model, requestId }: WriterOptions,
   parts: readonly JsonText[],
-  end?: { reason: StopReason; usage: Usage; thinking: number },
+  end?: { reason: StopReason; usage: Usage; thinking: number; grounding: JsonText | undefined },
 ): JsonText {
   const content = object({ parts: array(parts), role: '"model"' })
   const finishReason = end === undefined ? undefined : `"${REASONS[end.reason]}"`
   return object({
-    candidates: array([object({ content, finishReason, index: '0' })]),
+    candidates: array([object({ content, finishReason, groundingMetadata: end?.grounding, index: '0' })]),
     usageMetadata: end === undefined ? undefined : usageOf(end.usage, end.thinking),
     modelVersion: literal(model),
     responseId: literal(requestId),

@@ -43,17 +43,20 @@ import {
   stop,
   treeOfBody,
 } from '../request-reader.ts'
+import { readSearch, settleSearch } from '../search.ts'
 import { get, literalAt, NO_STATE, numberOf, numberText, spelled, stringAt } from './members.ts'
 
 // --- requests of generate-content: tools, and which of them are to be called
 
+const SEARCHES = /^(?:google_?[sS]earch(?:_?[rR]etrieval)?|enterprise_?[wW]eb_?[sS]earch)$/
 const FUNCTIONS = /^function_?[dD]eclarations$/
 
 /** Each member of a tool is a tool, or a list of functions. All others run at the upstream. */
-const readTools: MemberReader = (ask, tree, node) => {
+const readTools: MemberReader = (ask, tree, node, field) => {
   for (const element of tree.elements(node))
     tree.members(element, (name, value) => {
-      if (!FUNCTIONS.test(name)) ask.losses.add('hosted_tools')
+      if (SEARCHES.test(name)) readSearch(ask, tree, value, field)
+      else if (!FUNCTIONS.test(name)) ask.losses.add('hosted_tools')
       else for (const declared of tree.elements(value)) declare(ask, tree, declared)
     })
 }
@@ -94,6 +97,7 @@ const FIELD = 'toolConfig.functionCallingConfig'
 
 function checkTools(ask: Ask): void {
   dropDoubles(ask)
+  settleSearch(ask)
   checkChoice(ask, FIELD)
   checkSome(ask, FIELD)
 }

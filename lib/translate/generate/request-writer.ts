@@ -27,10 +27,12 @@ import {
 import { objectIn, Tree } from '../json/tree.ts'
 import { fitId } from '../names.ts'
 import { budgetOf, nearestEffort, RequestWriter, wantedEffort } from '../request-writer.ts'
+import { arrayUnlessEmpty, loseRest } from '../search.ts'
 import { isThird, NO_STATE } from './members.ts'
 import { formatOf, parametersOf } from './schema.ts'
 
 const MOST_STOPS = 5
+const SEARCH = object({ googleSearch: '{}' })
 const LARGEST_SEED = 2 ** 31 - 1
 const TIERS = /^(?:flex|standard|priority)$/
 const USUAL_TIERS = /^(?:auto|default|standard_only)$/
@@ -158,15 +160,22 @@ class GenerateWriter extends RequestWriter {
 
   #tools(): Record<string, JsonText | undefined> {
     const { tools, choice, parallel } = this.ask
-    if (tools.length === 0) return {}
+    // before the third generation, and at a cloud, a model searches or calls functions
+    const search = this.search(tools.length === 0 || (this.#isThird && this.target.search === 'own'))
+    if (search !== null) loseRest(search, {}, this.losses)
+    const searches = search === null ? [] : [SEARCH]
+    if (choice.type === 'search') this.losses.add('tool_choice')
+    if (tools.length === 0) return { tools: arrayUnlessEmpty(searches) }
     if (parallel === false) this.losses.add('parallel_tool_calls')
     // where a call is forced, the names of those that may be called are said
     const offered = choice.type === 'some' && choice.must ? tools : this.offered
     const functionDeclarations = array(offered.map(tool => this.#tool(tool)))
     const functionCallingConfig = this.#choice()
+    const includeServerSideToolInvocations = search === null ? undefined : 'true'
+    const config = object({ functionCallingConfig, includeServerSideToolInvocations })
     return {
-      tools: array([object({ functionDeclarations })]),
-      toolConfig: functionCallingConfig === undefined ? undefined : object({ functionCallingConfig }),
+      tools: array([object({ functionDeclarations }), ...searches]),
+      toolConfig: config === '{}' ? undefined : config,
     }
   }
 
@@ -193,6 +202,8 @@ class GenerateWriter extends RequestWriter {
         return any([this.nameOf(choice)])
       case 'some':
         return choice.must ? any(this.offered.map(tool => this.nameOf(tool))) : object({ mode: '"AUTO"' })
+      case 'search': // it cannot be forced
+        return object({ mode: '"AUTO"' })
       default:
         return object({ mode: `"${choice.type.toUpperCase()}"` })
     }

@@ -2,29 +2,38 @@
  * Answers for clients of the messages protocol: events, of which one block is open at a time, or one document.
  */
 import { outputOf, type Usage } from '../../protocols/words/usage.ts'
-import { type CollectedBlock, DocumentOfObjects, type OpenBlock, OrderedWriter } from '../answer-writer.ts'
+import { type CollectedBlock, DocumentOfObjects, type OpenBlock, OrderedWriter, type Piece } from '../answer-writer.ts'
 import type {
   AnswerWriter,
   CallHead,
+  Citation,
   Failure,
   FailureKind,
+  Found,
   Opaque,
   OpenEvent,
+  FoundSource,
   StopReason,
   WriterOptions,
   WrittenError,
 } from '../events.ts'
-import { array, EMPTY_TEXT, flat, type Literal, literal, object, type JsonText, typed } from '../json/literal.ts'
+import { array, EMPTY_TEXT, flat, type Literal, literal, object, quote, type JsonText, typed } from '../json/literal.ts'
 import { objectIn } from '../json/tree.ts'
-import { seal } from '../opaque.ts'
+import { issuerOf, seal } from '../opaque.ts'
+import { SEARCH_ID, SEARCH_NAME } from '../search.ts'
 
 const TEXT = '{"type":"text","text":"","citations":null}'
 const THINKING = '{"type":"thinking","thinking":"","signature":""}'
+/** The most searches of one answer that are told one by one. */
+const MOST_QUERIES = 20
+/** In the place of an upstream's own state; it says only that it is none. */
+const NO_INDEX = seal({ issuer: issuerOf('', ''), of: 'found', value: EMPTY_TEXT })
 const TEXT_DELTA = '{"type":"text_delta","text":'
 const DELTAS: Readonly<Record<OpenEvent['kind'], string>> = {
   text: TEXT_DELTA,
   refusal: TEXT_DELTA,
   media: TEXT_DELTA,
+  search: '',
   thought: '{"type":"thinking_delta","thinking":',
   call: '{"type":"input_json_delta","partial_json":',
 }
@@ -83,8 +92,11 @@ class MessagesStream extends OrderedWriter {
     return block.kind === 'call' ? this.#start(block) : ''
   }
 
-  protected tell(block: OpenBlock, piece: Literal | Opaque): string {
-    if (typeof piece !== 'string') return this.#seal(block, piece)
+  protected tell(block: OpenBlock, piece: Piece): string {
+    if (typeof piece !== 'string') {
+      if ('value' in piece) return this.#seal(block, piece)
+      return 'sources' in piece ? this.#search(piece) : this.#cites(block, piece)
+    }
     this.count(piece)
     const start = this.#isStarted ? '' : this.#start(block)
     return `${start}${this.#delta}${piece}}}\n\n`
@@ -106,10 +118,29 @@ class MessagesStream extends OrderedWriter {
     return ''
   }
 
-  #hidden(data: Literal): string {
-    const content_block = typed('redacted_thinking', { data })
+  #cites(block: OpenBlock, citation: Citation): string {
+    return this.#start(block) + this.#event(typed('citations_delta', { citation: citationOf(citation) }))
+  }
+
+  #search(found: Found): string {
+    let text = this.#stateBefore()
+    for (const { use, result, input } of searchBlocks(this.options, this.#next, found)) {
+      const index = String(this.#next++)
+      const delta = typed('input_json_delta', { partial_json: quote(input) })
+      text += event('content_block_start', { index, content_block: use('{}') })
+      text += event('content_block_delta', { index, delta }) + event('content_block_stop', { index })
+      text += this.#whole(result)
+    }
+    return text
+  }
+
+  #whole(content_block: JsonText): string {
     const index = String(this.#next++)
     return event('content_block_start', { index, content_block }) + event('content_block_stop', { index })
+  }
+
+  #hidden(data: Literal): string {
+    return this.#whole(typed('redacted_thinking', { data }))
   }
 
   /** What belongs to the text before. */
@@ -157,15 +188,30 @@ class MessagesDocument extends DocumentOfObjects {
     }
     return object({
       ...messageHead(this.options),
-      content: array(this.blocks.flatMap((block, n) => this.#block(block, n === this.blocks.length - 1))),
+      content: array(this.#content()),
       ...stopMembers(reason, this.sequence),
       usage: object({ ...usageMembers(usage, this.thinking), cache_creation: object(split) }),
     })
   }
 
+  /** Searches that an upstream told of at the end stand before the text, because clients take the last block for the answer. */
+  #content(): JsonText[] {
+    const end = this.blocks.findLastIndex(({ kind }) => kind !== 'search') + 1
+    const first = this.blocks.findIndex(({ kind }) => kind === 'text')
+    const at = first < 0 ? end : first
+    const all = [...this.blocks.slice(0, at), ...this.blocks.slice(end), ...this.blocks.slice(at, end)]
+    return all.flatMap((block, n) => this.#block(block, n, n === all.length - 1))
+  }
+
   /** State of a text stands behind it, unless it is the last block, which clients take for the answer. */
-  #block({ kind, pieces, call, opaque, mime }: CollectedBlock, isLast: boolean): JsonText[] {
+  #block(
+    { kind, pieces, call, found, opaque, mime, notes }: CollectedBlock,
+    place: number,
+    isLast: boolean,
+  ): JsonText[] {
     const { text } = pieces
+    if (found !== null)
+      return searchBlocks(this.options, place, found).flatMap(({ use, result, input }) => [use(input), result])
     if (call !== null) return this.#call(call, text)
     if (kind === 'media') return [typed('text', { text: leftOut(mime), citations: 'null' })]
     const hidden = opaque === null ? [] : [typed('redacted_thinking', { data: seal(opaque) })]
@@ -176,7 +222,8 @@ class MessagesDocument extends DocumentOfObjects {
     }
     if (isLast && opaque !== null) this.losses.add('thinking')
     const behind = isLast ? [] : hidden
-    return text === EMPTY_TEXT ? behind : [typed('text', { text, citations: 'null' }), ...behind]
+    const citations = this.searches && notes.length > 0 ? array(notes.map(citationOf)) : 'null'
+    return text === EMPTY_TEXT ? behind : [typed('text', { text, citations }), ...behind]
   }
 
   /** In an answer that was cut, a call that is not whole has no place. */
@@ -221,6 +268,7 @@ function usageMembers(usage: Usage, thinking: number): Record<string, JsonText> 
     cache_creation_input_tokens: String(usage.cache_write_5m + usage.cache_write_1h),
     cache_read_input_tokens: String(usage.cache_read + usage.cache_read_audio + usage.cache_read_image),
     output_tokens: String(output),
+    ...(usage.searches > 0 ? { server_tool_use: `{"web_search_requests":${usage.searches}}` } : {}),
     ...(thinking > 0 ? { output_tokens_details: `{"thinking_tokens":${Math.min(thinking, output)}}` } : {}),
   }
 }
@@ -239,6 +287,40 @@ const callMembers = ({ id, name }: CallHead, input: JsonText): Record<string, Js
   input,
   caller: '{"type":"direct"}',
 })
+
+const DIRECT = { caller: '{"type":"direct"}' }
+
+/** Clients count searches and show their links by these blocks: one pair for each query, and what was found with the first. */
+function searchBlocks({ requestId }: WriterOptions, place: number, { queries, sources, isFailed, issuer }: Found) {
+  const results = sources.map(source => resultOf(source, issuer))
+  const failed = typed('web_search_tool_result_error', { error_code: '"unavailable"' })
+  return queries.slice(0, MOST_QUERIES).map((query, n) => {
+    const id = literal(`${SEARCH_ID}${requestId.replace(/\W/g, '')}_${place}_${n}`)
+    const content = isFailed ? failed : array(n === 0 ? results : [])
+    return {
+      use: (input: JsonText) => typed('server_tool_use', { id, name: literal(SEARCH_NAME), input, ...DIRECT }),
+      input: object({ query }),
+      result: typed('web_search_tool_result', { tool_use_id: id, content, ...DIRECT }),
+    }
+  })
+}
+
+/** What was found goes along, so that a model can read it again when the client sends it back. */
+const resultOf = ({ url, title, text, age }: FoundSource, issuer: string): JsonText =>
+  typed('web_search_result', {
+    url,
+    title: title === EMPTY_TEXT ? url : title,
+    encrypted_content: seal({ issuer, of: 'found', value: text }),
+    page_age: age === EMPTY_TEXT ? 'null' : age,
+  })
+
+const citationOf = ({ url, title, cited = EMPTY_TEXT }: Citation): JsonText =>
+  typed('web_search_result_location', {
+    url,
+    title: title === EMPTY_TEXT ? 'null' : title,
+    cited_text: cited,
+    encrypted_index: NO_INDEX,
+  })
 
 const MIME = /^[\w.+-]{1,40}\/[\w.+-]{1,60}$/
 

@@ -23,6 +23,7 @@ import {
   stop,
   treeOfBody,
 } from '../request-reader.ts'
+import { isSearchType, PastSearches, readSearch, settleSearch, turnsOf } from '../search.ts'
 
 // --- requests of the messages protocol: system prompt and conversation
 
@@ -63,7 +64,9 @@ const readTurns: MemberReader = (ask, tree, node) => {
     const content = tree.get(message, 'content')
     const text = tree.literal(content)
     const parts = text === null ? new MessagesPartReader(ask, tree).read(content) : [{ type: 'text', text } as const]
-    ask.turns.push({ role: role as Turn['role'], parts })
+    if (role === 'assistant' && parts.some(({ type }) => type === 'result'))
+      for (const turn of turnsOf(parts)) ask.turns.push(turn)
+    else ask.turns.push({ role: role as Turn['role'], parts })
   }
   // the answer would have to go on where this text ends, which no other protocol can ask for
   if (ask.turns.at(-1)?.role === 'assistant') throw new Untranslatable('messages')
@@ -83,11 +86,13 @@ function textsOf(tree: Tree, node: Node): TextPart[] {
 
 class MessagesPartReader extends PartReader {
   readonly #parts: TurnPart[] = []
+  readonly #searches = new PastSearches(this.ask, this.tree)
   /** State that belongs to the next call. */
   #forCall: Opaque | null = null
 
   read(content: Node): TurnPart[] {
     for (const block of this.tree.elements(content)) this.#block(block)
+    this.#searches.end()
     return this.#parts
   }
 
@@ -98,6 +103,12 @@ class MessagesPartReader extends PartReader {
         return
       case 'tool_result':
         this.#result(block)
+        return
+      case 'server_tool_use':
+        if (!this.#searches.call(block)) this.ask.losses.add('server_tools')
+        return
+      case 'web_search_tool_result':
+        for (const part of this.#searches.result(block)) this.#parts.push(part)
         return
       case 'thinking':
         this.#thought(this.tree.literal(block, 'thinking') ?? EMPTY_TEXT, this.tree.literal(block, 'signature'))
@@ -211,11 +222,12 @@ class MessagesPartReader extends PartReader {
 // --- the body
 
 /** A tool with a type of its own runs at the upstream, or is one that only its models know. */
-const tools: MemberReader = (ask, tree, node) => {
+const tools: MemberReader = (ask, tree, node, name) => {
   for (const tool of tree.elements(node)) {
     const type = tree.string(tool, 'type')
     const found = type === null || type === 'custom' ? functionTool(tree, tool, 'input_schema') : null
-    if (found === null) ask.losses.add('hosted_tools')
+    if (isSearchType(type)) readSearch(ask, tree, tool, name)
+    else if (found === null) ask.losses.add('hosted_tools')
     else ask.tools.push({ ...found, ...cacheOf(tree, tool) })
   }
 }
@@ -299,9 +311,11 @@ const MEMBERS: MemberReaders = {
 export function readMessagesRequest(body: Buffer, head: AskHead): Ask {
   const tree = treeOfBody(body, head)
   const ask = askOf(tree, head, MEMBERS)
+  settleSearch(ask, true)
   checkChoice(ask)
   // Claude Code searches the web with such a request: without its only tool, a model would invent what was found
-  if (ask.tools.length === 0 && ask.losses.has('hosted_tools') && tree.elements(tree.root, 'tools').length > 0)
+  const hasNone = ask.tools.length === 0 && ask.search === null
+  if (hasNone && ask.losses.has('hosted_tools') && tree.elements(tree.root, 'tools').length > 0)
     throw new Untranslatable('tools')
   return ask
 }

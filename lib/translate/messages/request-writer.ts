@@ -30,10 +30,13 @@ import { objectIn } from '../json/tree.ts'
 import { fitId } from '../names.ts'
 import { budgetOf, nearestEffort, RequestWriter, wantedEffort } from '../request-writer.ts'
 import { closedSchema, objectSchema } from '../schema.ts'
+import { arrayUnlessEmpty, locationOf, loseRest, SEARCH_NAME } from '../search.ts'
 
 /** Where neither the client nor the catalogue says how long an answer may be, which this protocol wants to know. */
 const MAX_OUTPUT = 32_000
 const LEAST_BUDGET = 1024
+/** The oldest form of the tool, which all models that search know, and in which they run no code to search. */
+const SEARCH_TYPE = 'web_search_20250305'
 const ONE_OBJECT = literal('Answer with one JSON object and nothing else.')
 const DOT = typed('text', { text: literal('.') })
 const EFFORTS = ['low', 'medium', 'high', 'xhigh', 'max'] as const
@@ -55,12 +58,13 @@ class MessagesWriter extends RequestWriter {
   }
 
   write(): Written {
-    const { stream, stop, user, tier, tools } = this.ask
+    const { stream, stop, user, tier } = this.ask
     const mayThink = this.#conversation()
     const effort = this.#effort()
     const thinking = this.#thinking(mayThink)
     const thinks = thinking !== undefined && !thinking.includes('"disabled"')
     const format = this.#format()
+    const tools = this.#tools()
     if (tier !== null && tier !== 'default' && tier !== 'auto') this.losses.add('service_tier')
     const sequences = stop.filter(text => !isBlank(text))
     if (sequences.length < stop.length) this.losses.add('stop')
@@ -70,8 +74,8 @@ class MessagesWriter extends RequestWriter {
       stream: stream ? 'true' : undefined,
       system: this.#system(),
       messages: array(this.#messages),
-      tools: tools.length === 0 ? undefined : array(this.offered.map(tool => this.#tool(tool))),
-      tool_choice: this.#choice(thinks),
+      tools,
+      tool_choice: tools === undefined ? undefined : this.#choice(thinks),
       ...this.#sampling(thinks),
       stop_sequences: sequences.length === 0 ? undefined : array(sequences),
       thinking,
@@ -92,6 +96,26 @@ class MessagesWriter extends RequestWriter {
 
   // --- tools
 
+  #tools(): JsonText | undefined {
+    return arrayUnlessEmpty([...this.offered.map(tool => this.#tool(tool)), ...this.#searchTool()])
+  }
+
+  /** A function of that name would be another tool. */
+  #searchTool(): JsonText[] {
+    const search = this.search(!this.offered.some(({ name }) => name === SEARCH_NAME))
+    if (search === null) return []
+    const { maxUses, allowed, blocked } = search
+    loseRest(search, { uses: true, allowed: true, blocked: allowed.length === 0, place: true }, this.losses)
+    const tool = typed(SEARCH_TYPE, {
+      name: literal(SEARCH_NAME),
+      max_uses: maxUses === null ? undefined : String(maxUses),
+      allowed_domains: arrayUnlessEmpty(allowed),
+      blocked_domains: allowed.length === 0 ? arrayUnlessEmpty(blocked) : undefined,
+      user_location: locationOf(search),
+    })
+    return [tool]
+  }
+
   #tool(tool: Tool): JsonText {
     const { description, schema } = this.declared(tool)
     const input = objectSchema(schema)
@@ -107,14 +131,15 @@ class MessagesWriter extends RequestWriter {
 
   /** A model that thinks, and some others, cannot be told which tool to call. */
   #choice(thinks: boolean): JsonText | undefined {
-    const { tools, parallel } = this.ask
-    if (tools.length === 0) return undefined
+    const { parallel } = this.ask
     const choice = this.choice(!thinks && this.target.toolChoice === 'any')
     const disabled = parallel === false && choice.type !== 'none' ? 'true' : undefined
     const disable = { disable_parallel_tool_use: disabled }
     switch (choice.type) {
       case 'one':
         return typed('tool', { name: this.nameOf(choice), ...disable })
+      case 'search':
+        return typed('tool', { name: literal(SEARCH_NAME), ...disable })
       case 'some':
         return typed(choice.must ? 'any' : 'auto', disable)
       case 'unset':

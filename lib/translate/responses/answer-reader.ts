@@ -5,6 +5,7 @@
 import { answerReaderOf, AnswerRules, MOST_BLOCKS } from '../answer-reader.ts'
 import { unreadable, stopReasonOf, type AnswerReader, type ReaderOptions } from '../events.ts'
 import { failureIn } from '../failure.ts'
+import { sourcesIn } from '../found.ts'
 import { EMPTY_TEXT, type Literal, literal, quote } from '../json/literal.ts'
 import { NONE, type Node, type Tree } from '../json/tree.ts'
 import { citationOf } from '../openai.ts'
@@ -134,7 +135,7 @@ class Rules extends AnswerRules {
     const item = this.#itemOf(tree)
     if (item.done) return
     item.told.add(NOTES)
-    this.blocks.note(citationOf(tree, tree.get(tree.root, 'annotation')))
+    this.blocks.note(citationOf(tree, tree.get(tree.root, 'annotation'), 'block'))
   }
 
   /** More of a text, or all of it. */
@@ -209,8 +210,27 @@ class Rules extends AnswerRules {
       case 'custom_tool_call':
         this.#added(tree, item, node)
         this.#call(tree, item, node)
+        break
+      case 'web_search_call':
+        this.#searched(tree, node)
     }
     item.done = true
+  }
+
+  /** Where the upstream does not say what it found, that is known from what it cites. */
+  #searched(tree: Tree, node: Node): void {
+    const action = tree.get(node, 'action')
+    if ((tree.string(action, 'type') ?? 'search') !== 'search') return
+    const { searches } = this.blocks
+    const isFailed = tree.string(node, 'status') === 'failed'
+    const sources = sourcesIn(tree, tree.get(action, 'sources'))
+    const queries = tree.elements(action, 'queries').map(one => tree.literal(one))
+    const said = [...queries, ...(queries.length === 0 ? [tree.literal(action, 'query')] : [])].filter(
+      one => one !== null,
+    )
+    if (isFailed || sources.length > 0) this.blocks.searched(searches.whole(said, sources, isFailed))
+    else if (said.length === 0) searches.saw()
+    else for (const query of said) searches.saw(query)
   }
 
   #message(tree: Tree, item: Item, node: Node): void {
@@ -219,7 +239,7 @@ class Rules extends AnswerRules {
       const text = tree.literal(part, kind) ?? EMPTY_TEXT
       this.#text(item, kind, `content_index ${index}`, text, 'done')
       if (item.told.has(NOTES)) return
-      for (const note of tree.elements(part, 'annotations')) this.blocks.note(citationOf(tree, note))
+      for (const note of tree.elements(part, 'annotations')) this.blocks.note(citationOf(tree, note, 'block'))
     })
     this.blocks.closeText()
   }

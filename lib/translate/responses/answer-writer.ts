@@ -3,12 +3,13 @@
  * event repeats the whole answer, which is kept until then.
  */
 import { outputOf, type Usage } from '../../protocols/words/usage.ts'
-import { DocumentWriter, EventWriter, LongText, sizeOfNote } from '../answer-writer.ts'
+import { DocumentWriter, EventWriter, LongText, sizeOfFound, sizeOfNote } from '../answer-writer.ts'
 import {
   type AnswerWriter,
   type CallHead,
   type Citation,
   type Failure,
+  type Found,
   isCut,
   type Opaque,
   type OpenEvent,
@@ -40,6 +41,10 @@ const ITEM_BYTES = 400
 const startOf = (type: string): string => `event: ${type}\ndata: {"type":"${type}","sequence_number":`
 
 class ResponsesStream extends EventWriter {
+  protected override get unit(): 'block' {
+    return 'block'
+  }
+
   readonly #ids = new CallIds()
   /** The open items, by the reader's index. */
   readonly #items = new Map<number, Item>()
@@ -102,6 +107,7 @@ class ResponsesStream extends EventWriter {
     this.#kinds.add(event.kind)
     this.hold(ITEM_BYTES)
     if (event.kind === 'media') return this.#media(event.base64)
+    if (event.kind === 'search') return this.#search(event.found)
     const call = event.kind === 'call' ? { ...event.call, id: this.#ids.once(event.call.id) } : null
     const item = newItem(event.kind, call)
     this.#items.set(event.index, item)
@@ -193,6 +199,19 @@ class ResponsesStream extends EventWriter {
     return this.#added(place, item) + this.#done(place, item)
   }
 
+  #search(found: Found): string {
+    this.hold(sizeOfFound(found))
+    const place = this.#next++
+    const id = itemId(this.options, 'search', place)
+    const members = `"output_index":${place},"item_id":${id}`
+    const events = ['in_progress', 'searching', ...(found.isFailed ? [] : ['completed'])]
+    return (
+      this.#added(place, searchItem(id, found, 'in_progress')) +
+      events.map(name => this.#event(`response.web_search_call.${name}`, members)).join('') +
+      this.#done(place, searchItem(id, found, found.isFailed ? 'failed' : 'completed'))
+    )
+  }
+
   #media(base64: Literal): string {
     this.hold(base64.length)
     const place = this.#next++
@@ -281,6 +300,10 @@ function itemOf({ kind, id, call, opaque, notes }: Item, status: ItemStatus, tex
 // --- documents
 
 class ResponsesDocument extends DocumentWriter {
+  protected override get unit(): 'block' {
+    return 'block'
+  }
+
   protected end(usage: Usage, reason: StopReason): string {
     const ending = endingOf(reason, new Set(this.blocks.map(({ kind }) => kind)))
     return responseOf(this.options, ending, this.#output(reason), usageOf(usage, this.thinking))
@@ -292,12 +315,13 @@ class ResponsesDocument extends DocumentWriter {
     const hidden = (opaque: Opaque): void => {
       output.push(thoughtItem(itemId(this.options, 'thought', output.length), EMPTY_TEXT, opaque))
     }
-    for (const { kind, pieces, call, opaque, notes, isClosed } of this.blocks) {
+    for (const { kind, pieces, call, found, opaque, notes, isClosed } of this.blocks) {
       const { text } = pieces
       if (call?.opaque !== undefined) hidden(call.opaque)
       const id = itemId(this.options, kind, output.length, call?.freeform)
       if (kind === 'thought') output.push(thoughtItem(id, text, opaque))
       else if (kind === 'media') output.push(mediaItem(id, text))
+      else if (found !== null) output.push(searchItem(id, found, found.isFailed ? 'failed' : 'completed'))
       else if (call !== null) output.push(callOf(id, { ...call, id: ids.once(call.id) }, text, reason))
       else {
         const content = contentOf(kind === 'refusal' ? kind : 'text', text, notes)
@@ -418,7 +442,7 @@ function usageOf(usage: Usage, thinking: number): JsonText {
 // --- items
 
 type ItemStatus = 'in_progress' | 'completed' | 'incomplete'
-const PREFIXES = { text: 'msg', refusal: 'msg', thought: 'rs', media: 'ig', call: 'fc' } as const
+const PREFIXES = { text: 'msg', refusal: 'msg', thought: 'rs', media: 'ig', call: 'fc', search: 'ws' } as const
 
 /** `place`: in the output. */
 const itemId = ({ requestId }: WriterOptions, kind: keyof typeof PREFIXES, place: number, freeform = false): Literal =>
@@ -452,6 +476,15 @@ function callItem(id: Literal, call: CallHead, args: Literal, status: ItemStatus
     namespace: optional(call.namespace),
     [call.freeform ? 'input' : 'arguments']: args,
   })
+}
+
+function searchItem(id: Literal, { queries, sources }: Found, status: string): JsonText {
+  const action = typed('search', {
+    query: queries[0] ?? EMPTY_TEXT,
+    queries: array(queries),
+    sources: status === 'in_progress' ? undefined : array(sources.map(({ url }) => typed('url', { url }))),
+  })
+  return object({ id, type: '"web_search_call"', status: `"${status}"`, action })
 }
 
 const mediaItem = (id: Literal, base64: Literal): JsonText =>

@@ -26,6 +26,7 @@ import {
   string,
   treeOfBody,
 } from '../request-reader.ts'
+import { isSearchType, readSearch, settleSearch } from '../search.ts'
 
 // --- requests of the responses protocol: tools, wherever they are declared, and which of them are to be called
 
@@ -37,8 +38,9 @@ function readTools(ask: Ask, tree: Tree, node: Node): Tool[] {
     const isSpace = tree.string(element, 'type') === 'namespace' && name !== null
     const found = isSpace ? spaceOf(ask, tree, element, name) : [toolOf(tree, element)]
     for (const tool of found) {
-      if (tool === null) ask.losses.add('hosted_tools')
-      else tools.push(tool)
+      if (tool !== null) tools.push(tool)
+      else if (isSearchType(tree.string(element, 'type'))) readSearch(ask, tree, element, 'tools')
+      else ask.losses.add('hosted_tools')
     }
   }
   return tools
@@ -78,17 +80,22 @@ const readToolChoice: MemberReader = (ask, tree, node, field) => {
   else if (type === 'allowed_tools') ask.choice = allowedOf(tree, node)
   else if ((type === 'function' || type === 'custom') && name !== null)
     ask.choice = { type: 'one', name, ...(namespace === null ? {} : { namespace }) }
+  else if (isSearchType(type)) ask.choice = { type: 'one', name: type as string }
   else throw new Untranslatable(field)
 }
 
 function allowedOf(tree: Tree, node: Node): Choice {
-  const names = tree.elements(node, 'tools').map(tool => tree.string(tool, 'name'))
+  const names = tree.elements(node, 'tools').map(tool => {
+    const type = tree.string(tool, 'type')
+    return isSearchType(type) ? type : tree.string(tool, 'name')
+  })
   const must = tree.string(node, 'mode') === 'required'
   return { type: 'some', names: names.filter(name => name !== null), must }
 }
 
 function checkTools(ask: Ask): void {
   dropDoubles(ask)
+  settleSearch(ask)
   checkChoice(ask)
   if (ask.choice.type === 'one') ask.choice = oneOf(ask.choice, ask.tools)
   checkSome(ask)
@@ -303,6 +310,14 @@ const truncation: MemberReader = (ask, tree, node) => {
   if (tree.string(node) !== 'disabled') ask.losses.add('truncation')
 }
 
+/** The maximum of calls counts those of the upstream, of which only searches can be asked for elsewhere. */
+function limitSearch({ search, losses }: Ask, tree: Tree): void {
+  const most = tree.number(tree.root, 'max_tool_calls') ?? 0
+  if (most < 1) return
+  if (search === null) losses.add('max_tool_calls')
+  else search.maxUses = Math.floor(most)
+}
+
 const MEMBERS: MemberReaders = {
   model: ignore,
   stream: ignore,
@@ -317,7 +332,7 @@ const MEMBERS: MemberReaders = {
   tools,
   tool_choice: readToolChoice,
   parallel_tool_calls: parallel,
-  max_tool_calls: drop('max_tool_calls'),
+  max_tool_calls: ignore, // below
   reasoning,
   text,
   include,
@@ -341,6 +356,7 @@ const MEMBERS: MemberReaders = {
 export function readResponsesRequest(body: Buffer, head: AskHead): Ask {
   const tree = treeOfBody(body, head)
   const ask = askOf(tree, head, MEMBERS)
+  limitSearch(ask, tree)
   checkTools(ask)
   ask.repeated = repeatedOf(tree)
   return ask

@@ -4,6 +4,7 @@ import type {
   CallPart,
   MediaPart,
   ResultPart,
+  Search,
   TranslationTarget,
   TextPart,
   ThoughtPart,
@@ -16,12 +17,14 @@ import { array, EMPTY_TEXT, isBlank, join, literal, object, optional, type JsonT
 import { fitId } from '../names.ts'
 import { asDataUrl, schemaMembers } from '../openai.ts'
 import { RequestWriter } from '../request-writer.ts'
+import { arrayUnlessEmpty, locationOf, loseRest, SEARCH_NAME } from '../search.ts'
 
 const NO_PARAMETERS: JsonText = '{"type":"object","properties":{}}'
 const LONGEST_KEY = 64
 /** A smaller maximum is refused. */
 const LEAST_OUTPUT = 16
-const STATE: JsonText = '["reasoning.encrypted_content"]'
+const STATE: JsonText = '"reasoning.encrypted_content"'
+const SOURCES: JsonText = '"web_search_call.action.sources"'
 
 export const writeResponsesRequest = (ask: Ask, target: TranslationTarget): Written =>
   new ResponsesWriter(ask, target).write()
@@ -39,6 +42,11 @@ class ResponsesWriter extends RequestWriter {
     const { stream, system, cacheKey, user, tier, stop, thinking } = this.ask
     const maxOutput = this.#maxOutput()
     const mayThink = this.target.thinking !== 'none' && thinking.mode !== 'off'
+    const search = this.search()
+    const include = [
+      ...(mayThink ? [STATE] : []),
+      ...(search !== null && this.target.search === 'own' ? [SOURCES] : []),
+    ]
     if (stop.length > 0) this.losses.add('stop')
     const body = object({
       model: literal(this.target.model),
@@ -46,10 +54,11 @@ class ResponsesWriter extends RequestWriter {
       input: this.#input(),
       stream: stream ? 'true' : undefined,
       store: 'false',
-      include: mayThink ? STATE : undefined,
+      include: arrayUnlessEmpty(include),
       max_output_tokens: maxOutput === null ? undefined : String(maxOutput),
       ...this.#sampling(),
-      ...this.#tools(),
+      ...this.#tools(search),
+      max_tool_calls: search === null || search.maxUses === null ? undefined : String(search.maxUses),
       text: this.#format(),
       reasoning: this.#reasoning(),
       prompt_cache_key: optional(cacheKey?.slice(0, LONGEST_KEY)),
@@ -73,14 +82,24 @@ class ResponsesWriter extends RequestWriter {
 
   // --- tools
 
-  #tools(): Record<string, JsonText | undefined> {
+  #tools(search: Search | null): Record<string, JsonText | undefined> {
     const { tools, parallel } = this.ask
-    if (tools.length === 0) return {}
+    if (tools.length === 0 && search === null) return {}
     return {
-      tools: array(tools.map(tool => this.#tool(tool))),
+      tools: array([...tools.map(tool => this.#tool(tool)), ...(search === null ? [] : [this.#searchTool(search)])]),
       tool_choice: this.#choice(),
       parallel_tool_calls: parallel === null ? undefined : String(parallel),
     }
+  }
+
+  #searchTool(search: Search): JsonText {
+    loseRest(search, { uses: true, allowed: true, size: true, place: true }, this.losses)
+    const { allowed, size } = search
+    return typed(SEARCH_NAME, {
+      filters: allowed.length === 0 ? undefined : object({ allowed_domains: array(allowed) }),
+      search_context_size: size ?? undefined,
+      user_location: locationOf(search),
+    })
   }
 
   /** Tools are strict here where nothing is said of it, and most schemas do not fit that. */
@@ -107,11 +126,14 @@ class ResponsesWriter extends RequestWriter {
           tools.find(({ name, namespace }) => name === choice.name && namespace === choice.namespace) ?? choice,
         )
       case 'some': {
-        const allowed = array(this.offered.map(tool => this.#named(tool)))
+        const own = this.search() === null ? [] : [typed(SEARCH_NAME, {})]
+        const allowed = array([...this.offered.map(tool => this.#named(tool)), ...own])
         return typed('allowed_tools', { mode: choice.must ? '"required"' : '"auto"', tools: allowed })
       }
       case 'any':
         return '"required"'
+      case 'search':
+        return tools.length === 0 ? '"required"' : typed(SEARCH_NAME, {})
       default:
         return `"${choice.type}"`
     }

@@ -1,0 +1,287 @@
+/**
+ * Hosted web search in requests: the upstream searches while it answers. Every protocol has a tool or a member of its own for it, and
+ * several providers of chat completions have others. A request reader makes a `Search` of what its clients send, and a request writer
+ * says it as its target does (`TranslationTarget.search`). The answer's side is `found.ts`.
+ */
+import { decode } from '../protocols/json/text.ts'
+import type { Ask, Choice, Search, SearchWords, Turn, TurnPart } from './ask.ts'
+import { Untranslatable, type Losses } from './events.ts'
+import { array, EMPTY_TEXT, join, type JsonText, type Literal, literal, object, quote, typed } from './json/literal.ts'
+import type { Node, Tree } from './json/tree.ts'
+import { unseal } from './opaque.ts'
+
+/** The name by which a search is called, and by which it is forced in messages. */
+export const SEARCH_NAME = 'web_search'
+/** How the ids of searches begin that clients of messages are told of. */
+export const SEARCH_ID = 'srvtoolu_gw1_'
+const PLACE = ['city', 'region', 'country', 'timezone'] as const
+/** No honest request names more domains. */
+const MOST_DOMAINS = 2000
+
+const TYPES = /^(?:openrouter:)?web_search(?:_preview)?(?:_\d{8}|_\d{4}_\d{2}_\d{2})?$/
+
+/** Whether a tool of this type is a search, in messages, chat and responses. */
+export const isSearchType = (type: string | null): boolean => type !== null && TYPES.test(type)
+
+// --- reading
+
+const domains = (tree: Tree, node: Node, ...names: string[]): Literal[] =>
+  names
+    .flatMap(name => tree.elements(node, name))
+    .slice(0, MOST_DOMAINS)
+    .map(one => tree.literal(one))
+    .filter(one => one !== null)
+
+function placeOf(tree: Tree, node: Node): Record<string, Literal> {
+  const place: Record<string, Literal> = {}
+  for (const name of PLACE) {
+    const value = tree.literal(node, name)
+    if (value !== null) place[name] = value
+  }
+  return place
+}
+
+const SIZES = /^"(?:low|medium|high)"$/
+
+/** Notes a search. `field`: the member of the body; `node`: the tool, or the member that has the options. */
+export function readSearch(ask: Ask, tree: Tree, node: Node, field: string): void {
+  const filters = tree.get(node, 'filters')
+  const location = tree.get(node, 'user_location')
+  const nested = tree.get(location, 'approximate')
+  const size = tree.literal(node, 'search_context_size')
+  const uses = tree.number(node, 'max_uses')
+  // a search in what the provider has kept, which others cannot be told apart from one in the web
+  if (tree.boolean(node, 'external_web_access') === false) ask.losses.add('search_options')
+  ask.search = {
+    field,
+    maxUses: uses !== null && uses >= 1 ? Math.floor(uses) : null,
+    allowed: [...domains(tree, node, 'allowed_domains'), ...domains(tree, filters, 'allowed_domains')],
+    blocked: [
+      ...domains(tree, node, 'blocked_domains', 'excludeDomains', 'exclude_domains'),
+      ...domains(tree, filters, 'blocked_domains', 'excluded_domains'),
+    ],
+    size: size !== null && SIZES.test(size) ? size : null,
+    place: placeOf(tree, tree.kind(nested) === 'object' ? nested : location),
+    isNeeded: false,
+  }
+}
+
+/** Searches are sold only where they have a price. */
+export function withoutSearch(ask: Ask): void {
+  if (ask.search === null) return
+  ask.search = null
+  ask.losses.add('hosted_tools')
+}
+
+/**
+ * When all tools are known: what was forced is the search where no function is meant. `isSole`: a request that has nothing but a search
+ * is for the search.
+ */
+export function settleSearch(ask: Ask, isSole = false): void {
+  const { search, choice, tools } = ask
+  if (search === null) return
+  if (choice.type === 'some') allow(ask, choice)
+  const isNamed = choice.type === 'one' && isSearchType(choice.name) && !tools.some(({ name }) => name === choice.name)
+  if (isNamed || (choice.type === 'any' && tools.length === 0)) ask.choice = { type: 'search' }
+  search.isNeeded = ask.choice.type === 'search' || (isSole && tools.length === 0)
+}
+
+/** Only some tools may be called, and the search is one of them, or none. */
+function allow(ask: Ask, { names, must }: Extract<Choice, { type: 'some' }>): void {
+  const others = names.filter(name => !isSearchType(name))
+  if (others.length === names.length) ask.search = null
+  else if (others.length > 0) ask.choice = { type: 'some', names: others, must }
+  else {
+    ask.tools = []
+    ask.choice = { type: must ? 'search' : 'auto' }
+  }
+}
+
+// --- writing
+
+interface Wanted {
+  search: Search | null
+  choice: Choice
+}
+
+/** The search as the target may have it; null = there is none. Throws `Untranslatable` where it is needed and cannot be made. */
+export function searchFor({ search, choice }: Wanted, canSearch: boolean, losses: Losses): Search | null {
+  if (search === null || choice.type === 'none') return null
+  if (canSearch) return search
+  if (search.isNeeded) throw new Untranslatable(search.field)
+  losses.add('hosted_tools')
+  return null
+}
+
+/** What of a search a protocol or provider has a place for. */
+interface Takes {
+  uses?: boolean
+  allowed?: boolean
+  blocked?: boolean
+  size?: boolean
+  place?: boolean
+}
+
+/** Names what has no place. */
+export function loseRest({ maxUses, allowed, blocked, size, place }: Search, takes: Takes, losses: Losses): void {
+  if (maxUses !== null && !takes.uses) losses.add('max_tool_calls')
+  if ((allowed.length > 0 && !takes.allowed) || (blocked.length > 0 && !takes.blocked)) losses.add('search_domains')
+  const isPlaced = Object.keys(place).length > 0
+  if ((size !== null && !takes.size) || (isPlaced && !takes.place)) losses.add('search_options')
+}
+
+export const arrayUnlessEmpty = (all: readonly Literal[]): JsonText | undefined =>
+  all.length === 0 ? undefined : array(all)
+
+/** The place of the user; undefined = it is not said. */
+export const locationOf = ({ place }: Search): JsonText | undefined =>
+  Object.keys(place).length === 0 ? undefined : typed('approximate', place)
+
+/** What asks for a search in a body of chat completions: members, or an element of its tools. */
+export interface ChatSearch {
+  tool?: JsonText
+  members?: Record<string, JsonText>
+}
+type SaySearch = (search: Search, isForced: boolean, losses: Losses) => ChatSearch
+
+/** Whoever knows this member searches with every request, or as the model likes. */
+const byOptions: SaySearch = (search, isForced, losses) => {
+  loseRest(search, { size: true, place: true }, losses)
+  if (isForced) losses.add('tool_choice')
+  const { size, place } = search
+  const isPlaced = Object.keys(place).length > 0
+  const user_location = isPlaced ? typed('approximate', { approximate: object(place) }) : undefined
+  return { members: { web_search_options: object({ search_context_size: size ?? undefined, user_location }) } }
+}
+
+const CHAT: Readonly<Record<Exclude<SearchWords, null>, SaySearch>> = {
+  own: byOptions,
+  plain: byOptions,
+  zhipu(search, isForced, losses) {
+    const [domain, ...others] = search.allowed
+    const isOne = domain !== undefined && others.length === 0
+    loseRest(search, { allowed: isOne }, losses)
+    const members = {
+      enable: 'true',
+      search_engine: '"search_std"',
+      search_result: 'true',
+      search_intent: isForced ? 'false' : undefined,
+      search_domain_filter: isOne ? domain : undefined,
+    }
+    return { tool: typed('web_search', { web_search: object(members) }) }
+  },
+  dashscope(search, isForced, losses) {
+    loseRest(search, {}, losses)
+    const forced = isForced ? { search_options: object({ forced_search: 'true' }) } : {}
+    return { members: { enable_search: 'true', ...forced } }
+  },
+  /** The plugin searches before the model is asked, and the tool as the model likes. */
+  openrouter(search, isForced, losses) {
+    const { allowed, blocked, size } = search
+    loseRest(search, { allowed: true, blocked: true, size: !isForced, place: !isForced }, losses)
+    if (isForced) {
+      const plugin = {
+        id: '"web"',
+        include_domains: arrayUnlessEmpty(allowed),
+        exclude_domains: arrayUnlessEmpty(blocked),
+      }
+      return { members: { plugins: array([object(plugin)]) } }
+    }
+    const parameters = object({
+      allowed_domains: arrayUnlessEmpty(allowed),
+      excluded_domains: arrayUnlessEmpty(blocked),
+      search_context_size: size ?? undefined,
+      user_location: locationOf(search),
+    })
+    return { tool: typed('openrouter:web_search', { parameters }) }
+  },
+}
+
+export const chatSearch = (words: SearchWords, search: Search, isForced: boolean, losses: Losses): ChatSearch =>
+  CHAT[words ?? 'own'](search, isForced, losses)
+
+const LONGEST_QUERY = 300
+
+/** What the user wants to know, for clients that show what was searched for where the upstream does not say it. */
+export function queryOf({ turns }: Ask): Literal {
+  const said = turns.findLast(({ role }) => role === 'user')?.parts.findLast(part => part.type === 'text')
+  const text = said === undefined ? '' : (decode(said.text) ?? '')
+  return literal(text.trim().slice(0, LONGEST_QUERY).toWellFormed())
+}
+
+// --- searches of earlier answers, which come back with the history in messages
+
+const NOTHING_FOUND = literal('Nothing was found.')
+const FOUND = literal('Found in the web:')
+
+/** One source as a text for a model: its title, its address, and what was found there. */
+function sourceText(tree: Tree, source: Node): Literal | null {
+  const opaque = unseal(tree.literal(source, 'encrypted_content') ?? EMPTY_TEXT)
+  const told = [
+    tree.literal(source, 'title'),
+    tree.literal(source, 'url'),
+    opaque?.of === 'found' ? opaque.value : null,
+  ]
+  const texts = told.filter(one => one !== null && one !== EMPTY_TEXT)
+  return texts.length === 0 ? null : join(texts as Literal[], '\\n')
+}
+
+/**
+ * Searches in a turn of the assistant. One that we told of becomes a call and its result, which every model understands; of one of another
+ * upstream, which has the pages in a form that nobody else can read, the addresses are told as text, and the rest is lost.
+ */
+export class PastSearches {
+  readonly #ask: Ask
+  readonly #tree: Tree
+  /** Calls whose result has not come, by their id. */
+  readonly #calls = new Map<string, JsonText>()
+
+  constructor(ask: Ask, tree: Tree) {
+    this.#ask = ask
+    this.#tree = tree
+  }
+
+  /** False: the block is the call of another tool. */
+  call(block: Node): boolean {
+    if (this.#tree.string(block, 'name') !== SEARCH_NAME) return false
+    const input = this.#tree.get(block, 'input')
+    this.#calls.set(this.#tree.string(block, 'id') ?? '', this.#tree.absent(input) ? '{}' : this.#tree.source(input))
+    return true
+  }
+
+  result(block: Node): TurnPart[] {
+    const tree = this.#tree
+    const id = tree.string(block, 'tool_use_id') ?? ''
+    const input = this.#calls.get(id) ?? '{}'
+    this.#calls.delete(id)
+    const sources = tree.elements(block, 'content').map(one => sourceText(tree, one))
+    const texts = sources.filter(one => one !== null)
+    const all = texts.length === 0 ? NOTHING_FOUND : join(texts, '\\n\\n')
+    if (!id.startsWith(SEARCH_ID)) {
+      this.#ask.losses.add('server_tools')
+      return texts.length === 0 ? [] : [{ type: 'text', text: join([FOUND, all], '\\n\\n') }]
+    }
+    const parts = [{ type: 'text', text: all } as const]
+    return [
+      { type: 'call', id, name: SEARCH_NAME, freeform: false, args: quote(input) },
+      { type: 'result', id, name: SEARCH_NAME, parts, error: false },
+    ]
+  }
+
+  /** Calls without a result are nothing. */
+  end(): void {
+    if (this.#calls.size > 0) this.#ask.losses.add('server_tools')
+  }
+}
+
+/** What the assistant says behind the result of a search is another turn. */
+export function turnsOf(parts: readonly TurnPart[]): Turn[] {
+  const turns: Turn[] = []
+  for (const part of parts) {
+    const role = part.type === 'result' ? 'user' : 'assistant'
+    const last = turns.at(-1)
+    if (last?.role === role) last.parts.push(part)
+    else turns.push({ role, parts: [part] })
+  }
+  return turns
+}
