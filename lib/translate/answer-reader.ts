@@ -8,7 +8,7 @@ import {
   type Opaque,
   type AnswerEvent,
   type Citation,
-  type Found,
+  type WebFindings,
   type StopReason,
   reasonFor,
   unreadable,
@@ -301,7 +301,7 @@ export class Blocks {
   }
 
   /** A search of which all is known. The text that is open goes on. */
-  searched(found: Found | null): void {
+  searched(found: WebFindings | null): void {
     if (found === null || this.done) return
     const index = this.#open()
     if (index < 0) return

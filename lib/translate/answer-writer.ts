@@ -10,7 +10,7 @@ import {
   type CallHead,
   type Citation,
   type Failure,
-  type Found,
+  type WebFindings,
   isCut,
   type LossWord,
   type Opaque,
@@ -170,7 +170,7 @@ export interface OpenBlock {
 }
 
 /** Text, state that belongs to it, what it cites, and what a search has found. */
-export type Piece = Literal | Opaque | Citation | Found
+export type Piece = Literal | Opaque | Citation | WebFindings
 
 function sizeOf(piece: Piece): number {
   if (typeof piece === 'string') return piece.length
@@ -311,7 +311,7 @@ export interface CollectedBlock {
   /** Media only. */
   mime: string
   /** Searches only. */
-  found: Found | null
+  found: WebFindings | null
   opaque: Opaque | null
   notes: Citation[]
   isClosed: boolean
@@ -383,7 +383,7 @@ export abstract class DocumentOfObjects extends DocumentWriter {
 /** Bytes of memory. */
 export const sizeOfNote = ({ url, title }: Citation): number => url.length + title.length
 
-export const sizeOfFound = ({ sources }: Found): number =>
+export const sizeOfFound = ({ sources }: WebFindings): number =>
   sources.reduce((sum, { url, title, text }) => sum + url.length + title.length + text.length, 0)
 
 const MOST_PIECES = 128

@@ -38,10 +38,10 @@ export type OpenEvent =
   | { type: 'open'; index: number; kind: 'text' | 'thought' | 'refusal' }
   | { type: 'open'; index: number; kind: 'call'; call: CallHead }
   | { type: 'open'; index: number; kind: 'media'; mime: string; base64: Literal }
-  | { type: 'open'; index: number; kind: 'search'; found: Found }
+  | { type: 'open'; index: number; kind: 'search'; found: WebFindings }
 
 /** A search that the upstream made, and what it found. */
-export interface Found {
+export interface WebFindings {
   /** What was searched for: at least one. */
   queries: readonly Literal[]
   sources: readonly FoundSource[]

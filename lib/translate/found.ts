@@ -3,7 +3,7 @@
  * in the middle, behind it, or only by what they cite; and each protocol counts places in the text in its own way.
  */
 import { decode } from '../protocols/json/text.ts'
-import type { Citation, Found, FoundSource } from './events.ts'
+import type { Citation, WebFindings, FoundSource } from './events.ts'
 import { EMPTY_TEXT, type Literal } from './json/literal.ts'
 import type { Node, Tree } from './json/tree.ts'
 
@@ -58,7 +58,7 @@ export class Searches {
   }
 
   /** A search of which all is known; null = the client asked for none. */
-  whole(queries: readonly Literal[], sources: readonly FoundSource[], isFailed: boolean): Found | null {
+  whole(queries: readonly Literal[], sources: readonly FoundSource[], isFailed: boolean): WebFindings | null {
     this.#isTold = true
     if (this.#query === undefined) return null
     const said = queries.length === 0 ? [this.#query] : queries
@@ -66,7 +66,7 @@ export class Searches {
   }
 
   /** At the end of the answer: what was not told as a search. null = nothing. */
-  rest(): Found | null {
+  rest(): WebFindings | null {
     const isAny = this.#isSeen || (this.#sources.size > 0 && !this.#isTold)
     return isAny ? this.whole([...this.#queries], [...this.#sources.values()], false) : null
   }

@@ -4,7 +4,6 @@ import { type Ask, type AskHead, type CacheLife, type Choice, EFFORTS, type Effo
 import { type LossWord, ManyValues, Untranslatable } from './events.ts'
 import type { JsonText } from './json/literal.ts'
 import { type Node, Tree } from './json/tree.ts'
-import { withoutSearch } from './search.ts'
 
 /** Reads a member of the body that is neither missing nor null. */
 export type MemberReader = (ask: Ask, tree: Tree, node: Node, name: string) => void
@@ -43,7 +42,10 @@ export const emptyAsk = ({ model, stream }: AskHead): Ask => ({
 export function askOf(tree: Tree, head: AskHead, readers: MemberReaders): Ask {
   const ask = emptyAsk(head)
   readMembers(ask, tree, readers)
-  if (head.searches !== true) withoutSearch(ask)
+  if (ask.search !== null && head.searches !== true) {
+    ask.search = null
+    ask.losses.add('hosted_tools')
+  }
   return ask
 }
 

@@ -4,11 +4,10 @@
  * says it as its target does (`TranslationTarget.search`). The answer's side is `found.ts`.
  */
 import { decode } from '../protocols/json/text.ts'
-import type { Ask, Choice, Search, SearchWords, Turn, TurnPart } from './ask.ts'
+import type { Ask, Choice, Search, SearchWords } from './ask.ts'
 import { Untranslatable, type Losses } from './events.ts'
-import { array, EMPTY_TEXT, join, type JsonText, type Literal, literal, object, quote, typed } from './json/literal.ts'
+import { array, type JsonText, type Literal, literal, object, typed } from './json/literal.ts'
 import type { Node, Tree } from './json/tree.ts'
-import { unseal } from './opaque.ts'
 
 /** The name by which a search is called, and by which it is forced in messages. */
 export const SEARCH_NAME = 'web_search'
@@ -64,13 +63,6 @@ export function readSearch(ask: Ask, tree: Tree, node: Node, field: string): voi
     place: placeOf(tree, tree.kind(nested) === 'object' ? nested : location),
     isNeeded: false,
   }
-}
-
-/** Searches are sold only where they have a price. */
-export function withoutSearch(ask: Ask): void {
-  if (ask.search === null) return
-  ask.search = null
-  ask.losses.add('hosted_tools')
 }
 
 /**
@@ -207,81 +199,4 @@ export function queryOf({ turns }: Ask): Literal {
   const said = turns.findLast(({ role }) => role === 'user')?.parts.findLast(part => part.type === 'text')
   const text = said === undefined ? '' : (decode(said.text) ?? '')
   return literal(text.trim().slice(0, LONGEST_QUERY).toWellFormed())
-}
-
-// --- searches of earlier answers, which come back with the history in messages
-
-const NOTHING_FOUND = literal('Nothing was found.')
-const FOUND = literal('Found in the web:')
-
-/** One source as a text for a model: its title, its address, and what was found there. */
-function sourceText(tree: Tree, source: Node): Literal | null {
-  const opaque = unseal(tree.literal(source, 'encrypted_content') ?? EMPTY_TEXT)
-  const told = [
-    tree.literal(source, 'title'),
-    tree.literal(source, 'url'),
-    opaque?.of === 'found' ? opaque.value : null,
-  ]
-  const texts = told.filter(one => one !== null && one !== EMPTY_TEXT)
-  return texts.length === 0 ? null : join(texts as Literal[], '\\n')
-}
-
-/**
- * Searches in a turn of the assistant. One that we told of becomes a call and its result, which every model understands; of one of another
- * upstream, which has the pages in a form that nobody else can read, the addresses are told as text, and the rest is lost.
- */
-export class PastSearches {
-  readonly #ask: Ask
-  readonly #tree: Tree
-  /** Calls whose result has not come, by their id. */
-  readonly #calls = new Map<string, JsonText>()
-
-  constructor(ask: Ask, tree: Tree) {
-    this.#ask = ask
-    this.#tree = tree
-  }
-
-  /** False: the block is the call of another tool. */
-  call(block: Node): boolean {
-    if (this.#tree.string(block, 'name') !== SEARCH_NAME) return false
-    const input = this.#tree.get(block, 'input')
-    this.#calls.set(this.#tree.string(block, 'id') ?? '', this.#tree.absent(input) ? '{}' : this.#tree.source(input))
-    return true
-  }
-
-  result(block: Node): TurnPart[] {
-    const tree = this.#tree
-    const id = tree.string(block, 'tool_use_id') ?? ''
-    const input = this.#calls.get(id) ?? '{}'
-    this.#calls.delete(id)
-    const sources = tree.elements(block, 'content').map(one => sourceText(tree, one))
-    const texts = sources.filter(one => one !== null)
-    const all = texts.length === 0 ? NOTHING_FOUND : join(texts, '\\n\\n')
-    if (!id.startsWith(SEARCH_ID)) {
-      this.#ask.losses.add('server_tools')
-      return texts.length === 0 ? [] : [{ type: 'text', text: join([FOUND, all], '\\n\\n') }]
-    }
-    const parts = [{ type: 'text', text: all } as const]
-    return [
-      { type: 'call', id, name: SEARCH_NAME, freeform: false, args: quote(input) },
-      { type: 'result', id, name: SEARCH_NAME, parts, error: false },
-    ]
-  }
-
-  /** Calls without a result are nothing. */
-  end(): void {
-    if (this.#calls.size > 0) this.#ask.losses.add('server_tools')
-  }
-}
-
-/** What the assistant says behind the result of a search is another turn. */
-export function turnsOf(parts: readonly TurnPart[]): Turn[] {
-  const turns: Turn[] = []
-  for (const part of parts) {
-    const role = part.type === 'result' ? 'user' : 'assistant'
-    const last = turns.at(-1)
-    if (last?.role === role) last.parts.push(part)
-    else turns.push({ role, parts: [part] })
-  }
-  return turns
 }

@@ -6,7 +6,7 @@ import type {
   CallHead,
   Citation,
   Failure,
-  Found,
+  WebFindings,
   Opaque,
   OpenEvent,
   StopReason,
@@ -37,7 +37,7 @@ class ChatStream extends EventWriter {
   /** Citations of the open text, which are told at its end. */
   #notes: Citation[] = []
   #hasCited = false
-  readonly #found: Found[] = []
+  readonly #found: WebFindings[] = []
   #nextCall = 0
   #isBegun = false
 
@@ -175,7 +175,7 @@ class ChatDocument extends DocumentWriter {
 }
 
 /** Where the text cites nothing of what was found, there is no other place for it: clients show the links. */
-const uncitedOf = (found: readonly Found[], hasCited: boolean): Citation[] =>
+const uncitedOf = (found: readonly WebFindings[], hasCited: boolean): Citation[] =>
   hasCited
     ? []
     : found.flatMap(({ sources }) =>

@@ -18,7 +18,7 @@ import type {
   Citation,
   Failure,
   FailureKind,
-  Found,
+  WebFindings,
   Opaque,
   StopReason,
   WriterOptions,
@@ -172,7 +172,7 @@ class Grounding {
   readonly #sources = new Map<Literal, Literal>()
   readonly #cited = new Map<string, Citation[]>()
 
-  add(piece: Citation | Found): void {
+  add(piece: Citation | WebFindings): void {
     if ('sources' in piece) {
       for (const query of piece.queries) this.#queries.add(query)
       for (const { url, title } of piece.sources) this.#source(url, title)

@@ -9,7 +9,7 @@ import type {
   Citation,
   Failure,
   FailureKind,
-  Found,
+  WebFindings,
   Opaque,
   OpenEvent,
   FoundSource,
@@ -122,7 +122,7 @@ class MessagesStream extends OrderedWriter {
     return this.#start(block) + this.#event(typed('citations_delta', { citation: citationOf(citation) }))
   }
 
-  #search(found: Found): string {
+  #search(found: WebFindings): string {
     let text = this.#stateBefore()
     for (const { use, result, input } of searchBlocks(this.options, this.#next, found)) {
       const index = String(this.#next++)
@@ -291,7 +291,11 @@ const callMembers = ({ id, name }: CallHead, input: JsonText): Record<string, Js
 const DIRECT = { caller: '{"type":"direct"}' }
 
 /** Clients count searches and show their links by these blocks: one pair for each query, and what was found with the first. */
-function searchBlocks({ requestId }: WriterOptions, place: number, { queries, sources, isFailed, issuer }: Found) {
+function searchBlocks(
+  { requestId }: WriterOptions,
+  place: number,
+  { queries, sources, isFailed, issuer }: WebFindings,
+) {
   const results = sources.map(source => resultOf(source, issuer))
   const failed = typed('web_search_tool_result_error', { error_code: '"unavailable"' })
   return queries.slice(0, MOST_QUERIES).map((query, n) => {

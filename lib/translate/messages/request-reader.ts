@@ -23,7 +23,8 @@ import {
   stop,
   treeOfBody,
 } from '../request-reader.ts'
-import { isSearchType, PastSearches, readSearch, settleSearch, turnsOf } from '../search.ts'
+import { isSearchType, readSearch, settleSearch } from '../search.ts'
+import { PastSearches, turnsOf } from './past-searches.ts'
 
 // --- requests of the messages protocol: system prompt and conversation
 

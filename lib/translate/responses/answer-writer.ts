@@ -9,7 +9,7 @@ import {
   type CallHead,
   type Citation,
   type Failure,
-  type Found,
+  type WebFindings,
   isCut,
   type Opaque,
   type OpenEvent,
@@ -199,7 +199,7 @@ class ResponsesStream extends EventWriter {
     return this.#added(place, item) + this.#done(place, item)
   }
 
-  #search(found: Found): string {
+  #search(found: WebFindings): string {
     this.hold(sizeOfFound(found))
     const place = this.#next++
     const id = itemId(this.options, 'search', place)
@@ -478,7 +478,7 @@ function callItem(id: Literal, call: CallHead, args: Literal, status: ItemStatus
   })
 }
 
-function searchItem(id: Literal, { queries, sources }: Found, status: string): JsonText {
+function searchItem(id: Literal, { queries, sources }: WebFindings, status: string): JsonText {
   const action = typed('search', {
     query: queries[0] ?? EMPTY_TEXT,
     queries: array(queries),
