@@ -1,15 +1,31 @@
 /** The commands that are calls of the admin API, as a table; `call-commands.ts` makes commands of its rows. */
+import type { CommandOutput } from './output.ts'
+import { changesTable, historyTable, listTable, oneTable } from './price-tables.ts'
 
 export interface CallCommand {
-  /** What is typed: the noun, the verb and the arguments. An argument is part of the path, or a field of the body. */
+  /**
+   * What is typed: the noun, the verb and the arguments. The first arguments are the parts of the path, in its order; the others
+   * are fields of the body.
+   */
   typed: string
   /** Id of the row of the admin API. */
   call: string
-  says: string
-  /** Fields of a row that a list shows. */
-  columns?: string
-  /** Fields of the body that the command itself says. */
+  /** Other rows, by the option that asks for them. */
+  instead?: Record<string, string>
+  /** The command's help. Commands without a noun have theirs in the list of commands. */
+  says?: string
+  /** What its help says behind the options. */
+  help?: string
+  /** Fields of a row that a list shows, the most important first; they may depend on the fields that are sent. */
+  columns?: string | ((asked: Record<string, unknown>) => string)
+  /** What people see of an answer, where it is neither a list nor the fields of a row. */
+  shows?: (answer: never, args: Record<string, unknown>, terminal: boolean) => CommandOutput
+  /** Fields that the command itself says. */
   fixed?: Record<string, unknown>
+  /** Fields that count unless they are given, or JSON is wanted. */
+  defaults?: Record<string, unknown>
+  /** The last argument is a list of NAME=VALUE, which become this field of the body. */
+  assigns?: string
   /**
    * `create`: a row of the catalogue that must not be there yet; `edit`: the fields that are given change, and the others stay;
    * `destroy`: asks before it does so.
@@ -33,7 +49,7 @@ const ofCatalogue = (kind: string, columns: string): CallCommand[] => {
   ]
 }
 
-export const COMMANDS: readonly CallCommand[] = [
+const ACCOUNTS: readonly CallCommand[] = [
   {
     typed: 'accounts list',
     call: 'accounts.list',
@@ -71,6 +87,7 @@ export const COMMANDS: readonly CallCommand[] = [
     says: 'print the entries and charges of an account, newest first',
     columns: 'at kind amount balance reference actor',
   },
+  { typed: 'statement <account>', call: 'statements.read', defaults: { format: 'csv' } },
   {
     typed: 'keys list',
     call: 'keys.list',
@@ -85,14 +102,120 @@ export const COMMANDS: readonly CallCommand[] = [
   },
   { typed: 'keys roll <id>', call: 'keys.roll', says: 'give a key another secret, which is printed once' },
   { typed: 'keys delete <id>', call: 'keys.remove', says: 'delete a key', manner: 'destroy' },
-  ...ofCatalogue('models', 'name family price offline'),
-  ...ofCatalogue('groups', 'name multiplier public rate'),
-  ...ofCatalogue('channels', 'name kind state protocols groups models'),
+]
+
+const USERS: readonly CallCommand[] = [
+  {
+    typed: 'users list',
+    call: 'users.list',
+    says: 'print all users',
+    columns: 'id email name status operator second_factor',
+  },
+  { typed: 'users show <user>', call: 'users.show', says: 'print a user, by e-mail or id, and the accounts it is in' },
+  {
+    typed: 'users invite',
+    call: 'users.invite',
+    says: 'make a link by which somebody becomes a user; it works once, for 72 hours',
+  },
+  {
+    typed: 'users invitations',
+    call: 'users.invitations',
+    says: 'print invitations into no account that nobody has used yet',
+    columns: 'id email role expires_at created_at',
+  },
+  { typed: 'users uninvite <invitation>', call: 'users.revoke_invitation', says: 'withdraw such an invitation' },
+  {
+    typed: 'users disable <user>',
+    call: 'users.change',
+    says: 'keep a user out: all sessions of the user end, and the keys that it made are disabled',
+    fixed: { status: 'disabled' },
+    manner: 'destroy',
+  },
+  {
+    typed: 'users enable <user>',
+    call: 'users.change',
+    says: 'let a user in again',
+    fixed: { status: 'active' },
+  },
+  { typed: 'users end-sessions <user>', call: 'users.end_sessions', says: 'end all sessions of a user' },
+  {
+    typed: 'users reset <user>',
+    call: 'users.reset',
+    says: 'make a link by which a user chooses a new password; it works once, for 24 hours',
+  },
+  {
+    typed: 'users factor-reset <user>',
+    call: 'users.factor_reset',
+    says: 'switch off the second factor of a user who lost it; all sessions end',
+    manner: 'destroy',
+  },
+]
+
+const PATHS = `
+A price is named as in the catalogue: input, output, cache_read, cache_write_5m, cache_write_1h, input_audio,
+output_audio, input_image, output_image, cache_read_audio, cache_read_image, image, request, web_search, second,
+character, maps, code_execution, search_unit. Within maps and lists: image.1024x1536, container.4g, tools.NAME, tiers.priority,
+over.200000.input.
+PRICE= without an amount takes the price away.
+
+  bin/gateway prices set alpha-sonnet-5-5 input=21 output=105 over.200000.input=42 over.200000.output=157.5`
+
+const PRICES: readonly CallCommand[] = [
+  { typed: 'prices list', call: 'prices.at', says: 'list what all models cost', shows: listTable },
+  {
+    typed: 'prices show <model>',
+    call: 'prices.history',
+    says: 'show every price of a model',
+    fixed: { limit: 1 },
+    shows: oneTable,
+  },
+  {
+    typed: 'prices history <model>',
+    call: 'prices.history',
+    says: 'show the prices that a model has had, newest first, also of a deleted model',
+    shows: historyTable,
+  },
+  {
+    typed: 'prices set <model> <price=amount...>',
+    call: 'prices.set',
+    says: 'change some prices of a model; the others stay',
+    assigns: 'changes',
+    help: PATHS,
+    shows: changesTable,
+  },
+  {
+    typed: 'groups multipliers <name>',
+    call: 'prices.multipliers',
+    says: 'print the multipliers that a group has had, newest first',
+    columns: 'version at until actor multiplier',
+  },
+]
+
+const TOTALS = 'requests charge cost margin errors input cache_read output pieces cost_known_share'
+const REQUEST = 'at account model charge request_id status outcome channel input cache_read output pieces cost key'
+
+const USAGE: readonly CallCommand[] = [
+  {
+    typed: 'usage',
+    call: 'usage.list',
+    instead: { by: 'usage.summary', csv: 'usage.csv', jsonl: 'usage.jsonl' },
+    columns: ({ by }) => (by === undefined ? REQUEST : `${String(by).replaceAll(',', ' ')} ${TOTALS}`),
+  },
   {
     typed: 'requests list',
     call: 'usage.list',
     says: 'print settled requests, newest first',
-    columns: 'request_id at account model channel status end charge',
+    columns: 'at account model charge request_id status end channel',
+  },
+  {
+    typed: 'requests show <id>',
+    call: 'requests.show',
+    says: 'print a request with what its charge is made of, or why it was refused',
+  },
+  {
+    typed: 'requests dispute <id>',
+    call: 'disputes.decide',
+    says: 'decide about the part of a report that was not charged: --settle charge or waive',
   },
   {
     typed: 'refusals list',
@@ -120,9 +243,83 @@ export const COMMANDS: readonly CallCommand[] = [
   },
 ]
 
-/** Written to the standard output as it is. */
-export const EXPORT: CallCommand = {
-  typed: 'export',
-  call: 'catalogue.export',
-  says: 'write the catalogue as YAML, with variables for secrets',
-}
+const ORDERS: readonly CallCommand[] = [
+  {
+    typed: 'orders list',
+    call: 'payments.orders',
+    says: 'print orders, newest first',
+    columns: 'id created_at account method state amount credited refunded frozen held_until',
+  },
+  {
+    typed: 'orders show <order>',
+    call: 'payments.order',
+    says: 'print an order with its proofs, refunds and exceptions',
+  },
+  {
+    typed: 'orders refund <order>',
+    call: 'payments.refund',
+    says: 'send money of an order back to the payer; it is frozen before the provider is asked',
+  },
+  {
+    typed: 'orders release <order>',
+    call: 'payments.release',
+    says: 'credit an order now that is paid and held, or waits for others of its account',
+  },
+  {
+    typed: 'orders exceptions',
+    call: 'payments.exceptions',
+    says: 'print what does not fit and waits for a person, newest first',
+    columns: 'id due_at method kind order amount currency credit detail at',
+  },
+  {
+    typed: 'orders resolve <exception>',
+    call: 'payments.resolve',
+    says: 'credit what was received, or close an exception: --action credit or close',
+  },
+  {
+    typed: 'orders to-send',
+    call: 'payments.to_send',
+    says: 'print refunds of USDT whose tokens nobody has said to be sent',
+    columns: 'id order amount tokens receiver at reason',
+  },
+  {
+    typed: 'orders sent <refund>',
+    call: 'payments.refund_end',
+    says: 'end a refund of USDT: the transaction that sent the tokens, or why they are not sent',
+  },
+  {
+    typed: 'orders addresses',
+    call: 'payments.addresses',
+    says: 'print the addresses of USDT for sweeping, as CSV',
+  },
+  {
+    typed: 'orders rewind',
+    call: 'payments.rewind',
+    says: 'set back how far the chain is read, to a block that is final at both nodes',
+  },
+  { typed: 'pay status', call: 'payments.read', says: 'print how payments stand, and how each way to pay fares' },
+  {
+    typed: 'pay rates',
+    call: 'payments.rates',
+    says: 'print the rates of the currencies of ways to pay, newest first',
+    columns: 'currency rate from until in_force by',
+  },
+  {
+    typed: 'pay set-rate <currency> <rate>',
+    call: 'payments.set_rate',
+    says: 'set the rate of a currency from now on, for a time',
+    columns: 'currency rate from until in_force by',
+  },
+]
+
+export const COMMANDS: readonly CallCommand[] = [
+  ...ACCOUNTS,
+  ...ofCatalogue('models', 'name family price offline'),
+  ...ofCatalogue('groups', 'name multiplier public rate'),
+  ...ofCatalogue('channels', 'name state kind protocols groups models'),
+  ...USERS,
+  ...PRICES,
+  ...USAGE,
+  ...ORDERS,
+  { typed: 'export', call: 'catalogue.export' },
+]

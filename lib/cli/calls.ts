@@ -17,7 +17,7 @@ import { deskOf } from './pay-desk.ts'
 import { withStoreOf } from './with-store.ts'
 
 export interface SentCall {
-  names: Record<string, string>
+  path: Record<string, string>
   query: Record<string, unknown>
   body: Record<string, unknown>
 }
@@ -50,17 +50,16 @@ const withStoreCalls = (configFile: string, work: (make: MakeCall) => Promise<vo
     const mail = new Mailer({ clock: systemClock, log: createLogger('error'), smtp: () => config.smtp })
     const parts = adminParts({ ...deps, config: () => config, mail, pay: async () => desk })
     const caller = { ...byActor(COMMAND), role: null, tokenId: null, provenAtMs: null }
-    await work(async (row, { names, query, body }) => {
+    await work(async (row, { path, query, body }) => {
       const given =
         row.reads === 'itself'
           ? { query, body }
           : { query: row.query && read(row.query, query), body: row.body && read(row.body, body) }
-      const result = await row.run(parts, { caller, path: names, ...given } as never)
+      const result = await row.run(parts, { caller, path, ...given } as never)
       if (result instanceof Instead) return result.body
       if (result instanceof ReadyJson) return JSON.parse(Buffer.from(result.bytes).toString('utf8'))
       if (result instanceof TextFile) return writeAll(one(result.text), process.stdout).then(() => null)
-      if (result !== null && 'pieces' in result)
-        return writeAll((result as Streamed).pieces, process.stdout).then(() => null)
+      if (row.answer.body === 'stream') return writeAll((result as Streamed).pieces, process.stdout).then(() => null)
       return result
     })
     await mail.idle()
@@ -71,8 +70,8 @@ async function* one(text: string): AsyncGenerator<string> {
 }
 
 /** The path of a call with the names that stand in it. */
-export const filled = (row: CallRow, names: Record<string, string>): string =>
-  `/admin${pathOf(row).replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(names[name] as string))}`
+export const filled = (row: CallRow, path: Record<string, string>): string =>
+  `/admin${pathOf(row).replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(path[name] as string))}`
 
 const FAULT_OF: Readonly<Record<number, OperationFault>> = {
   401: 'forbidden',
@@ -87,8 +86,8 @@ const FAULT_OF: Readonly<Record<number, OperationFault>> = {
 function remoteCalls(url: string, token: string | undefined): MakeCall {
   if (!token)
     throw new OperationError('forbidden', 'GATEWAY_ADMIN_TOKEN: expected the admin token of that gateway, found none')
-  return async (row, { names, query, body }) => {
-    const at = new URL(`${url.replace(/\/+$/, '')}${filled(row, names)}`)
+  return async (row, { path, query, body }) => {
+    const at = new URL(`${url.replace(/\/+$/, '')}${filled(row, path)}`)
     for (const [name, value] of Object.entries(query)) at.searchParams.set(name, String(value))
     const answer = await fetch(at, {
       method: methodOf(row),
@@ -100,11 +99,11 @@ function remoteCalls(url: string, token: string | undefined): MakeCall {
     const isFile = row.answer.types?.includes(answer.headers.get('content-type') ?? '') === true
     if (answer.ok && answer.body !== null && isFile) return writeAll(answer.body, process.stdout).then(() => null)
     const text = await answer.text()
-    if (answer.ok) return text === '' ? null : JSON.parse(text)
-    throw new OperationError(
-      FAULT_OF[answer.status] ?? 'invalid',
-      messageOf(text) ?? `${at.origin} answered ${answer.status}`,
-    )
+    const says = messageOf(text)
+    if (says === undefined && (answer.ok || row.answer.also?.some(status => status === answer.status)))
+      return text === '' ? null : JSON.parse(text)
+    const why = says ?? `${at.origin} answered ${answer.status}`
+    throw answer.status >= 500 ? new Error(why) : new OperationError(FAULT_OF[answer.status] ?? 'invalid', why)
   }
 }
 

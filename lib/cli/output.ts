@@ -15,7 +15,37 @@ export function say({ data, talk }: CommandOutput): void {
 
 /** What may be long goes out as fast as it is taken. */
 export async function writeAll(pieces: AsyncIterable<Uint8Array | string>, out: NodeJS.WritableStream): Promise<void> {
-  for await (const piece of pieces) if (!out.write(piece)) await once(out, 'drain')
+  let bytes = 0
+  const count = progress(() => `${(bytes / 1e6).toFixed(1)} MB`, out !== process.stdout || !process.stdout.isTTY)
+  for await (const piece of pieces) {
+    bytes += piece.length
+    count.show()
+    if (!out.write(piece)) await once(out, 'drain')
+  }
+  count.end()
+}
+
+const SHOWN_EACH_MS = 200
+
+/** How far long work is, in one line of a terminal's standard error; elsewhere nothing is said. */
+export function progress(words: () => string, wanted = true): { show(): void; end(): void } {
+  let shownMs = performance.now()
+  let shown = ''
+  const write = (text: string): void => {
+    process.stderr.write(`\r${text.padEnd(shown.length)}`)
+    shown = text
+  }
+  return {
+    show() {
+      const nowMs = performance.now()
+      if (!wanted || !process.stderr.isTTY || nowMs - shownMs < SHOWN_EACH_MS) return
+      shownMs = nowMs
+      write(words())
+    },
+    end() {
+      if (shown !== '') process.stderr.write(`\r${' '.repeat(shown.length)}\r`)
+    },
+  }
 }
 
 /** What destroys asks on a terminal for the name of what goes; elsewhere it wants `--yes`. Throws OperationError when the answer is another. */
@@ -28,15 +58,12 @@ export async function wantConfirmed(what: string, name: string, yes: boolean): P
   if (typed.trim() !== name) throw new OperationError('invalid', 'nothing was deleted')
 }
 
-/**
- * Makes tables for people and programs: on a terminal the columns are aligned under a header, elsewhere they are separated by
- * tabs and have no header.
- */
-
 export interface Column {
   name: string
-  /** Numbers are aligned at their last digit. */
+  /** Numbers are aligned at their last digit, and are never cut. */
   right?: boolean
+  /** The text is never cut. */
+  whole?: boolean
 }
 
 /** Characters that take two columns of a terminal. */
@@ -44,21 +71,36 @@ const WIDE = /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f
 
 const width = (text: string): number => [...text].length + (text.match(WIDE)?.length ?? 0)
 
+/**
+ * Makes tables for people and programs: on a terminal the columns are aligned under a header, elsewhere they are separated by
+ * tabs and have no header. On a narrow terminal texts are cut, and columns that do not fit even then are left out: `…` at the end
+ * of the header says so.
+ */
 export function table(columns: readonly Column[], rows: readonly (readonly string[])[], terminal: boolean): string {
-  if (!terminal) return rows.map(row => `${row.join('\t')}\n`).join('')
-  const all = [columns.map(({ name }) => name.toUpperCase()), ...rows.map(row => row.map(shortTime))]
-  const widths = shrunk(
-    columns.map((_, i) => Math.max(...all.map(row => width(row[i]!)))),
-    columns,
-    process.stdout.columns,
-  )
-  const cell = (text: string, i: number) => {
-    const short = cut(text, widths[i]!)
+  if (!terminal) return rows.map(row => `${row.map(oneLine).join('\t')}\n`).join('')
+  const all = [
+    columns.map(({ name }) => name.toUpperCase()),
+    ...rows.map(row => row.map(text => shortTime(oneLine(text)))),
+  ]
+  const widths = columns.map((_, i) => Math.max(...all.map(row => width(row[i]!))))
+  const most = process.stdout.columns
+  const whole = fitting(widths, columns, most)
+  const isCut = whole.length < columns.length
+  const kept = isCut ? fitting(widths, columns, most - BETWEEN - 1) : whole
+  const room = kept.length < columns.length ? most - BETWEEN - 1 : most
+  shrink(widths, columns, kept, room)
+  const cell = (row: readonly string[]) => (i: number) => {
+    const short = cut(row[i]!, widths[i]!)
     const space = ' '.repeat(widths[i]! - width(short))
     return columns[i]!.right ? space + short : short + space
   }
-  return all.map(row => `${row.map(cell).join('  ').trimEnd()}\n`).join('')
+  const lines = all.map(row => kept.map(cell(row)).join('  ').trimEnd())
+  if (isCut) lines[0] += '  …'
+  return `${lines.join('\n')}\n`
 }
+
+/** Texts of clients and upstreams may hold lines and tabs. */
+const oneLine = (text: string): string => text.replaceAll(/[\p{Cc}\u2028\u2029]+/gu, ' ')
 
 /** A time of the API, without its thousandths. */
 const shortTime = (text: string): string => text.replace(/^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)\.\d{3}Z$/, '$1Z')
@@ -67,16 +109,26 @@ const shortTime = (text: string): string => text.replace(/^(\d{4}-\d\d-\d\dT\d\d
 const NARROWEST = 8
 const BETWEEN = 2
 
-/** The widest columns of text get narrower until the table fits the terminal; numbers are never cut. `most` undefined: no terminal. */
-function shrunk(widths: number[], columns: readonly Column[], most: number | undefined): number[] {
-  const total = () => widths.reduce((sum, one) => sum + one + BETWEEN, -BETWEEN)
-  while (most !== undefined && total() > most) {
-    const texts = widths.map((one, i) => (columns[i]!.right ? 0 : one))
-    const widest = texts.indexOf(Math.max(...texts))
-    if (texts[widest]! <= NARROWEST) break
+/** The columns that find room when texts are cut, the first ones first. `most` undefined: no terminal says its width. */
+function fitting(widths: readonly number[], columns: readonly Column[], most: number | undefined): number[] {
+  let left = (most ?? Number.POSITIVE_INFINITY) + BETWEEN
+  return columns.flatMap(({ right, whole }, i) => {
+    const least = right || whole ? widths[i]! : Math.min(widths[i]!, NARROWEST)
+    if (i > 0 && least + BETWEEN > left) return []
+    left -= least + BETWEEN
+    return [i]
+  })
+}
+
+/** The widest columns of text get narrower until those that are kept fit. */
+function shrink(widths: number[], columns: readonly Column[], kept: readonly number[], most: number | undefined): void {
+  const texts = kept.filter(i => !columns[i]!.right && !columns[i]!.whole)
+  let over = kept.reduce((sum, i) => sum + widths[i]! + BETWEEN, -BETWEEN) - (most ?? Number.POSITIVE_INFINITY)
+  for (; over > 0 && texts.length > 0; over--) {
+    const widest = texts.reduce((one, other) => (widths[other]! > widths[one]! ? other : one))
+    if (widths[widest]! <= NARROWEST) return
     widths[widest]! -= 1
   }
-  return widths
 }
 
 function cut(text: string, most: number): string {
@@ -87,4 +139,62 @@ function cut(text: string, most: number): string {
     kept += character
   }
   return `${kept}…`
+}
+
+/** Lists and maps in one cell, much as options take them. Of a map to the same names, the names are enough. */
+export function inCell(value: unknown): string {
+  if (value === null || value === undefined) return '-'
+  if (Array.isArray(value)) return value.map(inCell).join(',')
+  if (typeof value !== 'object') return String(value)
+  const { name } = value as { name?: unknown }
+  return typeof name === 'string' ? name : pairs(value)
+}
+
+const pairs = (map: object): string =>
+  Object.entries(map)
+    .map(([name, part]) => (name === part ? name : `${name}: ${inCell(part)}`))
+    .join(', ')
+
+const isMap = (value: unknown): value is object => typeof value === 'object' && value !== null && !Array.isArray(value)
+
+/**
+ * The fields of one row: on a terminal their names and values under each other, with a line for each map of a list, and what is
+ * longer than a line goes on below; elsewhere a line each, with a tab between, and lists and maps as JSON.
+ */
+export function details(row: object, terminal: boolean): string {
+  const fields = Object.entries(row)
+  if (!terminal)
+    return fields
+      .map(
+        ([name, value]) =>
+          `${name}\t${isMap(value) || Array.isArray(value) ? JSON.stringify(value) : oneLine(String(value))}\n`,
+      )
+      .join('')
+  const names = Math.max(...fields.map(([name]) => name.length)) + BETWEEN
+  const most = Math.max((process.stdout.columns ?? Number.POSITIVE_INFINITY) - names, NARROWEST)
+  return fields
+    .map(([name, value]) => `${name.padEnd(names)}${valueLines(value, most).join(`\n${' '.repeat(names)}`)}\n`)
+    .join('')
+}
+
+function valueLines(value: unknown, most: number): string[] {
+  const parts =
+    Array.isArray(value) && value.some(isMap)
+      ? value.map(part => (isMap(part) ? pairs(part) : inCell(part)))
+      : [isMap(value) ? pairs(value) : inCell(value)]
+  return parts.flatMap(part => wrapped(shortTime(oneLine(part)), most))
+}
+
+/** Lines of at most so many columns, which end at spaces: what has none, such as a link, stays whole, so that it can be copied. */
+function wrapped(text: string, most: number): string[] {
+  const lines: string[] = []
+  let line = ''
+  for (const word of text.split(/(?<= )/)) {
+    if (width(line + word.trimEnd()) <= most) line += word
+    else {
+      if (line !== '') lines.push(line.trimEnd())
+      line = word
+    }
+  }
+  return [...lines, line.trimEnd()]
 }

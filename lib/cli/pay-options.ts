@@ -16,12 +16,9 @@ interface DoctorFlags {
 
 const DEFAULT_WAIT_MS = 15 * 60_000
 
-/** `group` makes a command that only has commands of its own. */
-export function addPay(group: (name: string, description: string) => MakeCommand): void {
-  group('pay', 'the ways to pay')(
-    'doctor',
-    'walk one small order through a way to pay, and say what works and what does not',
-  )
+/** `command` makes one below the noun. */
+export function addPay(command: MakeCommand): void {
+  command('doctor', 'walk one small order through a way to pay, and say what works and what does not')
     .argument('<method>', WAYS)
     .requiredOption('--account <name>', 'whom the money is credited to')
     .option('--amount <cny>', 'amount of the order (default: the least of the method)')

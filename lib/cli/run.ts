@@ -3,12 +3,10 @@
  * quickly. A failure that is expected prints one line for each problem; `EXIT` has the exit codes.
  */
 import { addDoctor } from './doctor-options.ts'
-import { addOrders } from './order-options.ts'
 import { addPay } from './pay-options.ts'
-import { addPrices } from './price-options.ts'
+import { addImport } from './price-options.ts'
 import { say } from './output.ts'
-import { addUsageCommands } from './usage-options.ts'
-import { addUsers } from './user-options.ts'
+import { addUpkeep } from './upkeep-options.ts'
 import { Argument, Command, CommanderError, InvalidArgumentError } from 'commander'
 import { existsSync, readFileSync } from 'node:fs'
 import { type Listener, duration, parseListener } from '../config/scalars.ts'
@@ -78,6 +76,17 @@ const NOUNS: Readonly<Record<string, string>> = {
   refusals: 'requests that were refused, and why',
   senders: 'who sends more than usual',
   actions: 'who changed what',
+  users: 'the people who sign in to the console',
+  prices: 'what models cost, and have cost',
+  orders: 'payments of people: orders, refunds, and what waits for a person',
+  pay: 'the ways to pay',
+}
+
+/** Commands of that kind without a noun. */
+const CALLS: Readonly<Record<string, string>> = {
+  usage: 'show the newest requests, totals with --by, or export all with --csv or --jsonl',
+  statement: "print an account's month: opening balance, entries, charges by day, closing balance",
+  export: 'write the catalogue as YAML, with variables for secrets',
 }
 
 const NO_CONFIG: ReadonlySet<string> = new Set(['simulate', 'completion'])
@@ -133,16 +142,17 @@ async function createProgram(args: readonly string[], root: string): Promise<Com
   for (const [noun, says] of Object.entries(NOUNS)) group(noun, says)
   const asked = args.find(word => !word.startsWith('-') && word !== 'help')
   const isAll = asked === 'completion'
-  const isCall = asked !== undefined && (asked in NOUNS || asked === 'export')
+  const isCall = asked !== undefined && (asked in NOUNS || asked in CALLS)
   const calls = isAll || isCall ? await import('./call-commands.ts') : null
-  calls?.addCalls(noun => group(noun, ''), isAll ? null : (asked as string))
-  if (calls === null) command('export', 'write the catalogue as YAML, with variables for secrets')
-  else calls.addExport(command)
-  addUsageCommands(command, group)
-  addPrices(group)
-  addUsers(group)
-  addPay(group)
-  addOrders(group)
+  const tops = new Map(Object.entries(CALLS).map(([name, says]) => [name, command(name, says)]))
+  calls?.addCalls(
+    noun => group(noun, ''),
+    name => tops.get(name) as Command,
+    isAll ? null : (asked as string),
+  )
+  addUpkeep(command, group)
+  addImport(group('prices', ''))
+  addPay(group('pay', ''))
   addDoctor(command)
   addSimulate(command('simulate', 'a simulated upstream that speaks the protocols of the gateway (reads no config)'))
   command('demo', 'serve with everything a first request needs: an upstream, an admin token and a key').action(
@@ -185,14 +195,6 @@ function addStoreCommands(command: (name: string, description: string) => Comman
       const { ok, ...said } = await printAudit(config, process.env, json === true, process.stdout.isTTY)
       say(said)
       if (!ok) process.exitCode = 1
-    })
-  command('statement', "print an account's month: opening balance, entries, charges by day, closing balance")
-    .argument('<account>', 'name of the account')
-    .requiredOption('--month <month>', 'month like 2030-01')
-    .option('--format <format>', 'csv, html or json', 'csv')
-    .action(async (account: string, { config, month, format }: ConfigOption & { month: string; format: string }) => {
-      const { statement } = await import('./store-commands.ts')
-      process.stdout.write(await statement(config, process.env, account, { month, format }))
     })
 }
 

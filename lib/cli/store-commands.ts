@@ -1,12 +1,14 @@
-/** The commands that work on the store and end: `migrate`, `apply`, `audit`, `statement`. Each returns what to print. */
+/** The commands that work on the store and end: `migrate`, `apply`, `audit`, `rollups`, `prune`. Each returns what to print. */
 import { systemClock } from '../base/clock.ts'
 import { countDeadLetters } from '../ledger/dead-letters.ts'
 import { applyWithSense, type Summary } from '../operations/catalogue/apply.ts'
+import { read } from '../operations/read.ts'
+import { pruning } from '../operations/usage/filters.ts'
+import { Requests } from '../operations/usage/requests.ts'
 import { readAudit } from '../operations/billing/audit.ts'
-import { Statements, statementCsv, statementHtml } from '../operations/billing/statement.ts'
 import { loadCatalog } from '../catalog/catalog.ts'
 import { ConfigError, loadConfig } from '../config/config.ts'
-import { table } from './output.ts'
+import { type CommandOutput, table } from './output.ts'
 import { NOBODY, withStore, withStoreOf } from './with-store.ts'
 
 export async function migrateStore(configFile: string, env: NodeJS.ProcessEnv): Promise<string> {
@@ -77,16 +79,34 @@ export const printAudit = (
     return { data: table([{ name: 'sum' }, { name: 'CNY', right: true }], rows, terminal), talk, ok }
   })
 
-export const statement = (
+const asJson = (value: object): CommandOutput => ({ data: `${JSON.stringify(value)}\n`, talk: [] })
+
+export const rebuildRollups = (configFile: string, env: NodeJS.ProcessEnv, json: boolean): Promise<CommandOutput> =>
+  withStoreOf(configFile, env, async store => {
+    const corrected = await store.usage.rebuildSums()
+    if (json) return asJson({ corrected })
+    const text =
+      corrected === 0 ? 'ok: every sum is what the rows come to' : `${corrected} sums were wrong, and are right now`
+    return { data: `${text}\n`, talk: [] }
+  })
+
+export const judgePruning = (before: string): void => void read(pruning, { before })
+
+export const pruneRows = (
   configFile: string,
   env: NodeJS.ProcessEnv,
-  account: string,
-  wanted: { month: string; format: string },
-): Promise<string> =>
+  before: string,
+  { dryRun, json }: { dryRun: boolean; json: boolean },
+): Promise<CommandOutput> =>
   withStoreOf(configFile, env, async store => {
-    const read = await new Statements({ store, clock: systemClock, fleet: NOBODY }).read(account, wanted)
-    if (read.format === 'json') return `${JSON.stringify(read.statement)}\n`
-    return read.format === 'html' ? statementHtml(read.statement) : statementCsv(read.statement)
+    const requests = new Requests({ store, fleet: NOBODY })
+    if (!dryRun) {
+      const rows = await requests.prune(before)
+      return json ? asJson({ deleted: rows }) : { data: `${rows} rows deleted\n`, talk: [] }
+    }
+    const would = await requests.prunable(before)
+    if (json) return asJson(would)
+    return { data: `${would.rows} rows would be deleted, which charged ${would.charge} CNY together\n`, talk: [] }
   })
 
 const withoutPassword = (store: string): string => store.replace(/\/\/[^@]*@/, '//')

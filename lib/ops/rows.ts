@@ -11,14 +11,14 @@ import { acceptedForm } from '../operations/catalogue/catalogue.ts'
 import { disputeForm } from '../operations/billing/disputes.ts'
 import { accountEntriesQuery, adjustmentForm, topUpForm } from '../operations/billing/entries.ts'
 import { accountKeyForm, keyChangeForm, keyRollForm, keysQuery } from '../operations/accounts/keys.ts'
-import { momentQuery, versionsQuery } from '../operations/catalogue/prices.ts'
+import { momentQuery, priceChangesForm, versionsQuery } from '../operations/catalogue/prices.ts'
 import { moneyText, timeText } from '../operations/fields.ts'
 import { reportJson } from '../operations/usage/reports.ts'
 import { entryAnswer } from '../operations/billing/ledger.ts'
 import { Statements, statementQuery, statementCsv, statementHtml } from '../operations/billing/statement.ts'
 import { EXPORT_TYPES } from '../operations/usage/requests.ts'
 import { exportFilter, pageFilter, summaryFilter } from '../operations/usage/filters.ts'
-import { type AdminParts, list, made, madeOnce, ofConsole, once, page, readingCall } from './call.ts'
+import { type AdminParts, adminCall, list, made, madeOnce, ofConsole, once, page, readingCall } from './call.ts'
 import { PAYMENTS } from './payments.ts'
 import { WATCHING } from './watching.ts'
 
@@ -273,6 +273,19 @@ const PRICES = [
     query: versionsQuery,
     answer: page(z.strictObject({ ...versionFields, price })),
     run: ({ prices }, { path, query }) => prices.history(path.name, query),
+  }),
+  adminCall({
+    id: 'prices.set',
+    call: 'PATCH /models/{name}/prices',
+    summary: 'Changes some prices of a model; the others stay. Prices are named by their paths; null takes one away.',
+    body: priceChangesForm,
+    answer: z.strictObject({
+      model: z.string(),
+      changes: z.record(z.string(), z.strictObject({ before: z.string().nullable(), after: z.string().nullable() })),
+      warnings: z.array(z.string()).optional(),
+    }),
+    refuses: [400],
+    run: ({ deps, prices }, { path, body, caller }) => prices.change(path.name, body, caller.actor, deps),
   }),
   readingCall({
     id: 'prices.multipliers',

@@ -160,7 +160,10 @@ t.test('the statement of an account', async t => {
     closed: false,
   })
   t.match(await run('statement', 'b', '--month', month), { status: 3, stderr: 'gateway: there is no account b\n' })
-  t.match(await run('statement', 'a', '--month', '2026-13'), { status: 2, stderr: /^gateway: month: expected a month/ })
+  t.match(await run('statement', 'a', '--month', '2026-13'), {
+    status: 2,
+    stderr: /^gateway: --month: expected a month/,
+  })
   t.equal((await run('statement', 'a')).status, 2)
 })
 
@@ -184,16 +187,16 @@ t.test('usage, requests, rollups, prune', async t => {
   ])
   t.match(await run(...newest), {
     status: 0,
-    stdout: `${ids[1]}\t2026-01-02T00:00:00.000Z\ta\t1\tbeta-4.7\tone\t200\tok\t1\t2\t5\t6\t0.000003\t-\n`,
+    stdout: `2026-01-02T00:00:00.000Z\ta\tbeta-4.7\t0.000003\t${ids[1]}\t200\tok\tone\t1\t2\t5\t6\t-\t1\n`,
     stderr: '',
   })
-  t.match(await run('usage', '--limit', '1'), { status: 0, stderr: `there may be more: --after ${ids[1]}\n` })
+  t.match(await run('usage', '--limit', '1'), { status: 0, stderr: 'there are more: --limit prints more of them\n' })
   t.match(parsed((await run('usage', '--by', 'model', '--json')).stdout), [
     { data: [{ model: 'beta-4.7', requests: 2 }] },
   ])
   t.equal(
     (await run('usage', '--by', 'model,day')).stdout.split('\n')[0],
-    'beta-4.7\t2026-01-01\t1\t0\t1\t2\t5\t6\t0.000003\t0.000000\t0.000000\t0',
+    'beta-4.7\t2026-01-01\t1\t0.000003\t0.000000\t0.000000\t0\t1\t2\t5\t6\t0',
   )
   t.match(parsed((await run('usage', '--jsonl')).stdout), [
     { request_id: ids[1] },
@@ -206,7 +209,7 @@ t.test('usage, requests, rollups, prune', async t => {
     stdout: '',
     stderr: /^[^\n]*outcome: expected one of[^\n]*\n$/,
   })
-  t.match(JSON.parse((await run('requests', 'show', ids[0]!)).stdout), { request_id: ids[0], lines: [] })
+  t.match(JSON.parse((await run('requests', 'show', ids[0]!, '--json')).stdout), { request_id: ids[0], lines: [] })
   t.match(await run('requests', 'show', '0'), { status: 3, stderr: /there is no request 0/ })
   t.match((await run('rollups', 'rebuild')).stdout, /^ok: /)
   t.equal((await run('rollups', 'rebuild', '--json')).stdout, '{"corrected":0}\n')
@@ -216,7 +219,9 @@ t.test('usage, requests, rollups, prune', async t => {
   t.match(await run(...before), { status: 2, stderr: 'gateway: prune: without a terminal, say --yes\n' })
   t.equal((await run(...before, '--yes', '--json')).stdout, '{"deleted":1}\n')
   t.equal((await run(...before, '--yes')).stdout, '0 rows deleted\n')
-  t.match(JSON.parse((await run('requests', 'show', ids[0]!)).stdout), { pruned: { day: '2026-01-01', requests: 1 } })
+  t.match(JSON.parse((await run('requests', 'show', ids[0]!, '--json')).stdout), {
+    pruned: { day: '2026-01-01', requests: 1 },
+  })
   t.match(await run('audit'), { status: 0 })
   t.match(await run('prune'), { status: 2, stderr: /required option '--before/ })
 })

@@ -193,12 +193,15 @@ t.test('prices that are set and imported', async t => {
   await applyWithSense(store, parse(GOOD), new TestClock(), TERMS)
   const prices = new Prices({ store })
   const terms = { config: null, accept: [], force: false }
-  const paths = new Map([['input', '0']])
-  await t.rejects(prices.set('m', paths, COMMAND, terms), {
+  const deps = { config: () => parseConfig('', 'test.yaml', {}), fleet: { changed: async () => {} }, log: createLogger('silent') }
+  const free = { changes: { input: '0' }, accept: [] as string[] }
+  await t.rejects(prices.change('m', free, COMMAND, deps), {
     fault: 'invalid',
     message: /price\.input: .*\[zero_price\]/,
   })
-  t.match((await prices.set('m', paths, COMMAND, { ...terms, force: true })).warnings, [/zero_price/])
+  t.match(await prices.change('m', { ...free, accept: ['zero_price'] }, COMMAND, deps), {
+    changes: { input: { after: '0' } },
+  })
   const list = { text: 'model,input,output\nn,0.000004,0.000016\n', file: 'l.csv', format: 'csv' } as const
   const planned = await planImport(store, list, { rate: '1', factor: '1', match: null, make: true, free: false })
   await t.rejects(judgeImport(store, planned, terms), { fault: 'invalid', message: /price\.input: .*\[price_scale\]/ })

@@ -10,17 +10,18 @@ import * as kind from '../../config/scalars.ts'
 import { z } from 'zod'
 import { toPrice, showPrice } from '../../catalog/rows.ts'
 import { priceSchema as schema } from '../../catalog/price-schema.ts'
+import type { Config } from '../../config/config.ts'
 import { didYouMean } from '../../config/yaml.ts'
 import type { Store } from '../../store/store.ts'
 import type { Version } from '../../store/catalogue/prices.ts'
 import { decimal } from '../../base/money.ts'
 import type { Actor } from '../../base/people.ts'
 import type { Price } from '../../terms/records.ts'
-import { act } from '../deps.ts'
+import { act, inForce } from '../deps.ts'
 import { OperationError } from '../error.ts'
 import { type Sent, read } from '../read.ts'
 import { moment } from '../fields.ts'
-import { type ChangeTerms, judgeChange, withRow } from './judging.ts'
+import { judgeChange, withRow } from './judging.ts'
 
 const MOST_VERSIONS = 1_000
 const VERSIONS = 100
@@ -30,6 +31,13 @@ export const versionsQuery = z.strictObject({
   after: kind.whole(1, Number.MAX_SAFE_INTEGER).optional(),
 })
 export const momentQuery = z.strictObject({ at: moment.optional() })
+
+/** `changes`: prices to set, by their paths; null takes one away. `dry_run`: nothing is changed. */
+export const priceChangesForm = z.strictObject({
+  changes: z.record(z.string().max(200), z.union([z.string().max(40), z.number(), z.null()])),
+  dry_run: z.boolean().optional(),
+  accept: kind.accepted.prefault([]),
+})
 
 const iso = (ms: number): string => new Date(ms).toISOString()
 
@@ -99,36 +107,34 @@ export class Prices {
     }
   }
 
-  /**
-   * `paths`: prices to set, as `output` or `over.200000.input`; null takes one away. `dry`: changes nothing. Returns what
-   * changed, and what sense says of it. Throws OperationError, also for what sense refuses.
-   */
-  async set(
+  /** What changed, and what sense says of it. Throws OperationError, also for what sense refuses. */
+  async change(
     model: string,
-    paths: ReadonlyMap<string, string | null>,
+    { changes: wanted, dry_run: dry = false, accept }: z.output<typeof priceChangesForm>,
     actor: Actor,
-    terms: ChangeTerms,
-    dry = false,
-  ): Promise<{ changes: PriceChanges; warnings: string[] }> {
+    deps: { config: () => Config } & Parameters<typeof inForce>[0],
+  ): Promise<{ model: string; changes: PriceChanges; warnings?: string[] }> {
+    const paths = Object.entries(wanted).map(([path, value]) => [path, value === null ? null : String(value)] as const)
+    const changed = (there: Price | null) => readPrice(setPaths(there === null ? {} : showPrice(there), paths))
     let changes: PriceChanges = {}
     await this.#known(model)
+    const terms = { config: deps.config(), accept, force: false }
     const warnings = await judgeChange(this.#store, terms, [{ kind: 'models', name: model }], ({ models }) => {
       const there = models.find(({ name }) => name === model)
-      if (there === undefined) return {}
-      const price = readPrice(setPaths(there.price === null ? {} : showPrice(there.price), paths))
-      return { models: withRow(models, { ...there, price }) }
+      return there === undefined ? {} : { models: withRow(models, { ...there, price: changed(there.price) }) }
     })
     await this.#store.catalogue.editModel(
       model,
       there => {
         if (there === null) throw new OperationError('missing', `there is no model ${model}`)
-        const price = readPrice(setPaths(there.price === null ? {} : showPrice(there.price), paths))
+        const price = changed(there.price)
         changes = priceChanges(there.price, price)
         return dry ? null : { ...there, price }
       },
       act(actor, 'prices.set'),
     )
-    return { changes, warnings }
+    if (!dry) await inForce(deps)
+    return { model, changes, ...(warnings.length === 0 ? {} : { warnings }) }
   }
 
   async #known(model: string): Promise<void> {
