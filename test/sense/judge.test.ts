@@ -193,7 +193,11 @@ t.test('prices that are set and imported', async t => {
   await applyWithSense(store, parse(GOOD), new TestClock(), TERMS)
   const prices = new Prices({ store })
   const terms = { config: null, accept: [], force: false }
-  const deps = { config: () => parseConfig('', 'test.yaml', {}), fleet: { changed: async () => {} }, log: createLogger('silent') }
+  const deps = {
+    config: () => parseConfig('', 'test.yaml', {}),
+    fleet: { changed: async () => {} },
+    log: createLogger('silent'),
+  }
   const free = { changes: { input: '0' }, accept: [] as string[] }
   await t.rejects(prices.change('m', free, COMMAND, deps), {
     fault: 'invalid',
