@@ -287,7 +287,7 @@ const RIGHT = new RegExp(
   '^(?:balance|held|available|used|amount|charge|cost|margin|cost_known_share|multiplier|errors|input|cache_read|output|pieces|' +
     'status_code|credited|refunded|frozen|credit|tokens|rate|version|count|error|times|re(?:quests|fused)\\w*)$',
 )
-/** They are of no use when they are cut. */
+/** Texts that are of no use when they are cut. */
 const WHOLE = /^(?:id|request_id|order|receiver|at|since|until|from|due_at|\w+_at)$/
 
 const columnOf = (name: string): Column => ({

@@ -20,6 +20,13 @@ export function addUpkeep(command: MakeCommand, group: (name: string, descriptio
       const { rebuildRollups } = await import('./store-commands.ts')
       say(await rebuildRollups(config, process.env, json === true))
     })
+  command('backup', 'copy the embedded store into a file, also while a gateway serves, and check the copy')
+    .argument('<file>', 'where to; it must not be there yet')
+    .option('--json', 'print JSON')
+    .action(async (file: string, { config, json }: UpkeepFlags) => {
+      const { backupStore } = await import('./backup.ts')
+      say(await backupStore(config, process.env, file, json === true))
+    })
   command('prune', 'delete old usage rows; what they charged stays in the books')
     .requiredOption('--before <time>', 'rows of requests that arrived before it')
     .option('--dry-run', 'only say what would be deleted')
