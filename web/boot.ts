@@ -8,9 +8,10 @@ import { frame, titleOf } from './frame.ts'
 import type { Given } from './shared/given.ts'
 import { type Page, scripted, type View } from './base/page.ts'
 import { failed } from './parts/state.ts'
-import { me, pinAccount, recognise, signedIn } from './base/session.ts'
+import { account, me, pinAccount, recognise, signedIn } from './base/session.ts'
 import { adopt, followTimes, theme } from './base/settings.ts'
-import { hrefTo, isOwn, rowOf } from './shared/sitemap.ts'
+import { followPutAway, putAway, site } from './base/site.ts'
+import { hrefTo, isOwn, mayOpen, rowOf } from './shared/sitemap.ts'
 import { language } from './base/words.ts'
 
 const given = JSON.parse(document.getElementById('given')?.textContent ?? '') as Given
@@ -19,6 +20,8 @@ const view = signal<View | null>(null)
 language.value = given.language
 theme.value = given.theme
 signedIn.value = given.signedIn
+site.value = given.site
+putAway.value = given.quiet ? 'all' : []
 
 const { default: page } = (await import(`./pages/${given.page}.ts`)) as { default: Page<unknown> }
 const root = document.getElementById('root') as HTMLElement
@@ -30,6 +33,7 @@ hydrate(
 )
 scripted.value = true
 followTimes()
+followPutAway()
 followAddress()
 effect(() => {
   document.title = titleOf(given)
@@ -48,11 +52,13 @@ async function enter(): Promise<void> {
     }
     if (me.value !== null) adopt(me.value)
     if (known && rowOf(given.page).area === 'account') {
-      if (me.value?.accounts.length === 0) {
-        location.replace(hrefTo('profile'))
+      pinAccount()
+      const role = account.value?.role
+      if (role === undefined || !mayOpen(rowOf(given.page), role)) {
+        const { inNoAccount, notForRole } = await import('./parts/turned-away.ts')
+        view.value = role === undefined ? inNoAccount : notForRole
         return
       }
-      pinAccount()
     }
     view.value ??= page(given.data)
   } catch (error) {

@@ -5,9 +5,11 @@
 import { type Page, actions, heading, scripted } from './base/page.ts'
 import { signedIn } from './base/session.ts'
 import { theme } from './base/settings.ts'
+import { putAway, site } from './base/site.ts'
 import { language } from './base/words.ts'
 import { frame, titleOf } from './frame.ts'
 import connect from './pages/connect.ts'
+import home from './pages/home.ts'
 import missing from './pages/missing.ts'
 import model from './pages/model.ts'
 import models from './pages/models.ts'
@@ -17,7 +19,7 @@ import type { PageName } from './shared/sitemap.ts'
 import type { VNode } from 'preact'
 
 /** Pages that can be read without a script. Their data comes with the document. */
-const DRAWN: Partial<Record<PageName, Page<never>>> = { connect, missing, model, models, status }
+const DRAWN: Partial<Record<PageName, Page<never>>> = { connect, home, missing, model, models, status }
 
 export const renderDocument: RenderDocument = (asked, linked) => {
   const page = DRAWN[asked.page] as Page<unknown> | undefined
@@ -26,6 +28,8 @@ export const renderDocument: RenderDocument = (asked, linked) => {
   language.value = given.language
   theme.value = given.theme
   signedIn.value = given.signedIn
+  site.value = given.site
+  putAway.value = given.quiet ? 'all' : []
   scripted.value = false
   heading.value = null
   actions.value = null
@@ -47,11 +51,12 @@ ${links(linked)}
 `
 }
 
-const links = ({ style, unscripted, icon, script, preload, importMap }: Linked): string =>
+const links = ({ style, unscripted, colors, icon, script, preload, importMap }: Linked): string =>
   [
     `<link rel="stylesheet" href="${style}">`,
+    ...(colors === null ? [] : [`<link rel="stylesheet" href="${colors}">`]),
     `<noscript><link rel="stylesheet" href="${unscripted}"></noscript>`,
-    `<link rel="icon" type="image/svg+xml" href="${icon}">`,
+    `<link rel="icon" href="${icon}">`,
     `<script type="importmap">${importMap}</script>`,
     ...preload.map(address => `<link rel="modulepreload" href="${address}">`),
     `<script type="module" src="${script}"></script>`,

@@ -1,24 +1,44 @@
 /** What every page has around it: brand, navigation, settings, heading, footer, and the place where results are said. */
+import { signal } from '@preact/signals'
 import { hrefOf } from './base/address.ts'
-import { type Child, a, details, div, footer, h1, header, li, main, nav, p, span, summary, ul } from './base/element.ts'
+import { interruption } from './base/ask.ts'
+import {
+  type Child,
+  a,
+  details,
+  div,
+  footer,
+  h1,
+  header,
+  img,
+  li,
+  main,
+  nav,
+  p,
+  span,
+  summary,
+  ul,
+} from './base/element.ts'
 import { type Icon, icon } from './base/icons.ts'
 import { type View, actions, heading, said } from './base/page.ts'
-import { me, signedIn } from './base/session.ts'
+import { account, me, signedIn } from './base/session.ts'
+import { site } from './base/site.ts'
 import { inLanguage, words } from './base/words.ts'
+import { announcements } from './parts/announcements.ts'
 import { corner } from './parts/corner.ts'
-import { interruptionDialog } from './parts/interruption.ts'
+import { foot } from './parts/foot.ts'
 import type { Given } from './shared/given.ts'
-import { type Area, HOME, PAGES, type PageName, hrefTo, rowOf } from './shared/sitemap.ts'
+import { type Area, HOME, PAGES, type PageName, type PageRow, hrefTo, mayOpen, rowOf } from './shared/sitemap.ts'
 import type { VNode } from 'preact'
 
 const w = words({
-  name: ['模型网关', 'Model gateway'],
   skip: ['跳到内容', 'Skip to the content'],
   menu: ['菜单', 'Menu'],
   dismiss: ['知道了', 'Dismiss'],
 })
 
-export const titleOf = (given: Given): string => `${heading.value ?? inLanguage(rowOf(given.page).title)} · ${w.name()}`
+export const titleOf = (given: Given): string =>
+  `${heading.value ?? inLanguage(rowOf(given.page).title)} · ${inLanguage(site.value.name)}`
 
 /** `view`: null while the page's module is on its way. */
 export function frame(given: Given, view: View | null): Child {
@@ -29,7 +49,7 @@ export function frame(given: Given, view: View | null): Child {
     a({ class: 'skip', href: '#main' }, w.skip()),
     header(
       { class: 'top' },
-      a({ class: 'brand', href: hrefTo(HOME) }, mark(), span({}, w.name())),
+      a({ class: 'brand', href: hrefTo(HOME) }, mark(), span({}, inLanguage(site.value.name))),
       row.area !== 'entry' &&
         !side &&
         nav({ class: 'across', 'aria-label': w.menu() }, navigation(given.page, 'public')),
@@ -44,6 +64,7 @@ export function frame(given: Given, view: View | null): Child {
     side && nav({ class: 'side', 'aria-label': w.menu() }, div({ class: 'stuck' }, sideNavigation(given.page))),
     main(
       { id: 'main', tabIndex: -1 },
+      announcements(),
       div(
         { class: 'heading' },
         h1({}, heading.value ?? inLanguage(row.title)),
@@ -51,10 +72,26 @@ export function frame(given: Given, view: View | null): Child {
       ),
       view === null ? div({ class: 'waiting', 'aria-hidden': 'true' }) : view(),
     ),
-    footer({ class: 'bottom' }, p({}, w.name())),
+    footer({ class: 'bottom' }, foot()),
     notice(),
-    interruptionDialog(),
+    overPage(),
   )
+}
+
+/** Most readers never see it, so it is loaded when it is needed. */
+const dialog = signal<View | null>(null)
+
+function overPage(): Child {
+  if (dialog.value !== null) return dialog.value()
+  const current = interruption.value
+  if (current !== null)
+    import('./parts/interruption.ts').then(
+      ({ interruptionDialog }) => {
+        dialog.value = interruptionDialog
+      },
+      () => current.end(false),
+    )
+  return null
 }
 
 const notice = (): VNode =>
@@ -68,7 +105,10 @@ const notice = (): VNode =>
       ),
   )
 
-const mark = (): VNode => span({ class: 'mark', 'aria-hidden': 'true' })
+const mark = (): VNode =>
+  site.value.logo === null
+    ? span({ class: 'mark', 'aria-hidden': 'true' })
+    : img({ class: 'logo', src: site.value.logo, alt: '' })
 
 const areas = words({
   account: ['账户', 'Account'],
@@ -80,7 +120,7 @@ const areas = words({
 export const navigation = (current: PageName, area: Area): Child =>
   ul(
     { class: 'links' },
-    PAGES.filter(page => page.area === area && page.listed !== false).map(page =>
+    PAGES.filter(page => page.area === area && page.listed !== false && isShown(page)).map(page =>
       li(
         { key: page.name },
         a(
@@ -95,8 +135,11 @@ export const navigation = (current: PageName, area: Area): Child =>
     ),
   )
 
+/** As long as the API has not said who the reader is, links of all roles are there. */
+const isShown = (page: PageRow): boolean => me.value === null || mayOpen(page, account.value?.role)
+
 export const sideNavigation = (current: PageName): Child =>
   (['account', 'person', 'operator', 'public'] as const)
     .filter(area => area !== 'operator' || me.value?.operator === true)
-    .filter(area => PAGES.some(page => page.area === area && page.listed !== false))
+    .filter(area => PAGES.some(page => page.area === area && page.listed !== false && isShown(page)))
     .map(area => div({ key: area }, p({ class: 'over' }, areas[area]()), navigation(current, area)))

@@ -66,7 +66,7 @@ export class PersonVisit<D> extends Visit<D, PersonVisitParts<D>> {
   constructor(parts: PersonVisitParts<D>, req: IncomingMessage, res: ServerResponse) {
     super(parts, req, res)
     this.#site = parts.site()
-    this.#language = languageOf(req)
+    this.#language = languageOf(req, this.#site)
   }
 
   protected begin(): void {

@@ -3,7 +3,7 @@
  * caller's browser (CSRF). Nothing has to be put into pages for the latter: browsers say by themselves where a request comes from.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { prefersEnglish } from '../base/language.ts'
+import { languageFor } from '../base/language.ts'
 import { LANGUAGES, type Language } from '../base/people.ts'
 import { ApiError } from './errors.ts'
 import type { Cookies, Operation } from './operation.ts'
@@ -13,6 +13,8 @@ export interface Site {
   main: string
   /** The config names it; otherwise it is made from the listener, and people may well use another one. */
   given: boolean
+  /** Those of its texts; the first is for whoever asks for none of them. Default: all. */
+  languages?: readonly Language[]
 }
 
 export const isHttps = ({ main }: Site): boolean => main.startsWith('https:')
@@ -55,11 +57,8 @@ export function cookie(header: string | undefined, name: string): string | null 
 }
 
 /** The language that the person has chosen, or else the one that the browser asks for. */
-export function languageOf(req: IncomingMessage): Language {
-  const chosen = cookie(req.headers.cookie, LANGUAGE_COOKIE)
-  const known = LANGUAGES.find(language => language === chosen)
-  return known ?? (prefersEnglish(req.headers['accept-language']) ? 'en' : 'zh')
-}
+export const languageOf = (req: IncomingMessage, { languages = LANGUAGES }: Pick<Site, 'languages'>): Language =>
+  languageFor(languages, cookie(req.headers.cookie, LANGUAGE_COOKIE), req.headers['accept-language'])
 
 const SAFE = new Set(['GET', 'HEAD'])
 const JSON_TYPE = /^application\/json\s*(;\s*charset\s*=\s*"?utf-8"?\s*)?$/i

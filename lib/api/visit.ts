@@ -23,7 +23,8 @@ interface Route<T> {
 /**
  * Finds the row that a method and a path mean. A step `{name}` of a pattern takes any text that is not empty; it is
  * decoded by itself, so a name may contain a slash. All other steps must be written as they stand in the pattern: a rule
- * of a proxy in front that names a path then means the same paths as we do.
+ * of a proxy in front that names a path then means the same paths as we do. Where several rows fit, written steps win over
+ * names from the left, so that no row hides another one.
  */
 export class Routes<T> {
   readonly #routes: Route<T>[] = []
@@ -31,7 +32,12 @@ export class Routes<T> {
   /** `call`: method and path, as in `GET /accounts/{account}`. */
   add(call: string, row: T): this {
     const [method, path] = call.split(' ') as [string, string]
-    this.#routes.push({ method, steps: path.split('/'), row })
+    const route = { method, steps: path.split('/'), row }
+    const shape = shapeOf(route.steps)
+    if (this.#routes.some(other => other.method === method && shapeOf(other.steps) === shape))
+      throw new Error(`${call} is there already`)
+    const behind = this.#routes.findIndex(other => shapeOf(other.steps) > shape)
+    this.#routes.splice(behind < 0 ? this.#routes.length : behind, 0, route)
     return this
   }
 
@@ -53,6 +59,9 @@ export class Routes<T> {
 }
 
 const isName = (step: string): boolean => step.startsWith('{')
+
+/** The same for patterns that fit the same paths; written steps sort before names. */
+const shapeOf = (steps: string[]): string => steps.map(step => (isName(step) ? '{}' : step)).join('/')
 
 const fits = (pattern: string[], steps: string[]): boolean =>
   pattern.length === steps.length && pattern.every((step, i) => (isName(step) ? steps[i] !== '' : step === steps[i]))

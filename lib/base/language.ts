@@ -1,4 +1,5 @@
-/** Chooses the language of an error for a client: Chinese, unless the client's `accept-language` prefers English. */
+/** Chooses the language for a client: Chinese, unless the client's `accept-language` prefers English. */
+import type { Language } from './people.ts'
 
 /** True when English is what the client wants most. `*` states no preference, and `ent` is another language. */
 export function prefersEnglish(header: string | undefined): boolean {
@@ -15,4 +16,14 @@ export function prefersEnglish(header: string | undefined): boolean {
     }
   }
   return /^en(-|$)/i.test(best)
+}
+
+/** Among those that a site has, the first of which is for everybody else. `chosen`: by a cookie. */
+export function languageFor(
+  languages: readonly Language[],
+  chosen: string | null | undefined,
+  header: string | undefined,
+): Language {
+  const asked = prefersEnglish(header) ? 'en' : /\bzh\b/i.test(header ?? '') ? 'zh' : undefined
+  return languages.find(one => one === chosen) ?? languages.find(one => one === asked) ?? (languages[0] as Language)
 }

@@ -8,9 +8,11 @@ import { type SenseFinding, readSource, Source, validate } from './yaml.ts'
 import type { Rate } from '../terms/records.ts'
 import { checkPay, titleOf } from './pay-schema.ts'
 import type { Listener } from './scalars.ts'
+import { type SiteConfig, toSiteConfig } from './site-schema.ts'
 import { type ConfigForm, checkPeople, configSchema, type PeopleConfig, toPeopleConfig } from './schema.ts'
 
 export type { Listener } from './scalars.ts'
+export { announced, mixed, type ShownAnnouncement, type SiteConfig } from './site-schema.ts'
 export { configSchema } from './schema.ts'
 export { ConfigError } from './yaml.ts'
 
@@ -102,6 +104,7 @@ export interface Config extends PeopleConfig {
     /** The config names `main`; otherwise it is made from the listener. */
     given: boolean
   }
+  site: SiteConfig
   log: { level: ConfigForm['log']['level'] }
   pay: PayConfig
 }
@@ -151,8 +154,9 @@ function fromSource(source: Source): Config {
     checkPeople(form, source)
     checkPay(form, source)
   }
+  const site = form === null ? null : toSiteConfig(form.site, source)
   source.throwProblems()
-  return toConfig(form as ConfigForm, source)
+  return toConfig(form as ConfigForm, site as SiteConfig, source)
 }
 
 function checkListeners({ listen }: ConfigForm, source: Source): void {
@@ -179,7 +183,7 @@ function addressOf({ host, port }: Listener): string {
 const imageLinksOf = ({ images: { links, keep, size } }: ConfigForm): ImageLinks | null =>
   links === undefined ? null : { folder: links, keepMs: keep, sizeBytes: size }
 
-function toConfig(form: ConfigForm, source: Source): Config {
+function toConfig(form: ConfigForm, site: SiteConfig, source: Source): Config {
   const { timeouts, keepalive, listen } = form
   const adminToken = form.admin_token ?? null
   return {
@@ -231,6 +235,7 @@ function toConfig(form: ConfigForm, source: Source): Config {
       direct: form.public.direct ?? addressOf(listen.direct),
       given: form.public.main !== undefined,
     },
+    site,
     ...toPeopleConfig(form),
     log: form.log,
     pay: { ...form.pay, title: form.pay.title ?? titleOf(form.public.main) },

@@ -136,7 +136,10 @@ export const cny = scalar(
 /** The longest name, in characters, that the columns of the store hold. */
 export const LONGEST_NAME = 190
 
-/** A name that people choose. Control characters, lone surrogates and spaces at either end are refused. */
+/** Characters that turn the direction of what follows, so that a text is shown as another one than it is. */
+const BIDI = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/
+
+/** A name that people choose. Control characters, those of direction, lone surrogates and spaces at either end are refused. */
 export const name = scalar(
   both(`1到${LONGEST_NAME}个字符的名称`, `a name of 1 to ${LONGEST_NAME} characters`),
   { type: 'string', minLength: 1, maxLength: LONGEST_NAME },
@@ -149,7 +152,8 @@ export function asName(value: unknown): string | undefined {
     text.length <= LONGEST_NAME &&
     text.isWellFormed() &&
     /^\S(?:.*\S)?$/su.test(text) &&
-    !/\p{Cc}/u.test(text)
+    !/\p{Cc}/u.test(text) &&
+    !BIDI.test(text)
     ? text
     : undefined
 }

@@ -13,6 +13,7 @@ import type { Rate } from '../terms/records.ts'
 import { pay } from './pay-schema.ts'
 import * as kind from './scalars.ts'
 import { rate } from './scalars.ts'
+import { siteSection } from './site-schema.ts'
 import type { Source } from './yaml.ts'
 
 // The sections about people: who may register, how mail is sent, who else may vouch for a person.
@@ -398,6 +399,7 @@ export const configSchema = z.strictObject({
       .optional()
       .meta({ description: 'URL of the direct listener. Default: made from `listen.direct`.' }),
   }),
+  site: siteSection,
   ...peopleSections,
   accept: kind.accepted.prefault([]).meta({ description: kind.ACCEPTED }),
   log: section('The log: one JSON object per line on standard output.', {

@@ -5,4 +5,4 @@ export type { ListedOrder, PayRates, ShownException, ShownRefund, WholeOrder } f
 export type { PayHealth } from './api/pay-health.ts'
 export type { ShownUsdt } from './api/usdt.ts'
 export type { ClientRow, ImportLink } from './clients.ts'
-export type { ClientsData, ConnectData, RefusalMet, ModelData, Offered, SignInData } from './page-data.ts'
+export type { ClientsData, ConnectData, HomeData, RefusalMet, ModelData, Offered, SignInData } from './page-data.ts'

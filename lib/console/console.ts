@@ -66,7 +66,7 @@ export class Console {
     const { store, clock, log, config } = given
     const deps = { ...given, ...peopleQueues(given), catalogue }
     const identities = new StoredIdentities(store, clock)
-    const site = () => config().public
+    const site = () => ({ ...config().public, languages: config().site.languages })
     return new Api({ root: ROOT, operations: OPERATIONS, deps, identities, clock, log, ids, site, ipOf, count })
   }
 

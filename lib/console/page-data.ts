@@ -95,6 +95,28 @@ export function connectData(urls: PublicUrls, catalogue: GroupCatalogue): Connec
   return data
 }
 
+const MOST_AT_HOME = 8
+
+export interface HomeData extends Pick<PublicUrls, 'main'> {
+  group: string | null
+  /** How many models there are; `models` has the first that can be used. */
+  count: number
+  models: CatalogueModel[]
+}
+
+const atHome = new WeakMap<GroupCatalogue, HomeData>()
+
+/** The same object as long as the address and the catalogue are the same. */
+export function homeData({ main }: PublicUrls, catalogue: GroupCatalogue): HomeData {
+  const known = atHome.get(catalogue)
+  if (known?.main === main) return known
+  const { group, models } = catalogue
+  const usable = models.filter(({ price, state }) => price !== null && state !== 'offline')
+  const data = { main, group, count: usable.length, models: usable.slice(0, MOST_AT_HOME) }
+  atHome.set(catalogue, data)
+  return data
+}
+
 export interface ModelData extends PublicUrls {
   group: string
   /** The public groups that offer it. */

@@ -4,8 +4,9 @@
  */
 import { createHash } from 'node:crypto'
 import type { IncomingMessage, OutgoingHttpHeaders } from 'node:http'
-import { prefersEnglish } from '../base/language.ts'
+import { languageFor } from '../base/language.ts'
 import type { Language } from '../base/people.ts'
+import type { Branding } from './branding.ts'
 import type { RenderDocument, Theme } from '../../web/shared/given.ts'
 import type { PageName } from '../../web/shared/sitemap.ts'
 import { type ClientFiles, ICON, STYLE, UNSCRIPTED } from './assets.ts'
@@ -17,20 +18,22 @@ export interface PageReader {
   language: Language
   theme: Theme
   signedIn: boolean
+  quiet: boolean
 }
 
-export type Shell = (page: PageName, reader: PageReader, data: unknown) => string
+export type Shell = (page: PageName, reader: PageReader, brand: Branding, data: unknown) => string
 
 export async function openShell(client: ClientFiles): Promise<Shell> {
   const { renderDocument } = (await import(DOCUMENT)) as { renderDocument: RenderDocument }
-  return (page, reader, data) => {
+  return (page, reader, { shown, colors }, data) => {
     const preload = client.preloadOf(page)
     return renderDocument(
-      { page, ...reader, data },
+      { page, ...reader, site: shown, data },
       {
         style: client.addressOf(STYLE),
         unscripted: client.addressOf(UNSCRIPTED),
-        icon: client.addressOf(ICON),
+        colors,
+        icon: shown.logo ?? client.addressOf(ICON),
         script: preload[0] as string,
         preload: preload.slice(1),
         importMap: client.importMap,
@@ -39,17 +42,16 @@ export async function openShell(client: ClientFiles): Promise<Shell> {
   }
 }
 
-/** The language and the theme that the reader chose before, by cookies; else what the browser says. */
-export function pageReaderOf(req: IncomingMessage): PageReader {
+/** The language and the theme that the reader chose before, by cookies; else what the browser says. `languages`: those of the site. */
+export function pageReaderOf(req: IncomingMessage, languages: readonly Language[]): PageReader {
   const cookie = (name: string): string | undefined =>
     new RegExp(`(?:^|;\\s*)${name}=([^;]*)`).exec(req.headers.cookie ?? '')?.[1]
-  const language = cookie('language')
   const theme = cookie('theme')
   return {
-    language:
-      language === 'zh' || language === 'en' ? language : prefersEnglish(req.headers['accept-language']) ? 'en' : 'zh',
+    language: languageFor(languages, cookie('language'), req.headers['accept-language']),
     theme: theme === 'light' || theme === 'dark' ? theme : 'system',
     signedIn: cookie('session') !== undefined || cookie('__Host-session') !== undefined,
+    quiet: cookie('put_away') !== undefined,
   }
 }
 

@@ -9,17 +9,20 @@ import type { Clock } from '../base/clock.ts'
 import type { Config } from '../config/config.ts'
 import type { Logger } from '../base/log.ts'
 import type { Assets, ClientFiles } from './assets.ts'
-import { HOME, type PageName, pageAt } from '../../web/shared/sitemap.ts'
-import { clientsData, connectData, modelData, signInData } from './page-data.ts'
+import type { Brand, Branding } from './branding.ts'
+import { type PageName, pageAt } from '../../web/shared/sitemap.ts'
+import { clientsData, connectData, homeData, modelData, signInData } from './page-data.ts'
 import type { PageReader, pageHeaders, pageReaderOf, Shell } from './shell.ts'
 
 const ROOT = '/console'
 const FILES = `${ROOT}/a/`
+const BRANDING = `${ROOT}/site/`
 
 interface Opened {
   client: ClientFiles
   assets: Assets
   shell: Shell
+  Brand: typeof Brand
   pageReaderOf: typeof pageReaderOf
   pageHeaders: typeof pageHeaders
 }
@@ -39,18 +42,19 @@ async function beginCounting(clock: Clock): Promise<Counting> {
 let opened: Promise<Opened> | null = null
 
 async function open(): Promise<Opened> {
-  const [{ Assets, readClientFiles }, { openShell, ...reading }] = await Promise.all([
+  const [{ Assets, readClientFiles }, { Brand }, { openShell, ...reading }] = await Promise.all([
     import('./assets.ts'),
+    import('./branding.ts'),
     import('./shell.ts'),
   ])
   const client = await readClientFiles()
-  return { client, assets: new Assets(client), shell: await openShell(client), ...reading }
+  return { client, assets: new Assets(client), shell: await openShell(client), Brand, ...reading }
 }
 
 const TOO_MANY = Buffer.from('请求过于频繁，请稍后再试\nToo many visits: try again later\n', 'utf8')
 
 /** The settings that pages depend on. */
-export type SiteConfig = Pick<Config, 'public' | 'registration' | 'smtp' | 'oidc'>
+export type SiteConfig = Pick<Config, 'public' | 'registration' | 'smtp' | 'oidc' | 'site'>
 
 export interface SiteParts {
   /** A function, because a reload may change the config. */
@@ -77,6 +81,7 @@ const DATA: Partial<
     (config: SiteConfig, catalogue: SiteParts['catalogue'], at: At) => object | null | Promise<object | null>
   >
 > = {
+  home: async (config, catalogue) => homeData(config.public, await (await catalogue()).models()),
   connect: async (config, catalogue) => connectData(config.public, await (await catalogue()).models()),
   keys: config => clientsData(config.public),
   'sign-in': signInData,
@@ -105,14 +110,18 @@ function atOf(url: string): At {
 
 /** Pages as they were written, by what they show: anybody may ask for a large one all the time, without signing in. */
 class Written {
-  readonly #of = new WeakMap<object, Map<string, Buffer>>()
+  #of = new WeakMap<object, Map<string, Buffer>>()
   readonly #ofNothing = {}
+  #brand: Branding | null = null
 
-  get(name: PageName, { language, theme, signedIn }: PageReader, data: object | null, write: () => string): Buffer {
+  get(name: PageName, reader: PageReader, brand: Branding, data: object | null, write: () => string): Buffer {
+    if (this.#brand !== brand) this.#of = new WeakMap()
+    this.#brand = brand
     const shown = data ?? this.#ofNothing
     const pages = this.#of.get(shown) ?? new Map<string, Buffer>()
     this.#of.set(shown, pages)
-    const as = `${name} ${language} ${theme} ${signedIn}`
+    const { language, theme, signedIn, quiet } = reader
+    const as = `${name} ${language} ${theme} ${signedIn} ${quiet}`
     const html = pages.get(as) ?? Buffer.from(write(), 'utf8')
     pages.set(as, html)
     return html
@@ -129,6 +138,9 @@ export function createSite({
 }: SiteParts): (req: IncomingMessage, res: ServerResponse) => boolean {
   const written = new Written()
   let counting: Promise<Counting> | null = null
+  let brand: Brand | null = null
+  const registers = () => config().registration.mode === 'open'
+  const brandOf = ({ Brand }: Opened) => (brand ??= new Brand(() => config().site, registers, clock))
 
   const page = async (
     parts: Opened,
@@ -139,8 +151,9 @@ export function createSite({
   ): Promise<void> => {
     const data = (await DATA[name]?.(config(), catalogue, atOf(req.url as string))) ?? null
     if (name === 'model' && data === null) return page(parts, 'missing', req, res, 404)
-    const reader = parts.pageReaderOf(req)
-    const html = written.get(name, reader, data, () => parts.shell(name, reader, data))
+    const reader = parts.pageReaderOf(req, config().site.languages)
+    const shown = brandOf(parts).now()
+    const html = written.get(name, reader, shown, data, () => parts.shell(name, reader, shown, data))
     res.writeHead(status, {
       ...parts.pageHeaders(parts.client.importMap, config().public.main.startsWith('https:')),
       'content-length': html.length,
@@ -171,8 +184,11 @@ export function createSite({
       if (!(await parts.assets.answer(path.slice(FILES.length), req, res))) await page(parts, 'missing', req, res, 404)
       return
     }
-    const below = path.slice(ROOT.length).replace(/\/$/, '')
-    const found = below === '' ? HOME : pageAt(below)?.name
+    if (path.startsWith(BRANDING)) {
+      if (!brandOf(parts).answer(path, req.method === 'HEAD', res)) await page(parts, 'missing', req, res, 404)
+      return
+    }
+    const found = pageAt(path.slice(ROOT.length).replace(/\/$/, ''))?.name
     await page(parts, found ?? 'missing', req, res, found === undefined ? 404 : 200)
   }
 

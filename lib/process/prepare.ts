@@ -103,7 +103,19 @@ export function reloadedConfig(now: Config, { configFile, env }: ServeOptions, l
     .filter(([, key]) => !isDeepStrictEqual(next[key], now[key]))
     .map(([name]) => name)
   if (settings.length > 0) log.warn({ settings }, 'read at start only: these stay as they were until a restart')
+  noteAnnouncements(now, next, log)
   preparePictures(next, configFile)
   const kept = Object.fromEntries(Object.values(READ_AT_START).map(key => [key, now[key]]))
   return { ...next, ...kept, ownSecret: now.ownSecret }
+}
+
+/** What readers of all pages are told is for the log, too. */
+function noteAnnouncements(now: Config, next: Config, log: Logger): void {
+  const [before, after] = [now, next].map(({ site }) => site.announcements.map(({ text }) => text.en)) as [
+    string[],
+    string[],
+  ]
+  const added = after.filter(text => !before.includes(text))
+  const removed = before.filter(text => !after.includes(text))
+  if (added.length + removed.length > 0) log.info({ added, removed }, 'the announcements have changed')
 }

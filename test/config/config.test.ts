@@ -67,6 +67,19 @@ const DEFAULTS: Config = {
   smtp: null,
   oidc: null,
   pay: { title: 'API 充值', order_limit: micro(50_000_000_000), day_limit: micro(100_000_000_000) },
+  site: {
+    name: { zh: '模型网关', en: 'Model gateway' },
+    about: null,
+    logo: null,
+    colors: { light: null, dark: null },
+    contact: null,
+    terms: null,
+    privacy: null,
+    icp: null,
+    links: [],
+    languages: ['zh', 'en'],
+    announcements: [],
+  },
   log: { level: 'info' },
 }
 

@@ -72,6 +72,9 @@ export const time = element('time')
 export const tr = element('tr')
 export const ul = element('ul')
 
+/** Preact's types of pictures are a union, of which `Omit` leaves what all have in common. */
+export const img = (attributes: { class?: string; src: string; alt: string }): VNode => h('img', attributes as object)
+
 export const svg = element('svg')
 export const g = element('g')
 export const path = element('path')

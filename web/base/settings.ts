@@ -7,16 +7,15 @@
 import { signal } from '@preact/signals'
 import type { Language } from '../../lib/base/people.ts'
 import type { Theme } from '../shared/given.ts'
+import { keepCookie, site } from './site.ts'
 import { utc } from './time.ts'
 import { language } from './words.ts'
 
 export const theme = signal<Theme>('system')
 
-const YEAR_SECONDS = 31_536_000
-
 /** The cookie comes first: what the page asks anew because of the change is answered in the language of the cookie. */
 export function chooseLanguage(chosen: Language): void {
-  keep('language', chosen)
+  keepCookie('language', chosen)
   document.documentElement.lang = chosen === 'zh' ? 'zh-CN' : 'en'
   language.value = chosen
 }
@@ -25,12 +24,12 @@ export function chooseTheme(chosen: Theme): void {
   theme.value = chosen
   if (chosen === 'system') delete document.documentElement.dataset['theme']
   else document.documentElement.dataset['theme'] = chosen
-  keep('theme', chosen)
+  keepCookie('theme', chosen)
 }
 
 export function chooseUtc(chosen: boolean): void {
   utc.value = chosen
-  keep('times', chosen ? 'utc' : 'own')
+  keepCookie('times', chosen ? 'utc' : 'own')
 }
 
 /** Only when the page is drawn: the server, which has drawn some, knows nothing of it. */
@@ -40,14 +39,9 @@ export function followTimes(): void {
 
 /** What the user has chosen in another browser counts as long as nobody has chosen in this one. */
 export function adopt(user: { language: Language | null; theme: Theme | null }): void {
-  if (user.language !== null && !isKept('language')) chooseLanguage(user.language)
+  if (user.language !== null && !isKept('language') && site.value.languages.includes(user.language))
+    chooseLanguage(user.language)
   if (user.theme !== null && !isKept('theme')) chooseTheme(user.theme)
 }
 
 const isKept = (name: string): boolean => document.cookie.split('; ').some(one => one.startsWith(`${name}=`))
-
-function keep(name: string, value: string): void {
-  const secure = location.protocol === 'https:' ? '; Secure' : ''
-  // biome-ignore lint/suspicious/noDocumentCookie: Firefox knows no other way below version 140
-  document.cookie = `${name}=${value}; Path=/; Max-Age=${YEAR_SECONDS}; SameSite=Lax${secure}`
-}

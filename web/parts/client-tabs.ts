@@ -4,6 +4,7 @@ import type { VNode } from 'preact'
 import type { ClientRow, Offered } from '../../lib/console/answers.ts'
 import { type Child, code, div, fieldset, input, label, legend, p, span } from '../base/element.ts'
 import { fill, snippetsFor, type Syntax } from '../shared/fill.ts'
+import { site } from '../base/site.ts'
 import { inLanguage, words } from '../base/words.ts'
 import { copyable, snippet } from './copy.ts'
 import { tabs } from './tabs.ts'
@@ -44,7 +45,7 @@ export function clientTabs(
   const panel = (row: ClientRow): Child => {
     const model = modelOf(row)
     if (model === undefined) return p({ class: 'soft' }, w.noModel())
-    const values = { base: base.value, key: 'sk-…', model: model?.name ?? PLACEHOLDER, name: 'Gateway' }
+    const values = { base: base.value, key: 'sk-…', model: model?.name ?? PLACEHOLDER, name: inLanguage(site.value.name) }
     const filled = (text: string, syntax: Syntax) => fill(text, syntax, values)
     return [
       div({ class: 'row' }, span({ class: 'soft' }, w.address()), copyable(filled(row.address, 'text'), w.address())),

@@ -6,6 +6,7 @@ import { icon } from '../base/icons.ts'
 import { scripted } from '../base/page.ts'
 import { account, me, signOut, signedIn } from '../base/session.ts'
 import { chooseLanguage, chooseTheme, chooseUtc, theme } from '../base/settings.ts'
+import { site } from '../base/site.ts'
 import { differsFromUtc, ownZone, utc, zoneName } from '../base/time.ts'
 import { inLanguage, language, words } from '../base/words.ts'
 import type { Theme } from '../shared/given.ts'
@@ -33,7 +34,7 @@ export const corner = (entries: boolean): Child =>
     { class: 'corner' },
     accountSwitch(),
     themeButton(),
-    languageButton(),
+    site.value.languages.length > 1 && languageButton(),
     signedIn.value ? person() : entries && entry(),
   )
 

@@ -2,7 +2,8 @@
  * What the server writes into a page: what it cannot know otherwise before its first request. The server's shell.ts makes
  * it, the page reads it back from its document.
  */
-import type { Language } from '../../lib/base/people.ts'
+import type { Language, Words } from '../../lib/base/people.ts'
+import type { ShownAnnouncement } from '../../lib/config/config.ts'
 import type { PageName } from './sitemap.ts'
 
 export interface Given {
@@ -12,10 +13,31 @@ export interface Given {
   theme: Theme
   /** Whether the browser sent the cookie of a session. Whether that session is in force, only the API says. */
   signedIn: boolean
+  site: ShownSite
+  /** The reader has put announcements away; which, the page finds out itself. */
+  quiet: boolean
   /** What the page needs from the server before it can begin; null = nothing. */
   data: unknown
   /** Whether the document has the page's content already, so that it can be read without a script. */
   drawn: boolean
+}
+
+/** Whose gateway it is, as the section `site` of the config says; null = it says nothing of it. */
+export interface ShownSite {
+  name: Words
+  about: Words | null
+  /** Address of the picture. */
+  logo: string | null
+  contact: Words | null
+  terms: string | null
+  privacy: string | null
+  icp: string | null
+  links: { text: Words; url: string }[]
+  languages: Language[]
+  /** Whether anybody may register. */
+  register: boolean
+  /** Those for everybody. */
+  announcements: ShownAnnouncement[]
 }
 
 export type Theme = 'system' | 'light' | 'dark'
@@ -24,6 +46,8 @@ export type Theme = 'system' | 'light' | 'dark'
 export interface Linked {
   style: string
   unscripted: string
+  /** The operator's colours. */
+  colors: string | null
   icon: string
   script: string
   /** Modules that the page will need, in the order of need. */

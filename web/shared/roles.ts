@@ -13,7 +13,7 @@ export const MAY = {
   /** Balance, entries, statements and orders. */
   readMoney: ['owner', 'viewer', 'billing'],
   readMembers: ['owner', 'viewer'],
-  readActions: ['owner'],
+  readActions: ['owner', 'viewer'],
   makeKeys: ['owner', 'member'],
   /** Top up, and set the balance of which people want to be warned. */
   pay: ['owner', 'billing'],

@@ -1,7 +1,10 @@
 /**
  * Every page of the console: its address, its module in the folder `pages`, where its link stands, and its title. The
- * server makes routes from this table, the browser its navigation; so this file imports nothing.
+ * server makes routes from this table, the browser its navigation; so this file
+ * imports nothing but what roles may do.
  */
+import type { Role } from '../../lib/base/people.ts'
+import { may, type RolePower } from './roles.ts'
 
 /** The navigation that shows the page. `entry`: no navigation does; such pages lead in, as the one for signing in. */
 export type Area = 'public' | 'account' | 'person' | 'operator' | 'entry'
@@ -15,39 +18,106 @@ export interface PageRow {
   title: { zh: string; en: string }
   /** An icon of icons.ts. */
   icon?: string
+  /** What the reader's role in the account must allow. Navigation leaves the page out for others, and an address that leads to it says so. */
+  needs?: RolePower
   /** false = the page is reached from another one, and no navigation shows it. */
   listed?: false
 }
 
 const rows = [
+  {
+    name: 'home',
+    path: '',
+    area: 'public',
+    title: { zh: '一个密钥，连接多家模型', en: 'One key for many models' },
+    listed: false,
+  },
   { name: 'models', path: '/models', area: 'public', title: { zh: '模型', en: 'Models' }, icon: 'box' },
   { name: 'model', path: '/models/*', area: 'public', title: { zh: '模型', en: 'Model' }, listed: false },
   { name: 'status', path: '/status', area: 'public', title: { zh: '状态', en: 'Status' }, icon: 'activity' },
   { name: 'connect', path: '/connect', area: 'public', title: { zh: '连接', en: 'Connect' }, icon: 'plug' },
   { name: 'api-reference', path: '/api-reference', area: 'public', title: { zh: 'API', en: 'API' }, icon: 'book' },
-  { name: 'overview', path: '/overview', area: 'account', title: { zh: '概览', en: 'Overview' }, icon: 'home' },
-  { name: 'keys', path: '/keys', area: 'account', title: { zh: '密钥', en: 'Keys' }, icon: 'key' },
-  { name: 'usage', path: '/usage', area: 'account', title: { zh: '用量', en: 'Usage' }, icon: 'chart' },
-  { name: 'requests', path: '/requests', area: 'account', title: { zh: '请求', en: 'Requests' }, icon: 'list' },
+  {
+    name: 'overview',
+    path: '/overview',
+    area: 'account',
+    needs: 'readTotals',
+    title: { zh: '概览', en: 'Overview' },
+    icon: 'home',
+  },
+  { name: 'keys', path: '/keys', area: 'account', needs: 'readKeys', title: { zh: '密钥', en: 'Keys' }, icon: 'key' },
+  {
+    name: 'usage',
+    path: '/usage',
+    area: 'account',
+    needs: 'readTotals',
+    title: { zh: '用量', en: 'Usage' },
+    icon: 'chart',
+  },
+  {
+    name: 'requests',
+    path: '/requests',
+    area: 'account',
+    needs: 'readRequests',
+    title: { zh: '请求', en: 'Requests' },
+    icon: 'list',
+  },
   {
     name: 'receipt',
     path: '/requests/*',
     area: 'account',
+    needs: 'readRequests',
     title: { zh: '请求明细', en: 'Receipt' },
     listed: false,
   },
-  { name: 'billing', path: '/billing', area: 'account', title: { zh: '账单', en: 'Billing' }, icon: 'wallet' },
+  {
+    name: 'billing',
+    path: '/billing',
+    area: 'account',
+    needs: 'readMoney',
+    title: { zh: '账单', en: 'Billing' },
+    icon: 'wallet',
+  },
   {
     name: 'statement',
     path: '/billing/*',
     area: 'account',
+    needs: 'readMoney',
     title: { zh: '月结单', en: 'Statement' },
     listed: false,
   },
-  { name: 'topup', path: '/topup', area: 'account', title: { zh: '充值', en: 'Top up' }, icon: 'plus' },
-  { name: 'paid', path: '/topup/*', area: 'account', title: { zh: '充值收据', en: 'Receipt' }, listed: false },
-  { name: 'team', path: '/team', area: 'account', title: { zh: '成员', en: 'Team' }, icon: 'users' },
-  { name: 'actions', path: '/actions', area: 'account', title: { zh: '操作日志', en: 'Log of actions' }, icon: 'book' },
+  {
+    name: 'topup',
+    path: '/topup',
+    area: 'account',
+    needs: 'readMoney',
+    title: { zh: '充值', en: 'Top up' },
+    icon: 'plus',
+  },
+  {
+    name: 'paid',
+    path: '/topup/*',
+    area: 'account',
+    needs: 'readMoney',
+    title: { zh: '充值收据', en: 'Receipt' },
+    listed: false,
+  },
+  {
+    name: 'team',
+    path: '/team',
+    area: 'account',
+    needs: 'readMembers',
+    title: { zh: '成员', en: 'Team' },
+    icon: 'users',
+  },
+  {
+    name: 'actions',
+    path: '/actions',
+    area: 'account',
+    needs: 'readActions',
+    title: { zh: '操作日志', en: 'Log of actions' },
+    icon: 'book',
+  },
   { name: 'profile', path: '/profile', area: 'person', title: { zh: '个人资料', en: 'Profile' }, icon: 'user' },
   { name: 'security', path: '/security', area: 'person', title: { zh: '安全', en: 'Security' }, icon: 'shield' },
   { name: 'payments', path: '/payments', area: 'operator', title: { zh: '支付', en: 'Payments' }, icon: 'wallet' },
@@ -81,7 +151,7 @@ export type PageName = (typeof rows)[number]['name']
 export const PAGES: readonly (PageRow & { name: PageName })[] = rows
 
 /** The page at `/console` itself. */
-export const HOME: PageName = 'connect'
+export const HOME: PageName = 'home'
 
 /** Where a reader comes to who has signed in and wanted nothing else. */
 export const START: PageName = 'overview'
@@ -94,6 +164,10 @@ export const hrefTo = (name: PageName): string => `/console${rowOf(name).path}`
 
 /** Whether only people who are signed in have something to see on it. */
 export const isOwn = (name: PageName): boolean => ['account', 'person', 'operator'].includes(rowOf(name).area)
+
+/** Whether the page is there for somebody with this role in the account; undefined = in no account. */
+export const mayOpen = ({ needs }: Pick<PageRow, 'needs'>, role: Role | undefined): boolean =>
+  needs === undefined || may(role, needs)
 
 /** The page at an address below `/console`; null = there is none. */
 export function pageAt(address: string): (PageRow & { name: PageName }) | null {

@@ -29,6 +29,15 @@ const meRecord = z
         role: z.enum(ROLES),
       }),
     ),
+    announcements: z
+      .array(
+        z.strictObject({
+          id: z.string(),
+          text: z.record(z.enum(LANGUAGES), z.string()),
+          level: z.enum(['info', 'warning']),
+        }),
+      )
+      .meta({ description: 'What the operator tells the groups of your accounts.' }),
     notices: z.array(z.strictObject({ kind: z.enum(['reset_link', 'factor_reset']), at: time })),
   })
   .meta({ id: 'Me' })

@@ -1,5 +1,5 @@
 /**
- * The log of actions: who changed what, when, and from where. Nothing changes it. Owners read the lines of their account,
+ * The log of actions: who changed what, when, and from where. Nothing changes it. Owners and viewers read the lines of their account,
  * operators all of them. Who stands outside the account is shown to its owners as the gateway's operators, without a name
  * and an address.
  */
@@ -71,7 +71,7 @@ export class Actions {
     return { data, next }
   }
 
-  /** `account`: the one whose owners read; null = operators do, and see everything. */
+  /** `account`: the one whose members read; null = operators do, and see everything. */
   async shown(account: Account | null, query: AllActionsQuery) {
     const asked = query.account === undefined ? null : await this.#store.accounts.byPublicId(query.account)
     const within = account ?? asked

@@ -87,7 +87,7 @@ export class Invitations {
       doc: { by_operator: byOperator, by: by.user?.id ?? null },
     })
     const link = await store.people.links.createInvitation(row, MOST_OPEN, actBy(by, 'invitations.create'))
-    mail.send(letter('invitation', to, url, by.language))
+    mail.send(letter(config().site, 'invitation', to, url, by.language))
     return { ...shown(link), url: mail.configured && !byOperator ? null : url }
   }
 
@@ -120,8 +120,8 @@ export class WaysIn {
     const known = (await store.people.users.byEmail(email)) !== null
     const { row, url } = newLink(config(), 'registration', clock.now(), { email })
     await store.people.links.create(known ? { ...row, expiresAtMs: row.createdAtMs } : row, null)
-    if (known) mail.send(letter('known', email, `${config().public.main}/console/sign-in`, by.language))
-    else mail.send(letter('registration', email, url, by.language))
+    if (known) mail.send(letter(config().site, 'known', email, `${config().public.main}/console/sign-in`, by.language))
+    else mail.send(letter(config().site, 'registration', email, url, by.language))
   }
 
   /** An account of its own goes with the user: the name tells nobody who it is. */
@@ -257,7 +257,7 @@ export class WaysIn {
     const { row, url } = newLink(config(), 'reset', clock.now(), { userId: known?.id ?? null })
     const asked = known === null ? null : actAs(known, by, 'resets.ask')
     await store.people.links.create(known === null ? { ...row, expiresAtMs: row.createdAtMs } : row, asked)
-    if (known !== null) mail.send(letter('reset', email, url, by.language))
+    if (known !== null) mail.send(letter(config().site, 'reset', email, url, by.language))
   }
 
   async reset(by: By, form: z.output<typeof resetForm>): Promise<void> {

@@ -9,11 +9,14 @@ import type { Logger } from '../../base/log.ts'
 import type { Language } from '../../base/people.ts'
 
 export interface Letter {
+  /** What the sender is called, where the config names only an address. */
+  from: string
   to: string
   subject: string
   text: string
 }
 
+type Site = Config['site']
 type Smtp = NonNullable<Config['smtp']>
 type Send = (letter: Letter) => Promise<unknown>
 
@@ -116,7 +119,8 @@ async function openMail({ host, port, security, user, password, from }: Smtp): P
     disableFileAccess: true,
     disableUrlAccess: true,
   })
-  return letter => transport.sendMail({ from, ...letter })
+  return ({ from: name, ...letter }) =>
+    transport.sendMail({ ...letter, from: from.includes('<') ? from : { name, address: from } })
 }
 
 interface Text {
@@ -161,9 +165,17 @@ const UNASKED: Record<Language, string> = {
   en: 'If you did not ask for this, ignore this letter.',
 }
 
-export function letter(kind: keyof typeof TEXTS, to: string, url: string, language: Language): Letter {
-  const order: Language[] = language === 'zh' ? ['zh', 'en'] : ['en', 'zh']
-  const texts = order.map(one => ({ ...TEXTS[kind][one], end: UNASKED[one] }))
-  const parts = texts.map(({ lines, end }) => [...lines, '', url, '', end, ''].join('\n'))
-  return { to, subject: texts.map(({ subject }) => subject).join(' / '), text: parts.join('\n') }
+/** The lines at the foot of a letter: who sends it, and how to reach them. */
+const signature = ({ name, contact }: Site, language: Language): string[] =>
+  [name[language], contact?.[language] ?? ''].filter(line => line !== '')
+
+/** In the languages of the site, the reader's first. */
+export function letter(site: Site, kind: keyof typeof TEXTS, to: string, url: string, language: Language): Letter {
+  const order = [...site.languages].sort((a, b) => Number(b === language) - Number(a === language))
+  const subjects = order.map(one => TEXTS[kind][one].subject).join(' / ')
+  const parts = order.map(one =>
+    [...TEXTS[kind][one].lines, '', url, '', UNASKED[one], '', ...signature(site, one), ''].join('\n'),
+  )
+  const from = site.name[order[0] as Language]
+  return { from, to, subject: `[${from}] ${subjects}`, text: parts.join('\n') }
 }

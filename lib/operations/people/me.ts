@@ -6,8 +6,9 @@
  * programs make the calls of the console in a person's place; their secrets are shown once.
  */
 import { z } from 'zod'
-import { LANGUAGES, type Person, SCOPES, THEMES } from '../../base/people.ts'
+import { LANGUAGES, type Language, type Person, SCOPES, THEMES } from '../../base/people.ts'
 import { hashOf, newPersonalToken, personalHint } from '../../base/secrets.ts'
+import { announced } from '../../config/config.ts'
 import * as kind from '../../config/scalars.ts'
 import type { PersonalToken } from '../../store/people/records.ts'
 import { inForce } from '../deps.ts'
@@ -30,8 +31,6 @@ import { tryMail, tryStepUp, tryUnknown } from './throttle.ts'
 import { newRecoveryCodes, newTotpSecret, provisioningUri, recoveryHash, stepOf } from './totp.ts'
 
 export const codeForm = z.strictObject({ code: z.string().max(16) })
-
-const ISSUER = 'Gateway'
 
 const DAY_MS = 86_400_000
 const MOST_DAYS = 366
@@ -76,10 +75,11 @@ export class OwnUser {
 
   /** The secret is shown to the person as text and as a picture; it counts after `confirmFactor`. */
   async startFactor(person: Person) {
-    const { store } = this.#deps
+    const { store, config } = this.#deps
+    const { name, languages } = config().site
     const secret = newTotpSecret()
     await store.people.credentials.startTotp(person.id, secret)
-    const uri = provisioningUri(secret, ISSUER, person.email)
+    const uri = provisioningUri(secret, name[person.language ?? (languages[0] as Language)], person.email)
     const { renderSVG } = await import('uqr')
     return { secret, uri, qr: renderSVG(uri, { border: 4, pixelSize: 4, ecc: 'M' }) }
   }
@@ -120,8 +120,9 @@ export class OwnUser {
 
   /** `provenAtMs`: of the session; null where there is none. */
   async show(person: Person, provenAtMs: number | null) {
-    const { store } = this.#deps
+    const { store, clock, config } = this.#deps
     const memberships = await store.people.members.ofUser(person.id)
+    const groups = memberships.flatMap(({ account }) => account.groups)
     return {
       id: person.publicId,
       email: person.email,
@@ -138,6 +139,7 @@ export class OwnUser {
         status: account.status,
         role,
       })),
+      announcements: announced(config().site, clock.now(), groups),
       notices: person.notices.map(({ kind, atMs }) => ({ kind, at: new Date(atMs).toISOString() })),
     }
   }
@@ -174,7 +176,7 @@ export class OwnUser {
     if ((await store.people.users.byEmail(form.email)) !== null) return
     const { row, url } = newLink(config(), 'email', clock.now(), { email: form.email, userId: asker.id })
     await store.people.links.create(row, actBy(by, 'me.email'))
-    mail.send(letter('email', form.email, url, by.language))
+    mail.send(letter(config().site, 'email', form.email, url, by.language))
   }
 
   /** Whoever has the link has the new address. Ends all sessions. */

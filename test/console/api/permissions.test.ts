@@ -111,7 +111,7 @@ const LET_IN: Record<string, string> = {
   'statements.list': MONEY,
   'statements.read': MONEY,
   'statements.csv': 'viewer billing owner',
-  'actions.list': 'owner operator',
+  'actions.list': 'viewer owner operator',
   'actions.all': 'operator',
   'low-balance.set': 'billing owner',
   'orders.methods': MONEY,
@@ -140,14 +140,14 @@ const CALLERS = ['nobody', 'expired', 'disabled', ...USERS.split(' ')]
 /** Those who are not signed in, whatever cookie they send. */
 const SIGNED_OUT = ['nobody', 'expired', 'disabled']
 
-/** The calls of the console, each of which tells only that it was reached. */
+/** The calls of the console, each of which tells only that this one was reached. */
 const reached = OPERATIONS.map(({ path, ...row }) => ({
   ...row,
   ...(path === undefined ? {} : { path: z.any() }),
   query: z.any(),
   body: z.any(),
   run: async () => {
-    throw new OperationError('conflict', { zh: '', en: '' }, { code: 'reached' })
+    throw new OperationError('conflict', { zh: '', en: '' }, { code: `reached ${row.id}` })
   },
 })) as unknown as Operation<object>[]
 
@@ -232,7 +232,7 @@ t.test('every call, every caller', async t => {
     for (const caller of CALLERS) {
       const reply = await ask(row, everyone.get(caller) as Client, ours.publicId)
       const told = `${reply.status} ${reply.error?.code ?? ''}`
-      if (isLetIn(row.id, caller)) t.equal(told, '409 reached', `${caller} ${row.id}`)
+      if (isLetIn(row.id, caller)) t.equal(told, `409 reached ${row.id}`, `${caller} ${row.id}`)
       else t.match(told, refusalOf(row, caller), `${caller} ${row.id}`)
     }
 })

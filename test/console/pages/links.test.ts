@@ -37,7 +37,7 @@ browserTest(t, 'a new password by a link: the password of before is dead, and so
   await page.getByRole('alert').waitFor()
   await page.fill('#password', 'another long and winding password')
   await page.keyboard.press('Enter')
-  await page.waitForURL(`${house.url}/console/profile`)
+  await page.waitForURL(`${house.url}/console/overview`)
   t.same(complaints, [])
 })
 
@@ -58,7 +58,7 @@ browserTest(t, 'the first sign-in of a machine: once, by a button', async (t, ne
   const { page, visit, complaints } = await newcomer({ language: 'en-US', ...local })
   await visit(at(house.url, link))
   await page.getByRole('button', { name: 'Sign in' }).click()
-  await page.waitForURL(`${house.url}/console/profile`)
+  await page.waitForURL(`${house.url}/console/overview`)
   await page.locator('main').getByText('demo@example.org').waitFor()
   const other = await newcomer({ language: 'en-US', ...local })
   await other.visit(at(house.url, link))

@@ -87,7 +87,7 @@ browserTest(t, 'a second factor: switched on, asked for, and gone with a recover
   await other.page.keyboard.press('Enter')
   await other.page.fill('#code', codes[0] as string)
   await other.page.keyboard.press('Enter')
-  await other.page.waitForURL(`${at}/console/profile`)
+  await other.page.waitForURL(`${at}/console/overview`)
   t.same([...complaints, ...other.complaints], [])
 })
 

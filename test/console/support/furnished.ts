@@ -329,6 +329,7 @@ const month = ({ house }: Furnished): string => new Date(house.clock.now()).toIS
 
 /** Where each page is, below `/console`, in every state that looks different. A new page needs its line here. */
 export const PLACES: Record<PageName, Place> = {
+  home: () => [''],
   model: () => ['/models/beta-4.7', '/models/beta-4.7?group=vip'],
   topup: ({ orders }) => ['/topup', ...Object.values(orders).map(id => `/topup?order=${id}`)],
   paid: ({ orders }) => [`/topup/${orders.credited}`, '/topup/nothing'],

@@ -9,7 +9,7 @@ import { type MailTls, startMailServer } from '../../support/mail-server.ts'
 import { until } from '../../support/wait.ts'
 import { certificate } from '../../upstream/support.ts'
 
-const LETTER = { to: 'bob@example.com', subject: 'A subject', text: 'A secret: #abc' }
+const LETTER = { from: 'Galaxy', to: 'bob@example.com', subject: 'A subject', text: 'A secret: #abc' }
 const SYSTEM = tls.getCACertificates('default')
 
 type Security = NonNullable<Config['smtp']>['security']

@@ -14,6 +14,7 @@ import { buttons, dialogBox } from '../../parts/dialog.ts'
 import { selectField } from '../../parts/field.ts'
 import { told } from '../../parts/state.ts'
 import { accountPath } from '../../base/session.ts'
+import { site } from '../../base/site.ts'
 import type { Key, OwnModels } from '../../base/shapes.ts'
 import { stamp } from '../../base/time.ts'
 import { inLanguage, words } from '../../base/words.ts'
@@ -40,7 +41,6 @@ const w = words({
   ],
   open: [(app: string) => `导入 ${app}`, (app: string) => `Import into ${app}`],
   carries: ['导入链接包含完整的密钥，请勿转发。', 'The link for the import holds the whole key: do not pass it on.'],
-  name: ['模型网关', 'Model gateway'],
   done: ['我已保存', 'I have kept it'],
 })
 
@@ -72,7 +72,12 @@ export function secretDialog(
   return () => {
     const fits = fitting()
     const shown = fits.find(({ name }) => name === model.value)
-    const values: Values = { base: base.value, key: secret, model: shown?.name ?? 'MODEL', name: w.name() }
+    const values: Values = {
+      base: base.value,
+      key: secret,
+      model: shown?.name ?? 'MODEL',
+      name: inLanguage(site.value.name),
+    }
     const selected = row()
     return dialogBox(
       key.name,
