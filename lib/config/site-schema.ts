@@ -17,6 +17,8 @@ export interface SiteLogo {
 }
 
 export interface Announcement {
+  /** The same as long as the announcement says the same. */
+  id: string
   text: Words
   level: (typeof LEVELS)[number]
   /** From when until when it is shown; ms since 1970, null = from the beginning, or until it is taken out. */
@@ -229,6 +231,7 @@ export function toSiteConfig(form: Form, source: Source): SiteConfig {
     links: form.links,
     languages: [...new Set(form.languages)],
     announcements: form.announcements.map(({ text, level, from, until, group }) => ({
+      id: idOf(text),
       text,
       level,
       fromMs: from ?? null,
@@ -238,12 +241,7 @@ export function toSiteConfig(form: Form, source: Source): SiteConfig {
   }
 }
 
-export interface ShownAnnouncement {
-  /** The same as long as the announcement says the same. */
-  id: string
-  text: Words
-  level: Announcement['level']
-}
+export type ShownAnnouncement = Pick<Announcement, 'id' | 'text' | 'level'>
 
 /** Those that are to be shown now: to everybody, or with `groups` those that are for one of these groups only. */
 export function announced(
@@ -254,7 +252,7 @@ export function announced(
   return announcements
     .filter(({ group }) => (group === null ? groups === null : groups?.includes(group)))
     .filter(({ fromMs, untilMs }) => (fromMs ?? 0) <= nowMs && (untilMs ?? Number.POSITIVE_INFINITY) > nowMs)
-    .map(({ text, level }) => ({ id: idOf(text), text, level }))
+    .map(({ id, text, level }) => ({ id, text, level }))
 }
 
 const idOf = (text: Words): string => createHash('sha256').update(JSON.stringify(text)).digest('hex').slice(0, 12)

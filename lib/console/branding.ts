@@ -68,7 +68,7 @@ export class Brand {
   now(): Branding {
     const site = this.#site()
     const shown = announced(site, this.#clock.now(), null)
-    const said = JSON.stringify([shown.map(({ id }) => id), this.#registers()])
+    const said = [this.#registers(), ...shown.map(({ id }) => id)].join(' ')
     if (this.#made !== null && this.#of === site && this.#said === said) return this.#made
     if (this.#of !== site) this.#files.clear()
     const sheet = colorSheet(site.colors)
