@@ -45,7 +45,12 @@ export function clientTabs(
   const panel = (row: ClientRow): Child => {
     const model = modelOf(row)
     if (model === undefined) return p({ class: 'soft' }, w.noModel())
-    const values = { base: base.value, key: 'sk-…', model: model?.name ?? PLACEHOLDER, name: inLanguage(site.value.name) }
+    const values = {
+      base: base.value,
+      key: 'sk-…',
+      model: model?.name ?? PLACEHOLDER,
+      name: inLanguage(site.value.name),
+    }
     const filled = (text: string, syntax: Syntax) => fill(text, syntax, values)
     return [
       div({ class: 'row' }, span({ class: 'soft' }, w.address()), copyable(filled(row.address, 'text'), w.address())),
