@@ -8,11 +8,11 @@ import { type SenseFinding, readSource, Source, validate } from './yaml.ts'
 import type { Rate } from '../terms/records.ts'
 import { checkPay, titleOf } from './pay-schema.ts'
 import type { Listener } from './scalars.ts'
-import { type SiteConfig, toSiteConfig } from './site-schema.ts'
+import { type SiteSettings, toSiteConfig } from './site-schema.ts'
 import { type ConfigForm, checkPeople, configSchema, type PeopleConfig, toPeopleConfig } from './schema.ts'
 
 export type { Listener } from './scalars.ts'
-export { announced, mixed, type ShownAnnouncement, type SiteConfig } from './site-schema.ts'
+export { announced, mixed, type ShownAnnouncement, type SiteSettings } from './site-schema.ts'
 export { configSchema } from './schema.ts'
 export { ConfigError } from './yaml.ts'
 
@@ -104,7 +104,7 @@ export interface Config extends PeopleConfig {
     /** The config names `main`; otherwise it is made from the listener. */
     given: boolean
   }
-  site: SiteConfig
+  site: SiteSettings
   log: { level: ConfigForm['log']['level'] }
   pay: PayConfig
 }
@@ -156,7 +156,7 @@ function fromSource(source: Source): Config {
   }
   const site = form === null ? null : toSiteConfig(form.site, source)
   source.throwProblems()
-  return toConfig(form as ConfigForm, site as SiteConfig, source)
+  return toConfig(form as ConfigForm, site as SiteSettings, source)
 }
 
 function checkListeners({ listen }: ConfigForm, source: Source): void {
@@ -183,7 +183,7 @@ function addressOf({ host, port }: Listener): string {
 const imageLinksOf = ({ images: { links, keep, size } }: ConfigForm): ImageLinks | null =>
   links === undefined ? null : { folder: links, keepMs: keep, sizeBytes: size }
 
-function toConfig(form: ConfigForm, site: SiteConfig, source: Source): Config {
+function toConfig(form: ConfigForm, site: SiteSettings, source: Source): Config {
   const { timeouts, keepalive, listen } = form
   const adminToken = form.admin_token ?? null
   return {

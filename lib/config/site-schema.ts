@@ -28,7 +28,7 @@ export interface Announcement {
   group: string | null
 }
 
-export interface SiteConfig {
+export interface SiteSettings {
   name: Words
   /** What the front page says of the gateway; null = a sentence of its own. */
   about: Words | null
@@ -214,7 +214,7 @@ function logoIn(file: string, source: Source): SiteLogo | null {
 }
 
 /** Reads the logo, too. What is wrong is reported to `source`. */
-export function toSiteConfig(form: Form, source: Source): SiteConfig {
+export function toSiteConfig(form: Form, source: Source): SiteSettings {
   form.announcements.forEach(({ from, until }, i) => {
     if (from !== undefined && until !== undefined && until <= from)
       source.problem(['site', 'announcements', i, 'until'], 'a time after `from`')
@@ -245,7 +245,7 @@ export type ShownAnnouncement = Pick<Announcement, 'id' | 'text' | 'level'>
 
 /** Those that are to be shown now: to everybody, or with `groups` those that are for one of these groups only. */
 export function announced(
-  { announcements }: Pick<SiteConfig, 'announcements'>,
+  { announcements }: Pick<SiteSettings, 'announcements'>,
   nowMs: number,
   groups: readonly string[] | null,
 ): ShownAnnouncement[] {

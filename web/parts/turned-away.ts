@@ -6,7 +6,7 @@ import { inLanguage, words } from '../base/words.ts'
 import { hrefOf } from '../base/address.ts'
 import { PAGES, hrefTo, mayOpen, type PageName, type PageRow } from '../shared/sitemap.ts'
 import { act } from './act.ts'
-import { contact } from './foot.ts'
+import { contact } from './operator.ts'
 import { roleName } from './roles.ts'
 import { empty, told } from './state.ts'
 

@@ -1,6 +1,9 @@
-/** The foot of every page: whose gateway it is, how to reach them, and what the law asks for. */
-import { a, type Child, li, p, ul } from '../base/element.ts'
-import { site } from '../base/site.ts'
+/** What the operator says on every page: announcements at its top, and at its foot whose gateway it is, how to reach them, and what the law asks for. */
+import { a, button, type Child, div, li, p, section, ul } from '../base/element.ts'
+import { icon } from '../base/icons.ts'
+import { scripted } from '../base/page.ts'
+import { me } from '../base/session.ts'
+import { putAnnouncementAway, putAway, site } from '../base/site.ts'
 import { inLanguage, words } from '../base/words.ts'
 
 const w = words({
@@ -9,6 +12,8 @@ const w = words({
   terms: ['服务条款', 'Terms of service'],
   privacy: ['隐私政策', 'Privacy policy'],
   links: ['网站信息', 'About this site'],
+  announcements: ['公告', 'Announcements'],
+  away: ['知道了', 'Put away'],
 })
 
 /** Where every ICP filing can be looked up. */
@@ -42,4 +47,24 @@ export function foot(): Child {
         all.map((one, i) => li({ key: i }, one)),
       ),
   ]
+}
+
+/** Until the reader puts them away. */
+export function announcements(): Child {
+  const hidden = putAway.value
+  if (hidden === 'all') return null
+  const all = [...site.value.announcements, ...(me.value?.announcements ?? [])]
+  const shown = all.filter(({ id }) => !hidden.includes(id))
+  if (shown.length === 0) return null
+  return section(
+    { class: 'stack announcements', 'aria-label': w.announcements() },
+    shown.map(({ id, text, level }) =>
+      div(
+        { key: id, class: `told ${level === 'warning' ? 'warn' : 'plain'}` },
+        icon(level === 'warning' ? 'alert' : 'info'),
+        p({}, inLanguage(text)),
+        scripted.value && button({ type: 'button', class: 'small', onClick: () => putAnnouncementAway(id) }, w.away()),
+      ),
+    ),
+  )
 }
