@@ -134,7 +134,7 @@ export const navigation = (current: PageName, area: Area): Child =>
     ),
   )
 
-/** As long as the API has not said who the reader is, links of all roles are there. */
+/** Links of all roles are there as long as the API has not said who the reader is. */
 const isShown = (page: PageRow): boolean => me.value === null || mayOpen(page, account.value?.role)
 
 export const sideNavigation = (current: PageName): Child =>

@@ -13,7 +13,7 @@ export interface Site {
   main: string
   /** The config names it; otherwise it is made from the listener, and people may well use another one. */
   given: boolean
-  /** Those of its texts; the first is for whoever asks for none of them. Default: all. */
+  /** The languages of its texts; the first is for whoever asks for none of them. Default: all. */
   languages?: readonly Language[]
 }
 

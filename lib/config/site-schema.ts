@@ -243,7 +243,7 @@ export function toSiteConfig(form: Form, source: Source): SiteSettings {
 
 export type ShownAnnouncement = Pick<Announcement, 'id' | 'text' | 'level'>
 
-/** Those that are to be shown now: to everybody, or with `groups` those that are for one of these groups only. */
+/** The announcements that are to be shown now: to everybody, or with `groups` those that are for one of these groups only. */
 export function announced(
   { announcements }: Pick<SiteSettings, 'announcements'>,
   nowMs: number,

@@ -1,4 +1,4 @@
-/** Whose gateway this is, as the operator's config says, and which announcements the reader has put away. */
+/** The operator's name and words as the config has them, and which announcements the reader has put away. */
 import { signal } from '@preact/signals'
 import type { ShownSite } from '../shared/given.ts'
 

@@ -22,7 +22,7 @@ export interface Given {
   drawn: boolean
 }
 
-/** Whose gateway it is, as the section `site` of the config says; null = it says nothing of it. */
+/** The section `site` of the config as pages show it; null = it says nothing of it. */
 export interface ShownSite {
   name: Words
   about: Words | null
@@ -36,7 +36,7 @@ export interface ShownSite {
   languages: Language[]
   /** Whether anybody may register. */
   register: boolean
-  /** Those for everybody. */
+  /** The announcements that are for everybody. */
   announcements: ShownAnnouncement[]
 }
 
