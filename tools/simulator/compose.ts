@@ -6,6 +6,7 @@ import { noUsage, type Usage } from '../../lib/terms/records.ts'
 import { type Answer, type Ask, type Dialect, exampleOf } from './dialect.ts'
 import type { Directive } from './directive.ts'
 import type { InputTokens } from './prompt-cache.ts'
+import { searchFor, wantsSearch } from './search.ts'
 
 /** The text of answers, repeated as often as needed. Each word is a token; letters take one to four bytes. */
 const SENTENCES =
@@ -44,13 +45,17 @@ export function compose(ask: Ask, directive: Directive, circumstances: Circumsta
   const fits = body.length <= room
   const said = fits ? body : body.slice(0, room)
   const { dialect, id, createdS, origin, input } = circumstances
-  const usage = dialect.usage(ask, directive, usageOf(ask, directive, input, thinking.length + said.length))
+  const isSearched = ask.searches === true && call === null && (directive.search || wantsSearch(ask.prompt))
+  const search = isSearched ? searchFor(ask.prompt) : null
+  const used = usageOf(ask, directive, input, thinking.length + said.length)
+  const usage = dialect.usage(ask, directive, search === null ? used : { ...used, searches: 1 })
   return {
     id,
     createdS,
     thinking,
     text: call === null ? said : [],
     call: call === null ? null : { name: call.name, args: said },
+    search,
     finish: !fits ? 'length' : call === null ? 'stop' : 'call',
     usage,
     reports: directive.usage !== 'none' || usage.images > 0,

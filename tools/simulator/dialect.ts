@@ -23,6 +23,8 @@ export interface Ask {
   thinks: boolean
   /** The tool to call, when one was offered and the last user message says "use tool"; null = none. */
   tool: Tool | null
+  /** Whether a hosted search is asked for. */
+  searches?: boolean
   /** All tools that were offered. */
   offered: readonly Tool[]
   /** An option that only one protocol has: `include_usage` of chat, `alt=sse` of generate. */
@@ -44,6 +46,8 @@ export interface Answer {
   text: string[]
   /** The call of a tool in the place of a text; null = there is none. */
   call: { name: string; args: string[] } | null
+  /** What was searched for and found; null = nothing was. */
+  search: Search | null
   finish: 'stop' | 'length' | 'call'
   usage: Usage
   /** Whether the answer reports usage. */
@@ -56,6 +60,12 @@ export interface Answer {
   imageBytes: number
   /** The address of the simulator, for links in answers. */
   origin: string
+}
+
+/** A search that was made, and the pages that it found. */
+export interface Search {
+  query: string
+  sources: readonly { url: string; title: string }[]
 }
 
 /** One event of a stream. */

@@ -25,7 +25,7 @@ const NUMBERS = [
   'stall_ms',
   'event_error',
 ] as const
-const FLAGS = ['prepared', 'text', 'wordy'] as const
+const FLAGS = ['prepared', 'search', 'text', 'wordy'] as const
 /** How usage is reported, other than as the protocol says; `docs/simulator.md` has the words. */
 const REPORTS = ['none', 'foreign'] as const
 

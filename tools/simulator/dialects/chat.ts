@@ -20,6 +20,7 @@ import {
   groups,
   listOf,
 } from '../dialect.ts'
+import { asksToSearch, nestedAnnotation } from '../search.ts'
 import { errorBody, FAILURE, headers, fixedPaths, PLAIN } from './plain.ts'
 
 const FINISH = { stop: 'stop', length: 'length', call: 'tool_calls' }
@@ -50,12 +51,13 @@ export const chat: Dialect = {
       thinks: typeof effort === 'string' && effort !== 'none',
       tool: toolAskedFor(rows.at(-1), rows.at(-1)?.['content'], offered),
       offered,
+      searches: asksToSearch(body),
       option: fieldsOf(body['stream_options'])['include_usage'] === true,
     }
   },
   whole(ask, answer) {
     const content = answer.call === null ? answer.text.join('') : null
-    const message = { role: 'assistant', content, ...callsOf(answer), refusal: null, annotations: [] }
+    const message = { role: 'assistant', content, ...callsOf(answer), refusal: null, annotations: notesOf(answer) }
     const choices = Array.from({ length: ask.choices }, (_, index) => ({
       index,
       message,
@@ -101,6 +103,9 @@ const head = (ask: Ask, answer: Answer, object: string) => ({
   system_fingerprint: 'fp_simulated',
 })
 
+const notesOf = ({ search, text }: Answer): object[] =>
+  search === null ? [] : [nestedAnnotation(search, text.join(''))]
+
 function callsOf({ call, id }: Answer) {
   if (call === null) return {}
   return {
@@ -113,6 +118,7 @@ function* deltas(answer: Answer): Iterable<{ delta: object; tokens: number }> {
   if (call === null) {
     yield { delta: { role: 'assistant', content: '', refusal: null }, tokens: 0 }
     for (const { text, tokens } of groups(answer.text, chunk)) yield { delta: { content: text }, tokens }
+    if (answer.search !== null) yield { delta: { annotations: notesOf(answer) }, tokens: 0 }
     return
   }
   const first = { index: 0, id: `call_${id}`, type: 'function', function: { name: call.name, arguments: '' } }

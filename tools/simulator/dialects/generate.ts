@@ -20,6 +20,7 @@ import {
   frame,
   groups,
 } from '../dialect.ts'
+import { asksGoogle, grounding } from '../search.ts'
 import { PLAIN } from './plain.ts'
 
 const FINISH = { stop: 'STOP', length: 'MAX_TOKENS', call: 'STOP' }
@@ -81,6 +82,7 @@ export const generate: Dialect = {
       thinks: config['thinkingConfig'] !== undefined && budget !== 0,
       tool: toolAskedFor(contents.at(-1), contents.at(-1)?.['parts'], offered),
       offered,
+      searches: asksGoogle(body),
       option: route.events,
     }
   },
@@ -162,9 +164,11 @@ function callPart({ call, finish }: Answer): object {
 }
 
 function chunkOf(ask: Ask, answer: Answer, parts: object[], last: boolean, tokens: number): object {
+  const { search } = answer
   const candidates = Array.from({ length: ask.choices }, (_, index) => ({
     content: { parts, role: 'model' },
     ...(last ? { finishReason: FINISH[answer.finish] } : {}),
+    ...(last && search !== null ? { groundingMetadata: grounding(search, answer.text.join('')) } : {}),
     index,
   }))
   return {

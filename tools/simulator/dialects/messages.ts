@@ -19,6 +19,7 @@ import {
   frame,
   groups,
 } from '../dialect.ts'
+import { asksToSearch, citationBlock, searchBlocks } from '../search.ts'
 import { bearer, fixedPaths, PLAIN } from './plain.ts'
 
 const FINISH = { stop: 'end_turn', length: 'max_tokens', call: 'tool_use' }
@@ -62,6 +63,7 @@ export const messages: Dialect = {
       thinks: thinking === 'enabled' || thinking === 'adaptive',
       tool: toolAskedFor(rows.at(-1), rows.at(-1)?.['content'], offered),
       offered,
+      searches: asksToSearch(body),
       option: false,
     }
   },
@@ -73,6 +75,7 @@ export const messages: Dialect = {
     yield frame(event('message_start', { message: start }), 0, reports ? begun : null)
     let index = 0
     if (answer.thinking.length > 0) yield* thinkingBlock(answer, index++)
+    for (const block of searched(answer)) yield* wholeBlock(block, index++)
     yield* answer.call === null ? textBlock(answer, index) : callBlock(answer, index)
     const end = { delta: { stop_reason: FINISH[answer.finish], stop_sequence: null } }
     yield frame(event('message_delta', reports ? { ...end, usage: finalUsage(usage) } : end), 0, reports ? usage : null)
@@ -117,7 +120,11 @@ const inputOf = (usage: Usage) => ({
   cache_read_input_tokens: usage.cache_read,
 })
 
-const finalUsage = (usage: Usage) => ({ ...inputOf(usage), output_tokens: usage.output })
+const finalUsage = (usage: Usage) => ({ ...inputOf(usage), output_tokens: usage.output, ...searchesOf(usage) })
+
+const searchesOf = ({ searches }: Usage) => (searches > 0 ? { server_tool_use: { web_search_requests: searches } } : {})
+
+const searched = ({ search, id }: Answer): Fields[] => (search === null ? [] : searchBlocks(search, id))
 
 function message(ask: Ask, answer: Answer, content: object[], reason: string | null, usage: Usage) {
   return {
@@ -139,6 +146,7 @@ const fullUsage = (usage: Usage) => ({
     ephemeral_1h_input_tokens: usage.cache_write_1h,
   },
   output_tokens: usage.output,
+  ...searchesOf(usage),
   service_tier: 'standard',
 })
 
@@ -150,10 +158,12 @@ function contentOf(answer: Answer): object[] {
   const thought = { type: 'thinking', thinking, signature: signatureOf(answer) }
   const said =
     answer.call === null
-      ? { type: 'text', text: answer.text.join('') }
+      ? { type: 'text', text: answer.text.join(''), ...citedBy(answer) }
       : { type: 'tool_use', id: `toolu_${answer.id}`, name: answer.call.name, input: inputOfCall(answer) }
-  return thinking === '' ? [said] : [thought, said]
+  return [...(thinking === '' ? [] : [thought]), ...searched(answer), said]
 }
+
+const citedBy = ({ search }: Answer) => (search === null ? {} : { citations: [citationBlock(search)] })
 
 /** The arguments of a call. When the maximum cut them they are not JSON, and the answer has an empty object. */
 function inputOfCall({ call, finish }: Answer): unknown {
@@ -174,8 +184,19 @@ function* thinkingBlock(answer: Answer, index: number): Iterable<Frame> {
   yield stop(index)
 }
 
+/** A search begins with its input in pieces, and what it found comes at once. */
+function* wholeBlock(block: Fields, index: number): Iterable<Frame> {
+  const { input, ...rest } = block
+  yield start(index, input === undefined ? block : { ...rest, input: {} })
+  const text = JSON.stringify(input) ?? ''
+  for (const partial_json of text === '' ? [] : [text.slice(0, 7), text.slice(7)])
+    yield delta(index, { type: 'input_json_delta', partial_json }, 0)
+  yield stop(index)
+}
+
 function* textBlock(answer: Answer, index: number): Iterable<Frame> {
   yield start(index, { type: 'text', text: '' })
+  for (const citation of citedBy(answer).citations ?? []) yield delta(index, { type: 'citations_delta', citation }, 0)
   yield frame(event('ping', {}))
   for (const { text, tokens } of groups(answer.text, answer.chunk))
     yield delta(index, { type: 'text_delta', text }, tokens)

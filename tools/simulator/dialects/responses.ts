@@ -20,6 +20,7 @@ import {
   groups,
   listOf,
 } from '../dialect.ts'
+import { annotation, asksToSearch, searchItem } from '../search.ts'
 import { errorBody, FAILURE, headers, fixedPaths, PLAIN } from './plain.ts'
 
 type Status = 'in_progress' | 'completed' | 'incomplete'
@@ -59,6 +60,7 @@ export const responses: Dialect = {
         offered,
       ),
       offered,
+      searches: asksToSearch(body),
       option: false,
     }
   },
@@ -70,6 +72,7 @@ export const responses: Dialect = {
     yield sequence.event('response.in_progress', { response: begun })
     let index = 0
     if (answer.thinking.length > 0) yield* reasoning(sequence, answer, index++)
+    if (answer.search !== null) yield* search(sequence, searchItem(answer.search, answer.id, ask.body), index++)
     yield* answer.call === null ? text(sequence, answer, index) : call(sequence, answer, index)
     const status = statusOf(answer)
     const whole = response(ask, answer, status)
@@ -107,7 +110,7 @@ function response(ask: Ask, answer: Answer, status: Status): object {
     instructions: body['instructions'] ?? null,
     max_output_tokens: ask.maxTokens,
     model: ask.model,
-    output: done ? outputOf(answer) : [],
+    output: done ? outputOf(ask, answer) : [],
     parallel_tool_calls: true,
     previous_response_id: null,
     prompt_cache_key: body['prompt_cache_key'] ?? null,
@@ -140,7 +143,13 @@ function usageOf(usage: Usage, reasoningTokens: number) {
 }
 
 const reasoningItem = (answer: Answer) => ({ id: `rs_${answer.id}`, type: 'reasoning', summary: [] })
-const partOf = (said: string) => ({ type: 'output_text', annotations: [], logprobs: [], text: said })
+const partOf = (said: string, annotations: object[] = []) => ({
+  type: 'output_text',
+  annotations,
+  logprobs: [],
+  text: said,
+})
+const notesOf = ({ search, text }: Answer): object[] => (search === null ? [] : [annotation(search, text.join(''))])
 const messageItem = (answer: Answer, status: Status, content: object[]) => ({
   id: `msg_${answer.id}`,
   type: 'message',
@@ -157,12 +166,13 @@ const callItem = (answer: Answer, status: Status, args: string) => ({
   name: answer.call?.name,
 })
 
-function outputOf(answer: Answer): object[] {
+function outputOf({ body }: Ask, answer: Answer): object[] {
   const said =
     answer.call === null
-      ? messageItem(answer, statusOf(answer), [partOf(answer.text.join(''))])
+      ? messageItem(answer, statusOf(answer), [partOf(answer.text.join(''), notesOf(answer))])
       : callItem(answer, statusOf(answer), answer.call.args.join(''))
-  return answer.thinking.length > 0 ? [reasoningItem(answer), said] : [said]
+  const searched = answer.search === null ? [] : [searchItem(answer.search, answer.id, body)]
+  return [...(answer.thinking.length > 0 ? [reasoningItem(answer)] : []), ...searched, said]
 }
 
 /** The events of reasoning, which is counted and not shown, because no summary was asked for. */
@@ -172,6 +182,15 @@ function* reasoning(sequence: Sequence, answer: Answer, index: number): Iterable
   yield sequence.event('response.output_item.done', { output_index: index, item }, answer.thinking.length)
 }
 
+function* search(sequence: Sequence, item: ReturnType<typeof searchItem>, index: number): Iterable<Frame> {
+  const { action: _, ...begun } = item
+  const at = { output_index: index, item_id: item.id }
+  yield sequence.event('response.output_item.added', { output_index: index, item: { ...begun, status: 'in_progress' } })
+  for (const state of ['in_progress', 'searching', 'completed'])
+    yield sequence.event(`response.web_search_call.${state}`, at)
+  yield sequence.event('response.output_item.done', { output_index: index, item })
+}
+
 function* text(sequence: Sequence, answer: Answer, index: number): Iterable<Frame> {
   const item = { output_index: index, item: messageItem(answer, 'in_progress', []) }
   const at = { item_id: `msg_${answer.id}`, output_index: index, content_index: 0 }
@@ -179,7 +198,9 @@ function* text(sequence: Sequence, answer: Answer, index: number): Iterable<Fram
   yield sequence.event('response.content_part.added', { ...at, part: partOf('') })
   for (const { text: delta, tokens } of groups(answer.text, answer.chunk))
     yield sequence.event('response.output_text.delta', { ...at, delta, logprobs: [], obfuscation: 'Zk3x9' }, tokens)
-  const part = partOf(answer.text.join(''))
+  for (const [n, note] of notesOf(answer).entries())
+    yield sequence.event('response.output_text.annotation.added', { ...at, annotation_index: n, annotation: note })
+  const part = partOf(answer.text.join(''), notesOf(answer))
   yield sequence.event('response.output_text.done', { ...at, text: part.text, logprobs: [] })
   yield sequence.event('response.content_part.done', { ...at, part })
   yield sequence.event('response.output_item.done', { ...item, item: messageItem(answer, statusOf(answer), [part]) })
