@@ -56,6 +56,10 @@ function addCall(command: Command, row: CallCommand, args: string[]): void {
   command.action(async (...given: unknown[]) => {
     const flags = command.opts<Flags>()
     const asked = askedBy(row, options, given.slice(0, names.length), names, flags)
+    if (row.manner === 'destroy' && !flags.dryRun) {
+      const what = row.typed.split(' ').slice(0, 2).join(' ')
+      await wantConfirmed(what, String(given[0]), flags.yes === true)
+    }
     await withCalls(flags, make => run(make, row, asked, flags))
   })
 }
@@ -226,10 +230,6 @@ async function run(make: MakeCall, row: CallCommand, { call, sent, all }: AskedC
     sent.body = { ...((await make(showOf(row), { ...NOTHING, path })) as CallFields), ...sent.body }
   if (flags.dryRun && !dryField(call))
     return print({ method: methodOf(call), path: filled(call, path), body: sent.body }, flags)
-  if (row.manner === 'destroy') {
-    const what = row.typed.split(' ').slice(0, 2).join(' ')
-    await wantConfirmed(what, Object.values(path)[0] as string, flags.yes === true)
-  }
   const most = Number(row.fixed?.['limit'] ?? flags.limit ?? MOST_ROWS)
   if (call.query !== undefined && shapeOf(call)?.['limit'] !== undefined && flags.limit !== undefined)
     sent.query = { ...sent.query, limit: flags.limit }

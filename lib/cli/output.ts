@@ -13,6 +13,8 @@ export function say({ data, talk }: CommandOutput): void {
   for (const line of talk) console.error(line)
 }
 
+export const DRY = 'nothing was changed: this was a dry run'
+
 /** What may be long goes out as fast as it is taken. */
 export async function writeAll(pieces: AsyncIterable<Uint8Array | string>, out: NodeJS.WritableStream): Promise<void> {
   let bytes = 0

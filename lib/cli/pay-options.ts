@@ -1,7 +1,7 @@
 /** The commands about ways to pay and their options; `pay-commands.ts` does what they say. */
-import { type Command, InvalidArgumentError } from 'commander'
-import { duration } from '../config/scalars.ts'
-import { WAYS } from '../terms/pay.ts'
+import { Argument, type Command, InvalidArgumentError } from 'commander'
+import { cny, duration } from '../config/scalars.ts'
+import { PAY_METHODS } from '../terms/pay.ts'
 
 type MakeCommand = (name: string, description: string) => Command
 
@@ -19,9 +19,9 @@ const DEFAULT_WAIT_MS = 15 * 60_000
 /** `command` makes one below the noun. */
 export function addPay(command: MakeCommand): void {
   command('doctor', 'walk one small order through a way to pay, and say what works and what does not')
-    .argument('<method>', WAYS)
+    .addArgument(new Argument('<method>', 'the way to pay').choices(PAY_METHODS))
     .requiredOption('--account <name>', 'whom the money is credited to')
-    .option('--amount <cny>', 'amount of the order (default: the least of the method)')
+    .option('--amount <cny>', 'amount of the order (default: the least of the method)', toAmount)
     .option('--refund', 'send the money back at the end')
     .option('--wait <duration>', 'how long you take to pay (default: 15m)', toMs, DEFAULT_WAIT_MS)
     .option('--yes', 'do not ask before the order is made')
@@ -31,6 +31,11 @@ export function addPay(command: MakeCommand): void {
       const wanted = { method, account, amount, refund, waitMs: wait, yes }
       if (!(await payDoctor(config, process.env, wanted))) process.exitCode = 1
     })
+}
+
+function toAmount(text: string): string {
+  if (!cny.safeParse(text).success) throw new InvalidArgumentError('Expected an amount of CNY.')
+  return text
 }
 
 function toMs(text: string): number {

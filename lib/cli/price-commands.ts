@@ -1,6 +1,6 @@
 /** `gateway prices import`: it opens the store that the config names, and ends. Returns what to print. */
-import type { CommandOutput } from './output.ts'
-import { DRY, tableOfChanges } from './price-tables.ts'
+import { type CommandOutput, DRY } from './output.ts'
+import { tableOfChanges } from './price-tables.ts'
 import { withStoreOf } from './with-store.ts'
 import { readFileSync, statSync } from 'node:fs'
 import { basename } from 'node:path'
@@ -12,6 +12,7 @@ import {
   type Planned,
   judgeImport,
   planImport,
+  readImport,
   runImport,
 } from '../operations/catalogue/price-import.ts'
 import { OperationError } from '../operations/error.ts'
@@ -37,13 +38,13 @@ export interface ImportFlags extends Omit<ImportOptions, 'rate'> {
   force: boolean
 }
 
-export const importPrices = (wanted: PriceFlags, file: string, flags: ImportFlags): Promise<CommandOutput> =>
-  withStoreOf(wanted.config, process.env, async (store, config) => {
-    const format = flags.format ?? formatOf(file)
-    if (flags.rate === null && format === 'litellm')
-      throw new OperationError('invalid', '--rate: expected how many CNY one USD is, because the list is in USD')
-    const list = { text: readList(file), file, format }
-    const planned = await planImport(store, list, { ...flags, rate: flags.rate ?? '1' })
+export async function importPrices(wanted: PriceFlags, file: string, flags: ImportFlags): Promise<CommandOutput> {
+  const format = flags.format ?? formatOf(file)
+  if (flags.rate === null && format === 'litellm')
+    throw new OperationError('invalid', '--rate: expected how many CNY one USD is, because the list is in USD')
+  const list = readImport({ text: readList(file), file, format }, { ...flags, rate: flags.rate ?? '1' })
+  return withStoreOf(wanted.config, process.env, async (store, config) => {
+    const planned = await planImport(store, list)
     const warnings = await judgeImport(store, planned, { config, accept: [], force: flags.force })
     if (!flags.dry) await runImport(store, planned, COMMAND)
     if (wanted.json)
@@ -54,6 +55,7 @@ export const importPrices = (wanted: PriceFlags, file: string, flags: ImportFlag
     const talk = [...planned.flatMap(notesOf), ...warned(warnings), totals(planned), ...(flags.dry ? [DRY] : [])]
     return { data: tableOfChanges(planned, wanted.terminal), talk }
   })
+}
 
 function formatOf(file: string): ListFormat {
   if (/\.csv$/i.test(file)) return 'csv'

@@ -1,6 +1,6 @@
 /** What people see of prices: tables of what models cost, of one price whole, of what changed. */
 import { flatShown, type PriceChanges } from '../operations/catalogue/prices.ts'
-import { type CommandOutput, table } from './output.ts'
+import { type CommandOutput, DRY, table } from './output.ts'
 
 const NONE = '-'
 
@@ -106,8 +106,6 @@ interface ChangedPrice {
   model: string
   changes: PriceChanges
 }
-
-export const DRY = 'nothing was changed: this was a dry run'
 
 export function changesTable({ model, changes }: ChangedPrice, asked: object, terminal: boolean): CommandOutput {
   const same = Object.keys(changes).length === 0 ? [`${model} has this price already`] : []

@@ -18,6 +18,12 @@ interface ConfigOption {
   config: string
 }
 
+interface ApplyFlags extends ConfigOption {
+  force?: true
+  dryRun?: true
+  json?: true
+}
+
 interface SimulateFlags {
   listen?: Listener
   /** ms */
@@ -183,10 +189,12 @@ function addStoreCommands(command: (name: string, description: string) => Comman
       '--force',
       'write every row, also those that were changed or deleted since, and what the rules of sense refuse',
     )
+    .option('--dry-run', 'only show what would change')
     .option('--json', 'print JSON')
-    .action(async (file: string, { config, force, json }: ConfigOption & { force?: true; json?: true }) => {
+    .action(async (file: string, { config, force, dryRun, json }: ApplyFlags) => {
       const { apply } = await import('./store-commands.ts')
-      console.log(await apply(config, file, process.env, { force: force === true, json: json === true }))
+      const how = { force: force === true, dry: dryRun === true, json: json === true }
+      say(await apply(config, file, process.env, how))
     })
   command('audit', 'check the books in the store; exit 1 on any imbalance')
     .option('--json', 'print JSON')

@@ -8,7 +8,8 @@ import { Requests } from '../operations/usage/requests.ts'
 import { readAudit } from '../operations/billing/audit.ts'
 import { loadCatalog } from '../catalog/catalog.ts'
 import { ConfigError, loadConfig } from '../config/config.ts'
-import { type CommandOutput, table } from './output.ts'
+import { type CommandOutput, DRY, table } from './output.ts'
+import { wantStore } from '../process/data-paths.ts'
 import { NOBODY, withStore, withStoreOf } from './with-store.ts'
 
 export async function migrateStore(configFile: string, env: NodeJS.ProcessEnv): Promise<string> {
@@ -21,8 +22,8 @@ export async function apply(
   configFile: string,
   file: string,
   env: NodeJS.ProcessEnv,
-  { force, json }: { force: boolean; json: boolean },
-): Promise<string> {
+  { force, dry, json }: { force: boolean; dry: boolean; json: boolean },
+): Promise<CommandOutput> {
   const config = loadConfig(configFile, env)
   const catalog = loadCatalog(file, env)
   if (config.secret === '' && catalog.channels.length > 0) {
@@ -30,21 +31,24 @@ export async function apply(
       `${configFile}: secret: expected a secret or an admin_token, to seal upstream keys with, found none`,
     ])
   }
+  if (dry) wantStore(config, configFile)
   const summary = await withStore(config, async store => {
-    if (config.migrateOnStart || config.store.startsWith('sqlite:')) await store.migrate()
-    await store.reseal()
-    const terms = { config, configBefore: config, machine: null, force }
+    if (dry) await store.wantSchema()
+    else {
+      if (config.migrateOnStart || config.store.startsWith('sqlite:')) await store.migrate()
+      await store.reseal()
+    }
+    const terms = { config, configBefore: config, machine: null, force, dry }
     const { summary, warnings } = await applyWithSense(store, catalog, systemClock, terms)
     for (const warning of warnings) console.error(`warning: ${warning}`)
     return summary as Summary
   })
-  if (json) return JSON.stringify(summary)
-  const kept = Object.values(summary).some(({ kept }) => kept.length > 0)
-  return (
-    describe(summary) +
-    (kept ? '\nkept: rows that were changed in the store; the file says nothing new of them; --force writes them' : '')
-  )
+  if (json) return { data: `${JSON.stringify(summary)}\n`, talk: dry ? [DRY] : [] }
+  const kept = Object.values(summary).some(({ kept }) => kept.length > 0) ? [KEPT] : []
+  return { data: `${describe(summary)}\n`, talk: [...kept, ...(dry ? [DRY] : [])] }
 }
+
+const KEPT = 'kept: rows that were changed in the store; the file says nothing new of them; --force writes them'
 
 /** One line for every kind of row: the names of what changed, and the number of rows that did not. */
 function describe(summary: Summary): string {

@@ -14,8 +14,6 @@ export type CheckoutName = (typeof CHECKOUT_METHODS)[number]
 /** All ways to pay. Orders of `usdt` are made by the reading of the chain, when a transfer to an account's address is final. */
 export const PAY_METHODS = [...CHECKOUT_METHODS, 'usdt'] as const
 export type OrderMethod = (typeof PAY_METHODS)[number]
-/** The ways to pay as help texts name them. */
-export const WAYS = `${CHECKOUT_METHODS.join(', ')} or usdt`
 
 /**
  * `created`: the row exists, and the provider may not know of it. `pending`: the payer can pay, or a second node has not said the same

@@ -1,6 +1,7 @@
+import { strict } from 'node:assert'
 import { createHash } from 'node:crypto'
 import t, { type Test } from 'tap'
-import { type Applied, applyCatalog } from '../../lib/operations/catalogue/apply.ts'
+import { type Applied, applyCatalog, type Summary } from '../../lib/operations/catalogue/apply.ts'
 import { openStore, type Store } from '../../lib/store/store.ts'
 import { accountPurse } from '../../lib/store/books/purses.ts'
 import { parseCatalog } from '../../lib/catalog/catalog.ts'
@@ -37,7 +38,14 @@ const FILE = {
 
 const clock = new TestClock()
 const parse = (file: object) => parseCatalog(JSON.stringify(file), 'cat.yaml', {})
-const apply = (store: Store, file: object) => applyCatalog(store, parse(file), clock)
+
+/** A dry run says beforehand what then happens, and changes nothing: else the second run would find less to do. */
+async function apply(store: Store, file: object): Promise<Summary> {
+  const would = await applyCatalog(store, parse(file), clock, false, () => {}, true)
+  const done = await applyCatalog(store, parse(file), clock)
+  strict.deepEqual(would, done)
+  return done
+}
 
 let written = 0
 
@@ -206,7 +214,8 @@ t.test('the opening balance is credited once', async t => {
 
 t.test('two that apply the same file at once', async t => {
   const store = await create(t)
-  const summaries = await Promise.all([apply(store, FILE), apply(store, FILE)])
+  const once = () => applyCatalog(store, parse(FILE), clock)
+  const summaries = await Promise.all([once(), once()])
   t.equal(summaries.flatMap(s => s.accounts.created).length, 2)
   t.equal(summaries.flatMap(s => s.keys.created).length, 2)
   t.equal(await credit(store, 'rich'), 100_000_000)

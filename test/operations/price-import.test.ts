@@ -6,6 +6,7 @@ import {
   type ImportOptions,
   type ListFile,
   planImport,
+  readImport,
   runImport,
 } from '../../lib/operations/catalogue/price-import.ts'
 import { flatPrice, readPrice } from '../../lib/operations/catalogue/prices.ts'
@@ -15,6 +16,9 @@ import type { Model } from '../../lib/terms/records.ts'
 import { ConfigError } from '../../lib/config/yaml.ts'
 import { seeded } from '../support/random.ts'
 import { ADMIN, memoryStore, SETUP } from '../support/store.ts'
+
+const planOf = async (store: Store, list: ListFile, options: ImportOptions) =>
+  planImport(store, readImport(list, options))
 
 const LITELLM = readFileSync(new URL('./price-import/litellm.json', import.meta.url), 'utf8')
 const AS_IT_IS: ImportOptions = { rate: '1', factor: '1', match: null, make: true, free: false }
@@ -40,7 +44,7 @@ const model = (name: string, price: object | null): Model => ({
 
 /** What each model of a list becomes, as `path amount`, or its notes when it is skipped. */
 async function become(store: Store, list: ListFile, options: Partial<ImportOptions> = {}) {
-  const planned = await planImport(store, list, { ...AS_IT_IS, ...options })
+  const planned = await planOf(store, list, { ...AS_IT_IS, ...options })
   return Object.fromEntries(
     planned.map(({ model, price, notes }) => [
       model,
@@ -50,7 +54,7 @@ async function become(store: Store, list: ListFile, options: Partial<ImportOptio
 }
 
 const notesOf = async (store: Store, list: ListFile) =>
-  Object.fromEntries((await planImport(store, list, AS_IT_IS)).map(({ model, notes }) => [model, notes]))
+  Object.fromEntries((await planOf(store, list, AS_IT_IS)).map(({ model, notes }) => [model, notes]))
 
 t.test('exact decimals', async t => {
   const up = (text: string) => roundedUp(exact(text)!)
@@ -207,7 +211,7 @@ t.test('only what differs is written, and applied again nothing is', async t => 
   await store.catalogue.putModel(model('pictures', null), SETUP)
   const list: ListFile = { text: LITELLM, file: 'list.json', format: 'litellm' }
   const seq = await store.changes.seq()
-  const plan = (options = {}) => planImport(store, list, { ...AS_IT_IS, ...options })
+  const plan = (options = {}) => planOf(store, list, { ...AS_IT_IS, ...options })
   const outcomes = async (options = {}) =>
     Object.fromEntries((await plan(options)).map(({ model, outcome }) => [model, outcome]))
   const planned = await plan()
@@ -249,7 +253,7 @@ t.test('the context comes with the price, where nobody has said it and the list 
     larger: { ...entry, ...above, max_input_tokens: 200_000 },
     made: { ...entry, max_input_tokens: 300_000 },
   })
-  const planned = await planImport(store, list, AS_IT_IS)
+  const planned = await planOf(store, list, AS_IT_IS)
   t.match(planned[0], { outcome: 'changed', changes: { context: { before: null, after: '200000' } } })
   await runImport(store, planned, ADMIN)
   const { models } = await store.catalogue.read()
@@ -260,7 +264,7 @@ t.test('the context comes with the price, where nobody has said it and the list 
     larger: 2_000_000,
     made: 300_000,
   })
-  t.equal(await runImport(store, await planImport(store, list, AS_IT_IS), ADMIN), 0)
+  t.equal(await runImport(store, await planOf(store, list, AS_IT_IS), ADMIN), 0)
 })
 
 t.test('tools of the upstream, and models that search unasked', async t => {
@@ -281,13 +285,13 @@ t.test('tools of the upstream, and models that search unasked', async t => {
       [...names, ...others].map(name => [name, { ...entry, code_interpreter_cost_per_session: 0.03 }]),
     ),
   )
-  const planned = await planImport(store, list, { ...AS_IT_IS, rate: '7.1' })
+  const planned = await planOf(store, list, { ...AS_IT_IS, rate: '7.1' })
   t.match(planned[0], { outcome: 'changed', changes: { searches: { before: null, after: 'always' } } })
   await runImport(store, planned, ADMIN)
   const { models } = await store.catalogue.read()
   t.same(new Set(models.filter(one => one.searches === 'always').map(one => one.name)), new Set(names))
   t.same(models.find(one => one.name === 'gpt-4o')?.price?.container, { '1g': 213_000 })
-  t.equal(await runImport(store, await planImport(store, list, { ...AS_IT_IS, rate: '7.1' }), ADMIN), 0, 'once')
+  t.equal(await runImport(store, await planOf(store, list, { ...AS_IT_IS, rate: '7.1' }), ADMIN), 0, 'once')
   const lines = csv('model,input,output,container.4g,tools.x_browser,maps,code_execution', 'a,1,2,0.5,0.25,0.3,0.4')
   t.same(await become(store, lines), {
     a: ['input 1', 'output 2', 'maps 0.3', 'container.4g 0.5', 'code_execution 0.4', 'tools.x_browser 0.25'],
@@ -362,9 +366,9 @@ t.test('a list that is wrong changes nothing and says where', async t => {
     ],
   ]
   for (const [text, message] of rows)
-    await t.rejects(planImport(store, { text, file: 'list.json', format: 'litellm' }, AS_IT_IS), { message }, text)
+    await t.rejects(planOf(store, { text, file: 'list.json', format: 'litellm' }, AS_IT_IS), { message }, text)
   const many = Object.fromEntries(Array.from({ length: 50 }, (_, i) => [`m${i}`, 1]))
-  const error = (await planImport(store, litellm(many), AS_IT_IS).catch(error => error)) as ConfigError
+  const error = (await planOf(store, litellm(many), AS_IT_IS).catch(error => error)) as ConfigError
   t.ok(error instanceof ConfigError)
   t.equal(error.problems.length, 21)
   t.equal(error.problems.at(-1), 'and 30 more')
@@ -375,7 +379,7 @@ t.test('a model that somebody changes meanwhile keeps what it became', async t =
   const store = await create(t)
   await store.catalogue.putModel(model('pictures', { image: 1 }), SETUP)
   await store.catalogue.putModel(model('embedding', { input: 1 }), SETUP)
-  const planned = await planImport(store, { text: LITELLM, file: 'l', format: 'litellm' }, { ...AS_IT_IS, make: false })
+  const planned = await planOf(store, { text: LITELLM, file: 'l', format: 'litellm' }, { ...AS_IT_IS, make: false })
   await store.catalogue.editModel('pictures', there => ({ ...there!, maxOutput: 5 }), SETUP)
   await store.catalogue.deleteModel('embedding', SETUP)
   await runImport(store, planned, ADMIN)

@@ -4,7 +4,7 @@ import { readFileSync, statSync } from 'node:fs'
 import t, { type Test } from 'tap'
 import { applyWithSense } from '../../lib/operations/catalogue/apply.ts'
 import { judgeChange } from '../../lib/operations/catalogue/judging.ts'
-import { judgeImport, planImport, runImport } from '../../lib/operations/catalogue/price-import.ts'
+import { judgeImport, planImport, readImport, runImport } from '../../lib/operations/catalogue/price-import.ts'
 import { Prices } from '../../lib/operations/catalogue/prices.ts'
 import { prepareStore } from '../../lib/process/prepare.ts'
 import { familiesOf, plainName } from '../../lib/sense/model-names.ts'
@@ -207,7 +207,10 @@ t.test('prices that are set and imported', async t => {
     changes: { input: { after: '0' } },
   })
   const list = { text: 'model,input,output\nn,0.000004,0.000016\n', file: 'l.csv', format: 'csv' } as const
-  const planned = await planImport(store, list, { rate: '1', factor: '1', match: null, make: true, free: false })
+  const planned = await planImport(
+    store,
+    readImport(list, { rate: '1', factor: '1', match: null, make: true, free: false }),
+  )
   await t.rejects(judgeImport(store, planned, terms), { fault: 'invalid', message: /price\.input: .*\[price_scale\]/ })
   t.match(await judgeImport(store, planned, { ...terms, force: true }), [/price_scale/, /price_scale/])
   t.equal(await runImport(store, planned, COMMAND), 1)

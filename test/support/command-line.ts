@@ -8,7 +8,13 @@ import { fileURLToPath } from 'node:url'
 import type { Test } from 'tap'
 import { BIN } from './gateway.ts'
 
-export interface Asked {
+/** `columns`: the width of the terminal that the command believes to write to; without it, it writes into a pipe. */
+interface CommandSurroundings {
+  env?: Record<string, string>
+  columns?: number
+}
+
+export interface Asked extends CommandSurroundings {
   args: string[]
   cwd: string
 }
@@ -24,7 +30,7 @@ export function runBin(args: string[], cwd: string, bin = BIN, env: NodeJS.Proce
   return { status, stdout, stderr }
 }
 
-export type RunCommand = (args: string[], cwd: string) => Promise<Ended>
+export type RunCommand = (args: string[], cwd: string, around?: CommandSurroundings) => Promise<Ended>
 
 /** The process ends with `t`. */
 export function commandLine(t: Pick<Test, 'teardown'>): RunCommand {
@@ -36,9 +42,9 @@ export function commandLine(t: Pick<Test, 'teardown'>): RunCommand {
   )
   exited.catch(() => {})
   t.teardown(() => child.kill())
-  return async (args, cwd) => {
+  return async (args, cwd, around = {}) => {
     const answered = once(child, 'message')
-    child.send({ args, cwd } satisfies Asked)
+    child.send({ args, cwd, ...around } satisfies Asked)
     const [ended] = (await Promise.race([answered, exited])) as [Ended]
     return ended
   }

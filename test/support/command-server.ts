@@ -11,8 +11,11 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 /** Thrown where a command ends its process. */
 class Exit extends Error {}
 
-async function answer({ args, cwd }: Asked): Promise<Ended> {
+async function answer({ args, cwd, env = {}, columns }: Asked): Promise<Ended> {
   process.chdir(cwd)
+  const before = { ...process.env }
+  Object.assign(process.env, env)
+  Object.assign(process.stdout, { isTTY: columns !== undefined, columns })
   const said = { stdout: '', stderr: '' }
   for (const name of ['stdout', 'stderr'] as const)
     process[name].write = (data: string | Uint8Array, ...rest: unknown[]) => {
@@ -30,6 +33,7 @@ async function answer({ args, cwd }: Asked): Promise<Ended> {
   await runCommand(args, ROOT).catch((error: unknown) => {
     if (!(error instanceof Exit)) throw error
   })
+  process.env = before
   return ended ?? { status: Number(process.exitCode), ...said }
 }
 

@@ -50,7 +50,8 @@ export type Summary = Record<CatalogKind, Applied>
 /**
  * With `force` every row becomes what the file says, whatever was changed in the store. Throws ConfigError, before
  * anything is written, when the file names an account or a group that does not exist; StoreConflict when the secret of
- * a key belongs to another key. `look` is given the rows before and after, and may throw.
+ * a key belongs to another key. `look` is given the rows before and after, and may throw. With `dry` nothing is
+ * written.
  */
 export async function applyCatalog(
   store: Store,
@@ -58,6 +59,7 @@ export async function applyCatalog(
   clock: Clock,
   force = false,
   look: (before: Rows, after: Rows) => void = () => {},
+  dry = false,
 ): Promise<Summary> {
   const stored = await store.catalogue.read()
   const accounts = new Map((await store.accounts.list()).map(account => [account.name, account]))
@@ -71,21 +73,30 @@ export async function applyCatalog(
     models: plannedRows(file.models, stored.models, changes.models),
     channels: plannedRows(file.channels, stored.channels, changes.channels),
   })
-  const groups = new RowWriter(store, stored.groups, (row, mark) =>
-    store.catalogue.putGroup(row, act(FILE, 'groups.put'), mark),
+  const groups = new RowWriter(
+    store,
+    stored.groups,
+    (row, mark) => store.catalogue.putGroup(row, act(FILE, 'groups.put'), mark),
+    dry,
   )
   await tally.each('groups', (row, change) => groups.write(row, change, needed.has(row.name)))
-  const models = new RowWriter(store, stored.models, (row, mark, edit) =>
-    store.catalogue.editModel(row.name, edit, act(FILE, 'models.put'), mark),
+  const models = new RowWriter(
+    store,
+    stored.models,
+    (row, mark, edit) => store.catalogue.editModel(row.name, edit, act(FILE, 'models.put'), mark),
+    dry,
   )
   await tally.each('models', (row, change) => models.write(row, change))
-  const channels = new RowWriter(store, stored.channels, (row, mark) =>
-    store.catalogue.putChannel(row, act(FILE, 'channels.put'), mark),
+  const channels = new RowWriter(
+    store,
+    stored.channels,
+    (row, mark) => store.catalogue.putChannel(row, act(FILE, 'channels.put'), mark),
+    dry,
   )
   await tally.each('channels', (row, change) => channels.write(row, change))
-  const accountWriter = new AccountWriter(store, clock, accounts)
+  const accountWriter = new AccountWriter(store, clock, accounts, dry)
   await tally.each('accounts', (row, change) => accountWriter.write(row, change))
-  const keys = new KeyWriter(store, clock, accountWriter)
+  const keys = new KeyWriter(store, clock, accountWriter, dry)
   await tally.each('keys', (row, change) => keys.write(row, change))
   return tally.summary
 }
@@ -98,7 +109,7 @@ export async function applyWithSense(
   store: Store,
   file: CatalogFile | null,
   clock: Clock,
-  terms: Omit<FileTerms, 'clock'>,
+  { dry = false, ...terms }: Omit<FileTerms, 'clock'> & { dry?: boolean },
 ): Promise<{ summary: Summary | null; warnings: string[] }> {
   let warnings: string[] = []
   const look = (before: Rows, after: Rows): void => {
@@ -106,7 +117,7 @@ export async function applyWithSense(
     throwRefused(findingLines(judged.refused, file))
     warnings = findingLines(judged.warned, file)
   }
-  if (file !== null) return { summary: await applyCatalog(store, file, clock, terms.force, look), warnings }
+  if (file !== null) return { summary: await applyCatalog(store, file, clock, terms.force, look, dry), warnings }
   const rows = await store.catalogue.read()
   look(rows, rows)
   return { summary: null, warnings }
@@ -247,12 +258,14 @@ export class RowWriter<T extends Row> {
   readonly #store: Store
   readonly #stored: ReadonlyMap<string, T>
   readonly #put: Put<T>
+  readonly #dry: boolean
 
   /** `stored`: the rows that the store has; `put` writes one of them, with its mark. */
-  constructor(store: Store, stored: readonly T[], put: Put<T>) {
+  constructor(store: Store, stored: readonly T[], put: Put<T>, dry: boolean) {
     this.#store = store
     this.#stored = new Map(stored.map(row => [row.name, row]))
     this.#put = put
+    this.#dry = dry
   }
 
   /** `needed`: the row must exist, so it is made again though the file says nothing new of it. */
@@ -260,10 +273,10 @@ export class RowWriter<T extends Row> {
     const old = this.#stored.get(row.name) ?? null
     const next = wantedRow(row, old, change) ?? (old === null && needed ? row : null)
     if (next === null || isDeepStrictEqual(old, next)) {
-      await rememberMark(this.#store, change.mark)
+      if (!this.#dry) await rememberMark(this.#store, change.mark)
       return isDeepStrictEqual(old, row) ? 'same' : 'kept'
     }
-    await this.#put(next, movedMark(change.mark), there => wantedRow(row, there, change))
+    if (!this.#dry) await this.#put(next, movedMark(change.mark), there => wantedRow(row, there, change))
     return old === null ? 'created' : 'updated'
   }
 }
@@ -311,9 +324,11 @@ export class AccountWriter {
   readonly #store: Store
   readonly #clock: Clock
   readonly #stored: Map<string, Account>
+  readonly #dry: boolean
 
   /** `stored`: the accounts that the store has, by name. */
-  constructor(store: Store, clock: Clock, stored: ReadonlyMap<string, Account>) {
+  constructor(store: Store, clock: Clock, stored: ReadonlyMap<string, Account>, dry: boolean) {
+    this.#dry = dry
     this.#store = store
     this.#clock = clock
     this.#stored = new Map(stored)
@@ -323,6 +338,7 @@ export class AccountWriter {
     const { name, groups, balance, budget, sandbox = false } = row
     let account = this.#stored.get(name) ?? null
     if (account === null) {
+      if (this.#dry) return 'created'
       const opening = { amount: balance ?? ZERO, actor: entryActor(FILE) }
       const made = { name, groups, opening, budget: firstLimit(budget), sandbox }
       const created = await createdHere(
@@ -336,9 +352,10 @@ export class AccountWriter {
     const sameBudget = sameLimit(account.budget, budget)
     const same = isDeepStrictEqual(account.groups, groups) && sameBudget
     if (same || !isNew) {
-      await rememberMark(this.#store, mark)
+      if (!this.#dry) await rememberMark(this.#store, mark)
       return same ? 'same' : 'kept'
     }
+    if (this.#dry) return 'updated'
     const deps = { store: this.#store, clock: this.#clock }
     const change = sameBudget ? { groups } : { groups, budget: await limitChange(deps, account.budget, budget) }
     const changed = await this.#store.accounts.update(account.id, change, act(FILE, 'accounts.change'), movedMark(mark))
@@ -346,9 +363,13 @@ export class AccountWriter {
     return 'updated'
   }
 
-  /** The id of the account with this name. It may have been created by another gateway a moment ago. */
-  async idOf(name: string): Promise<number> {
+  /**
+   * The id of the account with this name. It may have been created by another gateway a moment ago. null = nothing is written, and
+   * the account would be new.
+   */
+  async idOf(name: string): Promise<number | null> {
     const account = this.#stored.get(name) ?? (await this.#store.accounts.byName(name))
+    if (account === null && this.#dry) return null
     if (account === null) throw new StoreConflict(`there is no account ${name}`)
     this.#stored.set(name, account)
     return account.id
@@ -361,8 +382,10 @@ export class KeyWriter {
   readonly #accounts: AccountWriter
   /** By the id of the account, then by the name of the key. */
   readonly #stored = new Map<number, Map<string, Key>>()
+  readonly #dry: boolean
 
-  constructor(store: Store, clock: Clock, accounts: AccountWriter) {
+  constructor(store: Store, clock: Clock, accounts: AccountWriter, dry: boolean) {
+    this.#dry = dry
     this.#store = store
     this.#clock = clock
     this.#accounts = accounts
@@ -370,9 +393,11 @@ export class KeyWriter {
 
   async write(key: CatalogKey, { mark, row: isNew }: RowChange): Promise<ApplyOutcome> {
     const accountId = await this.#accounts.idOf(key.account)
+    if (accountId === null) return isNew ? 'created' : 'kept'
     const row = toRow(key, accountId)
     let stored = (await this.#keysOf(accountId)).get(key.name) ?? null
     if (stored === null && isNew) {
+      if (this.#dry) return 'created'
       const creation = this.#store.keys.create(row, act(FILE, 'keys.create'), { mark: movedMark(mark) })
       if ((await createdHere(creation)) !== null) return 'created'
       stored = await this.#store.keys.byName(accountId, key.name)
@@ -380,9 +405,10 @@ export class KeyWriter {
     }
     const same = stored !== null && isSame(stored, row)
     if (same || !isNew || stored === null) {
-      await rememberMark(this.#store, mark)
+      if (!this.#dry) await rememberMark(this.#store, mark)
       return same ? 'same' : 'kept'
     }
+    if (this.#dry) return 'updated'
     const { accountId: _, createdBy: __, modelsOff: ___, cap, ...rest } = row
     const deps = { store: this.#store, clock: this.#clock }
     const change = sameLimit(stored.cap, cap) ? rest : { ...rest, cap: await limitChange(deps, stored.cap, cap) }

@@ -57,10 +57,21 @@ export interface Planned {
   row: Model | null
 }
 
+interface ReadList {
+  list: ListFile
+  options: ImportOptions
+  factor: Exact
+  offers: Offer[]
+}
+
 /** Throws ConfigError with the problems of the list, OperationError when an option is wrong. */
-export async function planImport(store: Store, list: ListFile, options: ImportOptions): Promise<Planned[]> {
+export function readImport(list: ListFile, options: ImportOptions): ReadList {
   const factor = times(positive('rate', options.rate), positive('factor', options.factor))
-  const offers = READERS[list.format](list.text, list.file, wantedBy(options.match))
+  return { list, options, factor, offers: READERS[list.format](list.text, list.file, wantedBy(options.match)) }
+}
+
+/** Throws ConfigError with the prices of the list that cannot be. */
+export async function planImport(store: Store, { list, options, factor, offers }: ReadList): Promise<Planned[]> {
   const models = new Map((await store.catalogue.read()).models.map(model => [model.name, model]))
   const problems = new Problems(list.file)
   // What LiteLLM knows of some model is not our fault; what stands in a list that was written for us is.
