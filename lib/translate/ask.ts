@@ -15,6 +15,8 @@ export interface Ask {
   stream: boolean
   /** The system prompt. System turns in the middle of a conversation are turns. */
   system: TextPart[]
+  /** Pictures and documents of the system prompt, for which no protocol has a place there. */
+  systemMedia: MediaPart[]
   /** The turns as they came. Which must be joined or parted is the writer's business. */
   turns: Turn[]
   tools: Tool[]
@@ -54,7 +56,7 @@ export interface Sampling {
   frequency?: JsonText | undefined
 }
 
-/** The user's turns have texts, media and results; the assistant's texts, thoughts and calls; those of the system texts. */
+/** Clients may put any part into any turn; `conversation.ts` says what becomes of it. */
 export interface Turn {
   role: 'user' | 'assistant' | 'system'
   parts: TurnPart[]

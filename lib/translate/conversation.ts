@@ -1,8 +1,10 @@
 /**
  * The turns of a conversation, grouped as upstreams want them: turns of the same side are joined, all results of an
- * assistant's calls stand together right behind it, in the order of the calls, and every call has one.
+ * assistant's calls stand together right behind it, in the order of the calls, and every call has one. A part that stands where
+ * no upstream takes it is moved, and none is left out: media of the assistant and of the system go to the user's turn that follows, with a
+ * line that says whose they are; calls and thoughts are the assistant's and results the user's, in whosever turn they stand.
  */
-import type { CallPart, MediaPart, ResultPart, TextPart, ThoughtPart, Turn } from './ask.ts'
+import type { Ask, CallPart, MediaPart, ResultPart, TextPart, ThoughtPart, Turn, TurnPart } from './ask.ts'
 import { isBlank, join, type Literal, literal } from './json/literal.ts'
 import { CallIds } from './names.ts'
 
@@ -25,10 +27,17 @@ interface SystemRound {
   parts: TextPart[]
 }
 
-export function roundsOf(turns: readonly Turn[]): Round[] {
+/** The line before media that stood in a turn of theirs. */
+const WHOSE = {
+  assistant: literal('The assistant gave this:'),
+  system: literal('The instructions have this:'),
+} as const
+
+export function roundsOf({ systemMedia, turns }: Pick<Ask, 'systemMedia' | 'turns'>): Round[] {
   const conversation = new Conversation()
+  conversation.add({ role: 'system', parts: systemMedia })
   for (const turn of turns) conversation.add(turn)
-  conversation.answerAll()
+  conversation.end()
   return conversation.rounds
 }
 
@@ -76,26 +85,70 @@ class Conversation {
   /** Some of them have a result, so that what the assistant says next is another round. */
   #answered = false
   #unnamed = 0
+  /** Media of the assistant and the system, for the user's turn that follows. */
+  #moved: UserRound['parts'] = []
+  #whose: keyof typeof WHOSE | null = null
 
   add({ role, parts }: Turn): void {
-    if (role === 'assistant') this.#assistant(parts)
-    else if (role === 'system') {
-      const round = this.#last('system') ?? this.#push({ role: 'system', parts: [] })
-      for (const part of parts) if (part.type === 'text') round.parts.push(part)
-    } else for (const part of parts) this.#user(part)
+    // what stands around it stays apart
+    if (role === 'assistant' && parts.length === 0) this.#assistantRound()
+    for (const part of parts) this.#part(role, part)
   }
 
-  #assistant(parts: Turn['parts']): void {
-    let round = this.#answered ? null : this.#last('assistant')
-    if (round === null) {
-      this.answerAll()
-      round = this.#push({ role: 'assistant', parts: [] })
-      this.#at = this.rounds.length - 1
+  #part(role: Turn['role'], part: TurnPart): void {
+    switch (part.type) {
+      case 'text':
+        this.#text(role, part)
+        return
+      case 'media':
+        this.#media(role, part)
+        return
+      case 'call':
+        this.#assistantRound().parts.push(this.#call(part))
+        return
+      case 'thought':
+        this.#assistantRound().parts.push(part)
+        return
+      case 'result':
+        this.#result(part)
+        return
+      default:
+        part satisfies never
     }
-    for (const part of parts) {
-      if (part.type === 'call') round.parts.push(this.#call(part))
-      else if (part.type === 'text' || part.type === 'thought') round.parts.push(part)
+  }
+
+  #text(role: Turn['role'], part: TextPart): void {
+    switch (role) {
+      case 'user':
+        this.#userRound().parts.push(part)
+        return
+      case 'assistant':
+        this.#assistantRound().parts.push(part)
+        return
+      case 'system':
+        ;(this.#last('system') ?? this.#push({ role, parts: [] })).parts.push(part)
+        return
+      default:
+        role satisfies never
     }
+  }
+
+  #media(role: Turn['role'], part: MediaPart): void {
+    if (role === 'user') {
+      this.#userRound().parts.push(part)
+      return
+    }
+    if (this.#whose !== role) this.#moved.push({ type: 'text', text: WHOSE[role] })
+    this.#whose = role
+    this.#moved.push(part)
+  }
+
+  #assistantRound(): AssistantRound {
+    const last = this.#answered ? null : this.#last('assistant')
+    if (last !== null) return last
+    this.end()
+    this.#at = this.rounds.length
+    return this.#push({ role: 'assistant', parts: [] })
   }
 
   #call(part: CallPart): CallPart {
@@ -108,11 +161,10 @@ class Conversation {
     return call
   }
 
-  #user(part: Turn['parts'][number]): void {
-    if (part.type === 'text' || part.type === 'media') this.#userRound().parts.push(part)
-    if (part.type !== 'result') return
+  /** An empty name is none. */
+  #result(part: ResultPart): void {
     const { id, name } = part
-    const asked = this.#waiting.take(id !== '' ? `id ${id}` : name !== null ? `name ${name}` : 'any')
+    const asked = this.#waiting.take(id !== '' ? `id ${id}` : name ? `name ${name}` : 'any')
     if (asked === undefined) for (const one of part.parts) this.#userRound().parts.push(one)
     else {
       asked.answer = id === asked.call.id ? part : { ...part, id: asked.call.id }
@@ -121,11 +173,21 @@ class Conversation {
   }
 
   #userRound(): UserRound {
-    return this.#last('user') ?? this.#push({ role: 'user', results: [], parts: [] })
+    const round = this.#last('user') ?? this.#push({ role: 'user', results: [], parts: [] })
+    for (const part of this.#moved) round.parts.push(part)
+    this.#moved = []
+    this.#whose = null
+    return round
+  }
+
+  /** What waits for the user's turn has no other one to wait for. */
+  end(): void {
+    if (this.#moved.length > 0) this.#userRound()
+    this.#answerAll()
   }
 
   /** Puts the results behind the calls of the last assistant's round, before anything else. */
-  answerAll(): void {
+  #answerAll(): void {
     if (this.#asked.length === 0) return
     const results = this.#asked.map(({ call, answer }) => answer ?? noResult(call))
     this.#asked = []

@@ -1,6 +1,16 @@
 /** What readers of requests share: a body as a tree, a table of its members, and those that all of them know. */
 import { bytesAsText } from '../protocols/json/patterns.ts'
-import { type Ask, type AskHead, type CacheLife, type Choice, EFFORTS, type Effort, type FunctionTool } from './ask.ts'
+import {
+  type Ask,
+  type AskHead,
+  type CacheLife,
+  type Choice,
+  EFFORTS,
+  type Effort,
+  type FunctionTool,
+  type MediaPart,
+  type TextPart,
+} from './ask.ts'
 import { type LossWord, ManyValues, Untranslatable } from './events.ts'
 import type { JsonText } from './json/literal.ts'
 import { type Node, Tree } from './json/tree.ts'
@@ -21,6 +31,7 @@ export const emptyAsk = ({ model, stream }: AskHead): Ask => ({
   model,
   stream,
   system: [],
+  systemMedia: [],
   turns: [],
   tools: [],
   search: null,
@@ -67,6 +78,11 @@ export const ignore: MemberReader = () => {}
 
 export const refuseMember: MemberReader = (_ask, _tree, _node, name) => {
   throw new Untranslatable(name)
+}
+
+/** An empty list asks for nothing. */
+export const refuseFilled: MemberReader = (_ask, tree, node, name) => {
+  if (tree.elements(node).length > 0) throw new Untranslatable(name)
 }
 
 /** More than one answer, chances of tokens, answers that are fetched later: what may be named only to say no. */
@@ -181,6 +197,13 @@ export function checkSome(ask: Ask, field = 'tool_choice'): void {
 }
 
 // --- the conversation
+
+export function addSystem(ask: Ask, parts: readonly (TextPart | MediaPart)[]): void {
+  for (const part of parts) {
+    if (part.type === 'text') ask.system.push(part)
+    else ask.systemMedia.push(part)
+  }
+}
 
 /** Reads parts of a body into an ask. */
 export abstract class PartReader {

@@ -6,6 +6,7 @@ import type { Node, Tree } from '../json/tree.ts'
 import { unseal } from '../opaque.ts'
 import { breakpointOf, fileAt, imageAt, schemaFormat } from '../openai.ts'
 import {
+  addSystem,
   askOf,
   cacheOf,
   checkChoice,
@@ -121,8 +122,8 @@ class ChatPartReader extends PartReader {
 
   /** What stands before everything else is the system prompt. */
   #system(content: Node): void {
-    const parts = this.#content(content).filter(part => part.type === 'text')
-    if (this.ask.turns.length === 0) for (const part of parts) this.ask.system.push(part)
+    const parts = this.#content(content)
+    if (this.ask.turns.length === 0) addSystem(this.ask, parts)
     else this.ask.turns.push({ role: 'system', parts })
   }
 
@@ -148,7 +149,13 @@ class ChatPartReader extends PartReader {
     const parts = [...this.#thoughts(message, calls), ...this.#texts(content)]
     const refusal = this.tree.literal(message, 'refusal')
     if (refusal !== null && refusal !== EMPTY_TEXT) parts.push({ type: 'text', text: refusal, refusal: true })
-    return [...parts, ...calls]
+    return [...parts, ...this.#images(message), ...calls]
+  }
+
+  /** Pictures that a model has drawn, as answers have them. */
+  #images(message: Node): MediaPart[] {
+    const urls = this.tree.elements(message, 'images').map(one => this.tree.get(this.tree.get(one, 'image_url'), 'url'))
+    return urls.map(url => imageAt(this.tree.literal(url) ?? EMPTY_TEXT))
   }
 
   #texts(content: Node): TurnPart[] {

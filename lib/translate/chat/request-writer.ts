@@ -138,7 +138,7 @@ class ChatWriter extends RequestWriter {
 
   #conversation(): JsonText {
     const { systemFirst } = this.target
-    const rounds = roundsOf(this.ask.turns)
+    const rounds = roundsOf(this.ask)
     this.#message('system', joined(systemFirst ? [...this.ask.system, ...this.#hoisted(rounds)] : this.ask.system))
     for (const round of rounds) {
       if (round.role === 'user') this.#user(round)

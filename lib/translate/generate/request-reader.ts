@@ -27,6 +27,7 @@ import {
 import { type Node, Tree } from '../json/tree.ts'
 import { unseal64 } from '../opaque.ts'
 import {
+  addSystem,
   askOf,
   checkChoice,
   checkSome,
@@ -49,6 +50,8 @@ import { get, literalAt, NO_STATE, numberOf, numberText, spelled, stringAt } fro
 // --- requests of generate-content: tools, and which of them are to be called
 
 const SEARCHES = /^(?:google_?[sS]earch(?:_?[rR]etrieval)?|enterprise_?[wW]eb_?[sS]earch)$/
+/** The members of a part that has nothing but state. */
+const STATE = /^(?:thought|thoughtSignature|thought_signature)$/
 const FUNCTIONS = /^function_?[dD]eclarations$/
 
 /** Each member of a tool is a tool, or a list of functions. All others run at the upstream. */
@@ -111,10 +114,7 @@ const readSystem: MemberReader = (ask, tree, node) => {
   for (const content of contentsOf(tree, node)) {
     const whole = tree.literal(content)
     if (whole !== null) ask.system.push({ type: 'text', text: whole })
-    for (const part of tree.elements(content, 'parts')) {
-      const text = tree.literal(part, 'text')
-      if (text !== null) ask.system.push({ type: 'text', text })
-    }
+    new GeneratePartReader(ask, tree).system(tree.elements(content, 'parts'))
   }
 }
 
@@ -168,12 +168,33 @@ class GeneratePartReader extends PartReader {
     const text = this.#literal(part, 'text')
     if (this.#is(call)) parts.push(this.#call(call, this.#state(part)))
     else if (this.#is(result)) parts.push(this.#result(result))
-    else if (text !== null || this.#literal(part, 'thoughtSignature') !== null)
-      this.#text(parts, role, part, text ?? EMPTY_TEXT)
+    else if (text !== null || this.#isState(part)) this.#text(parts, role, part, text ?? EMPTY_TEXT)
     else {
-      const media = this.#media(part)
+      const media = this.#other(part)
       if (media !== null) parts.push(media)
-      else if (!/^\{\s*\}$/.test(this.tree.source(part))) this.ask.losses.add('server_tools')
+      if (this.#state(part) !== null) this.ask.losses.add('thinking') // no other upstream has state at its pictures
+    }
+  }
+
+  /** Has the part nothing but state? */
+  #isState(part: Node): boolean {
+    let isMore = false
+    this.tree.members(part, name => (isMore ||= !STATE.test(name)))
+    return !isMore && this.#literal(part, 'thoughtSignature') !== null
+  }
+
+  /** What is neither text nor call nor result. */
+  #other(part: Node): TextPart | MediaPart | null {
+    const media = this.#media(part)
+    if (media === null && !/^\{\s*\}$/.test(this.tree.source(part))) this.ask.losses.add('server_tools')
+    return media
+  }
+
+  system(parts: readonly Node[]): void {
+    for (const part of parts) {
+      const text = this.#literal(part, 'text')
+      const read = text === null ? this.#other(part) : ({ type: 'text', text } as const)
+      if (read !== null) addSystem(this.ask, [read])
     }
   }
 

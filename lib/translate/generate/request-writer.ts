@@ -212,7 +212,7 @@ class GenerateWriter extends RequestWriter {
   // --- the conversation
 
   #conversation(): JsonText {
-    for (const round of roundsOf(this.ask.turns)) {
+    for (const round of roundsOf(this.ask)) {
       if (round.role === 'user') this.#user(round)
       else if (round.role === 'assistant') this.#assistant(round)
       else this.#system(round.parts)

@@ -22,7 +22,7 @@ import { objectIn } from '../json/tree.ts'
 import { issuerOf, seal } from '../opaque.ts'
 import { SEARCH_ID, SEARCH_NAME } from '../search.ts'
 
-const TEXT = '{"type":"text","text":"","citations":null}'
+const TEXT = '{"type":"text","text":""}'
 const THINKING = '{"type":"thinking","thinking":"","signature":""}'
 /** The most searches of one answer that are told one by one. */
 const MOST_QUERIES = 20
@@ -213,7 +213,7 @@ class MessagesDocument extends DocumentOfObjects {
     if (found !== null)
       return searchBlocks(this.options, place, found).flatMap(({ use, result, input }) => [use(input), result])
     if (call !== null) return this.#call(call, text)
-    if (kind === 'media') return [typed('text', { text: leftOut(mime), citations: 'null' })]
+    if (kind === 'media') return [typed('text', { text: leftOut(mime) })]
     const hidden = opaque === null ? [] : [typed('redacted_thinking', { data: seal(opaque) })]
     if (kind === 'thought') {
       const isShown = text !== EMPTY_TEXT || (opaque?.of === 'signed' && opaque.value !== EMPTY_TEXT)
@@ -222,7 +222,7 @@ class MessagesDocument extends DocumentOfObjects {
     }
     if (isLast && opaque !== null) this.losses.add('thinking')
     const behind = isLast ? [] : hidden
-    const citations = this.searches && notes.length > 0 ? array(notes.map(citationOf)) : 'null'
+    const citations = this.searches && notes.length > 0 ? array(notes.map(citationOf)) : undefined
     return text === EMPTY_TEXT ? behind : [typed('text', { text, citations }), ...behind]
   }
 

@@ -6,6 +6,7 @@ import { type Node, NONE, type Tree } from '../json/tree.ts'
 import { digest } from '../names.ts'
 import { unseal } from '../opaque.ts'
 import {
+  addSystem,
   askOf,
   cacheOf,
   checkChoice,
@@ -18,6 +19,7 @@ import {
   type MemberReader,
   type MemberReaders,
   PartReader,
+  refuseFilled,
   refuseMember,
   sampling,
   stop,
@@ -49,11 +51,11 @@ const readSystem: MemberReader = (ask, tree, node) => {
     ask.system.push({ type: 'text', text: whole })
     return
   }
-  const parts = textsOf(tree, node)
+  const parts = new MessagesPartReader(ask, tree).contents(node)
   const first = parts[0]
-  if (first !== undefined) first.text = withoutAttribution(first.text)
-  if (first?.text === EMPTY_TEXT) parts.shift()
-  for (const part of parts) ask.system.push(part)
+  if (first?.type === 'text') first.text = withoutAttribution(first.text)
+  if (first?.type === 'text' && first.text === EMPTY_TEXT) parts.shift()
+  addSystem(ask, parts)
 }
 
 const ROLES = new Set(['user', 'assistant', 'system'])
@@ -92,7 +94,7 @@ class MessagesPartReader extends PartReader {
   #forCall: Opaque | null = null
 
   read(content: Node): TurnPart[] {
-    for (const block of this.tree.elements(content)) this.#block(block)
+    for (const block of this.#blocks(content)) this.#block(block)
     this.#searches.end()
     return this.#parts
   }
@@ -139,13 +141,7 @@ class MessagesPartReader extends PartReader {
   }
 
   #result(block: Node): void {
-    const content = this.tree.get(block, 'content')
-    const text = this.tree.literal(content)
-    const parts: (TextPart | MediaPart)[] = text === null ? [] : [{ type: 'text', text }]
-    for (const element of this.tree.elements(content)) {
-      const part = this.#content(element)
-      if (part !== null) parts.push(part)
-    }
+    const parts = this.contents(this.tree.get(block, 'content'))
     const error = this.tree.boolean(block, 'is_error') === true
     const id = this.tree.string(block, 'tool_use_id') ?? ''
     this.#parts.push({ type: 'result', id, name: null, parts, error, ...cacheOf(this.tree, block) })
@@ -159,10 +155,23 @@ class MessagesPartReader extends PartReader {
     else this.#parts.push({ type: 'thought', text, ...(opaque === null ? {} : { opaque }) })
   }
 
+  /** The parts of a result or of the system prompt: a text, a list of blocks, or one block alone. */
+  contents(node: Node): (TextPart | MediaPart)[] {
+    const text = this.tree.literal(node)
+    if (text !== null) return [{ type: 'text', text }]
+    return this.#blocks(node)
+      .map(block => this.#content(block))
+      .filter(part => part !== null)
+  }
+
+  #blocks(node: Node): readonly Node[] {
+    return this.tree.kind(node) === 'object' ? [node] : this.tree.elements(node)
+  }
+
   /** What may stand in a turn and in a result. */
   #content(block: Node): TextPart | MediaPart | null {
     const cache = cacheOf(this.tree, block)
-    switch (this.tree.string(block, 'type')) {
+    switch (this.tree.string(block, 'type') ?? 'text') {
       case 'text':
         return { type: 'text', text: this.tree.literal(block, 'text') ?? EMPTY_TEXT, ...cache }
       case 'image':
@@ -301,7 +310,7 @@ const MEMBERS: MemberReaders = {
   cache_control: cacheControl,
   context_management: drop('context_management'),
   compaction: drop('context_management'),
-  mcp_servers: drop('hosted_tools'),
+  mcp_servers: refuseFilled,
   fallbacks: drop('other'),
   diagnostics: ignore,
   container: refuseMember,

@@ -205,7 +205,7 @@ class MessagesWriter extends RequestWriter {
 
   /** Returns whether the model may think: in the middle of a round of tools only where its earlier thoughts are there. */
   #conversation(): boolean {
-    const rounds = placed(roundsOf(this.ask.turns), this.target.systemTurns)
+    const rounds = placed(roundsOf(this.ask), this.target.systemTurns)
     if (rounds[0]?.role !== 'user') this.#message('user', [DOT])
     const last = rounds.at(-1)
     if (last?.role === 'assistant') trimLast(last)
@@ -368,9 +368,14 @@ class CacheMarks {
   readonly #top: CacheLife | null
 
   constructor(ask: Ask, target: TranslationTarget) {
-    const { tools, system, turns, cache: top } = ask
+    const { tools, system, systemMedia, turns, cache: top } = ask
     this.#top = top
-    const all: (Markable & { type: string })[] = [...tools, ...system, ...turns.flatMap(({ parts }) => parts)]
+    const all: (Markable & { type: string })[] = [
+      ...tools,
+      ...system,
+      ...systemMedia,
+      ...turns.flatMap(({ parts }) => parts),
+    ]
     const marked = all.filter(({ type, cache }) => type !== 'freeform' && type !== 'thought' && cache !== undefined)
     for (const part of marked.slice(top === null ? -MOST_MARKS : 1 - MOST_MARKS))
       this.#kept.set(part, part.cache as CacheLife)

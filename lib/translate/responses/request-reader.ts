@@ -6,6 +6,7 @@ import type { Node, Tree } from '../json/tree.ts'
 import { unseal } from '../opaque.ts'
 import { breakpointOf, fileAt, imageAt, schemaFormat } from '../openai.ts'
 import {
+  addSystem,
   askOf,
   checkChoice,
   checkSome,
@@ -149,6 +150,9 @@ class ResponsesPartReader extends PartReader {
       case 'reasoning':
         this.#thought(item)
         return
+      case 'image_generation_call':
+        this.#image(item)
+        return
       case 'additional_tools':
       case 'tool_search_output':
         for (const tool of readTools(this.ask, this.tree, this.tree.get(item, 'tools'))) this.ask.tools.push(tool)
@@ -177,14 +181,20 @@ class ResponsesPartReader extends PartReader {
       this.#add(role, parts)
       return
     }
-    const texts = parts.filter(part => part.type === 'text')
     if (role === 'assistant')
       this.#add(
         role,
-        texts.filter(({ text }) => text !== EMPTY_TEXT),
+        parts.filter(part => part.type !== 'text' || part.text !== EMPTY_TEXT),
       )
-    else if (this.ask.turns.length > 0) this.#add(role, texts)
-    else for (const text of texts) this.ask.system.push(text)
+    else if (this.ask.turns.length > 0) this.#add(role, parts)
+    else addSystem(this.ask, parts)
+  }
+
+  /** A picture that a model has drawn. One that is kept elsewhere cannot be shown again. */
+  #image(item: Node): void {
+    const base64 = this.tree.literal(item, 'result')
+    if (base64 === null || base64 === EMPTY_TEXT) this.ask.losses.add('server_tools')
+    else this.#add('assistant', [{ type: 'media', kind: 'image', mime: 'image/png', base64 }])
   }
 
   #call(item: Node, freeform: boolean): void {

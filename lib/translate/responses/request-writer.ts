@@ -163,7 +163,7 @@ class ResponsesWriter extends RequestWriter {
   // --- the conversation: a list of items
 
   #input(): JsonText {
-    for (const round of roundsOf(this.ask.turns)) {
+    for (const round of roundsOf(this.ask)) {
       if (round.role === 'user') this.#user(round)
       else if (round.role === 'assistant') this.#assistant(round)
       else this.#message('developer', joined(round.parts))
@@ -225,8 +225,8 @@ class ResponsesWriter extends RequestWriter {
   #text({ text, refusal, opaque }: TextPart): void {
     if (opaque !== undefined) this.losses.add('thinking') // only other protocols have state at their texts
     if (isBlank(text)) return
-    const part = refusal === true ? typed('refusal', { refusal: text }) : typed('output_text', { text })
-    this.#message('assistant', array([part]))
+    // parts of an answer have members that only the upstream's own answers have
+    this.#message('assistant', refusal === true ? array([typed('refusal', { refusal: text })]) : text)
   }
 
   /** An item with state of another upstream, or with none, would be refused. */

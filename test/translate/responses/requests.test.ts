@@ -316,7 +316,7 @@ const ROWS: Row[] = [
     check(body, t) {
       t.match(body['input'], [
         { role: 'user', content: 'q' },
-        { role: 'assistant', content: [{ type: 'output_text', text: 'I' }] },
+        { role: 'assistant', content: 'I' },
         { type: 'function_call', call_id: 'toolu_1', arguments: '{"x":1}' },
         { type: 'function_call', call_id: 'toolu_2', arguments: '{}' },
         { type: 'function_call_output', call_id: 'toolu_1', output: [{ type: 'input_image', image_url: PNG }] },
