@@ -30,7 +30,7 @@ export const API_ERRORS = {
   cross_origin: {
     status: 403,
     words: (from, ours) => ({
-      zh: `请求来自${from},而控制台的地址是${ours}`,
+      zh: `请求来自${from}，而控制台的地址是${ours}`,
       en: `The request comes from ${from}, and the address of the console is ${ours}`,
     }),
   },
@@ -38,11 +38,11 @@ export const API_ERRORS = {
   not_json: row(400, '请求体不是有效的JSON对象', 'The body is not a valid JSON object'),
   too_large: {
     status: 413,
-    words: most => ({ zh: `请求体超过限制:最大${most}`, en: `The body is larger than ${most}` }),
+    words: most => ({ zh: `请求体超过限制：最大${most}`, en: `The body is larger than ${most}` }),
   },
   too_slow: row(408, '请求体接收超时', 'The body did not come in time'),
-  too_many_calls: row(429, '请求过于频繁,请稍后再试', 'Too many calls: try again later'),
-  busy: row(429, '同时进行的查询过多,请稍后再试', 'Too many reports are being made: try again later', 2),
+  too_many_calls: row(429, '请求过于频繁，请稍后再试', 'Too many calls: try again later'),
+  busy: row(429, '同时进行的查询过多，请稍后再试', 'Too many reports are being made: try again later', 2),
   signed_out: row(401, '请先登录', 'Sign in first'),
   token_refused: row(401, '访问令牌无效', 'The token is not valid'),
   session_only: row(403, '访问令牌不能执行此操作', 'Tokens may not make this call'),
@@ -52,7 +52,7 @@ export const API_ERRORS = {
   operators_only: row(403, '仅限运营人员', 'Only operators may do this'),
   second_factor: row(403, '请先启用两步验证', 'Switch on a second factor first'),
   step_up: row(403, '请再次验证身份', 'Prove again that it is you'),
-  unavailable: row(503, '服务暂时不可用,请稍后再试', 'Not available at the moment: try again later', 2),
+  unavailable: row(503, '服务暂时不可用，请稍后再试', 'Not available at the moment: try again later', 2),
   internal: row(500, '网关内部错误', 'The gateway failed'),
 } as const satisfies Record<string, ApiErrorRow>
 

@@ -342,7 +342,7 @@ const channelKey = z.strictObject({
 /** `false` is an empty list. */
 const translate = kind.scalar(
   {
-    zh: `true、false或协议列表(${TEXT_PROTOCOLS.join('、')})`,
+    zh: `true、false或协议列表（${TEXT_PROTOCOLS.join('、')}）`,
     en: `true, false, or a list of ${TEXT_PROTOCOLS.join(', ')}`,
   },
   { anyOf: [{ type: 'boolean' }, { type: 'array', items: { type: 'string', enum: [...TEXT_PROTOCOLS] } }] },

@@ -70,9 +70,9 @@ const HOUR_MS = 3_600_000
  */
 export const duration = ({ least = 0, most = 24 * HOUR_MS }: { least?: number; most?: number } = {}) => {
   const range = `${least > 0 ? `, at least ${least}ms` : ''}${most === 24 * HOUR_MS ? ', at most 24h' : ''}`
-  const chinese = `${least > 0 ? `,至少${least}ms` : ''}${most === 24 * HOUR_MS ? ',最多24h' : ''}`
+  const chinese = `${least > 0 ? `，至少${least}ms` : ''}${most === 24 * HOUR_MS ? '，最多24h' : ''}`
   return scalar(
-    both(`时长,例如“250ms”、“5s”或“2m”${chinese}`, `a duration like "250ms", "5s" or "2m"${range}`),
+    both(`时长，例如“250ms”、“5s”或“2m”${chinese}`, `a duration like "250ms", "5s" or "2m"${range}`),
     { type: 'string', pattern: DURATION.source },
     value => {
       const m = matched(DURATION, value)
@@ -119,13 +119,13 @@ export const AMOUNT = { type: ['number', 'string'], minimum: 0, pattern: '^\\d{1
 
 /** A decimal with at most six places, in millionths: prices, multipliers, factors. `least` is in millionths too. */
 export const millionths = (what: Words, least = 0) =>
-  scalar(both(`${what.zh},最多6位小数`, `${what.en} with at most 6 decimal places`), AMOUNT, value => {
+  scalar(both(`${what.zh}，最多6位小数`, `${what.en} with at most 6 decimal places`), AMOUNT, value => {
     const number = parseMillionths(value)
     return number === null ? undefined : within(number, least, Number.MAX_SAFE_INTEGER)
   })
 
 export const cny = scalar(
-  both('不小于0的人民币金额,最多6位小数', 'an amount of CNY, 0 or more, with at most 6 decimal places'),
+  both('不小于0的人民币金额，最多6位小数', 'an amount of CNY, 0 or more, with at most 6 decimal places'),
   AMOUNT,
   (value): Micro | undefined => {
     const amount = parseMicro(value)
@@ -170,7 +170,7 @@ export const flag = scalar(
 
 export const oneOf = <const T extends string>(...values: T[]) =>
   scalar(
-    value => both(`以下之一:${values.join('、')}`, oneOfThese(value, values)),
+    value => both(`以下之一：${values.join('、')}`, oneOfThese(value, values)),
     { type: 'string', enum: values },
     value => values.find(v => v === value),
   )
@@ -184,7 +184,7 @@ export const secret = (expected: Expected, pattern: RegExp) =>
 
 /** An ISO 8601 time with its zone, or a date (midnight in UTC), in ms since 1970. */
 export const time = scalar(
-  both('时间,例如“2030-01-31T00:00:00Z”', 'a time like "2030-01-31T00:00:00Z"'),
+  both('时间，例如“2030-01-31T00:00:00Z”', 'a time like "2030-01-31T00:00:00Z"'),
   { type: 'string', pattern: TIME.source },
   value => {
     const m = matched(TIME, value)
@@ -237,7 +237,7 @@ export const listener = scalar(
 
 /** An IP address or a CIDR, kept as text. */
 export const network = scalar(
-  { zh: 'IP地址或网段,例如“10.0.0.0/8”', en: 'an address or a CIDR, like "10.0.0.0/8"' },
+  { zh: 'IP地址或网段，例如“10.0.0.0/8”', en: 'an address or a CIDR, like "10.0.0.0/8"' },
   { type: 'string' },
   value => {
     const m = matched(/^([^/]+)(?:\/(\d{1,3}))?$/, value)
@@ -329,7 +329,7 @@ const JSON_SCHEMA = {
 
 export const limit = scalar(
   {
-    zh: '不小于0的人民币金额,最多6位小数,或{ amount, every: day | week | month }',
+    zh: '不小于0的人民币金额，最多6位小数，或{ amount, every: day | week | month }',
     en: 'an amount of CNY, 0 or more, with at most 6 decimal places, or { amount, every: day | week | month }',
   },
   JSON_SCHEMA,

@@ -14,7 +14,7 @@ export const isoOrNull = (ms: number | null): string | null => (ms === null ? nu
 
 export const moment = kind.scalar(
   {
-    zh: '时间,例如“2030-01-31T00:00:00Z”,或1970年以来的毫秒数',
+    zh: '时间，例如“2030-01-31T00:00:00Z”，或1970年以来的毫秒数',
     en: 'a time like "2030-01-31T00:00:00Z", or ms since 1970',
   },
   {},
@@ -59,7 +59,7 @@ export const cnyAmount = (expected: Words, fits: (amount: Micro) => boolean) =>
   })
 
 export const cnyAboveZero = cnyAmount(
-  { zh: '大于0的人民币金额,最多6位小数', en: 'an amount of CNY above 0 with at most 6 decimal places' },
+  { zh: '大于0的人民币金额，最多6位小数', en: 'an amount of CNY above 0 with at most 6 decimal places' },
   amount => amount > 0,
 )
 

@@ -58,7 +58,7 @@ export function expected(issue: Exclude<z.core.$ZodIssue, z.core.$ZodIssueUnreco
     case 'too_big':
       return bound(issue.origin, issue.maximum, false)
     case 'invalid_value':
-      return both(`以下之一:${issue.values.join('、')}`, `one of ${issue.values.join(', ')}`)
+      return both(`以下之一：${issue.values.join('、')}`, `one of ${issue.values.join(', ')}`)
     case 'custom':
       return (issue.params?.['words'] as Words | undefined) ?? both(issue.message, issue.message)
     case 'invalid_format':

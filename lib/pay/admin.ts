@@ -61,7 +61,7 @@ export type ExceptionsFilter = z.output<typeof exceptionsFilter>
 /** Why an operator does something. It is kept. */
 export const reason = kind.scalar(
   {
-    zh: `原因,最多${MOST_REASON}个字符,不含控制字符`,
+    zh: `原因，最多${MOST_REASON}个字符，不含控制字符`,
     en: `a reason of at most ${MOST_REASON} characters without control characters`,
   },
   { type: 'string', minLength: 1, maxLength: MOST_REASON },
@@ -90,12 +90,12 @@ function addressOf(value: unknown): string | undefined {
 }
 
 const address = kind.scalar(
-  { zh: '0x 加40位的地址;大小写混写时校验须正确', en: 'an address of 0x and 40 digits, without a typing error' },
+  { zh: '0x 加40位的地址；大小写混写时校验须正确', en: 'an address of 0x and 40 digits, without a typing error' },
   { type: 'string', pattern: ADDRESS.source },
   addressOf,
 )
 const hash = kind.scalar(
-  { zh: '交易哈希,0x 加64位', en: 'the hash of a transaction, 0x and 64 digits' },
+  { zh: '交易哈希，0x 加64位', en: 'the hash of a transaction, 0x and 64 digits' },
   { type: 'string', pattern: HASH.source },
   value => kind.matched(HASH, value)?.[0].toLowerCase(),
 )

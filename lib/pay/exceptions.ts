@@ -57,19 +57,19 @@ const WAITING: readonly OrderState[] = ['created', 'pending', 'expired', 'failed
 
 export const PAID_OTHERWISE: Words = {
   en: 'the order has another payment: refund this one at the provider',
-  zh: '该订单已有另一笔付款:请在支付服务商处退还这一笔',
+  zh: '该订单已有另一笔付款：请在支付服务商处退还这一笔',
 }
 export const NOT_BOOKED: Words = {
   en: 'the ledger has another entry under the reference of this order, or the balance cannot hold its money',
-  zh: '账本中已有同一编号的另一条记录,或余额无法容纳',
+  zh: '账本中已有同一编号的另一条记录，或余额无法容纳',
 }
 const NO_PAYMENT: Words = {
   en: 'this exception cannot be credited: it is about no payment of an order here',
-  zh: '此异常无法入账:它不是此处某个订单的付款',
+  zh: '此异常无法入账：它不是此处某个订单的付款',
 }
 const NO_RATE: Words = {
   en: 'there is no rate of this currency for the order: refund it at the provider',
-  zh: '该订单没有此货币的汇率:请在支付服务商处退款',
+  zh: '该订单没有此货币的汇率：请在支付服务商处退款',
 }
 export const NO_RATE_YET: Words = { en: 'there is no rate for this transfer yet', zh: '该转账尚无汇率' }
 const TOO_SMALL: Words = { en: 'the payment is worth less than a fen', zh: '这笔付款不足一分钱' }
@@ -105,7 +105,7 @@ function creditableTransfer(order: Order): Creditable {
 
 const SENT_BACK: Words = {
   en: 'money of this order was sent back at the provider: send the rest back there too',
-  zh: '该订单的款项已在支付服务商处退回:请将余款也在该处退回',
+  zh: '该订单的款项已在支付服务商处退回：请将余款也在该处退回',
 }
 
 /** Whether the provider has sent back money of an order that is not credited: what is left of it, nobody here knows. */

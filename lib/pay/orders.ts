@@ -75,12 +75,12 @@ export class Orders {
     if (account.status === 'banned')
       throw new OperationError('forbidden', {
         en: 'this account is banned, and could not use what it pays for',
-        zh: '此账户已被封禁,充值后也无法使用',
+        zh: '此账户已被封禁，充值后也无法使用',
       })
     if (method.sandbox !== account.sandbox)
       throw new OperationError('forbidden', {
         en: 'method: this account cannot pay with it',
-        zh: 'method:此账户不能使用该支付方式',
+        zh: 'method：此账户不能使用该支付方式',
       })
     const nowMs = await storeNow(this.#deps)
     const rate = method.currency === 'CNY' ? null : await this.#rate(method.currency, nowMs)
@@ -179,7 +179,7 @@ export class Orders {
     const [least, most] = [method.minimum, this.#bounds().order]
     if (amount !== null && isWholeFen(amount) && amount >= least && amount <= most) return amount
     const [from, to] = [least, most].map(bound => formatMicro(bound).slice(0, -4))
-    throw wrong('amount', { en: `CNY in whole fen, from ${from} to ${to}`, zh: `${from} 至 ${to} 元,精确到分` })
+    throw wrong('amount', { en: `CNY in whole fen, from ${from} to ${to}`, zh: `${from} 至 ${to} 元，精确到分` })
   }
 
   async #rate(currency: string, nowMs: number): Promise<number> {

@@ -19,12 +19,12 @@ const MOST_DAYS = 366
 /** `rate`: CNY for one unit. `for`: how long it holds, from now. */
 export const rateForm = z.strictObject({
   currency: kind.scalar(
-    { zh: '货币代码,例如“USD”', en: 'the code of a currency like "USD"' },
+    { zh: '货币代码，例如“USD”', en: 'the code of a currency like "USD"' },
     { type: 'string', pattern: '^[A-Z]{3,4}$' },
     value => (typeof value === 'string' && /^[A-Z]{3,4}$/.test(value) ? value : undefined),
   ),
   rate: kind.scalar(
-    { zh: '大于0的人民币金额,最多6位小数', en: 'an amount of CNY above 0 with at most 6 decimal places' },
+    { zh: '大于0的人民币金额，最多6位小数', en: 'an amount of CNY above 0 with at most 6 decimal places' },
     { type: ['number', 'string'] },
     value => {
       const rate = parseMillionths(value)
@@ -69,7 +69,7 @@ export async function setRate(
   const { currency, rate, for: lifeMs } = form
   if (!currencies.includes(currency)) {
     const expected = { en: 'the currency of a way to pay', zh: '某个支付方式的货币' }
-    const told = { en: `currency: expected ${expected.en}`, zh: `currency:应为${expected.zh}` }
+    const told = { en: `currency: expected ${expected.en}`, zh: `currency：应为${expected.zh}` }
     throw new OperationError('invalid', told, {}, [{ field: 'currency', expected }])
   }
   const fromMs = await storeNow(deps)

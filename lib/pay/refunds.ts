@@ -79,7 +79,7 @@ function amountOf(sent: unknown, { checkReceiver }: PayMethod): Micro {
   const amount = parseMicro(sent)
   if (amount !== null && amount > 0 && (checkReceiver !== undefined || isWholeFen(amount))) return amount
   throw checkReceiver === undefined
-    ? wrong('amount', { en: 'CNY above 0 in whole fen', zh: '大于0的人民币金额,精确到分' })
+    ? wrong('amount', { en: 'CNY above 0 in whole fen', zh: '大于0的人民币金额，精确到分' })
     : wrong('amount', { en: 'CNY above 0', zh: '大于0的人民币金额' })
 }
 
@@ -164,7 +164,7 @@ export class Refunds {
       'conflict',
       {
         en: `amount: only ${refundable} CNY of this order can go back now`,
-        zh: `amount:该订单目前最多可退 ${refundable} 元`,
+        zh: `amount：该订单目前最多可退 ${refundable} 元`,
       },
       { refundable },
     )

@@ -80,7 +80,7 @@ t.test('entries and statements', async t => {
   const file = async (heads: 'words' | 'machine') =>
     (await Array.fromAsync(await new Statements(then).file(account, '2025-12', heads, 'zh'))).join('')
   const csv = await file('words')
-  t.ok(csv.startsWith('\uFEFF时间(UTC),类型,参考号,'))
+  t.ok(csv.startsWith('\uFEFF时间（UTC）,类型,参考号,'))
   t.ok(csv.includes(",'=a,7.000000,") && csv.includes(",'+note\r\n"), csv)
   t.ok(csv.includes(`,charges,,${formatMicro(-charged as Micro)},`), 'an amount stays a number')
   t.ok(csv.endsWith('\r\n# rows: 2\r\n'))

@@ -195,7 +195,7 @@ t.test('exports have every row of the filter, in the reader’s language or for 
     ).toString()
   const ours = rows.filter(row => row.accountId === account.id).sort((a, b) => (a.requestId < b.requestId ? 1 : -1))
   const csv = await text('csv', {})
-  t.ok(csv.startsWith('\uFEFF请求编号,时间(UTC)'), 'a byte order mark, and heads in Chinese')
+  t.ok(csv.startsWith('\uFEFF请求编号,时间（UTC）'), 'a byte order mark, and heads in Chinese')
   const lines = csv.split('\r\n')
   t.notOk(/[\r\n]/.test(csv.replaceAll('\r\n', '')))
   t.equal(lines.at(-2), `# rows: ${ours.length}`)

@@ -36,7 +36,7 @@ t.test('what is wrong is named in both languages', async t => {
     [{ name: 'a', note: 'abcd' }, 'note', '应为最多3个字符', 'expected at most 3 characters'],
     [{ name: 'a', tags: ['x'] }, 'tags', '应为至少2项', 'expected at least 2 entries'],
     [{ name: 'a', tags: [1, 'x'] }, 'tags[0]', '应为文字', 'expected a text'],
-    [{ name: 'a', color: 'green' }, 'color', '应为以下之一:red、blue', 'expected one of red, blue'],
+    [{ name: 'a', color: 'green' }, 'color', '应为以下之一：red、blue', 'expected one of red, blue'],
     [{ name: 'a', color: 'blue' }, 'color', '应为别的颜色', 'expected another color'],
     [{ name: 'a', nested: { on: 1 } }, 'nested.on', '应为true或false', 'expected true or false'],
     [{ name: 'a', nested: [] }, 'nested', '应为对象', 'expected an object'],

@@ -4,6 +4,7 @@ import { query, takeFragment } from '../base/address.ts'
 import { a, div, p } from '../base/element.ts'
 import type { View } from '../base/page.ts'
 import { ownPage } from '../shared/own-page.ts'
+import { contact } from '../parts/operator.ts'
 import { providerForm, providerTold } from '../parts/provider.ts'
 import { signInForm } from '../parts/sign-in-form.ts'
 import { hrefTo } from '../shared/sitemap.ts'
@@ -24,7 +25,10 @@ export default function signIn({ register, mail, oidc }: SignInData): View {
     p({ class: 'soft centred' }, w.lead()),
     providerTold(),
     div({ class: 'panel stack' }, form(), provider?.()),
-    p({ class: 'soft centred' }, mail ? a({ href: hrefTo('forgotten') }, w.forgotten()) : w.askOperator()),
+    p(
+      { class: 'soft centred' },
+      mail ? a({ href: hrefTo('forgotten') }, w.forgotten()) : [w.askOperator(), ' ', contact()],
+    ),
     register && p({ class: 'centred' }, a({ href: hrefTo('register') }, w.register())),
   ]
 }

@@ -12,6 +12,7 @@ import { selectField, textField } from '../parts/field.ts'
 import { formOf } from '../parts/form.ts'
 import { listing } from '../parts/listing.ts'
 import { methodName, stateBadge } from '../parts/order-words.ts'
+import { contact } from '../parts/operator.ts'
 import { empty, told, whenLoaded } from '../parts/state.ts'
 import { account, accountPath, me } from '../base/session.ts'
 import { moment } from '../base/time.ts'
@@ -93,7 +94,8 @@ export default function topup(): View {
   ]
 }
 
-const nothingOffered = () => told('plain', me.value?.operator === true ? w.noneOperator() : w.none())
+const nothingOffered = () =>
+  me.value?.operator === true ? told('plain', w.noneOperator()) : told('plain', w.none(), ' ', contact())
 
 const fits = (preset: string, { minimum, maximum }: ShownMethods['data'][number]): boolean =>
   Number(preset) >= Number(minimum) && Number(preset) <= Number(maximum)

@@ -85,7 +85,7 @@ const kinds = words({
   user: ['用户', 'User'],
   member: ['成员', 'Member'],
   invitation: ['邀请', 'Invitation'],
-  session: ['登录', 'Session'],
+  session: ['会话', 'Session'],
   token: ['个人令牌', 'Personal token'],
   entry: ['账目', 'Entry'],
   order: ['订单', 'Order'],

@@ -85,7 +85,7 @@ const ADVICE = words({
     'The payer’s bank asks for the money back, and it is frozen. Answer at the provider before the time is over, or accept it; this closes by itself when the bank has decided.',
   ],
   chain: [
-    '节点之间或余额与充值之间不一致。核对节点与地址:另一节点确认后可入账,否则关闭。',
+    '节点之间或余额与充值之间不一致。核对节点与地址：另一节点确认后可入账，否则关闭。',
     'Nodes disagree, or the balance of an address is not what its transfers say, or a transfer is worth very much. Look at the nodes and the address; a transfer is credited when the other node confirms it. Otherwise close this.',
   ],
 })

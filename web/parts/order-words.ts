@@ -18,6 +18,16 @@ const METHODS = words({
 export const ORDER_METHODS = Object.keys(METHODS) as (keyof typeof METHODS)[]
 export const methodName = (method: keyof typeof METHODS): string => METHODS[method]()
 
+const WAYS = words({
+  alipay: ['打开支付宝', 'Open Alipay'],
+  wechat: ['打开微信支付', 'Open WeChat Pay'],
+  card: ['用银行卡支付', 'Pay by card'],
+  usdt: ['用 USDT 支付', 'Pay with USDT'],
+})
+
+/** What the button says that leads to the provider. */
+export const methodEntry = (method: keyof typeof WAYS): string => WAYS[method]()
+
 const STATES = words({
   created: ['准备中', 'Being made'],
   pending: ['待支付', 'To be paid'],

@@ -99,7 +99,7 @@ const rows = [
     path: '/topup/*',
     area: 'account',
     needs: 'readMoney',
-    title: { zh: '充值收据', en: 'Receipt' },
+    title: { zh: '充值收据', en: 'Receipt of a payment' },
     listed: false,
   },
   {

@@ -2,7 +2,8 @@
 import { emailForm, secretForm } from '../../operations/people/deps.ts'
 import { OwnUser, codeForm, passwordForm, profileForm, tokenForm } from '../../operations/people/me.ts'
 import { UserSessions } from '../../operations/people/sign-in.ts'
-import { type ConsoleDeps, andSignInAgain, personOf, rowId } from './shared.ts'
+import { dropCookie } from '../sign-in/identities.ts'
+import { type ConsoleDeps, andSignInAgain, jarOf, personOf, rowId } from './shared.ts'
 import { listOf } from './people.ts'
 import { z } from 'zod'
 import { operation } from '../../api/operation.ts'
@@ -93,8 +94,9 @@ export const ME = [
     stepUp: true,
     answer: { status: 204, body: null },
     refuses: [409],
-    async run(deps: ConsoleDeps, { caller }) {
-      await new OwnUser(deps).delete(caller)
+    async run(deps: ConsoleDeps, call) {
+      await new OwnUser(deps).delete(call.caller)
+      for (const name of ['session', 'device'] as const) dropCookie(jarOf(deps, call), name)
       return null
     },
   }),

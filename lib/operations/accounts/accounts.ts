@@ -36,7 +36,7 @@ export type BalanceAnswer = z.output<typeof balanceAnswer>
 export const lowBalanceForm = z.strictObject({
   amount: kind
     .scalar(
-      { zh: '不小于0的金额,最多6位小数', en: 'an amount of CNY, 0 or more, with at most 6 decimal places' },
+      { zh: '不小于0的金额，最多6位小数', en: 'an amount of CNY, 0 or more, with at most 6 decimal places' },
       { type: 'string' },
       (value): Micro | undefined => {
         const amount = typeof value === 'string' ? parseMicro(value) : null

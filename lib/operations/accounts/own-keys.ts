@@ -266,7 +266,7 @@ function restriction({ models: list, restricted }: Pick<KeyForm, 'models' | 'res
 }
 
 const NEEDED: Words = {
-  zh: '“confirm”为true,因为列表为空的密钥任何人都不能使用',
+  zh: '“confirm”为true，因为列表为空的密钥任何人都不能使用',
   en: 'confirm: true, because nobody can use a key with an empty list',
 }
 

@@ -22,7 +22,7 @@ const RESERVED = /^(opening|settlement$|topup:|bsc:|refund:|freeze:|dispute:|rel
 
 const reference = kind.scalar(
   {
-    zh: '凭证号:不是settlement、也不以opening、topup:、bsc:、refund:、freeze:、dispute:、release:或row:开头的名称',
+    zh: '凭证号：不是settlement、也不以opening、topup:、bsc:、refund:、freeze:、dispute:、release:或row:开头的名称',
     en: 'a reference: a name that is not settlement, and does not begin with opening, topup:, bsc:, refund:, freeze:, dispute:, release: or row:',
   },
   {},
@@ -58,7 +58,7 @@ export const adjustmentForm = z
   .strictObject({
     amount: cnyAmount(
       {
-        zh: '不为0的人民币金额,最多6位小数,负数表示扣除',
+        zh: '不为0的人民币金额，最多6位小数，负数表示扣除',
         en: 'an amount of CNY with at most 6 decimal places, negative to take it away, not 0',
       },
       amount => amount !== 0,

@@ -67,7 +67,7 @@ function readCursor(value: unknown): LedgerCursor | undefined {
 }
 
 const day = kind.scalar(
-  { zh: '日期,例如“2030-01-31”,或时间', en: 'a day like "2030-01-31", or a time' },
+  { zh: '日期，例如“2030-01-31”，或时间', en: 'a day like "2030-01-31", or a time' },
   { type: 'string' },
   readDay,
 )

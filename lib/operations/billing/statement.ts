@@ -32,7 +32,7 @@ const MONTH = /^(19[7-9]\d|2\d{3})-(0[1-9]|1[0-2])$/
 
 /** The name of a month, as text. */
 export const monthName = kind.scalar(
-  { zh: '月份,例如“2030-01”', en: 'a month like "2030-01"' },
+  { zh: '月份，例如“2030-01”', en: 'a month like "2030-01"' },
   { type: 'string', pattern: MONTH.source },
   value => kind.matched(MONTH, value)?.[0],
 )
@@ -242,11 +242,11 @@ type Row = Partial<Record<keyof ReturnType<typeof ledgerRow>, string | number | 
 /** `seq` and `actor` are for operators only. */
 const COLUMNS: readonly (CsvColumn<Row> & { name: keyof Row })[] = [
   { name: 'seq', value: row => row.seq },
-  { name: 'booked_at', head: { zh: '时间(UTC)', en: 'Time (UTC)' }, value: row => row.booked_at },
+  { name: 'booked_at', head: { zh: '时间（UTC）', en: 'Time (UTC)' }, value: row => row.booked_at },
   { name: 'kind', head: { zh: '类型', en: 'Kind' }, value: row => row.kind },
   { name: 'reference', head: { zh: '参考号', en: 'Reference' }, foreign: true, value: row => row.reference },
-  { name: 'amount', head: { zh: '金额(元)', en: 'Amount (CNY)' }, value: row => row.amount },
-  { name: 'balance', head: { zh: '余额(元)', en: 'Balance (CNY)' }, value: row => row.balance },
+  { name: 'amount', head: { zh: '金额（元）', en: 'Amount (CNY)' }, value: row => row.amount },
+  { name: 'balance', head: { zh: '余额（元）', en: 'Balance (CNY)' }, value: row => row.balance },
   { name: 'actor', foreign: true, value: row => row.actor },
   { name: 'note', head: { zh: '备注', en: 'Note' }, foreign: true, value: row => row.note },
 ]

@@ -147,9 +147,9 @@ const multiplierOf = ({ multiplier }: BookedRow) => (multiplier === null ? null 
 /** In the order of the files. */
 const COLUMNS = [
   open('request_id', both('请求编号', 'Request id'), requestId, row => row.requestId),
-  open('at', both('时间(UTC)', 'Time (UTC)'), timeText, row => iso(timeOfId(row.requestId))),
+  open('at', both('时间（UTC）', 'Time (UTC)'), timeText, row => iso(timeOfId(row.requestId))),
   column('booked_at', 'receipt file', 'row file', timeText, ({ row }) => iso(row.bookedAtMs), {
-    head: both('入账时间(UTC)', 'Booked at (UTC)'),
+    head: both('入账时间（UTC）', 'Booked at (UTC)'),
   }),
   hidden('account', 'row file', ({ account }) => account, true),
   hidden('key', 'row file', ({ row }) => row.keyId),
@@ -169,13 +169,13 @@ const COLUMNS = [
   ...ROW_CLASSES.map(name => open(name, COUNT_WORDS[name], wholeCount, row => row[name])),
   hidden('pieces', 'row file', ({ row }) => row.images),
   column('images', 'row file', 'row', wholeCount, ({ row }) => row.images, { head: COUNT_WORDS.images }),
-  open('charge', both('费用(元)', 'Charge (CNY)'), moneyText, row => formatMicro(row.charge)),
+  open('charge', both('费用（元）', 'Charge (CNY)'), moneyText, row => formatMicro(row.charge)),
   /** What the upstream reported above what the request can have caused, at the same prices; it is not charged. */
   column('disputed', 'receipt', 'row file', moneyText, ({ row }) => formatMicro(row.disputed)),
   hidden('cost', 'row file', ({ row }) => moneyOrNull(row.cost)),
   hidden('margin', 'row file', ({ row }) => marginOf(row)),
   column('held', 'receipt file', 'row file', moneyText.nullable(), ({ row }) => moneyOrNull(row.held), {
-    head: both('预扣(元)', 'Held (CNY)'),
+    head: both('预扣（元）', 'Held (CNY)'),
   }),
   column('released', 'receipt', 'never', moneyText.nullable(), ({ row: { held, charge } }) =>
     held === null ? null : formatMicro(subtract(held, charge)),
@@ -192,10 +192,10 @@ const COLUMNS = [
   hidden('multiplier', 'receipt file', ({ row }) => multiplierOf(row)),
   hidden('price_version', 'receipt file', ({ row }) => row.priceVersion),
   column('asked_ms', 'receipt file', 'row file', wholeMs.nullable(), ({ row }) => row.askedMs, {
-    head: both('转发前(毫秒)', 'Until the upstream was asked (ms)'),
+    head: both('转发前（毫秒）', 'Until the upstream was asked (ms)'),
   }),
-  open('first_byte_ms', both('首字节(毫秒)', 'First byte (ms)'), wholeMs.nullable(), row => row.firstByteMs),
-  open('duration_ms', both('总时长(毫秒)', 'Duration (ms)'), wholeMs, row => row.durationMs),
+  open('first_byte_ms', both('首字节（毫秒）', 'First byte (ms)'), wholeMs.nullable(), row => row.firstByteMs),
+  open('duration_ms', both('总时长（毫秒）', 'Duration (ms)'), wholeMs, row => row.durationMs),
   column('attempts', 'receipt file', 'never', wholeCount, ({ row }) => row.attempts.length, {
     head: both('尝试次数', 'Attempts'),
   }),

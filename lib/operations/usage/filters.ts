@@ -105,7 +105,7 @@ export type RefusalsQuery = z.output<typeof refusalsQuery>
 
 const by = kind.scalar(
   {
-    zh: `${SUMMARY_BY.join('、')}中的若干项,day与hour最多一项`,
+    zh: `${SUMMARY_BY.join('、')}中的若干项，day与hour最多一项`,
     en: `some of ${SUMMARY_BY.join(', ')}, at most one of day and hour`,
   },
   { type: 'string' },

@@ -313,7 +313,7 @@ export class Requests {
     const rows = await this.#deps.store.usage.summary({ accountId, ...keys, by: [], ...day, attempts: 'without' })
     const { requests, charge } = ownTotals(addUp(rows))
     const words = {
-      zh: '这一天的请求明细已删除,只保留当天合计',
+      zh: '这一天的请求明细已删除，只保留当天合计',
       en: 'the requests of that day are deleted; its totals are kept',
     }
     const details = { day_from: iso(day.fromMs), zone: day.zone, requests: String(requests), charge }

@@ -16,9 +16,9 @@ const HEADS = {
   seconds: both('秒', 'Seconds'),
   characters: both('字符', 'Characters'),
   tool_calls: both('工具调用', 'Tool calls'),
-  first_byte_p50_ms: both('首字节中位数(毫秒)', 'Median first byte (ms)'),
-  first_byte_p95_ms: both('首字节95%(毫秒)', 'First byte, 95 % (ms)'),
-  charge: both('费用(元)', 'Charge (CNY)'),
+  first_byte_p50_ms: both('首字节中位数（毫秒）', 'Median first byte (ms)'),
+  first_byte_p95_ms: both('首字节95%（毫秒）', 'First byte, 95 % (ms)'),
+  charge: both('费用（元）', 'Charge (CNY)'),
 } satisfies { [name in keyof TotalsAnswer]?: Words }
 
 /** The columns of a file of sums, with their heads. */

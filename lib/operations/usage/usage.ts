@@ -89,7 +89,7 @@ const ZONE_WORDS = both('zone: 应为整小时时区', 'zone: expected a zone wi
 /** What the store refuses, as people read it, and the field that operators sent. */
 const REFUSED: Record<SummaryRefused['what'], [words: Words, field: string]> = {
   zone: [ZONE_WORDS, 'zone'],
-  rows: [both('结果过多,请缩小范围', 'the report is too large: choose less'), 'by'],
+  rows: [both('结果过多，请缩小范围', 'the report is too large: choose less'), 'by'],
   period: [both('from: 时间范围过长', 'from: the period is too long'), 'from'],
 }
 

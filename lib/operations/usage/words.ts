@@ -14,7 +14,7 @@ export const ratioText = ({ hiddenRatio }: Pick<UsageRow, 'hiddenRatio'>): strin
 export const END_WORDS: Record<End, Words> = {
   completed: both('回答已完整返回。', 'The answer is complete.'),
   client_gone: both(
-    '客户端提前断开。为了得到真实用量,网关会继续读取上游一段时间;若上游已收到请求且未拒绝,至少收取估算的输入费用。',
+    '客户端提前断开。为了得到真实用量，网关会继续读取上游一段时间；若上游已收到请求且未拒绝，至少收取估算的输入费用。',
     'The client left. The gateway read the upstream on for a while to learn the real usage; if the upstream had the request and had not refused it, at least the estimated input is charged.',
   ),
   upstream_error: both(
@@ -22,7 +22,7 @@ export const END_WORDS: Record<End, Words> = {
     'The upstream answered with an error. A request of which nothing was relayed costs nothing.',
   ),
   upstream_cut: both(
-    '上游中途断开。只收取断开前上游报告的用量,或已转发的内容,取较大者。',
+    '上游中途断开。只收取断开前上游报告的用量，或已转发的内容，取较大者。',
     'The upstream broke off. What it had reported until then, or what was relayed, whichever is more, is charged.',
   ),
 }
@@ -32,7 +32,7 @@ export function restsOn({ basis, hiddenRatio }: Pick<UsageRow, 'basis' | 'hidden
   if (hiddenRatio === null) return RESTS_ON[basis]
   const times = ratioText({ hiddenRatio })
   return both(
-    `客户端提前断开,上游没有报告用量:输出按网关收到的内容计数,再乘以${times}。该系数来自此模型最近的完整回答:上游报告的输出与可见内容之比,因为模型的一部分思考不显示。`,
+    `客户端提前断开，上游没有报告用量：输出按网关收到的内容计数，再乘以${times}。该系数来自此模型最近的完整回答：上游报告的输出与可见内容之比，因为模型的一部分思考不显示。`,
     `The client left before the upstream reported its usage: the output is what the gateway had received, × ${times}. That is by how much more this model's last whole answers used than was seen of them, because models think where nobody sees it.`,
   )
 }
@@ -40,7 +40,7 @@ export function restsOn({ basis, hiddenRatio }: Pick<UsageRow, 'basis' | 'hidden
 const RESTS_ON: Record<Basis, Words> = {
   reported: both('按上游报告的用量收费。', 'The charge rests on the usage that the upstream reported.'),
   counted: both(
-    '上游没有报告用量,按网关的计数收费:输入为估算,输出按实际转发的内容计。',
+    '上游没有报告用量，按网关的计数收费：输入为估算，输出按实际转发的内容计。',
     'The upstream reported no usage, so the gateway counted: the input is estimated, the output is what was relayed.',
   ),
   none: both('未收费。', 'Nothing was charged.'),
@@ -48,7 +48,7 @@ const RESTS_ON: Record<Basis, Words> = {
 
 /** Stands beside a charge that is below what the upstream reported. */
 export const BOUNDED: Words = both(
-  '上游报告的用量更多,按本请求可能产生的上限收费。',
+  '上游报告的用量更多，按本请求可能产生的上限收费。',
   'The upstream reported more; charged to the bound of what the request can have caused.',
 )
 
@@ -57,11 +57,11 @@ interface Reason {
   todo: Words
 }
 const ASK = both(
-  '若仍然出现,请把请求编号发给管理员。',
+  '若仍然出现，请把请求编号发给管理员。',
   'If it happens again, send the request id to the administrator.',
 )
 const WAIT = both('请稍后重试。', 'Try again in a moment.')
-const TOP_UP = both('请充值,或减小请求的最大输出。', 'Top up the account, or ask for a smaller maximum output.')
+const TOP_UP = both('请充值，或减小请求的最大输出。', 'Top up the account, or ask for a smaller maximum output.')
 const BODY = both('请检查客户端发送的请求体。', 'Check the body that your client sends.')
 
 /** Every error of the gateway is here, because each may be the reason of a refusal. */
@@ -91,39 +91,39 @@ export const REASONS: Record<ErrorName, Reason> = {
   },
   rate: {
     why: both('短时间内请求过多。', 'There were too many requests in a short time.'),
-    todo: both('请降低频率,或请管理员提高限制。', 'Send fewer, or ask the administrator for a higher limit.'),
+    todo: both('请降低频率，或请管理员提高限制。', 'Send fewer, or ask the administrator for a higher limit.'),
   },
   concurrency: {
     why: both('同时进行的请求过多。', 'Too many requests were open at once.'),
-    todo: both('请减少并发,或请管理员提高限制。', 'Keep fewer open, or ask the administrator for a higher limit.'),
+    todo: both('请减少并发，或请管理员提高限制。', 'Keep fewer open, or ask the administrator for a higher limit.'),
   },
   too_large: {
     why: both('请求体过大。', 'The body is too large.'),
-    todo: both('请减小图片或文件,或缩短对话。', 'Send smaller pictures or files, or a shorter conversation.'),
+    todo: both('请减小图片或文件，或缩短对话。', 'Send smaller pictures or files, or a shorter conversation.'),
   },
   encoding: {
     why: both('请求体的压缩方式不受支持。', 'The body is compressed in a way that is not supported.'),
-    todo: both('请使用zstd、gzip、deflate或br,或不压缩。', 'Use zstd, gzip, deflate or br, or no compression.'),
+    todo: both('请使用zstd、gzip、deflate或br，或不压缩。', 'Use zstd, gzip, deflate or br, or no compression.'),
   },
   not_json: { why: both('请求体不是有效的JSON对象。', 'The body is no valid JSON object.'), todo: BODY },
   field: { why: both('请求体中有一个字段无效。', 'A field of the body is not valid.'), todo: BODY },
   tool: {
     why: both(
-      '请求中有一个由上游运行的工具,而该模型没有此工具的价格。',
+      '请求中有一个由上游运行的工具，而该模型没有此工具的价格。',
       'The request names a tool that the upstream runs, and the model has no price for it.',
     ),
     todo: both(
-      '请去掉该工具(错误中param所指),或请管理员为其定价。',
+      '请去掉该工具（错误中param所指），或请管理员为其定价。',
       'Leave out the tool that `param` of the error names, or ask the administrator for a price.',
     ),
   },
   untranslatable: {
     why: both(
-      '该模型经协议转换提供,请求中有一个字段无法转换。',
+      '该模型经协议转换提供，请求中有一个字段无法转换。',
       'The model is served by translation, and a field of the request cannot be translated.',
     ),
     todo: both(
-      '请去掉该字段,或使用该模型的原生协议。',
+      '请去掉该字段，或使用该模型的原生协议。',
       'Leave the field out, or use a protocol that the model speaks itself.',
     ),
   },
@@ -140,8 +140,8 @@ export const REASONS: Record<ErrorName, Reason> = {
     todo: both('请开始新的对话。', 'Begin a new conversation.'),
   },
   generation_unknown: {
-    why: both('没有找到这个请求,或它尚未结算。', 'The request was not found, or is not settled yet.'),
-    todo: both('请稍后再试,并使用发出该请求的密钥。', 'Try again in a moment, with the key that made the request.'),
+    why: both('没有找到这个请求，或它尚未结算。', 'The request was not found, or is not settled yet.'),
+    todo: both('请稍后再试，并使用发出该请求的密钥。', 'Try again in a moment, with the key that made the request.'),
   },
   model_restricted: {
     why: both('该密钥不允许使用这个模型。', 'The key may not use this model.'),
@@ -163,7 +163,7 @@ export const REASONS: Record<ErrorName, Reason> = {
   },
   quota: {
     why: both('余额或预算已用完。', 'The balance or the budget is used up.'),
-    todo: both('请充值,或提高预算。', 'Top up the account, or raise its budget.'),
+    todo: both('请充值，或提高预算。', 'Top up the account, or raise its budget.'),
   },
   estimate: {
     why: both(

@@ -126,10 +126,10 @@ export class Usdt implements PayMethod {
     const [least, most] = [this.deps.config.minimum, this.#most()]
     if (amount !== null && isWholeFen(amount) && amount >= least && amount <= most) return amount
     const [from, to] = [least, most].map(bound => formatMicro(bound).slice(0, -4))
-    const expected = { en: `CNY in whole fen, from ${from} to ${to}`, zh: `${from} 至 ${to} 元,精确到分` }
+    const expected = { en: `CNY in whole fen, from ${from} to ${to}`, zh: `${from} 至 ${to} 元，精确到分` }
     throw new OperationError(
       'invalid',
-      { en: `amount: expected ${expected.en}`, zh: `amount:应为${expected.zh}` },
+      { en: `amount: expected ${expected.en}`, zh: `amount：应为${expected.zh}` },
       {},
       [{ field: 'amount', expected }],
     )
@@ -241,24 +241,24 @@ export const isNodes = (error: unknown): error is Error =>
 const NOT_OURS = () =>
   new OperationError('conflict', {
     en: 'The address of this account is wrong in the store: do not pay to it, and tell the operator',
-    zh: '存储中此账户的充值地址有误:请勿付款,并联系管理员',
+    zh: '存储中此账户的充值地址有误：请勿付款，并联系管理员',
   })
 const NOT_OFFERED = () =>
   new OperationError('forbidden', { en: 'This account cannot pay with USDT', zh: '此账户不能使用 USDT 充值' })
 const NO_RATE = () =>
   new OperationError('conflict', {
     en: 'There is no exchange rate for USDT at the moment: deposits wait until there is one',
-    zh: '暂无 USDT 汇率:充值将等待汇率更新后入账',
+    zh: '暂无 USDT 汇率：充值将等待汇率更新后入账',
   })
 const TOO_MANY = () =>
   new OperationError('throttled', {
     en: 'Too many quotes in an hour: try again later',
-    zh: '一小时内锁定汇率次数过多,请稍后再试',
+    zh: '一小时内锁定汇率次数过多，请稍后再试',
   })
 const AWAY = () =>
   new OperationError('conflict', {
     en: 'The chain cannot be reached at the moment: try again in a minute',
-    zh: '暂时无法连接区块链,请稍后再试',
+    zh: '暂时无法连接区块链，请稍后再试',
   })
 
 /** Deriving one takes milliseconds, and pages ask for the same ones again and again. */

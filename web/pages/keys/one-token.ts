@@ -25,7 +25,7 @@ const w = words({
   sending: ['正在发送…', 'Sending…'],
   answered: ['密钥可用：模型已回答。', 'The key works: the model has answered.'],
   unreachable: ['没有收到回答，请稍后再试', 'No answer came: try again later'],
-  receipt: ['查看收据', 'Its receipt'],
+  receipt: ['查看请求明细', 'Its receipt'],
 })
 
 type Model = OwnModels['models'][number]

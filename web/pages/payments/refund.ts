@@ -18,15 +18,15 @@ const w = words({
     'The amount is taken out of the balance first; then the provider is asked to send it back. It stays frozen until the provider has decided.',
   ],
   tokensLead: [
-    '金额会先从账户余额中冻结。之后请从您自己的钱包转出代币,并在“支付”页面填写交易哈希。',
+    '金额会先从账户余额中冻结。之后请从您自己的钱包转出代币，并在“支付”页面填写交易哈希。',
     'The amount is taken out of the balance first. Then send the tokens from a wallet of your own, and enter its transaction on the page Payments.',
   ],
   receiver: ['收款地址', 'The payer’s address'],
   receiverHint: [
-    '请向付款人索取:从交易所转来的代币不能退回原地址。',
+    '请向付款人索取：从交易所转来的代币不能退回原地址。',
     'Ask the payer for it: what came from an exchange cannot go back to where it came from.',
   ],
-  toSend: ['款项已冻结,请转出代币', 'The money is frozen: send the tokens now'],
+  toSend: ['款项已冻结，请转出代币', 'The money is frozen: send the tokens now'],
   most: [(amount: string) => `目前最多可退 ${amount}。`, (amount: string) => `At most ${amount} can go back now.`],
   amount: ['金额（元）', 'Amount (CNY)'],
   reason: ['原因', 'Reason'],

@@ -13,11 +13,11 @@ import { words } from '../../base/words.ts'
 const w = words({
   title: ['立即入账', 'Credit it now'],
   lead: [
-    '款项已支付,因近期争议较多而暂缓入账。入账后付款人即可使用,之后若被银行追回,余额可能低于零。',
+    '款项已支付，因近期争议较多而暂缓入账。入账后付款人即可使用，之后若被银行追回，余额可能低于零。',
     'The money is paid, and held because payments were disputed lately. Once it is credited it can be spent; if a bank takes it back later, the balance may fall below zero.',
   ],
   othersLead: [
-    '这笔转账已确认,但与其他转账合计仍低于最低金额。现在单独入账。',
+    '这笔转账已确认，但与其他转账合计仍低于最低金额。现在单独入账。',
     'The transfer is confirmed, but worth less than the minimum together with others. It is credited now all the same.',
   ],
   reason: ['原因', 'Reason'],

@@ -9,7 +9,7 @@ import { load } from '../../base/load.ts'
 import { money } from '../../base/money.ts'
 import { say } from '../../base/page.ts'
 import { lateQr } from '../../parts/late-qr.ts'
-import { methodName, orderSaid, stateBadge } from '../../parts/order-words.ts'
+import { methodEntry, methodName, orderSaid, stateBadge } from '../../parts/order-words.ts'
 import { whenLoaded } from '../../parts/state.ts'
 import { accountPath } from '../../base/session.ts'
 import { stamp, zoneName } from '../../base/time.ts'
@@ -24,7 +24,6 @@ const w = words({
   ],
   scan: [(method: string) => `用${method}扫描二维码`, (method: string) => `Scan this code with ${method}`],
   oneOf: ['二选一即可：扫描此码，或前往下方页面支付。', 'Either of the two will do: this code, or the page below.'],
-  open: [(method: string) => `前往${method}`, (method: string) => `Go to ${method}`],
   until: [
     (at: string, zone: string) => `请在 ${at}（${zone}）前支付。`,
     (at: string, zone: string) => `Pay it before ${at} (${zone}).`,
@@ -94,7 +93,10 @@ function shown(order: ShownOrder): Child {
     order.redirect !== null &&
       p(
         {},
-        a({ class: 'button main', href: order.redirect, target: '_blank', rel: 'noopener noreferrer' }, w.open(method)),
+        a(
+          { class: 'button main', href: order.redirect, target: '_blank', rel: 'noopener noreferrer' },
+          methodEntry(order.method),
+        ),
       ),
     order.state === 'pending' &&
       order.transaction === null && [
