@@ -246,7 +246,7 @@ browserTest(t, 'viewers look and change nothing, billing sees no keys', async (t
   const clerk = await newcomer({ language: 'en-US' })
   await giveSession(clerk, house, await house.person('bill@example.org', { in: { account, role: 'billing' } }))
   await clerk.visit(at)
-  await clerk.page.getByRole('alert').first().waitFor()
+  await clerk.page.getByText('which does not have this page').waitFor()
   t.equal(await clerk.page.locator('tbody').count(), 0)
   t.same(complaints, [])
 })
