@@ -65,7 +65,10 @@ const TOO_MANY = {
     zh: '支付服务商已拒绝多个订单，请换一种支付方式，或一小时后再试',
   },
   anHour: { en: 'too many orders of this kind in an hour: try again later', zh: '一小时内此类订单过多，请稍后再试' },
-  anHourOfAll: { en: 'too many orders of this kind at the moment: try again later', zh: '当前此类订单过多，请稍后再试' },
+  anHourOfAll: {
+    en: 'too many orders of this kind at the moment: try again later',
+    zh: '当前此类订单过多，请稍后再试',
+  },
   aDay: { en: 'the orders of a day would be more than is allowed', zh: '超过每日充值限额' },
 }
 
