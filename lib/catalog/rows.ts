@@ -2,6 +2,7 @@
 import { decimal, type Micro } from '../base/money.ts'
 import { namesReserved } from '../base/reserved-addresses.ts'
 import { secretHeaders } from '../base/secrets.ts'
+import { PROTOCOLS } from '../protocols/table.ts'
 import type { Channel, ChannelKey, Group, Model, OverList, Price, PriceList, SetLimit } from '../terms/records.ts'
 import { regionProblem, credentialTextOf } from './channel-schema.ts'
 import type { CatalogForm } from './schema.ts'
@@ -253,7 +254,7 @@ export function protocolProblem(form: ChannelForm): string | null {
   const { kind } = form
   const [missing] = unspoken({ ...toChannel(form) })
   if (kind === undefined || missing === undefined) return null
-  const spoken = Object.keys(PROVIDERS[kind].paths).join(', ')
+  const spoken = PROTOCOLS.filter(protocol => protocol in PROVIDERS[kind].paths).join(', ')
   return `a kind that speaks ${missing}, or its path under paths (${kind} speaks ${spoken})`
 }
 

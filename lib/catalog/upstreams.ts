@@ -11,13 +11,13 @@ import {
   type KindName,
 } from '../protocols/words/kinds.ts'
 import { type AtKind, type ProviderHeaders, SAME_HEADERS } from '../protocols/protocol.ts'
-import { PROTOCOLS, type Protocol, protocolRow } from '../protocols/table.ts'
+import { FORMS, PROTOCOLS, type Protocol, protocolRow } from '../protocols/table.ts'
 import type { Channel } from '../terms/records.ts'
 
 export type { AnswersOf, KindName }
 
 export interface Provider {
-  /** The protocols that it speaks. */
+  /** The protocols that it speaks, and the forms of them. */
   paths: Partial<Record<Protocol, string>>
   /** Headers that carry the key, where they are not the usual ones of the protocol at a provider. */
   auth: Partial<Record<Protocol, string>>
@@ -46,7 +46,7 @@ function provider(name: KindName): Provider {
   const paths: Provider['paths'] = {}
   const auth: Provider['auth'] = {}
   const special: Partial<Record<Protocol, AtKind>> = {}
-  for (const protocol of PROTOCOLS) {
+  for (const protocol of FORMS) {
     const at = protocolRow(protocol).upstream.kinds[name]
     if (at === undefined) continue
     paths[protocol] = typeof at === 'string' ? at : at.path

@@ -1,6 +1,6 @@
 /** OpenAI-compatible chat completions (beta). */
 
-import type { SeenInAnswer } from './answers/meter.ts'
+import type { LengthStopState, SeenInAnswer } from './answers/meter.ts'
 import { ContentKeys } from './answers/content.ts'
 import { DocumentMeter, type DocumentRules, type ItemRules } from './answers/document-meter.ts'
 import { answerIdOf, type StreamEvent, saysError, shortText } from './answers/events.ts'
@@ -13,6 +13,7 @@ import { DATA, PictureCounter, PicturePlaces, type Spot } from './pictures/count
 import { bearerClient, clientPath, openAiUpstream, type ProtocolRow, type StreamWords, TEXT_COVER } from './protocol.ts'
 import { bareTool, endMembers, memberTool, typedTool } from './requests/asked-tools.ts'
 import { jsonBody } from './requests/body.ts'
+import type { BodyRule } from './requests/edits.ts'
 import type { Draft } from './requests/facts.ts'
 import { Place } from './requests/places.ts'
 import * as read from './requests/readers.ts'
@@ -305,15 +306,25 @@ export function choicesMeter(keys: ContentKeys): ProtocolRow['meter'] {
 export const openAiWords: StreamWords = {
   keepAlive: '\n',
   error: (_status, message) => event({ error: { code: '', message, type: 'gateway_api_error' } }),
-  lengthStop: ({ answerId, model, createdS }) =>
-    `${event({
-      id: answerId,
-      object: 'chat.completion.chunk',
-      created: createdS,
-      model,
-      choices: [{ index: 0, delta: {}, finish_reason: 'length' }],
-    })}data: [DONE]\n\n`,
+  lengthStop: state => stopByLength(state, 'chat.completion.chunk', [{ index: 0, delta: {}, finish_reason: 'length' }]),
 }
+
+/** The end of a stream whose events are of this `object`: its last choices, and the usage where the client has asked for it. */
+export function stopByLength(state: LengthStopState, object: string, choices: object[]): string {
+  const { answerId: id, model, createdS: created, input, cached, output } = state
+  const usage = {
+    prompt_tokens: input,
+    completion_tokens: output,
+    total_tokens: input + output,
+    ...(cached === 0 ? {} : { prompt_tokens_details: { cached_tokens: cached } }),
+  }
+  const head = { id, object, created, model }
+  const last = event({ ...head, choices })
+  return `${last}${state.tellsUsage ? event({ ...head, choices: [], usage }) : ''}data: [DONE]\n\n`
+}
+
+/** Mistral reports usage unasked, and refuses to be asked. */
+export const WITHOUT_STREAM_OPTIONS: BodyRule = { leftOut: ['stream_options'], set: {}, listed: null }
 
 const PATH = '/v1/chat/completions'
 
@@ -335,7 +346,7 @@ export const chat: ProtocolRow = {
     groq: '/openai/v1/chat/completions',
     hunyuan: PATH,
     minimax: PATH,
-    mistral: PATH,
+    mistral: { path: PATH, body: WITHOUT_STREAM_OPTIONS },
     moonshot: PATH,
     nvidia: PATH,
     openrouter: { path: '/api/v1/chat/completions', readsUsage: true },

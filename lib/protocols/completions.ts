@@ -3,7 +3,8 @@
  * what it costs is as in chat. Each of several prompts has as many answers as are wanted.
  */
 import { ContentKeys } from './answers/content.ts'
-import { chat, choicesMeter, openAiWords } from './chat.ts'
+import { chat, choicesMeter, openAiWords, stopByLength, WITHOUT_STREAM_OPTIONS } from './chat.ts'
+import { type Fields, fieldsOf, isFields } from './json/text.ts'
 import { streamOptions, top } from './layouts.ts'
 import { bearerClient, clientPath, openAiUpstream, type ProtocolRow } from './protocol.ts'
 import { jsonBody } from './requests/body.ts'
@@ -55,6 +56,27 @@ const completionsBody = top({
 completionsBody.has('extra_body', { inside: read.extraBody(completionsBody) })
 
 const PATH = '/v1/completions'
+const OBJECT = 'text_completion'
+
+/** Mistral fills in the middle of a text, and answers in the form of chat. */
+function ofChat(answer: Fields): Fields {
+  const { choices } = answer
+  return Array.isArray(choices) ? { ...answer, object: OBJECT, choices: choices.map(completed) } : answer
+}
+
+function completed(choice: unknown): unknown {
+  const { message, delta, logprobs = null, ...rest } = fieldsOf(choice)
+  const said = message ?? delta
+  return isFields(said) ? { ...rest, text: textOf(said['content']), logprobs } : choice
+}
+
+/** A text, or pieces of one. */
+const textOf = (content: unknown): string =>
+  Array.isArray(content)
+    ? content.map(piece => textOf(fieldsOf(piece)['text'])).join('')
+    : typeof content === 'string'
+      ? content
+      : ''
 
 export const completions: ProtocolRow = {
   ...chat,
@@ -69,6 +91,7 @@ export const completions: ProtocolRow = {
     deepinfra: '/v1/openai/completions',
     deepseek: '/beta/completions',
     fireworks: '/inference/v1/completions',
+    mistral: { path: '/v1/fim/completions', body: WITHOUT_STREAM_OPTIONS, rewrites: ofChat },
     nvidia: PATH,
     openrouter: '/api/v1/completions',
     siliconflow: PATH,
@@ -80,13 +103,6 @@ export const completions: ProtocolRow = {
   ),
   words: {
     ...openAiWords,
-    lengthStop: ({ answerId, model, createdS }) =>
-      `data: ${JSON.stringify({
-        id: answerId,
-        object: 'text_completion',
-        created: createdS,
-        model,
-        choices: [{ index: 0, text: '', logprobs: null, finish_reason: 'length' }],
-      })}\n\ndata: [DONE]\n\n`,
+    lengthStop: state => stopByLength(state, OBJECT, [{ index: 0, text: '', logprobs: null, finish_reason: 'length' }]),
   },
 }

@@ -40,6 +40,97 @@ t.test('whole and streamed: the upstream is asked at its path of completions, an
   t.match(await s.books(), { ok: true, left: NOTHING_LEFT })
 })
 
+const said = (delta: object, finish_reason: string | null = null, more: object = {}) =>
+  data({ id: 'f', object: 'chat.completion.chunk', choices: [{ index: 0, delta, finish_reason }], ...more })
+
+t.test(
+  'Mistral fills in the middle at a path of its own: its answers in the form of chat become text_completion',
+  async t => {
+    const s = await open(t, { channels: { a: { protocols: ['chat'], kind: 'mistral', paths: {} } as never } })
+    const openai = client(s)
+    const message = { role: 'assistant', content: 'return a + b', tool_calls: null }
+    const report = { ...usage, prompt_tokens_details: { cached_tokens: 0 } }
+    s.at('a').script = call =>
+      call.whole(200, {
+        id: 'f',
+        object: 'chat.completion',
+        created: 7,
+        model: 'u',
+        choices: [{ index: 0, message, finish_reason: 'stop' }],
+        usage: report,
+      })
+    const ask = { model: MODEL, prompt: 'def add(a, b):', suffix: 'add(1, 2)', max_tokens: 50 }
+    const whole = await openai.completions.create(ask).asResponse()
+    t.same(await whole.json(), {
+      id: 'f',
+      object: 'text_completion',
+      created: 7,
+      model: 'u',
+      choices: [{ index: 0, finish_reason: 'stop', text: 'return a + b', logprobs: null }],
+      usage: report,
+    })
+    t.equal(whole.headers.get('x-gateway-charge'), '0.000280')
+    t.notOk(whole.headers.get('content-length') === String(JSON.stringify(message).length))
+    const asked = await s.at('a').call()
+    t.match(asked.head, /^POST \/v1\/fim\/completions HTTP/)
+    t.same(JSON.parse(asked.body), ask)
+
+    const events = [
+      said({ role: 'assistant', content: '' }),
+      said({ content: 'return ' }),
+      said({ content: [{ type: 'text', text: 'a' }] }),
+      said({ content: '' }, 'stop', { usage: report }),
+      'data: [DONE]\n\n',
+    ].join('')
+    for (const size of [1, 50, 10_000]) {
+      s.at('a').script = call => {
+        call.stream()
+        for (let at = 0; at < events.length; at += size) call.chunk(events.slice(at, at + size))
+        call.end()
+      }
+      const stream = await openai.completions
+        .create(
+          { ...ask, stream: true, stream_options: { include_usage: true } },
+          { headers: { 'x-gateway-cost': 'stream' } },
+        )
+        .asResponse()
+      const parts = (await stream.text()).split('\n\n').filter(part => part !== '')
+      t.equal(parts.pop(), 'data: [DONE]')
+      const values = parts.map(part => JSON.parse(part.slice('data: '.length)) as Record<string, unknown>)
+      const texts = values.map(({ object, choices }) => [object, (choices as { text: string }[])[0]!.text])
+      t.same(
+        texts,
+        ['', 'return ', 'a', ''].map(text => ['text_completion', text]),
+        `pieces of ${size}`,
+      )
+      t.match(values.at(-1), { usage: { completion_tokens: 10, cost: 0.00028, cost_currency: 'CNY' } })
+      t.notMatch(s.at('a').calls.at(-1)!.body, /stream_options/, 'which Mistral refuses')
+    }
+    t.match(await s.books(), { ok: true, left: NOTHING_LEFT, failures: [] })
+    t.equal(s.services.buffered.bytes, 0)
+  },
+)
+
+t.test('an answer of Mistral that is no JSON, an error, or too large passes as it came', async t => {
+  const s = await open(t, { channels: { a: { protocols: ['chat'], kind: 'mistral', paths: {} } as never } })
+  const asked = async () => {
+    const headers = { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' }
+    const body = JSON.stringify({ model: MODEL, prompt: 'x', max_tokens: 50 })
+    return (await fetch(`${s.urls.main}/v1/completions`, { method: 'POST', headers, body })).text()
+  }
+  const large = JSON.stringify({ choices: [{ message: { content: 'x'.repeat(1_100_000) } }], usage })
+  for (const [status, text] of [
+    [200, large],
+    [422, '{"detail":[{"loc":["body","prompt"]}]}'],
+    [200, 'no JSON'],
+  ] as const) {
+    s.at('a').script = call => call.whole(status, text)
+    const came = await asked()
+    t.ok(came === text, `${came.length} of ${text.length} bytes: ${came.slice(0, 80)}`)
+  }
+  t.equal(s.services.buffered.bytes, 0)
+})
+
 t.test('the hold is prompts × answers × maximum', async t => {
   const rows: [what: string, body: object, answers: number][] = [
     ['a text', { prompt: 'x' }, 1],
@@ -81,7 +172,7 @@ t.test(
       ['echo', { echo: true }, {}, /echo/],
       ['best_of', { best_of: 2 }, {}, /best_of/],
       ['translated', {}, { protocols: ['messages'], translate: true }, /不支持参数 prompt/],
-      ['a kind without it', {}, { protocols: ['chat'], kind: 'mistral' }, /不支持参数 prompt/],
+      ['a kind without it', {}, { protocols: ['chat'], kind: 'moonshot' }, /不支持参数 prompt/],
     ]
     for (const [what, body, channel, says] of refusals) {
       const s = await open(t, { channels: { a: channel as never } })

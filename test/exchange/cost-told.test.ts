@@ -1,6 +1,6 @@
 /** What an answer cost, as its client is told: in the head of a document, and in a stream that asks for it. */
 import t, { type Test } from 'tap'
-import { asks, FOUR, type Four, NEXT, SENT, streamed, whole } from './support/four.ts'
+import { asks, FOUR, type Four, NEXT, SEEN, SENT, streamed, TEXT, whole } from './support/four.ts'
 import { HEADERS, MODEL, NOTHING_LEFT, open, type Scene } from './support/gateway.ts'
 import { randomCosts } from './support/random-costs.ts'
 import type { Script } from './support/upstream.ts'
@@ -28,6 +28,9 @@ function toldIn(protocol: Four, text: string): Json | undefined {
 /** The same without what was asked for. */
 const withoutCost = (text: string): string =>
   text.replace(/,?"cost":[\d.e-]+,"cost_currency":"CNY"(,"cost_usd":[\d.e-]+)?/g, '')
+
+/** Money for the beginning of a stream. */
+const LITTLE = { config: { hold: { output_tokens: 16 } }, credit: 2_000, prices: { [MODEL]: { input: 2, output: 8 } } }
 
 const scene = (t: Test, native: Four, more: Json = {}) =>
   open(t, { channels: { a: { protocols: [native] } }, config: more })
@@ -234,6 +237,125 @@ t.test('a stream that asked and breaks off, or is stopped by its money, is whole
   t.notMatch(cut.text, /"cost"/)
   t.match(await s.books(), { ok: true, left: NOTHING_LEFT, failures: [] })
 })
+
+for (const protocol of FOUR)
+  t.test(
+    `${protocol}: a stream that is stopped when its money ends tells what it cost, and drops what has no end`,
+    async t => {
+      const { start, text } = SENT[protocol]
+      for (const halfEvent of ['', text.slice(0, 40)]) {
+        const s = await open(t, { channels: { a: { protocols: [protocol] } }, ...LITTLE })
+        s.at('a').script = async call => {
+          call.stream()
+          call.chunk(start + text + halfEvent)
+          await s.settled()
+          call.chunk(text.slice(halfEvent.length) + text.repeat(400))
+        }
+        const asked = await answered(s, protocol, MODEL, { stream: true, max: 5000, headers: ASKING })
+        t.equal(asked.end, 'whole')
+        t.match(asked.text, SEEN[protocol].length)
+        const [row] = (await s.books()).rows
+        t.ok(row!.charge > 0 && asked.text.includes(TEXT))
+        t.equal(toldIn(protocol, asked.text)?.['cost'], row!.charge / 1_000_000)
+        for (const line of asked.text.split('\n'))
+          if (/^data: ?\{/.test(line)) t.doesNotThrow(() => JSON.parse(line.slice(5)))
+        t.equal(s.services.buffered.bytes, 0)
+      }
+    },
+  )
+
+t.test(
+  'chat: include_usage alone is answered with usage in a stream that is stopped, and without it none is told',
+  async t => {
+    for (const include_usage of [true, false]) {
+      const s = await open(t, { channels: { a: { protocols: ['chat'] } }, ...LITTLE })
+      s.at('a').script = call => {
+        call.stream()
+        for (let i = 0; i < 400; i++) call.chunk(SENT.chat.text)
+      }
+      const { text } = await answered(s, 'chat', MODEL, {
+        stream: true,
+        max: 5000,
+        more: { stream_options: { include_usage } },
+      })
+      t.equal(toldIn('chat', text) !== undefined, include_usage)
+      t.match(text, /"finish_reason":"length"[\s\S]*\[DONE\]/)
+    }
+  },
+)
+
+t.test(
+  'generate: elements of a JSON array tell it in the last one, wherever they are cut, natively and by translation',
+  async t => {
+    const { document } = SENT.generate
+    const part = {
+      candidates: [{ content: { parts: [{ text: 'a "]}" \\ {[' }], role: 'model' } }],
+      usageMetadata: { promptTokenCount: 100 },
+    }
+    const array = `[${JSON.stringify(part, null, 1)}\n,\r\n${JSON.stringify(document)}\n]\n`
+    const ask = (headers: Record<string, string>) => ({
+      ...asks('generate', MODEL, { headers }),
+      path: `/v1beta/models/${MODEL}:streamGenerateContent`,
+    })
+    const s = await scene(t, 'generate')
+    for (const size of [1, 3, 100, 10_000]) {
+      s.at('a').script = async call => {
+        call.start(200, { 'content-type': 'application/json', 'transfer-encoding': 'chunked' })
+        for (let at = 0; at < array.length; at += size) {
+          call.chunk(array.slice(at, at + size))
+          await new Promise(resolve => setImmediate(resolve))
+        }
+        call.end()
+      }
+      const plain = s.ask(ask({}))
+      await plain.end()
+      t.equal(plain.text, array, 'byte for byte')
+      const told = s.ask(ask(ASKING))
+      t.equal(await told.end(), 'whole')
+      const [first, last, ...none] = JSON.parse(told.text) as Json[]
+      t.same([first, none], [part, []])
+      t.match(last, { usageMetadata: { promptTokenCount: 100, ...MEMBERS } }, `pieces of ${size}`)
+      t.equal(withoutCost(told.text), array)
+    }
+    const translated = await scene(t, 'messages')
+    translated.at('a').script = streamed('messages')
+    const told = translated.ask(ask(ASKING))
+    await told.end()
+    t.match((JSON.parse(told.text) as Json[]).at(-1), { usageMetadata: MEMBERS })
+    t.equal(s.services.buffered.bytes, 0)
+  },
+)
+
+t.test(
+  'what waits for its cost is counted in limits.buffered, and passes as it came where there is no room',
+  async t => {
+    for (const [buffered, told] of [
+      ['1MiB', true],
+      ['4KiB', false],
+    ] as const) {
+      const s = await scene(t, 'responses', { limits: { buffered, body: '4KiB' } })
+      const { start, text, rest } = SENT.responses
+      const pad = 'x'.repeat(20_000)
+      const end = rest.replace('"id":"resp_u"', `"id":"resp_u","pad":"${pad}"`)
+      const [half, other] = [end.slice(0, -10_000), end.slice(-10_000)]
+      s.at('a').script = () => {}
+      const client = s.ask(asks('responses', MODEL, { stream: true, headers: ASKING }))
+      const call = await s.at('a').call()
+      call.stream()
+      call.chunk(start + text + half)
+      await client.sees('Good morning')
+      await s.settled()
+      t.equal(s.services.buffered.bytes > 10_000, told, `${s.services.buffered.bytes} bytes`)
+      call.chunk(other)
+      call.end()
+      t.equal(await client.end(), 'whole')
+      t.equal(toldIn('responses', client.text)?.['cost'] !== undefined, told)
+      if (!told) t.equal(client.text, start + text + end, 'byte for byte')
+      t.equal(s.services.buffered.bytes, 0)
+      t.match(await s.books(), { ok: true, left: NOTHING_LEFT, failures: [] })
+    }
+  },
+)
 
 t.test('pages of other sites may read it', async t => {
   const s = await scene(t, 'chat')

@@ -67,7 +67,7 @@ async function ask(t: Test, cases: Case[]) {
     models[i],
     {
       base_url: upstream.url + base,
-      protocols: [protocol],
+      protocols: [protocolRow(protocol).formOf ?? protocol],
       models: { [models[i] as string]: name ?? models[i] },
       ...channel,
     },

@@ -7,6 +7,7 @@ const RULE: BodyRule = {
   set: { version: 'v1' },
   listed: { header: 'x-beta', member: 'betas' },
 }
+const ONLY_OUT: BodyRule = { leftOut: ['model', 'stream'], set: {}, listed: null }
 const KEEPS: BodyRule = { ...RULE, leftOut: [], listed: null }
 
 /** The body in pieces of `size` bytes. */
@@ -39,6 +40,12 @@ t.test('members go and come, and every other byte stays', async t => {
     ['{"model":"m","most":1}', '{"version":"v1","most":9}', [], { ...RULE, set: { ...RULE.set, most: 9 } }],
     ['{"betas":["own"],"a":1}', '{"version":"v1","a":1}', ['x-other', 'x-beta']],
     ['{"a":1,"b\\u0065tas":["own"]}', '{"version":"v1","a":1}', ['x-beta', '']],
+    ['{"model":{"a":[1]},"stream":true, "a":1,"model":"n" }', '{"a":1 }', [], ONLY_OUT],
+    ['{ "model":1 ,"a":{}}', '{"a":{}}', [], ONLY_OUT],
+    ['{"a":[],"stream":1,"b":2}', '{"a":[],"b":2}', [], ONLY_OUT],
+    ['{"model":1,"stream":2}', '{}', [], ONLY_OUT],
+    ['{"a":1}', '{"a":1}', [], ONLY_OUT],
+    ['{}', '{}', [], ONLY_OUT],
   ]
   for (const [body, upstream, headers = [], rule = RULE] of rows)
     for (const size of [1, 2, 3, 7, 1000]) t.equal(edited(body, rule, headers, size), upstream, `${body} by ${size}`)

@@ -5,15 +5,17 @@
  * but for what takes its time, which stands in `links`.
  */
 import type { IncomingHttpHeaders } from 'node:http'
+import type { KeyEntry } from '../../access/keys.ts'
 import type { CompiledChannel } from '../../world/compiled-channel.ts'
 import type { Facts } from '../../protocols/requests/facts.ts'
 import type { OutputBounds } from '../../protocols/words/maxima.ts'
 import { mostPicturesCaused, mostSearchesCaused } from '../../pricing/bound.ts'
+import type { AtKind } from '../../protocols/protocol.ts'
 import type { Meter } from '../../protocols/answers/meter.ts'
 import { decimal, inUsd } from '../../base/money.ts'
 import { bytesAsText } from '../../protocols/json/patterns.ts'
 import { protocolRow } from '../../protocols/table.ts'
-import { CostTeller, Withholder } from '../../protocols/answers/withhold.ts'
+import { type AnswerChange, changesOf, type CostTold, type WantedChanges } from '../../protocols/answers/changes.ts'
 import type { Protocol } from '../../terms/records.ts'
 import type { TranslatedRequest } from '../../translate/ask.ts'
 import { decoderFor, type SideDecoder } from '../../upstream/decode.ts'
@@ -74,10 +76,12 @@ export class Reading {
   readonly encoded: boolean
   readonly meter: Meter
   readonly decoder: SideDecoder | null
-  /** Takes out the usage that was asked for by us and not by the client, or events that only the provider has. */
-  readonly #withholder: Withholder | null
-  /** Tells what the stream cost; null = nobody has asked for it. */
-  readonly #costs: CostTeller | null
+  /** What the client's answer goes through; null = it passes as it comes. */
+  readonly #changes: AnswerChange | null
+  /** The client's answer has another length than the upstream's. */
+  readonly isRewritten: boolean
+  /** The memory that is taken for what the changes hold back, where that may be much; null = it is not. */
+  readonly #room: HeldRoom | null
   /** null = the hold covers all that the answer can cost. */
   readonly growth: Growth | null
   /** Puts links in the place of pictures, which the client is told of by its own events. null = the answer passes as it is. */
@@ -164,11 +168,11 @@ export class Reading {
       : null
     this.unreadable = isEncoded && lane !== null && this.decoder === null
     this.translation = lane === null ? null : new Translation(x, services, lane, this.#asEvents)
-    const ours = this.events && !this.encoded && lane === null
-    const own = channel.special[protocol]?.withholds ?? null
-    this.#costs = this.events && !this.encoded && asksCost(x) ? costsOf(x) : null
-    const asked = row.asksForUsage && facts?.stream === true && !facts.includeUsage && this.#costs === null
-    this.#withholder = ours && (asked || own !== null) ? new Withholder(own) : null
+    const asked = row.asksForUsage && facts?.stream === true && !facts.includeUsage
+    const wanted = this.encoded ? null : this.#wanted(x, lane === null ? channel.special[protocol] : undefined, asked)
+    this.isRewritten = typeof wanted?.rewrite === 'function'
+    this.#changes = wanted === null ? null : changesOf(wanted)
+    this.#room = wanted !== null && (this.isRewritten || wanted.cost !== null) ? new HeldRoom(x, services) : null
     this.links =
       this.#asEvents || isEncoded || lane !== null
         ? null
@@ -179,6 +183,20 @@ export class Reading {
     this.growth = lengthStop && hold !== null ? new Growth(x, services, hold, () => events.onGrown()) : null
     this.#terminalIsLast = row.terminalIsLast
     this.#hiddenRatio = facts === null ? SEEN_WHOLLY : services.stats.hiddenRatio(x.model, facts.effort)
+  }
+
+  /**
+   * What is to be changed of the answer; null = nothing. `own`: what is different at the kind that was asked in the client's protocol.
+   * `asked`: the usage event was asked for by us, and not by the client.
+   */
+  #wanted(x: Exchange, own: AtKind | undefined, asked: boolean): WantedChanges | null {
+    const pieces = this.events ? 'events' : wantsArray(x) ? 'array' : 'document'
+    const cost = pieces !== 'document' && asksCost(x) ? costsOf(x) : null
+    const takesOut = this.events && this.translation === null
+    const type = takesOut ? own?.withholds : undefined
+    const withheld = type === undefined ? (takesOut && asked && cost === null ? 'usage' : null) : { type }
+    const rewrite = own?.rewrites ?? null
+    return (withheld ?? rewrite ?? cost) === null ? null : { pieces, withheld, rewrite, cost }
   }
 
   /** Counts what has come. False: the decoder is behind, and `onDecoded` is called when it is not. */
@@ -221,37 +239,38 @@ export class Reading {
 
   /** The bytes that the client is told of these: mostly the very same. null: nothing but the head. */
   forClient(chunk: Buffer): Buffer | Buffer[] | null {
-    return this.#costs === null ? this.#withheld(chunk) : this.#withCosts(this.#costs, this.#withheld(chunk))
-  }
-
-  #withCosts(costs: CostTeller, told: Buffer | Buffer[] | null): Buffer[] | null {
-    return told === null ? null : costs.push(Array.isArray(told) ? Buffer.concat(told) : told)
+    const changes = this.#changes
+    if (changes === null) return chunk
+    // where the first event may be that is not just passed on, as the meter has said of this very chunk; 0 = anywhere
+    const told = changes.push(chunk, chunk === this.#fed && this.decoder === null ? this.meter.matters : 0)
+    if (this.#room === null || this.#room.fits(changes.heldBytes)) return told
+    const held = changes.letGo()
+    this.#room.fits(0)
+    return held === null ? told : [told ?? [], held].flat()
   }
 
   /** The last bytes of a stream that we write: with what it cost, where that is asked for. */
   withCost(bytes: Buffer): Buffer {
-    if (this.#costs === null) return bytes
-    const told = this.#costs.push(bytes) ?? []
-    return Buffer.concat([...told, this.#costs.flush() ?? NOTHING])
+    if (this.#changes === null) return bytes
+    return Buffer.concat([this.#changes.push(bytes, 0) ?? [], this.#changes.flush() ?? []].flat())
   }
 
-  #withheld(chunk: Buffer): Buffer | Buffer[] | null {
-    if (this.#withholder === null) return chunk
-    // where the first event may be that is not just passed on, as the meter has said of this very chunk; 0 = anywhere
-    return this.#withholder.push(chunk, chunk === this.#fed && this.decoder === null ? this.meter.matters : 0)
+  /** We end the stream here: what waits, without an event that has no end. */
+  endHere(): Buffer | null {
+    const waiting = this.#changes?.drop() ?? null
+    return waiting === null ? null : Buffer.concat(waiting)
   }
 
-  /** The bytes that were held back of an event that has no end. */
+  /** The bytes that were held back of a piece that has no end. */
   rest(): Buffer | null {
-    const rest = this.#withholder?.flush() ?? null
-    return this.#costs === null ? rest : this.withCost(rest ?? NOTHING)
+    const rest = this.#changes?.flush() ?? null
+    return Array.isArray(rest) ? Buffer.concat(rest) : rest
   }
 
   /** The client's bytes end between two events, so that an event of ours may follow. */
   get boundary(): boolean {
     if (this.translation !== null) return true
-    if (this.#costs !== null) return this.#costs.atBoundary
-    return this.#withholder?.atBoundary ?? this.growth?.atBoundary ?? this.meter.atBoundary
+    return this.#changes?.atBoundary ?? this.growth?.atBoundary ?? this.meter.atBoundary
   }
 
   /** The answer is nothing that the protocol knows, or its encoding is unknown or broken. */
@@ -270,6 +289,7 @@ export class Reading {
 
   /** Nothing of the answer is wanted any more. */
   close(): void {
+    this.#room?.fits(0)
     this.decoder?.stop()
     this.links?.stop()
     this.translation?.close()
@@ -319,14 +339,39 @@ export class Reading {
 }
 
 /** The members are in CNY, and in USD where the config has a rate. */
-function costsOf(x: Exchange): CostTeller | null {
+function costsOf(x: Exchange): CostTold | null {
   const { lastUsage } = protocolRow(x.form as Protocol)
   if (lastUsage === undefined) return null
   const { usdRate } = x.world.config.billing
-  return new CostTeller(lastUsage, () => {
-    if (x.row === null) return null
-    const { charge } = x.row
-    const told = { cost: decimal(charge), cost_currency: 'CNY' }
-    return usdRate === null ? told : { ...told, cost_usd: decimal(inUsd(charge, usdRate)) }
-  })
+  return {
+    usageOf: lastUsage,
+    members() {
+      if (x.row === null) return null
+      const { charge } = x.row
+      const told = { cost: decimal(charge), cost_currency: 'CNY' }
+      return usdRate === null ? told : { ...told, cost_usd: decimal(inUsd(charge, usdRate)) }
+    },
+  }
+}
+
+/** The part of `limits.buffered` that is taken for what is held back of an answer. */
+class HeldRoom {
+  readonly #x: Exchange
+  readonly #buffered: Services['buffered']
+  #bytes = 0
+
+  constructor(x: Exchange, { buffered }: Services) {
+    this.#x = x
+    this.#buffered = buffered
+  }
+
+  /** Takes room for so many bytes in all, or gives back what is not needed any more. False: there is no room for more. */
+  fits(bytes: number): boolean {
+    const { id } = (this.#x.entry as KeyEntry).account
+    const more = bytes - this.#bytes
+    if (more > 0 && !this.#buffered.take(id, this.#bytes, more, this.#x.world.config.limits.bufferedBytes)) return false
+    if (more < 0) this.#buffered.give(id, -more)
+    this.#bytes = bytes
+    return true
+  }
 }

@@ -12,6 +12,7 @@ import type { TranslatedRequest } from '../../translate/ask.ts'
 import { passResponseHeaders, passRetryHeaders } from '../../upstream/headers.ts'
 import { answer, guard, ownHeaders, refuse } from '../record/ending.ts'
 import type { Exchange } from '../record/exchange.ts'
+import { asksCost } from '../record/request.ts'
 import type { Services } from '../record/services.ts'
 import { laneHeaders, nameLeftOut, nameLosses } from '../record/translated-request.ts'
 import { NO_ANSWER, type Reading, type UpstreamAnswer } from './reading.ts'
@@ -354,12 +355,13 @@ export class ResponseWriter {
     }
     this.head()
     const { reading } = this.#answer
-    const words = reading?.withCost(this.#lengthStop(reading)) ?? this.#lengthStop(reading)
+    const waiting = reading?.endHere() ?? null
+    const words = this.#lengthStop(reading)
     const { reply } = this.#x
     const last = this.#takeLast()
     this.#x.ended = true
-    if (last !== undefined) reply.write(last)
-    reply.end(words)
+    for (const bytes of [last, waiting]) if (bytes) reply.write(bytes)
+    reply.end(reading?.withCost(words) ?? words)
   }
 
   #lengthStop(reading: Reading | null): Buffer {
@@ -367,7 +369,8 @@ export class ResponseWriter {
     if (reading?.translation && x.usage !== null)
       return Buffer.from(reading.translation.stopByLength(x.usage), 'latin1')
     const createdS = Math.floor(this.#services.clock.now() / 1000)
-    const unknown = { model: x.model, answerId: x.id, createdS, ...promptOf(x), openBlock: null }
+    const tellsUsage = x.facts?.includeUsage === true || asksCost(x)
+    const unknown = { model: x.model, answerId: x.id, createdS, ...promptOf(x), openBlock: null, tellsUsage }
     const state = { ...unknown, ...reading?.meter.lengthStopState(), output: reading?.growth?.delivered ?? 0 }
     return this.#behindLastEvent(this.#row.words.lengthStop(state))
   }
@@ -387,7 +390,13 @@ function tellsLength({ headers, reading }: UpstreamAnswer, came: number | null):
   const length = headers['content-length']
   if (came !== null && came !== Number(length)) return false
   // with a length the client sees the end in the last byte, which must not come before the charge is safe
-  return length !== undefined && !reading?.events && !reading?.foreign && !(reading?.decoder ?? reading?.links)
+  return (
+    length !== undefined &&
+    !reading?.events &&
+    !reading?.foreign &&
+    !(reading?.decoder ?? reading?.links) &&
+    !reading?.isRewritten
+  )
 }
 
 /** The prompt as it was charged. */

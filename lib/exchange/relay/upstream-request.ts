@@ -93,7 +93,7 @@ function editsByRule(
 function upstreamBody(x: Exchange, services: Services, candidate: Candidate, headers: readonly string[]): Edited {
   const row = protocolRow(x.form as Protocol)
   const rule = ruleOf(x, candidate)
-  const edits = bodyEdits(x, row, candidate, rule?.leftOut.includes('model') ?? false)
+  const edits = bodyEdits(x, row, candidate, rule?.leftOut ?? [])
   const facts = x.facts as Facts
   if (facts.leftOut !== null) edits.push(...elementEdits(facts))
   // the kind's rule leaves members out itself
@@ -120,18 +120,20 @@ function inEnvelope(
 const isCount = (x: Exchange): boolean => (x.target as Target).endpoint.action === 'count'
 
 /**
- * The model gets the name that the upstream knows, unless it is left out of the body. Usage is asked for where the protocol does not
- * report it unasked.
+ * The model gets the name that the upstream knows. Usage is asked for where the protocol does not report it unasked. Nothing is put into
+ * members that are left out of the body.
  */
-function bodyEdits(x: Exchange, row: ProtocolRow, candidate: Candidate, withoutModel: boolean): Edit[] {
+function bodyEdits(x: Exchange, row: ProtocolRow, candidate: Candidate, leftOut: readonly string[]): Edit[] {
   const facts = x.facts as Facts
   const edits: Edit[] = []
   const { upstreamModel } = candidate
   if (upstreamModel !== x.model && x.target?.model === null) {
-    if (!withoutModel) edits.push(row.body.mapModel(facts, upstreamModel, x.req.headers['content-type']))
+    if (!leftOut.includes('model')) edits.push(row.body.mapModel(facts, upstreamModel, x.req.headers['content-type']))
   } else if (upstreamModel !== x.model) edits.push(...mapRepeatedModels(facts, upstreamModel))
   const asks = row.asksForUsage && facts.stream && !facts.includeUsage && !x.free
-  if (facts.streamOptions?.namesCost) edits.push(optionsWithoutCost(x.body, facts.streamOptions, asks))
+  if (leftOut.includes('stream_options')) {
+    // the provider reports usage unasked
+  } else if (facts.streamOptions?.namesCost) edits.push(optionsWithoutCost(x.body, facts.streamOptions, asks))
   else if (asks) edits.push(askForUsage(facts))
   const places = translatedRow(x.protocol as Protocol)?.state
   return places === undefined || !(x.found?.hasEnvelope ?? mayHaveEnvelope(x.body))

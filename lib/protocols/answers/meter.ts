@@ -144,6 +144,8 @@ export interface LengthStopState {
   output: number
   /** Index of the open content block (messages), when one is open. */
   openBlock: number | null
+  /** The client has asked for the usage (chat). */
+  tellsUsage: boolean
 }
 
 /** An error in the place of an answer is not longer. */

@@ -1,12 +1,11 @@
 /**
- * Takes events out of a stream that its client does not know: of a chat stream the usage event, when the gateway asked for it and
- * the client did not; of any stream the events of a type that only its provider has. Everything else passes byte for byte. The
- * usage event is the one with empty choices and a usage object. An event is held back only while it is incomplete. Where a client asks
- * what its stream cost, that is put into the last event with usage.
+ * Cuts a stream into its events, and takes those out that its client does not know: of a chat stream the usage event, when the gateway
+ * asked for it and the client did not; of any stream the events of a type that only its provider has. Everything else passes byte for
+ * byte. The usage event is the one with empty choices and a usage object. An event is held back only while it is incomplete.
  */
 
 import { bytesAsText, Patterns } from '../json/patterns.ts'
-import { type Fields, fieldsOf, isFields } from '../json/text.ts'
+import { fieldsOf, isFields } from '../json/text.ts'
 import { BLANK_LINE, endsEvent } from './events.ts'
 
 const LF = 0x0a
@@ -20,46 +19,50 @@ const USAGE = new Patterns(['usage":{', 'usage": {', 'usage" :'])
 /** The most pieces of an event; more are joined, so that an event in chunks of one byte is not thousands of buffers. */
 const MOST_PIECES = 512
 
-export class Withholder {
-  /** The type of events that are taken out; null = the usage event is. */
-  readonly #own: string | null
+/** Bytes that are held back, in the order in which they came. They are copied, because a small part may keep a large chunk in memory. */
+export class HeldBytes {
+  #parts: Buffer[] = []
+  length = 0
+
+  add(bytes: Buffer): void {
+    this.#parts.push(Buffer.from(bytes))
+    this.length += bytes.length
+    if (this.#parts.length > MOST_PIECES) this.#parts = [Buffer.concat(this.#parts)]
+  }
+
+  view(): Buffer {
+    return this.#parts.length === 1 ? (this.#parts[0] as Buffer) : Buffer.concat(this.#parts)
+  }
+
+  take(): Buffer {
+    const all = this.view()
+    this.#parts = []
+    this.length = 0
+    return all
+  }
+}
+
+/** Hands over the events of a stream one by one, and passes on what comes back of each. An event that is too long passes as it comes. */
+export abstract class EventCutter {
   /** The most bytes of an event that are held back. */
   readonly #longest: number
-  /** The pieces of an incomplete event. */
-  #held: Buffer[] = []
-  #heldBytes = 0
+  /** What has come of an event that has no end yet. */
+  protected readonly held = new HeldBytes()
   /** True when the current event was too long to be held back, so that the rest of it passes too. */
   #passing = false
   /** Bytes of the current line without its CR; an empty line ends an event. */
   #lineBytes = 0
   #boundary = true
 
-  constructor(own: string | null = null, longest = LONGEST) {
-    this.#own = own
+  constructor(longest: number) {
     this.#longest = longest
   }
 
-  /**
-   * Takes a chunk and returns what may pass now; null = nothing yet. `matters`: no event with usage ends before this
-   * position; 0 = not known.
-   */
-  push(chunk: Buffer, matters: number): Buffer | Buffer[] | null {
-    return this.#push(chunk, this.#own === null ? matters : firstOf(this.#own, chunk))
-  }
+  /** A whole event has come: what of it may pass now is added to `out`. */
+  protected abstract sort(event: Buffer, out: Buffer[]): void
 
-  #push(chunk: Buffer, matters: number): Buffer | Buffer[] | null {
-    const fresh = this.#boundary && this.#heldBytes === 0 && this.#lineBytes === 0
-    if (!fresh) return this.#sort(chunk)
-    if (matters === chunk.length && endsEvent(chunk)) return chunk
-    const end = matters === 0 ? -1 : chunk.lastIndexOf(BLANK_LINE, matters - 1)
-    if (end < 0) return this.#sort(chunk)
-    const passed = chunk.subarray(0, end + 2)
-    const rest = this.#sort(chunk.subarray(end + 2))
-    if (rest === null) return passed
-    return Array.isArray(rest) ? [passed, ...rest] : [passed, rest]
-  }
-
-  #sort(chunk: Buffer): Buffer | Buffer[] | null {
+  /** Takes a chunk and returns what may pass now; null = nothing yet. */
+  cut(chunk: Buffer): Buffer[] | null {
     const out: Buffer[] = []
     let eventStart = 0
     let lineStart = 0
@@ -77,20 +80,11 @@ export class Withholder {
   }
 
   #endEvent(bytes: Buffer, out: Buffer[]): void {
-    const event = this.#heldBytes === 0 ? bytes : Buffer.concat([this.#takeHeld(), bytes])
+    const event = this.held.length === 0 ? bytes : Buffer.concat([this.held.take(), bytes])
     if (this.#passing) out.push(event)
     else this.sort(event, out)
     this.#passing = false
     this.#boundary = true
-  }
-
-  /** A whole event has come: what of it may pass now is added to `out`. */
-  protected sort(event: Buffer, out: Buffer[]): void {
-    if (!this.#isUnwanted(event)) out.push(event)
-  }
-
-  #isUnwanted(event: Buffer): boolean {
-    return this.#own === null ? isUsageOnly(event) : event.includes(this.#own) && typeOf(event) === this.#own
   }
 
   #hold(bytes: Buffer, out: Buffer[]): void {
@@ -98,20 +92,73 @@ export class Withholder {
       out.push(bytes)
       return
     }
-    this.#held.push(Buffer.from(bytes))
-    this.#heldBytes += bytes.length
-    if (this.#held.length > MOST_PIECES) this.#held = [Buffer.concat(this.#held)]
-    if (this.#heldBytes <= this.#longest) return
-    out.push(this.#takeHeld())
-    this.#passing = true
-    this.#boundary = false
+    this.held.add(bytes)
+    if (this.held.length > this.#longest) out.push(this.letGo() as Buffer)
   }
 
-  #takeHeld(): Buffer {
-    const held = this.#held.length === 1 ? (this.#held[0] as Buffer) : Buffer.concat(this.#held)
-    this.#held = []
-    this.#heldBytes = 0
-    return held
+  /** What is held of an event passes as it came, and so does the rest of it; null = nothing is held. */
+  letGo(): Buffer | null {
+    if (this.held.length === 0) return null
+    this.#passing = true
+    this.#boundary = false
+    return this.held.take()
+  }
+
+  /** The stream ends before the event does: what is held of it goes nowhere. */
+  drop(): null {
+    if (this.held.length > 0) this.#lineBytes = 0
+    this.held.take()
+    return null
+  }
+
+  get heldBytes(): number {
+    return this.held.length
+  }
+
+  /** True when nothing of an event has come, so that a chunk begins with an event. */
+  protected get isFresh(): boolean {
+    return this.#boundary && this.held.length === 0 && this.#lineBytes === 0
+  }
+
+  /** True when what has passed ends between two events. */
+  get atBoundary(): boolean {
+    return this.#boundary
+  }
+}
+
+export class Withholder extends EventCutter {
+  /** The type of events that are taken out; null = the usage event is. */
+  readonly #own: string | null
+
+  constructor(own: string | null = null) {
+    super(LONGEST)
+    this.#own = own
+  }
+
+  /**
+   * Takes a chunk and returns what may pass now; null = nothing yet. `matters`: no event with usage ends before this
+   * position; 0 = not known.
+   */
+  push(chunk: Buffer, matters: number): Buffer | Buffer[] | null {
+    return this.#push(chunk, this.#own === null ? matters : firstOf(this.#own, chunk))
+  }
+
+  #push(chunk: Buffer, matters: number): Buffer | Buffer[] | null {
+    if (!this.isFresh) return this.cut(chunk)
+    if (matters === chunk.length && endsEvent(chunk)) return chunk
+    const end = matters === 0 ? -1 : chunk.lastIndexOf(BLANK_LINE, matters - 1)
+    if (end < 0) return this.cut(chunk)
+    const passed = chunk.subarray(0, end + 2)
+    const rest = this.cut(chunk.subarray(end + 2))
+    return rest === null ? passed : [passed, ...rest]
+  }
+
+  protected override sort(event: Buffer, out: Buffer[]): void {
+    if (!this.#isUnwanted(event)) out.push(event)
+  }
+
+  #isUnwanted(event: Buffer): boolean {
+    return this.#own === null ? isUsageOnly(event) : event.includes(this.#own) && typeOf(event) === this.#own
   }
 
   /**
@@ -119,15 +166,7 @@ export class Withholder {
    * null = nothing.
    */
   flush(): Buffer | null {
-    const rest = this.#takeHeld()
-    if (rest.length === 0 || this.#isUnwanted(rest)) return null
-    this.#boundary = false
-    return rest
-  }
-
-  /** True when what has passed ends between two events. */
-  get atBoundary(): boolean {
-    return this.#boundary
+    return this.#isUnwanted(this.held.view()) ? null : this.letGo()
   }
 }
 
@@ -142,13 +181,14 @@ function firstOf(word: string, chunk: Buffer): number {
 
 function isUsageOnly(event: Buffer): boolean {
   if (!USAGE.isIn(bytesAsText(event))) return false
-  const { choices, usage } = fieldsOf(valueIn(event))
+  const { choices, usage } = fieldsOf(valueOfEvent(event))
   return Array.isArray(choices) && choices.length === 0 && isFields(usage)
 }
 
-const typeOf = (event: Buffer): unknown => fieldsOf(valueIn(event))['type']
+const typeOf = (event: Buffer): unknown => fieldsOf(valueOfEvent(event))['type']
 
-function valueIn(event: Buffer): unknown {
+/** The value that an event carries; undefined = none. */
+export function valueOfEvent(event: Buffer): unknown {
   try {
     return JSON.parse(dataOf(event.toString().trimEnd()))
   } catch {
@@ -160,83 +200,4 @@ function dataOf(event: string): string {
   if (event.startsWith('data:') && !event.includes('\n')) return event.slice(5)
   const lines = event.split(/\r?\n/).filter(line => line.startsWith('data:'))
   return lines.map(line => line.slice(5)).join('\n')
-}
-
-// --- what the stream cost
-
-/** The most bytes of an event in which the cost is told, and of what waits: events at the end of a stream may repeat all of it. */
-const LONGEST_WAITING = 256 * 1024
-/** What the upstream says of its own charge, of which clients are told nothing. */
-const OF_UPSTREAM = ['cost', 'cost_details', 'is_byok']
-
-/**
- * Tells a client that asked for it what its stream cost: the members stand in the last usage of the stream. That event, and what
- * follows it, waits until the charge is known, which is when the end of the answer is in sight. Nothing else of the stream waits, and
- * a stream that nobody asked about never comes here.
- */
-export class CostTeller extends Withholder {
-  readonly #usageOf: (event: Fields) => unknown
-  readonly #cost: () => Fields | null
-  /** The newest event with usage, and what came behind it. */
-  #waiting: Buffer[] = []
-  #waitingBytes = 0
-
-  /** `usageOf`: the usage of an event, where the event may be the last one that has it. `cost`: the members; null = not known yet. */
-  constructor(usageOf: (event: Fields) => unknown, cost: () => Fields | null) {
-    super(null, LONGEST_WAITING)
-    this.#usageOf = usageOf
-    this.#cost = cost
-  }
-
-  override push(chunk: Buffer): Buffer[] | null {
-    const passed = super.push(chunk, 0)
-    const out = passed === null ? [] : Array.isArray(passed) ? passed : [passed]
-    if (this.#waiting.length > 0 && this.#cost() !== null) out.push(...this.#take())
-    return out.length === 0 ? null : out
-  }
-
-  protected override sort(event: Buffer, out: Buffer[]): void {
-    const isLast = event.includes('sage') && isFields(this.#usageOf(fieldsOf(valueIn(event))))
-    if (isLast) this.#release(out)
-    if (!isLast && this.#waiting.length === 0) out.push(event)
-    else {
-      this.#waiting.push(Buffer.from(event))
-      this.#waitingBytes += event.length
-      if (this.#waitingBytes > 2 * LONGEST_WAITING) this.#release(out)
-    }
-  }
-
-  /** What waits goes on as it came. */
-  #release(out: Buffer[]): void {
-    out.push(...this.#waiting)
-    this.#waiting = []
-    this.#waitingBytes = 0
-  }
-
-  #take(): Buffer[] {
-    const [first, ...rest] = this.#waiting
-    this.#waiting = []
-    this.#waitingBytes = 0
-    const cost = this.#cost()
-    return first === undefined ? [] : [cost === null ? first : this.#told(first, cost), ...rest]
-  }
-
-  #told(event: Buffer, cost: Fields): Buffer {
-    const value = valueIn(event)
-    const usage = fieldsOf(this.#usageOf(fieldsOf(value)))
-    for (const name of OF_UPSTREAM) delete usage[name]
-    Object.assign(usage, cost)
-    const lines = event.toString().trimEnd().split(/\r?\n/)
-    const others = lines.filter(line => !line.startsWith('data:'))
-    return Buffer.from(`${[...others, `data: ${JSON.stringify(value)}`].join('\n')}\n\n`)
-  }
-
-  /** The stream has ended: what waited, and what was held back of an event without its end. */
-  override flush(): Buffer | null {
-    const out: Buffer[] = []
-    const rest = super.flush()
-    if (rest !== null) this.sort(rest, out)
-    const all = [...out, ...this.#take()]
-    return all.length === 0 ? null : Buffer.concat(all)
-  }
 }

@@ -144,7 +144,7 @@ export function memberEdits({ removable }: Pick<Facts, 'removable'>, names: read
 export interface BodyRule {
   /** Members of the top-level object that are left out. */
   leftOut: readonly string[]
-  /** Members that are put in, in the place of those that the client sent. At least one. */
+  /** Members that are put in, in the place of those that the client sent. */
   set: Readonly<Record<string, string | number>>
   /**
    * A header whose values, which commas part, also stand in a member, as a list. What the client put into that member never goes on:
@@ -181,6 +181,8 @@ export class RuleScan implements ScanEvents {
   readonly #gone: [before: number | null, end: number][] = []
   #before: number | null = null
   #firstStays = false
+  /** The offset of the first member that stays; -1 = none was seen. */
+  #firstKept = -1
 
   constructor(rule: BodyRule) {
     const { leftOut, set, listed } = rule
@@ -192,7 +194,8 @@ export class RuleScan implements ScanEvents {
     this.#scanner.feed(piece)
   }
 
-  wants(): number {
+  wants(key: string): number {
+    if (this.#firstKept < 0 && !this.#names.has(key)) this.#firstKept = this.#scanner.keyStart
     return 0
   }
 
@@ -213,9 +216,13 @@ export class RuleScan implements ScanEvents {
     const { openedAt } = this.#scanner
     const text = put.map(([name, value]) => `${JSON.stringify(name)}:${JSON.stringify(value)}`).join(',')
     const comma = text === '' || !this.#firstStays ? '' : ','
+    // where nothing comes in the place of the first members, the comma behind them goes, too
+    const start = text === '' && this.#firstKept > 0 ? this.#firstKept : openedAt
     return [
-      { span: { start: openedAt, end: openedAt }, bytes: Buffer.from(text + comma) },
-      ...this.#gone.map(([before, end]) => ({ span: { start: before ?? openedAt, end }, bytes: NOTHING })),
+      { span: { start: openedAt, end: start }, bytes: Buffer.from(text + comma) },
+      ...this.#gone
+        .filter(([, end]) => end > start)
+        .map(([before, end]) => ({ span: { start: before ?? openedAt, end }, bytes: NOTHING })),
     ]
   }
 }
