@@ -28,7 +28,6 @@ import { Growth } from './growth.ts'
 import { linksFor, type PictureLinks } from './picture-links.ts'
 import { Translation } from './translation.ts'
 
-const NOTHING = Buffer.alloc(0)
 /** In an answer that cannot be read, so many bytes count as one token. */
 const BYTES_PER_TOKEN = 4
 

@@ -158,7 +158,7 @@ const cutter = (pieces: AnswerPieces, take: TakePiece): EventCutter | BytePieces
 
 const OBJECT = '{'
 
-const valueOf = (pieces: AnswerPieces, piece: Buffer): unknown =>
+const valueIn = (pieces: AnswerPieces, piece: Buffer): unknown =>
   pieces === 'events' ? valueOfEvent(piece) : parsed(piece.subarray(Math.max(0, piece.indexOf(OBJECT))))
 
 function parsed(text: Buffer): unknown {
@@ -193,7 +193,7 @@ class Rewriter implements AnswerChange {
   }
 
   #rewritten(piece: Buffer): Buffer {
-    const value = valueOf(this.#pieces, piece)
+    const value = valueIn(this.#pieces, piece)
     return isFields(value) ? withValue(this.#pieces, piece, this.#rewrite(value)) : piece
   }
 
@@ -259,7 +259,7 @@ class CostTeller implements AnswerChange {
   }
 
   #sort(piece: Buffer, out: Buffer[]): void {
-    const isLast = piece.includes('sage') && isFields(this.#told.usageOf(fieldsOf(valueOf(this.#pieces, piece))))
+    const isLast = piece.includes('sage') && isFields(this.#told.usageOf(fieldsOf(valueIn(this.#pieces, piece))))
     if (isLast) out.push(...this.#release())
     if (!isLast && this.#waiting.length === 0) out.push(piece)
     else {
@@ -281,7 +281,7 @@ class CostTeller implements AnswerChange {
     const [first, ...rest] = this.#release()
     const members = this.#told.members()
     if (first === undefined || members === null) return first === undefined ? [] : [first, ...rest]
-    const value = fieldsOf(valueOf(this.#pieces, first))
+    const value = fieldsOf(valueIn(this.#pieces, first))
     const usage = fieldsOf(this.#told.usageOf(value))
     for (const name of OF_UPSTREAM) delete usage[name]
     Object.assign(usage, members)

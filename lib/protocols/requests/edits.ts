@@ -194,14 +194,14 @@ export class RuleScan implements ScanEvents {
     this.#scanner.feed(piece)
   }
 
-  wants(key: string): number {
-    if (this.#firstKept < 0 && !this.#names.has(key)) this.#firstKept = this.#scanner.keyStart
+  wants(): number {
     return 0
   }
 
   member(key: string, _kind: string, _start: number, end: number): void {
     const goes = this.#names.has(key)
     if (!goes && this.#before === null) this.#firstStays = true
+    if (!goes && this.#firstKept < 0) this.#firstKept = this.#scanner.keyStart
     if (goes && this.#gone.length <= MOST_GONE) this.#gone.push([this.#before, end])
     this.#before = end
   }
