@@ -23,6 +23,25 @@ t.test('the stages of a request', async t => {
   t.same(line.match(/\w+/g), stages)
 })
 
+t.test('the stages of the plans beside the first one', async t => {
+  const plans = read('lib/exchange/plans.ts')
+  const steps = (plan: string) => all(part(plans, `const ${plan} = `, '\n\n'), /\.step\((\w+)\)/g)
+  const names = all(plans, /^const (\w+) = /gm).filter(plan => plan !== 'known' && plan !== 'relay')
+  t.ok(names.length > 4)
+  const known = new Set(all(plans, /\.step\((\w+)\)/g))
+  const table = part(read('docs/lifecycle.md'), '## The other plans', '## What waits')
+  const rows = table
+    .split('\n')
+    .map(row => (row.split('|')[2]?.match(/\w+/g) ?? []).filter(word => known.has(word)).join(' '))
+  for (const plan of names) {
+    const stages = [...(plans.includes(`const ${plan} = known`) ? steps('known') : []), ...steps(plan)].join(' ')
+    t.ok(
+      rows.some(row => row === stages || row.split(' ').includes(stages)),
+      `${plan}: ${stages}`,
+    )
+  }
+})
+
 t.test('what is read at start only', async t => {
   const names = all(part(read('lib/process/prepare.ts'), 'READ_AT_START = {', '}'), /^ {2}(\w+):/gm)
   const [sentence = ''] = /^.*\bare read at start only\b/m.exec(read('docs/operating.md')) ?? []

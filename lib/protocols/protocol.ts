@@ -164,7 +164,7 @@ export interface AtKind {
   values?: { header: string; known: ReadonlySet<string> }
   /** The type of events that only this provider has, and that some clients stumble over: they are kept from clients. */
   withholds?: string
-  /** Its answers have another form: makes of one, or of the value of an event, what clients of the protocol know. */
+  /** Makes of an answer, or of the value of an event, what clients of the protocol know: the provider has another form. */
   rewrites?: (answer: Fields) => Fields
 }
 
