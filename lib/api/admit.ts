@@ -23,7 +23,7 @@ export interface Standing {
   role: Role | null
 }
 
-export interface AdmitParts {
+interface AdmitParts {
   identities: Pick<Identities, 'roleIn'>
   clock: Pick<Clock, 'now'>
   site: Site

@@ -15,7 +15,7 @@ interface Table<D> {
   operations: readonly Operation<D>[]
 }
 
-export type ApiParts<D> = Table<D> &
+type ApiParts<D> = Table<D> &
   Pick<PersonVisitParts<D>, 'deps' | 'identities' | 'clock' | 'log' | 'ids' | 'site' | 'ipOf' | 'count'>
 
 export class Api<D> {
@@ -40,7 +40,7 @@ export class Api<D> {
   }
 }
 
-export type TokenApiParts<D> = Table<D> & Omit<TokenVisitParts<D>, 'routes'>
+type TokenApiParts<D> = Table<D> & Omit<TokenVisitParts<D>, 'routes'>
 
 export class TokenApi<D> {
   readonly #shared: TokenVisitParts<D>

@@ -8,7 +8,7 @@ import { StoreConflict, StoreUnavailable } from '../store/base/errors.ts'
 import type { Language, Words } from '../base/people.ts'
 import { BodyFault } from '../base/request-body.ts'
 
-export interface ApiErrorRow {
+interface ApiErrorRow {
   status: number
   words: (...args: string[]) => Words
   /** After how many seconds another try may help. */

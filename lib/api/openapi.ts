@@ -5,7 +5,7 @@ import { methodOf, type Operation, pathOf } from './operation.ts'
 /** A row as far as the document tells it: all of it but how it runs. */
 export type Described = Omit<Operation, 'run'>
 
-export interface DocumentParts {
+interface DocumentParts {
   title: string
   description: string
   /** The path below which all calls stand. */

@@ -8,7 +8,7 @@ import type { Logger } from '../base/log.ts'
 import { sendText } from './answer.ts'
 import { methodOf, type Operation, pathOf } from './operation.ts'
 
-export interface RouteMatch<T> {
+interface RouteMatch<T> {
   row: T
   /** The decoded parameters, by name. */
   names: Record<string, string>

@@ -26,7 +26,7 @@ const KEEP_ALIVE = `Connection: keep-alive\r\nKeep-Alive: timeout=${KEEP_ALIVE_M
 const CHUNKED = 'Transfer-Encoding: chunked\r\n\r\n'
 
 /** Headers that are the same in many answers, made once: as `node:http` takes them, and as lines of a head. */
-export class FixedHeaders {
+class FixedHeaders {
   readonly pairs: readonly string[]
   readonly lines: string = ''
 

@@ -15,7 +15,7 @@ export class BodyFault extends Error {
   }
 }
 
-export interface BodyBounds {
+interface BodyBounds {
   clock: Clock
   mostBytes: number
   /** The most time for the whole body. */

@@ -19,7 +19,7 @@ export class ThreadEnded extends Error {
   override name = 'ThreadEnded'
 }
 
-export interface ThreadOptions {
+interface ThreadOptions {
   /** Plain data that the worker finds as `workerData`. */
   data?: unknown
   /** The most memory for objects. A thread that needs more dies. */

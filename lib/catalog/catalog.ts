@@ -39,7 +39,7 @@ import {
 import { type CatalogForm, catalogSchema } from './schema.ts'
 
 /** Names that the store has already, which the file may refer to. */
-export interface KnownNames {
+interface KnownNames {
   accounts: Iterable<string>
   groups: Iterable<string>
 }
@@ -211,7 +211,7 @@ type Fields = Record<string, unknown>
 /** The lists of a catalogue file. */
 
 /** `document` is the file as it is written, with variables filled in; `form` is the same parsed by the schema. */
-export function rowTexts(document: unknown, form: CatalogForm): Record<CatalogKind, RowText[]> {
+function rowTexts(document: unknown, form: CatalogForm): Record<CatalogKind, RowText[]> {
   const written = document as Partial<Record<CatalogKind, Fields[]>>
   const of = (kind: CatalogKind) =>
     form[kind].map((row, i) => ({

@@ -78,7 +78,7 @@ const toCost = (cost: ChannelForm['cost']): Channel['cost'] =>
 const withoutGaps = <T extends object>(row: T): { [K in keyof T]?: Exclude<T[K], undefined> } =>
   Object.fromEntries(Object.entries(row).filter(([, value]) => value !== undefined)) as never
 
-export type ChannelForm = CatalogForm['channels'][number]
+type ChannelForm = CatalogForm['channels'][number]
 
 const toKeys = (form: ChannelForm): ChannelKey[] =>
   form.keys === undefined
@@ -230,7 +230,7 @@ const showKnown = ({ search_unit, over, tiers, ...list }: Price): object => ({
   ...(tiers === undefined ? {} : { tiers: decimals(tiers) }),
 })
 
-export const showCost = (cost: Channel['cost']): object | number | null =>
+const showCost = (cost: Channel['cost']): object | number | null =>
   typeof cost === 'object' && cost !== null
     ? Object.fromEntries(Object.entries(cost).map(([model, price]) => [model, showPrice(price)]))
     : cost === null

@@ -40,7 +40,7 @@ class Counts {
 }
 
 /** An answer, by its account, and the ways by which requests reach the channel for the model. */
-export interface DisputedAnswer {
+interface DisputedAnswer {
   account: number
   candidate: Candidate
   /** The way of this request; null = it can only be sent where it was. */

@@ -43,7 +43,7 @@ export interface BreakerChange {
   restMs: number
 }
 
-export interface HealthOptions {
+interface HealthOptions {
   clock: Clock
   /** Called when a channel, or one of its keys, begins to rest because the upstream refuses the key. */
   onAuthFailure: (channel: string) => void

@@ -337,7 +337,7 @@ function mix(h: number): number {
  * `disabled`: none is enabled. `saturated`: every enabled one is full, or rests for this account because its upstream said
  * that it is too busy. `unfit`: none that is enabled fits the request. `resting`: all others.
  */
-export type WhyNone = 'disabled' | 'unfit' | 'resting' | 'saturated'
+type WhyNone = 'disabled' | 'unfit' | 'resting' | 'saturated'
 
 /** `unfit`: those of the enabled candidates that have proved not to fit the request; null = none has. */
 function whyNone(

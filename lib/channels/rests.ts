@@ -29,7 +29,7 @@ export interface RestPlace {
 }
 
 /** `busy`: the upstream said that it is too busy. `disputed`: it reported more than can be. */
-export type RestReason = 'busy' | 'disputed'
+type RestReason = 'busy' | 'disputed'
 
 /** An account was told to wait. */
 interface Told {

@@ -28,7 +28,7 @@ export interface Check {
   mend: string
 }
 
-export interface PublicWanted {
+interface PublicWanted {
   urls: { main: string; direct: string }
   /** How long the way must bear silence; 0 = it is not tried. */
   silenceMs: number

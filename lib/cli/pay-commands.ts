@@ -13,7 +13,7 @@ import type { Account } from '../terms/records.ts'
 import { deskOf } from './pay-desk.ts'
 import { withStoreOf } from './with-store.ts'
 
-export interface DoctorWanted {
+interface DoctorWanted {
   method: string
   account: string
   amount: string | null

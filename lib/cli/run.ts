@@ -254,7 +254,7 @@ const toNumber = (least: number, most: number) => (text: string) => {
 }
 
 /** 0 is success. */
-export const EXIT = { failed: 1, usage: 2, missing: 3, forbidden: 4, conflict: 5 } as const
+const EXIT = { failed: 1, usage: 2, missing: 3, forbidden: 4, conflict: 5 } as const
 
 const EXIT_OF: Record<OperationFault, number> = {
   invalid: EXIT.usage,

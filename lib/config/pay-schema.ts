@@ -41,7 +41,7 @@ const isTitle = (text: string): boolean =>
 
 const EXPECTED = `1 to ${MOST_BYTES} bytes of letters, digits, spaces and . , - _ ( ), which every provider takes in a title`
 
-export const payTitle = kind.scalar(
+const payTitle = kind.scalar(
   value => {
     const wrong = typeof value === 'string' ? wrongIn(value) : undefined
     return wrong === undefined ? EXPECTED : `${EXPECTED}, and ${wrong} is none`
@@ -86,7 +86,7 @@ const ofKey = certificates(
 
 const INSTEAD = 'Certificate mode, in place of `alipay_public_key`:'
 
-export const certificateFields = {
+const certificateFields = {
   app_cert: ofKey.meta({
     description: `${INSTEAD} the application’s certificate (\`appCertPublicKey_….crt\`), as PEM.`,
   }),
@@ -106,7 +106,7 @@ interface Form extends Partial<Record<(typeof NAMES)[number] | 'alipay_public_ke
   sandbox: boolean
 }
 
-export function checkAlipayKeys(form: Form, context: z.RefinementCtx): void {
+function checkAlipayKeys(form: Form, context: z.RefinementCtx): void {
   const wrong = (field: string, expected: string) =>
     context.addIssue({ code: 'custom', path: [field], ...kind.problem(expected, true) })
   const missing = NAMES.filter(name => form[name] === undefined)

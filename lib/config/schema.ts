@@ -88,7 +88,7 @@ const oidc = z.strictObject({
 })
 
 /** The sections, for the schema of the whole file. */
-export const peopleSections = {
+const peopleSections = {
   registration: z
     .strictObject(registration)
     .prefault({})

@@ -38,7 +38,7 @@ const PACKAGES: Record<string, { file: string; name: string }> = {
 
 export type Kind = 'typescript' | 'script' | 'style' | 'picture'
 
-export interface ClientFile {
+interface ClientFile {
   kind: Kind
   text: string
   /** Addresses of files that load together with this one. */
@@ -240,7 +240,7 @@ function encodingFor(header: string | string[] | undefined): Encoding {
   return accepted.has('br') ? 'br' : accepted.has('gzip') ? 'gzip' : 'identity'
 }
 
-export const assetHeaders = (type: string): OutgoingHttpHeaders => ({
+const assetHeaders = (type: string): OutgoingHttpHeaders => ({
   'content-type': type,
   'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
   'cross-origin-resource-policy': 'same-origin',

@@ -8,7 +8,7 @@ import type { Protocol } from '../terms/records.ts'
 import type { Syntax } from '../../web/shared/fill.ts'
 import { AI_SDK_PROGRAMS, ANTHROPIC_PROGRAMS, CURL_COMMANDS, GOOGLE_PROGRAMS, OPENAI_PROGRAMS } from './programs.ts'
 
-export interface ClientSnippet {
+interface ClientSnippet {
   /** A shell, a language, or the file's path. */
   title: string
   syntax: Syntax
@@ -250,7 +250,7 @@ export const TOOLS: readonly ClientRow[] = [
   },
 ]
 
-export const SDKS: readonly ClientRow[] = [
+const SDKS: readonly ClientRow[] = [
   {
     id: 'anthropic-sdk',
     name: both('Anthropic SDK'),
@@ -294,7 +294,7 @@ export const SDKS: readonly ClientRow[] = [
   },
 ]
 
-export const CURL: readonly ClientRow[] = [
+const CURL: readonly ClientRow[] = [
   {
     id: 'curl',
     name: both('curl'),

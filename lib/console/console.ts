@@ -13,7 +13,7 @@ const ROOT = '/console'
 /** The API, and the documents that stand beside it for programs. */
 const OF_API = /^\/console\/(api([/?]|$)|[\w-]+\.json(\?|$))/
 
-export interface ConsoleParts {
+interface ConsoleParts {
   /** The others are made when the API is loaded. */
   deps: Omit<ConsoleDeps, 'passwords' | 'mail' | 'catalogue'>
   /** What the catalogue is compiled to. */

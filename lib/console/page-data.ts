@@ -13,7 +13,7 @@ import { reasonWords } from '../operations/usage/words.ts'
 import type { Protocol } from '../terms/records.ts'
 
 /** The addresses at which clients reach the gateway, without a slash at the end. */
-export interface PublicUrls {
+interface PublicUrls {
   main: string
   direct: string
 }

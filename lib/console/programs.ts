@@ -6,7 +6,7 @@
 import type { Protocol } from '../terms/records.ts'
 import type { Syntax } from '../../web/shared/fill.ts'
 
-export interface Program {
+interface Program {
   /** A shell or a language, and what is asked for. */
   title: string
   syntax: Syntax

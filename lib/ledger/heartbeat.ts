@@ -27,7 +27,7 @@ const GAP_MS = 2 * BEAT_MS
 /** The open holds are reported to the store this often when they have changed. */
 const REPORT_MS = 1_000
 
-export interface HeartbeatOptions {
+interface HeartbeatOptions {
   store: Store
   clock: Clock
   log: LedgerLog

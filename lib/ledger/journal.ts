@@ -56,7 +56,7 @@ export class Segment {
   }
 }
 
-export interface JournalOptions {
+interface JournalOptions {
   /** The journal folder of the machine. */
   folder: string
   holder: string

@@ -41,7 +41,7 @@ const STOP_WAIT_MS = 10_000
 type Budgeted = Pick<Account, 'id' | 'budget'>
 type Capped = Pick<Key, 'id' | 'cap'>
 
-export interface LedgerOptions {
+interface LedgerOptions {
   store: Store
   clock: Clock
   log: LedgerLog

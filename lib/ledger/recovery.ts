@@ -28,7 +28,7 @@ const MEASURED_MS = 1_000
  */
 const MARK = 'adopting'
 
-export interface RecoveryOptions extends ReplayOptions {
+interface RecoveryOptions extends ReplayOptions {
   clock: Clock
   /** The folder of this process's own journal, which is left alone. */
   own: string
@@ -281,7 +281,7 @@ export async function returnAllLeases(
  */
 const RENAMED = '.'
 
-export const firstName = (holder: string): string => holder.split(RENAMED, 1)[0] as string
+const firstName = (holder: string): string => holder.split(RENAMED, 1)[0] as string
 
 export function nextName(holder: string): string {
   const [first, count = '0'] = holder.split(RENAMED)

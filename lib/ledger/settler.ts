@@ -96,7 +96,7 @@ function addTo({ charged, unpaid }: Sums, { row, fromAccountLease, fromKeyLease,
 const raise = (sums: Map<PurseId, number>, purse: PurseId, amount: number) =>
   sums.set(purse, (sums.get(purse) ?? 0) + amount)
 
-export interface SettlerOptions {
+interface SettlerOptions {
   store: Store
   journal: Journal
   clock: Clock

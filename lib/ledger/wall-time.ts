@@ -15,7 +15,7 @@ const FAR_MS = 300_000
 /** An answer that took longer than this is too inexact to compare the clocks by. */
 const SLOW_MS = 5_000
 
-export interface WallTimeOptions {
+interface WallTimeOptions {
   store: Store
   clock: Clock
   log: LedgerLog

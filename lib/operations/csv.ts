@@ -30,7 +30,7 @@ export interface CsvColumn<T> {
 export type Heads = 'words' | 'machine'
 
 /** How a file is written. `language`: that of its heads; null = the names of the columns. */
-export interface CsvForm {
+interface CsvForm {
   mark: string
   lineEnd: string
   language: Language | null

@@ -18,7 +18,7 @@ import { Requests } from '../operations/usage/requests.ts'
 import { PaymentsAdmin, type PaymentsAdminDeps } from '../pay/admin.ts'
 
 /** The dependencies of operations, of those on users and on payments, too. */
-export type AdminDeps = OperationDeps & UserDeps & PaymentsAdminDeps
+type AdminDeps = OperationDeps & UserDeps & PaymentsAdminDeps
 
 /** The operations, made once, because some keep what they have looked up. */
 export const adminParts = (deps: AdminDeps) => ({

@@ -34,7 +34,7 @@ export interface Fleet extends Running {
   metrics(): Promise<string>
 }
 
-export interface OpsDeps extends OperationDeps {
+interface OpsDeps extends OperationDeps {
   /** The bearer token of the admin API. A function, because a reload may change the token. */
   token: () => string
   /** Makes request ids. */

@@ -43,7 +43,7 @@ export const ordersFilter = z.strictObject({
   limit: kind.whole(1, MOST).prefault(PAGE),
   after: orderAfter.optional(),
 })
-export type OrdersFilter = z.output<typeof ordersFilter>
+type OrdersFilter = z.output<typeof ordersFilter>
 
 const MOST_REASON = 1_000
 /** Control characters, which have no place in a statement. */
@@ -56,7 +56,7 @@ export const exceptionsFilter = z.strictObject({
   limit: kind.whole(1, MOST).prefault(PAGE),
   after: kind.whole(1, Number.MAX_SAFE_INTEGER).optional(),
 })
-export type ExceptionsFilter = z.output<typeof exceptionsFilter>
+type ExceptionsFilter = z.output<typeof exceptionsFilter>
 
 /** Why an operator does something. It is kept. */
 export const reason = kind.scalar(
@@ -123,7 +123,7 @@ export interface PaymentsAdminDeps {
   pay: () => Promise<PaymentService>
 }
 
-export const NO_ACCOUNT: Words = { en: 'There is no such account', zh: '没有此账户' }
+const NO_ACCOUNT: Words = { en: 'There is no such account', zh: '没有此账户' }
 
 const act = (actor: Actor, operation: string): Act => ({ actor, operation })
 

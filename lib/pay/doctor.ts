@@ -23,7 +23,7 @@ import { heldUntil } from './views.ts'
 
 export { isCheckout } from './method.ts'
 
-export interface Examined {
+interface Examined {
   service: PaymentService
   store: Store
   clock: Clock
@@ -191,7 +191,7 @@ function reasonOf(error: unknown): string {
   throw error
 }
 
-export interface UsdtExamined {
+interface UsdtExamined {
   usdt: Usdt
   clock: Clock
   account: Account

@@ -15,7 +15,7 @@ import { ID_DIGITS, idOfText } from '../terms/deposits.ts'
 import type { Order, OrderMethod, OrderState, PayException, PayExceptionKind, ProofSource } from '../terms/pay.ts'
 
 /** What is counted of payments. */
-export interface PayCounts {
+interface PayCounts {
   /** An order was credited this long after the proof was stored. */
   credited(method: OrderMethod, ms: number): void
   /** A proof came by asking: the callback was lost, or is late. */
@@ -75,7 +75,7 @@ export const NO_RATE_YET: Words = { en: 'there is no rate for this transfer yet'
 const TOO_SMALL: Words = { en: 'the payment is worth less than a fen', zh: '这笔付款不足一分钱' }
 
 /** `received`: in the smallest unit of `currency`; `worth`: what is credited for it. */
-export type Creditable =
+type Creditable =
   | { order: Order; transactionId: string; received: number; currency: string; worth: Micro }
   | { why: Words }
 

@@ -15,7 +15,7 @@ import { type Doubt, DOUBTS, type PayMethod, ProviderAway, ProviderRefuses, type
 export const UNCREDITED_MS = 5_000
 const MOST_COUNTED = 1_000
 
-export interface HealthDeps {
+interface HealthDeps {
   store: Store
   clock: { now(): number }
 }
@@ -108,8 +108,8 @@ const EVERY_MS = 10_000
 
 /** The names of marks. */
 export const ANSWERED = 'query'
-export const UNANSWERED = 'query_failed'
-export const refusedMark = (doubt: Doubt): string => `refused_${doubt}`
+const UNANSWERED = 'query_failed'
+const refusedMark = (doubt: Doubt): string => `refused_${doubt}`
 /** What `/health` says of the chain: the newest block, how many are not final, when a node last answered and when it did not. */
 export const HEAD = 'head'
 /** The day whose balances are compared with the deposits, and the last address or `BALANCES_DONE`. */
@@ -228,7 +228,7 @@ export function checkNotEnded(validity: Validity, nowMs: number): void {
 }
 
 /** Whether operators have to do something about it. */
-export const endsSoon = ({ untilMs }: Validity, nowMs: number): boolean => nowMs > untilMs - SOON_MS
+const endsSoon = ({ untilMs }: Validity, nowMs: number): boolean => nowMs > untilMs - SOON_MS
 
 interface Remark {
   level: 'warn' | 'error'

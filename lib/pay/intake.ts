@@ -178,7 +178,7 @@ export class Intake {
 /** Another gateway may take money of the same order at the same moment. */
 const FREEZE_TRIES = 10
 /** Exceptions of one order. */
-export const MOST_LOOKED_AT = 50
+const MOST_LOOKED_AT = 50
 
 /**
  * What the money that a provider names is worth in the balance. All of an order that is credited with another amount than it

@@ -34,7 +34,7 @@ export const rateForm = z.strictObject({
   for: kind.duration({ least: 60_000, most: MOST_DAYS * DAY_MS }),
 })
 
-export interface RateDeps {
+interface RateDeps {
   store: Store
   clock: { now(): number }
 }

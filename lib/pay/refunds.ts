@@ -55,7 +55,7 @@ export const nextRefundCheck = ({ checks }: Pick<Refund, 'checks'>, nowMs: numbe
  * A debit that somebody chose applies only to money that is free: while it is `short`, the leases of the purse are called back, and it
  * is tried again.
  */
-export async function afterRecall<T extends { outcome: string }>(
+async function afterRecall<T extends { outcome: string }>(
   { store, clock, fleet }: Pick<OperationDeps, 'store' | 'clock' | 'fleet'>,
   purse: PurseId,
   debit: () => Promise<T>,

@@ -17,7 +17,7 @@ const CENTS = 2
 const MOST_EXCEPTIONS = 100
 
 /** Cents of a currency as a decimal of two places. */
-export const shownCents = (cents: number): string => {
+const shownCents = (cents: number): string => {
   const text = String(cents).padStart(CENTS + 1, '0')
   return `${text.slice(0, -CENTS)}.${text.slice(-CENTS)}`
 }
@@ -155,7 +155,7 @@ export const refundRow = (refund: Refund) => ({
 })
 
 /** `credit`: what resolving it by a credit would book; null = it cannot be credited. `order`: the one that it names. */
-export function exceptionRow(found: PayException, order: Order | null) {
+function exceptionRow(found: PayException, order: Order | null) {
   const can = found.resolvedAtMs === null ? creditable(found, order) : null
   return {
     id: String(found.id),

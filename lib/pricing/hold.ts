@@ -165,7 +165,7 @@ function mostSearches(model: Model, prices: Prices, { searches, searchesMost }: 
 // --- the dearest rates that a request can reach
 
 /** The things that an answer has produced so far, or may produce at most. */
-export interface Produced {
+interface Produced {
   /** Output tokens; those of pictures that are charged by the piece are not among them. */
   tokens: number
   images: number
@@ -183,10 +183,10 @@ export interface Beside {
   requests: number
 }
 
-export const NOTHING_BESIDE: Beside = { input: 0, inputRate: 0, characters: 0, requests: 0 }
+const NOTHING_BESIDE: Beside = { input: 0, inputRate: 0, characters: 0, requests: 0 }
 
 /** Rounded up, as a charge is. */
-export function amountAt(rates: Rates, beside: Beside, produced: Produced, factor: Factor): Micro {
+function amountAt(rates: Rates, beside: Beside, produced: Produced, factor: Factor): Micro {
   const pico = picoAt(rates, beside, produced)
   return isExact(pico, factor)
     ? roundUp(pico, factor)
@@ -244,7 +244,7 @@ export function ratesOf({ tiers }: ModelPrice, { rates, tokens, pictures }: List
 }
 
 /** The dearest price that a token of input can have. */
-export function inputRateOf({ tiers }: ModelPrice, { tokens }: List, request: HeldRequest): number {
+function inputRateOf({ tiers }: ModelPrice, { tokens }: List, request: HeldRequest): number {
   const dearest = dearestInput(tokens, request)
   return request.tiers === undefined ? dearest : withTier(dearest, tiers.held(request.tiers))
 }

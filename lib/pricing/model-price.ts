@@ -125,7 +125,7 @@ export interface Rates {
 }
 
 /** The rates of a list where a request says nothing of tiers, of kinds of pictures, or of what its answer consists of. */
-export const plainRates = (tokens: Classes, fees: List['fees'], pictures: List['pictures']): Rates => ({
+const plainRates = (tokens: Classes, fees: List['fees'], pictures: List['pictures']): Rates => ({
   output: Math.max(tokens.output, tokens.output_audio, tokens.output_image),
   character: fees.character ?? 0,
   image: pictures?.dearest ?? 0,
@@ -154,7 +154,7 @@ export const reportedElse = (reported: PictureKind, asked: PictureKind): Picture
  * `default`. A size or quality that nobody says, or that is `auto`, is one that the upstream chooses: such a picture
  * costs the dearest that it can be. Sizes and qualities are compared without regard to capitals.
  */
-export class PicturePrices {
+class PicturePrices {
   readonly #prices: ReadonlyMap<string, number>
   /** The largest of all prices that are listed. */
   readonly dearest: number
@@ -202,7 +202,7 @@ export class PicturePrices {
 }
 
 /** The prices of pictures in a list. Where an entry of `over` has one price for all pictures it replaces all; a map replaces the sizes that it names. */
-export function compilePictures(base: PriceList, entry: PriceList | null): PicturePrices | null {
+function compilePictures(base: PriceList, entry: PriceList | null): PicturePrices | null {
   if (base.image === undefined) return null
   const own = entry?.image
   if (typeof own === 'number') return new PicturePrices({ [DEFAULT]: own })
@@ -314,7 +314,7 @@ function times(a: number, b: number): number {
 /** `call`: each use. `container`: each container in which the tool ran. `request`: a request that used it. */
 type Unit = 'call' | 'container' | 'request'
 
-export interface PricedTool {
+interface PricedTool {
   name: ToolFee
   /** In micro-CNY. */
   price: number
@@ -325,7 +325,7 @@ export interface PricedTool {
  * What tools of the upstream cost by the piece. Each tool that a request names, and that is neither free nor paid in
  * tokens, has a fee in the model's price, or the request is not admitted.
  */
-export class ToolFees {
+class ToolFees {
   readonly #price: Price
   readonly #tools: ReadonlyMap<string, number>
 

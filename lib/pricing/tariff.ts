@@ -284,7 +284,7 @@ function listOf(
 }
 
 /** `price` is what `compiled` was made of; `multiplier` is the group's, in millionths. */
-export function offeredPrice(price: Price, compiled: ModelPrice, multiplier: number): OfferedPrice {
+function offeredPrice(price: Price, compiled: ModelPrice, multiplier: number): OfferedPrice {
   const classes = classesOf(price)
   const [base, ...over] = compiled.lists
   const rising = [base, ...over.toReversed()] as List[]

@@ -200,7 +200,7 @@ export class Gateway {
   }
 }
 
-export function createConsole(
+function createConsole(
   services: Services,
   fleet: Running,
   config: () => Config,

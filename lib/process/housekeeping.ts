@@ -28,7 +28,7 @@ const PRUNE_PAUSE_MS = 50
 /** Looking for old addresses reads all keys, so it is done less often. */
 const FORGET_EVERY_MS = 3_600_000
 
-export interface HousekeepingOptions {
+interface HousekeepingOptions {
   store: Store
   clock: Clock
   log: Logger
@@ -141,7 +141,7 @@ export class Housekeeping {
   }
 }
 
-export interface Upkeep {
+interface Upkeep {
   /** What the latest audit of the books found; 0 = they add up. */
   imbalanceMicro(): Micro
   stop(): void

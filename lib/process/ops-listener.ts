@@ -10,7 +10,7 @@ import { listenOn } from './listening.ts'
 import { lazyDesk } from './payments.ts'
 import type { ServeParts } from './prepare.ts'
 
-export interface OpsListener {
+interface OpsListener {
   /** The address that it has, also where the config leaves the port open. */
   address: string
   /** What operations on this gateway need, for callers inside the process. */

@@ -27,7 +27,7 @@ const RETRY_FLOOR_PER_S = 10
 const RETRY_WINDOW_S = 10
 const CONNECTIONS_PER_ORIGIN = 16_384
 
-export interface ServiceParts {
+interface ServiceParts {
   clock: Clock
   log: Logger
   metrics: Metrics

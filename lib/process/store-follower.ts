@@ -18,7 +18,7 @@ const FOLLOW_MS = 290
 /** The same of a process that has no money to give back: it is idle, and each question would wake it. */
 const IDLE_FOLLOW_MS = 600
 
-export interface FollowerOptions {
+interface FollowerOptions {
   store: Pick<Store, 'changes'>
   clock: Clock
   log: Logger

@@ -71,7 +71,7 @@ const CALL_MS = 2_000
 const GRACE_MS = 20_000
 
 /** Finds out what a worker asks of its primary. */
-export type AnswerWorker = (op: keyof PrimaryCalls) => Promise<unknown>
+type AnswerWorker = (op: keyof PrimaryCalls) => Promise<unknown>
 
 export interface Exit {
   code: number | null

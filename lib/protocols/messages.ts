@@ -256,7 +256,7 @@ const TOTALS = ['input_tokens', 'output_tokens', 'cache_read_input_tokens', 'cac
 const SPLIT = ['ephemeral_5m_input_tokens', 'ephemeral_1h_input_tokens']
 const SEARCHES = 'web_search_requests'
 
-export class MessageUsage {
+class MessageUsage {
   readonly #ttl: '5m' | '1h'
   readonly #numbers: Record<string, number> = {}
   #namesOutput = false

@@ -37,7 +37,7 @@ export interface ProtocolRow extends AnswerForm {
 export type Placement = 'x-api-key' | 'bearer' | 'gamma' | 'query'
 
 /** The requests of clients. */
-export interface ClientForm {
+interface ClientForm {
   paths: readonly ClientPath[]
   /** First steps of all paths. A client with a key may leave them out. */
   versions: readonly string[]
@@ -75,7 +75,7 @@ export const clientPath = (path: string, more: Partial<ClientPath> = {}): Client
 })
 
 /** The requests that go to an upstream. */
-export interface UpstreamForm {
+interface UpstreamForm {
   /** Behind the host, where a channel says nothing else. `{model}` and `{verb}` stand for those of the request. */
   path: string
   /** The end of an address that has this path already, so that it would stand in it twice. */
@@ -119,7 +119,7 @@ export const openAiUpstream = (path: string, kinds: UpstreamForm['kinds']): Upst
   atProvider: SAME_HEADERS,
 })
 
-export const GAMMA_PATH = '/v1beta/models/{model}:{verb}'
+const GAMMA_PATH = '/v1beta/models/{model}:{verb}'
 
 /** Upstreams of those native protocols. */
 export const gammaUpstream = (kinds: UpstreamForm['kinds']): UpstreamForm => ({
@@ -135,7 +135,7 @@ export const gammaUpstream = (kinds: UpstreamForm['kinds']): UpstreamForm => ({
 })
 
 /** The verbs in a path that ask for a document and for a stream, and the query for a stream. */
-export interface Verbs {
+interface Verbs {
   document: string
   stream: string
   streamQuery: string

@@ -22,7 +22,7 @@ export interface Range {
   most: number
 }
 
-export interface PublicPrice {
+interface PublicPrice {
   /** How it is called: the model, or the family that it was taken for. */
   of: string
   date: string

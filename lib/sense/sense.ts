@@ -21,7 +21,7 @@ export const RULES: readonly Rule[] = [...PRICE_RULES, ...CHANNEL_RULES, ...KEY_
 
 const NAMES = RULES.map(({ name }) => name)
 
-export interface Judgement {
+interface Judgement {
   /** What must not come into force. */
   refused: SenseFinding[]
   /** What may, and is probably not meant. */
@@ -104,4 +104,3 @@ export const describe = ({ row, path, expected, rule }: SenseFinding): string =>
   return `${where.join(row === null ? '.' : ' ').trim()}: expected ${expected} [${rule}]`
 }
 
-export const seenRows = (rows: Partial<Seen>): Seen => ({ ...NOTHING_SEEN, ...rows })

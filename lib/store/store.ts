@@ -163,7 +163,7 @@ export class Store {
   }
 }
 
-export interface StoreOptions {
+interface StoreOptions {
   /** The secret from which the key for upstream credentials at rest is derived; all processes of a store share it. */
   secret: string
   /** The old secret during a rotation: credentials that were encrypted under it can still be read. */

@@ -255,9 +255,9 @@ export class Metrics {
 
 const STATE_VALUES: Record<BreakerState, number> = { closed: 0, half_open: 1, open: 2 }
 
-export type ChannelStates = Iterable<readonly [string, ChannelState]>
+type ChannelStates = Iterable<readonly [string, ChannelState]>
 
-export function stateSamples(channels: readonly string[], all: ChannelStates): Sample[] {
+function stateSamples(channels: readonly string[], all: ChannelStates): Sample[] {
   const states = new Map(all)
   return channels.map(channel => ({
     labels: { channel },
@@ -266,14 +266,14 @@ export function stateSamples(channels: readonly string[], all: ChannelStates): S
 }
 
 /** The breakers of keys, for channels that have several. The label is the key's position, from 1, and not the key. */
-export const keyStateSamples = (all: ChannelStates): Sample[] =>
+const keyStateSamples = (all: ChannelStates): Sample[] =>
   [...all].flatMap(([channel, { keys }]) =>
     keys.length < 2
       ? []
       : keys.map((state, i) => ({ labels: { channel, key: String(i + 1) }, value: STATE_VALUES[state] })),
   )
 
-export const attemptsOpenSamples = (all: ChannelStates): Sample[] =>
+const attemptsOpenSamples = (all: ChannelStates): Sample[] =>
   [...all].map(([channel, { open }]) => ({ labels: { channel }, value: open }))
 
 type Values = MetricObjectWithValues<{ value: number; labels: object }>
@@ -283,7 +283,7 @@ export type Snapshot = Values[]
 
 const MICROS = 1_000_000
 
-export const promClient = () => import('prom-client')
+const promClient = () => import('prom-client')
 
 /** prom-client samples the event loop by a timer. With this interval it never does, because the timer would wake an idle process. */
 const NO_SAMPLES_MS = 2 ** 31 - 1
@@ -332,7 +332,7 @@ const NS = 1e9
  * and the smallest where it would omit the value: the start time is that of the oldest process. What is not listed is
  * summed.
  */
-export const AGGREGATORS: Partial<Record<Aggregator, Aggregator>> = {
+const AGGREGATORS: Partial<Record<Aggregator, Aggregator>> = {
   average: 'max',
   omit: 'min',
   min: 'min',
@@ -340,7 +340,7 @@ export const AGGREGATORS: Partial<Record<Aggregator, Aggregator>> = {
   first: 'first',
 }
 
-export const toValues = ({ name, help, type, aggregator }: MetricRow, values: Sample[]): Values =>
+const toValues = ({ name, help, type, aggregator }: MetricRow, values: Sample[]): Values =>
   ({ name, help, type, aggregator, values }) as unknown as Values
 
 const MONEY = (Object.values(METRICS) as MetricRow[]).filter(row => row.money).map(row => row.name)

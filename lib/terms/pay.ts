@@ -161,14 +161,14 @@ export interface PayException {
  * bank asks for the money back.
  */
 export const REFUND_KINDS = ['refund', 'external', 'dispute'] as const
-export type RefundKind = (typeof REFUND_KINDS)[number]
+type RefundKind = (typeof REFUND_KINDS)[number]
 
 /**
  * `frozen`: the money is out of the balance, and the provider is asked, or decides. `done`: it went back to the payer.
  * `released`: it did not, and the balance has it again.
  */
 export const REFUND_STATES = ['frozen', 'done', 'released'] as const
-export type RefundState = (typeof REFUND_STATES)[number]
+type RefundState = (typeof REFUND_STATES)[number]
 
 export interface Refund {
   /** Our number, or the provider's id for the kinds that we did not begin. Unique within the method. */

@@ -5,7 +5,7 @@
 import { METRICS, type MetricRow, PICTURE_OUTCOMES, type PictureOutcome } from './metric-rows.ts'
 import type { OrderMethod, PayExceptionKind, ProofSource } from './pay.ts'
 
-export type Label = string | number
+type Label = string | number
 
 /** One value of a metric, in the form of prom-client. `metricName` is set for the parts of a histogram. */
 export interface Sample {

@@ -8,7 +8,7 @@ import type { Protocol } from '../protocols/table.ts'
 export type Action = ClientPath['action'] | 'models' | 'model' | 'hello' | 'generation' | 'estimate' | FundsAction
 
 /** A key asks what it may spend in all, what it has spent, or both; or both in the words of OpenRouter, or all that is to be said of it. */
-export type FundsAction = 'funds-limit' | 'funds-used' | 'funds' | 'credits' | 'key'
+type FundsAction = 'funds-limit' | 'funds-used' | 'funds' | 'credits' | 'key'
 
 /** One endpoint of the API. It never changes, and all requests to it share the object. */
 export interface Endpoint {

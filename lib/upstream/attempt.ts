@@ -40,7 +40,7 @@ export class BadRequest extends Error {
 }
 
 /** Reasons for which a credential is no good at the moment. */
-export type CredentialFault = 'clock' | 'refused' | 'unreachable' | 'unreadable'
+type CredentialFault = 'clock' | 'refused' | 'unreachable' | 'unreadable'
 
 /** A request cannot be signed. The message says what to do about it, and holds no secret. */
 export class CredentialError extends Error {

@@ -21,7 +21,7 @@ const MOST_TIMES = 1000
 const MOST_BYTES = 16 * 1024 * 1024
 const NOTHING = Buffer.alloc(0)
 
-export interface DecoderEvents {
+interface DecoderEvents {
   onDecoded(chunk: Buffer): void
   /** `onDecoded` has thrown. */
   onFault(error: unknown): void

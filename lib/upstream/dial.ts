@@ -29,7 +29,7 @@ export interface DialOptions {
 }
 
 /** No connection was open within the time-out. */
-export class ConnectTimeout extends Error {
+class ConnectTimeout extends Error {
   override name = 'ConnectTimeout'
   readonly code = 'CONNECT_TIMEOUT'
 
@@ -89,7 +89,7 @@ export const flowing =
     })
 
 /** The proxy does not open the connection. The message never contains the credentials. */
-export class SocksError extends Error {
+class SocksError extends Error {
   override name = 'SocksError'
   readonly code = 'SOCKS'
 }

@@ -123,7 +123,7 @@ export interface BearerToken {
 }
 
 /** Gets a new token, within a bounded time. Rejects with CredentialError. */
-export type Fetch = () => Promise<BearerToken>
+type Fetch = () => Promise<BearerToken>
 
 /** A token is replaced when it has less than this left, and not used when it has less than that. */
 const REPLACED_MS = 300_000

@@ -11,7 +11,7 @@ import type { Dial } from './dial.ts'
 import { type ConnectionOptions, Flight, Http1Connection, OtherSideClosed } from './http1-connection.ts'
 import { requestBytes } from './http1-head.ts'
 
-export interface Http1Options {
+interface Http1Options {
   dial: Dial
   maxHeaderBytes: number
   /** The most connections; further requests wait in a queue. */

@@ -12,7 +12,7 @@ import type { Protocol } from '../terms/records.ts'
 import { requestHeaders } from './headers.ts'
 import type { Pools } from './pools.ts'
 
-export interface OwnRequest {
+interface OwnRequest {
   method: 'GET' | 'POST'
   path: string
   headers: string[]

@@ -18,7 +18,7 @@ import { BedrockAnswer } from './aws/bedrock-answer.ts'
 import { type Dial, direct, flowing, throughSocks } from './dial.ts'
 import { Http1Pool } from './http1-pool.ts'
 
-export interface PoolOptions {
+interface PoolOptions {
   connectMs: number
   /** The most connections per pool; further requests wait in a queue. */
   connections: number

@@ -166,7 +166,7 @@ interface Building extends Route {
 }
 
 /** The routes of one model in one group. */
-export class ModelRoutes {
+class ModelRoutes {
   readonly ofProtocol = new Map<Protocol, Building>()
   /** Protocols that an enabled channel speaks, also while the model is offline. */
   readonly spoken: Protocol[] = []

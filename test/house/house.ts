@@ -86,6 +86,29 @@ export function sharedNames(within = /^lib\//): [name: string, files: string[]][
   return [...homes].filter(([, files]) => files.length > 1).sort(([a], [b]) => (a < b ? -1 : 1))
 }
 
+/** Exported names that no other file has a word for, nor a test or a bench: what a file keeps to itself is not exported. */
+export function unusedExports(): [name: string, file: string][] {
+  const files = new Map<string, Set<string>>()
+  for (const { file, text } of [...sources, ...outside()])
+    for (const word of new Set(text.match(/[\w$]+/g))) files.set(word, (files.get(word) ?? new Set()).add(file))
+  return sources.flatMap(({ file, text }) =>
+    [...text.matchAll(EXPORTED)]
+      .map(([, name]) => name as string)
+      .filter(name => files.get(name)?.size === 1)
+      .map((name): [string, string] => [name, file]),
+  )
+}
+
+/** The files of tests, benches and settings, which may import any file. */
+function outside(): { file: string; text: string }[] {
+  return ['test', 'bench', 'bin', 'config'].flatMap(top =>
+    readdirSync(path.join(ROOT, top), { recursive: true, encoding: 'utf8' })
+      .filter(found => /\.(ts|js|mjs)$|^gateway$/.test(found))
+      .map(found => `${top}/${found}`)
+      .map(file => ({ file, text: readFileSync(path.join(ROOT, file), 'utf8') })),
+  )
+}
+
 /**
  * Interfaces of lib that one class implements and nothing else: no object of lib, tests or benches. Left out are those whose class
  * stands in another room, above: they are how a room is heard by one that it may not import.
@@ -94,11 +117,7 @@ export function soleInterfaces(): [name: string, file: string, classFile: string
   const classes = new Map<string, string[]>()
   for (const { file, text } of sources)
     for (const name of implemented(text)) classes.set(name, [...(classes.get(name) ?? []), file])
-  const others = ['test', 'bench'].flatMap(top =>
-    readdirSync(path.join(ROOT, top), { recursive: true, encoding: 'utf8' })
-      .filter(found => found.endsWith('.ts'))
-      .map(found => readFileSync(path.join(ROOT, top, found), 'utf8')),
-  )
+  const others = outside().map(({ text }) => text)
   const texts = [...sources.map(({ text }) => text), ...others]
   const declared = sources.flatMap(({ file, text }) =>
     [...text.matchAll(/^(?:export )?interface (\w+)/gm)].map(found => [found[1] as string, file] as const),

@@ -14,6 +14,7 @@ import {
   soleInterfaces,
   sources,
   splinters,
+  unusedExports,
 } from './house.ts'
 
 const MOST_LINES = 600
@@ -68,6 +69,10 @@ t.test('a file under 40 lines that one file imports is a row of a table, or belo
 
 t.test('an exported name has one meaning in lib', async t => {
   t.same(sharedNames(), [])
+})
+
+t.test('a name that only its own file uses is not exported', async t => {
+  t.same(unusedExports(), [])
 })
 
 t.test('an interface with methods has several implementations, or a test that puts another in its place', async t => {

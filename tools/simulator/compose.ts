@@ -26,7 +26,7 @@ const say = (words: readonly string[], tokens: number): string[] =>
 const MOST_TOKENS = 1_000_000
 const MOST_PADDING = 256 * 1024 * 1024
 
-export interface Circumstances {
+interface Circumstances {
   dialect: Dialect
   id: string
   createdS: number
@@ -91,7 +91,7 @@ const usageOf = (ask: Ask, directive: Directive, input: InputTokens, output: num
 })
 
 /** A call that a directive names; null = the usual answer. */
-export type ScriptedCall = { name: string; args: string } | null
+type ScriptedCall = { name: string; args: string } | null
 
 export class ScriptedCalls {
   readonly #made = latest<string, number>(10_000)

@@ -217,7 +217,7 @@ const PAGE = 1000
  * `GET /sim/served?id=&after=&limit=` → `Stats` as JSON, oldest first, `after` a number of `served`.
  * `GET /` says what this is.
  */
-export function answerGet(books: Books, req: IncomingMessage, res: ServerResponse, url: URL): void {
+function answerGet(books: Books, req: IncomingMessage, res: ServerResponse, url: URL): void {
   const send = (status: number, type: string, body: string | Buffer) => {
     res.writeHead(status, { 'content-type': type, 'content-length': Buffer.byteLength(body) })
     res.end(req.method === 'HEAD' ? undefined : body)

@@ -13,7 +13,7 @@ const w = words({
   optional: ['选填', 'optional'],
 })
 
-export interface FieldRow {
+interface FieldRow {
   /** The name of the field in the call, by which errors find it, and its id. */
   name: string
   label: string

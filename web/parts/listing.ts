@@ -33,7 +33,7 @@ export interface ListPage<T> {
   next: string | null
 }
 
-export interface Listing<T> {
+interface Listing<T> {
   /** What the table holds, for screen readers. */
   caption: string
   columns: readonly (Column<T> | false)[]

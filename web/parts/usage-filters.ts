@@ -44,7 +44,7 @@ const KNOWN = {
   refusals: ['model', 'key', 'member', 'reason'],
 } as const
 /** What is filtered. */
-export type Filtered = keyof typeof KNOWN
+type Filtered = keyof typeof KNOWN
 type Name = (typeof KNOWN)[Filtered][number]
 
 const isSet = (name: string): boolean => (query.value.get(name) ?? '') !== ''
@@ -156,7 +156,7 @@ export function usageFilters(fallback: Preset, first: Filtered): Filters {
   }
 }
 
-export interface FileLink {
+interface FileLink {
   text: string
   /** Behind the account's path. */
   call: string

@@ -41,8 +41,8 @@ const invitation = z.strictObject({
   expires_at: z.iso.datetime(),
 })
 
-export const invitationRecord = invitation.meta({ id: 'Invitation' })
-export const newInvitationRecord = invitation.extend({ url: z.string().nullable() }).meta({ id: 'NewInvitation' })
+const invitationRecord = invitation.meta({ id: 'Invitation' })
+const newInvitationRecord = invitation.extend({ url: z.string().nullable() }).meta({ id: 'NewInvitation' })
 export const listOf = <T extends z.ZodType>(row: T) =>
   z.strictObject({ data: z.array(row), next: z.string().nullable() })
 
@@ -169,7 +169,7 @@ export const user = z.strictObject({
   created_at: time,
 })
 
-export const shownUser = user
+const shownUser = user
   .extend({
     accounts: z.array(z.strictObject({ id: z.string(), name: z.string(), role: z.enum(ROLES) })),
     sessions: z.int(),
@@ -177,7 +177,7 @@ export const shownUser = user
   })
   .meta({ id: 'ShownUser' })
 
-export const resetLink = z.strictObject({ url: z.string(), expires_at: time }).meta({ id: 'ResetLink' })
+const resetLink = z.strictObject({ url: z.string(), expires_at: time }).meta({ id: 'ResetLink' })
 
 const operators = { who: 'operator', scope: 'operator' } as const
 /** Nobody else gets in by what a token does: these need a person in a session. */

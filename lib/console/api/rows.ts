@@ -46,7 +46,7 @@ const DESCRIPTION =
   '`next` of the page before.'
 
 /** `rows`: all calls, this one too. Calls of operators are shown to operators only. */
-export function documentRows(rows: () => readonly Described[]): Operation<ConsoleDeps>[] {
+function documentRows(rows: () => readonly Described[]): Operation<ConsoleDeps>[] {
   const made = new Map<string, object>()
   const make = (operators: boolean, cookie: string): object => {
     const key = `${operators} ${cookie}`

@@ -145,7 +145,7 @@ const PNG = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a])
 const JPEG = Buffer.from([0xff, 0xd8, 0xff])
 
 /** null = none of the kinds that every browser shows and that can hold no script. */
-export function pictureType(head: Buffer): string | null {
+function pictureType(head: Buffer): string | null {
   if (begins(head, PNG)) return 'image/png'
   if (begins(head, JPEG)) return 'image/jpeg'
   const text = head.toString('latin1')

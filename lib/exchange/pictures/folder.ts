@@ -53,14 +53,14 @@ export const onDisk = (bytes: number): number => Math.ceil(bytes / BLOCK_BYTES) 
 
 // --- what stands in the folder
 
-export interface Unfinished {
+interface Unfinished {
   file: string
   bytes: number
   /** When something was last written to it, in ms since 1970. */
   writtenMs: number
 }
 
-export interface Contents {
+interface Contents {
   pictures: Named[]
   unfinished: Unfinished[]
   /** All of them together, as they lie on the disk. */

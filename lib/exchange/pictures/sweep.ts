@@ -19,7 +19,7 @@ const FILLED_SHARE = 0.9
 /** An answer that is under way may pause, but not for so long. */
 const UNFINISHED_MS = 3_600_000
 
-export interface SweepOptions {
+interface SweepOptions {
   clock: Clock
   log: Logger
   metrics: Metrics

@@ -55,7 +55,7 @@ export interface ReadOn {
 }
 
 /** The facts of a request when its head has come. */
-export interface Arrival {
+interface Arrival {
   id: string
   listener: ListenerName
   world: World

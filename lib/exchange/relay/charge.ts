@@ -37,7 +37,7 @@ import type { Reading, UpstreamAnswer } from './reading.ts'
 import { causedOf, type Ended, type Hidden, type How, type Used, usedOf } from './usage.ts'
 
 /** How an exchange ended, as its relay knows it. */
-export interface ExchangeEnd {
+interface ExchangeEnd {
   how: How
   /** The row of the error table that the client is told; undefined = it is told none. */
   refusal: ErrorName | undefined

@@ -131,7 +131,7 @@ function refuseAll(x: Exchange, services: Services): StageVerdict {
 }
 
 /** False: no channel of the group has the model for the protocol. True and `x.claim` null: all such channels rest or are full. */
-export function chooseCandidate(x: Exchange, services: Services): boolean {
+function chooseCandidate(x: Exchange, services: Services): boolean {
   const { health } = services
   const { account, key } = x.entry as KeyEntry
   const route = x.world.routes.find(key.group, x.model, x.protocol as Protocol)
@@ -187,7 +187,7 @@ const SESSION_HEADERS = ['x-claude-code-session-id', 'session-id', 'x-session-af
  * because that channel's upstream holds the conversation's prompt cache. The conversation is a number, made of what
  * clients send to name it; null = nothing names it, and any channel will do.
  */
-export function affinityOf(x: Exchange): number | null {
+function affinityOf(x: Exchange): number | null {
   for (const name of SESSION_HEADERS) {
     const value = x.req.headers[name]
     if (typeof value === 'string' && value !== '') return hash(value)

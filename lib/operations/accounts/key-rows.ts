@@ -15,7 +15,7 @@ import { type Renewal, renewals } from './limits.ts'
 export const KEY_STATES = ['disabled', 'expired', 'used_up', 'enabled'] as const
 export type KeyState = (typeof KEY_STATES)[number]
 
-export type RowDeps = Pick<OperationDeps, 'store' | 'clock'>
+type RowDeps = Pick<OperationDeps, 'store' | 'clock'>
 
 /** The keys as operators see them. */
 export async function keyRows(deps: RowDeps, keys: readonly Key[]) {

@@ -18,7 +18,7 @@ import { changeKey, grace, type KeysDeps, newKeyRow, removeKey, rollKey } from '
 export { KEY_STATES }
 
 /** Somebody who sees keys of an account. `madeBy`: only the keys that this user made; null = all. */
-export interface Keeper {
+interface Keeper {
   account: Account
   madeBy: number | null
 }

@@ -166,7 +166,7 @@ class Tally {
 }
 
 /** What the file says anew of one row. */
-export interface RowChange {
+interface RowChange {
   mark: Mark
   /** The row, but for its price, is to become what the file says. */
   row: boolean
@@ -178,7 +178,7 @@ export interface RowChange {
 export type Changes = Record<CatalogKind, RowChange[]>
 
 /** `kept`: the row differs from the file and stays so, because the file says nothing new of it. */
-export type ApplyOutcome = 'created' | 'updated' | 'kept' | 'same'
+type ApplyOutcome = 'created' | 'updated' | 'kept' | 'same'
 
 const MARK_KINDS: Record<CatalogKind, Mark['kind']> = {
   groups: 'group',
@@ -189,7 +189,7 @@ const MARK_KINDS: Record<CatalogKind, Mark['kind']> = {
 }
 
 /** `marks`: what the store remembers of the file, by `markId`. With `force` everything counts as new. */
-export function fileChanges(
+function fileChanges(
   store: Store,
   texts: Record<CatalogKind, RowText[]>,
   marks: ReadonlyMap<string, RowDigests>,
@@ -226,17 +226,17 @@ function rowChange(
 const digest = (text: string): string => (text === '' ? '' : createHash('sha256').update(text, 'utf8').digest('hex'))
 
 /** The mark that a write of the row has to store with it; undefined when the file says the same as before. */
-export const movedMark = (mark: Mark): Mark | undefined =>
+const movedMark = (mark: Mark): Mark | undefined =>
   isDeepStrictEqual(mark.before, mark.after) ? undefined : mark
 
 /** Remembers what the file says of a row that is not written. */
-export async function rememberMark(store: Store, mark: Mark): Promise<void> {
+async function rememberMark(store: Store, mark: Mark): Promise<void> {
   const moved = movedMark(mark)
   if (moved !== undefined) await store.catalogue.mark(moved)
 }
 
 /** null when another process that applies the same file created the row first. */
-export async function createdHere<T>(creation: Promise<T>): Promise<T | null> {
+async function createdHere<T>(creation: Promise<T>): Promise<T | null> {
   try {
     return await creation
   } catch (error) {
@@ -254,7 +254,7 @@ type Row = { name: string } & Partial<Pick<Model, 'price'> & Pick<Channel, 'seal
  */
 type Put<T> = (row: T, mark: Mark | undefined, edit: (there: T | null) => T | null) => Promise<void>
 
-export class RowWriter<T extends Row> {
+class RowWriter<T extends Row> {
   readonly #store: Store
   readonly #stored: ReadonlyMap<string, T>
   readonly #put: Put<T>
@@ -285,7 +285,7 @@ export class RowWriter<T extends Row> {
  * The rows of one kind as they will be when the file is applied. `isNeeded`: the row must exist, though the file says nothing
  * new of it.
  */
-export function plannedRows<T extends Row>(
+function plannedRows<T extends Row>(
   file: readonly T[],
   stored: readonly T[],
   changes: readonly RowChange[],
@@ -320,7 +320,7 @@ function withReadableSecrets<T extends Row>(file: T, stored: T): T {
   return { ...rest, keys: file.keys, proxy: file.proxy, headers } as T
 }
 
-export class AccountWriter {
+class AccountWriter {
   readonly #store: Store
   readonly #clock: Clock
   readonly #stored: Map<string, Account>
@@ -376,7 +376,7 @@ export class AccountWriter {
   }
 }
 
-export class KeyWriter {
+class KeyWriter {
   readonly #store: Store
   readonly #clock: Clock
   readonly #accounts: AccountWriter

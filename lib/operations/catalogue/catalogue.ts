@@ -18,12 +18,12 @@ import { exportCatalogue } from './export.ts'
 import { readChannel, showChannel, withCredentials, withoutState } from './channels.ts'
 import { type ChangeTerms, type Rows, judgeChange, withRow } from './judging.ts'
 
-export type CatalogueKind = 'groups' | 'models' | 'channels'
+type CatalogueKind = 'groups' | 'models' | 'channels'
 
 export const acceptedForm = z.strictObject({ accept: accepted.prefault([]) })
 
 /** The rules of sense want to know the config too. */
-export type CatalogueDeps = OperationDeps & { config: () => Config }
+type CatalogueDeps = OperationDeps & { config: () => Config }
 
 export class Catalogue {
   readonly #deps: CatalogueDeps
@@ -124,13 +124,13 @@ const missing = (kind: CatalogueKind, name: string): OperationError =>
 
 const groupRow = catalogSchema.shape.groups.unwrap().element
 
-export const readGroup = (sent: object): Group => toGroup(read(groupRow, sent))
+const readGroup = (sent: object): Group => toGroup(read(groupRow, sent))
 
 /**
  * Throws OperationError `conflict` when a channel, a model, an account or a key names the group. Without the group's
  * row, the prices and limits of these would silently become others.
  */
-export async function checkUnused(store: Store, group: string): Promise<void> {
+async function checkUnused(store: Store, group: string): Promise<void> {
   const [{ channels, models }, accounts, keys] = await Promise.all([
     store.catalogue.read(),
     store.accounts.list(),
@@ -149,7 +149,7 @@ const modelRow = catalogSchema.shape.models.unwrap().element
 export const readModel = (sent: object): Model => toModel(read(modelRow, sent))
 
 /** Throws OperationError `conflict` when channels serve the model: clients that ask for it would be refused from then on. */
-export async function checkUnserved(store: Pick<Store, 'catalogue'>, model: string): Promise<void> {
+async function checkUnserved(store: Pick<Store, 'catalogue'>, model: string): Promise<void> {
   const { channels } = await store.catalogue.read()
   const names = channels.filter(({ models }) => Object.hasOwn(models, model)).map(({ name }) => name)
   if (names.length === 0) return

@@ -8,7 +8,7 @@ import type { ModelFigures, ModelHour } from '../../store/usage/queries.ts'
 import { quantileOf } from '../usage/totals.ts'
 
 /** With fewer requests nothing is said. */
-export const FEWEST_REQUESTS = 20
+const FEWEST_REQUESTS = 20
 const HALF = 0.5
 
 export interface Figures {
@@ -21,7 +21,7 @@ export interface Figures {
 export const NO_FIGURES: Figures = { answered_share: null, first_byte_ms: null }
 
 /** Rounded down, so that only what has not failed at all is 1. */
-export const answeredShare = ({ answered, failed }: Pick<ModelFigures, 'answered' | 'failed'>): number | null =>
+const answeredShare = ({ answered, failed }: Pick<ModelFigures, 'answered' | 'failed'>): number | null =>
   answered + failed < FEWEST_REQUESTS ? null : Math.floor((answered / (answered + failed)) * 10_000) / 10_000
 
 export const shownFigures = (figures: ModelFigures): Figures => ({
@@ -43,7 +43,7 @@ const INCIDENT = { least: 5, percent: 10 }
 const MOST_HOURS = 2_000
 const MOST_INCIDENTS = 50
 
-export interface Incident {
+interface Incident {
   model: string
   /** The beginning of its first hour, and the end of its last one; null = it may not be over. */
   from: string

@@ -118,7 +118,7 @@ const limit = (value: unknown): number | null =>
 export const MONEY = /cost|pric|multiplier|uplift|provider_specific_entry/
 
 /** Prices of one token in USD. */
-export const TOKEN_FIELDS: Record<string, TokenClass> = {
+const TOKEN_FIELDS: Record<string, TokenClass> = {
   input_cost_per_token: 'input',
   input_cost_per_audio_token: 'input_audio',
   input_cost_per_image_token: 'input_image',
@@ -141,7 +141,7 @@ const inModes =
 const SOUND = ['audio_transcription', 'audio_speech']
 
 /** Prices of one piece in USD, by the model's `mode`. */
-export const FEE_MODES: Record<string, (mode: string) => Fee | undefined> = {
+const FEE_MODES: Record<string, (mode: string) => Fee | undefined> = {
   output_cost_per_image: () => 'image',
   // Of models that make pictures an older part of the list names a picture's price so; of others it is that of one sent.
   input_cost_per_image: inModes('image', 'image_generation', 'image_edit'),
@@ -154,7 +154,7 @@ export const FEE_MODES: Record<string, (mode: string) => Fee | undefined> = {
 
 const LONGEST_NOTE = 100
 
-export class ModelEntry {
+class ModelEntry {
   readonly fields: Record<string, unknown>
   readonly offer: Offer
   readonly #problems: Problems
@@ -242,7 +242,7 @@ export const PARTS: Record<string, (entry: ModelEntry, field: string, value: unk
   tiered_pricing: ranges,
 }
 
-export interface TierPrice {
+interface TierPrice {
   /** The end of the field's name. */
   tier: string
   /** The path of the price that the tier changes. */
@@ -254,7 +254,7 @@ export interface TierPrice {
 /** How upstreams name the tier. */
 const NAMES: Record<string, string> = { batches: 'batch', batch_requests: 'batch' }
 
-export function addTiers(offer: Offer, prices: readonly TierPrice[]): void {
+function addTiers(offer: Offer, prices: readonly TierPrice[]): void {
   const names = new Set(prices.map(({ tier }) => NAMES[tier] ?? tier))
   for (const name of names) {
     const own = prices.filter(({ tier }) => (NAMES[tier] ?? tier) === name)

@@ -73,7 +73,7 @@ export function checkNew(password: string, about: readonly string[]): void {
 }
 
 /** Who waits for a hash. `known`: a browser that has signed in before. */
-export interface Seat {
+interface Seat {
   network: string
   known: boolean
 }

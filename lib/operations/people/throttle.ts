@@ -145,7 +145,7 @@ interface Sender {
 }
 
 /** What a letter that anybody may have sent is about. */
-export type Mailed = 'registration' | 'reset' | 'email' | 'invitation'
+type Mailed = 'registration' | 'reset' | 'email' | 'invitation'
 
 /**
  * A letter to an address that the caller named. It is never taken back. Each kind counts by itself, because some calls

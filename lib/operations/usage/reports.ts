@@ -11,7 +11,7 @@ import type { FileName, ReportArguments, ReportHead, ReportName, ReportOrder, Re
 
 const WORK = new URL('./report-work.ts', import.meta.url)
 
-export type ReportDeps = Pick<OperationDeps, 'store' | 'clock'> & {
+type ReportDeps = Pick<OperationDeps, 'store' | 'clock'> & {
   fleet: Pick<OperationDeps['fleet'], 'settled' | 'held' | 'holders'>
 }
 

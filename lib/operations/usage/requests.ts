@@ -93,7 +93,7 @@ const PRUNED_ROWS = 1_000
 const MOST_EXPORTS = 4
 
 /** One request: its receipt, or why it was refused. `pruned`: its row is deleted, and these are the totals of its day. */
-export type FoundRequest = { row: object } | { pruned: object }
+type FoundRequest = { row: object } | { pruned: object }
 
 type RequestsDeps = Pick<OperationDeps, 'store'> & { fleet: Pick<OperationDeps['fleet'], 'settled'> }
 
@@ -324,7 +324,7 @@ export class Requests {
 export const testForm = z.strictObject({ model: kind.name, protocol: kind.oneOf(...PROTOCOLS) })
 
 /** A request that a serving process is asked to try out. */
-export interface KeyTrial {
+interface KeyTrial {
   keyHash: string
   address: string
   model: string

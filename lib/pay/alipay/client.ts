@@ -6,7 +6,7 @@ import { type AlipayKeys, isAnswer, serialNamed, signedHeaders } from './signing
 
 export type AlipayAnswer = Answer
 
-export interface AlipayApp {
+interface AlipayApp {
   appId: string
   keys: AlipayKeys
   api: string

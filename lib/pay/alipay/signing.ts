@@ -114,7 +114,7 @@ export interface AlipayKeys {
 }
 
 /** Our certificate, Alipay's, and Alipay's roots. */
-export interface Serials {
+interface Serials {
   app: string
   alipay: string
   root: string

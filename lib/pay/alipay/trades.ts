@@ -30,7 +30,7 @@ const PAID: readonly string[] = ['TRADE_SUCCESS', 'TRADE_FINISHED']
 const LONGEST_NUMBER = 64
 
 /** The parts of a payment that every message of Alipay has alike. */
-export const alipayPayment = (
+const alipayPayment = (
   seller: Seller,
   given: Pick<Payment, 'orderId' | 'transactionId' | 'merchant' | 'paidAtMs' | 'digest'> & { total: string },
 ): Payment => {
@@ -40,7 +40,7 @@ export const alipayPayment = (
 }
 
 /** A refund has no number at Alipay but the one that it was asked for with, which is unique within its order. */
-export const refundProviderId = (orderId: string, number: string): string => `${orderId}:${number}`
+const refundProviderId = (orderId: string, number: string): string => `${orderId}:${number}`
 
 /** A code that nobody has scanned is no trade yet, so a trade that does not exist has not failed. */
 export function alipaySaid(seller: Seller, orderId: string, { code, fields, body }: AlipayAnswer): Said {

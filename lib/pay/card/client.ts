@@ -154,7 +154,7 @@ function codeOf({ error }: ProviderFields): string | null {
   return typeof type === 'string' && /^[a-z]+(?:_[a-z]+)*_error$/.test(type) ? type : null
 }
 
-export class BoundedHttp extends Stripe.HttpClient {
+class BoundedHttp extends Stripe.HttpClient {
   override getClientName(): string {
     return 'gateway'
   }

@@ -31,7 +31,7 @@ import { createHmac, timingSafeEqual } from 'node:crypto'
 import type Stripe from 'stripe'
 
 /** The parts of an event that are read here. */
-export interface StripeEvent {
+interface StripeEvent {
   id: string
   type: string
   livemode: boolean
@@ -151,14 +151,14 @@ const EXPAND_ALL = ['data.payment_intent']
  * null = the payment is of something else that uses the same account. Throws ProviderAway when Stripe has put an id in the place of
  * the object that it was asked for: then nobody knows whose it is.
  */
-export function orderOfIntent(intent: string | Stripe.PaymentIntent | null | undefined): string | null {
+function orderOfIntent(intent: string | Stripe.PaymentIntent | null | undefined): string | null {
   if (typeof intent === 'string') throw new ProviderAway(`the cardPayment ${intent} came without what belongs to it`)
   const order = intent?.metadata?.['order']
   return order !== undefined && isOrderId(order) ? order : null
 }
 
 /** An amount in the smallest unit. Throws ProviderAway when it is none. */
-export function centsOf(amount: unknown, of: string): number {
+function centsOf(amount: unknown, of: string): number {
   if (!isCents(amount)) throw new ProviderAway(`${of} came without an amount that can be read`)
   return amount
 }
@@ -192,7 +192,7 @@ export const failedAsDisputed = ({ failure_reason: why, status }: Stripe.Refund)
   status === 'failed' && why === 'charge_for_pending_refund_disputed'
 
 /** A refund that a dispute has stopped makes room for that dispute, which may have found nothing to freeze. */
-export async function noticesOfRefund(client: StripeClient, id: string): Promise<Notice[]> {
+async function noticesOfRefund(client: StripeClient, id: string): Promise<Notice[]> {
   const refund = found(await client.find(stripe => stripe.refunds.retrieve(id, { expand: EXPAND })), id)
   const notice = refundNotice(refund)
   if (notice === null) return []
@@ -229,7 +229,7 @@ function dueOf({ status, evidence_details: evidence }: Stripe.Dispute): { dueAtM
   return dueAtMs === null ? {} : { dueAtMs }
 }
 
-export async function noticesOfDispute(client: StripeClient, id: string): Promise<Notice[]> {
+async function noticesOfDispute(client: StripeClient, id: string): Promise<Notice[]> {
   const dispute = found(await client.find(stripe => stripe.disputes.retrieve(id, { expand: EXPAND })), id)
   const notice = disputeNotice(dispute) ?? disputeWarning(dispute)
   return notice === null ? [] : [notice]
@@ -274,7 +274,7 @@ export async function disputesOf(client: StripeClient, intent: string): Promise<
 }
 
 /** An early fraud warning that nothing has been done about. */
-export async function noticesOfWarning(client: StripeClient, id: string): Promise<Notice[]> {
+async function noticesOfWarning(client: StripeClient, id: string): Promise<Notice[]> {
   const warning = await client.find(stripe =>
     stripe.radar.earlyFraudWarnings.retrieve(id, { expand: ['charge.payment_intent'] }),
   )
@@ -292,7 +292,7 @@ function warningNotice({ id: reference, actionable, charge, fraud_type }: Stripe
 }
 
 /** What of disputes and warnings the bill of a day has: see `bill.ts`. */
-export async function* noticesSince(
+async function* noticesSince(
   client: StripeClient,
   disputedFromS: number,
   warnedFromS: number,

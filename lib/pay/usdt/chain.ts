@@ -223,7 +223,7 @@ const LONGEST_MESSAGE = 200
 /** Logs of a thousand busy blocks. */
 const MOST_BYTES = 16 * 2 ** 20
 
-export type CountAnswer = (node: number, kind: 'away' | 'refused' | 'answered') => void
+type CountAnswer = (node: number, kind: 'away' | 'refused' | 'answered') => void
 
 export class Rpc {
   /** Which of the nodes of the config, from 1. */

@@ -188,7 +188,7 @@ const MOST_LAG_BLOCKS = 240
 const FINALITY_MS = 120_000
 const MOST_LAG_MS = 60_000
 
-export class Lags {
+class Lags {
   readonly #deps: UsdtDeps
   /** Since when finality has been behind; null = it is not. */
   #stalledAt: number | null = null

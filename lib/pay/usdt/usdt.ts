@@ -264,7 +264,7 @@ const AWAY = () =>
 /** Deriving one takes milliseconds, and pages ask for the same ones again and again. */
 const MOST_KEPT = 1_000
 
-export class Derived {
+class Derived {
   readonly #xpub: string
   readonly #kept = new Map<number, string>()
 

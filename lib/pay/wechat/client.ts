@@ -4,14 +4,14 @@ import { type ProviderFields, readAnswer, type Asked, ask } from '../provider-ht
 import { NotVerified, ProviderAway, ProviderRefuses } from '../method.ts'
 import type { KeyRing, RequestSigner } from './signing.ts'
 
-export interface WechatAnswer {
+interface WechatAnswer {
   /** `absent`: there is no such order, refund or bill. */
   said: 'done' | 'absent'
   fields: ProviderFields
   body: Buffer
 }
 
-export interface ClientParts {
+interface ClientParts {
   signer: RequestSigner
   keys: KeyRing
   api: string

@@ -27,7 +27,7 @@ export interface Merchant {
 }
 
 /** What a payment names as the merchant. Another application of ours is another merchant. */
-export const merchantOf = ({ appid }: Merchant, mchid: string, application: string): string =>
+const merchantOf = ({ appid }: Merchant, mchid: string, application: string): string =>
   application === appid ? mchid : `${mchid} by the application ${application}`
 
 const wholeOf = (fields: ProviderFields, name: string): number => {

@@ -16,7 +16,7 @@ import { Patterns } from '../json/patterns.ts'
  * that some streams have only there. `thought`, `beside`: texts of which many answers say the same under a key of each kind, and
  * some under a key of one; whichever kind has more counts.
  */
-export type ContentKind = 'text' | 'thought' | 'beside' | 'encoded' | 'whole' | 'again'
+type ContentKind = 'text' | 'thought' | 'beside' | 'encoded' | 'whole' | 'again'
 const OTHERS = ['thought', 'beside', 'encoded', 'whole'] as const
 
 /** The keys under which a protocol's answers have their content. They are made once, when the process starts. */

@@ -300,7 +300,7 @@ const isNested = (value: unknown): boolean => typeof value === 'object' && value
  * Members that are looked into; an array stands for each of its elements. `text`: a string is read here; `value`: an object, whatever
  * it has.
  */
-export interface Branch {
+interface Branch {
   readonly [member: string]: Branch | 'text' | 'value'
 }
 

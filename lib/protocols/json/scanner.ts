@@ -67,7 +67,7 @@ export interface ScanEvents {
   leave?(end: number): void
 }
 
-export interface ScanOptions {
+interface ScanOptions {
   /** True: a top-level array of objects is read like an object. */
   arrays?: boolean
   /** True: the beginning is told of a string that is longer than wanted. `text` is then shorter than the value. */

@@ -120,7 +120,7 @@ export interface Removable {
 }
 
 /** A tool by which the upstream asks another model while it answers. */
-export interface Advisor {
+interface Advisor {
   /** The uses of it; null = not limited. */
   uses: number | null
   /** Output tokens of each use; null = not limited. */

@@ -21,7 +21,7 @@ export interface ProviderKind {
 }
 
 /** A credential of which requests are not sent the text itself, but what is made with it. */
-export const CREDENTIAL_FORMS = ['service_account', 'aws'] as const
+const CREDENTIAL_FORMS = ['service_account', 'aws'] as const
 export type CredentialForm = (typeof CREDENTIAL_FORMS)[number]
 
 /** Providers that answer in framing of their own. */

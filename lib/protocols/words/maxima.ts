@@ -33,7 +33,7 @@ const OWN: Readonly<Record<string, Maxima>> = {
   generate: GENERATE_MAXIMUM,
 }
 
-export interface AtKindMaxima {
+interface AtKindMaxima {
   /** The names that it reads, where it is not the protocol's own alone. */
   reads?: readonly MaximumName[]
   /** A maximum of 0 is one: the request only fills a cache. */
@@ -106,7 +106,7 @@ export type Thoughts = (typeof THOUGHTS)[number]
  * `off`: nothing is said. `none`: the model shall not think. `on`: it shall, and nobody says how hard. `other`: a word that is
  * not known. A later one says more than an earlier one.
  */
-export const ASKED_EFFORTS = ['off', 'none', 'on', 'other', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'] as const
+const ASKED_EFFORTS = ['off', 'none', 'on', 'other', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'] as const
 export type AskedEffort = (typeof ASKED_EFFORTS)[number]
 
 const KNOWN: ReadonlyMap<string, AskedEffort> = new Map([

@@ -238,7 +238,7 @@ export type UsagePart =
   | 'searches'
   | 'search_calls'
 
-export type WordedProtocol = 'chat' | 'responses'
+type WordedProtocol = 'chat' | 'responses'
 
 export interface UsageWord {
   readonly protocol: WordedProtocol

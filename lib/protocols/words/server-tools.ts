@@ -167,7 +167,7 @@ export function withFreeCode(tools: readonly AskedTool[], searches: boolean): re
 }
 
 /** A tool can be left out as an element of a list of tools, or as a member of the body. */
-export type ToolPlace = { element: ListElement } | { member: string }
+type ToolPlace = { element: ListElement } | { member: string }
 
 /** An element of a list. */
 export interface ListElement {

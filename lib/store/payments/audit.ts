@@ -115,7 +115,7 @@ const FROM_NOWHERE =
 const FAULTS = [MISNAMED, UNPROVEN, UNSENT, UNBOOKED, MISPLACED]
 
 /** What is wrong with an account's payments, and what of them people credited. */
-export interface PaymentsOf {
+interface PaymentsOf {
   /** The size of everything that does not fit; 0 when all does. */
   off: bigint
   /** The sum of its entries of the kind `payment`. */

@@ -62,7 +62,7 @@ export const UNPAID: readonly OrderState[] = ['created', 'pending', 'expired', '
 
 const LOCK_ORDER = 'UPDATE pay_orders SET state = state WHERE id = ?'
 /** A list of states as SQL. */
-export const quotedBy = (states: readonly OrderState[]) => states.map(state => `'${state}'`).join(', ')
+const quotedBy = (states: readonly OrderState[]) => states.map(state => `'${state}'`).join(', ')
 
 /** Locks an order's row and reads it; null = there is none. */
 export async function lockOrder(tx: Transaction, id: string): Promise<Order | null> {

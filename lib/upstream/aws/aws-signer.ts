@@ -62,7 +62,7 @@ export interface ToSign {
   digest: string
 }
 
-export interface Aws4 {
+interface Aws4 {
   sign(
     request: {
       service: string

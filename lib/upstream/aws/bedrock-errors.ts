@@ -39,7 +39,7 @@ const BY_STATUS: Readonly<Record<number, string>> = {
 const FAILED_DEPENDENCY = 424
 const LONGEST_MESSAGE = 4096
 
-export interface BedrockError {
+interface BedrockError {
   status: number
   /** An error of the messages protocol, as JSON. */
   body: string

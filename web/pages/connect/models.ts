@@ -19,7 +19,7 @@ const w = words({
 
 type Model = Offered['models'][number]
 
-export interface ModelChoice {
+interface ModelChoice {
   /** null = the catalogue has no models yet; undefined = none of them is for this client. */
   modelOf: (row: ClientRow) => Model | null | undefined
   /** The field for a client. Without a script the first model stands in the files. */

@@ -6,7 +6,7 @@ export const KINDS = ['tokens', 'pictures', 'pieces'] as const
 export type Kind = (typeof KINDS)[number]
 
 export const SORTS = ['name', 'cheapest', 'dearest'] as const
-export type Sort = (typeof SORTS)[number]
+type Sort = (typeof SORTS)[number]
 
 export interface Choice {
   text: string

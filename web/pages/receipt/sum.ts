@@ -6,7 +6,7 @@ const UNIT = 10n ** BigInt(PLACES)
 /** From CNY × 10^-18 to micro-CNY. */
 const MICRO = 10n ** 12n
 
-export interface Product {
+interface Product {
   count: number
   price: string
   tier: string

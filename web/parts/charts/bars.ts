@@ -15,7 +15,7 @@ export interface Bar {
   values: readonly number[]
 }
 
-export interface Bars {
+interface Bars {
   bars: readonly Bar[]
   /** What the chart shows, for screen readers. */
   name: string

@@ -20,13 +20,13 @@ sheet.rel = 'stylesheet'
 sheet.href = new URL('../../charts.css', import.meta.url).pathname
 document.head.append(sheet)
 
-export interface ChartTable<T> {
+interface ChartTable<T> {
   columns: readonly Column<T>[]
   rows: readonly T[]
   keyOf: (row: T) => string | number
 }
 
-export interface ChartFrame<T> {
+interface ChartFrame<T> {
   title: string
   /** One sentence: total, peak, change. */
   sentence: string
