@@ -7,13 +7,13 @@
  * `accept`, or by `--force`.
  */
 import { isDeepStrictEqual } from 'node:util'
-import { type SenseFinding, type RowName, oneOfThese } from '../config/yaml.ts'
+import { oneOfThese, type RowName, type SenseFinding } from '../config/yaml.ts'
 import { CHANNEL_RULES } from './channel-rules.ts'
 import { CONFIG_RULES } from './config-rules.ts'
 import { KEY_RULES } from './key-rules.ts'
 import { PRICE_RULES } from './price-rules.ts'
 import { type Found, inCatalog, inConfig, type Rule } from './rule.ts'
-import { NOTHING_SEEN, type Seen, Sight } from './sight.ts'
+import { type Seen, Sight } from './sight.ts'
 
 export { type Machine, NOTHING_SEEN, type Seen } from './sight.ts'
 
@@ -103,4 +103,3 @@ export const describe = ({ row, path, expected, rule }: SenseFinding): string =>
   const where = [...(row === null ? [] : [row.kind.slice(0, -1), row.name]), ...path].map(String)
   return `${where.join(row === null ? '.' : ' ').trim()}: expected ${expected} [${rule}]`
 }
-
