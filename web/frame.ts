@@ -137,7 +137,7 @@ export const navigation = (current: PageName, area: Area): Child =>
 /** Links of all roles are there as long as the API has not said who the reader is. */
 const isShown = (page: PageRow): boolean => me.value === null || mayOpen(page, account.value?.role)
 
-export const sideNavigation = (current: PageName): Child =>
+const sideNavigation = (current: PageName): Child =>
   (['account', 'person', 'operator', 'public'] as const)
     .filter(area => area !== 'operator' || me.value?.operator === true)
     .filter(area => PAGES.some(page => page.area === area && page.listed !== false && isShown(page)))

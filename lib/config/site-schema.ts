@@ -11,12 +11,12 @@ import type { Source } from './yaml.ts'
 
 export const LEVELS = ['info', 'warning'] as const
 
-export interface SiteLogo {
+interface SiteLogo {
   type: 'image/svg+xml' | 'image/png' | 'image/webp'
   base64: string
 }
 
-export interface Announcement {
+interface Announcement {
   /** The same as long as the announcement says the same. */
   id: string
   text: Words

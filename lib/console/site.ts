@@ -54,9 +54,9 @@ async function open(): Promise<Opened> {
 const TOO_MANY = Buffer.from('请求过于频繁，请稍后再试\nToo many visits: try again later\n', 'utf8')
 
 /** The settings that pages depend on. */
-export type SiteConfig = Pick<Config, 'public' | 'registration' | 'smtp' | 'oidc' | 'site'>
+type SiteConfig = Pick<Config, 'public' | 'registration' | 'smtp' | 'oidc' | 'site'>
 
-export interface SiteParts {
+interface SiteParts {
   /** A function, because a reload may change the config. */
   config: () => SiteConfig
   log: Logger

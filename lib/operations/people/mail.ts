@@ -8,7 +8,7 @@ import type { Config } from '../../config/config.ts'
 import type { Logger } from '../../base/log.ts'
 import type { Language } from '../../base/people.ts'
 
-export interface Letter {
+interface Letter {
   /** What the sender is called, where the config names only an address. */
   from: string
   to: string
@@ -25,7 +25,7 @@ const TRIES = 3
 const PAUSE_MS = 5_000
 const TIMEOUT_MS = 20_000
 
-export interface MailerDeps {
+interface MailerDeps {
   clock: Clock
   log: Logger
   /** The section `smtp` in force. */
