@@ -226,8 +226,7 @@ function rowChange(
 const digest = (text: string): string => (text === '' ? '' : createHash('sha256').update(text, 'utf8').digest('hex'))
 
 /** The mark that a write of the row has to store with it; undefined when the file says the same as before. */
-const movedMark = (mark: Mark): Mark | undefined =>
-  isDeepStrictEqual(mark.before, mark.after) ? undefined : mark
+const movedMark = (mark: Mark): Mark | undefined => (isDeepStrictEqual(mark.before, mark.after) ? undefined : mark)
 
 /** Remembers what the file says of a row that is not written. */
 async function rememberMark(store: Store, mark: Mark): Promise<void> {
