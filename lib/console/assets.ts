@@ -240,7 +240,7 @@ function encodingFor(header: string | string[] | undefined): Encoding {
   return accepted.has('br') ? 'br' : accepted.has('gzip') ? 'gzip' : 'identity'
 }
 
-const assetHeaders = (type: string): OutgoingHttpHeaders => ({
+export const assetHeaders = (type: string): OutgoingHttpHeaders => ({
   'content-type': type,
   'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
   'cross-origin-resource-policy': 'same-origin',

@@ -9,7 +9,7 @@ import { may, type RolePower } from './roles.ts'
 /** The navigation that shows the page. `entry`: no navigation does; such pages lead in, as the one for signing in. */
 export type Area = 'public' | 'account' | 'person' | 'operator' | 'entry'
 
-interface PageRow {
+export interface PageRow {
   /** The module: `pages/NAME.ts`. */
   name: string
   /** Below `/console`; `*` stands for one step of any name. */
