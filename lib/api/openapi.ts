@@ -158,6 +158,8 @@ function success({ answer: { status, body, types = [] } }: Described, schemas: S
   }
   if (body === null) return { description: 'Done.', headers }
   const files = Object.fromEntries(types.map(type => [type, { schema: { type: 'string' } }]))
+  if (body === 'handed over')
+    return { description: "What the models' API answers, with its own errors.", headers: HEADERS }
   if (body === 'stream') return { description: 'A file.', headers, content: files }
   const content = { 'application/json': { schema: schemas.of(body, 'output') }, ...files }
   return { description: 'Done.', headers, content }

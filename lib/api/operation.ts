@@ -4,6 +4,7 @@
  *
  * A row says what a call is; the rules stand in lib/operations, to which `run` leads.
  */
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { z } from 'zod'
 import type { Actor, Language, Role, Scope, User } from '../base/people.ts'
 import type { Account } from '../terms/records.ts'
@@ -120,6 +121,14 @@ export class TextFile {
   }
 }
 
+/**
+ * A result that answers by itself, over the connection of the call, of whose body nothing is read. `begin` is called once; `status` is
+ * what was answered, 0 while that is nothing.
+ */
+export interface HandOver {
+  begin(req: IncomingMessage, res: ServerResponse): { readonly status: number }
+}
+
 export interface Operation<D = never, P = unknown, Q = unknown, B = unknown> {
   /** Name of the operation in the OpenAPI document, the log of actions and tests, such as `keys.create`. */
   id: string
@@ -157,18 +166,18 @@ export interface Operation<D = never, P = unknown, Q = unknown, B = unknown> {
    */
   reads?: 'itself'
   /**
-   * Status and form of the answer; null = no body. A call with 303 returns a `Redirect`. `types`: the content types that
+   * Status and form of the answer; null = no body; `handed over` = whatever a `HandOver` answers. A call with 303 returns a `Redirect`. `types`: the content types that
    * a stream may have, or that a file may have beside the JSON. `also`: statuses of an `Instead`.
    */
   answer: {
     status: 200 | 201 | 202 | 204 | 303
-    body: z.ZodType | null | 'stream'
+    body: z.ZodType | null | 'stream' | 'handed over'
     types?: readonly string[]
     also?: readonly (200 | 410)[]
   }
   /** Statuses with which the call may refuse beside those that every call may. */
   refuses?: readonly (400 | 403 | 404 | 409 | 410 | 422 | 429)[]
-  run(deps: D, call: Call<P, Q, B>): Promise<object | Streamed | Redirect | null>
+  run(deps: D, call: Call<P, Q, B>): Promise<object | Streamed | Redirect | HandOver | null>
 }
 
 /** Writes a row with the types of what it is given, and forgets them, so that rows of all kinds stand in one table. */

@@ -2,6 +2,7 @@
  * A call by a person, in the session of a browser or with a personal token. Other sites must not make it with the caller's
  * browser, its caller must be known and may do what the row says, and nobody asks for more than their share.
  */
+import { once } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { z } from 'zod'
 import type { Clock } from '../base/clock.ts'
@@ -14,7 +15,7 @@ import { type StreamEnd, sendResult, setApiHeaders } from './answer.ts'
 import { readObject } from '../base/request-body.ts'
 import { type CallRates, inTurn, type Seats } from './bounds.ts'
 import { ApiError, type ApiErrorCode, envelope, refusalOf } from './errors.ts'
-import type { Call, Caller, Identities, Identity, Operation, Streamed } from './operation.ts'
+import type { Call, Caller, HandOver, Identities, Identity, Operation, Streamed } from './operation.ts'
 import { checkOrigin, cookie, cookiesOf, hasBody, languageOf, type Site, sessionCookie } from './site.ts'
 import { type RefusalAnswer, Visit, type VisitParts } from './visit.ts'
 
@@ -62,6 +63,8 @@ export class PersonVisit<D> extends Visit<D, PersonVisitParts<D>> {
   readonly #site: Site
   readonly #language: Language
   #identity: Identity | null = null
+  /** What has answered in our place; null = nothing has. */
+  #taken: ReturnType<HandOver['begin']> | null = null
 
   constructor(parts: PersonVisitParts<D>, req: IncomingMessage, res: ServerResponse) {
     super(parts, req, res)
@@ -71,8 +74,14 @@ export class PersonVisit<D> extends Visit<D, PersonVisitParts<D>> {
 
   protected begin(): void {
     const { res, parts } = this
-    res.once('close', () => parts.count(this.row?.id ?? 'none', res.headersSent ? res.statusCode : LEFT))
+    res.once('close', () => parts.count(this.row?.id ?? 'none', this.#status() || LEFT))
     setApiHeaders(res, this.id, this.#site)
+  }
+
+  /** 0 = nothing was answered. */
+  #status(): number {
+    if (this.#taken !== null) return this.#taken.status
+    return this.res.headersSent ? this.res.statusCode : 0
   }
 
   protected enter(): void {}
@@ -101,6 +110,7 @@ export class PersonVisit<D> extends Visit<D, PersonVisitParts<D>> {
     const account = again.account as NonNullable<Standing['account']> // rows without one in their path do not look at it
     const call = { ...sent, caller: this.#caller(now, again, ip), account, cookies: cookiesOf(this.req, this.res) }
     if (row.answer.body === 'stream') await this.#stream(row, names, now, call)
+    else if (row.answer.body === 'handed over') await this.#handOver(row, names, now, call)
     else await this.#run(row, call)
   }
 
@@ -148,7 +158,8 @@ export class PersonVisit<D> extends Visit<D, PersonVisitParts<D>> {
     const path = (row.path ?? NOTHING).safeParse(own)
     if (!path.success) throw new ApiError('missing') // what has no such form is nobody's id
     const query = read(row.query ?? NOTHING, parameters(this.query))
-    return { path: path.data, query, body: await this.#body(row.body ?? NOTHING) }
+    const isRead = row.answer.body !== 'handed over'
+    return { path: path.data, query, body: isRead ? await this.#body(row.body ?? NOTHING) : undefined }
   }
 
   async #body(form: z.ZodType) {
@@ -175,17 +186,12 @@ export class PersonVisit<D> extends Visit<D, PersonVisitParts<D>> {
     identity: Identity | null,
     call: Call,
   ): Promise<void> {
-    const { exports, turns, clock, deps, identities } = this.parts
+    const { exports, turns, clock, deps } = this.parts
     const account = accountIn(names)
     const who = [callerName(call), ...(account === null ? [] : [`account ${account}`])]
-    const check = async (): Promise<void> => {
-      const now = identity === null ? null : await identities.again(identity, call.caller.ip)
-      const { role } = await this.#admitCaller(row, names, now)
-      if (role !== call.caller.role) throw new ApiError('role') // another role may see other rows
-    }
     const leave = await exports.take(...who)
     const ended: { by?: ApiErrorCode } = {}
-    const endChecks = whileAllowed(clock, check, ({ code }) => {
+    const endChecks = whileAllowed(clock, this.#again(row, names, identity, call), ({ code }) => {
       ended.by = code
       this.res.destroy()
     })
@@ -200,10 +206,35 @@ export class PersonVisit<D> extends Visit<D, PersonVisitParts<D>> {
     }
   }
 
+  /** Asks whether the caller may still have what is under way. */
+  #again(row: Operation<D>, names: Record<string, string>, identity: Identity | null, { caller }: Call) {
+    return async (): Promise<void> => {
+      const now = identity === null ? null : await this.parts.identities.again(identity, caller.ip)
+      const { role } = await this.#admitCaller(row, names, now)
+      if (role !== caller.role) throw new ApiError('role') // another role may see other rows
+    }
+  }
+
+  /** Somebody else answers over this connection, as long as the caller may ask. Its headers are not ours. */
+  async #handOver(row: Operation<D>, names: Record<string, string>, identity: Identity | null, call: Call) {
+    const { req, res, parts } = this
+    const next = (await row.run(parts.deps, call)) as HandOver
+    if (res.destroyed) return
+    for (const name of res.getHeaderNames()) res.removeHeader(name)
+    const closed = once(res, 'close')
+    const endChecks = whileAllowed(parts.clock, this.#again(row, names, identity, call), () => res.destroy())
+    try {
+      this.#taken = next.begin(req, res)
+      await closed
+    } finally {
+      endChecks()
+    }
+  }
+
   protected refuse(error: unknown): RefusalAnswer | null {
     const { res, req, parts } = this
     const { status, told, retryAfterS, isFault } = refusalOf(error, this.#language, MOST_BODY_SHOWN)
-    const wasCut = res.headersSent
+    const wasCut = res.headersSent || this.#taken !== null
     if (wasCut && error instanceof ApiError) this.#noteEnd(error.code)
     else if (isFault || wasCut)
       parts.log.error({ err: error, id: this.id, operation: this.row?.id }, 'a console request failed')
@@ -214,7 +245,7 @@ export class PersonVisit<D> extends Visit<D, PersonVisitParts<D>> {
 
   /** The line of the log leads from the log of actions, which has what was changed, to the request. */
   protected noteChange(): void {
-    this.parts.log.info({ ...this.#noted(), status: this.res.statusCode }, 'console')
+    this.parts.log.info({ ...this.#noted(), status: this.#status() }, 'console')
   }
 
   /** `missing` of somebody known is mostly an account that is not theirs. The bounds on calls bound these lines. */

@@ -15,6 +15,8 @@ interface ClientSnippet {
   text: string
   /** The protocols of the models that it is for. Absent: all of the client's. */
   protocols?: readonly Protocol[]
+  /** `Program` in `programs.ts` says what it is. */
+  frame?: string
 }
 
 /** An address that hands the settings to an application on the reader's machine. It holds the key. */

@@ -5,6 +5,7 @@
  */
 import type { Protocol } from '../terms/records.ts'
 import type { Syntax } from '../../web/shared/fill.ts'
+import { requestText } from '../../web/shared/literal.ts'
 
 interface Program {
   /** A shell or a language, and what is asked for. */
@@ -12,59 +13,61 @@ interface Program {
   syntax: Syntax
   text: string
   protocols: readonly Protocol[]
+  /** The text with `{request}` in the place of what is asked, for whoever asks something else. Absent: nobody can. */
+  frame?: string
 }
 
 const lines = (...all: string[]): string => all.join('\n')
 
-const program = (syntax: 'js' | 'python', title: string, protocol: Protocol, ...all: string[]): Program => ({
-  title: `${syntax === 'js' ? 'JavaScript (.mjs)' : 'Python'} · ${title}`,
-  syntax,
-  text: lines(...all),
-  protocols: [protocol],
-})
+/** `body`: what stands in the place of `{request}`. */
+function framed(title: string, syntax: Syntax, protocol: Protocol, body: object, ...all: string[]): Program {
+  const frame = lines(...all)
+  const text = frame.replace('{request}', () => requestText(syntax, body))
+  return { title, syntax, text, protocols: [protocol], frame }
+}
+
+const js = (protocol: Protocol, body: object, ...all: string[]): Program =>
+  framed(`JavaScript (.mjs) · ${protocol}`, 'js', protocol, body, ...all)
+
+const python = (protocol: Protocol, body: object, ...all: string[]): Program =>
+  framed(`Python · ${protocol}`, 'python', protocol, body, ...all)
+
+const HELLO = [{ role: 'user', content: 'Hello!' }]
+const MODEL = '{model}'
 
 // --- Anthropic SDK
 
+const MESSAGE = { model: MODEL, max_tokens: 1024, messages: HELLO }
+
 export const ANTHROPIC_PROGRAMS: readonly Program[] = [
-  program(
-    'js',
+  js(
     'messages',
-    'messages',
+    MESSAGE,
     '// npm install @anthropic-ai/sdk',
     'import Anthropic from "@anthropic-ai/sdk"',
     '',
     'const client = new Anthropic({ baseURL: "{base}", apiKey: "{key}" })',
-    'const message = await client.messages.create({',
-    '  model: "{model}",',
-    '  max_tokens: 1024,',
-    '  messages: [{ role: "user", content: "Hello!" }],',
-    '})',
+    'const message = await client.messages.create({request})',
     'for (const part of message.content) if (part.type === "text") console.log(part.text)',
   ),
-  program(
-    'python',
+  python(
     'messages',
-    'messages',
+    MESSAGE,
     '# pip install anthropic',
     'from anthropic import Anthropic',
     '',
     'client = Anthropic(base_url="{base}", api_key="{key}")',
-    'message = client.messages.create(',
-    '    model="{model}",',
-    '    max_tokens=1024,',
-    '    messages=[{"role": "user", "content": "Hello!"}],',
-    ')',
+    'message = client.messages.create({request})',
     'print("".join(part.text for part in message.content if part.type == "text"))',
   ),
 ]
 
 // --- OpenAI SDK
 
-const openAiJs = (protocol: Protocol, imports: readonly string[], ...call: string[]): Program =>
-  program(
-    'js',
+const openAiJs = (protocol: Protocol, body: object, imports: readonly string[], ...call: string[]): Program =>
+  js(
     protocol,
-    protocol,
+    body,
     '// npm install openai',
     ...imports,
     'import OpenAI from "openai"',
@@ -73,11 +76,10 @@ const openAiJs = (protocol: Protocol, imports: readonly string[], ...call: strin
     ...call,
   )
 
-const openAiPython = (protocol: Protocol, imports: readonly string[], ...call: string[]): Program =>
-  program(
-    'python',
+const openAiPython = (protocol: Protocol, body: object, imports: readonly string[], ...call: string[]): Program =>
+  python(
     protocol,
-    protocol,
+    body,
     '# pip install openai',
     ...imports,
     'from openai import OpenAI',
@@ -89,48 +91,47 @@ const openAiPython = (protocol: Protocol, imports: readonly string[], ...call: s
 const WRITES_FILES = ['import { writeFile } from "node:fs/promises"']
 const READS_FILES = ['import { createReadStream } from "node:fs"']
 
+const CHAT = { model: MODEL, messages: HELLO }
+const TEXT = { model: MODEL, input: 'Hello!' }
+const PICTURE = { model: MODEL, prompt: 'a lighthouse' }
+const SPOKEN = { model: MODEL, voice: 'alloy', input: 'Hello!' }
+
 export const OPENAI_PROGRAMS: readonly Program[] = [
   openAiJs(
     'chat',
+    CHAT,
     [],
-    'const completion = await client.chat.completions.create({',
-    '  model: "{model}",',
-    '  messages: [{ role: "user", content: "Hello!" }],',
-    '})',
+    'const completion = await client.chat.completions.create({request})',
     'console.log(completion.choices[0].message.content)',
   ),
   openAiPython(
     'chat',
+    CHAT,
     [],
-    'completion = client.chat.completions.create(',
-    '    model="{model}",',
-    '    messages=[{"role": "user", "content": "Hello!"}],',
-    ')',
+    'completion = client.chat.completions.create({request})',
     'print(completion.choices[0].message.content)',
   ),
   openAiJs(
     'responses',
+    TEXT,
     [],
-    'const response = await client.responses.create({ model: "{model}", input: "Hello!" })',
+    'const response = await client.responses.create({request})',
     'console.log(response.output_text)',
   ),
-  openAiPython(
-    'responses',
-    [],
-    'response = client.responses.create(model="{model}", input="Hello!")',
-    'print(response.output_text)',
-  ),
+  openAiPython('responses', TEXT, [], 'response = client.responses.create({request})', 'print(response.output_text)'),
   openAiJs(
     'images',
+    PICTURE,
     WRITES_FILES,
-    'const { data } = await client.images.generate({ model: "{model}", prompt: "a lighthouse" })',
+    'const { data } = await client.images.generate({request})',
     'if (data[0].url) console.log(data[0].url)',
     'else await writeFile("picture.png", Buffer.from(data[0].b64_json, "base64")).then(() => console.log("picture.png"))',
   ),
   openAiPython(
     'images',
+    PICTURE,
     ['import base64', 'import pathlib'],
-    'picture = client.images.generate(model="{model}", prompt="a lighthouse").data[0]',
+    'picture = client.images.generate({request}).data[0]',
     'if picture.url:',
     '    print(picture.url)',
     'else:',
@@ -139,44 +140,51 @@ export const OPENAI_PROGRAMS: readonly Program[] = [
   ),
   openAiJs(
     'embeddings',
+    TEXT,
     [],
-    'const { data } = await client.embeddings.create({ model: "{model}", input: "Hello!" })',
+    'const { data } = await client.embeddings.create({request})',
     'console.log(data[0].embedding.length, data[0].embedding.slice(0, 4))',
   ),
   openAiPython(
     'embeddings',
+    TEXT,
     [],
-    'vector = client.embeddings.create(model="{model}", input="Hello!").data[0].embedding',
+    'vector = client.embeddings.create({request}).data[0].embedding',
     'print(len(vector), vector[:4])',
   ),
   openAiJs(
     'moderations',
+    TEXT,
     [],
-    'const { results } = await client.moderations.create({ model: "{model}", input: "Hello!" })',
+    'const { results } = await client.moderations.create({request})',
     'console.log(results[0].flagged)',
   ),
   openAiPython(
     'moderations',
+    TEXT,
     [],
-    'result = client.moderations.create(model="{model}", input="Hello!").results[0]',
+    'result = client.moderations.create({request}).results[0]',
     'print(result.flagged)',
   ),
   openAiJs(
     'speech',
+    SPOKEN,
     WRITES_FILES,
-    'const spoken = await client.audio.speech.create({ model: "{model}", voice: "alloy", input: "Hello!" })',
+    'const spoken = await client.audio.speech.create({request})',
     'await writeFile("speech.mp3", Buffer.from(await spoken.arrayBuffer()))',
     'console.log("speech.mp3")',
   ),
   openAiPython(
     'speech',
+    SPOKEN,
     [],
-    'spoken = client.audio.speech.create(model="{model}", voice="alloy", input="Hello!")',
+    'spoken = client.audio.speech.create({request})',
     'spoken.write_to_file("speech.mp3")',
     'print("speech.mp3")',
   ),
   openAiJs(
     'transcriptions',
+    {},
     READS_FILES,
     '// a recording of yours',
     'const file = createReadStream("speech.mp3")',
@@ -185,6 +193,7 @@ export const OPENAI_PROGRAMS: readonly Program[] = [
   ),
   openAiPython(
     'transcriptions',
+    {},
     [],
     '# a recording of yours',
     'with open("speech.mp3", "rb") as file:',
@@ -195,10 +204,9 @@ export const OPENAI_PROGRAMS: readonly Program[] = [
 // --- Google Gen AI SDK
 
 const googleJs = (protocol: Protocol, ...call: string[]): Program =>
-  program(
-    'js',
+  js(
     protocol,
-    protocol,
+    GOOGLE_TEXT,
     '// npm install @google/genai',
     'import { GoogleGenAI } from "@google/genai"',
     '',
@@ -207,10 +215,9 @@ const googleJs = (protocol: Protocol, ...call: string[]): Program =>
   )
 
 const googlePython = (protocol: Protocol, ...call: string[]): Program =>
-  program(
-    'python',
+  python(
     protocol,
-    protocol,
+    GOOGLE_TEXT,
     '# pip install google-genai',
     'from google import genai',
     '',
@@ -218,25 +225,19 @@ const googlePython = (protocol: Protocol, ...call: string[]): Program =>
     ...call,
   )
 
+const GOOGLE_TEXT = { model: MODEL, contents: 'Hello!' }
+
 export const GOOGLE_PROGRAMS: readonly Program[] = [
-  googleJs(
-    'generate',
-    'const answer = await client.models.generateContent({ model: "{model}", contents: "Hello!" })',
-    'console.log(answer.text)',
-  ),
-  googlePython(
-    'generate',
-    'answer = client.models.generate_content(model="{model}", contents="Hello!")',
-    'print(answer.text)',
-  ),
+  googleJs('generate', 'const answer = await client.models.generateContent({request})', 'console.log(answer.text)'),
+  googlePython('generate', 'answer = client.models.generate_content({request})', 'print(answer.text)'),
   googleJs(
     'embeddings',
-    'const { embeddings } = await client.models.embedContent({ model: "{model}", contents: "Hello!" })',
+    'const { embeddings } = await client.models.embedContent({request})',
     'console.log(embeddings[0].values.length, embeddings[0].values.slice(0, 4))',
   ),
   googlePython(
     'embeddings',
-    'vector = client.models.embed_content(model="{model}", contents="Hello!").embeddings[0].values',
+    'vector = client.models.embed_content({request}).embeddings[0].values',
     'print(len(vector), vector[:4])',
   ),
 ]
@@ -268,42 +269,31 @@ export const AI_SDK_PROGRAMS: readonly Program[] = [
 // --- curl
 
 const BEARER = "-H 'authorization: Bearer {key}'"
-const HELLO = [{ role: 'user', content: 'Hello!' }]
 
 /** `then`: what stands behind the address, such as a file for bytes that no terminal shows. */
-const call = (protocol: Protocol, path: string, headers: string, body: object, then = ''): Program => ({
-  title: protocol,
-  syntax: 'sh-json',
-  protocols: [protocol],
-  text: lines(
+const call = (protocol: Protocol, path: string, headers: string, body: object, then = ''): Program =>
+  framed(
+    protocol,
+    'sh-json',
+    protocol,
+    body,
     `curl '{base}${path}'${then} \\`,
     `  ${headers} -H 'content-type: application/json' \\`,
-    `  -d '${JSON.stringify(body)}'`,
-  ),
-})
+    "  -d '{request}'",
+  )
 
 export const CURL_COMMANDS: readonly Program[] = [
-  call('chat', '/v1/chat/completions', BEARER, { model: '{model}', messages: HELLO }),
-  call('messages', '/v1/messages', "-H 'x-api-key: {key}' -H 'anthropic-version: 2023-06-01'", {
-    model: '{model}',
-    max_tokens: 1024,
-    messages: HELLO,
-  }),
-  call('responses', '/v1/responses', BEARER, { model: '{model}', input: 'Hello!' }),
+  call('chat', '/v1/chat/completions', BEARER, CHAT),
+  call('messages', '/v1/messages', "-H 'x-api-key: {key}' -H 'anthropic-version: 2023-06-01'", MESSAGE),
+  call('responses', '/v1/responses', BEARER, TEXT),
   call('generate', '/v1beta/models/{step}:generateContent', "-H 'x-goog-api-key: {key}'", {
     contents: [{ parts: [{ text: 'Hello!' }] }],
   }),
-  call('images', '/v1/images/generations', BEARER, { model: '{model}', prompt: 'a lighthouse' }),
-  call('embeddings', '/v1/embeddings', BEARER, { model: '{model}', input: 'Hello!' }),
-  call('rerank', '/v1/rerank', BEARER, { model: '{model}', query: 'Hello!', documents: ['Good morning', 'Goodbye'] }),
-  call('moderations', '/v1/moderations', BEARER, { model: '{model}', input: 'Hello!' }),
-  call(
-    'speech',
-    '/v1/audio/speech',
-    BEARER,
-    { model: '{model}', voice: 'alloy', input: 'Hello!' },
-    ' --output speech.mp3',
-  ),
+  call('images', '/v1/images/generations', BEARER, PICTURE),
+  call('embeddings', '/v1/embeddings', BEARER, TEXT),
+  call('rerank', '/v1/rerank', BEARER, { model: MODEL, query: 'Hello!', documents: ['Good morning', 'Goodbye'] }),
+  call('moderations', '/v1/moderations', BEARER, TEXT),
+  call('speech', '/v1/audio/speech', BEARER, SPOKEN, ' --output speech.mp3'),
   {
     title: 'transcriptions',
     syntax: 'sh',

@@ -57,14 +57,14 @@ export function pageReaderOf(req: IncomingMessage, languages: readonly Language[
 
 /**
  * The policy of a page. The one inline script is the import map, which is named by its hash; nothing on a page may turn
- * text into code or markup.
+ * text into code or markup. The playground shows pictures that came as text.
  */
-const policy = (importMap: string): string =>
+const policy = (importMap: string, page: PageName): string =>
   [
     "default-src 'none'",
     `script-src 'self' '${sha256(importMap)}'`,
     "style-src 'self'",
-    "img-src 'self'",
+    `img-src 'self'${page === 'playground' ? ' data:' : ''}`,
     "font-src 'none'",
     "connect-src 'self'",
     "form-action 'self'",
@@ -80,9 +80,9 @@ const PERMISSIONS =
 const sha256 = (text: string): string => `sha256-${createHash('sha256').update(text, 'utf8').digest('base64')}`
 
 /** `https`: whether browsers reach the gateway by https alone, as `public.main` says. */
-export const pageHeaders = (importMap: string, https: boolean): OutgoingHttpHeaders => ({
+export const pageHeaders = (importMap: string, https: boolean, page: PageName): OutgoingHttpHeaders => ({
   'content-type': 'text/html; charset=utf-8',
-  'content-security-policy': policy(importMap),
+  'content-security-policy': policy(importMap, page),
   'cross-origin-opener-policy': 'same-origin',
   'cross-origin-resource-policy': 'same-origin',
   'referrer-policy': 'no-referrer',

@@ -84,6 +84,7 @@ const DATA: Partial<
   home: async (config, catalogue) => homeData(config.public, await (await catalogue()).models()),
   connect: async (config, catalogue) => connectData(config.public, await (await catalogue()).models()),
   keys: config => clientsData(config.public),
+  playground: config => clientsData(config.public),
   'sign-in': signInData,
   // a group that nobody may see is no reason for showing nothing
   model: async (config, catalogue, { group, step }) =>
@@ -155,7 +156,7 @@ export function createSite({
     const shown = brandOf(parts).now()
     const html = written.get(name, reader, shown, data, () => parts.shell(name, reader, shown, data))
     res.writeHead(status, {
-      ...parts.pageHeaders(parts.client.importMap, config().public.main.startsWith('https:')),
+      ...parts.pageHeaders(parts.client.importMap, config().public.main.startsWith('https:'), name),
       'content-length': html.length,
     })
     res.end(req.method === 'HEAD' ? undefined : html)

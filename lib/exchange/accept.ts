@@ -15,18 +15,39 @@ import type { Services } from './record/services.ts'
 export const MOST_HEADERS = 500
 const SHED_RETRY_AFTER_S = 2
 
+/** `keyHash`: of the key with which the request is made by somebody who need not send it; null = its secret stands in the request. */
 export function accept(
   services: Services,
   listener: ListenerName,
   req: IncomingMessage,
   res: ServerResponse,
+  keyHash: string | null = null,
 ): Exchange {
   const x = begin(services, listener, req, res)
+  x.keyHash = keyHash
   res.on('close', () => onClose(x, services))
   req.on('error', ignore) // a broken connection closes the response too, and that ends the exchange
   res.on('error', ignore)
   guard(x, services, () => serve(x, services))
   return x
+}
+
+/** Headers with which a person's browser says who that person is, and where they are in the console: nothing of an exchange. */
+const OF_PERSON = ['cookie', 'authorization', 'origin', 'referer']
+
+/**
+ * A person asks in the console, with one of their keys. The request is served as one of a client who sent the key, from the same address
+ * and with the same limits. `url`: what that client would have asked for.
+ */
+export function acceptByKey(
+  services: Services,
+  { keyHash, url }: { keyHash: string; url: string },
+  req: IncomingMessage,
+  res: ServerResponse,
+): Exchange {
+  for (const name of OF_PERSON) delete req.headers[name]
+  req.url = url
+  return accept(services, 'main', req, res, keyHash)
 }
 
 /** The record of a request; from now on the exchange is open, and owes a `finish`. */

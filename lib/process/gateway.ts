@@ -16,6 +16,7 @@ import type { Health } from '../channels/health.ts'
 import type { RestEvent } from '../channels/rests.ts'
 import type { Config } from '../config/config.ts'
 import { Console } from '../console/console.ts'
+import { acceptByKey } from '../exchange/accept.ts'
 import { type Trial, dryRun as tryOut } from '../exchange/dry-run.ts'
 import { pictureFiles } from '../exchange/listener/files.ts'
 import { LoopLag, type Pages, createPublicServer } from '../exchange/listener/server.ts'
@@ -208,8 +209,11 @@ function createConsole(
 ): Console {
   const { store, clock, log, metrics, nextId } = services
   const dryRun = (trial: Trial) => tryOut(services, trial)
+  const ask = (asked: Parameters<typeof acceptByKey>[1]) => ({
+    begin: (req: http.IncomingMessage, res: http.ServerResponse) => acceptByKey(services, asked, req, res),
+  })
   return new Console({
-    deps: { store, clock, log, fleet, config, dryRun, pay, setAside: () => countDeadLetters(config().journal) },
+    deps: { store, clock, log, fleet, config, dryRun, ask, pay, setAside: () => countDeadLetters(config().journal) },
     world: () => services.world,
     ids: nextId,
     ipOf: ({ socket, headers }) =>

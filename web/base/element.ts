@@ -42,6 +42,8 @@ export const h1 = element('h1')
 export const h2 = element('h2')
 export const h3 = element('h3')
 export const header = element('header')
+/** Every picture says in words what it shows; '' where the words beside it do. */
+export const img = element('img') as (attributes: { key?: string | number; src: string; alt: string }) => VNode
 export const input = element('input')
 export const label = element('label')
 export const legend = element('legend')

@@ -47,6 +47,14 @@ const rows = [
   },
   { name: 'keys', path: '/keys', area: 'account', needs: 'readKeys', title: { zh: '密钥', en: 'Keys' }, icon: 'key' },
   {
+    name: 'playground',
+    path: '/playground',
+    area: 'account',
+    needs: 'makeKeys',
+    title: { zh: '试用', en: 'Playground' },
+    icon: 'talk',
+  },
+  {
     name: 'usage',
     path: '/usage',
     area: 'account',

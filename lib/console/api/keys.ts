@@ -164,6 +164,28 @@ export const KEYS: Operation<ConsoleDeps>[] = [
     run: (deps: ConsoleDeps, call) => testKey(keysOf(deps, call), call.path.id, deps.dryRun, call.body, call.caller),
   }),
   operation({
+    id: 'keys.ask',
+    call: 'POST /accounts/{account}/keys/{id}/ask',
+    summary:
+      "Make a request of the models' API with the key, as a client would that has its secret: the same limits, and what it costs is charged. The body goes there as it is.",
+    ...writes,
+    scope: null,
+    path: keyInPath,
+    query: z.strictObject({
+      path: z
+        .string()
+        .max(2_000)
+        .regex(/^\/v1[\w.~%:/?&=-]*$/)
+        .meta({ description: "A path of the models' API to which clients post, with its query." }),
+    }),
+    body: z.looseObject({}),
+    answer: { status: 200, body: 'handed over' },
+    async run(deps: ConsoleDeps, call) {
+      const { hash } = await keysOf(deps, call).find(call.path.id)
+      return deps.ask({ keyHash: hash, url: call.query.path })
+    },
+  }),
+  operation({
     id: 'groups.list',
     call: 'GET /accounts/{account}/groups',
     summary: 'The groups that keys of the account may be in, and where their prices are shown.',

@@ -1,7 +1,7 @@
 /** What several tables of calls share: what operations are given, the cookies of sign-in, and who sees what of an account. */
 import { z } from 'zod'
 import { type Jar, keepOpened, readCookie } from '../sign-in/identities.ts'
-import type { Call } from '../../api/operation.ts'
+import type { Call, HandOver } from '../../api/operation.ts'
 import type { Person } from '../../base/people.ts'
 import type { PublicCatalogue } from '../../operations/catalogue/public-catalogue.ts'
 import { type By, NO_SUCH_USER, type PeopleDeps } from '../../operations/people/deps.ts'
@@ -11,11 +11,15 @@ import type { AccountReader } from '../../operations/usage/filters.ts'
 import type { PaymentService } from '../../pay/service.ts'
 import { may, seesOwnOnly } from '../../../web/shared/roles.ts'
 
+/** Makes a request of the models' API with a key, by the hash of its secret, over the connection of the call. */
+export type AskByKey = (asked: { keyHash: string; url: string }) => HandOver
+
 export interface ConsoleDeps extends PeopleDeps {
   /** One for the whole process, because it keeps what many people ask for. */
   catalogue: PublicCatalogue
   /** Tries out a key in this process, without asking an upstream. */
   dryRun: DryRun
+  ask: AskByKey
   /** Orders and the ways to pay. */
   pay: () => Promise<PaymentService>
 }

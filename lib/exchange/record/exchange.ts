@@ -112,6 +112,8 @@ export class Exchange {
   /** The request is answered without charge: it counts tokens, or asks for the money of its key. */
   free = false
   secret: string | null = null
+  /** The SHA-256 of the secret of the key with which somebody asks who has not sent it; null = the secret was sent, or none. */
+  keyHash: string | null = null
   entry: KeyEntry | null = null
   /** True when the request has taken a place among the open requests of its account. */
   entered = false

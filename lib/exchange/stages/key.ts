@@ -21,7 +21,8 @@ export const credential = stage<'target', 'secret'>(x => {
 
 /** Finds out whose key it is. Keys that are unknown, disabled, expired or used up are refused with the same words. */
 export const authenticate = stage<'secret', 'key'>((x, services) => {
-  const found = x.secret === null ? null : services.keys.find(x.secret)
+  const { secret, keyHash } = x
+  const found = keyHash !== null ? services.keys.byDigest(keyHash) : secret === null ? null : services.keys.find(secret)
   x.secret = null // it is not needed again, so it is not kept
   if (!(found instanceof Promise)) return judgeFound(x, services, found)
   return found.then(

@@ -66,6 +66,7 @@ const LET_IN: Record<string, string> = {
   'keys.delete': 'member owner',
   'keys.several': 'member owner',
   'keys.test': 'member owner',
+  'keys.ask': 'member owner',
   'groups.list': READERS,
   'address.show': USERS,
   'sessions.list': USERS,
@@ -283,7 +284,7 @@ const FOREIGN: Record<string, ((house: House) => Promise<Record<string, string>>
     const { json } = await other.call('sessions.list')
     return { id: String((json['data'] as { id: string }[])[0]?.id) }
   },
-  ...Object.fromEntries(['show', 'change', 'roll', 'delete', 'test'].map(call => [`keys.${call}`, keyOfOthers])),
+  ...Object.fromEntries(['show', 'change', 'roll', 'delete', 'test', 'ask'].map(call => [`keys.${call}`, keyOfOthers])),
   'identities.end': async house => {
     const other = await house.person(`with-identity-${house.clock.now()}@example.com`)
     const identity = { issuer: 'https://id.example', subject: 'x', userId: other.person.id, atMs: 1 }
@@ -336,6 +337,9 @@ const BODIES: Record<string, object> = {
   'members.change': { role: 'viewer' },
 }
 
+/** Queries of calls that need one. */
+const QUERIES: Record<string, Record<string, string>> = { 'keys.ask': { path: '/v1/chat/completions' } }
+
 /** The id of an order that another account made. */
 async function orderOf(store: Store): Promise<string> {
   const id = newOrderId(NOW_MS)
@@ -369,7 +373,9 @@ t.test('ids of others are as those that do not exist', async t => {
     const names = Object.keys(foreign)
     const unknown = Object.fromEntries(names.map(name => [name, 'x'.repeat(foreign[name]?.length ?? 1)]))
     const body = row.body === undefined ? undefined : (BODIES[row.id] ?? {})
-    const replies = await Promise.all([foreign, unknown].map(path => owner.call(row.id, { account: ours, path, body })))
+    const query = QUERIES[row.id] ?? {}
+    const ask = (path: Record<string, string>) => owner.call(row.id, { account: ours, path, query, body })
+    const replies = await Promise.all([foreign, unknown].map(ask))
     const [one, other] = replies.map(({ status, text }) => `${status} ${text.replace(/request id: \w+/, '')}`)
     t.match(one, /^404 /, row.id)
     t.equal(one, other, row.id)

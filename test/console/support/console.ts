@@ -30,7 +30,7 @@ import { World } from '../../../lib/world/world.ts'
 import { request } from '../../api/support/api.ts'
 import { CLI, type PeopleParts, peopleDeps, stranger } from '../../support/people.ts'
 import { ADMIN, SETUP } from '../../support/store.ts'
-import { dryRunOver } from './dry-run.ts'
+import { askOver, dryRunOver } from './dry-run.ts'
 
 export type Json = Record<string, unknown>
 
@@ -138,7 +138,7 @@ async function openDeps(t: Pick<Test, 'teardown'>, settings: string, given?: Sto
     world = await compile()
   }
   const pay = lazyDesk({ ...people, counts: new PayTallies() })
-  return { deps: { ...people, dryRun: dryRunOver(people), pay }, world: () => world }
+  return { deps: { ...people, dryRun: dryRunOver(people), ask: askOver(people), pay }, world: () => world }
 }
 
 async function newPerson(deps: PeopleParts, email: string, options: PersonOptions): Promise<Person> {
@@ -239,6 +239,8 @@ export function checkAnswer(
     if (status === 500) throw wrong('the operation failed')
   } else if (answer.body === null) {
     if (text !== '') throw wrong('an answer without body has one')
+  } else if (answer.body === 'handed over') {
+    if (status >= 400) JSON.parse(text)
   } else if (answer.body === 'stream') {
     if (!(answer.types ?? []).includes(headers['content-type'] as string)) throw wrong('another content type')
   } else {

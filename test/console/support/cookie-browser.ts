@@ -80,7 +80,7 @@ export class Browser {
     const { answer, refuses = [], id } = found.row
     const always = [401, 403, 429, ...(typeof found.row.who === 'string' ? [] : [404])]
     this.#t.ok([answer.status, ...refuses, ...always].includes(status as 200), `${id}: ${status} is announced`)
-    if (status !== answer.status || answer.body === null || answer.body === 'stream') return
+    if (status !== answer.status || answer.body === null || typeof answer.body === 'string') return
     const read = answer.body.safeParse(json)
     this.#t.ok(read.success, `${id}: the answer is what its row says ${read.error?.message ?? ''}`)
   }

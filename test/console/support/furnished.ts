@@ -349,6 +349,7 @@ export const PLACES: Record<PageName, Place> = {
   billing: () => ['/billing'],
   statement: at => [`/billing/${month(at)}`],
   keys: () => ['/keys', '/keys?q=nothing+like+it'],
+  playground: () => ['/playground'],
   team: () => ['/team'],
   profile: () => ['/profile'],
   security: () => ['/security'],
