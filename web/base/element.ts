@@ -42,8 +42,6 @@ export const h1 = element('h1')
 export const h2 = element('h2')
 export const h3 = element('h3')
 export const header = element('header')
-/** Every picture says in words what it shows; '' where the words beside it do. */
-export const img = element('img') as (attributes: { key?: string | number; src: string; alt: string }) => VNode
 export const input = element('input')
 export const label = element('label')
 export const legend = element('legend')
@@ -73,7 +71,8 @@ export const tr = element('tr')
 export const ul = element('ul')
 
 /** Preact's types of pictures are a union, of which `Omit` leaves what all have in common. */
-export const img = (attributes: { class?: string; src: string; alt: string }): VNode => h('img', attributes as object)
+export const img = (attributes: { class?: string; key?: string | number; src: string; alt: string }): VNode =>
+  h('img', attributes as object)
 
 export const svg = element('svg')
 export const g = element('g')

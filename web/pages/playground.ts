@@ -25,7 +25,7 @@ import { type Asked, SPOKEN, type Turn } from './playground/spoken.ts'
 
 const w = words({
   lead: [
-    '在这里与模型对话。请求使用所选密钥,受其限额约束,按普通请求计费;对话内容只在本页内存中,不会被保存。',
+    '在这里与模型对话。请求使用所选密钥，受其限额约束，按普通请求计费；对话内容只在本页内存中，不会被保存。',
     'Talk to a model. Requests are made with the chosen key, within its limits, and are charged as any other. The conversation is in the memory of this page alone and is not stored.',
   ],
   key: ['密钥', 'Key'],
@@ -35,7 +35,7 @@ const w = words({
   system: ['系统提示', 'System prompt'],
   mostOutput: ['最大输出token', 'Most tokens of output'],
   temperature: ['温度', 'Temperature'],
-  size: ['图片尺寸,例如1024x1024', 'Size of the picture, such as 1024x1024'],
+  size: ['图片尺寸，例如1024x1024', 'Size of the picture, such as 1024x1024'],
   talk: ['对话', 'Conversation'],
   you: ['您', 'You'],
   thought: ['思考过程', 'Its thoughts'],
@@ -45,7 +45,7 @@ const w = words({
   send: ['发送', 'Send'],
   stop: ['停止', 'Stop'],
   stopHint: [
-    '停止后,模型已经生成的内容仍会计费。',
+    '停止后，模型已经生成的内容仍会计费。',
     'What the model has written when you stop it is charged all the same.',
   ],
   begin: ['新对话', 'New conversation'],
@@ -53,7 +53,7 @@ const w = words({
   counting: ['正在结算…', 'Being charged…'],
   receipt: ['收据', 'Receipt'],
   code: ['以代码表示此请求', 'The request as code'],
-  noKey: ['没有可用的密钥:先创建一个。', 'There is no key that can be used: make one first.'],
+  noKey: ['没有可用的密钥：先创建一个。', 'There is no key that can be used: make one first.'],
   keys: ['前往密钥', 'To the keys'],
   noModel: ['此密钥没有可以对话或作图的模型。', 'The key has no model for conversations or pictures.'],
 })

@@ -65,6 +65,8 @@ browserTest(
     const options = (field: string) =>
       dialog.locator(`#${field} option`).evaluateAll(all => all.map(one => (one as HTMLOptionElement).value))
     const offered = new Set<string>()
+    await dialog.locator('#client').selectOption('claude-code')
+    await dialog.locator('#model option').first().waitFor({ state: 'attached' })
     for (const client of (await options('client')).slice(1)) {
       await dialog.locator('#client').selectOption(client)
       for (const model of await options('model')) {
