@@ -305,7 +305,8 @@ function shown(answer: CallFields, { columns }: CallCommand, asked: CallFields):
     .split(' ')
     .filter(name => data.length === 0 || data.some(row => row[name] !== undefined))
   const rows = data.map(row => names.map(name => inCell(row[name])))
-  const said = Object.entries(about).map(([name, value]) => `${name.replaceAll('_', ' ')}: ${inCell(value)}`)
+  const told = Object.entries(about).filter(([, value]) => value !== null)
+  const said = told.map(([name, value]) => `${name.replaceAll('_', ' ')}: ${inCell(value)}`)
   return { data: table(names.map(columnOf), rows, terminal), talk: said.length === 0 ? [] : [said.join(', ')] }
 }
 

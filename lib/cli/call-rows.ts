@@ -85,7 +85,7 @@ const ACCOUNTS: readonly CallCommand[] = [
     typed: 'accounts entries <name>',
     call: 'entries.list',
     says: 'print the entries and charges of an account, newest first',
-    columns: 'at kind amount balance reference actor',
+    columns: 'booked_at kind amount balance reference actor note',
   },
   { typed: 'statement <account>', call: 'statements.read', defaults: { format: 'csv' } },
   {
@@ -191,7 +191,8 @@ const PRICES: readonly CallCommand[] = [
   },
 ]
 
-const TOTALS = 'requests charge cost margin errors input cache_read output pieces cost_known_share'
+/** A cost is part of what is known; the share tells a small cost from one that nobody knows. */
+const TOTALS = 'requests charge cost margin cost_known_share errors input cache_read output pieces'
 const REQUEST = 'at account model charge request_id status outcome channel input cache_read output pieces cost key'
 
 const USAGE: readonly CallCommand[] = [
@@ -248,7 +249,7 @@ const ORDERS: readonly CallCommand[] = [
     typed: 'orders list',
     call: 'payments.orders',
     says: 'print orders, newest first',
-    columns: 'id created_at account method state amount credited refunded frozen held_until',
+    columns: 'id account state amount method credited created_at refunded frozen held_until',
   },
   {
     typed: 'orders show <order>',
@@ -269,7 +270,7 @@ const ORDERS: readonly CallCommand[] = [
     typed: 'orders exceptions',
     call: 'payments.exceptions',
     says: 'print what does not fit and waits for a person, newest first',
-    columns: 'id due_at method kind order amount currency credit detail at',
+    columns: 'id order kind amount credit detail method due_at currency at',
   },
   {
     typed: 'orders resolve <exception>',

@@ -146,10 +146,12 @@ function cut(text: string, most: number): string {
 /** Lists and maps in one cell, much as options take them. Of a map to the same names, the names are enough. */
 export function inCell(value: unknown): string {
   if (value === null || value === undefined) return '-'
-  if (Array.isArray(value)) return value.map(inCell).join(',')
   if (typeof value !== 'object') return String(value)
-  const { name } = value as { name?: unknown }
-  return typeof name === 'string' ? name : pairs(value)
+  if (Object.keys(value).length === 0) return '-'
+  if (Array.isArray(value)) return value.map(inCell).join(',')
+  const { name, kind, id } = value as { name?: unknown; kind?: unknown; id?: unknown }
+  if (typeof name === 'string') return name
+  return typeof kind === 'string' && typeof id === 'string' ? `${kind} ${id}` : pairs(value)
 }
 
 const pairs = (map: object): string =>
@@ -183,7 +185,7 @@ function valueLines(value: unknown, most: number): string[] {
   const parts =
     Array.isArray(value) && value.some(isMap)
       ? value.map(part => (isMap(part) ? pairs(part) : inCell(part)))
-      : [isMap(value) ? pairs(value) : inCell(value)]
+      : [isMap(value) && Object.keys(value).length > 0 ? pairs(value) : inCell(value)]
   return parts.flatMap(part => wrapped(shortTime(oneLine(part)), most))
 }
 

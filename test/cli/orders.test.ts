@@ -33,7 +33,7 @@ t.test('orders and exceptions of a store, beside a gateway', async t => {
 
   t.match(await run('orders', 'list'), {
     status: 0,
-    stdout: new RegExp(`^${id}\\t\\S+Z\\tacme\\talipay\\tcreated\\t5\\.000000\\t0\\.000000`),
+    stdout: new RegExp(`^${id}\\tacme\\tcreated\\t5\\.000000\\talipay\\t0\\.000000`),
     stderr: '',
   })
   t.match(await run('orders', 'list', '--state', 'credited'), { status: 0, stdout: '' })
@@ -41,7 +41,7 @@ t.test('orders and exceptions of a store, beside a gateway', async t => {
   t.match(await run('orders', 'show', id), { status: 0, stdout: /^state\tcreated$/m })
   t.match(await run('orders', 'exceptions'), {
     status: 0,
-    stdout: /\tamount\t.*\t4\.99\tCNY\t4\.990000\tone fen less\t/,
+    stdout: /\tamount\t4\.99\t4\.990000\tone fen less\talipay\t/,
   })
   const resolve = (...args: string[]) => run('orders', 'resolve', '1', ...args)
   t.match(await resolve('--reason', 'x'), { status: 2, stderr: /--action: expected/ }, 'neither')
@@ -87,8 +87,8 @@ t.test('orders and exceptions of a store, beside a gateway', async t => {
   t.match((await run('orders', 'list', '--account', 'acme', '--method', 'usdt')).stdout.split('\n').sort(), [
     '',
     ...[
-      new RegExp(`^${small}\\t\\S+Z\\tacme\\tusdt\\tcredited\\t7\\.000000\\t7\\.000000`),
-      new RegExp(`^${large}\\t\\S+Z\\tacme\\tusdt\\tpaid\\t.*\\t0\\.000000`),
+      new RegExp(`^${small}\\tacme\\tcredited\\t7\\.000000\\tusdt\\t7\\.000000`),
+      new RegExp(`^${large}\\tacme\\tpaid\\t[\\d.]+\\tusdt\\t0\\.000000`),
     ].sort((a, b) => (String(a) < String(b) ? -1 : 1)),
   ])
   t.match(await run('orders', 'addresses'), { status: 0, stdout: /^number,path,address,account,received,left\r\n/ })
