@@ -8,7 +8,7 @@ import { Requests } from '../operations/usage/requests.ts'
 import { readAudit } from '../operations/billing/audit.ts'
 import { loadCatalog } from '../catalog/catalog.ts'
 import { ConfigError, loadConfig } from '../config/config.ts'
-import { type CommandOutput, DRY, table } from './output.ts'
+import { type CommandOutput, details, DRY, table } from './output.ts'
 import { wantStore } from '../process/data-paths.ts'
 import { NOBODY, withStore, withStoreOf } from './with-store.ts'
 
@@ -45,19 +45,18 @@ export async function apply(
   })
   if (json) return { data: `${JSON.stringify(summary)}\n`, talk: dry ? [DRY] : [] }
   const kept = Object.values(summary).some(({ kept }) => kept.length > 0) ? [KEPT] : []
-  return { data: `${describe(summary)}\n`, talk: [...kept, ...(dry ? [DRY] : [])] }
+  return { data: details(describe(summary), process.stdout.isTTY), talk: [...kept, ...(dry ? [DRY] : [])] }
 }
 
 const KEPT = 'kept: rows that were changed in the store; the file says nothing new of them; --force writes them'
 
-/** One line for every kind of row: the names of what changed, and the number of rows that did not. */
-function describe(summary: Summary): string {
-  return Object.entries(summary)
-    .map(([kind, { created, updated, kept, same }]) => {
-      const changes = [named('created', created), named('updated', updated), named('kept', kept), `${same} unchanged`]
-      return `${kind.padEnd(9)} ${changes.filter(part => part !== '').join(', ')}`
-    })
-    .join('\n')
+/** For every kind of row: the names of what changed, and the number of rows that did not. */
+function describe(summary: Summary): Record<string, string> {
+  const kinds = Object.entries(summary).map(([kind, { created, updated, kept, same }]) => {
+    const changes = [named('created', created), named('updated', updated), named('kept', kept), `${same} unchanged`]
+    return [kind, changes.filter(part => part !== '').join(', ')]
+  })
+  return Object.fromEntries(kinds)
 }
 
 const named = (verb: string, names: string[]): string => (names.length === 0 ? '' : `${verb} ${names.join(' ')}`)

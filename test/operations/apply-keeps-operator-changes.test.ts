@@ -265,9 +265,9 @@ t.test('apply --force on the command line; what is kept is said', async t => {
   const database = new DatabaseSync(`${folder}/s.db`)
   database.exec("UPDATE api_keys SET status = 'disabled'")
   const status = () => (database.prepare('SELECT status FROM api_keys').get() as { status: string }).status
-  t.match(await run('apply', 'cat.yaml'), { stdout: /^keys +kept a\/k, 0 unchanged$/m, stderr: /--force/ })
+  t.match(await run('apply', 'cat.yaml'), { stdout: /^keys\tkept a\/k, 0 unchanged$/m, stderr: /--force/ })
   t.equal(status(), 'disabled')
-  t.match((await run('apply', '--force', 'cat.yaml')).stdout, /^keys +updated a\/k, 0 unchanged$/m)
+  t.match((await run('apply', '--force', 'cat.yaml')).stdout, /^keys\tupdated a\/k, 0 unchanged$/m)
   t.equal(status(), 'enabled')
   database.close()
   rmSync(folder, { recursive: true })
