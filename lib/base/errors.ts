@@ -69,7 +69,11 @@ export const ERRORS = {
   no_channel: row(400, 'never', (group, model) => `分组 ${group} 下模型 ${model} 无可用渠道(distributor)`),
   channels_resting: row(503, 'later', (group, model) => `分组 ${group} 下模型 ${model} 无可用渠道(distributor)`),
   saturated: row(429, 'later', '当前分组上游负载已饱和,请稍后再试'),
-  untranslatable: row(400, 'never', field => `该模型经协议转换提供,不支持参数 ${field}`),
+  untranslatable: {
+    ...row(400, 'never', field => `该模型经协议转换提供,不支持参数 ${field}`),
+    // the member of the body in which it stands
+    param: (field = '') => /^\w*/.exec(field)?.[0] ?? '',
+  },
   unpriced: row(400, 'never', model => `模型 ${model} 的价格尚未由管理员配置,暂时无法使用,请联系站点管理员开启该模型`),
   quota: row(403, 'never', available => `用户额度不足, 剩余额度: ¥${available}`),
   estimate: row(

@@ -394,7 +394,7 @@ export const channel = z.strictObject({
     }),
   headers: headers.prefault({}).meta({
     description:
-      'Client headers to send under other names: `client-name: upstream-name`. A value `=text` sets a constant instead.',
+      'Client headers to send under other names: `client-name: upstream-name`. A value `=text` sets a constant instead, whatever clients send.',
   }),
   pass_headers: z
     .array(passedHeader)

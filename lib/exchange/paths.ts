@@ -107,7 +107,7 @@ const hasKey = (x: Asked): boolean => ANY.some(place => (credentialOf(x, [place]
 export function findTarget(x: Asked): Target | null {
   if (x.method === 'POST') return POSTS.whole.get(x.path) ?? (x.path === '/v1/estimate' ? ESTIMATE : postTarget(x))
   if (x.method === 'GET') return getTarget(x)
-  return x.method === 'HEAD' && x.path === '/' ? plainTarget(HELLO) : null
+  return x.method === 'HEAD' && (x.path === '/' || x.path === '/api/hello') ? plainTarget(HELLO) : null
 }
 
 function postTarget(x: Asked): Target | null {

@@ -48,6 +48,8 @@ class HeaderPlan {
   ) {
     const renamed = new Map<string, string>()
     const taken = new Set(['accept-encoding'])
+    /** Headers that the channel sets: a client can say them under none of their names. */
+    const fixed = new Set<string>()
     const row = protocolRow(protocol)
     this.#typeUpstream = row.body.typeUpstream
     const provider = providerHeaders(channel.kind, protocol)
@@ -59,8 +61,10 @@ class HeaderPlan {
     }
     for (const [name, value] of Object.entries({ ...provider.renamed, ...channel.headers })) {
       if (value.startsWith('=')) {
-        this.set.push(name.toLowerCase(), constant(value))
-        taken.add(name.toLowerCase())
+        const upstream = provider.renamed[name.toLowerCase()] ?? name.toLowerCase()
+        this.set.push(upstream, constant(value))
+        taken.add(upstream)
+        fixed.add(upstream).add(name.toLowerCase())
       } else renamed.set(name.toLowerCase(), value.toLowerCase())
     }
     const auth = channel.authHeader ?? provider.authHeader ?? row.upstream.authHeader
@@ -69,15 +73,17 @@ class HeaderPlan {
     taken.add(auth)
     const ofWire: ReadonlySet<string> = new Set(Object.entries(wire).flatMap(([name, aliases]) => [name, ...aliases]))
     if (isTranslated) this.set.push(CONTENT_TYPE, JSON_TYPE)
+    const fallback = isTranslated ? row.upstream.atProvider.fallback : provider.fallback
+    this.fallback = fallback === null || taken.has(fallback[0]) ? null : fallback
+    if (isTranslated && fallback !== null) taken.add(fallback[0])
     const always = isTranslated ? TRANSLATED : [...PASSED, ...renamed.keys()]
     const names = new Set([...always, ...channel.passHeaders.map(n => n.toLowerCase())])
     for (const name of names) if (!ofWire.has(name)) this.#copy(name, renamed.get(name) ?? name, taken)
-    const fallback = isTranslated ? row.upstream.atProvider.fallback : provider.fallback
-    this.fallback = fallback === null || taken.has(fallback[0]) ? null : fallback
     if (isTranslated) return
     for (const [name, aliases] of Object.entries(wire)) {
-      if (name === CREDENTIAL) continue
-      for (const used of [name, ...aliases]) this.#copy(used, renamed.get(used) ?? renamed.get(name) ?? used, taken)
+      const names = [name, ...aliases]
+      if (name === CREDENTIAL || names.some(one => fixed.has(one))) continue
+      for (const used of names) this.#copy(used, renamed.get(used) ?? renamed.get(name) ?? used, taken)
     }
   }
 

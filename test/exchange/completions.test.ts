@@ -205,3 +205,31 @@ t.test('/v1/responses/compact: charged by its usage, and only natively', async t
     .catch((error: unknown) => error)
   t.match((refused as Error).message, /不支持参数 input/)
 })
+
+t.test('compaction_trigger in an input: natively as it came, and never by translation', async t => {
+  const input = [{ role: 'user', content: 'a long conversation' }, { type: 'compaction_trigger' }] as never
+  const s = await open(t, {
+    channels: { a: { protocols: ['messages'], translate: true }, b: { protocols: ['responses'], priority: -9 } },
+  })
+  s.at('a').script = () => t.fail('the channel that translates was asked')
+  s.at('b').script = call =>
+    call.whole(200, {
+      id: 'r1',
+      object: 'response',
+      status: 'completed',
+      output: [],
+      usage: { input_tokens: 9, output_tokens: 2 },
+    })
+  await client(s).responses.create({ model: MODEL, input })
+  t.same(JSON.parse((await s.at('b').call()).body), { model: MODEL, input })
+
+  await s.changeChannel('b', { status: 'disabled' })
+  const refused = (await client(s)
+    .responses.create({ model: MODEL, input })
+    .catch((error: unknown) => error)) as InstanceType<typeof OpenAI.BadRequestError>
+  t.type(refused, OpenAI.BadRequestError)
+  t.match(refused, { status: 400, param: 'input' })
+  t.match(refused.message, /不支持参数 input\.compaction_trigger/)
+  t.equal(refused.headers.get('x-should-retry'), 'false')
+  t.match(await s.books(), { ok: true, left: NOTHING_LEFT, failures: [] })
+})
