@@ -43,7 +43,11 @@ const VERSIONS = { 'alpha-version': ['anthropic-version'], ...WIRE }
 const [OLD, NEW] = ['2023-06-01', '2026-10-21']
 
 /** The version headers that go upstream on messages. */
-function versions(change: Partial<Channel>, client: Record<string, string>, isTranslated: boolean): Record<string, string> {
+function versions(
+  change: Partial<Channel>,
+  client: Record<string, string>,
+  isTranslated: boolean,
+): Record<string, string> {
   const compiled = compileRoutes({ channels: [channel('c', change)] }).channels[0]!
   const claim = { candidate: { channel: compiled }, key: compiled.keys[0]! }
   const list = isTranslated
@@ -53,33 +57,36 @@ function versions(change: Partial<Channel>, client: Record<string, string>, isTr
   return Object.fromEntries(all.filter(([name]) => name.endsWith('-version')))
 }
 
-t.test('the version of messages: the client’s natively, the known one by translation, and one that the channel fixes', async t => {
-  const kind = 'anthropic'
-  const [ours, theirs] = [{ 'alpha-version': NEW }, { 'anthropic-version': NEW }]
-  const rows: [change: Partial<Channel>, client: Record<string, string>, native: Record<string, string>][] = [
-    [{ kind }, theirs, theirs],
-    [{ kind }, ours, theirs],
-    [{ kind }, {}, { 'anthropic-version': OLD }],
-    [{}, ours, ours],
-    [{}, theirs, theirs],
-  ]
-  for (const [change, client, native] of rows) {
-    t.same(versions(change, client, false), native, JSON.stringify([change, client]))
-    const passing = { ...change, passHeaders: ['anthropic-version'] }
-    for (const one of [change, passing]) t.same(versions(one, client, true), { 'anthropic-version': OLD })
-  }
-  const fixed: [change: Partial<Channel>, upstream: Record<string, string>][] = [
-    [{ kind, headers: { 'anthropic-version': `=${OLD}` } }, { 'anthropic-version': OLD }],
-    [{ kind, headers: { 'Alpha-Version': `=${OLD}` } }, { 'anthropic-version': OLD }],
-    [{ headers: { 'anthropic-version': `=${OLD}` } }, { 'anthropic-version': OLD }],
-    [{ headers: { 'alpha-version': `=${OLD}` } }, { 'alpha-version': OLD }],
-  ]
-  for (const [change, upstream] of fixed)
-    for (const client of [{}, ours, theirs, { ...ours, ...theirs }])
-      t.same(versions(change, client, false), upstream, JSON.stringify([change, client]))
-  const own = { kind, headers: { 'anthropic-version': '=2027-01-01' } } as const
-  t.same(versions(own, theirs, true), { 'anthropic-version': '2027-01-01' }, 'also by translation')
-})
+t.test(
+  'the version of messages: the client’s natively, the known one by translation, and one that the channel fixes',
+  async t => {
+    const kind = 'anthropic'
+    const [ours, theirs] = [{ 'alpha-version': NEW }, { 'anthropic-version': NEW }]
+    const rows: [change: Partial<Channel>, client: Record<string, string>, native: Record<string, string>][] = [
+      [{ kind }, theirs, theirs],
+      [{ kind }, ours, theirs],
+      [{ kind }, {}, { 'anthropic-version': OLD }],
+      [{}, ours, ours],
+      [{}, theirs, theirs],
+    ]
+    for (const [change, client, native] of rows) {
+      t.same(versions(change, client, false), native, JSON.stringify([change, client]))
+      const passing = { ...change, passHeaders: ['anthropic-version'] }
+      for (const one of [change, passing]) t.same(versions(one, client, true), { 'anthropic-version': OLD })
+    }
+    const fixed: [change: Partial<Channel>, upstream: Record<string, string>][] = [
+      [{ kind, headers: { 'anthropic-version': `=${OLD}` } }, { 'anthropic-version': OLD }],
+      [{ kind, headers: { 'Alpha-Version': `=${OLD}` } }, { 'anthropic-version': OLD }],
+      [{ headers: { 'anthropic-version': `=${OLD}` } }, { 'anthropic-version': OLD }],
+      [{ headers: { 'alpha-version': `=${OLD}` } }, { 'alpha-version': OLD }],
+    ]
+    for (const [change, upstream] of fixed)
+      for (const client of [{}, ours, theirs, { ...ours, ...theirs }])
+        t.same(versions(change, client, false), upstream, JSON.stringify([change, client]))
+    const own = { kind, headers: { 'anthropic-version': '=2027-01-01' } } as const
+    t.same(versions(own, theirs, true), { 'anthropic-version': '2027-01-01' }, 'also by translation')
+  },
+)
 
 t.test('the page names the headers that every upstream gets', async t => {
   const page = readFileSync(new URL('../../docs/upstreams.md', import.meta.url), 'utf8')
