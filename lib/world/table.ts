@@ -238,6 +238,7 @@ const SEARCH_AT: Partial<Readonly<Record<Protocol, Partial<Readonly<Record<KindN
     zhipu: null,
   },
   chat: {
+    anthropic: null,
     azure: null,
     'azure-deployments': null,
     cerebras: null,

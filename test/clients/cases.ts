@@ -24,6 +24,8 @@ export interface Case {
   name: string
   key: string
   prompt(tool: Tool, name: string): string
+  /** Whether the tool can do it; absent = all can. */
+  fits?(tool: Tool): boolean
   /** What is wrong; empty = nothing. */
   problems(outcome: Outcome): string[]
 }
@@ -34,6 +36,11 @@ const WRONG_KEY = 'sk-test-wrong-0123456789'
 /** What the tool has to run, and what comes back only when it did. Some tools refuse commands with substitutions. */
 const COMMAND = 'printf ran-%d-times 0x2a'
 const RESULT = 'ran-42-times'
+/** What is searched for, and what the simulator finds. */
+const SEARCHED = 'search for anything new'
+const FOUND = 'https://found.example/1'
+/** Of a search, far above what the tokens of a request cost. */
+export const SEARCH_PRICE = 0.5
 /** Rounds of tools, one right behind the other. */
 const ROUNDS = 2
 /** Most requests to the upstream for one prompt that always fails. Each tool has its own number of tries; none may go on for ever. */
@@ -60,6 +67,16 @@ export const CASES: readonly Case[] = [
       ...results(outcome),
       ...samePrefix(outcome),
     ],
+  },
+  {
+    name: 'search',
+    key: KEY,
+    fits: ({ search }) => search !== undefined,
+    prompt: ({ search: { call } = {} }, name) =>
+      call === undefined
+        ? `${SEARCHED} [[sim text]]`
+        : `Look it up. [[sim text id=${name} call=${call.name} args=${encoded(call.args(SEARCHED))}]]`,
+    problems: outcome => [...answered(outcome), ...links(outcome), ...fee(outcome)],
   },
   {
     name: 'cut',
@@ -113,6 +130,23 @@ function cutShort({ ran, asked, served, rows }: Outcome): string[] {
 function results({ asked }: Outcome): string[] {
   const found = asked.at(-1)?.body.split(RESULT).length ?? 0
   return found - 1 === ROUNDS ? [] : [`the results of ${ROUNDS} calls did not come back`]
+}
+
+/** A tool that asks for a search by a request of its own tells the model which links it has found. */
+function links({ tool: { search = {} }, ran, asked }: Outcome): string[] {
+  const isBack = search.call === undefined || asked.at(-1)?.body.includes(FOUND)
+  const isShown = search.shows?.test(ran.output) ?? true
+  return [
+    ...(isBack ? [] : ['the links that were found did not come back']),
+    ...(isShown ? [] : [`it does not show the search: ${ran.output}`]),
+  ]
+}
+
+/** One search was made and charged. */
+function fee({ served, rows }: Outcome): string[] {
+  const made = served.reduce((sum, { usage }) => sum + (usage?.searches ?? 0), 0)
+  const paid = rows.filter(row => Number(row['charge']) >= SEARCH_PRICE).length
+  return made === 1 && paid === 1 ? [] : [`${made} searches were made, and ${paid} charged`]
 }
 
 /**

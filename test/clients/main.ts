@@ -8,7 +8,7 @@
 import type { Protocol } from '../../lib/protocols/table.ts'
 import { startGateway, testCatalog } from '../support/gateway.ts'
 import { scriptOptions } from '../support/script.ts'
-import { CASES, type Case } from './cases.ts'
+import { CASES, type Case, SEARCH_PRICE } from './cases.ts'
 import { install } from './install.ts'
 import { OPENROUTER, problemsOfOpenRouter } from './openrouter.ts'
 import { startRecorder } from './recorder.ts'
@@ -27,7 +27,14 @@ const UPSTREAMS: readonly Protocol[] = ['messages', 'chat', 'responses', 'genera
 const AT_ONCE = 8
 const SETTLE_MS = 1_000
 const SHOWN = 160
-const PRICE = { input: 3, output: 15, cache_read: 0.3, cache_write_5m: 3.75, cache_write_1h: 6 }
+const PRICE = {
+  input: 3,
+  output: 15,
+  cache_read: 0.3,
+  cache_write_5m: 3.75,
+  cache_write_1h: 6,
+  web_search: SEARCH_PRICE,
+}
 
 interface Run {
   name: string
@@ -39,7 +46,11 @@ interface Run {
 const words = values.only.split(',')
 const runs: Run[] = TOOLS.flatMap(tool =>
   UPSTREAMS.flatMap(upstream =>
-    CASES.map(test => ({ name: `${tool.name}-${upstream}-${test.name}`, tool, upstream, test })),
+    CASES.filter(test => test.fits?.(tool) ?? true).map(test => {
+      // a model that searches beside functions
+      const third = test.name === 'search' && upstream === 'generate' ? '-gemini-3' : ''
+      return { name: `${tool.name}-${upstream}-${test.name}${third}`, tool, upstream, test }
+    }),
   ),
 ).filter(({ name }) => words.some(word => name.includes(word)))
 /** What a key has and what an answer cost, as OpenRouter's SDK reads it. */
@@ -96,8 +107,9 @@ report()
 async function work(): Promise<void> {
   for (let run = waiting.shift(); run !== undefined; run = waiting.shift()) {
     const { name, tool, upstream, test } = run
+    const more = test.name === 'search' ? tool.search?.env : undefined
     const order = { gateway: gateway.main, key: test.key, model: name, prompt: test.prompt(tool, name) }
-    const ran = await runTool(tool, commands.get(tool) as string, order, limitMs)
+    const ran = await runTool(tool, commands.get(tool) as string, order, limitMs, more)
     // the rows of requests that have just ended
     await new Promise(resolve => setTimeout(resolve, SETTLE_MS))
     const { data: rows } = await gateway.admin('GET', `/admin/usage?limit=1000&model=${name}`)

@@ -26,6 +26,7 @@ export async function runTool(
   command: string,
   order: Omit<Session, 'home' | 'work'>,
   limitMs: number,
+  more: Record<string, string> = {},
 ): Promise<Ran> {
   mkdirSync(path.join(CACHE, 'runs'), { recursive: true })
   const folder = mkdtempSync(path.join(CACHE, 'runs', `${order.model}-`))
@@ -37,7 +38,8 @@ export async function runTool(
     writeFileSync(path.join(session.home, name), text)
   }
   const beganMs = Date.now()
-  const { code, stdout, stderr } = await start(command, tool.args(session), session, tool.env(session), limitMs)
+  const env = { ...tool.env(session), ...more }
+  const { code, stdout, stderr } = await start(command, tool.args(session), session, env, limitMs)
   return {
     ...tool.read(stdout, stderr),
     code,

@@ -46,6 +46,14 @@ export interface Tool {
   requests: { prompt: number; beside: string }
   /** Its own tool that runs a command in a shell. */
   shell: { name: string; args: (command: string) => object }
+  /** How it has the model's provider search the web; absent = it does not. */
+  search?: {
+    /** Its tool that does so by a request of its own; absent = a search is offered with every request. */
+    call?: { name: string; args: (query: string) => object }
+    /** What its output has to say of the search. */
+    shows?: RegExp
+    env?: Record<string, string>
+  }
   /** Files of its home folder: settings with which it asks the gateway, and nobody else. */
   files(session: Session): Record<string, string>
   args(session: Session): string[]

@@ -35,7 +35,10 @@ function randomSearch(random: Random): Search {
 const plainPlace = (search: Search): object =>
   Object.fromEntries(Object.entries(search.place).map(([name, value]) => [name, decode(value)]))
 
-const WORDS: [Name, SearchWords][] = [...NAMES.map((name): [Name, SearchWords] => [name, 'own']), ['chat', 'openrouter']]
+const WORDS: [Name, SearchWords][] = [
+  ...NAMES.map((name): [Name, SearchWords] => [name, 'own']),
+  ['chat', 'openrouter'],
+]
 
 for (const [name, words] of WORDS)
   t.test(`${name}, ${words}: what is asked for is read again, or named`, async t => {
@@ -143,9 +146,7 @@ function saidBy(events: readonly AnswerEvent[]): Said {
   for (const { url, start, end, at, index } of notes) {
     const from = at === 'block' ? (starts.get(index) ?? 0) : 0
     const words =
-      at === 'bytes'
-        ? bytes.subarray(start, end).toString()
-        : [...said.text].slice(from + start, from + end).join('')
+      at === 'bytes' ? bytes.subarray(start, end).toString() : [...said.text].slice(from + start, from + end).join('')
     said.cited.push({ url, words })
   }
   return said
@@ -178,6 +179,10 @@ for (const first of NAMES)
         // messages says what is cited, and not where
         if (way.includes('messages') || said.cited.length === 0) continue
         if (!t.same(wordsOf(read), wordsOf(said), name)) return
-        if (!way.includes('chat')) t.ok(said.queries.every(query => read.queries.includes(query)), name)
+        if (!way.includes('chat'))
+          t.ok(
+            said.queries.every(query => read.queries.includes(query)),
+            name,
+          )
       }
     })

@@ -2,7 +2,12 @@
  * Hosted web search in requests from one protocol to another: the tool, what it may say of domains, places and uses, a search that is
  * forced, what a provider of chat completions calls it, and what an upstream that has no search is told.
  */
+import { readFileSync } from 'node:fs'
+import path from 'node:path'
 import t from 'tap'
+import type { KindName } from '../../lib/catalog/upstreams.ts'
+import { protocolRow } from '../../lib/protocols/table.ts'
+import { KINDS } from '../../lib/protocols/words/kinds.ts'
 import { plainTarget, type TranslationTarget, type Written } from '../../lib/translate/ask.ts'
 import type { LossWord } from '../../lib/translate/events.ts'
 import { envelopeCuts } from '../../lib/translate/opaque.ts'
@@ -36,6 +41,9 @@ const PLACE = { type: 'approximate', city: 'Köln', country: 'DE', timezone: 'Eu
 const FUNCTION = { name: 'f', input_schema: { type: 'object' } }
 const DOMAINS = ['a.example', 'b.example']
 const LOCATED = { approximate: { city: 'Köln', country: 'DE', timezone: 'Europe/Berlin' }, type: 'approximate' }
+
+/** What stands between backticks. */
+const wordsIn = (text = ''): string[] => [...text.matchAll(/`([a-z-]+)`/g)].map(found => found[1] as string)
 
 interface Row {
   what: string
@@ -354,6 +362,27 @@ t.test('how each kind of provider is asked', async t => {
       words,
       `${kind} ${via} ${model}`,
     )
+})
+
+t.test('docs/translation.md names the kinds that are asked to search, by protocol', async t => {
+  const page = readFileSync(path.join(import.meta.dirname, '../../docs/translation.md'), 'utf8')
+  const rows = [...page.matchAll(/^\| (messages|chat|responses) \| ([^|]+) \|/gm)]
+  const named = (via: string): Set<string> =>
+    new Set(rows.filter(row => row[1] === via).flatMap(row => wordsIn(row[2])))
+  const kinds = Object.keys(KINDS) as KindName[]
+  const asked = (via: 'messages' | 'chat' | 'responses'): string[] =>
+    kinds.filter(kind => targetOf({ kind, cacheMarks: null } as never, undefined, 'm', via).search !== null)
+  const speaking = (via: 'messages' | 'chat', all: string[]): string[] =>
+    all.filter(kind => Object.hasOwn(protocolRow(via).upstream.kinds, kind))
+  for (const via of ['messages', 'chat'] as const) {
+    const known = kinds.filter(kind => named(via).has(kind))
+    t.same(speaking(via, asked(via)), known, via)
+  }
+  t.same(
+    kinds.filter(kind => !asked('responses').includes(kind)),
+    ['groq'],
+  )
+  t.match(page, '| responses | all but `groq` |')
 })
 
 // --- what comes back with the history

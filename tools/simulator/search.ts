@@ -22,7 +22,7 @@ export function searchFor(prompt: string): Search {
   const query = prompt
     .replace(/\[\[sim.*?\]\]/gs, '')
     .trim()
-    .slice(0, LONGEST_QUERY)
+    .slice(-LONGEST_QUERY)
   const pages = ['Nachrichten über “alles”', 'Second page']
   return { query, sources: pages.map((title, n) => ({ url: `https://found.example/${n + 1}?q=a%20b`, title })) }
 }

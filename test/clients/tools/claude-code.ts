@@ -10,6 +10,8 @@ export const claudeCode: Tool = {
   protocol: 'messages',
   requests: { prompt: 1, beside: '' },
   shell: { name: 'Bash', args: command => ({ command, description: 'Runs a command' }) },
+  // tools that the model has to look for first are not offered otherwise
+  search: { call: { name: 'WebSearch', args: query => ({ query }) }, env: { ENABLE_TOOL_SEARCH: 'false' } },
   files: () => ({}),
   args: ({ prompt }) => ['-p', prompt, '--output-format', 'json', '--permission-mode', 'bypassPermissions'],
   env: ({ gateway, key, model }) => ({

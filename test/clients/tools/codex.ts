@@ -10,11 +10,13 @@ export const codex: Tool = {
   protocol: 'responses',
   requests: { prompt: 1, beside: '' },
   shell: { name: 'exec_command', args: cmd => ({ cmd }) },
+  search: { shows: /"type":"web_search".*search for anything new/ },
   files: ({ gateway, model }) => ({
     '.codex/config.toml': `
 model = "${model}"
 model_provider = "gateway"
 check_for_update_on_startup = false
+web_search = "live"
 [analytics]
 enabled = false
 [features]

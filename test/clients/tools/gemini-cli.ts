@@ -10,11 +10,18 @@ export const geminiCli: Tool = {
   protocol: 'generate',
   requests: { prompt: 1, beside: '' },
   shell: { name: 'run_shell_command', args: command => ({ command }) },
-  files: () => ({
+  search: { call: { name: 'google_web_search', args: query => ({ query }) } },
+  files: ({ model }) => ({
     '.gemini/settings.json': JSON.stringify({
       security: { auth: { selectedType: 'gemini-api-key' } },
       privacy: { usageStatisticsEnabled: false },
       telemetry: { enabled: false },
+      // it searches with a model of its own choice otherwise
+      modelConfigs: {
+        customAliases: {
+          'web-search': { modelConfig: { model, generateContentConfig: { tools: [{ googleSearch: {} }] } } },
+        },
+      },
       general: { enableAutoUpdate: false, enableAutoUpdateNotification: false },
     }),
   }),
