@@ -1,5 +1,5 @@
 /** Which test files need the packages of test/clients, so that the others run on a machine that cannot fetch them. */
-import { existsSync, readFileSync } from 'node:fs'
+import { readFileSync, statSync } from 'node:fs'
 import path from 'node:path'
 
 const IMPORTED = /(?:\bfrom|\bimport|\bresolve)\b\s*\(?\s*['"]([^'"\n]+)['"]/g
@@ -12,7 +12,7 @@ export function importers(files: readonly string[], packages: readonly string[])
     const before = known.get(file)
     if (before !== undefined) return before
     known.set(file, false) // files that import each other
-    const text = existsSync(file) ? readFileSync(file, 'utf8') : ''
+    const text = statSync(file, { throwIfNoEntry: false })?.isFile() ? readFileSync(file, 'utf8') : '' // words in a text look like imports, too
     const found = [...text.matchAll(IMPORTED)].some(([, name = '']) => {
       if (!name.startsWith('.')) return packages.some(one => name === one || name.startsWith(`${one}/`))
       const next = path.resolve(path.dirname(file), name)
