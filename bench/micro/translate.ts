@@ -25,7 +25,7 @@ export const bench: Bench = async (lib, seed) => {
   function answer(upstream: Name, client: Name): Case {
     const { bytes, events: count, usage } = stream(upstream, seed, STREAM_BYTES, true)
     const chunks = events(bytes)
-    const reading = { events: true, issuer: 'abcdefghijkl', renamed: new Map(), requestId: 'r' }
+    const reading = { events: true, issuer: 'abcdefghijkl', renamed: new Map(), requestId: 'r', isLenient: false }
     const writing = {
       events: true,
       array: false,

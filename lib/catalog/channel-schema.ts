@@ -13,7 +13,7 @@ import { isLoopback } from '../config/scalars.ts'
 import { type CredentialForm, SEARCH_REPORTS } from '../protocols/words/kinds.ts'
 import { MAXIMUM_NAMES, THOUGHTS } from '../protocols/words/maxima.ts'
 import { PROTOCOLS, type Protocol, protocolRow, TEXT_PROTOCOLS } from '../protocols/table.ts'
-import { CACHE_MARKS } from '../terms/records.ts'
+import { CACHE_MARKS, FINISH_RULES } from '../terms/records.ts'
 import { cost } from './price-schema.ts'
 import {
   type AwsKeys,
@@ -438,6 +438,13 @@ export const channel = z.strictObject({
     .meta({
       description:
         '`auto`: translated requests ask a messages upstream to cache the prompt although the client does not, which is charged as cache writes. Default: off.',
+    }),
+  finish: kind
+    .oneOf(...FINISH_RULES)
+    .prefault('strict')
+    .meta({
+      description:
+        '`lenient`: a translated stream of text that ends without saying why is whole. Default: it was cut, and the client is told an error.',
     }),
   reads_max: z
     .array(kind.oneOf(...MAXIMUM_NAMES))

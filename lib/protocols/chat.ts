@@ -17,7 +17,7 @@ import type { BodyRule } from './requests/edits.ts'
 import type { Draft } from './requests/facts.ts'
 import { Place } from './requests/places.ts'
 import * as read from './requests/readers.ts'
-import { isStrangeFinish } from './words/finish-words.ts'
+import { strangeFinish } from './words/finish-words.ts'
 import { first, UsageWords } from './words/reports.ts'
 import { isToolMember } from './words/server-tools.ts'
 
@@ -191,7 +191,7 @@ function noteCitations(meter: SeenInAnswer, message: Fields): void {
 /** Notes what a choice tells beside its text. `inside`: where its message stands. */
 function noteChoice(meter: SeenInAnswer, choice: Fields, inside: 'delta' | 'message'): void {
   noteCitations(meter, fieldsOf(choice[inside]))
-  if (isStrangeFinish('chat', choice['finish_reason'])) meter.unknownFinish = true
+  meter.unknownFinish ??= strangeFinish('chat', choice['finish_reason'])
 }
 
 /** MiniMax says so in a 200 that a request failed. */

@@ -14,7 +14,7 @@ import { bareTool, endMembers, memberTool } from './requests/asked-tools.ts'
 import { jsonBody } from './requests/body.ts'
 import { Place } from './requests/places.ts'
 import * as read from './requests/readers.ts'
-import { isStrangeFinish } from './words/finish-words.ts'
+import { strangeFinish } from './words/finish-words.ts'
 import { first, fromPrompt, listedDetails, type Report, split, type ToldTiers, usageReport } from './words/reports.ts'
 import { GROUNDED } from './words/server-tools.ts'
 
@@ -177,7 +177,7 @@ function noteQueries(meter: SeenInAnswer, candidate: Fields): void {
 
 function noteCandidate(meter: SeenInAnswer, candidate: Fields): void {
   noteQueries(meter, candidate)
-  if (isStrangeFinish('generate', candidate['finishReason'])) meter.unknownFinish = true
+  meter.unknownFinish ??= strangeFinish('generate', candidate['finishReason'])
 }
 
 const MEMBERS: ReadonlySet<string> = new Set(['responseId', 'usageMetadata', 'error'])

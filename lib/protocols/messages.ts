@@ -14,7 +14,7 @@ import { bareTool, toolChoice, typedTool, withSwitches } from './requests/asked-
 import { jsonBody } from './requests/body.ts'
 import { Place } from './requests/places.ts'
 import * as read from './requests/readers.ts'
-import { isStrangeFinish } from './words/finish-words.ts'
+import { strangeFinish } from './words/finish-words.ts'
 import { NO_OUTPUT } from './words/maxima.ts'
 import { addToUsage, first, type Pass, type Report, reported, type ToldTiers, usageReport } from './words/reports.ts'
 import { noUsage, type Usage } from './words/usage.ts'
@@ -228,7 +228,7 @@ class Rules implements EventRules {
 
   #end(meter: StreamMeter, event: Fields): void {
     this.#report(meter, event['usage'], 'later')
-    if (isStrangeFinish('messages', fieldsOf(event['delta'])['stop_reason'])) meter.unknownFinish = true
+    meter.unknownFinish ??= strangeFinish('messages', fieldsOf(event['delta'])['stop_reason'])
   }
 
   #report(meter: StreamMeter, usage: unknown, event: 'first' | 'later'): void {
@@ -379,7 +379,7 @@ export const messages: ProtocolRow = {
       keys: KEYS,
       items: ITEMS,
       tiersOf: document => tiersIn(document.value('usage')),
-      unknownFinish: document => isStrangeFinish('messages', document.value('stop_reason')),
+      unknownFinish: document => strangeFinish('messages', document.value('stop_reason')),
       reportOf(document) {
         const usage = new MessageUsage(options.cacheTtl)
         usage.add(document.value('usage'))

@@ -14,7 +14,7 @@ import { bareTool, typedTool } from './requests/asked-tools.ts'
 import { jsonBody } from './requests/body.ts'
 import { DATA_HEAD, Place, type Read } from './requests/places.ts'
 import * as read from './requests/readers.ts'
-import { isStrangeFinish } from './words/finish-words.ts'
+import { strangeFinish } from './words/finish-words.ts'
 import { addToUsage, detailsOf, first, fromPrompt, type Modal, type Report, UsageWords } from './words/reports.ts'
 import { UNSAID, type Usage } from './words/usage.ts'
 
@@ -207,9 +207,9 @@ const CALL_EVENT = /^response\.(\w+)_call\.(\w+)$/
 /** Members that are read of the last event, which may be too long to be kept. */
 const LAST = ['usage', 'tool_usage', 'service_tier']
 
-/** Tells whether an answer says why it ended in words that nobody knows. */
-const endsStrangely = (status: unknown, details: unknown): boolean =>
-  isStrangeFinish('responses', status) || isStrangeFinish('responses', fieldsOf(details)['reason'])
+/** The word for why an answer ended, where nobody knows it. */
+const strangeEnd = (status: unknown, details: unknown): string | null =>
+  strangeFinish('responses', status) ?? strangeFinish('responses', fieldsOf(details)['reason'])
 
 /** A call of the search tool counts unless it failed, or its action proves to be another than a search. */
 function noteSearch(meter: SeenInAnswer, item: Fields, index: number): void {
@@ -327,7 +327,7 @@ class Rules implements EventRules {
     meter.report(reportOf(response['usage'], response['tool_usage']))
     meter.tell({ service: response['service_tier'] })
     meter.answerId ??= answerIdOf(response['id'])
-    if (endsStrangely(response['status'], response['incomplete_details'])) meter.unknownFinish = true
+    meter.unknownFinish ??= strangeEnd(response['status'], response['incomplete_details'])
     const { output } = response
     const note = this.#tools ? noteCall : noteSearch
     if (Array.isArray(output)) for (const [index, item] of output.entries()) note(meter, fieldsOf(item), index)
@@ -362,7 +362,7 @@ const DOCUMENT: DocumentRules = {
   keys: DOCUMENT_KEYS,
   reportOf: document => reportOf(document.value('usage'), document.value('tool_usage')),
   tiersOf: document => ({ service: document.value('service_tier') }),
-  unknownFinish: document => endsStrangely(document.value('status'), document.value('incomplete_details')),
+  unknownFinish: document => strangeEnd(document.value('status'), document.value('incomplete_details')),
 }
 
 const TOOL_DOCUMENT: DocumentRules = { ...DOCUMENT, items: TOOL_ITEMS }

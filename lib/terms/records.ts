@@ -284,6 +284,8 @@ export interface Channel {
   translate: true | Protocol[]
   /** Messages: `auto`: translated requests ask the upstream to cache, also where the client does not. */
   cacheMarks: CacheMarks
+  /** `lenient`: a translated stream of texts that ends without a reason is whole. */
+  finish: FinishRule
   /** Names of the maximum that the upstream reads beside those of its kind or protocol. */
   readsMax: MaximumName[]
   /** Where the upstream writes its thoughts: within the maximum or beside it; null = as its kind says, else beside. */
@@ -299,6 +301,9 @@ export interface Channel {
 
 export const CACHE_MARKS = ['off', 'auto'] as const
 export type CacheMarks = (typeof CACHE_MARKS)[number]
+
+export const FINISH_RULES = ['strict', 'lenient'] as const
+export type FinishRule = (typeof FINISH_RULES)[number]
 
 /** States of a circuit breaker: requests pass, nothing passes, single requests probe. */
 export type BreakerState = 'closed' | 'open' | 'half_open'

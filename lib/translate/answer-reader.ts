@@ -3,6 +3,7 @@
  * a tree. What cannot be read, is too long or has too much in it fails the answer.
  */
 import { BLANK_LINE, EventReader, type EventSink } from '../protocols/answers/events.ts'
+import { type FinishingProtocol, finishOf } from '../protocols/words/finish-words.ts'
 import { bytesAsText } from '../protocols/json/patterns.ts'
 import {
   type Opaque,
@@ -170,6 +171,7 @@ type TextKind = 'text' | 'thought' | 'refusal'
 
 /** The most blocks of one answer. */
 export const MOST_BLOCKS = 4096
+const LONGEST_WORD = 64
 
 interface OpenCall {
   /** Takes the text out of the object in which it was asked for; null = the tool takes the object. */
@@ -198,7 +200,8 @@ export class Blocks {
   /** The reader is done: `end` or `fail` has come. */
   done = false
   /** Why the upstream stopped, as far as it has said. */
-  reason: StopReason | null = null
+  reason: StopReason | 'unknown' | null = null
+  #isSteered = false
   sequence: Literal | null = null
 
   constructor(options: ReaderOptions) {
@@ -340,9 +343,32 @@ export class Blocks {
     this.found.add({ type: 'thinking', tokens })
   }
 
+  /** Why the upstream stopped, in its own word; null or empty = it does not say it here. */
+  stopped(protocol: FinishingProtocol, word: string | null): void {
+    if (word === null || word === '') return
+    const finish = finishOf(protocol, word) ?? 'unknown'
+    if (finish === 'failed') this.fail(unreadable(`the upstream stopped: ${word.slice(0, LONGEST_WORD)}`))
+    else if (finish !== 'steered') this.reason = finish
+    else {
+      this.#isSteered = true
+      this.reason = 'end'
+    }
+  }
+
+  /** A document says all that it has to say, also where it does not say why it ended. */
+  finishDocument(): void {
+    this.reason ??= 'end'
+    this.finish()
+  }
+
   /** The answer is whole. */
   finish(): void {
     if (this.done) return
+    this.reason ??= this.#unsaid
+    if (this.reason === null) {
+      this.fail(unreadable('the answer ended without a reason'))
+      return
+    }
     if (this.reason === 'other' && !this.any) {
       this.fail({ kind: 'server', status: 502, message: 'the upstream stopped for a reason that is not known' })
       return
@@ -351,11 +377,22 @@ export class Blocks {
     this.closeCalls()
     this.searched(this.searches.rest())
     // who refuses in words may say that this was all
-    const told = this.#sawRefusal && this.reason === 'end' ? 'refusal' : (this.reason ?? 'end')
-    const reason = reasonFor(told, this.#sawCall)
-    this.found.add({ type: 'stop', reason, sequence: this.sequence })
+    const told = this.#sawRefusal && this.reason === 'end' ? 'refusal' : this.reason
+    const reason = told === 'unknown' ? told : reasonFor(told, this.#sawCall)
+    this.found.add({
+      type: 'stop',
+      reason,
+      sequence: this.sequence,
+      ...(this.#isSteered ? { isSteered: true } : {}),
+    })
     this.found.add({ type: 'end' })
     this.done = true
+  }
+
+  /** The reason of a stream that names none; null = it was cut. */
+  get #unsaid(): 'unknown' | 'end' | null {
+    if (this.#sawCall) return 'unknown'
+    return this.#options.isLenient ? 'end' : null
   }
 
   fail(failure: Failure): void {

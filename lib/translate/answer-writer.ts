@@ -112,7 +112,9 @@ export abstract class EventWriter {
         this.thinking = event.tokens
         return ''
       case 'stop':
-        this.reason = event.reason
+        if (event.reason !== 'unknown') this.reason = event.reason
+        else this.reason = this.hasWholeCalls ? 'tool' : 'length'
+        if (event.isSteered) this.steered()
         this.sequence = event.sequence
         this.stopped()
         return ''
@@ -148,6 +150,12 @@ export abstract class EventWriter {
   protected note(_index: number, _citation: Citation): string {
     return ''
   }
+
+  /** There are calls, and the arguments of all of them are whole. All blocks are closed. */
+  protected abstract readonly hasWholeCalls: boolean
+
+  /** The answer was turned elsewhere. Only the head of a document can still say so. */
+  protected steered(): void {}
 
   /** All blocks are closed, and `reason` is known. */
   protected stopped(): void {}
@@ -190,6 +198,7 @@ export abstract class OrderedWriter extends EventWriter {
   /** The arguments of a call have ended before they were whole, which may only be in an answer that was cut. */
   #hasHalfCall = false
 
+  #sawCall = false
   readonly #tellsCallsWhole: boolean
 
   constructor(options: WriterOptions, { tellsCallsWhole }: { tellsCallsWhole: boolean }) {
@@ -206,6 +215,7 @@ export abstract class OrderedWriter extends EventWriter {
 
   protected open(event: OpenEvent): string {
     const call = event.kind === 'call' ? event.call : null
+    this.#sawCall ||= call !== null
     const waiting: Piece[] = event.kind === 'media' ? [this.media(event.mime, event.base64)] : []
     if (event.kind === 'search') waiting.push(event.found)
     const check = call === null ? null : new ObjectCheck()
@@ -271,6 +281,10 @@ export abstract class OrderedWriter extends EventWriter {
   protected closeAll(): string {
     for (const block of this.#blocks) block.isClosed = true
     return this.#live()
+  }
+
+  protected get hasWholeCalls(): boolean {
+    return this.#sawCall && !this.#hasHalfCall
   }
 
   protected override stopped(): void {
@@ -364,6 +378,17 @@ export abstract class DocumentWriter extends EventWriter {
     const block = this.blocks[index]
     if (block !== undefined) block.isClosed = true
     return ''
+  }
+
+  protected get hasWholeCalls(): boolean {
+    const calls = this.blocks.filter(({ call }) => call !== null)
+    const isWhole = ({ call, pieces: { text } }: CollectedBlock): boolean =>
+      call?.freeform === true || isBlank(text) || objectIn(text) !== null
+    return calls.length > 0 && calls.every(isWhole)
+  }
+
+  protected override steered(): void {
+    this.losses.add('other')
   }
 
   /** The protocol has no place for citations of addresses. */

@@ -231,6 +231,8 @@ export interface TranslationTarget {
   search: SearchWords
   /** Whether the model may be told which tool to call. */
   toolChoice: 'any' | 'auto'
+  /** A stream of texts that ends without a reason is whole. */
+  isLenient: boolean
 }
 
 /** A target of which nothing is known but its name. */
@@ -251,6 +253,7 @@ export const plainTarget = (model: string): TranslationTarget => ({
   toolIds: 'any',
   search: 'own',
   toolChoice: 'any',
+  isLenient: false,
 })
 
 /** A request for an upstream. */

@@ -10,19 +10,12 @@
  * behind its `close`. Every block is closed before `stop`; `stop` comes once, and `end` behind it. `fail` may come at any
  * time, and nothing follows it.
  */
-import { type FinishingProtocol, finishOf } from '../protocols/words/finish-words.ts'
 import type { Usage } from '../protocols/words/usage.ts'
 import type { Literal, JsonText } from './json/literal.ts'
 
-const STOP_REASONS = ['end', 'length', 'sequence', 'tool', 'refusal', 'context', 'pause', 'malformed', 'other'] as const
+const STOP_REASONS = ['end', 'length', 'sequence', 'tool', 'refusal', 'context', 'pause', 'other'] as const
 /** `length`: the maximum that was asked for; `context`: that of the model; `sequence`: a stop sequence came. */
 export type StopReason = (typeof STOP_REASONS)[number]
-
-/** What a protocol's own word means. `unknown`: of one that nobody knows. */
-export function stopReasonOf(protocol: FinishingProtocol, word: string, unknown: StopReason = 'other'): StopReason {
-  const finish = finishOf(protocol, word) ?? unknown
-  return finish === 'failed' ? 'other' : finish
-}
 
 export type AnswerEvent = BeginEvent | OpenEvent | DeltaEvent | SealEvent | NoteEvent | CloseEvent | ThinkingEvent | End
 
@@ -112,8 +105,19 @@ interface ThinkingEvent {
   tokens: number
 }
 
+/**
+ * Why the answer ended. `unknown`: the upstream said it in a word that nobody knows, or not at all behind a call: whole calls are
+ * then run, and an answer without them counts as cut. `isSteered`: its end was somebody's else will, which clients are not told.
+ */
+interface StopEvent {
+  type: 'stop'
+  reason: StopReason | 'unknown'
+  sequence: Literal | null
+  isSteered?: true
+}
+
 type End =
-  | { type: 'stop'; reason: StopReason; sequence: Literal | null }
+  | StopEvent
   /** The upstream said that this is the end. */
   | { type: 'end' }
   /** The upstream failed, or its answer cannot be read, or it ended without an end. */
@@ -273,6 +277,8 @@ export interface ReaderOptions {
   requestId: string
   /** The client asked for a search, and this is what it wants to know; absent = it did not. */
   query?: Literal
+  /** A stream of texts that comes to its end without a reason is whole; otherwise it was cut. */
+  isLenient: boolean
 }
 
 /** Reads one answer. Chunks may be cut anywhere. Never throws. */

@@ -282,7 +282,7 @@ function effortsOf(efforts: readonly ModelEffort[], via: Protocol): Pick<Transla
 }
 
 export function targetOf(
-  { kind, cacheMarks }: Pick<Channel, 'kind' | 'cacheMarks'>,
+  { kind, cacheMarks, finish }: Pick<Channel, 'kind' | 'cacheMarks' | 'finish'>,
   row: Model | undefined,
   upstreamModel: string,
   via: Protocol,
@@ -297,5 +297,6 @@ export function targetOf(
     sampling: row?.sampling ?? 'all',
     systemTurns: row?.systemTurns ?? false,
     cacheMarks: cacheMarks === 'auto' ? 'auto' : 'asked',
+    isLenient: finish === 'lenient',
   }
 }

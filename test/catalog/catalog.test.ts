@@ -115,6 +115,7 @@ t.test('records, with every default', async t => {
       cost: null,
       translate: true,
       cacheMarks: 'off',
+      finish: 'strict',
       readsMax: [],
       thoughts: null,
       searches: null,

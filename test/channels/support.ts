@@ -30,6 +30,7 @@ export const channel = (name: string, change: Partial<Channel> = {}): Channel =>
   private: false,
   translate: [],
   cacheMarks: 'off',
+  finish: 'strict',
   readsMax: [],
   thoughts: null,
   searches: null,

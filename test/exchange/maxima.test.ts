@@ -102,7 +102,7 @@ t.test('what a channel can write at most, for bounds', async t => {
 
 t.test('every kind reads the name under which translated requests name the maximum', async t => {
   for (const kind of Object.keys(KINDS) as KindName[]) {
-    const { maxOutputMember } = targetOf({ kind, cacheMarks: 'off' }, undefined, 'm', 'chat')
+    const { maxOutputMember } = targetOf({ kind, cacheMarks: 'off', finish: 'strict' }, undefined, 'm', 'chat')
     t.not(outputBounds(kind, 'chat', { readsMax: [], thoughts: null }).reads & maximumBit(maxOutputMember), 0, kind)
   }
 })

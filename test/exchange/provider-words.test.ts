@@ -181,7 +181,7 @@ t.test('a translated answer is charged by the same words', async t => {
   ])
 })
 
-t.test('words that nobody knows are counted by channel', async t => {
+t.test('words that nobody knows are counted by channel, and a finish is logged once an hour', async t => {
   const s = await open(t)
   const answer = (finish_reason: string, usage?: Json) => ({
     choices: [{ index: 0, message: { content: 'hello' }, finish_reason }],
@@ -193,10 +193,14 @@ t.test('words that nobody knows are counted by channel', async t => {
   }
   await ask(answer('stop', usage(10, 5)))
   await ask(answer('stop', { tokens_read: 10, tokens_written: 5 }))
+  await ask(answer('x'.repeat(100), usage(10, 5)))
   await ask(answer('exhausted', usage(10, 5)))
   await s.books()
+  const told = s.logged.filter(line => line['msg'] === 'an answer ended with an unknown word')
+  t.match(told, [{ channel: 'a', finish: 'x'.repeat(64) }])
+  t.equal(told.length, 1)
   t.equal(await s.metric('gateway_usage_counted_total', { channel: 'a' }), 1)
-  t.equal(await s.metric('gateway_finish_unknown_total', { channel: 'a' }), 1)
+  t.equal(await s.metric('gateway_finish_unknown_total', { channel: 'a' }), 2)
 })
 
 t.test('an error in a 200 of MiniMax is an error: the next candidate is asked, and without one it is free', async t => {

@@ -112,6 +112,7 @@ export const channel = (change: Partial<Channel> = {}): Channel => ({
   private: false,
   translate: true,
   cacheMarks: 'off',
+  finish: 'strict',
   readsMax: [],
   thoughts: null,
   searches: null,

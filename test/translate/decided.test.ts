@@ -109,10 +109,12 @@ const stopped = (stop_reason: string): string =>
 t.test('why an upstream of messages stopped', async t => {
   const rows: [string, string][] = [
     ['max_messages', 'length'],
-    ['steered', 'pause'],
+    ['steered', 'end'],
     ['model_context_window_exceeded', 'context'],
     ['tool_use', 'end'],
-    ['moon', 'other'],
+    ['pause_turn', 'pause'],
+    ['compaction', 'other'],
+    ['moon', 'unknown'],
   ]
   for (const [word, reason] of rows) {
     const stop = readAll(messages, [Buffer.from(stopped(word))]).find(({ type }) => type === 'stop')

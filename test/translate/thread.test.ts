@@ -68,7 +68,7 @@ function randomDocument(random: Random): { job: AnswerJob; bytes: Buffer } {
   const via = random.pick(TRANSLATED)
   const whole = writeAll(translated(via), randomAnswer(random), usageOf(), { events: false })
   const bytes = random.next() < 0.1 ? (cut(random, whole)[0] ?? whole) : whole
-  const options = { events: false, issuer: 'abcdefghijkl', renamed: new Map(), requestId: REQUEST_ID }
+  const options = { events: false, issuer: 'abcdefghijkl', renamed: new Map(), requestId: REQUEST_ID, isLenient: false }
   return { job: { what: 'answer', bytes: own(bytes), via, options }, bytes }
 }
 
@@ -150,7 +150,7 @@ t.test('a thread that dies of a body takes that one with it, and no other', asyn
 
 const events = (found: readonly AnswerEvent[]): string[] => found.map(({ type }) => type)
 t.test('a document that is none is a failure among the events', async t => {
-  const options = { events: false, issuer: 'x', renamed: new Map(), requestId: REQUEST_ID }
+  const options = { events: false, issuer: 'x', renamed: new Map(), requestId: REQUEST_ID, isLenient: false }
   const got = await run({ what: 'answer', bytes: own('[1'), via: 'chat', options })
   t.same(got.what === 'answer' && events(got.events), ['fail'])
 })

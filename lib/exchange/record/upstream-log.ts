@@ -10,9 +10,10 @@ import { latest } from '../../base/lru.ts'
 import { formatMicro, type Micro } from '../../base/money.ts'
 import type { Claim, BreakerChange, AttemptOutcome } from '../../channels/health.ts'
 import type { RestNote } from '../../channels/rests.ts'
+import type { CompiledChannel } from '../../world/compiled-channel.ts'
 import type { Logger } from '../../base/log.ts'
 import type { Attempt } from '../../upstream/attempt.ts'
-import { secretsOf, withoutSecrets } from './redact.ts'
+import { quotesSecret, secretsOf, withoutSecrets } from './redact.ts'
 
 const LINES = 20
 const WHILE_MS = 10_000
@@ -138,6 +139,15 @@ export class UpstreamLog {
     const shown = { ratio: Number(ratio.toFixed(2)), others: Number(others.toFixed(2)) }
     this.#hourly(`${channel} ${model} skew`, () =>
       this.#log.warn({ channel, model, ...shown }, 'the upstream reports more input than others of the model'),
+    )
+  }
+
+  /** An answer says why it ended in a word that nobody knows. */
+  strangeFinish(id: string, channel: CompiledChannel, word: string): void {
+    const { name } = channel
+    const finish = quotesSecret(word, channel) ? '***' : word
+    this.#hourly(`${name} finish`, () =>
+      this.#log.warn({ id, channel: name, finish }, 'an answer ended with an unknown word'),
     )
   }
 

@@ -173,7 +173,7 @@ export class ExchangeCharge {
     x.usage = used.usage
     x.row = row // only now: when the ledger could not take the row, the hold is given back at the end
     if (bill !== null) countUnpriced(x, services, bill)
-    countUnread(services, charged, row)
+    tellUnread(services, charged, row)
     learn(x, services, charged, used)
     watch(x, services, charged, used, row)
     giveRightBack(x, services)
@@ -331,13 +331,17 @@ function compare(x: Exchange, { skew }: Services, { channel }: Candidate, { usag
   skew.note(channel.name, x.model, inputOf(usage), (x.tariff as Tariff).estimatedInput(prompt))
 }
 
-/** Counts what an operator may have to look at, because an upstream speaks in words that are not known. */
-function countUnread({ metrics }: Services, { channel, how, reading }: Charged, { basis }: UsageRow): void {
+/** Tells of what an operator may have to look at, because an upstream speaks in words that are not known. */
+function tellUnread(services: Services, { channel, candidate, how, reading }: Charged, row: UsageRow): void {
+  const { metrics, upstreamLog } = services
   if (reading === null) return
   const { meter } = reading
   const isRead = meter.usage !== null && meter.final
-  if (how === 'completed' && basis === 'counted' && !isRead) metrics.usageCounted(channel)
-  if (meter.unknownFinish) metrics.finishUnknown(channel)
+  if (how === 'completed' && row.basis === 'counted' && !isRead) metrics.usageCounted(channel)
+  const word = meter.unknownFinish
+  if (word === null) return
+  metrics.finishUnknown(channel)
+  upstreamLog.strangeFinish(row.requestId, candidate.channel, word)
 }
 
 /** The customer is charged what the request can have caused of what was reported. */

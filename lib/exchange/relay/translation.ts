@@ -65,7 +65,8 @@ export class Translation {
     const issuer = issuerOf(lane.via, lane.target.model)
     const { query } = lane.ask
     const asked = query === undefined ? {} : { query }
-    this.#options = { events, issuer, renamed: lane.renamed, requestId: x.id, ...asked }
+    const { isLenient } = lane.target
+    this.#options = { events, issuer, renamed: lane.renamed, requestId: x.id, isLenient, ...asked }
     this.#reader = translated(lane.via).answerReader(this.#options)
     this.#writer = this.#newWriter()
     this.#count()

@@ -34,8 +34,8 @@ export interface DocumentRules {
   failed?(document: DocumentReader): boolean
   /** Tells whether the document shows that the answer searched. */
   searched?(document: DocumentReader): boolean
-  /** Tells whether the document says why it ended in a word that nobody knows, where its `items` do not say it. */
-  unknownFinish?(document: DocumentReader): boolean
+  /** The word for why the answer ended, where nobody knows it and the `items` do not say it. */
+  unknownFinish?(document: DocumentReader): string | null
   /** The member that has the answer's id. Absent = `id`. It is one of `members`. */
   readonly id?: string
 }
@@ -51,7 +51,7 @@ export class DocumentMeter extends CountedAnswer implements Meter {
   #blank = true
   #whole = false
   #inItem: unknown
-  #unknownFinish = false
+  #unknownFinish: string | null = null
 
   /** `mostOutput`: as in `MeterOptions`. */
   constructor(
@@ -153,12 +153,12 @@ export class DocumentMeter extends CountedAnswer implements Meter {
     return Math.max(super.searches, isSeen ? 1 : 0)
   }
 
-  get unknownFinish(): boolean {
-    return this.#unknownFinish || (this.#rules.unknownFinish?.(this.#document) ?? false)
+  get unknownFinish(): string | null {
+    return this.#unknownFinish ?? this.#rules.unknownFinish?.(this.#document) ?? null
   }
 
-  set unknownFinish(isUnknown: boolean) {
-    this.#unknownFinish = isUnknown
+  set unknownFinish(word: string | null) {
+    this.#unknownFinish = word
   }
 
   get answerId(): string | null {

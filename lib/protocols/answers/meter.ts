@@ -76,8 +76,8 @@ export interface Meter {
   readonly failedAlone: boolean
   /** True when the answer came to its end before anything failed. A failure after the end changes nothing. */
   readonly concluded: boolean
-  /** True when the answer said why it ended in a word that nobody knows (`finish-words.ts`). */
-  readonly unknownFinish: boolean
+  /** The word for why the answer ended, at most 64 characters of it, where nobody knows it (`finish-words.ts`); null = all is well. */
+  readonly unknownFinish: string | null
   /** True when thoughts were reported, or came in the answer. */
   readonly thinks: boolean
   /** The answer's own id; null = none was seen. */
@@ -99,8 +99,8 @@ export interface SeenInAnswer {
   search(key: string, counts?: boolean): void
   /** Notes a call of another tool by its key. `counts` false: an error came of it. `container`: in which it ran. */
   call(stem: string, key: string | null, counts?: boolean, container?: string | null): void
-  /** True when the answer says why it ended in a word that nobody knows. */
-  unknownFinish: boolean
+  /** As in `Meter`. */
+  unknownFinish: string | null
 }
 
 export interface MeterOptions {
@@ -177,7 +177,7 @@ export abstract class BytesMeter implements Meter {
   readonly foreign = false
   readonly thinks = false
   readonly answerId = null
-  readonly unknownFinish = false
+  readonly unknownFinish = null
   readonly undecided = false
   readonly atBoundary = false
   readonly matters = 0

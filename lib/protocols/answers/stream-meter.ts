@@ -47,7 +47,7 @@ export class StreamMeter extends CountedAnswer implements Meter, EventSink {
   terminal = false
   failed = false
   concluded = false
-  unknownFinish = false
+  unknownFinish: string | null = null
   answerId: string | null = null
   tiers: TierNames = NO_TIERS
   /** A length stop would have to say this, as far as the first event told. */

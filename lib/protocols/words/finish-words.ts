@@ -5,7 +5,8 @@
 
 /**
  * Why an answer ended. `length`: the maximum that was asked for was reached; `context`: that of the model; `sequence`: a stop sequence
- * came; `failed`: something behind the upstream failed, and the answer is not whole.
+ * came; `steered`: somebody turned the answer elsewhere, and it is whole as far as it goes; `failed`: something behind the upstream failed, or
+ * the model wrote what cannot be read, and the answer is not whole.
  */
 export type Finish =
   | 'end'
@@ -15,7 +16,7 @@ export type Finish =
   | 'refusal'
   | 'context'
   | 'pause'
-  | 'malformed'
+  | 'steered'
   | 'other'
   | 'failed'
 
@@ -31,7 +32,7 @@ export const FINISH_WORDS: Readonly<Record<FinishingProtocol, Readonly<Record<st
     tool_use: 'tool',
     refusal: 'refusal',
     pause_turn: 'pause',
-    steered: 'pause',
+    steered: 'steered',
     compaction: 'other',
     model_context_window_exceeded: 'context',
   },
@@ -40,6 +41,7 @@ export const FINISH_WORDS: Readonly<Record<FinishingProtocol, Readonly<Record<st
     stop: 'end',
     end_turn: 'end',
     eos: 'end',
+    eos_token: 'end',
     normal: 'end',
     stop_sequence: 'sequence',
     length: 'length',
@@ -66,7 +68,7 @@ export const FINISH_WORDS: Readonly<Record<FinishingProtocol, Readonly<Record<st
     max_output_tokens: 'length',
     max_messages: 'length',
     content_filter: 'refusal',
-    steered: 'pause',
+    steered: 'steered',
   },
   /** `finishReason` */
   generate: {
@@ -85,11 +87,11 @@ export const FINISH_WORDS: Readonly<Record<FinishingProtocol, Readonly<Record<st
     IMAGE_PROHIBITED_CONTENT: 'refusal',
     IMAGE_RECITATION: 'refusal',
     IMAGE_OTHER: 'refusal',
-    MALFORMED_FUNCTION_CALL: 'malformed',
-    MALFORMED_RESPONSE: 'malformed',
-    UNEXPECTED_TOOL_CALL: 'malformed',
-    TOO_MANY_TOOL_CALLS: 'malformed',
-    MISSING_THOUGHT_SIGNATURE: 'malformed',
+    MALFORMED_FUNCTION_CALL: 'failed',
+    MALFORMED_RESPONSE: 'failed',
+    UNEXPECTED_TOOL_CALL: 'failed',
+    TOO_MANY_TOOL_CALLS: 'failed',
+    MISSING_THOUGHT_SIGNATURE: 'failed',
     OTHER: 'other',
   },
 }
@@ -100,6 +102,8 @@ export function finishOf(protocol: FinishingProtocol, word: string): Finish | nu
   return Object.hasOwn(words, word) ? (words[word] as Finish) : null
 }
 
-/** Tells whether an answer ends with a word that nobody knows. An answer that is still under way says none. */
-export const isStrangeFinish = (protocol: FinishingProtocol, word: unknown): boolean =>
-  typeof word === 'string' && word !== '' && finishOf(protocol, word) === null
+const LONGEST_WORD = 64
+
+/** Returns the beginning of a word that nobody knows; null = it is known, or none: an answer that is still under way has none. */
+export const strangeFinish = (protocol: FinishingProtocol, word: unknown): string | null =>
+  typeof word === 'string' && word !== '' && finishOf(protocol, word) === null ? word.slice(0, LONGEST_WORD) : null

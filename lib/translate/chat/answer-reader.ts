@@ -1,7 +1,6 @@
 /** Answers of upstreams that speak chat completions: their chunks, or the one document. */
-import { finishOf } from '../../protocols/words/finish-words.ts'
 import { answerReaderOf, AnswerRules, type Blocks, MOST_BLOCKS } from '../answer-reader.ts'
-import { unreadable, stopReasonOf, type AnswerReader, type ReaderOptions } from '../events.ts'
+import { unreadable, type AnswerReader, type ReaderOptions } from '../events.ts'
 import { failureIn } from '../failure.ts'
 import { sourcesIn } from '../found.ts'
 import { ObjectCheck } from '../json/check.ts'
@@ -34,7 +33,6 @@ class Rules extends AnswerRules {
   override words(text: string): boolean {
     if (text.trim() !== '[DONE]') return false
     this.#calls.end()
-    if (this.blocks.reason === null && !this.blocks.any) this.blocks.reason = 'other'
     this.blocks.finish()
     return true
   }
@@ -47,7 +45,7 @@ class Rules extends AnswerRules {
     }
     this.#chunk(tree, 'message')
     this.#calls.end()
-    this.blocks.finish()
+    this.blocks.finishDocument()
   }
 
   #failed(tree: Tree): boolean {
@@ -66,7 +64,7 @@ class Rules extends AnswerRules {
     for (const choice of tree.elements(tree.root, 'choices')) {
       if ((tree.number(choice, 'index') ?? 0) !== 0) continue
       this.#message(tree, tree.get(choice, member))
-      this.#reason(tree.string(choice, 'finish_reason'))
+      this.blocks.stopped('chat', tree.string(choice, 'finish_reason'))
     }
   }
 
@@ -115,13 +113,6 @@ class Rules extends AnswerRules {
     const text = tree.literal(node)
     if (text !== null) this.blocks.text(kind, text, node)
     return text !== null
-  }
-
-  #reason(word: string | null): void {
-    if (word === null || word === '') return
-    // upstreams that speak for others say so that these failed
-    if (finishOf('chat', word) === 'failed') this.blocks.fail(unreadable(`the upstream stopped: ${word}`))
-    this.blocks.reason = stopReasonOf('chat', word)
   }
 }
 

@@ -59,6 +59,11 @@ class ChatStream extends EventWriter {
     return this.#chunk('"role":"assistant","content":""')
   }
 
+  /** What upstreams of other protocols call a call is one that has come to its end. */
+  protected get hasWholeCalls(): boolean {
+    return this.#nextCall > 0
+  }
+
   protected end(usage: Usage, reason: StopReason): string {
     const told = this.options.tellsUsage
       ? `${this.#head}"choices":[],"usage":${usageOf(usage, this.thinking)}}\n\n`
@@ -214,7 +219,6 @@ const REASONS: Readonly<Record<StopReason, string>> = {
   refusal: 'content_filter',
   context: 'length',
   pause: 'stop',
-  malformed: 'stop',
   other: 'stop',
 }
 

@@ -1,6 +1,6 @@
 /** Answers of upstreams that speak generate-content: their events, the one document, or all events as one array. */
 import { answerReaderOf, AnswerRules } from '../answer-reader.ts'
-import { unreadable, stopReasonOf, type AnswerReader, type ReaderOptions } from '../events.ts'
+import { unreadable, type AnswerReader, type ReaderOptions } from '../events.ts'
 import { failureIn } from '../failure.ts'
 import { sourceIn } from '../found.ts'
 import { EMPTY_TEXT, type Literal, quote } from '../json/literal.ts'
@@ -18,12 +18,9 @@ export const generateAnswerReader = (options: ReaderOptions): AnswerReader =>
 
 class Rules extends AnswerRules {
   readonly #issuer: string
-  #sawContent = false
   /** State that came with the last part. */
   #state: { of: 'signed' | 'text'; value: Literal } | null = null
   readonly #cited = new Set<string>()
-  /** The upstream's word for a reason that may be a failure. */
-  #word = ''
 
   constructor(options: ReaderOptions, issuer: string) {
     super(options)
@@ -37,7 +34,7 @@ class Rules extends AnswerRules {
   /** Chunks may follow the one that says why the answer ended. */
   override ended(): void {
     if (this.blocks.reason === null) this.blocks.fail(unreadable('the answer ended before its end'))
-    else this.#finish()
+    else this.blocks.finish()
   }
 
   document(tree: Tree): void {
@@ -48,15 +45,8 @@ class Rules extends AnswerRules {
     }
     this.#chunk(tree, tree.root)
     const isAnswer = tree.kind(get(tree, tree.root, 'candidates')) === 'array' || this.blocks.reason !== null
-    if (isAnswer) this.#finish()
+    if (isAnswer) this.blocks.finishDocument()
     else this.blocks.fail(unreadable('the answer has no candidates'))
-  }
-
-  #finish(): void {
-    // calls that the upstream could not read are told by a text, or not at all
-    if (this.blocks.reason === 'malformed' && !this.#sawContent)
-      this.blocks.fail(unreadable(`the upstream stopped: ${this.#word}`))
-    else this.blocks.finish()
   }
 
   #chunk(tree: Tree, chunk: Node): void {
@@ -77,7 +67,7 @@ class Rules extends AnswerRules {
       }
       if (this.blocks.searches.isAsked) this.#grounded(tree, get(tree, candidate, 'groundingMetadata'))
       this.#seal()
-      this.#reason(stringAt(tree, candidate, 'finishReason'))
+      this.blocks.stopped('generate', stringAt(tree, candidate, 'finishReason'))
     }
   }
 
@@ -119,12 +109,6 @@ class Rules extends AnswerRules {
     this.blocks.reason = 'refusal'
   }
 
-  #reason(word: string | null): void {
-    if (word === null || word === '') return
-    this.#word = word.slice(0, 100)
-    this.blocks.reason = stopReasonOf('generate', word)
-  }
-
   #part(tree: Tree, part: Node): void {
     const state = literalAt(tree, part, 'thoughtSignature') ?? EMPTY_TEXT
     const call = get(tree, part, 'functionCall')
@@ -143,7 +127,6 @@ class Rules extends AnswerRules {
     const text = tree.literal(node) ?? EMPTY_TEXT
     const isThought = tree.boolean(part, 'thought') === true
     this.blocks.text(isThought ? 'thought' : 'text', text, node)
-    this.#sawContent ||= !isThought && text !== EMPTY_TEXT
     if (state !== EMPTY_TEXT) this.#state = { of: isThought ? 'signed' : 'text', value: state }
   }
 
@@ -160,6 +143,5 @@ class Rules extends AnswerRules {
     // an upstream that is a translator itself may send the arguments as text
     this.blocks.args(block, tree.literal(args) ?? quote(tree.absent(args) ? '{}' : tree.source(args)))
     this.blocks.closeCall(block)
-    this.#sawContent = true
   }
 }

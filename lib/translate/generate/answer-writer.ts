@@ -159,7 +159,6 @@ const REASONS: Readonly<Record<StopReason, string>> = {
   refusal: 'SAFETY',
   context: 'MAX_TOKENS',
   pause: 'STOP',
-  malformed: 'MALFORMED_FUNCTION_CALL',
   other: 'OTHER',
 }
 

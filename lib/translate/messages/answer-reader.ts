@@ -1,7 +1,7 @@
 /** Answers of upstreams of the messages protocol: their events, or the one document. */
 import { decode } from '../../protocols/json/text.ts'
 import { answerReaderOf, AnswerRules, MOST_BLOCKS } from '../answer-reader.ts'
-import { unreadable, stopReasonOf, type AnswerReader, type Citation, type ReaderOptions } from '../events.ts'
+import { unreadable, type AnswerReader, type Citation, type ReaderOptions } from '../events.ts'
 import { failureIn } from '../failure.ts'
 import { charsOf, sourcesIn } from '../found.ts'
 import { EMPTY_TEXT, join, type Literal, quote, unquote } from '../json/literal.ts'
@@ -98,7 +98,7 @@ class Rules extends AnswerRules {
     })
     this.#stop(tree, root)
     this.#usage(tree, root)
-    this.blocks.finish()
+    this.blocks.finishDocument()
   }
 
   #index(tree: Tree): number {
@@ -251,7 +251,7 @@ class Rules extends AnswerRules {
   #stop(tree: Tree, node: Node): void {
     const reason = tree.string(node, 'stop_reason')
     if (reason === null) return
-    this.blocks.reason = stopReasonOf('messages', reason)
+    this.blocks.stopped('messages', reason)
     this.blocks.sequence = tree.literal(node, 'stop_sequence')
   }
 }

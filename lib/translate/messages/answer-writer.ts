@@ -249,7 +249,6 @@ const REASONS: Readonly<Record<StopReason, string>> = {
   refusal: 'refusal',
   context: 'model_context_window_exceeded',
   pause: 'pause_turn',
-  malformed: 'end_turn',
   other: 'end_turn',
 }
 

@@ -3,7 +3,7 @@
  * times: in deltas, at the end of a text, at the end of its item and in the last event. What came once is not told again.
  */
 import { answerReaderOf, AnswerRules, MOST_BLOCKS } from '../answer-reader.ts'
-import { unreadable, stopReasonOf, type AnswerReader, type ReaderOptions } from '../events.ts'
+import { unreadable, type AnswerReader, type ReaderOptions } from '../events.ts'
 import { failureIn } from '../failure.ts'
 import { sourcesIn } from '../found.ts'
 import { EMPTY_TEXT, type Literal, literal, quote } from '../json/literal.ts'
@@ -107,8 +107,9 @@ class Rules extends AnswerRules {
       return
     }
     this.#late(tree, tree.elements(response, 'output'))
-    const why = tree.string(tree.get(response, 'incomplete_details'), 'reason') ?? ''
-    this.blocks.reason = isCut ? stopReasonOf('responses', why, 'length') : 'end'
+    const why = tree.string(tree.get(response, 'incomplete_details'), 'reason')
+    this.blocks.reason = isCut ? 'length' : 'end'
+    if (isCut) this.blocks.stopped('responses', why)
     this.blocks.finish()
   }
 

@@ -101,6 +101,10 @@ class ResponsesStream extends EventWriter {
     )
   }
 
+  protected get hasWholeCalls(): boolean {
+    return this.#kinds.has('call') && this.#half.length === 0
+  }
+
   // --- items
 
   protected open(event: OpenEvent): string {

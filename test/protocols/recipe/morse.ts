@@ -62,7 +62,7 @@ class BytesMeter implements Meter {
   readonly failed = false
   readonly thinks = false
   readonly answerId = null
-  readonly unknownFinish = false
+  readonly unknownFinish = null
   readonly undecided = false
   readonly failedAlone = false
   readonly atBoundary = false

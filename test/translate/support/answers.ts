@@ -14,6 +14,7 @@ export const readerOptions = (more: Partial<ReaderOptions> = {}): ReaderOptions 
   issuer: 'abcdefghijkl',
   renamed: new Map(),
   requestId: '01abc',
+  isLenient: false,
   ...more,
 })
 
