@@ -303,7 +303,7 @@ export const CACHE_MARKS = ['off', 'auto'] as const
 export type CacheMarks = (typeof CACHE_MARKS)[number]
 
 export const FINISH_RULES = ['strict', 'lenient'] as const
-export type FinishRule = (typeof FINISH_RULES)[number]
+type FinishRule = (typeof FINISH_RULES)[number]
 
 /** States of a circuit breaker: requests pass, nothing passes, single requests probe. */
 export type BreakerState = 'closed' | 'open' | 'half_open'

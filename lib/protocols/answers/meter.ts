@@ -99,7 +99,7 @@ export interface SeenInAnswer {
   search(key: string, counts?: boolean): void
   /** Notes a call of another tool by its key. `counts` false: an error came of it. `container`: in which it ran. */
   call(stem: string, key: string | null, counts?: boolean, container?: string | null): void
-  /** As in `Meter`. */
+  /** The same word as the meter's own `unknownFinish`. */
   unknownFinish: string | null
 }
 
