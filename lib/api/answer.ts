@@ -9,6 +9,7 @@ import { isHttps, type Site } from './site.ts'
 /** 132 bits. */
 const TAG_LENGTH = 22
 
+const EVENTS = 'text/event-stream'
 const JSON_TYPE = 'application/json; charset=utf-8'
 
 /** node:http sends no body where the request was a HEAD. */
@@ -39,6 +40,7 @@ export async function sendResult(
 async function sendStream(res: ServerResponse, status: number, { type, file, pieces }: Streamed, clock: Clock) {
   if (file !== undefined) setDownload(res, file)
   res.setHeader('content-type', type)
+  if (type === EVENTS) res.setHeader('x-accel-buffering', 'no') // proxies must not keep it
   res.writeHead(status)
   if (res.req.method !== 'HEAD') return sendPieces(res, pieces, clock)
   await pieces.return?.()

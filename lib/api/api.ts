@@ -3,7 +3,7 @@
  * operation and answers. `Api` is for people, `TokenApi` for whoever has one token; `visit.ts` has the order.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { CallRates, EXPORTS, REPORTS, type SeatBounds, Seats, TURNS } from './bounds.ts'
+import { CallRates, EXPORTS, OpenStreams, REPORTS, type SeatBounds, Seats, TURNS } from './bounds.ts'
 import type { Operation } from './operation.ts'
 import { PersonVisit, type PersonVisitParts } from './person-visit.ts'
 import { TokenVisit, type TokenVisitParts } from './token-visit.ts'
@@ -31,6 +31,7 @@ export class Api<D> {
       reports: seats(REPORTS),
       exports: seats(EXPORTS),
       turns: seats(TURNS),
+      streams: new OpenStreams(),
     }
   }
 

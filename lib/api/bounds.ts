@@ -164,3 +164,29 @@ export class CallRates {
     return isEnough ? null : Math.ceil(((1 - left) / most) * (MINUTE_MS / 1000))
   }
 }
+
+/** Event streams that are open at once: of one caller, and in this process. */
+const MOST_STREAMS = { ofOne: 4, ofAll: 200 }
+
+/** Bounds the event streams, which stay open as long as somebody looks at a page. */
+export class OpenStreams {
+  readonly #of = new Map<string, number>()
+  #open = 0
+
+  /** Returns the function that gives the place back. Throws ApiError `busy`. */
+  take(who: string): () => void {
+    const own = this.#of.get(who) ?? 0
+    if (own >= MOST_STREAMS.ofOne || this.#open >= MOST_STREAMS.ofAll) throw new ApiError('busy')
+    this.#of.set(who, own + 1)
+    this.#open++
+    let isBack = false
+    return () => {
+      if (isBack) return
+      isBack = true
+      this.#open--
+      const left = (this.#of.get(who) as number) - 1
+      if (left === 0) this.#of.delete(who)
+      else this.#of.set(who, left)
+    }
+  }
+}

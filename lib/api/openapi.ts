@@ -151,7 +151,7 @@ function requestBody({ body }: Described, schemas: Schemas): Json {
   return { requestBody: { required, content: { 'application/json': { schema: schemas.of(body, 'input') } } } }
 }
 
-function success({ answer: { status, body, types = [] } }: Described, schemas: Schemas): Json {
+function success({ answer: { status, body, types = [], live } }: Described, schemas: Schemas): Json {
   const headers = {
     ...HEADERS,
     ...(status === 303 ? { location: { description: 'Where to go.', schema: { type: 'string' } } } : {}),
@@ -160,7 +160,7 @@ function success({ answer: { status, body, types = [] } }: Described, schemas: S
   const files = Object.fromEntries(types.map(type => [type, { schema: { type: 'string' } }]))
   if (body === 'handed over')
     return { description: "What the models' API answers, with its own errors.", headers: HEADERS }
-  if (body === 'stream') return { description: 'A file.', headers, content: files }
+  if (body === 'stream') return { description: live ? 'Events.' : 'A file.', headers, content: files }
   const content = { 'application/json': { schema: schemas.of(body, 'output') }, ...files }
   return { description: 'Done.', headers, content }
 }

@@ -174,6 +174,8 @@ export interface Operation<D = never, P = unknown, Q = unknown, B = unknown> {
     body: z.ZodType | null | 'stream' | 'handed over'
     types?: readonly string[]
     also?: readonly (200 | 410)[]
+    /** `true`: a stream of server-sent events that goes on as long as its caller listens. Such streams have seats of their own. */
+    live?: true
   }
   /** Statuses with which the call may refuse beside those that every call may. */
   refuses?: readonly (400 | 403 | 404 | 409 | 410 | 422 | 429)[]

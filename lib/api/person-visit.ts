@@ -13,7 +13,7 @@ import type { Language, Words } from '../base/people.ts'
 import { admitCaller, type Standing, whileAllowed } from './admit.ts'
 import { type StreamEnd, sendResult, setApiHeaders } from './answer.ts'
 import { readObject } from '../base/request-body.ts'
-import { type CallRates, inTurn, type Seats } from './bounds.ts'
+import { type CallRates, inTurn, type OpenStreams, type Seats } from './bounds.ts'
 import { ApiError, type ApiErrorCode, envelope, refusalOf } from './errors.ts'
 import type { Call, Caller, HandOver, Identities, Identity, Operation, Streamed } from './operation.ts'
 import { checkOrigin, cookie, cookiesOf, hasBody, languageOf, type Site, sessionCookie } from './site.ts'
@@ -45,6 +45,8 @@ export interface PersonVisitParts<D> extends VisitParts<D> {
   exports: Seats
   /** The seats of exports that make a piece. */
   turns: Seats
+  /** The places of event streams. */
+  streams: OpenStreams
 }
 
 /** Refusals by which somebody is told what they may not do. Who is not signed in yet, or must prove it again, is no such case. */
@@ -186,10 +188,11 @@ export class PersonVisit<D> extends Visit<D, PersonVisitParts<D>> {
     identity: Identity | null,
     call: Call,
   ): Promise<void> {
-    const { exports, turns, clock, deps } = this.parts
+    const { exports, turns, streams, clock, deps } = this.parts
     const account = accountIn(names)
     const who = [callerName(call), ...(account === null ? [] : [`account ${account}`])]
-    const leave = await exports.take(...who)
+    const isLive = row.answer.live === true
+    const leave = isLive ? streams.take(callerName(call)) : await exports.take(...who)
     const ended: { by?: ApiErrorCode } = {}
     const endChecks = whileAllowed(clock, this.#again(row, names, identity, call), ({ code }) => {
       ended.by = code
@@ -197,7 +200,7 @@ export class PersonVisit<D> extends Visit<D, PersonVisitParts<D>> {
     })
     try {
       const streamed = (await row.run(deps, call)) as Streamed
-      const pieces = inTurn(streamed.pieces, turns, this.id)
+      const pieces = isLive ? streamed.pieces : inTurn(streamed.pieces, turns, this.id)
       const end = await sendResult(this.res, row, { ...streamed, pieces }, clock)
       this.#noteEnd(ended.by ?? end)
     } finally {

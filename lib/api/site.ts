@@ -83,7 +83,8 @@ export function checkOrigin(req: IncomingMessage, row: Asked, site: Site): void 
   if (hasBody(req) && !JSON_TYPE.test(headers['content-type'] ?? '')) throw new ApiError('not_json_type')
 }
 
-const opens = ({ page, answer, who }: Asked): boolean => page === true || answer.body === 'stream' || who === 'anyone'
+const opens = ({ page, answer, who }: Asked): boolean =>
+  page === true || (answer.body === 'stream' && answer.live !== true) || who === 'anyone'
 
 function isOwn(req: IncomingMessage, fetchSite: string | undefined, site: Site): boolean {
   if (fetchSite !== undefined) return fetchSite === 'same-origin'

@@ -213,7 +213,11 @@ function createConsole(
     begin: (req: http.IncomingMessage, res: http.ServerResponse) => acceptByKey(services, asked, req, res),
   })
   return new Console({
-    deps: { store, clock, log, fleet, config, dryRun, ask, pay, setAside: () => countDeadLetters(config().journal) },
+    deps: {
+      ...{ store, clock, log, fleet, config, dryRun, ask, pay },
+      isDraining: () => services.draining,
+      setAside: () => countDeadLetters(config().journal),
+    },
     world: () => services.world,
     ids: nextId,
     ipOf: ({ socket, headers }) =>

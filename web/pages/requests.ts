@@ -7,8 +7,9 @@ import { get } from '../base/ask.ts'
 import { a, type Child, code, p, span } from '../base/element.ts'
 import { type Loaded, load } from '../base/load.ts'
 import { count, exactMoney } from '../base/money.ts'
-import { actions, type View } from '../base/page.ts'
+import { actions, say, type View } from '../base/page.ts'
 import { badge } from '../parts/badge.ts'
+import { tick } from '../parts/field.ts'
 import { exactField } from '../parts/filter.ts'
 import { type ListPage, listing } from '../parts/listing.ts'
 import { periodOf, periodParameters } from '../parts/period.ts'
@@ -43,6 +44,9 @@ const w = words({
     (at: string) => `已查看到 ${at}，可继续查看更早的请求。`,
     (at: string) => `Looked at everything since ${at}. Go on with older ones.`,
   ],
+  live: ['实时', 'Live'],
+  liveHint: ['新请求出现在最上面；查看列表时暂停', 'New requests come on top; it pauses while you read'],
+  liveEnded: ['实时更新已停止，请重新打开', 'The live view has ended: switch it on again'],
   why: ['原因', 'Why'],
   todo: ['怎么办', 'What to do'],
 })
@@ -86,15 +90,58 @@ export default function requests(): View {
   )
   const filters = usageFilters(FALLBACK, listedNow() === 'all' ? 'rows' : 'refusals')
   const listed = listInFront()
+  const live = liveSwitch(() => (listedNow() === 'all' ? loaded : refused).again())
   actions.value = () =>
     a({ class: 'button', href: hrefOf('/usage', { ...sentFilters('rows'), ...periodParameters(FALLBACK) }) }, w.chart())
   return () => [
     filters.view(listedNow() === 'all' ? 'rows' : 'refusals', listedNow() === 'all' && exactField('id', w.id())),
+    live(),
     tabs('list', w.lists(), listed, [
       { id: 'all', title: w.list(), panel: () => listedNow() === 'all' && requestList(loaded) },
       { id: 'refused', title: w.refused(), panel: () => listedNow() === 'refused' && refusalList(refused) },
     ]),
   ]
+}
+
+/** Somebody has the pointer or the focus in the list: what is read must not move away. */
+const isRead = (): boolean => document.querySelector('.listing table:is(:hover, :focus-within)') !== null
+
+/** While it is on, the server says when there is something newer. A tab that nobody sees listens to nothing. */
+function liveSwitch(again: () => void): View {
+  const on = signal(false)
+  const missed = signal(false)
+  effect(() => {
+    if (!on.value) return undefined
+    let source: EventSource | null = null
+    const refresh = () => {
+      missed.value = isRead()
+      if (!missed.value) again()
+    }
+    const listen = () => {
+      source?.close()
+      source = null
+      if (document.hidden) return
+      source = new EventSource(`/console/api${accountPath()}/requests/live`)
+      source.addEventListener('open', refresh)
+      source.addEventListener('changed', refresh)
+      source.addEventListener('error', () => {
+        if (source?.readyState !== EventSource.CLOSED) return
+        on.value = false
+        say(w.liveEnded(), 'failed')
+      })
+    }
+    // what came while the list was read is shown when it is left
+    const left = () => missed.peek() && refresh()
+    document.addEventListener('visibilitychange', listen)
+    document.addEventListener('pointermove', left)
+    listen()
+    return () => {
+      source?.close()
+      document.removeEventListener('visibilitychange', listen)
+      document.removeEventListener('pointermove', left)
+    }
+  })
+  return () => at('after') === null && tick({ name: 'live', label: w.live(), hint: w.liveHint() }, on)
 }
 
 function requestList(loaded: Loaded<RequestsAnswer>): Child {

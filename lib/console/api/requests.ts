@@ -61,6 +61,19 @@ export const REQUESTS: Operation<ConsoleDeps>[] = [
   exported('csv'),
   exported('jsonl'),
   operation({
+    id: 'requests.live',
+    call: 'GET /accounts/{account}/requests/live',
+    summary: 'Events that say when there are newer requests. Four streams a user; one ends when the process does.',
+    who: MAY.readRequests,
+    effect: 'read',
+    scope: null,
+    answer: { status: 200, body: 'stream', types: ['text/event-stream'], live: true },
+    run: async (deps: ConsoleDeps, call) => ({
+      type: 'text/event-stream',
+      pieces: new Requests(deps).live(() => readerOf(deps, call), deps.clock, deps.isDraining),
+    }),
+  }),
+  operation({
     id: 'requests.read',
     call: 'GET /accounts/{account}/requests/{request}',
     summary: 'The receipt of a request, or why it was refused; 410 with the totals of its day when its row is deleted.',

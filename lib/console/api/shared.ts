@@ -20,6 +20,8 @@ export interface ConsoleDeps extends PeopleDeps {
   /** Tries out a key in this process, without asking an upstream. */
   dryRun: DryRun
   ask: AskByKey
+  /** Whether the process is ending: event streams end first. */
+  isDraining: () => boolean
   /** Orders and the ways to pay. */
   pay: () => Promise<PaymentService>
 }

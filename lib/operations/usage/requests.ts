@@ -3,6 +3,7 @@
  * People see those of their account, where an id of somebody else is answered as one that does not exist; operators see all,
  * with channels and costs. A key is tried out without asking an upstream.
  */
+import { type Clock, pause } from '../../base/clock.ts'
 import * as kind from '../../config/scalars.ts'
 import { z } from 'zod'
 import { isRequestId, timeOfId } from '../../base/ids.ts'
@@ -89,6 +90,10 @@ export type ReceiptAnswer = z.output<typeof receiptAnswer>
 
 const PRUNED_ROWS = 1_000
 
+/** How often live pages look for newer requests, and after which silence they are told that the stream is still there. */
+const LOOK_MS = 1_000
+const SILENT_MS = 15_000
+
 /** Each export takes its turns at the store; more at once would leave little of it to others. */
 const MOST_EXPORTS = 4
 
@@ -141,6 +146,37 @@ export class Requests {
       pruned_before: prunedMs === 0 ? null : iso(prunedMs),
       refusal: id === undefined ? null : await this.#ownRefusal(whose, id),
     }
+  }
+
+  /**
+   * Server-sent events: `changed` when there are newer requests or refusals than before, with the id of the newest, which says
+   * that the list is to be asked for again. Ends when `isOver` says so. `reader` is asked every time, because keys may be new.
+   */
+  async *live(reader: () => Promise<AccountReader>, clock: Clock, isOver: () => boolean): AsyncGenerator<string> {
+    let known = await this.#newest(await reader())
+    let silentMs = 0
+    yield ': begun\n\n'
+    while (!isOver()) {
+      await pause(clock, LOOK_MS)
+      silentMs += LOOK_MS
+      const newest = await this.#newest(await reader())
+      if (newest !== known) yield `event: changed\ndata: ${newest}\n\n`
+      else if (silentMs >= SILENT_MS) yield ': nothing new\n\n'
+      else continue
+      known = newest
+      silentMs = 0
+    }
+  }
+
+  async #newest({ account, keyIds }: AccountReader): Promise<string> {
+    const { store } = this.#deps
+    const whose = { accountId: account.id, keyIds }
+    const [asked, refused] = await Promise.all([
+      store.usage.requestPage(whose, { limit: 1 }),
+      store.refusals.page(whose, { limit: 1 }),
+    ])
+    const ids = [asked.rows[0]?.requestId ?? '', refused.rows[0]?.requestId ?? '']
+    return ids.sort().at(-1) as string
   }
 
   async refusals(reader: AccountReader, sent: RefusalsQuery): Promise<z.output<typeof refusalsAnswer>> {

@@ -106,6 +106,7 @@ const LET_IN: Record<string, string> = {
   'requests.read': READERS,
   'requests.csv': 'viewer member owner',
   'requests.jsonl': 'viewer member owner',
+  'requests.live': READERS,
   'refusals.list': READERS,
   'balance.read': MONEY,
   'entries.list': MONEY,

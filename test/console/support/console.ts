@@ -74,6 +74,8 @@ export interface PersonOptions {
 
 export interface House {
   deps: PeopleParts & Pick<ConsoleDeps, 'pay'>
+  /** Whether the process is ending. */
+  life: { draining: boolean }
   store: Store
   clock: PeopleParts['clock']
   /** Where it listens; `/console` stands below it. */
@@ -88,7 +90,7 @@ export interface House {
 
 /** `settings`: a config file. */
 export async function openConsole(t: Pick<Test, 'teardown'>, settings = '', store?: Store): Promise<House> {
-  const { deps, world } = await openDeps(t, settings, store)
+  const { deps, life, world } = await openDeps(t, settings, store)
   const counted: string[] = []
   const console = new Console({
     deps,
@@ -109,6 +111,7 @@ export async function openConsole(t: Pick<Test, 'teardown'>, settings = '', stor
   const anybody = () => clientOf(port, new Map(), {})
   return {
     deps,
+    life,
     store: deps.store,
     clock: deps.clock,
     url: `http://127.0.0.1:${port}`,
@@ -137,8 +140,13 @@ async function openDeps(t: Pick<Test, 'teardown'>, settings: string, given?: Sto
   fleet.changed = async () => {
     world = await compile()
   }
+  const life = { draining: false }
   const pay = lazyDesk({ ...people, counts: new PayTallies() })
-  return { deps: { ...people, dryRun: dryRunOver(people), ask: askOver(people), pay }, world: () => world }
+  return {
+    deps: { ...people, dryRun: dryRunOver(people), ask: askOver(people), isDraining: () => life.draining, pay },
+    life,
+    world: () => world,
+  }
 }
 
 async function newPerson(deps: PeopleParts, email: string, options: PersonOptions): Promise<Person> {

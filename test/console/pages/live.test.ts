@@ -1,0 +1,55 @@
+/** The live switch of the page Requests, in a browser. */
+import t from 'tap'
+import { idAt } from '../../../lib/base/ids.ts'
+import { fund, settlement, usageRow } from '../../support/store.ts'
+import { until } from '../../support/wait.ts'
+import { browserTest } from '../support/browser.ts'
+import { giveSession, openConsole } from '../support/pages.ts'
+
+browserTest(
+  t,
+  'live: new requests come on top without a reload, and wait while the list is read',
+  async (t, newcomer) => {
+    const house = await openConsole(t)
+    const { store, clock } = house
+    await store.holders.register({ id: 'h', host: 'here', beat: 0 })
+    const { account, key } = await fund(store, 'acme', 5_000_000)
+    let made = 0
+    const asks = async () => {
+      const id = `${idAt(clock.now())}n0de${String(++made).padStart(7, '0')}`
+      await store.books.settle([settlement(usageRow(id, key, 10), 'h', 0)])
+      return id
+    }
+    await asks()
+    const visitor = await newcomer({ language: 'en-US' })
+    const { page } = visitor
+    await giveSession(visitor, house, await house.person('ann@example.com', { in: { account, role: 'owner' } }))
+    await visitor.visit(`${house.url}/console/requests`)
+    await visitor.drawn()
+    const rows = page.locator('tbody tr')
+    const top = (id: string) => page.locator(`tbody tr:first-child a[href*="${id}"]`)
+    const passes = (what: string, isSo: () => Promise<boolean>) =>
+      until(what, () => {
+        clock.advance(1_000)
+        return isSo()
+      })
+    t.equal(await rows.count(), 1)
+    await page.getByLabel('Live').check()
+    const second = await asks()
+    await passes('the second stands on top', async () => (await top(second).count()) === 1)
+    t.equal(await rows.count(), 2)
+
+    await rows.first().hover()
+    const third = await asks()
+      for (let i = 0; i < 5; i++) await page.evaluate(() => new Promise(done => requestAnimationFrame(done)))
+    clock.advance(1_000)
+    t.equal(await top(third).count(), 0, 'not while the pointer is in the list')
+      await passes('the third stands on top when the pointer has left', async () => {
+      await page.mouse.move(5, made % 2 === 0 ? 5 : 6)
+      return (await top(third).count()) === 1
+    })
+    await page.getByLabel('Live').uncheck()
+    t.same(await visitor.axe(), [])
+    t.same(visitor.complaints, [])
+  },
+)
