@@ -6,7 +6,7 @@ import { type Page, actions, heading, scripted } from './base/page.ts'
 import { signedIn } from './base/session.ts'
 import { theme } from './base/settings.ts'
 import { putAway, site } from './base/site.ts'
-import { language } from './base/words.ts'
+import { inLanguage, language, words } from './base/words.ts'
 import { frame, titleOf } from './frame.ts'
 import connect from './pages/connect.ts'
 import home from './pages/home.ts'
@@ -17,6 +17,13 @@ import status from './pages/status.ts'
 import type { Given, Linked, RenderDocument } from './shared/given.ts'
 import type { PageName } from './shared/sitemap.ts'
 import type { VNode } from 'preact'
+
+const w = words({
+  unscripted: [
+    '此页面需要 JavaScript，请在浏览器中启用后重新打开。模型、价格与连接方法无需脚本即可查看。',
+    'This page needs JavaScript: switch it on in your browser and open the page again. Models, prices and how to connect can be read without it.',
+  ],
+})
 
 /** Pages that can be read without a script. Their data comes with the document. */
 const DRAWN: Partial<Record<PageName, Page<never>>> = { connect, home, missing, model, models, status }
@@ -41,15 +48,21 @@ export const renderDocument: RenderDocument = (asked, linked) => {
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <title>${renderText(titleOf(given))}</title>
-${links(linked)}
+${about(given)}${links(linked)}
 <script type="application/json" id="given">${inScript(given)}</script>
 </head>
 <body>
-<div id="root">${body}</div>
+${given.drawn ? '' : `<noscript><p class="told warn">${renderText(w.unscripted())}</p></noscript>\n`}<div id="root">${body}</div>
 </body>
 </html>
 `
 }
+
+/** What search engines and previews of links show of the front page. */
+const about = ({ page, site }: Given): string =>
+  page === 'home' && site.about !== null
+    ? `<meta name="description" content="${escaped(inLanguage(site.about))}">\n`
+    : ''
 
 const links = ({ style, unscripted, colors, icon, script, preload, importMap }: Linked): string =>
   [

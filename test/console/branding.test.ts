@@ -6,6 +6,7 @@ import { ZERO } from '../../lib/base/money.ts'
 import { contrast } from '../../lib/config/site-schema.ts'
 import { PAGES } from '../../web/shared/sitemap.ts'
 import { TestClock } from '../support/clock.ts'
+import { browserTest } from './support/browser.ts'
 import { openConsole } from './support/console.ts'
 
 const SITE = {
@@ -106,4 +107,28 @@ t.test('what is shown is made anew when an announcement begins or ends, and not 
   t.same(first.shown.announcements, [])
   clock.advance(60_000)
   t.equal(brand.now().shown.announcements.length, 1)
+})
+
+t.test(
+  'without a script a page says that it needs one, and the front page describes itself to search engines',
+  async t => {
+    const about = 'Models for <everybody> & "more"'
+    const house = await openConsole(t, JSON.stringify({ site: { about } }))
+    const html = async (path: string) =>
+      (await fetch(`${house.url}/console${path}`, { headers: { 'accept-language': 'en' } })).text()
+    for (const path of ['/sign-in', '/keys', '/profile'])
+      t.match(await html(path), /<noscript><p[^>]*>This page needs JavaScript/, path)
+    for (const path of ['', '/models', '/connect']) t.notMatch(await html(path), /needs JavaScript/, path)
+    t.match(await html(''), '<meta name="description" content="Models for &#60;everybody&#62; &#38; &#34;more&#34;">')
+    t.notMatch(await html('/models'), /name="description"/)
+  },
+)
+
+browserTest(t, 'a printed receipt says whose it is', async (t, newcomer) => {
+  const house = await openConsole(t, JSON.stringify({ site: SITE }))
+  const { page, visit } = await newcomer({ language: 'en-US' })
+  await visit(`${house.url}/console/status`)
+  await page.emulateMedia({ media: 'print' })
+  t.ok(await page.locator('.brand').isVisible())
+  t.notOk(await page.locator('.corner').isVisible())
 })

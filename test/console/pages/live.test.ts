@@ -41,10 +41,10 @@ browserTest(
 
     await rows.first().hover()
     const third = await asks()
-      for (let i = 0; i < 5; i++) await page.evaluate(() => new Promise(done => requestAnimationFrame(done)))
+    for (let i = 0; i < 5; i++) await page.evaluate(() => new Promise(done => requestAnimationFrame(done)))
     clock.advance(1_000)
     t.equal(await top(third).count(), 0, 'not while the pointer is in the list')
-      await passes('the third stands on top when the pointer has left', async () => {
+    await passes('the third stands on top when the pointer has left', async () => {
       await page.mouse.move(5, made % 2 === 0 ? 5 : 6)
       return (await top(third).count()) === 1
     })
