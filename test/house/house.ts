@@ -39,6 +39,8 @@ export const rooms: Room[] = readFileSync(path.join(ROOT, 'docs/architecture.md'
   })
   .reverse()
 
+const roomsByFile = new Map<string, string>()
+
 export const sources: Source[] = ['lib', 'web', 'tools'].flatMap(top =>
   readdirSync(path.join(ROOT, top), { recursive: true, encoding: 'utf8' })
     .filter(found => found.endsWith('.ts'))
@@ -178,9 +180,13 @@ export function filesOf(room: string): Source[] {
 }
 
 export function roomOf(file: string): string {
+  const known = roomsByFile.get(file)
+  if (known !== undefined) return known
   const bare = file.replace(/\.ts$/, '')
   const found = rooms.filter(({ name }) => bare === name || bare.startsWith(`${name}/`)).map(({ name }) => name)
-  return found.reduce((longest, name) => (name.length > longest.length ? name : longest), '')
+  const room = found.reduce((longest, name) => (name.length > longest.length ? name : longest), '')
+  roomsByFile.set(file, room)
+  return room
 }
 
 const FRAGMENT =

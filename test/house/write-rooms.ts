@@ -11,12 +11,10 @@ const quoted = (names: string[]): string => names.map(name => `\`${name}\``).joi
 const order = rooms.map(({ name }) => name).reverse()
 const open = new Set(rooms.filter(({ users }) => users === null).map(({ name }) => name))
 
-const usersOf = (room: string): string[] => {
-  const found = new Set(
-    sources.filter(({ imports }) => imports.some(to => roomOf(to) === room)).map(source => source.room),
-  )
-  return order.filter(name => name !== room && found.has(name))
-}
+/** The rooms that import each room. */
+const importers = new Map(order.map(name => [name, new Set<string>()]))
+for (const { imports, room } of sources) for (const to of imports) importers.get(roomOf(to))?.add(room)
+const usersOf = (room: string): string[] => order.filter(name => name !== room && importers.get(room)?.has(name))
 const text = readFileSync(page, 'utf8')
 const written = text.split('\n').map(line => {
   const cells = line.split('|').map(cell => cell.trim())

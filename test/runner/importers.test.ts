@@ -15,10 +15,11 @@ t.test(
       'through.test.ts': `import { ask } from './support/ask.ts'`,
       'circle.test.ts': `import './shared.ts'`,
       'alike.test.ts': `import 'openai-other'`,
+      'folder.test.ts': `t.equal(text, "from './support'")`,
       'shared.ts': `import './circle.test.ts'`,
       support: { 'ask.ts': `export { ask } from '../straight.test.ts'` },
     })
-    const names = 'plain straight deep typed late file through circle alike'.split(' ')
+    const names = 'plain straight deep typed late file through circle alike folder'.split(' ')
     const found = importers(
       names.map(name => path.join(folder, `${name}.test.ts`)),
       ['openai', 'playwright-core'],
