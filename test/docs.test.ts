@@ -145,3 +145,11 @@ t.test('files and commands that pages and comments name are there', async t => {
         `${file} names ${name}`,
       )
 })
+
+t.test("the coding tool's gateway protocol: each row of the page names a test", async t => {
+  const table = part(read('docs/clients.md'), "## The coding tool's gateway protocol", '\n# ')
+  const titles = all(read('test/exchange/coding-tool-gateway.test.ts'), /t\.test\(\s*'([^']+)'/g)
+  const named = all(table, /^\| `.* \| ([^|]+) \|$/gm)
+  t.equal(named.length, 8)
+  for (const title of named) t.ok(titles.includes(title), title)
+})

@@ -3,9 +3,8 @@ import { fieldsOf } from '../../lib/protocols/json/text.ts'
 import type { Protocol } from '../../lib/protocols/table.ts'
 import type { Served } from '../../tools/simulator/books.ts'
 import { KEY, POOR_KEY } from '../support/gateway.ts'
-import type { Asked } from './recorder.ts'
 import type { Ran } from './session.ts'
-import { jsonOf, type Tokens, type Tool } from './tool.ts'
+import { type Asked, jsonOf, type Tokens, type Tool } from './tool.ts'
 
 /** One run, and what gateway, recorder and simulator know of it. */
 export interface Outcome {
@@ -15,6 +14,9 @@ export interface Outcome {
   /** Names the model, the channel and the requests of this run. */
   name: string
   ran: Ran
+  /** What came to the gateway. */
+  sent: readonly Asked[]
+  /** What came to its upstream. */
   asked: readonly Asked[]
   served: readonly Served[]
   rows: readonly Record<string, unknown>[]
@@ -44,7 +46,28 @@ export const SEARCH_PRICE = 0.5
 /** Rounds of tools, one right behind the other. */
 const ROUNDS = 2
 /** Most requests to the upstream for one prompt that always fails. Each tool has its own number of tries; none may go on for ever. */
-const MOST_TRIES = 30
+const MOST_TRIES = 40
+
+/** The paths at which the gateway is asked in each protocol. */
+const PATHS: Readonly<Partial<Record<Protocol, RegExp>>> = {
+  messages: /\/messages(?:\?|$)/,
+  chat: /\/chat\/completions$/,
+  responses: /\/responses$/,
+  generate: /:(?:streamG|g)enerateContent(?:\?|$)/,
+}
+
+/** What must hold in every case; empty = it does. */
+export function asItShould({ tool, sent }: Outcome): string[] {
+  const spoken = sent.filter(({ path }) => PATHS[tool.protocol]?.test(path))
+  const others = sent.filter(
+    ({ path }) => Object.values(PATHS).some(one => one.test(path)) && !spoken.some(one => one.path === path),
+  )
+  return [
+    ...(spoken.length === 0 ? ['it sent the gateway no request'] : []),
+    ...others.map(({ path }) => `it asked at ${path}`),
+    ...(tool.sends?.(sent) ?? []),
+  ]
+}
 
 const encoded = (args: object): string => Buffer.from(JSON.stringify(args)).toString('base64url')
 
@@ -90,15 +113,21 @@ export const CASES: readonly Case[] = [
   failure('524', KEY, 'error=524', /524|simulated failure/i, MOST_TRIES),
 ]
 
+/** What a tool is asked. */
+export const casesOf = (tool: Tool): Case[] =>
+  CASES.filter(test => (test.fits?.(tool) ?? true) && tool.without?.[test.name] === undefined)
+
 /** The tool must say what is wrong, come to an end, and nobody may be charged. */
 function failure(name: string, key: string, directive: string, shown: RegExp, most: number): Case {
   return {
     name,
     key,
     prompt: () => `Say something. [[sim text ${directive}]]`,
-    problems: ({ ran, asked, rows }) => [
+    problems: ({ tool, ran, asked, rows }) => [
       ...(ran.code === null ? ['it did not end'] : []),
-      ...(shown.test(ran.error) ? [] : [`it does not show the error: ${ran.error || ran.text || ran.output}`]),
+      ...((tool.shows?.[name] ?? shown).test(ran.error)
+        ? []
+        : [`it does not show the error: ${ran.error || ran.text || ran.output}`]),
       ...(asked.length > most ? [`${asked.length} requests to the upstream`] : []),
       ...(rows.some(row => Number(row['charge']) !== 0) ? ['it was charged'] : []),
     ],
@@ -116,8 +145,8 @@ function requests({ tool, asked }: Outcome, rounds: number): string[] {
 }
 
 /** An answer that broke off is repeated until it is whole, or shown as an error; it is never taken for a whole one. */
-function cutShort({ ran, asked, served, rows }: Outcome): string[] {
-  const isWhole = ran.code === 0 && ran.text.split(SAID).length > 2
+function cutShort({ tool, ran, asked, served, rows }: Outcome): string[] {
+  const isWhole = ran.code === 0 && (tool.isWhole ?? isLong)(ran.text)
   return [
     ...(ran.code === null ? ['it did not end'] : []),
     ...(isWhole || ran.error !== '' ? [] : [`it shows a part as the answer: ${ran.text || ran.output}`]),
@@ -126,6 +155,8 @@ function cutShort({ ran, asked, served, rows }: Outcome): string[] {
     ...(rows.some(row => row['end'] === 'completed') === isWhole ? [] : ['the rows say something else']),
   ]
 }
+
+const isLong = (text: string): boolean => text.split(SAID).length > 2
 
 function results({ asked }: Outcome): string[] {
   const found = asked.at(-1)?.body.split(RESULT).length ?? 0

@@ -8,16 +8,28 @@ import type { Tool } from './tool.ts'
 
 const INSTALL_MS = 600_000
 const VERSION_MS = 120_000
+/** What installs packages of Python, and a version that all of them run on. */
+const UV = 'uv==0.13.9'
+const PYTHON = '>=3.11,<3.13'
 
 /** Returns the path of the tool's command, or why it cannot be had on this machine. */
 export async function install(tool: Tool): Promise<{ command: string } | { missing: string }> {
-  const installed = await installPackage(tool.package, tool.version, tool.name, tool.beside)
+  const isPython = tool.registry === 'pypi'
+  const installed = await (isPython ? installPython : installPackage)(
+    tool.package,
+    tool.version,
+    tool.folder ?? tool.name,
+    tool.beside,
+  )
   if ('missing' in installed) return installed
   const { folder } = installed
+  const bin = path.join(folder, isPython ? 'bin' : 'node_modules/.bin')
   const command =
     tool.program === undefined
-      ? path.join(folder, 'node_modules/.bin', tool.bin)
-      : await program(path.join(folder, `${tool.bin}.mjs`), tool.program)
+      ? path.join(bin, tool.bin)
+      : isPython
+        ? await program(path.join(folder, `run-${tool.bin}.py`), path.join(bin, 'python'), tool.program)
+        : await program(path.join(folder, `${tool.bin}.mjs`), process.execPath, tool.program)
   // native parts are packages of their own, and not there for every system
   const { code, output } = await run(command, ['--version'], folder, VERSION_MS, { ...process.env, HOME: folder })
   if (code !== 0) return { missing: `--version ended with ${code}: ${output.slice(-500)}` }
@@ -25,8 +37,8 @@ export async function install(tool: Tool): Promise<{ command: string } | { missi
   return { command }
 }
 
-async function program(file: string, text: string): Promise<string> {
-  await writeFile(file, `#!${process.execPath}\n${text}`)
+async function program(file: string, interpreter: string, text: string): Promise<string> {
+  await writeFile(file, `#!${interpreter}\n${text}`)
   await chmod(file, 0o755)
   return file
 }
@@ -45,6 +57,30 @@ export async function installPackage(
   const words = ['install', '--no-audit', '--no-fund', '--save-exact', `${name}@${version}`, ...beside]
   const { code, output } = await run('npm', words, folder, INSTALL_MS)
   return code === 0 ? { folder } : { missing: `npm install ended with ${code}: ${output.slice(-500)}` }
+}
+
+/** A package of Python, in an environment of its own. What is there is not asked for again. */
+async function installPython(
+  name: string,
+  version: string,
+  as: string,
+  beside: readonly string[] = [],
+): Promise<{ folder: string } | { missing: string }> {
+  const folder = path.join(CACHE, `${as}-${version}`)
+  const uv = path.join(CACHE, 'uv/bin/uv')
+  const python = path.join(folder, 'bin/python')
+  const steps: (readonly [makes: string | null, command: string, ...args: string[]])[] = [
+    [uv, 'python3', '-m', 'venv', path.join(CACHE, 'uv')],
+    [uv, path.join(CACHE, 'uv/bin/pip'), 'install', '--quiet', UV],
+    [python, uv, 'venv', '--quiet', '--python', PYTHON, folder],
+    [null, uv, 'pip', 'install', '--quiet', '--python', python, `${name}==${version}`, ...beside],
+  ]
+  for (const [makes, command, ...args] of steps) {
+    if (makes !== null && existsSync(makes)) continue
+    const { code, output } = await run(command, args, CACHE, INSTALL_MS)
+    if (code !== 0) return { missing: `${command} ${args[0]} ended with ${code}: ${output.slice(-500)}` }
+  }
+  return { folder }
 }
 
 function run(command: string, args: string[], cwd: string, timeout: number, env: NodeJS.ProcessEnv = process.env) {

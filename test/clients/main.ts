@@ -1,15 +1,18 @@
 /**
- * `npm run test:clients [-- --only TEXT --verbose --limit SECONDS]`: runs the published coding tools, unmodified and headless, against a
- * gateway whose upstreams speak one protocol each: every tool, by every protocol, a prompt, a round of tools, and errors.
- * The tools are installed by npm into ~/.cache/gateway/clients, where they stay; nothing but npm leaves the machine.
- * --only: runs whose name (TOOL-PROTOCOL-CASE, openrouter-costs) has the text in it; several are parted by commas. --verbose: what each tool shows. --limit: the
- * time of one run (300). Exits 1 when a run fails. A tool that cannot be installed on this machine is named, and left out.
+ * `npm run test:clients [-- --only TEXT --verbose --limit SECONDS --at-once N]`: runs the published coding tools and libraries, unmodified and
+ * headless, against a gateway whose upstreams speak one protocol each: every tool, by every protocol, a prompt, a round of tools, and errors.
+ * They are installed from npm and PyPI into ~/.cache/gateway/clients, where they stay; nothing but that leaves the machine.
+ * --only: runs whose name (TOOL-PROTOCOL-CASE, openrouter-costs) has the text in it; several are parted by commas. --verbose: what each tool
+ * shows. --limit: the time of one run (300). --at-once: runs at the same time (8). Writes the rows of tools that did all cases at an upstream
+ * into docs/clients.md. Exits 1 when a run fails or a tool sends no request. A tool that cannot be installed on this machine is named, and left out.
  */
+import { readFileSync, writeFileSync } from 'node:fs'
 import type { Protocol } from '../../lib/protocols/table.ts'
 import { startGateway, testCatalog } from '../support/gateway.ts'
 import { scriptOptions } from '../support/script.ts'
-import { CASES, type Case, SEARCH_PRICE } from './cases.ts'
+import { asItShould, type Case, casesOf, SEARCH_PRICE } from './cases.ts'
 import { install } from './install.ts'
+import { type Line, rowsOf, withRows } from './matrix.ts'
 import { OPENROUTER, problemsOfOpenRouter } from './openrouter.ts'
 import { startRecorder } from './recorder.ts'
 import { runTool } from './session.ts'
@@ -20,12 +23,13 @@ const values = scriptOptions(import.meta.filename, {
   only: { type: 'string', default: '' },
   verbose: { type: 'boolean', default: false },
   limit: { type: 'string', default: '300' },
+  // most of a run that fails is waiting
+  'at-once': { type: 'string', default: '8' },
 })
 const limitMs = Number(values.limit) * 1000
 const UPSTREAMS: readonly Protocol[] = ['messages', 'chat', 'responses', 'generate']
-/** At the same time. Most of a run that fails is waiting. */
-const AT_ONCE = 8
 const SETTLE_MS = 1_000
+const PAGE = new URL('../../docs/clients.md', import.meta.url)
 const SHOWN = 160
 const PRICE = {
   input: 3,
@@ -46,7 +50,7 @@ interface Run {
 const words = values.only.split(',')
 const runs: Run[] = TOOLS.flatMap(tool =>
   UPSTREAMS.flatMap(upstream =>
-    CASES.filter(test => test.fits?.(tool) ?? true).map(test => {
+    casesOf(tool).map(test => {
       // a model that searches beside functions
       const third = test.name === 'search' && upstream === 'generate' ? '-gemini-3' : ''
       return { name: `${tool.name}-${upstream}-${test.name}${third}`, tool, upstream, test }
@@ -89,16 +93,9 @@ const gateway = await startGateway({
   },
 })
 
-interface Line {
-  run: Run
-  seconds: number
-  requests: number
-  problems: string[]
-  shown: string
-}
 const lines: Line[] = []
 const waiting = [...able]
-await Promise.all(Array.from({ length: AT_ONCE }, work))
+await Promise.all(Array.from({ length: Number(values['at-once']) }, work))
 const costs = readsCosts ? await problemsOfOpenRouter(gateway.main, COSTS) : []
 await gateway.stop()
 recorder.close()
@@ -107,39 +104,36 @@ report()
 async function work(): Promise<void> {
   for (let run = waiting.shift(); run !== undefined; run = waiting.shift()) {
     const { name, tool, upstream, test } = run
+    const front = await startRecorder(gateway.main)
     const more = test.name === 'search' ? tool.search?.env : undefined
-    const order = { gateway: gateway.main, key: test.key, model: name, prompt: test.prompt(tool, name) }
+    const prompt = (tool.wording ?? String)(test.prompt(tool, name))
+    const order = { gateway: front.url, key: test.key, model: name, prompt }
     const ran = await runTool(tool, commands.get(tool) as string, order, limitMs, more)
+    front.close()
     // the rows of requests that have just ended
     await new Promise(resolve => setTimeout(resolve, SETTLE_MS))
     const { data: rows } = await gateway.admin('GET', `/admin/usage?limit=1000&model=${name}`)
     const served = gateway.simulator.stats.served.filter(({ model }) => model === name)
     const asked = recorder.of(name)
-    const problems = test.problems({ tool, upstream, name, ran, asked, served, rows })
+    const outcome = { tool, upstream, name, ran, sent: front.all, asked, served, rows }
+    const problems = [...asItShould(outcome), ...test.problems(outcome)]
     ran.clear()
     const shown = (ran.error || ran.text).replaceAll(/\s+/g, ' ').slice(0, SHOWN)
-    lines.push({ run, seconds: ran.seconds, requests: asked.length, problems, shown })
-    console.log(`${lines.length}/${able.length} ${name}: ${problems.length === 0 ? 'ok' : 'FAILED'}, ${ran.seconds} s`)
+    lines.push({ tool, upstream, test, requests: asked.length, problems, isAnswered: ran.error === '' })
+    console.log(
+      `${lines.length}/${able.length} ${name}: ${problems.length === 0 ? 'ok' : 'FAILED'}, ${asked.length} requests, ${ran.seconds} s`,
+    )
     for (const problem of problems) console.log(`  ${problem.slice(0, 1000)}`)
     if (values.verbose) console.log(`  ${shown}`)
   }
 }
 
 function report(): void {
-  console.log(`\n${new Date().toISOString().slice(0, 10)}, Node ${process.version}\n`)
-  console.log(`| tool | speaks | upstream | ${CASES.map(({ name }) => name).join(' | ')} |`)
-  console.log(`|---|---|---|${CASES.map(() => '---|').join('')}`)
-  for (const tool of commands.keys())
-    for (const upstream of UPSTREAMS) {
-      const cells = CASES.map(test => {
-        const line = lines.find(({ run }) => run.tool === tool && run.upstream === upstream && run.test === test)
-        return line === undefined ? '' : `${line.problems.length === 0 ? 'ok' : 'FAILED'}, ${line.requests}`
-      })
-      console.log(`| ${tool.name} ${tool.version} | ${tool.protocol} | ${upstream} | ${cells.join(' | ')} |`)
-    }
-  console.log('\nThe numbers are requests to the upstream.')
-  for (const { name, requests } of commands.keys())
-    if (requests.beside !== '') console.log(`${name} asks beside the answer for ${requests.beside}.`)
+  const date = new Date().toISOString().slice(0, 10)
+  console.log(`\n${date}, Node ${process.version}\n`)
+  const rows = rowsOf(lines, date)
+  for (const row of rows) console.log(row)
+  writeFileSync(PAGE, withRows(readFileSync(PAGE, 'utf8'), rows))
   if (readsCosts) console.log(`${OPENROUTER} reads credits, key and generation: ${costs.join('; ') || 'ok'}`)
   const failed = lines.filter(({ problems }) => problems.length > 0)
   console.log(`${lines.length - failed.length} passed, ${failed.length} failed`)

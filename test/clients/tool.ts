@@ -1,4 +1,5 @@
 /** What the script has to know of a coding tool: where its package is, how it is started, and what its output means. */
+import type { IncomingHttpHeaders } from 'node:http'
 import type { Protocol } from '../../lib/protocols/table.ts'
 
 /** One run of a tool, in folders of its own. */
@@ -30,15 +31,34 @@ export interface Tokens {
   output: number
 }
 
+/** A request as the gateway, or its upstream, gets it. */
+export interface Asked {
+  method: string
+  path: string
+  headers: IncomingHttpHeaders
+  body: string
+  /** The answer's status; 0 = there is none yet. */
+  status: number
+  /** The answer so far. */
+  answer: string
+}
+
 export interface Tool {
+  /** Names the row; the tool and what it speaks where it has several rows. */
   name: string
   package: string
+  /** Several rows of one tool share a folder of this name. */
+  folder?: string
   version: string
+  /** Where the package is from; npm unless it says so. */
+  registry?: 'pypi'
+  /** What makes it ask the gateway, in words of the documentation. */
+  settings: string
   /** The command in the package, or the name of the program. */
   bin: string
   /** Packages with their versions that are installed beside it. */
   beside?: readonly string[]
-  /** For a library: a module that is run in the place of a command. */
+  /** For a library: a program that is run in the place of a command. */
   program?: string
   /** The protocol that it speaks. */
   protocol: Protocol
@@ -59,7 +79,25 @@ export interface Tool {
   args(session: Session): string[]
   env(session: Session): Record<string, string>
   read(stdout: string, stderr: string): Told
+  /** Cases that it cannot do, each with the reason. */
+  without?: Readonly<Record<string, string>>
+  /** The prompt as it is put to this one. */
+  wording?: (prompt: string) => string
+  /** Whether a text is the whole of a long answer, for one that shows less of it. */
+  isWhole?: (text: string) => boolean
+  /** What must be shown of an error, where it says it in words of its own. */
+  shows?: Readonly<Record<string, RegExp>>
+  /** What is wrong with its requests as they come to the gateway; empty = nothing. */
+  sends?: (sent: readonly Asked[]) => string[]
 }
+
+/** What is wrong where a header of its prompts must have a value. */
+export const headerIs =
+  (name: string, value: string) =>
+  (sent: readonly Asked[]): string[] =>
+    sent
+      .filter(({ method, headers }) => method === 'POST' && headers[name] !== value)
+      .map(({ headers }) => `${name} is ${headers[name]}, not ${value}`)
 
 /** The JSON values of an output, one a line; other lines are left out. */
 export function linesOf(stdout: string): Record<string, unknown>[] {

@@ -50,6 +50,7 @@ const aiSdk = (major: number, version: string, provider: string): Tool => ({
   beside: [`@ai-sdk/openai@${provider}`],
   program: PROGRAM,
   version,
+  settings: '`createOpenAI({ baseURL }).chat(model)`',
   bin: 'ai',
   protocol: 'chat',
   requests: { prompt: 1, beside: '' },

@@ -1,9 +1,15 @@
 import { fieldsOf } from '../../../lib/protocols/json/text.ts'
-import { jsonOf, numberOf, textOf, type Tool } from '../tool.ts'
+import { type Asked, headerIs, jsonOf, numberOf, textOf, type Tool } from '../tool.ts'
+
+/** How often it asked which models there are, and was told. */
+const discoveries = (sent: readonly Asked[]): number =>
+  sent.filter(({ method, path, status }) => method === 'GET' && path === '/v1/models?limit=1000' && status > 0).length
 
 /** Claude Code: speaks messages. */
-export const claudeCode: Tool = {
+const claudeCode: Tool = {
   name: 'claude-code',
+  folder: 'claude-code',
+  settings: '`ANTHROPIC_BASE_URL`, `ANTHROPIC_AUTH_TOKEN`',
   package: '@anthropic-ai/claude-code',
   version: '2.1.330',
   bin: 'claude',
@@ -26,6 +32,10 @@ export const claudeCode: Tool = {
     // root may let it do everything only in a sandbox
     IS_SANDBOX: '1',
   }),
+  sends: sent => [
+    ...headerIs('anthropic-version', '2023-06-01')(sent),
+    ...(discoveries(sent) === 0 ? [] : ['it asked for models, and was not to']),
+  ],
   read(stdout, stderr) {
     const result = jsonOf(stdout)
     const text = textOf(result?.['result'])
@@ -43,3 +53,25 @@ export const claudeCode: Tool = {
     }
   },
 }
+
+/** The version of messages of October 2026, which its own requests do not name yet. */
+const NEWER = '2026-10-21'
+
+export const claudeCodes: readonly Tool[] = [
+  claudeCode,
+  {
+    ...claudeCode,
+    name: 'claude-code-newer-version',
+    without: { search: 'as with the other settings' },
+    settings: `the same, \`ANTHROPIC_CUSTOM_HEADERS="anthropic-version: ${NEWER}"\`, \`CLAUDE_CODE_ENABLE_GATEWAY_MODEL_DISCOVERY=1\``,
+    env: session => ({
+      ...claudeCode.env(session),
+      ANTHROPIC_CUSTOM_HEADERS: `anthropic-version: ${NEWER}`,
+      CLAUDE_CODE_ENABLE_GATEWAY_MODEL_DISCOVERY: '1',
+    }),
+    sends: sent => [
+      ...headerIs('anthropic-version', NEWER)(sent),
+      ...(discoveries(sent) > 0 ? [] : ['it did not ask for models']),
+    ],
+  },
+]

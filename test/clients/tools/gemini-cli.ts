@@ -6,6 +6,7 @@ export const geminiCli: Tool = {
   name: 'gemini-cli',
   package: '@google/gemini-cli',
   version: '0.61.0',
+  settings: '`GOOGLE_GEMINI_BASE_URL`, `GEMINI_API_KEY`',
   bin: 'gemini',
   protocol: 'generate',
   requests: { prompt: 1, beside: '' },

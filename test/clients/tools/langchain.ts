@@ -48,6 +48,7 @@ export const langchain: Tool = {
   beside: ['@langchain/core@1.4.0'],
   program: PROGRAM,
   version: '1.6.0',
+  settings: '`ChatOpenAI({ configuration: { baseURL } })`',
   bin: 'langchain',
   protocol: 'chat',
   requests: { prompt: 1, beside: '' },

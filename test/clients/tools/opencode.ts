@@ -6,6 +6,7 @@ export const opencode: Tool = {
   name: 'opencode',
   package: 'opencode-ai',
   version: '1.18.33',
+  settings: 'a provider with `npm: @ai-sdk/openai-compatible`',
   bin: 'opencode',
   protocol: 'chat',
   requests: { prompt: 2, beside: 'the title of the session' },
