@@ -1,7 +1,9 @@
+import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { casesOf } from './cases.ts'
-import { HEAD, type Line, rowsOf, withRows } from './matrix.ts'
+import { fixedCells, HEAD, type Line, rowsOf, withRows } from './matrix.ts'
 import type { Tool } from './tool.ts'
+import { TOOLS } from './tools/table.ts'
 
 const tool = (name: string, more: Partial<Tool> = {}) =>
   ({ name, version: '1.2.3', protocol: 'chat', settings: '`URL`', ...more }) as Tool
@@ -41,3 +43,13 @@ t.test('rows of the matrix stand in the place of older versions, and the others 
   t.throws(() => withRows('nothing', []), /has no table/)
   t.end()
 })
+
+t.test(
+  'docs/clients.md has a row for each coding tool, with its version, protocol and settings, and none that FAILED',
+  t => {
+    const page = readFileSync(new URL('../../docs/clients.md', import.meta.url), 'utf8')
+    for (const tool of TOOLS) t.ok(page.includes(`\n| ${fixedCells(tool).join(' | ')} | `), tool.name)
+    t.notMatch(page, /^\|.*FAILED/m)
+    t.end()
+  },
+)
