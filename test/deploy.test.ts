@@ -61,6 +61,9 @@ t.test('systemd: after the installation everything that the unit names is there,
     const done = spawnSync(path.join(DEPLOY, 'install'), { env, encoding: 'utf8' })
     t.equal(done.status, 0, `${round}: ${done.stderr}`)
   }
+  const runs = `${dest}/opt/gateway/`
+  const du = spawnSync('du', ['-sB1', '--exclude=node', runs], { encoding: 'utf8' })
+  t.ok(Number.parseInt(du.stdout, 10) <= 40e6, `what runs needs ${du.stdout} bytes beside its Node`)
   const unit = readFileSync(`${dest}/etc/systemd/system/gateway.service`, 'utf8')
   const values = (key: string) => [...unit.matchAll(new RegExp(`^${key}=(.*)$`, 'gm'))].map(match => match[1] as string)
   const [state] = values('StateDirectory')

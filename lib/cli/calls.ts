@@ -84,6 +84,8 @@ const FAULT_OF: Readonly<Record<number, OperationFault>> = {
 
 /** The calls are sent to a gateway. `url`: that of its ops listener. */
 function remoteCalls(url: string, token: string | undefined): MakeCall {
+  if (!/^https?:$/.test(URL.parse(url)?.protocol ?? ''))
+    throw new OperationError('invalid', '--url: expected the address of an ops listener, like http://127.0.0.1:3002')
   if (!token)
     throw new OperationError('forbidden', 'GATEWAY_ADMIN_TOKEN: expected the admin token of that gateway, found none')
   return async (row, { path, query, body }) => {

@@ -161,11 +161,14 @@ const pairs = (map: object): string =>
 
 const isMap = (value: unknown): value is object => typeof value === 'object' && value !== null && !Array.isArray(value)
 
+/** A map with more fields is shown below its name, and not behind it. */
+const FIELDS_IN_A_LINE = 4
+
 /**
  * The fields of one row: on a terminal their names and values under each other, with a line for each map of a list, and what is
  * longer than a line goes on below; elsewhere a line each, with a tab between, and lists and maps as JSON.
  */
-export function details(row: object, terminal: boolean): string {
+export function details(row: object, terminal: boolean, columns = process.stdout.columns): string {
   const fields = Object.entries(row)
   if (!terminal)
     return fields
@@ -175,10 +178,13 @@ export function details(row: object, terminal: boolean): string {
       )
       .join('')
   const names = Math.max(...fields.map(([name]) => name.length)) + BETWEEN
-  const most = Math.max((process.stdout.columns ?? Number.POSITIVE_INFINITY) - names, NARROWEST)
-  return fields
-    .map(([name, value]) => `${name.padEnd(names)}${valueLines(value, most).join(`\n${' '.repeat(names)}`)}\n`)
-    .join('')
+  const most = Math.max((columns ?? Number.POSITIVE_INFINITY) - names, NARROWEST)
+  const shown = fields.map(([name, value]) =>
+    isMap(value) && Object.keys(value).length > FIELDS_IN_A_LINE
+      ? `${name}\n${details(value, true, columns && columns - BETWEEN).replaceAll(/^(?=.)/gm, ' '.repeat(BETWEEN))}`
+      : `${name.padEnd(names)}${valueLines(value, most).join(`\n${' '.repeat(names)}`)}\n`,
+  )
+  return shown.join('')
 }
 
 function valueLines(value: unknown, most: number): string[] {

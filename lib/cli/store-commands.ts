@@ -8,7 +8,7 @@ import { Requests } from '../operations/usage/requests.ts'
 import { readAudit } from '../operations/billing/audit.ts'
 import { loadCatalog } from '../catalog/catalog.ts'
 import { ConfigError, loadConfig } from '../config/config.ts'
-import { type CommandOutput, details, DRY, table } from './output.ts'
+import { type CommandOutput, details, DRY, progress, table } from './output.ts'
 import { wantStore } from '../process/data-paths.ts'
 import { NOBODY, withStore, withStoreOf } from './with-store.ts'
 
@@ -104,7 +104,13 @@ export const pruneRows = (
   withStoreOf(configFile, env, async store => {
     const requests = new Requests({ store, fleet: NOBODY })
     if (!dryRun) {
-      const rows = await requests.prune(before)
+      let gone = 0
+      const count = progress(() => `${gone} rows deleted`)
+      const rows = await requests.prune(before, rows => {
+        gone = rows
+        count.show()
+      })
+      count.end()
       return json ? asJson({ deleted: rows }) : { data: `${rows} rows deleted\n`, talk: [] }
     }
     const would = await requests.prunable(before)

@@ -139,6 +139,7 @@ const STEPS: readonly [typed: string, way: Way][] = [
   ['statement @ACCOUNT --month 2026-01', 'pipe'],
   ['requests list', 'all'],
   ['requests show @REQUEST', 'all'],
+  ['requests show @REFUSED', 'all'],
   ['requests dispute @REQUEST --settle waive --reason 试算', 'terminal'],
   ['refusals list', 'all'],
   ['refusals count', 'all'],
@@ -179,6 +180,10 @@ async function fill(): Promise<void> {
   const row = { model: '模型-一', channel: '上游一号', group: '默认' }
   const rows = REQUESTS.map(id => usageRow(id, key!, 1_234_567, row))
   await store.books.settle(rows.map(one => settlement(one, 'h', 0)))
+  const refused = { atMs: ATS[0]!, accountId: key!.accountId, keyId: key!.id, model: '模型-一', address: '192.0.2.1' }
+  await store.refusals.record([
+    { ...refused, requestId: `${idAt(ATS[0]! + 1)}n0de0000002`, reason: 'quota', status: 403 },
+  ])
   const account = await store.accounts.byName(ACCOUNT)
   const order = newOrder(account!.id, { id: ORDER })
   await store.pay.makeOrder(order, LOOSE, SETUP)
@@ -206,6 +211,7 @@ const wordsOf = (typed: string, invitation: string): string[] =>
   typed
     .replace('@ACCOUNT', ACCOUNT)
     .replace('@REQUEST', REQUESTS[0]!)
+    .replace('@REFUSED', `${idAt(ATS[0]! + 1)}n0de0000002`)
     .replace('@ORDER', ORDER)
     .replace('@INVITATION', invitation)
     .split(' ')

@@ -24,6 +24,8 @@ const WRONG: readonly [typed: string, named: RegExp][] = [
   ['simulate --latency 5', /Expected a duration/],
   ['demo --nope', /unknown option '--nope'/],
   ['completion tcsh', /Allowed choices are bash, zsh, fish/],
+  ['export --url 127.0.0.1:3002', /--url: expected the address/],
+  ['groups list --url ftp://127.0.0.1', /--url: expected the address/],
   ['export --nope', /unknown option '--nope'/],
   ['statement a', /--month: expected a month/],
   ['accounts list --limit 0', /Expected a whole number above 0/],
@@ -106,7 +108,7 @@ t.test('wrong usage is exit 2 and one line, before a store is opened or a gatewa
       [...typed.split(' ').filter(word => /^[a-z-]+$/.test(word) && !word.startsWith('--')), '--help'],
       folder,
     )
-    if (help.stdout.includes('--url <url>')) places.push(['--url', 'http://127.0.0.1:1'])
+    if (help.stdout.includes('--url <url>') && !typed.includes('--url')) places.push(['--url', 'http://127.0.0.1:1'])
     for (const place of places)
       t.match(await command([...typed.split(' '), ...place], folder), { status: 2, stdout: '', stderr: named }, typed)
   }

@@ -269,12 +269,14 @@ export class Requests {
     return { rows, charge: formatMicro(charge) }
   }
 
-  /** Deletes old rows now, and not only when they are older than `usage_retention`; in slices, so that others use the store in between. */
-  async prune(before: string): Promise<number> {
+  /** Deletes old rows now, and not only when they are older than `usage_retention`; in slices, so that others use the store in between. `said` is told how many are gone. */
+  async prune(before: string, said: (rows: number) => void = () => {}): Promise<number> {
     const { before: beforeMs } = read(pruning, { before })
     let rows = 0
-    for (let slice = PRUNED_ROWS; slice === PRUNED_ROWS; rows += slice)
+    for (let slice = PRUNED_ROWS; slice === PRUNED_ROWS; said(rows)) {
       slice = await this.#deps.store.usage.prune(beforeMs, PRUNED_ROWS)
+      rows += slice
+    }
     return rows
   }
 
