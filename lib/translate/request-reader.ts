@@ -56,6 +56,7 @@ export function askOf(tree: Tree, head: AskHead, readers: MemberReaders): Ask {
   if (ask.search !== null && head.searches !== true) {
     ask.search = null
     ask.losses.add('hosted_tools')
+    if (ask.choice.type === 'search') ask.choice = { type: 'unset' }
   }
   return ask
 }

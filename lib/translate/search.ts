@@ -43,7 +43,9 @@ function placeOf(tree: Tree, node: Node): Record<string, Literal> {
 const SIZES = /^"(?:low|medium|high)"$/
 
 /** Notes a search. `field`: the member of the body; `node`: the tool, or the member that has the options. */
-export function readSearch(ask: Ask, tree: Tree, node: Node, field: string): void {
+export function readSearch(ask: Ask, tree: Tree, tool: Node, field: string): void {
+  const parameters = tree.get(tool, 'parameters')
+  const node = tree.kind(parameters) === 'object' ? parameters : tool
   const filters = tree.get(node, 'filters')
   const location = tree.get(node, 'user_location')
   const nested = tree.get(location, 'approximate')
@@ -54,9 +56,12 @@ export function readSearch(ask: Ask, tree: Tree, node: Node, field: string): voi
   ask.search = {
     field,
     maxUses: uses !== null && uses >= 1 ? Math.floor(uses) : null,
-    allowed: [...domains(tree, node, 'allowed_domains'), ...domains(tree, filters, 'allowed_domains')],
+    allowed: [
+      ...domains(tree, node, 'allowed_domains', 'include_domains'),
+      ...domains(tree, filters, 'allowed_domains'),
+    ],
     blocked: [
-      ...domains(tree, node, 'blocked_domains', 'excludeDomains', 'exclude_domains'),
+      ...domains(tree, node, 'blocked_domains', 'excluded_domains', 'exclude_domains', 'excludeDomains'),
       ...domains(tree, filters, 'blocked_domains', 'excluded_domains'),
     ],
     size: size !== null && SIZES.test(size) ? size : null,

@@ -147,7 +147,7 @@ t.test('every client searches at every upstream: links, hold and fee', async t =
   t.equal((await s.books()).ok, true)
 })
 
-t.test('searches are held before they are made', async t => {
+t.test('searches are held before they are made, and estimated so', async t => {
   const s = await open(t, {
     prices: Object.fromEntries(FOUR.map(via => [modelBy(via), PRICE])),
     channels: Object.fromEntries(FOUR.map(via => [via, { protocols: [via], models: [modelBy(via)] }])),
@@ -161,5 +161,14 @@ t.test('searches are held before they are made', async t => {
       t.equal(s.services.ledger.heldTotal, HELD(client, via) * FEE, `${client} by ${via}`)
       calls.splice(0)[0]?.whole(400, { error: { message: 'no' } })
       await asked.end()
+      const { path, headers, body } = asks(client, modelBy(via), { more: { ...SAYS[client], ...SEARCHES[client] } })
+      const estimated = s.ask({ path: '/v1/estimate', headers: headers ?? {}, body: { path, body } })
+      await estimated.end()
+      const most = client === 'messages' && via === 'responses' ? 8 : 1000
+      t.match(
+        JSON.parse(estimated.text),
+        { held: (HELD(client, via) * FEE) / 1e6, bound: (most * FEE) / 1e6, refusal: null },
+        `${client} by ${via}`,
+      )
     }
 })

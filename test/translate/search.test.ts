@@ -178,6 +178,29 @@ const ROWS: Row[] = [
     gets: { tools: [M] },
   },
   {
+    what: 'chat to messages: the plugin of OpenRouter searches always',
+    from: chat,
+    more: {
+      plugins: [
+        { id: 'web', include_domains: DOMAINS },
+        { id: 'pdf', enabled: false },
+      ],
+    },
+    to: messages,
+    gets: { tools: [{ ...M, allowed_domains: DOMAINS }], tool_choice: { type: 'tool', name: 'web_search' } },
+  },
+  {
+    what: 'chat to responses: the tool of OpenRouter, and another plugin',
+    from: chat,
+    more: {
+      tools: [{ type: 'openrouter:web_search', parameters: { search_context_size: 'low', excluded_domains: DOMAINS } }],
+      plugins: [{ id: 'pdf' }],
+    },
+    to: responses,
+    gets: { tools: [{ type: 'web_search', search_context_size: 'low' }] },
+    losses: ['other', 'search_domains'],
+  },
+  {
     what: 'chat to generate: a tool of that type',
     from: chat,
     more: { tools: [{ type: 'web_search', search_context_size: 'low' }] },
@@ -331,6 +354,9 @@ t.test('refused where the upstream has no search, or searches have no price', as
       JSON.stringify([more, searches]),
     )
   t.match([...asked(chat, messages, { web_search_options: {} }, {}, false).losses], ['hosted_tools'])
+  const plugin = { plugins: [{ id: 'web' }], tools: [{ type: 'function', function: { name: 'f' } }] }
+  const written = asked(chat, messages, plugin, {}, false)
+  t.match(bodyOf(written), { tools: [{ name: 'f' }], tool_choice: undefined }, 'nothing forces what is not there')
 })
 
 t.test('how each kind of provider is asked', async t => {

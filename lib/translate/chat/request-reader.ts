@@ -304,6 +304,18 @@ const readSwitch: MemberReader = (ask, tree, node, name) => {
   if (tree.boolean(node) === true && ask.search === null) readSearch(ask, tree, node, name)
 }
 
+/** The plugins of a vendor, of which one searches, for every request. */
+const plugins: MemberReader = (ask, tree, node, name) => {
+  for (const plugin of tree.elements(node)) {
+    if (tree.boolean(plugin, 'enabled') === false) continue
+    if (tree.string(plugin, 'id') !== 'web') ask.losses.add('other')
+    else {
+      readSearch(ask, tree, plugin, name)
+      if (ask.choice.type === 'unset') ask.choice = { type: 'search' }
+    }
+  }
+}
+
 const MEMBERS: MemberReaders = {
   model: ignore,
   stream: ignore,
@@ -349,6 +361,7 @@ const MEMBERS: MemberReaders = {
   verbosity: drop('verbosity'),
   web_search_options: readSearch,
   enable_search: readSwitch,
+  plugins,
 }
 
 export function readChatRequest(body: Buffer, head: AskHead): Ask {
