@@ -133,12 +133,15 @@ interface Call {
 
 /**
  * Calls in the chunks of chat completions. Their pieces may be mixed, and upstreams differ in what they say of a piece: a call is
- * known by its index, else by its id, and a piece that has neither goes on with the last call.
+ * known by its index, else by its id. A piece that has neither goes on with the last call; of several in one chunk, each with the call at
+ * its place.
  */
 class CallReader {
   readonly #blocks: Blocks
   readonly #calls = new Map<string, Call>()
   #last: Call | null = null
+  /** All calls, as they began. */
+  readonly #order: Call[] = []
   #earlyBytes = 0
 
   constructor(blocks: Blocks) {
@@ -146,12 +149,13 @@ class CallReader {
   }
 
   read(tree: Tree, list: Node): void {
-    for (const element of tree.elements(list)) {
+    const elements = tree.elements(list)
+    elements.forEach((element, place) => {
       const custom = tree.get(element, 'custom')
       const inner = tree.kind(custom) === 'object' ? custom : tree.get(element, 'function')
-      const call = this.#callOf(tree, element, inner)
+      const call = this.#callOf(tree, element, inner, elements.length - place)
       this.#piece(tree, call, inner, custom === inner ? 'input' : 'arguments')
-    }
+    })
   }
 
   /** The form of calls before there could be several. */
@@ -164,7 +168,8 @@ class CallReader {
     this.#blocks.closeCalls()
   }
 
-  #callOf(tree: Tree, element: Node, inner: Node): Call {
+  /** `fromEnd`: 1 = it is the last piece of its chunk. */
+  #callOf(tree: Tree, element: Node, inner: Node, fromEnd: number): Call {
     const index = tree.number(element, 'index')
     const id = tree.string(element, 'id') ?? ''
     const name = tree.string(inner, 'name') ?? ''
@@ -178,7 +183,7 @@ class CallReader {
     }
     if (id !== '') return this.#known(`id ${id}`, id)
     this.#blocks.found.keeps()
-    const last = this.#last
+    const last = (name === '' && fromEnd > 1 ? this.#order.at(-fromEnd) : null) ?? this.#last
     const isNext = last === null || (name !== '' && last.hasArgs && last.check?.whole !== false)
     return isNext ? this.#known(`no ${this.#calls.size}`, '') : last
   }
@@ -190,6 +195,7 @@ class CallReader {
       const check = key.startsWith('no ') ? new ObjectCheck() : null
       call = { id, block: -1, early: [], hasArgs: false, check }
       this.#calls.set(key, call)
+      this.#order.push(call)
       if (this.#calls.size > 2 * MOST_BLOCKS) this.#blocks.fail(unreadable('the answer has too many calls'))
     }
     if (also !== undefined) this.#calls.set(also, call)
