@@ -130,9 +130,9 @@ export function breakpointOf(tree: Tree, part: Node): { cache?: CacheLife } {
   return { cache: tree.string(mark, 'ttl') === '12h' ? '1h' : '5m' }
 }
 
-export function imageAt(url: Literal): MediaPart {
+export function mediaAt(kind: 'image' | 'video', url: Literal): MediaPart {
   const inside = dataUrl(url)
-  return { type: 'media', kind: 'image', ...(inside ?? { mime: null, url }) }
+  return { type: 'media', kind, ...(inside ?? { mime: null, url }) }
 }
 
 /** A file with its data, or at an address where the protocol has one. */

@@ -237,6 +237,21 @@ t.test('sound and film of the assistant and the system are refused by name where
     }
 })
 
+t.test('video_url of chat goes to generate-content, and is refused by name elsewhere', async t => {
+  const rows = [
+    ['https://a.test/b.mp4', { fileData: { mimeType: 'video/mp4', fileUri: 'https://a.test/b.mp4' } }],
+    ['data:video/webm;base64,aGk=', { inlineData: { mimeType: 'video/webm', data: 'aGk=' } }],
+  ] as const
+  for (const [address, part] of rows) {
+    const content = [{ type: 'video_url', video_url: { url: address } }]
+    const body = Buffer.from(JSON.stringify({ messages: [{ role: 'user', content }] }))
+    const read = chat.readRequest(body, { model: 'm', stream: false })
+    t.match(JSON.parse(generate.writeRequest(read, plainTarget('m')).body).contents[0].parts, [part])
+    for (const to of [messages, responses])
+      t.throws(() => to.writeRequest(read, plainTarget('m')), { message: 'video cannot be translated' })
+  }
+})
+
 t.test('an empty name of a result is none: results belong to the calls in their order', async t => {
   const call = { functionCall: { name: 'f', args: { a: 1 } } }
   const result = (text: string, more: object) => ({ functionResponse: { response: { output: text }, ...more } })

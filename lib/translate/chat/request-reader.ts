@@ -4,7 +4,7 @@ import { type Opaque, Untranslatable } from '../events.ts'
 import { EMPTY_TEXT, join, type Literal, quote } from '../json/literal.ts'
 import type { Node, Tree } from '../json/tree.ts'
 import { unseal } from '../opaque.ts'
-import { breakpointOf, fileAt, imageAt, schemaFormat } from '../openai.ts'
+import { breakpointOf, fileAt, mediaAt, schemaFormat } from '../openai.ts'
 import {
   addSystem,
   askOf,
@@ -155,7 +155,7 @@ class ChatPartReader extends PartReader {
   /** Pictures that a model has drawn, as answers have them. */
   #images(message: Node): MediaPart[] {
     const urls = this.tree.elements(message, 'images').map(one => this.tree.get(this.tree.get(one, 'image_url'), 'url'))
-    return urls.map(url => imageAt(this.tree.literal(url) ?? EMPTY_TEXT))
+    return urls.map(url => mediaAt('image', this.tree.literal(url) ?? EMPTY_TEXT))
   }
 
   #texts(content: Node): TurnPart[] {
@@ -223,10 +223,11 @@ class ChatPartReader extends PartReader {
         return { type: 'text', text: this.tree.literal(part, 'text') ?? EMPTY_TEXT, ...cache }
       case 'refusal':
         return { type: 'text', text: this.tree.literal(part, 'refusal') ?? EMPTY_TEXT, refusal: true }
-      case 'image_url': {
-        const image = this.tree.get(part, 'image_url')
-        const url = this.tree.literal(image) ?? this.tree.literal(image, 'url')
-        return { ...imageAt(url ?? EMPTY_TEXT), ...cache }
+      case 'image_url':
+      case 'video_url': {
+        const media = this.tree.get(part, type)
+        const url = this.tree.literal(media) ?? this.tree.literal(media, 'url')
+        return { ...mediaAt(type === 'image_url' ? 'image' : 'video', url ?? EMPTY_TEXT), ...cache }
       }
       case 'file':
         return { ...fileAt(this.tree, this.tree.get(part, 'file'), null), ...cache }

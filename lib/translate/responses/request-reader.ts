@@ -4,7 +4,7 @@ import { type Opaque, Untranslatable } from '../events.ts'
 import { EMPTY_TEXT, join, type JsonText, type Literal, object, oneLine, quote } from '../json/literal.ts'
 import type { Node, Tree } from '../json/tree.ts'
 import { unseal } from '../opaque.ts'
-import { breakpointOf, fileAt, imageAt, schemaFormat } from '../openai.ts'
+import { breakpointOf, fileAt, mediaAt, schemaFormat } from '../openai.ts'
 import {
   addSystem,
   askOf,
@@ -266,7 +266,7 @@ class ResponsesPartReader extends PartReader {
       case 'input_image': {
         const url = this.tree.literal(part, 'image_url')
         if (url === null) throw new Untranslatable('file_id')
-        return { ...imageAt(url), ...breakpointOf(this.tree, part) }
+        return { ...mediaAt('image', url), ...breakpointOf(this.tree, part) }
       }
       case 'input_file':
         return { ...fileAt(this.tree, part, this.tree.literal(part, 'file_url')), ...breakpointOf(this.tree, part) }
