@@ -11,7 +11,8 @@ import { Socket } from 'node:net'
 import type { Claim } from '../channels/health.ts'
 import { mostPicturesCaused, mostSearchesCaused } from '../pricing/bound.ts'
 import type { Tariff } from '../pricing/tariff.ts'
-import { isFields } from '../protocols/json/text.ts'
+import { JsonScanner, type JsonKind, type ScanEvents } from '../protocols/json/scanner.ts'
+import { decode } from '../protocols/json/text.ts'
 import type { Facts } from '../protocols/requests/facts.ts'
 import { protocolRow } from '../protocols/table.ts'
 import { INPUT_CLASSES, NO_TIERS, OUTPUT_CLASSES } from '../protocols/words/usage.ts'
@@ -183,23 +184,54 @@ export const estimateRequest = stage<'admitted' | 'body' | 'confirmed', never>((
   )
 })
 
-/** The request that the body of an estimate describes; a text: the member that is wrong, empty = the body is no JSON object. */
+/**
+ * The request that the body of an estimate describes; a text: the member that is wrong, empty = the body is no JSON object. Only the
+ * top of the body is read: parsing a hundred thousand members takes a long time, in which all other exchanges wait.
+ */
 function describedIn(x: Exchange): { target: Target; path: string; query: string; body: Buffer } | string {
-  let said: unknown
-  try {
-    said = JSON.parse(Buffer.concat(x.body).toString())
-  } catch {
-    return ''
-  }
-  if (!isFields(said)) return ''
+  const said = new Described()
+  const whole = Buffer.concat(x.body)
+  if (!said.read(whole)) return ''
   const { path: url, body } = said
-  if (typeof url !== 'string' || !url.startsWith('/')) return 'path'
+  if (url === null) return 'path'
   const at = url.indexOf('?')
   const [path, query] = at < 0 ? [url, ''] : [url.slice(0, at), url.slice(at + 1)]
   const target = findTarget({ method: 'POST', path, query, req: x.req, world: x.world })
   if (target === null || target.endpoint.action !== 'relay') return 'path'
   if (!protocolRow(target.endpoint.form as Protocol).body.reads(JSON_TYPE)) return 'path' // forms are not taken
-  return isFields(body) ? { target, path, query, body: Buffer.from(JSON.stringify(body)) } : 'body'
+  return body === null ? 'body' : { target, path, query, body: whole.subarray(body.start, body.end) }
+}
+
+const LONGEST_PATH = 8192
+
+/** Finds `path` and `body`. Of several with the same name none counts. */
+class Described implements ScanEvents {
+  /** Begins with a slash; null = there is none. */
+  path: string | null = null
+  body: { start: number; end: number } | null = null
+  readonly #seen = new Set<string>()
+
+  wants(key: string): number {
+    return key === 'path' ? LONGEST_PATH : 0
+  }
+
+  member(key: string, kind: JsonKind, start: number, end: number, text: string | null): void {
+    if (key !== 'path' && key !== 'body') return
+    const isFirst = !this.#seen.has(key)
+    this.#seen.add(key)
+    if (key === 'body') this.body = isFirst && kind === 'object' ? { start, end } : null
+    else {
+      const path = isFirst && kind === 'string' && text !== null ? decode(text) : null
+      this.path = path?.startsWith('/') ? path : null
+    }
+  }
+
+  /** False: it is no JSON object. */
+  read(whole: Buffer): boolean {
+    const scanner = new JsonScanner(this)
+    scanner.feed(whole)
+    return scanner.complete
+  }
 }
 
 interface Estimated {

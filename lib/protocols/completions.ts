@@ -42,6 +42,10 @@ const completionsBody = top({
   },
 })
   .has('prompt', { inside: prompt })
+  // each of these is a prompt, too, and nobody can say how long
+  .has('prompt_embeds', (draft, value) => {
+    if (!read.isNull(value)) draft.invalid ??= 'prompt_embeds'
+  })
   .has('max_tokens', read.maximum('max_tokens'))
   .has('n', read.answers)
   .has('best_of', (draft, value) => {

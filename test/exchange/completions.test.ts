@@ -171,6 +171,9 @@ t.test(
     const refusals: [what: string, body: object, channel: object, param: RegExp][] = [
       ['echo', { echo: true }, {}, /echo/],
       ['best_of', { best_of: 2 }, {}, /best_of/],
+      ['best_of as text', { n: 2, best_of: ' 3' }, {}, /best_of/],
+      ['best_of as no number', { n: 2, best_of: [9] }, {}, /best_of/],
+      ['prompts that cannot be read', { prompt_embeds: ['aGk='] }, {}, /prompt_embeds/],
       ['translated', {}, { protocols: ['messages'], translate: true }, /不支持参数 prompt/],
       ['a kind without it', {}, { protocols: ['chat'], kind: 'moonshot' }, /不支持参数 prompt/],
     ]

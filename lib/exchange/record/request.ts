@@ -167,6 +167,14 @@ export function takeMemory(x: Exchange, buffered: Buffered, bytes: number, limit
   return true
 }
 
+/** Gives a part of it back, unless all of it was given back meanwhile. */
+export function giveMemory(x: Exchange, buffered: Buffered, bytes: number): void {
+  const given = Math.min(bytes, x.bufferedBytes)
+  if (given === 0) return
+  buffered.give((x.entry as KeyEntry).account.id, given)
+  x.bufferedBytes -= given
+}
+
 /** Drops the body and gives its memory back. It is called when no attempt needs the body any more. */
 export function dropBody(x: Exchange, buffered: Buffered): void {
   if (x.bufferedBytes === 0) return

@@ -7,11 +7,11 @@ import { protocolRow } from '../../protocols/table.ts'
 import type { ErrorName } from '../../base/errors.ts'
 import type { Protocol } from '../../terms/records.ts'
 import { fail, guard, refuse, storeFailed, DONE, NEXT, type StageVerdict } from '../record/ending.ts'
-import { dropBody, takeMemory } from '../record/request.ts'
+import { dropBody, giveMemory, takeMemory } from '../record/request.ts'
 import type { Exchange } from '../record/exchange.ts'
 import { countMoneyWait, moneyLeftMs } from '../record/need.ts'
 import { stage } from '../plan.ts'
-import { BrokenCoding, codingsOf, decodedBody, DecodedTooLarge } from './decoded-body.ts'
+import { BrokenCoding, codingsOf, decodedBody, DecodedTooLarge, NoRoomToDecode } from './decoded-body.ts'
 import type { Services } from '../record/services.ts'
 
 /** No more than this is kept of a body before it is known that the account has money. */
@@ -76,17 +76,31 @@ class Upload {
   async #decode(codings: Codings): Promise<void> {
     const { req } = this.#x
     const most = mostBytes(this.#x)
+    let roomBytes = 0
+    const takeRoom = (bytes: number): boolean => {
+      const taken = takeMemory(this.#x, this.#services.buffered, bytes, this.#x.world.config.limits.bufferedBytes)
+      if (taken) roomBytes += bytes
+      return taken
+    }
     try {
-      for await (const chunk of decodedBody(req, codings, most)) {
+      for await (const chunk of decodedBody(req, codings, most, takeRoom)) {
         this.#onData(chunk)
         await this.#until
         if (this.#x.ended || this.#x.finished) return
       }
+      giveMemory(this.#x, this.#services.buffered, roomBytes)
+      roomBytes = 0
       this.#onEnd()
     } catch (error) {
       if (error instanceof DecodedTooLarge) this.#refuse('too_large', [sizeText(most)])
       else if (error instanceof BrokenCoding) this.#refuse('field', ['content-encoding'])
-      else this.#resolve(DONE) // the connection broke
+      else if (error instanceof NoRoomToDecode) this.#refuse('unavailable')
+      else {
+        if (!req.destroyed) fail(this.#x, this.#services, error)
+        this.#resolve(DONE) // the connection broke, or we did
+      }
+    } finally {
+      giveMemory(this.#x, this.#services.buffered, roomBytes)
     }
   }
 

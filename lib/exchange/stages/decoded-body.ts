@@ -26,11 +26,20 @@ const CODINGS: Record<string, Coding | null> = {
 }
 
 const MOST_CODINGS = 2
+/** The most members of one coding, each of which takes an engine of its own: a few bytes may begin and end one. */
+const MOST_MEMBERS = 256
 const MOST_RATIO = 200
 const FREE_OF_RATIO_BYTES = 1024 * 1024
 const CHUNK_BYTES = 64 * 1024
 /** The window of zstd is 8 MiB at most. */
 const WINDOW_LOG = 23
+/** The most memory that a coding keeps of what it has decoded. */
+const WINDOW_BYTES: Record<Coding, number> = {
+  zstd: 2 ** WINDOW_LOG,
+  br: 16 * 1024 * 1024,
+  gzip: 32 * 1024,
+  deflate: 32 * 1024,
+}
 const ZSTD_OPTIONS = { chunkSize: CHUNK_BYTES, params: { [constants.ZSTD_d_windowLogMax]: WINDOW_LOG } }
 
 /** The body is not what `content-encoding` says, or it ends too early, or something stands behind its end. */
@@ -43,6 +52,11 @@ export class DecodedTooLarge extends Error {
   override name = 'DecodedTooLarge'
 }
 
+/** There is no room for the windows of the codings. */
+export class NoRoomToDecode extends Error {
+  override name = 'NoRoomToDecode'
+}
+
 /** The codings of a body in the order in which they are undone; none = it is as it is. null: one is unknown, or there are too many. */
 export function codingsOf(header: string | undefined): Coding[] | null {
   if (header === undefined || header === '') return []
@@ -50,46 +64,63 @@ export function codingsOf(header: string | undefined): Coding[] | null {
     .toLowerCase()
     .split(',')
     .map(name => name.trim())
-  if (names.some(name => CODINGS[name] === undefined)) return null
+  if (names.some(name => !Object.hasOwn(CODINGS, name))) return null
   const codings = names.flatMap(name => CODINGS[name] ?? []).reverse()
   return codings.length > MOST_CODINGS ? null : codings
 }
 
-/** The pieces of the decoded body. Throws BrokenCoding and DecodedTooLarge, and what the request throws when its connection breaks. */
+/**
+ * The pieces of the decoded body. `takeRoom` takes memory for windows, as they fill; false = there is none. Throws BrokenCoding,
+ * DecodedTooLarge and NoRoomToDecode, and what the request throws when its connection breaks.
+ */
 export function decodedBody(
   req: IncomingMessage,
   codings: readonly Coding[],
   mostBytes: number,
+  takeRoom: (bytes: number) => boolean,
 ): AsyncIterable<Buffer> {
-  const sent = new Counted(mostBytes, null)
+  const sent = new Counted(mostBytes)
   // a request that is refused goes on reading, so that its client can read the answer
   let pieces: AsyncIterable<Buffer> = sent.of(req.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>)
-  for (const coding of codings) pieces = new Counted(mostBytes, sent).of(new Decoding(coding, pieces).pieces())
+  for (const coding of codings)
+    pieces = new Counted(mostBytes, { sent, coding, takeRoom }).of(new Decoding(coding, pieces).pieces())
   return pieces
+}
+
+interface Decoded {
+  /** What was sent, of which a decoded step is at most a multiple. */
+  sent: Counted
+  coding: Coding
+  takeRoom: (bytes: number) => boolean
 }
 
 /** Counts the bytes of a step, and bounds them. */
 class Counted {
   #bytes = 0
   readonly #mostBytes: number
-  /** What was sent, of which a decoded step is at most a multiple. */
-  readonly #sent: Counted | null
+  /** null: the step is what was sent. */
+  readonly #decoded: Decoded | null
+  #roomBytes = 0
 
-  constructor(mostBytes: number, sent: Counted | null) {
+  constructor(mostBytes: number, decoded: Decoded | null = null) {
     this.#mostBytes = mostBytes
-    this.#sent = sent
+    this.#decoded = decoded
   }
 
   async *of(pieces: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
     for await (const piece of pieces) {
       this.#bytes += piece.length
-      if (this.#bytes > this.#mostBytes || this.#isUnlikely()) throw new DecodedTooLarge()
+      if (this.#bytes > this.#mostBytes) throw new DecodedTooLarge()
+      if (this.#decoded !== null) this.#bound(this.#decoded)
       yield piece
     }
   }
 
-  #isUnlikely(): boolean {
-    return this.#sent !== null && this.#bytes > FREE_OF_RATIO_BYTES && this.#bytes > MOST_RATIO * this.#sent.#bytes
+  #bound({ sent, coding, takeRoom }: Decoded): void {
+    if (this.#bytes > FREE_OF_RATIO_BYTES && this.#bytes > MOST_RATIO * sent.#bytes) throw new DecodedTooLarge()
+    const more = Math.min(this.#bytes, WINDOW_BYTES[coding]) - this.#roomBytes
+    if (more > 0 && !takeRoom(more)) throw new NoRoomToDecode()
+    this.#roomBytes += more
   }
 }
 
@@ -119,7 +150,9 @@ class Decoding {
 
   async *pieces(): AsyncGenerator<Buffer> {
     try {
+      let members = 0
       for (let first = await this.#next(2); first !== null; ) {
+        if (++members > MOST_MEMBERS) throw new BrokenCoding()
         yield* this.#member(first)
         first = await this.#next(1)
         if (first !== null && MEMBERS[this.#coding]?.(first) !== true) throw new BrokenCoding()

@@ -5,6 +5,7 @@
  */
 import { type Funds, fundsOf } from '../../access/funds.ts'
 import type { KeyEntry } from '../../access/keys.ts'
+import { Concurrency } from '../../access/open-requests.ts'
 import { timeOfId } from '../../base/ids.ts'
 import { add, formatMicro, type Micro } from '../../base/money.ts'
 import { periodAt } from '../../base/periods.ts'
@@ -37,9 +38,19 @@ function askFunds(x: Exchange, { ledger, store }: Services): Promise<Funds> {
   return fundsOf(store, key, account, { holder: ledger.holder, held: ledger.held(), nowMs: ledger.wall.now() })
 }
 
+/** The most questions of one account that the store is asked at the same time. They are free, and take its time as any other. */
+const MOST_AT_ONCE = 64
+const openQuestions = new WeakMap<Services, Concurrency>()
+const RETRY_S = 1
+
 /** Answers with what the store says; null = the question was refused already. */
 function answerFrom(x: Exchange, services: Services, ask: () => Promise<object | null>): StageResult {
-  return services.ledger.health.ask(ask).then(
+  const open = openQuestions.get(services) ?? new Concurrency()
+  openQuestions.set(services, open)
+  const { id } = (x.entry as KeyEntry).account
+  if (!open.enter(id, MOST_AT_ONCE)) return refuse(x, services, 'concurrency', [String(MOST_AT_ONCE)], RETRY_S)
+  const asked = services.ledger.health.ask(ask).finally(() => open.leave(id))
+  return asked.then(
     body => {
       if (body !== null) answerJson(x, services, Buffer.from(JSON.stringify(body)))
       return DONE

@@ -3,6 +3,7 @@ import { MODEL_DEFAULTS } from '../../catalog/schema.ts'
 import type { KeyEntry } from '../../access/keys.ts'
 import type { Protocol } from '../../terms/records.ts'
 import type { Target } from '../../terms/target.ts'
+import type { World } from '../../world/world.ts'
 import type { Exchange } from '../record/exchange.ts'
 import { stage } from '../plan.ts'
 import { answerJson, DONE, refuse } from '../record/ending.ts'
@@ -18,11 +19,10 @@ export const listModels = stage<'admitted', never>((x, services) => {
   const { endpoint, model } = x.target as Target
   const ids = usableModels(x)
   if (endpoint.action === 'model') {
-    if (model === null || !ids.includes(model)) refuse(x, services, 'model_unknown', [model ?? ''])
-    else send(x, services, endpoint.native ? nativeEntry(x, model) : { ...entry(x, model), ...nativeEntry(x, model) })
-  } else {
-    send(x, services, endpoint.native ? { models: ids.map(id => nativeEntry(x, id)) } : page(x, ids))
-  }
+    if (model === null || !ids.includes(model)) return refuse(x, services, 'model_unknown', [model ?? ''])
+    const entries = entriesOf(x, model)
+    send(x, services, endpoint.native ? entries.native : `${entries.whole.slice(0, -1)},${entries.native.slice(1)}`)
+  } else send(x, services, endpoint.native ? `{"models":${nativeList(x, ids)}}` : page(x, ids))
   return DONE
 })
 
@@ -46,20 +46,41 @@ function translatedProtocols(x: Exchange, id: string): Protocol[] {
   return x.world.routes.translatedOf((x.entry as KeyEntry).key.group, id).filter(protocol => priced.includes(protocol))
 }
 
-function page(x: Exchange, ids: string[]): object {
+/** The entries of a model as JSON. */
+interface Entries {
+  whole: string
+  native: string
+}
+
+/** The entries by group and model. Writing them takes longer than everything else of the answer, and they are the same as long as their world. */
+const written = new WeakMap<World, Map<string, Map<string, Entries>>>()
+
+function entriesOf(x: Exchange, id: string): Entries {
+  const { group } = (x.entry as KeyEntry).key
+  const ofWorld = written.get(x.world) ?? new Map<string, Map<string, Entries>>()
+  written.set(x.world, ofWorld)
+  const ofGroup = ofWorld.get(group) ?? new Map<string, Entries>()
+  ofWorld.set(group, ofGroup)
+  let found = ofGroup.get(id)
+  if (found === undefined) {
+    found = { whole: JSON.stringify(entry(x, id)), native: JSON.stringify(nativeEntry(x, id)) }
+    ofGroup.set(id, found)
+  }
+  return found
+}
+
+const nativeList = (x: Exchange, ids: readonly string[]): string =>
+  `[${ids.map(id => entriesOf(x, id).native).join(',')}]`
+
+function page(x: Exchange, ids: string[]): string {
   const query = new URLSearchParams(x.query)
   const after = query.get('after_id') ?? query.get('after')
   const rest = after === null ? ids : ids.filter(id => id > after)
   const limit = Number(query.get('limit') ?? '')
   const shown = Number.isInteger(limit) && limit > 0 ? rest.slice(0, limit) : rest
-  return {
-    object: 'list',
-    data: shown.map(id => entry(x, id)),
-    has_more: shown.length < rest.length,
-    first_id: shown[0] ?? null,
-    last_id: shown.at(-1) ?? null,
-    models: shown.map(id => nativeEntry(x, id)),
-  }
+  const top = { has_more: shown.length < rest.length, first_id: shown[0] ?? null, last_id: shown.at(-1) ?? null }
+  const data = shown.map(id => entriesOf(x, id).whole).join(',')
+  return `{"object":"list","data":[${data}],${JSON.stringify(top).slice(1, -1)},"models":${nativeList(x, shown)}}`
 }
 
 const entry = (x: Exchange, id: string) => ({
@@ -171,8 +192,7 @@ function nativeEntry(x: Exchange, id: string): object {
   }
 }
 
-const send = (x: Exchange, services: Services, body: object): void =>
-  answerJson(x, services, Buffer.from(JSON.stringify(body)))
+const send = (x: Exchange, services: Services, body: string): void => answerJson(x, services, Buffer.from(body))
 
 // --- greetings
 
