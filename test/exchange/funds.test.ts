@@ -15,6 +15,7 @@ import {
   POOR_KEY,
   type Scene,
 } from './support/gateway.ts'
+import { until } from '../support/wait.ts'
 import { answers, document } from './support/speech.ts'
 import { asks, FOUR } from './support/four.ts'
 
@@ -260,8 +261,17 @@ t.test('an estimate: what is held, the most that it costs, and why it would be r
     { path: '/v1/models', body },
     { path: '/v1/audio/transcriptions', body },
     { path: 'https://elsewhere/v1/chat/completions', body },
+    `{"path":"${path}","path":"${path}","body":${JSON.stringify(body)}}`,
+    `{"path":"${path}","body":{},"body":${JSON.stringify(body)}}`,
+    `{"path":"${path}","body":${JSON.stringify(body)}`,
   ])
     t.equal((await estimate(bad)).status, 400, JSON.stringify(bad))
+  const spaced = JSON.stringify({ body, path }, null, 3).replace('/v1', '\\/v1')
+  t.match(
+    await estimate(spaced),
+    { status: 200, json: { refusal: null } as never },
+    'in another order, with spaces and escapes',
+  )
   t.equal((await estimate({ path, body: { ...(body as object), pad: 'x'.repeat(1_100_000) } })).status, 413)
   const books = await s.books()
   t.match(books, { ok: true, left: NOTHING_LEFT, rows: [] })
@@ -278,4 +288,40 @@ t.test('estimates, generations and credits are inside the limit of what is free'
   const client = s.ask({ path: '/v1/estimate', headers: HEADERS, body: { path, body } })
   await client.end()
   t.equal(client.status, 429)
+})
+
+t.test('questions of one account that wait for the store at the same time are bounded', async t => {
+  const s = await scene(t)
+  const { usage } = s.store
+  const answers: ((rows: []) => void)[] = []
+  usage.requestsOfId = () => new Promise(resolve => answers.push(resolve))
+  const asked = Array.from({ length: 70 }, () => get(s, '/v1/generation?id=x'))
+  await until('as many are asked as may be', () => answers.length === 64)
+  await s.settled()
+  const other = get(s, '/v1/generation?id=x', OTHER_KEY)
+  await until('another account is asked for', () => answers.length === 65)
+  for (const answer of answers) answer([])
+  const statuses = (await Promise.all(asked)).map(({ status }) => status)
+  t.same(
+    [404, 429].map(status => statuses.filter(one => one === status).length),
+    [64, 6],
+  )
+  t.equal((await other).status, 404)
+  t.equal((await Promise.all([get(s, '/v1/credits')]))[0]?.status, 200, 'and the places are free again')
+})
+
+t.test('a list of models follows its world, though its entries are kept', async t => {
+  const s = await scene(t)
+  const shown = async () => {
+    const { json } = await get(s, '/v1/models')
+    const one = await get(s, `/v1/models/${MODEL}`)
+    const [entry] = json['data'] as never as Json[]
+    t.match(one.json, entry, 'the same alone')
+    return entry!['protocols'] as never as string[]
+  }
+  const before = await shown()
+  t.ok(before.includes('images'))
+  t.same(await shown(), before)
+  await s.changeChannel('a', { protocols: ['chat'] })
+  t.notOk((await shown()).includes('images'))
 })

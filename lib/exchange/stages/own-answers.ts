@@ -52,21 +52,21 @@ interface Entries {
   native: string
 }
 
-/** The entries by group and model. Writing them takes longer than everything else of the answer, and they are the same as long as their world. */
-const written = new WeakMap<World, Map<string, Map<string, Entries>>>()
+/** Of more models and groups together the entries are written anew each time. */
+const MOST_WRITTEN = 10_000
+
+/** The entries by group and model, as long as their world is the newest. Writing them takes longer than all else of the answer. */
+const written = new WeakMap<World, Map<string, Entries>>()
 
 function entriesOf(x: Exchange, id: string): Entries {
-  const { group } = (x.entry as KeyEntry).key
-  const ofWorld = written.get(x.world) ?? new Map<string, Map<string, Entries>>()
+  const ofWorld = written.get(x.world) ?? new Map<string, Entries>()
   written.set(x.world, ofWorld)
-  const ofGroup = ofWorld.get(group) ?? new Map<string, Entries>()
-  ofWorld.set(group, ofGroup)
-  let found = ofGroup.get(id)
-  if (found === undefined) {
-    found = { whole: JSON.stringify(entry(x, id)), native: JSON.stringify(nativeEntry(x, id)) }
-    ofGroup.set(id, found)
-  }
-  return found
+  const name = JSON.stringify([(x.entry as KeyEntry).key.group, id])
+  const known = ofWorld.get(name)
+  if (known !== undefined) return known
+  const made = { whole: JSON.stringify(entry(x, id)), native: JSON.stringify(nativeEntry(x, id)) }
+  if (ofWorld.size < MOST_WRITTEN) ofWorld.set(name, made)
+  return made
 }
 
 const nativeList = (x: Exchange, ids: readonly string[]): string =>
