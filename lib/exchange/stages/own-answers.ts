@@ -52,7 +52,7 @@ interface Entries {
   native: string
 }
 
-/** Of more models and groups together the entries are written anew each time. */
+/** Entries beyond these are written anew each time. */
 const MOST_WRITTEN = 10_000
 
 /** The entries by group and model, as long as their world is the newest. Writing them takes longer than all else of the answer. */
