@@ -6,6 +6,9 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { CallRates, EXPORTS, OpenStreams, REPORTS, type SeatBounds, Seats, TURNS } from './bounds.ts'
 import type { Operation } from './operation.ts'
 import { PersonVisit, type PersonVisitParts } from './person-visit.ts'
+import { type TokenFault, TokenGuard, type TokenGuardParts } from './token-guard.ts'
+
+export type { TokenFault }
 import { TokenVisit, type TokenVisitParts } from './token-visit.ts'
 import { routesOf } from './visit.ts'
 
@@ -41,13 +44,13 @@ export class Api<D> {
   }
 }
 
-type TokenApiParts<D> = Table<D> & Omit<TokenVisitParts<D>, 'routes'>
+type TokenApiParts<D> = Table<D> & Omit<TokenVisitParts<D>, 'routes' | 'guard'> & Pick<TokenGuardParts, 'count'>
 
 export class TokenApi<D> {
   readonly #shared: TokenVisitParts<D>
 
   constructor({ operations, ...parts }: TokenApiParts<D>) {
-    this.#shared = { ...parts, routes: routesOf(parts.root, operations) }
+    this.#shared = { ...parts, routes: routesOf(parts.root, operations), guard: new TokenGuard(parts) }
   }
 
   /** Answers the request, whatever happens. */

@@ -176,7 +176,7 @@ export function refusals(row: Described, isForPeople = true): number[] {
         ...(methodOf(row) === 'GET' ? [] : [408, 413, 415]),
         ...own,
       ]
-    : [...[400, 401, 413, 500, 503], ...own]
+    : [...[400, 401, 413, 429, 500, 503], ...own]
   return [...new Set(statuses)].sort((a, b) => a - b)
 }
 

@@ -1,6 +1,7 @@
 /**
  * A call by whoever has the token of operators: programs and scripts, which are trusted, so nothing bounds how often they
- * call. The token is asked for before anything else, and no browser sends it by itself. Errors are told by the table of
+ * call. The token is asked for before anything else, and who sends wrong ones is slowed down (`token-guard.ts`); no browser sends
+ * it by itself. Errors are told by the table of
  * errors that the API of models has, too.
  */
 import { createHash, timingSafeEqual } from 'node:crypto'
@@ -17,12 +18,15 @@ import { sendResult, setTokenHeaders } from './answer.ts'
 import { BodyFault, readObject } from '../base/request-body.ts'
 import { envelope, STATUS_OF_FAULT } from './errors.ts'
 import type { Call, Operation } from './operation.ts'
+import type { TokenGuard } from './token-guard.ts'
 import { type RefusalAnswer, Visit, type VisitParts } from './visit.ts'
 
 const REQUEST_MS = 30_000
 const MOST_BODY_BYTES = 2 ** 20
 const MOST_BODY_SHOWN = '1MiB'
 const RETRY_AFTER_S = 2
+/** The most of a path of somebody unknown that is logged. */
+const MOST_PATH = 200
 
 export interface TokenVisitParts<D> extends VisitParts<D> {
   /** All calls stand below this path, and what does not is answered without a token. */
@@ -30,6 +34,7 @@ export interface TokenVisitParts<D> extends VisitParts<D> {
   clock: Clock
   /** The token. A function, because a reload may change it. */
   token: () => string
+  guard: TokenGuard
 }
 
 /** Refuses with a row of the table of errors; `args` fill the row's text. */
@@ -58,7 +63,12 @@ export class TokenVisit<D> extends Visit<D, TokenVisitParts<D>> {
   protected enter(): void {
     if (!this.path.startsWith(`${this.parts.root}/`)) return
     const given = /^bearer +(\S+)$/i.exec(this.req.headers.authorization ?? '')?.[1] ?? ''
-    if (!timingSafeEqual(digest(given), digest(this.parts.token()))) throw new TokenRefusal('key')
+    const { id, method, path } = this
+    const about = { id, method, path: path.slice(0, MOST_PATH) }
+    this.parts.guard.enter(this.#address() ?? '', about)
+    if (timingSafeEqual(digest(given), digest(this.parts.token()))) return
+    this.parts.guard.wrong(this.#address() ?? '', about)
+    throw new TokenRefusal('key')
   }
 
   protected noSuchCall(): Error {
@@ -85,9 +95,13 @@ export class TokenVisit<D> extends Visit<D, TokenVisitParts<D>> {
   }
 
   #caller(): Pick<Call, 'caller' | 'account'> {
-    const by = byActor(adminToken(this.req.socket.remoteAddress?.replace(/^::ffff:/, '') ?? null))
+    const by = byActor(adminToken(this.#address()))
     const caller = { ...by, role: null, tokenId: null, provenAtMs: null }
     return { caller, account: null as unknown as Account } // rows name accounts themselves here
+  }
+
+  #address(): string | null {
+    return this.req.socket.remoteAddress?.replace(/^::ffff:/, '') ?? null
   }
 
   protected noteChange(): void {
@@ -116,7 +130,8 @@ export class TokenVisit<D> extends Visit<D, TokenVisitParts<D>> {
   }
 
   #words(status: number, message: string, details: Record<string, string> = {}): RefusalAnswer {
-    return { status, text: envelope({ code: '', message, details }, this.id), retryAfterS: null, closes: false }
+    const retryAfterS = details['retry_after'] === undefined ? null : Number(details['retry_after'])
+    return { status, text: envelope({ code: '', message, details }, this.id), retryAfterS, closes: false }
   }
 
   #row({ row, args }: TokenRefusal): RefusalAnswer {

@@ -20,6 +20,7 @@
  * refuses may be their requests and not our key; so one request a second of the other accounts passes beside it.
  */
 import { latest } from '../base/lru.ts'
+import type { RestCause } from '../terms/channel-seen.ts'
 import type { BreakerState } from '../terms/records.ts'
 import { LatestTwo, SlidingCount } from './counts.ts'
 
@@ -85,7 +86,7 @@ export class Breaker {
   /** The time at which the present probe was sent; -Infinity = there is none. */
   #probedMs = Number.NEGATIVE_INFINITY
   /** The reason why the channel rests. */
-  #why: 'failed' | 'auth' = 'failed'
+  #why: RestCause = 'failed'
   /** Failures without a success in between. */
   #row = 0
   /** Refusals of the key without a success in between. */
@@ -110,7 +111,7 @@ export class Breaker {
    * passed lately, or null when this one may not.
    */
   triedAnyway(nowMs: number, account: number): number | null {
-    if (this.#closed) return null
+    if (this.#closed || (this.#why === 'hand' && nowMs < this.#openUntilMs)) return null
     const tried = this.#anyway.sum(nowMs)
     if (this.#why === 'failed') {
       this.#wanted.add(nowMs)
@@ -197,12 +198,28 @@ export class Breaker {
     return 'refused'
   }
 
+  /** Opens the breaker for so long because an operator wants it: no request passes before its end. */
+  restByHand(nowMs: number, restMs: number): void {
+    this.#openUntilMs = 0
+    this.#rest(nowMs, restMs, 'hand')
+  }
+
+  /** Closes the breaker, and forgets all failures. */
+  wake(): void {
+    this.#close()
+  }
+
+  /** Why it is open; null = it is closed. */
+  get why(): RestCause | null {
+    return this.#closed ? null : this.#why
+  }
+
   #failedAgain(nowMs: number): void {
     const restMs = backOff(FIRST_REST_MS, this.#rests++, LONGEST_REST_MS)
     this.#rest(nowMs, restMs * (1 - JITTER * this.#random()), 'failed')
   }
 
-  #rest(nowMs: number, restMs: number, why: 'failed' | 'auth'): void {
+  #rest(nowMs: number, restMs: number, why: RestCause): void {
     this.#closed = false
     if (nowMs + restMs <= this.#openUntilMs) return // the present rest is longer
     this.#openUntilMs = nowMs + restMs

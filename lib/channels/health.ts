@@ -7,6 +7,7 @@
  * key does not stop the others.
  */
 import type { Clock } from '../base/clock.ts'
+import type { ChannelOrder, ChannelSeen, RestSeen } from '../terms/channel-seen.ts'
 import type { BreakerState, ChannelState } from '../terms/records.ts'
 import { Breaker, type KeySuspicion, type AttemptOutcome } from './breaker.ts'
 import { type RestPlace, Rests, type RestsOptions } from './rests.ts'
@@ -190,6 +191,25 @@ export class Health {
     )
   }
 
+  /**
+   * Does what an operator wants of a channel, and tells how it stands then; null = there is none of that name. What rests by hand
+   * gets no requests, and is asked again after that time as after a failure: by one request at first.
+   */
+  order(order: ChannelOrder): Omit<ChannelSeen, 'failures' | 'lately'> | null {
+    const health = this.#channels.get(order.channel)
+    if (health === undefined) return null
+    const now = this.clock.monotonic()
+    const was = health.breaker.state(now)
+    if (order.what === 'rest') health.breaker.restByHand(now, order.forMs)
+    if (order.what === 'wake') {
+      health.breaker.wake()
+      for (const { breaker } of health.keys) breaker?.wake()
+      this.rests.forget(order.channel)
+    }
+    this.#follow(health, null, health.breaker, was, null)
+    return health.seen(now)
+  }
+
   states(): Map<string, ChannelState> {
     const now = this.clock.monotonic()
     return new Map([...this.#channels].map(([name, channel]) => [name, channel.state(now)]))
@@ -261,6 +281,17 @@ export class ChannelHealth {
     const own = this.breaker.state(nowMs)
     const keys = this.keys.map(key => key.breaker?.state(nowMs) ?? own)
     return { state: own === 'closed' ? best(keys) : own, keys, open: this.open }
+  }
+
+  /** How the channel and its keys stand, for operators. */
+  seen(nowMs: number): RestSeen & { keys: RestSeen[] } {
+    const of = (breaker: Breaker, open: number): RestSeen => ({
+      state: breaker.state(nowMs),
+      why: breaker.why,
+      restMs: Math.round(breaker.restMs(nowMs)),
+      open,
+    })
+    return { ...of(this.breaker, this.open), keys: this.keys.map(key => of(key.breaker ?? this.breaker, key.open)) }
   }
 
   /**

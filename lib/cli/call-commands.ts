@@ -42,7 +42,7 @@ function addCall(command: Command, row: CallCommand, args: string[]): void {
   const calls = [row.call, ...Object.values(row.instead ?? {})].map(callNamed)
   const options = optionsOf(row, calls, names)
   for (const { option } of options) command.addOption(option)
-  const isList = row.columns !== undefined || asksPages(calls[0] as CallRow)
+  const isList = (row.columns !== undefined && calls[0]?.effect === 'read') || asksPages(calls[0] as CallRow)
   if (isList && row.fixed?.['limit'] === undefined)
     command.option('--limit <n>', `most rows that are printed (default: ${MOST_ROWS})`, toLimit)
   if (calls[0]?.body !== undefined) command.option('--file <file>', 'fields as YAML or JSON; - is the standard input')
@@ -60,7 +60,7 @@ function addCall(command: Command, row: CallCommand, args: string[]): void {
       const what = row.typed.split(' ').slice(0, 2).join(' ')
       await wantConfirmed(what, String(given[0]), flags.yes === true)
     }
-    await withCalls(flags, make => run(make, row, asked, flags))
+    await withCalls({ ...flags, live: row.live }, make => run(make, row, asked, flags))
   })
 }
 

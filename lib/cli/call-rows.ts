@@ -31,6 +31,11 @@ export interface CallCommand {
    * `destroy`: asks before it does so.
    */
   manner?: 'create' | 'edit' | 'destroy'
+  /**
+   * Only a gateway that runs knows, or can do it. Without `--url`, it is the one whose ops address the config names; `if any`: where
+   * that does not answer, what the store knows is enough.
+   */
+  live?: 'always' | 'if any'
 }
 
 const ofCatalogue = (kind: string, columns: string): CallCommand[] => {
@@ -102,6 +107,33 @@ const ACCOUNTS: readonly CallCommand[] = [
   },
   { typed: 'keys roll <id>', call: 'keys.roll', says: 'give a key another secret, which is printed once' },
   { typed: 'keys delete <id>', call: 'keys.remove', says: 'delete a key', manner: 'destroy' },
+]
+
+const LIVE_CHANNEL = { says: 'print a channel, its state and its last failures', live: 'if any' } as const
+
+const CHANNELS: readonly CallCommand[] = [
+  ...ofCatalogue('channels', 'name state kind protocols groups models').map(row =>
+    row.call === 'channels.show' ? { ...row, ...LIVE_CHANNEL } : row,
+  ),
+  {
+    typed: 'channels test <name>',
+    call: 'channels.test',
+    says: 'ask the upstream for each model on each protocol, with the shortest request; it may charge some tokens',
+    columns: 'model protocol ok class status first_byte_ms error reason upstream_id',
+    live: 'always',
+  },
+  {
+    typed: 'channels rest <name>',
+    call: 'channels.rest',
+    says: 'send a channel no requests for a while',
+    live: 'always',
+  },
+  {
+    typed: 'channels wake <name>',
+    call: 'channels.wake',
+    says: 'end the rests of a channel and of its keys',
+    live: 'always',
+  },
 ]
 
 const USERS: readonly CallCommand[] = [
@@ -317,7 +349,7 @@ export const COMMANDS: readonly CallCommand[] = [
   ...ACCOUNTS,
   ...ofCatalogue('models', 'name family price offline'),
   ...ofCatalogue('groups', 'name multiplier public rate'),
-  ...ofCatalogue('channels', 'name state kind protocols groups models'),
+  ...CHANNELS,
   ...USERS,
   ...PRICES,
   ...USAGE,

@@ -15,6 +15,7 @@ import { ReadyJson } from '../operations/usage/reports.ts'
 import { writeAll } from './output.ts'
 import { deskOf } from './pay-desk.ts'
 import { withStoreOf } from './with-store.ts'
+import { localUrlOf, loadConfig } from '../config/config.ts'
 
 export interface SentCall {
   path: Record<string, string>
@@ -30,25 +31,39 @@ export type MakeCall = (row: CallRow, sent: SentCall) => Promise<unknown>
 
 export const callNamed = (id: string): CallRow => ADMIN_CALLS.find(row => row.id === id) as CallRow
 
-/** `url`: ops address of a gateway; without it, `config` names the store. */
+/** `url`: ops address of a gateway; without it, `config` names the store. `live`: as in `CallCommand`. */
 interface Place {
   url?: string
   config?: string
+  live?: 'always' | 'if any' | undefined
 }
 
 export async function withCalls(
-  { url = process.env['GATEWAY_URL'], config }: Place,
+  { url = process.env['GATEWAY_URL'], config, live }: Place,
   work: (make: MakeCall) => Promise<void>,
 ): Promise<void> {
-  return url ? work(remoteCalls(url, process.env['GATEWAY_ADMIN_TOKEN'])) : withStoreCalls(config as string, work)
+  if (url) return work(remoteCalls(url, process.env['GATEWAY_ADMIN_TOKEN']))
+  if (live === undefined) return withStoreCalls(config as string, work)
+  const { listen, adminToken } = loadConfig(config as string, process.env)
+  const ops = localUrlOf(listen.ops)
+  if (live === 'if any' && !(await answers(ops))) return withStoreCalls(config as string, work)
+  return work(remoteCalls(ops, adminToken ?? undefined))
 }
+
+const ALIVE_MS = 2_000
+
+const answers = (ops: string): Promise<boolean> =>
+  fetch(`${ops}/healthz`, { signal: AbortSignal.timeout(ALIVE_MS) }).then(
+    ({ ok }) => ok,
+    () => false,
+  )
 
 /** The calls run in this process. Gateways that run find in the store what they changed. */
 const withStoreCalls = (configFile: string, work: (make: MakeCall) => Promise<void>): Promise<void> =>
   withStoreOf(configFile, process.env, async (store, config) => {
     const { deps, desk } = deskOf(store, config)
     const mail = new Mailer({ clock: systemClock, log: createLogger('error'), smtp: () => config.smtp })
-    const parts = adminParts({ ...deps, config: () => config, mail, pay: async () => desk })
+    const parts = adminParts({ ...deps, config: () => config, mail, pay: async () => desk, channels: null })
     const caller = { ...byActor(COMMAND), role: null, tokenId: null, provenAtMs: null }
     await work(async (row, { path, query, body }) => {
       const given =

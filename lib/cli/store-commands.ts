@@ -68,17 +68,23 @@ export const printAudit = (
   terminal: boolean,
 ): Promise<{ data: string; talk: string[]; ok: boolean }> =>
   withStoreOf(configFile, env, async (store, config) => {
-    const { row, balanced, broken, unfit } = await readAudit({
+    const { row, balanced } = await readAudit({
       store,
       fleet: NOBODY,
       setAside: () => countDeadLetters(config.journal),
     })
-    const { ok, set_aside: aside, ...sums } = row
+    const { ok, set_aside: aside, broken, unfit, findings, ...sums } = row
     if (json) return { data: `${JSON.stringify(row)}\n`, talk: [], ok }
     const rows = Object.entries(sums).map(([name, value]) => [name, String(value)])
-    const talk = [balanced ? 'the books balance' : `the books do not balance: accounts with id ${broken.join(', ')}`]
+    const talk = [balanced ? 'the books balance' : `the books do not balance: ${broken} accounts`]
+    for (const { account, says, expected, found, difference, mend } of findings)
+      talk.push(
+        `${account ?? 'all accounts'}: ${says}: expected ${expected}, found ${found} (${difference})`,
+        `    mended by: ${mend}`,
+      )
     if (unfit.length > 0) talk.push(`payments that do not fit: ${unfit.join(', ')}`)
-    if (aside > 0) talk.push(`set aside in the journal folder, and not in the books: ${aside}`)
+    if (aside > 0)
+      talk.push(`set aside in the journal folder, and not in the books: ${aside}: docs/ledger.md says what to do`)
     return { data: table([{ name: 'sum' }, { name: 'CNY', right: true }], rows, terminal), talk, ok }
   })
 

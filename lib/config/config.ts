@@ -175,7 +175,7 @@ function checkFolders({ images, journal }: ConfigForm, source: Source): void {
 }
 
 /** The URL of a listener for a browser on this host; one that listens on every address is reached as `localhost`. */
-function addressOf({ host, port }: Listener): string {
+export function localUrlOf({ host, port }: Listener): string {
   const reachable = host === '0.0.0.0' || host === '::' ? 'localhost' : host
   return `http://${reachable.includes(':') ? `[${reachable}]` : reachable}:${port}`
 }
@@ -231,8 +231,8 @@ function toConfig(form: ConfigForm, site: SiteSettings, source: Source): Config 
     billing: { usdRate: form.billing.usd_rate ?? null },
     images: imageLinksOf(form),
     public: {
-      main: form.public.main ?? addressOf(listen.main),
-      direct: form.public.direct ?? addressOf(listen.direct),
+      main: form.public.main ?? localUrlOf(listen.main),
+      direct: form.public.direct ?? localUrlOf(listen.direct),
       given: form.public.main !== undefined,
     },
     site,

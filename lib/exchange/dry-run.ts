@@ -75,7 +75,7 @@ export async function dryRun(services: Services, trial: Trial): Promise<Tried> {
   const { world, clock } = services
   const at = { listener: 'main', path: '', query: '', startedMs: clock.monotonic() } as const
   const x = new Exchange({ id: services.nextId(), world, req, reply, ...at })
-  x.aimAt(targetOf(trial))
+  x.aimAt(trialTarget(trial))
   x.address = trial.address
   x.addressIn = world
   try {
@@ -99,8 +99,9 @@ function stagesOf({ keyHash, protocol, model }: Trial) {
     )
   })
   const said = stage<'throttled', 'body' | 'confirmed' | 'maker'>(x => {
-    x.facts = factsOf(protocol, model)
-    x.body = [Buffer.from(JSON.stringify({ model, ...SHORT[protocol] }))]
+    const { facts, body } = shortRequest(protocol, model)
+    x.facts = facts
+    x.body = [body]
     return NEXT
   })
   return new Plan<'target'>()
@@ -114,7 +115,7 @@ function stagesOf({ keyHash, protocol, model }: Trial) {
     .step(reserve).stages
 }
 
-function targetOf({ protocol, model }: Trial): Target | null {
+export function trialTarget({ protocol, model }: Pick<Trial, 'protocol' | 'model'>): Target | null {
   const fits = ({ endpoint }: Pick<Target, 'endpoint'>) => endpoint.form === protocol && endpoint.action === 'relay'
   const inPath = MODEL_POSTS.find(fits)
   if (inPath !== undefined)
@@ -125,19 +126,20 @@ function targetOf({ protocol, model }: Trial): Target | null {
 const JSON_TYPE = 'application/json'
 const FORM_TYPE = 'multipart/form-data; boundary=b'
 
-/** What the shortest request for the model says. */
-function factsOf(protocol: Protocol, model: string) {
-  const { body } = protocolRow(protocol)
-  const isJson = body.reads(JSON_TYPE)
-  const scan = body.scan(isJson ? JSON_TYPE : FORM_TYPE)
+/** The shortest request for the model, and what it says. `said`: what stands in it beside the model. */
+export function shortRequest(protocol: Protocol, model: string, said = SHORT[protocol]) {
+  const row = protocolRow(protocol)
+  const isJson = row.body.reads(JSON_TYPE)
+  const scan = row.body.scan(isJson ? JSON_TYPE : FORM_TYPE)
   const form = `--b\r\ncontent-disposition: form-data; name="model"\r\n\r\n${model}\r\n--b--\r\n`
-  scan.feed(Buffer.from(isJson ? JSON.stringify({ model, ...SHORT[protocol] }) : form))
-  return scan.end()
+  const body = Buffer.from(isJson ? JSON.stringify({ model, ...said }) : form)
+  scan.feed(body)
+  return { facts: scan.end(), body }
 }
 
 const HELLO = [{ role: 'user', content: '.' }]
 /** One token of output, where a protocol has a name for it. */
-const SHORT: Partial<Record<Protocol, object>> = {
+export const SHORT: Partial<Record<Protocol, object>> = {
   messages: { max_tokens: 1, messages: HELLO },
   chat: { max_tokens: 1, messages: HELLO },
   responses: { max_output_tokens: 1, input: '.' },

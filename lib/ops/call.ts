@@ -6,7 +6,7 @@ import { z } from 'zod'
 import { type Caller, Instead, type Operation } from '../api/operation.ts'
 import { Accounts } from '../operations/accounts/accounts.ts'
 import { Actions } from '../operations/accounts/actions.ts'
-import { Catalogue } from '../operations/catalogue/catalogue.ts'
+import { Catalogue, type CatalogueDeps } from '../operations/catalogue/catalogue.ts'
 import type { OperationDeps } from '../operations/deps.ts'
 import { Disputes } from '../operations/billing/disputes.ts'
 import { Entries } from '../operations/billing/entries.ts'
@@ -18,7 +18,7 @@ import { Requests } from '../operations/usage/requests.ts'
 import { PaymentsAdmin, type PaymentsAdminDeps } from '../pay/admin.ts'
 
 /** The dependencies of operations, of those on users and on payments, too. */
-type AdminDeps = OperationDeps & UserDeps & PaymentsAdminDeps
+type AdminDeps = OperationDeps & UserDeps & PaymentsAdminDeps & CatalogueDeps
 
 /** The operations, made once, because some keep what they have looked up. */
 export const adminParts = (deps: AdminDeps) => ({

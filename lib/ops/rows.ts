@@ -225,9 +225,10 @@ const CATALOGUE = (['groups', 'models', 'channels'] as const).flatMap(kind => {
     readingCall({
       id: `${kind}.show`,
       call: `GET /${kind}/{name}`,
-      summary: `A ${one}.`,
+      summary: kind === 'channels' ? 'A channel, and how it fares.' : `A ${one}.`,
       answer: catalogueRow,
-      run: ({ catalogue }, { path }) => catalogue.one(kind, path.name),
+      run: ({ catalogue }, { path }) =>
+        kind === 'channels' ? catalogue.channel(path.name) : catalogue.one(kind, path.name),
     }),
     readingCall({
       id: `${kind}.put`,
@@ -404,7 +405,7 @@ const BOOKS = [
   readingCall({
     id: 'audit.run',
     call: 'GET /audit',
-    summary: 'Compares credits, charges and balances of every account.',
+    summary: 'Compares credits, charges and balances of every account, and says what does not agree and what mends it.',
     answer: z.strictObject({
       ok: z.boolean(),
       accounts: z.int(),
@@ -416,6 +417,19 @@ const BOOKS = [
       by_hand: moneyText,
       proven: moneyText,
       set_aside: z.int(),
+      broken: z.int(),
+      unfit: z.array(z.string()),
+      findings: z.array(
+        z.strictObject({
+          account: z.string().nullable(),
+          equation: z.string(),
+          says: z.string(),
+          expected: moneyText,
+          found: moneyText,
+          difference: moneyText,
+          mend: z.string(),
+        }),
+      ),
     }),
     run: async ({ deps }) => (await readAudit(deps)).row,
   }),

@@ -4,12 +4,13 @@
  */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import { sendText, setTokenHeaders } from '../api/answer.ts'
-import type { TokenApi } from '../api/api.ts'
+import type { TokenApi, TokenFault } from '../api/api.ts'
 import { http } from '../base/http.ts'
 import type { Config } from '../config/config.ts'
 import type { OperationDeps, Running } from '../operations/deps.ts'
 import type { Mailer } from '../operations/people/mail.ts'
 import type { PaymentService } from '../pay/service.ts'
+import type { LiveChannels } from '../terms/channel-seen.ts'
 import { renderError } from '../base/errors.ts'
 import { prefersEnglish } from '../base/language.ts'
 import type { AdminParts } from './call.ts'
@@ -30,6 +31,7 @@ export interface Readiness {
 /** What the listener asks of the serving processes of this gateway, be it one or several workers. */
 export interface Fleet extends Running {
   ready(): Promise<Readiness>
+  readonly channels: LiveChannels
   /** The metrics of all processes together, as Prometheus text. */
   metrics(): Promise<string>
 }
@@ -43,6 +45,8 @@ interface OpsDeps extends OperationDeps {
   /** The config in force. */
   config: () => Config
   mail: Mailer
+  /** Counts admin calls that are not let in. */
+  countRefused: (why: TokenFault) => void
   /** Orders and the ways to pay. */
   pay: () => Promise<PaymentService>
 }
@@ -93,8 +97,17 @@ export const loadAdmin = () => Promise.all([import('../api/api.ts'), import('./r
 
 async function openAdmin(deps: OpsDeps): Promise<TokenApi<AdminParts>> {
   const [{ TokenApi }, { ADMIN_CALLS }, { adminParts }] = await loadAdmin()
-  const { token, ids, log, clock } = deps
-  return new TokenApi({ root: '/admin', operations: ADMIN_CALLS, deps: adminParts(deps), token, ids, log, clock })
+  const { token, ids, log, clock, countRefused: count } = deps
+  return new TokenApi({
+    root: '/admin',
+    operations: ADMIN_CALLS,
+    deps: adminParts({ ...deps, channels: deps.fleet.channels }),
+    token,
+    ids,
+    log,
+    clock,
+    count,
+  })
 }
 
 async function servePage(

@@ -1,8 +1,9 @@
-/** Calls of the admin API by which operators watch over the gateway: who is refused and why, and who sends more than usual. */
+/** Calls of the admin API by which operators watch over the gateway: who is refused and why, who sends more than usual, and how channels fare. */
 import { z } from 'zod'
 import { moneyText, timeText } from '../operations/fields.ts'
 import { refusalCountsFilter, refusalsFilter, sendersFilter } from '../operations/usage/filters.ts'
 import { reportJson } from '../operations/usage/reports.ts'
+import { channelHealthAnswer, restForm, trialAnswer, trialForm } from '../operations/catalogue/catalogue.ts'
 import { page, readingCall } from './call.ts'
 
 const who = { account: z.string().optional(), key: z.int().optional(), address: z.string().optional() }
@@ -76,5 +77,32 @@ export const WATCHING = [
       })
       .meta({ id: 'Senders' }),
     run: ({ deps }, { query }) => reportJson(deps, 'senders', query),
+  }),
+  readingCall({
+    id: 'channels.rest',
+    call: 'POST /channels/{name}/rest',
+    summary: 'Lets a channel rest in this gateway: it gets no requests for the time of `for`.',
+    body: restForm,
+    answer: channelHealthAnswer,
+    refuses: [409],
+    run: ({ catalogue }, { path, body }) => catalogue.rest(path.name, body),
+  }),
+  readingCall({
+    id: 'channels.wake',
+    call: 'POST /channels/{name}/wake',
+    summary: 'Ends all rests of a channel, of its keys and of its models in this gateway.',
+    answer: channelHealthAnswer,
+    refuses: [409],
+    run: ({ catalogue }, { path }) => catalogue.wake(path.name),
+  }),
+  readingCall({
+    id: 'channels.test',
+    call: 'POST /channels/{name}/test',
+    summary:
+      'Asks the upstream of a channel for each of its models on each protocol, with the shortest request there is, whatever its breaker says. The upstream may charge some tokens.',
+    body: trialForm,
+    answer: trialAnswer,
+    refuses: [409],
+    run: ({ catalogue }, { path, body }) => catalogue.test(path.name, body),
   }),
 ]

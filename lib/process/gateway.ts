@@ -26,6 +26,8 @@ import { Ledger } from '../ledger/ledger.ts'
 import type { Running } from '../operations/deps.ts'
 import type { Readiness } from '../ops/server.ts'
 import type { PaymentService } from '../pay/service.ts'
+import { tryChannel } from '../exchange/channel-trial.ts'
+import type { LiveChannels } from '../terms/channel-seen.ts'
 import type { StoreHealth } from '../store/health.ts'
 import type { Store } from '../store/store.ts'
 import type { Change } from '../store/base/changes.ts'
@@ -155,6 +157,14 @@ export class Gateway {
 
   get health(): Health {
     return this.services.health
+  }
+
+  readonly channels: LiveChannels = {
+    order: async order => {
+      const seen = this.health.order(order)
+      return seen === null ? null : { ...seen, ...this.services.upstreamLog.failures.of(order.channel) }
+    },
+    try: trial => tryChannel(this.services, trial),
   }
 
   ready(): Promise<Readiness> {

@@ -36,6 +36,7 @@ export async function openOps(
     mail,
     config: () => current,
     pay: lazyDesk({ ...operations, fleet, config: () => current, counts: metrics.pay }),
+    countRefused: why => metrics.adminRefused(why),
     token: () => current.adminToken as string,
     ids: idMaker(systemClock.now),
   })

@@ -56,6 +56,7 @@ function fleetOfOne(gateway: Gateway, leaving: Leaving): Fleet {
     held: async () => gateway.ledger.held(),
     holders: async () => [gateway.ledger.holder],
     channelStates: async () => gateway.health.states(),
+    channels: gateway.channels,
     changed: () => gateway.follow(),
     settled: () => gateway.ledger.flush(),
   }

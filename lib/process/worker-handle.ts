@@ -7,6 +7,7 @@ import type { RestEvent } from '../channels/rests.ts'
 import type { Config } from '../config/config.ts'
 import type { Readiness } from '../ops/server.ts'
 import type { PurseId } from '../store/books/purses.ts'
+import type { ChannelOrder, ChannelSeen, ChannelTrial, TrialSeen } from '../terms/channel-seen.ts'
 import type { Snapshot } from '../terms/metrics.ts'
 import type { ChannelState } from '../terms/records.ts'
 
@@ -21,7 +22,18 @@ export interface WorkerCalls {
   follow: null
   flush: null
   ready: Readiness
+  order: ChannelSeen | null
+  try: TrialSeen | null
 }
+
+/** What the primary says with a question, for those that need it. */
+interface WorkerQuestions {
+  order: ChannelOrder
+  try: ChannelTrial
+}
+
+/** What is said with a question. */
+export type SaidWith<K> = K extends keyof WorkerQuestions ? [said: WorkerQuestions[K]] : []
 
 /**
  * What a worker may ask of the primary, and the type of the answer: what only all workers together know. `changed` and
@@ -46,7 +58,7 @@ export interface Addresses {
 /** `rest`: what another worker has learnt of an upstream. */
 export type ToWorker =
   | { type: 'start'; config: Config; sockets: WorkerSockets }
-  | { type: 'call'; id: number; op: keyof WorkerCalls }
+  | { type: 'call'; id: number; op: keyof WorkerCalls; said: unknown }
   | { type: 'drain'; deadlineMs: number }
   | { type: 'rest'; event: RestEvent }
   | PrimaryAnswer
@@ -63,6 +75,8 @@ export type FromWorker =
   | { type: 'failed'; message: string }
 
 const CALL_MS = 2_000
+/** An upstream is waited for. */
+const TRY_MS = 30_000
 /**
  * After its deadline a worker still writes its journal and closes its connections. One that needs longer than this
  * hangs and is killed. Charges that it had not brought into the store are in its journal, which other processes take
@@ -150,16 +164,16 @@ export class WorkerHandle {
   }
 
   /** The worker's answer; undefined when it has ended or does not answer in time. */
-  call<K extends keyof WorkerCalls>(op: K): Promise<WorkerCalls[K] | undefined> {
+  call<K extends keyof WorkerCalls>(op: K, ...[said]: SaidWith<K>): Promise<WorkerCalls[K] | undefined> {
     return new Promise(resolve => {
       const id = this.#nextCall++
-      const timer = setTimeout(() => this.#calls.get(id)?.(undefined), CALL_MS)
+      const timer = setTimeout(() => this.#calls.get(id)?.(undefined), op === 'try' ? TRY_MS : CALL_MS)
       this.#calls.set(id, value => {
         clearTimeout(timer)
         this.#calls.delete(id)
         resolve(value as WorkerCalls[K] | undefined)
       })
-      if (this.worker.isConnected()) this.#send({ type: 'call', id, op })
+      if (this.worker.isConnected()) this.#send({ type: 'call', id, op, said })
       else this.#calls.get(id)?.(undefined)
     })
   }

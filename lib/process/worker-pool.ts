@@ -16,6 +16,7 @@ import {
   WorkerHandle,
   type Addresses,
   type PrimaryCalls,
+  type SaidWith,
   type WorkerCalls,
   type WorkerSockets,
 } from './worker-handle.ts'
@@ -147,8 +148,8 @@ export class WorkerPool {
   }
 
   /** The answers of all workers that answer in time. */
-  ask<K extends keyof WorkerCalls>(op: K): Promise<WorkerCalls[K][]> {
-    return Promise.all([...this.workers].map(worker => worker.call(op))).then(all => all.filter(isAnswer))
+  ask<K extends keyof WorkerCalls>(op: K, ...said: SaidWith<K>): Promise<WorkerCalls[K][]> {
+    return Promise.all([...this.workers].map(worker => worker.call(op, ...said))).then(all => all.filter(isAnswer))
   }
 }
 

@@ -5,7 +5,7 @@ import { Metrics } from '../terms/metrics.ts'
 import { Gateway } from './gateway.ts'
 import { Primary } from './primary.ts'
 import { openProcessStore } from './prepare.ts'
-import type { FromWorker, ToWorker, WorkerCalls } from './worker-handle.ts'
+import type { FromWorker, SaidWith, ToWorker, WorkerCalls } from './worker-handle.ts'
 
 const say = (message: FromWorker): void => void process.send?.(message)
 const primary = new Primary((id, op) => say({ type: 'ask', id, op }))
@@ -13,7 +13,7 @@ let gateway: Gateway | null = null
 
 process.on('message', (message: ToWorker) => {
   if (message.type === 'start') start(message).catch(error => fail(error))
-  else if (message.type === 'call') answer(message.id, message.op).catch(error => fail(error))
+  else if (message.type === 'call') answer(message).catch(error => fail(error))
   else if (message.type === 'answer') primary.hear(message)
   else if (message.type === 'rest') gateway?.health.rests.hear(message.event)
   else drain(message.deadlineMs)
@@ -33,15 +33,19 @@ async function start({ config, sockets }: Extract<ToWorker, { type: 'start' }>):
   await Promise.all([metrics.watchProcess(), gateway.loadConsole()])
 }
 
-async function answer(id: number, op: keyof WorkerCalls): Promise<void> {
-  say({ type: 'reply', id, value: gateway === null ? undefined : await CALLS[op](gateway) })
+async function answer({ id, op, said }: Extract<ToWorker, { type: 'call' }>): Promise<void> {
+  say({ type: 'reply', id, value: gateway === null ? undefined : await CALLS[op](gateway, said as never) })
 }
 
-const CALLS: { [K in keyof WorkerCalls]: (g: Gateway) => Promise<WorkerCalls[K]> | WorkerCalls[K] } = {
+const CALLS: {
+  [K in keyof WorkerCalls]: (g: Gateway, ...said: SaidWith<K>) => Promise<WorkerCalls[K]> | WorkerCalls[K]
+} = {
   snapshot: g => g.metrics.snapshot(),
   held: g => [...g.ledger.held()],
   states: g => [...g.health.states()],
   ready: g => g.ready(),
+  order: (g, order) => g.channels.order(order),
+  try: (g, trial) => g.channels.try(trial),
   follow: async g => {
     await g.follow()
     return null

@@ -9,6 +9,7 @@ import type { OperationDeps } from '../operations/deps.ts'
 import type { Fleet, Readiness } from '../ops/server.ts'
 import type { PurseId } from '../store/books/purses.ts'
 import type { BreakerState, ChannelState } from '../terms/records.ts'
+import { seenTogether } from '../terms/channel-seen.ts'
 import { formatMetrics, type Metrics } from '../terms/metrics.ts'
 import { Leaving, PATIENT_DRAIN_MS, runUntilSignal } from './signals.ts'
 import { openOps } from './ops-listener.ts'
@@ -80,6 +81,16 @@ function fleetOf(pool: WorkerPool, metrics: Metrics): Fleet {
       for (const states of await pool.ask('states'))
         for (const [name, state] of states) worst.set(name, worseChannel(worst.get(name), state))
       return worst
+    },
+    channels: {
+      async order(order) {
+        const seen = (await pool.ask('order', order)).filter(one => one !== null)
+        return seen.length === 0 ? null : seen.reduce(seenTogether)
+      },
+      async try(trial) {
+        const [worker] = [...pool.workers].filter(one => !one.draining)
+        return (await worker?.call('try', trial)) ?? null
+      },
     },
     async changed() {
       await pool.ask('follow')

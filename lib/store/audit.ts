@@ -37,7 +37,39 @@ export interface Audit {
   broken: number[]
   /** References of payments that do not fit their orders or deposits; at most twenty. */
   unfit: string[]
+  /** What does not add up, the largest difference first; at most a hundred. */
+  findings: AuditFinding[]
 }
+
+/** The equations of the audit, in words that `lib/operations/billing/audit.ts` explains. */
+export const EQUATIONS = [
+  'entries',
+  'charges',
+  'keys',
+  'sums_by_hour',
+  'sums_by_day',
+  'sums_by_key_day',
+  'sums_by_account_hour',
+  'sums_by_account_day',
+  'sums_by_day_of_all',
+  'charged_hours',
+  'leases_below_zero',
+  'leases_of_nobody',
+  'limits',
+  'payments',
+] as const
+export type AuditEquation = (typeof EQUATIONS)[number]
+
+/** One side of an equation is not the other. Both are micro-CNY. */
+export interface AuditFinding {
+  /** null = it is about all accounts together. */
+  accountId: number | null
+  equation: AuditEquation
+  expected: Micro
+  found: Micro
+}
+
+const MOST_FINDINGS = 100
 
 /** What the tables say of one account. */
 class Account {
@@ -240,10 +272,45 @@ const imbalanceOf = (a: Account): bigint => {
   return size(a.paidIn - a.credit) + byPurses + bySums + a.below + a.stray + a.limits + a.payments
 }
 
+/** Both sides of every equation of an account. */
+function* sidesOf(a: Account): Generator<[equation: AuditEquation, expected: bigint, found: bigint]> {
+  const spent = spentOf(a)
+  yield ['entries', a.paidIn, a.credit]
+  yield ['charges', a.charged, spent]
+  yield ['keys', spent, a.byKeys]
+  yield ['sums_by_hour', a.charged, a.byHours]
+  yield ['sums_by_day', a.charged, a.byDays]
+  yield ['sums_by_key_day', a.charged, a.byKeyDays]
+  yield ['sums_by_account_hour', a.charged, a.byOwnHours]
+  yield ['sums_by_account_day', a.charged, a.byOwnDays]
+  yield ['charged_hours', a.charged, a.booked]
+  yield ['leases_below_zero', 0n, -a.below]
+  yield ['leases_of_nobody', 0n, a.stray]
+  yield ['limits', 0n, a.limits]
+  yield ['payments', 0n, a.payments]
+}
+
+/** `ofAll`: what all accounts have by days, and the days of all accounts together. */
+function findingsOf(broken: readonly Account[], ofAll: { expected: bigint; found: bigint }): AuditFinding[] {
+  const sides = broken.flatMap(a => [...sidesOf(a)].map(side => [a.id, ...side] as const))
+  const all = [...sides, [null, 'sums_by_day_of_all', ofAll.expected, ofAll.found] as const]
+  return all
+    .filter(([, , expected, found]) => expected !== found)
+    .sort(([, , e1, f1], [, , e2, f2]) => (size(e2 - f2) > size(e1 - f1) ? 1 : -1))
+    .slice(0, MOST_FINDINGS)
+    .map(([accountId, equation, expected, found]) => ({
+      accountId,
+      equation,
+      expected: micro(Number(expected)),
+      found: micro(Number(found)),
+    }))
+}
+
 export async function auditBooks(driver: Driver): Promise<Audit> {
   const { accounts, byDaysOfAll } = await driver.snapshot('audit', tx => Books.read(tx))
   const total = (fn: (account: Account) => bigint) => micro(Number(accounts.reduce((sum, a) => sum + fn(a), 0n)))
-  const ofAll = size(accounts.reduce((sum, a) => sum + a.byDays, 0n) - byDaysOfAll)
+  const byDays = accounts.reduce((sum, a) => sum + a.byDays, 0n)
+  const ofAll = size(byDays - byDaysOfAll)
   const broken = accounts.filter(a => imbalanceOf(a) !== 0n)
   return {
     ok: broken.length === 0 && ofAll === 0n,
@@ -258,5 +325,6 @@ export async function auditBooks(driver: Driver): Promise<Audit> {
     imbalance: add(total(imbalanceOf), micro(Number(ofAll))),
     broken: broken.map(({ id }) => id),
     unfit: broken.flatMap(({ unfit }) => unfit).slice(0, MOST_NAMED),
+    findings: findingsOf(broken, { expected: byDays, found: byDaysOfAll }),
   }
 }

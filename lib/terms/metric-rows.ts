@@ -264,6 +264,11 @@ export const METRICS = {
     ['endpoint', 'kind'],
     'Questions to the nodes of `pay.usdt.endpoints`, numbered from 1, that failed. `kind`: away, refused.',
   ),
+  adminRefused: counter(
+    'gateway_admin_refused_total',
+    ['reason'],
+    'Calls of the admin API that were not let in: token (a wrong one, or none) or throttled (too many wrong ones from that network).',
+  ),
   consoleRequests: counter(
     'gateway_console_requests_total',
     ['operation', 'status'],

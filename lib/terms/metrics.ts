@@ -73,6 +73,7 @@ const COUNTED = [
   'uncovered',
   'readOnsClosed',
   'consoleRequests',
+  'adminRefused',
   'translations',
 ] as const
 type CountedId = (typeof COUNTED)[number]
@@ -184,6 +185,11 @@ export class Metrics {
 
   clientGone(outcome: (typeof GONE_OUTCOMES)[number]): void {
     this.#counted.clientGone.add(1, outcome)
+  }
+
+  /** Counts a call of the admin API that was not let in. */
+  adminRefused(reason: 'token' | 'throttled'): void {
+    this.#counted.adminRefused.add(1, reason)
   }
 
   consoleRequest(operation: string, status: number): void {

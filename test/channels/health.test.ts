@@ -145,3 +145,42 @@ t.test('a channel that fails is asked few times, and is back soon after it recov
   }
   t.ok(recoveredS < 45, `${recoveredS} s`)
 })
+
+t.test('an operator lets a channel rest: nobody passes before its end, not even without another channel', async t => {
+  const { clock, health, report, state, mayAsk, restMs, admit } = namedHealth()
+  report('a', 'ok')
+  const order = (order: object) => health.order({ channel: 'a', ...order } as never)
+  t.match(order({ what: 'look' }), { state: 'closed', why: null, restMs: 0, open: 0, keys: [{ state: 'closed' }] })
+  t.match(order({ what: 'rest', forMs: 60_000 }), { state: 'open', why: 'hand', restMs: 60_000 })
+  t.equal(health.of(identity('a')).triedAnyway(clock.monotonic(), 1), null)
+  report('a', 'ok')
+  t.same([state('a'), mayAsk('a'), restMs('a')], ['open', false, 60_000], 'answers of before do not end it')
+  t.match(order({ what: 'rest', forMs: 1_000 }), { restMs: 1_000 }, 'a shorter one takes its place')
+  clock.advance(1_000)
+  t.equal(state('a'), 'half_open')
+  admit('a')
+  report('a', 'ok')
+  t.equal(state('a'), 'closed')
+  t.equal(order({ what: 'look', channel: 'gone' }), null)
+})
+
+t.test('an operator wakes a channel: its breaker, those of its keys and the rests of its models end', async t => {
+  const { clock, health, report, fail } = namedHealth()
+  const two = identity('two', ['x', 'y'])
+  health.keep([identity('a'), two])
+  fail('a')
+  report('a', 'busy')
+  const of = health.of(two)
+  times(3, () => health.report(of, of.keys[1] as KeyHealth, heard('auth')))
+  t.match(health.order({ what: 'look', channel: 'two' }), {
+    state: 'closed',
+    keys: [{ why: null }, { state: 'open', why: 'auth' }],
+  })
+  t.match(health.order({ what: 'wake', channel: 'two' }), {
+    state: 'closed',
+    keys: [{ why: null }, { state: 'closed', why: null }],
+  })
+  t.match(health.order({ what: 'look', channel: 'a' }), { state: 'open', why: 'failed', restMs: 5_000 })
+  t.match(health.order({ what: 'wake', channel: 'a' }), { state: 'closed', why: null, restMs: 0 })
+  t.equal(health.of(identity('a')).mayAsk(clock.monotonic()), true)
+})

@@ -1,6 +1,7 @@
 /** An operator must see from the log why attempts fail, and nothing secret, and not a thousand lines a second. */
 // The bug behind these rows: failures without a cause.
 import t from 'tap'
+import type { FailureClass } from '../../lib/terms/channel-seen.ts'
 import { KEY, MODEL, type Options, OTHER_KEY, open, type Scene } from './support/gateway.ts'
 import { answers, document, SPEECH, says } from './support/speech.ts'
 import type { Call, Script } from './support/upstream.ts'
@@ -18,27 +19,35 @@ const two = { channels: { a: {}, b: {} } }
 const beginsWithError: Script = call => call.whole(200, { error: { message: 'no' } })
 const silent = () => {}
 
-const CAUSES: Record<string, { script?: Script; change?: Options; refuses?: true; line: object }> = {
-  'a name that does not resolve': {
-    change: { channels: { a: { base_url: 'http://no-such-name.invalid' }, b: {} } },
-    line: { error: /ENOTFOUND|EAI_AGAIN/, reason: /getaddrinfo/, outcome: 'failed' },
-  },
-  'a connection that is refused': { refuses: true, line: { error: 'ECONNREFUSED', reason: /127\.0\.0\.1/ } },
-  'no TLS': {
-    change: { channels: { a: { base_url: 'https://localhost:1' }, b: {} } },
-    line: { error: /ECONNREFUSED|SSL/ },
-  },
-  'a reset': { script: call => call.reset(), line: { error: /ECONNRESET|OTHER_SIDE_CLOSED/ } },
-  'a key that is refused': {
-    script: says(401, { 'x-request-id': 'req_77' }),
-    line: { status: 401, upstream_id: 'req_77', outcome: 'auth' },
-  },
-  'an upstream that is too busy': { script: says(429), line: { status: 429, outcome: 'busy' } },
-  'an error of the upstream': { script: says(503), line: { status: 503, outcome: 'failed' } },
-  'an error behind a 200': { script: beginsWithError, line: { status: 200, outcome: 'failed' } },
-}
+const CAUSES: Record<string, { script?: Script; change?: Options; refuses?: true; line: object; class: FailureClass }> =
+  {
+    'a name that does not resolve': {
+      change: { channels: { a: { base_url: 'http://no-such-name.invalid' }, b: {} } },
+      line: { error: /ENOTFOUND|EAI_AGAIN/, reason: /getaddrinfo/, outcome: 'failed' },
+      class: 'dns',
+    },
+    'a connection that is refused': {
+      refuses: true,
+      line: { error: 'ECONNREFUSED', reason: /127\.0\.0\.1/ },
+      class: 'connect',
+    },
+    'no TLS': {
+      change: { channels: { a: { base_url: 'https://localhost:1' }, b: {} } },
+      line: { error: /ECONNREFUSED|SSL/ },
+      class: 'connect',
+    },
+    'a reset': { script: call => call.reset(), line: { error: /ECONNRESET|OTHER_SIDE_CLOSED/ }, class: 'cut' },
+    'a key that is refused': {
+      script: says(401, { 'x-request-id': 'req_77' }),
+      line: { status: 401, upstream_id: 'req_77', outcome: 'auth' },
+      class: 'auth',
+    },
+    'an upstream that is too busy': { script: says(429), line: { status: 429, outcome: 'busy' }, class: 'busy' },
+    'an error of the upstream': { script: says(503), line: { status: 503, outcome: 'failed' }, class: '5xx' },
+    'an error behind a 200': { script: beginsWithError, line: { status: 200, outcome: 'failed' }, class: 'other' },
+  }
 
-for (const [name, { script, change = two, refuses, line }] of Object.entries(CAUSES)) {
+for (const [name, { script, change = two, refuses, line, class: expected }] of Object.entries(CAUSES)) {
   t.test(name, async t => {
     const s = await open(t, change)
     if (refuses) await s.at('a').close()
@@ -48,6 +57,21 @@ for (const [name, { script, change = two, refuses, line }] of Object.entries(CAU
     t.equal(client.status, 200)
     const id = client.answer.headers.get('x-request-id')
     t.match(lines(s, 'attempt failed'), [{ level: 'warn', id, channel: 'a', attempt: 1, ms: Number, ...line }])
+    const { failures, lately } = s.services.upstreamLog.failures.of('a')
+    const { outcome: _, ...known } = line as Record<string, unknown>
+    const { upstream_id: upstreamId, ...same } = known
+    t.match(failures, [
+      {
+        class: expected,
+        requestId: id,
+        key: 1,
+        model: MODEL,
+        ...same,
+        ...(upstreamId === undefined ? {} : { upstreamId }),
+      },
+    ])
+    t.same(lately, { [expected]: 1 })
+    t.same(s.services.upstreamLog.failures.of('b'), { failures: [], lately: {} })
     t.match(lines(s, 'another channel is asked'), [{ level: 'info', id, channel: 'a', next: 'b' }])
     t.match(
       lines(s, 'request').find(one => one['id'] === id),
@@ -74,6 +98,7 @@ t.test('an answer that breaks off', async t => {
   t.equal(await client.end(), 'cut')
   await s.settled()
   t.match(lines(s, 'answer broke off'), [{ channel: 'a', status: 200, error: /\w/ }])
+  t.match(s.services.upstreamLog.failures.of('a').failures, [{ class: 'cut', status: 200 }])
 })
 
 t.test('a client that is wrong, and one that leaves, are no failures of the upstream', async t => {
@@ -87,6 +112,7 @@ t.test('a client that is wrong, and one that leaves, are no failures of the upst
   await s.readOut()
   await s.books()
   t.same(lines(s, 'attempt failed'), [])
+  t.same(s.services.upstreamLog.failures.of('a').failures, [])
 })
 
 t.test('what the upstream said is shown at level debug, without what is secret', async t => {
@@ -109,6 +135,7 @@ t.test('what the upstream said is shown at level debug, without what is secret',
     t.notOk(text.includes(secret))
     t.notOk(text.includes(KEY))
     t.notOk(/up-very|sk-other/.test(text))
+    t.notOk(/up-very|sk-other/.test(JSON.stringify(s.services.upstreamLog.failures.of('a'))))
     const said = lines(s, 'what the upstream said')
     t.equal(said.length, level === 'debug' ? 1 : 0)
     if (level === 'debug') {

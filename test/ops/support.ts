@@ -13,6 +13,7 @@ import { createOpsServer, type Fleet, type Readiness } from '../../lib/ops/serve
 import { lazyDesk } from '../../lib/process/payments.ts'
 import type { Store } from '../../lib/store/store.ts'
 import type { PurseId } from '../../lib/store/books/purses.ts'
+import type { ChannelOrder, ChannelSeen, ChannelTrial, LiveChannels, TrialSeen } from '../../lib/terms/channel-seen.ts'
 import type { ChannelState } from '../../lib/terms/records.ts'
 import { parseConfig } from '../../lib/config/config.ts'
 import { createLogger } from '../../lib/base/log.ts'
@@ -27,6 +28,22 @@ export class TestFleet implements Fleet {
   heldHere = new Map<PurseId, Micro>()
   states = new Map<string, ChannelState>()
   changes = 0
+  /** What the serving processes are asked to do with channels, and say of them. */
+  orders: ChannelOrder[] = []
+  trials: ChannelTrial[] = []
+  seen: ChannelSeen | null = null
+  tried: TrialSeen | null = null
+
+  readonly channels: LiveChannels = {
+    order: async order => {
+      this.orders.push(order)
+      return this.seen
+    },
+    try: async trial => {
+      this.trials.push(trial)
+      return this.tried
+    },
+  }
   ready = (): Promise<Readiness> => this.isReady()
   metrics = async (): Promise<string> => '# TYPE one counter\none 1\n'
   held = async (): Promise<Map<PurseId, Micro>> => this.heldHere
@@ -61,6 +78,8 @@ export interface Ops {
   fleet: TestFleet
   clock: TestClock
   logged: string[]
+  /** Why admin calls were not let in. */
+  refused: string[]
   aside: { settlements: number; unreadable: number }
   /** On 127.0.0.1. */
   port: number
@@ -79,6 +98,7 @@ export async function openOps(
   const fleet = new TestFleet()
   const clock = new TestClock()
   const logged: string[] = []
+  const refused: string[] = []
   const aside = { settlements: 0, unreadable: 0 }
   const log = createLogger(
     'info',
@@ -94,6 +114,7 @@ export async function openOps(
   const server = createOpsServer({
     ...given,
     token: () => TOKEN,
+    countRefused: why => void refused.push(why),
     ids: idMaker(clock.now.bind(clock)),
     config: () => config,
     pay: lazyDesk({ ...given, config: () => config, counts: new PayTallies() }),
@@ -117,6 +138,7 @@ export async function openOps(
     fleet,
     clock,
     logged,
+    refused,
     aside,
     port,
     call,

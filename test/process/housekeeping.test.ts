@@ -23,6 +23,7 @@ const SOUND: Audit = {
   proven: ZERO,
   broken: [],
   unfit: [],
+  findings: [],
 }
 
 const NOTHING_TO_PRUNE = {

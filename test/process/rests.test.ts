@@ -2,7 +2,8 @@
 import http from 'node:http'
 import type { AddressInfo } from 'node:net'
 import t from 'tap'
-import { startGateway } from '../support/gateway.ts'
+import { commandLine } from '../support/command-line.ts'
+import { ADMIN_TOKEN, startGateway } from '../support/gateway.ts'
 import { until } from '../support/wait.ts'
 
 let asked = 0
@@ -59,4 +60,45 @@ t.test('an account that one worker was told to let wait waits at all of them', a
   }
   t.equal(asked, before)
   t.ok(before <= 4, 'at most once for each worker, while they had not heard yet')
+})
+
+t.test('all workers together say why a channel fails, rest it by hand, wake it and try it out', async t => {
+  const { admin } = gateway
+  const look = async () => (await admin('GET', '/admin/channels/a'))['health'] as Record<string, unknown>
+  t.match(await look(), {
+    lately: { busy: asked },
+    failures: [{ class: 'busy', status: 429, model: 'm', key: 1 }],
+  })
+  t.match(await admin('POST', '/admin/channels/a/rest', { for: '1h' }), { state: 'open', why: 'hand' })
+  const before = asked
+  for (const { status } of await Promise.all(Array.from({ length: 24 }, ask))) t.not(status, 200)
+  t.equal(asked, before, 'no worker asks it')
+  const tried = await admin('POST', '/admin/channels/a/test', {})
+  t.match(tried.data, [{ model: 'm', protocol: 'chat', ok: false, class: 'busy', status: 429, reason: /slow/ }])
+  t.equal(asked, before + 1)
+  t.match(await admin('POST', '/admin/channels/a/wake', {}), { state: 'closed', why: null })
+  await ask()
+  t.ok(asked > before + 1)
+})
+
+t.test('commands about a channel ask the gateway whose ops address the config names', async t => {
+  const { hostname, port } = new URL(gateway.ops)
+  const config = { store: 'sqlite:none.db', admin_token: ADMIN_TOKEN, listen: { ops: `${hostname}:${port}` } }
+  const folder = t.testdir({ 'c.yaml': JSON.stringify(config) })
+  const run = commandLine(t)
+  const command = (...args: string[]) => run([...args, '--config', 'c.yaml'], folder)
+  t.match(await command('channels', 'rest', 'a', '--for', '1m'), { status: 0, stdout: /^why\thand$/m })
+  t.match(await command('channels', 'show', 'a'), { status: 0, stdout: /^health\t\{"state":"open","why":"hand"/m })
+  t.match(await command('channels', 'test', 'a'), { status: 0, stdout: /^m\tchat\tfalse\tbusy\t429\t/ })
+  t.match(await command('channels', 'wake', 'a', '--json'), { status: 0, stdout: /^\{"state":"closed"/ })
+  t.match(await command('channels', 'wake', 'none'), { status: 3, stderr: /there is no channel none/ })
+})
+
+t.test('what all workers refused is counted, and the counts are in the store', async t => {
+  await until('it is written', async () => {
+    const { refused, data } = await gateway.admin('GET', '/admin/refusals/counts?by=account')
+    const ofReason = data.filter(row => row['account'] === 'one')
+    return (refused as number) >= 100 && ofReason.length > 0
+  })
+  t.match((await gateway.admin('GET', '/admin/refusals?account=one&limit=1')).data, [{ account: 'one', reason: /\w/ }])
 })

@@ -169,6 +169,7 @@ t.test('what is counted is shown', async t => {
       ],
     ],
     ['attempt', m => m.attempt('one', 'busy'), ['gateway_upstream_attempts_total{channel="one",result="busy"} 1']],
+    ['adminRefused', m => m.adminRefused('token'), ['gateway_admin_refused_total{reason="token"} 1']],
     [
       'consoleRequests',
       m => m.consoleRequest('keys.list', 200),

@@ -10,9 +10,11 @@ import { latest } from '../../base/lru.ts'
 import { formatMicro, type Micro } from '../../base/money.ts'
 import type { Claim, BreakerChange, AttemptOutcome } from '../../channels/health.ts'
 import type { RestNote } from '../../channels/rests.ts'
+import type { FailureClass } from '../../terms/channel-seen.ts'
 import type { CompiledChannel } from '../../world/compiled-channel.ts'
 import type { Logger } from '../../base/log.ts'
 import type { Attempt } from '../../upstream/attempt.ts'
+import { ChannelFailures, classOf, type FailureWords } from './channel-failures.ts'
 import { quotesSecret, secretsOf, withoutSecrets } from './redact.ts'
 
 const LINES = 20
@@ -36,15 +38,18 @@ interface Lines {
 
 export class UpstreamLog {
   readonly #log: Logger
-  readonly #clock: Pick<Clock, 'monotonic'>
+  readonly #clock: Pick<Clock, 'now' | 'monotonic'>
+  /** The same failures, as they are told to operators who look at a channel. */
+  readonly failures: ChannelFailures
   readonly #lines = latest<string, Lines>(MOST_CHANNELS)
   /** Until when a line that is written once an hour is not written again. */
   readonly #hours = latest<string, number>(MOST_CHANNELS)
   readonly #disputes = latest<string, { untilMs: number; requests: number; amount: number }>(MOST_CHANNELS)
 
-  constructor(log: Logger, clock: Pick<Clock, 'monotonic'>) {
+  constructor(log: Logger, clock: Pick<Clock, 'now' | 'monotonic'>) {
     this.#log = log
     this.#clock = clock
+    this.failures = new ChannelFailures(clock)
   }
 
   /** The bytes that are wanted of the body of a failure; 0 = none. */
@@ -54,10 +59,21 @@ export class UpstreamLog {
 
   /** `nth`: the attempt was the nth of its request. */
   failed(id: string, nth: number, attempt: Attempt, outcome: AttemptOutcome): void {
+    this.failures.note(id, attempt, outcome, () => failureWords(attempt))
     this.#attempt(id, attempt, { attempt: nth, outcome }, 'attempt failed')
   }
 
+  /** How a request of our own went, in words. What failed counts as a failure of the channel. */
+  tried(attempt: Attempt, outcome: AttemptOutcome): FailureWords & { class: FailureClass | 'refused' } {
+    const words = failureWords(attempt)
+    const said = { ...words, reason: words.reason ?? bodyWords(attempt) }
+    if (outcome === 'ok') return { ...said, class: 'refused' }
+    this.failures.note(null, attempt, outcome, () => said)
+    return { ...said, class: classOf(attempt, outcome) }
+  }
+
   brokeOff(id: string, attempt: Attempt): void {
+    this.failures.note(id, attempt, 'cut', () => failureWords(attempt))
     this.#attempt(id, attempt, {}, 'answer broke off')
   }
 
@@ -80,10 +96,11 @@ export class UpstreamLog {
   }
 
   /** The body with which an upstream answered, when its status is an error. */
-  body(id: string, { claim, status, excerpt }: Attempt): void {
+  body(id: string, attempt: Attempt): void {
+    const { claim, status } = attempt
     const { channel } = claim.candidate
-    if (excerpt === null || excerpt.length === 0 || secretsOf(channel).some(one => one.length > LONGEST_SECRET)) return
-    const body = withoutSecrets(excerpt.toString(), claim).slice(0, MOST_BODY)
+    const body = bodyWords(attempt)
+    if (body === null) return
     this.#write(channel.name, unsaid =>
       this.#log.debug({ id, channel: channel.name, status, body, ...unsaid }, 'what the upstream said'),
     )
@@ -177,13 +194,32 @@ export class UpstreamLog {
   }
 }
 
-function whyOf({ status, headers, error, cause, claim }: Attempt): object {
+/** What is known of why an attempt failed, without any secret of ours. */
+function failureWords({ headers, error, cause, claim }: Attempt): FailureWords {
   const named = ID_HEADERS.map(name => headers[name]).find(value => typeof value === 'string')
   return {
+    error: error === null ? null : codeOf(error),
+    reason: error === null ? cause : shown(reasonOf(error), claim),
+    upstreamId: typeof named === 'string' ? shown(named, claim) : null,
+  }
+}
+
+/** The beginning of what an upstream said, as far as the attempt kept it, without any secret of ours; null = nothing that can be shown. */
+function bodyWords({ claim, excerpt }: Attempt): string | null {
+  const { channel } = claim.candidate
+  if (excerpt === null || excerpt.length === 0 || secretsOf(channel).some(one => one.length > LONGEST_SECRET))
+    return null
+  return withoutSecrets(excerpt.toString(), claim).slice(0, MOST_BODY)
+}
+
+function whyOf(attempt: Attempt): object {
+  const { status } = attempt
+  const { error, reason, upstreamId } = failureWords(attempt)
+  return {
     ...(status === 0 ? {} : { status }),
-    ...(cause === null ? {} : { reason: cause }),
-    ...(error === null ? {} : { error: codeOf(error), reason: shown(reasonOf(error), claim) }),
-    ...(typeof named === 'string' ? { upstream_id: shown(named, claim) } : {}),
+    ...(error === null ? {} : { error }),
+    ...(reason === null ? {} : { reason }),
+    ...(upstreamId === null ? {} : { upstream_id: upstreamId }),
   }
 }
 

@@ -36,12 +36,12 @@ function whenRead(x: Exchange, services: Services, attempt: Attempt): void {
   const { ledger } = services
   const more = moreFor(x, services, attempt.claim.candidate)
   if (more === ZERO || ledger.grow(x.hold as Hold, more)) {
-    dispatch(x, services, attempt)
+    sendPrepared(x, services, attempt)
     return
   }
   const grown = ledger.growLater(x.hold as Hold, more, moneyLeftMs(x)).catch(() => false)
   when(x, services, attempt, countMoneyWait(x, services, grown), isHeld => {
-    if (isHeld) dispatch(x, services, attempt)
+    if (isHeld) sendPrepared(x, services, attempt)
     else attempt.onResponseError(null, new NoMoney())
   })
 }
@@ -57,7 +57,8 @@ function when<T>(x: Exchange, services: Services, attempt: Attempt, ready: Promi
   )
 }
 
-function dispatch(x: Exchange, services: Services, attempt: Attempt): void {
+/** Sends what needs no money and is written already. */
+export function sendPrepared(x: Exchange, services: Services, attempt: Attempt): void {
   const { claim } = attempt
   try {
     const request = upstreamRequest(x, services, claim)

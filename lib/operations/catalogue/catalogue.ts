@@ -15,15 +15,18 @@ import { OperationError } from '../error.ts'
 import { checkGroups } from '../lookups.ts'
 import { withoutNulls, type Sent, read } from '../read.ts'
 import { exportCatalogue } from './export.ts'
+import { type ChannelDeps, channelHealth, restChannel, testChannel, wakeChannel } from './channel-health.ts'
 import { readChannel, showChannel, withCredentials, withoutState } from './channels.ts'
 import { type ChangeTerms, type Rows, judgeChange, withRow } from './judging.ts'
+
+export { channelHealthAnswer, restForm, trialAnswer, trialForm } from './channel-health.ts'
 
 type CatalogueKind = 'groups' | 'models' | 'channels'
 
 export const acceptedForm = z.strictObject({ accept: accepted.prefault([]) })
 
 /** The rules of sense want to know the config too. */
-type CatalogueDeps = OperationDeps & { config: () => Config }
+export type CatalogueDeps = OperationDeps & ChannelDeps & { config: () => Config }
 
 export class Catalogue {
   readonly #deps: CatalogueDeps
@@ -41,6 +44,15 @@ export class Catalogue {
     if (row === undefined) throw missing(kind, name)
     return row
   }
+
+  /** A channel, and how it fares. */
+  async channel(name: string): Promise<object> {
+    return { ...(await this.one('channels', name)), ...(await channelHealth(this.#deps, name)) }
+  }
+
+  rest = (name: string, sent: Sent) => restChannel(this.#deps, name, sent)
+  wake = (name: string) => wakeChannel(this.#deps, name)
+  test = (name: string, sent: Sent) => testChannel(this.#deps, name, sent)
 
   /** The pieces of the file that `export.ts` describes. */
   export(): AsyncGenerator<string> {

@@ -170,6 +170,9 @@ t.test('money: balance, what all gateways hold, what is left; and the audit', as
     by_hand: '10.000000',
     proven: '0.000000',
     set_aside: 0,
+    broken: 0,
+    unfit: [],
+    findings: [],
   })
 })
 

@@ -217,7 +217,8 @@ t.test('rows: as written, as shown, as shown again after a PUT of what was shown
     const put = await ops.admin('PUT', `/admin/${path}`, sent)
     t.ok(put.status === 200 || put.status === 201, put.text)
     t.same(put.json, shown, path)
-    t.same((await ops.admin('GET', `/admin/${path}`)).json, shown, path)
+    const { health: _, traffic: __, ...one } = (await ops.admin('GET', `/admin/${path}`)).json
+    t.same(one, shown, path)
     t.same((await ops.admin('GET', `/admin/${path.split('/')[0]}`)).json, { data: [shown] })
     const changes = await ops.store.changes.seq()
     t.same((await ops.admin('PUT', `/admin/${path}`, shown)).json, shown, 'what was shown may be sent')

@@ -194,3 +194,124 @@ t.test('who sends more than usual comes first: accounts, keys and addresses, eac
   ])
   t.match(await ops.admin('GET', '/admin/senders?by=model'), { status: 400 })
 })
+
+const CHANNEL = {
+  base_url: 'http://127.0.0.1:9',
+  protocols: ['chat', 'speech'],
+  keys: [{ key: 'k' }, { key: 'l' }],
+  groups: ['default'],
+  models: ['m', 'n'],
+}
+const REST = { state: 'open', why: 'auth', restMs: 9_000, open: 2 } as const
+const SEEN = {
+  ...REST,
+  keys: [REST, { ...REST, state: 'closed', why: null, restMs: 0 }],
+  lately: { auth: 3 },
+  failures: [
+    {
+      atMs: 1_790_000_000_000,
+      requestId: null,
+      class: 'auth',
+      status: 401,
+      error: null,
+      reason: null,
+      upstreamId: 'req_1',
+      key: 2,
+      model: 'm',
+      tookMs: 7,
+    },
+  ],
+} as const
+
+t.test('how a channel fares: its state and last failures, and how it answered lately', async t => {
+  const ops = await openOps(t)
+  const { store, clock, fleet } = ops
+  await fund(store, 'acme', 1_000_000).then(async ({ key }) => {
+    await store.holders.register({ id: 'here', host: 'h', beat: 0 })
+    const rows = [50, 150, 250].map((firstByteMs, i) =>
+      usageRow(`${idAt(clock.now())}node00${String(i).padStart(5, '0')}`, key, 1, { channel: 'c', firstByteMs }),
+    )
+    await store.books.settle(rows.map(row => settlement(row, 'here', 0)))
+  })
+  await ops.admin('PUT', '/admin/groups/default', {})
+  await ops.admin('PUT', '/admin/channels/c', CHANNEL)
+  t.match((await ops.admin('GET', '/admin/channels/c')).json, {
+    name: 'c',
+    health: null,
+    traffic: { requests: 3, errors: 0 },
+  })
+  fleet.seen = SEEN as never
+  const { json } = await ops.admin('GET', '/admin/channels/c')
+  t.match(json, {
+    health: {
+      state: 'open',
+      why: 'auth',
+      rest_ms: 9_000,
+      keys: [{ state: 'open' }, { state: 'closed' }],
+      lately: { auth: 3 },
+      failures: [{ at: '2026-09-21T14:13:20.000Z', class: 'auth', status: 401, upstream_id: 'req_1', key: 2, ms: 7 }],
+    },
+    traffic: { first_byte_p50_ms: Number, first_byte_p99_ms: Number },
+  })
+  t.match(await ops.admin('PUT', '/admin/channels/c', json), { status: 200 }, 'as it was read it can be written')
+  t.match(await ops.admin('GET', '/admin/channels/gone'), { status: 404 })
+})
+
+t.test('a channel rests, is woken and tried out, each model on each protocol', async t => {
+  const ops = await openOps(t)
+  const { fleet } = ops
+  await ops.admin('PUT', '/admin/groups/default', {})
+  await ops.admin('PUT', '/admin/channels/c', CHANNEL)
+  t.match(await ops.admin('POST', '/admin/channels/c/rest', {}), {
+    status: 409,
+    error: { message: /no serving process/ },
+  })
+  fleet.seen = SEEN as never
+  t.match((await ops.admin('POST', '/admin/channels/c/rest', { for: '2h' })).json, { state: 'open', rest_ms: 9_000 })
+  t.match((await ops.admin('POST', '/admin/channels/c/rest', {})).status, 200)
+  t.match((await ops.admin('POST', '/admin/channels/c/wake', {})).json, { why: 'auth' })
+  t.strictSame(fleet.orders.slice(1), [
+    { what: 'rest', channel: 'c', forMs: 7_200_000 },
+    { what: 'rest', channel: 'c', forMs: 600_000 },
+    { what: 'wake', channel: 'c' },
+  ])
+  const tested = async (sent: object) => ops.admin('POST', '/admin/channels/c/test', sent)
+  t.match(
+    (await tested({})).data,
+    ['m', 'n'].flatMap(model =>
+      ['chat', 'speech'].map(protocol => ({ model, protocol, ok: null, reason: /^not tried/ })),
+    ),
+  )
+  fleet.tried = {
+    status: 503,
+    firstByteMs: 4,
+    tookMs: 9,
+    upstreamId: 'r',
+    failure: { class: '5xx', error: null, reason: 'full' },
+  }
+  t.match((await tested({ model: 'n', protocol: 'chat', key: 2 })).data, [
+    {
+      model: 'n',
+      protocol: 'chat',
+      ok: false,
+      class: '5xx',
+      status: 503,
+      first_byte_ms: 4,
+      ms: 9,
+      reason: 'full',
+      upstream_id: 'r',
+    },
+  ])
+  fleet.tried = { ...fleet.tried, status: 200, failure: null }
+  t.match((await tested({ model: 'n', protocol: 'chat' })).data, [{ ok: true, class: null, reason: null }])
+  t.strictSame(fleet.trials.at(-1), { channel: 'c', model: 'n', protocol: 'chat', key: 1 })
+  for (const [sent, says] of [
+    [{ model: 'o' }, /does not serve o/],
+    [{ protocol: 'messages' }, /does not speak messages/],
+    [{ key: 3 }, /has 2 keys/],
+  ] as const)
+    t.match(await tested(sent), { status: 404, error: { message: says } })
+  for (const call of ['rest', 'wake', 'test'])
+    t.match(await ops.admin('POST', `/admin/channels/gone/${call}`, {}), { status: 404 })
+  t.match(await ops.admin('POST', '/admin/channels/c/rest', { for: '2d' }), { status: 400 })
+})
