@@ -76,6 +76,7 @@ t.test('the admin API wants its token', async t => {
       type: 'gateway_api_error',
     },
   })
+  ops.clock.advance(60_000) // who sends ten wrong ones waits
   const english = await ops.call('GET', '/admin/accounts', { 'accept-language': 'en-GB,en;q=0.8' })
   t.match(english.error.message, /^Invalid token \(/)
 })
