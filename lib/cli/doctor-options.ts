@@ -1,9 +1,11 @@
-/** The command `doctor` and its options; `doctor-public.ts` does what it says. */
+/** The command `doctor` and its options; `doctor-here.ts` and `doctor-public.ts` do what it says. */
 import { type Command, InvalidArgumentError } from 'commander'
 import { duration } from '../config/scalars.ts'
+import type { Check } from './doctor-public.ts'
 
 interface DoctorFlags {
   config: string
+  deep?: true
   public?: true
   main?: string
   direct?: string
@@ -16,7 +18,8 @@ const MARKS = { ok: '✓', warning: '!', problem: '✗' } as const
 
 export function addDoctor(command: (name: string, description: string) => Command): void {
   command('doctor', 'say what is wrong, and what mends it; exit 1 when something is')
-    .requiredOption('--public', 'ask through the public addresses: streams, bodies, silence, headers, addresses, TLS')
+    .option('--deep', 'also ask each upstream for a model, through the gateway that runs; it may cost some tokens')
+    .option('--public', 'only ask through the public addresses: streams, bodies, silence, headers, addresses, TLS')
     .option('--main <url>', 'public address of the main listener (default: public.main of the config)')
     .option('--direct <url>', 'public address of the direct listener (default: public.direct of the config)')
     .option(
@@ -26,18 +29,30 @@ export function addDoctor(command: (name: string, description: string) => Comman
       SILENCE_MS,
     )
     .option('--json', 'print JSON')
-    .action(async ({ config: file, main, direct, silence, json }: DoctorFlags) => {
-      const { loadConfig } = await import('../config/config.ts')
-      const { checkPublic } = await import('./doctor-public.ts')
-      const config = loadConfig(file, process.env)
-      const urls = { main: main ?? config.public.main, direct: direct ?? config.public.direct }
-      const checks = await checkPublic(config, { urls, silenceMs: silence })
-      if (json === true) process.stdout.write(`${JSON.stringify({ checks })}\n`)
-      else
-        for (const { address, check, result, says, mend } of checks)
+    .action(async (flags: DoctorFlags) => {
+      const checks: Check[] = []
+      for await (const one of flags.public === true ? publicChecks(flags) : hereChecks(flags)) {
+        checks.push(one)
+        const { address, check, result, says, mend } = one
+        if (flags.json !== true)
           process.stdout.write(`${MARKS[result]} ${address}: ${check}: ${says}${mend === '' ? '' : `\n    ${mend}`}\n`)
+      }
+      if (flags.json === true) process.stdout.write(`${JSON.stringify({ checks })}\n`)
       if (checks.some(({ result }) => result === 'problem')) process.exitCode = 1
     })
+}
+
+async function* publicChecks({ config: file, main, direct, silence }: DoctorFlags): AsyncGenerator<Check> {
+  const { loadConfig } = await import('../config/config.ts')
+  const { checkPublic } = await import('./doctor-public.ts')
+  const config = loadConfig(file, process.env)
+  const urls = { main: main ?? config.public.main, direct: direct ?? config.public.direct }
+  yield* await checkPublic(config, { urls, silenceMs: silence })
+}
+
+async function* hereChecks({ config: configFile, deep }: DoctorFlags): AsyncGenerator<Check> {
+  const { checkHere } = await import('./doctor-here.ts')
+  yield* checkHere({ configFile, env: process.env, deep: deep === true })
 }
 
 function toMs(text: string): number {

@@ -1,0 +1,101 @@
+/** `gateway doctor` on this machine: a healthy one, and one where each group has something wrong. */
+import { DatabaseSync } from 'node:sqlite'
+import { mkdirSync, writeFileSync } from 'node:fs'
+import t from 'tap'
+import { commandLine } from '../support/command-line.ts'
+import { ADMIN_TOKEN, startGateway } from '../support/gateway.ts'
+
+const run = commandLine(t)
+const checksOf = (stdout: string) =>
+  (JSON.parse(stdout) as { checks: { address: string; check: string; result: string; says: string; mend: string }[] })
+    .checks
+
+t.test('a gateway that is well: a line for each group, exit 0', async t => {
+  const gateway = await startGateway()
+  t.teardown(() => gateway.stop())
+  const { hostname, port } = new URL(gateway.ops)
+  const config = {
+    store: `sqlite:${gateway.folder}/gateway.db`,
+    journal: `${gateway.folder}/journal`,
+    admin_token: ADMIN_TOKEN,
+    listen: { ops: `${hostname}:${port}` },
+  }
+  const folder = t.testdir({ 'c.yaml': JSON.stringify(config) })
+  const { status, stdout } = await run(['doctor', '--deep', '--config', 'c.yaml', '--json'], folder)
+  const checks = checksOf(stdout)
+  t.strictSame(
+    checks.filter(({ result }) => result === 'problem'),
+    [],
+  )
+  t.equal(status, 0)
+  for (const group of ['config', 'journal', 'store', 'books', 'gateway', 'upstream'])
+    t.ok(
+      checks.some(({ address, result }) => address === group && result === 'ok'),
+      group,
+    )
+  t.ok(
+    checks.some(({ address, says }) => address === 'upstream' && / answers$/.test(says)),
+    'an upstream was asked',
+  )
+})
+
+t.test('a gateway that is ill: each group says what mends it, exit 1', async t => {
+  const folder = t.testdir({
+    'c.yaml': JSON.stringify({
+      store: 'sqlite:b.db',
+      journal: 'j',
+      admin_token: 'a-long-token-for-this',
+      listen: { ops: '127.0.0.1:1' },
+    }),
+    'cat.yaml': JSON.stringify({
+      groups: [{ name: 'default' }],
+      models: [{ name: 'm', price: { input: 2, output: 8 } }],
+      channels: [
+        {
+          name: 'dns',
+          base_url: 'https://no-such-name.invalid',
+          protocols: ['chat'],
+          key: 'k',
+          groups: ['default'],
+          models: ['m'],
+        },
+        {
+          name: 'tls',
+          base_url: 'https://localhost:1',
+          protocols: ['chat'],
+          key: 'k',
+          groups: ['default'],
+          models: ['m'],
+        },
+      ],
+      accounts: [{ name: 'a', balance: 1 }],
+    }),
+  })
+  const command = (...args: string[]) => run([...args, '--config', 'c.yaml'], folder)
+  t.match(await command('apply', 'cat.yaml', '--force'), { status: 0 })
+  const books = new DatabaseSync(`${folder}/b.db`)
+  books.exec("UPDATE purses SET credit = credit + 1 WHERE id = 'a1'")
+  books.close()
+  mkdirSync(`${folder}/j`, { recursive: true })
+  writeFileSync(`${folder}/j/x.aside`, '{}\n')
+  const { status, stdout } = await command('doctor')
+  t.equal(status, 1)
+  for (const line of [
+    /^✗ journal: set aside: 1 charges/m,
+    /^✓ store: answer: it takes writes/m,
+    /^✗ books: audit: 1 accounts do not balance, by 0\.000001 CNY\n {4}gateway audit names/m,
+    /^✗ gateway: ready: http:\/\/127\.0\.0\.1:1 does not answer/m,
+    /^✗ upstream: dns: .*(ENOTFOUND|EAI_AGAIN)/m,
+    /^✗ upstream: tls: .*ECONNREFUSED/m,
+  ])
+    t.match(stdout, line)
+})
+
+t.test('a config that cannot be read, and a store that is not there', async t => {
+  const folder = t.testdir({
+    'bad.yaml': 'listen: 3',
+    'c.yaml': JSON.stringify({ store: 'sqlite:none.db', journal: 'j', admin_token: 'a-long-token-for-this' }),
+  })
+  t.match(await run(['doctor', '--config', 'bad.yaml'], folder), { status: 1, stdout: /^✗ config: file: / })
+  t.match(await run(['doctor', '--config', 'c.yaml'], folder), { status: 1, stdout: /^✗ store: answer: .*none\.db/m })
+})
