@@ -102,6 +102,7 @@ function randomFound(random: Random): { events: AnswerEvent[]; said: Said } {
     said.text += piece
     if (random.next() < 0.5) cite(random, blocks, said)
   }
+  blocks.reason = 'end'
   blocks.finish()
   return { events: [...blocks.found.take()], said }
 }
