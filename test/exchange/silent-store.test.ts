@@ -84,6 +84,17 @@ const ROWS: Row[] = [
     ms: 1_000,
   },
   {
+    name: 'what one of a key’s answers cost',
+    silent: ['usage.requestsOfId'],
+    ask: async ({ urls }) => {
+      const answer = await fetch(`${urls.direct}/v1/generation?id=x`, { headers: HEADERS })
+      await answer.arrayBuffer()
+      return answer.status
+    },
+    status: 503,
+    ms: 1_000,
+  },
+  {
     name: 'what a key has spent and may still spend',
     silent: ['books.purses', 'holders.heldByOthers'],
     ask: async ({ urls }) => {
