@@ -81,7 +81,7 @@ const BASE64 = 'base64,'
 const HEAD = /^data:([^;,]*)(?:;[^,]*)?;base64,$/i
 
 /** What is in it; null = it is another address. */
-function dataUrl(url: Literal): { mime: string; base64: Literal } | null {
+export function dataUrl(url: Literal): { mime: string; base64: Literal } | null {
   const at = url.slice(0, LONGEST_HEAD).indexOf(BASE64)
   if (at < 0) return null
   const end = at + BASE64.length

@@ -6,7 +6,7 @@ import { sourcesIn } from '../found.ts'
 import { ObjectCheck } from '../json/check.ts'
 import { EMPTY_TEXT, type Literal, quote } from '../json/literal.ts'
 import { NONE, type Node, type Tree } from '../json/tree.ts'
-import { citationOf } from '../openai.ts'
+import { citationOf, dataUrl } from '../openai.ts'
 
 /** Where providers have what was found: the member of the body, and the members of each source. */
 const FOUND = {
@@ -85,6 +85,7 @@ class Rules extends AnswerRules {
     this.#thought(tree, message)
     this.#content(tree, tree.get(message, 'content'))
     this.#text(tree, 'refusal', tree.get(message, 'refusal'))
+    for (const image of tree.elements(message, 'images')) this.#image(tree, image)
     for (const note of tree.elements(message, 'annotations')) this.blocks.note(citationOf(tree, note, 'answer'))
     this.#calls.read(tree, tree.get(message, 'tool_calls'))
     this.#calls.readLegacy(tree, tree.get(message, 'function_call'))
@@ -106,6 +107,13 @@ class Rules extends AnswerRules {
       this.#text(tree, 'text', tree.get(part, 'text'))
       for (const thought of tree.elements(part, 'thinking')) this.#text(tree, 'thought', tree.get(thought, 'text'))
     }
+  }
+
+  /** A picture that the model has drawn. Nothing is fetched from an address. */
+  #image(tree: Tree, image: Node): void {
+    const url = tree.literal(tree.get(image, 'image_url'), 'url')
+    const inside = url === null ? null : dataUrl(url)
+    if (inside !== null) this.blocks.media(inside.mime, inside.base64)
   }
 
   /** False: it is no text. */

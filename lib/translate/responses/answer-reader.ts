@@ -207,6 +207,9 @@ class Rules extends AnswerRules {
       case 'reasoning':
         this.#reasoning(tree, item, node)
         break
+      case 'image_generation_call':
+        this.#image(tree, node)
+        break
       case 'function_call':
       case 'custom_tool_call':
         this.#added(tree, item, node)
@@ -232,6 +235,12 @@ class Rules extends AnswerRules {
     if (isFailed || sources.length > 0) this.blocks.searched(searches.whole(said, sources, isFailed))
     else if (said.length === 0) searches.saw()
     else for (const query of said) searches.saw(query)
+  }
+
+  /** A picture that the model has drawn. */
+  #image(tree: Tree, node: Node): void {
+    const base64 = tree.literal(node, 'result') ?? EMPTY_TEXT
+    if (base64 !== EMPTY_TEXT) this.blocks.media('image/png', base64)
   }
 
   #message(tree: Tree, item: Item, node: Node): void {

@@ -62,12 +62,20 @@ export const tell = (writer: AnswerWriter, events: readonly AnswerEvent[]): stri
   events.map(event => writer.write(event)).join('')
 
 /** A random answer, told in the order that readers promise. Calls are mixed. */
-export function randomAnswer(random: Random): AnswerEvent[] {
+export function randomAnswer(random: Random, { pictures = false } = {}): AnswerEvent[] {
   const blocks = new Blocks(readerOptions())
   blocks.begin('id', 'model')
   for (let n = random.int(0, 4); n > 0; n--) {
-    const kind = random.pick(['text', 'thought', 'calls', 'refusal'] as const)
+    const kind = random.pick([
+      'text',
+      'thought',
+      'calls',
+      'refusal',
+      ...(pictures ? (['picture'] as const) : []),
+    ] as const)
     if (kind === 'calls') calls(random, blocks)
+    else if (kind === 'picture')
+      blocks.media('image/png', `"${Buffer.from(String(random.int(0, 1e9))).toString('base64')}"`)
     else {
       blocks.closeText()
       for (const piece of pieces(random, oddLiteral(random, `x${text(random)}`))) blocks.text(kind, piece)
