@@ -8,14 +8,8 @@ import { theme } from './base/settings.ts'
 import { putAway, site } from './base/site.ts'
 import { inLanguage, language, words } from './base/words.ts'
 import { frame, titleOf } from './frame.ts'
-import connect from './pages/connect.ts'
-import home from './pages/home.ts'
-import missing from './pages/missing.ts'
-import model from './pages/model.ts'
-import models from './pages/models.ts'
-import status from './pages/status.ts'
+import { DRAWN } from './pages/drawn.ts'
 import type { Given, Linked, RenderDocument } from './shared/given.ts'
-import type { PageName } from './shared/sitemap.ts'
 import type { VNode } from 'preact'
 
 const w = words({
@@ -24,9 +18,6 @@ const w = words({
     'This page needs JavaScript: switch it on in your browser and open the page again. Models, prices and how to connect can be read without it.',
   ],
 })
-
-/** Pages that can be read without a script. Their data comes with the document. */
-const DRAWN: Partial<Record<PageName, Page<never>>> = { connect, home, missing, model, models, status }
 
 export const renderDocument: RenderDocument = (asked, linked) => {
   const page = DRAWN[asked.page] as Page<unknown> | undefined

@@ -7,7 +7,7 @@ import type { Protocol } from '../terms/records.ts'
 import type { Syntax } from '../../web/shared/fill.ts'
 import { requestText } from '../../web/shared/literal.ts'
 
-interface Program {
+export interface Program {
   /** A shell or a language, and what is asked for. */
   title: string
   syntax: Syntax

@@ -16,6 +16,8 @@ import type { PageReader, pageHeaders, pageReaderOf, Shell } from './shell.ts'
 
 const ROOT = '/console'
 const FILES = `${ROOT}/a/`
+/** The models' API as an OpenAPI document, at an address where programs look for it. */
+const DOCUMENT = '/openapi.json'
 const BRANDING = `${ROOT}/site/`
 
 interface Opened {
@@ -54,7 +56,7 @@ async function open(): Promise<Opened> {
 const TOO_MANY = Buffer.from('请求过于频繁，请稍后再试\nToo many visits: try again later\n', 'utf8')
 
 /** The settings that pages depend on. */
-type SiteConfig = Pick<Config, 'public' | 'registration' | 'smtp' | 'oidc' | 'site'>
+type SiteConfig = Pick<Config, 'public' | 'registration' | 'smtp' | 'oidc' | 'site' | 'limits'>
 
 interface SiteParts {
   /** A function, because a reload may change the config. */
@@ -84,6 +86,7 @@ const DATA: Partial<
   home: async (config, catalogue) => homeData(config.public, await (await catalogue()).models()),
   connect: async (config, catalogue) => connectData(config.public, await (await catalogue()).models()),
   keys: config => clientsData(config.public),
+  'api-reference': async config => (await import('./model-api.ts')).referenceOf(config),
   playground: config => clientsData(config.public),
   'sign-in': signInData,
   // a group that nobody may see is no reason for showing nothing
@@ -127,6 +130,27 @@ class Written {
     pages.set(as, html)
     return html
   }
+}
+
+const DOCUMENT_S = 300
+
+/** Sends the document to everybody, tools on other sites included. */
+async function sendDocument(
+  req: IncomingMessage,
+  res: ServerResponse,
+  { public: urls, site }: SiteConfig,
+): Promise<void> {
+  const { modelOpenApi } = await import('./model-api.ts')
+  const text = Buffer.from(JSON.stringify(modelOpenApi(site.name.en, urls)))
+  res.writeHead(200, {
+    'content-type': 'application/json; charset=utf-8',
+    'content-length': text.length,
+    'x-content-type-options': 'nosniff',
+    'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
+    'access-control-allow-origin': '*',
+    'cache-control': `public, max-age=${DOCUMENT_S}`,
+  })
+  res.end(req.method === 'HEAD' ? undefined : text)
 }
 
 /** Answers requests for pages and returns true; false = the request is for the API of models. */
@@ -180,6 +204,7 @@ export function createSite({
 
   const answer = async (path: string, req: IncomingMessage, res: ServerResponse): Promise<void> => {
     if (await isTooMuch(req, res)) return
+    if (path === DOCUMENT) return sendDocument(req, res, config())
     const parts = await (opened ??= open())
     if (path.startsWith(FILES)) {
       if (!(await parts.assets.answer(path.slice(FILES.length), req, res))) await page(parts, 'missing', req, res, 404)
@@ -195,7 +220,7 @@ export function createSite({
 
   return (req, res) => {
     const [path = ''] = (req.url as string).split('?', 1)
-    if (path !== '/' && path !== ROOT && !path.startsWith(`${ROOT}/`)) return false
+    if (path !== '/' && path !== DOCUMENT && path !== ROOT && !path.startsWith(`${ROOT}/`)) return false
     if (req.method !== 'GET' && req.method !== 'HEAD') return false
     if (path === '/' && req.method === 'HEAD') return false // a coding tool sends this to see whether the API is here
     if (path === '/') res.writeHead(302, { location: ROOT, 'content-length': 0 }).end()

@@ -91,6 +91,50 @@ const FUNDS = new Map<string, Target>([
 ])
 const TOKEN = plainTarget(ownEndpoint('funds', ANY))
 
+// --- what people are told
+
+/** A path on which clients ask, in its usual form. `{model}` in it stands for the name of a model. */
+export interface PublishedPath {
+  method: 'GET' | 'POST'
+  path: string
+  /** The path without its version. */
+  behind: string
+  endpoint: Endpoint
+  streams: boolean
+}
+
+function publishedOf(form: Protocol, { path, action, suffix }: ClientPath): PublishedPath[] {
+  if (action === 'upgrade') return []
+  const row = protocolRow(form)
+  const version = row.client.versions[0] as string
+  const [, , verb] = NAMES_MODEL.exec(path) ?? []
+  const target = POSTS.whole.get(version + path)?.endpoint
+  const endpoint =
+    target ?? (MODEL_POSTS.find(one => one.endpoint.form === form && one.verb === verb) as ModelPath).endpoint
+  const streams = row.streamsByPath?.(verb ?? '', '?alt=sse') ?? suffix === ''
+  return [{ method: 'POST', path: version + path, behind: path, endpoint, streams }]
+}
+
+const ownPath = (method: 'GET' | 'POST', path: string, endpoint: Endpoint): PublishedPath => ({
+  method,
+  path,
+  behind: path,
+  endpoint,
+  streams: false,
+})
+
+/** Every path that is promised to clients. Other forms of them (without their version, twice) are answered too, and not advertised. */
+export const PUBLISHED: readonly PublishedPath[] = [
+  ...FORMS.flatMap(form => protocolRow(form).client.paths.flatMap(path => publishedOf(form, path))),
+  ownPath('GET', '/v1/models', MODELS),
+  ownPath('GET', '/v1/models/{model}', MODEL),
+  ownPath('GET', '/v1beta/models', NATIVE_MODELS),
+  ownPath('GET', '/v1beta/models/{model}', NATIVE_MODEL),
+  ownPath('POST', '/v1/estimate', ESTIMATE.endpoint),
+  ...[...FUNDS].map(([path, { endpoint }]) => ownPath('GET', `/v1${path}`, endpoint)),
+  ownPath('GET', '/api/usage/token', TOKEN.endpoint),
+]
+
 /** A proxy may send the whole address; what stands in it before the path, a password perhaps, is not for us. */
 export function originForm(url: string): string {
   if (url.startsWith('/')) return url

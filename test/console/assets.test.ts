@@ -86,7 +86,10 @@ t.test('every file of the folder is served, stripped or not', async t => {
     t.equal(served({ kind: 'typescript', text: stripped, imports: [] }), stripped, file)
     // what is not sent makes documents on the server, consists of types, or waits for a page with money or a chart
     if (!known.has(file))
-      t.match(file, /^(document|shared\/given|base\/shapes|base\/money|pages\/keys\/desk|parts\/charts\/\w+)\.ts$/)
+      t.match(
+        file,
+        /^(document|pages\/drawn|shared\/given|base\/shapes|base\/money|pages\/keys\/desk|parts\/charts\/\w+)\.ts$/,
+      )
   }
 })
 

@@ -1,15 +1,13 @@
-/**
- * The reference of the console's API, made from the document that describes it. It makes no call but that for the document.
- * Its own texts are in both languages; those of the document are in English.
- */
+/** The reference of the models' API: each path that clients ask, what is sent, what it costs, and programs that ask; then what all share. */
 import { signal } from '@preact/signals'
-import { Refused } from '../base/ask.ts'
+import type { ApiReferenceData } from '../../lib/console/answers.ts'
 import {
   a,
   article,
   button,
   type Child,
   code,
+  details,
   div,
   h2,
   h3,
@@ -19,186 +17,225 @@ import {
   p,
   section,
   span,
+  summary,
   ul,
 } from '../base/element.ts'
 import { icon } from '../base/icons.ts'
-import { load } from '../base/load.ts'
-import type { View } from '../base/page.ts'
-import { badge, type Tone } from '../parts/badge.ts'
-import { snippet } from '../parts/copy.ts'
-import { empty, whenLoaded } from '../parts/state.ts'
-import { words } from '../base/words.ts'
-import {
-  bodyOf,
-  type Call,
-  callsOf,
-  type Document,
-  type Field,
-  fieldsOf,
-  type Schema,
-  typeOf,
-} from './reference/document.ts'
+import { count } from '../base/money.ts'
+import { scripted, type View } from '../base/page.ts'
+import { inLanguage, words } from '../base/words.ts'
+import { badge } from '../parts/badge.ts'
+import { copyable, snippet } from '../parts/copy.ts'
+import { empty } from '../parts/state.ts'
+import { fill } from '../shared/fill.ts'
+import { hrefTo } from '../shared/sitemap.ts'
 
 const w = words({
   lead: [
-    '控制台页面所用的全部接口，程序也可以使用。请求时带上在“安全”页创建的个人令牌。',
-    'All calls behind the pages of the console. Programs may make them too, with a personal token from the page Security.',
+    '用一个密钥调用模型的全部接口。没有列出的参数会原样传给上游。',
+    'All paths by which models are asked with one key. Parameters that are not listed pass to the upstream as they are.',
   ],
-  english: [
-    '接口说明为英文。金额是六位小数的人民币文本，时间是 UTC 的 ISO 8601 文本。',
-    'Money is text with six decimals in CNY; times are ISO 8601 in UTC.',
-  ],
-  document: ['OpenAPI 文档：', 'The OpenAPI document:'],
-  unreachable: ['没有收到网关的回答，请稍后再试', 'No answer came from the gateway: try again later'],
-  find: ['查找接口', 'Find a call'],
-  none: ['没有符合的接口。', 'No call matches.'],
+  main: ['地址', 'Address'],
+  direct: ['直连地址，没有 100 秒限制', 'Direct address, without the 100-second limit'],
+  document: ['OpenAPI 文档', 'OpenAPI document'],
+  console: ['控制台接口', 'Console API'],
+  find: ['查找路径、参数或错误', 'Find a path, a parameter or an error'],
+  none: ['没有符合的内容。', 'Nothing matches.'],
   clear: ['清除', 'Clear'],
-  calls: ['接口', 'Calls'],
-  schemas: ['数据结构', 'Records'],
+  paths: ['路径', 'Paths'],
   parameters: ['参数', 'Parameters'],
-  body: ['请求内容', 'Body'],
-  answer: [(status: string) => `回答 ${status}`, (status: string) => `Answer ${status}`],
-  refusals: ['可能的拒绝', 'Refusals'],
-  nothing: ['没有内容', 'No content'],
   required: ['必填', 'required'],
-  example: ['示例', 'Example'],
+  key: ['密钥', 'Key'],
+  streams: ['可以流式返回', 'Can be streamed'],
+  free: ['免费', 'Free of charge'],
+  charged: ['计费', 'What is charged'],
+  examples: ['示例', 'Examples'],
+  headers: ['请求头', 'Headers'],
+  asked: ['请求', 'Of requests'],
+  answered: ['回答', 'Of answers'],
+  limits: ['限制', 'Limits'],
+  body: [(size: string) => `请求体最大 ${size}`, (size: string) => `A body has at most ${size}`],
+  rate: [
+    (requests: string, minutes: string) => `每个账户 ${minutes} 分钟内最多 ${requests} 次请求；分组或账户可以不同`,
+    (requests: string, minutes: string) =>
+      `An account makes at most ${requests} requests in ${minutes} min; a group or an account may have another rate`,
+  ],
+  unlimited: [
+    '账户的请求速率不限；分组或账户可以不同',
+    'The rate of an account has no limit; a group or an account may have one',
+  ],
+  silence: [
+    '主地址在 100 秒没有响应数据时会超时（524）：请使用流式输出或直连地址',
+    'The main address gives up after 100 seconds without response data (524): use streaming, or the direct address',
+  ],
+  errors: ['错误', 'Errors'],
+  envelope: [
+    '错误是 JSON：{"error": {"message", "type", "code"}}，message 带请求编号；messages 的路径另有 "type": "error"。上游的错误原样传回。',
+    'An error is JSON: {"error": {"message", "type", "code"}}, and the message has the id of the request. Paths of messages have "type": "error" beside it. Errors of upstreams pass as they are.',
+  ],
 })
 
-const METHOD_TONES: Record<string, Tone> = { GET: 'good', DELETE: 'bad' }
+type ApiCall = ApiReferenceData['calls'][number]
+type Parameter = ApiCall['body'][number]
 
-async function readDocument(): Promise<Document> {
-  const response = await fetch('/console/openapi.json', { credentials: 'same-origin', redirect: 'error' }).catch(
-    () => null,
-  )
-  if (!response?.ok) throw new Refused(response?.status ?? 0, 'unreachable', w.unreachable())
-  return (await response.json()) as Document
-}
+const MIB = 1024 * 1024
 
-export default function apiReference(): View {
-  const described = load(readDocument)
+export default function apiReference(data: ApiReferenceData): View {
   const find = signal('')
-  // the browser looked for the anchor of the address before there was anything
-  described.value.subscribe(all => {
-    if (all !== null) requestAnimationFrame(() => anchored()?.scrollIntoView())
-  })
-  return () => [
-    p({ class: 'lead' }, w.lead()),
-    p({ class: 'soft' }, w.english(), ' ', w.document(), ' ', code({}, '/console/openapi.json')),
-    whenLoaded(described, all => {
-      const calls = callsOf(all).filter(call => matches(call, find.value))
-      return div(
-        { class: 'stack' },
-        div({ class: 'search' }, icon('search'), searchBox(find)),
-        calls.length === 0
-          ? empty('search', w.none(), button({ type: 'button', onClick: () => (find.value = '') }, w.clear()))
-          : [contents(calls), groupsOf(calls).map(([tag, some]) => group(tag, some)), records(all, find.value)],
-      )
-    }),
-  ]
+  return () => {
+    const isFound = finder(find.value)
+    const calls = data.calls.filter(call => isFound(textOf(call)))
+    const refusals = data.refusals.filter(({ name, status, why, todo }) =>
+      isFound(`${name} ${status} ${inLanguage(why)} ${inLanguage(todo)}`),
+    )
+    const headers = (rows: ApiReferenceData['asked']) =>
+      rows.filter(({ name, what }) => isFound(`${name} ${inLanguage(what)}`))
+    const [asked, answered] = [headers(data.asked), headers(data.answered)]
+    return [
+      p({ class: 'lead' }, w.lead()),
+      addresses(data),
+      scripted.value && searchBox(find),
+      calls.length + refusals.length + asked.length + answered.length === 0 &&
+        empty('search', w.none(), button({ type: 'button', onClick: () => (find.value = '') }, w.clear())),
+      calls.length > 0 && contents(calls),
+      calls.map(call => callPanel(call, data)),
+      asked.length + answered.length > 0 && headersPanel(asked, answered),
+      find.value === '' && limitsPanel(data),
+      refusals.length > 0 && errorsPanel(refusals),
+    ]
+  }
 }
 
-const anchored = (): HTMLElement | null => document.getElementById(decodeURIComponent(location.hash.slice(1)))
+/** Every word must be somewhere in the text. */
+function finder(asked: string): (text: string) => boolean {
+  const sought = asked.toLowerCase().split(/\s+/).filter(Boolean)
+  return text => sought.every(word => text.toLowerCase().includes(word))
+}
+
+const textOf = ({ path, title, protocol, body, query }: ApiCall): string =>
+  [
+    path,
+    title.zh,
+    title.en,
+    protocol ?? '',
+    ...[...query, ...body].flatMap(({ name, what }) => [name, what.zh, what.en]),
+  ].join(' ')
+
+const addresses = ({ main, direct }: ApiReferenceData): Child =>
+  section(
+    { class: 'panel', 'aria-label': w.main() },
+    div({ class: 'row' }, span({ class: 'soft' }, w.main()), copyable(main, w.main())),
+    direct !== main && div({ class: 'row' }, span({ class: 'soft' }, w.direct()), copyable(direct, w.direct())),
+    div(
+      { class: 'row' },
+      a({ href: '/openapi.json', class: 'button small' }, icon('download'), w.document()),
+      a({ href: hrefTo('console-api') }, w.console()),
+    ),
+  )
 
 const searchBox = (find: { value: string }): Child =>
-  input({
-    type: 'search',
-    'aria-label': w.find(),
-    placeholder: w.find(),
-    value: find.value,
-    onInput: event => (find.value = event.currentTarget.value),
-  })
+  div(
+    { class: 'search' },
+    icon('search'),
+    input({
+      type: 'search',
+      'aria-label': w.find(),
+      placeholder: w.find(),
+      value: find.value,
+      onInput: event => (find.value = event.currentTarget.value),
+    }),
+  )
 
-const matches = ({ id, path, summary }: Call, text: string): boolean =>
-  `${id} ${path} ${summary}`.toLowerCase().includes(text.trim().toLowerCase())
-
-function groupsOf(calls: readonly Call[]): [tag: string, calls: Call[]][] {
-  const groups = new Map<string, Call[]>()
-  for (const call of calls) groups.set(call.tag, [...(groups.get(call.tag) ?? []), call])
-  return [...groups]
-}
-
-const contents = (calls: readonly Call[]): Child =>
+const contents = (calls: readonly ApiCall[]): Child =>
   nav(
-    { class: 'panel', 'aria-label': w.calls() },
+    { class: 'panel', 'aria-label': w.paths() },
     ul(
       { class: 'names' },
-      calls.map(({ id, method, path }) =>
-        li({ key: id }, a({ href: `#${id}` }, code({}, method, ' ', path.replace(/^\/api/, '')))),
+      calls.map(({ id, method, path }) => li({ key: id }, a({ href: `#${id}` }, code({}, method, ' ', path)))),
+    ),
+  )
+
+function callPanel(call: ApiCall, { main }: ApiReferenceData): Child {
+  const { id, method, path, title, keys, query, body, streams, charged, examples } = call
+  const values = { base: main, key: 'sk-…', model: 'MODEL', name: '' }
+  return article(
+    { class: 'panel stack', key: id, 'aria-labelledby': id },
+    h2({ id, class: 'row' }, badge(method === 'GET' ? 'good' : 'warn', method), code({}, path)),
+    p({ class: 'strong' }, inLanguage(title)),
+    p({ class: 'hint' }, w.key(), ' ', keys.join(' · '), streams && ` · ${w.streams()}`),
+    parameterList([...query, ...body]),
+    p({}, charged === null ? w.free() : [span({ class: 'strong' }, w.charged()), ' ', inLanguage(charged)]),
+    examples.length > 0 &&
+      details(
+        { class: 'unfolding' },
+        summary({}, icon('down'), span({}, w.examples())),
+        examples.map(({ title: name, syntax, text }) =>
+          div({ key: name }, snippet(fill(text, syntax, values), `${name} · ${method} ${path}`)),
+        ),
+      ),
+  )
+}
+
+const parameterList = (parameters: readonly Parameter[]): Child =>
+  parameters.length > 0 &&
+  div(
+    { class: 'stack fields' },
+    p({ class: 'strong' }, w.parameters()),
+    ul(
+      { class: 'changes' },
+      parameters.map(({ name, type, required, what }) =>
+        li(
+          { key: name },
+          code({ class: 'strong' }, name),
+          ' ',
+          code({ class: 'soft' }, type),
+          required && [' ', span({ class: 'hint' }, w.required())],
+          span({ class: 'under' }, inLanguage(what)),
+        ),
       ),
     ),
   )
 
-const group = (tag: string, calls: readonly Call[]): Child =>
+const headersPanel = (asked: ApiReferenceData['asked'], answered: ApiReferenceData['asked']): Child =>
   section(
-    { class: 'panel', key: tag, 'aria-labelledby': `tag-${tag}` },
-    h2({ id: `tag-${tag}` }, tag),
-    calls.map(call => article({ key: call.id, class: 'stack', 'aria-labelledby': call.id }, callShown(call))),
+    { class: 'panel stack', 'aria-labelledby': 'headers' },
+    h2({ id: 'headers' }, w.headers()),
+    headerList(w.asked(), asked),
+    headerList(w.answered(), answered),
   )
 
-const callShown = (call: Call): Child => [
-  h3(
-    { id: call.id, class: 'row' },
-    badge(METHOD_TONES[call.method] ?? 'warn', call.method),
-    code({}, `/console${call.path}`),
-  ),
-  p({}, call.summary),
-  p({ class: 'hint' }, call.rules),
-  call.parameters.length > 0 && fields(w.parameters(), call.parameters),
-  call.body !== null && fields(w.body(), fieldsOf(call.body), call.body),
-  call.answer === null
-    ? p({ class: 'soft' }, `${w.answer(call.status)} · ${w.nothing()}`)
-    : fields(w.answer(call.status), fieldsOf(call.answer), call.answer),
-  p({ class: 'hint' }, w.refusals(), ' ', call.refusals.join(' · ')),
-  snippet(example(call), `${w.example()} · ${call.id}`),
-]
-
-function example({ method, path, body, open }: Call): string {
-  const lines = [`curl ${method === 'GET' ? '' : `-X ${method} `}'${location.origin}/console${path}'`]
-  if (!open) lines.push("-H 'authorization: Bearer gwp_…'")
-  if (body !== null) lines.push("-H 'content-type: application/json'", `-d '${JSON.stringify(bodyOf(body))}'`)
-  return lines.join(' \\\n  ')
-}
-
-/** `whole`: the record that the fields are of, which may be one with a name. */
-const fields = (title: string, rows: readonly Field[], whole?: Schema): Child =>
-  div(
-    { class: 'stack fields' },
-    p({}, span({ class: 'strong' }, title), whole && [' ', typed(whole)]),
-    rows.length > 0 &&
-      ul(
-        { class: 'changes' },
-        rows.map(row => li({ key: row.name }, field(row))),
+const headerList = (title: string, rows: ApiReferenceData['asked']): Child =>
+  rows.length > 0 && [
+    h3({}, title),
+    ul(
+      { class: 'changes' },
+      rows.map(({ name, what }) =>
+        li({ key: name }, code({ class: 'strong' }, name), span({ class: 'under' }, inLanguage(what))),
       ),
+    ),
+  ]
+
+const limitsPanel = ({ limits: { bodyBytes, rate } }: ApiReferenceData): Child =>
+  section(
+    { class: 'panel stack', 'aria-labelledby': 'limits' },
+    h2({ id: 'limits' }, w.limits()),
+    ul(
+      { class: 'changes' },
+      li({}, w.body(`${count(bodyBytes / MIB)} MiB`)),
+      li({}, rate === null ? w.unlimited() : w.rate(count(rate.requests), count(rate.minutes))),
+      li({}, w.silence()),
+    ),
   )
 
-const field = ({ name, schema, required, description }: Field): Child => [
-  code({ class: 'strong' }, name),
-  ' ',
-  typed(schema),
-  required && [' ', span({ class: 'hint' }, w.required())],
-  description !== '' && span({ class: 'under' }, description),
-]
-
-/** The type in a word; a record with a name leads to where it is described. */
-function typed(schema: Schema): Child {
-  const { text, record } = typeOf(schema)
-  return record === null ? code({ class: 'soft' }, text) : a({ href: `#record-${record}` }, code({}, text))
-}
-
-const records = ({ components }: Document, text: string): Child =>
-  text === '' &&
+const errorsPanel = (refusals: ApiReferenceData['refusals']): Child =>
   section(
-    { class: 'panel', 'aria-labelledby': 'records' },
-    h2({ id: 'records' }, w.schemas()),
-    Object.entries(components.schemas).map(([name, schema]) =>
-      article(
-        { key: name, class: 'stack', 'aria-labelledby': `record-${name}` },
-        h3({ id: `record-${name}` }, code({}, name)),
-        schema.description !== undefined && p({ class: 'hint' }, schema.description),
-        ul(
-          { class: 'changes' },
-          fieldsOf(schema).map(row => li({ key: row.name }, field(row))),
-        ),
+    { class: 'panel stack', 'aria-labelledby': 'errors' },
+    h2({ id: 'errors' }, w.errors()),
+    p({ class: 'soft' }, w.envelope()),
+    ul(
+      { class: 'facts' },
+      refusals.map(({ name, status, why, todo }) =>
+        li({ key: name }, code({}, status), span({}, inLanguage(why), ' ', inLanguage(todo))),
       ),
     ),
   )

@@ -38,6 +38,13 @@ const rows = [
   { name: 'connect', path: '/connect', area: 'public', title: { zh: '连接', en: 'Connect' }, icon: 'plug' },
   { name: 'api-reference', path: '/api-reference', area: 'public', title: { zh: 'API', en: 'API' }, icon: 'book' },
   {
+    name: 'console-api',
+    path: '/console-api',
+    area: 'public',
+    title: { zh: '控制台接口', en: 'Console API' },
+    listed: false,
+  },
+  {
     name: 'overview',
     path: '/overview',
     area: 'account',

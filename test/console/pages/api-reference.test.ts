@@ -1,79 +1,41 @@
-/** The reference of the API: what it says follows from the document, and it makes no call but for that. */
+/** The page API, which everybody reads, also without a script: the paths by which models are asked. */
 import t from 'tap'
-import { OPERATIONS } from '../../../lib/console/api/rows.ts'
-import { bodyOf, callsOf, type Document, typeOf } from '../../../web/pages/reference/document.ts'
+import { PUBLISHED } from '../../../lib/exchange/paths.ts'
 import { browserTest } from '../support/browser.ts'
-import { giveSession, openConsole } from '../support/pages.ts'
+import { openSite, URLS } from '../support/site.ts'
 
-browserTest(t, 'everybody reads it, operators more of it', async (t, newcomer) => {
-  const house = await openConsole(t)
+browserTest(t, 'the paths of models, found by words, with examples', async (t, newcomer) => {
+  const { at } = await openSite(t)
   const visitor = await newcomer({ language: 'en-US' })
-  const { page, visit, complaints, requested } = visitor
-  await visit(`${house.url}/console/api-reference#keys.create`)
-  const heading = page.locator('[id="keys.create"]')
-  await heading.waitFor()
-  const shown = await page.locator('h3[id*="."]').count()
-  t.equal(shown, OPERATIONS.filter(({ who }) => who !== 'operator').length)
-  // the anchor leads to its call
-  await page.waitForFunction(
-    id => scrollY > 0 && (document.getElementById(id) as HTMLElement).getBoundingClientRect().top < innerHeight,
-    'keys.create',
+  const { page, visit, complaints } = visitor
+  await visit(`${at}/console/api-reference`)
+  const panels = page.locator('main article')
+  t.equal(await panels.count(), PUBLISHED.length)
+  const chat = page.getByRole('article', { name: 'POST /v1/chat/completions' })
+  t.match(
+    await chat.innerText(),
+    /authorization: Bearer · Can be streamed[\s\S]*messages array required[\s\S]*What is charged/,
   )
-  const call = page.getByRole('article', { name: 'POST /console/api/accounts/{account}/keys', exact: true })
-  t.match(await call.innerText(), /Make a key[\s\S]*name string[\s\S]*required[\s\S]*Answer 201 NewKey[\s\S]*409/)
-  t.match(await call.locator('pre').innerText(), /curl -X POST '.*\/console\/api\/accounts\/\{account\}\/keys'/)
-  await call.getByRole('link', { name: 'NewKey' }).click()
-  await page.waitForURL(url => url.hash === '#record-NewKey')
-  t.ok(await page.locator('[id="record-NewKey"]').isVisible())
-  t.equal(await page.getByText('users.reset').count(), 0)
+  await chat.getByText('Examples').click()
+  t.match(await chat.locator('pre').first().innerText(), `curl '${URLS.main}/v1/chat/completions'`)
+  t.match(await page.locator('#errors ~ ul li').first().innerText(), /^403/, 'an empty balance comes first')
   t.same(await visitor.axe(), [])
-  await page.getByRole('searchbox').fill('roll')
-  await page.waitForFunction(() => document.querySelectorAll('h3[id*="."]').length === 1)
-  await page.getByRole('searchbox').fill('nothing of the kind')
-  await page.getByText('No call matches.').waitFor()
-  t.same(
-    requested.filter(url => /\/console\/(api\/|openapi)/.test(url)).map(url => new URL(url).pathname),
-    ['/console/openapi.json'],
-  )
+  const find = page.getByRole('searchbox')
+  await find.fill('tokens count_tokens')
+  await page.waitForFunction(() => document.querySelectorAll('main article').length === 1)
+  await find.fill('x-gateway-charge')
+  await page.getByRole('heading', { name: 'Headers' }).waitFor()
+  t.equal(await panels.count(), 0)
+  await find.fill('nothing of the kind')
+  await page.getByText('Nothing matches.').waitFor()
+  await page.getByRole('button', { name: 'Clear' }).click()
+  await page.getByRole('link', { name: 'Console API' }).click()
+  await page.waitForURL('**/console/console-api')
+  t.notOk((await page.getByRole('navigation').first().innerText()).includes('Console API'))
+  t.same(complaints, [])
 
-  const operator = await newcomer({ language: 'en-US' })
-  await giveSession(operator, house, await house.person('op@example.org', { operator: true, factor: true }))
-  await operator.visit(`${house.url}/console/api-reference`)
-  await operator.page.locator('[id="users.reset"]').waitFor()
-  t.equal(await operator.page.locator('h3[id*="."]').count(), OPERATIONS.length)
-  t.same([...complaints, ...operator.complaints], [])
-})
-
-t.test('types and examples', async t => {
-  t.same(typeOf({ $ref: '#/components/schemas/Key' }), { text: 'Key', record: 'Key' })
-  t.same(typeOf({ type: 'array', items: { $ref: '#/components/schemas/Key' } }), { text: 'Key[]', record: 'Key' })
-  t.same(typeOf({ anyOf: [{ type: 'string', format: 'date-time' }, { type: 'null' }] }), {
-    text: 'string (date-time) | null',
-    record: null,
-  })
-  t.same(typeOf({ enum: ['a', 1] }).text, '"a" | 1')
-  t.same(typeOf({}).text, 'any')
-  t.same(bodyOf({ properties: { a: { type: 'string' }, b: {}, c: { enum: ['x'] } }, required: ['a', 'c'] }), {
-    a: '…',
-    c: 'x',
-  })
-  const document: Document = {
-    paths: {
-      '/api/a': {
-        get: {
-          operationId: 'a.read',
-          tags: ['a'],
-          summary: 's',
-          description: 'd',
-          security: [{}],
-          parameters: [],
-          responses: { '204': {}, '400': {} },
-        },
-      },
-    },
-    components: { schemas: {} },
-  }
-  t.match(callsOf(document), [
-    { id: 'a.read', method: 'GET', open: true, status: '204', answer: null, refusals: ['400'] },
-  ])
+  const plain = await newcomer({ context: { javaScriptEnabled: false } })
+  await plain.page.goto(`${at}/console/api-reference`)
+  t.equal(await plain.page.locator('main article').count(), PUBLISHED.length)
+  t.match(await plain.page.locator('main').innerText(), /余额或预算已用完/)
 })

@@ -338,6 +338,7 @@ export const PLACES: Record<PageName, Place> = {
   actions: () => ['/actions'],
   'all-actions': () => ['/all-actions'],
   'api-reference': () => ['/api-reference'],
+  'console-api': () => ['/console-api'],
   models: () => ['/models', '/models?group=vip', '/models?q=nothing+like+it'],
   status: () => ['/status'],
   connect: () => ['/connect'],

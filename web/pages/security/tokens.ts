@@ -1,7 +1,7 @@
 /** Personal tokens, with which programs make the reader's calls. */
 import { signal } from '@preact/signals'
 import { get, send } from '../../base/ask.ts'
-import { button, code, div, h2, p, section, span } from '../../base/element.ts'
+import { a, button, code, div, h2, p, section, span } from '../../base/element.ts'
 import { load } from '../../base/load.ts'
 import { say, type View } from '../../base/page.ts'
 import { act } from '../../parts/act.ts'
@@ -15,6 +15,7 @@ import { me } from '../../base/session.ts'
 import type { NewToken, Token } from '../../base/shapes.ts'
 import { moment } from '../../base/time.ts'
 import { words } from '../../base/words.ts'
+import { hrefTo } from '../../shared/sitemap.ts'
 
 const w = words({
   title: ['个人令牌', 'Personal tokens'],
@@ -22,6 +23,7 @@ const w = words({
     '供脚本和命令行使用控制台接口，不能用于调用模型。',
     'For scripts and the command line at the console’s API. They do not ask models.',
   ],
+  reference: ['控制台接口', 'Console API'],
   none: ['还没有令牌。', 'There is no token yet.'],
   make: ['新建令牌', 'New token'],
   name: ['名称', 'Name'],
@@ -66,7 +68,7 @@ export function tokensPanel(): View {
         h2({ id: 'tokens' }, w.title()),
         button({ type: 'button', class: 'small', onClick: () => (making.value = true) }, w.make()),
       ),
-      p({ class: 'soft' }, w.lead()),
+      p({ class: 'soft' }, w.lead(), ' ', a({ href: hrefTo('console-api') }, w.reference())),
       whenLoaded(tokens, ({ data }) => (data.length === 0 ? empty('key', w.none()) : table(data, end))),
       making.value && dialog(),
     )
