@@ -158,10 +158,12 @@ class CallReader {
 
   read(tree: Tree, list: Node): void {
     const elements = tree.elements(list)
+    const isBare = (one: Node): boolean => tree.absent(one, 'index') && tree.absent(one, 'id')
+    const arePlaced = elements.length > 1 && elements.every(isBare)
     elements.forEach((element, place) => {
       const custom = tree.get(element, 'custom')
       const inner = tree.kind(custom) === 'object' ? custom : tree.get(element, 'function')
-      const call = this.#callOf(tree, element, inner, elements.length - place)
+      const call = this.#callOf(tree, element, inner, arePlaced ? elements.length - place : 0)
       this.#piece(tree, call, inner, custom === inner ? 'input' : 'arguments')
     })
   }
@@ -176,7 +178,7 @@ class CallReader {
     this.#blocks.closeCalls()
   }
 
-  /** `fromEnd`: 1 = it is the last piece of its chunk. */
+  /** `fromEnd`: the place among the calls where its place says which it is, 1 = the last; 0 = it does not. */
   #callOf(tree: Tree, element: Node, inner: Node, fromEnd: number): Call {
     const index = tree.number(element, 'index')
     const id = tree.string(element, 'id') ?? ''
@@ -191,7 +193,7 @@ class CallReader {
     }
     if (id !== '') return this.#known(`id ${id}`, id)
     this.#blocks.found.keeps()
-    const last = (name === '' && fromEnd > 1 ? this.#order.at(-fromEnd) : null) ?? this.#last
+    const last = (name === '' && fromEnd > 0 ? this.#order.at(-fromEnd) : null) ?? this.#last
     const isNext = last === null || (name !== '' && last.hasArgs && last.check?.whole !== false)
     return isNext ? this.#known(`no ${this.#calls.size}`, '') : last
   }
