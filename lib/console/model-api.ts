@@ -44,8 +44,8 @@ const idOf = (method: string, path: string): string =>
 
 /** The programs that ask on this path: a client makes them for the first path of a protocol. */
 function examplesOf(protocol: Protocol, path: string): ApiCall['examples'] {
-  const [first] = Object.keys(FORM_TEXTS[protocol].paths)
-  if (!path.endsWith(first as string)) return []
+  const [first] = Object.keys(FORM_TEXTS[protocol]?.paths ?? {})
+  if (first === undefined || !path.endsWith(first)) return []
   return [...CLIENTS]
     .sort((one, other) => Number(other.id === 'curl') - Number(one.id === 'curl'))
     .flatMap(({ snippets }) => snippets)
@@ -71,17 +71,16 @@ function callOf({ method, path, behind, endpoint, streams }: PublishedPath): Api
     const examples = method === 'GET' ? ask(path, query) : []
     return { ...common, title, protocol: null, query, body, streams, charged: null, examples }
   }
-  const { paths, parameters, charged } = FORM_TEXTS[form]
-  const title = paths[behind]
-  if (title === undefined) throw new Error(`nothing is said of ${method} ${path}`)
+  const said = FORM_TEXTS[form]
+  const title = said?.paths[behind] ?? { zh: path, en: path }
   const isFree = action === 'count'
-  const body = { query: [], body: parameters, streams: streams && !isFree }
+  const body = { query: [], body: said?.parameters ?? [], streams: streams && !isFree }
   return {
     ...common,
     ...body,
     title,
     protocol: form,
-    charged: isFree ? null : charged,
+    charged: isFree ? null : (said?.charged ?? null),
     examples: examplesOf(form, path),
   }
 }

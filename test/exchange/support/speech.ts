@@ -26,7 +26,7 @@ export const SPEECH: Record<Talking, Speech> = {
     ask: { path: '/v1/messages', headers: { 'x-api-key': KEY }, body: { ...body, max_tokens: 100 } },
     first: event('content_block_delta', { index: 0, delta: { type: 'text_delta', text: 'Good morning to you' } }),
     rest:
-      event('message_delta', { delta: {}, usage: { input_tokens: 100, output_tokens: 10 } }) +
+      event('message_delta', { delta: { stop_reason: 'end_turn' }, usage: { input_tokens: 100, output_tokens: 10 } }) +
       event('message_stop', {}),
     error: event('error', { error: { type: 'overloaded_error', message: 'no' } }),
     keepAlive: 'event: ping\ndata: {"type":"ping"}\n\n',
