@@ -170,7 +170,16 @@ const STEPS: readonly [typed: string, way: Way][] = [
 ]
 
 /** They serve until they are ended, ask an address or a gateway that runs, or print what a program reads; they have tests of their own. */
-const ELSEWHERE = ['serve', 'demo', 'simulate', 'doctor', 'completion', 'channels test', 'channels rest', 'channels wake']
+const ELSEWHERE = [
+  'serve',
+  'demo',
+  'simulate',
+  'doctor',
+  'completion',
+  'channels test',
+  'channels rest',
+  'channels wake',
+]
 
 const LAST = { terminal: '', pipe: ' | cat', json: ' --json' }
 
