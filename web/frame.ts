@@ -37,7 +37,7 @@ const w = words({
 })
 
 export const titleOf = (given: Given): string =>
-  `${heading.value ?? inLanguage(rowOf(given.page).title)} · ${inLanguage(site.value.name)}`
+  `${heading.value?.() ?? inLanguage(rowOf(given.page).title)} · ${inLanguage(site.value.name)}`
 
 /** `view`: null while the page's module is on its way. */
 export function frame(given: Given, view: View | null): Child {
@@ -66,7 +66,7 @@ export function frame(given: Given, view: View | null): Child {
       announcements(),
       div(
         { class: 'heading' },
-        h1({}, heading.value ?? inLanguage(row.title)),
+        h1({}, heading.value?.() ?? inLanguage(row.title)),
         actions.value && div({ class: 'actions' }, actions.value()),
       ),
       view === null ? div({ class: 'waiting', 'aria-hidden': 'true' }) : view(),

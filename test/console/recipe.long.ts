@@ -28,7 +28,7 @@ const LINES: [file: string, behind: string, line: string][] = [
   [
     'lib/ops/rows.ts',
     "import { z } from 'zod'\n",
-    "import { lettersAnswer, lettersOf, lettersQuery } from '../operations/accounts/letters.ts'\nimport { adminCall } from './call.ts'\n",
+    "import { lettersAnswer, lettersOf, lettersQuery } from '../operations/accounts/letters.ts'\n",
   ],
   ['lib/ops/rows.ts', 'const BOOKS = [\n', ADMIN_ROW],
   ['docs/admin.md', '|---|---|---|\n', '| `GET /admin/accounts/{name}/letters` | `times` | 200 `{letters}` |\n'],

@@ -15,8 +15,8 @@ export type View = () => Child
 /** `data`: what the server wrote into the document; undefined for pages that ask the API. */
 export type Page<D = undefined> = (data: D) => View
 
-/** The heading where a page has a better one than its title in the table of pages: the name of what it shows. */
-export const heading = signal<string | null>(null)
+/** The heading where a page has a better one than its title in the table of pages: the name of what it shows, in the language of the moment. */
+export const heading = signal<(() => string) | null>(null)
 
 /** What stands beside the heading: the page's first action. */
 export const actions = signal<View | null>(null)

@@ -61,7 +61,7 @@ const w = words({
 })
 
 export default function model(data: ModelData): View {
-  heading.value = data.model.name
+  heading.value = () => data.model.name
   const clients = clientTabs(data, () => data.model)
   const example = data.model.price === null ? null : exampleOf(data.model.price)
   return () => [

@@ -43,7 +43,7 @@ export default function statement(): View {
   const month = decodeURIComponent(location.pathname.split('/').at(-1) ?? '')
   const path = () => `${accountPath()}/statements/${encodeURIComponent(month)}`
   const loaded = load(() => get<StatementAnswer>(path()))
-  heading.value = w.title(month)
+  heading.value = () => w.title(month)
   actions.value = () => [
     a({ class: 'button', href: hrefOf('/billing') }, w.back()),
     a({ class: 'button', href: `/console/api${path()}/csv`, download: `statement-${month}.csv` }, w.csv()),
