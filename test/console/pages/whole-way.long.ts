@@ -91,7 +91,17 @@ const WAYS: Way[] = [
 const here = (gateway: TestGateway, link: string): string => gateway.main + link.slice(new URL(link).origin.length)
 
 function inviteOperator({ folder }: TestGateway, email: string): string {
-  const words = ['users', 'invite', '--role', 'operator', '--email', email, '--config', `${folder}/gateway.yaml`, '--json']
+  const words = [
+    'users',
+    'invite',
+    '--role',
+    'operator',
+    '--email',
+    email,
+    '--config',
+    `${folder}/gateway.yaml`,
+    '--json',
+  ]
   const { status, stdout, stderr } = spawnSync(BIN, words, { encoding: 'utf8' })
   if (status !== 0) throw new Error(stderr)
   return (JSON.parse(stdout) as { url: string }).url
