@@ -1,5 +1,6 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: that is how our YAML files name variables
 /** Rules about channels: where they lead, with which keys, and whether they are ever asked. */
+import { FINISH_WORDS } from '../protocols/words/finish-words.ts'
 import { KINDS, type ProviderKind } from '../protocols/words/kinds.ts'
 import type { Channel } from '../terms/records.ts'
 import type { Config, Listener } from '../config/config.ts'
@@ -34,7 +35,11 @@ const HOSTS: readonly [host: RegExp, kind: KindName][] = [
   [/^(?:open\.bigmodel\.cn|api\.z\.ai)$/, 'zhipu'],
 ]
 
-const isUnrecorded = (kind: KindName): boolean => (KINDS[kind] as ProviderKind).unrecorded === true
+/** What of its kind's texts nobody has recorded, where the channel has any. */
+function unrecordedOf({ kind, protocols }: Channel): ProviderKind['unrecorded'] {
+  const writesText = protocols.some(protocol => Object.hasOwn(FINISH_WORDS, protocol))
+  return kind === null || !writesText ? undefined : (KINDS[kind] as ProviderKind).unrecorded
+}
 
 /** Kinds that share hosts with others, or hosts that belong to more than one kind. */
 const ALIKE: Partial<Record<KindName, readonly KindName[]>> = { azure: ['azure-deployments'] }
@@ -211,17 +216,13 @@ export const CHANNEL_RULES: Rule[] = [
     name: 'unrecorded',
     severity: 'warned',
     about:
-      'A kind of provider whose usage is read as its protocol says it: no answer of it, and no example, was there to try.',
+      'A kind of provider whose usage, at least of streams, is read as its protocol says it: no answer of it, and no example, was there to try.',
     *find({ seen }) {
-      for (const { name, kind } of seen.channels)
-        if (kind !== null && isUnrecorded(kind))
-          yield inRow(
-            'channels',
-            name,
-            ['kind'],
-            'a kind whose answers were tried: compare what its first requests cost with its bill',
-            kind,
-          )
+      for (const channel of seen.channels) {
+        const what = unrecordedOf(channel)
+        const expected = `a kind whose ${what} were tried: compare what its first requests cost with its bill`
+        if (what !== undefined) yield inRow('channels', channel.name, ['kind'], expected, channel.kind)
+      }
     },
   },
   {

@@ -51,10 +51,25 @@ export function failureIn(tree: Tree, node: Node, status = 0): Failure {
   const inner = tree.get(node, 'error')
   const error = tree.kind(inner) === 'object' ? inner : node
   const words = ['code', 'type', 'status'].map(name => tree.string(error, name) ?? '')
-  const told = ['message', 'detail', 'msg'].map(name => tree.string(error, name)).find(text => text !== null)
   const number = tree.number(error, 'code') ?? 0
-  const message = told ?? tree.string(inner) ?? plain(Buffer.from(tree.source(node), 'latin1'))
+  const message = textIn(tree, error) ?? plain(Buffer.from(tree.source(node), 'latin1'))
   return failureOf(status === 0 && number >= 400 && number < 600 ? number : status, words, message)
+}
+
+/** Where providers have the text of an error; in some it stands in objects or lists of these names. */
+const TEXTS = ['message', 'detail', 'msg', 'status_msg', 'error', 'base_resp']
+const DEEPEST_TEXT = 4
+
+function textIn(tree: Tree, node: Node, depth = 0): string | null {
+  const text = tree.string(node)
+  if (text !== null || depth > DEEPEST_TEXT) return text
+  const [first] = tree.elements(node)
+  if (first !== undefined) return textIn(tree, first, depth + 1)
+  for (const name of TEXTS) {
+    const found = textIn(tree, tree.get(node, name), depth + 1)
+    if (found !== null) return found
+  }
+  return null
 }
 
 function failureOf(status: number, words: readonly string[], message: string): Failure {

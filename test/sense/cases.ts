@@ -179,8 +179,8 @@ export const SIBLINGS: [name: string, change: Change][] = [
   ['books in memory', inGateway(['sqlite:cfg/x.db', "'sqlite::memory:'"])],
   ['a disk that is not mounted', inGateway(['journal: cfg/journal', 'journal: unmounted/journal'])],
   [
-    'a kind of which nothing was recorded',
-    inCatalog([URL_, 'https://api.siliconflow.cn'], ['kind: anthropic', 'kind: siliconflow']),
+    'a kind of which no stream was recorded',
+    inCatalog([URL_, 'https://api.fireworks.ai'], ['anthropic, protocols: [messages]', 'fireworks, protocols: [chat]']),
   ],
   ['a rule that is none', { catalog: `accept: [zero_prise]\n${CATALOG}` }],
 ]

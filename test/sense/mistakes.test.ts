@@ -638,10 +638,10 @@ const SAID_OF_SIBLINGS: Lines[] = [
     ],
   ],
   [
-    'a kind of which nothing was recorded',
+    'a kind of which no stream was recorded',
     [],
     [
-      'catalog.yaml:6:63: channels[0].kind: expected a kind whose answers were tried: compare what its first requests cost with its bill, found "siliconflow" [unrecorded]',
+      'catalog.yaml:6:61: channels[0].kind: expected a kind whose streams were tried: compare what its first requests cost with its bill, found "fireworks" [unrecorded]',
     ],
   ],
   [

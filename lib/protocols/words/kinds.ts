@@ -12,8 +12,8 @@ export interface ProviderKind {
   address?: AddressForm
   /** The framing of its answers, where it is not that of the protocols. */
   answers?: AnswersOf
-  /** No answer of it is among those that the meters are tested with, and no example of its documentation. */
-  unrecorded?: true
+  /** What of its texts is neither among the answers that the meters are tested with nor among the examples of its documentation. */
+  unrecorded?: 'answers' | 'streams'
   /** Answers on chat do not tell of searches. */
   searches?: 'unreported'
   /** Added to the query of every request. */
@@ -58,22 +58,22 @@ export const KINDS = {
   bedrock: { credential: 'aws', answers: 'bedrock' },
   'bedrock-api-key': { answers: 'bedrock' },
   cerebras: {},
-  cohere: {},
+  cohere: { unrecorded: 'answers' },
   dashscope: {},
-  deepinfra: { unrecorded: true },
+  deepinfra: {},
   deepseek: {},
-  fireworks: { unrecorded: true },
+  fireworks: { unrecorded: 'streams' },
   groq: {},
-  hunyuan: { unrecorded: true, searches: 'unreported' },
+  hunyuan: { unrecorded: 'streams', searches: 'unreported' },
   minimax: { searches: 'unreported' },
   mistral: {},
   moonshot: { searches: 'unreported' },
-  nvidia: { unrecorded: true },
+  nvidia: {},
   openrouter: {},
   perplexity: {},
-  qianfan: { unrecorded: true },
-  siliconflow: { unrecorded: true },
-  together: { unrecorded: true },
+  qianfan: {},
+  siliconflow: {},
+  together: {},
   vertex: { credential: 'service_account', address: vertexAddress },
   volcengine: {},
   xai: {},

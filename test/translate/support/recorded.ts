@@ -11,6 +11,7 @@ import { type Translated, translated } from '../../../lib/translate/table.ts'
 import type { Json } from '../../protocols/answers-told.ts'
 import { read, streamOf } from '../../protocols/read.ts'
 import { RECORDED, type Recorded } from '../../protocols/recorded.ts'
+import { RECORDED_ERRORS } from '../../protocols/recorded-errors.ts'
 import { come, readerOptions, type Loose, tell, writerOptions } from './answers.ts'
 
 export const TEXT = ['messages', 'chat', 'responses', 'generate'] as const
@@ -134,7 +135,8 @@ function seenBy(events: readonly AnswerEvent[]): Omit<Seen, 'input' | 'output'> 
   for (const { kind, text, call } of blocks as { kind: string; text: string; call?: { name: string } }[]) {
     if (kind === 'text' || kind === 'refusal') seen.text += text
     else if (kind === 'thought') seen.thought += text
-    else if (kind === 'call') seen.calls.push({ name: call?.name ?? '', args: parsed(text) })
+    else if (kind === 'call')
+      seen.calls.push({ name: call?.name ?? '', args: parsed(Buffer.from(text, 'latin1').toString()) })
   }
   return seen
 }
@@ -212,12 +214,24 @@ function has(rows: readonly Answer[]): string {
   return found.filter(one => one !== false).join(', ')
 }
 
+/** What a kind should have, and has not: forms of answers, an error, and the words of the usual ends. */
+function lacks(kind: KindName, rows: readonly Answer[]): string {
+  const stops = rows.flatMap(row => [row.whole && said(row, false).stop, row.events && said(row, true).stop])
+  const missing = [
+    !rows.some(({ whole }) => whole !== undefined) && 'whole',
+    !rows.some(({ events }) => events !== undefined) && 'streams',
+    !RECORDED_ERRORS.some(error => error.kind === kind) && 'errors',
+    ...['end', 'tool', 'length'].map(stop => !stops.includes(stop) && `\`${stop}\``),
+  ]
+  return missing.filter(one => one !== false).join(', ')
+}
+
 function rowOf(kind: KindName): string {
   const rows = ANSWERS.filter(row => row.kind === kind)
-  if (rows.length === 0) return `| \`${kind}\` | unrecorded | | | | | |`
+  if (rows.length === 0) return `| \`${kind}\` | unrecorded | | all | | | | |`
   const recorded = rows.filter(({ of }) => of === 'recorded').length
   const cells = TEXT.map(to => cell(rows, to)).join(' | ')
-  return `| \`${kind}\` | ${recorded} recorded, ${rows.length - recorded} documented | ${has(rows)} | ${cells} |`
+  return `| \`${kind}\` | ${recorded} recorded, ${rows.length - recorded} documented | ${has(rows)} | ${lacks(kind, rows)} | ${cells} |`
 }
 
 /** The page with the table as it is now. */
@@ -226,7 +240,7 @@ export function written(page: string): string {
   const [, after] = (rest ?? '').split(END)
   if (before === undefined || after === undefined) throw new Error('docs/translation.md has no place for the table')
   const head =
-    '| kind | answers | what is in them | to messages | to chat | to responses | to generate |\n|---|---|---|---|---|---|---|'
+    '| kind | answers | what is in them | unrecorded | to messages | to chat | to responses | to generate |\n|---|---|---|---|---|---|---|---|'
   const rows = (Object.keys(KINDS) as KindName[]).map(rowOf).join('\n')
   return `${before}${BEGIN}\n${head}\n${rows}\n${END}${after}`
 }
