@@ -354,6 +354,20 @@ const translate = kind.scalar(
   },
 )
 
+const budget = z.strictObject({
+  amount: kind.cny.optional().meta({
+    description:
+      'CNY that were there at `from`; what the channel has cost since is taken off. Default: the upstream is asked, where its kind has a call for it.',
+  }),
+  from: kind.time.optional().meta({
+    description: 'ISO time since which costs count, in whole hours. Default: all that the channel has cost.',
+  }),
+  warn_below: kind.cny.optional().meta({
+    description:
+      'Below this much the alarm goes off: in CNY, or in the currency that the upstream tells. Default: there is none.',
+  }),
+})
+
 export const channel = z.strictObject({
   name: kind.name.meta({ description: 'Name of the channel, for operators.' }),
   base_url: kind.webAddress.meta({
@@ -427,6 +441,10 @@ export const channel = z.strictObject({
   cost: cost.optional().meta({
     description:
       'What the upstream charges for a request: a factor of the model’s price, or a map of models to prices. Only administrators see it. Default: not known.',
+  }),
+  budget: budget.optional().meta({
+    description:
+      'Money that the operator has at the upstream, with an alarm. Default: what the upstream itself tells, where its kind has a call for it, without an alarm. See docs/upstreams.md.',
   }),
   translate: translate.prefault(true).meta({
     description:

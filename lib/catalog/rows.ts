@@ -80,6 +80,11 @@ const withoutGaps = <T extends object>(row: T): { [K in keyof T]?: Exclude<T[K],
 
 type ChannelForm = CatalogForm['channels'][number]
 
+const toBudget = (budget: ChannelForm['budget']): Channel['budget'] =>
+  budget === undefined
+    ? null
+    : { amount: budget.amount ?? null, fromMs: budget.from ?? null, warnBelow: budget.warn_below ?? null }
+
 const toKeys = (form: ChannelForm): ChannelKey[] =>
   form.keys === undefined
     ? [{ key: credentialTextOf(form), maxConcurrency: 0 }]
@@ -106,6 +111,7 @@ export const toChannel = (channel: ChannelForm): Channel => ({
   http2: channel.http2,
   private: channel.private,
   cost: toCost(channel.cost),
+  budget: toBudget(channel.budget),
   translate: channel.translate,
   cacheMarks: channel.cache_marks,
   finish: channel.finish,
@@ -208,6 +214,7 @@ export const shownChannel = (channel: Channel) => ({
   http2: channel.http2,
   private: channel.private,
   cost: showCost(channel.cost),
+  budget: showBudget(channel.budget),
   translate: channel.translate === true || channel.translate.length > 0 ? channel.translate : false,
   cache_marks: channel.cacheMarks,
   finish: channel.finish,
@@ -238,6 +245,15 @@ const showCost = (cost: Channel['cost']): object | number | null =>
     : cost === null
       ? null
       : decimal(cost)
+
+const showBudget = (budget: Channel['budget']): object | null =>
+  budget === null
+    ? null
+    : withoutGaps({
+        amount: budget.amount === null ? undefined : decimal(budget.amount),
+        from: budget.fromMs === null ? undefined : new Date(budget.fromMs).toISOString(),
+        warn_below: budget.warnBelow === null ? undefined : decimal(budget.warnBelow),
+      })
 
 export const NOT_RESERVED = 'an address that is not link-local or reserved (or private: true)'
 

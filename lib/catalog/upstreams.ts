@@ -5,6 +5,7 @@
 import {
   type AddressForm,
   type AnswersOf,
+  type BalanceCall,
   type CredentialForm,
   KINDS,
   type ProviderKind,
@@ -14,7 +15,7 @@ import { type AtKind, type ProviderHeaders, SAME_HEADERS } from '../protocols/pr
 import { FORMS, PROTOCOLS, type Protocol, protocolRow } from '../protocols/table.ts'
 import type { Channel } from '../terms/records.ts'
 
-export type { AnswersOf, KindName }
+export type { AnswersOf, BalanceCall, KindName }
 
 export interface Provider {
   /** The protocols that it speaks, and the forms of them. */
@@ -169,6 +170,14 @@ export function countPathAt({ baseUrl, kind: name, paths }: Asked, protocol: Pro
   const count = kind?.special[protocol]?.count
   if (kind === null || count == null || paths[protocol] !== undefined) return undefined
   return rootOf(new URL(baseUrl).pathname.replace(/\/+$/, ''), Object.values(kind.paths)) + count.path
+}
+
+/** The call that tells how much money is left at a channel's upstream, with its path from the host; null = its kind has none. */
+export function balanceCallAt({ baseUrl, kind: name }: Pick<Channel, 'baseUrl' | 'kind'>): BalanceCall | null {
+  const call: BalanceCall | undefined = name === null ? undefined : (KINDS[name] as ProviderKind).balance
+  if (name === null || call === undefined) return null
+  const base = new URL(baseUrl).pathname.replace(/\/+$/, '')
+  return { ...call, path: rootOf(base, [...Object.values(PROVIDERS[name].paths), call.path]) + call.path }
 }
 
 export const queryAt = ({ kind: name, query }: Asked): Record<string, string> => ({

@@ -291,8 +291,8 @@ const RIGHT = new RegExp(
 const WHOLE = /^(?:id|request_id|order|receiver|at|since|until|from|due_at|\w+_at)$/
 
 const columnOf = (name: string): Column => ({
-  name: name.replaceAll('_', ' '),
-  ...(RIGHT.test(name) ? { right: true } : {}),
+  name: name.replaceAll(/[_.]/g, ' '),
+  ...(RIGHT.test(name.replace(/^.*\./, '')) ? { right: true } : {}),
   ...(WHOLE.test(name) ? { whole: true } : {}),
 })
 
@@ -303,12 +303,16 @@ function shown(answer: CallFields, { columns }: CallCommand, asked: CallFields):
   const { data, next: _, more: __, ...about } = answer as unknown as Page
   const names = (typeof columns === 'string' ? columns : columns(asked))
     .split(' ')
-    .filter(name => data.length === 0 || data.some(row => row[name] !== undefined))
-  const rows = data.map(row => names.map(name => inCell(row[name])))
+    .filter(name => (data.length === 0 ? !name.includes('.') : data.some(row => fieldAt(row, name) !== undefined)))
+  const rows = data.map(row => names.map(name => inCell(fieldAt(row, name))))
   const told = Object.entries(about).filter(([, value]) => value !== null)
   const said = told.map(([name, value]) => `${name.replaceAll('_', ' ')}: ${inCell(value)}`)
   return { data: table(names.map(columnOf), rows, terminal), talk: said.length === 0 ? [] : [said.join(', ')] }
 }
+
+/** `name` may lead into a field: `balance.amount`. */
+const fieldAt = (row: CallFields, name: string): unknown =>
+  name.split('.').reduce<unknown>((value, part) => (value as CallFields | null | undefined)?.[part], row)
 
 const withoutWarnings = ({ warnings: _, ...fields }: CallFields): CallFields => fields
 

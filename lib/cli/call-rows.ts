@@ -16,7 +16,7 @@ export interface CallCommand {
   says?: string
   /** What its help says behind the options. */
   help?: string
-  /** Fields of a row that a list shows, the most important first; they may depend on the fields that are sent. */
+  /** Fields of a row that a list shows, the most important first, or fields of fields; they may depend on the fields that are sent. */
   columns?: string | ((asked: Record<string, unknown>) => string)
   /** What people see of an answer, where it is neither a list nor the fields of a row. */
   shows?: (answer: never, args: Record<string, unknown>, terminal: boolean) => CommandOutput
@@ -112,9 +112,10 @@ const ACCOUNTS: readonly CallCommand[] = [
 const LIVE_CHANNEL = { says: 'print a channel, its state and its last failures', live: 'if any' } as const
 
 const CHANNELS: readonly CallCommand[] = [
-  ...ofCatalogue('channels', 'name state kind protocols groups models').map(row =>
-    row.call === 'channels.show' ? { ...row, ...LIVE_CHANNEL } : row,
-  ),
+  ...ofCatalogue(
+    'channels',
+    'name state balance.amount balance.currency balance.state kind protocols groups models',
+  ).map(row => (row.call === 'channels.show' ? { ...row, ...LIVE_CHANNEL } : row)),
   {
     typed: 'channels test <name>',
     call: 'channels.test',

@@ -27,7 +27,8 @@ import type { Running } from '../operations/deps.ts'
 import type { Readiness } from '../ops/server.ts'
 import type { PaymentService } from '../pay/service.ts'
 import { tryChannel } from '../exchange/channel-trial.ts'
-import type { LiveChannels } from '../terms/channel-seen.ts'
+import type { BalanceSeen, LiveChannels } from '../terms/channel-seen.ts'
+import { upstreamBalance } from '../upstream/own-request.ts'
 import type { StoreHealth } from '../store/health.ts'
 import type { Store } from '../store/store.ts'
 import type { Change } from '../store/base/changes.ts'
@@ -46,8 +47,6 @@ if (Number.parseInt(process.versions.v8, 10) >= 14) setFlagsFromString('--extern
 export class Gateway {
   readonly store: Store
   readonly services: Services
-  /** The imbalance that the latest audit found. The process that does the housekeeping sets it. */
-  imbalanceMicro: () => number = () => 0
   readonly #lag: LoopLag
   readonly #servers: http.Server[] = []
   readonly #serverDrain: ServerDrain
@@ -92,7 +91,7 @@ export class Gateway {
     const world = new World(config, await store.catalogue.read())
     const services = createServices({ clock, log, metrics, store, ledger, lag, world, tellRest })
     const gateway = new Gateway(config, store, services, lag, changeSeq)
-    observeServices(services, () => gateway.imbalanceMicro())
+    observeServices(services)
     services.keyUses.start()
     await services.stats.start()
     services.uncovered.start()
@@ -165,6 +164,14 @@ export class Gateway {
       return seen === null ? null : { ...seen, ...this.services.upstreamLog.failures.of(order.channel) }
     },
     try: trial => tryChannel(this.services, trial),
+    balance: asked => this.#balance(asked),
+  }
+
+  async #balance({ channel: name, key: position }: { channel: string; key: number }): Promise<BalanceSeen | null> {
+    const { world, pools } = this.services
+    const channel = world.routes.channels.find(one => one.name === name)
+    const key = channel?.keys[position - 1]
+    return channel === undefined || key === undefined ? null : upstreamBalance(pools, clock, channel, key)
   }
 
   ready(): Promise<Readiness> {

@@ -13,6 +13,7 @@ import { HOUR_MS } from '../base/zone.ts'
 import type { Config } from '../config/config.ts'
 import { PictureSweep } from '../exchange/pictures/sweep.ts'
 import { type DeadLetters, countDeadLetters } from '../ledger/dead-letters.ts'
+import { BalanceRounds } from '../operations/catalogue/catalogue.ts'
 import { storeNow } from '../operations/deps.ts'
 import type { Fleet } from '../ops/server.ts'
 import type { Store } from '../store/store.ts'
@@ -141,14 +142,12 @@ export class Housekeeping {
   }
 }
 
-interface Upkeep {
-  /** What the latest audit of the books found; 0 = they add up. */
-  imbalanceMicro(): Micro
-  stop(): void
-}
-
-/** `current`: the config, which a reload may change. */
-export function startUpkeep({ config, log, metrics, store }: ServeParts, fleet: Fleet, current: () => Config): Upkeep {
+/** `current`: the config, which a reload may change. The metrics show what is found. Returns what ends it. */
+export function startUpkeep(
+  { config, log, metrics, store }: ServeParts,
+  fleet: Fleet,
+  current: () => Config,
+): { stop(): void } {
   const parts = { store, clock: systemClock, log, setAside: () => countDeadLetters(config.journal) }
   const housekeeping = new Housekeeping({
     ...parts,
@@ -157,15 +156,15 @@ export function startUpkeep({ config, log, metrics, store }: ServeParts, fleet: 
     pay: metrics.pay,
   })
   const payRounds = new PayRounds({ ...parts, fleet, config: current, counts: metrics.pay })
+  const balances = new BalanceRounds({ ...parts, channels: fleet.channels })
   const sweep = new PictureSweep({ clock: systemClock, log, metrics, settings: () => current().images })
-  housekeeping.start()
-  payRounds.start()
-  sweep.start()
+  metrics.observe({ imbalanceMicro: () => housekeeping.imbalance, balances: () => balances.states })
+  for (const work of [housekeeping, payRounds, balances, sweep]) work.start()
   return {
-    imbalanceMicro: () => housekeeping.imbalance,
     stop() {
       housekeeping.stop()
       payRounds.stop()
+      balances.stop()
       void sweep.stop() // a sweep under way may go on: what is deleted is deleted
     },
   }

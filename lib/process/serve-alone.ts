@@ -15,7 +15,6 @@ export async function serveAlone(parts: ServeParts): Promise<OperationDeps> {
   const fleet = fleetOfOne(gateway, leaving)
   const addresses = await gateway.listen(fleet)
   const upkeep = startUpkeep(parts, fleet, () => gateway.config)
-  gateway.imbalanceMicro = upkeep.imbalanceMicro
   const ops = await openOps(config, { log, metrics, store }, fleet)
   const drain = async (deadlineMs: number) => {
     upkeep.stop()

@@ -123,11 +123,10 @@ export function enterWorld(services: Services, world: World, connectionsPerOrigi
 }
 
 /**
- * Gives the metrics the state that ledger and channels keep. `imbalanceMicro`: what the latest audit of the books
- * found.
+ * Gives the metrics the state that ledger and channels keep.
  */
-export function observeServices({ ledger, health, metrics }: Services, imbalanceMicro: () => number): void {
-  const observed: Observed = {
+export function observeServices({ ledger, health, metrics }: Services): void {
+  const observed: Omit<Observed, 'imbalanceMicro' | 'balances'> = {
     holdsOpen: () => ledger.holdsOpen,
     heldMicro: () => ledger.heldTotal,
     leaseCalls: () => ledger.leaseCalls,
@@ -138,7 +137,6 @@ export function observeServices({ ledger, health, metrics }: Services, imbalance
     clockSkewMs: () => ledger.wall.skewMs,
     settlementLagMs: () => ledger.settlementLagMs,
     channelStates: () => health.states(),
-    imbalanceMicro,
   }
   metrics.observe(observed)
 }

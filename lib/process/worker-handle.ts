@@ -7,7 +7,7 @@ import type { RestEvent } from '../channels/rests.ts'
 import type { Config } from '../config/config.ts'
 import type { Readiness } from '../ops/server.ts'
 import type { PurseId } from '../store/books/purses.ts'
-import type { ChannelOrder, ChannelSeen, ChannelTrial, TrialSeen } from '../terms/channel-seen.ts'
+import type { BalanceSeen, ChannelOrder, ChannelSeen, ChannelTrial, TrialSeen } from '../terms/channel-seen.ts'
 import type { Snapshot } from '../terms/metrics.ts'
 import type { ChannelState } from '../terms/records.ts'
 
@@ -24,12 +24,14 @@ export interface WorkerCalls {
   ready: Readiness
   order: ChannelSeen | null
   try: TrialSeen | null
+  balance: BalanceSeen | null
 }
 
 /** What the primary says with a question, for those that need it. */
 interface WorkerQuestions {
   order: ChannelOrder
   try: ChannelTrial
+  balance: Pick<ChannelTrial, 'channel' | 'key'>
 }
 
 /** What is said with a question. */
@@ -167,7 +169,10 @@ export class WorkerHandle {
   call<K extends keyof WorkerCalls>(op: K, ...[said]: SaidWith<K>): Promise<WorkerCalls[K] | undefined> {
     return new Promise(resolve => {
       const id = this.#nextCall++
-      const timer = setTimeout(() => this.#calls.get(id)?.(undefined), op === 'try' ? TRY_MS : CALL_MS)
+      const timer = setTimeout(
+        () => this.#calls.get(id)?.(undefined),
+        op === 'try' || op === 'balance' ? TRY_MS : CALL_MS,
+      )
       this.#calls.set(id, value => {
         clearTimeout(timer)
         this.#calls.delete(id)

@@ -46,6 +46,7 @@ const CALLS: {
   ready: g => g.ready(),
   order: (g, order) => g.channels.order(order),
   try: (g, trial) => g.channels.try(trial),
+  balance: (g, asked) => g.channels.balance(asked),
   follow: async g => {
     await g.follow()
     return null

@@ -27,7 +27,6 @@ export async function servePrimary(parts: ServeParts): Promise<OperationDeps> {
   const addresses = await pool.fill()
   let current = config
   const upkeep = startUpkeep(parts, fleet, () => current)
-  metrics.observe({ imbalanceMicro: upkeep.imbalanceMicro })
   const ops = await openOps(config, { log, metrics, store }, fleet)
   const drain = async (deadlineMs: number) => {
     upkeep.stop()
@@ -90,6 +89,10 @@ function fleetOf(pool: WorkerPool, metrics: Metrics): Fleet {
       async try(trial) {
         const [worker] = [...pool.workers].filter(one => !one.draining)
         return (await worker?.call('try', trial)) ?? null
+      },
+      async balance(asked) {
+        const [worker] = [...pool.workers].filter(one => !one.draining)
+        return (await worker?.call('balance', asked)) ?? null
       },
     },
     async changed() {

@@ -1,7 +1,8 @@
 /**
  * What gateways share beside money: what they have learned of models' answers, rights to uncovered requests, rate windows, and the
- * counts of who sent requests and who was refused.
+ * counts of who sent requests and who was refused; what upstreams tell of the money that is left there.
  */
+import type { BalanceSeen } from '../terms/channel-seen.ts'
 import type { Traffic, TrafficHour } from '../terms/traffic.ts'
 import type { Table } from './base/tables.ts'
 import { type Driver, DuplicateKey, type Param } from './base/driver.ts'
@@ -33,6 +34,13 @@ export const TRAFFIC: Table = {
   name: 'traffic',
   columns: { hour_no: 'int', holder: 'code', counts: 'doc' },
   key: ['hour_no', 'holder'],
+}
+
+/** What upstreams last told of the money that is left there, and when somebody began to ask, by the store's clock. */
+export const CHANNEL_BALANCES: Table = {
+  name: 'channel_balances',
+  columns: { channel: 'name', asked_ms: 'int', told: 'doc' },
+  key: ['channel'],
 }
 
 /** What is known of one series of a model's answers. */
@@ -198,5 +206,45 @@ export class TrafficStore {
   /** Deletes the counts of hours before this one. */
   async prune(beforeHour: number): Promise<void> {
     await this.#driver.run('pruneTraffic', 'DELETE FROM traffic WHERE hour_no < ?', [beforeHour])
+  }
+}
+
+/** What upstreams told of the money that is left there. One of all gateways asks for all. */
+export class BalanceStore {
+  readonly #driver: Driver
+
+  constructor(driver: Driver) {
+    this.#driver = driver
+  }
+
+  /** True: nobody has asked for so long, and the caller does it now. */
+  async take(channel: string, everyMs: number): Promise<boolean> {
+    const { nowMs } = this.#driver.dialect
+    const update = `UPDATE channel_balances SET asked_ms = ${nowMs} WHERE channel = ? AND asked_ms <= ${nowMs} - ?`
+    const taken = await this.#driver.run('balances', update, [channel, everyMs])
+    if (taken.changes === 1) return true
+    const insert = `INSERT INTO channel_balances (channel, asked_ms, told) VALUES (?, ${nowMs}, '[]')`
+    try {
+      return (await this.#driver.run('balances', insert, [channel])).changes === 1
+    } catch (error) {
+      if (error instanceof DuplicateKey) return false
+      throw error
+    }
+  }
+
+  /** Keeps what the upstream told each key of the channel. */
+  async put(channel: string, told: readonly BalanceSeen[]): Promise<void> {
+    const sql = 'UPDATE channel_balances SET told = ? WHERE channel = ?'
+    await this.#driver.run('balances', sql, [JSON.stringify(told), channel])
+  }
+
+  async all(): Promise<Map<string, { askedMs: number; told: readonly BalanceSeen[] }>> {
+    const rows = await this.#driver.query('balances', 'SELECT channel, asked_ms, told FROM channel_balances', [])
+    return new Map(
+      rows.map(row => [
+        text(row, 'channel'),
+        { askedMs: integer(row, 'asked_ms'), told: JSON.parse(text(row, 'told')) as BalanceSeen[] },
+      ]),
+    )
   }
 }

@@ -29,7 +29,7 @@ import { openSqlite } from './engines/sqlite.ts'
 import { ExportThread, type Pieces } from './export-thread.ts'
 import { People } from './people/people.ts'
 import { makeTables, storeId, wantSchema } from './schema.ts'
-import { ModelStatsStore, RateWindows, TrafficStore, UncoveredRights } from './shared-state.ts'
+import { BalanceStore, ModelStatsStore, RateWindows, TrafficStore, UncoveredRights } from './shared-state.ts'
 import { ActionLog } from './base/actions.ts'
 import { ChangeStore } from './base/changes.ts'
 import type { Driver, OnStatement } from './base/driver.ts'
@@ -66,6 +66,7 @@ export class Store {
   readonly refusals: RefusalStore
   /** Counts of who sent requests and who was refused. */
   readonly traffic: TrafficStore
+  readonly balances: BalanceStore
   readonly rateWindows: RateWindows
   readonly uncovered: UncoveredRights
   readonly modelStats: ModelStatsStore
@@ -96,6 +97,7 @@ export class Store {
     this.usage = new UsageStore(driver)
     this.refusals = new RefusalStore(driver)
     this.traffic = new TrafficStore(driver)
+    this.balances = new BalanceStore(driver)
     this.rateWindows = new RateWindows(driver)
     this.uncovered = new UncoveredRights(driver)
     this.modelStats = new ModelStatsStore(driver)

@@ -1,4 +1,5 @@
 /** What serving processes know of a channel, for operators: why it rests, what failed there lately, and what a request of our own finds. */
+import type { MoneyLeft } from '../protocols/words/kinds.ts'
 import type { BreakerState, Protocol } from './records.ts'
 
 /**
@@ -77,12 +78,27 @@ export interface TrialSeen {
   failure: (Pick<ChannelFailure, 'error' | 'reason'> & { class: FailureClass | 'refused' }) | null
 }
 
+/** How much money is left at an upstream by what it tells a key; or why that is not known. */
+export type BalanceSeen = MoneyLeft | { reason: string }
+
+/** The balance of one channel as metrics have it; `amount` null = it is not known. */
+export interface BalanceState {
+  state: 'ok' | 'low' | 'unknown'
+  /** Millionths. */
+  amount: number | null
+  currency: string
+  /** Whether an alarm is wanted. */
+  isWatched: boolean
+}
+
 /** The channels as the serving processes of one gateway have them. */
 export interface LiveChannels {
   /** null = they have no channel of that name. */
   order(order: ChannelOrder): Promise<ChannelSeen | null>
   /** null = they have no such channel, or it has not this key, model or protocol, or the protocol has no cheap request. */
   try(trial: ChannelTrial): Promise<TrialSeen | null>
+  /** Asks the upstream how much money is left. null = they have no such channel, or it has not this key. */
+  balance(asked: Pick<ChannelTrial, 'channel' | 'key'>): Promise<BalanceSeen | null>
 }
 
 const MOST_FAILURES = 10

@@ -130,6 +130,18 @@ export const METRICS = {
     'Circuit breaker of each key, where a channel has several: values as above; `key` is its position, from 1.',
     { aggregator: 'max' },
   ),
+  channelBalance: gauge(
+    'gateway_channel_balance',
+    ['channel', 'currency'],
+    'What is left at the upstream of the channel, by what it tells or by the `budget` of the channel; absent = not known.',
+    { aggregator: 'max', money: true },
+  ),
+  channelBalanceState: gauge(
+    'gateway_channel_balance_state',
+    ['channel'],
+    'Whether that is enough, of channels with `warn_below`: 0 it is, 1 it is less, 2 nobody knows.',
+    { aggregator: 'max' },
+  ),
   rests: counter(
     'gateway_channel_rests_total',
     ['channel', 'scope'],

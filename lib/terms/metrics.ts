@@ -5,6 +5,7 @@
  */
 import { type Histogram, monitorEventLoopDelay } from 'node:perf_hooks'
 import type { Aggregator, MetricObjectWithValues, Registry } from 'prom-client'
+import type { BalanceState } from './channel-seen.ts'
 import { GONE_OUTCOMES, METRICS, type MetricRow, READ_ON_ENDS, UNCOVERED_OUTCOMES } from './metric-rows.ts'
 import { BASES, type BreakerState, type ChannelState, TOKEN_CLASSES, type UsageRow } from './records.ts'
 import { gaugeOfEach, PayTallies, PictureTallies, plainGauge, type Sample, talliesOf } from './tallies.ts'
@@ -23,6 +24,8 @@ export interface Observed {
   settlementLagMs(): number
   channelStates(): Iterable<readonly [string, ChannelState]>
   imbalanceMicro(): number
+  /** What is left at upstreams, by the names of channels. */
+  balances(): Iterable<readonly [string, BalanceState]>
 }
 
 const NOTHING: Observed = {
@@ -37,6 +40,7 @@ const NOTHING: Observed = {
   settlementLagMs: () => 0,
   channelStates: () => [],
   imbalanceMicro: () => 0,
+  balances: () => [],
 }
 
 type MetricId = keyof typeof METRICS
@@ -85,6 +89,8 @@ const READ: Record<
 > = {
   channelState: (observed, channels) => stateSamples(channels, observed.channelStates()),
   channelKeyState: observed => keyStateSamples(observed.channelStates()),
+  channelBalance: observed => balanceSamples(observed.balances()),
+  channelBalanceState: observed => balanceStateSamples(observed.balances()),
   attemptsOpen: observed => attemptsOpenSamples(observed.channelStates()),
   holdsOpen: observed => plainGauge(observed.holdsOpen()),
   held: observed => plainGauge(observed.heldMicro()),
@@ -226,8 +232,9 @@ export class Metrics {
     this.#channels = names
   }
 
+  /** What is given replaces what was given before of the same names. */
   observe(observed: Partial<Observed>): void {
-    this.#observed = { ...NOTHING, ...observed }
+    this.#observed = { ...this.#observed, ...observed }
   }
 
   /**
@@ -270,6 +277,18 @@ function stateSamples(channels: readonly string[], all: ChannelStates): Sample[]
     value: STATE_VALUES[states.get(channel)?.state ?? 'closed'],
   }))
 }
+
+const balanceSamples = (all: Iterable<readonly [string, BalanceState]>): Sample[] =>
+  [...all].flatMap(([channel, { amount, currency }]) =>
+    amount === null ? [] : { labels: { channel, currency }, value: amount },
+  )
+
+const BALANCE_STATES = { ok: 0, low: 1, unknown: 2 }
+
+const balanceStateSamples = (all: Iterable<readonly [string, BalanceState]>): Sample[] =>
+  [...all].flatMap(([channel, { state, isWatched }]) =>
+    isWatched ? { labels: { channel }, value: BALANCE_STATES[state] } : [],
+  )
 
 /** The breakers of keys, for channels that have several. The label is the key's position, from 1, and not the key. */
 const keyStateSamples = (all: ChannelStates): Sample[] =>

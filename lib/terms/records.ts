@@ -280,6 +280,8 @@ export interface Channel {
    * What the upstream charges us: a factor of the model's price in millionths, or prices by model; null = not known.
    */
   cost: number | Record<string, Price> | null
+  /** Money that the operator has at the upstream; null = nobody said anything of it. */
+  budget: ChannelBudget | null
   /** The protocols of clients whose requests are translated into one that the upstream speaks; true = all of text. */
   translate: true | Protocol[]
   /** Messages: `auto`: translated requests ask the upstream to cache, also where the client does not. */
@@ -297,6 +299,16 @@ export interface Channel {
    * The store holds the credentials encrypted under another secret. They cannot be read, so the channel cannot be used.
    */
   sealed?: true
+}
+
+/** Money at an upstream. */
+interface ChannelBudget {
+  /** CNY that were there at `fromMs`; null = the upstream is asked. */
+  amount: Micro | null
+  /** ms since 1970; null = since ever. */
+  fromMs: number | null
+  /** Millionths of the currency below which the alarm goes off; null = never. */
+  warnBelow: number | null
 }
 
 export const CACHE_MARKS = ['off', 'auto'] as const

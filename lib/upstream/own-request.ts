@@ -1,6 +1,6 @@
 /**
- * Requests of our own to upstreams, which no client has asked for: an access token is got, and a channel's key is tried out. Each
- * is answered soon and briefly, or not at all.
+ * Requests of our own to upstreams, which no client has asked for: an access token is got, a channel's key is tried out, and how much
+ * money is left is asked. Each is answered soon and briefly, or not at all.
  */
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Dispatcher } from 'undici'
@@ -8,6 +8,7 @@ import type { Clock } from '../base/clock.ts'
 import type { CompiledChannel, CompiledKey } from '../world/compiled-channel.ts'
 import type { UpstreamConnection } from '../world/compiled-channel.ts'
 import { protocolRow } from '../protocols/table.ts'
+import type { BalanceSeen } from '../terms/channel-seen.ts'
 import type { Protocol } from '../terms/records.ts'
 import { requestHeaders } from './headers.ts'
 import type { Pools } from './pools.ts'
@@ -123,5 +124,32 @@ export async function upstreamRefusesKey(
     return status === 401 || status === 403
   } catch {
     return false
+  }
+}
+
+/** How much money is left at a channel's upstream, as it tells one of the channel's keys. `reason` says nothing that it has sent. */
+export async function upstreamBalance(
+  pools: Pools,
+  clock: Pick<Clock, 'after'>,
+  { balance, connection, query }: CompiledChannel,
+  { secret }: CompiledKey,
+): Promise<BalanceSeen> {
+  if (balance === null) return { reason: 'its kind has no call for it' }
+  const path = `${balance.path}${query === '' ? '' : `?${query}`}`
+  const headers = ['authorization', `Bearer ${secret}`, 'accept', 'application/json', 'accept-encoding', 'identity']
+  try {
+    const { status, body } = await ownRequest(pools, clock, connection, { method: 'GET', path, headers })
+    if (status !== 200) return { reason: `it answers ${status}` }
+    return balance.read(parsed(body), new URL(connection.origin).hostname) ?? { reason: 'its answer names no balance' }
+  } catch (error) {
+    return { reason: (error as NodeJS.ErrnoException).code ?? (error as Error).message }
+  }
+}
+
+function parsed(body: Buffer): unknown {
+  try {
+    return JSON.parse(body.toString())
+  } catch {
+    return null
   }
 }

@@ -9,6 +9,8 @@ import {
   type AnswersOf,
   type KindName,
   providerOf,
+  type BalanceCall,
+  balanceCallAt,
   countPathAt,
   pathAt,
   speaksForm,
@@ -69,6 +71,8 @@ export class CompiledChannel {
   readonly answers: AnswersOf | null
   /** True when its answers do not tell of searches. */
   readonly hidesSearches: boolean
+  /** The call that tells how much money is left there; null = its kind has none. */
+  readonly balance: BalanceCall | null
   readonly protocols: readonly Protocol[]
   /** Added to the query of every request, encoded as in a URL; empty = nothing. */
   readonly query: string
@@ -107,6 +111,7 @@ export class CompiledChannel {
     this.bounds = Object.fromEntries(FORMS.map(form => [form, outputBounds(channel.kind, form, channel)])) as never
     this.answers = providerOf(channel.kind)?.answers ?? null
     this.hidesSearches = (channel.searches ?? providerOf(channel.kind)?.searches) === 'unreported'
+    this.balance = balanceCallAt(channel)
     this.protocols = channel.protocols
     const query = queryAt(channel)
     this.query = new URLSearchParams(query).toString()

@@ -34,6 +34,7 @@ export const channel = (name: string, change: Partial<Channel> = {}): Channel =>
   readsMax: [],
   thoughts: null,
   searches: null,
+  budget: null,
   cost: null,
   status: 'enabled',
   ...change,

@@ -31,6 +31,7 @@ const CATALOG = {
       key: 'up-key',
       groups: ['默认'],
       models: ['模型-一'],
+      budget: { amount: 1000, from: '2026-01-01', warn_below: 100 },
     },
   ],
   accounts: [{ name: ACCOUNT, groups: ['默认'], balance: '1234.5' }],

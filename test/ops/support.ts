@@ -43,6 +43,7 @@ export class TestFleet implements Fleet {
       this.trials.push(trial)
       return this.tried
     },
+    balance: async () => null,
   }
   ready = (): Promise<Readiness> => this.isReady()
   metrics = async (): Promise<string> => '# TYPE one counter\none 1\n'

@@ -387,6 +387,19 @@ async function refusals(t: Test, one: Store, two: Store): Promise<void> {
   t.not(await one.refusals.byRequest('r60000'), null)
 }
 
+async function balances(t: Test, one: Store, two: Store): Promise<void> {
+  t.strictSame([...(await one.balances.all())], [])
+  const taken = await Promise.all([one, two, one, two].map(store => store.balances.take('上游', 60_000)))
+  t.equal(taken.filter(Boolean).length, 1, 'one asks')
+  t.strictSame((await two.balances.all()).get('上游')?.told, [], 'nothing is told yet')
+  const told = [{ amount: 12_340_000, currency: 'CNY' }, { reason: 'it answers 401' }]
+  await one.balances.put('上游', told)
+  t.strictSame((await two.balances.all()).get('上游')?.told, told)
+  t.equal(await two.balances.take('上游', 60_000), false, 'it was asked just now')
+  t.equal(await two.balances.take('上游', 0), true, 'its time has come')
+  t.strictSame((await one.balances.all()).get('上游')?.told, told, 'what was told stays until there is more')
+}
+
 /** What two processes counted in the same and in other hours. */
 async function traffic(t: Test, one: Store, two: Store): Promise<void> {
   const counted = (requests: number): Traffic => ({
@@ -468,5 +481,6 @@ export function usageSuite(t: Test, newUrl: NewUrl): void {
   check('attempts that cost something', attempts)
   check('refusals', refusals)
   check('counts of requests and refusals by the hour', traffic)
+  check('what upstreams tell of money: one of several gateways asks', balances)
   check('who sends how much, now and usually', senders)
 }

@@ -116,6 +116,7 @@ export const channel = (change: Partial<Channel> = {}): Channel => ({
   readsMax: [],
   thoughts: null,
   searches: null,
+  budget: null,
   cost: null,
   status: 'enabled',
   ...change,

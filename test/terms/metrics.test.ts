@@ -54,6 +54,7 @@ const observed = (
   settlementLagMs: () => change.settlementLagMs ?? 0,
   channelStates: () => states.map(([name, state, keys = [state]]) => [name, { state, keys, open: 0 }] as const),
   imbalanceMicro: () => change.imbalanceMicro ?? 0,
+  balances: () => [],
   setAside: () => ({ settlements: 0, unreadable: 0, journals: 0 }),
   clockSkewMs: () => 0,
 })

@@ -8,17 +8,19 @@ import { catalogSchema } from '../../catalog/schema.ts'
 import type { Config } from '../../config/config.ts'
 import { accepted } from '../../config/scalars.ts'
 import type { Store } from '../../store/store.ts'
-import type { ChannelState, Group, Model } from '../../terms/records.ts'
+import type { Channel, ChannelState, Group, Model } from '../../terms/records.ts'
 import type { Act, Actor } from '../../base/people.ts'
 import { act, type OperationDeps, inForce } from '../deps.ts'
 import { OperationError } from '../error.ts'
 import { checkGroups } from '../lookups.ts'
 import { withoutNulls, type Sent, read } from '../read.ts'
 import { exportCatalogue } from './export.ts'
+import { upstreamBalances } from './balances.ts'
 import { type ChannelDeps, channelHealth, restChannel, testChannel, wakeChannel } from './channel-health.ts'
 import { readChannel, showChannel, withCredentials, withoutState } from './channels.ts'
 import { type ChangeTerms, type Rows, judgeChange, withRow } from './judging.ts'
 
+export { BalanceRounds } from './balances.ts'
 export { channelHealthAnswer, restForm, trialAnswer, trialForm } from './channel-health.ts'
 
 type CatalogueKind = 'groups' | 'models' | 'channels'
@@ -119,7 +121,12 @@ export class Catalogue {
     if (kind === 'groups') return new Map(groups.map(group => [group.name, showGroup(group)]))
     if (kind === 'models') return new Map(models.map(model => [model.name, showModel(model)]))
     const states = await fleet.channelStates()
-    return new Map(channels.map(channel => [channel.name, showChannel(channel, states.get(channel.name) ?? CLOSED)]))
+    const balances = await upstreamBalances({ store }, channels)
+    const row = (channel: Channel) => ({
+      ...showChannel(channel, states.get(channel.name) ?? CLOSED),
+      balance: balances.get(channel.name) ?? null,
+    })
+    return new Map(channels.map(channel => [channel.name, row(channel)]))
   }
 }
 

@@ -121,6 +121,6 @@ function withHeaders(sent: Record<string, unknown>, before: Channel | undefined)
 /** Drops what the gateway shows but nobody can set, from a channel or from one of its keys. */
 export const withoutState = (row: unknown): object => {
   if (typeof row !== 'object' || row === null) return {}
-  const { state: _, health: __, traffic: ___, ...rest } = row as Record<string, unknown>
+  const { state: _, health: __, traffic: ___, balance: ____, ...rest } = row as Record<string, unknown>
   return rest
 }

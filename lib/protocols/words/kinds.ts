@@ -3,6 +3,10 @@
  * all its protocols have in common. At which path a provider speaks a protocol is said in the protocol's own file, under
  * `upstream.kinds`. What stands here was taken from the providers' own pages and from the clients that speak to them.
  */
+import { BALANCE_CALLS, type BalanceCall, type MoneyLeft } from './balances.ts'
+
+export type { BalanceCall, MoneyLeft }
+
 export interface ProviderKind {
   /** Header that carries the key in every protocol; undefined = each protocol's own. */
   authHeader?: string
@@ -16,6 +20,8 @@ export interface ProviderKind {
   unrecorded?: 'answers' | 'streams'
   /** Answers on chat do not tell of searches. */
   searches?: 'unreported'
+  /** The call that tells how much money is left; undefined = it has none. */
+  balance?: BalanceCall
   /** Added to the query of every request. */
   query?: Readonly<Record<string, string>>
 }
@@ -61,18 +67,18 @@ export const KINDS = {
   cohere: { unrecorded: 'answers' },
   dashscope: {},
   deepinfra: {},
-  deepseek: {},
+  deepseek: { balance: BALANCE_CALLS.deepseek },
   fireworks: { unrecorded: 'streams' },
   groq: {},
   hunyuan: { unrecorded: 'streams', searches: 'unreported' },
   minimax: { searches: 'unreported' },
   mistral: {},
-  moonshot: { searches: 'unreported' },
+  moonshot: { searches: 'unreported', balance: BALANCE_CALLS.moonshot },
   nvidia: {},
-  openrouter: {},
+  openrouter: { balance: BALANCE_CALLS.openrouter },
   perplexity: {},
   qianfan: {},
-  siliconflow: {},
+  siliconflow: { balance: BALANCE_CALLS.siliconflow },
   together: {},
   vertex: { credential: 'service_account', address: vertexAddress },
   volcengine: {},

@@ -156,7 +156,7 @@ export async function open(t: Test, options: Options = {}) {
     connectionsPerOrigin: CONNECTIONS,
   })
   services.retries = new RetryBudget({ share: 0, floorPerS: options.retriesFloor ?? 1000, windowS: 1, clock })
-  observeServices(services, () => 0)
+  observeServices(services)
   const { health } = services
   const servers: http.Server[] = []
   const files = pictureFiles(services)

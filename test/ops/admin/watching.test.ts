@@ -254,6 +254,17 @@ t.test('how a channel fares: its state and last failures, and how it answered la
     traffic: { first_byte_p50_ms: Number, first_byte_p99_ms: Number },
   })
   t.match(await ops.admin('PUT', '/admin/channels/c', json), { status: 200 }, 'as it was read it can be written')
+  t.equal(json['balance'], null, 'its kind has no call that tells what is left')
+  const budget = { amount: 5, warn_below: '4.999999' }
+  await ops.admin('PUT', '/admin/channels/c', { ...CHANNEL, cost: 1, budget })
+  const left = {
+    budget: { amount: 5, warn_below: 4.999999 },
+    balance: { source: 'budget', state: 'unknown', amount: '5.000000', uncosted: '0.000003' },
+  }
+  t.match((await ops.admin('GET', '/admin/channels/c')).json, left)
+  const all = (await ops.admin('GET', '/admin/channels')).data
+  t.match(all, [left])
+  t.match(await ops.admin('PUT', '/admin/channels/c', all[0]), { status: 200 }, 'as it was listed it can be written')
   t.match(await ops.admin('GET', '/admin/channels/gone'), { status: 404 })
 })
 
