@@ -113,6 +113,7 @@ t.test('records, with every default', async t => {
       http2: false,
       private: false,
       cost: null,
+      budget: null,
       translate: true,
       cacheMarks: 'off',
       finish: 'strict',
