@@ -55,13 +55,12 @@ const about = ({ page, site }: Given): string =>
     ? `<meta name="description" content="${escaped(inLanguage(site.about))}">\n`
     : ''
 
-const links = ({ style, unscripted, colors, icon, script, preload, importMap }: Linked): string =>
+const links = ({ style, unscripted, colors, icon, script, preload }: Linked): string =>
   [
     `<link rel="stylesheet" href="${style}">`,
     ...(colors === null ? [] : [`<link rel="stylesheet" href="${colors}">`]),
     `<noscript><link rel="stylesheet" href="${unscripted}"></noscript>`,
     `<link rel="icon" href="${icon}">`,
-    `<script type="importmap">${importMap}</script>`,
     ...preload.map(address => `<link rel="modulepreload" href="${address}">`),
     `<script type="module" src="${script}"></script>`,
   ].join('\n')

@@ -1,13 +1,10 @@
 /** Writes the answers of an API: their headers, and what a call returned, in one piece or in many. */
-import { hash } from 'node:crypto'
 import type { ServerResponse } from 'node:http'
 import type { Clock } from '../base/clock.ts'
+import { type Encoded, encoded, encodedHeaders, encodingFor, KeptBody } from '../base/encoding.ts'
 import { ReadyJson } from '../operations/usage/reports.ts'
 import { type AnswerPieces, Instead, type Operation, type Redirect, type Streamed, TextFile } from './operation.ts'
 import { isHttps, type Site } from './site.ts'
-
-/** 132 bits. */
-const TAG_LENGTH = 22
 
 const EVENTS = 'text/event-stream'
 const JSON_TYPE = 'application/json; charset=utf-8'
@@ -20,20 +17,32 @@ export function sendText(res: ServerResponse, status: number, text: string | Uin
   res.writeHead(status).end(text)
 }
 
+/** `accepts`: the header `accept-encoding`, where the answer may be compressed. */
 export async function sendResult(
   res: ServerResponse,
   { answer: { status, body }, cacheS }: Pick<Operation, 'answer' | 'cacheS'>,
   result: object | Streamed | Redirect | null,
   clock: Clock,
+  accepts?: string | string[],
 ): Promise<StreamEnd> {
   if (status === 303) res.setHeader('location', ownPath((result as Redirect).location))
   if (body === 'stream') return sendStream(res, status, result as Streamed, clock)
-  if (cacheS !== undefined) sendShared(res, result as object, cacheS)
-  else if (result instanceof ReadyJson) sendText(res, status, result.bytes)
+  if (cacheS !== undefined) await sendShared(res, result as object, cacheS, accepts)
+  else if (result instanceof ReadyJson) sendEncoded(res, status, await once(result.bytes, accepts))
   else if (result instanceof TextFile) sendFile(res, status, result)
   else if (result instanceof Instead) sendText(res, result.status, JSON.stringify(result.body))
-  else sendText(res, status, body === null ? '' : JSON.stringify(result))
+  else if (body === null) sendText(res, status, '')
+  else sendEncoded(res, status, await once(JSON.stringify(result), accepts))
   return 'complete'
+}
+
+const once = (bytes: string | Uint8Array, accepts?: string | string[]): Promise<Encoded> =>
+  encoded(Buffer.from(bytes as string), encodingFor(accepts), 'once')
+
+function sendEncoded(res: ServerResponse, status: number, made: Encoded): void {
+  if (res.headersSent || res.destroyed) return
+  for (const [name, value] of Object.entries(encodedHeaders(made))) res.setHeader(name, value)
+  sendText(res, status, made.body)
 }
 
 /** Sends a body of any length, or its head only. */
@@ -54,30 +63,21 @@ function sendFile(res: ServerResponse, status: number, { text, type }: TextFile)
   sendText(res, status, text, type)
 }
 
-interface Tagged {
-  text: string
-  tag: string
+const kept = new WeakMap<object, KeptBody>()
+
+function keptBody(result: object): KeptBody {
+  const body = kept.get(result) ?? new KeptBody(JSON.stringify(result))
+  kept.set(result, body)
+  return body
 }
 
-const tagged = new WeakMap<object, Tagged>()
-
-function taggedText(result: object): Tagged {
-  let made = tagged.get(result)
-  if (made === undefined) {
-    const text = JSON.stringify(result)
-    tagged.set(result, (made = { text, tag: `"${hash('sha256', text, 'base64url').slice(0, TAG_LENGTH)}"` }))
-  }
-  return made
-}
-
-/** An answer that is the same for everybody. Whoever has it still is told only that it has not changed. */
-function sendShared(res: ServerResponse, result: object, cacheS: number): void {
-  const { text, tag } = taggedText(result)
-  res.setHeader('cache-control', `public, max-age=${cacheS}`)
-  res.setHeader('etag', tag)
-  const known = (res.req.headers['if-none-match'] ?? '').split(',').map(one => one.trim().replace(/^W\//, ''))
-  if (known.includes(tag) || known.includes('*')) res.writeHead(304).end()
-  else sendText(res, 200, text)
+/** An answer that is the same for many. Whoever has it still is told only that it has not changed. */
+async function sendShared(res: ServerResponse, result: object, cacheS: number, accepts?: string | string[]) {
+  const body = keptBody(result)
+  res.setHeader('cache-control', cacheS === 0 ? 'private, no-cache' : `public, max-age=${cacheS}`)
+  res.setHeader('etag', body.tag)
+  if (body.isIn(res.req.headers['if-none-match'])) res.writeHead(304).end()
+  else sendEncoded(res, 200, await body.in(accepts))
 }
 
 /** A redirect never leaves this origin; browsers read `//host` and `/\host` as another one. */

@@ -141,8 +141,8 @@ export interface Operation<D = never, P = unknown, Q = unknown, B = unknown> {
   /** A browser may open the answer as a page, also from a link on another site. Downloads may be opened anyway. */
   page?: true
   /**
-   * The answer is the same for everybody, and anybody may keep it for so many seconds. The row returns the same object as
-   * long as nothing changes, so that its text is made once.
+   * The answer is the same for everybody, and anybody may keep it for so many seconds; 0: it is the same for many, who may keep it and
+   * ask each time whether it is new. The row returns the same object as long as nothing changes, so that its text is made once.
    */
   cacheS?: number
   /** One sentence for the reference. */

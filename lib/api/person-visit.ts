@@ -175,7 +175,11 @@ export class PersonVisit<D> extends Visit<D, PersonVisitParts<D>> {
     const { reports, clock, deps } = this.parts
     const leave = row.limit === 'heavy' ? await reports.take(callerName(call)) : null
     try {
-      await sendResult(this.res, row, await row.run(deps, call), clock)
+      // What makes a secret is no GET: an answer that holds one is never compressed.
+      const mayShrink = row.call.startsWith('GET ')
+      const accepts = mayShrink ? this.req.headers['accept-encoding'] : undefined
+      if (mayShrink) this.res.setHeader('vary', 'accept-encoding')
+      await sendResult(this.res, row, await row.run(deps, call), clock, accepts)
     } finally {
       leave?.()
     }

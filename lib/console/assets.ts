@@ -1,18 +1,19 @@
 /**
- * The files that pages load: a fixed list, found by following the imports from the pages on. Nothing else of the disk can
- * be asked for. Every address carries one hash over all of their contents, so a browser may keep them for ever, and one
- * page never mixes files of two versions. The types of a file are stripped, and the file is compressed, when it is asked for the
- * first time: one file in a turn, so that requests of the API hardly wait, and nothing at start.
+ * The files that pages load: a fixed list, found by following the imports from the pages on, and joined into few (`join.ts`). Nothing
+ * else of the disk can be asked for. Every address carries one hash over all of their contents, so a browser may keep them for ever, and
+ * one page never mixes files of two versions. The types of a module are stripped, and a file is joined and compressed, when it is asked
+ * for the first time: one module in a turn, so that requests of the API hardly wait, and nothing at start.
  */
 import { createHash } from 'node:crypto'
-import { readFile } from 'node:fs/promises'
+import { readFile, stat } from 'node:fs/promises'
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import { createRequire, stripTypeScriptTypes } from 'node:module'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
-import { brotliCompress, constants, gzip } from 'node:zlib'
+import { setImmediate as turn } from 'node:timers/promises'
+import { encodedHeaders, KeptBody } from '../base/encoding.ts'
 import { PAGES } from '../../web/shared/sitemap.ts'
+import { fileOf, type Imported, joined, type Module, type Plan, planOf } from './join.ts'
 
 export const CLIENT = fileURLToPath(new URL('../../web/', import.meta.url))
 
@@ -36,75 +37,122 @@ const PACKAGES: Record<string, { file: string; name: string }> = {
   uqr: { file: 'uqr/dist/index.mjs', name: 'uqr.js' },
 }
 
-export type Kind = 'typescript' | 'script' | 'style' | 'picture'
+/** A module stands in the file that every page loads when so many pages use it. */
+const MANY = 6
+
+type Kind = 'script' | 'style' | 'picture'
 
 interface ClientFile {
   kind: Kind
-  text: string
-  /** Addresses of files that load together with this one. */
-  imports: string[]
+  /** What a browser gets. */
+  text(): Promise<string>
 }
 
 export interface ClientFiles {
   hash: string
   /** By what follows `/console/a/HASH/`. */
   files: Map<string, ClientFile>
-  importMap: string
-  /** What a page loads before it can start, the page's own module included. */
-  preloadOf(page: string): string[]
+  /** What a page loads before it can start: the file of all pages, then its own. */
+  scriptsOf(page: string): [string, string]
   addressOf(name: string): string
+  /** Whether somebody has changed a file since. */
+  isOld(): Promise<boolean>
+}
+
+/** A module as it stands on the disk. */
+interface Source {
+  file: string
+  text: string
+  imports: Imported[]
+  /** Of a package that is served as it is, because nothing imports it but when it is needed. */
+  isAlone: boolean
 }
 
 export async function readClientFiles(): Promise<ClientFiles> {
-  const files = new Map<string, ClientFile>()
-  const wanted = [ENTRY, ...PAGES.map(page => `pages/${page.name}.ts`)]
-  for (const name of wanted) await follow(name, files)
-  const css = await Promise.all(STYLES.map(part => readFile(path.join(CLIENT, 'style', `${part}.css`), 'utf8')))
-  files.set(STYLE, { kind: 'style', text: css.join(''), imports: [] })
-  for (const name of OTHERS) {
-    const text = await readFile(path.join(CLIENT, 'style', name), 'utf8')
-    files.set(name, { kind: name === ICON ? 'picture' : 'style', text, imports: [] })
-  }
-  const hash = hashOf(files)
+  const sources = new Map<string, Source>()
+  const pages = PAGES.map(page => `pages/${page.name}.ts`)
+  for (const name of [ENTRY, ...pages]) await follow(name, sources)
+  const styles = new Map<string, string>()
+  const style = (part: string) => readFile(path.join(CLIENT, 'style', part), 'utf8')
+  styles.set(STYLE, (await Promise.all(STYLES.map(part => style(`${part}.css`)))).join(''))
+  for (const name of OTHERS) styles.set(name, await style(name))
+  const hash = hashOf([...[...sources].map(([name, { text }]) => [name, text] as const), ...styles])
   const addressOf = (name: string) => `/console/a/${hash}/${name}`
-  const imports = Object.entries(PACKAGES)
-    .filter(([, { name }]) => files.has(`lib/${name}`))
-    .map(([bare, { name }]) => [bare, addressOf(`lib/${name}`)])
-  const importMap = JSON.stringify({ imports: Object.fromEntries(imports) })
-  const preloadOf = (page: string) => [...closure([ENTRY, `pages/${page}.ts`], files)].map(addressOf)
-  return { hash, files, importMap, preloadOf, addressOf }
-}
-
-async function follow(name: string, files: Map<string, ClientFile>): Promise<void> {
-  if (files.has(name)) return
-  const text = await readFile(path.join(CLIENT, name), 'utf8')
-  const found = importsOf(text)
-  const resolved = found.map(({ specifier, late }) => ({ at: resolve(name, specifier), specifier, late }))
-  files.set(name, {
-    kind: 'typescript',
-    text,
-    imports: resolved.filter(({ late }) => !late).map(({ at }) => at),
-  })
-  for (const { at, specifier } of resolved) {
-    if (specifier.startsWith('.')) await follow(at, files)
-    else await readPackage(specifier, files)
+  const files = scripts(sources, planOf(sources, ENTRY, pages, MANY), addressOf)
+  for (const [name, text] of styles)
+    files.set(name, { kind: name === ICON ? 'picture' : 'style', text: async () => text })
+  const read = [...sources.values()].map(({ file }) => file)
+  const changes = changesOf([
+    ...read,
+    ...[...STYLES.map(part => `${part}.css`), ...OTHERS].map(name => path.join(CLIENT, 'style', name)),
+  ])
+  const before = await changes()
+  return {
+    hash,
+    files,
+    scriptsOf: page => [addressOf(fileOf(ENTRY)), addressOf(`pages/${page}.js`)],
+    addressOf,
+    isOld: async () => (await changes()) !== before,
   }
 }
 
-async function readPackage(bare: string, files: Map<string, ClientFile>): Promise<void> {
-  const { file, name } = packageOf(bare)
-  if (files.has(`lib/${name}`)) return
+/** When files were changed, as one text. */
+const changesOf = (files: string[]) => async (): Promise<string> =>
+  (await Promise.all(files.map(file => stat(file).catch(() => null)))).map(found => found?.mtimeMs ?? 0).join(' ')
+
+function scripts(
+  sources: ReadonlyMap<string, Source>,
+  plan: Plan,
+  addressOf: (name: string) => string,
+): Map<string, ClientFile> {
+  const ready = new Map<string, Module>()
+  for (const [name, { imports }] of sources) ready.set(name, { code: '', imports })
+  const join = async (file: string): Promise<string> => {
+    const root = [...sources].find(([name]) => fileOf(name) === file)?.[1]
+    if (root?.isAlone === true) return root.text
+    for (const name of plan.files.get(file) as string[]) {
+      const { text, imports } = sources.get(name) as Source
+      if (ready.get(name)?.code === '') ready.set(name, { code: codeOf(name, text), imports })
+      await turn()
+    }
+    return joined(file, plan, ready, addressOf)
+  }
+  return new Map([...plan.files.keys()].map(file => [file, { kind: 'script', text: () => join(file) }]))
+}
+
+/** What a browser can run of a module. */
+export const codeOf = (name: string, text: string): string =>
+  name.endsWith('.ts') ? stripTypeScriptTypes(text, { mode: 'strip' }) : text
+
+async function follow(name: string, sources: Map<string, Source>): Promise<void> {
+  if (sources.has(name)) return
+  const file = path.join(CLIENT, name)
+  const text = await readFile(file, 'utf8')
+  const imports = importsOf(text).map(found => ({ ...found, at: resolve(name, found.specifier) }))
+  sources.set(name, { file, text, imports, isAlone: false })
+  for (const { at, specifier, late } of imports) {
+    if (specifier.startsWith('.')) await follow(at, sources)
+    else await readPackage(specifier, late, sources)
+  }
+}
+
+async function readPackage(bare: string, isAlone: boolean, sources: Map<string, Source>): Promise<void> {
+  const { file: inPackage, name } = packageOf(bare)
+  const at = `lib/${name}`
+  if (sources.has(at)) return
   // the root of a package is found from its package.json, because not every file of it can be imported by name
   const scope = bare
     .split('/')
     .slice(0, bare.startsWith('@') ? 2 : 1)
     .join('/')
-  const folder = folderOf(scope)
-  const raw = await readFile(path.join(folder, file.slice(scope.length + 1)), 'utf8')
+  const file = path.join(folderOf(scope), inPackage.slice(scope.length + 1))
+  const raw = await readFile(file, 'utf8')
   const text = raw.replace(/\n?\/\/# sourceMappingURL=.*\s*$/, '\n')
-  const found = importsOf(text).map(({ specifier }) => specifier)
-  files.set(`lib/${name}`, { kind: 'script', text, imports: found.map(other => `lib/${packageOf(other).name}`) })
-  for (const other of found) await readPackage(other, files)
+  const imports = isAlone
+    ? []
+    : importsOf(text).map(found => ({ ...found, at: `lib/${packageOf(found.specifier).name}` }))
+  sources.set(at, { file, text, imports, isAlone })
+  for (const { specifier } of imports) await readPackage(specifier, false, sources)
 }
 
 function folderOf(scope: string): string {
@@ -145,56 +193,22 @@ export function importsOf(text: string): { specifier: string; late: boolean }[] 
   ]
 }
 
-function closure(from: string[], files: Map<string, ClientFile>): Set<string> {
-  const found = new Set<string>()
-  const visit = (name: string) => {
-    if (found.has(name)) return
-    found.add(name)
-    for (const next of files.get(name)?.imports ?? []) visit(next)
-  }
-  for (const name of from) visit(name)
-  return found
-}
-
-function hashOf(files: Map<string, ClientFile>): string {
+function hashOf(texts: readonly (readonly [name: string, text: string])[]): string {
   // the version of Node stands in it, because Node makes what is served from what is hashed
   const hash = createHash('sha256').update(process.version)
-  for (const [name, { text }] of [...files].sort(([a], [b]) => (a < b ? -1 : 1))) hash.update(`\n${name}\n${text}`)
+  for (const [name, text] of [...texts].sort(([a], [b]) => (a < b ? -1 : 1))) hash.update(`\n${name}\n${text}`)
   return hash.digest('hex').slice(0, 16)
 }
 
 const TYPES: Record<Kind, string> = {
-  typescript: 'text/javascript; charset=utf-8',
   script: 'text/javascript; charset=utf-8',
   style: 'text/css; charset=utf-8',
   picture: 'image/svg+xml',
 }
-/** Level of brotli: the last but one for which a file of this size takes only milliseconds. */
-const BROTLI_LEVEL = 9
-
-type Encoding = 'br' | 'gzip' | 'identity'
-type Bodies = Record<Encoding, Buffer>
-
-const brotliOf = promisify(brotliCompress)
-const gzipOf = promisify(gzip)
-
-/** What a browser gets of a file. */
-export const served = ({ kind, text }: ClientFile): string =>
-  kind === 'typescript' ? stripTypeScriptTypes(text, { mode: 'strip' }) : text
-
-async function bodiesOf(file: ClientFile): Promise<Bodies> {
-  const identity = Buffer.from(served(file), 'utf8')
-  const params = {
-    [constants.BROTLI_PARAM_QUALITY]: BROTLI_LEVEL,
-    [constants.BROTLI_PARAM_SIZE_HINT]: identity.length,
-  }
-  const [br, gz] = await Promise.all([brotliOf(identity, { params }), gzipOf(identity, { level: 9 })])
-  return { identity, br, gzip: gz }
-}
 
 export class Assets {
   readonly #client: ClientFiles
-  readonly #ready = new Map<string, Promise<Bodies>>()
+  readonly #ready = new Map<string, Promise<KeptBody>>()
 
   constructor(client: ClientFiles) {
     this.#client = client
@@ -211,33 +225,17 @@ export class Assets {
       res.writeHead(304, headers).end()
       return true
     }
-    const bodies = await this.#bodies(name, file)
-    const encoding = encodingFor(req.headers['accept-encoding'])
-    const body = bodies[encoding]
-    if (encoding !== 'identity') headers['content-encoding'] = encoding
-    res.writeHead(200, { ...headers, 'content-length': body.length })
-    res.end(req.method === 'HEAD' ? undefined : body)
+    const made = await (await this.#body(name, file)).in(req.headers['accept-encoding'])
+    res.writeHead(200, { ...headers, ...encodedHeaders(made) })
+    res.end(req.method === 'HEAD' ? undefined : made.body)
     return true
   }
 
-  #bodies(name: string, file: ClientFile): Promise<Bodies> {
+  #body(name: string, file: ClientFile): Promise<KeptBody> {
     let ready = this.#ready.get(name)
-    if (ready === undefined) this.#ready.set(name, (ready = bodiesOf(file)))
+    if (ready === undefined) this.#ready.set(name, (ready = file.text().then(text => new KeptBody(text))))
     return ready
   }
-}
-
-/** `q=0` is a refusal. */
-function encodingFor(header: string | string[] | undefined): Encoding {
-  const accepted = new Set(
-    String(header ?? '')
-      .toLowerCase()
-      .split(',')
-      .map(part => part.split(';').map(piece => piece.trim()))
-      .filter(([, q]) => q === undefined || !/^q=0(\.0*)?$/.test(q))
-      .map(([encoding]) => encoding),
-  )
-  return accepted.has('br') ? 'br' : accepted.has('gzip') ? 'gzip' : 'identity'
 }
 
 export const assetHeaders = (type: string): OutgoingHttpHeaders => ({

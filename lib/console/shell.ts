@@ -2,8 +2,8 @@
  * A page as the server sends it, with its headers: frame, navigation and heading, in the language and the theme of the reader. Who is
  * signed in changes nothing in it but the navigation, and what it shows of an account comes from the API later.
  */
-import { createHash } from 'node:crypto'
 import type { IncomingMessage, OutgoingHttpHeaders } from 'node:http'
+import { registerHooks } from 'node:module'
 import { languageFor } from '../base/language.ts'
 import type { Language } from '../base/people.ts'
 import type { Branding } from './branding.ts'
@@ -23,10 +23,30 @@ export interface PageReader {
 
 export type Shell = (page: PageName, reader: PageReader, brand: Branding, data: unknown) => string
 
+/** The hash of the files that were loaded first. */
+let first: string | null = null
+
+/** Views that have changed are loaded under other addresses: theirs, with the hash of all files behind it. */
+function addressFor(hash: string): string {
+  if (first === null || first === hash) {
+    first = hash
+    return DOCUMENT
+  }
+  registerHooks({
+    resolve(specifier, context, next) {
+      const found = next(specifier, context)
+      const isOurs =
+        context.parentURL?.endsWith(`?${hash}`) === true && found.url.startsWith(new URL('.', DOCUMENT).href)
+      return isOurs ? { ...found, url: `${found.url}?${hash}` } : found
+    },
+  })
+  return `${DOCUMENT}?${hash}`
+}
+
 export async function openShell(client: ClientFiles): Promise<Shell> {
-  const { renderDocument } = (await import(DOCUMENT)) as { renderDocument: RenderDocument }
+  const { renderDocument } = (await import(addressFor(client.hash))) as { renderDocument: RenderDocument }
   return (page, reader, { shown, colors }, data) => {
-    const preload = client.preloadOf(page)
+    const [script, own] = client.scriptsOf(page)
     return renderDocument(
       { page, ...reader, site: shown, data },
       {
@@ -34,9 +54,8 @@ export async function openShell(client: ClientFiles): Promise<Shell> {
         unscripted: client.addressOf(UNSCRIPTED),
         colors,
         icon: shown.logo ?? client.addressOf(ICON),
-        script: preload[0] as string,
-        preload: preload.slice(1),
-        importMap: client.importMap,
+        script,
+        preload: [own],
       },
     )
   }
@@ -56,13 +75,13 @@ export function pageReaderOf(req: IncomingMessage, languages: readonly Language[
 }
 
 /**
- * The policy of a page. The one inline script is the import map, which is named by its hash; nothing on a page may turn
- * text into code or markup. The playground shows pictures that came as text.
+ * The policy of a page. It has no inline script, and nothing on it may turn text into code or markup. The playground shows pictures
+ * that came as text.
  */
-const policy = (importMap: string, page: PageName): string =>
+const policy = (page: PageName): string =>
   [
     "default-src 'none'",
-    `script-src 'self' '${sha256(importMap)}'`,
+    "script-src 'self'",
     "style-src 'self'",
     `img-src 'self'${page === 'playground' ? ' data:' : ''}`,
     "font-src 'none'",
@@ -77,12 +96,10 @@ const policy = (importMap: string, page: PageName): string =>
 const PERMISSIONS =
   'camera=(), microphone=(), geolocation=(), payment=(), usb=(), clipboard-write=(self), publickey-credentials-get=(self)'
 
-const sha256 = (text: string): string => `sha256-${createHash('sha256').update(text, 'utf8').digest('base64')}`
-
 /** `https`: whether browsers reach the gateway by https alone, as `public.main` says. */
-export const pageHeaders = (importMap: string, https: boolean, page: PageName): OutgoingHttpHeaders => ({
+export const pageHeaders = (https: boolean, page: PageName): OutgoingHttpHeaders => ({
   'content-type': 'text/html; charset=utf-8',
-  'content-security-policy': policy(importMap, page),
+  'content-security-policy': policy(page),
   'cross-origin-opener-policy': 'same-origin',
   'cross-origin-resource-policy': 'same-origin',
   'referrer-policy': 'no-referrer',
@@ -91,5 +108,5 @@ export const pageHeaders = (importMap: string, https: boolean, page: PageName): 
   'permissions-policy': PERMISSIONS,
   ...(https && { 'strict-transport-security': 'max-age=31536000; includeSubDomains' }),
   'cache-control': 'no-cache',
-  vary: 'accept-language, cookie',
+  vary: 'accept-language, cookie, accept-encoding',
 })

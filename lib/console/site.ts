@@ -6,6 +6,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { PublicCatalogue } from '../operations/catalogue/public-catalogue.ts'
 import type { CallRates } from '../api/bounds.ts'
 import type { Clock } from '../base/clock.ts'
+import { encoded, encodedHeaders, encodingFor, KeptBody } from '../base/encoding.ts'
 import type { Config } from '../config/config.ts'
 import type { Logger } from '../base/log.ts'
 import type { Assets, ClientFiles } from './assets.ts'
@@ -40,8 +41,23 @@ async function beginCounting(clock: Clock): Promise<Counting> {
   return { rates: new CallRates(clock), networkOf }
 }
 
-/** Once in a process, because the files do not change while it runs. */
+/** Once in a process. */
 let opened: Promise<Opened> | null = null
+/** Only files of a checkout change while a process runs: whoever changes a page there only reloads it. */
+const MAY_CHANGE = import.meta.url.endsWith('.ts')
+
+async function current(): Promise<Opened> {
+  const parts = await (opened ??= opening())
+  if (!MAY_CHANGE || !(await parts.client.isOld())) return parts
+  return (opened = opening())
+}
+
+/** What fails, as a page that somebody is writing, is tried again at the next visit. */
+function opening(): Promise<Opened> {
+  const made = open()
+  made.catch(() => (opened = null))
+  return made
+}
 
 async function open(): Promise<Opened> {
   const [{ Assets, readClientFiles }, { Brand }, { openShell, ...reading }] = await Promise.all([
@@ -114,19 +130,21 @@ function atOf(url: string): At {
 
 /** Pages as they were written, by what they show: anybody may ask for a large one all the time, without signing in. */
 class Written {
-  #of = new WeakMap<object, Map<string, Buffer>>()
+  #of = new WeakMap<object, Map<string, KeptBody>>()
   readonly #ofNothing = {}
   #brand: Branding | null = null
+  #shell: Shell | null = null
 
-  get(name: PageName, reader: PageReader, brand: Branding, data: object | null, write: () => string): Buffer {
-    if (this.#brand !== brand) this.#of = new WeakMap()
+  get({ shell }: Opened, name: PageName, reader: PageReader, brand: Branding, data: object | null): KeptBody {
+    if (this.#brand !== brand || this.#shell !== shell) this.#of = new WeakMap()
     this.#brand = brand
+    this.#shell = shell
     const shown = data ?? this.#ofNothing
-    const pages = this.#of.get(shown) ?? new Map<string, Buffer>()
+    const pages = this.#of.get(shown) ?? new Map<string, KeptBody>()
     this.#of.set(shown, pages)
     const { language, theme, signedIn, quiet } = reader
     const as = `${name} ${language} ${theme} ${signedIn} ${quiet}`
-    const html = pages.get(as) ?? Buffer.from(write(), 'utf8')
+    const html = pages.get(as) ?? new KeptBody(shell(name, reader, brand, data))
     pages.set(as, html)
     return html
   }
@@ -142,15 +160,17 @@ async function sendDocument(
 ): Promise<void> {
   const { modelOpenApi } = await import('./model-api.ts')
   const text = Buffer.from(JSON.stringify(modelOpenApi(site.name.en, urls)))
+  const made = await encoded(text, encodingFor(req.headers['accept-encoding']), 'once')
   res.writeHead(200, {
     'content-type': 'application/json; charset=utf-8',
-    'content-length': text.length,
+    ...encodedHeaders(made),
+    vary: 'accept-encoding',
     'x-content-type-options': 'nosniff',
     'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
     'access-control-allow-origin': '*',
     'cache-control': `public, max-age=${DOCUMENT_S}`,
   })
-  res.end(req.method === 'HEAD' ? undefined : text)
+  res.end(req.method === 'HEAD' ? undefined : made.body)
 }
 
 /** Answers requests for pages and returns true; false = the request is for the API of models. */
@@ -178,12 +198,12 @@ export function createSite({
     if (name === 'model' && data === null) return page(parts, 'missing', req, res, 404)
     const reader = parts.pageReaderOf(req, config().site.languages)
     const shown = brandOf(parts).now()
-    const html = written.get(name, reader, shown, data, () => parts.shell(name, reader, shown, data))
-    res.writeHead(status, {
-      ...parts.pageHeaders(parts.client.importMap, config().public.main.startsWith('https:'), name),
-      'content-length': html.length,
-    })
-    res.end(req.method === 'HEAD' ? undefined : html)
+    const html = written.get(parts, name, reader, shown, data)
+    const headers = { ...parts.pageHeaders(config().public.main.startsWith('https:'), name), etag: html.tag }
+    if (status === 200 && html.isIn(req.headers['if-none-match'])) return void res.writeHead(304, headers).end()
+    const made = await html.in(req.headers['accept-encoding'])
+    res.writeHead(status, { ...headers, ...encodedHeaders(made) })
+    res.end(req.method === 'HEAD' ? undefined : made.body)
   }
 
   /** Answers who visits more often than people do. */
@@ -205,7 +225,7 @@ export function createSite({
   const answer = async (path: string, req: IncomingMessage, res: ServerResponse): Promise<void> => {
     if (await isTooMuch(req, res)) return
     if (path === DOCUMENT) return sendDocument(req, res, config())
-    const parts = await (opened ??= open())
+    const parts = await (path.startsWith(FILES) ? (opened ??= opening()) : current())
     if (path.startsWith(FILES)) {
       if (!(await parts.assets.answer(path.slice(FILES.length), req, res))) await page(parts, 'missing', req, res, 404)
       return

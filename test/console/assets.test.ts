@@ -3,16 +3,14 @@ import { readdirSync, readFileSync } from 'node:fs'
 import http from 'node:http'
 import path from 'node:path'
 import { buffer } from 'node:stream/consumers'
-import { brotliDecompressSync, gunzipSync, gzipSync } from 'node:zlib'
+import { brotliCompressSync, brotliDecompressSync, constants, gunzipSync } from 'node:zlib'
 import t from 'tap'
-import { served, CLIENT, importsOf, readClientFiles } from '../../lib/console/assets.ts'
+import { CLIENT, codeOf, importsOf, readClientFiles } from '../../lib/console/assets.ts'
 import { PAGES } from '../../web/shared/sitemap.ts'
 import { openSite } from './support/site.ts'
 
-/** What a page may weigh, compressed: its modules, their libraries and the style sheet. */
-const PAGE_BYTES = 60 * 1024
-/** The same for a page with a chart of lines, whose library is loaded with its data. */
-const CHART_PAGE_BYTES = 105 * 1024
+/** What a page may weigh, compressed: its modules, their libraries and the style sheet. The document and its data come to it. */
+const PAGE_BYTES = 50 * 1024
 const STYLE_BYTES = 28 * 1024
 
 const client = await readClientFiles()
@@ -26,6 +24,11 @@ const ask = (url: string, headers: Record<string, string> = {}, method = 'GET') 
     request.on('error', reject).end()
   })
 
+/** The text of a file, and of every module that pages may load. */
+const textOf = (name: string) => (client.files.get(name) as { text(): Promise<string> }).text()
+const MODULES = readdirSync(CLIENT, { recursive: true, encoding: 'utf8' }).filter(file => file.endsWith('.ts'))
+const source = (file: string) => readFileSync(path.join(CLIENT, file), 'utf8')
+
 t.test('every file is served as the browser can run it', async t => {
   const { at } = await openSite(t)
   t.ok(client.files.size > 20)
@@ -35,28 +38,24 @@ t.test('every file is served as the browser can run it', async t => {
     t.equal(headers['x-content-type-options'], 'nosniff')
     t.equal(headers['cache-control'], 'public, max-age=31536000, immutable')
     t.equal(headers['content-encoding'], undefined)
-    t.equal(body.toString(), served(file))
+    t.equal(body.toString(), await file.text())
     if (file.kind === 'style') t.equal(headers['content-type'], 'text/css; charset=utf-8')
     else if (file.kind === 'picture') t.equal(headers['content-type'], 'image/svg+xml')
     else {
       t.equal(headers['content-type'], 'text/javascript; charset=utf-8')
-      if (file.kind === 'typescript')
-        t.equal(served({ ...file, text: body.toString() }), body.toString(), `${name} has no types left`)
+      t.equal(codeOf(`${name}.ts`, body.toString()), body.toString(), `${name} has no types left`)
     }
   }
 })
 
 t.test('what is imported is served, and nothing of Node', async t => {
-  const bare = JSON.parse(client.importMap).imports as Record<string, string>
   for (const [name, file] of client.files) {
-    if (file.kind !== 'typescript' && file.kind !== 'script') continue
-    for (const { specifier } of importsOf(served(file))) {
-      if (!specifier.startsWith('.')) t.ok(specifier in bare, `${name} imports ${specifier}`)
-      else t.ok(client.files.has(path.posix.join(path.posix.dirname(name), specifier)), `${name}: ${specifier}`)
-    }
-    t.notMatch(served(file), /\b(process|Buffer|__dirname)\.|\bfrom\s*['"]node:/, `${name} is for browsers`)
+    if (file.kind !== 'script') continue
+    const text = await file.text()
+    for (const [, early, from = early] of text.matchAll(/^import\{[^}]*\}from'([^']*)'|\bimport\('([^']*)'\)/gm))
+      if (from !== undefined) t.ok(client.files.has(from.split('/').slice(4).join('/')), `${name} imports ${from}`)
+    t.notMatch(text, /\b(process|Buffer|__dirname)\.|\bfrom\s*['"]node:|import\.meta/, `${name} is for browsers`)
   }
-  for (const address of Object.values(bare)) t.ok(client.files.has(address.split('/').slice(4).join('/')))
 })
 
 t.test('imports as the server finds them', async t => {
@@ -77,25 +76,38 @@ t.test('imports as the server finds them', async t => {
     )
 })
 
-t.test('every file of the folder is served, stripped or not', async t => {
-  const known = new Set([...client.files.keys()])
-  for (const file of readdirSync(CLIENT, { recursive: true, encoding: 'utf8' })) {
-    if (!file.endsWith('.ts')) continue
-    const text = readFileSync(path.join(CLIENT, file), 'utf8')
-    const stripped = served({ kind: 'typescript', text, imports: [] })
-    t.equal(served({ kind: 'typescript', text: stripped, imports: [] }), stripped, file)
-    // what is not sent makes documents on the server, consists of types, or waits for a page with money or a chart
-    if (!known.has(file))
-      t.match(
-        file,
-        /^(document|pages\/drawn|shared\/given|base\/shapes|base\/money|pages\/keys\/desk|parts\/charts\/\w+)\.ts$/,
+t.test('every module of the folder is in a file, and in one only of those that a page loads', async t => {
+  const scripts = [...client.files].filter(([, { kind }]) => kind === 'script').map(([name]) => name)
+  const texts = new Map(await Promise.all(scripts.map(async name => [name, await textOf(name)] as const)))
+  /** A line that tells a module from all others. */
+  const lineOf = (file: string) =>
+    codeOf(file, source(file))
+      .split('\n')
+      .find(
+        line =>
+          /^ {2,}[^\s/*].{30}/.test(line) &&
+          !line.includes('import(') &&
+          MODULES.filter(other => source(other).includes(line)).length === 1,
       )
+  for (const file of MODULES) {
+    const line = lineOf(file)?.trimEnd()
+    if (line === undefined) continue
+    const found = scripts.filter(name => texts.get(name)?.includes(line))
+    // what is not sent makes documents on the server, consists of types, or waits for a page with a chart
+    if (/^(document|pages\/drawn|shared\/given|base\/shapes|parts\/charts\/\w+)\.ts$/.test(file)) continue
+    if (found.length !== 1) {
+      t.ok(found.length > 0, `${file} is sent`)
+      t.ok(
+        found.every(name => name.startsWith('pages/')),
+        `${file} is in ${found}`,
+      )
+    }
   }
 })
 
 t.test('compressed as the browser wants it', async t => {
   const { at } = await openSite(t)
-  const url = at + client.addressOf('boot.ts')
+  const url = at + client.addressOf('boot.js')
   const plain = (await ask(url)).body.toString()
   const rows: [accepted: string, encoding: string | undefined, back: (body: Buffer) => Buffer][] = [
     ['gzip, deflate, br', 'br', brotliDecompressSync],
@@ -115,7 +127,7 @@ t.test('compressed as the browser wants it', async t => {
 
 t.test('kept by the browser, asked for by head, and never anything else of the disk', async t => {
   const { at } = await openSite(t)
-  const address = at + client.addressOf('boot.ts')
+  const address = at + client.addressOf('boot.js')
   const first = await ask(address)
   const again = await ask(address, { 'if-none-match': first.headers.etag as string })
   t.same([again.status, again.body.length], [304, 0])
@@ -127,15 +139,15 @@ t.test('kept by the browser, asked for by head, and never anything else of the d
     '/console/a/',
     `/console/a/${client.hash}`,
     `${root}/`,
-    `${root}/nothing.ts`,
+    `${root}/nothing.js`,
     `${root}/tsconfig.json`,
-    `${root}/document.ts`,
+    `${root}/document.js`,
     `${root}/../site.ts`,
     `${root}/..%2fsite.ts`,
     `${root}/pages/../../site.ts`,
     `${root}/%2e%2e/site.ts`,
     `${root}/constructor`,
-    '/console/a/0000000000000000/boot.ts',
+    '/console/a/0000000000000000/boot.js',
   ]) {
     const { status, headers } = await ask(at + wrong)
     t.equal(status, 404, wrong)
@@ -144,20 +156,26 @@ t.test('kept by the browser, asked for by head, and never anything else of the d
 })
 
 t.test('what a page weighs', async t => {
-  const weight = (name: string) => gzipSync(served(client.files.get(name) as never), { level: 9 }).length
+  const known = new Map<string, number>()
+  const weight = async (name: string): Promise<number> => {
+    const params = { [constants.BROTLI_PARAM_QUALITY]: 9 }
+    const size = known.get(name) ?? brotliCompressSync(await textOf(name), { params }).length
+    known.set(name, size)
+    return size
+  }
   const bare = (address: string) => address.split('/').slice(4).join('/')
   for (const page of PAGES) {
-    const names = [...client.preloadOf(page.name).map(bare), 'style.css']
-    const bytes = names.reduce((sum, name) => sum + weight(name), 0)
-    const late = [...(client.files.get(`pages/${page.name}.ts`)?.text.matchAll(/uplot/g) ?? [])].length > 0
-    t.ok(bytes <= (late ? CHART_PAGE_BYTES : PAGE_BYTES), `${page.name}: ${bytes} bytes in ${names.length} files`)
+    const names = [...client.scriptsOf(page.name).map(bare), 'style.css']
+    const sizes = await Promise.all(names.map(weight))
+    const bytes = sizes.reduce((sum, size) => sum + size, 0)
+    t.ok(bytes <= PAGE_BYTES, `${page.name}: ${bytes} bytes`)
   }
-  const style = client.files.get('style.css')?.text as string
+  const style = await textOf('style.css')
   t.ok(style.length <= STYLE_BYTES, `the style sheet: ${style.length} bytes`)
 })
 
 t.test('the dark colours are the same whether the system or the reader chose them', async t => {
-  const style = client.files.get('style.css')?.text as string
+  const style = await textOf('style.css')
   const blocks = [...style.matchAll(/:root(?:\[data-theme="dark"\]|:not\(\[data-theme="light"\]\)) \{([^}]*)\}/g)]
   t.equal(blocks.length, 2)
   const [system, chosen] = blocks.map(block => (block[1] as string).replaceAll(/\s+/g, ' '))
@@ -167,18 +185,20 @@ t.test('the dark colours are the same whether the system or the reader chose the
 t.test('features that the oldest supported browsers lack', async t => {
   const TOO_NEW =
     /light-dark\(|oklch\(|color-mix\(|:has\(|\bpopover\b|withResolvers|Object\.groupBy|\.to(Sorted|Reversed|Spliced)\(|URL\.(canParse|parse)\(|Array\.fromAsync/
-  for (const [name, file] of client.files) if (file.kind !== 'script') t.notMatch(file.text, TOO_NEW, name)
+  for (const file of MODULES) t.notMatch(source(file), TOO_NEW, file)
+  t.notMatch(await textOf('style.css'), TOO_NEW)
 })
 
 t.test('elements are made by element.ts alone', async t => {
-  for (const [name, file] of client.files) {
-    if (file.kind !== 'typescript' || name === 'base/element.ts') continue
+  for (const file of MODULES) {
+    if (file === 'base/element.ts' || file === 'document.ts') continue
+    const text = source(file)
     t.notMatch(
-      file.text,
+      text,
       /\b(h|(?<!document\.)createElement|html)\(\s*['"`]|innerHTML|insertAdjacentHTML|document\.write|eval\(/,
-      name,
+      file,
     )
-    const fromPreact = [...file.text.matchAll(/import \{([^}]*)\} from 'preact'/g)].map(found => found[1] as string)
-    for (const names of fromPreact) t.notMatch(names, /\bh\b|createElement/, name)
+    const fromPreact = [...text.matchAll(/import \{([^}]*)\} from 'preact'/g)].map(found => found[1] as string)
+    for (const names of fromPreact) t.notMatch(names, /\bh\b|createElement/, file)
   }
 })

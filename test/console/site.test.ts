@@ -1,5 +1,4 @@
 /** What the server sends for pages, without a browser: routes, headers, language and theme, and the document itself. */
-import { createHash } from 'node:crypto'
 import t from 'tap'
 import { openSite, URLS } from './support/site.ts'
 
@@ -54,12 +53,10 @@ t.test('the headers of a page', async t => {
   let main = 'https://api.example'
   const { at } = await openSite(t, () => ({ ...URLS, main }))
   const reply = await fetch(`${at}/console/connect`)
-  const html = await reply.text()
-  const map = /<script type="importmap">(.*?)<\/script>/.exec(html)?.[1] as string
-  const hash = createHash('sha256').update(map).digest('base64')
+  await reply.text()
   t.equal(
     reply.headers.get('content-security-policy'),
-    `default-src 'none'; script-src 'self' 'sha256-${hash}'; style-src 'self'; img-src 'self'; font-src 'none'; ` +
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; font-src 'none'; " +
       "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'; " +
       "require-trusted-types-for 'script'; trusted-types 'none'",
   )
@@ -74,7 +71,7 @@ t.test('the headers of a page', async t => {
       'camera=(), microphone=(), geolocation=(), payment=(), usb=(), clipboard-write=(self), publickey-credentials-get=(self)',
     ],
     ['strict-transport-security', 'max-age=31536000; includeSubDomains'],
-    ['vary', 'accept-language, cookie'],
+    ['vary', 'accept-language, cookie, accept-encoding'],
     ['access-control-allow-origin', null],
   ]
   for (const [name, value] of rows) t.equal(reply.headers.get(name), value, name)
@@ -84,25 +81,22 @@ t.test('the headers of a page', async t => {
   await plain.text()
 })
 
-t.test(
-  'a page has no inline script but data and the import map, no inline style, and nothing of other origins',
-  async t => {
-    const { at } = await openSite(t)
-    const html = await (await fetch(`${at}/console/connect`)).text()
-    t.same(
-      [...html.matchAll(/<script([^>]*)>/g)].map(found => (found[1] as string).replace(/src="[^"]*"/, 'src').trim()),
-      ['type="importmap"', 'type="module" src', 'type="application/json" id="given"'],
-    )
-    t.notMatch(html, /\son\w+=|javascript:|<style|\sstyle=|<form[^>]*action/)
-    const addresses = [...html.matchAll(/\s(?:src|href)="([^"]*)"/g)].map(found => found[1] as string)
-    t.ok(addresses.length > 10)
-    t.ok(
-      addresses.every(address => /^(\/console|#)/.test(address)),
-      addresses.join(' '),
-    )
-    t.notMatch(html, /<input[^>]*type="password"[^>]*name=/, 'a key can never get into an address')
-  },
-)
+t.test('a page has no inline script but data, no inline style, and nothing of other origins', async t => {
+  const { at } = await openSite(t)
+  const html = await (await fetch(`${at}/console/connect`)).text()
+  t.same(
+    [...html.matchAll(/<script([^>]*)>/g)].map(found => (found[1] as string).replace(/src="[^"]*"/, 'src').trim()),
+    ['type="module" src', 'type="application/json" id="given"'],
+  )
+  t.notMatch(html, /\son\w+=|javascript:|<style|\sstyle=|<form[^>]*action/)
+  const addresses = [...html.matchAll(/\s(?:src|href)="([^"]*)"/g)].map(found => found[1] as string)
+  t.ok(addresses.length > 5)
+  t.ok(
+    addresses.every(address => /^(\/console|#)/.test(address)),
+    addresses.join(' '),
+  )
+  t.notMatch(html, /<input[^>]*type="password"[^>]*name=/, 'a key can never get into an address')
+})
 
 t.test('language and theme: by cookie, then as the browser says', async t => {
   const { at } = await openSite(t)
@@ -139,6 +133,6 @@ t.test(
     const after = await html()
     t.ok(after.includes('https://new.example/a'))
     t.notOk(after.includes('<script>alert'))
-    t.equal([...after.matchAll(/<\/script>/g)].length, 3, 'and no script ends before its end')
+    t.equal([...after.matchAll(/<\/script>/g)].length, 2, 'and no script ends before its end')
   },
 )

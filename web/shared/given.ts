@@ -52,7 +52,6 @@ export interface Linked {
   script: string
   /** Modules that the page will need, in the order of need. */
   preload: string[]
-  importMap: string
 }
 
 /** Makes the HTML of a page. */

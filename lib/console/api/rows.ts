@@ -65,6 +65,7 @@ function documentRows(rows: () => readonly Described[]): Operation<ConsoleDeps>[
       who: 'anyone',
       effect: 'read',
       scope: 'read',
+      cacheS: 0,
       answer: { status: 200, body: z.looseObject({ openapi: z.string() }) },
       run: async ({ config }: ConsoleDeps, { caller }) =>
         make(caller.user?.operator === true, sessionCookie(config().public)),

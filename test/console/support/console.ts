@@ -235,7 +235,7 @@ export function checkAnswer(
   text: string,
 ): void {
   const { id, answer, cacheS } = row
-  const cached = cacheS !== undefined && status < 400 ? /^public, max-age=\d+$/ : /^no-store$/
+  const cached = cacheS !== undefined && status < 400 ? /^(public, max-age=\d+|private, no-cache)$/ : /^no-store$/
   const wrong = (what: string) => new Error(`${id}: ${what}: ${status} ${text.slice(0, 1_000)}`)
   if (!cached.test(headers['cache-control'] ?? '') || headers['x-content-type-options'] !== 'nosniff')
     throw wrong('the headers are not those of the API')
