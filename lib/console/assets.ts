@@ -13,7 +13,7 @@ import { fileURLToPath } from 'node:url'
 import { setImmediate as turn } from 'node:timers/promises'
 import { encodedHeaders, KeptBody } from '../base/encoding.ts'
 import { PAGES } from '../../web/shared/sitemap.ts'
-import { fileOf, type Imported, joined, type Module, type Plan, planOf } from './join.ts'
+import { scriptOf, type Imported, type FilePlan, joinedText, type Module, planOf } from './join.ts'
 
 export const CLIENT = fileURLToPath(new URL('../../web/', import.meta.url))
 
@@ -64,7 +64,7 @@ interface Source {
   file: string
   text: string
   imports: Imported[]
-  /** Of a package that is served as it is, because nothing imports it but when it is needed. */
+  /** True of a package that is served as it is, because nothing imports it but when it is needed. */
   isAlone: boolean
 }
 
@@ -90,7 +90,7 @@ export async function readClientFiles(): Promise<ClientFiles> {
   return {
     hash,
     files,
-    scriptsOf: page => [addressOf(fileOf(ENTRY)), addressOf(`pages/${page}.js`)],
+    scriptsOf: page => [addressOf(scriptOf(ENTRY)), addressOf(`pages/${page}.js`)],
     addressOf,
     isOld: async () => (await changes()) !== before,
   }
@@ -102,26 +102,26 @@ const changesOf = (files: string[]) => async (): Promise<string> =>
 
 function scripts(
   sources: ReadonlyMap<string, Source>,
-  plan: Plan,
+  plan: FilePlan,
   addressOf: (name: string) => string,
 ): Map<string, ClientFile> {
   const ready = new Map<string, Module>()
   for (const [name, { imports }] of sources) ready.set(name, { code: '', imports })
   const join = async (file: string): Promise<string> => {
-    const root = [...sources].find(([name]) => fileOf(name) === file)?.[1]
+    const root = [...sources].find(([name]) => scriptOf(name) === file)?.[1]
     if (root?.isAlone === true) return root.text
     for (const name of plan.files.get(file) as string[]) {
       const { text, imports } = sources.get(name) as Source
-      if (ready.get(name)?.code === '') ready.set(name, { code: codeOf(name, text), imports })
+      if (ready.get(name)?.code === '') ready.set(name, { code: runnable(name, text), imports })
       await turn()
     }
-    return joined(file, plan, ready, addressOf)
+    return joinedText(file, plan, ready, addressOf)
   }
   return new Map([...plan.files.keys()].map(file => [file, { kind: 'script', text: () => join(file) }]))
 }
 
 /** What a browser can run of a module. */
-export const codeOf = (name: string, text: string): string =>
+export const runnable = (name: string, text: string): string =>
   name.endsWith('.ts') ? stripTypeScriptTypes(text, { mode: 'strip' }) : text
 
 async function follow(name: string, sources: Map<string, Source>): Promise<void> {

@@ -13,7 +13,7 @@ export interface Module {
 }
 
 export interface Imported {
-  /** As it stands in the code. */
+  /** What stands in the code. */
   specifier: string
   /** The name of the module that is meant. */
   at: string
@@ -29,7 +29,7 @@ const DECLARED = /^export (?=(?:async )?(?:const|function|class) +(\w+))/gm
 const DEFAULT = /^export default (?=(?:async )?(?:function|class) *(\w*)|)/m
 const UNJOINABLE = /^(?:export let|export \*|import \*|import \w)/m
 
-export interface Plan {
+export interface FilePlan {
   /** The modules of each file, each after those that it imports. */
   files: Map<string, string[]>
   /** The file of the modules that several files use. */
@@ -37,13 +37,13 @@ export interface Plan {
 }
 
 /** The file of a module: where it stands, with the name that browsers run. */
-export const fileOf = (module: string): string => module.replace(/\.ts$/, '.js')
+export const scriptOf = (module: string): string => module.replace(/\.ts$/, '.js')
 
 /**
  * Which module stands in which file. In a document each module runs once, so one that could come by two ways, with a page and with
  * something that is loaded later, stands in the file that all have.
  */
-export function planOf(modules: Imports, entry: string, pages: readonly string[], many: number): Plan {
+export function planOf(modules: Imports, entry: string, pages: readonly string[], many: number): FilePlan {
   const later = [...new Set([...modules.values()].flatMap(({ imports }) => imports.filter(({ late }) => late)))]
   const lateRoots = [...new Set(later.map(({ at }) => at))].filter(at => !pages.includes(at))
   const ofAll = closureOf(modules, entry)
@@ -62,7 +62,7 @@ export function planOf(modules: Imports, entry: string, pages: readonly string[]
     const { pages: inPages, late } = users.get(name) ?? { pages: 0, late: 0 }
     return ofAll.has(name) || inPages >= many || late > 1 || (late === 1 && inPages > 0)
   }
-  const shared = fileOf(entry)
+  const shared = scriptOf(entry)
   const all = new Set<string>()
   for (const [name] of users) if (isShared(name)) for (const inner of closureOf(modules, name)) all.add(inner)
   for (const name of ofAll) all.add(name)
@@ -70,7 +70,7 @@ export function planOf(modules: Imports, entry: string, pages: readonly string[]
   const files = new Map([[shared, [...inOrder, entry]]])
   for (const root of [...pages, ...lateRoots])
     files.set(
-      fileOf(root),
+      scriptOf(root),
       [...closureOf(modules, root)].filter(name => !all.has(name)),
     )
   return { files, shared }
@@ -93,13 +93,18 @@ function closureOf(modules: Imports, ...roots: readonly string[]): Set<string> {
 }
 
 /** The text of a file of the plan. `addressOf`: where a browser finds a file. */
-export function joined(file: string, plan: Plan, modules: Modules, addressOf: (file: string) => string): string {
+export function joinedText(
+  file: string,
+  plan: FilePlan,
+  modules: Modules,
+  addressOf: (file: string) => string,
+): string {
   const names = plan.files.get(file) as string[]
   const number = numbersOf(modules)
   const isShared = file === plan.shared
   const parts = names.map(name => wrapped(name, modules.get(name) as Module, number, addressOf, isShared))
   const own = new Set(names)
-  const root = [...modules.keys()].find(name => fileOf(name) === file) as string
+  const root = [...modules.keys()].find(name => scriptOf(name) === file) as string
   const needed = new Set(
     [...names.flatMap(name => modules.get(name)?.imports.filter(({ late }) => !late) ?? []), { at: root }]
       .map(({ at }) => at)
@@ -170,7 +175,7 @@ function rewritten(
   })
   text = text.replaceAll('import.meta.url', `(location.origin+'${addressOf(name)}')`)
   for (const { specifier, at, late } of imports)
-    if (late) text = text.replaceAll(`import('${specifier}')`, `import('${addressOf(fileOf(at))}')`)
+    if (late) text = text.replaceAll(`import('${specifier}')`, `import('${addressOf(scriptOf(at))}')`)
   text = text.replace(
     /import\(`\.\/pages\/(\$\{[\w.]+\})\.ts`\)/g,
     (_, page: string) => `import(\`${addressOf('pages/')}${page}.js\`)`,

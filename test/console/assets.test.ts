@@ -5,7 +5,7 @@ import path from 'node:path'
 import { buffer } from 'node:stream/consumers'
 import { brotliCompressSync, brotliDecompressSync, constants, gunzipSync } from 'node:zlib'
 import t from 'tap'
-import { CLIENT, codeOf, importsOf, readClientFiles } from '../../lib/console/assets.ts'
+import { CLIENT, runnable, importsOf, readClientFiles } from '../../lib/console/assets.ts'
 import { PAGES } from '../../web/shared/sitemap.ts'
 import { openSite } from './support/site.ts'
 
@@ -43,7 +43,7 @@ t.test('every file is served as the browser can run it', async t => {
     else if (file.kind === 'picture') t.equal(headers['content-type'], 'image/svg+xml')
     else {
       t.equal(headers['content-type'], 'text/javascript; charset=utf-8')
-      t.equal(codeOf(`${name}.ts`, body.toString()), body.toString(), `${name} has no types left`)
+      t.equal(runnable(`${name}.ts`, body.toString()), body.toString(), `${name} has no types left`)
     }
   }
 })
@@ -81,7 +81,7 @@ t.test('every module of the folder is in a file, and in one only of those that a
   const texts = new Map(await Promise.all(scripts.map(async name => [name, await textOf(name)] as const)))
   /** A line that tells a module from all others. */
   const lineOf = (file: string) =>
-    codeOf(file, source(file))
+    runnable(file, source(file))
       .split('\n')
       .find(
         line =>

@@ -4,7 +4,7 @@ import path from 'node:path'
 import { pathToFileURL } from 'node:url'
 import t from 'tap'
 import { importsOf } from '../../lib/console/assets.ts'
-import { joined, type Module, planOf } from '../../lib/console/join.ts'
+import { joinedText, type Module, planOf } from '../../lib/console/join.ts'
 
 const modulesOf = (texts: Record<string, string>): Map<string, Module> =>
   new Map(
@@ -22,12 +22,11 @@ const modulesOf = (texts: Record<string, string>): Map<string, Module> =>
 
 const PAGES = ['pages/a.ts', 'pages/b.ts']
 const HOUSE = {
-  'boot.ts':
-    "import { count } from './base/count.ts'\nglobalThis.began = count()\nconst { default: page } = await import(`./pages/${globalThis.asked}.ts`)\nglobalThis.done(page())\n",
+  'boot.ts': `import { count } from './base/count.ts'\nglobalThis.began = count()\nconst { default: page } = await import(\`./pages/\${globalThis.asked}.ts\`)\nglobalThis.done(page())\n`,
   'base/count.ts':
     '/** Comment. */\nconst state = { n: 0 }\nexport const count = () => ++state.n\nexport { state as kept }\n',
   'base/through.ts': "export { count as more } from './count.ts'\nexport function twice() {\n  return [1, 2]\n}\n",
-  'parts/both.ts': "import { more } from '../base/through.ts'\nexport const both = () => `both ${more()}`\n",
+  'parts/both.ts': "import { more } from '../base/through.ts'\nexport const both = () => 'both ' + more()\n",
   'parts/late.ts': "import { both } from './both.ts'\nexport class Late { text = both() }\n",
   'pages/a.ts':
     "import { both as used } from '../parts/both.ts'\nimport {\n  kept,\n} from '../base/count.ts'\nexport default async function a() {\n  const { Late } = await import('../parts/late.ts')\n  return [used(), new Late().text, kept.n, import.meta.url]\n}\n",
@@ -48,7 +47,7 @@ t.test('joined modules do what they do alone, and each runs once', async t => {
   const addressOf = (file: string) => path.join(folder, file)
   for (const file of plan.files.keys()) {
     mkdirSync(path.dirname(addressOf(file)), { recursive: true })
-    const text = joined(file, plan, modules, addressOf)
+    const text = joinedText(file, plan, modules, addressOf)
     t.notMatch(text, /Comment/)
     writeFileSync(addressOf(file), text)
   }
@@ -85,6 +84,6 @@ t.test('what would not be the same is refused', async t => {
   ]
   for (const [because, texts] of rows) {
     const modules = modulesOf(texts)
-    t.throws(() => joined('boot.js', planOf(modules, 'boot.ts', [], 2), modules, file => file), because)
+    t.throws(() => joinedText('boot.js', planOf(modules, 'boot.ts', [], 2), modules, file => file), because)
   }
 })
