@@ -10,7 +10,6 @@ export interface Ask {
   output?: number
   /** `max_tokens`: what is held follows from it. */
   most?: number
-  tag?: string
   /** Half of the body is sent, and the rest when this resolves. */
   rest?: Promise<void>
 }
@@ -53,10 +52,10 @@ export class Clients {
     this.#key = key
   }
 
-  /** Resolves when the answer has ended, however it did; never rejects. The tag is known at once by `tagOf`. */
+  /** Resolves when the answer has ended, however it did; never rejects. `seen` has it at once. */
   ask(base: string, ask: Ask = {}): Promise<Seen> {
     const { kind = 'chat', key = this.#key, hold = null, output = OUTPUT, most = MOST, rest } = ask
-    const tag = ask.tag ?? `ask-${++this.#count}`
+    const tag = `ask-${++this.#count}`
     const price = PRICES[kind === 'messages' ? 'messages' : 'chat']
     const seen: Seen = {
       tag,

@@ -4,7 +4,7 @@ import net from 'node:net'
 import type { Test } from 'tap'
 import { until } from '../support/wait.ts'
 import type { Seen } from './clients.ts'
-import { answered, standingAt, withHalfABody } from './points.ts'
+import { answered, endsOf, standingAt, withHalfABody } from './points.ts'
 import type { StoreKind } from './stores.ts'
 import { type FaultyGateway, idsOf, Scene } from './support.ts'
 import { POINTS } from './upstream.ts'
@@ -26,12 +26,11 @@ const OPENINGS: Record<string, Opening> = {
     POINTS.map((point): [string, Opening] => [
       point,
       async (scene, gateway) => {
-        const open = await standingAt(scene, gateway, point)
-        const tags = scene.clients.seen.slice(-open.length).map(({ tag }) => tag)
+        const all = await standingAt(scene, gateway, point)
         const goOn = () => {
-          for (const tag of tags) scene.upstream.release(tag)
+          for (const { seen } of all) scene.upstream.release(seen.tag)
         }
-        return { open, goOn }
+        return { open: endsOf(all), goOn }
       },
     ]),
   ),
@@ -91,7 +90,7 @@ export async function drains(t: Test, kind: StoreKind): Promise<void> {
     await withDrain(gateway, SHORT_DRAIN)
     const open = [...(await standingAt(scene, gateway, 'usage')), ...(await standingAt(scene, gateway, 'silent'))]
     t.equal(await gateway.stop(), 0)
-    await Promise.all(open)
+    await Promise.all(endsOf(open))
     await gateway.start()
     await scene.checkBooks(t, gateway, { atRandom: true })
     const rows = await scene.settled(gateway)

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Test } from 'tap'
 import type { CommitProxy } from '../support/commit-proxy.ts'
 import type { Seen } from './clients.ts'
-import { type FaultyGateway, idsOf, type Scene } from './support.ts'
+import { type FaultyGateway, idsOf, type Scene, type Standing } from './support.ts'
 import { KINDS, type Kind, type Point } from './upstream.ts'
 
 /** What a client has got when the gateway is known to have passed the point. */
@@ -23,13 +23,18 @@ async function shown(seen: Seen, text: string): Promise<void> {
 }
 
 /** One request of each kind, standing at this point. */
-export async function standingAt(scene: Scene, gateway: FaultyGateway, hold: Point): Promise<Promise<Seen>[]> {
-  const asks = KINDS.map(kind => scene.clients.ask(gateway.main, { kind, hold, tag: `${hold}-${kind}-${Date.now()}` }))
-  const seen = scene.clients.seen.slice(-KINDS.length)
-  for (const one of seen) await scene.upstream.reached(one.tag)
-  for (const one of seen) await shown(one, SHOWS[hold][one.kind])
-  return asks
+export async function standingAt(scene: Scene, gateway: FaultyGateway, hold: Point): Promise<Standing[]> {
+  const all = await Promise.all(KINDS.map(kind => scene.standing(gateway, { kind, hold })))
+  for (const { seen } of all) await shown(seen, SHOWS[hold][seen.kind])
+  return all
 }
+
+const at =
+  (hold: Point): Approach =>
+  (scene, gateway) =>
+    standingAt(scene, gateway, hold).then(endsOf)
+
+export const endsOf = (all: readonly Standing[]): Promise<Seen>[] => all.map(({ ended }) => ended)
 
 /** One request of each kind, of which the gateway has half the body. */
 export async function withHalfABody(
@@ -52,15 +57,15 @@ export type Approach = (scene: Scene, gateway: FaultyGateway, t: Test) => Promis
 
 export const POINTS: Record<string, Approach> = {
   'before the hold': (scene, gateway) => withHalfABody(scene, gateway, new Promise(() => {})),
-  'after the hold': (scene, gateway) => standingAt(scene, gateway, 'silent'),
+  'after the hold': at('silent'),
   async 'after the head'(scene, gateway) {
-    const asks = await standingAt(scene, gateway, 'head')
+    const all = await standingAt(scene, gateway, 'head')
     await sleep(50) // nothing shows that the head has arrived
-    return asks
+    return endsOf(all)
   },
-  'in the middle': (scene, gateway) => standingAt(scene, gateway, 'middle'),
-  'after the usage': (scene, gateway) => standingAt(scene, gateway, 'usage'),
-  'after the terminal event': (scene, gateway) => standingAt(scene, gateway, 'terminal'),
+  'in the middle': at('middle'),
+  'after the usage': at('usage'),
+  'after the terminal event': at('terminal'),
   async 'between journal and store'(scene, gateway, t) {
     await answered(scene, gateway) // so that there are leases, and nobody has to wait for one
     await scene.settled(gateway)
@@ -86,11 +91,11 @@ const inflight = async (gateway: FaultyGateway, count: number): Promise<boolean>
 export function afterCommit(proxy: CommitProxy, lost: 'answer' | 'commit'): Approach {
   return async (scene, gateway, t) => {
     await scene.settled(gateway)
-    const [ask] = await standingAt(scene, gateway, 'middle')
-    const { tag, id } = scene.clients.seen.at(-KINDS.length) as Seen
+    const [{ seen, ended }] = (await standingAt(scene, gateway, 'middle')) as [Standing]
+    const { tag, id } = seen
     const happened = proxy.loseNext(lost, id as string)
     scene.upstream.release(tag)
-    await ask
+    await ended
     await happened
     await gateway.kill()
     t.strictSame(await scene.store.has([id as string]), lost === 'answer' ? [id] : [], 'as the store has it')

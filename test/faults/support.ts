@@ -12,13 +12,14 @@ import { promisify } from 'node:util'
 import type { Test } from 'tap'
 import { ADMIN_TOKEN, adminOf, ready, type TestGateway } from '../support/gateway.ts'
 import { freePorts } from '../support/ports.ts'
-import { Clients, PRICES, type Seen } from './clients.ts'
+import { type Ask, Clients, PRICES, type Seen } from './clients.ts'
 import { type FaultyStore, mariadbStore, type StoreKind, sqliteStore } from './stores.ts'
-import { ScriptedUpstream } from './upstream.ts'
+import { type Point, ScriptedUpstream } from './upstream.ts'
 
 const GATEWAY = path.resolve(import.meta.dirname, '../../bin/gateway')
-/** It only ends a test that waits in vain. */
+/** These only end a test that waits in vain. */
 const SETTLED_MS = 60_000
+const STANDING_MS = 60_000
 const POLL_MS = 50
 
 export const KEY = 'sk-faults-0123456789'
@@ -76,7 +77,6 @@ export class FaultyGateway {
     this.main = `http://${main}`
     this.ops = `http://${ops}`
     this.admin = adminOf(this.ops)
-    process.once('exit', () => this.signal('SIGKILL'))
   }
 
   get running(): boolean {
@@ -86,6 +86,9 @@ export class FaultyGateway {
   async start(): Promise<void> {
     const child = spawn(GATEWAY, ['serve', '--config', this.configFile], { stdio: ['ignore', 'pipe', 'pipe'] })
     this.#child = child
+    const kill = () => child.kill('SIGKILL')
+    process.once('exit', kill)
+    child.once('exit', () => process.off('exit', kill))
     for (const stream of [child.stdout, child.stderr]) stream.on('data', text => (this.output += text))
     await ready(child, this.ops)
   }
@@ -123,6 +126,12 @@ interface SceneOptions {
   config?: Json
   /** micro-CNY in the account `edge`. */
   edge?: number
+}
+
+/** A request that stands at its point, until the upstream lets it go on. */
+export interface Standing {
+  seen: Seen
+  ended: Promise<Seen>
 }
 
 export class Scene {
@@ -170,14 +179,24 @@ export class Scene {
     return gateway
   }
 
+  /** A request that stands at its point. Who is told to come again, because leases are slow to get on a busy machine, asks again. */
+  async standing(gateway: FaultyGateway, ask: Ask & { hold: Point }): Promise<Standing> {
+    for (const until = Date.now() + STANDING_MS; ; await sleep(POLL_MS)) {
+      const ended = this.clients.ask(gateway.main, ask)
+      const seen = this.clients.seen.at(-1) as Seen
+      const stands = this.upstream.reached(seen.tag).then(() => true)
+      if (await Promise.race([stands, ended.then(() => false)])) return { seen, ended }
+      if (seen.status !== 503 || Date.now() > until) throw new Error(`${seen.tag} did not get upstream: ${seen.status}`)
+    }
+  }
+
   /** Many requests at once: leases are sized by the most that was held of late, and by what was charged. */
   async peak(gateway: FaultyGateway): Promise<void> {
-    const before = this.clients.seen.length
-    const asks = Array.from({ length: PEAK }, () => this.clients.ask(gateway.main, { most: MOST, hold: 'silent' }))
-    const tags = this.clients.seen.slice(before).map(({ tag }) => tag)
-    for (const tag of tags) await this.upstream.reached(tag)
-    for (const tag of tags) this.upstream.release(tag)
-    await Promise.all(asks)
+    const many = await Promise.all(
+      Array.from({ length: PEAK }, () => this.standing(gateway, { most: MOST, hold: 'silent' })),
+    )
+    for (const { seen } of many) this.upstream.release(seen.tag)
+    await Promise.all(many.map(({ ended }) => ended))
   }
 
   async close(stopStore: boolean): Promise<void> {

@@ -56,14 +56,11 @@ const topUp = (gateway: FaultyGateway, reference: string) =>
 /** With a lease, and three requests open: what is open at a kill is charged nothing. */
 async function killedWithLeases(t: Test, scene: Scene, gateway: FaultyGateway, reference: string): Promise<void> {
   await topUp(gateway, reference)
-  const asks = Array.from({ length: 3 }, (_, i) =>
-    scene.clients.ask(gateway.main, { ...ASK, hold: 'silent', tag: `${reference}-${i}` }),
-  )
-  for (let i = 0; i < asks.length; i++) await scene.upstream.reached(`${reference}-${i}`)
+  const open = await Promise.all(Array.from({ length: 3 }, () => scene.standing(gateway, { ...ASK, hold: 'silent' })))
   const { leased } = await gateway.admin('GET', '/admin/audit')
   t.ok(micro(String(leased)) > 0, `${leased} is leased`)
   await gateway.kill()
-  await Promise.all(asks)
+  await Promise.all(open.map(({ ended }) => ended))
 }
 
 async function free(t: Test, gateway: FaultyGateway): Promise<void> {

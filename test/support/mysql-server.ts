@@ -8,7 +8,10 @@ import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import mysql from 'mysql2/promise'
 
-const START_MS = 60_000
+/** It only ends a start in vain: an engine that replays its log takes most of a minute on a busy machine. */
+const START_MS = 180_000
+/** A statement of a test takes no second. An engine that hangs would otherwise end it after a quarter of an hour, with a time-out of its own. */
+const STATEMENT_MS = 60_000
 const POLL_MS = 20
 
 export interface MysqlServer {
@@ -112,12 +115,17 @@ export async function startServer(launch: Launch): Promise<MysqlServer> {
   }
 }
 
-/** Runs statements as administrator, on a new connection. */
+/** Runs statements as administrator, on a new connection. Rejects with the statement when the server does not answer in time. */
 export async function statement(port: number, sql: string, password = ''): Promise<unknown> {
   const connection = await mysql.createConnection({ host: '127.0.0.1', port, user: 'root', password })
   try {
-    return (await connection.query(sql))[0]
+    return (await connection.query({ sql, timeout: STATEMENT_MS }))[0]
+  } catch (error) {
+    if ((error as { code?: string }).code !== 'PROTOCOL_SEQUENCE_TIMEOUT') throw error
+    const [words] = sql.split(' IDENTIFIED ') // what follows is a password
+    throw new Error(`the server did not answer within ${STATEMENT_MS / 1000} s: ${words}`)
   } finally {
-    await connection.end()
+    // without a farewell, for which a server that hangs would be waited for, too
+    connection.destroy()
   }
 }
