@@ -7,6 +7,7 @@ import { lazyDesk, payVisits } from './payments.ts'
 import { ServerDrain } from './server-drain.ts'
 import { createRetryBudget, createServices, enterWorld, observeServices } from './services.ts'
 import { StoreFollower } from './store-follower.ts'
+import { executionAsyncResource } from 'node:async_hooks'
 import type http from 'node:http'
 import { setFlagsFromString } from 'node:v8'
 import { clientAddress } from '../access/ip.ts'
@@ -43,6 +44,13 @@ const clock = systemClock
  * do not know the flag.
  */
 if (Number.parseInt(process.versions.v8, 10) >= 14) setFlagsFromString('--external-memory-accounted-in-global-limit')
+
+/**
+ * An object of Node's queue of ticks, kept for as long as the process lives. Where a collection finds none alive, V8 forgets their shape,
+ * and every later `process.nextTick` takes 0.5 µs instead of 0.1; a small request has six.
+ */
+const shapes: object[] = []
+process.nextTick(() => shapes.push(executionAsyncResource()))
 
 export class Gateway {
   readonly store: Store
