@@ -8,7 +8,7 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { HEADER_LINE } from './header-line.ts'
+import { headerLine } from './header-line.ts'
 import { http } from './http.ts'
 
 /** Some clients never read the keep-alive hint, and would reuse a connection that we have just closed. So this is long. */
@@ -25,6 +25,12 @@ const CLOSE = 'Connection: close\r\n'
 const KEEP_ALIVE = `Connection: keep-alive\r\nKeep-Alive: timeout=${KEEP_ALIVE_MS / 1000}\r\n`
 const CHUNKED = 'Transfer-Encoding: chunked\r\n\r\n'
 
+function lineOf(name: string, value: string): string {
+  const line = headerLine(name, value)
+  if (line === null) throw new TypeError(`the header ${JSON.stringify(name)} cannot be sent`)
+  return line
+}
+
 /** Headers that are the same in many answers, made once: as `node:http` takes them, and as lines of a head. */
 class FixedHeaders {
   readonly pairs: readonly string[]
@@ -34,9 +40,7 @@ class FixedHeaders {
   constructor(pairs: readonly string[] = []) {
     this.pairs = pairs
     for (let i = 0; i < pairs.length; i += 2) {
-      const line = `${pairs[i]}: ${pairs[i + 1]}`
-      if (!HEADER_LINE.test(line)) throw new TypeError(`the header ${pairs[i]} cannot be sent`)
-      this.lines += `${line}\r\n`
+      this.lines += lineOf(pairs[i] as string, pairs[i + 1] as string)
     }
   }
 }
@@ -114,10 +118,9 @@ export class Reply {
     let head = `HTTP/1.1 ${status} ${http.STATUS_CODES[status] ?? 'Unknown'}\r\n${this.#fixed.lines}`
     let sized = false
     for (let i = 0; i < headers.length; i += 2) {
-      const line = `${headers[i]}: ${headers[i + 1]}`
-      if (!HEADER_LINE.test(line)) throw new TypeError(`the header ${JSON.stringify(headers[i])} cannot be sent`)
-      sized ||= headers[i] === 'content-length'
-      head += `${line}\r\n`
+      const name = headers[i] as string
+      sized ||= name === 'content-length'
+      head += lineOf(name, headers[i + 1] as string)
     }
     const { method, httpVersionMajor, httpVersionMinor } = this.#req
     this.#bodyless = method === 'HEAD' || status === 204 || status === 304

@@ -6,7 +6,7 @@
  */
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Dispatcher } from 'undici'
-import { HEADER_LINE } from '../base/header-line.ts'
+import { headerLine } from '../base/header-line.ts'
 import { BadRequest } from './attempt.ts'
 
 /** The bytes are not a valid answer. */
@@ -131,10 +131,11 @@ export function requestBytes({ method, path, headers, body }: Dispatcher.Dispatc
   const list = (headers ?? []) as string[]
   let sized = false
   for (let i = 0; i < list.length; i += 2) {
-    const line = `${list[i]}: ${list[i + 1]}`
-    if (!HEADER_LINE.test(line)) throw new BadRequest(`the header ${JSON.stringify(list[i])} cannot be sent`)
-    sized ||= list[i] === 'content-length'
-    head += `${line}\r\n`
+    const name = list[i] as string
+    const line = headerLine(name, list[i + 1] as string)
+    if (line === null) throw new BadRequest(`the header ${JSON.stringify(name)} cannot be sent`)
+    sized ||= name === 'content-length'
+    head += line
   }
   const parts = Buffer.isBuffer(body) ? [body] : ((body ?? []) as unknown as readonly Buffer[])
   let length = 0
