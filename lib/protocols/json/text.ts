@@ -39,4 +39,6 @@ export type Fields = Record<string, unknown>
 export const isFields = (value: unknown): value is Fields =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-export const fieldsOf = (value: unknown): Fields => (isFields(value) ? value : {})
+export const NO_FIELDS: Fields = Object.freeze({})
+
+export const fieldsOf = (value: unknown): Fields => (isFields(value) ? value : NO_FIELDS)

@@ -7,7 +7,7 @@
  * - Details above the total are taken off sound first, then pictures, then text.
  * - All that no detail names is text. Of tokens that were cached, it is taken from text first, then pictures, then sound.
  */
-import { type Fields, fieldsOf, isFields } from '../json/text.ts'
+import { type Fields, fieldsOf, isFields, NO_FIELDS } from '../json/text.ts'
 import type { KindName } from './kinds.ts'
 import {
   type CountedKind,
@@ -150,6 +150,7 @@ const without = (from: Modal, less: Modal): Modal => ({
 
 /** Details as OpenAI-compatible upstreams report them. Frames of a film count as pictures; its sound is named apart. */
 export function detailsOf(details: Fields): Modal {
+  if (details === NO_FIELDS) return NO_DETAILS
   const text = first(details, 'text_tokens', 'cached_text_tokens') ?? 0
   const pictures = first(details, 'image_tokens', 'cached_image_tokens') ?? 0
   const image = pictures + (first(details, 'video_tokens', 'cached_video_tokens') ?? 0)
@@ -329,75 +330,88 @@ function largestOf<T>(all: readonly T[], numberOf: (one: T) => number | null): n
   return largest
 }
 
-const NO_PATHS: readonly string[][] = []
+/** The numbers of a usage. Prompt and completion are null where they are missing, the others 0. */
+class Numbers implements Record<UsagePart, number | null> {
+  prompt: number | null = null
+  completion: number | null = null
+  total = 0
+  reasoning = 0
+  beside = 0
+  cached = 0
+  written = 0
+  written_5m = 0
+  written_1h = 0
+  searches = 0
+  search_calls = 0
+}
 
 /** Reads the numbers of one protocol's usage, whoever reports it. */
 export class UsageWords {
-  readonly #paths = new Map<UsagePart, string[][]>()
+  /** The words by the first step of their paths: a usage has few members, and there are many words. */
+  readonly #words = new Map<string, { part: UsagePart; path: readonly string[] }[]>()
   readonly #details: { prompt: string; output: string }
 
   /** `details`: the members of the usage with details of the prompt, and of the output. */
   constructor(protocol: WordedProtocol, details: { prompt: string; output: string }) {
     this.#details = details
     for (const { field, part } of USAGE_WORDS.filter(one => one.protocol === protocol)) {
-      const paths = this.#paths.get(part) ?? []
-      paths.push(field.split('.'))
-      this.#paths.set(part, paths)
+      const path = field.split('.')
+      const words = this.#words.get(path[0] as string) ?? []
+      words.push({ part, path })
+      this.#words.set(path[0] as string, words)
     }
   }
 
   /** Returns the report of a usage; null = the tokens of the prompt or of the completion are missing. `add`: adds what is reported elsewhere. */
   report(value: unknown, add?: (usage: Usage) => void): Report | null {
     if (!isFields(value)) return null
-    const prompt = this.#largest(value, 'prompt')
-    const completion = this.#largest(value, 'completion')
+    const numbers = this.#numbersOf(value)
+    const { prompt, completion, written_1h: written1h } = numbers
     if (prompt === null || completion === null) return null
     const details = fieldsOf(value[this.#details.prompt])
-    const written1h = this.#count(value, 'written_1h')
     const usage = fromPrompt({
       prompt,
-      cached: this.#count(value, 'cached'),
-      written: Math.max(this.#count(value, 'written'), this.#count(value, 'written_5m') + written1h),
+      cached: numbers.cached,
+      written: Math.max(numbers.written, numbers.written_5m + written1h),
       written1h,
-      output: this.#output(value, prompt, completion),
+      output: outputIn(numbers, prompt, completion),
       details: {
         prompt: detailsOf(details),
         cached: detailsOf(fieldsOf(details['cached_tokens_details'])),
         output: detailsOf(fieldsOf(value[this.#details.output])),
       },
     })
-    usage.input = Math.min(MOST_TOKENS, usage.input + this.#count(value, 'beside'))
-    usage.searches = this.#searches(value)
+    usage.input = Math.min(MOST_TOKENS, usage.input + numbers.beside)
+    usage.searches = Math.max(numbers.searches, numbers.search_calls)
     add?.(usage)
-    return usageReport(usage, { thinks: this.#count(value, 'reasoning') > 0 })
+    return usageReport(usage, { thinks: numbers.reasoning > 0 })
   }
 
-  /** Returns the largest number in any of the words: some say 0 in one place and the number in another. null = none is reported. */
-  #largest(usage: Fields, part: UsagePart): number | null {
-    return largestOf(this.#paths.get(part) ?? NO_PATHS, path => numberAt(usage, path))
+  /** Of each part the largest number in any of its words: some say 0 in one place and the number in another. */
+  #numbersOf(usage: Fields): Numbers {
+    const numbers = new Numbers()
+    for (const name in usage) {
+      const words = this.#words.get(name)
+      if (words === undefined) continue
+      for (const { part, path } of words) {
+        const number = numberAt(usage, path)
+        if (number === null) continue
+        const before = numbers[part] ?? 0
+        numbers[part] = part === 'search_calls' ? before + number : Math.max(before, number)
+      }
+    }
+    return numbers
   }
+}
 
-  #count(usage: Fields, part: UsagePart): number {
-    return this.#largest(usage, part) ?? 0
-  }
-
-  #searches(usage: Fields): number {
-    let calls = 0
-    for (const path of this.#paths.get('search_calls') ?? NO_PATHS) calls += numberAt(usage, path) ?? 0
-    return Math.max(this.#count(usage, 'searches'), calls)
-  }
-
-  /**
-   * The output. Some upstreams leave reasoning out of the completion, and only their total tells: it is output of its own where
-   * completion and reasoning make the total, and else it is a part of the completion. Where nobody names it, the rest of the total
-   * is output.
-   */
-  #output(usage: Fields, prompt: number, completion: number): number {
-    const beside = this.#count(usage, 'beside')
-    const rest = this.#count(usage, 'total') - prompt - completion
-    const reasoning = this.#count(usage, 'reasoning')
-    if (reasoning === 0) return Math.min(MOST_TOKENS, completion + Math.max(0, rest - beside))
-    const isOwn = rest === reasoning || rest === reasoning + beside
-    return isOwn ? Math.min(MOST_TOKENS, completion + reasoning) : completion
-  }
+/**
+ * The output. Some upstreams leave reasoning out of the completion, and only their total tells: it is output of its own where
+ * completion and reasoning make the total, and else it is a part of the completion. Where nobody names it, the rest of the total
+ * is output.
+ */
+function outputIn({ beside, total, reasoning }: Numbers, prompt: number, completion: number): number {
+  const rest = total - prompt - completion
+  if (reasoning === 0) return Math.min(MOST_TOKENS, completion + Math.max(0, rest - beside))
+  const isOwn = rest === reasoning || rest === reasoning + beside
+  return isOwn ? Math.min(MOST_TOKENS, completion + reasoning) : completion
 }
