@@ -117,8 +117,13 @@ export class EnvelopeSearch {
   }
 }
 
+/** A text of a body up to here costs less than several searches in its bytes. */
+const SHORT_BYTES = 8192
+
 /** Whether there may be an envelope in a body that stands in these parts. */
 export function mayHaveEnvelope(parts: readonly Buffer[]): boolean {
+  const [first] = parts
+  if (first !== undefined && parts.length === 1 && first.length <= SHORT_BYTES) return MARK.test(bytesAsText(first))
   const search = new EnvelopeSearch()
   for (const part of parts) search.feed(part)
   return search.found
