@@ -90,6 +90,8 @@ export class KeyCache {
   /** Keys that do not exist: digest → monotonic ms from which on the store is asked again. */
   readonly #unknown: LRUCache<string, number>
   readonly #ofAccount = new Map<number, Set<string>>()
+  /** The secret that came last on each connection, with its digest: clients send the same one again and again. */
+  readonly #sent = new WeakMap<object, { secret: string; digest: string }>()
   readonly #lookUps = new Map<string, LookUp>()
   readonly #turns = new Turns(MOST_READING, MOST_WAITING)
 
@@ -101,10 +103,17 @@ export class KeyCache {
     this.#unknown = latest(options.maxUnknown ?? MOST_UNKNOWN)
   }
 
-  /** null = there is no such key. Rejects with StoreUnavailable when the store does not answer. */
-  find(secret: string): KeyEntry | null | Promise<KeyEntry | null> {
+  /**
+   * null = there is no such key. Rejects with StoreUnavailable when the store does not answer. `connection`: on which the secret came;
+   * null = it is not known.
+   */
+  find(secret: string, connection: object | null = null): KeyEntry | null | Promise<KeyEntry | null> {
+    const sent = connection === null ? undefined : this.#sent.get(connection)
+    if (sent?.secret === secret) return this.byDigest(sent.digest)
     if (secret.length > LONGEST_SECRET || !SECRET.test(secret)) return null
-    return this.byDigest(hash('sha256', secret, 'hex'))
+    const digest = hash('sha256', secret, 'hex')
+    if (connection !== null) this.#sent.set(connection, { secret, digest })
+    return this.byDigest(digest)
   }
 
   /** The same for the SHA-256 of a secret. */

@@ -21,8 +21,9 @@ export const credential = stage<'target', 'secret'>(x => {
 
 /** Finds out whose key it is. Keys that are unknown, disabled, expired or used up are refused with the same words. */
 export const authenticate = stage<'secret', 'key'>((x, services) => {
-  const { secret, keyHash } = x
-  const found = keyHash !== null ? services.keys.byDigest(keyHash) : secret === null ? null : services.keys.find(secret)
+  const { secret, keyHash, req } = x
+  const { keys } = services
+  const found = keyHash !== null ? keys.byDigest(keyHash) : secret === null ? null : keys.find(secret, req.socket)
   x.secret = null // it is not needed again, so it is not kept
   if (!(found instanceof Promise)) return judgeFound(x, services, found)
   return found.then(
