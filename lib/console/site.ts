@@ -239,9 +239,9 @@ export function createSite({
   }
 
   return (req, res) => {
+    if (req.method !== 'GET' && req.method !== 'HEAD') return false
     const [path = ''] = (req.url as string).split('?', 1)
     if (path !== '/' && path !== DOCUMENT && path !== ROOT && !path.startsWith(`${ROOT}/`)) return false
-    if (req.method !== 'GET' && req.method !== 'HEAD') return false
     if (path === '/' && req.method === 'HEAD') return false // a coding tool sends this to see whether the API is here
     if (path === '/') res.writeHead(302, { location: ROOT, 'content-length': 0 }).end()
     else
