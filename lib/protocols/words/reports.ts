@@ -387,7 +387,7 @@ export class UsageWords {
     return usageReport(usage, { thinks: numbers.reasoning > 0 })
   }
 
-  /** Of each part the largest number in any of its words: some say 0 in one place and the number in another. */
+  /** Reads of each part the largest number in any of its words: some say 0 in one place and the number in another. */
   #numbersOf(usage: Fields): Numbers {
     const numbers = new Numbers()
     for (const name in usage) {
