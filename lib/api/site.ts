@@ -3,6 +3,7 @@
  * caller's browser (CSRF). Nothing has to be put into pages for the latter: browsers say by themselves where a request comes from.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { cookieNameAt } from '../base/cookies.ts'
 import { languageFor } from '../base/language.ts'
 import { LANGUAGES, type Language } from '../base/people.ts'
 import { ApiError } from './errors.ts'
@@ -27,11 +28,7 @@ export function isLoopbackAddress({ main }: Site): boolean {
   return /^(127(\.\d{1,3}){3}|\[::1\]|localhost|.+\.localhost)$/.test(hostname)
 }
 
-/**
- * The name of a cookie of ours. Browsers take the first form from the host itself only, over https, so that no neighbour
- * on a subdomain can set it; a console without https has to do without that.
- */
-export const cookieName = (site: Site, name: string): string => (isHttps(site) ? `__Host-${name}` : name)
+export const cookieName = (site: Site, name: string): string => cookieNameAt(site.main, name)
 
 export const sessionCookie = (site: Site): string => cookieName(site, 'session')
 

@@ -1,5 +1,5 @@
 /**
- * `gateway doctor`: says how config, store, books, journal, gateway and upstreams are, as this machine sees them. It changes nothing,
+ * `gateway doctor`: says how config, store, books, journal, gateway, console and upstreams are, as this machine sees them. It changes nothing,
  * and sends no request to an upstream unless it is asked to (`--deep`), because that may cost some tokens.
  */
 import { lookup } from 'node:dns/promises'
@@ -14,6 +14,7 @@ import type { Store } from '../store/store.ts'
 import type { Channel } from '../terms/records.ts'
 import { callNamed, withCalls } from './calls.ts'
 import { check } from './check.ts'
+import { answerOfUrl, consoleOf } from './doctor-console.ts'
 import type { Check } from './doctor-public.ts'
 import { NOBODY, withStoreOf } from './with-store.ts'
 
@@ -50,6 +51,8 @@ export async function* checkHere({ configFile, env, deep }: DoctorParts): AsyncG
   yield* found.splice(0)
   await gatewayOf(config, group('gateway'))
   yield* found.splice(0)
+  await consoleOf(config, group('console'))
+  yield* found.splice(0)
   for (const channel of channels.filter(({ status }) => status === 'enabled')) {
     await upstreamOf(channel, group('upstream'))
     if (deep) await tryOut(configFile, channel, group('upstream'))
@@ -62,9 +65,9 @@ const messageOf = (error: unknown): string => (error instanceof Error ? error.me
 async function configOf(configFile: string, env: NodeJS.ProcessEnv, say: Say): Promise<Config | null> {
   try {
     const { text, warnings, refused } = await check(configFile, env)
-    for (const line of refused)
-      say('sense', 'problem', line, 'docs/sense.md says why; change it, or accept it by its name')
-    for (const line of warnings) say('sense', 'warning', line)
+    const mend = 'docs/sense.md says why; change it, or accept it by its name'
+    for (const line of refused) say('sense', 'problem', line, mend)
+    for (const line of warnings) say('sense', 'warning', line, mend)
     say('file', 'ok', text)
     return loadConfig(configFile, env)
   } catch (error) {
@@ -153,7 +156,7 @@ async function booksOf(store: Store, { journal }: Config, say: Say): Promise<voi
 
 async function gatewayOf(config: Config, say: Say): Promise<void> {
   const url = localUrlOf(config.listen.ops)
-  const answer = await fetch(`${url}/readyz`, { signal: AbortSignal.timeout(WAIT_MS) }).catch(messageOf)
+  const answer = await answerOfUrl(`${url}/readyz`, {})
   if (typeof answer === 'string')
     say('ready', 'problem', `${url} does not answer: ${answer}`, 'start it: systemctl start gateway')
   else if (answer.ok) say('ready', 'ok', `${url} is ready`)

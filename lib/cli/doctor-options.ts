@@ -1,7 +1,9 @@
-/** The command `doctor` and its options; `doctor-here.ts` and `doctor-public.ts` do what it says. */
+/** The command `doctor` and its options; `doctor-here.ts`, `doctor-client.ts` and `doctor-public.ts` do what it says. */
+import { readFileSync } from 'node:fs'
 import { type Command, InvalidArgumentError } from 'commander'
 import { duration } from '../config/scalars.ts'
 import type { Check } from './doctor-public.ts'
+import { remark } from './output.ts'
 
 interface DoctorFlags {
   config: string
@@ -9,6 +11,8 @@ interface DoctorFlags {
   public?: true
   main?: string
   direct?: string
+  base?: string
+  key?: string
   silence: number
   json?: true
 }
@@ -28,18 +32,39 @@ export function addDoctor(command: (name: string, description: string) => Comman
       toMs,
       SILENCE_MS,
     )
+    .option('--base <url>', 'only ask as a client would that has this base address; reads no config')
+    .option(
+      '--key <where>',
+      "with --base: name of the environment's variable that has the client's key; - is the standard input",
+      toKeyPlace,
+    )
     .option('--json', 'print JSON')
     .action(async (flags: DoctorFlags) => {
       const checks: Check[] = []
-      for await (const one of flags.public === true ? publicChecks(flags) : hereChecks(flags)) {
+      for await (const one of checksFor(flags)) {
         checks.push(one)
         const { address, check, result, says, mend } = one
         if (flags.json !== true)
-          process.stdout.write(`${MARKS[result]} ${address}: ${check}: ${says}${mend === '' ? '' : `\n    ${mend}`}\n`)
+          process.stdout.write(
+            remark(`${MARKS[result]} ${address}: ${check}: ${says}`, '') + (mend === '' ? '' : remark(mend, '    ')),
+          )
       }
       if (flags.json === true) process.stdout.write(`${JSON.stringify({ checks })}\n`)
       if (checks.some(({ result }) => result === 'problem')) process.exitCode = 1
     })
+}
+
+function checksFor(flags: DoctorFlags): AsyncGenerator<Check> {
+  if (flags.base !== undefined) return clientChecks(flags.base, flags.key)
+  return flags.public === true ? publicChecks(flags) : hereChecks(flags)
+}
+
+async function* clientChecks(base: string, key: string | undefined): AsyncGenerator<Check> {
+  const { checkClient } = await import('./doctor-client.ts')
+  yield* checkClient({
+    base,
+    key: key === undefined ? null : key === '-' ? readFileSync(0, 'utf8') : (process.env[key] ?? ''),
+  })
 }
 
 async function* publicChecks({ config: file, main, direct, silence }: DoctorFlags): AsyncGenerator<Check> {
@@ -53,6 +78,15 @@ async function* publicChecks({ config: file, main, direct, silence }: DoctorFlag
 async function* hereChecks({ config: configFile, deep }: DoctorFlags): AsyncGenerator<Check> {
   const { checkHere } = await import('./doctor-here.ts')
   yield* checkHere({ configFile, env: process.env, deep: deep === true })
+}
+
+/** A key itself would stand in the list of processes and in the history of the shell. */
+function toKeyPlace(text: string): string {
+  if (text !== '-' && !/^[A-Za-z_][A-Za-z0-9_]{0,99}$/.test(text))
+    throw new InvalidArgumentError(
+      'Expected the name of a variable, or - for the standard input, and not the key itself.',
+    )
+  return text
 }
 
 function toMs(text: string): number {

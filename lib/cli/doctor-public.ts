@@ -18,7 +18,7 @@ import {
 } from '../terms/probe.ts'
 
 export interface Check {
-  /** `main` or `direct`; or what is looked at on this machine: `config`, `journal`, `store`, `books`, `gateway`, `upstream`. */
+  /** `main` or `direct`; or what is looked at on this machine: `config`, `journal`, `store`, `books`, `gateway`, `console`, `upstream`, `client`. */
   address: string
   check: string
   /** `warning`: it works, and something should be done about it. */

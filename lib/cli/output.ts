@@ -208,3 +208,12 @@ function wrapped(text: string, most: number): string[] {
   }
   return [...lines, line.trimEnd()]
 }
+
+/** A remark for people: on a terminal in as many lines as it needs, each with this indent; elsewhere in one. */
+export function remark(text: string, indent: string): string {
+  const { isTTY, columns } = process.stdout
+  const most = isTTY && columns !== undefined ? columns - indent.length : Number.POSITIVE_INFINITY
+  return `${wrapped(oneLine(text), most)
+    .map(line => indent + line)
+    .join('\n')}\n`
+}

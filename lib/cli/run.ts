@@ -99,9 +99,13 @@ const NO_CONFIG: ReadonlySet<string> = new Set(['simulate', 'completion'])
 
 /** The config that an action reads, when its options name none. */
 function giveConfig(action: Command, root: string): void {
-  const { config, url = process.env['GATEWAY_URL'] } = action.opts<{ config?: string; url?: string }>()
+  const {
+    config,
+    url = process.env['GATEWAY_URL'],
+    base,
+  } = action.opts<{ config?: string; url?: string; base?: string }>()
   const asksGateway = url && action.options.some(option => option.long === '--url')
-  if (config !== undefined || asksGateway || NO_CONFIG.has(action.name())) return
+  if (config !== undefined || asksGateway || NO_CONFIG.has(action.name()) || base !== undefined) return
   action.setOptionValue('config', action.name() === 'demo' ? `${root}config/gateway.yaml` : findConfig(process.env))
 }
 

@@ -3,6 +3,7 @@
  * streams, bodies, headers and addresses. Only who knows the `secret` of the gateway is answered, and only for ten minutes; for
  * everybody else the path does not exist.
  */
+import { cookieLine } from '../base/cookies.ts'
 import { createHmac, timingSafeEqual } from 'node:crypto'
 
 export const PROBE_PATH = '/gateway-probe/'
@@ -27,6 +28,9 @@ export const PROBE_ANSWERED = [
   'ratelimit',
   'x-gateway-via',
 ]
+/** A cookie as that of a session is, which ends at once. `main`: the address of the console. */
+export const probeCookie = (main: string): string => cookieLine(main, 'probe', 'x', 0)
+
 /** A name of a model with a slash, as it stands in a path. */
 export const PROBE_NAME = 'models/a%2Fb:probe'
 

@@ -14,11 +14,13 @@ t.test('a gateway that is well: a line for each group, exit 0', async t => {
   const gateway = await startGateway()
   t.teardown(() => gateway.stop())
   const { hostname, port } = new URL(gateway.ops)
+  const public_ = { main: gateway.main, direct: gateway.direct }
   const config = {
     store: `sqlite:${gateway.folder}/gateway.db`,
     journal: `${gateway.folder}/journal`,
     admin_token: ADMIN_TOKEN,
     listen: { ops: `${hostname}:${port}` },
+    public: public_,
   }
   const folder = t.testdir({ 'c.yaml': JSON.stringify(config) })
   const { status, stdout } = await run(['doctor', '--deep', '--config', 'c.yaml', '--json'], folder)
@@ -28,7 +30,7 @@ t.test('a gateway that is well: a line for each group, exit 0', async t => {
     [],
   )
   t.equal(status, 0)
-  for (const group of ['config', 'journal', 'store', 'books', 'gateway', 'upstream'])
+  for (const group of ['config', 'journal', 'store', 'books', 'gateway', 'console', 'upstream'])
     t.ok(
       checks.some(({ address, result }) => address === group && result === 'ok'),
       group,
@@ -45,7 +47,7 @@ t.test('a gateway that is ill: each group says what mends it, exit 1', async t =
       store: 'sqlite:b.db',
       journal: 'j',
       admin_token: 'a-long-token-for-this',
-      listen: { ops: '127.0.0.1:1' },
+      listen: { main: '127.0.0.1:3', direct: '127.0.0.1:4', ops: '127.0.0.1:5' },
     }),
     'cat.yaml': JSON.stringify({
       groups: [{ name: 'default' }],
@@ -84,7 +86,9 @@ t.test('a gateway that is ill: each group says what mends it, exit 1', async t =
     /^✗ journal: set aside: 1 charges/m,
     /^✓ store: answer: it takes writes/m,
     /^✗ books: audit: 1 accounts do not balance, by 0\.000001 CNY\n {4}gateway audit names/m,
-    /^✗ gateway: ready: http:\/\/127\.0\.0\.1:1 does not answer/m,
+    /^✗ gateway: ready: http:\/\/127\.0\.0\.1:5 does not answer/m,
+    /^! console: main address: http:\/\/127\.0\.0\.1:3: links/m,
+    /^✗ console: page: http:\/\/127\.0\.0\.1:3 cannot be reached from here: ECONNREFUSED/m,
     /^✗ upstream: dns: .*(ENOTFOUND|EAI_AGAIN)/m,
     /^✗ upstream: tls: .*ECONNREFUSED/m,
   ])

@@ -41,6 +41,11 @@ const CATALOG = {
 const command = commandLine(t)
 const folder = t.testdir({
   'c.yaml': JSON.stringify(CONFIG),
+  'd.yaml': JSON.stringify({
+    ...CONFIG,
+    listen: { main: '127.0.0.1:3', direct: '127.0.0.1:4', ops: '127.0.0.1:5' },
+    public: { main: 'https://localhost:3', direct: 'http://api.example.com' },
+  }),
   'cat.yaml': JSON.stringify(CATALOG),
   'more.yaml': JSON.stringify({
     ...CATALOG,
@@ -68,6 +73,8 @@ const MASKS: readonly [RegExp, string | ((found: string) => string)][] = [
   [/(?<=user )[0-9a-z]{3,19}…/g, found => `${'x'.repeat(found.length - 1)}…`],
   [/"bytes":\d+/g, '"bytes":999'],
   [/\d\.\d MB/g, '9.9 MB'],
+  [/\d+\.\d GB/g, '99.9 GB'],
+  [/answers in \d+ ms/g, 'answers in 9 ms'],
 ]
 
 const masked = (text: string): string =>
@@ -164,6 +171,8 @@ const STEPS: readonly [typed: string, way: Way][] = [
   ['migrate', 'terminal'],
   ['rollups rebuild', 'terminal'],
   ['audit', 'all'],
+  ['doctor', 'all'],
+  ['doctor --base http://localhost:3/v1/messages --key NOT_SET', 'all'],
   ['backup copy.db', 'terminal'],
   ['backup other.db --json', 'pipe'],
   ['prune --before 2026-01-02 --dry-run', 'all'],
@@ -171,16 +180,7 @@ const STEPS: readonly [typed: string, way: Way][] = [
 ]
 
 /** They serve until they are ended, ask an address or a gateway that runs, or print what a program reads; they have tests of their own. */
-const ELSEWHERE = [
-  'serve',
-  'demo',
-  'simulate',
-  'doctor',
-  'completion',
-  'channels test',
-  'channels rest',
-  'channels wake',
-]
+const ELSEWHERE = ['serve', 'demo', 'simulate', 'completion', 'channels test', 'channels rest', 'channels wake']
 
 const LAST = { terminal: '', pipe: ' | cat', json: ' --json' }
 
@@ -230,7 +230,11 @@ const wordsOf = (typed: string, invitation: string): string[] =>
 t.test('what every command prints', async t => {
   const said = new Map<string, string>()
   const run = (words: readonly string[], columns?: number) =>
-    command([...words, '--config', 'c.yaml'], folder, columns === undefined ? {} : { columns })
+    command(
+      [...words, '--config', words[0] === 'doctor' ? 'd.yaml' : 'c.yaml'],
+      folder,
+      columns === undefined ? {} : { columns },
+    )
   await run(['migrate'])
   let filled = false
   for (const [typed, way] of STEPS) {

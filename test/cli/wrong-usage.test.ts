@@ -21,6 +21,7 @@ const WRONG: readonly [typed: string, named: RegExp][] = [
   ['prune --before 2026-01-01', /prune: without a terminal, say --yes/],
   ['rollups rebuild --nope', /unknown option '--nope'/],
   ['doctor --silence x', /Expected a duration/],
+  ['doctor --base https://x.example --key sk-secret', /Expected the name of a variable, or - .* not the key itself/],
   ['simulate --latency 5', /Expected a duration/],
   ['demo --nope', /unknown option '--nope'/],
   ['completion tcsh', /Allowed choices are bash, zsh, fish/],

@@ -1,7 +1,8 @@
 /** How callers are recognised: the cookies of sign-in, and the sessions and personal tokens that the store has. */
 import { AddressList } from '../../access/ip.ts'
 import type { Cookies, Identities, Identity } from '../../api/operation.ts'
-import { type Site, cookieName, isHttps } from '../../api/site.ts'
+import { cookieLine } from '../../base/cookies.ts'
+import { type Site, cookieName } from '../../api/site.ts'
 import type { Clock } from '../../base/clock.ts'
 import type { Person } from '../../base/people.ts'
 import { TOKEN_PREFIX, hashOf, isToken } from '../../base/secrets.ts'
@@ -23,8 +24,7 @@ export interface Jar {
 }
 
 export function setCookie({ cookies, site }: Jar, name: CookieName, value: string, seconds: number): void {
-  const secure = isHttps(site) ? '; Secure' : ''
-  cookies.set(`${cookieName(site, name)}=${value}; Path=/; HttpOnly; SameSite=Lax; Max-Age=${seconds}${secure}`)
+  cookies.set(cookieLine(site.main, name, value, seconds))
 }
 
 export const readCookie = ({ cookies, site }: Jar, name: CookieName): string | null =>

@@ -3,7 +3,14 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { clientAddress } from '../../access/ip.ts'
 import type { Services } from '../record/services.ts'
 import { NO_PAGE } from '../../base/reply.ts'
-import { isProbeToken, PROBE_ANSWERED, PROBE_HEADER, PROBE_PATH, type ProbeSeen } from '../../terms/probe.ts'
+import {
+  isProbeToken,
+  PROBE_ANSWERED,
+  PROBE_HEADER,
+  PROBE_PATH,
+  probeCookie,
+  type ProbeSeen,
+} from '../../terms/probe.ts'
 
 /** The most probes of a process at a time. */
 const MOST_OPEN = 16
@@ -81,7 +88,8 @@ function echo({ world, nextId }: Services, req: IncomingMessage, res: ServerResp
       'x-should-retry': 'false',
     }
     const headers = PROBE_ANSWERED.flatMap(name => [name, values[name] ?? 'probe'])
-    res.writeHead(200, [...NO_PAGE.pairs, ...headers, 'content-type', 'application/json'])
+    const cookie = req.url?.endsWith('?cookie=1') ? ['set-cookie', probeCookie(world.config.public.main)] : []
+    res.writeHead(200, [...NO_PAGE.pairs, ...headers, ...cookie, 'content-type', 'application/json'])
     res.end(JSON.stringify(seen))
   })
 }
