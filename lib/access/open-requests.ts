@@ -1,5 +1,6 @@
-/** What the open requests of accounts take of this process: places, and bytes of their bodies in memory. */
+/** What the open requests of accounts take of this process: places, turns at the store, and bytes of their bodies in memory. */
 import { invariant } from '../base/assert.ts'
+import { Turns } from './turns.ts'
 
 /** Counts the open requests of each account in this process, for `limits.concurrency`. */
 export class Concurrency {
@@ -21,6 +22,34 @@ export class Concurrency {
     invariant(open > 0, `account ${accountId} leaves and has nothing open`)
     if (open > 1) this.#open.set(accountId, open - 1)
     else this.#open.delete(accountId) // so that only accounts with open requests take memory
+  }
+}
+
+const MOST_AT_ONCE = 16
+const MOST_WAITING = 1_000
+
+/**
+ * Questions of clients that only the store can answer. They are free, and take its time as any other: so few are asked at once that no
+ * lease waits long behind them, however many keys ask. The others wait in line.
+ */
+export class Questions {
+  readonly #turns = new Turns(MOST_AT_ONCE, MOST_WAITING)
+  readonly #ofAccounts = new Concurrency()
+  readonly #mostOfAccount: number
+
+  constructor(mostOfAccount: number) {
+    this.#mostOfAccount = mostOfAccount
+  }
+
+  /** So many wait that no more may. */
+  get full(): boolean {
+    return this.#turns.full
+  }
+
+  /** Runs `work` when its turn comes; null = the account has as many questions open as one may. */
+  take<T>(accountId: number, work: () => Promise<T>): Promise<T> | null {
+    if (!this.#ofAccounts.enter(accountId, this.#mostOfAccount)) return null
+    return this.#turns.take(work).finally(() => this.#ofAccounts.leave(accountId))
   }
 }
 

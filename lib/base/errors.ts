@@ -19,6 +19,8 @@ export interface ErrorRow {
   retry: 'never' | 'later' | 'maybe'
   /** Name and value of a header that says what would be taken. */
   header?: readonly [string, string]
+  /** Nothing was refused: clients ask again and again until there is an answer. It counts in no list of refusals. */
+  isLookUp?: true
 }
 
 const row = (
@@ -37,7 +39,7 @@ const row = (
 export const ERRORS = {
   url: {
     status: 404,
-    text: (method, path) => `Invalid URL (${method} ${path})`,
+    text: (method, path, instead = '') => `Invalid URL (${method} ${path})${instead}`,
     type: 'invalid_request_error',
     param: '',
     retry: 'never',
@@ -63,7 +65,7 @@ export const ERRORS = {
     type: 'invalid_request_error',
     param: 'previous_response_id',
   },
-  generation_unknown: row(404, 'later', id => `未找到请求 ${id},可能尚未结算`),
+  generation_unknown: { ...row(404, 'later', id => `未找到请求 ${id},可能尚未结算`), isLookUp: true },
   model_restricted: row(403, 'never', model => `该令牌无权访问模型 ${model}`),
   model_unknown: row(404, 'never', model => `模型 ${model} 不存在`),
   no_channel: row(400, 'never', (group, model) => `分组 ${group} 下模型 ${model} 无可用渠道(distributor)`),

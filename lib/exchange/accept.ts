@@ -6,7 +6,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { NO_PAGE, Reply } from '../base/reply.ts'
 import { Exchange, type ListenerName } from './record/exchange.ts'
 import { guard, onClose, refuse } from './record/ending.ts'
-import { findTarget, originForm } from './paths.ts'
+import { findTarget, insteadOf, originForm } from './paths.ts'
 import { runPlan } from './plan.ts'
 import { PLANS } from './plans.ts'
 import type { Services } from './record/services.ts'
@@ -75,7 +75,7 @@ function serve(x: Exchange, services: Services): void {
   x.aimAt(target)
   services.metrics.inflight(x.protocol ?? 'none', 1)
   if (req.rawHeaders.length >= 2 * MOST_HEADERS) refuse(x, services, 'not_json')
-  else if (target === null) refuse(x, services, 'url', [x.method, x.path])
+  else if (target === null) refuse(x, services, 'url', [x.method, x.path, insteadOf(x.path)])
   else if (lagMs > 0 && services.lag.ms > lagMs) refuse(x, services, 'unavailable', [], SHED_RETRY_AFTER_S)
   else runPlan(PLANS[target.endpoint.action], x, services)
 }

@@ -142,6 +142,10 @@ export function originForm(url: string): string {
   return rest === undefined || rest.startsWith('/') ? (rest ?? url) : `/${rest}`
 }
 
+/** What a client of Google's is told that asks on a path of its newer API, whose conversations are kept by the provider. */
+export const insteadOf = (path: string): string =>
+  /^\/v1(?:alpha|beta)?\/interactions(?:\/|$)/.test(path) ? ', use /v1beta/models/MODEL:generateContent' : ''
+
 // --- which one is meant
 
 /** A key was sent, be it where the protocol does not read it. */

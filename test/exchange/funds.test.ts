@@ -7,6 +7,7 @@ import { SETUP } from '../support/store.ts'
 import {
   HEADERS,
   KEY,
+  keyOf,
   MODEL,
   NOTHING_LEFT,
   type Options,
@@ -290,24 +291,64 @@ t.test('estimates, generations and credits are inside the limit of what is free'
   t.equal(client.status, 429)
 })
 
-t.test('questions of one account that wait for the store at the same time are bounded', async t => {
-  const s = await scene(t)
+t.test('questions that wait for the store are bounded: of an account, of those asked at once, and of all', async t => {
+  const many = Object.fromEntries(Array.from({ length: 17 }, (_, i) => [`n${i}`, 1]))
+  const s = await scene(t, { accounts: many })
   const { usage } = s.store
   const answers: ((rows: []) => void)[] = []
-  usage.requestsOfId = () => new Promise(resolve => answers.push(resolve))
-  const asked = Array.from({ length: 70 }, () => get(s, '/v1/generation?id=x'))
-  await until('as many are asked as may be', () => answers.length === 64)
+  const hold = { on: true }
+  usage.requestsOfId = () => (hold.on ? new Promise(resolve => answers.push(resolve)) : Promise.resolve([]))
+  const ask = (key?: string) => get(s, '/v1/generation?id=x', key)
+  const letGo = () => {
+    hold.on = false
+    for (const answer of answers.splice(0)) answer([])
+  }
+  const counts = (all: { status: number }[]) =>
+    [404, 429, 503].map(status => all.filter(one => one.status === status).length)
+
+  const asked = Array.from({ length: 70 }, () => ask())
+  await until('six are too many', async () => (await s.metric('gateway_refusals_total')) === 6)
+  t.equal(answers.length, 16, 'as many are asked as may be')
+  const other = ask(OTHER_KEY)
   await s.settled()
-  const other = get(s, '/v1/generation?id=x', OTHER_KEY)
-  await until('another account is asked for', () => answers.length === 65)
-  for (const answer of answers) answer([])
-  const statuses = (await Promise.all(asked)).map(({ status }) => status)
-  t.same(
-    [404, 429].map(status => statuses.filter(one => one === status).length),
-    [64, 6],
-  )
-  t.equal((await other).status, 404)
-  t.equal((await Promise.all([get(s, '/v1/credits')]))[0]?.status, 200, 'and the places are free again')
+  t.equal(answers.length, 16, 'the others wait in line')
+  letGo()
+  t.same(counts(await Promise.all(asked)), [64, 6, 0])
+  t.equal((await other).status, 404, 'another account has its turn')
+  t.equal((await get(s, '/v1/credits')).status, 200, 'and the places are free again')
+
+  hold.on = true
+  const crowd = Object.keys(many).flatMap(name => Array.from({ length: 64 }, () => ask(keyOf(name))))
+  await until('the line is full', () => s.services.openCount === 16 + 1000)
+  const before = answers.length
+  t.equal((await ask()).status, 503, 'nobody else finds a place')
+  s.clock.advance(1_100) // the store is silent for too long
+  t.same(counts(await Promise.all(crowd)), [0, 0, crowd.length], 'and nobody waits longer than the store may take')
+  letGo()
+  await s.settled()
+  t.equal(before, 16)
+  await until('those whose turn came too late are not asked', () => s.services.openCount === 0 && answers.length === 0)
+})
+
+t.test('polls of an answer that is not settled yet are no refusals', async t => {
+  const s = await scene(t)
+  const kept: (string | undefined)[] = []
+  const ids: string[] = []
+  for (const [id, status] of [
+    ['x', 404],
+    ['x', 404],
+    ['', 400],
+  ] as const) {
+    const answer = await get(s, `/v1/generation?id=${id}`)
+    t.equal(answer.status, status)
+    ids.push(answer.headers.get('x-request-id') as string)
+  }
+  await s.services.refusals.stop()
+  for (const id of ids) kept.push((await s.store.refusals.byRequest(id))?.reason)
+  t.same(kept, [undefined, undefined, 'field'])
+  t.equal(await s.metric('gateway_refusals_total', { reason: 'generation_unknown' }), undefined)
+  t.equal(await s.metric('gateway_refusals_total', { reason: 'field' }), 1)
+  t.same(s.logged.filter(line => line['path'] === '/v1/generation').map(line => line['refusal']), [null, null, 'field'])
 })
 
 t.test('a list of models follows its world, though its entries are kept', async t => {

@@ -56,8 +56,8 @@ export function refuse(
   retryAfterS = 0,
 ): StageVerdict {
   if (x.ended) return DONE // from outside of its plan, while a stage was waiting
-  x.refusal = name
   const row: ErrorRow = ERRORS[name]
+  if (!row.isLookUp) x.refusal = name
   const endpoint = x.target?.endpoint
   const messages = endpoint === undefined ? /\/messages(\/|$)/.test(x.path) : endpoint.typesErrors
   const body = Buffer.from(renderError(name, args, x.id, prefersEnglish(x.req.headers['accept-language']), messages))

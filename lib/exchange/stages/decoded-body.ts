@@ -33,6 +33,8 @@ const FREE_OF_RATIO_BYTES = 1024 * 1024
 const CHUNK_BYTES = 64 * 1024
 /** The window of zstd is 8 MiB at most. */
 const WINDOW_LOG = 23
+/** What an engine takes before it has decoded anything, measured, with the piece that it writes into. */
+const ENGINE_BYTES = 2 * CHUNK_BYTES
 /** The most memory that a coding keeps of what it has decoded. */
 const WINDOW_BYTES: Record<Coding, number> = {
   zstd: 2 ** WINDOW_LOG,
@@ -70,7 +72,7 @@ export function codingsOf(header: string | undefined): Coding[] | null {
 }
 
 /**
- * The pieces of the decoded body. `takeRoom` takes memory for windows, as they fill; false = there is none. Throws BrokenCoding,
+ * The pieces of the decoded body. `takeRoom` takes memory for engines and, as they fill, for their windows; false = there is none. Throws BrokenCoding,
  * DecodedTooLarge and NoRoomToDecode, and what the request throws when its connection breaks.
  */
 export function decodedBody(
@@ -108,6 +110,7 @@ class Counted {
   }
 
   async *of(pieces: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+    if (this.#decoded?.takeRoom(ENGINE_BYTES) === false) throw new NoRoomToDecode()
     for await (const piece of pieces) {
       this.#bytes += piece.length
       if (this.#bytes > this.#mostBytes) throw new DecodedTooLarge()

@@ -5,7 +5,7 @@
  */
 import { type Funds, fundsOf } from '../../access/funds.ts'
 import type { KeyEntry } from '../../access/keys.ts'
-import { Concurrency } from '../../access/open-requests.ts'
+import { Questions } from '../../access/open-requests.ts'
 import { timeOfId } from '../../base/ids.ts'
 import { add, formatMicro, type Micro } from '../../base/money.ts'
 import { periodAt } from '../../base/periods.ts'
@@ -38,19 +38,22 @@ function askFunds(x: Exchange, { ledger, store }: Services): Promise<Funds> {
   return fundsOf(store, key, account, { holder: ledger.holder, held: ledger.held(), nowMs: ledger.wall.now() })
 }
 
-/** The most questions of one account that the store is asked at the same time. They are free, and take its time as any other. */
-const MOST_AT_ONCE = 64
-const openQuestions = new WeakMap<Services, Concurrency>()
+/** Of one account, asked or in line. */
+const MOST_QUESTIONS = 64
+const questionsOf = new WeakMap<Services, Questions>()
 const RETRY_S = 1
 
 /** Answers with what the store says; null = the question was refused already. */
 function answerFrom(x: Exchange, services: Services, ask: () => Promise<object | null>): StageResult {
-  const open = openQuestions.get(services) ?? new Concurrency()
-  openQuestions.set(services, open)
+  const questions = questionsOf.get(services) ?? new Questions(MOST_QUESTIONS)
+  questionsOf.set(services, questions)
   const { id } = (x.entry as KeyEntry).account
-  if (!open.enter(id, MOST_AT_ONCE)) return refuse(x, services, 'concurrency', [String(MOST_AT_ONCE)], RETRY_S)
-  const asked = services.ledger.health.ask(ask).finally(() => open.leave(id))
-  return asked.then(
+  if (questions.full) return refuse(x, services, 'unavailable')
+  const { health } = services.ledger
+  // nobody waits any more for one whose turn comes too late
+  const asked = questions.take(id, () => (x.ended || x.left ? Promise.resolve(null) : health.ask(ask)))
+  if (asked === null) return refuse(x, services, 'concurrency', [String(MOST_QUESTIONS)], RETRY_S)
+  return health.within(asked).then(
     body => {
       if (body !== null) answerJson(x, services, Buffer.from(JSON.stringify(body)))
       return DONE
