@@ -156,6 +156,49 @@ t.test('standing: what is left and when there is more, with every request, and o
   t.equal(limiter.standing(1, PER_MINUTE(1000)).left, 399, 'while the store is away, too')
 })
 
+t.test('standing over several gateways: what the store said, less what others have used since', async t => {
+  const random = seeded(t)
+  for (const [limit, gateways, longestMs] of [
+    [20, 2, 2500],
+    [60, 3, 1500],
+    [600, 3, 40],
+    [1000, 2, 40],
+  ] as const) {
+    const { clock, limiters } = setUp(gateways)
+    const times: number[] = []
+    const sinceAsked = limiters.map(() => 0)
+    const usedWithin = (ms: number) => times.filter(time => time > clock.monotonic() - ms).length
+    // in hand of the others, where none of ours may use it: an eighth of what is free at most
+    const elsewhere = Math.ceil(limit / 8) * (gateways - 1)
+    let [asked, refused] = [0, 0]
+    for (let i = 0; i < limit * 3; i++) {
+      const at = random.int(0, gateways - 1)
+      const limiter = limiters[at] as RateLimiter
+      const answer = limiter.admit(1, PER_MINUTE(limit))
+      const wait = await answer
+      const { left, moreInS } = limiter.standing(1, PER_MINUTE(limit))
+      if (wait > 0) {
+        refused++
+        if (left !== 0 || moreInS !== wait) t.fail(`refused for ${wait} s, and ${left} are left in ${moreInS} s`)
+      } else {
+        times.push(clock.monotonic())
+        for (const other of sinceAsked.keys()) sinceAsked[other]! += other === at ? 0 : 1
+        if (answer instanceof Promise) {
+          asked++
+          sinceAsked[at] = 0
+          // a use counts until its part of the window is over, a sixtieth of it
+          const least = limit - usedWithin((MINUTE * 61) / 60) - elsewhere
+          if (left < least) t.fail(`${left} are said to be left, and at least ${least} are`)
+        }
+        const most = limit - usedWithin(MINUTE) + sinceAsked[at]!
+        if (left > most) t.fail(`${left} are said to be left, and ${most} are`)
+      }
+      await pass(clock, random.int(1, longestMs))
+    }
+    t.ok(asked > 10 && refused > 0, `${limit} over ${gateways}: ${asked} asked the store, ${refused} were refused`)
+  }
+})
+
 t.test('a refused account asks the store now and then, not for every request', async t => {
   const { windows, clock, limiters } = setUp()
   const [limiter] = limiters as [RateLimiter]

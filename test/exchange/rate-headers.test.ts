@@ -1,7 +1,7 @@
 /** Rate limit headers: ours say what is left on every answer, an upstream's never pass, and retry-after lets official SDKs finish. */
 import Anthropic from '@anthropic-ai/sdk'
 import OpenAI from 'openai'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { HEADERS, KEY, MODEL, open, OTHER_KEY, PATHS, POOR_KEY, type Scene } from './support/gateway.ts'
 import { answers, document, SPEECH } from './support/speech.ts'
 
@@ -120,6 +120,57 @@ t.test('a refusal says when there is room again; other accounts and unlimited on
     body: JSON.stringify(document().body),
   })
   t.same(rateHeaders(answer.headers), {})
+})
+
+/** An SDK that sleeps lets the clock of the gateway go on by as much, and wakes at once. */
+function sleepingMoves(t: Test, s: Scene): number[] {
+  const { setTimeout } = globalThis
+  const slept: number[] = []
+  t.teardown(() => Object.assign(globalThis, { setTimeout }))
+  const fast = (act: () => void, ms = 0, ...rest: unknown[]) => {
+    // its time-out is longer
+    const sleeps = ms >= 1000 && ms <= 62_000 && /node_modules\/(?:openai|@anthropic-ai)\//.test(new Error().stack ?? '')
+    if (!sleeps) return setTimeout(act, ms, ...rest)
+    slept.push(ms)
+    void pass(s, Math.floor(ms / 1000)).then(() => {
+      s.clock.advance(ms % 1000)
+      setTimeout(act, 5)
+    })
+    return setTimeout(() => {}, 0)
+  }
+  Object.assign(globalThis, { setTimeout: Object.assign(fast, setTimeout) })
+  return slept
+}
+
+t.test('a whole window of a minute: the official SDKs sleep as long as they are told, and finish within two retries', async t => {
+  for (const requests of [1, 3]) {
+    const s = await open(t, { rate: requests, config: { wire: WIRE } })
+    s.at('a').script = call =>
+      call.whole(200, {
+        type: 'message',
+        content: [{ type: 'text', text: 'hello' }],
+        choices: [{ message: { content: 'hello' } }],
+        candidates: [{ content: { parts: [{ text: 'hello' }] }, finishReason: 'STOP' }],
+        usage: { prompt_tokens: 1, completion_tokens: 1, input_tokens: 1, output_tokens: 1 },
+      })
+    const messages = [{ role: 'user' as const, content: 'hi' }]
+    const openai = new OpenAI({ baseURL: `${s.urls.main}/v1`, apiKey: KEY })
+    const anthropic = new Anthropic({ baseURL: s.urls.main, apiKey: KEY })
+    const calls: Record<string, () => Promise<unknown>> = {
+      openai: () => openai.chat.completions.create({ model: MODEL, messages }),
+      'openai responses': () => openai.responses.create({ model: MODEL, input: 'hi' }),
+      anthropic: () => anthropic.messages.create({ model: MODEL, max_tokens: 5, messages }),
+    }
+    const slept = sleepingMoves(t, s)
+    for (const [name, call] of Object.entries(calls)) {
+      for (let i = 0; i < requests; i++) await call()
+      slept.length = 0
+      t.match(await call(), { usage: {} }, `${name}: the one too many is answered, too`)
+      t.ok(slept.length >= 1 && slept.length <= 2, `${name}: ${slept.length} retries`)
+      t.ok(slept[0]! > 50_000 && slept[0]! <= 60_000, `${name}: it slept ${slept} ms`)
+      await pass(s, 62)
+    }
+  }
 })
 
 t.test('the official SDKs finish with their two retries, because retry-after is when one more fits', async t => {
