@@ -8,7 +8,7 @@ import { type Random, seeded } from '../support/random.ts'
 import { chargeOfLines } from '../support/receipt.ts'
 import { TALKING } from '../support/talking.ts'
 import { type Dearest, dearest, SETTINGS } from './support/bodies.ts'
-import { HEADERS, NOTHING_LEFT, type Options, open, PATHS } from './support/gateway.ts'
+import { HEADERS, NOTHING_LEFT, type Options, open, PATHS, type Scene } from './support/gateway.ts'
 import type { Call } from './support/upstream.ts'
 
 /** Of one account, whose money lasts about so long. */
@@ -183,7 +183,17 @@ function speak(random: Random, call: Call, d: Dearest, isRich: boolean): void {
   else call.end()
 }
 
-/** `over`: what a charge may be above its hold, in micro-CNY. */
+/** What is told of a request without sending it, in micro-CNY; null = it would be refused. */
+async function estimated(s: Scene, { protocol, text }: Dearest): Promise<{ held: number; bound: number } | null> {
+  const body = `{"path":"${PATHS[protocol]}","body":${text}}`
+  const asking = s.ask({ path: '/v1/estimate', headers: HEADERS, body })
+  await asking.end()
+  const { held, bound, refusal } = JSON.parse(asking.text) as { held: number; bound: number; refusal: object | null }
+  const micros = (amount: number) => Math.round(amount * 1_000_000)
+  return asking.status === 200 && refusal === null ? { held: micros(held), bound: micros(bound) } : null
+}
+
+/** `over`: what a charge may be above its hold, in micro-CNY. `estimates`: each request is estimated before it is sent. */
 async function run(
   t: Test,
   random: Random,
@@ -191,8 +201,9 @@ async function run(
     price = PRICE,
     over = 0,
     isRich = false,
+    estimates = false,
     ...options
-  }: Options & { price?: object; over?: number; isRich?: boolean },
+  }: Options & { price?: object; over?: number; isRich?: boolean; estimates?: boolean },
 ) {
   const s = await open(t, { ...options, model: { price, ...SETTINGS } })
   const bodies = new Map<string, Dearest>()
@@ -201,8 +212,11 @@ async function run(
   const { ledger } = s.services
   const settle = ledger.settle.bind(ledger)
   let settled = 0
+  const became = new Map<string, { held: number; charge: number }>()
+  let compared = 0
   ledger.settle = (hold, row) => {
     settled++
+    became.set(row.requestId, { held: hold.amount, charge: row.charge })
     if (chargeOfLines(row) !== BigInt(row.charge)) t.fail(`not what its lines come to: ${JSON.stringify(row)}`)
     if (row.charge > hold.amount + over) t.fail(`held ${hold.amount}, charged ${row.charge}: ${JSON.stringify(row)}`)
     return settle(hold, row)
@@ -214,8 +228,15 @@ async function run(
       const id = `r${next++}`
       const d = dearest(random, random.pick(TALKING), id, isRich)
       bodies.set(id, d)
+      const told = estimates ? await estimated(s, d) : null
       const asking = s.ask({ path: PATHS[d.protocol], headers: HEADERS, body: d.text })
       await asking.end()
+      const { held, charge } = became.get(asking.answer.headers.get('x-request-id') ?? '') ?? { held: 0, charge: 0 }
+      if (told !== null && held > 0) {
+        compared++
+        if (told.held !== held || charge > told.bound)
+          t.fail(`estimated ${JSON.stringify(told)}, held ${held}, charged ${charge}: ${d.text.slice(0, 500)}`)
+      }
       statuses.set(asking.status, (statuses.get(asking.status) ?? 0) + 1)
       bodies.delete(id)
     }
@@ -233,6 +254,7 @@ async function run(
     [200, 400].every(status => seen.includes(status)) && seen.some(status => status === 403 || status === 429),
     'of each some',
   )
+  t.ok(!estimates || compared > REQUESTS / 40, `${compared} estimates were compared`)
   t.comment(JSON.stringify([...statuses]))
   t.ok(settled > REQUESTS / 40)
   const [purse] = await s.store.books.purses([accountPurse(1)])
@@ -272,4 +294,10 @@ t.test('nor there where holds grow, by more than a step', async t => {
   for (let round = 0; round < ROUNDS; round++)
     for (const price of [RICH, RICH_TOKENS])
       t.ok((await run(t, random, { price, isRich: true, over, config })) >= -over)
+})
+
+t.test('an estimate says what is held then, and no charge is above its bound', async t => {
+  const random = seeded(t)
+  for (let round = 0; round < ROUNDS; round++)
+    for (const price of [RICH, RICH_TOKENS]) await run(t, random, { price, isRich: true, estimates: true })
 })

@@ -1,6 +1,9 @@
 /** A key asks what it has spent and may still spend, in the forms that chat applications read. */
 import t, { type Test } from 'tap'
 import { timeOfId } from '../../lib/base/ids.ts'
+import { PUBLISHED } from '../../lib/exchange/paths.ts'
+import { FORMS } from '../../lib/protocols/table.ts'
+import { PROTOCOLS } from '../../lib/terms/records.ts'
 import { micro } from '../../lib/base/money.ts'
 import { accountPurse, keyPurse } from '../../lib/store/books/purses.ts'
 import { SETUP } from '../support/store.ts'
@@ -279,6 +282,47 @@ t.test('an estimate: what is held, the most that it costs, and why it would be r
   t.equal(books.rows.length, 0, 'nothing was asked and nothing is charged')
   t.equal(s.services.buffered.bytes, 0)
   t.strictSame(s.asked(), { a: 0 })
+})
+
+t.test('an estimate of every path that takes JSON is what its request holds, natively and by translation', async t => {
+  const price = { input: 2, output: 8, image: 0.5, request: 0.01, second: 0.1, character: 3 }
+  const s = await open(t, {
+    prices: { [MODEL]: price, translated: price },
+    channels: { a: { protocols: [...PROTOCOLS] }, b: { protocols: ['messages'], models: ['translated'], translate: true } },
+  })
+  const said = { messages: [{ role: 'user', content: 'Hi' }], input: 'Hi', prompt: ['Hi', 'there'], query: 'Hi', documents: ['a', 'b'] }
+  const native = { contents: [{ parts: [{ text: 'Hi' }] }], content: { parts: [{ text: 'Hi' }] }, requests: [] }
+  const paths = PUBLISHED.filter(({ method, endpoint }) => method === 'POST' && endpoint.action === 'relay')
+  const taken: string[] = []
+  for (const { path: pattern, endpoint } of paths)
+    for (const [model, upstream] of [
+      [MODEL, 'a'],
+      ['translated', 'b'],
+    ] as const) {
+      const path = pattern.replace('{model}', model)
+      const body = pattern.includes('{model}') ? native : { model, voice: 'alloy', max_tokens: 50, ...said, ...(path.startsWith('/v1/responses') ? { prompt: null } : {}) }
+      const ask = (at: string, what: object) => s.ask({ path: at, headers: HEADERS, body: what })
+      const estimate = ask('/v1/estimate', { path, body })
+      await estimate.end()
+      const told = JSON.parse(estimate.text) as Json & { refusal: { status: number } | null }
+      const nth = s.at(upstream).calls.length
+      const client = ask(path, body)
+      const answered = client.end()
+      await until('it is asked or refused', () => client.status > 0 || s.at(upstream).calls.length > nth)
+      const held = s.services.ledger.heldTotal
+      s.at(upstream).calls[nth]?.whole(400, {})
+      await answered
+      if (estimate.status === 400) t.match(endpoint.form ?? '', /^(?:images|transcriptions)$/, `${path} takes forms`)
+      else if (told.refusal !== null) t.equal(client.status, told.refusal.status, `${path} ${told.refusal.status}`)
+      else {
+        t.equal(Math.round(told['held']! * 1e6), held, `${path} by ${upstream}`)
+        t.ok(told['bound']! > 0, path)
+        taken.push(`${endpoint.form} ${upstream}`)
+      }
+    }
+  for (const form of FORMS) if (form !== 'transcriptions') t.ok(taken.includes(`${form} a`), form)
+  for (const form of FOUR) t.ok(taken.includes(`${form} b`), `${form} by translation`)
+  t.match(await s.books(), { ok: true, left: NOTHING_LEFT, failures: [] })
 })
 
 t.test('estimates, generations and credits are inside the limit of what is free', async t => {
