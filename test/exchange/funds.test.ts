@@ -288,9 +288,18 @@ t.test('an estimate of every path that takes JSON is what its request holds, nat
   const price = { input: 2, output: 8, image: 0.5, request: 0.01, second: 0.1, character: 3 }
   const s = await open(t, {
     prices: { [MODEL]: price, translated: price },
-    channels: { a: { protocols: [...PROTOCOLS] }, b: { protocols: ['messages'], models: ['translated'], translate: true } },
+    channels: {
+      a: { protocols: [...PROTOCOLS] },
+      b: { protocols: ['messages'], models: ['translated'], translate: true },
+    },
   })
-  const said = { messages: [{ role: 'user', content: 'Hi' }], input: 'Hi', prompt: ['Hi', 'there'], query: 'Hi', documents: ['a', 'b'] }
+  const said = {
+    messages: [{ role: 'user', content: 'Hi' }],
+    input: 'Hi',
+    prompt: ['Hi', 'there'],
+    query: 'Hi',
+    documents: ['a', 'b'],
+  }
   const native = { contents: [{ parts: [{ text: 'Hi' }] }], content: { parts: [{ text: 'Hi' }] }, requests: [] }
   const paths = PUBLISHED.filter(({ method, endpoint }) => method === 'POST' && endpoint.action === 'relay')
   const taken: string[] = []
@@ -300,7 +309,15 @@ t.test('an estimate of every path that takes JSON is what its request holds, nat
       ['translated', 'b'],
     ] as const) {
       const path = pattern.replace('{model}', model)
-      const body = pattern.includes('{model}') ? native : { model, voice: 'alloy', max_tokens: 50, ...said, ...(path.startsWith('/v1/responses') ? { prompt: null } : {}) }
+      const body = pattern.includes('{model}')
+        ? native
+        : {
+            model,
+            voice: 'alloy',
+            max_tokens: 50,
+            ...said,
+            ...(path.startsWith('/v1/responses') ? { prompt: null } : {}),
+          }
       const ask = (at: string, what: object) => s.ask({ path: at, headers: HEADERS, body: what })
       const estimate = ask('/v1/estimate', { path, body })
       await estimate.end()
@@ -392,7 +409,10 @@ t.test('polls of an answer that is not settled yet are no refusals', async t => 
   t.same(kept, [undefined, undefined, 'field'])
   t.equal(await s.metric('gateway_refusals_total', { reason: 'generation_unknown' }), undefined)
   t.equal(await s.metric('gateway_refusals_total', { reason: 'field' }), 1)
-  t.same(s.logged.filter(line => line['path'] === '/v1/generation').map(line => line['refusal']), [null, null, 'field'])
+  t.same(
+    s.logged.filter(line => line['path'] === '/v1/generation').map(line => line['refusal']),
+    [null, null, 'field'],
+  )
 })
 
 t.test('a list of models follows its world, though its entries are kept', async t => {

@@ -129,7 +129,8 @@ function sleepingMoves(t: Test, s: Scene): number[] {
   t.teardown(() => Object.assign(globalThis, { setTimeout }))
   const fast = (act: () => void, ms = 0, ...rest: unknown[]) => {
     // its time-out is longer
-    const sleeps = ms >= 1000 && ms <= 62_000 && /node_modules\/(?:openai|@anthropic-ai)\//.test(new Error().stack ?? '')
+    const sleeps =
+      ms >= 1000 && ms <= 62_000 && /node_modules\/(?:openai|@anthropic-ai)\//.test(new Error().stack ?? '')
     if (!sleeps) return setTimeout(act, ms, ...rest)
     slept.push(ms)
     void pass(s, Math.floor(ms / 1000)).then(() => {
@@ -142,36 +143,39 @@ function sleepingMoves(t: Test, s: Scene): number[] {
   return slept
 }
 
-t.test('a whole window of a minute: the official SDKs sleep as long as they are told, and finish within two retries', async t => {
-  for (const requests of [1, 3]) {
-    const s = await open(t, { rate: requests, config: { wire: WIRE } })
-    s.at('a').script = call =>
-      call.whole(200, {
-        type: 'message',
-        content: [{ type: 'text', text: 'hello' }],
-        choices: [{ message: { content: 'hello' } }],
-        candidates: [{ content: { parts: [{ text: 'hello' }] }, finishReason: 'STOP' }],
-        usage: { prompt_tokens: 1, completion_tokens: 1, input_tokens: 1, output_tokens: 1 },
-      })
-    const messages = [{ role: 'user' as const, content: 'hi' }]
-    const openai = new OpenAI({ baseURL: `${s.urls.main}/v1`, apiKey: KEY })
-    const anthropic = new Anthropic({ baseURL: s.urls.main, apiKey: KEY })
-    const calls: Record<string, () => Promise<unknown>> = {
-      openai: () => openai.chat.completions.create({ model: MODEL, messages }),
-      'openai responses': () => openai.responses.create({ model: MODEL, input: 'hi' }),
-      anthropic: () => anthropic.messages.create({ model: MODEL, max_tokens: 5, messages }),
+t.test(
+  'a whole window of a minute: the official SDKs sleep as long as they are told, and finish within two retries',
+  async t => {
+    for (const requests of [1, 3]) {
+      const s = await open(t, { rate: requests, config: { wire: WIRE } })
+      s.at('a').script = call =>
+        call.whole(200, {
+          type: 'message',
+          content: [{ type: 'text', text: 'hello' }],
+          choices: [{ message: { content: 'hello' } }],
+          candidates: [{ content: { parts: [{ text: 'hello' }] }, finishReason: 'STOP' }],
+          usage: { prompt_tokens: 1, completion_tokens: 1, input_tokens: 1, output_tokens: 1 },
+        })
+      const messages = [{ role: 'user' as const, content: 'hi' }]
+      const openai = new OpenAI({ baseURL: `${s.urls.main}/v1`, apiKey: KEY })
+      const anthropic = new Anthropic({ baseURL: s.urls.main, apiKey: KEY })
+      const calls: Record<string, () => Promise<unknown>> = {
+        openai: () => openai.chat.completions.create({ model: MODEL, messages }),
+        'openai responses': () => openai.responses.create({ model: MODEL, input: 'hi' }),
+        anthropic: () => anthropic.messages.create({ model: MODEL, max_tokens: 5, messages }),
+      }
+      const slept = sleepingMoves(t, s)
+      for (const [name, call] of Object.entries(calls)) {
+        for (let i = 0; i < requests; i++) await call()
+        slept.length = 0
+        t.match(await call(), { usage: {} }, `${name}: the one too many is answered, too`)
+        t.ok(slept.length >= 1 && slept.length <= 2, `${name}: ${slept.length} retries`)
+        t.ok(slept[0]! > 50_000 && slept[0]! <= 60_000, `${name}: it slept ${slept} ms`)
+        await pass(s, 62)
+      }
     }
-    const slept = sleepingMoves(t, s)
-    for (const [name, call] of Object.entries(calls)) {
-      for (let i = 0; i < requests; i++) await call()
-      slept.length = 0
-      t.match(await call(), { usage: {} }, `${name}: the one too many is answered, too`)
-      t.ok(slept.length >= 1 && slept.length <= 2, `${name}: ${slept.length} retries`)
-      t.ok(slept[0]! > 50_000 && slept[0]! <= 60_000, `${name}: it slept ${slept} ms`)
-      await pass(s, 62)
-    }
-  }
-})
+  },
+)
 
 t.test('the official SDKs finish with their two retries, because retry-after is when one more fits', async t => {
   const s = await open(t, { rate: 1, config: { wire: WIRE } })
