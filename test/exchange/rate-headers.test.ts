@@ -127,7 +127,7 @@ function sleepingMoves(t: Test, s: Scene): number[] {
   const { setTimeout } = globalThis
   const slept: number[] = []
   t.teardown(() => Object.assign(globalThis, { setTimeout }))
-  const fast = (act: () => void, ms = 0, ...rest: unknown[]) => {
+  const fast = (act: (...rest: unknown[]) => void, ms = 0, ...rest: unknown[]) => {
     // its time-out is longer
     const sleeps =
       ms >= 1000 && ms <= 62_000 && /node_modules\/(?:openai|@anthropic-ai)\//.test(new Error().stack ?? '')
