@@ -41,7 +41,7 @@ export class Questions {
     this.#mostOfAccount = mostOfAccount
   }
 
-  /** So many wait that no more may. */
+  /** True while as many wait as may. */
   get full(): boolean {
     return this.#turns.full
   }

@@ -38,7 +38,7 @@ function askFunds(x: Exchange, { ledger, store }: Services): Promise<Funds> {
   return fundsOf(store, key, account, { holder: ledger.holder, held: ledger.held(), nowMs: ledger.wall.now() })
 }
 
-/** Of one account, asked or in line. */
+/** The most questions of one account, asked or in line. */
 const MOST_QUESTIONS = 64
 const questionsOf = new WeakMap<Services, Questions>()
 const RETRY_S = 1
