@@ -371,12 +371,15 @@ const PATH = '/v1/responses'
 
 export const responses: ProtocolRow = {
   place: 3,
-  client: bearerClient(
-    clientPath('/responses'),
-    clientPath('/responses/compact', { suffix: '/compact' }),
-    clientPath('/responses/input_tokens', { action: 'count', suffix: '/input_tokens' }),
-    clientPath('/responses', { action: 'upgrade' }),
-  ),
+  client: {
+    ...bearerClient(
+      clientPath('/responses'),
+      clientPath('/responses/compact', { suffix: '/compact' }),
+      clientPath('/responses/input_tokens', { action: 'count', suffix: '/input_tokens' }),
+      clientPath('/responses', { action: 'upgrade' }),
+    ),
+    query: { beta: ['true', 'false'] },
+  },
   upstream: openAiUpstream(PATH, {
     openai: PATH,
     azure: '/openai/v1/responses',

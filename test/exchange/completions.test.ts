@@ -209,6 +209,47 @@ t.test('/v1/responses/compact: charged by its usage, and only natively', async t
   t.match((refused as Error).message, /不支持参数 input/)
 })
 
+t.test(
+  '/v1/responses/compact names no maximum: held as any answer without one, and charged up to max_output',
+  async t => {
+    // micro-CNY: default_output is held where the worst case, of which a fifth must be there, is not
+    for (const [credit, least] of [
+      [100_000_000, 1000 * 8],
+      [5_000, 300 * 8],
+    ] as const) {
+      const s = await open(t, { credit, model: { default_output: 300, max_output: 1000 } })
+      const asked = client(s).responses.compact({ model: MODEL, input: 'a long conversation' })
+      const call = await s.at('a').call()
+      const held = s.services.ledger.heldTotal
+      t.ok(held >= least && held < least + 200, `${held}`)
+      const usage = { input_tokens: 5, output_tokens: 500_000 }
+      call.whole(200, { id: 'r1', object: 'response.compaction', output: [], usage })
+      await asked
+      const books = await s.books()
+      t.match(books, { left: NOTHING_LEFT, failures: [] })
+      t.ok(books.rows[0]!.charge <= 1000 * 8 + 200, `${books.rows[0]!.charge}`)
+    }
+  },
+)
+
+t.test('?beta=true on paths of responses goes upstream as it came', async t => {
+  const s = await open(t)
+  const report = { input_tokens: 9, output_tokens: 2, total_tokens: 11 }
+  for (const [path, answer] of [
+    ['/v1/responses?beta=true', { id: 'r', status: 'completed', output: [], usage: report }],
+    ['/v1/responses/compact?beta=true', { id: 'r', output: [], usage: report }],
+    ['/v1/responses/input_tokens?beta=true', { object: 'response.input_tokens', input_tokens: 9 }],
+  ] as const) {
+    s.at('a').script = call => call.whole(200, answer)
+    const headers = { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' }
+    const body = JSON.stringify({ model: MODEL, input: 'x' })
+    const answered = await fetch(`${s.urls.main}${path}&key=x`, { method: 'POST', headers, body })
+    t.same(await answered.json(), answer, path)
+    t.equal(s.at('a').calls.at(-1)!.head.split(' ')[1], path)
+  }
+  t.match(await s.books(), { ok: true, left: NOTHING_LEFT, failures: [] })
+})
+
 t.test('compaction_trigger in an input: natively as it came, and never by translation', async t => {
   const input = [{ role: 'user', content: 'a long conversation' }, { type: 'compaction_trigger' }] as never
   const s = await open(t, {

@@ -386,3 +386,75 @@ t.test('names that every object has are no codings', async t => {
     t.equal(answer.status, 415, name)
   }
 })
+
+t.test(
+  'request smuggling by content-encoding and transfer-encoding: one reading of where a body ends, and no second request',
+  async t => {
+    const s = await open(t)
+    s.at('a').script = answers(1, 1)
+    const { port } = new URL(s.urls.main)
+    const plain = JSON.stringify({ model: MODEL, messages: [{ role: 'user', content: 'hi' }] })
+    const gzip = encoded(Buffer.from(plain), ['gzip'])
+    const chunked = (bytes: Buffer) =>
+      Buffer.concat([Buffer.from(`${bytes.length.toString(16)}\r\n`), bytes, Buffer.from('\r\n0\r\n\r\n')])
+    const hidden = Buffer.from(
+      `POST ${CHAT} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${KEY}\r\ncontent-length: 2\r\n\r\n{}`,
+    )
+    const length = (bytes: Buffer) => `content-length: ${bytes.length}\r\n`
+    const rows: [what: string, headers: string, body: Buffer, statuses: number[]][] = [
+      ['chunked', 'content-encoding: gzip\r\ntransfer-encoding: chunked\r\n', chunked(gzip), [200]],
+      ['chunked in capitals', 'Content-Encoding: GZIP\r\nTransfer-Encoding: Chunked\r\n', chunked(gzip), [200]],
+      [
+        'two headers are one list',
+        `content-encoding: gzip\r\ncontent-encoding: identity\r\n${length(gzip)}`,
+        gzip,
+        [200],
+      ],
+      ['three headers', `${'content-encoding: gzip\r\n'.repeat(3)}${length(gzip)}`, gzip, [415]],
+      ['a coding of the transfer is none of the body', `transfer-encoding: gzip, chunked\r\n`, chunked(gzip), [400]],
+      ['chunked, and not at last', `transfer-encoding: chunked, gzip\r\n`, chunked(gzip), [400]],
+      ['chunked twice', `transfer-encoding: chunked\r\ntransfer-encoding: chunked\r\n`, chunked(gzip), [400]],
+      ['both lengths', `content-encoding: gzip\r\ntransfer-encoding: chunked\r\n${length(gzip)}`, chunked(gzip), [400]],
+      ['two lengths', `content-encoding: gzip\r\n${length(gzip)}content-length: 5\r\n`, gzip, [400]],
+      ['chunked is no coding of a body', `content-encoding: chunked\r\n${length(gzip)}`, gzip, [415]],
+      [
+        'a request behind the end of the coding, inside of the length',
+        `content-encoding: gzip\r\n${length(Buffer.concat([gzip, hidden]))}`,
+        Buffer.concat([gzip, hidden]),
+        [400],
+      ],
+      [
+        'a request inside of the coding',
+        `content-encoding: gzip\r\n${length(encoded(hidden, ['gzip']))}`,
+        encoded(hidden, ['gzip']),
+        [400],
+      ],
+      ['a name with a space', `content-encoding : gzip\r\n${length(gzip)}`, gzip, [400]],
+      ['a folded value', `content-encoding:\r\n gzip\r\n${length(gzip)}`, gzip, [400]],
+      ['an empty one', `content-encoding:\r\n${length(Buffer.from(plain))}`, Buffer.from(plain), [200]],
+    ]
+    for (const [what, headers, body, statuses] of rows) {
+      const socket = net.connect(Number(port), '127.0.0.1')
+      socket.on('error', () => {})
+      let text = ''
+      let closed = false
+      socket.on('data', data => (text += data.toString('latin1')))
+      socket.on('close', () => (closed = true))
+      const calls = s.at('a').calls.length
+      socket.write(
+        `POST ${CHAT} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${KEY}\r\nconnection: close\r\n${headers}\r\n`,
+      )
+      socket.write(body)
+      await until(`${what}: ${text}`, () => closed)
+      t.same(
+        [...text.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => Number(status)),
+        statuses,
+        what,
+      )
+      t.equal(s.at('a').calls.length - calls, statuses[0] === 200 ? 1 : 0, `${what}: asked upstream`)
+      if (statuses[0] === 200) t.equal(s.at('a').calls.at(-1)!.body, plain, what)
+    }
+    t.match(await s.books(), { ok: true, left: NOTHING_LEFT, failures: [] })
+    t.equal(s.services.buffered.bytes, 0)
+  },
+)

@@ -2,6 +2,8 @@
 import t, { type Test } from 'tap'
 import { asks, FOUR, type Four, NEXT, SEEN, SENT, streamed, TEXT, whole } from './support/four.ts'
 import { HEADERS, MODEL, NOTHING_LEFT, open, type Scene } from './support/gateway.ts'
+import { until } from '../support/wait.ts'
+import { PROTOCOLS } from '../../lib/terms/records.ts'
 import { randomCosts } from './support/random-costs.ts'
 import type { Script } from './support/upstream.ts'
 
@@ -356,6 +358,102 @@ t.test(
     }
   },
 )
+
+t.test('requests in a row on one connection: each answer has its own charge, in the order of the requests', async t => {
+  const s = await scene(t, 'chat')
+  s.at('a').script = () => {}
+  const ask = (content: string) => asks('chat', MODEL, { more: { messages: [{ role: 'user', content }] } })
+  const client = s.ask(ask('0'))
+  let raw = ''
+  client.socket.on('data', data => (raw += data))
+  for (let i = 1; i < 6; i++) client.ask(ask(String(i)))
+  for (let i = 0; i < 6; i++) await s.at('a').call(i)
+  // the last ones are answered first; the first one comes in two pieces, and its head waits
+  for (let i = 5; i >= 0; i--) {
+    const call = s.at('a').calls.find(({ body }) => body.includes(`"content":"${i}"`))!
+    const usage = { prompt_tokens: 100 + i, completion_tokens: 10 }
+    const text = JSON.stringify({ ...SENT.chat.document, usage })
+    call.start(200, { 'content-type': 'application/json', 'content-length': String(text.length) })
+    call.raw(text.slice(0, 20))
+    await s.settled()
+    if (i === 0) t.notMatch(raw, /HTTP/, 'nothing overtakes the first answer')
+    call.raw(text.slice(20))
+  }
+  await until('all are answered', () => raw.split('"usage"').length === 7)
+  client.leave()
+  t.same(
+    [...raw.matchAll(/x-gateway-charge: (\S+)/g)].map(([, charge]) => Number(charge) * 1e6),
+    [0, 1, 2, 3, 4, 5].map(i => (100 + i) * 2 + 80),
+  )
+  t.same(
+    [...raw.matchAll(/"prompt_tokens":(\d+)/g)].map(([, n]) => Number(n)),
+    [100, 101, 102, 103, 104, 105],
+  )
+  t.match(await s.books(), { ok: true, left: NOTHING_LEFT, failures: [] })
+  t.equal(s.services.buffered.bytes, 0)
+})
+
+t.test(
+  'a client that reads nothing: what waits is counted, charged and given back, and the connection is cut',
+  async t => {
+    const s = await scene(t, 'chat', { timeouts: { idle: '60s' } })
+    const text = JSON.stringify({ ...SENT.chat.document, pad: 'x'.repeat(200_000) })
+    s.at('a').script = () => {}
+    const client = s.ask(asks('chat', MODEL))
+    client.socket.pause()
+    const requests = 40
+    for (let i = 1; i < requests; i++) client.ask(asks('chat', MODEL))
+    for (let i = 0; i < requests; i++) {
+      const call = await s.at('a').call(i)
+      call.start(200, { 'content-type': 'application/json', 'content-length': String(text.length) })
+      call.raw(text.slice(0, 100_000))
+    }
+    await until('the beginnings wait, and are counted', () => s.services.buffered.bytes >= requests * 50_000)
+    const most = s.services.buffered.bytes
+    t.ok(most <= requests * 100_000, `${most} bytes`)
+    for (const call of s.at('a').calls) call.raw(text.slice(100_000))
+    await until('what waited is given back', () => s.services.buffered.bytes === 0)
+    await s.settled()
+    for (let i = 0; i < 400 && s.services.openCount > 0; i++) {
+      s.clock.advance(1_000)
+      await s.settled()
+    }
+    client.leave()
+    const { rows, ...books } = await s.books()
+    t.match(books, { ok: true, left: NOTHING_LEFT, failures: [] })
+    t.equal(rows.length, requests)
+    for (const row of rows) if (row.charge !== 280) t.fail(`${row.charge} for an answer that came whole`)
+  },
+)
+
+t.test('documents of every other protocol say it, too', async t => {
+  const price = { input: 2, output: 8, image: 0.5, request: 0.01, second: 0.1, character: 3 }
+  const s = await open(t, { prices: { [MODEL]: price }, channels: { a: { protocols: [...PROTOCOLS] } } })
+  const usage = { prompt_tokens: 100, total_tokens: 100 }
+  const rows: [path: string, body: Json, answer: Json][] = [
+    ['/v1/embeddings', { input: 'x' }, { data: [{ embedding: [1] }], usage }],
+    [`/v1beta/models/${MODEL}:embedContent`, { content: { parts: [{ text: 'x' }] } }, { embedding: { values: [1] } }],
+    ['/v1/rerank', { query: 'x', documents: ['y'] }, { results: [{ index: 0, relevance_score: 1 }], usage }],
+    ['/v1/moderations', { input: 'x' }, { id: 'm', results: [] }],
+    ['/v1/images/generations', { prompt: 'x' }, { created: 1, data: [{ b64_json: 'AAAA' }] }],
+    [
+      '/v1/completions',
+      { prompt: 'x' },
+      { choices: [{ text: 'y', finish_reason: 'stop' }], usage: { ...usage, completion_tokens: 1 } },
+    ],
+    ['/v1/responses/compact', { input: 'x' }, { id: 'r', output: [], usage: { input_tokens: 100, output_tokens: 10 } }],
+  ]
+  for (const [path, body, document] of rows) {
+    s.at('a').script = call => call.whole(200, document)
+    const client = s.ask({ path, headers: HEADERS, body: path.includes(':') ? body : { model: MODEL, ...body } })
+    await client.end()
+    t.equal(client.status, 200, `${path} ${client.text}`)
+    const [row] = (await s.books()).rows.slice(-1)
+    t.ok(row!.charge > 0, path)
+    t.equal(client.answer.headers.get('x-gateway-charge'), (row!.charge / 1e6).toFixed(6), path)
+  }
+  t.match(await s.books(), { ok: true, left: NOTHING_LEFT, failures: [] })
+})
 
 t.test('pages of other sites may read it', async t => {
   const s = await scene(t, 'chat')

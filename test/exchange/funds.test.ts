@@ -188,6 +188,20 @@ t.test('a key: its cap, what it has spent this day, week and month, and every me
   } as never)
 })
 
+t.test('days, weeks and months of a key begin in the zone of the config', async t => {
+  const s = await scene(t, { config: { zone: 'Asia/Shanghai' } })
+  const spends = async (at: string) => {
+    s.clock.advance(Date.parse(at) - s.clock.now())
+    await spend(s)
+    const { usage_daily, usage_weekly, usage_monthly, usage } = (await get(s, '/v1/key')).json.data
+    return [usage_daily, usage_weekly, usage_monthly, usage].map(sum => Math.round(Number(sum) / CHARGE))
+  }
+  t.same(await spends('2026-10-31T15:30:00Z'), [1, 1, 1, 1], 'Saturday, 31 October')
+  t.same(await spends('2026-10-31T16:30:00Z'), [1, 2, 1, 2], 'Sunday, 1 November: a new day and month')
+  t.same(await spends('2026-11-01T15:30:00Z'), [2, 3, 2, 3], 'the same Sunday')
+  t.same(await spends('2026-11-01T16:30:00Z'), [1, 1, 3, 4], 'Monday, 2 November: a new week')
+})
+
 t.test('a generation: by our id and by that of the answer, for the key that made it', async t => {
   const s = await scene(t, { keys: [{ name: 'beside', secret: 'sk-scenario-beside-0123' }] })
   s.at('a').script = call =>

@@ -161,6 +161,8 @@ t.test('of the query only what is listed goes upstream, and the key is found by 
     ['messages', 'b%65ta=tru%65&beta=false', '?beta=true', null],
     ['messages', 'beta=true?key=sk-1', '', null],
     ['messages', 'alt=sse&beta=sk-1', '', null],
+    ['responses', 'beta=true', '?beta=true', null],
+    ['responses', 'alt=sse&beta=false', '?beta=false', null],
     ['chat', 'beta=true&alt=sse', '', null],
     ['generate', 'alt=sse&k%65y=sk-1&x=%20a+b', '?alt=sse', 'sk-1'],
     ['generate', 'alt=json&alt=sse', '?alt=json', null],

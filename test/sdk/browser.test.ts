@@ -123,6 +123,9 @@ const RUNS: Record<string, (gateway: string, key: string, slow: string) => strin
       status: error.status, errorId: /request id: (\\w+)/.exec(error.message)?.[1], retryAfter: 'not read' }`,
 }
 
+/** Far longer than a page takes on a busy machine. */
+const PATIENCE_MS = 120_000
+
 const gateway = await startGateway()
 t.teardown(() => gateway.stop())
 const site = await startSite()
@@ -132,10 +135,10 @@ for (const [name, run] of Object.entries(RUNS))
   browserTest(t, `${name}: a prompt, a stream and an error, from a page of another origin`, async (t, newcomer) => {
     const { page, complaints } = await newcomer()
     await page.goto(site.url)
-    const found = (await page.evaluate(`(async () => {${run(gateway.main, KEY, SLOW_KEY)}})()`)) as Record<
-      string,
-      string
-    >
+    // a page that hangs fails by itself: Playwright waits for it as long as it takes
+    const hangs = `new Promise((_, reject) => setTimeout(() => reject(new Error('the page hangs')), ${PATIENCE_MS}))`
+    const works = `(async () => {${run(gateway.main, KEY, SLOW_KEY)}})()`
+    const found = (await page.evaluate(`Promise.race([${works}, ${hangs}])`)) as Record<string, string>
     t.match(found['text'], /quick brown fox/)
     t.equal(found['streamed'], found['text'])
     t.match(found['id'], /^\w{16,}$/, 'the page reads the id of the request')

@@ -2,6 +2,8 @@
  * Every path that the official SDKs ask for, found by calling each of their methods: it is served, or refused once with a 404 in the
  * SDK's own class. A newer SDK's new path fails here until it is decided.
  */
+import { once } from 'node:events'
+import http from 'node:http'
 import Anthropic from '@anthropic-ai/sdk'
 import { GoogleGenAI } from '@google/genai'
 import OpenAI from 'openai'
@@ -174,4 +176,17 @@ t.test('every path of the official SDKs is served, or refused once as not found'
   t.equal(asked, 2, 'each is asked for once')
   const google = new GoogleGenAI({ apiKey: KEY, httpOptions: { baseUrl: gateway.main } })
   t.match(await refusal(google.caches.get({ name: 'cachedContents/x' })), { name: 'ApiError', status: 404 })
+  const newer = await refusal(google.interactions.create({ model: 'gamma-3.8-flash', input: 'x' }))
+  t.match(newer, { name: 'NotFoundError', status: 404, message: /use \/v1beta\/models\/MODEL:generateContent/ })
+  t.equal((newer as Error).message.split('request id').length, 2)
+  // a file of any size is refused by its path, before it is read
+  const upload = http.request(`${gateway.main}/upload/v1beta/files`, {
+    method: 'POST',
+    headers: { 'content-length': 10_000_000 },
+  })
+  upload.on('error', () => {})
+  upload.flushHeaders()
+  const [answer] = (await once(upload, 'response')) as [http.IncomingMessage]
+  t.equal(answer.statusCode, 404)
+  upload.destroy()
 })
