@@ -24,7 +24,7 @@ export interface TranslatedWorkload {
   rampMs?: number
   warmup: number
   requests: number
-  upstream: { EVENTS?: string; GAP_MS?: string }
+  upstream: { EVENTS?: string; GAP_MS?: string; ANSWER_BYTES?: string }
   bodyBytes: number
   stalls?: boolean
 }
@@ -57,6 +57,14 @@ const large = {
   bodyBytes: 2_000_000,
   stalls: true,
 } as const
+const longAnswer = {
+  ...large,
+  connections: 1,
+  warmup: 5,
+  requests: 10,
+  upstream: { ANSWER_BYTES: '20000000' },
+  bodyBytes: 200,
+} as const
 
 const byChat = { client: 'messages', upstreamProtocol: 'chat' } as const
 const byMessages = { client: 'chat', upstreamProtocol: 'messages' } as const
@@ -68,6 +76,8 @@ export const TRANSLATED_WORKLOADS: readonly TranslatedWorkload[] = [
   { ...paced, ...byMessages, name: 'paced stream, chat by messages' },
   { ...large, ...byChat, name: '2 MB body, messages by chat' },
   { ...large, ...byMessages, name: '2 MB body, chat by messages' },
+  { ...longAnswer, ...byChat, name: '20 MB answer, messages by chat' },
+  { ...longAnswer, ...byMessages, name: '20 MB answer, chat by messages' },
 ]
 
 /** A request of about `bodyBytes`. A long one is a conversation with tools. */

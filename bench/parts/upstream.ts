@@ -1,12 +1,14 @@
 /**
  * The upstream of all benches, in a separate process. It sends prepared bytes on raw sockets, so that it takes little
  * of the machine. The path and body of a request decide the answer: its protocol, and a stream when the body contains `"stream":true`.
- *   env EVENTS (100), GAP_MS (0 = all at once)
+ *   env EVENTS (100), GAP_MS (0 = all at once), ANSWER_BYTES (0 = a document is short)
  */
 import net from 'node:net'
 
 const EVENTS = Number(process.env['EVENTS'] ?? 100)
 const GAP_MS = Number(process.env['GAP_MS'] ?? 0)
+const LINE = 'console.log("so it is")\n'
+const TEXT = `Hello! How can I help you today?${LINE.repeat(Number(process.env['ANSWER_BYTES'] ?? 0) / JSON.stringify(LINE).length)}`
 
 const STREAM_HEAD =
   'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\nconnection: keep-alive\r\n\r\n'
@@ -38,9 +40,7 @@ const CHAT: Speech = {
     object: 'chat.completion',
     created: 1790000000,
     model: 'beta-4.7',
-    choices: [
-      { index: 0, message: { role: 'assistant', content: 'Hello! How can I help you today?' }, finish_reason: 'stop' },
-    ],
+    choices: [{ index: 0, message: { role: 'assistant', content: TEXT }, finish_reason: 'stop' }],
     usage: { prompt_tokens: 12, completion_tokens: 9, total_tokens: 21 },
   }),
   begin: STREAM_HEAD,
@@ -62,7 +62,7 @@ const MESSAGE = { id: 'msg_bench', type: 'message', role: 'assistant', model: 'a
 const MESSAGES: Speech = {
   whole: whole({
     ...MESSAGE,
-    content: [{ type: 'text', text: 'Hello! How can I help you today?' }],
+    content: [{ type: 'text', text: TEXT }],
     stop_reason: 'end_turn',
     stop_sequence: null,
     usage: { input_tokens: 12, output_tokens: 9 },

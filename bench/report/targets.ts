@@ -33,6 +33,8 @@ export const TARGETS: readonly Target[] = [
   { workload: 'paced stream, chat by messages', figure: 'cpuUs', kind: 'times', than: NATIVE, most: 2 },
   { workload: '2 MB body, messages by chat', figure: 'stallCpuMs', kind: 'value', most: 10 },
   { workload: '2 MB body, chat by messages', figure: 'stallCpuMs', kind: 'value', most: 10 },
+  { workload: '20 MB answer, messages by chat', figure: 'stallCpuMs', kind: 'value', most: 20 },
+  { workload: '20 MB answer, chat by messages', figure: 'stallCpuMs', kind: 'value', most: 20 },
   { workload: 'idle streams', figure: 'streamKiB', kind: 'times', than: BARE, most: 1.2 },
   { workload: '401 flood', figure: 'cpuUs', kind: 'times', than: BARE, most: 2 },
   { workload: '401 flood', figure: 'lookUps', kind: 'value', most: 0 },

@@ -87,7 +87,7 @@ export function createServices(parts: ServiceParts): Services {
     ),
     pictures: new Pictures(clock, config.images),
     world,
-    ...ownServices(parts),
+    ...ownServices(parts, config.workers),
     draining: false,
     lag,
     openCount: 0,

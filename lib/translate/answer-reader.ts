@@ -6,6 +6,7 @@ import { BLANK_LINE, EventReader, type EventSink } from '../protocols/answers/ev
 import { type FinishingProtocol, finishOf } from '../protocols/words/finish-words.ts'
 import { bytesAsText } from '../protocols/json/patterns.ts'
 import {
+  LARGE_DOCUMENT,
   type Opaque,
   type AnswerEvent,
   type Citation,
@@ -123,9 +124,15 @@ class StreamReader implements AnswerReader, EventSink {
   }
 }
 
+/** The memory of a large document, so that no part of it is copied twice, nor much of it at once. */
+const BLOCK_BYTES = 1024 * 1024
+
 class DocumentReader implements AnswerReader {
   readonly #rules: AnswerRules
-  #chunks: Buffer[] = []
+  /** A large document stands in blocks of memory of its own, of which the last one has room left. */
+  #chunks: Uint8Array<ArrayBufferLike>[] = []
+  #blocks: Uint8Array<ArrayBuffer>[] = []
+  #filled = BLOCK_BYTES
   held = 0
 
   constructor(rules: AnswerRules) {
@@ -136,33 +143,57 @@ class DocumentReader implements AnswerReader {
     const { blocks } = this.#rules
     if (blocks.done) return blocks.found.take()
     this.held += chunk.length
-    if (this.held <= LONGEST_DOCUMENT) this.#chunks.push(chunk)
-    else {
-      this.#chunks = []
-      this.held = 0
+    if (this.held > LONGEST_DOCUMENT) {
+      this.#forget()
       blocks.fail(unreadable('the answer is too long'))
+    } else if (this.held <= LARGE_DOCUMENT) this.#chunks.push(chunk)
+    else {
+      for (const one of this.#chunks) this.#copy(one)
+      this.#chunks = []
+      this.#copy(chunk)
     }
     return blocks.found.take()
   }
 
-  takeDocument(): Buffer<ArrayBuffer> {
-    const whole = Buffer.from(new ArrayBuffer(this.held)) // in memory of its own, which can go to another thread
-    let at = 0
-    for (const chunk of this.#chunks) at += chunk.copy(whole, at)
+  #copy(chunk: Uint8Array): void {
+    for (let at = 0; at < chunk.length; ) {
+      if (this.#filled === BLOCK_BYTES) {
+        this.#blocks.push(new Uint8Array(BLOCK_BYTES))
+        this.#filled = 0
+      }
+      const part = chunk.subarray(at, at + BLOCK_BYTES - this.#filled)
+      this.#blocks.at(-1)?.set(part, this.#filled)
+      this.#filled += part.length
+      at += part.length
+    }
+  }
+
+  #parts(): Uint8Array<ArrayBuffer>[] {
+    const last = this.#blocks.pop()
+    return last === undefined ? [] : [...this.#blocks, last.subarray(0, this.#filled)]
+  }
+
+  #forget(): void {
     this.#chunks = []
+    this.#blocks = []
     this.held = 0
-    return whole
+  }
+
+  takeDocument(): Uint8Array<ArrayBuffer>[] | null {
+    if (this.held <= LARGE_DOCUMENT || this.#rules.blocks.done) return null
+    const parts = this.#parts()
+    this.#forget()
+    return parts
   }
 
   end(): readonly AnswerEvent[] {
     const { blocks } = this.#rules
     if (!blocks.done) {
       const tree = new Tree()
-      if (tree.read(bytesAsText(Buffer.concat(this.#chunks)))) this.#rules.document(tree)
+      if (tree.read(bytesAsText(Buffer.concat([...this.#chunks, ...this.#parts()])))) this.#rules.document(tree)
       else blocks.fail(unreadable('the answer is not JSON'))
     }
-    this.#chunks = []
-    this.held = 0
+    this.#forget()
     return blocks.found.take()
   }
 }

@@ -21,7 +21,7 @@ import {
 } from './events.ts'
 import { type PlaceUnit, TextPlaces } from './found.ts'
 import { ObjectCheck } from './json/check.ts'
-import { EMPTY_TEXT, isBlank, join, type Literal } from './json/literal.ts'
+import { EMPTY_TEXT, isBlank, join, type JsonText, type Literal } from './json/literal.ts'
 import { objectIn } from './json/tree.ts'
 
 /** The most bytes of an answer that is kept, of a document or of what waits in a stream. */
@@ -29,13 +29,14 @@ export const MOST_HELD = 32 * 1024 * 1024
 const TOO_MUCH = unreadable('the answer is too long')
 const NO_OBJECT = unreadable('the arguments of a call are no JSON object')
 const HALF = unreadable('the arguments of a call are not whole')
-const ESCAPES = /\\(?:u[0-9a-fA-F]{4}|.)/g
+/** The length of `\u0000`. */
+const UNICODE_ESCAPE = 6
 
 /** Writes events one by one. */
 export abstract class EventWriter {
   protected readonly options: WriterOptions
   /** How many of the tokens were thought. */
-  protected thinking = 0
+  thinking = 0
   protected reason: StopReason = 'end'
   protected sequence: Literal | null = null
   #bytes = 0
@@ -81,9 +82,8 @@ export abstract class EventWriter {
 
   protected count(text: Literal): void {
     this.#bytes += text.length - 2
-    if (text.includes('\\'))
-      for (const [found] of text.matchAll(ESCAPES))
-        this.#bytes -= found.length - (found.length === 2 ? 1 : UNICODE_ESCAPE_BYTES)
+    for (let at = text.indexOf('\\'); at >= 0; at = text.indexOf('\\', at + 2))
+      this.#bytes -= text[at + 1] === 'u' ? UNICODE_ESCAPE - UNICODE_ESCAPE_BYTES : 1
   }
 
   protected hold(bytes: number): void {
@@ -121,6 +121,13 @@ export abstract class EventWriter {
       default:
         return ''
     }
+  }
+
+  abstract usageText(usage: Usage, thinking: number): JsonText
+
+  /** The usage in its place. */
+  protected usage(usage: Usage): JsonText {
+    return this.options.usageMark ?? this.usageText(usage, this.thinking)
   }
 
   finish(usage: Usage): string {

@@ -281,13 +281,19 @@ export interface ReaderOptions {
   isLenient: boolean
 }
 
+/** Reading a longer document takes some milliseconds, in which all other exchanges would wait. */
+export const LARGE_DOCUMENT = 512 * 1024
+
 /** Reads one answer. Chunks may be cut anywhere. Never throws. */
 export interface AnswerReader {
   push(chunk: Buffer): readonly AnswerEvent[]
   /** No more bytes will come. What is then not at its end is a failure. */
   end(): readonly AnswerEvent[]
-  /** Gives away what came of a document, for a thread that reads it; null = it is a stream. Neither `push` nor `end` may follow. */
-  takeDocument(): Buffer<ArrayBuffer> | null
+  /**
+   * Gives away what came of a document above `LARGE_DOCUMENT`, in memory that can go to the thread that reads it; null = it is a stream, or is
+   * read here. Neither `push` nor `end` may follow.
+   */
+  takeDocument(): Uint8Array<ArrayBuffer>[] | null
   /** How many bytes it holds in memory now. */
   readonly held: number
 }
@@ -307,6 +313,8 @@ export interface WriterOptions {
   inputEstimate: number
   /** A stream tells its usage only when the client asked for it (chat). */
   tellsUsage: boolean
+  /** What stands in the place of the usage, which is not known where another thread writes the answer; absent = it is known. */
+  usageMark?: JsonText
   /** The client's request, where the protocol repeats parts of it in its answer (responses). `query`: as of readers. */
   ask: { repeated?: Readonly<Record<string, JsonText>>; query?: Literal }
 }
@@ -327,6 +335,10 @@ export interface AnswerWriter {
   breakOff(failure: Failure): string
   /** Keeps a silent stream alive; fits wherever the writer stands. */
   readonly keepAlive: string
+  /** The usage in the words of the protocol. */
+  usageText(usage: Usage, thinking: number): JsonText
+  /** How many tokens were thought, as the upstream says. */
+  readonly thinking: number
   /** Tokens of output that the client has been sent, as estimated from their text. */
   readonly counted: number
   /** The events cannot be told in this protocol. The caller treats it as a failure of the upstream. null = all is well. */
@@ -335,4 +347,21 @@ export interface AnswerWriter {
   readonly held: number
   /** What of the answer has no place in the protocol: of documents, when they are finished. Absent: a stream, whose head is gone by then. */
   readonly losses?: ReadonlySet<LossWord>
+}
+
+/** An answer that another thread has written, but for its usage. Plain data. */
+export interface WrittenAnswer {
+  /** What the client gets, with free room behind it for the usage. */
+  bytes: Uint8Array<ArrayBuffer>
+  /** How much of it can be told before the charge is settled. */
+  told: number
+  /** Where the usage belongs; -1 = it is not told. */
+  usageAt: number
+  /** Without the usage and the room for it. */
+  length: number
+  thinking: number
+  counted: number
+  hasContent: boolean
+  failure: Failure | null
+  losses: ReadonlySet<LossWord> | undefined
 }

@@ -3,12 +3,13 @@
  * A pair of protocols is never written down, so that a further protocol is a further folder and a further row. A large body is read and
  * written by these functions, too, in another thread (`thread.ts`).
  */
+import { randomUUID } from 'node:crypto'
 import type { BodyRule, RuleScan } from '../protocols/requests/edits.ts'
 import type { Facts } from '../protocols/requests/facts.ts'
 import { type Protocol, protocolRow } from '../protocols/table.ts'
+import { noUsage } from '../protocols/words/usage.ts'
 import type { Ask, AskHead, TranslatedRequest, TranslationTarget, Written } from './ask.ts'
 import {
-  type AnswerEvent,
   type AnswerReader,
   type AnswerWriter,
   type Failure,
@@ -16,9 +17,11 @@ import {
   type ReaderOptions,
   Untranslatable,
   type WriterOptions,
+  type WrittenAnswer,
   type WrittenError,
 } from './events.ts'
 import { isThird, NO_STATE } from './generate/members.ts'
+import type { JsonText } from './json/literal.ts'
 import { writeOpenaiError } from './openai.ts'
 import type { StatePlace } from './opaque.ts'
 import { messagesAnswerReader } from './messages/answer-reader.ts'
@@ -206,7 +209,48 @@ export function translateRequest(ask: Ask, via: Protocol, target: TranslationTar
   }
 }
 
-export function readDocument(document: Buffer, via: Protocol, options: ReaderOptions): AnswerEvent[] {
+// --- an answer that another thread reads and writes
+
+/** More than any usage takes. */
+const ROOM_FOR_USAGE = 2048
+
+/** A document of an upstream as its client gets it, but for the usage, which nobody knows before the charge is settled. */
+export function writeWhole(
+  parts: readonly Uint8Array[],
+  { via, options, to, writer: plain }: { via: Protocol; options: ReaderOptions; to: Protocol; writer: WriterOptions },
+): WrittenAnswer {
   const reader = translated(via).answerReader(options)
-  return [...reader.push(document), ...reader.end()]
+  const usageMark = `"${randomUUID()}"`
+  const writer = translated(to).answerWriter({ ...plain, usageMark })
+  let told = ''
+  let hasContent = false
+  let failure: Failure | null = null
+  for (const event of [...reader.push(Buffer.concat(parts)), ...reader.end()]) {
+    if (event.type === 'fail') failure = event.failure
+    else told += writer.write(event)
+    hasContent ||= !['begin', 'thinking', 'fail'].includes(event.type)
+    failure ??= writer.failure
+    if (failure !== null) break
+  }
+  const { counted, thinking } = writer
+  const text = failure === null ? told + writer.finish(noUsage()) : ''
+  const at = text.lastIndexOf(usageMark)
+  const length = text.length - (at < 0 ? 0 : usageMark.length)
+  const bytes = Buffer.from(new ArrayBuffer(length + ROOM_FOR_USAGE))
+  if (at < 0) bytes.write(text, 'latin1')
+  else {
+    bytes.write(text.slice(0, at), 'latin1')
+    bytes.write(text.slice(at + usageMark.length), at, 'latin1')
+  }
+  const { losses } = writer
+  return { bytes, told: told.length, usageAt: at, length, thinking, counted, hasContent, failure, losses }
+}
+
+/** The end of such an answer, with its usage as the client's protocol says it. */
+export function withUsage({ bytes, told, usageAt, length }: WrittenAnswer, usage: JsonText): Buffer {
+  const whole = Buffer.from(bytes.buffer)
+  if (usageAt < 0) return whole.subarray(told, length)
+  whole.copyWithin(usageAt + usage.length, usageAt, length)
+  whole.write(usage, usageAt, 'latin1')
+  return whole.subarray(told, length + usage.length)
 }

@@ -1,9 +1,9 @@
-/** The thread in which large bodies are translated, one after the other. `thread.ts` is the other side. */
+/** A thread in which large bodies are translated, one after the other. `thread.ts` is the other side. */
 import { serve } from '../base/worker-thread.ts'
 import { Untranslatable } from './events.ts'
 import { translated } from './table.ts'
 import type { AnswerJob, Done, Job, RequestJob } from './thread.ts'
-import { translateRequest, readDocument } from './table.ts'
+import { translateRequest, writeWhole } from './table.ts'
 
 function writeRequest({ bytes, protocol, head, via, target }: RequestJob): Done {
   let isRead = false
@@ -18,16 +18,16 @@ function writeRequest({ bytes, protocol, head, via, target }: RequestJob): Done 
   }
 }
 
-const readAnswer = ({ bytes, via, options }: AnswerJob): Done => ({
-  what: 'answer',
-  events: readDocument(Buffer.from(bytes.buffer), via, options),
-})
+const writeAnswer = ({ parts, ...how }: AnswerJob): Done => ({ what: 'answer', written: writeWhole(parts, how) })
 
 /** Bytes that can go to another thread: small buffers stand in memory that they share. */
 const owned = (bytes: Buffer): Uint8Array<ArrayBuffer> =>
   bytes.byteLength === bytes.buffer.byteLength ? (bytes as Uint8Array<ArrayBuffer>) : new Uint8Array(bytes)
 
 serve(
-  (job: Job) => (job.what === 'request' ? writeRequest(job) : readAnswer(job)),
-  done => (done.what === 'request' ? [done.written.body.buffer] : []),
+  (job: Job) => (job.what === 'request' ? writeRequest(job) : writeAnswer(job)),
+  done => {
+    if (done.what === 'unfit') return []
+    return [done.what === 'request' ? done.written.body.buffer : done.written.bytes.buffer]
+  },
 )

@@ -1,18 +1,25 @@
 /**
- * The main thread's side of the thread that translates large bodies, so that they do not hold up all other exchanges
- * (`thread-worker.ts`). It gets one job at a time; the others wait here, where they can be called off, and outlive a thread that
+ * The main thread's side of the threads that translate large bodies, so that they do not hold up all other exchanges
+ * (`thread-worker.ts`). Each gets one job at a time; the others wait here, where they can be called off, and outlive a thread that
  * dies of the one before them. Accounts take turns, and when there is no more room, an account with many jobs loses its last one to
  * one that has fewer: who sends many large bodies waits behind their own.
  */
+import { availableParallelism } from 'node:os'
 import { ThreadEnded, WorkerThread } from '../base/worker-thread.ts'
 import type { Protocol } from '../terms/records.ts'
-import type { AnswerEvent, ReaderOptions } from './events.ts'
+import type { ReaderOptions, WriterOptions, WrittenAnswer } from './events.ts'
 import type { TranslatedRequest, AskHead, TranslationTarget } from './ask.ts'
 
 /** A body may be read into half a million values; more than this is a fault of ours, which ends the thread and not the process. */
 const MOST_HEAP_MIB = 1024
 /** The most jobs that may wait. Answers have cost money already and have more room, so that requests cannot keep them out. */
 const MOST_WAITING = { request: 32, answer: 64 }
+const MOST_THREADS = 4
+
+/** The processors that the processes of the gateway leave free are shared among them; with none left, each has one thread all the same. */
+export function threadsFor(processes: number, processors = availableParallelism()): number {
+  return Math.max(1, Math.min(MOST_THREADS, Math.floor((processors - processes) / processes)))
+}
 
 /** A request of a client, to be written for an upstream. */
 export interface RequestJob {
@@ -25,13 +32,15 @@ export interface RequestJob {
   target: TranslationTarget
 }
 
-/** A document of an upstream, to be read. */
+/** A document of an upstream, to be written for a client. */
 export interface AnswerJob {
   what: 'answer'
   /** In memory of its own, which goes to the thread. */
-  bytes: Uint8Array<ArrayBuffer>
+  parts: Uint8Array<ArrayBuffer>[]
   via: Protocol
   options: ReaderOptions
+  to: Protocol
+  writer: WriterOptions
 }
 
 export type Job = RequestJob | AnswerJob
@@ -44,7 +53,7 @@ interface WrittenRequest extends Omit<TranslatedRequest, 'body' | 'target'> {
 /** What the thread answers. */
 export type Done =
   | { what: 'request'; written: WrittenRequest }
-  | { what: 'answer'; events: AnswerEvent[] }
+  | { what: 'answer'; written: WrittenAnswer }
   /** What `Untranslatable` names. `isRead`: the body was read, and another target may take what this one does not. */
   | { what: 'unfit'; field: string; isRead: boolean }
 
@@ -67,19 +76,23 @@ interface QueuedJob {
   done: (result: Result) => void
 }
 
-export class TranslationThread {
+type Thread = WorkerThread<Job, Done>
+
+export class TranslationThreads {
   readonly #events: ThreadEvents
-  readonly #thread: WorkerThread<Job, Done>
+  /** The threads that have nothing to do. Each is started when it first has. */
+  readonly #free: Thread[]
   /** The jobs that wait, by turn, and in the order in which they came. */
   readonly #waiting: QueuedJob[] = []
-  #running: QueuedJob | null = null
+  readonly #running = new Set<QueuedJob>()
   /** The turn of the job that was begun last. */
   #turn = 0
 
-  constructor(events: ThreadEvents, heapMib = MOST_HEAP_MIB) {
+  constructor(events: ThreadEvents, { threads = 1, heapMib = MOST_HEAP_MIB } = {}) {
     this.#events = events
     const onDied = (error: Error) => events.onDied(error)
-    this.#thread = new WorkerThread(new URL('./thread-worker.ts', import.meta.url), { heapMib, onDied })
+    const module = new URL('./thread-worker.ts', import.meta.url)
+    this.#free = Array.from({ length: threads }, () => new WorkerThread(module, { heapMib, onDied }))
   }
 
   /** `done` is called once, later, unless the job is called off before. */
@@ -94,8 +107,8 @@ export class TranslationThread {
   }
 
   #turnOf(accountId: number): number {
-    const own = this.#waiting.findLast(one => one.accountId === accountId) ?? this.#running
-    return own?.accountId === accountId ? own.turn + 1 : this.#turn
+    const own = [...this.#running, ...this.#waiting].findLast(one => one.accountId === accountId)
+    return own === undefined ? this.#turn : own.turn + 1
   }
 
   /** Takes the place of the last job that would be done later. Requests never take the place of answers. */
@@ -119,22 +132,27 @@ export class TranslationThread {
   }
 
   #next(): void {
-    if (this.#running !== null) return
-    const one = this.#waiting.shift()
-    if (one === undefined) return
-    this.#running = one
+    const thread = this.#waiting.length > 0 ? this.#free.pop() : undefined
+    if (thread === undefined) return
+    const one = this.#waiting.shift() as QueuedJob
+    this.#running.add(one)
     this.#turn = one.turn
-    void this.#result(one).then(result => {
-      this.#running = null
+    void this.#result(thread, one).then(result => {
+      this.#running.delete(one)
+      this.#free.push(thread)
       this.#next() // before others hear of this one
       this.#tell(one, result)
     })
   }
 
-  async #result({ job: made }: QueuedJob): Promise<Result> {
+  async #result(thread: Thread, { job: made }: QueuedJob): Promise<Result> {
     try {
       const job = made()
-      return await this.#thread.ask(job, [job.bytes.buffer])
+      const parts = job.what === 'request' ? [job.bytes] : job.parts
+      return await thread.ask(
+        job,
+        parts.map(({ buffer }) => buffer),
+      )
     } catch (error) {
       if (error instanceof ThreadEnded) return { what: 'died' }
       return { what: 'fault', message: (error as Error).stack ?? String(error) } // also: no memory for the bytes, or no thread

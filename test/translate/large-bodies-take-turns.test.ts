@@ -7,7 +7,7 @@ import t from 'tap'
 import { envelopeCuts } from '../../lib/translate/opaque.ts'
 import { plainTarget } from '../../lib/translate/ask.ts'
 import { translatedRow } from '../../lib/translate/table.ts'
-import { type RequestJob, TranslationThread } from '../../lib/translate/thread.ts'
+import { type RequestJob, TranslationThreads } from '../../lib/translate/thread.ts'
 
 const job = (): RequestJob => ({
   what: 'request',
@@ -19,7 +19,7 @@ const job = (): RequestJob => ({
 })
 
 t.test('accounts take turns, and who has few bodies is not kept out by who has many', async t => {
-  const thread = new TranslationThread({ onOver: () => {}, onDied: error => t.fail(error.message) })
+  const thread = new TranslationThreads({ onOver: () => {}, onDied: error => t.fail(error.message) })
   const done: string[] = []
   const run = (accountId: number, name: string): Promise<void> =>
     new Promise(resolve => {

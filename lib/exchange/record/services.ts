@@ -13,7 +13,7 @@ import type { Store } from '../../store/store.ts'
 import type { Logger } from '../../base/log.ts'
 import type { Metrics } from '../../terms/metrics.ts'
 import type { Pools } from '../../upstream/pools.ts'
-import { TranslationThread } from '../../translate/thread.ts'
+import { threadsFor, TranslationThreads } from '../../translate/thread.ts'
 import type { Signers } from '../../upstream/signers.ts'
 import type { World } from '../../world/world.ts'
 import { InputSkew, UpstreamLog } from './upstream-log.ts'
@@ -57,7 +57,7 @@ export interface Services {
   refusals: RefusalLog
   traffic: TrafficLog
   /** Where large bodies are translated. */
-  translating: TranslationThread
+  translating: TranslationThreads
   /** The process is shutting down and takes no new work. */
   draining: boolean
   /** By how much timers are late at the moment. */
@@ -66,14 +66,11 @@ export interface Services {
   openCount: number
 }
 
-/** The services that this room makes of those of the rooms below. */
-export const ownServices = ({
-  log,
-  clock,
-  store,
-  metrics,
-  ledger,
-}: Pick<Services, 'log' | 'clock' | 'store' | 'metrics' | 'ledger'>): Pick<
+/** The services that this room makes of those of the rooms below. `workers`: how many processes the gateway is. */
+export const ownServices = (
+  { log, clock, store, metrics, ledger }: Pick<Services, 'log' | 'clock' | 'store' | 'metrics' | 'ledger'>,
+  workers: number,
+): Pick<
   Services,
   'sweeper' | 'readOns' | 'stats' | 'uncovered' | 'upstreamLog' | 'skew' | 'refusals' | 'traffic' | 'translating'
 > => {
@@ -87,10 +84,13 @@ export const ownServices = ({
     skew: new InputSkew(skew => upstreamLog.skewed(skew)),
     refusals: new RefusalLog({ store, clock, metrics, log }),
     traffic: new TrafficLog({ store, clock, metrics, log, holder: ledger.holder }),
-    translating: new TranslationThread({
-      onOver: (what, outcome) => metrics.translation(what, outcome),
-      onDied: error => log.error({ err: error }, 'the thread that translates large bodies died'),
-    }),
+    translating: new TranslationThreads(
+      {
+        onOver: (what, outcome) => metrics.translation(what, outcome),
+        onDied: error => log.error({ err: error }, 'a thread that translates large bodies died'),
+      },
+      { threads: threadsFor(workers) },
+    ),
   }
 }
 

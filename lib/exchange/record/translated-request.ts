@@ -27,7 +27,7 @@ import type { Services } from './services.ts'
 
 const MOST_BYTES = 16 * 1024 * 1024
 /** Translating a body of this size, or of so many values, takes some milliseconds, in which all other exchanges wait. */
-export const MOST_INLINE_BYTES = 512 * 1024
+const MOST_INLINE_BYTES = 512 * 1024
 const MOST_INLINE_VALUES = 8192
 
 const isNone = (lane: TranslatedRequest | Ask | NotTranslated): lane is NotTranslated =>

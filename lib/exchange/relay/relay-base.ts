@@ -31,6 +31,10 @@ export const SLOW_CLIENT = 1
 export const GROWING = 2
 export const DECODING = 4
 export const LINKING = 8
+const YIELDING = 16
+
+/** Reading so much of an answer takes some milliseconds, after which all other exchanges have their turn. */
+const MOST_AT_ONCE = 256 * 1024
 
 export abstract class RelayBase implements AttemptEvents {
   protected readonly x: Exchange
@@ -60,6 +64,8 @@ export abstract class RelayBase implements AttemptEvents {
   protected errorBytes = 0
   /** The reasons for which the upstream is held up. */
   protected held = 0
+  /** Bytes that were read since all others had their turn. */
+  #sinceYield = 0
   /** Monotonic ms: the client takes nothing, since then; 0 = it does. */
   slowSinceMs = 0
   /** The request costs nothing: it asks for a count. */
@@ -226,6 +232,15 @@ export abstract class RelayBase implements AttemptEvents {
     if (this.state === 'waiting') this.go('resume')
     this.lastByteMs = this.services.clock.monotonic() // the silence was ours
     this.asking.current.resume()
+  }
+
+  /** A socket that is full is read many times in one turn of the loop, in which all other exchanges wait. */
+  protected letOthers(bytes: number): void {
+    this.#sinceYield += bytes
+    if (this.#sinceYield < MOST_AT_ONCE) return
+    this.#sinceYield = 0
+    this.pause(YIELDING)
+    this.services.clock.soon(() => this.unlessClosed(() => this.resume(YIELDING)))
   }
 
   // --- the answer is whole

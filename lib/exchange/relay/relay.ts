@@ -67,6 +67,7 @@ export class Relay extends RelayBase implements ReadingEvents, OpenRelay {
 
   onData(attempt: Attempt, chunk: Buffer): void {
     if (this.asking.second !== null) this.#choose(attempt)
+    this.letOthers(chunk.length)
     if (this.pending !== null) {
       this.pendingMore ??= []
       this.pendingMore.push(chunk)
@@ -423,9 +424,9 @@ export class Relay extends RelayBase implements ReadingEvents, OpenRelay {
     this.tellFailure(readFailure(this.answer.status, Buffer.concat(this.errorParts ?? [])))
   }
 
-  /** A document that is to be translated and is long is read elsewhere first. */
+  /** A document that is to be translated and is long is read and written elsewhere first. */
   #readWhole(reading: Reading): void {
-    const isElsewhere = reading.translation?.readElsewhere(fault =>
+    const isElsewhere = reading.translation?.writeElsewhere(fault =>
       this.guard(() => {
         if (fault !== null) throw fault
         if (!this.closed && this.answer.reading === reading) this.#judgeWhole(reading)

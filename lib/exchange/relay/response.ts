@@ -366,8 +366,7 @@ export class ResponseWriter {
 
   #lengthStop(reading: Reading | null): Buffer {
     const x = this.#x
-    if (reading?.translation && x.usage !== null)
-      return Buffer.from(reading.translation.stopByLength(x.usage), 'latin1')
+    if (reading?.translation && x.usage !== null) return reading.translation.stopByLength(x.usage)
     const createdS = Math.floor(this.#services.clock.now() / 1000)
     const tellsUsage = x.facts?.includeUsage === true || asksCost(x)
     const unknown = { model: x.model, answerId: x.id, createdS, ...promptOf(x), openBlock: null, tellsUsage }

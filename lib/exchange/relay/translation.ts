@@ -14,15 +14,16 @@ import type {
   AnswerReader,
   AnswerWriter,
   ReaderOptions,
+  WriterOptions,
+  WrittenAnswer,
 } from '../../translate/events.ts'
 import type { TranslatedRequest } from '../../translate/ask.ts'
 import { issuerOf } from '../../translate/opaque.ts'
-import { translated } from '../../translate/table.ts'
+import { translated, withUsage } from '../../translate/table.ts'
 import type { AnswerJob, Result } from '../../translate/thread.ts'
 import type { Exchange } from '../record/exchange.ts'
 import { asksCost, wantsArray, wantsEvents } from '../record/request.ts'
 import type { Services } from '../record/services.ts'
-import { MOST_INLINE_BYTES } from '../record/translated-request.ts'
 
 /** The upstream is not to blame for it. */
 export const NO_MEMORY: Failure = {
@@ -31,7 +32,6 @@ export const NO_MEMORY: Failure = {
   message: 'there is no room left for the answer',
 }
 const NOTHING = ''
-const NO_EVENTS: readonly AnswerEvent[] = []
 
 export class Translation {
   readonly #x: Exchange
@@ -50,12 +50,13 @@ export class Translation {
   failure: Failure | null = null
   #isFinished = false
   #heldBytes = 0
-  /** Another thread reads the document. */
-  #reading: { cancel(): void } | null = null
-  /** The bytes of that document, until then. */
-  #readingBytes = 0
-  /** What it has found, until that is told; null = the document is read here. */
-  #found: readonly AnswerEvent[] | null = null
+  /** Another thread writes the answer. */
+  #writing: { cancel(): void } | null = null
+  /** The bytes of its document, and then of what it has written. */
+  #wholeBytes = 0
+  /** What it has written; null = it has not, or the answer is written here. */
+  #whole: WrittenAnswer | null = null
+  #isWholeTold = false
 
   constructor(x: Exchange, services: Services, lane: TranslatedRequest, events: boolean) {
     this.#x = x
@@ -73,9 +74,13 @@ export class Translation {
   }
 
   #newWriter(): AnswerWriter {
+    return translated(this.#x.protocol as Protocol).answerWriter(this.#writerOptions)
+  }
+
+  get #writerOptions(): WriterOptions {
     const x = this.#x
     const facts = x.facts as Facts
-    return translated(x.protocol as Protocol).answerWriter({
+    return {
       events: wantsEvents(x),
       array: wantsArray(x),
       model: x.model,
@@ -84,7 +89,7 @@ export class Translation {
       inputEstimate: (x.tariff as Tariff).estimatedInput(facts.prompt),
       tellsUsage: facts.includeUsage || asksCost(x),
       ask: this.#lane.ask,
-    })
+    }
   }
 
   /** Takes what has come, and keeps what the client will be told of it. */
@@ -95,32 +100,32 @@ export class Translation {
 
   /** The same, when no more will come. */
   waitForEnd(): void {
-    this.#waiting += this.#told(this.#rest())
+    if (this.#whole === null) this.#waiting += this.#told(this.#reader.end())
   }
 
   /**
-   * No more will come, and what came takes long to read, so that another thread does it. False: it does not, or has done it already.
-   * `done` is called once, also when nobody wants the answer any more, with what is a fault of ours.
+   * No more will come, and what came takes long to read and to write, so that another thread does it. False: it does not, or has done it
+   * already. `done` is called once, also when nobody wants the answer any more, with what is a fault of ours.
    */
-  readElsewhere(done: (fault: Error | null) => void): boolean {
-    if (this.#found !== null || this.failure !== null || this.#reader.held <= MOST_INLINE_BYTES) return false
-    const bytes = this.#reader.takeDocument()
-    if (bytes === null) return false
-    this.#found = NO_EVENTS
-    this.#readingBytes = bytes.length
+  writeElsewhere(done: (fault: Error | null) => void): boolean {
+    if (this.#whole !== null || this.failure !== null) return false
+    const parts = this.#reader.takeDocument()
+    if (parts === null) return false
+    this.#wholeBytes = parts.reduce((sum, { length }) => sum + length, 0)
     const { via } = this.#lane
-    const job: AnswerJob = { what: 'answer', bytes, via, options: this.#options }
+    const [to, writer] = [this.#x.protocol as Protocol, this.#writerOptions]
+    const job: AnswerJob = { what: 'answer', parts, via, options: this.#options, to, writer }
     const thread = this.#services.translating.run(
       (this.#x.entry as KeyEntry).account.id,
       'answer',
       () => job,
       result => {
-        this.#reading = null
+        this.#writing = null
         this.#take(result)
         done(result.what === 'fault' ? new Error(`translation failed: ${result.message}`) : null)
       },
     )
-    this.#reading = {
+    this.#writing = {
       cancel() {
         thread.cancel()
         done(null)
@@ -130,20 +135,25 @@ export class Translation {
   }
 
   #take(result: Result): void {
-    this.#readingBytes = 0
-    if (result.what === 'answer') this.#found = result.events
-    else this.failure = NO_MEMORY
+    if (result.what === 'answer') {
+      this.#whole = result.written
+      this.#wholeBytes = result.written.bytes.length
+      this.hasContent = result.written.hasContent
+      this.failure = result.written.failure
+      this.#count()
+    } else this.failure = NO_MEMORY
   }
 
-  #rest(): readonly AnswerEvent[] {
-    const found = this.#found
-    if (found === null) return this.#reader.end()
-    this.#found = NO_EVENTS
-    return found
+  /** What can be told of an answer that was written elsewhere. */
+  #tellWhole({ bytes, told }: WrittenAnswer): Buffer | null {
+    if (this.#isWholeTold || told === 0) return null
+    this.#isWholeTold = true
+    return Buffer.from(bytes.buffer, 0, told)
   }
 
   /** What the client is told of what has come, with what waited; null = nothing. */
   push(chunk: Buffer): Buffer | null {
+    if (this.#whole !== null) return this.#tellWhole(this.#whole)
     const told = this.#takeWaiting() + this.#told(this.#reader.push(chunk))
     this.#count()
     return bytesOf(told)
@@ -151,7 +161,8 @@ export class Translation {
 
   /** The same, when no more will come. */
   end(): Buffer | null {
-    const told = this.#takeWaiting() + this.#told(this.#rest())
+    if (this.#whole !== null) return this.#tellWhole(this.#whole)
+    const told = this.#takeWaiting() + this.#told(this.#reader.end())
     return bytesOf(told)
   }
 
@@ -179,12 +190,16 @@ export class Translation {
   finish(usage: Usage): Buffer | null {
     if (this.#isFinished) return null
     this.#isFinished = true
-    return bytesOf(this.#writer.finish(usage))
+    return this.#whole === null ? bytesOf(this.#writer.finish(usage)) : this.#endOf(this.#whole, usage)
+  }
+
+  #endOf(whole: WrittenAnswer, usage: Usage): Buffer {
+    return withUsage(whole, this.#writer.usageText(usage, whole.thinking))
   }
 
   /** Words for what of the answer the client does not get, of a document that is finished. */
   get losses(): ReadonlySet<LossWord> | undefined {
-    return this.#writer.losses
+    return (this.#whole ?? this.#writer).losses
   }
 
   get isFinished(): boolean {
@@ -192,10 +207,12 @@ export class Translation {
   }
 
   /** The end of an answer for which there is no more money. When nothing of it has gone out, it begins with this. */
-  stopByLength(usage: Usage): string {
-    if (this.#waiting !== NOTHING) this.#writer = this.#newWriter()
+  stopByLength(usage: Usage): Buffer {
     this.#isFinished = true
-    return this.#writer.stopByLength(usage)
+    // all was told, and what is left is the end
+    if (this.#whole !== null && this.#isWholeTold) return this.#endOf(this.#whole, usage)
+    if (this.#waiting !== NOTHING) this.#writer = this.#newWriter()
+    return Buffer.from(this.#writer.stopByLength(usage), 'latin1')
   }
 
   breakOff(failure: Failure): string {
@@ -208,11 +225,11 @@ export class Translation {
 
   /** Tokens of output in what was written. */
   get counted(): number {
-    return this.#writer.counted
+    return (this.#whole ?? this.#writer).counted
   }
 
   #count(): void {
-    const held = this.#x.bodyBytes + this.#readingBytes + this.#reader.held + this.#writer.held // the writer has the request, too
+    const held = this.#x.bodyBytes + this.#wholeBytes + this.#reader.held + this.#writer.held // the writer has the request, too
     const { buffered } = this.#services
     const { id } = (this.#x.entry as KeyEntry).account
     const more = held - this.#heldBytes
@@ -227,11 +244,11 @@ export class Translation {
 
   /** Nobody is told any more of the answer. */
   close(): void {
-    const reading = this.#reading
-    this.#reading = null
+    const writing = this.#writing
+    this.#writing = null
     if (this.#heldBytes > 0) this.#services.buffered.give((this.#x.entry as KeyEntry).account.id, this.#heldBytes)
     this.#heldBytes = 0
-    reading?.cancel()
+    writing?.cancel()
   }
 }
 

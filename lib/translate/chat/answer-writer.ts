@@ -64,10 +64,12 @@ class ChatStream extends EventWriter {
     return this.#nextCall > 0
   }
 
+  override usageText(usage: Usage, thinking: number): JsonText {
+    return usageOf(usage, thinking)
+  }
+
   protected end(usage: Usage, reason: StopReason): string {
-    const told = this.options.tellsUsage
-      ? `${this.#head}"choices":[],"usage":${usageOf(usage, this.thinking)}}\n\n`
-      : ''
+    const told = this.options.tellsUsage ? `${this.#head}"choices":[],"usage":${this.usage(usage)}}\n\n` : ''
     const uncited = this.#cited(uncitedOf(this.#found, this.#hasCited))
     const stop = `${this.#before}},"logprobs":null,"finish_reason":${reasonWord(reason)}}]${this.#tail}`
     return `${uncited}${stop}${told}data: [DONE]\n\n`
@@ -143,6 +145,10 @@ class ChatStream extends EventWriter {
 }
 
 class ChatDocument extends DocumentWriter {
+  override usageText(usage: Usage, thinking: number): JsonText {
+    return usageOf(usage, thinking)
+  }
+
   protected end(usage: Usage, reason: StopReason): string {
     const choice = object({
       index: '0',
@@ -151,7 +157,7 @@ class ChatDocument extends DocumentWriter {
       finish_reason: reasonWord(reason),
     })
     const members = head(this.options, 'chat.completion')
-    return `{${members},"choices":[${choice}],"usage":${usageOf(usage, this.thinking)}}`
+    return `{${members},"choices":[${choice}],"usage":${this.usage(usage)}}`
   }
 
   #message(): JsonText {

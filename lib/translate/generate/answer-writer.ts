@@ -63,10 +63,14 @@ class GenerateStream extends OrderedWriter {
     return this.#framed(writeGenerateError(failure).body)
   }
 
+  override usageText(usage: Usage, thinking: number): JsonText {
+    return usageOf(usage, thinking)
+  }
+
   protected end(usage: Usage, reason: StopReason): string {
     const blocks = this.closeAll()
     const grounding = this.#grounding.metadata((start, end) => this.between(start, end))
-    const end = { reason, usage, thinking: this.thinking, grounding }
+    const end = { reason, usage: this.usage(usage), grounding }
     const last = this.#framed(responseOf(this.options, [textPart(EMPTY_TEXT, false)], end))
     return blocks + (this.options.array ? `${last}]` : last)
   }
@@ -116,6 +120,10 @@ class GenerateStream extends OrderedWriter {
 }
 
 class GenerateDocument extends DocumentOfObjects {
+  override usageText(usage: Usage, thinking: number): JsonText {
+    return usageOf(usage, thinking)
+  }
+
   protected end(usage: Usage, reason: StopReason): string {
     this.losesCitations()
     const grounding = new Grounding()
@@ -127,7 +135,7 @@ class GenerateDocument extends DocumentOfObjects {
     const first = this.blocks.find(({ kind }) => kind === 'call')
     const parts = this.blocks.flatMap(block => partOf(block, block === first))
     const shown = parts.length === 0 ? [textPart(EMPTY_TEXT, false)] : parts
-    return responseOf(this.options, shown, { reason, usage, thinking: this.thinking, grounding: metadata })
+    return responseOf(this.options, shown, { reason, usage: this.usage(usage), grounding: metadata })
   }
 
   protected override get unit(): 'bytes' {
@@ -237,13 +245,13 @@ const mediaPart = (mime: string, data: Literal): JsonText =>
 function responseOf(
   { model, requestId }: WriterOptions,
   parts: readonly JsonText[],
-  end?: { reason: StopReason; usage: Usage; thinking: number; grounding: JsonText | undefined },
+  end?: { reason: StopReason; usage: JsonText; grounding: JsonText | undefined },
 ): JsonText {
   const content = object({ parts: array(parts), role: '"model"' })
   const finishReason = end === undefined ? undefined : `"${REASONS[end.reason]}"`
   return object({
     candidates: array([object({ content, finishReason, groundingMetadata: end?.grounding, index: '0' })]),
-    usageMetadata: end === undefined ? undefined : usageOf(end.usage, end.thinking),
+    usageMetadata: end?.usage,
     modelVersion: literal(model),
     responseId: literal(requestId),
   })

@@ -77,10 +77,14 @@ class MessagesStream extends OrderedWriter {
     })
   }
 
+  override usageText(usage: Usage, thinking: number): JsonText {
+    return object(usageMembers(usage, thinking))
+  }
+
   protected end(usage: Usage, reason: StopReason): string {
     const blocks = this.closeAll()
     const delta = object(stopMembers(reason, this.sequence))
-    const members = { delta, usage: object(usageMembers(usage, this.thinking)) }
+    const members = { delta, usage: this.usage(usage) }
     return blocks + event('message_delta', members) + event('message_stop', {})
   }
 
@@ -180,17 +184,21 @@ class MessagesStream extends OrderedWriter {
 }
 
 class MessagesDocument extends DocumentOfObjects {
-  protected end(usage: Usage, reason: StopReason): string {
-    this.losesCitations()
+  override usageText(usage: Usage, thinking: number): JsonText {
     const split = {
       ephemeral_5m_input_tokens: String(usage.cache_write_5m),
       ephemeral_1h_input_tokens: String(usage.cache_write_1h),
     }
+    return object({ ...usageMembers(usage, thinking), cache_creation: object(split) })
+  }
+
+  protected end(usage: Usage, reason: StopReason): string {
+    this.losesCitations()
     return object({
       ...messageHead(this.options),
       content: array(this.#content()),
       ...stopMembers(reason, this.sequence),
-      usage: object({ ...usageMembers(usage, this.thinking), cache_creation: object(split) }),
+      usage: this.usage(usage),
     })
   }
 

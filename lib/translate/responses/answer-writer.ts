@@ -82,12 +82,16 @@ class ResponsesStream extends EventWriter {
     return this.#event('response.created', response) + this.#event('response.in_progress', response)
   }
 
+  override usageText(usage: Usage, thinking: number): JsonText {
+    return usageOf(usage, thinking)
+  }
+
   protected end(usage: Usage, reason: StopReason): string {
     const status = isCut(reason) ? 'incomplete' : 'completed'
     let text = ''
     for (const item of [...this.#half, ...this.#items.values()]) if (item.place >= 0) text += this.#stop(item, status)
     const ending = endingOf(reason, this.#kinds)
-    return text + this.#event(`response.${ending.status}`, this.#response(ending, usageOf(usage, this.thinking)))
+    return text + this.#event(`response.${ending.status}`, this.#response(ending, this.usage(usage)))
   }
 
   /** Clients differ in which of the two they look for. */
@@ -304,13 +308,17 @@ function itemOf({ kind, id, call, opaque, notes }: Item, status: ItemStatus, tex
 // --- documents
 
 class ResponsesDocument extends DocumentWriter {
+  override usageText(usage: Usage, thinking: number): JsonText {
+    return usageOf(usage, thinking)
+  }
+
   protected override get unit(): 'block' {
     return 'block'
   }
 
   protected end(usage: Usage, reason: StopReason): string {
     const ending = endingOf(reason, new Set(this.blocks.map(({ kind }) => kind)))
-    return responseOf(this.options, ending, this.#output(reason), usageOf(usage, this.thinking))
+    return responseOf(this.options, ending, this.#output(reason), this.usage(usage))
   }
 
   #output(reason: StopReason): JsonText[] {
