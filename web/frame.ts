@@ -44,7 +44,7 @@ export function frame(given: Given, view: View | null): Child {
   const row = rowOf(given.page)
   const side = row.area !== 'entry' && signedIn.value
   return div(
-    { class: `frame ${row.area}${side ? ' sided' : ''}`, id: 'top' },
+    { class: `frame ${row.area}${side ? ' sided' : ''}${row.wide === true ? ' wide' : ''}`, id: 'top' },
     a({ class: 'skip', href: '#main' }, w.skip()),
     header(
       { class: 'top' },

@@ -56,6 +56,7 @@ export const toModel = (model: CatalogForm['models'][number]): Model => ({
   pictureInputMax: model.picture_input_max,
   searches: model.searches ?? null,
   family: model.family ?? null,
+  vendor: model.vendor ?? null,
   offline: model.offline,
   imageForm: model.image_form ?? null,
   thinking: model.thinking ?? null,
@@ -176,6 +177,7 @@ export const showModel = ({ name, price, maxOutput, defaultOutput, inputFactor, 
   sampling: model.sampling,
   system_turns: model.systemTurns,
   family: model.family,
+  vendor: model.vendor,
   offline: model.offline === true || model.offline.length > 0 ? model.offline : false,
 })
 

@@ -38,6 +38,7 @@ export const MODEL_DEFAULTS = {
   pictureInputMax: 65_536,
   searches: null as 'always' | null,
   family: null as string | null,
+  vendor: null as string | null,
   offline: [] as Offline,
   imageForm: null as ImageForm | null,
   thinking: null as ThinkingForm | null,
@@ -137,6 +138,9 @@ const model = z.strictObject({
   family: kind.name
     .optional()
     .meta({ description: 'Family under which the catalogue lists the model. Default: none.' }),
+  vendor: kind.name
+    .optional()
+    .meta({ description: 'Who makes the model, as the catalogue says it. Default: not said.' }),
   offline: offline.prefault(false).meta({
     description:
       'The model is temporarily offline: `true` in every group, or a list of groups. Requests for it are refused with 503, and model lists leave it out.',

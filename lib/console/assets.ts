@@ -74,7 +74,8 @@ export async function readClientFiles(): Promise<ClientFiles> {
   for (const name of [ENTRY, ...pages]) await follow(name, sources)
   const styles = new Map<string, string>()
   const style = (part: string) => readFile(path.join(CLIENT, 'style', part), 'utf8')
-  styles.set(STYLE, (await Promise.all(STYLES.map(part => style(`${part}.css`)))).join(''))
+  const css = await Promise.all(STYLES.map(part => style(`${part}.css`)))
+  styles.set(STYLE, css.join('').replace(/\/\*[^]*?\*\/|^ +/gm, ''))
   for (const name of OTHERS) styles.set(name, await style(name))
   const hash = hashOf([...[...sources].map(([name, { text }]) => [name, text] as const), ...styles])
   const addressOf = (name: string) => `/console/a/${hash}/${name}`

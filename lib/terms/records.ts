@@ -158,6 +158,8 @@ export interface Model {
   searches: 'always' | null
   /** The family under which the catalogue lists it; null = none. */
   family: string | null
+  /** Who makes it, as the catalogue says; null = it does not say. */
+  vendor: string | null
   offline: Offline
   /** The form in which the upstream of an image model gives its pictures; null = not known. */
   imageForm: ImageForm | null

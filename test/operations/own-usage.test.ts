@@ -13,7 +13,7 @@ import {
   UsageSums,
   usageAnswer,
 } from '../../lib/operations/usage/usage.ts'
-import { quantileOf } from '../../lib/operations/usage/totals.ts'
+import { boundOf } from '../../lib/operations/usage/totals.ts'
 import { accountPurse } from '../../lib/store/books/purses.ts'
 import { outcomeOf } from '../../lib/terms/usage-row.ts'
 import type { UsageRow } from '../../lib/terms/records.ts'
@@ -203,16 +203,41 @@ t.test('the overview', async t => {
   })
 })
 
-t.test('quantiles of buckets', async t => {
+t.test('how long the money lasts is told from days that exist, and not beyond a year', async t => {
+  const { deps, store } = await open(t, 0)
+  const HOURS = DAY_MS / 24
+  for (const [name, hoursAgo, charge, left, days] of [
+    ['used for an hour', 1, 1_000_000, null, null],
+    ['used for two days', 48, 1_000_000, 2, 2],
+    ['used for a month', 700, 1_000_000, null, null],
+    ['used a little', 100, 1_000, null, null],
+    ['used for a week', 150, 700_000, 12, 6],
+  ] as const) {
+    const account = await store.accounts.create({ name, groups: [] }, SETUP)
+    const hash = name.replaceAll(/\W/g, '').padStart(64, 'c')
+    const key = await store.keys.create(newKey(account.id, { name, hash }), SETUP)
+    await store.entries.add(
+      account.id,
+      { kind: 'topup', amount: 2_000_000 as Micro, reference: name, note: '', actor: 'a test' },
+      SETUP,
+    )
+    const id = `${idAt(NOW_MS - hoursAgo * HOURS)}n0de02${String(hoursAgo).padStart(5, '0')}`
+    await store.books.settle([settlement(usageRow(id, key, charge, {}), 'h', 0)])
+    const { days_left, rate_days } = await ownOverview(deps, { account, keyIds: null }, true)
+    t.same([days_left, rate_days], [left, days], name)
+  }
+})
+
+t.test('no median that nobody measured: the bound within which a share of the answers stayed', async t => {
   for (const [buckets, of, wanted] of [
     [[], 0.5, null],
     [[0, 0], 0.5, null],
-    [[4], 0.5, 50],
+    [[4], 0.5, 100],
     [[2, 2], 0.5, 100],
-    [[0, 2, 2], 0.75, 300],
-    [Array.from({ length: 12 }, (_, i) => (i === 11 ? 1 : 0)), 0.5, 60_000],
+    [[0, 2, 2], 0.75, 400],
+    [Array.from({ length: 12 }, (_, i) => (i === 11 ? 1 : 0)), 0.5, null],
   ] as [number[], number, number | null][])
-    t.equal(quantileOf(buckets, of), wanted, JSON.stringify(buckets))
+    t.equal(boundOf(buckets, of), wanted, JSON.stringify(buckets))
 })
 
 t.test('the table as a file has every stack, and sums up to the same', async t => {

@@ -5,7 +5,7 @@ import type { EntriesAnswer } from '../../lib/operations/billing/entries.ts'
 import type { MonthsAnswer } from '../../lib/operations/billing/statement.ts'
 import { hrefOf, query } from '../base/address.ts'
 import { get, send } from '../base/ask.ts'
-import { a, dd, div, dl, dt, h2, section } from '../base/element.ts'
+import { a, dd, div, dl, dt, h2, section, span } from '../base/element.ts'
 import { load } from '../base/load.ts'
 import { exactMoney, money } from '../base/money.ts'
 import { actions, say, type View } from '../base/page.ts'
@@ -69,7 +69,7 @@ export default function billing(): View {
           columns: [
             { title: w.month(), cell: row => a({ href: hrefOf(`/billing/${row.month}`) }, row.month) },
             { title: w.opening(), number: true, cell: row => exactMoney(row.opening) },
-            { title: w.closing(), number: true, cell: row => exactMoney(row.closing) },
+            { title: w.closing(), narrow: 'beside', number: true, cell: row => exactMoney(row.closing) },
           ],
         }),
       ),
@@ -81,9 +81,9 @@ export default function billing(): View {
       keyOf: row => `${row.booked_at} ${row.kind} ${row.reference}`,
       columns: [
         { title: names.time(), cell: row => moment(row.booked_at) },
-        { title: w.kind(), cell: row => kindName(row.kind) },
-        { title: w.reference(), cell: row => row.reference ?? '–' },
-        { title: w.amount(), number: true, cell: row => exactMoney(row.amount) },
+        { title: w.kind(), narrow: 'plain', cell: row => kindName(row.kind) },
+        { title: w.reference(), cell: row => span({ class: 'long' }, row.reference ?? '–') },
+        { title: w.amount(), narrow: 'beside', number: true, cell: row => exactMoney(row.amount) },
         { title: w.balance(), number: true, cell: row => exactMoney(row.balance) },
       ],
     }),

@@ -106,7 +106,7 @@ const prices = ({ models, count, group }: HomeData): Child => [
       { title: w.model(), cell: ({ name }) => a({ href: hrefOfModel(name, group) }, code({}, name)) },
       { title: lineNames.input(), cell: priceOf('input'), number: true },
       { title: lineNames.output(), cell: priceOf('output'), number: true },
-      { title: w.other(), cell: otherCell },
+      { title: w.other(), narrow: 'plain', cell: otherCell },
     ],
   }),
   p({ class: 'older' }, a({ class: 'button', href: hrefTo('models') }, icon('box'), w.all(count))),

@@ -126,9 +126,9 @@ type Chosen = ReturnType<typeof signal<ReadonlySet<string>>>
 
 const columns = (desk: Desk, creator: string | null, chosen: Chosen): (Column<Key> | false)[] => [
   { title: w.key(), cell: key => named(desk, key, chosen) },
-  { title: w.state(), cell: stateBadges },
+  { title: w.state(), narrow: 'plain', cell: stateBadges },
   { title: w.group(), cell: ({ group }) => group },
-  { title: w.used(), cell: usedOf },
+  { title: w.used(), narrow: 'beside', cell: usedOf },
   { title: w.lastUsed(), cell: lastUse },
   { title: w.expires(), cell: expiry },
   creator !== null && { title: creator, cell: ({ created_by }) => created_by?.name ?? '—' },

@@ -7,6 +7,7 @@ import { clientTabs } from '../parts/client-tabs.ts'
 import { copyButton } from '../parts/copy.ts'
 import { lineNames } from '../parts/line-words.ts'
 import { rows } from '../parts/listing.ts'
+import { within } from '../parts/request-words.ts'
 import { moment, zoneName } from '../base/time.ts'
 import { words } from '../base/words.ts'
 import { canBeAsked } from '../shared/fill.ts'
@@ -52,7 +53,6 @@ const w = words({
   figures: ['表现', 'How it fares'],
   answered: ['应答率', 'Answered'],
   firstByte: ['首字节中位数', 'First byte, median'],
-  ms: [(ms: string) => `${ms} 毫秒`, (ms: string) => `${ms} ms`],
   span: ['时间范围', 'Span'],
   day: ['24 小时', '24 hours'],
   week: ['7 天', '7 days'],
@@ -131,7 +131,7 @@ const examplePanel = ({ lines, total }: Example): Child =>
       columns: [
         { title: w.part(), cell: ({ name }) => (name === 'image' ? w.image() : lineNames[name]()) },
         { title: w.amount(), number: true, cell: line => count(line.count) },
-        { title: w.price(), number: true, cell: ({ price }) => unitPrice(price) },
+        { title: w.price(), narrow: 'beside', number: true, cell: ({ price }) => unitPrice(price) },
       ],
     }),
     p({ class: 'strong' }, w.total(exactMoney(total))),
@@ -175,13 +175,14 @@ const figuresPanel = ({ model: { figures } }: ModelData): Child =>
         { title: w.span(), cell: span => w[span]() },
         {
           title: w.answered(),
+          narrow: 'beside',
           number: true,
           cell: span => (figures[span].answered_share === null ? '–' : percent(figures[span].answered_share)),
         },
         {
           title: w.firstByte(),
           number: true,
-          cell: span => (figures[span].first_byte_ms === null ? '–' : w.ms(count(figures[span].first_byte_ms))),
+          cell: span => within(figures[span].first_byte_up_to_ms),
         },
       ],
     }),

@@ -2,23 +2,24 @@
  * Models: what the gateway offers, at what price. Everybody sees the public groups, a member the groups of the account.
  * Changing the group changes every price in place; up to four models can be held against each other.
  */
-import { signal } from '@preact/signals'
+import { type Signal, signal } from '@preact/signals'
 import type { VNode } from 'preact'
 import type { CatalogueModel, GroupCatalogue } from '../../lib/operations/catalogue/public-catalogue.ts'
 import { query, setQuery } from '../base/address.ts'
 import { get, Refused } from '../base/ask.ts'
-import { a, button, type Child, code, div, h2, input, p, section, span } from '../base/element.ts'
-import { count, percent } from '../base/money.ts'
+import { a, button, type Child, code, div, h2, input, label, p, section, span } from '../base/element.ts'
+import { compact, count, percent } from '../base/money.ts'
 import { say, scripted, type View } from '../base/page.ts'
 import { copyButton } from '../parts/copy.ts'
 import { selectField, textField, tick } from '../parts/field.ts'
 import { lineNames } from '../parts/line-words.ts'
-import { type Column, rows } from '../parts/listing.ts'
+import { type Column, type Order, rows } from '../parts/listing.ts'
 import { empty } from '../parts/state.ts'
 import { account, accountPath } from '../base/session.ts'
 import { words } from '../base/words.ts'
-import { chosen, KINDS, SORTS } from './models/choose.ts'
-import { CLASSES, classCell, otherCell, stateCell } from './models/price-cells.ts'
+import { within } from '../parts/request-words.ts'
+import { type Choice, chosen, KINDS, modalitiesOf, priceOf } from './models/choose.ts'
+import { CLASSES, cacheCell, classCell, otherCell, stateCell } from './models/price-cells.ts'
 
 const w = words({
   lead: [
@@ -36,20 +37,26 @@ const w = words({
   tokens: ['token', 'Tokens'],
   pictures: ['图片', 'Pictures'],
   pieces: ['次数、时长、字符', 'Pieces'],
-  sort: ['排序', 'Order'],
-  name: ['名称', 'Name'],
-  cheapest: ['价格从低到高', 'Cheapest first'],
-  dearest: ['价格从高到低', 'Dearest first'],
+  vendor: ['厂商', 'Vendor'],
+  modality: ['输入 / 输出类型', 'Takes or gives'],
+  modalities: ['类型', 'Takes → gives'],
+  text: ['文本', 'Text'],
+  image: ['图片', 'Pictures'],
+  audio: ['音频', 'Sound'],
+  embeddings: ['向量', 'Embeddings'],
+  rerank: ['重排', 'Rankings'],
+  context: ['上下文', 'Context'],
+  contextOf: [(tokens: string) => `不少于 ${tokens}`, (tokens: string) => `At least ${tokens}`],
+  mostOutput: [(tokens: string) => `最多输出 ${tokens}`, (tokens: string) => `output up to ${tokens}`],
+  cache: ['缓存', 'Cache'],
   all: ['全部', 'All'],
   available: ['仅显示可用', 'Available only'],
   model: ['模型', 'Model'],
-  protocols: ['协议', 'Protocols'],
   other: ['其他', 'Other'],
   most: ['最大输出', 'Most output'],
   state: ['状态', 'State'],
   answered: ['7 天应答率', 'Answered, 7 d'],
-  firstByte: ['首字节中位数', 'First byte, median'],
-  ms: [(ms: string) => `${ms} 毫秒`, (ms: string) => `${ms} ms`],
+  firstByte: ['首字节', 'First byte'],
   compare: ['对比', 'Compare'],
   compareModel: [(name: string) => `对比 ${name}`, (name: string) => `Compare ${name}`],
   four: ['最多同时对比 4 个模型', 'At most four models can be compared'],
@@ -60,8 +67,15 @@ const w = words({
 })
 
 const MOST_COMPARED = 4
-/** What everybody looks for stands where a narrow window still shows it. */
-const FIRST: readonly (typeof CLASSES)[number][] = ['input', 'output']
+const CONTEXTS = [128_000, 200_000, 400_000, 1_000_000]
+const MODALITIES = ['text', 'image', 'audio', 'embeddings', 'rerank'] as const
+const FILTERS = ['q', 'family', 'vendor', 'protocol', 'modality', 'context', 'kind'] as const
+
+/** Those that this page has no word for are shown as the API names them. */
+const modalityName = (name: string): string => {
+  const known = MODALITIES.find(modality => modality === name)
+  return known === undefined ? name : w[known]()
+}
 
 export default function models(data: GroupCatalogue): View {
   const catalogue = signal(data)
@@ -69,9 +83,11 @@ export default function models(data: GroupCatalogue): View {
     q: signal(''),
     group: signal(data.group ?? ''),
     family: signal(''),
+    vendor: signal(''),
     protocol: signal(''),
+    modality: signal(''),
+    context: signal(''),
     kind: signal(''),
-    sort: signal('name'),
     available: signal(false),
   }
   const compared = signal<readonly string[]>([])
@@ -85,8 +101,7 @@ export default function models(data: GroupCatalogue): View {
     if (adopted || !scripted.value) return
     adopted = true
     const at = query.peek()
-    for (const name of ['q', 'family', 'protocol', 'kind', 'sort'] as const)
-      fields[name].value = at.get(name) ?? fields[name].value
+    for (const name of FILTERS) fields[name].value = at.get(name) ?? ''
     fields.available.value = at.get('available') === '1'
   }
 
@@ -108,9 +123,9 @@ export default function models(data: GroupCatalogue): View {
     queueMicrotask(() => void turnTo(''))
   }
   const clear = () => {
-    for (const name of ['q', 'family', 'protocol', 'kind'] as const) fields[name].value = ''
+    for (const name of FILTERS) fields[name].value = ''
     fields.available.value = false
-    setQuery({ q: null, family: null, protocol: null, kind: null, available: null })
+    keep()
   }
   const toggle = (name: string) => {
     const others = compared.value.filter(other => other !== name)
@@ -123,14 +138,8 @@ export default function models(data: GroupCatalogue): View {
     adopt()
     follow()
     const { models: all, groups } = catalogue.value
-    const choice = {
-      text: fields.q.value,
-      family: fields.family.value,
-      protocol: fields.protocol.value,
-      kind: fields.kind.value,
-      available: fields.available.value,
-      sort: fields.sort.value,
-    }
+    const { q: text, available, ...others } = fields
+    const choice: Choice = { text: text.value, available: available.value, ...valuesOf(others) }
     const shown = chosen(all, choice)
     const held = all.filter(({ name }) => compared.value.includes(name))
     return [
@@ -150,12 +159,18 @@ export default function models(data: GroupCatalogue): View {
   }
 
   function filters(all: readonly CatalogueModel[], groups: readonly string[]): VNode {
-    const families = [...new Set(all.flatMap(({ family }) => family ?? []))].sort()
-    const protocols = [...new Set(all.flatMap(({ protocols }) => protocols))].sort()
-    const choices = (names: readonly string[]) => [
-      { value: '', text: w.all() },
-      ...names.map(name => ({ value: name, text: name })),
-    ]
+    const namesOf = (of: (model: CatalogueModel) => string | null | string[]) =>
+      [...new Set(all.flatMap(model => of(model) ?? []))].sort()
+    const chooser = (
+      name: Exclude<(typeof FILTERS)[number], 'q'>,
+      names: readonly string[],
+      textOf = (name: string) => name,
+    ) =>
+      names.length > 1 &&
+      selectField({ name, label: w[name]() }, fields[name], [
+        { value: '', text: w.all() },
+        ...names.map(value => ({ value, text: textOf(value) })),
+      ])
     return div(
       {
         class: 'filters',
@@ -171,65 +186,135 @@ export default function models(data: GroupCatalogue): View {
           fields.group,
           groups.map(group => ({ value: group, text: group })),
         ),
-      families.length > 0 && selectField({ name: 'family', label: w.family() }, fields.family, choices(families)),
-      selectField({ name: 'protocol', label: w.protocol() }, fields.protocol, choices(protocols)),
-      selectField({ name: 'kind', label: w.kind() }, fields.kind, [
-        { value: '', text: w.all() },
-        ...KINDS.map(kind => ({ value: kind, text: w[kind]() })),
-      ]),
-      selectField(
-        { name: 'sort', label: w.sort() },
-        fields.sort,
-        SORTS.map(sort => ({ value: sort, text: w[sort]() })),
+      chooser(
+        'vendor',
+        namesOf(({ vendor }) => vendor),
       ),
+      chooser(
+        'family',
+        namesOf(({ family }) => family),
+      ),
+      chooser('modality', namesOf(modalitiesOf), modalityName),
+      chooser('context', CONTEXTS.map(String), tokens => w.contextOf(compact(Number(tokens)))),
+      chooser(
+        'protocol',
+        namesOf(({ protocols }) => protocols),
+      ),
+      chooser('kind', KINDS, kind => w[kind as (typeof KINDS)[number]]()),
       tick({ name: 'available', label: w.available() }, fields.available),
     )
   }
 
   /** Keeps the choice in the address, and turns to another group. */
   function keep(): void {
-    const { q, family, protocol, kind, sort, available, group } = fields
-    const at = { q: q.value, family: family.value, protocol: protocol.value, kind: kind.value }
-    setQuery({ ...at, sort: sort.value === 'name' ? null : sort.value, available: available.value ? '1' : null })
+    const { available, group, ...others } = fields
+    setQuery({ ...valuesOf(others), available: available.value ? '1' : null })
     if (group.value !== (catalogue.value.group ?? '')) void turnTo(group.value)
   }
 
-  function columns(): Column<CatalogueModel>[] {
+  function columns(): (Column<CatalogueModel> | false)[] {
+    const all = catalogue.value.models
+    const has = (value: (model: CatalogueModel) => unknown) => all.some(model => value(model))
     return [
-      { title: w.model(), cell: model => nameCell(model, catalogue.value.group, open.has(model.name)) },
-      ...FIRST.map(priceColumn),
-      { title: w.state(), cell: stateCell },
-      ...CLASSES.filter(name => !FIRST.includes(name)).map(priceColumn),
-      { title: w.other(), cell: otherCell },
-      { title: w.protocols(), cell: ({ protocols }) => protocols.join(' · ') },
-      { title: w.most(), cell: ({ max_output }) => (max_output === null ? '–' : count(max_output)), number: true },
-      ...(scripted.value ? [{ title: w.compare(), cell: compareCell }] : []),
+      {
+        title: w.model(),
+        cell: model => nameCell(model, catalogue.value.group, open.has(model.name)),
+        order: { name: 'name', of: ({ name }) => name },
+      },
+      has(({ vendor, family }) => vendor ?? family) && {
+        title: w.vendor(),
+        cell: vendorCell,
+        order: { name: 'vendor', of: ({ vendor, family }) => vendor ?? family },
+      },
+      { title: w.modalities(), cell: modalityCell, order: { name: 'takes', of: modalityText } },
+      {
+        title: w.context(),
+        cell: contextCell,
+        number: true,
+        order: { name: 'context', of: ({ context }) => context },
+      },
+      priceColumn('input'),
+      priceColumn('output'),
+      has(model => priceOf(model, 'cache_read')) && {
+        title: w.cache(),
+        cell: cacheCell,
+        number: true,
+        order: orderOf('cache_read'),
+      },
+      has(model => otherCell(model).length > 0) && { title: w.other(), cell: otherCell, narrow: 'plain' },
+      {
+        title: w.firstByte(),
+        cell: ({ figures: { week } }) => within(week.first_byte_up_to_ms),
+        number: true,
+        order: { name: 'first-byte', of: ({ figures: { week } }) => week.first_byte_up_to_ms },
+      },
+      {
+        title: w.answered(),
+        cell: ({ figures: { week } }) => shareText(week.answered_share),
+        number: true,
+        order: { name: 'answered', of: ({ figures: { week } }) => week.answered_share },
+      },
+      {
+        title: w.state(),
+        cell: model => [stateCell(model), scripted.value && compareTick(model)],
+        narrow: 'beside',
+        order: { name: 'state', of: ({ state }) => state },
+      },
     ]
   }
 
-  function compareCell({ name }: CatalogueModel): Child {
-    const label = w.compareModel(name)
-    return input({
-      type: 'checkbox',
-      'aria-label': label,
-      checked: compared.value.includes(name),
-      onChange: () => toggle(name),
-    })
-  }
+  const compareTick = ({ name }: CatalogueModel): Child =>
+    label(
+      { class: 'under row' },
+      input({
+        type: 'checkbox',
+        'aria-label': w.compareModel(name),
+        checked: compared.value.includes(name),
+        onChange: () => toggle(name),
+      }),
+      w.compare(),
+    )
 }
 
 const priceColumn = (name: (typeof CLASSES)[number]): Column<CatalogueModel> => ({
   title: lineNames[name](),
   cell: model => classCell(model, name),
   number: true,
+  order: orderOf(name),
 })
 
-const nameCell = ({ name, family }: CatalogueModel, group: string | null, linked: boolean): Child => {
+const orderOf = (name: (typeof CLASSES)[number]): Order<CatalogueModel> => ({
+  name,
+  of: model => (priceOf(model, name) === undefined ? null : Number(priceOf(model, name))),
+})
+
+const valuesOf = <N extends string>(fields: Record<N, Signal<string>>): Record<N, string> =>
+  Object.fromEntries(Object.entries<Signal<string>>(fields).map(([name, { value }]) => [name, value])) as Record<
+    N,
+    string
+  >
+
+const modalityText = ({ input_modalities: takes, output_modalities: gives }: CatalogueModel): string => {
+  const named = (names: readonly string[]) => names.map(modalityName).join(', ')
+  return takes === null ? `→ ${named(gives)}` : `${named(takes)} → ${named(gives)}`
+}
+
+const modalityCell = (model: CatalogueModel): Child => [
+  modalityText(model),
+  span({ class: 'under long' }, model.protocols.join(' · ')),
+]
+
+const vendorCell = ({ vendor, family }: CatalogueModel): Child =>
+  vendor === null ? (family ?? '–') : [vendor, family !== null && span({ class: 'under' }, family)]
+
+const contextCell = ({ context, max_output }: CatalogueModel): Child => [
+  context === null ? '–' : compact(context),
+  max_output !== null && span({ class: 'under' }, w.mostOutput(compact(max_output))),
+]
+
+const nameCell = ({ name }: CatalogueModel, group: string | null, linked: boolean): Child => {
   const href = `/console/models/${encodeURIComponent(name)}?group=${encodeURIComponent(group ?? '')}`
-  return [
-    div({ class: 'row' }, linked ? a({ href }, code({}, name)) : code({}, name), copyButton(name, name)),
-    family !== null && div({ class: 'hint' }, family),
-  ]
+  return div({ class: 'row' }, linked ? a({ href }, code({}, name)) : code({}, name), copyButton(name, name))
 }
 
 /** Without a script the groups are addresses. */
@@ -252,12 +337,13 @@ function comparison(models: readonly CatalogueModel[]): VNode {
     { title: w.state(), cell: stateCell },
     ...CLASSES.map(name => ({ title: lineNames[name](), cell: (model: CatalogueModel) => classCell(model, name) })),
     { title: w.other(), cell: otherCell },
-    { title: w.protocols(), cell: ({ protocols }) => protocols.join(' · ') },
+    { title: w.modalities(), cell: modalityCell },
+    { title: w.context(), cell: ({ context }) => (context === null ? '–' : count(context)) },
     { title: w.most(), cell: ({ max_output }) => (max_output === null ? '–' : count(max_output)) },
     { title: w.answered(), cell: ({ figures }) => shareText(figures.week.answered_share) },
     {
       title: w.firstByte(),
-      cell: ({ figures: { week } }) => (week.first_byte_ms === null ? '–' : w.ms(count(week.first_byte_ms))),
+      cell: ({ figures: { week } }) => within(week.first_byte_up_to_ms),
     },
   ]
   return section(

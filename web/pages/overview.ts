@@ -22,8 +22,9 @@ const w = words({
   held: [(amount: string) => `进行中的请求预扣 ${amount}`, (amount: string) => `${amount} held by open requests`],
   available: ['可用', 'Available'],
   daysLeft: [
-    (days: number) => `按最近 7 天的速度可用 ${days} 天`,
-    (days: number) => `Enough for ${days} days at the rate of the last 7`,
+    (left: number, days: number) => `按最近 ${days} 天的速度可用 ${left} 天`,
+    (left: number, days: number) =>
+      `Enough for ${left} days at the rate of the last ${days === 1 ? 'day' : `${days} days`}`,
   ],
   today: ['今天', 'Today'],
   month: ['本月', 'This month'],
@@ -57,11 +58,11 @@ export default function overview(): View {
 const figure = (title: string, value: string, more?: string | null) =>
   div({ class: 'figure' }, dt({}, title), dd({}, value), more != null && dd({}, more))
 
-const figures = ({ balance, held, available, days_left, spent }: OverviewAnswer) =>
+const figures = ({ balance, held, available, days_left, rate_days, spent }: OverviewAnswer) =>
   dl(
     { class: 'figures' },
     figure(w.balance(), money(balance), w.held(money(held))),
-    figure(w.available(), money(available), days_left === null ? null : w.daysLeft(days_left)),
+    figure(w.available(), money(available), days_left === null ? null : w.daysLeft(days_left, rate_days ?? 0)),
     figure(w.today(), money(spent.today)),
     figure(w.month(), money(spent.month), w.before(money(spent.last_month_to_date))),
   )
@@ -101,10 +102,10 @@ const lastPanel = (requests: NonNullable<OverviewAnswer['requests']>) =>
       keyOf: row => row.request_id,
       columns: [
         { title: names.time(), cell: row => a({ href: hrefOf(`/requests/${row.request_id}`) }, moment(row.at, true)) },
-        { title: names.model(), cell: row => code({}, row.model) },
-        { title: names.outcome(), cell: row => outcomeBadge(row.outcome) },
+        { title: names.model(), narrow: 'plain', cell: row => code({ class: 'long' }, row.model) },
+        { title: names.outcome(), narrow: 'plain', cell: row => outcomeBadge(row.outcome) },
         { title: names.duration(), number: true, cell: row => took(row.duration_ms) },
-        { title: names.charge(), number: true, cell: row => exactMoney(row.charge) },
+        { title: names.charge(), narrow: 'beside', number: true, cell: row => exactMoney(row.charge) },
       ],
     }),
   )
@@ -126,9 +127,10 @@ const failuresPanel = (failures: readonly Failure[]) =>
           cell: row =>
             a({ href: hrefOf(`/requests/${idOf(row)}`) }, moment((row.request ?? row.refusal)?.at ?? '', true)),
         },
-        { title: names.model(), cell: row => code({}, (row.request ?? row.refusal)?.model ?? '–') },
+        { title: names.model(), narrow: 'beside', cell: row => code({}, (row.request ?? row.refusal)?.model ?? '–') },
         {
           title: names.outcome(),
+          narrow: 'plain',
           cell: ({ request, refusal }) =>
             refusal === null ? [outcomeBadge('upstream'), ' ', String(request?.status ?? '')] : inLanguage(refusal.why),
         },

@@ -181,7 +181,7 @@ const proofsPanel = (proofs: WholeOrder['proofs']): Child =>
           keyOf: row => row.transaction,
           columns: [
             { title: w.transaction(), cell: row => code({}, row.transaction) },
-            { title: w.amount(), number: true, cell: row => `${row.amount} ${row.currency}` },
+            { title: w.amount(), narrow: 'beside', number: true, cell: row => `${row.amount} ${row.currency}` },
             { title: w.source(), cell: row => SOURCES[row.source]() },
             { title: w.at(), cell: row => moment(row.paid_at ?? row.at, true) },
             {

@@ -178,9 +178,14 @@ function orderList(loaded: ReturnType<typeof load<ListPage<ListedOrder>>>): Chil
         ],
       },
       { title: w.account(), cell: accountOf },
-      { title: w.method(), cell: row => [methodName(row.method), ' ', row.sandbox && badge('plain', w.sandbox())] },
+      {
+        title: w.method(),
+        narrow: 'plain',
+        cell: row => [methodName(row.method), ' ', row.sandbox && badge('plain', w.sandbox())],
+      },
       {
         title: w.state(),
+        narrow: 'plain',
         cell: row => [
           div({ class: 'row' }, stateBadge(row), row.late && badge('warn', w.late())),
           row.held_until !== null && span({ class: 'under' }, w.heldUntil(), ' ', moment(row.held_until)),
@@ -188,6 +193,7 @@ function orderList(loaded: ReturnType<typeof load<ListPage<ListedOrder>>>): Chil
       },
       {
         title: w.amount(),
+        narrow: 'beside',
         number: true,
         cell: row => [money(row.amount), row.transaction !== null && span({ class: 'under' }, `${row.asked} USDT`)],
       },

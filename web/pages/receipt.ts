@@ -181,7 +181,7 @@ const linesOf = (request: Shown): Child =>
               cell: line => (line.per === 1 ? exactMoney(line.price) : w.perMillion(exactMoney(line.price))),
             },
             { title: w.tier(), number: true, cell: line => `× ${line.tier}` },
-            { title: w.product(), number: true, cell: line => line.amount },
+            { title: w.product(), narrow: 'beside', number: true, cell: line => line.amount },
           ],
         }),
         dl(

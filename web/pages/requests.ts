@@ -10,7 +10,6 @@ import { count, exactMoney } from '../base/money.ts'
 import { actions, say, type View } from '../base/page.ts'
 import { badge } from '../parts/badge.ts'
 import { tick } from '../parts/field.ts'
-import { exactField } from '../parts/filter.ts'
 import { type ListPage, listing } from '../parts/listing.ts'
 import { periodOf, periodParameters } from '../parts/period.ts'
 import { names, outcomeBadge, took } from '../parts/request-words.ts'
@@ -30,7 +29,6 @@ const w = words({
     'Requests that were refused before an upstream was asked. They cost nothing.',
   ],
   noRefused: ['没有被拒绝的请求。', 'No request was refused.'],
-  id: ['编号', 'Id'],
   chart: ['查看图表', 'Show as a chart'],
   files: ['导出', 'Export'],
   csv: ['CSV', 'CSV'],
@@ -94,7 +92,7 @@ export default function requests(): View {
   actions.value = () =>
     a({ class: 'button', href: hrefOf('/usage', { ...sentFilters('rows'), ...periodParameters(FALLBACK) }) }, w.chart())
   return () => [
-    filters.view(listedNow() === 'all' ? 'rows' : 'refusals', listedNow() === 'all' && exactField('id', w.id())),
+    filters.view(listedNow() === 'all' ? 'rows' : 'refusals', null, listedNow() === 'all'),
     live(),
     tabs('list', w.lists(), listed, [
       { id: 'all', title: w.list(), panel: () => listedNow() === 'all' && requestList(loaded) },
@@ -149,7 +147,7 @@ function requestList(loaded: Loaded<RequestsAnswer>): Child {
   return [
     listing<RequestAnswer>({
       caption: w.list(),
-      bar: files(),
+      below: files(),
       loaded,
       empty: () => nothing(loaded.value.value),
       keyOf: row => row.request_id,
@@ -160,13 +158,18 @@ function requestList(loaded: Loaded<RequestsAnswer>): Child {
         },
         {
           title: names.model(),
+          narrow: 'plain',
           cell: row => [
             code({ class: 'long' }, row.model),
             span({ class: 'under' }, `${row.key?.name ?? '–'} · ${row.protocol}`),
           ],
         },
-        { title: names.outcome(), cell: row => [outcomeBadge(row.outcome), span({ class: 'under' }, row.status)] },
-        { title: names.charge(), number: true, cell: row => exactMoney(row.charge) },
+        {
+          title: names.outcome(),
+          narrow: 'plain',
+          cell: row => [outcomeBadge(row.outcome), span({ class: 'under' }, row.status)],
+        },
+        { title: names.charge(), narrow: 'beside', number: true, cell: row => exactMoney(row.charge) },
         { title: names.input(), number: true, cell: row => count(row.input) },
         { title: names.cacheRead(), number: true, cell: row => count(row.cache_read) },
         { title: names.output(), number: true, cell: row => count(row.output) },
@@ -209,7 +212,7 @@ const refusalList = (refused: Loaded<ListPage<RefusedAnswer>>): Child =>
         title: names.time(),
         cell: row => a({ href: hrefOf(`/requests/${row.request_id}`) }, moment(row.at, true)),
       },
-      { title: w.why(), cell: row => [badge('bad', String(row.status)), ' ', inLanguage(row.why)] },
+      { title: w.why(), narrow: 'plain', cell: row => [badge('bad', String(row.status)), ' ', inLanguage(row.why)] },
       { title: w.todo(), cell: row => inLanguage(row.todo) },
       { title: names.model(), cell: row => (row.model === null ? '–' : code({}, row.model)) },
       { title: names.key(), cell: row => row.key?.name ?? '–' },

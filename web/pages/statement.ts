@@ -2,7 +2,7 @@
 import type { StatementAnswer } from '../../lib/operations/billing/statement.ts'
 import { hrefOf } from '../base/address.ts'
 import { get } from '../base/ask.ts'
-import { a, button, code, dd, dl, dt, h2, p, section } from '../base/element.ts'
+import { a, button, code, dd, dl, dt, h2, p, section, span } from '../base/element.ts'
 import { load } from '../base/load.ts'
 import { count, exactMoney } from '../base/money.ts'
 import { actions, heading, type View } from '../base/page.ts'
@@ -36,7 +36,6 @@ const w = words({
   reference: ['参考号', 'Reference'],
   amount: ['金额', 'Amount'],
   balance: ['余额', 'Balance'],
-  note: ['备注', 'Note'],
 })
 
 export default function statement(): View {
@@ -78,7 +77,7 @@ export default function statement(): View {
             { title: names.requests(), number: true, cell: row => count(row.requests) },
             { title: names.input(), number: true, cell: row => count(row.input) },
             { title: names.output(), number: true, cell: row => count(row.output) },
-            { title: names.charge(), number: true, cell: row => exactMoney(row.charge) },
+            { title: names.charge(), narrow: 'beside', number: true, cell: row => exactMoney(row.charge) },
           ],
         }),
         value.shifted !== '0.000000' && p({ class: 'soft' }, w.shifted(exactMoney(value.shifted))),
@@ -92,10 +91,15 @@ export default function statement(): View {
           keyOf: row => `${row.booked_at} ${row.kind} ${row.reference}`,
           columns: [
             { title: names.time(), cell: row => moment(row.booked_at) },
-            { title: w.kind(), cell: row => kindName(row.kind) },
-            { title: w.reference(), cell: row => row.reference ?? '–' },
-            { title: w.note(), cell: row => row.note ?? '' },
-            { title: w.amount(), number: true, cell: row => exactMoney(row.amount) },
+            { title: w.kind(), narrow: 'plain', cell: row => kindName(row.kind) },
+            {
+              title: w.reference(),
+              cell: row => [
+                span({ class: 'long' }, row.reference ?? '–'),
+                row.note !== '' && row.note !== null && span({ class: 'under' }, row.note),
+              ],
+            },
+            { title: w.amount(), narrow: 'beside', number: true, cell: row => exactMoney(row.amount) },
             { title: w.balance(), number: true, cell: row => exactMoney(row.balance) },
           ],
         }),

@@ -89,13 +89,14 @@ const memberList = (members: Loaded<ListPage<Member>>, edit: ((member: Member) =
           span({ class: 'under' }, email),
         ],
       },
-      { title: w.role(), cell: ({ role }) => roleName(role) },
+      { title: w.role(), narrow: 'beside', cell: ({ role }) => roleName(role) },
       {
         title: w.factor(),
         cell: ({ second_factor }) => (second_factor ? badge('good', w.on()) : badge('warn', w.off())),
       },
       edit !== null && {
         title: w.action(),
+        narrow: 'plain',
         cell: member =>
           button(
             { type: 'button', class: 'small', 'aria-label': w.editOf(member.name), onClick: () => edit(member) },

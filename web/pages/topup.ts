@@ -74,18 +74,21 @@ export default function topup(): View {
             span({ class: 'under' }, moment(created_at)),
           ],
         },
-        { title: w.method(), cell: ({ method }) => methodName(method) },
+        { title: w.method(), narrow: 'plain', cell: ({ method }) => methodName(method) },
         {
           title: w.state(),
+          narrow: 'plain',
           cell: row => div({ class: 'row' }, stateBadge(row), row.late && badge('warn', w.late())),
         },
         {
           title: w.amount(),
+          narrow: 'beside',
           number: true,
           cell: row => [money(row.amount), row.transaction !== null && span({ class: 'under' }, `${row.asked} USDT`)],
         },
         {
           title: w.receipt(),
+          narrow: 'plain',
           cell: ({ id, credited_at }) =>
             credited_at !== null && a({ href: hrefOf(`/topup/${id}`), 'aria-label': w.receiptOf(id) }, w.receipt()),
         },

@@ -10,7 +10,7 @@ import { actions, type View } from '../base/page.ts'
 import { choiceField } from '../parts/filter.ts'
 import { rows } from '../parts/listing.ts'
 import { daysIn, periodOf, periodParameters } from '../parts/period.ts'
-import { names, took } from '../parts/request-words.ts'
+import { names, took, within } from '../parts/request-words.ts'
 import { empty, told, whenLoaded } from '../parts/state.ts'
 import { usageChart } from '../parts/usage-chart.ts'
 import { clearButton, fileLinks, filterNames, rowFilters, sentFilters, usageFilters } from '../parts/usage-filters.ts'
@@ -26,7 +26,7 @@ const w = words({
   hour: ['一小时', 'an hour'],
   tokens: ['输入 / 输出', 'Input / output'],
   cached: ['缓存命中', 'From the cache'],
-  median: [(ms: string) => `中位数 ${ms}`, (ms: string) => `Median ${ms}`],
+  median: [(ms: string) => `半数请求 ${ms}`, (ms: string) => `half of them ${ms}`],
   table: ['明细', 'In numbers'],
   rest: [(stacks: number) => `其余 ${stacks} 项未列出`, (stacks: number) => `${stacks} more are not listed`],
   span: [
@@ -87,11 +87,10 @@ export default function usage(): View {
   const picture = chart()
   actions.value = () => seesRequests() && a({ class: 'button', href: requestsOf({}) }, w.requests())
   return () => [
-    filters.view(
-      'sums',
+    filters.view('sums', [
       choiceField('stack', w.stack(), textsOf(STACKS, names), stackNow()),
       daysNow() <= HOURLY_DAYS && choiceField('by', w.by(), textsOf(['day', 'hour'] as const, w), barNow()),
-    ),
+    ]),
     rowFilters().length > 0 && told('plain', p({}, w.rowsOnly(filterNames(rowFilters())))),
     whenLoaded(loaded, value => [
       p({ class: 'soft' }, w.span(stamp(value.from, false), stamp(value.to, false), zoneName()), otherZone(value)),
@@ -144,8 +143,8 @@ function table(value: UsageAnswer): Child {
         { title: names.input(), number: true, cell: row => count(row.input) },
         { title: names.cacheRead(), number: true, cell: row => count(row.cache_read) },
         { title: names.output(), number: true, cell: row => count(row.output) },
-        { title: names.firstByte(), number: true, cell: row => took(row.first_byte_p50_ms) },
-        { title: names.charge(), number: true, cell: row => exactMoney(row.charge) },
+        { title: names.firstByte(), number: true, cell: row => within(row.first_byte_p50_up_to_ms) },
+        { title: names.charge(), narrow: 'beside', number: true, cell: row => exactMoney(row.charge) },
       ],
     }),
     value.rest !== null && p({ class: 'soft' }, w.rest(value.rest.stacks)),
@@ -177,7 +176,7 @@ const cards = ({ totals }: UsageAnswer) =>
     figure(names.failed(), compact(totals.failed), share(totals.failed_share)),
     figure(w.tokens(), `${compact(totals.input + totals.cache_read)} / ${compact(totals.output)}`),
     figure(w.cached(), share(totals.cache_hit_share)),
-    figure(names.firstByte(), took(totals.first_byte_ms), w.median(took(totals.first_byte_p50_ms))),
+    figure(names.firstByte(), took(totals.first_byte_ms), w.median(within(totals.first_byte_p50_up_to_ms))),
   )
 
 const figure = (title: string, value: string, more?: string) =>

@@ -70,7 +70,7 @@ export function actionLog(path: () => string, everything: boolean): View {
             span({ class: 'under' }, moment(at, true)),
           ],
         },
-        { title: w.who(), cell: who },
+        { title: w.who(), narrow: 'beside', cell: who },
         everything && { title: w.account(), cell: accountOf },
         {
           title: w.subject(),
@@ -79,7 +79,7 @@ export function actionLog(path: () => string, everything: boolean): View {
             span({ class: 'under' }, subject.name === null ? code({}, subject.id) : subjectKind(subject.kind)),
           ],
         },
-        { title: w.change(), cell: changes },
+        { title: w.change(), narrow: 'plain', cell: changes },
       ],
     })
 }

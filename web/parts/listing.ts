@@ -4,14 +4,30 @@
  */
 import type { VNode } from 'preact'
 import { depth, query, setQuery } from '../base/address.ts'
-import { button, type Child, caption, div, section, span, table, tbody, td, th, thead, tr } from '../base/element.ts'
+import {
+  button,
+  type Child,
+  caption,
+  div,
+  section,
+  span,
+  table,
+  tbody,
+  td,
+  tfoot,
+  th,
+  thead,
+  tr,
+} from '../base/element.ts'
 import { icon } from '../base/icons.ts'
 import type { Loaded } from '../base/load.ts'
+import { scripted } from '../base/page.ts'
 import { stamp, zoneName } from '../base/time.ts'
 import { words } from '../base/words.ts'
 import { whenLoaded } from './state.ts'
 
 const w = words({
+  total: ['合计', 'Total'],
   older: ['更早', 'Older'],
   newer: ['更新', 'Newer'],
   newest: ['回到最新', 'To the newest'],
@@ -21,11 +37,27 @@ const w = words({
   ],
 })
 
+/**
+ * In a narrow place a row has no columns: the first cell stands at the beginning of a line, those that are `beside` at its
+ * end, and the others below, each behind its title unless it is `plain`, which says by itself what it is.
+ */
 export interface Column<T> {
   title: string
   cell: (row: T) => Child
   /** Figures stand at the right, so that their places are under each other. */
   number?: boolean
+  narrow?: 'beside' | 'plain'
+  /** Rows can be put in the order of this column. */
+  order?: Order<T>
+  /** What the column comes to. */
+  total?: Child
+}
+
+export interface Order<T> {
+  /** As it stands in the address: `sort=name`, or `sort=-name` for the largest first. */
+  name: string
+  /** What is compared; null stands last. Absent where whoever gave the rows has put them in order. */
+  of?: (row: T) => string | number | null
 }
 
 export interface ListPage<T> {
@@ -41,11 +73,13 @@ interface Listing<T> {
   loaded: Loaded<ListPage<T>>
   /** Filters and the like. */
   bar?: Child
+  /** What is rarely wanted, such as files. */
+  below?: Child
   /** Shown instead of a table without rows. */
   empty: () => Child
 }
 
-export const listing = <T>({ bar, loaded, empty, ...rest }: Listing<T>): VNode =>
+export const listing = <T>({ bar, below, loaded, empty, ...rest }: Listing<T>): VNode =>
   section(
     { class: 'panel listing', 'aria-label': rest.caption },
     bar && div({ class: 'bar' }, bar),
@@ -53,43 +87,94 @@ export const listing = <T>({ bar, loaded, empty, ...rest }: Listing<T>): VNode =
       page.data.length === 0 ? empty() : rows({ ...rest, rows: page.data }),
       turning(page.next, loaded.at.value),
     ]),
+    below,
   )
 
 export interface Rows<T> extends Pick<Listing<T>, 'caption' | 'columns' | 'keyOf'> {
   rows: readonly T[]
 }
 
+const FEW = 3
+const MANY = 7
+
 /** The table alone: for lists that have one page. */
 export function rows<T>({ caption: name, columns, keyOf, rows }: Rows<T>): VNode {
   const shown = columns.filter(column => column !== false)
-  const kind = ({ number }: Column<T>) => (number === true ? 'number' : undefined)
+  const size = shown.length <= FEW ? ' few' : shown.length >= MANY ? ' many' : ''
+  const hasOrder = shown.some(({ order }) => order !== undefined)
   return div(
-    { class: 'scroll', role: 'group', 'aria-label': name, tabIndex: 0 },
+    { class: `scroll rows${size}`, role: 'group', 'aria-label': name, tabIndex: 0 },
     table(
       {},
       caption({ class: 'unseen' }, name),
-      thead(
-        {},
-        tr(
-          {},
-          shown.map(column => th({ key: column.title, scope: 'col', class: kind(column) }, column.title)),
-        ),
-      ),
+      thead({ class: hasOrder ? 'ordered' : undefined }, tr({}, shown.map(headOf))),
       tbody(
         {},
-        rows.map(row =>
+        inOrder(rows, shown).map(row =>
           tr(
             { key: keyOf(row) },
-            shown.map((column, at) =>
-              at === 0
-                ? th({ key: at, scope: 'row', class: kind(column) }, column.cell(row))
-                : td({ key: at, class: kind(column) }, column.cell(row)),
-            ),
+            shown.map((column, at) => cellOf(column, at, column.cell(row))),
           ),
         ),
       ),
+      shown.some(({ total }) => total !== undefined) &&
+        tfoot(
+          {},
+          tr(
+            {},
+            shown.map((column, at) => cellOf(column, at, at === 0 ? w.total() : column.total)),
+          ),
+        ),
     ),
   )
+}
+
+function cellOf<T>({ title, number, narrow }: Column<T>, at: number, content: Child): VNode {
+  const kinds = [number === true && 'number', narrow].filter(Boolean).join(' ')
+  const attributes = { key: at, class: kinds || undefined }
+  if (at === 0) return th({ ...attributes, scope: 'row' }, content)
+  return td({ ...attributes, 'data-title': narrow === undefined ? title : undefined }, content)
+}
+
+/** The column by which rows are in order, with a minus before it where the largest comes first. */
+const orderNow = (): string => (scripted.value && query.value.get('sort')) || ''
+
+const SORTS = { '': 'none', up: 'ascending', down: 'descending' } as const
+
+function headOf<T>({ title, number, order }: Column<T>): VNode {
+  const kind = number === true ? 'number' : undefined
+  if (order === undefined || !scripted.value) return th({ key: title, scope: 'col', class: kind }, title)
+  const { name } = order
+  const way = orderNow() === name ? 'up' : orderNow() === `-${name}` ? 'down' : ''
+  // figures are looked through from the largest one, texts from the first letter
+  const first = number === true ? `-${name}` : name
+  const other = number === true ? name : `-${name}`
+  return th(
+    { key: title, scope: 'col', class: kind, 'aria-sort': SORTS[way] },
+    button(
+      {
+        type: 'button',
+        class: `order ${way}`,
+        onClick: () => setQuery({ sort: orderNow() === first ? other : first, after: null }),
+      },
+      title,
+      icon('down'),
+    ),
+  )
+}
+
+function inOrder<T>(rows: readonly T[], columns: readonly Column<T>[]): readonly T[] {
+  const now = orderNow()
+  const order = columns.find(column => column.order?.name === now.replace('-', ''))?.order
+  if (order?.of === undefined) return rows
+  const { of } = order
+  const sign = now.startsWith('-') ? -1 : 1
+  return [...rows].sort((a, b) => compare(of(a), of(b), sign))
+}
+
+function compare(a: string | number | null, b: string | number | null, sign: number): number {
+  if (a === null || b === null) return Number(a === null) - Number(b === null)
+  return sign * (typeof a === 'string' ? a.localeCompare(String(b)) : a - Number(b))
 }
 
 function turning(next: string | null, at: Date | null): Child {

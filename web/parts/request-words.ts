@@ -52,6 +52,9 @@ export const names = words({
   noAccount: ['你还不属于任何账户。', 'You are in no account yet.'],
 })
 
+/** The bound within which half of some times stayed; null = not known, or above the largest bound. */
+export const within = (ms: number | null): string => (ms === null ? '–' : `≤ ${took(ms)}`)
+
 /** Milliseconds as people read them. */
 export const took = (ms: number | null): string =>
   ms === null ? '–' : ms < 1_000 ? `${ms} ms` : `${(ms / 1_000).toFixed(1)} s`

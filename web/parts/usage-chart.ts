@@ -91,10 +91,10 @@ export function usageChart(chart: Chart, usage: UsageAnswer): VNode {
             number: true,
             cell: (bucket: Bucket) => exactMoney(bucket.charge[at] ?? '0'),
           })),
-          { title: w.total(), number: true, cell: bucket => exactMoney(total(bucket).toFixed(6)) },
+          { title: w.total(), narrow: 'beside', number: true, cell: bucket => exactMoney(total(bucket).toFixed(6)) },
         ],
       },
     },
-    () => stackedBars({ bars, name: title, axis: value => money(String(value)) }),
+    room => stackedBars({ bars, room, name: title, axis: value => money(String(value)) }),
   )
 }

@@ -13,13 +13,14 @@ import { type Loaded, load } from '../base/load.ts'
 import { accountPath } from '../base/session.ts'
 import { inLanguage, words } from '../base/words.ts'
 import type { Choice } from './field.ts'
-import { filterField, leastField } from './filter.ts'
+import { exactField, filterField, leastField } from './filter.ts'
 import { NO_PERIOD, type Preset, periodFields, periodOf } from './period.ts'
 import { basisName, ENDS_IN_WORDS, endName, names, outcomeName } from './request-words.ts'
 import { failed } from './state.ts'
 
 const w = words({
   filters: ['筛选', 'Filters'],
+  id: ['编号', 'Id'],
   more: ['更多筛选', 'More filters'],
   moreSet: [(count: number) => `更多筛选（已用 ${count} 项）`, (count: number) => `More filters (${count} in use)`],
   member: ['密钥创建者', 'Who made the key'],
@@ -110,8 +111,8 @@ const fieldOf = (name: Name, choices: ChoicesAnswer | null): Child => {
 }
 
 export interface Filters {
-  /** `of`: what the page shows now. `own`: fields of the page itself. */
-  view(of: Filtered, ...own: Child[]): Child
+  /** `of`: what the page shows now. `own`: fields of the page itself; `byId`: whether one row can be looked for. */
+  view(of: Filtered, own: Child, byId?: boolean): Child
 }
 
 /**
@@ -119,7 +120,7 @@ export interface Filters {
  * narrowed. What can be chosen is asked for when they unfold.
  */
 export function usageFilters(fallback: Preset, first: Filtered): Filters {
-  const unfolded = signal(KNOWN[first].some(isSet))
+  const unfolded = signal([...KNOWN[first], 'id'].some(isSet))
   const asked = computed(() => JSON.stringify({ ...periodOf(fallback), key: query.value.get('key') }))
   const choices = signal<Loaded<ChoicesAnswer> | null>(null)
   effect(() => {
@@ -127,9 +128,9 @@ export function usageFilters(fallback: Preset, first: Filtered): Filters {
     choices.value = load(() => get<ChoicesAnswer>(`${accountPath()}/usage/choices`, JSON.parse(asked.value)))
   })
   return {
-    view(of, ...own) {
+    view(of, own, byId = false) {
       const known: readonly Name[] = KNOWN[of]
-      const count = known.filter(isSet).length
+      const count = known.filter(isSet).length + Number(byId && isSet('id'))
       const found = choices.value?.value.value ?? null
       const failure = choices.value?.failure.value ?? null
       return section(
@@ -146,6 +147,7 @@ export function usageFilters(fallback: Preset, first: Filtered): Filters {
           failure !== null && failed(failure, choices.value?.again),
           div(
             { class: 'filters' },
+            byId && exactField('id', w.id()),
             known.map(name => fieldOf(name, found)),
           ),
           found?.more_keys === true && p({ class: 'hint' }, w.moreKeys()),

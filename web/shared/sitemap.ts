@@ -20,6 +20,8 @@ export interface PageRow {
   icon?: string
   /** What the reader's role in the account must allow. Navigation leaves the page out for others, and an address that leads to it says so. */
   needs?: RolePower
+  /** Its tables take the whole window. */
+  wide?: true
   /** false = the page is reached from another one, and no navigation shows it. */
   listed?: false
 }
@@ -32,7 +34,7 @@ const rows = [
     title: { zh: '一个密钥，连接多家模型', en: 'One key for many models' },
     listed: false,
   },
-  { name: 'models', path: '/models', area: 'public', title: { zh: '模型', en: 'Models' }, icon: 'box' },
+  { name: 'models', path: '/models', area: 'public', title: { zh: '模型', en: 'Models' }, icon: 'box', wide: true },
   { name: 'model', path: '/models/*', area: 'public', title: { zh: '模型', en: 'Model' }, listed: false },
   { name: 'status', path: '/status', area: 'public', title: { zh: '状态', en: 'Status' }, icon: 'activity' },
   { name: 'connect', path: '/connect', area: 'public', title: { zh: '连接', en: 'Connect' }, icon: 'plug' },

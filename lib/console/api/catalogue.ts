@@ -42,7 +42,10 @@ const price = z
 const figures = z
   .strictObject({
     answered_share: z.number().min(0).max(1).nullable(),
-    first_byte_ms: z.number().nullable().meta({ description: 'Median of answered requests.' }),
+    first_byte_up_to_ms: z
+      .number()
+      .nullable()
+      .meta({ description: 'Half of the answers had their first byte within this bound.' }),
   })
   .meta({ id: 'ModelFigures', description: 'How a model fared; null where there were too few requests to tell.' })
 
@@ -54,6 +57,7 @@ const model = z
   .strictObject({
     name: z.string(),
     family: z.string().nullable(),
+    vendor: z.string().nullable(),
     protocols: z.array(z.enum(PROTOCOLS)),
     translated: z
       .array(z.enum(PROTOCOLS))
@@ -63,6 +67,9 @@ const model = z
     price: price.nullable(),
     max_output: z.number().nullable(),
     max_input: z.number(),
+    context: z.number().nullable().meta({ description: 'Tokens of a prompt and its answer; null: not known.' }),
+    input_modalities: z.array(z.string()).nullable().meta({ description: 'null: not known.' }),
+    output_modalities: z.array(z.string()),
     image_form: z
       .enum(IMAGE_FORMS)
       .nullable()

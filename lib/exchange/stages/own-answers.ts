@@ -1,5 +1,4 @@
 /** The stages that answer by themselves: lists of models, a greeting, and that there are no WebSockets. */
-import { MODEL_DEFAULTS } from '../../catalog/schema.ts'
 import type { KeyEntry } from '../../access/keys.ts'
 import type { Protocol } from '../../terms/records.ts'
 import type { Target } from '../../terms/target.ts'
@@ -9,7 +8,7 @@ import { stage } from '../plan.ts'
 import { answerJson, DONE, refuse } from '../record/ending.ts'
 import type { Services } from '../record/services.ts'
 import { decimalText } from '../../base/money.ts'
-import type { OfferedPrice } from '../../pricing/tariff.ts'
+import { type OfferedPrice, contextOf, modalitiesOf } from '../../world/offers.ts'
 
 /** The catalogue has no dates of models, and clients want one. */
 const CREATED = { created: 1_767_225_600, created_at: '2026-01-01T00:00:00Z' }
@@ -122,14 +121,16 @@ function described(x: Exchange, id: string): object {
   return {
     context_length: context,
     max_output: maxOutput,
-    architecture: modalities(pricedProtocols(x, id), price),
+    architecture: modalitiesOf(pricedProtocols(x, id), price),
     pricing: price === null ? null : pricing(price),
   }
 }
 
 function limitsOf(x: Exchange, id: string): { context: number | null; maxOutput: number | null } {
-  const { context = MODEL_DEFAULTS.context, maxOutput = null } = x.world.model(id) ?? {}
-  return { context: context === MODEL_DEFAULTS.context ? null : context, maxOutput }
+  const model = x.world.model(id)
+  return model === undefined
+    ? { context: null, maxOutput: null }
+    : { context: contextOf(model), maxOutput: model.maxOutput }
 }
 
 function pricing({ lists }: OfferedPrice): object {
@@ -147,32 +148,6 @@ function pricing({ lists }: OfferedPrice): object {
   }
   const image = images.get('default')
   return { ...found, image: image === undefined ? null : decimalText(image, PER_PIECE_PLACES), currency: 'CNY' }
-}
-
-/** What protocols other than those of text take and give. */
-const BESIDE_TEXT: Partial<Record<Protocol, readonly [input: string | null, output: string]>> = {
-  images: ['text', 'image'],
-  embeddings: ['text', 'embeddings'],
-  rerank: ['text', 'rerank'],
-  moderations: [null, 'text'],
-  speech: ['text', 'audio'],
-  transcriptions: ['audio', 'text'],
-}
-
-/** The catalogue does not say what a model of text reads; a price for pictures or sound does. */
-function modalities(protocols: readonly Protocol[], price: OfferedPrice | null): object {
-  const [only] = protocols
-  const other = only === undefined ? undefined : BESIDE_TEXT[only]
-  if (other !== undefined)
-    return { input_modalities: other[0] === null ? null : [other[0]], output_modalities: [other[1]] }
-  const priced = new Set((price?.lists[0]?.prices ?? []).map(([name]) => name as string))
-  const of = (side: 'input' | 'output') => ['image', 'audio'].filter(what => priced.has(`${side}_${what}`))
-  const reads = of('input')
-  const images = (price?.lists[0]?.images.length ?? 0) > 0 ? ['image'] : []
-  return {
-    input_modalities: reads.length === 0 ? null : ['text', ...reads],
-    output_modalities: [...new Set(['text', ...of('output'), ...images])],
-  }
 }
 
 const METHODS: Partial<Record<Protocol, string[]>> = {

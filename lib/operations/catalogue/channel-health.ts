@@ -20,7 +20,7 @@ import { type OperationDeps, storeNow } from '../deps.ts'
 import { OperationError } from '../error.ts'
 import { iso, timeText } from '../fields.ts'
 import { type Sent, read } from '../read.ts'
-import { quantileOf } from '../usage/totals.ts'
+import { boundOf } from '../usage/totals.ts'
 
 export type ChannelDeps = Pick<OperationDeps, 'store' | 'clock'> & {
   /** null: no serving process can be asked. */
@@ -116,8 +116,8 @@ export async function channelHealth({ store, clock, channels }: ChannelDeps, nam
       from: iso(fromMs),
       requests: sums?.requests ?? 0,
       errors: sums?.errors ?? 0,
-      first_byte_p50_ms: quantileOf(buckets, 0.5),
-      first_byte_p99_ms: quantileOf(buckets, 0.99),
+      first_byte_p50_up_to_ms: boundOf(buckets, 0.5),
+      first_byte_p99_up_to_ms: boundOf(buckets, 0.99),
     },
   }
 }

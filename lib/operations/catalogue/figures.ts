@@ -5,7 +5,7 @@
  */
 import type { Store } from '../../store/store.ts'
 import type { ModelFigures, ModelHour } from '../../store/usage/queries.ts'
-import { quantileOf } from '../usage/totals.ts'
+import { boundOf } from '../usage/totals.ts'
 
 /** With fewer requests nothing is said. */
 const FEWEST_REQUESTS = 20
@@ -14,11 +14,11 @@ const HALF = 0.5
 export interface Figures {
   /** Answered requests among those that were answered or in which the upstream failed: 0 to 1; null = too few. */
   answered_share: number | null
-  /** The median of answered requests, in ms; null = too few. */
-  first_byte_ms: number | null
+  /** The least bound within which half of the answers had their first byte, in ms; null = too few, or no bound is so large. */
+  first_byte_up_to_ms: number | null
 }
 
-export const NO_FIGURES: Figures = { answered_share: null, first_byte_ms: null }
+export const NO_FIGURES: Figures = { answered_share: null, first_byte_up_to_ms: null }
 
 /** Rounded down, so that only what has not failed at all is 1. */
 const answeredShare = ({ answered, failed }: Pick<ModelFigures, 'answered' | 'failed'>): number | null =>
@@ -26,12 +26,12 @@ const answeredShare = ({ answered, failed }: Pick<ModelFigures, 'answered' | 'fa
 
 export const shownFigures = (figures: ModelFigures): Figures => ({
   answered_share: answeredShare(figures),
-  first_byte_ms: median(figures.firstByte),
+  first_byte_up_to_ms: usualBound(figures.firstByte),
 })
 
 /** In ms; null = too few. */
-export const median = (buckets: readonly number[]): number | null =>
-  buckets.reduce((sum, count) => sum + count, 0) < FEWEST_REQUESTS ? null : quantileOf(buckets, HALF)
+export const usualBound = (buckets: readonly number[]): number | null =>
+  buckets.reduce((sum, count) => sum + count, 0) < FEWEST_REQUESTS ? null : boundOf(buckets, HALF)
 
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS

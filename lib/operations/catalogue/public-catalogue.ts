@@ -9,7 +9,7 @@
 import type { Clock } from '../../base/clock.ts'
 import type { Store } from '../../store/store.ts'
 import type { ImageForm, Protocol } from '../../terms/records.ts'
-import { type ModelOffer, offersOf } from '../../world/offers.ts'
+import { type Modalities, type ModelOffer, contextOf, modalitiesOf, offersOf } from '../../world/offers.ts'
 import type { World } from '../../world/world.ts'
 import type { Running } from '../deps.ts'
 import { OperationError } from '../error.ts'
@@ -231,9 +231,11 @@ const noModel = () =>
 export const MODEL_STATES = ['available', 'offline', 'resting', 'unpriced'] as const
 export type ModelState = (typeof MODEL_STATES)[number]
 
-export interface CatalogueModel {
+export interface CatalogueModel extends Modalities {
   name: string
   family: string | null
+  /** Who makes it; null = the catalogue does not say. */
+  vendor: string | null
   /** The protocols that the group offers it with, and that its price covers. */
   protocols: Protocol[]
   /** The protocols among them that are served by translation. */
@@ -245,6 +247,8 @@ export interface CatalogueModel {
   /** In tokens; null = not known. */
   max_output: number | null
   max_input: number
+  /** Tokens of a prompt and its answer together; null = not known. */
+  context: number | null
   /** In which form pictures come; null = not known, or it makes none. */
   image_form: ImageForm | null
   figures: { day: Figures; week: Figures }
@@ -262,6 +266,7 @@ export function rowOf(offer: ModelOffer, resting: ReadonlySet<string>): Omit<Cat
   return {
     name: model.name,
     family: model.family,
+    vendor: model.vendor,
     protocols: [...protocols],
     translated: [...translated],
     state: stateOf(offer, resting),
@@ -269,6 +274,8 @@ export function rowOf(offer: ModelOffer, resting: ReadonlySet<string>): Omit<Cat
     price: price === null ? null : shownPrice(price),
     max_output: model.maxOutput,
     max_input: model.maxInput,
+    context: contextOf(model),
+    ...modalitiesOf(protocols, price),
     image_form: model.imageForm,
   }
 }

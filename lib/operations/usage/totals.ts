@@ -16,8 +16,9 @@ const HEADS = {
   seconds: both('秒', 'Seconds'),
   characters: both('字符', 'Characters'),
   tool_calls: both('工具调用', 'Tool calls'),
-  first_byte_p50_ms: both('首字节中位数（毫秒）', 'Median first byte (ms)'),
-  first_byte_p95_ms: both('首字节95%（毫秒）', 'First byte, 95 % (ms)'),
+  first_byte_ms: both('首字节平均（毫秒）', 'First byte, mean (ms)'),
+  first_byte_p50_up_to_ms: both('半数首字节不超过（毫秒）', 'Half of the first bytes within (ms)'),
+  first_byte_p95_up_to_ms: both('95%首字节不超过（毫秒）', '95 % of the first bytes within (ms)'),
   charge: both('费用（元）', 'Charge (CNY)'),
 } satisfies { [name in keyof TotalsAnswer]?: Words }
 
@@ -74,19 +75,15 @@ export function takeAway(all: Sums, part: Sums): Sums {
 const share = (part: number, whole: number): number | null =>
   whole === 0 ? null : Math.round((part / whole) * 10_000) / 10_000
 
-/** The time that a share of the answers did not exceed, as exactly as the buckets tell; null without answers. */
-export function quantileOf(buckets: readonly number[], of: number): number | null {
-  const all = buckets.reduce((sum, count) => sum + count, 0)
-  if (all === 0) return null
-  let left = all * of
-  for (const [i, count] of buckets.entries()) {
-    const to = FIRST_BYTE_BOUNDS_MS[i]
-    if (to === undefined) break
-    const from = FIRST_BYTE_BOUNDS_MS[i - 1] ?? 0
-    if (count > 0 && left <= count) return Math.round(from + ((to - from) * left) / count)
-    left -= count
-  }
-  return FIRST_BYTE_BOUNDS_MS.at(-1) as number
+/**
+ * The least bound within which a share of the answers stayed. It is no measured time: buckets tell nothing finer. null = there
+ * are no answers, or the share took longer than the last bound.
+ */
+export function boundOf(buckets: readonly number[], of: number): number | null {
+  const wanted = buckets.reduce((sum, count) => sum + count, 0) * of
+  if (wanted === 0) return null
+  let within = 0
+  return FIRST_BYTE_BOUNDS_MS.find((_, i) => (within += buckets[i] ?? 0) >= wanted) ?? null
 }
 
 const HALF = 0.5
@@ -104,8 +101,8 @@ export const totalFields = {
   charge: moneyText,
   cache_hit_share: shareOrNull,
   first_byte_ms: wholeMs.nullable(),
-  first_byte_p50_ms: wholeMs.nullable(),
-  first_byte_p95_ms: wholeMs.nullable(),
+  first_byte_p50_up_to_ms: wholeMs.nullable(),
+  first_byte_p95_up_to_ms: wholeMs.nullable(),
 }
 export type TotalsAnswer = z.output<z.ZodObject<typeof totalFields>>
 
@@ -119,8 +116,8 @@ export function ownTotals({ errors, charge, firstBytes, ...counts }: Sums): Tota
     charge: formatMicro(charge as Micro),
     cache_hit_share: share(counts.cache_read, prompt),
     first_byte_ms: answered === 0 ? null : Math.round(firstBytes.sumMs / answered),
-    first_byte_p50_ms: quantileOf(firstBytes.buckets, HALF),
-    first_byte_p95_ms: quantileOf(firstBytes.buckets, MOST),
+    first_byte_p50_up_to_ms: boundOf(firstBytes.buckets, HALF),
+    first_byte_p95_up_to_ms: boundOf(firstBytes.buckets, MOST),
   }
 }
 

@@ -8,7 +8,7 @@ import { ERRORS, type ErrorName } from '../../base/errors.ts'
 import { type Micro, formatMicro } from '../../base/money.ts'
 import type { Language } from '../../base/people.ts'
 import { periodAt } from '../../base/periods.ts'
-import { HOUR_MS, hourInZone } from '../../base/zone.ts'
+import { HOUR_MS, hourInZone, offsetHours } from '../../base/zone.ts'
 import type { Store } from '../../store/store.ts'
 import {
   type AccountKeys,
@@ -343,6 +343,8 @@ export const overviewAnswer = z
     is_low: z.boolean(),
     spent: z.strictObject({ today: moneyText, month: moneyText, last_month_to_date: moneyText, week: moneyText }),
     days_left: wholeCount.nullable(),
+    /** The days whose rate that is. */
+    rate_days: wholeCount.nullable(),
     usage: usageAnswer,
     requests: z.array(requestAnswer).nullable(),
     failures: z
@@ -357,6 +359,7 @@ const LAST = 5
 /** The most rows that a look at the newest failures reads. */
 const LOOKED_AT = 10_000
 const WEEK_DAYS = 7
+const LONGEST_DAYS = 365
 const CHART = { by: 'day', stack: 'model' } as const
 
 async function spentBetween(store: Store, { accountId, keyIds }: AccountKeys, fromMs: number, toMs: number) {
@@ -381,9 +384,18 @@ async function spending(store: Store, whose: AccountKeys, nowMs: number) {
   return { today, thisMonth, lastMonth, week }
 }
 
-/** For how many days the money lasts at the rate of the last week; null = nothing was spent in it. */
-const daysLeft = (available: Micro, week: Micro): number | null =>
-  week <= 0 ? null : Math.max(0, Math.floor((available * WEEK_DAYS) / week))
+/**
+ * For how many days the money lasts at the rate of the last week, or of the days since the account was first used. Nothing is said
+ * after less than a day, or where it is more than a year, because then the rate tells nothing.
+ */
+function lasting(available: Micro, week: Micro, firstDay: string | undefined, { zone }: Store, nowMs: number) {
+  const none = { days_left: null, rate_days: null }
+  if (firstDay === undefined || week <= 0) return none
+  const localMs = nowMs + (offsetHours(zone, nowMs) ?? 0) * HOUR_MS
+  const days = Math.min(WEEK_DAYS, (localMs - Date.parse(firstDay)) / DAY_MS)
+  const left = Math.max(0, Math.floor((available * days) / week))
+  return days < 1 || left > LONGEST_DAYS ? none : { days_left: left, rate_days: Math.floor(days) }
+}
 
 /** The newest requests, and the newest of those that failed or were refused. */
 async function lastOf(store: Store, whose: AccountKeys) {
@@ -437,7 +449,7 @@ export async function ownOverview(
       last_month_to_date: formatMicro(spend.lastMonth),
       week: formatMicro(spend.week),
     },
-    days_left: daysLeft(money.available, spend.week),
+    ...lasting(money.available, spend.week, usage.chart.buckets[0]?.at, store, nowMs),
     usage,
     requests: last?.requests ?? null,
     failures: last?.failures ?? null,

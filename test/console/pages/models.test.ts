@@ -15,6 +15,7 @@ const catalog = (upstream: string) => {
     {
       name: 'alpha-opus-5-5',
       family: 'alpha',
+      context: 1_000_000,
       price: {
         input: 35,
         output: 175,
@@ -34,6 +35,8 @@ const catalog = (upstream: string) => {
     {
       name: 'beta-4.7',
       family: 'beta',
+      vendor: 'Beta Works',
+      context: 400_000,
       price: { input: 12, output: 96, cache_read: 1.2, web_search: 0.07 },
       max_output: 128_000,
     },
@@ -92,10 +95,19 @@ const gateway = await startGateway({ catalog })
 t.teardown(() => gateway.stop())
 await use(gateway)
 
-t.test('which models are shown, in which order', async t => {
+t.test('which models are shown', async t => {
   const all = ((await (await fetch(`${gateway.main}/console/models.json`)).json()) as { models: CatalogueModel[] })
     .models
-  const none: Choice = { text: '', family: '', protocol: '', kind: '', available: false, sort: 'name' }
+  const none: Choice = {
+    text: '',
+    family: '',
+    protocol: '',
+    kind: '',
+    vendor: '',
+    modality: '',
+    context: '',
+    available: false,
+  }
   const rows: [choice: Partial<Choice>, names: string[]][] = [
     [{}, ['alpha-haiku-5-5', 'alpha-opus-5-5', 'beta-4.7', 'gamma-3.8-flash', 'gamma-image-2']],
     [{ text: 'OPUS alpha' }, ['alpha-opus-5-5']],
@@ -104,10 +116,13 @@ t.test('which models are shown, in which order', async t => {
     [{ protocol: 'responses' }, ['alpha-haiku-5-5', 'alpha-opus-5-5', 'beta-4.7', 'gamma-3.8-flash']],
     [{ kind: 'pictures' }, ['gamma-image-2']],
     [{ kind: 'pieces' }, ['beta-4.7']],
-    [{ kind: 'tokens', sort: 'cheapest' }, ['gamma-3.8-flash', 'alpha-haiku-5-5', 'beta-4.7', 'alpha-opus-5-5']],
-    [{ kind: 'tokens', sort: 'dearest' }, ['alpha-opus-5-5', 'beta-4.7', 'alpha-haiku-5-5', 'gamma-3.8-flash']],
+    [{ kind: 'tokens' }, ['alpha-haiku-5-5', 'alpha-opus-5-5', 'beta-4.7', 'gamma-3.8-flash']],
+    [{ vendor: 'Beta Works' }, ['beta-4.7']],
+    [{ text: 'works' }, ['beta-4.7']],
+    [{ modality: 'image' }, ['gamma-image-2']],
+    [{ modality: 'audio' }, ['gamma-3.8-flash']],
+    [{ context: '400000' }, ['alpha-opus-5-5', 'beta-4.7']],
     [{ text: 'nothing' }, []],
-    [{ sort: 'constructor' }, ['alpha-haiku-5-5', 'alpha-opus-5-5', 'beta-4.7', 'gamma-3.8-flash', 'gamma-image-2']],
   ]
   for (const [choice, names] of rows)
     t.same(
@@ -122,10 +137,33 @@ browserTest(t, 'search, filters in the address, the group, comparing', async (t,
   await visit(`${gateway.main}/console/models`)
   const names = () => page.locator('.listing tbody th code').allInnerTexts()
   const input = (model: string) =>
-    page.locator('.listing tbody tr', { hasText: model }).locator('td').nth(0).innerText()
+    page.locator('.listing tbody tr', { hasText: model }).locator('td[data-title=Input]').innerText()
   t.equal((await names()).length, 5)
+  const inOrder = async (title: string) => {
+    await page.getByRole('columnheader', { name: title }).getByRole('button').click()
+    return [...(await names()), await page.getByRole('columnheader', { name: title }).getAttribute('aria-sort')]
+  }
+  const [flash, image, haiku, beta, opus] = [
+    'gamma-3.8-flash',
+    'gamma-image-2',
+    'alpha-haiku-5-5',
+    'beta-4.7',
+    'alpha-opus-5-5',
+  ]
+  t.same(
+    await inOrder('Input'),
+    [opus, beta, haiku, flash, image, 'descending'],
+    'the dearest first, what has none last',
+  )
+  t.same(await inOrder('Input'), [flash, haiku, beta, opus, image, 'ascending'])
+  t.match(page.url(), /[?&]sort=input/)
+  await visit(page.url())
+  t.same((await names())[0], flash, 'the address brings the order back')
+  t.same(await inOrder('Context'), [opus, beta, haiku, flash, image, 'descending'])
+  t.match(await page.locator('tr', { hasText: beta }).innerText(), /Beta Works[\s\S]*400K[\s\S]*≤ [\d,]+ ms/)
+  t.same(await inOrder('Model'), [haiku, opus, beta, flash, image, 'ascending'])
   t.match(await page.locator('tr', { hasText: 'gamma-image-2' }).innerText(), /pictures as base64 only/)
-  t.match(await input('alpha-opus'), /^¥35\s*prompts over 200,000: ¥70$/)
+  t.match(await input('alpha-opus'), /^¥35\s*over 200K: ¥70$/)
   await page.getByLabel('Search').fill('alpha')
   await page.waitForURL(/[?&]q=alpha/)
   t.same(await names(), ['alpha-haiku-5-5', 'alpha-opus-5-5'])
@@ -180,7 +218,7 @@ browserTest(
     await page.getByRole('heading', { level: 1, name: 'alpha-opus-5-5' }).waitFor()
     t.equal(await page.title(), 'alpha-opus-5-5 · Model gateway')
     const part = (name: string) => page.getByRole('region', { name, exact: true })
-    t.match(await part('Prices in the group default').innerText(), /Input\s+¥35\s+prompts over 200,000: ¥70[\s\S]*¥175/)
+    t.match(await part('Prices in the group default').innerText(), /Input\s+¥35\s+over 200K: ¥70[\s\S]*¥175/)
     // 2,000 × 35 + 8,000 × 3.5 + 1,000 × 175, of a million
     t.match(await part('An example').innerText(), /Together ¥0\.273000/)
     t.match(await part('Price history').innerText(), /In force\s+¥35/)

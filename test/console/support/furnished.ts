@@ -40,6 +40,7 @@ export interface Names {
   key: string
   model: string
   family: string
+  vendor: string
   group: string
   channel: string
   reference: string
@@ -58,6 +59,7 @@ export const PLAIN: Names = {
   key: 'build server',
   model: 'alpha-opus-5-5',
   family: 'alpha',
+  vendor: 'Alpha Laboratories',
   group: 'vip',
   channel: 'west',
   reference: 'order 2026-1187',
@@ -133,11 +135,24 @@ function catalogOf(names: Names): object {
     {
       name: names.model,
       family: names.family,
+      vendor: names.vendor,
+      context: 1_000_000,
       price: { ...PRICE, over: [{ tokens: 200_000, input: 70, output: 262.5 }] },
       max_output: 64_000,
     },
-    { name: 'alpha-haiku-5-5', family: 'alpha', price: { input: 7, output: 35, cache_read: 0.7 }, max_output: 64_000 },
-    { name: 'beta-4.7', family: 'beta', price: { input: 12, output: 96, cache_read: 1.2, web_search: 0.07 } },
+    {
+      name: 'alpha-haiku-5-5',
+      family: 'alpha',
+      vendor: names.vendor,
+      context: 200_000,
+      price: { input: 7, output: 35, cache_read: 0.7 },
+      max_output: 64_000,
+    },
+    {
+      name: 'beta-4.7',
+      family: 'beta',
+      price: { input: 12, output: 96, cache_read: 1.2, web_search: 0.07, input_audio: 24, output_audio: 120 },
+    },
     {
       name: 'gamma-image-2',
       family: 'gamma',

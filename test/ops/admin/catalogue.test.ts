@@ -25,6 +25,7 @@ const BESIDE = {
   sampling: 'all',
   system_turns: false,
   family: null,
+  vendor: null,
   offline: false,
 }
 

@@ -251,7 +251,7 @@ t.test('how a channel fares: its state and last failures, and how it answered la
       lately: { auth: 3 },
       failures: [{ at: '2026-09-21T14:13:20.000Z', class: 'auth', status: 401, upstream_id: 'req_1', key: 2, ms: 7 }],
     },
-    traffic: { first_byte_p50_ms: Number, first_byte_p99_ms: Number },
+    traffic: { first_byte_p50_up_to_ms: Number, first_byte_p99_up_to_ms: Number },
   })
   t.match(await ops.admin('PUT', '/admin/channels/c', json), { status: 200 }, 'as it was read it can be written')
   t.equal(json['balance'], null, 'its kind has no call that tells what is left')

@@ -5,17 +5,18 @@ import type { CatalogueModel } from '../../../lib/operations/catalogue/public-ca
 export const KINDS = ['tokens', 'pictures', 'pieces'] as const
 export type Kind = (typeof KINDS)[number]
 
-export const SORTS = ['name', 'cheapest', 'dearest'] as const
-type Sort = (typeof SORTS)[number]
-
 export interface Choice {
   text: string
   /** '' = all. */
   family: string
+  vendor: string
   protocol: string
+  /** What it takes or gives. */
+  modality: string
+  /** Tokens of its context, at least. */
+  context: string
   kind: string
   available: boolean
-  sort: string
 }
 
 export const priceOf = ({ price }: CatalogueModel, name: string): string | undefined => price?.lists[0]?.prices[name]
@@ -29,32 +30,25 @@ const isKind = (model: CatalogueModel, kind: string): boolean => {
   return ['request', 'second', 'character', 'web_search'].some(name => priceOf(model, name) !== undefined)
 }
 
-/** By what models of one kind are compared; models without it stand last. */
-const costOf = (model: CatalogueModel): number => {
-  const images = Object.values(imagesOf(model)).map(Number)
-  const other = ['input', 'request', 'second', 'character']
-    .map(name => priceOf(model, name))
-    .find(one => one !== undefined)
-  return other !== undefined ? Number(other) : images.length > 0 ? Math.min(...images) : Number.POSITIVE_INFINITY
-}
-
-const COMPARE: Record<Sort, (a: CatalogueModel, b: CatalogueModel) => number> = {
-  name: () => 0,
-  cheapest: (a, b) => costOf(a) - costOf(b) || 0,
-  dearest: (a, b) => costOf(b) - costOf(a) || 0,
-}
+/** What the model takes and gives, each once. */
+export const modalitiesOf = ({ input_modalities, output_modalities }: CatalogueModel): string[] => [
+  ...new Set([...(input_modalities ?? []), ...output_modalities]),
+]
 
 export function chosen(models: readonly CatalogueModel[], choice: Choice): CatalogueModel[] {
   const words = choice.text.toLowerCase().split(/\s+/).filter(Boolean)
   const fits = (model: CatalogueModel) => {
-    const text = `${model.name} ${model.family ?? ''}`.toLowerCase()
+    const text = `${model.name} ${model.family ?? ''} ${model.vendor ?? ''}`.toLowerCase()
     return (
       words.every(word => text.includes(word)) &&
       (choice.family === '' || model.family === choice.family) &&
+      (choice.vendor === '' || model.vendor === choice.vendor) &&
+      (choice.modality === '' || modalitiesOf(model).includes(choice.modality)) &&
+      (choice.context === '' || (model.context ?? 0) >= Number(choice.context)) &&
       (choice.protocol === '' || model.protocols.some(protocol => protocol === choice.protocol)) &&
       (choice.kind === '' || isKind(model, choice.kind)) &&
       (!choice.available || model.state === 'available')
     )
   }
-  return models.filter(fits).sort(COMPARE[SORTS.find(sort => sort === choice.sort) ?? 'name'])
+  return models.filter(fits)
 }

@@ -2,7 +2,7 @@
 import type { VNode } from 'preact'
 import type { CatalogueModel, ModelState } from '../../../lib/operations/catalogue/public-catalogue.ts'
 import { type Child, span } from '../../base/element.ts'
-import { count, unitPrice } from '../../base/money.ts'
+import { compact, unitPrice } from '../../base/money.ts'
 import { badge, type Tone } from '../../parts/badge.ts'
 import { stamp } from '../../base/time.ts'
 import { words } from '../../base/words.ts'
@@ -16,8 +16,10 @@ const w = words({
   since: [(at: string) => `自 ${at}`, (at: string) => `since ${at}`],
   over: [
     (tokens: string, price: string) => `提示超过 ${tokens}：${price}`,
-    (tokens: string, price: string) => `prompts over ${tokens}: ${price}`,
+    (tokens: string, price: string) => `over ${tokens}: ${price}`,
   ],
+  cache_write_5m: [(price: string) => `写入 5 分钟 ${price}`, (price: string) => `write 5 min ${price}`],
+  cache_write_1h: [(price: string) => `写入 1 小时 ${price}`, (price: string) => `write 1 h ${price}`],
   image: [
     (kind: string, price: string) => `每张图片（${kind}） ${price}`,
     (kind: string, price: string) => `picture (${kind}) ${price}`,
@@ -62,8 +64,21 @@ export function classCell({ price }: Pick<CatalogueModel, 'price'>, name: string
     const shown = unitPrice(prices[name] as string)
     return over === null
       ? span({ key: 'base' }, shown)
-      : span({ key: over, class: 'under' }, w.over(count(over), shown))
+      : span({ key: over, class: 'under' }, w.over(compact(over), shown))
   })
+}
+
+const WRITES = ['cache_write_5m', 'cache_write_1h'] as const
+
+/** What reading from the cache costs, and writing to it where that is not charged as other input. */
+export const cacheCell = (model: Pick<CatalogueModel, 'price'>): Child => {
+  const { prices } = model.price?.lists[0] ?? {}
+  return [
+    classCell(model, 'cache_read'),
+    WRITES.filter(name => prices?.[name] !== undefined && prices[name] !== prices['input']).map(name =>
+      span({ key: name, class: 'under' }, w[name](unitPrice(prices?.[name] as string))),
+    ),
+  ]
 }
 
 const OTHERS = [

@@ -40,9 +40,10 @@ export const exceptionTable = (data: readonly ShownException[], chosen: Signal<S
         title: w.order(),
         cell: ({ order }) => (order === null ? '–' : a({ href: `/console/payments/${order}` }, code({}, order))),
       },
-      { title: w.amount(), number: true, cell: row => received(row) },
+      { title: w.amount(), narrow: 'beside', number: true, cell: row => received(row) },
       {
         title: w.state(),
+        narrow: 'plain',
         cell: row =>
           row.resolved_at === null
             ? button(

@@ -79,7 +79,7 @@ export const methodsPanel = ({ methods }: PayHealth): Child =>
             },
             { title: w.bill(), cell: row => row.bill_day ?? w.never() },
             { title: w.refused(), cell: refused },
-            { title: w.credited(), number: true, cell: row => money(row.credited) },
+            { title: w.credited(), narrow: 'beside', number: true, cell: row => money(row.credited) },
             {
               title: w.back(),
               number: true,

@@ -77,7 +77,7 @@ const table = ({ data }: PayRates): Child =>
     keyOf: row => `${row.currency} ${row.from}`,
     columns: [
       { title: w.currency(), cell: row => [row.currency, ' ', row.in_force && badge('good', w.now())] },
-      { title: w.rate(), number: true, cell: row => exactMoney(row.rate) },
+      { title: w.rate(), narrow: 'beside', number: true, cell: row => exactMoney(row.rate) },
       { title: w.from(), cell: row => moment(row.from) },
       { title: w.until(), cell: row => moment(row.until) },
       { title: w.by(), cell: row => row.by },

@@ -45,10 +45,11 @@ export function toSendPanel(): () => Child {
             columns: [
               { title: w.tokens(), number: true, cell: row => row.tokens },
               { title: w.receiver(), cell: row => [code({}, row.receiver), span({ class: 'under' }, moment(row.at))] },
-              { title: w.worth(), number: true, cell: row => money(row.amount) },
+              { title: w.worth(), narrow: 'beside', number: true, cell: row => money(row.amount) },
               { title: w.order(), cell: row => a({ href: `/console/payments/${row.order}` }, code({}, row.order)) },
               {
                 title: w.decision(),
+                narrow: 'plain',
                 cell: row =>
                   button(
                     { type: 'button', class: 'small', 'aria-label': w.endOf(row.id), onClick: () => end(row) },

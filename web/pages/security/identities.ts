@@ -69,6 +69,7 @@ const identityRows = (identities: Identity[], end: (id: string) => Promise<void>
       { title: w.since(), cell: ({ created_at }) => moment(created_at) },
       {
         title: w.action(),
+        narrow: 'beside',
         cell: ({ id, issuer }) =>
           button(
             { type: 'button', class: 'small', 'aria-label': w.endOf(issuer), onClick: () => act(() => end(id)) },

@@ -68,9 +68,10 @@ export function sessionsPanel(): View {
             },
             { title: w.address(), cell: session => session.ip },
             { title: w.began(), cell: session => moment(session.created_at) },
-            { title: w.seen(), cell: session => moment(session.seen_at) },
+            { title: w.seen(), narrow: 'beside', cell: session => moment(session.seen_at) },
             {
               title: w.action(),
+              narrow: 'plain',
               cell: session =>
                 !session.current &&
                 button(

@@ -81,11 +81,12 @@ const table = (data: Token[], end: (id: string) => Promise<void>) =>
     rows: data,
     columns: [
       { title: w.name(), cell: ({ name, hint }) => [span({}, name), code({ class: 'under' }, hint)] },
-      { title: w.scope(), cell: ({ scope }) => w[scope]() },
+      { title: w.scope(), narrow: 'beside', cell: ({ scope }) => w[scope]() },
       { title: w.until(), cell: ({ expires_at }) => moment(expires_at) },
       { title: w.used(), cell: ({ used_at }) => (used_at === null ? w.never() : moment(used_at)) },
       {
         title: w.action(),
+        narrow: 'plain',
         cell: ({ id, name }) =>
           button(
             { type: 'button', class: 'small', 'aria-label': w.endOf(name), onClick: () => act(() => end(id)) },

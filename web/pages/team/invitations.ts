@@ -37,10 +37,11 @@ export function invitationsPanel(): { view: View; again(): void } {
       rows: data,
       columns: [
         { title: w.email(), cell: ({ email }) => email },
-        { title: w.role(), cell: ({ role }) => role !== null && roleName(role) },
+        { title: w.role(), narrow: 'beside', cell: ({ role }) => role !== null && roleName(role) },
         { title: w.until(), cell: ({ expires_at }) => moment(expires_at) },
         {
           title: w.action(),
+          narrow: 'plain',
           cell: ({ id, email }) =>
             button(
               {

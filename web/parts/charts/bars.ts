@@ -17,15 +17,20 @@ export interface Bar {
 
 interface Bars {
   bars: readonly Bar[]
+  /** How many pixels are there. The picture is as wide, or wider where its bars would be too thin. */
+  room: number
   /** What the chart shows, for screen readers. */
   name: string
   /** A value of the axis as text. */
   axis: (value: number) => string
 }
 
-const WIDTH = 960
 const HEIGHT = 260
 const LEFT = 64
+/** Half of a label stands beyond the middle of the last bar. */
+const RIGHT = 20
+/** Thinner bars cannot be told apart, or hit with a finger. */
+const THINNEST = 7
 const BOTTOM = 28
 const TOP = 12
 const STEPS = 4
@@ -41,21 +46,22 @@ export function niceTop(most: number): number {
   return step * STEPS
 }
 
-export function stackedBars({ bars, name, axis }: Bars): VNode {
+export function stackedBars({ bars, room, name, axis }: Bars): VNode {
+  const width = Math.max(room, LEFT + RIGHT + THINNEST * bars.length)
   const top = niceTop(Math.max(0, ...bars.map(({ values }) => values.reduce((sum, value) => sum + value, 0))))
   const inner = HEIGHT - BOTTOM - TOP
   const y = (value: number) => TOP + inner - (value / top) * inner
-  const slot = (WIDTH - LEFT) / Math.max(1, bars.length)
-  const room = Math.max(LABEL, ...bars.map(({ label }) => label.length * LETTER))
-  const every = Math.max(1, Math.ceil(room / slot))
+  const slot = (width - LEFT - RIGHT) / Math.max(1, bars.length)
+  const label = Math.max(LABEL, ...bars.map(({ label }) => label.length * LETTER))
+  const every = Math.max(1, Math.ceil(label / slot))
   const ticks = Array.from({ length: STEPS + 1 }, (_, at) => (top / STEPS) * at)
   return svg(
-    { class: 'bars', viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: 'group', 'aria-label': name },
+    { class: 'bars', width, height: HEIGHT, role: 'group', 'aria-label': name },
     patterns(),
     ticks.map(tick =>
       g(
         { key: tick, 'aria-hidden': 'true' },
-        line({ class: 'rule', x1: LEFT, x2: WIDTH, y1: y(tick), y2: y(tick) }),
+        line({ class: 'rule', x1: LEFT, x2: width, y1: y(tick), y2: y(tick) }),
         svgText({ class: 'tick', x: LEFT - 8, y: y(tick) + 4, 'text-anchor': 'end' }, axis(tick)),
       ),
     ),
@@ -68,7 +74,8 @@ export function stackedBars({ bars, name, axis }: Bars): VNode {
         svgTitle({}, bar.sentence),
         rect({ class: 'hit', x, y: TOP, width: slot, height: inner }),
         stack(bar.values, x + slot * 0.15, slot * 0.7, y),
-        at % every === 0 &&
+        // counted from the newest, which so always has one
+        (bars.length - 1 - at) % every === 0 &&
           svgText(
             { class: 'tick', x: x + slot / 2, y: HEIGHT - 8, 'text-anchor': 'middle', 'aria-hidden': 'true' },
             bar.label,

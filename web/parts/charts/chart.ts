@@ -36,12 +36,16 @@ interface ChartFrame<T> {
 }
 
 export interface Chart {
-  view<T>(frame: ChartFrame<T>, picture: () => Child): VNode
+  /** `picture`: for a place of so many pixels. */
+  view<T>(frame: ChartFrame<T>, picture: (room: number) => Child): VNode
 }
 
-/** `tabled` is kept by the page, so that the choice outlives new data. */
-export const chart = (tabled: Signal<boolean> = signal(false)): Chart => ({
-  view: (frame, picture) =>
+/** It is kept by the page, so that what the reader chose outlives new data. */
+export function chart(): Chart {
+  const tabled = signal(false)
+  const room = signal(0)
+  const place = measured(room)
+  const view: Chart['view'] = (frame, picture) =>
     figure(
       { class: 'panel chart' },
       figcaption(
@@ -55,11 +59,31 @@ export const chart = (tabled: Signal<boolean> = signal(false)): Chart => ({
       tabled.value
         ? rows({ caption: frame.title, ...frame.table })
         : [
-            div({ class: 'scroll', tabIndex: 0, role: 'group', 'aria-label': frame.title }, picture()),
+            div(
+              { class: 'scroll', tabIndex: 0, role: 'group', 'aria-label': frame.title, ref: place },
+              room.value > 0 && picture(room.value),
+            ),
             frame.series !== undefined && frame.series.length > 1 && key(frame.series),
           ],
-    ),
-})
+    )
+  return { view }
+}
+
+/** Follows the width of an element, whose content begins with its newest end in sight. */
+function measured(room: Signal<number>): (node: HTMLElement | null) => (() => void) | undefined {
+  return node => {
+    if (node === null) return undefined
+    const toEnd = () => {
+      node.scrollLeft = node.scrollWidth
+    }
+    const observer = new ResizeObserver(() => {
+      room.value = node.clientWidth
+      requestAnimationFrame(toEnd)
+    })
+    observer.observe(node)
+    return () => observer.disconnect()
+  }
+}
 
 const key = (series: readonly string[]): VNode =>
   ul(
