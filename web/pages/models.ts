@@ -263,8 +263,8 @@ export default function models(data: GroupCatalogue): View {
     ]
   }
 
-  const compareTick = ({ name }: CatalogueModel): Child =>
-    label(
+  function compareTick({ name }: CatalogueModel): Child {
+    return label(
       { class: 'under row' },
       input({
         type: 'checkbox',
@@ -274,6 +274,7 @@ export default function models(data: GroupCatalogue): View {
       }),
       w.compare(),
     )
+  }
 }
 
 const priceColumn = (name: (typeof CLASSES)[number]): Column<CatalogueModel> => ({
