@@ -265,14 +265,14 @@ export default function models(data: GroupCatalogue): View {
 
   function compareTick({ name }: CatalogueModel): Child {
     return label(
-      { class: 'under row' },
+      { class: 'row' },
       input({
         type: 'checkbox',
         'aria-label': w.compareModel(name),
         checked: compared.value.includes(name),
         onChange: () => toggle(name),
       }),
-      w.compare(),
+      span({ class: 'soft' }, w.compare()),
     )
   }
 }

@@ -15,7 +15,7 @@ const TEXTS: Names = {
   person: '</script><script>window.ran=2</script>',
   key: '"><svg/onload=window.ran=3>',
   model: "javascript:window.ran=4//'-alert(1)-'",
-  vendor: '\u202e<b>vendor</b>',
+  vendor: '<b onclick="window.ran=11">vendor</b>',
   family: '<iframe srcdoc="<script>parent.ran=5</script>">',
   group: '{{constructor.constructor("window.ran=6")()}}',
   channel: '<base href="https://elsewhere.example/">',
