@@ -71,7 +71,7 @@ const CONTEXTS = [128_000, 200_000, 400_000, 1_000_000]
 const MODALITIES = ['text', 'image', 'audio', 'embeddings', 'rerank'] as const
 const FILTERS = ['q', 'family', 'vendor', 'protocol', 'modality', 'context', 'kind'] as const
 
-/** Those that this page has no word for are shown as the API names them. */
+/** What this page has no word for is shown as the API names it. */
 const modalityName = (name: string): string => {
   const known = MODALITIES.find(modality => modality === name)
   return known === undefined ? name : w[known]()

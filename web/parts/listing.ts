@@ -54,7 +54,7 @@ export interface Column<T> {
 }
 
 export interface Order<T> {
-  /** As it stands in the address: `sort=name`, or `sort=-name` for the largest first. */
+  /** The column as the address names it: `sort=name`, or `sort=-name` for the largest first. */
   name: string
   /** What is compared; null stands last. Absent where whoever gave the rows has put them in order. */
   of?: (row: T) => string | number | null

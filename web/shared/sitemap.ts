@@ -20,7 +20,7 @@ export interface PageRow {
   icon?: string
   /** What the reader's role in the account must allow. Navigation leaves the page out for others, and an address that leads to it says so. */
   needs?: RolePower
-  /** Its tables take the whole window. */
+  /** True = tables of the page take the whole window. */
   wide?: true
   /** false = the page is reached from another one, and no navigation shows it. */
   listed?: false

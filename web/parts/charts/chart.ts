@@ -40,7 +40,7 @@ export interface Chart {
   view<T>(frame: ChartFrame<T>, picture: (room: number) => Child): VNode
 }
 
-/** It is kept by the page, so that what the reader chose outlives new data. */
+/** A page keeps its chart, so that what the reader chose outlives new data. */
 export function chart(): Chart {
   const tabled = signal(false)
   const room = signal(0)
