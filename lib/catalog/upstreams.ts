@@ -8,6 +8,7 @@ import {
   type BalanceCall,
   type CredentialForm,
   KINDS,
+  kindLike,
   type ProviderKind,
   type KindName,
 } from '../protocols/words/kinds.ts'
@@ -15,6 +16,7 @@ import { type AtKind, type ProviderHeaders, SAME_HEADERS } from '../protocols/pr
 import { FORMS, PROTOCOLS, type Protocol, protocolRow } from '../protocols/table.ts'
 import type { Channel } from '../terms/records.ts'
 
+export { kindLike }
 export type { AnswersOf, BalanceCall, KindName }
 
 export interface Provider {
@@ -29,8 +31,8 @@ export interface Provider {
   special: Partial<Readonly<Record<Protocol, AtKind>>>
   /** What its channels have in the place of a plain key; null = a plain key. */
   credential: CredentialForm | null
-  /** Vendor whose form answers have; null = that of the protocols. */
-  answers: AnswersOf | null
+  /** The name of the service for which AWS is shown signatures. */
+  service: string
   /** The addresses that its channels may have; null = any. */
   address: AddressForm | null
 }
@@ -43,12 +45,12 @@ export const PROVIDERS = Object.fromEntries(KIND_NAMES.map(name => [name, provid
 >
 
 function provider(name: KindName): Provider {
-  const { authHeader, query = {}, answers, credential, address, searches }: ProviderKind = KINDS[name]
+  const { authHeader, query = {}, credential, address, searches, service = 'bedrock' }: ProviderKind = KINDS[name]
   const paths: Provider['paths'] = {}
   const auth: Provider['auth'] = {}
   const special: Partial<Record<Protocol, AtKind>> = {}
   for (const protocol of FORMS) {
-    const at = protocolRow(protocol).upstream.kinds[name]
+    const at = protocolRow(protocol).upstream.kinds[kindLike(name)]
     if (at === undefined) continue
     paths[protocol] = typeof at === 'string' ? at : at.path
     if (typeof at === 'object') special[protocol] = at
@@ -62,12 +64,21 @@ function provider(name: KindName): Provider {
     ...(searches === undefined ? {} : { searches }),
     special,
     credential: credential ?? null,
-    answers: answers ?? null,
+    service,
     address: address ?? null,
   }
 }
 
 export const providerOf = (name: KindName | null): Provider | null => (name === null ? null : PROVIDERS[name])
+
+/** The forms of answers of a kind, by the protocol in which it is asked. */
+export const answersOf = (name: KindName | null): Partial<Record<Protocol, AnswersOf>> =>
+  Object.fromEntries(
+    FORMS.flatMap(form => {
+      const answers = providerOf(name)?.special[form]?.answers ?? protocolRow(form).upstream.answers
+      return answers === undefined ? [] : [[form, answers]]
+    }),
+  )
 
 /** What the kind of a channel says about headers; without a kind nothing. */
 export function providerHeaders(name: KindName | null, protocol: Protocol): ProviderHeaders {

@@ -8,9 +8,11 @@ import { IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
 import { Reply } from '../base/reply.ts'
 import { type AttemptOutcome, Claim } from '../channels/health.ts'
-import type { Protocol } from '../terms/records.ts'
+import { CLIENT_PROTOCOLS, type Protocol } from '../terms/records.ts'
 import type { ChannelTrial, TrialSeen } from '../terms/channel-seen.ts'
 import { Attempt, type AttemptEvents } from '../upstream/attempt.ts'
+import type { CompiledChannel } from '../world/compiled-channel.ts'
+import type { RouteTable } from '../world/table.ts'
 import { SHORT, shortRequest, trialTarget } from './dry-run.ts'
 import { giveBack } from './record/ending.ts'
 import { Exchange } from './record/exchange.ts'
@@ -44,16 +46,28 @@ export async function tryChannel(services: Services, trial: ChannelTrial): Promi
   const channel = world.routes.channels.find(({ name }) => name === trial.channel)
   const key = channel?.keys[trial.key - 1]
   const upstreamModel = [...(channel?.modelsOf ?? [])].find(([, names]) => names.includes(trial.model))?.[0]
-  const said = BODIES[trial.protocol]
+  const protocol = askedIn(trial.protocol)
+  const said = BODIES[protocol]
   if (channel === undefined || key === undefined || upstreamModel === undefined || said === undefined) return null
-  const x = exchangeFor(services, trial, said)
-  const claim = new Claim(health, { channel, upstreamModel, lane: null }, key, NOBODY, true)
+  const x = exchangeFor(services, { ...trial, protocol }, said)
+  const lane = protocol === trial.protocol ? null : laneBy(world.routes, channel, upstreamModel, trial.protocol)
+  if (lane === undefined) return null
+  const claim = new Claim(health, { channel, upstreamModel, lane }, key, NOBODY, true)
   try {
     return await new Promise(resolve => new Trial(x, services, claim, clock.monotonic(), resolve).send())
   } finally {
     giveBack(x, services)
   }
 }
+
+/** What no client speaks is asked for as the clients of another protocol are served. */
+const askedIn = (protocol: Protocol): Protocol => (CLIENT_PROTOCOLS.includes(protocol) ? protocol : 'messages')
+
+/** How its clients are; undefined = the channel serves none. */
+const laneBy = (routes: RouteTable, channel: CompiledChannel, upstreamModel: string, via: Protocol) =>
+  [...routes.through(channel.name, upstreamModel)]
+    .flatMap(({ tiers }) => tiers.flat())
+    .find(one => one.channel === channel && one.lane?.via === via)?.lane
 
 /** No account has this id. */
 const NOBODY = 0

@@ -5,6 +5,7 @@ import { ContentKeys } from './answers/content.ts'
 import { DocumentMeter, type DocumentRules, type ItemRules } from './answers/document-meter.ts'
 import { answerIdOf, type StreamEvent, saysError, shortText } from './answers/events.ts'
 import { type EventRules, StreamMeter } from './answers/stream-meter.ts'
+import { openAiOnAws } from './clouds.ts'
 import { lastObject } from './json/last-members.ts'
 import { bytesAsText, Patterns } from './json/patterns.ts'
 import { type Fields, fieldsOf, isFields } from './json/text.ts'
@@ -337,6 +338,9 @@ export const chat: ProtocolRow = {
     gemini: '/v1beta/openai/chat/completions',
     azure: '/openai/v1/chat/completions',
     'azure-deployments': '/openai/deployments/{model}/chat/completions',
+    bedrock: openAiOnAws('/openai/v1/chat/completions'),
+    'bedrock-api-key': openAiOnAws('/openai/v1/chat/completions'),
+    'bedrock-mantle': openAiOnAws(PATH),
     cerebras: PATH,
     cohere: '/compatibility/v1/chat/completions',
     dashscope: '/compatible-mode/v1/chat/completions',
@@ -354,6 +358,7 @@ export const chat: ProtocolRow = {
     qianfan: '/v2/chat/completions',
     siliconflow: PATH,
     together: PATH,
+    vertex: '/endpoints/openapi/chat/completions',
     volcengine: '/api/v3/chat/completions',
     xai: PATH,
     zhipu: '/api/paas/v4/chat/completions',

@@ -1,6 +1,6 @@
 /**
- * How two clouds speak the messages protocol: model and kind of answer stand in the path there, version and betas in the body.
- * Both refuse a request that names a beta that they do not know, and clients name those of the maker's own API with every request.
+ * How clouds speak: model and kind of answer stand in the path there, and of the messages protocol version and betas in the body.
+ * They refuse a request that names a beta that they do not know, and clients name those of the maker's own API with every request.
  * A constant header of the channel says others.
  */
 import type { AtKind } from './protocol.ts'
@@ -76,6 +76,23 @@ export const MESSAGES_ON_BEDROCK: AtKind = {
   takesNoQuery: true,
   accept: 'application/json',
   values: { header: BETAS, known: BEDROCK_BETAS },
+  answers: 'claude-on-bedrock',
+}
+
+/** The key of its own is a bearer token, as OpenAI's is. */
+export const CONVERSE_ON_BEDROCK: AtKind = {
+  path: '/model/{model}/{verb}',
+  modelIsStep: true,
+  takesNoQuery: true,
+  accept: 'application/json',
+}
+
+/** Hosts of Bedrock that speak as the makers of the models do. */
+export const openAiOnAws = (path: string): AtKind => ({ path, answers: 'openai-on-aws' })
+export const MESSAGES_ON_AWS: AtKind = {
+  path: '/anthropic/v1/messages',
+  authHeader: 'authorization',
+  answers: 'messages-on-aws',
 }
 
 /** A request whose tokens are counted names its model in the body. */

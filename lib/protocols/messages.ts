@@ -5,7 +5,7 @@ import { DocumentMeter, type DocumentRules, type ItemRules } from './answers/doc
 import { answerIdOf, type StreamEvent } from './answers/events.ts'
 import type { MeterOptions, SeenInAnswer } from './answers/meter.ts'
 import { type EventRules, StreamMeter } from './answers/stream-meter.ts'
-import { MESSAGES_ON_BEDROCK, MESSAGES_ON_VERTEX } from './clouds.ts'
+import { MESSAGES_ON_AWS, MESSAGES_ON_BEDROCK, MESSAGES_ON_VERTEX } from './clouds.ts'
 import { Patterns } from './json/patterns.ts'
 import { type Fields, fieldsOf, isFields } from './json/text.ts'
 import { file, imageUrl, urlOrObject } from './layouts.ts'
@@ -351,6 +351,7 @@ export const messages: ProtocolRow = {
       azure: { path: '/anthropic/v1/messages', authHeader: 'x-api-key' },
       bedrock: MESSAGES_ON_BEDROCK,
       'bedrock-api-key': { ...MESSAGES_ON_BEDROCK, authHeader: 'authorization' },
+      'bedrock-mantle': MESSAGES_ON_AWS,
       dashscope: '/apps/anthropic/v1/messages',
       deepseek: '/anthropic/v1/messages',
       minimax: '/anthropic/v1/messages',

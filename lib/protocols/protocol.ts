@@ -10,7 +10,7 @@ import type { PictureMembers } from './pictures/encoded.ts'
 import type { Fields } from './json/text.ts'
 import type { BodyForm } from './requests/body.ts'
 import type { BodyRule } from './requests/edits.ts'
-import type { KindName } from './words/kinds.ts'
+import type { AnswersOf, KindName } from './words/kinds.ts'
 import type { PriceLine } from './words/usage.ts'
 
 export interface ProtocolRow extends AnswerForm {
@@ -88,6 +88,18 @@ interface UpstreamForm {
   verbs?: Verbs
   /** The headers at a provider of a known kind. */
   atProvider: ProviderHeaders
+  /** The form of its answers, where nobody answers it in JSON and events of JSON. */
+  answers?: AnswersOf
+}
+
+/** A protocol that only upstreams speak: its channels serve the clients of others, by translation. */
+export const NO_CLIENTS: ClientForm = {
+  paths: [],
+  versions: [],
+  repeatsVersion: false,
+  placements: [],
+  query: {},
+  typesErrors: false,
 }
 
 /** Clients of OpenAI-compatible protocols. */
@@ -154,6 +166,8 @@ export interface AtKind {
   count?: CountAtKind
   /** The changes in a body. */
   body?: BodyRule
+  /** The form of answers and errors, where it is not that of the protocol. */
+  answers?: AnswersOf
   /** Nothing of a client's query goes there. */
   takesNoQuery?: true
   /** The provider reads the member `usage` of a body, by which it is asked what an answer cost. */

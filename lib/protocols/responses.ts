@@ -5,6 +5,7 @@ import { DocumentMeter, type DocumentRules, type ItemRules } from './answers/doc
 import { answerIdOf, type StreamEvent, shortText } from './answers/events.ts'
 import type { LengthStopState, MeterOptions, SeenInAnswer } from './answers/meter.ts'
 import { type EventRules, StreamMeter } from './answers/stream-meter.ts'
+import { openAiOnAws } from './clouds.ts'
 import { Patterns } from './json/patterns.ts'
 import { type Fields, fieldsOf, isFields } from './json/text.ts'
 import { imageUrl, inputAudio, streamOptions, top, urlOrObject } from './layouts.ts'
@@ -383,6 +384,9 @@ export const responses: ProtocolRow = {
   upstream: openAiUpstream(PATH, {
     openai: PATH,
     azure: '/openai/v1/responses',
+    bedrock: openAiOnAws('/openai/v1/responses'),
+    'bedrock-api-key': openAiOnAws('/openai/v1/responses'),
+    'bedrock-mantle': openAiOnAws(PATH),
     dashscope: '/compatible-mode/v1/responses',
     fireworks: '/inference/v1/responses',
     groq: '/openai/v1/responses',

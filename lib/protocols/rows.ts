@@ -1,6 +1,7 @@
 /** Every protocol, a line each: the name under which a row is exported is the name of the protocol. */
 export { chat } from './chat.ts'
 export { completions } from './completions.ts'
+export { converse } from './converse.ts'
 export { embeddings } from './embeddings.ts'
 export { generate } from './generate.ts'
 export { images } from './images.ts'

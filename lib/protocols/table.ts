@@ -16,11 +16,16 @@ export const FORMS: readonly Protocol[] = (Object.keys(TABLE) as Protocol[]).sor
   (a, b) => TABLE[a].place - TABLE[b].place || (a < b ? -1 : 1),
 )
 
-/** The protocols that people name. A form of a protocol is not one of them. */
+/** The protocols that people name in the catalogue. A form of a protocol is not one of them. */
 export const PROTOCOLS: readonly Protocol[] = FORMS.filter(name => TABLE[name].formOf === undefined)
 
-/** The protocols whose answers are text. Only they can be translated into each other. */
-export const TEXT_PROTOCOLS: readonly Protocol[] = PROTOCOLS.filter(name => TABLE[name].price.cover === TEXT_COVER)
+/** Those that clients speak; the others are spoken by upstreams alone. */
+export const CLIENT_PROTOCOLS: readonly Protocol[] = PROTOCOLS.filter(name => TABLE[name].client.paths.length > 0)
+
+/** Those of them whose answers are text. Their clients can be served by an upstream of another protocol of text. */
+export const TEXT_PROTOCOLS: readonly Protocol[] = CLIENT_PROTOCOLS.filter(
+  name => TABLE[name].price.cover === TEXT_COVER,
+)
 
 /** The protocol of which a row is a form: mostly the row itself. */
 export const protocolOf = (form: Protocol): Protocol => (TABLE[form].formOf ?? form) as Protocol

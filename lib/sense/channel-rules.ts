@@ -1,7 +1,7 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: that is how our YAML files name variables
 /** Rules about channels: where they lead, with which keys, and whether they are ever asked. */
 import { FINISH_WORDS } from '../protocols/words/finish-words.ts'
-import { KINDS, type ProviderKind } from '../protocols/words/kinds.ts'
+import { KINDS, kindLike, type ProviderKind } from '../protocols/words/kinds.ts'
 import type { Channel } from '../terms/records.ts'
 import type { Config, Listener } from '../config/config.ts'
 import { didYouMean } from '../config/yaml.ts'
@@ -38,7 +38,7 @@ const HOSTS: readonly [host: RegExp, kind: KindName][] = [
 /** What of its kind's texts nobody has recorded, where the channel has any. */
 function unrecordedOf({ kind, protocols }: Channel): ProviderKind['unrecorded'] {
   const writesText = protocols.some(protocol => Object.hasOwn(FINISH_WORDS, protocol))
-  return kind === null || !writesText ? undefined : (KINDS[kind] as ProviderKind).unrecorded
+  return kind === null || !writesText ? undefined : (KINDS[kindLike(kind)] as ProviderKind).unrecorded
 }
 
 /** Kinds that share hosts with others, or hosts that belong to more than one kind. */

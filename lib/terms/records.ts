@@ -10,7 +10,7 @@ import type { ContainerSize } from '../protocols/words/server-tools.ts'
 import type { Protocol } from '../protocols/table.ts'
 import type { TokenClass } from '../protocols/words/usage.ts'
 
-export { FORMS, PROTOCOLS, type Protocol, TEXT_PROTOCOLS } from '../protocols/table.ts'
+export { CLIENT_PROTOCOLS, FORMS, PROTOCOLS, type Protocol, TEXT_PROTOCOLS } from '../protocols/table.ts'
 export {
   FEES,
   type Fee,

@@ -243,3 +243,48 @@ export const reminder = (parts: readonly TextPart[]): Literal =>
 /** Media that stand as text, with their name before them. */
 export const namedText = (text: Literal, name: Literal | undefined): Literal =>
   name === undefined ? text : join([name, text], '\\n\\n')
+
+// --- system turns in the middle of a conversation
+
+/**
+ * They stand behind the user's turn that follows, where the model knows them; elsewhere they are text of the user, between tags that
+ * say so.
+ */
+export function placed(rounds: readonly Round[], areKnown: boolean): Round[] {
+  const all: Round[] = []
+  let waiting: TextPart[] = []
+  const put = (): void => {
+    if (waiting.length > 0) putSystem(all, waiting, areKnown)
+    waiting = []
+  }
+  for (const round of rounds) {
+    if (round.role === 'system') waiting = [...waiting, ...round.parts]
+    else if (round.role === 'user') {
+      joinUser(all, { ...round, parts: [...round.parts] })
+      put()
+    } else {
+      put()
+      all.push(round)
+    }
+  }
+  put()
+  return all
+}
+
+/** Two turns of the user become one when a system turn between them has moved away. */
+function joinUser(all: Round[], round: UserRound): void {
+  const last = all.at(-1)
+  if (last?.role === 'user' && round.results.length === 0) for (const part of round.parts) last.parts.push(part)
+  else all.push(round)
+}
+
+function putSystem(all: Round[], parts: TextPart[], areKnown: boolean): void {
+  const user = all.at(-1)
+  if (user?.role === 'user' && areKnown) {
+    all.push({ role: 'system', parts })
+    return
+  }
+  const part: TextPart = { type: 'text', text: reminder(parts) }
+  if (user?.role === 'user') user.parts.push(part)
+  else all.push({ role: 'user', results: [], parts: [part] })
+}

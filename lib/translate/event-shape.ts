@@ -29,6 +29,8 @@ const NUMBERS: Readonly<Record<string, readonly string[]>> = {
   usage: ['prompt_tokens', 'completion_tokens', 'total_tokens'],
   usageMetadata: ['promptTokenCount', 'candidatesTokenCount', 'totalTokenCount'],
 }
+/** Members with characters that hide how long the text is. */
+const NOISE = ['obfuscation', 'p']
 const EVENT_END = '\n\n'
 const QUOTE = 0x22
 
@@ -136,8 +138,10 @@ const literalEnd = (text: string, at: number): number => (text.charCodeAt(at) ==
 /** In the order in which they stand in the data. */
 function holesIn(tree: Tree, text: Node): Hole[] {
   const holes: Hole[] = [{ ...tree.span(text), is: 'text' }]
-  const noise = tree.get(tree.root, 'obfuscation')
-  if (tree.kind(noise) === 'string') holes.push({ ...tree.span(noise), is: 'string' })
+  for (const name of NOISE) {
+    const noise = tree.get(tree.root, name)
+    if (tree.kind(noise) === 'string') holes.push({ ...tree.span(noise), is: 'string' })
+  }
   for (const [member, names] of Object.entries(NUMBERS)) {
     const object = member === '' ? tree.root : tree.get(tree.root, member)
     for (const name of names) {

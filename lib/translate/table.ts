@@ -32,6 +32,8 @@ import { chatAnswerReader } from './chat/answer-reader.ts'
 import { chatAnswerWriter } from './chat/answer-writer.ts'
 import { readChatRequest } from './chat/request-reader.ts'
 import { writeChatRequest } from './chat/request-writer.ts'
+import { converseAnswerReader } from './converse/answer-reader.ts'
+import { writeConverseRequest } from './converse/request-writer.ts'
 import { responsesAnswerReader } from './responses/answer-reader.ts'
 import { responsesAnswerWriter } from './responses/answer-writer.ts'
 import { queryOf, SEARCH_ID } from './search.ts'
@@ -42,13 +44,8 @@ import { generateAnswerWriter, writeGenerateError } from './generate/answer-writ
 import { readGenerateRequest } from './generate/request-reader.ts'
 import { writeGenerateRequest } from './generate/request-writer.ts'
 
-/** What a text protocol brings: a reader and a writer of requests, and the same of answers. */
-export interface Translated {
-  /**
-   * Reads a client's request. `head` has what stands elsewhere than in the body in some protocols. Throws `Untranslatable`
-   * when the body has something that no other protocol can say.
-   */
-  readRequest(body: Buffer, head: AskHead): Ask
+/** What a protocol of text brings for its upstreams: a writer of requests, and a reader of answers. */
+export interface TranslatedUpstream {
   /**
    * Writes an ask for an upstream: the same bytes for the same ask and target, because prompt caches live by that. Throws
    * `Untranslatable` when this protocol, or the target, cannot say something that matters.
@@ -56,6 +53,15 @@ export interface Translated {
   writeRequest(ask: Ask, target: TranslationTarget): Written
   /** One reader for each answer of an upstream. */
   answerReader(options: ReaderOptions): AnswerReader
+}
+
+/** What it brings where clients speak it too: beside these a reader of requests, and a writer of answers. */
+export interface Translated extends TranslatedUpstream {
+  /**
+   * Reads a client's request. `head` has what stands elsewhere than in the body in some protocols. Throws `Untranslatable`
+   * when the body has something that no other protocol can say.
+   */
+  readRequest(body: Buffer, head: AskHead): Ask
   /** One writer for each answer to a client. */
   answerWriter(options: WriterOptions): AnswerWriter
   /** An error that an upstream answered in the place of an answer (`readFailure`), for a client of this protocol. */
@@ -76,7 +82,7 @@ const ROWS: Partial<Readonly<Record<Protocol, Translated>>> = {
     answerReader: messagesAnswerReader,
     answerWriter: messagesAnswerWriter,
     writeError: writeMessagesError,
-    via: ['responses', 'generate', 'chat'],
+    via: ['converse', 'responses', 'generate', 'chat'],
     state: [
       { ...BLOCKS, state: 'signature' },
       { ...BLOCKS, state: 'data' },
@@ -91,7 +97,7 @@ const ROWS: Partial<Readonly<Record<Protocol, Translated>>> = {
     answerReader: chatAnswerReader,
     answerWriter: chatAnswerWriter,
     writeError: writeOpenaiError,
-    via: ['responses', 'messages', 'generate'],
+    via: ['responses', 'messages', 'converse', 'generate'],
     state: [
       { what: 'messages/*/reasoning_details/*', state: 'data' },
       { what: 'messages/*/tool_calls/*/extra_content', state: 'google/thought_signature' },
@@ -103,7 +109,7 @@ const ROWS: Partial<Readonly<Record<Protocol, Translated>>> = {
     answerReader: responsesAnswerReader,
     answerWriter: responsesAnswerWriter,
     writeError: writeOpenaiError,
-    via: ['messages', 'chat', 'generate'],
+    via: ['messages', 'converse', 'chat', 'generate'],
     state: [{ what: 'input/*', state: 'encrypted_content' }],
   },
   generate: {
@@ -112,7 +118,7 @@ const ROWS: Partial<Readonly<Record<Protocol, Translated>>> = {
     answerReader: generateAnswerReader,
     answerWriter: generateAnswerWriter,
     writeError: writeGenerateError,
-    via: ['messages', 'responses', 'chat'],
+    via: ['messages', 'converse', 'responses', 'chat'],
     // only the state goes: the part has a text or a call, too
     state: [
       { what: 'contents/*/parts/*/thoughtSignature', state: '', instead: AT_CALLS },
@@ -121,13 +127,23 @@ const ROWS: Partial<Readonly<Record<Protocol, Translated>>> = {
   },
 }
 
+/** The protocols that only upstreams speak. */
+const OF_UPSTREAMS: Partial<Readonly<Record<Protocol, TranslatedUpstream>>> = {
+  converse: { writeRequest: writeConverseRequest, answerReader: converseAnswerReader },
+}
+
+/** The protocols whose clients are served by translation. */
 export const TRANSLATED = Object.keys(ROWS) as readonly Protocol[]
 
 /** undefined = the protocol is not translated. */
 export const translatedRow = (protocol: Protocol): Translated | undefined => ROWS[protocol]
 
-/** The row of a protocol that is translated. */
+/** The row of a protocol whose clients are served by translation. */
 export const translated = (protocol: Protocol): Translated => ROWS[protocol] as Translated
+
+/** The row of a protocol in which upstreams are asked by translation. */
+export const translatedUpstream = (protocol: Protocol): TranslatedUpstream =>
+  (ROWS[protocol] ?? OF_UPSTREAMS[protocol]) as TranslatedUpstream
 
 // --- a request
 
@@ -187,7 +203,7 @@ const JSON_TYPE = 'application/json'
  * protocol may be a file of another account in the other.
  */
 export function translateRequest(ask: Ask, via: Protocol, target: TranslationTarget): TranslatedRequest {
-  const { body: text, renamed, losses } = translated(via).writeRequest(ask, target)
+  const { body: text, renamed, losses } = translatedUpstream(via).writeRequest(ask, target)
   const body = Buffer.from(text, 'latin1')
   const scan = protocolRow(via).body.scan(JSON_TYPE)
   scan.feed(body)
@@ -219,7 +235,7 @@ export function writeWhole(
   parts: readonly Uint8Array[],
   { via, options, to, writer: plain }: { via: Protocol; options: ReaderOptions; to: Protocol; writer: WriterOptions },
 ): WrittenAnswer {
-  const reader = translated(via).answerReader(options)
+  const reader = translatedUpstream(via).answerReader(options)
   const usageMark = `"${randomUUID()}"`
   const writer = translated(to).answerWriter({ ...plain, usageMark })
   let told = ''

@@ -48,11 +48,6 @@ export class ReservedAddress extends Error {
   }
 }
 
-/** Handlers between a connection and an attempt, for kinds of provider that answer otherwise than the protocol says. */
-const ANSWERS_OF: Record<AnswersOf, (attempt: Attempt, isCount: boolean) => Dispatcher.DispatchHandler> = {
-  bedrock: (attempt, isCount) => new BedrockAnswer(attempt, isCount),
-}
-
 const load = createRequire(import.meta.url)
 /** Only HTTP/2 and proxies need undici. It is loaded when the first channel uses one of them, which takes a sixth of the time of a start. */
 const undici = (): typeof import('undici') => load('undici')
@@ -97,10 +92,13 @@ export class Pools {
     return pool
   }
 
-  /** Sends the request of an attempt, which gets the events of its answer. `isCount`: the request only counts tokens. */
-  send(attempt: Attempt, request: Dispatcher.DispatchOptions, isCount: boolean): void {
-    const { connection, answers } = attempt.claim.candidate.channel
-    this.of(connection).dispatch(request, answers === null ? attempt : ANSWERS_OF[answers](attempt, isCount))
+  /**
+   * Sends the request of an attempt, which gets the events of its answer. `form`: a handler stands between connection and attempt, because the
+   * provider answers otherwise than the protocol says; null = it does not. `isCount`: the request only counts tokens.
+   */
+  send(attempt: Attempt, request: Dispatcher.DispatchOptions, form: AnswersOf | null, isCount: boolean): void {
+    const handler = form === null ? attempt : new BedrockAnswer(attempt, form, isCount)
+    this.of(attempt.claim.candidate.channel.connection).dispatch(request, handler)
   }
 
   /**

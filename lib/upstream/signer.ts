@@ -24,6 +24,8 @@ export interface Signer {
 export interface SignerDeps {
   clock: Clock
   pools: Pools
+  /** The name of the service for which AWS is shown signatures. */
+  service: string
   /** The way to the channel, which is also that to its tokens. */
   connection: UpstreamConnection
   /** Called when there is no new token while the old one is still good. */

@@ -3,7 +3,7 @@ import type { Dispatcher } from 'undici'
 import type { Clock } from '../base/clock.ts'
 import type { CompiledChannel, CompiledKey } from '../world/compiled-channel.ts'
 import type { UpstreamConnection } from '../world/compiled-channel.ts'
-import type { UpstreamCredential } from '../catalog/upstreams.ts'
+import { providerOf, type UpstreamCredential } from '../catalog/upstreams.ts'
 import { awsSigner } from './aws/aws-signer.ts'
 import { googleSigner } from './google-signer.ts'
 import type { Pools } from './pools.ts'
@@ -41,8 +41,9 @@ export class Signers {
     for (const channel of channels) {
       for (const key of channel.keys) {
         if (key.credential === null || !channel.enabled) continue
-        const id = JSON.stringify([channel.connection.id, key.secret])
-        const signer = this.#signers.get(id) ?? this.#make(key.credential, channel.connection)
+        const service = providerOf(channel.kind)?.service ?? ''
+        const id = JSON.stringify([channel.connection.id, service, key.secret])
+        const signer = this.#signers.get(id) ?? this.#make(key.credential, channel.connection, service)
         kept.set(id, signer)
         this.#ofKeys.set(key, signer)
         key.minted = signer.minted
@@ -51,9 +52,10 @@ export class Signers {
     this.#signers = kept
   }
 
-  #make(credential: UpstreamCredential, connection: UpstreamConnection): Signer {
+  #make(credential: UpstreamCredential, connection: UpstreamConnection, service: string): Signer {
     const make = MAKERS[credential.form] as Make<UpstreamCredential>
     return make(credential, {
+      service,
       clock: this.#clock,
       pools: this.#pools,
       connection,

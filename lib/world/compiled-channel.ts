@@ -8,6 +8,7 @@ import {
   secretsIn,
   type AnswersOf,
   type KindName,
+  answersOf,
   providerOf,
   type BalanceCall,
   balanceCallAt,
@@ -67,8 +68,8 @@ export class CompiledChannel {
   readonly special: Provider['special']
   /** The bounds of its answers, by the protocol in which it is asked. */
   readonly bounds: Readonly<Record<Protocol, OutputBounds>>
-  /** The provider whose answers its upstream gives; null = those of the protocols. */
-  readonly answers: AnswersOf | null
+  /** The forms of its answers, where they are not those of the protocol in which it is asked. */
+  readonly answers: Readonly<Partial<Record<Protocol, AnswersOf>>>
   /** True when its answers do not tell of searches. */
   readonly hidesSearches: boolean
   /** The call that tells how much money is left there; null = its kind has none. */
@@ -109,7 +110,7 @@ export class CompiledChannel {
     this.forms = new Set(FORMS.filter(form => speaksForm(channel, form)))
     this.special = providerOf(channel.kind)?.special ?? NOTHING_SPECIAL
     this.bounds = Object.fromEntries(FORMS.map(form => [form, outputBounds(channel.kind, form, channel)])) as never
-    this.answers = providerOf(channel.kind)?.answers ?? null
+    this.answers = answersOf(channel.kind)
     this.hidesSearches = (channel.searches ?? providerOf(channel.kind)?.searches) === 'unreported'
     this.balance = balanceCallAt(channel)
     this.protocols = channel.protocols

@@ -3,12 +3,19 @@
  * compiled from the catalogue when a world is built, and never changes.
  */
 import type { Catalog } from '../store/catalogue/catalogue.ts'
-import { type Channel, isOffline, type Model, type Protocol, type ModelEffort } from '../terms/records.ts'
+import {
+  type Channel,
+  CLIENT_PROTOCOLS,
+  isOffline,
+  type Model,
+  type Protocol,
+  type ModelEffort,
+} from '../terms/records.ts'
 import { type TranslationTarget, plainTarget } from '../translate/ask.ts'
 import { TRANSLATED, translatedRow } from '../translate/table.ts'
 import { CompiledChannel, type UpstreamConnection } from './compiled-channel.ts'
 import type { OutputBounds } from '../protocols/words/maxima.ts'
-import type { KindName } from '../catalog/upstreams.ts'
+import { type KindName, kindLike } from '../catalog/upstreams.ts'
 
 /** A model that a group offers, or would offer if it were not temporarily offline. */
 export interface Listed {
@@ -48,7 +55,8 @@ export class RouteTable {
     for (const [model, upstreamModel] of Object.entries(row.models)) {
       const candidate = { channel, upstreamModel, lane: null }
       for (const group of new Set(row.groups)) {
-        for (const protocol of new Set(row.protocols)) this.#modelRoutes(group, model).add(protocol, candidate)
+        for (const protocol of new Set(row.protocols))
+          if (CLIENT_PROTOCOLS.includes(protocol)) this.#modelRoutes(group, model).add(protocol, candidate)
       }
     }
   }
@@ -57,7 +65,7 @@ export class RouteTable {
     const { translate, protocols } = row
     for (const protocol of TRANSLATED) {
       if (protocols.includes(protocol) || (translate !== true && !translate.includes(protocol))) continue
-      const via = translatedRow(protocol)?.via.find(one => protocols.includes(one) && TRANSLATED.includes(one))
+      const via = translatedRow(protocol)?.via.find(one => protocols.includes(one))
       if (via === undefined) continue
       for (const [model, upstreamModel] of Object.entries(row.models)) {
         const lane = { via, target: this.#target(targetOf(row, this.#rows.get(model), upstreamModel, via), via) }
@@ -213,6 +221,9 @@ const AT_KIND: Partial<Readonly<Record<KindName, Partial<TranslationTarget>>>> =
   openai: { maxOutputMember: 'max_completion_tokens', cacheKeys: true },
   azure: { maxOutputMember: 'max_completion_tokens', cacheKeys: true },
   'azure-deployments': { maxOutputMember: 'max_completion_tokens', cacheKeys: true },
+  bedrock: { maxOutputMember: 'max_completion_tokens' },
+  'bedrock-api-key': { maxOutputMember: 'max_completion_tokens' },
+  'bedrock-mantle': { maxOutputMember: 'max_completion_tokens' },
   deepseek: { thoughtMember: 'reasoning_content' },
   mistral: { toolIds: 'alnum9' },
   moonshot: { thoughtMember: 'reasoning_content' },
@@ -230,6 +241,7 @@ const SEARCH_AT: Partial<Readonly<Record<Protocol, Partial<Readonly<Record<KindN
   messages: {
     bedrock: null,
     'bedrock-api-key': null,
+    'bedrock-mantle': null,
     dashscope: null,
     deepseek: null,
     minimax: null,
@@ -241,6 +253,9 @@ const SEARCH_AT: Partial<Readonly<Record<Protocol, Partial<Readonly<Record<KindN
     anthropic: null,
     azure: null,
     'azure-deployments': null,
+    bedrock: null,
+    'bedrock-api-key': null,
+    'bedrock-mantle': null,
     cerebras: null,
     cohere: null,
     dashscope: 'dashscope',
@@ -264,20 +279,27 @@ const SEARCH_AT: Partial<Readonly<Record<Protocol, Partial<Readonly<Record<KindN
     xai: null,
     zhipu: 'zhipu',
   },
-  responses: { dashscope: 'plain', groq: null, openrouter: 'plain', volcengine: 'plain' },
+  responses: {
+    bedrock: null,
+    'bedrock-api-key': null,
+    dashscope: 'plain',
+    groq: null,
+    openrouter: 'plain',
+    volcengine: 'plain',
+  },
   generate: { vertex: 'plain' },
 }
 /** Where only some models of a provider search, their names say it. */
 const SEARCHES_BY_NAME = /-search-(?:preview|api)/
 
 function searchAt(kind: KindName | null, via: Protocol, upstreamModel: string): SearchesAt {
-  const said = kind === null ? undefined : SEARCH_AT[via]?.[kind]
+  const said = kind === null ? undefined : SEARCH_AT[via]?.[kindLike(kind)]
   return said === undefined || (said === null && SEARCHES_BY_NAME.test(upstreamModel)) ? 'own' : said
 }
 
 /** Messages has a member of its own by which thinking is switched off. */
 function effortsOf(efforts: readonly ModelEffort[], via: Protocol): Pick<TranslationTarget, 'efforts' | 'thinkingOff'> {
-  const thinkingOff = via === 'messages' || efforts.length === 0 || efforts.includes('none')
+  const thinkingOff = via === 'messages' || via === 'converse' || efforts.length === 0 || efforts.includes('none')
   return { efforts: efforts.filter(effort => effort !== 'none'), thinkingOff }
 }
 
@@ -289,9 +311,9 @@ export function targetOf(
 ): TranslationTarget {
   return {
     ...plainTarget(upstreamModel),
-    ...(kind !== null && via === 'chat' ? AT_KIND[kind] : {}),
+    ...(kind !== null && via === 'chat' ? AT_KIND[kindLike(kind)] : {}),
     search: searchAt(kind, via, upstreamModel),
-    thinking: row?.thinking ?? (via === 'messages' ? 'adaptive' : 'effort'),
+    thinking: row?.thinking ?? (via === 'messages' || via === 'converse' ? 'adaptive' : 'effort'),
     maxOutput: row?.maxOutput ?? null,
     ...effortsOf(row?.efforts ?? [], via),
     sampling: row?.sampling ?? 'all',

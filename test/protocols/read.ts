@@ -22,6 +22,14 @@ export function found({ usage, tiers, searches, images, pictureKinds }: Meter): 
 }
 
 export const streamOf = (events: readonly (Json | string)[], eol = '\n'): Buffer =>
-  Buffer.from(
-    events.map(event => `data: ${typeof event === 'string' ? event : JSON.stringify(event)}${eol}${eol}`).join(''),
-  )
+  Buffer.from(events.map(event => eventOf(event, eol)).join(''))
+
+/** Events of Converse have a name and no type: they stand as the one member of an object. */
+const NAMED = /^(?:messageSt(?:art|op)|contentBlock(?:Start|Delta|Stop)|metadata)$/
+
+function eventOf(event: Json | string, eol: string): string {
+  if (typeof event === 'string') return `data: ${event}${eol}${eol}`
+  const [[name, value] = ['', null], ...others] = Object.entries(event)
+  if (others.length > 0 || !NAMED.test(name)) return `data: ${JSON.stringify(event)}${eol}${eol}`
+  return `event: ${name}${eol}data: ${JSON.stringify(value)}${eol}${eol}`
+}

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { FINISH_WORDS, type FinishingProtocol } from '../../lib/protocols/words/finish-words.ts'
-import { KINDS, type ProviderKind, type KindName } from '../../lib/protocols/words/kinds.ts'
+import { KINDS, kindLike, type ProviderKind, type KindName } from '../../lib/protocols/words/kinds.ts'
 import { USAGE_WORDS, type UsagePart } from '../../lib/protocols/words/reports.ts'
 import { PACKAGES } from '../clients/packages.ts'
 import type { Talking } from '../support/talking.ts'
@@ -197,6 +197,10 @@ t.test('finish words: those of the table are known, others are noticed', async t
         { type: 'message_delta', delta: { stop_reason: word } },
       ],
     ],
+    converse: word => [
+      { output: { message: { content: [] } }, stopReason: word },
+      [{ contentBlockDelta: { delta: { text: 'a' } } }, { messageStop: { stopReason: word } }],
+    ],
     generate: word => {
       const answer = { candidates: [{ content: { parts: [{ text: 'a' }] }, finishReason: word }] }
       return [answer, [answer]]
@@ -280,9 +284,10 @@ t.test(
       'in the order of the table',
     )
     for (const [, name = '', words = '', how] of rows) {
-      const { unrecorded }: ProviderKind = KINDS[name as KindName]
-      t.equal(unrecorded, missing(name), name)
-      const of = [...new Set(RECORDED.filter(({ kind }) => kind === name).map(row => row.of))].sort().reverse()
+      const like = kindLike(name as KindName)
+      const { unrecorded }: ProviderKind = KINDS[like]
+      t.equal(unrecorded, missing(like), name)
+      const of = [...new Set(RECORDED.filter(({ kind }) => kind === like).map(row => row.of))].sort().reverse()
       const without = unrecorded === undefined ? [] : [unrecorded === 'streams' ? 'no stream' : 'no text']
       t.equal(how, [...of, ...without].join(', '), name)
       const own = USAGE_WORDS.filter(({ kinds }) => kinds.includes(name as KindName)).map(({ field }) => field)

@@ -8,10 +8,14 @@ import { FINISH_WORDS, type Finish, type FinishingProtocol } from '../../lib/pro
 import { noUsage } from '../../lib/protocols/words/usage.ts'
 import { readerOptions, tell, usageOf, writerOptions } from './support/answers.ts'
 import { PROTOCOLS } from './support/clients.ts'
-import type { Translated } from '../../lib/translate/table.ts'
+import { type Translated, translatedUpstream } from '../../lib/translate/table.ts'
+
+/** Those that clients speak. */
+type ClientProtocol = Exclude<FinishingProtocol, 'converse'>
 
 const data = (value: unknown): string => `data: ${JSON.stringify(value)}\n\n`
 const event = (type: string, value: object): string => `event: ${type}\n${data({ type, ...value })}`
+const named = (type: string, value: object): string => `event: ${type}\n${data(value)}`
 const call = { type: 'function_call', call_id: 'c', name: 'f', arguments: '{"x":1}' }
 
 /** A stream with a text, or with a call, that ends with a word; null = with none. */
@@ -50,6 +54,18 @@ const STREAMS: Record<FinishingProtocol, (word: string | null, args?: string) =>
     const incomplete_details = status === 'incomplete' && word !== 'incomplete' ? { reason: word } : null
     return event(`response.${status}`, { response: { status, incomplete_details, output } })
   },
+  converse: (stopReason, args) =>
+    named('contentBlockStart', {
+      contentBlockIndex: 0,
+      start: args === undefined ? {} : { toolUse: { toolUseId: 'c', name: 'f' } },
+    }) +
+    named('contentBlockDelta', {
+      contentBlockIndex: 0,
+      delta: args === undefined ? { text: 'Hi' } : { toolUse: { input: args } },
+    }) +
+    named('contentBlockStop', { contentBlockIndex: 0 }) +
+    named('messageStop', { stopReason }) +
+    named('metadata', { usage: { inputTokens: 1, outputTokens: 1 } }),
   generate: (finishReason, args) =>
     data({
       candidates: [
@@ -62,7 +78,7 @@ const STREAMS: Record<FinishingProtocol, (word: string | null, args?: string) =>
 }
 
 /** What clients are told: of a text, and where that differs of a call. */
-const TOLD: Record<FinishingProtocol, Record<Exclude<Finish, 'failed'>, string>> = {
+const TOLD: Record<ClientProtocol, Record<Exclude<Finish, 'failed'>, string>> = {
   messages: {
     end: 'end_turn',
     length: 'max_tokens',
@@ -108,17 +124,18 @@ const TOLD: Record<FinishingProtocol, Record<Exclude<Finish, 'failed'>, string>>
     other: 'OTHER',
   },
 }
-const RUN: Record<FinishingProtocol, string> = {
+const RUN: Record<ClientProtocol, string> = {
   messages: 'tool_use',
   chat: 'tool_calls',
   responses: 'completed',
   generate: 'STOP',
 }
-const NAMES = Object.keys(TOLD) as FinishingProtocol[]
+const NAMES = Object.keys(TOLD) as ClientProtocol[]
+const UPSTREAMS = Object.keys(FINISH_WORDS) as FinishingProtocol[]
 
 /** What a client reads of an answer: why it ended, or that it broke off. */
-function told(from: FinishingProtocol, to: FinishingProtocol, stream: string, isLenient = false): string {
-  const reader = (PROTOCOLS[from] as Translated).answerReader(readerOptions({ isLenient }))
+function told(from: FinishingProtocol, to: ClientProtocol, stream: string, isLenient = false): string {
+  const reader = translatedUpstream(from).answerReader(readerOptions({ isLenient }))
   const events = [...reader.push(Buffer.from(stream)), ...reader.end()]
   const failed = events.find(({ type }) => type === 'fail')
   const writer = (PROTOCOLS[to] as Translated).answerWriter(writerOptions({ events: false }))
@@ -138,7 +155,7 @@ function told(from: FinishingProtocol, to: FinishingProtocol, stream: string, is
   return text.includes(`"${word.split(' ').at(-1)}"`) ? word : `a stream does not say ${word}`
 }
 
-for (const from of NAMES)
+for (const from of UPSTREAMS)
   for (const to of NAMES.filter(name => name !== from))
     t.test(`${from} to ${to}: every finish word`, async t => {
       for (const [word, finish] of Object.entries(FINISH_WORDS[from]))
@@ -156,6 +173,7 @@ const FAILED: Record<FinishingProtocol, (word: string) => string> = {
   messages: word => `the upstream stopped: ${word}`,
   chat: word => `the upstream stopped: ${word}`,
   generate: word => `the upstream stopped: ${word}`,
+  converse: word => `the upstream stopped: ${word}`,
   responses: word => (word === 'failed' ? 'the upstream failed' : `the answer is not whole: ${word}`),
 }
 
@@ -165,11 +183,13 @@ t.test('an unknown word behind half a call: nobody runs it', async t => {
 })
 
 t.test('a stream of text without a finish word was cut, unless the channel says finish: lenient', async t => {
-  const rows: [FinishingProtocol, FinishingProtocol][] = [
+  const rows: [FinishingProtocol, ClientProtocol][] = [
     ['chat', 'messages'],
     ['chat', 'responses'],
     ['chat', 'generate'],
     ['messages', 'chat'],
+    ['converse', 'messages'],
+    ['converse', 'generate'],
   ]
   for (const [from, to] of rows) {
     t.equal(told(from, to, STREAMS[from](null)), 'failed: the answer ended without a reason', `${from} to ${to}`)
@@ -191,11 +211,11 @@ t.test('the page has all words, by what they mean', async t => {
   const page = readFileSync(new URL('../../docs/translation.md', import.meta.url), 'utf8')
   const table = page.split('## Why an answer ended')[1]?.split('\n## ')[0] ?? ''
   const rows = [...table.matchAll(/^\| (\w+) \|(.+)\|$/gm)].filter(([, name]) => name !== 'meaning')
-  const listed: Record<string, Record<string, string>> = { messages: {}, chat: {}, responses: {}, generate: {} }
+  const listed: Record<string, Record<string, string>> = Object.fromEntries(UPSTREAMS.map(name => [name, {}]))
   for (const [, meaning, cells = ''] of rows)
     cells.split('|').forEach((cell, at) => {
       for (const [, word] of cell.matchAll(/`(\w+)`/g))
-        (listed[NAMES[at] ?? ''] ??= {})[word as string] = meaning as string
+        (listed[UPSTREAMS[at] ?? ''] ??= {})[word as string] = meaning as string
     })
   t.same(listed, FINISH_WORDS)
 })

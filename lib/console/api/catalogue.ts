@@ -7,7 +7,7 @@ import { operation } from '../../api/operation.ts'
 import { MODEL_STATES } from '../../operations/catalogue/public-catalogue.ts'
 import * as kind from '../../config/scalars.ts'
 import { ROLES } from '../../base/people.ts'
-import { IMAGE_FORMS, PROTOCOLS } from '../../terms/records.ts'
+import { IMAGE_FORMS, CLIENT_PROTOCOLS } from '../../terms/records.ts'
 import type { ConsoleDeps } from './shared.ts'
 
 /** Decimals without an exponent, as exact as prices are. */
@@ -58,9 +58,9 @@ const model = z
     name: z.string(),
     family: z.string().nullable(),
     vendor: z.string().nullable(),
-    protocols: z.array(z.enum(PROTOCOLS)),
+    protocols: z.array(z.enum(CLIENT_PROTOCOLS)),
     translated: z
-      .array(z.enum(PROTOCOLS))
+      .array(z.enum(CLIENT_PROTOCOLS))
       .meta({ description: 'Those of the protocols that no upstream of the model speaks: requests are translated.' }),
     state,
     since: time.nullable().meta({ description: 'Since when it is offline.' }),

@@ -5,7 +5,10 @@
  */
 import type { Dispatcher } from 'undici'
 import { ZERO } from '../../base/money.ts'
+import type { AnswersOf } from '../../catalog/upstreams.ts'
+import type { Claim } from '../../channels/health.ts'
 import type { Hold } from '../../ledger/ledger.ts'
+import type { Protocol } from '../../terms/records.ts'
 import type { Attempt } from '../../upstream/attempt.ts'
 import type { Exchange } from '../record/exchange.ts'
 import { fail, guard } from '../record/ending.ts'
@@ -62,12 +65,16 @@ export function sendPrepared(x: Exchange, services: Services, attempt: Attempt):
   const { claim } = attempt
   try {
     const request = upstreamRequest(x, services, claim)
-    if (claim.key.credential === null) services.pools.send(attempt, request, x.free)
+    if (claim.key.credential === null) services.pools.send(attempt, request, formOf(x, claim), x.free)
     else sign(x, services, attempt, request)
   } catch (error) {
     attempt.onResponseError(null, error as Error)
   }
 }
+
+/** The form of the answer, by the protocol in which the candidate is asked. */
+const formOf = (x: Exchange, { candidate: { channel, lane } }: Claim): AnswersOf | null =>
+  channel.answers[lane?.via ?? (x.form as Protocol)] ?? null
 
 /** The request goes out at once, unless a token must be waited for. */
 function sign(x: Exchange, services: Services, attempt: Attempt, request: Dispatcher.DispatchOptions): void {
@@ -75,7 +82,7 @@ function sign(x: Exchange, services: Services, attempt: Attempt, request: Dispat
     if (attempt.over) return // it was closed while the token was waited for
     attempt.signedWith(signature)
     const headers = [...(request.headers as string[]), ...signature]
-    services.pools.send(attempt, { ...request, headers }, x.free)
+    services.pools.send(attempt, { ...request, headers }, formOf(x, attempt.claim), x.free)
   }
   const signature = services.signers.of(attempt.claim.key).sign(request)
   if (!(signature instanceof Promise)) go(signature)

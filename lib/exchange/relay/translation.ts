@@ -19,7 +19,7 @@ import type {
 } from '../../translate/events.ts'
 import type { TranslatedRequest } from '../../translate/ask.ts'
 import { issuerOf } from '../../translate/opaque.ts'
-import { translated, withUsage } from '../../translate/table.ts'
+import { translated, translatedUpstream, withUsage } from '../../translate/table.ts'
 import type { AnswerJob, Result } from '../../translate/thread.ts'
 import type { Exchange } from '../record/exchange.ts'
 import { asksCost, wantsArray, wantsEvents } from '../record/request.ts'
@@ -68,7 +68,7 @@ export class Translation {
     const asked = query === undefined ? {} : { query }
     const { isLenient } = lane.target
     this.#options = { events, issuer, renamed: lane.renamed, requestId: x.id, isLenient, ...asked }
-    this.#reader = translated(lane.via).answerReader(this.#options)
+    this.#reader = translatedUpstream(lane.via).answerReader(this.#options)
     this.#writer = this.#newWriter()
     this.#count()
   }

@@ -15,7 +15,7 @@ import {
   WITH_ATTEMPTS,
 } from '../../store/usage/queries.ts'
 import { REFUSED_BY } from '../../terms/traffic.ts'
-import { type Account, BASES, ENDS, OUTCOMES, PROTOCOLS } from '../../terms/records.ts'
+import { type Account, BASES, ENDS, OUTCOMES, CLIENT_PROTOCOLS } from '../../terms/records.ts'
 import { NO_KEY } from '../accounts/own-keys.ts'
 import { OperationError } from '../error.ts'
 import { moment, publicIdField } from '../fields.ts'
@@ -45,7 +45,7 @@ export const requestIdText = z.string().max(512)
 const traits = {
   model: kind.name.optional(),
   group: kind.name.optional(),
-  protocol: kind.oneOf(...PROTOCOLS).optional(),
+  protocol: kind.oneOf(...CLIENT_PROTOCOLS).optional(),
   from: moment.optional(),
   to: moment.optional(),
 }

@@ -14,7 +14,7 @@ import { accountPurse } from '../../store/books/purses.ts'
 import type { Pieces } from '../../store/export-thread.ts'
 import type { AccountKeys, Page } from '../../store/usage/queries.ts'
 import type { BookedRow } from '../../store/usage/rows.ts'
-import { PROTOCOLS, type Protocol } from '../../terms/records.ts'
+import { CLIENT_PROTOCOLS, type Protocol } from '../../terms/records.ts'
 import type { OwnKeys } from '../accounts/own-keys.ts'
 import { shownDispute } from '../billing/disputes.ts'
 import { CSV_TYPE, JSON_LINES_TYPE } from '../csv.ts'
@@ -359,7 +359,7 @@ export class Requests {
   }
 }
 
-export const testForm = z.strictObject({ model: kind.name, protocol: kind.oneOf(...PROTOCOLS) })
+export const testForm = z.strictObject({ model: kind.name, protocol: kind.oneOf(...CLIENT_PROTOCOLS) })
 
 /** A request that a serving process is asked to try out. */
 interface KeyTrial {

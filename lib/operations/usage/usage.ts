@@ -17,7 +17,7 @@ import {
   SummaryRefused,
   type SummaryRow,
 } from '../../store/usage/queries.ts'
-import { PROTOCOLS, type Protocol } from '../../terms/records.ts'
+import { CLIENT_PROTOCOLS, type Protocol } from '../../terms/records.ts'
 import { type BalanceDeps, balancesOf, shownBalance } from '../accounts/accounts.ts'
 import { type CsvColumn, CsvTable, forPeople } from '../csv.ts'
 import type { OperationDeps } from '../deps.ts'
@@ -70,7 +70,7 @@ export const choicesAnswer = z
     more_keys: z.boolean(),
     models: z.array(z.string()),
     groups: z.array(z.string()),
-    protocols: z.array(z.enum(PROTOCOLS)),
+    protocols: z.array(z.enum(CLIENT_PROTOCOLS)),
     members: z.array(z.strictObject({ id: idText, name: z.string() })).nullable(),
     reasons: z.array(z.strictObject({ name: z.string(), why: bothWords })),
   })
@@ -226,7 +226,7 @@ export class UsageSums {
       more_keys: keys.length > MOST_CHOICES,
       models: models.slice(0, MOST_CHOICES),
       groups: groups.slice(0, MOST_CHOICES),
-      protocols: PROTOCOLS.filter(name => protocols.includes(name)) as Protocol[],
+      protocols: CLIENT_PROTOCOLS.filter(name => protocols.includes(name)) as Protocol[],
       members: seesMembers ? await this.#members(reader) : null,
       reasons: (Object.keys(ERRORS) as ErrorName[]).map(name => ({ name, why: REASONS[name].why })),
     }

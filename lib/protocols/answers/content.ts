@@ -14,10 +14,10 @@ import { Patterns } from '../json/patterns.ts'
  * How the value of a key counts. `text`: a string of text. `encoded`: a string of base64. `whole`: an object or array,
  * which counts by its bytes between the outer brackets. `again`: a text that most streams repeat after its deltas, and
  * that some streams have only there. `thought`, `beside`: texts of which many answers say the same under a key of each kind, and
- * some under a key of one; whichever kind has more counts.
+ * some under a key of one; whichever kind has more counts. `around`: an object of thoughts, which count under the keys in it.
  */
-type ContentKind = 'text' | 'thought' | 'beside' | 'encoded' | 'whole' | 'again'
-const OTHERS = ['thought', 'beside', 'encoded', 'whole'] as const
+type ContentKind = 'text' | 'thought' | 'beside' | 'encoded' | 'whole' | 'again' | 'around'
+const OTHERS = ['thought', 'beside', 'encoded', 'whole', 'around'] as const
 
 /** The keys under which a protocol's answers have their content. They are made once, when the process starts. */
 export class ContentKeys {
@@ -126,6 +126,8 @@ export class ContentCounter {
   /** Bytes of each kind. */
   #text = 0
   #thought = 0
+  /** True when an object of thoughts was seen. */
+  #around = false
   #beside = 0
   #again = 0
   #encoded = 0
@@ -139,7 +141,7 @@ export class ContentCounter {
 
   /** True when some of the content is thoughts. */
   get thinks(): boolean {
-    return this.#thought > 0
+    return this.#thought > 0 || this.#around
   }
 
   /** Returns the tokens so far, without `encoded` characters of base64, which are charged in another way. */
@@ -200,6 +202,7 @@ export class ContentCounter {
   /** A key ends at `end`. Mostly a text follows it directly. */
   #found(text: string, kind: ContentKind, end: number): number {
     this.#kind = kind
+    this.#around ||= kind === 'around'
     this.#tail = ''
     const isText = text.charCodeAt(end) === COLON && text.charCodeAt(end + 1) === QUOTE
     this.#state = isText ? IN_TEXT : AFTER_KEY

@@ -20,7 +20,7 @@ export type Finish =
   | 'other'
   | 'failed'
 
-export type FinishingProtocol = 'messages' | 'chat' | 'responses' | 'generate'
+export type FinishingProtocol = 'messages' | 'chat' | 'responses' | 'generate' | 'converse'
 
 export const FINISH_WORDS: Readonly<Record<FinishingProtocol, Readonly<Record<string, Finish>>>> = {
   /** `stop_reason` */
@@ -93,6 +93,18 @@ export const FINISH_WORDS: Readonly<Record<FinishingProtocol, Readonly<Record<st
     TOO_MANY_TOOL_CALLS: 'failed',
     MISSING_THOUGHT_SIGNATURE: 'failed',
     OTHER: 'other',
+  },
+  /** `stopReason` */
+  converse: {
+    end_turn: 'end',
+    max_tokens: 'length',
+    stop_sequence: 'sequence',
+    tool_use: 'tool',
+    guardrail_intervened: 'refusal',
+    content_filtered: 'refusal',
+    malformed_model_output: 'failed',
+    malformed_tool_use: 'failed',
+    model_context_window_exceeded: 'context',
   },
 }
 

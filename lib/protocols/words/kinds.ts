@@ -14,8 +14,10 @@ export interface ProviderKind {
   credential?: CredentialForm
   /** The addresses that its channels may have; undefined = any. */
   address?: AddressForm
-  /** The framing of its answers, where it is not that of the protocols. */
-  answers?: AnswersOf
+  /** The kind whose protocols it speaks: it differs from that one by what stands in its own row alone. */
+  like?: string
+  /** The name of the service for which AWS is shown signatures. */
+  service?: string
   /** What of its texts is neither among the answers that the meters are tested with nor among the examples of its documentation. */
   unrecorded?: 'answers' | 'streams'
   /** Answers on chat do not tell of searches. */
@@ -30,8 +32,11 @@ export interface ProviderKind {
 const CREDENTIAL_FORMS = ['service_account', 'aws'] as const
 export type CredentialForm = (typeof CREDENTIAL_FORMS)[number]
 
-/** Providers that answer in framing of their own. */
-export type AnswersOf = 'bedrock'
+/**
+ * Forms of answers that are none of a protocol, and are made into those of one before anybody reads them. `messages-on-aws` and
+ * `openai-on-aws`: only what AWS refuses before a model is asked has a form of its own.
+ */
+export type AnswersOf = 'claude-on-bedrock' | 'converse' | 'messages-on-aws' | 'openai-on-aws'
 
 export interface AddressForm {
   fits(url: URL): boolean
@@ -61,8 +66,10 @@ export const KINDS = {
   gemini: {},
   azure: { authHeader: 'api-key' },
   'azure-deployments': { authHeader: 'api-key', query: { 'api-version': '2024-10-21' } },
-  bedrock: { credential: 'aws', answers: 'bedrock' },
-  'bedrock-api-key': { answers: 'bedrock' },
+  bedrock: { credential: 'aws' },
+  'bedrock-api-key': {},
+  'bedrock-mantle': { credential: 'aws', service: 'bedrock-mantle', unrecorded: 'streams' },
+  'bedrock-mantle-api-key': { like: 'bedrock-mantle' },
   cerebras: {},
   cohere: { unrecorded: 'answers' },
   dashscope: {},
@@ -90,3 +97,6 @@ export const SEARCH_REPORTS = ['reported', 'unreported'] as const
 export type SearchReports = (typeof SEARCH_REPORTS)[number]
 
 export type KindName = keyof typeof KINDS
+
+/** The kind whose rows in the tables of protocols, maxima and searches are its own. */
+export const kindLike = (name: KindName): KindName => ((KINDS[name] as ProviderKind).like as KindName) ?? name

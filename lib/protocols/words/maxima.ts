@@ -4,7 +4,7 @@
  * `max_completion_tokens: 1`. What stands here was taken from the providers' own pages, or from clients that are made for
  * them; where these say nothing, the provider reads its protocol's own name only.
  */
-import type { KindName } from './kinds.ts'
+import { type KindName, kindLike } from './kinds.ts'
 
 export const MAXIMUM_NAMES = ['max_tokens', 'max_completion_tokens', 'max_output_tokens'] as const
 export type MaximumName = (typeof MAXIMUM_NAMES)[number]
@@ -31,6 +31,7 @@ const OWN: Readonly<Record<string, Maxima>> = {
   chat: maximumBit('max_tokens'),
   responses: maximumBit('max_output_tokens'),
   generate: GENERATE_MAXIMUM,
+  converse: maximumBit('max_tokens'),
 }
 
 interface AtKindMaxima {
@@ -46,6 +47,13 @@ const BOTH: readonly MaximumName[] = ['max_tokens', 'max_completion_tokens']
 const WITHIN: AtKindMaxima = { thoughts: 'within' }
 const FILLS_CACHE: AtKindMaxima = { zero: true, thoughts: 'within' }
 
+const ON_BEDROCK = {
+  messages: FILLS_CACHE,
+  chat: { reads: BOTH },
+  responses: WITHIN,
+  converse: WITHIN,
+} satisfies Record<string, AtKindMaxima>
+
 /**
  * Kind → protocol → what is different there than the protocol's own name. `moonshot`, `minimax`, `groq`, `cerebras` and `xai`
  * call `max_tokens` deprecated and read it all the same; `openrouter` hands either on under the name of whom it asks.
@@ -56,8 +64,9 @@ export const MAXIMA_AT: Partial<Readonly<Record<KindName, Readonly<Record<string
   openai: { chat: { reads: BOTH, thoughts: 'within' }, responses: WITHIN },
   azure: { messages: FILLS_CACHE, chat: { reads: BOTH, thoughts: 'within' }, responses: WITHIN },
   'azure-deployments': { chat: { reads: BOTH, thoughts: 'within' } },
-  bedrock: { messages: FILLS_CACHE },
-  'bedrock-api-key': { messages: FILLS_CACHE },
+  bedrock: ON_BEDROCK,
+  'bedrock-api-key': ON_BEDROCK,
+  'bedrock-mantle': { messages: FILLS_CACHE, chat: { reads: BOTH }, responses: WITHIN },
   vertex: { messages: FILLS_CACHE },
   cerebras: { chat: { reads: BOTH } },
   deepseek: { chat: WITHIN },
@@ -88,7 +97,7 @@ export function outputBounds(
   protocol: string,
   { readsMax, thoughts }: { readsMax: readonly MaximumName[]; thoughts: Thoughts | null },
 ): OutputBounds {
-  const at = kind === null ? undefined : MAXIMA_AT[kind]?.[protocol]
+  const at = kind === null ? undefined : MAXIMA_AT[kindLike(kind)]?.[protocol]
   const usual = at?.reads === undefined ? (OWN[protocol] ?? ALL_MAXIMA) : maximaOf(at.reads)
   return {
     reads: usual | maximaOf(readsMax) | (at?.zero === true ? NO_OUTPUT : NO_MAXIMA),

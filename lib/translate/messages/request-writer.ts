@@ -11,7 +11,8 @@ import type {
   Tool,
   Written,
 } from '../ask.ts'
-import { type AssistantRound, type Round, reminder, roundsOf, type UserRound } from '../conversation.ts'
+import { CacheMarks } from '../cache-marks.ts'
+import { type AssistantRound, placed, roundsOf, type UserRound } from '../conversation.ts'
 import { Untranslatable } from '../events.ts'
 import { asObject } from '../freeform.ts'
 import {
@@ -80,7 +81,7 @@ class MessagesWriter extends RequestWriter {
       stop_sequences: sequences.length === 0 ? undefined : array(sequences),
       thinking,
       output_config: effort === undefined && format === undefined ? undefined : object({ effort, format }),
-      cache_control: this.#marks.top,
+      cache_control: markOf(this.#marks.top),
       metadata: user === null ? undefined : object({ user_id: literal(user.slice(0, 256)) }),
       service_tier: tier === 'default' ? '"standard_only"' : undefined,
     })
@@ -89,7 +90,7 @@ class MessagesWriter extends RequestWriter {
 
   #system(): JsonText | undefined {
     const parts = this.ask.system.filter(({ text }) => !isBlank(text))
-    const blocks = parts.map(part => typed('text', { text: part.text, cache_control: this.#marks.of(part) }))
+    const blocks = parts.map(part => typed('text', { text: part.text, cache_control: markOf(this.#marks.of(part)) }))
     if (this.ask.format.type === 'json') blocks.push(typed('text', { text: ONE_OBJECT }))
     return blocks.length === 0 ? undefined : array(blocks)
   }
@@ -125,7 +126,7 @@ class MessagesWriter extends RequestWriter {
       description: description ?? undefined,
       input_schema: input.schema,
       strict: tool.type === 'function' && tool.strict === true ? 'true' : undefined,
-      cache_control: this.#marks.of(tool),
+      cache_control: markOf(this.#marks.of(tool)),
     })
   }
 
@@ -260,7 +261,7 @@ class MessagesWriter extends RequestWriter {
       id: literal(fitId(part.id)),
       name: this.nameOf(part),
       input: this.#input(part.freeform ? asObject(part.args) : part.args),
-      cache_control: this.#marks.of(part),
+      cache_control: markOf(this.#marks.of(part)),
     })
   }
 
@@ -278,12 +279,12 @@ class MessagesWriter extends RequestWriter {
       tool_use_id: literal(fitId(part.id)),
       content: content.length === 0 ? undefined : array(content),
       is_error: part.error ? 'true' : undefined,
-      cache_control: this.#marks.of(part),
+      cache_control: markOf(this.#marks.of(part)),
     })
   }
 
   #content(part: TextPart | MediaPart): JsonText[] {
-    const cache_control = this.#marks.of(part)
+    const cache_control = markOf(this.#marks.of(part))
     if (part.type === 'text') return isBlank(part.text) ? [] : [typed('text', { text: part.text, cache_control })]
     if (part.kind !== 'image' && part.kind !== 'document') throw new Untranslatable(part.kind)
     const title = part.kind === 'document' ? part.name : undefined
@@ -305,105 +306,5 @@ function trimLast(round: AssistantRound): void {
   if (text?.type === 'text') round.parts[at] = { ...text, text: trimEnd(text.text) }
 }
 
-// --- system turns in the middle of a conversation
-
-/**
- * They stand behind the user's turn that follows, where the model knows them; elsewhere they are text of the user, between tags that
- * say so.
- */
-function placed(rounds: readonly Round[], areKnown: boolean): Round[] {
-  const all: Round[] = []
-  let waiting: TextPart[] = []
-  const put = (): void => {
-    if (waiting.length > 0) putSystem(all, waiting, areKnown)
-    waiting = []
-  }
-  for (const round of rounds) {
-    if (round.role === 'system') waiting = [...waiting, ...round.parts]
-    else if (round.role === 'user') {
-      joinUser(all, { ...round, parts: [...round.parts] })
-      put()
-    } else {
-      put()
-      all.push(round)
-    }
-  }
-  put()
-  return all
-}
-
-/** Two turns of the user become one when a system turn between them has moved away. */
-function joinUser(all: Round[], round: UserRound): void {
-  const last = all.at(-1)
-  if (last?.role === 'user' && round.results.length === 0) for (const part of round.parts) last.parts.push(part)
-  else all.push(round)
-}
-
-function putSystem(all: Round[], parts: TextPart[], areKnown: boolean): void {
-  const user = all.at(-1)
-  if (user?.role === 'user' && areKnown) {
-    all.push({ role: 'system', parts })
-    return
-  }
-  const part: TextPart = { type: 'text', text: reminder(parts) }
-  if (user?.role === 'user') user.parts.push(part)
-  else all.push({ role: 'user', results: [], parts: [part] })
-}
-
-// --- cache marks
-
-const MOST_MARKS = 4
-
-interface Markable {
-  cache?: CacheLife
-}
-
-/**
- * Which parts of a request ask for a cache entry behind them. They are marked only where the client's own request asks for
- * caching, unless the channel marks on its own. The protocol allows four marks; the last ones are kept, because each of
- * them covers what stands before it.
- */
-class CacheMarks {
-  readonly #kept = new Map<Markable, CacheLife>()
-  readonly #top: CacheLife | null
-
-  constructor(ask: Ask, target: TranslationTarget) {
-    const { tools, system, systemMedia, turns, cache: top } = ask
-    this.#top = top
-    const all: (Markable & { type: string })[] = [
-      ...tools,
-      ...system,
-      ...systemMedia,
-      ...turns.flatMap(({ parts }) => parts),
-    ]
-    const marked = all.filter(({ type, cache }) => type !== 'freeform' && type !== 'thought' && cache !== undefined)
-    for (const part of marked.slice(top === null ? -MOST_MARKS : 1 - MOST_MARKS))
-      this.#kept.set(part, part.cache as CacheLife)
-    if (target.cacheMarks === 'auto' && this.#kept.size === 0 && top === null) this.#markEnds(ask)
-  }
-
-  /** Behind the part that all requests of the conversation have, and behind its end. */
-  #markEnds({ tools, system, turns }: Ask): void {
-    const stable = system.at(-1) ?? tools.findLast(tool => tool.type === 'function')
-    const last = turns.findLast(({ role }) => role === 'user')?.parts.at(-1)
-    for (const part of [stable, last]) if (part !== undefined) this.#kept.set(part as Markable, '5m')
-  }
-
-  of(part: Markable | Tool): JsonText | undefined {
-    return markOf(this.#kept.get(part as Markable))
-  }
-
-  /** The mark at the top of the body, which follows the end of the conversation. */
-  get top(): JsonText | undefined {
-    return markOf(this.#top ?? undefined)
-  }
-
-  /** The longest life that is asked for; null = nothing is. */
-  get life(): CacheLife | null {
-    const lives = [...this.#kept.values(), this.#top]
-    return lives.includes('1h') ? '1h' : lives.includes('5m') ? '5m' : null
-  }
-}
-
-const markOf = (life: CacheLife | undefined): JsonText | undefined =>
-  life === undefined ? undefined : life === '1h' ? '{"type":"ephemeral","ttl":"1h"}' : '{"type":"ephemeral"}'
+const markOf = (life: CacheLife | null): JsonText | undefined =>
+  life === null ? undefined : life === '1h' ? '{"type":"ephemeral","ttl":"1h"}' : '{"type":"ephemeral"}'

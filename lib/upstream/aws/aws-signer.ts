@@ -12,22 +12,16 @@ import type { AwsKeys } from '../../catalog/upstreams.ts'
 import type { Signer, SignerDeps } from '../signer.ts'
 import { CredentialError } from '../attempt.ts'
 
-const SERVICE = 'bedrock'
 const NONE: readonly string[] = []
 
-export function awsSigner(keys: AwsKeys, { clock }: Pick<SignerDeps, 'clock'>): Signer {
+export function awsSigner(keys: AwsKeys, { clock, service }: Pick<SignerDeps, 'clock' | 'service'>): Signer {
   const aws4 = library()
   const signed = (request: Dispatcher.DispatchOptions, digest: Hash): string[] => {
     const { origin, method, path, headers: sent } = request
     const headers: Record<string, string> = { host: new URL(String(origin)).host }
     const type = headerIn(sent as readonly string[], 'content-type')
     if (type !== undefined) headers['content-type'] = type
-    return signatureHeaders(
-      aws4,
-      { service: SERVICE, method, path, headers, digest: digest.digest('hex') },
-      keys,
-      clock.now(),
-    )
+    return signatureHeaders(aws4, { service, method, path, headers, digest: digest.digest('hex') }, keys, clock.now())
   }
   return {
     minted: NONE,

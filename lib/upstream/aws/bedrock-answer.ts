@@ -1,14 +1,15 @@
 /**
- * Stands between a connection and the attempt that it serves, and turns what Claude on Bedrock answers into an answer of the
- * messages protocol: streams of binary frames into event streams, errors and counts of tokens into those of the protocol. A whole
+ * Stands between a connection and the attempt that it serves, and turns what Bedrock answers into an answer of the
+ * protocol in which it was asked: streams of binary frames into event streams, errors and counts of tokens into those of the protocol. A whole
  * answer of a model passes as it comes. The attempt hears of an error when it has come to its end, because only then it is known what it says.
  *
- * Each frame of a stream carries one event as base64 in JSON, `{"bytes":"…"}`; a frame that is an exception becomes an `error` event, and
- * nothing follows it.
+ * Each frame of a stream is one event: of Claude, as base64 in JSON, `{"bytes":"…"}`; of Converse, the data themselves, of the type that a header
+ * names. A frame that is an exception becomes an `error` event, and nothing follows it.
  */
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Dispatcher } from 'undici'
 import { fieldsOf } from '../../protocols/json/text.ts'
+import type { AnswersOf } from '../../protocols/words/kinds.ts'
 import type { Attempt } from '../attempt.ts'
 import { decoderFor, type SideDecoder } from '../decode.ts'
 import { bedrockError, bedrockException } from './bedrock-errors.ts'
@@ -24,12 +25,14 @@ const NOTHING: Buffer = Buffer.alloc(0)
 
 /** An error, or a count of tokens: it is told when it is whole. */
 class ShortAnswer {
+  readonly #form: AnswersOf
   readonly #status: number
   readonly #headers: IncomingHttpHeaders
   readonly #parts: Buffer[] = []
   #bytes = 0
 
-  constructor(status: number, headers: IncomingHttpHeaders) {
+  constructor(form: AnswersOf, status: number, headers: IncomingHttpHeaders) {
+    this.#form = form
     this.#status = status
     this.#headers = headers
   }
@@ -54,7 +57,7 @@ class ShortAnswer {
 
   #tellError(attempt: Attempt, controller: Controller, body: Buffer): void {
     const named = this.#headers[NAMED]
-    const said = bedrockError(this.#status, typeof named === 'string' ? named : undefined, body)
+    const said = bedrockError(this.#form, this.#status, typeof named === 'string' ? named : undefined, body)
     attempt.explain(said.cause)
     this.#tellWhole(attempt, controller, said.status, said.body)
   }
@@ -68,6 +71,7 @@ class ShortAnswer {
 
 export class BedrockAnswer implements Dispatcher.DispatchHandler {
   readonly #attempt: Attempt
+  readonly #form: AnswersOf
   readonly #isCount: boolean
   /** null = it is told as it comes. */
   #short: ShortAnswer | null = null
@@ -78,9 +82,10 @@ export class BedrockAnswer implements Dispatcher.DispatchHandler {
   #gate: Gate | null = null
 
   /** `isCount`: the request asks how many tokens it has. */
-  constructor(attempt: Attempt, isCount: boolean) {
+  constructor(attempt: Attempt, form: AnswersOf, isCount: boolean) {
     this.#attempt = attempt
-    this.#isCount = isCount
+    this.#form = form
+    this.#isCount = isCount && form === 'claude-on-bedrock'
   }
 
   onRequestStart(controller: Controller): void {
@@ -92,14 +97,14 @@ export class BedrockAnswer implements Dispatcher.DispatchHandler {
   }
 
   onResponseStart(controller: Controller, status: number, headers: IncomingHttpHeaders): void {
-    if (status >= 300 || (status >= 200 && this.#isCount)) this.#short = new ShortAnswer(status, headers)
+    if (status >= 300 || (status >= 200 && this.#isCount)) this.#short = new ShortAnswer(this.#form, status, headers)
     else if (status >= 200 && FRAMES.test(String(headers['content-type'] ?? '')))
       this.#begin(controller, status, headers)
     else this.#attempt.onResponseStart(controller, status, headers)
   }
 
   #begin(controller: Controller, status: number, headers: IncomingHttpHeaders): void {
-    this.#events = new BedrockEvents()
+    this.#events = new BedrockEvents(this.#form)
     const told = { ...bare(headers), 'content-type': 'text/event-stream' }
     if (isPlain(headers)) {
       this.#attempt.onResponseStart(controller, status, told)
@@ -173,15 +178,20 @@ function bare(headers: IncomingHttpHeaders): IncomingHttpHeaders {
 
 /** The beginning of an event of Bedrock. */
 const TYPE_FIRST = /^\{"type":"([a-z_]{1,64})"/
-const TYPE = /^[a-z_]{1,64}$/
+const TYPE = /^[a-zA-Z_]{1,64}$/
 /** Bedrock adds measurements of its own to the last event, which has no other members. */
 const LAST = '{"type":"message_stop"}'
 
 export class BedrockEvents {
+  readonly #form: AnswersOf
   readonly #frames = new FrameReader()
   #hasFailed = false
   /** The fault behind which nothing can be read; null = more can. */
   broken: BadFrame | null = null
+
+  constructor(form: AnswersOf) {
+    this.#form = form
+  }
 
   /** The bytes of the events that are whole now. */
   push(chunk: Buffer): Buffer {
@@ -210,12 +220,14 @@ export class BedrockEvents {
 
   #eventOf({ headers, payload }: EventFrame): string {
     const kind = headers.get(':message-type')
-    if (kind === 'event') return headers.get(':event-type') === 'chunk' ? chunkEvent(payload) : ''
+    const type = headers.get(':event-type') ?? ''
+    if (kind === 'event' && this.#form === 'converse') return ofOneLine(type, payload.toString('latin1'))
+    if (kind === 'event') return type === 'chunk' ? chunkEvent(payload) : ''
     if (kind !== 'exception' && kind !== 'error') throw new BadFrame('a frame that is neither event nor error')
     this.#hasFailed = true
     const named = headers.get(':exception-type') ?? headers.get(':error-code') ?? ''
     const said = headers.get(':error-message')
-    const error = bedrockException(named, said === undefined ? payload : Buffer.from(said))
+    const error = bedrockException(this.#form, named, said === undefined ? payload : Buffer.from(said))
     return event('error', Buffer.from(error).toString('latin1'))
   }
 }
@@ -229,9 +241,13 @@ function chunkEvent(payload: Buffer): string {
   const data = Buffer.from(bytes, 'base64').toString('latin1')
   const type = TYPE_FIRST.exec(data)?.[1] ?? fieldsOf(readJson(data))['type']
   if (typeof type !== 'string') return '' // keeps the connection alive
-  if (!TYPE.test(type)) throw new BadFrame('a chunk that is no event')
+  return ofOneLine(type, type === 'message_stop' ? LAST : data)
+}
+
+function ofOneLine(type: string, data: string): string {
+  if (!TYPE.test(type)) throw new BadFrame('a frame that is no event')
   // between the tokens of JSON a line end is a blank; inside them none can stand
-  return event(type, type === 'message_stop' ? LAST : data.replace(/[\r\n]/g, ' '))
+  return event(type, data.replace(/[\r\n]/g, ' '))
 }
 
 function readJson(text: string): unknown {

@@ -1,8 +1,10 @@
 /**
- * What Claude on Bedrock says about failures, in the words of the messages protocol. Bedrock names an exception: in the header
- * `x-amzn-errortype` of an answer, as `:exception-type` of a frame in a stream, or as `__type` in the body.
+ * What Bedrock says about failures, in the words of the messages protocol, or of OpenAI's. Bedrock names an exception: in the header
+ * `x-amzn-errortype` of an answer, as `:exception-type` of a frame in a stream, or as `__type` in the body. What is an error of the protocol already
+ * stays as it is.
  */
 import { type Fields, isFields } from '../../protocols/json/text.ts'
+import type { AnswersOf } from '../../protocols/words/kinds.ts'
 
 /** The type of an error of the messages protocol, and the status that goes with it. */
 type Told = readonly [type: string, status: number]
@@ -41,27 +43,28 @@ const LONGEST_MESSAGE = 4096
 
 interface BedrockError {
   status: number
-  /** An error of the messages protocol, as JSON. */
+  /** An error of the protocol, as JSON. */
   body: string
   /** The cause that no other request cures, for operators; null = nothing is known of it. */
   cause: string | null
 }
 
 /** `named`: what the header says; undefined = nothing. */
-export function bedrockError(status: number, named: string | undefined, body: Buffer): BedrockError {
+export function bedrockError(form: AnswersOf, status: number, named: string | undefined, body: Buffer): BedrockError {
   const fields = parsed(body)
+  if (isFields(fields?.['error'])) return { status, body: body.toString(), cause: null }
   const name = nameOf(named ?? textOf(fields?.['__type']) ?? '')
   const message = messageOf(fields, body) || `Bedrock answered ${status}${name === '' ? '' : ` (${name})`}.`
   const [type, known] = told(name, status)
-  return { status: known, body: errorJson(type, message), cause: causeOf(name, message) }
+  return { status: known, body: errorJson(form, type, message), cause: causeOf(name, message) }
 }
 
 /** An exception in a stream, as the data of an `error` event. */
-export function bedrockException(named: string, payload: Buffer): string {
+export function bedrockException(form: AnswersOf, named: string, payload: Buffer): string {
   const fields = parsed(payload)
   const name = nameOf(named)
   const message = messageOf(fields, payload) || `Bedrock broke off its answer${name === '' ? '' : ` (${name})`}.`
-  return errorJson(told(name, 0)[0], message)
+  return errorJson(form, told(name, 0)[0], message)
 }
 
 function told(name: string, status: number): Told {
@@ -94,8 +97,11 @@ function causeOf(name: string, message: string): string | null {
   return name === 'AccessDenied' ? 'the credential may not use the model' : null
 }
 
-const errorJson = (type: string, message: string): string =>
-  JSON.stringify({ type: 'error', error: { type, message: message.slice(0, LONGEST_MESSAGE) } })
+function errorJson(form: AnswersOf, type: string, said: string): string {
+  const message = said.slice(0, LONGEST_MESSAGE)
+  if (form === 'openai-on-aws') return JSON.stringify({ error: { message, type, param: null, code: null } })
+  return JSON.stringify({ type: 'error', error: { type, message } })
+}
 
 function parsed(body: Buffer): Fields | null {
   try {

@@ -4,10 +4,10 @@
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { FINISH_WORDS, type FinishingProtocol } from '../../../lib/protocols/words/finish-words.ts'
-import { KINDS, type KindName } from '../../../lib/protocols/words/kinds.ts'
+import { KINDS, kindLike, type KindName } from '../../../lib/protocols/words/kinds.ts'
 import { inputOf, noUsage, outputOf, type Usage } from '../../../lib/protocols/words/usage.ts'
 import type { AnswerEvent } from '../../../lib/translate/events.ts'
-import { type Translated, translated } from '../../../lib/translate/table.ts'
+import { type Translated, translated, translatedUpstream } from '../../../lib/translate/table.ts'
 import type { Json } from '../../protocols/answers-told.ts'
 import { read, streamOf } from '../../protocols/read.ts'
 import { RECORDED, type Recorded } from '../../protocols/recorded.ts'
@@ -16,6 +16,8 @@ import { come, readerOptions, type Loose, tell, writerOptions } from './answers.
 
 export const TEXT = ['messages', 'chat', 'responses', 'generate'] as const
 type Text = (typeof TEXT)[number]
+/** Those of upstreams. */
+type Spoken = Text | 'converse'
 
 /** What somebody reads of an answer. */
 export interface Seen {
@@ -27,10 +29,10 @@ export interface Seen {
   output: number
 }
 
-export type Answer = Recorded & { protocol: Text }
+export type Answer = Recorded & { protocol: Spoken }
 
 /** The answers of protocols that are translated. */
-export const ANSWERS = RECORDED.filter((row): row is Answer => (TEXT as readonly string[]).includes(row.protocol))
+export const ANSWERS = RECORDED.filter((row): row is Answer => [...TEXT, 'converse'].includes(row.protocol))
 
 // --- what the provider said, as a reader of its pages would find it
 
@@ -52,7 +54,7 @@ function addMessage(seen: Seen, message: Loose, args: Map<string, { name: string
   })
 }
 
-const WALKS: Record<Text, (seen: Seen, events: readonly Loose[], isStream: boolean) => void> = {
+const WALKS: Record<Spoken, (seen: Seen, events: readonly Loose[], isStream: boolean) => void> = {
   chat(seen, events) {
     const args = new Map<string, { name: string; text: string }>()
     for (const event of events)
@@ -91,6 +93,25 @@ const WALKS: Record<Text, (seen: Seen, events: readonly Loose[], isStream: boole
     if (seen.text === '')
       for (const event of events) if (event['type'] === 'response.output_text.delta') seen.text += event['delta']
     seen.stop = whole['incomplete_details']?.reason ?? whole['status'] ?? 'completed'
+  },
+  converse(seen, events, isStream) {
+    const pieces = new Map<number, string>()
+    for (const event of events) {
+      const { contentBlockStart: start, contentBlockDelta: piece, messageStop: stop, stopReason } = event
+      const { text = '', toolUse, reasoningContent } = piece?.delta ?? {}
+      seen.text += text
+      seen.thought += reasoningContent?.text ?? ''
+      if (start?.start.toolUse !== undefined) seen.calls.push({ name: start.start.toolUse.name, args: {} })
+      if (toolUse !== undefined)
+        pieces.set(piece.contentBlockIndex, (pieces.get(piece.contentBlockIndex) ?? '') + toolUse.input)
+      seen.stop = stop?.stopReason ?? stopReason ?? seen.stop
+    }
+    if (isStream) seen.calls.forEach((call, i) => (call.args = parsed([...pieces.values()][i])))
+    for (const block of events[0]?.['output']?.message.content ?? []) {
+      seen.text += block.text ?? ''
+      seen.thought += block.reasoningContent?.reasoningText?.text ?? ''
+      if (block.toolUse !== undefined) seen.calls.push({ name: block.toolUse.name, args: block.toolUse.input })
+    }
   },
   generate(seen, events) {
     for (const event of events)
@@ -142,7 +163,7 @@ function seenBy(events: readonly AnswerEvent[]): Omit<Seen, 'input' | 'output'> 
 }
 
 function throughTo(row: Answer, isStream: boolean, to: Text, toStream: boolean): Seen {
-  const reader = (translated(row.protocol) as Translated).answerReader(readerOptions({ events: isStream }))
+  const reader = translatedUpstream(row.protocol).answerReader(readerOptions({ events: isStream }))
   const events = [...reader.push(bytesOf(row, isStream)), ...reader.end()]
   const writer = (translated(to) as Translated).answerWriter(writerOptions({ events: toStream, inputEstimate: 0 }))
   const text = tell(writer, events)
@@ -227,7 +248,7 @@ function lacks(kind: KindName, rows: readonly Answer[]): string {
 }
 
 function rowOf(kind: KindName): string {
-  const rows = ANSWERS.filter(row => row.kind === kind)
+  const rows = ANSWERS.filter(row => row.kind === kindLike(kind))
   if (rows.length === 0) return `| \`${kind}\` | unrecorded | | all | | | | |`
   const recorded = rows.filter(({ of }) => of === 'recorded').length
   const cells = TEXT.map(to => cell(rows, to)).join(' | ')

@@ -23,7 +23,7 @@ function answer(isCount = false) {
     onFault: error => t.fail(String(error)),
     onOver() {},
   })
-  const handler = new BedrockAnswer(attempt, isCount)
+  const handler = new BedrockAnswer(attempt, 'claude-on-bedrock', isCount)
   const connection = {
     aborted: false,
     paused: false,

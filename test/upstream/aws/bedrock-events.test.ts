@@ -1,10 +1,15 @@
+import { readFileSync } from 'node:fs'
 import t from 'tap'
+import type { AnswersOf } from '../../../lib/protocols/words/kinds.ts'
 import { BedrockEvents } from '../../../lib/upstream/aws/bedrock-answer.ts'
 import { cut, seeded } from '../../support/random.ts'
 import { chunkFrame, exceptionFrame, frameBytes } from './frames.ts'
 
-function told(pieces: readonly Buffer[]): { events: string; broken: string | null } {
-  const events = new BedrockEvents()
+function told(
+  pieces: readonly Buffer[],
+  form: AnswersOf = 'claude-on-bedrock',
+): { events: string; broken: string | null } {
+  const events = new BedrockEvents(form)
   const text = Buffer.concat(pieces.map(piece => events.push(piece))).toString()
   events.end()
   return { events: text, broken: events.broken?.message ?? null }
@@ -21,6 +26,10 @@ const error = (type: string, message: string): string =>
 const WHOLE = [START, DELTA, STOP].map(event => chunkFrame(event))
 const TOLD =
   sse('message_start', START) + sse('content_block_delta', DELTA) + sse('message_stop', '{"type":"message_stop"}')
+
+/** Recorded by vercel/ai: `model-stream-error-exception.eventstream.base64.txt` of its fixtures for Bedrock. */
+const EXCEPTION =
+  'AAAA3QAAAGfHkZB6DTptZXNzYWdlLXR5cGUHAAlleGNlcHRpb24POmV4Y2VwdGlvbi10eXBlBwAZbW9kZWxTdHJlYW1FcnJvckV4Y2VwdGlvbg06Y29udGVudC10eXBlBwAQYXBwbGljYXRpb24vanNvbnsibWVzc2FnZSI6Ik1vZGVsIFN0cmVhbSBFcnJvciIsIm9yaWdpbmFsU3RhdHVzQ29kZSI6NTAwLCJvcmlnaW5hbE1lc3NhZ2UiOiJUaGUgbW9kZWwgc3RyZWFtIGZhaWxlZC4ifVczQxM='
 
 const CHUNK = JSON.stringify({ bytes: Buffer.from(DELTA).toString('base64') })
 
@@ -98,7 +107,7 @@ t.test('what is no event breaks the stream off, behind what was well', async t =
     ['no bytes', event('{"p":"abc"}'), 'a chunk without bytes'],
     ['bytes that are no text', event('{"bytes":7}'), 'a chunk without bytes'],
     ['bytes that are no JSON', chunkFrame('hello'), 'a chunk that is no JSON'],
-    ['a type that would be a line', chunkFrame('{"index":0,"type":"a\\nevent: b"}'), 'a chunk that is no event'],
+    ['a type that would be a line', chunkFrame('{"index":0,"type":"a\\nevent: b"}'), 'a frame that is no event'],
     [
       'another kind of message',
       frameBytes([[':message-type', 'hello']], ''),
@@ -113,7 +122,7 @@ t.test('what is no event breaks the stream off, behind what was well', async t =
       `${what}, in one chunk`,
     )
   }
-  const events = new BedrockEvents()
+  const events = new BedrockEvents('claude-on-bedrock')
   events.push(Buffer.from('no frames at all'))
   t.same([events.push(WHOLE[0] as Buffer).length, events.broken?.message], [0, 'the checksum of a length is wrong'])
 })
@@ -124,4 +133,34 @@ t.test('however chunks are cut, the events are the same', async t => {
   const whole = told([bytes])
   for (let round = 0; round < 100; round++)
     t.same(told(cut(random, bytes, random.pick([1, 7, 100, 2000]))), whole, `round ${round}`)
+})
+
+t.test('frames of Converse become events under their own names, as they were recorded', async t => {
+  const bytes = Buffer.from(readFileSync(new URL('converse-recorded.base64', import.meta.url), 'latin1'), 'base64')
+  const { events, broken } = told([bytes], 'converse')
+  t.equal(broken, null)
+  const named = events
+    .split('\n\n')
+    .filter(one => one !== '')
+    .map(one => /^event: (\w+)\ndata: (.*)$/.exec(one)?.slice(1))
+  t.strictSame(
+    named.map(one => one?.[0]),
+    ['messageStart', 'contentBlockDelta', 'contentBlockDelta', 'contentBlockStop', 'messageStop', 'metadata'],
+  )
+  t.match(JSON.parse(named[1]?.[1] ?? ''), { contentBlockIndex: 0, delta: { text: 'OK' } })
+  t.match(JSON.parse(named[5]?.[1] ?? ''), { usage: { inputTokens: 12, outputTokens: 5 } })
+  const random = seeded(t)
+  for (let round = 0; round < 100; round++) t.equal(told(cut(random, bytes), 'converse').events, events)
+  const exception = Buffer.from(EXCEPTION, 'base64')
+  t.strictSame(told([exception], 'converse'), { events: error('api_error', 'Model Stream Error'), broken: null })
+  const lines = frameBytes(
+    [
+      [':event-type', 'messageStop'],
+      [':message-type', 'event'],
+    ],
+    '{\n"stopReason":\r\n"end_turn"}',
+  )
+  t.equal(told([lines], 'converse').events, sse('messageStop', '{ "stopReason":  "end_turn"}'))
+  const nameless = frameBytes([[':message-type', 'event']], '{}')
+  t.strictSame(told([nameless], 'converse'), { events: '', broken: 'a frame that is no event' })
 })
