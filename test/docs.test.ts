@@ -1,7 +1,7 @@
 /** Lists of the pages against the code that they tell about, where no test beside that code does it. */
 import { readdirSync, readFileSync } from 'node:fs'
 import t from 'tap'
-import { PROTOCOLS, protocolRow } from '../lib/protocols/table.ts'
+import { CLIENT_PROTOCOLS, PROTOCOLS, protocolRow } from '../lib/protocols/table.ts'
 import { BASES, ENDS } from '../lib/terms/records.ts'
 
 const read = (file: string): string => readFileSync(new URL(`../${file}`, import.meta.url), 'utf8')
@@ -90,10 +90,10 @@ t.test('how a request ends, and on what a charge rests', async t => {
 
 t.test('the protocols, wherever a page lists them', async t => {
   const label = all(read('docs/metrics.md'), /^\| `protocol` \| (.*), or `none`/gm)[0] ?? ''
-  t.same(all(label, /`([\w-]+)`/g), PROTOCOLS, 'the label in docs/metrics.md')
+  t.same(all(label, /`([\w-]+)`/g), CLIENT_PROTOCOLS, 'the label in docs/metrics.md')
   const sentence = part(read('README.md'), '**Many protocols**: ', '. ')
-  for (const name of PROTOCOLS) t.ok(new RegExp(`\\b${name}\\b`).test(sentence), `README.md names ${name}`)
-  t.equal(sentence.split(',').length, PROTOCOLS.length, 'and no other')
+  for (const name of CLIENT_PROTOCOLS) t.ok(new RegExp(`\\b${name}\\b`).test(sentence), `README.md names ${name}`)
+  t.equal(sentence.split(',').length, CLIENT_PROTOCOLS.length, 'and no other')
   const charging = read('docs/charging.md')
   const priced = part(charging, '| protocol | needs one of |\n|---|---|\n', '\n\n').split('\n')
   const said = priced.flatMap(row => {

@@ -50,6 +50,8 @@ const tool = new Place({ element: bareTool, end: typedTool }).has('cachePoint', 
 const thinking = new Place().has('type', read.effort).has('budget_tokens', read.budgetWithin)
 const reasoning = new Place().has('type', read.effort).has('maxReasoningEffort', read.effort)
 
+const serviceTier = read.tier('service', 'serviceTier')
+
 const converseBody = new Place()
   .has('messages', { inside: new Place().has('content', { inside: block }) })
   .has('system', { inside: block })
@@ -62,7 +64,7 @@ const converseBody = new Place()
       .has('reasoning_effort', read.effort)
       .has('reasoningConfig', { inside: reasoning }),
   })
-  .has('serviceTier', { inside: new Place().has('type', read.tier('service', 'serviceTier')) })
+  .has('serviceTier', { inside: new Place().has('type', serviceTier) })
 
 const KEYS = new ContentKeys({
   // the arguments of a call are a text in a stream, and an object in a document
@@ -77,15 +79,15 @@ const EVENTS = /^(?:messageSt(?:art|op)|contentBlock(?:Start|Delta|Stop)|metadat
 const MARKERS = new Patterns(['messageSt', 'metadata', 'error'])
 
 /**
- * Tokens that were read from a cache, or written to one, are not among those of the input. Some regions name them by an older name
- * besides.
+ * Tokens that were read from a cache, or written to one, are not among those of the input. (Older names of both, with `Count` at their
+ * end, repeat them.)
  */
 function reportOf(value: unknown, ttl: '5m' | '1h'): Report | null {
   if (!isFields(value)) return null
   const input = first(value, 'inputTokens')
   const output = first(value, 'outputTokens')
   if (input === null || output === null) return null
-  const written = first(value, 'cacheWriteInputTokens', 'cacheWriteInputTokenCount') ?? 0
+  const written = first(value, 'cacheWriteInputTokens') ?? 0
   const { cacheDetails } = value
   const lives = Array.isArray(cacheDetails) ? cacheDetails.filter(isFields) : []
   const said = (life: RegExp): number =>
@@ -97,7 +99,7 @@ function reportOf(value: unknown, ttl: '5m' | '1h'): Report | null {
     ...noUsage(),
     input,
     output,
-    cache_read: first(value, 'cacheReadInputTokens', 'cacheReadInputTokenCount') ?? 0,
+    cache_read: first(value, 'cacheReadInputTokens') ?? 0,
     cache_write_5m: short + (ttl === '5m' ? rest : 0),
     cache_write_1h: long + (ttl === '1h' ? rest : 0),
   })

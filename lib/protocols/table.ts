@@ -19,10 +19,10 @@ export const FORMS: readonly Protocol[] = (Object.keys(TABLE) as Protocol[]).sor
 /** The protocols that people name in the catalogue. A form of a protocol is not one of them. */
 export const PROTOCOLS: readonly Protocol[] = FORMS.filter(name => TABLE[name].formOf === undefined)
 
-/** Those that clients speak; the others are spoken by upstreams alone. */
+/** The protocols among these that clients speak; the others are spoken by upstreams alone. */
 export const CLIENT_PROTOCOLS: readonly Protocol[] = PROTOCOLS.filter(name => TABLE[name].client.paths.length > 0)
 
-/** Those of them whose answers are text. Their clients can be served by an upstream of another protocol of text. */
+/** The protocols of clients whose answers are text. An upstream of another protocol of text can serve their clients. */
 export const TEXT_PROTOCOLS: readonly Protocol[] = CLIENT_PROTOCOLS.filter(
   name => TABLE[name].price.cover === TEXT_COVER,
 )

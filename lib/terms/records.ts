@@ -314,7 +314,7 @@ interface ChannelBudget {
 }
 
 export const CACHE_MARKS = ['off', 'auto'] as const
-export type CacheMarks = (typeof CACHE_MARKS)[number]
+type CacheMarks = (typeof CACHE_MARKS)[number]
 
 export const FINISH_RULES = ['strict', 'lenient'] as const
 type FinishRule = (typeof FINISH_RULES)[number]

@@ -12,7 +12,7 @@ interface Markable {
  * caching, unless the channel marks on its own. The protocol allows four marks; the last ones are kept, because each of
  * them covers what stands before it.
  */
-export class CacheMarks {
+export class PromptMarks {
   readonly #kept = new Map<Markable, CacheLife>()
   readonly #top: CacheLife | null
 

@@ -1,26 +1,28 @@
 /**
- * What writers of requests share: names of tools, what is lost because the target does not take it, and how much a model shall think, in
- * the words of each protocol: efforts, or a budget of tokens.
+ * What writers of requests share: names of tools, what is lost because the target does not take it, and how much a model shall think, as
+ * one word.
  */
 import {
   type Ask,
   type CacheLife,
   type Choice,
-  EFFORTS,
   type Effort,
   type Sampling,
   type Search,
   type TranslationTarget,
-  type Thinking,
   type Tool,
   type Written,
 } from './ask.ts'
+import { nearestEffort, wantedEffort } from './efforts.ts'
 import type { Losses, Opaque } from './events.ts'
 import { asFunction } from './freeform.ts'
 import { type Literal, literal, type JsonText } from './json/literal.ts'
 import { ToolNames } from './names.ts'
 import { issuerOf } from './opaque.ts'
 import { searchFor } from './search.ts'
+
+/** What protocols know that say an effort, and `none` where nothing shall be thought. */
+const WORDS = ['minimal', 'low', 'medium', 'high', 'xhigh'] as const
 
 /** Writes one ask for one target. */
 export abstract class RequestWriter {
@@ -131,39 +133,4 @@ export abstract class RequestWriter {
     if (effort !== wanted) this.losses.add('effort')
     return effort
   }
-}
-
-// --- thinking
-
-/** What protocols know that say an effort, and `none` where nothing shall be thought. */
-const WORDS = ['minimal', 'low', 'medium', 'high', 'xhigh'] as const
-const BUDGETS: readonly (readonly [Effort, number])[] = [
-  ['minimal', 1024],
-  ['low', 2048],
-  ['medium', 8192],
-  ['high', 24_576],
-  ['xhigh', 32_768],
-  ['max', 65_536],
-]
-/** Up to which budget an effort is meant. */
-const MEANT: readonly (readonly [number, Effort])[] = [
-  [1024, 'minimal'],
-  [4096, 'low'],
-  [12_288, 'medium'],
-  [28_672, 'high'],
-]
-
-export const budgetOf = (effort: Effort): number => (BUDGETS.find(([name]) => name === effort) as [Effort, number])[1]
-const effortFor = (budget: number): Effort => MEANT.find(([most]) => budget <= most)?.[1] ?? 'xhigh'
-
-/** The effort that is asked for, in either way; null = the model's own. */
-export const wantedEffort = ({ effort, budget }: Thinking): Effort | null =>
-  effort ?? (budget === null ? null : effortFor(budget))
-
-/** Returns the nearest effort that the target knows and that is not above; else its least. */
-export function nearestEffort(effort: Effort, target: TranslationTarget, known: readonly Effort[] = EFFORTS): Effort {
-  const offered = target.efforts.length === 0 ? known : target.efforts
-  const most = EFFORTS.indexOf(effort)
-  const below = EFFORTS.filter((name, at) => at <= most && offered.includes(name))
-  return below.at(-1) ?? (EFFORTS.find(name => offered.includes(name)) as Effort)
 }

@@ -45,7 +45,7 @@ import { readGenerateRequest } from './generate/request-reader.ts'
 import { writeGenerateRequest } from './generate/request-writer.ts'
 
 /** What a protocol of text brings for its upstreams: a writer of requests, and a reader of answers. */
-export interface TranslatedUpstream {
+interface TranslatedUpstream {
   /**
    * Writes an ask for an upstream: the same bytes for the same ask and target, because prompt caches live by that. Throws
    * `Untranslatable` when this protocol, or the target, cannot say something that matters.

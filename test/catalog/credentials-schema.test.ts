@@ -114,7 +114,7 @@ t.test('half of it, the wrong one, or too much of it is refused, and never quote
       { ...BEDROCK, aws: undefined, keys: [{ aws: AWS }, { aws: { ...AWS, region: 'eu-west-1' } }] },
       /base_url: expected a host in eu-west-1/,
     ],
-    [{ ...BEDROCK, protocols: ['chat'] }, /kind: expected a kind that speaks chat/],
+    [{ ...BEDROCK, protocols: ['images'] }, /kind: expected a kind that speaks images/],
     ...[
       'not JSON',
       text({ type: 'authorized_user' }),
@@ -138,7 +138,7 @@ t.test('half of it, the wrong one, or too much of it is refused, and never quote
       { ...VERTEX, base_url },
       /base_url: expected an address like https:\/\/LOCATION-aiplatform/,
     ]),
-    [{ ...VERTEX, protocols: ['chat'] }, /kind: expected a kind that speaks chat/],
+    [{ ...VERTEX, protocols: ['images'] }, /kind: expected a kind that speaks images/],
   ]
   for (const [channel, expected] of rows) {
     let said = ''

@@ -1,6 +1,6 @@
 /**
- * A double of Claude on Bedrock in front of the simulator. It checks the signature over the very bytes that came, or the API key, and
- * refuses bodies and betas as Bedrock does. Streams are sent as binary frames, with checksums, cut anywhere. What is right is answered by
+ * A double of Bedrock in front of the simulator: of Claude, of Converse, and of its hosts that speak as the makers of the models do. It checks the
+ * signature over the very bytes that came, or the API key, and refuses bodies and betas as Bedrock does. Streams are sent as binary frames, with checksums, cut anywhere. What is right is answered by
  * the simulator, whose books so hold what the gateway has to charge. Tokens are counted under the ids of models only, and of whole requests.
  */
 import { randomUUID } from 'node:crypto'
@@ -8,7 +8,8 @@ import http, { type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { gzipSync } from 'node:zlib'
 import { chunkFrame, exceptionFrame } from '../upstream/aws/frames.ts'
-import { type Known, verify } from '../upstream/aws/signature.ts'
+import { type Known, type Received, verify } from '../upstream/aws/signature.ts'
+import { asMessages, ConverseFrames, refusedBy, wholeAnswer } from './bedrock-converse.ts'
 import { cut, type Random } from './random.ts'
 
 interface Test {
@@ -16,7 +17,9 @@ interface Test {
 }
 type Json = Record<string, unknown>
 
-const PATH = /^\/model\/([^/?]+)\/(invoke|invoke-with-response-stream|count-tokens)$/
+const PATH = /^\/model\/([^/?]+)\/(invoke|invoke-with-response-stream|count-tokens|converse|converse-stream)$/
+/** Paths of the makers, and where the simulator has them. */
+const MAKERS = /^(?:\/openai|\/anthropic)?(\/v1\/(?:chat\/completions|responses|messages))$/
 const VERSION = 'bedrock-2023-05-31'
 /** The betas of this model. */
 const BETAS = ['interleaved-thinking-2025-05-14', 'context-1m-2025-08-07']
@@ -48,6 +51,8 @@ export class Bedrock {
   readonly #server = http.createServer((req, res) => this.#receive(req, res))
   readonly #options: BedrockOptions
   readonly asked: Asked[] = []
+  /** Requests with all their bytes, whatever they were. */
+  readonly received: Received[] = []
   readonly keys: Known = {
     accessKeyId: 'AKIAIOSFODNN7EXAMPLE',
     secretAccessKey: 'wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY',
@@ -105,6 +110,7 @@ export class Bedrock {
   #answer(req: IncomingMessage, res: ServerResponse, bytes: Buffer): void {
     const { method = '', url = '', headers } = req
     const received = { method, path: url, headers: headers as Record<string, string>, body: bytes }
+    this.received.push(received)
     const isKnown = headers.authorization === `Bearer ${this.apiKey}`
     const refused = isKnown ? null : verify(received, this.keys, this.#options.now() + this.aheadMs)
     if (refused !== null) {
@@ -114,14 +120,17 @@ export class Bedrock {
       return
     }
     const [, model = '', verb] = PATH.exec(url) ?? []
+    const [, ofMaker] = MAKERS.exec(url) ?? []
     const body = (verb === 'count-tokens' ? inEnvelope(bytes) : JSON.parse(bytes.toString())) as Json
     this.asked.push({ url, headers, body })
     const betas = (body['anthropic_beta'] ?? []) as string[]
-    if (verb === undefined) refuse(res, 404, 'UnknownOperationException', '')
+    if (ofMaker !== undefined) this.#relay(res, ofMaker, bytes)
+    else if (verb === undefined) refuse(res, 404, 'UnknownOperationException', '')
     else if (verb === 'count-tokens' && !this.counted.has(decodeURIComponent(model)))
       refuse(res, 400, 'ValidationException', "The provided model doesn't support counting tokens.")
     else if (verb !== 'count-tokens' && !this.models.has(decodeURIComponent(model)))
       refuse(res, 400, 'ValidationException', 'The provided model identifier is invalid.')
+    else if (verb.startsWith('converse')) this.#converse(res, decodeURIComponent(model), body, verb.endsWith('-stream'))
     else if ('model' in body || 'stream' in body)
       refuse(res, 400, 'ValidationException', 'Malformed input request: extraneous key is not permitted')
     else if (body['anthropic_version'] !== VERSION)
@@ -131,6 +140,29 @@ export class Bedrock {
     else if (betas.some(beta => !BETAS.includes(beta))) refuse(res, 400, 'ValidationException', 'invalid beta flag')
     else if (verb === 'count-tokens') this.#count(res, { ...body, model: decodeURIComponent(model) })
     else this.#pass(res, { ...body, model: decodeURIComponent(model), stream: verb !== 'invoke' })
+  }
+
+  #converse(res: ServerResponse, model: string, body: Json, isStream: boolean): void {
+    const why = refusedBy(body)
+    if (why !== null) {
+      refuse(res, 400, 'ValidationException', why)
+      return
+    }
+    const frames = new ConverseFrames()
+    this.#pass(res, asMessages(body, model, isStream), { whole: wholeAnswer, frames: event => frames.of(event) })
+  }
+
+  /** Passes on, both ways, what is asked as a maker's own API is. */
+  #relay(res: ServerResponse, path: string, bytes: Buffer): void {
+    const headers = { 'content-type': 'application/json' }
+    const up = http.request(`${this.#options.simulator}${path}`, { method: 'POST', headers }, from => {
+      res.writeHead(from.statusCode as number, { 'content-type': from.headers['content-type'] })
+      from.on('error', () => res.destroy())
+      from.pipe(res)
+    })
+    up.on('error', () => res.destroy())
+    res.on('close', () => up.destroy())
+    up.end(bytes)
   }
 
   /** The simulator's count, in the form of Bedrock. */
@@ -150,12 +182,12 @@ export class Bedrock {
       .catch(() => res.destroy())
   }
 
-  #pass(res: ServerResponse, body: Json): void {
+  #pass(res: ServerResponse, body: Json, told: ToldAs = AS_CLAUDE): void {
     const headers = { 'content-type': 'application/json' }
     const up = http.request(`${this.#options.simulator}/v1/messages`, { method: 'POST', headers }, from => {
       const status = from.statusCode as number
       if (status === 200 && body['stream'] === true) {
-        this.#frames(res, from)
+        this.#frames(res, from, told)
         return
       }
       const parts: Buffer[] = []
@@ -172,7 +204,7 @@ export class Bedrock {
           )
           return
         }
-        const text = Buffer.from(JSON.stringify(said))
+        const text = Buffer.from(JSON.stringify(told.whole(said)))
         res.writeHead(200, { ...headers, ...(this.compresses ? { 'content-encoding': 'gzip' } : {}) })
         res.end(this.compresses ? gzipSync(text) : text)
       })
@@ -183,7 +215,7 @@ export class Bedrock {
   }
 
   /** The events of the simulator, one a frame. */
-  #frames(res: ServerResponse, from: IncomingMessage): void {
+  #frames(res: ServerResponse, from: IncomingMessage, told: ToldAs): void {
     const { fault } = this
     let text = ''
     let sent = 0
@@ -199,7 +231,7 @@ export class Bedrock {
       const frames: Buffer[] = []
       for (const event of events) {
         if (fault !== null && sent === fault.after) break
-        frames.push(frameOf(event))
+        frames.push(...framesOf(event, told))
         sent++
       }
       this.#write(res, Buffer.concat(frames))
@@ -230,13 +262,27 @@ function inEnvelope(bytes: Buffer): Json {
   return JSON.parse(Buffer.from(input?.invokeModel?.body ?? 'e30=', 'base64').toString()) as Json
 }
 
-function frameOf(event: string): Buffer {
-  const data = event.slice(event.indexOf('data: ') + 6)
-  const { type, error } = JSON.parse(data) as { type: string; error?: { message: string } }
-  if (type === 'error') return exceptionFrame('modelStreamErrorException', error?.message ?? '')
-  return chunkFrame(
-    type === 'message_stop' ? JSON.stringify({ type, 'amazon-bedrock-invocationMetrics': METRICS }) : data,
-  )
+/** How an answer of the simulator is told: a document, and the events of a stream. */
+interface ToldAs {
+  whole(answer: Json): Json
+  frames(event: Json): Buffer[]
+}
+
+const AS_CLAUDE: ToldAs = {
+  whole: answer => answer,
+  frames: event => [
+    chunkFrame(
+      JSON.stringify(
+        event['type'] === 'message_stop' ? { type: event['type'], 'amazon-bedrock-invocationMetrics': METRICS } : event,
+      ),
+    ),
+  ],
+}
+
+function framesOf(event: string, told: ToldAs): Buffer[] {
+  const data = JSON.parse(event.slice(event.indexOf('data: ') + 6)) as Json & { error?: { message: string } }
+  if (data['type'] === 'error') return [exceptionFrame('modelStreamErrorException', data.error?.message ?? '')]
+  return told.frames(data)
 }
 
 function refuse(res: ServerResponse, status: number, name: string, message: string): void {

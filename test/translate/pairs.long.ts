@@ -7,10 +7,13 @@ import type { AnswerEvent } from '../../lib/translate/events.ts'
 import { seeded } from '../support/random.ts'
 import { come, cuts, randomAnswer, readAll, tell, usageOf, writeAll, writerOptions } from './support/answers.ts'
 import { PROTOCOLS } from './support/clients.ts'
+import { converse } from './support/converse.ts'
 import type { Translated } from '../../lib/translate/table.ts'
 
 const NAMES = Object.keys(PROTOCOLS)
-const PAIRS = NAMES.flatMap(from => NAMES.filter(to => to !== from).map(to => [from, to] as const))
+/** Converse is one of upstreams alone. */
+const UPSTREAMS: Readonly<Record<string, Translated>> = { ...PROTOCOLS, converse }
+const PAIRS = Object.keys(UPSTREAMS).flatMap(from => NAMES.filter(to => to !== from).map(to => [from, to] as const))
 const RUNS = Math.ceil(Number(process.env['RUNS'] ?? 20_000) / PAIRS.length)
 const BROKEN = { kind: 'server', status: 502, message: 'gone' } as const
 const LEFT_OUT = /\[A file \(image\/png\) was left out: this protocol has no place for it in answers\.\]/g
@@ -47,7 +50,7 @@ function streamed(protocol: Translated, events: readonly AnswerEvent[]): Buffer 
 for (const [from, to] of PAIRS)
   t.test(`${from} to ${to} and back: ${RUNS} random streams`, async t => {
     const random = seeded(t)
-    const [upstream, client] = [PROTOCOLS[from] as Translated, PROTOCOLS[to] as Translated]
+    const [upstream, client] = [UPSTREAMS[from] as Translated, PROTOCOLS[to] as Translated]
     let failed = 0
     for (let run = 0; run < RUNS; run++) {
       const answer = randomAnswer(random, { pictures: true })

@@ -10,9 +10,10 @@ import { issuerOf } from '../../lib/translate/opaque.ts'
 import { emptyAsk } from '../../lib/translate/request-reader.ts'
 import type { Translated } from '../../lib/translate/table.ts'
 import { type Random, seeded } from '../support/random.ts'
+import { converse } from './support/converse.ts'
 import { chat, generate, messages, responses } from './support/protocols.ts'
 
-const PROTOCOLS: Readonly<Record<string, Translated>> = { messages, chat, responses, generate }
+const PROTOCOLS: Readonly<Record<string, Translated>> = { messages, chat, responses, generate, converse }
 const RUNS = 400
 const ROLES = ['user', 'assistant', 'system'] as const
 const KINDS = ['text', 'image', 'document', 'plain', 'call', 'thought', 'result'] as const

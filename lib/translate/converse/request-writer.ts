@@ -11,10 +11,20 @@ import type {
   Tool,
   Written,
 } from '../ask.ts'
-import { CacheMarks } from '../cache-marks.ts'
+import { PromptMarks } from '../cache-marks.ts'
 import { type AssistantRound, asError, placed, roundsOf, type UserRound } from '../conversation.ts'
 import { asObject } from '../freeform.ts'
-import { array, EMPTY_TEXT, isBlank, type Literal, literal, object, type JsonText, quote } from '../json/literal.ts'
+import {
+  array,
+  EMPTY_TEXT,
+  isBlank,
+  type Literal,
+  literal,
+  object,
+  optional,
+  type JsonText,
+  quote,
+} from '../json/literal.ts'
 import { objectIn } from '../json/tree.ts'
 import { fitId, nineOf } from '../names.ts'
 import { RequestWriter } from '../request-writer.ts'
@@ -38,7 +48,7 @@ interface Message {
 }
 
 class ConverseWriter extends RequestWriter {
-  readonly #marks: CacheMarks
+  readonly #marks: PromptMarks
   readonly #family: Family
   readonly #documents = new Documents(this.losses)
   readonly #messages: Message[] = []
@@ -49,7 +59,7 @@ class ConverseWriter extends RequestWriter {
 
   constructor(ask: Ask, target: TranslationTarget) {
     super('converse', ask, target)
-    this.#marks = new CacheMarks(ask, target)
+    this.#marks = new PromptMarks(ask, target)
     this.#family = familyOf(target.model)
   }
 
@@ -121,7 +131,7 @@ class ConverseWriter extends RequestWriter {
     if (format.type !== 'schema') return undefined
     const { schema, changed } = closedSchema(format.schema)
     if (changed) this.losses.add('schema')
-    const jsonSchema = object({ schema: quote(schema), name: format.name ?? undefined })
+    const jsonSchema = object({ schema: quote(schema), name: optional(format.name) })
     return object({ type: '"json_schema"', structure: object({ jsonSchema }) })
   }
 
@@ -213,9 +223,11 @@ class ConverseWriter extends RequestWriter {
       else if (part.type === 'call') calls.push(...this.#call(part))
       else texts.push(...this.#content(part))
     }
-    this.#lastThought = thoughts.length > 0
-    // thoughts alone are no turn
-    if (texts.length + calls.length > 0) this.#add('assistant', [...thoughts, ...texts, ...calls])
+    const isTurn = texts.length + calls.length > 0
+    // thoughts alone are none
+    if (!isTurn && thoughts.length > 0) this.losses.add('thinking')
+    this.#lastThought = isTurn && thoughts.length > 0
+    if (isTurn) this.#add('assistant', [...thoughts, ...texts, ...calls])
   }
 
   /** A thought with state of another upstream, or with none, would be refused. */

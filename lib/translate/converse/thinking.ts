@@ -5,7 +5,7 @@
 import type { Thinking, TranslationTarget } from '../ask.ts'
 import type { Losses } from '../events.ts'
 import { type JsonText, literal, object, typed } from '../json/literal.ts'
-import { budgetOf, nearestEffort, wantedEffort } from '../request-writer.ts'
+import { budgetOf, nearestEffort, wantedEffort } from '../efforts.ts'
 
 export type Family = 'claude' | 'nova' | 'openai' | 'mistral' | 'other'
 

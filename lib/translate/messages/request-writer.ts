@@ -11,7 +11,7 @@ import type {
   Tool,
   Written,
 } from '../ask.ts'
-import { CacheMarks } from '../cache-marks.ts'
+import { PromptMarks } from '../cache-marks.ts'
 import { type AssistantRound, placed, roundsOf, type UserRound } from '../conversation.ts'
 import { Untranslatable } from '../events.ts'
 import { asObject } from '../freeform.ts'
@@ -29,7 +29,8 @@ import {
 } from '../json/literal.ts'
 import { objectIn } from '../json/tree.ts'
 import { fitId } from '../names.ts'
-import { budgetOf, nearestEffort, RequestWriter, wantedEffort } from '../request-writer.ts'
+import { budgetOf, nearestEffort, wantedEffort } from '../efforts.ts'
+import { RequestWriter } from '../request-writer.ts'
 import { closedSchema, objectSchema } from '../schema.ts'
 import { arrayUnlessEmpty, locationOf, loseRest, SEARCH_NAME } from '../search.ts'
 
@@ -46,7 +47,7 @@ export const writeMessagesRequest = (ask: Ask, target: TranslationTarget): Writt
   new MessagesWriter(ask, target).write()
 
 class MessagesWriter extends RequestWriter {
-  readonly #marks: CacheMarks
+  readonly #marks: PromptMarks
   readonly #mostOutput: number
   readonly #messages: JsonText[] = []
   /** Whether the last turn of the assistant has a thought that this upstream takes. */
@@ -54,7 +55,7 @@ class MessagesWriter extends RequestWriter {
 
   constructor(ask: Ask, target: TranslationTarget) {
     super('messages', ask, target)
-    this.#marks = new CacheMarks(ask, target)
+    this.#marks = new PromptMarks(ask, target)
     this.#mostOutput = this.maxOutput ?? target.maxOutput ?? MAX_OUTPUT
   }
 

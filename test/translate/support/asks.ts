@@ -36,6 +36,8 @@ export interface Takes {
   media: readonly MediaPart['kind'][]
   thoughts: boolean
   systemTurns: boolean
+  /** Media that stand elsewhere. Absent: it has. */
+  addresses?: false
 }
 
 export function randomAsk(random: Random, takes: Takes, issuer: string): Ask {
@@ -95,7 +97,7 @@ function userParts(random: Random, takes: Takes): (TextPart | MediaPart)[] {
 
 function media(random: Random, takes: Takes): MediaPart {
   const kind = random.pick(takes.media)
-  if (kind === 'image' && random.next() < 0.5)
+  if (kind === 'image' && random.next() < 0.5 && takes.addresses !== false)
     return { type: 'media', kind, mime: null, url: '"https://example.test/a.png"' }
   const mime = { image: 'image/png', document: 'application/pdf', audio: 'audio/wav', video: '' }[kind]
   const name = kind === 'document' ? { name: filled(random) } : {}

@@ -106,7 +106,8 @@ const WALKS: Record<Spoken, (seen: Seen, events: readonly Loose[], isStream: boo
         pieces.set(piece.contentBlockIndex, (pieces.get(piece.contentBlockIndex) ?? '') + toolUse.input)
       seen.stop = stop?.stopReason ?? stopReason ?? seen.stop
     }
-    if (isStream) seen.calls.forEach((call, i) => (call.args = parsed([...pieces.values()][i])))
+    const args = [...pieces.values()]
+    if (isStream) seen.calls = seen.calls.map(({ name }, i) => ({ name, args: parsed(args[i]) }))
     for (const block of events[0]?.['output']?.message.content ?? []) {
       seen.text += block.text ?? ''
       seen.thought += block.reasoningContent?.reasoningText?.text ?? ''

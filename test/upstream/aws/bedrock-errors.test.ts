@@ -58,7 +58,12 @@ t.test('errors of Bedrock as errors of the messages protocol', async t => {
     t.same([found.status, top, error.type], [told, { type: 'error' }, type], `${status} ${named} ${body}`)
     if (message !== undefined) t.equal(error.message, message)
   }
-  const long = bedrockError('claude-on-bedrock', 400, undefined, Buffer.from(JSON.stringify({ message: 'x'.repeat(100_000) })))
+  const long = bedrockError(
+    'claude-on-bedrock',
+    400,
+    undefined,
+    Buffer.from(JSON.stringify({ message: 'x'.repeat(100_000) })),
+  )
   t.ok(long.body.length < 5000, 'a long message is cut')
 })
 
@@ -86,16 +91,23 @@ t.test('why a credential is refused', async t => {
     ['ValidationException', 'Malformed input request', null],
   ]
   for (const [named, message, cause] of rows)
-    t.equal(bedrockError('claude-on-bedrock', 403, named, Buffer.from(JSON.stringify({ message }))).cause, cause, `${named} ${message}`)
+    t.equal(
+      bedrockError('claude-on-bedrock', 403, named, Buffer.from(JSON.stringify({ message }))).cause,
+      cause,
+      `${named} ${message}`,
+    )
 })
 
-t.test('in the protocols of OpenAI: refusals of AWS in their form, and what has that form already as it is', async t => {
-  const refused = bedrockError('openai-on-aws', 403, 'ExpiredTokenException', Buffer.from('{"message":"expired"}'))
-  t.same(JSON.parse(refused.body), {
-    error: { message: 'expired', type: 'permission_error', param: null, code: null },
-  })
-  t.same([refused.status, refused.cause], [403, 'the session token has expired'])
-  const own = '{"error": {"message":"Unknown parameter","type":"invalid_request_error","code":"unknown_parameter"}}'
-  for (const form of ['openai-on-aws', 'messages-on-aws'] as const)
-    t.same(bedrockError(form, 400, undefined, Buffer.from(own)), { status: 400, body: own, cause: null }, form)
-})
+t.test(
+  'in the protocols of OpenAI: refusals of AWS in their form, and what has that form already as it is',
+  async t => {
+    const refused = bedrockError('openai-on-aws', 403, 'ExpiredTokenException', Buffer.from('{"message":"expired"}'))
+    t.same(JSON.parse(refused.body), {
+      error: { message: 'expired', type: 'permission_error', param: null, code: null },
+    })
+    t.same([refused.status, refused.cause], [403, 'the session token has expired'])
+    const own = '{"error": {"message":"Unknown parameter","type":"invalid_request_error","code":"unknown_parameter"}}'
+    for (const form of ['openai-on-aws', 'messages-on-aws'] as const)
+      t.same(bedrockError(form, 400, undefined, Buffer.from(own)), { status: 400, body: own, cause: null }, form)
+  },
+)
