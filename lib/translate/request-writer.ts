@@ -2,21 +2,11 @@
  * What writers of requests share: names of tools, what is lost because the target does not take it, and how much a model shall think, as
  * one word.
  */
-import {
-  type Ask,
-  type CacheLife,
-  type Choice,
-  type Effort,
-  type Sampling,
-  type Search,
-  type TranslationTarget,
-  type Tool,
-  type Written,
-} from './ask.ts'
+import type { Ask, CacheLife, Choice, Effort, Sampling, Search, Tool, TranslationTarget, Written } from './ask.ts'
 import { nearestEffort, wantedEffort } from './efforts.ts'
 import type { Losses, Opaque } from './events.ts'
 import { asFunction } from './freeform.ts'
-import { type Literal, literal, type JsonText } from './json/literal.ts'
+import { type JsonText, type Literal, literal } from './json/literal.ts'
 import { ToolNames } from './names.ts'
 import { issuerOf } from './opaque.ts'
 import { searchFor } from './search.ts'
