@@ -2,7 +2,7 @@
 import t from 'tap'
 import { dryRun, type Trial } from '../../lib/exchange/dry-run.ts'
 import { hashOf } from '../../lib/base/secrets.ts'
-import { PROTOCOLS } from '../../lib/terms/records.ts'
+import { CLIENT_PROTOCOLS } from '../../lib/terms/records.ts'
 import { SETUP } from '../support/store.ts'
 import { KEY, MODEL, NOTHING_LEFT, OTHER_KEY, open, POOR_KEY } from './support/gateway.ts'
 
@@ -14,8 +14,8 @@ const FINE = { stage: null, reason: null, status: null, message: null }
 
 t.test('every protocol', async t => {
   const prices = { input: 2, output: 8, image: 0.5, request: 1, second: 1, character: 1 }
-  const s = await open(t, { prices: { [MODEL]: prices }, channels: { a: { protocols: [...PROTOCOLS] } } })
-  for (const protocol of PROTOCOLS) t.same(await dryRun(s.services, trial({ protocol })), FINE, protocol)
+  const s = await open(t, { prices: { [MODEL]: prices }, channels: { a: { protocols: [...CLIENT_PROTOCOLS] } } })
+  for (const protocol of CLIENT_PROTOCOLS) t.same(await dryRun(s.services, trial({ protocol })), FINE, protocol)
   const { rows, left } = await s.books()
   t.same([rows, left], [[], NOTHING_LEFT])
   t.same(s.asked(), { a: 0 }, 'no upstream was asked')

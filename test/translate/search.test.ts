@@ -406,9 +406,9 @@ t.test('docs/translation.md names the kinds that are asked to search, by protoco
   }
   t.same(
     kinds.filter(kind => !asked('responses').includes(kind)),
-    ['groq'],
+    ['bedrock', 'bedrock-api-key', 'groq'],
   )
-  t.match(page, '| responses | all but `groq` |')
+  t.match(page, '| responses | all but `groq`, `bedrock` and `bedrock-api-key` |')
 })
 
 // --- what comes back with the history
