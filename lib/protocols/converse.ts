@@ -159,7 +159,8 @@ export const converse: ProtocolRow = {
   body: jsonBody(converseBody),
   streamsByPath: verb => verb === 'converse-stream',
   asksForUsage: false,
-  price: { cover: TEXT_COVER, pictures: false, cachesWhenAsked: true },
+  // some models cache unasked
+  price: { cover: TEXT_COVER, pictures: false, cachesWhenAsked: false },
   terminalIsLast: true,
   meter({ events, cacheTtl, mostOutput }: MeterOptions) {
     if (events) return new StreamMeter(new Rules(cacheTtl), KEYS)

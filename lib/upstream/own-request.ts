@@ -93,7 +93,9 @@ export function ownRequest(
  * channel asks at a path of another kind, so nobody knows where the list is.
  */
 export function modelsPath(protocol: Protocol, path: string): string | null {
-  const own = protocolRow(protocol).upstream.path.replace(VERSION, '')
+  const { client, upstream } = protocolRow(protocol)
+  if (client.paths.length === 0) return null
+  const own = upstream.path.replace(VERSION, '')
   const before = path.endsWith(own) ? path.slice(0, -own.length) : '{'
   return before.includes('{') ? null : `${before}/models`
 }

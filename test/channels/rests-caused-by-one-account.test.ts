@@ -2,7 +2,7 @@
 // The bug behind these rows: a channel taken from others.
 import t from 'tap'
 import { Breaker, type AttemptOutcome } from '../../lib/channels/breaker.ts'
-import { PROTOCOLS, protocolRow } from '../../lib/protocols/table.ts'
+import { CLIENT_PROTOCOLS, protocolRow } from '../../lib/protocols/table.ts'
 import { modelsPath } from '../../lib/upstream/own-request.ts'
 import { KEY, OTHER_KEY, open, POOR_KEY, type Scene } from '../exchange/support/gateway.ts'
 import { answers, document, says } from '../exchange/support/speech.ts'
@@ -159,9 +159,10 @@ t.test('where the list of models stands beside each path', t => {
     ['generate', '/v1beta/models/{model}:{verb}', '/v1beta/models'],
     ['chat', '/openai/deployments/{model}/chat/completions', null],
     ['chat', '/somewhere/else', null],
+    ['converse', '/model/{model}/{verb}', null],
   ] as const)
     t.equal(modelsPath(protocol, path), list)
-  for (const protocol of PROTOCOLS)
+  for (const protocol of CLIENT_PROTOCOLS)
     t.match(modelsPath(protocol, protocolRow(protocol).upstream.path), /^\/v1(beta)?\/models$/, protocol)
   t.end()
 })

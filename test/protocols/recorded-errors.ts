@@ -33,6 +33,7 @@ const AWS = 'https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime
 const NO_DEPLOYMENT = 'The API deployment for this resource does not exist.'
 const NO_FUNCTION = "Function '23d4f03a-b8a6-4adb-a183-7daa083a09cc': Not found for account 'x'"
 const NO_MODEL = 'The model `qwen3-32b` does not exist or you do not have access to it.'
+const NO_ROUTE = "model `google.gemma-4-31b` isn't supported on this route"
 const MANY = 'Requests per minute limit exceeded - too many requests sent.'
 const QUOTA = 'You exceeded your current quota, please check your plan and billing details.'
 const XAI = 'Incorrect API key provided: xa***en. You can obtain an API key from https://console.x.ai.'
@@ -101,6 +102,15 @@ const ROWS: Row[] = [
       'Too many requests, please wait before trying again.',
     ],
   ),
+  [
+    'bedrock-mantle',
+    'recorded',
+    'https://github.com/vercel/ai/blob/main/packages/amazon-bedrock/src/mantle/__fixtures__/issue-21372-gemma-4-live.json',
+    400,
+    { error: { code: 'validation_error', message: NO_ROUTE, param: null, type: 'invalid_request_error' } },
+    'invalid',
+    NO_ROUTE,
+  ],
   [
     'cerebras',
     'recorded',

@@ -242,7 +242,7 @@ function lacks(kind: KindName, rows: readonly Answer[]): string {
   const missing = [
     !rows.some(({ whole }) => whole !== undefined) && 'whole',
     !rows.some(({ events }) => events !== undefined) && 'streams',
-    !RECORDED_ERRORS.some(error => error.kind === kind) && 'errors',
+    !RECORDED_ERRORS.some(error => error.kind === kindLike(kind)) && 'errors',
     ...['end', 'tool', 'length'].map(stop => !stops.includes(stop) && `\`${stop}\``),
   ]
   return missing.filter(one => one !== false).join(', ')
