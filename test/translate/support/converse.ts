@@ -215,6 +215,11 @@ class ConverseAnswer implements AnswerWriter {
   readonly counted = 0
   readonly failure = null
   readonly held = 0
+  readonly thinking = 0
+
+  usageText(usage: Usage): string {
+    return JSON.stringify(converseUsage(usage))
+  }
 
   constructor({ events }: Pick<WriterOptions, 'events'>) {
     this.#isStream = events
