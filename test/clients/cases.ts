@@ -102,6 +102,20 @@ export const CASES: readonly Case[] = [
     problems: outcome => [...answered(outcome), ...links(outcome), ...fee(outcome)],
   },
   {
+    name: 'compaction',
+    key: KEY,
+    fits: ({ compacts }) => compacts === true,
+    prompt: ({ shell }, name) =>
+      `Run it. [[sim text id=${name} call=${shell.name} args=${encoded(shell.args(COMMAND))}]]`,
+    problems: outcome => [
+      ...answered(outcome),
+      ...requests(outcome, 2),
+      // the tokens of the summary are not among those that the tool shows
+      ...sameUsage({ ...outcome, ran: { ...outcome.ran, usage: null } }),
+      ...compacted(outcome),
+    ],
+  },
+  {
     name: 'cut',
     key: KEY,
     prompt: (_tool, name) => `Say much. [[sim text id=${name} tokens=200 cut=6 times=2]]`,
@@ -173,6 +187,18 @@ function links({ tool: { search = {} }, ran, asked }: Outcome): string[] {
   ]
 }
 
+/** The provider is asked to sum up behind the round of tools, and what it made of the conversation is brought back. */
+function compacted({ asked }: Outcome): string[] {
+  const inputs = asked.map(({ body }) => listOf(jsonOf(body)?.['input']).map(fieldsOf))
+  const made = /"encrypted_content":"([^"]+)"/.exec(asked[1]?.answer ?? '')?.[1]
+  const isAsked = inputs[1]?.at(-1)?.['type'] === 'compaction_trigger'
+  const isBack = inputs[2]?.some(item => item['type'] === 'compaction' && item['encrypted_content'] === made)
+  return [
+    ...(isAsked && made !== undefined ? [] : ['it did not ask for compaction']),
+    ...(isBack ? [] : ['the compacted conversation did not come back']),
+  ]
+}
+
 /** One search was made and charged. */
 function fee({ served, rows }: Outcome): string[] {
   const made = served.reduce((sum, { usage }) => sum + (usage?.searches ?? 0), 0)
@@ -185,7 +211,7 @@ function fee({ served, rows }: Outcome): string[] {
  * business. Requests beside the answer have no tools.
  */
 function samePrefix({ tool, upstream, asked }: Outcome): string[] {
-  if (upstream === tool.protocol) return []
+  if (upstream === tool.protocol || tool.changesTools) return []
   const turns = asked.map(({ body }) => fieldsOf(jsonOf(body))).filter(body => 'tools' in body)
   const texts = turns.map(body => {
     const { messages, input, contents, ...rest } = body

@@ -107,7 +107,7 @@ async function work(): Promise<void> {
     const front = await startRecorder(gateway.main)
     const more = test.name === 'search' ? tool.search?.env : undefined
     const prompt = (tool.wording ?? String)(test.prompt(tool, name))
-    const order = { gateway: front.url, key: test.key, model: name, prompt }
+    const order = { gateway: front.url, key: test.key, model: name, prompt, asked: test.name }
     const ran = await runTool(tool, commands.get(tool) as string, order, limitMs, more)
     front.close()
     // the rows of requests that have just ended

@@ -13,6 +13,8 @@ export interface Session {
   key: string
   model: string
   prompt: string
+  /** The name of the case. */
+  asked: string
 }
 
 /** What a tool printed, as far as it means something. */
@@ -74,6 +76,10 @@ export interface Tool {
     shows?: RegExp
     env?: Record<string, string>
   }
+  /** It offers other tools with its last request, so that one does not begin with the one before. */
+  changesTools?: true
+  /** It has its provider sum up a conversation that gets long, in the case of that name after its first round of tools. */
+  compacts?: true
   /** Files of its home folder: settings with which it asks the gateway, and nobody else. */
   files(session: Session): Record<string, string>
   args(session: Session): string[]

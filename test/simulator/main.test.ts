@@ -177,6 +177,20 @@ t.test('tools are called when the last message asks for it', async t => {
   })
 })
 
+t.test('responses: a conversation is compacted into one item, whole and as a stream', async t => {
+  const simulator = await start(t)
+  const extra = { input: [{ role: 'user', content: 'a long one' }, { type: 'compaction_trigger' }] }
+  const { json } = await ask(simulator, 'responses', '', { extra })
+  const output = json['output'] as Json[]
+  t.match(output, [{ type: 'compaction', encrypted_content: /^[\w+/]+=*$/ }])
+  t.equal(output.length, 1)
+  t.ok((json['usage'] as Json)['output_tokens'])
+  const events = eventsOf(await ask(simulator, 'responses', '', { extra, stream: true }))
+  const done = events.filter(event => (event as Json)['type'] === 'response.output_item.done')
+  t.match(done, [{ item: { type: 'compaction', encrypted_content: String } }])
+  t.equal(done.length, 1)
+})
+
 function argumentsOf(protocol: string, events: Json[]): string {
   if (protocol === 'generate') return /"args":(.*?\}\]\})/.exec(JSON.stringify(events))?.[1] as string
   return (events as never[])

@@ -76,7 +76,7 @@ const ID_TOKEN = [
   .join('.')
 
 /** As with an account of ChatGPT, and a provider that is named like the vendor's own: then it compresses what it sends. */
-const signedInFiles = ({ gateway, key, model }: Session): Record<string, string> => ({
+const signedInFiles = ({ gateway, key, model, asked }: Session): Record<string, string> => ({
   '.codex/auth.json': JSON.stringify({
     auth_mode: 'chatgpt',
     OPENAI_API_KEY: null,
@@ -84,6 +84,7 @@ const signedInFiles = ({ gateway, key, model }: Session): Record<string, string>
     last_refresh: new Date().toISOString(),
   }),
   '.codex/config.toml': `
+${asked === 'compaction' ? 'model_auto_compact_token_limit = 300' : ''}
 model = "${model}"
 model_provider = "gateway"
 check_for_update_on_startup = false
@@ -110,6 +111,7 @@ export const codexes: readonly Tool[] = [
     without: { search: 'as with the other settings' },
     settings:
       'signed in (`auth.json` of ChatGPT with the key as its token), a provider named `OpenAI` with `requires_openai_auth`, `enable_request_compression`',
+    compacts: true,
     files: signedInFiles,
     // it would ask the vendor for another token when the key is refused
     env: () => ({ CODEX_REFRESH_TOKEN_URL_OVERRIDE: 'http://127.0.0.1:9/' }),

@@ -146,6 +146,7 @@ for kind in [shell, shell, said] if 'call=shell' in prompt else [said]:
     turns.append({'role': 'tool', 'tool_call_id': call.id, 'content': run(found.cmd)})
 `,
   {
+    changesTools: true,
     wording: (prompt: string) => `${prompt.replace('[[sim text', '[[sim')} use tool`,
     isWhole: (text: string) => text === 'The quick brown fox',
   },

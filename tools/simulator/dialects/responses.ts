@@ -73,7 +73,8 @@ export const responses: Dialect = {
     let index = 0
     if (answer.thinking.length > 0) yield* reasoning(sequence, answer, index++)
     if (answer.search !== null) yield* search(sequence, searchItem(answer.search, answer.id, ask.body), index++)
-    yield* answer.call === null ? text(sequence, answer, index) : call(sequence, answer, index)
+    if (asksToCompact(ask.body)) yield* compaction(sequence, answer, index)
+    else yield* answer.call === null ? text(sequence, answer, index) : call(sequence, answer, index)
     const status = statusOf(answer)
     const whole = response(ask, answer, status)
     yield sequence.event(`response.${status}`, { response: whole }, 0, answer.reports ? answer.usage : null)
@@ -166,7 +167,23 @@ const callItem = (answer: Answer, status: Status, args: string) => ({
   name: answer.call?.name,
 })
 
+/** The client wants a long conversation to be summed up, in an item that only the provider can read. */
+const asksToCompact = (body: Fields): boolean =>
+  Array.isArray(body['input']) && rowsOf(body['input']).some(item => item['type'] === 'compaction_trigger')
+const compactionItem = (answer: Answer) => ({
+  id: `cmp_${answer.id}`,
+  type: 'compaction',
+  encrypted_content: Buffer.from(answer.text.join('')).toString('base64'),
+})
+
+function* compaction(sequence: Sequence, answer: Answer, index: number): Iterable<Frame> {
+  const at = { output_index: index, item: compactionItem(answer) }
+  yield sequence.event('response.output_item.added', at)
+  yield sequence.event('response.output_item.done', at, answer.text.length)
+}
+
 function outputOf({ body }: Ask, answer: Answer): object[] {
+  if (asksToCompact(body)) return [compactionItem(answer)]
   const said =
     answer.call === null
       ? messageItem(answer, statusOf(answer), [partOf(answer.text.join(''), notesOf(answer))])
