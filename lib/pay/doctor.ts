@@ -85,7 +85,7 @@ async function* notMade({ method, returnTo, service }: Examined, order: Order): 
         ? 'ids and keys in the config, and what the contract with the provider allows'
         : 'the way from here to the provider, the provider’s public key or certificate in the config, and the clock of this machine',
   }
-  await service.close(order, method).catch(reasonOf)
+  await service.orders.close(order, method).catch(reasonOf)
 }
 
 /** Waits for the credit, or until the provider says that the order is paid and no callback has come. */
@@ -178,7 +178,7 @@ async function* refund({ service, store, clock, method, act }: Examined, order: 
 
 async function* closed(examined: Examined, order: Order): AsyncGenerator<Finding> {
   const { service, store, method } = examined
-  const problem = await service.close(order, method).then(() => null, reasonOf)
+  const problem = await service.orders.close(order, method).then(() => null, reasonOf)
   const row = (await store.pay.order(order.id)) as Order
   if (row.creditedAtMs !== null) return yield* credit(examined, order)
   if (problem !== null) return yield { step: 'close', ok: false, text: problem, check: ASKING }

@@ -8,6 +8,9 @@ export const MOST_OPEN = 5
 /** Most orders of an account in an hour that a provider has refused. */
 export const MOST_FAILED = 10
 
+/** Most orders of an account in an hour: each is a question to a provider, also where it takes the place of another. */
+export const MOST_BEGUN = 30
+
 export const NO_ORDER: Words = { en: 'There is no such order', zh: '没有这个订单' }
 
 export const notConfigured = (method: OrderMethod): Words => ({
@@ -57,9 +60,10 @@ export const TOO_MUCH = () =>
 
 const TOO_MANY = {
   open: {
-    en: `at most ${MOST_OPEN} orders may be open: pay one, or wait until one expires`,
-    zh: `最多可有 ${MOST_OPEN} 个未支付订单，请先支付或等待其过期`,
+    en: `at most ${MOST_OPEN} orders may be open, and none of them can be cancelled now: pay one, or wait until one expires`,
+    zh: `最多可有 ${MOST_OPEN} 个未支付订单，且暂时都无法取消，请先支付或等待其过期`,
   },
+  begun: { en: 'too many orders in an hour: try again later', zh: '一小时内订单过多，请稍后再试' },
   failed: {
     en: 'the provider has refused several orders: use another way to pay, or try again in an hour',
     zh: '支付服务商已拒绝多个订单，请换一种支付方式，或一小时后再试',
@@ -78,6 +82,11 @@ export const tooMany = (bound: keyof typeof TOO_MANY): OperationError =>
 const fault = (kind: 'missing' | 'conflict' | 'invalid', en: string, zh: string) => () =>
   new OperationError(kind, { en, zh })
 
+export const NOT_NOW = fault(
+  'conflict',
+  'the payment provider does not answer: the order cannot be cancelled now, try again in a moment',
+  '支付服务商没有回答，暂时无法取消订单，请稍后再试',
+)
 export const NO_USDT = fault('missing', 'USDT is not offered', '未开通 USDT 充值')
 export const NO_REFUND = fault('missing', 'There is no such refund', '没有这笔退款')
 export const NOT_CONFIRMED = fault(

@@ -1,5 +1,5 @@
 /**
- * What people do with orders: begin one, and look at it. Who may do it is for the caller to check; how much, and whether, is
+ * What people do with orders: begin one, look at it, and end it. Who may do it is for the caller to check; how much, and whether, is
  * checked here. And when a provider is asked about an order without having said anything.
  */
 import { formatMicro, type Micro, parseMicro } from '../base/money.ts'
@@ -7,13 +7,14 @@ import { storeNow } from '../operations/deps.ts'
 import { OperationError } from '../operations/error.ts'
 import type { Order, OrderMethod } from '../terms/pay.ts'
 import type { Act } from '../base/people.ts'
+import type { NewOrder, OrderBounds } from '../store/payments/types.ts'
 import type { Account } from '../terms/records.ts'
 import { type PayDeps, askedFor, isWholeFen, newOrderId } from './exceptions.ts'
-import { MOST_FAILED, MOST_OPEN, NO_RATE, TOO_MUCH, tooMany, wrong } from './faults.ts'
+import { MOST_BEGUN, MOST_FAILED, MOST_OPEN, NO_RATE, NOT_NOW, TOO_MUCH, tooMany, wrong } from './faults.ts'
 import type { PayMarks } from './health.ts'
 import type { Intake } from './intake.ts'
 import { AskedLately, SignedPages } from './lately.ts'
-import { type CheckoutMethod, isCheckout, type PayMethod, ProviderAway, ProviderRefuses } from './method.ts'
+import { type CheckoutMethod, isCheckout, type PayMethod, ProviderAway, ProviderRefuses, type Said } from './method.ts'
 
 const SECOND_MS = 1_000
 const MINUTE_MS = 60 * SECOND_MS
@@ -48,6 +49,7 @@ export class Orders {
   readonly #bounds: () => PayBounds
   readonly #marks: PayMarks
   readonly #asked = new AskedLately()
+  readonly #cancelled = new AskedLately()
   readonly #pages = new SignedPages()
 
   constructor(
@@ -69,7 +71,6 @@ export class Orders {
    * unseen. When the provider does not answer, the order stays, and looking at it tries again under the same id.
    */
   async begin(account: Account, name: string, sentAmount: unknown, returnTo: string, act: Act): Promise<Order> {
-    const { store } = this.#deps
     const method = this.#method(name)
     const amount = this.#amount(method, sentAmount)
     if (account.status === 'banned')
@@ -87,7 +88,7 @@ export class Orders {
     const asked = askedFor(amount, rate)
     if (asked > method.mostAsked) throw TOO_MUCH()
     const expiresAtMs = nowMs + method.lifeMs
-    const made = await store.pay.makeOrder(
+    const order = await this.#make(
       {
         id: newOrderId(nowMs),
         accountId: account.id,
@@ -105,14 +106,72 @@ export class Orders {
       {
         open: MOST_OPEN,
         failed: MOST_FAILED,
+        begun: MOST_BEGUN,
         anHour: method.anHour,
         anHourOfAll: method.anHourOfAll,
         aDay: this.#bounds().day,
       },
       act,
     )
-    if (!('order' in made)) throw tooMany(made.bound)
-    return this.shown(await this.#show(made.order, method, returnTo), returnTo)
+    return this.shown(await this.#show(order, method, returnTo), returnTo)
+  }
+
+  /** Where as many orders are open as may be, the new one takes the place of the oldest that can be ended. */
+  async #make(order: NewOrder, bounds: OrderBounds, act: Act): Promise<Order> {
+    const { pay } = this.#deps.store
+    for (let tries = 0; ; tries++) {
+      const made = await pay.makeOrder(order, bounds, act)
+      if ('order' in made) return made.order
+      if (made.bound !== 'open' || tries >= MOST_OPEN) throw tooMany(made.bound)
+      const states = ['created', 'pending'] as const
+      const open = await pay.orders({ accountId: order.accountId, states, limit: MOST_OPEN + 1 })
+      if (!(await this.#endOldest(open.toReversed(), act))) throw tooMany(made.bound)
+    }
+  }
+
+  async #endOldest(open: readonly Order[], { actor }: Act): Promise<boolean> {
+    for (const order of open) {
+      const method = this.#methods.get(order.method)
+      if (!isCheckout(method)) continue
+      try {
+        await this.close(order, method, { actor, operation: 'orders.cancel' })
+        return true
+      } catch (error) {
+        if (!(error instanceof ProviderAway || error instanceof ProviderRefuses)) throw error
+      }
+    }
+    return false
+  }
+
+  /** Ends an order of the account that is not paid, at its provider first: one that was paid meanwhile is credited. */
+  async cancel(account: Account, id: string, returnTo: string, act: Act): Promise<Order | null> {
+    const { store, clock } = this.#deps
+    const order = await store.pay.order(id)
+    if (order === null || order.accountId !== account.id) return null
+    const method = this.#methods.get(order.method)
+    const isOpen = order.state === 'created' || order.state === 'pending'
+    if (isOpen && isCheckout(method)) {
+      if (!this.#cancelled.take(order, clock.monotonic())) throw NOT_NOW()
+      await this.close(order, method, act).catch(error => {
+        throw error instanceof ProviderAway || error instanceof ProviderRefuses ? NOT_NOW() : error
+      })
+    }
+    return this.shown((await store.pay.order(id)) as Order, returnTo)
+  }
+
+  /**
+   * Ends an order that is not paid. The payer may pay between the question and the closing, so the provider is asked again, and what
+   * was paid is taken. `act`: who ends it before its time.
+   */
+  async close(order: Order, method: CheckoutMethod, act?: Act): Promise<void> {
+    const { pay } = this.#deps.store
+    const next = async () => nextCheck(order, await storeNow(this.#deps))
+    for (const said of [await method.close(order), await method.query(order)])
+      if (said.kind === 'paid') {
+        await this.#intake.take(method.name, said, 'query')
+        return pay.orderChecked(order.id, await next()) // it may not fit, and wait for a person
+      }
+    await pay.endOrder(order.id, 'expired', await next(), act)
   }
 
   /** The order with what its payer is shown now. */
@@ -161,11 +220,12 @@ export class Orders {
     return store.pay.order(id)
   }
 
-  /** Asks the provider once about an order, and takes what it says. */
-  async ask(order: Order, method: PayMethod): Promise<void> {
+  /** Asks the provider once about an order, and takes what it says. Returns it in a word. */
+  async ask(order: Order, method: PayMethod): Promise<Said['kind']> {
     const said = await this.#marks.asked(method.name, () => method.query(order))
     if (said.kind === 'paid') await this.#intake.take(method.name, said, 'query')
     else if (said.kind === 'ended') await this.#deps.store.pay.endOrder(order.id, 'expired', order.checkAtMs)
+    return said.kind
   }
 
   #method(name: string): CheckoutMethod {

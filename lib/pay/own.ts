@@ -19,8 +19,9 @@ export async function ownMethods(service: PaymentService, account: Account) {
   const all = [...(await service.methods()).values()].filter(isCheckout)
   const methods = all.filter(method => method.sandbox === account.sandbox)
   return {
-    data: methods.map(({ name, minimum, currency, mostAsked }) => ({
+    data: methods.map(({ name, minimum, currency, mostAsked, sandbox }) => ({
       method: name,
+      sandbox,
       currency,
       minimum: formatMicro(minimum),
       maximum: formatMicro(currency === 'CNY' ? micro(Math.min(order, mostAsked * FEN)) : order),

@@ -99,10 +99,12 @@ async function checkOrder(deps: ReconcileDeps, order: Order, unanswered: Unanswe
   const failures = () => unanswered.get(order.method) ?? 0
   if (failures() >= MOST_UNANSWERED) return store.pay.orderChecked(order.id, (await storeNow(deps)) + NEXT_TURN_MS)
   try {
-    await orders.ask(order, method)
+    const said = await orders.ask(order, method)
     const now = (await store.pay.order(order.id)) as Order
     const over = now.expiresAtMs <= (await storeNow(deps))
-    if (over && (now.state === 'created' || now.state === 'pending')) await closeOrder(deps, now, method)
+    const isOver = over && (now.state === 'created' || now.state === 'pending')
+    // Some providers close no order that is a minute old, or know it only when somebody has scanned its code.
+    if (isOver || (now.state === 'expired' && said === 'open')) await orders.close(now, method)
     else await store.pay.orderChecked(order.id, await nextOf(deps, order, true))
   } catch (error) {
     if (!(error instanceof ProviderAway || error instanceof ProviderRefuses)) throw error
@@ -121,17 +123,6 @@ async function leaveOrder(deps: ReconcileDeps, order: Order): Promise<void> {
   const isOver = (await nextOf(deps, order, true)) === null
   if (isOver) await pay.endOrder(order.id, 'expired', null)
   else await pay.orderChecked(order.id, await nextOf(deps, order, false))
-}
-
-/** Closes an order at its end. The payer may pay between the question and the closing, so the provider is asked again. */
-export async function closeOrder(deps: ReconcileDeps, order: Order, method: CheckoutMethod): Promise<void> {
-  const { intake, store } = deps
-  for (const said of [await method.close(order), await method.query(order)])
-    if (said.kind === 'paid') {
-      await intake.take(method.name, said, 'query')
-      return store.pay.orderChecked(order.id, await nextOf(deps, order, true)) // it may not fit, and wait for a person
-    }
-  await store.pay.endOrder(order.id, 'expired', await nextOf(deps, order, true))
 }
 
 /** When a provider that did not answer is asked again. */

@@ -5,17 +5,17 @@
 import type { Config } from '../config/config.ts'
 import type { UsdtConfig } from '../config/pay-schema.ts'
 import { type OperationDeps, storeNow } from '../operations/deps.ts'
-import type { Order, OrderMethod } from '../terms/pay.ts'
+import type { OrderMethod } from '../terms/pay.ts'
 import type { PayTallies } from '../terms/tallies.ts'
 import { compareBills } from './bills.ts'
 import { Freezes, PaymentDisputes, Intake } from './intake.ts'
 import type { PayDeps } from './exceptions.ts'
 import { PayMarks, UNCREDITED_MS, leftOf, ValidityWatch } from './health.ts'
-import { type CallbackAnswer, type CheckoutMethod, isCheckout, type PayMethod, type RawCallback } from './method.ts'
+import { type CallbackAnswer, isCheckout, type PayMethod, type RawCallback } from './method.ts'
 import { openMethods } from './methods.ts'
 import { Notices } from './notices.ts'
 import { Orders, type PayBounds } from './orders.ts'
-import { closeOrder, type ReconcileDeps, reconcile } from './reconcile.ts'
+import { type ReconcileDeps, reconcile } from './reconcile.ts'
 import { Refunds } from './refunds.ts'
 import type { Usdt } from './usdt/usdt.ts'
 
@@ -120,11 +120,6 @@ export class PaymentService {
       this.#parts.counts.callback(m, verdict)
       this.#marks.count(m, verdict)
     })
-  }
-
-  /** Ends an order that is not paid. When it was paid meanwhile, it is credited. */
-  async close(order: Order, method: CheckoutMethod): Promise<void> {
-    await closeOrder(await this.#reconcileDeps(), order, method)
   }
 
   async #reconcileDeps(stopped: () => boolean = () => false): Promise<ReconcileDeps> {

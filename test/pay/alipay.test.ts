@@ -162,7 +162,7 @@ t.test('an order of another method cannot be paid here', async t => {
   const aDay = parseMicro('100000')!
   await shop.store.pay.makeOrder(
     { ...order, id: other, method: 'wechat' },
-    { open: 5, failed: 5, anHour: null, anHourOfAll: null, aDay },
+    { open: 5, failed: 5, begun: 1_000, anHour: null, anHourOfAll: null, aDay },
     ACT,
   )
   await alipay.send(id, alipay.signed({ ...alipay.notice(id), out_trade_no: other }))

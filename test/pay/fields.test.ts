@@ -53,7 +53,7 @@ async function live(t: Test) {
     const answer = await fetch(`${shop.url}/pay/${method}`, { method: 'POST', headers, body })
     t.ok(isTaken(method, answer.status, await answer.text()), `${method}: taken`)
     t.equal((await shop.desk.refunds.begin(order.id, '40', 'asked for', false, ACT)).kind, 'refund')
-    await shop.desk.close(await begin(method), (await shop.desk.methods()).get(method) as CheckoutMethod)
+    await shop.desk.orders.close(await begin(method), (await shop.desk.methods()).get(method) as CheckoutMethod)
     await begin(method) // nobody pays it
   }
   shop.clock.advance(60 * MINUTE_MS)

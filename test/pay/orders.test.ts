@@ -2,7 +2,8 @@
 import t from 'tap'
 import { OperationError } from '../../lib/operations/error.ts'
 import { fund } from '../support/store.ts'
-import { ACT, faultOf, openDesk, TestProvider } from './support.ts'
+import type { Act } from '../../lib/base/people.ts'
+import { ACT, type Desk, faultOf, openDesk, TestProvider } from './support.ts'
 
 const MINUTE_MS = 60_000
 
@@ -31,7 +32,9 @@ t.test('a test account pays in test environments only', async t => {
 t.test('at most five orders are open, and a bound per hour says so', async t => {
   const desk = await openDesk(t)
   for (let i = 0; i < 5; i++) await desk.begin('5')
-  t.equal(await faultOf(desk.begin('5')), 'throttled')
+  desk.provider.away = true
+  t.equal(await faultOf(desk.begin('5')), 'throttled', 'none of them can be ended')
+  t.equal((await desk.store.pay.orders({ states: ['pending'], limit: 9 })).length, 5)
   const card = new TestProvider('card')
   card.anHour = 2
   const other = await openDesk(t, { providers: [card] })
@@ -191,4 +194,151 @@ t.test('refunds', async t => {
     [...desk.provider.sentBack.values()].reduce((sum, r) => sum + r.amount, 0),
     10_000,
   )
+})
+
+const CANCEL: Act = { ...ACT, operation: 'orders.cancel' }
+const cancel = (desk: Desk, id: string) => desk.orders.cancel(desk.account, id, '', CANCEL)
+const openOf = async ({ store, account }: Desk) =>
+  (await store.pay.orders({ accountId: account.id, states: ['created', 'pending'], limit: 99 })).map(({ id }) => id)
+
+t.test('the sixth order takes the place of the oldest, which its provider has ended', async t => {
+  const desk = await openDesk(t)
+  const ids: string[] = []
+  for (let i = 0; i < 6; i++) {
+    ids.push((await desk.begin('5')).id)
+    desk.clock.advance(10)
+  }
+  const closed = ids.filter(id => desk.provider.trades.get(id)?.state === 'ended')
+  t.equal(closed.length, 1)
+  t.same((await openOf(desk)).sort(), ids.filter(id => id !== closed[0]).sort())
+  const lines = await desk.store.actions.page({ accountId: desk.account.id, limit: 20 })
+  t.same(
+    lines.filter(({ operation }) => operation === 'orders.cancel').map(({ subject, after }) => [subject?.id, after]),
+    [[closed[0], { state: 'expired' }]],
+  )
+})
+
+t.test('the oldest was paid, and nobody has said so: it is credited, once, and makes room', async t => {
+  const desk = await openDesk(t)
+  const ids: string[] = []
+  for (let i = 0; i < 5; i++) ids.push((await desk.begin('5')).id)
+  for (const id of ids) desk.provider.pay(id)
+  await desk.begin('7')
+  t.equal(await desk.balance(), 500)
+  t.equal((await openOf(desk)).length, 5)
+  for (const id of ids) await desk.intake.take('alipay', desk.provider.payment(id), 'callback')
+  t.equal(await desk.balance(), 5 * 500, 'the callbacks that come later credit what is not credited yet')
+})
+
+t.test(
+  'forty orders at once, while some are being paid: no more than five are open, every payment counts once',
+  async t => {
+    const desk = await openDesk(t)
+    const first: string[] = []
+    for (let i = 0; i < 5; i++) first.push((await desk.begin('5')).id)
+    const paying = first.map(async id => {
+      desk.provider.pay(id)
+      // those that were ended before cannot be paid
+      if (desk.provider.trades.get(id)?.state === 'paid')
+        await desk.intake.take('alipay', desk.provider.payment(id), 'callback')
+    })
+    const begun = await Promise.all([...Array.from({ length: 40 }, () => faultOf(desk.begin('5'))), ...paying])
+    t.ok(begun.includes('nothing'))
+    t.ok((await openOf(desk)).length <= 5)
+    const paid = [...desk.provider.trades.values()].filter(({ state }) => state === 'paid').length
+    t.equal(await desk.balance(), paid * 500)
+  },
+)
+
+t.test('an account begins so many orders in an hour, however often it cancels', async t => {
+  const desk = await openDesk(t)
+  let made = 0
+  while ((await faultOf(desk.begin('5'))) === 'nothing' && made < 99) made++
+  t.equal(made, 30)
+})
+
+t.test('cancelled: ended at the provider first, and nothing of it can be paid any more', async t => {
+  const desk = await openDesk(t)
+  const { id } = await desk.begin('5')
+  t.match(await cancel(desk, id), { state: 'expired' })
+  t.equal(desk.provider.trades.get(id)?.state, 'ended')
+  const asked = desk.provider.asked
+  t.match(await cancel(desk, id), { state: 'expired' }, 'once more changes nothing')
+  t.equal(desk.provider.asked, asked)
+  t.equal((await openOf(desk)).length, 0)
+})
+
+t.test('cancelled at the moment in which it is paid: credited, never lost (race)', async t => {
+  const desk = await openDesk(t)
+  const rows: [when: string, set: (id: string) => void][] = [
+    ['before the closing', id => desk.provider.pay(id)],
+    ['while it is closed', id => void (desk.provider.trades.get(id)!.transactionId += 'x')],
+  ]
+  for (const [when, set] of rows) {
+    const { id } = await desk.begin('5')
+    set(id)
+    if (when === 'while it is closed') {
+      const close = desk.provider.close.bind(desk.provider)
+      desk.provider.close = async order => {
+        desk.provider.pay(order.id) // the provider takes the money, and its answer to the closing gets lost on the way
+        return { kind: 'absent' }
+      }
+      t.match(await cancel(desk, id), { state: 'credited' }, when)
+      desk.provider.close = close
+    } else t.match(await cancel(desk, id), { state: 'credited' }, when)
+    desk.clock.advance(1_000)
+  }
+  t.equal(await desk.balance(), 1_000)
+  const { id } = await desk.begin('5')
+  desk.provider.pay(id)
+  await Promise.all([
+    cancel(desk, id).catch(() => {}),
+    ...Array.from({ length: 20 }, () => desk.intake.take('alipay', desk.provider.payment(id), 'callback')),
+  ])
+  t.equal(await desk.state(id), 'credited')
+  t.equal(await desk.balance(), 1_500, 'once')
+})
+
+t.test('a provider that will not close a young order: it is asked to again, and late money counts', async t => {
+  const desk = await openDesk(t)
+  const { id } = await desk.begin('5')
+  const close = desk.provider.close.bind(desk.provider)
+  desk.provider.close = async () => ({ kind: 'open' })
+  t.match(await cancel(desk, id), { state: 'expired' })
+  t.equal(desk.provider.trades.get(id)?.state, 'open')
+  desk.provider.close = close
+  desk.clock.advance(16_000)
+  await desk.round()
+  t.equal(desk.provider.trades.get(id)?.state, 'ended')
+  const { id: other } = await desk.begin('5')
+  desk.provider.close = async () => ({ kind: 'open' })
+  await cancel(desk, other)
+  desk.provider.pay(other)
+  await desk.intake.take('alipay', desk.provider.payment(other), 'callback')
+  t.match(await desk.store.pay.order(other), { state: 'credited', late: true })
+})
+
+t.test('cancelling: a provider that is away, the order of somebody else, one that does not exist', async t => {
+  const desk = await openDesk(t)
+  const { id } = await desk.begin('5')
+  const { account: other } = await fund(desk.store, 'other', 0)
+  t.equal(await desk.orders.cancel(other, id, '', CANCEL), null)
+  t.equal(await cancel(desk, 'T00000000000000000000000000'), null)
+  t.equal(await desk.state(id), 'pending')
+  desk.provider.away = true
+  t.equal(await faultOf(cancel(desk, id)), 'conflict')
+  t.equal(await desk.state(id), 'pending')
+  desk.provider.away = false
+  t.equal(await faultOf(cancel(desk, id)), 'conflict', 'nobody asks a provider without end')
+  desk.clock.advance(6_000)
+  t.match(await cancel(desk, id), { state: 'expired' })
+})
+
+t.test('a cancelled order counts for the day until its own end: its code may still be paid', async t => {
+  const desk = await openDesk(t)
+  for (let i = 0; i < 2; i++) {
+    await cancel(desk, (await desk.begin('50000')).id)
+    desk.clock.advance(1_000)
+  }
+  t.equal(await faultOf(desk.begin('5')), 'throttled')
 })

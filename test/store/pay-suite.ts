@@ -15,6 +15,7 @@ export const ACT: Act = { actor: { kind: 'user', userId: 1, name: 'a@b.cn', ip: 
 export const LOOSE: OrderBounds = {
   open: 1_000,
   failed: 1_000,
+  begun: 1_000,
   anHour: null,
   anHourOfAll: null,
   aDay: micro(Number.MAX_SAFE_INTEGER),
@@ -93,7 +94,14 @@ export function paySuite(t: Test, newUrl: NewUrl): void {
 
   check('an order is made within its bounds, with its line in the log of actions', async (t, one) => {
     const { account } = await fund(one, 'a', 0)
-    const bounds: OrderBounds = { open: 2, failed: 1_000, anHour: null, anHourOfAll: null, aDay: micro(2_000 * FEN) }
+    const bounds: OrderBounds = {
+      open: 2,
+      failed: 1_000,
+      begun: 1_000,
+      anHour: null,
+      anHourOfAll: null,
+      aDay: micro(2_000 * FEN),
+    }
     const first = newOrder(account.id)
     const result = await one.pay.makeOrder(first, bounds, ACT)
     t.match(result, { order: { ...first, state: 'created', credited: 0, providerId: null, checks: 0, late: false } })

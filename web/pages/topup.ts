@@ -1,17 +1,17 @@
 /** Top up: begin an order, pay it, and see it credited without reloading; below, what became of earlier orders. */
-import { signal } from '@preact/signals'
+import { effect, type Signal, signal } from '@preact/signals'
 import type { ShownMethods, ShownOrder, ShownOrders } from '../../lib/console/answers.ts'
 import { hrefOf, query, setQuery } from '../base/address.ts'
 import { get, send } from '../base/ask.ts'
-import { a, button, code, div, h2, section, span } from '../base/element.ts'
-import { load } from '../base/load.ts'
+import { a, button, type Child, code, div, fieldset, h2, input, label, legend, section, span } from '../base/element.ts'
+import { type Loaded, load } from '../base/load.ts'
 import { money } from '../base/money.ts'
 import type { View } from '../base/page.ts'
 import { badge } from '../parts/badge.ts'
-import { selectField, textField } from '../parts/field.ts'
+import { textField } from '../parts/field.ts'
 import { formOf } from '../parts/form.ts'
 import { listing } from '../parts/listing.ts'
-import { methodName, stateBadge } from '../parts/order-words.ts'
+import { methodMark, methodName, stateBadge } from '../parts/order-words.ts'
 import { contact } from '../parts/operator.ts'
 import { empty, told, whenLoaded } from '../parts/state.ts'
 import { account, accountPath, me } from '../base/session.ts'
@@ -26,6 +26,15 @@ const w = words({
   amount: ['金额（元）', 'Amount (CNY)'],
   presets: ['常用金额', 'Usual amounts'],
   method: ['支付方式', 'Way to pay'],
+  free: ['无手续费，付多少到多少', 'No fee: what you pay is what you get'],
+  exchanged: [
+    (currency: string) => `以 ${currency} 扣款，您的银行可能收取货币兑换费`,
+    (currency: string) => `Charged in ${currency}: your bank may ask for a fee`,
+  ],
+  simulated: [
+    '这是测试支付：付款是模拟的，不会扣真实的钱，额度只记入此测试账户。',
+    'These are test payments: nobody pays real money, and the credit is for this test account only.',
+  ],
   pay: ['去支付', 'Go on to pay'],
   least: [
     (from: string, to: string) => `每次 ${from} 至 ${to}。`,
@@ -50,9 +59,10 @@ const PRESETS = ['10', '50', '100', '500', '1000']
 export default function topup(): View {
   const methods = load(() => get<ShownMethods>(`${accountPath()}/pay-methods`))
   const orders = load(() => get<ShownOrders>(`${accountPath()}/orders`, { after: query.value.get('after') }))
-  const open = orderPanel(orders.again)
-  const begin = beginPanel(orders.again)
   const pays = may(account.value?.role, 'pay')
+  const open = orderPanel(orders.again, pays)
+  const begin = beginPanel(orders.again)
+  followOpen(orders)
   const usdt = usdtPanel(pays, orders)
   return () => [
     query.value.get('order') !== null && open(),
@@ -97,8 +107,49 @@ export default function topup(): View {
   ]
 }
 
+const FOLLOW_MS = 15_000
+const UNDECIDED: readonly ShownOrder['state'][] = ['created', 'pending', 'paid']
+
+/** While an order of the list may still change, the list is asked for again, as long as somebody looks. */
+function followOpen(orders: Loaded<ShownOrders>): void {
+  effect(() => {
+    const list = orders.value.value
+    // asks again after every answer, also after one that says the same, and after none
+    void orders.at.value
+    void orders.failure.value
+    if (list?.data.some(({ state }) => UNDECIDED.includes(state)) !== true) return
+    const again = () => {
+      if (document.hidden) document.addEventListener('visibilitychange', orders.again, { once: true })
+      else orders.again()
+    }
+    const timer = setTimeout(again, FOLLOW_MS)
+    return () => clearTimeout(timer)
+  })
+}
+
 const nothingOffered = () =>
   me.value?.operator === true ? told('plain', w.noneOperator()) : told('plain', w.none(), ' ', contact())
+
+/** The ways to pay as buttons, each with its mark and with what it costs the payer beside the amount. */
+const ways = (data: ShownMethods['data'], chosen: Signal<string>): Child =>
+  fieldset(
+    { class: 'ways' },
+    legend({}, w.method()),
+    data.map(({ method, currency }) =>
+      label(
+        { key: method, class: 'way' },
+        input({
+          type: 'radio',
+          name: 'method',
+          value: method,
+          checked: chosen.value === method,
+          onChange: () => (chosen.value = method),
+        }),
+        methodMark(method),
+        span({}, methodName(method), span({ class: 'under' }, currency === 'CNY' ? w.free() : w.exchanged(currency))),
+      ),
+    ),
+  )
 
 const fits = (preset: string, { minimum, maximum }: ShownMethods['data'][number]): boolean =>
   Number(preset) >= Number(minimum) && Number(preset) <= Number(maximum)
@@ -147,11 +198,8 @@ function beginPanel(begun: () => void) {
           amount,
           { inputMode: 'decimal', autoComplete: 'off' },
         ),
-        selectField(
-          { name: 'method', label: w.method(), error: form.error('method') },
-          method,
-          data.map(row => ({ value: row.method, text: methodName(row.method) })),
-        ),
+        ways(data, method),
+        data.some(row => row.sandbox) && told('warn', w.simulated()),
         form.submit('main', w.pay()),
       ),
     )

@@ -20,6 +20,7 @@ const own = words({
   'invitations.accept': ['接受邀请', 'Accepted an invitation'],
   'invitations.revoke': ['撤回邀请', 'Withdrew an invitation'],
   'orders.create': ['创建充值订单', 'Began a payment'],
+  'orders.cancel': ['取消充值订单', 'Cancelled a payment'],
   'orders.credit': ['订单入账', 'Credited a payment'],
   'usdt.address': ['获取 USDT 充值地址', 'Asked for the address for USDT'],
   'usdt.quote': ['锁定 USDT 汇率', 'Fixed a rate for USDT'],

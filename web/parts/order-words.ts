@@ -1,7 +1,7 @@
 /** Orders in words. */
 import type { VNode } from 'preact'
 import type { ShownOrder } from '../../lib/console/answers.ts'
-import type { Child } from '../base/element.ts'
+import { type Child, span } from '../base/element.ts'
 import { money } from '../base/money.ts'
 import { stamp, zoneName } from '../base/time.ts'
 import { words } from '../base/words.ts'
@@ -18,6 +18,12 @@ const METHODS = words({
 export const ORDER_METHODS = Object.keys(METHODS) as (keyof typeof METHODS)[]
 export const methodName = (method: keyof typeof METHODS): string => METHODS[method]()
 
+const MARKS = { alipay: '支', wechat: '微', card: '▭', usdt: '₮' } as const
+
+/** A sign by which people find a way to pay; its name stands beside it. */
+export const methodMark = (method: keyof typeof METHODS): VNode =>
+  span({ class: `sign ${method}`, 'aria-hidden': 'true' }, MARKS[method])
+
 const WAYS = words({
   alipay: ['打开支付宝', 'Open Alipay'],
   wechat: ['打开微信支付', 'Open WeChat Pay'],
@@ -33,7 +39,7 @@ const STATES = words({
   pending: ['待支付', 'To be paid'],
   paid: ['已支付，正在入账', 'Paid, being credited'],
   credited: ['已入账', 'Credited'],
-  expired: ['已过期', 'Expired'],
+  expired: ['已关闭', 'Closed'],
   failed: ['未成功', 'Failed'],
   refunded: ['已退款', 'Refunded'],
   reversed: ['已撤销', 'Reversed'],
@@ -102,8 +108,8 @@ const w = words({
     (amount: string) => `The payment arrived after the order had ended. ${amount} has been credited all the same.`,
   ],
   expired: [
-    '订单已过期，不能再支付。如果您已付款，款项到账后仍会自动入账；请勿重复支付。',
-    'The order has expired and cannot be paid any more. If you have paid it, the amount is still credited when the money arrives: do not pay twice.',
+    '订单已取消或已过期，不能再支付。如果您已付款，款项到账后仍会自动入账；请勿重复支付。',
+    'The order was cancelled or has expired, and cannot be paid any more. If you have paid it, the amount is still credited when the money arrives: do not pay twice.',
   ],
   failed: [
     '支付服务商没有接受该订单，没有扣款。请重新下单，或换一种支付方式。',

@@ -35,4 +35,24 @@ function Picture({ text, name }: Code): VNode {
   )
 }
 
+const DOT_PIXELS = 8
+
+/** Gives the reader the code as a file, for an app that reads codes out of pictures. */
+export async function saveQr(text: string, file: string): Promise<void> {
+  const { encode } = await import('uqr')
+  const { data, size } = encode(text, { border: BORDER, ecc: 'M' })
+  const canvas = document.createElement('canvas')
+  canvas.width = canvas.height = size * DOT_PIXELS
+  const brush = canvas.getContext('2d') as CanvasRenderingContext2D
+  brush.fillStyle = '#fff'
+  brush.fillRect(0, 0, canvas.width, canvas.height)
+  brush.fillStyle = '#000'
+  for (const [y, row] of data.entries())
+    for (const [x, on] of row.entries()) if (on) brush.fillRect(x * DOT_PIXELS, y * DOT_PIXELS, DOT_PIXELS, DOT_PIXELS)
+  const link = document.createElement('a')
+  link.download = `${file}.png`
+  link.href = canvas.toDataURL('image/png')
+  link.click()
+}
+
 export const qr = (text: string, name: string): VNode => use(Picture, { text, name })

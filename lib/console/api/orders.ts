@@ -44,7 +44,13 @@ export type ShownOrders = z.output<typeof ordersAnswer>
 const methodsAnswer = z.strictObject({
   data: z.array(
     z
-      .strictObject({ method: z.enum(CHECKOUT_METHODS), currency: z.string(), minimum: moneyText, maximum: moneyText })
+      .strictObject({
+        method: z.enum(CHECKOUT_METHODS),
+        sandbox: z.boolean().meta({ description: 'No real money is paid.' }),
+        currency: z.string(),
+        minimum: moneyText,
+        maximum: moneyText,
+      })
       .meta({ id: 'PayMethod' }),
   ),
   day_maximum: moneyText,
@@ -108,6 +114,26 @@ export const ORDERS: Operation<ConsoleDeps>[] = [
       const { orders } = await readyDesk(deps)
       const act = { actor: caller.actor, operation: 'orders.create' }
       return shownOrder(await orders.begin(account, body.method, body.amount, returnTo(deps, account), act))
+    },
+  }),
+  operation({
+    id: 'orders.cancel',
+    call: 'POST /accounts/{account}/orders/{order}/cancel',
+    summary:
+      'Ends an order that is not paid, at its provider first. One that was paid meanwhile is credited: the answer says what became of it.',
+    who: MAY.pay,
+    effect: 'write',
+    scope: null,
+    path: z.strictObject({ order: z.string().max(64) }),
+    answer: { status: 200, body: orderAnswer },
+    refuses: [404, 409],
+    run: async (deps: ConsoleDeps, { account, path, caller }) => {
+      const { orders } = await readyDesk(deps)
+      const act = { actor: caller.actor, operation: 'orders.cancel' }
+      const { order: id } = path
+      const order = isOrderId(id) ? await orders.cancel(account, id, returnTo(deps, account), act) : null
+      if (order === null) throw new OperationError('missing', NO_ORDER)
+      return shownOrder(order)
     },
   }),
   operation({

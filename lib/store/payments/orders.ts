@@ -124,12 +124,13 @@ export function orderShown(driver: Driver, id: string, providerId: string | null
   })
 }
 
-/** Moves an order that is not paid to `expired` or `failed`. Returns it as it is now. */
+/** Moves an order that is not paid to `expired` or `failed`. Returns it as it is now. `act`: a person does it. */
 export function endOrder(
   driver: Driver,
   id: string,
   state: 'expired' | 'failed',
   checkAtMs: number | null,
+  act?: Act,
 ): Promise<Order | null> {
   return driver.transaction('endOrder', async tx => {
     const order = await lockOrder(tx, id)
@@ -137,6 +138,13 @@ export function endOrder(
     // Nothing but a proof leaves `expired`.
     const next = order.state === 'expired' ? 'expired' : moved(order.state, state)
     await tx.run('UPDATE pay_orders SET state = ?, check_at_ms = ? WHERE id = ?', [next, checkAtMs, id])
+    if (act !== undefined && next !== order.state)
+      await recordAction(tx, driver, act, {
+        subject: { kind: 'order', id },
+        accountId: order.accountId,
+        before: { state: order.state },
+        after: { state: next },
+      })
     return { ...order, state: next, checkAtMs }
   })
 }
@@ -200,9 +208,11 @@ async function boundAgainst(
     integer(await one(`SELECT COUNT(*) AS n FROM pay_orders WHERE ${where}`, params), 'n')
   if ((await count(`account_id = ? AND state IN (${quotedBy(OPEN)})`, [accountId])) >= bounds.open) return 'open'
   const since = nowMs - HOUR_MS
-  const { failed, anHour, anHourOfAll, aDay } = bounds
+  const { failed, begun, anHour, anHourOfAll, aDay } = bounds
   if ((await count("account_id = ? AND state = 'failed' AND created_at_ms > ?", [accountId, since])) >= failed)
     return 'failed'
+  if ((await count('account_id = ? AND created_at_ms > ? AND tokens IS NULL', [accountId, since])) >= begun)
+    return 'begun'
   if (anHour !== null) {
     const made = await count('account_id = ? AND created_at_ms > ? AND method = ?', [accountId, since, method])
     if (made >= anHour) return 'anHour'
@@ -213,8 +223,9 @@ async function boundAgainst(
   }
   const sum = await one(
     'SELECT COALESCE(SUM(amount), 0) AS total FROM pay_orders WHERE account_id = ? AND created_at_ms > ? ' +
-      "AND state NOT IN ('expired', 'failed')",
-    [accountId, nowMs - DAY_MS],
+      // what was cancelled before its time may have a code that somebody can still pay
+      "AND state <> 'failed' AND (state <> 'expired' OR expires_at_ms > ?)",
+    [accountId, nowMs - DAY_MS, nowMs],
   )
   return integer(sum, 'total') + order.amount > aDay ? 'aDay' : null
 }

@@ -29,11 +29,13 @@ export interface OrderBounds {
   open: number
   /** Most orders of the last hour that the provider has refused: each was a question to it. */
   failed: number
+  /** Most orders of the last hour, whatever became of them. */
+  begun: number
   /** Most orders of this method in the last hour; null = no bound. */
   anHour: number | null
   /** Most orders of this method in the last hour in all accounts together; null = no bound. */
   anHourOfAll: number | null
-  /** Most money of all orders of the last 24 hours that are not expired or failed. */
+  /** Most money of all orders of the last 24 hours that may still be paid, or are. */
   aDay: Micro
 }
 

@@ -119,6 +119,7 @@ const LET_IN: Record<string, string> = {
   'orders.methods': MONEY,
   'orders.list': MONEY,
   'orders.create': 'billing owner',
+  'orders.cancel': 'billing owner',
   'orders.read': MONEY,
   'payments.read': 'operator',
   'payments.orders': 'operator',
@@ -317,6 +318,7 @@ const FOREIGN: Record<string, ((house: House) => Promise<Record<string, string>>
   'statements.read': null, // a month, of the account that the path names
   'statements.csv': null,
   'orders.read': async ({ store }) => ({ order: await orderOf(store) }),
+  'orders.cancel': async ({ store }) => ({ order: await orderOf(store) }),
   'payments.order': null, // operators see all orders
   'payments.refund': null,
   'payments.release': null,
@@ -346,7 +348,7 @@ async function orderOf(store: Store): Promise<string> {
   const id = newOrderId(NOW_MS)
   const form = { id, accountId: theirs.id, userId: null, method: 'alipay', currency: 'CNY', rate: null } as const
   const order = { ...form, amount: micro(5_000_000), asked: 500, merchant: '2088', sandbox: false }
-  const bounds = { open: 5, failed: 5, anHour: null, anHourOfAll: null, aDay: micro(5_000_000) }
+  const bounds = { open: 5, failed: 5, begun: 1_000, anHour: null, anHourOfAll: null, aDay: micro(5_000_000) }
   await store.pay.makeOrder({ ...order, expiresAtMs: NOW_MS, checkAtMs: null }, bounds, BY)
   return id
 }

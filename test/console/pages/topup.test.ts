@@ -1,4 +1,5 @@
 /** The page Top up in Chromium; `topup.long.ts` has it with each provider in the other language. */
+import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { browserTest } from '../support/browser.ts'
 import { giveSession, openConsole } from '../support/pages.ts'
@@ -63,3 +64,49 @@ browserTest(t, 'without a way to pay the page says so, and a viewer begins no or
     t.same(await visitor.axe(), [])
   }
 })
+
+browserTest(
+  t,
+  'an order is cancelled, the way to pay is a button, and a phone is told how to pay its own code',
+  async (t, newcomer) => {
+    const { provider, house, ann } = await open(t, 'wechat')
+    const visitor = await newcomer({ width: 375 })
+    const { page } = visitor
+    await giveSession(visitor, house, ann)
+    await visitor.visit(`${house.url}/console/topup`)
+    await visitor.drawn()
+    const way = page.getByRole('radio', { name: /微信支付/ })
+    t.ok(await way.isChecked())
+    t.match(await page.locator('.way').innerText(), /无手续费/)
+    await page.getByText('这是测试支付').waitFor()
+    const order = await beginInPage(visitor, house, '20', WORDS['zh-CN'].pay)
+    await page.getByText('从相册中选取').waitFor()
+    const saved = page.waitForEvent('download')
+    await page.getByRole('button', { name: '保存二维码图片' }).click()
+    const file = await saved
+    t.equal(file.suggestedFilename(), `${order.id}.png`)
+    t.match(
+      readFileSync(await file.path())
+        .subarray(1, 4)
+        .toString(),
+      'PNG',
+    )
+    t.same(await visitor.axe(), [])
+    await page.getByRole('button', { name: '取消订单' }).click()
+    await page.locator('section[aria-labelledby=order] .told', { hasText: WORDS['zh-CN'].expired }).waitFor()
+    await page.locator('table .badge', { hasText: '已关闭' }).waitFor()
+    t.equal(await page.locator('svg.qr').count(), 0)
+
+    house.clock.advance(1_000)
+    const other = await beginInPage(visitor, house, '30', WORDS['zh-CN'].pay)
+    provider.pay(other)
+    await page.getByRole('button', { name: '取消订单' }).click()
+    await page.locator('section[aria-labelledby=order] .badge.good', { hasText: WORDS['zh-CN'].credited }).waitFor()
+    await page.locator('table .badge.good').waitFor()
+    const wide = await newcomer()
+    await giveSession(wide, house, ann)
+    await wide.visit(`${house.url}/console/topup`)
+    await beginInPage(wide, house, '40', WORDS['zh-CN'].pay)
+    t.notOk(await wide.page.getByText('从相册中选取').isVisible(), 'what has a mouse is told nothing of phones')
+  },
+)

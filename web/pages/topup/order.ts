@@ -2,12 +2,13 @@
 import { effect, signal } from '@preact/signals'
 import type { ShownOrder } from '../../../lib/console/answers.ts'
 import { hrefOf, query, setQuery } from '../../base/address.ts'
-import { get } from '../../base/ask.ts'
+import { get, send } from '../../base/ask.ts'
 import { a, button, type Child, div, h2, p, section } from '../../base/element.ts'
 import { icon } from '../../base/icons.ts'
 import { load } from '../../base/load.ts'
 import { money } from '../../base/money.ts'
 import { say } from '../../base/page.ts'
+import { act } from '../../parts/act.ts'
 import { lateQr } from '../../parts/late-qr.ts'
 import { methodEntry, methodName, orderSaid, stateBadge } from '../../parts/order-words.ts'
 import { whenLoaded } from '../../parts/state.ts'
@@ -33,7 +34,16 @@ const w = words({
     'You need not stay here after paying: the amount is credited as soon as the payment is confirmed, and you can come back at any time.',
   ],
   credited: [(amount: string) => `${amount} 已入账。`, (amount: string) => `${amount} has been credited.`],
-  close: ['关闭', 'Close'],
+  close: ['返回', 'Back'],
+  cancel: ['取消订单', 'Cancel this order'],
+  cancelled: ['订单已取消', 'The order is cancelled'],
+  onPhone: [
+    (method: string) =>
+      `在手机上：保存二维码图片，打开${method}的“扫一扫”，从相册中选取；也可以在另一台设备上打开此页面再扫码。`,
+    (method: string) =>
+      `On a phone: save the code as a picture, open the scanner of ${method}, and choose the picture from the album. Or open this page on another device and scan it there.`,
+  ],
+  save: ['保存二维码图片', 'Save the code as a picture'],
   receipt: ['收据', 'Receipt'],
 })
 
@@ -42,8 +52,8 @@ const MOST_MS = 20_000
 const SLOWER = 1.3
 const OPEN: readonly ShownOrder['state'][] = ['created', 'pending', 'paid']
 
-/** `changed`: the order of the address has got another state. */
-export function orderPanel(changed: () => void) {
+/** `changed`: the order of the address has got another state. `pays`: the reader may cancel it. */
+export function orderPanel(changed: () => void, pays: boolean) {
   const order = load(() => {
     const id = query.value.get('order')
     return id === null ? Promise.resolve(null) : get<ShownOrder>(`${accountPath()}/orders/${encodeURIComponent(id)}`)
@@ -68,10 +78,28 @@ export function orderPanel(changed: () => void) {
     waitMs = Math.min(MOST_MS, waitMs * SLOWER)
     return () => clearTimeout(timer)
   })
+  const cancelling = signal(false)
+  const cancel = (id: string) =>
+    act(async () => {
+      cancelling.value = true
+      try {
+        const { state } = await send<ShownOrder>('POST', `${accountPath()}/orders/${encodeURIComponent(id)}/cancel`)
+        if (state === 'expired') say(w.cancelled())
+      } finally {
+        cancelling.value = false
+        order.again()
+        changed()
+      }
+    })
+  const cancelButton = ({ id, state, transaction }: ShownOrder): Child =>
+    pays &&
+    (state === 'created' || state === 'pending') &&
+    transaction === null &&
+    button({ type: 'button', class: 'small', disabled: cancelling.value, onClick: () => cancel(id) }, w.cancel())
   return () =>
     section(
       { class: 'panel', 'aria-labelledby': 'order' },
-      whenLoaded(order, value => value && shown(value)),
+      whenLoaded(order, value => value && shown(value, cancelButton(value))),
     )
 }
 
@@ -81,14 +109,30 @@ function whenSeen(again: () => void): void {
   else again()
 }
 
-function shown(order: ShownOrder): Child {
+/** A phone cannot scan what it shows. */
+const phoneHint = (order: ShownOrder, code: string): Child =>
+  div(
+    { class: 'handheld stack' },
+    p({ class: 'soft' }, w.onPhone(methodName(order.method))),
+    button(
+      {
+        type: 'button',
+        class: 'small',
+        onClick: () => act(async () => (await import('../../parts/qr.ts')).saveQr(code, order.id)),
+      },
+      w.save(),
+    ),
+  )
+
+function shown(order: ShownOrder, cancel: Child): Child {
   const method = methodName(order.method)
   return [
     div({ class: 'row' }, h2({ id: 'order' }, w.order(order.id)), stateBadge(order)),
     p({}, w.amount(), ' ', money(order.amount)),
     order.currency !== 'CNY' && p({ class: 'soft' }, w.asked(order.asked, order.currency)),
     orderSaid(order),
-    order.qr !== null && div({ class: 'stack' }, p({}, w.scan(method)), lateQr(order.qr, w.scan(method))),
+    order.qr !== null &&
+      div({ class: 'stack' }, p({}, w.scan(method)), lateQr(order.qr, w.scan(method)), phoneHint(order, order.qr)),
     order.qr !== null && order.redirect !== null && p({ class: 'soft' }, w.oneOf()),
     order.redirect !== null &&
       p(
@@ -107,6 +151,7 @@ function shown(order: ShownOrder): Child {
       { class: 'row' },
       order.credited_at !== null && a({ class: 'button small', href: hrefOf(`/topup/${order.id}`) }, w.receipt()),
       button({ type: 'button', class: 'small', onClick: () => setQuery({ order: null }) }, icon('left'), w.close()),
+      cancel,
     ),
   ]
 }
