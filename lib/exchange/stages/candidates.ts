@@ -3,6 +3,7 @@
  * channels may serve it. The first channel is chosen here, the next ones as attempts fail. Then the relay asks them, or the tokens of the
  * request are counted.
  */
+import { crc32 } from 'node:zlib'
 import type { KeyEntry } from '../../access/keys.ts'
 import type { Claim } from '../../channels/health.ts'
 import { Candidates } from '../../channels/pick.ts'
@@ -206,19 +207,13 @@ const LONG_BYTES = 16 * 1024
 function leadingHash(x: Exchange): number | null {
   const first = x.body[0]
   if (first === undefined) return null
-  return hashBytes(first, Math.min(first.length, LEADING_BYTES))
+  return crc32(first.subarray(0, LEADING_BYTES))
 }
 
 /** The hash FNV-1a, of 32 bits. */
 function hash(text: string): number {
   let h = 0x811c9dc5
   for (let i = 0; i < text.length; i++) h = Math.imul(h ^ text.charCodeAt(i), 0x01000193)
-  return h >>> 0
-}
-
-function hashBytes(bytes: Uint8Array, length: number): number {
-  let h = 0x811c9dc5
-  for (let i = 0; i < length; i++) h = Math.imul(h ^ (bytes[i] as number), 0x01000193)
   return h >>> 0
 }
 
