@@ -7,7 +7,8 @@
 import v8 from 'node:v8'
 import vm from 'node:vm'
 import t from 'tap'
-import { mayHaveEnvelope } from '../../lib/translate/opaque.ts'
+import { protocolRow } from '../../lib/protocols/table.ts'
+import { mayHaveEnvelope, seal, seal64 } from '../../lib/translate/opaque.ts'
 import { come, readAll, readerOptions } from './support/answers.ts'
 import { chat } from './support/protocols.ts'
 
@@ -104,4 +105,21 @@ t.test('an envelope is found in a body that came byte by byte', async t => {
   const body = Buffer.from('{"signature":"gw1.abcdefghijkl.s..x"}')
   t.ok(mayHaveEnvelope(Array.from(body, byte => Buffer.of(byte))))
   t.notOk(mayHaveEnvelope(Array.from(Buffer.from('{"signature":"gw.1"}'), byte => Buffer.of(byte))))
+})
+
+t.test('the scan of a body tells whether it may have an envelope, however the body is cut into chunks', async t => {
+  const opaque = { issuer: 'abcdefghijkl', of: 'signed', value: '"x"' } as const
+  const bodyOf = (value: string): Buffer =>
+    Buffer.from(`{"model":"m","messages":[{"role":"user","content":[{"type":"thinking","signature":${value}}]}]}`)
+  const tells = (body: Buffer, at: number): boolean | undefined => {
+    const scan = protocolRow('messages').body.scan('application/json')
+    for (const part of [body.subarray(0, at), body.subarray(at)]) scan.feed(part)
+    return scan.end()?.mayHaveState
+  }
+  for (const value of [seal(opaque), seal64(opaque)]) {
+    const body = bodyOf(value)
+    for (let at = 1; at < body.length; at++) if (!tells(body, at)) return t.fail(`cut at ${at}: ${value}`)
+  }
+  t.equal(tells(bodyOf('"of another"'), 40), false)
+  t.pass('found at every cut')
 })

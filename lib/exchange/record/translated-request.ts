@@ -217,7 +217,8 @@ export function prepareBody(
   const found = (x.found ??= new FoundInBody())
   const rule = ruleOf(x, candidate)
   const scan = rule === undefined || found.rules.get(lane)?.has(rule) ? null : new RuleScan(rule)
-  const isSought = lane === null && found.hasEnvelope === null && translatedRow(x.protocol as Protocol) !== undefined
+  const mayHaveState = (x.facts as Facts).mayHaveState && translatedRow(x.protocol as Protocol) !== undefined
+  const isSought = lane === null && found.hasEnvelope === null && mayHaveState
   const search = isSought ? new EnvelopeSearch() : null
   if (scan === null && search === null) return null
   const take = (piece: Buffer): void => {

@@ -136,7 +136,7 @@ function bodyEdits(x: Exchange, row: ProtocolRow, candidate: Candidate, leftOut:
   } else if (facts.streamOptions?.namesCost) edits.push(optionsWithoutCost(x.body, facts.streamOptions, asks))
   else if (asks) edits.push(askForUsage(facts))
   const places = translatedRow(x.protocol as Protocol)?.state
-  return places === undefined || !(x.found?.hasEnvelope ?? mayHaveEnvelope(x.body))
+  return places === undefined || !facts.mayHaveState || !(x.found?.hasEnvelope ?? mayHaveEnvelope(x.body))
     ? edits
     : [...edits, ...envelopeEdits(x, places, upstreamModel)]
 }

@@ -21,12 +21,41 @@ export class StringEnd {
   /** True when the last chunk ended with a backslash that escapes the next byte. */
   #escaped = false
   #near = 0
+  readonly #sought: readonly number[]
+  /** True when a string has begun as one of those that are looked for. */
+  found = false
+  /** The string goes on in the next chunk. */
+  #goesOn = false
+  /** How many of its first two bytes are still to come, and the first of them. */
+  #awaited = 0
+  #first = 0
+
+  /** `sought`: how strings begin that are looked for: their first two bytes, as one number. */
+  constructor(sought: readonly number[] = []) {
+    this.#sought = sought
+  }
 
   /**
    * Returns the position after the closing quote; -1 = the string goes on in the next chunk. `from` is inside the
    * string; `text` is the chunk as Latin-1, or empty: then the bytes are searched, and nothing is allocated.
    */
   find(chunk: Buffer, text: string, from: number): number {
+    if (this.#sought.length > 0) this.#begin(chunk, from)
+    const end = this.#findEnd(chunk, text, from)
+    this.#goesOn = end < 0
+    return end
+  }
+
+  #begin(chunk: Buffer, from: number): void {
+    if (!this.#goesOn) this.#awaited = 2
+    for (let i = from; this.#awaited > 0 && i < chunk.length; i++) {
+      const c = chunk[i] as number
+      if (this.#awaited-- === 2) this.#first = c
+      else if (this.#sought.includes((this.#first << 8) | c)) this.found = true
+    }
+  }
+
+  #findEnd(chunk: Buffer, text: string, from: number): number {
     let i = from
     const { length } = chunk
     if (this.#escaped && i < length) {

@@ -72,7 +72,12 @@ interface ScanOptions {
   arrays?: boolean
   /** True: the beginning is told of a string that is longer than wanted. `text` is then shorter than the value. */
   heads?: boolean
+  /** How strings begin that are looked for, wherever they stand (`startOf`); see `mayHaveSought`. */
+  sought?: readonly number[]
 }
+
+/** The first two characters of a text as one number. */
+export const startOf = (text: string): number => (text.charCodeAt(0) << 8) | text.charCodeAt(1)
 
 const isSpace = (c: number): boolean => c === 0x20 || c === 0x0a || c === 0x0d || c === 0x09
 
@@ -91,8 +96,8 @@ export class JsonScanner {
   #closer = 0
   /** The number of levels around the top-level objects: 1 in a top-level array, else 0. */
   #outer = 0
-  readonly #strings = new StringEnd()
-  readonly #nested = new NestedEnd(this.#strings)
+  readonly #strings: StringEnd
+  readonly #nested: NestedEnd
   /** The text of the current key or value. */
   readonly #captured = new CapturedText()
   #key = ''
@@ -104,8 +109,10 @@ export class JsonScanner {
   /** Offset of the first byte of the last value. */
   valueStart = 0
 
-  constructor(events: ScanEvents, { arrays = false, heads = false }: ScanOptions = {}) {
+  constructor(events: ScanEvents, { arrays = false, heads = false, sought = [] }: ScanOptions = {}) {
     this.#events = events
+    this.#strings = new StringEnd(sought)
+    this.#nested = new NestedEnd(this.#strings)
     this.#arrays = arrays
     this.#heads = heads
   }
@@ -129,6 +136,11 @@ export class JsonScanner {
 
   get bad(): boolean {
     return this.#state === BAD
+  }
+
+  /** False: no string so far begins as one of those that are sought. */
+  get mayHaveSought(): boolean {
+    return this.#strings.found
   }
 
   /** Takes the next chunk. `text`: the same bytes as Latin-1, where the caller has it. */

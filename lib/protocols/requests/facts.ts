@@ -2,6 +2,7 @@
  * What a request's body says, as far as the gateway has to know it. The readers of values write it down in a draft while the body
  * arrives; when the body is whole, the draft becomes its facts.
  */
+import { startOf } from '../json/scanner.ts'
 import { DENSEST_BYTES_PER_S, wholeSeconds } from '../sound/sound.ts'
 import { type AskedEffort, type Maxima, NO_MAXIMA } from '../words/maxima.ts'
 import { type AskedTool, stemOf } from '../words/server-tools.ts'
@@ -127,6 +128,9 @@ interface Advisor {
   maximum: number | null
 }
 
+/** How the strings begin in which clients keep the state of an upstream of another protocol for us, plain and in base64. */
+export const STATE_STARTS = ['gw', 'Z3'].map(startOf)
+
 export class Facts {
   /** Top-level `model`, decoded; null = missing. */
   model: string | null = null
@@ -210,6 +214,8 @@ export class Facts {
   encodedPictures = false
   /** The offset just after the opening brace; 0 where bodies have no braces. */
   openedAt = 0
+  /** True when a string of the body begins as one of `STATE_STARTS`. */
+  mayHaveState = false
 }
 
 /** The facts while the body arrives, with what some of them are computed from when it is whole. */

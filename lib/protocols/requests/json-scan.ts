@@ -5,11 +5,11 @@
 
 import { type JsonKind, JsonScanner, type ScanEvents } from '../json/scanner.ts'
 import { REMOVABLE } from './edits.ts'
-import { Draft, type Facts, factsOf } from './facts.ts'
+import { Draft, type Facts, factsOf, STATE_STARTS } from './facts.ts'
 import { type Field, PlaceFrame, type Place, type Value } from './places.ts'
 
 export class JsonBodyScan implements ScanEvents {
-  readonly #scanner = new JsonScanner(this, { heads: true })
+  readonly #scanner = new JsonScanner(this, { heads: true, sought: STATE_STARTS })
   readonly #draft = new Draft()
   readonly #value: Value = { kind: 'scalar', start: 0, end: 0, text: null }
   /**
@@ -133,6 +133,7 @@ export class JsonBodyScan implements ScanEvents {
     if (!this.#scanner.complete) return null
     const { place } = this.#frame
     place?.end?.(this.#draft, this.#frame, this.#bytes)
+    this.#draft.mayHaveState = this.#scanner.mayHaveSought
     return factsOf(this.#draft, this.#bytes, this.#scanner.openedAt)
   }
 }
