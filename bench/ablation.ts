@@ -20,7 +20,7 @@ import { ROOT, type Subject, startBare, startGateway, startUpstream } from './pa
 import { readThreads } from './parts/threads.ts'
 import { chatBody } from './parts/workloads.ts'
 import { replaceBlock } from './report/doc-block.ts'
-import { barsSvg } from './report/picture.ts'
+import { barsSvg, showPicture } from './report/picture.ts'
 import { median } from './report/statistics.ts'
 import { BARE, GATEWAY } from './report/targets.ts'
 
@@ -181,8 +181,6 @@ if (values.rounds === ROUNDS && values.requests === REQUESTS) {
     { label: 'bare relay', parts: [floor] },
     { label: 'gateway, everything on', parts: [floor, ...parts, { name: 'everything else', value: rest }] },
   ]
-  writeFileSync(
-    path.join(ROOT, 'docs/screens/cost-by-duty.svg'),
-    barsSvg('CPU time of a small request by duty, µs', bars),
-  )
+  const title = 'CPU time of a small request by duty, µs'
+  showPicture(ROOT, 'cost-by-duty', barsSvg(title, bars), title, ['docs/performance.md'])
 }

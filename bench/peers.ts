@@ -21,7 +21,7 @@ import { cpuOfTree, PEERS, type Peer, runningPeer, startPeer } from './parts/pee
 import { KEY, ROOT, type Subject, startBare, startGateway, startUpstream } from './parts/subjects.ts'
 import { chatBody } from './parts/workloads.ts'
 import { replaceBlock } from './report/doc-block.ts'
-import { barsSvg } from './report/picture.ts'
+import { barsSvg, showPicture } from './report/picture.ts'
 import { median } from './report/statistics.ts'
 import { BARE, GATEWAY } from './report/targets.ts'
 
@@ -178,6 +178,7 @@ if (isWhole) {
   const bars = [...(measured.get(SMALL) ?? [])]
     .filter(([, { cpuUs }]) => cpuUs.length > 0)
     .map(([name, { cpuUs }]) => ({ label: names[name] ?? name, parts: [{ name: '', value: median(cpuUs) }] }))
-  const picture = barsSvg('CPU time of a small request, µs (logarithmic)', bars, { isLogarithmic: true })
-  writeFileSync(path.join(ROOT, 'docs/screens/cost-of-a-request.svg'), picture)
+  const title = 'CPU time of a small request, µs (logarithmic)'
+  const picture = barsSvg(title, bars, { isLogarithmic: true })
+  showPicture(ROOT, 'cost-of-a-request', picture, title, ['docs/performance.md', 'README.md'])
 }

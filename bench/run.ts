@@ -7,7 +7,7 @@
  *
  *   --quick        one round, a quarter of the requests
  *   --only NAME    only workloads whose name contains this
- *   --rate N       requests per second in an open loop; default: half of the rate that saturates the gateway
+ *   --rate N       requests per second in an open loop, in place of those of its workloads
  *   --against DIR  measure another checkout too
  *   --again        measure that checkout twice, to see what of a difference is noise
  *   --alone        without the bare relay and nginx
@@ -20,6 +20,7 @@ import { measureClosed } from './kinds/closed.ts'
 import type { Context } from './kinds/context.ts'
 import { measureIdle } from './kinds/idle.ts'
 import { measureMixed } from './kinds/mixed.ts'
+import { measureOpen } from './kinds/open.ts'
 import { measureStart } from './kinds/start.ts'
 import { measureSteady } from './kinds/steady.ts'
 import { measureTranslated } from './kinds/translated.ts'
@@ -82,6 +83,8 @@ function measure(w: Workload): Promise<void> {
   switch (w.kind) {
     case 'closed':
       return measureClosed(w, context)
+    case 'open':
+      return measureOpen(w, context)
     case 'translated':
       return measureTranslated(w, context)
     case 'steady':

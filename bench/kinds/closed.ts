@@ -5,12 +5,12 @@
 import type { Order } from '../load/order.ts'
 import { startNginx } from '../parts/nginx.ts'
 import { statements } from '../parts/ops.ts'
+import { readThreads } from '../parts/threads.ts'
 import { type Probed, probed } from '../parts/probed.ts'
 import { type Subject, startBare, startUpstream } from '../parts/subjects.ts'
 import { type ClosedWorkload, chatBody } from '../parts/workloads.ts'
 import { checkAnswer } from './answer.ts'
 import { type Context, loadRightly, orderFor, startGateways, startProbed, stopAll } from './context.ts'
-import { measureLatency } from './open.ts'
 
 const FEW_KEYS = 2000
 const NGINX_WARMUP = 2000
@@ -36,13 +36,6 @@ export async function measureClosed(w: ClosedWorkload, context: Context): Promis
     }
     for (let round = 0; round < context.rounds; round++)
       for (const subject of subjects) await measure(w, subject, context)
-    if (w.open !== undefined)
-      await measureLatency(
-        w,
-        w.open,
-        subjects.filter(one => one.name !== context.previous?.name),
-        context,
-      )
   } finally {
     await stopAll([...subjects, upstream])
   }
@@ -69,6 +62,7 @@ async function measure(w: ClosedWorkload, subject: Probed, { results, share }: C
   const asked = w.inventedKeys !== undefined && subject.ops !== null
   const lookUps = asked ? await statements(subject, 'findKey') : 0
   if (w.stalls) await subject.watch?.()
+  const storeBefore = storeThreadUs(subject)
   const before = await subject.read()
   const outcome = await loadRightly(closedOrder(w, subject, requests))
   const after = await subject.read()
@@ -79,6 +73,9 @@ async function measure(w: ClosedWorkload, subject: Probed, { results, share }: C
   add('cpuUs', (userUs + systemUs) / units)
   add('userUs', userUs / units)
   add('systemUs', systemUs / units)
+  if (after.mainThreadUs !== null && before.mainThreadUs !== null)
+    add('mainThreadUs', (after.mainThreadUs - before.mainThreadUs) / units)
+  if (storeBefore !== null) add('storeThreadUs', ((storeThreadUs(subject) as number) - storeBefore) / units)
   if (w.unit !== 'event') {
     add('perSecond', outcome.perSecond)
     add('perCore', (requests * 1e6) / (userUs + systemUs))
@@ -91,3 +88,6 @@ async function measure(w: ClosedWorkload, subject: Probed, { results, share }: C
   add('cores', (userUs + systemUs) / 1e6 / outcome.seconds)
   add('loadCores', outcome.loadCpuS / outcome.seconds)
 }
+
+/** The CPU time of the thread in which SQLite runs; null = there is none. */
+const storeThreadUs = ({ pid }: Probed): number | null => readThreads(pid).cpuUs.get('store') ?? null

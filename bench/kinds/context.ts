@@ -16,7 +16,7 @@ export interface Context {
   previous: { name: string; root: string } | null
   /** Whether the bare relay and nginx are measured too. */
   floors: boolean
-  /** Requests per second in an open loop; null = half of the rate that saturates the gateway. */
+  /** Requests per second in an open loop; null = as the workload says. */
   rate: number | null
 }
 

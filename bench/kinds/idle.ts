@@ -1,4 +1,4 @@
-/** Measures the memory that each open and silent stream takes, without garbage. */
+/** Measures the memory that each open and silent stream takes, without garbage, and the CPU time of a process that has nothing to do. */
 import { execFileSync } from 'node:child_process'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { holdLoad } from '../load/run.ts'
@@ -33,7 +33,9 @@ export async function measureIdle(w: Idle, context: Context): Promise<void> {
       const subject = await start()
       if (subject === null) continue
       try {
-        context.results.add(w.name, subject.name, 'streamKiB', await measure(w, subject, streams))
+        const figures = await measure(w, subject, streams)
+        for (const figure of ['streamKiB', 'idleCpuMs', 'silentCpuMs'] as const)
+          context.results.add(w.name, subject.name, figure, figures[figure])
       } finally {
         // SIGTERM would wait for the upstream's end of streams whose client has left
         process.kill(subject.pid, 'SIGKILL')
@@ -45,17 +47,33 @@ export async function measureIdle(w: Idle, context: Context): Promise<void> {
   }
 }
 
-async function measure({ warmup, rampMs, settleMs }: Idle, subject: Probed, streams: number): Promise<number> {
+async function measure({ warmup, rampMs, settleMs }: Idle, subject: Probed, streams: number) {
   const whole = chatBody(200, false)
   await checkAnswer(subject, whole, { status: 200, events: null })
   // a first load compiles the code, which must not count as the cost of a stream
   await loadRightly(orderFor(subject, { kinds: [{ body: whole }], connections: 100, requests: warmup }))
   const memory = async () => (await (subject.collect ?? subject.read)()).rssBytes
   const before = await memory()
+  await sleep(settleMs)
+  const idleCpuMs = await cpuMsPerS(subject)
   const kinds = [{ body: chatBody(200, true) }]
   const close = await holdLoad(orderFor(subject, { kinds, requests: streams, rampMs }))
   await sleep(settleMs)
+  const silentCpuMs = await cpuMsPerS(subject)
   const open = await memory()
   await close()
-  return (open - before) / streams / 1024
+  return { streamKiB: (open - before) / streams / 1024, idleCpuMs, silentCpuMs }
+}
+
+const WATCHED_S = 5
+
+/** CPU time in ms of a second of the process, which is left alone meanwhile. */
+async function cpuMsPerS(subject: Probed): Promise<number> {
+  const usOf = async () => {
+    const { userUs, systemUs } = await subject.read()
+    return userUs + systemUs
+  }
+  const before = await usOf()
+  await sleep(WATCHED_S * 1000)
+  return ((await usOf()) - before) / 1000 / WATCHED_S
 }

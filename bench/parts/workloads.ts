@@ -20,8 +20,6 @@ export interface ClosedWorkload {
   bodyBytes: number
   /** Unknown keys: `few` are repeated, `new` are never repeated. */
   inventedKeys?: 'few' | 'new'
-  /** Measures this workload also in an open loop, at half of the rate that saturates the gateway. */
-  open?: { requests: number; warm: number }
   stalls?: boolean
   /** Measures the last commit too. */
   previous?: boolean
@@ -30,6 +28,7 @@ export interface ClosedWorkload {
 export type Workload =
   | ClosedWorkload
   | TranslatedWorkload
+  | { kind: 'open'; name: string; rate: number; requests: number; warm: number; warmup: number }
   | { kind: 'idle'; name: string; streams: number; rampMs: number; settleMs: number; warmup: number }
   | { kind: 'steady'; name: string; rate: number; seconds: number }
   | { kind: 'mixed'; name: string; rate: number; seconds: number }
@@ -46,23 +45,31 @@ const closed = {
   upstream: {},
   bodyBytes: 200,
 } as const
+const open = { kind: 'open', warm: 1000, warmup: 40_000 } as const
 const PACED_EVENTS = 50
 
+/** So many streams at a time, an event each 20 ms. */
+const paced = (connections: number): ClosedWorkload => ({
+  ...closed,
+  name: `${connections} paced streams`,
+  unit: 'event',
+  per: PACED_EVENTS,
+  stream: true,
+  connections,
+  rampMs: 1000,
+  warmup: connections,
+  requests: 3 * connections,
+  upstream: { GAP_MS: '20', EVENTS: String(PACED_EVENTS) },
+})
+
 export const WORKLOADS: Workload[] = [
-  { ...closed, name: 'small JSON', warmup: 40_000, previous: true, open: { requests: 5000, warm: 1000 } },
+  { ...closed, name: 'small JSON', warmup: 40_000, previous: true },
+  { ...open, name: 'small JSON at 500/s', rate: 500, requests: 5000 },
+  { ...open, name: 'small JSON at 2,000/s', rate: 2000, requests: 10_000 },
   { ...closed, name: 'burst stream', unit: 'stream', stream: true, warmup: 30_000, requests: 4000 },
-  {
-    ...closed,
-    name: 'paced stream',
-    unit: 'event',
-    per: PACED_EVENTS,
-    stream: true,
-    connections: 200,
-    rampMs: 1000,
-    warmup: 200,
-    requests: 600,
-    upstream: { GAP_MS: '20', EVENTS: String(PACED_EVENTS) },
-  },
+  paced(200),
+  paced(64),
+  paced(16),
   { ...closed, name: '200 KB body', warmup: 500, requests: 1200, bodyBytes: 200_000 },
   {
     ...closed,

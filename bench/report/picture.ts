@@ -2,6 +2,9 @@
  * Draws horizontal bars as SVG, in the colours of the reader's light or dark page. A bar may be made of several parts, which
  * are stacked.
  */
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { replaceBlock } from './doc-block.ts'
 
 export interface Bar {
   label: string
@@ -62,4 +65,19 @@ export function barsSvg(title: string, bars: readonly Bar[], { isLogarithmic = f
 ${[...rows, ...legend].join('\n')}
 </svg>
 `
+}
+
+/**
+ * Writes a picture into the folder `docs/screens` of a checkout, and shows it in each of `pages`, where they have a block of its
+ * name.
+ */
+export function showPicture(root: string, name: string, svg: string, alt: string, pages: readonly string[]): void {
+  const file = path.join(root, 'docs/screens', `${name}.svg`)
+  mkdirSync(path.dirname(file), { recursive: true })
+  writeFileSync(file, svg)
+  for (const page of pages) {
+    const at = path.join(root, page)
+    const link = path.relative(path.dirname(at), file)
+    writeFileSync(at, replaceBlock(readFileSync(at, 'utf8'), name, `![${alt}](${link})`))
+  }
 }

@@ -4,14 +4,14 @@
  */
 import { FIGURES, type Figure } from './figures.ts'
 import type { Results } from './results.ts'
-import { BARE, GATEWAY, NATIVE, NGINX, type Target, type Verdict, verdicts } from './targets.ts'
+import { BARE, EMPTY, GATEWAY, NATIVE, NGINX, type Target, type Verdict, verdicts } from './targets.ts'
 
 /** `against`: the name of another revision, which gets a column; a second column has the gateway's ratio to it. */
 export function tableLines(results: Results, units: ReadonlyMap<string, string>, against: string | null): string[] {
   const measured = (name: string) =>
     results.workloads.some(w => results.figures(w).some(figure => results.rounds(w, name, figure).length > 0))
-  const subjects = [BARE, NGINX, NATIVE, ...(against === null ? [] : [against]), GATEWAY].filter(measured)
-  const ratios = [BARE, NATIVE, ...(against === null ? [] : [against])].filter(name => subjects.includes(name))
+  const subjects = [BARE, EMPTY, NGINX, NATIVE, ...(against === null ? [] : [against]), GATEWAY].filter(measured)
+  const ratios = [BARE, EMPTY, NATIVE, ...(against === null ? [] : [against])].filter(name => subjects.includes(name))
   const head = ['workload', 'figure', ...subjects, ...ratios.map(name => `÷ ${name}`), 'target', '']
   const reached = verdicts(results)
   const rows = results.workloads.flatMap(workload =>
@@ -42,8 +42,8 @@ function wanted({ kind, than, most }: Target): string {
 }
 
 /** The text of a verdict. It includes a difference, for which there is no column. */
-function verdict({ target, reached, ok }: Verdict): string {
+function verdict({ target, reached, says }: Verdict): string {
   const digits = FIGURES[target.figure].digits
   const by = target.kind === 'value' ? '' : ` (${reached.toFixed(target.kind === 'times' ? 2 : digits)})`
-  return `${ok ? 'ok' : 'missed'}${by}`
+  return `${says}${by}`
 }
