@@ -18,11 +18,12 @@ import { protocolRow } from '../protocols/table.ts'
 import { INPUT_CLASSES, NO_TIERS, OUTPUT_CLASSES } from '../protocols/words/usage.ts'
 import { decimal } from '../base/money.ts'
 import { Reply } from '../base/reply.ts'
+import { inSlices } from '../base/slices.ts'
 import type { ErrorName } from '../base/errors.ts'
 import { noUsage, type Protocol } from '../terms/records.ts'
 import type { Target } from '../terms/target.ts'
 import { Exchange } from './record/exchange.ts'
-import { answerJson, DONE, giveBack, refuse, storeFailed, NEXT } from './record/ending.ts'
+import { answerJson, DONE, giveBack, refuse, storeFailed, NEXT, type StageVerdict } from './record/ending.ts'
 import { boundsAt, mostOutputOf, needOf, tariffOfAll } from './record/need.ts'
 import { laneOf } from './record/translated-request.ts'
 import { findTarget, MODEL_POSTS, POSTS } from './paths.ts'
@@ -160,8 +161,16 @@ const ASKED = new Plan<'body' | 'confirmed' | 'key'>()
 const HELD = ASKED.step(reserve).stages
 
 /** Tells what a request would have held and could cost at most, or why it would be refused: `{path, body}`, as it would be sent. */
-export const estimateRequest = stage<'admitted' | 'body' | 'confirmed', never>((x, services) => {
-  const asked = describedIn(x)
+export const estimateRequest = stage<'admitted' | 'body' | 'confirmed', never>((x, services) =>
+  estimate(x, services).catch(error => storeFailed(x, services, error)),
+)
+
+async function estimate(x: Exchange, services: Services): Promise<StageVerdict> {
+  const { clock } = services
+  const isOver = (): boolean => x.left || x.ended
+  const said = new Described()
+  if (!(await inSlices(clock, x.body, piece => said.feed(piece), isOver))) return DONE
+  const asked = described(x, said)
   if (typeof asked === 'string')
     return asked === '' ? refuse(x, services, 'not_json') : refuse(x, services, 'field', [asked])
   const { target, path, query, body } = asked
@@ -171,29 +180,23 @@ export const estimateRequest = stage<'admitted' | 'body' | 'confirmed', never>((
   inner.aimAt(target)
   inner.entry = x.entry
   const scan = protocolRow(inner.form as Protocol).body.scan(JSON_TYPE)
-  scan.feed(body)
+  if (!(await inSlices(clock, [body], piece => scan.feed(piece), isOver))) return DONE
   inner.facts = scan.end()
   inner.body = [body]
   inner.bodyBytes = body.length
   if (inner.facts === null) return refuse(x, services, 'not_json')
   if (inner.facts.invalid !== null) return refuse(x, services, 'field', [inner.facts.invalid])
-  return measure(inner, services, reply).then(
-    told => {
-      answerJson(x, services, Buffer.from(JSON.stringify(told)))
-      return DONE
-    },
-    error => storeFailed(x, services, error),
-  )
-})
+  const told = await measure(inner, services, reply)
+  answerJson(x, services, Buffer.from(JSON.stringify(told)))
+  return DONE
+}
 
-/**
- * The request that the body of an estimate describes; a text: the member that is wrong, empty = the body is no JSON object. Only the
- * top of the body is read: parsing a hundred thousand members takes a long time, in which all other exchanges wait.
- */
-function describedIn(x: Exchange): { target: Target; path: string; query: string; body: Buffer } | string {
-  const said = new Described()
-  const whole = Buffer.concat(x.body)
-  if (!said.read(whole)) return ''
+/** The request that the body of an estimate describes; a text: the member that is wrong, empty = the body is no JSON object. */
+function described(
+  x: Exchange,
+  said: Described,
+): { target: Target; path: string; query: string; body: Buffer } | string {
+  if (!said.isWhole) return ''
   const { path: url, body } = said
   if (url === null) return 'path'
   const at = url.indexOf('?')
@@ -201,17 +204,30 @@ function describedIn(x: Exchange): { target: Target; path: string; query: string
   const target = findTarget({ method: 'POST', path, query, req: x.req, world: x.world })
   if (target === null || target.endpoint.action !== 'relay') return 'path'
   if (!protocolRow(target.endpoint.form as Protocol).body.reads(JSON_TYPE)) return 'path' // forms are not taken
-  return body === null ? 'body' : { target, path, query, body: whole.subarray(body.start, body.end) }
+  return body === null ? 'body' : { target, path, query, body: Buffer.concat(x.body).subarray(body.start, body.end) }
 }
 
 const LONGEST_PATH = 8192
 
-/** Finds `path` and `body`. Of several with the same name none counts. */
+/**
+ * Finds `path` and `body` in the body of an estimate, of which only the top is read: parsing a hundred thousand members takes a long
+ * time, in which all other exchanges wait. Of several with the same name none counts.
+ */
 class Described implements ScanEvents {
   /** Begins with a slash; null = there is none. */
   path: string | null = null
   body: { start: number; end: number } | null = null
   readonly #seen = new Set<string>()
+  readonly #scanner = new JsonScanner(this)
+
+  feed(piece: Buffer): void {
+    this.#scanner.feed(piece)
+  }
+
+  /** False: it is no JSON object. */
+  get isWhole(): boolean {
+    return this.#scanner.complete
+  }
 
   wants(key: string): number {
     return key === 'path' ? LONGEST_PATH : 0
@@ -226,13 +242,6 @@ class Described implements ScanEvents {
       const path = isFirst && kind === 'string' && text !== null ? decode(text) : null
       this.path = path?.startsWith('/') ? path : null
     }
-  }
-
-  /** False: it is no JSON object. */
-  read(whole: Buffer): boolean {
-    const scanner = new JsonScanner(this)
-    scanner.feed(whole)
-    return scanner.complete
   }
 }
 

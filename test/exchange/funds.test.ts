@@ -356,6 +356,44 @@ t.test('an estimate of every path that takes JSON is what its request holds, nat
   t.match(await s.books(), { ok: true, left: NOTHING_LEFT, failures: [] })
 })
 
+t.test('an estimate of a large body is read in slices, between which all others are served', async t => {
+  const s = await scene(t)
+  const { path, body } = asks('chat', MODEL)
+  let turns = 0
+  const { soon } = s.clock
+  s.clock.soon = fn => {
+    turns++
+    soon.call(s.clock, fn)
+  }
+  const turnsOf = async (members: number): Promise<number> => {
+    turns = 0
+    const more = Object.fromEntries(Array.from({ length: members }, (_, i) => [`m${i}`, 1]))
+    const client = s.ask({
+      path: '/v1/estimate',
+      headers: HEADERS,
+      body: { path, body: { ...(body as object), ...more } },
+    })
+    await client.end()
+    t.equal(client.status, 200)
+    return turns
+  }
+  const few = await turnsOf(1)
+  t.equal((await turnsOf(60_000)) - few, 4, 'two for each of two readings of some 600 KB')
+  const left = s.ask({
+    path: '/v1/estimate',
+    headers: HEADERS,
+    body: { path, body: { ...(body as object), pad: 'x'.repeat(900_000) } },
+  })
+  s.clock.soon = fn => {
+    left.leave()
+    setTimeout(() => soon.call(s.clock, fn), 20)
+  }
+  await until('nobody is told, and nothing is left open', () => left.closed && s.services.openCount === 0)
+  s.clock.soon = soon
+  t.match(await s.books(), { ok: true, left: NOTHING_LEFT, failures: [] })
+  t.equal(s.services.buffered.bytes, 0)
+})
+
 t.test('estimates, generations and credits are inside the limit of what is free', async t => {
   const s = await scene(t, { config: { limits: { count: { requests: 2, minutes: 5 } } } })
   t.equal((await get(s, '/v1/credits')).status, 200)
