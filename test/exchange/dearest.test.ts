@@ -213,7 +213,7 @@ async function run(
   const settle = ledger.settle.bind(ledger)
   let settled = 0
   const became = new Map<string, { held: number; charge: number }>()
-  let compared = 0
+  let [compared, exact] = [0, 0]
   ledger.settle = (hold, row) => {
     settled++
     became.set(row.requestId, { held: hold.amount, charge: row.charge })
@@ -234,7 +234,9 @@ async function run(
       const { held, charge } = became.get(asking.answer.headers.get('x-request-id') ?? '') ?? { held: 0, charge: 0 }
       if (told !== null && held > 0) {
         compared++
-        if (told.held !== held || charge > told.bound)
+        // of an account whose money ends meanwhile less is held
+        if (told.held === held) exact++
+        if (held > told.held || charge > told.bound)
           t.fail(`estimated ${JSON.stringify(told)}, held ${held}, charged ${charge}: ${d.text.slice(0, 500)}`)
       }
       statuses.set(asking.status, (statuses.get(asking.status) ?? 0) + 1)
@@ -254,7 +256,7 @@ async function run(
     [200, 400].every(status => seen.includes(status)) && seen.some(status => status === 403 || status === 429),
     'of each some',
   )
-  t.ok(!estimates || compared > REQUESTS / 40, `${compared} estimates were compared`)
+  t.ok(!estimates || (compared > REQUESTS / 40 && exact >= compared * 0.8), `of ${compared} estimates ${exact} exact`)
   t.comment(JSON.stringify([...statuses]))
   t.ok(settled > REQUESTS / 40)
   const [purse] = await s.store.books.purses([accountPurse(1)])

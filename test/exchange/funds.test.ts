@@ -350,7 +350,8 @@ t.test('an estimate of every path that takes JSON is what its request holds, nat
         taken.push(`${endpoint.form} ${upstream}`)
       }
     }
-  for (const form of new Set(paths.map(({ endpoint }) => endpoint.form))) if (form !== 'transcriptions') t.ok(taken.includes(`${form} a`), `${form}`)
+  for (const form of new Set(paths.map(({ endpoint }) => endpoint.form)))
+    if (form !== 'transcriptions') t.ok(taken.includes(`${form} a`), `${form}`)
   for (const form of FOUR) t.ok(taken.includes(`${form} b`), `${form} by translation`)
   t.match(await s.books(), { ok: true, left: NOTHING_LEFT, failures: [] })
 })
