@@ -213,7 +213,7 @@ async function run(
   const settle = ledger.settle.bind(ledger)
   let settled = 0
   const became = new Map<string, { held: number; charge: number }>()
-  let [compared, exact] = [0, 0]
+  let compared = 0
   ledger.settle = (hold, row) => {
     settled++
     became.set(row.requestId, { held: hold.amount, charge: row.charge })
@@ -234,9 +234,7 @@ async function run(
       const { held, charge } = became.get(asking.answer.headers.get('x-request-id') ?? '') ?? { held: 0, charge: 0 }
       if (told !== null && held > 0) {
         compared++
-        // of an account whose money ends meanwhile less is held
-        if (told.held === held) exact++
-        if (held > told.held || charge > told.bound)
+        if (held !== told.held || charge > told.bound)
           t.fail(`estimated ${JSON.stringify(told)}, held ${held}, charged ${charge}: ${d.text.slice(0, 500)}`)
       }
       statuses.set(asking.status, (statuses.get(asking.status) ?? 0) + 1)
@@ -253,10 +251,11 @@ async function run(
     seen.join(),
   )
   t.ok(
-    [200, 400].every(status => seen.includes(status)) && seen.some(status => status === 403 || status === 429),
+    [200, 400].every(status => seen.includes(status)) &&
+      (estimates || seen.some(status => status === 403 || status === 429)),
     'of each some',
   )
-  t.ok(!estimates || (compared > REQUESTS / 40 && exact >= compared * 0.8), `of ${compared} estimates ${exact} exact`)
+  t.ok(!estimates || compared > REQUESTS / 4, `${compared} estimates were compared`)
   t.comment(JSON.stringify([...statuses]))
   t.ok(settled > REQUESTS / 40)
   const [purse] = await s.store.books.purses([accountPurse(1)])
@@ -298,8 +297,12 @@ t.test('nor there where holds grow, by more than a step', async t => {
       t.ok((await run(t, random, { price, isRich: true, over, config })) >= -over)
 })
 
+/** In micro-CNY: where money runs out, what is held depends on what else is open at that moment. */
+const ENOUGH = 1_000_000_000_000
+
 t.test('an estimate says what is held then, and no charge is above its bound', async t => {
   const random = seeded(t)
   for (let round = 0; round < ROUNDS; round++)
-    for (const price of [RICH, RICH_TOKENS]) await run(t, random, { price, isRich: true, estimates: true })
+    for (const price of [RICH, RICH_TOKENS])
+      await run(t, random, { price, isRich: true, estimates: true, credit: ENOUGH })
 })
