@@ -160,6 +160,8 @@ export interface Operation<D = never, P = unknown, Q = unknown, B = unknown> {
   path?: z.ZodType<P>
   query?: z.ZodType<Q>
   body?: z.ZodType<B>
+  /** Most MiB of a body in the admin API, where that is not 1. */
+  mostBodyMib?: number
   /**
    * `itself`: the operation is given query and body as they were sent and checks them, once it has found what the path
    * names; the forms only describe them.

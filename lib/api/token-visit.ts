@@ -6,6 +6,7 @@
  */
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { Clock } from '../base/clock.ts'
+import { ConfigError } from '../config/yaml.ts'
 import { OperationError } from '../operations/error.ts'
 import { byActor } from '../operations/people/deps.ts'
 import { read } from '../operations/read.ts'
@@ -22,8 +23,7 @@ import type { TokenGuard } from './token-guard.ts'
 import { type RefusalAnswer, Visit, type VisitParts } from './visit.ts'
 
 const REQUEST_MS = 30_000
-const MOST_BODY_BYTES = 2 ** 20
-const MOST_BODY_SHOWN = '1MiB'
+const MIB = 2 ** 20
 const RETRY_AFTER_S = 2
 /** The most of a path of somebody unknown that is logged. */
 const MOST_PATH = 200
@@ -56,6 +56,8 @@ const digest = (text: string): Buffer => createHash('sha256').update(text, 'utf8
 const NO_COOKIES: Call['cookies'] = { get: () => null, set: () => {} }
 
 export class TokenVisit<D> extends Visit<D, TokenVisitParts<D>> {
+  #mostBodyMib = 1
+
   protected begin(): void {
     setTokenHeaders(this.res, this.id)
   }
@@ -82,10 +84,11 @@ export class TokenVisit<D> extends Visit<D, TokenVisitParts<D>> {
   }
 
   /** Where a row has no form, what was sent is let be. An empty parameter counts as absent. */
-  async #sent({ query, body, reads }: Operation<D>, names: Record<string, string>) {
+  async #sent({ query, body, reads, mostBodyMib = 1 }: Operation<D>, names: Record<string, string>) {
+    this.#mostBodyMib = mostBodyMib
     const { clock } = this.parts
     const parameters = Object.fromEntries([...new URLSearchParams(this.query)].filter(([, value]) => value !== ''))
-    const object = await readObject(this.req, { clock, mostBytes: MOST_BODY_BYTES, withinMs: REQUEST_MS })
+    const object = await readObject(this.req, { clock, mostBytes: mostBodyMib * MIB, withinMs: REQUEST_MS })
     if (reads === 'itself') return { path: names, query: parameters, body: object }
     return {
       path: names,
@@ -116,10 +119,13 @@ export class TokenVisit<D> extends Visit<D, TokenVisitParts<D>> {
 
   #answerTo(error: unknown): RefusalAnswer {
     if (error instanceof OperationError) return this.#words(STATUS_OF_FAULT[error.fault], error.message, error.details)
+    if (error instanceof ConfigError) return this.#words(400, error.message, { problems: 'file' })
     if (error instanceof StoreConflict) return this.#words(409, error.message)
     if (error instanceof BodyFault) {
       const refusal =
-        error.what === 'too_large' ? new TokenRefusal('too_large', [MOST_BODY_SHOWN]) : new TokenRefusal('not_json')
+        error.what === 'too_large'
+          ? new TokenRefusal('too_large', [`${this.#mostBodyMib}MiB`])
+          : new TokenRefusal('not_json')
       return { ...this.#row(refusal), closes: !this.req.complete }
     }
     if (error instanceof TokenRefusal) return this.#row(error)

@@ -8,7 +8,9 @@ import {
   didYouMean,
   type Path,
   type SenseFinding,
+  type Referred,
   readSource,
+  readText,
   refuseDuplicates,
   Source,
   validate,
@@ -73,6 +75,25 @@ export const loadCatalog = (file: string, env: NodeJS.ProcessEnv): CatalogFile =
 export const parseCatalog = (text: string, file: string, env: NodeJS.ProcessEnv): CatalogFile =>
   fromSource(new Source(text, file, env))
 
+/** A catalogue file with all that it refers to, for another machine. */
+interface SentCatalog extends Referred {
+  text: string
+  /** The name that problems show. */
+  file: string
+}
+
+/** The file as it can be sent. Throws ConfigError, as reading it here does. */
+export function catalogToSend(file: string, env: NodeJS.ProcessEnv): SentCatalog {
+  const text = readText(file)
+  const source = new Source(text, file, env)
+  fromSource(source)
+  return { text, file, ...source.referred }
+}
+
+/** Reads what was sent. Nothing of this machine is looked up for it. */
+export const sentCatalog = ({ text, file, env, files }: SentCatalog): CatalogFile =>
+  fromSource(new Source(text, file, env, files))
+
 function fromSource(source: Source): CatalogFile {
   const form = validate(catalogSchema, source)
   if (form !== null) {
@@ -84,7 +105,7 @@ function fromSource(source: Source): CatalogFile {
       if (address !== null) source.problem(['channels', i, 'base_url'], address, { hidden: true })
       const reserved = reservedField(channel)
       if (reserved !== null) source.problem(['channels', i, reserved], NOT_RESERVED)
-      const ca = channel.ca === undefined ? undefined : readCertificates(channel.ca, file => source.resolve(file))
+      const ca = channel.ca === undefined ? undefined : readCertificates(channel.ca, file => source.read(file))
       if (ca === null) source.problem(['channels', i, 'ca'], CERTIFICATES)
       else if (ca !== undefined) channel.ca = ca
       const protocol = protocolProblem(channel)

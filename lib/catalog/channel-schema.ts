@@ -5,7 +5,6 @@
  */
 
 import { createPrivateKey, X509Certificate } from 'node:crypto'
-import { readFileSync } from 'node:fs'
 import { z } from 'zod'
 import { isCredentialName } from '../base/secrets.ts'
 import * as kind from '../config/scalars.ts'
@@ -273,11 +272,11 @@ export const CERTIFICATES = 'PEM certificates, or a file of them'
 
 /**
  * Returns the certificates of a PEM text, or of the file that `value` names, as one PEM text; null when there is none
- * or one cannot be parsed. `resolve` gives the path of a file.
+ * or one cannot be parsed. `readFile` gives the text of a file.
  */
-export function readCertificates(value: string, resolve: (file: string) => string): string | null {
+export function readCertificates(value: string, readFile: (file: string) => string): string | null {
   try {
-    const pem = value.includes('-----BEGIN') ? value : readFileSync(resolve(value), 'utf8')
+    const pem = value.includes('-----BEGIN') ? value : readFile(value)
     const all = pem.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? []
     for (const one of all) new X509Certificate(one)
     return all.length === 0 ? null : `${all.join('\n')}\n`

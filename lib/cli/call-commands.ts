@@ -13,7 +13,17 @@ import { OperationError } from '../operations/error.ts'
 import { expected, read, withoutNulls } from '../operations/read.ts'
 import { type CallCommand, COMMANDS } from './call-rows.ts'
 import { type CallFields, callNamed, filled, type MakeCall, type CallRow, type SentCall, withCalls } from './calls.ts'
-import { type Column, type CommandOutput, wantConfirmed, details, inCell, progress, say, table } from './output.ts'
+import {
+  URL_HELP,
+  type Column,
+  type CommandOutput,
+  wantConfirmed,
+  details,
+  inCell,
+  progress,
+  say,
+  table,
+} from './output.ts'
 
 const MOST_ROWS = 1_000
 
@@ -49,7 +59,7 @@ function addCall(command: Command, row: CallCommand, args: string[]): void {
   if (row.manner === 'destroy') command.option('--yes', 'do not ask')
   const dry = dryField(calls[0] as CallRow) ? 'only show what would change' : 'print the call, and do not make it'
   if (calls[0]?.effect !== 'read') command.option('--dry-run', dry)
-  command.option('--url <url>', 'ops address of a gateway to ask (default: GATEWAY_URL, or the store of the config)')
+  command.option('--url <url>', URL_HELP)
   if (calls.some(call => call.answer.body !== 'stream'))
     command.option('--json', 'print JSON, as the admin API answers it')
   if (row.help !== undefined) command.addHelpText('after', row.help)

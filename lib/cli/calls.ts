@@ -15,7 +15,7 @@ import { ReadyJson } from '../operations/usage/reports.ts'
 import { writeAll } from './output.ts'
 import { deskOf } from './pay-desk.ts'
 import { withStoreOf } from './with-store.ts'
-import { localUrlOf, loadConfig } from '../config/config.ts'
+import { ConfigError, localUrlOf, loadConfig } from '../config/config.ts'
 
 export interface SentCall {
   path: Record<string, string>
@@ -33,8 +33,8 @@ export const callNamed = (id: string): CallRow => ADMIN_CALLS.find(row => row.id
 
 /** `url`: ops address of a gateway; without it, `config` names the store. `live`: as in `CallCommand`. */
 interface Place {
-  url?: string
-  config?: string
+  url?: string | undefined
+  config?: string | undefined
   live?: 'always' | 'if any' | undefined
 }
 
@@ -120,6 +120,8 @@ function remoteCalls(url: string, token: string | undefined): MakeCall {
     if (says === undefined && (answer.ok || row.answer.also?.some(status => status === answer.status)))
       return text === '' ? null : JSON.parse(text)
     const why = says ?? `${at.origin} answered ${answer.status}`
+    if (says !== undefined && isAboutFile(text))
+      throw new ConfigError(says.replace(/ \(request id: \w+\)$/, '').split('\n'))
     throw answer.status >= 500 ? new Error(why) : new OperationError(FAULT_OF[answer.status] ?? 'invalid', why)
   }
 }
@@ -131,3 +133,7 @@ function messageOf(text: string): string | undefined {
     return undefined // something else than a gateway answered
   }
 }
+
+/** Whether lines about a file that was sent are told, which say where in it. */
+const isAboutFile = (text: string): boolean =>
+  (JSON.parse(text) as { error: { problems?: string } }).error.problems === 'file'

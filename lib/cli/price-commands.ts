@@ -1,60 +1,62 @@
-/** `gateway prices import`: it opens the store that the config names, and ends. Returns what to print. */
-import { type CommandOutput, DRY } from './output.ts'
-import { tableOfChanges } from './price-tables.ts'
-import { withStoreOf } from './with-store.ts'
+/** `gateway prices import`: the list is read here, and the call is made on the store that the config names or sent to a gateway. */
 import { readFileSync, statSync } from 'node:fs'
 import { basename } from 'node:path'
-import { COMMAND } from '../base/people.ts'
+import type { z } from 'zod'
 import { ConfigError } from '../config/config.ts'
 import {
-  type ImportOptions,
+  type importAnswer,
+  importForm,
   type ListFormat,
-  type Planned,
-  judgeImport,
-  planImport,
-  readImport,
-  runImport,
+  MOST_LIST,
+  readSentList,
 } from '../operations/catalogue/price-import.ts'
 import { OperationError } from '../operations/error.ts'
+import { read } from '../operations/read.ts'
+import { callNamed, withCalls } from './calls.ts'
+import { type CommandOutput, DRY } from './output.ts'
+import { tableOfChanges } from './price-tables.ts'
 
-export interface PriceFlags {
-  config: string
-  json: boolean
-  terminal: boolean
+type Imported = z.infer<typeof importAnswer>
+type Planned = Imported['models'][number]
+
+/** Where the prices go, and what is printed. */
+export interface ImportFlags {
+  config?: string
+  url?: string
+  json?: true
+  format?: ListFormat
+  rate?: string
+  factor: string
+  match?: string
+  existing?: true
+  free?: true
+  dryRun?: true
+  force?: true
 }
 
-const MOST_BYTES = 20 * 1024 * 1024
-
-const asJson = (value: object): CommandOutput => ({ data: `${JSON.stringify(value)}\n`, talk: [] })
-
-const warned = (lines: readonly string[]): string[] => lines.map(line => `warning: ${line}`)
-
-export interface ImportFlags extends Omit<ImportOptions, 'rate'> {
-  format: ListFormat | null
-  /** null = not given. A list in CNY needs none. */
-  rate: string | null
-  dry: boolean
-  /** Takes what the rules of sense refuse. */
-  force: boolean
-}
-
-export async function importPrices(wanted: PriceFlags, file: string, flags: ImportFlags): Promise<CommandOutput> {
-  const format = flags.format ?? formatOf(file)
-  if (flags.rate === null && format === 'litellm')
-    throw new OperationError('invalid', '--rate: expected how many CNY one USD is, because the list is in USD')
-  const list = readImport({ text: readList(file), file, format }, { ...flags, rate: flags.rate ?? '1' })
-  return withStoreOf(wanted.config, process.env, async (store, config) => {
-    const planned = await planImport(store, list)
-    const warnings = await judgeImport(store, planned, { config, accept: [], force: flags.force })
-    if (!flags.dry) await runImport(store, planned, COMMAND)
-    if (wanted.json)
-      return asJson({
-        models: planned.map(({ price: _, limits: __, row: ___, ...rest }) => rest),
-        ...(warnings.length === 0 ? {} : { warnings }),
-      })
-    const talk = [...planned.flatMap(notesOf), ...warned(warnings), totals(planned), ...(flags.dry ? [DRY] : [])]
-    return { data: tableOfChanges(planned, wanted.terminal), talk }
+export async function importPrices(file: string, flags: ImportFlags): Promise<CommandOutput> {
+  const { config, url, json, dryRun: dry_run, ...options } = flags
+  const sent = { text: readList(file), file, ...options, format: options.format ?? formatOf(file), dry_run }
+  judgeList(sent)
+  let imported: Imported = { models: [] }
+  await withCalls({ url, config }, async make => {
+    imported = (await make(callNamed('prices.import'), { path: {}, query: {}, body: sent })) as Imported
   })
+  const { models, warnings = [] } = imported
+  const dry = dry_run === true ? [DRY] : []
+  if (json) return { data: `${JSON.stringify(imported)}\n`, talk: [] }
+  const talk = [...models.flatMap(notesOf), ...warnings.map(line => `warning: ${line}`), totals(models), ...dry]
+  return { data: tableOfChanges(models, process.stdout.isTTY), talk }
+}
+
+/** Throws what is wrong with the list or an option, before a store is opened or a gateway asked. */
+function judgeList(sent: object): void {
+  try {
+    readSentList(read(importForm, sent))
+  } catch (error) {
+    if (!(error instanceof OperationError)) throw error
+    throw new OperationError('invalid', `--${error.message}`)
+  }
 }
 
 function formatOf(file: string): ListFormat {
@@ -63,7 +65,7 @@ function formatOf(file: string): ListFormat {
 }
 
 function readList(file: string): string {
-  if (statSync(file).size > MOST_BYTES) throw new ConfigError([`${basename(file)}: expected a file of at most 20 MiB`])
+  if (statSync(file).size > MOST_LIST) throw new ConfigError([`${basename(file)}: expected a file of at most 20 MiB`])
   const bytes = readFileSync(file)
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes)

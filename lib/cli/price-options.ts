@@ -1,26 +1,10 @@
 /** The options of `prices import`; `price-commands.ts` does what they say. */
 import { type Command, Option } from 'commander'
 import type { ListFormat } from '../operations/catalogue/price-import.ts'
-import type { PriceFlags } from './price-commands.ts'
-import { say } from './output.ts'
+import type { ImportFlags } from './price-commands.ts'
+import { say, URL_HELP } from './output.ts'
 
 type MakeCommand = (name: string, description: string) => Command
-
-interface Flags {
-  config: string
-  json?: true
-  dryRun?: true
-  force?: true
-}
-
-interface ImportFlags extends Flags {
-  format?: ListFormat
-  rate?: string
-  factor: string
-  match?: string
-  existing?: true
-  free?: true
-}
 
 const FORCE = 'also what the rules of sense refuse'
 
@@ -33,12 +17,6 @@ Formats (default: by the end of the file's name, .csv, .yaml or .yml for gateway
 Each amount of the list is multiplied by rate and factor and rounded up at the sixth place. The price of a model
 becomes what the list says; what the list does not name is taken away. Of LiteLLM's list, models of which
 everything is free are skipped. When something in a list is wrong, nothing is imported.`
-
-const wantedOf = ({ config, json }: Flags): PriceFlags => ({
-  config,
-  json: json === true,
-  terminal: process.stdout.isTTY,
-})
 
 /** `command` makes one below the noun. */
 export function addImport(command: MakeCommand): void {
@@ -55,20 +33,10 @@ export function addImport(command: MakeCommand): void {
     .option('--free', "take models of which everything is free in LiteLLM's list")
     .option('--dry-run', 'only show what would change')
     .option('--force', FORCE)
+    .option('--url <url>', URL_HELP)
     .addHelpText('after', FORMATS)
     .action(async (file: string, flags: ImportFlags) => {
       const { importPrices } = await import('./price-commands.ts')
-      say(
-        await importPrices(wantedOf(flags), file, {
-          format: flags.format ?? null,
-          rate: flags.rate ?? null,
-          factor: flags.factor,
-          match: flags.match ?? null,
-          make: flags.existing !== true,
-          free: flags.free === true,
-          dry: flags.dryRun === true,
-          force: flags.force === true,
-        }),
-      )
+      say(await importPrices(file, flags))
     })
 }

@@ -5,7 +5,7 @@
 import { addDoctor } from './doctor-options.ts'
 import { addPay } from './pay-options.ts'
 import { addImport } from './price-options.ts'
-import { say } from './output.ts'
+import { say, URL_HELP } from './output.ts'
 import { addUpkeep } from './upkeep-options.ts'
 import { Argument, Command, CommanderError, InvalidArgumentError } from 'commander'
 import { existsSync, readFileSync } from 'node:fs'
@@ -18,7 +18,8 @@ interface ConfigOption {
   config: string
 }
 
-interface ApplyFlags extends ConfigOption {
+interface ApplyFlags extends Partial<ConfigOption> {
+  url?: string
   force?: true
   dryRun?: true
   json?: true
@@ -194,11 +195,12 @@ function addStoreCommands(command: (name: string, description: string) => Comman
       'write every row, also those that were changed or deleted since, and what the rules of sense refuse',
     )
     .option('--dry-run', 'only show what would change')
+    .option('--url <url>', URL_HELP)
     .option('--json', 'print JSON')
-    .action(async (file: string, { config, force, dryRun, json }: ApplyFlags) => {
+    .action(async (file: string, { config, url, force, dryRun, json }: ApplyFlags) => {
       const { apply } = await import('./store-commands.ts')
       const how = { force: force === true, dry: dryRun === true, json: json === true }
-      say(await apply(config, file, process.env, how))
+      say(await apply({ config, url }, file, process.env, how))
     })
   command('audit', 'check the books in the store; exit 1 on any imbalance')
     .option('--json', 'print JSON')

@@ -1,13 +1,13 @@
 /** The commands that work on the store and end: `migrate`, `apply`, `audit`, `rollups`, `prune`. Each returns what to print. */
-import { systemClock } from '../base/clock.ts'
 import { countDeadLetters } from '../ledger/dead-letters.ts'
-import { applyWithSense, type Summary } from '../operations/catalogue/apply.ts'
+import type { Summary } from '../operations/catalogue/apply.ts'
 import { read } from '../operations/read.ts'
 import { pruning } from '../operations/usage/filters.ts'
 import { Requests } from '../operations/usage/requests.ts'
 import { readAudit } from '../operations/billing/audit.ts'
-import { loadCatalog } from '../catalog/catalog.ts'
+import { type CatalogFile, catalogToSend, sentCatalog } from '../catalog/catalog.ts'
 import { ConfigError, loadConfig } from '../config/config.ts'
+import { callNamed, withCalls } from './calls.ts'
 import { type CommandOutput, details, DRY, progress, table } from './output.ts'
 import { wantStore } from '../process/data-paths.ts'
 import { NOBODY, withStore, withStoreOf } from './with-store.ts'
@@ -18,34 +18,47 @@ export async function migrateStore(configFile: string, env: NodeJS.ProcessEnv): 
   return `ok: the schema of ${withoutPassword(config.store)} is current`
 }
 
+/** `url`: the gateway that the file is sent to; without it, `config` names the store that it goes into. */
 export async function apply(
-  configFile: string,
+  { config, url }: { config?: string | undefined; url?: string | undefined },
   file: string,
   env: NodeJS.ProcessEnv,
   { force, dry, json }: { force: boolean; dry: boolean; json: boolean },
 ): Promise<CommandOutput> {
+  const sent = catalogToSend(file, env)
+  if (config !== undefined && !(url ?? env['GATEWAY_URL'])) await makeReady(config, sentCatalog(sent), env, dry)
+  let applied: Applied | null = null
+  await withCalls({ config, url }, async make => {
+    const body = { ...sent, force, dry_run: dry }
+    applied = (await make(callNamed('catalogue.apply'), { path: {}, query: {}, body })) as Applied
+  })
+  const { warnings = [], ...summary } = applied as unknown as Applied
+  for (const warning of warnings) console.error(`warning: ${warning}`)
+  if (json) return { data: `${JSON.stringify(summary)}\n`, talk: dry ? [DRY] : [] }
+  const kept = Object.values(summary).some(({ kept }) => kept.length > 0) ? [KEPT] : []
+  return { data: details(describe(summary), process.stdout.isTTY), talk: [...kept, ...(dry ? [DRY] : [])] }
+}
+
+type Applied = Summary & { warnings?: string[] }
+
+/** A store of this machine may be new, or sealed under the secret before. */
+async function makeReady(
+  configFile: string,
+  catalog: CatalogFile,
+  env: NodeJS.ProcessEnv,
+  dry: boolean,
+): Promise<void> {
   const config = loadConfig(configFile, env)
-  const catalog = loadCatalog(file, env)
   if (config.secret === '' && catalog.channels.length > 0) {
     throw new ConfigError([
       `${configFile}: secret: expected a secret or an admin_token, to seal upstream keys with, found none`,
     ])
   }
-  if (dry) wantStore(config, configFile)
-  const summary = await withStore(config, async store => {
-    if (dry) await store.wantSchema()
-    else {
-      if (config.migrateOnStart || config.store.startsWith('sqlite:')) await store.migrate()
-      await store.reseal()
-    }
-    const terms = { config, configBefore: config, machine: null, force, dry }
-    const { summary, warnings } = await applyWithSense(store, catalog, systemClock, terms)
-    for (const warning of warnings) console.error(`warning: ${warning}`)
-    return summary as Summary
+  if (dry) return wantStore(config, configFile)
+  await withStore(config, async store => {
+    if (config.migrateOnStart || config.store.startsWith('sqlite:')) await store.migrate()
+    await store.reseal()
   })
-  if (json) return { data: `${JSON.stringify(summary)}\n`, talk: dry ? [DRY] : [] }
-  const kept = Object.values(summary).some(({ kept }) => kept.length > 0) ? [KEPT] : []
-  return { data: details(describe(summary), process.stdout.isTTY), talk: [...kept, ...(dry ? [DRY] : [])] }
 }
 
 const KEPT = 'kept: rows that were changed in the store; the file says nothing new of them; --force writes them'

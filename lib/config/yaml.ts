@@ -47,6 +47,12 @@ interface ProblemOptions {
   rule?: string
 }
 
+/** What a file refers to beside itself, so that it can be read on another machine: values of variables, and files by the names that it has for them. */
+export interface Referred {
+  env: Record<string, string>
+  files: Record<string, string>
+}
+
 const NOT_SHOWN = 'something else (not shown: a secret)'
 
 /**
@@ -85,6 +91,9 @@ export class Source {
    */
   readonly value: unknown
   readonly #env: NodeJS.ProcessEnv
+  readonly #files: Record<string, string> | null
+  /** What was looked up outside of the file. */
+  readonly referred: Referred = { env: {}, files: {} }
   readonly #lines = new LineCounter()
   readonly #document: Document
   readonly #places = new Map<string, Place>()
@@ -98,10 +107,14 @@ export class Source {
   #valueCount = 0
   #aliasCount = 0
 
-  /** `env` has the values of variables. Throws ConfigError when `text` is not valid YAML. */
-  constructor(text: string, file: string, env: NodeJS.ProcessEnv) {
+  /**
+   * `env` has the values of variables, and `files` the files that the text names, where they are not those of this machine. Throws
+   * ConfigError when `text` is not valid YAML.
+   */
+  constructor(text: string, file: string, env: NodeJS.ProcessEnv, files: Record<string, string> | null = null) {
     this.file = file
     this.#env = env
+    this.#files = files
     const document = parseDocument(text, { lineCounter: this.#lines, prettyErrors: false })
     if (document.errors.length > 0) {
       throw new ConfigError(
@@ -209,7 +222,8 @@ export class Source {
         this.#break(path, 'a variable as ${NAME}, ${NAME:-default} or ${file:PATH}')
         return whole
       }
-      const value = this.#env[name]
+      const value = Object.hasOwn(this.#env, name) ? this.#env[name] : undefined
+      if (value !== undefined) this.referred.env[name] = value
       if (fallback !== undefined) return value === undefined || value === '' ? fallback : value
       if (value === undefined) this.#break(path, `the environment variable ${name} to be set`)
       return value ?? whole
@@ -218,15 +232,25 @@ export class Source {
 
   /** The content of a file that holds a secret, without the line break at its end. */
   #content(file: string, path: Path): string {
-    const full = this.resolve(file)
     try {
-      const { size } = statSync(full)
-      if (size <= LONGEST_SECRET) return readFileSync(full, 'utf8').replace(/\r?\n$/, '')
+      if (this.#files !== null || statSync(this.resolve(file)).size <= LONGEST_SECRET) {
+        const text = this.read(file)
+        if (text.length <= LONGEST_SECRET) return text.replace(/\r?\n$/, '')
+      }
     } catch {
       // reported below
     }
     this.#break(path, `${file} to be a readable file of at most ${LONGEST_SECRET / 1024} KiB`)
     return ''
+  }
+
+  /** The text of a file that this one names. Throws when it cannot be read. */
+  read(file: string): string {
+    const there = this.#files
+    if (there !== null && !Object.hasOwn(there, file)) throw new Error(`${file} was not sent`)
+    const text = there === null ? readFileSync(this.resolve(file), 'utf8') : (there[file] as string)
+    this.referred.files[file] = text
+    return text
   }
 
   /** The path of a file that this one refers to; a relative one is taken from the folder of this file. */
@@ -241,14 +265,15 @@ export class Source {
 }
 
 /** Throws ConfigError when the file cannot be read or is not valid YAML. */
-export function readSource(file: string, env: NodeJS.ProcessEnv): Source {
-  let text: string
+export const readSource = (file: string, env: NodeJS.ProcessEnv): Source => new Source(readText(file), file, env)
+
+/** Throws ConfigError when the file cannot be read. */
+export function readText(file: string): string {
   try {
-    text = readFileSync(file, 'utf8')
+    return readFileSync(file, 'utf8')
   } catch (error) {
     throw new ConfigError([`${file}: expected a readable file, found none (${(error as NodeJS.ErrnoException).code})`])
   }
-  return new Source(text, file, env)
 }
 
 /** Writes a path like `channels[0].models["beta-4.7"]`. */

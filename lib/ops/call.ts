@@ -45,7 +45,8 @@ interface AdminCall<Q, B> {
 }
 
 /** A row without what all rows have in common; its status is 200, and 204 where the answer has no body. */
-interface AdminRow<Q, B, SentQ = Q, SentB = B> extends Pick<Operation, 'id' | 'call' | 'summary' | 'refuses'> {
+interface AdminRow<Q, B, SentQ = Q, SentB = B>
+  extends Pick<Operation, 'id' | 'call' | 'summary' | 'refuses' | 'mostBodyMib'> {
   query?: z.ZodType<Q>
   body?: z.ZodType<B>
   answer: z.ZodType | null | (Partial<Operation['answer']> & Pick<Operation['answer'], 'body'>)

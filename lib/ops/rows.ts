@@ -1,4 +1,6 @@
 /** The calls of the admin API. Each leads to an operation, which has the rules. */
+import { appliedAnswer, applyForm, applySent } from '../operations/catalogue/apply.ts'
+import { importAnswer, importForm, importSent } from '../operations/catalogue/price-import.ts'
 import { z } from 'zod'
 import { type Described, openApi } from '../api/openapi.ts'
 import { Instead, type Operation, TextFile } from '../api/operation.ts'
@@ -263,6 +265,16 @@ const EXPORT = readingCall({
   run: async ({ catalogue }) => ({ type: YAML, pieces: catalogue.export() }),
 })
 
+const APPLY = adminCall({
+  id: 'catalogue.apply',
+  call: 'POST /catalogue',
+  summary: 'Applies a catalogue file, sent with the variables and files that it names.',
+  body: applyForm,
+  answer: appliedAnswer,
+  refuses: [400, 409],
+  run: ({ deps }, { body }) => applySent(deps, body),
+})
+
 const versionFields = { version: z.int(), at: timeText, until: timeText.nullable(), actor: z.string() }
 const price = z.record(z.string(), z.unknown()).nullable()
 
@@ -303,6 +315,16 @@ const PRICES = [
     query: momentQuery,
     answer: list(z.strictObject({ model: z.string(), ...versionFields, price })),
     run: ({ prices }, { query }) => prices.at(query),
+  }),
+  adminCall({
+    id: 'prices.import',
+    call: 'POST /prices/import',
+    summary: 'Takes the prices of a list.',
+    body: importForm,
+    mostBodyMib: 32,
+    answer: importAnswer,
+    refuses: [400],
+    run: ({ deps }, { body, caller }) => importSent(deps, body, caller.actor),
   }),
 ]
 
@@ -465,6 +487,7 @@ export const ADMIN_CALLS: readonly Operation<AdminParts>[] = [
   ...KEYS,
   ...CATALOGUE,
   EXPORT,
+  APPLY,
   ...PRICES,
   ...USAGE,
   ...WATCHING,

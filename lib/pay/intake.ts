@@ -184,7 +184,7 @@ const MOST_LOOKED_AT = 50
  * What the money that a provider names is worth in the balance. All of an order that is credited with another amount than it
  * asked for is what it was credited with.
  */
-export const wantedOf = ({ asked: whole, credited, rate }: Order, asked: number): Micro =>
+const wantedOf = ({ asked: whole, credited, rate }: Order, asked: number): Micro =>
   asked === whole ? credited : worth(asked, rate)
 
 /** Whether the provider names more than what was `frozen`; nothing frozen is too little in any case. */

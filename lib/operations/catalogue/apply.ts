@@ -12,10 +12,12 @@
  */
 import { createHash } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
+import { z } from 'zod'
 import type { Clock } from '../../base/clock.ts'
 import { ZERO } from '../../base/money.ts'
 import type { CatalogAccount, CatalogKey } from '../../catalog/rows.ts'
-import type { RowText, CatalogFile } from '../../catalog/catalog.ts'
+import { type RowText, type CatalogFile, sentCatalog } from '../../catalog/catalog.ts'
+import type { Config } from '../../config/config.ts'
 import {
   CATALOG_KINDS,
   type CatalogKind,
@@ -32,7 +34,7 @@ import type { NewKey } from '../../store/accounts/key-rows.ts'
 import { secretHeaders, hashOf, hintOf } from '../../base/secrets.ts'
 import { FILE } from '../../base/people.ts'
 import { firstLimit, limitChange } from '../accounts/limits.ts'
-import { act, entryActor } from '../deps.ts'
+import { act, entryActor, inForce, type OperationDeps } from '../deps.ts'
 import { type FileTerms, type Rows, judgeFile, findingLines, throwRefused } from './judging.ts'
 
 /**
@@ -441,4 +443,38 @@ function toRow(key: CatalogKey, accountId: number): NewKey {
     modelsOff: null,
     createdBy: null,
   }
+}
+
+const texts = z.record(z.string(), z.string())
+export const applyForm = z.strictObject({
+  text: z.string(),
+  file: z.string().max(1_000),
+  env: texts.prefault({}),
+  files: texts.prefault({}),
+  force: z.boolean().prefault(false),
+  dry_run: z.boolean().prefault(false),
+})
+
+const names = z.array(z.string())
+const applied = z.strictObject({ created: names, updated: names, kept: names, same: z.int() })
+export const appliedAnswer = z
+  .strictObject({
+    ...(Object.fromEntries(CATALOG_KINDS.map(kind => [kind, applied])) as Record<CatalogKind, typeof applied>),
+    warnings: names.optional(),
+  })
+  .meta({ id: 'AppliedCatalogue' })
+
+type ApplyDeps = Pick<OperationDeps, 'store' | 'clock' | 'fleet' | 'log'> & { config: () => Config }
+
+/** Applies a file that was sent with all that it refers to. Throws ConfigError. */
+export async function applySent(
+  deps: ApplyDeps,
+  sent: z.output<typeof applyForm>,
+): Promise<z.infer<typeof appliedAnswer>> {
+  const { force, dry_run: dry, ...file } = sent
+  const config = deps.config()
+  const terms = { config, configBefore: config, machine: null, force, dry }
+  const { summary, warnings } = await applyWithSense(deps.store, sentCatalog(file), deps.clock, terms)
+  if (!dry) await inForce(deps)
+  return { ...(summary as Summary), ...(warnings.length === 0 ? {} : { warnings }) }
 }

@@ -4,6 +4,7 @@
  * it and sends it back, credentials that are missing, or stand there as the placeholder that was shown, stay as they
  * are stored.
  */
+import { readFileSync } from 'node:fs'
 import {
   toChannel,
   HIDDEN,
@@ -37,7 +38,7 @@ export function readChannel(sent: object): Channel {
   const reserved = reservedField(row)
   if (reserved !== null) throw new OperationError('invalid', `${reserved}: expected ${NOT_RESERVED}`)
   if (row.ca !== undefined) {
-    const ca = readCertificates(row.ca, file => file)
+    const ca = readCertificates(row.ca, file => readFileSync(file, 'utf8'))
     if (ca === null) throw new OperationError('invalid', `ca: expected ${CERTIFICATES}`)
     row.ca = ca
   }

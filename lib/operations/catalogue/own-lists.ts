@@ -10,7 +10,7 @@ import { exact, type Offer, Problems, type IsWanted, isMap, isPlain, newOffer } 
 import { flatPrice, readPrice } from './prices.ts'
 
 export function readGateway(text: string, file: string, wanted: IsWanted): Offer[] {
-  const source = new Source(text, file, process.env)
+  const source = new Source(text, file, {}, {}) // a list may come from anywhere: no variable and no file is read for it
   const problems = new Problems(file)
   const document = isMap(source.value) ? source.value : {}
   const key = document['models'] === undefined ? 'data' : 'models'

@@ -4,12 +4,14 @@
  * decimals, and each amount rounded up at the sixth place. In the folder `price-import`, a file for each form of list
  * makes `Offer`s of it.
  */
+import { z } from 'zod'
 import type { Store } from '../../store/store.ts'
 import { PRICE_IMPORT } from '../../store/catalogue/prices.ts'
 import { DEFAULT_OUTPUT, MODEL_DEFAULTS } from '../../catalog/schema.ts'
 import type { Actor } from '../../base/people.ts'
 import type { Model, Price } from '../../terms/records.ts'
-import { act } from '../deps.ts'
+import type { Config } from '../../config/config.ts'
+import { act, inForce, type OperationDeps } from '../deps.ts'
 import { OperationError } from '../error.ts'
 import { type ChangeTerms, judgeChange } from './judging.ts'
 import { readModel } from './catalogue.ts'
@@ -40,13 +42,15 @@ export interface ImportOptions {
   free: boolean
 }
 
+const OUTCOMES = ['new', 'changed', 'same', 'absent', 'skipped'] as const
+
 /**
  * What becomes of a model of the list. `absent`: it does not exist and is not made. `skipped`: the list has no price for
  * it that we could take.
  */
 export interface Planned {
   model: string
-  outcome: 'new' | 'changed' | 'same' | 'absent' | 'skipped'
+  outcome: (typeof OUTCOMES)[number]
   changes: PriceChanges
   /** What is not imported, in words. */
   notes: string[]
@@ -200,4 +204,62 @@ function wantedBy(glob: string | null): IsWanted {
     .replaceAll('?', '.')
   const all = new RegExp(`^${pattern}$`, 's')
   return model => all.test(model)
+}
+
+/** Most characters of a list. */
+export const MOST_LIST = 20 * 1024 * 1024
+
+export const importForm = z.strictObject({
+  text: z.string().max(MOST_LIST),
+  file: z.string().max(1_000),
+  format: z.enum(Object.keys(READERS) as [ListFormat, ...ListFormat[]]),
+  rate: z.string().optional(),
+  factor: z.string().prefault('1'),
+  match: z.string().max(1_000).optional(),
+  existing: z.boolean().prefault(false),
+  free: z.boolean().prefault(false),
+  force: z.boolean().prefault(false),
+  dry_run: z.boolean().prefault(false),
+})
+
+type ImportForm = z.output<typeof importForm>
+
+export const importAnswer = z
+  .strictObject({
+    models: z.array(
+      z.strictObject({
+        model: z.string(),
+        outcome: z.enum(OUTCOMES),
+        changes: z.record(z.string(), z.strictObject({ before: z.string().nullable(), after: z.string().nullable() })),
+        notes: z.array(z.string()),
+      }),
+    ),
+    warnings: z.array(z.string()).optional(),
+  })
+  .meta({ id: 'PriceImport' })
+
+/** Reads the list and the options that were sent. Throws ConfigError, and OperationError for an option. */
+export function readSentList({ text, file, format, rate, factor, match, existing, free }: ImportForm): ReadList {
+  if (rate === undefined && format === 'litellm')
+    throw new OperationError('invalid', 'rate: expected how many CNY one USD is, because the list is in USD')
+  return readImport({ text, file, format }, { rate: rate ?? '1', factor, match: match ?? null, make: !existing, free })
+}
+
+type ImportDeps = Pick<OperationDeps, 'store' | 'fleet' | 'log'> & { config: () => Config }
+
+export async function importSent(
+  deps: ImportDeps,
+  sent: ImportForm,
+  actor: Actor,
+): Promise<z.infer<typeof importAnswer>> {
+  const planned = await planImport(deps.store, readSentList(sent))
+  const warnings = await judgeImport(deps.store, planned, { config: deps.config(), accept: [], force: sent.force })
+  if (!sent.dry_run) {
+    await runImport(deps.store, planned, actor)
+    await inForce(deps)
+  }
+  return {
+    models: planned.map(({ model, outcome, changes, notes }) => ({ model, outcome, changes, notes })),
+    ...(warnings.length === 0 ? {} : { warnings }),
+  }
 }
