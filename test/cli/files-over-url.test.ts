@@ -1,3 +1,4 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: that is how our YAML files name variables
 /** `apply` and `prices import` say the same on the store of this machine and over the admin API (`--url`), with secrets by variables and files. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
