@@ -59,11 +59,10 @@ export class Throttles {
     change: (counters: Counter[]) => { result: T; counters: Counter[] | null },
   ): Promise<T> {
     return this.#driver.transaction('throttle', async tx => {
-      const insert = `INSERT ${this.#driver.dialect.ignore} INTO throttles (id, failures, last_ms, until_ms) VALUES (?, 0, 0, 0)`
-      for (const id of [...ids].sort()) {
-        await tx.run(insert, [id])
-        await tx.run('UPDATE throttles SET failures = failures WHERE id = ?', [id])
-      }
+      // In one statement: two that have both found the row, and then both want to write it, would wait for each other.
+      const locked = this.#driver.dialect.raise(['id'], ['failures'])
+      const insert = `INSERT INTO throttles (id, failures, last_ms, until_ms) VALUES (?, 0, 0, 0) ${locked}`
+      for (const id of [...ids].sort()) await tx.run(insert, [id])
       const rows = await tx.query(
         `SELECT id, failures, last_ms, until_ms FROM throttles WHERE id IN (${marks(ids.length)})`,
         [...ids],
