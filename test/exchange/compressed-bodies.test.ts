@@ -141,7 +141,8 @@ t.test('random bodies in random codings, whole and broken, as zlib itself reads 
   const random = seeded(t)
   for (let round = 0; round < 300; round++) {
     const size = random.pick([0, 1, 100, 70_000, 300_000])
-    const plain = Buffer.from(Array.from({ length: size }, (_, i) => (i % 7 === 0 ? random.int(0, 255) : 65)))
+    const plain = Buffer.alloc(size, 65)
+    for (let i = 0; i < size; i += 7) plain[i] = random.int(0, 255)
     const names = Array.from({ length: random.pick([1, 2]) }, () =>
       random.pick(['zstd', 'gzip', 'deflate', 'br', 'identity']),
     )

@@ -15,18 +15,25 @@ const TALKING: readonly string[] = ['messages', 'chat', 'responses', 'generate']
 /** Longer answers are not cut at every byte. */
 const SMALL = 6_000
 
+/** Makes a document so long that its pieces are read as they come. */
+const PADDING = 'x'.repeat(4_200)
+/** From one cut inside the padding to the next, where each is as the one before. */
+const STRIDE = 101
+
 /** The same bytes one by one, and in two pieces wherever they can be cut. */
 function* cuts(bytes: Buffer): Generator<Buffer[]> {
   yield Array.from(bytes, (_, i) => bytes.subarray(i, i + 1))
-  for (let at = 1; at < bytes.length; at++) yield [bytes.subarray(0, at), bytes.subarray(at)]
+  const padding = bytes.indexOf(PADDING)
+  const inside = (at: number) => padding > 0 && at > padding && at < padding + PADDING.length
+  for (let at = 1; at < bytes.length; at += inside(at) && inside(at + STRIDE) ? STRIDE : 1)
+    yield [bytes.subarray(0, at), bytes.subarray(at)]
 }
 
 for (const { kind, protocol, what, whole, events, found: want } of RECORDED)
   t.test(`${kind}, ${protocol}: ${what}`, async t => {
     const forms: [events: boolean, bytes: Buffer][] = []
     if (whole !== undefined) forms.push([false, Buffer.from(JSON.stringify(whole))])
-    if (whole !== undefined)
-      forms.push([false, Buffer.from(JSON.stringify({ padding: 'x'.repeat(4_200), ...whole }, null, 1))])
+    if (whole !== undefined) forms.push([false, Buffer.from(JSON.stringify({ padding: PADDING, ...whole }, null, 1))])
     if (events !== undefined) forms.push([true, streamOf(events)], [true, streamOf(events, '\r\n')])
     t.ok(forms.length > 0)
     for (const [isStream, bytes] of forms) {

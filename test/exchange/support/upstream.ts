@@ -99,16 +99,25 @@ export class Upstream {
     socket.on('error', () => {}) // resets are what some tests are about
     socket.on('end', () => socket.end())
     socket.on('close', () => this.#sockets.delete(socket))
-    let waiting: Buffer = Buffer.alloc(0)
+    let pieces: Buffer[] = []
+    let bytes = 0
+    // of the request that comes; 0 = its head is not whole
+    let end = 0
     socket.on('data', (data: Buffer) => {
-      waiting = Buffer.concat([waiting, data])
+      pieces.push(data)
+      bytes += data.length
+      if (bytes < end) return
+      const waiting = Buffer.concat(pieces)
+      pieces = [waiting]
       const at = waiting.indexOf('\r\n\r\n')
       if (at < 0) return
       const head = waiting.toString('latin1', 0, at)
-      const end = at + 4 + Number(/^content-length: (\d+)$/im.exec(head)?.[1] ?? 0)
+      end = at + 4 + Number(/^content-length: (\d+)$/im.exec(head)?.[1] ?? 0)
       if (waiting.length < end) return
       const call = new Call(head, waiting.toString('utf8', at + 4, end), socket)
-      waiting = waiting.subarray(end)
+      pieces = [waiting.subarray(end)]
+      bytes -= end
+      end = 0
       this.calls.push(call)
       this.script(call)
     })
