@@ -16,6 +16,7 @@ import { CACHE_MARKS, FINISH_RULES } from '../terms/records.ts'
 import { cost } from './price-schema.ts'
 import {
   type AwsKeys,
+  type EntraCredential,
   credentialFormOf,
   credentialText,
   KIND_NAMES,
@@ -94,6 +95,44 @@ const aws = z.strictObject({
     .meta({ description: 'Region for which requests are signed.' }),
 })
 
+const AUTHORITY = 'https://login.microsoftonline.com'
+
+const entra = z.strictObject({
+  tenant: kind
+    .secret('a tenant, as a GUID or a domain', /^[\w.-]{1,200}$/)
+    .optional()
+    .meta({ description: 'Tenant of the application. Default, of a workload identity: AZURE_TENANT_ID.' }),
+  client_id: kind
+    .secret('the id of a client', /^[\w-]{1,100}$/)
+    .optional()
+    .meta({
+      description:
+        'Id of the application. Default, of a workload identity: AZURE_CLIENT_ID; of a managed identity: the one of the system.',
+    }),
+  client_secret: kind
+    .secret('a client secret', /^[!-~]{1,512}$/)
+    .optional()
+    .meta({ description: 'Secret of the application.' }),
+  workload_identity: kind.flag.prefault(false).meta({
+    description:
+      'In the place of a secret: the token in the file that AZURE_FEDERATED_TOKEN_FILE names, which is read each time.',
+  }),
+  managed_identity: kind.flag.prefault(false).meta({
+    description: 'In the place of a secret: the identity of the machine, by its metadata address.',
+  }),
+  scope: kind
+    .secret('a scope like https://ai.azure.com/.default', /^[a-z]+:\/\/[\w.-]+(?:\/[\w.-]+)*\/\.default$/)
+    .optional()
+    .meta({
+      description:
+        'What tokens are for. Default: `https://ai.azure.com/.default` at `*.services.ai.azure.com`, else `https://cognitiveservices.azure.com/.default`.',
+    }),
+  authority: kind
+    .scalar('an https address', { type: 'string' }, value => (isTokenAddress(value) ? value : undefined), true)
+    .prefault(AUTHORITY)
+    .meta({ description: 'Where tokens are got; other clouds have other addresses.' }),
+})
+
 /** The members of a channel, and of each of its keys, that hold a credential. */
 export const credentials = {
   key: upstreamKey.optional().meta({
@@ -107,6 +146,10 @@ export const credentials = {
   aws: aws
     .optional()
     .meta({ description: 'In the place of `key` at Amazon Web Services: keys that requests are signed with.' }),
+  entra: entra.optional().meta({
+    description:
+      'In the place of `key` at Azure: an application of Microsoft Entra ID, with a secret, a workload identity or a managed identity.',
+  }),
 }
 
 export const CREDENTIAL_NAMES = Object.keys(credentials) as (keyof typeof credentials)[]
@@ -115,6 +158,7 @@ interface Given {
   key?: string | undefined
   service_account?: UpstreamCredential | undefined
   aws?: z.output<typeof aws> | undefined
+  entra?: z.output<typeof entra> | undefined
 }
 
 interface Form extends Given {
@@ -136,8 +180,24 @@ export function keyProblem(form: Form): string | null {
   const gap = keys?.findIndex(row => row[wanted] === undefined) ?? -1
   if (gap >= 0) return `${one} in keys[${gap}]`
   if (wanted !== 'key' && form.auth !== undefined) return `${one}, and no auth`
+  if (given.some(({ entra: of }) => of !== undefined && !isWhole(of))) return WHOLE_ENTRA
   const texts = keys?.map(credentialTextOf) ?? []
   return new Set(texts).size === texts.length ? null : 'keys that differ from each other'
+}
+
+const WHOLE_ENTRA =
+  'entra with tenant, client_id and client_secret, or with workload_identity: true, or with managed_identity: true and no tenant'
+
+function isWhole({
+  tenant,
+  client_id,
+  client_secret: secret,
+  workload_identity,
+  managed_identity,
+}: z.output<typeof entra>) {
+  const ways = [secret !== undefined, workload_identity, managed_identity].filter(Boolean).length
+  if (ways !== 1 || (managed_identity && tenant !== undefined)) return false
+  return secret === undefined || (tenant !== undefined && client_id !== undefined)
 }
 
 /** AWS has the region in the names of its hosts, each of which refuses what is signed for another one. */
@@ -156,8 +216,9 @@ export function regionProblem({
 }
 
 /** The text of the one credential that is given. */
-export function credentialTextOf({ key, service_account: account, aws: keys }: Given): string {
+export function credentialTextOf({ key, service_account: account, aws: keys, entra: application }: Given): string {
   if (account !== undefined) return credentialText(account)
+  if (application !== undefined) return credentialText(entraOf(application))
   if (keys === undefined) return key ?? ''
   const { access_key_id, secret_access_key, session_token = null, region } = keys
   const credential: AwsKeys = {
@@ -169,6 +230,16 @@ export function credentialTextOf({ key, service_account: account, aws: keys }: G
   }
   return credentialText(credential)
 }
+
+const entraOf = ({ tenant, client_id, client_secret, scope, ...rest }: z.output<typeof entra>): EntraCredential => ({
+  form: 'entra',
+  by: client_secret !== undefined ? 'secret' : rest.workload_identity ? 'workload' : 'machine',
+  tenant: tenant ?? '',
+  clientId: client_id ?? '',
+  secret: client_secret ?? '',
+  scope: scope ?? null,
+  authority: rest.authority as string,
+})
 
 /** A stored credential as people write it. */
 export function writtenCredential(name: KindName | null, text: string): Record<string, unknown> {
@@ -190,6 +261,15 @@ const WRITTEN: { [F in CredentialForm]: (credential: Extract<UpstreamCredential,
     secret_access_key: secretAccessKey,
     ...(sessionToken === null ? {} : { session_token: sessionToken }),
     region,
+  }),
+  entra: ({ by, tenant, clientId, secret, scope, authority }) => ({
+    ...(tenant === '' ? {} : { tenant }),
+    ...(clientId === '' ? {} : { client_id: clientId }),
+    ...(by === 'secret' ? { client_secret: secret } : {}),
+    ...(by === 'workload' ? { workload_identity: true } : {}),
+    ...(by === 'machine' ? { managed_identity: true } : {}),
+    ...(scope === null ? {} : { scope }),
+    authority,
   }),
 }
 

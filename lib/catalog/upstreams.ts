@@ -75,7 +75,9 @@ export const providerOf = (name: KindName | null): Provider | null => (name === 
 export const answersOf = (name: KindName | null): Partial<Record<Protocol, AnswersOf>> =>
   Object.fromEntries(
     FORMS.flatMap(form => {
-      const answers = providerOf(name)?.special[form]?.answers ?? protocolRow(form).upstream.answers
+      const provider = providerOf(name)
+      const ofToken = provider?.credential === 'entra' ? 'entra' : undefined
+      const answers = provider?.special[form]?.answers ?? protocolRow(form).upstream.answers ?? ofToken
       return answers === undefined ? [] : [[form, answers]]
     }),
   )
@@ -108,12 +110,28 @@ export interface AwsKeys {
   region: string
 }
 
+/** An application of Microsoft Entra ID. */
+export interface EntraCredential {
+  form: 'entra'
+  /** How it proves itself: by a secret, by the file of a workload identity, or by the machine that it runs on. */
+  by: 'secret' | 'workload' | 'machine'
+  /** Tenant and client; empty = as the environment says, or the machine's own. */
+  tenant: string
+  clientId: string
+  /** Empty = there is none. */
+  secret: string
+  /** What tokens are for; null = as the upstream's host wants it. */
+  scope: string | null
+  /** Where tokens are got. */
+  authority: string
+}
+
 /**
  * Credentials of channels that are more than a key: requests do not carry them, but are signed with them or carry a token that was got
  * with them. Everywhere a credential is one text, as a plain key is, so that it is stored, encrypted and hidden like one; here it is
  * written and read.
  */
-export type UpstreamCredential = ServiceAccount | AwsKeys
+export type UpstreamCredential = ServiceAccount | AwsKeys | EntraCredential
 
 export const credentialFormOf = (kind: KindName | null): CredentialForm | null => providerOf(kind)?.credential ?? null
 
@@ -122,6 +140,15 @@ export const credentialText = (credential: UpstreamCredential): string => JSON.s
 const UNREADABLE: Readonly<Record<CredentialForm, UpstreamCredential>> = {
   service_account: { form: 'service_account', email: '', privateKey: '', tokenUri: '' },
   aws: { form: 'aws', accessKeyId: '', secretAccessKey: '', sessionToken: null, region: '' },
+  entra: {
+    form: 'entra',
+    by: 'secret',
+    tenant: '-',
+    clientId: '-',
+    secret: '',
+    scope: null,
+    authority: 'https://localhost',
+  },
 }
 
 /**
@@ -142,6 +169,7 @@ export function upstreamCredential(kind: KindName | null, text: string): Upstrea
 /** What of a credential nobody may see. */
 export function secretsIn(credential: UpstreamCredential): string[] {
   if (credential.form === 'service_account') return [bare(credential.privateKey)]
+  if (credential.form === 'entra') return [credential.secret]
   const { accessKeyId, secretAccessKey, sessionToken } = credential
   return [accessKeyId, secretAccessKey, sessionToken ?? '']
 }

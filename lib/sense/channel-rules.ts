@@ -42,7 +42,9 @@ function unrecordedOf({ kind, protocols }: Channel): ProviderKind['unrecorded'] 
 }
 
 /** Kinds that share hosts with others, or hosts that belong to more than one kind. */
-const ALIKE: Partial<Record<KindName, readonly KindName[]>> = { azure: ['azure-deployments'] }
+const ALIKE: Partial<Record<KindName, readonly KindName[]>> = {
+  azure: ['azure-deployments', 'azure-entra', 'azure-deployments-entra'],
+}
 
 const hostOf = ({ baseUrl }: Channel): string => new URL(baseUrl).hostname
 

@@ -5,15 +5,17 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Dispatcher } from 'undici'
 import type { Clock } from '../base/clock.ts'
-import type { CompiledChannel, CompiledKey } from '../world/compiled-channel.ts'
-import type { UpstreamConnection } from '../world/compiled-channel.ts'
+import { fieldsOf } from '../protocols/json/text.ts'
 import { protocolRow } from '../protocols/table.ts'
 import type { BalanceSeen } from '../terms/channel-seen.ts'
 import type { Protocol } from '../terms/records.ts'
+import type { CompiledChannel, CompiledKey, UpstreamConnection } from '../world/compiled-channel.ts'
+import { CredentialError } from './attempt.ts'
+import type { BearerToken } from './bearer.ts'
 import { requestHeaders } from './headers.ts'
 import type { Pools } from './pools.ts'
 
-interface OwnRequest {
+export interface OwnRequest {
   method: 'GET' | 'POST'
   path: string
   headers: string[]
@@ -22,7 +24,7 @@ interface OwnRequest {
   headOnly?: boolean
 }
 
-export interface OwnAnswer {
+interface OwnAnswer {
   status: number
   headers: IncomingHttpHeaders
   body: Buffer
@@ -36,7 +38,7 @@ const NOBODY = 0
 const VERSION = /^\/v\d\w*/
 
 /** Rejects with an error that says why there is no answer. */
-export function ownRequest(
+function ownRequest(
   pools: Pools,
   clock: Pick<Clock, 'after'>,
   connection: UpstreamConnection,
@@ -153,5 +155,64 @@ function parsed(body: Buffer): unknown {
     return JSON.parse(body.toString())
   } catch {
     return null
+  }
+}
+
+// --- an access token
+
+export const FORM_TYPE = 'application/x-www-form-urlencoded'
+const TOKEN = /^[\x21-\x7e]{1,8192}$/
+const LONGEST_LIFE_S = 24 * 3600
+/** Clocks that differ by less agree. */
+const SKEW_MS = 120_000
+const LONGEST_SAID = 200
+
+interface TokenAnswer {
+  token: BearerToken
+  /** The whole answer. */
+  said: Record<string, unknown>
+}
+
+/** Asks for a token. Rejects with CredentialError. */
+export async function askForToken(
+  { clock, pools }: { clock: Clock; pools: Pools },
+  connection: UpstreamConnection,
+  { headers, ...request }: OwnRequest,
+): Promise<TokenAnswer> {
+  const all = [...headers, 'accept', 'application/json', 'accept-encoding', 'identity']
+  let answer: OwnAnswer
+  try {
+    answer = await ownRequest(pools, clock, connection, { ...request, headers: all })
+  } catch (error) {
+    const why = (error as NodeJS.ErrnoException).code ?? (error as Error).message
+    throw new CredentialError('unreachable', `the token endpoint cannot be reached: ${why}`)
+  }
+  const said = saidIn(answer)
+  if (answer.status !== 200) throw refusal(answer, said)
+  const { access_token: text, expires_in: life } = said
+  const lifeS = typeof life === 'string' ? Number(life) : life // some say it as a text
+  if (typeof text !== 'string' || !TOKEN.test(text) || typeof lifeS !== 'number' || !(lifeS > 0))
+    throw new CredentialError('unreachable', 'the token endpoint answered without a token')
+  return { token: { text, lifeMs: Math.min(lifeS, LONGEST_LIFE_S) * 1000 }, said }
+}
+
+function refusal({ status, headers }: OwnAnswer, said: Record<string, unknown>): CredentialError {
+  const why = [said['error'], said['error_description']].filter(one => typeof one === 'string').join(': ')
+  const text = `the token endpoint answered ${status}${why === '' ? '' : ` (${why.slice(0, LONGEST_SAID)})`}`
+  if (status >= 500 || status === 429 || status === 408) return new CredentialError('unreachable', text)
+  const theirs = Date.parse(headers.date ?? '')
+  const skewMs = Date.now() - theirs // the assertion has the machine's own time
+  if (Math.abs(skewMs) > SKEW_MS)
+    return new CredentialError('clock', `${text}: the clock of this machine is ${Math.round(skewMs / 1000)} s ahead`)
+  if (/\b(iat|exp|timeframe|AADSTS700024)\b/i.test(why))
+    return new CredentialError('clock', `${text}: is the clock of this machine right?`)
+  return new CredentialError('refused', text)
+}
+
+function saidIn({ body }: OwnAnswer): Record<string, unknown> {
+  try {
+    return fieldsOf(JSON.parse(body.toString()))
+  } catch {
+    return {}
   }
 }

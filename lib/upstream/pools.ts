@@ -4,18 +4,20 @@
  * the pools of the old one. HTTP/1.1 without an HTTP proxy uses our own pool (`http1-pool.ts`); HTTP/2 and HTTP proxies use
  * undici. Before a connection is made, its address is compared with the reserved addresses.
  */
-import type net from 'node:net'
-import { lookup, type LookupAddress } from 'node:dns'
+
+import { type LookupAddress, lookup } from 'node:dns'
 import { createRequire } from 'node:module'
+import type net from 'node:net'
 import { createSecureContext, getCACertificates } from 'node:tls'
-import type { buildConnector as UndiciConnector, Dispatcher } from 'undici'
+import type { Dispatcher, buildConnector as UndiciConnector } from 'undici'
 import { type Clock, systemClock } from '../base/clock.ts'
-import type { UpstreamConnection } from '../world/compiled-channel.ts'
 import { isReserved, namesReserved } from '../base/reserved-addresses.ts'
 import type { AnswersOf } from '../protocols/words/kinds.ts'
+import type { UpstreamConnection } from '../world/compiled-channel.ts'
 import type { Attempt } from './attempt.ts'
 import { BedrockAnswer } from './aws/bedrock-answer.ts'
 import { type Dial, direct, flowing, throughSocks } from './dial.ts'
+import { EntraAnswer } from './entra-answer.ts'
 import { Http1Pool } from './http1-pool.ts'
 
 interface PoolOptions {
@@ -97,7 +99,8 @@ export class Pools {
    * provider answers otherwise than the protocol says; null = it does not. `isCount`: the request only counts tokens.
    */
   send(attempt: Attempt, request: Dispatcher.DispatchOptions, form: AnswersOf | null, isCount: boolean): void {
-    const handler = form === null ? attempt : new BedrockAnswer(attempt, form, isCount)
+    const handler =
+      form === null ? attempt : form === 'entra' ? new EntraAnswer(attempt) : new BedrockAnswer(attempt, form, isCount)
     this.of(attempt.claim.candidate.channel.connection).dispatch(request, handler)
   }
 

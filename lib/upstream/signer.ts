@@ -3,10 +3,6 @@
  * name it. It adds headers to a request that is otherwise complete, at once where it can: mostly a token is at hand.
  */
 import type { Dispatcher } from 'undici'
-import type { Clock } from '../base/clock.ts'
-import type { UpstreamConnection } from '../world/compiled-channel.ts'
-import type { CredentialError } from './attempt.ts'
-import type { Pools } from './pools.ts'
 
 export interface Signer {
   /** The tokens that requests under way may have: the same list always, whose contents change. Nobody may see them. */
@@ -18,16 +14,4 @@ export interface Signer {
   sign(request: Dispatcher.DispatchOptions): readonly string[] | Promise<readonly string[]>
   /** The upstream answered 401 to a request that was signed. True: another try may be signed with something newer. */
   refused(headers: readonly string[]): boolean
-}
-
-/** A signer is made with these and its credential. */
-export interface SignerDeps {
-  clock: Clock
-  pools: Pools
-  /** The name of the service for which AWS is shown signatures. */
-  service: string
-  /** The way to the channel, which is also that to its tokens. */
-  connection: UpstreamConnection
-  /** Called when there is no new token while the old one is still good. */
-  onFailure: (error: CredentialError) => void
 }

@@ -1,20 +1,22 @@
 /** Keeps the signers of all credentials that are no plain keys, and makes each when a channel first has it. */
 import type { Dispatcher } from 'undici'
 import type { Clock } from '../base/clock.ts'
-import type { CompiledChannel, CompiledKey } from '../world/compiled-channel.ts'
-import type { UpstreamConnection } from '../world/compiled-channel.ts'
 import { providerOf, type UpstreamCredential } from '../catalog/upstreams.ts'
+import type { CompiledChannel, CompiledKey, UpstreamConnection } from '../world/compiled-channel.ts'
+import { CredentialError } from './attempt.ts'
 import { awsSigner } from './aws/aws-signer.ts'
+import { entraSigner } from './entra.ts'
 import { googleSigner } from './google-signer.ts'
 import type { Pools } from './pools.ts'
-import { CredentialError } from './attempt.ts'
-import type { Signer, SignerDeps } from './signer.ts'
+import type { Signer } from './signer.ts'
+import type { SignerDeps } from './signer-deps.ts'
 
 type Make<C> = (credential: C, deps: SignerDeps) => Signer
 
 const MAKERS: { readonly [F in UpstreamCredential['form']]: Make<Extract<UpstreamCredential, { form: F }>> } = {
   service_account: googleSigner,
   aws: awsSigner,
+  entra: entraSigner,
 }
 
 /** A request that is never sent: only whether it could be signed matters. */

@@ -1,7 +1,7 @@
 /** A token that is got once for all who wait, replaced ahead of its end, and not asked for again and again when there is none. */
 import t from 'tap'
-import { Bearer, type BearerToken } from '../../lib/upstream/google-signer.ts'
 import { CredentialError } from '../../lib/upstream/attempt.ts'
+import { Bearer, type BearerToken } from '../../lib/upstream/bearer.ts'
 import { TestClock } from '../support/clock.ts'
 
 const HOUR_MS = 3_600_000

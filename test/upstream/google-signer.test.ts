@@ -1,10 +1,10 @@
 /** Tokens of a service account, from an endpoint that checks the assertion as Google does. */
 import { createRequire } from 'node:module'
 import t from 'tap'
-import { compileRoutes } from '../../lib/world/table.ts'
 import { parseCatalog } from '../../lib/catalog/catalog.ts'
 import type { CredentialError } from '../../lib/upstream/attempt.ts'
 import { Signers } from '../../lib/upstream/signers.ts'
+import { compileRoutes } from '../../lib/world/table.ts'
 import { channel } from '../channels/support.ts'
 import { TestClock } from '../support/clock.ts'
 import { rsaKey, Vertex } from '../support/vertex.ts'

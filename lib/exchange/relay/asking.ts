@@ -270,8 +270,14 @@ export class Asking {
    * nothing is held against it.
    */
   #signsAnew(attempt: Attempt): boolean {
-    const { status, claim, signature } = attempt
-    if (status !== 401 || signature === null || !this.#services.signers.of(claim.key).refused(signature)) return false
+    const { status, claim, signature, cause } = attempt
+    if (
+      status !== 401 ||
+      signature === null ||
+      cause !== null ||
+      !this.#services.signers.of(claim.key).refused(signature)
+    )
+      return false
     this.#x.candidates?.againWith(claim)
     this.report(attempt, 'ignored')
     return true

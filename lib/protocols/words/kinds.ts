@@ -29,14 +29,14 @@ export interface ProviderKind {
 }
 
 /** A credential of which requests are not sent the text itself, but what is made with it. */
-const CREDENTIAL_FORMS = ['service_account', 'aws'] as const
+const CREDENTIAL_FORMS = ['service_account', 'aws', 'entra'] as const
 export type CredentialForm = (typeof CREDENTIAL_FORMS)[number]
 
 /**
  * Forms of answers that are none of a protocol, and are made into those of one before anybody reads them. `messages-on-aws` and
- * `openai-on-aws`: only what AWS refuses before a model is asked has a form of its own.
+ * `openai-on-aws`: only what AWS refuses before a model is asked has a form of its own. `entra`: a refused token has a cause in it.
  */
-export type AnswersOf = 'claude-on-bedrock' | 'converse' | 'messages-on-aws' | 'openai-on-aws'
+export type AnswersOf = 'claude-on-bedrock' | 'converse' | 'messages-on-aws' | 'openai-on-aws' | 'entra'
 
 export interface AddressForm {
   fits(url: URL): boolean
@@ -66,6 +66,8 @@ export const KINDS = {
   gemini: {},
   azure: { authHeader: 'api-key' },
   'azure-deployments': { authHeader: 'api-key', query: { 'api-version': '2024-10-21' } },
+  'azure-entra': { like: 'azure', credential: 'entra' },
+  'azure-deployments-entra': { like: 'azure-deployments', credential: 'entra', query: { 'api-version': '2024-10-21' } },
   bedrock: { credential: 'aws' },
   'bedrock-api-key': {},
   'bedrock-mantle': { credential: 'aws', service: 'bedrock-mantle', unrecorded: 'streams' },
