@@ -155,9 +155,13 @@ t.test('docs: every command there is, every metric and file they name exists', a
       t.ok(existsSync(path.join(ROOT, path.dirname(page), page2 as string)), `${page} leads to ${page2}`)
   }
   const known = (name: string) => metrics.has(name.replace(/_(bucket|sum|count)$/, '')) || name.startsWith('nodejs_')
-  const alerts = parse(read('config/deploy/alerts.yml')) as { groups: { rules: { alert: string; expr: string }[] }[] }
+  const alerts = parse(read('config/deploy/alerts.yml')) as {
+    groups: { rules: { alert: string; expr: string; labels: object; annotations: object }[] }[]
+  }
   const table = read('docs/operating.md')
-  for (const { alert, expr } of alerts.groups.flatMap(group => group.rules)) {
+  for (const { alert, expr, labels, annotations } of alerts.groups.flatMap(group => group.rules)) {
+    t.match(labels, { severity: /^(page|ticket)$/ }, alert)
+    t.match(annotations, { summary: /\w/, runbook: `docs/operating.md, ${alert}` }, alert)
     for (const [name] of expr.matchAll(/\b(?:gateway|nodejs)_\w+/g)) t.ok(known(name), `${alert}: ${name}`)
     t.match(table, new RegExp(`^\\| ${alert} \\|`, 'm'), `${alert} is explained`)
   }
