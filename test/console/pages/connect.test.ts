@@ -89,7 +89,7 @@ browserTest(t, 'the theme is there with the first paint, and chosen by the reade
   t.ok((await shade()) < 150, 'as the system has it')
   await page.getByRole('button', { name: 'Theme: as the system' }).click()
   t.ok((await shade()) > 600, 'light now')
-  await page.route('**/boot.ts', route => route.abort())
+  await page.route('**/boot.js', route => route.abort())
   await page.reload()
   t.ok((await shade()) > 600, 'also before a script has run')
 })

@@ -41,9 +41,9 @@ browserTest(t, 'forms, scripts and frames of another site reach nothing of the c
   const body = JSON.stringify({ name: 'stolen', group: 'default' })
 
   // the person's own browser can: the session is good. Without its script the page makes no calls besides.
-  await page.route('**/boot.ts', route => route.abort())
+  await page.route('**/boot.js', route => route.abort())
   await page.goto(`${at}/console/connect`)
-  await page.unroute('**/boot.ts')
+  await page.unroute('**/boot.js')
   const own = await page.evaluate(
     ([url, body]) =>
       fetch(`${url}/keys`, { method: 'POST', body, headers: { 'content-type': 'application/json' } }).then(
