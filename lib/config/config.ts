@@ -107,6 +107,8 @@ export interface Config extends PeopleConfig {
   site: SiteSettings
   log: { level: ConfigForm['log']['level'] }
   pay: PayConfig
+  /** Address of the page that plays the payer of simulated providers, which only `gateway demo` has; null = there is none. */
+  payer: string | null
 }
 
 /** The section `pay` as people write it; amounts are in micro-CNY. */
@@ -239,6 +241,7 @@ function toConfig(form: ConfigForm, site: SiteSettings, source: Source): Config 
     ...toPeopleConfig(form),
     log: form.log,
     pay: { ...form.pay, title: form.pay.title ?? titleOf(form.public.main) },
+    payer: null,
   }
 }
 

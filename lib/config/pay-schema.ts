@@ -241,6 +241,19 @@ function hostProblem(
   return `an address at ${[...hosts, 'this machine'].join(' or ')}, ${mode}`
 }
 
+/**
+ * What the providers of `gateway demo` are called, which anybody may be paid by. No config may name them: only the demo puts them into
+ * its own, after the file is read.
+ */
+export const SIMULATED = {
+  alipay: { appId: '2021999999999999', sellerId: '2088999999999999' },
+  wechat: { mchid: '1999999999', appid: 'wxsimulated000000' },
+  card: { account: 'acct_simulatedbygateway' },
+  usdt: { chainId: 999_056, contract: '0x5151515151515151515151515151515151515151' },
+} as const
+
+const NO_SIMULATED = 'that of a provider; this is a simulated one, which only `gateway demo` offers'
+
 const alipayForm = z.strictObject({
   app_id: id('an app id of 16 digits or more', /^\d{16,20}$/).meta({ description: 'The application’s id.' }),
   seller_id: id('a seller id of 16 digits, beginning 2088', /^2088\d{12}$/).meta({ description: 'The merchant’s id.' }),
@@ -323,8 +336,19 @@ const cardForm = z.strictObject({
   api: host('Address of the API.'),
 })
 
-const alipay = alipayForm.superRefine(checkHosts('alipay')).superRefine(checkAlipayKeys)
+const notSimulated =
+  (names: Record<string, unknown>) =>
+  (form: Record<string, unknown>, context: z.RefinementCtx): void => {
+    for (const [name, simulated] of Object.entries(names))
+      if (form[name] === simulated) context.addIssue({ code: 'custom', path: [name], message: NO_SIMULATED })
+  }
+
+const alipay = alipayForm
+  .superRefine(checkHosts('alipay'))
+  .superRefine(checkAlipayKeys)
+  .superRefine(notSimulated({ app_id: SIMULATED.alipay.appId, seller_id: SIMULATED.alipay.sellerId }))
 const wechat = wechatForm.superRefine(checkHosts('wechat')).superRefine((form, context) => {
+  notSimulated({ ...SIMULATED.wechat })(form, context)
   const { public_keys, serial, sandbox, api } = form
   for (const [i, { id }] of public_keys.entries())
     if (id === serial || public_keys.findIndex(key => key.id === id) < i)
@@ -340,7 +364,8 @@ const wechat = wechatForm.superRefine(checkHosts('wechat')).superRefine((form, c
       message: 'required with `sandbox`: WeChat Pay has no test environment of its own',
     })
 })
-const card = cardForm.superRefine(checkHosts('card')).superRefine(({ secret_key, sandbox }, context) => {
+const card = cardForm.superRefine(checkHosts('card')).superRefine(({ secret_key, sandbox, account }, context) => {
+  notSimulated({ ...SIMULATED.card })({ account }, context)
   if (secret_key.includes('_test_') !== sandbox)
     context.addIssue({
       code: 'custom',
@@ -394,6 +419,7 @@ const usdt = usdtForm.superRefine((form, context) => {
   // The addresses of nodes have keys in them.
   const wrong = (path: (string | number)[], message: string) =>
     context.addIssue({ code: 'custom', path, ...kind.problem(message, path[0] === 'endpoints') })
+  notSimulated({ chain_id: SIMULATED.usdt.chainId, contract: SIMULATED.usdt.contract })(form, context)
   if (addressAt(xpub, 0) !== check_address) wrong(['check_address'], 'the address 0 of `xpub`, which gives another one')
   const isLocal = (url: string): boolean => isLoopback(new URL(url).hostname)
   const local = endpoints.every(isLocal)

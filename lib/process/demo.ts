@@ -1,18 +1,20 @@
 /**
  * `gateway demo`, which `npm start` runs: a gateway on a fresh checkout with everything that a first request needs.
- * Without UPSTREAM_KEY it starts the simulator as upstream. It makes an admin token, a key and a secret, and keeps them in
- * a file, so that they work again after the next start. It prints links by which an operator and a user sign in.
+ * Without UPSTREAM_KEY it starts the simulator as upstream, and where the config has no way to pay, simulated payment providers. It makes
+ * an admin token, a key and a secret, and keeps them in a file, so that they work again after the next start. It prints links by which an
+ * operator and a user sign in.
  */
 import { randomBytes } from 'node:crypto'
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import type { OperationDeps } from '../operations/deps.ts'
+import { type OperationDeps, storeNow } from '../operations/deps.ts'
 import { OperationError } from '../operations/error.ts'
 import { Keys } from '../operations/accounts/keys.ts'
 import { firstSignInLink, isThisMachine } from '../operations/people/sign-in.ts'
 import { type Simulator, simulate } from '../../tools/simulator/main.ts'
 import { type Config, loadConfig } from '../config/config.ts'
 import { newSecret } from '../base/secrets.ts'
+import { PAY_METHODS } from '../terms/pay.ts'
 import { GATEWAY } from '../base/people.ts'
 import { ConfigError } from '../config/yaml.ts'
 import { serveGateway } from './serve.ts'
@@ -35,6 +37,8 @@ interface Remembered {
   key: string
   /** Seals what the store keeps of channels and users. */
   secret: string
+  /** The extended public key of deposit addresses on the simulated chain. */
+  xpub: string
 }
 
 export async function demo({ configFile, env }: ServeOptions): Promise<void> {
@@ -44,12 +48,14 @@ export async function demo({ configFile, env }: ServeOptions): Promise<void> {
   if (!simulated && !env['UPSTREAM_URL'] && asksForUrl(before.catalog)) throw new ConfigError([NO_URL])
   // in the data folder of the checkout, which the journal is in, wherever the store may be
   const memory = join(dirname(before.journal), 'demo.json')
-  const remembered = recall(memory)
+  const remembered = await recall(memory)
   env['GATEWAY_ADMIN_TOKEN'] ||= remembered.adminToken
   const config = loadConfig(configFile, env)
   if (config.ownSecret) config.secretPrevious ??= remembered.secret
   else Object.assign(config, { secret: remembered.secret, ownSecret: true, secretPrevious: config.secret })
+  await offerPayments(config, remembered, dirname(memory))
   const operations = await serveGateway(config, { configFile, env })
+  if (config.payer !== null) await setDemoRate(operations)
   const problem = await provideKey(operations, remembered.key)
   const links = await signInLinks(operations, config)
   const { main, ops } = config.listen
@@ -61,7 +67,7 @@ export async function demo({ configFile, env }: ServeOptions): Promise<void> {
     admin token  ${config.adminToken}   (http://${ops.host}:${ops.port}/admin/accounts)
 
 ${links.map(({ who, url }) => `    sign in      ${url}   (${who}; once, within 15 minutes, from this machine)\n`).join('')}
-  Try it:
+${config.payer === null ? '' : `    payments     simulated: top up in the console, and play the payer at ${config.payer}\n\n`}  Try it:
 
     curl http://${main.host}:${main.port}/v1/chat/completions -H 'authorization: Bearer ${remembered.key}' -H 'content-type: application/json' -d '{"model":"beta-4.7","messages":[{"role":"user","content":"Hello!"}]}'
 
@@ -85,18 +91,41 @@ async function simulator(): Promise<Simulator> {
   }
 }
 
-/** The token and key of the last start, or new ones. */
-function recall(file: string): Remembered {
+/** What the last start has kept; what is not there is made anew. */
+async function recall(file: string): Promise<Remembered> {
+  const { newXpub } = await import('../../tools/simulator/pay/chain.ts')
+  const made = (): Remembered => ({ adminToken: random(), key: newSecret(), secret: random(), xpub: newXpub() })
   try {
-    const { adminToken, key, secret } = JSON.parse(readFileSync(file, 'utf8')) as Remembered
-    if (typeof adminToken === 'string' && /^sk-\w+$/.test(key))
-      return typeof secret === 'string'
-        ? { adminToken, key, secret }
-        : keep(file, { adminToken, key, secret: random() })
+    const { adminToken, key, secret, xpub } = JSON.parse(readFileSync(file, 'utf8')) as Partial<Remembered>
+    if (typeof adminToken === 'string' && typeof key === 'string' && /^sk-\w+$/.test(key)) {
+      if (typeof secret === 'string' && typeof xpub === 'string') return { adminToken, key, secret, xpub }
+      return keep(file, { ...made(), adminToken, key, ...(typeof secret === 'string' && { secret }) })
+    }
   } catch {
-    // the first start, or somebody edited the file: both are made anew
+    // the first start, or somebody edited the file: all are made anew
   }
-  return keep(file, { adminToken: random(), key: newSecret(), secret: random() })
+  return keep(file, made())
+}
+
+/** Simulated providers, where the config has no way to pay, and where nobody but this machine reaches the gateway and them. */
+async function offerPayments(config: Config, { xpub }: Remembered, folder: string): Promise<void> {
+  const { main } = config.public
+  const isHere = config.workers === 1 && isThisMachine(config.listen.main.host) && main.startsWith('http://127.0.0.1')
+  if (!isHere || PAY_METHODS.some(name => config.pay[name] !== undefined)) return
+  const { simulatePayments } = await import('../../tools/simulator/pay/main.ts')
+  const file = join(folder, 'simulated-chain.json')
+  const { sections, payer } = await simulatePayments({ teardown() {} }, { main, xpub, file })
+  Object.assign(config, { pay: { ...config.pay, ...sections }, payer })
+}
+
+const DEMO_RATE = 7_100_000
+const DAY_MS = 86_400_000
+
+async function setDemoRate({ store, clock }: OperationDeps): Promise<void> {
+  const fromMs = await storeNow({ store, clock })
+  if ((await store.pay.payRate('USDT', fromMs + DAY_MS)) !== null) return
+  const rate = { currency: 'USDT', rate: DEMO_RATE, fromMs, untilMs: fromMs + 300 * DAY_MS }
+  await store.pay.setPayRate(rate, { actor: GATEWAY, operation: 'rates.set' })
 }
 
 const random = (): string => randomBytes(24).toString('base64url')

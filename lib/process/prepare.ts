@@ -106,7 +106,8 @@ export function reloadedConfig(now: Config, { configFile, env }: ServeOptions, l
   noteAnnouncements(now, next, log)
   preparePictures(next, configFile)
   const kept = Object.fromEntries(Object.values(READ_AT_START).map(key => [key, now[key]]))
-  return { ...next, ...kept, ownSecret: now.ownSecret }
+  const simulated = now.payer === null ? {} : { pay: now.pay, payer: now.payer }
+  return { ...next, ...kept, ...simulated, ownSecret: now.ownSecret }
 }
 
 /** What readers of all pages are told is for the log, too. */

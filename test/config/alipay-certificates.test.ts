@@ -3,7 +3,8 @@ import { generateKeyPairSync } from 'node:crypto'
 import t from 'tap'
 import { stringify } from 'yaml'
 import { ConfigError, parseConfig } from '../../lib/config/config.ts'
-import { alipayFiles, keyPair } from '../pay/doubles/alipay-certificates.ts'
+import { keyPair } from '../../tools/simulator/pay/alipay.ts'
+import { alipayFiles } from '../pay/doubles/alipay-certificates.ts'
 import { certificateOf } from '../support/certificates.ts'
 
 const [app, alipay, stranger] = [keyPair(), keyPair(), keyPair()]

@@ -67,6 +67,7 @@ const DEFAULTS: Config = {
   smtp: null,
   oidc: null,
   pay: { title: 'API 充值', order_limit: micro(50_000_000_000), day_limit: micro(100_000_000_000) },
+  payer: null,
   site: {
     name: { zh: '模型网关', en: 'Model gateway' },
     about: null,

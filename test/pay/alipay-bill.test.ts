@@ -3,8 +3,8 @@ import t, { type Test } from 'tap'
 import { unzip } from '../../lib/pay/alipay/trades.ts'
 import type { BillLine } from '../../lib/pay/method.ts'
 import { AlipayDouble, type Fault } from './doubles/alipay.ts'
-import { china } from './doubles/alipay-ledger.ts'
-import { gbk, zip } from './doubles/archive.ts'
+import { china } from '../../tools/simulator/pay/alipay-ledger.ts'
+import { gbk, zip } from '../../tools/simulator/pay/archive.ts'
 import { openShop } from './shop.ts'
 
 const all = async (archive: Buffer): Promise<string[]> =>

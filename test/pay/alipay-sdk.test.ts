@@ -8,7 +8,7 @@ import { alipayKeys, verifiedForm } from '../../lib/pay/alipay/signing.ts'
 import { newOrderId } from '../../lib/pay/exceptions.ts'
 import { type Random, seeded } from '../support/random.ts'
 import { AlipayDouble } from './doubles/alipay.ts'
-import { china } from './doubles/alipay-ledger.ts'
+import { china } from '../../tools/simulator/pay/alipay-ledger.ts'
 
 async function open(t: Test, certificates = false) {
   const alipay = await AlipayDouble.open(t, certificates)

@@ -7,7 +7,7 @@ import { payHealth } from '../../lib/pay/health.ts'
 import type { BillLine } from '../../lib/pay/method.ts'
 import { PaymentsAdmin } from '../../lib/pay/admin.ts'
 import { type Card, openCard } from './card-support.ts'
-import type { Json } from './doubles/stripe-ledger.ts'
+import type { Json } from '../../tools/simulator/pay/stripe-ledger.ts'
 import { ACT } from './support.ts'
 
 const HOUR_MS = 3_600_000

@@ -4,7 +4,7 @@ import { micro } from '../../lib/base/money.ts'
 import { oneOrder } from '../../lib/pay/views.ts'
 import type { BillLine } from '../../lib/pay/method.ts'
 import { type Card, openCard } from './card-support.ts'
-import type { Json } from './doubles/stripe-ledger.ts'
+import type { Json } from '../../tools/simulator/pay/stripe-ledger.ts'
 import { ACT } from './support.ts'
 
 const MINUTE_MS = 60_000

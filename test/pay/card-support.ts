@@ -2,7 +2,7 @@
 import type { Test } from 'tap'
 import { TestClock } from '../support/clock.ts'
 import { StripeDouble } from './doubles/stripe.ts'
-import type { Json } from './doubles/stripe-ledger.ts'
+import type { Json } from '../../tools/simulator/pay/stripe-ledger.ts'
 import { openShop, type Shop } from './shop.ts'
 
 export interface Card extends Shop {

@@ -7,7 +7,7 @@ import { TestClock } from '../support/clock.ts'
 import { memoryStore } from '../support/store.ts'
 import { type Card, openCard } from './card-support.ts'
 import { type Fault, StripeDouble } from './doubles/stripe.ts'
-import type { Json } from './doubles/stripe-ledger.ts'
+import type { Json } from '../../tools/simulator/pay/stripe-ledger.ts'
 import { ACT, faultOf } from './support.ts'
 
 const MINUTE_MS = 60_000

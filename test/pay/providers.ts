@@ -5,7 +5,7 @@
 import type { Order, CheckoutName, OrderMethod } from '../../lib/terms/pay.ts'
 import { AlipayDouble } from './doubles/alipay.ts'
 import { StripeDouble } from './doubles/stripe.ts'
-import type { Json } from './doubles/stripe-ledger.ts'
+import type { Json } from '../../tools/simulator/pay/stripe-ledger.ts'
 import { WechatDouble } from './doubles/wechat.ts'
 
 /** A callback as it is sent. */

@@ -20,6 +20,6 @@ t.test('quotes of an hour have a bound', { skip: ANVIL_MISSING ?? false }, async
 
 t.test('who waits for a provider or for a node takes no seat of a report', async t => {
   const paying = [...ORDERS, ...USDT_CALLS].filter(({ effect, who }) => effect === 'write' && who !== 'operator')
-  t.same(paying.map(({ id }) => id).sort(), ['orders.create', 'usdt.address', 'usdt.quote'])
+  t.same(paying.map(({ id }) => id).sort(), ['orders.cancel', 'orders.create', 'usdt.address', 'usdt.quote'])
   for (const { id, limit } of paying) t.not(limit, 'heavy', id)
 })

@@ -60,10 +60,11 @@ export default function topup(): View {
   const methods = load(() => get<ShownMethods>(`${accountPath()}/pay-methods`))
   const orders = load(() => get<ShownOrders>(`${accountPath()}/orders`, { after: query.value.get('after') }))
   const pays = may(account.value?.role, 'pay')
-  const open = orderPanel(orders.again, pays)
+  const payer = () => methods.value.value?.payer ?? null
+  const open = orderPanel(orders.again, pays, payer)
   const begin = beginPanel(orders.again)
   followOpen(orders)
-  const usdt = usdtPanel(pays, orders)
+  const usdt = usdtPanel(pays, orders, payer)
   return () => [
     query.value.get('order') !== null && open(),
     pays &&

@@ -1,7 +1,7 @@
 /** Orders in words. */
 import type { VNode } from 'preact'
 import type { ShownOrder } from '../../lib/console/answers.ts'
-import { type Child, span } from '../base/element.ts'
+import { a, type Child, p, span } from '../base/element.ts'
 import { money } from '../base/money.ts'
 import { stamp, zoneName } from '../base/time.ts'
 import { words } from '../base/words.ts'
@@ -33,6 +33,15 @@ const WAYS = words({
 
 /** What the button says that leads to the provider. */
 export const methodEntry = (method: keyof typeof WAYS): string => WAYS[method]()
+
+const DEMO = words({
+  play: ['扮演付款人（模拟支付）', 'Play the payer (simulated)'],
+})
+
+/** The way to the page that plays the payer of a demo. `query`: what is paid there. */
+export const playPayer = (payer: string | null, query: string): Child =>
+  payer !== null &&
+  p({}, a({ class: 'button', href: `${payer}/?${query}`, target: '_blank', rel: 'noopener noreferrer' }, DEMO.play()))
 
 const STATES = words({
   created: ['准备中', 'Being made'],

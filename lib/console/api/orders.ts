@@ -54,6 +54,7 @@ const methodsAnswer = z.strictObject({
       .meta({ id: 'PayMethod' }),
   ),
   day_maximum: moneyText,
+  payer: z.string().nullable().meta({ description: 'Address of the page that plays the payer of a demo.' }),
 })
 export type ShownMethods = z.output<typeof methodsAnswer>
 
@@ -84,7 +85,10 @@ export const ORDERS: Operation<ConsoleDeps>[] = [
     summary: 'The ways to pay that are offered, with their least and largest amounts.',
     ...reads,
     answer: { status: 200, body: methodsAnswer },
-    run: async (deps: ConsoleDeps, { account }) => ownMethods(await deps.pay(), account),
+    run: async (deps: ConsoleDeps, { account }) => ({
+      ...(await ownMethods(await deps.pay(), account)),
+      payer: deps.config().payer,
+    }),
   }),
   operation({
     id: 'orders.list',

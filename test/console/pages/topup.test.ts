@@ -99,8 +99,13 @@ browserTest(
 
     house.clock.advance(1_000)
     const other = await beginInPage(visitor, house, '30', WORDS['zh-CN'].pay)
+    // the page would ask about it first
+    await page.route('**/orders/T*', route => (route.request().method() === 'GET' ? route.abort() : route.continue()))
     provider.pay(other)
+    const answered = page.waitForResponse(answer => answer.url().endsWith('/cancel'))
     await page.getByRole('button', { name: '取消订单' }).click()
+    await answered
+    await page.unroute('**/orders/T*')
     await page.locator('section[aria-labelledby=order] .badge.good', { hasText: WORDS['zh-CN'].credited }).waitFor()
     await page.locator('table .badge.good').waitFor()
     const wide = await newcomer()

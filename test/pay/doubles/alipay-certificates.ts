@@ -1,22 +1,9 @@
 /** The certificates of the double of Alipay, laid out in files as Alipay's are; made once in a run, for keys of that run. */
 import { generateKeyPairSync } from 'node:crypto'
+import { type AlipayFiles, keyPair } from '../../../tools/simulator/pay/alipay.ts'
 import { type Authority, certificateOf } from '../../support/certificates.ts'
 
-export const keyPair = (modulusLength = 2048) =>
-  generateKeyPairSync('rsa', {
-    modulusLength,
-    publicKeyEncoding: { type: 'spki', format: 'pem' },
-    privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
-  })
-
 const OF = '/C=CN/O=Test Financial/OU=Certification Authority/CN=Test Financial Certification Authority'
-
-/** The files that a merchant gets: his own certificate, Alipay's with the one that signed it, and the roots. */
-export interface AlipayFiles {
-  app_cert: string
-  alipay_cert: string
-  alipay_root_cert: string
-}
 
 let authorities: { roots: string; between: Authority } | null = null
 

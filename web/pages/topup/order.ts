@@ -10,7 +10,7 @@ import { money } from '../../base/money.ts'
 import { say } from '../../base/page.ts'
 import { act } from '../../parts/act.ts'
 import { lateQr } from '../../parts/late-qr.ts'
-import { methodEntry, methodName, orderSaid, stateBadge } from '../../parts/order-words.ts'
+import { methodEntry, methodName, orderSaid, playPayer, stateBadge } from '../../parts/order-words.ts'
 import { whenLoaded } from '../../parts/state.ts'
 import { accountPath } from '../../base/session.ts'
 import { stamp, zoneName } from '../../base/time.ts'
@@ -52,8 +52,8 @@ const MOST_MS = 20_000
 const SLOWER = 1.3
 const OPEN: readonly ShownOrder['state'][] = ['created', 'pending', 'paid']
 
-/** `changed`: the order of the address has got another state. `pays`: the reader may cancel it. */
-export function orderPanel(changed: () => void, pays: boolean) {
+/** `changed`: the order of the address has got another state. `pays`: the reader may cancel it. `payer`: the page that plays one. */
+export function orderPanel(changed: () => void, pays: boolean, payer: () => string | null) {
   const order = load(() => {
     const id = query.value.get('order')
     return id === null ? Promise.resolve(null) : get<ShownOrder>(`${accountPath()}/orders/${encodeURIComponent(id)}`)
@@ -99,7 +99,7 @@ export function orderPanel(changed: () => void, pays: boolean) {
   return () =>
     section(
       { class: 'panel', 'aria-labelledby': 'order' },
-      whenLoaded(order, value => value && shown(value, cancelButton(value))),
+      whenLoaded(order, value => value && shown(value, cancelButton(value), payer())),
     )
 }
 
@@ -124,7 +124,7 @@ const phoneHint = (order: ShownOrder, code: string): Child =>
     ),
   )
 
-function shown(order: ShownOrder, cancel: Child): Child {
+function shown(order: ShownOrder, cancel: Child, payer: string | null): Child {
   const method = methodName(order.method)
   return [
     div({ class: 'row' }, h2({ id: 'order' }, w.order(order.id)), stateBadge(order)),
@@ -134,6 +134,7 @@ function shown(order: ShownOrder, cancel: Child): Child {
     order.qr !== null &&
       div({ class: 'stack' }, p({}, w.scan(method)), lateQr(order.qr, w.scan(method)), phoneHint(order, order.qr)),
     order.qr !== null && order.redirect !== null && p({ class: 'soft' }, w.oneOf()),
+    order.qr !== null && playPayer(payer, `order=${order.id}`),
     order.redirect !== null &&
       p(
         {},

@@ -7,6 +7,7 @@ import { type Loaded, load } from '../../base/load.ts'
 import { money, unitPrice } from '../../base/money.ts'
 import { say } from '../../base/page.ts'
 import { copyable } from '../../parts/copy.ts'
+import { playPayer } from '../../parts/order-words.ts'
 import { textField } from '../../parts/field.ts'
 import { formOf } from '../../parts/form.ts'
 import { lateQr } from '../../parts/late-qr.ts'
@@ -70,7 +71,7 @@ const MOST_MS = 30_000
 const QUOTE = 'quote-amount'
 
 /** `pays`: the reader may ask for an address. `orders`: those of the account, among which transfers stand when they are final. */
-export function usdtPanel(pays: boolean, orders: Loaded<ShownOrders>) {
+export function usdtPanel(pays: boolean, orders: Loaded<ShownOrders>, payer: () => string | null) {
   const asked = load(() => get<ShownUsdt>(`${accountPath()}/usdt`))
   keepAsking(asked, orders)
   const issue = formOf(async () => {
@@ -98,6 +99,7 @@ export function usdtPanel(pays: boolean, orders: Loaded<ShownOrders>) {
           p({}, w.yours()),
           lateQr(usdt.address, w.scan()),
           copyable(usdt.address, w.address()),
+          playPayer(payer(), `to=${usdt.address}`),
           p({ class: 'soft' }, `${w.contract()} `, code({}, usdt.contract)),
         ),
     usdt.rate === null

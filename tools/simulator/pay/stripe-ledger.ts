@@ -47,6 +47,8 @@ export class StripeLedger {
   readonly balance: Json[] = []
   /** What is left of a refund: `pending` until the bank has decided. */
   refundStatus = 'succeeded'
+  /** The page on which a session is paid. */
+  pageOf: (id: string) => string = id => `https://checkout.stripe.com/c/pay/${id}`
 
   constructor(account: string, livemode: boolean, now: () => number) {
     this.account = account
@@ -118,7 +120,7 @@ export class StripeLedger {
       expires_at: expiresAt,
       success_url: form.success_url,
       cancel_url: form.cancel_url ?? null,
-      url: `https://checkout.stripe.com/c/pay/${randomBytes(12).toString('hex')}`,
+      url: this.pageOf(randomBytes(12).toString('hex')),
       intent_metadata: form.payment_intent_data?.metadata ?? {},
     })
   }
@@ -158,6 +160,12 @@ export class StripeLedger {
 
   #move(type: string, amount: number, currency: string, source: string): void {
     this.balance.unshift(this.#add('txn', 'balance_transaction', { type, amount, currency, source }))
+  }
+
+  /** Sessions that can be paid. */
+  due(): Json[] {
+    this.tick()
+    return this.all('checkout.session').filter(({ status }) => status === 'open')
   }
 
   /** A bank decides about a delayed payment. */
