@@ -138,7 +138,7 @@ const ways = (data: ShownMethods['data'], chosen: Signal<string>): Child =>
     legend({}, w.method()),
     data.map(({ method, currency }) =>
       label(
-        { key: method, class: 'way' },
+        { key: method, class: chosen.value === method ? 'way chosen' : 'way' },
         input({
           type: 'radio',
           name: 'method',

@@ -81,6 +81,10 @@ browserTest(
     await page.getByText('这是测试支付').waitFor()
     const order = await beginInPage(visitor, house, '20', WORDS['zh-CN'].pay)
     await page.getByText('从相册中选取').waitFor()
+    await page.waitForFunction(() => {
+      const { top = -1 } = document.getElementById('order')?.getBoundingClientRect() ?? {}
+      return top >= 0 && top < innerHeight / 2
+    })
     const saved = page.waitForEvent('download')
     await page.getByRole('button', { name: '保存二维码图片' }).click()
     const file = await saved
@@ -99,6 +103,7 @@ browserTest(
 
     house.clock.advance(1_000)
     const other = await beginInPage(visitor, house, '30', WORDS['zh-CN'].pay)
+    await page.locator('section[aria-labelledby=order] h2', { hasText: other.id }).waitFor()
     // the page would ask about it first
     await page.route('**/orders/T*', route => (route.request().method() === 'GET' ? route.abort() : route.continue()))
     provider.pay(other)

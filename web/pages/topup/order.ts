@@ -68,8 +68,11 @@ export function orderPanel(changed: () => void, pays: boolean, payer: () => stri
     if (value === null) return
     const before = seen.peek()
     seen.value = value
-    if (before?.id !== value.id) waitMs = FIRST_MS
-    else if (before.state !== value.state) {
+    if (before?.id !== value.id) {
+      waitMs = FIRST_MS
+      // who has begun it at the foot of a phone's screen would not see it appear above
+      requestAnimationFrame(() => document.getElementById('order')?.scrollIntoView({ block: 'nearest' }))
+    } else if (before.state !== value.state) {
       if (value.state === 'credited') say(w.credited(money(value.credited)))
       changed()
     }
