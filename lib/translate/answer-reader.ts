@@ -32,9 +32,22 @@ const LONGEST_DOCUMENT = 32 * 1024 * 1024
 /** How a protocol reads its answers. What it finds goes into `blocks`. */
 export abstract class AnswerRules {
   readonly blocks: Blocks
+  /** Which of several answers is read. */
+  protected readonly answer: number
+  /** Whether something of it has come. The first one is always read. */
+  isGiven: boolean
 
-  constructor(options: ReaderOptions) {
+  constructor(options: ReaderOptions, answer = 0) {
     this.blocks = new Blocks(options)
+    this.answer = answer
+    this.isGiven = answer === 0
+  }
+
+  /** Whether an element of the list of answers is this one. */
+  protected isOwn(index: number | null): boolean {
+    const isOwn = (index ?? 0) === this.answer
+    this.isGiven ||= isOwn
+    return isOwn
   }
 
   /** An event of a stream: the tree has its data, which are JSON. */
@@ -56,32 +69,86 @@ export abstract class AnswerRules {
   }
 }
 
-export const answerReaderOf = (rules: AnswerRules, events: boolean): AnswerReader =>
-  events ? new StreamReader(rules) : new DocumentReader(rules)
+/** `rulesFor`: what reads one of the answers that were asked for. */
+export function answerReaderOf(
+  rulesFor: (options: ReaderOptions, answer: number) => AnswerRules,
+  options: ReaderOptions,
+): AnswerReader {
+  const { answers = 1, requestId, events } = options
+  const own = (answer: number) => (answer === 0 ? options : { ...options, requestId: `${requestId}_${answer}` })
+  const all = new AllRules(Array.from({ length: answers }, (_, answer) => rulesFor(own(answer), answer)))
+  return events ? new StreamReader(all) : new DocumentReader(all)
+}
+
+/** Reads all answers of one request: mostly that is one. */
+class AllRules {
+  readonly first: AnswerRules
+  readonly others: readonly AnswerRules[]
+
+  constructor([first, ...others]: AnswerRules[]) {
+    this.first = first as AnswerRules
+    this.others = others
+  }
+
+  /** Gives all of them something to read. True: the first one says so. */
+  each(read: (rules: AnswerRules) => boolean | void): boolean {
+    for (const rules of this.others) if (!rules.blocks.done) read(rules)
+    return read(this.first) === true
+  }
+
+  get done(): boolean {
+    return this.first.blocks.done
+  }
+
+  get alone(): boolean {
+    return this.others.length === 0
+  }
+
+  get held(): number {
+    return this.others.reduce((sum, { blocks }) => sum + blocks.searches.held, this.first.blocks.searches.held)
+  }
+
+  /** The events that were found. What belongs to an answer that is not given is not told; one that fails fails all. */
+  take(): readonly AnswerEvent[] {
+    const own = this.first.blocks.found.take()
+    if (this.alone) return own
+    const found = own.filter(({ type }) => type !== 'end' && type !== 'fail')
+    const last = own.filter(({ type }) => type === 'end' || type === 'fail')
+    this.others.forEach(({ blocks, isGiven }, place) => {
+      for (const event of isGiven ? blocks.found.take() : []) {
+        if (event.type === 'fail') last.unshift(event)
+        else if (event.type !== 'other' && !['end', 'fail', 'thinking'].includes(event.type))
+          found.push({ type: 'other', answer: place + 1, event })
+      }
+    })
+    const failed = last.find(({ type }) => type === 'fail')
+    return [...found, ...(failed === undefined ? last : [failed])]
+  }
+}
 
 class StreamReader implements AnswerReader, EventSink {
-  readonly #rules: AnswerRules
+  readonly #all: AllRules
   readonly #events = new EventReader(this, LONGEST_EVENT)
   readonly #tree = new Tree()
   readonly #shape = new EventShape()
   /** What is being read, when it is one whole event; null = it is not. */
   #whole: Buffer | null = null
 
-  constructor(rules: AnswerRules) {
-    this.#rules = rules
+  constructor(all: AllRules) {
+    this.#all = all
   }
 
   push(chunk: Buffer): readonly AnswerEvent[] {
     this.#feed(chunk)
-    return this.#rules.blocks.found.take()
+    return this.#all.take()
   }
 
   /** Gives the events that are like the last one to its shape, and all others, one by one, to the general reader. */
   #feed(chunk: Buffer): void {
-    const { blocks } = this.#rules
+    const { blocks } = this.#all.first
     let at = 0
     while (!blocks.done && at < chunk.length) {
-      if (this.#events.atBoundary) at = this.#shape.tell(chunk, at, blocks.found)
+      if (this.#all.alone && this.#events.atBoundary) at = this.#shape.tell(chunk, at, blocks.found)
       const blank = this.#shape.isDue ? chunk.indexOf(BLANK_LINE, at) : -1
       const end = blank < 0 ? chunk.length : blank + BLANK_LINE.length
       const part = chunk.subarray(at, end)
@@ -93,8 +160,8 @@ class StreamReader implements AnswerReader, EventSink {
 
   end(): readonly AnswerEvent[] {
     this.#events.end()
-    if (!this.#rules.blocks.done) this.#rules.ended()
-    return this.#rules.blocks.found.take()
+    if (!this.#all.done) this.#all.each(rules => rules.ended())
+    return this.#all.take()
   }
 
   takeDocument(): null {
@@ -102,23 +169,23 @@ class StreamReader implements AnswerReader, EventSink {
   }
 
   get held(): number {
-    return this.#events.held + this.#rules.blocks.searches.held
+    return this.#events.held + this.#all.held
   }
 
   event(name: string, data: Buffer, cut: Buffer | null): void {
-    const { blocks } = this.#rules
+    const { blocks } = this.#all.first
     if (blocks.done || data.length === 0) return
     this.#shape.forget()
     if (cut !== null) blocks.fail(unreadable('an event of the answer is too long'))
     else if (this.#tree.read(bytesAsText(data))) this.#read(name)
-    else if (!this.#rules.words(this.#tree.text)) blocks.fail(unreadable('an event of the answer is not JSON'))
+    else if (!this.#all.each(rules => rules.words(this.#tree.text)))
+      blocks.fail(unreadable('an event of the answer is not JSON'))
   }
 
   #read(name: string): void {
-    const { blocks } = this.#rules
-    const { found } = blocks
+    const { found } = this.#all.first.blocks
     found.next()
-    this.#rules.event(name, this.#tree)
+    this.#all.each(rules => rules.event(name, this.#tree))
     const text = this.#whole === null ? NONE : found.onlySource
     if (text !== NONE) this.#shape.learn(bytesAsText(this.#whole as Buffer), this.#tree, text)
   }
@@ -128,19 +195,19 @@ class StreamReader implements AnswerReader, EventSink {
 const BLOCK_BYTES = 1024 * 1024
 
 class DocumentReader implements AnswerReader {
-  readonly #rules: AnswerRules
+  readonly #all: AllRules
   /** A large document stands in blocks of memory of its own, of which the last one has room left. */
   #chunks: Uint8Array<ArrayBufferLike>[] = []
   #blocks: Uint8Array<ArrayBuffer>[] = []
   #filled = BLOCK_BYTES
   held = 0
 
-  constructor(rules: AnswerRules) {
-    this.#rules = rules
+  constructor(all: AllRules) {
+    this.#all = all
   }
 
   push(chunk: Buffer): readonly AnswerEvent[] {
-    const { blocks } = this.#rules
+    const { blocks } = this.#all.first
     if (blocks.done) return blocks.found.take()
     this.held += chunk.length
     if (this.held > LONGEST_DOCUMENT) {
@@ -180,21 +247,22 @@ class DocumentReader implements AnswerReader {
   }
 
   takeDocument(): Uint8Array<ArrayBuffer>[] | null {
-    if (this.held <= LARGE_DOCUMENT || this.#rules.blocks.done) return null
+    if (this.held <= LARGE_DOCUMENT || this.#all.done) return null
     const parts = this.#parts()
     this.#forget()
     return parts
   }
 
   end(): readonly AnswerEvent[] {
-    const { blocks } = this.#rules
+    const { blocks } = this.#all.first
     if (!blocks.done) {
       const tree = new Tree()
-      if (tree.read(bytesAsText(Buffer.concat([...this.#chunks, ...this.#parts()])))) this.#rules.document(tree)
+      if (tree.read(bytesAsText(Buffer.concat([...this.#chunks, ...this.#parts()]))))
+        this.#all.each(rules => rules.document(tree))
       else blocks.fail(unreadable('the answer is not JSON'))
     }
     this.#forget()
-    return blocks.found.take()
+    return this.#all.take()
   }
 }
 

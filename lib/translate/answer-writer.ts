@@ -7,6 +7,7 @@ import { BYTES_PER_TOKEN, UNICODE_ESCAPE_BYTES } from '../protocols/answers/cont
 import type { Usage } from '../protocols/words/usage.ts'
 import {
   type AnswerEvent,
+  type AnswerWriter,
   type CallHead,
   type Citation,
   type Failure,
@@ -31,6 +32,100 @@ const NO_OBJECT = unreadable('the arguments of a call are no JSON object')
 const HALF = unreadable('the arguments of a call are not whole')
 /** The length of `\u0000`. */
 const UNICODE_ESCAPE = 6
+
+/** Options of a writer that writes one of several answers. */
+export interface AnswerOptions extends WriterOptions {
+  /** The place of the answer; absent = it is the first, whose writer also writes what belongs to all. */
+  answer?: number
+  /** The other answers of a document, when all is known. */
+  others?: () => readonly JsonText[]
+  /** Whether the array of a stream has begun, which all of them share. */
+  frame?: { isBegun: boolean }
+}
+
+/** A writer whose document has a place for several answers. */
+export interface WriterOfMany extends AnswerWriter {
+  /** The answer as an element of a document. */
+  element(): JsonText
+}
+
+/** Writes several answers to one request: each by a writer of its own, of which the first one ends the whole. */
+export function writerOfAll(writerOf: (options: AnswerOptions) => WriterOfMany, options: WriterOptions): AnswerWriter {
+  const { answers = 1 } = options.ask
+  return answers === 1 ? writerOf(options) : new ManyWriter(writerOf, options, answers)
+}
+
+class ManyWriter implements AnswerWriter {
+  readonly #first: WriterOfMany
+  readonly #others: WriterOfMany[]
+  readonly #told = new Set<number>()
+  readonly #isDocument: boolean
+
+  constructor(writerOf: (options: AnswerOptions) => WriterOfMany, options: WriterOptions, answers: number) {
+    this.#isDocument = !options.events && !options.array
+    const shared = { ...options, frame: { isBegun: false } }
+    const others = () => this.#given.map(writer => writer.element())
+    this.#first = writerOf({ ...shared, others })
+    this.#others = Array.from({ length: answers - 1 }, (_, place) => writerOf({ ...shared, answer: place + 1 }))
+  }
+
+  /** The others of which something came. */
+  get #given(): WriterOfMany[] {
+    return this.#others.filter((_, place) => this.#told.has(place + 1))
+  }
+
+  get #all(): WriterOfMany[] {
+    return [this.#first, ...this.#others]
+  }
+
+  write(event: AnswerEvent): string {
+    if (event.type !== 'other') return this.#first.write(event)
+    this.#told.add(event.answer)
+    return this.#others[event.answer - 1]?.write(event.event) ?? ''
+  }
+
+  finish(usage: Usage): string {
+    const others = this.#isDocument ? [] : this.#given.map(writer => writer.finish(usage))
+    return others.join('') + this.#first.finish(usage)
+  }
+
+  stopByLength(usage: Usage): string {
+    const others = this.#isDocument ? [] : this.#given.map(writer => writer.stopByLength(usage))
+    return others.join('') + this.#first.stopByLength(usage)
+  }
+
+  breakOff(failure: Failure): string {
+    return this.#first.breakOff(failure)
+  }
+
+  usageText(usage: Usage, thinking: number): JsonText {
+    return this.#first.usageText(usage, thinking)
+  }
+
+  get keepAlive(): string {
+    return this.#first.keepAlive
+  }
+
+  get thinking(): number {
+    return this.#first.thinking
+  }
+
+  get counted(): number {
+    return this.#all.reduce((sum, { counted }) => sum + counted, 0)
+  }
+
+  get held(): number {
+    return this.#all.reduce((sum, { held }) => sum + held, 0)
+  }
+
+  get failure(): Failure | null {
+    return this.#all.find(({ failure }) => failure !== null)?.failure ?? null
+  }
+
+  get losses(): ReadonlySet<LossWord> {
+    return new Set(this.#all.flatMap(({ losses }) => [...(losses ?? [])]))
+  }
+}
 
 /** Writes events one by one. */
 export abstract class EventWriter {

@@ -27,6 +27,10 @@ export interface Ask {
   parallel: boolean | null
   maxOutput: number | null
   stop: Literal[]
+  /** More than one answer is wanted, and the member of the client's body that says so; null = one is. */
+  many: { count: number; field: string } | null
+  /** The member of the client's body whose last text is the beginning of the answer, which has to go on there; null = there is none. */
+  prefill: string | null
   sampling: Sampling
   thinking: Thinking
   format: Format
@@ -227,6 +231,8 @@ export interface TranslationTarget {
   topK: boolean
   /** Chat: what calls are called. */
   toolIds: 'any' | 'alnum9'
+  /** How it is told that the conversation ends with the beginning of its answer: by that alone, or by a mark at it; null = it would begin anew. */
+  prefill: 'plain' | 'prefix' | 'partial' | null
   /** How it is asked to search the web. */
   search: SearchWords
   /** Whether the model may be told which tool to call. */
@@ -251,6 +257,7 @@ export const plainTarget = (model: string): TranslationTarget => ({
   cacheKeys: false,
   topK: false,
   toolIds: 'any',
+  prefill: null,
   search: 'own',
   toolChoice: 'any',
   isLenient: false,
@@ -274,7 +281,7 @@ export interface TranslatedRequest {
   via: Protocol
   target: TranslationTarget
   /** What of the client's request its answer depends on. */
-  ask: Pick<Ask, 'stream' | 'repeated'> & { query?: Literal }
+  ask: Pick<Ask, 'stream' | 'repeated'> & { query?: Literal; answers?: number }
   renamed: RenamedTools
   losses: Losses
   /** Empty when no attempt needs it any more. */

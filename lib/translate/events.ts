@@ -17,7 +17,15 @@ const STOP_REASONS = ['end', 'length', 'sequence', 'tool', 'refusal', 'context',
 /** `length`: the maximum that was asked for; `context`: that of the model; `sequence`: a stop sequence came. */
 export type StopReason = (typeof STOP_REASONS)[number]
 
-export type AnswerEvent = BeginEvent | OpenEvent | DeltaEvent | SealEvent | NoteEvent | CloseEvent | ThinkingEvent | End
+type PlainEvent = BeginEvent | OpenEvent | DeltaEvent | SealEvent | NoteEvent | CloseEvent | ThinkingEvent | End
+export type AnswerEvent = PlainEvent | OtherEvent
+
+/** What belongs to another answer than the first, where several were asked for: all but `end`, `fail` and `thinking`, which are of the whole. */
+interface OtherEvent {
+  type: 'other'
+  answer: number
+  event: PlainEvent
+}
 
 interface BeginEvent {
   type: 'begin'
@@ -279,6 +287,8 @@ export interface ReaderOptions {
   query?: Literal
   /** A stream of texts that comes to its end without a reason is whole; otherwise it was cut. */
   isLenient: boolean
+  /** The number of answers that were asked for; absent = one. */
+  answers?: number
 }
 
 /** Reading a longer document takes some milliseconds, in which all other exchanges would wait. */
@@ -316,7 +326,7 @@ export interface WriterOptions {
   /** What stands in the place of the usage, which is not known where another thread writes the answer; absent = it is known. */
   usageMark?: JsonText
   /** The client's request, where the protocol repeats parts of it in its answer (responses). `query`: as of readers. */
-  ask: { repeated?: Readonly<Record<string, JsonText>>; query?: Literal }
+  ask: { repeated?: Readonly<Record<string, JsonText>>; query?: Literal; answers?: number }
 }
 
 /**

@@ -39,6 +39,8 @@ export const emptyAsk = ({ model, stream }: AskHead): Ask => ({
   parallel: null,
   maxOutput: null,
   stop: [],
+  many: null,
+  prefill: null,
   sampling: {},
   thinking: { mode: 'unset', effort: null, budget: null, show: null },
   format: { type: 'text' },
@@ -86,7 +88,7 @@ export const refuseFilled: MemberReader = (_ask, tree, node, name) => {
   if (tree.elements(node).length > 0) throw new Untranslatable(name)
 }
 
-/** More than one answer, chances of tokens, answers that are fetched later: what may be named only to say no. */
+/** Chances of tokens, answers that are fetched later: what may be named only to say no. */
 export const onlyFalse: MemberReader = (_ask, tree, node, name) => {
   if (tree.boolean(node) === true || (tree.number(node) ?? 0) > 0) throw new Untranslatable(name)
 }
@@ -132,6 +134,25 @@ export const maxOutput =
     if (!(value >= 1) || !Number.isInteger(value)) throw new Untranslatable(path + name)
     ask.maxOutput = value
   }
+
+/** The most answers to one request. */
+const MOST_ANSWERS = 8
+
+/** How many answers are wanted. */
+export const manyAnswers =
+  (path = '', numberOf = (tree: Tree, node: Node) => tree.number(node)): MemberReader =>
+  (ask, tree, node, name) => {
+    const count = numberOf(tree, node) ?? 0
+    const field = path + name
+    if (!Number.isInteger(count) || count < 1 || count > MOST_ANSWERS) throw new Untranslatable(field)
+    ask.many = count === 1 ? null : { count, field }
+  }
+
+/** The conversation ends with the assistant's words, which the answer shall go on with. Calls without a result are none. */
+export function endsOpen({ turns }: Ask): boolean {
+  const last = turns.at(-1)
+  return last?.role === 'assistant' && last.parts.every(({ type }) => type === 'text' || type === 'thought')
+}
 
 export const effortNamed = (text: string | null): Effort | null =>
   (EFFORTS as readonly string[]).includes(text ?? '') ? (text as Effort) : null

@@ -4,7 +4,7 @@
  */
 import type { Ask, CacheLife, Choice, Effort, Sampling, Search, Tool, TranslationTarget, Written } from './ask.ts'
 import { nearestEffort, wantedEffort } from './efforts.ts'
-import type { Losses, Opaque } from './events.ts'
+import { type Losses, type Opaque, Untranslatable } from './events.ts'
 import { asFunction } from './freeform.ts'
 import { type JsonText, type Literal, literal } from './json/literal.ts'
 import { ToolNames } from './names.ts'
@@ -13,6 +13,8 @@ import { searchFor } from './search.ts'
 
 /** What protocols know that say an effort, and `none` where nothing shall be thought. */
 const WORDS = ['minimal', 'low', 'medium', 'high', 'xhigh'] as const
+/** The protocols in which a request may have several answers. */
+const TELL_MANY: ReadonlySet<string> = new Set(['chat', 'generate'])
 
 /** Writes one ask for one target. */
 export abstract class RequestWriter {
@@ -23,6 +25,9 @@ export abstract class RequestWriter {
   readonly #issuer: string
 
   constructor(protocol: string, ask: Ask, target: TranslationTarget) {
+    const { many, prefill } = ask
+    if (many !== null && !TELL_MANY.has(protocol)) throw new Untranslatable(many.field)
+    if (prefill !== null && target.prefill === null) throw new Untranslatable(prefill)
     this.ask = ask
     this.target = target
     this.losses = new Set(ask.losses)

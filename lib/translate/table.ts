@@ -217,6 +217,7 @@ export function translateRequest(ask: Ask, via: Protocol, target: TranslationTar
       stream,
       ...(repeated === undefined ? {} : { repeated }),
       ...(ask.search === null ? {} : { query: queryOf(ask) }),
+      ...(ask.many === null ? {} : { answers: ask.many.count }),
     },
     body,
     facts,

@@ -225,9 +225,10 @@ const AT_KIND: Partial<Readonly<Record<KindName, Partial<TranslationTarget>>>> =
   'bedrock-api-key': { maxOutputMember: 'max_completion_tokens' },
   'bedrock-mantle': { maxOutputMember: 'max_completion_tokens' },
   deepseek: { thoughtMember: 'reasoning_content' },
-  mistral: { toolIds: 'alnum9' },
-  moonshot: { thoughtMember: 'reasoning_content' },
-  openrouter: { thoughtMember: 'reasoning', topK: true },
+  dashscope: { prefill: 'partial' },
+  mistral: { toolIds: 'alnum9', prefill: 'prefix' },
+  moonshot: { thoughtMember: 'reasoning_content', prefill: 'partial' },
+  openrouter: { thoughtMember: 'reasoning', topK: true, prefill: 'plain' },
   zhipu: { thoughtMember: 'reasoning_content' },
 }
 
@@ -311,6 +312,7 @@ export function targetOf(
 ): TranslationTarget {
   return {
     ...plainTarget(upstreamModel),
+    prefill: via === 'messages' ? 'plain' : null,
     ...(kind !== null && via === 'chat' ? AT_KIND[kindLike(kind)] : {}),
     search: searchAt(kind, via, upstreamModel),
     thinking: row?.thinking ?? (via === 'messages' || via === 'converse' ? 'adaptive' : 'effort'),

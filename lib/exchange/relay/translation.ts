@@ -64,8 +64,8 @@ export class Translation {
     this.#lane = lane
     this.events = events
     const issuer = issuerOf(lane.via, lane.target.model)
-    const { query } = lane.ask
-    const asked = query === undefined ? {} : { query }
+    const { query, answers } = lane.ask
+    const asked = { ...(query === undefined ? {} : { query }), ...(answers === undefined ? {} : { answers }) }
     const { isLenient } = lane.target
     this.#options = { events, issuer, renamed: lane.renamed, requestId: x.id, isLenient, ...asked }
     this.#reader = translatedUpstream(lane.via).answerReader(this.#options)

@@ -15,13 +15,13 @@ const FOUND = {
 }
 
 export const chatAnswerReader = (options: ReaderOptions): AnswerReader =>
-  answerReaderOf(new Rules(options), options.events)
+  answerReaderOf((own, answer) => new Rules(own, answer), options)
 
 class Rules extends AnswerRules {
   readonly #calls: CallReader
 
-  constructor(options: ReaderOptions) {
-    super(options)
+  constructor(options: ReaderOptions, answer: number) {
+    super(options, answer)
     this.#calls = new CallReader(this.blocks)
   }
 
@@ -44,6 +44,7 @@ class Rules extends AnswerRules {
       return
     }
     this.#chunk(tree, 'message')
+    if (!this.isGiven) return
     this.#calls.end()
     this.blocks.finishDocument()
   }
@@ -62,7 +63,7 @@ class Rules extends AnswerRules {
     if (this.blocks.searches.isAsked) this.#searched(tree, usage)
     this.blocks.thinking(tree.number(details, 'reasoning_tokens'))
     for (const choice of tree.elements(tree.root, 'choices')) {
-      if ((tree.number(choice, 'index') ?? 0) !== 0) continue
+      if (!this.isOwn(tree.number(choice, 'index'))) continue
       this.#message(tree, tree.get(choice, member))
       this.blocks.stopped('chat', tree.string(choice, 'finish_reason'))
     }

@@ -1,6 +1,15 @@
 /** Answers for clients of chat completions: chunks, in which calls may be mixed so that nothing waits, or one document. */
 import { outputOf, type Usage } from '../../protocols/words/usage.ts'
-import { type CollectedBlock, DocumentWriter, EventWriter, sizeOfFound, sizeOfNote } from '../answer-writer.ts'
+import {
+  type AnswerOptions,
+  type CollectedBlock,
+  DocumentWriter,
+  EventWriter,
+  sizeOfFound,
+  sizeOfNote,
+  type WriterOfMany,
+  writerOfAll,
+} from '../answer-writer.ts'
 import type {
   AnswerWriter,
   CallHead,
@@ -24,7 +33,9 @@ interface OpenCall {
   hasArgs: boolean
 }
 
-class ChatStream extends EventWriter {
+class ChatStream extends EventWriter implements WriterOfMany {
+  /** Whether all end with this answer. */
+  readonly #isFirst: boolean
   /** How chunks begin and end. */
   readonly #head: string
   readonly #tail: string
@@ -41,11 +52,12 @@ class ChatStream extends EventWriter {
   #nextCall = 0
   #isBegun = false
 
-  constructor(options: WriterOptions) {
+  constructor(options: AnswerOptions) {
     super(options)
+    this.#isFirst = options.answer === undefined
     this.#head = `data: {${head(options, 'chat.completion.chunk')},`
     this.#tail = options.tellsUsage ? ',"usage":null}\n\n' : '}\n\n'
-    this.#before = flat(`${this.#head}"choices":[{"index":0,"delta":{`)
+    this.#before = flat(`${this.#head}"choices":[{"index":${options.answer ?? 0},"delta":{`)
     this.#behind = flat(`},"logprobs":null,"finish_reason":null}]${this.#tail}`)
   }
 
@@ -72,7 +84,11 @@ class ChatStream extends EventWriter {
     const told = this.options.tellsUsage ? `${this.#head}"choices":[],"usage":${this.usage(usage)}}\n\n` : ''
     const uncited = this.#cited(uncitedOf(this.#found, this.#hasCited))
     const stop = `${this.#before}},"logprobs":null,"finish_reason":${reasonWord(reason)}}]${this.#tail}`
-    return `${uncited}${stop}${told}data: [DONE]\n\n`
+    return uncited + stop + (this.#isFirst ? `${told}data: [DONE]\n\n` : '')
+  }
+
+  element(): JsonText {
+    return ''
   }
 
   #chunk(delta: string): string {
@@ -144,20 +160,35 @@ class ChatStream extends EventWriter {
   }
 }
 
-class ChatDocument extends DocumentWriter {
+class ChatDocument extends DocumentWriter implements WriterOfMany {
+  readonly #own: AnswerOptions
+
+  constructor(options: AnswerOptions) {
+    super(options)
+    this.#own = options
+  }
+
   override usageText(usage: Usage, thinking: number): JsonText {
     return usageOf(usage, thinking)
   }
 
-  protected end(usage: Usage, reason: StopReason): string {
-    const choice = object({
-      index: '0',
+  element(): JsonText {
+    return this.#choice(this.reason)
+  }
+
+  #choice(reason: StopReason): JsonText {
+    return object({
+      index: String(this.#own.answer ?? 0),
       message: this.#message(),
       logprobs: 'null',
       finish_reason: reasonWord(reason),
     })
+  }
+
+  protected end(usage: Usage, reason: StopReason): string {
     const members = head(this.options, 'chat.completion')
-    return `{${members},"choices":[${choice}],"usage":${this.usage(usage)}}`
+    const choices = [this.#choice(reason), ...(this.#own.others?.() ?? [])]
+    return `{${members},"choices":${array(choices)},"usage":${this.usage(usage)}}`
   }
 
   #message(): JsonText {
@@ -213,7 +244,7 @@ function callOf({ id, name, freeform, opaque }: CallHead, args: Literal): JsonTe
 
 /** The writer of one answer to a client. */
 export const chatAnswerWriter = (options: WriterOptions): AnswerWriter =>
-  options.events ? new ChatStream(options) : new ChatDocument(options)
+  writerOfAll(own => (own.events ? new ChatStream(own) : new ChatDocument(own)), options)
 
 // --- words
 

@@ -7,11 +7,13 @@ import { unseal } from '../opaque.ts'
 import { breakpointOf, fileAt, mediaAt, schemaFormat } from '../openai.ts'
 import {
   addSystem,
+  manyAnswers,
   askOf,
   cacheOf,
   checkChoice,
   choiceNamed,
   drop,
+  endsOpen,
   functionTool,
   ignore,
   maxOutput,
@@ -92,7 +94,13 @@ function allowedOf(tree: Tree, node: Node): Choice {
 
 const readTurns: MemberReader = (ask, tree, node) => {
   const reader = new ChatPartReader(ask, tree)
-  for (const message of tree.elements(node)) reader.read(message)
+  let isOpen = false
+  for (const message of tree.elements(node)) {
+    reader.read(message)
+    // how two vendors mark a message that the answer goes on with
+    isOpen = tree.boolean(message, 'prefix') === true || tree.boolean(message, 'partial') === true
+  }
+  if (isOpen && endsOpen(ask)) ask.prefill = 'messages'
 }
 
 class ChatPartReader extends PartReader {
@@ -257,11 +265,6 @@ const oneOrMore: MemberReader = (ask, tree, node, name) => {
   else ask.stop.push(text)
 }
 
-/** More than one answer, tokens with their chances, sound: nothing that a text of another protocol could have. */
-const onlyOne: MemberReader = (_ask, tree, node, name) => {
-  if (tree.number(node) !== 1) throw new Untranslatable(name)
-}
-
 const modalities: MemberReader = (_ask, tree, node, name) => {
   if (tree.elements(node).some(element => tree.string(element) !== 'text')) throw new Untranslatable(name)
 }
@@ -326,7 +329,7 @@ const MEMBERS: MemberReaders = {
   max_tokens: maxOutput(),
   max_completion_tokens: maxOutput(),
   stop: oneOrMore,
-  n: onlyOne,
+  n: manyAnswers(),
   logprobs: onlyFalse,
   top_logprobs: onlyFalse,
   modalities,

@@ -63,6 +63,7 @@ class ChatWriter extends RequestWriter {
       ...(maxOutput === null ? {} : { [target.maxOutputMember]: String(maxOutput) }),
       ...this.#sampling(),
       stop: stop.length === 0 ? undefined : array(stop.slice(0, MOST_STOPS)),
+      n: this.ask.many === null ? undefined : String(this.ask.many.count),
       ...this.#tools(),
       response_format: this.#format(),
       reasoning_effort: optional(this.effortWord),
@@ -140,9 +141,10 @@ class ChatWriter extends RequestWriter {
     const { systemFirst } = this.target
     const rounds = roundsOf(this.ask)
     this.#message('system', joined(systemFirst ? [...this.ask.system, ...this.#hoisted(rounds)] : this.ask.system))
+    const begun = this.ask.prefill === null ? undefined : rounds.at(-1)
     for (const round of rounds) {
       if (round.role === 'user') this.#user(round)
-      else if (round.role === 'assistant') this.#assistant(round)
+      else if (round.role === 'assistant') this.#assistant(round, round === begun)
       else if (!systemFirst) this.#message('system', joined(round.parts))
     }
     return array(this.#messages)
@@ -198,7 +200,8 @@ class ChatWriter extends RequestWriter {
     return typed('file', { file: object({ filename: name ?? '"document.pdf"', file_data }) })
   }
 
-  #assistant({ parts }: AssistantRound): void {
+  /** `isBegun`: the answer shall go on where its text ends. */
+  #assistant({ parts }: AssistantRound, isBegun: boolean): void {
     const calls = parts.filter(part => part.type === 'call')
     const texts = parts.filter(part => part.type === 'text')
     const content = joined(texts.filter(({ refusal }) => refusal !== true))
@@ -210,6 +213,7 @@ class ChatWriter extends RequestWriter {
       refusal,
       ...(thought === undefined ? {} : { [this.target.thoughtMember as string]: thought }),
       tool_calls: calls.length === 0 ? undefined : array(calls.map(call => this.#call(call))),
+      ...(isBegun && this.target.prefill !== 'plain' ? { [this.target.prefill as string]: 'true' } : {}),
     })
   }
 

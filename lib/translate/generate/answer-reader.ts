@@ -14,7 +14,7 @@ const OWN_TOOLS = ['toolCall', 'toolResponse']
 const BLOCKED: Literal = '"The prompt was blocked by the provider."'
 
 export const generateAnswerReader = (options: ReaderOptions): AnswerReader =>
-  answerReaderOf(new Rules(options, options.issuer), options.events)
+  answerReaderOf((own, answer) => new Rules(own, answer), options)
 
 class Rules extends AnswerRules {
   readonly #issuer: string
@@ -22,9 +22,9 @@ class Rules extends AnswerRules {
   #state: { of: 'signed' | 'text'; value: Literal } | null = null
   readonly #cited = new Set<string>()
 
-  constructor(options: ReaderOptions, issuer: string) {
-    super(options)
-    this.#issuer = issuer
+  constructor(options: ReaderOptions, answer: number) {
+    super(options, answer)
+    this.#issuer = options.issuer
   }
 
   event(_name: string, tree: Tree): void {
@@ -45,6 +45,7 @@ class Rules extends AnswerRules {
     }
     this.#chunk(tree, tree.root)
     const isAnswer = tree.kind(get(tree, tree.root, 'candidates')) === 'array' || this.blocks.reason !== null
+    if (!this.isGiven) return
     if (isAnswer) this.blocks.finishDocument()
     else this.blocks.fail(unreadable('the answer has no candidates'))
   }
@@ -59,7 +60,7 @@ class Rules extends AnswerRules {
     this.blocks.thinking(tree.number(get(tree, get(tree, chunk, 'usageMetadata'), 'thoughtsTokenCount')))
     this.#blocked(tree, get(tree, chunk, 'promptFeedback'))
     for (const candidate of tree.elements(get(tree, chunk, 'candidates'))) {
-      if ((tree.number(candidate, 'index') ?? 0) !== 0) continue
+      if (!this.isOwn(tree.number(candidate, 'index'))) continue
       const content = tree.get(candidate, 'content')
       for (const part of tree.elements(content, 'parts')) {
         this.#seal()

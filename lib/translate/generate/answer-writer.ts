@@ -4,6 +4,7 @@
  */
 import { outputOf, type Usage } from '../../protocols/words/usage.ts'
 import {
+  type AnswerOptions,
   type CollectedBlock,
   DocumentOfObjects,
   type OpenBlock,
@@ -11,6 +12,8 @@ import {
   type Piece,
   sizeOfFound,
   sizeOfNote,
+  type WriterOfMany,
+  writerOfAll,
 } from '../answer-writer.ts'
 import type {
   AnswerWriter,
@@ -41,18 +44,20 @@ import { EMPTY_STATE } from './members.ts'
 
 const PARTS = '"parts":['
 
-class GenerateStream extends OrderedWriter {
+class GenerateStream extends OrderedWriter implements WriterOfMany {
+  readonly #own: AnswerOptions
   readonly #grounding = new Grounding()
   /** What stands around the part, where one is all that a chunk tells. */
   readonly #before: string
   readonly #behind: string
   /** A call has been told. */
   #called = false
-  /** The array has begun. */
-  #isBegun = false
+  readonly #frame: { isBegun: boolean }
 
-  constructor(options: WriterOptions) {
+  constructor(options: AnswerOptions) {
     super(options, { tellsCallsWhole: true })
+    this.#own = options
+    this.#frame = options.frame ?? { isBegun: false }
     const chunk = responseOf(options, [])
     const at = chunk.indexOf(PARTS) + PARTS.length
     this.#before = flat(chunk.slice(0, at))
@@ -71,8 +76,12 @@ class GenerateStream extends OrderedWriter {
     const blocks = this.closeAll()
     const grounding = this.#grounding.metadata((start, end) => this.between(start, end))
     const end = { reason, usage: this.usage(usage), grounding }
-    const last = this.#framed(responseOf(this.options, [textPart(EMPTY_TEXT, false)], end))
-    return blocks + (this.options.array ? `${last}]` : last)
+    const last = this.#framed(responseOf(this.#own, [textPart(EMPTY_TEXT, false)], end))
+    return blocks + (this.options.array && this.#own.answer === undefined ? `${last}]` : last)
+  }
+
+  element(): JsonText {
+    return ''
   }
 
   #chunk(part: JsonText): string {
@@ -81,8 +90,8 @@ class GenerateStream extends OrderedWriter {
 
   #framed(data: JsonText): string {
     if (!this.options.array) return `data: ${data}\n\n`
-    const before = this.#isBegun ? ',\r\n' : '['
-    this.#isBegun = true
+    const before = this.#frame.isBegun ? ',\r\n' : '['
+    this.#frame.isBegun = true
     return before + data
   }
 
@@ -119,12 +128,28 @@ class GenerateStream extends OrderedWriter {
   }
 }
 
-class GenerateDocument extends DocumentOfObjects {
+class GenerateDocument extends DocumentOfObjects implements WriterOfMany {
+  readonly #own: AnswerOptions
+
+  constructor(options: AnswerOptions) {
+    super(options)
+    this.#own = options
+  }
+
+  element(): JsonText {
+    return this.#candidate(this.reason)
+  }
+
   override usageText(usage: Usage, thinking: number): JsonText {
     return usageOf(usage, thinking)
   }
 
   protected end(usage: Usage, reason: StopReason): string {
+    const candidates = [this.#candidate(reason), ...(this.#own.others?.() ?? [])]
+    return documentOf(this.options, candidates, this.usage(usage))
+  }
+
+  #candidate(reason: StopReason): JsonText {
     this.losesCitations()
     const grounding = new Grounding()
     for (const { found, notes } of this.blocks) {
@@ -135,7 +160,7 @@ class GenerateDocument extends DocumentOfObjects {
     const first = this.blocks.find(({ kind }) => kind === 'call')
     const parts = this.blocks.flatMap(block => partOf(block, block === first))
     const shown = parts.length === 0 ? [textPart(EMPTY_TEXT, false)] : parts
-    return responseOf(this.options, shown, { reason, usage: this.usage(usage), grounding: metadata })
+    return candidateOf(this.#own, shown, { reason, grounding: metadata })
   }
 
   protected override get unit(): 'bytes' {
@@ -155,7 +180,7 @@ function partOf({ kind, pieces, call, mime, opaque }: CollectedBlock, isFirst: b
 
 /** The writer of one answer to a client. */
 export const generateAnswerWriter = (options: WriterOptions): AnswerWriter =>
-  options.events || options.array ? new GenerateStream(options) : new GenerateDocument(options)
+  writerOfAll(own => (own.events || own.array ? new GenerateStream(own) : new GenerateDocument(own)), options)
 
 // --- words
 
@@ -241,21 +266,33 @@ const mediaPart = (mime: string, data: Literal): JsonText =>
 
 // --- the response
 
-/** `usage`: only the last chunk, and a document, have it and say why the answer ended. */
-function responseOf(
-  { model, requestId }: WriterOptions,
-  parts: readonly JsonText[],
-  end?: { reason: StopReason; usage: JsonText; grounding: JsonText | undefined },
-): JsonText {
+interface Ended {
+  reason: StopReason
+  grounding: JsonText | undefined
+}
+
+/** `end`: only the last chunk, and a document, say why the answer ended. */
+function candidateOf({ answer = 0 }: AnswerOptions, parts: readonly JsonText[], end?: Ended): JsonText {
   const content = object({ parts: array(parts), role: '"model"' })
   const finishReason = end === undefined ? undefined : `"${REASONS[end.reason]}"`
-  return object({
-    candidates: array([object({ content, finishReason, groundingMetadata: end?.grounding, index: '0' })]),
-    usageMetadata: end?.usage,
+  return object({ content, finishReason, groundingMetadata: end?.grounding, index: String(answer) })
+}
+
+const documentOf = (
+  { model, requestId }: WriterOptions,
+  candidates: readonly JsonText[],
+  usageMetadata?: JsonText,
+): JsonText =>
+  object({
+    candidates: array(candidates),
+    usageMetadata,
     modelVersion: literal(model),
     responseId: literal(requestId),
   })
-}
+
+/** A chunk of one answer. The usage stands with the end of the first one. */
+const responseOf = (options: AnswerOptions, parts: readonly JsonText[], end?: Ended & { usage: JsonText }): JsonText =>
+  documentOf(options, [candidateOf(options, parts, end)], options.answer === undefined ? end?.usage : undefined)
 
 /**
  * Here the prompt is one number, with what was read from a cache, or written to one, inside of it; thoughts are counted beside the

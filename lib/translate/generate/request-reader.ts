@@ -28,12 +28,14 @@ import { type Node, Tree } from '../json/tree.ts'
 import { unseal64 } from '../opaque.ts'
 import {
   addSystem,
+  manyAnswers,
   askOf,
   checkChoice,
   checkSome,
   drop,
   dropDoubles,
   effortNamed,
+  endsOpen,
   ignore,
   maxOutput,
   type MemberReader,
@@ -134,8 +136,8 @@ const readTurns: MemberReader = (ask, tree, node) => {
     reader.turn(ROLES[role] as Turn['role'], tree.elements(content, 'parts'))
   }
   reader.end()
-  // the answer would have to go on where this text ends, which no other protocol can ask for
-  if (ask.turns.at(-1)?.role === 'assistant') throw new Untranslatable('contents')
+  if (endsOpen(ask)) ask.prefill = 'contents'
+  else if (ask.turns.at(-1)?.role === 'assistant') throw new Untranslatable('contents')
 }
 
 /** What is text in whatever form: others want it as one. */
@@ -373,10 +375,6 @@ function typeOf(tree: Tree, node: Node): JsonText | null {
 
 // --- the body
 
-const onlyOne: MemberReader = (_ask, tree, node, name) => {
-  if (numberOf(tree, node) !== 1) throw new Untranslatable(`generationConfig.${name}`)
-}
-
 /** Tokens with their chances. */
 const unlessFalse: MemberReader = (_ask, tree, node, name) => {
   if (tree.boolean(node) === true || (numberOf(tree, node) ?? 0) > 0)
@@ -424,7 +422,7 @@ const CONFIG = spelled({
   presencePenalty: sampling('presence', numberText),
   frequencyPenalty: sampling('frequency', numberText),
   maxOutputTokens: maxOutput('generationConfig.', numberText),
-  candidateCount: onlyOne,
+  candidateCount: manyAnswers('generationConfig.', numberOf),
   stopSequences: stop,
   responseLogprobs: unlessFalse,
   logprobs: unlessFalse,

@@ -84,6 +84,7 @@ class GenerateWriter extends RequestWriter {
     return object({
       ...this.#sampling(),
       maxOutputTokens: this.maxOutput === null ? undefined : String(this.maxOutput),
+      candidateCount: this.ask.many === null ? undefined : String(this.ask.many.count),
       stopSequences: stop.length === 0 ? undefined : array(stop.slice(0, MOST_STOPS)),
       responseMimeType: format.type === 'text' ? undefined : '"application/json"',
       responseJsonSchema: format.type === 'schema' ? formatOf(format.schema) : undefined,

@@ -17,7 +17,7 @@ const DELTAS: Readonly<Record<string, string>> = {
 }
 
 export const messagesAnswerReader = (options: ReaderOptions): AnswerReader =>
-  answerReaderOf(new Rules(options), options.events)
+  answerReaderOf(own => new Rules(own), options)
 
 const MOST_NOTES = 1000
 const MOST_PIECES = 4096

@@ -13,6 +13,7 @@ import {
   choiceNamed,
   drop,
   effortNamed,
+  endsOpen,
   functionTool,
   ignore,
   maxOutput,
@@ -71,8 +72,8 @@ const readTurns: MemberReader = (ask, tree, node) => {
       for (const turn of turnsOf(parts)) ask.turns.push(turn)
     else ask.turns.push({ role: role as Turn['role'], parts })
   }
-  // the answer would have to go on where this text ends, which no other protocol can ask for
-  if (ask.turns.at(-1)?.role === 'assistant') throw new Untranslatable('messages')
+  if (endsOpen(ask)) ask.prefill = 'messages'
+  else if (ask.turns.at(-1)?.role === 'assistant') throw new Untranslatable('messages')
 }
 
 /** The texts of a string or of blocks; other blocks are left out. */

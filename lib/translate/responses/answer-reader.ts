@@ -11,7 +11,7 @@ import { NONE, type Node, type Tree } from '../json/tree.ts'
 import { citationOf } from '../openai.ts'
 
 export const responsesAnswerReader = (options: ReaderOptions): AnswerReader =>
-  answerReaderOf(new Rules(options), options.events)
+  answerReaderOf(own => new Rules(own), options)
 
 type Kind = 'text' | 'refusal' | 'thought'
 

@@ -496,7 +496,7 @@ testRows(t, generate, ROWS)
 const REFUSED: [field: string, body: object][] = [
   ['cachedContent', { ...Q, cachedContent: 'cachedContents/x' }],
   ['continuationToken', { ...Q, continuationToken: 'x' }],
-  ['generationConfig.candidateCount', config({ candidateCount: 2 })],
+  ['generationConfig.candidateCount', config({ candidateCount: 9 })],
   ['generationConfig.responseLogprobs', config({ responseLogprobs: true })],
   ['generationConfig.responseModalities', config({ responseModalities: ['TEXT', 'IMAGE'] })],
   ['generationConfig.responseMimeType', config({ responseMimeType: 'text/x.enum' })],
