@@ -91,7 +91,7 @@ class AllRules {
   }
 
   /** Gives all of them something to read. True: the first one says so. */
-  each(read: (rules: AnswerRules) => boolean | void): boolean {
+  each(read: (rules: AnswerRules) => unknown): boolean {
     for (const rules of this.others) if (!rules.blocks.done) read(rules)
     return read(this.first) === true
   }
