@@ -6,7 +6,7 @@ import { EMPTY_TEXT, join, type Literal, quote } from '../json/literal.ts'
 import type { Node, Tree } from '../json/tree.ts'
 
 export const converseAnswerReader = (options: ReaderOptions): AnswerReader =>
-  answerReaderOf(new Rules(options), options.events)
+  answerReaderOf(own => new Rules(own), options)
 
 /** A block between its first event and its stop. */
 interface Open {
