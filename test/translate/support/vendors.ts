@@ -1,0 +1,246 @@
+/**
+ * Answers of the vendors' own servers with all of their members, as others have recorded them, and how what we write differs from them.
+ */
+import type { Loose } from './answers.ts'
+
+export interface Vendor {
+  whole: readonly Loose[]
+  events: readonly Loose[]
+  /** A pattern of the difference, and why it is one. */
+  differs: readonly [pattern: RegExp, why: string][]
+}
+
+const ANTHROPIC_USAGE = {
+  input_tokens: 8,
+  cache_creation_input_tokens: 0,
+  cache_read_input_tokens: 0,
+  cache_creation: { ephemeral_5m_input_tokens: 0, ephemeral_1h_input_tokens: 0 },
+  output_tokens: 1,
+  service_tier: 'standard',
+  inference_geo: 'global',
+}
+const ANTHROPIC = { id: 'msg_011Cf4RCSGGVqdrib7eAZKZx', type: 'message', role: 'assistant', model: 'claude-opus-4-6' }
+const UNSTOPPED = { stop_reason: null, stop_sequence: null, stop_details: null }
+const CALLER = { type: 'direct' }
+
+/** From https://github.com/vercel/ai/tree/main/packages/openai/src/responses/__fixtures__: issue-19493-gpt-5.1-tool-call, issue-20047-openai-responses. */
+const NO_TOKENS = {
+  input_tokens: 0,
+  input_tokens_details: { image_tokens: 0, text_tokens: 0 },
+  output_tokens: 0,
+  output_tokens_details: { image_tokens: 0, text_tokens: 0 },
+  total_tokens: 0,
+}
+const response = (status: string, output: readonly Loose[]): Loose => ({
+  id: 'resp_0775572d10a16b66006a8d85285ef487d2ae865d3657af7276',
+  object: 'response',
+  created_at: 1_787_659_560,
+  status,
+  background: false,
+  completed_at: status === 'completed' ? 1_787_659_561 : null,
+  error: null,
+  frequency_penalty: 0,
+  incomplete_details: null,
+  instructions: null,
+  max_output_tokens: null,
+  max_tool_calls: null,
+  model: 'gpt-5.1-2025-11-13',
+  moderation: null,
+  output,
+  parallel_tool_calls: true,
+  presence_penalty: 0,
+  previous_response_id: null,
+  prompt_cache_key: null,
+  prompt_cache_retention: 'in_memory',
+  reasoning: { context: 'current_turn', effort: 'none', mode: 'standard', summary: null },
+  safety_identifier: null,
+  service_tier: 'auto',
+  store: true,
+  temperature: 1,
+  text: { format: { type: 'text' }, verbosity: 'medium' },
+  tool_choice: 'auto',
+  tool_usage: { image_gen: NO_TOKENS, web_search: { num_requests: 0 } },
+  tools: [],
+  top_logprobs: 0,
+  top_p: 1,
+  truncation: 'disabled',
+  usage:
+    status === 'completed'
+      ? {
+          input_tokens: 45,
+          input_tokens_details: { cache_write_tokens: 0, cached_tokens: 0 },
+          output_tokens: 25,
+          output_tokens_details: { reasoning_tokens: 0 },
+          total_tokens: 70,
+        }
+      : null,
+  user: null,
+  metadata: {},
+})
+const FC = 'fc_0775572d10a16b66006a8d8528e8a887d2a32ef76463d40c98'
+const functionCall = (status: string, args: string): Loose => ({
+  id: FC,
+  type: 'function_call',
+  status,
+  arguments: args,
+  call_id: 'call_2FQdm3Br7Qb35YUBSkDR7kue',
+  name: 'get_weather',
+})
+const part = (text: string): Loose => ({ type: 'output_text', annotations: [], logprobs: [], text })
+const message = (status: string, content: readonly Loose[]): Loose => ({
+  id: 'msg_sanitized_streaming',
+  type: 'message',
+  status,
+  content,
+  role: 'assistant',
+})
+const ARGS = '{"city":"Beijing"}'
+const WHOLE = response('completed', [message('completed', [part('OK')]), functionCall('completed', ARGS)])
+const at = { item_id: 'msg_sanitized_streaming', output_index: 0, content_index: 0 }
+const ofCall = { item_id: FC, output_index: 0 }
+const numbered = (event: Loose, sequence_number: number): Loose => ({ ...event, sequence_number })
+
+const chunk = (delta: Loose, finish_reason: string | null = null): Loose => ({
+  id: 'chatcmpl-AIXBVjvIrBwLMcdUfqBsCEVwteQuK',
+  object: 'chat.completion.chunk',
+  created: 1_728_980_829,
+  model: 'gpt-4o-mini-2024-07-18',
+  system_fingerprint: 'fp_e2bde53e6e',
+  choices: [{ index: 0, delta, logprobs: null, finish_reason }],
+  usage: null,
+})
+const call = { index: 0, id: 'call_ZkuSWztTvaOxQeT6TFITm3sa', type: 'function' }
+const CHAT_USAGE = {
+  prompt_tokens: 13,
+  completion_tokens: 12,
+  total_tokens: 25,
+  prompt_tokens_details: { cached_tokens: 0, audio_tokens: 0 },
+  completion_tokens_details: {
+    reasoning_tokens: 0,
+    audio_tokens: 0,
+    accepted_prediction_tokens: 0,
+    rejected_prediction_tokens: 0,
+  },
+}
+
+const NOT_OURS = 'says how the vendor ran the request, which we do not know of another upstream'
+const DETAILS = 'counts what no other protocol counts, and is absent in older answers of the vendor'
+
+export const VENDORS: Readonly<Record<'messages' | 'chat' | 'responses' | 'generate', Vendor>> = {
+  messages: {
+    whole: [
+      { ...ANTHROPIC, content: [], container: null, ...UNSTOPPED, stop_reason: 'max_tokens', usage: ANTHROPIC_USAGE },
+      {
+        ...ANTHROPIC,
+        content: [
+          { type: 'tool_use', id: 'toolu_01AbCdEfGhIjKlMnOpQrStUv', name: 'lookup', input: {}, caller: CALLER },
+        ],
+        ...UNSTOPPED,
+        stop_reason: 'tool_use',
+        usage: ANTHROPIC_USAGE,
+      },
+    ],
+    events: [
+      { type: 'message_start', message: { ...ANTHROPIC, content: [], ...UNSTOPPED, usage: ANTHROPIC_USAGE } },
+      {
+        type: 'content_block_start',
+        index: 1,
+        content_block: {
+          type: 'tool_use',
+          id: 'toolu_01AbCdEfGhIjKlMnOpQrStUv',
+          name: 'lookup',
+          input: {},
+          caller: CALLER,
+        },
+      },
+    ],
+    differs: [
+      [/service_tier/, NOT_OURS],
+      [/message_start.*cache_creation: missing/, DETAILS],
+      [/message_delta\)\.delta\(\)\.stop_details/, 'is written as in message_start, and clients read it from there'],
+    ],
+  },
+  chat: {
+    whole: [
+      {
+        id: 'chatcmpl-AIX',
+        object: 'chat.completion',
+        created: 1_728_980_829,
+        model: 'gpt-4o-mini-2024-07-18',
+        choices: [
+          {
+            index: 0,
+            message: {
+              role: 'assistant',
+              content: null,
+              tool_calls: [{ id: call.id, type: 'function', function: { name: 'wobbler', arguments: '{}' } }],
+              refusal: null,
+              annotations: [],
+            },
+            logprobs: null,
+            finish_reason: 'tool_calls',
+          },
+        ],
+        usage: CHAT_USAGE,
+        service_tier: 'default',
+        system_fingerprint: 'fp_e2bde53e6e',
+      },
+    ],
+    events: [
+      chunk({ role: 'assistant', content: '', refusal: null }),
+      chunk({ content: 'The' }),
+      chunk({
+        role: 'assistant',
+        content: null,
+        tool_calls: [{ ...call, function: { name: 'wobbler', arguments: '' } }],
+        refusal: null,
+      }),
+      chunk({ tool_calls: [{ index: 0, function: { arguments: '{"' } }] }),
+      chunk({}, 'tool_calls'),
+      { ...chunk({}), choices: [], usage: CHAT_USAGE },
+    ],
+    differs: [
+      [/service_tier|system_fingerprint/, NOT_OURS],
+      [/audio_tokens|prediction_tokens/, DETAILS],
+      [/annotations: missing/, 'is written where the answer cites something; clients take it as optional'],
+    ],
+  },
+  responses: {
+    whole: [WHOLE],
+    events: [
+      { type: 'response.created', response: response('in_progress', []) },
+      { type: 'response.in_progress', response: response('in_progress', []) },
+      { type: 'response.output_item.added', item: message('in_progress', []), output_index: 0 },
+      { type: 'response.content_part.added', ...at, part: part('') },
+      { type: 'response.output_text.delta', ...at, delta: 'OK', logprobs: [] },
+      { type: 'response.output_text.done', ...at, text: 'OK', logprobs: [] },
+      { type: 'response.content_part.done', ...at, part: part('OK') },
+      { type: 'response.output_item.done', item: message('completed', [part('OK')]), output_index: 0 },
+      { type: 'response.output_item.added', item: functionCall('in_progress', ''), output_index: 0 },
+      { type: 'response.function_call_arguments.delta', ...ofCall, delta: '{"', obfuscation: 'H2d0mf8T42i5Ya' },
+      { type: 'response.function_call_arguments.done', ...ofCall, arguments: ARGS },
+      { type: 'response.output_item.done', item: functionCall('completed', ARGS), output_index: 0 },
+      { type: 'response.completed', response: WHOLE },
+    ].map(numbered),
+    differs: [
+      [
+        /completed_at/,
+        'is null, because an answer is whole only when its charge is kept, and its bytes are made before',
+      ],
+      [
+        /frequency_penalty|presence_penalty|moderation|prompt_cache_retention/,
+        'repeats a setting that the request may have, and is absent in older answers',
+      ],
+      [/tool_usage|cache_write_tokens|obfuscation/, DETAILS],
+      [/function_call_arguments\.done\)\.name/, "stands in the types of the vendor's SDK, whose readers ask for it"],
+    ],
+  },
+  generate: {
+    whole: [],
+    events: [],
+    differs: [
+      [/serviceTier|finishMessage|TokensDetails|thoughtsTokenCount|toolUse/, DETAILS],
+      [/functionCall\(\)\.id/, 'stands in answers of newer models, and clients give results by it'],
+    ],
+  },
+}
