@@ -22,6 +22,7 @@ const ANTHROPIC = new RegExp(`^${PLACE}/publishers/anthropic/models/([^/:]+):(ra
 const GOOGLE = new RegExp(
   `^${PLACE}/publishers/google/models/([^/:]+):(generateContent|streamGenerateContent|countTokens)$`,
 )
+const OPEN_MODELS = `${PLACE}/endpoints/openapi/chat/completions`
 const STATUSES: Record<number, string> = {
   400: 'INVALID_ARGUMENT',
   401: 'UNAUTHENTICATED',
@@ -183,7 +184,10 @@ export class Vertex {
         ...body,
       })
     else if (gemini !== null) this.#pass(res, `/v1beta/models/${gemini[1]}:${gemini[2]}${url.search}`, body)
-    else refuse(res, 404, 'The requested URL was not found on this server.')
+    else if (url.pathname !== OPEN_MODELS) refuse(res, 404, 'The requested URL was not found on this server.')
+    else if (!/^[\w-]+\/[^/]+$/.test(String(body['model'])))
+      refuse(res, 400, 'Malformed publisher model: it is publisher/model.')
+    else this.#pass(res, '/v1/chat/completions', body)
   }
 
   #pass(res: ServerResponse, path: string, body: Json): void {
