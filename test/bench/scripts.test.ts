@@ -8,6 +8,7 @@ const SCRIPTS = {
   bench: 'bench/run.ts',
   'bench:account': 'bench/account.ts',
   'bench:console': 'bench/console-load.ts',
+  'bench:money': 'bench/money.ts',
   'bench:sign-ins': 'bench/sign-ins.ts',
   'bench:store': 'bench/store.ts',
   chaos: 'bench/chaos/run.ts',
