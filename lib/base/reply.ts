@@ -144,7 +144,10 @@ export class Reply {
     if (this.#ended) return
     this.#ended = true
     if (this.#queued) this.#endQueued(chunk)
-    else this.#put(chunk, true, error => this.#finish(error))
+    else if (this.#req.complete) {
+      this.#put(chunk, true)
+      whenTaken(this.#res.socket, error => this.#finish(error))
+    } else this.#put(chunk, true, error => this.#finish(error)) // a turn later: `node:http` may be in the middle of this request
   }
 
   /** Writes these bytes and cuts the connection. */
@@ -215,6 +218,16 @@ export class Reply {
     this.#req.once('end', () => socket.destroy())
     socket.setTimeout(LINGER_MS)
   }
+}
+
+/**
+ * Calls `act` when a socket has taken all that was written to it: mostly at once. A callback of its `write` would cost a turn of the queue
+ * of ticks all the same.
+ */
+export function whenTaken(socket: Socket | null, act: (error?: Error | null) => void): void {
+  if (!socket?.writable) return // it is closing, and says so by its events
+  if (socket.writableLength === 0 && socket.errored === null) act()
+  else socket.write(NOTHING, act)
 }
 
 let dateS = 0

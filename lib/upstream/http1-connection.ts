@@ -10,6 +10,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { OnReadOpts, Socket } from 'node:net'
 import type { Dispatcher } from 'undici'
+import { whenTaken } from '../base/reply.ts'
 import { bytesAsText } from '../protocols/json/patterns.ts'
 import type { Dial, DialTarget } from './dial.ts'
 import { BadAnswer, CHUNKED, checkHeaders, parseHead, TO_END } from './http1-head.ts'
@@ -213,12 +214,10 @@ export class Http1Connection implements ParserEvents {
     if (!this.#mayStart(flight)) return
     this.#parser.expect()
     const bytes = flight.goOn(this)
-    if (bytes.length === 1) socket.write(bytes[0] as Buffer, flight.written)
-    else {
-      socket.cork()
-      for (const part of bytes) socket.write(part, part === bytes.at(-1) ? flight.written : undefined)
-      socket.uncork()
-    }
+    if (bytes.length > 1) socket.cork()
+    for (const part of bytes) socket.write(part)
+    if (bytes.length > 1) socket.uncork()
+    whenTaken(socket, flight.written)
   }
 
   /** Returns false for a request that was aborted while it waited; the connection is then free for the next one. */
