@@ -29,6 +29,11 @@ export class Refused extends Error {
   /** What is wrong with single fields, by name. */
   readonly fields: Readonly<Record<string, string>>
 
+  /** The message without the id of the request. */
+  get reason(): string {
+    return this.message.replace(/ \(request id: \w+\)$/, '')
+  }
+
   constructor(status: number, code: string, message: string, fields: Record<string, string> = {}) {
     super(message)
     this.status = status

@@ -1,5 +1,5 @@
 /**
- * A dialog over the page. The browser keeps the focus inside, gives it back afterwards, and closes it with Escape. Who
+ * A dialog over the page. Its first field has the focus, or the safe button of a confirmation. The browser keeps the focus inside, gives it back afterwards, and closes it with Escape. Who
  * shows it decides by drawing it or not: `shown.value && dialogBox(…)`.
  */
 import type { VNode } from 'preact'
@@ -11,10 +11,19 @@ const w = words({
   close: ['关闭', 'Close'],
 })
 
+/** What is to be filled in; of several choices the one that is made. */
+const FIELD = 'input:not([type=radio]:not(:checked)), select, textarea'
+/** The button that changes nothing. */
+const SAFE = '.buttons button:not(.main, .danger)'
+
 /** One function for all, so that drawing a page again does not open its dialog again. */
 const openModal = (node: HTMLDialogElement | null): (() => void) | undefined => {
   if (node === null) return undefined
-  if (!node.open) node.showModal()
+  if (!node.open) {
+    node.showModal()
+    const first = node.querySelector<HTMLElement>(FIELD) ?? node.querySelector<HTMLElement>(SAFE)
+    first?.focus()
+  }
   return () => node.close()
 }
 
@@ -22,6 +31,8 @@ const openModal = (node: HTMLDialogElement | null): (() => void) | undefined => 
 export const dialogBox = (title: string, close: (() => void) | null, ...content: Child[]): VNode =>
   dialog(
     {
+      // a dialog that takes the place of another one is a new element, which takes the focus
+      key: title,
       ref: openModal,
       'aria-label': title,
       onCancel: event => {

@@ -28,7 +28,12 @@ export interface Form {
   view(kind: string, ...content: Child[]): VNode
 }
 
-export function formOf(submit: () => Promise<void>): Form {
+/** What the API refuses because of what was entered. */
+const OF_INPUT = ['invalid', 'forbidden', 'conflict', 'full', 'throttled']
+const ENTERED = 'input:not([type=radio], [type=checkbox]), textarea'
+
+/** `about`: the field that a refusal is about which names none, by the refusal's code; a form of one field needs none. */
+export function formOf(submit: () => Promise<void>, about: Readonly<Record<string, string>> = {}): Form {
   const busy = signal(false)
   const errors = signal<Readonly<Record<string, string>>>({})
   const failure = signal<Refused | null>(null)
@@ -46,14 +51,21 @@ export function formOf(submit: () => Promise<void>): Form {
         const known = Object.entries(error.fields)
           .map(([name, text]) => [rootOf(name), text] as const)
           .filter(([name]) => element.querySelector(`#${CSS.escape(name)}`))
-        errors.value = Object.fromEntries(known)
-        if (known.length === 0) failure.value = error
+        const meant = known.length > 0 ? null : meantBy(error, element)
+        errors.value = meant === null ? Object.fromEntries(known) : { [meant]: error.reason }
+        if (known.length === 0 && meant === null) failure.value = error
       } finally {
         busy.value = false
       }
     }
     // The error is drawn in a microtask that is queued already. A frame later would be too late for a reader who types on.
     queueMicrotask(() => element.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus())
+  }
+
+  function meantBy({ code }: Refused, element: HTMLFormElement): string | null {
+    const only = [...element.querySelectorAll(ENTERED)]
+    const name = about[code] ?? (only.length === 1 && ['invalid', 'forbidden'].includes(code) ? only[0]?.id : undefined)
+    return name !== undefined && element.querySelector(`#${CSS.escape(name)}`) !== null ? name : null
   }
 
   return {
@@ -75,7 +87,7 @@ export function formOf(submit: () => Promise<void>): Form {
           },
         },
         content,
-        failure.value && failed(failure.value),
+        failure.value && failed(failure.value, undefined, false, !OF_INPUT.includes(failure.value.code)),
       ),
   }
 }

@@ -36,8 +36,10 @@ export function signInForm(email: string, done: Done, challenge: string | null =
   const who = signal(email)
   const password = signal('')
   const shown = signal(false)
-  const form = formOf(async () =>
-    steps.go(await askOnce<Answer>('POST', '/sign-in', { email: who.value.trim(), password: password.value })),
+  const form = formOf(
+    async () =>
+      steps.go(await askOnce<Answer>('POST', '/sign-in', { email: who.value.trim(), password: password.value })),
+    { forbidden: 'password' },
   )
   const first = () =>
     form.view(
@@ -45,6 +47,7 @@ export function signInForm(email: string, done: Done, challenge: string | null =
       textField({ name: 'email', label: w.email(), error: form.error('email') }, who, {
         type: 'email',
         autoComplete: 'username',
+        autoFocus: email === '',
         autoCapitalize: 'off',
         spellcheck: false,
       }),

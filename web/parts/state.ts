@@ -21,14 +21,14 @@ export const skeleton = (): VNode =>
     Array.from({ length: LINES }, (_, at) => span({ key: at, 'aria-hidden': 'true' })),
   )
 
-/** `busy`: it is being tried again. */
-export const failed = (failure: Refused, again?: () => void, busy = false): VNode =>
+/** `busy`: it is being tried again. `id`: whether the request is named, which nobody needs who entered something wrong. */
+export const failed = (failure: Refused, again?: () => void, busy = false, id = true): VNode =>
   div(
     { class: 'told bad', role: 'alert', 'aria-busy': busy ? 'true' : undefined },
     icon('alert'),
     div(
       { class: 'stack' },
-      p({}, failure.message),
+      p({}, id ? failure.message : failure.reason),
       again && p({}, button({ type: 'button', class: 'small', onClick: again }, icon('refresh'), w.again())),
     ),
   )

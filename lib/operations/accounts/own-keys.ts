@@ -136,6 +136,7 @@ export class OwnKeys {
   async create(form: z.output<typeof newKeyForm>, actor: Actor, { limits }: Pick<Config, 'limits'>) {
     const { account } = this.#keeper
     this.#checkGroup(form.group)
+    this.#checkLife(form.expires_at)
     const { models, modelsOff } = restriction(form, null)
     const allowIps = form.allow_ips ?? null
     checkLocks({ models, allowIps }, form.confirm)
@@ -208,6 +209,18 @@ export class OwnKeys {
     throw new OperationError('invalid', { zh: `group: 应为${expected.zh}`, en: `group: expected ${expected.en}` }, {}, [
       { field: 'group', expected },
     ])
+  }
+
+  /** A key that has expired already would serve nobody. One that is there can be made to expire at once. */
+  #checkLife(expiresAtMs: number | null | undefined): void {
+    if (expiresAtMs == null || expiresAtMs > this.#deps.clock.now()) return
+    const expected = { zh: '将来的时间', en: 'a time to come' }
+    throw new OperationError(
+      'invalid',
+      { zh: `expires_at: 应为${expected.zh}`, en: `expires_at: expected ${expected.en}` },
+      {},
+      [{ field: 'expires_at', expected }],
+    )
   }
 
   async #checkName(name: string | undefined, own: Key | null): Promise<void> {

@@ -161,7 +161,7 @@ t.test('who sees whose keys', async t => {
 })
 
 t.test('what is refused, and where', async t => {
-  const { owner, call, create, change } = await open(t)
+  const { house, owner, call, create, change } = await open(t)
   const { key } = await create(owner, { name: 'laptop' })
   const rows: [body: object, code: string, field: string | null][] = [
     [{ name: 'laptop' }, 'conflict', null],
@@ -170,6 +170,8 @@ t.test('what is refused, and where', async t => {
     [{ name: 'x', allow_ips: ['300.1.1.1'] }, 'invalid', 'allow_ips[0]'],
     [{ name: 'x', cap: '-1' }, 'invalid', 'cap'],
     [{ name: 'x', expires_at: 'soon' }, 'invalid', 'expires_at'],
+    [{ name: 'x', expires_at: new Date(house.clock.now()).toISOString() }, 'invalid', 'expires_at'],
+    [{ name: 'turned \u202e round' }, 'invalid', 'name'],
     [{ name: 'x', secret: 'sk-mine-0123456789' }, 'invalid', 'secret'],
     [{ name: 'x', models: [] }, 'invalid', 'models'],
     [{ name: 'x', restricted: true }, 'invalid', 'models'],

@@ -204,11 +204,13 @@ async function makeKeys(house: House, account: Account, owner: PersonClient, nam
       models: [names.model, 'beta-4.7'],
       cap: '25.00',
     },
-    { name: 'old demo', group: 'default', expires_at: '2026-01-01T00:00:00Z' },
+    { name: 'old demo', group: 'default' },
   ]) {
     const { json } = await owner.call('keys.create', { account, body })
     keys.push((await house.store.keys.byPublicId((json['key'] as { id: string }).id)) as Key)
   }
+  const { publicId: id } = keys.at(-1) as Key
+  await owner.call('keys.change', { account, path: { id }, body: { expires_at: '2026-01-01T00:00:00Z' } })
   return keys
 }
 

@@ -20,6 +20,7 @@ const w = words({
   saved: ['已保存', 'Saved'],
   confirm: ['请先确认', 'Confirm this first'],
   when: ['请选择日期和时间', 'Choose a date and a time'],
+  over: ['该时间已过', 'That time is over'],
 })
 
 export function newKeyDialog(desk: Desk): View {
@@ -42,14 +43,20 @@ export function changeDialog(desk: Desk, key: Key): View {
   })
 }
 
+const ABOUT = { conflict: 'name' }
+
+/** A key that has expired already serves nobody. */
+const isOver = ({ life, until }: Draft): boolean => life.value === 'date' && Date.parse(until.value) <= Date.now()
+
 function keyDialog(desk: Desk, draft: Draft, key: Key | null, submit: () => Promise<void>): View {
   const form = formOf(async () => {
     if (locks(draft).length > 0 && !draft.confirmed.value) return form.refuse('confirm', w.confirm())
     if (draft.life.value === 'date' && Number.isNaN(Date.parse(draft.until.value)))
       return form.refuse('until', w.when())
+    if (isOver(draft)) return form.refuse('until', w.over())
     await submit()
     desk.changed()
-  })
+  }, ABOUT)
   const fields = keyFields(desk, draft, key, form)
   return () =>
     dialogBox(

@@ -21,6 +21,8 @@ const w = words({
   isSet: ['密码已设置', 'The password is set'],
 })
 
+const ABOUT = { forbidden: 'old', invalid: 'new' }
+
 export function passwordPanel(): View {
   const old = signal('')
   const fresh = signal('')
@@ -31,7 +33,7 @@ export function passwordPanel(): View {
     old.value = fresh.value = ''
     await recognise()
     say(had ? w.changed() : w.isSet())
-  })
+  }, ABOUT)
   return () =>
     section(
       { class: 'panel', 'aria-labelledby': 'password' },
