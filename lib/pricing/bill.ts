@@ -186,6 +186,8 @@ const dearestOffer = (offers: readonly Offer[], name: TokenClass): Offer =>
 interface Charged {
   count: number
   price: number
+  /** Where several prices are listed, the one that applied. */
+  priceRow?: string
 }
 
 /** Most answers have no fee but that of the request itself. */
@@ -237,7 +239,7 @@ function addFee(made: Lines, name: Fee, prices: Priced['prices'], prompt: number
       const other = chargedOf(price, price.listFor(prompt))
       if (costOf(other) > costOf(charged) || charged.length === 0) [most, charged] = [price, other]
     }
-  for (const { count, price } of charged)
+  for (const one of charged)
     made.lines.push({
       model: most.model,
       priceVersion: most.version,
@@ -245,8 +247,7 @@ function addFee(made: Lines, name: Fee, prices: Priced['prices'], prompt: number
       tier: MILLIONTHS,
       tierName: null,
       class: name,
-      count,
-      price,
+      ...one,
     })
 }
 
@@ -282,12 +283,18 @@ function picturesOf({ usage, pictures }: BilledAnswer, list: List, made: Lines):
   const charged: Charged[] = []
   const add = (count: number, kind: PictureKind) => {
     if (count === 0) return
-    const found = list.pictures?.find(kind) ?? null
+    const { pictures } = list as { pictures: NonNullable<List['pictures']> }
+    const found = pictures.nameOf(kind)
     made.unmatchedPicture ||= found === null
-    const price = found ?? (list.pictures?.dearest as number)
-    const same = charged.find(line => line.price === price)
-    if (same === undefined) charged.push({ count, price })
-    else same.count += count
+    const name = found ?? (pictures.nameOf(UNSAID) as string)
+    const same = charged.find(line => (line.priceRow ?? name) === name)
+    if (same !== undefined) same.count += count
+    else
+      charged.push({
+        count,
+        price: pictures.listed.get(name) as number,
+        ...(pictures.listed.size > 1 && { priceRow: name }),
+      })
   }
   let left = usage.images
   for (const one of pictures?.reported ?? []) {

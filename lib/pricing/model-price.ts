@@ -171,11 +171,19 @@ class PicturePrices {
 
   /** The price of such a picture; null = none is listed. */
   find(kind: PictureKind): number | null {
+    const name = this.nameOf(kind)
+    return name === null ? null : (this.#prices.get(name) as number)
+  }
+
+  /** The name under which the price of such a picture is listed; null = none is. */
+  nameOf(kind: PictureKind): string | null {
     const [size, quality] = [said(kind.size), said(kind.quality)]
-    if (size === null) return this.dearest
-    const other = this.#prices.get(DEFAULT) ?? null
-    if (quality === null) return this.#dearestOf(size) ?? other
-    return this.#prices.get(`${size}/${quality}`) ?? this.#prices.get(size) ?? other
+    if (size === null) return this.#dearestOf(() => true)
+    const found =
+      quality === null
+        ? this.#dearestOf(isOfSize(size))
+        : [`${size}/${quality}`, size].find(name => this.#prices.has(name))
+    return found ?? (this.#prices.has(DEFAULT) ? DEFAULT : null)
   }
 
   /** The most that a picture can cost that is asked for in this way. */
@@ -190,16 +198,17 @@ class PicturePrices {
   /** A quality was asked for that is not listed, at a size that is. */
   hasSize(kind: PictureKind): boolean {
     const size = said(kind.size)
-    return size !== null && this.#dearestOf(size) !== null
+    return size !== null && this.#dearestOf(isOfSize(size)) !== null
   }
 
-  #dearestOf(size: string): number | null {
-    let dearest: number | null = null
-    for (const [name, price] of this.#prices)
-      if (name === size || name.startsWith(`${size}/`)) dearest = Math.max(dearest ?? 0, price)
-    return dearest
+  #dearestOf(fits: (name: string) => boolean): string | null {
+    let dearest: [name: string, price: number] | null = null
+    for (const one of this.#prices) if (fits(one[0]) && (dearest === null || one[1] > dearest[1])) dearest = one
+    return dearest?.[0] ?? null
   }
 }
+
+const isOfSize = (size: string) => (name: string) => name === size || name.startsWith(`${size}/`)
 
 /** The prices of pictures in a list. Where an entry of `over` has one price for all pictures it replaces all; a map replaces the sizes that it names. */
 function compilePictures(base: PriceList, entry: PriceList | null): PicturePrices | null {

@@ -37,6 +37,8 @@ export interface Line {
   tierName: string | null
   class: TokenClass | Fee | ToolFee
   count: number
+  /** Of a picture with a price by size and quality, the name of the one that applied. */
+  priceRow?: string
   /** In micro-CNY, without the tier: per million of tokens or characters, per piece of all others. */
   price: number
 }
@@ -132,7 +134,7 @@ export function outcomeOf({ requestId, end, status }: Pick<UsageRow, 'requestId'
 // are 50 bytes, of about 350 that JSON with all names would have.
 //
 // It is the JSON of `[lines, attempts]`. A line is `[class, count, price]`, where it is of the row's model and price version, of the
-// list `base`, and without a tier; else `[class, count, price, model, priceVersion, list, tier, tierName]`. An attempt is `[ms]`, where
+// list `base`, and without a tier; else `[class, count, price, model, priceVersion, list, tier, tierName]`, and `priceRow` where it has one. An attempt is `[ms]`, where
 // it is of the row's channel and status and did not fail; else `[ms, channel, status, error]`.
 
 type Detailed = Pick<UsageRow, 'lines' | 'attempts' | 'model' | 'priceVersion' | 'channel' | 'status'>
@@ -154,12 +156,13 @@ export function detailText(row: Detailed): string | null {
 }
 
 function lineText(row: Detailed, line: Line): string {
-  const { model, priceVersion, list, tier, tierName } = line
+  const { model, priceVersion, list, tier, tierName, priceRow } = line
   const short = `["${line.class}",${line.count},${line.price}`
   const isUsual = model === row.model && priceVersion === row.priceVersion
-  if (isUsual && list === 'base' && tier === NO_TIER && tierName === null) return `${short}]`
+  if (isUsual && list === 'base' && tier === NO_TIER && tierName === null && priceRow === undefined) return `${short}]`
   const ofList = list === 'base' ? '"base"' : list
-  return `${short},${quoted(model)},${priceVersion},${ofList},${tier},${quoted(tierName)}]`
+  const end = priceRow === undefined ? '' : `,${quoted(priceRow)}`
+  return `${short},${quoted(model)},${priceVersion},${ofList},${tier},${quoted(tierName)}${end}]`
 }
 
 function attemptText(row: Detailed, { channel, status, error, ms }: AttemptNote): string {
@@ -167,7 +170,17 @@ function attemptText(row: Detailed, { channel, status, error, ms }: AttemptNote)
   return `[${ms},${quoted(channel)},${status},${quoted(error)}]`
 }
 
-type ShortLine = [Line['class'], number, number, string?, (number | null)?, Line['list']?, number?, (string | null)?]
+type ShortLine = [
+  Line['class'],
+  number,
+  number,
+  string?,
+  (number | null)?,
+  Line['list']?,
+  number?,
+  (string | null)?,
+  string?,
+]
 type ShortAttempt = [number, string?, number?, (string | null)?]
 
 /** Reads the text of `detailText`. */
@@ -177,7 +190,18 @@ export function readDetail(row: Omit<Detailed, keyof Detail>, text: string | nul
   return {
     lines: lines.map(([name, count, price, ...rest]): Line => {
       const [model = row.model, priceVersion = row.priceVersion, list = 'base', tier = NO_TIER, tierName = null] = rest
-      return { model, priceVersion, list, tier, tierName, class: name, count, price }
+      const priceRow = rest[5]
+      return {
+        model,
+        priceVersion,
+        list,
+        tier,
+        tierName,
+        class: name,
+        count,
+        price,
+        ...(priceRow !== undefined && { priceRow }),
+      }
     }),
     attempts: attempts.map(([ms, channel = row.channel, status = row.status, error = null]) => ({
       channel,

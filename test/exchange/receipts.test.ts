@@ -11,6 +11,7 @@ type Json = Record<string, unknown>
 interface Line {
   model: string
   class: string
+  price_row: string | null
   count: number
   price: string
   tier: string
@@ -124,7 +125,7 @@ const CASES: Record<string, Case> = {
     path: '/v1/images/generations',
     body: { model: 'drawn', prompt: 'a cat', n: 2, size: '1024x1536', quality: 'high' },
     answer: { created: 1, size: '1024x1536', quality: 'high', data: [{ b64_json: 'QUJD' }, { b64_json: 'QUJD' }] },
-    lines: ['image 2 @ 1.600000'],
+    lines: ['image 2 @ 1.600000 of 1024x1536/high'],
   },
   searches: {
     path: '/v1/responses',
@@ -165,7 +166,8 @@ const CASES: Record<string, Case> = {
 const written = (line: Line): string => {
   const { list, tier, tier_name: name } = line
   const special = tier === '1' ? (list === 'base' ? '' : ` ${list}`) : ` ${list} ${tier} ${name}`
-  return `${line.class} ${line.count} @ ${line.price}${special}`
+  const row = line.price_row === null ? '' : ` of ${line.price_row}`
+  return `${line.class} ${line.count} @ ${line.price}${special}${row}`
 }
 
 t.test('receipts', async t => {

@@ -32,6 +32,7 @@ t.test('whatever it is, it is read as it was', t => {
       ...(random.next() < 0.5 ? { priceVersion: random.pick([null, 7, 8]) } : {}),
       ...(random.next() < 0.5 ? { list: random.pick([200_000, 'base']) } : {}),
       ...(random.next() < 0.5 ? { tier: random.int(0, 3_000_000), tierName: random.pick([null, text()]) } : {}),
+      ...(random.next() < 0.5 ? { priceRow: text() } : {}),
       class: random.pick(TOKEN_CLASSES),
       count: random.int(0, 1e9),
       price: random.int(0, 1e15),

@@ -46,7 +46,9 @@ export const count = (value: number): string => new Intl.NumberFormat(locale()).
 
 /** A count for cards: `1.2M`, `123万`. */
 export const compact = (value: number): string =>
-  new Intl.NumberFormat(locale(), { notation: 'compact', maximumFractionDigits: 1 }).format(value)
+  new Intl.NumberFormat(locale(), { notation: 'compact', maximumFractionDigits: 1, useGrouping: 'always' }).format(
+    value,
+  )
 
 /** A share between 0 and 1. */
 export const percent = (share: number): string =>

@@ -9,7 +9,7 @@ import { exactMoney, money } from '../base/money.ts'
 import type { View } from '../base/page.ts'
 import { badge } from '../parts/badge.ts'
 import { rows } from '../parts/listing.ts'
-import { names, outcomeBadge, took } from '../parts/request-words.ts'
+import { endedCell, names, took } from '../parts/request-words.ts'
 import { told, whenLoaded } from '../parts/state.ts'
 import { usageChart } from '../parts/usage-chart.ts'
 import { account, accountPath } from '../base/session.ts'
@@ -103,7 +103,7 @@ const lastPanel = (requests: NonNullable<OverviewAnswer['requests']>) =>
       columns: [
         { title: names.time(), cell: row => a({ href: hrefOf(`/requests/${row.request_id}`) }, moment(row.at, true)) },
         { title: names.model(), narrow: 'plain', cell: row => code({ class: 'long' }, row.model) },
-        { title: names.outcome(), narrow: 'plain', cell: row => outcomeBadge(row.outcome) },
+        { title: names.outcome(), narrow: 'plain', cell: endedCell },
         { title: names.duration(), number: true, cell: row => took(row.duration_ms) },
         { title: names.charge(), narrow: 'beside', number: true, cell: row => exactMoney(row.charge) },
       ],
@@ -132,7 +132,7 @@ const failuresPanel = (failures: readonly Failure[]) =>
           title: names.outcome(),
           narrow: 'plain',
           cell: ({ request, refusal }) =>
-            refusal === null ? [outcomeBadge('upstream'), ' ', String(request?.status ?? '')] : inLanguage(refusal.why),
+            request !== null ? endedCell(request) : refusal !== null && inLanguage(refusal.why),
         },
       ],
     }),

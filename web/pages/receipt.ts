@@ -168,11 +168,15 @@ const linesOf = (request: Shown): Child =>
         rows<Shown['lines'][number]>({
           caption: w.lines(),
           rows: request.lines,
-          keyOf: line => `${line.model} ${line.class} ${line.list} ${line.tier_name}`,
+          keyOf: line => `${line.model} ${line.class} ${line.list} ${line.tier_name} ${line.price_row}`,
           columns: [
             {
               title: w.class(),
-              cell: line => [lineName(line.class), ' ', line.model !== request.model && line.model],
+              cell: line => [
+                lineName(line.class),
+                line.price_row !== null && ` ${line.price_row}`,
+                line.model !== request.model && ` ${line.model}`,
+              ],
             },
             { title: w.amount(), number: true, cell: line => count(line.count) },
             {

@@ -12,7 +12,7 @@ import { badge } from '../parts/badge.ts'
 import { tick } from '../parts/field.ts'
 import { type ListPage, listing } from '../parts/listing.ts'
 import { periodOf, periodParameters } from '../parts/period.ts'
-import { names, outcomeBadge, took } from '../parts/request-words.ts'
+import { endedCell, names, took } from '../parts/request-words.ts'
 import { empty, told } from '../parts/state.ts'
 import { tabs } from '../parts/tabs.ts'
 import { clearButton, fileLinks, isFiltered, sentFilters, usageFilters } from '../parts/usage-filters.ts'
@@ -167,7 +167,7 @@ function requestList(loaded: Loaded<RequestsAnswer>): Child {
         {
           title: names.outcome(),
           narrow: 'plain',
-          cell: row => [outcomeBadge(row.outcome), span({ class: 'under' }, row.status)],
+          cell: endedCell,
         },
         { title: names.charge(), narrow: 'beside', number: true, cell: row => exactMoney(row.charge) },
         { title: names.input(), number: true, cell: row => count(row.input) },

@@ -2,6 +2,7 @@
 
 import type { VNode } from 'preact'
 import type { RequestAnswer } from '../../lib/operations/usage/requests.ts'
+import { type Child, span } from '../base/element.ts'
 import { words } from '../base/words.ts'
 import { badge, type Tone } from './badge.ts'
 
@@ -21,6 +22,11 @@ const w = words({
 const TONES: Record<RequestAnswer['outcome'], Tone> = { ok: 'good', client: 'warn', upstream: 'bad' }
 
 export const outcomeBadge = (outcome: RequestAnswer['outcome']): VNode => badge(TONES[outcome], w[outcome]())
+/** How a request ended, and why where it did not end well: an answer with status 200 may have broken off. */
+export const endedCell = ({ outcome, status, end }: Pick<RequestAnswer, 'outcome' | 'status' | 'end'>): Child => [
+  outcomeBadge(outcome),
+  span({ class: 'under' }, outcome === 'ok' ? status : `${status} · ${w[end]()}`),
+]
 export const outcomeName = (outcome: RequestAnswer['outcome']): string => w[outcome]()
 export const ENDS_IN_WORDS = [
   'completed',

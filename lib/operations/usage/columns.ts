@@ -88,6 +88,7 @@ const price = (line: Line) => ({
   tier: String(decimal(line.tier)),
   tier_name: line.tierName,
   class: line.class,
+  price_row: line.priceRow ?? null,
   count: line.count,
   price: formatMicro(line.price as Micro),
 })
@@ -123,6 +124,7 @@ const receiptLine = z
     tier: text,
     tier_name: text.nullable(),
     class: z.union([z.enum([...TOKEN_CLASSES, ...FEES]), toolFee]),
+    price_row: text.nullable().meta({ description: 'Of pictures: the size and quality whose price applied.' }),
     count: z.number(),
     price: moneyText,
     /** The number of pieces that the price is for. */

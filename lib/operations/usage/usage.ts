@@ -10,13 +10,7 @@ import type { Language } from '../../base/people.ts'
 import { periodAt } from '../../base/periods.ts'
 import { HOUR_MS, hourInZone, offsetHours } from '../../base/zone.ts'
 import type { Store } from '../../store/store.ts'
-import {
-  type AccountKeys,
-  type SummaryBy,
-  type SummaryQuery,
-  SummaryRefused,
-  type SummaryRow,
-} from '../../store/usage/queries.ts'
+import { type AccountKeys, type SummaryQuery, SummaryRefused, type SummaryRow } from '../../store/usage/queries.ts'
 import { CLIENT_PROTOCOLS, type Protocol } from '../../terms/records.ts'
 import { type BalanceDeps, balancesOf, shownBalance } from '../accounts/accounts.ts'
 import { type CsvColumn, CsvTable, forPeople } from '../csv.ts'
@@ -154,9 +148,9 @@ export class UsageSums {
   /** For people: everything that the page of usage shows. */
   async own(reader: AccountReader, sent: TotalsQuery): Promise<UsageAnswer> {
     const { by, stack } = sent
-    const { accountId, zone, fromMs, toMs, sums } = await this.#reads(reader, sent)
-    const ranked = stacksOf((await sums({ by: [stack], brief: true })).sort(byCharge))
-    const [charted, tabled] = [ranked.slice(0, CHARTED), ranked.slice(0, TABLED)]
+    const { accountId, zone, fromMs, toMs, sums, largest } = await this.#reads(reader, sent)
+    const { values: tabled, count } = await largest(stack, TABLED)
+    const charted = tabled.slice(0, CHARTED)
     const none = charted.length === 0
     const [rows, stacked] = await Promise.all([
       none ? [] : sums({ by: [stack], firstBytes: true, ...among(stack, tabled) }),
@@ -166,7 +160,7 @@ export class UsageSums {
     const [all, [whole]] = await Promise.all([sums({ by: [by], brief: true }), sums({ by: [], firstBytes: true })])
     const named = await this.#namesOf(accountId, stack, tabled)
     const totals = addUp(whole === undefined ? [] : [whole])
-    const others = ranked.length - tabled.length
+    const others = count - tabled.length
     return {
       zone,
       from: iso(fromMs),
@@ -176,7 +170,7 @@ export class UsageSums {
       totals: ownTotals(totals),
       chart: {
         stacks: charted.map(named),
-        others: ranked.length > CHARTED,
+        others: count > CHARTED,
         buckets: bucketsOf(stacked, all, charted, by),
       },
       rows: rows.sort(byCharge).map(row => ({ ...named(row.by[0] as string | number), ...ownTotals(addUp([row])) })),
@@ -213,19 +207,19 @@ export class UsageSums {
    * and the members of the account. `seesMembers`: whether the reader may know who is a member.
    */
   async choices(reader: AccountReader, sent: ChoicesQuery, seesMembers: boolean): Promise<ChoicesAnswer> {
-    const { sums } = await this.#reads(reader, { from: sent.from, to: sent.to, by: 'day' })
-    const used = async (by: SummaryBy) => stacksOf((await sums({ by: [by], brief: true })).sort(byCharge))
-    const keys = (await used('key')) as number[]
-    const [models, groups, protocols] = (await Promise.all([used('model'), used('group'), used('protocol')])) as [
-      string[],
-      string[],
-      string[],
-    ]
+    const { largest } = await this.#reads(reader, { from: sent.from, to: sent.to, by: 'day' })
+    const used = async (by: Stack) => (await largest(by, MOST_CHOICES)).values.map(String)
+    const [keys, models, groups, protocols] = await Promise.all([
+      largest('key', MOST_CHOICES),
+      used('model'),
+      used('group'),
+      used('protocol'),
+    ])
     return {
-      keys: await this.#choiceOfKeys(reader, keys.slice(0, MOST_CHOICES), sent.key),
-      more_keys: keys.length > MOST_CHOICES,
-      models: models.slice(0, MOST_CHOICES),
-      groups: groups.slice(0, MOST_CHOICES),
+      keys: await this.#choiceOfKeys(reader, keys.values as number[], sent.key),
+      more_keys: keys.count > MOST_CHOICES,
+      models,
+      groups,
       protocols: CLIENT_PROTOCOLS.filter(name => protocols.includes(name)) as Protocol[],
       members: seesMembers ? await this.#members(reader) : null,
       reasons: (Object.keys(ERRORS) as ErrorName[]).map(name => ({ name, why: REASONS[name].why })),
@@ -256,7 +250,7 @@ export class UsageSums {
     }
   }
 
-  /** `sums` reads sums of what is asked for, and of nothing that the reader may not see. */
+  /** `sums` reads sums of what is asked for, and of nothing that the reader may not see, and `largest` what is largest in them. */
   async #reads(reader: AccountReader, sent: Omit<TotalsQuery, 'stack'>) {
     const { store, clock, fleet } = this.#deps
     await fleet.settled()
@@ -271,7 +265,8 @@ export class UsageSums {
     } as const
     const sums = (query: Pick<SummaryQuery, 'by'> & Partial<SummaryQuery>) =>
       store.usage.summary({ ...asked, ...query }).catch(refused)
-    return { accountId, zone, fromMs, toMs, sums }
+    const largest = (by: Stack, limit: number) => store.usage.largest({ ...asked, by: [by] }, limit).catch(refused)
+    return { accountId, zone, fromMs, toMs, sums, largest }
   }
 }
 

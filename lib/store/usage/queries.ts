@@ -76,6 +76,18 @@ export interface SummaryRow extends Record<ReportedSum, number> {
   firstBytes?: { sumMs: number; buckets: number[] }
 }
 
+/** What is ranked by its charge. */
+export interface LargestQuery extends SummaryQuery {
+  by: readonly ['model' | 'key' | 'group' | 'protocol']
+}
+
+export interface Largest {
+  /** Ids of keys, or names; the highest charge first. */
+  values: (string | number)[]
+  /** How many there are, with those that were left out. */
+  count: number
+}
+
 /** A report that cannot be made: too long, too large, or of a zone without whole hours. `expected` is for people. */
 export class SummaryRefused extends Error {
   override name = 'SummaryRefused'

@@ -5,7 +5,14 @@
  * change. For one account or key the hours are named one by one, because the key of the sums begins with them.
  */
 import { offsetHours, HOUR_MS } from '../../base/zone.ts'
-import { type SummaryBy, type SummaryQuery, SummaryRefused, type SummaryRow } from './queries.ts'
+import {
+  type Largest,
+  type LargestQuery,
+  type SummaryBy,
+  type SummaryQuery,
+  SummaryRefused,
+  type SummaryRow,
+} from './queries.ts'
 import { DAY_HOURS, DAY_OFFSET_HOURS, FIRST_BYTE_BUCKETS, GRAIN, dayOf, hourOf } from './sums.ts'
 import { timeOfId } from '../../base/ids.ts'
 import type { Driver, Param, Row, Transaction } from '../base/driver.ts'
@@ -126,17 +133,18 @@ function amongConditions({ keyIds, models, groups }: SummaryQuery): Condition[] 
   })
 }
 
+const conditionsOf = (query: SummaryQuery, part: Part): Condition[] => [
+  ['grain = ?', part.grain],
+  ...hourConditions(part, HOURLY.has(part.grain) ? 1 : DAY_HOURS, query.accountId !== undefined),
+  ...ownerConditions(query),
+  ...amongConditions(query),
+  ...traitConditions(query),
+]
+
 function statement(query: SummaryQuery, part: Part): [sql: string, params: Param[]] {
   const bucket = query.by.find(by => by in BUCKETS)
   const columns = query.by.flatMap(by => (by in BUCKETS ? [] : [COLUMNS[by as keyof typeof COLUMNS]]))
-  const ofOne = query.accountId !== undefined
-  const all: Condition[] = [
-    ['grain = ?', part.grain],
-    ...hourConditions(part, HOURLY.has(part.grain) ? 1 : DAY_HOURS, ofOne),
-    ...ownerConditions(query),
-    ...amongConditions(query),
-    ...traitConditions(query),
-  ]
+  const all = conditionsOf(query, part)
   const shown = [...(bucket === undefined ? [] : [BUCKETS[bucket] as string]), ...columns]
   const sums = query.brief === true ? BRIEF_SUMS : query.firstBytes === true ? SUMS + FIRST_BYTES : SUMS
   const groups = [...(bucket === undefined ? [] : ['bucket']), ...columns]
@@ -147,6 +155,8 @@ function statement(query: SummaryQuery, part: Part): [sql: string, params: Param
   const shift = bucket === 'day' ? [part.offset, part.offset] : []
   return [sql, [...shift, ...(requestId === undefined ? [] : [part.from, requestId]), ...paramsOf(all)]]
 }
+
+const NONE = Object.fromEntries(REPORTED_SUMS.map(name => [name, 0])) as Record<ReportedSum, number>
 
 class Report {
   readonly #query: SummaryQuery
@@ -168,8 +178,7 @@ class Report {
     const id = JSON.stringify(by)
     let there = this.#rows.get(id)
     if (there === undefined) {
-      const none = Object.fromEntries(REPORTED_SUMS.map(name => [name, 0])) as Record<ReportedSum, number>
-      there = { by, offset, errors: 0, ...none }
+      there = { by, offset, errors: 0, ...NONE }
       if (timed === true) there.firstBytes = { sumMs: 0, buckets: FIRST_BYTE_BUCKETS.map(() => 0) }
       this.#rows.set(id, there)
       if (this.#rows.size > MOST_ROWS) throw new SummaryRefused('rows', `a report of at most ${MOST_ROWS} rows`)
@@ -231,12 +240,15 @@ async function hoursOf(
   return from < to ? { from, to } : null
 }
 
+function checkLength({ from, to }: { from: number; to: number }, mostHours: number): void {
+  if (to - from > mostHours) throw new SummaryRefused('period', `a period of at most ${mostHours / DAY_HOURS} days`)
+}
+
 async function read(tx: Transaction, query: SummaryQuery): Promise<SummaryRow[]> {
   const hours = await hoursOf(tx, query)
   if (hours === null) return []
   const bucket = query.by.find(by => by === 'hour' || by === 'day') ?? 'period'
-  const most = MOST_HOURS[bucket]
-  if (hours.to - hours.from > most) throw new SummaryRefused('period', `a period of at most ${most / DAY_HOURS} days`)
+  checkLength(hours, MOST_HOURS[bucket])
   const report = new Report(query)
   const { from, to } = hours
   for (const segment of bucket === 'period' ? [{ from, to, offset: 0 }] : segments(query.zone, from, to)) {
@@ -246,6 +258,29 @@ async function read(tx: Transaction, query: SummaryQuery): Promise<SummaryRow[]>
     }
   }
   return report.rows()
+}
+
+/**
+ * The stacks of a report with the highest charges, and how many there are. An account may have ten thousand keys, of which a page
+ * shows a hundred: the engine leaves out the others.
+ */
+export function largest(driver: Driver, query: LargestQuery, limit: number): Promise<Largest> {
+  if (query.keyIds?.length === 0) return Promise.resolve({ values: [], count: 0 })
+  return driver.snapshot('largestSums', async tx => {
+    const hours = await hoursOf(tx, query)
+    if (hours === null) return { values: [], count: 0 }
+    checkLength(hours, MOST_HOURS.period)
+    const column = COLUMNS[query.by[0]]
+    const all = parts({ ...hours, offset: 0 }, daysFor(query), hoursFor(query)).map(part => conditionsOf(query, part))
+    const sums = all.map(one => `SELECT ${column}, requests, charge FROM usage_sums ${whereOf(one)}`)
+    const rows = await tx.query(
+      `SELECT ${column}, COUNT(*) OVER () AS stacks FROM (${sums.join(' UNION ALL ')}) AS parts GROUP BY ${column} ` +
+        `HAVING SUM(requests) > 0 ORDER BY SUM(charge) DESC, SUM(requests) DESC, ${column} LIMIT ?`,
+      [...all.flatMap(paramsOf), limit],
+    )
+    const values = rows.map(row => (query.by[0] === 'key' ? integer(row, column) : text(row, column)))
+    return { values, count: rows[0] === undefined ? 0 : integer(rows[0], 'stacks') }
+  })
 }
 
 export function summary(driver: Driver, query: SummaryQuery): Promise<SummaryRow[]> {

@@ -10,6 +10,8 @@ import type {
   Page,
   Paging,
   RequestFilter,
+  Largest,
+  LargestQuery,
   SummaryQuery,
   Sender,
   SendersQuery,
@@ -23,7 +25,7 @@ import { attemptsOf, readUsage, usageSlices } from './pages.ts'
 import { prunable, pruneUsage, readMark } from './prune.ts'
 import { rebuildSums } from './rebuild.ts'
 import { requestPage, requestsOfId } from './requests.ts'
-import { summary } from './summary.ts'
+import { largest, summary } from './summary.ts'
 import { count, integer, text } from '../base/text.ts'
 import { DAY_HOURS, GRAIN, dayOf, hourOf } from './sums.ts'
 
@@ -66,6 +68,11 @@ export class UsageStore {
   /** Totals of usage, in the order of `by`. Throws SummaryRefused. */
   summary(query: SummaryQuery): Promise<SummaryRow[]> {
     return summary(this.#driver, query)
+  }
+
+  /** At most `limit` stacks of such a report, those with the highest charges. */
+  largest(query: LargestQuery, limit: number): Promise<Largest> {
+    return largest(this.#driver, query, limit)
   }
 
   /** Every account or key that has sent requests lately, and what it usually sends. */
