@@ -4,7 +4,7 @@
  */
 import type { CDPSession, Page } from 'playwright-core'
 import type { Test } from 'tap'
-import { type Area, isOwn, PAGES } from '../../../../web/shared/sitemap.ts'
+import { type Area, isOwn, type PageName, PAGES } from '../../../../web/shared/sitemap.ts'
 import { until } from '../../../support/wait.ts'
 import { browserTest, type Newcomer, type Visitor } from '../../support/browser.ts'
 import { type Furnished, furnish, PLACES } from '../../support/furnished.ts'
@@ -18,6 +18,7 @@ type Language = 'zh' | 'en'
 
 /** A page, open in the browser. */
 interface Looked extends Visitor {
+  name: PageName
   path: string
   /** Whether it is the first of the states in which the page looks different. */
   first: boolean
@@ -71,6 +72,7 @@ async function everywhere(
       await visitor.drawn()
       await look({
         ...visitor,
+        name,
         path,
         first: i === 0,
         resize: (width, height = HEIGHT) => resize(visitor, touch, width, height),
@@ -127,6 +129,63 @@ async function fits(t: Test, looked: Looked, language: Language): Promise<void> 
   }
 }
 
+/** What people carry, and what stands on desks. */
+const SCREENS = [375, 1280, 1920]
+
+/** No table or chart hides a part behind a sideways scroll, no text is too small, and what matters first is seen at once. */
+async function nothingAside(t: Test, looked: Looked, language: Language): Promise<void> {
+  const { page, path, first, name } = looked
+  for (const width of SCREENS) {
+    await looked.resize(width, width === SCREENS[0] ? PHONE_HEIGHT : HEIGHT)
+    await tooWide(looked)
+    const aside = await page.evaluate(() =>
+      [...document.querySelectorAll('main .scroll:not(pre)')]
+        .filter(node => node.scrollWidth > node.clientWidth + 1)
+        .map(node => `${node.getAttribute('aria-label')}: ${node.scrollWidth} in ${node.clientWidth}`),
+    )
+    t.same(aside, [], `${path} ${language} ${width}`)
+    t.same(await tooSmall(page), [], `${path} ${language} ${width}: letters of at least ${LEAST_LETTERS} px`)
+    for (const selector of first ? (FIRST[name] ?? []) : []) {
+      const box = await page.locator(selector).first().boundingBox()
+      const isSeen = box !== null && box.x >= 0 && box.x + box.width <= width
+      t.ok(isSeen, `${path} ${language} ${width}: ${selector} is seen without a sideways scroll`)
+    }
+  }
+}
+
+const PHONE_HEIGHT = 812
+const LEAST_LETTERS = 11
+
+const tooSmall = (page: Page) =>
+  page.evaluate(least => {
+    const small = new Set<string>()
+    const texts = document.createTreeWalker(document.querySelector('main') as Node, NodeFilter.SHOW_TEXT)
+    for (let text = texts.nextNode(); text !== null; text = texts.nextNode()) {
+      const at = text.parentElement as Element
+      if (text.textContent?.trim() && Number.parseFloat(getComputedStyle(at).fontSize) < least) small.add(at.outerHTML)
+    }
+    return [...small]
+  }, LEAST_LETTERS)
+
+/** Of the pages with lists and charts, what people come for. */
+const FIRST: Partial<Record<PageName, readonly string[]>> = {
+  models: ['tbody tr th code', 'tbody tr .badge', 'tbody tr td.number'],
+  overview: [
+    '.figure dd',
+    '.bar-slot:last-of-type',
+    '[aria-labelledby=last] td.beside',
+    '[aria-labelledby=last] .badge',
+  ],
+  usage: ['.figure dd', '.bar-slot:last-of-type', '.listing td.beside'],
+  requests: ['.listing td.beside', '.listing .badge', '.listing tbody th'],
+  billing: ['.figure dd', '.listing td.beside', '[aria-labelledby=months] td.beside'],
+  statement: ['[aria-labelledby=models] td.beside', '[aria-labelledby=entries] td.beside'],
+  keys: ['.listing td.beside', '.listing .badge'],
+  topup: ['.listing td.beside', '.listing .badge'],
+  payments: ['.listing td.beside', '.listing .badge'],
+  receipt: ['[aria-labelledby=lines] td.beside'],
+}
+
 /**
  * In both languages, both themes and three widths: nothing that axe finds, nothing wider than the window, no Chinese in the
  * English page; enlarged and with wider spacing nothing is lost. Of a page's further states axe sees the English one.
@@ -139,16 +198,17 @@ async function inEveryLook(t: Test, looked: Looked): Promise<void> {
     await looked.speak(language)
     if (looked.first || language === 'en') await noFindings(t, looked, language)
     await fits(t, looked, language)
+    await nothingAside(t, looked, language)
     if (language === 'zh') continue
     t.same(await stillChinese(page), [], `${looked.path} is in English`)
     await enlarged(t, looked)
   }
 }
 
-/** Lines that stay Chinese: what the server says in words of its own comes anew after a switch, with its next answer. */
+/** Lines that stay Chinese, but for the name of the other language and the mark of Alipay: what the server says in words of its own comes anew after a switch, with its next answer. */
 async function stillChinese(page: Page): Promise<string[]> {
   const chinese = async () => {
-    const lines = (await page.locator('main').innerText()).replace('中文', '').split('\n')
+    const lines = (await page.locator('main').innerText()).replace(/中文|支/g, '').split('\n')
     return lines.filter(line => /\p{Script=Han}/u.test(line))
   }
   await until('the page is in English', async () => (await chinese()).length === 0).catch(() => {})
