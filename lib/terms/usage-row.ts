@@ -37,7 +37,7 @@ export interface Line {
   tierName: string | null
   class: TokenClass | Fee | ToolFee
   count: number
-  /** Of a picture with a price by size and quality, the name of the one that applied. */
+  /** The name of the price that applied to a picture, where there are several by size and quality. */
   priceRow?: string
   /** In micro-CNY, without the tier: per million of tokens or characters, per piece of all others. */
   price: number

@@ -264,7 +264,7 @@ async function read(tx: Transaction, query: SummaryQuery): Promise<SummaryRow[]>
  * The stacks of a report with the highest charges, and how many there are. An account may have ten thousand keys, of which a page
  * shows a hundred: the engine leaves out the others.
  */
-export function largest(driver: Driver, query: LargestQuery, limit: number): Promise<Largest> {
+export function largestSums(driver: Driver, query: LargestQuery, limit: number): Promise<Largest> {
   if (query.keyIds?.length === 0) return Promise.resolve({ values: [], count: 0 })
   return driver.snapshot('largestSums', async tx => {
     const hours = await hoursOf(tx, query)

@@ -25,7 +25,7 @@ import { attemptsOf, readUsage, usageSlices } from './pages.ts'
 import { prunable, pruneUsage, readMark } from './prune.ts'
 import { rebuildSums } from './rebuild.ts'
 import { requestPage, requestsOfId } from './requests.ts'
-import { largest, summary } from './summary.ts'
+import { largestSums, summary } from './summary.ts'
 import { count, integer, text } from '../base/text.ts'
 import { DAY_HOURS, GRAIN, dayOf, hourOf } from './sums.ts'
 
@@ -72,7 +72,7 @@ export class UsageStore {
 
   /** At most `limit` stacks of such a report, those with the highest charges. */
   largest(query: LargestQuery, limit: number): Promise<Largest> {
-    return largest(this.#driver, query, limit)
+    return largestSums(this.#driver, query, limit)
   }
 
   /** Every account or key that has sent requests lately, and what it usually sends. */
