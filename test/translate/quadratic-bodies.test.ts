@@ -7,7 +7,7 @@ import t from 'tap'
 import { cleaned } from '../../lib/translate/generate/schema.ts'
 import { envelopeCuts } from '../../lib/translate/opaque.ts'
 import { plainTarget } from '../../lib/translate/ask.ts'
-import { type Translated, translatedRow } from '../../lib/translate/table.ts'
+import { type Translated, translatedRow, translatedUpstream } from '../../lib/translate/table.ts'
 import { chat, generate, messages, responses } from './support/protocols.ts'
 
 const MANY = 130_000
@@ -16,7 +16,7 @@ const list = <T>(length: number, make: (n: number) => T): T[] => Array.from({ le
 
 const read = (from: Translated, body: object) =>
   from.readRequest(Buffer.from(JSON.stringify(body)), { model: 'm', stream: true })
-const through = (from: Translated, to: Translated, body: object): string =>
+const through = (from: Translated, to: Pick<Translated, 'writeRequest'>, body: object): string =>
   to.writeRequest(read(from, body), plainTarget('m')).body
 
 t.test('many envelopes in a row', async t => {
@@ -67,6 +67,36 @@ t.test('ids that are alike', async t => {
   t.equal(new Set(sent(['a', ...numbered, 'a', 'a'])).size, FEWER + 3)
   const long = list(FEWER, n => 'x'.repeat(50) + n)
   t.equal(new Set(sent([...long, ...long])).size, 2 * FEWER)
+})
+
+t.test('names of documents that are alike', async t => {
+  const document = (title?: string) => ({ type: 'document', title, source: { type: 'text', data: 'a' } })
+  const sent = (titles: (string | undefined)[]): string[] => {
+    const content = [{ type: 'text', text: 'q' }, ...titles.map(document)]
+    const body = through(messages, translatedUpstream('converse'), {
+      max_tokens: 9,
+      messages: [{ role: 'user', content }],
+    })
+    const blocks: { document?: { name: string } }[] = JSON.parse(body).messages[0].content
+    return blocks.flatMap(block => block.document?.name ?? [])
+  }
+  t.same(sent(['a', 'a', 'a (2)', 'a']), ['a', 'a (2)', 'a (2) (2)', 'a (3)'], 'each once')
+  t.equal(new Set(sent(list(FEWER, () => undefined))).size, FEWER)
+  const numbered = list(FEWER, n => `document (${n + 2})`)
+  t.equal(new Set(sent([...numbered, undefined, undefined, undefined])).size, FEWER + 3)
+  const long = list(FEWER / 2, n => 'x'.repeat(190) + n)
+  const names = sent([...long, ...long])
+  t.equal(new Set(names).size, FEWER)
+  t.ok(names.every(name => name.length <= 200))
+})
+
+t.test('many parts around a turn of which nothing is left', async t => {
+  const contents = [
+    { parts: [{ text: 'q' }] },
+    { role: 'model', parts: [{ text: 'hm', thought: true }] },
+    { parts: list(MANY, () => ({ text: 'a' })) },
+  ]
+  t.doesNotThrow(() => through(generate, translatedUpstream('converse'), { contents }))
 })
 
 t.test('schemas in which much refers to much', async t => {

@@ -67,12 +67,15 @@ export function mediaOf(part: MediaPart, documents: Documents): JsonText {
 }
 
 const LONGEST_NAME = 200
+/** The most characters of a name that are kept where it gets a number behind it. */
+const LONGEST_BASE = 180
 const UNNAMED = 'document'
 
 /** The names of documents, which are letters, digits and a few signs, and differ from each other. */
 export class Documents {
   readonly #losses: Losses
   readonly #taken = new Set<string>()
+  readonly #numbers = new Map<string, number>()
 
   constructor(losses: Losses) {
     this.#losses = losses
@@ -85,11 +88,12 @@ export class Documents {
       .replace(/\s+/g, ' ')
       .trim()
       .slice(0, LONGEST_NAME)
-    const base = known === '' ? UNNAMED : known
-    let name = base
-    for (let n = 2; this.#taken.has(name); n++) {
-      const end = ` (${n})`
-      name = base.slice(0, LONGEST_NAME - end.length) + end
+    let name = known === '' ? UNNAMED : known
+    const base = name.slice(0, LONGEST_BASE).trimEnd()
+    while (this.#taken.has(name)) {
+      const number = (this.#numbers.get(base) ?? 1) + 1
+      this.#numbers.set(base, number)
+      name = `${base} (${number})`
     }
     this.#taken.add(name)
     if (said !== undefined && name !== asked) this.#losses.add('documents')

@@ -200,7 +200,7 @@ class ConverseWriter extends RequestWriter {
   #add(role: Message['role'], blocks: readonly JsonText[]): void {
     const last = this.#messages.at(-1)
     if (blocks.length === 0) return
-    if (last?.role === role) last.blocks.push(...blocks)
+    if (last?.role === role) for (const block of blocks) last.blocks.push(block)
     else this.#messages.push({ role, blocks: [...blocks] })
   }
 
@@ -270,7 +270,8 @@ class ConverseWriter extends RequestWriter {
     const isRich = this.#family === 'claude' || this.#family === 'nova'
     const media = isRich ? [] : parts.filter(one => one.type === 'media')
     const inside = isRich ? parts : parts.filter(one => one.type === 'text')
-    if (media.length > 0) moved.push({ type: 'text', text: literal(`Output of tool call ${fitId(id)}:`) }, ...media)
+    if (media.length > 0) moved.push({ type: 'text', text: literal(`Output of tool call ${fitId(id)}:`) })
+    for (const one of media) moved.push(one)
     const told =
       error && !isRich ? inside.map(one => (one.type === 'text' ? { ...one, text: asError(one.text) } : one)) : inside
     const content = told.flatMap(one => this.#content(one))
