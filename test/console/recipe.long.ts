@@ -107,7 +107,7 @@ t.test('an operation with its calls and its page is three new files and eight li
   t.equal(page.status, 200)
   const html = await page.text()
   t.match(html, /<title>[^<]*Letters/)
-  const module = /"(\/console\/a\/\w+\/pages\/letters\.ts)"/.exec(html)?.[1]
+  const module = /"(\/console\/a\/\w+\/pages\/letters\.js)"/.exec(html)?.[1]
   t.equal((await fetch(`${gateway.main}${module}`)).status, 200, 'its module is served')
   t.equal((await fetch(`${gateway.main}/console/api/accounts/x/letters`)).status, 401, 'the call wants somebody')
   t.same(await gateway.admin('GET', '/admin/accounts/rich/letters?times=2'), { letters: 8 })

@@ -18,11 +18,11 @@ const METHODS = words({
 export const ORDER_METHODS = Object.keys(METHODS) as (keyof typeof METHODS)[]
 export const methodName = (method: keyof typeof METHODS): string => METHODS[method]()
 
-const MARKS = { alipay: '支', wechat: '微', card: '▭', usdt: '₮' } as const
+const MARKS: Partial<Record<keyof typeof METHODS, string>> = { alipay: '支', wechat: '微', card: '▭', usdt: '₮' }
 
 /** A sign by which people find a way to pay; its name stands beside it. */
 export const methodMark = (method: keyof typeof METHODS): VNode =>
-  span({ class: `sign ${method}`, 'aria-hidden': 'true' }, MARKS[method])
+  span({ class: `sign ${method}`, 'aria-hidden': 'true' }, MARKS[method] ?? methodName(method).slice(0, 1))
 
 const WAYS = words({
   alipay: ['打开支付宝', 'Open Alipay'],
