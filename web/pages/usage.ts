@@ -8,7 +8,7 @@ import { load } from '../base/load.ts'
 import { compact, count, exactMoney, money, percent } from '../base/money.ts'
 import { actions, type View } from '../base/page.ts'
 import { choiceField } from '../parts/filter.ts'
-import { rows } from '../parts/listing.ts'
+import { type Column, rows } from '../parts/listing.ts'
 import { daysIn, periodOf, periodParameters } from '../parts/period.ts'
 import { names, took, within } from '../parts/request-words.ts'
 import { empty, told, whenLoaded } from '../parts/state.ts'
@@ -123,6 +123,13 @@ function table(value: UsageAnswer): Child {
   const only = ({ name, key }: Row) => ({ [stack]: stack === 'key' ? (key?.id ?? '') : name })
   const linked = (text: string, parameters: Record<string, string>) =>
     seesRequests() ? a({ href: requestsOf(parameters) }, text) : text
+  const counted = (title: string, name: 'requests' | 'input' | 'cache_read' | 'output'): Column<Row> => ({
+    title,
+    number: true,
+    cell: row => count(row[name]),
+    total: count(value.totals[name]),
+    order: { name, of: row => row[name] },
+  })
   return section(
     { class: 'panel listing', 'aria-label': w.table() },
     rows<Row>({
@@ -130,8 +137,12 @@ function table(value: UsageAnswer): Child {
       rows: value.rows,
       keyOf: row => row.key?.id ?? row.name,
       columns: [
-        { title: names[stack](), cell: row => linked(row.name, only(row)) },
-        { title: names.requests(), number: true, cell: row => count(row.requests) },
+        {
+          title: names[stack](),
+          cell: row => linked(row.name, only(row)),
+          order: { name: 'name', of: ({ name }) => name },
+        },
+        counted(names.requests(), 'requests'),
         {
           title: names.failed(),
           number: true,
@@ -140,11 +151,18 @@ function table(value: UsageAnswer): Child {
               ? share(row.failed_share)
               : linked(share(row.failed_share), { ...only(row), outcome: 'upstream' }),
         },
-        { title: names.input(), number: true, cell: row => count(row.input) },
-        { title: names.cacheRead(), number: true, cell: row => count(row.cache_read) },
-        { title: names.output(), number: true, cell: row => count(row.output) },
+        counted(names.input(), 'input'),
+        counted(names.cacheRead(), 'cache_read'),
+        counted(names.output(), 'output'),
         { title: names.firstByte(), number: true, cell: row => within(row.first_byte_p50_up_to_ms) },
-        { title: names.charge(), narrow: 'beside', number: true, cell: row => exactMoney(row.charge) },
+        {
+          title: names.charge(),
+          narrow: 'beside',
+          number: true,
+          cell: row => exactMoney(row.charge),
+          total: exactMoney(value.totals.charge),
+          order: { name: 'charge', of: ({ charge }) => Number(charge) },
+        },
       ],
     }),
     value.rest !== null && p({ class: 'soft' }, w.rest(value.rest.stacks)),

@@ -162,6 +162,19 @@ browserTest(t, 'from the sums to the requests behind a number, and back by the a
   await page.getByLabel('In stacks of').selectOption({ label: 'Protocol' })
   await page.getByRole('link', { name: 'messages', exact: true }).waitFor()
   t.match(await rowsOfFile(visitor, 'The table as CSV'), '# rows: 2')
+  const charges = async () =>
+    (await page.locator('.listing tbody td:last-child').allInnerTexts()).map(text => Number(text.replace('¥', '')))
+  const heading = page.getByRole('columnheader', { name: 'Charge' })
+  await heading.getByRole('button').click()
+  await heading.getByRole('button').click()
+  t.equal(await heading.getAttribute('aria-sort'), 'ascending')
+  t.same(
+    await charges(),
+    (await charges()).sort((a, b) => a - b),
+    'the smallest first',
+  )
+  const total = Number((await page.locator('.listing tfoot td:last-child').innerText()).replace('¥', ''))
+  t.ok(Math.abs(total - (await charges()).reduce((sum, one) => sum + one, 0)) < 1e-6, 'and what they come to')
   await page.getByLabel('Period').selectOption('week')
   await page.getByLabel('A bar is').selectOption('hour')
   await page.waitForURL(/by=hour/)
