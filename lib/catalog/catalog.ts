@@ -24,7 +24,7 @@ import {
   type Model,
   type Protocol,
 } from '../terms/records.ts'
-import { CERTIFICATES, keyProblem, readCertificates } from './channel-schema.ts'
+import { CERTIFICATES, CREDENTIAL_NAMES, keyProblem, readCertificates } from './channel-schema.ts'
 import {
   addressProblem,
   type CatalogAccount,
@@ -229,7 +229,6 @@ export interface RowText {
 }
 
 type Fields = Record<string, unknown>
-/** The lists of a catalogue file. */
 
 /** `document` is the file as it is written, with variables filled in; `form` is the same parsed by the schema. */
 function rowTexts(document: unknown, form: CatalogForm): Record<CatalogKind, RowText[]> {
@@ -255,23 +254,36 @@ const SPLIT: Record<CatalogKind, (written: Fields, row: Fields) => Partial<RowTe
   channels: splitChannel,
 }
 
+/** A channel as it is written. Nothing of it is judged here. */
+interface WrittenChannel extends Fields {
+  keys?: readonly Fields[] | null
+  headers?: Fields | null
+}
+
 /**
  * Splits a channel into secrets and the rest. `ca` is taken from the parsed form: the certificates, not their file's
  * name.
  */
-function splitChannel({ key, service_account, aws, keys, proxy, headers, ...rest }: Fields, { ca }: Fields) {
-  const rows = Array.isArray(keys) ? (keys as Fields[]) : undefined
-  const limits = rows?.map(({ key: _, service_account: __, aws: ___, ...more }) => more)
-  const signing = [{ service_account, aws }, ...(rows ?? [])]
-    .flatMap(row => [row['service_account'], row['aws']])
-    .filter(one => one !== undefined)
-  const all = Object.entries((headers ?? {}) as Fields)
-  const [open, closed] = [false, true].map(secret => all.filter(([name]) => isCredentialName(name) === secret))
+function splitChannel({ keys, proxy, headers, ...given }: WrittenChannel, { ca }: Fields) {
+  const own = splitKey(given)
+  const ofKeys = keys?.map(splitKey)
+  const signing = [own, ...(ofKeys ?? [])].flatMap(one => one.signing)
+  const [open, closed] = [false, true].map(secret =>
+    Object.entries(headers ?? {}).filter(([name]) => isCredentialName(name) === secret),
+  )
   return {
-    row: textOf({ ...rest, ca, keys: limits, headers: Object.fromEntries(open as [string, unknown][]) }),
+    row: textOf({ ...own.rest, ca, keys: ofKeys?.map(one => one.rest), headers: Object.fromEntries(open!) }),
     // a channel with a plain key has the text that it had before there were other credentials
-    secret: textOf([key, rows?.map(one => one['key']), proxy, closed, ...(signing.length === 0 ? [] : [signing])]),
+    secret: textOf([own.key, ofKeys?.map(one => one.key), proxy, closed, ...(signing.length === 0 ? [] : [signing])]),
   }
+}
+
+/** The credentials of a channel, or of one of its keys, and the rest of it. `signing`: those that are no plain key. */
+function splitKey({ key, ...given }: Fields & { key?: unknown }): { key: unknown; signing: unknown[]; rest: Fields } {
+  const isSecret = (name: string) => CREDENTIAL_NAMES.some(one => one === name)
+  const rest = Object.fromEntries(Object.entries(given).filter(([name]) => !isSecret(name)))
+  const signing = CREDENTIAL_NAMES.map(name => given[name]).filter(one => one !== undefined)
+  return { key, signing, rest }
 }
 
 /** A canonical text: the order of keys, and quotes around a number, make no difference. */

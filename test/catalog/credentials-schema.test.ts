@@ -165,6 +165,16 @@ t.test('what tells files apart keeps credentials apart from the rest; that of pl
   t.notMatch(several?.row, /PRIVATE KEY/)
   t.match(several?.row, /"max_concurrency":"2"/)
   t.match(several?.secret, /PRIVATE KEY/)
+  const entra = { tenant: 'contoso.example', client_id: 'c-1', client_secret: 'its-very-own-words' }
+  const azure = { ...BASE, kind: 'azure', base_url: 'https://r.openai.azure.com' }
+  for (const channel of [
+    { ...azure, entra },
+    { ...azure, keys: [{ entra }] },
+  ]) {
+    const [row] = parse(channel).texts.channels
+    t.notMatch(row?.row, /its-very-own-words/)
+    t.match(row?.secret, /its-very-own-words/)
+  }
   const plain = { ...BASE, base_url: 'https://up.example' }
   t.equal(parse({ ...plain, key: 'k' }).texts.channels[0]?.secret, '["k",,,[]]')
   t.equal(parse({ ...plain, keys: [{ key: 'k' }, { key: 'l' }] }).texts.channels[0]?.secret, '[,["k","l"],,[]]')
