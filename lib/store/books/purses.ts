@@ -1,5 +1,6 @@
 /**
- * Purses: the sums that holds are made against. `a12` is an account's balance. `k12` counts all that a key spends; a cap for ever is
+ * Purses: the sums that holds are made against. Of a purse's `credit`, `promised` has left it: what was charged, and what processes
+ * have leased. The rest is free (`books.ts` moves it). `a12` is an account's balance. `k12` counts all that a key spends; a cap for ever is
  * its credit. A limit that renews, and a budget, have purses beside it: one for ever (`b7`), or one for each period (`k12.d495600`),
  * which is made when a process first asks for a lease of it, so that nobody has to do anything when a period begins. To make a purse,
  * or to change its credit, one locks the row of the key or the account first: no purse is made with an amount that somebody is
@@ -13,7 +14,7 @@ import type { Dialect, Driver, Param, Row, Transaction } from '../base/driver.ts
 import { recordChange } from '../base/changes.ts'
 import { integer, marks, money, padded, text, textOrNull } from '../base/text.ts'
 
-/** promised: all money that ever left the purse, whether it has been charged or is still leased. A purse of a period has the end of its period. */
+/** A purse of a period has the end of its period. */
 export const PURSES: Table = {
   name: 'purses',
   columns: { id: 'code', credit: 'int?', promised: 'int', ends_ms: 'int?' },
