@@ -149,7 +149,11 @@ async function* credit({ store, account }: Examined, order: Order): AsyncGenerat
   const found = await exceptionsOf(store, order)
   const until = heldUntil(row)
   if (until !== null) {
-    yield { step: 'credit', ok: null, text: `the payment is held until ${until}, because of disputes (pay.card.hold)` }
+    yield {
+      step: 'credit',
+      ok: null,
+      text: `the payment is held until ${until}, because of disputes (pay.${order.method}.hold)`,
+    }
     return false
   }
   const ok = row.creditedAtMs !== null && found.length === 0

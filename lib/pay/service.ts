@@ -53,7 +53,10 @@ export class PaymentService {
 
   constructor(parts: PaymentParts) {
     this.#parts = parts
-    this.hold = method => (method === 'card' ? parts.config().pay.card?.hold : undefined)
+    this.hold = method => {
+      const section = parts.config().pay[method]
+      return section !== undefined && 'hold' in section ? section.hold : undefined
+    }
     const deps = { ...parts, hold: this.hold }
     this.#deps = deps
     this.#marks = new PayMarks(deps)

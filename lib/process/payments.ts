@@ -15,7 +15,7 @@ export function lazyDesk(parts: PaymentParts): () => Promise<PaymentService> {
   return () => (desk ??= import('../pay/service.ts').then(({ PaymentService }) => new PaymentService(parts)))
 }
 
-const METHOD = /^\/pay\/([a-z]+)\/?$/
+const METHOD = /^\/pay\/([\w-]+)\/?$/
 
 export function payVisits({ clock, log, config }: PaymentParts, desk: () => Promise<PaymentService>): Pages {
   let server: Promise<CallbackServer> | null = null
