@@ -94,12 +94,12 @@ export class Candidates {
   /** Like `next`, but never claims a channel that rests: for a hedge, which can as well be left out. */
   nextWell(): Claim | null {
     const now = this.#health.clock.monotonic()
-    const via = this.#tried?.candidate.lane?.via
+    const via = this.#tried?.candidate.translation?.via
     this.#wellOnly = true
     const candidate = this.#pickWell(now)
     this.#wellOnly = this.#asker.free
     // what is asked beside another one speaks the same protocol
-    if (candidate !== null && candidate.lane?.via !== via) return null
+    if (candidate !== null && candidate.translation?.via !== via) return null
     return candidate === null ? null : this.#claim(candidate, this.#key(candidate, now) as CompiledKey)
   }
 
@@ -290,9 +290,9 @@ export class Candidates {
   }
 
   /** Tokens are counted only by upstreams that speak the client's protocol. */
-  #isOffered({ channel: { enabled, name }, lane }: Candidate): boolean {
+  #isOffered({ channel: { enabled, name }, translation }: Candidate): boolean {
     const { only, free } = this.#asker
-    return enabled && (only === null || only.channel === name) && (lane === null || !free)
+    return enabled && (only === null || only.channel === name) && (translation === null || !free)
   }
 }
 

@@ -50,9 +50,10 @@ export async function tryChannel(services: Services, trial: ChannelTrial): Promi
   const said = BODIES[protocol]
   if (channel === undefined || key === undefined || upstreamModel === undefined || said === undefined) return null
   const x = exchangeFor(services, { ...trial, protocol }, said)
-  const lane = protocol === trial.protocol ? null : laneBy(world.routes, channel, upstreamModel, trial.protocol)
-  if (lane === undefined) return null
-  const claim = new Claim(health, { channel, upstreamModel, lane }, key, NOBODY, true)
+  const translation =
+    protocol === trial.protocol ? null : translationBy(world.routes, channel, upstreamModel, trial.protocol)
+  if (translation === undefined) return null
+  const claim = new Claim(health, { channel, upstreamModel, translation }, key, NOBODY, true)
   try {
     return await new Promise(resolve => new Trial(x, services, claim, clock.monotonic(), resolve).send())
   } finally {
@@ -64,10 +65,10 @@ export async function tryChannel(services: Services, trial: ChannelTrial): Promi
 const askedIn = (protocol: Protocol): Protocol => (CLIENT_PROTOCOLS.includes(protocol) ? protocol : 'messages')
 
 /** How its clients are; undefined = the channel serves none. */
-const laneBy = (routes: RouteTable, channel: CompiledChannel, upstreamModel: string, via: Protocol) =>
+const translationBy = (routes: RouteTable, channel: CompiledChannel, upstreamModel: string, via: Protocol) =>
   [...routes.through(channel.name, upstreamModel)]
     .flatMap(({ tiers }) => tiers.flat())
-    .find(one => one.channel === channel && one.lane?.via === via)?.lane
+    .find(one => one.channel === channel && one.translation?.via === via)?.translation
 
 /** No account has this id. */
 const NOBODY = 0

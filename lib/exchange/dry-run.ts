@@ -25,7 +25,7 @@ import type { Target } from '../terms/target.ts'
 import { Exchange } from './record/exchange.ts'
 import { answerJson, DONE, giveBack, refuse, storeFailed, NEXT, type StageVerdict } from './record/ending.ts'
 import { boundsAt, mostOutputOf, needOf, tariffOfAll } from './record/need.ts'
-import { laneOf } from './record/translated-request.ts'
+import { translatedFor } from './record/translated-request.ts'
 import { findTarget, MODEL_POSTS, POSTS } from './paths.ts'
 import { Plan, stage } from './plan.ts'
 import type { Services } from './record/services.ts'
@@ -281,13 +281,15 @@ async function measure(inner: Exchange, services: Services, reply: KeptReply): P
 /** The dearest answer that the request can have caused at the channel that would be asked first, without fees of tools but searches. */
 function mostCharged(x: Exchange, services: Services, asked: Tariff, { candidate }: Claim): number {
   // of a translated request, what its upstream would be asked
-  const facts = laneOf(x, services, candidate)?.facts ?? (x.facts as Facts)
+  const facts = translatedFor(x, services, candidate)?.facts ?? (x.facts as Facts)
   const tariff = tariffOfAll(x, candidate.channel, facts.otherModels)
   const input = tariff.mostInput(facts.prompt, 0)
   const output = mostOutputOf(x, services, tariff, facts, boundsAt(x, candidate))
   const usage = {
     ...noUsage(),
-    images: asked.pricesPictures ? mostPicturesCaused(facts, candidate.lane?.via ?? (x.protocol as Protocol)) : 0,
+    images: asked.pricesPictures
+      ? mostPicturesCaused(facts, candidate.translation?.via ?? (x.protocol as Protocol))
+      : 0,
     searches: asked.pricesSearches && facts.tools.length > 0 ? mostSearchesCaused(facts) : 0,
     seconds: facts.mostUploadS,
     characters: facts.characters,

@@ -53,7 +53,7 @@ export class RouteTable {
 
   #addChannel(row: Channel, channel: CompiledChannel): void {
     for (const [model, upstreamModel] of Object.entries(row.models)) {
-      const candidate = { channel, upstreamModel, lane: null }
+      const candidate = { channel, upstreamModel, translation: null }
       for (const group of new Set(row.groups)) {
         for (const protocol of new Set(row.protocols))
           if (CLIENT_PROTOCOLS.includes(protocol)) this.#modelRoutes(group, model).add(protocol, candidate)
@@ -68,9 +68,9 @@ export class RouteTable {
       const via = translatedRow(protocol)?.via.find(one => protocols.includes(one))
       if (via === undefined) continue
       for (const [model, upstreamModel] of Object.entries(row.models)) {
-        const lane = { via, target: this.#target(targetOf(row, this.#rows.get(model), upstreamModel, via), via) }
+        const translation = { via, target: this.#target(targetOf(row, this.#rows.get(model), upstreamModel, via), via) }
         for (const group of new Set(row.groups))
-          this.#modelRoutes(group, model).add(protocol, { channel, upstreamModel, lane })
+          this.#modelRoutes(group, model).add(protocol, { channel, upstreamModel, translation })
       }
     }
   }
@@ -144,11 +144,11 @@ export interface Candidate {
   readonly channel: CompiledChannel
   readonly upstreamModel: string
   /** The channel speaks another protocol than the client, and the request is translated. null = it speaks the client's. */
-  readonly lane: LaneOfCandidate | null
+  readonly translation: TranslationWay | null
 }
 
 /** How a candidate serves clients of a protocol that its channel does not speak. */
-export interface LaneOfCandidate {
+export interface TranslationWay {
   /** The protocol in which the channel is asked. */
   readonly via: Protocol
   readonly target: TranslationTarget
@@ -191,15 +191,16 @@ class ModelRoutes {
     if (route === undefined) this.ofProtocol.set(protocol, (route = { tiers: [], translates: false, bounds: [] }))
     if (candidate.channel.enabled && !this.spoken.includes(protocol)) {
       this.spoken.push(protocol)
-      if (candidate.lane !== null) this.translated.push(protocol)
+      if (candidate.translation !== null) this.translated.push(protocol)
     }
     if (this.offline) return
-    if (candidate.lane !== null) route.translates = true
+    if (candidate.translation !== null) route.translates = true
     else if (candidate.channel.enabled) addBounds(route.bounds, candidate.channel.bounds[protocol])
     const last = route.tiers.at(-1)
     const [first] = last ?? []
     const isSameTier =
-      first?.channel.priority === candidate.channel.priority && (first.lane === null) === (candidate.lane === null)
+      first?.channel.priority === candidate.channel.priority &&
+      (first.translation === null) === (candidate.translation === null)
     if (isSameTier) last?.push(candidate)
     else route.tiers.push([candidate])
   }

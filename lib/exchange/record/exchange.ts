@@ -141,7 +141,7 @@ export class Exchange {
   /** The part of the hold that is for the answer, where the hold covers only a part, and what a growing answer costs. null = it covers all. */
   answerHold: AnswerHold | null = null
   /** The request as it is said to upstreams of other protocols; null = none was looked at. */
-  lanes: RequestTranslations | null = null
+  translations: RequestTranslations | null = null
 
   /** The findings in a large body; null = nothing was looked for. */
   found: FoundInBody | null = null

@@ -15,7 +15,7 @@ import { NO_TIERS, UNSAID } from '../../protocols/words/usage.ts'
 import type { Protocol, Model } from '../../terms/records.ts'
 import type { TranslatedRequest } from '../../translate/ask.ts'
 import type { Exchange } from './exchange.ts'
-import { laneOf } from './translated-request.ts'
+import { translatedFor } from './translated-request.ts'
 import type { Services } from './services.ts'
 import { ceilingOf } from '../../pricing/bound.ts'
 import type { KeyEntry } from '../../access/keys.ts'
@@ -31,12 +31,12 @@ export type Case = 'worst' | 'named'
 
 /** What the exchange may cost at the candidate. Where the hold grows with the answer, it is also noted what it has for that. */
 export function needOf(x: Exchange, services: Services, candidate: Candidate, of: Case): Micro {
-  const lane = laneOf(x, services, candidate)
-  const facts = lane?.facts ?? (x.facts as Facts)
-  const bounds = lane === null ? boundsOfAll(x, candidate) : [boundsAt(x, candidate)]
+  const translated = translatedFor(x, services, candidate)
+  const facts = translated?.facts ?? (x.facts as Facts)
+  const bounds = translated === null ? boundsOfAll(x, candidate) : [boundsAt(x, candidate)]
   const open = of === 'named' ? 0 : openOutput(x, services)
   const thoughts = open > 0 && canThink(x, services, facts) ? open : 0
-  const request = requestOf(x, facts, lane, { bounds, open, thoughts })
+  const request = requestOf(x, facts, translated, { bounds, open, thoughts })
   const tariff = tariffOfAll(x, candidate.channel, facts.otherModels)
   if (x.coveredOutput > 0) x.answerHold = tariff.answerHold(request)
   return tariff.estimate(request)
@@ -44,7 +44,7 @@ export function needOf(x: Exchange, services: Services, candidate: Candidate, of
 
 /** What must be held for a further candidate above what is held. Only where some candidate translates can one need more than another. */
 export function moreFor(x: Exchange, services: Services, candidate: Candidate): Micro {
-  if (x.lanes === null || x.attempts === 1) return ZERO
+  if (x.translations === null || x.attempts === 1) return ZERO
   const of = x.uncovered || x.coveredOutput > 0 ? 'named' : 'worst'
   return micro(Math.max(0, needOf(x, services, candidate, of) - (x.hold as Hold).amount))
 }
@@ -80,11 +80,11 @@ export const isOnline = ({ claim }: Pick<Exchange, 'claim'>): boolean =>
   claim?.candidate.upstreamModel.endsWith(SEARCH_SUFFIX) === true
 
 /** Most requests say nothing of tiers and pictures, and are held at prices that are ready for them. */
-function requestOf(x: Exchange, facts: Facts, lane: TranslatedRequest | null, unbounded: Unbounded): HeldRequest {
+function requestOf(x: Exchange, facts: Facts, translated: TranslatedRequest | null, unbounded: Unbounded): HeldRequest {
   const named = unbounded.bounds.every(one => isNamed(facts, one))
   const isWorst = unbounded.open > 0
   const request: HeldRequest = {
-    prompt: lane === null ? facts.prompt : largerOf(facts.prompt, (x.facts as Facts).prompt),
+    prompt: translated === null ? facts.prompt : largerOf(facts.prompt, (x.facts as Facts).prompt),
     maxOutput: named ? facts.maxOutput : null,
     besideOutput: named ? besideOf(facts, unbounded) : 0,
     n: facts.n,
@@ -94,7 +94,7 @@ function requestOf(x: Exchange, facts: Facts, lane: TranslatedRequest | null, un
     searchesMost: isWorst,
     advisors: facts.advisors,
     cacheTtl: facts.cacheTtl,
-    protocol: lane?.via ?? (x.protocol as Protocol),
+    protocol: translated?.via ?? (x.protocol as Protocol),
   }
   if (!named) request.leastOutput = Math.max(unbounded.open, facts.maxOutput ?? 0)
   if (x.coveredOutput > 0) request.outputCap = x.coveredOutput
@@ -136,8 +136,8 @@ export const SEEN_WHOLLY = 1000
 export const isNamed = ({ maxima }: Facts, { reads }: OutputBounds): boolean => (maxima & reads) !== 0
 
 /** How a candidate bounds the answer to this exchange, in the protocol in which it is asked. */
-export const boundsAt = (x: Exchange, { channel, lane }: Candidate): OutputBounds =>
-  channel.bounds[lane?.via ?? (x.form as Protocol)]
+export const boundsAt = (x: Exchange, { channel, translation }: Candidate): OutputBounds =>
+  channel.bounds[translation?.via ?? (x.form as Protocol)]
 
 /**
  * The most output tokens that an upstream with these bounds can write for this request (all answers together): the largest maximum

@@ -181,5 +181,5 @@ export function dropBody(x: Exchange, buffered: Buffered): void {
   buffered.give((x.entry as KeyEntry).account.id, x.bufferedBytes)
   x.bufferedBytes = 0
   x.body = []
-  x.lanes?.drop()
+  x.translations?.drop()
 }

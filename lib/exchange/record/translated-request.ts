@@ -1,6 +1,6 @@
 /**
  * Finds out how the request of an exchange is said to an upstream of another protocol: it is read once, and written once for each
- * target. Another thread does both for a large body, where the choice of the candidate has to wait for it (`prepareLane`).
+ * target. Another thread does both for a large body, where the choice of the candidate has to wait for it (`prepareTranslation`).
  */
 import type { KeyEntry } from '../../access/keys.ts'
 import { LARGE_BYTES, inSlices } from '../../base/slices.ts'
@@ -20,7 +20,7 @@ import {
 } from '../../translate/table.ts'
 import { EnvelopeSearch } from '../../translate/opaque.ts'
 import type { RequestJob, Result } from '../../translate/thread.ts'
-import type { Candidate, LaneOfCandidate } from '../../world/table.ts'
+import type { Candidate, TranslationWay } from '../../world/table.ts'
 import type { Exchange } from './exchange.ts'
 import { takeMemory, wantsArray, wantsEvents } from './request.ts'
 import type { Services } from './services.ts'
@@ -30,41 +30,41 @@ const MOST_BYTES = 16 * 1024 * 1024
 const MOST_INLINE_BYTES = 512 * 1024
 const MOST_INLINE_VALUES = 8192
 
-const isNone = (lane: TranslatedRequest | Ask | NotTranslated): lane is NotTranslated =>
-  lane === 'memory' || 'field' in lane
+const isNone = (made: TranslatedRequest | Ask | NotTranslated): made is NotTranslated =>
+  made === 'memory' || 'field' in made
 
-const lanesOf = (x: Exchange): RequestTranslations =>
-  (x.lanes ??= new RequestTranslations(x.bodyBytes > MOST_INLINE_BYTES && x.bodyBytes <= MOST_BYTES))
+const translationsOf = (x: Exchange): RequestTranslations =>
+  (x.translations ??= new RequestTranslations(x.bodyBytes > MOST_INLINE_BYTES && x.bodyBytes <= MOST_BYTES))
 
 /** Throws `ManyValues`, and what is a fault of ours. */
-function madeFor(x: Exchange, services: Services, candidate: LaneOfCandidate): TranslatedRequest | NotTranslated {
-  const lanes = lanesOf(x)
-  let lane = lanes.made.get(candidate.target)
-  if (lane === undefined) lanes.made.set(candidate.target, (lane = make(x, lanes, services, candidate)))
-  return lane
+function madeFor(x: Exchange, services: Services, candidate: TranslationWay): TranslatedRequest | NotTranslated {
+  const translations = translationsOf(x)
+  let made = translations.made.get(candidate.target)
+  if (made === undefined) translations.made.set(candidate.target, (made = make(x, translations, services, candidate)))
+  return made
 }
 
 function make(
   x: Exchange,
-  lanes: RequestTranslations,
+  translations: RequestTranslations,
   services: Services,
-  { via, target }: LaneOfCandidate,
+  { via, target }: TranslationWay,
 ): TranslatedRequest | NotTranslated {
   try {
-    lanes.ask ??= readAsk(x, lanes, services)
-    const { ask } = lanes
+    translations.ask ??= readAsk(x, translations, services)
+    const { ask } = translations
     if (isNone(ask)) return ask
-    const lane = translateRequest(ask, via, target)
-    return takes(x, services, lane.body.length) ? lane : 'memory'
+    const made = translateRequest(ask, via, target)
+    return takes(x, services, made.body.length) ? made : 'memory'
   } catch (error) {
     if (error instanceof Untranslatable) return { field: error.field }
     throw error
   }
 }
 
-function readAsk(x: Exchange, lanes: RequestTranslations, services: Services): Ask | NotTranslated {
+function readAsk(x: Exchange, translations: RequestTranslations, services: Services): Ask | NotTranslated {
   if (x.bodyBytes > MOST_BYTES) return { field: 'body' }
-  if (!takesText(x, lanes, services)) return 'memory'
+  if (!takesText(x, translations, services)) return 'memory'
   const [first] = x.body
   const body = x.body.length === 1 && first !== undefined ? first : Buffer.concat(x.body)
   try {
@@ -82,9 +82,9 @@ const headOf = (x: Exchange): AskHead => ({
 })
 
 /** The body as one text takes as much memory as the body. */
-function takesText(x: Exchange, lanes: RequestTranslations, services: Services): boolean {
-  lanes.hasMemory ||= takes(x, services, x.bodyBytes)
-  return lanes.hasMemory
+function takesText(x: Exchange, translations: RequestTranslations, services: Services): boolean {
+  translations.hasMemory ||= takes(x, services, x.bodyBytes)
+  return translations.hasMemory
 }
 
 const takes = (x: Exchange, { buffered }: Services, bytes: number): boolean =>
@@ -99,33 +99,33 @@ const isPending = ({ isHeavy, made, ask }: RequestTranslations, target: Translat
  * Before a candidate is asked that was chosen for a large body. null = it can be asked at once. Otherwise it says later whether the
  * candidate can be asked at all; what is a fault of ours it throws. When the exchange ends before that, it says no.
  */
-export function prepareLane(x: Exchange, services: Services, candidate: Candidate): Promise<boolean> | null {
-  const { lane } = candidate
-  if (lane === null) return null
-  const lanes = lanesOf(x)
-  if (!isPending(lanes, lane.target)) return null
+export function prepareTranslation(x: Exchange, services: Services, candidate: Candidate): Promise<boolean> | null {
+  const { translation } = candidate
+  if (translation === null) return null
+  const translations = translationsOf(x)
+  if (!isPending(translations, translation.target)) return null
   const { promise, resolve, reject } = Promise.withResolvers<boolean>()
-  if (!takesText(x, lanes, services)) {
-    lanes.made.set(lane.target, 'memory')
+  if (!takesText(x, translations, services)) {
+    translations.made.set(translation.target, 'memory')
     resolve(canAsk(x, services, candidate))
     return promise
   }
   const thread = services.translating.run(
     (x.entry as KeyEntry).account.id,
     'request',
-    () => jobOf(x, lane),
+    () => jobOf(x, translation),
     result => {
-      lanes.making = null
+      translations.making = null
       if (result.what === 'fault') reject(new Error(`translation failed: ${result.message}`))
       else {
-        const made = taken(x, services, lane.target, result)
-        lanes.made.set(lane.target, made)
-        if (result.what === 'unfit' && !result.isRead) lanes.ask = { field: result.field } // no other target has to be tried
+        const made = taken(x, services, translation.target, result)
+        translations.made.set(translation.target, made)
+        if (result.what === 'unfit' && !result.isRead) translations.ask = { field: result.field } // no other target has to be tried
         resolve(canAsk(x, services, candidate))
       }
     },
   )
-  lanes.making = {
+  translations.making = {
     cancel() {
       thread.cancel()
       resolve(false)
@@ -134,7 +134,7 @@ export function prepareLane(x: Exchange, services: Services, candidate: Candidat
   return promise
 }
 
-function jobOf(x: Exchange, { via, target }: LaneOfCandidate): RequestJob {
+function jobOf(x: Exchange, { via, target }: TranslationWay): RequestJob {
   const bytes = new Uint8Array(x.bodyBytes)
   let at = 0
   for (const part of x.body) {
@@ -158,32 +158,32 @@ function taken(
 
 // --- whom it can be said to
 
-/** The lane of a candidate that was found to have one when it was chosen. null = it speaks the client's protocol. */
-export function laneOf(x: Exchange, services: Services, { lane }: Candidate): TranslatedRequest | null {
-  if (lane === null) return null
-  const made = madeFor(x, services, lane)
+/** The request as it is said to a candidate that was found to understand it when it was chosen. null = it speaks the client's protocol. */
+export function translatedFor(x: Exchange, services: Services, { translation }: Candidate): TranslatedRequest | null {
+  if (translation === null) return null
+  const made = madeFor(x, services, translation)
   if (isNone(made)) throw new Error('a candidate was chosen that cannot be asked')
   return made
 }
 
-/** Whether the request can be said to a candidate. What another thread has to find out may be said, until it has (`prepareLane`). */
-export function canAsk(x: Exchange, services: Services, { lane }: Candidate): boolean {
-  if (lane === null) return true
-  const lanes = lanesOf(x)
-  if (isPending(lanes, lane.target)) return true
+/** Whether the request can be said to a candidate. What another thread has to find out may be said, until it has (`prepareTranslation`). */
+export function canAsk(x: Exchange, services: Services, { translation }: Candidate): boolean {
+  if (translation === null) return true
+  const translations = translationsOf(x)
+  if (isPending(translations, translation.target)) return true
   try {
-    return isFit(lanes, madeFor(x, services, lane))
+    return isFit(translations, madeFor(x, services, translation))
   } catch (error) {
     if (!(error instanceof ManyValues)) throw error
-    lanes.isHeavy = true
+    translations.isHeavy = true
     return true
   }
 }
 
-function isFit(lanes: RequestTranslations, made: TranslatedRequest | NotTranslated): boolean {
-  const { named } = lanes
+function isFit(translations: RequestTranslations, made: TranslatedRequest | NotTranslated): boolean {
+  const { named } = translations
   if (!isNone(made)) return named === null || [...made.losses].every(word => named.has(word))
-  lanes.refused ??= made
+  translations.refused ??= made
   return false
 }
 
@@ -193,11 +193,11 @@ function isFit(lanes: RequestTranslations, made: TranslatedRequest | NotTranslat
  * What the kind of a candidate wants to be said differently in the body. In a large body it is searched for in slices (`prepareBody`),
  * because the whole would hold up all other exchanges; so is state of other upstreams.
  */
-export function ruleOf(x: Exchange, { channel, lane }: Candidate): BodyRule | undefined {
-  const special = channel.special[lane?.via ?? (x.form as Protocol)]
+export function ruleOf(x: Exchange, { channel, translation }: Candidate): BodyRule | undefined {
+  const special = channel.special[translation?.via ?? (x.form as Protocol)]
   const rule =
     (x.target as RequestTarget).endpoint.action === 'count' ? (special?.count?.body ?? special?.body) : special?.body
-  return rule === undefined || lane !== null ? rule : ruleWithout(rule, leftOutAt(x, { channel }))
+  return rule === undefined || translation !== null ? rule : ruleWithout(rule, leftOutAt(x, { channel }))
 }
 
 /** The members of the client's body that a channel is not sent. */
@@ -211,14 +211,14 @@ export function prepareBody(
   candidate: Candidate,
   isOver: () => boolean,
 ): Promise<void> | null {
-  const lane = laneOf(x, services, candidate)
-  const parts = lane === null ? x.body : [lane.body]
-  if ((lane === null ? x.bodyBytes : lane.body.length) <= LARGE_BYTES) return null
+  const made = translatedFor(x, services, candidate)
+  const parts = made === null ? x.body : [made.body]
+  if ((made === null ? x.bodyBytes : made.body.length) <= LARGE_BYTES) return null
   const found = (x.found ??= new FoundInBody())
   const rule = ruleOf(x, candidate)
-  const scan = rule === undefined || found.rules.get(lane)?.has(rule) ? null : new RuleScan(rule)
+  const scan = rule === undefined || found.rules.get(made)?.has(rule) ? null : new RuleScan(rule)
   const mayHaveState = (x.facts as Facts).mayHaveState && translatedRow(x.protocol as Protocol) !== undefined
-  const isSought = lane === null && found.hasEnvelope === null && mayHaveState
+  const isSought = made === null && found.hasEnvelope === null && mayHaveState
   const search = isSought ? new EnvelopeSearch() : null
   if (scan === null && search === null) return null
   const take = (piece: Buffer): void => {
@@ -227,14 +227,14 @@ export function prepareBody(
   }
   return inSlices(services.clock, parts, take, isOver).then(isWhole => {
     if (!isWhole) return
-    if (scan !== null) keep(found, lane, rule as BodyRule, scan)
+    if (scan !== null) keep(found, made, rule as BodyRule, scan)
     if (search !== null) found.hasEnvelope = search.found
   })
 }
 
-function keep({ rules }: FoundInBody, lane: TranslatedRequest | null, rule: BodyRule, scan: RuleScan): void {
-  const ofBody = rules.get(lane)
-  if (ofBody === undefined) rules.set(lane, new Map([[rule, scan]]))
+function keep({ rules }: FoundInBody, made: TranslatedRequest | null, rule: BodyRule, scan: RuleScan): void {
+  const ofBody = rules.get(made)
+  if (ofBody === undefined) rules.set(made, new Map([[rule, scan]]))
   else ofBody.set(rule, scan)
 }
 
@@ -243,7 +243,7 @@ function keep({ rules }: FoundInBody, lane: TranslatedRequest | null, rule: Body
 const LONGEST = 512
 
 /** `[name, value, …]` of an answer that was translated. `ofAnswer`: what it loses itself. */
-export function laneHeaders(
+export function translationHeaders(
   { via, losses }: TranslatedRequest,
   into: string[],
   ofAnswer?: ReadonlySet<LossWord>,
@@ -252,12 +252,12 @@ export function laneHeaders(
   dropped(ofAnswer === undefined ? losses : losses.union(ofAnswer), into)
 }
 
-/** In a head that goes out before any upstream has answered: what every lane loses that was looked at. */
-export function nameLosses(lanes: RequestTranslations, into: string[]): void {
+/** In a head that goes out before any upstream has answered: what every translation loses that was looked at. */
+export function nameLosses(translations: RequestTranslations, into: string[]): void {
   const losses = new Set<LossWord>()
-  for (const lane of lanes.made.values())
-    if (lane !== 'memory' && 'losses' in lane) for (const word of lane.losses) losses.add(word)
-  lanes.named = losses
+  for (const made of translations.made.values())
+    if (made !== 'memory' && 'losses' in made) for (const word of made.losses) losses.add(word)
+  translations.named = losses
   dropped(losses, into)
 }
 

@@ -134,7 +134,7 @@ export class ExchangeCharge {
       hidden: how === 'left' ? hiddenIn(x, services, reading) : null,
       channel: candidate.channel.name,
       candidate,
-      via: candidate.lane?.via ?? null,
+      via: candidate.translation?.via ?? null,
     }
     // an error that came alone is free, whatever it reports
     const of: Ended = reading?.meter.failedAlone ? { ...charged, how: 'nothing' } : charged
@@ -276,7 +276,7 @@ function rowsOf(x: Exchange, givenUp: readonly GivenUp[]): readonly UsageRow[] {
         status: attempt.status,
         end: takenBack === null ? 'upstream_cut' : 'upstream_error',
         channel,
-        via: candidate.lane?.via ?? null,
+        via: candidate.translation?.via ?? null,
         cost,
         durationMs: note.ms,
         askedMs: whole(attempt.startedMs - x.startedMs),

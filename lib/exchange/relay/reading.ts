@@ -37,12 +37,12 @@ export interface UpstreamAnswer {
   readonly status: number
   readonly headers: IncomingHttpHeaders
   /** How its upstream was asked; null = in the client's own protocol. */
-  readonly lane: TranslatedRequest | null
+  readonly translated: TranslatedRequest | null
   /** null: no head yet, or one that is not 2xx, whose answer passes as it comes. */
   readonly reading: Reading | null
 }
 
-export const NO_ANSWER: UpstreamAnswer = { status: 0, headers: {}, lane: null, reading: null }
+export const NO_ANSWER: UpstreamAnswer = { status: 0, headers: {}, translated: null, reading: null }
 
 /** The relay hears of a reading when what takes its time is done. */
 export interface ReadingEvents {
@@ -113,24 +113,24 @@ export class Reading {
   constructor(
     x: Exchange,
     services: Services,
-    lane: TranslatedRequest | null,
+    translated: TranslatedRequest | null,
     channel: CompiledChannel,
     headers: IncomingHttpHeaders,
     events: ReadingEvents,
   ) {
-    const protocol = lane?.via ?? (x.form as Protocol) // what the upstream speaks
+    const protocol = translated?.via ?? (x.form as Protocol) // what the upstream speaks
     const row = protocolRow(protocol)
     this.#events = events
-    this.sent = lane?.facts ?? null
+    this.sent = translated?.facts ?? null
     const { hold } = x
-    const facts = lane?.facts ?? x.facts
+    const facts = translated?.facts ?? x.facts
     const type = String(headers['content-type'] ?? '')
     const isStream = /^text\/event-stream/i.test(type)
-    this.events = lane === null ? isStream : wantsEvents(x)
-    this.inPieces = this.events || (lane !== null && wantsArray(x))
-    const isAsked = lane === null ? wantsEvents(x) : lane.ask.stream
+    this.events = translated === null ? isStream : wantsEvents(x)
+    this.inPieces = this.events || (translated !== null && wantsArray(x))
+    const isAsked = translated === null ? wantsEvents(x) : translated.ask.stream
     this.#asEvents = isStream || (isAsked && row.eventsByType !== true && !/json/i.test(type))
-    this.comesInPieces = this.events || (lane === null && this.#asEvents) || wantsArray(x)
+    this.comesInPieces = this.events || (translated === null && this.#asEvents) || wantsArray(x)
     this.bounds = channel.bounds[protocol]
     const { tariff } = x
     this.#mostImages = facts === null ? Number.POSITIVE_INFINITY : mostPicturesCaused(facts, protocol)
@@ -142,7 +142,7 @@ export class Reading {
     const lengthStop = x.coveredOutput > 0
     const encoding = String(headers['content-encoding'] ?? '').toLowerCase()
     const isEncoded = encoding !== '' && encoding !== 'identity'
-    this.encoded = isEncoded && lane === null
+    this.encoded = isEncoded && translated === null
     const length = headers['content-length']
     this.meter = row.meter({
       events: this.#asEvents,
@@ -160,20 +160,22 @@ export class Reading {
       ? decoderFor(encoding, {
           onDecoded: chunk => {
             this.meter.feed(chunk, bytesAsText(chunk))
-            if (lane !== null) events.onPlain(chunk, this)
+            if (translated !== null) events.onPlain(chunk, this)
           },
           onFault: error => fail(x, services, error),
         })
       : null
-    this.unreadable = isEncoded && lane !== null && this.decoder === null
-    this.translation = lane === null ? null : new Translation(x, services, lane, this.#asEvents)
+    this.unreadable = isEncoded && translated !== null && this.decoder === null
+    this.translation = translated === null ? null : new Translation(x, services, translated, this.#asEvents)
     const asked = row.asksForUsage && facts?.stream === true && !facts.includeUsage
-    const wanted = this.encoded ? null : this.#wanted(x, lane === null ? channel.special[protocol] : undefined, asked)
+    const wanted = this.encoded
+      ? null
+      : this.#wanted(x, translated === null ? channel.special[protocol] : undefined, asked)
     this.isRewritten = typeof wanted?.rewrite === 'function'
     this.#changes = wanted === null ? null : changesOf(wanted)
     this.#room = wanted !== null && (this.isRewritten || wanted.cost !== null) ? new HeldRoom(x, services) : null
     this.links =
-      this.#asEvents || isEncoded || lane !== null
+      this.#asEvents || isEncoded || translated !== null
         ? null
         : linksFor(x, services, row, {
             send: bytes => events.onLinked(bytes),

@@ -17,7 +17,7 @@ import { fail } from '../record/ending.ts'
 import type { Exchange, OpenRelay, Swept } from '../record/exchange.ts'
 import { wantsEvents } from '../record/request.ts'
 import type { Services } from '../record/services.ts'
-import { laneOf } from '../record/translated-request.ts'
+import { translatedFor } from '../record/translated-request.ts'
 import { DECODING, GROWING, LINKING, RelayBase, SLOW_CLIENT } from './relay-base.ts'
 import { mayBeCount } from './counting.ts'
 import { Drain } from './drain.ts'
@@ -148,9 +148,9 @@ export class Relay extends RelayBase implements ReadingEvents, OpenRelay {
     const { candidate } = claim
     this.go('hear')
     this.lastByteMs = services.clock.monotonic()
-    const lane = laneOf(x, services, candidate)
-    const reading = status >= 300 ? null : new Reading(x, services, lane, candidate.channel, headers, this)
-    this.answer = { status, headers, lane, reading }
+    const translated = translatedFor(x, services, candidate)
+    const reading = status >= 300 ? null : new Reading(x, services, translated, candidate.channel, headers, this)
+    this.answer = { status, headers, translated, reading }
     this.response.follow(this.answer)
     if (reading === null) this.judgeStatus(status)
     else if (reading.unreadable && reading.translation !== null) this.isNone(reading.translation)
@@ -203,19 +203,19 @@ export class Relay extends RelayBase implements ReadingEvents, OpenRelay {
   }
 
   #take(chunk: Buffer): void {
-    const { reading, lane } = this.answer
+    const { reading, translated } = this.answer
     if (reading === null) {
       this.#takeError(chunk)
       return
     }
     const { meter, growth, decoder } = reading
-    if (lane === null && decoder !== null && growth !== null && this.x.row === null) {
+    if (translated === null && decoder !== null && growth !== null && this.x.row === null) {
       this.#takePacked(chunk, reading, decoder, growth)
       return
     }
-    const boundary = lane !== null || (growth !== null && meter.atBoundary)
+    const boundary = translated !== null || (growth !== null && meter.atBoundary)
     const keepsUp = reading.feed(chunk)
-    if (lane !== null) {
+    if (translated !== null) {
       if (!keepsUp) this.pause(DECODING)
       if (decoder === null) this.#takeTranslated(chunk, reading)
       return
@@ -231,7 +231,7 @@ export class Relay extends RelayBase implements ReadingEvents, OpenRelay {
 
   /** Takes what comes of an answer that is not 2xx. */
   #takeError(chunk: Buffer): void {
-    if (this.answer.lane === null) {
+    if (this.answer.translated === null) {
       if (this.state === 'judging') this.accept()
       this.#send(chunk)
       return
@@ -275,7 +275,7 @@ export class Relay extends RelayBase implements ReadingEvents, OpenRelay {
   /** What was counted, of an answer that was judged: it waits for money where it must. */
   #goOn(chunk: Buffer, reading: Reading, boundary: boolean): void {
     const { growth } = reading
-    if (this.isFree && this.answer.lane === null) {
+    if (this.isFree && this.answer.translated === null) {
       // all of a count is looked at before any of it goes on
       reading.keepCount(chunk)
       if (!mayBeCount(reading)) this.noCount()
@@ -339,7 +339,7 @@ export class Relay extends RelayBase implements ReadingEvents, OpenRelay {
       if (!reading.links.push(chunk)) this.pause(LINKING)
       return
     }
-    if (this.answer.lane !== null) return // nobody is there to be told
+    if (this.answer.translated !== null) return // nobody is there to be told
     const told = reading.forClient(chunk)
     if (told === null) this.response.head()
     else if (Array.isArray(told)) for (const part of told) this.#send(part)
@@ -376,11 +376,11 @@ export class Relay extends RelayBase implements ReadingEvents, OpenRelay {
   // --- the end of the answer
 
   #end(): void {
-    const { reading, lane } = this.answer
+    const { reading, translated } = this.answer
     this.isDone = true
     if (reading === null || (reading.growth ?? reading.decoder ?? reading.links) === null) this.response.holdLast()
     if (!this.#flushLast(true)) return
-    if (reading === null && lane !== null) this.#tellError()
+    if (reading === null && translated !== null) this.#tellError()
     else if (reading === null) this.complete('nothing')
     else if (reading.growth?.holdsBack)
       return // comes again when the growth has its answer
@@ -390,13 +390,13 @@ export class Relay extends RelayBase implements ReadingEvents, OpenRelay {
 
   #broken(): void {
     const { answer, x } = this
-    const { reading, lane } = answer
+    const { reading, translated } = answer
     this.isDone = true
     // when a document breaks off in its first chunk, nothing of it need reach the client
     if (x.status === 0 && !reading?.events) this.response.holdLast()
     if (!this.#flushLast(false)) return
-    if (lane !== null && reading === null) this.#tellError()
-    else if (lane !== null && reading?.translation && this.state === 'judging') this.isNone(reading.translation)
+    if (translated !== null && reading === null) this.#tellError()
+    else if (translated !== null && reading?.translation && this.state === 'judging') this.isNone(reading.translation)
     else this.endBroken()
   }
 

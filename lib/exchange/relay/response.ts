@@ -14,7 +14,7 @@ import { answer, guard, ownHeaders, refuse } from '../record/ending.ts'
 import type { Exchange } from '../record/exchange.ts'
 import { asksCost } from '../record/request.ts'
 import type { Services } from '../record/services.ts'
-import { laneHeaders, nameLeftOut, nameLosses } from '../record/translated-request.ts'
+import { translationHeaders, nameLeftOut, nameLosses } from '../record/translated-request.ts'
 import { NO_ANSWER, type Reading, type UpstreamAnswer } from './reading.ts'
 import { saysBusy } from './upstream-status.ts'
 
@@ -115,14 +115,14 @@ export class ResponseWriter {
   #begin(isWhole: boolean): void {
     const x = this.#x
     if (x.status !== 0 || this.gone) return
-    const { status, lane } = this.#answer
+    const { status, translated } = this.#answer
     const headers = ownHeaders(x)
     nameMoney(x, headers, isWhole && this.#mayWait)
-    this.announced = lane === null && tellsLength(this.#answer, isWhole ? this.#lastBytes : null)
+    this.announced = translated === null && tellsLength(this.#answer, isWhole ? this.#lastBytes : null)
     const now = this.#services.clock.now()
-    if (lane === null) this.#passedHead(now, headers)
-    else this.#translatedHead(now, lane, headers)
-    x.status = lane === null ? status : 200
+    if (translated === null) this.#passedHead(now, headers)
+    else this.#translatedHead(now, translated, headers)
+    x.status = translated === null ? status : 200
     x.reply.begin(x.status, headers, now)
   }
 
@@ -137,13 +137,13 @@ export class ResponseWriter {
   }
 
   /** Adds those of a translated answer. */
-  #translatedHead(nowMs: number, lane: TranslatedRequest, headers: string[]): void {
+  #translatedHead(nowMs: number, translated: TranslatedRequest, headers: string[]): void {
     const { headers: upstream, reading } = this.#answer
     passRetryHeaders(upstream, nowMs, headers)
     headers.push('content-type', reading?.events ? EVENTS_TYPE : JSON_TYPE)
     if (this.#length >= 0) headers.push('content-length', String(this.#length))
     if (reading?.comesInPieces) headers.push(...UNBUFFERED)
-    laneHeaders(lane, headers, reading?.translation?.losses)
+    translationHeaders(translated, headers, reading?.translation?.losses)
   }
 
   /** The upstream has said all that it says: what is sent from now on goes out with the end. */
@@ -170,9 +170,9 @@ export class ResponseWriter {
 
   /** The answer is one whose head can wait for its end: a document of JSON that costs something. */
   get #mayWait(): boolean {
-    const { headers, lane, reading } = this.#answer
+    const { headers, translated, reading } = this.#answer
     if (this.#x.hold === null || this.#x.status !== 0 || reading?.comesInPieces) return false
-    return lane !== null || /json/i.test(headers['content-type'] ?? '')
+    return translated !== null || /json/i.test(headers['content-type'] ?? '')
   }
 
   /** True: this piece waits with what came before it. */
@@ -255,7 +255,7 @@ export class ResponseWriter {
     const headers = ownHeaders(x)
     nameMoney(x, headers, false)
     headers.push('content-type', EVENTS_TYPE, ...UNBUFFERED)
-    if (x.lanes !== null) nameLosses(x.lanes, headers)
+    if (x.translations !== null) nameLosses(x.translations, headers)
     else nameLeftOut(x, headers)
     x.reply.begin(200, headers, this.#services.clock.now())
     this.#emptyLine(this.#services.clock.monotonic())
@@ -336,13 +336,13 @@ export class ResponseWriter {
 
   /** An upstream's error, which the gateway has written in the words of the client's protocol. */
   answerError({ status, body }: WrittenError): void {
-    const { headers: upstream, lane } = this.#answer
+    const { headers: upstream, translated } = this.#answer
     const headers = ownHeaders(this.#x)
     nameMoney(this.#x, headers, true)
     headers.push('content-type', JSON_TYPE)
     passRetryHeaders(upstream, this.#services.clock.now(), headers)
     if (saysBusy(status) && !headers.includes('retry-after')) headers.push('retry-after', BUSY_RETRY_AFTER_S)
-    if (lane !== null) laneHeaders(lane, headers)
+    if (translated !== null) translationHeaders(translated, headers)
     answer(this.#x, this.#services, status, headers, Buffer.from(body, 'latin1'))
   }
 

@@ -12,7 +12,7 @@ import type { Protocol } from '../../terms/records.ts'
 import type { Attempt } from '../../upstream/attempt.ts'
 import type { Exchange } from '../record/exchange.ts'
 import { fail, guard } from '../record/ending.ts'
-import { prepareLane, prepareBody } from '../record/translated-request.ts'
+import { prepareTranslation, prepareBody } from '../record/translated-request.ts'
 import { countMoneyWait, moneyLeftMs, moreFor } from '../record/need.ts'
 import type { Services } from '../record/services.ts'
 import { upstreamRequest } from './upstream-request.ts'
@@ -24,7 +24,7 @@ export function send(x: Exchange, services: Services, attempt: Attempt): void {
     if (fits) whenWritten(x, services, attempt)
     else attempt.onResponseError(null, new Unfit())
   }
-  const written = prepareLane(x, services, attempt.claim.candidate)
+  const written = prepareTranslation(x, services, attempt.claim.candidate)
   if (written === null) goOn(true)
   else when(x, services, attempt, written, goOn)
 }
@@ -73,8 +73,8 @@ export function sendPrepared(x: Exchange, services: Services, attempt: Attempt):
 }
 
 /** The form of the answer, by the protocol in which the candidate is asked. */
-const formOf = (x: Exchange, { candidate: { channel, lane } }: Claim): AnswersOf | null =>
-  channel.answers[lane?.via ?? (x.form as Protocol)] ?? null
+const formOf = (x: Exchange, { candidate: { channel, translation } }: Claim): AnswersOf | null =>
+  channel.answers[translation?.via ?? (x.form as Protocol)] ?? null
 
 /** The request goes out at once, unless a token must be waited for. */
 function sign(x: Exchange, services: Services, attempt: Attempt, request: Dispatcher.DispatchOptions): void {

@@ -36,7 +36,7 @@ const NOTHING = ''
 export class Translation {
   readonly #x: Exchange
   readonly #services: Services
-  readonly #lane: TranslatedRequest
+  readonly #request: TranslatedRequest
   readonly #options: ReaderOptions
   readonly #reader: AnswerReader
   #writer: AnswerWriter
@@ -58,17 +58,17 @@ export class Translation {
   #whole: WrittenAnswer | null = null
   #isWholeTold = false
 
-  constructor(x: Exchange, services: Services, lane: TranslatedRequest, events: boolean) {
+  constructor(x: Exchange, services: Services, request: TranslatedRequest, events: boolean) {
     this.#x = x
     this.#services = services
-    this.#lane = lane
+    this.#request = request
     this.events = events
-    const issuer = issuerOf(lane.via, lane.target.model)
-    const { query, answers } = lane.ask
+    const issuer = issuerOf(request.via, request.target.model)
+    const { query, answers } = request.ask
     const asked = { ...(query === undefined ? {} : { query }), ...(answers === undefined ? {} : { answers }) }
-    const { isLenient } = lane.target
-    this.#options = { events, issuer, renamed: lane.renamed, requestId: x.id, isLenient, ...asked }
-    this.#reader = translatedUpstream(lane.via).answerReader(this.#options)
+    const { isLenient } = request.target
+    this.#options = { events, issuer, renamed: request.renamed, requestId: x.id, isLenient, ...asked }
+    this.#reader = translatedUpstream(request.via).answerReader(this.#options)
     this.#writer = this.#newWriter()
     this.#count()
   }
@@ -88,7 +88,7 @@ export class Translation {
       createdS: Math.floor(this.#services.clock.now() / 1000),
       inputEstimate: (x.tariff as Tariff).estimatedInput(facts.prompt),
       tellsUsage: facts.includeUsage || asksCost(x),
-      ask: this.#lane.ask,
+      ask: this.#request.ask,
     }
   }
 
@@ -112,7 +112,7 @@ export class Translation {
     const parts = this.#reader.takeDocument()
     if (parts === null) return false
     this.#wholeBytes = parts.reduce((sum, { length }) => sum + length, 0)
-    const { via } = this.#lane
+    const { via } = this.#request
     const [to, writer] = [this.#x.protocol as Protocol, this.#writerOptions]
     const job: AnswerJob = { what: 'answer', parts, via, options: this.#options, to, writer }
     const thread = this.#services.translating.run(

@@ -32,18 +32,20 @@ import { requestHeaders, translatedHeaders } from '../../upstream/headers.ts'
 import { BadRequest } from '../../upstream/attempt.ts'
 import { takeMemory, passedQuery } from '../record/request.ts'
 import type { Exchange } from '../record/exchange.ts'
-import { laneOf, leftOutAt, ruleOf } from '../record/translated-request.ts'
+import { translatedFor, leftOutAt, ruleOf } from '../record/translated-request.ts'
 import type { Services } from '../record/services.ts'
 
 /** Throws BadRequest when no request can be made. */
 export function upstreamRequest(x: Exchange, services: Services, claim: Claim): Dispatcher.DispatchOptions {
   const { candidate } = claim
   try {
-    const lane = laneOf(x, services, candidate)
-    const headers = headersOf(x, claim, lane)
+    const translated = translatedFor(x, services, candidate)
+    const headers = headersOf(x, claim, translated)
     if (candidate.channel.kind === null) headers.push(HOPS, withHop(x.req.headers[HOPS], x.world.instance))
     const { chunks, length } =
-      lane === null ? upstreamBody(x, services, candidate, headers) : laneBody(x, lane, candidate, headers)
+      translated === null
+        ? upstreamBody(x, services, candidate, headers)
+        : translatedBody(x, translated, candidate, headers)
     const single = chunks.length === 1
     if (!single) headers.push('content-length', String(length))
     return {
@@ -51,7 +53,7 @@ export function upstreamRequest(x: Exchange, services: Services, claim: Claim): 
       method: 'POST',
       headersTimeout: 0,
       bodyTimeout: 0,
-      path: lane === null ? upstreamPath(x, candidate) : translatedPath(candidate, lane),
+      path: translated === null ? upstreamPath(x, candidate) : translatedPath(candidate, translated),
       headers,
       // undici takes any iterable of buffers, which its types do not say
       body: (single ? chunks[0] : chunks) as Buffer,
@@ -61,33 +63,38 @@ export function upstreamRequest(x: Exchange, services: Services, claim: Claim): 
   }
 }
 
-function headersOf(x: Exchange, claim: Claim, lane: TranslatedRequest | null): string[] {
+function headersOf(x: Exchange, claim: Claim, translated: TranslatedRequest | null): string[] {
   const { id } = (x.entry as KeyEntry).account
-  if (lane !== null) {
-    const headers = translatedHeaders(claim, lane.via, x.req.headers, id)
-    if (claim.candidate.channel.special[lane.via]?.accept === undefined)
-      headers.push('accept', lane.ask.stream ? 'text/event-stream' : 'application/json')
+  if (translated !== null) {
+    const headers = translatedHeaders(claim, translated.via, x.req.headers, id)
+    if (claim.candidate.channel.special[translated.via]?.accept === undefined)
+      headers.push('accept', translated.ask.stream ? 'text/event-stream' : 'application/json')
     return headers
   }
   return requestHeaders(claim, x.form as Protocol, x.world.config.wire, x.req.headers, id)
 }
 
-function laneBody(x: Exchange, lane: TranslatedRequest, candidate: Candidate, headers: readonly string[]): Edited {
-  const { body } = lane
-  const edits = editsByRule(x, lane, [body], candidate, headers)
+function translatedBody(
+  x: Exchange,
+  translated: TranslatedRequest,
+  candidate: Candidate,
+  headers: readonly string[],
+): Edited {
+  const { body } = translated
+  const edits = editsByRule(x, translated, [body], candidate, headers)
   return edits.length === 0 ? { chunks: [body], length: body.length } : editBody([body], edits)
 }
 
 function editsByRule(
   x: Exchange,
-  lane: TranslatedRequest | null,
+  translated: TranslatedRequest | null,
   parts: readonly Buffer[],
   candidate: Candidate,
   headers: readonly string[],
 ): Edit[] {
   const rule = ruleOf(x, candidate)
   if (rule === undefined) return []
-  return x.found?.rules.get(lane)?.get(rule)?.edits(headers) ?? ruleEdits(parts, rule, headers)
+  return x.found?.rules.get(translated)?.get(rule)?.edits(headers) ?? ruleEdits(parts, rule, headers)
 }
 
 function upstreamBody(x: Exchange, services: Services, candidate: Candidate, headers: readonly string[]): Edited {

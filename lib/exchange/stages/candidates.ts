@@ -12,7 +12,7 @@ import type { Protocol } from '../../terms/records.ts'
 import type { Exchange } from '../record/exchange.ts'
 import { answerEstimate, countsNot } from '../relay/counting.ts'
 import { Relay } from '../relay/relay.ts'
-import { canAsk, prepareLane } from '../record/translated-request.ts'
+import { canAsk, prepareTranslation } from '../record/translated-request.ts'
 import { stage } from '../plan.ts'
 import { refuse, type StageResult, DONE, NEXT, type StageVerdict, storeFailed } from '../record/ending.ts'
 import type { Services } from '../record/services.ts'
@@ -110,7 +110,7 @@ export const findCandidates = stage<'model' | 'maker', 'route'>((x, services) =>
 
 function judgeChoice(x: Exchange, services: Services): StageResult {
   if (x.claim === null) return refuseAll(x, services)
-  return prepareLane(x, services, x.claim.candidate)?.then(fits => goOn(x, services, fits)) ?? NEXT
+  return prepareTranslation(x, services, x.claim.candidate)?.then(fits => goOn(x, services, fits)) ?? NEXT
 }
 
 /** The candidate was found to be fit or not, which took a moment. */
@@ -155,8 +155,8 @@ const isNativeOnly = ({ form, protocol, target }: Exchange): boolean =>
 
 const speaks =
   (x: Exchange) =>
-  ({ channel, lane }: Candidate): boolean =>
-    lane === null && channel.forms.has(x.form as Protocol)
+  ({ channel, translation }: Candidate): boolean =>
+    translation === null && channel.forms.has(x.form as Protocol)
 
 /** Putting a body into an envelope takes some milliseconds for a few megabytes. The tokens of a longer one are estimated. */
 const MOST_WRAPPED_BYTES = 4 * 1024 * 1024
@@ -175,7 +175,7 @@ const counts =
 /** All candidates translate, and none can be told what the request says. */
 function refuseUnfit(x: Exchange, services: Services): StageVerdict {
   if (isNativeOnly(x)) return refuse(x, services, 'untranslatable', [x.form === x.protocol ? 'input' : 'prompt'])
-  const why = x.lanes?.refused ?? 'memory'
+  const why = x.translations?.refused ?? 'memory'
   return why === 'memory' ? refuse(x, services, 'unavailable') : refuse(x, services, 'untranslatable', [why.field])
 }
 

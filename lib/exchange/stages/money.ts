@@ -49,7 +49,7 @@ export const price = stage<'body' | 'model' | 'route', 'tariff'>((x, services) =
 /** False where all channels translate: what runs at the upstream is not asked of them then, and the answer names it as dropped. */
 function isAskedNatively(x: Exchange): boolean {
   const route = x.world.routes.find((x.entry as KeyEntry).key.group, x.model, x.protocol as Protocol)
-  return route?.tiers[0]?.[0]?.lane === null
+  return route?.tiers[0]?.[0]?.translation === null
 }
 
 // --- the hold
