@@ -166,7 +166,7 @@ t.test('what tells files apart keeps credentials apart from the rest; that of pl
   t.match(several?.row, /"max_concurrency":"2"/)
   t.match(several?.secret, /PRIVATE KEY/)
   const entra = { tenant: 'contoso.example', client_id: 'c-1', client_secret: 'its-very-own-words' }
-  const azure = { ...BASE, kind: 'azure', base_url: 'https://r.openai.azure.com' }
+  const azure = { ...BASE, kind: 'azure-entra', base_url: 'https://r.openai.azure.com' }
   for (const channel of [
     { ...azure, entra },
     { ...azure, keys: [{ entra }] },
