@@ -35,7 +35,7 @@ import { ChangeStore } from './base/changes.ts'
 import type { Driver, OnStatement } from './base/driver.ts'
 import { type ChainStatements, chainStatements, type PayStatements, payStatements } from './payments/payments.ts'
 import { RefusalStore } from './usage/refusals.ts'
-import { UsageStore } from './usage/usage.ts'
+import { type UsageStatements, usageStatements } from './usage/usage.ts'
 
 /** How many leases or purses one transaction gives back or deletes. */
 const SLICE = 256
@@ -62,7 +62,7 @@ export class Store {
   readonly holders: Holders
   readonly entries: EntryStore
   readonly disputes: DisputeStore
-  readonly usage: UsageStore
+  readonly usage: UsageStatements
   readonly refusals: RefusalStore
   /** Counts of who sent requests and who was refused. */
   readonly traffic: TrafficStore
@@ -94,7 +94,7 @@ export class Store {
     this.holders = new Holders(driver, this.books, slice)
     this.entries = new EntryStore(driver)
     this.disputes = new DisputeStore(driver)
-    this.usage = new UsageStore(driver)
+    this.usage = usageStatements(driver)
     this.refusals = new RefusalStore(driver)
     this.traffic = new TrafficStore(driver)
     this.balances = new BalanceStore(driver)

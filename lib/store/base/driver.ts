@@ -118,6 +118,8 @@ export class CommitUncertain extends StoreUnavailable {
 
 type Rest<F> = F extends (driver: Driver, ...rest: infer R) => infer T ? (...rest: R) => T : never
 
-/** A statement of `sql/` as a method. */
-export const bound = <F extends (driver: Driver, ...rest: never[]) => unknown>(driver: Driver, statement: F) =>
-  ((...rest: never[]) => statement(driver, ...rest)) as Rest<F>
+/** Makes methods of statements, which are functions of a driver. */
+export const bound =
+  (driver: Driver) =>
+  <F extends (driver: Driver, ...rest: never[]) => unknown>(statement: F) =>
+    ((...rest: never[]) => statement(driver, ...rest)) as Rest<F>

@@ -7,7 +7,7 @@ import * as money from './money.ts'
 import * as notes from './notes.ts'
 
 export function payStatements(driver: Driver) {
-  const of = <F extends (driver: Driver, ...rest: never[]) => unknown>(statement: F) => bound(driver, statement)
+  const of = bound(driver)
   return {
     makeOrder: of(orders.makeOrder),
     order: of(orders.order),
@@ -60,7 +60,7 @@ export function payStatements(driver: Driver) {
 export type PayStatements = ReturnType<typeof payStatements>
 
 export function chainStatements(driver: Driver) {
-  const of = <F extends (driver: Driver, ...rest: never[]) => unknown>(statement: F) => bound(driver, statement)
+  const of = bound(driver)
   return {
     depositAddress: of(chain.depositAddress),
     issueAddress: of(chain.issueAddress),

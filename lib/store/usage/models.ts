@@ -36,6 +36,7 @@ const FIGURES =
   FIRST_BYTE_BUCKETS.map(name => `SUM(CASE WHEN outcome = 'ok' THEN ${name} ELSE 0 END) AS ${name}`).join(', ') +
   ` ${OF_MODELS} GROUP BY group_name, model ORDER BY group_name, model`
 
+/** How all models fared since the beginning of an hour. */
 export const modelFigures = (driver: Driver, fromMs: number): Promise<ModelFigures[]> =>
   driver.snapshot('modelFigures', async tx =>
     (await tx.query(FIGURES, [hourOf(fromMs)])).map(row => ({
@@ -50,6 +51,7 @@ const DAYS =
   `WHERE grain = ${GRAIN.dayOfAll} AND hour_no >= ? AND group_name = ? AND ${TELLING} ` +
   'GROUP BY hour_no, model ORDER BY hour_no, model'
 
+/** How the models of a group fared, day by day from the day of `fromMs` on, oldest first. */
 export const modelDays = (driver: Driver, group: string, fromMs: number): Promise<ModelDay[]> =>
   driver.snapshot('modelDays', async tx =>
     (await tx.query(DAYS, [dayOf(hourOf(fromMs)), group])).map(row => ({
@@ -63,6 +65,7 @@ const FAILING =
   `GROUP BY hour_no, model HAVING ${FAILED} >= ? AND ${FAILED} * 100 >= SUM(requests) * ? ` +
   'ORDER BY hour_no DESC, model LIMIT ?'
 
+/** Hours in which models of a group failed, newest first. */
 export const failingHours = (
   driver: Driver,
   group: string,

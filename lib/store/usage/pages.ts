@@ -324,6 +324,7 @@ async function disputedPage(tx: Transaction, filter: UsageFilter, dialect: Diale
   return (await tx.query(sql, [...since, ...paramsOf(all), filter.limit])).map(toBookedRow)
 }
 
+/** The attempts of a request that have rows of their own, in the order in which they were given up. */
 export const attemptsOf = (driver: Driver, requestId: string): Promise<BookedRow[]> =>
   driver.snapshot('attemptsOf', async tx => {
     const sql = `SELECT ${USAGE_COLUMNS} FROM usage_log WHERE request_id > ? AND request_id < ? ORDER BY seq`
@@ -344,6 +345,7 @@ async function readPage(
   return readRows(tx, seqs)
 }
 
+/** Newest first. */
 export const readUsage = (driver: ReadingDriver, asked: UsageFilter): Promise<BookedRow[]> =>
   driver.snapshot('usage', async tx => {
     if (asked.requestId !== undefined) return ofOneRequest(tx, asked, asked.requestId)
@@ -353,7 +355,7 @@ export const readUsage = (driver: ReadingDriver, asked: UsageFilter): Promise<Bo
   })
 
 /**
- * All rows of a filter, in slices. Between two slices nothing is held in the store: rows that come or are pruned meanwhile
+ * All rows of a filter, newest first, in slices. A slice is read when the caller asks for it. Between two slices nothing is held in the store: rows that come or are pruned meanwhile
  * are in it or not.
  */
 export async function* usageSlices(

@@ -34,11 +34,14 @@ const LOCK_PRUNED = "UPDATE meta SET value = value WHERE name = 'prune'"
  */
 export async function prunedBefore(tx: Transaction): Promise<number> {
   await tx.run(LOCK_PRUNED, [])
-  return readMark(tx)
+  return readPrunedUpTo(tx)
 }
 
 /** The same without the lock: it may be later by the time it is used. */
-export async function readMark(tx: Pick<Transaction, 'query'>): Promise<number> {
+export const prunedUpTo = (driver: Driver): Promise<number> =>
+  readPrunedUpTo({ query: (sql, params) => driver.query('prunedBefore', sql, params) })
+
+async function readPrunedUpTo(tx: Pick<Transaction, 'query'>): Promise<number> {
   const [row] = await tx.query("SELECT value FROM meta WHERE name = 'prune'", [])
   return integer(row!, 'value')
 }
@@ -64,10 +67,12 @@ async function prune(tx: Transaction, beforeMs: number, limit: number): Promise<
   return changes
 }
 
+/** Deletes up to `limit` rows of requests before `beforeMs`, keeps their charges as sums, and returns how many. */
 export function pruneUsage(driver: Driver, beforeMs: number, limit: number): Promise<number> {
   return driver.transaction('pruneUsage', tx => prune(tx, beforeMs, limit))
 }
 
+/** What `pruneUsage` would delete in all. */
 export async function prunable(driver: Driver, beforeMs: number): Promise<{ rows: number; charge: Micro }> {
   const sql = 'SELECT COUNT(*) AS rows_count, COALESCE(SUM(charge), 0) AS total FROM usage_log WHERE request_id < ?'
   const [row] = await driver.snapshot('prunable', tx => tx.query(sql, [idAt(beforeMs)]))

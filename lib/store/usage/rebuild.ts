@@ -131,7 +131,7 @@ async function step(tx: Transaction, dialect: Dialect, from: number): Promise<St
   return { corrected, next: hour + 1 }
 }
 
-/** Returns how many sums were wrong. */
+/** Puts sums right that are not what the rows come to, and returns how many were wrong. */
 export async function rebuildSums(driver: Driver): Promise<number> {
   let corrected = 0
   for (let from: number | null = 0; from !== null; ) {

@@ -206,6 +206,7 @@ async function scanAll(tx: Transaction, scan: Scan, filter: RequestFilter): Prom
   return true
 }
 
+/** Requests, one row for each. A page without account-wide filters takes one range of an index. */
 export function requestPage(driver: ReadingDriver, filter: RequestFilter, paging: Paging): Promise<Page<BookedRow>> {
   if (filter.keyIds?.length === 0) return Promise.resolve({ rows: [], next: null, scannedToMs: null })
   return driver.snapshot('requestPage', async tx => {
@@ -227,6 +228,7 @@ const ID_COLUMNS: [column: string, index: string, value: (id: string) => string]
   ['answer_id', indexName(USAGE_LOG, ['account_id', 'answer_id']), answerKey],
 ]
 
+/** Requests with this id, with this id of the client's own, or whose answer has this id; newest first, some dozens. */
 export function requestsOfId(driver: Driver, { accountId, keyIds }: AccountKeys, id: string): Promise<BookedRow[]> {
   if (keyIds?.length === 0) return Promise.resolve([])
   return driver.snapshot('requestsOfId', async tx => {

@@ -283,6 +283,7 @@ export function largestSums(driver: Driver, query: LargestQuery, limit: number):
   })
 }
 
+/** Totals of usage, in the order of `by`. Throws SummaryRefused. */
 export function summary(driver: Driver, query: SummaryQuery): Promise<SummaryRow[]> {
   if ([query.keyIds, query.models, query.groups].some(list => list?.length === 0)) return Promise.resolve([])
   return driver.snapshot('summary', async tx => {
