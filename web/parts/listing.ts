@@ -96,11 +96,12 @@ export interface Rows<T> extends Pick<Listing<T>, 'caption' | 'columns' | 'keyOf
 
 const FEW = 3
 const MANY = 7
+const MOST = 10
 
 /** The table alone: for lists that have one page. */
 export function rows<T>({ caption: name, columns, keyOf, rows }: Rows<T>): VNode {
   const shown = columns.filter(column => column !== false)
-  const size = shown.length <= FEW ? ' few' : shown.length >= MANY ? ' many' : ''
+  const size = shown.length <= FEW ? ' few' : shown.length >= MOST ? ' many most' : shown.length >= MANY ? ' many' : ''
   const hasOrder = shown.some(({ order }) => order !== undefined)
   return div(
     { class: `scroll rows${size}`, role: 'group', 'aria-label': name, tabIndex: 0 },
