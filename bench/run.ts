@@ -37,6 +37,8 @@ const values = scriptOptions(import.meta.filename, {
   quick: { type: 'boolean', default: false },
   only: { type: 'string' },
   rounds: { type: 'string' },
+  /** Turns of a round in closed loops. */
+  turns: { type: 'string', default: '1' },
   against: { type: 'string' },
   /** The name of the checkout at `against`. */
   name: { type: 'string' },
@@ -56,6 +58,7 @@ const other = against === undefined ? (previous?.name ?? null) : (values.name ??
 const context: Context = {
   results: new Results(),
   rounds: Number(values.rounds ?? (quick ? 1 : 3)),
+  turns: Number(values.turns),
   share: quick ? 0.25 : 1,
   gateways: [
     ...(against === undefined ? [] : [{ name: other as string, root: path.resolve(against) }]),

@@ -10,7 +10,7 @@ import { type Probed, probed } from '../parts/probed.ts'
 import { type Subject, startBare, startUpstream } from '../parts/subjects.ts'
 import { type ClosedWorkload, chatBody } from '../parts/workloads.ts'
 import { checkAnswer } from './answer.ts'
-import { type Context, loadRightly, orderFor, startGateways, startProbed, stopAll } from './context.ts'
+import { type Context, loadRightly, orderFor, requestsOfTurn, startGateways, startProbed, stopAll } from './context.ts'
 
 const FEW_KEYS = 2000
 const NGINX_WARMUP = 2000
@@ -34,7 +34,7 @@ export async function measureClosed(w: ClosedWorkload, context: Context): Promis
       const warmup = subject === nginx ? Math.min(w.warmup, NGINX_WARMUP) : w.warmup
       await loadRightly(closedOrder(w, subject, Math.ceil(warmup * context.share)))
     }
-    for (let round = 0; round < context.rounds; round++)
+    for (let turn = 0; turn < context.rounds * context.turns; turn++)
       for (const subject of subjects) await measure(w, subject, context)
   } finally {
     await stopAll([...subjects, upstream])
@@ -57,8 +57,9 @@ export function closedOrder(w: ClosedWorkload, subject: Subject, requests: numbe
   })
 }
 
-async function measure(w: ClosedWorkload, subject: Probed, { results, share }: Context): Promise<void> {
-  const requests = Math.ceil(w.requests * share)
+async function measure(w: ClosedWorkload, subject: Probed, context: Context): Promise<void> {
+  const { results } = context
+  const requests = requestsOfTurn(w.requests, w.connections, context)
   const asked = w.inventedKeys !== undefined && subject.ops !== null
   const lookUps = asked ? await statements(subject, 'findKey') : 0
   if (w.stalls) await subject.watch?.()

@@ -8,6 +8,11 @@ import type { Results } from '../report/results.ts'
 export interface Context {
   results: Results
   rounds: number
+  /**
+   * How many turns of the subjects a round is cut into, in closed loops. What else the machine does falls upon all of them where turns
+   * are short.
+   */
+  turns: number
   /** The factor for all counts of requests: 1, or less for a quick look. */
   share: number
   /** The working tree and, with --against, another checkout before it. */
@@ -19,6 +24,10 @@ export interface Context {
   /** Requests per second in an open loop; null = as the workload says. */
   rate: number | null
 }
+
+/** The requests of one turn, of so many of a round. */
+export const requestsOfTurn = (requests: number, connections: number, { share, turns }: Context): number =>
+  Math.max(Math.min(requests, connections), Math.ceil((requests * share) / turns))
 
 export const startProbed = (
   { name, root }: Context['gateways'][number],

@@ -7,7 +7,7 @@ import type { Probed } from '../parts/probed.ts'
 import { KEY, type Subject, startUpstream } from '../parts/subjects.ts'
 import { LANES, type Lane, laneBody, type TranslatedWorkload } from '../parts/translated-workloads.ts'
 import { GATEWAY, NATIVE } from '../report/targets.ts'
-import { type Context, loadRightly, startProbed, stopAll } from './context.ts'
+import { type Context, loadRightly, requestsOfTurn, startProbed, stopAll } from './context.ts'
 
 const HEADERS = { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' }
 
@@ -21,7 +21,7 @@ export async function measureTranslated(w: TranslatedWorkload, context: Context)
         await check(subject, w, client)
         await loadRightly(translatedOrder(w, subject, client, Math.ceil(w.warmup * context.share)))
       }
-    for (let round = 0; round < context.rounds; round++)
+    for (let turn = 0; turn < context.rounds * context.turns; turn++)
       for (const subject of subjects) {
         if (subject.name === GATEWAY) await measure(w, subject, NATIVE, w.upstreamProtocol, context)
         await measure(w, subject, subject.name, w.client, context)
@@ -63,9 +63,10 @@ async function measure(
   subject: Probed,
   name: string,
   client: Lane,
-  { results, share }: Context,
+  context: Context,
 ): Promise<void> {
-  const requests = Math.ceil(w.requests * share)
+  const { results } = context
+  const requests = requestsOfTurn(w.requests, w.connections, context)
   if (w.stalls) await subject.watch?.()
   const before = await subject.read()
   const outcome = await loadRightly(translatedOrder(w, subject, client, requests))

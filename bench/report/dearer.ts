@@ -16,7 +16,7 @@ export interface Comparison {
   workload: string
   /** The median over the rounds of ours ÷ theirs. */
   ratio: number
-  /** The median over the rounds of |theirs again ÷ theirs − 1|. */
+  /** How far the median of theirs again ÷ theirs is from 1, and how uncertain it is: its deviations ÷ √turns. */
   spread: number
   /** `not measured`: two equal subjects differ by more than 2 %, and ours by no more than these. */
   says: 'dearer' | 'cheaper' | 'equal' | 'not measured'
@@ -26,9 +26,17 @@ export interface Comparison {
 export function compareCpu(results: Results, other: string): Comparison[] {
   return results.workloads.flatMap(workload => {
     const ratio = results.compared(workload, 'cpuUs', [GATEWAY, other], (ours, theirs) => ours / theirs)
-    const spread = results.compared(workload, 'cpuUs', [again(other), other], (a, b) => Math.abs(a / b - 1))
+    const spread = spreadOf(results, workload, other)
     return ratio === null || spread === null ? [] : [{ workload, ratio, spread, says: judge(ratio, spread) }]
   })
+}
+
+function spreadOf(results: Results, workload: string, other: string): number | null {
+  const subjects = [again(other), other] as const
+  const of = results.compared(workload, 'cpuUs', subjects, (twice, once) => twice / once)
+  if (of === null) return null
+  const deviation = results.compared(workload, 'cpuUs', subjects, (twice, once) => Math.abs(twice / once - of))
+  return Math.abs(of - 1) + (deviation ?? 0) / Math.sqrt(results.rounds(workload, other, 'cpuUs').length)
 }
 
 function judge(ratio: number, spread: number): Comparison['says'] {
