@@ -112,20 +112,21 @@ export class Breaker {
    */
   triedAnyway(nowMs: number, account: number): number | null {
     if (this.#closed || (this.#why === 'hand' && nowMs < this.#openUntilMs)) return null
+    if (this.#why === 'failed') this.#wanted.add(nowMs)
     const tried = this.#anyway.sum(nowMs)
-    if (this.#why === 'failed') {
-      this.#wanted.add(nowMs)
-      if (tried < Math.max(FEWEST_ANYWAY, ANYWAY_SHARE * this.#wanted.sum(nowMs))) return tried
-    }
+    if (this.#hasShare(tried, nowMs)) return tried
     const failedMs = this.#failing.get(account) ?? Number.NEGATIVE_INFINITY
-    if (nowMs - failedMs < WINDOW_MS || nowMs - this.#othersMs < OTHERS_MS) return null
-    this.#othersMs = nowMs
-    return tried
+    return nowMs - failedMs < WINDOW_MS || nowMs - this.#othersMs < OTHERS_MS ? null : tried
+  }
+
+  #hasShare(tried: number, nowMs: number): boolean {
+    return this.#why === 'failed' && tried < Math.max(FEWEST_ANYWAY, ANYWAY_SHARE * this.#wanted.sum(nowMs))
   }
 
   /** Notes that a request passes. Returns true when it does so as a probe, or while the channel rests. */
   admit(nowMs: number): boolean {
     if (this.#closed) return false
+    if (!this.mayAsk(nowMs) && !this.#hasShare(this.#anyway.sum(nowMs), nowMs)) this.#othersMs = nowMs
     if (nowMs >= this.#openUntilMs) this.#probedMs = nowMs
     this.#anyway.add(nowMs)
     return true

@@ -36,10 +36,12 @@ export interface Asker {
    * The request is free (it counts tokens): it is never a breaker's probe, and its outcome is not reported to breakers.
    */
   free: boolean
+  /** The request is sent nowhere: it takes nothing of what is let through where channels rest. */
+  isTrial: boolean
   /** Tells whether a candidate that was chosen can be asked at all: otherwise it is as if there were none. null = any can. */
   fits: ((candidate: Candidate) => boolean) | null
 }
-const ANYBODY: Asker = { account: 0, only: null, free: false, fits: null }
+const ANYBODY: Asker = { account: 0, only: null, free: false, isTrial: false, fits: null }
 
 /** The choice of channels for one request, attempt after attempt. */
 export class Candidates {
@@ -69,7 +71,11 @@ export class Candidates {
     this.#affinity = affinity
     this.#random = random
     this.#asker = asker
-    this.#wellOnly = asker.free
+    this.#wellOnly = this.#isSilent
+  }
+
+  get #isSilent(): boolean {
+    return this.#asker.free || this.#asker.isTrial
   }
 
   /** The ways in which the channels bound their answers that speak the client's protocol: one for each way that differs. */
@@ -97,7 +103,7 @@ export class Candidates {
     const via = this.#tried?.candidate.translation?.via
     this.#wellOnly = true
     const candidate = this.#pickWell(now)
-    this.#wellOnly = this.#asker.free
+    this.#wellOnly = this.#isSilent
     // what is asked beside another one speaks the same protocol
     if (candidate !== null && candidate.translation?.via !== via) return null
     return candidate === null ? null : this.#claim(candidate, this.#key(candidate, now) as CompiledKey)
@@ -154,7 +160,7 @@ export class Candidates {
   }
 
   #claim(candidate: Candidate, key: CompiledKey): Claim {
-    const claim = new Claim(this.#health, candidate, key, this.#asker.account, this.#asker.free)
+    const claim = new Claim(this.#health, candidate, key, this.#asker.account, this.#isSilent)
     if (this.#tried === null) this.#tried = claim
     else if (this.#triedMore === null) this.#triedMore = [claim]
     else this.#triedMore.push(claim)

@@ -77,6 +77,7 @@ export async function dryRun(services: Services, trial: Trial): Promise<Tried> {
   const at = { listener: 'main', path: '', query: '', startedMs: clock.monotonic() } as const
   const x = new Exchange({ id: services.nextId(), world, req, reply, ...at })
   x.aimAt(trialTarget(trial))
+  x.isTrial = true
   x.address = trial.address
   x.addressIn = world
   try {
@@ -178,6 +179,7 @@ async function estimate(x: Exchange, services: Services): Promise<StageVerdict> 
   const reply = new KeptReply(req, new ServerResponse(req))
   const inner = new Exchange({ id, listener, world, req, reply, path, query, startedMs })
   inner.aimAt(target)
+  inner.isTrial = true
   inner.entry = x.entry
   const scan = protocolRow(inner.form as Protocol).body.scan(JSON_TYPE)
   if (!(await inSlices(clock, [body], piece => scan.feed(piece), isOver))) return DONE

@@ -263,7 +263,14 @@ t.test(
   'a channel whose rest is a guess is asked when there is no other one, once, and never to count tokens',
   async t => {
     const set = setUp(['a', { priority: 1 }], ['b', {}])
-    const asker = (more: Partial<Asker> = {}): Asker => ({ account: 1, only: null, free: false, fits: null, ...more })
+    const asker = (more: Partial<Asker> = {}): Asker => ({
+      account: 1,
+      only: null,
+      free: false,
+      isTrial: false,
+      fits: null,
+      ...more,
+    })
     const ask = (more?: Partial<Asker>) => new Candidates(set.route, set.health, null, Math.random, asker(more))
     const busy = (channel: string) => set.health.rests.busy({ channel, key: '', model: 'm' }, 1, 0, 0)
     busy('a')
@@ -283,7 +290,7 @@ t.test(
 
 t.test('who rests for one account is asked for the others, with another key, and for another model', async t => {
   const asks = (set: ReturnType<typeof setUp>, account: number, more: Partial<Asker> = {}) => {
-    const asker = { account, only: null, free: false, fits: null, ...more }
+    const asker = { account, only: null, free: false, isTrial: false, fits: null, ...more }
     const candidates = new Candidates(set.route, set.health, 7, Math.random, asker)
     const claim = candidates.next()
     claim?.release()
@@ -296,10 +303,17 @@ t.test('who rests for one account is asked for the others, with another key, and
   t.same([asks(set, 1), asks(set, 2)], ['b', 'a'], 'also with affinity')
   for (const account of [2, 3]) set.health.rests.busy({ channel: 'a', key: '', model: 'm' }, account, 2000, 600)
   t.same([asks(set, 4, { free: true }), asks(set, 4), asks(set, 5)], ['b', 'a', 'a'], 'what was given back is free')
-  const asker = { account: 6, only: null, free: false, fits: null }
+  t.equal(asks(set, 4, { isTrial: true }), 'b', 'what is sent nowhere has no turn')
+  const asker = { account: 6, only: null, free: false, isTrial: false, fits: null }
   const hedging = new Candidates(set.route, set.health, null, Math.random, asker)
   t.equal(hedging.nextWell()?.candidate.channel.name, 'b', 'a hedge is none of those that are let through')
-  const pinned = { account: 1, only: { channel: 'a', key: 'f' }, free: false, fits: null } as unknown as Asker
+  const pinned = {
+    account: 1,
+    only: { channel: 'a', key: 'f' },
+    free: false,
+    isTrial: false,
+    fits: null,
+  } as unknown as Asker
   set.clock.advance(3500)
   const candidates = new Candidates(set.route, set.health, null, Math.random, pinned)
   t.equal(candidates.next()?.candidate.channel.name, 'a', 'also one that is bound to its channel has its turn')

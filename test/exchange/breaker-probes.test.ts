@@ -2,7 +2,8 @@
 // The bug behind these rows: refused although an upstream was well.
 import t from 'tap'
 import { Breaker } from '../../lib/channels/breaker.ts'
-import { NOTHING_LEFT, open, type Scene } from './support/gateway.ts'
+import type { Client } from './support/client.ts'
+import { KEY, keyOf, NOTHING_LEFT, open, OTHER_KEY, type Scene } from './support/gateway.ts'
 import { answers, document, says } from './support/speech.ts'
 
 const good = answers(100, 10)
@@ -107,4 +108,22 @@ t.test('an answer to one that was asked while it rested closes it; one from befo
     t.equal(breaker.state(1000), state)
   }
   t.end()
+})
+
+t.test('an estimate, which is sent nowhere, takes nothing of what requests may ask while a channel rests', async t => {
+  const s = await open(t, { accounts: { three: 100, four: 100 } })
+  const { path, body } = document()
+  const asks = async (key: string, estimate = false): Promise<Client> => {
+    const headers = { authorization: `Bearer ${key}` }
+    const client = s.ask(estimate ? { path: '/v1/estimate', headers, body: { path, body } } : { path, headers, body })
+    await client.end()
+    return client
+  }
+  s.at('a').script = says(401)
+  for (const key of [KEY, OTHER_KEY, KEY]) await asks(key)
+  t.equal(s.state('a'), 'open')
+  s.at('a').script = good
+  for (let i = 0; i < 3; i++) t.match(JSON.parse((await asks(keyOf('three'), true)).text), { refusal: null })
+  t.equal((await asks(keyOf('four'))).status, 200, 'the one request a second of who was not refused')
+  t.match(JSON.parse((await asks(keyOf('three'), true)).text), { refusal: null })
 })

@@ -111,6 +111,8 @@ export class Exchange {
   form: Protocol | null = null
   /** The request is answered without charge: it counts tokens, or asks for the money of its key. */
   free = false
+  /** It is tried out, and sent nowhere. */
+  isTrial = false
   secret: string | null = null
   /** The SHA-256 of the secret of the key with which somebody asks who has not sent it; null = the secret was sent, or none. */
   keyHash: string | null = null

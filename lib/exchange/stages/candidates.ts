@@ -138,7 +138,7 @@ function chooseCandidate(x: Exchange, services: Services): boolean {
   const route = x.world.routes.find(key.group, x.model, x.protocol as Protocol)
   if (route === undefined) return false
   const fitting = x.free ? counts(x) : isNativeOnly(x) ? speaks(x) : route.translates ? fits(x, services) : null
-  const asker = { account: account.id, only: x.maker, free: x.free, fits: fitting }
+  const asker = { account: account.id, only: x.maker, free: x.free, isTrial: x.isTrial, fits: fitting }
   x.candidates = new Candidates(route, health, affinityOf(x), Math.random, asker)
   x.claim = x.candidates.next()
   return true
