@@ -111,7 +111,7 @@ export class Exchange {
   form: Protocol | null = null
   /** The request is answered without charge: it counts tokens, or asks for the money of its key. */
   free = false
-  /** It is tried out, and sent nowhere. */
+  /** The request is only tried out, and sent to no upstream. */
   isTrial = false
   secret: string | null = null
   /** The SHA-256 of the secret of the key with which somebody asks who has not sent it; null = the secret was sent, or none. */
