@@ -86,6 +86,11 @@ export class WorkerThread<Q, A> {
     this.#idle = setTimeout(() => void this.#stop(), IDLE_MS).unref()
   }
 
+  /** Ends the thread in the middle of its work, which fails with `ThreadEnded`. The next request starts another one. */
+  end(): void {
+    void this.#worker?.terminate()
+  }
+
   /** Ends the thread for good. What it was asked fails. */
   async close(): Promise<void> {
     this.#isClosed = true

@@ -12,6 +12,8 @@ import type { TranslatedRequest, AskHead, TranslationTarget } from './ask.ts'
 
 /** A body may be read into half a million values; more than this is a fault of ours, which ends the thread and not the process. */
 const MOST_HEAP_MIB = 1024
+/** The largest body takes a second or two where nothing else runs; what takes so long is a fault of ours as well. */
+const LONGEST_MS = 60_000
 /** The most jobs that may wait. Answers have cost money already and have more room, so that requests cannot keep them out. */
 const MOST_WAITING = { request: 32, answer: 64 }
 const MOST_THREADS = 4
@@ -80,6 +82,7 @@ type Thread = WorkerThread<Job, Done>
 
 export class TranslationThreads {
   readonly #events: ThreadEvents
+  readonly #longestMs: number
   /** The threads that have nothing to do. Each is started when it first has. */
   readonly #free: Thread[]
   /** The jobs that wait, by turn, and in the order in which they came. */
@@ -88,8 +91,9 @@ export class TranslationThreads {
   /** The turn of the job that was begun last. */
   #turn = 0
 
-  constructor(events: ThreadEvents, { threads = 1, heapMib = MOST_HEAP_MIB } = {}) {
+  constructor(events: ThreadEvents, { threads = 1, heapMib = MOST_HEAP_MIB, longestMs = LONGEST_MS } = {}) {
     this.#events = events
+    this.#longestMs = longestMs
     const onDied = (error: Error) => events.onDied(error)
     const module = new URL('./thread-worker.ts', import.meta.url)
     this.#free = Array.from({ length: threads }, () => new WorkerThread(module, { heapMib, onDied }))
@@ -146,6 +150,7 @@ export class TranslationThreads {
   }
 
   async #result(thread: Thread, { job: made }: QueuedJob): Promise<Result> {
+    const limit = setTimeout(() => thread.end(), this.#longestMs)
     try {
       const job = made()
       const parts = job.what === 'request' ? [job.bytes] : job.parts
@@ -156,6 +161,8 @@ export class TranslationThreads {
     } catch (error) {
       if (error instanceof ThreadEnded) return { what: 'died' }
       return { what: 'fault', message: (error as Error).stack ?? String(error) } // also: no memory for the bytes, or no thread
+    } finally {
+      clearTimeout(limit)
     }
   }
 

@@ -195,6 +195,20 @@ t.test('a thread that dies of a body takes that one with it, and no other', asyn
   t.same(outcomes, ['died', 'done', 'done'])
 })
 
+t.test('a job that takes too long ends its thread, and the next one has another', async t => {
+  const died: string[] = []
+  const brief = new TranslationThreads(
+    { onOver: () => {}, onDied: error => died.push(error.message) },
+    { longestMs: 1 }, // less than a thread takes to start
+  )
+  const results = await Promise.all([run(asked('x'), brief), run(asked('y'), brief)])
+  t.same(
+    results.map(({ what }) => what),
+    ['died', 'died'],
+  )
+  t.same(died, ['the thread has ended', 'the thread has ended'])
+})
+
 t.test('a document that is none is a failure', async t => {
   const writer = writerOptions({ events: false })
   const job: AnswerJob = { what: 'answer', parts: [own('[1')], via: 'chat', options: OPTIONS, to: 'messages', writer }
