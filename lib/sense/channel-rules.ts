@@ -2,6 +2,7 @@
 /** Rules about channels: where they lead, with which keys, and whether they are ever asked. */
 import { FINISH_WORDS } from '../protocols/words/finish-words.ts'
 import { KINDS, kindLike, type ProviderKind } from '../protocols/words/kinds.ts'
+import { protocolRow } from '../protocols/table.ts'
 import type { Channel } from '../terms/records.ts'
 import type { Config, Listener } from '../config/config.ts'
 import { didYouMean } from '../config/yaml.ts'
@@ -262,6 +263,24 @@ export const CHANNEL_RULES: Rule[] = [
             `a model that an enabled channel serves${didYouMean(name, unpriced)}`,
             name,
           )
+    },
+  },
+  {
+    name: 'max_output_missing',
+    severity: 'warned',
+    about:
+      'A model of text without `max_output` that clients of messages reach by translation only: they ask for up to 128000 tokens, which upstreams of other models refuse.',
+    *find(sight) {
+      const { cover } = protocolRow('messages').price
+      for (const { name, price, maxOutput } of sight.seen.models) {
+        const isText = price !== null && cover.some(set => set.every(line => price[line] !== undefined))
+        const ways = sight.serving(name).filter(({ protocols }) => protocols.some(one => Object.hasOwn(FINISH_WORDS, one)))
+        const translated = ways.filter(({ translate }) => translate === true || translate.includes('messages'))
+        const isNative = ways.some(({ protocols }) => protocols.includes('messages'))
+        if (maxOutput !== null || !isText || isNative || translated.length === 0) continue
+        const expected = 'the most tokens that the model writes: clients of messages ask for up to 128000'
+        yield inRow('models', name, ['max_output'], expected, null)
+      }
     },
   },
   {

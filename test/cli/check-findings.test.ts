@@ -25,7 +25,7 @@ const CHANNEL = {
 }
 const FILE = {
   groups: [{ name: 'vip', public: true }],
-  models: [{ name: 'beta-4.7', price: { input: 1, output: 2 } }],
+  models: [{ name: 'beta-4.7', price: { input: 1, output: 2 }, max_output: 64000 }],
   channels: [CHANNEL],
   accounts: [{ name: 'acme', groups: ['default'] }],
   keys: [{ account: 'acme', name: 'k', secret: 'sk-0123456789abcdef' }],

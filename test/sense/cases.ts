@@ -182,5 +182,9 @@ export const SIBLINGS: [name: string, change: Change][] = [
     'a kind of which no stream was recorded',
     inCatalog([URL_, 'https://api.fireworks.ai'], ['anthropic, protocols: [messages]', 'fireworks, protocols: [chat]']),
   ],
+  [
+    'no largest output of a model that clients of messages reach by translation only',
+    inCatalog([', max_output: 64000', ''], ['anthropic, protocols: [messages]', 'openai, protocols: [chat]']),
+  ],
   ['a rule that is none', { catalog: `accept: [zero_prise]\n${CATALOG}` }],
 ]

@@ -22,7 +22,13 @@ const channel = (host: string, more: Json = {}): Json => ({
   models: ['m'],
   ...more,
 })
-const model = (name: string, price: Json, more: Json = {}): Json => ({ name, price, ...more })
+/** Models of text say how much they write: most of them are served to clients of messages by translation. */
+const model = (name: string, price: Json, more: Json = {}): Json => ({
+  name,
+  price,
+  ...('output' in price ? { max_output: 64000 } : {}),
+  ...more,
+})
 
 /** One model of one provider. */
 const one = (name: string, price: Json, host: string, more: Json = {}): Json => ({
@@ -38,6 +44,31 @@ const PROXIED = { public: { main: 'https://gw.acme.example', direct: 'https://di
 
 const GOOD: [name: string, catalog: Json, gateway?: Json, missing?: RegExp][] = [
   ['Anthropic with all its prices', one('claude-sonnet-4-5', SONNET, ANTHROPIC, messages)],
+  [
+    'no largest output where clients of messages are not translated',
+    {
+      models: [{ name: 'gpt-5', price: { input: 9, output: 70 } }],
+      channels: [
+        channel(OPENAI, { kind: 'openai', models: ['gpt-5'], translate: ['responses'] }),
+        channel(OPENAI, { name: 'b', kind: 'openai', models: ['gpt-5'], translate: false, protocols: ['responses'] }),
+      ],
+    },
+  ],
+  [
+    'nor where a channel speaks messages',
+    {
+      models: [{ name: 'glm-4.6', price: { input: 4, output: 16 } }],
+      channels: [
+        channel('https://open.bigmodel.cn', { kind: 'zhipu', models: ['glm-4.6'] }),
+        channel('https://open.bigmodel.cn', {
+          name: 'b',
+          kind: 'zhipu',
+          models: ['glm-4.6'],
+          protocols: ['messages'],
+        }),
+      ],
+    },
+  ],
   [
     'a snapshot of a model by its whole name',
     one('claude-opus-4-5-20251101', { input: 35, output: 175 }, ANTHROPIC, messages),

@@ -31,8 +31,8 @@ const CHANNEL = {
 const GOOD = {
   groups: [{ name: 'default' }],
   models: [
-    { name: 'm', price: { input: 2, output: 8 } },
-    { name: 'n', price: { input: 4, output: 16 } },
+    { name: 'm', price: { input: 2, output: 8 }, max_output: 64000 },
+    { name: 'n', price: { input: 4, output: 16 }, max_output: 64000 },
   ],
   channels: [CHANNEL],
 }

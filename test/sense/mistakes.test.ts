@@ -645,6 +645,13 @@ const SAID_OF_SIBLINGS: Lines[] = [
     ],
   ],
   [
+    'no largest output of a model that clients of messages reach by translation only',
+    [],
+    [
+      'catalog.yaml:4:5: models[0].max_output: expected the most tokens that the model writes: clients of messages ask for up to 128000, found nothing [max_output_missing]',
+    ],
+  ],
+  [
     'a rule that is none',
     [],
     ['catalog.yaml:1:10: accept[0]: expected one of @ (did you mean zero_price?), found "zero_prise" [accept]'],
