@@ -137,8 +137,9 @@ t.test('export: applied where it came from, a catalogue changes nothing', async 
         price: { input: 3, output: '9.5', over: [{ tokens: 1000, input: 6, output: 20 }] },
         offline: ['vip'],
         family: 'f',
+        max_output: 100,
       },
-      { name: `costs ${NO_VARIABLE}`, price: { request: 1 } },
+      { name: `costs ${NO_VARIABLE}`, price: { request: 1 }, max_output: 100 },
     ],
     channels: [
       {
