@@ -274,7 +274,9 @@ export const CHANNEL_RULES: Rule[] = [
       const { cover } = protocolRow('messages').price
       for (const { name, price, maxOutput } of sight.seen.models) {
         const isText = price !== null && cover.some(set => set.every(line => price[line] !== undefined))
-        const ways = sight.serving(name).filter(({ protocols }) => protocols.some(one => Object.hasOwn(FINISH_WORDS, one)))
+        const ways = sight
+          .serving(name)
+          .filter(({ protocols }) => protocols.some(one => Object.hasOwn(FINISH_WORDS, one)))
         const translated = ways.filter(({ translate }) => translate === true || translate.includes('messages'))
         const isNative = ways.some(({ protocols }) => protocols.includes('messages'))
         if (maxOutput !== null || !isText || isNative || translated.length === 0) continue
