@@ -15,6 +15,7 @@ import {
 import { homedir } from 'node:os'
 import path from 'node:path'
 import t, { type Test } from 'tap'
+import { PAGES } from '../../web/shared/sitemap.ts'
 import { freePorts } from '../support/ports.ts'
 
 const ROOT = path.resolve(import.meta.dirname, '../..')
@@ -63,6 +64,38 @@ async function started(
   })
 }
 
+/** Every page, and whatever its files name in turn: scripts that are loaded later too. Node parses each script as a module. */
+async function pagesAreServed(t: Test, base: string): Promise<void> {
+  const read = async (at: string): Promise<string> => {
+    const answer = await fetch(base + at)
+    t.equal(answer.status, 200, at)
+    return answer.text()
+  }
+  const files = new Set<string>()
+  // nothing has the address of the page `missing`
+  const pages = PAGES.filter(({ name }) => name !== 'missing')
+  for (const { path: at } of pages) {
+    const found = filesIn(await read(`/console${at.replaceAll('*', 'beta-4.7')}`))
+    t.equal(found.filter(file => file.endsWith('.js')).length, 2, `${at} names the script of all pages and its own`)
+    for (const file of found) files.add(file)
+  }
+  for (const file of files) {
+    const text = await read(file)
+    if (!file.endsWith('.js')) continue
+    t.match(spawnSync(process.execPath, ['--input-type=module', '--check'], { input: text }), { status: 0 }, file)
+    for (const later of filesIn(text)) files.add(later)
+  }
+  for (const { name } of pages)
+    t.ok(
+      [...files].some(file => file.endsWith(`/pages/${name}.js`)),
+      name,
+    )
+}
+
+const filesIn = (text: string): string[] => [
+  ...new Set([...text.matchAll(/["'](\/console\/a\/[^"']+\.(?:js|css|svg))["']/g)].map(([, file]) => file as string)),
+]
+
 async function serves(t: Test, bin: string, env: NodeJS.ProcessEnv): Promise<void> {
   const cwd = t.testdir({})
   const upstream = await started(t, bin, ['simulate', '--listen', '127.0.0.1:0'], { cwd, env }, /(http:\/\/\S+)/)
@@ -75,7 +108,7 @@ async function serves(t: Test, bin: string, env: NodeJS.ProcessEnv): Promise<voi
     catalog: 'catalog.yaml',
   }
   const catalog = {
-    groups: [{ name: 'default' }],
+    groups: [{ name: 'default', public: true }],
     models: [{ name: 'beta-4.7', price: { input: 1, output: 2 } }],
     channels: [
       { name: 'c', base_url: upstream, protocols: ['chat'], key: 'up', groups: ['default'], models: ['beta-4.7'] },
@@ -93,10 +126,7 @@ async function serves(t: Test, bin: string, env: NodeJS.ProcessEnv): Promise<voi
     body: JSON.stringify({ model: 'beta-4.7', messages: [{ role: 'user', content: 'Hello!' }] }),
   })
   t.equal(answer.status, 200, await answer.text())
-  const page = await (await fetch(`http://127.0.0.1:${main}/console`)).text()
-  const files = [...page.matchAll(/"(\/console\/a\/[^"]+)"/g)].map(([, file]) => file as string)
-  t.ok(files.length > 3, 'the page names its files')
-  for (const file of files) t.equal((await fetch(`http://127.0.0.1:${main}${file}`)).status, 200, file)
+  await pagesAreServed(t, `http://127.0.0.1:${main}`)
   t.equal(statSync(path.join(cwd, 'books.db')).mode & 0o077, 0, 'the books are for nobody else')
   t.match(spawnSync(bin, ['audit'], { cwd, env, encoding: 'utf8' }), { status: 0 })
 }
