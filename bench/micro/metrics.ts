@@ -47,7 +47,7 @@ export const bench: Bench = async (lib, seed) => {
   }
   return [
     counting('request', 'gateway_requests_total', (m, row) => m.request(row.protocol, row.status, 0.034)),
-    counting('first byte', 'gateway_first_byte_seconds', (m, row) => m.firstByte(row.protocol, 0.012)),
+    counting('first byte', 'gateway_first_byte_seconds', (m, row) => m.firstByte(row.protocol, row.channel, 0.012)),
     counting('settlement', 'gateway_settlements_total', (m, row) => m.settlement(row.model, row)),
     counting('refusal', 'gateway_refusals_total', m => m.refusal('rate')),
   ]

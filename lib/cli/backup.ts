@@ -6,7 +6,7 @@ import { existsSync, renameSync, rmSync, statSync } from 'node:fs'
 import { backup, DatabaseSync } from 'node:sqlite'
 import { OperationError } from '../operations/error.ts'
 import { type Config, loadConfig } from '../config/config.ts'
-import { wantStore } from '../process/data-paths.ts'
+import { markBackup, wantStore } from '../process/data-paths.ts'
 import { type CommandOutput, progress } from './output.ts'
 
 const SHOWN_EACH_MS = 500
@@ -30,6 +30,7 @@ export async function backupStore(
     await copy(from, part)
     wantSound(part, from)
     renameSync(part, to)
+    markBackup(config)
   } finally {
     rmSync(part, { force: true })
   }

@@ -8,7 +8,8 @@ import { addImport } from './price-options.ts'
 import { say, URL_HELP } from './output.ts'
 import { addUpkeep } from './upkeep-options.ts'
 import { Argument, Command, CommanderError, InvalidArgumentError } from 'commander'
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync } from 'node:fs'
+import { VERSION } from '../base/version.ts'
 import { type Listener, duration, parseListener } from '../config/scalars.ts'
 import { ConfigError } from '../config/yaml.ts'
 import { OperationError, type OperationFault } from '../operations/error.ts'
@@ -69,9 +70,6 @@ export async function runCommand(args: string[], root: string): Promise<void> {
   }
 }
 
-const versionOf = (root: string): string =>
-  (JSON.parse(readFileSync(`${root}package.json`, 'utf8')) as { version: string }).version
-
 /** Nouns whose commands are calls of the admin API (`call-commands.ts`), with what the list of commands says of them. */
 const NOUNS: Readonly<Record<string, string>> = {
   accounts: 'who pays: balance, limits, groups',
@@ -113,7 +111,7 @@ function giveConfig(action: Command, root: string): void {
 async function createProgram(args: readonly string[], root: string): Promise<Command> {
   const program = new Command('gateway')
     .description('One address and one key in front of many model providers.')
-    .version(versionOf(root), '-v, --version', 'print the version')
+    .version(VERSION, '-v, --version', 'print the version')
     .exitOverride()
     .showHelpAfterError('(`gateway help` lists the commands)')
     .helpCommand('help [command]', 'print the help of a command')

@@ -2,7 +2,8 @@
  * Checks the paths at which the gateway keeps data, before anything opens them, so that the operator reads what is
  * wrong and what to do about it instead of an error of the system or the database.
  */
-import { accessSync, constants, existsSync, mkdirSync, statSync } from 'node:fs'
+import { accessSync, constants, existsSync, mkdirSync, statSync, writeFileSync } from 'node:fs'
+import { stat, statfs } from 'node:fs/promises'
 import path from 'node:path'
 import { type Config, ConfigError } from '../config/config.ts'
 
@@ -13,6 +14,42 @@ const OWN_FOLDER = 0o700
 function fileOf({ store }: Config): string | null {
   const file = store.startsWith('sqlite:') ? store.slice('sqlite:'.length) : ':memory:'
   return file === ':memory:' ? null : path.resolve(file)
+}
+
+/** Free bytes on the disks of the journal and of the embedded store; a disk that does not say is left out. */
+export async function freeBytes(config: Config): Promise<Record<string, number>> {
+  const file = fileOf(config)
+  const folders = { journal: config.journal, ...(file === null ? {} : { store: path.dirname(file) }) }
+  const found = await Promise.all(
+    Object.entries(folders).map(([what, folder]) =>
+      statfs(folder).then(
+        ({ bavail, bsize }) => [[what, bavail * bsize]] as const,
+        () => [],
+      ),
+    ),
+  )
+  return Object.fromEntries(found.flat())
+}
+
+/** An empty file beside the embedded store: when it was written last, a copy had been made. */
+const backupMark = (file: string): string => `${file}.backed-up`
+
+/** The store can be copied by a user who may write nothing beside it, and then nobody learns of it here. */
+export function markBackup(config: Config): void {
+  const file = fileOf(config)
+  try {
+    if (file !== null) writeFileSync(backupMark(file), '')
+  } catch {}
+}
+
+/** When the embedded store was copied last, in ms since 1970; null where that is not known. */
+export async function lastBackupMs(config: Config): Promise<number | null> {
+  const file = fileOf(config)
+  if (file === null) return null
+  return stat(backupMark(file)).then(
+    ({ mtimeMs }) => mtimeMs,
+    () => null,
+  )
 }
 
 /**

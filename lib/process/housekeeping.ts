@@ -3,6 +3,7 @@
  * the log tell of an imbalance, and it deletes usage rows that are older than `usage_retention`, refusals and counts of them that
  * are older than a week, sessions and links that have ended, and addresses that are older than `address_retention`.
  */
+import { freeBytes, lastBackupMs } from './data-paths.ts'
 import { PayRounds } from './payments.ts'
 import type { ServeParts } from './prepare.ts'
 import { type Clock, pause, systemClock } from '../base/clock.ts'
@@ -158,7 +159,16 @@ export function startUpkeep(
   const payRounds = new PayRounds({ ...parts, fleet, config: current, counts: metrics.pay })
   const balances = new BalanceRounds({ ...parts, channels: fleet.channels })
   const sweep = new PictureSweep({ clock: systemClock, log, metrics, settings: () => current().images })
-  metrics.observe({ imbalanceMicro: () => housekeeping.imbalance, balances: () => balances.states })
+  metrics.observe({
+    imbalanceMicro: () => housekeeping.imbalance,
+    balances: () => balances.states,
+    whole: async () => ({
+      isReady: (await fleet.ready()).ready,
+      nowMs: systemClock.now(),
+      freeBytes: await freeBytes(config),
+      backupMs: await lastBackupMs(config),
+    }),
+  })
   for (const work of [housekeeping, payRounds, balances, sweep]) work.start()
   return {
     stop() {

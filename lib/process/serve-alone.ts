@@ -23,6 +23,7 @@ export async function serveAlone(parts: ServeParts): Promise<OperationDeps> {
   }
   runUntilSignal(
     log,
+    metrics,
     { ...addresses, ops: ops.address, workers: 1 },
     {
       async reload() {

@@ -14,6 +14,7 @@ import type { RestEvent } from '../channels/rests.ts'
 import { RetryBudget } from '../channels/retry-budget.ts'
 import { proveKey, ownServices, type Services } from '../exchange/record/services.ts'
 import type { Ledger } from '../ledger/ledger.ts'
+import { clientConnections } from '../exchange/listener/connections.ts'
 import { Pictures } from '../exchange/pictures/pictures.ts'
 import type { Store } from '../store/store.ts'
 import type { Config } from '../config/config.ts'
@@ -126,7 +127,7 @@ export function enterWorld(services: Services, world: World, connectionsPerOrigi
  * Gives the metrics the state that ledger and channels keep.
  */
 export function observeServices({ ledger, health, metrics }: Services): void {
-  const observed: Omit<Observed, 'imbalanceMicro' | 'balances'> = {
+  const observed: Omit<Observed, 'imbalanceMicro' | 'balances' | 'whole'> = {
     holdsOpen: () => ledger.holdsOpen,
     heldMicro: () => ledger.heldTotal,
     leaseCalls: () => ledger.leaseCalls,
@@ -137,6 +138,7 @@ export function observeServices({ ledger, health, metrics }: Services): void {
     clockSkewMs: () => ledger.wall.skewMs,
     settlementLagMs: () => ledger.settlementLagMs,
     channelStates: () => health.states(),
+    connections: () => clientConnections,
   }
   metrics.observe(observed)
 }

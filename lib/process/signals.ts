@@ -4,9 +4,11 @@
  * supervisor's `retire` drains too, but leaves long answers their time.
  */
 import { underSupervision } from './listening.ts'
+import { systemClock } from '../base/clock.ts'
 import { type Logger, announce } from '../base/log.ts'
 import { type Config, ConfigError } from '../config/config.ts'
 import type { Readiness } from '../ops/server.ts'
+import type { Metrics } from '../terms/metrics.ts'
 
 /** How long a process may drain when another one serves already. */
 export const PATIENT_DRAIN_MS = 24 * 3600_000
@@ -21,11 +23,12 @@ interface Acts {
 }
 
 /** Listens for signals, then logs `ready` with the addresses. */
-export function runUntilSignal(log: Logger, addresses: object, acts: Acts): void {
+export function runUntilSignal(log: Logger, metrics: Metrics, addresses: object, acts: Acts): void {
   let reloading = Promise.resolve()
   let stopping = false
+  metrics.configRead(systemClock.now())
   process.on('SIGHUP', () => {
-    reloading = reloading.then(() => reload(log, acts))
+    reloading = reloading.then(() => reload(log, metrics, acts))
   })
   const stop = (signal: string) => {
     if (stopping) process.exit(1)
@@ -42,12 +45,14 @@ export function runUntilSignal(log: Logger, addresses: object, acts: Acts): void
   })
 }
 
-async function reload(log: Logger, acts: Acts): Promise<void> {
+async function reload(log: Logger, metrics: Metrics, acts: Acts): Promise<void> {
   try {
     const next = await acts.reload()
     log.level = next.log.level
+    metrics.configRead(systemClock.now())
     log.info('reloaded')
   } catch (error) {
+    metrics.reloadRefused()
     const err = error instanceof ConfigError ? error.message : error
     log.error({ err }, 'reload refused: everything stays as it was')
   }

@@ -36,6 +36,7 @@ export async function servePrimary(parts: ServeParts): Promise<OperationDeps> {
   }
   runUntilSignal(
     log,
+    metrics,
     { ...addresses, ops: ops.address, workers: config.workers },
     {
       async reload() {

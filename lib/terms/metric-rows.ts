@@ -60,11 +60,22 @@ export const METRICS = {
     'Refusals of known keys that cannot be looked up: queue_full (too many at once) or store (the store did not take them).',
   ),
   inflight: gauge('gateway_inflight', ['protocol'], 'Requests under way.'),
+  connections: gauge('gateway_connections', [], 'Connections of clients.'),
+  connectionsRefused: counter(
+    'gateway_connections_refused_total',
+    ['cause'],
+    'Connections that were closed without an answer: limit (half of the files that the process may open are connections of clients) or system (it gave none).',
+  ),
   overhead: histogram('gateway_overhead_seconds', [], 'Time of a request, less the time spent waiting for upstreams.'),
   firstByte: histogram(
     'gateway_first_byte_seconds',
     ['protocol'],
     'Time to the first byte of the upstream’s answer, for requests that got one.',
+  ),
+  channelFirstByte: histogram(
+    'gateway_channel_first_byte_seconds',
+    ['channel'],
+    'The same by channel, of requests that were charged or could have been.',
   ),
   duration: histogram('gateway_request_seconds', ['protocol'], 'Time of a request, from its start to its end.'),
   tokens: counter('gateway_tokens_total', ['model', 'class'], 'Tokens charged.'),
@@ -285,5 +296,43 @@ export const METRICS = {
     'gateway_console_requests_total',
     ['operation', 'status'],
     'Calls of the console’s API. `operation` is `none` where there is no such call. Status 499: the caller left before the answer.',
+  ),
+  ready: gauge('gateway_ready', [], 'Whether new requests can be served, as `/readyz` says: 1 yes, 0 no.', {
+    aggregator: 'max',
+  }),
+  buildInfo: gauge(
+    'gateway_build_info',
+    ['version', 'node'],
+    'Always 1: which version of the gateway runs, on which Node.',
+    {
+      aggregator: 'max',
+    },
+  ),
+  reloadSuccess: gauge(
+    'gateway_config_reload_success',
+    [],
+    'Whether the config that was read last is in force: 0 after a reload that was refused.',
+    { aggregator: 'max' },
+  ),
+  reloadTime: gauge(
+    'gateway_config_reload_timestamp_seconds',
+    [],
+    'When the config that is in force was read, at the start or by a reload; in s since 1970.',
+    { aggregator: 'max' },
+  ),
+  time: gauge('gateway_time_seconds', [], 'What the clock of this machine says, in s since 1970.', {
+    aggregator: 'max',
+  }),
+  diskFree: gauge(
+    'gateway_disk_free_bytes',
+    ['what'],
+    'What is free on the disk of the journal, and on that of the embedded store.',
+    { aggregator: 'max' },
+  ),
+  backupTime: gauge(
+    'gateway_backup_timestamp_seconds',
+    [],
+    'When `gateway backup` made its last copy of the embedded store, in s since 1970; absent = it has made none here.',
+    { aggregator: 'max' },
   ),
 } as const satisfies Record<string, MetricRow>

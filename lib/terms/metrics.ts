@@ -5,6 +5,7 @@
  */
 import { type Histogram, monitorEventLoopDelay } from 'node:perf_hooks'
 import type { Aggregator, MetricObjectWithValues, Registry } from 'prom-client'
+import { VERSION } from '../base/version.ts'
 import type { BalanceState } from './channel-seen.ts'
 import { GONE_OUTCOMES, METRICS, type MetricRow, READ_ON_ENDS, UNCOVERED_OUTCOMES } from './metric-rows.ts'
 import { BASES, type BreakerState, type ChannelState, TOKEN_CLASSES, type UsageRow } from './records.ts'
@@ -26,6 +27,17 @@ export interface Observed {
   imbalanceMicro(): number
   /** What is left at upstreams, by the names of channels. */
   balances(): Iterable<readonly [string, BalanceState]>
+  connections(): { open: number; refused: Readonly<Record<string, number>> }
+  /** Of the process that answers operators; null in the others. */
+  whole(): Promise<WholeState | null>
+}
+
+/** What is true of the gateway and its machine, whatever the number of its processes. */
+export interface WholeState {
+  isReady: boolean
+  nowMs: number
+  freeBytes: Readonly<Record<string, number>>
+  backupMs: number | null
 }
 
 const NOTHING: Observed = {
@@ -41,6 +53,8 @@ const NOTHING: Observed = {
   channelStates: () => [],
   imbalanceMicro: () => 0,
   balances: () => [],
+  connections: () => ({ open: 0, refused: {} }),
+  whole: async () => null,
 }
 
 type MetricId = keyof typeof METRICS
@@ -55,6 +69,7 @@ const COUNTED = [
   'inflight',
   'overhead',
   'firstByte',
+  'channelFirstByte',
   'duration',
   'moneyWait',
   'tokens',
@@ -84,8 +99,8 @@ type CountedId = (typeof COUNTED)[number]
 
 /** The gauges that are read of other parts of the program. */
 const READ: Record<
-  Exclude<MetricId, CountedId | `pay${string}` | `picture${string}` | 'creditsByHand'>,
-  (observed: Observed, channels: readonly string[]) => Sample[]
+  Exclude<MetricId, CountedId | `pay${string}` | `picture${string}` | `reload${string}` | 'creditsByHand'>,
+  (observed: Observed, channels: readonly string[], whole: WholeState | null) => Sample[]
 > = {
   channelState: (observed, channels) => stateSamples(channels, observed.channelStates()),
   channelKeyState: observed => keyStateSamples(observed.channelStates()),
@@ -102,6 +117,13 @@ const READ: Record<
   setAside: observed => gaugeOfEach(observed.setAside()),
   clockSkew: observed => plainGauge(Math.abs(observed.clockSkewMs()) / 1000),
   imbalance: observed => plainGauge(observed.imbalanceMicro()),
+  connections: observed => plainGauge(observed.connections().open),
+  connectionsRefused: observed => gaugeOfEach(observed.connections().refused, 'cause'),
+  buildInfo: () => [{ labels: { version: VERSION, node: process.version }, value: 1 }],
+  ready: (_, __, whole) => gaugeOrNone(whole, ({ isReady }) => Number(isReady)),
+  time: (_, __, whole) => gaugeOrNone(whole, ({ nowMs }) => nowMs / 1000),
+  diskFree: (_, __, whole) => gaugeOfEach(whole?.freeBytes ?? {}),
+  backupTime: (_, __, whole) => gaugeOrNone(whole?.backupMs ?? null, ms => ms / 1000),
 }
 
 export class Metrics {
@@ -111,6 +133,7 @@ export class Metrics {
   #process: Promise<Registry> | null = null
   #channels: readonly string[] = []
   #observed: Observed = NOTHING
+  #reload: { isInForce: boolean; readMs: number } | null = null
 
   constructor() {
     for (const basis of BASES) this.#counted.settlements.add(0, basis)
@@ -173,8 +196,9 @@ export class Metrics {
     this.#counted.pictureUnmatched.add(1, model)
   }
 
-  firstByte(protocol: string, seconds: number): void {
+  firstByte(protocol: string, channel: string, seconds: number): void {
     this.#counted.firstByte.observe(seconds, protocol)
+    this.#counted.channelFirstByte.observe(seconds, channel)
   }
 
   attempt(channel: string, result: string): void {
@@ -237,6 +261,15 @@ export class Metrics {
     this.#observed = { ...this.#observed, ...observed }
   }
 
+  /** The config of this moment is in force: that of the start, or one that was reloaded. */
+  configRead(nowMs: number): void {
+    this.#reload = { isInForce: true, readMs: nowMs }
+  }
+
+  reloadRefused(): void {
+    if (this.#reload !== null) this.#reload.isInForce = false
+  }
+
   /**
    * Begins to collect the metrics of the Node process. The first call loads prom-client, so that the start need not
    * wait for it.
@@ -245,6 +278,7 @@ export class Metrics {
     this.#process ??= promClient().then(client => {
       const register = new client.Registry()
       client.collectDefaultMetrics({ register, eventLoopMonitoringPrecision: NO_SAMPLES_MS })
+      for (const name of MISNAMED) register.removeSingleMetric(name)
       watchLoop(client, register)
       return register
     })
@@ -252,19 +286,25 @@ export class Metrics {
   }
 
   async snapshot(): Promise<Snapshot> {
-    const own = (Object.keys(METRICS) as MetricId[]).map(id => toValues(METRICS[id], this.#samples(id)))
+    const whole = await this.#observed.whole()
+    const own = (Object.keys(METRICS) as MetricId[]).map(id => toValues(METRICS[id], this.#samples(id, whole)))
     const ofProcess = (await (await this.watchProcess()).getMetricsAsJSON()) as Snapshot
     return [...own, ...ofProcess.map(values => ({ ...values, aggregator: AGGREGATORS[values.aggregator] ?? 'sum' }))]
   }
 
-  #samples(id: MetricId): Sample[] {
-    if (id in READ) return READ[id as keyof typeof READ](this.#observed, this.#channels)
+  #samples(id: MetricId, whole: WholeState | null): Sample[] {
+    if (id in READ) return READ[id as keyof typeof READ](this.#observed, this.#channels, whole)
+    if (id === 'reloadSuccess') return gaugeOrNone(this.#reload, ({ isInForce }) => Number(isInForce))
+    if (id === 'reloadTime') return gaugeOrNone(this.#reload, ({ readMs }) => readMs / 1000)
     if (id === 'creditsByHand') return plainGauge(this.pay.byHand)
     if (id === 'pictures' || id === 'picturesDeleted' || id === 'pictureBytes') return this.pictures.samples(id)
     if (id in this.#counted) return this.#counted[id as CountedId].samples(METRICS[id])
     return this.pay.samples(id as Extract<MetricId, `pay${string}`>)
   }
 }
+
+/** Absent where nobody knows the value: 0 would be one. */
+const gaugeOrNone = <T>(of: T | null, value: (of: T) => number): Sample[] => (of === null ? [] : plainGauge(value(of)))
 
 const STATE_VALUES: Record<BreakerState, number> = { closed: 0, half_open: 1, open: 2 }
 
@@ -310,6 +350,8 @@ const MICROS = 1_000_000
 
 const promClient = () => import('prom-client')
 
+/** Gauges with names of counters, which checkers of metrics complain of; `…_resources`, `_handles` and `_requests` by type have the same. */
+const MISNAMED = ['handles', 'requests', 'resources'].map(kind => `nodejs_active_${kind}_total`)
 /** prom-client samples the event loop by a timer. With this interval it never does, because the timer would wake an idle process. */
 const NO_SAMPLES_MS = 2 ** 31 - 1
 /** The figures of the event loop that prom-client takes from its own samples, in ns: by the part of their name that differs. */

@@ -23,6 +23,7 @@ t.test('the copy has what the store has, for its user only, and takes its place'
   writer.exec("BEGIN IMMEDIATE; UPDATE meta SET value = value WHERE name = 'prune'")
   t.match(await run('backup', 'copy.db'), { status: 0, stdout: /^ok: copy\.db, 0\.\d MB, checked\n$/, stderr: '' })
   writer.exec('COMMIT')
+  t.ok(existsSync(`${folder}/books.db.backed-up`), 'which metrics show the time of')
   t.match(await run('backup', 'copy.db'), { status: 5, stderr: 'gateway: copy.db is there already\n' })
   const json = runBin(['backup', 'other.db', '--json', '--config', 'c.yaml'], folder).stdout
   t.equal(statSync(`${folder}/other.db`).mode & 0o077, 0)

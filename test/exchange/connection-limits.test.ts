@@ -25,7 +25,13 @@ t.test('the oldest that are silent make room', async t => {
     asked.add(req.socket)
     res.end('hello')
   })
-  boundConnections(server, socket => asked.has(socket), all)
+  let told = 0
+  boundConnections(
+    server,
+    socket => asked.has(socket),
+    () => told++,
+    all,
+  )
   await once(server.listen(0, '127.0.0.1'), 'listening')
   const { port } = server.address() as AddressInfo
   const agent = new http.Agent({ keepAlive: true, maxSockets: 1 })
@@ -55,6 +61,8 @@ t.test('the oldest that are silent make room', async t => {
   )
   t.equal(await say(), 200, 'who had asked is there still')
   t.equal((await fetch(`http://127.0.0.1:${port}`)).status, 200, 'and who comes now is served')
+  t.same(all.refused, { limit: 18, system: 0 })
+  t.equal(told, 18)
   for (const socket of silent) socket.destroy()
   await until('only those are left that have asked', () => all.open <= 2)
   t.ok(all.silent.size <= 2)
@@ -63,7 +71,12 @@ t.test('the oldest that are silent make room', async t => {
 t.test('where all have asked, those that are idle go', async t => {
   const all = new Connections(3)
   const server = http.createServer((_, res) => res.end('hello'))
-  boundConnections(server, () => true, all)
+  boundConnections(
+    server,
+    () => true,
+    () => {},
+    all,
+  )
   await once(server.listen(0, '127.0.0.1'), 'listening')
   const { port } = server.address() as AddressInfo
   t.teardown(() => {

@@ -46,6 +46,22 @@ for (const workers of [1, 2])
       [line['ops'], '/readyz', 200],
     ] as const)
       t.equal((await fetch(`${address}${path}`)).status, status, `${address}${path}`)
+    const metrics = await (await fetch(`${line['ops']}/metrics`)).text()
+    const values = new Map(
+      [...metrics.matchAll(/^(gateway_\S+) (\S+)$/gm)].map(([, name, value]) => [name, Number(value)]),
+    )
+    for (const [name, least, most] of [
+      ['gateway_ready', 1, 1],
+      ['gateway_config_reload_success', 1, 1],
+      ['gateway_time_seconds', Date.now() / 1000 - 60, Date.now() / 1000],
+      ['gateway_config_reload_timestamp_seconds', Date.now() / 1000 - 60, Date.now() / 1000],
+      ['gateway_disk_free_bytes{what="journal"}', 1, Infinity],
+      ['gateway_disk_free_bytes{what="store"}', 1, Infinity],
+      ['gateway_connections', 0, 10],
+    ] as const) {
+      const value = values.get(name)
+      t.ok(value !== undefined && value >= least && value <= most, `${name} is ${value}`)
+    }
   })
 
 t.test('a reload follows the admin token and the level of the log', async t => {
@@ -65,7 +81,10 @@ t.test('a reload follows the admin token and the level of the log', async t => {
   // until then the second token is right: many wrong ones would be turned away for a minute
   while ((await asks('the-second-token')) === 200) await new Promise(resolve => setTimeout(resolve, 10))
   t.equal(await asks('the-first-token'), 200)
+  const metrics = async () => (await fetch(`${ops}/metrics`)).text()
+  t.match(await metrics(), /^gateway_config_reload_success 1$/m)
   write({ catalog: 'nowhere.yaml' })
   child.kill('SIGHUP')
   t.match(await next(), { level: 'error', msg: /^reload refused/ }, 'nothing of less importance stands before it')
+  t.match(await metrics(), /^gateway_config_reload_success 0$/m)
 })

@@ -55,6 +55,8 @@ const observed = (
   channelStates: () => states.map(([name, state, keys = [state]]) => [name, { state, keys, open: 0 }] as const),
   imbalanceMicro: () => change.imbalanceMicro ?? 0,
   balances: () => [],
+  connections: () => ({ open: 0, refused: {} }),
+  whole: async () => null,
   setAside: () => ({ settlements: 0, unreadable: 0, journals: 0 }),
   clockSkewMs: () => 0,
 })
@@ -83,6 +85,7 @@ t.test('every metric is announced from the start, and those that alarms watch ha
     t.match(text, `# HELP ${name} ${help}\n# TYPE ${name} ${type}\n`)
   }
   t.same(await lines(new Metrics()), [
+    'gateway_connections 0',
     'gateway_pictures_total{outcome="kept"} 0',
     'gateway_pictures_total{outcome="no_room"} 0',
     'gateway_pictures_total{outcome="failed"} 0',
@@ -116,7 +119,9 @@ t.test('every metric is announced from the start, and those that alarms watch ha
     'gateway_pay_chain{what="head_block"} 0',
     'gateway_pay_chain{what="finalized_lag_blocks"} 0',
     'gateway_pay_chain{what="cursor_lag_seconds"} 0',
+    `gateway_build_info{version="0.1.0",node="${process.version}"} 1`,
   ])
+  t.notMatch(text, /^# TYPE \w+_total gauge$/m, 'no gauge has the name of a counter')
   for (const name of ['process_cpu_seconds_total', 'process_resident_memory_bytes', 'nodejs_eventloop_lag_seconds']) {
     t.match(text, new RegExp(`^${name} `, 'm'))
   }
@@ -163,10 +168,12 @@ t.test('what is counted is shown', async t => {
     ['overhead', m => m.overhead(0.5), ['gateway_overhead_seconds_sum 0.5', 'gateway_overhead_seconds_count 1']],
     [
       'firstByte',
-      m => m.firstByte('messages', 2),
+      m => m.firstByte('messages', 'one', 2),
       [
         'gateway_first_byte_seconds_sum{protocol="messages"} 2',
         'gateway_first_byte_seconds_count{protocol="messages"} 1',
+        'gateway_channel_first_byte_seconds_sum{channel="one"} 2',
+        'gateway_channel_first_byte_seconds_count{channel="one"} 1',
       ],
     ],
     ['attempt', m => m.attempt('one', 'busy'), ['gateway_upstream_attempts_total{channel="one",result="busy"} 1']],
@@ -203,6 +210,56 @@ t.test('what is counted is shown', async t => {
         'gateway_charge_cny_total{model="m"} 0.000001',
         'gateway_settlements_total{basis="reported"} 1',
       ],
+    ],
+    [
+      'connections',
+      m => m.observe({ connections: () => ({ open: 3, refused: { limit: 2, system: 0 } }) }),
+      [
+        'gateway_connections 3',
+        'gateway_connections_refused_total{cause="limit"} 2',
+        'gateway_connections_refused_total{cause="system"} 0',
+      ],
+    ],
+    [
+      'the gateway as a whole',
+      m =>
+        m.observe({
+          whole: async () => ({ isReady: true, nowMs: 5500, freeBytes: { journal: 7, store: 8 }, backupMs: 1500 }),
+        }),
+      [
+        'gateway_ready 1',
+        'gateway_time_seconds 5.5',
+        'gateway_disk_free_bytes{what="journal"} 7',
+        'gateway_disk_free_bytes{what="store"} 8',
+        'gateway_backup_timestamp_seconds 1.5',
+      ],
+    ],
+    [
+      'a gateway that is not ready, and whose copies are not known',
+      m => m.observe({ whole: async () => ({ isReady: false, nowMs: 0, freeBytes: {}, backupMs: null }) }),
+      ['gateway_ready 0', 'gateway_time_seconds 0'],
+    ],
+    [
+      'a reload',
+      m => m.configRead(2500),
+      ['gateway_config_reload_success 1', 'gateway_config_reload_timestamp_seconds 2.5'],
+    ],
+    [
+      'a reload that was refused',
+      m => {
+        m.configRead(2500)
+        m.reloadRefused()
+      },
+      ['gateway_config_reload_success 0', 'gateway_config_reload_timestamp_seconds 2.5'],
+    ],
+    [
+      'a reload that went well after that',
+      m => {
+        m.configRead(2500)
+        m.reloadRefused()
+        m.configRead(3500)
+      },
+      ['gateway_config_reload_success 1', 'gateway_config_reload_timestamp_seconds 3.5'],
     ],
     ['lost refusals', m => m.refusalsLost('store', 2), ['gateway_refusals_lost_total{cause="store"} 2']],
     ['usage', m => m.usageCounted('c'), ['gateway_usage_counted_total{channel="c"} 1']],

@@ -31,6 +31,8 @@ function limitsOfProcess(): string {
 export class Connections {
   readonly most: number
   open = 0
+  /** How many were closed without an answer, by cause. */
+  readonly refused = { limit: 0, system: 0 }
   /**
    * Connections on which perhaps no request has come yet, the oldest first, each with a function that tells. Those that
    * have had a request are taken out when they are found at the limit.
@@ -42,10 +44,15 @@ export class Connections {
   }
 }
 
-const ofProcess = new Connections(mostConnections(limitsOfProcess()))
+export const clientConnections = new Connections(mostConnections(limitsOfProcess()))
 
-/** `hasAsked` says whether a request has come on a connection. */
-export function boundConnections(server: Server, hasAsked: (socket: Socket) => boolean, all = ofProcess): void {
+/** `hasAsked` says whether a request has come on a connection; `onRefused` hears of each that is closed. */
+export function boundConnections(
+  server: Server,
+  hasAsked: (socket: Socket) => boolean,
+  onRefused: () => void,
+  all = clientConnections,
+): void {
   server.on('connection', (socket: Socket) => {
     all.open++
     all.silent.set(socket, hasAsked)
@@ -56,7 +63,10 @@ export function boundConnections(server: Server, hasAsked: (socket: Socket) => b
     if (all.open <= all.most) return
     const oldest = oldestSilent(all.silent)
     if (oldest === socket) server.closeIdleConnections() // idle connections close a moment later, and until then there are too many, so the new one is closed too
-    oldest?.destroy()
+    if (oldest === undefined) return
+    all.refused.limit++
+    onRefused()
+    oldest.destroy()
   })
 }
 

@@ -12,7 +12,7 @@ import { refuse } from '../record/ending.ts'
 import type { Services } from '../record/services.ts'
 import { KEEP_ALIVE_MS, NO_PAGE } from '../../base/reply.ts'
 import { BadBytes } from './bad-bytes.ts'
-import { boundConnections, cutStuck } from './connections.ts'
+import { boundConnections, clientConnections, cutStuck } from './connections.ts'
 import { PROBE_PATH } from '../../terms/probe.ts'
 import { probe } from './probe.ts'
 import type { Clock } from '../../base/clock.ts'
@@ -23,6 +23,8 @@ import type { Clock } from '../../base/clock.ts'
 const HEADERS_MS = 60_000
 /** The most time for a whole request, body included. */
 const REQUEST_MS = 600_000
+/** Full connections are told again after this time. */
+const SILENT_MS = 60_000
 const MAX_HEADER_BYTES = 64 * 1024
 
 /** Answers requests for pages beside the API (the console) and returns true; false = the request is not for a page. */
@@ -42,9 +44,23 @@ export function createPublicServer(services: Services, listener: ListenerName, p
   server.maxHeadersCount = MOST_HEADERS
   server.requestTimeout = REQUEST_MS
   cutStuck(server, services.clock, () => services.world.config.timeouts.slowClientMs)
-  boundConnections(server, socket => newest.has(socket))
+  let sayAgainMs = 0
+  boundConnections(
+    server,
+    socket => newest.has(socket),
+    () => {
+      const nowMs = services.clock.monotonic()
+      if (nowMs < sayAgainMs) return
+      sayAgainMs = nowMs + SILENT_MS
+      services.log.warn({ most: clientConnections.most }, 'connections are closed: this process may open too few files')
+    },
+  )
   // when one connection cannot be accepted (no file descriptor is left, say), the listener must go on
-  server.on('error', error => server.listening && services.log.error({ err: error }, 'a connection was not accepted'))
+  server.on('error', error => {
+    if (!server.listening) return
+    clientConnections.refused.system++
+    services.log.error({ err: error }, 'a connection was not accepted')
+  })
   // there is no listener for 'upgrade', so that node treats a request which offers one as an ordinary request
   server.on('request', (req: IncomingMessage, res: ServerResponse) => {
     // who keeps the connection learns from this answer that the process ends, whatever the answer is

@@ -177,7 +177,7 @@ function count(x: Exchange, { metrics }: Services, totalMs: number): void {
   const { row } = x
   if (row === null) return
   metrics.settlement(x.world.modelNames.has(row.model) ? row.model : 'other', row)
-  if (row.firstByteMs !== null) metrics.firstByte(row.protocol, row.firstByteMs / 1000)
+  if (row.firstByteMs !== null) metrics.firstByte(row.protocol, row.channel, row.firstByteMs / 1000)
 }
 
 function log(x: Exchange, { log, clock }: Services, totalMs: number): void {
