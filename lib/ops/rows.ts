@@ -5,6 +5,7 @@ import { z } from 'zod'
 import { type Described, openApi } from '../api/openapi.ts'
 import { Instead, type Operation, TextFile } from '../api/operation.ts'
 import { USERS } from '../console/api/people.ts'
+import { VERSION } from '../base/version.ts'
 import { catalogSchema } from '../catalog/schema.ts'
 import { accountChangeForm, accountForm, accountsQuery } from '../operations/accounts/accounts.ts'
 import { actionsQuery } from '../operations/accounts/actions.ts'
@@ -470,6 +471,17 @@ const DESCRIPTION =
 let document: object | null = null
 
 const DOCUMENT = [
+  readingCall({
+    id: 'version.read',
+    call: 'GET /version',
+    summary: 'Which version of the gateway answers, on which Node, and since when.',
+    answer: z.strictObject({ version: z.string(), node: z.string(), started_at: timeText }).meta({ id: 'Version' }),
+    run: async ({ deps: { clock } }) => ({
+      version: VERSION,
+      node: process.version,
+      started_at: new Date(clock.now() - process.uptime() * 1000).toISOString(),
+    }),
+  }),
   readingCall({
     id: 'document.read',
     call: 'GET /openapi.json',

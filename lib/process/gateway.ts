@@ -20,7 +20,7 @@ import { Console } from '../console/console.ts'
 import { acceptByKey } from '../exchange/accept.ts'
 import { type Trial, dryRun as tryOut } from '../exchange/dry-run.ts'
 import { pictureFiles } from '../exchange/listener/files.ts'
-import { LoopLag, type Pages, createPublicServer } from '../exchange/listener/server.ts'
+import { clientConnections, LoopLag, type Pages, createPublicServer } from '../exchange/listener/server.ts'
 import type { Services } from '../exchange/record/services.ts'
 import { countDeadLetters } from '../ledger/dead-letters.ts'
 import { Ledger } from '../ledger/ledger.ts'
@@ -100,6 +100,7 @@ export class Gateway {
     const services = createServices({ clock, log, metrics, store, ledger, lag, world, tellRest })
     const gateway = new Gateway(config, store, services, lag, changeSeq)
     observeServices(services)
+    metrics.observe({ connections: () => clientConnections })
     services.keyUses.start()
     await services.stats.start()
     services.uncovered.start()

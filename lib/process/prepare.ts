@@ -48,7 +48,8 @@ async function wantSecret(store: Store, config: Config): Promise<void> {
 
 /**
  * Brings the store up to date before a start or a reload serves from it. `before`: the config in force until now. Throws
- * ConfigError, also for what the rules of sense refuse and is not in force already.
+ * ConfigError, also for what the rules of sense refuse and is not in force already. Returns the names of rows that the catalogue file
+ * has made or changed, by their kinds.
  */
 export async function prepareStore(
   store: Store,
@@ -56,7 +57,7 @@ export async function prepareStore(
   env: NodeJS.ProcessEnv,
   log: Logger,
   before: Config | null = null,
-): Promise<void> {
+): Promise<Record<string, string[]>> {
   if (config.migrateOnStart || config.store.startsWith('sqlite:')) await store.migrate()
   else {
     await store.wantSchema()
@@ -74,6 +75,11 @@ export async function prepareStore(
       'these rows stay as they were changed in the store, because the catalogue file says nothing new about them (apply --force writes them)',
     )
   for (const warning of warnings) log.warn(warning)
+  const written = Object.entries(summary ?? {}).map(([kind, { created, updated }]): [string, string[]] => [
+    kind,
+    [...created, ...updated],
+  ])
+  return Object.fromEntries(written.filter(([, names]) => names.length > 0))
 }
 
 /**
@@ -109,6 +115,28 @@ export function reloadedConfig(now: Config, { configFile, env }: ServeOptions, l
   const simulated = now.payer === null ? {} : { pay: now.pay, payer: now.payer }
   return { ...next, ...kept, ...simulated, ownSecret: now.ownSecret }
 }
+
+/** What a reload has brought: the config in force, the names of settings that are others now, and rows that the catalogue file wrote. */
+export interface Reloaded {
+  config: Config
+  settings: string[]
+  rows: Record<string, string[]>
+}
+
+/** Reads config and catalogue again, and brings the store up to date with them. The config is not in force yet. Throws as these do. */
+export async function reread(now: Config, { options, log, store }: ServeParts): Promise<Reloaded> {
+  const config = reloadedConfig(now, options, log)
+  const rows = await prepareStore(store, config, options.env, log, now)
+  return { config, settings: changedSettings(now, config), rows }
+}
+
+/** Values are not told: some are secrets. */
+const changedSettings = (now: Config, next: Config): string[] =>
+  (Object.keys(next) as (keyof Config)[]).filter(key => !isDeepStrictEqual(next[key], now[key])).map(settingOf)
+
+/** The name of a setting in the file, which has its unit in the value. */
+export const settingOf = (key: keyof Config): string =>
+  key.replace(/Ms$/, '').replaceAll(/[A-Z]/g, letter => `_${letter.toLowerCase()}`)
 
 /** What readers of all pages are told is for the log, too. */
 function noteAnnouncements(now: Config, next: Config, log: Logger): void {

@@ -5,11 +5,11 @@ import { formatMetrics } from '../terms/metrics.ts'
 import { Gateway } from './gateway.ts'
 import { Leaving, PATIENT_DRAIN_MS, runUntilSignal } from './signals.ts'
 import { openOps } from './ops-listener.ts'
-import { prepareStore, reloadedConfig, type ServeParts } from './prepare.ts'
+import { reread, type ServeParts } from './prepare.ts'
 import { startUpkeep } from './housekeeping.ts'
 
 export async function serveAlone(parts: ServeParts): Promise<OperationDeps> {
-  const { config, options, log, metrics, store } = parts
+  const { config, log, metrics, store } = parts
   const gateway = await Gateway.start(config, log, metrics, store)
   const leaving = new Leaving()
   const fleet = fleetOfOne(gateway, leaving)
@@ -27,12 +27,11 @@ export async function serveAlone(parts: ServeParts): Promise<OperationDeps> {
     { ...addresses, ops: ops.address, workers: 1 },
     {
       async reload() {
-        const next = reloadedConfig(gateway.config, options, log)
-        await prepareStore(store, next, options.env, log, gateway.config)
-        await gateway.reconfigure(next)
+        const reloaded = await reread(gateway.config, parts)
+        await gateway.reconfigure(reloaded.config)
         await gateway.follow()
-        ops.follow(next)
-        return next
+        ops.follow(reloaded.config)
+        return reloaded
       },
       async stop() {
         const { leaveMs, drainMs } = gateway.config.timeouts

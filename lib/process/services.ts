@@ -14,7 +14,6 @@ import type { RestEvent } from '../channels/rests.ts'
 import { RetryBudget } from '../channels/retry-budget.ts'
 import { proveKey, ownServices, type Services } from '../exchange/record/services.ts'
 import type { Ledger } from '../ledger/ledger.ts'
-import { clientConnections } from '../exchange/listener/connections.ts'
 import { Pictures } from '../exchange/pictures/pictures.ts'
 import type { Store } from '../store/store.ts'
 import type { Config } from '../config/config.ts'
@@ -127,7 +126,7 @@ export function enterWorld(services: Services, world: World, connectionsPerOrigi
  * Gives the metrics the state that ledger and channels keep.
  */
 export function observeServices({ ledger, health, metrics }: Services): void {
-  const observed: Omit<Observed, 'imbalanceMicro' | 'balances' | 'whole'> = {
+  const observed: Omit<Observed, 'imbalanceMicro' | 'balances' | 'whole' | 'connections'> = {
     holdsOpen: () => ledger.holdsOpen,
     heldMicro: () => ledger.heldTotal,
     leaseCalls: () => ledger.leaseCalls,
@@ -138,7 +137,6 @@ export function observeServices({ ledger, health, metrics }: Services): void {
     clockSkewMs: () => ledger.wall.skewMs,
     settlementLagMs: () => ledger.settlementLagMs,
     channelStates: () => health.states(),
-    connections: () => clientConnections,
   }
   metrics.observe(observed)
 }

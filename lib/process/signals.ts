@@ -4,9 +4,10 @@
  * supervisor's `retire` drains too, but leaves long answers their time.
  */
 import { underSupervision } from './listening.ts'
+import type { Reloaded } from './prepare.ts'
 import { systemClock } from '../base/clock.ts'
 import { type Logger, announce } from '../base/log.ts'
-import { type Config, ConfigError } from '../config/config.ts'
+import { ConfigError } from '../config/config.ts'
 import type { Readiness } from '../ops/server.ts'
 import type { Metrics } from '../terms/metrics.ts'
 
@@ -14,8 +15,8 @@ import type { Metrics } from '../terms/metrics.ts'
 export const PATIENT_DRAIN_MS = 24 * 3600_000
 
 interface Acts {
-  /** Resolves with the config that is in force then. */
-  reload(): Promise<Config>
+  /** Resolves when what was read is in force. */
+  reload(): Promise<Reloaded>
   /** Drains within the `timeouts.drain` of the config. */
   stop(): Promise<void>
   /** Drains within `PATIENT_DRAIN_MS`, because another process serves. */
@@ -47,10 +48,10 @@ export function runUntilSignal(log: Logger, metrics: Metrics, addresses: object,
 
 async function reload(log: Logger, metrics: Metrics, acts: Acts): Promise<void> {
   try {
-    const next = await acts.reload()
-    log.level = next.log.level
+    const { config, settings, rows } = await acts.reload()
+    log.level = config.log.level
     metrics.configRead(systemClock.now())
-    log.info('reloaded')
+    log.info({ settings, rows }, 'reloaded')
   } catch (error) {
     metrics.reloadRefused()
     const err = error instanceof ConfigError ? error.message : error

@@ -13,12 +13,12 @@ import { seenTogether } from '../terms/channel-seen.ts'
 import { formatMetrics, type Metrics } from '../terms/metrics.ts'
 import { Leaving, PATIENT_DRAIN_MS, runUntilSignal } from './signals.ts'
 import { openOps } from './ops-listener.ts'
-import { prepareStore, reloadedConfig, type ServeParts } from './prepare.ts'
+import { reread, type ServeParts } from './prepare.ts'
 import { startUpkeep } from './housekeeping.ts'
 import { WorkerPool } from './worker-pool.ts'
 
 export async function servePrimary(parts: ServeParts): Promise<OperationDeps> {
-  const { config, options, log, metrics, store } = parts
+  const { config, log, metrics, store } = parts
   const pool = new WorkerPool(config, log)
   const leaving = new Leaving()
   const ofPool = fleetOf(pool, metrics)
@@ -40,12 +40,11 @@ export async function servePrimary(parts: ServeParts): Promise<OperationDeps> {
     { ...addresses, ops: ops.address, workers: config.workers },
     {
       async reload() {
-        const next = reloadedConfig(current, options, log)
-        await prepareStore(store, next, options.env, log, current)
-        await pool.replace(next)
-        current = next
-        ops.follow(next)
-        return next
+        const reloaded = await reread(current, parts)
+        await pool.replace(reloaded.config)
+        current = reloaded.config
+        ops.follow(current)
+        return reloaded
       },
       async stop() {
         await leaving.leave(current.timeouts.leaveMs)

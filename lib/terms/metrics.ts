@@ -28,12 +28,12 @@ export interface Observed {
   /** What is left at upstreams, by the names of channels. */
   balances(): Iterable<readonly [string, BalanceState]>
   connections(): { open: number; refused: Readonly<Record<string, number>> }
-  /** Of the process that answers operators; null in the others. */
+  /** The state of the gateway as a whole, which the process that answers operators reads; null in the others. */
   whole(): Promise<WholeState | null>
 }
 
 /** What is true of the gateway and its machine, whatever the number of its processes. */
-export interface WholeState {
+interface WholeState {
   isReady: boolean
   nowMs: number
   freeBytes: Readonly<Record<string, number>>

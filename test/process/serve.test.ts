@@ -73,7 +73,7 @@ t.test('a reload follows the admin token and the level of the log', async t => {
   write({ admin_token: 'the-second-token' })
   child.kill('SIGHUP')
   t.match(await next(), { level: 'warn', settings: ['secret'] }, 'which is made from the token, and stays')
-  t.match(await next(), { msg: 'reloaded' })
+  t.match(await next(), { msg: 'reloaded', settings: ['admin_token'], rows: {} }, 'what is another now, without values')
   t.same([await asks('the-first-token'), await asks('the-second-token')], [401, 200])
   t.match(await next(), { level: 'warn', msg: 'an admin call was not let in' })
   write({ log: { level: 'error' } }) // and the first token

@@ -27,6 +27,8 @@ const REQUEST_MS = 600_000
 const SILENT_MS = 60_000
 const MAX_HEADER_BYTES = 64 * 1024
 
+export { clientConnections }
+
 /** Answers requests for pages beside the API (the console) and returns true; false = the request is not for a page. */
 export type Pages = (req: IncomingMessage, res: ServerResponse) => boolean
 

@@ -60,3 +60,9 @@ t.test('the document is a valid one of OpenAPI 3.1 with every call', async t => 
   })
   t.equal((await ops.call('GET', '/admin/openapi.json')).status, 401)
 })
+
+t.test('which version answers', async t => {
+  const ops = await openOps(t)
+  const { version } = JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8'))
+  t.match(await ops.admin('GET', '/admin/version'), { status: 200, json: { version, node: process.version } })
+})
