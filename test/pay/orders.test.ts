@@ -342,3 +342,13 @@ t.test('a cancelled order counts for the day until its own end: its code may sti
   }
   t.equal(await faultOf(desk.begin('5')), 'throttled')
 })
+
+t.test('an order that another bound refuses ends none of those that are open', async t => {
+  const card = new TestProvider('card')
+  card.anHour = 5
+  const desk = await openDesk(t, { providers: [card] })
+  for (let i = 0; i < 5; i++) await desk.begin('5')
+  t.equal(await faultOf(desk.begin('5')), 'throttled')
+  t.equal((await openOf(desk)).length, 5)
+  t.ok([...card.trades.values()].every(({ state }) => state === 'open'))
+})

@@ -206,7 +206,6 @@ async function boundAgainst(
   const one = async (sql: string, params: readonly Param[]) => (await tx.query(sql, params))[0] as Row
   const count = async (where: string, params: readonly Param[]) =>
     integer(await one(`SELECT COUNT(*) AS n FROM pay_orders WHERE ${where}`, params), 'n')
-  if ((await count(`account_id = ? AND state IN (${quotedBy(OPEN)})`, [accountId])) >= bounds.open) return 'open'
   const since = nowMs - HOUR_MS
   const { failed, begun, anHour, anHourOfAll, aDay } = bounds
   if ((await count("account_id = ? AND state = 'failed' AND created_at_ms > ?", [accountId, since])) >= failed)
@@ -227,7 +226,10 @@ async function boundAgainst(
       "AND state <> 'failed' AND (state <> 'expired' OR expires_at_ms > ?)",
     [accountId, nowMs - DAY_MS, nowMs],
   )
-  return integer(sum, 'total') + order.amount > aDay ? 'aDay' : null
+  if (integer(sum, 'total') + order.amount > aDay) return 'aDay'
+  // the last, because another order may be ended for it, which no other bound is worth
+  const open = await count(`account_id = ? AND state IN (${quotedBy(OPEN)})`, [accountId])
+  return open >= bounds.open ? 'open' : null
 }
 
 /** Inserts an order of which nothing is credited. */
