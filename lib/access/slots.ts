@@ -43,7 +43,7 @@ export class Slots {
   /** The limit under which the slots in hand were taken; under a lower limit they must not be used. */
   limit = 0
   #uses = new Uses()
-  readonly #mark = processName()
+  readonly #writer = processName()
   /** The offer that was sent to the store and is not answered yet. */
   #underWay: SlotOffer | null = null
   /**
@@ -112,7 +112,7 @@ export class Slots {
     const until = this.#part(now + AHEAD_MS)
     window.add(until, inHand)
     return {
-      text: state.toText(now, this.#mark),
+      text: state.toText(now, this.#writer),
       granted,
       inHand,
       until,

@@ -90,8 +90,8 @@ export class RateWindow {
 }
 
 /**
- * All windows of one account, as the store has them: `ms.mark`, then `minutes:newest:counts` for each window, separated
- * by spaces. `ms` is the writer's time and `mark` its name. What cannot be read counts as empty.
+ * All windows of one account, as the store has them: `ms.writer`, then `minutes:newest:counts` for each window, separated
+ * by spaces. `ms` is the writer's time. What cannot be read counts as empty.
  */
 export class RateState {
   /** The time of the writer, in ms since 1970; 0 = unknown. */
@@ -114,9 +114,9 @@ export class RateState {
     return window
   }
 
-  /** `mark` is the writer's own, so that a writer that reads the text again knows whether it is the one it wrote. */
-  toText(nowMs: number, mark: string): string {
-    const texts = [`${Math.floor(nowMs).toString(BASE)}.${mark}`]
+  /** `writer`: its name, so that a writer that reads the text again knows whether it is the one it wrote. */
+  toText(nowMs: number, writer: string): string {
+    const texts = [`${Math.floor(nowMs).toString(BASE)}.${writer}`]
     for (const [minutes, window] of this.#windows) {
       if (window.used(nowMs) > 0) texts.push(`${minutes}:${window.toString()}`)
     }

@@ -26,7 +26,7 @@ const MEASURED_MS = 1_000
 /**
  * A file in a journal's folder which says that the owner of the lock is applying the journal and has not written it.
  */
-const MARK = 'adopting'
+const ADOPTING = 'adopting'
 
 interface RecoveryOptions extends ReplayOptions {
   clock: Clock
@@ -108,8 +108,8 @@ export class Recovery {
     try {
       if (!isFolder(folder)) return false
       lock = Lock.take(folder)
-      if (lock === null) return existsSync(path.join(folder, MARK))
-      mark(folder)
+      if (lock === null) return existsSync(path.join(folder, ADOPTING))
+      noteAdoption(folder)
       if (!isFolder(folder)) return false // another process was faster
       await this.#adopt(folder, name)
       return true
@@ -185,12 +185,12 @@ export class Recovery {
 }
 
 /**
- * Creates the file MARK. Without it, which is possible on a full disk, another process may give the holder's leases back while the
+ * Creates the file ADOPTING. Without it, which is possible on a full disk, another process may give the holder's leases back while the
  * journal is still being applied.
  */
-function mark(folder: string): void {
+function noteAdoption(folder: string): void {
   try {
-    closeSync(openSync(path.join(folder, MARK), 'a'))
+    closeSync(openSync(path.join(folder, ADOPTING), 'a'))
   } catch {}
 }
 

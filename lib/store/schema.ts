@@ -1,8 +1,8 @@
 /**
- * The schema of the store: all tables, and the mark by which a store says that its tables are these.
+ * The schema of the store: all tables, and the digest of them by which a store says that its tables are these.
  *
- * The mark is a digest of the tables as they are defined here, so it changes with every edit of them. A store with another
- * mark was made by another version of this program: it is refused with words, and nothing in it is changed.
+ * The digest changes with every edit of a table. A store with another one was made by another version of this program: it is refused
+ * with words, and nothing in it is changed.
  */
 import { createHash, randomBytes } from 'node:crypto'
 import { ACCOUNTS } from './accounts/accounts.ts'
@@ -27,7 +27,7 @@ import { REFUSALS } from './usage/refusals.ts'
 import { USAGE_LOG } from './usage/rows.ts'
 import { CHARGED_HOURS, USAGE_SUMS } from './usage/sums.ts'
 
-/** Counters and marks of the store, each by its name; `schema.ts` says which there are from the start. */
+/** Counters and the digest of the store, each by its name; `schema.ts` says which there are from the start. */
 const META: Table = { name: 'meta', columns: { name: 'code', value: 'int' }, key: ['name'] }
 
 export const TABLES: readonly Table[] = [
@@ -60,7 +60,7 @@ export const TABLES: readonly Table[] = [
 ]
 
 /** 48 bits, so that it is an exact number in JavaScript. */
-const MARK = createHash('sha256').update(JSON.stringify(TABLES)).digest().readUIntBE(0, 6)
+const DIGEST = createHash('sha256').update(JSON.stringify(TABLES)).digest().readUIntBE(0, 6)
 
 /** Counters that a store has from the start: of changes, of versions of prices, and the moment of the last pruning. */
 const COUNTERS = ['changes', 'prices', 'prune']
@@ -70,8 +70,8 @@ const OTHER =
   'store: it was made by another version of this program, which has other tables, and cannot be upgraded. Nothing was ' +
   'changed in it. Start the version that made it, or name another place in `store`'
 
-/** The mark of the store; null = there are no tables. */
-async function markOf(driver: Driver): Promise<number | null> {
+/** The digest of the tables that the store was made with; null = there are no tables. */
+async function digestOf(driver: Driver): Promise<number | null> {
   const rows = await driver.query('schema', "SELECT value FROM meta WHERE name = 'schema'", []).catch(error => {
     if (error instanceof StoreUnavailable) throw error
     return [] // there is no such table
@@ -81,8 +81,8 @@ async function markOf(driver: Driver): Promise<number | null> {
 
 /** Throws an Error that says what to do when the store has no tables or those of another version. */
 export async function wantSchema(driver: Driver): Promise<void> {
-  const mark = await markOf(driver)
-  if (mark !== MARK) throw new Error(mark === null ? EMPTY : OTHER)
+  const digest = await digestOf(driver)
+  if (digest !== DIGEST) throw new Error(digest === null ? EMPTY : OTHER)
 }
 
 /** The random id of this store. Every journal record names it, so that no journal is applied to another store. */
@@ -93,22 +93,22 @@ export async function storeId(driver: Driver): Promise<number> {
 }
 
 /**
- * Makes the tables unless they are there. Several processes may do so at the same time; the mark comes last, so that whoever
+ * Makes the tables unless they are there. Several processes may do so at the same time; the digest comes last, so that whoever
  * finds it finds all tables. Throws when the store is that of another version, or when the engine fails `Driver.prove`.
  */
 export async function makeTables(driver: Driver): Promise<void> {
   const { dialect } = driver
-  const mark = await markOf(driver)
-  if (mark !== null && mark !== MARK) throw new Error(OTHER)
-  if (mark === null) await driver.script(createTable(META, dialect))
+  const digest = await digestOf(driver)
+  if (digest !== null && digest !== DIGEST) throw new Error(OTHER)
+  if (digest === null) await driver.script(createTable(META, dialect))
   await driver.prove()
-  if (mark !== null) return
+  if (digest !== null) return
   const put = (name: string, value: number) =>
     `INSERT ${dialect.ignore} INTO meta (name, value) VALUES ('${name}', ${value})`
   await driver.script([
     ...TABLES.flatMap(table => createTable(table, dialect)),
     ...COUNTERS.map(name => put(name, 0)),
     put('store', randomBytes(6).readUIntBE(0, 6)),
-    put('schema', MARK),
+    put('schema', DIGEST),
   ])
 }
