@@ -47,13 +47,6 @@ export interface OpenRelay extends Swept {
   release(): void
 }
 
-/** An upstream that is read on although its client has left. */
-export interface ReadOn {
-  readonly accountId: number
-  /** The read-on has lost its place to others. */
-  dropped(): void
-}
-
 /** The facts of a request when its head has come. */
 interface Arrival {
   id: string

@@ -5,7 +5,12 @@
  * process drains when it ends is in `lib/process/server-drain.ts`.
  */
 
-import type { ReadOn } from './exchange.ts'
+/** What is known here of an upstream that is read on: `relay/read-on.ts` is the rest of it. */
+export interface CountedReadOn {
+  readonly accountId: number
+  /** The read-on has lost its place to others. */
+  dropped(): void
+}
 
 /** An account with so many requests whose client has left is let in no more, whatever kind they are. */
 const MOST_GONE = 256
@@ -13,7 +18,7 @@ const MOST_GONE = 256
 interface OfAccount {
   gone: number
   /** The oldest first. */
-  readonly places: Set<ReadOn>
+  readonly places: Set<CountedReadOn>
 }
 
 export class ReadOns {
@@ -23,7 +28,7 @@ export class ReadOns {
   taken = 0
 
   /** A client has left. */
-  join({ accountId }: ReadOn): void {
+  join({ accountId }: CountedReadOn): void {
     const of = this.#accounts.get(accountId)
     if (of === undefined) this.#accounts.set(accountId, { gone: 1, places: new Set() })
     else of.gone++
@@ -31,7 +36,7 @@ export class ReadOns {
   }
 
   /** The upstream of a read-on is done with. */
-  leave(readOn: ReadOn): void {
+  leave(readOn: CountedReadOn): void {
     const of = this.#accounts.get(readOn.accountId) as OfAccount
     this.freePlace(readOn)
     this.size--
@@ -39,7 +44,7 @@ export class ReadOns {
   }
 
   /** Takes one of the account's `most` places. False: they are taken. `total`: the most places of all accounts. */
-  takePlace(readOn: ReadOn, most: number, total: number): boolean {
+  takePlace(readOn: CountedReadOn, most: number, total: number): boolean {
     const { places } = this.#accounts.get(readOn.accountId) as OfAccount
     if (places.size >= Math.min(most, total)) return false
     places.add(readOn)
@@ -48,12 +53,12 @@ export class ReadOns {
   }
 
   /** A read-on needs its place no more. */
-  freePlace(readOn: ReadOn): void {
+  freePlace(readOn: CountedReadOn): void {
     if (this.#accounts.get(readOn.accountId)?.places.delete(readOn)) this.taken--
   }
 
   #dropOldest(): void {
-    let most: Set<ReadOn> | null = null
+    let most: Set<CountedReadOn> | null = null
     for (const { places } of this.#accounts.values()) if (places.size > (most?.size ?? 0)) most = places
     const [oldest] = most ?? []
     if (oldest === undefined) return

@@ -1,5 +1,5 @@
 /**
- * An upstream whose client has left: for how long it is read on for its usage, and why it is closed then. A stream takes one of the
+ * A read-on, an upstream whose client has left (configuration, metrics and rows call that `client_gone`): for how long it is read on for its usage, and why it is closed then. A stream takes one of the
  * places for such upstreams (`lib/exchange/record/read-ons.ts`). What ends soon, or cannot be counted before its end, takes none.
  */
 import type { KeyEntry } from '../../access/keys.ts'
@@ -8,7 +8,7 @@ import type { Tariff } from '../../pricing/tariff.ts'
 import type { Facts } from '../../protocols/requests/facts.ts'
 import type { Exchange } from '../record/exchange.ts'
 import { boundsAt, canThink, mostOutputOf } from '../record/need.ts'
-import type { ReadOn } from '../record/exchange.ts'
+import type { CountedReadOn } from '../record/read-ons.ts'
 import { wantsArray, wantsEvents } from '../record/request.ts'
 import type { Services } from '../record/services.ts'
 import type { Asking } from './asking.ts'
@@ -19,12 +19,12 @@ const LEAST_MS = 2_000
 /** An answer that can have fewer further tokens ends soon. */
 const SOON_TOKENS = 512
 
-export class Drain implements ReadOn {
+export class ReadOn implements CountedReadOn {
   readonly #x: Exchange
   readonly #services: Services
   readonly #asking: Asking
   /** Monotonic ms at which the client left. */
-  readonly #goneMs: number
+  readonly #leftMs: number
   /** The upstream counts among those that are read on. */
   #joined = false
   /** Monotonic ms until which the upstream is read on. */
@@ -36,7 +36,7 @@ export class Drain implements ReadOn {
     this.#x = x
     this.#services = services
     this.#asking = asking
-    this.#goneMs = this.untilMs = services.clock.monotonic()
+    this.#leftMs = this.untilMs = services.clock.monotonic()
   }
 
   get accountId(): number {
@@ -59,7 +59,7 @@ export class Drain implements ReadOn {
     const { clientGone } = x.world.config
     this.#joined = true
     readOns.join(this)
-    this.untilMs = this.#goneMs + Math.max(LEAST_MS, clientGone.drainMs)
+    this.untilMs = this.#leftMs + Math.max(LEAST_MS, clientGone.drainMs)
     if (this.#isAwaited()) this.untilMs = Math.max(this.untilMs, this.#firstByteMs)
     else if (!this.#needsNoPlace(reading) && !readOns.takePlace(this, x.readOnPlaces, clientGone.concurrent))
       this.dropped()
@@ -92,7 +92,7 @@ export class Drain implements ReadOn {
 
   /** The place went to others. */
   dropped(): void {
-    this.untilMs = Math.max(this.#services.clock.monotonic(), this.#goneMs + LEAST_MS)
+    this.untilMs = Math.max(this.#services.clock.monotonic(), this.#leftMs + LEAST_MS)
     this.end = 'room'
   }
 

@@ -16,7 +16,7 @@ import type { Exchange } from '../record/exchange.ts'
 import type { Services } from '../record/services.ts'
 import { Asking } from './asking.ts'
 import { answerEstimate, asksNoMore, isModelAnswer, isCount } from './counting.ts'
-import type { Drain } from './drain.ts'
+import type { ReadOn } from './read-on.ts'
 import { NO_ANSWER, type Reading, type UpstreamAnswer } from './reading.ts'
 import { ResponseWriter } from './response.ts'
 import { ExchangeCharge } from './charge.ts'
@@ -53,7 +53,7 @@ export abstract class RelayBase implements AttemptEvents {
   /** Monotonic ms: of the last byte of the answer, or when we last held its upstream up. */
   protected lastByteMs = 0
   /** The client has left, and its upstream is read on; null = it is there. */
-  protected drain: Drain | null = null
+  protected readOn: ReadOn | null = null
   /** The client took nothing for too long. */
   protected isSlow = false
   /** Bytes of the tick under way, which are taken together at its end: what an upstream sent together costs once. */
@@ -461,7 +461,7 @@ export abstract class RelayBase implements AttemptEvents {
     this.go(by)
     const { x, services, response } = this
     this.answer.reading?.close()
-    this.drain?.close()
+    this.readOn?.close()
     response.close()
     this.lastByteMs = services.clock.monotonic() // what is left is the client's time
     x.upstreamMs = this.lastByteMs - x.dispatchedMs

@@ -20,7 +20,7 @@ import type { Services } from '../record/services.ts'
 import { translatedFor } from '../record/translated-request.ts'
 import { DECODING, GROWING, LINKING, RelayBase, SLOW_CLIENT } from './relay-base.ts'
 import { mayBeCount } from './counting.ts'
-import { Drain } from './drain.ts'
+import { ReadOn } from './read-on.ts'
 import type { Growth } from './growth.ts'
 import { Reading, type ReadingEvents } from './reading.ts'
 import type { Translation } from './translation.ts'
@@ -478,10 +478,10 @@ export class Relay extends RelayBase implements ReadingEvents, OpenRelay {
   /** The client's connection closed before its answer was whole: its upstream is read on for its usage, where that may be. */
   leave(): void {
     if (this.response.gone || this.x.finished) return
-    const drain = this.#goOnAlone()
+    const readOn = this.#goOnAlone()
     if (this.closed) return
     if (this.costs) {
-      drain.begin(this.answer.reading)
+      readOn.begin(this.answer.reading)
       this.resume(SLOW_CLIENT)
     } else this.#stopReadingOn()
   }
@@ -495,16 +495,16 @@ export class Relay extends RelayBase implements ReadingEvents, OpenRelay {
   }
 
   /** Nobody is told anything any more, and nobody waits for the faster of two. */
-  #goOnAlone(): Drain {
+  #goOnAlone(): ReadOn {
     this.go('leave')
-    const drain = (this.drain = new Drain(this.x, this.services, this.asking))
+    const readOn = (this.readOn = new ReadOn(this.x, this.services, this.asking))
     this.response.leave()
     if (this.asking.second !== null) {
       this.asking.dropSecond()
       this.#hearAgain()
     }
     this.answer.reading?.leave()
-    return drain
+    return readOn
   }
 
   #stopReadingOn(): void {
@@ -526,10 +526,10 @@ export class Relay extends RelayBase implements ReadingEvents, OpenRelay {
   }
 
   #checkDeadlines(nowMs: number): void {
-    const { x, state, asking, drain } = this
+    const { x, state, asking, readOn } = this
     const { timeouts } = x.world.config
     const silentMs = nowMs - this.lastByteMs
-    if (drain !== null) this.#checkDrain(drain, nowMs)
+    if (readOn !== null) this.#checkReadOn(readOn, nowMs)
     else if (x.ended) {
       // it takes no more of what is left for it
       if (silentMs > timeouts.slowClientMs) this.#slowClient()
@@ -555,12 +555,12 @@ export class Relay extends RelayBase implements ReadingEvents, OpenRelay {
   }
 
   /** The client has left: its upstream is closed when it was read on for long enough. */
-  #checkDrain(drain: Drain, nowMs: number): void {
-    if (nowMs <= drain.untilMs) {
-      drain.freePlaceEarly(this.answer.reading)
+  #checkReadOn(readOn: ReadOn, nowMs: number): void {
+    if (nowMs <= readOn.untilMs) {
+      readOn.freePlaceEarly(this.answer.reading)
       return
     }
-    this.services.metrics.readOnClosed(drain.end)
+    this.services.metrics.readOnClosed(readOn.end)
     this.#stopReadingOn()
   }
 
