@@ -249,7 +249,7 @@ async function nodeFinding(chain: Chain): Promise<Finding> {
 async function rateFinding({ deps }: Usdt): Promise<Finding> {
   const rate = await deps.store.pay.payRate(USDT, await storeNow(deps))
   if (rate === null)
-    return { step: 'rate', ok: false, text: 'no rate is in force: deposits wait for one', check: 'Rates' }
+    return { step: 'rate', ok: false, text: 'no rate is in force: payments in USDT wait for one', check: 'Rates' }
   const until = new Date(rate.untilMs).toISOString()
   return { step: 'rate', ok: true, text: `1 USDT is ${formatMicro(micro(rate.rate))} CNY until ${until}` }
 }
@@ -269,7 +269,7 @@ async function* untilCredited({ usdt, clock, account, waitMs }: UsdtExamined): A
     }
     if (found.some(({ state }) => state === 'credited')) return
   }
-  const text = `no deposit was credited in this time; the minimum is ${formatMicro(config.minimum)} CNY`
+  const text = `no payment in USDT was credited in this time; the minimum is ${formatMicro(config.minimum)} CNY`
   yield { step: 'credit', ok: null, text, check: 'the transfer on an explorer, and the exceptions of the kind `chain`' }
 }
 

@@ -257,7 +257,7 @@ export const METRICS = {
   payRepairs: counter(
     'gateway_pay_repairs_total',
     ['method', 'source'],
-    'Payments that were found by asking (query, bill), because no callback had come, and deposits that were missed at first (chain).',
+    'Payments that were found by asking (query, bill), because no callback had come, and transfers in USDT that were missed at first (chain).',
   ),
   payExceptions: counter(
     'gateway_pay_exceptions_total',
@@ -273,7 +273,7 @@ export const METRICS = {
   payChain: gauge(
     'gateway_pay_chain',
     ['what'],
-    'The chain of USDT deposits: head_block (the newest block), finalized_lag_blocks (how far finality is behind it), cursor_lag_seconds (age of the last block that was read).',
+    'The chain on which USDT is paid: head_block (the newest block), finalized_lag_blocks (how far finality is behind it), cursor_lag_seconds (age of the last block that was read).',
     { aggregator: 'max' },
   ),
   payCertificate: gauge(

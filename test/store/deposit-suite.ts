@@ -453,7 +453,7 @@ export function depositSuite(t: Test, newUrl: NewUrl): void {
       [null, null, 5 * CNY, null],
     )
     for (let i = 0; i < 105; i++) await one.chain.makeQuote(quote, 1_000, ACT)
-    const [row] = await driver.query('t', 'SELECT COUNT(*) AS n FROM deposit_quotes', [])
+    const [row] = await driver.query('t', 'SELECT COUNT(*) AS n FROM chain_quotes', [])
     t.equal(Number(row!['n']), 100)
     t.match(await one.chain.quote(account.id), { used: false }, 'the newest is there')
   })

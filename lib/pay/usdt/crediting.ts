@@ -190,7 +190,7 @@ export class SecondPass {
         await this.#reader.dated(missed, byAddress, config.sandbox),
       )
       for (let i = 0; i < added; i++) counts.repaired('usdt', 'chain')
-      log.error({ from: fromNo + 1, to: toNo, added }, 'the first reading of the chain missed deposits')
+      log.error({ from: fromNo + 1, to: toNo, added }, 'the first reading of the chain missed transfers in USDT')
     }
     const found = new Set(transfers.map(transfer => depositReference(chainId, transfer)))
     for (const deposit of known) {

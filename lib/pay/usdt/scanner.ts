@@ -59,7 +59,7 @@ export class Scanner {
       await this.#silence.round(cursor)
       if (await this.#second.round(cursor, stopped)) await this.#balances.round(cursor, stopped)
     } catch (error) {
-      if (error instanceof ProviderRefuses) log.error({ reason: error.message }, 'deposits cannot be read')
+      if (error instanceof ProviderRefuses) log.error({ reason: error.message }, 'transfers in USDT cannot be read')
       else if (isAway(error)) log.warn({ reason: error.message }, 'a node of the chain cannot be asked')
       else if (!(error instanceof StoreUnavailable)) throw error
     }
@@ -203,7 +203,7 @@ class Lags {
   noteCursor(cursor: ChainCursor | null, nowMs: number): void {
     const lagMs = cursor === null ? 0 : Math.max(0, nowMs - cursor.blockAtMs)
     this.#deps.counts.chain.cursor_lag_seconds = lagMs / SECOND_MS
-    this.#say('cursor', lagMs > MOST_LAG_MS, 'the chain is read with a delay: deposits wait')
+    this.#say('cursor', lagMs > MOST_LAG_MS, 'the chain is read with a delay: payments in USDT wait')
   }
 
   noteHead(head: Block, final: Block | null): void {
@@ -215,7 +215,7 @@ class Lags {
     const now = clock.monotonic()
     this.#stalledAt = behind > MOST_LAG_BLOCKS ? (this.#stalledAt ?? now) : null
     const stalled = this.#stalledAt !== null && now - this.#stalledAt >= FINALITY_MS
-    this.#say('finality', stalled, 'the chain makes blocks that do not become final: deposits wait')
+    this.#say('finality', stalled, 'the chain makes blocks that do not become final: payments in USDT wait')
   }
 
   #say(what: string, is: boolean, message: string): void {

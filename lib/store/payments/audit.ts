@@ -99,7 +99,7 @@ const UNBOOKED =
 /** Orders of an account whose transfer came to the address of another one. */
 const MISPLACED =
   'SELECT o.account_id, o.reference, o.credited + 1 AS off FROM pay_orders o JOIN chain_transfers t ON t.order_id = o.id ' +
-  'JOIN deposit_addresses a ON a.chain_id = t.chain_id AND a.address = t.address WHERE a.account_id <> o.account_id'
+  'JOIN chain_addresses a ON a.chain_id = t.chain_id AND a.address = t.address WHERE a.account_id <> o.account_id'
 
 const TAKEN =
   'SELECT account_id, CAST(SUM(amount) AS CHAR) AS total FROM entries ' +

@@ -33,7 +33,7 @@ const toCursor = (row: Row): ChainCursor => ({
   sweepNo: integer(row, 'sweep_no'),
 })
 
-const OF_ACCOUNT = 'SELECT * FROM deposit_addresses WHERE chain_id = ? AND wallet = ? AND account_id = ?'
+const OF_ACCOUNT = 'SELECT * FROM chain_addresses WHERE chain_id = ? AND wallet = ? AND account_id = ?'
 
 /** The address of an account in a wallet; null = none has been issued. */
 export async function depositAddress(
@@ -54,22 +54,22 @@ async function issue(
   act: Act,
 ): Promise<DepositAddress> {
   const { ignore, nowMs } = driver.dialect
-  const count = () => tx.run('UPDATE deposit_counters SET issued = issued + 1 WHERE chain_id = ?', [chainId])
+  const count = () => tx.run('UPDATE chain_counters SET issued = issued + 1 WHERE chain_id = ?', [chainId])
   if ((await count()).changes === 0) {
-    await tx.run(`INSERT ${ignore} INTO deposit_counters (chain_id, issued) VALUES (?, 0)`, [chainId])
+    await tx.run(`INSERT ${ignore} INTO chain_counters (chain_id, issued) VALUES (?, 0)`, [chainId])
     await count()
   }
   // The counter's row is locked now: whoever asks for the same account at the same time finds the address here.
   const [there] = await tx.query(OF_ACCOUNT, [chainId, wallet, accountId])
   if (there !== undefined) {
-    await tx.run('UPDATE deposit_counters SET issued = issued - 1 WHERE chain_id = ?', [chainId])
+    await tx.run('UPDATE chain_counters SET issued = issued - 1 WHERE chain_id = ?', [chainId])
     return toAddress(there)
   }
-  const [counter] = await tx.query('SELECT issued FROM deposit_counters WHERE chain_id = ?', [chainId])
+  const [counter] = await tx.query('SELECT issued FROM chain_counters WHERE chain_id = ?', [chainId])
   const number = integer(counter as Row, 'issued') - 1
   const address = derive(number)
   await tx.run(
-    'INSERT INTO deposit_addresses (chain_id, number, wallet, account_id, address, from_block, watched, at_ms) ' +
+    'INSERT INTO chain_addresses (chain_id, number, wallet, account_id, address, from_block, watched, at_ms) ' +
       `VALUES (?, ?, ?, ?, ?, ?, 0, ${nowMs})`,
     [chainId, number, wallet, accountId, address, fromBlock],
   )
@@ -97,12 +97,12 @@ export async function depositAddresses(
   afterNumber: number,
   limit: number,
 ): Promise<DepositAddress[]> {
-  const sql = 'SELECT * FROM deposit_addresses WHERE chain_id = ? AND number > ? ORDER BY number LIMIT ?'
+  const sql = 'SELECT * FROM chain_addresses WHERE chain_id = ? AND number > ? ORDER BY number LIMIT ?'
   return (await driver.query('depositAddresses', sql, [chainId, afterNumber, limit])).map(toAddress)
 }
 
 export async function addressCount(driver: Driver, chainId: number): Promise<number> {
-  const sql = 'SELECT COUNT(*) AS n FROM deposit_addresses WHERE chain_id = ?'
+  const sql = 'SELECT COUNT(*) AS n FROM chain_addresses WHERE chain_id = ?'
   const [row] = await driver.query('addressCount', sql, [chainId])
   return integer(row as Row, 'n')
 }
@@ -112,7 +112,7 @@ export async function addressesWatched(driver: Driver, chainId: number, numbers:
   for (const some of chunks(numbers))
     await driver.run(
       'addressesWatched',
-      `UPDATE deposit_addresses SET watched = 1 WHERE chain_id = ? AND number IN (${marks(some.length)})`,
+      `UPDATE chain_addresses SET watched = 1 WHERE chain_id = ? AND number IN (${marks(some.length)})`,
       [chainId, ...some],
     )
 }

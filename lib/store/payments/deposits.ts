@@ -81,10 +81,10 @@ const toQuote = (row: Row): Quote => ({
 const QUOTES_KEPT = 100
 
 async function forgetQuotes(tx: Transaction, accountId: number): Promise<void> {
-  const oldest = 'SELECT id FROM deposit_quotes WHERE account_id = ? ORDER BY id DESC LIMIT 1 OFFSET ?'
+  const oldest = 'SELECT id FROM chain_quotes WHERE account_id = ? ORDER BY id DESC LIMIT 1 OFFSET ?'
   const [row] = await tx.query(oldest, [accountId, QUOTES_KEPT])
   if (row !== undefined)
-    await tx.run('DELETE FROM deposit_quotes WHERE account_id = ? AND id <= ?', [accountId, integer(row, 'id')])
+    await tx.run('DELETE FROM chain_quotes WHERE account_id = ? AND id <= ?', [accountId, integer(row, 'id')])
 }
 
 /** Ends the account's earlier quote, and makes one; null = the account has made so many (`anHour`) in the last hour of the chain. */
@@ -93,16 +93,16 @@ export function makeQuote(driver: Driver, quote: NewQuote, anHour: number, act: 
   return driver.transaction('makeQuote', async tx => {
     // The lock of the purse lets the quotes of one account be counted and made one after the other.
     await tx.run('UPDATE purses SET promised = promised WHERE id = ?', [accountPurse(accountId)])
-    const newest = 'SELECT from_ms FROM deposit_quotes WHERE account_id = ? ORDER BY id DESC LIMIT ?'
+    const newest = 'SELECT from_ms FROM chain_quotes WHERE account_id = ? ORDER BY id DESC LIMIT ?'
     const made = await tx.query(newest, [accountId, anHour])
     if (made.filter(row => integer(row, 'from_ms') > fromMs - HOUR_MS).length >= anHour) return null
-    await tx.run('UPDATE deposit_quotes SET until_ms = ? WHERE account_id = ? AND used = 0 AND until_ms > ?', [
+    await tx.run('UPDATE chain_quotes SET until_ms = ? WHERE account_id = ? AND used = 0 AND until_ms > ?', [
       fromMs,
       accountId,
       fromMs,
     ])
     const { insertId } = await tx.run(
-      'INSERT INTO deposit_quotes (account_id, amount, wei, rate, from_ms, until_ms, used) VALUES (?, ?, ?, ?, ?, ?, 0)',
+      'INSERT INTO chain_quotes (account_id, amount, wei, rate, from_ms, until_ms, used) VALUES (?, ?, ?, ?, ?, ?, 0)',
       [accountId, amount, String(wei), rate, fromMs, untilMs],
     )
     await forgetQuotes(tx, accountId)
@@ -115,7 +115,7 @@ export function makeQuote(driver: Driver, quote: NewQuote, anHour: number, act: 
 
 /** The account's newest quote. */
 export async function newestQuote(driver: Driver, accountId: number): Promise<Quote | null> {
-  const sql = 'SELECT * FROM deposit_quotes WHERE account_id = ? ORDER BY id DESC LIMIT 1'
+  const sql = 'SELECT * FROM chain_quotes WHERE account_id = ? ORDER BY id DESC LIMIT 1'
   const [row] = await driver.query('quote', sql, [accountId])
   return row === undefined ? null : toQuote(row)
 }
@@ -123,7 +123,7 @@ export async function newestQuote(driver: Driver, accountId: number): Promise<Qu
 /** The quote that a transfer of this account uses up, by the time of its block. */
 async function useQuote(tx: Transaction, { accountId, blockAtMs, value }: NewDeposit) {
   const [row] = await tx.query(
-    'SELECT * FROM deposit_quotes WHERE account_id = ? AND used = 0 AND from_ms <= ? AND until_ms > ? ' +
+    'SELECT * FROM chain_quotes WHERE account_id = ? AND used = 0 AND from_ms <= ? AND until_ms > ? ' +
       'ORDER BY id DESC LIMIT 1',
     [accountId, blockAtMs, blockAtMs],
   )
@@ -131,7 +131,7 @@ async function useQuote(tx: Transaction, { accountId, blockAtMs, value }: NewDep
   const quote = toQuote(row)
   if (!takesQuote(quote, value)) return null
   const { changes } = await tx.run(
-    'UPDATE deposit_quotes SET used = 1 WHERE id = ? AND used = 0 AND from_ms <= ? AND until_ms > ?',
+    'UPDATE chain_quotes SET used = 1 WHERE id = ? AND used = 0 AND from_ms <= ? AND until_ms > ?',
     [quote.id, blockAtMs, blockAtMs],
   )
   return changes === 1 ? quote : null

@@ -159,7 +159,7 @@ async function shareOf(tx: Transaction, order: Order, amount: Micro): Promise<nu
 /** Whether tokens that are sent to a receiver would be credited again, because the address is an account's. */
 async function isWatched(tx: Transaction, orderId: string, receiver: string): Promise<boolean> {
   const sql =
-    'SELECT 1 FROM deposit_addresses a JOIN chain_transfers t ON t.chain_id = a.chain_id ' +
+    'SELECT 1 FROM chain_addresses a JOIN chain_transfers t ON t.chain_id = a.chain_id ' +
     'WHERE t.order_id = ? AND a.address = ?'
   return (await tx.query(sql, [orderId, receiver])).length > 0
 }

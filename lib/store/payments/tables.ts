@@ -141,14 +141,14 @@ const PAY_RATES: Table = {
 }
 
 /** How many addresses of a chain have been issued: the next one gets this number. */
-const DEPOSIT_COUNTERS: Table = {
-  name: 'deposit_counters',
+const CHAIN_COUNTERS: Table = {
+  name: 'chain_counters',
   columns: { chain_id: 'int', issued: 'int' },
   key: ['chain_id'],
 }
 
-const DEPOSIT_ADDRESSES: Table = {
-  name: 'deposit_addresses',
+const CHAIN_ADDRESSES: Table = {
+  name: 'chain_addresses',
   columns: {
     chain_id: 'int',
     number: 'int',
@@ -232,8 +232,8 @@ const CHAIN_SWEEPS: Table = {
   index: [['chain_id', 'address']],
 }
 
-const DEPOSIT_QUOTES: Table = {
-  name: 'deposit_quotes',
+const CHAIN_QUOTES: Table = {
+  name: 'chain_quotes',
   columns: {
     id: 'auto',
     account_id: 'int',
@@ -256,12 +256,12 @@ export const PAY_TABLES = [
   PAY_INBOX,
   PAY_MARKS,
   PAY_RATES,
-  DEPOSIT_COUNTERS,
-  DEPOSIT_ADDRESSES,
+  CHAIN_COUNTERS,
+  CHAIN_ADDRESSES,
   CHAIN_LEASES,
   CHAIN_CURSORS,
   CHAIN_TRANSFERS,
   CHAIN_SEEN,
   CHAIN_SWEEPS,
-  DEPOSIT_QUOTES,
+  CHAIN_QUOTES,
 ]
