@@ -1,6 +1,7 @@
 /**
  * A call by a person, in the session of a browser or with a personal token. Other sites must not make it with the caller's
- * browser, its caller must be known and may do what the row says, and nobody asks for more than their share.
+ * browser (`checkOrigin` of `site.ts`), its caller must be known and may do what the row says, and nobody asks for more than their share.
+ * Sessions are opened and ended in `lib/operations/people/sign-in.ts`; what protects their cookie is in `lib/base/cookies.ts`.
  */
 import { once } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'

@@ -1,4 +1,8 @@
-/** The ways to pay on pages of providers that the config has, by name. The code of a method is loaded only when it is configured. */
+/**
+ * The ways to pay on pages of providers that the config has, by name. The code of a method is loaded only when it is configured. A
+ * new one is a name in `lib/terms/pay.ts`, a section in `lib/config/pay-schema.ts`, a folder here with a `CheckoutMethod` (`method.ts`), a
+ * line of MAKERS, and its words in `web/parts/order-words.ts`.
+ */
 import type { Clock } from '../base/clock.ts'
 import type { Config, PayConfig } from '../config/config.ts'
 import { payAddressWarnings } from '../config/pay-schema.ts'

@@ -1,4 +1,7 @@
-/** Every protocol, a line each: the name under which a row is exported is the name of the protocol. */
+/**
+ * Every protocol, a line each: the name under which a row is exported is the name of the protocol. All that a new one touches is a file
+ * that exports a `ProtocolRow` (`protocol.ts`), as `chat.ts` does, and its line here.
+ */
 export { chat } from './chat.ts'
 export { completions } from './completions.ts'
 export { converse } from './converse.ts'

@@ -1,4 +1,8 @@
-/** Keeps the signers of all credentials that are no plain keys, and makes each when a channel first has it. */
+/**
+ * Keeps the signers of all credentials that are no plain keys, and makes each when a channel first has it. A new form of credential is a
+ * name in `lib/protocols/words/kinds.ts`, where kinds of providers name theirs, a type in `lib/catalog/upstreams.ts`, a schema in
+ * `lib/catalog/channel-schema.ts`, and a `Signer` (`signer.ts`) in MAKERS.
+ */
 import type { Dispatcher } from 'undici'
 import type { Clock } from '../base/clock.ts'
 import { providerOf, type UpstreamCredential } from '../catalog/upstreams.ts'

@@ -3,7 +3,9 @@
  * attempt says of its channel's health is reported here. Usually one attempt is under way. A group may hedge: when the first one stays
  * silent a second one is made beside it, whoever has something for the client first is kept, and the other one is closed.
  *
- * The relay hears of the attempts and says here what becomes of them.
+ * The relay hears of the attempts and says here what becomes of them. After a failure that another upstream may not share (`retryable` in
+ * `upstream-status.ts`) the next channel is drawn by `lib/channels/pick.ts`, until attempts, deadline or retry budget are used up
+ * (`#claim`), two channels have named a time to wait for, or the client has left or been told something.
  */
 import type { KeyEntry } from '../../access/keys.ts'
 import type { Claim, AttemptOutcome } from '../../channels/health.ts'

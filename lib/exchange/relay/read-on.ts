@@ -1,6 +1,8 @@
 /**
- * A read-on, an upstream whose client has left (configuration, metrics and rows call that `client_gone`): for how long it is read on for its usage, and why it is closed then. A stream takes one of the
- * places for such upstreams (`lib/exchange/record/read-ons.ts`). What ends soon, or cannot be counted before its end, takes none.
+ * A read-on, an upstream whose client has left (settings, metrics and rows call that `client_gone`): for how long it is read on for its
+ * usage, and why it is cut then. `leave` of `relay.ts` makes it; what is charged for an answer that was cut is the end `left` in
+ * `usage.ts`. A stream takes one of the places for such upstreams (`lib/exchange/record/read-ons.ts`). What ends soon, or cannot be counted
+ * before its end, takes none.
  */
 import type { KeyEntry } from '../../access/keys.ts'
 import type { ReadOnEnd } from '../../terms/metric-rows.ts'

@@ -1,6 +1,7 @@
 /**
  * The rows of the usage log. `FIELDS` is the one list of what a usage row keeps: the table, what is inserted and read back, and the
- * records of the journal follow from it. A new field stands in `UsageRow`, here, and where it gets its value.
+ * records of the journal follow from it. A new field stands in `UsageRow` (`lib/terms/usage-row.ts`) and here; its value comes from
+ * `lib/exchange/relay/charge.ts`, and people see it by a row of `lib/operations/usage/columns.ts`.
  */
 import { CODE_LENGTH, NAME_LENGTH, type Table } from '../base/tables.ts'
 import { timeOfId } from '../../base/ids.ts'
