@@ -47,6 +47,13 @@ export interface OpenRelay extends Swept {
   release(): void
 }
 
+/** An upstream that is read on although its client has left, as `read-ons.ts` knows it. */
+export interface CountedReadOn {
+  readonly accountId: number
+  /** The read-on has lost its place to others. */
+  dropped(): void
+}
+
 /** The facts of a request when its head has come. */
 interface Arrival {
   id: string

@@ -4,13 +4,7 @@
  * the oldest one of the account with most is given up. What ends soon, or must be waited for anyway, takes no place. How a whole
  * process drains when it ends is in `lib/process/server-drain.ts`.
  */
-
-/** What is known here of an upstream that is read on: `relay/read-on.ts` is the rest of it. */
-export interface CountedReadOn {
-  readonly accountId: number
-  /** The read-on has lost its place to others. */
-  dropped(): void
-}
+import type { CountedReadOn } from './exchange.ts'
 
 /** An account with so many requests whose client has left is let in no more, whatever kind they are. */
 const MOST_GONE = 256
