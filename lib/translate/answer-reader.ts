@@ -3,26 +3,28 @@
  * a tree. What cannot be read, is too long or has too much in it fails the answer.
  */
 import { BLANK_LINE, EventReader, type EventSink } from '../protocols/answers/events.ts'
-import { type FinishingProtocol, finishOf } from '../protocols/words/finish-words.ts'
 import { bytesAsText } from '../protocols/json/patterns.ts'
-import {
-  LARGE_DOCUMENT,
-  type Opaque,
-  type AnswerEvent,
-  type Citation,
-  type WebFindings,
-  type StopReason,
-  reasonFor,
-  unreadable,
-  type Failure,
-  type AnswerReader,
-  type ReaderOptions,
-} from './events.ts'
+import { type FinishingProtocol, finishOf } from '../protocols/words/finish-words.ts'
 import { EventShape, FoundEvents } from './event-shape.ts'
+import {
+  type AnswerEvent,
+  type AnswerReader,
+  type Citation,
+  type Failure,
+  LARGE_DOCUMENT,
+  type Logprobs,
+  type Opaque,
+  type ReaderOptions,
+  reasonFor,
+  type StopReason,
+  unreadable,
+  type WebFindings,
+} from './events.ts'
 import { Searches } from './found.ts'
 import { TextOfInput } from './freeform.ts'
 import { EMPTY_TEXT, type Literal } from './json/literal.ts'
 import { NONE, type Node, Tree } from './json/tree.ts'
+import { NO_LOGPROBS } from './logprobs.ts'
 import { fitId } from './names.ts'
 
 /** The longest event and the longest document. Pictures stand whole in both. */
@@ -324,10 +326,10 @@ export class Blocks {
   }
 
   /** More of a text, which begins when the last one was of another kind. `source`: the value that `text` is, if it is one. */
-  text(kind: TextKind, text: Literal, source: Node = NONE): void {
-    if (text.length < 3 || this.done) return
+  text(kind: TextKind, text: Literal, source: Node = NONE, logprobs: Logprobs = NO_LOGPROBS): void {
+    if ((text.length < 3 && logprobs.length === 0) || this.done) return
     const index = this.#textBlock(kind)
-    if (index >= 0) this.found.delta(index, text, source)
+    if (index >= 0) this.found.delta(index, text, source, logprobs)
   }
 
   /** State that belongs to the text or thought that is open, or to one that shows nothing. It ends the block. */

@@ -11,19 +11,21 @@ import {
   type CallHead,
   type Citation,
   type Failure,
-  type WebFindings,
   isCut,
+  type Logprobs,
   type LossWord,
   type Opaque,
   type OpenEvent,
   type StopReason,
   unreadable,
+  type WebFindings,
   type WriterOptions,
 } from './events.ts'
 import { type PlaceUnit, TextPlaces } from './found.ts'
 import { ObjectCheck } from './json/check.ts'
-import { EMPTY_TEXT, isBlank, join, type JsonText, type Literal } from './json/literal.ts'
+import { EMPTY_TEXT, isBlank, type JsonText, join, type Literal } from './json/literal.ts'
 import { objectIn } from './json/tree.ts'
+import { NO_LOGPROBS, sizeOfLogprobs } from './logprobs.ts'
 
 /** The most bytes of an answer that is kept, of a document or of what waits in a stream. */
 export const MOST_HELD = 32 * 1024 * 1024
@@ -196,7 +198,7 @@ export abstract class EventWriter {
         return this.open(event)
       case 'delta':
         if (this.#places !== null) this.hold(this.#places.add(event.index, event.text))
-        return this.piece(event.index, event.text)
+        return this.piece(event.index, event.text, event.logprobs)
       case 'seal':
         return this.seal(event.index, event.opaque)
       case 'note':
@@ -243,7 +245,7 @@ export abstract class EventWriter {
   }
 
   protected abstract open(event: OpenEvent): string
-  protected abstract piece(index: number, text: Literal): string
+  protected abstract piece(index: number, text: Literal, logprobs?: Logprobs): string
   protected abstract seal(index: number, opaque: Opaque): string
   protected abstract close(index: number): string
   protected abstract end(usage: Usage, reason: StopReason): string
@@ -271,7 +273,7 @@ export interface OpenBlock {
   /** Whether the arguments of a call are whole. */
   check: ObjectCheck | null
   /** What waits for the blocks before it. */
-  waiting: Piece[]
+  waiting: { piece: Piece; logprobs?: Logprobs | undefined }[]
   /** The arguments of a call that is told whole. */
   args: LongText
   argBytes: number
@@ -312,17 +314,18 @@ export abstract class OrderedWriter extends EventWriter {
   protected live(_block: OpenBlock): string {
     return ''
   }
-  protected abstract tell(block: OpenBlock, piece: Piece): string
+  protected abstract tell(block: OpenBlock, piece: Piece, logprobs?: Logprobs): string
   protected abstract ended(block: OpenBlock): string
 
   protected open(event: OpenEvent): string {
     const call = event.kind === 'call' ? event.call : null
     this.#sawCall ||= call !== null
-    const waiting: Piece[] = event.kind === 'media' ? [this.media(event.mime, event.base64)] : []
-    if (event.kind === 'search') waiting.push(event.found)
+    const waiting: OpenBlock['waiting'] = []
+    if (event.kind === 'media') waiting.push({ piece: this.media(event.mime, event.base64) })
+    if (event.kind === 'search') waiting.push({ piece: event.found })
     const check = call === null ? null : new ObjectCheck()
     this.#blocks.push({ kind: event.kind, call, check, waiting, args: new LongText(), argBytes: 0, isClosed: false })
-    for (const piece of waiting) this.hold(sizeOf(piece))
+    for (const { piece } of waiting) this.hold(sizeOf(piece))
     return this.#live()
   }
 
@@ -337,7 +340,7 @@ export abstract class OrderedWriter extends EventWriter {
     return this.searches ? this.piece(index, citation) : ''
   }
 
-  protected piece(index: number, piece: Piece): string {
+  protected piece(index: number, piece: Piece, logprobs?: Logprobs): string {
     const block = this.#blocks[index - this.#gone]
     if (block === undefined) {
       // a call whose arguments were whole, behind which only space may come
@@ -355,10 +358,10 @@ export abstract class OrderedWriter extends EventWriter {
     const isLive = block === this.#blocks[0]
     let text = ''
     if (check !== null && this.#tellsCallsWhole) this.#keep(block, piece)
-    else if (isLive) text = this.tell(block, piece)
+    else if (isLive) text = this.tell(block, piece, logprobs)
     else {
-      block.waiting.push(piece)
-      this.hold(sizeOf(piece))
+      block.waiting.push({ piece, logprobs })
+      this.hold(sizeOf(piece) + sizeOfLogprobs(logprobs ?? NO_LOGPROBS))
     }
     return isLive && check?.whole && this.failure === null ? text + this.#live() : text
   }
@@ -398,9 +401,9 @@ export abstract class OrderedWriter extends EventWriter {
     let text = ''
     for (let block = this.#blocks[0]; block !== undefined; block = this.#blocks[0]) {
       text += this.live(block)
-      for (const piece of block.waiting) {
-        this.held -= sizeOf(piece)
-        text += this.tell(block, piece)
+      for (const { piece, logprobs } of block.waiting) {
+        this.held -= sizeOf(piece) + sizeOfLogprobs(logprobs ?? NO_LOGPROBS)
+        text += this.tell(block, piece, logprobs)
       }
       block.waiting = []
       if (!block.isClosed && !block.check?.whole) return text
@@ -430,6 +433,8 @@ export interface CollectedBlock {
   found: WebFindings | null
   opaque: Opaque | null
   notes: Citation[]
+  /** How likely the tokens of a text were. */
+  logprobs: Logprobs[number][]
   isClosed: boolean
 }
 
@@ -451,14 +456,15 @@ export abstract class DocumentWriter extends EventWriter {
     const pieces = new LongText()
     if (kind === 'media') pieces.add(event.base64)
     const found = kind === 'search' ? event.found : null
-    this.blocks[index] = { kind, pieces, call, mime, found, opaque: null, notes: [], isClosed: false }
+    this.blocks[index] = { kind, pieces, call, mime, found, opaque: null, notes: [], logprobs: [], isClosed: false }
     this.hold(kind === 'media' ? event.base64.length : BLOCK_BYTES + (found === null ? 0 : sizeOfFound(found)))
     return ''
   }
 
-  protected piece(index: number, text: Literal): string {
+  protected piece(index: number, text: Literal, logprobs: Logprobs = NO_LOGPROBS): string {
     this.blocks[index]?.pieces.add(text)
-    this.hold(text.length)
+    for (const one of logprobs) this.blocks[index]?.logprobs.push(one)
+    this.hold(text.length + sizeOfLogprobs(logprobs))
     this.count(text)
     return ''
   }

@@ -7,7 +7,7 @@ import type { Facts } from '../protocols/requests/facts.ts'
 import type { Protocol } from '../protocols/table.ts'
 import type { Effort } from '../terms/records.ts'
 import type { Losses, Opaque, RenamedTools } from './events.ts'
-import type { Literal, JsonText } from './json/literal.ts'
+import type { JsonText, Literal } from './json/literal.ts'
 
 export interface Ask {
   /** The model as the client calls it. */
@@ -29,6 +29,8 @@ export interface Ask {
   stop: Literal[]
   /** More than one answer is wanted, and the member of the client's body that says so; null = one is. */
   many: { count: number; field: string } | null
+  /** The answer shall say how likely its tokens were, each with so many alternatives, and the member that says so; null = it need not. */
+  logprobs: { top: number; field: string } | null
   /** The member of the client's body whose last text is the beginning of the answer, which has to go on there; null = there is none. */
   prefill: string | null
   sampling: Sampling

@@ -11,7 +11,7 @@
  * time, and nothing follows it.
  */
 import type { Usage } from '../protocols/words/usage.ts'
-import type { Literal, JsonText } from './json/literal.ts'
+import type { JsonText, Literal } from './json/literal.ts'
 
 const STOP_REASONS = ['end', 'length', 'sequence', 'tool', 'refusal', 'context', 'pause', 'other'] as const
 /** `length`: the maximum that was asked for; `context`: that of the model; `sequence`: a stop sequence came. */
@@ -73,7 +73,20 @@ interface DeltaEvent {
   type: 'delta'
   index: number
   text: Literal
+  /** How likely the tokens of a text were, where the upstream says it; it may say so of a text that is empty. */
+  logprobs?: Logprobs
 }
+
+export interface LikelyToken {
+  token: Literal
+  /** The logarithm of its probability, as the number stands. */
+  logprob: JsonText
+  /** The token's bytes, as a list of numbers; null = it has none. */
+  bytes: JsonText | null
+}
+
+/** Tokens, each with the most likely ones in its place. */
+export type Logprobs = readonly (LikelyToken & { top: readonly LikelyToken[] })[]
 
 /** The upstream's state that belongs to the block. A thought may have nothing but that. */
 interface SealEvent {

@@ -40,6 +40,7 @@ export const emptyAsk = ({ model, stream }: AskHead): Ask => ({
   maxOutput: null,
   stop: [],
   many: null,
+  logprobs: null,
   prefill: null,
   sampling: {},
   thinking: { mode: 'unset', effort: null, budget: null, show: null },
@@ -88,7 +89,7 @@ export const refuseFilled: MemberReader = (_ask, tree, node, name) => {
   if (tree.elements(node).length > 0) throw new Untranslatable(name)
 }
 
-/** Chances of tokens, answers that are fetched later: what may be named only to say no. */
+/** Answers that are fetched later: what may be named only to say no. */
 export const onlyFalse: MemberReader = (_ask, tree, node, name) => {
   if (tree.boolean(node) === true || (tree.number(node) ?? 0) > 0) throw new Untranslatable(name)
 }
@@ -146,6 +147,27 @@ export const manyAnswers =
     const field = path + name
     if (!Number.isInteger(count) || count < 1 || count > MOST_ANSWERS) throw new Untranslatable(field)
     ask.many = count === 1 ? null : { count, field }
+  }
+
+/** How likely the tokens were. */
+export const logprobs =
+  (path = ''): MemberReader =>
+  (ask, tree, node, name) => {
+    if (tree.boolean(node) === null) throw new Untranslatable(path + name)
+    if (tree.boolean(node) === true) ask.logprobs = { top: 0, ...ask.logprobs, field: path + name }
+  }
+
+/** The most alternatives of a token. */
+const MOST_ALTERNATIVES = 20
+
+/** How many alternatives each token shall have, which says also that they are wanted. */
+export const topLogprobs =
+  (path = '', numberOf = (tree: Tree, node: Node) => tree.number(node)): MemberReader =>
+  (ask, tree, node, name) => {
+    const top = numberOf(tree, node) ?? -1
+    const field = path + name
+    if (!Number.isInteger(top) || top < 0 || top > MOST_ALTERNATIVES) throw new Untranslatable(field)
+    if (top > 0) ask.logprobs = { field, ...ask.logprobs, top }
   }
 
 /** The conversation ends with the assistant's words, which the answer shall go on with. Calls without a result are none. */

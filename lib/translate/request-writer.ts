@@ -15,6 +15,8 @@ import { searchFor } from './search.ts'
 const WORDS = ['minimal', 'low', 'medium', 'high', 'xhigh'] as const
 /** The protocols in which a request may have several answers. */
 const TELL_MANY: ReadonlySet<string> = new Set(['chat', 'generate'])
+/** The protocols in which an answer may say how likely its tokens were. */
+const TELL_LOGPROBS: ReadonlySet<string> = new Set(['chat', 'responses', 'generate'])
 
 /** Writes one ask for one target. */
 export abstract class RequestWriter {
@@ -25,8 +27,9 @@ export abstract class RequestWriter {
   readonly #issuer: string
 
   constructor(protocol: string, ask: Ask, target: TranslationTarget) {
-    const { many, prefill } = ask
+    const { many, logprobs, prefill } = ask
     if (many !== null && !TELL_MANY.has(protocol)) throw new Untranslatable(many.field)
+    if (logprobs !== null && !TELL_LOGPROBS.has(protocol)) throw new Untranslatable(logprobs.field)
     if (prefill !== null && target.prefill === null) throw new Untranslatable(prefill)
     this.ask = ask
     this.target = target

@@ -354,9 +354,9 @@ const UNSAID: Record<Four, [field: string, more: Json]> = {
       ],
     },
   ],
-  chat: ['logprobs', { logprobs: true }],
-  responses: ['top_logprobs', { top_logprobs: 2 }],
-  generate: ['generationConfig.responseLogprobs', { generationConfig: { responseLogprobs: true } }],
+  chat: ['top_logprobs', { top_logprobs: 21 }],
+  responses: ['top_logprobs', { top_logprobs: 21 }],
+  generate: ['generationConfig.logprobs', { generationConfig: { logprobs: 21 } }],
 }
 
 each((client, via, other) => {

@@ -78,7 +78,11 @@ for (const via of ['chat', 'messages', 'generate'] as const) {
   })
 
   t.test(`responses by ${via}: what cannot be carried is refused or named`, async t => {
-    await t.rejects(create(via, 'Hello!', { top_logprobs: 2 }), { name: 'Error', status: 400, message: /top_logprobs/ })
+    await t.rejects(create(via, 'Hello!', { top_logprobs: 21 }), {
+      name: 'Error',
+      status: 400,
+      message: /top_logprobs/,
+    })
     const stored = create(via, 'Hello!', { previous_response_id: (await create(via, 'Hello!')).id })
     await t.rejects(stored, { name: 'Error', status: 404 }, 'nothing is stored of an answer that was translated')
     const { response } = await create(via, 'Hello!', {

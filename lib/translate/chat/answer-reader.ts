@@ -1,11 +1,12 @@
 /** Answers of upstreams that speak chat completions: their chunks, or the one document. */
-import { answerReaderOf, AnswerRules, type Blocks, MOST_BLOCKS } from '../answer-reader.ts'
-import { unreadable, type AnswerReader, type ReaderOptions } from '../events.ts'
+import { AnswerRules, answerReaderOf, type Blocks, MOST_BLOCKS } from '../answer-reader.ts'
+import { type AnswerReader, type Logprobs, type ReaderOptions, unreadable } from '../events.ts'
 import { failureIn } from '../failure.ts'
 import { sourcesIn } from '../found.ts'
 import { ObjectCheck } from '../json/check.ts'
 import { EMPTY_TEXT, type Literal, quote } from '../json/literal.ts'
 import { NONE, type Node, type Tree } from '../json/tree.ts'
+import { logprobsIn, NO_LOGPROBS } from '../logprobs.ts'
 import { citationOf, dataUrl } from '../openai.ts'
 
 /** Where providers have what was found: the member of the body, and the members of each source. */
@@ -64,7 +65,8 @@ class Rules extends AnswerRules {
     this.blocks.thinking(tree.number(details, 'reasoning_tokens'))
     for (const choice of tree.elements(tree.root, 'choices')) {
       if (!this.isOwn(tree.number(choice, 'index'))) continue
-      this.#message(tree, tree.get(choice, member))
+      const tokens = logprobsIn(tree, tree.get(tree.get(choice, 'logprobs'), 'content'))
+      this.#message(tree, tree.get(choice, member), tokens)
       this.blocks.stopped('chat', tree.string(choice, 'finish_reason'))
     }
   }
@@ -82,9 +84,9 @@ class Rules extends AnswerRules {
     if (counts.some(count => (count ?? 0) > 0)) searches.saw()
   }
 
-  #message(tree: Tree, message: Node): void {
+  #message(tree: Tree, message: Node, tokens: Logprobs): void {
     this.#thought(tree, message)
-    this.#content(tree, tree.get(message, 'content'))
+    this.#content(tree, tree.get(message, 'content'), tokens)
     this.#text(tree, 'refusal', tree.get(message, 'refusal'))
     for (const image of tree.elements(message, 'images')) this.#image(tree, image)
     for (const note of tree.elements(message, 'annotations')) this.blocks.note(citationOf(tree, note, 'answer'))
@@ -102,8 +104,8 @@ class Rules extends AnswerRules {
   }
 
   /** A text, or parts of which some may be thoughts. */
-  #content(tree: Tree, content: Node): void {
-    this.#text(tree, 'text', content)
+  #content(tree: Tree, content: Node, tokens: Logprobs): void {
+    this.#text(tree, 'text', content, tokens)
     for (const part of tree.elements(content)) {
       this.#text(tree, 'text', tree.get(part, 'text'))
       for (const thought of tree.elements(part, 'thinking')) this.#text(tree, 'thought', tree.get(thought, 'text'))
@@ -118,9 +120,9 @@ class Rules extends AnswerRules {
   }
 
   /** False: it is no text. */
-  #text(tree: Tree, kind: 'text' | 'thought' | 'refusal', node: Node): boolean {
+  #text(tree: Tree, kind: 'text' | 'thought' | 'refusal', node: Node, tokens = NO_LOGPROBS): boolean {
     const text = tree.literal(node)
-    if (text !== null) this.blocks.text(kind, text, node)
+    if (text !== null) this.blocks.text(kind, text, node, tokens)
     return text !== null
   }
 }

@@ -15,15 +15,17 @@ import type {
   CallHead,
   Citation,
   Failure,
-  WebFindings,
+  Logprobs,
   Opaque,
   OpenEvent,
   StopReason,
+  WebFindings,
   WriterOptions,
 } from '../events.ts'
-import { array, EMPTY_TEXT, flat, join, type Literal, literal, object, type JsonText, typed } from '../json/literal.ts'
-import { asDataUrl, errorObject, nestedCitation } from '../openai.ts'
+import { array, EMPTY_TEXT, flat, type JsonText, join, type Literal, literal, object, typed } from '../json/literal.ts'
+import { logprobsText } from '../logprobs.ts'
 import { seal } from '../opaque.ts'
+import { asDataUrl, errorObject, nestedCitation } from '../openai.ts'
 
 interface OpenCall {
   /** The place of the call among the calls. */
@@ -109,10 +111,11 @@ class ChatStream extends EventWriter implements WriterOfMany {
     return this.#chunk(`"tool_calls":[{"index":${index},${call.slice(1)}]`)
   }
 
-  protected piece(index: number, text: Literal): string {
+  protected piece(index: number, text: Literal, logprobs?: Logprobs): string {
     this.count(text)
     switch (this.#kinds.get(index)) {
       case 'text':
+        if (logprobs !== undefined) return this.#likely(text, logprobs)
         return this.#chunk(`"content":${text}`)
       case 'thought':
         return this.#chunk(`"reasoning_content":${text}`)
@@ -123,6 +126,11 @@ class ChatStream extends EventWriter implements WriterOfMany {
       default:
         return ''
     }
+  }
+
+  #likely(text: Literal, logprobs: Logprobs): string {
+    const told = `"logprobs":${choiceLogprobs(logprobs)},"finish_reason":null`
+    return `${this.#before}"content":${text}},${told}}]${this.#tail}`
   }
 
   #args(call: OpenCall, text: Literal): string {
@@ -180,7 +188,7 @@ class ChatDocument extends DocumentWriter implements WriterOfMany {
     return object({
       index: String(this.#own.answer ?? 0),
       message: this.#message(),
-      logprobs: 'null',
+      logprobs: choiceLogprobs(this.blocks.flatMap(({ logprobs }) => logprobs)),
       finish_reason: reasonWord(reason),
     })
   }
@@ -223,6 +231,10 @@ const uncitedOf = (found: readonly WebFindings[], hasCited: boolean): Citation[]
     : found.flatMap(({ sources }) =>
         sources.map(({ url, title }) => ({ url, title, start: '0', end: '0', at: 'answer' })),
       )
+
+/** How likely the tokens of the texts of a choice were. */
+const choiceLogprobs = (all: Logprobs): JsonText =>
+  all.length === 0 ? 'null' : object({ content: logprobsText(all, 'null'), refusal: 'null' })
 
 /** All texts of a kind, as one; null = there are none. */
 function textOf(blocks: readonly CollectedBlock[], kind: CollectedBlock['kind']): Literal | null {

@@ -4,10 +4,10 @@ import type {
   CallPart,
   MediaPart,
   ResultPart,
-  TranslationTarget,
   TextPart,
   ThoughtPart,
   Tool,
+  TranslationTarget,
   Written,
 } from '../ask.ts'
 import {
@@ -25,18 +25,18 @@ import {
   array,
   EMPTY_TEXT,
   isBlank,
+  type JsonText,
   join,
   type Literal,
   literal,
   object,
   optional,
-  type JsonText,
   typed,
 } from '../json/literal.ts'
 import { fitId, nineOf } from '../names.ts'
 import { asDataUrl, schemaMembers } from '../openai.ts'
 import { RequestWriter } from '../request-writer.ts'
-import { type ChatSearch, chatSearch, arrayUnlessEmpty } from '../search.ts'
+import { arrayUnlessEmpty, type ChatSearch, chatSearch } from '../search.ts'
 
 const MOST_STOPS = 4
 const NO_PARAMETERS: JsonText = '{"type":"object","properties":{}}'
@@ -53,7 +53,7 @@ class ChatWriter extends RequestWriter {
   }
 
   write(): Written {
-    const { stream, cacheKey, user, tier, stop } = this.ask
+    const { stream, cacheKey, user, tier, stop, logprobs } = this.ask
     const { maxOutput, target } = this
     if (stop.length > MOST_STOPS) this.losses.add('stop')
     const body = object({
@@ -64,6 +64,8 @@ class ChatWriter extends RequestWriter {
       ...this.#sampling(),
       stop: stop.length === 0 ? undefined : array(stop.slice(0, MOST_STOPS)),
       n: this.ask.many === null ? undefined : String(this.ask.many.count),
+      logprobs: logprobs === null ? undefined : 'true',
+      top_logprobs: logprobs === null || logprobs.top === 0 ? undefined : String(logprobs.top),
       ...this.#tools(),
       response_format: this.#format(),
       reasoning_effort: optional(this.effortWord),

@@ -1,10 +1,11 @@
 /** Answers of upstreams that speak generate-content: their events, the one document, or all events as one array. */
-import { answerReaderOf, AnswerRules } from '../answer-reader.ts'
-import { unreadable, type AnswerReader, type ReaderOptions } from '../events.ts'
+import { AnswerRules, answerReaderOf } from '../answer-reader.ts'
+import { type AnswerReader, type Logprobs, type ReaderOptions, unreadable } from '../events.ts'
 import { failureIn } from '../failure.ts'
 import { sourceIn } from '../found.ts'
 import { EMPTY_TEXT, type Literal, quote } from '../json/literal.ts'
 import type { Node, Tree } from '../json/tree.ts'
+import { candidateLogprobsIn, NO_LOGPROBS } from '../logprobs.ts'
 import { get, literalAt, stringAt } from './members.ts'
 
 const MOST_CITED = 1000
@@ -15,6 +16,10 @@ const BLOCKED: Literal = '"The prompt was blocked by the provider."'
 
 export const generateAnswerReader = (options: ReaderOptions): AnswerReader =>
   answerReaderOf((own, answer) => new Rules(own, answer), options)
+
+/** The part is a text that is no thought. */
+const isSaid = (tree: Tree, part: Node): boolean =>
+  tree.kind(get(tree, part, 'text')) === 'string' && tree.boolean(part, 'thought') !== true
 
 class Rules extends AnswerRules {
   readonly #issuer: string
@@ -62,10 +67,13 @@ class Rules extends AnswerRules {
     for (const candidate of tree.elements(get(tree, chunk, 'candidates'))) {
       if (!this.isOwn(tree.number(candidate, 'index'))) continue
       const content = tree.get(candidate, 'content')
-      for (const part of tree.elements(content, 'parts')) {
+      const parts = tree.elements(content, 'parts')
+      const tokens = candidateLogprobsIn(tree, get(tree, candidate, 'logprobsResult'))
+      const said = tokens.length === 0 ? -1 : parts.findLastIndex(part => isSaid(tree, part))
+      parts.forEach((part, place) => {
         this.#seal()
-        this.#part(tree, part)
-      }
+        this.#part(tree, part, place === said ? tokens : NO_LOGPROBS)
+      })
       if (this.blocks.searches.isAsked) this.#grounded(tree, get(tree, candidate, 'groundingMetadata'))
       this.#seal()
       this.blocks.stopped('generate', stringAt(tree, candidate, 'finishReason'))
@@ -110,7 +118,7 @@ class Rules extends AnswerRules {
     this.blocks.reason = 'refusal'
   }
 
-  #part(tree: Tree, part: Node): void {
+  #part(tree: Tree, part: Node, tokens: Logprobs): void {
     const state = literalAt(tree, part, 'thoughtSignature') ?? EMPTY_TEXT
     const call = get(tree, part, 'functionCall')
     const blob = get(tree, part, 'inlineData')
@@ -119,15 +127,15 @@ class Rules extends AnswerRules {
     if (tree.kind(call) === 'object') this.#call(tree, call, state)
     else if (tree.kind(blob) === 'object')
       this.blocks.media(stringAt(tree, blob, 'mimeType') ?? 'image/png', literalAt(tree, blob, 'data') ?? EMPTY_TEXT)
-    else this.#text(tree, part, state)
+    else this.#text(tree, part, state, tokens)
   }
 
   /** State may come with the last piece of a text, or behind it with none. */
-  #text(tree: Tree, part: Node, state: Literal): void {
+  #text(tree: Tree, part: Node, state: Literal, tokens: Logprobs): void {
     const node = get(tree, part, 'text')
     const text = tree.literal(node) ?? EMPTY_TEXT
     const isThought = tree.boolean(part, 'thought') === true
-    this.blocks.text(isThought ? 'thought' : 'text', text, node)
+    this.blocks.text(isThought ? 'thought' : 'text', text, node, tokens)
     if (state !== EMPTY_TEXT) this.#state = { of: isThought ? 'signed' : 'text', value: state }
   }
 

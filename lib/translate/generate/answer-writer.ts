@@ -21,9 +21,10 @@ import type {
   Citation,
   Failure,
   FailureKind,
-  WebFindings,
+  Logprobs,
   Opaque,
   StopReason,
+  WebFindings,
   WriterOptions,
   WrittenError,
 } from '../events.ts'
@@ -31,14 +32,15 @@ import {
   array,
   EMPTY_TEXT,
   flat,
+  type JsonText,
   type Literal,
   literal,
   object,
   oneLine,
-  type JsonText,
   unquote,
 } from '../json/literal.ts'
 import { objectIn } from '../json/tree.ts'
+import { Average, logprobsResult } from '../logprobs.ts'
 import { seal64 } from '../opaque.ts'
 import { EMPTY_STATE } from './members.ts'
 
@@ -50,6 +52,7 @@ class GenerateStream extends OrderedWriter implements WriterOfMany {
   /** What stands around the part, where one is all that a chunk tells. */
   readonly #before: string
   readonly #behind: string
+  readonly #average = new Average()
   /** A call has been told. */
   #called = false
   readonly #frame: { isBegun: boolean }
@@ -75,7 +78,7 @@ class GenerateStream extends OrderedWriter implements WriterOfMany {
   protected end(usage: Usage, reason: StopReason): string {
     const blocks = this.closeAll()
     const grounding = this.#grounding.metadata((start, end) => this.between(start, end))
-    const end = { reason, usage: this.usage(usage), grounding }
+    const end = { reason, usage: this.usage(usage), grounding, average: this.#average.text }
     const last = this.#framed(responseOf(this.#own, [textPart(EMPTY_TEXT, false)], end))
     return blocks + (this.options.array && this.#own.answer === undefined ? `${last}]` : last)
   }
@@ -103,7 +106,7 @@ class GenerateStream extends OrderedWriter implements WriterOfMany {
     return 'bytes'
   }
 
-  protected tell({ kind }: OpenBlock, piece: Piece): string {
+  protected tell({ kind }: OpenBlock, piece: Piece, logprobs?: Logprobs): string {
     const isThought = kind === 'thought'
     if (typeof piece !== 'string' && !('value' in piece)) {
       this.hold('sources' in piece ? sizeOfFound(piece) : sizeOfNote(piece))
@@ -114,7 +117,13 @@ class GenerateStream extends OrderedWriter implements WriterOfMany {
       return piece.value === EMPTY_TEXT ? '' : this.#chunk(textPart(EMPTY_TEXT, isThought, piece))
     if (kind === 'media') return this.#chunk(piece)
     this.count(piece)
-    return this.#chunk(textPart(piece, isThought))
+    const part = textPart(piece, isThought)
+    return logprobs === undefined ? this.#chunk(part) : this.#likely(part, logprobs)
+  }
+
+  #likely(part: JsonText, logprobs: Logprobs): string {
+    this.#average.add(logprobs)
+    return this.#framed(documentOf(this.#own, [candidateOf(this.#own, [part], { logprobs: logprobsResult(logprobs) })]))
   }
 
   /** A call that is not whole is left out: clients would run it. */
@@ -160,7 +169,11 @@ class GenerateDocument extends DocumentOfObjects implements WriterOfMany {
     const first = this.blocks.find(({ kind }) => kind === 'call')
     const parts = this.blocks.flatMap(block => partOf(block, block === first))
     const shown = parts.length === 0 ? [textPart(EMPTY_TEXT, false)] : parts
-    return candidateOf(this.#own, shown, { reason, grounding: metadata })
+    const tokens = this.blocks.flatMap(({ logprobs }) => logprobs)
+    const average = new Average()
+    average.add(tokens)
+    const logprobs = tokens.length === 0 ? undefined : logprobsResult(tokens)
+    return candidateOf(this.#own, shown, { reason, grounding: metadata, average: average.text, logprobs })
   }
 
   protected override get unit(): 'bytes' {
@@ -267,15 +280,25 @@ const mediaPart = (mime: string, data: Literal): JsonText =>
 // --- the response
 
 interface Ended {
-  reason: StopReason
-  grounding: JsonText | undefined
+  reason?: StopReason
+  grounding?: JsonText | undefined
+  /** How likely the tokens were that are told here, and those of the whole answer. */
+  logprobs?: JsonText | undefined
+  average?: JsonText | undefined
 }
 
-/** `end`: only the last chunk, and a document, say why the answer ended. */
-function candidateOf({ answer = 0 }: AnswerOptions, parts: readonly JsonText[], end?: Ended): JsonText {
+/** Only the last chunk, and a document, say why the answer ended. */
+function candidateOf({ answer = 0 }: AnswerOptions, parts: readonly JsonText[], end: Ended = {}): JsonText {
   const content = object({ parts: array(parts), role: '"model"' })
-  const finishReason = end === undefined ? undefined : `"${REASONS[end.reason]}"`
-  return object({ content, finishReason, groundingMetadata: end?.grounding, index: String(answer) })
+  const finishReason = end.reason === undefined ? undefined : `"${REASONS[end.reason]}"`
+  return object({
+    content,
+    finishReason,
+    avgLogprobs: end.average,
+    logprobsResult: end.logprobs,
+    groundingMetadata: end.grounding,
+    index: String(answer),
+  })
 }
 
 const documentOf = (

@@ -16,8 +16,8 @@ import {
   array,
   EMPTY_TEXT,
   isBlank,
-  join,
   type JsonText,
+  join,
   type Literal,
   literal,
   object,
@@ -28,7 +28,6 @@ import { type Node, Tree } from '../json/tree.ts'
 import { unseal64 } from '../opaque.ts'
 import {
   addSystem,
-  manyAnswers,
   askOf,
   checkChoice,
   checkSome,
@@ -37,13 +36,16 @@ import {
   effortNamed,
   endsOpen,
   ignore,
-  maxOutput,
+  logprobs,
   type MemberReader,
+  manyAnswers,
+  maxOutput,
   PartReader,
   readMembers,
   refuseMember,
   sampling,
   stop,
+  topLogprobs,
   treeOfBody,
 } from '../request-reader.ts'
 import { readSearch, settleSearch } from '../search.ts'
@@ -375,12 +377,6 @@ function typeOf(tree: Tree, node: Node): JsonText | null {
 
 // --- the body
 
-/** Tokens with their chances. */
-const unlessFalse: MemberReader = (_ask, tree, node, name) => {
-  if (tree.boolean(node) === true || (numberOf(tree, node) ?? 0) > 0)
-    throw new Untranslatable(`generationConfig.${name}`)
-}
-
 /** Pictures and sound are nothing that a text of another protocol could have. */
 const modalities: MemberReader = (_ask, tree, node, name) => {
   if (tree.elements(node).some(element => !/^(?:text|modality_unspecified)$/i.test(tree.string(element) ?? '')))
@@ -424,8 +420,8 @@ const CONFIG = spelled({
   maxOutputTokens: maxOutput('generationConfig.', numberText),
   candidateCount: manyAnswers('generationConfig.', numberOf),
   stopSequences: stop,
-  responseLogprobs: unlessFalse,
-  logprobs: unlessFalse,
+  responseLogprobs: logprobs('generationConfig.'),
+  logprobs: topLogprobs('generationConfig.', numberOf),
   responseModalities: modalities,
   responseMimeType: mimeType,
   responseSchema: schema(true),

@@ -4,29 +4,29 @@ import type {
   CallPart,
   MediaPart,
   ResultPart,
-  TranslationTarget,
   TextPart,
   ThoughtPart,
   Tool,
+  TranslationTarget,
   Written,
 } from '../ask.ts'
 import { type AssistantRound, namedText, reminder, roundsOf, type UserRound } from '../conversation.ts'
+import { budgetOf, nearestEffort, wantedEffort } from '../efforts.ts'
 import { type Opaque, Untranslatable } from '../events.ts'
 import { asObject } from '../freeform.ts'
 import {
   array,
   EMPTY_TEXT,
   isBlank,
+  type JsonText,
   join,
   type Literal,
   literal,
   object,
-  type JsonText,
   unquote,
 } from '../json/literal.ts'
 import { objectIn, Tree } from '../json/tree.ts'
 import { fitId } from '../names.ts'
-import { budgetOf, nearestEffort, wantedEffort } from '../efforts.ts'
 import { RequestWriter } from '../request-writer.ts'
 import { arrayUnlessEmpty, loseRest } from '../search.ts'
 import { isThird, NO_STATE } from './members.ts'
@@ -79,12 +79,14 @@ class GenerateWriter extends RequestWriter {
   }
 
   #config(): JsonText {
-    const { stop, format } = this.ask
+    const { stop, format, logprobs } = this.ask
     if (stop.length > MOST_STOPS) this.losses.add('stop')
     return object({
       ...this.#sampling(),
       maxOutputTokens: this.maxOutput === null ? undefined : String(this.maxOutput),
       candidateCount: this.ask.many === null ? undefined : String(this.ask.many.count),
+      responseLogprobs: logprobs === null ? undefined : 'true',
+      logprobs: logprobs === null || logprobs.top === 0 ? undefined : String(logprobs.top),
       stopSequences: stop.length === 0 ? undefined : array(stop.slice(0, MOST_STOPS)),
       responseMimeType: format.type === 'text' ? undefined : '"application/json"',
       responseJsonSchema: format.type === 'schema' ? formatOf(format.schema) : undefined,

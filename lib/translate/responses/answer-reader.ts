@@ -2,12 +2,13 @@
  * Answers of upstreams of the responses protocol: their events, or the one document. Upstreams say everything several
  * times: in deltas, at the end of a text, at the end of its item and in the last event. What came once is not told again.
  */
-import { answerReaderOf, AnswerRules, MOST_BLOCKS } from '../answer-reader.ts'
-import { unreadable, type AnswerReader, type ReaderOptions } from '../events.ts'
+import { AnswerRules, answerReaderOf, MOST_BLOCKS } from '../answer-reader.ts'
+import { type AnswerReader, type ReaderOptions, unreadable } from '../events.ts'
 import { failureIn } from '../failure.ts'
 import { sourcesIn } from '../found.ts'
 import { EMPTY_TEXT, type Literal, literal, quote } from '../json/literal.ts'
 import { NONE, type Node, type Tree } from '../json/tree.ts'
+import { logprobsIn, NO_LOGPROBS } from '../logprobs.ts'
 import { citationOf } from '../openai.ts'
 
 export const responsesAnswerReader = (options: ReaderOptions): AnswerReader =>
@@ -153,7 +154,7 @@ class Rules extends AnswerRules {
     const source = when === 'delta' ? node : NONE // the whole text is told at most once
     switch (what) {
       case 'output_text':
-        this.#text(item, 'text', part('content_index'), text, when, source)
+        this.#text(item, 'text', part('content_index'), text, when, source, logprobsIn(tree, value('logprobs')))
         return
       case 'refusal':
         this.#text(item, 'refusal', part('content_index'), text, when, source)
@@ -171,14 +172,14 @@ class Rules extends AnswerRules {
   }
 
   /** `when`: `done` = the whole text, which counts only where no delta of it came. */
-  #text(item: Item, kind: Kind, part: string, text: Literal, when: string, source = NONE): void {
-    if (text === EMPTY_TEXT || (when === 'done' && item.told.has(part))) return
+  #text(item: Item, kind: Kind, part: string, text: Literal, when: string, source = NONE, tokens = NO_LOGPROBS): void {
+    if ((text === EMPTY_TEXT && tokens.length === 0) || (when === 'done' && item.told.has(part))) return
     if (kind === 'thought' && item.told.size > 0 && !item.told.has(part)) this.blocks.text(kind, BLANK_LINE)
     item.told.add(part)
     if (item.told.size > MOST_BLOCKS) this.blocks.fail(unreadable('an item of the answer has too many parts'))
     if (kind === 'thought') this.#anyThought = true
     else this.#anyText = true
-    this.blocks.text(kind, text, source)
+    this.blocks.text(kind, text, source, tokens)
   }
 
   #args(item: Item, text: Literal, when: string, source = NONE): void {
@@ -247,7 +248,8 @@ class Rules extends AnswerRules {
     tree.elements(node, 'content').forEach((part, index) => {
       const kind = tree.string(part, 'type') === 'refusal' ? 'refusal' : 'text'
       const text = tree.literal(part, kind) ?? EMPTY_TEXT
-      this.#text(item, kind, `content_index ${index}`, text, 'done')
+      const tokens = kind === 'text' ? logprobsIn(tree, tree.get(part, 'logprobs')) : NO_LOGPROBS
+      this.#text(item, kind, `content_index ${index}`, text, 'done', NONE, tokens)
       if (item.told.has(NOTES)) return
       for (const note of tree.elements(part, 'annotations')) this.blocks.note(citationOf(tree, note, 'block'))
     })

@@ -9,11 +9,12 @@ import {
   type CallHead,
   type Citation,
   type Failure,
-  type WebFindings,
   isCut,
+  type Logprobs,
   type Opaque,
   type OpenEvent,
   type StopReason,
+  type WebFindings,
   type WriterOptions,
 } from '../events.ts'
 import { ObjectCheck } from '../json/check.ts'
@@ -22,17 +23,18 @@ import {
   EMPTY_TEXT,
   flat,
   isBlank,
+  type JsonText,
   type Literal,
   literal,
   object,
   optional,
-  type JsonText,
   typed,
 } from '../json/literal.ts'
 import { objectIn } from '../json/tree.ts'
+import { logprobsText, NO_LOGPROBS } from '../logprobs.ts'
 import { CallIds } from '../names.ts'
-import { codeOf, flatCitation } from '../openai.ts'
 import { seal } from '../opaque.ts'
+import { codeOf, flatCitation } from '../openai.ts'
 
 /** What an item costs besides its text. */
 const ITEM_BYTES = 400
@@ -146,7 +148,7 @@ class ResponsesStream extends EventWriter {
     return part === null ? '' : this.#event(`${part}.${when}`, `${item.head},"part":${partOf(item, text)}`)
   }
 
-  protected piece(index: number, text: Literal): string {
+  protected piece(index: number, text: Literal, logprobs: Logprobs = NO_LOGPROBS): string {
     const item = this.#items.get(index)
     if (item === undefined) return ''
     const start = item.place < 0 ? this.#start(item) : ''
@@ -154,7 +156,17 @@ class ResponsesStream extends EventWriter {
     this.hold(text.length)
     item.pieces.add(text)
     item.check?.feed(text)
-    return start + this.#numbered(item.delta.start, item.delta.before + text + WORDS[item.form].more)
+    const more = item.form === 'text' ? `,"logprobs":${this.#likely(item, logprobs)}` : ''
+    return start + this.#numbered(item.delta.start, item.delta.before + text + more)
+  }
+
+  /** Keeps how likely the tokens were, which is told once more at the end of the text. */
+  #likely(item: Item, logprobs: Logprobs): JsonText {
+    if (logprobs.length === 0) return '[]'
+    const list = flat(logprobsText(logprobs, '[]'))
+    this.hold(list.length)
+    item.logprobs.push(list.slice(1, -1))
+    return list
   }
 
   protected override note(index: number, citation: Citation): string {
@@ -190,7 +202,8 @@ class ResponsesStream extends EventWriter {
 
   #stop(item: Item, status: ItemStatus): string {
     const { place, form, call, head, pieces } = item
-    const { events, whole, more } = WORDS[form]
+    const { events, whole } = WORDS[form]
+    const more = form === 'text' ? `,"logprobs":${array(item.logprobs)}` : ''
     const text = call === null ? pieces.text : wholeArgs(call, pieces.text)
     const name = form === 'call' && call !== null ? `,"name":${literal(call.name)}` : ''
     return (
@@ -241,22 +254,19 @@ interface Words {
   at: string
   /** The member that has the whole text. */
   whole: string
-  /** More members of the events of its text. */
-  more: string
 }
 
 const CONTENT = { part: 'response.content_part', at: ',"content_index":0' } as const
-const NO_PART = { part: null, at: '', more: '' } as const
+const NO_PART = { part: null, at: '' } as const
 
 const WORDS: Readonly<Record<Form, Words>> = {
-  text: { events: 'response.output_text', ...CONTENT, whole: 'text', more: ',"logprobs":[]' },
-  refusal: { events: 'response.refusal', ...CONTENT, whole: 'refusal', more: '' },
+  text: { events: 'response.output_text', ...CONTENT, whole: 'text' },
+  refusal: { events: 'response.refusal', ...CONTENT, whole: 'refusal' },
   thought: {
     events: 'response.reasoning_summary_text',
     part: 'response.reasoning_summary_part',
     at: ',"summary_index":0',
     whole: 'text',
-    more: '',
   },
   call: { events: 'response.function_call_arguments', ...NO_PART, whole: 'arguments' },
   custom: { events: 'response.custom_tool_call_input', ...NO_PART, whole: 'input' },
@@ -278,6 +288,8 @@ interface Item {
   check: ObjectCheck | null
   opaque: Opaque | null
   notes: Citation[]
+  /** How likely the tokens of the text were: elements of a list. */
+  logprobs: JsonText[]
 }
 
 const newItem = (kind: Item['kind'], call: CallHead | null): Item => ({
@@ -292,16 +304,20 @@ const newItem = (kind: Item['kind'], call: CallHead | null): Item => ({
   check: call === null || call.freeform ? null : new ObjectCheck(),
   opaque: null,
   notes: [],
+  logprobs: [],
 })
 
-const partOf = ({ form, notes }: Item, text: Literal): JsonText =>
-  form === 'text' || form === 'refusal' ? contentOf(form, text, notes) : typed('summary_text', { text })
+const partOf = ({ form, notes, logprobs }: Item, text: Literal): JsonText =>
+  form === 'text' || form === 'refusal'
+    ? contentOf(form, text, notes, array(logprobs))
+    : typed('summary_text', { text })
 
 /** The item with the text that it has come to. */
-function itemOf({ kind, id, call, opaque, notes }: Item, status: ItemStatus, text: Literal): JsonText {
+function itemOf({ kind, id, call, opaque, notes, logprobs }: Item, status: ItemStatus, text: Literal): JsonText {
   if (call !== null) return callItem(id, call, text, status)
   if (kind === 'thought') return thoughtItem(id, text, opaque)
-  const content = status === 'in_progress' ? [] : [contentOf(kind === 'refusal' ? kind : 'text', text, notes)]
+  const whole = () => contentOf(kind === 'refusal' ? kind : 'text', text, notes, array(logprobs))
+  const content = status === 'in_progress' ? [] : [whole()]
   return messageItem(id, content, status)
 }
 
@@ -327,7 +343,7 @@ class ResponsesDocument extends DocumentWriter {
     const hidden = (opaque: Opaque): void => {
       output.push(thoughtItem(itemId(this.options, 'thought', output.length), EMPTY_TEXT, opaque))
     }
-    for (const { kind, pieces, call, found, opaque, notes, isClosed } of this.blocks) {
+    for (const { kind, pieces, call, found, opaque, notes, logprobs, isClosed } of this.blocks) {
       const { text } = pieces
       if (call?.opaque !== undefined) hidden(call.opaque)
       const id = itemId(this.options, kind, output.length, call?.freeform)
@@ -336,7 +352,7 @@ class ResponsesDocument extends DocumentWriter {
       else if (found !== null) output.push(searchItem(id, found, found.isFailed ? 'failed' : 'completed'))
       else if (call !== null) output.push(callOf(id, { ...call, id: ids.once(call.id) }, text, reason))
       else {
-        const content = contentOf(kind === 'refusal' ? kind : 'text', text, notes)
+        const content = contentOf(kind === 'refusal' ? kind : 'text', text, notes, logprobsText(logprobs, '[]'))
         if (text !== EMPTY_TEXT) output.push(messageItem(id, [content], isClosed ? 'completed' : 'incomplete'))
         if (opaque !== null) hidden(opaque)
       }
@@ -461,10 +477,15 @@ const itemId = ({ requestId }: WriterOptions, kind: keyof typeof PREFIXES, place
   literal(`${freeform ? 'ctc' : PREFIXES[kind]}_${requestId}_${place}`)
 
 /** The part of a message that has its text. */
-const contentOf = (kind: 'text' | 'refusal', text: Literal, notes: readonly Citation[]): JsonText =>
+const contentOf = (
+  kind: 'text' | 'refusal',
+  text: Literal,
+  notes: readonly Citation[],
+  logprobs: JsonText,
+): JsonText =>
   kind === 'refusal'
     ? typed('refusal', { refusal: text })
-    : typed('output_text', { text, annotations: array(notes.map(flatCitation)), logprobs: '[]' })
+    : typed('output_text', { text, annotations: array(notes.map(flatCitation)), logprobs })
 
 const messageItem = (id: Literal, content: readonly JsonText[], status: ItemStatus): JsonText =>
   object({ id, type: '"message"', status: `"${status}"`, role: '"assistant"', content: array(content) })

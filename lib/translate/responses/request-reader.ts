@@ -1,7 +1,7 @@
 /** Requests of the responses protocol: the members of the body but for the conversation and the tools. */
 import type { Ask, AskHead, Choice, MediaPart, TextPart, Tool, Turn, TurnPart } from '../ask.ts'
 import { type Opaque, Untranslatable } from '../events.ts'
-import { EMPTY_TEXT, join, type JsonText, type Literal, object, oneLine, quote } from '../json/literal.ts'
+import { EMPTY_TEXT, type JsonText, join, type Literal, object, oneLine, quote } from '../json/literal.ts'
 import type { Node, Tree } from '../json/tree.ts'
 import { unseal } from '../opaque.ts'
 import { breakpointOf, fileAt, mediaAt, schemaFormat } from '../openai.ts'
@@ -15,16 +15,17 @@ import {
   dropDoubles,
   functionTool,
   ignore,
-  maxOutput,
   type MemberReader,
   type MemberReaders,
+  maxOutput,
   onlyFalse,
-  parallel,
   PartReader,
+  parallel,
   refuseMember,
   sampling,
   setEffort,
   string,
+  topLogprobs,
   treeOfBody,
 } from '../request-reader.ts'
 import { isSearchType, readSearch, settleSearch } from '../search.ts'
@@ -307,12 +308,14 @@ const text: MemberReader = (ask, tree, node) => {
   if (type === 'json_schema') ask.format = schemaFormat(tree, format) ?? ask.format
 }
 
+const LOGPROBS = 'message.output_text.logprobs'
+
 /** What was encrypted is always sent, because clients send it back only then. */
 const include: MemberReader = (ask, tree, node, name) => {
   for (const element of tree.elements(node)) {
     const word = tree.string(element)
-    if (word === 'message.output_text.logprobs') throw new Untranslatable(name)
-    if (word !== 'reasoning.encrypted_content') ask.losses.add('include')
+    if (word === LOGPROBS) ask.logprobs = { top: 0, ...ask.logprobs, field: name }
+    else if (word !== 'reasoning.encrypted_content') ask.losses.add('include')
   }
 }
 
@@ -338,7 +341,7 @@ const MEMBERS: MemberReaders = {
   max_output_tokens: maxOutput(),
   temperature: sampling('temperature'),
   top_p: sampling('topP'),
-  top_logprobs: onlyFalse,
+  top_logprobs: topLogprobs(),
   tools,
   tool_choice: readToolChoice,
   parallel_tool_calls: parallel,
@@ -385,6 +388,7 @@ const REPEATED = [
   'temperature',
   'tool_choice',
   'tools',
+  'top_logprobs',
   'top_p',
   'truncation',
   'user',

@@ -5,15 +5,15 @@ import type {
   MediaPart,
   ResultPart,
   Search,
-  TranslationTarget,
   TextPart,
   ThoughtPart,
   Tool,
+  TranslationTarget,
   Written,
 } from '../ask.ts'
 import { type AssistantRound, asError, joined, namedText, roundsOf, type UserRound } from '../conversation.ts'
 import { Untranslatable } from '../events.ts'
-import { array, EMPTY_TEXT, isBlank, join, literal, object, optional, type JsonText, typed } from '../json/literal.ts'
+import { array, EMPTY_TEXT, isBlank, type JsonText, join, literal, object, optional, typed } from '../json/literal.ts'
 import { fitId } from '../names.ts'
 import { asDataUrl, schemaMembers } from '../openai.ts'
 import { RequestWriter } from '../request-writer.ts'
@@ -24,6 +24,7 @@ const LONGEST_KEY = 64
 /** A smaller maximum is refused. */
 const LEAST_OUTPUT = 16
 const STATE: JsonText = '"reasoning.encrypted_content"'
+const LOGPROBS: JsonText = '"message.output_text.logprobs"'
 const SOURCES: JsonText = '"web_search_call.action.sources"'
 
 export const writeResponsesRequest = (ask: Ask, target: TranslationTarget): Written =>
@@ -39,13 +40,14 @@ class ResponsesWriter extends RequestWriter {
   }
 
   write(): Written {
-    const { stream, system, cacheKey, user, tier, stop, thinking } = this.ask
+    const { stream, system, cacheKey, user, tier, stop, thinking, logprobs } = this.ask
     const maxOutput = this.#maxOutput()
     const mayThink = this.target.thinking !== 'none' && thinking.mode !== 'off'
     const search = this.search()
     const include = [
       ...(mayThink ? [STATE] : []),
       ...(search !== null && this.target.search === 'own' ? [SOURCES] : []),
+      ...(logprobs === null ? [] : [LOGPROBS]),
     ]
     if (stop.length > 0) this.losses.add('stop')
     const body = object({
@@ -56,6 +58,7 @@ class ResponsesWriter extends RequestWriter {
       store: 'false',
       include: arrayUnlessEmpty(include),
       max_output_tokens: maxOutput === null ? undefined : String(maxOutput),
+      top_logprobs: logprobs === null || logprobs.top === 0 ? undefined : String(logprobs.top),
       ...this.#sampling(),
       ...this.#tools(search),
       max_tool_calls: search === null || search.maxUses === null ? undefined : String(search.maxUses),

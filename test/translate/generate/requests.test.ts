@@ -497,7 +497,7 @@ const REFUSED: [field: string, body: object][] = [
   ['cachedContent', { ...Q, cachedContent: 'cachedContents/x' }],
   ['continuationToken', { ...Q, continuationToken: 'x' }],
   ['generationConfig.candidateCount', config({ candidateCount: 9 })],
-  ['generationConfig.responseLogprobs', config({ responseLogprobs: true })],
+  ['generationConfig.logprobs', config({ responseLogprobs: true, logprobs: 21 })],
   ['generationConfig.responseModalities', config({ responseModalities: ['TEXT', 'IMAGE'] })],
   ['generationConfig.responseMimeType', config({ responseMimeType: 'text/x.enum' })],
   ['generationConfig.maxOutputTokens', config({ maxOutputTokens: 0 })],
