@@ -13,6 +13,7 @@ import {
   type Failure,
   LARGE_DOCUMENT,
   type Logprobs,
+  NO_LOGPROBS,
   type Opaque,
   type ReaderOptions,
   reasonFor,
@@ -24,7 +25,6 @@ import { Searches } from './found.ts'
 import { TextOfInput } from './freeform.ts'
 import { EMPTY_TEXT, type Literal } from './json/literal.ts'
 import { NONE, type Node, Tree } from './json/tree.ts'
-import { NO_LOGPROBS } from './logprobs.ts'
 import { fitId } from './names.ts'
 
 /** The longest event and the longest document. Pictures stand whole in both. */

@@ -12,8 +12,10 @@ import {
   type Citation,
   type Failure,
   isCut,
+  type LikelyToken,
   type Logprobs,
   type LossWord,
+  NO_LOGPROBS,
   type Opaque,
   type OpenEvent,
   type StopReason,
@@ -25,7 +27,6 @@ import { type PlaceUnit, TextPlaces } from './found.ts'
 import { ObjectCheck } from './json/check.ts'
 import { EMPTY_TEXT, isBlank, type JsonText, join, type Literal } from './json/literal.ts'
 import { objectIn } from './json/tree.ts'
-import { NO_LOGPROBS, sizeOfLogprobs } from './logprobs.ts'
 
 /** The most bytes of an answer that is kept, of a document or of what waits in a stream. */
 export const MOST_HELD = 32 * 1024 * 1024
@@ -515,6 +516,15 @@ export abstract class DocumentOfObjects extends DocumentWriter {
 
 /** Bytes of memory. */
 export const sizeOfNote = ({ url, title }: Citation): number => url.length + title.length
+
+/** What a token costs in memory besides its texts. */
+const TOKEN_BYTES = 100
+
+const sizeOfToken = ({ token, logprob, bytes }: LikelyToken): number =>
+  TOKEN_BYTES + token.length + logprob.length + (bytes?.length ?? 0)
+
+const sizeOfLogprobs = (all: Logprobs): number =>
+  all.reduce((sum, one) => one.top.reduce((more, other) => more + sizeOfToken(other), sum + sizeOfToken(one)), 0)
 
 export const sizeOfFound = ({ sources }: WebFindings): number =>
   sources.reduce((sum, { url, title, text }) => sum + url.length + title.length + text.length, 0)

@@ -10,7 +10,7 @@
  * Besides the text there are members that change with each event and that no reader looks at: the event's number, the tokens so far, and
  * characters that hide how long the text is.
  */
-import type { AnswerEvent, Logprobs } from './events.ts'
+import { type AnswerEvent, NO_LOGPROBS } from './events.ts'
 import { EMPTY_TEXT, flat, type Literal } from './json/literal.ts'
 import { countEnd, NONE, type Node, stringEnd, type Tree } from './json/tree.ts'
 
@@ -187,7 +187,7 @@ export class FoundEvents {
   }
 
   /** `source`: the value that `text` is; NONE = it was made. */
-  delta(index: number, text: Literal, source: Node, logprobs: Logprobs = []): void {
+  delta(index: number, text: Literal, source: Node, logprobs = NO_LOGPROBS): void {
     this.#block = index
     this.#source = logprobs.length === 0 ? source : NONE
     this.#events.push({ type: 'delta', index, text, ...(logprobs.length === 0 ? {} : { logprobs }) })

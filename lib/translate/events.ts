@@ -87,6 +87,7 @@ export interface LikelyToken {
 
 /** Tokens, each with the most likely ones in its place. */
 export type Logprobs = readonly (LikelyToken & { top: readonly LikelyToken[] })[]
+export const NO_LOGPROBS: Logprobs = []
 
 /** The upstream's state that belongs to the block. A thought may have nothing but that. */
 interface SealEvent {

@@ -4,23 +4,11 @@
  */
 import { decode } from '../protocols/json/text.ts'
 import type { LikelyToken, Logprobs } from './events.ts'
-import { get, literalAt } from './generate/members.ts'
-import { array, EMPTY_TEXT, type JsonText, type Literal, object, oneLine } from './json/literal.ts'
+import { array, type JsonText, type Literal, object, oneLine } from './json/literal.ts'
 import type { Node, Tree } from './json/tree.ts'
 
-export const NO_LOGPROBS: Logprobs = []
-
-/** What a token costs in memory besides its texts. */
-const TOKEN_BYTES = 100
-
-const sizeOfToken = ({ token, logprob, bytes }: LikelyToken): number =>
-  TOKEN_BYTES + token.length + logprob.length + (bytes?.length ?? 0)
-
-/** Bytes of memory. */
-export const sizeOfLogprobs = (all: Logprobs): number =>
-  all.reduce((sum, one) => one.top.reduce((more, other) => more + sizeOfToken(other), sum + sizeOfToken(one)), 0)
-
-const bytesOf = (token: Literal): JsonText => `[${[...Buffer.from(decode(token) ?? '')].join(',')}]`
+/** The bytes of a token, where the upstream does not tell them. */
+export const bytesOf = (token: Literal): JsonText => `[${[...Buffer.from(decode(token) ?? '')].join(',')}]`
 
 // --- chat completions and responses
 
@@ -53,23 +41,6 @@ export const logprobsText = (all: Logprobs, noBytes: 'null' | '[]'): JsonText =>
 }
 
 // --- generate-content
-
-/** A number that is 0 may be left out. */
-function candidateIn(tree: Tree, node: Node): LikelyToken {
-  const token = literalAt(tree, node, 'token') ?? EMPTY_TEXT
-  const number = get(tree, node, 'logProbability')
-  return { token, logprob: tree.number(number) === null ? '0' : tree.source(number), bytes: bytesOf(token) }
-}
-
-/** `result`: the member `logprobsResult` of a candidate. */
-export function candidateLogprobsIn(tree: Tree, result: Node): Logprobs {
-  const tops = tree.elements(get(tree, result, 'topCandidates'))
-  return tree.elements(get(tree, result, 'chosenCandidates')).map((chosen, place) => {
-    const top = tops[place]
-    const others = top === undefined ? [] : tree.elements(top, 'candidates')
-    return { ...candidateIn(tree, chosen), top: others.map(one => candidateIn(tree, one)) }
-  })
-}
 
 export function logprobsResult(all: Logprobs): JsonText {
   const candidate = ({ token, logprob }: LikelyToken) => object({ token, logProbability: logprob })

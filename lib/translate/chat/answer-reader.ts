@@ -1,12 +1,12 @@
 /** Answers of upstreams that speak chat completions: their chunks, or the one document. */
 import { AnswerRules, answerReaderOf, type Blocks, MOST_BLOCKS } from '../answer-reader.ts'
-import { type AnswerReader, type Logprobs, type ReaderOptions, unreadable } from '../events.ts'
+import { type AnswerReader, type Logprobs, NO_LOGPROBS, type ReaderOptions, unreadable } from '../events.ts'
 import { failureIn } from '../failure.ts'
 import { sourcesIn } from '../found.ts'
 import { ObjectCheck } from '../json/check.ts'
 import { EMPTY_TEXT, type Literal, quote } from '../json/literal.ts'
 import { NONE, type Node, type Tree } from '../json/tree.ts'
-import { logprobsIn, NO_LOGPROBS } from '../logprobs.ts'
+import { logprobsIn } from '../logprobs.ts'
 import { citationOf, dataUrl } from '../openai.ts'
 
 /** Where providers have what was found: the member of the body, and the members of each source. */

@@ -1,11 +1,18 @@
 /** Answers of upstreams that speak generate-content: their events, the one document, or all events as one array. */
 import { AnswerRules, answerReaderOf } from '../answer-reader.ts'
-import { type AnswerReader, type Logprobs, type ReaderOptions, unreadable } from '../events.ts'
+import {
+  type AnswerReader,
+  type LikelyToken,
+  type Logprobs,
+  NO_LOGPROBS,
+  type ReaderOptions,
+  unreadable,
+} from '../events.ts'
 import { failureIn } from '../failure.ts'
 import { sourceIn } from '../found.ts'
 import { EMPTY_TEXT, type Literal, quote } from '../json/literal.ts'
 import type { Node, Tree } from '../json/tree.ts'
-import { candidateLogprobsIn, NO_LOGPROBS } from '../logprobs.ts'
+import { bytesOf } from '../logprobs.ts'
 import { get, literalAt, stringAt } from './members.ts'
 
 const MOST_CITED = 1000
@@ -153,4 +160,23 @@ class Rules extends AnswerRules {
     this.blocks.args(block, tree.literal(args) ?? quote(tree.absent(args) ? '{}' : tree.source(args)))
     this.blocks.closeCall(block)
   }
+}
+
+// --- how likely the tokens were
+
+/** A number that is 0 may be left out. */
+function candidateIn(tree: Tree, node: Node): LikelyToken {
+  const token = literalAt(tree, node, 'token') ?? EMPTY_TEXT
+  const number = get(tree, node, 'logProbability')
+  return { token, logprob: tree.number(number) === null ? '0' : tree.source(number), bytes: bytesOf(token) }
+}
+
+/** `result`: the member `logprobsResult` of a candidate. */
+function candidateLogprobsIn(tree: Tree, result: Node): Logprobs {
+  const tops = tree.elements(get(tree, result, 'topCandidates'))
+  return tree.elements(get(tree, result, 'chosenCandidates')).map((chosen, place) => {
+    const top = tops[place]
+    const others = top === undefined ? [] : tree.elements(top, 'candidates')
+    return { ...candidateIn(tree, chosen), top: others.map(one => candidateIn(tree, one)) }
+  })
 }

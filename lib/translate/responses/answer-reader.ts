@@ -3,12 +3,12 @@
  * times: in deltas, at the end of a text, at the end of its item and in the last event. What came once is not told again.
  */
 import { AnswerRules, answerReaderOf, MOST_BLOCKS } from '../answer-reader.ts'
-import { type AnswerReader, type ReaderOptions, unreadable } from '../events.ts'
+import { type AnswerReader, NO_LOGPROBS, type ReaderOptions, unreadable } from '../events.ts'
 import { failureIn } from '../failure.ts'
 import { sourcesIn } from '../found.ts'
 import { EMPTY_TEXT, type Literal, literal, quote } from '../json/literal.ts'
 import { NONE, type Node, type Tree } from '../json/tree.ts'
-import { logprobsIn, NO_LOGPROBS } from '../logprobs.ts'
+import { logprobsIn } from '../logprobs.ts'
 import { citationOf } from '../openai.ts'
 
 export const responsesAnswerReader = (options: ReaderOptions): AnswerReader =>

@@ -11,6 +11,7 @@ import {
   type Failure,
   isCut,
   type Logprobs,
+  NO_LOGPROBS,
   type Opaque,
   type OpenEvent,
   type StopReason,
@@ -31,7 +32,7 @@ import {
   typed,
 } from '../json/literal.ts'
 import { objectIn } from '../json/tree.ts'
-import { logprobsText, NO_LOGPROBS } from '../logprobs.ts'
+import { logprobsText } from '../logprobs.ts'
 import { CallIds } from '../names.ts'
 import { seal } from '../opaque.ts'
 import { codeOf, flatCitation } from '../openai.ts'
