@@ -89,7 +89,7 @@ const NOUNS: Readonly<Record<string, string>> = {
 
 /** Commands of that kind without a noun. */
 const CALLS: Readonly<Record<string, string>> = {
-  usage: 'show the newest requests, totals with --by, or export all with --csv or --jsonl',
+  usage: 'show the newest requests, totals with cost and margin with --by, or export all with --csv or --jsonl',
   statement: "print an account's month: opening balance, entries, charges by day, closing balance",
   export: 'write the catalogue as YAML, with variables for secrets',
 }

@@ -26,9 +26,13 @@ const PACKED = ['.npmrc', 'bin', 'config', 'lib', 'web', 'tools', 'LICENSE', 'pa
 
 const PATH = process.env['PATH']!
 
-function makePackage(t: Test, tree: string): string {
+function copyOfTree(tree: string): void {
   for (const name of PACKED) cpSync(path.join(ROOT, name), path.join(tree, name), { recursive: true })
   symlinkSync(path.join(ROOT, 'node_modules'), path.join(tree, 'node_modules'))
+}
+
+function makePackage(t: Test, tree: string): string {
+  copyOfTree(tree)
   const before = readFileSync(path.join(tree, 'package.json'), 'utf8')
   execFileSync('npm', ['pack'], { cwd: tree, stdio: 'pipe' })
   t.equal(readFileSync(path.join(tree, 'package.json'), 'utf8'), before, 'package.json is as it was')
@@ -159,6 +163,31 @@ t.test('npm pack: the package needs at most 40 MB, and serves with the oldest No
     status: 1,
     stderr: /Node\.js 24\.7 or newer is needed, .* is 22\.1\.0: install it/,
   })
+})
+
+t.test('npm run release: the package, the list of what is in it, and checksums that fit', async t => {
+  const tree = t.testdir({})
+  copyOfTree(tree)
+  execFileSync(process.execPath, ['tools/package/release.ts'], { cwd: tree, stdio: 'pipe' })
+  const folder = path.join(tree, 'release')
+  const checked = spawnSync('sha256sum', ['--check', '--strict', 'SHA256SUMS'], { cwd: folder, encoding: 'utf8' })
+  t.match(checked, { status: 0, stdout: /^gateway-\S+\.cdx\.json: OK\ngateway-\S+\.tgz: OK\n$/ }, checked.stderr)
+  const [list] = readdirSync(folder).filter(name => name.endsWith('.cdx.json'))
+  const { components } = JSON.parse(readFileSync(path.join(folder, list!), 'utf8')) as {
+    components: { name: string; version: string; licenses?: object[] }[]
+  }
+  const { dependencies } = JSON.parse(readFileSync(path.join(ROOT, 'package.json'), 'utf8')) as {
+    dependencies: Record<string, string>
+  }
+  for (const [name, version] of Object.entries(dependencies))
+    t.ok(
+      components.some(one => one.name === name && one.version === version && one.licenses),
+      `${name} ${version}`,
+    )
+  t.notOk(
+    components.some(({ name }) => name === 'tap'),
+    'nothing that only tests need',
+  )
 })
 
 t.test('a checkout without its packages says what to run', async t => {
