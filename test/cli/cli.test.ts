@@ -10,7 +10,7 @@ import { settlement, usageRow } from '../support/store.ts'
 const TOKEN = 'a-long-enough-token'
 const CATALOG = {
   groups: [{ name: 'default', multiplier: 1, public: true }],
-  models: [{ name: 'm', price: { request: 1 } }],
+  models: [{ name: 'm', max_output: 4096, price: { request: 1 } }],
   channels: [
     { name: 'c', base_url: 'http://127.0.0.1:9', protocols: ['chat'], key: 'up', groups: ['default'], models: ['m'] },
   ],

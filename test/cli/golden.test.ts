@@ -67,7 +67,7 @@ const MASKS: readonly [RegExp, string | ((found: string) => string)][] = [
   ],
   [/20(?!26-01-0[12]|25)\d\d-\d\d-\d\d(?!T)/g, 'YYYY-MM-DD'],
   [/#[\w-]{43}/g, `#${'x'.repeat(43)}`],
-  [/\bsk-(?!0)\w{48}/g, `sk-${'x'.repeat(48)}`],
+  [/\bsk-(?!0123456789)\w{48}/g, `sk-${'x'.repeat(48)}`],
   [/sk-…(?!cdef)\w{4}/g, 'sk-…xxxx'],
   [/\b(?=[a-z]*\d)(?=\d*[a-z])(?!01k)[0-9a-z]{20}\b/g, 'x'.repeat(20)],
   [/(?<=user )[0-9a-z]{3,19}…/g, found => `${'x'.repeat(found.length - 1)}…`],
