@@ -12,12 +12,12 @@ import {
   type ProviderKind,
   type KindName,
 } from '../protocols/words/kinds.ts'
-import { type AtKind, type ProviderHeaders, SAME_HEADERS } from '../protocols/protocol.ts'
+import { type AtKind, type OtherForm, type ProviderHeaders, SAME_HEADERS } from '../protocols/protocol.ts'
 import { FORMS, PROTOCOLS, type Protocol, protocolRow } from '../protocols/table.ts'
 import type { Channel } from '../terms/records.ts'
 
 export { kindLike }
-export type { AnswersOf, BalanceCall, KindName }
+export type { AnswersOf, BalanceCall, KindName, OtherForm }
 
 export interface Provider {
   /** The protocols that it speaks, and the forms of them. */

@@ -53,7 +53,8 @@ export async function tryChannel(services: Services, trial: ChannelTrial): Promi
   const translation =
     protocol === trial.protocol ? null : translationBy(world.routes, channel, upstreamModel, trial.protocol)
   if (translation === undefined) return null
-  const claim = new Claim(health, { channel, upstreamModel, translation }, key, NOBODY, true)
+  const form = translation === null ? channel.otherForm(protocol, upstreamModel) : null
+  const claim = new Claim(health, { channel, upstreamModel, translation, form }, key, NOBODY, true)
   try {
     return await new Promise(resolve => new Trial(x, services, claim, clock.monotonic(), resolve).send())
   } finally {

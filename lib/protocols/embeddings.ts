@@ -6,6 +6,7 @@ import { jsonBody } from './requests/body.ts'
 import type { Draft } from './requests/facts.ts'
 import { Place } from './requests/places.ts'
 import * as read from './requests/readers.ts'
+import { EMBEDDINGS_ON_VERTEX } from './vertex-embeddings.ts'
 
 /** A text, texts, tokens, or lists of tokens; some upstreams also take objects with a picture. */
 const input = textOrPicture({
@@ -54,6 +55,7 @@ export const embeddings: ProtocolRow = {
     qianfan: '/v2/embeddings',
     siliconflow: PATH,
     together: PATH,
+    vertex: EMBEDDINGS_ON_VERTEX,
     volcengine: '/api/v3/embeddings',
     zhipu: '/api/paas/v4/embeddings',
   }),

@@ -180,6 +180,28 @@ export interface AtKind {
   withholds?: string
   /** Makes of an answer, or of the value of an event, what clients of the protocol know: the provider has another form. */
   rewrites?: (answer: Fields) => Fields
+  /** The form of whole requests and answers in which a model is asked there; null = the protocol's. Absent: all are in that. */
+  otherForm?: (upstreamModel: string) => OtherForm | null
+}
+
+/** A form of requests and answers that is none of the protocol. Both are read and written as a whole. */
+export interface OtherForm {
+  /** Stands in the place of `path` of the kind. */
+  path: string
+  /** Writes what a request of the protocol says. Returns the name of the member that cannot be said where there is one. */
+  write(body: Fields, upstreamModel: string): InOtherForm | string
+}
+
+export interface InOtherForm {
+  body: object
+  /** One for each answer. */
+  reader(): OtherFormReader
+}
+
+export interface OtherFormReader {
+  feed(chunk: Buffer): void
+  /** The end has come. Returns the answer in the form of the protocol; null = it cannot be read. */
+  end(): string | null
 }
 
 export interface CountAtKind {

@@ -19,6 +19,9 @@ import { BedrockAnswer } from './aws/bedrock-answer.ts'
 import { type Dial, direct, flowing, throughSocks } from './dial.ts'
 import { EntraAnswer } from './entra-answer.ts'
 import { Http1Pool } from './http1-pool.ts'
+import { OtherFormAnswer, type OtherFormReading } from './other-form-answer.ts'
+
+export type { OtherFormReading }
 
 interface PoolOptions {
   connectMs: number
@@ -98,9 +101,13 @@ export class Pools {
    * Sends the request of an attempt, which gets the events of its answer. `form`: a handler stands between connection and attempt, because the
    * provider answers otherwise than the protocol says; null = it does not. `isCount`: the request only counts tokens.
    */
-  send(attempt: Attempt, request: Dispatcher.DispatchOptions, form: AnswersOf | null, isCount: boolean): void {
-    const handler =
-      form === null ? attempt : form === 'entra' ? new EntraAnswer(attempt) : new BedrockAnswer(attempt, form, isCount)
+  send(
+    attempt: Attempt,
+    request: Dispatcher.DispatchOptions,
+    form: AnswersOf | OtherFormReading | null,
+    isCount: boolean,
+  ): void {
+    const handler = form === null ? attempt : handlerOf(attempt, form, isCount)
     this.of(attempt.claim.candidate.channel.connection).dispatch(request, handler)
   }
 
@@ -216,6 +223,11 @@ export class Pools {
       this.#resolve(hostname, { ...options, all: true } as never, done as never)
     }
   }
+}
+
+function handlerOf(attempt: Attempt, form: AnswersOf | OtherFormReading, isCount: boolean): Dispatcher.DispatchHandler {
+  if (typeof form === 'object') return new OtherFormAnswer(attempt, form)
+  return form === 'entra' ? new EntraAnswer(attempt) : new BedrockAnswer(attempt, form, isCount)
 }
 
 /**

@@ -16,6 +16,7 @@ import {
   pathAt,
   speaksForm,
   queryAt,
+  type OtherForm,
   type Provider,
 } from '../catalog/upstreams.ts'
 
@@ -85,6 +86,8 @@ export class CompiledChannel {
   readonly authHeader: string | null
   /** The forms in which its upstream can be asked, as far as its kind says. */
   readonly forms: ReadonlySet<Protocol>
+  /** The protocols for which it names a path of its own. */
+  readonly #ownPaths: Channel['paths']
   readonly headers: Readonly<Record<string, string>>
   readonly passHeaders: readonly string[]
   readonly enabled: boolean
@@ -120,6 +123,7 @@ export class CompiledChannel {
     this.keys = channel.keys.map((row, i) => new CompiledKey(row, i, channel.kind))
     this.maxConcurrency = channel.maxConcurrency
     this.authHeader = channel.authHeader?.toLowerCase() ?? null
+    this.#ownPaths = channel.paths
     this.headers = channel.headers
     this.passHeaders = channel.passHeaders
     this.enabled = channel.status === 'enabled' && channel.sealed !== true
@@ -129,7 +133,13 @@ export class CompiledChannel {
     this.index = index
     this.modelsOf = Map.groupBy(Object.keys(channel.models), model => channel.models[model] as string)
   }
+
+  /** The form in which its kind is asked for a model; null = the protocol's own, as is what stands at a path that the channel names. */
+  otherForm(protocol: Protocol, upstreamModel: string): OtherForm | null {
+    return this.#ownPaths[protocol] === undefined ? (this.special[protocol]?.otherForm?.(upstreamModel) ?? null) : null
+  }
 }
+
 /** The 32-bit FNV-1a hash of a text. */
 function hashText(text: string): number {
   let h = 0x811c9dc5

@@ -15,7 +15,7 @@ import { type TranslationTarget, plainTarget } from '../translate/ask.ts'
 import { TRANSLATED, translatedRow } from '../translate/table.ts'
 import { CompiledChannel, type UpstreamConnection } from './compiled-channel.ts'
 import type { OutputBounds } from '../protocols/words/maxima.ts'
-import { type KindName, kindLike } from '../catalog/upstreams.ts'
+import { type KindName, kindLike, type OtherForm } from '../catalog/upstreams.ts'
 
 /** A model that a group offers, or would offer if it were not temporarily offline. */
 export interface Listed {
@@ -53,10 +53,15 @@ export class RouteTable {
 
   #addChannel(row: Channel, channel: CompiledChannel): void {
     for (const [model, upstreamModel] of Object.entries(row.models)) {
-      const candidate = { channel, upstreamModel, translation: null }
-      for (const group of new Set(row.groups)) {
-        for (const protocol of new Set(row.protocols))
-          if (CLIENT_PROTOCOLS.includes(protocol)) this.#modelRoutes(group, model).add(protocol, candidate)
+      for (const protocol of new Set(row.protocols)) {
+        if (!CLIENT_PROTOCOLS.includes(protocol)) continue
+        const candidate = {
+          channel,
+          upstreamModel,
+          translation: null,
+          form: channel.otherForm(protocol, upstreamModel),
+        }
+        for (const group of new Set(row.groups)) this.#modelRoutes(group, model).add(protocol, candidate)
       }
     }
   }
@@ -70,7 +75,7 @@ export class RouteTable {
       for (const [model, upstreamModel] of Object.entries(row.models)) {
         const translation = { via, target: this.#target(targetOf(row, this.#rows.get(model), upstreamModel, via), via) }
         for (const group of new Set(row.groups))
-          this.#modelRoutes(group, model).add(protocol, { channel, upstreamModel, translation })
+          this.#modelRoutes(group, model).add(protocol, { channel, upstreamModel, translation, form: null })
       }
     }
   }
@@ -145,6 +150,8 @@ export interface Candidate {
   readonly upstreamModel: string
   /** The channel speaks another protocol than the client, and the request is translated. null = it speaks the client's. */
   readonly translation: TranslationWay | null
+  /** The form in which its kind is asked for the model in the client's protocol; null = that protocol's own. */
+  readonly form: OtherForm | null
 }
 
 /** How a candidate serves clients of a protocol that its channel does not speak. */
@@ -161,7 +168,7 @@ export interface TranslationWay {
  */
 export interface Route {
   readonly tiers: readonly (readonly Candidate[])[]
-  /** Some of the candidates translate. */
+  /** Some of the candidates translate, or are asked in another form: not every request can be said to them. */
   readonly translates: boolean
   /** How those that speak the client's protocol bound their answers: one for each way that differs. */
   readonly bounds: readonly OutputBounds[]
@@ -194,8 +201,9 @@ class ModelRoutes {
       if (candidate.translation !== null) this.translated.push(protocol)
     }
     if (this.offline) return
-    if (candidate.translation !== null) route.translates = true
-    else if (candidate.channel.enabled) addBounds(route.bounds, candidate.channel.bounds[protocol])
+    if (candidate.translation !== null || candidate.form !== null) route.translates = true
+    if (candidate.translation === null && candidate.channel.enabled)
+      addBounds(route.bounds, candidate.channel.bounds[protocol])
     const last = route.tiers.at(-1)
     const [first] = last ?? []
     const isSameTier =

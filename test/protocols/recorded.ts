@@ -4,6 +4,8 @@
  * file.
  */
 import { readdirSync, readFileSync } from 'node:fs'
+import type { AtKind, InOtherForm } from '../../lib/protocols/protocol.ts'
+import { protocolRow } from '../../lib/protocols/table.ts'
 import type { KindName } from '../../lib/protocols/words/kinds.ts'
 import type { UsageWord } from '../../lib/protocols/words/reports.ts'
 import type { Protocol } from '../../lib/terms/records.ts'
@@ -16,6 +18,8 @@ export interface Recorded {
   /** `recorded`: the numbers are those of an answer of the provider. `documented`: the fields are those of its pages, at `source`. */
   of: 'recorded' | 'documented'
   source: string
+  /** The request, where the kind answers the model in a form of its own. `whole` is then what clients are told of the answer in the file. */
+  asked?: { model: string; body: Json }
   whole?: Json
   events?: readonly (Json | string)[]
   /** What is found in it, whole and as a stream: classes of usage that are not 0, and names of tiers. */
@@ -29,8 +33,24 @@ export const RECORDED: readonly Recorded[] = readdirSync(FOLDER)
   .flatMap(file => {
     const kind = file.slice(0, -'.json'.length) as KindName
     const rows = JSON.parse(readFileSync(new URL(file, FOLDER), 'utf8')) as Omit<Recorded, 'kind'>[]
-    return rows.map(row => ({ kind, ...row }))
+    return rows.map(row => ({
+      kind,
+      ...row,
+      ...(row.asked === undefined ? {} : { whole: told(kind, row, row.asked) }),
+    }))
   })
+
+function told(
+  kind: KindName,
+  { protocol, whole }: Omit<Recorded, 'kind'>,
+  { model, body }: NonNullable<Recorded['asked']>,
+) {
+  const at = protocolRow(protocol).upstream.kinds[kind] as AtKind
+  const written = at.otherForm?.(model)?.write(body, model) as InOtherForm
+  const own = written.reader()
+  own.feed(Buffer.from(JSON.stringify(whole)))
+  return JSON.parse(own.end() ?? '{}') as Json
+}
 
 const NAMES = {
   chat: { prompt: 'prompt_tokens', completion: 'completion_tokens' },

@@ -7,6 +7,7 @@ import { generateKeyPairSync, randomBytes, verify } from 'node:crypto'
 import http, { type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { Transform } from 'node:stream'
+import { embedContent, predict, type Told } from './vertex-embeddings.ts'
 
 interface Test {
   teardown(fn: () => unknown): unknown
@@ -22,7 +23,8 @@ const ANTHROPIC = new RegExp(`^${PLACE}/publishers/anthropic/models/([^/:]+):(ra
 const GOOGLE = new RegExp(
   `^${PLACE}/publishers/google/models/([^/:]+):(generateContent|streamGenerateContent|countTokens)$`,
 )
-const OPEN_MODELS = `${PLACE}/endpoints/openapi/chat/completions`
+const EMBEDDING = new RegExp(`^${PLACE}/publishers/google/models/([^/:]+):(predict|embedContent)$`)
+const OPEN_MODELS = new RegExp(`^${PLACE}/endpoints/openapi(/chat/completions|/embeddings)$`)
 const STATUSES: Record<number, string> = {
   400: 'INVALID_ARGUMENT',
   401: 'UNAUTHENTICATED',
@@ -64,6 +66,8 @@ export class Vertex {
   tokenFault: 'down' | 'busy' | 'silent' | 'empty' | null = null
   /** Status with which the API answers whatever is asked; 0 = none. */
   fault = 0
+  /** What it answers in the place of embeddings, byte for byte; null = what is right. */
+  embeddings: string | null = null
 
   private constructor(simulator: string | null) {
     this.#simulator = simulator
@@ -168,6 +172,8 @@ export class Vertex {
     }
     const claude = ANTHROPIC.exec(url.pathname)
     const gemini = GOOGLE.exec(url.pathname)
+    const embedding = EMBEDDING.exec(url.pathname)
+    const open = OPEN_MODELS.exec(url.pathname)
     const isCount = claude?.[1] === 'count-tokens'
     const names = [...url.searchParams.keys()]
     if (names.some(name => name !== 'alt')) refuse(res, 400, `Unknown name "${names}": Cannot bind query parameter.`)
@@ -184,10 +190,21 @@ export class Vertex {
         ...body,
       })
     else if (gemini !== null) this.#pass(res, `/v1beta/models/${gemini[1]}:${gemini[2]}${url.search}`, body)
-    else if (url.pathname !== OPEN_MODELS) refuse(res, 404, 'The requested URL was not found on this server.')
+    else if (embedding !== null) void this.#embed(res, embedding[1] as string, embedding[2] as string, body)
+    else if (open === null) refuse(res, 404, 'The requested URL was not found on this server.')
     else if (!/^[\w-]+\/[^/]+$/.test(String(body['model'])))
       refuse(res, 400, 'Malformed publisher model: it is publisher/model.')
-    else this.#pass(res, '/v1/chat/completions', body)
+    else this.#pass(res, `/v1${open[1]}`, body)
+  }
+
+  async #embed(res: ServerResponse, model: string, method: string, body: Json): Promise<void> {
+    if (this.embeddings !== null) {
+      res.writeHead(200, { 'content-type': 'application/json; charset=UTF-8' }).end(this.embeddings)
+      return
+    }
+    const told: Told = await (method === 'predict' ? predict : embedContent)(this.#simulator ?? '', model, body)
+    if ('document' in told) send(res, 200, told.document)
+    else refuse(res, told.status, told.message)
   }
 
   #pass(res: ServerResponse, path: string, body: Json): void {

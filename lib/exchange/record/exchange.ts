@@ -20,8 +20,15 @@ import type { ErrorName } from '../../base/errors.ts'
 import type { Protocol, Usage, UsageRow } from '../../terms/records.ts'
 import type { Action, Target } from '../../terms/target.ts'
 import type { World } from '../../world/world.ts'
-import type { FoundInBody } from '../../translate/table.ts'
-import type { RequestTranslations } from '../../translate/table.ts'
+import type { OtherFormReader } from '../../protocols/protocol.ts'
+import type { FoundInBody, NotTranslated, RequestTranslations } from '../../translate/table.ts'
+
+/** A request in the form of a provider that does not speak the client's protocol to the letter. */
+export interface WrittenInForm {
+  body: Buffer
+  /** One for each answer. */
+  reader(): OtherFormReader
+}
 
 export type ListenerName = 'main' | 'direct'
 
@@ -144,6 +151,8 @@ export class Exchange {
   answerHold: AnswerHold | null = null
   /** The request as it is said to upstreams of other protocols; null = none was looked at. */
   translations: RequestTranslations | null = null
+  /** The same in such forms, by form and model; null = none was looked at. */
+  otherForms: Map<string, WrittenInForm | NotTranslated> | null = null
 
   /** The findings in a large body; null = nothing was looked for. */
   found: FoundInBody | null = null

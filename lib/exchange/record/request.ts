@@ -182,4 +182,5 @@ export function dropBody(x: Exchange, buffered: Buffered): void {
   x.bufferedBytes = 0
   x.body = []
   x.translations?.drop()
+  x.otherForms = null
 }

@@ -1,6 +1,7 @@
 /**
  * Finds out how the request of an exchange is said to an upstream of another protocol: it is read once, and written once for each
- * target. Another thread does both for a large body, where the choice of the candidate has to wait for it (`prepareTranslation`).
+ * target. Another thread does both for a large body, where the choice of the candidate has to wait for it (`prepareTranslation`). How it is said
+ * in another form of the client's own protocol stands in `other-form.ts`.
  */
 import type { KeyEntry } from '../../access/keys.ts'
 import { LARGE_BYTES, inSlices } from '../../base/slices.ts'
@@ -22,8 +23,11 @@ import { EnvelopeSearch } from '../../translate/opaque.ts'
 import type { RequestJob, Result } from '../../translate/thread.ts'
 import type { Candidate, TranslationWay } from '../../world/table.ts'
 import type { Exchange } from './exchange.ts'
+import { canWrite } from './other-form.ts'
 import { takeMemory, wantsArray, wantsEvents } from './request.ts'
 import type { Services } from './services.ts'
+
+export { whyNotWritten, writtenFor } from './other-form.ts'
 
 const MOST_BYTES = 16 * 1024 * 1024
 /** Translating a body of this size, or of so many values, takes some milliseconds, in which all other exchanges wait. */
@@ -167,8 +171,9 @@ export function translatedFor(x: Exchange, services: Services, { translation }: 
 }
 
 /** Whether the request can be said to a candidate. What another thread has to find out may be said, until it has (`prepareTranslation`). */
-export function canAsk(x: Exchange, services: Services, { translation }: Candidate): boolean {
-  if (translation === null) return true
+export function canAsk(x: Exchange, services: Services, candidate: Candidate): boolean {
+  const { translation } = candidate
+  if (translation === null) return canWrite(x, services, candidate)
   const translations = translationsOf(x)
   if (isPending(translations, translation.target)) return true
   try {

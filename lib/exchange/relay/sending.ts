@@ -9,11 +9,15 @@ import type { AnswersOf } from '../../catalog/upstreams.ts'
 import type { Claim } from '../../channels/health.ts'
 import type { Hold } from '../../ledger/ledger.ts'
 import type { Protocol } from '../../terms/records.ts'
+import { readFailure } from '../../translate/failure.ts'
+import { translated } from '../../translate/table.ts'
 import type { Attempt } from '../../upstream/attempt.ts'
+import type { OtherFormReading } from '../../upstream/pools.ts'
 import type { Exchange } from '../record/exchange.ts'
 import { fail, guard } from '../record/ending.ts'
-import { prepareTranslation, prepareBody } from '../record/translated-request.ts'
+import { prepareTranslation, prepareBody, writtenFor } from '../record/translated-request.ts'
 import { countMoneyWait, moneyLeftMs, moreFor } from '../record/need.ts'
+import { takeMemory } from '../record/request.ts'
 import type { Services } from '../record/services.ts'
 import { upstreamRequest } from './upstream-request.ts'
 import { NoMoney, Unfit } from './upstream-status.ts'
@@ -65,24 +69,42 @@ export function sendPrepared(x: Exchange, services: Services, attempt: Attempt):
   const { claim } = attempt
   try {
     const request = upstreamRequest(x, services, claim)
-    if (claim.key.credential === null) services.pools.send(attempt, request, formOf(x, claim), x.free)
-    else sign(x, services, attempt, request)
+    const form = formOf(x, services, claim)
+    if (claim.key.credential === null) services.pools.send(attempt, request, form, x.free)
+    else sign(x, services, attempt, request, form)
   } catch (error) {
     attempt.onResponseError(null, error as Error)
   }
 }
 
-/** The form of the answer, by the protocol in which the candidate is asked. */
-const formOf = (x: Exchange, { candidate: { channel, translation } }: Claim): AnswersOf | null =>
-  channel.answers[translation?.via ?? (x.form as Protocol)] ?? null
+/** The form of the answer, by the protocol in which the candidate is asked, or by a form of its kind's own. */
+function formOf(x: Exchange, services: Services, { candidate }: Claim): AnswersOf | OtherFormReading | null {
+  const { channel, translation } = candidate
+  const written = writtenFor(x, services, candidate)
+  if (written === null) return channel.answers[translation?.via ?? (x.form as Protocol)] ?? null
+  return {
+    reader: written.reader(),
+    error: (status, body) => Buffer.from(translated(ERRORS_AS).writeError(readFailure(status, body)).body, 'latin1'),
+    takes: bytes => takeMemory(x, services.buffered, bytes, x.world.config.limits.bufferedBytes),
+  }
+}
+
+/** All protocols that have other forms share their errors with it. */
+const ERRORS_AS = 'chat'
 
 /** The request goes out at once, unless a token must be waited for. */
-function sign(x: Exchange, services: Services, attempt: Attempt, request: Dispatcher.DispatchOptions): void {
+function sign(
+  x: Exchange,
+  services: Services,
+  attempt: Attempt,
+  request: Dispatcher.DispatchOptions,
+  form: AnswersOf | OtherFormReading | null,
+): void {
   const go = (signature: readonly string[]): void => {
     if (attempt.over) return // it was closed while the token was waited for
     attempt.signedWith(signature)
     const headers = [...(request.headers as string[]), ...signature]
-    services.pools.send(attempt, { ...request, headers }, formOf(x, attempt.claim), x.free)
+    services.pools.send(attempt, { ...request, headers }, form, x.free)
   }
   const signature = services.signers.of(attempt.claim.key).sign(request)
   if (!(signature instanceof Promise)) go(signature)

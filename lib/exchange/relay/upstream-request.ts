@@ -32,7 +32,7 @@ import { requestHeaders, translatedHeaders } from '../../upstream/headers.ts'
 import { BadRequest } from '../../upstream/attempt.ts'
 import { takeMemory, passedQuery } from '../record/request.ts'
 import type { Exchange } from '../record/exchange.ts'
-import { translatedFor, leftOutAt, ruleOf } from '../record/translated-request.ts'
+import { translatedFor, leftOutAt, ruleOf, writtenFor } from '../record/translated-request.ts'
 import type { Services } from '../record/services.ts'
 
 /** Throws BadRequest when no request can be made. */
@@ -98,6 +98,8 @@ function editsByRule(
 }
 
 function upstreamBody(x: Exchange, services: Services, candidate: Candidate, headers: readonly string[]): Edited {
+  const written = writtenFor(x, services, candidate)
+  if (written !== null) return { chunks: [written.body], length: written.body.length }
   const row = protocolRow(x.form as Protocol)
   const rule = ruleOf(x, candidate)
   const edits = bodyEdits(x, row, candidate, rule?.leftOut ?? [])
@@ -164,10 +166,12 @@ function translatedPath({ channel, upstreamModel }: Candidate, { via, ask }: Tra
   return query === '' ? path : `${path}?${query}`
 }
 
-function upstreamPath(x: Exchange, { channel, upstreamModel }: Candidate): string {
+function upstreamPath(x: Exchange, { channel, upstreamModel, form: otherForm }: Candidate): string {
   const { endpoint, model, rawModel, verb } = x.target as Target
   const form = endpoint.form as Protocol
   const query = upstreamQuery(x, channel)
+  if (otherForm !== null)
+    return filled(channel.basePath + otherForm.path, nameInPath(upstreamModel, channel, form), '') + query
   const path = (isCount(x) ? channel.countPaths[form] : undefined) ?? pathOf(channel.paths[form], endpoint)
   if (!path.includes('{')) return path + query
   const asked = (isCount(x) ? channel.special[form]?.count?.modelName?.(upstreamModel) : null) ?? upstreamModel

@@ -12,7 +12,7 @@ import type { Protocol } from '../../terms/records.ts'
 import type { Exchange } from '../record/exchange.ts'
 import { answerEstimate, countsNot } from '../relay/counting.ts'
 import { Relay } from '../relay/relay.ts'
-import { canAsk, prepareTranslation } from '../record/translated-request.ts'
+import { canAsk, prepareTranslation, whyNotWritten } from '../record/translated-request.ts'
 import { stage } from '../plan.ts'
 import { refuse, type StageResult, DONE, NEXT, type StageVerdict, storeFailed } from '../record/ending.ts'
 import type { Services } from '../record/services.ts'
@@ -155,8 +155,8 @@ const isNativeOnly = ({ form, protocol, target }: Exchange): boolean =>
 
 const speaks =
   (x: Exchange) =>
-  ({ channel, translation }: Candidate): boolean =>
-    translation === null && channel.forms.has(x.form as Protocol)
+  ({ channel, translation, form }: Candidate): boolean =>
+    translation === null && form === null && channel.forms.has(x.form as Protocol)
 
 /** Putting a body into an envelope takes some milliseconds for a few megabytes. The tokens of a longer one are estimated. */
 const MOST_WRAPPED_BYTES = 4 * 1024 * 1024
@@ -172,10 +172,10 @@ const counts =
     return fits && form in channel.countPaths && own.modelName(upstreamModel) !== null
   }
 
-/** All candidates translate, and none can be told what the request says. */
+/** All candidates translate or are asked in another form, and none can be told what the request says. */
 function refuseUnfit(x: Exchange, services: Services): StageVerdict {
   if (isNativeOnly(x)) return refuse(x, services, 'untranslatable', [x.form === x.protocol ? 'input' : 'prompt'])
-  const why = x.translations?.refused ?? 'memory'
+  const why = x.translations?.refused ?? whyNotWritten(x) ?? 'memory'
   return why === 'memory' ? refuse(x, services, 'unavailable') : refuse(x, services, 'untranslatable', [why.field])
 }
 
