@@ -125,7 +125,7 @@ async function setDemoRate({ store, clock }: OperationDeps): Promise<void> {
   const fromMs = await storeNow({ store, clock })
   if ((await store.pay.payRate('USDT', fromMs + DAY_MS)) !== null) return
   const rate = { currency: 'USDT', rate: DEMO_RATE, fromMs, untilMs: fromMs + 300 * DAY_MS }
-  await store.pay.setPayRate(rate, { actor: GATEWAY, operation: 'rates.set' })
+  await store.pay.setPayRate(rate, { actor: GATEWAY, operation: 'payments.set_rate' })
 }
 
 const random = (): string => randomBytes(24).toString('base64url')

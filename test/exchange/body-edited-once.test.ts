@@ -36,9 +36,9 @@ t.test('once for all channels that are alike', async t => {
   }
   const unfit = () => s.metric('gateway_translations_total', { what: 'request', outcome: 'unfit' })
 
-  t.equal(await ask({ n: 2 }, 'x'), 400)
+  t.equal(await ask({ audio: { voice: 'alloy', format: 'wav' } }, 'x'), 400)
   t.same([reads.times, writes.times], [1, 0], 'what cannot be read')
-  t.equal(await ask({ n: 2 }, 'x'.repeat(600_000)), 400)
+  t.equal(await ask({ audio: { voice: 'alloy', format: 'wav' } }, 'x'.repeat(600_000)), 400)
   t.equal(await unfit(), 1, 'in the other thread, too')
   const sound = [{ type: 'input_audio', input_audio: { data: 'AA', format: 'wav' } }]
   t.equal(await ask({ messages: [{ role: 'user', content: sound }] }, ''), 400)

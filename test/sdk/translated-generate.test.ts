@@ -88,7 +88,9 @@ for (const via of ['chat', 'messages', 'responses'] as const) {
 
   t.test(`generate by ${via}: what cannot be carried is refused or named`, async t => {
     const two = create(via, 'Hello!', { candidateCount: 2 })
-    await t.rejects(two, { status: 400, message: /candidateCount/ })
+    // chat has the like of it
+    if (via === 'chat') t.equal((await two).candidates?.length, 2)
+    else await t.rejects(two, { status: 400, message: /candidateCount/ })
     const answer = await create(via, 'Hello!', {
       tools: [{ googleSearch: {} }],
       safetySettings: [{ category: 'HARM_CATEGORY_HARASSMENT', threshold: 'BLOCK_NONE' }] as never,

@@ -82,11 +82,11 @@ function prove(current: Interruption): View {
       form.view(
         'tall',
         withCode.value
-          ? textField({ name: 'proof', label: w.code(), error: form.error('code') }, secret, {
+          ? textField({ name: 'proof', label: w.code(), error: form.error('proof') }, secret, {
               autoComplete: 'one-time-code',
               autoFocus: true,
             })
-          : secretField({ name: 'proof', label: w.password(), error: form.error('password') }, secret, shown, {
+          : secretField({ name: 'proof', label: w.password(), error: form.error('proof') }, secret, shown, {
               autoComplete: 'current-password',
               autoFocus: true,
             }),

@@ -34,7 +34,7 @@ browserTest(t, 'a new password by a link: the password of before is dead, and so
   await page.fill('#email', ada.email)
   await page.fill('#password', PASSWORD)
   await page.keyboard.press('Enter')
-  await page.getByRole('alert').waitFor()
+  await page.locator('#password-error').waitFor()
   await page.fill('#password', 'another long and winding password')
   await page.keyboard.press('Enter')
   await page.waitForURL(`${house.url}/console/overview`)

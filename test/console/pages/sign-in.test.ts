@@ -133,7 +133,7 @@ browserTest(t, 'what is dangerous asks for a proof, and goes on with it', async 
   await opener.click()
   await dialog.locator('#proof').fill('wrong')
   await page.keyboard.press('Enter')
-  await dialog.getByRole('alert').waitFor()
+  await dialog.locator('#proof-error').waitFor()
   await dialog.locator('#proof').fill(PASSWORD)
   await page.keyboard.press('Enter')
   await page.getByRole('img', { name: 'QR code for the app' }).waitFor()
