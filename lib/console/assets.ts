@@ -33,7 +33,6 @@ const PACKAGES: Record<string, { file: string; name: string }> = {
   'preact/hooks': { file: 'preact/hooks/dist/hooks.mjs', name: 'hooks.js' },
   '@preact/signals': { file: '@preact/signals/dist/signals.module.js', name: 'signals.js' },
   '@preact/signals-core': { file: '@preact/signals-core/dist/signals-core.module.js', name: 'signals-core.js' },
-  uplot: { file: 'uplot/dist/uPlot.esm.js', name: 'uplot.js' },
   uqr: { file: 'uqr/dist/index.mjs', name: 'uqr.js' },
 }
 
