@@ -32,7 +32,7 @@ hydrate(
   root,
 )
 scripted.value = true
-followTimes()
+if (rowOf(given.page).times === 'chosen') followTimes()
 followPutAway()
 followAddress()
 effect(() => {

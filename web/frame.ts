@@ -26,6 +26,7 @@ import { site } from './base/site.ts'
 import { inLanguage, words } from './base/words.ts'
 import { corner } from './parts/corner.ts'
 import { announcements, foot } from './parts/operator.ts'
+import { zoneLine } from './parts/zone.ts'
 import type { Given } from './shared/given.ts'
 import { type Area, HOME, PAGES, type PageName, type PageRow, hrefTo, mayOpen, rowOf } from './shared/sitemap.ts'
 import type { VNode } from 'preact'
@@ -68,6 +69,7 @@ export function frame(given: Given, view: View | null): Child {
         { class: 'heading' },
         h1({}, heading.value?.() ?? inLanguage(row.title)),
         actions.value && div({ class: 'actions' }, actions.value()),
+        row.times !== undefined && zoneLine(row.times === 'chosen'),
       ),
       view === null ? div({ class: 'waiting', 'aria-hidden': 'true' }) : view(),
     ),

@@ -50,7 +50,7 @@ export function colorSheet({ light, dark }: Site['colors']): string | null {
 const hashOf = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('hex').slice(0, 16)
 
 export class Brand {
-  readonly #site: () => Site
+  readonly #config: () => Pick<Config, 'site' | 'zone'>
   readonly #registers: () => boolean
   readonly #clock: Pick<Clock, 'now'>
   readonly #files = new Map<string, BrandFile>()
@@ -59,14 +59,14 @@ export class Brand {
   #said = ''
 
   /** `registers`: whether anybody may register. */
-  constructor(site: () => Site, registers: () => boolean, clock: Pick<Clock, 'now'>) {
-    this.#site = site
+  constructor(config: () => Pick<Config, 'site' | 'zone'>, registers: () => boolean, clock: Pick<Clock, 'now'>) {
+    this.#config = config
     this.#registers = registers
     this.#clock = clock
   }
 
   now(): Branding {
-    const site = this.#site()
+    const { site, zone } = this.#config()
     const shown = announced(site, this.#clock.now(), null)
     const said = [this.#registers(), ...shown.map(({ id }) => id)].join(' ')
     if (this.#made !== null && this.#of === site && this.#said === said) return this.#made
@@ -76,6 +76,7 @@ export class Brand {
     const made = {
       shown: {
         ...texts,
+        zone,
         logo: logo === null ? null : this.#add('logo', logo.type, Buffer.from(logo.base64, 'base64')),
         register: this.#registers(),
         announcements: shown,

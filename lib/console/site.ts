@@ -72,7 +72,7 @@ async function open(): Promise<Opened> {
 const TOO_MANY = Buffer.from('请求过于频繁，请稍后再试\nToo many visits: try again later\n', 'utf8')
 
 /** The settings that pages depend on. */
-type SiteConfig = Pick<Config, 'public' | 'registration' | 'smtp' | 'oidc' | 'site' | 'limits'>
+type SiteConfig = Pick<Config, 'public' | 'registration' | 'smtp' | 'oidc' | 'site' | 'limits' | 'zone'>
 
 interface SiteParts {
   /** A function, because a reload may change the config. */
@@ -185,7 +185,7 @@ export function createSite({
   let counting: Promise<Counting> | null = null
   let brand: Brand | null = null
   const registers = () => config().registration.mode === 'open'
-  const brandOf = ({ Brand }: Opened) => (brand ??= new Brand(() => config().site, registers, clock))
+  const brandOf = ({ Brand }: Opened) => (brand ??= new Brand(config, registers, clock))
 
   const page = async (
     parts: Opened,

@@ -96,9 +96,9 @@ t.test('what is shown is made anew when an announcement begins or ends, and not 
   const clock = new TestClock()
   const from = new Date(clock.now() + 60_000).toISOString()
   const text = JSON.stringify({ site: { announcements: [{ text: 'x', from }] } })
-  const { site } = parseConfig(text, 'g.yaml', {})
+  const config = parseConfig(text, 'g.yaml', {})
   const brand = new Brand(
-    () => site,
+    () => config,
     () => false,
     clock,
   )

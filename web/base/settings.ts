@@ -1,14 +1,14 @@
 /**
- * What a reader chooses for all pages: language, theme, and whether times are in UTC. Language and theme are cookies,
+ * What a reader chooses for all pages: language, theme, and the zone of times. Language and theme are cookies,
  * because the server writes them into the document: a page that learns its theme from a script would first be shown in the
  * wrong one. They are kept with the user too, and a browser in which nobody has chosen yet takes them from there. The zone is
- * the browser's affair, and a cookie of this browser alone.
+ * a cookie of this browser alone.
  */
 import { signal } from '@preact/signals'
 import type { Language } from '../../lib/base/people.ts'
 import type { Theme } from '../shared/given.ts'
 import { keepCookie, site } from './site.ts'
-import { utc } from './time.ts'
+import { TIMES, type Times, times } from './time.ts'
 import { language } from './words.ts'
 
 export const theme = signal<Theme>('system')
@@ -27,14 +27,14 @@ export function chooseTheme(chosen: Theme): void {
   keepCookie('theme', chosen)
 }
 
-export function chooseUtc(chosen: boolean): void {
-  utc.value = chosen
-  keepCookie('times', chosen ? 'utc' : 'own')
+export function chooseTimes(chosen: Times): void {
+  times.value = chosen
+  keepCookie('times', chosen)
 }
 
 /** Only when the page is drawn: the server, which has drawn some, knows nothing of it. */
 export function followTimes(): void {
-  utc.value = document.cookie.split('; ').includes('times=utc')
+  times.value = TIMES.find(which => document.cookie.split('; ').includes(`times=${which}`)) ?? 'books'
 }
 
 /** What the user has chosen in another browser counts as long as nobody has chosen in this one. */

@@ -4,6 +4,7 @@ import type { ShownSite } from '../shared/given.ts'
 
 /** The server writes it into every document, and it does not change while a page is open. */
 export const site = signal<ShownSite>({
+  zone: 'UTC',
   name: { zh: '', en: '' },
   about: null,
   logo: null,

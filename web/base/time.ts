@@ -1,24 +1,31 @@
-/** Points in time as text: in the browser's zone with its name, or in UTC, as the reader chose. */
+/**
+ * Points in time as text, in the zone of the page, which its heading names: that of the books unless the reader chose the
+ * browser's or UTC. A page whose figures are money by days and months keeps to the books' zone (sitemap.ts).
+ */
 import { signal } from '@preact/signals'
 import type { VNode } from 'preact'
 import { time } from './element.ts'
+import { site } from './site.ts'
 import { locale } from './words.ts'
 
-/** Whether times are shown in UTC. The reader chooses it for all pages (settings.ts). */
-export const utc = signal(false)
+/** `books`: the config's `zone`. `own`: the browser's. */
+export const TIMES = ['books', 'own', 'utc'] as const
+export type Times = (typeof TIMES)[number]
 
-const zone = (): string | undefined => (utc.value ? 'UTC' : undefined)
+/** In which zone times are shown. The reader chooses it for all pages (settings.ts). */
+export const times = signal<Times>('books')
 
-/** The zone of the browser, such as `Asia/Shanghai`. */
-export const ownZone = (): string => Intl.DateTimeFormat().resolvedOptions().timeZone
+/** The name of a zone, such as `Asia/Shanghai`. */
+export const zoneOf = (which: Times): string =>
+  which === 'books' ? site.value.zone : which === 'utc' ? 'UTC' : Intl.DateTimeFormat().resolvedOptions().timeZone
 
-/** Whether the browser's zone is another one than UTC: a choice is offered to nobody else. */
-export const differsFromUtc = (): boolean => !/^(Etc\/)?(UTC|GMT|UCT|Universal|Zulu)$/.test(ownZone())
+/** The name of the zone in which this page shows times. */
+export const zoneName = (): string => zoneOf(times.value)
 
 /** `2026-11-22 11:30:05`, which reads the same in both languages and sorts. */
 export function stamp(iso: string, seconds = true): string {
   const parts = new Intl.DateTimeFormat('en-CA', {
-    timeZone: zone(),
+    timeZone: zoneName(),
     year: 'numeric',
     month: '2-digit',
     day: '2-digit',
@@ -32,27 +39,28 @@ export function stamp(iso: string, seconds = true): string {
   return `${of('year')}-${of('month')}-${of('day')} ${clock}`
 }
 
-/** The name of the zone in which this page shows times, such as `Asia/Shanghai`. */
-export const zoneName = (): string => zone() ?? ownZone()
+/** How far the zone's clocks are ahead of UTC at a moment. */
+const aheadMs = (atMs: number): number =>
+  Date.parse(`${stamp(new Date(atMs).toISOString()).replace(' ', 'T')}Z`) - Math.floor(atMs / 1000) * 1000
+
+/** The moment at which the zone's clocks show what a clock in UTC shows at `wallMs`. */
+const momentOf = (wallMs: number): number => wallMs - aheadMs(wallMs - aheadMs(wallMs))
 
 /** What an input for date and time holds, in the zone of this page. */
 export const inputText = (iso: string): string => stamp(iso, false).replace(' ', 'T')
 
 /** The time that was entered, in the zone of this page; null = none was. */
 export function enteredTime(text: string): string | null {
-  const date = new Date(utc.value ? `${text}Z` : text)
-  return Number.isNaN(date.getTime()) ? null : date.toISOString()
+  const wallMs = Date.parse(`${text}Z`)
+  return Number.isNaN(wallMs) ? null : new Date(momentOf(wallMs)).toISOString()
 }
 
 /** When the day began that was so many days ago, in the zone of this page, ms since 1970. */
-export function dayBegan(nowMs: number, daysAgo: number): number {
-  const date = new Date(nowMs)
-  if (utc.value) return date.setUTCHours(0, 0, 0, 0) - daysAgo * DAY_MS
-  date.setDate(date.getDate() - daysAgo)
-  return date.setHours(0, 0, 0, 0)
-}
+export const dayBegan = (nowMs: number, daysAgo: number): number =>
+  momentOf((Math.floor((nowMs + aheadMs(nowMs)) / DAY_MS) - daysAgo) * DAY_MS)
 
-const DAY_MS = 86_400_000
+const HOUR_MS = 3_600_000
+const DAY_MS = 24 * HOUR_MS
 const HALVES = [0, 6]
 
 /**
@@ -60,10 +68,8 @@ const HALVES = [0, 6]
  * the books' own days are shown.
  */
 export function chartZone(): string | null {
-  if (utc.value) return 'UTC'
   const year = new Date().getFullYear()
-  const isWhole = HALVES.every(month => new Date(year, month).getTimezoneOffset() % 60 === 0)
-  return isWhole ? ownZone() : null
+  return HALVES.every(month => aheadMs(Date.UTC(year, month)) % HOUR_MS === 0) ? zoneName() : null
 }
 
 const UNITS: [unit: Intl.RelativeTimeFormatUnit, seconds: number][] = [

@@ -8,7 +8,7 @@ import { copyButton } from '../parts/copy.ts'
 import { lineNames } from '../parts/line-words.ts'
 import { rows } from '../parts/listing.ts'
 import { within } from '../parts/request-words.ts'
-import { moment, zoneName } from '../base/time.ts'
+import { moment } from '../base/time.ts'
 import { words } from '../base/words.ts'
 import { canBeAsked } from '../shared/fill.ts'
 import { type Example, exampleOf } from './models/example.ts'
@@ -49,7 +49,6 @@ const w = words({
   from: ['开始', 'From'],
   until: ['结束', 'Until'],
   now: ['现行', 'In force'],
-  zone: [(zone: string) => `时间为 ${zone}`, (zone: string) => `Times are in ${zone}`],
   figures: ['表现', 'How it fares'],
   answered: ['应答率', 'Answered'],
   firstByte: ['首字节中位数', 'First byte, median'],
@@ -160,7 +159,6 @@ const historyPanel = ({ history, model }: ModelData): Child =>
         { title: w.other(), cell: ({ price }) => otherCell({ price, image_form: model.image_form }) },
       ],
     }),
-    p({ class: 'soft' }, w.zone(zoneName())),
   )
 
 const figuresPanel = ({ model: { figures } }: ModelData): Child =>

@@ -9,7 +9,7 @@ import { actions, type View } from '../base/page.ts'
 import { methodName, orderSaid, stateBadge } from '../parts/order-words.ts'
 import { whenLoaded } from '../parts/state.ts'
 import { account, accountPath } from '../base/session.ts'
-import { moment, zoneName } from '../base/time.ts'
+import { moment } from '../base/time.ts'
 import { words } from '../base/words.ts'
 
 const w = words({
@@ -27,7 +27,6 @@ const w = words({
   reversed: ['被银行撤销', 'Taken back by the bank'],
   begun: ['下单时间', 'Begun'],
   creditedAt: ['入账时间', 'Credited at'],
-  zone: ['时区', 'Time zone'],
   transaction: ['交易', 'Transaction'],
 })
 
@@ -52,7 +51,7 @@ const receipt = (said: Child, ...pairs: Child[]): Child =>
     { class: 'panel', 'aria-labelledby': 'receipt' },
     h2({ id: 'receipt' }, w.receipt()),
     said,
-    dl({ class: 'pairs' }, pair(w.account(), account.value?.name ?? '–'), pairs, pair(w.zone(), zoneName())),
+    dl({ class: 'pairs' }, pair(w.account(), account.value?.name ?? '–'), pairs),
   )
 
 const ofOrder = (order: ShownOrder): Child =>

@@ -21,7 +21,6 @@ const w = words({
   print: ['打印', 'Print'],
   open: ['本月尚未结束，之后还会有账目。', 'The month has not ended: more may be added.'],
   account: ['账户', 'Account'],
-  zone: ['时区', 'Time zone'],
   opening: ['期初余额', 'Opening balance'],
   credits: ['收入', 'Credits'],
   charges: ['用量', 'Charges'],
@@ -57,8 +56,6 @@ export default function statement(): View {
           { class: 'pairs' },
           dt({}, w.account()),
           dd({}, value.account),
-          dt({}, w.zone()),
-          dd({}, value.zone),
           (['opening', 'credits', 'charges', 'closing'] as const).map(name => [
             dt({ key: `${name} title` }, w[name]()),
             dd({ key: name }, exactMoney(value[name])),

@@ -9,7 +9,7 @@ import { percent } from '../base/money.ts'
 import { say, scripted, type View } from '../base/page.ts'
 import { selectField } from '../parts/field.ts'
 import { empty } from '../parts/state.ts'
-import { stamp, zoneName } from '../base/time.ts'
+import { stamp } from '../base/time.ts'
 import { words } from '../base/words.ts'
 import { stateCell } from './models/price-cells.ts'
 
@@ -41,7 +41,6 @@ const w = words({
     (from: string, share: string) => `自 ${from} 起，可能尚未结束；最差一小时的应答率为 ${share}`,
     (from: string, share: string) => `since ${from}, may not be over; ${share} answered in the worst hour`,
   ],
-  zone: [(zone: string) => `时间为 ${zone}`, (zone: string) => `Times are in ${zone}`],
 })
 
 const DAY_MS = 86_400_000
@@ -109,7 +108,6 @@ export default function status(data: GroupStatus): View {
                   li({ key: `${one.model} ${one.from}` }, code({}, one.model), ' ', span({}, incidentText(one))),
                 ),
               ),
-              p({ class: 'soft' }, w.zone(zoneName())),
             ],
       ),
     ]

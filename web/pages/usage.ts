@@ -30,8 +30,8 @@ const w = words({
   table: ['明细', 'In numbers'],
   rest: [(stacks: number) => `其余 ${stacks} 项未列出`, (stacks: number) => `${stacks} more are not listed`],
   span: [
-    (from: string, to: string, zone: string) => `${from} 至 ${to}（${zone}），按整小时统计。`,
-    (from: string, to: string, zone: string) => `From ${from} to ${to} (${zone}), in whole hours.`,
+    (from: string, to: string) => `${from} 至 ${to}，按整小时统计。`,
+    (from: string, to: string) => `From ${from} to ${to}, in whole hours.`,
   ],
   otherZone: [
     (own: string, zone: string) => `${own} 与 UTC 的时差不是整小时，图表按 ${zone} 的日期统计。`,
@@ -93,7 +93,7 @@ export default function usage(): View {
     ]),
     rowFilters().length > 0 && told('plain', p({}, w.rowsOnly(filterNames(rowFilters())))),
     whenLoaded(loaded, value => [
-      p({ class: 'soft' }, w.span(stamp(value.from, false), stamp(value.to, false), zoneName()), otherZone(value)),
+      p({ class: 'soft' }, w.span(stamp(value.from, false), stamp(value.to, false)), otherZone(value)),
       value.totals.requests === 0 ? nothing() : [cards(value), usageChart(picture, value), table(value)],
     ]),
   ]

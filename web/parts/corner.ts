@@ -1,13 +1,13 @@
 /** The upper right corner: the account of this page, the reader's own pages, language and theme. */
+
 import { act } from './act.ts'
 import type { VNode } from 'preact'
 import { type Child, a, button, details, div, li, p, span, summary, ul } from '../base/element.ts'
 import { icon } from '../base/icons.ts'
 import { scripted } from '../base/page.ts'
 import { account, me, signOut, signedIn } from '../base/session.ts'
-import { chooseLanguage, chooseTheme, chooseUtc, theme } from '../base/settings.ts'
+import { chooseLanguage, chooseTheme, theme } from '../base/settings.ts'
 import { site } from '../base/site.ts'
-import { differsFromUtc, ownZone, utc, zoneName } from '../base/time.ts'
 import { inLanguage, language, words } from '../base/words.ts'
 import type { Theme } from '../shared/given.ts'
 import { hrefTo, rowOf } from '../shared/sitemap.ts'
@@ -21,8 +21,6 @@ const w = words({
   signIn: ['登录', 'Sign in'],
   signOut: ['退出登录', 'Sign out'],
   switchAccount: ['切换账户', 'Switch account'],
-  times: [(zone: string) => `时间：${zone}`, (zone: string) => `Times: ${zone}`],
-  timesIn: [(zone: string) => `改用 ${zone} 时间`, (zone: string) => `Show times in ${zone}`],
   you: ['我的菜单', 'Your menu'],
 })
 
@@ -102,17 +100,6 @@ const person = (): Child =>
         li({ key: name }, a({ href: hrefTo(name) }, inLanguage(rowOf(name).title))),
       ),
     ),
-    differsFromUtc() &&
-      button(
-        {
-          type: 'button',
-          class: 'plain wide',
-          title: w.timesIn(utc.value ? ownZone() : 'UTC'),
-          onClick: () => chooseUtc(!utc.value),
-        },
-        icon('clock'),
-        w.times(zoneName()),
-      ),
     button({ type: 'button', class: 'plain wide', onClick: () => act(signOut) }, icon('out'), w.signOut()),
   )
 

@@ -22,7 +22,7 @@ import {
 import { icon } from '../base/icons.ts'
 import type { Loaded } from '../base/load.ts'
 import { scripted } from '../base/page.ts'
-import { stamp, zoneName } from '../base/time.ts'
+import { stamp } from '../base/time.ts'
 import { words } from '../base/words.ts'
 import { whenLoaded } from './state.ts'
 
@@ -31,10 +31,7 @@ const w = words({
   older: ['更早', 'Older'],
   newer: ['更新', 'Newer'],
   newest: ['回到最新', 'To the newest'],
-  read: [
-    (at: string, zone: string) => `读取于 ${at}（${zone}）`,
-    (at: string, zone: string) => `Read at ${at} (${zone})`,
-  ],
+  read: [(at: string) => `读取于 ${at}`, (at: string) => `Read at ${at}`],
 })
 
 /**
@@ -182,7 +179,7 @@ function turning(next: string | null, at: Date | null): Child {
   const after = query.value.get('after')
   return div(
     { class: 'older' },
-    span({ class: 'soft' }, at !== null && w.read(stamp(at.toISOString()), zoneName())),
+    span({ class: 'soft' }, at !== null && w.read(stamp(at.toISOString()))),
     (after !== null || next !== null) &&
       div(
         { class: 'row' },

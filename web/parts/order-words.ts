@@ -3,7 +3,7 @@ import type { VNode } from 'preact'
 import type { ShownOrder } from '../../lib/console/answers.ts'
 import { a, type Child, p, span } from '../base/element.ts'
 import { money } from '../base/money.ts'
-import { stamp, zoneName } from '../base/time.ts'
+import { stamp } from '../base/time.ts'
 import { words } from '../base/words.ts'
 import { badge, type Tone } from './badge.ts'
 import { told } from './state.ts'
@@ -90,10 +90,10 @@ const w = words({
   making: ['支付服务商暂时没有回答，正在重试。', 'The payment provider did not answer yet; this page tries again.'],
   paid: ['已收到付款，正在入账。', 'The payment has arrived and is being credited.'],
   held: [
-    (at: string, zone: string) =>
-      `已收到付款，将于 ${at}（${zone}）前后自动入账。近期有银行对刷卡付款提出争议，因此新的刷卡付款会暂缓入账；您无需再做任何操作。`,
-    (at: string, zone: string) =>
-      `The payment has arrived, and will be credited at ${at} (${zone}). Banks have disputed card payments lately, so new ones wait for a while; there is nothing that you need to do.`,
+    (at: string) =>
+      `已收到付款，将于 ${at}前后自动入账。近期有银行对刷卡付款提出争议，因此新的刷卡付款会暂缓入账；您无需再做任何操作。`,
+    (at: string) =>
+      `The payment has arrived, and will be credited at ${at}. Banks have disputed card payments lately, so new ones wait for a while; there is nothing that you need to do.`,
   ],
   others: [
     '转账已确认，与其他转账合计达到最低金额后自动入账。',
@@ -159,5 +159,5 @@ export function orderSaid(order: ShownOrder): Child {
 
 function paidSaid({ held_until, waits_for }: ShownOrder): string {
   if (waits_for !== null) return w[waits_for]()
-  return held_until === null ? w.paid() : w.held(stamp(held_until, false), zoneName())
+  return held_until === null ? w.paid() : w.held(stamp(held_until, false))
 }

@@ -4,8 +4,7 @@
  */
 import { query, setQuery } from '../base/address.ts'
 import { type Child, input, option, select } from '../base/element.ts'
-import { chooseUtc } from '../base/settings.ts'
-import { dayBegan, differsFromUtc, enteredTime, inputText, ownZone, zoneName } from '../base/time.ts'
+import { dayBegan, enteredTime, inputText } from '../base/time.ts'
 import { words } from '../base/words.ts'
 import { belongs, type Choice, field } from './field.ts'
 
@@ -17,10 +16,9 @@ const w = words({
   month: ['最近 30 天', 'Last 30 days'],
   quarter: ['最近 90 天', 'Last 90 days'],
   custom: ['自定义…', 'From … to …'],
-  from: [(zone: string) => `从（${zone}）`, (zone: string) => `From (${zone})`],
-  to: [(zone: string) => `到（${zone}）`, (zone: string) => `To (${zone})`],
+  from: ['从', 'From'],
+  to: ['到', 'To'],
   wrong: ['结束时间不晚于开始时间，未采用。', 'The end is not after the beginning, so it is left out.'],
-  zone: ['时区', 'Times in'],
 })
 
 const DAYS = { day: 1, week: 7, month: 30, quarter: 90 } as const
@@ -120,8 +118,7 @@ export function periodFields(fallback: Preset, all: boolean): Child {
         ),
       ),
     ),
-    value === 'custom' && [timeField('from', w.from(zoneName())), timeField('to', w.to(zoneName()))],
-    differsFromUtc() && zoneField(),
+    value === 'custom' && [timeField('from', w.from()), timeField('to', w.to())],
   ]
 }
 
@@ -140,18 +137,5 @@ function timeField(name: 'from' | 'to', label: string): Child {
       value: time === null ? '' : inputText(time),
       onChange: event => take(event.currentTarget.value),
     }),
-  )
-}
-
-/** Holds on every page. */
-function zoneField(): Child {
-  const row = { name: 'zone', label: w.zone() }
-  const choice = (value: string) => option({ key: value, value, selected: value === zoneName() }, value)
-  return field(
-    row,
-    select({ ...belongs(row), value: zoneName(), onChange: event => chooseUtc(event.currentTarget.value === 'UTC') }, [
-      choice(ownZone()),
-      choice('UTC'),
-    ]),
   )
 }

@@ -8,7 +8,7 @@ import { words } from '../base/words.ts'
 import { names } from './request-words.ts'
 
 const w = words({
-  title: [(zone: string) => `费用（${zone}）`, (zone: string) => `Spending (${zone})`],
+  title: ['费用', 'Spending'],
   sentence: [
     (total: string, requests: string, peak: string, most: string) =>
       `共 ${total}，${requests} 个请求；最高 ${most}（${peak}）。`,
@@ -57,7 +57,7 @@ function withGaps({ chart: { buckets }, by, from, to, zone }: UsageAnswer): Buck
 }
 
 export function usageChart(chart: Chart, usage: UsageAnswer): VNode {
-  const { chart: data, totals, zone } = usage
+  const { chart: data, totals } = usage
   const series = [...data.stacks.map(({ name }) => name), ...(data.others ? [w.others()] : [])]
   const bars = withGaps(usage).map((bucket): Bar => {
     const parts = series.map((name, at) => `${name} ${exactMoney(bucket.charge[at] ?? '0')}`).join(', ')
@@ -75,7 +75,7 @@ export function usageChart(chart: Chart, usage: UsageAnswer): VNode {
     peak === null
       ? w.nothing()
       : w.sentence(money(totals.charge), count(totals.requests), fully(peak.at), money(String(total(peak))))
-  const title = w.title(zone)
+  const title = w.title()
   return chart.view<Bucket>(
     {
       title,

@@ -24,6 +24,8 @@ export interface Given {
 
 /** The section `site` of the config as pages show it; null = it says nothing of it. */
 export interface ShownSite {
+  /** In which the books' days and months begin. */
+  zone: string
   name: Words
   about: Words | null
   /** Address of the picture. */

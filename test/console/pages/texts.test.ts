@@ -10,12 +10,13 @@ import { agentName } from '../../../web/pages/security/agent.ts'
 import { ownPage } from '../../../web/shared/own-page.ts'
 import { renderText } from '../../../web/document.ts'
 import { pageAt } from '../../../web/shared/sitemap.ts'
-import { relative, stamp, utc } from '../../../web/base/time.ts'
+import { site } from '../../../web/base/site.ts'
+import { dayBegan, enteredTime, relative, stamp, times, zoneName } from '../../../web/base/time.ts'
 import { language, words } from '../../../web/base/words.ts'
 
 t.afterEach(() => {
   language.value = 'zh'
-  utc.value = false
+  times.value = 'books'
 })
 
 t.test('money keeps every digit', async t => {
@@ -38,7 +39,7 @@ t.test('money keeps every digit', async t => {
 })
 
 t.test('times', async t => {
-  utc.value = true
+  times.value = 'utc'
   t.equal(stamp('2026-11-22T03:04:05.678Z'), '2026-11-22 03:04:05')
   t.equal(stamp('2026-11-22T23:59:59.999Z', false), '2026-11-22 23:59')
   const now = Date.parse('2026-11-22T12:00:00Z')
@@ -54,6 +55,25 @@ t.test('times', async t => {
     language.value = 'zh'
     t.equal(relative(iso, now), zh)
   }
+})
+
+t.test('times in the zone of the books, by day, also where clocks are changed', async t => {
+  const rows: [zone: string, at: string, shown: string, threeDaysBefore: string][] = [
+    ['Asia/Shanghai', '2026-11-22T18:04:00.000Z', '2026-11-23 02:04', '2026-11-19T16:00:00.000Z'],
+    ['America/New_York', '2026-11-02T04:30:00.000Z', '2026-11-01 23:30', '2026-10-29T04:00:00.000Z'],
+    ['Europe/Berlin', '2026-03-30T21:30:00.000Z', '2026-03-30 23:30', '2026-03-26T23:00:00.000Z'],
+    ['UTC', '2026-01-01T00:00:00.000Z', '2026-01-01 00:00', '2025-12-29T00:00:00.000Z'],
+  ]
+  const before = site.value
+  for (const [zone, at, shown, threeDaysBefore] of rows) {
+    site.value = { ...before, zone }
+    t.equal(zoneName(), zone)
+    t.equal(stamp(at, false), shown)
+    t.equal(enteredTime(shown.replace(' ', 'T')), at, 'what is entered means the same moment')
+    t.equal(new Date(dayBegan(Date.parse(at), 3)).toISOString(), threeDaysBefore)
+  }
+  t.equal(enteredTime(''), null)
+  site.value = before
 })
 
 t.test('words follow the language', async t => {

@@ -200,7 +200,7 @@ browserTest(t, 'from the sums to the requests behind a number, and back by the a
 
 browserTest(
   t,
-  'times of one’s own and in UTC, on every page; a period from one time to another',
+  'the zone of times is chosen once for every page; a period from one time to another',
   async (t, newcomer) => {
     const { house, enter } = await ground
     const visitor = await newcomer({ language: 'en-US', context: { timezoneId: 'Asia/Tokyo' } })
@@ -208,43 +208,65 @@ browserTest(
     await enter(visitor, 'owner')
     await visit(`${house.url}/console/requests?from=2026-01-01T00%3A30%3A00.000Z`)
     await has(visitor, ROWS)
-    t.equal(await page.getByLabel('From (Asia/Tokyo)').inputValue(), '2026-01-01T09:30')
+    const from = page.getByLabel('From', { exact: true })
+    const to = page.getByLabel('To', { exact: true })
+    t.equal(await from.inputValue(), '2026-01-01T08:30', 'the zone of the books')
+    await page.getByLabel('Times in').selectOption('Asia/Tokyo')
+    t.equal(await from.inputValue(), '2026-01-01T09:30', 'the same moment')
     const first = page.locator('tbody time').first()
     const [iso, own] = [await first.getAttribute('datetime'), await first.innerText()]
     const utc = (iso as string).slice(0, 19).replace('T', ' ')
     t.not(own, utc)
     await page.getByLabel('Times in').selectOption('UTC')
     t.equal(await first.innerText(), utc)
-    t.equal(await page.getByLabel('From (UTC)').inputValue(), '2026-01-01T00:30', 'the same moment')
-    t.match(await page.locator('.older').innerText(), /\(UTC\)/)
+    t.equal(await from.inputValue(), '2026-01-01T00:30', 'the same moment')
 
     // the second and the third request, to the minute
     const moments = await page
       .locator('tbody time')
       .evaluateAll(all => all.slice(0, 3).map(one => one.getAttribute('datetime')))
-    await page.getByLabel('From (UTC)').fill((moments[2] as string).slice(0, 16))
-    await page.getByLabel('To (UTC)').fill((moments[0] as string).slice(0, 16))
+    await from.fill((moments[2] as string).slice(0, 16))
+    await to.fill((moments[0] as string).slice(0, 16))
     await has(visitor, 2)
-    await page.getByLabel('To (UTC)').fill('2026-01-01T00:00')
+    await to.fill('2026-01-01T00:00')
     await page.getByText('The end is not after the beginning, so it is left out.').waitFor()
     await has(visitor, 3)
 
     await visit(`${house.url}/console/usage`)
     await visitor.drawn()
-    t.equal(await page.getByLabel('Times in').inputValue(), 'UTC', 'on the next page, too')
-    await page.getByText('Spending (UTC)').first().waitFor()
+    t.equal(await page.getByLabel('Times in').inputValue(), 'utc', 'on the next page, too')
     await visit(`${house.url}/console/overview`)
     await page.getByRole('heading', { name: 'Last requests' }).waitFor()
-    t.equal(await page.locator('section[aria-labelledby=last] tbody time').first().innerText(), utc)
-    await page.locator('summary', { hasText: 'Your menu' }).click()
-    await page.getByRole('button', { name: 'Times: UTC' }).click()
-    t.equal(await page.locator('section[aria-labelledby=last] tbody time').first().innerText(), own)
+    const last = await page.locator('section[aria-labelledby=last] tbody time').first().innerText()
+    t.notOk([own, utc].includes(last), 'days of money are those of the books, and all times of their page too')
+    await page.getByText('Times in Asia/Shanghai', { exact: true }).waitFor()
 
     const indian = await newcomer({ language: 'en-US', context: { timezoneId: 'Asia/Kolkata' } })
     await enter(indian, 'owner')
     await indian.visit(`${house.url}/console/usage`)
+    await indian.page.getByLabel('Times in').selectOption('own')
     await indian.page.getByText('so the chart has the days of Asia/Shanghai').waitFor()
     t.same([...complaints, ...indian.complaints], [])
+  },
+)
+
+browserTest(
+  t,
+  'the same thirty days give the same bars on Overview and Usage, wherever the browser is',
+  async (t, newcomer) => {
+    const { house, enter } = await ground
+    const visitor = await newcomer({ language: 'en-US', context: { timezoneId: 'America/Los_Angeles' } })
+    await enter(visitor, 'owner')
+    const barsOf = async (page: string) => {
+      await visitor.visit(`${house.url}/console/${page}`)
+      await visitor.drawn()
+      return visitor.page.locator('svg.bars g > title').allTextContents()
+    }
+    const [overview, usage] = [await barsOf('overview'), await barsOf('usage')]
+    t.equal(overview.length, 30)
+    t.same(usage, overview)
+    t.ok(new Set(overview).size > 8, 'bars say what they are of')
+    t.same(visitor.complaints, [])
   },
 )
 

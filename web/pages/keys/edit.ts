@@ -6,6 +6,7 @@ import { buttons, dialogBox } from '../../parts/dialog.ts'
 import { formOf } from '../../parts/form.ts'
 import { accountPath } from '../../base/session.ts'
 import type { Key, NewKey } from '../../base/shapes.ts'
+import { enteredTime } from '../../base/time.ts'
 import { words } from '../../base/words.ts'
 import type { Desk } from './desk.ts'
 import { keyFields } from './fields.ts'
@@ -46,13 +47,13 @@ export function changeDialog(desk: Desk, key: Key): View {
 const ABOUT = { conflict: 'name' }
 
 /** A key that has expired already serves nobody. */
-const isOver = ({ life, until }: Draft): boolean => life.value === 'date' && Date.parse(until.value) <= Date.now()
+const isOver = ({ life, until }: Draft): boolean =>
+  life.value === 'date' && Date.parse(enteredTime(until.value) ?? '') <= Date.now()
 
 function keyDialog(desk: Desk, draft: Draft, key: Key | null, submit: () => Promise<void>): View {
   const form = formOf(async () => {
     if (locks(draft).length > 0 && !draft.confirmed.value) return form.refuse('confirm', w.confirm())
-    if (draft.life.value === 'date' && Number.isNaN(Date.parse(draft.until.value)))
-      return form.refuse('until', w.when())
+    if (draft.life.value === 'date' && enteredTime(draft.until.value) === null) return form.refuse('until', w.when())
     if (isOver(draft)) return form.refuse('until', w.over())
     await submit()
     desk.changed()

@@ -3,6 +3,7 @@ import { type Signal, signal } from '@preact/signals'
 import { get } from '../../base/ask.ts'
 import { load } from '../../base/load.ts'
 import { accountPath } from '../../base/session.ts'
+import { enteredTime } from '../../base/time.ts'
 import type { Key, OwnModels } from '../../base/shapes.ts'
 
 export const DAYS = [7, 30, 90, 365] as const
@@ -14,7 +15,7 @@ export interface Draft {
   group: Signal<string>
   /** `never`, `kept` (as it is), `date`, or a number of days. */
   life: Signal<string>
-  /** The value of an input for date and time, in the browser's zone. */
+  /** The value of an input for date and time, in the zone of the page. */
   until: Signal<string>
   cap: Signal<string>
   /** '' = once for all. */
@@ -62,7 +63,7 @@ export const locks = (draft: Draft): ('allow_ips' | 'models')[] => [
 function expiryOf({ life, until }: Draft, key: Key | null): string | null {
   if (life.value === 'never') return null
   if (life.value === 'kept') return key?.expires_at ?? null
-  if (life.value === 'date') return new Date(until.value).toISOString()
+  if (life.value === 'date') return enteredTime(until.value)
   return new Date(Date.now() + Number(life.value) * DAY_MS).toISOString()
 }
 

@@ -13,7 +13,7 @@ import { lateQr } from '../../parts/late-qr.ts'
 import { methodEntry, methodName, orderSaid, playPayer, stateBadge } from '../../parts/order-words.ts'
 import { whenLoaded } from '../../parts/state.ts'
 import { accountPath } from '../../base/session.ts'
-import { stamp, zoneName } from '../../base/time.ts'
+import { stamp } from '../../base/time.ts'
 import { words } from '../../base/words.ts'
 
 const w = words({
@@ -25,10 +25,7 @@ const w = words({
   ],
   scan: [(method: string) => `用${method}扫描二维码`, (method: string) => `Scan this code with ${method}`],
   oneOf: ['二选一即可：扫描此码，或前往下方页面支付。', 'Either of the two will do: this code, or the page below.'],
-  until: [
-    (at: string, zone: string) => `请在 ${at}（${zone}）前支付。`,
-    (at: string, zone: string) => `Pay it before ${at} (${zone}).`,
-  ],
+  until: [(at: string) => `请在 ${at}前支付。`, (at: string) => `Pay it before ${at}.`],
   leave: [
     '支付后无需停留在此页面：付款一经确认即自动入账，可随时回来查看。',
     'You need not stay here after paying: the amount is credited as soon as the payment is confirmed, and you can come back at any time.',
@@ -148,7 +145,7 @@ function shown(order: ShownOrder, cancel: Child, payer: string | null): Child {
       ),
     order.state === 'pending' &&
       order.transaction === null && [
-        p({ class: 'soft' }, w.until(stamp(order.expires_at), zoneName())),
+        p({ class: 'soft' }, w.until(stamp(order.expires_at))),
         p({ class: 'soft' }, w.leave()),
       ],
     div(

@@ -13,7 +13,7 @@ import { formOf } from '../../parts/form.ts'
 import { lateQr } from '../../parts/late-qr.ts'
 import { told, whenLoaded } from '../../parts/state.ts'
 import { accountPath } from '../../base/session.ts'
-import { stamp, zoneName } from '../../base/time.ts'
+import { stamp } from '../../base/time.ts'
 import { words } from '../../base/words.ts'
 
 const w = words({
@@ -32,8 +32,8 @@ const w = words({
     'The address belongs to this account alone. It stays valid, for any number of transfers.',
   ],
   rate: [
-    (rate: string, until: string, zone: string) => `当前汇率：1 USDT = ${rate}，有效至 ${until}（${zone}）。`,
-    (rate: string, until: string, zone: string) => `1 USDT is ${rate} now, until ${until} (${zone}).`,
+    (rate: string, until: string) => `当前汇率：1 USDT = ${rate}，有效至 ${until}。`,
+    (rate: string, until: string) => `1 USDT is ${rate} now, until ${until}.`,
   ],
   noRate: [
     '暂无汇率：转入的 USDT 将等待汇率更新后入账。',
@@ -47,10 +47,10 @@ const w = words({
   ],
   fixNow: ['锁定', 'Fix it'],
   quoted: [
-    (tokens: string, worth: string, until: string, zone: string) =>
-      `请在 ${until}（${zone}）前一次转入 ${tokens} USDT，将入账 ${worth}。超出部分按入账时的汇率计算。`,
-    (tokens: string, worth: string, until: string, zone: string) =>
-      `Send ${tokens} USDT in one transfer before ${until} (${zone}) for ${worth}. Whatever is more takes the rate of its time.`,
+    (tokens: string, worth: string, until: string) =>
+      `请在 ${until}前一次转入 ${tokens} USDT，将入账 ${worth}。超出部分按入账时的汇率计算。`,
+    (tokens: string, worth: string, until: string) =>
+      `Send ${tokens} USDT in one transfer before ${until} for ${worth}. Whatever is more takes the rate of its time.`,
   ],
   waiting: [
     (sum: string, least: string) => `已到账 ${sum}，合计达到 ${least} 后自动入账。`,
@@ -104,9 +104,9 @@ export function usdtPanel(pays: boolean, orders: Loaded<ShownOrders>, payer: () 
         ),
     usdt.rate === null
       ? told('warn', w.noRate())
-      : p({}, w.rate(unitPrice(usdt.rate.rate), stamp(usdt.rate.until, false), zoneName())),
+      : p({}, w.rate(unitPrice(usdt.rate.rate), stamp(usdt.rate.until, false))),
     usdt.quote !== null &&
-      told('plain', w.quoted(usdt.quote.tokens, money(usdt.quote.amount), stamp(usdt.quote.until), zoneName())),
+      told('plain', w.quoted(usdt.quote.tokens, money(usdt.quote.amount), stamp(usdt.quote.until))),
     seen.map(({ tx, log_index, amount: tokens }) => div({ key: `${tx} ${log_index}` }, told('plain', w.seen(tokens)))),
     usdt.waiting !== null && told('warn', w.waiting(money(usdt.waiting), money(usdt.minimum))),
     pays &&
