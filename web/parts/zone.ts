@@ -19,9 +19,9 @@ const choices = (): Times[] =>
 /** `chosen`: whether the reader can choose; money by days and months has the days of the books. */
 export function zoneLine(chosen: boolean): Child {
   const all = scripted.value && chosen ? choices() : []
-  if (all.length < 2) return p({ class: 'soft zone' }, `${w.zone()} `, zoneName())
+  if (all.length < 2) return p({ class: 'soft' }, `${w.zone()} `, zoneName())
   return p(
-    { class: 'soft zone' },
+    { class: 'soft row zone' },
     label({ for: 'zone' }, w.zone()),
     select(
       { id: 'zone', value: times.value, onChange: event => chooseTimes(event.currentTarget.value as Times) },

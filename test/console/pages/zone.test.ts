@@ -23,7 +23,7 @@ const shownOn = ({ page }: Visitor) =>
 browserTest(t, 'each page with times names their zone exactly once', async (t, newcomer) => {
   const furnished = await furnish(t)
   const visitor = await newcomer({ language: 'en-US', context: { timezoneId: 'Asia/Tokyo' } })
-  await giveSession(visitor, furnished.house, furnished.cookies)
+  await giveSession(visitor, furnished.house, furnished)
   let withTimes = 0
   for (const page of PAGES.filter(({ name, area }) => area !== 'entry' && name !== 'missing')) {
     const place = PLACES[page.name](furnished)[0]
