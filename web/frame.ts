@@ -11,22 +11,26 @@ import {
   h1,
   header,
   img,
+  label,
   li,
   main,
   nav,
+  option,
   p,
+  select,
   span,
   summary,
   ul,
 } from './base/element.ts'
 import { type Icon, icon } from './base/icons.ts'
-import { type View, actions, heading, said } from './base/page.ts'
+import { type View, actions, heading, said, scripted } from './base/page.ts'
 import { account, me, signedIn } from './base/session.ts'
+import { chooseTimes } from './base/settings.ts'
 import { site } from './base/site.ts'
+import { TIMES, type Times, times, zoneName, zoneOf } from './base/time.ts'
 import { inLanguage, words } from './base/words.ts'
 import { corner } from './parts/corner.ts'
 import { announcements, foot } from './parts/operator.ts'
-import { zoneLine } from './parts/zone.ts'
 import type { Given } from './shared/given.ts'
 import { type Area, HOME, PAGES, type PageName, type PageRow, hrefTo, mayOpen, rowOf } from './shared/sitemap.ts'
 import type { VNode } from 'preact'
@@ -35,6 +39,7 @@ const w = words({
   skip: ['跳到内容', 'Skip to the content'],
   menu: ['菜单', 'Menu'],
   dismiss: ['知道了', 'Dismiss'],
+  zone: ['时区', 'Times in'],
 })
 
 export const titleOf = (given: Given): string =>
@@ -144,3 +149,25 @@ const sideNavigation = (current: PageName): Child =>
     .filter(area => area !== 'operator' || me.value?.operator === true)
     .filter(area => PAGES.some(page => page.area === area && page.listed !== false && isShown(page)))
     .map(area => div({ key: area }, p({ class: 'over' }, areas[area]()), navigation(current, area)))
+
+/** UTC has many names. */
+const plain = (which: Times): string => zoneOf(which).replace(/^(Etc\/)?(UTC|GMT|UCT|Universal|Zulu)$/, 'UTC')
+
+/** The choices that differ: the browser may be in the zone of the books. */
+const zones = (): Times[] => TIMES.filter((which, at) => TIMES.findIndex(other => plain(other) === plain(which)) === at)
+
+/** The zone of the page's times. `chosen`: whether the reader can choose; money by days and months has the days of the books. */
+function zoneLine(chosen: boolean): Child {
+  const all = scripted.value && chosen ? zones() : []
+  if (all.length < 2) return p({ class: 'soft' }, `${w.zone()} `, zoneName())
+  return p(
+    { class: 'soft row zone' },
+    label({ for: 'zone' }, w.zone()),
+    select(
+      { id: 'zone', value: times.value, onChange: event => chooseTimes(event.currentTarget.value as Times) },
+      all.map(which =>
+        option({ key: which, value: which, selected: plain(which) === plain(times.value) }, plain(which)),
+      ),
+    ),
+  )
+}
