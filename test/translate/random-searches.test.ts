@@ -14,7 +14,7 @@ import { chat, generate, messages, responses } from './support/protocols.ts'
 const PROTOCOLS = { messages, chat, responses, generate }
 type Name = keyof typeof PROTOCOLS
 const NAMES = Object.keys(PROTOCOLS) as Name[]
-const RUNS = 100
+const RUNS = Number(process.env['RUNS'] ?? 100)
 const QUERY = quote('what is asked')
 
 // --- requests
