@@ -5,12 +5,12 @@
  */
 import { randomUUID } from 'node:crypto'
 import http, { type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { gzipSync } from 'node:zlib'
 import { chunkFrame, exceptionFrame } from '../upstream/aws/frames.ts'
 import { type Known, type Received, verify } from '../upstream/aws/signature.ts'
 import { asMessages, ConverseFrames, refusedBy, wholeAnswer } from './bedrock-converse.ts'
 import { cut, type Random } from './random.ts'
+import { listenFor, originOf } from './double.ts'
 
 interface Test {
   teardown(fn: () => unknown): unknown
@@ -78,17 +78,12 @@ export class Bedrock {
 
   static async open(t: Test, options: BedrockOptions): Promise<Bedrock> {
     const double = new Bedrock(options)
-    const server = double.#server
-    await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-    t.teardown(() => {
-      server.close()
-      server.closeAllConnections()
-    })
+    await listenFor(t, double.#server)
     return double
   }
 
   get origin(): string {
-    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`
+    return originOf(this.#server)
   }
 
   /** A channel of the catalogue that leads here. */

@@ -4,7 +4,7 @@
  */
 import { randomBytes } from 'node:crypto'
 import http, { type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { listenFor, originOf } from './double.ts'
 
 interface Test {
   teardown(fn: () => unknown): unknown
@@ -43,17 +43,12 @@ export class Entra {
 
   static async open(t: Test): Promise<Entra> {
     const double = new Entra()
-    const server = double.#server
-    await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-    t.teardown(() => {
-      server.close()
-      server.closeAllConnections()
-    })
+    await listenFor(t, double.#server)
     return double
   }
 
   get origin(): string {
-    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`
+    return originOf(this.#server)
   }
 
   /** A channel of the catalogue that leads here; `entra`: what differs in its credential. */

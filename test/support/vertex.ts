@@ -5,9 +5,9 @@
  */
 import { generateKeyPairSync, randomBytes, verify } from 'node:crypto'
 import http, { type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { Transform } from 'node:stream'
 import { embedContent, predict, type Told } from './vertex-embeddings.ts'
+import { listenFor, originOf } from './double.ts'
 
 interface Test {
   teardown(fn: () => unknown): unknown
@@ -76,17 +76,12 @@ export class Vertex {
   /** `simulator`: its URL; null = nothing answers what is right, beyond a fixed document. */
   static async open(t: Test, simulator: string | null = null): Promise<Vertex> {
     const double = new Vertex(simulator)
-    const server = double.#server
-    await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-    t.teardown(() => {
-      server.close()
-      server.closeAllConnections()
-    })
+    await listenFor(t, double.#server)
     return double
   }
 
   get origin(): string {
-    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`
+    return originOf(this.#server)
   }
 
   /** The file that Google gives for the account. */
