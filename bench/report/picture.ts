@@ -18,7 +18,7 @@ const ROW = 30
 const THICK = 18
 const TOP = 44
 /** Colours of the parts, told apart by people who see no red or green, on white and on black. */
-const COLOURS = ['#4477aa', '#ee6677', '#228833', '#ccbb44', '#66ccee', '#aa3377', '#bbbbbb', '#ee8866']
+const COLOURS = ['#4477aa', '#ee6677', '#228833', '#ccbb44', '#66ccee', '#aa3377', '#bbbbbb', '#ee8866', '#77aadd']
 
 const STYLE = `text{font:13px system-ui,sans-serif;fill:#1f2328}.title{font-size:15px;font-weight:600}
 @media (prefers-color-scheme:dark){text{fill:#e6edf3}}`
