@@ -68,11 +68,11 @@ ${[...rows, ...legend].join('\n')}
 }
 
 /**
- * Writes a picture into the folder `docs/screens` of a checkout, and shows it in each of `pages`, where they have a block of its
+ * Writes a picture into the folder `docs/charts` of a checkout, and shows it in each of `pages`, where they have a block of its
  * name.
  */
 export function showPicture(root: string, name: string, svg: string, alt: string, pages: readonly string[]): void {
-  const file = path.join(root, 'docs/screens', `${name}.svg`)
+  const file = path.join(root, 'docs/charts', `${name}.svg`)
   mkdirSync(path.dirname(file), { recursive: true })
   writeFileSync(file, svg)
   for (const page of pages) {

@@ -61,12 +61,12 @@ t.test('a picture is shown in each page, by a link from where the page stands', 
   for (const page of ['README.md', 'docs/p.md'])
     writeFileSync(path.join(root, page), `before\n${begin}\nold\n${end}\nafter`)
   showPicture(root, 'cost', '<svg/>', 'the cost', ['README.md', 'docs/p.md'])
-  t.equal(readFileSync(path.join(root, 'docs/screens/cost.svg'), 'utf8'), '<svg/>')
+  t.equal(readFileSync(path.join(root, 'docs/charts/cost.svg'), 'utf8'), '<svg/>')
   t.equal(
     readFileSync(path.join(root, 'README.md'), 'utf8'),
-    `before\n${begin}\n\n![the cost](docs/screens/cost.svg)\n\n${end}\nafter`,
+    `before\n${begin}\n\n![the cost](docs/charts/cost.svg)\n\n${end}\nafter`,
   )
-  t.match(readFileSync(path.join(root, 'docs/p.md'), 'utf8'), '![the cost](screens/cost.svg)')
+  t.match(readFileSync(path.join(root, 'docs/p.md'), 'utf8'), '![the cost](charts/cost.svg)')
 })
 
 t.test('the pages have the blocks that the benches write', async t => {

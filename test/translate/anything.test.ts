@@ -199,7 +199,6 @@ for (const [name, stream] of Object.entries(STREAMS))
         whole++
         const { stop, blocks } = come(events)
         if (stop === 'unknown') {
-          // chat is told by protocols in which a call that ends is whole
           if (client !== name && told.runs !== hasWholeCalls(blocks)) t.fail(`${what}: whole calls are run, others not`)
           continue
         }

@@ -180,6 +180,9 @@ const FAILED: Record<FinishingProtocol, (word: string) => string> = {
 t.test('an unknown word behind half a call: nobody runs it', async t => {
   for (const to of ['messages', 'responses', 'generate'] as const)
     t.equal(told('chat', to, STREAMS.chat('moon', '{"x"')), TOLD[to].length, to)
+  for (const from of ['messages', 'responses'] as const)
+    for (const args of ['{"x"', '1'])
+      t.equal(told(from, 'chat', STREAMS[from]('moon', args)), TOLD.chat.length, `${from} to chat: ${args}`)
 })
 
 t.test('a stream of text without a finish word was cut, unless the channel says finish: lenient', async t => {

@@ -22,6 +22,7 @@ import type {
   WebFindings,
   WriterOptions,
 } from '../events.ts'
+import { ObjectCheck } from '../json/check.ts'
 import { array, EMPTY_TEXT, flat, type JsonText, join, type Literal, literal, object, typed } from '../json/literal.ts'
 import { logprobsText } from '../logprobs.ts'
 import { seal } from '../opaque.ts'
@@ -30,9 +31,8 @@ import { asDataUrl, errorObject, nestedCitation } from '../openai.ts'
 interface OpenCall {
   /** The place of the call among the calls. */
   index: number
-  isFreeform: boolean
-  /** Some of the arguments have been written. */
-  hasArgs: boolean
+  /** Reads the arguments along; null = the input is no JSON. */
+  check: ObjectCheck | null
 }
 
 class ChatStream extends EventWriter implements WriterOfMany {
@@ -52,6 +52,8 @@ class ChatStream extends EventWriter implements WriterOfMany {
   #hasCited = false
   readonly #found: WebFindings[] = []
   #nextCall = 0
+  /** A call has ended whose arguments are no whole object. */
+  #hasHalfCall = false
   #isBegun = false
 
   constructor(options: AnswerOptions) {
@@ -73,9 +75,8 @@ class ChatStream extends EventWriter implements WriterOfMany {
     return this.#chunk('"role":"assistant","content":""')
   }
 
-  /** What upstreams of other protocols call a call is one that has come to its end. */
   protected get hasWholeCalls(): boolean {
-    return this.#nextCall > 0
+    return this.#nextCall > 0 && !this.#hasHalfCall
   }
 
   override usageText(usage: Usage, thinking: number): JsonText {
@@ -106,7 +107,7 @@ class ChatStream extends EventWriter implements WriterOfMany {
     }
     if (event.kind !== 'call') return ''
     const index = this.#nextCall++
-    this.#calls.set(event.index, { index, isFreeform: event.call.freeform, hasArgs: false })
+    this.#calls.set(event.index, { index, check: event.call.freeform ? null : new ObjectCheck() })
     const call = callOf(event.call, EMPTY_TEXT)
     return this.#chunk(`"tool_calls":[{"index":${index},${call.slice(1)}]`)
   }
@@ -134,8 +135,8 @@ class ChatStream extends EventWriter implements WriterOfMany {
   }
 
   #args(call: OpenCall, text: Literal): string {
-    call.hasArgs = true
-    const inner = call.isFreeform ? `"custom":{"input":${text}}` : `"function":{"arguments":${text}}`
+    call.check?.feed(text)
+    const inner = call.check === null ? `"custom":{"input":${text}}` : `"function":{"arguments":${text}}`
     return this.#chunk(`"tool_calls":[{"index":${call.index},${inner}}]`)
   }
 
@@ -154,7 +155,8 @@ class ChatStream extends EventWriter implements WriterOfMany {
     const call = this.#calls.get(index)
     this.#calls.delete(index)
     this.#kinds.delete(index)
-    const args = call === undefined || call.isFreeform || call.hasArgs ? '' : this.#args(call, '"{}"')
+    const args = call?.check?.empty ? this.#args(call, '"{}"') : ''
+    this.#hasHalfCall ||= call?.check?.whole === false
     const notes = this.#notes
     this.#notes = []
     for (const note of notes) this.held -= sizeOfNote(note)
