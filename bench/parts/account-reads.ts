@@ -2,6 +2,7 @@
 import { systemClock } from '../../lib/base/clock.ts'
 import { idAt } from '../../lib/base/ids.ts'
 import type { OperationDeps } from '../../lib/operations/deps.ts'
+import { KeyList, keysFileQuery, ownKeysQuery } from '../../lib/operations/accounts/key-list.ts'
 import { Statements } from '../../lib/operations/billing/statement.ts'
 import { Entries, entriesQuery } from '../../lib/operations/billing/entries.ts'
 import { exportQuery, Requests, requestsQuery } from '../../lib/operations/usage/requests.ts'
@@ -20,6 +21,8 @@ const EXPORTED = 200_000
 /** What a page may take at most, and what a chart may. */
 const PAGE_MS = 300
 const CHART_MS = 50
+/** A file goes on while it is read. */
+const FILE_MS = 5_000
 
 export interface ReadFigures {
   what: string
@@ -62,6 +65,9 @@ function callsOf(books: LargeBooks, count: number): [what: string, target: numbe
     new UsageSums(deps).own(reader, totalsQuery.parse(sent))
   const list = (sent: object, reader: Parameters<Requests['list']>[0] = all) =>
     new Requests(deps).list(reader, requestsQuery.parse(sent))
+  const keeper = { account, madeBy: null }
+  const keys = (sent: object) => new KeyList(deps, keeper).page(ownKeysQuery.parse(sent))
+  const keysFile = async () => Array.fromAsync(await new KeyList(deps, keeper).file(keysFileQuery.parse({}), 'zh'))
   const key = (random: Random) => ({ key: random.pick(own).publicId })
   const step = fillStepMs(count)
   const requestId = (random: Random) => {
@@ -94,6 +100,13 @@ function callsOf(books: LargeBooks, count: number): [what: string, target: numbe
     ['a request by its id', PAGE_MS, random => list({ id: requestId(random) })],
     ['an id that no request has', PAGE_MS, () => list({ id: 'nobody' })],
     ['a receipt', PAGE_MS, random => new Requests(deps).receipt(all, requestId(random), true).catch(() => null)],
+    ['keys, newest', PAGE_MS, () => keys({})],
+    ['keys by name', PAGE_MS, () => keys({ sort: 'name' })],
+    ['keys by last use', PAGE_MS, () => keys({ sort: '-last_used' })],
+    ['keys by what they have spent', PAGE_MS, () => keys({ sort: '-spent' })],
+    ['keys by spend, of which the cap is used up', PAGE_MS, () => keys({ sort: '-spent', state: 'used_up' })],
+    ['keys by spend, found by a part of the name', PAGE_MS, () => keys({ sort: '-spent', q: '77' })],
+    ['all keys as a file', FILE_MS, keysFile],
     ['ledger', PAGE_MS, () => new Entries(deps).own(account, entriesQuery.parse({}))],
     ['months', PAGE_MS, () => new Statements(deps).months(account, undefined)],
     ['statement of a month', PAGE_MS, () => new Statements(deps).own(account, '2026-03')],

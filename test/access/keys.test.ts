@@ -40,6 +40,7 @@ class Rows {
       allowIps: null,
       models: null,
       modelsOff: null,
+      createdAtMs: 0,
       createdBy: null,
       ...change,
     }

@@ -1,9 +1,12 @@
-/** Every page of 10,000 keys is a range of one index, in its order: nothing is sorted, and a page reads no more than it shows. */
+/**
+ * Every page of 10,000 keys in the order in which they were made is a range of one index: nothing is sorted, and a page reads no more
+ * than it shows. In the other orders, and for totals, each key is read once, and its purse and its use by their keys.
+ */
 import { DatabaseSync } from 'node:sqlite'
 import mysql from 'mysql2/promise'
 import t, { type Test } from 'tap'
 import { openStore } from '../../lib/store/store.ts'
-import { keyPage, type KeyFilter } from '../../lib/store/accounts/keys.ts'
+import { type KeyFilter, keyPage, keyTotals } from '../../lib/store/accounts/key-list.ts'
 import { startMariadb } from '../support/mariadb.ts'
 import { SETUP } from '../support/store.ts'
 
@@ -11,20 +14,31 @@ const KEYS = 10_000
 const CREATORS = 100
 const LIMIT = 50
 const COLUMNS =
-  'account_id, name, hash, hint, group_name, status, expires_at_ms, cap, allow_ips, models, deleted, public_id, created_by'
+  'account_id, created_ms, name, hash, hint, group_name, status, expires_at_ms, cap, allow_ips, models, deleted, public_id, created_by'
 
 const BY = { account: 'api_keys_by_account_id_deleted_id', creator: 'api_keys_by_created_by_deleted_id' }
-const middle = { afterPublicId: `k${KEYS / 2}` }
+const middle = { behind: { publicId: `k${KEYS / 2}`, value: null } }
 const PAGES: [filter: Omit<KeyFilter, 'limit'>, index: string][] = [
   [{ accountId: 1 }, BY.account],
   [{ accountId: 1, ...middle }, BY.account],
-  [{ accountId: 1, condition: 'working', nowMs: 1 }, BY.account],
+  [{ accountId: 1, condition: 'enabled', nowMs: 1 }, BY.account],
   [{ accountId: 1, createdBy: 7 }, BY.creator],
   [{ accountId: 1, createdBy: 7, ...middle }, BY.creator],
 ]
 
+const place = (value: string | number) => ({ behind: { publicId: `k${KEYS / 2}`, value } })
+const ORDERS: Omit<KeyFilter, 'limit'>[] = [
+  { accountId: 1, order: 'name', ...place('key 5') },
+  { accountId: 1, order: 'last_used', ...place(0) },
+  { accountId: 1, order: 'spent', ...place(0) },
+  { accountId: 1, createdBy: 7, order: 'spent' },
+  { accountId: 1, order: 'spent', condition: 'used_up' },
+]
+/** The most rows that a statement may read of each key: its own, its purse, its leases, its use, and a place in what is sorted. */
+const READ_OF_A_KEY = 8
+
 const values = (i: number): string =>
-  `(1, 'key ${i}', 'h${i}', 'sk-…${i}', 'default', 'enabled', NULL, NULL, NULL, NULL, 0, 'k${i}', ${i % CREATORS})`
+  `(1, 1, 'key ${i}', 'h${i}', 'sk-…${i}', 'default', 'enabled', NULL, NULL, NULL, NULL, 0, 'k${i}', ${i % CREATORS})`
 const inserts = (): string[] =>
   Array.from({ length: KEYS / 1_000 }, (_, part) => {
     const rows = Array.from({ length: 1_000 }, (_, i) => values(part * 1_000 + i + 1))
@@ -43,8 +57,8 @@ async function right(t: Test, url: string): Promise<void> {
   const pages: string[] = []
   let after: string | undefined
   for (;;) {
-    const at = after === undefined ? {} : { afterPublicId: after }
-    const page = await store.keys.page({ accountId: 1, createdBy: 7, newestFirst: true, limit: LIMIT, ...at })
+    const at = after === undefined ? {} : { behind: { publicId: after, value: null } }
+    const page = await store.keys.page({ accountId: 1, createdBy: 7, descending: true, limit: LIMIT, ...at })
     pages.push(...page.map(key => key.publicId))
     if (page.length < LIMIT) break
     after = page.at(-1)?.publicId
@@ -62,7 +76,7 @@ t.test('SQLite', async t => {
   db.exec('ANALYZE')
   for (const [filter, index] of PAGES) {
     const [sql, params] = keyPage(
-      { ...filter, newestFirst: true, limit: LIMIT },
+      { ...filter, descending: true, limit: LIMIT },
       {
         using: index => `INDEXED BY ${index}`,
       },
@@ -72,6 +86,14 @@ t.test('SQLite', async t => {
     t.match(text, new RegExp(`SEARCH k USING INDEX ${index}`), JSON.stringify(filter))
     t.notMatch(text, /TEMP B-TREE|SCAN/, text)
   }
+  for (const filter of ORDERS)
+    for (const [sql, params] of [
+      keyPage({ ...filter, descending: true, limit: LIMIT }, { using: index => `INDEXED BY ${index}` }),
+      keyTotals(filter, { using: index => `INDEXED BY ${index}` }),
+    ]) {
+      const plan = db.prepare(`EXPLAIN QUERY PLAN ${sql}`).all(...params)
+      t.notMatch(plan.map(row => String(row['detail'])).join('; '), /SCAN/, JSON.stringify(filter))
+    }
   db.close()
   await right(t, `sqlite:${file}`)
 })
@@ -89,7 +111,7 @@ t.test('MariaDB', async t => {
   }
   for (const [filter, index] of PAGES) {
     const [sql, params] = keyPage(
-      { ...filter, newestFirst: true, limit: LIMIT },
+      { ...filter, descending: true, limit: LIMIT },
       {
         using: index => `FORCE INDEX (${index})`,
       },
@@ -104,6 +126,16 @@ t.test('MariaDB', async t => {
     const read = (await readSoFar()) - before
     t.ok(read < LIMIT + 20, `${JSON.stringify(filter)} read ${read} rows`)
   }
+  for (const filter of ORDERS)
+    for (const [sql, params] of [
+      keyPage({ ...filter, descending: true, limit: LIMIT }, { using: index => `FORCE INDEX (${index})` }),
+      keyTotals(filter, { using: index => `FORCE INDEX (${index})` }),
+    ]) {
+      const before = await readSoFar()
+      await connection.query(sql, params)
+      const read = (await readSoFar()) - before
+      t.ok(read < KEYS * READ_OF_A_KEY, `${JSON.stringify(filter)} read ${read} rows`)
+    }
   await connection.end()
   await right(t, server.url)
 })

@@ -2,10 +2,20 @@
 import type { NewUrl } from '../support/databases.ts'
 import type { Test } from 'tap'
 import { openStore, type Store } from '../../lib/store/store.ts'
-import type { KeyFilter } from '../../lib/store/accounts/keys.ts'
+import {
+  KEY_ORDERS,
+  type KeyCondition,
+  type KeyFilter,
+  type KeyOrder,
+  type KeyPlace,
+} from '../../lib/store/accounts/key-list.ts'
 import { MOST_OLD_SECRETS } from '../../lib/store/accounts/key-rows.ts'
 import { StoreConflict, StoreFull } from '../../lib/store/base/errors.ts'
-import { fund, limitOf, newKey, SETUP } from '../support/store.ts'
+import { micro, ZERO } from '../../lib/base/money.ts'
+import { type Every, periodAt, periodName } from '../../lib/base/periods.ts'
+import { keyPurse, limitPurse } from '../../lib/store/books/purses.ts'
+import type { Limit } from '../../lib/terms/records.ts'
+import { fund, limitOf, newKey, SETUP, settlement, usageRow } from '../support/store.ts'
 import { until } from '../support/wait.ts'
 
 const HOUR_MS = 3_600_000
@@ -214,17 +224,17 @@ export function keySuite(t: Test, newUrl: NewUrl): void {
     const gone = await one.keys.create(newKey(account.id, { name: 'gone', hash: 'gone' }), SETUP)
     await one.keys.delete(gone.id, SETUP)
     const names = async (filter: Partial<KeyFilter>) =>
-      (await one.keys.page({ accountId: account.id, limit: 50, nowMs: NOW, newestFirst: true, ...filter })).map(
+      (await one.keys.page({ accountId: account.id, limit: 50, nowMs: NOW, descending: true, ...filter })).map(
         k => k.name,
       )
     const all = ['Half%', 'bound', 'capped', 'later', 'old', 'off', 'plain', 'laptop']
     const cases: [filter: Partial<KeyFilter>, names: string[]][] = [
       [{}, all],
-      [{ newestFirst: false }, [...all].reverse()],
+      [{ descending: false }, [...all].reverse()],
       [{ condition: 'disabled' }, ['off']],
       [{ condition: 'expired' }, ['old']],
-      [{ condition: 'working' }, ['Half%', 'bound', 'capped', 'later', 'plain', 'laptop']],
-      [{ condition: 'capped' }, ['capped']],
+      [{ condition: 'enabled' }, ['Half%', 'bound', 'capped', 'later', 'plain', 'laptop']],
+      [{ condition: 'used_up' }, []],
       [{ condition: 'ip_bound' }, ['bound']],
       [{ condition: 'model_bound' }, ['Half%', 'bound']],
       [{ createdBy: 7 }, ['capped', 'later']],
@@ -238,11 +248,124 @@ export function keySuite(t: Test, newUrl: NewUrl): void {
       [{ limit: 3 }, all.slice(0, 3)],
     ]
     for (const [filter, expected] of cases) t.same(await names(filter), expected, JSON.stringify(filter))
+    const at = (publicId: string) => ({ publicId, value: null })
     const third = (await one.keys.byName(account.id, 'capped'))!
-    t.same(await names({ afterPublicId: third.publicId, limit: 2 }), all.slice(3, 5))
-    t.same(await names({ afterPublicId: gone.publicId }), all, 'a page goes on behind a key that was deleted')
-    t.same(await names({ afterPublicId: 'unknown' }), [])
+    t.same(await names({ behind: at(third.publicId), limit: 2 }), all.slice(3, 5))
+    t.same(await names({ behind: at(gone.publicId) }), all, 'a page goes on behind a key that was deleted')
+    t.same(await names({ behind: at('unknown') }), [])
     const theirs = await one.keys.create(newKey(foreign.id, { name: 'theirs', hash: 'theirs' }), SETUP)
-    t.same(await names({ afterPublicId: theirs.publicId }), [], 'one of another account tells nothing of its age')
+    t.same(await names({ behind: at(theirs.publicId) }), [], 'one of another account tells nothing of its age')
   })
+  check('orders by name, making, last use and spend, and totals', async (t, one, two) => {
+    const { account, key: laptop } = await fund(one, 'demo', 1_000)
+    const keys = [laptop]
+    for (const name of ['b', 'Zoe', 'a', '密钥'])
+      keys.push(await one.keys.create(newKey(account.id, { name, hash: name }), SETUP))
+    const named = (name: string) => keys.find(key => key.name === name)!
+    t.ok(Math.abs(named('a').createdAtMs - Date.now()) < 60_000, 'by the clock of the store')
+    const { key: foreign } = await fund(one, 'other', 1_000)
+    await one.holders.register({ id: 'h1', host: 'here', beat: 0 })
+    const spent: [name: string, charge: number][] = [
+      ['b', 70],
+      ['Zoe', 500],
+      ['密钥', 70],
+    ]
+    const rows = spent.map(([name, charge], i) => usageRow(`01jgfjjz0${i}x`, named(name), charge))
+    await one.books.settle([...rows, usageRow('01jgfjjz0ax', foreign, 9)].map(row => settlement(row, 'h1', 0)))
+    await one.books.lease(keyPurse(named('a').id), 'h1', micro(300), micro(300), false) // promised is not spent
+    const use = (name: string, atMs: number) => ({ keyId: named(name).id, atMs, ip: '10.0.0.1' })
+    await one.keys.recordUses([use('a', 20), use('laptop', 30)])
+    const orders: Record<KeyOrder, string[]> = {
+      created: ['laptop', 'b', 'Zoe', 'a', '密钥'],
+      name: ['a', 'b', 'laptop', 'Zoe', '密钥'],
+      last_used: ['b', 'Zoe', '密钥', 'a', 'laptop'],
+      spent: ['laptop', 'a', 'b', '密钥', 'Zoe'],
+    }
+    for (const order of KEY_ORDERS)
+      for (const descending of [false, true])
+        for (const limit of [1, 2, 50]) {
+          const found: string[] = []
+          for (let behind: KeyPlace | undefined; ; ) {
+            const filter = {
+              accountId: account.id,
+              order,
+              descending,
+              limit,
+              ...(behind === undefined ? {} : { behind }),
+            }
+            const page = await two.keys.placed(filter)
+            found.push(...page.map(({ key }) => key.name))
+            if (page.length < limit) break
+            behind = page.at(-1)!.place
+          }
+          t.same(found, descending ? orders[order].toReversed() : orders[order], `${order} ${limit}`)
+        }
+    t.same(await two.keys.totals({ accountId: account.id }), { keys: 5, spent: 640 })
+    t.same(await two.keys.totals({ accountId: account.id, q: 'z' }), { keys: 1, spent: 500 })
+    t.same(await two.keys.totals({ accountId: account.id, group: 'none' }), { keys: 0, spent: 0 })
+
+    const [last] = await two.keys.placed({ accountId: account.id, order: 'spent', descending: true, limit: 1 })
+    await one.books.settle([settlement(usageRow('01jgfjjz0bx', named('Zoe'), 100), 'h1', 0)])
+    const next = await two.keys.page({
+      accountId: account.id,
+      order: 'spent',
+      descending: true,
+      limit: 9,
+      behind: last!.place,
+    })
+    t.same(
+      next.map(({ name }) => name),
+      ['密钥', 'b', 'a', 'laptop'],
+      'a page begins where the one before ended, whatever was spent since',
+    )
+  })
+
+  check(
+    'caps that are used up: for ever, in the running period, and in one that somebody has changed',
+    async (t, one) => {
+      const atMs = Date.parse('2030-05-15T10:00:00Z')
+      const zone = 'Asia/Shanghai'
+      const { account } = await fund(one, 'demo', 1_000)
+      await one.holders.register({ id: 'h1', host: 'here', beat: 0 })
+      const purseOf = (every: Every, ms = atMs) => periodName(periodAt(every, ms, zone))
+      const changed = (until: number): Limit => ({ ...limitOf(50, 'month'), before: { every: 'day', untilMs: until } })
+      const caps: [
+        name: string,
+        cap: Limit | null,
+        spent: [period: string | null, amount: number][],
+        isUsedUp: boolean,
+      ][] = [
+        ['none', null, [[null, 99]], false],
+        ['nothing', limitOf(0), [], true],
+        ['ever, some', limitOf(50), [[null, 49]], false],
+        ['ever, all', limitOf(50), [[null, 50]], true],
+        ['day, all', limitOf(50, 'day'), [[purseOf('day'), 50]], true],
+        ['day, yesterday', limitOf(50, 'day'), [[purseOf('day', atMs - 86_400_000), 60]], false],
+        ['week, more', limitOf(50, 'week'), [[purseOf('week'), 70]], true],
+        ['week, a day', limitOf(50, 'week'), [[purseOf('day'), 70]], false],
+        ['month, some', limitOf(50, 'month'), [[purseOf('month'), 20]], false],
+        ['still by the day', changed(atMs + 1), [[purseOf('day'), 50]], true],
+        ['by the month now', changed(atMs), [[purseOf('day'), 50]], false],
+      ]
+      let count = 0
+      for (const [name, cap, spent] of caps) {
+        const key = await one.keys.create(newKey(account.id, { name, hash: name, cap }), SETUP)
+        for (const [period, amount] of spent) {
+          const row = usageRow(`01jgfjjz${String(count++).padStart(2, '0')}x`, key, amount)
+          const purse = period === null ? null : limitPurse('k', key.id, period)
+          if (purse !== null) await one.books.lease(purse, 'h1', micro(1), micro(1), false)
+          await one.books.settle([
+            { ...settlement(row, 'h1', 0), limits: purse === null ? [] : [{ purse, fromLease: ZERO }] },
+          ])
+        }
+      }
+      const filter = { accountId: account.id, limit: 50, nowMs: atMs, caps: { atMs, zone } }
+      const names = async (condition: KeyCondition) =>
+        (await one.keys.page({ ...filter, condition })).map(({ name }) => name)
+      const wanted = (isUsedUp: boolean) => caps.filter(row => row[3] === isUsedUp).map(([name]) => name)
+      t.same(await names('used_up'), wanted(true))
+      t.same(await names('enabled'), ['laptop', ...wanted(false)])
+      t.equal((await one.keys.totals({ ...filter, condition: 'used_up' })).keys, wanted(true).length)
+    },
+  )
 }

@@ -1,6 +1,7 @@
 /** What the calls answer, taken from the operations that make the answers. Types only: nothing of them reaches a browser. */
 import type { Actions } from '../../lib/operations/accounts/actions.ts'
 import type { testKey } from '../../lib/operations/usage/requests.ts'
+import type { KeyList } from '../../lib/operations/accounts/key-list.ts'
 import type { OwnKeys } from '../../lib/operations/accounts/own-keys.ts'
 import type { Invitations, WaysIn } from '../../lib/operations/people/joining.ts'
 import type { OwnUser } from '../../lib/operations/people/me.ts'
@@ -21,7 +22,8 @@ export type Session = Row<UserSessions['list']>
 export type Token = Row<OwnUser['tokens']>
 export type NewToken = Answer<OwnUser['createToken']>
 export type Action = Row<Actions['shown']>
-export type Key = Row<OwnKeys['list']>
+export type KeyPage = Answer<KeyList['page']>
+export type Key = KeyPage['data'][number]
 export type NewKey = Answer<OwnKeys['create']>
 export type RolledKey = Answer<OwnKeys['roll']>
 export type KeyTest = Answer<typeof testKey>

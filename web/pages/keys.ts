@@ -3,17 +3,20 @@ import { signal } from '@preact/signals'
 import type { ClientsData } from '../../lib/console/answers.ts'
 import { query, setQuery } from '../base/address.ts'
 import { get, send } from '../base/ask.ts'
-import { button, type Child, code, div, input, label } from '../base/element.ts'
+import { button, type Child, code, div, input, label, span } from '../base/element.ts'
 import { icon } from '../base/icons.ts'
 import { type Loaded, load } from '../base/load.ts'
+import { count, money } from '../base/money.ts'
 import { actions, say, type View } from '../base/page.ts'
 import { act } from '../parts/act.ts'
 import { searchField } from '../parts/field.ts'
 import { filterField } from '../parts/filter.ts'
-import { type Column, type ListPage, listing } from '../parts/listing.ts'
+import { type Column, listing } from '../parts/listing.ts'
 import { empty } from '../parts/state.ts'
+import { fileLinks } from '../parts/usage-filters.ts'
 import { account, accountPath } from '../base/session.ts'
-import type { AccountGroup, Key } from '../base/shapes.ts'
+import type { AccountGroup, Key, KeyPage } from '../base/shapes.ts'
+import { moment } from '../base/time.ts'
 import { words } from '../base/words.ts'
 import { deleteDialog } from './keys/delete.ts'
 import type { Desk } from './keys/desk.ts'
@@ -29,7 +32,15 @@ const w = words({
   state: ['状态', 'State'],
   used: ['已用 / 额度', 'Used / cap'],
   lastUsed: ['最近使用', 'Last used'],
-  creator: ['创建者', 'Made by'],
+  created: ['创建', 'Made'],
+  all: [
+    (keys: number) => `共 ${count(keys)} 个密钥`,
+    (keys: number) => (keys === 1 ? '1 key' : `${count(keys)} keys in all`),
+  ],
+  spent: [(sum: string) => `累计已用 ${sum}`, (sum: string) => `${sum} used in all`],
+  files: ['导出', 'Export'],
+  csv: ['CSV', 'CSV'],
+  machine: ['CSV（固定列名）', 'CSV with fixed column names'],
   expires: ['到期', 'Expires'],
   manageOf: [(name: string) => `管理 ${name}`, (name: string) => `Manage ${name}`],
   lookOf: [(name: string) => `查看 ${name}`, (name: string) => `Look at ${name}`],
@@ -55,10 +66,11 @@ const STATES = ['enabled', 'disabled', 'expired', 'used_up', 'ip_bound', 'model_
 export default function keys(site: ClientsData): View {
   const of = (name: string) => query.value.get(name)
   const all = load(() =>
-    get<ListPage<Key>>(`${accountPath()}/keys`, {
+    get<KeyPage>(`${accountPath()}/keys`, {
       state: of('state'),
       group: of('group'),
       q: of('q'),
+      sort: of('sort'),
       after: of('after'),
     }),
   )
@@ -91,7 +103,8 @@ export default function keys(site: ClientsData): View {
       keyOf: ({ id }) => id,
       bar: div({ class: 'stack' }, filters(groups.value.value?.data ?? []), managing && several()),
       empty: () => nothing(managing ? makeButton : null),
-      columns: columns(desk, seesOwnOnly(role) ? null : w.creator(), chosen),
+      below: files(),
+      columns: columns(desk, all.value.value?.totals ?? null, chosen),
     }),
     // each dialog has an element of its own, so that each takes the focus
     shown.value && div({ class: 'layer', key: shown.value.count }, shown.value.view()),
@@ -124,15 +137,45 @@ function nothing(makeButton: View | null): Child {
 
 type Chosen = ReturnType<typeof signal<ReadonlySet<string>>>
 
-const columns = (desk: Desk, creator: string | null, chosen: Chosen): (Column<Key> | false)[] => [
-  { title: w.key(), cell: key => named(desk, key, chosen) },
+const columns = (desk: Desk, totals: KeyPage['totals'] | null, chosen: Chosen): (Column<Key> | false)[] => [
+  {
+    title: w.key(),
+    cell: key => named(desk, key, chosen),
+    order: { name: 'name' },
+    total: totals === null ? null : w.all(totals.keys),
+  },
   { title: w.state(), narrow: 'plain', cell: stateBadges },
   { title: w.group(), cell: ({ group }) => group },
-  { title: w.used(), narrow: 'beside', cell: usedOf },
-  { title: w.lastUsed(), cell: lastUse },
+  {
+    title: w.used(),
+    narrow: 'beside',
+    cell: usedOf,
+    order: { name: 'spent', down: true },
+    total: totals === null ? null : w.spent(money(totals.used)),
+  },
+  { title: w.lastUsed(), cell: lastUse, order: { name: 'last_used', down: true } },
   { title: w.expires(), cell: expiry },
-  creator !== null && { title: creator, cell: ({ created_by }) => created_by?.name ?? '—' },
+  { title: w.created(), cell: made, order: { name: 'created', down: true } },
 ]
+
+/** Members see keys of nobody else. */
+const made = ({ created_at, created_by }: Key): Child => [
+  moment(created_at),
+  created_by !== null && !seesOwnOnly(account.value?.role) && span({ class: 'under' }, created_by.name),
+]
+
+function files(): Child {
+  const parameters = Object.fromEntries(
+    FILTERS.flatMap(name => {
+      const value = query.value.get(name)
+      return value === null ? [] : [[name, value]]
+    }),
+  )
+  return fileLinks(w.files(), [
+    { text: w.csv(), call: 'keys.csv', parameters },
+    { text: w.machine(), call: 'keys.csv', parameters: { ...parameters, heads: 'machine' } },
+  ])
+}
 
 const named = (desk: Desk, key: Key, chosen: Chosen): Child =>
   div(
@@ -166,7 +209,7 @@ function toggle(chosen: Chosen, ids: readonly string[], on: boolean): void {
 }
 
 /** What is done with the selected keys of this page. */
-function severalBar(desk: Desk, all: Loaded<ListPage<Key>>, chosen: Chosen): View {
+function severalBar(desk: Desk, all: Loaded<KeyPage>, chosen: Chosen): View {
   const setAll = async (ids: string[], action: 'enable' | 'disable') => {
     const { data } = await send<{ data: { done: boolean }[] }>('POST', `${accountPath()}/keys/several`, { ids, action })
     chosen.value = new Set()

@@ -1,6 +1,6 @@
 /**
- * A list as a table: a bar with filters above it, the rows, and "older" and "newer" below. Pages are found by their last
- * row (`after` in the address), so turning one costs the same at any depth, and nothing is counted.
+ * A list as a table: a bar with filters above it, the rows, and "older" and "newer" below, or "next" and "previous" where the reader
+ * has chosen another order. Pages are found by their last row (`after` in the address), so turning one costs the same at any depth.
  */
 import type { VNode } from 'preact'
 import { depth, query, setQuery } from '../base/address.ts'
@@ -31,6 +31,9 @@ const w = words({
   older: ['更早', 'Older'],
   newer: ['更新', 'Newer'],
   newest: ['回到最新', 'To the newest'],
+  following: ['下一页', 'Next'],
+  before: ['上一页', 'Previous'],
+  first: ['回到首页', 'To the first page'],
   read: [(at: string) => `读取于 ${at}`, (at: string) => `Read at ${at}`],
 })
 
@@ -53,6 +56,8 @@ export interface Column<T> {
 export interface Order<T> {
   /** The column as the address names it: `sort=name`, or `sort=-name` for the largest first. */
   name: string
+  /** Texts are looked through from the first letter, figures from the largest, and so are others of which this is true. */
+  down?: boolean
   /** What is compared; null stands last. Absent where whoever gave the rows has put them in order. */
   of?: (row: T) => string | number | null
 }
@@ -120,7 +125,7 @@ export function rows<T>({ caption: name, columns, keyOf, rows }: Rows<T>): VNode
           {},
           tr(
             {},
-            shown.map((column, at) => cellOf(column, at, at === 0 ? w.total() : column.total)),
+            shown.map((column, at) => cellOf(column, at, column.total ?? (at === 0 && w.total()))),
           ),
         ),
     ),
@@ -142,11 +147,10 @@ const SORTS = { '': 'none', up: 'ascending', down: 'descending' } as const
 function headOf<T>({ title, number, order }: Column<T>): VNode {
   const kind = number === true ? 'number' : undefined
   if (order === undefined || !scripted.value) return th({ key: title, scope: 'col', class: kind }, title)
-  const { name } = order
+  const { name, down = number } = order
   const way = orderNow() === name ? 'up' : orderNow() === `-${name}` ? 'down' : ''
-  // figures are looked through from the largest one, texts from the first letter
-  const first = number === true ? `-${name}` : name
-  const other = number === true ? name : `-${name}`
+  const first = down === true ? `-${name}` : name
+  const other = down === true ? name : `-${name}`
   return th(
     { key: title, scope: 'col', class: kind, 'aria-sort': SORTS[way] },
     button(
@@ -177,6 +181,7 @@ function compare(a: string | number | null, b: string | number | null, sign: num
 
 function turning(next: string | null, at: Date | null): Child {
   const after = query.value.get('after')
+  const isChosen = orderNow() !== ''
   return div(
     { class: 'older' },
     span({ class: 'soft' }, at !== null && w.read(stamp(at.toISOString()))),
@@ -191,12 +196,12 @@ function turning(next: string | null, at: Date | null): Child {
               onClick: () => (depth() > 0 ? history.back() : setQuery({ after: null })),
             },
             icon('left'),
-            depth() > 0 ? w.newer() : w.newest(),
+            depth() > 0 ? w[isChosen ? 'before' : 'newer']() : w[isChosen ? 'first' : 'newest'](),
           ),
         next !== null &&
           button(
             { type: 'button', class: 'small', onClick: () => setQuery({ after: next }, true) },
-            w.older(),
+            w[isChosen ? 'following' : 'older'](),
             icon('right'),
           ),
       ),

@@ -8,18 +8,24 @@ import {
   keyInPath,
   newKeyForm,
   OwnKeys,
-  ownKeysQuery,
   rollForm,
   severalForm,
+  type Keeper,
 } from '../../operations/accounts/own-keys.ts'
-import { bothWords } from '../../operations/fields.ts'
+import { keysFileQuery, ownKeysQuery } from '../../operations/accounts/key-list.ts'
+import { CSV_TYPE } from '../../operations/csv.ts'
+import { bothWords, moneyText, wholeCount } from '../../operations/fields.ts'
+import { reportFile, reportJson } from '../../operations/usage/reports.ts'
 import { testForm, testKey } from '../../operations/usage/requests.ts'
 import type { ConsoleDeps } from './shared.ts'
 import { MAY, seesOwnOnly } from '../../../web/shared/roles.ts'
 
 /** An operator who looks at an account without being in it has no role there, and sees what its owner sees. */
-const keysOf = (deps: ConsoleDeps, { account, caller }: Pick<Call, 'account' | 'caller'>): OwnKeys =>
-  new OwnKeys(deps, { account, madeBy: seesOwnOnly(caller.role) ? (caller.user?.id ?? -1) : null })
+const keeperOf = ({ account, caller }: Pick<Call, 'account' | 'caller'>): Keeper => ({
+  account,
+  madeBy: seesOwnOnly(caller.role) ? (caller.user?.id ?? -1) : null,
+})
+const keysOf = (deps: ConsoleDeps, call: Pick<Call, 'account' | 'caller'>): OwnKeys => new OwnKeys(deps, keeperOf(call))
 
 const time = z.iso.datetime()
 const keyRecord = z
@@ -38,6 +44,7 @@ const keyRecord = z
     allow_ips: z.array(z.string()).nullable(),
     restricted: z.boolean(),
     models: z.array(z.string()),
+    created_at: time,
     created_by: z.strictObject({ id: z.string(), name: z.string() }).nullable(),
     last_used_at: time.nullable(),
     last_used_from: z.string().nullable(),
@@ -51,15 +58,39 @@ export const KEYS: Operation<ConsoleDeps>[] = [
   operation({
     id: 'keys.list',
     call: 'GET /accounts/{account}/keys',
-    summary: 'The keys of the account, newest first; for members, those that they made.',
+    summary:
+      'The keys of the account, newest first or in another order; for members, those that they made. The totals are of all keys that fit the filter.',
     ...reads,
     limit: 'heavy',
     query: ownKeysQuery,
     answer: {
       status: 200,
-      body: z.strictObject({ data: z.array(keyRecord), next: z.string().nullable() }).meta({ id: 'KeyPage' }),
+      body: z
+        .strictObject({
+          data: z.array(keyRecord),
+          next: z.string().nullable(),
+          totals: z.strictObject({ keys: wholeCount, used: moneyText }),
+        })
+        .meta({ id: 'KeyPage' }),
     },
-    run: (deps: ConsoleDeps, call) => keysOf(deps, call).list(call.query),
+    refuses: [400, 404],
+    run: async (deps: ConsoleDeps, call) => reportJson(deps, 'keys', keeperOf(call), call.query),
+  }),
+  operation({
+    id: 'keys.csv',
+    call: 'GET /accounts/{account}/keys.csv',
+    summary: 'All keys of a filter as CSV, newest first. The last line says how many there are.',
+    ...reads,
+    viewAs: false,
+    limit: 'heavy',
+    query: keysFileQuery,
+    answer: { status: 200, body: 'stream', types: [CSV_TYPE] },
+    refuses: [400],
+    run: async (deps: ConsoleDeps, call) => ({
+      type: CSV_TYPE,
+      file: 'keys.csv',
+      pieces: await reportFile(deps, 'keysFile', keeperOf(call), call.query, call.caller.language),
+    }),
   }),
   operation({
     id: 'keys.show',

@@ -7,13 +7,13 @@ import type { KeyUse } from '../../store/accounts/keys.ts'
 import { keyPurse } from '../../store/books/purses.ts'
 import { type Key, showLimit } from '../../terms/records.ts'
 import type { OperationDeps } from '../deps.ts'
-import { isoOrNull } from '../fields.ts'
+import { iso, isoOrNull } from '../fields.ts'
 import { namesOfAccounts } from '../lookups.ts'
 import { type Renewal, renewals } from './limits.ts'
 
 /** `used_up`: the cap is. A key has the first of these states that holds, from the left. */
 export const KEY_STATES = ['disabled', 'expired', 'used_up', 'enabled'] as const
-export type KeyState = (typeof KEY_STATES)[number]
+type KeyState = (typeof KEY_STATES)[number]
 
 type RowDeps = Pick<OperationDeps, 'store' | 'clock'>
 
@@ -45,6 +45,7 @@ export async function ownKeyRows(deps: RowDeps, keys: readonly Key[]) {
       cap: key.cap === null ? null : { amount: formatMicro(key.cap.amount), every: key.cap.every },
       restricted: key.models !== null,
       models: key.models ?? key.modelsOff ?? [],
+      created_at: iso(key.createdAtMs),
       created_by: maker === undefined ? null : { id: maker.publicId, name: maker.name },
     }
   })
@@ -94,14 +95,6 @@ async function spendings({ store, clock }: RowDeps, keys: readonly Key[]): Promi
 async function standings(deps: RowDeps, keys: readonly Key[]): Promise<(key: Key) => Standing> {
   const [spending, uses] = await Promise.all([spendings(deps, keys), deps.store.keys.uses(keys.map(key => key.id))])
   return key => ({ ...spending(key), use: uses.get(key.id) ?? null })
-}
-
-/** The states of many keys, of which nothing else is wanted. Only those with a cap have spent what matters. */
-export async function keyStates(deps: RowDeps, keys: readonly Key[]): Promise<(key: Key) => KeyState> {
-  const capped = keys.filter(({ cap }) => cap !== null)
-  const spending = capped.length === 0 ? null : await spendings(deps, capped)
-  const now = deps.clock.now()
-  return key => (key.cap === null || spending === null ? stateOf(key, ZERO, now) : spending(key).state)
 }
 
 /** `used`: in the running period of the cap. */

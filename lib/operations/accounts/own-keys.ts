@@ -1,57 +1,33 @@
 /**
- * What people do with the keys of their account: list, create, change, roll, delete, several at once. A member sees and
- * changes the keys that it made; a key of somebody else is one that does not exist. Keys are named by their public ids.
+ * What people do with the keys of their account: create, change, roll, delete, several at once. A member sees and
+ * changes the keys that it made; a key of somebody else is one that does not exist. Keys are named by their public ids. Their list is
+ * `key-list.ts`.
  */
 import { z } from 'zod'
 import type { Actor, Words } from '../../base/people.ts'
 import type { Config } from '../../config/config.ts'
 import { limit } from '../../config/scalars.ts'
 import * as kind from '../../config/scalars.ts'
-import type { KeyCondition, KeyFilter } from '../../store/accounts/keys.ts'
 import type { Account, Key } from '../../terms/records.ts'
 import { act, inForce } from '../deps.ts'
 import { OperationError } from '../error.ts'
 import { publicIdField } from '../fields.ts'
-import { KEY_STATES, type KeyState, keyStates, ownKeyRows } from './key-rows.ts'
+import { KEY_STATES, ownKeyRows } from './key-rows.ts'
 import { changeKey, grace, type KeysDeps, newKeyRow, removeKey, rollKey } from './keys.ts'
 
 export { KEY_STATES }
 
 /** Somebody who sees keys of an account. `madeBy`: only the keys that this user made; null = all. */
-interface Keeper {
+export interface Keeper {
   account: Account
   madeBy: number | null
 }
 
-const PAGE_ROWS = 50
-const MOST_ROWS = 200
 const MOST_ADDRESSES = 100
 const MOST_MODELS = 500
 const MOST_AT_ONCE = 100
 
-/** How the store narrows down what is looked for, and the state that is left to compare. */
-const SOUGHT = {
-  enabled: ['working', 'enabled'],
-  disabled: ['disabled', null],
-  expired: ['expired', null],
-  used_up: ['capped', 'used_up'],
-  ip_bound: ['ip_bound', null],
-  model_bound: ['model_bound', null],
-} as const satisfies Record<string, [condition: KeyCondition, state: KeyState | null]>
-/** The states by which people look for keys; those of one key may be several. */
-type Sought = keyof typeof SOUGHT
-
 export const keyInPath = z.strictObject({ id: z.string().max(64) })
-
-export const ownKeysQuery = z.strictObject({
-  state: kind.oneOf(...(Object.keys(SOUGHT) as [Sought, ...Sought[]])).optional(),
-  group: kind.name.optional(),
-  creator: publicIdField.optional(),
-  q: kind.name.optional(),
-  limit: kind.whole(1, MOST_ROWS).prefault(PAGE_ROWS),
-  after: publicIdField.optional(),
-})
-type OwnKeysQuery = z.output<typeof ownKeysQuery>
 
 const restrictions = {
   expires_at: kind.time.nullable().optional(),
@@ -83,10 +59,6 @@ export const severalForm = z.strictObject({
 
 export const NO_KEY = () => new OperationError('missing', { zh: '没有这个密钥', en: 'there is no such key' })
 
-/** The most keys that one call looks through for a state that the store does not know. */
-const MOST_SCANNED = 10_000
-const SCAN_ROWS = 500
-
 export class OwnKeys {
   readonly #deps: KeysDeps
   readonly #keeper: Keeper
@@ -107,29 +79,6 @@ export class OwnKeys {
   async show(id: string) {
     await this.#deps.fleet.settled()
     return this.#row(await this.find(id))
-  }
-
-  /** One page, newest first. `next` is the `after` of the following page; null on the last page. */
-  async list(query: OwnKeysQuery) {
-    const { store, clock, fleet } = this.#deps
-    const { account, madeBy } = this.#keeper
-    if (query.after !== undefined) await this.#checkSeen(query.after)
-    await fleet.settled()
-    const creator =
-      query.creator === undefined ? madeBy : ((await store.people.users.byPublicId(query.creator))?.id ?? -1)
-    if (madeBy !== null && creator !== madeBy) return { data: [], next: null }
-    const [condition, state] = query.state === undefined ? [undefined, null] : SOUGHT[query.state]
-    const filter: Omit<KeyFilter, 'limit'> = {
-      accountId: account.id,
-      newestFirst: true,
-      nowMs: clock.now(),
-      ...(creator === null ? {} : { createdBy: creator }),
-      ...(query.group === undefined ? {} : { group: query.group }),
-      ...(query.q === undefined ? {} : { q: query.q }),
-      ...(condition === undefined ? {} : { condition }),
-    }
-    const { keys, next } = await this.#page(filter, query, state)
-    return { data: await ownKeyRows(this.#deps, keys), next }
   }
 
   /** The secret is returned here, and nowhere else ever again. Operators make as many keys as they like, people do not. */
@@ -227,39 +176,6 @@ export class OwnKeys {
     const there = name === undefined ? null : await this.#deps.store.keys.byName(this.#keeper.account.id, name)
     if (there !== null && there.id !== own?.id)
       throw new OperationError('conflict', { zh: '已有同名密钥', en: 'the account has a key of this name' })
-  }
-
-  /** A page can go on behind a key that was deleted meanwhile, and behind none that the keeper may not see. */
-  async #checkSeen(id: string): Promise<void> {
-    const { store } = this.#deps
-    const { account, madeBy } = this.#keeper
-    const label = await store.keys.labelOf(account.id, id)
-    const own = madeBy === null ? null : await store.keys.idsOf(account.id, madeBy)
-    if (label === null || (own !== null && !own.includes(label.id))) throw NO_KEY()
-  }
-
-  /** Whether a cap is used up stands in the key's purses, so such keys are read and compared until the page is full. */
-  async #page(filter: Omit<KeyFilter, 'limit'>, { limit, after }: OwnKeysQuery, wanted: KeyState | null) {
-    const { store } = this.#deps
-    const from = (id: string | undefined) => (id === undefined ? {} : { afterPublicId: id })
-    if (wanted === null) {
-      const keys = await store.keys.page({ ...filter, ...from(after), limit })
-      return { keys, next: keys.length === limit ? keys.at(-1)!.publicId : null }
-    }
-    const keys: Key[] = []
-    let last = after
-    for (let scanned = 0; scanned < MOST_SCANNED; scanned += SCAN_ROWS) {
-      const some = await store.keys.page({ ...filter, ...from(last), limit: SCAN_ROWS })
-      const stateOf = await keyStates(this.#deps, some)
-      for (const key of some) {
-        last = key.publicId
-        if (stateOf(key) !== wanted) continue
-        keys.push(key)
-        if (keys.length === limit) return { keys, next: last }
-      }
-      if (some.length < SCAN_ROWS) return { keys, next: null }
-    }
-    return { keys, next: last ?? null }
   }
 }
 

@@ -7,6 +7,8 @@ import type { Micro } from '../../base/money.ts'
 import type { Store } from '../../store/store.ts'
 import type { PurseId } from '../../store/books/purses.ts'
 import { OperationError } from '../error.ts'
+import { KeyList } from '../accounts/key-list.ts'
+import type { Keeper } from '../accounts/own-keys.ts'
 import { Statements } from '../billing/statement.ts'
 import type { Sent } from '../read.ts'
 import { Requests } from './requests.ts'
@@ -23,6 +25,7 @@ const REPORTS = {
   requests: (deps: UsageDeps, ...args: Of<Requests['list']>) => new Requests(deps).list(...args),
   refusals: (deps: UsageDeps, ...args: Of<Requests['refusals']>) => new Requests(deps).refusals(...args),
   statement: (deps: UsageDeps, ...args: Of<Statements['own']>) => new Statements(deps).own(...args),
+  keys: (deps: UsageDeps, keeper: Keeper, ...args: Of<KeyList['page']>) => new KeyList(deps, keeper).page(...args),
   log: (deps: UsageDeps, sent: Sent) => new Requests(deps).page(sent),
   refused: refusedRequests,
   refusalCounts,
@@ -33,6 +36,7 @@ const REPORTS = {
 const FILES = {
   usageFile: (deps: UsageDeps, ...args: Of<UsageSums['file']>) => new UsageSums(deps).file(...args),
   statementFile: (deps: UsageDeps, ...args: Of<Statements['file']>) => new Statements(deps).file(...args),
+  keysFile: (deps: UsageDeps, keeper: Keeper, ...args: Of<KeyList['file']>) => new KeyList(deps, keeper).file(...args),
 } as const
 
 export type ReportName = keyof typeof REPORTS

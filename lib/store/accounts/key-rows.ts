@@ -18,6 +18,8 @@ export const KEY_TABLE: Table = {
     id: 'auto',
     public_id: 'code',
     account_id: 'int',
+    // By the store's clock.
+    created_ms: 'int',
     // The user who made the key.
     created_by: 'int?',
     name: 'name',
@@ -102,7 +104,7 @@ export const loggedKey = (key: Key): Logged => ({
 
 export const KEY_COLUMNS =
   'k.id AS key_id, k.public_id AS key_public_id, k.account_id, k.name AS key_name, k.hash, k.hint, k.group_name, ' +
-  'k.status AS key_status, k.expires_at_ms, k.allow_ips, k.models, k.models_off, k.created_by, ' +
+  'k.status AS key_status, k.expires_at_ms, k.allow_ips, k.models, k.models_off, k.created_ms, k.created_by, ' +
   limitColumns('cap')
     .map(c => `k.${c}`)
     .join(', ')
@@ -121,6 +123,7 @@ export const keyOf = (row: Row): Key => ({
   allowIps: jsonOrNull(row, 'allow_ips'),
   models: jsonOrNull(row, 'models'),
   modelsOff: jsonOrNull(row, 'models_off'),
+  createdAtMs: integer(row, 'created_ms'),
   createdBy: integerOrNull(row, 'created_by'),
 })
 

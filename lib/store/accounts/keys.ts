@@ -3,12 +3,12 @@
  * A deleted key keeps its row, because usage rows refer to it by id.
  */
 import type { Account, Key } from '../../terms/records.ts'
+import type { Micro } from '../../base/money.ts'
 import type { Act } from '../../base/people.ts'
 import { type Mark, moveMark } from '../catalogue/applied.ts'
 import { type Purse, accountPurse, creditForEver, keyPurse, limitChanged, recallAll } from '../books/purses.ts'
+import { type KeyFilter, type KeyPlace, keyPage, keyTotals } from './key-list.ts'
 import {
-  BY_ACCOUNT,
-  BY_CREATOR,
   type HashedSecret,
   KEY_COLUMNS,
   type NewKey,
@@ -25,32 +25,16 @@ import {
   recordKeyEnd,
   keyOf,
 } from './key-rows.ts'
-import { type Dialect, type Driver, DuplicateKey, type Param, type Row, type Transaction } from '../base/driver.ts'
-import { chunks, contains, integer, integerOrNull, marks, padded, pattern, text } from '../base/text.ts'
+import { type Driver, DuplicateKey, type Param, type Row, type Transaction } from '../base/driver.ts'
+import { chunks, integer, integerOrNull, marks, money, padded, text } from '../base/text.ts'
 import { publicId } from '../../base/ids.ts'
 import { StoreConflict, StoreFull, StoreUnavailable } from '../base/errors.ts'
-import { ACCOUNT_COLUMNS, accountOf, type LimitChange, type PageFilter } from './accounts.ts'
+import { ACCOUNT_COLUMNS, accountOf, type LimitChange } from './accounts.ts'
 import { recordAction, recordEdit } from '../base/actions.ts'
 import { readPurses } from '../books/books.ts'
 import { recordChange } from '../base/changes.ts'
 
 export type KeyChange = Partial<Omit<NewKey, 'accountId' | 'cap'> & { cap: LimitChange }>
-
-/** What keys are searched by. `working`: enabled and not expired. `capped`: working, with a cap. */
-export type KeyCondition = 'disabled' | 'expired' | 'working' | 'capped' | 'ip_bound' | 'model_bound'
-
-/** A page of keys: in the order in which they were made, or with `newestFirst` in the opposite one. */
-export interface KeyFilter extends PageFilter {
-  newestFirst?: boolean
-  /** The public id of the last key of the page before, newest first; it may have been deleted. */
-  afterPublicId?: string
-  accountId?: number
-  createdBy?: number
-  group?: string
-  condition?: KeyCondition
-  /** The moment at which keys count as expired; ms since 1970. */
-  nowMs?: number
-}
 
 /** When and from which address a key was last used. */
 export interface KeyUse {
@@ -74,54 +58,6 @@ export interface KeyLabel {
   publicId: string
   name: string
   deleted: boolean
-}
-
-const WORKING = "k.status = 'enabled' AND (k.expires_at_ms IS NULL OR k.expires_at_ms > ?)"
-
-const CONDITIONS: Record<KeyCondition, { sql: string; timed: boolean }> = {
-  disabled: { sql: "k.status = 'disabled'", timed: false },
-  expired: { sql: "k.status = 'enabled' AND k.expires_at_ms <= ?", timed: true },
-  working: { sql: WORKING, timed: true },
-  capped: { sql: `${WORKING} AND k.cap IS NOT NULL`, timed: true },
-  ip_bound: { sql: 'k.allow_ips IS NOT NULL', timed: false },
-  model_bound: { sql: 'k.models IS NOT NULL', timed: false },
-}
-
-export function keyPage(filter: KeyFilter, { using }: Pick<Dialect, 'using'>): [sql: string, params: Param[]] {
-  const {
-    accountId,
-    createdBy,
-    group,
-    condition,
-    nowMs = 0,
-    q = '',
-    afterId,
-    afterPublicId,
-    newestFirst,
-    limit,
-  } = filter
-  const conditions: [sql: string, params: Param[]][] = [['k.deleted = 0', []]]
-  if (accountId !== undefined) conditions.push(['k.account_id = ?', [accountId]])
-  if (createdBy !== undefined) conditions.push(['k.created_by = ?', [createdBy]])
-  if (afterId !== undefined) conditions.push(['k.id > ?', [afterId]])
-  if (afterPublicId !== undefined) {
-    const place = 'SELECT b.id FROM api_keys b WHERE b.public_id = ?'
-    // one of another account is none, and nothing comes after it
-    const own = accountId === undefined ? '' : ' AND b.account_id = ?'
-    conditions.push([`k.id < (${place}${own})`, [afterPublicId, ...(accountId === undefined ? [] : [accountId])]])
-  }
-  if (group !== undefined) conditions.push(['k.group_name = ?', [group]])
-  if (condition !== undefined) {
-    const { sql, timed } = CONDITIONS[condition]
-    conditions.push([sql, timed ? [nowMs] : []])
-  }
-  if (q !== '') conditions.push([`(${contains('k.name')} OR ${contains('k.hint')})`, [pattern(q), pattern(q)]])
-  const index = createdBy !== undefined ? BY_CREATOR : accountId !== undefined ? BY_ACCOUNT : null
-  const hint = index === null ? '' : ` ${using(`api_keys_by_${index.join('_')}`)}`
-  const sql =
-    `SELECT ${KEY_COLUMNS} FROM api_keys k${hint} WHERE ${conditions.map(([one]) => one).join(' AND ')} ` +
-    `ORDER BY k.id${newestFirst ? ' DESC' : ''} LIMIT ?`
-  return [sql, [...conditions.flatMap(([, params]) => params), limit]]
 }
 
 const conflict = (error: unknown): unknown =>
@@ -266,7 +202,25 @@ export class KeyStore {
 
   /** `q` is looked for in the names and the hints of keys. */
   async page(filter: KeyFilter): Promise<Key[]> {
-    return (await this.#driver.query('key', ...keyPage(filter, this.#driver.dialect))).map(keyOf)
+    return (await this.placed(filter)).map(({ key }) => key)
+  }
+
+  /** The same, each key with the place in the list behind which the next page can begin. */
+  async placed(filter: KeyFilter): Promise<{ key: Key; place: KeyPlace }[]> {
+    const rows = await this.#driver.query('key', ...keyPage(filter, this.#driver.dialect))
+    return rows.map(row => {
+      const key = keyOf(row)
+      const place = row['place'] ?? null
+      // engines give sums as texts
+      const value = filter.order === 'name' || place === null ? (place as string | null) : integer(row, 'place')
+      return { key, place: { publicId: key.publicId, value } }
+    })
+  }
+
+  /** How many keys fit a filter, and what they have spent in all. */
+  async totals(filter: Omit<KeyFilter, 'limit'>): Promise<{ keys: number; spent: Micro }> {
+    const [row] = await this.#driver.query('key', ...keyTotals(filter, this.#driver.dialect))
+    return { keys: integer(row!, 'fitting'), spent: money(row!, 'spent') }
   }
 
   async byId(id: number): Promise<Key | null> {
@@ -308,7 +262,8 @@ export class KeyStore {
         if (mark !== undefined) await moveMark(tx, this.#driver, mark)
         if (most !== undefined) await checkRoom(tx, key.accountId, most)
         await claimSecret(tx, this.#driver, key.hash, null)
-        const insert = `INSERT INTO api_keys (${names}) VALUES (${marks(set.length)})`
+        const { nowMs } = this.#driver.dialect
+        const insert = `INSERT INTO api_keys (${names}, created_ms) VALUES (${marks(set.length)}, ${nowMs})`
         const { insertId: id } = await tx.run(
           insert,
           set.map(([, value]) => value),
@@ -317,7 +272,7 @@ export class KeyStore {
           keyPurse(id),
           creditForEver(key.cap),
         ])
-        const made: Key = { id, publicId: outward, ...key }
+        const made = (await keyIn(tx, id)) as Key
         await recordEdit(tx, this.#driver, act, aboutKey(made), null, loggedKey(made))
         await recordChange(tx, 'key', key.hash)
         return made

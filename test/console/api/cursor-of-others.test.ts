@@ -36,6 +36,8 @@ t.test('a list goes on behind what the reader may see', async t => {
   for (const state of [undefined, 'enabled', 'ip_bound'])
     for (const [who, after, status, names] of rows) {
       const query = { after, ...(state === undefined ? {} : { state }) }
+      const sorted = { after: `${after}.9`, sort: '-spent' }
+      t.equal((await who.call('keys.list', { account, query: sorted })).status, status, 'in another order')
       const { status: got, json, text } = await who.call('keys.list', { account, query })
       const about = `${who.person.name} behind ${after}, ${state}`
       t.equal(got, status, about)

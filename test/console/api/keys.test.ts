@@ -50,11 +50,13 @@ t.test('a key from its making to its end', async t => {
     allow_ips: null,
     restricted: false,
     models: [],
+    created_at: key.created_at,
     created_by: { id: owner.person.publicId, name: 'olga@example.com' },
     last_used_at: null,
     last_used_from: null,
   }
   t.same(key, shown)
+  t.ok(Math.abs(Date.parse(String(key.created_at)) - Date.now()) < 60_000, 'by the clock of the store')
   t.equal((await house.store.keys.find(hashOf(secret)))?.account.id, account.id)
   t.same((await call(owner, 'keys.show', { path: { id: key.id } })).json, shown)
 
@@ -243,8 +245,82 @@ t.test('states, and pages by state', async t => {
     after = json['next'] as string | null
   }
   t.same(pages, ['bound,half', 'plain'])
-  for (const query of [{ limit: '201' }, { state: 'odd' }, { after: 'x' }])
+  for (const query of [
+    { limit: '201' },
+    { state: 'odd' },
+    { after: 'x' },
+    { after: `${'0'.repeat(20)}x` },
+    { sort: 'age' },
+  ])
     t.equal((await call(owner, 'keys.list', { query })).code, 'invalid')
+})
+
+t.test('the list in each order, what all of it comes to, and as a file', async t => {
+  const { house, account, owner, join, call, create } = await open(t)
+  const mia = await join('mia', 'member')
+  for (const name of ['b', 'a,=1', 'Cee']) await create(owner, { name })
+  await create(mia, { name: 'of mia', cap: { amount: '0.00005' } })
+  const { store } = house
+  await store.holders.register({ id: 'h', host: 'here', beat: 0 })
+  const spent: [name: string, charge: number][] = [
+    ['b', 20],
+    ['of mia', 70],
+    ['Cee', 20],
+  ]
+  for (const [i, [name, charge]] of spent.entries()) {
+    const key = (await store.keys.byName(account.id, name))!
+    await store.books.settle([settlement(usageRow(`${'0'.repeat(20)}${i}`, key, charge), 'h', 0)])
+    await store.keys.recordUses([{ keyId: key.id, atMs: 9 - i, ip: '10.0.0.1' }])
+  }
+  const orders: Record<string, string> = {
+    '': 'of mia|Cee|a,=1|b',
+    created: 'b|a,=1|Cee|of mia',
+    name: 'a,=1|b|Cee|of mia',
+    '-name': 'of mia|Cee|b|a,=1',
+    '-spent': 'of mia|Cee|b|a,=1',
+    spent: 'a,=1|b|Cee|of mia',
+    '-last_used': 'b|of mia|Cee|a,=1',
+    last_used: 'a,=1|Cee|of mia|b',
+  }
+  for (const [sort, expected] of Object.entries(orders)) {
+    const found: string[] = []
+    for (let after: string | null = ''; after !== null; ) {
+      const query = { limit: '1', ...(sort && { sort }), ...(after && { after }) }
+      const { json } = await call(owner, 'keys.list', { query })
+      found.push(...(json['data'] as Shown[]).map(({ name }) => name))
+      t.same(json['totals'], { keys: 4, used: '0.000110' }, 'of all pages')
+      after = json['next'] as string | null
+    }
+    t.equal(found.join('|'), expected, sort)
+  }
+  const totals = async (who: PersonClient, query: Record<string, string>) =>
+    (await call(who, 'keys.list', { query })).json['totals']
+  t.same(await totals(owner, { q: 'e' }), { keys: 1, used: '0.000020' })
+  t.same(await totals(owner, { state: 'used_up' }), { keys: 1, used: '0.000070' })
+  t.same(await totals(mia, {}), { keys: 1, used: '0.000070' }, 'a member sees what its keys come to')
+  t.same(await totals(mia, { creator: owner.person.publicId }), { keys: 0, used: '0.000000' })
+  const { data, next } = (await call(owner, 'keys.list', { query: { sort: '-spent', limit: '2' } })).json
+  t.equal(next, `${(data as Shown[])[1]!.id}.20`)
+  const anew = await call(owner, 'keys.list', { query: { sort: 'name', after: next as string } })
+  t.same(
+    (anew.json['data'] as Shown[]).map(({ name }) => name),
+    ['a,=1', 'b', 'Cee', 'of mia'],
+    'of another order',
+  )
+
+  const file = async (who: PersonClient, query: Record<string, string>) =>
+    (await call(who, 'keys.csv', { query })).text.replace('\uFEFF', '').trim().split('\r\n')
+  const [head, ...lines] = await file(owner, { heads: 'machine' })
+  t.match(head, /^id,name,hint,group,state,used,cap,cap_every,used_period,created_at,created_by,last_used_at,/)
+  t.same(lines.map(line => line.split(',').slice(1, -14).join()).slice(0, -1), ['of mia', 'Cee', '"a,=1"', 'b'])
+  t.match(
+    lines[0],
+    /^\w{20},of mia,sk-…\w{4},default,used_up,0\.000070,0\.000050,,,20.*Z,mia@example.com,1970-01-01T00:00:00.008Z,10\.0\.0\.1,,,$/,
+  )
+  t.equal(lines.at(-1), '# rows: 4')
+  t.equal((await file(owner, { q: 'cee' })).length, 3)
+  t.same((await file(mia, { heads: 'machine' })).length, 3, 'a member has a file of its own keys')
+  t.match((await file(owner, {}))[0], /Name,Ending,Group/)
 })
 
 /** The purse of a cap that renews is made by a lease. */

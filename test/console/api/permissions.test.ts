@@ -59,6 +59,7 @@ const LET_IN: Record<string, string> = {
   'factor.remove': USERS,
   'factor.recovery_codes': USERS,
   'keys.list': READERS,
+  'keys.csv': 'viewer member owner',
   'keys.show': READERS,
   'keys.create': 'member owner',
   'keys.change': 'member owner',

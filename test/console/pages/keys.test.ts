@@ -1,4 +1,5 @@
 /** The page Keys: a key from its making to its end, by mouse and by keyboard, and what must never be kept of it. */
+import { readFile } from 'node:fs/promises'
 import t, { type Test } from 'tap'
 import { micro } from '../../../lib/base/money.ts'
 import { environment, importHref } from '../../../web/pages/keys/handed-out.ts'
@@ -7,7 +8,7 @@ import { CLIENTS } from '../../../lib/console/clients.ts'
 import { MODEL_DEFAULTS } from '../../../lib/catalog/schema.ts'
 import { hashOf } from '../../../lib/base/secrets.ts'
 import type { Role } from '../../../lib/base/people.ts'
-import { channel, SETUP } from '../../support/store.ts'
+import { channel, SETUP, settlement, usageRow } from '../../support/store.ts'
 import { browserTest, type Newcomer } from '../support/browser.ts'
 import { giveSession, openConsole } from '../support/pages.ts'
 
@@ -169,7 +170,7 @@ browserTest(t, 'a key is changed, tried out, rolled and deleted', async (t, newc
 })
 
 browserTest(t, 'filters stand in the address, pages are turned, several are changed at once', async (t, newcomer) => {
-  const { visitor, at, make, expire, house } = await open(t, newcomer)
+  const { visitor, at, make, expire, house, account } = await open(t, newcomer)
   const { page, visit, complaints } = visitor
   for (let i = 0; i < 53; i++) {
     const { key } = await make(`key ${i}`)
@@ -182,6 +183,38 @@ browserTest(t, 'filters stand in the address, pages are turned, several are chan
   await page.getByRole('rowheader', { name: 'key 0' }).waitFor()
   await page.getByRole('button', { name: 'Newer' }).click()
   await page.getByRole('rowheader', { name: 'key 52' }).waitFor()
+  const first = page.locator('tbody tr').first()
+  t.match(await page.locator('tfoot').innerText(), /53 keys in all[^]*¥0\.00 used in all/)
+  const busy = (await house.store.keys.byName(account.id, 'key 30'))!
+  await house.store.holders.register({ id: 'h', host: 'here', beat: 0 })
+  await house.store.books.settle([settlement(usageRow('0'.repeat(21), busy, 2_500_000), 'h', 0)])
+  for (const [head, way, name] of [
+    ['Key', 'ascending', 'key 0'],
+    ['Key', 'descending', 'key 9'],
+    ['Used / cap', 'descending', 'key 30'],
+    ['Last used', 'descending', 'key 52'],
+    ['Made', 'descending', 'key 52'],
+    ['Made', 'ascending', 'key 0'],
+  ] as const) {
+    await page.getByRole('columnheader', { name: head }).getByRole('button').click()
+    await page.locator(`thead th[aria-sort=${way}]`, { hasText: head }).waitFor()
+    await first.getByText(name, { exact: true }).waitFor()
+  }
+  await page.getByRole('button', { name: 'Next' }).click()
+  await first.getByText('key 50', { exact: true }).waitFor()
+  t.match(await page.locator('tfoot').innerText(), /53 keys in all[^]*¥2\.50 used in all/, 'of all pages')
+  await page.getByRole('button', { name: 'Previous' }).click()
+  await first.getByText('key 0', { exact: true }).waitFor()
+  await page.getByRole('searchbox').fill('key 5')
+  await page.locator('tfoot').getByText('4 keys in all').waitFor()
+  const saved = page.waitForEvent('download')
+  await page.getByRole('link', { name: 'CSV', exact: true }).click()
+  t.equal((await (await saved).failure()) ?? '', '')
+  t.match(await readFile(await (await saved).path(), 'utf8'), /key 52.*\r\n[^]*key 5,.*\r\n# rows: 4\r\n$/)
+  await page.getByRole('searchbox').fill('')
+  await page.locator('tfoot').getByText('53 keys in all').waitFor()
+  await page.getByRole('columnheader', { name: 'Made' }).getByRole('button').click()
+  await first.getByText('key 52', { exact: true }).waitFor()
   await page.locator('#by-state').selectOption('expired')
   await page.waitForURL(/state=expired/)
   await page.waitForFunction(() => document.querySelectorAll('tbody tr').length === 6)
