@@ -427,7 +427,10 @@ class KeyWriter {
 }
 
 /** Whether the stored key is what the file says. Its cap may still renew as it did before a change. */
-function isSame({ id: _, publicId: __, cap, ...stored }: Key, { cap: wanted, ...row }: NewKey): boolean {
+function isSame(
+  { id: _, publicId: __, createdAtMs: ___, cap, ...stored }: Key,
+  { cap: wanted, ...row }: NewKey,
+): boolean {
   const { modelsOff, createdBy } = stored // of these a file says nothing
   return sameLimit(cap, wanted) && isDeepStrictEqual(stored, { ...row, modelsOff, createdBy })
 }

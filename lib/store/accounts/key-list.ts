@@ -117,7 +117,7 @@ export function keyPage(filter: KeyFilter, dialect: Pick<Dialect, 'using'>): Sql
   const [from, params] = fitting(filter, dialect, join)
   const begins = begin(filter, value)
   const way = descending ? ' DESC' : ''
-  const by = order === 'created' ? '' : `${value}${way}, `
+  const by = order === 'created' ? '' : `place${way}, `
   const sql =
     `SELECT ${KEY_COLUMNS}, ${value} AS place ${from}${begins.map(([one]) => ` AND ${one}`).join('')} ` +
     `ORDER BY ${by}k.id${way} LIMIT ?`
