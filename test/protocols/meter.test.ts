@@ -320,3 +320,37 @@ t.test('of a burst that comes whole, only the events are read that may say somet
   t.equal(late.foreign, false, 'an event of the protocol is found behind one that is not')
   t.end()
 })
+
+t.test(
+  'among events that differ in their text alone, one that says more is read, wherever it stands and the bytes are cut',
+  t => {
+    const says = (data: object) => `data: ${JSON.stringify({ id: 'c', ...data })}\n\n`
+    const text = (content: string) =>
+      says({ choices: [{ index: 0, delta: { content }, finish_reason: null }], usage: null })
+    const alike = ['', ' one', ' error', ' "usage":{', ' [DONE]', ' é\\"', ' completion_tokens', ' two'].map(text)
+    const usage = { prompt_tokens: 3, completion_tokens: 40, total_tokens: 43 }
+    for (const [name, other] of Object.entries({
+      'a report': says({ choices: [{ index: 0, delta: { content: ' x' }, finish_reason: null }], usage }),
+      'an error': says({ error: { message: 'overloaded' } }),
+      'an end': says({ choices: [{ index: 0, delta: {}, finish_reason: 'stop' }], usage: null }),
+      'other content': says({ choices: [{ index: 0, delta: { reasoning_content: ' three' }, finish_reason: null }] }),
+    }))
+      for (let place = 1; place <= alike.length; place++) {
+        const events = [...alike.slice(0, place), other, ...alike.slice(place), text(' x')]
+        const told = (chunks: Buffer[]) => {
+          const meter = protocolRow('chat').meter(OPTIONS)
+          for (const chunk of chunks) feed(meter, chunk)
+          const { counted, produced, failed, final, thinks } = meter
+          return { counted, produced, usage: meter.usage, failed, final, thinks }
+        }
+        const bytes = Buffer.from(events.join(''))
+        const oneByOne = told(events.map(event => Buffer.from(event)))
+        t.equal(oneByOne.usage !== null, name === 'a report')
+        t.equal(oneByOne.failed, name === 'an error')
+        t.same(told([bytes]), oneByOne, `${name} at ${place}, whole`)
+        for (let at = 1; at < bytes.length; at += 7)
+          t.same(told([bytes.subarray(0, at), bytes.subarray(at)]), oneByOne, `${name} at ${place}, cut at ${at}`)
+      }
+    t.end()
+  },
+)

@@ -65,14 +65,16 @@ export class StreamMeter extends CountedAnswer implements Meter, EventSink {
 
   feed(chunk: Buffer, text: string): void {
     const { markers } = this.#rules
-    this.matters = markers === null ? 0 : markers.first(text)
+    // what is only content is counted first, and need not be searched for markers; an event that has begun before may have had one
+    const counted = markers !== null && this.#reader.atBoundary ? this.counter.feed(text, 0, markers) : 0
+    this.matters = markers === null ? 0 : markers.first(text, counted)
     this.pictures?.feed(chunk, text)
     const isContent = this.matters === text.length && this.#known && this.#reader.atBoundary && text.endsWith('\n\n')
     if (!isContent) this.#readEvents(chunk, text, markers)
     const at = isContent ? -1 : this.#reportedAt
-    if (at < 0) this.counter.feed(text)
+    if (at < 0) this.counter.feed(text, counted)
     else {
-      this.counter.feed(text.slice(0, at))
+      this.counter.feed(text.slice(0, at), counted)
       this.#countedAtReport = this.counted
       if (at < text.length) this.counter.feed(text.slice(at))
     }

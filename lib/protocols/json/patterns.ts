@@ -34,11 +34,13 @@ export class Patterns {
     this.longest = Math.max(...texts.map(text => text.length))
   }
 
-  /** Returns where the first match begins; the length of the text = there is none. */
-  first(text: string): number {
+  /** Returns where the first match begins that ends behind `from`; the length of the text = there is none. */
+  first(text: string, from = 0): number {
+    if (from === text.length) return from
     this.#one ??= compiled(this.#source, '')
-    const at = text.search(this.#one)
-    return at < 0 ? text.length : at
+    const begin = Math.max(0, from - this.longest + 1)
+    const at = (begin === 0 ? text : text.slice(begin)).search(this.#one)
+    return at < 0 ? text.length : begin + at
   }
 
   isIn(text: string): boolean {
