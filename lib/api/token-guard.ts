@@ -7,7 +7,7 @@ import type { Clock } from '../base/clock.ts'
 import type { Logger } from '../base/log.ts'
 import { latest } from '../base/lru.ts'
 import { networkOf } from '../base/network.ts'
-import { throttled } from '../operations/error.ts'
+import { both, throttled } from '../operations/error.ts'
 
 /** Wrong tokens of a network in a minute after which it must wait, and for how long. */
 const MOST_WRONG = 10
@@ -15,6 +15,7 @@ const MINUTE_MS = 60_000
 /** The networks that are told apart; the one that was heard of longest ago is forgotten. */
 const MOST_NETWORKS = 10_000
 const LINES = 10
+const TOO_MANY = both('此地址发送的错误令牌过多', 'too many wrong tokens came from this address')
 
 interface Wrong {
   sinceMs: number
@@ -50,7 +51,7 @@ export class TokenGuard {
     if (waitMs <= 0) return
     count('throttled')
     this.#say({ ...about, address, why: 'throttled' })
-    throw throttled(waitMs)
+    throw throttled(waitMs, TOO_MANY)
   }
 
   /** A call from this address had a wrong token, or none. */

@@ -21,6 +21,7 @@ import {
   details,
   inCell,
   progress,
+  remark,
   say,
   table,
 } from './output.ts'
@@ -294,30 +295,35 @@ async function allRows(make: MakeCall, call: CallRow, sent: SentCall, most: numb
 }
 
 const RIGHT = new RegExp(
-  '^(?:balance|held|available|used|amount|charge|cost|margin|cost_known_share|multiplier|errors|input|cache_read|output|pieces|' +
+  '^(?:balance|held|available|used|amount|charge(?:_usual)?|cost|margin|cost_known_share|multiplier|errors|input|cache_read|output|pieces|' +
     'status_code|credited|refunded|frozen|credit|tokens|rate|version|count|error|times|re(?:quests|fused)\\w*)$',
 )
 /** Texts that are of no use when they are cut. */
-const WHOLE = /^(?:id|request_id|order|receiver|at|since|until|from|due_at|\w+_at)$/
+const WHOLE = /^(?:id|request_id|order|receiver|at|since|until|from|due_at|health\.lately|\w+_at)$/
 
-const columnOf = (name: string): Column => ({
-  name: name.replaceAll(/[_.]/g, ' '),
+const columnOf = (name: string, head: string, isKey: boolean): Column => ({
+  name: head.replaceAll(/[_.]/g, ' '),
+  isKey,
   ...(RIGHT.test(name.replace(/^.*\./, '')) ? { right: true } : {}),
   ...(WHOLE.test(name) ? { whole: true } : {}),
 })
 
 /** A list as a table, anything else as its fields. Columns that no row has are left out: that may depend on what was asked for. */
-function shown(answer: CallFields, { columns }: CallCommand, asked: CallFields): CommandOutput {
+function shown(answer: CallFields, { columns, tells }: CallCommand, asked: CallFields): CommandOutput {
   const terminal = process.stdout.isTTY
   if (columns === undefined) return { data: details(withoutWarnings(answer), terminal), talk: [] }
   const { data, next: _, more: __, ...about } = answer as unknown as Page
-  const names = (typeof columns === 'string' ? columns : columns(asked))
+  const wanted = (typeof columns === 'string' ? columns : columns(asked))
     .split(' ')
-    .filter(name => (data.length === 0 ? !name.includes('.') : data.some(row => fieldAt(row, name) !== undefined)))
-  const rows = data.map(row => names.map(name => inCell(fieldAt(row, name))))
+    .map(text => text.split('=') as [name: string, head?: string])
+    .filter(([name]) => (data.length === 0 ? !name.includes('.') : data.some(row => fieldAt(row, name) !== undefined)))
+  const keys = String(asked['by'] ?? '').split(',')
+  const heads = wanted.map(([name, head = name], i) => columnOf(name, head, i === 0 || keys.includes(name)))
+  const rows = data.map(row => wanted.map(([name]) => inCell(fieldAt(row, name))))
   const told = Object.entries(about).filter(([, value]) => value !== null)
   const said = told.map(([name, value]) => `${name.replaceAll('_', ' ')}: ${inCell(value)}`)
-  return { data: table(names.map(columnOf), rows, terminal), talk: said.length === 0 ? [] : [said.join(', ')] }
+  const meant = terminal && data.length > 0 ? (tells?.(data, asked) ?? []).map(line => remark(line, '').trimEnd()) : []
+  return { data: table(heads, rows, terminal), talk: [...(said.length === 0 ? [] : [said.join(', ')]), ...meant] }
 }
 
 /** `name` may lead into a field: `balance.amount`. */

@@ -1,6 +1,9 @@
 /** The commands that are calls of the admin API, as a table; `call-commands.ts` makes commands of its rows. */
+import { add, formatMicro, parseMicro, ZERO } from '../base/money.ts'
 import type { CommandOutput } from './output.ts'
 import { changesTable, historyTable, listTable, oneTable } from './price-tables.ts'
+
+type Fields = Record<string, unknown>
 
 export interface CallCommand {
   /**
@@ -16,8 +19,13 @@ export interface CallCommand {
   says?: string
   /** What its help says behind the options. */
   help?: string
-  /** Fields of a row that a list shows, the most important first, or fields of fields; they may depend on the fields that are sent. */
-  columns?: string | ((asked: Record<string, unknown>) => string)
+  /**
+   * Fields of a row that a list shows, the most important first, or fields of fields; `field=head` is one under another head. They may
+   * depend on the fields that are sent.
+   */
+  columns?: string | ((asked: Fields) => string)
+  /** What people are told below the rows of a list: what they mean together, and which command goes on from there. */
+  tells?: (rows: readonly Fields[], asked: Fields) => string[]
   /** What people see of an answer, where it is neither a list nor the fields of a row. */
   shows?: (answer: never, args: Record<string, unknown>, terminal: boolean) => CommandOutput
   /** Fields that the command itself says. */
@@ -110,12 +118,23 @@ const ACCOUNTS: readonly CallCommand[] = [
 ]
 
 const LIVE_CHANNEL = { says: 'print a channel, its state and its last failures', live: 'if any' } as const
+const LIVE_CHANNELS = {
+  says: 'print all channels: their state, and their failures of the last hour',
+  live: 'if any',
+  tells: rows =>
+    rows.some(({ health }) => Object.keys((health as { lately?: object } | null)?.lately ?? {}).length > 0)
+      ? ['gateway channels show NAME: its last failures; docs/operating.md says what each class means']
+      : [],
+} satisfies Partial<CallCommand>
 
 const CHANNELS: readonly CallCommand[] = [
   ...ofCatalogue(
     'channels',
-    'name state balance.amount balance.currency balance.state kind protocols groups models',
-  ).map(row => (row.call === 'channels.show' ? { ...row, ...LIVE_CHANNEL } : row)),
+    'name state health.why=why health.lately=failures balance.amount balance.currency balance.state kind protocols groups models',
+  ).map(row => ({
+    ...row,
+    ...(row.call === 'channels.show' ? LIVE_CHANNEL : row.call === 'channels.list' ? LIVE_CHANNELS : {}),
+  })),
   {
     typed: 'channels test <name>',
     call: 'channels.test',
@@ -225,8 +244,34 @@ const PRICES: readonly CallCommand[] = [
 ]
 
 /** A cost is part of what is known; the share tells a small cost from one that nobody knows. */
-const TOTALS = 'requests charge cost margin cost_known_share errors input cache_read output pieces'
+const TOTALS = 'charge cost margin cost_known_share=cost_known requests errors input cache_read output pieces'
 const REQUEST = 'at account model charge request_id status outcome channel input cache_read output pieces cost key'
+
+/** All rows of totals together. A margin and the cost below it are those of requests whose cost is known. */
+function totalOf(rows: readonly Fields[], isFrom: boolean): string {
+  const sum = (name: string) => rows.reduce((all, row) => add(all, parseMicro(row[name]) ?? ZERO), ZERO)
+  const [charge, cost, margin] = [sum('charge'), sum('cost'), sum('margin')]
+  const known =
+    charge === 0 ? '' : `; the cost of ${(((cost + margin) / charge) * 100).toFixed(1)} % of the charge is known`
+  const money = `charge ${formatMicro(charge)}, cost ${formatMicro(cost)}, margin ${formatMicro(margin)}${known}`
+  return `in all${isFrom ? '' : ', since ever (--from TIME: since then)'}: ${money}`
+}
+
+/** Each reason among the refusals once, in words. */
+const reasonsOf = (rows: readonly Fields[]): string[] => [
+  ...new Set(rows.map(({ reason, why, todo }) => `${reason}: ${why} ${todo}`)),
+  'gateway requests show ID: one of them whole; gateway accounts show NAME, gateway keys list --account NAME: what there is to mend',
+]
+
+const COUNT_BY =
+  '--by account, --by key, --by address: who was refused; gateway refusals list: which, and what mends it'
+
+/** What to look at next, and what stops a sender, by what the list is of. */
+const SENDERS: Readonly<Record<string, string>> = {
+  account: 'figures of a minute. --by key, --by address: the same of these; gateway accounts ban NAME stops one',
+  key: 'figures of a minute. gateway keys set ID --status disabled stops one',
+  address: 'figures of a minute. gateway refusals count --by address: who tries keys',
+}
 
 const USAGE: readonly CallCommand[] = [
   {
@@ -234,6 +279,7 @@ const USAGE: readonly CallCommand[] = [
     call: 'usage.list',
     instead: { by: 'usage.summary', csv: 'usage.csv', jsonl: 'usage.jsonl' },
     columns: ({ by }) => (by === undefined ? REQUEST : `${String(by).replaceAll(',', ' ')} ${TOTALS}`),
+    tells: (rows, { by, from }) => (by === undefined ? [] : [totalOf(rows, from !== undefined)]),
   },
   {
     typed: 'requests list',
@@ -256,18 +302,24 @@ const USAGE: readonly CallCommand[] = [
     call: 'refusals.list',
     says: 'print refused requests of known keys, newest first',
     columns: 'request_id at account key reason model address',
+    tells: reasonsOf,
   },
   {
     typed: 'refusals count',
     call: 'refusals.counts',
     says: 'count all refusals by reason, account, key or address',
-    columns: 'account key address reason count error',
+    columns: 'account key address reason count error=at_most_too_many',
+    tells: (_, { by }) => [
+      by === undefined ? COUNT_BY : 'gateway refusals list --account NAME, --key ID or --address IP: which',
+    ],
   },
   {
     typed: 'senders list',
     call: 'senders.list',
     says: 'print who sends more than usual: figures of a minute',
-    columns: 'account key address requests requests_usual refused refused_usual times charge',
+    columns:
+      'account key address requests requests_usual=usual refused refused_usual=usual times charge charge_usual=usual',
+    tells: (_, { by = 'account' }) => [SENDERS[String(by)] as string],
   },
   {
     typed: 'actions list',

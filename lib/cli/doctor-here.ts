@@ -53,8 +53,10 @@ export async function* checkHere({ configFile, env, deep }: DoctorParts): AsyncG
   yield* found.splice(0)
   await consoleOf(config, group('console'))
   yield* found.splice(0)
+  const seen = await healthOf(configFile)
   for (const channel of channels.filter(({ status }) => status === 'enabled')) {
     await upstreamOf(channel, group('upstream'))
+    failuresOf(channel, seen, group('upstream'))
     if (deep) await tryOut(configFile, channel, group('upstream'))
     yield* found.splice(0)
   }
@@ -161,6 +163,19 @@ async function gatewayOf(config: Config, say: Say): Promise<void> {
     say('ready', 'problem', `${url} does not answer: ${answer}`, 'start it: systemctl start gateway')
   else if (answer.ok) say('ready', 'ok', `${url} is ready`)
   else say('ready', 'problem', `${url} is not ready: ${await answer.text()}`, 'its log says why')
+  const metrics = await answerOfUrl(`${url}/metrics`, {})
+  if (typeof metrics !== 'string' && metrics.ok) wrongTokensOf(await metrics.text(), say)
+}
+
+/** Somebody who tries tokens stands in no list: without one there is no account, key or user to name. */
+function wrongTokensOf(metrics: string, say: Say): void {
+  const counts = [...metrics.matchAll(/^gateway_admin_refused_total\{reason="token"\} (\d+)$/gm)]
+  const count = counts.reduce((sum, [, text]) => sum + Number(text), 0)
+  if (count === 0) say('tokens', 'ok', 'no admin call came with a wrong token since it started')
+  else {
+    const mend = 'its log names their addresses ("an admin call was not let in"); keep listen.ops private'
+    say('tokens', 'warning', `${count} admin calls came with a wrong token, or none, since it started`, mend)
+  }
 }
 
 async function upstreamOf({ name, baseUrl, proxy, ca }: Channel, say: Say): Promise<void> {
@@ -190,6 +205,34 @@ const certificateDays = (host: string, port: number, ca: string | null): Promise
     socket.once('error', error => resolve(error.message))
     socket.setTimeout(WAIT_MS, () => socket.destroy(new Error(`no answer within ${WAIT_MS / SECOND_MS} s`)))
   })
+
+interface Health {
+  state: string
+  lately: Record<string, number>
+  failures: { reason: string | null }[]
+}
+
+/** What the gateway that runs knows of its channels; nothing where none answers, which `gatewayOf` has said. */
+async function healthOf(configFile: string): Promise<Map<string, Health | null>> {
+  const seen = new Map<string, Health | null>()
+  await withCalls({ config: configFile, live: 'always' }, async make => {
+    const { data } = (await make(callNamed('channels.list'), { path: {}, query: {}, body: {} })) as {
+      data: { name: string; health: Health | null }[]
+    }
+    for (const { name, health } of data) seen.set(name, health)
+  }).catch(() => {})
+  return seen
+}
+
+/** What failed while clients were served says more than what can be tried from here. */
+function failuresOf({ name }: Channel, seen: ReadonlyMap<string, Health | null>, say: Say): void {
+  const { state, lately, failures } = seen.get(name) ?? { state: 'closed', lately: {}, failures: [] }
+  const counts = Object.entries(lately).map(([kind, count]) => `${kind}: ${count}`)
+  if (counts.length === 0) return
+  const why = failures[0]?.reason ?? null
+  const says = `failed within the last hour: ${counts.join(', ')}${why === null ? '' : `; at last: ${why}`}`
+  say(name, state === 'closed' ? 'warning' : 'problem', says, `gateway channels show ${name}`)
+}
 
 async function tryOut(configFile: string, { name, models, protocols }: Channel, say: Say): Promise<void> {
   const [model] = Object.keys(models)

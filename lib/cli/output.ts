@@ -69,6 +69,8 @@ export interface Column {
   right?: boolean
   /** The text is never cut. */
   whole?: boolean
+  /** The text names the row, and is cut only when it is much longer than names usually are. */
+  isKey?: boolean
 }
 
 /** Characters that take two columns of a terminal. */
@@ -112,27 +114,34 @@ const shortTime = (text: string): string => text.replace(/^(\d{4}-\d\d-\d\dT\d\d
 
 /** The narrowest that a column of text becomes, so that what is left of a name still tells it from others. */
 const NARROWEST = 8
+/** The same of names of rows, which often differ in their last characters. */
+const NARROWEST_KEY = 20
 const BETWEEN = 2
+
+function narrowest({ right, whole, isKey }: Column, width: number): number {
+  if (right || whole) return width
+  return Math.min(width, isKey ? NARROWEST_KEY : NARROWEST)
+}
 
 /** The columns that find room when texts are cut, the first ones first. `most` undefined: no terminal says its width. */
 function fitting(widths: readonly number[], columns: readonly Column[], most: number | undefined): number[] {
   let left = (most ?? Number.POSITIVE_INFINITY) + BETWEEN
-  return columns.flatMap(({ right, whole }, i) => {
-    const least = right || whole ? widths[i]! : Math.min(widths[i]!, NARROWEST)
+  return columns.flatMap((column, i) => {
+    const least = narrowest(column, widths[i]!)
     if (i > 0 && least + BETWEEN > left) return []
     left -= least + BETWEEN
     return [i]
   })
 }
 
-/** The widest columns of text get narrower until those that are kept fit. */
+/** The columns of text that can give most get narrower until those that are kept fit. */
 function shrink(widths: number[], columns: readonly Column[], kept: readonly number[], most: number | undefined): void {
-  const texts = kept.filter(i => !columns[i]!.right && !columns[i]!.whole)
+  const spare = (i: number) => widths[i]! - narrowest(columns[i]!, widths[i]!)
   let over = kept.reduce((sum, i) => sum + widths[i]! + BETWEEN, -BETWEEN) - (most ?? Number.POSITIVE_INFINITY)
-  for (; over > 0 && texts.length > 0; over--) {
-    const widest = texts.reduce((one, other) => (widths[other]! > widths[one]! ? other : one))
-    if (widths[widest]! <= NARROWEST) return
-    widths[widest]! -= 1
+  for (; over > 0; over--) {
+    const roomiest = kept.reduce((one, other) => (spare(other) > spare(one) ? other : one))
+    if (spare(roomiest) <= 0) return
+    widths[roomiest]! -= 1
   }
 }
 
@@ -163,6 +172,7 @@ const pairs = (map: object): string =>
     .join(', ')
 
 const isMap = (value: unknown): value is object => typeof value === 'object' && value !== null && !Array.isArray(value)
+const isToSameNames = (map: object): boolean => Object.entries(map).every(([name, part]) => name === part)
 
 /** A map with more fields is shown below its name, and not behind it. */
 const FIELDS_IN_A_LINE = 4
@@ -183,7 +193,7 @@ export function details(row: object, terminal: boolean, columns = process.stdout
   const names = Math.max(...fields.map(([name]) => name.length)) + BETWEEN
   const most = Math.max((columns ?? Number.POSITIVE_INFINITY) - names, NARROWEST)
   const shown = fields.map(([name, value]) =>
-    isMap(value) && Object.keys(value).length > FIELDS_IN_A_LINE
+    isMap(value) && Object.keys(value).length > FIELDS_IN_A_LINE && !isToSameNames(value)
       ? `${name}\n${details(value, true, columns && columns - BETWEEN).replaceAll(/^(?=.)/gm, ' '.repeat(BETWEEN))}`
       : `${name.padEnd(names)}${valueLines(value, most).join(`\n${' '.repeat(names)}`)}\n`,
   )

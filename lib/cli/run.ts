@@ -60,7 +60,9 @@ function findConfig(env: NodeJS.ProcessEnv): string {
 export async function runCommand(args: string[], root: string): Promise<void> {
   try {
     const program = await createProgram(args, root)
-    await program.parseAsync(args, { from: 'user' })
+    // of `help`, commander reads one word only
+    const asked = args[0] === 'help' && args.length > 2 ? [...args.slice(1), '--help'] : args
+    await program.parseAsync(asked, { from: 'user' })
   } catch (error) {
     if (error instanceof CommanderError) {
       process.exit(error.exitCode === 0 ? 0 : EXIT.usage)

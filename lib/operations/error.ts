@@ -53,11 +53,11 @@ export const conflictOf = (error: StoreConflict): OperationError =>
 export const both = (zh: string, en: string): Words => ({ zh, en })
 
 /** Who waits is told for how long, in seconds. */
-export const throttled = (waitMs: number): OperationError => {
+export const throttled = (waitMs: number, { zh, en } = both('尝试次数过多', 'too many tries')): OperationError => {
   const seconds = Math.max(1, Math.ceil(waitMs / 1000))
   return new OperationError(
     'throttled',
-    both(`尝试次数过多，请在 ${seconds} 秒后重试`, `too many tries: try again in ${seconds} seconds`),
+    both(`${zh}，请在 ${seconds} 秒后重试`, `${en}: try again in ${seconds} seconds`),
     { retry_after: String(seconds) },
   )
 }

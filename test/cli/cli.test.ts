@@ -204,7 +204,7 @@ t.test('usage, requests, rollups, prune', async t => {
   ])
   t.equal(
     (await run('usage', '--by', 'model,day')).stdout.split('\n')[0],
-    'beta-4.7\t2026-01-01\t1\t0.000003\t0.000000\t0.000000\t0\t0\t1\t2\t5\t6',
+    'beta-4.7\t2026-01-01\t0.000003\t-\t-\t0\t1\t0\t1\t2\t5\t6',
   )
   t.match(parsed((await run('usage', '--jsonl')).stdout), [
     { request_id: ids[1] },

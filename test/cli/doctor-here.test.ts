@@ -3,7 +3,8 @@ import { DatabaseSync } from 'node:sqlite'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import t from 'tap'
 import { commandLine } from '../support/command-line.ts'
-import { ADMIN_TOKEN, startGateway } from '../support/gateway.ts'
+import { ADMIN_TOKEN, KEY, startGateway } from '../support/gateway.ts'
+import { freePort } from '../support/ports.ts'
 
 const run = commandLine(t)
 const checksOf = (stdout: string) =>
@@ -39,6 +40,43 @@ t.test('a gateway that is well: a line for each group, exit 0', async t => {
     checks.some(({ address, says }) => address === 'upstream' && / answers$/.test(says)),
     'an upstream was asked',
   )
+})
+
+t.test('what failed while clients were served, and who tries tokens', async t => {
+  const port = await freePort()
+  const model = { name: 'm', price: { input: 2, output: 8 } }
+  const channel = { name: 'away', protocols: ['chat'], key: 'k', groups: ['default'], models: ['m'] }
+  const gateway = await startGateway({
+    catalog: () => ({
+      models: [model],
+      channels: [{ ...channel, base_url: `http://127.0.0.1:${port}` }],
+      accounts: [{ name: 'a', balance: 1 }],
+      keys: [{ account: 'a', name: 'k', secret: KEY }],
+    }),
+  })
+  t.teardown(() => gateway.stop())
+  const config = `${gateway.folder}/gateway.yaml`
+  const doctor = async () => (await run(['doctor', '--config', config], gateway.folder)).stdout
+  const before = await doctor()
+  t.match(before, /^✓ gateway: tokens: no admin call came with a wrong token/m)
+  t.notMatch(before, /failed within the last hour/)
+  const asked = { model: 'm', max_tokens: 1, messages: [{ role: 'user', content: 'x' }] }
+  const headers = { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' }
+  const answer = await fetch(`${gateway.main}/v1/chat/completions`, {
+    method: 'POST',
+    headers,
+    body: JSON.stringify(asked),
+  })
+  await answer.arrayBuffer()
+  t.ok(answer.status >= 500, `${answer.status}`)
+  await fetch(`${gateway.ops}/admin/groups`, { headers: { authorization: 'Bearer of-somebody-else' } })
+  const after = await doctor()
+  t.match(after, /^[!✗] upstream: away: failed within the last hour: connect: \d+; at last: .*ECONNREFUSED/m)
+  t.match(after, /^ {4}gateway channels show away$/m)
+  t.match(after, /^! gateway: tokens: 1 admin calls came with a wrong token, or none/m)
+  t.match(await run(['channels', 'list', '--config', config], gateway.folder), {
+    stdout: /^away\t(closed|open|half_open)\t(-|failed)\tconnect: \d+\t/,
+  })
 })
 
 t.test('a gateway that is ill: each group says what mends it, exit 1', async t => {

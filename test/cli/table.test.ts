@@ -12,3 +12,27 @@ t.test('aligned on a terminal, separated by tabs elsewhere', async t => {
   t.equal(table(COLUMNS, ROWS, false), 'a\t1.5\tx\n模型\t21\t\n')
   t.equal(table(COLUMNS, [], true), 'NAME  AMOUNT  NOTE\n')
 })
+
+t.test('on a narrow terminal a name stays whole, and the last columns give way', async t => {
+  const { columns } = process.stdout
+  t.teardown(() => void (process.stdout.columns = columns))
+  process.stdout.columns = 40
+  const heads = [
+    { name: 'channel', isKey: true },
+    { name: 'kind' },
+    { name: 'margin', right: true },
+    { name: 'errors' },
+  ]
+  const rows = ['one', 'two'].map(name => [`channel-number-${name}`, 'a kind of upstream', '1.500000', 'none'])
+  t.equal(
+    table(heads, rows, true),
+    [
+      'CHANNEL             KIND …    MARGIN  …',
+      'channel-number-one  a kin…  1.500000',
+      'channel-number-two  a kin…  1.500000',
+      '',
+    ].join('\n'),
+  )
+  const long = `a name that is far too long to be shown ${'x'.repeat(90)}`
+  t.match(table(heads, [[long, '', '1.500000', '']], true), /^a name that is far …/m)
+})

@@ -6,7 +6,10 @@ import { RefusalLog } from '../../lib/exchange/record/refusal-log.ts'
 import type { RefusedRequest } from '../../lib/store/usage/queries.ts'
 import { StoreUnavailable } from '../../lib/store/base/errors.ts'
 import { TestClock } from '../support/clock.ts'
+import { SETUP } from '../support/store.ts'
 import { turn } from '../support/wait.ts'
+import { KEY, open } from './support/gateway.ts'
+import { document } from './support/speech.ts'
 
 function scene() {
   const clock = new TestClock()
@@ -132,4 +135,21 @@ t.test('a stop writes what waits, once', async t => {
   t.strictSame(s.lost, [['store', 1]])
   await s.wait(10_000)
   t.equal(kept(s.batches), 1)
+})
+
+t.test('a key that is known and may not be used: its account finds the request', async t => {
+  const s = await open(t)
+  const key = (await s.store.keys.list())[0]!
+  const changes = [{ status: 'disabled' }, { status: 'enabled', expiresAtMs: 1 }] as const
+  for (const change of changes) {
+    await s.store.keys.update(key.id, change, SETUP)
+    await s.follow()
+    const client = s.ask({ ...document(), headers: { authorization: `Bearer ${KEY}` } })
+    await client.end()
+    t.equal(client.status, 401)
+    await s.services.refusals.stop()
+    const found = await s.store.refusals.byRequest(client.answer.headers.get('x-request-id') as string)
+    t.match(found, { accountId: key.accountId, keyId: key.id, reason: 'key', status: 401 }, Object.keys(change).join())
+  }
+  t.equal(s.services.openCount, 0)
 })

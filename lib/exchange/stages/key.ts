@@ -45,9 +45,8 @@ export function judgeFound(x: Exchange, services: Services, entry: KeyEntry | nu
 }
 
 function judgeKey(x: Exchange, services: Services, entry: KeyEntry | null): StageVerdict {
-  if (entry === null || !isUsable(x, services, entry)) return refuse(x, services, 'key')
-  x.entry = entry
-  return NEXT
+  if (entry !== null) x.entry = entry // so that its account's refusals show the request, even when it is refused here
+  return entry !== null && isUsable(x, services, entry) ? NEXT : refuse(x, services, 'key')
 }
 
 function isUsable(x: Exchange, { clock, ledger }: Services, { key, keyPurse }: KeyEntry): boolean {

@@ -16,7 +16,7 @@ import { checkGroups } from '../lookups.ts'
 import { withoutNulls, type Sent, read } from '../read.ts'
 import { exportCatalogue } from './export.ts'
 import { upstreamBalances } from './balances.ts'
-import { type ChannelDeps, channelHealth, restChannel, testChannel, wakeChannel } from './channel-health.ts'
+import { type ChannelDeps, channelHealth, lastHealth, restChannel, testChannel, wakeChannel } from './channel-health.ts'
 import { readChannel, showChannel, withCredentials, withoutState } from './channels.ts'
 import { type ChangeTerms, type Rows, judgeChange, withRow } from './judging.ts'
 
@@ -38,7 +38,9 @@ export class Catalogue {
   }
 
   async list(kind: CatalogueKind): Promise<object[]> {
-    return [...(await this.#rows(kind)).values()]
+    const rows = [...(await this.#rows(kind))]
+    if (kind !== 'channels') return rows.map(([, row]) => row)
+    return Promise.all(rows.map(async ([name, row]) => ({ ...row, health: await lastHealth(this.#deps, name) })))
   }
 
   async one(kind: CatalogueKind, name: string): Promise<object> {
@@ -120,10 +122,10 @@ export class Catalogue {
     const { groups, models, channels } = await store.catalogue.read()
     if (kind === 'groups') return new Map(groups.map(group => [group.name, showGroup(group)]))
     if (kind === 'models') return new Map(models.map(model => [model.name, showModel(model)]))
-    const states = await fleet.channelStates()
+    const [states, isLive] = [await fleet.channelStates(), this.#deps.channels !== null]
     const balances = await upstreamBalances({ store }, channels)
     const row = (channel: Channel) => ({
-      ...showChannel(channel, states.get(channel.name) ?? CLOSED),
+      ...showChannel(channel, isLive ? (states.get(channel.name) ?? CLOSED) : null),
       balance: balances.get(channel.name) ?? null,
     })
     return new Map(channels.map(channel => [channel.name, row(channel)]))

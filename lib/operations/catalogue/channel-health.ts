@@ -103,6 +103,12 @@ const shownHealth = (seen: ChannelSeen) => ({
   failures: seen.failures.map(shownFailure),
 })
 
+/** As in `channelHealth`, with the last failure only: a list has many channels. */
+export async function lastHealth({ channels }: Pick<ChannelDeps, 'channels'>, name: string) {
+  const seen = (await channels?.order({ what: 'look', channel: name })) ?? null
+  return seen === null ? null : shownHealth({ ...seen, failures: seen.failures.slice(0, 1) })
+}
+
 /** What there is to know of a channel beside its row. `health` null: no serving process can be asked, or none has the channel. */
 export async function channelHealth({ store, clock, channels }: ChannelDeps, name: string) {
   const seen = (await channels?.order({ what: 'look', channel: name })) ?? null

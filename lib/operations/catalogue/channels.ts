@@ -50,16 +50,23 @@ export function readChannel(sent: object): Channel {
 /** Shown as the state of a channel whose credentials cannot be decrypted. Such a channel is not used. */
 const SEALED = 'sealed under another secret'
 
-const showKey = ({ maxConcurrency }: ChannelKey, state: string): object => ({ max_concurrency: maxConcurrency, state })
+const showKey = ({ maxConcurrency }: ChannelKey, state: string | null): object => ({
+  max_concurrency: maxConcurrency,
+  state,
+})
 
 /**
- * A channel as the admin API shows it. Keys are left out; when there are several, each is shown by its limit and state.
+ * A channel as the admin API shows it. Keys are left out; when there are several, each is shown by its limit and state. `seen` null:
+ * no serving process can be asked, so that nobody knows the state.
  */
-export const showChannel = (channel: Channel, { state, keys }: ChannelState): object => ({
-  ...shownChannel(channel),
-  ...(channel.keys.length > 1 ? { keys: channel.keys.map((key, i) => showKey(key, keys[i] ?? state)) } : {}),
-  state: channel.sealed === true ? SEALED : state,
-})
+export const showChannel = (channel: Channel, seen: ChannelState | null): object => {
+  const state = seen?.state ?? null
+  return {
+    ...shownChannel(channel),
+    ...(channel.keys.length > 1 ? { keys: channel.keys.map((key, i) => showKey(key, seen?.keys[i] ?? state)) } : {}),
+    state: channel.sealed === true ? SEALED : state,
+  }
+}
 
 /**
  * Completes a row that was sent with the stored credentials that it leaves out, as far as they can be decrypted.

@@ -125,6 +125,7 @@ export function ownTotals({ errors, charge, firstBytes, ...counts }: Sums): Tota
 export function operatorsTotals(by: readonly SummaryBy[], row: SummaryRow, accounts: ReadonlyMap<number, string>) {
   const { by: values, offset, charge, cost, uncosted, ...sums } = row
   const costed = charge - uncosted
+  const isUnknown = costed === 0 && cost === 0 && charge > 0
   const named = by.map((name, i): [string, unknown] => {
     const value = values[i] as string | number
     if (name === 'hour') return [name, hourInZone(value as number, offset)]
@@ -135,9 +136,9 @@ export function operatorsTotals(by: readonly SummaryBy[], row: SummaryRow, accou
     ...sums,
     pieces: sums.images,
     charge: formatMicro(charge as Micro),
-    cost: formatMicro(cost as Micro),
+    cost: isUnknown ? null : formatMicro(cost as Micro),
     // what is not known is no profit: both sides of the margin are those of requests whose cost is known
-    margin: formatMicro((costed - cost) as Micro),
+    margin: isUnknown ? null : formatMicro((costed - cost) as Micro),
     cost_known_share: share(costed, charge),
   }
 }

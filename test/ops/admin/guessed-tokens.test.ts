@@ -16,7 +16,7 @@ t.test('ten wrong tokens in a minute: the network waits, and then gets in again'
   t.match(held, {
     status: 429,
     headers: { 'retry-after': '60' },
-    error: { message: /too many tries: try again in 60 seconds/ },
+    error: { message: /too many wrong tokens came from this address: try again in 60 seconds/ },
   })
   t.strictSame(ops.refused, [...Array(10).fill('token'), ...Array(3).fill('throttled')])
   for (const page of ['/healthz', '/readyz', '/metrics']) t.equal((await ops.call('GET', page)).status, 200, page)
@@ -52,7 +52,7 @@ t.test('networks are told apart, IPv6 by 64 bits, and the lines of the log are b
     count: () => {},
   } as never)
   for (let i = 0; i < 10; i++) guard.wrong(`2001:db8:1:2::${i}`, {})
-  t.throws(() => guard.enter('2001:db8:1:2:9::9', {}), { message: /too many tries/ })
+  t.throws(() => guard.enter('2001:db8:1:2:9::9', {}), { message: /too many wrong tokens/ })
   guard.enter('2001:db8:1:3::1', {})
   guard.enter('203.0.113.7', {})
   t.equal(lines.length, 10)

@@ -263,7 +263,12 @@ t.test('how a channel fares: its state and last failures, and how it answered la
   }
   t.match((await ops.admin('GET', '/admin/channels/c')).json, left)
   const all = (await ops.admin('GET', '/admin/channels')).data
-  t.match(all, [left])
+  t.match(all, [{ ...left, health: { state: 'open', why: 'auth', lately: { auth: 3 } } }])
+  const [newest] = SEEN.failures
+  fleet.seen = { ...SEEN, failures: [newest, { ...newest, upstreamId: 'req_0' }] } as never
+  const listed = (await ops.admin('GET', '/admin/channels')).data as { health: { failures: object[] } }[]
+  t.match(listed[0]?.health.failures, [{ upstream_id: 'req_1' }])
+  t.equal(listed[0]?.health.failures.length, 1, 'the last one only')
   t.match(await ops.admin('PUT', '/admin/channels/c', all[0]), { status: 200 }, 'as it was listed it can be written')
   t.match(await ops.admin('GET', '/admin/channels/gone'), { status: 404 })
 })
