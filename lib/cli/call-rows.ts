@@ -268,7 +268,8 @@ const COUNT_BY =
 
 /** What to look at next, and what stops a sender, by what the list is of. */
 const SENDERS: Readonly<Record<string, string>> = {
-  account: 'figures of a minute. --by key, --by address: the same of these; gateway accounts ban NAME stops one',
+  account:
+    'figures of a minute. gateway accounts ban NAME stops one; --by key, --by address: the same of these; gateway refusals count --by address: who tries keys; gateway doctor: who tries admin tokens',
   key: 'figures of a minute. gateway keys set ID --status disabled stops one',
   address: 'figures of a minute. gateway refusals count --by address: who tries keys',
 }

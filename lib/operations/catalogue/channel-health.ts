@@ -103,7 +103,7 @@ const shownHealth = (seen: ChannelSeen) => ({
   failures: seen.failures.map(shownFailure),
 })
 
-/** As in `channelHealth`, with the last failure only: a list has many channels. */
+/** The health that `channelHealth` has, with the last failure only, because a list has many channels. */
 export async function lastHealth({ channels }: Pick<ChannelDeps, 'channels'>, name: string) {
   const seen = (await channels?.order({ what: 'look', channel: name })) ?? null
   return seen === null ? null : shownHealth({ ...seen, failures: seen.failures.slice(0, 1) })

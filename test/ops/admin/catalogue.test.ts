@@ -235,7 +235,8 @@ t.test('rows: as written, as shown, as shown again after a PUT of what was shown
     t.same(put.json, shown, path)
     const { health: _, traffic: __, ...one } = (await ops.admin('GET', `/admin/${path}`)).json
     t.same(one, shown, path)
-    t.same((await ops.admin('GET', `/admin/${path.split('/')[0]}`)).json, { data: [shown] })
+    const listed = path.startsWith('channels/') ? { ...shown, health: null } : shown // no process of this test has the channel
+    t.same((await ops.admin('GET', `/admin/${path.split('/')[0]}`)).json, { data: [listed] })
     const changes = await ops.store.changes.seq()
     t.same((await ops.admin('PUT', `/admin/${path}`, shown)).json, shown, 'what was shown may be sent')
     t.equal(await ops.store.changes.seq(), changes, 'and changes nothing')
