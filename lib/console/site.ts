@@ -45,11 +45,15 @@ async function beginCounting(clock: Clock): Promise<Counting> {
 let opened: Promise<Opened> | null = null
 /** Only files of a checkout change while a process runs: whoever changes a page there only reloads it. */
 const MAY_CHANGE = import.meta.url.endsWith('.ts')
+/** A look at the disk asks for some 150 files, so those who visit within this time share one. */
+const LOOK_EVERY_MS = 250
+let nextLookMs = 0
 
 async function current(): Promise<Opened> {
   const parts = await (opened ??= opening())
-  if (!MAY_CHANGE || !(await parts.client.isOld())) return parts
-  return (opened = opening())
+  if (!MAY_CHANGE || performance.now() < nextLookMs) return parts
+  nextLookMs = performance.now() + LOOK_EVERY_MS
+  return (await parts.client.isOld()) ? (opened = opening()) : parts
 }
 
 /** What fails, as a page that somebody is writing, is tried again at the next visit. */
