@@ -68,7 +68,8 @@ async function inStore(config: Config): Promise<{ rows: Rows | null; warnings: s
   if (file !== undefined && !existsSync(file)) return { rows: null, warnings: [] }
   const warnings: string[] = []
   const { secret, secretPrevious } = config
-  const store = openStore(config.store, { secret, secretPrevious, onWarning: text => warnings.push(`store: ${text}`) })
+  const onWarning = (text: string) => void warnings.push(`store: ${text}`)
+  const store = openStore(config.store, { secret, secretPrevious, isWaitedFor: true, onWarning })
   try {
     return { rows: await store.catalogue.read(), warnings }
   } catch {

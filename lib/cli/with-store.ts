@@ -4,10 +4,11 @@ import { openStore, type Store } from '../store/store.ts'
 import { type Config, loadConfig } from '../config/config.ts'
 
 export async function withStore<T>(config: Config, work: (store: Store) => Promise<T>): Promise<T> {
-  const store = await openStore(config.store, {
+  const store = openStore(config.store, {
     secret: config.secret,
     secretPrevious: config.secretPrevious,
     zone: config.zone,
+    isWaitedFor: true,
     onWarning: message => console.error(`gateway: ${message}`),
   })
   try {

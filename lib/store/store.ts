@@ -174,19 +174,24 @@ interface StoreOptions {
   zone?: string
   /** How many bytes all exports together may make in a second. Default: as many as they can. */
   exportBytesPerS?: number
+  /** The process does nothing but wait for the store, as a command does, so that SQLite needs no threads of its own. */
+  isWaitedFor?: boolean
   onStatement?: OnStatement
   /** Called with a sentence for the operator's log. */
   onWarning?: (message: string) => void
 }
 
 /** `address`: by which another thread opens the same database. */
-function openDriver(url: string, onStatement: OnStatement, warn: (message: string) => void): [Driver, address: string] {
+function openDriver(
+  url: string,
+  { onStatement = () => {}, onWarning = () => {}, isWaitedFor = false }: StoreOptions,
+): [Driver, address: string] {
   const scheme = url.slice(0, url.indexOf(':'))
   if (scheme === 'sqlite') {
-    const driver = openSqlite(url, onStatement)
+    const driver = openSqlite(url, onStatement, isWaitedFor)
     return [driver, driver.address]
   }
-  if (scheme === 'mysql') return [openMysql(url, onStatement, warn), url]
+  if (scheme === 'mysql') return [openMysql(url, onStatement, onWarning), url]
   throw new Error(`store: expected sqlite:PATH or mysql://user:password@host:port/database, found another scheme`)
 }
 
@@ -194,7 +199,7 @@ function openDriver(url: string, onStatement: OnStatement, warn: (message: strin
 export function openStore(url: string, options: StoreOptions): Store {
   const warn = options.onWarning ?? (() => {})
   const onStatement = options.onStatement ?? (() => {})
-  const [driver, address] = openDriver(url, onStatement, warn)
+  const [driver, address] = openDriver(url, options)
   const zone = options.zone ?? DEFAULT_ZONE
   const bytesPerS = options.exportBytesPerS ?? Number.POSITIVE_INFINITY
   const exports = new ExportThread({ address, zone, bytesPerS }, onStatement)

@@ -7,9 +7,9 @@ import { readdirSync, statSync } from 'node:fs'
  */
 const SHARED: readonly (readonly [files: RegExp, most: number])[] = [
   [/^test\/(faults\/|store\/(mysql|sqlite)\.test)/, 1],
-  [/^test\/(cli|ledger|process|sdk|console\/pages)\//, 4],
-  [/^test\/pay\//, 7],
-  [/./, 16],
+  [/^test\/(cli|ledger|process|sdk|console\/pages)\//, 8],
+  [/^test\/pay\//, 13],
+  [/./, 32],
 ]
 
 /** Endings of the files for `npm test`, and of those for `npm run test:long`. */

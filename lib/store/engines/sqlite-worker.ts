@@ -5,26 +5,27 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import type { BesideEngine } from '../base/driver.ts'
 import { StoreUnavailable } from '../base/errors.ts'
-import { dialect, inSameThread } from './sqlite.ts'
 import { SqliteDatabase } from './sqlite-database.ts'
-import { SqliteConnection, type WorkerAnswer, type WorkerRequest } from './sqlite-thread.ts'
+import type { WorkerAnswer, WorkerRequest } from './sqlite-thread.ts'
 
 const port = parentPort!
 const { path } = workerData as { path: string }
 const database = new SqliteDatabase(path)
 
-/** How the statements of the work went that is under way. */
-let statements: boolean[] = []
-const connection = new SqliteConnection(path, (_, ok) => statements.push(ok), inSameThread(database))
-const here: Parameters<BesideEngine>[0] = {
-  dialect,
-  transaction: (op, fn) => connection.transaction('BEGIN IMMEDIATE', op, fn),
-}
-
+/** What a module needs is loaded with it: most threads only answer statements, and start sooner without. */
 async function work({ work, args }: Extract<WorkerRequest, { kind: 'beside' }>): Promise<WorkerAnswer> {
-  statements = []
+  const statements: boolean[] = []
   try {
-    const { beside } = (await import(work)) as { beside: BesideEngine }
+    const [{ beside }, { dialect, inSameThread }, { SqliteConnection }] = await Promise.all([
+      import(work) as Promise<{ beside: BesideEngine }>,
+      import('./sqlite.ts'),
+      import('./sqlite-thread.ts'),
+    ])
+    const connection = new SqliteConnection(path, (_, ok) => statements.push(ok), inSameThread(database))
+    const here: Parameters<BesideEngine>[0] = {
+      dialect,
+      transaction: (op, fn) => connection.transaction('BEGIN IMMEDIATE', op, fn),
+    }
     return { work: { value: await beside(here, ...args), statements } }
   } catch (error) {
     const { message } = error as Error

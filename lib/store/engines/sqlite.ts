@@ -77,17 +77,17 @@ class SqliteDriver implements Driver {
 
   /**
    * `path`: null = in memory. A database in memory waits for no disk, so it is used in this thread, and has no WAL, so that
-   * its readers would hold up its writer.
+   * its readers would hold up its writer. `isWaitedFor`: the process has nothing else to do, so that one connection in this thread will do.
    */
-  constructor(path: string | null, onStatement: OnStatement) {
+  constructor(path: string | null, onStatement: OnStatement, isWaitedFor: boolean) {
     const at = path ?? newPathInMemory()
     this.address = `sqlite:${at}`
-    this.#writer =
-      path === null ? new SqliteConnection(at, onStatement, inSameThread()) : new SqliteConnection(at, onStatement)
-    this.beside = path === null ? null : (op, work, args) => this.#writer.beside(op, work, args)
+    const isHere = path === null || isWaitedFor
+    this.#writer = new SqliteConnection(at, onStatement, isHere ? inSameThread() : undefined)
+    this.beside = isHere ? null : (op, work, args) => this.#writer.beside(op, work, args)
     this.#writer.warm()
     const reader = () => new SqliteConnection(at, onStatement)
-    this.#readers = path === null ? [this.#writer] : [reader(), reader()]
+    this.#readers = isHere ? [this.#writer] : [reader(), reader()]
   }
 
   query(op: string, sql: string, params: readonly Param[]): Promise<Row[]> {
@@ -125,10 +125,10 @@ class SqliteDriver implements Driver {
 }
 
 /** `url` is `sqlite:PATH`, whose folder is created when it is missing, or `sqlite::memory:`. */
-export function openSqlite(url: string, onStatement: OnStatement): Driver & { address: string } {
+export function openSqlite(url: string, onStatement: OnStatement, isWaitedFor = false): Driver & { address: string } {
   const path = url.slice('sqlite:'.length)
   if (path === '') throw new Error(`store: expected sqlite:PATH, found ${JSON.stringify(url)}`)
-  return new SqliteDriver(path === ':memory:' ? null : resolve(path), onStatement)
+  return new SqliteDriver(path === ':memory:' ? null : resolve(path), onStatement, isWaitedFor)
 }
 
 /** `address`: that of another driver. */
