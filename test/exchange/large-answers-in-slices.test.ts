@@ -8,7 +8,8 @@ import { HEADERS, MODEL, open, PATHS } from './support/gateway.ts'
 
 const OWN_CODE = new URL('../../lib/', import.meta.url).pathname
 const MIB = 1024 * 1024
-const SIZE = 20 * MIB
+/** So much more than a turn may touch that no slice of another size could hide. */
+const SIZE = 10 * MIB
 /** A slice, what is read at once beside it, and each of these a few times: as bytes, as text, and in the memory that goes to the thread. */
 const MOST_IN_A_TURN = 2 * MIB
 

@@ -1,5 +1,6 @@
 /** `gateway serve` is renewed as a whole while clients ask. */
 import http from 'node:http'
+import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { KEY, startGateway } from '../support/gateway.ts'
 import { childrenOf } from '../support/processes.ts'
@@ -20,6 +21,9 @@ const ask = (main: string, agent: http.Agent, body: object): Promise<string> =>
     req.end(JSON.stringify({ model: 'beta-4.7', messages: [{ role: 'user', content: 'Hello!' }], ...body }))
   })
 
+/** Without a pause the clients would take the processor from the process that starts. */
+const ASK_EVERY_MS = 5
+
 for (const workers of [1, 2])
   t.test(`workers: ${workers}, a new process takes over while a stream runs and clients ask`, async t => {
     const gateway = await startGateway({ config: { workers } })
@@ -35,7 +39,7 @@ for (const workers of [1, 2])
     let over = false
     const asked: string[] = []
     const asking = [...agents, ...agents].map(async agent => {
-      while (!over) asked.push((await ask(main, agent, {}).catch(String)).slice(0, 80))
+      for (; !over; await sleep(ASK_EVERY_MS)) asked.push((await ask(main, agent, {}).catch(String)).slice(0, 80))
     })
     child.kill('SIGUSR2')
     await until('two serve', () => childrenOf(supervisor).length === 2)
