@@ -10,6 +10,7 @@ import type { AddressInfo } from 'node:net'
 import { readFileSync } from 'node:fs'
 import t, { type Test } from 'tap'
 import { certificates, folderOf } from '../proxies/support.ts'
+import { commandLine } from '../support/command-line.ts'
 import { BIN, KEY, startGateway, type TestGateway } from '../support/gateway.ts'
 
 interface Spoils {
@@ -49,19 +50,29 @@ async function behindTls(t: Test) {
     proxy.close()
     await gateway?.stop()
   })
-  const doctor = async (args: string[], key = KEY) => {
-    const env = { ...process.env, NODE_EXTRA_CA_CERTS: files.cert, THE_KEY: key }
-    const child = spawn(BIN, ['doctor', ...args, '--json'], { env, stdio: ['pipe', 'pipe', 'inherit'] })
-    child.stdin.end(key)
-    let text = ''
-    child.stdout.on('data', chunk => (text += chunk))
-    const [code] = await once(child, 'close')
+  const trusting = { NODE_EXTRA_CA_CERTS: files.cert }
+  const command = commandLine(t, trusting)
+  const judged = (code: number | null, text: string) => {
     const { checks } = JSON.parse(text) as {
       checks: Record<'address' | 'check' | 'result' | 'says' | 'mend', string>[]
     }
     for (const { result, mend, says } of checks)
       t.equal(mend === '', result === 'ok', `what is wrong can be mended: ${says}`)
     return { code, text, checks }
+  }
+  const doctor = async (args: string[], key = KEY) => {
+    const { status, stdout } = await command(['doctor', ...args, '--json'], folder, { env: { THE_KEY: key } })
+    return judged(status, stdout)
+  }
+  /** With the key on standard input. */
+  const typed = async (...args: string[]) => {
+    const env = { ...process.env, ...trusting }
+    const child = spawn(BIN, ['doctor', ...args, '--json'], { env, stdio: ['pipe', 'pipe', 'inherit'] })
+    child.stdin.end(KEY)
+    let text = ''
+    child.stdout.on('data', chunk => (text += chunk))
+    const [code] = await once(child, 'close')
+    return judged(code, text)
   }
   return {
     url,
@@ -72,7 +83,7 @@ async function behindTls(t: Test) {
       return { code, checks: checks.filter(({ address }) => address === 'console') }
     },
     client: (base: string, key?: string) => doctor(['--base', base, '--key', 'THE_KEY'], key),
-    doctor,
+    typed,
   }
 }
 
@@ -128,7 +139,7 @@ t.test('client: prefix, key, placement, protocol and clock', async t => {
   t.equal(well.code, 0)
   t.notMatch(well.text, KEY, 'the key is in no answer')
   t.same(resultsOf((await s.client(`${s.url}/v1/`)).checks), all, 'the base of OpenAI-compatible clients')
-  const typed = await s.doctor(['--base', s.url, '--key', '-'])
+  const typed = await s.typed('--base', s.url, '--key', '-')
   t.same(resultsOf(typed.checks), all, 'the key on standard input')
 
   const bases: [base: string, key: string | undefined, says: object][] = [

@@ -32,10 +32,11 @@ export function runBin(args: string[], cwd: string, bin = BIN, env: NodeJS.Proce
 
 export type RunCommand = (args: string[], cwd: string, around?: CommandSurroundings) => Promise<Ended>
 
-/** The process ends with `t`. */
-export function commandLine(t: Pick<Test, 'teardown'>): RunCommand {
+/** The process ends with `t`. `env`: what Node itself reads when the process starts. */
+export function commandLine(t: Pick<Test, 'teardown'>, env: Record<string, string> = {}): RunCommand {
   const child = fork(fileURLToPath(new URL('command-server.ts', import.meta.url)), {
     execArgv: ['--disable-warning=ExperimentalWarning'],
+    env: { ...process.env, ...env },
   })
   const exited = once(child, 'exit').then(([code]) =>
     Promise.reject(new Error(`the process of commands: exit ${code}`)),
