@@ -6,13 +6,12 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { Dispatcher } from 'undici'
 import type { OtherFormReader } from '../protocols/protocol.ts'
 import type { Attempt } from './attempt.ts'
+import { MOST_SHORT_BYTES, PassingAnswer, tellJson } from './passing-answer.ts'
 
 type Controller = Dispatcher.DispatchController
 
 /** 250 vectors of 3,072 numbers are less. */
 const MOST_BYTES = 32 * 1024 * 1024
-/** An error that is longer is told as far as it has come, and its connection closed. */
-const MOST_ERROR_BYTES = 64 * 1024
 
 /** What is made of an answer. */
 export interface OtherFormReading {
@@ -29,8 +28,7 @@ class UnreadableAnswer extends Error {
   readonly code = 'unreadable'
 }
 
-export class OtherFormAnswer implements Dispatcher.DispatchHandler {
-  readonly #attempt: Attempt
+export class OtherFormAnswer extends PassingAnswer {
   readonly #form: OtherFormReading
   #status = 0
   #headers: IncomingHttpHeaders = {}
@@ -38,16 +36,8 @@ export class OtherFormAnswer implements Dispatcher.DispatchHandler {
   readonly #error: Buffer[] = []
 
   constructor(attempt: Attempt, form: OtherFormReading) {
-    this.#attempt = attempt
+    super(attempt)
     this.#form = form
-  }
-
-  onRequestStart(controller: Controller): void {
-    this.#attempt.onRequestStart(controller)
-  }
-
-  onRequestSent(): void {
-    this.#attempt.onRequestSent()
   }
 
   onResponseStart(_controller: Controller, status: number, headers: IncomingHttpHeaders): void {
@@ -60,7 +50,7 @@ export class OtherFormAnswer implements Dispatcher.DispatchHandler {
     this.#bytes += chunk.length
     if (!this.#isAnswer) {
       this.#error.push(chunk)
-      if (this.#bytes <= MOST_ERROR_BYTES) return
+      if (this.#bytes <= MOST_SHORT_BYTES) return
       this.#tellError(controller)
       controller.abort(new UnreadableAnswer('an error without end'))
     } else if (this.#bytes > MOST_BYTES) controller.abort(new UnreadableAnswer('the answer is too long'))
@@ -78,7 +68,7 @@ export class OtherFormAnswer implements Dispatcher.DispatchHandler {
       return
     }
     const told = this.#form.reader.end()
-    if (told === null) this.#attempt.onResponseError(controller, new UnreadableAnswer('the answer cannot be read'))
+    if (told === null) this.attempt.onResponseError(controller, new UnreadableAnswer('the answer cannot be read'))
     else this.#tell(controller, Buffer.from(told))
   }
 
@@ -87,16 +77,12 @@ export class OtherFormAnswer implements Dispatcher.DispatchHandler {
   }
 
   #tell(controller: Controller, body: Buffer): void {
-    const { 'content-length': _, 'content-encoding': __, 'transfer-encoding': ___, ...rest } = this.#headers
-    this.#attempt.onResponseStart(controller, this.#status, { ...rest, 'content-type': 'application/json' })
-    this.#attempt.onResponseData(controller, body)
-    this.#attempt.onResponseEnd()
+    tellJson(this.attempt, controller, { status: this.#status, headers: this.#headers, body })
   }
 
   /** An error that breaks off says what it is all the same. */
-  onResponseError(controller: Controller | null, error: Error): void {
-    if (this.#status < 300 || controller === null || controller.aborted)
-      this.#attempt.onResponseError(controller, error)
+  override onResponseError(controller: Controller | null, error: Error): void {
+    if (this.#status < 300 || controller === null || controller.aborted) super.onResponseError(controller, error)
     else this.#tellError(controller)
   }
 }

@@ -12,6 +12,7 @@ import { fieldsOf } from '../../protocols/json/text.ts'
 import type { AnswersOf } from '../../protocols/words/kinds.ts'
 import type { Attempt } from '../attempt.ts'
 import { decoderFor, type SideDecoder } from '../decode.ts'
+import { MOST_SHORT_BYTES, PassingAnswer, tellJson, withoutBytes } from '../passing-answer.ts'
 import { bedrockError, bedrockException } from './bedrock-errors.ts'
 import { BadFrame, type EventFrame, FrameReader } from './frames.ts'
 
@@ -19,8 +20,6 @@ type Controller = Dispatcher.DispatchController
 
 const FRAMES = /^application\/vnd\.amazon\.eventstream\b/i
 const NAMED = 'x-amzn-errortype'
-/** An answer of these that is longer is told as far as it has come, and its connection closed. */
-const MOST_KEPT_BYTES = 64 * 1024
 const NOTHING: Buffer = Buffer.alloc(0)
 
 /** An error, or a count of tokens: it is told when it is whole. */
@@ -41,7 +40,7 @@ class ShortAnswer {
   keep(chunk: Buffer): boolean {
     this.#bytes += chunk.length
     this.#parts.push(chunk)
-    return this.#bytes <= MOST_KEPT_BYTES
+    return this.#bytes <= MOST_SHORT_BYTES
   }
 
   tell(attempt: Attempt, controller: Controller): void {
@@ -63,14 +62,11 @@ class ShortAnswer {
   }
 
   #tellWhole(attempt: Attempt, controller: Controller, status: number, body: string): void {
-    attempt.onResponseStart(controller, status, { ...bare(this.#headers), 'content-type': 'application/json' })
-    attempt.onResponseData(controller, Buffer.from(body))
-    attempt.onResponseEnd()
+    tellJson(attempt, controller, { status, headers: this.#headers, body: Buffer.from(body) })
   }
 }
 
-export class BedrockAnswer implements Dispatcher.DispatchHandler {
-  readonly #attempt: Attempt
+export class BedrockAnswer extends PassingAnswer {
   readonly #form: AnswersOf
   readonly #isCount: boolean
   /** null = it is told as it comes. */
@@ -83,31 +79,23 @@ export class BedrockAnswer implements Dispatcher.DispatchHandler {
 
   /** `isCount`: the request asks how many tokens it has. */
   constructor(attempt: Attempt, form: AnswersOf, isCount: boolean) {
-    this.#attempt = attempt
+    super(attempt)
     this.#form = form
     this.#isCount = isCount && form === 'claude-on-bedrock'
-  }
-
-  onRequestStart(controller: Controller): void {
-    this.#attempt.onRequestStart(controller)
-  }
-
-  onRequestSent(): void {
-    this.#attempt.onRequestSent()
   }
 
   onResponseStart(controller: Controller, status: number, headers: IncomingHttpHeaders): void {
     if (status >= 300 || (status >= 200 && this.#isCount)) this.#short = new ShortAnswer(this.#form, status, headers)
     else if (status >= 200 && FRAMES.test(String(headers['content-type'] ?? '')))
       this.#begin(controller, status, headers)
-    else this.#attempt.onResponseStart(controller, status, headers)
+    else this.attempt.onResponseStart(controller, status, headers)
   }
 
   #begin(controller: Controller, status: number, headers: IncomingHttpHeaders): void {
     this.#events = new BedrockEvents(this.#form)
-    const told = { ...bare(headers), 'content-type': 'text/event-stream' }
+    const told = { ...withoutBytes(headers), 'content-type': 'text/event-stream' }
     if (isPlain(headers)) {
-      this.#attempt.onResponseStart(controller, status, told)
+      this.attempt.onResponseStart(controller, status, told)
       return
     }
     const gate = (this.#gate = new Gate(controller))
@@ -116,19 +104,19 @@ export class BedrockAnswer implements Dispatcher.DispatchHandler {
       onFault: error => controller.abort(error as Error),
     })
     if (this.#decoder === null) controller.abort(new BadFrame('the stream is compressed in an unknown way'))
-    else this.#attempt.onResponseStart(gate, status, told)
+    else this.attempt.onResponseStart(gate, status, told)
   }
 
   onResponseData(controller: Controller, chunk: Buffer): void {
     if (this.#short !== null) this.#keep(controller, chunk, this.#short)
     else if (this.#decoder !== null) this.#unpack(chunk, this.#decoder)
     else if (this.#events !== null) this.#take(controller, chunk)
-    else this.#attempt.onResponseData(controller, chunk)
+    else this.attempt.onResponseData(controller, chunk)
   }
 
   #keep(controller: Controller, chunk: Buffer, short: ShortAnswer): void {
     if (short.keep(chunk)) return
-    short.tell(this.#attempt, controller)
+    short.tell(this.attempt, controller)
     controller.abort(new Error('an answer without end'))
   }
 
@@ -141,12 +129,12 @@ export class BedrockAnswer implements Dispatcher.DispatchHandler {
   #take(controller: Controller, chunk: Buffer): void {
     const events = this.#events as BedrockEvents
     const told = events.push(chunk)
-    if (told.length > 0) this.#attempt.onResponseData(controller, told)
+    if (told.length > 0) this.attempt.onResponseData(controller, told)
     if (events.broken !== null) controller.abort(events.broken)
   }
 
   onResponseEnd(controller: Controller): void {
-    if (this.#short !== null) this.#short.tell(this.#attempt, controller)
+    if (this.#short !== null) this.#short.tell(this.attempt, controller)
     else if (this.#decoder === null) this.#end(controller)
     else this.#decoder.end(() => this.#end(controller))
   }
@@ -154,27 +142,20 @@ export class BedrockAnswer implements Dispatcher.DispatchHandler {
   #end(controller: Controller): void {
     this.#events?.end()
     const broken = this.#decoder?.broken ? new BadFrame('the stream cannot be unpacked') : this.#events?.broken
-    if (broken) this.#attempt.onResponseError(controller, broken)
-    else this.#attempt.onResponseEnd()
+    if (broken) this.attempt.onResponseError(controller, broken)
+    else this.attempt.onResponseEnd()
   }
 
   /** An error that breaks off says what it is all the same. */
-  onResponseError(controller: Controller | null, error: Error): void {
+  override onResponseError(controller: Controller | null, error: Error): void {
     this.#decoder?.stop()
-    if (this.#short === null || controller === null || controller.aborted)
-      this.#attempt.onResponseError(controller, error)
-    else this.#short.tell(this.#attempt, controller)
+    if (this.#short === null || controller === null || controller.aborted) super.onResponseError(controller, error)
+    else this.#short.tell(this.attempt, controller)
   }
 }
 
 const isPlain = (headers: IncomingHttpHeaders): boolean =>
   /^(identity)?$/i.test(String(headers['content-encoding'] ?? ''))
-
-/** The headers without those that are about bytes which are told in another way. */
-function bare(headers: IncomingHttpHeaders): IncomingHttpHeaders {
-  const { 'content-length': _, 'content-encoding': __, 'transfer-encoding': ___, ...rest } = headers
-  return rest
-}
 
 /** The beginning of an event of Bedrock. */
 const TYPE_FIRST = /^\{"type":"([a-z_]{1,64})"/
