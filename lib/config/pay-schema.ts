@@ -392,17 +392,17 @@ const usdtForm = z.strictObject({
     )
     .meta({
       description:
-        "Extended public key of an account m/44'/60'/n' that is used for nothing else. Deposit addresses are its children 0/i. A private key is refused.",
+        "Extended public key of an account m/44'/60'/n' that is used for nothing else. The addresses that accounts pay to are its children 0/i. A private key is refused.",
     }),
   check_address: address('an address of 0x and 40 digits').meta({
     description: 'Address 0 of that account, copied from the wallet: a start fails when the key gives another one.',
   }),
   endpoints: z.array(webAddress).length(2).meta({
     description:
-      'JSON-RPC addresses of two nodes of different providers. The first is read, the second confirms each deposit. They must answer `eth_getLogs`.',
+      'JSON-RPC addresses of two nodes of different providers. The first is read, the second confirms each transfer. They must answer `eth_getLogs`.',
   }),
   minimum: kind.cny.prefault('40').meta({
-    description: 'Deposits of an account wait until together they are worth so many CNY.',
+    description: 'Transfers of an account wait until together they are worth so many CNY.',
   }),
   chain_id: kind.whole(1).prefault(BSC).meta({ description: 'Id of the chain. Another one than 56 needs `sandbox`.' }),
   contract: address('an address of 0x and 40 digits')

@@ -1,5 +1,5 @@
 /**
- * Deposit addresses out of an extended public key (BIP 32). The key is that of one account of a wallet, `m/44'/60'/n'`, whose
+ * Addresses to which accounts pay, out of an extended public key (BIP 32). The key is that of one account of a wallet, `m/44'/60'/n'`, whose
  * secret half never comes near the gateway; the address with the number i is that of its child `0/i`. The library is loaded at
  * the first use, because few gateways need it.
  */

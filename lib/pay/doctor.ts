@@ -11,7 +11,7 @@ import { checksummed } from '../config/xpub.ts'
 import { storeNow } from '../operations/deps.ts'
 import { OperationError } from '../operations/error.ts'
 import type { Store } from '../store/store.ts'
-import { type Deposit, USDT, tokenText } from '../terms/deposits.ts'
+import { type TransferOrder, USDT, tokenText } from '../terms/chain.ts'
 import type { Order, Shown } from '../terms/pay.ts'
 import type { Account } from '../terms/records.ts'
 import { type CheckoutMethod, ProviderAway, ProviderRefuses } from './method.ts'
@@ -41,7 +41,18 @@ interface Examined {
 }
 
 export interface Finding {
-  step: 'order' | 'pay' | 'callback' | 'query' | 'credit' | 'refund' | 'close' | 'node' | 'rate' | 'address' | 'deposit'
+  step:
+    | 'order'
+    | 'pay'
+    | 'callback'
+    | 'query'
+    | 'credit'
+    | 'refund'
+    | 'close'
+    | 'node'
+    | 'rate'
+    | 'address'
+    | 'transfer'
   /** null = neither: something to do, or to know. */
   ok: boolean | null
   text: string
@@ -257,15 +268,15 @@ async function rateFinding({ deps }: Usdt): Promise<Finding> {
 /** Walks USDT, and reads the chain by itself while no gateway does. */
 async function* untilCredited({ usdt, clock, account, waitMs }: UsdtExamined): AsyncGenerator<Finding> {
   const { store, config } = usdt.deps
-  const [newest] = await store.chain.deposits({ accountId: account.id, limit: 1 })
-  const said = new Map<string, Deposit['state']>()
+  const [newest] = await store.chain.transferOrders({ accountId: account.id, limit: 1 })
+  const said = new Map<string, TransferOrder['state']>()
   for (const start = clock.monotonic(); clock.monotonic() - start < waitMs; await pause(clock, CHAIN_LOOK_MS)) {
     await usdt.scanner.round(() => false)
-    const found = await store.chain.deposits({ accountId: account.id, afterSeq: newest?.seq ?? 0, limit: 10 })
-    for (const deposit of found) {
-      if (said.get(deposit.id) === deposit.state) continue
-      said.set(deposit.id, deposit.state)
-      yield depositFinding(deposit, account)
+    const found = await store.chain.transferOrders({ accountId: account.id, afterSeq: newest?.seq ?? 0, limit: 10 })
+    for (const transfer of found) {
+      if (said.get(transfer.id) === transfer.state) continue
+      said.set(transfer.id, transfer.state)
+      yield transferFinding(transfer, account)
     }
     if (found.some(({ state }) => state === 'credited')) return
   }
@@ -273,10 +284,10 @@ async function* untilCredited({ usdt, clock, account, waitMs }: UsdtExamined): A
   yield { step: 'credit', ok: null, text, check: 'the transfer on an explorer, and the exceptions of the kind `chain`' }
 }
 
-function depositFinding({ value, block, state, credited }: Deposit, { name }: Account): Finding {
+function transferFinding({ value, block, state, credited }: TransferOrder, { name }: Account): Finding {
   const what = `${tokenText(value)} USDT in block ${block.no}`
   if (state === 'credited')
     return { step: 'credit', ok: true, text: `${name} has ${formatMicro(credited)} CNY of ${what}` }
   const ok = state === 'failed' ? false : null
-  return { step: 'deposit', ok, text: `${what}: ${state}` }
+  return { step: 'transfer', ok, text: `${what}: ${state}` }
 }

@@ -11,7 +11,7 @@ import type { OperationDeps } from '../operations/deps.ts'
 import { OperationError, type Words } from '../operations/error.ts'
 import type { NewException } from '../store/payments/types.ts'
 import type { Store } from '../store/store.ts'
-import { ID_DIGITS, idOfText } from '../terms/deposits.ts'
+import { ID_DIGITS, idOfText } from '../terms/chain.ts'
 import type { Order, OrderMethod, OrderState, PayException, PayExceptionKind, ProofSource } from '../terms/pay.ts'
 
 /** What is counted of payments. */

@@ -106,7 +106,7 @@ export const COUNTS_ELSEWHERE = fault(
 )
 export const OWN_RECEIVER = fault(
   'invalid',
-  'receiver: it is a deposit address here, and the tokens would be credited again',
+  'receiver: it is an address of an account here, and the tokens would be credited again',
   'receiver：这是本站的充值地址，退款会再次入账',
 )
 export const NOBODYS = fault(

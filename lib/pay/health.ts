@@ -112,7 +112,7 @@ const UNANSWERED = 'query_failed'
 const refusedMark = (doubt: Doubt): string => `refused_${doubt}`
 /** What `/health` says of the chain: the newest block, how many are not final, when a node last answered and when it did not. */
 export const HEAD = 'head'
-/** The day whose balances are compared with the deposits, and the last address or `BALANCES_DONE`. */
+/** The day whose balances are compared with the transfers, and the last address or `BALANCES_DONE`. */
 export const BALANCES = 'balances'
 export const BALANCES_DONE = 'done'
 export const nodeMark = (node: number): string => `node_${node}`

@@ -1,6 +1,6 @@
 /**
  * What a unit of another currency is worth. Operators set it, always until a time: an order that is begun keeps the rate of
- * its beginning, and without a rate in force none can be begun. Deposits of USDT wait without one.
+ * its beginning, and without a rate in force none can be begun. Transfers of USDT wait without one.
  */
 import { storeNow } from '../operations/deps.ts'
 import { z } from 'zod'

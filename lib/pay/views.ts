@@ -8,7 +8,7 @@ import { OperationError } from '../operations/error.ts'
 import type { Store } from '../store/store.ts'
 import type { OrderFilter } from '../store/payments/types.ts'
 import { checksummed } from '../config/xpub.ts'
-import { askedText, type Deposit, tokenText, USDT } from '../terms/deposits.ts'
+import { askedText, type TransferOrder, tokenText, USDT } from '../terms/chain.ts'
 import { type Order, type PayException, type Proof, type Refund, UNTIL_ENOUGH } from '../terms/pay.ts'
 import { creditable, isOrderId } from './exceptions.ts'
 import { NO_ORDER } from './faults.ts'
@@ -184,7 +184,7 @@ export const oneException = async (store: Store, found: PayException): Promise<E
   exceptionRow(found, await orderOf(store, found))
 
 /** Where the transfer stands on the chain that the order was made of, and which part of it has the rate of a quote. */
-const transferRow = ({ chainId, logIndex, to, from, block, node, quoted, quotedRate }: Deposit) => ({
+const transferRow = ({ chainId, logIndex, to, from, block, node, quoted, quotedRate }: TransferOrder) => ({
   chain_id: chainId,
   log_index: logIndex,
   address: checksummed(to),
@@ -199,13 +199,13 @@ const transferRow = ({ chainId, logIndex, to, from, block, node, quoted, quotedR
 export async function oneOrder({ store }: { store: Store }, id: string) {
   const order = isOrderId(id) ? await store.pay.order(id) : null
   if (order === null) throw new OperationError('missing', NO_ORDER)
-  const [proofs, refunds, exceptions, refundable, person, deposit] = await Promise.all([
+  const [proofs, refunds, exceptions, refundable, person, transfer] = await Promise.all([
     store.pay.proofs(id),
     store.pay.refunds(id),
     store.pay.exceptions({ orderId: id, limit: MOST_EXCEPTIONS }),
     store.pay.refundable(id),
     order.userId === null ? null : store.people.users.byId(order.userId),
-    order.tokens === null ? null : store.chain.deposit(id),
+    order.tokens === null ? null : store.chain.transferOrder(id),
   ])
   const shown: ExceptionRow[] = exceptions.map(found => exceptionRow(found, order))
   return {
@@ -217,7 +217,7 @@ export async function oneOrder({ store }: { store: Store }, id: string) {
     expires_at: iso(order.expiresAtMs),
     check_at: isoOrNull(order.checkAtMs),
     checks: order.checks,
-    transfer: deposit === null ? null : transferRow(deposit),
+    transfer: transfer === null ? null : transferRow(transfer),
     refundable: formatMicro(refundable),
     proofs: proofs.map(proofRow),
     refunds: refunds.map(refundRow),

@@ -37,7 +37,7 @@ interface Remembered {
   key: string
   /** Seals what the store keeps of channels and users. */
   secret: string
-  /** The extended public key of deposit addresses on the simulated chain. */
+  /** The extended public key of the accounts' addresses on the simulated chain. */
   xpub: string
 }
 

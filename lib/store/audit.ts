@@ -35,7 +35,7 @@ export interface Audit {
   imbalance: Micro
   /** Ids of the accounts with an imbalance. */
   broken: number[]
-  /** References of payments that do not fit their orders or deposits; at most twenty. */
+  /** References of payments that do not fit their orders or transfers; at most twenty. */
   unfit: string[]
   /** What does not add up, the largest difference first; at most a hundred. */
   findings: AuditFinding[]

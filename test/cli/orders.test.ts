@@ -74,12 +74,12 @@ t.test('orders and exceptions of a store, beside a gateway', async t => {
   const block = { no: 1, hash: `0x${'b'.repeat(64)}` }
   const transfer = { from: first, to: first, block, accountId: account.id, blockAtMs: 1_000, node: 1, sandbox: true }
   const values = [10n ** 18n, 10n ** 30n]
-  await store.chain.addDeposits(
+  await store.chain.addTransfers(
     56,
     values.map((value, logIndex) => ({ ...transfer, tx: `0x${value}`, logIndex, value })),
   )
   await confirmTransfers(store, 56)
-  const [small, large] = (await store.chain.deposits({ afterSeq: 0, limit: 9 })).map(found => found.id) as [
+  const [small, large] = (await store.chain.transferOrders({ afterSeq: 0, limit: 9 })).map(found => found.id) as [
     string,
     string,
   ]

@@ -1,4 +1,4 @@
-/** The crediting of deposits over a store in memory, without a chain: what its nodes say is chosen by the test. */
+/** The crediting of transfers over a store in memory, without a chain: what its nodes say is chosen by the test. */
 import type { Test } from 'tap'
 import { micro } from '../../lib/base/money.ts'
 import { Chain, Rpc } from '../../lib/pay/usdt/chain.ts'
@@ -47,7 +47,7 @@ export async function openCrediting(t: Test, storeOf: (real: Store) => Store = r
     },
     /** Somebody has paid. */
     pay: (value = TOKEN) =>
-      store.chain.addDeposits(CHAIN, [
+      store.chain.addTransfers(CHAIN, [
         {
           tx: HASH,
           logIndex: 0,

@@ -6,7 +6,7 @@
 import t from 'tap'
 import { ownUsdt } from '../../lib/pay/usdt/addresses.ts'
 import { ownAddress } from '../../lib/pay/usdt/addresses.ts'
-import type { DepositAddress } from '../../lib/terms/deposits.ts'
+import type { ChainAddress } from '../../lib/terms/chain.ts'
 import { ANVIL_MISSING } from '../support/anvil.ts'
 import { ACT, faultOf } from './support.ts'
 import { openUsdt } from './usdt-support.ts'
@@ -15,13 +15,13 @@ t.test('an address that is not of the key is shown to nobody', { skip: ANVIL_MIS
   const shop = await openUsdt(t)
   const { chain } = shop.store
   await shop.address()
-  const found = (await chain.depositAddress(56, shop.usdt.wallet, shop.account.id)) as DepositAddress
+  const found = (await chain.addressOf(56, shop.usdt.wallet, shop.account.id)) as ChainAddress
   const foreign = { ...found, address: `0x${'ab'.repeat(20)}` }
-  const stored = chain.depositAddress
-  chain.depositAddress = async () => foreign
+  const stored = chain.addressOf
+  chain.addressOf = async () => foreign
   t.equal(await faultOf(ownAddress(shop.usdt, shop.account, ACT)), 'conflict')
   t.equal(await faultOf(ownUsdt(shop.usdt, shop.account)), 'conflict')
   t.match(await shop.store.pay.exceptions({ open: true, limit: 9 }), [{ kind: 'chain', reference: 'address:56:0' }])
-  chain.depositAddress = stored
+  chain.addressOf = stored
   t.match(await ownUsdt(shop.usdt, shop.account), { usdt: { address: /^0x/ } })
 })

@@ -1,8 +1,8 @@
 /**
  * The process that reads the chain remembers which accounts have something new. When the store had done a step and its answer got
- * lost, or another process had done it and died, nothing was remembered, and the deposit waited until the next one of its account.
+ * lost, or another process had done it and died, nothing was remembered, and the transfer waited until the next one of its account.
  */
-// The bug behind these rows: a deposit confirmed and forgotten.
+// The bug behind these rows: a transfer confirmed and forgotten.
 import t, { type Test } from 'tap'
 import { StoreUnavailable } from '../../lib/store/base/errors.ts'
 import { through } from './chaos/through.ts'
@@ -50,8 +50,8 @@ t.test('another process has confirmed it, and died', async t => {
   await rate()
   await round()
   await pay()
-  const [deposit] = await desk.store.chain.deposits({ limit: 1 })
-  await desk.store.pay.proveOrder(proofOfTransfer(deposit!))
+  const [transfer] = await desk.store.chain.transferOrders({ limit: 1 })
+  await desk.store.pay.proveOrder(proofOfTransfer(transfer!))
   await round()
   desk.clock.advance(HOUR_MS)
   await round()

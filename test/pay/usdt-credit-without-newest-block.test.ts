@@ -8,7 +8,7 @@ import { TestChain, TOKEN } from './doubles/chain.ts'
 import { openUsdt } from './usdt-support.ts'
 import { ANVIL_MISSING } from '../support/anvil.ts'
 
-t.test('deposits are credited when the newest blocks cannot be read', { skip: ANVIL_MISSING ?? false }, async t => {
+t.test('transfers are credited when the newest blocks cannot be read', { skip: ANVIL_MISSING ?? false }, async t => {
   const chain = await TestChain.open(t)
   const shop = await openUsdt(t, { chain, section: { minimum: '1' } })
   await shop.rate(7.12)

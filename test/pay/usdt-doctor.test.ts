@@ -46,9 +46,9 @@ t.test('a walk', { skip: ANVIL_MISSING ?? false }, async t => {
     t.equal(await shop.micros(), 42_720_000)
   })
 
-  t.test('to a deposit that waits', async t => {
+  t.test('to a transfer that waits', async t => {
     const shop = await openUsdt(t, { chain })
-    t.equal(await walk(shop, TOKEN), 'node ok, node ok, rate failed, address ok, pay so, deposit so, credit so')
+    t.equal(await walk(shop, TOKEN), 'node ok, node ok, rate failed, address ok, pay so, transfer so, credit so')
   })
 
   t.test('of nobody who pays', async t => {

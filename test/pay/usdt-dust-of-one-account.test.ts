@@ -1,9 +1,9 @@
 /**
- * In each round a second node confirms some deposits. They were taken in the order in which they came, so whoever sent
+ * In each round a second node confirms some transfers. They were taken in the order in which they came, so whoever sent
  * thousands of the smallest amounts to an address of their own, which costs next to nothing, kept everybody else waiting for
  * hours. Accounts take turns.
  */
-// The bug behind these rows: deposits behind the dust of one.
+// The bug behind these rows: transfers behind the dust of one.
 import t from 'tap'
 import { openStore } from '../../lib/store/store.ts'
 import { ENGINES } from './engines.ts'
@@ -23,7 +23,7 @@ for (const [engine, newUrl] of ENGINES)
     const [crowd, ...others] = await Promise.all(
       ['crowd', 'b', 'c'].map(name => store.accounts.create({ name, groups: [], sandbox: true }, ACT)),
     )
-    const deposit = (accountId: number, n: number) => ({
+    const transfer = (accountId: number, n: number) => ({
       tx: hash(n),
       logIndex: 0,
       from: `0x${'1'.repeat(40)}`,
@@ -35,13 +35,13 @@ for (const [engine, newUrl] of ENGINES)
       node: 1,
       sandbox: true,
     })
-    await store.chain.addDeposits(
+    await store.chain.addTransfers(
       CHAIN,
-      Array.from({ length: DUST }, (_, i) => deposit(crowd!.id, i)),
+      Array.from({ length: DUST }, (_, i) => transfer(crowd!.id, i)),
     )
-    await store.chain.addDeposits(
+    await store.chain.addTransfers(
       CHAIN,
-      [...others].map(({ id }, i) => deposit(id, DUST + i)),
+      [...others].map(({ id }, i) => transfer(id, DUST + i)),
     )
     const round = await store.chain.unconfirmed(CHAIN, ROUND)
     t.equal(round.length, ROUND)
@@ -52,7 +52,7 @@ for (const [engine, newUrl] of ENGINES)
       'others do not wait',
     )
     t.equal(whose(crowd!.id), ROUND - 2)
-    for (const { id } of round) await store.chain.depositChecked(id)
+    for (const { id } of round) await store.chain.transferChecked(id)
     const next = await store.chain.unconfirmed(CHAIN, ROUND)
     const again = next.filter(({ accountId, id }) => accountId === crowd!.id && round.some(known => known.id === id))
     t.same(again, [], 'what was not asked about comes before what was')

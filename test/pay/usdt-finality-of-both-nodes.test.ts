@@ -9,7 +9,7 @@ import { TestChain, TOKEN } from './doubles/chain.ts'
 import { openUsdt } from './usdt-support.ts'
 import { ANVIL_MISSING } from '../support/anvil.ts'
 
-t.test('a deposit counts when its block is final at both nodes', { skip: ANVIL_MISSING ?? false }, async t => {
+t.test('a transfer counts when its block is final at both nodes', { skip: ANVIL_MISSING ?? false }, async t => {
   const chain = await TestChain.open(t)
   const shop = await openUsdt(t, { chain, section: { minimum: '1' } })
   await shop.rate(7.12)
@@ -21,7 +21,7 @@ t.test('a deposit counts when its block is final at both nodes', { skip: ANVIL_M
   )
   await chain.pay(at, 5n * TOKEN)
   for (let i = 0; i < 3; i++) await shop.read()
-  t.match(await shop.deposits(), [{ state: 'pending', node: 1 }])
+  t.match(await shop.transfers(), [{ state: 'pending', node: 1 }])
   t.equal(await shop.micros(), 0, 'it is not final at the second node')
   await chain.mine(1)
   await shop.read()

@@ -1,7 +1,7 @@
 /** Two gateways of one store beside one chain, on every engine; and an hour of it in which everything fails now and then. */
 import t from 'tap'
 import { openStore } from '../../lib/store/store.ts'
-import { WEI } from '../../lib/terms/deposits.ts'
+import { WEI } from '../../lib/terms/chain.ts'
 import { ANVIL_MISSING } from '../support/anvil.ts'
 import { seeded } from '../support/random.ts'
 import { type Lie, Node, TestChain, TOKEN } from './doubles/chain.ts'
@@ -103,9 +103,9 @@ t.test(
       BigInt(await shop.micros()),
       floors.reduce((sum, floor) => sum + floor, 0n),
     )
-    const deposits = await shop.deposits()
-    t.equal(deposits.length, logs.length)
-    t.comment(`${deposits.filter(({ node }) => node === 2).length} were found by the second reading`)
+    const transfers = await shop.transfers()
+    t.equal(transfers.length, logs.length)
+    t.comment(`${transfers.filter(({ node }) => node === 2).length} were found by the second reading`)
     t.match(await shop.store.audit(), { ok: true })
   },
 )

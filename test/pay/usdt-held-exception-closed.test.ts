@@ -1,8 +1,8 @@
 /**
- * An exception about a deposit that two nodes disagreed on was closed by a person, and they agreed later. When the deposit was held
+ * An exception about a transfer that two nodes disagreed on was closed by a person, and they agreed later. When the transfer was held
  * after that, because it was worth too much to be credited by itself, nobody was told: the exception was the same.
  */
-// The bug behind these rows: a held deposit whose exception was closed.
+// The bug behind these rows: a held transfer whose exception was closed.
 import t from 'tap'
 import { openCrediting } from './crediting.ts'
 import { ACT } from './support.ts'
@@ -21,7 +21,7 @@ t.test('a person is told of it once more', async t => {
   await desk.store.pay.resolveException(found!.id, 'closed: the node was behind', ACT)
   second.said = 'same'
   await round()
-  const [deposit] = await desk.store.chain.deposits({ limit: 1 })
-  t.match(deposit, { state: 'paid', credited: 0 })
-  t.match(await open(), [{ kind: 'chain', orderId: deposit?.id, transactionId: deposit?.tx }])
+  const [transfer] = await desk.store.chain.transferOrders({ limit: 1 })
+  t.match(transfer, { state: 'paid', credited: 0 })
+  t.match(await open(), [{ kind: 'chain', orderId: transfer?.id, transactionId: transfer?.tx }])
 })

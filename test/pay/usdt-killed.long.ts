@@ -1,5 +1,5 @@
 /**
- * What a crash leaves of deposits, after every step from the address to the balance, on every engine: another process goes on
+ * What a crash leaves of transfers, after every step from the address to the balance, on every engine: another process goes on
  * with what the store has, and everything is credited once. The steps of a process are its calls of the store, each of
  * which is one transaction; that nothing of a transaction stays is tried with a real gateway and `kill -9`.
  */
@@ -30,7 +30,7 @@ interface Scene {
   chain: TestChain
   clock: TestClock
   section: object
-  /** A process that takes deposits. `end`: it is closed, and gone. */
+  /** A process that takes transfers. `end`: it is closed, and gone. */
   process(account: Account): Promise<{ life: Mortal; shop: UsdtShop; end(): Promise<void> }>
   account(name: string): Promise<Account>
 }
@@ -84,13 +84,13 @@ const PAID: Record<number, bigint> = { 2: 3n * TOKEN, 4: 10n * TOKEN }
 const [QUOTED, LATER] = [8, 7]
 const WORTH = (3 * QUOTED + 10 * LATER) * 1_000_000
 
-/** No deposit is stored of what the cursor has not reached, and none is missing of what it has. */
+/** No transfer is stored of what the cursor has not reached, and none is missing of what it has. */
 async function checkCursor(t: Test, { store, chain }: Scene, sent: ReadonlyMap<string, bigint>, id: number) {
   const cursor = (await store.chain.chainCursor(56))?.no ?? 0
-  const known = (await store.chain.deposits({ accountId: id, afterSeq: 0, limit: 99 })).map(({ tx }) => tx)
+  const known = (await store.chain.transferOrders({ accountId: id, afterSeq: 0, limit: 99 })).map(({ tx }) => tx)
   for (const tx of sent.keys()) {
     const receipt = await chain.anvil.call<{ blockNumber: string }>('eth_getTransactionReceipt', tx)
-    t.equal(known.includes(tx), Number(receipt.blockNumber) <= cursor, 'a deposit and the cursor move together')
+    t.equal(known.includes(tx), Number(receipt.blockNumber) <= cursor, 'a transfer and the cursor move together')
   }
 }
 

@@ -1,7 +1,7 @@
 /**
  * A node's answer has a bound. Somebody who sends dust can make the logs of a thousand blocks larger than that, for little
  * money. Such an answer was taken for a node that is away: the same window was asked for again and again, so after an outage
- * no deposit of anybody was found any more, and the second reading, whose windows are always long, ended for good.
+ * no transfer of anybody was found any more, and the second reading, whose windows are always long, ended for good.
  */
 // The bug behind these rows: a window whose answer is too large.
 import t from 'tap'

@@ -29,7 +29,7 @@ t.test('nodes', { skip: ANVIL_MISSING ?? false }, async t => {
     await chain.reorg(1)
     await chain.mine(4)
     await shop.read()
-    t.same(await shop.deposits(), [])
+    t.same(await shop.transfers(), [])
     t.same(await shop.store.chain.seen(56, shop.account.id), [])
     t.equal(await shop.micros(), 0)
     t.same(await shop.exceptions(), [])
@@ -70,7 +70,7 @@ t.test('nodes', { skip: ANVIL_MISSING ?? false }, async t => {
     const tx = await chain.pay(shop.at, five)
     await final()
     await shop.read()
-    const [known] = await shop.deposits()
+    const [known] = await shop.transfers()
     await chain.mine(1)
     await shop.usdt.rewind(before - 2, 'as after a fork', ACT)
     const other = `0x${'ee'.repeat(32)}`
@@ -85,7 +85,7 @@ t.test('nodes', { skip: ANVIL_MISSING ?? false }, async t => {
     await shop.read()
     shop.first.honest()
     await shop.read()
-    t.match(await shop.deposits(), [
+    t.match(await shop.transfers(), [
       { tx, state: 'credited' },
       { tx, state: 'failed', logIndex: 7, credited: 0 },
     ])
@@ -93,7 +93,7 @@ t.test('nodes', { skip: ANVIL_MISSING ?? false }, async t => {
     t.same(await shop.exceptions(), ['chain'])
   })
 
-  t.test('while nothing becomes final, deposits wait and are seen', async t => {
+  t.test('while nothing becomes final, transfers wait and are seen', async t => {
     const shop = await open(t)
     const stuck = (await shop.store.chain.chainCursor(56))?.no as number
     const stalled = async (_: unknown, real: () => Promise<unknown>) => {
@@ -150,12 +150,12 @@ t.test('nodes', { skip: ANVIL_MISSING ?? false }, async t => {
       await shop.read()
       shop.first.honest()
       await shop.read()
-      t.same(await shop.deposits(), [])
+      t.same(await shop.transfers(), [])
       shop.clock.advance(11 * MINUTE_MS)
       await shop.read() // begins a second reading: what it had was read before the transfer
       shop.clock.advance(11 * MINUTE_MS)
       await shop.read()
-      t.match(await shop.deposits(), [{ node: 2 }])
+      t.match(await shop.transfers(), [{ node: 2 }])
       await shop.read()
       t.equal(await shop.micros(), HALF_CENT)
       t.match(shop.counts.samples('payRepairs'), [{ labels: { method: 'usdt', source: 'chain' }, value: 1 }])
@@ -203,7 +203,7 @@ t.test('nodes', { skip: ANVIL_MISSING ?? false }, async t => {
         await shop.read()
       }
       for (let i = 0; i < 105; i++) await shop.read()
-      t.match(await shop.deposits(), [{ state: 'pending', node: liar === 'first' ? 1 : 2 }], liar)
+      t.match(await shop.transfers(), [{ state: 'pending', node: liar === 'first' ? 1 : 2 }], liar)
       t.equal(await shop.micros(), 0)
       t.ok((await shop.exceptions()).length >= 1, 'a person looks at it')
     }
@@ -237,12 +237,12 @@ t.test('nodes', { skip: ANVIL_MISSING ?? false }, async t => {
       await chain.pay(shop.at, five)
       await final()
       await shop.read()
-      t.match(await shop.deposits(), [{ state: 'pending' }])
+      t.match(await shop.transfers(), [{ state: 'pending' }])
       t.equal(await shop.micros(), 0)
       t.same(await shop.exceptions(), ['chain'])
       shop.second.honest()
       await shop.read()
-      t.equal(await shop.micros(), HALF_CENT, 'when it says the same after all, the deposit counts')
+      t.equal(await shop.micros(), HALF_CENT, 'when it says the same after all, the transfer counts')
     })
 
   t.test('a second node that is away holds up nothing but what it has to confirm', async t => {
@@ -323,7 +323,7 @@ t.test('nodes', { skip: ANVIL_MISSING ?? false }, async t => {
     await final()
     await shop.read()
     t.ok(shop.first.asked.every(({ method, params }) => method !== 'eth_getLogs' || params[0].topics[2].length <= 500))
-    t.match(await shop.store.chain.deposits({ limit: 9 }), [{ accountId: 10_599 }])
+    t.match(await shop.store.chain.transferOrders({ limit: 9 }), [{ accountId: 10_599 }])
   })
 
   t.test('once a day the chain is asked what the addresses have', async t => {
@@ -366,14 +366,14 @@ t.test('nodes', { skip: ANVIL_MISSING ?? false }, async t => {
         await chain.mine(1)
         await shop.read()
       }
-      t.same(await shop.store.chain.deposits({ limit: 9 }), [])
+      t.same(await shop.store.chain.transferOrders({ limit: 9 }), [])
       const [told, ...others] = await shop.store.pay.exceptions({ limit: 9 })
       t.match(told, { kind: 'chain', reference: `balance:${shop.at}:${five}` })
       t.same(others, [])
       for (const node of [shop.first, shop.second]) node.honest()
       await shop.usdt.rewind(from, 'told', ACT)
       await shop.read()
-      t.match(await shop.store.chain.deposits({ limit: 9 }), [{ value: five }])
+      t.match(await shop.store.chain.transferOrders({ limit: 9 }), [{ value: five }])
     },
   )
 
@@ -431,7 +431,7 @@ t.test('nodes', { skip: ANVIL_MISSING ?? false }, async t => {
     await chain.pay(one.at, five)
     await final()
     await two.read()
-    t.same(await two.deposits(), [], 'the first one reads')
+    t.same(await two.transfers(), [], 'the first one reads')
     one.clock.advance(31_000)
     await two.read()
     t.equal(await two.micros(), HALF_CENT)

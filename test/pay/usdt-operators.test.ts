@@ -1,4 +1,4 @@
-/** What operators do about deposits, and what people see of theirs. */
+/** What operators do about transfers, and what people see of theirs. */
 import t from 'tap'
 import { micro } from '../../lib/base/money.ts'
 import { PaymentsAdmin } from '../../lib/pay/admin.ts'
@@ -10,7 +10,7 @@ import { encode, TestChain, TOKEN } from './doubles/chain.ts'
 import { ACT } from './support.ts'
 import { openUsdt } from './usdt-support.ts'
 
-t.test('deposits as people and operators see them', { skip: ANVIL_MISSING ?? false }, async t => {
+t.test('transfers as people and operators see them', { skip: ANVIL_MISSING ?? false }, async t => {
   const chain = await TestChain.open(t)
 
   t.test('a page from the first look to the credit', async t => {
@@ -84,8 +84,8 @@ t.test('deposits as people and operators see them', { skip: ANVIL_MISSING ?? fal
     await chain.pay(await shop.address(), 100n * TOKEN)
     await chain.mine()
     await shop.read()
-    const [deposit] = await shop.deposits()
-    const id = deposit!.id
+    const [transfer] = await shop.transfers()
+    const id = transfer!.id
     const receiver = `0x${'ab'.repeat(20)}`
     const form = { amount: micro(350_000_000), reference: 'ticket 7', receiver, reason: 'asked for', force: false }
     const { row, created } = await desk.refund(id, form, ACT.actor)
@@ -146,7 +146,7 @@ t.test('deposits as people and operators see them', { skip: ANVIL_MISSING ?? fal
     const told = await shop.store.pay.exceptions({ kind: 'chain', open: true, limit: 9 })
     const of = (place: number, [...orders]: readonly { id: string }[]) =>
       String(told.find(({ orderId }) => orderId === orders[place]!.id)!.id)
-    const [one, two] = [of(0, await shop.deposits()), of(1, await shop.deposits())]
+    const [one, two] = [of(0, await shop.transfers()), of(1, await shop.transfers())]
     shop.second.about('eth_getTransactionReceipt', () => ({ result: null }))
     const resolve = (id: string, action: 'credit' | 'close', reason: string) =>
       desk.resolve(id, { action, reason }, ACT.actor)

@@ -1,6 +1,6 @@
 /**
  * Each quote asked a node for its newest block, and a client may make two quotes a second: more questions in a day than the
- * gateway's own, of a plan that has an end. Then nobody's deposit would have been read.
+ * gateway's own, of a plan that has an end. Then nobody's transfer would have been read.
  */
 // The bug behind these rows: quotes that use up the nodes.
 import t from 'tap'

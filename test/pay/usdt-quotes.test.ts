@@ -2,7 +2,7 @@
 import t from 'tap'
 import { micro } from '../../lib/base/money.ts'
 import { tokensFor, worthAt } from '../../lib/pay/usdt/usdt.ts'
-import { tokenText } from '../../lib/terms/deposits.ts'
+import { tokenText } from '../../lib/terms/chain.ts'
 import { ANVIL_MISSING } from '../support/anvil.ts'
 import { seeded } from '../support/random.ts'
 import { TestChain, TOKEN } from './doubles/chain.ts'
@@ -59,7 +59,7 @@ t.test('quotes', { skip: ANVIL_MISSING ?? false }, async t => {
     t.equal(wei, 10n * TOKEN)
     await shop.move(5)
     await shop.pay(12n * TOKEN)
-    t.match(await shop.deposits(), [{ quoted: wei, quotedRate: 7_120_000, rate: 5_000_000, credited: 81_200_000 }])
+    t.match(await shop.transfers(), [{ quoted: wei, quotedRate: 7_120_000, rate: 5_000_000, credited: 81_200_000 }])
     await shop.pay(10n * TOKEN)
     t.equal(await shop.micros(), 131_200_000, 'and only once')
   })
@@ -70,7 +70,7 @@ t.test('quotes', { skip: ANVIL_MISSING ?? false }, async t => {
     await shop.move(5)
     await shop.pay(9n * TOKEN)
     await shop.pay(10n * TOKEN)
-    t.match(await shop.deposits(), [
+    t.match(await shop.transfers(), [
       { quoted: 9n * TOKEN, rate: null, credited: 64_080_000 },
       { quoted: 0n, rate: 5_000_000, credited: 50_000_000 },
     ])
@@ -86,7 +86,7 @@ t.test('quotes', { skip: ANVIL_MISSING ?? false }, async t => {
     await shop.move(5)
     await shop.pay(10n * TOKEN)
     await shop.pay(10n * TOKEN)
-    t.match(await shop.deposits(), [{ quotedRate: 8_000_000 }, { quotedRate: null, rate: 5_000_000 }])
+    t.match(await shop.transfers(), [{ quotedRate: 8_000_000 }, { quotedRate: null, rate: 5_000_000 }])
   })
 
   t.test('ends after half an hour of the chain, whatever our clock says', async t => {
@@ -96,11 +96,11 @@ t.test('quotes', { skip: ANVIL_MISSING ?? false }, async t => {
     await shop.move(8)
     shop.clock.advance(60 * 60_000)
     await shop.pay(10n * TOKEN)
-    t.match(await shop.deposits(), [{ quotedRate: 7_120_000 }], 'the chain is still at the same minute')
+    t.match(await shop.transfers(), [{ quotedRate: 7_120_000 }], 'the chain is still at the same minute')
     await shop.quote('80')
     await chain.anvil.call('evm_increaseTime', 30 * 60)
     await shop.pay(10n * TOKEN)
-    t.match((await shop.deposits()).slice(1), [{ quotedRate: null, rate: 8_000_000 }])
+    t.match((await shop.transfers()).slice(1), [{ quotedRate: null, rate: 8_000_000 }])
   })
 
   t.test('is refused without a rate, and beyond the bounds', async t => {

@@ -1,5 +1,5 @@
 /**
- * A rate begins at a time that is read before the rate is stored. A deposit that was stored in between had no rate, and waited for
+ * A rate begins at a time that is read before the rate is stored. A transfer that was stored in between had no rate, and waited for
  * one that began after it: not for this one but for the next one, which may be set weeks later.
  */
 // The bug behind these rows: a rate that began before it was stored.
@@ -19,7 +19,7 @@ for (const [engine, newUrl] of ENGINES)
     await store.migrate()
     const { id: accountId } = await store.accounts.create({ name: 'a', groups: [], sandbox: true }, ACT)
     const fromMs = (await store.now()) ?? Date.now()
-    const deposit = (logIndex: number) => ({
+    const transfer = (logIndex: number) => ({
       tx: HASH,
       logIndex,
       from: `0x${'1'.repeat(40)}`,
@@ -33,8 +33,9 @@ for (const [engine, newUrl] of ENGINES)
     })
     const set = (rate: number, beginMs: number, untilMs: number) =>
       store.pay.setPayRate({ currency: 'USDT', rate, fromMs: beginMs, untilMs }, ACT)
-    const rates = async () => (await store.chain.deposits({ accountId, afterSeq: 0, limit: 9 })).map(({ rate }) => rate)
-    await store.chain.addDeposits(CHAIN, [deposit(0)])
+    const rates = async () =>
+      (await store.chain.transferOrders({ accountId, afterSeq: 0, limit: 9 })).map(({ rate }) => rate)
+    await store.chain.addTransfers(CHAIN, [transfer(0)])
     await set(5_000_000, fromMs - 2 * HOUR_MS, fromMs - HOUR_MS)
     t.equal(await store.chain.fixRates(), 0, 'a rate that had ended gives none')
     await set(7_000_000, fromMs - 1, fromMs + HOUR_MS)

@@ -1,9 +1,9 @@
 /**
- * A first node that was wrong about a block had deposits stored in it. The second node contradicted, somebody set the cursor
+ * A first node that was wrong about a block had transfers stored in it. The second node contradicted, somebody set the cursor
  * back, and the transfer was found where it really stands; but it was known already, in the block that does not exist, and so
  * it was never credited.
  */
-// The bug behind these rows: a deposit stuck in a block that is gone.
+// The bug behind these rows: a transfer stuck in a block that is gone.
 import t from 'tap'
 import { openStore } from '../../lib/store/store.ts'
 import { Node, TestChain, TOKEN, USDT_CONTRACT } from './doubles/chain.ts'
@@ -44,7 +44,7 @@ t.test('what no second node has confirmed is read again', { skip: ANVIL_MISSING 
         await shop.read()
         shop.first.honest()
         await shop.read()
-        t.match(await shop.deposits(), [{ state: 'pending', block: { hash: OTHER } }])
+        t.match(await shop.transfers(), [{ state: 'pending', block: { hash: OTHER } }])
         t.equal(await shop.micros(), 0)
         await shop.usdt.rewind(before - 2, 'the first node was wrong', { ...ACT, operation: 'payments.rewind' })
         for (let i = 0; i < 3; i++) await shop.read()

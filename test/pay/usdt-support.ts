@@ -1,7 +1,7 @@
 /** A shop that takes USDT, in front of a chain, with a wallet that is made for each run. */
 import { randomBytes } from 'node:crypto'
 import { HDKey } from '@scure/bip32'
-import type { Deposit } from '../../lib/terms/deposits.ts'
+import type { TransferOrder } from '../../lib/terms/chain.ts'
 import type { Usdt } from '../../lib/pay/usdt/usdt.ts'
 import { PaymentsAdmin } from '../../lib/pay/admin.ts'
 import type { Store } from '../../lib/store/store.ts'
@@ -39,7 +39,7 @@ export interface UsdtShop extends Omit<Shop, 'method' | 'begin'> {
   /** The account's address. */
   address(account?: Account): Promise<string>
   rate(cny: number, validMs?: number): Promise<void>
-  deposits(account?: Account): Promise<Deposit[]>
+  transfers(account?: Account): Promise<TransferOrder[]>
   states(account?: Account): Promise<string[]>
   /** An operator credits what waits, however little it is. */
   release(account?: Account): Promise<void>
@@ -76,7 +76,7 @@ export async function openUsdt(t: Teardown, given: Given = {}): Promise<UsdtShop
   const shop = await openShop(t, { usdt: section }, given)
   const usdt = (await shop.desk.usdt()) as Usdt
   const { store, account: own } = shop
-  const deposits = (account = own) => store.chain.deposits({ accountId: account.id, afterSeq: 0, limit: 1_000 })
+  const transfers = (account = own) => store.chain.transferOrders({ accountId: account.id, afterSeq: 0, limit: 1_000 })
   return {
     ...shop,
     usdt,
@@ -93,11 +93,11 @@ export async function openUsdt(t: Teardown, given: Given = {}): Promise<UsdtShop
       const rate = { currency: 'USDT', rate: Math.round(cny * MICROS), fromMs, untilMs: fromMs + validMs }
       await store.pay.setPayRate(rate, ACT)
     },
-    deposits,
-    states: async account => (await deposits(account)).map(({ state }) => state),
+    transfers,
+    states: async account => (await transfers(account)).map(({ state }) => state),
     async release(account = own) {
       const admin = new PaymentsAdmin({ ...shop, pay: async () => shop.desk })
-      for (const { id, state } of await deposits(account))
+      for (const { id, state } of await transfers(account))
         if (state === 'paid') await admin.release(id, { reason: 'asked for' }, ACT.actor)
     },
     async micros(account = own) {

@@ -25,7 +25,7 @@ t.test('a refund that is frozen for a day is told once, and closes by itself', a
     node: 1,
     sandbox: true,
   }
-  await chain.addDeposits(56, [{ ...transfer, tx: `0x${'1'.repeat(64)}`, logIndex: 0, value: 10n ** 20n }])
+  await chain.addTransfers(56, [{ ...transfer, tx: `0x${'1'.repeat(64)}`, logIndex: 0, value: 10n ** 20n }])
   await confirmTransfers(shop.store, 56)
   const [{ id: paid } = { id: '' }] = (await creditTransfers(shop.store, 56, shop.account.id, 0, ACT)).credited
   const desk = new PaymentsAdmin({ ...shop, pay: async () => shop.desk })

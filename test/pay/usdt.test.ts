@@ -1,6 +1,6 @@
-/** Deposits on a real chain of this machine: real transfers of a real token, from the block to the balance. */
+/** Transfers on a real chain of this machine: real transfers of a real token, from the block to the balance. */
 import t from 'tap'
-import { depositReference } from '../../lib/terms/deposits.ts'
+import { transferReference } from '../../lib/terms/chain.ts'
 import { ANVIL_MISSING } from '../support/anvil.ts'
 import { encode, TestChain, TOKEN } from './doubles/chain.ts'
 import { ACT, faultOf } from './support.ts'
@@ -8,7 +8,7 @@ import { openUsdt } from './usdt-support.ts'
 
 const RATE = 7.12
 
-t.test('deposits', { skip: ANVIL_MISSING ?? false }, async t => {
+t.test('transfers', { skip: ANVIL_MISSING ?? false }, async t => {
   const chain = await TestChain.open(t)
   const open = async (t: Parameters<typeof openUsdt>[0], given: Parameters<typeof openUsdt>[1] = {}) => {
     const shop = await openUsdt(t, { chain, ...given })
@@ -27,8 +27,8 @@ t.test('deposits', { skip: ANVIL_MISSING ?? false }, async t => {
     t.equal(await shop.micros(), 0)
     await chain.mine()
     await shop.read()
-    const [deposit] = await shop.deposits()
-    t.match(deposit, { tx, state: 'credited', value: 10n * TOKEN, from: chain.payer, credited: 71_200_000, node: 1 })
+    const [transfer] = await shop.transfers()
+    t.match(transfer, { tx, state: 'credited', value: 10n * TOKEN, from: chain.payer, credited: 71_200_000, node: 1 })
     t.equal(await shop.micros(), 71_200_000)
     t.same(await shop.store.chain.seen(56, shop.account.id), [], 'and is seen no more')
     for (let i = 0; i < 3; i++) await shop.read()
@@ -39,7 +39,7 @@ t.test('deposits', { skip: ANVIL_MISSING ?? false }, async t => {
       limit: 9,
     })
     t.match(entries, [
-      { kind: 'payment', amount: 71_200_000, actor: 'usdt', reference: depositReference(56, deposit!) },
+      { kind: 'payment', amount: 71_200_000, actor: 'usdt', reference: transferReference(56, transfer!) },
     ])
     t.match(await shop.store.audit(), { ok: true })
 
@@ -64,10 +64,10 @@ t.test('deposits', { skip: ANVIL_MISSING ?? false }, async t => {
     await chain.mine()
     await shop.read()
     t.same([await shop.micros(), await shop.micros(two)], [2 * 71_200_000, 71_200_000])
-    t.equal(new Set((await shop.deposits()).map(({ logIndex }) => logIndex)).size, 2)
+    t.equal(new Set((await shop.transfers()).map(({ logIndex }) => logIndex)).size, 2)
   })
 
-  t.test('what is no deposit', async t => {
+  t.test('what is no transfer', async t => {
     const shop = await open(t)
     await shop.read()
     const address = await shop.address()
@@ -79,7 +79,7 @@ t.test('deposits', { skip: ANVIL_MISSING ?? false }, async t => {
     t.match(await chain.anvil.call('eth_getTransactionReceipt', failed), { status: '0x0' })
     await chain.mine()
     await shop.read()
-    t.same(await shop.deposits(), [])
+    t.same(await shop.transfers(), [])
     t.equal(await shop.micros(), 0)
     await chain.pay(address, 10n * TOKEN)
     await chain.mine()
@@ -96,14 +96,14 @@ t.test('deposits', { skip: ANVIL_MISSING ?? false }, async t => {
     await chain.pay(address, 10n * TOKEN + 1n)
     await chain.mine()
     await shop.read()
-    t.match(await shop.deposits(), [
+    t.match(await shop.transfers(), [
       { value: million, state: 'paid', credited: 0 },
       { value: 10n * TOKEN + 1n, state: 'credited', credited: 71_200_000 },
     ])
     t.equal(
       await shop.micros(),
       71_200_000,
-      'one that no balance could have waits for a person, and no other deposit for it',
+      'one that no balance could have waits for a person, and no other transfer for it',
     )
     t.same(await shop.exceptions(), ['chain'])
     t.match(await shop.store.audit(), { ok: true })
@@ -142,20 +142,20 @@ t.test('deposits', { skip: ANVIL_MISSING ?? false }, async t => {
     t.equal(await shop.micros(), 7_120_000)
   })
 
-  t.test('without a rate deposits wait for the next one, whatever comes after it', async t => {
+  t.test('without a rate transfers wait for the next one, whatever comes after it', async t => {
     const shop = await openUsdt(t, { chain })
     await shop.read()
     const address = await shop.address()
     await chain.pay(address, 10n * TOKEN)
     await chain.mine()
     await shop.read()
-    t.match(await shop.deposits(), [{ state: 'paid', rate: null }])
+    t.match(await shop.transfers(), [{ state: 'paid', rate: null }])
     await new Promise(resolve => setTimeout(resolve, 5)) // the engine's clock is the machine's own
     await shop.rate(8)
     await new Promise(resolve => setTimeout(resolve, 5))
     await shop.rate(6)
     await shop.read()
-    t.match(await shop.deposits(), [{ state: 'credited', rate: 8_000_000 }])
+    t.match(await shop.transfers(), [{ state: 'credited', rate: 8_000_000 }])
     await chain.pay(address, 10n * TOKEN)
     await chain.mine()
     await shop.read()

@@ -4,7 +4,7 @@ import type { Test } from 'tap'
 import { micro, ZERO } from '../../lib/base/money.ts'
 import { openStore, type Store } from '../../lib/store/store.ts'
 import type { NewOrder } from '../../lib/store/payments/types.ts'
-import { depositReference, idOfText, WEI } from '../../lib/terms/deposits.ts'
+import { transferReference, idOfText, WEI } from '../../lib/terms/chain.ts'
 import { fund, openDriver } from '../support/store.ts'
 import { confirmTransfers, creditTransfers } from '../support/transfers.ts'
 import { ACT, LOOSE, newOrder, newRefund, proofOf } from './pay-suite.ts'
@@ -26,15 +26,15 @@ const hash = (n: number) => `0x${n.toString(16).padStart(64, '0')}`
 const ADDRESS = `0x${'2'.repeat(40)}`
 
 /**
- * Deposits of 3 and 2 tokens at 7 CNY each, the second one at a quote of 8 CNY for one token; and the smallest one there is. One
+ * Transfers of 3 and 2 tokens at 7 CNY each, the second one at a quote of 8 CNY for one token; and the smallest one there is. One
  * token of the first was sent back, and another one is to be.
  */
-async function deposited(store: Store, accountId: number): Promise<[plain: string, quoted: string, smallest: string]> {
+async function transferred(store: Store, accountId: number): Promise<[plain: string, quoted: string, smallest: string]> {
   const now = Date.now()
   await store.pay.setPayRate({ currency: 'USDT', rate: 7_000_000, fromMs: now - HOUR_MS, untilMs: now + HOUR_MS }, ACT)
   const quote = { accountId, amount: micro(8_000_000), wei: WEI, rate: 8_000_000, fromMs: 2_000, untilMs: 3_000 }
   await store.chain.makeQuote(quote, 1, ACT)
-  const deposit = (n: number, value: bigint) => ({
+  const transfer = (n: number, value: bigint) => ({
     tx: hash(n),
     logIndex: n,
     from: `0x${'1'.repeat(40)}`,
@@ -46,19 +46,19 @@ async function deposited(store: Store, accountId: number): Promise<[plain: strin
     node: 1,
     sandbox: true,
   })
-  const found = [deposit(1, 3n * WEI), deposit(2, 2n * WEI), deposit(3, 1n)] as const
-  await store.chain.addDeposits(CHAIN, found)
+  const found = [transfer(1, 3n * WEI), transfer(2, 2n * WEI), transfer(3, 1n)] as const
+  await store.chain.addTransfers(CHAIN, found)
   await confirmTransfers(store, CHAIN)
   await creditTransfers(store, CHAIN, accountId, ZERO, ACT)
   await store.chain.issueAddress({ chainId: CHAIN, wallet: 'w', accountId, fromBlock: 0 }, () => ADDRESS, ACT)
-  const [{ id: orderId } = { id: '' }] = await store.chain.deposits({ accountId, afterSeq: 0, limit: 1 })
+  const [{ id: orderId } = { id: '' }] = await store.chain.transferOrders({ accountId, afterSeq: 0, limit: 1 })
   for (const id of ['sent', 'unsent']) {
     const about = { method: 'usdt', kind: 'refund', orderId, providerId: null, reason: 'asked for' } as const
     const refund = { id, ...about, amount: micro(700 * FEN), receiver: `0x${'3'.repeat(40)}` }
     await store.pay.freeze(refund, false, null, ACT)
   }
   await store.pay.endByHand('usdt', 'sent', { tx: hash(9) }, ACT)
-  return found.map(one => depositReference(CHAIN, one)) as [string, string, string]
+  return found.map(one => transferReference(CHAIN, one)) as [string, string, string]
 }
 
 export function payAuditSuite(t: Test, newUrl: NewUrl): void {
@@ -80,7 +80,7 @@ export function payAuditSuite(t: Test, newUrl: NewUrl): void {
     await store.pay.freeze(newRefund(byHand, 'lost', 50, { kind: 'dispute' }), true, null, ACT)
     await store.pay.endFreeze('alipay', 'lost', 'done', ACT)
     const { account: holder } = await fund(store, 'holder', 0)
-    const [plain, quoted, smallest] = await deposited(store, holder.id)
+    const [plain, quoted, smallest] = await transferred(store, holder.id)
     const unpaid = newOrder(other.id)
     await store.pay.makeOrder(unpaid, LOOSE, ACT)
     const sound = await store.audit()
@@ -272,49 +272,49 @@ export function payAuditSuite(t: Test, newUrl: NewUrl): void {
         [plain],
       ],
       [
-        'the smallest deposit, of an account whose address it is not',
+        'the smallest transfer, of an account whose address it is not',
         `UPDATE pay_orders SET account_id = ${other.id} ${transfer(smallest)}`,
         `UPDATE pay_orders SET account_id = ${holder.id} ${transfer(smallest)}`,
         [other.id],
         [smallest],
       ],
       [
-        'a deposit of more tokens',
+        'a transfer of more tokens',
         `UPDATE pay_orders SET tokens = '${4n * WEI}' ${transfer(plain)}`,
         `UPDATE pay_orders SET tokens = '${3n * WEI}' ${transfer(plain)}`,
         [holder.id],
         [plain],
       ],
       [
-        'a deposit at another rate',
+        'a transfer at another rate',
         `UPDATE pay_orders SET rate = rate + 1 ${transfer(plain)}`,
         `UPDATE pay_orders SET rate = rate - 1 ${transfer(plain)}`,
         [holder.id],
         [plain],
       ],
       [
-        'a deposit at a quote of more tokens',
+        'a transfer at a quote of more tokens',
         `UPDATE chain_transfers SET quoted = '${2n * WEI}' ${place(quoted)}`,
         `UPDATE chain_transfers SET quoted = '${WEI}' ${place(quoted)}`,
         [holder.id],
         [quoted],
       ],
       [
-        'a deposit that says more than its entry',
+        'a transfer that says more than its entry',
         `UPDATE pay_orders SET credited = credited + 1 ${transfer(plain)}`,
         `UPDATE pay_orders SET credited = credited - 1 ${transfer(plain)}`,
         [holder.id],
         [plain],
       ],
       [
-        'a deposit that waits, and is credited',
+        'a transfer that waits, and is credited',
         `UPDATE pay_orders SET state = 'paid' ${transfer(plain)}`,
         `UPDATE pay_orders SET state = 'credited' ${transfer(plain)}`,
         [holder.id],
         [plain],
       ],
       [
-        'a deposit of another account',
+        'a transfer of another account',
         `UPDATE pay_orders SET account_id = ${other.id} ${transfer(plain)}`,
         `UPDATE pay_orders SET account_id = ${holder.id} ${transfer(plain)}`,
         [holder.id, other.id],
@@ -328,28 +328,28 @@ export function payAuditSuite(t: Test, newUrl: NewUrl): void {
         ['bsc:56:0x:7'],
       ],
       [
-        'the entry of a deposit, of more',
+        'the entry of a transfer, of more',
         `UPDATE entries SET amount = amount + 1 ${paid(quoted)}`,
         `UPDATE entries SET amount = amount - 1 ${paid(quoted)}`,
         [holder.id],
         [quoted],
       ],
       [
-        'the entry of a deposit under another name',
+        'the entry of a transfer under another name',
         `UPDATE entries SET payment = 'bsc:56:0x:1', reference = 'bsc:56:0x:1' ${paid(plain)}`,
         `UPDATE entries SET payment = '${plain}', reference = '${plain}' ${paid('bsc:56:0x:1')}`,
         [holder.id],
         [plain, 'bsc:56:0x:1'],
       ],
       [
-        'the entry of a deposit for another account',
+        'the entry of a transfer for another account',
         move(paid(plain), other.id),
         move(paid(plain), holder.id),
         [holder.id, other.id],
         [plain, plain],
       ],
       [
-        'the entry of a deposit as one by hand',
+        'the entry of a transfer as one by hand',
         `UPDATE entries SET kind = 'topup', payment = NULL ${paid(plain)}`,
         `UPDATE entries SET kind = 'payment', payment = '${plain}' ${paid(plain)}`,
         [holder.id],

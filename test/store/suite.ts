@@ -11,7 +11,7 @@ import { MODEL_DEFAULTS } from '../../lib/catalog/schema.ts'
 import type { Limit, Offline, UsageRow } from '../../lib/terms/records.ts'
 import { channel, fund, limitOf, newKey, SETUP, settlement, topUp, usageRow } from '../support/store.ts'
 import { actionSuite } from './action-suite.ts'
-import { depositSuite } from './deposit-suite.ts'
+import { transferSuite } from './transfer-suite.ts'
 import { disputeSuite } from './dispute-suite.ts'
 import { entrySuite } from './entry-suite.ts'
 import { exportSuite } from './export-suite.ts'
@@ -670,7 +670,7 @@ export function storeSuite(t: Test, newUrl: NewUrl): void {
   t.test('disputes', async t => disputeSuite(t, newUrl))
   t.test('the log of actions', async t => actionSuite(t, newUrl))
   t.test('payments', async t => paySuite(t, newUrl))
-  t.test('deposits', async t => depositSuite(t, newUrl))
+  t.test('transfers', async t => transferSuite(t, newUrl))
   t.test('payments, audited', async t => payAuditSuite(t, newUrl))
   t.test('keys, their secrets and their uses', async t => keySuite(t, newUrl))
   t.test('versions of prices', async t => priceSuite(t, newUrl))

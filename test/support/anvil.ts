@@ -12,7 +12,7 @@ const ANVIL = join(cache, 'gateway/anvil/bin/anvil')
 
 export const ANVIL_MISSING = existsSync(ANVIL)
   ? null
-  : 'anvil is not on this machine, and the tests of deposits did not run: .ci/anvil fetches it'
+  : 'anvil is not on this machine, and the tests of transfers did not run: .ci/anvil fetches it'
 
 interface Teardown {
   teardown(fn: () => unknown): void

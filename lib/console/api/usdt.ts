@@ -10,7 +10,7 @@ import { MAY } from '../../../web/shared/roles.ts'
 
 const quoteAnswer = z
   .strictObject({ amount: moneyText, tokens, rate: moneyText, until: timeText })
-  .meta({ id: 'DepositQuote', description: 'The rate holds for one transfer, and for at most these tokens.' })
+  .meta({ id: 'UsdtQuote', description: 'The rate holds for one transfer, and for at most these tokens.' })
 
 const usdtAnswer = z.strictObject({
   usdt: z

@@ -181,7 +181,7 @@ class Names {
     return kind === 'deposit' ? { kind, id: id.replace(/^quote:.*/, 'quote') } : subject
   }
 
-  /** A key says who made it by the number of a row, which nobody outside knows, and so does an address for deposits. */
+  /** A key says who made it by the number of a row, which nobody outside knows, and so does an address of USDT. */
   async fields({ subject }: LoggedAction, row: Record<string, unknown> | null) {
     if (subject.kind === 'deposit' && this.#reader !== null && row !== null) {
       const { number: _, ...told } = row

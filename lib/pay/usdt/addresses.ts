@@ -6,7 +6,7 @@ import type { Act } from '../../base/people.ts'
 import { formatMicro, micro } from '../../base/money.ts'
 import { checksummed } from '../../config/xpub.ts'
 import { storeNow } from '../../operations/deps.ts'
-import { floorOf, type Quote, tokenText, USDT, worthOf } from '../../terms/deposits.ts'
+import { floorOf, type Quote, tokenText, USDT, worthOf } from '../../terms/chain.ts'
 import { UNTIL_ENOUGH } from '../../terms/pay.ts'
 import type { Account } from '../../terms/records.ts'
 import { iso } from '../../operations/fields.ts'
@@ -32,12 +32,12 @@ export async function ownUsdt(usdt: Usdt | null, account: Account) {
     usdt.addressOf(account),
     store.pay.payRate(USDT, nowMs),
     store.chain.quote(account.id),
-    store.chain.deposits({ accountId: account.id, state: 'paid', limit: MOST_WAITING }),
+    store.chain.transferOrders({ accountId: account.id, state: 'paid', limit: MOST_WAITING }),
     store.chain.seen(config.chain_id, account.id),
   ])
   const waiting = paid.filter(({ heldUntilMs }) => heldUntilMs === UNTIL_ENOUGH)
   const open = quote !== null && !quote.used && quote.untilMs > nowMs ? shownQuote(quote) : null
-  const sum = waiting.reduce((total, deposit) => total + (worthOf(deposit) ?? 0n), 0n)
+  const sum = waiting.reduce((total, order) => total + (worthOf(order) ?? 0n), 0n)
   return {
     usdt: {
       chain_id: config.chain_id,
@@ -68,15 +68,15 @@ export async function* sweepList(usdt: Usdt): AsyncGenerator<string> {
   yield 'number,path,address,account,received,left\r\n'
   const cursor = await store.chain.chainCursor(chainId)
   for (let after = -1, more = true; more; ) {
-    const page = await store.chain.depositAddresses(chainId, after, PAGE)
+    const page = await store.chain.addresses(chainId, after, PAGE)
     const accounts = new Map<number, string>()
     for (const { accountId } of page)
       if (!accounts.has(accountId)) accounts.set(accountId, (await store.accounts.byId(accountId))?.publicId ?? '')
     for (const { number, wallet, address, accountId } of page) {
-      const { deposits, sweeps } = await store.chain.addressSums(chainId, address, cursor?.no ?? 0)
+      const { received, sweeps } = await store.chain.addressSums(chainId, address, cursor?.no ?? 0)
       // The address of an earlier key has a number of that key's account.
       const path = wallet === usdt.wallet ? `0/${number}` : `(${wallet}) 0/${number}`
-      const sums = `${tokenText(deposits)},${tokenText(deposits - sweeps)}`
+      const sums = `${tokenText(received)},${tokenText(received - sweeps)}`
       yield `${number},${path},${checksummed(address)},${accounts.get(accountId)},${sums}\r\n`
     }
     after = page.at(-1)?.number ?? after

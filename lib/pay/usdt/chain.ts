@@ -1,7 +1,7 @@
 /** The questions that are asked of a node of the chain, with every answer checked before it is used. */
 import type { Clock } from '../../base/clock.ts'
 import type { Store } from '../../store/store.ts'
-import type { BlockRef, DepositAddress, NewDeposit, Transfer } from '../../terms/deposits.ts'
+import type { BlockRef, ChainAddress, NewTransfer, Transfer } from '../../terms/chain.ts'
 import { AnswerTooLarge, ask } from '../provider-http.ts'
 import { ProviderAway, ProviderRefuses } from '../method.ts'
 import { LATEST_S } from '../exceptions.ts'
@@ -365,11 +365,11 @@ export class Reader {
   /** Adds to transfers whose they are, and the times of their blocks. A node that is behind may not have one of the blocks. */
   async dated(
     transfers: readonly Transfer[],
-    whose: ReadonlyMap<string, DepositAddress>,
+    whose: ReadonlyMap<string, ChainAddress>,
     sandbox: boolean,
-  ): Promise<NewDeposit[]> {
+  ): Promise<NewTransfer[]> {
     const times = new Map<number, number>()
-    const deposits: NewDeposit[] = []
+    const found: NewTransfer[] = []
     for (const transfer of transfers) {
       const { no, hash } = transfer.block
       if (!times.has(no)) {
@@ -378,16 +378,16 @@ export class Reader {
           throw new ProviderAway(`node ${this.chain.node}: a log of a block that it does not have`)
         times.set(no, block.atMs)
       }
-      const { accountId } = whose.get(transfer.to) as DepositAddress
-      deposits.push({ ...transfer, accountId, blockAtMs: times.get(no) as number, node: this.chain.node, sandbox })
+      const { accountId } = whose.get(transfer.to) as ChainAddress
+      found.push({ ...transfer, accountId, blockAtMs: times.get(no) as number, node: this.chain.node, sandbox })
     }
-    return deposits
+    return found
   }
 }
 
 /** The addresses of a chain, as far as they have been issued. New ones are read from the store as they come. */
 export class Watched {
-  readonly byAddress = new Map<string, DepositAddress>()
+  readonly byAddress = new Map<string, ChainAddress>()
   readonly #store: Store
   readonly #chainId: number
   #last = -1
@@ -398,20 +398,20 @@ export class Watched {
   }
 
   /** Gives the addresses for which the chain has not been read from their issue to the cursor. */
-  get fresh(): DepositAddress[] {
+  get fresh(): ChainAddress[] {
     return [...this.byAddress.values()].filter(({ watched }) => !watched)
   }
 
   async load(): Promise<void> {
     for (let more = true; more; ) {
-      const page = await this.#store.chain.depositAddresses(this.#chainId, this.#last, PAGE)
+      const page = await this.#store.chain.addresses(this.#chainId, this.#last, PAGE)
       for (const row of page) this.byAddress.set(row.address, row)
       this.#last = page.at(-1)?.number ?? this.#last
       more = page.length === PAGE
     }
   }
 
-  async caughtUp(rows: readonly DepositAddress[]): Promise<void> {
+  async caughtUp(rows: readonly ChainAddress[]): Promise<void> {
     if (rows.length === 0) return
     await this.#store.chain.addressesWatched(
       this.#chainId,

@@ -6,7 +6,7 @@
 import { createHash } from 'node:crypto'
 import type { UsdtConfig } from '../../config/pay-schema.ts'
 import { storeNow } from '../../operations/deps.ts'
-import { type ChainCursor, type Deposit, depositReference, tokenText } from '../../terms/deposits.ts'
+import { type ChainCursor, type TransferOrder, transferReference, tokenText } from '../../terms/chain.ts'
 import type { PayTallies } from '../../terms/tallies.ts'
 import { type PayDeps, raise } from '../exceptions.ts'
 import { BALANCES, BALANCES_DONE, type PayMarks } from '../health.ts'
@@ -32,17 +32,17 @@ export interface UsdtDeps extends PayDeps {
 }
 
 /** What a second node proves, as a payment of the order that the first one has made. */
-export const paymentOf = (deposit: Deposit): Payment => ({
+export const paymentOf = (order: TransferOrder): Payment => ({
   kind: 'paid',
-  orderId: deposit.id,
-  transactionId: deposit.reference,
-  amount: deposit.asked,
-  currency: deposit.currency,
-  merchant: deposit.to,
-  providerId: deposit.providerId,
-  sandbox: deposit.sandbox,
-  paidAtMs: deposit.blockAtMs,
-  digest: createHash('sha256').update(`${deposit.reference} ${deposit.block.hash} ${deposit.value}`).digest('hex'),
+  orderId: order.id,
+  transactionId: order.reference,
+  amount: order.asked,
+  currency: order.currency,
+  merchant: order.to,
+  providerId: order.providerId,
+  sandbox: order.sandbox,
+  paidAtMs: order.blockAtMs,
+  digest: createHash('sha256').update(`${order.reference} ${order.block.hash} ${order.value}`).digest('hex'),
 })
 
 export class Crediting {
@@ -73,8 +73,8 @@ export class Crediting {
     const unconfirmed = await store.chain.unconfirmed(config.chain_id, BATCH)
     while (unconfirmed.length > 0)
       await Promise.all(
-        unconfirmed.splice(0, AT_ONCE).map(deposit =>
-          this.#confirm(deposit).catch(error => {
+        unconfirmed.splice(0, AT_ONCE).map(order =>
+          this.#confirm(order).catch(error => {
             failed ??= error
           }),
         ),
@@ -91,34 +91,33 @@ export class Crediting {
   /** A process that found a transaction in two blocks may have died before a person was told. */
   async #tellOfFailed(): Promise<void> {
     const { store, config } = this.#deps
-    const failed = await store.chain.deposits({ state: 'failed', limit: MOST_HELD })
+    const failed = await store.chain.transferOrders({ state: 'failed', limit: MOST_HELD })
     if (failed.length === 0) return
     const open = await store.pay.exceptions({ method: 'usdt', open: true, limit: MOST_HELD })
     const told = new Set(open.map(({ orderId }) => orderId))
-    for (const deposit of failed)
-      if (deposit.chainId === config.chain_id && !told.has(deposit.id))
-        await this.#raise(deposit, 'it is held until a person decides', 'held:')
+    for (const order of failed)
+      if (order.chainId === config.chain_id && !told.has(order.id))
+        await this.#raise(order, 'it is held until a person decides', 'held:')
   }
 
-  async #confirm(deposit: Deposit): Promise<void> {
+  async #confirm(order: TransferOrder): Promise<void> {
     const { store, intake } = this.#deps
-    const other = this.#chains.find(({ node }) => node !== deposit.node) as Chain
+    const other = this.#chains.find(({ node }) => node !== order.node) as Chain
     await other.prove()
-    const said = await other.confirms(deposit)
+    const said = await other.confirms(order)
     if (said === 'same') {
-      this.#accounts?.add(deposit.accountId) // first, because the store's answer may get lost
-      await intake.take('usdt', paymentOf(deposit), 'chain')
+      this.#accounts?.add(order.accountId) // first, because the store's answer may get lost
+      await intake.take('usdt', paymentOf(order), 'chain')
       return
     }
-    await store.chain.depositChecked(deposit.id)
-    if (said === 'other')
-      await this.#raise(deposit, `node ${deposit.node} reports it, and node ${other.node} contradicts`)
-    else if (deposit.checks >= MANY_CHECKS)
-      await this.#raise(deposit, `node ${deposit.node} reports it, and node ${other.node} does not know it`)
+    await store.chain.transferChecked(order.id)
+    if (said === 'other') await this.#raise(order, `node ${order.node} reports it, and node ${other.node} contradicts`)
+    else if (order.checks >= MANY_CHECKS)
+      await this.#raise(order, `node ${order.node} reports it, and node ${other.node} does not know it`)
   }
 
   /** `prefix`: what was said of it before, when it could not be confirmed, may be closed. */
-  async #raise({ id: orderId, tx, reference }: Deposit, what: string, prefix = ''): Promise<void> {
+  async #raise({ id: orderId, tx, reference }: TransferOrder, what: string, prefix = ''): Promise<void> {
     await raise(this.#deps, {
       method: 'usdt',
       kind: 'chain',
@@ -133,8 +132,8 @@ export class Crediting {
   async #credit(accountId: number): Promise<void> {
     const { store, intake, config } = this.#deps
     const { due, tooLarge } = await store.chain.markDue(config.chain_id, accountId, config.minimum)
-    for (const deposit of tooLarge)
-      await this.#raise(deposit, 'it is worth too much to be credited without a person', 'held:')
+    for (const order of tooLarge)
+      await this.#raise(order, 'it is worth too much to be credited without a person', 'held:')
     for (const id of due) await intake.credit(id)
   }
 }
@@ -181,25 +180,25 @@ export class SecondPass {
     const { byAddress } = this.#watched
     const { chain_id: chainId } = config
     const { toNo, transfers } = await this.#reader.window(fromNo, lastNo, 'to', [...byAddress.keys()])
-    const known = await store.chain.depositsIn(chainId, fromNo + 1, toNo)
-    const stored = new Set(known.map(deposit => depositReference(chainId, deposit)))
-    const missed = transfers.filter(transfer => !stored.has(depositReference(chainId, transfer)))
+    const known = await store.chain.transferOrdersIn(chainId, fromNo + 1, toNo)
+    const stored = new Set(known.map(order => transferReference(chainId, order)))
+    const missed = transfers.filter(transfer => !stored.has(transferReference(chainId, transfer)))
     if (missed.length > 0) {
-      const { added } = await store.chain.addDeposits(
+      const { added } = await store.chain.addTransfers(
         chainId,
         await this.#reader.dated(missed, byAddress, config.sandbox),
       )
       for (let i = 0; i < added; i++) counts.repaired('usdt', 'chain')
       log.error({ from: fromNo + 1, to: toNo, added }, 'the first reading of the chain missed transfers in USDT')
     }
-    const found = new Set(transfers.map(transfer => depositReference(chainId, transfer)))
-    for (const deposit of known) {
-      const reference = depositReference(chainId, deposit)
-      if (deposit.node !== this.#reader.chain.node && !found.has(reference))
+    const found = new Set(transfers.map(transfer => transferReference(chainId, transfer)))
+    for (const order of known) {
+      const reference = transferReference(chainId, order)
+      if (order.node !== this.#reader.chain.node && !found.has(reference))
         await this.#raise(
           `second:${reference}`,
-          deposit.tx,
-          `the transfer of order ${deposit.id} is not among the logs of node ${this.#reader.chain.node}`,
+          order.tx,
+          `the transfer of order ${order.id} is not among the logs of node ${this.#reader.chain.node}`,
         )
     }
     return toNo
@@ -258,18 +257,18 @@ export class BalanceCheck {
   /** Checks some addresses after one; returns the last one, null when there are no more. */
   async #check({ no }: ChainCursor, after: number): Promise<number | null> {
     const { store, config } = this.#deps
-    const rows = await store.chain.depositAddresses(config.chain_id, after, READ_AT_ONCE)
+    const rows = await store.chain.addresses(config.chain_id, after, READ_AT_ONCE)
     for (const { address, accountId } of rows) {
-      const { deposits, sweeps } = await store.chain.addressSums(config.chain_id, address, no)
+      const { received, sweeps } = await store.chain.addressSums(config.chain_id, address, no)
       const balance = await this.#reader.chain.balance(address, no)
-      if (balance === deposits - sweeps) continue
+      if (balance === received - sweeps) continue
       await raise(this.#deps, {
         method: 'usdt',
         kind: 'chain',
         // the same difference is told once, however many days it stays
-        reference: `balance:${address}:${balance - deposits + sweeps}`,
+        reference: `balance:${address}:${balance - received + sweeps}`,
         detail:
-          `account ${accountId}: ${address} has ${shown(balance)} at block ${no}, but ${shown(deposits)} of deposits less ` +
+          `account ${accountId}: ${address} has ${shown(balance)} at block ${no}, but ${shown(received)} of orders less ` +
           `${shown(sweeps)} that left it`,
       })
     }

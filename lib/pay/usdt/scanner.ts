@@ -9,7 +9,7 @@
 import { raise } from '../exceptions.ts'
 import { storeNow } from '../../operations/deps.ts'
 import { StoreUnavailable } from '../../store/base/errors.ts'
-import { type ChainCursor, depositReference, idOfText, type NewDeposit } from '../../terms/deposits.ts'
+import { type ChainCursor, transferReference, idOfText, type NewTransfer } from '../../terms/chain.ts'
 import { HEAD } from '../health.ts'
 import { ProviderAway, ProviderRefuses } from '../method.ts'
 import { BalanceCheck, SecondPass, Silence, Crediting, type UsdtDeps } from './crediting.ts'
@@ -93,7 +93,7 @@ export class Scanner {
       if (next === null) return null
       cursor = next
     }
-    // It is for show: deposits are credited without it.
+    // It is for show: found are credited without it.
     await this.#look(final, head).catch(error => {
       if (!isAway(error)) throw error
       this.#deps.log.warn({ reason: error.message }, 'blocks that are not final cannot be read')
@@ -125,10 +125,10 @@ export class Scanner {
     const addresses = late.map(({ address }) => address)
     for (let no = Math.min(...late.map(({ fromBlock }) => fromBlock)); no < cursor.no; ) {
       const { toNo, transfers } = await this.#first.window(no, cursor.no, 'to', addresses)
-      const deposits = await this.#first.dated(transfers, byAddress, config.sandbox)
-      if (deposits.length > 0) {
-        const recorded = await store.chain.addDeposits(config.chain_id, deposits)
-        await this.#clashes(recorded.clashing as NewDeposit[])
+      const found = await this.#first.dated(transfers, byAddress, config.sandbox)
+      if (found.length > 0) {
+        const recorded = await store.chain.addTransfers(config.chain_id, found)
+        await this.#clashes(recorded.clashing as NewTransfer[])
       }
       no = toNo
     }
@@ -142,23 +142,23 @@ export class Scanner {
     const { toNo, transfers } = await this.#first.window(cursor.no, final.no, 'to', [...byAddress.keys()])
     const to = toNo === final.no ? final : await this.#first.chain.block(toNo)
     if (to === null) return null
-    const deposits = await this.#first.dated(transfers, byAddress, config.sandbox)
-    const recorded = await store.chain.advanceChain(config.chain_id, cursor, to, deposits)
+    const found = await this.#first.dated(transfers, byAddress, config.sandbox)
+    const recorded = await store.chain.advanceChain(config.chain_id, cursor, to, found)
     if (recorded === null) return null
-    await this.#clashes(recorded.clashing as NewDeposit[])
+    await this.#clashes(recorded.clashing as NewTransfer[])
     this.#deps.counts.chain.cursor_lag_seconds = Math.max(0, ((await storeNow(this.#deps)) - to.atMs) / SECOND_MS)
     return { ...cursor, no: to.no, hash: to.hash, blockAtMs: to.atMs }
   }
 
-  async #clashes(deposits: readonly NewDeposit[]): Promise<void> {
+  async #clashes(found: readonly NewTransfer[]): Promise<void> {
     const { config } = this.#deps
-    for (const deposit of deposits) {
-      const { tx, block } = deposit
+    for (const transfer of found) {
+      const { tx, block } = transfer
       await raise(this.#deps, {
         method: 'usdt',
         kind: 'chain',
         reference: `moved:${config.chain_id}:${tx}`,
-        orderId: idOfText('T', depositReference(config.chain_id, deposit)),
+        orderId: idOfText('T', transferReference(config.chain_id, transfer)),
         transactionId: tx,
         detail: `a transaction that was final in another block stands in block ${block.no} ${block.hash} now`,
       })

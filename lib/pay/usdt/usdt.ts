@@ -11,12 +11,12 @@ import {
   askedOf,
   askedText,
   type BlockRef,
-  type Deposit,
-  type DepositAddress,
+  type TransferOrder,
+  type ChainAddress,
   type Quote,
   USDT,
   WEI,
-} from '../../terms/deposits.ts'
+} from '../../terms/chain.ts'
 import type { Act } from '../../base/people.ts'
 import type { Account } from '../../terms/records.ts'
 import { nodeFailedMark, nodeMark } from '../health.ts'
@@ -74,13 +74,13 @@ export class Usdt implements PayMethod {
     return account.sandbox === this.deps.config.sandbox
   }
 
-  async addressOf(account: Account): Promise<DepositAddress | null> {
+  async addressOf(account: Account): Promise<ChainAddress | null> {
     const { store, config } = this.deps
-    const found = await store.chain.depositAddress(config.chain_id, this.wallet, account.id)
+    const found = await store.chain.chainAddress(config.chain_id, this.wallet, account.id)
     return found === null ? null : this.#proven(found)
   }
 
-  async #proven(found: DepositAddress): Promise<DepositAddress> {
+  async #proven(found: ChainAddress): Promise<ChainAddress> {
     if (this.#derived.has(found)) return found
     const { chainId, number, address } = found
     const detail = `the address ${number} in the store, ${address}, is not of the key: it is shown to nobody`
@@ -92,7 +92,7 @@ export class Usdt implements PayMethod {
    * The address of the account. It is stored before anybody sees it, with the newest final block: the chain is read for it
    * from there, wherever the cursor is by then.
    */
-  async issue(account: Account, act: Act): Promise<DepositAddress> {
+  async issue(account: Account, act: Act): Promise<ChainAddress> {
     const { store, config } = this.deps
     if (!this.offers(account)) throw NOT_OFFERED()
     const there = await this.addressOf(account)
@@ -169,11 +169,11 @@ export class Usdt implements PayMethod {
 
   /** What the node that did not report a transfer says of it now. */
   async query({ id }: Order): Promise<Said> {
-    const deposit = (await this.deps.store.chain.deposit(id)) as Deposit
-    const other = this.chains.find(({ node }) => node !== deposit.node) as Chain
+    const order = (await this.deps.store.chain.transferOrder(id)) as TransferOrder
+    const other = this.chains.find(({ node }) => node !== order.node) as Chain
     try {
       await other.prove()
-      return (await other.confirms(deposit)) === 'same' ? paymentOf(deposit) : { kind: 'open' }
+      return (await other.confirms(order)) === 'same' ? paymentOf(order) : { kind: 'open' }
     } catch (error) {
       if (isNodes(error)) throw AWAY()
       throw error
@@ -195,11 +195,11 @@ export class Usdt implements PayMethod {
 
   /** A node has to confirm that the tokens of a refund were sent by a transaction. */
   async checkSent(refund: Refund, tx: string): Promise<void> {
-    const deposit = (await this.deps.store.chain.deposit(refund.orderId)) as Deposit
+    const order = (await this.deps.store.chain.transferOrder(refund.orderId)) as TransferOrder
     const sent = await this.#moved(tx, refund.receiver as string)
     if (sent === null) throw NOT_FINAL()
     // Whoever paid may have sent something to the receiver in the same transaction.
-    if (askedOf(sent.value) < refund.asked || sent.atMs < deposit.blockAtMs || tx === deposit.tx)
+    if (askedOf(sent.value) < refund.asked || sent.atMs < order.blockAtMs || tx === order.tx)
       throw OTHER_TRANSFER(askedText(refund.asked))
   }
 
@@ -247,7 +247,7 @@ const NOT_OFFERED = () =>
   new OperationError('forbidden', { en: 'This account cannot pay with USDT', zh: '此账户不能使用 USDT 充值' })
 const NO_RATE = () =>
   new OperationError('conflict', {
-    en: 'There is no exchange rate for USDT at the moment: deposits wait until there is one',
+    en: 'There is no exchange rate for USDT at the moment: transfers wait until there is one',
     zh: '暂无 USDT 汇率：充值将等待汇率更新后入账',
   })
 const TOO_MANY = () =>
@@ -272,7 +272,7 @@ class Derived {
     this.#xpub = xpub
   }
 
-  has({ number, address }: Pick<DepositAddress, 'number' | 'address'>): boolean {
+  has({ number, address }: Pick<ChainAddress, 'number' | 'address'>): boolean {
     const derived = this.#kept.get(number) ?? addressAt(this.#xpub, number)
     if (!this.#kept.has(number) && this.#kept.size >= MOST_KEPT) this.#kept.clear()
     this.#kept.set(number, derived)

@@ -8,9 +8,9 @@
  * - every transfer belongs to the account whose address it came to;
  * - the entries that freeze, release and take back are together what the orders of the account have frozen and given back.
  */
-import { askedOf, floorOf, worthOf } from '../../terms/deposits.ts'
+import { askedOf, floorOf, worthOf } from '../../terms/chain.ts'
 import type { Row, Transaction } from '../base/driver.ts'
-import { toDeposit } from './deposits.ts'
+import { toTransferOrder } from './transfers.ts'
 import { big, integer, text } from '../base/text.ts'
 
 /** Most references that are named. */
@@ -188,11 +188,11 @@ async function judgeTransfers(tx: Transaction, sums: Map<number, PaymentSums>): 
     'SELECT * FROM pay_orders o JOIN chain_transfers t ON t.order_id = o.id ' +
     'WHERE t.seq > ? AND (o.credited <> 0 OR o.credited_at_ms IS NOT NULL) ORDER BY t.seq LIMIT ?'
   for (let after = 0, more = true; more; ) {
-    const page = (await tx.query(sql, [after, PAGE])).map(toDeposit)
-    for (const deposit of page) {
-      const due = deposit.creditedAtMs === null ? 0n : floorOf(worthOf(deposit) ?? 0n)
-      const off = size(due - BigInt(deposit.credited)) + (askedOf(deposit.tokens) === deposit.asked ? 0n : 1n)
-      if (off !== 0n) blame(sums, deposit.accountId, deposit.reference, off)
+    const page = (await tx.query(sql, [after, PAGE])).map(toTransferOrder)
+    for (const order of page) {
+      const due = order.creditedAtMs === null ? 0n : floorOf(worthOf(order) ?? 0n)
+      const off = size(due - BigInt(order.credited)) + (askedOf(order.tokens) === order.asked ? 0n : 1n)
+      if (off !== 0n) blame(sums, order.accountId, order.reference, off)
     }
     after = page.at(-1)?.seq ?? after
     more = page.length === PAGE

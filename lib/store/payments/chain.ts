@@ -4,14 +4,14 @@
  * on, so two processes that read one chain cannot both go on.
  */
 import type { Act } from '../../base/people.ts'
-import type { BlockRef, ChainCursor, DepositAddress, NewDeposit, Transfer } from '../../terms/deposits.ts'
+import type { BlockRef, ChainCursor, ChainAddress, NewTransfer, Transfer } from '../../terms/chain.ts'
 import type { NewAddress, Recorded, SeenPayment } from './types.ts'
 import type { Driver, Row, Transaction } from '../base/driver.ts'
 import { recordAction } from '../base/actions.ts'
-import { recordDeposits } from './deposits.ts'
+import { recordTransfers } from './transfers.ts'
 import { big, chunks, integer, marks, text } from '../base/text.ts'
 
-const toAddress = (row: Row): DepositAddress => ({
+const toAddress = (row: Row): ChainAddress => ({
   chainId: integer(row, 'chain_id'),
   number: integer(row, 'number'),
   wallet: text(row, 'wallet'),
@@ -36,13 +36,13 @@ const toCursor = (row: Row): ChainCursor => ({
 const OF_ACCOUNT = 'SELECT * FROM chain_addresses WHERE chain_id = ? AND wallet = ? AND account_id = ?'
 
 /** The address of an account in a wallet; null = none has been issued. */
-export async function depositAddress(
+export async function chainAddress(
   driver: Pick<Driver, 'query'>,
   chainId: number,
   wallet: string,
   accountId: number,
-): Promise<DepositAddress | null> {
-  const [row] = await driver.query('depositAddress', OF_ACCOUNT, [chainId, wallet, accountId])
+): Promise<ChainAddress | null> {
+  const [row] = await driver.query('chainAddress', OF_ACCOUNT, [chainId, wallet, accountId])
   return row === undefined ? null : toAddress(row)
 }
 
@@ -52,7 +52,7 @@ async function issue(
   { chainId, wallet, accountId, fromBlock }: NewAddress,
   derive: (number: number) => string,
   act: Act,
-): Promise<DepositAddress> {
+): Promise<ChainAddress> {
   const { ignore, nowMs } = driver.dialect
   const count = () => tx.run('UPDATE chain_counters SET issued = issued + 1 WHERE chain_id = ?', [chainId])
   if ((await count()).changes === 0) {
@@ -88,17 +88,17 @@ export const issueAddress = (
   address: NewAddress,
   derive: (number: number) => string,
   act: Act,
-): Promise<DepositAddress> => driver.transaction('issueAddress', tx => issue(tx, driver, address, derive, act))
+): Promise<ChainAddress> => driver.transaction('issueAddress', tx => issue(tx, driver, address, derive, act))
 
 /** Addresses in the order of their numbers, after one of them. */
-export async function depositAddresses(
+export async function addresses(
   driver: Driver,
   chainId: number,
   afterNumber: number,
   limit: number,
-): Promise<DepositAddress[]> {
+): Promise<ChainAddress[]> {
   const sql = 'SELECT * FROM chain_addresses WHERE chain_id = ? AND number > ? ORDER BY number LIMIT ?'
-  return (await driver.query('depositAddresses', sql, [chainId, afterNumber, limit])).map(toAddress)
+  return (await driver.query('addresses', sql, [chainId, afterNumber, limit])).map(toAddress)
 }
 
 export async function addressCount(driver: Driver, chainId: number): Promise<number> {
@@ -169,7 +169,7 @@ export async function advanceChain(
   chainId: number,
   from: BlockRef,
   to: BlockRef & { atMs: number },
-  deposits: readonly NewDeposit[],
+  transfers: readonly NewTransfer[],
 ): Promise<Recorded | null> {
   try {
     return await driver.transaction('advanceChain', async tx => {
@@ -179,7 +179,7 @@ export async function advanceChain(
         [to.no, to.hash, to.atMs, chainId, from.no, from.hash],
       )
       if (changes === 0) throw new Moved()
-      return recordDeposits(tx, driver, chainId, deposits)
+      return recordTransfers(tx, driver, chainId, transfers)
     })
   } catch (error) {
     if (error instanceof Moved) return null
@@ -188,10 +188,10 @@ export async function advanceChain(
 }
 
 /** Stores transfers at or before the cursor that were missed. */
-export const addDeposits = (driver: Driver, chainId: number, deposits: readonly NewDeposit[]): Promise<Recorded> =>
-  driver.transaction('addDeposits', async tx => {
+export const addTransfers = (driver: Driver, chainId: number, transfers: readonly NewTransfer[]): Promise<Recorded> =>
+  driver.transaction('addTransfers', async tx => {
     await tx.run('UPDATE chain_cursors SET block_no = block_no WHERE chain_id = ?', [chainId])
-    return recordDeposits(tx, driver, chainId, deposits)
+    return recordTransfers(tx, driver, chainId, transfers)
   })
 
 /** The blocks up to `secondTo` have been read a second time; the next such reading goes to where the cursor is now. */
@@ -257,12 +257,12 @@ export async function addressSums(driver: Driver, chainId: number, address: stri
   const came =
     'SELECT t.tx, t.block_hash, o.tokens FROM chain_transfers t JOIN pay_orders o ON o.id = t.order_id ' +
     `WHERE ${where} ORDER BY t.seq`
-  const deposits = await driver.query('addressSums', came, of)
-  const blocks = new Map(deposits.map(row => [text(row, 'tx'), text(row, 'block_hash')]))
-  const standing = deposits.filter(row => blocks.get(text(row, 'tx')) === text(row, 'block_hash'))
+  const received = await driver.query('addressSums', came, of)
+  const blocks = new Map(received.map(row => [text(row, 'tx'), text(row, 'block_hash')]))
+  const standing = received.filter(row => blocks.get(text(row, 'tx')) === text(row, 'block_hash'))
   const left = await driver.query('addressSums', `SELECT value FROM chain_sweeps t WHERE ${where}`, of)
   const total = (some: readonly Row[], column: string) => some.reduce((sum, row) => sum + big(row, column), 0n)
-  return { deposits: total(standing, 'tokens'), sweeps: total(left, 'value') }
+  return { received: total(standing, 'tokens'), sweeps: total(left, 'value') }
 }
 
 /** Replaces what stands in blocks that are not final. */

@@ -6,7 +6,7 @@
 import { invariant } from '../../base/assert.ts'
 import { type Micro, micro, ZERO } from '../../base/money.ts'
 import type { Act } from '../../base/people.ts'
-import { askedText } from '../../terms/deposits.ts'
+import { askedText } from '../../terms/chain.ts'
 import { moved } from '../../terms/order-moves.ts'
 import type { Order, OrderMethod, Refund } from '../../terms/pay.ts'
 import { recordAction } from '../base/actions.ts'

@@ -1,7 +1,7 @@
 /** The statements of payments as methods: orders and their proofs, money that enters and leaves, what is noted beside; and the chain. */
 import { bound, type Driver } from '../base/driver.ts'
 import * as chain from './chain.ts'
-import * as deposits from './deposits.ts'
+import * as transfers from './transfers.ts'
 import * as orders from './orders.ts'
 import * as money from './money.ts'
 import * as notes from './notes.ts'
@@ -62,33 +62,33 @@ export type PayStatements = ReturnType<typeof payStatements>
 export function chainStatements(driver: Driver) {
   const of = bound(driver)
   return {
-    depositAddress: of(chain.depositAddress),
+    chainAddress: of(chain.chainAddress),
     issueAddress: of(chain.issueAddress),
-    depositAddresses: of(chain.depositAddresses),
+    addresses: of(chain.addresses),
     addressCount: of(chain.addressCount),
     addressesWatched: of(chain.addressesWatched),
     chainCursor: of(chain.chainCursor),
     takeChain: of(chain.takeChain),
     beginChain: of(chain.beginChain),
     advanceChain: of(chain.advanceChain),
-    addDeposits: of(chain.addDeposits),
+    addTransfers: of(chain.addTransfers),
     secondRead: of(chain.secondRead),
     rewindChain: of(chain.rewindChain),
     recordSweeps: of(chain.recordSweeps),
     addressSums: of(chain.addressSums),
     setSeen: of(chain.setSeen),
     seen: of(chain.seen),
-    makeQuote: of(deposits.makeQuote),
-    quote: of(deposits.newestQuote),
-    deposit: of(deposits.deposit),
-    deposits: of(deposits.deposits),
-    depositsIn: of(deposits.depositsIn),
-    unconfirmed: of(deposits.unconfirmed),
-    depositChecked: of(deposits.depositChecked),
-    waitingAccounts: of(deposits.waitingAccounts),
-    countsElsewhere: of(deposits.countsElsewhere),
-    fixRates: of(deposits.fixRates),
-    markDue: of(deposits.markDue),
+    makeQuote: of(transfers.makeQuote),
+    quote: of(transfers.newestQuote),
+    transferOrder: of(transfers.transferOrder),
+    transferOrders: of(transfers.transferOrders),
+    transferOrdersIn: of(transfers.transferOrdersIn),
+    unconfirmed: of(transfers.unconfirmed),
+    transferChecked: of(transfers.transferChecked),
+    waitingAccounts: of(transfers.waitingAccounts),
+    countsElsewhere: of(transfers.countsElsewhere),
+    fixRates: of(transfers.fixRates),
+    markDue: of(transfers.markDue),
   }
 }
 

@@ -1,5 +1,5 @@
 /**
- * The tables of money that comes in. `lib/terms/pay.ts` and `lib/terms/deposits.ts` say what their rows mean. `pay_proofs` is
+ * The tables of money that comes in. `lib/terms/pay.ts` and `lib/terms/chain.ts` say what their rows mean. `pay_proofs` is
  * evidence: rows are only ever inserted. Amounts of tokens are texts, because 10 USDT are more of their smallest unit than a 64-bit
  * integer holds.
  */

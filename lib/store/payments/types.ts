@@ -4,7 +4,7 @@
  */
 import type { Micro } from '../../base/money.ts'
 import type { Act } from '../../base/people.ts'
-import type { Deposit, Quote, Transfer } from '../../terms/deposits.ts'
+import type { TransferOrder, Quote, Transfer } from '../../terms/chain.ts'
 import type { Order, OrderMethod, OrderState, PayException, PayExceptionKind, Refund } from '../../terms/pay.ts'
 
 export type NewOrder = Pick<
@@ -152,7 +152,7 @@ export interface Recorded {
   clashing: Transfer[]
 }
 
-export interface DepositFilter {
+export interface TransferFilter {
   accountId?: number
   address?: string
   state?: OrderState
@@ -160,13 +160,13 @@ export interface DepositFilter {
   limit: number
 }
 
-export interface DueDeposits {
+export interface DueTransfers {
   /** Orders that may be credited now, in the order in which their transfers were read. */
   due: string[]
-  tooLarge: Deposit[]
+  tooLarge: TransferOrder[]
 }
 
 /** A transfer that no final block has yet. */
-export type SeenPayment = Transfer & Pick<Deposit, 'accountId'>
+export type SeenPayment = Transfer & Pick<TransferOrder, 'accountId'>
 
 export type NewQuote = Omit<Quote, 'id' | 'used'>

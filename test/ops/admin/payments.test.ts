@@ -108,7 +108,7 @@ t.test('transfers are listed, released, resolved and sent back', async t => {
     node: 1,
     sandbox: true,
   }
-  await chain.addDeposits(
+  await chain.addTransfers(
     56,
     [1n, 2n * 10n ** 8n].map((n, logIndex) => ({
       ...transfer,
@@ -118,7 +118,7 @@ t.test('transfers are listed, released, resolved and sent back', async t => {
     })),
   )
   await confirmTransfers(ops.store, 56)
-  const [paid, large] = (await chain.deposits({ afterSeq: 0, limit: 9 })).map(({ id }) => id) as [string, string]
+  const [paid, large] = (await chain.transferOrders({ afterSeq: 0, limit: 9 })).map(({ id }) => id) as [string, string]
   const release = (body: object, id = paid) => ops.admin('POST', `/admin/orders/${id}/release`, body)
   t.equal((await release({})).status, 400)
   t.match(await release({ reason: 'the payer left' }), { status: 200, json: { credited: '7.000000' } })

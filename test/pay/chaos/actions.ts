@@ -6,7 +6,7 @@ import { StoreUnavailable } from '../../../lib/store/base/errors.ts'
 import { type Order, type OrderMethod, CHECKOUT_METHODS } from '../../../lib/terms/pay.ts'
 import { FEN, yuanOf } from '../../../lib/pay/exceptions.ts'
 import { ACT } from '../support.ts'
-import { blocks, deposit, lie, read } from './chain.ts'
+import { blocks, transfer, lie, read } from './chain.ts'
 import {
   decide as decideSome,
   dispute as disputeSome,
@@ -193,7 +193,7 @@ const WEIGHTS: [action: Action, weight: number][] = [
   [resolve, 2],
   [bills, 1],
   [price, 1],
-  [deposit, 6],
+  [transfer, 6],
   [blocks, 6],
   [read, 6],
   [lie, 2],

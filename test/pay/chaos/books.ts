@@ -131,7 +131,7 @@ async function checkAccounts(world: World, orders: readonly Order[], faults: str
     const paid = own.reduce((sum, order) => sum + leftHere(order), 0)
     const due = paid + Number(await creditedOf(world, id, faults)) - (spent.get(id) ?? 0)
     const balance = purse?.credit ?? 0
-    if (balance !== due) faults.push(`${name} has ${balance}, and by its orders, deposits and what it spent ${due}`)
+    if (balance !== due) faults.push(`${name} has ${balance}, and by its orders, transfers and what it spent ${due}`)
   }
   if (!(await store.audit()).ok) faults.push('the audit finds the books out of balance')
 }

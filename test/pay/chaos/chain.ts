@@ -5,7 +5,7 @@
 import { ANVIL_MISSING } from '../../support/anvil.ts'
 import type { Random } from '../../support/random.ts'
 import { OperationError } from '../../../lib/operations/error.ts'
-import { floorOf, tokenText, worthOf } from '../../../lib/terms/deposits.ts'
+import { floorOf, tokenText, worthOf } from '../../../lib/terms/chain.ts'
 import { encode, type Lie, Node, TestChain, TOKEN, USDT_CONTRACT } from '../doubles/chain.ts'
 import { ACT } from '../support.ts'
 import { newWallet } from '../usdt-support.ts'
@@ -76,7 +76,7 @@ const someTokens = (random: Random): bigint =>
     TOKEN * BigInt(random.int(6, 400)),
   ])
 
-export async function deposit(world: World): Promise<void> {
+export async function transfer(world: World): Promise<void> {
   const { chain: side, random, accounts, gateway } = world
   if (side === null) return
   const usdt = await gateway.desk.usdt()
@@ -128,7 +128,7 @@ async function unknownOf({ chain: side, store, gateways }: World, account: Accou
   const usdt = await gateways[0]?.desk.usdt()
   const row = (await usdt?.addressOf(account)) ?? null
   if (side === null || row === null) return null
-  const known = await store.chain.deposits({ accountId: account.id, afterSeq: 0, limit: 100_000 })
+  const known = await store.chain.transferOrders({ accountId: account.id, afterSeq: 0, limit: 100_000 })
   const has = await side.balanceOf(row.address)
   return { address: row.address, known, has, unknown: has - known.reduce((sum, { value }) => sum + value, 0n) }
 }
@@ -168,8 +168,8 @@ export async function creditedOf(world: World, accountId: number, faults: string
     if (found.state === 'credited') credited += BigInt(found.credited)
     else waiting += worth
     if (found.state === 'credited' && BigInt(found.credited) !== floorOf(worth))
-      faults.push(`deposit ${found.id} is worth ${floorOf(worth)}, and ${found.credited} were credited`)
-    if (found.state !== 'credited' && found.state !== 'paid') faults.push(`deposit ${found.id} is ${found.state}`)
+      faults.push(`transfer ${found.id} is worth ${floorOf(worth)}, and ${found.credited} were credited`)
+    if (found.state !== 'credited' && found.state !== 'paid') faults.push(`transfer ${found.id} is ${found.state}`)
   }
   if (floorOf(waiting) >= MINIMUM) faults.push(`account ${accountId} waits for ${floorOf(waiting)}`)
   return credited

@@ -28,7 +28,7 @@ export interface SimulatedPayments {
   payer: string
 }
 
-/** `main`: the address of the gateway, to which callbacks go. `xpub`: of the deposit addresses. `file`: where transfers are kept. */
+/** `main`: the address of the gateway, to which callbacks go. `xpub`: of the accounts' addresses. `file`: where transfers are kept. */
 export async function simulatePayments(
   t: Teardown,
   { main, xpub, file }: { main: string; xpub: string; file: string },

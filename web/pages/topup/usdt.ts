@@ -54,7 +54,7 @@ const w = words({
   ],
   waiting: [
     (sum: string, least: string) => `已到账 ${sum}，合计达到 ${least} 后自动入账。`,
-    (sum: string, least: string) => `Deposits of ${sum} wait. They are credited when they come to ${least} together.`,
+    (sum: string, least: string) => `Transfers of ${sum} wait. They are credited when they come to ${least} together.`,
   ],
   seen: [
     (tokens: string) => `${tokens} USDT 已发出，正在等待区块确认。`,

@@ -23,7 +23,7 @@ export interface BlockRef {
   hash: string
 }
 
-export interface DepositAddress {
+export interface ChainAddress {
   chainId: number
   /** Counts up from 0 on each chain; the address is the child `0/number` of the key that `wallet` names. */
   number: number
@@ -62,7 +62,7 @@ export interface Transfer {
   block: BlockRef
 }
 
-export interface NewDeposit extends Transfer {
+export interface NewTransfer extends Transfer {
   accountId: number
   /** The block's own time; ms since 1970. */
   blockAtMs: number
@@ -73,7 +73,7 @@ export interface NewDeposit extends Transfer {
 }
 
 /** An order that the reading of the chain has made of a transfer, with the place of the transfer. */
-export interface Deposit extends Order, Transfer {
+export interface TransferOrder extends Order, Transfer {
   chainId: number
   /** Counts up in the order in which transfers were read. */
   seq: number
@@ -98,7 +98,7 @@ export interface Quote {
 }
 
 /** The entry that credits it. A transfer counts once in the whole store. */
-export const depositReference = (chainId: number, { tx, logIndex }: Pick<Transfer, 'tx' | 'logIndex'>): string =>
+export const transferReference = (chainId: number, { tx, logIndex }: Pick<Transfer, 'tx' | 'logIndex'>): string =>
   `bsc:${chainId}:${tx}:${logIndex}`
 
 /** Crockford's base 32: every provider takes these letters and digits in the number of an order. */
@@ -119,7 +119,7 @@ export function worthOf({
   quoted,
   quotedRate,
   rate,
-}: Pick<Deposit, 'value' | 'quoted' | 'quotedRate' | 'rate'>): bigint | null {
+}: Pick<TransferOrder, 'value' | 'quoted' | 'quotedRate' | 'rate'>): bigint | null {
   const rest = value - quoted
   if (rest > 0n && rate === null) return null
   return quoted * BigInt(quotedRate ?? 0) + rest * BigInt(rate ?? 0)

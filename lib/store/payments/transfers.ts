@@ -8,20 +8,20 @@
 import { type Micro, micro } from '../../base/money.ts'
 import {
   askedOf,
-  type Deposit,
-  depositReference,
+  type TransferOrder,
+  transferReference,
   floorOf,
   idOfText,
-  type NewDeposit,
+  type NewTransfer,
   type Quote,
   takesQuote,
   USDT,
   WEI,
   worthOf,
-} from '../../terms/deposits.ts'
+} from '../../terms/chain.ts'
 import type { Act } from '../../base/people.ts'
 import { UNTIL_ENOUGH } from '../../terms/pay.ts'
-import type { DepositFilter, DueDeposits, NewQuote, Recorded } from './types.ts'
+import type { TransferFilter, DueTransfers, NewQuote, Recorded } from './types.ts'
 import type { Driver, Param, Row, Transaction } from '../base/driver.ts'
 import { accountPurse } from '../books/purses.ts'
 import { recordAction } from '../base/actions.ts'
@@ -40,7 +40,7 @@ const FROM = 'FROM pay_orders o JOIN chain_transfers t ON t.order_id = o.id'
 /** Whether nothing is missing to know what it is worth. */
 const PRICED = '(o.rate IS NOT NULL OR t.quoted = o.tokens)'
 
-export function toDeposit(row: Row): Deposit {
+export function toTransferOrder(row: Row): TransferOrder {
   const tokens = big(row, 'tokens')
   return {
     ...toOrder(row),
@@ -61,8 +61,8 @@ export function toDeposit(row: Row): Deposit {
 }
 
 /** What the order is worth: whole micro-CNY, rounded down; 0 while a rate is missing, and the largest integer for all that is more. */
-function amountOf(deposit: Parameters<typeof worthOf>[0]): Micro {
-  const worth = floorOf(worthOf(deposit) ?? 0n)
+function amountOf(transfer: Parameters<typeof worthOf>[0]): Micro {
+  const worth = floorOf(worthOf(transfer) ?? 0n)
   return micro(worth > BigInt(Number.MAX_SAFE_INTEGER) ? Number.MAX_SAFE_INTEGER : Number(worth))
 }
 
@@ -121,7 +121,7 @@ export async function newestQuote(driver: Driver, accountId: number): Promise<Qu
 }
 
 /** The quote that a transfer of this account uses up, by the time of its block. */
-async function useQuote(tx: Transaction, { accountId, blockAtMs, value }: NewDeposit) {
+async function useQuote(tx: Transaction, { accountId, blockAtMs, value }: NewTransfer) {
   const [row] = await tx.query(
     'SELECT * FROM chain_quotes WHERE account_id = ? AND used = 0 AND from_ms <= ? AND until_ms > ? ' +
       'ORDER BY id DESC LIMIT 1',
@@ -137,19 +137,19 @@ async function useQuote(tx: Transaction, { accountId, blockAtMs, value }: NewDep
   return changes === 1 ? quote : null
 }
 
-async function insertDeposit(
+async function insertTransfer(
   tx: Transaction,
   chainId: number,
-  deposit: NewDeposit,
+  transfer: NewTransfer,
   state: 'pending' | 'failed',
   nowMs: number,
 ): Promise<void> {
-  const { value, accountId, block, sandbox, to: merchant } = deposit
-  const quote = await useQuote(tx, deposit)
+  const { value, accountId, block, sandbox, to: merchant } = transfer
+  const quote = await useQuote(tx, transfer)
   const quoted = quote === null ? 0n : quote.wei < value ? quote.wei : value
   const found = quoted === value ? null : await payRateAt(tx, USDT, nowMs)
   const [quotedRate, rate] = [quote?.rate ?? null, found?.rate ?? null]
-  const reference = depositReference(chainId, deposit)
+  const reference = transferReference(chainId, transfer)
   const id = idOfText('T', reference)
   await insertOrder(
     tx,
@@ -165,7 +165,7 @@ async function insertDeposit(
       currency: USDT,
       rate,
       merchant,
-      providerId: `${deposit.tx}:${deposit.logIndex}`,
+      providerId: `${transfer.tx}:${transfer.logIndex}`,
       state,
       sandbox,
       expiresAtMs: nowMs,
@@ -179,14 +179,14 @@ async function insertDeposit(
     [
       id,
       chainId,
-      deposit.tx,
-      deposit.logIndex,
+      transfer.tx,
+      transfer.logIndex,
       merchant,
-      deposit.from,
+      transfer.from,
       block.no,
       block.hash,
-      deposit.blockAtMs,
-      deposit.node,
+      transfer.blockAtMs,
+      transfer.node,
       String(quoted),
       quotedRate,
     ],
@@ -194,7 +194,11 @@ async function insertDeposit(
 }
 
 /** A transfer that no second node has confirmed stands where it was read last, if it is the same in everything else. */
-async function moveDeposit(tx: Transaction, orderId: string, { block, blockAtMs, node, from, to, value }: NewDeposit) {
+async function moveTransfer(
+  tx: Transaction,
+  orderId: string,
+  { block, blockAtMs, node, from, to, value }: NewTransfer,
+) {
   const same = "UPDATE pay_orders SET state = state WHERE id = ? AND state = 'pending' AND tokens = ?"
   if ((await tx.run(same, [orderId, String(value)])).changes === 0) return
   await tx.run(
@@ -209,41 +213,41 @@ async function moveDeposit(tx: Transaction, orderId: string, { block, blockAtMs,
  * node has confirmed any of it where it was, and a person has to look at it; before that, the second node decides which of the
  * two it is.
  */
-export async function recordDeposits(
+export async function recordTransfers(
   tx: Transaction,
   driver: Driver,
   chainId: number,
-  deposits: readonly NewDeposit[],
+  transfers: readonly NewTransfer[],
 ): Promise<Recorded> {
   const recorded: Recorded = { added: 0, clashing: [] }
-  if (deposits.length === 0) return recorded
+  if (transfers.length === 0) return recorded
   const [clock] = await tx.query(`SELECT ${driver.dialect.nowMs} AS now`, [])
   const nowMs = integer(clock as Row, 'now')
-  const ordered = deposits.toSorted((a, b) => a.block.no - b.block.no || a.logIndex - b.logIndex)
-  for (const deposit of ordered) {
+  const ordered = transfers.toSorted((a, b) => a.block.no - b.block.no || a.logIndex - b.logIndex)
+  for (const transfer of ordered) {
     const sql = `SELECT o.id, o.state, t.log_index, t.block_hash ${FROM} WHERE t.chain_id = ? AND t.tx = ?`
-    const same = await tx.query(sql, [chainId, deposit.tx])
-    const elsewhere = same.filter(row => text(row, 'block_hash') !== deposit.block.hash)
-    if (elsewhere.length > 0) recorded.clashing.push(deposit)
+    const same = await tx.query(sql, [chainId, transfer.tx])
+    const elsewhere = same.filter(row => text(row, 'block_hash') !== transfer.block.hash)
+    if (elsewhere.length > 0) recorded.clashing.push(transfer)
     const isClash = elsewhere.some(row => text(row, 'state') !== 'pending')
-    const there = same.find(row => integer(row, 'log_index') === deposit.logIndex)
+    const there = same.find(row => integer(row, 'log_index') === transfer.logIndex)
     if (there !== undefined) {
-      if (!isClash && elsewhere.includes(there)) await moveDeposit(tx, text(there, 'id'), deposit)
+      if (!isClash && elsewhere.includes(there)) await moveTransfer(tx, text(there, 'id'), transfer)
       continue
     }
-    await insertDeposit(tx, chainId, deposit, isClash ? 'failed' : 'pending', nowMs)
+    await insertTransfer(tx, chainId, transfer, isClash ? 'failed' : 'pending', nowMs)
     recorded.added++
   }
   return recorded
 }
 
-export async function deposit(driver: Driver, orderId: string): Promise<Deposit | null> {
-  const [row] = await driver.query('deposit', `SELECT * ${FROM} WHERE o.id = ?`, [orderId])
-  return row === undefined ? null : toDeposit(row)
+export async function transferOrder(driver: Driver, orderId: string): Promise<TransferOrder | null> {
+  const [row] = await driver.query('transferOrder', `SELECT * ${FROM} WHERE o.id = ?`, [orderId])
+  return row === undefined ? null : toTransferOrder(row)
 }
 
 /** Newest first; with `afterSeq` oldest first. */
-export async function deposits(driver: Driver, filter: DepositFilter): Promise<Deposit[]> {
+export async function transferOrders(driver: Driver, filter: TransferFilter): Promise<TransferOrder[]> {
   const { accountId, state, afterSeq, limit } = filter
   const conditions: [string, Param | undefined][] = [
     ['o.account_id = ?', accountId],
@@ -253,12 +257,17 @@ export async function deposits(driver: Driver, filter: DepositFilter): Promise<D
   const used = conditions.filter((condition): condition is [string, Param] => condition[1] !== undefined)
   const where = used.length === 0 ? '' : `WHERE ${used.map(([sql]) => sql).join(' AND ')} `
   const sql = `SELECT * ${FROM} ${where}ORDER BY t.seq ${afterSeq === undefined ? 'DESC' : 'ASC'} LIMIT ?`
-  return (await driver.query('deposits', sql, [...used.map(([, value]) => value), limit])).map(toDeposit)
+  return (await driver.query('transferOrders', sql, [...used.map(([, value]) => value), limit])).map(toTransferOrder)
 }
 
-export async function depositsIn(driver: Driver, chainId: number, fromNo: number, toNo: number): Promise<Deposit[]> {
+export async function transferOrdersIn(
+  driver: Driver,
+  chainId: number,
+  fromNo: number,
+  toNo: number,
+): Promise<TransferOrder[]> {
   const sql = `SELECT * ${FROM} WHERE t.chain_id = ? AND t.block_no >= ? AND t.block_no <= ? ORDER BY t.seq`
-  return (await driver.query('depositsIn', sql, [chainId, fromNo, toNo])).map(toDeposit)
+  return (await driver.query('transferOrdersIn', sql, [chainId, fromNo, toNo])).map(toTransferOrder)
 }
 
 /**
@@ -266,7 +275,7 @@ export async function depositsIn(driver: Driver, chainId: number, fromNo: number
  * up nobody else; those that were asked about least come first. Which they are is found without their other columns: engines sort
  * long texts on the disk.
  */
-export async function unconfirmed(driver: Driver, chainId: number, limit: number): Promise<Deposit[]> {
+export async function unconfirmed(driver: Driver, chainId: number, limit: number): Promise<TransferOrder[]> {
   const turns =
     'SELECT t.seq, o.checks, ROW_NUMBER() OVER (PARTITION BY o.account_id ORDER BY o.checks, t.seq) AS turn ' +
     `${FROM} WHERE o.method = 'usdt' AND o.state = 'pending' AND t.chain_id = ?`
@@ -276,13 +285,13 @@ export async function unconfirmed(driver: Driver, chainId: number, limit: number
   const some = padded(found)
   const rows = `SELECT * ${FROM} WHERE t.seq IN (${marks(some.length)})`
   return (await driver.query('unconfirmed', rows, some))
-    .map(toDeposit)
+    .map(toTransferOrder)
     .toSorted((a, b) => found.indexOf(a.seq) - found.indexOf(b.seq))
 }
 
 /** Counts a question about an order that ended without a confirmation. */
-export async function depositChecked(driver: Driver, orderId: string): Promise<void> {
-  await driver.run('depositChecked', 'UPDATE pay_orders SET checks = checks + 1 WHERE id = ?', [orderId])
+export async function transferChecked(driver: Driver, orderId: string): Promise<void> {
+  await driver.run('transferChecked', 'UPDATE pay_orders SET checks = checks + 1 WHERE id = ?', [orderId])
 }
 
 /** Accounts with paid orders that wait for others. */
@@ -322,7 +331,7 @@ export const fixRates = (driver: Driver): Promise<number> =>
       'ORDER BY o.created_at_ms, t.seq LIMIT ?'
     let fixed = 0
     for (const row of await tx.query(waiting, [MOST_RATED])) {
-      const found = toDeposit(row)
+      const found = toTransferOrder(row)
       const rate = await rateFor(tx, found.createdAtMs, driver.dialect.nowMs)
       // none was in force then or has begun since, so the same is true of the later ones
       if (rate === null) break
@@ -348,7 +357,7 @@ async function isEnough(
 ): Promise<boolean> {
   if (total >= least) return true
   if (total + BigInt(n) <= least) return false
-  const waiting = (await tx.query(`SELECT * ${WAITING} AND o.amount <= ${MOST}`, of)).map(toDeposit)
+  const waiting = (await tx.query(`SELECT * ${WAITING} AND o.amount <= ${MOST}`, of)).map(toTransferOrder)
   return waiting.reduce((sum, found) => sum + (worthOf(found) as bigint), 0n) >= least * WEI
 }
 
@@ -356,10 +365,12 @@ async function isEnough(
  * Lets the paid orders of an account be credited when their transfers are together worth at least `minimum`. Returns those that may
  * be credited now, and those that are worth too much to be credited without a person.
  */
-export const markDue = (driver: Driver, chainId: number, accountId: number, minimum: Micro): Promise<DueDeposits> =>
+export const markDue = (driver: Driver, chainId: number, accountId: number, minimum: Micro): Promise<DueTransfers> =>
   driver.transaction('markDue', async tx => {
     const of = [accountId, chainId]
-    const tooLarge = (await tx.query(`SELECT * ${WAITING} AND o.amount > ${MOST} ORDER BY t.seq`, of)).map(toDeposit)
+    const tooLarge = (await tx.query(`SELECT * ${WAITING} AND o.amount > ${MOST} ORDER BY t.seq`, of)).map(
+      toTransferOrder,
+    )
     const sums = `SELECT COUNT(*) AS n, CAST(SUM(o.amount) AS CHAR) AS total ${WAITING} AND o.amount <= ${MOST}`
     const [row] = await tx.query(sums, of)
     const n = integer(row as Row, 'n')

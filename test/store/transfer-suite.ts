@@ -1,4 +1,4 @@
-/** What every store must do with deposits: number addresses, move the cursor, and count each transfer once. */
+/** What every store must do with transfers: number addresses, move the cursor, and count each transfer once. */
 
 import type { Test } from 'tap'
 import { micro } from '../../lib/base/money.ts'
@@ -6,13 +6,13 @@ import type { Driver } from '../../lib/store/base/driver.ts'
 import { openStore, type Store } from '../../lib/store/store.ts'
 import { accountPurse } from '../../lib/store/books/purses.ts'
 import type { NewRefund } from '../../lib/store/payments/types.ts'
-import { type Deposit, idOfText, type NewDeposit, WEI } from '../../lib/terms/deposits.ts'
+import { type TransferOrder, idOfText, type NewTransfer, WEI } from '../../lib/terms/chain.ts'
 import type { Act } from '../../lib/base/people.ts'
 import type { NewUrl } from '../support/databases.ts'
 import { fund, openDriver } from '../support/store.ts'
 import { confirmTransfers, creditTransfers, proofOfTransfer } from '../support/transfers.ts'
 
-const ACT: Act = { actor: { kind: 'user', userId: 1, name: 'a@b.cn', ip: '::1' }, operation: 'deposits.address' }
+const ACT: Act = { actor: { kind: 'user', userId: 1, name: 'a@b.cn', ip: '::1' }, operation: 'transfers.address' }
 const CHAIN = 56
 const CNY = 1_000_000
 const MINIMUM = micro(40 * CNY)
@@ -22,7 +22,7 @@ const hash = (text: string) => `0x${Buffer.from(text).toString('hex').padStart(6
 const block = (no: number) => ({ no, hash: hash(`block ${no}`) })
 const until = (no: number) => ({ ...block(no), atMs: no * 450 })
 
-export function depositSuite(t: Test, newUrl: NewUrl): void {
+export function transferSuite(t: Test, newUrl: NewUrl): void {
   const check = (name: string, fn: (t: Test, one: Store, two: Store, driver: Driver) => Promise<void>) =>
     t.test(name, async t => {
       const url = await newUrl(t)
@@ -33,7 +33,7 @@ export function depositSuite(t: Test, newUrl: NewUrl): void {
     })
 
   let count = 0
-  const deposit = (accountId: number, value: bigint, change: Partial<NewDeposit> = {}): NewDeposit => ({
+  const transfer = (accountId: number, value: bigint, change: Partial<NewTransfer> = {}): NewTransfer => ({
     tx: hash(`tx ${++count}`),
     logIndex: count,
     from: `0x${'1'.repeat(40)}`,
@@ -48,8 +48,8 @@ export function depositSuite(t: Test, newUrl: NewUrl): void {
   })
   const rate = async (store: Store, cny: number, fromMs = Date.now() - HOUR_MS, untilMs = Date.now() + HOUR_MS) =>
     store.pay.setPayRate({ currency: 'USDT', rate: cny * CNY, fromMs, untilMs }, ACT)
-  const confirmed = async (store: Store, deposits: NewDeposit[]) => {
-    await store.chain.addDeposits(CHAIN, deposits)
+  const confirmed = async (store: Store, transfers: NewTransfer[]) => {
+    await store.chain.addTransfers(CHAIN, transfers)
     await confirmTransfers(store, CHAIN)
   }
   const balanceOf = async (store: Store, accountId: number): Promise<number> => {
@@ -70,13 +70,13 @@ export function depositSuite(t: Test, newUrl: NewUrl): void {
     )
     t.equal(new Set(issued.map(({ accountId, address }) => `${accountId} ${address}`)).size, 10)
     const { account } = accounts[0] as (typeof accounts)[number]
-    t.match(await one.chain.depositAddress(CHAIN, 'w', account.id), { fromBlock: 7, watched: false })
+    t.match(await one.chain.addressOf(CHAIN, 'w', account.id), { fromBlock: 7, watched: false })
     const other = await issue(one, account.id, 'another key')
     t.equal(other.number, 10, 'another key goes on with the numbers')
-    t.equal((await one.chain.depositAddresses(CHAIN, 3, 4)).map(({ number }) => number).join(), '4,5,6,7')
+    t.equal((await one.chain.addresses(CHAIN, 3, 4)).map(({ number }) => number).join(), '4,5,6,7')
     await one.chain.addressesWatched(CHAIN, [other.number])
-    t.match(await two.chain.depositAddress(CHAIN, 'another key', account.id), { watched: true })
-    t.equal((await one.actions.page({ operation: 'deposits.address', limit: 99 })).length, 11)
+    t.match(await two.chain.addressOf(CHAIN, 'another key', account.id), { watched: true })
+    t.equal((await one.actions.page({ operation: 'transfers.address', limit: 99 })).length, 11)
   })
 
   check('one process reads a chain at a time', async (t, one, two) => {
@@ -96,7 +96,7 @@ export function depositSuite(t: Test, newUrl: NewUrl): void {
     await Promise.all([one.chain.beginChain(CHAIN, block(10), 4_500), two.chain.beginChain(CHAIN, block(11), 4_500)])
     const cursor = await one.chain.chainCursor(CHAIN)
     const at = cursor?.no as number
-    const first = deposit(account.id, WEI)
+    const first = transfer(account.id, WEI)
     const race = await Promise.all(
       [one, two].map(store => store.chain.advanceChain(CHAIN, block(at), until(20), [first])),
     )
@@ -104,19 +104,19 @@ export function depositSuite(t: Test, newUrl: NewUrl): void {
       race.filter(recorded => recorded !== null),
       [{ added: 1, clashing: [] }],
     )
-    t.equal(await one.chain.advanceChain(CHAIN, block(at), until(30), [deposit(account.id, WEI)]), null)
+    t.equal(await one.chain.advanceChain(CHAIN, block(at), until(30), [transfer(account.id, WEI)]), null)
     t.equal(await one.chain.advanceChain(CHAIN, { ...block(20), hash: hash('fork') }, until(30), []), null)
     t.match(await two.chain.chainCursor(CHAIN), { ...block(20), blockAtMs: 9_000, secondNo: at })
-    t.equal((await two.chain.deposits({ limit: 9 })).length, 1)
+    t.equal((await two.chain.transferOrders({ limit: 9 })).length, 1)
     t.same(await one.chain.advanceChain(CHAIN, block(20), until(21), [first]), { added: 0, clashing: [] })
     const moved = { ...first, logIndex: first.logIndex + 1, block: { no: 21, hash: hash('elsewhere') } }
-    t.match(await one.chain.addDeposits(CHAIN, [moved]), { added: 1, clashing: [moved] })
-    const [, known] = await one.chain.deposits({ limit: 9 })
+    t.match(await one.chain.addTransfers(CHAIN, [moved]), { added: 1, clashing: [moved] })
+    const [, known] = await one.chain.transferOrders({ limit: 9 })
     await one.pay.proveOrder(proofOfTransfer(known!))
     const late = { ...moved, logIndex: first.logIndex + 2 }
-    t.match(await one.chain.addDeposits(CHAIN, [late]), { added: 1, clashing: [late] })
+    t.match(await one.chain.addTransfers(CHAIN, [late]), { added: 1, clashing: [late] })
     t.same(
-      (await one.chain.deposits({ limit: 9 })).map(({ state }) => state),
+      (await one.chain.transferOrders({ limit: 9 })).map(({ state }) => state),
       ['failed', 'pending', 'paid'],
       'a person looks at what comes after a confirmation',
     )
@@ -135,31 +135,31 @@ export function depositSuite(t: Test, newUrl: NewUrl): void {
     const { account } = await fund(one, 'a', 0)
     const huge = 10n ** 12n * WEI + 1n
     const largest = 2n ** 256n - 1n
-    await one.chain.addDeposits(CHAIN, [deposit(account.id, huge), deposit(account.id, largest)])
+    await one.chain.addTransfers(CHAIN, [transfer(account.id, huge), transfer(account.id, largest)])
     t.same(
-      (await one.chain.deposits({ limit: 9, afterSeq: 0 })).map(({ value }) => value),
+      (await one.chain.transferOrders({ limit: 9, afterSeq: 0 })).map(({ value }) => value),
       [huge, largest],
     )
-    const to = deposit(account.id, 1n).to
-    const sweep = { ...deposit(account.id, huge, { from: to }), to: '0x9' }
+    const to = transfer(account.id, 1n).to
+    const sweep = { ...transfer(account.id, huge, { from: to }), to: '0x9' }
     await one.chain.beginChain(CHAIN, block(0), 0)
     for (let i = 0; i < 2; i++) await one.chain.recordSweeps(CHAIN, 5, [sweep])
-    t.same(await one.chain.addressSums(CHAIN, to, 5), { deposits: huge + largest, sweeps: huge })
-    t.same(await one.chain.addressSums(CHAIN, to, 0), { deposits: 0n, sweeps: 0n })
+    t.same(await one.chain.addressSums(CHAIN, to, 5), { received: huge + largest, sweeps: huge })
+    t.same(await one.chain.addressSums(CHAIN, to, 0), { received: 0n, sweeps: 0n })
     await one.chain.setSeen(CHAIN, [{ ...sweep, accountId: account.id }])
     t.match(await one.chain.seen(CHAIN, account.id), [{ value: huge }])
     await one.chain.setSeen(CHAIN, [])
     t.same(await one.chain.seen(CHAIN, account.id), [])
   })
 
-  check('deposits are credited together, each once, from any number of gateways', async (t, one, two) => {
+  check('transfers are credited together, each once, from any number of gateways', async (t, one, two) => {
     const { account } = await fund(one, 'a', 0)
     await rate(one, 1)
-    await confirmed(one, [deposit(account.id, 3999n * 10n ** 16n)])
+    await confirmed(one, [transfer(account.id, 3999n * 10n ** 16n)])
     t.same(await creditTransfers(one, CHAIN, account.id, MINIMUM, ACT), { credited: [], tooLarge: [], conflicts: [] })
     await confirmed(
       one,
-      Array.from({ length: 250 }, () => deposit(account.id, 10n ** 16n)),
+      Array.from({ length: 250 }, () => transfer(account.id, 10n ** 16n)),
     )
     t.same(await one.chain.waitingAccounts(CHAIN), [account.id])
     const all = async (store: Store) => {
@@ -182,10 +182,10 @@ export function depositSuite(t: Test, newUrl: NewUrl): void {
     const { account: thief } = await fund(one, 'b', 0)
     await rate(one, 7)
     const [dust, large, taken, fine] = [
-      deposit(account.id, 1n),
-      deposit(account.id, 10n ** 12n * WEI),
-      deposit(account.id, 10n * WEI),
-      deposit(account.id, 20n * WEI),
+      transfer(account.id, 1n),
+      transfer(account.id, 10n ** 12n * WEI),
+      transfer(account.id, 10n * WEI),
+      transfer(account.id, 20n * WEI),
     ]
     const entry = {
       kind: 'payment',
@@ -203,7 +203,7 @@ export function depositSuite(t: Test, newUrl: NewUrl): void {
       t.same(conflicts, [idOfText('T', entry.reference)])
     }
     t.same(
-      (await one.chain.deposits({ accountId: account.id, afterSeq: 0, limit: 9 })).map(({ state, credited }) => [
+      (await one.chain.transferOrders({ accountId: account.id, afterSeq: 0, limit: 9 })).map(({ state, credited }) => [
         state,
         credited,
       ]),
@@ -216,7 +216,7 @@ export function depositSuite(t: Test, newUrl: NewUrl): void {
     )
     t.equal(await balanceOf(one, account.id), 140_000_000)
     const stolen = { ok: false, imbalance: 2, broken: [thief.id], unfit: [entry.reference] }
-    t.match(await one.audit(), stolen, 'the payment of no deposit shows')
+    t.match(await one.audit(), stolen, 'the payment of no transfer shows')
   })
 
   check('an account makes so many quotes in an hour of the chain, on however many gateways', async (t, one, two) => {
@@ -231,10 +231,10 @@ export function depositSuite(t: Test, newUrl: NewUrl): void {
     t.equal((await one.actions.page({ operation: ACT.operation, limit: 99 })).length, 5)
   })
 
-  check('a deposit has the rate of its time, or the next one, or that of its quote', async (t, one) => {
+  check('a transfer has the rate of its time, or the next one, or that of its quote', async (t, one) => {
     const { account } = await fund(one, 'a', 0)
     const now = Date.now()
-    await one.chain.addDeposits(CHAIN, [deposit(account.id, WEI)])
+    await one.chain.addTransfers(CHAIN, [transfer(account.id, WEI)])
     t.equal(await one.chain.fixRates(), 0)
     await new Promise(resolve => setTimeout(resolve, 20))
     await rate(one, 9, Date.now() + HOUR_MS)
@@ -246,10 +246,10 @@ export function depositSuite(t: Test, newUrl: NewUrl): void {
     await one.chain.makeQuote({ ...quote, fromMs: 1_000, untilMs: 5_000 }, 9, ACT)
     const second = await one.chain.makeQuote({ ...quote, rate: 6 * CNY, fromMs: 2_000, untilMs: 6_000 }, 9, ACT)
     t.match(await one.chain.quote(account.id), { id: second?.id, used: false })
-    const at = (blockAtMs: number) => deposit(account.id, 3n * WEI, { blockAtMs })
-    await one.chain.addDeposits(CHAIN, [at(999), at(1_999), at(2_000), at(5_999)])
+    const at = (blockAtMs: number) => transfer(account.id, 3n * WEI, { blockAtMs })
+    await one.chain.addTransfers(CHAIN, [at(999), at(1_999), at(2_000), at(5_999)])
     t.same(
-      (await one.chain.deposits({ afterSeq: 0, limit: 9 })).map(d => [d.quoted / WEI, d.quotedRate, d.rate]),
+      (await one.chain.transferOrders({ afterSeq: 0, limit: 9 })).map(d => [d.quoted / WEI, d.quotedRate, d.rate]),
       [
         [0n, null, 8 * CNY],
         [0n, null, 8 * CNY],
@@ -259,7 +259,7 @@ export function depositSuite(t: Test, newUrl: NewUrl): void {
       ],
     )
     t.ok(
-      (await one.chain.deposits({ afterSeq: 0, limit: 9 })).every(
+      (await one.chain.transferOrders({ afterSeq: 0, limit: 9 })).every(
         ({ createdAtMs }) => Math.abs(createdAtMs - now) < HOUR_MS,
       ),
     )
@@ -268,9 +268,9 @@ export function depositSuite(t: Test, newUrl: NewUrl): void {
   const credited = async (store: Store) => {
     const { account } = await fund(store, 'a', 0)
     await rate(store, 7)
-    await confirmed(store, [deposit(account.id, 100n * WEI)])
+    await confirmed(store, [transfer(account.id, 100n * WEI)])
     const { credited } = await creditTransfers(store, CHAIN, account.id, MINIMUM, ACT)
-    return { account, deposit: credited[0]! }
+    return { account, transfer: credited[0]! }
   }
   const back = (orderId: string, cny: number, change: object = {}): NewRefund => {
     const receiver = `0x${'9'.repeat(40)}`
@@ -281,7 +281,7 @@ export function depositSuite(t: Test, newUrl: NewUrl): void {
   const END: Act = { ...ACT, operation: 'payments.refund_end' }
 
   check('tokens go back once, never more than were credited, and by one transaction', async (t, one, two) => {
-    const { account, deposit: paid } = await credited(one)
+    const { account, transfer: paid } = await credited(one)
     const first = back(paid.id, 300)
     const race = await Promise.all([one, two, two].map(store => freeze(store, first, false)))
     t.same(race.map(({ outcome }) => outcome).toSorted(), ['frozen', 'same', 'same'])
@@ -350,7 +350,7 @@ export function depositSuite(t: Test, newUrl: NewUrl): void {
   })
 
   check('the audit finds refunds of tokens that do not add up', async (t, one, two, driver) => {
-    const { account, deposit: paid } = await credited(one)
+    const { account, transfer: paid } = await credited(one)
     const refund = back(paid.id, 300)
     await freeze(one, refund, false)
     await one.pay.endByHand('usdt', refund.id, { tx: hash('sent') }, END)
@@ -373,8 +373,8 @@ export function depositSuite(t: Test, newUrl: NewUrl): void {
   check('what people decide about transfers is logged, and told apart', async (t, one, two) => {
     const { account } = await fund(one, 'a', 0)
     await rate(one, 7)
-    await confirmed(one, [deposit(account.id, WEI), deposit(account.id, 10n ** 12n * WEI)])
-    const [small, large] = (await one.chain.deposits({ afterSeq: 0, limit: 9 })) as [Deposit, Deposit]
+    await confirmed(one, [transfer(account.id, WEI), transfer(account.id, 10n ** 12n * WEI)])
+    const [small, large] = (await one.chain.transferOrders({ afterSeq: 0, limit: 9 })) as [TransferOrder, TransferOrder]
     t.same(
       (await creditTransfers(one, CHAIN, account.id, MINIMUM, ACT)).tooLarge.map(({ id }) => id),
       [large.id],
@@ -383,7 +383,7 @@ export function depositSuite(t: Test, newUrl: NewUrl): void {
     const freed = (store: Store, id: string) => store.pay.releaseOrder(id, Date.now(), 'the payer left', release)
     t.same((await Promise.all([freed(one, small.id), freed(two, small.id)])).toSorted(), [false, true])
     await creditTransfers(one, CHAIN, account.id, MINIMUM, ACT)
-    t.match(await one.chain.deposits({ afterSeq: 0, limit: 9 }), [
+    t.match(await one.chain.transferOrders({ afterSeq: 0, limit: 9 }), [
       { state: 'credited', credited: 7 * CNY },
       { state: 'paid', credited: 0, amount: Number.MAX_SAFE_INTEGER },
     ])
@@ -392,7 +392,7 @@ export function depositSuite(t: Test, newUrl: NewUrl): void {
     ])
     t.match(await one.audit(), { ok: true, proven: 7 * CNY, byHand: 0 }, 'a second node has proven it')
 
-    await confirmed(one, [deposit(account.id, 2n * 10n ** 8n * WEI)])
+    await confirmed(one, [transfer(account.id, 2n * 10n ** 8n * WEI)])
     const tooLarge = (await creditTransfers(one, CHAIN, account.id, MINIMUM, ACT)).tooLarge.at(-1)!
     await freed(one, tooLarge.id)
     const amount = tooLarge.amount
@@ -403,10 +403,10 @@ export function depositSuite(t: Test, newUrl: NewUrl): void {
   })
 
   check('a transaction that counts in another block is known as such', async (t, one) => {
-    const { account, deposit: paid } = await credited(one)
+    const { account, transfer: paid } = await credited(one)
     const elsewhere = { ...paid, logIndex: paid.logIndex + 1, block: { no: 9, hash: hash('elsewhere') } }
-    await one.chain.addDeposits(CHAIN, [elsewhere])
-    const [doubted] = await one.chain.deposits({ state: 'failed', limit: 9 })
+    await one.chain.addTransfers(CHAIN, [elsewhere])
+    const [doubted] = await one.chain.transferOrders({ state: 'failed', limit: 9 })
     t.equal(await one.chain.countsElsewhere(doubted!.id), true)
     t.equal(await one.chain.countsElsewhere(paid.id), false)
     t.same(await one.chain.unconfirmed(CHAIN, 9), [], 'nobody is asked about it')
@@ -419,18 +419,18 @@ export function depositSuite(t: Test, newUrl: NewUrl): void {
   check('thousands of the smallest amounts are summed without being read', async (t, one, _, driver) => {
     const { account } = await fund(one, 'a', 0)
     await rate(one, 1)
-    const dust = Array.from({ length: 50 }, () => deposit(account.id, 10n ** 12n))
+    const dust = Array.from({ length: 50 }, () => transfer(account.id, 10n ** 12n))
     await confirmed(one, dust)
     const values = (value: string) => driver.run('t', `UPDATE pay_orders SET tokens = ${value}`, [])
     await values("'nobody reads it'")
     t.same(await creditTransfers(one, CHAIN, account.id, MINIMUM, ACT), { credited: [], tooLarge: [], conflicts: [] })
     await values("'1000000000000'")
     const half = 10n ** 12n / 2n
-    await confirmed(one, [deposit(account.id, 40n * WEI - 51n * 10n ** 12n + half)])
+    await confirmed(one, [transfer(account.id, 40n * WEI - 51n * 10n ** 12n + half)])
     t.same((await creditTransfers(one, CHAIN, account.id, MINIMUM, ACT)).credited, [], 'half a millionth is missing')
-    await confirmed(one, [deposit(account.id, half - 1n)])
+    await confirmed(one, [transfer(account.id, half - 1n)])
     t.same((await creditTransfers(one, CHAIN, account.id, MINIMUM, ACT)).credited, [], 'a wei is missing')
-    await confirmed(one, [deposit(account.id, 10n ** 12n + 1n)])
+    await confirmed(one, [transfer(account.id, 10n ** 12n + 1n)])
     t.equal((await creditTransfers(one, CHAIN, account.id, MINIMUM, ACT)).credited.length, 53)
   })
 
@@ -446,10 +446,10 @@ export function depositSuite(t: Test, newUrl: NewUrl): void {
       untilMs: 5_000,
     }
     await one.chain.makeQuote(quote, 1_000, ACT)
-    const at = (value: bigint) => deposit(account.id, value, { blockAtMs: 2_000 })
-    await one.chain.addDeposits(CHAIN, [at(1n), at(5n * WEI - 1n), at(5n * WEI), at(10n * WEI)])
+    const at = (value: bigint) => transfer(account.id, value, { blockAtMs: 2_000 })
+    await one.chain.addTransfers(CHAIN, [at(1n), at(5n * WEI - 1n), at(5n * WEI), at(10n * WEI)])
     t.same(
-      (await one.chain.deposits({ afterSeq: 0, limit: 9 })).map(({ quotedRate }) => quotedRate),
+      (await one.chain.transferOrders({ afterSeq: 0, limit: 9 })).map(({ quotedRate }) => quotedRate),
       [null, null, 5 * CNY, null],
     )
     for (let i = 0; i < 105; i++) await one.chain.makeQuote(quote, 1_000, ACT)
@@ -459,9 +459,9 @@ export function depositSuite(t: Test, newUrl: NewUrl): void {
   })
 
   check('a transaction that was read in two blocks counts once among the balances', async (t, one) => {
-    const { deposit: paid } = await credited(one)
+    const { transfer: paid } = await credited(one)
     const elsewhere = { ...paid, logIndex: paid.logIndex + 1, block: { no: 9, hash: hash('elsewhere') } }
-    await one.chain.addDeposits(CHAIN, [elsewhere, deposit(paid.accountId, WEI)])
-    t.same(await one.chain.addressSums(CHAIN, paid.to, 9), { deposits: 101n * WEI, sweeps: 0n })
+    await one.chain.addTransfers(CHAIN, [elsewhere, transfer(paid.accountId, WEI)])
+    t.same(await one.chain.addressSums(CHAIN, paid.to, 9), { received: 101n * WEI, sweeps: 0n })
   })
 }
