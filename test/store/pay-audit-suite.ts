@@ -29,7 +29,10 @@ const ADDRESS = `0x${'2'.repeat(40)}`
  * Transfers of 3 and 2 tokens at 7 CNY each, the second one at a quote of 8 CNY for one token; and the smallest one there is. One
  * token of the first was sent back, and another one is to be.
  */
-async function transferred(store: Store, accountId: number): Promise<[plain: string, quoted: string, smallest: string]> {
+async function transferred(
+  store: Store,
+  accountId: number,
+): Promise<[plain: string, quoted: string, smallest: string]> {
   const now = Date.now()
   await store.pay.setPayRate({ currency: 'USDT', rate: 7_000_000, fromMs: now - HOUR_MS, untilMs: now + HOUR_MS }, ACT)
   const quote = { accountId, amount: micro(8_000_000), wei: WEI, rate: 8_000_000, fromMs: 2_000, untilMs: 3_000 }
