@@ -15,13 +15,13 @@ t.test('an address that is not of the key is shown to nobody', { skip: ANVIL_MIS
   const shop = await openUsdt(t)
   const { chain } = shop.store
   await shop.address()
-  const found = (await chain.addressOf(56, shop.usdt.wallet, shop.account.id)) as ChainAddress
+  const found = (await chain.chainAddress(56, shop.usdt.wallet, shop.account.id)) as ChainAddress
   const foreign = { ...found, address: `0x${'ab'.repeat(20)}` }
-  const stored = chain.addressOf
-  chain.addressOf = async () => foreign
+  const stored = chain.chainAddress
+  chain.chainAddress = async () => foreign
   t.equal(await faultOf(ownAddress(shop.usdt, shop.account, ACT)), 'conflict')
   t.equal(await faultOf(ownUsdt(shop.usdt, shop.account)), 'conflict')
   t.match(await shop.store.pay.exceptions({ open: true, limit: 9 }), [{ kind: 'chain', reference: 'address:56:0' }])
-  chain.addressOf = stored
+  chain.chainAddress = stored
   t.match(await ownUsdt(shop.usdt, shop.account), { usdt: { address: /^0x/ } })
 })

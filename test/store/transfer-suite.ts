@@ -70,12 +70,12 @@ export function transferSuite(t: Test, newUrl: NewUrl): void {
     )
     t.equal(new Set(issued.map(({ accountId, address }) => `${accountId} ${address}`)).size, 10)
     const { account } = accounts[0] as (typeof accounts)[number]
-    t.match(await one.chain.addressOf(CHAIN, 'w', account.id), { fromBlock: 7, watched: false })
+    t.match(await one.chain.chainAddress(CHAIN, 'w', account.id), { fromBlock: 7, watched: false })
     const other = await issue(one, account.id, 'another key')
     t.equal(other.number, 10, 'another key goes on with the numbers')
     t.equal((await one.chain.addresses(CHAIN, 3, 4)).map(({ number }) => number).join(), '4,5,6,7')
     await one.chain.addressesWatched(CHAIN, [other.number])
-    t.match(await two.chain.addressOf(CHAIN, 'another key', account.id), { watched: true })
+    t.match(await two.chain.chainAddress(CHAIN, 'another key', account.id), { watched: true })
     t.equal((await one.actions.page({ operation: 'transfers.address', limit: 99 })).length, 11)
   })
 
