@@ -6,18 +6,20 @@
 const NAME = /^[\w!#$%&'*+\-.^`|~]+$/
 const OTHER = /[^\t\x20-\x7e\x80-\xff]/
 
-/** Names that were found to be right, which are few: nearly all stand in the program. */
-const right = new Set<string>()
+/** Names that were found to be right, which are few, as nearly all stand in the program: each with what stands before its value. */
+const beginnings = new Map<string, string>()
 const MOST_NAMES = 500
 
 /**
- * The line with its end; null = it cannot be sent. Name and value are looked at by themselves, because a line that was just put together is
- * copied before it can be searched.
+ * The line, which begins with the end of the one before it; null = it cannot be sent. Name and value are looked at by themselves, because a
+ * line that was just put together is copied before it can be searched.
  */
 export function headerLine(name: string, value: string): string | null {
-  if (!right.has(name)) {
+  let beginning = beginnings.get(name)
+  if (beginning === undefined) {
     if (!NAME.test(name)) return null
-    if (right.size < MOST_NAMES) right.add(name)
+    beginning = `\r\n${name}: `
+    if (beginnings.size < MOST_NAMES) beginnings.set(name, beginning)
   }
-  return OTHER.test(value) ? null : `${name}: ${value}\r\n`
+  return OTHER.test(value) ? null : beginning + value
 }

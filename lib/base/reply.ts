@@ -21,9 +21,10 @@ const COPIED_BYTES = 2048
 const NOTHING = Buffer.alloc(0)
 const EXPECTS = /(?:^|\W)100-continue(?:$|\W)/i
 const CONTINUE = 'HTTP/1.1 100 Continue\r\n\r\n'
-const CLOSE = 'Connection: close\r\n'
-const KEEP_ALIVE = `Connection: keep-alive\r\nKeep-Alive: timeout=${KEEP_ALIVE_MS / 1000}\r\n`
-const CHUNKED = 'Transfer-Encoding: chunked\r\n\r\n'
+const CLOSE = '\r\nConnection: close'
+const KEEP_ALIVE = `\r\nConnection: keep-alive\r\nKeep-Alive: timeout=${KEEP_ALIVE_MS / 1000}`
+const END = '\r\n\r\n'
+const CHUNKED = `\r\nTransfer-Encoding: chunked${END}`
 
 function lineOf(name: string, value: string): string {
   const line = headerLine(name, value)
@@ -35,6 +36,8 @@ function lineOf(name: string, value: string): string {
 class FixedHeaders {
   readonly pairs: readonly string[]
   readonly lines: string = ''
+  /** The beginnings of heads, by their status. */
+  readonly #begun = new Map<number, string>()
 
   /** `[name, value, …]` */
   constructor(pairs: readonly string[] = []) {
@@ -42,6 +45,16 @@ class FixedHeaders {
     for (let i = 0; i < pairs.length; i += 2) {
       this.lines += lineOf(pairs[i] as string, pairs[i + 1] as string)
     }
+  }
+
+  /** The status line and the lines of these headers. */
+  begin(status: number): string {
+    let begun = this.#begun.get(status)
+    if (begun === undefined) {
+      begun = `HTTP/1.1 ${status} ${http.STATUS_CODES[status] ?? 'Unknown'}${this.lines}`
+      this.#begun.set(status, begun) // there are at most nine hundred
+    }
+    return begun
   }
 }
 
@@ -115,7 +128,7 @@ export class Reply {
       this.#res.writeHead(status, [...this.#fixed.pairs, ...headers])
       return
     }
-    let head = `HTTP/1.1 ${status} ${http.STATUS_CODES[status] ?? 'Unknown'}\r\n${this.#fixed.lines}`
+    let head = this.#fixed.begin(status)
     let sized = false
     for (let i = 0; i < headers.length; i += 2) {
       const name = headers[i] as string
@@ -127,7 +140,7 @@ export class Reply {
     this.#chunked = !sized && !this.#bodyless && httpVersionMajor === 1 && httpVersionMinor > 0
     // without length or frames the end of the connection is the end of the answer
     this.#closes ||= !this.#res.shouldKeepAlive || !(sized || this.#bodyless || this.#chunked)
-    this.#head = `${head}${dateLine(nowMs)}${this.#closes ? CLOSE : KEEP_ALIVE}${this.#chunked ? CHUNKED : '\r\n'}`
+    this.#head = head + dateLine(nowMs) + (this.#closes ? CLOSE : KEEP_ALIVE) + (this.#chunked ? CHUNKED : END)
   }
 
   /** The answer has begun, and nothing of it has reached the connection, so that another one may take its place. */
@@ -238,7 +251,7 @@ function dateLine(nowMs: number): string {
   const nowS = Math.floor(nowMs / 1000)
   if (nowS !== dateS) {
     dateS = nowS
-    dateText = `Date: ${new Date(nowMs).toUTCString()}\r\n`
+    dateText = `\r\nDate: ${new Date(nowMs).toUTCString()}`
   }
   return dateText
 }

@@ -127,7 +127,7 @@ const JOINED_BYTES = 64 * 1024
 /** `headers` is `[name, value, …]`, `body` one buffer or several. Throws BadRequest. */
 export function requestBytes({ method, path, headers, body }: Dispatcher.DispatchOptions, host: string): Buffer[] {
   if (!PATH.test(path)) throw new BadRequest('the path cannot be sent')
-  let head = `${method} ${path} HTTP/1.1\r\nhost: ${host}\r\nconnection: keep-alive\r\n`
+  let head = `${method} ${path} HTTP/1.1\r\nhost: ${host}\r\nconnection: keep-alive`
   const list = (headers ?? []) as string[]
   let sized = false
   for (let i = 0; i < list.length; i += 2) {
@@ -140,7 +140,7 @@ export function requestBytes({ method, path, headers, body }: Dispatcher.Dispatc
   const parts = Buffer.isBuffer(body) ? [body] : ((body ?? []) as unknown as readonly Buffer[])
   let length = 0
   for (const part of parts) length += part.length
-  head += sized ? '\r\n' : `content-length: ${length}\r\n\r\n`
+  head += sized ? '\r\n\r\n' : `\r\ncontent-length: ${length}\r\n\r\n`
   if (length > JOINED_BYTES) return [Buffer.from(head, 'latin1'), ...parts]
   const bytes = Buffer.allocUnsafe(head.length + length)
   let at = bytes.write(head, 'latin1')

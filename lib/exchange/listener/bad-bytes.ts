@@ -58,8 +58,8 @@ export class BadBytes {
     const id = this.#nextId()
     const body = renderError('not_json', [], id, false, false)
     socket.end(
-      `HTTP/1.1 400 Bad Request\r\nx-request-id: ${id}\r\nrequest-id: ${id}\r\nx-should-retry: false\r\n` +
-        `${NO_PAGE.lines}content-type: application/json; charset=utf-8\r\ncontent-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`,
+      `HTTP/1.1 400 Bad Request\r\nx-request-id: ${id}\r\nrequest-id: ${id}\r\nx-should-retry: false` +
+        `${NO_PAGE.lines}\r\ncontent-type: application/json; charset=utf-8\r\ncontent-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`,
     )
     socket.setTimeout(LINGER_MS)
   }
