@@ -339,7 +339,7 @@ const usageRow = z
     charge: moneyText,
   })
   .meta({ id: 'UsageRow' })
-const usageTotals = z.looseObject({ requests: z.int(), errors: z.int(), charge: moneyText, cost: moneyText })
+const usageTotals = z.looseObject({ requests: z.int(), errors: z.int(), charge: moneyText, cost: moneyText.nullable() })
 
 const USAGE = [
   readingCall({

@@ -16,7 +16,7 @@ t.test('aligned on a terminal, separated by tabs elsewhere', async t => {
 t.test('on a narrow terminal a name stays whole, and the last columns give way', async t => {
   const { columns } = process.stdout
   t.teardown(() => void (process.stdout.columns = columns))
-  process.stdout.columns = 40
+  process.stdout.columns = 44
   const heads = [
     { name: 'channel', isKey: true },
     { name: 'kind' },
@@ -27,9 +27,9 @@ t.test('on a narrow terminal a name stays whole, and the last columns give way',
   t.equal(
     table(heads, rows, true),
     [
-      'CHANNEL             KIND …    MARGIN  …',
-      'channel-number-one  a kin…  1.500000',
-      'channel-number-two  a kin…  1.500000',
+      'CHANNEL             KIND           MARGIN  …',
+      'channel-number-one  a kind of …  1.500000',
+      'channel-number-two  a kind of …  1.500000',
       '',
     ].join('\n'),
   )
