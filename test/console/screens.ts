@@ -8,7 +8,7 @@ import { type Browser, chromium } from 'playwright-core'
 import { isOwn, PAGES } from '../../web/shared/sitemap.ts'
 import { scriptOptions } from '../support/script.ts'
 import { CHROMIUM } from './support/browser.ts'
-import { type Furnished, furnish, PLACES } from './support/furnished.ts'
+import { type Furnished, furnish, PLACES, PLAIN } from './support/furnished.ts'
 import { SCREEN_BYTES, SCREENS } from './support/screens.ts'
 
 const WIDE = { width: 1160, height: 640 }
@@ -53,7 +53,7 @@ const ends: (() => unknown)[] = []
 const browser = await chromium.launch({ executablePath: CHROMIUM as string, args: ['--no-sandbox', '--disable-gpu'] })
 try {
   mkdirSync(SCREENS, { recursive: true })
-  const at = await furnish({ teardown: end => void ends.push(end) })
+  const at = await furnish({ teardown: end => void ends.push(end) }, PLAIN, false)
   for (const [index, { name }] of PAGES.entries())
     if (only === undefined || only === name) await shoot(browser, at, index)
 } finally {

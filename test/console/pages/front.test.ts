@@ -24,7 +24,7 @@ browserTest(t, 'a stranger is told what this is, what it costs and how to begin'
   const first = page.locator('table tbody tr').first()
   t.match(await first.innerText(), /alpha-haiku-5-5\s+¥7\s+¥35/)
   t.notMatch(await page.locator('table').innerText(), /gamma-3\.8-flash/, 'what is offline is not offered')
-  t.ok(await page.getByRole('link', { name: 'See all 5 models' }).isVisible())
+  t.ok(await page.getByRole('link', { name: 'See all 6 models' }).isVisible())
   t.same(await visitor.axe(), [])
   await page.locator('main').getByRole('link', { name: 'Sign up' }).click()
   await page.waitForURL('**/console/register')

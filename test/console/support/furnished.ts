@@ -20,6 +20,7 @@ import { CLI, newPerson, signedInAs, stranger } from '../../support/people.ts'
 import { chargeOfLines } from '../../support/receipt.ts'
 import { SETUP, settlement, usageRow } from '../../support/store.ts'
 import { type House, openConsole, type PersonClient } from './console.ts'
+import { type EndedRequests, everyState } from './every-state.ts'
 
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
@@ -77,21 +78,23 @@ export interface Furnished {
   owner: Person
   /** Of the session of the owner. */
   cookies: Map<string, string>
-  /** Of a request that was answered, of one that failed, and of one that was refused. */
-  requests: { answered: string; failed: string; refused: string }
+  /** Of a request that was answered, of one that failed, of one that was refused, and of others by what became of them. */
+  requests: { answered: string; failed: string; refused: string } & EndedRequests
   /** Of an order that is credited, with a refund and an exception, and of one that can be paid. */
   orders: { credited: string; open: string }
   /** Parts behind `/console` that hold a secret. */
   links: { invitation: string; reset: string; register: string; email: string; first: string }
 }
 
-export async function furnish(t: Pick<Test, 'teardown'>, names: Names = PLAIN): Promise<Furnished> {
+/** `states`: whether there is a row in every state, and not only what an account has on a usual day. */
+export async function furnish(t: Pick<Test, 'teardown'>, names: Names = PLAIN, states = true): Promise<Furnished> {
   const alipay = await AlipayDouble.open(t)
   const house = await openConsole(t, JSON.stringify({ ...SETTINGS, pay: { alipay: alipay.section } }))
   const { store, clock, deps } = house
   // the books note their own time beside that of the rows
   clock.step(Date.now() - clock.now())
   await applyCatalog(store, parseCatalog(JSON.stringify(catalogOf(names)), 'catalog.yaml', {}), clock)
+  deps.fleet.channelStates = async () => new Map([[RESTING, { state: 'open', keys: ['open'], open: 0 }]])
   alipay.ledger.now = () => clock.now()
   await deps.fleet.changed()
   const account = (await store.accounts.byName(names.account)) as Account
@@ -101,8 +104,14 @@ export async function furnish(t: Pick<Test, 'teardown'>, names: Names = PLAIN): 
   const other = await house.account('Another account, whose name is rather long for a telephone')
   await store.people.members.add({ userId: owner.id, accountId: other.id, role: 'viewer' }, atMs, CLI)
   const maker = await fillTeam(house, account, names)
-  const requests = await use(house, await makeKeys(house, account, maker, names), names)
+  const keys = await makeKeys(house, account, maker, names)
+  const used = await use(house, keys, names)
   const orders = await makeOrders(house, account, maker, alipay, names)
+  const said = { nowMs: clock.now(), note: names.note }
+  const ended = states
+    ? await everyState(store, account, keys[1] as Key, said)
+    : { broken: used.failed, pictures: used.answered }
+  const requests = { ...used, ...ended }
   const entry = { kind: 'topup', amount: micro(500_000_000), reference: names.reference, actor: 'a test' } as const
   await store.entries.add(account.id, { ...entry, note: names.note }, SETUP)
   const token = { userId: owner.id, name: names.token, hash: 'of a token', hint: 'gwp_…x7Qk', scope: 'read' } as const
@@ -124,6 +133,8 @@ export async function furnish(t: Pick<Test, 'teardown'>, names: Names = PLAIN): 
   return { house, account, owner, cookies, requests, orders, links: await makeLinks(house, account, owner) }
 }
 
+/** A channel that has failed, and is left alone for a moment. */
+const RESTING = 'resting'
 /** As long as names of models are where they say everything. */
 const LONG_MODEL = 'alpha-sonnet-vision-preview-2026-11-17-long-context'
 const LONG_KEY = 'evaluation of the translation pipeline, Frankfurt'
@@ -160,6 +171,7 @@ function catalogOf(names: Names): object {
       image_form: 'base64',
     },
     { name: 'gamma-3.8-flash', family: 'gamma', price: { input: 3.5, output: 21, cache_read: 0.35 }, offline: true },
+    { name: 'delta-mini', family: 'delta', price: { input: 1, output: 4 }, max_output: 32_000 },
     { name: LONG_MODEL, family: 'alpha', price: { input: 14, output: 70, cache_read: 1.4 }, max_output: 64_000 },
   ]
   const channel = { base_url: 'https://upstream.example', key: 'up', groups: ['default', names.group] }
@@ -174,6 +186,7 @@ function catalogOf(names: Names): object {
       { ...channel, name: names.channel, protocols: ['messages', 'chat'], models: [...of('alpha'), names.model] },
       { ...channel, name: 'b', protocols: ['chat', 'responses'], models: of('beta') },
       { ...channel, name: 'c', protocols: ['generate', 'images'], models: of('gamma') },
+      { ...channel, name: RESTING, protocols: ['chat'], models: of('delta') },
     ],
     accounts: [{ name: names.account, groups: ['default', names.group], balance: 1_000, sandbox: true }],
   }
@@ -205,12 +218,17 @@ async function makeKeys(house: House, account: Account, owner: PersonClient, nam
       cap: '25.00',
     },
     { name: 'old demo', group: 'default' },
+    { name: 'used up', group: 'default', cap: '0' },
+    { name: 'for nobody', group: 'default', restricted: true, models: [], confirm: true },
+    { name: 'put aside', group: 'default' },
   ]) {
     const { json } = await owner.call('keys.create', { account, body })
     keys.push((await house.store.keys.byPublicId((json['key'] as { id: string }).id)) as Key)
   }
-  const { publicId: id } = keys.at(-1) as Key
-  await owner.call('keys.change', { account, path: { id }, body: { expires_at: '2026-01-01T00:00:00Z' } })
+  const change = (name: string, body: object) =>
+    owner.call('keys.change', { account, path: { id: keys.find(key => key.name === name)!.publicId }, body })
+  await change('old demo', { expires_at: '2026-01-01T00:00:00Z' })
+  await change('put aside', { status: 'disabled' })
   return keys
 }
 
@@ -226,7 +244,11 @@ const line = (model: string, name: Line['class'], count: number, price: number):
 })
 
 /** Ninety days of requests, days with failures, a busy day, and one refusal. */
-async function use({ store, clock }: House, keys: Key[], names: Names): Promise<Furnished['requests']> {
+async function use(
+  { store, clock }: House,
+  keys: Key[],
+  names: Names,
+): Promise<Omit<Furnished['requests'], keyof EndedRequests>> {
   const models = [names.model, 'alpha-haiku-5-5', 'beta-4.7', LONG_MODEL]
   const nowMs = clock.now()
   await store.holders.register({ id: 'h', host: 'here', beat: 0 })
@@ -362,8 +384,7 @@ export const PLACES: Record<PageName, Place> = {
   overview: () => ['/overview'],
   usage: () => ['/usage', '/usage?stack=key&period=week&outcome=ok&status=2xx', '/usage?model=nothing-like-it'],
   requests: () => ['/requests', '/requests?outcome=upstream', '/requests?id=nobody', '/requests?list=refused'],
-  receipt: ({ requests }) =>
-    [requests.answered, requests.failed, requests.refused, 'nothing'].map(id => `/requests/${id}`),
+  receipt: ({ requests }) => [...Object.values(requests), 'nothing'].map(id => `/requests/${id}`),
   billing: () => ['/billing'],
   statement: at => [`/billing/${month(at)}`],
   keys: () => ['/keys', '/keys?q=nothing+like+it'],
