@@ -32,6 +32,7 @@ const LINES: [file: string, before: string, added: string][] = [
     "  voucher: async config => new (await import('./voucher/voucher.ts')).Voucher(config),\n",
   ],
   ['web/parts/order-words.ts', "  card: ['银行卡'", "  voucher: ['代金券', 'Voucher'],\n"],
+  ['web/parts/order-words.ts', "  card: 'payCard'", "  voucher: 'wallet',\n"],
   ['web/parts/order-words.ts', "  card: ['用银行卡支付'", "  voucher: ['用代金券支付', 'Pay by voucher'],\n"],
 ]
 

@@ -140,20 +140,23 @@ async function models(t: Test, store: Store, rows: readonly UsageRow[], what: st
     ])
     t.strictSame(Object.fromEntries(got), fared(rows, fromMs), `${what}: how models fare`)
   }
-  const wanted = new Map<string, [number, number]>()
-  for (const row of rows) {
-    const outcome = outcomeOf(row)
-    if (row.group !== '组' || (outcome !== 'ok' && outcome !== 'upstream')) continue
-    const name = `${dayIn('Asia/Shanghai', timeOfId(row.requestId))} ${row.model}`
-    const [answered, failed] = wanted.get(name) ?? [0, 0]
-    wanted.set(name, outcome === 'ok' ? [answered + 1, failed] : [answered, failed + 1])
+  for (const zone of ['Asia/Shanghai', 'America/New_York', 'UTC']) {
+    const wanted = new Map<string, [number, number]>()
+    for (const row of rows) {
+      const outcome = outcomeOf(row)
+      if (row.group !== '组' || (outcome !== 'ok' && outcome !== 'upstream')) continue
+      count(wanted, `${dayIn(zone, timeOfId(row.requestId))} ${row.model}`, outcome === 'ok' ? [1, 0] : [0, 1])
+    }
+    const found = new Map<string, [number, number]>()
+    for (const { day, model, answered, failed } of await store.usage.modelDays('组', { fromMs: 0, toMs: 2e12, zone }))
+      count(found, `${day} ${model}`, [answered, failed])
+    t.strictSame([...found].sort(), [...wanted].sort(), `${what}: day by day, ${zone}`)
   }
-  const days = await store.usage.modelDays('组', 0)
-  t.strictSame(
-    Object.fromEntries(days.map(({ day, model, answered, failed }) => [`${day} ${model}`, [answered, failed]])),
-    Object.fromEntries([...wanted].sort()),
-    `${what}: day by day`,
-  )
+}
+
+function count(counts: Map<string, [number, number]>, name: string, [answered, failed]: [number, number]): void {
+  const before = counts.get(name) ?? [0, 0]
+  counts.set(name, [before[0] + answered, before[1] + failed])
 }
 
 const ordered = (totals: Totals) => Object.fromEntries(Object.entries(totals).sort())

@@ -15,8 +15,8 @@ import { stateCell } from './models/price-cells.ts'
 
 const w = words({
   lead: [
-    '每个柱是一天（按 UTC+8）中得到应答的请求所占的比例。请求很少的日子不作统计。',
-    'Each bar is a day (in UTC+8): the share of requests that were answered. Days with few requests are not judged.',
+    '每个柱是一天中得到应答的请求所占的比例。请求很少的日子不作统计。',
+    'Each bar is a day: the share of requests that were answered. Days with few requests are not judged.',
   ],
   group: ['分组', 'Group'],
   groups: ['分组：', 'Groups:'],
@@ -29,7 +29,7 @@ const w = words({
     (n: number, share: string) => `${n} of the last 90 days have figures; on the worst of them ${share} were answered`,
   ],
   noDays: ['最近 90 天的请求太少，无法统计', 'Too few requests in the last 90 days to tell'],
-  day: [(day: string, share: string) => `${day}:${share}`, (day: string, share: string) => `${day}: ${share}`],
+  day: [(day: string, share: string) => `${day}：${share}`, (day: string, share: string) => `${day}: ${share}`],
   noFigure: ['无数据', 'no figures'],
   from: ['90 天前', '90 days ago'],
   today: ['今天', 'Today'],

@@ -2,6 +2,7 @@
 import type { VNode } from 'preact'
 import type { ShownOrder } from '../../lib/console/answers.ts'
 import { a, type Child, p, span } from '../base/element.ts'
+import { type Icon, icon } from '../base/icons.ts'
 import { money } from '../base/money.ts'
 import { stamp } from '../base/time.ts'
 import { words } from '../base/words.ts'
@@ -18,11 +19,16 @@ const METHODS = words({
 export const ORDER_METHODS = Object.keys(METHODS) as (keyof typeof METHODS)[]
 export const methodName = (method: keyof typeof METHODS): string => METHODS[method]()
 
-const MARKS: Partial<Record<keyof typeof METHODS, string>> = { alipay: '支', wechat: '微', card: '▭', usdt: '₮' }
+const SIGNS = {
+  alipay: 'payPhone',
+  wechat: 'payTalk',
+  card: 'payCard',
+  usdt: 'payChain',
+} as const satisfies Record<keyof typeof METHODS, Icon>
 
-/** A sign by which people find a way to pay; its name stands beside it. */
+/** A sign by which people find a way to pay, in a colour that they know it by; its name stands beside it. */
 export const methodMark = (method: keyof typeof METHODS): VNode =>
-  span({ class: `sign ${method}`, 'aria-hidden': 'true' }, MARKS[method] ?? methodName(method).slice(0, 1))
+  span({ class: `sign ${method}` }, icon(SIGNS[method]))
 
 const WAYS = words({
   alipay: ['打开支付宝', 'Open Alipay'],

@@ -57,7 +57,7 @@ const rows = [
     name: 'status',
     path: '/status',
     area: 'public',
-    times: 'chosen',
+    times: 'books',
     title: { zh: '状态', en: 'Status' },
     icon: 'activity',
   },

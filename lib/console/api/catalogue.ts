@@ -84,7 +84,9 @@ const status = z
   .strictObject({
     group,
     groups,
-    from: z.iso.date().meta({ description: 'The first of the days; they begin at midnight of UTC+8.' }),
+    from: z.iso
+      .date()
+      .meta({ description: 'The first of the days; they begin at midnight of the `zone` of the config.' }),
     models: z.array(
       z.strictObject({
         name: z.string(),

@@ -5,6 +5,8 @@
  */
 import type { Store } from '../../store/store.ts'
 import type { ModelFigures, ModelHour } from '../../store/usage/queries.ts'
+import { periodAt } from '../../base/periods.ts'
+import { HOUR_MS, hourInZone, offsetHours } from '../../base/zone.ts'
 import { boundOf } from '../usage/totals.ts'
 
 /** With fewer requests nothing is said. */
@@ -33,11 +35,8 @@ export const shownFigures = (figures: ModelFigures): Figures => ({
 export const usualBound = (buckets: readonly number[]): number | null =>
   buckets.reduce((sum, count) => sum + count, 0) < FEWEST_REQUESTS ? null : boundOf(buckets, HALF)
 
-const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
 export const STATUS_DAYS = 90
-/** Days begin at midnight of the zone that is so far ahead of UTC, as the store's sums do. */
-const ZONE_MS = 8 * HOUR_MS
 /** An hour belongs to an incident when that share of its requests failed, and no fewer than so many. */
 const INCIDENT = { least: 5, percent: 10 }
 const MOST_HOURS = 2_000
@@ -53,7 +52,7 @@ interface Incident {
 }
 
 export interface Days {
-  /** The first of the days, YYYY-MM-DD in UTC+8. */
+  /** The first of the days, YYYY-MM-DD in the zone of the books. */
   from: string
   /** By model, the share of answered requests on each of the days; null = too few requests. */
   shares: Map<string, (number | null)[]>
@@ -62,23 +61,29 @@ export interface Days {
 }
 
 const iso = (ms: number): string => new Date(ms).toISOString()
-const dayNumber = (ms: number): number => Math.floor((ms + ZONE_MS) / DAY_MS)
 
 export async function readDays(store: Store, group: string, nowMs: number): Promise<Days> {
-  const first = dayNumber(nowMs) - STATUS_DAYS + 1
-  const fromMs = first * DAY_MS - ZONE_MS
+  const { zone } = store
+  const today = periodAt('day', nowMs, zone).beginMs
+  // from noon to noon: the zone's clocks may have changed between
+  const fromMs = periodAt('day', today + DAY_MS / 2 - (STATUS_DAYS - 1) * DAY_MS, zone).beginMs
+  const firstDay = hourInZone(fromMs, offsetHours(zone, fromMs) ?? 0).slice(0, 10)
+  const first = Date.parse(firstDay) / DAY_MS
   const [days, hours] = await Promise.all([
-    store.usage.modelDays(group, fromMs),
+    store.usage.modelDays(group, { fromMs, toMs: nowMs, zone }),
     store.usage.failingHours(group, { fromMs, ...INCIDENT, limit: MOST_HOURS }),
   ])
-  const shares = new Map<string, (number | null)[]>()
-  for (const { model, day, ...counts } of days) {
-    let ofModel = shares.get(model)
-    if (ofModel === undefined) shares.set(model, (ofModel = Array(STATUS_DAYS).fill(null)))
+  const counts = new Map<string, ({ answered: number; failed: number } | null)[]>()
+  for (const { model, day, answered, failed } of days) {
+    let ofModel = counts.get(model)
+    if (ofModel === undefined) counts.set(model, (ofModel = Array(STATUS_DAYS).fill(null)))
     const place = Date.parse(day) / DAY_MS - first
-    if (place >= 0 && place < STATUS_DAYS) ofModel[place] = answeredShare(counts)
+    const before = ofModel[place] ?? { answered: 0, failed: 0 }
+    if (place >= 0 && place < STATUS_DAYS)
+      ofModel[place] = { answered: before.answered + answered, failed: before.failed + failed }
   }
-  return { from: iso(first * DAY_MS).slice(0, 10), shares, incidents: incidentsOf(hours, nowMs) }
+  const shares = new Map([...counts].map(([model, all]) => [model, all.map(day => day && answeredShare(day))]))
+  return { from: firstDay, shares, incidents: incidentsOf(hours, nowMs) }
 }
 
 /** Hours of a model that follow each other are one incident. `hours`: newest first. */

@@ -28,7 +28,7 @@ export interface GroupCatalogue {
 }
 
 export interface GroupStatus extends Pick<GroupCatalogue, 'group' | 'groups'> {
-  /** The first day of `days`, YYYY-MM-DD in UTC+8. */
+  /** The first day of `days`, YYYY-MM-DD in the zone of the books. */
   from: string
   models: (Pick<CatalogueModel, 'name' | 'family' | 'state' | 'since'> & { days: (number | null)[] })[]
   incidents: Days['incidents']

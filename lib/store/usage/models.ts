@@ -7,7 +7,17 @@
  */
 import type { Driver, Row } from '../base/driver.ts'
 import type { FailingQuery, ModelDay, ModelFigures, ModelHour } from './queries.ts'
-import { DAY_OFFSET_HOURS, FIRST_BYTE_BUCKETS, GRAIN, SUM_COLUMNS, TELLING_OUTCOMES, dayOf, hourOf } from './sums.ts'
+import { segments } from './segments.ts'
+import {
+  DAY_HOURS,
+  DAY_OFFSET_HOURS,
+  FIRST_BYTE_BUCKETS,
+  GRAIN,
+  SUM_COLUMNS,
+  TELLING_OUTCOMES,
+  dayOf,
+  hourOf,
+} from './sums.ts'
 import { HOUR_MS } from '../../base/zone.ts'
 import { count, integer, text } from '../base/text.ts'
 
@@ -47,18 +57,35 @@ export const modelFigures = (driver: Driver, fromMs: number): Promise<ModelFigur
   )
 
 const DAYS =
-  `SELECT hour_no, model, ${ANSWERED} AS answered, ${FAILED} AS failed FROM usage_sums ` +
-  `WHERE grain = ${GRAIN.dayOfAll} AND hour_no >= ? AND group_name = ? AND ${TELLING} ` +
-  'GROUP BY hour_no, model ORDER BY hour_no, model'
+  `SELECT hour_no + ? AS day_no, model, ${ANSWERED} AS answered, ${FAILED} AS failed FROM usage_sums ` +
+  `WHERE grain = ${GRAIN.dayOfAll} AND hour_no >= ? AND hour_no < ? AND group_name = ? AND ${TELLING} ` +
+  'GROUP BY day_no, model ORDER BY day_no, model'
+const DAYS_OF_HOURS =
+  `SELECT hour_no + ? - (hour_no + ?) % ${DAY_HOURS} AS day_no, model, ${ANSWERED} AS answered, ${FAILED} AS failed ` +
+  `${OF_MODELS} AND hour_no < ? AND group_name = ? GROUP BY day_no, model ORDER BY day_no, model`
 
-/** How the models of a group fared, day by day from the day of `fromMs` on, oldest first. */
-export const modelDays = (driver: Driver, group: string, fromMs: number): Promise<ModelDay[]> =>
-  driver.snapshot('modelDays', async tx =>
-    (await tx.query(DAYS, [dayOf(hourOf(fromMs)), group])).map(row => ({
-      day: new Date((integer(row, 'hour_no') + DAY_OFFSET_HOURS) * HOUR_MS).toISOString().slice(0, 10),
-      ...countsOf(row),
-    })),
-  )
+/**
+ * How the models of a group fared, day by day in a zone from the day of `fromMs` on, oldest first. Where the store has no sums of the
+ * zone's days they are added up of hours; a day on which the zone's clocks changed comes in two parts.
+ */
+export const modelDays = (
+  driver: Driver,
+  group: string,
+  { fromMs, toMs, zone }: { fromMs: number; toMs: number; zone: string },
+): Promise<ModelDay[]> =>
+  driver.snapshot('modelDays', async tx => {
+    const all = segments(zone, hourOf(fromMs), hourOf(toMs) + 1)
+    const days: ModelDay[] = []
+    for (const { from, to, offset } of all) {
+      const isStored = all.length === 1 && offset === DAY_OFFSET_HOURS
+      const [sql, params] = isStored
+        ? [DAYS, [offset, dayOf(from), to, group]]
+        : [DAYS_OF_HOURS, [offset, offset, from, to, group]]
+      for (const row of await tx.query(sql, params))
+        days.push({ day: new Date(integer(row, 'day_no') * HOUR_MS).toISOString().slice(0, 10), ...countsOf(row) })
+    }
+    return days
+  })
 
 const FAILING =
   `SELECT hour_no, model, ${ANSWERED} AS answered, ${FAILED} AS failed ${OF_MODELS} AND group_name = ? ` +

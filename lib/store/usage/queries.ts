@@ -143,7 +143,7 @@ export interface ModelFigures {
   firstByte: readonly number[]
 }
 
-/** Days begin at midnight of UTC+8. */
+/** A day of the zone that was asked for, or a part of it. */
 export interface ModelDay extends Pick<ModelFigures, 'model' | 'answered' | 'failed'> {
   /** YYYY-MM-DD */
   day: string

@@ -4,7 +4,6 @@
  * report is by hour, or by days of a zone whose days are not those of the sums. A period is cut where the zone's clocks
  * change. For one account or key the hours are named one by one, because the key of the sums begins with them.
  */
-import { offsetHours, HOUR_MS } from '../../base/zone.ts'
 import {
   type Largest,
   type LargestQuery,
@@ -13,6 +12,8 @@ import {
   SummaryRefused,
   type SummaryRow,
 } from './queries.ts'
+import { HOUR_MS } from '../../base/zone.ts'
+import { type Segment, segments } from './segments.ts'
 import { DAY_HOURS, DAY_OFFSET_HOURS, FIRST_BYTE_BUCKETS, GRAIN, dayOf, hourOf } from './sums.ts'
 import { timeOfId } from '../../base/ids.ts'
 import type { Driver, Param, Row, Transaction } from '../base/driver.ts'
@@ -21,54 +22,9 @@ import { OF_ROW } from './rebuild.ts'
 import { count, integer, marks, padded, text } from '../base/text.ts'
 import { type Condition, whereOf, hourConditions, ownerConditions, paramsOf, traitConditions } from './pages.ts'
 
-/** Clocks that change twice within a week would be overlooked. */
-const WEEK_HOURS = 7 * DAY_HOURS
-
-/** A range of hours, `to` exclusive, in which the zone is `offset` hours ahead. */
-interface Segment {
-  from: number
-  to: number
-  offset: number
-}
-
 /** A part of a segment, and the sums from which it is read. */
 interface Part extends Segment {
   grain: (typeof GRAIN)[keyof typeof GRAIN]
-}
-
-function offsetAt(zone: string, hour: number): number {
-  const offset = offsetHours(zone, hour * HOUR_MS)
-  if (offset === null) throw new SummaryRefused('zone', 'a zone with whole hours')
-  return offset
-}
-
-/** The first hour after `from` at which the offset is not that of `from` any more; `to` when there is none before it. */
-function changeAfter(zone: string, from: number, to: number): number {
-  const offset = offsetAt(zone, from)
-  for (let same = from; same < to; ) {
-    let other = Math.min(same + WEEK_HOURS, to)
-    if (offsetAt(zone, other) === offset) {
-      same = other
-      continue
-    }
-    while (other - same > 1) {
-      const middle = Math.floor((same + other) / 2)
-      if (offsetAt(zone, middle) === offset) same = middle
-      else other = middle
-    }
-    return other
-  }
-  return to
-}
-
-function segments(zone: string, from: number, to: number): Segment[] {
-  const result: Segment[] = []
-  for (let start = from; start < to; ) {
-    const end = changeAfter(zone, start, to)
-    result.push({ from: start, to: end, offset: offsetAt(zone, start) })
-    start = end
-  }
-  return result
 }
 
 /** Whole days from the sums of days, and the rest from those of hours. */

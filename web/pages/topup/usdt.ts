@@ -7,10 +7,10 @@ import { type Loaded, load } from '../../base/load.ts'
 import { money, unitPrice } from '../../base/money.ts'
 import { say } from '../../base/page.ts'
 import { copyable } from '../../parts/copy.ts'
-import { playPayer } from '../../parts/order-words.ts'
 import { textField } from '../../parts/field.ts'
 import { formOf } from '../../parts/form.ts'
 import { lateQr } from '../../parts/late-qr.ts'
+import { methodMark, playPayer } from '../../parts/order-words.ts'
 import { told, whenLoaded } from '../../parts/state.ts'
 import { accountPath } from '../../base/session.ts'
 import { stamp } from '../../base/time.ts'
@@ -130,7 +130,7 @@ export function usdtPanel(pays: boolean, orders: Loaded<ShownOrders>, payer: () 
   const panel = () =>
     section(
       { class: 'panel', 'aria-labelledby': 'usdt' },
-      h2({ id: 'usdt' }, w.title()),
+      h2({ id: 'usdt', class: 'row' }, methodMark('usdt'), w.title()),
       whenLoaded(asked, value => value.usdt !== null && shown({ ...value, usdt: value.usdt })),
     )
   return {
