@@ -7,7 +7,7 @@ import { DAY_HOURS } from './sums.ts'
 const WEEK_HOURS = 7 * DAY_HOURS
 
 /** A range of hours, `to` exclusive, in which the zone is `offset` hours ahead. */
-export interface Segment {
+export interface ZoneSpan {
   from: number
   to: number
   offset: number
@@ -39,8 +39,8 @@ function changeAfter(zone: string, from: number, to: number): number {
 }
 
 /** The parts of a range of hours in each of which the zone is as far ahead of UTC. */
-export function segments(zone: string, from: number, to: number): Segment[] {
-  const result: Segment[] = []
+export function segments(zone: string, from: number, to: number): ZoneSpan[] {
+  const result: ZoneSpan[] = []
   for (let start = from; start < to; ) {
     const end = changeAfter(zone, start, to)
     result.push({ from: start, to: end, offset: offsetAt(zone, start) })

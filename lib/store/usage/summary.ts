@@ -13,7 +13,7 @@ import {
   type SummaryRow,
 } from './queries.ts'
 import { HOUR_MS } from '../../base/zone.ts'
-import { type Segment, segments } from './segments.ts'
+import { type ZoneSpan, segments } from './segments.ts'
 import { DAY_HOURS, DAY_OFFSET_HOURS, FIRST_BYTE_BUCKETS, GRAIN, dayOf, hourOf } from './sums.ts'
 import { timeOfId } from '../../base/ids.ts'
 import type { Driver, Param, Row, Transaction } from '../base/driver.ts'
@@ -23,12 +23,12 @@ import { count, integer, marks, padded, text } from '../base/text.ts'
 import { type Condition, whereOf, hourConditions, ownerConditions, paramsOf, traitConditions } from './pages.ts'
 
 /** A part of a segment, and the sums from which it is read. */
-interface Part extends Segment {
+interface Part extends ZoneSpan {
   grain: (typeof GRAIN)[keyof typeof GRAIN]
 }
 
 /** Whole days from the sums of days, and the rest from those of hours. */
-function parts(segment: Segment, days: Part['grain'] | null, hours: Part['grain']): Part[] {
+function parts(segment: ZoneSpan, days: Part['grain'] | null, hours: Part['grain']): Part[] {
   const { from, to } = segment
   const first = dayOf(from + DAY_HOURS - 1)
   const last = dayOf(to)
