@@ -5,7 +5,7 @@
 import { idAt } from '../../../lib/base/ids.ts'
 import { micro } from '../../../lib/base/money.ts'
 import type { Store } from '../../../lib/store/store.ts'
-import { WEI } from '../../../lib/terms/deposits.ts'
+import { WEI } from '../../../lib/terms/chain.ts'
 import { PAY_EXCEPTIONS, REFUND_KINDS } from '../../../lib/terms/pay.ts'
 import { type Account, ENDS, type Key, type Line } from '../../../lib/terms/records.ts'
 import { LOOSE, newOrder, newRefund, proofOf } from '../../store/pay-suite.ts'
@@ -88,7 +88,7 @@ async function makeTransfers({ chain, pay }: Store, account: Account, nowMs: num
     node: 1,
     sandbox: true,
   })
-  const add = (...transfers: ReturnType<typeof transfer>[]) => chain.addDeposits(CHAIN, transfers)
+  const add = (...transfers: ReturnType<typeof transfer>[]) => chain.addTransfers(CHAIN, transfers)
   // without a rate, which comes later
   await add(transfer(3n))
   await confirmTransfers({ chain, pay } as Store, CHAIN)
@@ -98,7 +98,7 @@ async function makeTransfers({ chain, pay }: Store, account: Account, nowMs: num
   await add(worth)
   await confirmTransfers({ chain, pay } as Store, CHAIN)
   await creditTransfers({ chain, pay } as Store, CHAIN, account.id, minimum, SETUP)
-  const [credited] = await chain.deposits({ limit: 1 })
+  const [credited] = await chain.transferOrders({ limit: 1 })
   const receiver = `0x${'3'.repeat(40)}`
   const back = {
     method: 'usdt',
