@@ -146,7 +146,9 @@ export class KeyList {
 /** A place that was made in another order begins the list anew. */
 function placeIn(order: KeyOrder, { publicId, rest }: { publicId: string; rest: string | null }): KeyPlace {
   if (order === 'created') return { publicId, value: null }
-  return { publicId, value: order === 'name' ? (rest ?? '') : Number(rest) || 0 }
+  if (order === 'name') return { publicId, value: rest ?? '' }
+  const count = Number(rest) // the store takes whole numbers only
+  return { publicId, value: Number.isSafeInteger(count) ? count : 0 }
 }
 
 const placeText = ({ publicId, value }: KeyPlace): string => (value === null ? publicId : `${publicId}.${value}`)

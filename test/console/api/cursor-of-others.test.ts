@@ -51,6 +51,19 @@ t.test('a list goes on behind what the reader may see', async t => {
     }
 })
 
+t.test('a place with a value that no key can have is one in the list all the same', async t => {
+  const house = await openConsole(t)
+  const account = await house.account('acme')
+  const ann = await house.person('ann@example.com', { in: { account, role: 'owner' } })
+  const made = await ann.call('keys.create', { account, body: { name: 'own', group: 'default' } })
+  const { id } = (made.json as { key: { id: string } }).key
+  for (const value of ['1.5', '-1', '1e300', 'Infinity', 'NaN', '0x10', '9007199254740993', '\u00fc\0', '"'])
+    for (const sort of ['name', '-created', '-spent', 'last_used']) {
+      const reply = await ann.call('keys.list', { account, query: { after: `${id}.${value}`, sort } })
+      t.equal(reply.status, 200, `${sort} behind ${value}`)
+    }
+})
+
 t.test('pages of members name members', async t => {
   const house = await openConsole(t)
   const [account, other] = [await house.account('acme'), await house.account('other')]
