@@ -39,5 +39,8 @@ export function words<const T extends Record<string, Text | Sentence>>(pairs: T)
 /** A text that comes with both languages, such as a name in the table of clients. */
 export const inLanguage = (text: Record<Language, string>): string => text[language.value]
 
+/** Names one after the other. */
+export const listed = (names: readonly string[]): string => names.join(language.value === 'zh' ? '、' : ', ')
+
 /** What browsers and `Intl` call the language. */
 export const locale = (): string => (language.value === 'zh' ? 'zh-CN' : 'en')

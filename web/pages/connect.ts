@@ -22,7 +22,7 @@ const w = words({
     'Errors carry a request id: name it when you ask for support.',
   ],
   slow: [
-    '超过100秒没有任何响应数据。请使用流式输出，或改用直连地址。',
+    '超过 100 秒没有任何响应数据。请使用流式输出，或改用直连地址。',
     'No response data came for 100 seconds: use streaming, or the direct address.',
   ],
 })

@@ -48,7 +48,7 @@ const w = words({
     '接口说明为英文。金额是六位小数的人民币文本，时间是 UTC 的 ISO 8601 文本。',
     'Money is text with six decimals in CNY; times are ISO 8601 in UTC.',
   ],
-  document: ['OpenAPI 文档：', 'The OpenAPI document:'],
+  document: ['OpenAPI 文档：', 'The OpenAPI document: '],
   unreachable: ['没有收到网关的回答，请稍后再试', 'No answer came from the gateway: try again later'],
   find: ['查找接口', 'Find a call'],
   none: ['没有符合的接口。', 'No call matches.'],
@@ -83,7 +83,7 @@ export default function consoleApi(): View {
   })
   return () => [
     p({ class: 'lead' }, w.lead()),
-    p({ class: 'soft' }, w.english(), ' ', w.document(), ' ', code({}, '/console/openapi.json')),
+    p({ class: 'soft' }, w.english(), ' ', w.document(), code({}, '/console/openapi.json')),
     whenLoaded(described, all => {
       const calls = callsOf(all).filter(call => matches(call, find.value))
       return div(

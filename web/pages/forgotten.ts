@@ -7,7 +7,7 @@ import { words } from '../base/words.ts'
 
 const w = words({
   lead: [
-    '输入登录邮箱，我们会发送设置新密码的链接。没有收到？请联系运营人员。',
+    '输入登录邮箱，我们会发送设置新密码的链接。没有收到？请联系运营方。',
     'Enter the e-mail that you sign in with, and a link to a new password goes there. Nothing comes? Ask an operator.',
   ],
   sent: [

@@ -42,7 +42,7 @@ const w = words({
   connect: ['各客户端的设置', 'How to set up each client'],
   address: ['地址', 'Address'],
   models: ['模型与价格', 'Models and prices'],
-  unit: ['人民币元，每百万 token；图片等另行标明。', 'CNY per million tokens; pictures and the like are named.'],
+  unit: ['人民币元，每百万 token；图片等另行标明。', 'In CNY per million tokens; other units are named.'],
   none: ['目前没有对外公开的模型', 'No models are public at the moment'],
   model: ['模型', 'Model'],
   other: ['其他', 'Other'],

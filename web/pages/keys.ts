@@ -32,7 +32,7 @@ const w = words({
   state: ['状态', 'State'],
   used: ['已用 / 额度', 'Used / cap'],
   lastUsed: ['最近使用', 'Last used'],
-  created: ['创建', 'Made'],
+  created: ['创建', 'Created'],
   all: [
     (keys: number) => `共 ${count(keys)} 个密钥`,
     (keys: number) => (keys === 1 ? '1 key' : `${count(keys)} keys in all`),

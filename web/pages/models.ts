@@ -16,7 +16,7 @@ import { lineNames } from '../parts/line-words.ts'
 import { type Column, type Order, rows } from '../parts/listing.ts'
 import { empty } from '../parts/state.ts'
 import { account, accountPath } from '../base/session.ts'
-import { words } from '../base/words.ts'
+import { listed, words } from '../base/words.ts'
 import { within } from '../parts/request-words.ts'
 import { type Choice, chosen, KINDS, modalitiesOf, priceOf } from './models/choose.ts'
 import { CLASSES, cacheCell, classCell, otherCell, stateCell } from './models/price-cells.ts'
@@ -30,7 +30,7 @@ const w = words({
   filters: ['筛选', 'Filters'],
   search: ['搜索', 'Search'],
   group: ['分组', 'Group'],
-  groups: ['分组：', 'Groups:'],
+  groups: ['分组：', 'Groups: '],
   family: ['系列', 'Family'],
   protocol: ['协议', 'Protocol'],
   kind: ['计价方式', 'Priced by'],
@@ -296,7 +296,7 @@ const valuesOf = <N extends string>(fields: Record<N, Signal<string>>): Record<N
   >
 
 const modalityText = ({ input_modalities: takes, output_modalities: gives }: CatalogueModel): string => {
-  const named = (names: readonly string[]) => names.map(modalityName).join(', ')
+  const named = (names: readonly string[]) => listed(names.map(modalityName))
   return takes === null ? `→ ${named(gives)}` : `${named(takes)} → ${named(gives)}`
 }
 
@@ -324,7 +324,6 @@ const groupLinks = (groups: readonly string[]): Child =>
   p(
     {},
     w.groups(),
-    ' ',
     groups.map(group => a({ key: group, href: `/console/models?group=${encodeURIComponent(group)}` }, group, ' ')),
   )
 

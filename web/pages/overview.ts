@@ -29,7 +29,7 @@ const w = words({
   today: ['今天', 'Today'],
   month: ['本月', 'This month'],
   before: [(amount: string) => `上月同期 ${amount}`, (amount: string) => `${amount} by this day last month`],
-  low: ['余额低于你设置的提醒值。', 'The balance is below the amount at which you want to be warned.'],
+  low: ['余额低于您设置的提醒值。', 'The balance is below the amount at which you want to be warned.'],
   topUp: ['充值', 'Top up'],
   first: ['开始使用', 'First steps'],
   done: ['完成', 'Done'],

@@ -25,7 +25,7 @@ const w = words({
   refunded: ['已退款', 'Refunded'],
   frozen: ['冻结', 'Frozen'],
   reversed: ['被银行撤销', 'Taken back by the bank'],
-  begun: ['下单时间', 'Begun'],
+  begun: ['下单时间', 'Ordered'],
   creditedAt: ['入账时间', 'Credited at'],
   transaction: ['交易', 'Transaction'],
 })

@@ -24,7 +24,7 @@ import { toSendPanel } from './payments/to-send.ts'
 const w = words({
   waiting: ['待处理异常', 'Open exceptions'],
   uncredited: ['已付款未入账', 'Paid, not credited'],
-  uncreditedNote: ['应为 0', 'It should be 0'],
+  uncreditedNote: ['应为 0', 'should be 0'],
   held: ['暂缓入账', 'Paid and held'],
   heldUntil: ['入账时间', 'credited at'],
   open: ['待支付订单', 'Orders to be paid'],
@@ -45,7 +45,7 @@ const w = words({
   amount: ['金额', 'Amount'],
   credited: ['入账', 'Credited'],
   back: ['退回或冻结', 'Back or frozen'],
-  time: ['创建时间', 'Made'],
+  time: ['创建时间', 'Created'],
   late: ['晚到', 'Late'],
   sandbox: ['测试', 'Test'],
   noOrders: ['没有订单', 'There are no orders'],

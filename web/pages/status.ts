@@ -15,11 +15,11 @@ import { stateCell } from './models/price-cells.ts'
 
 const w = words({
   lead: [
-    '每个柱是一天中得到应答的请求所占的比例。请求很少的日子不作统计。',
-    'Each bar is a day: the share of requests that were answered. Days with few requests are not judged.',
+    '每根柱表示一天中得到应答的请求所占的比例。请求很少的日子不作统计。',
+    'Each bar is a day, and shows the share of requests that were answered. Days with few requests are left out.',
   ],
   group: ['分组', 'Group'],
-  groups: ['分组：', 'Groups:'],
+  groups: ['分组：', 'Groups: '],
   models: ['模型', 'Models'],
   incidents: ['故障记录', 'Incidents'],
   noIncidents: ['最近 90 天没有故障', 'No incidents in the last 90 days'],
@@ -81,7 +81,6 @@ export default function status(data: GroupStatus): View {
           : p(
               {},
               w.groups(),
-              ' ',
               groups.map(name =>
                 a({ key: name, href: `/console/status?group=${encodeURIComponent(name)}` }, name, ' '),
               ),

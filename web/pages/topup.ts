@@ -35,7 +35,7 @@ const w = words({
     '这是测试支付：付款是模拟的，不会扣真实的钱，额度只记入此测试账户。',
     'These are test payments: nobody pays real money, and the credit is for this test account only.',
   ],
-  pay: ['去支付', 'Go on to pay'],
+  pay: ['去支付', 'Continue to payment'],
   least: [
     (from: string, to: string) => `每次 ${from} 至 ${to}。`,
     (from: string, to: string) => `From ${from} to ${to} at a time.`,

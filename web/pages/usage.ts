@@ -20,14 +20,14 @@ import { words } from '../base/words.ts'
 import { may } from '../shared/roles.ts'
 
 const w = words({
-  stack: ['分组方式', 'In stacks of'],
-  by: ['图表单位', 'A bar is'],
+  stack: ['分组方式', 'Stacked by'],
+  by: ['图表单位', 'One bar for'],
   day: ['一天', 'a day'],
   hour: ['一小时', 'an hour'],
   tokens: ['输入 / 输出', 'Input / output'],
   cached: ['缓存命中', 'From the cache'],
   median: [(ms: string) => `半数请求 ${ms}`, (ms: string) => `half of them ${ms}`],
-  table: ['明细', 'In numbers'],
+  table: ['明细', 'Details'],
   rest: [(stacks: number) => `其余 ${stacks} 项未列出`, (stacks: number) => `${stacks} more are not listed`],
   span: [
     (from: string, to: string) => `${from} 至 ${to}，按整小时统计。`,

@@ -15,7 +15,7 @@ const w = words({
   ended: ['请重新登录', 'Sign in again'],
   endedLead: [
     '登录已失效。重新登录后，此页面上的内容会保留，操作会继续。',
-    'Your session has ended. What you entered stays here, and goes on when you are signed in again.',
+    'You were signed out. What you entered stays here, and goes on when you are signed in again.',
   ],
   prove: ['请确认是您本人', 'Confirm that it is you'],
   proveLead: ['此操作需要再次验证身份，十分钟内有效。', 'This needs a fresh proof. It then holds for ten minutes.'],

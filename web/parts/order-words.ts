@@ -97,7 +97,7 @@ const w = words({
   paid: ['已收到付款，正在入账。', 'The payment has arrived and is being credited.'],
   held: [
     (at: string) =>
-      `已收到付款，将于 ${at}前后自动入账。近期有银行对刷卡付款提出争议，因此新的刷卡付款会暂缓入账；您无需再做任何操作。`,
+      `已收到付款，将于 ${at} 前后自动入账。近期有银行对刷卡付款提出争议，因此新的刷卡付款会暂缓入账；您无需再做任何操作。`,
     (at: string) =>
       `The payment has arrived, and will be credited at ${at}. Banks have disputed card payments lately, so new ones wait for a while; there is nothing that you need to do.`,
   ],
@@ -114,7 +114,7 @@ const w = words({
     'The transfer stands in a final block; a second node is asked for it.',
   ],
   doubted: [
-    '两个节点对这笔转账的说法不一致，管理员正在处理。',
+    '两个节点对这笔转账的说法不一致，运营方正在处理。',
     'Nodes do not agree about this transfer; a person looks at it.',
   ],
   credited: [(amount: string) => `${amount} 已入账。`, (amount: string) => `${amount} has been credited.`],

@@ -15,7 +15,7 @@ const w = words({
   week: ['最近 7 天', 'Last 7 days'],
   month: ['最近 30 天', 'Last 30 days'],
   quarter: ['最近 90 天', 'Last 90 days'],
-  custom: ['自定义…', 'From … to …'],
+  custom: ['自定义…', 'Custom…'],
   from: ['从', 'From'],
   to: ['到', 'To'],
   wrong: ['结束时间不晚于开始时间，未采用。', 'The end is not after the beginning, so it is left out.'],

@@ -8,9 +8,10 @@ import { badge, type Tone } from './badge.ts'
 
 const w = words({
   ok: ['成功', 'Answered'],
-  client: ['客户端中止或请求有误', 'Left, or wrong'],
+  client: ['客户端原因', 'Client side'],
   upstream: ['失败', 'Failed'],
   completed: ['完整返回', 'Complete'],
+  refused: ['上游拒绝了请求', 'The upstream refused it'],
   client_gone: ['客户端断开', 'The client left'],
   upstream_error: ['上游报错', 'Error of the upstream'],
   upstream_cut: ['上游中断', 'The upstream broke off'],
@@ -25,7 +26,7 @@ export const outcomeBadge = (outcome: RequestAnswer['outcome']): VNode => badge(
 /** How a request ended, and why where it did not end well: an answer with status 200 may have broken off. */
 export const endedCell = ({ outcome, status, end }: Pick<RequestAnswer, 'outcome' | 'status' | 'end'>): Child => [
   outcomeBadge(outcome),
-  span({ class: 'under' }, outcome === 'ok' ? status : `${status} · ${w[end]()}`),
+  span({ class: 'under' }, outcome === 'ok' ? status : `${status} · ${end === 'completed' ? w.refused() : w[end]()}`),
 ]
 export const outcomeName = (outcome: RequestAnswer['outcome']): string => w[outcome]()
 export const ENDS_IN_WORDS = [
@@ -55,7 +56,7 @@ export const names = words({
   duration: ['总时长', 'Duration'],
   all: ['全部', 'All'],
   deleted: ['已删除', 'deleted'],
-  noAccount: ['你还不属于任何账户。', 'You are in no account yet.'],
+  noAccount: ['您还不属于任何账户。', 'You are in no account yet.'],
 })
 
 /** The bound within which half of some times stayed; null = not known, or above the largest bound. */

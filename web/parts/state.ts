@@ -44,12 +44,18 @@ export const told = (tone: 'plain' | 'good' | 'warn' | 'bad', ...content: Child[
 export const empty = (name: Icon, sentence: string, next?: Child): VNode =>
   div({ class: 'empty' }, icon(name), p({}, sentence), next)
 
+/** Nothing that is asked for again will be there, and nobody has to look into it. */
+const MISSING = 404
+
 /** The data when it is there. What was there stays in sight while it is asked for again. */
 export function whenLoaded<T>(loaded: Loaded<T>, view: (value: T) => Child): Child {
   const value = loaded.value.value
   const failure = loaded.failure.value
   return [
-    failure && failed(failure, loaded.again, loaded.busy.value),
+    failure &&
+      (failure.status === MISSING
+        ? failed(failure, undefined, false, false)
+        : failed(failure, loaded.again, loaded.busy.value)),
     value === null
       ? !failure && skeleton()
       : div({ class: 'stack', 'aria-busy': loaded.busy.value ? 'true' : undefined }, view(value)),

@@ -4,7 +4,7 @@ import type { UsageAnswer } from '../../lib/operations/usage/usage.ts'
 import { type Bar, stackedBars } from './charts/bars.ts'
 import type { Chart } from './charts/chart.ts'
 import { count, exactMoney, money } from '../base/money.ts'
-import { words } from '../base/words.ts'
+import { listed, words } from '../base/words.ts'
 import { names } from './request-words.ts'
 
 const w = words({
@@ -18,7 +18,7 @@ const w = words({
   nothing: ['这段时间没有用量。', 'Nothing was used in this time.'],
   others: ['其他', 'Others'],
   bar: [
-    (at: string, total: string, parts: string) => `${at}:${total}。${parts}`,
+    (at: string, total: string, parts: string) => `${at}：${total}。${parts}`,
     (at: string, total: string, parts: string) => `${at}: ${total}. ${parts}`,
   ],
   total: ['合计', 'Total'],
@@ -60,7 +60,7 @@ export function usageChart(chart: Chart, usage: UsageAnswer): VNode {
   const { chart: data, totals } = usage
   const series = [...data.stacks.map(({ name }) => name), ...(data.others ? [w.others()] : [])]
   const bars = withGaps(usage).map((bucket): Bar => {
-    const parts = series.map((name, at) => `${name} ${exactMoney(bucket.charge[at] ?? '0')}`).join(', ')
+    const parts = listed(series.map((name, at) => `${name} ${exactMoney(bucket.charge[at] ?? '0')}`))
     return {
       label: shortly(bucket.at),
       sentence: w.bar(fully(bucket.at), money(String(total(bucket))), parts),

@@ -11,7 +11,7 @@ import { a, button, type Child, details, div, h2, p, section, span, summary } fr
 import { icon } from '../base/icons.ts'
 import { type Loaded, load } from '../base/load.ts'
 import { accountPath } from '../base/session.ts'
-import { inLanguage, words } from '../base/words.ts'
+import { inLanguage, listed, words } from '../base/words.ts'
 import type { Choice } from './field.ts'
 import { exactField, filterField, leastField } from './filter.ts'
 import { NO_PERIOD, type Preset, periodFields, periodOf } from './period.ts'
@@ -65,7 +65,7 @@ const clearFilters = (): void =>
 export const clearButton = (): Child => button({ type: 'button', onClick: clearFilters }, w.clear())
 
 /** What filters are called in a sentence. */
-export const filterNames = (list: readonly string[]): string => list.map(name => titleOf(name as Name)).join(', ')
+export const filterNames = (list: readonly string[]): string => listed(list.map(name => titleOf(name as Name)))
 
 function titleOf(name: Name): string {
   if (name === 'charge_from') return w.chargeFrom()

@@ -231,7 +231,7 @@ export class WaysIn {
     if (link.doc?.['by_operator'] !== true && config().registration.mode === 'closed')
       throw new OperationError(
         'forbidden',
-        both('此网关不接受新用户，请联系运营人员', 'this gateway takes no new users: ask an operator'),
+        both('此网关不接受新用户，请联系运营方', 'this gateway takes no new users: ask an operator'),
       )
     const { name, password: plain } = form
     if (name === undefined || plain === undefined)
@@ -248,7 +248,7 @@ export class WaysIn {
     if (!mail.configured)
       throw new OperationError(
         'conflict',
-        both('此网关未配置邮件，请联系运营人员', 'this gateway sends no mail: ask an operator'),
+        both('此网关未配置邮件，请联系运营方', 'this gateway sends no mail: ask an operator'),
       )
     await tryUnknown(this.#deps, by.ip)
     await tryMail(this.#deps, 'reset', email, by)

@@ -72,8 +72,8 @@ const hidden = <const N extends string, const O extends Place>(
 export const COUNT_WORDS: Record<(typeof ROW_CLASSES)[number] | 'images', Words> = {
   input: both('输入', 'Input'),
   cache_read: both('缓存读取', 'Cache read'),
-  cache_write_5m: both('缓存写入5分钟', 'Cache write 5 min'),
-  cache_write_1h: both('缓存写入1小时', 'Cache write 1 h'),
+  cache_write_5m: both('缓存写入 5 分钟', 'Cache write 5 min'),
+  cache_write_1h: both('缓存写入 1 小时', 'Cache write 1 h'),
   output: both('输出', 'Output'),
   images: both('图片', 'Pictures'),
 }

@@ -56,10 +56,7 @@ interface Reason {
   why: Words
   todo: Words
 }
-const ASK = both(
-  '若仍然出现，请把请求编号发给管理员。',
-  'If it happens again, send the request id to the administrator.',
-)
+const ASK = both('若仍然出现，请把请求编号发给运营方。', 'If it happens again, send the request id to the operator.')
 const WAIT = both('请稍后重试。', 'Try again in a moment.')
 const TOP_UP = both('请充值，或减小请求的最大输出。', 'Top up the account, or ask for a smaller maximum output.')
 const BODY = both('请检查客户端发送的请求体。', 'Check the body that your client sends.')
@@ -78,12 +75,12 @@ export const REASONS: Record<ErrorName, Reason> = {
     todo: both('请在“密钥”页查看其状态和限额。', 'Look at the state and the cap of the key on the page Keys.'),
   },
   ip: {
-    why: both('请求来自该密钥不允许的IP。', 'The request came from an IP that the key does not allow.'),
-    todo: both('请在密钥的IP列表中加入此IP。', 'Add this IP to the list of the key.'),
+    why: both('请求来自该密钥不允许的 IP。', 'The request came from an IP that the key does not allow.'),
+    todo: both('请在密钥的 IP 列表中加入此 IP。', 'Add this IP to the list of the key.'),
   },
   banned: {
     why: both('账户已被封禁。', 'The account is banned.'),
-    todo: both('请联系管理员。', 'Ask the administrator.'),
+    todo: both('请联系运营方。', 'Ask the operator.'),
   },
   group: {
     why: both('账户无权使用该密钥的分组。', 'The account may not use the group of this key.'),
@@ -91,11 +88,11 @@ export const REASONS: Record<ErrorName, Reason> = {
   },
   rate: {
     why: both('短时间内请求过多。', 'There were too many requests in a short time.'),
-    todo: both('请降低频率，或请管理员提高限制。', 'Send fewer, or ask the administrator for a higher limit.'),
+    todo: both('请降低频率，或请运营方提高限制。', 'Send fewer, or ask the operator for a higher limit.'),
   },
   concurrency: {
     why: both('同时进行的请求过多。', 'Too many requests were open at once.'),
-    todo: both('请减少并发，或请管理员提高限制。', 'Keep fewer open, or ask the administrator for a higher limit.'),
+    todo: both('请减少并发，或请运营方提高限制。', 'Keep fewer open, or ask the operator for a higher limit.'),
   },
   too_large: {
     why: both('请求体过大。', 'The body is too large.'),
@@ -103,9 +100,9 @@ export const REASONS: Record<ErrorName, Reason> = {
   },
   encoding: {
     why: both('请求体的压缩方式不受支持。', 'The body is compressed in a way that is not supported.'),
-    todo: both('请使用zstd、gzip、deflate或br，或不压缩。', 'Use zstd, gzip, deflate or br, or no compression.'),
+    todo: both('请使用 zstd、gzip、deflate 或 br，或不压缩。', 'Use zstd, gzip, deflate or br, or no compression.'),
   },
-  not_json: { why: both('请求体不是有效的JSON对象。', 'The body is no valid JSON object.'), todo: BODY },
+  not_json: { why: both('请求体不是有效的 JSON 对象。', 'The body is no valid JSON object.'), todo: BODY },
   field: { why: both('请求体中有一个字段无效。', 'A field of the body is not valid.'), todo: BODY },
   tool: {
     why: both(
@@ -113,8 +110,8 @@ export const REASONS: Record<ErrorName, Reason> = {
       'The request names a tool that the upstream runs, and the model has no price for it.',
     ),
     todo: both(
-      '请去掉该工具（错误中param所指），或请管理员为其定价。',
-      'Leave out the tool that `param` of the error names, or ask the administrator for a price.',
+      '请去掉该工具（错误中 param 所指），或请运营方为其定价。',
+      'Leave out the tool that `param` of the error names, or ask the operator for a price.',
     ),
   },
   untranslatable: {
@@ -128,8 +125,8 @@ export const REASONS: Record<ErrorName, Reason> = {
     ),
   },
   background: {
-    why: both('不支持background模式。', 'The mode `background` is not offered.'),
-    todo: both('请去掉background字段。', 'Leave the field `background` out.'),
+    why: both('不支持 background 模式。', 'The mode `background` is not offered.'),
+    todo: both('请去掉 background 字段。', 'Leave the field `background` out.'),
   },
   no_model: {
     why: both('请求没有指定模型。', 'The request names no model.'),
@@ -159,7 +156,7 @@ export const REASONS: Record<ErrorName, Reason> = {
   saturated: { why: both('上游繁忙。', 'The upstreams are busy.'), todo: WAIT },
   unpriced: {
     why: both('模型尚未定价。', 'The model has no price yet.'),
-    todo: both('请联系管理员开启该模型。', 'Ask the administrator to offer it.'),
+    todo: both('请联系运营方开启该模型。', 'Ask the operator to offer it.'),
   },
   quota: {
     why: both('余额或预算已用完。', 'The balance or the budget is used up.'),
@@ -173,8 +170,8 @@ export const REASONS: Record<ErrorName, Reason> = {
     todo: TOP_UP,
   },
   upgrade: {
-    why: both('不支持WebSocket。', 'WebSocket is not offered.'),
-    todo: both('请改用HTTP。', 'Use HTTP.'),
+    why: both('不支持 WebSocket。', 'WebSocket is not offered.'),
+    todo: both('请改用 HTTP。', 'Use HTTP.'),
   },
   loop: { why: both('请求回到了网关自身。', 'An upstream of the gateway led back to it.'), todo: ASK },
   internal: { why: both('网关内部错误。', 'The gateway failed.'), todo: ASK },

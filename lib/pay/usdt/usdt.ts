@@ -241,7 +241,7 @@ export const isNodes = (error: unknown): error is Error =>
 const NOT_OURS = () =>
   new OperationError('conflict', {
     en: 'The address of this account is wrong in the store: do not pay to it, and tell the operator',
-    zh: '存储中此账户的充值地址有误：请勿付款，并联系管理员',
+    zh: '存储中此账户的充值地址有误：请勿付款，并联系运营方',
   })
 const NOT_OFFERED = () =>
   new OperationError('forbidden', { en: 'This account cannot pay with USDT', zh: '此账户不能使用 USDT 充值' })

@@ -85,7 +85,7 @@ async function checkRoom(tx: Transaction, accountId: number, most: number): Prom
   const last = 'SELECT id FROM api_keys WHERE account_id = ? AND deleted = 0 ORDER BY id LIMIT 1 OFFSET ?'
   if ((await tx.query(last, [accountId, most - 1])).length > 0)
     throw new StoreFull({
-      zh: `账户已有 ${most} 个密钥，不能再创建：请先删除不用的密钥，或请运营人员提高上限`,
+      zh: `账户已有 ${most} 个密钥，不能再创建：请先删除不用的密钥，或请运营方提高上限`,
       en: `the account has ${most} keys, and no more may be made: delete some that nobody uses, or ask an operator for more`,
     })
 }

@@ -19,7 +19,7 @@ export async function checkRoom(tx: Transaction, userId: number, accountId: numb
     integer((await tx.query(`SELECT COUNT(*) AS there FROM members WHERE ${column} = ?`, [id]))[0]!, 'there')
   if ((await count('account_id', accountId)) >= most)
     throw new StoreFull({
-      zh: `账户已有 ${most} 名成员：请先移出一些成员，或请运营人员提高上限`,
+      zh: `账户已有 ${most} 名成员：请先移出一些成员，或请运营方提高上限`,
       en: `the account has ${most} members: remove some first, or ask an operator for more`,
     })
   if ((await count('user_id', userId)) >= most)

@@ -356,7 +356,7 @@ t.test('trying a key out: the stage that would refuse, in the words that a clien
     stage: 'admit',
     status: 403,
     message: '您的 IP 不在令牌允许访问的列表中',
-    why: { zh: '请求来自该密钥不允许的IP。', en: 'The request came from an IP that the key does not allow.' },
+    why: { zh: '请求来自该密钥不允许的 IP。', en: 'The request came from an IP that the key does not allow.' },
     address: '192.0.2.1',
   })
   t.match(await tried({}, { 'x-test-ip': '10.1.2.3' }), { ok: true, address: '10.1.2.3' })

@@ -193,8 +193,8 @@ browserTest(t, 'filters stand in the address, pages are turned, several are chan
     ['Key', 'descending', 'key 9'],
     ['Used / cap', 'descending', 'key 30'],
     ['Last used', 'descending', 'key 52'],
-    ['Made', 'descending', 'key 52'],
-    ['Made', 'ascending', 'key 0'],
+    ['Created', 'descending', 'key 52'],
+    ['Created', 'ascending', 'key 0'],
   ] as const) {
     await page.getByRole('columnheader', { name: head }).getByRole('button').click()
     await page.locator(`thead th[aria-sort=${way}]`, { hasText: head }).waitFor()
@@ -213,7 +213,7 @@ browserTest(t, 'filters stand in the address, pages are turned, several are chan
   t.match(await readFile(await (await saved).path(), 'utf8'), /key 52.*\r\n[\s\S]*key 5,.*\r\n# rows: 4\r\n$/)
   await page.getByRole('searchbox').fill('')
   await page.locator('tfoot').getByText('53 keys in all').waitFor()
-  await page.getByRole('columnheader', { name: 'Made' }).getByRole('button').click()
+  await page.getByRole('columnheader', { name: 'Created' }).getByRole('button').click()
   await first.getByText('key 52', { exact: true }).waitFor()
   await page.locator('#by-state').selectOption('expired')
   await page.waitForURL(/state=expired/)

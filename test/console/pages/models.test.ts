@@ -220,9 +220,9 @@ browserTest(
     const part = (name: string) => page.getByRole('region', { name, exact: true })
     t.match(await part('Prices in the group default').innerText(), /Input\s+¥35\s+over 200K: ¥70[\s\S]*¥175/)
     // 2,000 × 35 + 8,000 × 3.5 + 1,000 × 175, of a million
-    t.match(await part('An example').innerText(), /Together ¥0\.273000/)
+    t.match(await part('An example').innerText(), /Total ¥0\.273000/)
     t.match(await part('Price history').innerText(), /In force\s+¥35/)
-    t.match(await part('How it fares').innerText(), /7 days\s+\d/)
+    t.match(await part('Performance').innerText(), /7 days\s+\d/)
     const use = part('Use it')
     t.match(await use.innerText(), /ANTHROPIC_BASE_URL='http:\/\/127/)
     await use.getByRole('tab', { name: 'curl' }).click()
@@ -271,7 +271,7 @@ browserTest(t, 'Connect offers the models of the group that a client can use', a
 browserTest(t, 'a model without a script, and none', async (t, newcomer) => {
   const { page } = await newcomer({ language: 'en-US', context: { javaScriptEnabled: false } })
   await page.goto(`${gateway.main}/console/models/gamma-image-2`)
-  t.match(await page.locator('main').innerText(), /base64 only[\s\S]*picture ¥0\.28[\s\S]*Together ¥0\.280000/)
+  t.match(await page.locator('main').innerText(), /base64 only[\s\S]*picture ¥0\.28[\s\S]*Total ¥0\.280000/)
   t.equal((await page.goto(`${gateway.main}/console/models/secret`))?.status(), 404)
   t.match(await page.locator('h1').innerText(), /There is no such page/)
 })

@@ -159,7 +159,7 @@ browserTest(t, 'from the sums to the requests behind a number, and back by the a
   const { page, visit, complaints } = visitor
   await enter(visitor, 'owner')
   await visit(`${house.url}/console/usage`)
-  await page.getByLabel('In stacks of').selectOption({ label: 'Protocol' })
+  await page.getByLabel('Stacked by').selectOption({ label: 'Protocol' })
   await page.getByRole('link', { name: 'messages', exact: true }).waitFor()
   t.match(await rowsOfFile(visitor, 'The table as CSV'), '# rows: 2')
   const charges = async () =>
@@ -176,10 +176,10 @@ browserTest(t, 'from the sums to the requests behind a number, and back by the a
   const total = Number((await page.locator('.listing tfoot td:last-child').innerText()).replace('¥', ''))
   t.ok(Math.abs(total - (await charges()).reduce((sum, one) => sum + one, 0)) < 1e-6, 'and what they come to')
   await page.getByLabel('Period').selectOption('week')
-  await page.getByLabel('A bar is').selectOption('hour')
+  await page.getByLabel('One bar for').selectOption('hour')
   await page.waitForURL(/by=hour/)
   await page.waitForFunction(() => document.querySelectorAll('.bar-slot').length > 20)
-  await page.getByLabel('A bar is').selectOption('day')
+  await page.getByLabel('One bar for').selectOption('day')
   await page.waitForFunction(() => document.querySelectorAll('.bar-slot').length < 10)
   await page.getByText('More filters').click()
   await page.getByLabel('Model', { exact: true }).selectOption('alpha')
@@ -188,7 +188,7 @@ browserTest(t, 'from the sums to the requests behind a number, and back by the a
   const shown = Number(await figure(visitor, 'Requests').innerText())
   const days = (row: UsageRow) => rows.indexOf(row) * 5 + 1
   t.ok(shown >= rows.filter(row => row.model === 'alpha' && days(row) < 6 * 24).length)
-  const inTable = page.getByRole('region', { name: 'In numbers' })
+  const inTable = page.getByRole('region', { name: 'Details' })
   const ofChat = Number(await inTable.getByRole('row', { name: /^chat/ }).locator('td').first().innerText())
   await inTable.getByRole('link', { name: 'chat', exact: true }).click()
   await page.waitForURL(/\/console\/requests\?/)

@@ -64,7 +64,7 @@ const advice = words({
     '模型暂时不可用：稍后再试，或换一个模型。',
     'The model is not available now: try later, or another one.',
   ],
-  price: ['模型还没有价格，请联系运营人员。', 'The model has no price yet: tell the operators.'],
+  price: ['模型还没有价格，请联系运营方。', 'The model has no price yet: tell the operators.'],
   reserve: ['为账户充值，或提高密钥的额度。', 'Top up the account, or raise the cap of the key.'],
 })
 

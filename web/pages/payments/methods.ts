@@ -19,7 +19,7 @@ const w = words({
   query: ['最近应答', 'Last answer'],
   failed: ['最近失败', 'last failure'],
   bill: ['最近账单', 'Last bill'],
-  refused: ['不可信的通知', 'Callbacks not believed'],
+  refused: ['不可信的通知', 'Callbacks refused'],
   credited: ['入账', 'Credited'],
   back: ['退回', 'Gone back'],
   frozen: ['冻结', 'Frozen'],

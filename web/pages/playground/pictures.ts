@@ -9,7 +9,7 @@ const w = words({
   add: ['添加图片', 'Add pictures'],
   remove: [(at: number) => `移除第${at}张图片`, (at: number) => `Remove picture ${at}`],
   picture: [(at: number) => `第${at}张图片`, (at: number) => `Picture ${at}`],
-  tooMany: ['最多4张图片，每张不超过5 MB。', 'At most 4 pictures of 5 MB each.'],
+  tooMany: ['最多 4 张图片，每张不超过 5 MB。', 'At most 4 pictures of 5 MB each.'],
 })
 
 const MOST = 4

@@ -25,7 +25,7 @@ const w = words({
   ],
   scan: [(method: string) => `用${method}扫描二维码`, (method: string) => `Scan this code with ${method}`],
   oneOf: ['二选一即可：扫描此码，或前往下方页面支付。', 'Either of the two will do: this code, or the page below.'],
-  until: [(at: string) => `请在 ${at}前支付。`, (at: string) => `Pay it before ${at}.`],
+  until: [(at: string) => `请在 ${at} 前支付。`, (at: string) => `Pay it before ${at}.`],
   leave: [
     '支付后无需停留在此页面：付款一经确认即自动入账，可随时回来查看。',
     'You need not stay here after paying: the amount is credited as soon as the payment is confirmed, and you can come back at any time.',

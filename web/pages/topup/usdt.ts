@@ -48,7 +48,7 @@ const w = words({
   fixNow: ['锁定', 'Fix it'],
   quoted: [
     (tokens: string, worth: string, until: string) =>
-      `请在 ${until}前一次转入 ${tokens} USDT，将入账 ${worth}。超出部分按入账时的汇率计算。`,
+      `请在 ${until} 前一次转入 ${tokens} USDT，将入账 ${worth}。超出部分按入账时的汇率计算。`,
     (tokens: string, worth: string, until: string) =>
       `Send ${tokens} USDT in one transfer before ${until} for ${worth}. Whatever is more takes the rate of its time.`,
   ],

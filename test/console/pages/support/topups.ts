@@ -25,7 +25,7 @@ export const WORDS = {
     refunded: '已退回原支付方式',
   },
   'en-US': {
-    pay: 'Go on to pay',
+    pay: 'Continue to payment',
     credited: 'Credited',
     due: 'To be paid',
     none: 'no way to pay here: please',
