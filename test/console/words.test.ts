@@ -45,6 +45,7 @@ const OTHER_WORDS: readonly [other: RegExp, word: string][] = [
   [/administrator/i, 'operator'],
   [/你/, '您'],
   [/会话/, '登录'],
+  [/词元/, 'token'],
   [/\bsessions?\b/i, 'sign-in'],
   [/\$\{\w+\}前/, 'a blank before 前'],
   [/`\$\{\w+\}:\$\{/, '：'],

@@ -259,7 +259,7 @@ t.test('the list in each order, what all of it comes to, and as a file', async t
   const { house, account, owner, join, call, create } = await open(t)
   const mia = await join('mia', 'member')
   for (const name of ['b', 'a,=1', 'Cee']) await create(owner, { name })
-  await create(mia, { name: 'of mia', cap: { amount: '0.00005' } })
+  await create(mia, { name: 'of mia', cap: '0.00005' })
   const { store } = house
   await store.holders.register({ id: 'h', host: 'here', beat: 0 })
   const spent: [name: string, charge: number][] = [

@@ -13,11 +13,11 @@ import type { OwnModels } from '../../base/shapes.ts'
 import { language, words } from '../../base/words.ts'
 
 const w = words({
-  title: ['用一个词元试用（会收费）', 'Try it with one token, which is charged'],
+  title: ['用一个 token 试用（会收费）', 'Try it with one token, which is charged'],
   model: ['用于试用的模型', 'Model to try'],
   costs: [
     (input: string, output: string) =>
-      `向上游发送一个真实请求：约 10 个输入词元，至多 1 个输出词元，价格为每百万 ${input} 和 ${output}。`,
+      `向上游发送一个真实请求：约 10 个输入 token，至多 1 个输出 token，价格为每百万 ${input} 和 ${output}。`,
     (input: string, output: string) =>
       `A real request to the upstream: about 10 tokens of input and at most 1 of output, at ${input} and ${output} per million.`,
   ],
