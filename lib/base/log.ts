@@ -76,31 +76,27 @@ export const quoted = (text: string): string => (/^[\w\-./: ]*$/.test(text) ? `"
 
 /** The longest that a line waits in the batch. */
 const FLUSH_MS = 100
-/** A batch of this many bytes is handed on at once. */
-const FLUSH_BYTES = 16 * 1024
-/** The most bytes of a UTF-16 unit in UTF-8. */
-const UTF8_BYTES = 3
+/** A batch of this many characters is handed on at once. */
+const FLUSH_LENGTH = 16 * 1024
 /** The most bytes that wait for a reader of standard output; lines beyond it are dropped. */
 const MOST_BYTES = 64 * 1024 * 1024
 
 /**
  * Writes log lines to standard output in batches. pino's own output (sonic-boom) walks through its queue for every text it is given, so
- * lines are collected here first, as bytes, and handed on together. The queue is bounded: when nobody reads standard output, lines are
- * dropped and counted, and the number is logged as soon as somebody reads again.
+ * lines are collected here first and handed on together. The queue is bounded: when nobody reads standard output, lines are dropped and
+ * counted, and the number is logged as soon as somebody reads again.
  */
 export class LogOutput implements DestinationStream {
-  readonly #out: Omit<ReturnType<typeof pino.destination>, 'write'> & { write(bytes: Buffer): void }
-  #batch = Buffer.alloc(0)
-  /** How many bytes of the batch are lines. */
-  #length = 0
+  readonly #out: ReturnType<typeof pino.destination>
+  #text = ''
   #due: NodeJS.Timeout | null = null
   #dropped = 0
 
   /** `fd` is the file descriptor to write to; tests give that of a file. */
   constructor(fd = 1, mostBytes = MOST_BYTES) {
-    this.#out = pino.destination({ fd, sync: false, maxLength: mostBytes, contentMode: 'buffer' }) as never
-    this.#out.on('drop', (bytes: Buffer) => {
-      this.#dropped += bytes.toString('latin1').split('\n').length - 1
+    this.#out = pino.destination({ fd, sync: false, maxLength: mostBytes })
+    this.#out.on('drop', (text: string) => {
+      this.#dropped += text.split('\n').length - 1
     })
     // prepended, because sonic-boom closes itself when the process has nothing more to do
     process.prependListener('beforeExit', () => this.handOn())
@@ -111,32 +107,25 @@ export class LogOutput implements DestinationStream {
   #handOnNow(fd: number): void {
     try {
       if (!(this.#out as { destroyed?: boolean }).destroyed) this.#out.flushSync()
-      writeSync(fd, this.#batch, 0, this.#length)
+      writeSync(fd, this.#text)
     } catch {
       // nobody reads standard output, and there is no other place to report it
     }
   }
 
   write(line: string): void {
-    const most = line.length * UTF8_BYTES
-    if (this.#length + most > this.#batch.length) {
-      this.handOn()
-      this.#batch = Buffer.allocUnsafeSlow(Math.max(2 * FLUSH_BYTES, most))
-    }
-    this.#length += this.#batch.write(line, this.#length)
-    if (this.#length >= FLUSH_BYTES) this.handOn()
+    this.#text += line
+    if (this.#text.length >= FLUSH_LENGTH) this.handOn()
     else this.#due ??= setTimeout(() => this.handOn(), FLUSH_MS).unref()
   }
 
-  /** Hands on the batch, whose memory the next one goes on with. */
+  /** Hands on the batch. */
   handOn(): void {
     if (this.#due !== null) clearTimeout(this.#due)
     this.#due = null
     const before = this.#dropped
-    const bytes = this.#batch.subarray(0, this.#length)
-    this.#batch = this.#batch.subarray(this.#length)
-    this.#length = 0
-    if (bytes.length > 0) this.#out.write(bytes)
+    if (this.#text !== '') this.#out.write(this.#text)
+    this.#text = ''
     if (before > 0 && before === this.#dropped) this.#tell(before)
   }
 
@@ -144,7 +133,8 @@ export class LogOutput implements DestinationStream {
   #tell(lines: number): void {
     this.#dropped = 0
     const time = new Date().toISOString()
-    const members = { level: 'warn', time, lines, msg: 'log lines were dropped: nobody read them' }
-    this.#out.write(Buffer.from(`${JSON.stringify(members)}\n`))
+    this.#out.write(
+      `${JSON.stringify({ level: 'warn', time, lines, msg: 'log lines were dropped: nobody read them' })}\n`,
+    )
   }
 }
