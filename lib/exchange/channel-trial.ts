@@ -4,8 +4,8 @@
  * edits. Nobody pays for it here; the upstream may charge some tokens. No breaker hears how it ended.
  */
 import type { KeyEntry } from '../access/keys.ts'
-import { IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
+import { http } from '../base/http.ts'
 import { Reply } from '../base/reply.ts'
 import { type AttemptOutcome, Claim } from '../channels/health.ts'
 import { CLIENT_PROTOCOLS, type Protocol } from '../terms/records.ts'
@@ -75,12 +75,12 @@ const translationBy = (routes: RouteTable, channel: CompiledChannel, upstreamMod
 const NOBODY = 0
 
 function exchangeFor(services: Services, { protocol, model }: ChannelTrial, said: object): Exchange {
-  const req = new IncomingMessage(new Socket())
+  const req = new http.IncomingMessage(new Socket())
   req.method = 'POST'
   req.headers = { 'content-type': 'application/json' }
   const { world, clock } = services
   const at = { listener: 'main', path: '', query: '', startedMs: clock.monotonic() } as const
-  const x = new Exchange({ id: services.nextId(), world, req, reply: new Reply(req, new ServerResponse(req)), ...at })
+  const x = new Exchange({ id: services.nextId(), world, req, reply: new Reply(req, new http.ServerResponse(req)), ...at })
   x.aimAt(trialTarget({ protocol, model }))
   x.entry = { account: { id: NOBODY }, key: { id: NOBODY, group: '' } } as unknown as KeyEntry
   const { facts, body } = shortRequest(protocol, model, said)

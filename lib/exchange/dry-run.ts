@@ -6,7 +6,6 @@
  * A client tries out a request of its own in the same way, and is told what would be held for it and what it could cost at most. That
  * counts as one request of those that are free.
  */
-import { IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
 import type { Claim } from '../channels/health.ts'
 import { mostPicturesCaused, mostSearchesCaused } from '../pricing/bound.ts'
@@ -17,6 +16,7 @@ import type { Facts } from '../protocols/requests/facts.ts'
 import { protocolRow } from '../protocols/table.ts'
 import { INPUT_CLASSES, NO_TIERS, OUTPUT_CLASSES } from '../protocols/words/usage.ts'
 import { decimal } from '../base/money.ts'
+import { http } from '../base/http.ts'
 import { Reply } from '../base/reply.ts'
 import { inSlices } from '../base/slices.ts'
 import type { ErrorName } from '../base/errors.ts'
@@ -69,10 +69,10 @@ class KeptReply extends Reply {
 }
 
 export async function dryRun(services: Services, trial: Trial): Promise<Tried> {
-  const req = new IncomingMessage(new Socket())
+  const req = new http.IncomingMessage(new Socket())
   req.method = 'POST'
   req.headers = trial.english ? { 'accept-language': 'en' } : {}
-  const reply = new KeptReply(req, new ServerResponse(req))
+  const reply = new KeptReply(req, new http.ServerResponse(req))
   const { world, clock } = services
   const at = { listener: 'main', path: '', query: '', startedMs: clock.monotonic() } as const
   const x = new Exchange({ id: services.nextId(), world, req, reply, ...at })
@@ -176,7 +176,7 @@ async function estimate(x: Exchange, services: Services): Promise<StageVerdict> 
     return asked === '' ? refuse(x, services, 'not_json') : refuse(x, services, 'field', [asked])
   const { target, path, query, body } = asked
   const { world, listener, id, req, startedMs } = x
-  const reply = new KeptReply(req, new ServerResponse(req))
+  const reply = new KeptReply(req, new http.ServerResponse(req))
   const inner = new Exchange({ id, listener, world, req, reply, path, query, startedMs })
   inner.aimAt(target)
   inner.isTrial = true
