@@ -80,7 +80,13 @@ function exchangeFor(services: Services, { protocol, model }: ChannelTrial, said
   req.headers = { 'content-type': 'application/json' }
   const { world, clock } = services
   const at = { listener: 'main', path: '', query: '', startedMs: clock.monotonic() } as const
-  const x = new Exchange({ id: services.nextId(), world, req, reply: new Reply(req, new http.ServerResponse(req)), ...at })
+  const x = new Exchange({
+    id: services.nextId(),
+    world,
+    req,
+    reply: new Reply(req, new http.ServerResponse(req)),
+    ...at,
+  })
   x.aimAt(trialTarget({ protocol, model }))
   x.entry = { account: { id: NOBODY }, key: { id: NOBODY, group: '' } } as unknown as KeyEntry
   const { facts, body } = shortRequest(protocol, model, said)
