@@ -39,9 +39,9 @@ export interface User {
 export const THEMES = ['light', 'dark', 'system'] as const
 export type Theme = (typeof THEMES)[number]
 
-/** What others have done to a user's ways in; the user is told at the next sign-in. */
+/** What others have done to a user's ways in, or a reset has left as it was; the user is told at the next sign-in. */
 export interface UserNotice {
-  kind: 'reset_link' | 'factor_reset'
+  kind: 'reset_link' | 'factor_reset' | 'passkeys_kept'
   atMs: number
 }
 
@@ -51,7 +51,11 @@ export interface Person extends User {
   language: Language | null
   theme: Theme | null
   hasPassword: boolean
+  /** An app that shows codes, or a passkey. */
   secondFactor: boolean
+  authenticator: boolean
+  /** How many. */
+  passkeys: number
   notices: UserNotice[]
 }
 

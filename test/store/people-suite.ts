@@ -3,7 +3,7 @@ import type { NewUrl } from '../support/databases.ts'
 import type { Test } from 'tap'
 import { openStore, type Store } from '../../lib/store/store.ts'
 import type { NewKey } from '../../lib/store/accounts/key-rows.ts'
-import type { NewLink, NewUser } from '../../lib/store/people/records.ts'
+import type { NewLink, NewPasskey, NewUser } from '../../lib/store/people/records.ts'
 import { StoreConflict } from '../../lib/store/base/errors.ts'
 import type { Act, Person } from '../../lib/base/people.ts'
 import { fund, newKey } from '../support/store.ts'
@@ -49,6 +49,19 @@ const session = (hash: string, person: Person, atMs = NOW) => ({
   ip: '192.0.2.7',
   agent: 'a browser',
 })
+
+const passkey = (credential: string, change: Partial<NewPasskey> = {}): NewPasskey => ({
+  credential,
+  publicKey: 'a key',
+  counter: 7,
+  transports: ['internal'],
+  name: 'a device',
+  synced: true,
+  atMs: NOW,
+  ...change,
+})
+
+const answered = (hash: string) => ({ hash, untilMs: NOW + HOUR_MS })
 
 export function peopleSuite(t: Test, newUrl: NewUrl): void {
   /** Statements of all checks that did not go through, a deadlock among them. */
@@ -119,6 +132,79 @@ export function peopleSuite(t: Test, newUrl: NewUrl): void {
     t.equal(lines[0]?.actor.userId, ann.id)
     const again = await one.people.users.create(user('ann@example.org'), ACT)
     t.not(again.id, ann.id, 'nobody gets the id of somebody else')
+  })
+
+  check('passkeys', async (t, one, two, url) => {
+    const ann = await one.people.users.create(user('ann@example.org'), ACT)
+    const { passkeys, users, sessions, credentials, links } = one.people
+    await sessions.create(session('s1', ann), by(ann))
+    await links.create(link('l1', { kind: 'reset', userId: ann.id }), ACT)
+    const long = 'x'.repeat(1_364)
+    const made = await passkeys.add(ann.id, passkey(long), answered('c1'), ['r1', 'r2'], by(ann))
+    t.match(made, { isFirst: true, passkey: { userId: ann.id, counter: 7, synced: true, usedAtMs: null } })
+    t.equal(await sessions.read('s1'), null, 'a new factor ends the sessions')
+    t.equal(await links.read('reset', 'l1', NOW), null)
+    t.match(await users.byId(ann.id), { secondFactor: true, authenticator: false, passkeys: 1 })
+    t.match(await credentials.of(ann.id), { recoveryCodes: 2 })
+    t.equal(await two.people.passkeys.add(ann.id, passkey('k2'), answered('c1'), [], by(ann)), null, 'answered before')
+    await t.rejects(two.people.passkeys.add(ann.id, passkey(long), answered('c2'), [], by(ann)), StoreConflict)
+    const second = await two.people.passkeys.add(ann.id, passkey('k2'), answered('c2'), ['r3'], by(ann))
+    t.match(second, { isFirst: false }, 'a conflict has not used the challenge up')
+    t.match(await credentials.of(ann.id), { recoveryCodes: 2 })
+    t.strictSame(
+      (await passkeys.list(ann.id)).map(({ credential }) => credential),
+      [long, 'k2'],
+    )
+    t.match(await two.people.passkeys.byCredential(long), { person: { id: ann.id }, passkey: made!.passkey })
+    t.equal(await passkeys.byCredential('K2'), null)
+
+    const use = (store: Store, hash: string, counter: number, which = made!.passkey) =>
+      store.people.passkeys.use(which, { counter, synced: false }, answered(hash), NOW + 5)
+    const raced = await Promise.all([one, two].map(store => use(store, 'c3', 8)))
+    t.strictSame(raced.sort(), ['answered before', 'used'], 'a race for one challenge, of two gateways')
+    t.match(await passkeys.list(ann.id), [{ counter: 8, synced: false, usedAtMs: NOW + 5 }, { usedAtMs: null }])
+    t.equal(await use(two, 'c4', 8), 'counter')
+    t.equal(await use(two, 'c5', 7), 'counter')
+    t.equal(await use(two, 'c6', 0), 'counter')
+    t.equal(await use(one, 'c6', 9), 'answered before', 'what is refused for its counter has used the challenge up')
+    const counters = await Promise.all([one, two].map((store, i) => use(store, `race ${i}`, 9)))
+    t.strictSame(counters.sort(), ['counter', 'used'], 'a race of two copies')
+
+    const bob = await one.people.users.create(user('bob@example.org'), ACT)
+    const { publicId } = made!.passkey
+    t.equal(await passkeys.rename(bob.id, publicId, 'mine', by(bob)), false)
+    t.equal(await passkeys.remove(bob.id, publicId, by(bob)), false)
+    t.equal(await passkeys.rename(ann.id, publicId, '手机', by(ann)), true)
+    t.equal(await passkeys.remove(ann.id, publicId, by(ann)), true)
+    t.equal(await use(one, 'c7', 99), 'gone')
+    t.match(await users.byId(ann.id), { secondFactor: true, passkeys: 1 })
+    t.match(await credentials.of(ann.id), { recoveryCodes: 2 })
+    t.match(await one.actions.page({ subject: { kind: 'user', id: ann.publicId }, limit: 2 }), [
+      { before: { second_factor: true, passkey: '手机' }, after: { second_factor: true } },
+      { before: { passkey: 'a device' }, after: { passkey: '手机' } },
+    ])
+    await credentials.set(ann.id, { passkeys: null }, ACT)
+    t.match(await users.byId(ann.id), { secondFactor: false, passkeys: 0 })
+    t.match(await credentials.of(ann.id), { recoveryCodes: 0 })
+
+    const zero = (await passkeys.add(bob.id, passkey('k0', { counter: 0 }), answered('z0'), [], by(bob)))!.passkey
+    t.strictSame([await use(one, 'z1', 0, zero), await use(two, 'z2', 0, zero)], ['used', 'used'], 'none is counted')
+    await users.delete(bob.id, by(bob))
+    t.equal(await passkeys.byCredential('k0'), null)
+    t.equal((await one.people.prune(NOW + 100 * 24 * HOUR_MS, 1_000)) > 0, true, 'answered challenges are forgotten')
+    t.equal(await use(one, 'c3', 10), 'gone')
+
+    const challenge = passkeys.challenge('sign in x', NOW + 10)
+    t.match(two.people.passkeys.answered(challenge, 'sign in x', NOW), { untilMs: NOW + 10 }, 'of another gateway')
+    t.equal(passkeys.answered(challenge, 'sign in x', NOW + 10), null, 'its time is over')
+    t.equal(passkeys.answered(challenge, 'sign in y', NOW), null, 'of another browser')
+    const changed = Buffer.from(challenge, 'base64url')
+    changed[20]! ^= 1
+    t.equal(passkeys.answered(changed.toString('base64url'), 'sign in x', NOW), null, 'changed')
+    t.not(passkeys.challenge('sign in x', NOW + 10), challenge)
+    const rotated = openStore(url, { secret: 'a new secret', secretPrevious: 'the first secret' })
+    t.teardown(() => rotated.close())
+    t.ok(rotated.people.passkeys.answered(challenge, 'sign in x', NOW), 'of before a new secret')
   })
 
   check('credentials', async (t, one, two, url) => {

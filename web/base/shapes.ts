@@ -4,7 +4,7 @@ import type { testKey } from '../../lib/operations/usage/requests.ts'
 import type { KeyList } from '../../lib/operations/accounts/key-list.ts'
 import type { OwnKeys } from '../../lib/operations/accounts/own-keys.ts'
 import type { Invitations, WaysIn } from '../../lib/operations/people/joining.ts'
-import type { OwnUser } from '../../lib/operations/people/me.ts'
+import type { OwnUser, Passkeys } from '../../lib/operations/people/me.ts'
 import type { UserSessions } from '../../lib/operations/people/sign-in.ts'
 import type { AccountMembers } from '../../lib/operations/people/users.ts'
 import type { GroupCatalogue } from '../../lib/operations/catalogue/public-catalogue.ts'
@@ -18,6 +18,8 @@ export type Invited = Answer<WaysIn['lookAt']>
 export type Identity = Row<OwnUser['identities']>
 export type Member = Row<AccountMembers['list']>
 export type ShownMember = Answer<AccountMembers['show']>
+export type Passkey = Row<Passkeys['list']>
+export type NewPasskey = Answer<Passkeys['add']>
 export type Session = Row<UserSessions['list']>
 export type Token = Row<OwnUser['tokens']>
 export type NewToken = Answer<OwnUser['createToken']>

@@ -4,6 +4,7 @@ import { notices } from '../parts/notices.ts'
 import { providerTold } from '../parts/provider.ts'
 import { factorPanel } from './security/factor.ts'
 import { identitiesPanel } from './security/identities.ts'
+import { passkeysPanel } from './security/passkeys.ts'
 import { passwordPanel } from './security/password.ts'
 import { sessionsPanel } from './security/sessions.ts'
 import { tokensPanel } from './security/tokens.ts'
@@ -13,6 +14,7 @@ export default function security(): View {
     notices(),
     providerTold,
     passwordPanel(),
+    passkeysPanel(),
     factorPanel(),
     identitiesPanel(),
     sessionsPanel(),

@@ -19,7 +19,9 @@ const w = words({
 
 export default function signIn({ register, mail, oidc }: SignInData): View {
   const next = query.value.get('next')
-  const form = signInForm('', () => location.assign(ownPage(next)), takeFragment())
+  const challenge = takeFragment()
+  const begun = challenge === null ? null : { challenge, passkey: query.value.get('passkey') !== null }
+  const form = signInForm('', () => location.assign(ownPage(next)), begun)
   const provider = oidc === null ? null : providerForm(oidc, '/sign-in/oidc', next)
   return () => [
     p({ class: 'soft centred' }, w.lead()),

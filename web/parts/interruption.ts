@@ -9,7 +9,8 @@ import { buttons, dialogBox } from './dialog.ts'
 import { secretField, textField } from './field.ts'
 import { formOf } from './form.ts'
 import { whereProvider } from './provider.ts'
-import { signInForm } from './sign-in-form.ts'
+import { passkeyFor } from './passkey.ts'
+import { passkeyForm, signInForm } from './sign-in-form.ts'
 
 const w = words({
   ended: ['请重新登录', 'Sign in again'],
@@ -21,6 +22,7 @@ const w = words({
   proveLead: ['此操作需要再次验证身份，十分钟内有效。', 'This needs a fresh proof. It then holds for ten minutes.'],
   password: ['密码', 'Password'],
   code: ['验证码', 'Code'],
+  usePasskey: ['使用通行密钥', 'Use a passkey'],
   useCode: ['改用验证码', 'Use a code instead'],
   usePassword: ['改用密码', 'Use the password instead'],
   confirm: ['确认', 'Confirm'],
@@ -50,7 +52,7 @@ function again(current: Interruption): View {
 }
 
 function prove(current: Interruption): View {
-  const withCode = signal(me.value?.second_factor === true)
+  const withCode = signal(me.value?.authenticator === true || me.value?.has_password === false)
   const secret = signal('')
   const shown = signal(false)
   const form = formOf(async () => {
@@ -59,6 +61,11 @@ function prove(current: Interruption): View {
       '/sign-in/step-up',
       withCode.value ? { code: secret.value.trim() } : { password: secret.value },
     )
+    current.end(true)
+  })
+  const passkey = passkeyForm(w.usePasskey, async () => {
+    const proof = await passkeyFor('/sign-in/step-up/passkey/challenge')
+    await askOnce('POST', '/sign-in/step-up', { passkey: proof })
     current.end(true)
   })
   const both = () => me.value?.second_factor === true && me.value.has_password
@@ -104,6 +111,7 @@ function prove(current: Interruption): View {
           ),
         buttons(cancel(), form.submit('main', w.confirm())),
       ),
+      (me.value?.passkeys ?? 0) > 0 && passkey(),
       provider?.(),
     )
 }

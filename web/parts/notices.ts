@@ -1,4 +1,4 @@
-/** What others have done to the reader's ways in: an operator made a reset link, say. It stays until it is put away. */
+/** What was done to the reader's ways in: an operator made a reset link, say. It stays until it is put away. */
 
 import { send } from '../base/ask.ts'
 import { li, ul } from '../base/element.ts'
@@ -17,6 +17,11 @@ const w = words({
   factor_reset: [
     (at: string) => `${at}，运营人员停用了您的两步验证。`,
     (at: string) => `An operator switched your two-step verification off at ${at}.`,
+  ],
+  passkeys_kept: [
+    (at: string) => `${at}，您的密码已重置，通行密钥仍然有效。请在“安全”页面删除不认识的通行密钥。`,
+    (at: string) =>
+      `Your password was reset at ${at}, and your passkeys still sign you in: on the page Security, delete those that you do not know.`,
   ],
   read: ['知道了', 'Put away'],
 })

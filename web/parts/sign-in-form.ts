@@ -1,14 +1,15 @@
 /**
- * Signing in: e-mail and password, then a code where the person has a second factor. The page for it shows this form, and
- * so does the dialog over a page whose session has ended.
+ * Signing in: e-mail and password, then a code or a passkey where the person has a second factor; or a passkey alone. The page for it
+ * shows this form, and so does the dialog over a page whose session has ended.
  */
 import { signal } from '@preact/signals'
 import { askOnce, Refused } from '../base/ask.ts'
 import { button, p } from '../base/element.ts'
-import type { View } from '../base/page.ts'
+import { scripted, type View } from '../base/page.ts'
 import { words } from '../base/words.ts'
 import { secretField, textField } from './field.ts'
 import { formOf } from './form.ts'
+import { passkeyFor, passkeysWork } from './passkey.ts'
 
 const w = words({
   email: ['邮箱', 'E-mail'],
@@ -20,19 +21,25 @@ const w = words({
     'Enter the six digits that your app shows, or a recovery code.',
   ],
   goOn: ['继续', 'Go on'],
+  byPasskey: ['使用通行密钥登录', 'Sign in with a passkey'],
+  usePasskey: ['使用通行密钥', 'Use a passkey'],
   back: ['换一个账号登录', 'Sign in as somebody else'],
 })
 
 interface Answer {
   state: 'signed_in' | 'second_factor'
   challenge: string | null
+  passkey: boolean
 }
 
+/** A sign-in whose second step is to come. */
+export type Begun = { challenge: string; passkey: boolean }
+
 /**
- * `email`: filled in already. `done` is called when the session is open. `challenge`: the first step was taken at the
- * OpenID provider.
+ * `email`: filled in already. `done` is called when the session is open. `begun`: the first step was taken at the OpenID
+ * provider.
  */
-export function signInForm(email: string, done: Done, challenge: string | null = null): View {
+export function signInForm(email: string, done: Done, begun: Begun | null = null): View {
   const who = signal(email)
   const password = signal('')
   const shown = signal(false)
@@ -41,7 +48,11 @@ export function signInForm(email: string, done: Done, challenge: string | null =
       steps.go(await askOnce<Answer>('POST', '/sign-in', { email: who.value.trim(), password: password.value })),
     { forbidden: 'password' },
   )
-  const first = () =>
+  const passkey = passkeyForm(w.byPasskey, async () => {
+    await askOnce<Answer>('POST', '/sign-in/passkey', { passkey: await passkeyFor('/sign-in/passkey/challenge') })
+    await done()
+  })
+  const first = () => [
     form.view(
       'tall',
       textField({ name: 'email', label: w.email(), error: form.error('email') }, who, {
@@ -55,9 +66,17 @@ export function signInForm(email: string, done: Done, challenge: string | null =
         autoComplete: 'current-password',
       }),
       form.submit('main', w.signIn()),
-    )
-  const steps = twoSteps(done, first, challenge)
+    ),
+    passkey(),
+  ]
+  const steps = twoSteps(done, first, begun)
   return steps.view
+}
+
+/** A button by which the browser asks for a passkey; nothing where it has none. */
+export function passkeyForm(text: () => string, use: () => Promise<void>): View {
+  const form = formOf(use)
+  return () => scripted.value && passkeysWork() && form.view('tall', form.submit('', text()))
 }
 
 /** The same with a link that stands for e-mail and password. */
@@ -74,25 +93,29 @@ interface Steps {
   view: View
 }
 
-/** The first step, and then a code where the person has a second factor. */
-function twoSteps(done: Done, first: View, begun: string | null = null): Steps {
-  const challenge = signal(begun)
+/** The first step, and then a code or a passkey where the person has a second factor. */
+function twoSteps(done: Done, first: View, start: Begun | null = null): Steps {
+  const begun = signal(start)
   const code = signal('')
-  const go = async ({ state, challenge: next }: Answer) => {
-    if (state === 'second_factor') challenge.value = next
+  const go = async ({ challenge, passkey }: Answer) => {
+    if (challenge !== null) begun.value = { challenge, passkey }
     else await done()
   }
-  const form = formOf(async () => {
-    const proof = { challenge: challenge.value, code: code.value.trim() }
+  const finish = async (proof: object) => {
     try {
-      await go(await askOnce<Answer>('POST', '/sign-in/second-factor', proof))
+      await go(await askOnce<Answer>('POST', '/sign-in/second-factor', { challenge: begun.value?.challenge, ...proof }))
     } catch (error) {
       // the time for the second step is over: begin again
-      if (error instanceof Refused && error.code === 'gone') challenge.value = null
+      if (error instanceof Refused && error.code === 'gone') begun.value = null
       throw error
     }
+  }
+  const form = formOf(() => finish({ code: code.value.trim() }))
+  const passkey = passkeyForm(w.usePasskey, async () => {
+    const challenge = begun.value?.challenge
+    await finish({ passkey: await passkeyFor('/sign-in/passkey/challenge', { challenge }) })
   })
-  const second = () =>
+  const second = () => [
     form.view(
       'tall',
       textField({ name: 'code', label: w.code(), hint: w.codeHint(), error: form.error('code') }, code, {
@@ -102,7 +125,9 @@ function twoSteps(done: Done, first: View, begun: string | null = null): Steps {
         autoFocus: true,
       }),
       form.submit('main', w.goOn()),
-      p({}, button({ type: 'button', class: 'link', onClick: () => (challenge.value = null) }, w.back())),
-    )
-  return { go, view: () => (challenge.value === null ? first() : second()) }
+      p({}, button({ type: 'button', class: 'link', onClick: () => (begun.value = null) }, w.back())),
+    ),
+    begun.value?.passkey && passkey(),
+  ]
+  return { go, view: () => (begun.value === null ? first() : second()) }
 }

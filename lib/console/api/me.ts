@@ -18,7 +18,10 @@ const meRecord = z
     name: z.string(),
     operator: z.boolean(),
     has_password: z.boolean(),
+    /** An app that shows codes, or a passkey. */
     second_factor: z.boolean(),
+    authenticator: z.boolean(),
+    passkeys: z.int(),
     language: z.enum(LANGUAGES).nullable(),
     theme: z.enum(THEMES).nullable(),
     proven_until: time.nullable(),
@@ -39,7 +42,7 @@ const meRecord = z
         }),
       )
       .meta({ description: 'What the operator tells the groups of your accounts.' }),
-    notices: z.array(z.strictObject({ kind: z.enum(['reset_link', 'factor_reset']), at: time })),
+    notices: z.array(z.strictObject({ kind: z.enum(['reset_link', 'factor_reset', 'passkeys_kept']), at: time })),
   })
   .meta({ id: 'Me' })
 

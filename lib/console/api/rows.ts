@@ -9,6 +9,7 @@ import { ME, TOKENS } from './me.ts'
 import { MEMBERS, USERS } from './people.ts'
 import { ORDERS } from './orders.ts'
 import { OVERVIEW } from './overview.ts'
+import { PASSKEYS } from './passkeys.ts'
 import { PAY_DESK } from './pay-desk.ts'
 import { REQUESTS } from './requests.ts'
 import { USDT_CALLS } from './usdt.ts'
@@ -23,6 +24,7 @@ export const OPERATIONS: readonly Operation<ConsoleDeps>[] = [
   ...JOINING,
   ...OIDC,
   ...ME,
+  ...PASSKEYS,
   ...KEYS,
   ...CATALOGUE,
   ...TOKENS,

@@ -25,15 +25,17 @@ import {
   stepUpForm,
 } from '../../operations/people/sign-in.ts'
 
-const signedIn = z
+export const signedIn = z
   .strictObject({
     state: z.enum(['signed_in', 'second_factor']),
     /** Goes into the call with the code; null when the person is signed in. */
     challenge: z.string().nullable(),
+    /** Whether the second step can be a passkey. */
+    passkey: z.boolean(),
   })
   .meta({ id: 'SignedIn' })
 
-const SIGNED_IN = { state: 'signed_in', challenge: null } as const
+export const SIGNED_IN = { state: 'signed_in', challenge: null, passkey: false } as const
 
 const proven = z.strictObject({ proven_until: z.iso.datetime() })
 
@@ -100,14 +102,14 @@ export const SIGN_IN = [
   operation({
     id: 'sign_in.second_factor',
     call: 'POST /sign-in/second-factor',
-    summary: 'Finish a sign-in with a code of the app, or with a recovery code.',
+    summary: 'Finish a sign-in with a code of the app, with a recovery code, or with a passkey.',
     who: 'anyone',
     effect: 'write',
     scope: null,
     limit: 'sign-in',
     body: factorForm,
     answer: { status: 200, body: signedIn },
-    refuses: [400, 403, 410, 429],
+    refuses: [400, 403, 409, 410, 429],
     async run(deps: ConsoleDeps, call) {
       const opened: Opened = await new SignIn(deps).bySecondFactor(call.caller, deviceOf(deps, call), call.body)
       keepOpened(jarOf(deps, call), opened)
@@ -117,14 +119,14 @@ export const SIGN_IN = [
   operation({
     id: 'sign_in.step_up',
     call: 'POST /sign-in/step-up',
-    summary: 'Prove again who you are, with the password or a code, for what is dangerous.',
+    summary: 'Prove again who you are, with the password, a code or a passkey, for what is dangerous.',
     who: 'user',
     effect: 'write',
     scope: null,
     limit: 'sign-in',
     body: stepUpForm,
     answer: { status: 200, body: proven },
-    refuses: [400, 403, 429],
+    refuses: [400, 403, 409, 410, 429],
     async run(deps: ConsoleDeps, call) {
       const { session, validUntilMs } = await new SignIn(deps).stepUp(call.caller, call.body)
       keepSession(jarOf(deps, call), session)

@@ -15,7 +15,7 @@ const DAY_S = 86_400
 const SESSION_S = 30 * DAY_S
 const DEVICE_S = 400 * DAY_S
 
-type CookieName = 'session' | 'device' | 'oidc'
+type CookieName = 'session' | 'device' | 'oidc' | 'passkey'
 
 /** Where cookies are read and set. Whether they are for https says the config, not a header. */
 export interface Jar {

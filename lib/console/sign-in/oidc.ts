@@ -170,8 +170,8 @@ async function finished(deps: ConsoleDeps, jar: Jar, by: By, flow: Flow, vouched
   const done = await new SignIn(deps).byProvider(by, vouched)
   if (done === null) return `${SIGN_IN_PAGE}?oidc=unknown`
   if (done.state === 'second_factor') {
-    const asked = next === null ? '' : `?next=${encodeURIComponent(next)}`
-    return `${SIGN_IN_PAGE}${asked}#${done.challenge}`
+    const asked = new URLSearchParams({ ...(next !== null && { next }), ...(done.passkey && { passkey: '' }) })
+    return `${SIGN_IN_PAGE}${asked.size === 0 ? '' : `?${asked}`}#${done.challenge}`
   }
   keepOpened(jar, done.opened)
   return ownPage(next)

@@ -30,6 +30,8 @@ import { checkNew, password, typedPassword } from './passwords.ts'
 import { tryMail, tryStepUp, tryUnknown } from './throttle.ts'
 import { newRecoveryCodes, newTotpSecret, provisioningUri, recoveryHash, stepOf } from './totp.ts'
 
+export { Passkeys, passkeyForm, renamingForm } from './passkeys.ts'
+
 export const codeForm = z.strictObject({ code: z.string().max(16) })
 
 const DAY_MS = 86_400_000
@@ -130,6 +132,8 @@ export class OwnUser {
       operator: person.operator,
       has_password: person.hasPassword,
       second_factor: person.secondFactor,
+      authenticator: person.authenticator,
+      passkeys: person.passkeys,
       language: person.language,
       theme: person.theme,
       proven_until: provenAtMs === null ? null : new Date(provenAtMs + PROOF_MS).toISOString(),
@@ -276,7 +280,7 @@ export class OwnUser {
     ])
     if (!identities.some(one => one.id === id))
       throw new OperationError('missing', both('没有此关联', 'there is no such identity'))
-    if (person?.hasPassword !== true && identities.length === 1)
+    if (person?.hasPassword !== true && person?.passkeys === 0 && identities.length === 1)
       throw new OperationError('conflict', both('请先设置密码', 'choose a password first: this is your only way in'))
     await store.people.identities.end(by.user!.id, id, actBy(by, 'identities.end'))
   }

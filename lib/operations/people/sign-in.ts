@@ -1,6 +1,6 @@
 /**
- * Signing in: by password and then by a second factor where there is one, by an OpenID provider, or by a link that `npm start`
- * prints; and the sessions that are opened so. An unknown e-mail, a wrong password and a disabled user get the same answer
+ * Signing in: by password and then by a second factor where there is one, by a passkey, by an OpenID provider, or by a link that
+ * `npm start` prints; and the sessions that are opened so. An unknown e-mail, a wrong password and a disabled user get the same answer
  * after the same time.
  *
  * The secret of a session stands in a cookie and is new with every sign-in and every step-up; the store has its SHA-256. A
@@ -18,6 +18,7 @@ import { OperationError, both } from '../error.ts'
 import { type By, LINK_GONE, NO_SUCH_USER, type PeopleDeps, WRONG_CODE, actAs, actBy } from './deps.ts'
 import { networkOf } from '../../base/network.ts'
 import { newLink } from './links.ts'
+import { assertionForm, PasskeyProofs } from './passkeys.ts'
 import { typedPassword } from './passwords.ts'
 import { type Try, tryCode, trySignIn, tryStepUp, tryUnknown } from './throttle.ts'
 import { isRecoveryCode, recoveryHash, stepOf } from './totp.ts'
@@ -68,15 +69,33 @@ const CHALLENGE_MS = 10 * 60_000
 const MOST_CODE = 64
 
 export const signInForm = z.strictObject({ email: z.string().max(400), password: typedPassword })
-export const factorForm = z.strictObject({ challenge: z.string().max(100), code: z.string().max(MOST_CODE) })
+const challenge = z.string().max(100)
+const code = z.string().max(MOST_CODE)
+export const factorForm = z.union([
+  z.strictObject({ challenge, code }),
+  z.strictObject({ challenge, passkey: assertionForm }),
+])
 export const stepUpForm = z.union([
   z.strictObject({ password: typedPassword }),
-  z.strictObject({ code: z.string().max(MOST_CODE) }),
+  z.strictObject({ code }),
+  z.strictObject({ passkey: assertionForm }),
 ])
+/** `challenge`: of the sign-in whose second step is to come. */
+export const passkeyAskForm = z.strictObject({ challenge: challenge.optional() })
+export const passkeySignInForm = z.strictObject({ passkey: assertionForm })
+
+/** What challenges of passkeys are bound to. `browser`: the secret of the cookie that belongs to a sign-in. */
+const BOUND = {
+  signIn: (browser: string) => `sign in ${hashOf(browser)}`,
+  secondFactor: (hash: string) => `second factor ${hash}`,
+  stepUp: (sessionId: number) => `step up ${sessionId}`,
+}
 
 const WRONG = () => new OperationError('forbidden', both('邮箱或密码不正确', 'the e-mail or the password is not right'))
 
-export type SignedIn = { state: 'signed_in'; opened: Opened } | { state: 'second_factor'; challenge: string }
+export type SignedIn =
+  | { state: 'signed_in'; opened: Opened }
+  | { state: 'second_factor'; challenge: string; passkey: boolean }
 
 const LOOPBACK = new BlockList()
 LOOPBACK.addSubnet('127.0.0.0', 8, 'ipv4')
@@ -251,7 +270,7 @@ export class SignIn {
       },
       null,
     )
-    return { state: 'second_factor', challenge }
+    return { state: 'second_factor', challenge, passkey: person.passkeys > 0 }
   }
 
   async bySecondFactor(by: By, device: string | null, form: z.output<typeof factorForm>): Promise<Opened> {
@@ -263,10 +282,46 @@ export class SignIn {
     if (person === null || person.status !== 'active') throw LINK_GONE()
     const known = await this.#knownDevice(device, person)
     const counted = await tryCode(this.#deps, person.id, known)
-    await this.#useCode(person.id, form.code)
+    if ('code' in form) await this.#useCode(person.id, form.code)
+    else await new PasskeyProofs(this.#deps).prove(by, BOUND.secondFactor(hash), person.id, form.passkey)
     if ((await store.people.links.use('factor', hash, clock.now())) === null) throw LINK_GONE()
     await Promise.all([counted.succeeded(), asked.succeeded()])
     return new UserSessions(this.#deps).open(by, person, known, 'sign_in.second_factor')
+  }
+
+  /**
+   * What a browser needs to ask its person for a passkey: for a sign-in, in a browser with this secret, or for the second step of
+   * one that began with a password.
+   */
+  async askForPasskey(by: By, browser: string, form: z.output<typeof passkeyAskForm>) {
+    const { store, clock } = this.#deps
+    const passkeys = new PasskeyProofs(this.#deps)
+    if (form.challenge === undefined) return passkeys.ask(BOUND.signIn(browser), null)
+    const asked = await tryUnknown(this.#deps, by.ip)
+    const hash = hashOf(form.challenge)
+    const link = await store.people.links.read('factor', hash, clock.now())
+    if (link?.userId == null) throw LINK_GONE()
+    await asked.succeeded()
+    return passkeys.ask(BOUND.secondFactor(hash), link.userId)
+  }
+
+  /** The same for a fresh proof. */
+  askForPasskeyAgain(by: By) {
+    return new PasskeyProofs(this.#deps).ask(BOUND.stepUp(by.sessionId!), by.user!.id)
+  }
+
+  /** No second factor is asked for: who has the passkey has proven to it who it is. */
+  async byPasskey(by: By, device: string | null, browser: string, { passkey }: z.output<typeof passkeySignInForm>) {
+    const passkeys = new PasskeyProofs(this.#deps)
+    passkeys.answered(passkey, BOUND.signIn(browser))
+    const person = (await passkeys.named(passkey))?.person ?? null
+    const known = await this.#knownDevice(device, person)
+    const counted = await (person === null
+      ? tryUnknown(this.#deps, by.ip)
+      : trySignIn(this.#deps, person.email, by.ip, known))
+    const proven = await passkeys.prove(by, BOUND.signIn(browser), null, passkey)
+    await counted.succeeded()
+    return new UserSessions(this.#deps).open(by, proven, known, 'sign_in.passkey')
   }
 
   /** The caller proves again who it is. The session goes on under the secret that is returned. */
@@ -275,6 +330,8 @@ export class SignIn {
     const [userId, sessionId] = [by.user!.id, by.sessionId!]
     const counted: Try = await tryStepUp(this.#deps, sessionId)
     if ('code' in form) await this.#useCode(userId, form.code)
+    else if ('passkey' in form)
+      await new PasskeyProofs(this.#deps).prove(by, BOUND.stepUp(sessionId), userId, form.passkey)
     else {
       const credentials = await store.people.credentials.of(userId)
       const seat = { network: `session ${sessionId}`, known: true }

@@ -150,12 +150,12 @@ export class UserAdmin {
     return { ended: await store.people.sessions.endAll(person.id, null, actBy(by, 'users.end_sessions')) }
   }
 
-  /** For somebody whose app and recovery codes are lost. The person is told at the next sign-in. */
+  /** For somebody whose app, passkeys and recovery codes are lost: none of them counts any more. The person is told at the next sign-in. */
   resetFactor(by: By, person: Person): Promise<void> {
     const { store, clock } = this.#deps
     return store.people.credentials.set(
       person.id,
-      { totp: null, notice: { kind: 'factor_reset', atMs: clock.now() }, endTokens: true },
+      { totp: null, passkeys: null, notice: { kind: 'factor_reset', atMs: clock.now() }, endTokens: true },
       actBy(by, 'users.factor_reset'),
     )
   }

@@ -6,17 +6,22 @@ import type { Sealer } from '../catalogue/secrets.ts'
 import { recordAction } from '../base/actions.ts'
 import { integer, text, textOrNull } from '../base/text.ts'
 import { endLinksOf } from './link-rows.ts'
-import { addNotice, lockUser, subject } from './person.ts'
+import { addNotice, lockUser, personById, subject } from './person.ts'
 import { endAllSessions } from './sessions.ts'
 
 const nameOf = (publicId: string): string => `totp:${publicId}`
+
+/** A passkey that was added or deleted, by its name, for the log of actions. */
+interface PasskeyNamed {
+  passkey?: { before?: string; after?: string }
+}
 
 /** Also within transactions that use up a link. The user's row is locked. */
 export async function writeCredentials(
   tx: Transaction,
   driver: Driver,
   person: Person,
-  { password, totp, recoveryCodes, notice, endTokens }: CredentialsChange,
+  { password, totp, passkeys, passkey, recoveryCodes, notice, endTokens }: CredentialsChange & PasskeyNamed,
   act: Act,
 ): Promise<void> {
   const { id } = person
@@ -27,10 +32,12 @@ export async function writeCredentials(
   const assignments = [...moved, ...set.map(([sql]) => sql)]
   if (assignments.length > 0)
     await tx.run(`UPDATE users SET ${assignments.join(', ')} WHERE id = ?`, [...set.map(([, value]) => value), id])
-  const codes = totp === null ? [] : recoveryCodes
-  if (codes !== undefined) {
+  if (passkeys === null) await tx.run('DELETE FROM passkeys WHERE user_id = ?', [id])
+  const { secondFactor } = await personById(tx, id)
+  if (recoveryCodes !== undefined || !secondFactor) {
     await tx.run('DELETE FROM recovery_codes WHERE user_id = ?', [id])
-    for (const hash of codes) await tx.run('INSERT INTO recovery_codes (user_id, hash) VALUES (?, ?)', [id, hash])
+    for (const hash of recoveryCodes ?? [])
+      await tx.run('INSERT INTO recovery_codes (user_id, hash) VALUES (?, ?)', [id, hash])
   }
   if (notice !== undefined) await addNotice(tx, person, notice)
   await endAllSessions(tx, id)
@@ -39,9 +46,14 @@ export async function writeCredentials(
   const tokens = endTokens ? (await tx.run('DELETE FROM personal_tokens WHERE user_id = ?', [id])).changes : 0
   await recordAction(tx, driver, act, {
     ...subject(person),
-    before: { second_factor: person.secondFactor },
+    before: {
+      second_factor: person.secondFactor,
+      ...(passkey?.before === undefined ? {} : { passkey: passkey.before }),
+      ...(passkeys === null && person.passkeys > 0 ? { passkeys: person.passkeys } : {}),
+    },
     after: {
-      second_factor: totp === undefined ? person.secondFactor : totp !== null,
+      second_factor: secondFactor,
+      ...(passkey?.after === undefined ? {} : { passkey: passkey.after }),
       ...(password === undefined ? {} : { password: 'changed' }),
       ...(recoveryCodes === undefined ? {} : { recovery_codes: 'changed' }),
       ...(tokens === 0 ? {} : { ended_tokens: tokens }),

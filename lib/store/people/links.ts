@@ -167,7 +167,9 @@ export class Links {
       if (link === null) return null
       const person = await lockUser(tx, link.userId ?? 0)
       const own: Act = { ...act, actor: { ...act.actor, kind: 'user', userId: person.id } }
-      await writeCredentials(tx, this.#driver, person, { password, endTokens: true }, own)
+      // they are the second factor, which a reset keeps: but whoever came in before may have made one
+      const kept = person.passkeys === 0 ? {} : { notice: { kind: 'passkeys_kept' as const, atMs } }
+      await writeCredentials(tx, this.#driver, person, { password, endTokens: true, ...kept }, own)
       return link
     })
   }

@@ -1,11 +1,12 @@
 /** People in the store, by what is kept of them. Times are given by the caller, in ms since 1970. Whoever changes something on behalf of
  * somebody gives the act, which is written into the log of actions in the same transaction. Secrets come in as hashes (SHA-256), except
- * those of second factors, which the store seals. */
+ * those of second factors and challenges, which the store seals. */
 import type { Driver } from '../base/driver.ts'
 import type { Sealer } from '../catalogue/secrets.ts'
 import { CredentialRows } from './credentials.ts'
 import { Links } from './links.ts'
 import { Members } from './members.ts'
+import { PasskeyRows } from './passkeys.ts'
 import { Sessions } from './sessions.ts'
 import { Throttles } from './throttles.ts'
 import { IdentityRows, Tokens } from './tokens.ts'
@@ -14,6 +15,7 @@ import { Users } from './users.ts'
 export class People {
   readonly users: Users
   readonly credentials: CredentialRows
+  readonly passkeys: PasskeyRows
   readonly members: Members
   readonly links: Links
   readonly sessions: Sessions
@@ -24,6 +26,7 @@ export class People {
   constructor(driver: Driver, sealer: Sealer) {
     this.users = new Users(driver)
     this.credentials = new CredentialRows(driver, sealer)
+    this.passkeys = new PasskeyRows(driver, sealer)
     this.members = new Members(driver)
     this.links = new Links(driver)
     this.sessions = new Sessions(driver)

@@ -23,7 +23,8 @@ const PLAIN = [
 export const PERSON_COLUMNS =
   `${PLAIN.map(column => `u.${column} AS user_${column}`).join(', ')}, ` +
   'CASE WHEN u.password IS NULL THEN 0 ELSE 1 END AS user_has_password, ' +
-  'CASE WHEN u.totp IS NULL THEN 0 ELSE 1 END AS user_has_totp'
+  'CASE WHEN u.totp IS NULL THEN 0 ELSE 1 END AS user_has_totp, ' +
+  '(SELECT COUNT(*) FROM passkeys pk WHERE pk.user_id = u.id) AS user_passkeys'
 
 export const toPerson = (row: Row): Person => ({
   id: integer(row, 'user_id'),
@@ -36,7 +37,9 @@ export const toPerson = (row: Row): Person => ({
   language: textOrNull(row, 'user_language') as Language | null,
   theme: textOrNull(row, 'user_theme') as Theme | null,
   hasPassword: integer(row, 'user_has_password') === 1,
-  secondFactor: integer(row, 'user_has_totp') === 1,
+  secondFactor: integer(row, 'user_has_totp') === 1 || integer(row, 'user_passkeys') > 0,
+  authenticator: integer(row, 'user_has_totp') === 1,
+  passkeys: integer(row, 'user_passkeys'),
   notices: json(row, 'user_notices'),
 })
 

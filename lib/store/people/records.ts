@@ -37,7 +37,9 @@ export interface CredentialsChange {
   password?: string
   /** `confirmed`: the factor that `startTotp` began is in force, and the code of this step is used. null = none. */
   totp?: { confirmedStep: number } | null
-  /** Hashes that take the place of those there are. */
+  /** null = all are deleted. */
+  passkeys?: null
+  /** Hashes that take the place of those there are. Without a factor there are none. */
   recoveryCodes?: readonly string[]
   notice?: UserNotice
   /** Ends the personal tokens too: somebody may have made some who got in as this user. */
@@ -47,9 +49,9 @@ export interface CredentialsChange {
 /**
  * `invitation` into an account or among operators; `registration` and `email` prove an address; `reset` sets a new
  * password; `sign-in` opens a first session; `factor` is a sign-in whose second factor is still to come; `oidc` one that
- * a provider is asked about.
+ * a provider is asked about; `passkey` a challenge that was answered.
  */
-export type LinkKind = 'invitation' | 'registration' | 'reset' | 'email' | 'sign-in' | 'factor' | 'oidc'
+export type LinkKind = 'invitation' | 'registration' | 'reset' | 'email' | 'sign-in' | 'factor' | 'oidc' | 'passkey'
 
 export interface NewLink {
   kind: LinkKind
@@ -105,6 +107,32 @@ export interface PersonalToken {
 }
 
 export type NewPersonalToken = Omit<PersonalToken, 'id' | 'publicId' | 'usedAtMs'> & { hash: string }
+
+export interface Passkey {
+  id: number
+  publicId: string
+  userId: number
+  /** The id that the authenticator gave it, and the public key in the form of COSE: in base64url. */
+  credential: string
+  publicKey: string
+  /** How often the authenticator says that it was used; 0 = it does not count. */
+  counter: number
+  /** How browsers reach the authenticator. */
+  transports: string[]
+  name: string
+  /** Whether the person has it on other devices too. */
+  synced: boolean
+  createdAtMs: number
+  usedAtMs: number | null
+}
+
+export type NewPasskey = Omit<Passkey, 'id' | 'publicId' | 'userId' | 'createdAtMs' | 'usedAtMs'> & { atMs: number }
+
+/** A challenge that may be answered until then. */
+export interface Answered {
+  hash: string
+  untilMs: number
+}
 
 export interface Membership {
   account: Account

@@ -34,6 +34,28 @@ const RECOVERY_CODES: Table = {
   key: ['user_id', 'hash'],
 }
 
+/** The public keys of passkeys. The hash is that of the credential's id, which is longer than an index takes. */
+const PASSKEYS: Table = {
+  name: 'passkeys',
+  columns: {
+    id: 'auto',
+    public_id: 'code',
+    user_id: 'int',
+    hash: 'code',
+    credential: 'doc',
+    public_key: 'doc',
+    counter: 'int',
+    transports: 'doc',
+    name: 'name',
+    synced: 'int',
+    created_at_ms: 'int',
+    used_at_ms: 'int?',
+  },
+  key: ['id'],
+  unique: [['hash'], ['public_id']],
+  index: [['user_id', 'id']],
+}
+
 const MEMBERS: Table = {
   name: 'members',
   columns: { user_id: 'int', account_id: 'int', role: 'code', created_at_ms: 'int' },
@@ -41,7 +63,7 @@ const MEMBERS: Table = {
   index: [['account_id', 'user_id']],
 }
 
-/** Everything that is handed out as a secret and works once: invitations, resets, proofs of an e-mail, half sign-ins. */
+/** Everything that is handed out as a secret and works once: invitations, resets, proofs of an e-mail, half sign-ins, answers of passkeys. */
 const LINKS: Table = {
   name: 'people_links',
   columns: {
@@ -130,6 +152,7 @@ const IDENTITIES: Table = {
 export const PEOPLE: Table[] = [
   USERS,
   RECOVERY_CODES,
+  PASSKEYS,
   MEMBERS,
   LINKS,
   SESSIONS,

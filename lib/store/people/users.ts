@@ -44,7 +44,7 @@ export const emailTaken = (error: unknown): unknown =>
     ? new StoreConflict({ zh: '已有使用此邮箱的用户', en: 'there is a user with this e-mail' })
     : error
 
-const OWNED = ['sessions', 'devices', 'personal_tokens', 'recovery_codes', 'identities', 'people_links']
+const OWNED = ['sessions', 'devices', 'personal_tokens', 'recovery_codes', 'passkeys', 'identities', 'people_links']
 
 /** Users. */
 export class Users {

@@ -9,6 +9,7 @@ import { z } from 'zod'
 import { Api } from '../../../lib/api/api.ts'
 import { type Operation, methodOf, pathOf } from '../../../lib/api/operation.ts'
 import { idAt } from '../../../lib/base/ids.ts'
+import { newToken } from '../../../lib/base/secrets.ts'
 import { micro } from '../../../lib/base/money.ts'
 import { OPERATIONS } from '../../../lib/console/api/rows.ts'
 import { StoredIdentities } from '../../../lib/console/sign-in/identities.ts'
@@ -47,6 +48,14 @@ const LET_IN: Record<string, string> = {
   'sign_in.second_factor': 'everybody',
   'sign_in.sign_out': 'everybody',
   'sign_in.step_up': USERS,
+  'sign_in.passkey': 'everybody',
+  'sign_in.ask_for_passkey': 'everybody',
+  'sign_in.ask_for_passkey_again': USERS,
+  'passkeys.list': USERS,
+  'passkeys.start': USERS,
+  'passkeys.add': USERS,
+  'passkeys.rename': USERS,
+  'passkeys.remove': USERS,
   'me.show': USERS,
   'me.change': USERS,
   'me.delete': USERS,
@@ -294,6 +303,8 @@ const FOREIGN: Record<string, ((house: House) => Promise<Record<string, string>>
     await house.store.people.identities.add(identity, BY)
     return { id: (await house.store.people.identities.list(other.person.id))[0]?.id ?? '' }
   },
+  'passkeys.rename': passkeyOfOthers,
+  'passkeys.remove': passkeyOfOthers,
   'tokens.end': async house => {
     const other = await house.person(`with-token-${house.clock.now()}@example.com`)
     await other.token('read')
@@ -326,6 +337,21 @@ const FOREIGN: Record<string, ((house: House) => Promise<Record<string, string>>
   'payments.resolve': null,
   'payments.refund_end': null,
   'catalogue.prices': null, // the name of a model, for everybody
+}
+
+async function passkeyOfOthers({ store, person, clock }: House): Promise<Record<string, string>> {
+  const other = await person(`with-passkey-${clock.now()}-${newToken()}@example.com`)
+  const passkey = {
+    credential: newToken(),
+    publicKey: 'x',
+    counter: 0,
+    transports: [],
+    name: 'x',
+    synced: false,
+    atMs: 1,
+  }
+  const answered = { hash: newToken(), untilMs: clock.now() + 1e6 }
+  return { id: (await store.people.passkeys.add(other.person.id, passkey, answered, [], BY))!.passkey.publicId }
 }
 
 async function keyOfOthers({ store, clock }: House): Promise<Record<string, string>> {

@@ -1,4 +1,4 @@
-/** The second factor: an app that shows codes, and recovery codes for the day on which the app is lost. */
+/** The second factor: an app that shows codes, or passkeys, and recovery codes for the day on which these are lost. */
 import { type Signal, signal } from '@preact/signals'
 import type { VNode } from 'preact'
 import { send } from '../../base/ask.ts'
@@ -18,12 +18,14 @@ const w = words({
   on: ['已启用', 'On'],
   off: ['未启用', 'Off'],
   lead: [
-    '登录时除密码外，还需验证器应用显示的六位数字。',
-    'Signing in then also takes six digits that an app on your phone shows.',
+    '登录时除密码外，还需验证器应用显示的六位数字，或通行密钥。',
+    'Signing in then also takes six digits that an app on your phone shows, or a passkey.',
   ],
   operators: ['运营人员必须启用两步验证才能进行更改。', 'Operators can change things only with it.'],
   start: ['启用', 'Switch on'],
+  addApp: ['添加验证器应用', 'Add an app'],
   remove: ['停用', 'Switch off'],
+  removeApp: ['停用验证器应用', 'Remove the app'],
   newCodes: ['重新生成恢复码', 'New recovery codes'],
   scan: ['用验证器应用扫描此二维码。', 'Scan this code with your app.'],
   picture: ['验证器应用的二维码', 'QR code for the app'],
@@ -35,12 +37,17 @@ const w = words({
   secret: ['密钥', 'Key'],
   codes: ['恢复码', 'Recovery codes'],
   codesLead: [
-    '验证器丢失时，可用恢复码登录，每个只能使用一次。它们只显示这一次，请妥善保存。',
-    'Each signs you in once when the app is lost. They are shown only now: keep them in a safe place.',
+    '验证器或通行密钥丢失时，可用恢复码登录，每个只能使用一次。它们只显示这一次，请妥善保存。',
+    'Each signs you in once when the app or the passkey is lost. They are shown only now: keep them in a safe place.',
   ],
   stored: ['我已保存', 'I have kept them'],
   removed: ['两步验证已停用', 'Two-step verification is off'],
+  removedApp: ['验证器应用已停用', 'The app is removed'],
   sure: ['停用后，仅凭密码即可登录。', 'A password alone will be enough to sign in.'],
+  sureApp: [
+    '停用后，通行密钥和恢复码仍可用于两步验证。',
+    'Passkeys and recovery codes are the second step from then on.',
+  ],
 })
 
 interface NewFactor {
@@ -74,7 +81,7 @@ export function factorPanel(): View {
     await send('DELETE', '/me/second-factor')
     removing.value = false
     await recognise()
-    say(w.removed())
+    say(me.value?.second_factor ? w.removedApp() : w.removed())
   }
   const starting = formOf(start)
   const renewing = formOf(renew)
@@ -87,30 +94,33 @@ export function factorPanel(): View {
 
   return () => {
     const on = me.value?.second_factor === true
+    const withApp = me.value?.authenticator === true
+    const others = (me.value?.passkeys ?? 0) > 0
+    const off = others ? w.removeApp() : w.remove()
     return section(
       { class: 'panel', 'aria-labelledby': 'factor' },
       div({ class: 'row' }, h2({ id: 'factor' }, w.title()), on ? badge('good', w.on()) : badge('warn', w.off())),
       p({ class: 'soft' }, w.lead()),
       me.value?.operator && !on && told('warn', w.operators()),
-      on
-        ? div(
-            { class: 'row' },
-            renewing.view('', renewing.submit('', w.newCodes())),
-            button({ type: 'button', class: 'danger', onClick: () => (removing.value = true) }, w.remove()),
-          )
-        : starting.view('', starting.submit('main', w.start())),
+      div(
+        { class: 'row' },
+        on && renewing.view('', renewing.submit('', w.newCodes())),
+        withApp
+          ? button({ type: 'button', class: 'danger', onClick: () => (removing.value = true) }, off)
+          : starting.view('', starting.submit(on ? '' : 'main', on ? w.addApp() : w.start())),
+      ),
       fresh.value && enrol(),
       codes.value && recoveryCodes(codes.value, () => (codes.value = null)),
       removing.value &&
         dialogBox(
-          w.remove(),
+          off,
           () => (removing.value = false),
-          p({}, w.sure()),
+          p({}, others ? w.sureApp() : w.sure()),
           ending.view(
             'tall',
             buttons(
               button({ type: 'button', onClick: () => (removing.value = false) }, w.cancel()),
-              ending.submit('danger main', w.remove()),
+              ending.submit('danger main', off),
             ),
           ),
         ),
@@ -150,7 +160,7 @@ function enrolment(fresh: Signal<Shown | null>, done: (codes: string[]) => Promi
   }
 }
 
-const recoveryCodes = (codes: string[], close: () => void) =>
+export const recoveryCodes = (codes: string[], close: () => void) =>
   dialogBox(
     w.codes(),
     null,
