@@ -362,6 +362,7 @@ let others = 0
 
 /** Bodies of calls that need one with something in it. */
 const BODIES: Record<string, object> = {
+  'passkeys.rename': { name: 'mine' },
   'keys.roll': { grace: '1h' },
   'keys.test': { model: 'm', protocol: 'chat' },
   'members.change': { role: 'viewer' },

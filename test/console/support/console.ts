@@ -88,8 +88,8 @@ export interface House {
   account(name: string, balance?: Micro): Promise<Account>
 }
 
-/** `settings`: a config file. */
-export async function openConsole(t: Pick<Test, 'teardown'>, settings = '', store?: Store): Promise<House> {
+/** `settings`: a config file. `port`: where it listens; 0 = on any that is free. */
+export async function openConsole(t: Pick<Test, 'teardown'>, settings = '', store?: Store, port = 0): Promise<House> {
   const { deps, life, world } = await openDeps(t, settings, store)
   const counted: string[] = []
   const console = new Console({
@@ -102,26 +102,26 @@ export async function openConsole(t: Pick<Test, 'teardown'>, settings = '', stor
   const server = http.createServer((req, res) => {
     if (!console.serve(req, res)) res.writeHead(404).end()
   })
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  await new Promise<void>(resolve => server.listen(port, '127.0.0.1', resolve))
   t.teardown(() => {
     server.closeAllConnections()
     server.close()
   })
-  const { port } = server.address() as AddressInfo
-  const anybody = () => clientOf(port, new Map(), {})
+  const { port: at } = server.address() as AddressInfo
+  const anybody = () => clientOf(at, new Map(), {})
   return {
     deps,
     life,
     store: deps.store,
     clock: deps.clock,
-    url: `http://127.0.0.1:${port}`,
+    url: `http://127.0.0.1:${at}`,
     counted,
     anybody,
     person: async (email, options = {}) => {
       const person = await newPerson(deps, email, options)
       const opened = await new UserSessions(deps).open(stranger(), person, null, 'sign_in.password')
-      const client = clientOf(port, new Map([['session', opened.session]]), {})
-      return { ...client, person, token: scope => tokenOf(deps, port, person, scope) }
+      const client = clientOf(at, new Map([['session', opened.session]]), {})
+      return { ...client, person, token: scope => tokenOf(deps, at, person, scope) }
     },
     account: (name, balance = ZERO) =>
       deps.store.accounts.create(
