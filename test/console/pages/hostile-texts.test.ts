@@ -22,6 +22,7 @@ const TEXTS: Names = {
   reference: '<%= window.ran=7 %><style>*{display:none}</style>',
   note: '<a href="javascript:window.ran=8">here</a>',
   token: '\u202e<object data=x>\u2066 gnp.elif',
+  passkey: '<details open ontoggle="window.ran=12">',
   agent: '<script>window.ran=9</script> Chrome/1 \u202e',
   requestId: "'-window.ran=10-'<math><mi xlink:href='javascript:ran=10'>",
   address: SHORT,
@@ -62,7 +63,17 @@ browserTest(t, 'texts of others are shown as texts, on every page', async (t, ne
     if (own) await giveSession(visitor, at.house, at)
     for (const { name } of PAGES) if (isOwn(name) === own) for (const path of PLACES[name](at)) await look(path)
   }
-  for (const name of ['account', 'person', 'key', 'model', 'group', 'reference', 'token', 'requestId'] as const)
+  for (const name of [
+    'account',
+    'person',
+    'key',
+    'model',
+    'group',
+    'reference',
+    'token',
+    'passkey',
+    'requestId',
+  ] as const)
     t.ok(texts.includes(TEXTS[name].replaceAll(/\s+/g, ' ')), `${name} is shown as it is: ${TEXTS[name]}`)
   t.same(dialogs, [])
   t.same(complaints, [], 'the policy had nothing to refuse')

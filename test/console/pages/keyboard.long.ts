@@ -1,6 +1,6 @@
 /** From the first visit to a key of one's own with the keyboard alone, and where the focus is after dialogs. */
 import t from 'tap'
-import { PASSWORD } from '../../support/people.ts'
+import { CLI, PASSWORD } from '../../support/people.ts'
 import { until } from '../../support/wait.ts'
 import { browserTest, type Visitor } from '../support/browser.ts'
 import { furnish } from '../support/furnished.ts'
@@ -28,7 +28,8 @@ async function tabTo(visitor: Visitor, wanted: string): Promise<void> {
 }
 
 browserTest(t, 'from the first visit to a key', async (t, newcomer) => {
-  const { house, account } = await furnish(t)
+  const { house, account, owner } = await furnish(t)
+  await house.store.people.credentials.set(owner.id, { passkeys: null }, CLI) // the password alone signs in
   const visitor = await newcomer({ language: 'en-US' })
   const { page, complaints } = visitor
   const { keyboard } = page
@@ -84,7 +85,9 @@ browserTest(t, 'a dialog takes the focus, keeps it, and gives it back to what op
     ['/team', 'Invite somebody'],
     ['/team', 'Change Bob'],
     ['/security', 'New token'],
-    ['/security', 'Switch on'],
+    ['/security', 'Add an app'],
+    ['/security', 'Rename Ada’s laptop'],
+    ['/security', 'Delete Ada’s laptop'],
   ] as const) {
     await visitor.visit(`${at.house.url}/console${path}`)
     await visitor.drawn()

@@ -47,6 +47,7 @@ export interface Names {
   reference: string
   note: string
   token: string
+  passkey: string
   /** Headers of clients. */
   agent: string
   requestId: string
@@ -66,6 +67,7 @@ export const PLAIN: Names = {
   reference: 'order 2026-1187',
   note: 'paid by transfer',
   token: 'nightly report',
+  passkey: 'Ada’s laptop',
   agent: BROWSER,
   requestId: 'job-4711',
   address: '203.0.113.7',
@@ -74,7 +76,7 @@ export const PLAIN: Names = {
 export interface Furnished {
   house: House
   account: Account
-  /** An operator who owns the account, is signed in in two browsers and has a token. */
+  /** An operator who owns the account, is signed in in two browsers, and has a token and passkeys. */
   owner: Person
   /** Of the session of the owner. */
   cookies: Map<string, string>
@@ -117,6 +119,7 @@ export async function furnish(t: Pick<Test, 'teardown'>, names: Names = PLAIN, s
   const token = { userId: owner.id, name: names.token, hash: 'of a token', hint: 'gwp_…x7Qk', scope: 'read' } as const
   const expiresAtMs = atMs + 30 * DAY_MS
   await store.people.tokens.create({ ...token, allowIps: ['192.0.2.0/24'], createdAtMs: atMs, expiresAtMs }, CLI)
+  await makePasskeys(house, owner, names)
   await new UserSessions(deps).open(
     { ...stranger('198.51.100.4'), agent: names.agent },
     owner,
@@ -135,6 +138,24 @@ export async function furnish(t: Pick<Test, 'teardown'>, names: Names = PLAIN, s
 
 /** A channel that has failed, and is left alone for a moment. */
 const RESTING = 'resting'
+
+async function makePasskeys({ store, clock }: House, { id }: Person, names: Names): Promise<void> {
+  const { passkeys } = store.people
+  const atMs = clock.now()
+  const answered = (hash: string) => ({ hash, untilMs: atMs + DAY_MS })
+  const one = { publicKey: '', counter: 0, transports: [] }
+  await passkeys.add(
+    id,
+    { ...one, credential: 'one', name: names.passkey, synced: true, atMs },
+    answered('one'),
+    [],
+    CLI,
+  )
+  const add = { ...one, credential: 'two', name: 'Security key', synced: false, atMs }
+  const two = await passkeys.add(id, add, answered('two'), [], CLI)
+  await passkeys.use(two!.passkey, { counter: 0, synced: false }, answered('used'), atMs)
+}
+
 /** As long as names of models are where they say everything. */
 const LONG_MODEL = 'alpha-sonnet-vision-preview-2026-11-17-long-context'
 const LONG_KEY = 'evaluation of the translation pipeline, Frankfurt'
