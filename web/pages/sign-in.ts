@@ -6,7 +6,7 @@ import type { View } from '../base/page.ts'
 import { ownPage } from '../shared/own-page.ts'
 import { contact } from '../parts/operator.ts'
 import { providerForm, providerTold } from '../parts/provider.ts'
-import { signInForm } from '../parts/sign-in-form.ts'
+import { offerPasskeys, signInForm } from '../parts/sign-in-form.ts'
 import { hrefTo } from '../shared/sitemap.ts'
 import { words } from '../base/words.ts'
 
@@ -21,7 +21,9 @@ export default function signIn({ register, mail, oidc }: SignInData): View {
   const next = query.value.get('next')
   const challenge = takeFragment()
   const begun = challenge === null ? null : { challenge, passkey: query.value.get('passkey') !== null }
-  const form = signInForm('', () => location.assign(ownPage(next)), begun)
+  const done = () => location.assign(ownPage(next))
+  const form = signInForm('', done, begun)
+  if (begun === null) void offerPasskeys(done)
   const provider = oidc === null ? null : providerForm(oidc, '/sign-in/oidc', next)
   return () => [
     p({ class: 'soft centred' }, w.lead()),

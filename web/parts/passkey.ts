@@ -32,15 +32,36 @@ function refusalOf(error: unknown): never {
 
 const jsonOf = (credential: Credential | null): object => (credential as PublicKeyCredential).toJSON()
 
-/** `path`: the call that gives the challenge. `more`: such as that the browser offers passkeys where an e-mail is entered. */
-export async function passkeyFor(
-  path: string,
-  body: object = {},
-  more: CredentialRequestOptions = {},
-): Promise<object> {
-  const asked = await askOnce<PublicKeyCredentialRequestOptionsJSON>('POST', path, body)
-  const publicKey = PublicKeyCredential.parseRequestOptionsFromJSON(asked)
-  return navigator.credentials.get({ ...more, publicKey }).then(jsonOf, refusalOf)
+/** What the browser offers beside the e-mails that it knows; it asks for one passkey at a time. */
+let offer: AbortController | null = null
+
+const optionsOf = async (path: string, body: object): Promise<PublicKeyCredentialRequestOptions> =>
+  PublicKeyCredential.parseRequestOptionsFromJSON(await askOnce('POST', path, body))
+
+/** `path`: the call that gives the challenge. */
+export async function passkeyFor(path: string, body: object = {}): Promise<object> {
+  const publicKey = await optionsOf(path, body)
+  offer?.abort()
+  offer = null
+  return navigator.credentials.get({ publicKey }).then(jsonOf, refusalOf)
+}
+
+/** Shorter than a challenge works. */
+const OFFER_MS = 4 * 60_000
+
+/** The passkey that the reader chose there; null = none was, and the browser offers none any more. */
+export async function passkeyOffered(path: string): Promise<object | null> {
+  if (!passkeysWork() || !(await PublicKeyCredential.isConditionalMediationAvailable?.())) return null
+  for (;;) {
+    const publicKey = await optionsOf(path, {})
+    const mine = new AbortController()
+    offer = mine
+    const end = setTimeout(() => mine.abort(), OFFER_MS)
+    const asked = { publicKey, mediation: 'conditional', signal: mine.signal } as const
+    const chosen = await navigator.credentials.get(asked).then(jsonOf, () => null)
+    clearTimeout(end)
+    if (chosen !== null || offer !== mine || !mine.signal.aborted) return chosen
+  }
 }
 
 export function newPasskey(asked: PublicKeyCredentialCreationOptionsJSON): Promise<object> {

@@ -5,11 +5,11 @@
 import { signal } from '@preact/signals'
 import { askOnce, Refused } from '../base/ask.ts'
 import { button, p } from '../base/element.ts'
-import { scripted, type View } from '../base/page.ts'
+import { say, scripted, type View } from '../base/page.ts'
 import { words } from '../base/words.ts'
 import { secretField, textField } from './field.ts'
 import { formOf } from './form.ts'
-import { passkeyFor, passkeysWork } from './passkey.ts'
+import { passkeyFor, passkeyOffered, passkeysWork } from './passkey.ts'
 
 const w = words({
   email: ['邮箱', 'E-mail'],
@@ -48,16 +48,13 @@ export function signInForm(email: string, done: Done, begun: Begun | null = null
       steps.go(await askOnce<Answer>('POST', '/sign-in', { email: who.value.trim(), password: password.value })),
     { forbidden: 'password' },
   )
-  const passkey = passkeyForm(w.byPasskey, async () => {
-    await askOnce<Answer>('POST', '/sign-in/passkey', { passkey: await passkeyFor('/sign-in/passkey/challenge') })
-    await done()
-  })
+  const passkey = passkeyForm(w.byPasskey, async () => signInBy(await passkeyFor(CHALLENGE), done))
   const first = () => [
     form.view(
       'tall',
       textField({ name: 'email', label: w.email(), error: form.error('email') }, who, {
         type: 'email',
-        autoComplete: 'username',
+        autoComplete: 'username webauthn',
         autoFocus: email === '',
         autoCapitalize: 'off',
         spellcheck: false,
@@ -71,6 +68,24 @@ export function signInForm(email: string, done: Done, begun: Begun | null = null
   ]
   const steps = twoSteps(done, first, begun)
   return steps.view
+}
+
+const CHALLENGE = '/sign-in/passkey/challenge'
+
+async function signInBy(passkey: object, done: Done): Promise<void> {
+  await askOnce<Answer>('POST', '/sign-in/passkey', { passkey })
+  await done()
+}
+
+/** Where an e-mail is entered, the browser offers passkeys too. */
+export async function offerPasskeys(done: Done): Promise<void> {
+  try {
+    const passkey = await passkeyOffered(CHALLENGE)
+    if (passkey !== null) await signInBy(passkey, done)
+  } catch (error) {
+    if (!(error instanceof Refused)) throw error
+    say(error.message, 'failed')
+  }
 }
 
 /** A button by which the browser asks for a passkey; nothing where it has none. */
@@ -113,7 +128,7 @@ function twoSteps(done: Done, first: View, start: Begun | null = null): Steps {
   const form = formOf(() => finish({ code: code.value.trim() }))
   const passkey = passkeyForm(w.usePasskey, async () => {
     const challenge = begun.value?.challenge
-    await finish({ passkey: await passkeyFor('/sign-in/passkey/challenge', { challenge }) })
+    await finish({ passkey: await passkeyFor(CHALLENGE, { challenge }) })
   })
   const second = () => [
     form.view(

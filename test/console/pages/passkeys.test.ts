@@ -12,8 +12,14 @@ async function openAtLocalhost(t: Test) {
   return { ...house, at }
 }
 
-/** Gives the browser an authenticator of its own, whose person always agrees. */
+/**
+ * Gives the browser an authenticator of its own, whose person always agrees: also to what is only offered beside the e-mails, which
+ * therefore happens where the address says `offered`.
+ */
 async function withAuthenticator({ context, page }: Visitor): Promise<{ cdp: CDPSession; authenticatorId: string }> {
+  await context.addInitScript(
+    "PublicKeyCredential.isConditionalMediationAvailable = async () => location.search.includes('offered')",
+  )
   const cdp = await context.newCDPSession(page)
   await cdp.send('WebAuthn.enable')
   const { authenticatorId } = await cdp.send('WebAuthn.addVirtualAuthenticator', {
@@ -59,6 +65,15 @@ browserTest(
     await page.getByRole('button', { name: 'Sign in with a passkey' }).click()
     await page.waitForURL(`${at}/console/security`)
     await page.getByRole('button', { name: 'Rename laptop' }).waitFor()
+
+    await page.goto(`${at}/console/sign-in?next=%2Fconsole%2Fsecurity&offered`)
+    await page.waitForURL(`${at}/console/security`)
+    await visitor.drawn()
+    t.equal(
+      (await deps.store.actions.page({ operation: 'sign_in.passkey', limit: 9 })).length,
+      2,
+      'offered, and chosen',
+    )
 
     await visitor.visit(`${at}/console/sign-in?next=%2Fconsole%2Fsecurity`)
     await page.fill('#email', ada.email)

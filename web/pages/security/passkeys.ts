@@ -21,8 +21,8 @@ import { recoveryCodes } from './factor.ts'
 const w = words({
   title: ['通行密钥', 'Passkeys'],
   lead: [
-    '用指纹、面容、PIN 或安全密钥登录，不需要密码。它也可作为两步验证的第二步。',
-    'Sign in with a finger, a face, a PIN or a security key, and without the password. It is a second step, too.',
+    '用指纹、面容、PIN 或安全密钥登录，不需要密码。添加后，用密码登录还需要第二步。',
+    'Sign in with a finger, a face, a PIN or a security key, and without the password. Once there is one, a password alone signs nobody in: it takes a second step.',
   ],
   cannot: [
     '此浏览器或此地址不支持通行密钥：需要较新的浏览器，以及带域名的 https 地址（本机可用 http://localhost）。',
@@ -77,7 +77,7 @@ export function passkeysPanel(): View {
         passkeysWork() && button({ type: 'button', class: 'small', onClick: () => (adding.value = true) }, w.add()),
       ),
       p({ class: 'soft' }, w.lead()),
-      !passkeysWork() && told('warn', w.cannot()),
+      !passkeysWork() && told('plain', w.cannot()),
       whenLoaded(passkeys, ({ data }) =>
         data.length === 0 ? empty('key', w.none()) : table(data, renaming, removing),
       ),
