@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process'
 import { generateKeyPairSync } from 'node:crypto'
 import t, { type Test } from 'tap'
 import { newToken } from '../../../lib/base/secrets.ts'
@@ -324,4 +325,30 @@ t.test('under which name browsers keep passkeys', async t => {
     const passkey = new Authenticator(origin!).make(asked)
     t.equal(await fault(new Passkeys(deps).add(by, passkeyForm.parse({ name: 'x', passkey }))), 'none', settings)
   }
+})
+
+t.test('what checks answers is loaded with the first one that counts, and not with the API', async t => {
+  const lib = (file: string) => new URL(`../../../lib/${file}`, import.meta.url).href
+  const program = `
+    import { registerHooks } from 'node:module'
+    let loaded = 0
+    registerHooks({ load: (url, context, next) => (url.includes('@simplewebauthn') && loaded++, next(url, context)) })
+    await import('${lib('console/api/rows.ts')}')
+    const { PasskeyProofs } = await import('${lib('operations/people/passkeys.ts')}')
+    const response = { clientDataJSON: 'e30', authenticatorData: 'AA', signature: 'AA' }
+    const passkeys = (found, use) => ({ people: { passkeys: { answered: () => ({}), byCredential: async () => found, use } } })
+    const [clock, log] = [{ now: () => 0 }, { info() {}, warn() {} }]
+    const config = () => ({ public: { main: 'https://a.example', given: true } })
+    const prove = (found, userHandle) =>
+      new PasskeyProofs({ store: passkeys(found), clock, log, config })
+        .prove({}, '', 1, { response: { ...response, userHandle } })
+        .catch(() => {})
+    const found = { passkey: { publicKey: '' }, person: { id: 1, status: 'active', publicId: 'x' } }
+    await prove(null, null)
+    await prove(found, 'AA')
+    const before = loaded
+    await prove(found, null)
+    process.stdout.write(before + ' ' + (loaded > before))`
+  const { stdout, stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', program], { encoding: 'utf8' })
+  t.equal(stdout, '0 true', `unknown ones and those of somebody else are refused before: ${stderr}`)
 })
