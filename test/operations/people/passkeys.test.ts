@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process'
 import { generateKeyPairSync } from 'node:crypto'
-import t, { type Test } from 'tap'
+import t from 'tap'
 import { newToken } from '../../../lib/base/secrets.ts'
 import type { Person } from '../../../lib/base/people.ts'
 import { OperationError } from '../../../lib/operations/error.ts'
