@@ -9,8 +9,7 @@ import { buttons, dialogBox } from './dialog.ts'
 import { secretField, textField } from './field.ts'
 import { formOf } from './form.ts'
 import { whereProvider } from './provider.ts'
-import { passkeyFor } from './passkey.ts'
-import { passkeyForm, signInForm } from './sign-in-form.ts'
+import { askForPasskey, passkeyForm, signInForm } from './sign-in-form.ts'
 
 const w = words({
   ended: ['请重新登录', 'Sign in again'],
@@ -64,7 +63,7 @@ function prove(current: Interruption): View {
     current.end(true)
   })
   const passkey = passkeyForm(w.usePasskey, async () => {
-    const proof = await passkeyFor('/sign-in/step-up/passkey/challenge')
+    const proof = await askForPasskey('/sign-in/step-up/passkey/challenge')
     await askOnce('POST', '/sign-in/step-up', { passkey: proof })
     current.end(true)
   })

@@ -1,7 +1,4 @@
-/**
- * Passkeys: the browser asks its person for one, or makes one, with what the API gives it. Browsers do that on pages that come by https
- * from the name of a host, or from this machine as `localhost`; those of before 2025 cannot read what the API gives.
- */
+/** Passkeys: the browser asks its person for one, or makes one, with what the API gives it. Loaded when somebody wants that. */
 import { askOnce, Refused } from '../base/ask.ts'
 import { words } from '../base/words.ts'
 
@@ -13,14 +10,6 @@ const w = words({
     'The browser refuses passkeys at this address: open the console at the one that its config names',
   ],
 })
-
-const ADDRESS_OF_A_MACHINE = /^[\d.]+$|^\[/
-
-/** Whether this browser has passkeys on this page. */
-export const passkeysWork = (): boolean =>
-  typeof PublicKeyCredential === 'function' &&
-  typeof PublicKeyCredential.parseRequestOptionsFromJSON === 'function' &&
-  !ADDRESS_OF_A_MACHINE.test(location.hostname)
 
 /** What the browser says to the reader in its own words is told in ours, too. */
 function refusalOf(error: unknown): never {
@@ -51,7 +40,7 @@ const OFFER_MS = 4 * 60_000
 
 /** The passkey that the reader chose there; null = none was, and the browser offers none any more. */
 export async function passkeyOffered(path: string): Promise<object | null> {
-  if (!passkeysWork() || !(await PublicKeyCredential.isConditionalMediationAvailable?.())) return null
+  if (!(await PublicKeyCredential.isConditionalMediationAvailable?.())) return null
   for (;;) {
     const publicKey = await optionsOf(path, {})
     const mine = new AbortController()

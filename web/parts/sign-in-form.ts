@@ -9,7 +9,6 @@ import { say, scripted, type View } from '../base/page.ts'
 import { words } from '../base/words.ts'
 import { secretField, textField } from './field.ts'
 import { formOf } from './form.ts'
-import { passkeyFor, passkeyOffered, passkeysWork } from './passkey.ts'
 
 const w = words({
   email: ['邮箱', 'E-mail'],
@@ -25,6 +24,17 @@ const w = words({
   usePasskey: ['使用通行密钥', 'Use a passkey'],
   back: ['换一个账号登录', 'Sign in as somebody else'],
 })
+
+const ADDRESS_OF_A_MACHINE = /^[\d.]+$|^\[/
+
+/**
+ * Whether this browser has passkeys on this page: it comes by https from the name of a host, or from this machine as `localhost`.
+ * Browsers of before 2025 cannot read what the API gives.
+ */
+export const passkeysWork = (): boolean =>
+  typeof PublicKeyCredential === 'function' &&
+  typeof PublicKeyCredential.parseRequestOptionsFromJSON === 'function' &&
+  !ADDRESS_OF_A_MACHINE.test(location.hostname)
 
 interface Answer {
   state: 'signed_in' | 'second_factor'
@@ -48,7 +58,7 @@ export function signInForm(email: string, done: Done, begun: Begun | null = null
       steps.go(await askOnce<Answer>('POST', '/sign-in', { email: who.value.trim(), password: password.value })),
     { forbidden: 'password' },
   )
-  const passkey = passkeyForm(w.byPasskey, async () => signInBy(await passkeyFor(CHALLENGE), done))
+  const passkey = passkeyForm(w.byPasskey, async () => signInBy(await askForPasskey(CHALLENGE), done))
   const first = () => [
     form.view(
       'tall',
@@ -72,6 +82,9 @@ export function signInForm(email: string, done: Done, begun: Begun | null = null
 
 const CHALLENGE = '/sign-in/passkey/challenge'
 
+export const askForPasskey = async (path: string, body?: object): Promise<object> =>
+  (await import('./passkey.ts')).passkeyFor(path, body)
+
 async function signInBy(passkey: object, done: Done): Promise<void> {
   await askOnce<Answer>('POST', '/sign-in/passkey', { passkey })
   await done()
@@ -79,8 +92,9 @@ async function signInBy(passkey: object, done: Done): Promise<void> {
 
 /** Where an e-mail is entered, the browser offers passkeys too. */
 export async function offerPasskeys(done: Done): Promise<void> {
+  if (!passkeysWork()) return
   try {
-    const passkey = await passkeyOffered(CHALLENGE)
+    const passkey = await (await import('./passkey.ts')).passkeyOffered(CHALLENGE)
     if (passkey !== null) await signInBy(passkey, done)
   } catch (error) {
     if (!(error instanceof Refused)) throw error
@@ -128,7 +142,7 @@ function twoSteps(done: Done, first: View, start: Begun | null = null): Steps {
   const form = formOf(() => finish({ code: code.value.trim() }))
   const passkey = passkeyForm(w.usePasskey, async () => {
     const challenge = begun.value?.challenge
-    await finish({ passkey: await passkeyFor(CHALLENGE, { challenge }) })
+    await finish({ passkey: await askForPasskey(CHALLENGE, { challenge }) })
   })
   const second = () => [
     form.view(

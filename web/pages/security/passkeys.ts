@@ -13,7 +13,7 @@ import { buttons, dialogBox } from '../../parts/dialog.ts'
 import { textField } from '../../parts/field.ts'
 import { formOf } from '../../parts/form.ts'
 import { rows } from '../../parts/listing.ts'
-import { newPasskey, passkeysWork } from '../../parts/passkey.ts'
+import { passkeysWork } from '../../parts/sign-in-form.ts'
 import { empty, told, whenLoaded } from '../../parts/state.ts'
 import { agentName } from './agent.ts'
 import { recoveryCodes } from './factor.ts'
@@ -122,6 +122,7 @@ type Changed = (text: string) => Promise<void>
 function additionDialog(adding: Signal<boolean>, codes: Signal<string[] | null>, changed: Changed): View {
   const name = signal(agentName(navigator.userAgent))
   const form = formOf(async () => {
+    const { newPasskey } = await import('../../parts/passkey.ts')
     const passkey = await newPasskey(await send('POST', '/me/passkeys/challenge'))
     const { recovery_codes } = await send<NewPasskey>('POST', '/me/passkeys', { name: name.value.trim(), passkey })
     adding.value = false
