@@ -7,7 +7,7 @@ import { computed, effect, signal } from '@preact/signals'
 import type { ChoicesAnswer } from '../../lib/operations/usage/usage.ts'
 import { query, setQuery } from '../base/address.ts'
 import { get } from '../base/ask.ts'
-import { a, button, type Child, details, div, h2, p, section, span, summary } from '../base/element.ts'
+import { button, type Child, details, div, h2, p, section, span, summary } from '../base/element.ts'
 import { icon } from '../base/icons.ts'
 import { type Loaded, load } from '../base/load.ts'
 import { accountPath } from '../base/session.ts'
@@ -157,28 +157,3 @@ export function usageFilters(fallback: Preset, first: Filtered): Filters {
     },
   }
 }
-
-interface FileLink {
-  text: string
-  /** Behind the account's path. */
-  call: string
-  parameters: Record<string, string>
-}
-
-export const fileLinks = (title: string, files: readonly FileLink[]): Child =>
-  div(
-    { class: 'row files' },
-    span({ class: 'soft' }, title),
-    files.map(({ text, call, parameters }) =>
-      a(
-        {
-          key: text,
-          class: 'button small',
-          href: `/console/api${accountPath()}/${call}?${new URLSearchParams(parameters)}`,
-          download: '',
-        },
-        icon('download'),
-        text,
-      ),
-    ),
-  )
