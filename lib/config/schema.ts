@@ -392,12 +392,10 @@ export const configSchema = z.strictObject({
       .meta({ description: 'Most bytes of all pictures together. The oldest are deleted first.' }),
   }),
   public: section('URLs by which clients reach the gateway, shown on its pages and in code snippets.', {
-    main: kind.webAddress
-      .optional()
-      .meta({
-        description:
-          'URL of the main listener. Default: made from `listen.main`. Passkeys belong to its host: they need https and a name.',
-      }),
+    main: kind.webAddress.optional().meta({
+      description:
+        'URL of the main listener. Default: made from `listen.main`. Passkeys belong to its host: they need https and a name.',
+    }),
     direct: kind.webAddress
       .optional()
       .meta({ description: 'URL of the direct listener. Default: made from `listen.direct`.' }),
