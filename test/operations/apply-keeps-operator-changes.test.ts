@@ -183,11 +183,11 @@ t.test('how a file is written is not what it says', async t => {
 t.test('several gateways apply at once: one writes, and none of them over what comes right after', async t => {
   const store = await create(t)
   const next = { ...FILE, channels: [{ ...CHANNEL, weight: 5 }], keys: [{ ...KEY, cap: 3 }] }
-  const late = await store.catalogue.marks()
+  const late = await store.catalogue.digests()
   await apply(store, next)
   await store.catalogue.putChannel({ ...(await channel(store)), status: 'disabled' }, SETUP)
   await store.keys.update(1, { status: 'disabled' }, SETUP)
-  const slow = changed(store, { catalogue: { marks: async () => late } }) // it has read before
+  const slow = changed(store, { catalogue: { digests: async () => late } }) // it has read before
   t.strictSame((await applyCatalog(slow, parse(next), systemClock)).channels.updated, [])
   t.equal((await channel(store)).status, 'disabled')
   t.equal((await key(store)).status, 'disabled')
@@ -217,7 +217,7 @@ t.test('secrets: none in the digests, sealed anew under another secret, the rest
   await first.migrate()
   await apply(first)
   await first.catalogue.putChannel({ ...(await channel(first)), weight: 7 }, SETUP)
-  const marks = JSON.stringify([...(await first.catalogue.marks())])
+  const marks = JSON.stringify([...(await first.catalogue.digests())])
   for (const secret of ['up-secret', 'up-constant', 'hunter2', 'sk-leaked']) t.notMatch(marks, secret)
   const database = new DatabaseSync(path, { readOnly: true })
   const doc = JSON.stringify(database.prepare("SELECT doc FROM catalog_rows WHERE kind = 'channel'").get())

@@ -3,7 +3,7 @@ import type { NewUrl } from '../support/databases.ts'
 import type { Test } from 'tap'
 import { openStore, type Store } from '../../lib/store/store.ts'
 import { AppliedElsewhere, StoreConflict } from '../../lib/store/base/errors.ts'
-import type { Mark } from '../../lib/store/catalogue/applied.ts'
+import type { FileDigests } from '../../lib/store/catalogue/applied.ts'
 import { MODEL_DEFAULTS } from '../../lib/catalog/schema.ts'
 import type { Group, Model, Price } from '../../lib/terms/records.ts'
 import { BY_CLI, BY_FILE, openDriver, SETUP } from '../support/store.ts'
@@ -169,9 +169,9 @@ export function priceSuite(t: Test, newUrl: NewUrl): void {
     await one.catalogue.editModel('none', there => there, BY_CLI)
     t.equal(await one.changes.seq(), seq, 'nothing is written where nothing changes')
     const said = { row: 'r', price: 'p', secret: '' }
-    const mark: Mark = { kind: 'model', owner: '', name: 'm', before: null, after: said }
-    await one.catalogue.putModel(model('m', { input: 8 }), BY_FILE, mark)
-    await t.rejects(two.catalogue.putModel(model('m', { input: 9 }), BY_FILE, mark), AppliedElsewhere)
+    const digests: FileDigests = { kind: 'model', owner: '', name: 'm', before: null, after: said }
+    await one.catalogue.putModel(model('m', { input: 8 }), BY_FILE, digests)
+    await t.rejects(two.catalogue.putModel(model('m', { input: 9 }), BY_FILE, digests), AppliedElsewhere)
     t.strictSame((await history(one, 'm')).at(0), '7: 8', 'what another process applied first makes no version')
   })
 

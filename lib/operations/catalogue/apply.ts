@@ -1,5 +1,5 @@
 /**
- * Applies a catalogue file to the store. For each row the store remembers, as digests (`Mark`), what the file said when it was
+ * Applies a catalogue file to the store. For each row the store remembers, as digests (`FileDigests`), what the file said when it was
  * applied last. A row is written only when the file says something else of it now. So a row that an administrator
  * changed, disabled or deleted stays that way over restarts and reloads, until somebody edits that row in the file.
  * Rows that disappear from the file stay in the store. Applying the same file twice writes nothing the second time, so
@@ -29,7 +29,7 @@ import {
 } from '../../terms/records.ts'
 import type { Store } from '../../store/store.ts'
 import { AppliedElsewhere, StoreConflict } from '../../store/base/errors.ts'
-import { type Mark, type RowDigests, markId } from '../../store/catalogue/applied.ts'
+import { type FileDigests, type RowDigests, digestId } from '../../store/catalogue/applied.ts'
 import type { NewKey } from '../../store/accounts/key-rows.ts'
 import { secretHeaders, hashOf, hintOf } from '../../base/secrets.ts'
 import { FILE } from '../../base/people.ts'
@@ -66,7 +66,7 @@ export async function applyCatalog(
   const stored = await store.catalogue.read()
   const accounts = new Map((await store.accounts.list()).map(account => [account.name, account]))
   file.checkReferences({ accounts: accounts.keys(), groups: stored.groups.map(group => group.name) })
-  const changes = fileChanges(store, file.texts, await store.catalogue.marks(), force)
+  const changes = fileChanges(store, file.texts, await store.catalogue.digests(), force)
   const tally = new Tally(file, changes)
 
   const needed = neededGroups(file, changes)
@@ -78,21 +78,21 @@ export async function applyCatalog(
   const groups = new RowWriter(
     store,
     stored.groups,
-    (row, mark) => store.catalogue.putGroup(row, act(FILE, 'groups.put'), mark),
+    (row, digests) => store.catalogue.putGroup(row, act(FILE, 'groups.put'), digests),
     dry,
   )
   await tally.each('groups', (row, change) => groups.write(row, change, needed.has(row.name)))
   const models = new RowWriter(
     store,
     stored.models,
-    (row, mark, edit) => store.catalogue.editModel(row.name, edit, act(FILE, 'models.put'), mark),
+    (row, digests, edit) => store.catalogue.editModel(row.name, edit, act(FILE, 'models.put'), digests),
     dry,
   )
   await tally.each('models', (row, change) => models.write(row, change))
   const channels = new RowWriter(
     store,
     stored.channels,
-    (row, mark) => store.catalogue.putChannel(row, act(FILE, 'channels.put'), mark),
+    (row, digests) => store.catalogue.putChannel(row, act(FILE, 'channels.put'), digests),
     dry,
   )
   await tally.each('channels', (row, change) => channels.write(row, change))
@@ -169,7 +169,7 @@ class Tally {
 
 /** What the file says anew of one row. */
 interface RowChange {
-  mark: Mark
+  digests: FileDigests
   /** The row, but for its price, is to become what the file says. */
   row: boolean
   /** The price of the row is. */
@@ -182,7 +182,7 @@ export type Changes = Record<CatalogKind, RowChange[]>
 /** `kept`: the row differs from the file and stays so, because the file says nothing new of it. */
 type ApplyOutcome = 'created' | 'updated' | 'kept' | 'same'
 
-const MARK_KINDS: Record<CatalogKind, Mark['kind']> = {
+const DIGEST_KINDS: Record<CatalogKind, FileDigests['kind']> = {
   groups: 'group',
   models: 'model',
   channels: 'channel',
@@ -190,50 +190,51 @@ const MARK_KINDS: Record<CatalogKind, Mark['kind']> = {
   keys: 'key',
 }
 
-/** `marks`: what the store remembers of the file, by `markId`. With `force` everything counts as new. */
+/** `said`: what the store remembers of the file, by `digestId`. With `force` everything counts as new. */
 function fileChanges(
   store: Store,
   texts: Record<CatalogKind, RowText[]>,
-  marks: ReadonlyMap<string, RowDigests>,
+  said: ReadonlyMap<string, RowDigests>,
   force: boolean,
 ): Changes {
-  const changeOf = (kind: Mark['kind'], text: RowText): RowChange => {
-    const before = marks.get(markId(kind, text.owner, text.name)) ?? null
+  const changeOf = (kind: FileDigests['kind'], text: RowText): RowChange => {
+    const before = said.get(digestId(kind, text.owner, text.name)) ?? null
     return rowChange(store, kind, text, before, force)
   }
-  const lists = Object.entries(MARK_KINDS).map(([kind, markKind]) => [
+  const lists = Object.entries(DIGEST_KINDS).map(([kind, digestKind]) => [
     kind,
-    texts[kind as CatalogKind].map(text => changeOf(markKind, text)),
+    texts[kind as CatalogKind].map(text => changeOf(digestKind, text)),
   ])
   return Object.fromEntries(lists) as Changes
 }
 
 function rowChange(
   store: Store,
-  kind: Mark['kind'],
+  kind: FileDigests['kind'],
   text: RowText,
   before: RowDigests | null,
   force: boolean,
 ): RowChange {
   const { owner, name, row, price, secret } = text
   const after = { row: digest(row), price: digest(price), secret: secret === '' ? '' : store.catalogue.sign(secret) }
-  const mark: Mark = { kind, owner, name, before, after }
-  if (force || before === null) return { mark, row: true, price: true }
-  // An empty digest marks a row that is older than the digests. Nobody knows whether an administrator changed it, so it stays.
-  if (before.row === '') return { mark, row: false, price: false }
+  const digests: FileDigests = { kind, owner, name, before, after }
+  if (force || before === null) return { digests, row: true, price: true }
+  // An empty digest: the row is older than the digests. Nobody knows whether an administrator changed it, so it stays.
+  if (before.row === '') return { digests, row: false, price: false }
   const sameSecret = before.secret === '' ? secret === '' : store.catalogue.signed(secret, before.secret)
-  return { mark, row: before.row !== after.row || sameSecret === false, price: before.price !== after.price }
+  return { digests, row: before.row !== after.row || sameSecret === false, price: before.price !== after.price }
 }
 
 const digest = (text: string): string => (text === '' ? '' : createHash('sha256').update(text, 'utf8').digest('hex'))
 
-/** The mark that a write of the row has to store with it; undefined when the file says the same as before. */
-const movedMark = (mark: Mark): Mark | undefined => (isDeepStrictEqual(mark.before, mark.after) ? undefined : mark)
+/** The digests that a write of the row has to store with it; undefined when the file says the same as before. */
+const movedDigests = (digests: FileDigests): FileDigests | undefined =>
+  isDeepStrictEqual(digests.before, digests.after) ? undefined : digests
 
 /** Remembers what the file says of a row that is not written. */
-async function rememberMark(store: Store, mark: Mark): Promise<void> {
-  const moved = movedMark(mark)
-  if (moved !== undefined) await store.catalogue.mark(moved)
+async function rememberDigests(store: Store, digests: FileDigests): Promise<void> {
+  const moved = movedDigests(digests)
+  if (moved !== undefined) await store.catalogue.moveDigests(moved)
 }
 
 /** null when another process that applies the same file created the row first. */
@@ -253,7 +254,7 @@ type Row = { name: string } & Partial<Pick<Model, 'price'> & Pick<Channel, 'seal
  * `edit` makes the row that is to be written of the row that the store has at the moment of writing: it was read a while
  * ago, and somebody may have changed its price since.
  */
-type Put<T> = (row: T, mark: Mark | undefined, edit: (there: T | null) => T | null) => Promise<void>
+type Put<T> = (row: T, digests: FileDigests | undefined, edit: (there: T | null) => T | null) => Promise<void>
 
 class RowWriter<T extends Row> {
   readonly #store: Store
@@ -261,7 +262,7 @@ class RowWriter<T extends Row> {
   readonly #put: Put<T>
   readonly #dry: boolean
 
-  /** `stored`: the rows that the store has; `put` writes one of them, with its mark. */
+  /** `stored`: the rows that the store has; `put` writes one of them, with its digests. */
   constructor(store: Store, stored: readonly T[], put: Put<T>, dry: boolean) {
     this.#store = store
     this.#stored = new Map(stored.map(row => [row.name, row]))
@@ -274,10 +275,10 @@ class RowWriter<T extends Row> {
     const old = this.#stored.get(row.name) ?? null
     const next = wantedRow(row, old, change) ?? (old === null && needed ? row : null)
     if (next === null || isDeepStrictEqual(old, next)) {
-      if (!this.#dry) await rememberMark(this.#store, change.mark)
+      if (!this.#dry) await rememberDigests(this.#store, change.digests)
       return isDeepStrictEqual(old, row) ? 'same' : 'kept'
     }
-    if (!this.#dry) await this.#put(next, movedMark(change.mark), there => wantedRow(row, there, change))
+    if (!this.#dry) await this.#put(next, movedDigests(change.digests), there => wantedRow(row, there, change))
     return old === null ? 'created' : 'updated'
   }
 }
@@ -335,7 +336,7 @@ class AccountWriter {
     this.#stored = new Map(stored)
   }
 
-  async write(row: CatalogAccount, { mark, row: isNew }: RowChange): Promise<ApplyOutcome> {
+  async write(row: CatalogAccount, { digests, row: isNew }: RowChange): Promise<ApplyOutcome> {
     const { name, groups, balance, budget, sandbox = false } = row
     let account = this.#stored.get(name) ?? null
     if (account === null) {
@@ -343,7 +344,7 @@ class AccountWriter {
       const opening = { amount: balance ?? ZERO, actor: entryActor(FILE) }
       const made = { name, groups, opening, budget: firstLimit(budget), sandbox }
       const created = await createdHere(
-        this.#store.accounts.create(made, act(FILE, 'accounts.create'), movedMark(mark)),
+        this.#store.accounts.create(made, act(FILE, 'accounts.create'), movedDigests(digests)),
       )
       account = created ?? (await this.#store.accounts.byName(name))
       if (account === null) throw new StoreConflict(`account ${name} came and went while the catalogue was applied`)
@@ -353,13 +354,18 @@ class AccountWriter {
     const sameBudget = sameLimit(account.budget, budget)
     const same = isDeepStrictEqual(account.groups, groups) && sameBudget
     if (same || !isNew) {
-      if (!this.#dry) await rememberMark(this.#store, mark)
+      if (!this.#dry) await rememberDigests(this.#store, digests)
       return same ? 'same' : 'kept'
     }
     if (this.#dry) return 'updated'
     const deps = { store: this.#store, clock: this.#clock }
     const change = sameBudget ? { groups } : { groups, budget: await limitChange(deps, account.budget, budget) }
-    const changed = await this.#store.accounts.update(account.id, change, act(FILE, 'accounts.change'), movedMark(mark))
+    const changed = await this.#store.accounts.update(
+      account.id,
+      change,
+      act(FILE, 'accounts.change'),
+      movedDigests(digests),
+    )
     this.#stored.set(name, changed)
     return 'updated'
   }
@@ -392,28 +398,28 @@ class KeyWriter {
     this.#accounts = accounts
   }
 
-  async write(key: CatalogKey, { mark, row: isNew }: RowChange): Promise<ApplyOutcome> {
+  async write(key: CatalogKey, { digests, row: isNew }: RowChange): Promise<ApplyOutcome> {
     const accountId = await this.#accounts.idOf(key.account)
     if (accountId === null) return isNew ? 'created' : 'kept'
     const row = toRow(key, accountId)
     let stored = (await this.#keysOf(accountId)).get(key.name) ?? null
     if (stored === null && isNew) {
       if (this.#dry) return 'created'
-      const creation = this.#store.keys.create(row, act(FILE, 'keys.create'), { mark: movedMark(mark) })
+      const creation = this.#store.keys.create(row, act(FILE, 'keys.create'), { digests: movedDigests(digests) })
       if ((await createdHere(creation)) !== null) return 'created'
       stored = await this.#store.keys.byName(accountId, key.name)
       if (stored === null) throw new StoreConflict(`key ${key.account}/${key.name}: its secret belongs to another key`)
     }
     const same = stored !== null && isSame(stored, row)
     if (same || !isNew || stored === null) {
-      if (!this.#dry) await rememberMark(this.#store, mark)
+      if (!this.#dry) await rememberDigests(this.#store, digests)
       return same ? 'same' : 'kept'
     }
     if (this.#dry) return 'updated'
     const { accountId: _, createdBy: __, modelsOff: ___, cap, ...rest } = row
     const deps = { store: this.#store, clock: this.#clock }
     const change = sameLimit(stored.cap, cap) ? rest : { ...rest, cap: await limitChange(deps, stored.cap, cap) }
-    await this.#store.keys.update(stored.id, change, act(FILE, 'keys.change'), movedMark(mark))
+    await this.#store.keys.update(stored.id, change, act(FILE, 'keys.change'), movedDigests(digests))
     return 'updated'
   }
 

@@ -5,7 +5,7 @@ import type { Table } from '../base/tables.ts'
 import { type Micro, ZERO, formatMicro } from '../../base/money.ts'
 import { type Account, type Limit, type Rate, showLimit } from '../../terms/records.ts'
 import type { Act } from '../../base/people.ts'
-import { type Mark, moveMark } from '../catalogue/applied.ts'
+import { type FileDigests, moveDigests } from '../catalogue/applied.ts'
 import { publicId } from '../../base/ids.ts'
 import { type Driver, DuplicateKey, type Param, type Row, type Transaction } from '../base/driver.ts'
 import { accountPurse, limitChanged, limitColumns, recallAll, toLimit, limitValues } from '../books/purses.ts'
@@ -13,7 +13,7 @@ import { StoreConflict } from '../base/errors.ts'
 import { recordAction, recordEdit, type Logged } from '../base/actions.ts'
 import { recordChange } from '../base/changes.ts'
 import { insertEntry } from '../books/entries.ts'
-import { contains, integer, json, jsonOrNull, marks, microOrNull, pattern, text, toJson } from '../base/text.ts'
+import { contains, integer, json, jsonOrNull, placeholders, microOrNull, pattern, text, toJson } from '../base/text.ts'
 
 export const ACCOUNTS: Table = {
   name: 'accounts',
@@ -121,7 +121,7 @@ export async function insertAccount(
     ['sandbox', sandbox ? 1 : 0],
     ...limitValues('budget', budget),
   ]
-  const insert = `INSERT INTO accounts (${columns.map(([column]) => column).join(', ')}) VALUES (${marks(columns.length)})`
+  const insert = `INSERT INTO accounts (${columns.map(([column]) => column).join(', ')}) VALUES (${placeholders(columns.length)})`
   const { insertId: id } = await tx.run(
     insert,
     columns.map(([, value]) => value),
@@ -169,10 +169,10 @@ export class AccountStore {
   }
 
   /** Throws StoreConflict on a taken name. */
-  async create(account: NewAccount, act: Act, mark?: Mark): Promise<Account> {
+  async create(account: NewAccount, act: Act, digests?: FileDigests): Promise<Account> {
     try {
       return await this.#driver.transaction('createAccount', async tx => {
-        if (mark !== undefined) await moveMark(tx, this.#driver, mark)
+        if (digests !== undefined) await moveDigests(tx, this.#driver, digests)
         return insertAccount(tx, this.#driver, account, act)
       })
     } catch (error) {
@@ -180,7 +180,7 @@ export class AccountStore {
     }
   }
 
-  async update(id: number, change: AccountChange, act: Act, mark?: Mark): Promise<Account> {
+  async update(id: number, change: AccountChange, act: Act, digests?: FileDigests): Promise<Account> {
     const set: [string, Param][] = []
     if (change.status !== undefined) set.push(['status', change.status])
     if (change.groups !== undefined) set.push(['allowed_groups', toJson(change.groups)])
@@ -188,7 +188,7 @@ export class AccountStore {
     const { budget } = change
     if (budget !== undefined) set.push(...limitValues('budget', budget.limit))
     return this.#driver.transaction('updateAccount', async tx => {
-      if (mark !== undefined) await moveMark(tx, this.#driver, mark)
+      if (digests !== undefined) await moveDigests(tx, this.#driver, digests)
       await tx.run('UPDATE accounts SET name = name WHERE id = ?', [id]) // the lock, under which the row is read
       const before = await accountIn(tx, id)
       if (set.length === 0) return before

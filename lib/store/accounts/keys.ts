@@ -5,7 +5,7 @@
 import type { Account, Key } from '../../terms/records.ts'
 import type { Micro } from '../../base/money.ts'
 import type { Act } from '../../base/people.ts'
-import { type Mark, moveMark } from '../catalogue/applied.ts'
+import { type FileDigests, moveDigests } from '../catalogue/applied.ts'
 import { type Purse, accountPurse, creditForEver, keyPurse, limitChanged, recallAll } from '../books/purses.ts'
 import { type KeyFilter, type KeyPlace, keyPage, keyTotals } from './key-list.ts'
 import {
@@ -26,7 +26,7 @@ import {
   keyOf,
 } from './key-rows.ts'
 import { type Driver, DuplicateKey, type Param, type Row, type Transaction } from '../base/driver.ts'
-import { chunks, integer, integerOrNull, marks, money, padded, text } from '../base/text.ts'
+import { chunks, integer, integerOrNull, placeholders, money, padded, text } from '../base/text.ts'
 import { publicId } from '../../base/ids.ts'
 import { StoreConflict, StoreFull, StoreUnavailable } from '../base/errors.ts'
 import { ACCOUNT_COLUMNS, accountOf, type LimitChange } from './accounts.ts'
@@ -110,7 +110,7 @@ interface Waiting {
 const PATIENCE_MS = 100
 const EXISTING = (count: number): string =>
   ['api_keys', 'key_secrets']
-    .map(table => `SELECT hash FROM ${table} WHERE hash IN (${marks(count)})`)
+    .map(table => `SELECT hash FROM ${table} WHERE hash IN (${placeholders(count)})`)
     .join(' UNION ALL ')
 
 /** The most look-ups that are gathered; one more is refused, because whoever asks can be told to come again. */
@@ -241,14 +241,18 @@ export class KeyStore {
     const names = new Map<number, string>()
     for (const some of chunks([...new Set(ids)])) {
       const asked = padded(some)
-      const sql = `SELECT id, name FROM api_keys WHERE id IN (${marks(asked.length)})`
+      const sql = `SELECT id, name FROM api_keys WHERE id IN (${placeholders(asked.length)})`
       for (const row of await this.#driver.query('key', sql, asked)) names.set(integer(row, 'id'), text(row, 'name'))
     }
     return names
   }
 
   /** `most`: StoreFull is thrown when the account has so many keys already. */
-  async create(key: NewKey, act: Act, { mark, most }: { mark?: Mark | undefined; most?: number } = {}): Promise<Key> {
+  async create(
+    key: NewKey,
+    act: Act,
+    { digests, most }: { digests?: FileDigests | undefined; most?: number } = {},
+  ): Promise<Key> {
     const outward = publicId()
     const set: [string, Param][] = [
       ['public_id', outward],
@@ -259,11 +263,11 @@ export class KeyStore {
     const names = set.map(([column]) => column).join(', ')
     try {
       return await this.#driver.transaction('createKey', async tx => {
-        if (mark !== undefined) await moveMark(tx, this.#driver, mark)
+        if (digests !== undefined) await moveDigests(tx, this.#driver, digests)
         if (most !== undefined) await checkRoom(tx, key.accountId, most)
         await claimSecret(tx, this.#driver, key.hash, null)
         const { nowMs } = this.#driver.dialect
-        const insert = `INSERT INTO api_keys (${names}, created_ms) VALUES (${marks(set.length)}, ${nowMs})`
+        const insert = `INSERT INTO api_keys (${names}, created_ms) VALUES (${placeholders(set.length)}, ${nowMs})`
         const { insertId: id } = await tx.run(
           insert,
           set.map(([, value]) => value),
@@ -282,10 +286,10 @@ export class KeyStore {
     }
   }
 
-  async update(id: number, change: KeyChange, act: Act, mark?: Mark): Promise<Key> {
+  async update(id: number, change: KeyChange, act: Act, digests?: FileDigests): Promise<Key> {
     try {
       return await this.#driver.transaction('updateKey', async tx => {
-        if (mark !== undefined) await moveMark(tx, this.#driver, mark)
+        if (digests !== undefined) await moveDigests(tx, this.#driver, digests)
         return this.#update(tx, id, change, act)
       })
     } catch (error) {
@@ -328,7 +332,7 @@ export class KeyStore {
     const labels = new Map<number, KeyLabel>()
     for (const some of chunks([...new Set(ids)])) {
       const asked = padded(some)
-      const rows = await this.#driver.query('keyLabels', `${SELECT_LABELS} AND id IN (${marks(asked.length)})`, [
+      const rows = await this.#driver.query('keyLabels', `${SELECT_LABELS} AND id IN (${placeholders(asked.length)})`, [
         accountId,
         ...asked,
       ])
@@ -357,12 +361,12 @@ export class KeyStore {
       await this.#driver.transaction('recordKeyUses', async tx => {
         const ids = padded(some.map(use => use.keyId))
         const there = new Map(
-          (await tx.query(`${SELECT_USES} (${marks(ids.length)})`, ids)).map(row => [
+          (await tx.query(`${SELECT_USES} (${placeholders(ids.length)})`, ids)).map(row => [
             integer(row, 'key_id'),
             integer(row, 'at_ms'),
           ]),
         )
-        const keys = await tx.query(`${LIVING} (${marks(ids.length)})`, ids)
+        const keys = await tx.query(`${LIVING} (${placeholders(ids.length)})`, ids)
         const living = new Set(keys.map(row => integer(row, 'id')))
         const newer = some.filter(({ keyId, atMs }) => living.has(keyId) && atMs > (there.get(keyId) ?? -1))
         await tx.insert(
@@ -378,7 +382,7 @@ export class KeyStore {
     const uses = new Map<number, KeyUse>()
     for (const some of chunks(keyIds)) {
       const ids = padded(some)
-      for (const row of await this.#driver.query('key', `${SELECT_USES} (${marks(ids.length)})`, ids)) {
+      for (const row of await this.#driver.query('key', `${SELECT_USES} (${placeholders(ids.length)})`, ids)) {
         const keyId = integer(row, 'key_id')
         uses.set(keyId, { keyId, atMs: integer(row, 'at_ms'), ip: text(row, 'ip') })
       }

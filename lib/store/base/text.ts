@@ -6,7 +6,7 @@ import type { Param, Row } from './driver.ts'
 /** The most rows or pairs in one statement. SQLite allows 32,766 placeholders in a statement and MySQL 65,535. */
 const STATEMENT_ROWS = 1_000
 
-export const marks = (count: number): string => Array(count).fill('?').join(', ')
+export const placeholders = (count: number): string => Array(count).fill('?').join(', ')
 
 /** The list, its last element repeated until its length is a power of two, so that few different texts are prepared. */
 export function padded<T>(list: readonly T[]): T[] {

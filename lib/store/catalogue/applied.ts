@@ -9,7 +9,7 @@ import type { Driver, Transaction } from '../base/driver.ts'
 import { AppliedElsewhere } from '../base/errors.ts'
 import { text } from '../base/text.ts'
 
-/** What a catalogue file said of each row (see sql/applied.ts). */
+/** What a catalogue file said of each row (see `FileDigests`). */
 export const APPLIED_ROWS: Table = {
   name: 'applied_rows',
   columns: { kind: 'code', owner: 'name', name: 'name', said: 'code', price: 'code', secret: 'code' },
@@ -28,7 +28,7 @@ export interface RowDigests {
 }
 
 /** Part of a write from a catalogue file: it happens only if the store still has `before`, which `after` replaces. */
-export interface Mark {
+export interface FileDigests {
   kind: 'group' | 'model' | 'channel' | 'account' | 'key'
   /** For a key, the name of its account; for the other kinds, the empty string. */
   owner: string
@@ -38,13 +38,13 @@ export interface Mark {
   after: RowDigests
 }
 
-export const markId = (kind: string, owner: string, name: string): string => JSON.stringify([kind, owner, name])
+export const digestId = (kind: string, owner: string, name: string): string => JSON.stringify([kind, owner, name])
 
-export async function readMarks(driver: Driver): Promise<Map<string, RowDigests>> {
+export async function readDigests(driver: Driver): Promise<Map<string, RowDigests>> {
   const rows = await driver.query('catalog', 'SELECT kind, owner, name, said, price, secret FROM applied_rows', [])
   return new Map(
     rows.map(row => [
-      markId(text(row, 'kind'), text(row, 'owner'), text(row, 'name')),
+      digestId(text(row, 'kind'), text(row, 'owner'), text(row, 'name')),
       { row: text(row, 'said'), price: text(row, 'price'), secret: text(row, 'secret') },
     ]),
   )
@@ -54,10 +54,10 @@ export async function readMarks(driver: Driver): Promise<Map<string, RowDigests>
  * Replaces the digests `before` by `after`. Call it first in a transaction. It throws AppliedElsewhere, and so rolls
  * the transaction back, when the store no longer has `before`.
  */
-export async function moveMark(
+export async function moveDigests(
   tx: Transaction,
   { dialect }: Driver,
-  { kind, owner, name, before, after }: Mark,
+  { kind, owner, name, before, after }: FileDigests,
 ): Promise<void> {
   const columns = 'kind, owner, name, said, price, secret'
   const insert = `INSERT ${dialect.ignore} INTO applied_rows (${columns}) VALUES (?, ?, ?, ?, ?, ?)`

@@ -10,7 +10,7 @@
  */
 import type { Table } from '../base/tables.ts'
 import { pricesAt, type Version, type VersionPage, versionsOf } from './prices.ts'
-import { readMarks, type RowDigests } from './applied.ts'
+import { readDigests, type RowDigests } from './applied.ts'
 import type { Act } from '../../base/people.ts'
 import type { Channel, Group, Model, Offline, Price } from '../../terms/records.ts'
 import { showGroup, showModel, shownChannel } from '../../catalog/rows.ts'
@@ -19,7 +19,7 @@ import { isDeepStrictEqual } from 'node:util'
 import type { Driver, Row, Transaction } from '../base/driver.ts'
 import { type PricedKind, appendVersion, lockVersions, priceActor, versionValue } from './prices.ts'
 import type { Sealer } from './secrets.ts'
-import { type Mark, moveMark } from './applied.ts'
+import { type FileDigests, moveDigests } from './applied.ts'
 import { type Logged, recordEdit } from '../base/actions.ts'
 import { recordChange } from '../base/changes.ts'
 import { type SealedChannel, openChannel, sealChannel } from './sealed.ts'
@@ -171,16 +171,16 @@ secret_previous, or apply a catalogue file with its key`)
     }
   }
 
-  putGroup(group: Group, act: Act, mark?: Mark): Promise<void> {
-    return this.#edit(GROUP, group.name, () => group, act, mark)
+  putGroup(group: Group, act: Act, digests?: FileDigests): Promise<void> {
+    return this.#edit(GROUP, group.name, () => group, act, digests)
   }
 
   /**
    * Reads a model and writes it in one transaction, so that nothing that another process changes meanwhile is undone.
    * `edit` may be called several times.
    */
-  editModel(name: string, edit: ModelEdit, act: Act, mark?: Mark): Promise<void> {
-    return this.#edit(MODEL, name, edit, act, mark)
+  editModel(name: string, edit: ModelEdit, act: Act, digests?: FileDigests): Promise<void> {
+    return this.#edit(MODEL, name, edit, act, digests)
   }
 
   /**
@@ -192,10 +192,10 @@ secret_previous, or apply a catalogue file with its key`)
     name: string,
     edit: (there: T | null) => T | null,
     act: Act,
-    mark?: Mark,
+    digests?: FileDigests,
   ): Promise<void> {
     return this.#driver.transaction('putCatalog', async tx => {
-      if (mark !== undefined) await moveMark(tx, this.#driver, mark)
+      if (digests !== undefined) await moveDigests(tx, this.#driver, digests)
       await lockVersions(tx)
       const [row] = await tx.query(ONE, [kind, name])
       const there = row === undefined ? null : read(row)
@@ -219,9 +219,9 @@ secret_previous, or apply a catalogue file with its key`)
     return { ...row, offlineSince: movedSince(sinceOf(before), row.offline, integer(clock!, 'now')) }
   }
 
-  putChannel(channel: Channel, act: Act, mark?: Mark): Promise<void> {
+  putChannel(channel: Channel, act: Act, digests?: FileDigests): Promise<void> {
     return this.#driver.transaction('putCatalog', async tx => {
-      if (mark !== undefined) await moveMark(tx, this.#driver, mark)
+      if (digests !== undefined) await moveDigests(tx, this.#driver, digests)
       const there = await this.#lockedChannel(tx, channel.name)
       if (isDeepStrictEqual(there, channel)) return
       await tx.run(this.#put, ['channel', channel.name, JSON.stringify(sealChannel(channel, this.#sealer)), null])
@@ -270,8 +270,8 @@ secret_previous, or apply a catalogue file with its key`)
     })
   }
 
-  putModel(model: Model, act: Act, mark?: Mark): Promise<void> {
-    return this.editModel(model.name, () => model, act, mark)
+  putModel(model: Model, act: Act, digests?: FileDigests): Promise<void> {
+    return this.editModel(model.name, () => model, act, digests)
   }
 
   /** The prices that a model has had, newest first, also of a deleted model. */
@@ -289,14 +289,14 @@ secret_previous, or apply a catalogue file with its key`)
     return pricesAt(this.#driver, atMs)
   }
 
-  /** The digests of every row that a catalogue file has said something of, by `markId`. */
-  marks(): Promise<Map<string, RowDigests>> {
-    return readMarks(this.#driver)
+  /** The digests of every row that a catalogue file has said something of, by `digestId`. */
+  digests(): Promise<Map<string, RowDigests>> {
+    return readDigests(this.#driver)
   }
 
   /** Moves the digests of a row on without writing the row itself. */
-  mark(mark: Mark): Promise<void> {
-    return this.#driver.transaction('mark', tx => moveMark(tx, this.#driver, mark))
+  moveDigests(digests: FileDigests): Promise<void> {
+    return this.#driver.transaction('moveDigests', tx => moveDigests(tx, this.#driver, digests))
   }
 
   /** A keyed digest of `text`, made with the store's secret. */
