@@ -6,7 +6,7 @@ import type { BalanceSeen } from '../terms/channel-seen.ts'
 import type { Traffic, TrafficHour } from '../terms/traffic.ts'
 import type { Table } from './base/tables.ts'
 import { type Driver, DuplicateKey, type Param } from './base/driver.ts'
-import { chunks, integer, integerOrNull, placeholders, padded, text } from './base/text.ts'
+import { chunks, integer, integerOrNull, binds, padded, text } from './base/text.ts'
 
 /** What is known of the answers of models, by series (see `lib/exchange/record/model-stats.ts`). thinks: 1 = some were thought about. */
 export const MODEL_STATS: Table = {
@@ -139,7 +139,7 @@ export class UncoveredRights {
   async keep(tickets: readonly string[], forMs: number): Promise<void> {
     for (const some of chunks(tickets)) {
       const named = padded(some)
-      const sql = `UPDATE uncovered SET until_ms = ${this.#driver.dialect.nowMs} + ? WHERE ticket IN (${placeholders(named.length)})`
+      const sql = `UPDATE uncovered SET until_ms = ${this.#driver.dialect.nowMs} + ? WHERE ticket IN (${binds(named.length)})`
       await this.#driver.run('uncovered', sql, [forMs, ...named])
     }
   }

@@ -13,7 +13,7 @@ import { StoreConflict } from '../base/errors.ts'
 import { recordAction, recordEdit, type Logged } from '../base/actions.ts'
 import { recordChange } from '../base/changes.ts'
 import { insertEntry } from '../books/entries.ts'
-import { contains, integer, json, jsonOrNull, placeholders, microOrNull, pattern, text, toJson } from '../base/text.ts'
+import { contains, integer, json, jsonOrNull, binds, microOrNull, pattern, text, toJson } from '../base/text.ts'
 
 export const ACCOUNTS: Table = {
   name: 'accounts',
@@ -121,7 +121,7 @@ export async function insertAccount(
     ['sandbox', sandbox ? 1 : 0],
     ...limitValues('budget', budget),
   ]
-  const insert = `INSERT INTO accounts (${columns.map(([column]) => column).join(', ')}) VALUES (${placeholders(columns.length)})`
+  const insert = `INSERT INTO accounts (${columns.map(([column]) => column).join(', ')}) VALUES (${binds(columns.length)})`
   const { insertId: id } = await tx.run(
     insert,
     columns.map(([, value]) => value),

@@ -26,7 +26,7 @@ import {
   keyOf,
 } from './key-rows.ts'
 import { type Driver, DuplicateKey, type Param, type Row, type Transaction } from '../base/driver.ts'
-import { chunks, integer, integerOrNull, placeholders, money, padded, text } from '../base/text.ts'
+import { chunks, integer, integerOrNull, binds, money, padded, text } from '../base/text.ts'
 import { publicId } from '../../base/ids.ts'
 import { StoreConflict, StoreFull, StoreUnavailable } from '../base/errors.ts'
 import { ACCOUNT_COLUMNS, accountOf, type LimitChange } from './accounts.ts'
@@ -110,7 +110,7 @@ interface Waiting {
 const PATIENCE_MS = 100
 const EXISTING = (count: number): string =>
   ['api_keys', 'key_secrets']
-    .map(table => `SELECT hash FROM ${table} WHERE hash IN (${placeholders(count)})`)
+    .map(table => `SELECT hash FROM ${table} WHERE hash IN (${binds(count)})`)
     .join(' UNION ALL ')
 
 /** The most look-ups that are gathered; one more is refused, because whoever asks can be told to come again. */
@@ -241,7 +241,7 @@ export class KeyStore {
     const names = new Map<number, string>()
     for (const some of chunks([...new Set(ids)])) {
       const asked = padded(some)
-      const sql = `SELECT id, name FROM api_keys WHERE id IN (${placeholders(asked.length)})`
+      const sql = `SELECT id, name FROM api_keys WHERE id IN (${binds(asked.length)})`
       for (const row of await this.#driver.query('key', sql, asked)) names.set(integer(row, 'id'), text(row, 'name'))
     }
     return names
@@ -267,7 +267,7 @@ export class KeyStore {
         if (most !== undefined) await checkRoom(tx, key.accountId, most)
         await claimSecret(tx, this.#driver, key.hash, null)
         const { nowMs } = this.#driver.dialect
-        const insert = `INSERT INTO api_keys (${names}, created_ms) VALUES (${placeholders(set.length)}, ${nowMs})`
+        const insert = `INSERT INTO api_keys (${names}, created_ms) VALUES (${binds(set.length)}, ${nowMs})`
         const { insertId: id } = await tx.run(
           insert,
           set.map(([, value]) => value),
@@ -332,7 +332,7 @@ export class KeyStore {
     const labels = new Map<number, KeyLabel>()
     for (const some of chunks([...new Set(ids)])) {
       const asked = padded(some)
-      const rows = await this.#driver.query('keyLabels', `${SELECT_LABELS} AND id IN (${placeholders(asked.length)})`, [
+      const rows = await this.#driver.query('keyLabels', `${SELECT_LABELS} AND id IN (${binds(asked.length)})`, [
         accountId,
         ...asked,
       ])
@@ -361,12 +361,12 @@ export class KeyStore {
       await this.#driver.transaction('recordKeyUses', async tx => {
         const ids = padded(some.map(use => use.keyId))
         const there = new Map(
-          (await tx.query(`${SELECT_USES} (${placeholders(ids.length)})`, ids)).map(row => [
+          (await tx.query(`${SELECT_USES} (${binds(ids.length)})`, ids)).map(row => [
             integer(row, 'key_id'),
             integer(row, 'at_ms'),
           ]),
         )
-        const keys = await tx.query(`${LIVING} (${placeholders(ids.length)})`, ids)
+        const keys = await tx.query(`${LIVING} (${binds(ids.length)})`, ids)
         const living = new Set(keys.map(row => integer(row, 'id')))
         const newer = some.filter(({ keyId, atMs }) => living.has(keyId) && atMs > (there.get(keyId) ?? -1))
         await tx.insert(
@@ -382,7 +382,7 @@ export class KeyStore {
     const uses = new Map<number, KeyUse>()
     for (const some of chunks(keyIds)) {
       const ids = padded(some)
-      for (const row of await this.#driver.query('key', `${SELECT_USES} (${placeholders(ids.length)})`, ids)) {
+      for (const row of await this.#driver.query('key', `${SELECT_USES} (${binds(ids.length)})`, ids)) {
         const keyId = integer(row, 'key_id')
         uses.set(keyId, { keyId, atMs: integer(row, 'at_ms'), ip: text(row, 'ip') })
       }

@@ -1,4 +1,4 @@
-/** Helpers that build SQL texts with placeholders, and that read columns of a result row with their types checked. */
+/** Helpers that build SQL texts with binds, and that read columns of a result row with their types checked. */
 import { invariant } from '../../base/assert.ts'
 import { type Micro, micro } from '../../base/money.ts'
 import type { Param, Row } from './driver.ts'
@@ -6,7 +6,7 @@ import type { Param, Row } from './driver.ts'
 /** The most rows or pairs in one statement. SQLite allows 32,766 placeholders in a statement and MySQL 65,535. */
 const STATEMENT_ROWS = 1_000
 
-export const placeholders = (count: number): string => Array(count).fill('?').join(', ')
+export const binds = (count: number): string => Array(count).fill('?').join(', ')
 
 /** The list, its last element repeated until its length is a power of two, so that few different texts are prepared. */
 export function padded<T>(list: readonly T[]): T[] {

@@ -18,7 +18,7 @@ import type { Batch, Settled } from './settlement.ts'
 import { randomBytes } from 'node:crypto'
 import { CommitUncertain, type Driver, type Transaction } from '../base/driver.ts'
 import { type Purse, type PurseId, makePurse } from './purses.ts'
-import { integer, placeholders, money, microOrNull, padded, text } from '../base/text.ts'
+import { integer, binds, money, microOrNull, padded, text } from '../base/text.ts'
 import { type Micro, micro } from '../../base/money.ts'
 import { invariant } from '../../base/assert.ts'
 import { StoreConflict } from '../base/errors.ts'
@@ -169,7 +169,7 @@ const viewOf = (ids: number): string =>
   'SELECT p.id, p.credit, p.promised, COALESCE(SUM(l.amount), 0) AS leased, ' +
   'COALESCE(SUM(CASE WHEN l.holder <> ? THEN l.amount ELSE 0 END), 0) AS elsewhere, ' +
   'COALESCE(SUM(CASE WHEN l.holder <> ? THEN l.held ELSE 0 END), 0) AS held_elsewhere ' +
-  `FROM purses p LEFT JOIN leases l ON l.purse_id = p.id WHERE p.id IN (${placeholders(ids)}) ` +
+  `FROM purses p LEFT JOIN leases l ON l.purse_id = p.id WHERE p.id IN (${binds(ids)}) ` +
   'GROUP BY p.id, p.credit, p.promised'
 
 interface View {

@@ -7,7 +7,7 @@ import { BEAT, type Books } from './books.ts'
 import type { Micro } from '../../base/money.ts'
 import type { PurseId } from './purses.ts'
 import type { Driver, Transaction } from '../base/driver.ts'
-import { caseOf, chunks, integer, placeholders, money, padded, text } from '../base/text.ts'
+import { caseOf, chunks, integer, binds, money, padded, text } from '../base/text.ts'
 
 export const HOLDERS: Table = { name: 'holders', columns: { id: 'code', host: 'name', beat: 'int' }, key: ['id'] }
 
@@ -39,7 +39,7 @@ async function returnSlice(tx: Transaction, holder: string, slice: number): Prom
   const next = await tx.query(NEXT, [holder, slice])
   if (next.length === 0) return 0
   const ids = padded(next.map(row => text(row, 'purse_id') as PurseId).sort())
-  const among = `(${placeholders(ids.length)})`
+  const among = `(${binds(ids.length)})`
   const where = `WHERE holder = ? AND purse_id IN ${among}`
   await tx.run(`UPDATE purses SET promised = promised WHERE id IN ${among}`, ids)
   await tx.run(`UPDATE leases SET amount = amount ${where}`, [holder, ...ids])
@@ -49,8 +49,7 @@ async function returnSlice(tx: Transaction, holder: string, slice: number): Prom
   if (amounts.length > 0) {
     const pairs = padded(amounts)
     const sql =
-      `UPDATE purses SET promised = promised - ${caseOf('id', pairs.length)} ` +
-      `WHERE id IN (${placeholders(pairs.length)})`
+      `UPDATE purses SET promised = promised - ${caseOf('id', pairs.length)} ` + `WHERE id IN (${binds(pairs.length)})`
     await tx.run(sql, [...pairs.flat(), ...pairs.map(([id]) => id)])
   }
   await tx.run(`DELETE FROM leases ${where}`, [holder, ...ids])
@@ -103,10 +102,10 @@ export class Holders {
   /** The sum, for each purse (null: all), of what processes other than `exceptHolders` have reported as held. */
   async heldByOthers(purses: PurseId[] | null, exceptHolders: readonly string[]): Promise<Map<PurseId, Micro>> {
     const result = new Map<PurseId, Micro>()
-    const except = exceptHolders.length === 0 ? '' : `AND holder NOT IN (${placeholders(exceptHolders.length)}) `
+    const except = exceptHolders.length === 0 ? '' : `AND holder NOT IN (${binds(exceptHolders.length)}) `
     for (const some of purses === null ? [null] : chunks(purses)) {
       const asked = some === null ? [] : padded(some)
-      const among = some === null ? '' : `AND purse_id IN (${placeholders(asked.length)}) `
+      const among = some === null ? '' : `AND purse_id IN (${binds(asked.length)}) `
       const sql = `SELECT purse_id, SUM(held) AS held FROM leases WHERE held > 0 ${except}${among}GROUP BY purse_id`
       for (const row of await this.#driver.query('heldByOthers', sql, [...exceptHolders, ...asked])) {
         result.set(text(row, 'purse_id') as PurseId, money(row, 'held'))
@@ -135,7 +134,7 @@ export class Holders {
     const rows = await this.#driver.query('forgetLeases', NEXT_ZERO, [holder, this.#slice])
     if (rows.length === 0) return 0
     const ids = padded(rows.map(row => text(row, 'purse_id')))
-    const sql = `DELETE FROM leases WHERE holder = ? AND purse_id IN (${placeholders(ids.length)}) AND amount = 0 AND held = 0`
+    const sql = `DELETE FROM leases WHERE holder = ? AND purse_id IN (${binds(ids.length)}) AND amount = 0 AND held = 0`
     await this.#driver.run('forgetLeases', sql, [holder, ...ids])
     return rows.length
   }
@@ -150,6 +149,6 @@ async function writeHeld(tx: Transaction, holder: string, pairs: [PurseId, Micro
   const set = padded(pairs)
   const sql =
     `UPDATE leases SET held = ${caseOf('purse_id', set.length)} ` +
-    `WHERE holder = ? AND (purse_id IN (${placeholders(set.length)}) OR ${others})`
+    `WHERE holder = ? AND (purse_id IN (${binds(set.length)}) OR ${others})`
   await tx.run(sql, [...set.flat(), holder, ...set.map(([purse]) => purse)])
 }

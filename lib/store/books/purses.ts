@@ -12,7 +12,7 @@ import { endOfName } from '../../base/periods.ts'
 import type { Limit } from '../../terms/records.ts'
 import type { Dialect, Driver, Param, Row, Transaction } from '../base/driver.ts'
 import { recordChange } from '../base/changes.ts'
-import { integer, placeholders, money, padded, text, textOrNull } from '../base/text.ts'
+import { integer, binds, money, padded, text, textOrNull } from '../base/text.ts'
 
 /** A purse of a period has the end of its period. */
 export const PURSES: Table = {
@@ -145,6 +145,6 @@ export async function forgetPurses(driver: Driver, beforeMs: number, slice: numb
   const rows = await driver.query('forgetPurses', find, [Math.floor(beforeMs), slice])
   if (rows.length === 0) return 0
   const ids = padded(rows.map(row => text(row, 'id')))
-  await driver.run('forgetPurses', `DELETE FROM purses WHERE id IN (${placeholders(ids.length)}) AND ${unleased}`, ids)
+  await driver.run('forgetPurses', `DELETE FROM purses WHERE id IN (${binds(ids.length)}) AND ${unleased}`, ids)
   return rows.length
 }

@@ -14,7 +14,7 @@ import { type PurseId, accountPurse, keyPurse } from './purses.ts'
 import { timeOfId } from '../../base/ids.ts'
 import { type BesideEngine, type Dialect, type Driver, DuplicateKey, type Transaction } from '../base/driver.ts'
 import { prunedBefore } from '../usage/prune.ts'
-import { caseOf, chunks, integer, integerOrNull, placeholders, padded, text } from '../base/text.ts'
+import { caseOf, chunks, integer, integerOrNull, binds, padded, text } from '../base/text.ts'
 import { invariant } from '../../base/assert.ts'
 import { StoreUnavailable } from '../base/errors.ts'
 import { insertDisputes } from './disputes.ts'
@@ -38,7 +38,7 @@ async function present(tx: Transaction, batch: readonly Booking[]): Promise<Map<
   const content = new Map<string, string>()
   for (const some of chunks(batch)) {
     const asked = padded(some.map(({ fields }) => fields.requestId))
-    const sql = `SELECT request_id, ${COMPARED.join(', ')} FROM usage_log WHERE request_id IN (${placeholders(asked.length)})`
+    const sql = `SELECT request_id, ${COMPARED.join(', ')} FROM usage_log WHERE request_id IN (${binds(asked.length)})`
     for (const row of await tx.query(sql, asked))
       content.set(text(row, 'request_id'), COMPARED.map(column => integerOrNull(row, column) ?? 0).join(' '))
   }
@@ -130,7 +130,7 @@ const inOrder = <V>(map: Map<PurseId, V>): [PurseId, V][] => [...map].sort(([a],
 async function raisePurses(tx: Transaction, amounts: Map<PurseId, number>): Promise<void> {
   for (const some of chunks(inOrder(amounts), CASE_PAIRS)) {
     const pairs = padded(some)
-    const sql = `UPDATE purses SET promised = promised + ${caseOf('id', pairs.length)} WHERE id IN (${placeholders(pairs.length)})`
+    const sql = `UPDATE purses SET promised = promised + ${caseOf('id', pairs.length)} WHERE id IN (${binds(pairs.length)})`
     await tx.run(sql, [...pairs.flat(), ...pairs.map(([id]) => id)])
   }
 }
@@ -143,7 +143,7 @@ async function lowerLeases(tx: Transaction, holder: string, amounts: Map<PurseId
     const amount = caseOf('purse_id', pairs.length)
     const sql =
       `UPDATE leases SET amount = amount - ${amount} ` +
-      `WHERE holder = ? AND purse_id IN (${placeholders(pairs.length)}) AND amount >= ${amount}`
+      `WHERE holder = ? AND purse_id IN (${binds(pairs.length)}) AND amount >= ${amount}`
     const flat = pairs.flat()
     const { changes } = await tx.run(sql, [...flat, holder, ...pairs.map(([id]) => id), ...flat])
     all &&= changes === some.length
@@ -154,7 +154,7 @@ async function lowerLeases(tx: Transaction, holder: string, amounts: Map<PurseId
 async function lockPurses(tx: Transaction, ids: PurseId[]): Promise<void> {
   for (const some of chunks(ids.sort())) {
     const asked = padded(some)
-    await tx.run(`UPDATE purses SET promised = promised WHERE id IN (${placeholders(asked.length)})`, asked)
+    await tx.run(`UPDATE purses SET promised = promised WHERE id IN (${binds(asked.length)})`, asked)
   }
 }
 
@@ -163,7 +163,7 @@ async function payable(tx: Transaction, holder: string, asked: Map<PurseId, numb
   const pays = new Map<PurseId, number>()
   for (const some of chunks([...asked.keys()].sort())) {
     const ids = padded(some)
-    const where = `WHERE holder = ? AND purse_id IN (${placeholders(ids.length)})`
+    const where = `WHERE holder = ? AND purse_id IN (${binds(ids.length)})`
     await tx.run(`UPDATE leases SET amount = amount ${where}`, [holder, ...ids])
     for (const row of await tx.query(`SELECT purse_id, amount FROM leases ${where}`, [holder, ...ids])) {
       const purse = text(row, 'purse_id') as PurseId

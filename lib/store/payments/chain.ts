@@ -9,7 +9,7 @@ import type { NewAddress, Recorded, SeenPayment } from './types.ts'
 import type { Driver, Row, Transaction } from '../base/driver.ts'
 import { recordAction } from '../base/actions.ts'
 import { recordTransfers } from './transfers.ts'
-import { big, chunks, integer, placeholders, text } from '../base/text.ts'
+import { big, chunks, integer, binds, text } from '../base/text.ts'
 
 const toAddress = (row: Row): ChainAddress => ({
   chainId: integer(row, 'chain_id'),
@@ -112,7 +112,7 @@ export async function addressesWatched(driver: Driver, chainId: number, numbers:
   for (const some of chunks(numbers))
     await driver.run(
       'addressesWatched',
-      `UPDATE chain_addresses SET watched = 1 WHERE chain_id = ? AND number IN (${placeholders(some.length)})`,
+      `UPDATE chain_addresses SET watched = 1 WHERE chain_id = ? AND number IN (${binds(some.length)})`,
       [chainId, ...some],
     )
 }

@@ -11,7 +11,7 @@ import type { PaymentHold, NewOrder, OrderBounds, OrderFilter, OrderMade, Proven
 import { accountPurse } from '../books/purses.ts'
 import { recordAction } from '../base/actions.ts'
 import { lockMark } from './notes.ts'
-import { big, integer, integerOrNull, jsonOrNull, placeholders, money, text, textOrNull, toJson } from '../base/text.ts'
+import { big, integer, integerOrNull, jsonOrNull, binds, money, text, textOrNull, toJson } from '../base/text.ts'
 
 export const toOrder = (row: Row): Order => ({
   id: text(row, 'id'),
@@ -85,7 +85,7 @@ export async function orders(driver: Driver, filter: OrderFilter): Promise<Order
   const where: [string, readonly Param[]][] = [['1 = 1', []]]
   if (accountId !== undefined) where.push(['account_id = ?', [accountId]])
   if (method !== undefined) where.push(['method = ?', [method]])
-  if (states !== undefined) where.push([`state IN (${placeholders(states.length)})`, states])
+  if (states !== undefined) where.push([`state IN (${binds(states.length)})`, states])
   if (before !== undefined)
     where.push([
       '(created_at_ms < ? OR created_at_ms = ? AND id < ?)',
@@ -264,10 +264,7 @@ export async function insertOrder(
     checks: 0,
   }
   const columns = Object.keys(row)
-  await tx.run(
-    `INSERT INTO pay_orders (${columns.join(', ')}) VALUES (${placeholders(columns.length)})`,
-    Object.values(row),
-  )
+  await tx.run(`INSERT INTO pay_orders (${columns.join(', ')}) VALUES (${binds(columns.length)})`, Object.values(row))
 }
 
 export async function makeOrder(driver: Driver, order: NewOrder, bounds: OrderBounds, act: Act): Promise<OrderMade> {

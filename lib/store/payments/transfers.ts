@@ -27,7 +27,7 @@ import { accountPurse } from '../books/purses.ts'
 import { recordAction } from '../base/actions.ts'
 import { insertOrder, toOrder } from './orders.ts'
 import { payRateAt } from './notes.ts'
-import { big, integer, integerOrNull, placeholders, money, padded, text } from '../base/text.ts'
+import { big, integer, integerOrNull, binds, money, padded, text } from '../base/text.ts'
 
 /** A billion CNY. A transfer that is worth more is for people to look at; many of them fit into a balance's integer. */
 const MOST = 10n ** 15n
@@ -283,7 +283,7 @@ export async function unconfirmed(driver: Driver, chainId: number, limit: number
   const found = (await driver.query('unconfirmed', sql, [chainId, limit])).map(row => integer(row, 'seq'))
   if (found.length === 0) return []
   const some = padded(found)
-  const rows = `SELECT * ${FROM} WHERE t.seq IN (${placeholders(some.length)})`
+  const rows = `SELECT * ${FROM} WHERE t.seq IN (${binds(some.length)})`
   return (await driver.query('unconfirmed', rows, some))
     .map(toTransferOrder)
     .toSorted((a, b) => found.indexOf(a.seq) - found.indexOf(b.seq))

@@ -1,7 +1,7 @@
 /** Counters of tries that failed, which all gateways share; the deletion of rows that nobody needs any more; and addresses, which are forgotten after a time. */
 import type { Driver, Row } from '../base/driver.ts'
 import type { Counter } from './records.ts'
-import { integer, placeholders, padded, text } from '../base/text.ts'
+import { integer, binds, padded, text } from '../base/text.ts'
 
 const NONE: Counter = { failures: 0, lastMs: 0, untilMs: 0 }
 
@@ -40,7 +40,7 @@ async function forgetUses(driver: Driver, beforeMs: number, limit: number): Prom
   const rows = await driver.query('forgetAddresses', select, [beforeMs, limit])
   if (rows.length === 0) return 0
   const ids = padded(rows.map(row => integer(row, 'key_id')))
-  const update = `UPDATE key_uses SET ip = '' WHERE at_ms < ? AND key_id IN (${placeholders(ids.length)})`
+  const update = `UPDATE key_uses SET ip = '' WHERE at_ms < ? AND key_id IN (${binds(ids.length)})`
   await driver.run('forgetAddresses', update, [beforeMs, ...ids])
   return rows.length
 }
@@ -64,7 +64,7 @@ export class Throttles {
       const insert = `INSERT INTO throttles (id, failures, last_ms, until_ms) VALUES (?, 0, 0, 0) ${locked}`
       for (const id of [...ids].sort()) await tx.run(insert, [id])
       const rows = await tx.query(
-        `SELECT id, failures, last_ms, until_ms FROM throttles WHERE id IN (${placeholders(ids.length)})`,
+        `SELECT id, failures, last_ms, until_ms FROM throttles WHERE id IN (${binds(ids.length)})`,
         [...ids],
       )
       const found = new Map(rows.map(row => [text(row, 'id'), toCounter(row)]))

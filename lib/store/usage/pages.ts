@@ -10,7 +10,7 @@ import { idAt } from '../../base/ids.ts'
 import type { Dialect, Driver, Param, ReadingDriver, Transaction } from '../base/driver.ts'
 import { type BookedRow, USAGE_COLUMNS, USAGE_LOG, toBookedRow } from './rows.ts'
 import { indexName } from '../base/tables.ts'
-import { integer, placeholders, padded } from '../base/text.ts'
+import { integer, binds, padded } from '../base/text.ts'
 import { attemptIds, timeOfId } from '../../base/ids.ts'
 import { DAY_HOURS, GRAIN, dayOf, hourOf } from './sums.ts'
 import { HOUR_MS } from '../../base/zone.ts'
@@ -123,7 +123,7 @@ export function hourConditions({ from, to }: Hours, step: number, ofOne: boolean
       ['hour_no < ?', to],
     ]
   const hours = padded(Array.from({ length: count }, (_, i) => from + i * step))
-  return [[`hour_no IN (${placeholders(hours.length)})`, ...hours]]
+  return [[`hour_no IN (${binds(hours.length)})`, ...hours]]
 }
 
 /** How many days one statement asks for. */
@@ -289,7 +289,7 @@ async function placeOf(tx: Transaction, { after }: UsageFilter): Promise<LogPlac
 
 async function readRows(tx: Transaction, seqs: readonly number[]): Promise<BookedRow[]> {
   if (seqs.length === 0) return []
-  const sql = `SELECT ${USAGE_COLUMNS} FROM usage_log WHERE seq IN (${placeholders(padded(seqs).length)}) ORDER BY at_ms DESC, seq DESC`
+  const sql = `SELECT ${USAGE_COLUMNS} FROM usage_log WHERE seq IN (${binds(padded(seqs).length)}) ORDER BY at_ms DESC, seq DESC`
   return (await tx.query(sql, padded(seqs))).map(toBookedRow)
 }
 

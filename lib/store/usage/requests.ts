@@ -9,7 +9,7 @@ import type { AccountKeys, Page, Paging, RequestFilter } from './queries.ts'
 import { type BookedRow, USAGE_COLUMNS, USAGE_LOG, answerKey, toBookedRow } from './rows.ts'
 import { indexName } from '../base/tables.ts'
 import { HOUR_MS } from '../../base/zone.ts'
-import { integer, placeholders, padded, text } from '../base/text.ts'
+import { integer, binds, padded, text } from '../base/text.ts'
 import {
   type Condition,
   type LogPlace,
@@ -34,7 +34,7 @@ const REQUESTS: Condition = ["outcome <> 'attempt'"]
 export const keyConditions = (keyIds: readonly number[] | null | undefined): Condition[] => {
   if (keyIds == null) return []
   const ids = padded(keyIds)
-  return [[`key_id IN (${placeholders(ids.length)})`, ...ids]]
+  return [[`key_id IN (${binds(ids.length)})`, ...ids]]
 }
 
 function rowConditions(filter: RequestFilter): Condition[] {

@@ -9,17 +9,7 @@ import { type Micro, ZERO } from '../../base/money.ts'
 import { detailText, type Outcome, outcomeOf, readDetail } from '../../terms/usage-row.ts'
 import { type UsageRow, isToolFee } from '../../terms/records.ts'
 import type { Param, Row, Transaction } from '../base/driver.ts'
-import {
-  count,
-  integer,
-  integerOrNull,
-  placeholders,
-  money,
-  microOrNull,
-  orNull,
-  text,
-  textOrNull,
-} from '../base/text.ts'
+import { count, integer, integerOrNull, binds, money, microOrNull, orNull, text, textOrNull } from '../base/text.ts'
 import { createHash } from 'node:crypto'
 
 /** Counts that only the lines of a receipt tell apart, by the class of the line. */
@@ -227,7 +217,7 @@ const USUALLY_INSERTED = INSERTED.length - OTHERS.length - LINE_SUMS.length
 export const INSERTED_COLUMNS = INSERTED.join(', ')
 const insertOf = (columns: readonly string[]) => ({
   into: `INSERT INTO usage_log (${columns.join(', ')})`,
-  row: `(${placeholders(columns.length)})`,
+  row: `(${binds(columns.length)})`,
 })
 const INSERT = insertOf(INSERTED)
 const USUAL_INSERT = insertOf(INSERTED.slice(0, USUALLY_INSERTED))

@@ -19,7 +19,7 @@ import { timeOfId } from '../../base/ids.ts'
 import type { Driver, Param, Row, Transaction } from '../base/driver.ts'
 import { REPORTED_SUMS, type ReportedSum } from './rows.ts'
 import { OF_ROW } from './rebuild.ts'
-import { count, integer, placeholders, padded, text } from '../base/text.ts'
+import { count, integer, binds, padded, text } from '../base/text.ts'
 import { type Condition, whereOf, hourConditions, ownerConditions, paramsOf, traitConditions } from './pages.ts'
 
 /** A part of a segment, and the sums from which it is read. */
@@ -85,7 +85,7 @@ function amongConditions({ keyIds, models, groups }: SummaryQuery): Condition[] 
   return all.flatMap(([column, list]) => {
     if (list === undefined) return []
     const values = padded(list)
-    return [[`${column} IN (${placeholders(values.length)})`, ...values] as const]
+    return [[`${column} IN (${binds(values.length)})`, ...values] as const]
   })
 }
 
