@@ -140,30 +140,33 @@ export class Crediting {
 
 const AFTER_MS = 10 * 60_000
 
-export class SecondPass {
-  readonly #deps: UsdtDeps
-  readonly #reader: Reader
-  readonly #watched: Watched
+/** Reads again, now and then, what the scanner has read once. */
+class Rereading {
+  protected readonly deps: UsdtDeps
+  protected readonly reader: Reader
+  protected readonly watched: Watched
 
   constructor(deps: UsdtDeps, reader: Reader, watched: Watched) {
-    this.#deps = deps
-    this.#reader = reader
-    this.#watched = watched
+    this.deps = deps
+    this.reader = reader
+    this.watched = watched
   }
+}
 
+export class SecondPass extends Rereading {
   /** False when the node is on another fork, or behind. */
   async round(cursor: ChainCursor, stopped: () => boolean): Promise<boolean> {
-    const { store, config } = this.#deps
+    const { store, config } = this.deps
     const { secondNo, secondTo, secondAtMs } = cursor
-    if ((await storeNow(this.#deps)) - secondAtMs < AFTER_MS) return true
-    await this.#reader.chain.prove()
-    const block = await this.#reader.chain.block(secondTo.no)
+    if ((await storeNow(this.deps)) - secondAtMs < AFTER_MS) return true
+    await this.reader.chain.prove()
+    const block = await this.reader.chain.block(secondTo.no)
     if (block === null) return false
     if (block.hash !== secondTo.hash) {
       await this.#raise(
         `fork:${config.chain_id}:${secondTo.no}:${block.hash}`,
         null,
-        `block ${secondTo.no} was final as ${secondTo.hash}, and node ${this.#reader.chain.node} has ${block.hash} there`,
+        `block ${secondTo.no} was final as ${secondTo.hash}, and node ${this.reader.chain.node} has ${block.hash} there`,
       )
       return false
     }
@@ -176,17 +179,17 @@ export class SecondPass {
   }
 
   async #compare(fromNo: number, lastNo: number): Promise<number> {
-    const { store, config, counts, log } = this.#deps
-    const { byAddress } = this.#watched
+    const { store, config, counts, log } = this.deps
+    const { byAddress } = this.watched
     const { chain_id: chainId } = config
-    const { toNo, transfers } = await this.#reader.window(fromNo, lastNo, 'to', [...byAddress.keys()])
+    const { toNo, transfers } = await this.reader.window(fromNo, lastNo, 'to', [...byAddress.keys()])
     const known = await store.chain.transferOrdersIn(chainId, fromNo + 1, toNo)
     const stored = new Set(known.map(order => transferReference(chainId, order)))
     const missed = transfers.filter(transfer => !stored.has(transferReference(chainId, transfer)))
     if (missed.length > 0) {
       const { added } = await store.chain.addTransfers(
         chainId,
-        await this.#reader.dated(missed, byAddress, config.sandbox),
+        await this.reader.dated(missed, byAddress, config.sandbox),
       )
       for (let i = 0; i < added; i++) counts.repaired('usdt', 'chain')
       log.error({ from: fromNo + 1, to: toNo, added }, 'the first reading of the chain missed transfers in USDT')
@@ -194,18 +197,18 @@ export class SecondPass {
     const found = new Set(transfers.map(transfer => transferReference(chainId, transfer)))
     for (const order of known) {
       const reference = transferReference(chainId, order)
-      if (order.node !== this.#reader.chain.node && !found.has(reference))
+      if (order.node !== this.reader.chain.node && !found.has(reference))
         await this.#raise(
           `second:${reference}`,
           order.tx,
-          `the transfer of order ${order.id} is not among the logs of node ${this.#reader.chain.node}`,
+          `the transfer of order ${order.id} is not among the logs of node ${this.reader.chain.node}`,
         )
     }
     return toNo
   }
 
   async #raise(reference: string, transactionId: string | null, detail: string): Promise<void> {
-    await raise(this.#deps, { method: 'usdt', kind: 'chain', reference, transactionId, detail })
+    await raise(this.deps, { method: 'usdt', kind: 'chain', reference, transactionId, detail })
   }
 }
 
@@ -216,25 +219,15 @@ const CHINA_MS = 8 * 3_600_000
 
 const shown = (wei: bigint): string => `${tokenText(wei)} USDT`
 
-export class BalanceCheck {
-  readonly #deps: UsdtDeps
-  readonly #reader: Reader
-  readonly #watched: Watched
-
-  constructor(deps: UsdtDeps, reader: Reader, watched: Watched) {
-    this.#deps = deps
-    this.#reader = reader
-    this.#watched = watched
-  }
-
+export class BalanceCheck extends Rereading {
   async round(cursor: ChainCursor, stopped: () => boolean): Promise<void> {
-    const { store } = this.#deps
-    const day = new Date((await storeNow(this.#deps)) + CHINA_MS).toISOString().slice(0, 10)
+    const { store } = this.deps
+    const day = new Date((await storeNow(this.deps)) + CHINA_MS).toISOString().slice(0, 10)
     const mark = (await store.pay.payMarks()).find(({ method, what }) => method === 'usdt' && what === BALANCES)
     const [markDay, next] = (mark?.value ?? '').split(' ')
     if (markDay === day && next === BALANCES_DONE) return
-    await this.#reader.chain.prove()
-    const block = await this.#reader.chain.block(cursor.no)
+    await this.reader.chain.prove()
+    const block = await this.reader.chain.block(cursor.no)
     if (block?.hash !== cursor.hash || !(await this.#sweeps(cursor, stopped))) return
     const after = markDay === day ? Number(next) : -1
     const last = await this.#check(cursor, after)
@@ -243,11 +236,11 @@ export class BalanceCheck {
 
   /** Reads what left the addresses. False when more is left to read. */
   async #sweeps({ sweepNo, no: lastNo }: ChainCursor, stopped: () => boolean): Promise<boolean> {
-    const { store, config } = this.#deps
-    const addresses = [...this.#watched.byAddress.keys()]
+    const { store, config } = this.deps
+    const addresses = [...this.watched.byAddress.keys()]
     let no = sweepNo
     for (let windows = 0; no < lastNo && windows < WINDOWS && !stopped(); windows++) {
-      const { toNo, transfers } = await this.#reader.window(no, lastNo, 'from', addresses)
+      const { toNo, transfers } = await this.reader.window(no, lastNo, 'from', addresses)
       await store.chain.recordSweeps(config.chain_id, toNo, transfers)
       no = toNo
     }
@@ -256,13 +249,13 @@ export class BalanceCheck {
 
   /** Checks some addresses after one; returns the last one, null when there are no more. */
   async #check({ no }: ChainCursor, after: number): Promise<number | null> {
-    const { store, config } = this.#deps
+    const { store, config } = this.deps
     const rows = await store.chain.addresses(config.chain_id, after, READ_AT_ONCE)
     for (const { address, accountId } of rows) {
       const { received, sweeps } = await store.chain.addressSums(config.chain_id, address, no)
-      const balance = await this.#reader.chain.balance(address, no)
+      const balance = await this.reader.chain.balance(address, no)
       if (balance === received - sweeps) continue
-      await raise(this.#deps, {
+      await raise(this.deps, {
         method: 'usdt',
         kind: 'chain',
         // the same difference is told once, however many days it stays

@@ -1,7 +1,7 @@
 /** Rows of keys and of their earlier secrets, as transactions read, lock and change them. */
 import type { Logged } from '../base/actions.ts'
 import type { Table } from '../base/tables.ts'
-import { type Key, type Limit, showLimit } from '../../terms/records.ts'
+import { type Key, showLimit } from '../../terms/records.ts'
 import type { Driver, Param, Row, Transaction } from '../base/driver.ts'
 import { StoreConflict, StoreFull } from '../base/errors.ts'
 import { limitColumns, limitValues, toLimit } from '../books/purses.ts'
@@ -62,20 +62,7 @@ export const KEY_USES: Table = {
   key: ['key_id'],
 }
 
-export interface NewKey {
-  accountId: number
-  name: string
-  hash: string
-  hint: string
-  group: string
-  status: 'enabled' | 'disabled'
-  expiresAtMs: number | null
-  cap: Limit | null
-  allowIps: string[] | null
-  models: string[] | null
-  modelsOff: string[] | null
-  createdBy: number | null
-}
+export type NewKey = Omit<Key, 'id' | 'publicId' | 'createdAtMs'>
 
 /** A secret as the store keeps it. */
 export interface HashedSecret {
