@@ -279,7 +279,8 @@ export const USERS: Operation<UserDeps>[] = [
     ...danger,
     id: 'users.factor_reset',
     call: 'DELETE /users/{id}/second-factor',
-    summary: 'Delete the app, the passkeys and the recovery codes of a user who lost them. All sessions end, and the user is told.',
+    summary:
+      'Delete the app, the passkeys and the recovery codes of a user who lost them. All sessions end, and the user is told.',
     path: rowId,
     answer: { status: 204, body: null },
     refuses: [404],
