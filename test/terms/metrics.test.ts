@@ -383,7 +383,8 @@ t.test('lags of the event loop are those since the last reading', async t => {
     return read!.values[0]!.value
   }
   await lag('max')
-  for (const end = performance.now() + 60; performance.now() < end; );
+  // of what it measures, the engine takes away the 10 ms between two looks, and the loop may be blocked 10 ms after one
+  for (const end = performance.now() + 100; performance.now() < end; );
   await new Promise(resolve => setTimeout(resolve, 5))
   const snapshot = await metrics.snapshot()
   for (const name of ['max', 'p99', 'mean', 'p50', 'p90', 'min', 'stddev']) {
