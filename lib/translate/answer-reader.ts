@@ -170,6 +170,10 @@ class StreamReader implements AnswerReader, EventSink {
     return null
   }
 
+  readDocument(): never {
+    throw new Error('a stream is no document')
+  }
+
   get held(): number {
     return this.#events.held + this.#all.held
   }
@@ -256,14 +260,17 @@ class DocumentReader implements AnswerReader {
   }
 
   end(): readonly AnswerEvent[] {
+    return this.readDocument([...this.#chunks, ...this.#parts()])
+  }
+
+  readDocument(parts: readonly Uint8Array[]): readonly AnswerEvent[] {
     const { blocks } = this.#all.first
+    this.#forget()
     if (!blocks.done) {
       const tree = new Tree()
-      if (tree.read(bytesAsText(Buffer.concat([...this.#chunks, ...this.#parts()]))))
-        this.#all.each(rules => rules.document(tree))
+      if (tree.read(bytesAsText(Buffer.concat(parts)))) this.#all.each(rules => rules.document(tree))
       else blocks.fail(unreadable('the answer is not JSON'))
     }
-    this.#forget()
     return this.#all.take()
   }
 }

@@ -36,6 +36,14 @@ const HALF = unreadable('the arguments of a call are not whole')
 /** The length of `\u0000`. */
 const UNICODE_ESCAPE = 6
 
+/** The bytes that a text stands for. */
+function bytesIn(text: Literal): number {
+  let bytes = text.length - 2
+  for (let at = text.indexOf('\\'); at >= 0; at = text.indexOf('\\', at + 2))
+    bytes -= text[at + 1] === 'u' ? UNICODE_ESCAPE - UNICODE_ESCAPE_BYTES : 1
+  return bytes
+}
+
 /** Options of a writer that writes one of several answers. */
 export interface AnswerOptions extends WriterOptions {
   /** The place of the answer; absent = it is the first, whose writer also writes what belongs to all. */
@@ -179,9 +187,7 @@ export abstract class EventWriter {
   }
 
   protected count(text: Literal): void {
-    this.#bytes += text.length - 2
-    for (let at = text.indexOf('\\'); at >= 0; at = text.indexOf('\\', at + 2))
-      this.#bytes -= text[at + 1] === 'u' ? UNICODE_ESCAPE - UNICODE_ESCAPE_BYTES : 1
+    this.#bytes += bytesIn(text)
   }
 
   protected hold(bytes: number): void {
@@ -466,8 +472,13 @@ export abstract class DocumentWriter extends EventWriter {
     this.blocks[index]?.pieces.add(text)
     for (const one of logprobs) this.blocks[index]?.logprobs.push(one)
     this.hold(text.length + sizeOfLogprobs(logprobs))
-    this.count(text)
     return ''
+  }
+
+  /** Is seldom asked for, and takes long in a long text. */
+  override get counted(): number {
+    const texts = this.blocks.filter(({ kind }) => kind !== 'media').map(({ pieces }) => pieces.text)
+    return Math.ceil(texts.reduce((sum, text) => sum + bytesIn(text), 0) / BYTES_PER_TOKEN)
   }
 
   protected seal(index: number, opaque: Opaque): string {

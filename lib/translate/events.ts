@@ -318,6 +318,8 @@ export interface AnswerReader {
    * read here. Neither `push` nor `end` may follow.
    */
   takeDocument(): Uint8Array<ArrayBuffer>[] | null
+  /** Reads what another reader of the same answer gave away, in the place of `push` and `end`. */
+  readDocument(parts: readonly Uint8Array[]): readonly AnswerEvent[]
   /** How many bytes it holds in memory now. */
   readonly held: number
 }
@@ -384,7 +386,6 @@ export interface WrittenAnswer {
   /** Without the usage and the room for it. */
   length: number
   thinking: number
-  counted: number
   hasContent: boolean
   failure: Failure | null
   losses: ReadonlySet<LossWord> | undefined

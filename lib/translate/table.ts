@@ -242,14 +242,13 @@ export function writeWhole(
   let told = ''
   let hasContent = false
   let failure: Failure | null = null
-  for (const event of [...reader.push(Buffer.concat(parts)), ...reader.end()]) {
+  for (const event of reader.readDocument(parts)) {
     if (event.type === 'fail') failure = event.failure
     else told += writer.write(event)
     hasContent ||= !['begin', 'thinking', 'fail'].includes(event.type)
     failure ??= writer.failure
     if (failure !== null) break
   }
-  const { counted, thinking } = writer
   const text = failure === null ? told + writer.finish(noUsage()) : ''
   const at = text.lastIndexOf(usageMark)
   const length = text.length - (at < 0 ? 0 : usageMark.length)
@@ -259,8 +258,8 @@ export function writeWhole(
     bytes.write(text.slice(0, at), 'latin1')
     bytes.write(text.slice(at + usageMark.length), at, 'latin1')
   }
-  const { losses } = writer
-  return { bytes, told: told.length, usageAt: at, length, thinking, counted, hasContent, failure, losses }
+  const { thinking, losses } = writer
+  return { bytes, told: told.length, usageAt: at, length, thinking, hasContent, failure, losses }
 }
 
 /** The end of such an answer, with its usage as the client's protocol says it. */

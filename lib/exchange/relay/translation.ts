@@ -223,9 +223,9 @@ export class Translation {
     return this.#writer.keepAlive
   }
 
-  /** Tokens of output in what was written. */
-  get counted(): number {
-    return (this.#whole ?? this.#writer).counted
+  /** Tokens of output in what was written; null = all that the upstream sent was. */
+  get counted(): number | null {
+    return this.#whole === null ? this.#writer.counted : null
   }
 
   #count(): void {
