@@ -206,7 +206,7 @@ export function translateRequest(ask: Ask, via: Protocol, target: TranslationTar
   const { body: text, renamed, losses } = translatedUpstream(via).writeRequest(ask, target)
   const body = Buffer.from(text, 'latin1')
   const scan = protocolRow(via).body.scan(JSON_TYPE)
-  scan.feed(body)
+  scan.feed(body, text)
   const facts = scan.end() as Facts
   if (facts.invalid !== null) throw new Untranslatable(facts.invalid)
   const { stream, repeated } = ask

@@ -12,7 +12,8 @@ import type { Place } from './places.ts'
 
 /** Reads one body. A scan takes a bounded amount of memory whatever a client sends, and never throws. */
 export interface BodyScan {
-  feed(chunk: Buffer): void
+  /** `text`: the same bytes as Latin-1, where the caller has it. */
+  feed(chunk: Buffer, text?: string): void
   /** Returns null when the body is not of this form. */
   end(): Facts | null
 }

@@ -36,9 +36,9 @@ export class JsonBodyScan implements ScanEvents {
     place.begin?.(this.#draft, 0)
   }
 
-  feed(chunk: Buffer): void {
+  feed(chunk: Buffer, text?: string): void {
     this.#bytes += chunk.length
-    this.#scanner.feed(chunk)
+    this.#scanner.feed(chunk, text)
   }
 
   /** Looks up the field of a member. A name that is refused is noticed here, whatever the value is. */

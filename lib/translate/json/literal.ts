@@ -94,7 +94,12 @@ export function object(members: Readonly<Record<string, JsonText | undefined>>):
   return `{${text}}`
 }
 
-export const array = (elements: readonly JsonText[]): JsonText => `[${elements.join(',')}]`
+/** Long elements are not copied here, as `join` would, but once, with all that is put around them. */
+export function array(elements: readonly JsonText[]): JsonText {
+  let text = ''
+  for (const element of elements) text += text === '' ? element : `,${element}`
+  return `[${text}]`
+}
 
 /** `{"type":"…", …}`, the form of nearly everything. */
 export const typed = (type: string, members: Readonly<Record<string, JsonText | undefined>>): JsonText =>
