@@ -51,7 +51,8 @@ t.test('the tree takes what the engine takes, and nothing else', async t => {
   const tree = new Tree()
   for (let run = 0; run < 20_000; run++) {
     const source = random.next() < 0.3 ? jsonText(random, value(random)) : soup(random)
-    if (tree.read(source) !== isJson(source)) t.fail(`run ${run}: ${JSON.stringify(source)}`)
+    if (tree.read(Buffer.from(source).toString('latin1')) !== isJson(source))
+      t.fail(`run ${run}: ${JSON.stringify(source)}`)
   }
   t.pass('no difference')
 })

@@ -1,9 +1,10 @@
 /**
  * Finds the ends of JSON strings, and of objects and arrays that nobody looks into, over the ends of chunks. In a string the
  * first bytes are read in a loop, because most strings are short. The rest is searched for a quote by the engine, and the
- * backslashes before the quote tell whether it ends the string. Where one quote is escaped many are, and a pattern passes over
- * all of them; where there is no text of the chunk, because all of it may be inside one string, a loop does. Of an object or array only strings and brackets are followed, which is enough to find the bracket that closes it.
+ * backslashes before the quote tell whether it ends the string. Where one quote is escaped many are (`inside.ts`); where there is no text of the chunk, because all of it may be inside one string, a loop does. Of an object or array only strings and brackets are followed, which is enough to find the bracket that closes it.
  */
+import { endOfLong } from './inside.ts'
+
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
 const OPEN_OBJECT = 0x7b
@@ -14,8 +15,6 @@ const CLOSE_ARRAY = 0x5d
 const SHORT = 12
 /** A chunk of bytes is searched once for so many of its bytes; where more quotes are escaped, a loop is as fast. */
 const BYTES_PER_SEARCH = 48
-/** The inside of a string. It is bounded, as the stack of patterns is. */
-const INSIDE = /(?:[^"\\]+|\\.){1,4096}/sy
 
 export class StringEnd {
   /** True when the last chunk ended with a backslash that escapes the next byte. */
@@ -103,21 +102,10 @@ export class StringEnd {
       this.#escaped = isEscaped(chunk, from, chunk.length)
       return -1
     }
-    return isEscaped(chunk, from, quote) ? this.#findBehind(text, quote + 1) : quote + 1
-  }
-
-  /** `from`: behind an escaped quote. */
-  #findBehind(text: string, from: number): number {
-    for (let i = from; i < text.length; ) {
-      INSIDE.lastIndex = i
-      if (INSIDE.test(text)) i = INSIDE.lastIndex
-      else if (text.charCodeAt(i) === QUOTE) return i + 1
-      else {
-        this.#escaped = true // by a backslash at the very end
-        return -1
-      }
-    }
-    return -1
+    if (!isEscaped(chunk, from, quote)) return quote + 1
+    const end = endOfLong(text, quote + 1, false)
+    if (end < 0) this.#escaped = isEscaped(chunk, quote + 1, chunk.length)
+    return end
   }
 }
 

@@ -7,6 +7,7 @@
  * here whole texts are checked, because parts of them are written into other bodies as they stand. `JSON.parse` is as fast, but loses what
  * has to arrive: the text of numbers, escapes, and members that stand twice.
  */
+import { endOfLong } from '../../protocols/json/inside.ts'
 import { decode } from '../../protocols/json/text.ts'
 import { type JsonText, type Literal, literal, unquote } from './literal.ts'
 
@@ -57,7 +58,7 @@ export class Tree {
   /** How many values and keys of any depth were read. */
   values = 0
 
-  /** False: the text is not JSON, or too deep, or has too many values. A tree can read one text after another. */
+  /** `text`: bytes as Latin-1. False: it is not JSON, or too deep, or has too many values. A tree can read one text after another. */
   read(text: string, mostValues = Number.POSITIVE_INFINITY): boolean {
     this.text = text
     this.#hasEscapes = text.includes('\\')
@@ -286,11 +287,7 @@ export class Tree {
 const BACKSLASH = 0x5c
 
 const SCALARS = /true|false|null|-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?/y
-/**
- * The inside of a string. Of one of megabytes a pattern passes over much in the time of one turn of a loop; it is bounded, as its stack
- * is. Most strings are keys and words, which are at their end before a pattern has begun.
- */
-const INSIDE = /(?:[ !#-[\]-\uffff]+|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})){1,4096}/y
+/** Most strings are keys and words, which a loop has passed before a search has begun. */
 const SHORT = 32
 
 /** Returns the position after the closing quote of a string; -1 = it is not valid. `from` is inside of it. */
@@ -299,18 +296,9 @@ export function stringEnd(text: string, from: number): number {
   for (let i = from; i < near; i++) {
     const c = text.charCodeAt(i)
     if (c === QUOTE) return i + 1
-    if (c === BACKSLASH || c < 0x20) return longStringEnd(text, i)
+    if (c === BACKSLASH || c < 0x20) return endOfLong(text, i, true)
   }
-  return longStringEnd(text, near)
-}
-
-function longStringEnd(text: string, from: number): number {
-  for (let i = from; i < text.length; ) {
-    INSIDE.lastIndex = i
-    if (!INSIDE.test(text)) return text.charCodeAt(i) === QUOTE ? i + 1 : -1
-    i = INSIDE.lastIndex
-  }
-  return -1
+  return endOfLong(text, near, true)
 }
 
 /** The position behind a word or a number; -1 = there is none. */
