@@ -52,7 +52,7 @@ const large = {
   ...burst,
   stream: false,
   connections: 2,
-  warmup: 30,
+  warmup: 200, // the other thread compiles its code, too
   requests: 40,
   bodyBytes: 2_000_000,
   stalls: true,

@@ -9,6 +9,7 @@ function writeRequest({ bytes, protocol, head, via, target }: RequestJob): Done 
   let isRead = false
   try {
     const ask = translated(protocol).readRequest(Buffer.from(bytes.buffer), head)
+    bytes.buffer.transfer(0) // memory that is not given back makes the engine collect everything after every few bodies
     isRead = true
     const { body, target: _, ...rest } = translateRequest(ask, via, target)
     return { what: 'request', written: { ...rest, body: owned(body) } }

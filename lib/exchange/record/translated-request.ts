@@ -139,7 +139,7 @@ export function prepareTranslation(x: Exchange, services: Services, candidate: C
 }
 
 function jobOf(x: Exchange, { via, target }: TranslationWay): RequestJob {
-  const bytes = new Uint8Array(x.bodyBytes)
+  const bytes = Buffer.allocUnsafeSlow(x.bodyBytes) // never of memory that others share
   let at = 0
   for (const part of x.body) {
     bytes.set(part, at)
