@@ -127,10 +127,13 @@ export interface Route {
 export const frame = (bytes: string, tokens = 0, usage: Usage | null = null): Frame => ({ bytes, tokens, usage })
 
 /** Joins tokens in groups of `size`. */
-export function* groups(tokens: readonly string[], size: number): Iterable<{ text: string; tokens: number }> {
+export function* groups(
+  tokens: readonly string[],
+  size: number,
+): Iterable<{ text: string; tokens: number; group: readonly string[] }> {
   for (let i = 0; i < tokens.length; i += size) {
     const group = tokens.slice(i, i + size)
-    yield { text: group.join(''), tokens: group.length }
+    yield { text: group.join(''), tokens: group.length, group }
   }
 }
 

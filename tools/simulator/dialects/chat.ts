@@ -20,6 +20,7 @@ import {
   groups,
   listOf,
 } from '../dialect.ts'
+import { likely, topOfChat } from '../logprobs.ts'
 import { asksToSearch, nestedAnnotation } from '../search.ts'
 import { errorBody, FAILURE, headers, fixedPaths, PLAIN } from './plain.ts'
 
@@ -61,7 +62,7 @@ export const chat: Dialect = {
     const choices = Array.from({ length: ask.choices }, (_, index) => ({
       index,
       message,
-      logprobs: null,
+      logprobs: answer.call === null ? logprobsOf(ask, answer.text) : null,
       finish_reason: FINISH[answer.finish],
     }))
     return {
@@ -76,9 +77,10 @@ export const chat: Dialect = {
       data({ ...common, choices, ...(ask.option ? { usage: null } : {}), ...fields })
     const one = (index: number, delta: object, finish: string | null, more: object = {}): string =>
       event([{ index, delta, logprobs: null, finish_reason: finish, ...more }], { obfuscation: OBFUSCATION })
-    const all = (delta: object, tokens: number, finish: string | null = null): Frame[] =>
-      Array.from({ length: ask.choices }, (_, index) => frame(one(index, delta, finish), tokens))
-    for (const { delta, tokens } of deltas(answer)) yield* all(delta, tokens)
+    const all = (delta: object, tokens: number, finish: string | null = null, more: object = {}): Frame[] =>
+      Array.from({ length: ask.choices }, (_, index) => frame(one(index, delta, finish, more), tokens))
+    for (const { delta, tokens, group } of deltas(answer))
+      yield* all(delta, tokens, null, group === undefined ? {} : { logprobs: logprobsOf(ask, group) })
     const finish = FINISH[answer.finish]
     if (answer.reports && answer.foreign) {
       for (let index = 1; index < ask.choices; index++) yield frame(one(index, {}, finish))
@@ -113,11 +115,17 @@ function callsOf({ call, id }: Answer) {
   }
 }
 
-function* deltas(answer: Answer): Iterable<{ delta: object; tokens: number }> {
+function logprobsOf({ body }: Ask, tokens: readonly string[]) {
+  const top = topOfChat(body)
+  return top === null ? null : { content: likely(tokens, top), refusal: null }
+}
+
+/** `group`: the tokens of the text, where it is one. */
+function* deltas(answer: Answer): Iterable<{ delta: object; tokens: number; group?: readonly string[] }> {
   const { call, id, chunk } = answer
   if (call === null) {
     yield { delta: { role: 'assistant', content: '', refusal: null }, tokens: 0 }
-    for (const { text, tokens } of groups(answer.text, chunk)) yield { delta: { content: text }, tokens }
+    for (const { text, tokens, group } of groups(answer.text, chunk)) yield { delta: { content: text }, tokens, group }
     if (answer.search !== null) yield { delta: { annotations: notesOf(answer) }, tokens: 0 }
     return
   }

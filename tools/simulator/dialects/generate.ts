@@ -20,6 +20,7 @@ import {
   frame,
   groups,
 } from '../dialect.ts'
+import { likelyResult, topOfGenerate } from '../logprobs.ts'
 import { asksGoogle, grounding } from '../search.ts'
 import { PLAIN } from './plain.ts'
 
@@ -89,7 +90,7 @@ export const generate: Dialect = {
   whole(ask, answer) {
     const thought = thoughtPart(ask, answer.thinking.join(''))
     const said = answer.call === null ? { text: answer.text.join('') } : callPart(answer)
-    return chunkOf(ask, answer, [...thought, said], true, answer.usage.output)
+    return chunkOf(ask, answer, [...thought, said], true, answer.usage.output, answer.call === null ? answer.text : [])
   },
   frames: (ask, answer) => (ask.option ? asEvents(chunks(ask, answer)) : asArray(chunks(ask, answer))),
   count: tokens => ({
@@ -122,10 +123,10 @@ interface Chunk {
 
 function* chunks(ask: Ask, answer: Answer): Iterable<Chunk> {
   let tokens = 0
-  const chunk = (parts: object[], added: number, last: boolean): Chunk => {
+  const chunk = (parts: object[], added: number, last: boolean, group: readonly string[] = []): Chunk => {
     tokens += added * ask.choices
     const usage = answer.reports ? { ...answer.usage, output: tokens } : null
-    return { fields: chunkOf(ask, answer, parts, last, tokens), tokens: added * ask.choices, usage }
+    return { fields: chunkOf(ask, answer, parts, last, tokens, group), tokens: added * ask.choices, usage }
   }
   if (answer.thinking.length > 0)
     yield chunk(
@@ -137,7 +138,8 @@ function* chunks(ask: Ask, answer: Answer): Iterable<Chunk> {
   else {
     const said = [...groups(answer.text, answer.chunk)]
     if (said.length === 0 && answer.thinking.length === 0) yield chunk([{ text: '' }], 0, true)
-    for (const [i, group] of said.entries()) yield chunk([{ text: group.text }], group.tokens, i === said.length - 1)
+    for (const [i, { text, tokens: added, group }] of said.entries())
+      yield chunk([{ text }], added, i === said.length - 1, group)
   }
 }
 
@@ -163,11 +165,20 @@ function callPart({ call, finish }: Answer): object {
   return { functionCall: { name: call?.name, args } }
 }
 
-function chunkOf(ask: Ask, answer: Answer, parts: object[], last: boolean, tokens: number): object {
+/** `group`: the tokens of the text that is in it. */
+function chunkOf(
+  ask: Ask,
+  answer: Answer,
+  parts: object[],
+  last: boolean,
+  tokens: number,
+  group: readonly string[],
+): object {
   const { search } = answer
   const candidates = Array.from({ length: ask.choices }, (_, index) => ({
     content: { parts, role: 'model' },
     ...(last ? { finishReason: FINISH[answer.finish] } : {}),
+    ...likelyResult(group, topOfGenerate(ask.body)),
     ...(last && search !== null ? { groundingMetadata: grounding(search, answer.text.join('')) } : {}),
     index,
   }))

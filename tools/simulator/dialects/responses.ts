@@ -20,6 +20,7 @@ import {
   groups,
   listOf,
 } from '../dialect.ts'
+import { likely, topOfResponses } from '../logprobs.ts'
 import { annotation, asksToSearch, searchItem } from '../search.ts'
 import { errorBody, FAILURE, headers, fixedPaths, PLAIN } from './plain.ts'
 
@@ -74,7 +75,7 @@ export const responses: Dialect = {
     if (answer.thinking.length > 0) yield* reasoning(sequence, answer, index++)
     if (answer.search !== null) yield* search(sequence, searchItem(answer.search, answer.id, ask.body), index++)
     if (asksToCompact(ask.body)) yield* compaction(sequence, answer, index)
-    else yield* answer.call === null ? text(sequence, answer, index) : call(sequence, answer, index)
+    else yield* answer.call === null ? text(sequence, ask, answer, index) : call(sequence, answer, index)
     const status = statusOf(answer)
     const whole = response(ask, answer, status)
     yield sequence.event(`response.${status}`, { response: whole }, 0, answer.reports ? answer.usage : null)
@@ -122,7 +123,7 @@ function response(ask: Ask, answer: Answer, status: Status): object {
     text: { format: { type: 'text' }, verbosity: 'medium' },
     tool_choice: 'auto',
     tools: listOf(body['tools']),
-    top_logprobs: 0,
+    top_logprobs: topOfResponses(body) ?? 0,
     top_p: 1,
     truncation: 'disabled',
     usage: done && answer.reports ? usageOf(answer.usage, answer.thinking.length) : null,
@@ -144,12 +145,14 @@ function usageOf(usage: Usage, reasoningTokens: number) {
 }
 
 const reasoningItem = (answer: Answer) => ({ id: `rs_${answer.id}`, type: 'reasoning', summary: [] })
-const partOf = (said: string, annotations: object[] = []) => ({
+const partOf = (said: string, annotations: object[] = [], logprobs: object[] = []) => ({
   type: 'output_text',
   annotations,
-  logprobs: [],
+  logprobs,
   text: said,
 })
+const wholePart = ({ body }: Ask, answer: Answer) =>
+  partOf(answer.text.join(''), notesOf(answer), likely(answer.text, topOfResponses(body)))
 const notesOf = ({ search, text }: Answer): object[] => (search === null ? [] : [annotation(search, text.join(''))])
 const messageItem = (answer: Answer, status: Status, content: object[]) => ({
   id: `msg_${answer.id}`,
@@ -182,11 +185,12 @@ function* compaction(sequence: Sequence, answer: Answer, index: number): Iterabl
   yield sequence.event('response.output_item.done', at, answer.text.length)
 }
 
-function outputOf({ body }: Ask, answer: Answer): object[] {
+function outputOf(ask: Ask, answer: Answer): object[] {
+  const { body } = ask
   if (asksToCompact(body)) return [compactionItem(answer)]
   const said =
     answer.call === null
-      ? messageItem(answer, statusOf(answer), [partOf(answer.text.join(''), notesOf(answer))])
+      ? messageItem(answer, statusOf(answer), [wholePart(ask, answer)])
       : callItem(answer, statusOf(answer), answer.call.args.join(''))
   const searched = answer.search === null ? [] : [searchItem(answer.search, answer.id, body)]
   return [...(answer.thinking.length > 0 ? [reasoningItem(answer)] : []), ...searched, said]
@@ -208,17 +212,20 @@ function* search(sequence: Sequence, item: ReturnType<typeof searchItem>, index:
   yield sequence.event('response.output_item.done', { output_index: index, item })
 }
 
-function* text(sequence: Sequence, answer: Answer, index: number): Iterable<Frame> {
+function* text(sequence: Sequence, ask: Ask, answer: Answer, index: number): Iterable<Frame> {
+  const top = topOfResponses(ask.body)
   const item = { output_index: index, item: messageItem(answer, 'in_progress', []) }
   const at = { item_id: `msg_${answer.id}`, output_index: index, content_index: 0 }
   yield sequence.event('response.output_item.added', item)
   yield sequence.event('response.content_part.added', { ...at, part: partOf('') })
-  for (const { text: delta, tokens } of groups(answer.text, answer.chunk))
-    yield sequence.event('response.output_text.delta', { ...at, delta, logprobs: [], obfuscation: 'Zk3x9' }, tokens)
+  for (const { text: delta, tokens, group } of groups(answer.text, answer.chunk)) {
+    const fields = { ...at, delta, logprobs: likely(group, top), obfuscation: 'Zk3x9' }
+    yield sequence.event('response.output_text.delta', fields, tokens)
+  }
   for (const [n, note] of notesOf(answer).entries())
     yield sequence.event('response.output_text.annotation.added', { ...at, annotation_index: n, annotation: note })
-  const part = partOf(answer.text.join(''), notesOf(answer))
-  yield sequence.event('response.output_text.done', { ...at, text: part.text, logprobs: [] })
+  const part = wholePart(ask, answer)
+  yield sequence.event('response.output_text.done', { ...at, text: part.text, logprobs: part.logprobs })
   yield sequence.event('response.content_part.done', { ...at, part })
   yield sequence.event('response.output_item.done', { ...item, item: messageItem(answer, statusOf(answer), [part]) })
 }
