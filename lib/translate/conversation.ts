@@ -5,7 +5,7 @@
  * line that says whose they are; calls and thoughts are the assistant's and results the user's, in whosever turn they stand.
  */
 import type { Ask, CallPart, MediaPart, ResultPart, TextPart, ThoughtPart, Turn, TurnPart } from './ask.ts'
-import { isBlank, join, type Literal, literal } from './json/literal.ts'
+import { isBlank, join, type Literal, literal, trimEnd } from './json/literal.ts'
 import { CallIds } from './names.ts'
 
 export type Round = UserRound | AssistantRound | SystemRound
@@ -287,4 +287,13 @@ function putSystem(all: Round[], parts: TextPart[], areKnown: boolean): void {
   const part: TextPart = { type: 'text', text: reminder(parts) }
   if (user?.role === 'user') user.parts.push(part)
   else all.push({ role: 'user', results: [], parts: [part] })
+}
+
+/** Where the conversation ends with the beginning of an answer, which cannot go on behind a space. */
+export function trimLast(rounds: readonly Round[]): void {
+  const last = rounds.at(-1)
+  if (last?.role !== 'assistant') return
+  const at = last.parts.findLastIndex(({ type }) => type === 'text')
+  const text = last.parts[at]
+  if (text?.type === 'text') last.parts[at] = { ...text, text: trimEnd(text.text) }
 }

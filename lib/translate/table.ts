@@ -34,6 +34,7 @@ import { readChatRequest } from './chat/request-reader.ts'
 import { writeChatRequest } from './chat/request-writer.ts'
 import { converseAnswerReader } from './converse/answer-reader.ts'
 import { writeConverseRequest } from './converse/request-writer.ts'
+import { goesOn } from './converse/thinking.ts'
 import { responsesAnswerReader } from './responses/answer-reader.ts'
 import { responsesAnswerWriter } from './responses/answer-writer.ts'
 import { queryOf, SEARCH_ID } from './search.ts'
@@ -51,6 +52,8 @@ interface TranslatedUpstream {
    * `Untranslatable` when this protocol, or the target, cannot say something that matters.
    */
   writeRequest(ask: Ask, target: TranslationTarget): Written
+  /** Whether a model goes on where a conversation ends with the beginning of its answer; absent = none does, but at some kinds of provider. */
+  goesOn?(model: string): boolean
   /** One reader for each answer of an upstream. */
   answerReader(options: ReaderOptions): AnswerReader
 }
@@ -79,6 +82,7 @@ const ROWS: Partial<Readonly<Record<Protocol, Translated>>> = {
   messages: {
     readRequest: readMessagesRequest,
     writeRequest: writeMessagesRequest,
+    goesOn: () => true,
     answerReader: messagesAnswerReader,
     answerWriter: messagesAnswerWriter,
     writeError: writeMessagesError,
@@ -129,7 +133,7 @@ const ROWS: Partial<Readonly<Record<Protocol, Translated>>> = {
 
 /** The protocols that only upstreams speak. */
 const OF_UPSTREAMS: Partial<Readonly<Record<Protocol, TranslatedUpstream>>> = {
-  converse: { writeRequest: writeConverseRequest, answerReader: converseAnswerReader },
+  converse: { writeRequest: writeConverseRequest, goesOn, answerReader: converseAnswerReader },
 }
 
 /** The protocols whose clients are served by translation. */

@@ -12,7 +12,7 @@ import {
   type ModelEffort,
 } from '../terms/records.ts'
 import { type TranslationTarget, plainTarget } from '../translate/ask.ts'
-import { TRANSLATED, translatedRow } from '../translate/table.ts'
+import { TRANSLATED, translatedRow, translatedUpstream } from '../translate/table.ts'
 import { CompiledChannel, type UpstreamConnection } from './compiled-channel.ts'
 import type { OutputBounds } from '../protocols/words/maxima.ts'
 import { type KindName, kindLike, type OtherForm } from '../catalog/upstreams.ts'
@@ -321,7 +321,7 @@ export function targetOf(
 ): TranslationTarget {
   return {
     ...plainTarget(upstreamModel),
-    prefill: via === 'messages' ? 'plain' : null,
+    prefill: translatedUpstream(via).goesOn?.(upstreamModel) ? 'plain' : null,
     ...(kind !== null && via === 'chat' ? AT_KIND[kindLike(kind)] : {}),
     search: searchAt(kind, via, upstreamModel),
     thinking: row?.thinking ?? (via === 'messages' || via === 'converse' ? 'adaptive' : 'effort'),

@@ -4,10 +4,12 @@ import type { Channel, Protocol } from '../../lib/terms/records.ts'
 import type { TranslationTarget } from '../../lib/translate/ask.ts'
 import type { KindName } from '../../lib/protocols/words/kinds.ts'
 import { KINDS } from '../../lib/protocols/words/kinds.ts'
+import { writeConverseRequest } from '../../lib/translate/converse/request-writer.ts'
 import { targetOf } from '../../lib/world/table.ts'
 import { chat, generate, messages, responses } from './support/protocols.ts'
 import { bodyOf, refuses, via } from './support/rows.ts'
 
+const HEAD = { model: 'm', stream: false }
 const BEGUN = '{"answer": '
 const MESSAGES = {
   max_tokens: 9,
@@ -72,6 +74,46 @@ t.test('a call without its result is no beginning of an answer', async t => {
 t.test('chat without a mark is asked everywhere as its own upstreams are', async t => {
   for (const to of [messages, responses, generate])
     t.match(via(chat, to, { messages: MESSAGES.messages }).body, 'answer')
+})
+
+t.test('Converse is asked where the model goes on', async t => {
+  const model = 'eu.anthropic.claude-sonnet-4-5-20250929-v1:0'
+  const channel = { kind: 'bedrock', cacheMarks: 'asked', finish: 'strict' } as unknown as Channel
+  const at = (name: string) => targetOf(channel, undefined, name, 'converse')
+  for (const [from, body] of [
+    [messages, MESSAGES],
+    [generate, CONTENTS],
+    [chat, marked('prefix')],
+  ] as const) {
+    const { body: written } = writeConverseRequest(from.readRequest(Buffer.from(JSON.stringify(body)), HEAD), at(model))
+    t.same(JSON.parse(written).messages.at(-1), { role: 'assistant', content: [{ text: BEGUN.trimEnd() }] })
+    const newer = () =>
+      writeConverseRequest(
+        from.readRequest(Buffer.from(JSON.stringify(body)), HEAD),
+        at(`${model}`.replace('4-5', '4-6')),
+      )
+    t.throws(newer, { name: 'Error', field: from === generate ? 'contents' : 'messages' })
+  }
+  const goOn = [
+    'anthropic.claude-v2:1',
+    'anthropic.claude-instant-v1',
+    'anthropic.claude-3-haiku-20240307-v1:0',
+    'us.anthropic.claude-3-7-sonnet-20250219-v1:0',
+    'anthropic.claude-opus-4-20250514-v1:0',
+    'global.anthropic.claude-haiku-4-5-20251001-v1:0',
+    'arn:aws:bedrock:us-east-1::foundation-model/anthropic.claude-opus-4-1-20250805-v1:0',
+  ]
+  const not = [
+    'anthropic.claude-opus-4-6-v1',
+    'eu.anthropic.claude-sonnet-4-6',
+    'anthropic.claude-opus-5',
+    'anthropic.claude-sonnet-4-50',
+    'amazon.nova-lite-v1:0',
+    'meta.llama3-70b-instruct-v1:0',
+    'claude-3-haiku',
+  ]
+  for (const name of goOn) t.equal(at(name).prefill, 'plain', name)
+  for (const name of not) t.equal(at(name).prefill, null, name)
 })
 
 t.test('who goes on', async t => {

@@ -12,7 +12,7 @@ import type {
   Written,
 } from '../ask.ts'
 import { PromptMarks } from '../cache-marks.ts'
-import { type AssistantRound, asError, placed, roundsOf, type UserRound } from '../conversation.ts'
+import { type AssistantRound, asError, placed, roundsOf, trimLast, type UserRound } from '../conversation.ts'
 import { asObject } from '../freeform.ts'
 import {
   array,
@@ -186,6 +186,7 @@ class ConverseWriter extends RequestWriter {
   /** Returns whether the model may think: in the middle of a round of tools only where its earlier thoughts are there. */
   #conversation(): boolean {
     const rounds = placed(roundsOf(this.ask), false)
+    trimLast(rounds)
     if (rounds[0]?.role !== 'user') this.#add('user', [DOT])
     for (const round of rounds)
       if (round.role === 'user') this.#user(round)

@@ -19,6 +19,11 @@ const FAMILIES: readonly (readonly [Family, RegExp])[] = [
 
 export const familyOf = (model: string): Family => FAMILIES.find(([, name]) => name.test(model))?.[0] ?? 'other'
 
+/** The models of Anthropic before 4.6, which go on with the beginning of an answer. Newer ones refuse it, and of other makers nothing is known. */
+const GO_ON = /(?:^|[./])anthropic\.claude-(?:v2|instant|3|(?:opus|sonnet|haiku)-4(?:-[0-5])?(?:-\d{8}|-v\d|$))/
+
+export const goesOn = (model: string): boolean => GO_ON.test(model)
+
 export interface Thinks {
   /** Members that Converse hands on to the model. */
   fields?: Readonly<Record<string, JsonText>>

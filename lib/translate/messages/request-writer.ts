@@ -12,7 +12,7 @@ import type {
   Written,
 } from '../ask.ts'
 import { PromptMarks } from '../cache-marks.ts'
-import { type AssistantRound, placed, roundsOf, type UserRound } from '../conversation.ts'
+import { type AssistantRound, placed, roundsOf, trimLast, type UserRound } from '../conversation.ts'
 import { Untranslatable } from '../events.ts'
 import { asObject } from '../freeform.ts'
 import {
@@ -24,7 +24,6 @@ import {
   object,
   optional,
   type JsonText,
-  trimEnd,
   typed,
 } from '../json/literal.ts'
 import { objectIn } from '../json/tree.ts'
@@ -209,8 +208,8 @@ class MessagesWriter extends RequestWriter {
   #conversation(): boolean {
     const rounds = placed(roundsOf(this.ask), this.target.systemTurns)
     if (rounds[0]?.role !== 'user') this.#message('user', [DOT])
+    trimLast(rounds)
     const last = rounds.at(-1)
-    if (last?.role === 'assistant') trimLast(last)
     for (const round of rounds) {
       if (round.role === 'user') this.#user(round)
       else if (round.role === 'assistant') this.#assistant(round)
@@ -298,13 +297,6 @@ function sourceOf({ url, text, base64, mime, kind }: MediaPart): JsonText {
   if (text !== undefined) return typed('text', { media_type: '"text/plain"', data: text })
   const media_type = optional(mime ?? (kind === 'image' ? 'image/png' : 'application/pdf'))
   return typed('base64', { media_type, data: base64 })
-}
-
-/** An answer cannot go on behind a space. */
-function trimLast(round: AssistantRound): void {
-  const at = round.parts.findLastIndex(({ type }) => type === 'text')
-  const text = round.parts[at]
-  if (text?.type === 'text') round.parts[at] = { ...text, text: trimEnd(text.text) }
 }
 
 const markOf = (life: CacheLife | null): JsonText | undefined =>
