@@ -30,6 +30,8 @@ import { fitId } from './names.ts'
 /** The longest event and the longest document. Pictures stand whole in both. */
 const LONGEST_EVENT = 8 * 1024 * 1024
 const LONGEST_DOCUMENT = 32 * 1024 * 1024
+/** The most values of a document: twenty tokens that might have stood in the place of each (`logprobs`) are hundreds of values. */
+const MOST_VALUES = 1 << 22
 
 /** How a protocol reads its answers. What it finds goes into `blocks`. */
 export abstract class AnswerRules {
@@ -267,9 +269,9 @@ class DocumentReader implements AnswerReader {
     const { blocks } = this.#all.first
     this.#forget()
     if (!blocks.done) {
-      const tree = new Tree()
+      const tree = new Tree(undefined, MOST_VALUES)
       if (tree.read(bytesAsText(Buffer.concat(parts)))) this.#all.each(rules => rules.document(tree))
-      else blocks.fail(unreadable('the answer is not JSON'))
+      else blocks.fail(unreadable(tree.hasTooMany ? 'the answer has too many values' : 'the answer is not JSON'))
     }
     return this.#all.take()
   }

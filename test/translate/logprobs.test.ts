@@ -157,6 +157,27 @@ t.test('what is kept of them counts as memory, and ends an answer that has too m
   }
 })
 
+/** A document of chat completions whose tokens have twenty alternatives each. */
+const longDocument = (tokens: number) => {
+  const one = { token: 'ab', logprob: -1.25, bytes: [97, 98] }
+  const text = JSON.stringify({ ...one, top_logprobs: Array.from({ length: 20 }, () => one) })
+  const choice = `{"index":0,"message":{"content":"x"},"logprobs":{"content":[${Array(tokens).fill(text).join(',')}]},"finish_reason":"stop"}`
+  return Buffer.from(`{"id":"c","choices":[${choice}],"usage":{"prompt_tokens":1,"completion_tokens":${tokens}}}`)
+}
+
+t.test('a whole answer of a million values is read, and one that has more than can be is named', async t => {
+  const tokens = 6000 // each has 200 values
+  const answer = readAll(chat, [longDocument(tokens)], { events: false })
+  const [part] = JSON.parse(writeAll(responses, answer, usageOf(), { events: false }).toString()).output[0].content
+  t.equal(part.logprobs.length, tokens)
+  t.match(part.logprobs.at(-1), { token: 'ab', logprob: -1.25, top_logprobs: Array(20).fill({ bytes: [97, 98] }) })
+  const values = Buffer.from(`{"choices":[${'0,'.repeat(1 << 22)}0]}`)
+  t.match(readAll(chat, [values], { events: false }).at(-1), {
+    type: 'fail',
+    failure: { status: 502, message: 'the answer has too many values' },
+  })
+})
+
 // --- the official clients
 
 const answering = (bytes: Buffer) => async (): Promise<Response> =>

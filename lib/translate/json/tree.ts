@@ -33,7 +33,7 @@ const COLON = 0x3a
 
 /** A node has four numbers: kind, start, end, and the node behind all of it. A key is a node in front of its value. */
 const FIELDS = 4
-/** The most nodes of one text, and the most brackets around a value. */
+/** The most nodes of one text, unless its reader says otherwise, and the most brackets around a value. */
 const MOST_NODES = 1 << 19
 const MOST_DEPTH = 1000
 /** Deeper than anything that readers look into. */
@@ -47,9 +47,11 @@ export class Tree {
   /** The node of each open bracket, outermost first; NONE = it is too deep to be noted. */
   readonly #open: Node[] = []
   readonly #levels: number
+  readonly #most: number
 
-  constructor(levels = LEVELS) {
+  constructor(levels = LEVELS, mostNodes = MOST_NODES) {
     this.#levels = levels
+    this.#most = mostNodes
   }
 
   /** The value that is the whole text. */
@@ -76,10 +78,16 @@ export class Tree {
       if (i < 0) return false
       if (this.#done) {
         this.#done = false
-        return i === text.length && this.#count <= MOST_NODES
+        return i === text.length && !this.hasTooMany
       }
     }
   }
+
+  /** The text has more values than are noted. */
+  get hasTooMany(): boolean {
+    return this.#count > this.#most
+  }
+
   /** The last value was a bracket, and what comes next is the first value in it. */
   #opened = false
   /** The outermost value has ended. */
@@ -152,7 +160,7 @@ export class Tree {
 
   #note(kind: number, start: number, end: number): Node {
     this.values++
-    if (this.#open.length > this.#levels || this.#count > MOST_NODES) return NONE
+    if (this.#open.length > this.#levels || this.hasTooMany) return NONE
     const at = this.#count * FIELDS
     if (at + FIELDS > this.#nodes.length) {
       const more = new Int32Array(this.#nodes.length * 2)
