@@ -5,25 +5,50 @@
 import t from 'tap'
 import type { AnswerEvent } from '../../lib/translate/events.ts'
 import { Blocks } from '../../lib/translate/answer-reader.ts'
+import type { KindName } from '../../lib/protocols/words/kinds.ts'
 import { RECORDED } from '../protocols/recorded.ts'
+import { RECORDED_ERRORS } from '../protocols/recorded-errors.ts'
 import { readerOptions, type Loose, usageOf, writeAll } from './support/answers.ts'
 import { chat, generate, messages, responses } from './support/protocols.ts'
 import { VENDORS } from './support/vendors.ts'
 
 const WRITERS = { messages, chat, responses, generate }
 type Name = keyof typeof WRITERS
+const VENDOR_OF: Readonly<Record<Name, KindName>> = {
+  messages: 'anthropic',
+  chat: 'openai',
+  responses: 'openai',
+  generate: 'gemini',
+}
 
-/** What a text and a call come to, with the reason that goes with them. */
-function answer(hasCall: boolean): AnswerEvent[] {
-  const blocks = new Blocks(readerOptions())
+type What = 'text' | 'call' | 'thought' | 'search' | 'refusal'
+/** What is compared: of answers that the vendor has given to others, whole and as a stream. */
+const COMPARED: Readonly<Record<Name, { whole: readonly What[]; stream: readonly What[] }>> = {
+  messages: { whole: ['text', 'call', 'thought', 'search', 'refusal'], stream: ['text', 'call', 'thought', 'refusal'] },
+  chat: { whole: ['text', 'call', 'refusal'], stream: ['text', 'call', 'refusal'] },
+  responses: { whole: ['text', 'call', 'thought', 'search'], stream: ['text', 'call', 'thought'] },
+  generate: { whole: ['text', 'call', 'thought', 'refusal'], stream: ['text', 'call', 'thought', 'refusal'] },
+}
+const FOUND = { url: '"https://a.example/"', title: '"A"', text: '""', age: '""' }
+
+/** An answer that has a text and something else, with the reason that goes with it. */
+function answer(what: What): AnswerEvent[] {
+  const blocks = new Blocks(readerOptions(what === 'search' ? { query: '"q"' } : {}))
   blocks.begin('id', 'model')
+  if (what === 'thought') {
+    blocks.text('thought', '"Hm."')
+    blocks.seal('thought', 'signed', '"c2ln"')
+  }
+  if (what === 'search')
+    blocks.searched({ queries: ['"q"'], sources: [FOUND], isFailed: false, issuer: readerOptions().issuer })
   blocks.text('text', '"Hello"')
-  if (hasCall) {
+  if (what === 'search') blocks.note({ ...FOUND, start: '0', end: '5', at: 'answer' })
+  if (what === 'call') {
     const call = blocks.call('call_1', 'look')
     blocks.args(call, '"{\\"at\\":\\"it\\"}"')
     blocks.closeCall(call)
   }
-  blocks.reason = hasCall ? 'tool' : 'end'
+  blocks.reason = what === 'call' ? 'tool' : what === 'refusal' ? 'refusal' : 'end'
   blocks.finish()
   return [...blocks.found.take()]
 }
@@ -71,7 +96,7 @@ function membersOf(all: readonly Loose[]): { members: Map<string, Seen>; objects
 }
 
 const vendorsOf = (name: Name, isStream: boolean): Loose[] => {
-  const kind = { messages: 'anthropic', chat: 'openai', responses: 'openai', generate: 'gemini' }[name]
+  const kind = VENDOR_OF[name]
   const rows = RECORDED.filter(row => row.kind === kind && row.protocol === name && row.of === 'recorded')
   // the chunks of generate-content are documents
   const has = (inStream: boolean): boolean => inStream === isStream || name === 'generate'
@@ -87,8 +112,9 @@ const unused = new Set(Object.values(VENDORS).flatMap(({ differs }) => differs.m
 for (const name of Object.keys(WRITERS) as Name[])
   for (const isStream of [false, true])
     t.test(`${name}, ${isStream ? 'streams' : 'documents'}`, async t => {
-      const ours = [false, true].flatMap(hasCall => {
-        const bytes = writeAll(WRITERS[name], answer(hasCall), usageOf(), { events: isStream })
+      const ours = COMPARED[name][isStream ? 'stream' : 'whole'].flatMap(what => {
+        const asked = what === 'search' ? { ask: { query: '"q"' } } : {}
+        const bytes = writeAll(WRITERS[name], answer(what), usageOf(), { events: isStream, ...asked })
         return isStream ? eventsOf(bytes) : [JSON.parse(bytes.toString()) as Loose]
       })
       const theirs = membersOf(vendorsOf(name, isStream))
@@ -110,6 +136,35 @@ for (const name of Object.keys(WRITERS) as Name[])
         [],
       )
     })
+
+/** Errors of all types have one form. */
+const alike = (body: Loose): Loose =>
+  typeof body['error']?.type === 'string' ? { ...body, error: { ...body['error'], type: 'an_error' } } : body
+
+for (const [name, kind] of Object.entries(VENDOR_OF) as [Name, string][])
+  t.test(`${name}, errors`, async t => {
+    const bodies = RECORDED_ERRORS.filter(error => error.kind === kind).map(({ body }) => alike(body as Loose))
+    const theirs = membersOf([...bodies, ...VENDORS[name].errors.map(alike)])
+    const failures = (['invalid', 'rate', 'overloaded', 'server'] as const).map(failure => ({
+      kind: failure,
+      status: 400,
+      message: 'no',
+    }))
+    const own = membersOf(failures.map(failure => alike(JSON.parse(WRITERS[name].writeError(failure).body))))
+    const strange = [...own.members].flatMap(([at, { types }]) =>
+      [...types].filter(type => !theirs.members.get(at)?.types.has(type)).map(type => `${at}: ${type}`),
+    )
+    const missing = [...theirs.members].flatMap(([at, { count, of }]) =>
+      count === theirs.objects.get(of) && !own.members.has(at) ? [`${at}: missing`] : [],
+    )
+    const listed = VENDORS[name].differs
+    const all = [...strange, ...missing]
+    for (const [pattern] of listed) if (all.some(one => pattern.test(one))) unused.delete(pattern)
+    t.same(
+      all.filter(one => !listed.some(([pattern]) => pattern.test(one))),
+      [],
+    )
+  })
 
 t.test('each difference that is listed is one', async t => {
   t.same([...unused], [])

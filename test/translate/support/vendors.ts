@@ -6,6 +6,8 @@ import type { Loose } from './answers.ts'
 export interface Vendor {
   whole: readonly Loose[]
   events: readonly Loose[]
+  /** Answers with a status of an error. */
+  errors: readonly Loose[]
   /** A pattern of the difference, and why it is one. */
   differs: readonly [pattern: RegExp, why: string][]
 }
@@ -23,7 +25,55 @@ const ANTHROPIC = { id: 'msg_011Cf4RCSGGVqdrib7eAZKZx', type: 'message', role: '
 const UNSTOPPED = { stop_reason: null, stop_sequence: null, stop_details: null }
 const CALLER = { type: 'direct' }
 
-/** From https://github.com/vercel/ai/tree/main/packages/openai/src/responses/__fixtures__: issue-19493-gpt-5.1-tool-call, issue-20047-openai-responses. */
+/**
+ * From https://github.com/vercel/ai/tree/main/packages/anthropic/src/__fixtures__: issue-13430-thinking-tool-call, anthropic-web-search-tool.1,
+ * anthropic-claude-sonnet-5-reasoning-summarized, anthropic-refusal, anthropic-issue-17366-error; texts and states are shortened.
+ */
+const SIGNATURE = 'Eq4CCpIBCBIYAipAM+SGYGx7V1aPBT2LXi5M54elabwL'
+const SEARCH_USE = 'srvtoolu_01Qxbje4duKBes3Nj42MkZug'
+const NEWS = { title: 'Latest News - Apple Developer', url: 'https://developer.apple.com/news/' }
+const THINKING = { type: 'thinking', thinking: 'The user wants me to call it.', signature: SIGNATURE }
+const ANTHROPIC_MORE: readonly Loose[] = [
+  {
+    ...ANTHROPIC,
+    content: [THINKING, { type: 'tool_use', id: 'toolu_017R', name: 'check', input: {}, caller: CALLER }],
+    ...UNSTOPPED,
+    stop_reason: 'tool_use',
+    usage: { ...ANTHROPIC_USAGE, output_tokens_details: { thinking_tokens: 18 } },
+  },
+  {
+    ...ANTHROPIC,
+    content: [
+      { type: 'server_tool_use', id: SEARCH_USE, name: 'web_search', input: { query: 'tech news' } },
+      {
+        type: 'web_search_tool_result',
+        tool_use_id: SEARCH_USE,
+        content: [{ type: 'web_search_result', ...NEWS, encrypted_content: 'EuAdCioICBgC', page_age: null }],
+      },
+      {
+        type: 'text',
+        text: 'News.',
+        citations: [
+          { type: 'web_search_result_location', cited_text: 'News', ...NEWS, encrypted_index: 'Eo8BCioIAhgBIiQyYjQ0' },
+        ],
+      },
+    ],
+    stop_reason: 'end_turn',
+    stop_sequence: null,
+    usage: { ...ANTHROPIC_USAGE, server_tool_use: { web_search_requests: 1 } },
+  },
+]
+const ANTHROPIC_THINKS: readonly Loose[] = [
+  { type: 'content_block_start', index: 0, content_block: { type: 'thinking', thinking: '', signature: '' } },
+  { type: 'content_block_delta', index: 0, delta: { type: 'thinking_delta', thinking: 'I' } },
+  { type: 'content_block_delta', index: 0, delta: { type: 'signature_delta', signature: SIGNATURE } },
+  { type: 'content_block_stop', index: 0 },
+]
+
+/**
+ * From https://github.com/vercel/ai/tree/main/packages/openai/src/responses/__fixtures__: issue-19493-gpt-5.1-tool-call, issue-20047-openai-responses,
+ * openai-reasoning-encrypted-content.1, openai-web-search-tool.1, openai-tool-search-duplicate-item-error.1.
+ */
 const NO_TOKENS = {
   input_tokens: 0,
   input_tokens_details: { image_tokens: 0, text_tokens: 0 },
@@ -95,7 +145,36 @@ const message = (status: string, content: readonly Loose[]): Loose => ({
   role: 'assistant',
 })
 const ARGS = '{"city":"Beijing"}'
+const RS = { item_id: 'rs_01830d662ab3856501693c321405c88190be3ab04d5782d5f9', output_index: 0, summary_index: 0 }
+const reasoning = (summary: readonly Loose[]): Loose => ({
+  id: RS.item_id,
+  type: 'reasoning',
+  encrypted_content: 'gAAAAABpPDIUph8czEXzDePCV2lJ27wm7TsbCvazrvHS',
+  summary,
+})
+const summaryOf = (text: string): Loose => ({ type: 'summary_text', text })
 const WHOLE = response('completed', [message('completed', [part('OK')]), functionCall('completed', ARGS)])
+const THOUGHT = response('completed', [reasoning([summaryOf('I compute.')])])
+const SEARCHED = response('completed', [
+  {
+    type: 'web_search_call',
+    id: 'ws_67cf2b3051e88190b006770db6fdb13d',
+    status: 'completed',
+    action: {
+      type: 'search',
+      query: 'Vercel AI SDK next version features',
+      sources: [{ type: 'url', url: 'https://vercel.com/blog' }],
+    },
+  },
+  message('completed', [
+    {
+      ...part('It is.'),
+      annotations: [
+        { type: 'url_citation', start_index: 486, end_index: 606, url: 'https://www.axios.com/', title: 'A statue' },
+      ],
+    },
+  ]),
+])
 const at = { item_id: 'msg_sanitized_streaming', output_index: 0, content_index: 0 }
 const ofCall = { item_id: FC, output_index: 0 }
 const numbered = (event: Loose, sequence_number: number): Loose => ({ ...event, sequence_number })
@@ -123,6 +202,7 @@ const CHAT_USAGE = {
   },
 }
 
+const OPENAI_ERROR = { error: { message: 'Duplicate item', type: 'invalid_request_error', param: 'input', code: null } }
 const NOT_OURS = 'says how the vendor ran the request, which we do not know of another upstream'
 const DETAILS = 'counts what no other protocol counts, and is absent in older answers of the vendor'
 
@@ -139,8 +219,17 @@ export const VENDORS: Readonly<Record<'messages' | 'chat' | 'responses' | 'gener
         stop_reason: 'tool_use',
         usage: ANTHROPIC_USAGE,
       },
+      ...ANTHROPIC_MORE,
+    ],
+    errors: [
+      {
+        type: 'error',
+        error: { type: 'invalid_request_error', message: 'no' },
+        request_id: 'req_011Cd65WVh8Zrvno3NunpJ73',
+      },
     ],
     events: [
+      ...ANTHROPIC_THINKS,
       { type: 'message_start', message: { ...ANTHROPIC, content: [], ...UNSTOPPED, usage: ANTHROPIC_USAGE } },
       {
         type: 'content_block_start',
@@ -158,6 +247,8 @@ export const VENDORS: Readonly<Record<'messages' | 'chat' | 'responses' | 'gener
       [/service_tier/, NOT_OURS],
       [/message_start.*cache_creation: missing/, DETAILS],
       [/message_delta\)\.delta\(\)\.stop_details/, 'is written as in message_start, and clients read it from there'],
+      [/\(error\)\.request_id: missing/, 'is told by the header `x-request-id`'],
+      [/(?:server_tool_use|web_search_tool_result)\)\.caller/, 'stands in answers of newer models, as of other calls'],
     ],
   },
   chat: {
@@ -186,6 +277,7 @@ export const VENDORS: Readonly<Record<'messages' | 'chat' | 'responses' | 'gener
         system_fingerprint: 'fp_e2bde53e6e',
       },
     ],
+    errors: [OPENAI_ERROR],
     events: [
       chunk({ role: 'assistant', content: '', refusal: null }),
       chunk({ content: 'The' }),
@@ -206,7 +298,8 @@ export const VENDORS: Readonly<Record<'messages' | 'chat' | 'responses' | 'gener
     ],
   },
   responses: {
-    whole: [WHOLE],
+    whole: [WHOLE, THOUGHT, SEARCHED],
+    errors: [OPENAI_ERROR],
     events: [
       { type: 'response.created', response: response('in_progress', []) },
       { type: 'response.in_progress', response: response('in_progress', []) },
@@ -221,6 +314,13 @@ export const VENDORS: Readonly<Record<'messages' | 'chat' | 'responses' | 'gener
       { type: 'response.function_call_arguments.done', ...ofCall, arguments: ARGS },
       { type: 'response.output_item.done', item: functionCall('completed', ARGS), output_index: 0 },
       { type: 'response.completed', response: WHOLE },
+      { type: 'response.output_item.added', output_index: 0, item: reasoning([]) },
+      { type: 'response.reasoning_summary_part.added', ...RS, part: summaryOf('') },
+      { type: 'response.reasoning_summary_text.delta', ...RS, delta: '**Calcul', obfuscation: '2ajSAGID' },
+      { type: 'response.reasoning_summary_text.done', ...RS, text: 'I compute.' },
+      { type: 'response.reasoning_summary_part.done', ...RS, part: summaryOf('I compute.') },
+      { type: 'response.output_item.done', output_index: 0, item: reasoning([summaryOf('I compute.')]) },
+      { type: 'response.completed', response: THOUGHT },
     ].map(numbered),
     differs: [
       [
@@ -232,14 +332,21 @@ export const VENDORS: Readonly<Record<'messages' | 'chat' | 'responses' | 'gener
         'repeats a setting that the request may have, and is absent in older answers',
       ],
       [/tool_usage|cache_write_tokens|obfuscation/, DETAILS],
+      [/action\(search\)\.queries/, "stands in the types of the vendor's SDK beside the older `query`"],
+      [/output_item\.added\).*encrypted_content: null/, 'is known when the thought has ended'],
       [/function_call_arguments\.done\)\.name/, "stands in the types of the vendor's SDK, whose readers ask for it"],
     ],
   },
   generate: {
     whole: [],
     events: [],
+    errors: [],
     differs: [
       [/serviceTier|finishMessage|TokensDetails|thoughtsTokenCount|toolUse/, DETAILS],
+      [
+        /parts\[\]\(\)\.thought: boolean/,
+        "is the mark of thoughts in the types of the vendor's SDK; the recorded ones show none",
+      ],
       [/functionCall\(\)\.id/, 'stands in answers of newer models, and clients give results by it'],
     ],
   },
