@@ -475,7 +475,7 @@ export abstract class DocumentWriter extends EventWriter {
     return ''
   }
 
-  /** Is seldom asked for, and takes long in a long text. */
+  /** What is counted here is seldom asked for, and takes long in a long text. */
   override get counted(): number {
     const texts = this.blocks.filter(({ kind }) => kind !== 'media').map(({ pieces }) => pieces.text)
     return Math.ceil(texts.reduce((sum, text) => sum + bytesIn(text), 0) / BYTES_PER_TOKEN)

@@ -335,7 +335,7 @@ function afterSpace(text: string, from: number): number {
   return i
 }
 
-/** Is used again for one text after another: a conversation has thousands of calls. */
+/** One tree for one text after another: a conversation has thousands of calls. */
 const OF_TEXT = new Tree(1)
 
 /** The object that stands as JSON text in a literal, empty where no text does; null = it is none. */
