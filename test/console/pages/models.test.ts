@@ -226,6 +226,7 @@ browserTest(
     const use = part('Use it')
     t.match(await use.innerText(), /ANTHROPIC_BASE_URL='http:\/\/127/)
     await use.getByRole('tab', { name: 'curl' }).click()
+    await use.getByRole('tab', { name: 'curl', selected: true }).waitFor()
     const shown = use.locator('[role=tabpanel]:not([hidden])')
     t.match(await shown.innerText(), /"model":"alpha-opus-5-5"/)
     t.same(
