@@ -32,10 +32,10 @@ function scene() {
     log: { error: (about: unknown) => void logged.push(about) },
   })
   const world = {}
-  const refuse = (key: number, reason: 'field' | 'rate' = 'field', model = 'm'): string => {
+  const refuse = (key: number, reason: 'field' | 'rate' = 'field', model = 'm', account = 3): string => {
     const id = nextId()
     const x = { id, model, status: 400, address: '203.0.113.7', addressIn: world, world }
-    log.note(x as unknown as Exchange, { account: { id: 3 }, key: { id: key } } as KeyEntry, reason)
+    log.note(x as unknown as Exchange, { account: { id: account }, key: { id: key } } as KeyEntry, reason)
     return id
   }
   const wait = async (ms: number) => {
@@ -87,11 +87,26 @@ t.test('ten of a key and a reason in a minute, and nothing of the rest is called
 
 t.test('the queue is bounded', async t => {
   const s = scene()
-  for (let key = 0; key < 1_100; key++) s.refuse(key)
+  for (let key = 0; key < 1_100; key++) s.refuse(key, 'field', 'm', key % 4)
   t.equal(s.lost.length, 100)
   t.strictSame(s.lost[0], ['queue_full', 1])
   await s.wait(200)
   t.equal(kept(s.batches), 1_000)
+})
+
+// The bug: an account with a thousand keys that may not be used filled the queue, and the refusals of all others were lost.
+t.test('one account with many keys takes no room from others', async t => {
+  const s = scene()
+  for (let key = 0; key < 12_000; key++) s.refuse(key)
+  const other = s.refuse(20_000, 'field', 'm', 4)
+  await s.wait(200)
+  t.equal(kept(s.batches), 501)
+  t.equal(s.batches.flat().at(-1)?.requestId, other)
+  t.equal(s.lost.length, 11_500)
+  await s.wait(60_000)
+  s.refuse(1)
+  await s.wait(200)
+  t.equal(kept(s.batches), 502, 'in the next minute again')
 })
 
 t.test('a store that is away gets them later, as many as there is room for', async t => {
@@ -99,9 +114,9 @@ t.test('a store that is away gets them later, as many as there is room for', asy
   s.store.answer = async () => {
     throw new StoreUnavailable('away')
   }
-  for (let key = 0; key < 1_000; key++) s.refuse(key)
+  for (let key = 0; key < 1_000; key++) s.refuse(key, 'field', 'm', key % 4)
   s.clock.advance(200)
-  for (let key = 0; key < 100; key++) s.refuse(key, 'rate') // while the write is under way
+  for (let key = 0; key < 100; key++) s.refuse(key, 'rate', 'm', key % 4) // while the write is under way
   await turn()
   t.strictSame(s.lost, [['queue_full', 100]])
   s.store.answer = async () => {}

@@ -4,7 +4,7 @@
  * bounded. What finds no room, or is not taken by the store, is lost and counted by `gateway_refusals_lost_total`.
  *
  * Of each key and reason at most ten are kept in a minute. The store makes sure of it for all gateways together; here the same
- * limit keeps a client that is refused all the time from filling the queue.
+ * limit keeps a client that is refused all the time from filling the queue, and a limit for each account one that has many keys.
  */
 import type { KeyEntry } from '../../access/keys.ts'
 import type { Clock } from '../../base/clock.ts'
@@ -22,6 +22,8 @@ const MOST_WAITING = 1_000
 const MOST_A_MINUTE = 10
 /** How many pairs of key and reason are told apart in a minute. */
 const MOST_COUNTED = 10_000
+/** Of all keys of an account, in a minute: it fills neither the queue nor what is told apart, so that the refusals of others are kept. */
+const MOST_OF_ACCOUNT = 500
 const MINUTE_MS = 60_000
 const WRITE_AFTER_MS = 200
 const AGAIN_AFTER_MS = 1_000
@@ -39,6 +41,7 @@ export class RefusalLog {
   /** A write is under way, or the timer of the next one runs. */
   #busy = false
   #counted = new Map<string, number>()
+  #accounts = new Map<number, number>()
   #minute = 0
   #cancel: (() => void) | null = null
   #writing: Promise<void> | null = null
@@ -49,7 +52,7 @@ export class RefusalLog {
 
   /** Takes note of an exchange that was refused before any upstream was asked for it. */
   note(x: Exchange, { account, key }: KeyEntry, reason: ErrorName): void {
-    if (!this.#isWanted(`${key.id} ${reason}`)) return
+    if (!this.#isWanted(`${key.id} ${reason}`, account.id)) return
     if (this.#waiting.length >= MOST_WAITING) {
       this.#parts.metrics.refusalsLost('queue_full', 1)
       return
@@ -60,18 +63,21 @@ export class RefusalLog {
     if (!this.#busy) this.#writeAfter(WRITE_AFTER_MS)
   }
 
-  #isWanted(pair: string): boolean {
+  #isWanted(pair: string, accountId: number): boolean {
     const minute = Math.floor(this.#parts.clock.now() / MINUTE_MS)
     if (minute !== this.#minute) {
       this.#minute = minute
       this.#counted.clear()
+      this.#accounts.clear()
     }
     const before = this.#counted.get(pair)
-    if (before === undefined && this.#counted.size >= MOST_COUNTED) {
+    if (before === MOST_A_MINUTE) return false
+    const own = this.#accounts.get(accountId) ?? 0
+    if (own === MOST_OF_ACCOUNT || (before === undefined && this.#counted.size >= MOST_COUNTED)) {
       this.#parts.metrics.refusalsLost('queue_full', 1)
       return false
     }
-    if (before === MOST_A_MINUTE) return false
+    this.#accounts.set(accountId, own + 1)
     this.#counted.set(pair, (before ?? 0) + 1)
     return true
   }
