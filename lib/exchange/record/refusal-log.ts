@@ -22,7 +22,7 @@ const MOST_WAITING = 1_000
 const MOST_A_MINUTE = 10
 /** How many pairs of key and reason are told apart in a minute. */
 const MOST_COUNTED = 10_000
-/** Of all keys of an account, in a minute: it fills neither the queue nor what is told apart, so that the refusals of others are kept. */
+/** How many of one account are kept in a minute: it fills neither the queue nor what is told apart, so that the refusals of others are kept. */
 const MOST_OF_ACCOUNT = 500
 const MINUTE_MS = 60_000
 const WRITE_AFTER_MS = 200
