@@ -183,6 +183,14 @@ export function peopleSuite(t: Test, newUrl: NewUrl): void {
       { before: { second_factor: true, passkey: '手机' }, after: { second_factor: true } },
       { before: { passkey: 'a device' }, after: { passkey: '手机' } },
     ])
+    const only = (await passkeys.list(ann.id))[0]!
+    await t.rejects(passkeys.remove(ann.id, only.publicId, by(ann)), StoreConflict, 'the only way in')
+    t.ok(only.alone)
+    await links.create(link('l2', { kind: 'reset', userId: ann.id }), ACT)
+    await links.resetPassword('l2', NOW, 'another', by(ann))
+    t.match(await passkeys.list(ann.id), [{ publicId: only.publicId, alone: false }])
+    t.equal(await use(one, 'c8', 8, only), 'used')
+    t.match(await passkeys.list(ann.id), [{ alone: true }])
     await credentials.set(ann.id, { passkeys: null }, ACT)
     t.match(await users.byId(ann.id), { secondFactor: false, passkeys: 0 })
     t.match(await credentials.of(ann.id), { recoveryCodes: 0 })

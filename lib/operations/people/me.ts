@@ -274,14 +274,7 @@ export class OwnUser {
   /** Who has no password keeps one way in. */
   async endIdentity(by: By, id: string): Promise<void> {
     const { store } = this.#deps
-    const [person, identities] = await Promise.all([
-      store.people.users.byId(by.user!.id),
-      store.people.identities.list(by.user!.id),
-    ])
-    if (!identities.some(one => one.id === id))
+    if (!(await store.people.identities.end(by.user!.id, id, actBy(by, 'identities.end'))))
       throw new OperationError('missing', both('没有此关联', 'there is no such identity'))
-    if (person?.hasPassword !== true && person?.passkeys === 0 && identities.length === 1)
-      throw new OperationError('conflict', both('请先设置密码', 'choose a password first: this is your only way in'))
-    await store.people.identities.end(by.user!.id, id, actBy(by, 'identities.end'))
   }
 }

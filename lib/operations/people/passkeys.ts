@@ -65,6 +65,11 @@ export const renamingForm = z.strictObject({ name: kind.name })
 const TOO_LATE = () =>
   new OperationError('gone', both('操作已超时，请重试', 'that took too long, or was begun elsewhere: try again'))
 const REFUSED = () => new OperationError('forbidden', both('通行密钥未被接受', 'the passkey was not accepted'))
+const NOT_ALONE = () =>
+  new OperationError(
+    'forbidden',
+    both('密码已重置：请先用密码登录一次', 'your password was reset: sign in with it and this passkey first'),
+  )
 const NO_PASSKEY = () => new OperationError('missing', both('没有此通行密钥', 'there is no such passkey'))
 
 /**
@@ -173,6 +178,7 @@ export class PasskeyProofs {
     if (handle === null ? userId === null : handle !== handleOf(person)) return refuse('it names somebody else')
     const verified = await this.#verify(assertion, answered.challenge, passkey).catch(error => refuse(said(error)))
     if (!verified.verified) return refuse('the signature is wrong')
+    if (userId === null && !passkey.alone) throw NOT_ALONE()
     const { newCounter: counter, credentialBackedUp: synced } = verified.authenticationInfo
     const use = await store.people.passkeys.use(passkey, { counter, synced }, answered, clock.now())
     if (use === 'answered before') throw TOO_LATE()
@@ -300,12 +306,6 @@ export class Passkeys {
   /** Ends all sessions. Who has no password keeps one way in. */
   async remove(by: By, id: string): Promise<void> {
     const { store } = this.#deps
-    const [person, identities] = await Promise.all([
-      store.people.users.byId(by.user!.id),
-      store.people.identities.list(by.user!.id),
-    ])
-    if (person?.passkeys === 1 && !person.hasPassword && identities.length === 0)
-      throw new OperationError('conflict', both('请先设置密码', 'choose a password first: this is your only way in'))
     if (!(await store.people.passkeys.remove(by.user!.id, id, actBy(by, 'passkeys.remove')))) throw NO_PASSKEY()
   }
 }

@@ -167,7 +167,8 @@ export class Links {
       if (link === null) return null
       const person = await lockUser(tx, link.userId ?? 0)
       const own: Act = { ...act, actor: { ...act.actor, kind: 'user', userId: person.id } }
-      // they are the second factor, which a reset keeps: but whoever came in before may have made one
+      // they are the second factor, which a reset keeps: but whoever came in before may have made one, and has not the new password
+      await tx.run('UPDATE passkeys SET alone = 0 WHERE user_id = ?', [person.id])
       const kept = person.passkeys === 0 ? {} : { notice: { kind: 'passkeys_kept' as const, atMs } }
       await writeCredentials(tx, this.#driver, person, { password, endTokens: true, ...kept }, own)
       return link

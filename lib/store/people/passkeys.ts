@@ -13,10 +13,10 @@ import type { Sealer } from '../catalogue/secrets.ts'
 import { recordAction } from '../base/actions.ts'
 import { integer, integerOrNull, json, text, toJson } from '../base/text.ts'
 import { writeCredentials } from './credentials.ts'
-import { lockUser, PERSON_COLUMNS, subject, toPerson } from './person.ts'
+import { checkWayIn, lockUser, PERSON_COLUMNS, subject, toPerson } from './person.ts'
 
 const COLUMNS =
-  'k.id, k.public_id, k.user_id AS owner, k.credential, k.public_key, k.counter, k.transports, k.name, k.synced, ' +
+  'k.id, k.public_id, k.user_id AS owner, k.credential, k.public_key, k.counter, k.transports, k.name, k.synced, k.alone, ' +
   'k.created_at_ms, k.used_at_ms'
 
 const toPasskey = (row: Row): Passkey => ({
@@ -29,6 +29,7 @@ const toPasskey = (row: Row): Passkey => ({
   transports: json(row, 'transports'),
   name: text(row, 'name'),
   synced: integer(row, 'synced') === 1,
+  alone: integer(row, 'alone') === 1,
   createdAtMs: integer(row, 'created_at_ms'),
   usedAtMs: integerOrNull(row, 'used_at_ms'),
 })
@@ -52,8 +53,8 @@ async function answer(tx: Transaction, { dialect }: Driver, { hash, untilMs }: A
 async function insertPasskey(tx: Transaction, userId: number, passkey: NewPasskey): Promise<Passkey> {
   const { credential, publicKey, counter, transports, name, synced, atMs } = passkey
   const insert =
-    'INSERT INTO passkeys (public_id, user_id, hash, credential, public_key, counter, transports, name, synced, created_at_ms) ' +
-    'VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)'
+    'INSERT INTO passkeys (public_id, user_id, hash, credential, public_key, counter, transports, name, synced, alone, created_at_ms) ' +
+    'VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 1, ?)'
   const known = [publicId(), userId, hashOf(credential), credential, publicKey, counter]
   const { insertId } = await tx.run(insert, [...known, toJson(transports), name, synced ? 1 : 0, atMs])
   return toPasskey((await tx.query(`SELECT ${COLUMNS} FROM passkeys k WHERE k.id = ?`, [insertId]))[0]!)
@@ -124,7 +125,7 @@ export class PasskeyRows {
     }
   }
 
-  /** Takes an answer whose signature is right. */
+  /** Takes an answer whose signature is right. From then on the passkey signs in alone. */
   use(
     { id }: Pick<Passkey, 'id'>,
     now: Pick<Passkey, 'counter' | 'synced'>,
@@ -139,7 +140,7 @@ export class PasskeyRows {
       const before = integer(row, 'counter')
       // authenticators that do not count say 0 each time
       if (now.counter <= before && (now.counter > 0 || before > 0)) return 'counter'
-      const update = 'UPDATE passkeys SET counter = ?, synced = ?, used_at_ms = ? WHERE id = ?'
+      const update = 'UPDATE passkeys SET counter = ?, synced = ?, alone = 1, used_at_ms = ? WHERE id = ?'
       await tx.run(update, [now.counter, now.synced ? 1 : 0, atMs, id])
       return 'used'
     })
@@ -154,10 +155,11 @@ export class PasskeyRows {
     })
   }
 
-  /** Ends all sessions. False = the user has no such passkey. */
+  /** Ends all sessions. False = the user has no such passkey. Throws StoreConflict when it is the user's only way in. */
   remove(userId: number, id: string, act: Act): Promise<boolean> {
     return this.#change('removePasskey', userId, id, async (tx, person, passkey) => {
       await tx.run('DELETE FROM passkeys WHERE id = ?', [passkey.id])
+      await checkWayIn(tx, userId)
       await writeCredentials(tx, this.#driver, person, { passkey: { before: passkey.name } }, act)
     })
   }

@@ -57,6 +57,14 @@ export async function lockUser(tx: Transaction, id: number): Promise<Person> {
   return personById(tx, id)
 }
 
+/** Throws StoreConflict where a user without a password has no other way in any more. The user's row is locked. */
+export async function checkWayIn(tx: Pick<Transaction, 'query'>, userId: number): Promise<void> {
+  const other = (table: string) => `NOT EXISTS (SELECT 1 FROM ${table} o WHERE o.user_id = u.id)`
+  const none = `SELECT 1 AS found FROM users u WHERE u.id = ? AND u.password IS NULL AND ${other('passkeys')} AND ${other('identities')}`
+  if ((await tx.query(none, [userId])).length > 0)
+    throw new StoreConflict({ zh: '请先设置密码', en: 'choose a password first: this is your only way in' })
+}
+
 /** The log knows users by their outward ids. */
 export const subject = (person: Person) => ({
   subject: { kind: 'user' as const, id: person.publicId },

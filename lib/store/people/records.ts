@@ -122,11 +122,15 @@ export interface Passkey {
   name: string
   /** Whether the person has it on other devices too. */
   synced: boolean
+  /** Whether it is a sign-in by itself: after a reset of the password it is not, until it was the second step of one. */
+  alone: boolean
   createdAtMs: number
   usedAtMs: number | null
 }
 
-export type NewPasskey = Omit<Passkey, 'id' | 'publicId' | 'userId' | 'createdAtMs' | 'usedAtMs'> & { atMs: number }
+export type NewPasskey = Omit<Passkey, 'id' | 'publicId' | 'userId' | 'alone' | 'createdAtMs' | 'usedAtMs'> & {
+  atMs: number
+}
 
 /** A challenge that may be answered until then. */
 export interface Answered {

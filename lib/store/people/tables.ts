@@ -34,7 +34,10 @@ const RECOVERY_CODES: Table = {
   key: ['user_id', 'hash'],
 }
 
-/** The public keys of passkeys. The hash is that of the credential's id, which is longer than an index takes. */
+/**
+ * The public keys of passkeys. The hash is that of the credential's id, which is longer than an index takes. alone: 0 = since the password
+ * was reset it was no second step of a sign-in, and is no sign-in by itself.
+ */
 const PASSKEYS: Table = {
   name: 'passkeys',
   columns: {
@@ -48,6 +51,7 @@ const PASSKEYS: Table = {
     transports: 'doc',
     name: 'name',
     synced: 'int',
+    alone: 'int',
     created_at_ms: 'int',
     used_at_ms: 'int?',
   },

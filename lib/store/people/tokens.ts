@@ -7,7 +7,7 @@ import type { Identified, NewPersonalToken, PersonalToken } from './records.ts'
 import { StoreConflict, StoreFull } from '../base/errors.ts'
 import { recordAction } from '../base/actions.ts'
 import { integer, integerOrNull, jsonOrNull, text, toJson } from '../base/text.ts'
-import { PERSON_COLUMNS, lockUser, subject, toPerson } from './person.ts'
+import { PERSON_COLUMNS, checkWayIn, lockUser, subject, toPerson } from './person.ts'
 
 const TOKEN_COLUMNS =
   't.id, t.public_id, t.user_id AS owner, t.name, t.hint, t.scope, t.allow_ips, t.created_at_ms, t.expires_at_ms, t.used_at_ms'
@@ -163,12 +163,14 @@ export class IdentityRows {
     ).map(row => ({ id: text(row, 'id'), issuer: text(row, 'issuer'), createdAtMs: integer(row, 'created_at_ms') }))
   }
 
+  /** Throws StoreConflict when it is the user's only way in. */
   end(userId: number, id: string, act: Act): Promise<boolean> {
     return this.#driver.transaction('identity', async tx => {
       const person = await lockUser(tx, userId)
       const [row] = await tx.query('SELECT issuer FROM identities WHERE user_id = ? AND id = ?', [userId, id])
       if (row === undefined) return false
       await tx.run('DELETE FROM identities WHERE user_id = ? AND id = ?', [userId, id])
+      await checkWayIn(tx, userId)
       const before = { identity_of: text(row, 'issuer') }
       await recordAction(tx, this.#driver, act, { ...subject(person), before, after: null })
       return true
