@@ -19,9 +19,9 @@ const w = words({
     (at: string) => `An operator switched your two-step verification off at ${at}.`,
   ],
   passkeys_kept: [
-    (at: string) => `${at}，您的密码已重置，通行密钥仍然有效。请在“安全”页面删除不认识的通行密钥。`,
+    (at: string) => `${at}，您的密码已重置，通行密钥仍可用于第二步验证。请在“安全”页面删除不认识的通行密钥。`,
     (at: string) =>
-      `Your password was reset at ${at}, and your passkeys still sign you in: on the page Security, delete those that you do not know.`,
+      `Your password was reset at ${at}, and your passkeys are still a second step: on the page Security, delete those that you do not know.`,
   ],
   read: ['知道了', 'Put away'],
 })
