@@ -170,6 +170,16 @@ export function peopleSuite(t: Test, newUrl: NewUrl): void {
     const counters = await Promise.all([one, two].map((store, i) => use(store, `race ${i}`, 9)))
     t.strictSame(counters.sort(), ['counter', 'used'], 'a race of two copies')
 
+    const cid = await users.create(user('cid@example.org', { password: null }), ACT)
+    const only = (await passkeys.add(cid.id, passkey('k3', { counter: 0 }), answered('c8'), [], by(cid)))!.passkey
+    t.ok(only.alone)
+    await t.rejects(passkeys.remove(cid.id, only.publicId, by(cid)), StoreConflict, 'the only way in')
+    await links.create(link('l2', { kind: 'reset', userId: cid.id }), ACT)
+    await links.resetPassword('l2', NOW, 'another', by(cid))
+    t.match(await passkeys.list(cid.id), [{ publicId: only.publicId, alone: false }])
+    t.equal(await use(two, 'c9', 0, only), 'used')
+    t.match(await passkeys.list(cid.id), [{ alone: true }])
+
     const bob = await one.people.users.create(user('bob@example.org'), ACT)
     const { publicId } = made!.passkey
     t.equal(await passkeys.rename(bob.id, publicId, 'mine', by(bob)), false)
@@ -183,14 +193,6 @@ export function peopleSuite(t: Test, newUrl: NewUrl): void {
       { before: { second_factor: true, passkey: '手机' }, after: { second_factor: true } },
       { before: { passkey: 'a device' }, after: { passkey: '手机' } },
     ])
-    const only = (await passkeys.list(ann.id))[0]!
-    await t.rejects(passkeys.remove(ann.id, only.publicId, by(ann)), StoreConflict, 'the only way in')
-    t.ok(only.alone)
-    await links.create(link('l2', { kind: 'reset', userId: ann.id }), ACT)
-    await links.resetPassword('l2', NOW, 'another', by(ann))
-    t.match(await passkeys.list(ann.id), [{ publicId: only.publicId, alone: false }])
-    t.equal(await use(one, 'c8', 8, only), 'used')
-    t.match(await passkeys.list(ann.id), [{ alone: true }])
     await credentials.set(ann.id, { passkeys: null }, ACT)
     t.match(await users.byId(ann.id), { secondFactor: false, passkeys: 0 })
     t.match(await credentials.of(ann.id), { recoveryCodes: 0 })
