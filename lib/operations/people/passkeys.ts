@@ -66,10 +66,7 @@ const TOO_LATE = () =>
   new OperationError('gone', both('操作已超时，请重试', 'that took too long, or was begun elsewhere: try again'))
 const REFUSED = () => new OperationError('forbidden', both('通行密钥未被接受', 'the passkey was not accepted'))
 const NOT_ALONE = () =>
-  new OperationError(
-    'forbidden',
-    both('密码已重置：请先用密码登录一次', 'your password was reset: sign in with it and this passkey first'),
-  )
+  new OperationError('forbidden', both('密码已重置：请先用密码登录', 'the password was reset: sign in with it first'))
 const NO_PASSKEY = () => new OperationError('missing', both('没有此通行密钥', 'there is no such passkey'))
 
 /**
@@ -305,7 +302,7 @@ export class Passkeys {
 
   /** Ends all sessions. Who has no password keeps one way in. */
   async remove(by: By, id: string): Promise<void> {
-    const { store } = this.#deps
-    if (!(await store.people.passkeys.remove(by.user!.id, id, actBy(by, 'passkeys.remove')))) throw NO_PASSKEY()
+    const { passkeys } = this.#deps.store.people
+    if (!(await passkeys.remove(by.user!.id, id, actBy(by, 'passkeys.remove')))) throw NO_PASSKEY()
   }
 }

@@ -34,10 +34,7 @@ const RECOVERY_CODES: Table = {
   key: ['user_id', 'hash'],
 }
 
-/**
- * The public keys of passkeys. The hash is that of the credential's id, which is longer than an index takes. alone: 0 = since the password
- * was reset it was no second step of a sign-in, and is no sign-in by itself.
- */
+/** The public keys of passkeys. The hash is that of the credential's id, which is longer than an index takes. alone: see `Passkey`. */
 const PASSKEYS: Table = {
   name: 'passkeys',
   columns: {
