@@ -14,11 +14,14 @@ const COLUMNS = 80
 const TOKEN = 'a-token-for-the-golden-files'
 const FOLDER = new URL('golden/', import.meta.url)
 const ACCOUNT = '一个名字很长很长的客户有限责任公司上海分公司'
+/** Nobody listens there: a gateway that runs on this machine beside the test would be asked at the usual ports. */
+const LISTEN = { main: '127.0.0.1:3', direct: '127.0.0.1:4', ops: '127.0.0.1:5' }
 const CONFIG = {
   store: 'sqlite:books.db',
   journal: 'j',
   admin_token: TOKEN,
   public: { main: 'https://api.example.com' },
+  listen: LISTEN,
 }
 const CATALOG = {
   groups: [{ name: '默认', multiplier: 1, public: true }],
@@ -43,7 +46,6 @@ const folder = t.testdir({
   'c.yaml': JSON.stringify(CONFIG),
   'd.yaml': JSON.stringify({
     ...CONFIG,
-    listen: { main: '127.0.0.1:3', direct: '127.0.0.1:4', ops: '127.0.0.1:5' },
     public: { main: 'https://localhost:3', direct: 'http://api.example.com' },
   }),
   'cat.yaml': JSON.stringify(CATALOG),
