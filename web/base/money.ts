@@ -22,11 +22,18 @@ function formatOf(places: number): Intl.NumberFormat {
   return format
 }
 
-/** Two places: lists and cards. */
-export const money = (decimal: string): string => formatOf(2).format(decimal as `${number}`)
+const ALL_PLACES = 6
+const NOTHING_IN_TWO = /^-?0\.00/
+const ONLY_ZEROS = /^-?[0.]*$/
+
+/** Two places: lists and cards. What is less than a fen has all its places, because a first request that cost something is not free. */
+export const money = (decimal: string): string => {
+  const isTiny = NOTHING_IN_TWO.test(decimal) && !ONLY_ZEROS.test(decimal)
+  return formatOf(isTiny ? ALL_PLACES : 2).format(decimal as `${number}`)
+}
 
 /** Six places, as it is charged: receipts and prices. */
-export const exactMoney = (decimal: string): string => formatOf(6).format(decimal as `${number}`)
+export const exactMoney = (decimal: string): string => formatOf(ALL_PLACES).format(decimal as `${number}`)
 
 const unit = new Map<string, Intl.NumberFormat>()
 

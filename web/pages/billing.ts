@@ -15,6 +15,7 @@ import { formOf } from '../parts/form.ts'
 import { listing, rows } from '../parts/listing.ts'
 import { names } from '../parts/request-words.ts'
 import { empty, whenLoaded } from '../parts/state.ts'
+import { fileLinks } from '../parts/usage-filters.ts'
 import { account, accountPath } from '../base/session.ts'
 import { moment } from '../base/time.ts'
 import { words } from '../base/words.ts'
@@ -39,6 +40,9 @@ const w = words({
   reference: ['参考号', 'Reference'],
   amount: ['金额', 'Amount'],
   none: ['还没有账目', 'There are no entries yet'],
+  files: ['导出', 'Export'],
+  csv: ['CSV', 'CSV'],
+  machine: ['CSV（固定列名）', 'CSV with fixed column names'],
 })
 
 export default function billing(): View {
@@ -76,6 +80,10 @@ export default function billing(): View {
     ),
     listing<EntriesAnswer['data'][number]>({
       caption: w.ledger(),
+      below: fileLinks(w.files(), [
+        { text: w.csv(), call: 'entries.csv', parameters: {} },
+        { text: w.machine(), call: 'entries.csv', parameters: { heads: 'machine' } },
+      ]),
       loaded: entries,
       empty: () => empty('wallet', w.none()),
       keyOf: row => `${row.booked_at} ${row.kind} ${row.reference}`,

@@ -39,6 +39,22 @@ export const BILLING: Operation<ConsoleDeps>[] = [
     run: (deps: ConsoleDeps, { account, query }) => new Entries(deps).own(account, query),
   }),
   operation({
+    id: 'entries.csv',
+    call: 'GET /accounts/{account}/entries.csv',
+    summary: 'The whole ledger as CSV, oldest first. The last line says how many lines there are.',
+    ...read,
+    viewAs: false,
+    limit: 'heavy',
+    query: statementFileQuery,
+    answer: { status: 200, body: 'stream', types: [CSV_TYPE] },
+    refuses: [400],
+    run: async (deps: ConsoleDeps, { account, query, caller }) => ({
+      type: CSV_TYPE,
+      file: 'ledger.csv',
+      pieces: await reportFile(deps, 'ledgerFile', account, query.heads, caller.language),
+    }),
+  }),
+  operation({
     id: 'statements.list',
     call: 'GET /accounts/{account}/statements',
     summary: 'The months that have a statement, newest first.',

@@ -155,6 +155,20 @@ export class Statements {
     return text()
   }
 
+  /** The whole ledger, oldest first, with the columns of a statement. */
+  async ledgerFile(account: Account, heads: Heads, language: Language): Promise<AsyncGenerator<string>> {
+    const { fleet, clock } = this.#deps
+    await fleet.settled()
+    const { lines } = await this.#allLines(account.id, 0, Number.MAX_SAFE_INTEGER)
+    const table = new CsvTable(OWN_COLUMNS, forPeople(heads, language))
+    async function* text(): AsyncGenerator<string> {
+      yield table.head()
+      yield table.lines(lines.toReversed().map(line => ofAccount(ledgerRow(line, clock.now()))))
+      yield table.end(lines.length)
+    }
+    return text()
+  }
+
   /** The months that have a statement, newest first. */
   async months(account: Account, after: string | undefined): Promise<MonthsAnswer> {
     const { store, fleet } = this.#deps
@@ -211,7 +225,7 @@ export class Statements {
       lines.push(...page.lines)
       if (page.lines.length < PAGE_LINES) return { lines, closing }
       if (lines.length >= MOST_LINES)
-        throw new OperationError('invalid', `the month has more than ${MOST_LINES} lines: read the entries by pages`)
+        throw new OperationError('invalid', `there are more than ${MOST_LINES} lines: read the entries by pages`)
       after = cursorOf(lines.at(-1) as LedgerLine, store.zone)
     }
   }

@@ -36,6 +36,7 @@ const REPORTS = {
 const FILES = {
   usageFile: (deps: UsageDeps, ...args: Of<UsageSums['file']>) => new UsageSums(deps).file(...args),
   statementFile: (deps: UsageDeps, ...args: Of<Statements['file']>) => new Statements(deps).file(...args),
+  ledgerFile: (deps: UsageDeps, ...args: Of<Statements['ledgerFile']>) => new Statements(deps).ledgerFile(...args),
   keysFile: (deps: UsageDeps, keeper: Keeper, ...args: Of<KeyList['file']>) => new KeyList(deps, keeper).file(...args),
 } as const
 

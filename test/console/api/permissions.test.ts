@@ -123,6 +123,7 @@ const LET_IN: Record<string, string> = {
   'statements.list': MONEY,
   'statements.read': MONEY,
   'statements.csv': 'viewer billing owner',
+  'entries.csv': 'viewer billing owner',
   'actions.list': 'viewer owner operator',
   'actions.all': 'operator',
   'low-balance.set': 'billing owner',

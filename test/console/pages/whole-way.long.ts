@@ -47,7 +47,7 @@ const WAYS: Way[] = [
       newKey: '新建密钥',
       make: '创建密钥',
       keptKey: '我已保存',
-      oneToken: '用一个词元试用',
+      oneToken: '用一个 token 试用',
       send: '发送',
       works: '模型已回答',
       again: '重新计算',

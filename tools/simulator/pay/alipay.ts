@@ -389,7 +389,7 @@ export class Alipay {
     })
     if (trade === 'differs') return void res.writeHead(400).end('TOTAL_AMOUNT_DIFFERS')
     res.writeHead(200, { 'content-type': 'text/html; charset=utf-8' })
-    res.end(`<!doctype html><meta charset="utf-8"><title>模拟支付宝 Simulated Alipay</title>
+    res.end(`<!doctype html><html lang="zh-CN"><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><title>模拟支付宝 Simulated Alipay</title>
 <p style="background:#835400;color:#fff;padding:1rem;font:1rem sans-serif">模拟支付宝：没有真实的钱。 Simulated Alipay: no real money.</p>
 <form method="post" action="/pay" style="font:1rem sans-serif;padding:1rem">
 <input type="hidden" name="order" value="${trade.order}"><button style="font:inherit;padding:.6rem 1.5rem">支付 Pay ${yuan(trade.total)}</button></form>`)
