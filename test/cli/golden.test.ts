@@ -6,7 +6,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import t from 'tap'
 import { idAt } from '../../lib/base/ids.ts'
 import { openStore } from '../../lib/store/store.ts'
-import { LOOSE, newOrder } from '../store/pay-suite.ts'
+import { LOOSE, newOrder } from '../support/orders.ts'
 import { commandLine } from '../support/command-line.ts'
 import { settlement, SETUP, usageRow } from '../support/store.ts'
 

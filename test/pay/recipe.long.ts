@@ -9,7 +9,7 @@ import path from 'node:path'
 import { promisify } from 'node:util'
 import t from 'tap'
 import { openStore } from '../../lib/store/store.ts'
-import { LOOSE, newOrder } from '../store/pay-suite.ts'
+import { LOOSE, newOrder } from '../support/orders.ts'
 import { startGateway } from '../support/gateway.ts'
 import { SETUP } from '../support/store.ts'
 

@@ -7,7 +7,7 @@ import type { NewOrder } from '../../lib/store/payments/types.ts'
 import { transferReference, idOfText, WEI } from '../../lib/terms/chain.ts'
 import { fund, openDriver } from '../support/store.ts'
 import { confirmTransfers, creditTransfers } from '../support/transfers.ts'
-import { ACT, LOOSE, newOrder, newRefund, proofOf } from './pay-suite.ts'
+import { ACT, LOOSE, newOrder, newRefund, proofOf } from '../support/orders.ts'
 
 const FEN = 10_000
 

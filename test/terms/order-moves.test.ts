@@ -4,7 +4,7 @@ import t from 'tap'
 import { micro } from '../../lib/base/money.ts'
 import { moved, ORDER_MOVES } from '../../lib/terms/order-moves.ts'
 import { ORDER_STATES, type OrderState, PAY_EXCEPTIONS } from '../../lib/terms/pay.ts'
-import { ACT, LOOSE, newOrder, newRefund, proofOf } from '../store/pay-suite.ts'
+import { ACT, LOOSE, newOrder, newRefund, proofOf } from '../support/orders.ts'
 import { fund, memoryStore } from '../support/store.ts'
 
 const page = readFileSync(new URL('../../docs/topups.md', import.meta.url), 'utf8')
