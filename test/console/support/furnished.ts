@@ -156,6 +156,8 @@ async function makePasskeys({ store, clock }: House, { id }: Person, names: Name
   await passkeys.use(two!.passkey, { counter: 0, synced: false }, answered('used'), atMs)
 }
 
+/** Keys that were never used. */
+const UNUSED = 3
 /** As long as names of models are where they say everything. */
 const LONG_MODEL = 'alpha-sonnet-vision-preview-2026-11-17-long-context'
 const LONG_KEY = 'evaluation of the translation pipeline, Frankfurt'
@@ -225,10 +227,13 @@ async function fillTeam({ store, person }: House, account: Account, names: Names
   return person('grace@example.org', { in: { account, role: 'owner' } })
 }
 
-/** One of each state that the page Keys tells. */
+/** One of each state that the page Keys tells. Those that can be used, or could be, are returned. */
 async function makeKeys(house: House, account: Account, owner: PersonClient, names: Names): Promise<Key[]> {
   const keys: Key[] = []
   for (const body of [
+    { name: 'used up', group: 'default', cap: '0' },
+    { name: 'for nobody', group: 'default', restricted: true, models: [], confirm: true },
+    { name: 'put aside', group: 'default' },
     { name: names.key, group: names.group, cap: { amount: '200.00', every: 'month' } },
     { name: 'laptop', group: 'default', allow_ips: ['203.0.113.0/24', '2001:db8::/32'] },
     {
@@ -239,9 +244,6 @@ async function makeKeys(house: House, account: Account, owner: PersonClient, nam
       cap: '25.00',
     },
     { name: 'old demo', group: 'default' },
-    { name: 'used up', group: 'default', cap: '0' },
-    { name: 'for nobody', group: 'default', restricted: true, models: [], confirm: true },
-    { name: 'put aside', group: 'default' },
   ]) {
     const { json } = await owner.call('keys.create', { account, body })
     keys.push((await house.store.keys.byPublicId((json['key'] as { id: string }).id)) as Key)
@@ -250,7 +252,7 @@ async function makeKeys(house: House, account: Account, owner: PersonClient, nam
     owner.call('keys.change', { account, path: { id: keys.find(key => key.name === name)!.publicId }, body })
   await change('old demo', { expires_at: '2026-01-01T00:00:00Z' })
   await change('put aside', { status: 'disabled' })
-  return keys
+  return keys.slice(UNUSED)
 }
 
 const line = (model: string, name: Line['class'], count: number, price: number): Line => ({
