@@ -23,7 +23,7 @@ import {
 import { checkRoom, insertMember } from './members.ts'
 import { lockUser, subject } from './person.ts'
 import { endAllSessions } from './sessions.ts'
-import { insertIdentity } from './tokens.ts'
+import { endIdentities, insertIdentity } from './tokens.ts'
 import { emailTaken, insertUser } from './users.ts'
 
 const inTransaction = async <T>(driver: Driver, op: string, fn: (tx: Transaction) => Promise<T>): Promise<T> => {
@@ -160,7 +160,7 @@ export class Links {
     })
   }
 
-  /** Sets the password, ends all sessions and personal tokens; null = there is no such link. */
+  /** Sets the password, ends all sessions, identities and personal tokens; null = there is no such link. */
   resetPassword(hash: string, atMs: number, password: string, act: Act): Promise<Link | null> {
     return this.#driver.transaction('resetPassword', async tx => {
       const link = await useLink(tx, 'reset', hash, atMs)
@@ -169,6 +169,7 @@ export class Links {
       const own: Act = { ...act, actor: { ...act.actor, kind: 'user', userId: person.id } }
       // they are the second factor, which a reset keeps: but whoever came in before may have made one, and has not the new password
       await tx.run('UPDATE passkeys SET alone = 0 WHERE user_id = ?', [person.id])
+      await endIdentities(tx, this.#driver, person, own) // the same is true of these
       const kept = person.passkeys === 0 ? {} : { notice: { kind: 'passkeys_kept' as const, atMs } }
       await writeCredentials(tx, this.#driver, person, { password, endTokens: true, ...kept }, own)
       return link

@@ -127,6 +127,18 @@ export class Tokens {
   }
 }
 
+/** Ends all of a user, whose row is locked. */
+export async function endIdentities(tx: Transaction, driver: Driver, person: Person, act: Act): Promise<void> {
+  const rows = await tx.query('SELECT issuer FROM identities WHERE user_id = ? ORDER BY id', [person.id])
+  await tx.run('DELETE FROM identities WHERE user_id = ?', [person.id])
+  for (const row of rows)
+    await recordAction(tx, driver, act, {
+      ...subject(person),
+      before: { identity_of: text(row, 'issuer') },
+      after: null,
+    })
+}
+
 /** What users are called by OpenID providers. */
 export class IdentityRows {
   readonly #driver: Driver

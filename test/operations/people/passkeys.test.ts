@@ -269,6 +269,22 @@ t.test('who has no password keeps one way in', async t => {
   t.equal(await fault(new Passkeys(deps).remove(by, id)), 'conflict')
 })
 
+// The bug: whoever had linked an account elsewhere before the reset came in again without the new password.
+t.test('a reset of the password ends identities', async t => {
+  const deps = await peopleDeps(t, SETTINGS)
+  const person = await newPerson(deps, EMAIL)
+  const vouched = { issuer: 'https://i', subject: 's', email: null, emailVerified: false, name: null, authAtMs: null }
+  await new OwnUser(deps).linkProvider(signedInAs(person), vouched)
+  t.match(await new SignIn(deps).byProvider(stranger(), vouched), { state: 'signed_in' })
+  const { url } = await new UserAdmin(deps).makeReset(signedInAs(person), person)
+  const { WaysIn } = await import('../../../lib/operations/people/joining.ts')
+  const token = url.slice(url.indexOf('#') + 1)
+  await new WaysIn(deps).reset(stranger(), { token, password: 'entirely different words' })
+  t.equal(await new SignIn(deps).byProvider(stranger(), vouched), null)
+  const lines = await deps.store.actions.page({ limit: 3 })
+  t.ok(lines.some(({ before, after }) => before?.['identity_of'] === 'https://i' && after === null))
+})
+
 // The bug: two ways in that were deleted at once each counted on the other one.
 t.test('of the last two ways in that are deleted at once one stays', async t => {
   const deps = await peopleDeps(t, SETTINGS)
