@@ -47,8 +47,18 @@ export async function withCalls(
   const { listen, adminToken } = loadConfig(config as string, process.env)
   const ops = localUrlOf(listen.ops)
   if (live === 'if any' && !(await answers(ops))) return withStoreCalls(config as string, work)
-  return work(remoteCalls(ops, adminToken ?? undefined))
+  try {
+    await work(remoteCalls(ops, adminToken ?? undefined))
+  } catch (error) {
+    if (live !== 'if any' || !isRefusal(error)) throw error
+    process.stderr.write(`gateway: what only a running gateway knows is missing: ${ops}: ${error.message}\n`)
+    await withStoreCalls(config as string, work)
+  }
 }
+
+/** Another gateway listens there, or this one holds the network because of wrong tokens. */
+const isRefusal = (error: unknown): error is OperationError =>
+  error instanceof OperationError && (error.fault === 'forbidden' || error.fault === 'throttled')
 
 const ALIVE_MS = 2_000
 

@@ -14,7 +14,10 @@ const SHA256 = createHash('sha256').update('sk-of-another-gateway').digest('hex'
 const AWS_SECRET = `${'hidden'.repeat(6)}1234`
 /** The reader of a catalogue would take it for a variable. */
 const NO_VARIABLE = ['$', '{b}'].join('')
-const CONFIG = JSON.stringify({ store: 'sqlite:books.db', journal: 'j', admin_token: TOKEN })
+/** Nobody listens there: a gateway that runs on this machine beside the test would be asked at the usual ports. */
+const LISTEN = { main: '127.0.0.1:3', direct: '127.0.0.1:4', ops: '127.0.0.1:5' }
+const BOOKS = { store: 'sqlite:books.db', journal: 'j', admin_token: TOKEN }
+const CONFIG = JSON.stringify({ ...BOOKS, listen: LISTEN })
 
 /** What is typed, and what the command ends with. Later steps find what earlier ones have made. */
 const STEPS: readonly [
@@ -113,6 +116,19 @@ t.test('accounts, keys, models, groups, channels: on the store that the config n
   const folder = t.testdir({ 'c.yaml': CONFIG })
   await command(['migrate', '--config', 'c.yaml'], folder)
   await follow(t, folder, ['--config', 'c.yaml'])
+})
+
+t.test('channels list where the gateway at the ops address refuses the token: what the store knows', async t => {
+  const { port } = await openOps(t)
+  const listen = { ...LISTEN, ops: `127.0.0.1:${port}` }
+  const folder = t.testdir({ 'c.yaml': JSON.stringify({ ...BOOKS, admin_token: `${TOKEN}-of-another`, listen }) })
+  await command(['migrate', '--config', 'c.yaml'], folder)
+  for (const typed of ['channels list', 'channels show gone'])
+    t.match(
+      await command([...typed.split(' '), '--config', 'c.yaml'], folder),
+      { status: typed === 'channels list' ? 0 : 3, stdout: '', stderr: /only a running gateway knows[^]*Invalid token/ },
+      typed,
+    )
 })
 
 t.test('accounts, keys, models, groups, channels: through a gateway, with --url and its token', async t => {
