@@ -46,3 +46,21 @@ export function load<T>(ask: () => Promise<T>): Loaded<T> {
   })
   return { value, failure, busy, at, again: () => times.value++ }
 }
+
+/** A page that nobody looks at asks nothing. */
+export function whenSeen(again: () => void): void {
+  if (document.hidden) document.addEventListener('visibilitychange', again, { once: true })
+  else again()
+}
+
+/** Asks again a while after each answer, also after one that says the same and after none, as long as the latest one `mayChange`. */
+export function follow<T>({ value, failure, at, again }: Loaded<T>, everyMs: number, mayChange: (value: T) => boolean) {
+  effect(() => {
+    const latest = value.value
+    void at.value
+    void failure.value
+    if (latest === null || !mayChange(latest)) return
+    const timer = setTimeout(() => whenSeen(again), everyMs)
+    return () => clearTimeout(timer)
+  })
+}

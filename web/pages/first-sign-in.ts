@@ -1,7 +1,7 @@
 /** Signing in by the link that `npm start` prints on this machine: once, and by a button. */
 import { div, p } from '../base/element.ts'
 import type { View } from '../base/page.ts'
-import { linkPage, toSignIn } from '../parts/link-page.ts'
+import { linkPage } from '../parts/link-page.ts'
 import { linkForm } from '../parts/sign-in-form.ts'
 import { hrefTo, START } from '../shared/sitemap.ts'
 import { words } from '../base/words.ts'
@@ -16,5 +16,5 @@ const w = words({
 export default (): View =>
   linkPage(token => {
     const form = linkForm(token, () => location.assign(hrefTo(START)))
-    return () => [div({ class: 'panel' }, p({ class: 'soft' }, w.lead()), form()), toSignIn()]
+    return () => div({ class: 'panel' }, p({ class: 'soft' }, w.lead()), form())
   })

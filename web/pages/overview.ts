@@ -4,7 +4,7 @@ import { hrefOf } from '../base/address.ts'
 import { get } from '../base/ask.ts'
 import { chart } from '../parts/charts/chart.ts'
 import { a, code, dd, div, dl, dt, h2, li, ol, p, section } from '../base/element.ts'
-import { load } from '../base/load.ts'
+import { follow, load } from '../base/load.ts'
 import { exactMoney, money } from '../base/money.ts'
 import type { View } from '../base/page.ts'
 import { badge } from '../parts/badge.ts'
@@ -41,8 +41,13 @@ const w = words({
   failures: ['最近的失败', 'Last failures'],
 })
 
+/** An account without a request has nothing to add up, so its overview is cheap. */
+const FOLLOW_MS = 5_000
+
 export default function overview(): View {
   const loaded = load(() => get<OverviewAnswer>(`${accountPath()}/overview`))
+  // whoever sends a first request, in a terminal beside the page, sees it arrive
+  follow(loaded, FOLLOW_MS, ({ first_steps }) => !first_steps.request)
   const picture = chart()
   return () =>
     whenLoaded(loaded, value => [

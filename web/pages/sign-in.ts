@@ -13,7 +13,7 @@ import { words } from '../base/words.ts'
 const w = words({
   lead: ['登录后可管理密钥、查看用量与账单。', 'Manage keys, and see usage and bills.'],
   forgotten: ['忘记密码？', 'Forgotten your password?'],
-  askOperator: ['忘记密码？请联系运营人员。', 'Forgotten your password? Ask an operator.'],
+  askOperator: ['忘记密码？请联系运营方。', 'Forgotten your password? Ask the operator.'],
   register: ['注册新用户', 'Register'],
 })
 

@@ -1,10 +1,10 @@
 /** Top up: begin an order, pay it, and see it credited without reloading; below, what became of earlier orders. */
-import { effect, type Signal, signal } from '@preact/signals'
+import { type Signal, signal } from '@preact/signals'
 import type { ShownMethods, ShownOrder, ShownOrders } from '../../lib/console/answers.ts'
 import { hrefOf, query, setQuery } from '../base/address.ts'
 import { get, send } from '../base/ask.ts'
 import { a, button, type Child, code, div, fieldset, h2, input, label, legend, section, span } from '../base/element.ts'
-import { type Loaded, load } from '../base/load.ts'
+import { follow, load } from '../base/load.ts'
 import { money } from '../base/money.ts'
 import type { View } from '../base/page.ts'
 import { badge } from '../parts/badge.ts'
@@ -63,7 +63,8 @@ export default function topup(): View {
   const payer = () => methods.value.value?.payer ?? null
   const open = orderPanel(orders.again, pays, payer)
   const begin = beginPanel(orders.again)
-  followOpen(orders)
+  // while an order of the list may still change
+  follow(orders, FOLLOW_MS, ({ data }) => data.some(({ state }) => UNDECIDED.includes(state)))
   const usdt = usdtPanel(pays, orders, payer)
   return () => [
     query.value.get('order') !== null && open(),
@@ -110,23 +111,6 @@ export default function topup(): View {
 
 const FOLLOW_MS = 15_000
 const UNDECIDED: readonly ShownOrder['state'][] = ['created', 'pending', 'paid']
-
-/** While an order of the list may still change, the list is asked for again, as long as somebody looks. */
-function followOpen(orders: Loaded<ShownOrders>): void {
-  effect(() => {
-    const list = orders.value.value
-    // asks again after every answer, also after one that says the same, and after none
-    void orders.at.value
-    void orders.failure.value
-    if (list?.data.some(({ state }) => UNDECIDED.includes(state)) !== true) return
-    const again = () => {
-      if (document.hidden) document.addEventListener('visibilitychange', orders.again, { once: true })
-      else orders.again()
-    }
-    const timer = setTimeout(again, FOLLOW_MS)
-    return () => clearTimeout(timer)
-  })
-}
 
 const nothingOffered = () =>
   me.value?.operator === true ? told('plain', w.noneOperator()) : told('plain', w.none(), ' ', contact())

@@ -15,7 +15,7 @@ const w = words({
     '链接不完整：请从邮件或消息中完整地打开它。',
     'The link is not whole: open it from the letter or message as it stands there.',
   ],
-  signIn: ['前往登录', 'To signing in'],
+  signIn: ['前往登录页', 'Go to the sign-in page'],
 })
 
 export function linkPage(view: (token: string) => View): View {

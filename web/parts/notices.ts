@@ -1,4 +1,4 @@
-/** What was done to the reader's ways in: an operator made a reset link, say. It stays until it is put away. */
+/** What was done to the reader's ways in: an operator made a reset link, say. It stays until the reader dismisses it. */
 
 import { send } from '../base/ask.ts'
 import { li, ul } from '../base/element.ts'
@@ -23,7 +23,7 @@ const w = words({
     (at: string) =>
       `Your password was reset at ${at}, and your passkeys are still a second step: on the page Security, delete those that you do not know.`,
   ],
-  read: ['知道了', 'Put away'],
+  read: ['知道了', 'Dismiss'],
 })
 
 export function notices(): View {

@@ -13,7 +13,7 @@ const w = words({
   privacy: ['隐私政策', 'Privacy policy'],
   links: ['网站信息', 'About this site'],
   announcements: ['公告', 'Announcements'],
-  away: ['知道了', 'Put away'],
+  away: ['知道了', 'Dismiss'],
 })
 
 /** Where every ICP filing can be looked up. */

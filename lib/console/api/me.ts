@@ -106,7 +106,7 @@ export const ME = [
   operation({
     id: 'me.clear_notices',
     call: 'DELETE /me/notices',
-    summary: 'Put away what others have done to your ways in, once you have read it.',
+    summary: 'Dismiss the notices of what others have changed in how you sign in.',
     who: 'user',
     effect: 'write',
     scope: null,

@@ -423,6 +423,8 @@ export async function ownOverview(
   const { account } = reader
   const whose = await whoseKeys(store, reader, {})
   const nowMs = clock.now()
+  // before the sums: settlements go on meanwhile, and a request that is shown must be in them
+  const last = single ? await lastOf(store, whose) : null
   const [balances, spend, usage, low, keys] = await Promise.all([
     balancesOf(deps, [account.id]),
     spending(store, whose, nowMs),
@@ -431,7 +433,6 @@ export async function ownOverview(
     store.keys.page({ accountId: account.id, limit: 1 }),
   ])
   const money = balances(account.id)
-  const last = single ? await lastOf(store, whose) : null
   const asked = last === null ? money.spent > 0 || usage.rows.length > 0 : last.requests.length > 0
   return {
     zone: store.zone,

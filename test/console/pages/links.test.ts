@@ -30,7 +30,7 @@ browserTest(t, 'a new password by a link: the password of before is dead, and so
   await page.fill('#password', 'yet another long and winding password')
   await page.getByRole('button', { name: 'Set the password' }).click()
   t.match(await page.getByRole('alert').innerText(), /This link has expired, was used before, or was withdrawn/)
-  await page.getByRole('link', { name: 'To signing in' }).click()
+  await page.getByRole('link', { name: 'Go to the sign-in page' }).click()
   await page.fill('#email', ada.email)
   await page.fill('#password', PASSWORD)
   await page.keyboard.press('Enter')

@@ -1,4 +1,4 @@
-/** The live switch of the page Requests, in a browser. */
+/** What appears without a reload, in a browser: the live switch of the page Requests, and the first request on the Overview. */
 import t from 'tap'
 import { idAt } from '../../../lib/base/ids.ts'
 import { fund, settlement, usageRow } from '../../support/store.ts'
@@ -50,6 +50,52 @@ browserTest(
     })
     await page.getByLabel('Live').uncheck()
     t.same(await visitor.axe(), [])
+    t.same(visitor.complaints, [])
+  },
+)
+
+browserTest(
+  t,
+  'the Overview shows a first request by itself, and asks only while somebody looks',
+  async (t, newcomer) => {
+    const house = await openConsole(t)
+    const { store, clock } = house
+    await store.holders.register({ id: 'h', host: 'here', beat: 0 })
+    const { account, key } = await fund(store, 'acme', 5_000_000)
+    const visitor = await newcomer({ language: 'en-US' })
+    const { page } = visitor
+    await giveSession(visitor, house, await house.person('ann@example.com', { in: { account, role: 'owner' } }))
+    let asked = 0
+    page.on('request', request => (asked += Number(/\/overview$/.test(new URL(request.url()).pathname))))
+    const answered = async (what: () => Promise<unknown>) => {
+      const answer = page.waitForResponse(response => response.url().endsWith(`${account.publicId}/overview`))
+      await what()
+      await (await answer).finished()
+    }
+    const seen = (hidden: boolean) =>
+      page.evaluate(value => {
+        Object.defineProperty(document, 'hidden', { value, configurable: true })
+        document.dispatchEvent(new Event('visibilitychange'))
+      }, hidden)
+    const pass = () => page.clock.fastForward(6_000)
+    await page.clock.install()
+    await visitor.visit(`${house.url}/console/overview`)
+    await visitor.drawn()
+    const step = page.getByRole('link', { name: 'Send a first request' })
+    await step.waitFor()
+    await answered(pass)
+    await seen(true)
+    const before = asked
+    await pass()
+    t.equal(asked, before, 'not while the page is hidden')
+    await store.books.settle([settlement(usageRow(`${idAt(clock.now())}n0de0000001`, key, 20_000), 'h', 0)])
+    await answered(() => seen(false))
+    await page.getByRole('heading', { name: 'Last requests' }).waitFor()
+    t.equal(await step.count(), 0, 'the first steps are done')
+    t.match(await page.locator('.figures').innerText(), /Today\s+¥0\.02/)
+    const last = asked
+    await pass()
+    t.equal(asked, last, 'and the page asks no more')
     t.same(visitor.complaints, [])
   },
 )

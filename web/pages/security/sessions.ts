@@ -15,17 +15,20 @@ import { words } from '../../base/words.ts'
 
 const w = words({
   title: ['登录设备', 'Where you are signed in'],
-  lead: ['不认识的设备？结束它，并更改密码。', 'Something you do not know? End it, and change your password.'],
+  lead: [
+    '如有不认识的设备，请将其退出登录，并更改密码。',
+    'If you do not recognise a device, sign it out and change your password.',
+  ],
   device: ['设备', 'Device'],
   address: ['IP 地址', 'IP address'],
   began: ['登录时间', 'Signed in'],
   seen: ['最近使用', 'Last used'],
-  here: ['当前', 'This one'],
+  here: ['当前设备', 'This device'],
   action: ['操作', 'Action'],
-  end: ['结束', 'End'],
-  endOf: [(device: string) => `结束 ${device}`, (device: string) => `End ${device}`],
-  others: ['结束其他全部登录', 'End all others'],
-  ended: ['已结束', 'Ended'],
+  end: ['退出登录', 'Sign out'],
+  endOf: [(device: string) => `将 ${device} 退出登录`, (device: string) => `Sign ${device} out`],
+  others: ['退出其他全部设备', 'Sign out all other devices'],
+  ended: ['已退出登录', 'Signed out'],
 })
 
 export function sessionsPanel(): View {

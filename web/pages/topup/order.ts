@@ -5,7 +5,7 @@ import { hrefOf, query, setQuery } from '../../base/address.ts'
 import { get, send } from '../../base/ask.ts'
 import { a, button, type Child, div, h2, p, section } from '../../base/element.ts'
 import { icon } from '../../base/icons.ts'
-import { load } from '../../base/load.ts'
+import { load, whenSeen } from '../../base/load.ts'
 import { money } from '../../base/money.ts'
 import { say } from '../../base/page.ts'
 import { act } from '../../parts/act.ts'
@@ -101,12 +101,6 @@ export function orderPanel(changed: () => void, pays: boolean, payer: () => stri
       { class: 'panel', 'aria-labelledby': 'order' },
       whenLoaded(order, value => value && shown(value, cancelButton(value), payer())),
     )
-}
-
-/** A page that nobody looks at asks nothing. */
-function whenSeen(again: () => void): void {
-  if (document.hidden) document.addEventListener('visibilitychange', again, { once: true })
-  else again()
 }
 
 /** A phone cannot scan what it shows. */

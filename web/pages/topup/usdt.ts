@@ -3,7 +3,7 @@ import { effect, signal } from '@preact/signals'
 import type { ShownOrders, ShownUsdt } from '../../../lib/console/answers.ts'
 import { get, Refused, send } from '../../base/ask.ts'
 import { code, div, h2, p, section } from '../../base/element.ts'
-import { type Loaded, load } from '../../base/load.ts'
+import { type Loaded, load, whenSeen } from '../../base/load.ts'
 import { money, unitPrice } from '../../base/money.ts'
 import { say } from '../../base/page.ts'
 import { copyable } from '../../parts/copy.ts'
@@ -161,14 +161,8 @@ function keepAsking(asked: Loaded<ShownUsdt>, orders: Loaded<ShownOrders>): void
       orders.again()
       asked.again()
     }
-    const again = () => (document.hidden ? waitForReader(both) : both())
-    const timer = setTimeout(again, waitMs)
+    const timer = setTimeout(() => whenSeen(both), waitMs)
     waitMs = Math.min(MOST_MS, waitMs * 1.2)
     return () => clearTimeout(timer)
   })
-}
-
-/** A page that nobody looks at asks nothing. */
-function waitForReader(again: () => void): void {
-  document.addEventListener('visibilitychange', again, { once: true })
 }
