@@ -2,7 +2,7 @@ import t from 'tap'
 import { browserTest } from '../support/browser.ts'
 import { giveSession, openConsole } from '../support/pages.ts'
 
-browserTest(t, 'a token is made, shown once, works, and ends', async (t, newcomer) => {
+browserTest(t, 'a token is made, shown once, works, and is revoked', async (t, newcomer) => {
   const house = await openConsole(t)
   const ada = await house.person('ada@example.org')
   const visitor = await newcomer({ language: 'en-US' })
@@ -25,7 +25,7 @@ browserTest(t, 'a token is made, shown once, works, and ends', async (t, newcome
   const ask = () => fetch(`${house.url}/console/api/me`, { headers: { authorization: `Bearer ${secret}` } })
   t.equal((await ask()).status, 200)
   t.notOk((await page.content()).includes(secret), 'it is gone from the page')
-  await page.getByRole('button', { name: 'End nightly report' }).click()
+  await page.getByRole('button', { name: 'Revoke nightly report' }).click()
   await page.getByText('There is no token yet.').waitFor()
   t.equal((await ask()).status, 401)
   t.same(complaints, [])
