@@ -26,7 +26,7 @@ const w = words({
   here: ['当前设备', 'This device'],
   action: ['操作', 'Action'],
   end: ['退出登录', 'Sign out'],
-  endOf: [(device: string) => `将 ${device} 退出登录`, (device: string) => `Sign ${device} out`],
+  endOf: [(device: string) => `退出登录：${device}`, (device: string) => `Sign out ${device}`],
   others: ['退出其他全部设备', 'Sign out all other devices'],
   ended: ['已退出登录', 'Signed out'],
 })
