@@ -1,4 +1,5 @@
 /** A button that copies a text, and a text with such a button. */
+import { signal } from '@preact/signals'
 import type { VNode } from 'preact'
 import { button, code, div, figcaption, figure, pre, span } from '../base/element.ts'
 import { icon } from '../base/icons.ts'
@@ -14,6 +15,9 @@ const w = words({
   ],
 })
 
+/** What was copied a moment ago. Its button says so: over a dialog, the notice at the edge of the page is not seen. */
+const taken = signal<string | null>(null)
+
 /** `name`: what is copied, for screen readers, where several such buttons stand on a page. */
 export const copyButton = (text: string, name: string): VNode =>
   button(
@@ -24,8 +28,8 @@ export const copyButton = (text: string, name: string): VNode =>
       'aria-label': `${w.copy()} ${name}`,
       onClick: event => copy(text, event.currentTarget),
     },
-    icon('copy'),
-    span({}, w.copy()),
+    icon(taken.value === text ? 'check' : 'copy'),
+    span({}, taken.value === text ? w.copied() : w.copy()),
   )
 
 export const copyable = (text: string, name: string): VNode =>
@@ -43,6 +47,10 @@ export const snippet = (text: string, name: string): VNode =>
 export async function copy(text: string, from: HTMLElement): Promise<void> {
   try {
     await navigator.clipboard.writeText(text)
+    taken.value = text
+    setTimeout(() => {
+      taken.value = null
+    }, 2000)
     say(w.copied())
   } catch {
     // only pages from a secure address may write: the reader copies what is selected

@@ -3,9 +3,13 @@ import type { VNode } from 'preact'
 import type { UsageAnswer } from '../../lib/operations/usage/usage.ts'
 import { type Bar, stackedBars } from './charts/bars.ts'
 import type { Chart } from './charts/chart.ts'
-import { count, exactMoney, money } from '../base/money.ts'
+import { count, exactMoney, money, unitPrice } from '../base/money.ts'
 import { listed, words } from '../base/words.ts'
 import { names } from './request-words.ts'
+
+/** A line between two cents is named in full, but not with six places, for which the axis has no room. */
+const tick = (value: number): string =>
+  Math.abs(value * 100 - Math.round(value * 100)) > 1e-6 ? unitPrice(String(value)) : money(String(value))
 
 const w = words({
   title: ['费用', 'Spending'],
@@ -95,6 +99,6 @@ export function usageChart(chart: Chart, usage: UsageAnswer): VNode {
         ],
       },
     },
-    room => stackedBars({ bars, room, name: title, axis: value => money(String(value)) }),
+    room => stackedBars({ bars, room, name: title, axis: tick }),
   )
 }
