@@ -75,7 +75,7 @@ export function actionLog(path: () => string, everything: boolean): View {
         {
           title: w.subject(),
           cell: ({ subject }) => [
-            span({}, subject.name ?? subjectKind(subject.kind)),
+            span({ class: 'said' }, subject.name ?? subjectKind(subject.kind)),
             span({ class: 'under' }, subject.name === null ? code({}, subject.id) : subjectKind(subject.kind)),
           ],
         },

@@ -15,6 +15,7 @@ const w = words({
   ],
 })
 
+const SHOWN_MS = 2_000
 /** What was copied a moment ago. Its button says so: over a dialog, the notice at the edge of the page is not seen. */
 const taken = signal<string | null>(null)
 
@@ -49,8 +50,8 @@ export async function copy(text: string, from: HTMLElement): Promise<void> {
     await navigator.clipboard.writeText(text)
     taken.value = text
     setTimeout(() => {
-      taken.value = null
-    }, 2000)
+      if (taken.value === text) taken.value = null
+    }, SHOWN_MS)
     say(w.copied())
   } catch {
     // only pages from a secure address may write: the reader copies what is selected

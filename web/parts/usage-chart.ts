@@ -17,7 +17,7 @@ const w = words({
     (total: string, requests: string, peak: string, most: string) =>
       `共 ${total}，${requests} 个请求；最高 ${most}（${peak}）。`,
     (total: string, requests: string, peak: string, most: string) =>
-      `${total} in all for ${requests} requests; the most was ${most} on ${peak}.`,
+      `${total} in all for ${requests === '1' ? 'one request' : `${requests} requests`}; the most was ${most} on ${peak}.`,
   ],
   nothing: ['这段时间没有用量。', 'Nothing was used in this time.'],
   others: ['其他', 'Others'],

@@ -55,7 +55,7 @@ async function makeCheckoutOrders({ pay }: Store, account: Account, nowMs: numbe
     ['refund', 1_700],
     ['dispute', 1_800],
   ] as const) {
-    await pay.freeze(newRefund(await credited(fen), `all by ${kind}`, fen, { kind }), true, null, SETUP)
+    await pay.freeze(newRefund(await credited(fen), `all by ${kind}`, fen, { kind, reason: note }), true, null, SETUP)
     await pay.endFreeze('alipay', `all by ${kind}`, 'done', SETUP)
   }
   for (const [i, kind] of PAY_EXCEPTIONS.entries())
