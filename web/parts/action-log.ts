@@ -76,7 +76,10 @@ export function actionLog(path: () => string, everything: boolean): View {
           title: w.subject(),
           cell: ({ subject }) => [
             span({}, subject.name ?? subjectKind(subject.kind)),
-            span({ class: 'under' }, subject.name === null ? code({ class: 'said' }, subject.id) : subjectKind(subject.kind)),
+            span(
+              { class: 'under' },
+              subject.name === null ? code({ class: 'said' }, subject.id) : subjectKind(subject.kind),
+            ),
           ],
         },
         { title: w.change(), narrow: 'plain', cell: changes },
