@@ -109,6 +109,8 @@ export interface Config extends PeopleConfig {
   pay: PayConfig
   /** Address of the page that plays the payer of simulated providers, which only `gateway demo` has; null = there is none. */
   payer: string | null
+  /** Address of the page that shows letters to people who register, which only `gateway demo` has; null = letters are sent. */
+  mailbox: string | null
 }
 
 /** The section `pay` as people write it; amounts are in micro-CNY. */
@@ -242,6 +244,7 @@ function toConfig(form: ConfigForm, site: SiteSettings, source: Source): Config 
     log: form.log,
     pay: { ...form.pay, title: form.pay.title ?? titleOf(form.public.main) },
     payer: null,
+    mailbox: null,
   }
 }
 

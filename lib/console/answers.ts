@@ -6,4 +6,13 @@ export type { PayHealth } from './api/pay-health.ts'
 export type { ShownUsdt } from './api/usdt.ts'
 export type { ApiReferenceData } from './model-api.ts'
 export type { ClientRow, ImportLink } from './clients.ts'
-export type { ClientsData, ConnectData, HomeData, RefusalMet, ModelData, Offered, SignInData } from './page-data.ts'
+export type {
+  ClientsData,
+  ConnectData,
+  HomeData,
+  RefusalMet,
+  ModelData,
+  Offered,
+  RegisterData,
+  SignInData,
+} from './page-data.ts'

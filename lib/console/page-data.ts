@@ -157,6 +157,19 @@ export async function modelData(
   return data
 }
 
+export interface RegisterData {
+  /** Address of the page that shows the letter; null = it comes by mail. */
+  mailbox: string | null
+}
+
+let latestRegister: RegisterData | null = null
+
+/** The same object as long as it says the same, so that the page is written once. */
+export function registerData({ mailbox }: Pick<Config, 'mailbox'>): RegisterData {
+  if (latestRegister?.mailbox !== mailbox) latestRegister = { mailbox }
+  return latestRegister as RegisterData
+}
+
 export interface SignInData {
   /** Whether anybody may register. */
   register: boolean

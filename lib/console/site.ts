@@ -12,7 +12,7 @@ import type { Logger } from '../base/log.ts'
 import type { Assets, ClientFiles } from './assets.ts'
 import type { Brand, Branding } from './branding.ts'
 import { type PageName, pageAt } from '../../web/shared/sitemap.ts'
-import { clientsData, connectData, homeData, modelData, signInData } from './page-data.ts'
+import { clientsData, connectData, homeData, modelData, registerData, signInData } from './page-data.ts'
 import type { PageReader, pageHeaders, pageReaderOf, Shell } from './shell.ts'
 
 const ROOT = '/console'
@@ -76,7 +76,7 @@ async function open(): Promise<Opened> {
 const TOO_MANY = Buffer.from('请求过于频繁，请稍后再试\nToo many visits: try again later\n', 'utf8')
 
 /** The settings that pages depend on. */
-type SiteConfig = Pick<Config, 'public' | 'registration' | 'smtp' | 'oidc' | 'site' | 'limits' | 'zone'>
+type SiteConfig = Pick<Config, 'public' | 'registration' | 'smtp' | 'mailbox' | 'oidc' | 'site' | 'limits' | 'zone'>
 
 interface SiteParts {
   /** A function, because a reload may change the config. */
@@ -109,6 +109,7 @@ const DATA: Partial<
   'api-reference': async config => (await import('./model-api.ts')).referenceOf(config),
   playground: config => clientsData(config.public),
   'sign-in': signInData,
+  register: registerData,
   // a group that nobody may see is no reason for showing nothing
   model: async (config, catalogue, { group, step }) =>
     step === null ? null : modelData(config.public, await catalogue(), step, group),

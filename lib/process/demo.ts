@@ -1,8 +1,8 @@
 /**
  * `gateway demo`, which `npm start` runs: a gateway on a fresh checkout with everything that a first request needs.
- * Without UPSTREAM_KEY it starts the simulator as upstream, and where the config has no way to pay, simulated payment providers. It makes
- * an admin token, a key and a secret, and keeps them in a file, so that they work again after the next start. It prints links by which an
- * operator and a user sign in.
+ * Without UPSTREAM_KEY it starts the simulator as upstream, and where the config has no way to pay, simulated payment providers. Where it
+ * has both, people may register, by letters to a simulated mailbox. It makes an admin token, a key and a secret, and keeps them in a file,
+ * so that they work again after the next start. It prints links by which an operator and a user sign in.
  */
 import { randomBytes } from 'node:crypto'
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
@@ -53,7 +53,7 @@ export async function demo({ configFile, env }: ServeOptions): Promise<void> {
   const config = loadConfig(configFile, env)
   if (config.ownSecret) config.secretPrevious ??= remembered.secret
   else Object.assign(config, { secret: remembered.secret, ownSecret: true, secretPrevious: config.secret })
-  await offerPayments(config, remembered, dirname(memory))
+  await offerPayments(config, remembered, dirname(memory), simulated)
   const operations = await serveGateway(config, { configFile, env })
   if (config.payer !== null) await setDemoRate(operations)
   const problem = await provideKey(operations, remembered.key)
@@ -66,14 +66,23 @@ export async function demo({ configFile, env }: ServeOptions): Promise<void> {
     key          ${remembered.key}${problem === null ? '' : `   (${problem})`}
     admin token  ${config.adminToken}   (http://${ops.host}:${ops.port}/admin/accounts)
 
-${links.map(({ who, url }) => `    sign in      ${url}   (${who}; once, within 15 minutes, from this machine)\n`).join('')}
-${config.payer === null ? '' : `    payments     simulated: top up in the console, and play the payer at ${config.payer}\n\n`}  Try it:
+${links.map(({ who, url }) => `    sign in      ${url}   (${who}; once, within 15 minutes, from this machine)\n`).join('')}${simulatedLines(config)}
+  Try it:
 
     curl http://${main.host}:${main.port}/v1/chat/completions -H 'authorization: Bearer ${remembered.key}' -H 'content-type: application/json' -d '{"model":"beta-4.7","messages":[{"role":"user","content":"Hello!"}]}'
 
   Key and token are kept in ${memory}; remove that file for new ones.
 `)
 }
+
+const simulatedLines = ({ payer, mailbox, public: { main } }: Config): string =>
+  [
+    payer !== null && `    payments     simulated: top up in the console, and play the payer at ${payer}\n`,
+    mailbox !== null &&
+      `    register     ${main}/console/register   (letters are simulated: they stand here, and at ${mailbox})\n`,
+  ]
+    .filter(line => line !== false)
+    .join('')
 
 const asksForUrl = (catalog: string | null): boolean =>
   catalog !== null && existsSync(catalog) && /\$\{UPSTREAM_URL\b/.test(readFileSync(catalog, 'utf8'))
@@ -108,14 +117,24 @@ async function recall(file: string): Promise<Remembered> {
 }
 
 /** Simulated providers, where the config has no way to pay, and where nobody but this machine reaches the gateway and them. */
-async function offerPayments(config: Config, { xpub }: Remembered, folder: string): Promise<void> {
+async function offerPayments(
+  config: Config,
+  { xpub }: Remembered,
+  folder: string,
+  isUpstreamSimulated: boolean,
+): Promise<void> {
   const { main } = config.public
   const isHere = config.workers === 1 && isThisMachine(config.listen.main.host) && main.startsWith('http://127.0.0.1')
   if (!isHere || PAY_METHODS.some(name => config.pay[name] !== undefined)) return
   const { simulatePayments } = await import('../../tools/simulator/pay/main.ts')
   const file = join(folder, 'simulated-chain.json')
-  const { sections, payer } = await simulatePayments({ teardown() {} }, { main, xpub, file })
+  const told: Parameters<typeof simulatePayments>[1]['told'] = ({ to, link }) =>
+    console.log(`  simulated letter to ${to}: ${link ?? 'no link'}`)
+  const { sections, payer, smtp, mailbox } = await simulatePayments({ teardown() {} }, { main, xpub, file, told })
   Object.assign(config, { pay: { ...config.pay, ...sections }, payer })
+  // a real upstream costs money, which is not for everybody on this machine
+  if (!isUpstreamSimulated || config.smtp !== null || config.registration.mode !== 'closed') return
+  Object.assign(config, { smtp, mailbox, registration: { ...config.registration, mode: 'open' } })
 }
 
 const DEMO_RATE = 7_100_000

@@ -113,7 +113,8 @@ export function reloadedConfig(now: Config, { configFile, env }: ServeOptions, l
   preparePictures(next, configFile)
   const kept = Object.fromEntries(Object.values(READ_AT_START).map(key => [key, now[key]]))
   const simulated = now.payer === null ? {} : { pay: now.pay, payer: now.payer }
-  return { ...next, ...kept, ...simulated, ownSecret: now.ownSecret }
+  const registers = now.mailbox === null ? {} : { registration: now.registration, smtp: now.smtp, mailbox: now.mailbox }
+  return { ...next, ...kept, ...simulated, ...registers, ownSecret: now.ownSecret }
 }
 
 /** What a reload has brought: the config in force, the names of settings that are others now, and rows that the catalogue file wrote. */

@@ -68,6 +68,7 @@ const DEFAULTS: Config = {
   oidc: null,
   pay: { title: 'API 充值', order_limit: micro(50_000_000_000), day_limit: micro(100_000_000_000) },
   payer: null,
+  mailbox: null,
   site: {
     name: { zh: '模型网关', en: 'Model gateway' },
     about: null,

@@ -1,5 +1,5 @@
 /**
- * The payments of `gateway demo`: a top-up by each way from the order to the balance, by providers that are a part of the program. And that
+ * The payments and the mailbox of `gateway demo`: a top-up by each way from the order to the balance, by providers that are a part of the program. And that
  * nothing but the demo can be paid by them.
  */
 import { spawn } from 'node:child_process'
@@ -7,6 +7,10 @@ import { readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
+import { systemClock } from '../../lib/base/clock.ts'
+import { http } from '../../lib/base/http.ts'
+import { createLogger } from '../../lib/base/log.ts'
+import { Mailer } from '../../lib/operations/people/mail.ts'
 import { ConfigError, parseConfig } from '../../lib/config/config.ts'
 import { simulatePayments, type SimulatedPayments } from '../../tools/simulator/pay/main.ts'
 import { newXpub } from '../../tools/simulator/pay/chain.ts'
@@ -40,7 +44,7 @@ class Person {
   }
 }
 
-async function startDemo(t: Test) {
+async function startDemo(t: Test, given: NodeJS.ProcessEnv = {}) {
   const [main, direct, ops] = [await freePort(), await freePort(), await freePort()]
   const folder = t.testdir({
     'c.yaml': JSON.stringify({
@@ -53,7 +57,10 @@ async function startDemo(t: Test) {
     }),
   })
   const { GATEWAY_ADMIN_TOKEN: _, UPSTREAM_KEY: __, ...env } = process.env
-  const child = spawn(path.join(ROOT, 'bin/gateway'), ['demo', '--config', 'c.yaml'], { cwd: folder, env })
+  const child = spawn(path.join(ROOT, 'bin/gateway'), ['demo', '--config', 'c.yaml'], {
+    cwd: folder,
+    env: { ...env, ...given },
+  })
   t.teardown(() => child.kill('SIGKILL'))
   let output = ''
   child.stdout.on('data', data => (output += data))
@@ -133,6 +140,83 @@ t.test('a newcomer tops up by each way, end to end, and is told that it is simul
   t.notMatch(written, /PRIVATE KEY|whsec_|sk_test_|xprv/, 'keys of providers stand nowhere')
 })
 
+/** The letter as the page of the mailbox shows it. */
+const shownTo = async (mailbox: string, email: string): Promise<string | undefined> => {
+  const html = await (await fetch(mailbox)).text()
+  return html.split('<div class="letter">').find(letter => letter.startsWith(`<p>${email}</p>`))
+}
+
+t.test('a newcomer registers by a simulated letter, tops up in a test account and makes a key', async t => {
+  const { at, payer, output, child } = await startDemo(t)
+  const mailbox = /register +\S+\/console\/register .*at (\S+)\)/.exec(output())?.[1] as string
+  t.equal(mailbox, `${payer}/mailbox`)
+  t.match(await (await fetch(mailbox)).text(), /模拟邮箱：邮件不会寄出[\s\S]*没有邮件/)
+  t.match(await (await fetch(`${at}/console/sign-in`)).text(), /register&quot;:true|"register":true/)
+  t.ok((await (await fetch(`${at}/console/register`)).text()).includes(mailbox), 'the page of the sign-up names it')
+
+  child.kill('SIGHUP')
+  await until('the config is read again', () => /"msg":"reload/.test(output()))
+  const ann = new Person(at)
+  const email = 'ann@example.com'
+  await ann.call('POST', '/registration', { email })
+  await until('the letter', async () => (await shownTo(mailbox, email)) !== undefined)
+  const letter = (await shownTo(mailbox, email)) as string
+  const link = /<a href="([^"]+)">/.exec(letter)?.[1] as string
+  t.ok(link.startsWith(`${at}/console/register#`), link)
+  t.ok(output().includes(`simulated letter to ${email}: ${link}`), 'the terminal has it, too')
+  const password = 'a long enough sentence'
+  await ann.call('POST', '/registration/confirm', { token: link.split('#')[1], name: 'Ann', password })
+  const { accounts } = (await ann.call('GET', '/me')) as { accounts: { id: string }[] }
+  const account = `/accounts/${accounts[0]?.id}`
+  const order = await ann.call('POST', `${account}/orders`, { method: 'alipay', amount: '20' })
+  t.equal(order['state'], 'pending', JSON.stringify(order))
+  t.match(await (await fetch(String(order['redirect']))).text(), /没有真实的钱/)
+  const body = new URLSearchParams({ order: String(order['id']) })
+  await fetch(`${new URL(String(order['redirect'])).origin}/pay`, { method: 'POST', body, redirect: 'manual' })
+  t.equal(Number((await ann.call('GET', `${account}/balance`))['balance']), 20)
+  const { secret } = await ann.call('POST', `${account}/keys`, { name: 'mine', group: 'default' })
+  const answer = await fetch(`${at}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${secret}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ model: 'beta-4.7', messages: [{ role: 'user', content: 'Hello!' }] }),
+  })
+  t.equal(answer.status, 200, await answer.text())
+
+  await ann.call('POST', '/resets', { email })
+  const reset = new RegExp(`simulated letter to ${email}: ${at}/console/reset#(\\S+)`)
+  await until('the second letter', () => reset.test(output()))
+  const page = await (await fetch(mailbox)).text()
+  t.notOk(page.includes(reset.exec(output())?.[1] as string), 'what lets into a user that exists is on no page')
+})
+
+t.test('with a real upstream nobody registers in the demo', async t => {
+  const { at, output } = await startDemo(t, { UPSTREAM_KEY: 'real', UPSTREAM_URL: 'http://127.0.0.1:1' })
+  t.notMatch(output(), / register /)
+  t.match(await new Person(at).call('POST', '/registration', { email: 'ann@example.com' }), {
+    error: { message: /nobody can register|不开放注册/ },
+  })
+})
+
+t.test('the mailbox is read by no page of another site, and a letter is no markup', async t => {
+  const main = 'http://127.0.0.1:1'
+  const simulated = await simulatePayments(t, { main, xpub: newXpub(), file: path.join(t.testdir({}), 'chain.json') })
+  const { mailbox, smtp } = simulated
+  const log = createLogger('silent')
+  const mailer = new Mailer({ clock: systemClock, log, smtp: () => smtp })
+  const to = 'eve@example.com'
+  const link = `${main}/console/register#abc`
+  mailer.send({ from: 'x', to, subject: 'x', text: `<script>alert(1)</script> ${link}` })
+  mailer.send({ from: 'x', to, subject: 'x', text: 'http://elsewhere.example/console/register#abc' })
+  await mailer.idle()
+  const html = await (await fetch(mailbox)).text()
+  t.ok(html.includes(`<a href="${link}">`))
+  t.notMatch(html, /<script>|elsewhere/)
+  const status = await new Promise(resolve =>
+    http.get(mailbox, { headers: { host: 'evil.example:3998' } }, res => resolve(res.resume().statusCode)),
+  )
+  t.equal(status, 409, 'under a name that leads here')
+})
+
 t.test('a page of another site presses no button of the payer, and a name is no markup', async t => {
   const { payer } = await simulatePayments(t, {
     main: 'http://127.0.0.1:1',
@@ -174,8 +258,12 @@ t.test(
     // biome-ignore lint/suspicious/noTemplateCurlyInString: that is how our YAML files name variables
     const byEnv = { ...sections.alipay, app_id: '${APP}' }
     t.match(problems({ alipay: byEnv }, { APP: sections.alipay?.app_id }), /only `gateway demo` offers/)
-    const { payer: read } = parseConfig('{}', 'c.yaml', { GATEWAY_PAYER: simulated.payer, PAYER: simulated.payer })
-    t.equal(read, null, 'nothing of the environment makes a payer')
+    const { payer, mailbox } = simulated
+    const env = { GATEWAY_PAYER: payer, PAYER: payer, GATEWAY_MAILBOX: mailbox, MAILBOX: mailbox }
+    t.match(parseConfig('{}', 'c.yaml', env), { payer: null, mailbox: null }, 'nothing of the environment makes them')
+    for (const key of ['payer', 'mailbox', 'sandbox'])
+      for (const text of [{ [key]: payer }, { registration: { [key]: true } }])
+        t.throws(() => parseConfig(JSON.stringify(text), 'c.yaml', {}), ConfigError, `no config has ${key}`)
   },
 )
 

@@ -1,7 +1,8 @@
 /** Registering: first the e-mail, to which a letter goes; the link of that letter leads here again. */
+import type { RegisterData } from '../../lib/console/answers.ts'
 import { takeFragment } from '../base/address.ts'
 import { askOnce } from '../base/ask.ts'
-import { div, p } from '../base/element.ts'
+import { a, div, p } from '../base/element.ts'
 import type { View } from '../base/page.ts'
 import { askEmail } from '../parts/ask-email.ts'
 import { formOf } from '../parts/form.ts'
@@ -14,16 +15,19 @@ const w = words({
   lead: ['输入邮箱，我们会发送确认链接。', 'Enter your e-mail, and a link to confirm it goes there.'],
   sent: ['邮件已发出，链接 24 小时内有效。', 'A letter is on its way. Its link works for 24 hours.'],
   finish: ['邮箱已确认。设置姓名和密码即可完成注册。', 'Your e-mail is confirmed. Choose a name and a password.'],
+  mailbox: ['打开模拟邮箱', 'Open the simulated mailbox'],
   register: ['完成注册', 'Register'],
 })
 
-export default function register(): View {
+export default function register({ mailbox }: RegisterData): View {
   const token = takeFragment()
-  return token === null ? asking() : finishing(token)
+  return token === null ? asking(mailbox) : finishing(token)
 }
 
-function asking(): View {
-  const asked = askEmail('/registration', w)
+function asking(mailbox: string | null): View {
+  const letters =
+    mailbox !== null && a({ class: 'button', href: mailbox, target: '_blank', rel: 'noopener noreferrer' }, w.mailbox())
+  const asked = askEmail('/registration', { ...w, after: () => letters })
   return () => [asked(), toSignIn()]
 }
 

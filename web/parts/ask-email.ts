@@ -12,8 +12,8 @@ const w = words({
   send: ['发送链接', 'Send the link'],
 })
 
-/** `path`: where the e-mail is sent to. `says`: what stands above the field, and what stands there when the letter is on its way. */
-export function askEmail(path: string, says: { lead(): string; sent(): string }): () => Child {
+/** `path`: where the e-mail is sent to. `says`: what stands above the field, and what stands there when the letter is on its way, and `after` that. */
+export function askEmail(path: string, says: { lead(): string; sent(): string; after?(): Child }): () => Child {
   const email = signal('')
   const sent = signal(false)
   const form = formOf(async () => {
@@ -24,7 +24,7 @@ export function askEmail(path: string, says: { lead(): string; sent(): string })
     div(
       { class: 'panel' },
       sent.value
-        ? told('good', says.sent())
+        ? [told('good', says.sent()), says.after?.()]
         : [
             p({ class: 'soft' }, says.lead()),
             form.view(

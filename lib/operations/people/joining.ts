@@ -124,11 +124,12 @@ export class WaysIn {
     else mail.send(letter(config().site, 'registration', email, url, by.language))
   }
 
-  /** An account of its own goes with the user: the name tells nobody who it is. */
+  /** An account of its own goes with the user: the name tells nobody who it is. In a demo, whose payments are simulated, it is a test account. */
   #newAccount() {
     const { config } = this.#deps
-    const { groups, rate } = config().registration
-    return { name: `u-${publicId()}`, groups, rate }
+    const { registration, payer } = config()
+    const { groups, rate } = registration
+    return { name: `u-${publicId()}`, groups, rate, sandbox: payer !== null }
   }
 
   async register(by: By, form: z.output<typeof registerForm>): Promise<Person> {

@@ -1,7 +1,7 @@
 /** People with browsers, over HTTP: cookies, step-up, invitations, resets, tokens, members, and what is told to whom. */
 import t from 'tap'
 import { fromBase32, hotp, stepAt } from '../../../lib/operations/people/totp.ts'
-import { startMailServer } from '../../support/mail-server.ts'
+import { startMailServer } from '../../../tools/simulator/mail-server.ts'
 import { CLI, newPerson, PASSWORD } from '../../support/people.ts'
 import { newKey } from '../../support/store.ts'
 import { until } from '../../support/wait.ts'
@@ -264,7 +264,7 @@ t.test('registration by mail, and what it says of addresses', async t => {
   const [{ account }] = (await deps.store.people.members.ofUser(
     (await deps.store.people.users.byEmail('new@example.org'))!.id,
   )) as [Awaited<ReturnType<typeof deps.store.people.members.ofUser>>[0]]
-  t.match(account, { groups: ['default', 'vip'], rate: { requests: 5, minutes: 1 } })
+  t.match(account, { groups: ['default', 'vip'], rate: { requests: 5, minutes: 1 }, sandbox: false })
   t.equal((await one.ask('POST', '/registration/confirm', { token, name: 'New', password: PASSWORD })).status, 410)
 })
 

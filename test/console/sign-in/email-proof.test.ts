@@ -9,7 +9,7 @@ import path from 'node:path'
 import t from 'tap'
 import { check } from '../../../lib/cli/check.ts'
 import { openConsole } from '../support/console.ts'
-import { startMailServer } from '../../support/mail-server.ts'
+import { startMailServer } from '../../../tools/simulator/mail-server.ts'
 import { PASSWORD } from '../../support/people.ts'
 import { until } from '../../support/wait.ts'
 

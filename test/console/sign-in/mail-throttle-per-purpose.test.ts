@@ -5,7 +5,7 @@
 // The bug behind these rows: letters kept from somebody.
 import t from 'tap'
 import { openConsole } from '../support/console.ts'
-import { startMailServer } from '../../support/mail-server.ts'
+import { startMailServer } from '../../../tools/simulator/mail-server.ts'
 import { until } from '../../support/wait.ts'
 
 t.test('asking for one letter keeps no other one back', async t => {

@@ -5,7 +5,7 @@ import { Mailer } from '../../../lib/operations/people/mail.ts'
 import { type Config, parseConfig } from '../../../lib/config/config.ts'
 import { createLogger } from '../../../lib/base/log.ts'
 import { TestClock } from '../../support/clock.ts'
-import { type MailTls, startMailServer } from '../../support/mail-server.ts'
+import { type MailTls, startMailServer } from '../../../tools/simulator/mail-server.ts'
 import { until } from '../../support/wait.ts'
 import { certificate } from '../../upstream/support.ts'
 

@@ -7,7 +7,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import t from 'tap'
 import { openConsole } from '../../console/support/console.ts'
-import { startMailServer } from '../../support/mail-server.ts'
+import { startMailServer } from '../../../tools/simulator/mail-server.ts'
 import { newKey, SETUP } from '../../support/store.ts'
 
 t.test('an account has so many keys, and operators decide how many', async t => {

@@ -1,8 +1,9 @@
-/** The page that plays the payer: it shows what the simulated providers are asked for, and pays it. */
+/** The page that plays the payer: it shows what the simulated providers are asked for, and pays it. Beside it is the mailbox of the demo. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Alipay } from './alipay.ts'
 import type { SimulatedChain } from './chain.ts'
-import { bodyOf } from './server.ts'
+import type { Mailbox } from './mailbox.ts'
+import { bodyOf, escaped } from './server.ts'
 import type { Stripe } from './stripe.ts'
 import type { Wechat } from './wechat.ts'
 
@@ -11,6 +12,7 @@ interface Players {
   wechat: Wechat
   stripe: Stripe
   chain: SimulatedChain
+  mailbox: Mailbox
   /** Where Stripe sends its events. */
   webhook: string
 }
@@ -27,12 +29,15 @@ interface Due {
 const WAYS = { alipay: '支付宝 Alipay', wechat: '微信支付 WeChat Pay', card: '银行卡 Card' } as const
 const TOKEN_DIGITS = 18
 
-const escaped = (text: string): string => text.replace(/[&<>"']/g, character => `&#${character.charCodeAt(0)};`)
+const BANNERS = {
+  pay: '模拟支付：没有真实的钱，只用于演示。<br>Simulated payment: no real money, for the demo only.',
+  mailbox: '模拟邮箱：邮件不会寄出，只用于演示。<br>Simulated mailbox: no letter is sent, for the demo only.',
+} as const
 
 const STYLE = `body{font:16px/1.5 system-ui,sans-serif;max-width:40rem;margin:0 auto;padding:1rem;color:#1a2029;background:#fff}
-.simulated{background:#835400;color:#fff;padding:.6rem 1rem;border-radius:.5rem}form{border:1px solid #8792a3;border-radius:.5rem;padding:1rem;margin:1rem 0}
+.simulated{background:#835400;color:#fff;padding:.6rem 1rem;border-radius:.5rem}form,.letter{border:1px solid #8792a3;border-radius:.5rem;padding:1rem;margin:1rem 0}
 .chosen{border:3px solid #2a5bd0}button{font:inherit;padding:.5rem 1.2rem;background:#2a5bd0;color:#fff;border:0;border-radius:.4rem}
-input{font:inherit;width:100%;box-sizing:border-box;padding:.4rem;margin:.2rem 0 .8rem}code{overflow-wrap:anywhere}`
+input{font:inherit;width:100%;box-sizing:border-box;padding:.4rem;margin:.2rem 0 .8rem}code,pre{overflow-wrap:anywhere;white-space:pre-wrap}`
 
 export class PayerPage {
   readonly #players: Players
@@ -50,6 +55,10 @@ export class PayerPage {
 
   async #answer(req: IncomingMessage, res: ServerResponse): Promise<void> {
     const url = new URL(req.url as string, 'http://x')
+    // the name of another site may lead to this machine, so that its pages could read these
+    if (!/^(?:127\.0\.0\.1|localhost)(?::\d+)?$/.test(req.headers.host ?? '')) throw new Error('not by this address')
+    if (req.method === 'GET' && url.pathname === '/mailbox')
+      return this.#send(res, 200, this.#players.mailbox.page(), 'mailbox')
     if (req.method === 'GET') return this.#send(res, 200, this.#list(url.searchParams))
     // another site could press these buttons too
     const site = req.headers['sec-fetch-site']
@@ -127,7 +136,7 @@ export class PayerPage {
 <button>转出 Send</button></form>`
   }
 
-  #send(res: ServerResponse, status: number, body: string): void {
+  #send(res: ServerResponse, status: number, body: string, banner: keyof typeof BANNERS = 'pay'): void {
     res.writeHead(status, {
       'content-type': 'text/html; charset=utf-8',
       'content-security-policy': "default-src 'none'; style-src 'unsafe-inline'; form-action *; frame-ancestors 'none'",
@@ -136,7 +145,7 @@ export class PayerPage {
       'x-content-type-options': 'nosniff',
     })
     res.end(`<!doctype html><html lang="zh-CN"><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
-<title>模拟付款 Simulated payment</title><style>${STYLE}</style>
-<p class="simulated">模拟支付：没有真实的钱，只用于演示。<br>Simulated payment: no real money, for the demo only.</p>${body}`)
+<title>${banner === 'pay' ? '模拟付款 Simulated payment' : '模拟邮箱 Simulated mailbox'}</title><style>${STYLE}</style>
+<p class="simulated">${BANNERS[banner]}</p>${body}`)
   }
 }

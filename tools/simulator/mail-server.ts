@@ -1,6 +1,13 @@
-/** A mail server that takes every letter and keeps it. It speaks the part of SMTP (RFC 5321) that a client needs. */
+/** A mail server that takes every letter and keeps the latest. It speaks the part of SMTP (RFC 5321) that a client needs. */
 import net, { type AddressInfo } from 'node:net'
 import tls from 'node:tls'
+
+const MOST_CONNECTIONS = 20
+/** Letters that are kept, and lines. The oldest are dropped. */
+const MOST_KEPT = 200
+/** The largest letter. The connection of who sends more is closed. */
+const MOST_CHARACTERS = 64 * 1024
+const IDLE_MS = 60_000
 
 export interface Mail {
   to: string
@@ -24,7 +31,7 @@ export interface MailTls {
 export interface MailServer {
   port: number
   letters: Mail[]
-  /** Every line that could be read on the way. */
+  /** Lines that could be read on the way. */
   plain: string[]
   /** Answers the next letter with this line in the place of taking it. */
   refuseNext(line: string): void
@@ -33,6 +40,7 @@ export interface MailServer {
 export async function startMailServer(
   t: { teardown(fn: () => unknown): void },
   secure: MailTls | null = null,
+  told: (letter: Mail) => void = () => {},
 ): Promise<MailServer> {
   const letters: Mail[] = []
   const refusals: string[] = []
@@ -41,10 +49,13 @@ export async function startMailServer(
   const taken = (socket: net.Socket) => {
     sockets.add(socket)
     socket.on('error', () => {})
-    new Talk(socket, { letters, refusals, plain }, secure?.mode === 'starttls' ? secure : null)
+    socket.on('close', () => sockets.delete(socket))
+    socket.setTimeout(IDLE_MS, () => socket.destroy())
+    new Talk(socket, { letters, refusals, plain, told }, secure?.mode === 'starttls' ? secure : null)
   }
   const server = secure?.mode === 'tls' ? tls.createServer(secure, taken) : net.createServer(taken)
   server.on('tlsClientError', () => {})
+  server.maxConnections = MOST_CONNECTIONS
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
   t.teardown(() => {
     for (const socket of sockets) socket.destroy()
@@ -58,6 +69,12 @@ interface Kept {
   letters: Mail[]
   refusals: string[]
   plain: string[]
+  told(letter: Mail): void
+}
+
+function keep<T>(kept: T[], one: T): void {
+  kept.push(one)
+  if (kept.length > MOST_KEPT) kept.shift()
 }
 
 /** One connection. */
@@ -87,6 +104,7 @@ class Talk {
     this.#socket.on('data', chunk => {
       this.#waiting += chunk.toString('utf8')
       for (let piece = this.#next(); piece !== null; piece = this.#next()) this.#answer(piece)
+      if (this.#waiting.length > MOST_CHARACTERS) this.#socket.destroy()
     })
   }
 
@@ -104,11 +122,14 @@ class Talk {
   }
 
   #answer(piece: string): void {
-    const { letters, refusals, plain } = this.#kept
-    if (this.#encrypted === null) plain.push(piece)
+    const { letters, refusals, plain, told } = this.#kept
+    if (this.#encrypted === null) keep(plain, piece)
     if (this.#inData) {
       this.#inData = false
-      letters.push({ to: this.#to, data: piece, text: textOf(piece), login: this.#login, encrypted: this.#encrypted })
+      const [to, login, encrypted] = [this.#to, this.#login, this.#encrypted]
+      const letter: Mail = { to, data: piece, text: textOf(piece), login, encrypted }
+      keep(letters, letter)
+      told(letter)
       this.#say('250 taken')
     } else if (/^EHLO/i.test(piece))
       this.#say(`250-test\r\n${this.#upgrade === null ? '' : '250-STARTTLS\r\n'}250-AUTH PLAIN\r\n250 8BITMIME`)
