@@ -9,7 +9,7 @@ const MOST_KEPT = 200
 const MOST_CHARACTERS = 64 * 1024
 const IDLE_MS = 60_000
 
-export interface Mail {
+interface Mail {
   to: string
   /** Headers and text, as they were sent. */
   data: string
