@@ -92,7 +92,7 @@ browserTest(
     await answered(() => seen(false))
     await page.getByRole('heading', { name: 'Last requests' }).waitFor()
     t.equal(await step.count(), 0, 'the first steps are done')
-    t.match(await page.locator('.figures').innerText(), /Today\s+¥0\.02/)
+    t.match(await page.locator('.figures').innerText(), /Spent today\s+¥0\.02/)
     const last = asked
     await pass()
     t.equal(asked, last, 'and the page asks no more')
