@@ -23,7 +23,7 @@ import {
   ul,
 } from './base/element.ts'
 import { type Icon, icon } from './base/icons.ts'
-import { type View, actions, heading, said, scripted } from './base/page.ts'
+import { type View, actions, heading, scripted } from './base/page.ts'
 import { account, me, signedIn } from './base/session.ts'
 import { chooseTimes } from './base/settings.ts'
 import { site } from './base/site.ts'
@@ -31,6 +31,7 @@ import { TIMES, type Times, times, zoneName, zoneOf } from './base/time.ts'
 import { inLanguage, words } from './base/words.ts'
 import { corner } from './parts/corner.ts'
 import { announcements, foot } from './parts/operator.ts'
+import { saidLast } from './parts/said.ts'
 import type { Given } from './shared/given.ts'
 import { type Area, HOME, PAGES, type PageName, type PageRow, hrefTo, mayOpen, rowOf } from './shared/sitemap.ts'
 import type { VNode } from 'preact'
@@ -79,7 +80,7 @@ export function frame(given: Given, view: View | null): Child {
       view === null ? div({ class: 'waiting', 'aria-hidden': 'true' }) : view(),
     ),
     footer({ class: 'bottom' }, foot()),
-    notice(),
+    saidLast(),
     overPage(),
   )
 }
@@ -99,17 +100,6 @@ function overPage(): Child {
     )
   return null
 }
-
-const notice = (): VNode =>
-  div(
-    { class: 'notices', role: 'status', 'aria-live': 'polite' },
-    said.value &&
-      p(
-        { class: `notice ${said.value.kind}`, key: said.value.count },
-        icon(said.value.kind === 'done' ? 'check' : 'alert'),
-        span({}, said.value.text),
-      ),
-  )
 
 const mark = (): VNode =>
   site.value.logo === null

@@ -3,9 +3,10 @@
  * shows it decides by drawing it or not: `shown.value && dialogBox(…)`.
  */
 import type { VNode } from 'preact'
-import { button, type Child, dialog, div, h2, span } from '../base/element.ts'
+import { button, type Child, dialog, div, h2, span, use } from '../base/element.ts'
 import { icon } from '../base/icons.ts'
 import { words } from '../base/words.ts'
+import { SaidInDialog } from './said.ts'
 
 const w = words({
   close: ['关闭', 'Close'],
@@ -54,6 +55,7 @@ export const dialogBox = (title: string, close: (() => void) | null, ...content:
       ),
       content,
     ),
+    use(SaidInDialog, {}),
   )
 
 export const buttons = (...content: Child[]): VNode => div({ class: 'buttons' }, content)

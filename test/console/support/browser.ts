@@ -122,7 +122,7 @@ async function visitor(t: Test, options: VisitorOptions = {}): Promise<Visitor> 
       await page.waitForSelector('html[data-ready]', { state: 'attached' })
     },
     drawn: () => page.locator(DRAWN).waitFor({ state: 'attached' }),
-    told: text => page.locator('.notice', { hasText: text }).waitFor({ state: 'attached' }),
+    told: text => page.locator('.notice', { hasText: text }).last().waitFor({ state: 'attached' }),
     axe: rules => findings(page, rules),
   }
 }
