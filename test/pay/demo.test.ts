@@ -110,6 +110,7 @@ t.test('a newcomer tops up by each way, end to end, and is told that it is simul
       if (method === 'card') t.match(order['redirect'], `${payer}/card`)
       const html = await (await fetch(`${payer}/?order=${order['id']}`)).text()
       t.match(html, /模拟支付：没有真实的钱/)
+      t.equal(html.split('<form').length, 2, 'who pays an order is shown that order and nothing else')
       const id = new RegExp(`name="id" value="([^"]*)">\\s*<p><strong>[^<]*</strong> · <code>${order['id']}`).exec(
         html,
       )?.[1]
@@ -125,6 +126,8 @@ t.test('a newcomer tops up by each way, end to end, and is told that it is simul
   const { usdt } = (await person.call('GET', `${account}/usdt`)) as {
     usdt: { address: string; rate: { rate: string } }
   }
+  const tokens = await (await fetch(`${payer}/?to=${usdt.address}`)).text()
+  t.ok(tokens.split('<form').length === 2 && tokens.includes(usdt.address), 'who sends tokens is shown no orders')
   t.equal((await press(`${payer}/send`, { to: usdt.address, amount: '10.5' })).status, 200)
   await until('the transfer is credited', async () => (await balance()) === before + 60 + 10.5 * Number(usdt.rate.rate))
   t.equal((await press(`${payer}/send`, { to: 'nobody', amount: '1' })).status, 409)

@@ -36,7 +36,7 @@ const BANNERS = {
 
 const STYLE = `body{font:16px/1.5 system-ui,sans-serif;max-width:40rem;margin:0 auto;padding:1rem;color:#1a2029;background:#fff}
 .simulated{background:#835400;color:#fff;padding:.6rem 1rem;border-radius:.5rem}form,.letter{border:1px solid #8792a3;border-radius:.5rem;padding:1rem;margin:1rem 0}
-.chosen{border:3px solid #2a5bd0}button{font:inherit;padding:.5rem 1.2rem;background:#2a5bd0;color:#fff;border:0;border-radius:.4rem}
+button{font:inherit;padding:.5rem 1.2rem;background:#2a5bd0;color:#fff;border:0;border-radius:.4rem}
 input{font:inherit;width:100%;box-sizing:border-box;padding:.4rem;margin:.2rem 0 .8rem}code,pre{overflow-wrap:anywhere;white-space:pre-wrap}`
 
 export class PayerPage {
@@ -116,24 +116,22 @@ export class PayerPage {
 
   #list(query: URLSearchParams): string {
     const chosen = query.get('order') ?? query.get('session')
-    const due = this.#due()
+    const to = query.get('to')
+    const send = `<form method="post" action="/send"><p><strong>USDT</strong></p>
+<label>地址 Address<input name="to" value="${escaped(to ?? '')}" autocomplete="off"></label>
+<label>数量 USDT<input name="amount" value="10" inputmode="decimal"></label>
+<button>转出 Send</button></form>`
+    const head = '<h1>付款人 The payer</h1>'
+    if (to !== null) return head + send
+    // who comes from an order or for an address has no use for the others
+    const due = this.#due().filter(({ order, id }) => chosen === null || order === chosen || id === chosen)
     const forms = due.map(
-      ({
-        way,
-        id,
-        order,
-        cents,
-      }) => `<form method="post" action="/"${order === chosen || id === chosen ? ' class="chosen"' : ''}>
+      ({ way, id, order, cents }) => `<form method="post" action="/">
 <input type="hidden" name="way" value="${way}"><input type="hidden" name="id" value="${escaped(id)}">
 <p><strong>${WAYS[way]}</strong> · <code>${escaped(order)}</code></p>
 <button>支付 Pay ${(cents / 100).toFixed(2)}</button></form>`,
     )
-    const to = query.get('to') ?? ''
-    return `<h1>付款人 The payer</h1>${forms.join('') || '<p>没有待支付的订单 Nothing is to be paid.</p>'}
-<form method="post" action="/send"><p><strong>USDT</strong></p>
-<label>地址 Address<input name="to" value="${escaped(to)}" autocomplete="off"></label>
-<label>数量 USDT<input name="amount" value="10" inputmode="decimal"></label>
-<button>转出 Send</button></form>`
+    return `${head}${forms.join('') || '<p>没有待支付的订单 Nothing is to be paid.</p>'}${chosen === null ? send : ''}`
   }
 
   #send(res: ServerResponse, status: number, body: string, banner: keyof typeof BANNERS = 'pay'): void {
