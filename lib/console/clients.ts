@@ -308,4 +308,5 @@ const CURL: readonly ClientRow[] = [
   },
 ]
 
-export const CLIENTS: readonly ClientRow[] = [...TOOLS, ...SDKS, ...CURL]
+/** curl is on every machine, so it is not sought behind all the tools. */
+export const CLIENTS: readonly ClientRow[] = [...TOOLS.slice(0, 1), ...CURL, ...TOOLS.slice(1), ...SDKS]

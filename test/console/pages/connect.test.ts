@@ -61,6 +61,8 @@ browserTest(t, 'addresses, clients and copying', async (t, newcomer) => {
   t.match(await shown.innerText(), /ANTHROPIC_BASE_URL='https:\/\/direct\.example'\n/)
   await page.locator('[role=tab]').first().focus()
   await page.keyboard.press('ArrowRight')
+  await page.locator('#client-curl:focus').waitFor()
+  await page.keyboard.press('ArrowRight')
   await page.locator('#client-codex:focus').waitFor()
   t.match(await shown.innerText(), /base_url = "https:\/\/direct\.example\/v1"\n/)
   await shown.getByRole('button', { name: 'Copy ~/.codex/config.toml' }).click()
