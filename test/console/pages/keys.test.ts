@@ -72,8 +72,10 @@ browserTest(t, 'a key is made, shown once, and kept nowhere', async (t, newcomer
   await form.locator('#allow_ips-error').waitFor()
   await form.locator('#allow_ips').fill('10.0.0.0/8\n192.0.2.1')
   await form.getByText('Only certain models').click()
+  t.equal(await form.getByText('The list is kept').count(), 0, 'there is no list yet')
   await form.locator('#models').fill('img')
   await form.getByText('<img src=x>').click()
+  await form.getByText('The list is kept').waitFor()
   await submit.click()
 
   const made = page.getByRole('dialog', { name: ODD })
@@ -84,6 +86,21 @@ browserTest(t, 'a key is made, shown once, and kept nowhere', async (t, newcomer
   t.ok((await made.locator('.snippet').first().innerText()).includes(`ANTHROPIC_AUTH_TOKEN='${secret}'`))
   t.match(await made.getByRole('link', { name: 'Import into CC Switch' }).getAttribute('href'), `apiKey=${secret}`)
   t.same(await visitor.axe(), [], 'the secret')
+  await visitor.context.grantPermissions(['clipboard-read', 'clipboard-write'])
+  await made.locator('.copyable button').click()
+  const notice = made.locator('[role=status] .notice', { hasText: 'Copied' })
+  await notice.waitFor()
+  t.ok(
+    await notice.evaluate(element => {
+      const { left, top, width, height } = element.getBoundingClientRect()
+      // it takes no clicks, so nothing is found at its place unless it does
+      element.style.pointerEvents = 'auto'
+      const found = document.elementFromPoint(left + width / 2, top + height / 2)
+      element.style.pointerEvents = ''
+      return element.closest('dialog') !== null && element.contains(found)
+    }),
+    'what is said lies over the dialog, not under its veil',
+  )
   await page.keyboard.press('Escape')
   t.ok(await made.isVisible(), 'it is not closed by accident')
   await made.getByRole('button', { name: 'I have kept it' }).click()

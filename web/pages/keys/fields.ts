@@ -85,7 +85,10 @@ export function keyFields(desk: Desk, draft: Draft, key: Key | null, form: Form)
     ),
     tick({ name: 'bound', label: w.bound() }, draft.bound),
     draft.bound.value && networksField(draft, form),
-    tick({ name: 'restricted', label: w.restricted(), hint: w.restrictedHint() }, draft.restricted),
+    tick(
+      { name: 'restricted', label: w.restricted(), hint: draft.models.value.size > 0 && w.restrictedHint() },
+      draft.restricted,
+    ),
     draft.restricted.value && modelsField(draft, form),
     lockWarning(draft, form),
   ]
