@@ -18,7 +18,10 @@ export function newPerson() {
   return {
     filled: () => ({ name: name.value.trim(), password: password.value }),
     fields: (form: Form): Child => [
-      textField({ name: 'name', label: w.name(), error: form.error('name') }, name, { autoComplete: 'name' }),
+      textField({ name: 'name', label: w.name(), error: form.error('name') }, name, {
+        autoComplete: 'name',
+        autoFocus: true,
+      }),
       secretField(
         { name: 'password', label: w.password(), hint: w.hint(), error: form.error('password') },
         password,

@@ -35,6 +35,7 @@ browserTest(t, 'an owner invites somebody, who joins with a new user and is in t
   await guest.page.waitForURL(url => url.hash === '')
   await guest.page.getByText('Acme').waitFor()
   t.equal(await house.store.people.users.byEmail('bob@example.org'), null, 'and looking uses nothing up')
+  await guest.page.locator('#name:focus').waitFor()
   await guest.page.fill('#name', 'Bob')
   await guest.page.fill('#password', PASSWORD)
   await guest.page.getByRole('button', { name: 'Accept' }).click()
