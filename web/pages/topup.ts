@@ -185,7 +185,7 @@ function beginPanel(begun: () => void) {
         ),
         ways(data, method),
         data.some(row => row.sandbox) && told('warn', w.simulated()),
-        form.submit('main', w.pay()),
+        form.submit('main stays', w.pay()),
       ),
     )
   }

@@ -1,5 +1,5 @@
 /** One order: where it is paid, and what became of it. While it is open the page asks about it, less and less often. */
-import { effect, signal } from '@preact/signals'
+import { computed, effect, signal } from '@preact/signals'
 import type { ShownOrder } from '../../../lib/console/answers.ts'
 import { hrefOf, query, setQuery } from '../../base/address.ts'
 import { get, send } from '../../base/ask.ts'
@@ -12,9 +12,11 @@ import { act } from '../../parts/act.ts'
 import { lateQr } from '../../parts/late-qr.ts'
 import { methodEntry, methodName, orderSaid, playPayer, stateBadge } from '../../parts/order-words.ts'
 import { whenLoaded } from '../../parts/state.ts'
-import { accountPath } from '../../base/session.ts'
+import { account, accountPath } from '../../base/session.ts'
+import type { KeyPage } from '../../base/shapes.ts'
 import { stamp } from '../../base/time.ts'
 import { words } from '../../base/words.ts'
+import { may } from '../../shared/roles.ts'
 
 const w = words({
   order: [(id: string) => `订单 ${id}`, (id: string) => `Order ${id}`],
@@ -42,6 +44,7 @@ const w = words({
   ],
   save: ['保存二维码图片', 'Save the code as a picture'],
   receipt: ['收据', 'Receipt'],
+  key: ['创建第一个密钥', 'Make a first key'],
 })
 
 const FIRST_MS = 3_000
@@ -78,6 +81,12 @@ export function orderPanel(changed: () => void, pays: boolean, payer: () => stri
     waitMs = Math.min(MOST_MS, waitMs * SLOWER)
     return () => clearTimeout(timer)
   })
+  const isCredited = computed(() => seen.value?.state === 'credited')
+  // a balance alone answers no request
+  const lacksKey = load(async () => {
+    if (!isCredited.value || !may(account.value?.role, 'makeKeys')) return false
+    return (await get<KeyPage>(`${accountPath()}/keys`)).data.length === 0
+  })
   const cancelling = signal(false)
   const cancel = (id: string) =>
     act(async () => {
@@ -99,7 +108,7 @@ export function orderPanel(changed: () => void, pays: boolean, payer: () => stri
   return () =>
     section(
       { class: 'panel', 'aria-labelledby': 'order' },
-      whenLoaded(order, value => value && shown(value, cancelButton(value), payer())),
+      whenLoaded(order, value => value && shown(value, cancelButton(value), payer(), lacksKey.value.value === true)),
     )
 }
 
@@ -118,7 +127,7 @@ const phoneHint = (order: ShownOrder, code: string): Child =>
     ),
   )
 
-function shown(order: ShownOrder, cancel: Child, payer: string | null): Child {
+function shown(order: ShownOrder, cancel: Child, payer: string | null, lacksKey: boolean): Child {
   const method = methodName(order.method)
   return [
     div({ class: 'row' }, h2({ id: 'order' }, w.order(order.id)), stateBadge(order)),
@@ -144,6 +153,7 @@ function shown(order: ShownOrder, cancel: Child, payer: string | null): Child {
       ],
     div(
       { class: 'row' },
+      order.credited_at !== null && lacksKey && a({ class: 'button main small', href: hrefOf('/keys') }, w.key()),
       order.credited_at !== null && a({ class: 'button small', href: hrefOf(`/topup/${order.id}`) }, w.receipt()),
       button({ type: 'button', class: 'small', onClick: () => setQuery({ order: null }) }, icon('left'), w.close()),
       cancel,
