@@ -79,6 +79,13 @@ browserTest(
     t.ok(await way.isChecked())
     t.match(await page.locator('.way').innerText(), /无手续费/)
     await page.getByText('这是测试支付').waitFor()
+    await page.setViewportSize({ width: 375, height: 667 })
+    await page.getByRole('button', { name: '¥50.00' }).click()
+    await way.check()
+    await page.evaluate(() => scrollTo(0, 0))
+    const pay = (await page.getByRole('button', { name: WORDS['zh-CN'].pay }).boundingBox())!
+    t.ok(pay.y > 0 && pay.y + pay.height <= 667, `the button that goes on is in sight: ${JSON.stringify(pay)}`)
+    await page.setViewportSize({ width: 375, height: 900 })
     const order = await beginInPage(visitor, house, '20', WORDS['zh-CN'].pay)
     await page.getByText('从相册中选取').waitFor()
     await page.waitForFunction(() => {

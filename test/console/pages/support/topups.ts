@@ -134,7 +134,17 @@ export function ownerTopsUp(t: Test, name: keyof typeof PROVIDERS, language: key
     await page.locator('.badge.good', { hasText: say.credited }).first().waitFor()
     t.same(await visitor.axe(), [])
 
-    await page.locator('section[aria-labelledby=order]').getByRole('link', { name: say.receipt }).click()
+    const panel = page.locator('section[aria-labelledby=order]')
+    const toKeys = panel.locator('a[href*="/console/keys"]')
+    await toKeys.waitFor()
+    await ann.call('keys.create', { account, body: { name: 'laptop', group: 'default' } })
+    const keys = page.waitForResponse(answer => new URL(answer.url()).pathname.endsWith('/keys'))
+    await page.reload()
+    await (await keys).finished()
+    await panel.getByRole('link', { name: say.receipt }).waitFor()
+    t.equal(await toKeys.count(), 0, 'who has a key is not told to make a first one')
+
+    await panel.getByRole('link', { name: say.receipt }).click()
     await page.waitForURL(/\/topup\/T/)
     await page.locator('main code', { hasText: order.id }).waitFor()
     t.match(await page.locator('main').innerText(), /20\.00 CNY/)
