@@ -74,7 +74,7 @@ export async function readClientFiles(): Promise<ClientFiles> {
   const styles = new Map<string, string>()
   const style = (part: string) => readFile(path.join(CLIENT, 'style', part), 'utf8')
   const css = await Promise.all(STYLES.map(part => style(`${part}.css`)))
-  styles.set(STYLE, css.join('').replace(/\/\*.*?\*\/|^ +/gms, ''))
+  styles.set(STYLE, css.join('').replace(/\/\*.*?\*\/|^ +|(?<=[{;},])\n/gms, ''))
   for (const name of OTHERS) styles.set(name, await style(name))
   const hash = hashOf([...[...sources].map(([name, { text }]) => [name, text] as const), ...styles])
   const addressOf = (name: string) => `/console/a/${hash}/${name}`
