@@ -1,5 +1,7 @@
 /** What people see of their account's payments: which ways to pay there are, and what became of each order. */
 import { formatMicro, micro } from '../base/money.ts'
+import type { Language } from '../base/people.ts'
+import { type CsvColumn, CsvTable, forPeople, type Heads } from '../operations/csv.ts'
 import type { Store } from '../store/store.ts'
 import type { Account } from '../terms/records.ts'
 import { isCheckout } from './method.ts'
@@ -13,6 +15,7 @@ export { ownAddress, ownQuote, ownUsdt } from './usdt/addresses.ts'
 export { orderAfter, shownOrder } from './views.ts'
 
 const PAGE = 50
+const FILE_PAGE = 500
 
 export async function ownMethods(service: PaymentService, account: Account) {
   const { order, day } = service.bounds()
@@ -42,4 +45,39 @@ export async function ownOrders(
 ) {
   const rows = await pay.orders({ accountId: id, limit: PAGE, ...(after === undefined ? {} : { before: after }) })
   return { data: rows.map(order => shownOrder(orders.shown(order, returnTo))), next: nextOrders(rows, PAGE) }
+}
+
+const FILE_COLUMNS: readonly CsvColumn<ReturnType<typeof shownOrder>>[] = [
+  { name: 'id', head: { zh: '订单号', en: 'Order' }, value: row => row.id },
+  { name: 'created_at', head: { zh: '创建时间（UTC）', en: 'Created (UTC)' }, value: row => row.created_at },
+  { name: 'method', head: { zh: '支付方式', en: 'Way to pay' }, value: row => row.method },
+  { name: 'state', head: { zh: '状态', en: 'State' }, value: row => row.state },
+  { name: 'amount', head: { zh: '金额（元）', en: 'Amount (CNY)' }, value: row => row.amount },
+  { name: 'asked', head: { zh: '支付金额', en: 'Paid in its currency' }, value: row => row.asked },
+  { name: 'currency', head: { zh: '支付货币', en: 'Currency' }, value: row => row.currency },
+  { name: 'credited', head: { zh: '入账（元）', en: 'Credited (CNY)' }, value: row => row.credited },
+  { name: 'credited_at', head: { zh: '入账时间（UTC）', en: 'Credited (UTC)' }, value: row => row.credited_at },
+  { name: 'refunded', head: { zh: '退款（元）', en: 'Refunded (CNY)' }, value: row => row.refunded },
+  { name: 'reversed', head: { zh: '撤销（元）', en: 'Reversed (CNY)' }, value: row => row.reversed },
+  { name: 'transaction', head: { zh: '链上交易', en: 'Transaction' }, foreign: true, value: row => row.transaction },
+]
+
+/** All orders of the account as CSV, newest first. They are read in pages while the file is sent. */
+export async function* ordersFile(
+  { pay }: Pick<Store, 'pay'>,
+  { id: accountId }: Account,
+  heads: Heads,
+  language: Language,
+  limit = FILE_PAGE,
+): AsyncGenerator<string> {
+  const table = new CsvTable(FILE_COLUMNS, forPeople(heads, language))
+  yield table.head()
+  let count = 0
+  let rows = await pay.orders({ accountId, limit })
+  for (let last = rows.at(-1); last !== undefined; last = rows.at(-1)) {
+    count += rows.length
+    yield table.lines(rows.map(shownOrder))
+    rows = rows.length < limit ? [] : await pay.orders({ accountId, limit, before: last })
+  }
+  yield table.end(count)
 }

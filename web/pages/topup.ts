@@ -9,6 +9,7 @@ import { money } from '../base/money.ts'
 import type { View } from '../base/page.ts'
 import { badge } from '../parts/badge.ts'
 import { textField } from '../parts/field.ts'
+import { fileLinks } from '../parts/file-links.ts'
 import { formOf } from '../parts/form.ts'
 import { listing } from '../parts/listing.ts'
 import { methodMark, methodName, stateBadge } from '../parts/order-words.ts'
@@ -52,6 +53,9 @@ const w = words({
   state: ['状态', 'State'],
   noOrders: ['还没有充值记录', 'There are no orders yet'],
   late: ['晚到', 'Late'],
+  files: ['导出', 'Export'],
+  csv: ['CSV', 'CSV'],
+  machine: ['CSV（固定列名）', 'CSV with fixed column names'],
 })
 
 const PRESETS = ['10', '50', '100', '500', '1000']
@@ -75,6 +79,10 @@ export default function topup(): View {
     usdt.view(),
     listing<ShownOrder>({
       caption: w.orders(),
+      below: fileLinks(w.files(), [
+        { text: w.csv(), call: 'orders.csv', parameters: {} },
+        { text: w.machine(), call: 'orders.csv', parameters: { heads: 'machine' } },
+      ]),
       loaded: orders,
       keyOf: ({ id }) => id,
       empty: () => empty('wallet', w.noOrders()),

@@ -1,8 +1,10 @@
 /** The calls behind the page Top up: the ways to pay, and the orders of an account. */
 import { z } from 'zod'
 import { type Operation, operation } from '../../api/operation.ts'
+import { statementFileQuery } from '../../operations/billing/statement.ts'
+import { CSV_TYPE } from '../../operations/csv.ts'
 import { OperationError } from '../../operations/error.ts'
-import { isOrderId, NO_ORDER, orderAfter, ownMethods, ownOrders, shownOrder } from '../../pay/own.ts'
+import { isOrderId, NO_ORDER, orderAfter, ordersFile, ownMethods, ownOrders, shownOrder } from '../../pay/own.ts'
 import { scalar } from '../../config/scalars.ts'
 import { CHECKOUT_METHODS, ORDER_STATES, PAY_METHODS } from '../../terms/pay.ts'
 import type { Account } from '../../terms/records.ts'
@@ -102,6 +104,22 @@ export const ORDERS: Operation<ConsoleDeps>[] = [
       const parts = { store: deps.store, service: await readyDesk(deps), returnTo: returnTo(deps, account) }
       return ownOrders(parts, account, query.after)
     },
+  }),
+  operation({
+    id: 'orders.csv',
+    call: 'GET /accounts/{account}/orders.csv',
+    summary: 'All orders of the account as CSV, newest first. The last line says how many there are.',
+    ...reads,
+    viewAs: false,
+    limit: 'heavy',
+    query: statementFileQuery,
+    answer: { status: 200, body: 'stream', types: [CSV_TYPE] },
+    refuses: [400],
+    run: async (deps: ConsoleDeps, { account, query, caller }) => ({
+      type: CSV_TYPE,
+      file: 'orders.csv',
+      pieces: ordersFile(deps.store, account, query.heads, caller.language),
+    }),
   }),
   operation({
     id: 'orders.create',

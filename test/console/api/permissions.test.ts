@@ -129,6 +129,7 @@ const LET_IN: Record<string, string> = {
   'low-balance.set': 'billing owner',
   'orders.methods': MONEY,
   'orders.list': MONEY,
+  'orders.csv': 'viewer billing owner',
   'orders.create': 'billing owner',
   'orders.cancel': 'billing owner',
   'orders.read': MONEY,
