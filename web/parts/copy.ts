@@ -26,7 +26,7 @@ export const copyButton = (text: string, name: string): VNode =>
       type: 'button',
       class: 'small copy',
       hidden: !scripted.value,
-      'aria-label': `${w.copy()} ${name}`,
+      'aria-label': `${taken.value === text ? w.copied() : w.copy()} ${name}`,
       onClick: event => copy(text, event.currentTarget),
     },
     icon(taken.value === text ? 'check' : 'copy'),
