@@ -193,7 +193,8 @@ function beginPanel(begun: () => void) {
         ),
         ways(data, method),
         data.some(row => row.sandbox) && told('warn', w.simulated()),
-        form.submit('main stays', w.pay()),
+        // beside an open order, the page stands at that, and the button would cover the amount
+        form.submit(query.value.get('order') === null ? 'main stays' : 'main', w.pay()),
       ),
     )
   }
