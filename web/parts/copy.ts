@@ -16,7 +16,7 @@ const w = words({
 })
 
 const SHOWN_MS = 2_000
-/** What was copied a moment ago. Its button says so: over a dialog, the notice at the edge of the page is not seen. */
+/** What was copied a moment ago. Its button says so where the reader looks; the notice at the edge says it to screen readers, too. */
 const taken = signal<string | null>(null)
 
 /** `name`: what is copied, for screen readers, where several such buttons stand on a page. */

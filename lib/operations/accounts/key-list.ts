@@ -90,9 +90,8 @@ export class KeyList {
     { heads, ...sought }: z.output<typeof keysFileQuery>,
     language: Language,
   ): Promise<AsyncGenerator<string>> {
-    const { store, fleet } = this.#deps
     const deps = this.#deps
-    await fleet.settled()
+    await deps.fleet.settled()
     const filter = await this.#filter(sought)
     const table = new CsvTable(COLUMNS, forPeople(heads, language))
     async function* text(): AsyncGenerator<string> {
@@ -100,13 +99,9 @@ export class KeyList {
       let count = 0
       for (let behind: KeyPlace | null = null; filter !== null; ) {
         const page = { ...filter, descending: true, limit: FILE_ROWS }
-        const rows = await store.keys.placed({ ...page, ...(behind === null ? {} : { behind }) })
-        yield table.lines(
-          await ownKeyRows(
-            deps,
-            rows.map(({ key }) => key),
-          ),
-        )
+        const rows = await deps.store.keys.placed({ ...page, ...(behind === null ? {} : { behind }) })
+        const keys = rows.map(({ key }) => key)
+        yield table.lines(await ownKeyRows(deps, keys))
         count += rows.length
         if (rows.length < FILE_ROWS) break
         behind = rows.at(-1)!.place
