@@ -2,6 +2,7 @@
  * A page as an HTML document, made on the server. Pages of DRAWN are written out with their content; all others have
  * their frame and heading, and ask the API for the rest.
  */
+import { escaped } from '../lib/base/html.ts'
 import { type Page, actions, heading, scripted } from './base/page.ts'
 import { signedIn } from './base/session.ts'
 import { theme } from './base/settings.ts'
@@ -72,8 +73,6 @@ const EMPTY = new Set(['area', 'br', 'col', 'hr', 'img', 'input', 'link', 'meta'
 /** Attributes that Preact sets as properties, and what HTML calls them. */
 const RENAMED: Record<string, string> = { htmlFor: 'for', className: 'class', defaultValue: 'value' }
 const NAME = /^[a-zA-Z][\w:-]*$/
-
-const escaped = (text: string): string => text.replace(/[&<>"']/g, character => `&#${character.charCodeAt(0)};`)
 
 /**
  * Writes elements as HTML text: the same views that run in a browser are written into the document by the server, so that

@@ -1,4 +1,5 @@
 /** What the server writes into pages: what they show without a script, or need before they can begin. */
+import { isDeepStrictEqual } from 'node:util'
 import { CLIENTS, type ClientRow } from './clients.ts'
 import { ERRORS, type ErrorName } from '../base/errors.ts'
 import type { Words } from '../base/people.ts'
@@ -162,13 +163,15 @@ export interface RegisterData {
   mailbox: string | null
 }
 
-let latestRegister: RegisterData | null = null
-
-/** The same object as long as it says the same, so that the page is written once. */
-export function registerData({ mailbox }: Pick<Config, 'mailbox'>): RegisterData {
-  if (latestRegister?.mailbox !== mailbox) latestRegister = { mailbox }
-  return latestRegister as RegisterData
+/** Hands out the object before as long as the next one says the same, so that the page is written once. */
+function keptWhileEqual<T extends object>(): (data: T) => T {
+  let latest: T | null = null
+  return data => (latest = latest !== null && isDeepStrictEqual(latest, data) ? latest : data)
 }
+
+const latestRegister = keptWhileEqual<RegisterData>()
+
+export const registerData = ({ mailbox }: Pick<Config, 'mailbox'>): RegisterData => latestRegister({ mailbox })
 
 export interface SignInData {
   /** Whether anybody may register. */
@@ -179,12 +182,7 @@ export interface SignInData {
   oidc: string | null
 }
 
-let latestSignIn: SignInData | null = null
+const latestSignIn = keptWhileEqual<SignInData>()
 
-/** The same object as long as it says the same, so that the page is written once. */
-export function signInData({ registration, smtp, oidc }: Pick<Config, 'registration' | 'smtp' | 'oidc'>): SignInData {
-  const data = { register: registration.mode === 'open', mail: smtp !== null, oidc: oidc?.name ?? null }
-  if (latestSignIn?.register !== data.register || latestSignIn.mail !== data.mail || latestSignIn.oidc !== data.oidc)
-    latestSignIn = data
-  return latestSignIn
-}
+export const signInData = ({ registration, smtp, oidc }: Pick<Config, 'registration' | 'smtp' | 'oidc'>): SignInData =>
+  latestSignIn({ register: registration.mode === 'open', mail: smtp !== null, oidc: oidc?.name ?? null })

@@ -3,7 +3,8 @@
  * page of the mailbox, so it shows only letters to people who register: a link that leads into a user that exists is for the terminal.
  */
 import { type MailServer, startMailServer } from '../mail-server.ts'
-import { escaped, type Teardown } from './server.ts'
+import { escaped } from '../../../lib/base/html.ts'
+import type { Teardown } from './server.ts'
 
 /** `link`: into the console; null = there is none. Both are printable ASCII, whatever the sender wrote. */
 export interface DemoLetter {

@@ -25,9 +25,6 @@ export async function listen(t: Teardown, server: Server, port = 0): Promise<voi
 
 export const addressOf = (server: Server): string => `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 
-/** For HTML. */
-export const escaped = (text: string): string => text.replace(/[&<>"']/g, character => `&#${character.charCodeAt(0)};`)
-
 const MOST_BYTES = 1024 * 1024
 
 export async function bodyOf(req: IncomingMessage): Promise<string> {
