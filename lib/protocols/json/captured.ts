@@ -11,10 +11,15 @@ const SLOTS = 512
 const SPREAD = 0x9e3779b1
 const SHIFT = 23
 const LONGEST = 24
+/** A text is kept when it was read so often in a row in its slot: that takes longer than reading it, and a body may have a million names. */
+const FREQUENT = 8
 
 /** Short texts that were read before. */
 class SeenTexts {
   readonly #texts: string[] = Array.from({ length: SLOTS }, () => '')
+  /** The hash of the text that was read last in each slot and is not kept, and how often. */
+  readonly #others = new Int32Array(SLOTS)
+  readonly #times = new Uint8Array(SLOTS)
   readonly #pattern: RegExp | null
 
   /** `pattern`: texts that do not match are not returned; null = all are. */
@@ -22,18 +27,27 @@ class SeenTexts {
     this.#pattern = pattern
   }
 
-  /** Returns the text between `from` and `end`; null = it is too long, or does not match the pattern. */
+  /** Returns the text between `from` and `end`; null = it is too long, not kept and not copied, or does not match the pattern. */
   at(text: string, from: number, end: number): string | null {
     const length = end - from
     if (length < 2 || length > LONGEST) return null
     const ends = (text.charCodeAt(from) << 16) ^ (text.charCodeAt(from + 1) << 8) ^ text.charCodeAt(end - 2)
-    const slot = Math.imul(ends ^ (text.charCodeAt(end - 1) << 24) ^ length, SPREAD) >>> SHIFT
+    const hash = Math.imul(ends ^ (text.charCodeAt(end - 1) << 24) ^ length, SPREAD)
+    const slot = hash >>> SHIFT
     const seen = this.#texts[slot] as string
     if (seen.length === length && text.startsWith(seen, from)) return seen
-    const found = unique(text.slice(from, end))
+    const isFrequent = this.#isFrequent(slot, hash)
+    if (!isFrequent && length > COPIED) return null
+    const found = text.slice(from, end)
     if (this.#pattern !== null && !this.#pattern.test(found)) return null
-    this.#texts[slot] = found
-    return found
+    return isFrequent ? (this.#texts[slot] = unique(found)) : found
+  }
+
+  #isFrequent(slot: number, hash: number): boolean {
+    const times = this.#others[slot] === hash ? (this.#times[slot] as number) + 1 : 1
+    this.#others[slot] = hash
+    this.#times[slot] = times % FREQUENT
+    return times >= FREQUENT
   }
 }
 
@@ -51,13 +65,13 @@ function unique(text: string): string {
   return name as string
 }
 
+/** Up to this length the engine copies a part of a text; a longer part would keep the whole text in memory. */
+const COPIED = 12
+
 const PLAIN_KEY = /^[ !#-[\]-~]*$/
 
 const KEYS = new SeenTexts(PLAIN_KEY)
 const VALUES = new SeenTexts(null)
-
-/** Up to this length the engine copies a part of a text; a longer part would keep the whole text in memory. */
-const COPIED = 12
 
 export class CapturedText {
   /** The parts of the text that came in earlier chunks. */

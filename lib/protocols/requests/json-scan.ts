@@ -6,7 +6,10 @@
 import { type JsonKind, JsonScanner, type ScanEvents } from '../json/scanner.ts'
 import { REMOVABLE } from './edits.ts'
 import { Draft, type Facts, factsOf, STATE_STARTS } from './facts.ts'
-import { type Field, PlaceFrame, type Place, type Value } from './places.ts'
+import { type Field, Names, PlaceFrame, type Place, type Value } from './places.ts'
+
+const MAY_GO = new Names<boolean>()
+for (const name of REMOVABLE) MAY_GO.set(name, true)
 
 export class JsonBodyScan implements ScanEvents {
   readonly #scanner = new JsonScanner(this, { heads: true, sought: STATE_STARTS })
@@ -46,7 +49,7 @@ export class JsonBodyScan implements ScanEvents {
     const { place, isArray } = this.#frame
     if (place === null || isArray) return place?.element ?? null
     if (this.#depth === 0) this.#beginMember(key)
-    const field = place.fields.get(key)
+    const field = place.find(key)
     if (field === undefined) {
       const almost = place.almost(key)
       if (almost !== null) this.#draft.invalid ??= almost.name
@@ -68,7 +71,7 @@ export class JsonBodyScan implements ScanEvents {
 
   #endMember(end: number): void {
     const index = this.#members++
-    if (REMOVABLE.has(this.#key) && this.#draft.removable.length < REMOVABLE.size)
+    if (MAY_GO.get(this.#key) && this.#draft.removable.length < REMOVABLE.size)
       this.#draft.removable.push({
         name: this.#key,
         index,
