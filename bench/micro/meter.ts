@@ -1,7 +1,6 @@
 /** Bench of the meters of all protocols: over streams in bursts, streams event by event, and whole answers. */
 import { deepEqual } from 'node:assert/strict'
 import type { Meter } from '../../lib/protocols/answers/meter.ts'
-import { bytesAsText } from '../../lib/protocols/json/patterns.ts'
 import type * as TableModule from '../../lib/protocols/table.ts'
 import { withSeed } from '../../test/support/random.ts'
 import type { Talking } from '../../test/support/talking.ts'
@@ -55,7 +54,7 @@ function casesOf(protocol: Talking, row: typeof TableModule.protocolRow, seed: n
  */
 export function feed(meter: Meter, chunks: readonly Buffer[]): Meter {
   const makesText = meter.feed.length < 2
-  for (const chunk of chunks) meter.feed(chunk, makesText ? '' : bytesAsText(chunk))
+  for (const chunk of chunks) meter.feed(chunk, makesText ? '' : chunk.toString('latin1'))
   meter.end(true)
   return meter
 }

@@ -65,8 +65,8 @@ export const ABLATIONS: readonly Ablation[] = [
       },
       {
         file: READING,
-        from: '\n    this.meter.feed(chunk, bytesAsText(chunk))\n',
-        to: '\n    this.meter.feed(chunk, bytesAsText(chunk)), this.twin.feed(chunk, bytesAsText(chunk))\n',
+        from: "\n    this.meter.feed(chunk, chunk.toString('latin1'))\n",
+        to: "\n    this.meter.feed(chunk, chunk.toString('latin1')), this.twin.feed(chunk, chunk.toString('latin1'))\n",
       },
     ],
   },

@@ -7,7 +7,7 @@ import { answerIdOf, type StreamEvent, saysError, shortText } from './answers/ev
 import { type EventRules, StreamMeter } from './answers/stream-meter.ts'
 import { openAiOnAws } from './clouds.ts'
 import { lastObject } from './json/last-members.ts'
-import { bytesAsText, Patterns } from './json/patterns.ts'
+import { Patterns } from './json/patterns.ts'
 import { type Fields, fieldsOf, isFields } from './json/text.ts'
 import { file, imageUrl, inputAudio, streamOptions, top, urlOrObject } from './layouts.ts'
 import { DATA, PictureCounter, PicturePlaces, type Spot } from './pictures/counter.ts'
@@ -230,7 +230,7 @@ class Rules implements EventRules {
   }
 
   knows({ begin }: StreamEvent): boolean {
-    return KNOWN.isIn(bytesAsText(begin))
+    return KNOWN.isIn(begin.toString('latin1'))
   }
 
   read(meter: StreamMeter, event: StreamEvent): void {
@@ -240,7 +240,7 @@ class Rules implements EventRules {
       return
     }
     if (this.#first) this.#begin(meter, event)
-    if (!this.markers.isIn(bytesAsText(data))) return
+    if (!this.markers.isIn(data.toString('latin1'))) return
     const parsed = event.fields
     if (parsed === null) {
       meter.report(WORDS.report(lastObject(data, 'usage', 1) ?? lastObject(data, 'usage', IN_CHOICE)))

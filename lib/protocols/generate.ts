@@ -5,7 +5,7 @@ import { DocumentMeter, type DocumentRules, type ItemRules } from './answers/doc
 import { answerIdOf, type StreamEvent, saysError, shortText } from './answers/events.ts'
 import type { MeterOptions, SeenInAnswer } from './answers/meter.ts'
 import { type EventRules, StreamMeter } from './answers/stream-meter.ts'
-import { bytesAsText, Patterns } from './json/patterns.ts'
+import { Patterns } from './json/patterns.ts'
 import { type Fields, fieldsOf, isFields } from './json/text.ts'
 import { modalities, voice } from './layouts.ts'
 import { DATA, KIND, PictureCounter, PicturePlaces, type Spot } from './pictures/counter.ts'
@@ -232,12 +232,12 @@ class Rules implements EventRules {
   }
 
   knows({ begin }: StreamEvent): boolean {
-    return KNOWN.isIn(bytesAsText(begin))
+    return KNOWN.isIn(begin.toString('latin1'))
   }
 
   read(meter: StreamMeter, event: StreamEvent): void {
     // once id and model are known, an event without any of these patterns tells nothing
-    if (meter.stop.answerId && meter.stop.model && !this.markers.isIn(bytesAsText(event.data))) return
+    if (meter.stop.answerId && meter.stop.model && !this.markers.isIn(event.data.toString('latin1'))) return
     const usage = event.fieldsOr('usageMetadata')['usageMetadata']
     meter.report(reportOf(usage))
     meter.tell(tiersIn(usage))

@@ -3,7 +3,6 @@
  * a tree. What cannot be read, is too long or has too much in it fails the answer.
  */
 import { BLANK_LINE, EventReader, type EventSink } from '../protocols/answers/events.ts'
-import { bytesAsText } from '../protocols/json/patterns.ts'
 import { type FinishingProtocol, finishOf } from '../protocols/words/finish-words.ts'
 import { EventShape, FoundEvents } from './event-shape.ts'
 import {
@@ -185,7 +184,7 @@ class StreamReader implements AnswerReader, EventSink {
     if (blocks.done || data.length === 0) return
     this.#shape.forget()
     if (cut !== null) blocks.fail(unreadable('an event of the answer is too long'))
-    else if (this.#tree.read(bytesAsText(data))) this.#read(name)
+    else if (this.#tree.read(data.toString('latin1'))) this.#read(name)
     else if (!this.#all.each(rules => rules.words(this.#tree.text)))
       blocks.fail(unreadable('an event of the answer is not JSON'))
   }
@@ -195,7 +194,7 @@ class StreamReader implements AnswerReader, EventSink {
     found.next()
     this.#all.each(rules => rules.event(name, this.#tree))
     const text = this.#whole === null ? NONE : found.onlySource
-    if (text !== NONE) this.#shape.learn(bytesAsText(this.#whole as Buffer), this.#tree, text)
+    if (text !== NONE) this.#shape.learn((this.#whole as Buffer).toString('latin1'), this.#tree, text)
   }
 }
 
@@ -270,7 +269,7 @@ class DocumentReader implements AnswerReader {
     this.#forget()
     if (!blocks.done) {
       const tree = new Tree(undefined, MOST_VALUES)
-      if (tree.read(bytesAsText(Buffer.concat(parts)))) this.#all.each(rules => rules.document(tree))
+      if (tree.read(Buffer.concat(parts).toString('latin1'))) this.#all.each(rules => rules.document(tree))
       else blocks.fail(unreadable(tree.hasTooMany ? 'the answer has too many values' : 'the answer is not JSON'))
     }
     return this.#all.take()

@@ -1,5 +1,4 @@
 /** Reads what went wrong at an upstream, whatever form its error has. */
-import { bytesAsText } from '../protocols/json/patterns.ts'
 import type { Failure, FailureKind } from './events.ts'
 import { NONE, type Node, Tree } from './json/tree.ts'
 
@@ -39,7 +38,7 @@ const CONTEXT =
 /** An error that an upstream answered in the place of an answer. */
 export function readFailure(status: number, body: Buffer): Failure {
   const tree = new Tree()
-  const text = bytesAsText(body.subarray(0, LONGEST_BODY))
+  const text = body.subarray(0, LONGEST_BODY).toString('latin1')
   if (!tree.read(text)) return failureOf(status, [], plain(body))
   // Google's errors may stand in an array
   const root = tree.kind(tree.root) === 'array' ? (tree.elements(tree.root)[0] ?? NONE) : tree.root

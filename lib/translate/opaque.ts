@@ -4,7 +4,6 @@
  * others refuse a state that is not theirs. Nothing is kept on our side.
  */
 import { hash } from 'node:crypto'
-import { bytesAsText } from '../protocols/json/patterns.ts'
 import type { TranslationTarget } from './ask.ts'
 import type { Opaque } from './events.ts'
 import { type Literal, literal } from './json/literal.ts'
@@ -108,8 +107,8 @@ export class EnvelopeSearch {
     // most pieces of pictures have no quote, which the engine finds out fast; a text of the piece would be a copy of it
     this.#isFound =
       (piece.includes(QUOTE) && STARTS.some(start => piece.includes(start))) ||
-      (this.#tail !== '' && MARK.test(this.#tail + bytesAsText(piece.subarray(0, LONGEST_MARK))))
-    this.#tail = (this.#tail + bytesAsText(piece.subarray(-LONGEST_MARK))).slice(-LONGEST_MARK)
+      (this.#tail !== '' && MARK.test(this.#tail + piece.subarray(0, LONGEST_MARK).toString('latin1')))
+    this.#tail = (this.#tail + piece.subarray(-LONGEST_MARK).toString('latin1')).slice(-LONGEST_MARK)
   }
 
   get found(): boolean {
@@ -123,7 +122,8 @@ const SHORT_BYTES = 8192
 /** Whether there may be an envelope in a body that stands in these parts. */
 export function mayHaveEnvelope(parts: readonly Buffer[]): boolean {
   const [first] = parts
-  if (first !== undefined && parts.length === 1 && first.length <= SHORT_BYTES) return MARK.test(bytesAsText(first))
+  if (first !== undefined && parts.length === 1 && first.length <= SHORT_BYTES)
+    return MARK.test(first.toString('latin1'))
   const search = new EnvelopeSearch()
   for (const part of parts) search.feed(part)
   return search.found

@@ -1,5 +1,4 @@
 /** What readers of requests share: a body as a tree, a table of its members, and those that all of them know. */
-import { bytesAsText } from '../protocols/json/patterns.ts'
 import {
   type Ask,
   type AskHead,
@@ -21,7 +20,7 @@ export type MemberReaders = Readonly<Record<string, MemberReader>>
 
 export function treeOfBody(body: Buffer, { mostValues = Number.POSITIVE_INFINITY }: AskHead): Tree {
   const tree = new Tree()
-  const isRead = tree.read(bytesAsText(body), mostValues)
+  const isRead = tree.read(body.toString('latin1'), mostValues)
   if (tree.values > mostValues) throw new ManyValues()
   if (!isRead || tree.kind(tree.root) !== 'object') throw new Untranslatable('body')
   return tree

@@ -11,7 +11,6 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { OnReadOpts, Socket } from 'node:net'
 import type { Dispatcher } from 'undici'
 import { whenTaken } from '../base/reply.ts'
-import { bytesAsText } from '../protocols/json/patterns.ts'
 import type { Dial, DialTarget } from './dial.ts'
 import { BadAnswer, CHUNKED, checkHeaders, parseHead, TO_END } from './http1-head.ts'
 
@@ -439,7 +438,7 @@ export class AnswerParser {
     const bytes = this.#whole(chunk, from, HEAD_END)
     if (bytes === null) return chunk.length
     const next = chunk.length - this.#after
-    const head = parseHead(bytesAsText(bytes))
+    const head = parseHead(bytes.toString('latin1'))
     if (head === null) return next
     this.keepAlive = head.keepAlive
     this.keepAliveMs = head.keepAliveMs
@@ -564,7 +563,7 @@ export class AnswerParser {
     const line = this.#whole(chunk, from, LINE_END)
     if (line === null) return chunk.length
     if (line.length === 0) this.#state = ENDING
-    else checkHeaders(bytesAsText(line))
+    else checkHeaders(line.toString('latin1'))
     return chunk.length - this.#after
   }
 }

@@ -2,13 +2,12 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import t from 'tap'
 import type { Meter } from '../../lib/protocols/answers/meter.ts'
-import { bytesAsText } from '../../lib/protocols/json/patterns.ts'
 import { protocolRow } from '../../lib/protocols/table.ts'
 import { Withholder } from '../../lib/protocols/answers/withhold.ts'
 import { noUsage, type Protocol, type Usage } from '../../lib/terms/records.ts'
 import { cut, type Random, seeded } from '../support/random.ts'
 
-const feed = (meter: Meter, chunk: Buffer): void => meter.feed(chunk, bytesAsText(chunk))
+const feed = (meter: Meter, chunk: Buffer): void => meter.feed(chunk, chunk.toString('latin1'))
 
 type Event = { event?: string; data: unknown }
 const OPTIONS = { events: true, lengthStop: false, cacheTtl: '5m' } as const

@@ -1,6 +1,5 @@
 /** Reads an answer with the meter of its protocol, for the tests of what meters read beside the text. */
 import type { Meter } from '../../lib/protocols/answers/meter.ts'
-import { bytesAsText } from '../../lib/protocols/json/patterns.ts'
 import { protocolRow } from '../../lib/protocols/table.ts'
 import { noUsage } from '../../lib/protocols/words/usage.ts'
 import type { Protocol } from '../../lib/terms/records.ts'
@@ -9,7 +8,7 @@ import type { Json } from './answers-told.ts'
 export function read(protocol: Protocol, events: boolean, chunks: readonly Buffer[], whole = true): Meter {
   const options = { events, lengthStop: false, cacheTtl: '5m', pictures: true, searches: true } as const
   const meter = protocolRow(protocol).meter(options)
-  for (const chunk of chunks) meter.feed(chunk, bytesAsText(chunk))
+  for (const chunk of chunks) meter.feed(chunk, chunk.toString('latin1'))
   meter.end(whole)
   return meter
 }

@@ -2,7 +2,6 @@
  * The request of an exchange in the form of a provider that does not speak the client's protocol to the letter (`OtherForm`). It is
  * written once for each form, when a candidate is looked at that is asked in it.
  */
-import { bytesAsText } from '../../protocols/json/patterns.ts'
 import { fieldsOf, parse } from '../../protocols/json/text.ts'
 import type { OtherForm } from '../../protocols/protocol.ts'
 import type { NotTranslated } from '../../translate/table.ts'
@@ -28,7 +27,7 @@ function madeFor(x: Exchange, services: Services, form: OtherForm, model: string
 
 function make(x: Exchange, { buffered }: Services, form: OtherForm, model: string): WrittenInForm | NotTranslated {
   if (x.bodyBytes > MOST_BYTES) return { field: 'body' }
-  const written = form.write(fieldsOf(parse(bytesAsText(Buffer.concat(x.body)))), model)
+  const written = form.write(fieldsOf(parse(Buffer.concat(x.body).toString('latin1'))), model)
   if (typeof written === 'string') return { field: written }
   const body = Buffer.from(JSON.stringify(written.body))
   const hasMemory = takeMemory(x, buffered, body.length, x.world.config.limits.bufferedBytes)

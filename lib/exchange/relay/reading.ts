@@ -13,7 +13,6 @@ import { mostPicturesCaused, mostSearchesCaused } from '../../pricing/bound.ts'
 import type { AtKind } from '../../protocols/protocol.ts'
 import type { Meter } from '../../protocols/answers/meter.ts'
 import { decimal, inUsd } from '../../base/money.ts'
-import { bytesAsText } from '../../protocols/json/patterns.ts'
 import { protocolRow } from '../../protocols/table.ts'
 import { type AnswerChange, changesOf, type CostTold, type WantedChanges } from '../../protocols/answers/changes.ts'
 import type { Protocol } from '../../terms/records.ts'
@@ -159,7 +158,7 @@ export class Reading {
     this.decoder = isEncoded
       ? decoderFor(encoding, {
           onDecoded: chunk => {
-            this.meter.feed(chunk, bytesAsText(chunk))
+            this.meter.feed(chunk, chunk.toString('latin1'))
             if (translated !== null) events.onPlain(chunk, this)
           },
           onFault: error => fail(x, services, error),
@@ -205,7 +204,7 @@ export class Reading {
     this.bytes += chunk.length
     this.#fed = chunk
     if (this.decoder !== null) return this.decoder.write(chunk, () => this.#events.onDecoded())
-    this.meter.feed(chunk, bytesAsText(chunk))
+    this.meter.feed(chunk, chunk.toString('latin1'))
     return true
   }
 

@@ -19,7 +19,6 @@ import {
   memberEdits,
 } from '../../protocols/requests/edits.ts'
 import type { Facts } from '../../protocols/requests/facts.ts'
-import { bytesAsText } from '../../protocols/json/patterns.ts'
 import type { ProtocolRow } from '../../protocols/protocol.ts'
 import { protocolRow } from '../../protocols/table.ts'
 import { HOPS, withHop } from '../../terms/hops.ts'
@@ -153,7 +152,7 @@ function bodyEdits(x: Exchange, row: ProtocolRow, candidate: Candidate, leftOut:
 /** State of other upstreams that a turn has which was answered by translation: this upstream would refuse it. */
 function envelopeEdits(x: Exchange, places: readonly StatePlace[], model: string): Edit[] {
   const thinking = x.world.model(x.model)?.thinking ?? 'effort'
-  const cuts = envelopeCuts(bytesAsText(Buffer.concat(x.body)), places, { model, thinking })
+  const cuts = envelopeCuts(Buffer.concat(x.body).toString('latin1'), places, { model, thinking })
   return cuts.map(({ span, word }) => ({ span, bytes: Buffer.from(word) }))
 }
 

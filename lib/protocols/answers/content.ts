@@ -104,16 +104,6 @@ const BEFORE_VALUE = 2
 const IN_TEXT = 3
 const IN_VALUE = 4
 
-/** Returns the place of the next quote or backslash, or the length of the text. */
-function plainUntil(text: string, from: number): number {
-  let i = from
-  for (; i < text.length; i++) {
-    const c = text.charCodeAt(i)
-    if (c === QUOTE || c === BACKSLASH) break
-  }
-  return i
-}
-
 export class ContentCounter {
   readonly #keys: ContentKeys
   #patterns: Patterns
@@ -174,7 +164,7 @@ export class ContentCounter {
       if (markers?.isIn(text.slice(0, this.#patterns.longest))) return 0
       i = this.#acrossChunks(text)
     }
-    let passed = from
+    let passed = from // the end of the last text
     while (i < text.length) {
       if (this.#state === SEARCH) {
         const next = this.#search(text, i, markers)
@@ -185,15 +175,11 @@ export class ContentCounter {
       else if (this.#state === IN_VALUE) passed = i = this.#inValue(text, i)
       else passed = i = this.#between(text, i)
     }
-    if (this.#state === SEARCH) this.#endChunk(text, passed)
-    return text.length
-  }
-
-  /** `passed`: the end of the last text. */
-  #endChunk(text: string, passed: number): void {
+    if (this.#state !== SEARCH) return text.length
     if (text.charCodeAt(text.length - 1) === LF)
       this.#tail = '' // no key goes on after the end of a line
     else this.#keepTail(text.slice(passed))
+    return text.length
   }
 
   /** `text`: all behind the last key and its value. These are left out, because they would hide the next key. */
@@ -275,10 +261,15 @@ export class ContentCounter {
     if (this.#kind === 'encoded') return this.#inEncoded(text, from)
     let i = this.#escaped || this.#skip > 0 ? this.#escape(text, from) : from
     while (i < text.length) {
-      const end = plainUntil(text, i)
+      let end = i
+      let c = 0
+      for (; end < text.length; end++) {
+        c = text.charCodeAt(end)
+        if (c === QUOTE || c === BACKSLASH) break
+      }
       this.#add(end - i)
       if (end === text.length) return end
-      if (text.charCodeAt(end) === QUOTE) {
+      if (c === QUOTE) {
         this.#state = SEARCH
         return end + 1
       }

@@ -176,7 +176,8 @@ export class EventReader {
 
   /** Skips the events that end before `matters`. The chunk begins between two events. */
   #skip(chunk: Buffer, matters: number): void {
-    if (matters === chunk.length && endsEvent(chunk)) return
+    const { length } = chunk
+    if (matters === length && length > 1 && chunk[length - 1] === LF && chunk[length - 2] === LF) return
     const last = matters < 2 ? -1 : chunk.lastIndexOf(BLANK_LINE, matters - 2)
     if (last >= 0) this.position += last + 2
     this.#read(last < 0 ? chunk : chunk.subarray(last + 2))
@@ -297,9 +298,6 @@ export class EventReader {
     this.#data.clear()
   }
 }
-
-export const endsEvent = (chunk: Buffer): boolean =>
-  chunk.length > 1 && chunk[chunk.length - 1] === LF && chunk[chunk.length - 2] === LF
 
 // --- what the rules of several protocols read in an event or a document
 

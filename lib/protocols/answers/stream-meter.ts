@@ -31,6 +31,8 @@ const LONGEST_FIRST = 16 * 1024
 export class StreamMeter extends CountedAnswer implements Meter, EventSink {
   readonly #reader = new EventReader(this)
   readonly #rules: EventRules
+  /** An event without these patterns is content alone: nothing of it matters to the rules, and it has no picture; null = each is read. */
+  readonly #marks: Patterns | null
   #known = false
   /** True when an event was seen that is not one of the protocol. */
   #strange = false
@@ -61,15 +63,17 @@ export class StreamMeter extends CountedAnswer implements Meter, EventSink {
   ) {
     super(keys, pictures, byPiece)
     this.#rules = rules
+    const { markers } = rules
+    this.#marks = markers === null || pictures === null ? markers : markers.and(pictures.markers)
   }
 
   feed(chunk: Buffer, text: string): void {
     const { markers } = this.#rules
     // what is only content is counted first, and need not be searched for markers; an event that has begun before may have had one
-    const counted = markers !== null && this.#reader.atBoundary ? this.counter.feed(text, 0, markers) : 0
-    this.matters = markers === null ? 0 : markers.first(text, counted)
-    this.pictures?.feed(chunk, text)
+    const counted = markers !== null && this.#reader.atBoundary ? this.counter.feed(text, 0, this.#marks) : 0
+    this.matters = markers === null ? 0 : counted === text.length ? counted : markers.first(text, counted)
     const isContent = this.matters === text.length && this.#known && this.#reader.atBoundary && text.endsWith('\n\n')
+    if (!isContent || counted < text.length) this.pictures?.feed(chunk, text)
     if (!isContent) this.#readEvents(chunk, text, markers)
     const at = isContent ? -1 : this.#reportedAt
     if (at < 0) this.counter.feed(text, counted)

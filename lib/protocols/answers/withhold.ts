@@ -4,9 +4,9 @@
  * byte. The usage event is the one with empty choices and a usage object. An event is held back only while it is incomplete.
  */
 
-import { bytesAsText, Patterns } from '../json/patterns.ts'
+import { Patterns } from '../json/patterns.ts'
 import { fieldsOf, isFields } from '../json/text.ts'
-import { BLANK_LINE, endsEvent } from './events.ts'
+import { BLANK_LINE } from './events.ts'
 
 const LF = 0x0a
 const CR = 0x0d
@@ -140,14 +140,11 @@ export class Withholder extends EventCutter {
    * position; 0 = not known.
    */
   push(chunk: Buffer, matters: number): Buffer | Buffer[] | null {
-    return this.#push(chunk, this.#own === null ? matters : firstOf(this.#own, chunk))
-  }
-
-  #push(chunk: Buffer, matters: number): Buffer | Buffer[] | null {
     if (!this.isFresh) return this.cut(chunk)
-    if (matters === chunk.length && endsEvent(chunk)) return chunk
-    const end = matters === 0 ? -1 : chunk.lastIndexOf(BLANK_LINE, matters - 1)
+    const first = this.#own === null ? matters : firstOf(this.#own, chunk)
+    const end = first === 0 ? -1 : chunk.lastIndexOf(BLANK_LINE, first - 1)
     if (end < 0) return this.cut(chunk)
+    if (end + 2 === chunk.length) return chunk
     const passed = chunk.subarray(0, end + 2)
     const rest = this.cut(chunk.subarray(end + 2))
     return rest === null ? passed : [passed, ...rest]
@@ -180,7 +177,7 @@ function firstOf(word: string, chunk: Buffer): number {
 }
 
 function isUsageOnly(event: Buffer): boolean {
-  if (!USAGE.isIn(bytesAsText(event))) return false
+  if (!USAGE.isIn(event.toString('latin1'))) return false
   const { choices, usage } = fieldsOf(valueOfEvent(event))
   return Array.isArray(choices) && choices.length === 0 && isFields(usage)
 }

@@ -3,7 +3,6 @@
  * regular expression with alternatives is several times faster on such a text than a loop over bytes, or than a search
  * for each pattern. Making the text costs a copy of the memory.
  */
-export const bytesAsText = (bytes: Buffer): string => bytes.toString('latin1')
 
 /**
  * The engine compiles a regular expression once, by how often each letter stands in the first text that is searched. By
@@ -24,6 +23,9 @@ export class Patterns {
   /** The compiled searches. They are compiled on first use, so that the start of a process is not slowed down. */
   #one: RegExp | null = null
   #next: RegExp | null = null
+  /** These patterns together with others, by those others: meters of all answers share them. */
+  readonly #with = new Map<Patterns, Patterns>()
+  readonly #texts: readonly string[]
   /** The length of the longest pattern. */
   readonly longest: number
 
@@ -31,7 +33,15 @@ export class Patterns {
   constructor(texts: readonly string[]) {
     // the empty group keeps a single pattern from being taken for a plain text, which the engine searches slower
     this.#source = `(?:${texts.map(text => RegExp.escape(text)).join('|')})(?:)`
+    this.#texts = texts
     this.longest = Math.max(...texts.map(text => text.length))
+  }
+
+  /** Returns these patterns and the others as one. Both have to be made once in a process. */
+  and(others: Patterns): Patterns {
+    let both = this.#with.get(others)
+    if (both === undefined) this.#with.set(others, (both = new Patterns([...this.#texts, ...others.#texts])))
+    return both
   }
 
   /** Returns where the first match begins that ends behind `from`; the length of the text = there is none. */

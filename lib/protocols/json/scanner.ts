@@ -12,7 +12,6 @@
  */
 import { CapturedText } from './captured.ts'
 import { BROKEN, GOES_ON, NestedEnd, StringEnd } from './ends.ts'
-import { bytesAsText } from './patterns.ts'
 import { decode, scalarOf } from './text.ts'
 
 const QUOTE = 0x22
@@ -144,7 +143,7 @@ export class JsonScanner {
   }
 
   /** Takes the next chunk. `text`: the same bytes as Latin-1, where the caller has it. */
-  feed(chunk: Buffer, text = this.#isInString() ? '' : bytesAsText(chunk)): void {
+  feed(chunk: Buffer, text = this.#isInString() ? '' : chunk.toString('latin1')): void {
     let i = 0
     const { length } = chunk
     this.#text = text
@@ -310,7 +309,7 @@ export class JsonScanner {
   #ownString(chunk: Buffer, i: number): number {
     const next = this.#strings.find(chunk, this.#text, i)
     if (next < 0) return chunk.length
-    this.#text ||= bytesAsText(chunk)
+    this.#text ||= chunk.toString('latin1')
     this.#endMember(next, this.#captured.take(chunk, this.#text, next, this.#heads))
     if (chunk[next] !== COMMA || chunk[next + 1] !== QUOTE || this.#closer !== CLOSE_OBJECT) return next
     this.#beginKey(next + 1, QUOTE)
@@ -322,7 +321,7 @@ export class JsonScanner {
     if (this.#text === '') {
       i = this.#nested.endOfString(chunk)
       if (i < 0) return chunk.length
-      this.#text = bytesAsText(chunk)
+      this.#text = chunk.toString('latin1')
     }
     const next = this.#nested.find(chunk, this.#text, i)
     if (next === BROKEN) this.#state = BAD

@@ -97,7 +97,8 @@ interface Sum {
 
 export class PictureCounter implements ScanEvents {
   readonly #root: Spot
-  readonly #markers: Patterns
+  /** Every event with a picture has one of these patterns. */
+  readonly markers: Patterns
   /** Takes the data out of an event stream; null = the answer is one document. */
   readonly #lines: DataLines | null
   #scanner = this.#begin()
@@ -111,7 +112,7 @@ export class PictureCounter implements ScanEvents {
 
   constructor({ root, markers }: PicturePlaces, events: boolean) {
     this.#root = root
-    this.#markers = markers
+    this.markers = markers
     this.#frames = [new Frame(root, false)]
     this.#lines = events ? new DataLines(this) : null
   }
@@ -165,8 +166,7 @@ export class PictureCounter implements ScanEvents {
   /** `text`: the same bytes as Latin-1. */
   feed(chunk: Buffer, text: string): void {
     if (this.#lines === null) this.#scanner.feed(chunk, text)
-    else if (!this.#lines.atBoundary || !text.endsWith('\n\n') || this.#markers.isIn(text))
-      this.#lines.feed(chunk, text)
+    else if (!this.#lines.atBoundary || !text.endsWith('\n\n') || this.markers.isIn(text)) this.#lines.feed(chunk, text)
   }
 
   /** Takes the next piece of an event's data. The line ends between several data lines of one event are left out. */

@@ -6,7 +6,6 @@
  * A member is known by its name only when its value begins, so the name is held back until then. Where an element has a
  * link already that is null or empty, the two members change their names, because no member may stand there twice.
  */
-import { bytesAsText } from '../json/patterns.ts'
 import { type JsonKind, JsonScanner, type ScanEvents } from '../json/scanner.ts'
 
 /** The place where the documents of a protocol have pictures. */
@@ -196,7 +195,7 @@ const KEY = /^"(?:[^"\\]|\\.)*"/s
 
 /** Returns the bytes with other names of the members whose keys begin at these places, in their order. */
 function renamed(bytes: Buffer, names: readonly [at: number, name: string][]): Buffer {
-  const text = bytesAsText(bytes)
+  const text = bytes.toString('latin1')
   let renamed = ''
   let from = 0
   for (const [at, name] of names) {
@@ -275,7 +274,7 @@ export class Base64Reader {
 
   /** Returns the bytes of all groups of four that are complete; null = this is not base64, and nothing has changed. */
   read(text: Buffer): Buffer | null {
-    const all = this.rest + bytesAsText(text)
+    const all = this.rest + text.toString('latin1')
     const padding = all.indexOf('=')
     const plain = padding < 0 ? all.length : padding
     const whole = plain - (plain % QUAD)

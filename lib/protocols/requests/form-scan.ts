@@ -6,7 +6,6 @@
  * its name, as a file, or in another charset.
  */
 
-import { bytesAsText } from '../json/patterns.ts'
 import { SoundMeter } from '../sound/sound.ts'
 import { Draft, type Facts, factsOf } from './facts.ts'
 import { boundaryOf, MultipartScanner, type PartEvents, type PartHead } from './multipart.ts'
@@ -158,7 +157,7 @@ const FLAG = /^(?:true|false)$/i
 
 /** The text as readers of values take it: the Latin-1 of its JSON, without the last quote where it is not whole. */
 const quoted = (text: string, isWhole: boolean): string =>
-  bytesAsText(Buffer.from(isWhole ? JSON.stringify(text) : JSON.stringify(text).slice(0, -1)))
+  Buffer.from(isWhole ? JSON.stringify(text) : JSON.stringify(text).slice(0, -1)).toString('latin1')
 
 /** Returns what a reader takes for the name that trims it, or reads brackets and dots as a path. */
 const plainName = (name: string): string => name.trim().split(/[[.\s]/, 1)[0] as string

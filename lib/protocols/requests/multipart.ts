@@ -6,7 +6,6 @@
  * one, or by the two dashes that end the form. A form that has its boundary in any other place, a line end without CR, or
  * spaces behind the boundary is refused: some readers would take such a place for the end of a part, and others not.
  */
-import { bytesAsText } from '../json/patterns.ts'
 
 const CR = 0x0d
 const LF = 0x0a
@@ -133,7 +132,7 @@ export class MultipartScanner {
     if ((end < 0 ? this.#data.length : end) - this.#at > MOST_HEAD_BYTES) return this.#refuse()
     if (end < 0) return false
     const bytes = this.#data.subarray(this.#at, end)
-    const head = bytes.includes(this.#needle) ? null : partHeadOf(bytesAsText(bytes))
+    const head = bytes.includes(this.#needle) ? null : partHeadOf(bytes.toString('latin1'))
     if (head === null || ++this.#parts > MOST_PARTS) return this.#refuse()
     this.#at = end + HEAD_END.length
     this.#state = 'content'

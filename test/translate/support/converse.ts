@@ -2,7 +2,6 @@
  * The half of Converse that the gateway does not speak: a reader of requests and a writer of answers, as the upstream has them. They are
  * written after the provider's pages and share no rules with `lib/translate/converse`.
  */
-import { bytesAsText } from '../../../lib/protocols/json/patterns.ts'
 import type { Usage } from '../../../lib/protocols/words/usage.ts'
 import type { Ask, CacheLife, MediaPart, TextPart, TurnPart } from '../../../lib/translate/ask.ts'
 import type {
@@ -141,7 +140,7 @@ function readTools(ask: Ask, tree: Tree): void {
 
 function readRequest(body: Buffer, head: { model: string; stream: boolean }): Ask {
   const tree = new Tree(32)
-  if (!tree.read(bytesAsText(body))) throw new Error('the body is no JSON')
+  if (!tree.read(body.toString('latin1'))) throw new Error('the body is no JSON')
   const ask = emptyAsk(head)
   const { root } = tree
   const config = tree.get(root, 'inferenceConfig')
