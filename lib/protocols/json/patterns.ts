@@ -23,7 +23,7 @@ export class Patterns {
   /** The compiled searches. They are compiled on first use, so that the start of a process is not slowed down. */
   #one: RegExp | null = null
   #next: RegExp | null = null
-  /** These patterns together with others, by those others: meters of all answers share them. */
+  /** The results of `and`, by the other patterns: the meters of all answers share them. */
   readonly #with = new Map<Patterns, Patterns>()
   readonly #texts: readonly string[]
   /** The length of the longest pattern. */
