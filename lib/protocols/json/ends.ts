@@ -34,18 +34,24 @@ export class StringEnd {
     this.#sought = sought
   }
 
+  /** Another document begins. */
+  begin(): void {
+    this.#escaped = this.found = this.#goesOn = false
+    this.#awaited = 0
+  }
+
   /**
    * Returns the position after the closing quote; -1 = the string goes on in the next chunk. `from` is inside the
    * string; `text` is the chunk as Latin-1, or empty: then the bytes are searched, and nothing is allocated.
    */
   find(chunk: Buffer, text: string, from: number): number {
-    if (this.#sought.length > 0) this.#begin(chunk, from)
+    if (this.#sought.length > 0) this.#compare(chunk, from)
     const end = this.#findEnd(chunk, text, from)
     this.#goesOn = end < 0
     return end
   }
 
-  #begin(chunk: Buffer, from: number): void {
+  #compare(chunk: Buffer, from: number): void {
     if (!this.#goesOn) this.#awaited = 2
     for (let i = from; this.#awaited > 0 && i < chunk.length; i++) {
       const c = chunk[i] as number
@@ -150,6 +156,7 @@ export class NestedEnd {
     this.#depth = 1
     this.items = 0
     this.#closers[0] = closer
+    this.#inString = false
   }
 
   /** True when a string goes on in the next chunk. */

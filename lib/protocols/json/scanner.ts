@@ -91,7 +91,8 @@ export class JsonScanner {
   #text = ''
   /** The bytes that close the objects and arrays that are looked into, outermost first. */
   readonly #levels: number[] = []
-  /** The last element of `#levels`; 0 = there is none. */
+  #depth = 0
+  /** The last of them; 0 = there is none. */
   #closer = 0
   /** The number of levels around the top-level objects: 1 in a top-level array, else 0. */
   #outer = 0
@@ -114,6 +115,16 @@ export class JsonScanner {
     this.#nested = new NestedEnd(this.#strings)
     this.#arrays = arrays
     this.#heads = heads
+  }
+
+  /** Another document begins. */
+  begin(): void {
+    this.#state = START
+    this.#base = this.#depth = this.#closer = this.#outer = this.keyStart = this.valueStart = 0
+    this.#strings.begin()
+    this.#nested.items = 0
+    this.#captured.begin(0, 0)
+    this.openedAt = -1
   }
 
   /** True when the document is complete by its syntax, and only space has followed. */
@@ -212,21 +223,21 @@ export class JsonScanner {
   }
 
   #enter(closer: number): void {
-    this.#levels.push(closer)
+    this.#levels[this.#depth++] = closer
     this.#closer = closer
     this.#state = closer === CLOSE_OBJECT ? KEY_OR_END : ELEMENT_OR_END
   }
 
   #close(i: number): void {
-    this.#levels.pop()
-    this.#closer = this.#levels.length === 0 ? 0 : (this.#levels[this.#levels.length - 1] as number)
-    this.#state = this.#levels.length === 0 ? DONE : AFTER_VALUE
-    if (this.#levels.length > this.#outer) this.#events.leave?.(this.#base + i + 1)
+    const around = --this.#depth
+    this.#closer = around === 0 ? 0 : (this.#levels[around - 1] as number)
+    this.#state = around === 0 ? DONE : AFTER_VALUE
+    if (around > this.#outer) this.#events.leave?.(this.#base + i + 1)
   }
 
   #beginElement(i: number, c: number): void {
     this.#key = ''
-    if (this.#levels.length > this.#outer) this.#beginValue(i, c)
+    if (this.#depth > this.#outer) this.#beginValue(i, c)
     else if (c === OPEN_OBJECT) this.#open(i)
     else this.#state = BAD
   }
@@ -265,7 +276,7 @@ export class JsonScanner {
 
   #entered(kind: 'object' | 'array'): boolean {
     const { enter } = this.#events
-    if (enter === undefined || this.#levels.length >= MOST_LEVELS) return false
+    if (enter === undefined || this.#depth >= MOST_LEVELS) return false
     return enter.call(this.#events, this.#key, kind, this.valueStart)
   }
 

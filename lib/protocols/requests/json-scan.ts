@@ -11,9 +11,35 @@ import { type Field, Names, PlaceFrame, type Place, type Value } from './places.
 const MAY_GO = new Names<boolean>()
 for (const name of REMOVABLE) MAY_GO.set(name, true)
 
-export class JsonBodyScan implements ScanEvents {
+/** Readers of short bodies that have ended, which are used again: they consist of many objects. */
+const idle: Reader[] = []
+const MOST_IDLE = 64
+const SHORT_BYTES = 8 * 1024
+
+export class JsonBodyScan {
+  /** null: the body has ended, and its reader may have another one. */
+  #reader: Reader | null = idle.pop() ?? new Reader()
+
+  constructor(place: Place) {
+    this.#reader?.begin(place)
+  }
+
+  feed(chunk: Buffer, text?: string): void {
+    this.#reader?.feed(chunk, text)
+  }
+
+  end(): Facts | null {
+    const reader = this.#reader
+    this.#reader = null
+    const facts = reader?.end() ?? null
+    if (reader !== null && reader.bytes <= SHORT_BYTES && idle.length < MOST_IDLE) idle.push(reader)
+    return facts
+  }
+}
+
+class Reader implements ScanEvents {
   readonly #scanner = new JsonScanner(this, { heads: true, sought: STATE_STARTS })
-  readonly #draft = new Draft()
+  #draft = new Draft()
   readonly #value: Value = { kind: 'scalar', start: 0, end: 0, text: null }
   /**
    * A frame for each open object and array that is looked into, outermost first. Frames are used again, for fewer
@@ -21,26 +47,32 @@ export class JsonBodyScan implements ScanEvents {
    */
   readonly #frames: PlaceFrame[] = [new PlaceFrame()]
   #depth = 0
-  #frame: PlaceFrame
+  #frame = this.#frames[0] as PlaceFrame
   /** The field of the current member; null = nothing is read in it. */
   #field: Field | null = null
   /** True when `#field` was looked up already, when the scanner asked whether to look into the value. */
   #isFound = false
-  #bytes = 0
+  bytes = 0
   /** The number of members of the body itself so far, where the last one ended, and where its key begins. */
   #members = 0
   #memberEnd = -1
   #keyStart = 0
   #key = ''
 
-  constructor(place: Place) {
+  begin(place: Place): void {
+    this.#scanner.begin()
+    this.#draft = new Draft()
+    this.#depth = this.bytes = this.#members = this.#keyStart = 0
+    this.#memberEnd = -1
+    this.#field = null
+    this.#isFound = false
     this.#frame = this.#frames[0] as PlaceFrame
     this.#frame.reset(place, false, null)
     place.begin?.(this.#draft, 0)
   }
 
   feed(chunk: Buffer, text?: string): void {
-    this.#bytes += chunk.length
+    this.bytes += chunk.length
     this.#scanner.feed(chunk, text)
   }
 
@@ -135,8 +167,8 @@ export class JsonBodyScan implements ScanEvents {
   end(): Facts | null {
     if (!this.#scanner.complete) return null
     const { place } = this.#frame
-    place?.end?.(this.#draft, this.#frame, this.#bytes)
+    place?.end?.(this.#draft, this.#frame, this.bytes)
     this.#draft.mayHaveState = this.#scanner.mayHaveSought
-    return factsOf(this.#draft, this.#bytes, this.#scanner.openedAt)
+    return factsOf(this.#draft, this.bytes, this.#scanner.openedAt)
   }
 }
