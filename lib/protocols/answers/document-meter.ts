@@ -179,17 +179,26 @@ const MOST_ARRAYS = 32
  */
 const SHORT = 4096
 
+/** What a document tells that is scanned while it passes. */
+interface Scanned {
+  readonly scanner: JsonScanner
+  /** The values of the wanted members. */
+  readonly values: Map<string, unknown>
+  /** How many objects and arrays the top-level arrays have. */
+  readonly items: Map<string, number>
+}
+
 /** Reads a JSON document while it passes, and keeps only the few top-level values that matter. */
 export class DocumentReader implements ScanEvents {
   readonly #wanted: ReadonlySet<string>
   readonly #own: readonly string[]
   readonly #array: string
   readonly #reader: ItemReader | null
-  readonly #values = new Map<string, unknown>()
-  readonly #items = new Map<string, number>()
-  #scanner: JsonScanner | null = null
-  /** `whole`: the document was short and parsed at once; `spoilt`: and then something came after its end. */
-  #short: 'no' | 'whole' | 'spoilt' = 'no'
+  /** The document, where it was short and parsed at once; null = it is scanned. */
+  #whole: Fields | null = null
+  /** Something came after its end. */
+  #spoilt = false
+  #scanned: Scanned | null = null
   /** True when a member was seen that every answer of the protocol has. */
   known = false
 
@@ -207,8 +216,9 @@ export class DocumentReader implements ScanEvents {
 
   /** `text`: the same as Latin-1. */
   feed(chunk: Buffer, text: string): void {
-    if (this.#short !== 'no') this.#more(text)
-    else if (this.#scanner !== null || chunk.length > SHORT) this.#scan(chunk, text)
+    if (this.#whole !== null)
+      this.#spoilt ||= text.trim() !== '' // after the end only space may come
+    else if (this.#scanned !== null || chunk.length > SHORT) this.#scan(chunk, text)
     else {
       const whole = parse(text)
       if (isFields(whole)) this.#take(whole)
@@ -217,28 +227,15 @@ export class DocumentReader implements ScanEvents {
   }
 
   #take(whole: Fields): void {
-    this.#short = 'whole'
-    for (const key in whole) {
-      const value = whole[key]
-      this.known ||= this.#own.includes(key)
-      if (Array.isArray(value)) this.#takeArray(key, value)
-      if (value !== null && this.#wanted.has(key)) this.#values.set(key, value)
-    }
-  }
-
-  #takeArray(key: string, array: unknown[]): void {
-    if (this.#items.size < MOST_ARRAYS) this.#items.set(key, array.filter(isNested).length)
-    if (key === this.#array) this.#reader?.takeAll(array)
-  }
-
-  /** After the end only space may come. */
-  #more(text: string): void {
-    if (text.trim() !== '') this.#short = 'spoilt'
+    this.#whole = whole
+    this.known = this.#own.some(name => Object.hasOwn(whole, name))
+    const array = this.#reader === null ? null : whole[this.#array]
+    if (Array.isArray(array)) this.#reader?.takeAll(array)
   }
 
   #scan(chunk: Buffer, text: string): void {
-    this.#scanner ??= new JsonScanner(this, { arrays: true })
-    this.#scanner.feed(chunk, text)
+    this.#scanned ??= { scanner: new JsonScanner(this, { arrays: true }), values: new Map(), items: new Map() }
+    this.#scanned.scanner.feed(chunk, text)
   }
 
   wants(key: string): number {
@@ -267,30 +264,34 @@ export class DocumentReader implements ScanEvents {
       return
     }
     this.known ||= this.#own.includes(key)
-    if (kind === 'array' && this.#items.size < MOST_ARRAYS) this.#items.set(key, items)
+    const found = this.#scanned as Scanned
+    if (kind === 'array' && found.items.size < MOST_ARRAYS) found.items.set(key, items)
     if (text === null || !this.#wanted.has(key)) return
     const value = parse(text)
-    if (value !== null && value !== undefined) this.#values.set(key, value)
+    if (value !== null && value !== undefined) found.values.set(key, value)
   }
 
   /** Returns the value of a wanted member; undefined = it is missing, null, or too long. */
   value(key: string): unknown {
-    return this.#values.get(key)
+    if (this.#whole === null) return this.#scanned?.values.get(key)
+    return this.#wanted.has(key) ? (this.#whole[key] ?? undefined) : undefined
   }
 
   /** Returns how many objects and arrays the top-level array of that name has. */
   itemsOf(key: string): number {
-    return this.#items.get(key) ?? 0
+    if (this.#whole === null) return this.#scanned?.items.get(key) ?? 0
+    const array = this.#whole[key]
+    return Array.isArray(array) ? array.filter(isNested).length : 0
   }
 
   /** True when this is not a JSON document, whatever may still come. */
   get bad(): boolean {
-    return this.#short === 'spoilt' || (this.#scanner?.bad ?? false)
+    return this.#spoilt || (this.#scanned?.scanner.bad ?? false)
   }
 
   /** True when the document is complete by its syntax. */
   get complete(): boolean {
-    return this.#short === 'whole' || (this.#scanner?.complete ?? false)
+    return this.#whole === null ? (this.#scanned?.scanner.complete ?? false) : !this.#spoilt
   }
 }
 
