@@ -7,8 +7,7 @@ import { prefersEnglish } from '../../base/language.ts'
 import type { Exchange } from './exchange.ts'
 import type { Services } from './services.ts'
 import type { KeyEntry } from '../../access/keys.ts'
-import { formatMicro } from '../../base/money.ts'
-import { logLine, quoted, quotedFromClient } from '../../base/log.ts'
+import { log } from './line.ts'
 import { addressOf, dropBody } from './request.ts'
 import { StoreUnavailable } from '../../store/base/errors.ts'
 
@@ -178,22 +177,4 @@ function count(x: Exchange, { metrics }: Services, totalMs: number): void {
   if (row === null) return
   metrics.settlement(x.world.modelNames.has(row.model) ? row.model : 'other', row)
   if (row.firstByteMs !== null) metrics.firstByte(row.protocol, row.channel, row.firstByteMs / 1000)
-}
-
-function log(x: Exchange, { log, clock }: Services, totalMs: number): void {
-  const { row, entry } = x
-  let line = `"id":"${x.id}","listener":"${x.listener}","method":${quoted(x.method)},"path":${quotedFromClient(x.path)}`
-  line += `,"protocol":${x.protocol === null ? 'null' : `"${x.protocol}"`},"model":${quotedFromClient(x.model)},"status":${x.status}`
-  line += `,"refusal":${x.refusal === null ? 'null' : `"${x.refusal}"`}`
-  line += `,"address":${quoted(addressOf(x))}`
-  if (entry !== null) {
-    const { account, key } = entry
-    line += `,"account":${account.id},"account_name":${quoted(account.name)},"key":${key.id},"key_name":${quoted(key.name)}`
-  }
-  line += `,"attempts":${x.attempts}`
-  if (row !== null) {
-    line += `,"channel":${quoted(row.channel)},"end":"${row.end}","basis":"${row.basis}","charge":"${formatMicro(row.charge)}"`
-    line += `,"input":${row.input},"output":${row.output},"first_byte_ms":${row.firstByteMs}`
-  }
-  logLine(log, clock.now(), `${line},"duration_ms":${Math.round(totalMs)}`)
 }
