@@ -22,13 +22,19 @@ function readAnew(protocol: (typeof PROTOCOLS)[number], bytes: Buffer): Facts | 
 
 function body(random: Random): Buffer {
   const text = random.pick(['gw1', 'Z3', 'plain', 'data:image/png;base64,AAAA', 'x'.repeat(300)])
-  const content = [{ type: 'text', text, cache_control: { type: 'ephemeral' } }, { type: 'image_url', image_url: text }]
+  const content = [
+    { type: 'text', text, cache_control: { type: 'ephemeral' } },
+    { type: 'image_url', image_url: text },
+  ]
   const all = {
     model: random.pick(['a', 'b', 7]),
     stream: random.pick([true, false, 'yes']),
     max_tokens: random.int(0, 100),
     messages: [{ role: 'user', content: random.pick([text, content]) }],
-    tools: [{ type: 'web_search', max_uses: 3 }, { type: 'function', function: { name: 'f' } }],
+    tools: [
+      { type: 'web_search', max_uses: 3 },
+      { type: 'function', function: { name: 'f' } },
+    ],
     stream_options: { include_usage: random.pick([true, false]) },
     metadata: { user_id: text },
     more: json(random, 3),
@@ -64,8 +70,25 @@ t.test('facts are the same whatever was read before, and what else is read meanw
 })
 
 t.test('what broke off in the midst of something', async t => {
-  const before = ['{"model":"x\\', '{"model":"x', '{"mod', '{"a":[{"b":"', '{"a":{"b":1', '{"a":1', '[', '{"model":"x"}']
-  const after = ['{"":1,"model":"b"}', '{"gw":1}', '{"Z3":"Z3"}', '{"model":"b","tools":[]}', '{}', '"', '{"stream":tru']
+  const before = [
+    '{"model":"x\\',
+    '{"model":"x',
+    '{"mod',
+    '{"a":[{"b":"',
+    '{"a":{"b":1',
+    '{"a":1',
+    '[',
+    '{"model":"x"}',
+  ]
+  const after = [
+    '{"":1,"model":"b"}',
+    '{"gw":1}',
+    '{"Z3":"Z3"}',
+    '{"model":"b","tools":[]}',
+    '{}',
+    '"',
+    '{"stream":tru',
+  ]
   for (const first of before)
     for (const bytes of after.map(text => Buffer.from(text))) {
       const wanted = readAnew('chat', bytes)
