@@ -45,6 +45,18 @@ export const forPeople = (heads: Heads, language: Language): CsvForm => ({
   language: heads === 'machine' ? null : language,
 })
 
+/** All pages of a list. `page` reads the one behind a place (null = the first), and says where the next one begins (null = there is none). */
+export async function* pagesOf<T, P>(
+  page: (after: P | null) => Promise<{ rows: readonly T[]; next: P | null }>,
+): AsyncGenerator<readonly T[]> {
+  let after: P | null = null
+  do {
+    const { rows, next }: { rows: readonly T[]; next: P | null } = await page(after)
+    yield rows
+    after = next
+  } while (after !== null)
+}
+
 /** Writes the rows of a file in pieces, in one form. */
 export class CsvTable<T> {
   readonly #columns: readonly CsvColumn<T>[]
@@ -65,6 +77,17 @@ export class CsvTable<T> {
   lines(rows: readonly T[]): string {
     const cells = (row: T) => this.#columns.map(({ value, foreign }) => csvCell(value(row), foreign === true))
     return rows.map(row => this.#line(cells(row))).join('')
+  }
+
+  /** A whole file. A page of it is asked for when the one before was taken. */
+  async *file(pages: AsyncIterable<readonly T[]> | readonly (readonly T[])[]): AsyncGenerator<string> {
+    yield this.head()
+    let count = 0
+    for await (const rows of pages) {
+      count += rows.length
+      yield this.lines(rows)
+    }
+    yield this.end(count)
   }
 
   /** The last line of an export. A file without it has broken off. */

@@ -145,12 +145,12 @@ export class PaymentsAdmin {
     const { store } = this.#deps
     const { state, method, older, limit, after } = filter
     const nowMs = await storeNow(this.#deps)
-    const before = after ?? (older === undefined ? undefined : { createdAtMs: nowMs - older, id: '' })
+    const beyond = after ?? (older === undefined ? undefined : { createdAtMs: nowMs - older, id: '' })
     const rows = await store.pay.orders({
       ...(account === undefined ? {} : { accountId: account.id }),
       ...(state === undefined ? {} : { states: [state] }),
       ...(method === undefined ? {} : { method }),
-      ...(before === undefined ? {} : { before }),
+      ...(beyond === undefined ? {} : { beyond }),
       limit,
     })
     const accounts = accountNames(store)

@@ -1,18 +1,27 @@
 /** What people see of their account's payments: which ways to pay there are, and what became of each order. */
+import { z } from 'zod'
 import { formatMicro, micro } from '../base/money.ts'
 import type { Language } from '../base/people.ts'
-import { type CsvColumn, CsvTable, forPeople, type Heads } from '../operations/csv.ts'
+import { statementFileQuery } from '../operations/billing/statement.ts'
+import { type CsvColumn, CsvTable, forPeople, pagesOf } from '../operations/csv.ts'
 import type { Store } from '../store/store.ts'
+import { oneOf } from '../config/scalars.ts'
+import type { Order } from '../terms/pay.ts'
 import type { Account } from '../terms/records.ts'
 import { isCheckout } from './method.ts'
 import { FEN } from './exceptions.ts'
 import type { PaymentService } from './service.ts'
-import { nextOrders, type OrderAfter, shownOrder } from './views.ts'
+import { nextOrders, orderAfter, shownOrder } from './views.ts'
 
 export { NO_ORDER, NO_USDT } from './faults.ts'
 export { isOrderId } from './exceptions.ts'
 export { ownAddress, ownQuote, ownUsdt } from './usdt/addresses.ts'
-export { orderAfter, shownOrder } from './views.ts'
+export { shownOrder } from './views.ts'
+
+/** By when orders were made, the newest first. */
+const order = { sort: oneOf('created', '-created').prefault('-created') }
+export const ordersQuery = z.strictObject({ ...order, after: orderAfter.optional() })
+export const ordersFileQuery = statementFileQuery.extend(order)
 
 const PAGE = 50
 const FILE_PAGE = 500
@@ -41,9 +50,10 @@ export async function ownOrders(
     returnTo,
   }: { store: Pick<Store, 'pay'>; service: PaymentService; returnTo: string },
   { id }: Account,
-  after: OrderAfter | undefined,
+  { after, sort }: z.output<typeof ordersQuery>,
 ) {
-  const rows = await pay.orders({ accountId: id, limit: PAGE, ...(after === undefined ? {} : { before: after }) })
+  const begin = after === undefined ? {} : { beyond: after }
+  const rows = await pay.orders({ accountId: id, limit: PAGE, ascending: sort === 'created', ...begin })
   return { data: rows.map(order => shownOrder(orders.shown(order, returnTo))), next: nextOrders(rows, PAGE) }
 }
 
@@ -62,22 +72,18 @@ const FILE_COLUMNS: readonly CsvColumn<ReturnType<typeof shownOrder>>[] = [
   { name: 'transaction', head: { zh: '链上交易', en: 'Transaction' }, foreign: true, value: row => row.transaction },
 ]
 
-/** All orders of the account as CSV, newest first. They are read in pages while the file is sent. */
-export async function* ordersFile(
+/** All orders of the account as CSV. They are read in pages while the file is sent. */
+export function ordersFile(
   { pay }: Pick<Store, 'pay'>,
   { id: accountId }: Account,
-  heads: Heads,
+  { heads, sort }: z.output<typeof ordersFileQuery>,
   language: Language,
   limit = FILE_PAGE,
 ): AsyncGenerator<string> {
-  const table = new CsvTable(FILE_COLUMNS, forPeople(heads, language))
-  yield table.head()
-  let count = 0
-  let rows = await pay.orders({ accountId, limit })
-  for (let last = rows.at(-1); last !== undefined; last = rows.at(-1)) {
-    count += rows.length
-    yield table.lines(rows.map(shownOrder))
-    rows = rows.length < limit ? [] : await pay.orders({ accountId, limit, before: last })
-  }
-  yield table.end(count)
+  const page = { accountId, ascending: sort === 'created', limit }
+  const pages = pagesOf(async (beyond: Order | null) => {
+    const rows = await pay.orders({ ...page, ...(beyond === null ? {} : { beyond }) })
+    return { rows: rows.map(shownOrder), next: rows.length < limit ? null : rows.at(-1)! }
+  })
+  return new CsvTable(FILE_COLUMNS, forPeople(heads, language)).file(pages)
 }

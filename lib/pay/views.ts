@@ -68,7 +68,7 @@ export function shownOrder(order: Order) {
 }
 
 /** Where a page of orders begins: after this order of the page before, by its time and id. */
-export type OrderAfter = NonNullable<OrderFilter['before']>
+type OrderAfter = NonNullable<OrderFilter['beyond']>
 
 export const orderAfter = scalar(
   { zh: '另一页的 next', en: 'the `next` of another page' },

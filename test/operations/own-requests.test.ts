@@ -222,6 +222,15 @@ t.test('exports have every row of the filter, in the reader’s language or for 
     json.slice(0, -1).map(row => row['request_id']),
     ours.map(row => row.requestId),
   )
+  for (const [format, ids] of [
+    ['csv', (await text('csv', { sort: 'time' })).split('\r\n').map(line => line.split(',')[0])],
+    ['jsonl', (await text('jsonl', { sort: 'time' })).match(/(?<=^\{"request_id":")\w+/gm)],
+  ] as const)
+    t.strictSame(
+      ids?.filter(id => /^\w{21}$/.test(String(id))),
+      ours.map(row => row.requestId).reverse(),
+      `${format}, oldest first`,
+    )
   t.notMatch(JSON.stringify(json), SECRETS)
   t.match(await refusalOf(text('csv', { key: 'a'.repeat(20) })), { fault: 'missing' })
 })

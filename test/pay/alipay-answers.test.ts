@@ -357,7 +357,7 @@ t.test('the address of a page is signed when it is shown', async t => {
   const list = await ownOrders(
     { store: shop.store, service: shop.desk, returnTo: 'https://here.example/topup' },
     shop.account,
-    undefined,
+    { sort: '-created' },
   )
   t.equal(list.data[0]?.redirect, later?.shown?.redirect, 'in a list too')
   alipay.ledger.pay(first.id)

@@ -18,7 +18,7 @@ t.test('transfers as people and operators see them', { skip: ANVIL_MISSING ?? fa
     const parts = { store: shop.store, service: shop.desk, returnTo: '' }
     const look = async () => ({
       ...(await ownUsdt(shop.usdt, shop.account)),
-      ...(await ownOrders(parts, shop.account, undefined)),
+      ...(await ownOrders(parts, shop.account, { sort: '-created' })),
     })
     const admin = new PaymentsAdmin({ ...shop, pay: async () => shop.desk })
     const all = (state: 'credited' | 'paid') => admin.orders({ state, method: 'usdt', limit: 9 }, undefined)

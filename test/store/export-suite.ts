@@ -44,14 +44,20 @@ export async function exportSuite(t: Test, newUrl: NewUrl): Promise<void> {
   t.teardown(() => store.close())
   const { accountId, keyIds } = await fill(t, store)
   const formats = ['csv', 'jsonl'] as const
-  const own = (filter: object) =>
+  const own = (filter: object, ascending = false) =>
     formats.map((format): ExportOrder => {
       const whose = { accountId, keyIds: null, ...filter }
-      return { scope: 'account', format, filter: whose, heads: 'words', language: 'zh' }
+      return { scope: 'account', format, filter: whose, ascending, heads: 'words', language: 'zh' }
     })
   const all = (filter: object | null) => formats.map((format): ExportOrder => ({ scope: 'everybody', format, filter }))
   const orders = [
-    ...[...own({}), ...own({ keyIds }), ...own({ model: '=m2', statusClass: 5 }), ...own({ model: 'unused' })],
+    ...[
+      ...own({}),
+      ...own({}, true),
+      ...own({ keyIds }),
+      ...own({ model: '=m2', statusClass: 5 }),
+      ...own({ model: 'unused' }),
+    ],
     ...[...all({}), ...all({ accountId }), ...all({ model: '=m2' }), ...all({ accountId: 999 }), ...all(null)],
   ]
   for (const order of orders) {

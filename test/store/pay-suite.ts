@@ -6,7 +6,7 @@ import { formatMicro, micro } from '../../lib/base/money.ts'
 import { openStore, type Store } from '../../lib/store/store.ts'
 import { accountPurse } from '../../lib/store/books/purses.ts'
 import type { FreezeEnd, NewOrder, NewRefund, OrderBounds } from '../../lib/store/payments/types.ts'
-import type { OrderMethod, OrderState } from '../../lib/terms/pay.ts'
+import type { Order, OrderMethod, OrderState } from '../../lib/terms/pay.ts'
 import type { Act } from '../../lib/base/people.ts'
 import { ACT, FEN, LOOSE, newOrder, newRefund, proofOf } from '../support/orders.ts'
 import { seeded } from '../support/random.ts'
@@ -426,14 +426,15 @@ export function paySuite(t: Test, newUrl: NewUrl): void {
     await made(one, newOrder(account.id))
     const all = await one.pay.orders({ accountId: account.id, limit: 99 })
     t.equal(all.length, 8)
-    const paged = []
-    for (let before: { createdAtMs: number; id: string } | undefined; ; ) {
-      const page = await one.pay.orders({ accountId: account.id, limit: 3, ...(before && { before }) })
-      paged.push(...page)
-      if (page.length < 3) break
-      before = page.at(-1) as { createdAtMs: number; id: string }
+    for (const ascending of [false, true]) {
+      const paged: Order[] = []
+      for (let page: Order[] | undefined; page === undefined || page.length === 3; paged.push(...page))
+        page = await one.pay.orders({
+          ...{ accountId: account.id, limit: 3, ascending },
+          ...(page === undefined ? {} : { beyond: page.at(-1) as Order }),
+        })
+      t.same(paged, ascending ? all.toReversed() : all, ascending ? 'the oldest first' : 'the newest first')
     }
-    t.same(paged, all)
     t.equal((await one.pay.orders({ states: ['credited'], method: 'card', limit: 99 })).length, 2)
     t.match(
       new Map((await one.pay.orderCounts()).map(row => [row.state, row.count])),

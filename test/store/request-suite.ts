@@ -111,8 +111,11 @@ async function pages(t: Test, store: Store): Promise<void> {
   slow.sort((a, b) => timeOfId(b.row.requestId) - timeOfId(a.row.requestId) || b.booked - a.booked)
   const check = async (filter: RequestFilter, paging: Paging) => {
     const wanted = slow.filter(one => fits(one, filter)).map(({ row }) => row.requestId)
-    const got = (await all(p => store.usage.requestPage(filter, p), paging, t)).map(row => row.requestId)
-    t.strictSame(got, wanted, JSON.stringify([filter, paging]))
+    for (const ascending of [false, true]) {
+      const asked = { ...paging, ascending }
+      const got = (await all(p => store.usage.requestPage(filter, p), asked, t)).map(row => row.requestId)
+      t.strictSame(got, ascending ? wanted.reverse() : wanted, JSON.stringify([filter, asked]))
+    }
   }
   await check({ accountId: account.id, keyIds: null }, { limit: 50 })
   await check({ accountId: account.id, keyIds: [] }, { limit: 50 })
@@ -140,6 +143,14 @@ async function pages(t: Test, store: Store): Promise<void> {
   const mine = ours.filter(row => row.clientRequestId === 'mine').map(row => row.requestId)
   const found = await ids(null, 'mine')
   t.ok(mine.length > 50 && found.length === 50 && found.every(id => mine.includes(id)), 'the newest of many')
+  const oldest = await store.usage.requestsOfId({ accountId: account.id, keyIds: null }, 'mine', true)
+  const seqs = oldest.map(row => row.seq)
+  t.strictSame(
+    seqs,
+    seqs.toSorted((a, b) => a - b),
+  )
+  const both = new Set([...found, ...oldest.map(row => row.requestId)])
+  t.equal(both.size, Math.min(100, mine.length), 'the oldest of many')
 
   const labels = await store.keys.labels(account.id, [key.id, other.id, 999])
   t.strictSame([...labels.keys()], [key.id], 'keys of other accounts have no name here')
@@ -187,14 +198,12 @@ async function refusals(t: Test, store: Store): Promise<void> {
     [{ accountId: 1, keyIds: null, fromMs: FROM_MS + 8 }, one => one.atMs > FROM_MS + 7],
     [{ accountId: 1, keyIds: null, toMs: FROM_MS + 8 }, one => one.atMs <= FROM_MS + 7],
   ] as [Parameters<Store['refusals']['page']>[0], (one: RefusedRequest) => boolean][]) {
-    for (const paging of [{ limit: 3 }, { limit: 50, mostScanned: 10 }, { limit: 1_000 }]) {
-      const got = await all(p => store.refusals.page(filter, p), paging, t)
-      t.strictSame(
-        got,
-        kept.filter(one => [undefined, one.accountId].includes(filter.accountId) && fits(one)),
-        JSON.stringify([filter, paging]),
-      )
-    }
+    const wanted = kept.filter(one => [undefined, one.accountId].includes(filter.accountId) && fits(one))
+    for (const paging of [{ limit: 3 }, { limit: 50, mostScanned: 10 }, { limit: 1_000 }])
+      for (const ascending of [false, true]) {
+        const got = await all(p => store.refusals.page(filter, p), { ...paging, ascending }, t)
+        t.strictSame(got, ascending ? wanted.toReversed() : wanted, JSON.stringify([filter, paging, ascending]))
+      }
   }
 }
 

@@ -1,4 +1,4 @@
-/** Every page of the usage log is a range of one index, in its order: nothing is sorted, and nothing is searched through. */
+/** Every page of the usage log and of orders is a range of one index, in its order: nothing is sorted, and nothing is searched through. */
 import { DatabaseSync } from 'node:sqlite'
 import mysql from 'mysql2/promise'
 import t, { type Test } from 'tap'
@@ -6,12 +6,14 @@ import { openBooks, rows, settlementOf } from '../../bench/parts/store-rows.ts'
 import { idAt } from '../../lib/base/ids.ts'
 import type { Driver } from '../../lib/store/base/driver.ts'
 import { openMysql } from '../../lib/store/engines/mysql.ts'
+import { ordersPage } from '../../lib/store/payments/orders.ts'
 import { PRUNED_TOTALS } from '../../lib/store/usage/prune.ts'
 import { placeBehind, type LogRange, rowsBetween } from '../../lib/store/usage/requests.ts'
 import { type LogPlace, traitConditions, usagePage } from '../../lib/store/usage/pages.ts'
 import { openSqlite } from '../../lib/store/engines/sqlite.ts'
 import type { UsageFilter } from '../../lib/store/usage/queries.ts'
 import { startMariadb } from '../support/mariadb.ts'
+import { openDriver } from '../support/store.ts'
 
 const ROWS = 10_000
 const FROM_MS = 1_790_000_000_000
@@ -23,6 +25,7 @@ const BY = {
   key: 'usage_log_by_key_id_at_ms',
   time: 'usage_log_by_at_ms',
   id: 'usage_log_by_request_id',
+  orders: 'pay_orders_by_account_id_created_at_ms_id',
 }
 const within = { atMs: FROM_MS + 2_500 * STEP_MS, seq: 2_500 }
 const before = { atMs: FROM_MS + (ROWS * STEP_MS) / 2, seq: ROWS / 2 }
@@ -49,7 +52,18 @@ async function filled(url: string): Promise<void> {
   for (let i = 0; i < all.length; i += 1_000)
     await store.books.settle(all.slice(i, i + 1_000).map(row => settlementOf(row, holder)))
   await store.close()
+  const driver = openDriver(url)
+  for (let i = 0; i < ORDERS; i += 500) await driver.run('test', insertOrders(i, i + 500), [])
+  await driver.close()
 }
+
+const ORDERS = 2_000
+const ORDER_COLUMNS =
+  'id, reference, account_id, method, amount, asked, currency, merchant, state, sandbox, late, credited, refunded, frozen, reversed, created_at_ms, expires_at_ms, checks'
+const orderOf = (i: number) =>
+  `('T${i}', 'r${i}', ${i % 8}, 'card', 1, 1, 'CNY', 'm', 'credited', 0, 0, 1, 0, 0, 0, ${FROM_MS + i}, ${FROM_MS + i}, 0)`
+const insertOrders = (from: number, to: number) =>
+  `INSERT INTO pay_orders (${ORDER_COLUMNS}) VALUES ${Array.from({ length: to - from }, (_, i) => orderOf(from + i)).join(', ')}`
 
 async function check(t: Test, driver: Driver, explain: Explain): Promise<void> {
   for (const [filter, before, wanted] of PAGES) {
@@ -63,11 +77,16 @@ async function check(t: Test, driver: Driver, explain: Explain): Promise<void> {
       t.notMatch(extra, /filesort|temporary|TEMP B-TREE/i, extra)
     }
   }
-  for (const [range, wanted] of [
+  const ranges: [range: Omit<LogRange, 'ascending'>, index: string][] = [
     [{ owner: { accountId: 3 } }, BY.account],
     [{ owner: { accountId: 3 }, ...period }, BY.account],
+    [{ owner: { keyId: 3 } }, BY.key],
     [{ owner: { keyId: 3 }, ...period }, BY.key],
-  ] as [LogRange, string][]) {
+  ]
+  const bothWays = ranges.flatMap(([range, index]) =>
+    [false, true].map((ascending): [LogRange, string] => [{ ...range, ascending }, index]),
+  )
+  for (const [range, wanted] of bothWays) {
     for (const [what, statement] of [
       ['the place behind some rows', placeBehind(range, before, 500, driver.dialect)],
       ['the rows before it', rowsBetween(range, null, within, [['status >= ?', 400]], 50, driver.dialect)],
@@ -77,6 +96,12 @@ async function check(t: Test, driver: Driver, explain: Explain): Promise<void> {
       t.notMatch(extra, /filesort|temporary|TEMP B-TREE/i, extra)
     }
   }
+  for (const ascending of [false, true])
+    for (const begin of [{}, { beyond: { createdAtMs: FROM_MS + 500, id: 'T500' } }]) {
+      const { index, extra } = await explain(...ordersPage({ accountId: 3, limit: 50, ascending, ...begin }))
+      t.equal(index, BY.orders, `orders ${JSON.stringify(begin)} ${ascending} ${extra}`)
+      t.notMatch(extra, /filesort|temporary|TEMP B-TREE/i, extra)
+    }
   // of the oldest rows: an early id, so that an engine which counts finds few
   const { index, extra } = await explain(PRUNED_TOTALS, [idAt(1)])
   t.equal(index, BY.id, `a slice of the oldest rows is a range of the request ids: ${extra}`)
@@ -106,7 +131,7 @@ t.test('MariaDB', async t => {
   t.teardown(() => server.stop())
   await filled(server.url)
   const connection = await mysql.createConnection(server.url)
-  await connection.query('ANALYZE TABLE usage_log')
+  await connection.query('ANALYZE TABLE usage_log, pay_orders')
   await check(
     t,
     openMysql(

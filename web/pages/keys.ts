@@ -155,7 +155,7 @@ const columns = (desk: Desk, totals: KeyPage['totals'] | null, chosen: Chosen): 
   },
   { title: w.lastUsed(), cell: lastUse, order: { name: 'last_used', down: true } },
   { title: w.expires(), cell: expiry },
-  { title: w.created(), cell: made, order: { name: 'created', down: true } },
+  { title: w.created(), cell: made, order: { name: 'created', down: true, usual: true } },
 ]
 
 /** Members see keys of nobody else. */

@@ -1,4 +1,4 @@
-/** Requests: one row for each, newest first, and those that were refused; with filters that stand in the address. */
+/** Requests: one row for each, newest first or oldest first, and those that were refused; with filters that stand in the address. */
 import { effect, signal } from '@preact/signals'
 import type { RefusedAnswer, RequestAnswer } from '../../lib/operations/usage/requests.ts'
 import type { RequestsAnswer } from '../../lib/operations/usage/requests.ts'
@@ -43,6 +43,10 @@ const w = words({
     (at: string) => `已查看到 ${at}，可继续查看更早的请求。`,
     (at: string) => `Looked at everything since ${at}. Go on with older ones.`,
   ],
+  scannedUp: [
+    (at: string) => `已查看到 ${at}，可继续查看更新的请求。`,
+    (at: string) => `Looked at everything up to ${at}. Go on with newer ones.`,
+  ],
   live: ['实时', 'Live'],
   liveHint: ['新请求出现在最上面；查看列表时暂停', 'New requests come on top; it pauses while you read'],
   liveEnded: ['实时更新已停止，请重新打开', 'The live view has ended: switch it on again'],
@@ -54,6 +58,9 @@ const FALLBACK = 'all'
 type Listed = 'all' | 'refused'
 const listedNow = (): Listed => (query.value.get('list') === 'refused' ? 'refused' : 'all')
 const at = (name: string): string | null => query.value.get(name)
+const isOldestFirst = (): boolean => at('sort') === 'time'
+/** The column by which both lists are put in order. */
+const byTime = { name: 'time', down: true, usual: true }
 
 /** Which of the two lists is in front; it stands in the address. */
 function listInFront() {
@@ -77,6 +84,7 @@ export default function requests(): View {
       ...sentFilters('rows'),
       ...periodOf(FALLBACK),
       id: at('id'),
+      sort: at('sort'),
       after: at('after'),
     }),
   )
@@ -84,6 +92,7 @@ export default function requests(): View {
     get<ListPage<RefusedAnswer>>(`${accountPath()}/refusals`, {
       ...sentFilters('refusals'),
       ...periodOf(FALLBACK),
+      sort: at('sort'),
       after: at('after'),
     }),
   )
@@ -140,7 +149,8 @@ function liveSwitch(again: () => void): View {
       document.removeEventListener('pointermove', left)
     }
   })
-  return () => at('after') === null && tick({ name: 'live', label: w.live(), hint: w.liveHint() }, on)
+  return () =>
+    at('after') === null && !isOldestFirst() && tick({ name: 'live', label: w.live(), hint: w.liveHint() }, on)
 }
 
 function requestList(loaded: Loaded<RequestsAnswer>): Child {
@@ -155,6 +165,7 @@ function requestList(loaded: Loaded<RequestsAnswer>): Child {
       columns: [
         {
           title: names.time(),
+          order: byTime,
           cell: row => a({ href: hrefOf(`/requests/${row.request_id}`) }, moment(row.at, true)),
         },
         {
@@ -178,12 +189,13 @@ function requestList(loaded: Loaded<RequestsAnswer>): Child {
         { title: names.duration(), number: true, cell: row => took(row.duration_ms) },
       ],
     }),
-    scannedTo !== null && told('plain', w.scanned(stamp(scannedTo))),
+    scannedTo !== null && told('plain', w[isOldestFirst() ? 'scannedUp' : 'scanned'](stamp(scannedTo))),
   ]
 }
 
 function files(): Child {
-  const parameters = { ...sentFilters('rows'), ...periodOf(FALLBACK) }
+  const sort = at('sort')
+  const parameters = { ...sentFilters('rows'), ...periodOf(FALLBACK), ...(sort === null ? {} : { sort }) }
   return fileLinks(w.files(), [
     { text: w.csv(), call: 'requests.csv', parameters },
     { text: w.machine(), call: 'requests.csv', parameters: { ...parameters, heads: 'machine' } },
@@ -211,6 +223,7 @@ const refusalList = (refused: Loaded<ListPage<RefusedAnswer>>): Child =>
     columns: [
       {
         title: names.time(),
+        order: byTime,
         cell: row => a({ href: hrefOf(`/requests/${row.request_id}`) }, moment(row.at, true)),
       },
       { title: w.why(), narrow: 'plain', cell: row => [badge('bad', String(row.status)), ' ', inLanguage(row.why)] },

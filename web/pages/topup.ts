@@ -49,7 +49,7 @@ const w = words({
   receiptOf: [(id: string) => `订单 ${id} 的收据`, (id: string) => `Receipt of order ${id}`],
   receipt: ['收据', 'Receipt'],
   orders: ['充值记录', 'Orders'],
-  order: ['订单号', 'Order'],
+  order: ['订单与创建时间', 'Order, created'],
   state: ['状态', 'State'],
   noOrders: ['还没有充值记录', 'There are no orders yet'],
   late: ['晚到', 'Late'],
@@ -62,7 +62,8 @@ const PRESETS = ['10', '50', '100', '500', '1000']
 
 export default function topup(): View {
   const methods = load(() => get<ShownMethods>(`${accountPath()}/pay-methods`))
-  const orders = load(() => get<ShownOrders>(`${accountPath()}/orders`, { after: query.value.get('after') }))
+  const at = (name: string) => query.value.get(name)
+  const orders = load(() => get<ShownOrders>(`${accountPath()}/orders`, { sort: at('sort'), after: at('after') }))
   const pays = may(account.value?.role, 'pay')
   const payer = () => methods.value.value?.payer ?? null
   const open = orderPanel(orders.again, pays, payer)
@@ -71,7 +72,7 @@ export default function topup(): View {
   follow(orders, FOLLOW_MS, ({ data }) => data.some(({ state }) => UNDECIDED.includes(state)))
   const usdt = usdtPanel(pays, orders, payer)
   return () => [
-    query.value.get('order') !== null && open(),
+    at('order') !== null && open(),
     pays &&
       whenLoaded(methods, value =>
         value.data.length > 0 ? begin(value) : usdt.offered() === false && nothingOffered(),
@@ -79,16 +80,14 @@ export default function topup(): View {
     usdt.view(),
     listing<ShownOrder>({
       caption: w.orders(),
-      below: fileLinks(w.files(), [
-        { text: w.csv(), call: 'orders.csv', parameters: {} },
-        { text: w.machine(), call: 'orders.csv', parameters: { heads: 'machine' } },
-      ]),
+      below: files(at('sort')),
       loaded: orders,
       keyOf: ({ id }) => id,
       empty: () => empty('wallet', w.noOrders()),
       columns: [
         {
           title: w.order(),
+          order: { name: 'created', down: true, usual: true },
           cell: ({ id, created_at }) => [
             button({ type: 'button', class: 'plain link', onClick: () => setQuery({ order: id }, true) }, code({}, id)),
             span({ class: 'under' }, moment(created_at)),
@@ -115,6 +114,14 @@ export default function topup(): View {
       ],
     }),
   ]
+}
+
+function files(sort: string | null): Child {
+  const parameters: Record<string, string> = sort === null ? {} : { sort }
+  return fileLinks(w.files(), [
+    { text: w.csv(), call: 'orders.csv', parameters },
+    { text: w.machine(), call: 'orders.csv', parameters: { ...parameters, heads: 'machine' } },
+  ])
 }
 
 const FOLLOW_MS = 15_000

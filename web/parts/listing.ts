@@ -58,6 +58,8 @@ export interface Order<T> {
   name: string
   /** Texts are looked through from the first letter, figures from the largest, and so are others of which this is true. */
   down?: boolean
+  /** Whether the rows stand in this order, its first way, where the address names none. */
+  usual?: boolean
   /** What is compared; null stands last. Absent where whoever gave the rows has put them in order. */
   of?: (row: T) => string | number | null
 }
@@ -147,17 +149,19 @@ const SORTS = { '': 'none', up: 'ascending', down: 'descending' } as const
 function headOf<T>({ title, number, order }: Column<T>): VNode {
   const kind = number === true ? 'number' : undefined
   if (order === undefined || !scripted.value) return th({ key: title, scope: 'col', class: kind }, title)
-  const { name, down = number } = order
-  const way = orderNow() === name ? 'up' : orderNow() === `-${name}` ? 'down' : ''
+  const { name, down = number, usual = false } = order
   const first = down === true ? `-${name}` : name
   const other = down === true ? name : `-${name}`
+  const now = orderNow() || (usual ? first : '')
+  const way = now === name ? 'up' : now === `-${name}` ? 'down' : ''
+  const next = now === first ? other : first
   return th(
     { key: title, scope: 'col', class: kind, 'aria-sort': SORTS[way] },
     button(
       {
         type: 'button',
         class: `order ${way}`,
-        onClick: () => setQuery({ sort: orderNow() === first ? other : first, after: null }),
+        onClick: () => setQuery({ sort: usual && next === first ? null : next, after: null }),
       },
       title,
       icon('down'),

@@ -1,10 +1,18 @@
 /** The calls behind the page Top up: the ways to pay, and the orders of an account. */
 import { z } from 'zod'
 import { type Operation, operation } from '../../api/operation.ts'
-import { statementFileQuery } from '../../operations/billing/statement.ts'
 import { CSV_TYPE } from '../../operations/csv.ts'
 import { OperationError } from '../../operations/error.ts'
-import { isOrderId, NO_ORDER, orderAfter, ordersFile, ownMethods, ownOrders, shownOrder } from '../../pay/own.ts'
+import {
+  isOrderId,
+  NO_ORDER,
+  ordersFile,
+  ordersFileQuery,
+  ordersQuery,
+  ownMethods,
+  ownOrders,
+  shownOrder,
+} from '../../pay/own.ts'
 import { scalar } from '../../config/scalars.ts'
 import { CHECKOUT_METHODS, ORDER_STATES, PAY_METHODS } from '../../terms/pay.ts'
 import type { Account } from '../../terms/records.ts'
@@ -72,8 +80,6 @@ const newOrder = z.strictObject({
   ),
 })
 
-const page = z.strictObject({ after: orderAfter.optional() })
-
 /** Where the payer comes back to. It shows what our own row says, whatever the address claims. */
 const returnTo = ({ config }: ConsoleDeps, { publicId }: Account): string =>
   `${config().public.main}/console/topup?account=${publicId}`
@@ -95,30 +101,30 @@ export const ORDERS: Operation<ConsoleDeps>[] = [
   operation({
     id: 'orders.list',
     call: 'GET /accounts/{account}/orders',
-    summary: 'The orders of the account, newest first.',
+    summary: 'The orders of the account, newest first unless `sort` says otherwise.',
     ...reads,
-    query: page,
+    query: ordersQuery,
     answer: { status: 200, body: ordersAnswer },
     refuses: [400],
     run: async (deps: ConsoleDeps, { account, query }) => {
       const parts = { store: deps.store, service: await readyDesk(deps), returnTo: returnTo(deps, account) }
-      return ownOrders(parts, account, query.after)
+      return ownOrders(parts, account, query)
     },
   }),
   operation({
     id: 'orders.csv',
     call: 'GET /accounts/{account}/orders.csv',
-    summary: 'All orders of the account as CSV, newest first. The last line says how many there are.',
+    summary: 'All orders of the account as CSV, in the order of `sort`. The last line says how many there are.',
     ...reads,
     viewAs: false,
     limit: 'heavy',
-    query: statementFileQuery,
+    query: ordersFileQuery,
     answer: { status: 200, body: 'stream', types: [CSV_TYPE] },
     refuses: [400],
     run: async (deps: ConsoleDeps, { account, query, caller }) => ({
       type: CSV_TYPE,
       file: 'orders.csv',
-      pieces: ordersFile(deps.store, account, query.heads, caller.language),
+      pieces: ordersFile(deps.store, account, query, caller.language),
     }),
   }),
   operation({

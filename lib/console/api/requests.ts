@@ -30,8 +30,8 @@ const exported = (format: ExportFormat) =>
     call: `GET /accounts/{account}/requests.${format}`,
     summary:
       format === 'csv'
-        ? 'All requests of a filter as CSV. The last line says how many there are.'
-        : 'All requests of a filter, a JSON object a line with its receipt. The last line says how many there are.',
+        ? 'All requests of a filter as CSV, in the order of `sort`. The last line says how many there are.'
+        : 'All requests of a filter in the order of `sort`, a JSON object a line with its receipt. The last line says how many there are.',
     who: MAY.readRequests,
     effect: 'read',
     scope: 'read',
@@ -48,7 +48,7 @@ export const REQUESTS: Operation<ConsoleDeps>[] = [
     id: 'requests.list',
     call: 'GET /accounts/{account}/requests',
     summary:
-      'Requests, newest first. A page looks at a bounded number of rows; `scanned_to` says how far, and `next` goes on.',
+      'Requests, newest first unless `sort` says otherwise. A page looks at a bounded number of rows; `scanned_to` says how far, and `next` goes on.',
     who: MAY.readRequests,
     effect: 'read',
     scope: 'read',
@@ -89,7 +89,7 @@ export const REQUESTS: Operation<ConsoleDeps>[] = [
   operation({
     id: 'refusals.list',
     call: 'GET /accounts/{account}/refusals',
-    summary: 'Requests that were refused before an upstream was asked, newest first: why, and what to do.',
+    summary: 'Requests that were refused before an upstream was asked, in the order of `sort`: why, and what to do.',
     who: MAY.readRequests,
     effect: 'read',
     scope: 'read',

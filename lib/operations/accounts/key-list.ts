@@ -7,7 +7,7 @@ import { formatMicro, ZERO } from '../../base/money.ts'
 import type { Language } from '../../base/people.ts'
 import * as kind from '../../config/scalars.ts'
 import { KEY_ORDERS, type KeyFilter, type KeyOrder, type KeyPlace } from '../../store/accounts/key-list.ts'
-import { type CsvColumn, CsvTable, forPeople } from '../csv.ts'
+import { type CsvColumn, CsvTable, forPeople, pagesOf } from '../csv.ts'
 import { type OperationDeps, storeNow } from '../deps.ts'
 import { both } from '../error.ts'
 import { publicIdField } from '../fields.ts'
@@ -93,22 +93,13 @@ export class KeyList {
     const deps = this.#deps
     await deps.fleet.settled()
     const filter = await this.#filter(sought)
-    const table = new CsvTable(COLUMNS, forPeople(heads, language))
-    async function* text(): AsyncGenerator<string> {
-      yield table.head()
-      let count = 0
-      for (let behind: KeyPlace | null = null; filter !== null; ) {
-        const page = { ...filter, descending: true, limit: FILE_ROWS }
-        const rows = await deps.store.keys.placed({ ...page, ...(behind === null ? {} : { behind }) })
-        const keys = rows.map(({ key }) => key)
-        yield table.lines(await ownKeyRows(deps, keys))
-        count += rows.length
-        if (rows.length < FILE_ROWS) break
-        behind = rows.at(-1)!.place
-      }
-      yield table.end(count)
-    }
-    return text()
+    const pages = pagesOf(async (behind: KeyPlace | null) => {
+      const page = { descending: true, limit: FILE_ROWS, ...(behind === null ? {} : { behind }) }
+      const placed = filter === null ? [] : await deps.store.keys.placed({ ...filter, ...page })
+      const keys = placed.map(({ key }) => key)
+      return { rows: await ownKeyRows(deps, keys), next: placed.length < FILE_ROWS ? null : placed.at(-1)!.place }
+    })
+    return new CsvTable(COLUMNS, forPeople(heads, language)).file(pages)
   }
 
   /** null: the keeper sees no key that fits. */

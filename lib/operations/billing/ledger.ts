@@ -95,7 +95,12 @@ export async function ledgerAnswer(
   const end = to?.(zone)
   // The end of a range is exclusive. A time within a day means the end of that day.
   const toMs = end === undefined ? Number.MAX_SAFE_INTEGER : end.given === end.beginMs ? end.beginMs : end.endMs
-  const { lines } = await ledgerPage(store, accountId, { fromMs: from?.(zone).beginMs ?? 0, toMs, limit, after })
+  const { lines } = await ledgerPage(store, accountId, {
+    fromMs: from?.(zone).beginMs ?? 0,
+    toMs,
+    limit,
+    after: after ?? null,
+  })
   const next = lines.length === limit ? formatCursor(cursorOf(lines.at(-1)!, zone)) : null
   return { data: lines.map(line => ledgerRow(line, nowMs)), next }
 }
@@ -105,7 +110,7 @@ interface LedgerRange {
   fromMs: number
   toMs: number
   limit: number
-  after: LedgerCursor | undefined
+  after: LedgerCursor | null
 }
 
 /** At most `limit` lines, newest first. `balance` is that after the newest line; without lines, that at their place. */
@@ -115,7 +120,7 @@ export async function ledgerPage(
   { fromMs, toMs, limit, after }: LedgerRange,
 ): Promise<{ lines: LedgerLine[]; balance: Micro }> {
   const { zone } = store
-  const last = after === undefined ? null : dayNamed(after.day, zone)
+  const last = after === null ? null : dayNamed(after.day, zone)
   const page = await store.entries.page(accountId, {
     fromMs,
     toMs: Math.min(toMs, last?.endMs ?? toMs),

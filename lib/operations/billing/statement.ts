@@ -11,7 +11,7 @@ import { hourInZone, offsetHours } from '../../base/zone.ts'
 import * as kind from '../../config/scalars.ts'
 import type { Language } from '../../base/people.ts'
 import type { Account } from '../../terms/records.ts'
-import { type CsvColumn, CsvTable, FOR_PROGRAMS, forPeople, type Heads } from '../csv.ts'
+import { type CsvColumn, CsvTable, FOR_PROGRAMS, forPeople, type Heads, pagesOf } from '../csv.ts'
 import { type OperationDeps, storeNow } from '../deps.ts'
 import { OperationError } from '../error.ts'
 import { wholeCount, iso, moneyText, timeText } from '../fields.ts'
@@ -160,13 +160,8 @@ export class Statements {
     const { fleet, clock } = this.#deps
     await fleet.settled()
     const { lines } = await this.#allLines(account.id, 0, Number.MAX_SAFE_INTEGER)
-    const table = new CsvTable(OWN_COLUMNS, forPeople(heads, language))
-    async function* text(): AsyncGenerator<string> {
-      yield table.head()
-      yield table.lines(lines.toReversed().map(line => ofAccount(ledgerRow(line, clock.now()))))
-      yield table.end(lines.length)
-    }
-    return text()
+    const rows = lines.toReversed().map(line => ofAccount(ledgerRow(line, clock.now())))
+    return new CsvTable(OWN_COLUMNS, forPeople(heads, language)).file([rows])
   }
 
   /** The months that have a statement, newest first. */
@@ -217,17 +212,20 @@ export class Statements {
   /** All lines, newest first. What is booked while the pages are read is newer than the first page. */
   async #allLines(accountId: number, fromMs: number, toMs: number) {
     const { store } = this.#deps
-    const lines: LedgerLine[] = []
     let closing: Micro | undefined
-    for (let after: LedgerCursor | undefined; ; ) {
+    const pages = pagesOf(async (after: LedgerCursor | null) => {
       const page = await ledgerPage(store, accountId, { fromMs, toMs, limit: PAGE_LINES, after })
       closing ??= page.balance
-      lines.push(...page.lines)
-      if (page.lines.length < PAGE_LINES) return { lines, closing }
-      if (lines.length >= MOST_LINES)
+      return {
+        rows: page.lines,
+        next: page.lines.length < PAGE_LINES ? null : cursorOf(page.lines.at(-1)!, store.zone),
+      }
+    })
+    const lines: LedgerLine[] = []
+    for await (const rows of pages)
+      if (lines.push(...rows) > MOST_LINES)
         throw new OperationError('invalid', `there are more than ${MOST_LINES} lines: read the entries by pages`)
-      after = cursorOf(lines.at(-1) as LedgerLine, store.zone)
-    }
+    return { lines, closing: closing! }
   }
 
   /** Charges by model go by the arrival of requests; `shifted` is what was booked in another month. */

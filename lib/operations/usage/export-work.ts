@@ -6,7 +6,7 @@ import { latest } from '../../base/lru.ts'
 import type { Language } from '../../base/people.ts'
 import type { Store } from '../../store/store.ts'
 import type { RequestFilter, UsageFilter } from '../../store/usage/queries.ts'
-import { CsvTable, FOR_PROGRAMS, forPeople, type Heads } from '../csv.ts'
+import { CsvTable, FOR_PROGRAMS, forPeople, type Heads, pagesOf } from '../csv.ts'
 import { fileColumns, operatorsReceipt, ownReceipt, type SeenRow } from './columns.ts'
 
 const NAMES_KEPT = 10_000
@@ -16,21 +16,20 @@ export type ExportFormat = 'csv' | 'jsonl'
 
 /** Plain data, for another thread. The scope says who reads: people of the account, or operators. */
 export type ExportOrder = { format: ExportFormat } & (
-  | { scope: 'account'; filter: RequestFilter; heads: Heads; language: Language }
+  | { scope: 'account'; filter: RequestFilter; ascending: boolean; heads: Heads; language: Language }
   /** `filter`: null = of an account that does not exist. */
   | { scope: 'everybody'; filter: Omit<UsageFilter, 'limit'> | null }
 )
 
-/** All rows of a filter, newest first. Between two slices nothing is held in the store. */
-async function* ownSlices(store: Store, filter: RequestFilter): AsyncGenerator<SeenRow[]> {
-  for (let after: string | null | undefined; after !== null; ) {
-    const page = await store.usage.requestPage(filter, { ...(after === undefined ? {} : { after }), limit: SLICE })
-    const keyIds = page.rows.map(row => row.keyId)
+/** All rows of a filter. Between two slices nothing is held in the store. */
+const ownSlices = (store: Store, filter: RequestFilter, ascending: boolean) =>
+  pagesOf(async (after: string | null) => {
+    const paging = { ascending, limit: SLICE, ...(after === null ? {} : { after }) }
+    const { rows, next } = await store.usage.requestPage(filter, paging)
+    const keyIds = rows.map(row => row.keyId)
     const labels = await store.keys.labels(filter.accountId, keyIds)
-    yield page.rows.map(row => ({ row, key: labels.get(row.keyId) }))
-    after = page.next
-  }
-}
+    return { rows: rows.map((row): SeenRow => ({ row, key: labels.get(row.keyId) })), next }
+  })
 
 async function* allSlices(store: Store, filter: Omit<UsageFilter, 'limit'>): AsyncGenerator<SeenRow[]> {
   const names = latest<number, string>(NAMES_KEPT)
@@ -57,7 +56,7 @@ const fileOf = (store: Store, order: ExportOrder) =>
     ? {
         table: new CsvTable(fileColumns('people'), forPeople(order.heads, order.language)),
         object: ownObject,
-        slices: ownSlices(store, order.filter),
+        slices: ownSlices(store, order.filter, order.ascending),
       }
     : {
         table: new CsvTable(fileColumns('operators'), FOR_PROGRAMS),

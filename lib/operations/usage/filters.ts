@@ -4,6 +4,7 @@
  */
 import * as kind from '../../config/scalars.ts'
 import { z } from 'zod'
+import { idAt, isRequestId, timeOfId } from '../../base/ids.ts'
 import { ERRORS, type ErrorName } from '../../base/errors.ts'
 import type { Store } from '../../store/store.ts'
 import {
@@ -31,7 +32,10 @@ const matching = (
     typeof value === 'string' && pattern.test(value) ? value : undefined,
   )
 
-const cursor = matching(/^[0-9a-z.]{10,40}$/, '另一页的next', 'the `next` of another page')
+/** The id of a row, or the beginning of the ids of a moment, as lists give them. */
+const cursor = kind.scalar({ zh: '另一页的next', en: 'the `next` of another page' }, { type: 'string' }, value =>
+  typeof value === 'string' && (isRequestId(value) || idAt(timeOfId(value)) === value) ? value : undefined,
+)
 /** An id of ours, of the client's own, or of an answer. */
 const anyId = matching(/^[\x21-\x7e]{1,512}$/, '编号', 'an id', { type: 'string', minLength: 1, maxLength: 512 })
 /** The longest name of a zone is shorter. */
@@ -67,7 +71,9 @@ const ofRows = {
   duration_from_ms: kind.whole(0, 86_400_000).optional(),
 }
 
-const paging = { after: cursor.optional(), limit: kind.whole(1, 200).prefault(50) }
+/** By when requests came, the newest first. */
+const order = { sort: kind.oneOf('time', '-time').prefault('-time') }
+const paging = { ...order, after: cursor.optional(), limit: kind.whole(1, 200).prefault(50) }
 
 export const STACKS = ['model', 'key', 'group', 'protocol'] as const
 export type Stack = (typeof STACKS)[number]
@@ -84,7 +90,7 @@ export const totalsFileQuery = totalsQuery.omit({ by: true }).extend(file)
 /** `key`: one that is named even if it was not used. */
 export const choicesQuery = z.strictObject({ key: shared.key, from: shared.from, to: shared.to })
 export const requestsQuery = z.strictObject({ ...shared, ...ofRows, ...paging, id: anyId.optional() })
-export const exportQuery = z.strictObject({ ...shared, ...ofRows, ...file })
+export const exportQuery = z.strictObject({ ...shared, ...ofRows, ...order, ...file })
 const reason = kind.oneOf(...(Object.keys(ERRORS) as ErrorName[])).optional()
 export const refusalsQuery = z.strictObject({
   key: shared.key,

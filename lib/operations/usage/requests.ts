@@ -126,16 +126,20 @@ export class Requests {
     return { data, next: rows.length === limit ? (rows.at(-1) as BookedRow).requestId : null }
   }
 
-  /** For people: the same of their account. A page looks at a bounded number of rows. */
+  /** For people: the same of their account, in the order that they want. A page looks at a bounded number of rows. */
   async list(reader: AccountReader, sent: RequestsQuery): Promise<RequestsAnswer> {
     const { store, fleet } = this.#deps
     await fleet.settled()
     const whose = await whoseKeys(store, reader, sent)
-    const { id, after, limit } = sent
+    const { id, after, limit, sort } = sent
+    const ascending = sort === 'time'
     const found: Page<BookedRow> =
       id === undefined
-        ? await store.usage.requestPage({ ...whose, ...toFilter(sent) }, { ...withoutUndefined({ after }), limit })
-        : { rows: await store.usage.requestsOfId(whose, id), next: null, scannedToMs: null }
+        ? await store.usage.requestPage(
+            { ...whose, ...toFilter(sent) },
+            { ...withoutUndefined({ after }), limit, ascending },
+          )
+        : { rows: await store.usage.requestsOfId(whose, id, ascending), next: null, scannedToMs: null }
     const prunedMs = await store.usage.prunedBefore()
     const isEmpty = found.rows.length === 0 && found.next === null && after === undefined
     return {
@@ -181,10 +185,11 @@ export class Requests {
 
   async refusals(reader: AccountReader, sent: RefusalsQuery): Promise<z.output<typeof refusalsAnswer>> {
     const { store } = this.#deps
-    const { after, limit, from: fromMs, to: toMs, model, reason } = sent
+    const { after, limit, sort, from: fromMs, to: toMs, model, reason } = sent
     const whose = await whoseKeys(store, reader, sent)
     const filter = { ...whose, ...withoutUndefined({ fromMs, toMs, model, reason }) }
-    const { rows, next, scannedToMs } = await store.refusals.page(filter, { ...withoutUndefined({ after }), limit })
+    const paging = { ...withoutUndefined({ after }), limit, ascending: sort === 'time' }
+    const { rows, next, scannedToMs } = await store.refusals.page(filter, paging)
     const labels = await this.#labelsOf(whose.accountId, rows)
     return { data: rows.map(row => ownRefusal(row, labels.get(row.keyId))), next, scanned_to: isoOrNull(scannedToMs) }
   }
@@ -260,7 +265,14 @@ export class Requests {
     await fleet.settled()
     const whose = await whoseKeys(store, reader, sent)
     const filter = { ...whose, ...toFilter(sent) }
-    return this.#export({ scope: 'account', format, filter, heads: sent.heads, language })
+    return this.#export({
+      scope: 'account',
+      format,
+      filter,
+      ascending: sent.sort === 'time',
+      heads: sent.heads,
+      language,
+    })
   }
 
   /** The rows that `prune` would delete, and what they charged. */
@@ -309,7 +321,7 @@ export class Requests {
 
   /** `prunedMs`: rows of before this moment are deleted. */
   async #whyEmpty({ account }: AccountReader, sent: RequestsQuery, prunedMs: number): Promise<Empty> {
-    const { after: _, limit: __, to, ...rest } = withoutUndefined(sent)
+    const { after: _, limit: __, sort: ___, to, ...rest } = withoutUndefined(sent)
     if (prunedMs > 0 && to !== undefined && to <= prunedMs) return 'pruned'
     if (to !== undefined || Object.keys(rest).length > 0) return 'filter'
     const [purse] = await this.#deps.store.books.purses([accountPurse(account.id)])

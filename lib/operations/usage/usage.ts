@@ -13,7 +13,7 @@ import type { Store } from '../../store/store.ts'
 import { type AccountKeys, type SummaryQuery, SummaryRefused, type SummaryRow } from '../../store/usage/queries.ts'
 import { CLIENT_PROTOCOLS, type Protocol } from '../../terms/records.ts'
 import { type BalanceDeps, balancesOf, shownBalance } from '../accounts/accounts.ts'
-import { type CsvColumn, CsvTable, forPeople } from '../csv.ts'
+import { type CsvColumn, CsvTable, forPeople, pagesOf } from '../csv.ts'
 import type { OperationDeps } from '../deps.ts'
 import { OperationError, type Words, both } from '../error.ts'
 import { bothWords, idText, iso, keyLabel, moneyOrNull, moneyText, timeText, wholeCount } from '../fields.ts'
@@ -189,17 +189,16 @@ export class UsageSums {
     const stacks = (await sums({ by: [stack], firstBytes: true })).sort(byCharge)
     const table = new CsvTable(columnsOf(stack), forPeople(heads, language))
     const namesOf = (names: (string | number)[]) => this.#namesOf(accountId, stack, names)
-    async function* text(): AsyncGenerator<string> {
-      yield table.head()
-      for (let at = 0; at < stacks.length; at += SLICE) {
-        const slice = stacks.slice(at, at + SLICE)
+    return table.file(
+      pagesOf(async (at: number | null) => {
+        const [from, end] = [at ?? 0, (at ?? 0) + SLICE]
+        const slice = stacks.slice(from, end)
         const names = stacksOf(slice)
         const named = await namesOf(names)
-        yield table.lines(slice.map((row, i) => ({ ...named(names[i]!), ...ownTotals(addUp([row])) })))
-      }
-      yield table.end(stacks.length)
-    }
-    return text()
+        const rows = slice.map((row, i) => ({ ...named(names[i]!), ...ownTotals(addUp([row])) }))
+        return { rows, next: end < stacks.length ? end : null }
+      }),
+    )
   }
 
   /**

@@ -49,6 +49,12 @@ export const jsonOrNull = <T>(row: Row, column: string): T | null =>
   row[column] === null ? null : json<T>(row, column)
 export const toJson = (value: unknown): Param => (value === null ? null : JSON.stringify(value))
 
+type Sign = '<' | '<=' | '>' | '>='
+
+/** The condition that two columns, of which the first counts first, stand so to a place: a range of an index over both. */
+export const compared = ([first, second]: [string, string], sign: Sign, [one, two]: [Param, Param]) =>
+  [`${first} ${sign[0]}= ? AND (${first} ${sign[0]} ? OR ${second} ${sign} ?)`, one, one, two] as const
+
 /** The condition that a column contains the text of `pattern`, in any case of its letters. */
 export const contains = (column: string): string => `LOWER(${column}) LIKE ? ESCAPE '!'`
 export const pattern = (part: string): string => `%${part.toLowerCase().replace(/[!%_]/g, '!$&')}%`

@@ -11,7 +11,18 @@ import type { PaymentHold, NewOrder, OrderBounds, OrderFilter, OrderMade, Proven
 import { accountPurse } from '../books/purses.ts'
 import { recordAction } from '../base/actions.ts'
 import { lockMark } from './notes.ts'
-import { big, integer, integerOrNull, jsonOrNull, binds, money, text, textOrNull, toJson } from '../base/text.ts'
+import {
+  big,
+  compared,
+  integer,
+  integerOrNull,
+  jsonOrNull,
+  binds,
+  money,
+  text,
+  textOrNull,
+  toJson,
+} from '../base/text.ts'
 
 export const toOrder = (row: Row): Order => ({
   id: text(row, 'id'),
@@ -80,22 +91,27 @@ export const order = (driver: Driver, id: string): Promise<Order | null> => orde
 export const orderByProviderId = (driver: Driver, method: OrderMethod, providerId: string): Promise<Order | null> =>
   orderWhere(driver, 'method = ? AND provider_id = ?', [method, providerId])
 
-export async function orders(driver: Driver, filter: OrderFilter): Promise<Order[]> {
-  const { accountId, method, states, before, limit } = filter
+/** A page of orders: where they are those of one account, or of one state, a range of an index. */
+export function ordersPage(filter: OrderFilter): [sql: string, params: Param[]] {
+  const { accountId, method, states, beyond, ascending = false, limit } = filter
   const where: [string, readonly Param[]][] = [['1 = 1', []]]
   if (accountId !== undefined) where.push(['account_id = ?', [accountId]])
   if (method !== undefined) where.push(['method = ?', [method]])
   if (states !== undefined) where.push([`state IN (${binds(states.length)})`, states])
-  if (before !== undefined)
-    where.push([
-      '(created_at_ms < ? OR created_at_ms = ? AND id < ?)',
-      [before.createdAtMs, before.createdAtMs, before.id],
-    ])
+  if (beyond !== undefined) {
+    const { createdAtMs, id } = beyond
+    const [condition, ...params] = compared(['created_at_ms', 'id'], ascending ? '>' : '<', [createdAtMs, id])
+    where.push([condition, params])
+  }
+  const way = ascending ? 'ASC' : 'DESC'
   const sql =
     `SELECT * FROM pay_orders WHERE ${where.map(([condition]) => condition).join(' AND ')} ` +
-    'ORDER BY created_at_ms DESC, id DESC LIMIT ?'
-  return (await driver.query('orders', sql, [...where.flatMap(([, params]) => params), limit])).map(toOrder)
+    `ORDER BY created_at_ms ${way}, id ${way} LIMIT ?`
+  return [sql, [...where.flatMap(([, params]) => params), limit]]
 }
+
+export const orders = async (driver: Driver, filter: OrderFilter): Promise<Order[]> =>
+  (await driver.query('orders', ...ordersPage(filter))).map(toOrder)
 
 /** How many orders are in each state, and since when the oldest of each is. */
 export async function orderCounts(driver: Driver) {

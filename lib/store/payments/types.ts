@@ -92,8 +92,9 @@ export interface OrderFilter {
   accountId?: number
   method?: OrderMethod
   states?: readonly OrderState[]
-  /** Only orders that were made before this one: its time and id. */
-  before?: { createdAtMs: number; id: string }
+  /** Only orders that were made before this one, or after it where the oldest come first: its time and id. */
+  beyond?: { createdAtMs: number; id: string }
+  ascending?: boolean
   limit: number
 }
 

@@ -10,7 +10,7 @@ import { idAt } from '../../base/ids.ts'
 import type { Dialect, Driver, Param, ReadingDriver, Transaction } from '../base/driver.ts'
 import { type BookedRow, USAGE_COLUMNS, USAGE_LOG, toBookedRow } from './rows.ts'
 import { indexName } from '../base/tables.ts'
-import { integer, binds, padded } from '../base/text.ts'
+import { integer, binds, compared, padded } from '../base/text.ts'
 import { attemptIds, timeOfId } from '../../base/ids.ts'
 import { DAY_HOURS, GRAIN, dayOf, hourOf } from './sums.ts'
 import { HOUR_MS } from '../../base/zone.ts'
@@ -18,7 +18,7 @@ import { HOUR_MS } from '../../base/zone.ts'
 /** Rows that are looked through before the sums are asked. */
 const LOOKED_THROUGH = 4_000
 
-/** The part of the log that a page begins in: rows before this place. */
+/** Where a page begins in the log: with the rows before this place, or with those behind it where the oldest come first. */
 export interface LogPlace {
   atMs: number
   seq: number
@@ -49,16 +49,12 @@ export const ownerConditions = ({ accountId, keyId, attempts }: UsageOwner): Con
 
 export const timeConditions = (
   { fromMs, toMs }: Pick<UsageFilter, 'fromMs' | 'toMs'>,
-  before: LogPlace | null,
+  place: LogPlace | null,
+  ascending = false,
 ): Condition[] => [
   ...(fromMs === undefined ? [] : [['at_ms >= ?', fromMs] as const]),
   ...(toMs === undefined ? [] : [['at_ms < ?', toMs] as const]),
-  ...(before === null
-    ? []
-    : ([
-        ['at_ms <= ?', before.atMs],
-        ['(at_ms < ? OR seq < ?)', before.atMs, before.seq],
-      ] as const)),
+  ...(place === null ? [] : [compared(['at_ms', 'seq'], ascending ? '>' : '<', [place.atMs, place.seq])]),
 ]
 
 export const whereOf = (all: readonly Condition[]): string =>
@@ -106,6 +102,9 @@ function lookThrough(
 /** More hours or days than that are asked for as a range. */
 const MOST_NAMED = 1_024
 
+/** The order of hours: the oldest or the newest first. */
+type Way = 'ASC' | 'DESC'
+
 /** A range of hours, `to` exclusive. */
 interface Hours {
   from: number
@@ -142,36 +141,34 @@ function sumsWith(tx: Transaction, grain: number, hours: Hours, more: readonly C
     tx.query(`SELECT ${columns} FROM usage_sums ${whereOf(all)}${rest}`, [...paramsOf(all), ...last])
 }
 
-/** Yields the days that have rows which fit, newest first, as the number of their first hour. */
+/** Yields the days that have rows which fit, as the number of their first hour. */
 async function* daysWith(
   tx: Transaction,
   grain: number,
   { from, to }: Hours,
   more: readonly Condition[],
+  way: Way,
 ): AsyncGenerator<number> {
-  for (let before = to; ; ) {
-    const ask = sumsWith(
-      tx,
-      grain,
-      { from: dayOf(from), to: before },
-      more,
-      'GROUP BY hour_no ORDER BY hour_no DESC LIMIT ?',
-    )
+  for (const left = { from: dayOf(from), to }; ; ) {
+    const ask = sumsWith(tx, grain, left, more, `GROUP BY hour_no ORDER BY hour_no ${way} LIMIT ?`)
     const days = (await ask('hour_no', DAYS)).map(row => integer(row, 'hour_no'))
     yield* days
     if (days.length < DAYS) return
-    before = days.at(-1) as number
+    const last = days.at(-1) as number
+    if (way === 'DESC') left.to = last
+    else left.from = last + DAY_HOURS
   }
 }
 
-/** For each hour that has rows which fit, newest first: the keys that have them. */
+/** For each hour that has rows which fit: the keys that have them. */
 async function hoursWith(
   tx: Transaction,
   grain: number,
   hours: Hours,
   more: readonly Condition[],
+  way: Way,
 ): Promise<Map<number, number[]>> {
-  const ask = sumsWith(tx, grain, hours, more, 'GROUP BY hour_no, key_id ORDER BY hour_no DESC, key_id')
+  const ask = sumsWith(tx, grain, hours, more, `GROUP BY hour_no, key_id ORDER BY hour_no ${way}, key_id`)
   const keys = new Map<number, number[]>()
   for (const row of await ask('hour_no, key_id')) {
     const hour = integer(row, 'hour_no')
@@ -226,24 +223,27 @@ function grainsFor(more: readonly Condition[]): { days: number; hours: number } 
   return { days: asks('account_id') || asks('key_id') ? GRAIN.day : GRAIN.dayOfAll, hours: GRAIN.hour }
 }
 
-/** The hours that have rows which fit, newest first, from a place on. `more`: what the sums are asked for. */
+/** The hours that have rows which fit, newest first unless `ascending`, from a place on. `more`: what the sums are asked for. */
 export async function* fittingHours(
   tx: Transaction,
   { fromMs, toMs = MOST_MS }: Pick<UsageFilter, 'fromMs' | 'toMs'>,
-  before: LogPlace | null,
+  place: LogPlace | null,
   more: readonly Condition[],
+  ascending = false,
 ): AsyncGenerator<FittingHour> {
   const oldest = await oldestMs(tx)
   if (oldest === null) return
-  const end = Math.min(toMs, (before?.atMs ?? MOST_MS) + 1)
+  const begin = Math.max(oldest, ascending ? (place?.atMs ?? 0) : 0)
+  const end = Math.min(toMs, (ascending ? MOST_MS : (place?.atMs ?? MOST_MS)) + 1)
   const range: Hours = {
-    from: hourOf(Math.max(fromMs ?? oldest, oldest)),
+    from: hourOf(Math.max(fromMs ?? begin, begin)),
     to: Math.min(hourOf(end - 1), await lastHour(tx)) + 1,
   }
+  const way = ascending ? 'ASC' : 'DESC'
   const { days, hours } = grainsFor(more)
-  for await (const day of daysWith(tx, days, range, more)) {
+  for await (const day of daysWith(tx, days, range, more, way)) {
     const within = { from: Math.max(range.from, day), to: Math.min(range.to, day + DAY_HOURS) }
-    for (const [hour, keys] of await hoursWith(tx, hours, within, more))
+    for (const [hour, keys] of await hoursWith(tx, hours, within, more, way))
       yield { hour, keys: hours === GRAIN.hour ? keys : null }
   }
 }

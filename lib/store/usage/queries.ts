@@ -186,16 +186,18 @@ export interface Paging {
   limit: number
   /** The most rows that may be looked at for one page. */
   mostScanned?: number
+  /** From the oldest on, and not from the newest. */
+  ascending?: boolean
 }
 
-/** Rows newest first. */
+/** Rows in the order that was asked for. */
 export interface Page<T> {
   rows: T[]
   /** Where the next page begins; null = there is none. */
   next: string | null
   /**
-   * Not null: the page is not full because enough rows were looked at. All rows from this moment on (ms since 1970) have
-   * been looked at.
+   * Not null: the page is not full because enough rows were looked at. From where it begins, all rows up to this moment (ms
+   * since 1970) have been looked at.
    */
   scannedToMs: number | null
 }

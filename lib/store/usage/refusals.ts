@@ -7,7 +7,7 @@ import { keyConditions } from './requests.ts'
 import { CODE_LENGTH, NAME_LENGTH, type Table, indexName } from '../base/tables.ts'
 import type { Driver, Param, Row, Transaction } from '../base/driver.ts'
 import type { Page, Paging, RefusedRequest, RefusalFilter } from './queries.ts'
-import { integer, text } from '../base/text.ts'
+import { compared, integer, text } from '../base/text.ts'
 import { timeOfId } from '../../base/ids.ts'
 import { type Condition, whereOf, paramsOf } from './pages.ts'
 
@@ -92,7 +92,7 @@ const toRefusal = (row: Row): RefusedRequest => ({
 const MOST_SCANNED = 20_000
 const OF_ACCOUNT = indexName(REFUSALS, ['account_id', 'at_ms', 'request_id'])
 const OF_ALL = indexName(REFUSALS, ['at_ms', 'request_id'])
-const ORDER = 'ORDER BY at_ms DESC, request_id DESC LIMIT ?'
+const PLACE: [string, string] = ['at_ms', 'request_id']
 
 /** A refusal; pages have only those behind it. */
 interface Place {
@@ -102,15 +102,14 @@ interface Place {
 
 const toPlace = (row: Row): Place => ({ atMs: integer(row, 'at_ms'), id: text(row, 'request_id') })
 
-function rangeOf({ accountId, fromMs, toMs }: RefusalFilter, before: Place | null): Condition[] {
+function rangeOf({ accountId, fromMs, toMs }: RefusalFilter, place: Place | null, ascending: boolean): Condition[] {
   const all: [sql: string, value: Param | undefined][] = [
     ['account_id = ?', accountId],
     ['at_ms >= ?', fromMs],
     ['at_ms < ?', toMs],
-    ['at_ms <= ?', before?.atMs],
   ]
   const used: Condition[] = all.filter((one): one is [string, Param] => one[1] !== undefined)
-  return before === null ? used : [...used, ['(at_ms < ? OR request_id < ?)', before.atMs, before.id]]
+  return place === null ? used : [...used, compared(PLACE, ascending ? '>' : '<', [place.atMs, place.id])]
 }
 
 function fitsOf({ keyIds, model, reason, address }: RefusalFilter): Condition[] {
@@ -128,18 +127,16 @@ async function read(
   filter: RefusalFilter,
   paging: Paging,
 ): Promise<Page<RefusedRequest>> {
-  const { after, limit, mostScanned = MOST_SCANNED } = paging
-  const before = after === undefined ? null : { atMs: timeOfId(after), id: after }
-  const range = rangeOf(filter, before)
-  const behind = `SELECT at_ms, request_id FROM refusals ${using} ${whereOf(range)}${ORDER} OFFSET ?`
+  const { after, limit, mostScanned = MOST_SCANNED, ascending = false } = paging
+  const place = after === undefined ? null : { atMs: timeOfId(after), id: after }
+  const range = rangeOf(filter, place, ascending)
+  const order = `ORDER BY ${PLACE.map(column => (ascending ? column : `${column} DESC`)).join(', ')} LIMIT ?`
+  const behind = `SELECT at_ms, request_id FROM refusals ${using} ${whereOf(range)}${order} OFFSET ?`
   const [row] = await tx.query(behind, [...paramsOf(range), 1, mostScanned - 1])
   const last = row === undefined ? null : toPlace(row)
-  const looked: Condition[] =
-    last === null
-      ? range
-      : [...range, ['at_ms >= ?', last.atMs], ['(at_ms > ? OR request_id >= ?)', last.atMs, last.id]]
-  const all = [...looked, ...fitsOf(filter)]
-  const found = await tx.query(`SELECT * FROM refusals ${using} ${whereOf(all)}${ORDER}`, [...paramsOf(all), limit])
+  const looked = last === null ? [] : [compared(PLACE, ascending ? '<=' : '>=', [last.atMs, last.id])]
+  const all = [...range, ...looked, ...fitsOf(filter)]
+  const found = await tx.query(`SELECT * FROM refusals ${using} ${whereOf(all)}${order}`, [...paramsOf(all), limit])
   const rows = found.map(toRefusal)
   if (rows.length === limit) return { rows, next: (rows.at(-1) as RefusedRequest).requestId, scannedToMs: null }
   return { rows, next: last?.id ?? null, scannedToMs: last?.atMs ?? null }

@@ -9,7 +9,7 @@ import type { AccountKeys, Page, Paging, RequestFilter } from './queries.ts'
 import { type BookedRow, USAGE_COLUMNS, USAGE_LOG, answerKey, toBookedRow } from './rows.ts'
 import { indexName } from '../base/tables.ts'
 import { HOUR_MS } from '../../base/zone.ts'
-import { integer, binds, padded, text } from '../base/text.ts'
+import { integer, binds, compared, padded, text } from '../base/text.ts'
 import {
   type Condition,
   type LogPlace,
@@ -26,7 +26,7 @@ const MOST_SCANNED = 100_000
 const MOST_MS = 200
 const BY_ACCOUNT = indexName(USAGE_LOG, ['account_id', 'at_ms', 'seq', 'charge'])
 const BY_KEY = indexName(USAGE_LOG, ['key_id', 'at_ms'])
-const ORDER = 'ORDER BY at_ms DESC, seq DESC LIMIT ?'
+const orderOf = (way: 'ASC' | 'DESC') => `ORDER BY at_ms ${way}, seq ${way} LIMIT ?`
 
 /** A row of an attempt is no request. */
 const REQUESTS: Condition = ["outcome <> 'attempt'"]
@@ -50,9 +50,10 @@ function rowConditions(filter: RequestFilter): Condition[] {
   return all.filter((one): one is [string, Param] => one[1] !== undefined)
 }
 
-/** A part of the log that is one range of an index. */
+/** A part of the log that is one range of an index, read from its newest row on unless it is `ascending`. */
 export interface LogRange {
   owner: { keyId: number } | { accountId: number }
+  ascending: boolean
   fromMs?: number
   toMs?: number
 }
@@ -60,42 +61,40 @@ export interface LogRange {
 const from = ({ owner }: LogRange, { using }: Dialect) =>
   `FROM usage_log ${using('keyId' in owner ? BY_KEY : BY_ACCOUNT)} `
 
-const rangeConditions = (range: LogRange, before: LogPlace | null): Condition[] => [
+const rangeConditions = (range: LogRange, place: LogPlace | null): Condition[] => [
   'keyId' in range.owner ? ['key_id = ?', range.owner.keyId] : ['account_id = ?', range.owner.accountId],
-  ...timeConditions(range, before),
+  ...timeConditions(range, place, range.ascending),
 ]
+
+const inOrder = ({ ascending }: LogRange) => orderOf(ascending ? 'ASC' : 'DESC')
 
 /** The place of the last of so many rows of a range; the index alone answers it. */
 export function placeBehind(
   range: LogRange,
-  before: LogPlace | null,
+  place: LogPlace | null,
   rows: number,
   dialect: Dialect,
 ): [string, Param[]] {
-  const all = rangeConditions(range, before)
-  return [`SELECT at_ms, seq ${from(range, dialect)}${whereOf(all)}${ORDER} OFFSET ?`, [...paramsOf(all), 1, rows - 1]]
+  const all = rangeConditions(range, place)
+  const sql = `SELECT at_ms, seq ${from(range, dialect)}${whereOf(all)}${inOrder(range)} OFFSET ?`
+  return [sql, [...paramsOf(all), 1, rows - 1]]
 }
 
 /** The rows of a range that fit, from one place, not included, to another one, included. */
 export function rowsBetween(
   range: LogRange,
-  before: LogPlace | null,
+  place: LogPlace | null,
   last: LogPlace | null,
   fits: readonly Condition[],
   limit: number,
   dialect: Dialect,
 ): [string, Param[]] {
   const all: Condition[] = [
-    ...rangeConditions(range, before),
-    ...(last === null
-      ? []
-      : ([
-          ['at_ms >= ?', last.atMs],
-          ['(at_ms > ? OR seq >= ?)', last.atMs, last.seq],
-        ] as const)),
+    ...rangeConditions(range, place),
+    ...(last === null ? [] : [compared(['at_ms', 'seq'], range.ascending ? '<=' : '>=', [last.atMs, last.seq])]),
     ...fits,
   ]
-  return [`SELECT ${USAGE_COLUMNS} ${from(range, dialect)}${whereOf(all)}${ORDER}`, [...paramsOf(all), limit]]
+  return [`SELECT ${USAGE_COLUMNS} ${from(range, dialect)}${whereOf(all)}${inOrder(range)}`, [...paramsOf(all), limit]]
 }
 
 /** One page while it is read. */
@@ -107,7 +106,7 @@ class Scan {
   readonly #most: number
   readonly #untilMs = performance.now() + MOST_MS
   #scanned = 0
-  /** All rows behind this place have been looked at. */
+  /** All rows from where the page begins up to this place have been looked at. */
   place: LogPlace | null
 
   constructor(tx: Transaction, dialect: Dialect, { limit, mostScanned }: Paging, place: LogPlace | null) {
@@ -143,8 +142,8 @@ class Scan {
     for (const row of found) this.rows.push(toBookedRow(row))
   }
 
-  /** The newest rows of a range of which nearly all fit. */
-  newest = (range: LogRange, fits: readonly Condition[]): Promise<void> => this.#read(range, null, fits)
+  /** The first rows of a range of which nearly all fit. */
+  first = (range: LogRange, fits: readonly Condition[]): Promise<void> => this.#read(range, null, fits)
 
   /** Looks through a range. False when the page is full, or enough has been looked at, before its end. */
   async through(range: LogRange, fits: readonly Condition[]): Promise<boolean> {
@@ -171,36 +170,37 @@ async function cursorOf(tx: Transaction, { atMs, seq }: LogPlace): Promise<strin
 const ownerOf = ({ accountId, keyIds }: AccountKeys): LogRange['owner'] =>
   keyIds?.length === 1 ? { keyId: keyIds[0] as number } : { accountId }
 
-const timesOf = ({ fromMs, toMs }: RequestFilter): Omit<LogRange, 'owner'> => ({
+const timesOf = ({ fromMs, toMs }: RequestFilter): Pick<LogRange, 'fromMs' | 'toMs'> => ({
   ...(fromMs === undefined ? {} : { fromMs }),
   ...(toMs === undefined ? {} : { toMs }),
 })
 
 /** Looks through everything, or through the hours of which the sums say that they have such rows. True at the end. */
-async function scanAll(tx: Transaction, scan: Scan, filter: RequestFilter): Promise<boolean> {
-  const all: LogRange = { owner: ownerOf(filter), ...timesOf(filter) }
+async function scanAll(tx: Transaction, scan: Scan, filter: RequestFilter, ascending: boolean): Promise<boolean> {
+  const all: LogRange = { owner: ownerOf(filter), ascending, ...timesOf(filter) }
   const inSums = [...traitConditions(filter), ...('keyId' in all.owner ? [] : keyConditions(filter.keyIds))]
   const ofRows = rowConditions(filter)
   const fits = [REQUESTS, ...inSums, ...ofRows]
   if (inSums.length + ofRows.length === 0) {
-    await scan.newest(all, fits)
+    await scan.first(all, fits)
     return true
   }
   if (await scan.step(all, fits)) return true
   if (scan.full) return false
   if (inSums.length === 0) return scan.through(all, fits)
   const owner: Condition[] = [['account_id = ?', filter.accountId], ...keyConditions(filter.keyIds), REQUESTS]
-  const place = scan.place
-  for await (const { hour, keys } of fittingHours(tx, filter, place, [...owner, ...traitConditions(filter)])) {
+  const more = [...owner, ...traitConditions(filter)]
+  for await (const { hour, keys } of fittingHours(tx, filter, scan.place, more, ascending)) {
     if (scan.spent) return false
     const within = { fromMs: Math.max(filter.fromMs ?? 0, hour * HOUR_MS), toMs: (hour + 1) * HOUR_MS }
     const range: LogRange = {
       owner: keys?.length === 1 ? { keyId: keys[0] as number } : ownerOf(filter),
+      ascending,
       fromMs: within.fromMs,
       toMs: Math.min(filter.toMs ?? within.toMs, within.toMs),
     }
     if (!(await scan.through(range, fits))) return false
-    scan.place = { atMs: within.fromMs, seq: 0 }
+    scan.place = { atMs: ascending ? within.toMs : within.fromMs, seq: 0 }
     if (scan.full) return false
   }
   return true
@@ -211,7 +211,7 @@ export function requestPage(driver: ReadingDriver, filter: RequestFilter, paging
   if (filter.keyIds?.length === 0) return Promise.resolve({ rows: [], next: null, scannedToMs: null })
   return driver.snapshot('requestPage', async tx => {
     const scan = new Scan(tx, driver.dialect, paging, await placeOf(tx, filter.accountId, paging.after))
-    const ended = await scanAll(tx, scan, filter)
+    const ended = await scanAll(tx, scan, filter, paging.ascending === true)
     const { rows, place } = scan
     if (scan.full) return { rows, next: (rows.at(-1) as BookedRow).requestId, scannedToMs: null }
     if (ended || place === null) return { rows, next: null, scannedToMs: null }
@@ -228,18 +228,24 @@ const ID_COLUMNS: [column: string, index: string, value: (id: string) => string]
   ['answer_id', indexName(USAGE_LOG, ['account_id', 'answer_id']), answerKey],
 ]
 
-/** Requests with this id, with this id of the client's own, or whose answer has this id; newest first, some dozens. */
-export function requestsOfId(driver: Driver, { accountId, keyIds }: AccountKeys, id: string): Promise<BookedRow[]> {
+/** Requests with this id, with this id of the client's own, or whose answer has this id, in the order of booking: some dozens. */
+export function requestsOfId(
+  driver: Driver,
+  { accountId, keyIds }: AccountKeys,
+  id: string,
+  ascending = false,
+): Promise<BookedRow[]> {
   if (keyIds?.length === 0) return Promise.resolve([])
+  const [way, sign] = ascending ? ['ASC', -1] : ['DESC', 1]
   return driver.snapshot('requestsOfId', async tx => {
     const found = new Map<number, BookedRow>()
     for (const [column, index, value] of ID_COLUMNS) {
       const owner: Condition[] = [['account_id = ?', accountId], ...keyConditions(keyIds), REQUESTS]
       const all: Condition[] = [[`${column} = ?`, value(id)], ...owner]
       const table = `usage_log ${driver.dialect.using(index)}`
-      const sql = `SELECT ${USAGE_COLUMNS} FROM ${table} ${whereOf(all)}ORDER BY seq DESC LIMIT ${MOST_OF_AN_ID}`
+      const sql = `SELECT ${USAGE_COLUMNS} FROM ${table} ${whereOf(all)}ORDER BY seq ${way} LIMIT ${MOST_OF_AN_ID}`
       for (const row of (await tx.query(sql, paramsOf(all))).map(toBookedRow)) found.set(row.seq, row)
     }
-    return [...found.values()].sort((a, b) => b.seq - a.seq).slice(0, MOST_OF_AN_ID)
+    return [...found.values()].sort((a, b) => sign * (b.seq - a.seq)).slice(0, MOST_OF_AN_ID)
   })
 }

@@ -43,11 +43,23 @@ t.test('the orders as a file are all of the account, newest first, and none of o
     lines.find(line => line.startsWith(made[1] as string)),
     /,alipay,pending,6\.500000,6\.50,CNY,0\.000000,,0\.000000,0\.000000,$/,
   )
+  t.same(
+    (await file(one, { heads: 'machine', sort: 'created' })).slice(1, -1),
+    lines.slice(0, -1).toReversed(),
+    'in the other order',
+  )
   t.not((await file(one, {}))[0], head, 'by default the heads are for people')
   t.same((await file(two, { heads: 'machine' })).slice(1), ['# rows: 0'])
   t.match(await two.owner.call('orders.csv', { account: one.account }), { status: 404 })
   for (const limit of [1, 2, 3, 4]) {
-    const pieces = await Array.fromAsync(ordersFile(house.store, one.account, 'machine', 'en', limit))
-    t.same(linesOf(pieces.join('')), [head, ...lines], `read in pages of ${limit}`)
+    for (const sort of ['-created', 'created'] as const) {
+      const sent = { heads: 'machine', sort } as const
+      const [first, ...rest] = linesOf(
+        (await Array.fromAsync(ordersFile(house.store, one.account, sent, 'en', limit))).join(''),
+      )
+      const rows = lines.slice(0, -1)
+      t.same(first, head)
+      t.same(rest, [...(sort === 'created' ? rows.reverse() : rows), '# rows: 3'], `${sort} in pages of ${limit}`)
+    }
   }
 })

@@ -125,5 +125,18 @@ browserTest(
     await wide.visit(`${house.url}/console/topup`)
     await beginInPage(wide, house, '40', WORDS['zh-CN'].pay)
     t.notOk(await wide.page.getByText('从相册中选取').isVisible(), 'what has a mouse is told nothing of phones')
+
+    const [newest, , oldest] = await house.store.pay.orders({ limit: 9 })
+    const begins = (id: string) => wide.page.locator('.listing tbody tr:first-child', { hasText: id }).waitFor()
+    await begins(newest!.id)
+    await wide.page.locator('th[aria-sort=descending]', { hasText: '订单与创建时间' }).getByRole('button').click()
+    await wide.page.locator('th[aria-sort=ascending]').waitFor()
+    await begins(oldest!.id)
+    t.match(wide.page.url(), /sort=created/)
+    const href = await wide.page.getByRole('link', { name: 'CSV', exact: true }).getAttribute('href')
+    const text = await wide.page.evaluate(async address => (await fetch(address)).text(), href as string)
+    t.ok(text.indexOf(oldest!.id) < text.indexOf(newest!.id), 'so does the file')
+    t.same(await wide.axe(), [])
+    t.same(wide.complaints, [])
   },
 )

@@ -270,6 +270,57 @@ browserTest(
   },
 )
 
+browserTest(t, 'requests and refusals stand oldest first when the reader says so', async (t, newcomer) => {
+  const { house, rows, enter } = await ground
+  const visitor = await newcomer({ language: 'en-US' })
+  const { page, visit, axe, complaints } = visitor
+  await enter(visitor, 'owner')
+  await visit(`${house.url}/console/requests`)
+  await has(visitor, ROWS)
+  const panel = page.locator('main [role=tabpanel]:not([hidden])')
+  const first = panel.locator('tbody a').first()
+  const head = panel.getByRole('columnheader', { name: 'Time', exact: true })
+  const sorted = (way: string) => panel.locator(`thead th[aria-sort=${way}]`, { hasText: 'Time' }).waitFor()
+  const begins = (id: string) => panel.locator(`tbody tr:first-child a[href*="${id}"]`).waitFor()
+  const [newest, oldest] = [rows[0]!.requestId, rows.at(-1)!.requestId]
+  await sorted('descending')
+  await begins(newest)
+  t.equal(await page.getByLabel('Live').count(), 1)
+  await head.getByRole('button').click()
+  await sorted('ascending')
+  await begins(oldest)
+  t.match(page.url(), /sort=time/)
+  t.equal(await page.getByLabel('Live').count(), 0, 'what is new is not at the top')
+  const file = await page.getByRole('link', { name: 'CSV', exact: true }).getAttribute('href')
+  const text = await page.evaluate(async address => (await fetch(address)).text(), file as string)
+  t.ok(text.indexOf(oldest) > 0 && text.indexOf(oldest) < text.indexOf(newest), 'and so does the file')
+  t.same(await axe(), [])
+  await page.reload()
+  await begins(oldest)
+  await page.getByRole('tab', { name: 'Refused requests' }).click()
+  await sorted('ascending')
+  await has(visitor, 50)
+  const ofFirstPage = await first.getAttribute('href')
+  await page.getByRole('button', { name: 'Next' }).click()
+  await has(visitor, REFUSALS - 50)
+  await page.getByRole('button', { name: 'Previous' }).click()
+  await has(visitor, 50)
+  t.equal(await first.getAttribute('href'), ofFirstPage)
+  await head.getByRole('button').click()
+  await sorted('descending')
+  t.notMatch(page.url(), /sort=/, 'the usual order stands in no address')
+  await page.getByRole('button', { name: 'Older' }).click()
+  await has(visitor, REFUSALS - 50)
+  t.ok(
+    (
+      await page
+        .locator('main [role=tabpanel]:not([hidden]) tbody a')
+        .evaluateAll(all => all.map(a => a.getAttribute('href')))
+    ).includes(ofFirstPage),
+  )
+  t.same(complaints, [])
+})
+
 browserTest(t, 'refused requests are turned page by page, and looked for by their reason', async (t, newcomer) => {
   const { house, enter } = await ground
   const visitor = await newcomer({ language: 'en-US' })

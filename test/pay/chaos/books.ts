@@ -50,8 +50,7 @@ async function allOrders({ store }: World): Promise<Order[]> {
   const all: Order[] = []
   for (;;) {
     const last = all.at(-1)
-    const before = last === undefined ? {} : { before: { createdAtMs: last.createdAtMs, id: last.id } }
-    const page = await store.pay.orders({ limit: PAGE, ...before })
+    const page = await store.pay.orders({ limit: PAGE, ...(last === undefined ? {} : { beyond: last }) })
     all.push(...page)
     if (page.length < PAGE) return all
   }
