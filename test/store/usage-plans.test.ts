@@ -6,7 +6,7 @@ import { openBooks, rows, settlementOf } from '../../bench/parts/store-rows.ts'
 import { idAt } from '../../lib/base/ids.ts'
 import type { Driver } from '../../lib/store/base/driver.ts'
 import { openMysql } from '../../lib/store/engines/mysql.ts'
-import { ordersPage } from '../../lib/store/payments/orders.ts'
+import { orderList } from '../../lib/store/payments/orders.ts'
 import { PRUNED_TOTALS } from '../../lib/store/usage/prune.ts'
 import { placeBehind, type LogRange, rowsBetween } from '../../lib/store/usage/requests.ts'
 import { type LogPlace, traitConditions, usagePage } from '../../lib/store/usage/pages.ts'
@@ -98,7 +98,7 @@ async function check(t: Test, driver: Driver, explain: Explain): Promise<void> {
   }
   for (const ascending of [false, true])
     for (const begin of [{}, { beyond: { createdAtMs: FROM_MS + 500, id: 'T500' } }]) {
-      const { index, extra } = await explain(...ordersPage({ accountId: 3, limit: 50, ascending, ...begin }))
+      const { index, extra } = await explain(...orderList({ accountId: 3, limit: 50, ascending, ...begin }))
       t.equal(index, BY.orders, `orders ${JSON.stringify(begin)} ${ascending} ${extra}`)
       t.notMatch(extra, /filesort|temporary|TEMP B-TREE/i, extra)
     }

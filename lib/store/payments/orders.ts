@@ -92,7 +92,7 @@ export const orderByProviderId = (driver: Driver, method: OrderMethod, providerI
   orderWhere(driver, 'method = ? AND provider_id = ?', [method, providerId])
 
 /** A page of orders: where they are those of one account, or of one state, a range of an index. */
-export function ordersPage(filter: OrderFilter): [sql: string, params: Param[]] {
+export function orderList(filter: OrderFilter): [sql: string, params: Param[]] {
   const { accountId, method, states, beyond, ascending = false, limit } = filter
   const where: [string, readonly Param[]][] = [['1 = 1', []]]
   if (accountId !== undefined) where.push(['account_id = ?', [accountId]])
@@ -111,7 +111,7 @@ export function ordersPage(filter: OrderFilter): [sql: string, params: Param[]] 
 }
 
 export const orders = async (driver: Driver, filter: OrderFilter): Promise<Order[]> =>
-  (await driver.query('orders', ...ordersPage(filter))).map(toOrder)
+  (await driver.query('orders', ...orderList(filter))).map(toOrder)
 
 /** How many orders are in each state, and since when the oldest of each is. */
 export async function orderCounts(driver: Driver) {
