@@ -18,6 +18,7 @@ import {
   reasonFor,
   type StopReason,
   unreadable,
+  untellable,
   type WebFindings,
 } from './events.ts'
 import { Searches } from './found.ts'
@@ -183,7 +184,7 @@ class StreamReader implements AnswerReader, EventSink {
     const { blocks } = this.#all.first
     if (blocks.done || data.length === 0) return
     this.#shape.forget()
-    if (cut !== null) blocks.fail(unreadable('an event of the answer is too long'))
+    if (cut !== null) blocks.fail(untellable('an event of the answer is too long'))
     else if (this.#tree.read(data.toString('latin1'))) this.#read(name)
     else if (!this.#all.each(rules => rules.words(this.#tree.text)))
       blocks.fail(unreadable('an event of the answer is not JSON'))
@@ -219,7 +220,7 @@ class DocumentReader implements AnswerReader {
     this.held += chunk.length
     if (this.held > LONGEST_DOCUMENT) {
       this.#forget()
-      blocks.fail(unreadable('the answer is too long'))
+      blocks.fail(untellable('the answer is too long'))
     } else if (this.held <= LARGE_DOCUMENT) this.#chunks.push(chunk)
     else {
       for (const one of this.#chunks) this.#copy(one)
@@ -270,7 +271,10 @@ class DocumentReader implements AnswerReader {
     if (!blocks.done) {
       const tree = new Tree(undefined, MOST_VALUES)
       if (tree.read(Buffer.concat(parts).toString('latin1'))) this.#all.each(rules => rules.document(tree))
-      else blocks.fail(unreadable(tree.hasTooMany ? 'the answer has too many values' : 'the answer is not JSON'))
+      else
+        blocks.fail(
+          tree.hasTooMany ? untellable('the answer has too many values') : unreadable('the answer is not JSON'),
+        )
     }
     return this.#all.take()
   }
@@ -456,7 +460,9 @@ export class Blocks {
   stopped(protocol: FinishingProtocol, word: string | null): void {
     if (word === null || word === '') return
     const finish = finishOf(protocol, word) ?? 'unknown'
-    if (finish === 'failed') this.fail(unreadable(`the upstream stopped: ${word.slice(0, LONGEST_WORD)}`))
+    const failed = (): string => `the upstream stopped: ${word.slice(0, LONGEST_WORD)}`
+    if (finish === 'failed') this.fail(unreadable(failed()))
+    else if (finish === 'malformed') this.fail(untellable(failed()))
     else if (finish !== 'steered') this.reason = finish
     else {
       this.#isSteered = true
@@ -479,7 +485,7 @@ export class Blocks {
       return
     }
     if (this.reason === 'other' && !this.any) {
-      this.fail({ kind: 'server', status: 502, message: 'the upstream stopped for a reason that is not known' })
+      this.fail(untellable('the upstream stopped for a reason that is not known'))
       return
     }
     this.closeText()
@@ -512,7 +518,7 @@ export class Blocks {
 
   #open(): number {
     if (this.#next < MOST_BLOCKS) return this.#next++
-    this.fail(unreadable('the answer has too many parts'))
+    this.fail(untellable('the answer has too many parts'))
     return -1
   }
 }

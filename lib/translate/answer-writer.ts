@@ -19,7 +19,7 @@ import {
   type Opaque,
   type OpenEvent,
   type StopReason,
-  unreadable,
+  untellable,
   type WebFindings,
   type WriterOptions,
 } from './events.ts'
@@ -30,9 +30,9 @@ import { objectIn } from './json/tree.ts'
 
 /** The most bytes of an answer that is kept, of a document or of what waits in a stream. */
 export const MOST_HELD = 32 * 1024 * 1024
-const TOO_MUCH = unreadable('the answer is too long')
-const NO_OBJECT = unreadable('the arguments of a call are no JSON object')
-const HALF = unreadable('the arguments of a call are not whole')
+const TOO_MUCH = untellable('the answer is too long')
+const NO_OBJECT = untellable('the arguments of a call are no JSON object')
+const HALF = untellable('the arguments of a call are not whole')
 /** The length of `\u0000`. */
 const UNICODE_ESCAPE = 6
 

@@ -275,10 +275,15 @@ export interface Failure {
   status: number
   /** The upstream's own text. */
   message: string
+  /** The upstream did what it was asked, so its channel is not to blame: a request can cause such an answer, as often as a client likes. */
+  isCaused?: true
 }
 
 /** The answer cannot be read, which the client is told as a fault of the upstream. */
 export const unreadable = (message: string): Failure => ({ kind: 'server', status: 502, message })
+
+/** The model wrote what cannot be told, or more than is kept. */
+export const untellable = (message: string): Failure => ({ ...unreadable(message), isCaused: true })
 
 export interface WrittenError {
   status: number

@@ -78,7 +78,7 @@ const STREAMS: Record<FinishingProtocol, (word: string | null, args?: string) =>
 }
 
 /** What clients are told: of a text, and where that differs of a call. */
-const TOLD: Record<ClientProtocol, Record<Exclude<Finish, 'failed'>, string>> = {
+const TOLD: Record<ClientProtocol, Record<Exclude<Finish, 'failed' | 'malformed'>, string>> = {
   messages: {
     end: 'end_turn',
     length: 'max_tokens',
@@ -161,7 +161,7 @@ for (const from of UPSTREAMS)
       for (const [word, finish] of Object.entries(FINISH_WORDS[from]))
         t.equal(
           told(from, to, STREAMS[from](word)),
-          finish === 'failed' ? `failed: ${FAILED[from](word)}` : TOLD[to][finish],
+          finish === 'failed' || finish === 'malformed' ? `failed: ${FAILED[from](word)}` : TOLD[to][finish],
           word,
         )
       t.equal(told(from, to, STREAMS[from]('moon')), TOLD[to].length, 'an unknown word behind a text')

@@ -209,7 +209,7 @@ export abstract class RelayBase implements AttemptEvents {
       this.giveUp('unavailable')
       return
     }
-    asking.report(asking.current, 'failed')
+    asking.report(asking.current, failure?.isCaused ? 'ok' : 'failed')
     if (this.askNext()) return
     if (failure === null) this.giveUp('upstream')
     else this.tellFailure(failure)
@@ -336,7 +336,7 @@ export abstract class RelayBase implements AttemptEvents {
     const isOurs = failure === NO_MEMORY
     if (isOurs) asking.cutForMemory()
     else {
-      asking.broke()
+      if (!failure.isCaused) asking.broke()
       asking.cut()
     }
     this.isDone = true

@@ -5,8 +5,8 @@
 
 /**
  * Why an answer ended. `length`: the maximum that was asked for was reached; `context`: that of the model; `sequence`: a stop sequence
- * came; `steered`: somebody turned the answer elsewhere, and it is whole as far as it goes; `failed`: something behind the upstream failed, or
- * the model wrote what cannot be read, and the answer is not whole.
+ * came; `steered`: somebody turned the answer elsewhere, and it is whole as far as it goes; `failed`: something behind the upstream failed;
+ * `malformed`: the model wrote what cannot be read, or was asked what it cannot answer. The answer is not whole then.
  */
 export type Finish =
   | 'end'
@@ -19,6 +19,7 @@ export type Finish =
   | 'steered'
   | 'other'
   | 'failed'
+  | 'malformed'
 
 export type FinishingProtocol = 'messages' | 'chat' | 'responses' | 'generate' | 'converse'
 
@@ -87,11 +88,11 @@ export const FINISH_WORDS: Readonly<Record<FinishingProtocol, Readonly<Record<st
     IMAGE_PROHIBITED_CONTENT: 'refusal',
     IMAGE_RECITATION: 'refusal',
     IMAGE_OTHER: 'refusal',
-    MALFORMED_FUNCTION_CALL: 'failed',
-    MALFORMED_RESPONSE: 'failed',
-    UNEXPECTED_TOOL_CALL: 'failed',
-    TOO_MANY_TOOL_CALLS: 'failed',
-    MISSING_THOUGHT_SIGNATURE: 'failed',
+    MALFORMED_FUNCTION_CALL: 'malformed',
+    MALFORMED_RESPONSE: 'malformed',
+    UNEXPECTED_TOOL_CALL: 'malformed',
+    TOO_MANY_TOOL_CALLS: 'malformed',
+    MISSING_THOUGHT_SIGNATURE: 'malformed',
     OTHER: 'other',
   },
   /** `stopReason` */
@@ -102,8 +103,8 @@ export const FINISH_WORDS: Readonly<Record<FinishingProtocol, Readonly<Record<st
     tool_use: 'tool',
     guardrail_intervened: 'refusal',
     content_filtered: 'refusal',
-    malformed_model_output: 'failed',
-    malformed_tool_use: 'failed',
+    malformed_model_output: 'malformed',
+    malformed_tool_use: 'malformed',
     model_context_window_exceeded: 'context',
   },
 }

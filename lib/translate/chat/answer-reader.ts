@@ -1,6 +1,6 @@
 /** Answers of upstreams that speak chat completions: their chunks, or the one document. */
 import { AnswerRules, answerReaderOf, type Blocks, MOST_BLOCKS } from '../answer-reader.ts'
-import { type AnswerReader, type Logprobs, NO_LOGPROBS, type ReaderOptions, unreadable } from '../events.ts'
+import { type AnswerReader, type Logprobs, NO_LOGPROBS, type ReaderOptions, unreadable, untellable } from '../events.ts'
 import { failureIn } from '../failure.ts'
 import { sourcesIn } from '../found.ts'
 import { ObjectCheck } from '../json/check.ts'
@@ -209,7 +209,7 @@ class CallReader {
       call = { id, block: -1, early: [], hasArgs: false, check }
       this.#calls.set(key, call)
       this.#order.push(call)
-      if (this.#calls.size > 2 * MOST_BLOCKS) this.#blocks.fail(unreadable('the answer has too many calls'))
+      if (this.#calls.size > 2 * MOST_BLOCKS) this.#blocks.fail(untellable('the answer has too many calls'))
     }
     if (also !== undefined) this.#calls.set(also, call)
     if (call.id === '') call.id = id

@@ -1,6 +1,6 @@
 /** Answers of upstreams of Converse: their events, or the one document. */
 import { answerReaderOf, AnswerRules, MOST_BLOCKS } from '../answer-reader.ts'
-import { type AnswerReader, type ReaderOptions, unreadable } from '../events.ts'
+import { type AnswerReader, type ReaderOptions, untellable } from '../events.ts'
 import { failureIn } from '../failure.ts'
 import { EMPTY_TEXT, join, type Literal, quote } from '../json/literal.ts'
 import type { Node, Tree } from '../json/tree.ts'
@@ -83,7 +83,7 @@ class Rules extends AnswerRules {
       this.blocks.closeText()
       open = { call: -1, signature: EMPTY_TEXT, hidden: EMPTY_TEXT, format: 'png' }
       this.#open.set(index, open)
-      if (this.#open.size > MOST_BLOCKS) this.blocks.fail(unreadable('the answer has too many open blocks'))
+      if (this.#open.size > MOST_BLOCKS) this.blocks.fail(untellable('the answer has too many open blocks'))
     }
     return open
   }

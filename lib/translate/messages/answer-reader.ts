@@ -1,7 +1,7 @@
 /** Answers of upstreams of the messages protocol: their events, or the one document. */
 import { decode } from '../../protocols/json/text.ts'
 import { answerReaderOf, AnswerRules, MOST_BLOCKS } from '../answer-reader.ts'
-import { unreadable, type AnswerReader, type Citation, type ReaderOptions } from '../events.ts'
+import { untellable, type AnswerReader, type Citation, type ReaderOptions } from '../events.ts'
 import { failureIn } from '../failure.ts'
 import { charsOf, sourcesIn } from '../found.ts'
 import { EMPTY_TEXT, join, type Literal, quote, unquote } from '../json/literal.ts'
@@ -146,7 +146,7 @@ class Rules extends AnswerRules {
         this.#found(tree, block)
     }
     this.#open.set(index, open)
-    if (this.#open.size > MOST_BLOCKS) this.blocks.fail(unreadable('the answer has too many open blocks'))
+    if (this.#open.size > MOST_BLOCKS) this.blocks.fail(untellable('the answer has too many open blocks'))
   }
 
   #call(tree: Tree, block: Node, open: Open): void {

@@ -3,7 +3,7 @@
  * times: in deltas, at the end of a text, at the end of its item and in the last event. What came once is not told again.
  */
 import { AnswerRules, answerReaderOf, MOST_BLOCKS } from '../answer-reader.ts'
-import { type AnswerReader, NO_LOGPROBS, type ReaderOptions, unreadable } from '../events.ts'
+import { type AnswerReader, NO_LOGPROBS, type ReaderOptions, unreadable, untellable } from '../events.ts'
 import { failureIn } from '../failure.ts'
 import { sourcesIn } from '../found.ts'
 import { EMPTY_TEXT, type Literal, literal, quote } from '../json/literal.ts'
@@ -128,7 +128,7 @@ class Rules extends AnswerRules {
     let item = this.#items.get(key)
     if (item !== undefined) return item
     this.#items.set(key, (item = { block: -1, told: new Set(), done: false }))
-    if (this.#items.size > 2 * MOST_BLOCKS) this.blocks.fail(unreadable('the answer has too many items'))
+    if (this.#items.size > 2 * MOST_BLOCKS) this.blocks.fail(untellable('the answer has too many items'))
     return item
   }
 
@@ -176,7 +176,7 @@ class Rules extends AnswerRules {
     if ((text === EMPTY_TEXT && tokens.length === 0) || (when === 'done' && item.told.has(part))) return
     if (kind === 'thought' && item.told.size > 0 && !item.told.has(part)) this.blocks.text(kind, BLANK_LINE)
     item.told.add(part)
-    if (item.told.size > MOST_BLOCKS) this.blocks.fail(unreadable('an item of the answer has too many parts'))
+    if (item.told.size > MOST_BLOCKS) this.blocks.fail(untellable('an item of the answer has too many parts'))
     if (kind === 'thought') this.#anyThought = true
     else this.#anyText = true
     this.blocks.text(kind, text, source, tokens)

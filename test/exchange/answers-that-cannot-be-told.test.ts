@@ -1,0 +1,85 @@
+/**
+ * Five requests in a row whose answers could not be told in the client's protocol rested the channel for all accounts, and were free:
+ * a call whose arguments are no object, a word of the model's own failure, more than is kept. Who chooses the request chooses the answer.
+ */
+// The bug behind these rows: one client closes a channel to everybody.
+import t, { type Test } from 'tap'
+import { HEADERS, MODEL, NOTHING_LEFT, open, PATHS } from './support/gateway.ts'
+import type { Script } from './support/upstream.ts'
+
+const REQUESTS = 12
+
+const chat = (message: object, finish_reason = 'tool_calls'): object => ({
+  id: 'c',
+  choices: [{ index: 0, message: { role: 'assistant', content: null, ...message }, finish_reason }],
+  usage: { prompt_tokens: 100, completion_tokens: 10 },
+})
+const calling = (count: number, args: string): object => ({
+  tool_calls: Array.from({ length: count }, (_, i) => ({
+    id: `c${i}`,
+    type: 'function',
+    function: { name: 'f', arguments: args },
+  })),
+})
+const generate = (finishReason: string): object => ({
+  candidates: [{ index: 0, finishReason }],
+  usageMetadata: { promptTokenCount: 100, thoughtsTokenCount: 10, totalTokenCount: 110 },
+})
+const whole =
+  (body: object): Script =>
+  call =>
+    call.whole(200, body)
+const stream =
+  (...events: object[]): Script =>
+  call => {
+    call.stream()
+    for (const event of events) call.chunk(`data: ${JSON.stringify(event)}\n\n`)
+    call.end()
+  }
+const delta = (delta: object): object => ({ id: 'c', choices: [{ index: 0, delta }] })
+/** More than a document that is translated may have. */
+const long: Script = call => {
+  call.start(200, { 'content-type': 'application/json' })
+  call.raw('{"id":"')
+  const piece = 'x'.repeat(1024 * 1024)
+  for (let i = 0; i < 33; i++) call.raw(piece)
+  call.halfClose()
+}
+
+const CAUSED: [what: string, protocol: 'chat' | 'generate', Script][] = [
+  ['arguments that are no object', 'chat', whole(chat(calling(1, '[1]')))],
+  ['too many parts', 'chat', whole(chat(calling(5000, '{}')))],
+  ['arguments of a stream that are no object', 'chat', stream(delta(calling(1, '{"a":1}')), delta(calling(1, '2')))],
+  ['a call that could not be read', 'generate', whole(generate('MALFORMED_FUNCTION_CALL'))],
+  ['a state that was not sent', 'generate', stream(generate('MISSING_THOUGHT_SIGNATURE'))],
+  ['too long', 'chat', long],
+]
+const BROKEN: typeof CAUSED = [
+  ['a failure that the upstream names', 'chat', whole(chat({ content: '' }, 'insufficient_system_resource'))],
+  ['no answer of the protocol', 'chat', whole({ hello: 'world' })],
+]
+
+async function stateAfter(t: Test, protocol: 'chat' | 'generate', script: Script, isStream: boolean) {
+  const s = await open(t, { channels: { a: { protocols: [protocol] } }, config: { retry: { attempts: 1 } } })
+  s.at('a').script = script
+  const body = { model: MODEL, max_tokens: 100, stream: isStream, messages: [{ role: 'user', content: 'Hi' }] }
+  for (let i = 0; i < REQUESTS; i++) {
+    const asked = s.ask({ path: PATHS.messages, headers: HEADERS, body })
+    await asked.end()
+    t.ok(asked.status === 502 || asked.text.includes('event: error') || s.state('a') !== 'closed', asked.text)
+  }
+  const state = s.state('a')
+  const { left, ok } = await s.books()
+  t.same([left, ok], [NOTHING_LEFT, true])
+  return state
+}
+
+for (const [what, protocol, script] of CAUSED)
+  t.test(`${what}: the channel is not to blame`, async t => {
+    t.equal(await stateAfter(t, protocol, script, what.includes('stream') || what.includes('state')), 'closed')
+  })
+
+for (const [what, protocol, script] of BROKEN)
+  t.test(`${what}: the channel rests`, async t => {
+    t.not(await stateAfter(t, protocol, script, false), 'closed')
+  })
