@@ -1,10 +1,16 @@
 /** Stores in memory for tests, and rows that most tests need. */
+import { randomBytes } from 'node:crypto'
+import { backup, DatabaseSync } from 'node:sqlite'
 import type { Clock } from '../../lib/base/clock.ts'
 import { micro, ZERO } from '../../lib/base/money.ts'
 import { StoreHealth } from '../../lib/store/health.ts'
 import type { Driver } from '../../lib/store/base/driver.ts'
 import { openMysql } from '../../lib/store/engines/mysql.ts'
-import { openStore, type Store } from '../../lib/store/store.ts'
+import { Store } from '../../lib/store/store.ts'
+import { makeTables } from '../../lib/store/schema.ts'
+import { ExportThread } from '../../lib/store/export-thread.ts'
+import { Sealer } from '../../lib/store/catalogue/secrets.ts'
+import { DEFAULT_ZONE } from '../../lib/base/zone.ts'
 import { openSqlite } from '../../lib/store/engines/sqlite.ts'
 import type { NewKey } from '../../lib/store/accounts/key-rows.ts'
 import type { Settlement } from '../../lib/store/books/settlement.ts'
@@ -17,10 +23,30 @@ export const SETUP: Act = { actor: ADMIN, operation: 'test.setup' }
 export const BY_FILE: Act = { actor: FILE, operation: 'test.setup' }
 export const BY_CLI: Act = { actor: COMMAND, operation: 'test.setup' }
 
-export const memoryStore = async (): Promise<Store> => {
-  const store = openStore('sqlite::memory:', { secret: 'a test secret' })
-  await store.migrate()
-  return store
+const emptyInMemory = () => openSqlite('sqlite::memory:', () => {})
+const pathOf = ({ address }: { address: string }) => address.slice('sqlite:'.length)
+
+let withTables: Promise<DatabaseSync> | null = null
+
+async function makeOneWithTables(): Promise<DatabaseSync> {
+  const driver = emptyInMemory()
+  await makeTables(driver)
+  return new DatabaseSync(pathOf(driver))
+}
+
+/** As `openStore` makes it, but for its tables: they are copied, which takes a fifth of the time. Its id is its own. */
+export async function memoryStore(): Promise<Store> {
+  const made = await (withTables ??= makeOneWithTables())
+  const driver = emptyInMemory()
+  // a database in memory is there as long as somebody has it open
+  await driver.query('test', 'SELECT 1', [])
+  await backup(made, pathOf(driver), { rate: 10_000 })
+  await driver.run('test', "UPDATE meta SET value = ? WHERE name = 'store'", [randomBytes(6).readUIntBE(0, 6)])
+  const exports = new ExportThread(
+    { address: driver.address, zone: DEFAULT_ZONE, bytesPerS: Number.POSITIVE_INFINITY },
+    () => {},
+  )
+  return new Store(driver, new Sealer('a test secret'), () => {}, { exports })
 }
 
 /** What stands in the place of a store's methods, those of its parts by the part. */

@@ -204,7 +204,7 @@ export class SqliteConnection {
 
   script(statements: readonly string[]): Promise<void> {
     return this.#between('BEGIN IMMEDIATE', async thread => {
-      for (const sql of statements) await thread.ask({ kind: 'exec', sql })
+      await thread.ask({ kind: 'exec', sql: statements.join(';\n') })
     })
   }
 
