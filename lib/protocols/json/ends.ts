@@ -1,9 +1,11 @@
 /**
  * Finds the ends of JSON strings, and of objects and arrays that nobody looks into, over the ends of chunks. In a string the
- * first bytes are read in a loop, because most strings are short. The rest is searched for a quote by the engine, and the
- * backslashes before the quote tell whether it ends the string. Where one quote is escaped many are (`inside.ts`); where there is no text of the chunk, because all of it may be inside one string, a loop does. Of an object or array only strings and brackets are followed, which is enough to find the bracket that closes it.
+ * first bytes are read in a loop, because most strings are short. Where there is a text of the chunk, the engine searches the rest of it for
+ * a quote, and the backslashes before the quote tell whether it ends the string. Where one quote is escaped many are, and the bytes are
+ * searched (`inside.ts`). Of an object or array only strings and brackets are followed, which is enough to find the bracket that closes
+ * it.
  */
-import { endOfLong } from './inside.ts'
+import { endInBytes, ESCAPING } from './inside.ts'
 
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
@@ -13,13 +15,10 @@ const OPEN_ARRAY = 0x5b
 const CLOSE_ARRAY = 0x5d
 /** For so many bytes a loop is faster than a native search. */
 const SHORT = 12
-/** A chunk of bytes is searched once for so many of its bytes; where more quotes are escaped, a loop is as fast. */
-const BYTES_PER_SEARCH = 48
 
 export class StringEnd {
   /** True when the last chunk ended with a backslash that escapes the next byte. */
   #escaped = false
-  #near = 0
   readonly #sought: readonly number[]
   /** True when a string has begun as one of those that are looked for. */
   found = false
@@ -67,51 +66,25 @@ export class StringEnd {
       this.#escaped = false
       i++
     }
-    const end = this.#findNear(chunk, i, i + SHORT)
-    if (end >= 0 || this.#near >= length) return end
-    return text === '' ? this.#findInBytes(chunk, this.#near) : this.#findFar(chunk, text, this.#near)
-  }
-
-  /** Reads from `i` up to `to`, or one byte more where that is escaped. -1 = the string does not end there; `#near` is where it goes on. */
-  #findNear(chunk: Buffer, from: number, to: number): number {
-    const { length } = chunk
-    const last = Math.min(length, to)
-    let i = from
-    for (; i < last; i++) {
+    for (const near = Math.min(length, i + SHORT); i < near; i++) {
       const c = chunk[i] as number
       if (c === QUOTE) return i + 1
       if (c === BACKSLASH && ++i >= length) this.#escaped = true
     }
-    this.#near = i
-    return -1
-  }
-
-  #findInBytes(chunk: Buffer, from: number): number {
-    const { length } = chunk
-    let searches = Math.ceil(length / BYTES_PER_SEARCH)
-    for (let i = from; i < length; ) {
-      const quote = chunk.indexOf(QUOTE, i)
-      if (quote < 0 || !isEscaped(chunk, i, quote)) {
-        if (quote < 0) this.#escaped = isEscaped(chunk, i, length)
-        return quote < 0 ? -1 : quote + 1
-      }
-      const end = this.#findNear(chunk, quote + 1, --searches > 0 ? quote + 1 + SHORT : length)
-      if (end >= 0) return end
-      i = this.#near
-    }
-    return -1
-  }
-
-  #findFar(chunk: Buffer, text: string, from: number): number {
-    const quote = text.indexOf('"', from)
+    if (i >= length) return -1
+    if (text === '') return this.#findFar(chunk, i)
+    const quote = text.indexOf('"', i)
     if (quote < 0) {
-      this.#escaped = isEscaped(chunk, from, chunk.length)
+      this.#escaped = isEscaped(chunk, i, length)
       return -1
     }
-    if (!isEscaped(chunk, from, quote)) return quote + 1
-    const end = endOfLong(text, quote + 1, false)
-    if (end < 0) this.#escaped = isEscaped(chunk, quote + 1, chunk.length)
-    return end
+    return isEscaped(chunk, i, quote) ? this.#findFar(chunk, quote + 1) : quote + 1
+  }
+
+  #findFar(chunk: Buffer, from: number): number {
+    const end = endInBytes(chunk, from)
+    this.#escaped = end === ESCAPING
+    return end < 0 ? -1 : end
   }
 }
 

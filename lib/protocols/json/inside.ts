@@ -2,15 +2,17 @@
  * Finds where a long JSON string ends, sixteen bytes at a time. A regular expression reads one character after the other, and takes longer
  * where many are escaped, as in all files and programs that agents send. So the search is WebAssembly, whose instructions compare
  * sixteen bytes at once. It is written in the words of that stack machine: a name puts the value of a local on the stack, `=name` takes
- * it from there, `:name` copies it, a number stands for itself, and all other words are instructions.
+ * it from there, `:name` copies it, a number stands for itself, `load@N` reads N bytes behind the address, and all other words are
+ * instructions.
  *
- * A byte is escaped when an odd number of backslashes stands before it. For all bytes of a block that is found by one subtraction, whose
- * borrow runs through each series of backslashes (the method of simdjson). The last byte of a block may escape the first one of the next.
+ * There are two searches, because one that checks escapes and control characters takes three times as long as one that looks for the end.
  */
 
 const WINDOW = 32 * 1024
+/** Where a window begins in the memory. What stands before it is zero, so that a series of backslashes ends there. */
+const START = 16
 /** A table that has 1 for each digit of hexadecimal numbers. */
-const DIGITS = WINDOW + 256
+const DIGITS = START + WINDOW + 256
 /** The first window of a string, in which most have ended. */
 const FIRST = 256
 /** The longest escape. */
@@ -23,16 +25,28 @@ const ESCAPE = '\\u0000'.length
 const LOWER = [0, 0, 13, 0, 8, 8, 4, 0, 0, 0, 0, 0, 2, 0, 4, 1]
 const UPPER = [0, 0, 1, 0, 0, 2, 4, 8, 0, 0, 0, 0, 0, 0, 0, 0]
 
-/** Parameters first. Masks have a bit for each byte of the block `v`, which begins at `at`. */
-const LOCALS = 'to strict at carry slash quote low code escaped end stop hex v'.split(' ')
+interface Search {
+  /** Numbers; the first one is the parameter. */
+  numbers: string
+  /** Locals of sixteen bytes. */
+  vectors: string
+  program: string
+}
 
 /**
  * Looks at the first `to` bytes: whole blocks, unless the text ends there. Returns the place behind the quote that ends the string; or, as its complement, the place of what
- * is not valid or not whole (only where `strict` is -1), or that of what has to come again with more behind it.
+ * is not valid or not whole, or that of what has to come again with more behind it.
+ *
+ * A byte is escaped when an odd number of backslashes stands before it. For all bytes of a block that is found by one subtraction, whose
+ * borrow runs through each series of backslashes (the method of simdjson). The last byte of a block may escape the first one of the next.
+ * Masks have a bit for each byte of the block `v`, which begins at `at`.
  */
-const PROGRAM = `
+const CHECKING: Search = {
+  numbers: 'to at carry slash quote low code escaped end stop hex',
+  vectors: 'v',
+  program: `
 loop
-  at load16 =v
+  at load16@${START} =v
   v 0x22 splat same  v 0x5c splat same  or16  v 0x20 splat less  or16  mask  carry or
   if
     v 0x5c splat same mask =slash
@@ -44,15 +58,15 @@ loop
     code slash and  15 shr  1 and =carry
     quote  escaped -1 xor  and =end
     LOWER  v 15 splat and16  pick  UPPER  v 4 shr16  pick  and16  0 splat same mask  escaped and
-    low or  strict and  end or =stop
-    v 0x75 splat same mask  escaped and  strict and
+    low or  end or =stop
+    v 0x75 splat same mask  escaped and
     stop  0 stop sub  and  1 sub  and =hex
     block
       loop
         hex eqz break
         at hex ctz add =code
-        code 1 add load DIGITS add load  code 2 add load DIGITS add load  and
-        code 3 add load DIGITS add load  code 4 add load DIGITS add load  and  and
+        code load@${START + 1} load@${DIGITS}  code load@${START + 2} load@${DIGITS}  and
+        code load@${START + 3} load@${DIGITS}  code load@${START + 4} load@${DIGITS}  and  and
         code 4 add to below  and eqz
         if 0 code sub return done
         hex  hex 1 sub  and =hex
@@ -70,10 +84,66 @@ loop
       0 code sub return
     done
   done
-  at 16 add :at  to below  more
+  at 16 add :at to below  more
 done
 carry to sub  1 sub
-`
+`,
+}
+
+/** For sixteen bytes, which of them are quotes without a backslash before them, or with two. */
+const ends = (behind: number): string => `
+  at load16@${START + behind} quotes same
+  at load16@${START + behind - 1} slashes same  at load16@${START + behind - 2} slashes same  andnot  andnot`
+
+/**
+ * Looks for the end alone. Returns the place behind the quote that ends the string; -1 = there is none; -2 = nor can one follow at once, because
+ * the next byte is escaped. Most quotes inside of a text have one backslash before them, and are passed over 64 bytes at a time. The
+ * backslashes before another one are counted.
+ */
+const LOOKING: Search = {
+  numbers: 'to at stop code from',
+  vectors: 'quotes slashes',
+  program: `
+0x22 splat =quotes  0x5c splat =slashes
+loop
+  block
+    loop
+      ${ends(0)} ${ends(16)} or16 ${ends(32)} or16 ${ends(48)} or16  any break
+      at 64 add :at to below  more
+    done
+  done
+  ${ends(0)} mask =stop
+  block
+    loop
+      stop eqz break
+      at stop ctz add :code =from
+      code to below eqz break
+      block
+        loop
+          from load@${START - 1} 0x5c differ break
+          from 1 sub =from
+          again
+        done
+      done
+      code from sub  1 and eqz
+      if code 1 add return done
+      stop  stop 1 sub  and =stop
+      again
+    done
+  done
+  at 16 add :at to below  more
+done
+to =from
+block
+  loop
+    from load@${START - 1} 0x5c differ break
+    from 1 sub =from
+    again
+  done
+done
+-1  to from sub  1 and  sub
+`,
+}
 
 const INSTRUCTIONS: Readonly<Record<string, readonly number[]>> = {
   block: [0x02, 0x40],
@@ -84,8 +154,8 @@ const INSTRUCTIONS: Readonly<Record<string, readonly number[]>> = {
   more: [0x0d, 0],
   break: [0x0d, 1],
   return: [0x0f],
-  load: [0x2d, 0, 0],
   eqz: [0x45],
+  differ: [0x47],
   below: [0x49],
   ctz: [0x68],
   add: [0x6a],
@@ -95,7 +165,6 @@ const INSTRUCTIONS: Readonly<Record<string, readonly number[]>> = {
   xor: [0x73],
   shl: [0x74],
   shr: [0x76],
-  load16: [0xfd, 0x00, 0, 0],
   LOWER: [0xfd, 0x0c, ...LOWER],
   UPPER: [0xfd, 0x0c, ...UPPER],
   pick: [0xfd, 0x0e],
@@ -103,37 +172,56 @@ const INSTRUCTIONS: Readonly<Record<string, readonly number[]>> = {
   same: [0xfd, 0x23],
   less: [0xfd, 0x26],
   and16: [0xfd, 0x4e],
+  andnot: [0xfd, 0x4f],
   or16: [0xfd, 0x50],
+  any: [0xfd, 0x53],
   mask: [0xfd, 0x64],
   shr16: [0xfd, 0x6d],
 }
 
-/** A number as LEB128, seven bits a byte. */
+/** Numbers as LEB128, seven bits a byte. */
+const unsigned = (value: number): number[] => (value < 0x80 ? [value] : [(value & 0x7f) | 0x80, ...unsigned(value >> 7)])
+
 function leb(value: number): number[] {
   const rest = value >> 7
   const isLast = rest === (value & 0x40 ? -1 : 0)
   return isLast ? [value & 0x7f] : [(value & 0x7f) | 0x80, ...leb(rest)]
 }
 
-function instruction(word: string): readonly number[] {
-  const local = LOCALS.indexOf(word.replace(/^[=:]/, ''))
+const LOADS: Readonly<Record<string, readonly number[]>> = { load: [0x2d, 0], load16: [0xfd, 0x00, 0] }
+
+function instruction(word: string, locals: readonly string[]): readonly number[] {
+  const local = locals.indexOf(word.replace(/^[=:]/, ''))
   if (local >= 0) return [word.startsWith('=') ? 0x21 : word.startsWith(':') ? 0x22 : 0x20, local]
-  return INSTRUCTIONS[word] ?? [0x41, ...leb(word === 'DIGITS' ? DIGITS : Number(word))]
+  const [name = '', behind] = word.split('@')
+  if (behind !== undefined) return [...(LOADS[name] as readonly number[]), ...unsigned(Number(behind))]
+  return INSTRUCTIONS[word] ?? [0x41, ...leb(Number(word))]
 }
 
-/** One module: a memory of a page (64 KiB) and the function, under the names `m` and `f`. */
-function moduleOf(program: string): Uint8Array<ArrayBuffer> {
-  const [I32, V128] = [0x7f, 0x7b]
-  const section = (id: number, bytes: readonly number[]) => [id, ...leb(bytes.length), ...bytes]
-  const code = program.trim().split(/\s+/).flatMap(instruction)
-  const body = [2, LOCALS.length - 3, I32, 1, V128, ...code, 0x0b]
+const I32 = 0x7f
+const V128 = 0x7b
+
+function functionOf({ numbers, vectors, program }: Search): number[] {
+  const [i32s, v128s] = [numbers.split(' '), vectors.split(' ')]
+  const locals = [...i32s, ...v128s]
+  const code = program
+    .trim()
+    .split(/\s+/)
+    .flatMap(word => instruction(word, locals))
+  const body = [2, i32s.length - 1, I32, v128s.length, V128, ...code, 0x0b]
+  return [...unsigned(body.length), ...body]
+}
+
+/** One module: a memory of a page (64 KiB), `m`, and the searches, `c` and `l`. */
+function moduleOf(searches: readonly Search[]): Uint8Array<ArrayBuffer> {
+  const section = (id: number, bytes: readonly number[]) => [id, ...unsigned(bytes.length), ...bytes]
   return new Uint8Array([
     ...[0, 0x61, 0x73, 0x6d, 1, 0, 0, 0],
-    ...section(1, [1, 0x60, 2, I32, I32, 1, I32]),
-    ...section(3, [1, 0]),
+    ...section(1, [1, 0x60, 1, I32, 1, I32]),
+    ...section(3, [2, 0, 0]),
     ...section(5, [1, 0, 1]),
-    ...section(7, [2, 1, 0x6d, 2, 0, 1, 0x66, 0, 0]),
-    ...section(10, [1, ...leb(body.length), ...body]),
+    ...section(7, [3, 1, 0x6d, 2, 0, 1, 0x63, 0, 0, 1, 0x6c, 0, 1]),
+    ...section(10, [2, ...searches.flatMap(functionOf)]),
   ])
 }
 
@@ -143,27 +231,43 @@ declare const WebAssembly: {
   Instance: new (module: object) => { exports: unknown }
 }
 
-const { m, f } = new WebAssembly.Instance(new WebAssembly.Module(moduleOf(PROGRAM))).exports as {
+const { m, c, l } = new WebAssembly.Instance(new WebAssembly.Module(moduleOf([CHECKING, LOOKING]))).exports as {
   m: { buffer: ArrayBuffer }
-  f(to: number, strict: number): number
+  c(to: number): number
+  l(to: number): number
 }
 const memory = Buffer.from(m.buffer)
 for (const digit of '0123456789abcdefABCDEF') memory[DIGITS + digit.charCodeAt(0)] = 1
 
 /**
- * Returns the place behind the quote that ends a string; -1 = there is none, or the string is not valid before it. `text`: bytes as Latin-1;
- * `from` is inside of the string, and not behind a backslash. `isStrict`: escapes and control characters are checked; otherwise
- * only the end is looked for.
+ * Returns the place behind the quote that ends a string; -1 = there is none, or the string is not valid before it, by its escapes or a control
+ * character. `text`: bytes as Latin-1; `from` is inside of the string, and not behind a backslash.
  */
-export function endOfLong(text: string, from: number, isStrict: boolean): number {
+export function endOfLong(text: string, from: number): number {
   for (let at = from, room = FIRST; at < text.length; room = Math.min(WINDOW, room * 4)) {
     const length = Math.min(room, text.length - at)
-    memory.write(text.slice(at, at + length), 'latin1')
-    const end = f(length, isStrict ? -1 : 0)
+    memory.write(text.slice(at, at + length), START, 'latin1')
+    const end = c(length)
     if (end >= 0) return at + end
     const isLast = at + length === text.length
-    if (isLast || (isStrict && ~end + ESCAPE <= length)) return -1
+    if (isLast || ~end + ESCAPE <= length) return -1
     at += ~end
+  }
+  return -1
+}
+
+/** `endInBytes` returns it when the string goes on and the next byte is escaped. */
+export const ESCAPING = -2
+
+/** The same place by the bytes, of which nothing is checked; -1 = the string goes on, and ESCAPING. */
+export function endInBytes(chunk: Buffer, from: number): number {
+  for (let at = from, room = FIRST; at < chunk.length; room = WINDOW) {
+    const to = Math.min(at + room, chunk.length)
+    chunk.copy(memory, START, at, to)
+    const end = l(to - at)
+    if (end >= 0) return at + end
+    if (to === chunk.length) return end
+    at = end === ESCAPING ? to + 1 : to
   }
   return -1
 }

@@ -304,9 +304,9 @@ export function stringEnd(text: string, from: number): number {
   for (let i = from; i < near; i++) {
     const c = text.charCodeAt(i)
     if (c === QUOTE) return i + 1
-    if (c === BACKSLASH || c < 0x20) return endOfLong(text, i, true)
+    if (c === BACKSLASH || c < 0x20) return endOfLong(text, i)
   }
-  return endOfLong(text, near, true)
+  return endOfLong(text, near)
 }
 
 /** The position behind a word or a number; -1 = there is none. */
