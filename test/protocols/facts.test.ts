@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import t from 'tap'
 import type { Span, Facts, Prompt } from '../../lib/protocols/requests/facts.ts'
 import { askForUsage, editBody, mapModel } from '../../lib/protocols/requests/edits.ts'
+import { JsonScanner } from '../../lib/protocols/json/scanner.ts'
 import { protocolRow } from '../../lib/protocols/table.ts'
 import type { Protocol } from '../../lib/terms/records.ts'
 import { cut, json, jsonText, key, type Random, seeded, text } from '../support/random.ts'
@@ -337,6 +338,33 @@ t.test('long strings end where they end, however many quotes and backslashes sta
     const { start, end } = facts.modelSpan as Span
     if (Buffer.from(source).toString('utf8', start, end) !== '"m"') return t.fail(source)
   }
+})
+
+/** All that a scanner tells of a document that comes in these chunks. */
+function told(chunks: Buffer[]): unknown[] {
+  const all: unknown[] = []
+  const scanner = new JsonScanner({
+    wants: key => (key.length % 3) * 200,
+    member: (...member) => void all.push(member),
+    enter: key => key.length % 4 === 1,
+    leave: end => void all.push(end),
+  })
+  for (const chunk of chunks) scanner.feed(chunk)
+  return [...all, scanner.complete]
+}
+
+t.test('a long chunk is read like single bytes, whatever stands where its text is cut', async t => {
+  const random = seeded(t)
+  let members = 0
+  for (let round = 0; round < 200; round++) {
+    const filler = '"a":[0],'.repeat(random.int(380, 520))
+    const source = `{${filler}"cc":["${'x'.repeat(random.int(0, 300))}",1],"e":${jsonText(random, json(random, 4))},"f":${jsonText(random, json(random, 4))}}`
+    const bytes = Buffer.from(source)
+    const whole = told([bytes])
+    members += whole.length
+    if (!isDeepStrictEqual(whole, told([...bytes].map(b => Buffer.of(b))))) return t.fail(source)
+  }
+  t.ok(members > 200 * 380)
 })
 
 const mostOf = (said: unknown): number | null => {

@@ -92,13 +92,13 @@ export class CapturedText {
     this.#from = limit > 0 ? at : -1
   }
 
-  /** A chunk ends before the text does. `head`: the beginning of a text is kept that is too long. */
-  endChunk(chunk: Buffer, head: boolean): void {
+  /** What is read of a chunk ends at `end`, before the text does. `head`: the beginning of a text is kept that is too long. */
+  endChunk(chunk: Buffer, end: number, head: boolean): void {
     const from = this.#from
     if (from < 0) return
     const room = this.#limit - this.#kept.length
-    const fits = chunk.length - from <= room
-    if (fits || head) this.#kept += chunk.toString('latin1', from, Math.min(chunk.length, from + room))
+    const fits = end - from <= room
+    if (fits || head) this.#kept += chunk.toString('latin1', from, Math.min(end, from + room))
     else this.#kept = ''
     this.#from = fits ? 0 : -1
   }

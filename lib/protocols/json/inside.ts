@@ -180,7 +180,8 @@ const INSTRUCTIONS: Readonly<Record<string, readonly number[]>> = {
 }
 
 /** Numbers as LEB128, seven bits a byte. */
-const unsigned = (value: number): number[] => (value < 0x80 ? [value] : [(value & 0x7f) | 0x80, ...unsigned(value >> 7)])
+const unsigned = (value: number): number[] =>
+  value < 0x80 ? [value] : [(value & 0x7f) | 0x80, ...unsigned(value >> 7)]
 
 function leb(value: number): number[] {
   const rest = value >> 7

@@ -40,6 +40,8 @@ const ELEMENT_OR_END = 13
 
 const LONGEST_KEY = 256
 const LONGEST_SCALAR = 512
+/** A text is made of so many bytes at a time: a long string may begin among them, which needs none. */
+const PIECE_BYTES = 4096
 /** The most levels of objects and arrays that are looked into. */
 const MOST_LEVELS = 32
 
@@ -153,24 +155,37 @@ export class JsonScanner {
     return this.#strings.found
   }
 
-  /** Takes the next chunk. `text`: the same bytes as Latin-1, where the caller has it. */
-  feed(chunk: Buffer, text = this.#isInString() ? '' : chunk.toString('latin1')): void {
+  /** Takes the next chunk. `text`: the same bytes as Latin-1, where the caller has it; else it is made of what lies outside of long strings. */
+  feed(chunk: Buffer, text = ''): void {
+    for (let at = 0; at < chunk.length && this.#state !== BAD; ) {
+      const rest = at === 0 ? chunk : chunk.subarray(at)
+      if (text !== '' || this.#isInString) at += this.#read(rest, text)
+      else {
+        const piece = rest.length > PIECE_BYTES ? rest.subarray(0, PIECE_BYTES) : rest
+        at += this.#read(piece, piece.toString('latin1'))
+      }
+    }
+  }
+
+  /** Returns how many bytes it has read: without a text, those up to the end of the string with which they begin. */
+  #read(chunk: Buffer, text: string): number {
     let i = 0
     const { length } = chunk
     this.#text = text
-    while (i < length && this.#state !== BAD) {
+    do {
       if (this.#state === IN_KEY) i = this.#ownKey(chunk, i)
       else if (this.#state === IN_STRING) i = this.#ownString(chunk, i)
       else if (this.#state === NESTED) i = this.#ownNested(chunk, i)
       else i = this.#step(chunk, i)
-    }
-    this.#captured.endChunk(chunk, this.#heads && this.#state === IN_STRING)
-    this.#base += length
+    } while (i < length && text !== '' && this.#state !== BAD)
+    this.#captured.endChunk(chunk, i, this.#heads && this.#state === IN_STRING)
+    this.#base += i
     this.#text = ''
+    return i
   }
 
-  /** Tells whether the next chunk begins inside a string, as do most of a picture. Many end there too, and need no text. */
-  #isInString(): boolean {
+  /** A string goes on that is no key. */
+  get #isInString(): boolean {
     return this.#state === IN_STRING || (this.#state === NESTED && this.#nested.inString)
   }
 
@@ -320,9 +335,9 @@ export class JsonScanner {
   #ownString(chunk: Buffer, i: number): number {
     const next = this.#strings.find(chunk, this.#text, i)
     if (next < 0) return chunk.length
-    this.#text ||= chunk.toString('latin1')
     this.#endMember(next, this.#captured.take(chunk, this.#text, next, this.#heads))
-    if (chunk[next] !== COMMA || chunk[next + 1] !== QUOTE || this.#closer !== CLOSE_OBJECT) return next
+    if (this.#text === '' || chunk[next] !== COMMA || chunk[next + 1] !== QUOTE || this.#closer !== CLOSE_OBJECT)
+      return next
     this.#beginKey(next + 1, QUOTE)
     return next + 2
   }
@@ -330,9 +345,8 @@ export class JsonScanner {
   /** Passes over an object or array that is not looked into. */
   #ownNested(chunk: Buffer, i: number): number {
     if (this.#text === '') {
-      i = this.#nested.endOfString(chunk)
-      if (i < 0) return chunk.length
-      this.#text = chunk.toString('latin1')
+      const end = this.#nested.endOfString(chunk)
+      return end < 0 ? chunk.length : end
     }
     const next = this.#nested.find(chunk, this.#text, i)
     if (next === BROKEN) this.#state = BAD
