@@ -44,8 +44,10 @@ export class Heartbeat {
   holder: string
   /** The time at which the last successful beat was sent (monotonic ms). */
   #beatMs = 0
-  /** True when no other process is registered, so that nobody reads the reports. */
-  #alone = true
+  /** True when no other process is registered, so that nobody reads the reports and nobody recalls money. */
+  alone = true
+  /** How many others have registered while this process ran. */
+  #joined = 0
   #reported = ''
   #lookedMs = 0
   /** The counter of each other process, and when it was first seen with this value (monotonic ms). */
@@ -94,6 +96,13 @@ export class Heartbeat {
    */
   get fenced(): boolean {
     return this.#o.clock.monotonic() - this.#beatMs > FENCED_MS
+  }
+
+  /** A process has registered, this one or another. */
+  registered(id: string): void {
+    if (id === this.holder) return
+    this.#joined++
+    this.alone = false
   }
 
   async #register(): Promise<void> {
@@ -147,8 +156,9 @@ export class Heartbeat {
   async #watch(): Promise<void> {
     const { store, clock } = this.#o
     const now = clock.monotonic()
+    const joined = this.#joined
     const others = (await store.holders.list()).filter(holder => holder.id !== this.holder)
-    this.#alone = others.length === 0
+    this.alone = others.length === 0 && joined === this.#joined
     if (now - this.#lookedMs > GAP_MS) this.#seen.clear()
     this.#lookedMs = now
     for (const id of [...this.#seen.keys()]) if (!others.some(other => other.id === id)) this.#seen.delete(id)
@@ -175,7 +185,7 @@ export class Heartbeat {
   }
 
   async #report(): Promise<void> {
-    if (this.#alone) return
+    if (this.alone) return
     const held = this.#o.held()
     const now = JSON.stringify([...held])
     if (now === this.#reported) return

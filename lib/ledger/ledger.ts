@@ -171,6 +171,11 @@ export class Ledger {
     return this.#leases.any
   }
 
+  /** True when another process may recall money that is leased here. */
+  get mayBeRecalled(): boolean {
+    return this.#leases.any && !this.#life.alone
+  }
+
   get journalEntries(): number {
     return this.#journal.entries
   }
@@ -395,6 +400,7 @@ export class Ledger {
   // --- life
 
   onChange(change: Change): void {
+    if (change.kind === 'holder') this.#life.registered(change.ref)
     if (change.kind !== 'recall') return
     this.#leases.find(change.ref as PurseId)?.recalled()
     this.#tabs.close(change.ref as PurseId)

@@ -70,7 +70,7 @@ export class Gateway {
     this.#lag = lag
     this.#serverDrain = new ServerDrain(services, this.#servers)
     const followed = {
-      hasLeases: () => services.ledger.hasLeases,
+      mayBeRecalled: () => services.ledger.mayBeRecalled,
       onChange: (change: Change) => {
         services.keys.onChange(change)
         services.ledger.onChange(change)

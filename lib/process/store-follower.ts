@@ -15,15 +15,15 @@ import type { Logger } from '../base/log.ts'
  * caused it (`MONEY_WAIT_MS` in `lib/ledger/lease.ts`). Those of the own admin API are followed at once.
  */
 const FOLLOW_MS = 290
-/** The same of a process that has no money to give back: it is idle, and each question would wake it. */
-const IDLE_FOLLOW_MS = 600
+/** The same of a process of which nobody asks money back: it has none, or no other process is there. Each question would wake it. */
+const CALM_FOLLOW_MS = 600
 
 interface FollowerOptions {
   store: Pick<Store, 'changes'>
   clock: Clock
   log: Logger
   /** True when a recall may ask something of this process. */
-  hasLeases: () => boolean
+  mayBeRecalled: () => boolean
   /** A key, an account or the like was changed. */
   onChange: (change: Change) => void
   /** Nothing in memory is to be trusted: so much was changed that the store no longer knows what. */
@@ -46,7 +46,7 @@ export class StoreFollower {
     this.#seq = seq
     this.#rounds = new Rounds(
       options.clock,
-      () => (options.hasLeases() ? FOLLOW_MS : IDLE_FOLLOW_MS),
+      () => (options.mayBeRecalled() ? FOLLOW_MS : CALM_FOLLOW_MS),
       () => this.follow(),
     )
   }

@@ -10,11 +10,14 @@ import { integer, text } from './text.ts'
 
 export const CHANGES: Table = { name: 'changes', columns: { seq: 'int', kind: 'code', ref: 'code' }, key: ['seq'] }
 
-/** A message to all processes: something that they cache has changed, or (`recall`) unused leases are wanted back. */
+/**
+ * A message to all processes: something that they cache has changed, unused leases are wanted back (`recall`), or a process may have leases
+ * from now on (`holder`).
+ */
 export interface Change {
   seq: number
-  kind: 'key' | 'account' | 'catalog' | 'recall'
-  /** For a key its hash, for an account its id, for a recall the purse's id, for the catalogue empty. */
+  kind: 'key' | 'account' | 'catalog' | 'recall' | 'holder'
+  /** For a key its hash, for an account, a process or a recalled purse its id, for the catalogue empty. */
   ref: string
 }
 

@@ -7,6 +7,7 @@ import { BEAT, type Books } from './books.ts'
 import type { Micro } from '../../base/money.ts'
 import type { PurseId } from './purses.ts'
 import type { Driver, Transaction } from '../base/driver.ts'
+import { recordChange } from '../base/changes.ts'
 import { caseOf, chunks, integer, binds, money, padded, text } from '../base/text.ts'
 
 export const HOLDERS: Table = { name: 'holders', columns: { id: 'code', host: 'name', beat: 'int' }, key: ['id'] }
@@ -71,8 +72,12 @@ export class Holders {
     this.#register = `INSERT INTO holders (id, host, beat) VALUES (?, ?, ?) ${overwrite}`
   }
 
-  async register({ id, host, beat }: Holder): Promise<void> {
-    await this.#driver.run('register', this.#register, [id, host, beat])
+  /** Processes that are there already hear of the new one as of a change. */
+  register({ id, host, beat }: Holder): Promise<void> {
+    return this.#driver.transaction('register', async tx => {
+      await tx.run(this.#register, [id, host, beat])
+      await recordChange(tx, 'holder', id)
+    })
   }
 
   /** Raises this process's counter. False when another process buried it: it has no leases and must register anew. */
