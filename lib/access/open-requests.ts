@@ -54,9 +54,9 @@ export class Questions {
 }
 
 /**
- * Counts the bytes of request bodies in memory, of all accounts together and of each, for `limits.buffered`. An
- * account with several bodies in memory may take at most half of the limit, so that one that sends large bodies
- * slowly cannot keep all others out.
+ * Counts the bytes of request bodies in memory, of all accounts together and of each, for `limits.buffered`. The only body there is may
+ * take all of it; otherwise an account may take at most half of what the others leave. So there is always room for one more account,
+ * however many send large bodies slowly: two that took a half each kept everybody else out.
  */
 export class Buffered {
   /** Bytes of all accounts together. */
@@ -69,8 +69,9 @@ export class Buffered {
    */
   take(accountId: number, had: number, more: number, limit: number): boolean {
     const own = this.#ofAccount.get(accountId) ?? 0
-    const hasOthers = own > had
-    if (this.bytes + more > limit || (hasOthers && own + more > limit / 2)) return false
+    const ofOthers = this.bytes - own
+    const isOnly = ofOthers === 0 && own === had
+    if (own + more > (isOnly ? limit : (limit - ofOthers) / 2)) return false
     this.bytes += more
     this.#ofAccount.set(accountId, own + more)
     return true

@@ -5,7 +5,7 @@ import t, { type Test } from 'tap'
 import { Buffered } from '../../lib/access/open-requests.ts'
 import { BodyPages } from '../../lib/exchange/stages/body.ts'
 import { protocolRow } from '../../lib/protocols/table.ts'
-import { KEY, MODEL, NOTHING_LEFT, open, POOR_KEY, type Scene } from './support/gateway.ts'
+import { KEY, MODEL, NOTHING_LEFT, open, OTHER_KEY, POOR_KEY, type Scene } from './support/gateway.ts'
 import { answers, document, SPEECH } from './support/speech.ts'
 import { until } from '../support/wait.ts'
 
@@ -116,6 +116,25 @@ t.test('the limit of all bodies: 503, and everything is given back', async t => 
   t.match(await s.books(), { ok: true, left: NOTHING_LEFT })
 })
 
+t.test('two accounts that fill what they may keep nobody else out', async t => {
+  const s = await open(t, { config: { limits: { buffered: '256KiB' } } })
+  s.at('a').script = answers(100, 10)
+  const uploads: Bare[] = []
+  for (const key of [OTHER_KEY, POOR_KEY])
+    for (let i = 0; i < 40; i++) {
+      const one = new Bare(s, post(key, CHUNKED))
+      one.socket.write(`1000\r\n{"x":"${'x'.repeat(0x1000 - 6)}\r\n`)
+      uploads.push(one)
+    }
+  await until('they have what they may', () => s.services.buffered.bytes >= 0x20000 + 0xf000)
+  const fits = s.ask(document({ messages: ['x'.repeat(20 * 1024)] }))
+  await fits.end()
+  t.equal(fits.status, 200)
+  for (const { socket } of uploads) socket.destroy()
+  await until('it is given back', () => s.services.buffered.bytes === 0)
+  t.match(await s.books(), { ok: true, left: NOTHING_LEFT })
+})
+
 t.test('a body is kept until an upstream answers, also where the stream has begun before', async t => {
   for (const early of ['1s', '0s']) {
     const s = await open(t, { config: { keepalive: { early } } })
@@ -144,10 +163,13 @@ t.test('the limit is shared by accounts', async t => {
   buffered.give(1, 60)
   t.ok(buffered.take(1, 0, 20, 100))
   t.notOk(buffered.take(1, 20, 1, 100), 'several: half of it')
-  t.ok(buffered.take(2, 0, 50, 100), 'others find room')
-  t.notOk(buffered.take(3, 0, 1, 100))
-  buffered.give(1, 50)
-  buffered.give(2, 50)
+  t.notOk(buffered.take(2, 0, 26, 100), 'another one: half of what is left')
+  t.ok(buffered.take(2, 0, 25, 100), 'others find room')
+  t.notOk(buffered.take(2, 25, 1, 100))
+  for (const [account, bytes] of [50, 25, 12, 6].entries()) t.ok(account < 2 || buffered.take(1 + account, 0, bytes, 100))
+  t.ok(buffered.take(9, 0, 1, 100), 'and so does one more, whatever many have taken')
+  for (const [account, bytes] of [50, 25, 12, 6].entries()) buffered.give(1 + account, bytes)
+  buffered.give(9, 1)
   t.equal(buffered.bytes, 0)
 })
 
