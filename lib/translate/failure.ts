@@ -18,6 +18,10 @@ const BY_STATUS: Readonly<Record<number, FailureKind>> = {
 /** Types, codes and statuses by which protocols name their errors, where no status of HTTP came with them. */
 const BY_WORD: Readonly<Record<string, readonly [FailureKind, number]>> = {
   invalid_request_error: ['invalid', 400],
+  BadRequestError: ['invalid', 400],
+  context_length_exceeded: ['invalid', 400],
+  invalid_prompt: ['invalid', 400],
+  data_inspection_failed: ['invalid', 400],
   INVALID_ARGUMENT: ['invalid', 400],
   not_found_error: ['not_found', 404],
   NOT_FOUND: ['not_found', 404],
@@ -32,6 +36,7 @@ const BY_WORD: Readonly<Record<string, readonly [FailureKind, number]>> = {
   server_is_overloaded: ['overloaded', 529],
   UNAVAILABLE: ['overloaded', 503],
 }
+const OF_REQUEST: ReadonlySet<FailureKind> = new Set<FailureKind>(['invalid', 'context', 'too_large', 'not_found'])
 const CONTEXT =
   /context_length_exceeded|maximum context length|context window|prompt is too long|input token count.{0,40}exceeds/i
 
@@ -44,6 +49,24 @@ export function readFailure(status: number, body: Buffer): Failure {
   const root = tree.kind(tree.root) === 'array' ? (tree.elements(tree.root)[0] ?? NONE) : tree.root
   return failureIn(tree, root, status)
 }
+
+/** The error that is all that came of an answer, in events or as a document. */
+export function readFirstFailure(bytes: Buffer): Failure {
+  const text = bytes.subarray(0, LONGEST_BODY).toString('latin1')
+  const tree = new Tree()
+  for (const one of [text, ...text.split('\n').map(line => line.replace(/^data:/, ''))]) {
+    if (!one.includes('"error"') || !tree.read(one)) continue
+    const response = tree.get(tree.root, 'response')
+    return failureIn(tree, tree.kind(response) === 'object' ? response : tree.root)
+  }
+  return failureOf(0, [], '')
+}
+
+/**
+ * The upstream says that the request is wrong, or its answer is one that a request can cause as often as a client likes: its channel is not
+ * to blame, as for a status of that meaning.
+ */
+export const blamesRequest = ({ kind, isCaused }: Failure): boolean => isCaused === true || OF_REQUEST.has(kind)
 
 /** An error in an event: `status` 0 = its words say which one it would be. */
 export function failureIn(tree: Tree, node: Node, status = 0): Failure {

@@ -1,6 +1,7 @@
 /**
  * Five requests in a row whose answers could not be told in the client's protocol rested the channel for all accounts, and were free:
- * a call whose arguments are no object, a word of the model's own failure, more than is kept. Who chooses the request chooses the answer.
+ * a call whose arguments are no object, a word of the model's own failure, more than is kept. So did streams that begin with an error, whatever
+ * it says of the request, as a prompt that is too long. Who chooses the request chooses the answer.
  */
 // The bug behind these rows: one client closes a channel to everybody.
 import t, { type Test } from 'tap'
@@ -82,4 +83,62 @@ for (const [what, protocol, script] of CAUSED)
 for (const [what, protocol, script] of BROKEN)
   t.test(`${what}: the channel rests`, async t => {
     t.not(await stateAfter(t, protocol, script, false), 'closed')
+  })
+
+const TOO_LONG = { error: { type: 'BadRequestError', code: 400, message: 'the maximum context length is 4096 tokens' } }
+const responses = (type: string, response: object): string =>
+  `event: ${type}\ndata: ${JSON.stringify({ type, response: { id: 'r', object: 'response', output: [], ...response } })}\n\n`
+const failed = (error: object): string =>
+  responses('response.created', { status: 'in_progress' }) + responses('response.failed', { status: 'failed', error })
+const said = (text: string, type = 'text/event-stream'): Script => {
+  return call => {
+    call.start(200, { 'content-type': type, 'content-length': String(text.length) })
+    call.raw(text)
+  }
+}
+const NAMED: [what: string, path: keyof typeof PATHS, served: string[], text: string, state: string][] = [
+  ['chat', 'chat', ['chat'], `data: ${JSON.stringify(TOO_LONG)}\n\n`, 'closed'],
+  ['chat, translated', 'messages', ['chat'], `data: ${JSON.stringify(TOO_LONG)}\n\n`, 'closed'],
+  [
+    'messages',
+    'messages',
+    ['messages'],
+    'event: error\ndata: {"type":"error","error":{"type":"invalid_request_error","message":"no"}}\n\n',
+    'closed',
+  ],
+  ['responses', 'responses', ['responses'], failed({ code: 'context_length_exceeded', message: 'too long' }), 'closed'],
+  ['responses, a fault', 'responses', ['responses'], failed({ code: 'server_error', message: 'sorry' }), 'open'],
+  [
+    'generate',
+    'generate',
+    ['generate'],
+    'data: {"error":{"code":400,"status":"INVALID_ARGUMENT","message":"no"}}\n\n',
+    'closed',
+  ],
+  ['chat, a fault', 'chat', ['chat'], 'data: {"error":{"message":"sorry","code":500}}\n\n', 'open'],
+  ['chat, no words', 'chat', ['chat'], 'data: {"error":{"message":"400"}}\n\n', 'open'],
+]
+
+for (const [what, path, protocols, text, state] of NAMED)
+  t.test(`a stream that begins with an error, ${what}`, async t => {
+    const s = await open(t, { channels: { a: { protocols } }, config: { retry: { attempts: 1 } } })
+    s.at('a').script = said(text)
+    const [user] = [{ role: 'user', content: 'Hi' }]
+    const max = { max_tokens: 100, max_output_tokens: 100 }
+    const body =
+      path === 'generate'
+        ? { contents: [{ parts: [{ text: 'Hi' }] }], generationConfig: { maxOutputTokens: 100 } }
+        : { model: MODEL, ...max, stream: true, ...(path === 'responses' ? { input: 'Hi' } : { messages: [user] }) }
+    for (let i = 0; i < REQUESTS; i++)
+      await s
+        .ask({
+          path: PATHS[path].replace(':generateContent', ':streamGenerateContent?alt=sse'),
+          headers: HEADERS,
+          body,
+        })
+        .end()
+    t.equal(s.state('a'), state)
+    const { rows, left, ok } = await s.books()
+    t.ok(rows.every(({ charge }) => charge === 0))
+    t.same([left, ok], [NOTHING_LEFT, true])
   })

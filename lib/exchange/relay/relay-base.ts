@@ -6,6 +6,7 @@
 import type { ErrorName } from '../../base/errors.ts'
 import type { Protocol } from '../../terms/records.ts'
 import type { Failure } from '../../translate/events.ts'
+import { blamesRequest } from '../../translate/failure.ts'
 import { translated } from '../../translate/table.ts'
 import { protocolRow } from '../../protocols/table.ts'
 import { fail, finish, refuse } from '../record/ending.ts'
@@ -209,7 +210,7 @@ export abstract class RelayBase implements AttemptEvents {
       this.giveUp('unavailable')
       return
     }
-    asking.report(asking.current, failure?.isCaused ? 'ok' : 'failed')
+    asking.report(asking.current, failure !== null && blamesRequest(failure) ? 'ok' : 'failed')
     if (this.askNext()) return
     if (failure === null) this.giveUp('upstream')
     else this.tellFailure(failure)
@@ -336,7 +337,7 @@ export abstract class RelayBase implements AttemptEvents {
     const isOurs = failure === NO_MEMORY
     if (isOurs) asking.cutForMemory()
     else {
-      if (!failure.isCaused) asking.broke()
+      if (!blamesRequest(failure)) asking.broke()
       asking.cut()
     }
     this.isDone = true

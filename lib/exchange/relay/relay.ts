@@ -9,7 +9,7 @@
  */
 import type { ErrorName } from '../../base/errors.ts'
 import type { Meter } from '../../protocols/answers/meter.ts'
-import { readFailure } from '../../translate/failure.ts'
+import { blamesRequest, readFailure, readFirstFailure } from '../../translate/failure.ts'
 import type { Failure } from '../../translate/events.ts'
 import type { Attempt } from '../../upstream/attempt.ts'
 import type { SideDecoder } from '../../upstream/decode.ts'
@@ -161,10 +161,10 @@ export class Relay extends RelayBase implements ReadingEvents, OpenRelay {
    * By what the meter says of the first bytes. False: the answer began with an error and nothing else. Another candidate is being
    * asked; or there is none, and the client of a stream is told an error of ours. A document with an error passes, and is free.
    */
-  #judgeFirst({ meter, events }: Reading): boolean {
+  #judgeFirst(chunk: Buffer, { meter, events }: Reading): boolean {
     const { asking } = this
     const isModelAnswer = !meter.failed || meter.counted > 0
-    asking.report(asking.current, isModelAnswer ? 'ok' : 'failed')
+    asking.report(asking.current, isModelAnswer || blamesRequest(readFirstFailure(chunk)) ? 'ok' : 'failed')
     if (!isModelAnswer && this.askNext()) return false
     if (events && meter.failedAlone && !this.x.free) {
       asking.discard()
@@ -222,7 +222,7 @@ export class Relay extends RelayBase implements ReadingEvents, OpenRelay {
     }
     const isJudged = this.state !== 'judging'
     if (!isJudged && meter.undecided && !this.isFree) reading.keepBegun(chunk)
-    else if (!isJudged && !this.#judgeFirst(reading)) return
+    else if (!isJudged && !this.#judgeFirst(chunk, reading)) return
     if (!keepsUp) this.pause(DECODING)
     if (this.state === 'judging') return
     const whole = isJudged ? null : reading.takeBegun(chunk)
@@ -269,7 +269,7 @@ export class Relay extends RelayBase implements ReadingEvents, OpenRelay {
     const { translation } = reading
     const isJudged = this.state !== 'judging'
     if (!isJudged && translation !== null) this.#judgeTranslated(chunk, reading, translation)
-    else if (isJudged || this.#judgeFirst(reading)) this.#goOn(chunk, reading, true)
+    else if (isJudged || this.#judgeFirst(chunk, reading)) this.#goOn(chunk, reading, true)
   }
 
   /** What was counted, of an answer that was judged: it waits for money where it must. */
@@ -415,7 +415,7 @@ export class Relay extends RelayBase implements ReadingEvents, OpenRelay {
     if (begun === null || reading === null) return
     reading.meter.end(true)
     this.guard(() => {
-      if (this.#judgeFirst(reading)) this.#goOn(begun, reading, true)
+      if (this.#judgeFirst(begun, reading)) this.#goOn(begun, reading, true)
     })
   }
 
