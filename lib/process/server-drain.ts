@@ -46,7 +46,7 @@ export class ServerDrain {
     for (const server of this.#servers) server.closeIdleConnections()
     while (services.openCount > 0 && !this.#isLate()) await pause(POLL_MS)
     await pause(LINGER_MS)
-    services.sweeper.each(relay => relay.shutDown())
+    services.sweeper.each(relay => relay.stop('unavailable'))
     for (const server of this.#servers) server.closeAllConnections()
   }
 

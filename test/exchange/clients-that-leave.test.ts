@@ -44,7 +44,7 @@ const ROWS: Record<string, Row> = {
   'no answer by the end of the drain': { after: (_, s) => pastDrain(s), row: { ...estimated, status: 499 } },
   'no answer, and no place to wait for one': { options: noPlace, after: pastLeast, row: { ...estimated, status: 499 } },
   'no answer by the end of the process': {
-    after: (_, s) => s.services.sweeper.each(relay => relay.shutDown()),
+    after: (_, s) => s.services.sweeper.each(relay => relay.stop('unavailable')),
     row: estimated,
   },
   'reasoning that nobody sees, past the drain': { before: begins, after: (_, s) => pastDrain(s), row: estimated },
@@ -121,7 +121,7 @@ t.test('places: so many of an account, and of all accounts the oldest of the one
   const dropped: string[] = []
   const one = (accountId: number, name: string) => ({ accountId, dropped: () => void dropped.push(name) })
   const enter = (readOn: ReturnType<typeof one>, total = 4) => {
-    readOns.join(readOn)
+    readOns.add(readOn)
     return readOns.takePlace(readOn, 3, total)
   }
   const [a1, a2, a3, a4] = [one(1, 'a1'), one(1, 'a2'), one(1, 'a3'), one(1, 'a4')]
@@ -138,12 +138,12 @@ t.test('places: so many of an account, and of all accounts the oldest of the one
   t.equal(readOns.isFull(1, 3, 4), false)
   readOns.freePlace(b1)
   t.same([readOns.size, readOns.taken], [6, 3], 'what needs no place is read on all the same')
-  for (const readOn of [a1, a2, a3, a4, b1, b2]) readOns.leave(readOn)
+  for (const readOn of [a1, a2, a3, a4, b1, b2]) readOns.remove(readOn)
   t.same([readOns.size, readOns.taken], [0, 0])
   const none = one(3, 'none')
   t.equal(enter(none, 0), false)
   t.equal(readOns.isFull(3, 3, 0), false, 'without any places nobody is refused')
-  for (let i = 0; i < 255; i++) readOns.join(one(3, `${i}`))
+  for (let i = 0; i < 255; i++) readOns.add(one(3, `${i}`))
   t.equal(readOns.isFull(3, 3, 0), true, 'but for those who have left 256 requests behind')
 })
 

@@ -287,7 +287,7 @@ t.test('a slow client whose chunks hold many events is waited for once, and gets
   call.chunk(first.slice(10) + many)
   const held = () => {
     let slow = false
-    s.services.sweeper.each(relay => (slow ||= (relay as Relay).slowSinceMs > 0))
+    s.services.sweeper.each(relay => (slow ||= (relay as Relay).flow.slowSinceMs > 0))
     return slow
   }
   await until('the upstream is held up', held)

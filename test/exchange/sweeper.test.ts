@@ -14,7 +14,7 @@ class Entry implements Swept {
     this.onCheck()
   }
 
-  shutDown(): void {}
+  stop(): void {}
 }
 
 t.test('each entry is asked at every tick, and may leave while it is asked', async t => {

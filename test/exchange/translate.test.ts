@@ -498,7 +498,7 @@ each((client, via, other) => {
     call.stream()
     call.chunk(SENT[via].start + SENT[via].text)
     await asked.sees(TEXT)
-    on.s.services.sweeper.each(relay => relay.shutDown())
+    on.s.services.sweeper.each(relay => relay.stop('unavailable'))
     t.equal(await asked.end(), 'cut')
     t.notMatch(asked.text, SEEN[client].end)
     t.match(await on.rows(t), [{ basis: 'counted', output: 5, via }])

@@ -95,7 +95,7 @@ export function answer(x: Exchange, services: Services, status: number, headers:
 export function fail(x: Exchange, services: Services, error: unknown): void {
   services.log.error({ id: x.id, err: error }, 'exchange failed')
   try {
-    if (x.relay !== null) x.relay.fail()
+    if (x.relay !== null) x.relay.stop('internal')
     else if (!x.ended && !x.left) refuse(x, services, 'internal')
   } catch (another) {
     services.log.error({ id: x.id, err: another }, 'exchange failed to fail')

@@ -38,8 +38,8 @@ export interface Swept {
   next: Swept | null
   /** The sweeper asks whether something is due at this time. `nowMs` is monotonic. */
   check(nowMs: number): void
-  /** The process ends: what is open is closed and settled. */
-  shutDown(): void
+  /** The process ends, or a fault of ours has stopped the exchange in the middle: what is open is closed and settled. */
+  stop(name: ErrorName): void
 }
 
 /** The relay, which takes an exchange over when an upstream is asked for it. */
@@ -48,8 +48,6 @@ export interface OpenRelay extends Swept {
   readonly closed: boolean
   /** The client's connection closed before the answer was whole. */
   leave(): void
-  /** A fault of ours has stopped the exchange in the middle. */
-  fail(): void
   /** The exchange is over: the relay waits for nothing any more. */
   release(): void
 }

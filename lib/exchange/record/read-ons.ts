@@ -22,7 +22,7 @@ export class ReadOns {
   taken = 0
 
   /** A client has left. */
-  join({ accountId }: CountedReadOn): void {
+  add({ accountId }: CountedReadOn): void {
     const of = this.#accounts.get(accountId)
     if (of === undefined) this.#accounts.set(accountId, { gone: 1, places: new Set() })
     else of.gone++
@@ -30,7 +30,7 @@ export class ReadOns {
   }
 
   /** The upstream of a read-on is done with. */
-  leave(readOn: CountedReadOn): void {
+  remove(readOn: CountedReadOn): void {
     const of = this.#accounts.get(readOn.accountId) as OfAccount
     this.freePlace(readOn)
     this.size--

@@ -16,7 +16,7 @@ import { namedRetryS } from '../../upstream/headers.ts'
 import type { Candidate } from '../../world/table.ts'
 import type { Exchange } from '../record/exchange.ts'
 import type { Services } from '../record/services.ts'
-import type { Reading } from './reading.ts'
+import { NO_ANSWER, type Reading, type UpstreamAnswer } from './reading.ts'
 import { faultOf, GaveUp, NoMemory, refusesKey, retryable, saysBusy } from './upstream-status.ts'
 
 /** An attempt that is over, and whose answer does not count. */
@@ -32,6 +32,8 @@ export class Asking {
   readonly #services: Services
   /** The attempt that counts; of two the one that was made first. null = no upstream was asked yet. */
   #current: Attempt | null = null
+  /** The answer of that attempt, as far as it has come. Only `hear` and `forget` change it. */
+  answer: UpstreamAnswer = NO_ANSWER
   /** The hedged attempt beside it, while neither has sent a byte. */
   second: Attempt | null = null
   /** Notes of the attempts that are over, and these attempts; null = there are none, as nearly always. */
@@ -61,6 +63,23 @@ export class Asking {
 
   get candidate(): Candidate {
     return this.current.claim.candidate
+  }
+
+  /** The upstream was asked and may take money for it: whatever it has not refused. */
+  get costs(): boolean {
+    const { status } = this.answer
+    return !this.#x.free && (status === 0 ? this.current.sent : status < 300)
+  }
+
+  /** The head of the answer that counts has come. */
+  hear(answer: UpstreamAnswer): void {
+    this.answer = answer
+  }
+
+  /** Another upstream is asked: what an earlier one said is void. */
+  forget(): void {
+    this.answer.reading?.close()
+    this.answer = NO_ANSWER
   }
 
   /** The notes of every attempt, in the order in which they ended. `isWhole`: nothing is wrong with the answer that counts. */
@@ -145,9 +164,10 @@ export class Asking {
     return claim
   }
 
-  /** The attempt that counts is given up for the next one. `reading`: as far as its answer was read. */
-  giveUp(reading: Reading | null): void {
+  /** The attempt that counts is given up for the next one. */
+  giveUp(): void {
     const { current } = this
+    const { reading } = this.answer
     const { status } = current
     current.discard(this.#services.clock)
     if (retryable(status) && !refusesKey(status)) this.#answered = current

@@ -33,7 +33,7 @@ import { boundsAt, isNamed, isOnline, partsOf } from '../record/need.ts'
 import { clientIdOf, upstreamIdOf } from '../record/request.ts'
 import type { Services } from '../record/services.ts'
 import type { Asking, GivenUp } from './asking.ts'
-import type { Reading, UpstreamAnswer } from './reading.ts'
+import type { Reading } from './reading.ts'
 import { causedOf, type Ended, type Hidden, type How, type Used, usedOf } from './usage.ts'
 
 /** How an exchange ended, as its relay knows it. */
@@ -44,7 +44,6 @@ interface ExchangeEnd {
   /** The client has left. */
   isGone: boolean
   asking: Asking
-  answer: UpstreamAnswer
   /** Monotonic ms; -1 = no byte of the answer came. */
   firstByteMs: number
 }
@@ -122,8 +121,8 @@ export class ExchangeCharge {
     const x = this.#x
     const services = this.#services
     if (x.row !== null || x.free || x.hold === null) return
-    const { how, asking, answer, isGone } = end
-    const { reading } = answer
+    const { how, asking, isGone } = end
+    const { reading } = asking.answer
     const { current, candidate, givenUp } = asking
     const growth = reading?.growth ?? null
     this.#chargedTokens = reading?.meter.counted ?? 0
@@ -190,10 +189,10 @@ function hiddenIn(x: Exchange, services: Services, reading: Reading | null): Hid
   }
 }
 
-function statusOf(x: Exchange, { isGone, refusal, answer }: ExchangeEnd): number {
+function statusOf(x: Exchange, { isGone, refusal, asking }: ExchangeEnd): number {
   if (x.status !== 0) return x.status
   if (isGone) return CLIENT_CLOSED
-  return refusal === undefined ? answer.status : ERRORS[refusal].status
+  return refusal === undefined ? asking.answer.status : ERRORS[refusal].status
 }
 
 function endOf(how: How, reading: Reading | null): End {

@@ -59,7 +59,7 @@ export class ReadOn implements CountedReadOn {
     const { readOns } = this.#services
     const { clientGone } = x.world.config
     this.#joined = true
-    readOns.join(this)
+    readOns.add(this)
     this.untilMs = this.#leftMs + Math.max(LEAST_MS, clientGone.drainMs)
     if (this.#isAwaited()) this.untilMs = Math.max(this.untilMs, this.#firstByteMs)
     else if (!this.#needsNoPlace(reading) && !readOns.takePlace(this, x.readOnPlaces, clientGone.concurrent))
@@ -86,9 +86,12 @@ export class ReadOn implements CountedReadOn {
     return mostOutputOf(x, this.#services, x.tariff as Tariff, x.facts as Facts, boundsAt(x, this.#asking.candidate))
   }
 
-  /** Frees a place that is not needed any more. Called now and then while the upstream is read on. */
-  freePlaceEarly(reading: Reading | null): void {
-    if (this.#joined && this.#needsNoPlace(reading)) this.#services.readOns.freePlace(this)
+  /** True: the upstream was read on for long enough. Until then a place is given back when it is not needed any more. */
+  isOver(nowMs: number, reading: Reading | null): boolean {
+    const isOver = nowMs > this.untilMs
+    if (isOver) this.#services.metrics.readOnClosed(this.end)
+    else if (this.#joined && this.#needsNoPlace(reading)) this.#services.readOns.freePlace(this)
+    return isOver
   }
 
   /** The place went to others. */
@@ -99,6 +102,7 @@ export class ReadOn implements CountedReadOn {
 
   /** The upstream is done with. */
   close(): void {
-    if (this.#joined) this.#services.readOns.leave(this)
+    if (this.#joined) this.#services.readOns.remove(this)
+    this.#joined = false
   }
 }

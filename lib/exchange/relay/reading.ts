@@ -17,6 +17,8 @@ import { protocolRow } from '../../protocols/table.ts'
 import { type AnswerChange, changesOf, type CostTold, type WantedChanges } from '../../protocols/answers/changes.ts'
 import type { Protocol } from '../../terms/records.ts'
 import type { TranslatedRequest } from '../../translate/ask.ts'
+import type { Failure } from '../../translate/events.ts'
+import { readFailure } from '../../translate/failure.ts'
 import { decoderFor, type SideDecoder } from '../../upstream/decode.ts'
 import type { Exchange } from '../record/exchange.ts'
 import { fail } from '../record/ending.ts'
@@ -39,9 +41,29 @@ export interface UpstreamAnswer {
   readonly translated: TranslatedRequest | null
   /** null: no head yet, or one that is not 2xx, whose answer passes as it comes. */
   readonly reading: Reading | null
+  /** One that is not 2xx, and is told in the words of another protocol; null = it is none. */
+  readonly error: ErrorBody | null
 }
 
-export const NO_ANSWER: UpstreamAnswer = { status: 0, headers: {}, translated: null, reading: null }
+export const NO_ANSWER: UpstreamAnswer = { status: 0, headers: {}, translated: null, reading: null, error: null }
+
+/** The bytes that are read of an error that is told in other words. */
+const LONGEST_ERROR = 64 * 1024
+
+/** An error that is told in other words, as far as it has come. */
+export class ErrorBody {
+  readonly #parts: Buffer[] = []
+  #bytes = 0
+
+  add(chunk: Buffer): void {
+    this.#bytes += chunk.length
+    if (this.#bytes <= LONGEST_ERROR) this.#parts.push(chunk)
+  }
+
+  failure(status: number): Failure {
+    return readFailure(status, Buffer.concat(this.#parts))
+  }
+}
 
 /** The relay hears of a reading when what takes its time is done. */
 export interface ReadingEvents {

@@ -12,10 +12,11 @@ import type { TranslatedRequest } from '../../translate/ask.ts'
 import { passResponseHeaders, passRetryHeaders } from '../../upstream/headers.ts'
 import { answer, guard, ownHeaders, refuse } from '../record/ending.ts'
 import type { Exchange } from '../record/exchange.ts'
-import { asksCost } from '../record/request.ts'
+import { asksCost, wantsEvents } from '../record/request.ts'
 import type { Services } from '../record/services.ts'
 import { translationHeaders, nameLeftOut, nameLosses } from '../record/translated-request.ts'
-import { NO_ANSWER, type Reading, type UpstreamAnswer } from './reading.ts'
+import type { Asking } from './asking.ts'
+import type { Reading, UpstreamAnswer } from './reading.ts'
 import { saysBusy } from './upstream-status.ts'
 
 const EVENTS_TYPE = 'text/event-stream; charset=utf-8'
@@ -32,8 +33,8 @@ export class ResponseWriter {
   readonly #x: Exchange
   readonly #services: Services
   readonly #row: ProtocolRow
-  /** The answer that is told. */
-  #answer: UpstreamAnswer = NO_ANSWER
+  /** Its answer is told. */
+  readonly #asking: Asking
   /** The client has left, and nobody is told anything any more. */
   gone = false
   /** The head went out before any upstream answered; what is said from now on is said inside the stream. */
@@ -58,22 +59,17 @@ export class ResponseWriter {
   /** The connection was asked to say when it has taken what is in it. */
   #waits = false
 
-  constructor(x: Exchange, services: Services, row: ProtocolRow) {
+  constructor(x: Exchange, services: Services, row: ProtocolRow, asking: Asking) {
     this.#x = x
     this.#services = services
     this.#row = row
+    this.#asking = asking
   }
 
   /** Another upstream is asked: of the answer before it nothing was told. */
   void(): void {
-    this.#answer = NO_ANSWER
     this.#lastComes = false
     this.#told = false
-  }
-
-  /** From now on this answer is told. */
-  follow(answer: UpstreamAnswer): void {
-    this.#answer = answer
   }
 
   leave(): void {
@@ -100,7 +96,7 @@ export class ResponseWriter {
 
   /** Words of ours can stand in what the client gets. */
   get #maySpeak(): boolean {
-    const { reading } = this.#answer
+    const { reading } = this.#asking.answer
     return (this.early || (reading?.inPieces ?? false)) && !(reading?.encoded ?? false)
   }
 
@@ -115,10 +111,10 @@ export class ResponseWriter {
   #begin(isWhole: boolean): void {
     const x = this.#x
     if (x.status !== 0 || this.gone) return
-    const { status, translated } = this.#answer
+    const { status, translated } = this.#asking.answer
     const headers = ownHeaders(x)
     nameMoney(x, headers, isWhole && this.#mayWait)
-    this.announced = translated === null && tellsLength(this.#answer, isWhole ? this.#lastBytes : null)
+    this.announced = translated === null && tellsLength(this.#asking.answer, isWhole ? this.#lastBytes : null)
     const now = this.#services.clock.now()
     if (translated === null) this.#passedHead(now, headers)
     else this.#translatedHead(now, translated, headers)
@@ -128,7 +124,7 @@ export class ResponseWriter {
 
   /** Adds the headers of an answer that passes as it comes. `nowMs`: since 1970. */
   #passedHead(nowMs: number, headers: string[]): void {
-    const { status, headers: upstream, reading } = this.#answer
+    const { status, headers: upstream, reading } = this.#asking.answer
     passResponseHeaders(upstream, nowMs, headers)
     if (this.announced) headers.push('content-length', upstream['content-length'] as string)
     if (reading?.comesInPieces) headers.push(...UNBUFFERED)
@@ -138,7 +134,7 @@ export class ResponseWriter {
 
   /** Adds those of a translated answer. */
   #translatedHead(nowMs: number, translated: TranslatedRequest, headers: string[]): void {
-    const { headers: upstream, reading } = this.#answer
+    const { headers: upstream, reading } = this.#asking.answer
     passRetryHeaders(upstream, nowMs, headers)
     headers.push('content-type', reading?.events ? EVENTS_TYPE : JSON_TYPE)
     if (this.#length >= 0) headers.push('content-length', String(this.#length))
@@ -170,7 +166,7 @@ export class ResponseWriter {
 
   /** The answer is one whose head can wait for its end: a document of JSON that costs something. */
   get #mayWait(): boolean {
-    const { headers, translated, reading } = this.#answer
+    const { headers, translated, reading } = this.#asking.answer
     if (this.#x.hold === null || this.#x.status !== 0 || reading?.comesInPieces) return false
     return translated !== null || /json/i.test(headers['content-type'] ?? '')
   }
@@ -198,7 +194,7 @@ export class ResponseWriter {
 
   /** Sends what is written of an answer at its end; of a document this is all. */
   sendEnd(bytes: Buffer, nowMs: number): void {
-    if (!this.#answer.reading?.events) this.#length = bytes.length
+    if (!this.#asking.answer.reading?.events) this.#length = bytes.length
     this.send(bytes, nowMs)
   }
 
@@ -247,8 +243,17 @@ export class ResponseWriter {
 
   // --- words of ours
 
-  /** A stream on the main address shows life before a CDN would give up on it, whatever its upstream does. */
-  startEarly(): void {
+  /** A stream on the main address begins before its answer, when that takes long, and shows life until that comes. */
+  showLife(nowMs: number): void {
+    const x = this.#x
+    const { earlyMs, mainMs } = x.world.config.keepalive
+    const isDue = earlyMs > 0 && x.listener === 'main' && nowMs - x.startedMs >= earlyMs
+    if (isDue && !this.early && wantsEvents(x)) this.#startEarly()
+    else if (this.early && !this.#told && mainMs > 0 && nowMs - this.#lastWriteMs >= mainMs) this.#emptyLine(nowMs)
+  }
+
+  /** Says something before a CDN would give up on the stream, whatever its upstream does. */
+  #startEarly(): void {
     const x = this.#x
     this.early = true
     x.status = 200
@@ -261,19 +266,15 @@ export class ResponseWriter {
     this.#emptyLine(this.#services.clock.monotonic())
   }
 
-  /** Shows life in a stream that has begun early, and of whose answer nothing has come: it may still be silent for minutes. */
-  keepEarly(nowMs: number, everyMs: number): void {
-    if (this.early && !this.#told && everyMs > 0 && nowMs - this.#lastWriteMs >= everyMs) this.#emptyLine(nowMs)
-  }
-
   #emptyLine(nowMs: number): void {
     this.#lastWriteMs = nowMs
     this.#x.reply.write(Buffer.from('\n'))
   }
 
-  /** Shows life in a stream that was silent for so long. */
-  keepAlive(nowMs: number, everyMs: number): void {
-    const { reading } = this.#answer
+  /** Shows life in a stream that was silent for long. */
+  keepAlive(nowMs: number): void {
+    const everyMs = this.#x.world.config.keepalive[`${this.#x.listener}Ms`]
+    const { reading } = this.#asking.answer
     if (everyMs === 0 || !reading?.inPieces || !this.#maySpeak || this.#x.status === 0) return
     if (nowMs - this.#lastWriteMs < everyMs || !reading.boundary) return
     this.#lastWriteMs = nowMs
@@ -318,7 +319,7 @@ export class ResponseWriter {
   #sayAtLast(status: number, text: string, failure: Failure | null): void {
     const { reply, id } = this.#x
     const message = `${text} (request id: ${id})`
-    const translation = this.#answer.reading?.translation ?? null
+    const translation = this.#asking.answer.reading?.translation ?? null
     const words =
       translation === null
         ? this.#behindLastEvent(this.#row.words.error(status, message))
@@ -331,12 +332,12 @@ export class ResponseWriter {
 
   /** Words of ours, behind the blank line that ends an event which is not whole. */
   #behindLastEvent(words: string): Buffer {
-    return Buffer.from(((this.#answer.reading?.boundary ?? true) ? '' : '\n\n') + words)
+    return Buffer.from(((this.#asking.answer.reading?.boundary ?? true) ? '' : '\n\n') + words)
   }
 
   /** An upstream's error, which the gateway has written in the words of the client's protocol. */
   answerError({ status, body }: WrittenError): void {
-    const { headers: upstream, translated } = this.#answer
+    const { headers: upstream, translated } = this.#asking.answer
     const headers = ownHeaders(this.#x)
     nameMoney(this.#x, headers, true)
     headers.push('content-type', JSON_TYPE)
@@ -354,7 +355,7 @@ export class ResponseWriter {
       return
     }
     this.head()
-    const { reading } = this.#answer
+    const { reading } = this.#asking.answer
     const waiting = reading?.endHere() ?? null
     const words = this.#lengthStop(reading)
     const { reply } = this.#x

@@ -1,5 +1,6 @@
 /**
- * The state machine of a relay, as one table: from the first attempt to the end of the books. `relay.ts` moves through it.
+ * The state machine of a relay, as one table: from the first attempt to the end of the books. A relay has one state, and moves through it
+ * by `go` alone, which its parts call.
  * docs/architecture.md draws the same table, and a test compares the two.
  *
  * Whether the client is still there is no state: an upstream whose client has left is read on through the same states, and
@@ -77,6 +78,20 @@ export const TRANSITIONS = {
 } as const satisfies Record<string, Move>
 
 export type Transition = keyof typeof TRANSITIONS
+
+export class RelayState {
+  now: State = 'asking'
+
+  /** Throws when there is no such transition from this state. */
+  go(transition: Transition): void {
+    this.now = after(this.now, transition)
+  }
+
+  /** The upstream is done with, and the books are closed. */
+  get isEnding(): boolean {
+    return this.now === 'ending'
+  }
+}
 
 /** Where a transition leads. Throws when there is no such transition from that state. */
 export function after(state: State, name: Transition): State {

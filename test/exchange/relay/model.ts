@@ -27,7 +27,7 @@ export interface Scene {
 
 /** What holds after every event. */
 export function check({ x, relay, reply, ledger, upstreams, trace }: Scene): void {
-  const { state } = relay
+  const state = relay.state.now
   assert.deepEqual(reply.late, [], 'nothing is told after the end')
   assert.ok(reply.ends <= 1, 'an answer ends once')
   assert.ok(ledger.rows.length + ledger.voided <= 1, 'an exchange is resolved once')
@@ -42,7 +42,7 @@ export function check({ x, relay, reply, ledger, upstreams, trace }: Scene): voi
       asked.every(({ paused }) => !paused),
       'an answer that is relayed is not held up',
     )
-  const isDone = relay.isDone || asked.length === 0
+  const isDone = relay.flow.isDone || asked.length === 0
   if (state === 'waiting') assert.ok(isDone || asked.some(({ paused }) => paused), 'who waits holds it up')
   if (state === 'asking') assert.equal(x.row, null)
   assert.equal(trace.filter(name => name === 'leave').length <= 1, true, 'a client leaves once')
@@ -58,7 +58,7 @@ const ENDS = new Set<Transition>(['end', 'breakOff', 'takeBack', 'giveUp', 'stop
 /** What holds when the exchange is over. */
 export function checkOver({ x, relay, reply, ledger, upstreams, trace, isClosed }: Scene): void {
   assert.ok(x.finished, 'it is finished')
-  assert.equal(relay.state, 'ending')
+  assert.equal(relay.state.now, 'ending')
   assert.equal(ledger.open, 0, 'no hold is left')
   assert.equal(ledger.rows.length + ledger.voided, x.hold === null ? 0 : 1, 'the hold was resolved')
   assert.ok(isClosed)

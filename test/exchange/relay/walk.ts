@@ -6,7 +6,8 @@ import { fail, onClose, NEXT } from '../../../lib/exchange/record/ending.ts'
 import { findTarget } from '../../../lib/exchange/paths.ts'
 import { type Fact, Plan, runPlan } from '../../../lib/exchange/plan.ts'
 import { PLANS } from '../../../lib/exchange/plans.ts'
-import { Relay } from '../../../lib/exchange/relay/relay.ts'
+import type { Relay } from '../../../lib/exchange/relay/relay.ts'
+import { RelayState } from '../../../lib/exchange/relay/states.ts'
 import type { Services } from '../../../lib/exchange/record/services.ts'
 import { readBody } from '../../../lib/exchange/stages/body.ts'
 import { protocolRow } from '../../../lib/protocols/table.ts'
@@ -83,8 +84,8 @@ export class Walk {
       }) as ReturnType<Services['pools']['of']>
     const isFree = this.#random.next() < 0.15
     const x = exchange(services, reply, this.#random.pick(['main', 'direct']), isFree)
-    const { go } = Relay.prototype
-    Relay.prototype.go = function (this: Relay, transition) {
+    const { go } = RelayState.prototype
+    RelayState.prototype.go = function (this: RelayState, transition) {
       trace.push(transition)
       go.call(this, transition)
     }
@@ -92,16 +93,16 @@ export class Walk {
       const body = { model: MODEL, max_tokens: 1000, stream: this.#random.next() < 0.6, messages: [] }
       runPlan(planOf(isFree, Buffer.from(JSON.stringify(body))), x, services)
     } finally {
-      Relay.prototype.go = go
+      RelayState.prototype.go = go
     }
     if (x.relay === null) {
       onClose(x, services)
       return null
     }
     const relay = x.relay as Relay
-    relay.go = transition => {
+    relay.state.go = transition => {
       trace.push(transition)
-      go.call(relay, transition)
+      go.call(relay.state, transition)
     }
     return { x, relay, reply, ledger, upstreams: this.#upstreams, trace, isClosed: false }
   }
@@ -123,7 +124,7 @@ export class Walk {
 
   /** Its answers are decoded by other threads. */
   get #isPacked(): boolean {
-    return this.#scene?.relay.answer.reading?.encoded ?? false
+    return this.#scene?.relay.asking.answer.reading?.encoded ?? false
   }
 
   #possible(scene: Scene): Event[] {
@@ -133,7 +134,7 @@ export class Walk {
     return [
       ...this.#toTheEnd(scene),
       [`time ${ms}`, 1, () => clock.advance(ms)],
-      ['shut down', 0.05, () => relay.shutDown()],
+      ['shut down', 0.05, () => relay.stop('unavailable')],
       ['a fault', 0.05, () => this.#breakDown(x, services)],
       ['the client leaves', x.closed || x.ended ? 0 : 0.2, () => this.#close(scene)],
     ]

@@ -1,0 +1,324 @@
+/**
+ * The ways out of a relay. Each charges what is owed, tells the client how its answer ends, and closes the upstream's part; they differ in
+ * what is charged (`charge.ts`), in what the client is told (`response.ts`), and in the transition (`states.ts`). What the client may see
+ * only when the charge is kept waits for that here.
+ */
+import type { ErrorName } from '../../base/errors.ts'
+import type { Protocol } from '../../terms/records.ts'
+import type { Failure } from '../../translate/events.ts'
+import { blamesRequest } from '../../translate/failure.ts'
+import { translated } from '../../translate/table.ts'
+import { finish, guard, refuse } from '../record/ending.ts'
+import type { Exchange } from '../record/exchange.ts'
+import type { Services } from '../record/services.ts'
+import type { Asking } from './asking.ts'
+import { ExchangeCharge } from './charge.ts'
+import { answerEstimate, asksNoMore, isCount, isModelAnswer } from './counting.ts'
+import type { Flow } from './flow.ts'
+import type { Reading } from './reading.ts'
+import type { ResponseWriter } from './response.ts'
+import type { RelayState, Transition } from './states.ts'
+import { NO_MEMORY } from './translation.ts'
+import type { How } from './usage.ts'
+
+/** What a relay is made of, beside its ways out. */
+export interface RelayParts {
+  state: RelayState
+  asking: Asking
+  flow: Flow
+  response: ResponseWriter
+}
+
+export class WaysOut {
+  readonly #x: Exchange
+  readonly #services: Services
+  readonly #state: RelayState
+  readonly #asking: Asking
+  readonly #flow: Flow
+  readonly #response: ResponseWriter
+  readonly charge: ExchangeCharge
+  /** The client took nothing for too long. */
+  #isSlow = false
+
+  constructor(x: Exchange, services: Services, { state, asking, flow, response }: RelayParts) {
+    this.#x = x
+    this.#services = services
+    this.#state = state
+    this.#asking = asking
+    this.#flow = flow
+    this.#response = response
+    this.charge = new ExchangeCharge(x, services)
+  }
+
+  // --- what an end waits for
+
+  /** Charges the exchange, unless it is charged already or free. */
+  settle(how: How, refusal?: ErrorName): void {
+    this.charge.settle({
+      how,
+      refusal,
+      isGone: this.#response.gone,
+      asking: this.#asking,
+      firstByteMs: this.#flow.firstByteMs,
+    })
+  }
+
+  /** Acts in the order of the calls, when the charge is surely kept. */
+  whenKept(act: () => void): void {
+    this.charge.whenKept(() => this.ifOpen(act))
+  }
+
+  /** Acts when the client was told all that came, which takes a moment where pictures become links. */
+  #whenTold(act: () => void): void {
+    const links = this.#asking.answer.reading?.links ?? null
+    if (links === null) act()
+    else links.end(() => this.ifOpen(act))
+  }
+
+  /** Acts when the meter has seen all that came, which takes a moment where it is compressed. */
+  #whenMetered(act: () => void): void {
+    const decoder = this.#asking.answer.reading?.decoder ?? null
+    if (decoder === null) act()
+    else decoder.catchUp(() => this.ifOpen(act))
+  }
+
+  /** Acts unless the relay is closed; a fault on the way ends this exchange and reaches nobody else. */
+  ifOpen(act: () => void): void {
+    if (!this.#state.isEnding) guard(this.#x, this.#services, act)
+  }
+
+  // --- the answer is whole
+
+  /** The upstream has said all it had to. `nothing`: its answer is not charged. */
+  complete(how: 'completed' | 'broken' | 'nothing'): void {
+    this.#state.go('keep')
+    this.settle(how)
+    this.whenKept(() =>
+      this.#whenTold(() => {
+        this.#sendRest()
+        this.tellEnd()
+        this.#endNow()
+      }),
+    )
+  }
+
+  /** Sends what was held back of an event that has no end. */
+  #sendRest(): void {
+    const rest = this.#asking.answer.reading?.rest() ?? null
+    if (rest !== null) this.#response.send(rest, this.#flow.lastByteMs)
+  }
+
+  /** Sends the end of a translated answer, which has the usage that was charged. */
+  tellEnd(): void {
+    const { usage } = this.#x
+    const { reading } = this.#asking.answer
+    const last = usage === null ? null : (reading?.translation?.finish(usage) ?? null)
+    if (last !== null && reading !== null) this.#response.sendEnd(reading.withCost(last), this.#flow.lastByteMs)
+  }
+
+  #endNow(): void {
+    this.#response.end()
+    this.#close('end')
+  }
+
+  /**
+   * The answer is charged, and the upstream sends more behind its end. The client gets nothing of that. When it was promised a
+   * length, its connection is cut, as after an upstream that broke off.
+   */
+  endBehindEnd(): void {
+    this.#asking.cut()
+    this.#flow.end()
+    if (!this.#response.announced) this.whenKept(() => this.#whenTold(() => this.#endNow()))
+    else {
+      this.#response.destroy() // the content-length that the client has seen promised more bytes
+      this.#close('breakOff')
+    }
+  }
+
+  // --- the answer is not whole
+
+  /** The upstream broke off after its first byte: the client's stream says so, and does not end cleanly. */
+  endBroken(): void {
+    this.#state.go('keep')
+    this.#whenMetered(() => {
+      this.#asking.answer.reading?.meter.end(false)
+      this.whenKept(() => {
+        // all had been said and charged; only the connection's end was wanting
+        if (this.#x.row !== null && !this.#response.announced) this.#whenTold(() => this.#endNow())
+        else {
+          this.#sendRest()
+          this.#breakOff()
+        }
+      })
+    })
+  }
+
+  #breakOff(): void {
+    const x = this.#x
+    const response = this.#response
+    const { reading } = this.#asking.answer
+    if (reading !== null) this.#asking.broke()
+    if (this.#x.free) {
+      this.countInstead()
+      return
+    }
+    const isDocument = !reading?.events
+    // an answer that is charged already is not taken back
+    if (x.row === null && !response.gone && (response.unseen || (isDocument && response.takeBack()))) {
+      this.#refuse('takeBack', 'upstream')
+      return
+    }
+    this.settle('broken')
+    response.breakOff('upstream')
+    this.#close('breakOff')
+  }
+
+  /**
+   * An answer cannot be told to its end: the upstream reports an error, or says what the client's protocol cannot, or there is no
+   * memory for it. What was told is charged. A client that has seen nothing of it gets the error, and nothing is charged.
+   */
+  endFailed(failure: Failure): void {
+    const asking = this.#asking
+    const response = this.#response
+    const isOurs = failure === NO_MEMORY
+    if (isOurs) asking.cutForMemory()
+    else {
+      if (!blamesRequest(failure)) asking.broke()
+      asking.cut()
+    }
+    this.#flow.end()
+    asking.answer.reading?.meter.end(false)
+    this.#state.go('keep')
+    if (this.#x.row === null && response.unseen) {
+      if (isOurs) this.#refuse('takeBack', 'unavailable')
+      else this.#answerFailure('takeBack', failure)
+      return
+    }
+    this.settle('broken')
+    if (isOurs) response.breakOff('unavailable')
+    else response.breakOffBy(failure)
+    this.#close('breakOff')
+  }
+
+  /** The money ended: the upstream is closed, and a client that is still there gets the protocol's own length stop. */
+  stopByLength(): void {
+    this.#asking.cut()
+    this.#flow.end()
+    this.settle('stopped')
+    this.#response.stopByLength()
+    this.#close('stop')
+  }
+
+  // --- there is no answer
+
+  /** No answer of an upstream can be passed on: the client gets a refusal of ours. */
+  giveUp(name: ErrorName): void {
+    this.#refuse('giveUp', name)
+  }
+
+  /** The same, where the upstream's error is told in the words of the client's protocol. */
+  tellFailure(failure: Failure): void {
+    this.#asking.discard()
+    this.#answerFailure('giveUp', failure)
+  }
+
+  #answerFailure(by: Transition, failure: Failure): void {
+    const x = this.#x
+    const response = this.#response
+    if (response.early || response.gone) {
+      this.settle('nothing', 'upstream')
+      if (response.early) response.refuse('upstream')
+    } else {
+      const error = translated(x.protocol as Protocol).writeError(failure)
+      x.status = error.status // the row has what the client is told
+      this.settle('nothing')
+      response.answerError(error)
+    }
+    this.#close(by)
+  }
+
+  #refuse(by: Transition, name: ErrorName): void {
+    this.settle('nothing', name)
+    this.#response.refuse(name)
+    this.#close(by)
+  }
+
+  /** All of the answer to a request that counts tokens has come. */
+  judgeCount(reading: Reading): void {
+    if (isModelAnswer(reading)) this.noCount()
+    else if (!isCount(reading)) this.countInstead()
+    else {
+      for (const chunk of reading.count) this.#response.send(chunk, this.#flow.lastByteMs)
+      this.complete('nothing')
+    }
+  }
+
+  /** The upstream answers as its model would, to a request that costs nothing. */
+  noCount(): void {
+    asksNoMore(this.#asking.candidate.channel, this.#x.protocol as Protocol)
+    this.#asking.cut()
+    this.countInstead()
+  }
+
+  /** No upstream counts: the client is given an estimate. */
+  countInstead(): void {
+    this.#asking.discard()
+    if (!this.#response.gone) answerEstimate(this.#x, this.#services)
+    this.#close('estimate')
+  }
+
+  // --- nobody waits for it
+
+  /** The client has left, and its upstream is closed. `missed`: it was silent for as long as `first_byte` allows. */
+  cut(missed: boolean): void {
+    const asking = this.#asking
+    const { costs } = asking
+    if (missed && asking.answer.status === 0) asking.report(asking.current, 'failed')
+    asking.cut()
+    this.#whenMetered(() => {
+      this.#asking.answer.reading?.meter.end(false)
+      try {
+        this.settle(costs ? 'left' : 'nothing')
+      } finally {
+        this.#close('cut') // also where the charge cannot be kept
+      }
+    })
+  }
+
+  abandon(name: ErrorName): void {
+    const x = this.#x
+    const response = this.#response
+    this.#asking.cut()
+    this.#asking.answer.reading?.meter.end(false)
+    try {
+      this.settle(this.#flow.firstByteMs < 0 || (response.unseen && !response.gone) ? 'nothing' : 'broken')
+    } finally {
+      if (x.status === 0 && !response.gone) refuse(x, this.#services, name)
+      else response.destroy()
+      this.#close('abandon')
+    }
+  }
+
+  /** The client took nothing for too long: its connection is closed. */
+  dropSlow(): void {
+    if (this.#isSlow) return
+    this.#isSlow = true
+    if (this.#state.isEnding) this.#services.metrics.clientGone('slow')
+    this.#response.destroy()
+  }
+
+  /** The upstream's part is over; the client's goes on until its connection has taken everything. */
+  #close(by: Transition): void {
+    if (this.#state.isEnding) return
+    this.#state.go(by)
+    const x = this.#x
+    const { metrics } = this.#services
+    this.#asking.answer.reading?.close()
+    this.#response.close()
+    this.#flow.touch() // what is left is the client's time
+    x.upstreamMs = this.#flow.lastByteMs - x.dispatchedMs
+    const { gone } = this.#response
+    if (gone) metrics.clientGone(this.#isSlow ? 'slow' : this.#flow.isDone ? 'drained' : 'cut')
+    if (gone || x.closed) finish(x, this.#services)
+  }
+}
