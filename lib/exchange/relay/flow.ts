@@ -19,7 +19,7 @@ const YIELDING = 16
 /** Reading so much of an answer takes some milliseconds, after which all other exchanges have their turn. */
 const MOST_AT_ONCE = 256 * 1024
 
-export class Flow {
+export class AnswerFlow {
   readonly #x: Exchange
   readonly #services: Services
   readonly #clock: Clock

@@ -19,7 +19,7 @@ import type { Services } from '../record/services.ts'
 import { translatedFor } from '../record/translated-request.ts'
 import { Asking } from './asking.ts'
 import { mayBeCount } from './counting.ts'
-import { DECODING, Flow, GROWING, LINKING, SLOW_CLIENT } from './flow.ts'
+import { DECODING, AnswerFlow, GROWING, LINKING, SLOW_CLIENT } from './flow.ts'
 import type { Growth } from './growth.ts'
 import { Judging } from './judging.ts'
 import { ReadOn } from './read-on.ts'
@@ -40,7 +40,7 @@ export class Relay implements AttemptEvents, ReadingEvents, OpenRelay {
   readonly #services: Services
   readonly state = new RelayState()
   readonly asking: Asking
-  readonly flow: Flow
+  readonly flow: AnswerFlow
   readonly response: ResponseWriter
   readonly #out: WaysOut
   readonly #judging: Judging
@@ -55,7 +55,7 @@ export class Relay implements AttemptEvents, ReadingEvents, OpenRelay {
     this.#x = x
     this.#services = services
     this.asking = new Asking(x, services)
-    this.flow = new Flow(x, services, this.state, this.asking)
+    this.flow = new AnswerFlow(x, services, this.state, this.asking)
     this.response = new ResponseWriter(x, services, protocolRow(x.form as Protocol), this.asking)
     this.#out = new WaysOut(x, services, this)
     this.#judging = new Judging(x, services, this, this.#out, this)

@@ -33,7 +33,7 @@ export class ResponseWriter {
   readonly #x: Exchange
   readonly #services: Services
   readonly #row: ProtocolRow
-  /** Its answer is told. */
+  /** The attempts, of which one has the answer that is told. */
   readonly #asking: Asking
   /** The client has left, and nobody is told anything any more. */
   gone = false

@@ -14,7 +14,7 @@ import type { Services } from '../record/services.ts'
 import type { Asking } from './asking.ts'
 import { ExchangeCharge } from './charge.ts'
 import { answerEstimate, asksNoMore, isCount, isModelAnswer } from './counting.ts'
-import type { Flow } from './flow.ts'
+import type { AnswerFlow } from './flow.ts'
 import type { Reading } from './reading.ts'
 import type { ResponseWriter } from './response.ts'
 import type { RelayState, Transition } from './states.ts'
@@ -25,7 +25,7 @@ import type { How } from './usage.ts'
 export interface RelayParts {
   state: RelayState
   asking: Asking
-  flow: Flow
+  flow: AnswerFlow
   response: ResponseWriter
 }
 
@@ -34,7 +34,7 @@ export class WaysOut {
   readonly #services: Services
   readonly #state: RelayState
   readonly #asking: Asking
-  readonly #flow: Flow
+  readonly #flow: AnswerFlow
   readonly #response: ResponseWriter
   readonly charge: ExchangeCharge
   /** The client took nothing for too long. */
