@@ -33,20 +33,10 @@ import { boundsAt, isNamed, isOnline, partsOf } from '../record/need.ts'
 import { clientIdOf, upstreamIdOf } from '../record/request.ts'
 import type { Services } from '../record/services.ts'
 import type { Asking, GivenUp } from './asking.ts'
+import type { AnswerFlow } from './flow.ts'
 import type { Reading } from './reading.ts'
+import type { ResponseWriter } from './response.ts'
 import { causedOf, type Ended, type Hidden, type How, type Used, usedOf } from './usage.ts'
-
-/** How an exchange ended, as its relay knows it. */
-interface ExchangeEnd {
-  how: How
-  /** The row of the error table that the client is told; undefined = it is told none. */
-  refusal: ErrorName | undefined
-  /** The client has left. */
-  isGone: boolean
-  asking: Asking
-  /** Monotonic ms; -1 = no byte of the answer came. */
-  firstByteMs: number
-}
 
 /** What is charged: the parts of an end from which usage, price and cost follow. */
 interface Charged extends Ended {
@@ -90,14 +80,20 @@ const UNCHARGED = {
 export class ExchangeCharge {
   readonly #x: Exchange
   readonly #services: Services
+  readonly #asking: Asking
+  readonly #flow: AnswerFlow
+  readonly #response: ResponseWriter
   /** Until the charge is kept the client may not see the end; null = nothing was charged. */
   #group: CommitGroup | null = null
   /** Content tokens that the meter had when the answer was charged. */
   #chargedTokens = 0
 
-  constructor(x: Exchange, services: Services) {
+  constructor(x: Exchange, services: Services, asking: Asking, flow: AnswerFlow, response: ResponseWriter) {
     this.#x = x
     this.#services = services
+    this.#asking = asking
+    this.#flow = flow
+    this.#response = response
   }
 
   /** The charge is kept, or there is none yet. */
@@ -116,14 +112,18 @@ export class ExchangeCharge {
     return this.#x.row !== null && (!meter.terminal || meter.counted > this.#chargedTokens)
   }
 
-  /** Charges the exchange, unless it is charged already or free: writes its rows and resolves the hold. */
-  settle(end: ExchangeEnd): void {
+  /**
+   * Charges the exchange, unless it is charged already or free: writes its rows and resolves the hold. `refusal`: the row of the error
+   * table that the client is told; absent = it is told none.
+   */
+  settle(how: How, refusal?: ErrorName): void {
     const x = this.#x
     const services = this.#services
     if (x.row !== null || x.free || x.hold === null) return
-    const { how, asking, isGone } = end
-    const { reading } = asking.answer
-    const { current, candidate, givenUp } = asking
+    const { gone } = this.#response
+    const { firstByteMs } = this.#flow
+    const { answer, current, candidate, givenUp } = this.#asking
+    const { reading } = answer
     const growth = reading?.growth ?? null
     this.#chargedTokens = reading?.meter.counted ?? 0
     const charged: Charged = {
@@ -148,8 +148,8 @@ export class ExchangeCharge {
       answerId === null ? null : makerOf(x, services, charged, answerId, current.claim.key.fingerprint)
     const row = usageRow(x, {
       requestId: x.id,
-      status: statusOf(x, end),
-      end: isGone || (x.left && !x.ended) ? 'client_gone' : endOf(how, reading),
+      status: x.status || (gone ? CLIENT_CLOSED : refusal === undefined ? answer.status : ERRORS[refusal].status),
+      end: gone || (x.left && !x.ended) ? 'client_gone' : endOf(how, reading),
       basis: basisOf(charged, used, tariff),
       counts: rowCounts(used.usage),
       channel: charged.channel,
@@ -159,12 +159,12 @@ export class ExchangeCharge {
       held: micro(x.hold.amount),
       disputed,
       cost: costOf(x, charged, reported, told),
-      firstByteMs: end.firstByteMs < 0 ? null : whole(end.firstByteMs - x.startedMs),
+      firstByteMs: firstByteMs < 0 ? null : whole(firstByteMs - x.startedMs),
       durationMs: whole(services.clock.monotonic() - x.startedMs),
       askedMs: whole(x.dispatchedMs - x.startedMs),
       answerId,
       upstreamKey,
-      attempts: asking.notes(how === 'completed' || how === 'stopped' || how === 'left'),
+      attempts: this.#asking.notes(how === 'completed' || how === 'stopped' || how === 'left'),
       upstreamId: upstreamIdOf(current),
       hiddenRatio: used.hiddenRatio,
     })
@@ -187,12 +187,6 @@ function hiddenIn(x: Exchange, services: Services, reading: Reading | null): Hid
     ratio: services.stats.hiddenRatio(x.model, (reading.sent ?? (x.facts as Facts)).effort),
     most: reading.mostOutput,
   }
-}
-
-function statusOf(x: Exchange, { isGone, refusal, asking }: ExchangeEnd): number {
-  if (x.status !== 0) return x.status
-  if (isGone) return CLIENT_CLOSED
-  return refusal === undefined ? asking.answer.status : ERRORS[refusal].status
 }
 
 function endOf(how: How, reading: Reading | null): End {

@@ -47,10 +47,9 @@ export interface UpstreamAnswer {
 
 export const NO_ANSWER: UpstreamAnswer = { status: 0, headers: {}, translated: null, reading: null, error: null }
 
-/** The bytes that are read of an error that is told in other words. */
 const LONGEST_ERROR = 64 * 1024
 
-/** An error that is told in other words, as far as it has come. */
+/** An error that is told in other words: its first bytes, as far as they have come. */
 export class ErrorBody {
   readonly #parts: Buffer[] = []
   #bytes = 0

@@ -310,7 +310,7 @@ export class Relay implements AttemptEvents, ReadingEvents, OpenRelay {
     else if (this.#x.row !== null || (reading.isWhole && !this.response.gone)) {
       if (this.#x.row === null) {
         this.state.go('keep')
-        this.#out.settle('completed')
+        this.#out.charge.settle('completed')
       }
       if (this.#out.charge.mayEnd) this.#tell(chunk, reading)
       else this.#out.whenKept(() => this.#tell(chunk, reading))
@@ -325,7 +325,7 @@ export class Relay implements AttemptEvents, ReadingEvents, OpenRelay {
     if (translation.failure !== null) this.#out.endFailed(translation.failure)
     else if (this.#x.row === null && reading.isWhole) {
       this.state.go('keep')
-      this.#out.settle('completed')
+      this.#out.charge.settle('completed')
       this.#out.whenKept(() => this.#out.tellEnd())
     }
   }
@@ -347,7 +347,12 @@ export class Relay implements AttemptEvents, ReadingEvents, OpenRelay {
   #send(chunk: Buffer): boolean {
     if (this.response.send(chunk, this.flow.lastByteMs)) return true
     this.flow.pause(SLOW_CLIENT)
-    this.response.whenDrained(() => this.#onDrained())
+    this.response.whenDrained(() =>
+      this.#guard(() => {
+        this.flow.resume(SLOW_CLIENT)
+        this.asking.answer.reading?.links?.onDrained()
+      }),
+    )
     return false
   }
 
@@ -361,13 +366,6 @@ export class Relay implements AttemptEvents, ReadingEvents, OpenRelay {
 
   onDecoded(): void {
     this.#guard(() => this.flow.resume(DECODING))
-  }
-
-  #onDrained(): void {
-    this.#guard(() => {
-      this.flow.resume(SLOW_CLIENT)
-      this.asking.answer.reading?.links?.onDrained()
-    })
   }
 
   // --- the end of the answer

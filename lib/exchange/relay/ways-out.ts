@@ -19,7 +19,6 @@ import type { Reading } from './reading.ts'
 import type { ResponseWriter } from './response.ts'
 import type { RelayState, Transition } from './states.ts'
 import { NO_MEMORY } from './translation.ts'
-import type { How } from './usage.ts'
 
 /** What a relay is made of, beside its ways out. */
 export interface RelayParts {
@@ -32,36 +31,19 @@ export interface RelayParts {
 export class WaysOut {
   readonly #x: Exchange
   readonly #services: Services
-  readonly #state: RelayState
-  readonly #asking: Asking
-  readonly #flow: AnswerFlow
-  readonly #response: ResponseWriter
+  readonly #parts: RelayParts
   readonly charge: ExchangeCharge
   /** The client took nothing for too long. */
   #isSlow = false
 
-  constructor(x: Exchange, services: Services, { state, asking, flow, response }: RelayParts) {
+  constructor(x: Exchange, services: Services, parts: RelayParts) {
     this.#x = x
     this.#services = services
-    this.#state = state
-    this.#asking = asking
-    this.#flow = flow
-    this.#response = response
-    this.charge = new ExchangeCharge(x, services)
+    this.#parts = parts
+    this.charge = new ExchangeCharge(x, services, parts.asking, parts.flow, parts.response)
   }
 
   // --- what an end waits for
-
-  /** Charges the exchange, unless it is charged already or free. */
-  settle(how: How, refusal?: ErrorName): void {
-    this.charge.settle({
-      how,
-      refusal,
-      isGone: this.#response.gone,
-      asking: this.#asking,
-      firstByteMs: this.#flow.firstByteMs,
-    })
-  }
 
   /** Acts in the order of the calls, when the charge is surely kept. */
   whenKept(act: () => void): void {
@@ -70,29 +52,29 @@ export class WaysOut {
 
   /** Acts when the client was told all that came, which takes a moment where pictures become links. */
   #whenTold(act: () => void): void {
-    const links = this.#asking.answer.reading?.links ?? null
+    const links = this.#parts.asking.answer.reading?.links ?? null
     if (links === null) act()
     else links.end(() => this.ifOpen(act))
   }
 
   /** Acts when the meter has seen all that came, which takes a moment where it is compressed. */
   #whenMetered(act: () => void): void {
-    const decoder = this.#asking.answer.reading?.decoder ?? null
+    const decoder = this.#parts.asking.answer.reading?.decoder ?? null
     if (decoder === null) act()
     else decoder.catchUp(() => this.ifOpen(act))
   }
 
   /** Acts unless the relay is closed; a fault on the way ends this exchange and reaches nobody else. */
   ifOpen(act: () => void): void {
-    if (!this.#state.isEnding) guard(this.#x, this.#services, act)
+    if (!this.#parts.state.isEnding) guard(this.#x, this.#services, act)
   }
 
   // --- the answer is whole
 
   /** The upstream has said all it had to. `nothing`: its answer is not charged. */
   complete(how: 'completed' | 'broken' | 'nothing'): void {
-    this.#state.go('keep')
-    this.settle(how)
+    this.#parts.state.go('keep')
+    this.charge.settle(how)
     this.whenKept(() =>
       this.#whenTold(() => {
         this.#sendRest()
@@ -104,20 +86,22 @@ export class WaysOut {
 
   /** Sends what was held back of an event that has no end. */
   #sendRest(): void {
-    const rest = this.#asking.answer.reading?.rest() ?? null
-    if (rest !== null) this.#response.send(rest, this.#flow.lastByteMs)
+    const { asking, flow, response } = this.#parts
+    const rest = asking.answer.reading?.rest() ?? null
+    if (rest !== null) response.send(rest, flow.lastByteMs)
   }
 
   /** Sends the end of a translated answer, which has the usage that was charged. */
   tellEnd(): void {
+    const { asking, flow, response } = this.#parts
     const { usage } = this.#x
-    const { reading } = this.#asking.answer
+    const { reading } = asking.answer
     const last = usage === null ? null : (reading?.translation?.finish(usage) ?? null)
-    if (last !== null && reading !== null) this.#response.sendEnd(reading.withCost(last), this.#flow.lastByteMs)
+    if (last !== null && reading !== null) response.sendEnd(reading.withCost(last), flow.lastByteMs)
   }
 
   #endNow(): void {
-    this.#response.end()
+    this.#parts.response.end()
     this.#close('end')
   }
 
@@ -126,11 +110,12 @@ export class WaysOut {
    * length, its connection is cut, as after an upstream that broke off.
    */
   endBehindEnd(): void {
-    this.#asking.cut()
-    this.#flow.end()
-    if (!this.#response.announced) this.whenKept(() => this.#whenTold(() => this.#endNow()))
+    const { asking, flow, response } = this.#parts
+    asking.cut()
+    flow.end()
+    if (!response.announced) this.whenKept(() => this.#whenTold(() => this.#endNow()))
     else {
-      this.#response.destroy() // the content-length that the client has seen promised more bytes
+      response.destroy() // the content-length that the client has seen promised more bytes
       this.#close('breakOff')
     }
   }
@@ -139,12 +124,13 @@ export class WaysOut {
 
   /** The upstream broke off after its first byte: the client's stream says so, and does not end cleanly. */
   endBroken(): void {
-    this.#state.go('keep')
+    const { state, asking, response } = this.#parts
+    state.go('keep')
     this.#whenMetered(() => {
-      this.#asking.answer.reading?.meter.end(false)
+      asking.answer.reading?.meter.end(false)
       this.whenKept(() => {
         // all had been said and charged; only the connection's end was wanting
-        if (this.#x.row !== null && !this.#response.announced) this.#whenTold(() => this.#endNow())
+        if (this.#x.row !== null && !response.announced) this.#whenTold(() => this.#endNow())
         else {
           this.#sendRest()
           this.#breakOff()
@@ -154,11 +140,11 @@ export class WaysOut {
   }
 
   #breakOff(): void {
+    const { asking, response } = this.#parts
     const x = this.#x
-    const response = this.#response
-    const { reading } = this.#asking.answer
-    if (reading !== null) this.#asking.broke()
-    if (this.#x.free) {
+    const { reading } = asking.answer
+    if (reading !== null) asking.broke()
+    if (x.free) {
       this.countInstead()
       return
     }
@@ -168,7 +154,7 @@ export class WaysOut {
       this.#refuse('takeBack', 'upstream')
       return
     }
-    this.settle('broken')
+    this.charge.settle('broken')
     response.breakOff('upstream')
     this.#close('breakOff')
   }
@@ -178,23 +164,22 @@ export class WaysOut {
    * memory for it. What was told is charged. A client that has seen nothing of it gets the error, and nothing is charged.
    */
   endFailed(failure: Failure): void {
-    const asking = this.#asking
-    const response = this.#response
+    const { state, asking, flow, response } = this.#parts
     const isOurs = failure === NO_MEMORY
     if (isOurs) asking.cutForMemory()
     else {
       if (!blamesRequest(failure)) asking.broke()
       asking.cut()
     }
-    this.#flow.end()
+    flow.end()
     asking.answer.reading?.meter.end(false)
-    this.#state.go('keep')
+    state.go('keep')
     if (this.#x.row === null && response.unseen) {
       if (isOurs) this.#refuse('takeBack', 'unavailable')
       else this.#answerFailure('takeBack', failure)
       return
     }
-    this.settle('broken')
+    this.charge.settle('broken')
     if (isOurs) response.breakOff('unavailable')
     else response.breakOffBy(failure)
     this.#close('breakOff')
@@ -202,10 +187,11 @@ export class WaysOut {
 
   /** The money ended: the upstream is closed, and a client that is still there gets the protocol's own length stop. */
   stopByLength(): void {
-    this.#asking.cut()
-    this.#flow.end()
-    this.settle('stopped')
-    this.#response.stopByLength()
+    const { asking, flow, response } = this.#parts
+    asking.cut()
+    flow.end()
+    this.charge.settle('stopped')
+    response.stopByLength()
     this.#close('stop')
   }
 
@@ -218,52 +204,55 @@ export class WaysOut {
 
   /** The same, where the upstream's error is told in the words of the client's protocol. */
   tellFailure(failure: Failure): void {
-    this.#asking.discard()
+    this.#parts.asking.discard()
     this.#answerFailure('giveUp', failure)
   }
 
   #answerFailure(by: Transition, failure: Failure): void {
+    const { response } = this.#parts
     const x = this.#x
-    const response = this.#response
     if (response.early || response.gone) {
-      this.settle('nothing', 'upstream')
+      this.charge.settle('nothing', 'upstream')
       if (response.early) response.refuse('upstream')
     } else {
       const error = translated(x.protocol as Protocol).writeError(failure)
       x.status = error.status // the row has what the client is told
-      this.settle('nothing')
+      this.charge.settle('nothing')
       response.answerError(error)
     }
     this.#close(by)
   }
 
   #refuse(by: Transition, name: ErrorName): void {
-    this.settle('nothing', name)
-    this.#response.refuse(name)
+    this.charge.settle('nothing', name)
+    this.#parts.response.refuse(name)
     this.#close(by)
   }
 
   /** All of the answer to a request that counts tokens has come. */
   judgeCount(reading: Reading): void {
+    const { flow, response } = this.#parts
     if (isModelAnswer(reading)) this.noCount()
     else if (!isCount(reading)) this.countInstead()
     else {
-      for (const chunk of reading.count) this.#response.send(chunk, this.#flow.lastByteMs)
+      for (const chunk of reading.count) response.send(chunk, flow.lastByteMs)
       this.complete('nothing')
     }
   }
 
   /** The upstream answers as its model would, to a request that costs nothing. */
   noCount(): void {
-    asksNoMore(this.#asking.candidate.channel, this.#x.protocol as Protocol)
-    this.#asking.cut()
+    const { asking } = this.#parts
+    asksNoMore(asking.candidate.channel, this.#x.protocol as Protocol)
+    asking.cut()
     this.countInstead()
   }
 
   /** No upstream counts: the client is given an estimate. */
   countInstead(): void {
-    this.#asking.discard()
-    if (!this.#response.gone) answerEstimate(this.#x, this.#services)
+    const { asking, response } = this.#parts
+    asking.discard()
+    if (!response.gone) answerEstimate(this.#x, this.#services)
     this.#close('estimate')
   }
 
@@ -271,14 +260,14 @@ export class WaysOut {
 
   /** The client has left, and its upstream is closed. `missed`: it was silent for as long as `first_byte` allows. */
   cut(missed: boolean): void {
-    const asking = this.#asking
-    const { costs } = asking
+    const { asking } = this.#parts
+    const how = asking.costs ? 'left' : 'nothing'
     if (missed && asking.answer.status === 0) asking.report(asking.current, 'failed')
     asking.cut()
     this.#whenMetered(() => {
-      this.#asking.answer.reading?.meter.end(false)
+      asking.answer.reading?.meter.end(false)
       try {
-        this.settle(costs ? 'left' : 'nothing')
+        this.charge.settle(how)
       } finally {
         this.#close('cut') // also where the charge cannot be kept
       }
@@ -286,12 +275,12 @@ export class WaysOut {
   }
 
   abandon(name: ErrorName): void {
+    const { asking, flow, response } = this.#parts
     const x = this.#x
-    const response = this.#response
-    this.#asking.cut()
-    this.#asking.answer.reading?.meter.end(false)
+    asking.cut()
+    asking.answer.reading?.meter.end(false)
     try {
-      this.settle(this.#flow.firstByteMs < 0 || (response.unseen && !response.gone) ? 'nothing' : 'broken')
+      this.charge.settle(flow.firstByteMs < 0 || (response.unseen && !response.gone) ? 'nothing' : 'broken')
     } finally {
       if (x.status === 0 && !response.gone) refuse(x, this.#services, name)
       else response.destroy()
@@ -301,24 +290,24 @@ export class WaysOut {
 
   /** The client took nothing for too long: its connection is closed. */
   dropSlow(): void {
+    const { state, response } = this.#parts
     if (this.#isSlow) return
     this.#isSlow = true
-    if (this.#state.isEnding) this.#services.metrics.clientGone('slow')
-    this.#response.destroy()
+    if (state.isEnding) this.#services.metrics.clientGone('slow')
+    response.destroy()
   }
 
   /** The upstream's part is over; the client's goes on until its connection has taken everything. */
   #close(by: Transition): void {
-    if (this.#state.isEnding) return
-    this.#state.go(by)
+    const { state, asking, flow, response } = this.#parts
+    if (state.isEnding) return
+    state.go(by)
     const x = this.#x
-    const { metrics } = this.#services
-    this.#asking.answer.reading?.close()
-    this.#response.close()
-    this.#flow.touch() // what is left is the client's time
-    x.upstreamMs = this.#flow.lastByteMs - x.dispatchedMs
-    const { gone } = this.#response
-    if (gone) metrics.clientGone(this.#isSlow ? 'slow' : this.#flow.isDone ? 'drained' : 'cut')
-    if (gone || x.closed) finish(x, this.#services)
+    asking.answer.reading?.close()
+    response.close()
+    flow.touch() // what is left is the client's time
+    x.upstreamMs = flow.lastByteMs - x.dispatchedMs
+    if (response.gone) this.#services.metrics.clientGone(this.#isSlow ? 'slow' : flow.isDone ? 'drained' : 'cut')
+    if (response.gone || x.closed) finish(x, this.#services)
   }
 }
