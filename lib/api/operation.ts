@@ -129,7 +129,17 @@ export interface HandOver {
   begin(req: IncomingMessage, res: ServerResponse): { readonly status: number }
 }
 
-export interface Operation<D = never, P = unknown, Q = unknown, B = unknown> {
+export interface OperationAnswer {
+  status: 200 | 201 | 202 | 204 | 303
+  body: z.ZodType | null | 'stream' | 'handed over'
+  types?: readonly string[]
+  also?: readonly (200 | 410)[]
+  /** `true`: a stream of server-sent events that goes on as long as its caller listens. Such streams have seats of their own. */
+  live?: true
+}
+
+/** An operation as it is written down: what is the same in most is absent. */
+export interface OperationRow<D = never, P = unknown, Q = unknown, B = unknown> {
   /** Name of the operation in the OpenAPI document, the log of actions and tests, such as `keys.create`. */
   id: string
   /**
@@ -148,10 +158,10 @@ export interface Operation<D = never, P = unknown, Q = unknown, B = unknown> {
   /** One sentence for the reference. */
   summary: string
   who: Who
-  /** `read` changes nothing. `danger` changes what cannot be taken back, or who can get in. */
-  effect: 'read' | 'write' | 'danger'
-  /** The scope of personal tokens that may make this call; null = personal tokens may not make it. */
-  scope: Scope | null
+  /** `read` changes nothing. `danger` changes what cannot be taken back, or who can get in. Absent: `read` of a GET, else `write`. */
+  effect?: 'read' | 'write' | 'danger'
+  /** The scope of personal tokens that may make this call; null, absent = personal tokens may not make it. */
+  scope?: Scope | null
   /** The caller must have given the password or a second factor within the last minutes. */
   stepUp?: true
   /** For reads of an account: false = operators that are no members of the account may not make it in their place. */
@@ -168,24 +178,31 @@ export interface Operation<D = never, P = unknown, Q = unknown, B = unknown> {
    */
   reads?: 'itself'
   /**
-   * Status and form of the answer; null = no body; `handed over` = whatever a `HandOver` answers. A call with 303 returns a `Redirect`. `types`: the content types that
-   * a stream may have, or that a file may have beside the JSON. `also`: statuses of an `Instead`.
+   * Status and form of the answer; null = no body; absent: 204 and no body; `handed over` = whatever a `HandOver` answers. A call with 303
+   * returns a `Redirect`. `types`: the content types that a stream may have, or that a file may have beside the JSON. `also`: statuses of an
+   * `Instead`.
    */
-  answer: {
-    status: 200 | 201 | 202 | 204 | 303
-    body: z.ZodType | null | 'stream' | 'handed over'
-    types?: readonly string[]
-    also?: readonly (200 | 410)[]
-    /** `true`: a stream of server-sent events that goes on as long as its caller listens. Such streams have seats of their own. */
-    live?: true
-  }
+  answer?: OperationAnswer
   /** Statuses with which the call may refuse beside those that every call may. */
   refuses?: readonly (400 | 403 | 404 | 409 | 410 | 422 | 429)[]
   run(deps: D, call: Call<P, Q, B>): Promise<object | Streamed | Redirect | HandOver | null>
 }
 
+export interface Operation<D = never> extends OperationRow<D> {
+  effect: 'read' | 'write' | 'danger'
+  scope: Scope | null
+  answer: OperationAnswer
+}
+
+const NO_CONTENT: OperationAnswer = { status: 204, body: null }
+
 /** Writes a row with the types of what it is given, and forgets them, so that rows of all kinds stand in one table. */
-export const operation = <D, P, Q, B>(row: Operation<D, P, Q, B>): Operation<D> => row as unknown as Operation<D>
+export const operation = <D, P, Q, B>(row: OperationRow<D, P, Q, B>): Operation<D> => ({
+  effect: row.call.startsWith('GET ') ? 'read' : 'write',
+  scope: null,
+  answer: NO_CONTENT,
+  ...(row as unknown as OperationRow<D>),
+})
 
 /** The path of a row below the root of its API. */
 export const pathOf = ({ call, at }: Pick<Operation, 'call' | 'at'>): string =>

@@ -97,8 +97,6 @@ export const BILLING: Operation<ConsoleDeps>[] = [
     call: 'PUT /accounts/{account}/low-balance',
     summary: 'Sets the balance below which the account’s people want to be warned; null = never.',
     who: MAY.pay,
-    effect: 'write',
-    scope: null,
     body: lowBalanceForm,
     answer: { status: 200, body: lowBalanceAnswer },
     refuses: [400],

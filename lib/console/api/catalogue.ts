@@ -170,7 +170,6 @@ export const CATALOGUE = [
     call: 'GET /accounts/{account}/models',
     summary: 'The models of a group of the account, also those that have no price yet.',
     who: ROLES,
-    effect: 'read',
     scope: 'read',
     refuses: [404],
     query: chosen,

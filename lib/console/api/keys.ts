@@ -150,7 +150,6 @@ export const KEYS: Operation<ConsoleDeps>[] = [
     ...writes,
     effect: 'danger',
     path: keyInPath,
-    answer: { status: 204, body: null },
     async run(deps: ConsoleDeps, call) {
       await keysOf(deps, call).remove(call.path.id, call.caller.actor)
       return null
@@ -200,7 +199,6 @@ export const KEYS: Operation<ConsoleDeps>[] = [
     summary:
       "Make a request of the models' API with the key, as a client would that has its secret: the same limits, and what it costs is charged. The body goes there as it is.",
     ...writes,
-    scope: null,
     path: keyInPath,
     query: z.strictObject({
       path: z
@@ -236,7 +234,6 @@ export const KEYS: Operation<ConsoleDeps>[] = [
     call: 'GET /address',
     summary: 'The address that your requests come from, as a list of addresses of a key would see it.',
     who: 'user',
-    effect: 'read',
     scope: 'read',
     answer: { status: 200, body: z.strictObject({ address: z.string() }).meta({ id: 'Address' }) },
     run: async (_: ConsoleDeps, { caller }) => ({ address: caller.ip }),

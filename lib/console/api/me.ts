@@ -68,7 +68,6 @@ export const ME = [
     call: 'GET /me',
     summary: 'Who you are, and the accounts that you are in.',
     who: 'user',
-    effect: 'read',
     scope: 'read',
     answer: { status: 200, body: meRecord },
     run: async (deps: ConsoleDeps, { caller }) =>
@@ -79,8 +78,6 @@ export const ME = [
     call: 'PATCH /me',
     summary: 'Change your name, language or theme.',
     who: 'user',
-    effect: 'write',
-    scope: null,
     body: profileForm,
     answer: { status: 200, body: meRecord },
     refuses: [400],
@@ -93,9 +90,7 @@ export const ME = [
     summary: 'Delete your user. The log of actions keeps what you did, and not who you were.',
     who: 'user',
     effect: 'danger',
-    scope: null,
     stepUp: true,
-    answer: { status: 204, body: null },
     refuses: [409],
     async run(deps: ConsoleDeps, call) {
       await new OwnUser(deps).delete(call.caller)
@@ -108,9 +103,6 @@ export const ME = [
     call: 'DELETE /me/notices',
     summary: 'Dismiss the notices of what others have changed in how you sign in.',
     who: 'user',
-    effect: 'write',
-    scope: null,
-    answer: { status: 204, body: null },
     async run(deps: ConsoleDeps, { caller }) {
       await new OwnUser(deps).clearNotices(caller)
       return null
@@ -122,11 +114,9 @@ export const ME = [
     summary: 'Change your password. Every other session of yours ends.',
     who: 'user',
     effect: 'danger',
-    scope: null,
     stepUp: true,
     limit: 'sign-in',
     body: passwordForm,
-    answer: { status: 204, body: null },
     refuses: [400, 403, 429],
     async run(deps: ConsoleDeps, call) {
       await andSignInAgain(deps, call, () => new OwnUser(deps).changePassword(call.caller, call.body))
@@ -139,7 +129,6 @@ export const ME = [
     summary: 'Ask for another e-mail: a letter with a link goes there.',
     who: 'user',
     effect: 'danger',
-    scope: null,
     stepUp: true,
     limit: 'sign-in',
     body: emailForm,
@@ -155,11 +144,8 @@ export const ME = [
     call: 'POST /email',
     summary: 'Use the e-mail to which the letter went from now on. All sessions of its user end.',
     who: 'anyone',
-    effect: 'write',
-    scope: null,
     limit: 'sign-in',
     body: secretForm,
-    answer: { status: 204, body: null },
     refuses: [400, 409, 410, 429],
     async run(deps: ConsoleDeps, { caller, body }) {
       await new OwnUser(deps).confirmEmail(caller, body)
@@ -172,7 +158,6 @@ export const ME = [
     summary: 'Begin a second factor: a secret for an app, which counts after one confirmed code.',
     who: 'user',
     effect: 'danger',
-    scope: null,
     stepUp: true,
     answer: {
       status: 201,
@@ -186,7 +171,6 @@ export const ME = [
     summary: 'Put the second factor in force with a code of the app. Every other session of yours ends.',
     who: 'user',
     effect: 'danger',
-    scope: null,
     stepUp: true,
     limit: 'sign-in',
     body: codeForm,
@@ -201,9 +185,7 @@ export const ME = [
     summary: 'Sign in without a second factor from now on. Every other session of yours ends.',
     who: 'user',
     effect: 'danger',
-    scope: null,
     stepUp: true,
-    answer: { status: 204, body: null },
     async run(deps: ConsoleDeps, call) {
       await andSignInAgain(deps, call, () => new OwnUser(deps).removeFactor(call.caller))
       return null
@@ -215,7 +197,6 @@ export const ME = [
     summary: 'Make new recovery codes; the old ones end, and so does every other session of yours.',
     who: 'user',
     effect: 'danger',
-    scope: null,
     stepUp: true,
     answer: { status: 201, body: recoveryCodes },
     refuses: [409],
@@ -227,8 +208,6 @@ export const ME = [
     call: 'GET /me/sessions',
     summary: 'Where you are signed in.',
     who: 'user',
-    effect: 'read',
-    scope: null,
     answer: { status: 200, body: z.strictObject({ data: z.array(sessionRecord), next: z.null() }) },
     run: async (deps: ConsoleDeps, { caller }) => new UserSessions(deps).list(caller, await personOf(deps, caller)),
   }),
@@ -237,10 +216,7 @@ export const ME = [
     call: 'DELETE /me/sessions/{id}',
     summary: 'End one of your sessions.',
     who: 'user',
-    effect: 'write',
-    scope: null,
     path: rowId,
-    answer: { status: 204, body: null },
     refuses: [404],
     async run(deps: ConsoleDeps, { caller, path }) {
       await new UserSessions(deps).end(caller, path.id)
@@ -252,8 +228,6 @@ export const ME = [
     call: 'DELETE /me/sessions',
     summary: 'End all your sessions but this one.',
     who: 'user',
-    effect: 'write',
-    scope: null,
     answer: { status: 200, body: z.strictObject({ ended: z.int() }) },
     run: (deps: ConsoleDeps, { caller }) => new UserSessions(deps).endOthers(caller),
   }),
@@ -276,8 +250,6 @@ export const TOKENS = [
     call: 'GET /me/tokens',
     summary: 'Your personal tokens.',
     who: 'user',
-    effect: 'read',
-    scope: null,
     answer: { status: 200, body: listOf(token.meta({ id: 'Token' })) },
     run: (deps: ConsoleDeps, { caller }) => new OwnUser(deps).tokens(caller),
   }),
@@ -287,7 +259,6 @@ export const TOKENS = [
     summary: 'Make a personal token. Its secret is shown once.',
     who: 'user',
     effect: 'danger',
-    scope: null,
     stepUp: true,
     body: tokenForm,
     answer: { status: 201, body: token.extend({ secret: z.string() }).meta({ id: 'NewToken' }) },
@@ -299,10 +270,7 @@ export const TOKENS = [
     call: 'DELETE /me/tokens/{id}',
     summary: 'End a personal token.',
     who: 'user',
-    effect: 'write',
-    scope: null,
     path: rowId,
-    answer: { status: 204, body: null },
     refuses: [404],
     async run(deps: ConsoleDeps, { caller, path }) {
       await new OwnUser(deps).endToken(caller, path.id)

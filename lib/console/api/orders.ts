@@ -133,8 +133,6 @@ export const ORDERS: Operation<ConsoleDeps>[] = [
     summary:
       'Begins an order: the answer says where it is paid. The account is credited when the provider has proven the payment.',
     who: MAY.pay,
-    effect: 'write',
-    scope: null,
     body: newOrder,
     answer: { status: 201, body: orderAnswer },
     refuses: [400, 403, 409, 429],
@@ -150,8 +148,6 @@ export const ORDERS: Operation<ConsoleDeps>[] = [
     summary:
       'Ends an order that is not paid, at its provider first. One that was paid meanwhile is credited: the answer says what became of it.',
     who: MAY.pay,
-    effect: 'write',
-    scope: null,
     path: z.strictObject({ order: z.string().max(64) }),
     answer: { status: 200, body: orderAnswer },
     refuses: [404, 409],

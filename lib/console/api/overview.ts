@@ -11,7 +11,6 @@ export const OVERVIEW: Operation<ConsoleDeps>[] = [
     call: 'GET /accounts/{account}/overview',
     summary: 'Balance, spending, the last requests and failures of an account, and what to do first.',
     who: MAY.readTotals,
-    effect: 'read',
     scope: 'read',
     limit: 'heavy',
     answer: { status: 200, body: overviewAnswer },

@@ -58,8 +58,6 @@ export const PASSKEYS = [
     summary:
       'A challenge for a sign-in by passkey, or for the second step of a sign-in. It works once, in this browser, for five minutes.',
     who: 'anyone',
-    effect: 'write',
-    scope: null,
     limit: 'sign-in',
     body: passkeyAskForm,
     answer: { status: 200, body: toAsk },
@@ -77,8 +75,6 @@ export const PASSKEYS = [
     call: 'POST /sign-in/passkey',
     summary: 'Sign in by a passkey, which is both factors.',
     who: 'anyone',
-    effect: 'write',
-    scope: null,
     limit: 'sign-in',
     body: passkeySignInForm,
     answer: { status: 200, body: signedIn },
@@ -95,8 +91,6 @@ export const PASSKEYS = [
     call: 'POST /sign-in/step-up/passkey/challenge',
     summary: 'A challenge for a fresh proof by passkey.',
     who: 'user',
-    effect: 'write',
-    scope: null,
     limit: 'sign-in',
     answer: { status: 200, body: toAsk },
     refuses: [409, 429],
@@ -107,8 +101,6 @@ export const PASSKEYS = [
     call: 'GET /me/passkeys',
     summary: 'Your passkeys.',
     who: 'user',
-    effect: 'read',
-    scope: null,
     answer: { status: 200, body: listOf(passkey.meta({ id: 'Passkey' })) },
     run: (deps: ConsoleDeps, { caller }) => new Passkeys(deps).list(caller),
   }),
@@ -143,10 +135,8 @@ export const PASSKEYS = [
     id: 'passkeys.rename',
     call: 'PATCH /me/passkeys/{id}',
     summary: 'Give a passkey another name.',
-    effect: 'write',
     path: rowId,
     body: renamingForm,
-    answer: { status: 204, body: null },
     refuses: [400, 404],
     async run(deps: ConsoleDeps, { caller, path, body }) {
       await new Passkeys(deps).rename(caller, path.id, body)
@@ -160,7 +150,6 @@ export const PASSKEYS = [
     summary: 'Delete a passkey. Every other session of yours ends; without another factor, so do the recovery codes.',
     effect: 'danger',
     path: rowId,
-    answer: { status: 204, body: null },
     refuses: [404, 409],
     async run(deps: ConsoleDeps, call) {
       await andSignInAgain(deps, call, () => new Passkeys(deps).remove(call.caller, call.path.id))

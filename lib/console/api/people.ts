@@ -54,7 +54,6 @@ export const MEMBERS = [
     call: 'GET /accounts/{account}/members',
     summary: 'Who is a member of the account.',
     who: MAY.readMembers,
-    effect: 'read',
     scope: 'read',
     query: membersFilter,
     answer: { status: 200, body: listOf(memberRecord) },
@@ -66,7 +65,6 @@ export const MEMBERS = [
     id: 'members.show',
     call: 'GET /accounts/{account}/members/{id}',
     summary: 'A member, and the keys that it made.',
-    effect: 'read',
     path: rowId,
     answer: { status: 200, body: shownMember },
     refuses: [404],
@@ -96,7 +94,6 @@ export const MEMBERS = [
     stepUp: true,
     path: rowId,
     query: removalForm,
-    answer: { status: 204, body: null },
     refuses: [400, 404, 409],
     async run(deps: ConsoleDeps, { caller, account, path, query }) {
       await new AccountMembers(deps).remove(caller, account, path.id, query)
@@ -109,9 +106,7 @@ export const MEMBERS = [
     summary: 'Leave the account. The keys that you made are disabled.',
     who: ROLES,
     effect: 'danger',
-    scope: null,
     stepUp: true,
-    answer: { status: 204, body: null },
     refuses: [409],
     async run(deps: ConsoleDeps, { caller, account }) {
       await new AccountMembers(deps).leave(caller, account)
@@ -123,7 +118,6 @@ export const MEMBERS = [
     id: 'invitations.list',
     call: 'GET /accounts/{account}/invitations',
     summary: 'Invitations into the account that nobody has used yet.',
-    effect: 'read',
     answer: { status: 200, body: listOf(invitationRecord) },
     run: (deps: ConsoleDeps, { account }) => new Invitations(deps).list(account),
   }),
@@ -146,9 +140,7 @@ export const MEMBERS = [
     id: 'invitations.revoke',
     call: 'DELETE /accounts/{account}/invitations/{id}',
     summary: 'Withdraw an invitation.',
-    effect: 'write',
     path: rowId,
-    answer: { status: 204, body: null },
     refuses: [404],
     async run(deps: ConsoleDeps, { caller, account, path }) {
       await new Invitations(deps).revoke(caller, account, path.id)
@@ -190,7 +182,6 @@ export const USERS: Operation<UserDeps>[] = [
     id: 'users.list',
     call: 'GET /users',
     summary: 'All users.',
-    effect: 'read',
     query: usersFilter,
     answer: { status: 200, body: listOf(user.meta({ id: 'User' })) },
     refuses: [400],
@@ -201,7 +192,6 @@ export const USERS: Operation<UserDeps>[] = [
     id: 'users.show',
     call: 'GET /users/{id}',
     summary: 'A user, and the accounts that it is in.',
-    effect: 'read',
     path: rowId,
     answer: { status: 200, body: shownUser },
     refuses: [404],
@@ -222,7 +212,6 @@ export const USERS: Operation<UserDeps>[] = [
     id: 'users.invitations',
     call: 'GET /users/invitations',
     summary: 'Invitations of operators that lead into no account, and that nobody has used yet.',
-    effect: 'read',
     answer: { status: 200, body: listOf(invitationRecord) },
     run: (deps: UserDeps) => new Invitations(deps).list(null),
   }),
@@ -231,9 +220,7 @@ export const USERS: Operation<UserDeps>[] = [
     id: 'users.revoke_invitation',
     call: 'DELETE /users/invitations/{id}',
     summary: 'Withdraw such an invitation.',
-    effect: 'write',
     path: rowId,
-    answer: { status: 204, body: null },
     refuses: [404],
     async run(deps: UserDeps, { caller, path }) {
       await new Invitations(deps).revoke(caller, null, path.id)
@@ -282,7 +269,6 @@ export const USERS: Operation<UserDeps>[] = [
     summary:
       'Delete the app, the passkeys and the recovery codes of a user who lost them. All sessions end, and the user is told.',
     path: rowId,
-    answer: { status: 204, body: null },
     refuses: [404],
     async run(deps: UserDeps, { caller, path }) {
       await new UserAdmin(deps).resetFactor(caller, await new UserAdmin(deps).named(path.id))

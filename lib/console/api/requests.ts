@@ -33,7 +33,6 @@ const exported = (format: ExportFormat) =>
         ? 'All requests of a filter as CSV, in the order of `sort`. The last line says how many there are.'
         : 'All requests of a filter in the order of `sort`, a JSON object a line with its receipt. The last line says how many there are.',
     who: MAY.readRequests,
-    effect: 'read',
     scope: 'read',
     viewAs: false,
     limit: 'heavy',
@@ -50,7 +49,6 @@ export const REQUESTS: Operation<ConsoleDeps>[] = [
     summary:
       'Requests, newest first unless `sort` says otherwise. A page looks at a bounded number of rows; `scanned_to` says how far, and `next` goes on.',
     who: MAY.readRequests,
-    effect: 'read',
     scope: 'read',
     limit: 'heavy',
     query: requestsQuery,
@@ -65,8 +63,6 @@ export const REQUESTS: Operation<ConsoleDeps>[] = [
     call: 'GET /accounts/{account}/requests/live',
     summary: 'Events that say when there are newer requests. Four streams a user; one ends when the process does.',
     who: MAY.readRequests,
-    effect: 'read',
-    scope: null,
     answer: { status: 200, body: 'stream', types: ['text/event-stream'], live: true },
     run: async (deps: ConsoleDeps, call) => ({
       type: 'text/event-stream',
@@ -78,7 +74,6 @@ export const REQUESTS: Operation<ConsoleDeps>[] = [
     call: 'GET /accounts/{account}/requests/{request}',
     summary: 'The receipt of a request, or why it was refused; 410 with the totals of its day when its row is deleted.',
     who: MAY.readRequests,
-    effect: 'read',
     scope: 'read',
     path: z.strictObject({ request: requestIdText }),
     answer: { status: 200, body: receiptAnswer },
@@ -91,7 +86,6 @@ export const REQUESTS: Operation<ConsoleDeps>[] = [
     call: 'GET /accounts/{account}/refusals',
     summary: 'Requests that were refused before an upstream was asked, in the order of `sort`: why, and what to do.',
     who: MAY.readRequests,
-    effect: 'read',
     scope: 'read',
     limit: 'heavy',
     query: refusalsQuery,

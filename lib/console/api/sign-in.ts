@@ -54,8 +54,6 @@ export const SIGN_IN = [
     call: 'GET /sign-in',
     summary: 'By which ways people come in here.',
     who: 'anyone',
-    effect: 'read',
-    scope: null,
     answer: { status: 200, body: ways },
     run: async ({ config, mail }: ConsoleDeps) => ({
       registration: config().registration.mode,
@@ -68,8 +66,6 @@ export const SIGN_IN = [
     call: 'POST /sign-in',
     summary: 'Sign in with e-mail and password.',
     who: 'anyone',
-    effect: 'write',
-    scope: null,
     limit: 'sign-in',
     body: signInForm,
     answer: { status: 200, body: signedIn },
@@ -86,8 +82,6 @@ export const SIGN_IN = [
     call: 'POST /sign-in/link',
     summary: 'Sign in with a link that `npm start` has printed on this machine.',
     who: 'anyone',
-    effect: 'write',
-    scope: null,
     limit: 'sign-in',
     body: secretForm,
     answer: { status: 200, body: signedIn },
@@ -104,8 +98,6 @@ export const SIGN_IN = [
     call: 'POST /sign-in/second-factor',
     summary: 'Finish a sign-in with a code of the app, with a recovery code, or with a passkey.',
     who: 'anyone',
-    effect: 'write',
-    scope: null,
     limit: 'sign-in',
     body: factorForm,
     answer: { status: 200, body: signedIn },
@@ -121,8 +113,6 @@ export const SIGN_IN = [
     call: 'POST /sign-in/step-up',
     summary: 'Prove again who you are, with the password, a code or a passkey, for what is dangerous.',
     who: 'user',
-    effect: 'write',
-    scope: null,
     limit: 'sign-in',
     body: stepUpForm,
     answer: { status: 200, body: proven },
@@ -138,9 +128,6 @@ export const SIGN_IN = [
     call: 'POST /sign-out',
     summary: 'End this session.',
     who: 'anyone',
-    effect: 'write',
-    scope: null,
-    answer: { status: 204, body: null },
     async run(deps: ConsoleDeps, call) {
       const jar = jarOf(deps, call)
       await new UserSessions(deps).signOut(call.caller, readCookie(jar, 'session'))
@@ -162,8 +149,6 @@ type Started = Parameters<typeof jarOf>[1] & { caller: By; body: z.output<typeof
 
 const start = (purpose: Purpose) =>
   ({
-    effect: 'write',
-    scope: null,
     limit: 'sign-in',
     body: back,
     answer: { status: 200, body: away },
@@ -200,9 +185,7 @@ export const OIDC = [
     call: 'GET /sign-in/oidc/callback',
     summary: 'Where the OpenID provider sends the browser back to.',
     who: 'anyone',
-    effect: 'read',
     page: true,
-    scope: null,
     limit: 'sign-in',
     // providers add parameters of their own
     query: z.looseObject({ code: z.string().max(4_000).optional(), state: z.string().max(400).optional() }),
@@ -216,8 +199,6 @@ export const OIDC = [
     call: 'GET /me/identities',
     summary: 'The OpenID providers that vouch for you.',
     who: 'user',
-    effect: 'read',
-    scope: null,
     answer: { status: 200, body: listOf(identity) },
     run: (deps: ConsoleDeps, { caller }) => new OwnUser(deps).identities(caller),
   }),
@@ -227,10 +208,8 @@ export const OIDC = [
     summary: 'Let a provider no longer vouch for you.',
     who: 'user',
     effect: 'danger',
-    scope: null,
     stepUp: true,
     path: rowId,
-    answer: { status: 204, body: null },
     refuses: [404, 409],
     async run(deps: ConsoleDeps, { caller, path }) {
       await new OwnUser(deps).endIdentity(caller, path.id)
@@ -269,7 +248,6 @@ export const JOINING = [
     call: 'POST /invitations/accept',
     summary: 'Accept an invitation. Who has no user yet gets one, and is signed in.',
     body: acceptForm,
-    answer: { status: 204, body: null },
     refuses: [400, 403, 409, 410, 429],
     async run(deps: ConsoleDeps, call) {
       const { userId, isNew } = await new WaysIn(deps).accept(call.caller, call.body)
@@ -304,7 +282,6 @@ export const JOINING = [
     call: 'POST /registration/confirm',
     summary: 'Become a user with the link of the letter, and be signed in.',
     body: registerForm,
-    answer: { status: 204, body: null },
     refuses: [400, 403, 409, 410, 429],
     async run(deps: ConsoleDeps, call) {
       const person = await new WaysIn(deps).register(call.caller, call.body)
@@ -331,7 +308,6 @@ export const JOINING = [
     call: 'POST /resets/confirm',
     summary: 'Choose a new password with the link. Then sign in; a second factor stays in force.',
     body: resetForm,
-    answer: { status: 204, body: null },
     refuses: [400, 410, 429],
     async run(deps: ConsoleDeps, { caller, body }) {
       await new WaysIn(deps).reset(caller, body)

@@ -13,7 +13,6 @@ export const USAGE: Operation<ConsoleDeps>[] = [
     summary:
       'What an account used in a period: totals, a chart by day or hour in stacks, and a table with the same numbers.',
     who: MAY.readTotals,
-    effect: 'read',
     scope: 'read',
     limit: 'heavy',
     query: totalsQuery,
@@ -26,7 +25,6 @@ export const USAGE: Operation<ConsoleDeps>[] = [
     call: 'GET /accounts/{account}/usage.csv',
     summary: 'The table of usage as CSV, a line for each stack. The last line says how many there are.',
     who: MAY.readTotals,
-    effect: 'read',
     scope: 'read',
     viewAs: false,
     limit: 'heavy',
@@ -44,7 +42,6 @@ export const USAGE: Operation<ConsoleDeps>[] = [
     call: 'GET /accounts/{account}/usage/choices',
     summary: 'What usage can be filtered by: the keys, models, groups and protocols of a period, members, and reasons.',
     who: MAY.readTotals,
-    effect: 'read',
     scope: 'read',
     limit: 'heavy',
     query: choicesQuery,

@@ -56,7 +56,6 @@ export const USDT_CALLS: Operation<ConsoleDeps>[] = [
     call: 'GET /accounts/{account}/usdt',
     summary: 'The account’s address for USDT, the rate, what a quote promises, and what is on its way.',
     who: MAY.readMoney,
-    effect: 'read',
     scope: 'read',
     answer: { status: 200, body: usdtAnswer },
     refuses: [409],
