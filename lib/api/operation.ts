@@ -129,7 +129,7 @@ export interface HandOver {
   begin(req: IncomingMessage, res: ServerResponse): { readonly status: number }
 }
 
-export interface OperationAnswer {
+interface OperationAnswer {
   status: 200 | 201 | 202 | 204 | 303
   body: z.ZodType | null | 'stream' | 'handed over'
   types?: readonly string[]
@@ -139,7 +139,7 @@ export interface OperationAnswer {
 }
 
 /** An operation as it is written down: what is the same in most is absent. */
-export interface OperationRow<D = never, P = unknown, Q = unknown, B = unknown> {
+interface OperationRow<D = never, P = unknown, Q = unknown, B = unknown> {
   /** Name of the operation in the OpenAPI document, the log of actions and tests, such as `keys.create`. */
   id: string
   /**
