@@ -8,8 +8,11 @@ import type { Protocol } from '../protocols/table.ts'
 import type { Effort } from '../terms/records.ts'
 import type { Losses, Opaque, RenamedTools } from './events.ts'
 import type { JsonText, Literal } from './json/literal.ts'
+import type { ShortBody } from './json/short-body.ts'
 
 export interface Ask {
+  /** The body that texts and media may stand in by number; null = they do not. */
+  short: ShortBody | null
   /** The model as the client calls it. */
   model: string
   stream: boolean
@@ -201,6 +204,8 @@ export interface AskHead {
   searches?: boolean
   /** `ManyValues` is thrown when the body has more, which would take long. */
   mostValues?: number
+  /** The same of bytes that have to be looked into. */
+  mostBytes?: number
 }
 
 /** What is known of the model at the upstream, and of how the upstream wants to be asked. */
@@ -267,7 +272,7 @@ export const plainTarget = (model: string): TranslationTarget => ({
 
 /** A request for an upstream. */
 export interface Written {
-  /** Latin-1: each character is one byte of the body. */
+  /** Latin-1: each character is one byte of the body, where no string stands in it by number (`Ask.short`). */
   body: string
   /** Losses of the reader and of the writer. */
   losses: Losses
@@ -286,8 +291,9 @@ export interface TranslatedRequest {
   ask: Pick<Ask, 'stream' | 'repeated'> & { query?: Literal; answers?: number }
   renamed: RenamedTools
   losses: Losses
-  /** Empty when no attempt needs it any more. */
-  body: Buffer
+  /** In pieces, some of which are the client's own bytes. Empty when no attempt needs it any more. */
+  body: readonly Buffer[]
+  bytes: number
   /** What the body says that the upstream gets. */
   facts: Facts
 }

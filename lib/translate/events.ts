@@ -221,9 +221,6 @@ export class Untranslatable extends Error {
   }
 }
 
-/** The request has so many values that it should be translated elsewhere. */
-export class ManyValues extends Error {}
-
 /** What was left out or changed: each name once. */
 export type Losses = Set<LossWord>
 

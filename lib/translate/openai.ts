@@ -137,7 +137,7 @@ export function mediaAt(kind: 'image' | 'video', url: Literal): MediaPart {
 
 /** A file with its data, or at an address where the protocol has one. */
 export function fileAt(tree: Tree, node: Node, url: Literal | null): MediaPart {
-  const data = tree.literal(node, 'file_data')
+  const data = tree.moved(node, 'file_data')
   const name = tree.literal(node, 'filename')
   const file = { type: 'media', kind: 'document', ...(name === null ? {} : { name }) } as const
   if (data !== null) return { ...file, ...(dataUrl(data) ?? { mime: 'application/pdf', base64: data }) }

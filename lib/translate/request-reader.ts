@@ -10,23 +10,30 @@ import {
   type MediaPart,
   type TextPart,
 } from './ask.ts'
-import { type LossWord, ManyValues, Untranslatable } from './events.ts'
+import { type LossWord, Untranslatable } from './events.ts'
 import type { JsonText } from './json/literal.ts'
+import { ManyValues, ShortBody } from './json/short-body.ts'
 import { type Node, Tree } from './json/tree.ts'
 
 /** Reads a member of the body that is neither missing nor null. */
 export type MemberReader = (ask: Ask, tree: Tree, node: Node, name: string) => void
 export type MemberReaders = Readonly<Record<string, MemberReader>>
 
-export function treeOfBody(body: Buffer, { mostValues = Number.POSITIVE_INFINITY }: AskHead): Tree {
+export function treeOfBody(body: Buffer | ShortBody, { mostValues = Number.POSITIVE_INFINITY }: AskHead): Tree {
   const tree = new Tree()
-  const isRead = tree.read(body.toString('latin1'), mostValues)
+  const short = shortOf(body)
+  const isRead = tree.read(body instanceof ShortBody ? body.text : body.toString('latin1'), mostValues)
   if (tree.values > mostValues) throw new ManyValues()
-  if (!isRead || tree.kind(tree.root) !== 'object') throw new Untranslatable('body')
+  if (!isRead || tree.kind(tree.root) !== 'object' || short?.isValid === false) throw new Untranslatable('body')
+  if (short !== null) tree.whole = text => short.whole(text)
   return tree
 }
 
-export const emptyAsk = ({ model, stream }: AskHead): Ask => ({
+const shortOf = (body: Buffer | ShortBody): ShortBody | null =>
+  body instanceof ShortBody && body.isShort ? body : null
+
+export const emptyAsk = ({ model, stream }: AskHead, short: ShortBody | null = null): Ask => ({
+  short,
   model,
   stream,
   system: [],
@@ -52,8 +59,8 @@ export const emptyAsk = ({ model, stream }: AskHead): Ask => ({
 })
 
 /** The ask of a body whose members these readers know. */
-export function askOf(tree: Tree, head: AskHead, readers: MemberReaders): Ask {
-  const ask = emptyAsk(head)
+export function askOf(body: Buffer | ShortBody, tree: Tree, head: AskHead, readers: MemberReaders): Ask {
+  const ask = emptyAsk(head, shortOf(body))
   readMembers(ask, tree, readers)
   if (ask.search !== null && head.searches !== true) {
     ask.search = null

@@ -42,6 +42,11 @@ export abstract class RequestWriter {
     return { body, losses: this.losses, maxOutput, cache, renamed: this.#names.renamed }
   }
 
+  /** What was read as one that is only moved, where it is looked into all the same. */
+  protected whole(text: Literal): Literal {
+    return this.ask.short?.whole(text) ?? text
+  }
+
   /** The maximum that is asked for, but not more than the model gives; null = none is. */
   protected get maxOutput(): number | null {
     const { maxOutput } = this.ask

@@ -200,8 +200,8 @@ export const chatSearch = (words: SearchWords, search: Search, isForced: boolean
 const LONGEST_QUERY = 300
 
 /** What the user wants to know, for clients that show what was searched for where the upstream does not say it. */
-export function queryOf({ turns }: Ask): Literal {
+export function queryOf({ turns, short }: Ask): Literal {
   const said = turns.findLast(({ role }) => role === 'user')?.parts.findLast(part => part.type === 'text')
-  const text = said === undefined ? '' : (decode(said.text) ?? '')
+  const text = said === undefined ? '' : (decode(short?.whole(said.text) ?? said.text) ?? '')
   return literal(text.trim().slice(0, LONGEST_QUERY).toWellFormed())
 }

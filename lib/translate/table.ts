@@ -22,6 +22,7 @@ import {
 } from './events.ts'
 import { isThird, NO_STATE } from './generate/members.ts'
 import type { JsonText } from './json/literal.ts'
+import { MOST_LEFT_BYTES, ShortBody } from './json/short-body.ts'
 import { writeOpenaiError } from './openai.ts'
 import type { StatePlace } from './opaque.ts'
 import { messagesAnswerReader } from './messages/answer-reader.ts'
@@ -45,6 +46,8 @@ import { generateAnswerWriter, writeGenerateError } from './generate/answer-writ
 import { readGenerateRequest } from './generate/request-reader.ts'
 import { writeGenerateRequest } from './generate/request-writer.ts'
 
+export { ManyValues } from './json/short-body.ts'
+
 /** What a protocol of text brings for its upstreams: a writer of requests, and a reader of answers. */
 interface TranslatedUpstream {
   /**
@@ -64,7 +67,7 @@ export interface Translated extends TranslatedUpstream {
    * Reads a client's request. `head` has what stands elsewhere than in the body in some protocols. Throws `Untranslatable`
    * when the body has something that no other protocol can say.
    */
-  readRequest(body: Buffer, head: AskHead): Ask
+  readRequest(body: Buffer | ShortBody, head: AskHead): Ask
   /** One writer for each answer to a client. */
   answerWriter(options: WriterOptions): AnswerWriter
   /** An error that an upstream answered in the place of an answer (`readFailure`), for a client of this protocol. */
@@ -151,8 +154,6 @@ export const translatedUpstream = (protocol: Protocol): TranslatedUpstream =>
 
 // --- a request
 
-const NOTHING: Buffer = Buffer.alloc(0)
-
 /** Why a request is not translated: a member of the client's body cannot be said, or the process has no memory for another body. */
 export type NotTranslated = { field: string } | 'memory'
 
@@ -188,7 +189,7 @@ export class RequestTranslations {
     this.making?.cancel()
     this.making = null
     this.ask = null
-    for (const one of this.made.values()) if (one !== 'memory' && 'body' in one) one.body = NOTHING
+    for (const one of this.made.values()) if (one !== 'memory' && 'body' in one) one.body = []
   }
 }
 
@@ -202,15 +203,34 @@ export class FoundInBody {
 
 const JSON_TYPE = 'application/json'
 
+/** Reads a client's request. `longStrings`: as the facts of the body say. */
+export function readRequest(
+  protocol: Protocol,
+  parts: readonly Buffer[],
+  longStrings: readonly number[],
+  head: AskHead,
+): Ask {
+  return translated(protocol).readRequest(new ShortBody(parts, longStrings, head.mostBytes), head)
+}
+
+/** The most bytes that are to be looked into of a body whose long strings are only moved. */
+export function shortBytes(bodyBytes: number, longStrings: readonly number[]): number {
+  const longBytes = longStrings.reduce((sum, offset, n) => sum + (n % 2 === 0 ? -offset : offset), 0)
+  return bodyBytes - longBytes + (longStrings.length / 2) * MOST_LEFT_BYTES
+}
+
 /**
  * Throws `Untranslatable`, also for what no client of the upstream's own protocol may ask for: an address, say, that is a web page in one
  * protocol may be a file of another account in the other.
  */
 export function translateRequest(ask: Ask, via: Protocol, target: TranslationTarget): TranslatedRequest {
   const { body: text, renamed, losses } = translatedUpstream(via).writeRequest(ask, target)
-  const body = Buffer.from(text, 'latin1')
+  const pieces = ask.short?.pieces(text) ?? [{ bytes: Buffer.from(text, 'latin1'), isMiddle: false }]
   const scan = protocolRow(via).body.scan(JSON_TYPE)
-  scan.feed(body, text)
+  for (const { bytes, isMiddle } of pieces) {
+    if (isMiddle && scan.pass !== undefined) scan.pass(bytes)
+    else scan.feed(bytes)
+  }
   const facts = scan.end() as Facts
   if (facts.invalid !== null) throw new Untranslatable(facts.invalid)
   const { stream, repeated } = ask
@@ -223,7 +243,8 @@ export function translateRequest(ask: Ask, via: Protocol, target: TranslationTar
       ...(ask.search === null ? {} : { query: queryOf(ask) }),
       ...(ask.many === null ? {} : { answers: ask.many.count }),
     },
-    body,
+    body: pieces.map(({ bytes }) => bytes),
+    bytes: pieces.reduce((sum, { bytes }) => sum + bytes.length, 0),
     facts,
     renamed,
     losses,

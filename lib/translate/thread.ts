@@ -28,6 +28,8 @@ export interface RequestJob {
   what: 'request'
   /** In memory of its own, which goes to the thread. */
   bytes: Uint8Array<ArrayBuffer>
+  /** Where its long strings stand. */
+  longStrings: readonly number[]
   protocol: Protocol
   head: AskHead
   via: Protocol

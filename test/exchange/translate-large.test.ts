@@ -5,10 +5,11 @@ import type { Ask } from './support/client.ts'
 import { HEADERS, MODEL, NOTHING_LEFT, type Options, open, PATHS, type Scene } from './support/gateway.ts'
 import type { Script } from './support/upstream.ts'
 
-/** Above what is translated on the main thread. */
 const TEXT = `${'so "it" is \u00e9\n'.repeat(60_000)}.`
+/** The same in parts, none of which is only moved, so that it is above what is translated on the main thread. */
+const PARTS = (TEXT.match(/[\s\S]{1,3000}/g) as string[]).map(text => ({ type: 'text', text }))
 
-const asks = (content: string, more: object = {}): Ask => ({
+const asks = (content: string | object[], more: object = {}): Ask => ({
   path: PATHS.messages,
   headers: HEADERS,
   body: { model: MODEL, max_tokens: 100, messages: [{ role: 'user', content }], ...more },
@@ -34,7 +35,7 @@ const nothingLeft = async (t: Test, s: Scene) => {
 t.test('a large request and a large document arrive as small ones do, and are charged alike', async t => {
   const s = await open(t, CHAT)
   s.at('a').script = answers(TEXT)
-  const asked = s.ask(asks(TEXT))
+  const asked = s.ask(asks(PARTS))
   t.equal(await asked.end(), 'whole')
   const { status, headers, body } = asked.answer
   t.match([status, headers.get('x-gateway-via')], [200, 'chat'])
@@ -44,11 +45,43 @@ t.test('a large request and a large document arrive as small ones do, and are ch
     usage: { input_tokens: 100, output_tokens: 10 },
   })
   const sent = JSON.parse((await s.at('a').call()).body)
-  t.equal(sent.messages[0].content, TEXT)
+  t.same(sent.messages[0].content, PARTS)
   t.equal(sent.max_tokens, 100)
   t.match((await s.books()).rows, [{ via: 'chat', basis: 'reported', charge: 280, end: 'completed' }])
   t.same([await translated(s, 'request', 'done'), await translated(s, 'answer', 'done')], [1, 1])
   t.match(await s.metric('gateway_upstream_attempts_total', { channel: 'a', result: 'ok' }), 1)
+  await nothingLeft(t, s)
+})
+
+t.test('a long string is moved on the main thread, to the byte, and read whole by another one', async t => {
+  const content = [TEXT, 'x'].map(text => ({ type: 'text', text }))
+  for (const [more, done] of [
+    [{}, 0],
+    [{ metadata: { user_id: TEXT } }, 1],
+  ] as const) {
+    const s = await open(t, CHAT)
+    s.at('a').script = answers('Good morning to you')
+    const asked = s.ask(asks(content, more))
+    t.equal(await asked.end(), 'whole')
+    t.equal(asked.status, 200)
+    t.equal(JSON.parse((await s.at('a').call()).body).messages[0].content[0].text, TEXT)
+    t.match((await s.books()).rows, [{ via: 'chat', basis: 'reported', charge: 280, end: 'completed' }])
+    t.equal((await translated(s, 'request', 'done')) ?? 0, done)
+    await nothingLeft(t, s)
+  }
+})
+
+t.test('a long string that is no JSON is refused, whether it is moved or not', async t => {
+  const s = await open(t, CHAT)
+  const body = JSON.stringify({ model: MODEL, max_tokens: 100, messages: [{ role: 'user', content: TEXT }] })
+  for (const wrong of ['\n', '\\x', '\\u12g4', '\0']) {
+    const at = body.indexOf('so', 400_000)
+    const asked = s.ask({ ...asks(''), body: `${body.slice(0, at)}${wrong}${body.slice(at)}` })
+    t.equal(await asked.end(), 'whole')
+    t.equal(asked.status, 400, JSON.stringify(wrong))
+    t.match(asked.text, /不支持参数 body/)
+  }
+  t.same(s.asked(), { a: 0 })
   await nothingLeft(t, s)
 })
 
@@ -66,7 +99,7 @@ t.test('a body of many small values is large, too', async t => {
 
 t.test('a client that leaves while its request is written: no upstream hears of it', async t => {
   const s = await open(t, CHAT)
-  const asked = s.ask(asks(TEXT))
+  const asked = s.ask(asks(PARTS))
   await until('the request is being written', () => s.services.buffered.bytes > 1.5 * TEXT.length)
   asked.leave()
   await until('it is called off', async () => (await translated(s, 'request', 'left')) === 1)

@@ -1,6 +1,6 @@
 /** The ends of long strings, beside what a loop over single characters finds, and what the engine takes for JSON. */
 import t from 'tap'
-import { endInBytes, endOfLong, ESCAPING } from '../../lib/protocols/json/inside.ts'
+import { endInBytes, endOfLong, ESCAPING, mayStandInside } from '../../lib/protocols/json/inside.ts'
 import { type Random, seeded } from '../support/random.ts'
 
 const WORDS = [
@@ -52,6 +52,22 @@ t.test('random strings, of which some are longer than several windows', async t 
     for (const isStrict of [true, false])
       if (search(text, 0, isStrict) !== byLoop(text, 0, isStrict))
         t.fail(`run ${run}, strict ${isStrict}: ${JSON.stringify(text.slice(0, 500))}`)
+  }
+  t.pass('no difference')
+})
+
+t.test('random pieces, of which a string may consist or not', async t => {
+  const random = seeded(t)
+  for (let run = 0; run < 10_000; run++) {
+    const text = textOf(random, random.int(0, run % 100 === 0 ? 20_000 : 80)).slice(0, random.pick([-2, -1, 1e9]))
+    const pieces: Buffer[] = []
+    for (let at = 0; at < text.length; ) {
+      const end = at + random.int(1, random.pick([3, 100, 100_000]))
+      pieces.push(Buffer.from(text.slice(at, end), 'latin1'))
+      at = end
+    }
+    if (mayStandInside(pieces) !== (byLoop(`${text}"`, 0, true) === text.length + 1))
+      t.fail(`run ${run}: ${JSON.stringify(text.slice(0, 500))}`)
   }
   t.pass('no difference')
 })

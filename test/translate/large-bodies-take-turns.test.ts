@@ -12,6 +12,7 @@ import { type RequestJob, TranslationThreads } from '../../lib/translate/thread.
 const job = (): RequestJob => ({
   what: 'request',
   bytes: new Uint8Array(Buffer.from('{"messages":[{"role":"user","content":"x"}]}')),
+  longStrings: [],
   protocol: 'chat',
   head: { model: 'm', stream: false },
   via: 'messages',

@@ -61,7 +61,7 @@ function inline(job: RequestJob, bytes: Buffer): Done {
     const ask = translated(job.protocol).readRequest(bytes, job.head)
     isRead = true
     const { body, target: _, ...written } = translateRequest(ask, job.via, job.target)
-    return { what: 'request', written: { ...written, body: own(body) } }
+    return { what: 'request', written: { ...written, body: own(Buffer.concat(body)) } }
   } catch (error) {
     return { what: 'unfit', field: (error as Untranslatable).field, isRead }
   }
@@ -82,7 +82,10 @@ function randomRequest(random: Random): { job: RequestJob; bytes: Buffer } {
   ])
   const bytes = Buffer.from(`{${odd}${written.slice(1)}`, 'latin1')
   const head = { model: 'model', stream: ask.stream }
-  return { job: { what: 'request', bytes: own(bytes), protocol, head, via, target: plainTarget('m') }, bytes }
+  return {
+    job: { what: 'request', bytes: own(bytes), longStrings: [], protocol, head, via, target: plainTarget('m') },
+    bytes,
+  }
 }
 
 /** `isCut`: it breaks off in its first half. */
@@ -136,6 +139,7 @@ t.test('what an answer says in the words of our usage is not taken for the place
 
 const asked = (text: string, protocol: Protocol = 'chat'): RequestJob => ({
   what: 'request',
+  longStrings: [],
   bytes: own(`{"messages":[{"role":"user","content":${JSON.stringify(text)}}]}`),
   protocol,
   head: { model: 'm', stream: false },

@@ -10,12 +10,14 @@ import type { Facts } from '../../protocols/requests/facts.ts'
 import type { Protocol } from '../../terms/records.ts'
 import type { Target as RequestTarget } from '../../terms/target.ts'
 import type { Ask, AskHead, TranslationTarget, TranslatedRequest } from '../../translate/ask.ts'
-import { type LossWord, ManyValues, Untranslatable } from '../../translate/events.ts'
+import { type LossWord, Untranslatable } from '../../translate/events.ts'
 import {
   FoundInBody,
+  ManyValues,
   RequestTranslations,
   type NotTranslated,
-  translated,
+  readRequest,
+  shortBytes,
   translatedRow,
   translateRequest,
 } from '../../translate/table.ts'
@@ -33,12 +35,20 @@ const MOST_BYTES = 16 * 1024 * 1024
 /** Translating a body of this size, or of so many values, takes some milliseconds, in which all other exchanges wait. */
 const MOST_INLINE_BYTES = 512 * 1024
 const MOST_INLINE_VALUES = 8192
+/** The same of what is only moved: the long strings of a body of this size. */
+const MOST_MOVED_BYTES = 4 * 1024 * 1024
 
 const isNone = (made: TranslatedRequest | Ask | NotTranslated): made is NotTranslated =>
   made === 'memory' || 'field' in made
 
-const translationsOf = (x: Exchange): RequestTranslations =>
-  (x.translations ??= new RequestTranslations(x.bodyBytes > MOST_INLINE_BYTES && x.bodyBytes <= MOST_BYTES))
+const translationsOf = (x: Exchange): RequestTranslations => (x.translations ??= new RequestTranslations(isHeavy(x)))
+
+/** Long strings are mostly moved, and only checked. */
+function isHeavy({ bodyBytes, facts }: Exchange): boolean {
+  const { longStrings } = facts as Facts
+  const isLong = bodyBytes > MOST_MOVED_BYTES || shortBytes(bodyBytes, longStrings) > MOST_INLINE_BYTES
+  return bodyBytes <= MOST_BYTES && isLong
+}
 
 /** Throws `ManyValues`, and what is a fault of ours. */
 function madeFor(x: Exchange, services: Services, candidate: TranslationWay): TranslatedRequest | NotTranslated {
@@ -59,7 +69,7 @@ function make(
     const { ask } = translations
     if (isNone(ask)) return ask
     const made = translateRequest(ask, via, target)
-    return takes(x, services, made.body.length) ? made : 'memory'
+    return takes(x, services, made.bytes) ? made : 'memory'
   } catch (error) {
     if (error instanceof Untranslatable) return { field: error.field }
     throw error
@@ -69,10 +79,9 @@ function make(
 function readAsk(x: Exchange, translations: RequestTranslations, services: Services): Ask | NotTranslated {
   if (x.bodyBytes > MOST_BYTES) return { field: 'body' }
   if (!takesText(x, translations, services)) return 'memory'
-  const [first] = x.body
-  const body = x.body.length === 1 && first !== undefined ? first : Buffer.concat(x.body)
   try {
-    return translated(x.protocol as Protocol).readRequest(body, { ...headOf(x), mostValues: MOST_INLINE_VALUES })
+    const head = { ...headOf(x), mostValues: MOST_INLINE_VALUES, mostBytes: MOST_INLINE_BYTES }
+    return readRequest(x.protocol as Protocol, x.body, (x.facts as Facts).longStrings, head)
   } catch (error) {
     if (error instanceof Untranslatable) return { field: error.field } // of all targets, so that the body is read once
     throw error
@@ -145,7 +154,8 @@ function jobOf(x: Exchange, { via, target }: TranslationWay): RequestJob {
     bytes.set(part, at)
     at += part.length
   }
-  return { what: 'request', bytes, protocol: x.protocol as Protocol, head: headOf(x), via, target }
+  const { longStrings } = x.facts as Facts
+  return { what: 'request', bytes, longStrings, protocol: x.protocol as Protocol, head: headOf(x), via, target }
 }
 
 function taken(
@@ -157,7 +167,7 @@ function taken(
   if (result.what === 'unfit') return { field: result.field }
   if (result.what !== 'request') return 'memory' // the queue was full, or the thread died of the body
   const { body, ...rest } = result.written
-  return takes(x, services, body.length) ? { ...rest, target, body: Buffer.from(body.buffer) } : 'memory'
+  return takes(x, services, rest.bytes) ? { ...rest, target, body: [Buffer.from(body.buffer)] } : 'memory'
 }
 
 // --- whom it can be said to
@@ -217,8 +227,8 @@ export function prepareBody(
   isOver: () => boolean,
 ): Promise<void> | null {
   const made = translatedFor(x, services, candidate)
-  const parts = made === null ? x.body : [made.body]
-  if ((made === null ? x.bodyBytes : made.body.length) <= LARGE_BYTES) return null
+  const { body: parts, bytes } = made ?? { body: x.body, bytes: x.bodyBytes }
+  if (bytes <= LARGE_BYTES) return null
   const found = (x.found ??= new FoundInBody())
   const rule = ruleOf(x, candidate)
   const scan = rule === undefined || found.rules.get(made)?.has(rule) ? null : new RuleScan(rule)

@@ -79,9 +79,9 @@ function translatedBody(
   candidate: Candidate,
   headers: readonly string[],
 ): Edited {
-  const { body } = translated
-  const edits = editsByRule(x, translated, [body], candidate, headers)
-  return edits.length === 0 ? { chunks: [body], length: body.length } : editBody([body], edits)
+  const { body, bytes } = translated
+  const edits = editsByRule(x, translated, body, candidate, headers)
+  return edits.length === 0 ? { chunks: body as Buffer[], length: bytes } : editBody(body, edits)
 }
 
 function editsByRule(

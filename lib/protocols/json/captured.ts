@@ -92,6 +92,17 @@ export class CapturedText {
     this.#from = limit > 0 ? at : -1
   }
 
+  /** How many more bytes of the text are wanted. */
+  get room(): number {
+    return this.#from < 0 ? 0 : this.#limit - this.#kept.length
+  }
+
+  /** More of the text has gone by than is wanted. */
+  pass(head: boolean): void {
+    if (this.#from >= 0 && !head) this.#kept = ''
+    this.#from = -1
+  }
+
   /** What is read of a chunk ends at `end`, before the text does. `head`: the beginning of a text is kept that is too long. */
   endChunk(chunk: Buffer, end: number, head: boolean): void {
     const from = this.#from

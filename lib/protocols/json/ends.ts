@@ -50,6 +50,11 @@ export class StringEnd {
     return end
   }
 
+  /** More of the string has gone by, and no escape is open at its end. */
+  pass(): void {
+    this.#escaped = false
+  }
+
   #compare(chunk: Buffer, from: number): void {
     if (!this.#goesOn) this.#awaited = 2
     for (let i = from; this.#awaited > 0 && i < chunk.length; i++) {

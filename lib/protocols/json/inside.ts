@@ -272,3 +272,23 @@ export function endInBytes(chunk: Buffer, from: number): number {
   }
   return -1
 }
+
+const QUOTE = 0x22
+
+/** Whether these bytes, one piece after the other, may stand in a string: whole escapes, no control characters, no quote that would end it. */
+export function mayStandInside(pieces: readonly Buffer[]): boolean {
+  let held = 0
+  for (const piece of pieces)
+    for (let at = 0; at < piece.length; ) {
+      const taken = piece.copy(memory, START + held, at, at + WINDOW - held)
+      at += taken
+      held += taken
+      if (held < WINDOW) continue
+      const whole = ~c(WINDOW)
+      if (whole + ESCAPE <= WINDOW) return false
+      memory.copyWithin(START, START + whole, START + WINDOW)
+      held = WINDOW - whole
+    }
+  memory[START + held] = QUOTE
+  return c(held + 1) === held + 1
+}

@@ -184,6 +184,15 @@ export class JsonScanner {
     return i
   }
 
+  /** Takes a chunk from the middle of a string, of which whole characters stand in it and not the end. It reads no more of it than is captured. */
+  pass(chunk: Buffer): void {
+    const read = Math.min(chunk.length, this.#captured.room)
+    if (read > 0) this.feed(chunk.subarray(0, read))
+    if (read < chunk.length) this.#captured.pass(this.#heads && this.#state === IN_STRING)
+    this.#strings.pass()
+    this.#base += chunk.length - read
+  }
+
   /** A string goes on that is no key. */
   get #isInString(): boolean {
     return this.#state === IN_STRING || (this.#state === NESTED && this.#nested.inString)

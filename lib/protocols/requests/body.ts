@@ -14,6 +14,8 @@ import type { Place } from './places.ts'
 export interface BodyScan {
   /** `text`: the same bytes as Latin-1, where the caller has it. */
   feed(chunk: Buffer, text?: string): void
+  /** The same of bytes from the middle of a string, of which is known that no escape is open at their end and that they do not end it. */
+  pass?(chunk: Buffer): void
   /** Returns null when the body is not of this form. */
   end(): Facts | null
 }

@@ -128,6 +128,9 @@ interface Advisor {
   maximum: number | null
 }
 
+/** A string of so many bytes, quotes included, is long. */
+export const LONG_STRING_BYTES = 4096
+
 /** How the strings begin in which clients keep the state of an upstream of another protocol for us, plain and in base64. */
 export const STATE_STARTS = ['gw', 'Z3'].map(startOf)
 
@@ -216,6 +219,8 @@ export class Facts {
   openedAt = 0
   /** True when a string of the body begins as one of `STATE_STARTS`. */
   mayHaveState = false
+  /** Offsets of the long strings that were come upon, quotes included: start and end of the first, of the second … */
+  readonly longStrings: number[] = []
 }
 
 /** The facts while the body arrives, with what some of them are computed from when it is whole. */

@@ -5,7 +5,7 @@
 
 import { type JsonKind, JsonScanner, type ScanEvents } from '../json/scanner.ts'
 import { REMOVABLE } from './edits.ts'
-import { Draft, type Facts, factsOf, STATE_STARTS } from './facts.ts'
+import { Draft, type Facts, factsOf, LONG_STRING_BYTES, STATE_STARTS } from './facts.ts'
 import { type Field, Names, PlaceFrame, type Place, type Value } from './places.ts'
 
 const MAY_GO = new Names<boolean>()
@@ -26,6 +26,10 @@ export class JsonBodyScan {
 
   feed(chunk: Buffer, text?: string): void {
     this.#reader?.feed(chunk, text)
+  }
+
+  pass(chunk: Buffer): void {
+    this.#reader?.pass(chunk)
   }
 
   end(): Facts | null {
@@ -74,6 +78,11 @@ class Reader implements ScanEvents {
   feed(chunk: Buffer, text?: string): void {
     this.bytes += chunk.length
     this.#scanner.feed(chunk, text)
+  }
+
+  pass(chunk: Buffer): void {
+    this.bytes += chunk.length
+    this.#scanner.pass(chunk)
   }
 
   /** Looks up the field of a member. A name that is refused is noticed here, whatever the value is. */
@@ -155,6 +164,7 @@ class Reader implements ScanEvents {
   member(key: string, kind: JsonKind, start: number, end: number, text: string | null): void {
     const field = kind === 'scalar' ? this.#find(key) : this.#field
     if (this.#depth === 0) this.#endMember(end)
+    if (kind === 'string' && end - start >= LONG_STRING_BYTES) this.#draft.longStrings.push(start, end)
     if (field === null || field.read === null) return
     const value = this.#value
     value.kind = kind

@@ -2,6 +2,7 @@
 import type { Ask, AskHead, CallPart, Choice, MediaPart, ResultPart, TextPart, Tool, TurnPart } from '../ask.ts'
 import { type Opaque, Untranslatable } from '../events.ts'
 import { EMPTY_TEXT, join, type Literal, quote } from '../json/literal.ts'
+import type { ShortBody } from '../json/short-body.ts'
 import type { Node, Tree } from '../json/tree.ts'
 import { unseal } from '../opaque.ts'
 import { breakpointOf, fileAt, mediaAt, schemaFormat } from '../openai.ts'
@@ -219,7 +220,7 @@ class ChatPartReader extends PartReader {
   // --- parts
 
   #content(content: Node): (TextPart | MediaPart)[] {
-    const whole = this.tree.literal(content)
+    const whole = this.tree.moved(content)
     if (whole !== null) return [{ type: 'text', text: whole }]
     return this.tree.elements(content).map(part => this.#part(part))
   }
@@ -229,13 +230,13 @@ class ChatPartReader extends PartReader {
     const type = this.tree.string(part, 'type')
     switch (type) {
       case 'text':
-        return { type: 'text', text: this.tree.literal(part, 'text') ?? EMPTY_TEXT, ...cache }
+        return { type: 'text', text: this.tree.moved(part, 'text') ?? EMPTY_TEXT, ...cache }
       case 'refusal':
         return { type: 'text', text: this.tree.literal(part, 'refusal') ?? EMPTY_TEXT, refusal: true }
       case 'image_url':
       case 'video_url': {
         const media = this.tree.get(part, type)
-        const url = this.tree.literal(media) ?? this.tree.literal(media, 'url')
+        const url = this.tree.moved(media) ?? this.tree.moved(media, 'url')
         return { ...mediaAt(type === 'image_url' ? 'image' : 'video', url ?? EMPTY_TEXT), ...cache }
       }
       case 'file':
@@ -253,7 +254,7 @@ class ChatPartReader extends PartReader {
       type: 'media',
       kind: 'audio',
       mime: `audio/${format}`,
-      base64: this.tree.literal(node, 'data') ?? EMPTY_TEXT,
+      base64: this.tree.moved(node, 'data') ?? EMPTY_TEXT,
     }
   }
 }
@@ -369,9 +370,9 @@ const MEMBERS: MemberReaders = {
   plugins,
 }
 
-export function readChatRequest(body: Buffer, head: AskHead): Ask {
+export function readChatRequest(body: Buffer | ShortBody, head: AskHead): Ask {
   const tree = treeOfBody(body, head)
-  const ask = askOf(tree, head, MEMBERS)
+  const ask = askOf(body, tree, head, MEMBERS)
   settleSearch(ask)
   checkChoice(ask)
   return ask

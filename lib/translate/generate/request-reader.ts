@@ -24,6 +24,7 @@ import {
   quote,
   typed,
 } from '../json/literal.ts'
+import type { ShortBody } from '../json/short-body.ts'
 import { type Node, Tree } from '../json/tree.ts'
 import { unseal64 } from '../opaque.ts'
 import {
@@ -164,12 +165,13 @@ class GeneratePartReader extends PartReader {
   #get = (node: Node, name: string): Node => get(this.tree, node, name)
   #string = (node: Node, name: string): string | null => stringAt(this.tree, node, name)
   #literal = (node: Node, name: string): Literal | null => literalAt(this.tree, node, name)
+  #moved = (node: Node, name: string): Literal | null => this.tree.moved(this.#get(node, name))
   #is = (node: Node): boolean => this.tree.kind(node) === 'object'
 
   #part({ role, parts }: Turn, part: Node): void {
     const call = this.#get(part, 'functionCall')
     const result = this.#get(part, 'functionResponse')
-    const text = this.#literal(part, 'text')
+    const text = this.#moved(part, 'text')
     if (this.#is(call)) parts.push(this.#call(call, this.#state(part)))
     else if (this.#is(result)) parts.push(this.#result(result))
     else if (text !== null || this.#isState(part)) this.#text(parts, role, part, text ?? EMPTY_TEXT)
@@ -196,7 +198,7 @@ class GeneratePartReader extends PartReader {
 
   system(parts: readonly Node[]): void {
     for (const part of parts) {
-      const text = this.#literal(part, 'text')
+      const text = this.#moved(part, 'text')
       const read = text === null ? this.#other(part) : ({ type: 'text', text } as const)
       if (read !== null) addSystem(this.ask, [read])
     }
@@ -265,7 +267,7 @@ class GeneratePartReader extends PartReader {
     const only = names.length === 1 ? names[0] : undefined
     if (only === 'output' || only === 'error') {
       const value = this.tree.get(response, only)
-      const text = this.tree.literal(value) ?? quote(this.tree.source(value))
+      const text = this.tree.moved(value) ?? quote(this.tree.source(value))
       return { text, error: only === 'error' }
     }
     return { text: names.length === 0 ? null : quote(this.tree.source(response)), error: false }
@@ -274,7 +276,7 @@ class GeneratePartReader extends PartReader {
   #media(part: Node): TextPart | MediaPart | null {
     const blob = this.#get(part, 'inlineData')
     const file = this.#get(part, 'fileData')
-    if (this.#is(blob)) return this.#blob(blob, this.#literal(blob, 'data') ?? EMPTY_TEXT)
+    if (this.#is(blob)) return this.#blob(blob)
     if (!this.#is(file)) return null
     const url = this.#literal(file, 'fileUri') ?? EMPTY_TEXT
     if (!OF_THE_WEB.test(url)) throw new Untranslatable('fileData.fileUri')
@@ -282,10 +284,11 @@ class GeneratePartReader extends PartReader {
     return { type: 'media', kind: kindOf(mime), mime, url, ...this.#name(file) }
   }
 
-  #blob(blob: Node, base64: Literal): MediaPart {
+  #blob(blob: Node): MediaPart {
     const mime = this.#string(blob, 'mimeType')
     const media = { type: 'media', kind: kindOf(mime), mime: mime ?? 'application/pdf', ...this.#name(blob) } as const
-    if (!TEXTUAL.test(media.mime)) return { ...media, base64 }
+    if (!TEXTUAL.test(media.mime)) return { ...media, base64: this.#moved(blob, 'data') ?? EMPTY_TEXT }
+    const base64 = this.#literal(blob, 'data') ?? EMPTY_TEXT
     const text = Buffer.from(base64.slice(1, -1).replaceAll('\\/', '/'), 'base64').toString()
     return { ...media, text: literal(text) }
   }
@@ -454,9 +457,9 @@ const MEMBERS = spelled({
   serviceTier: tier,
 })
 
-export function readGenerateRequest(body: Buffer, head: AskHead): Ask {
+export function readGenerateRequest(body: Buffer | ShortBody, head: AskHead): Ask {
   const tree = treeOfBody(body, head)
-  const ask = askOf(tree, head, MEMBERS)
+  const ask = askOf(body, tree, head, MEMBERS)
   checkTools(ask)
   return ask
 }

@@ -261,7 +261,7 @@ class GenerateWriter extends RequestWriter {
       functionResponse: object({
         id: literal(own),
         name: this.#called.get(id) ?? literal(name ?? own),
-        response: error ? object({ error: text }) : responseOf(text),
+        response: error ? object({ error: text }) : responseOf(MAY_BE_OBJECT.test(text) ? this.whole(text) : text),
         parts: inside.length === 0 ? undefined : array(inside),
       }),
     })
@@ -329,6 +329,9 @@ class GenerateWriter extends RequestWriter {
     return object ?? '{}'
   }
 }
+
+/** What is none says so by its first character. */
+const MAY_BE_OBJECT = /^"[\s\\{]/
 
 /** An object goes in as it is, unless it would say something else there. */
 function responseOf(text: Literal): JsonText {

@@ -41,6 +41,8 @@ const LEVELS = 9
 
 export class Tree {
   text = ''
+  /** Puts long strings where they stand in a text by number (`ShortBody`); null = none do. */
+  whole: ((text: JsonText) => JsonText) | null = null
   #hasEscapes = false
   #nodes = new Int32Array(64 * FIELDS)
   #count = 0
@@ -186,9 +188,13 @@ export class Tree {
     return { start: this.#nodes[node * FIELDS + 1] as number, end: this.#nodes[node * FIELDS + 2] as number }
   }
 
-  /** The value as it stands in the text; empty where there is none. */
+  /** The value as it stands in the body; empty where there is none. */
   source(of: Node, member?: string): JsonText {
-    const node = this.#at(of, member)
+    const text = this.#inText(this.#at(of, member))
+    return this.whole === null ? text : this.whole(text)
+  }
+
+  #inText(node: Node): JsonText {
     return node === NONE ? '' : this.text.slice(this.#nodes[node * FIELDS + 1], this.#nodes[node * FIELDS + 2])
   }
 
@@ -259,6 +265,12 @@ export class Tree {
   literal(of: Node, member?: string): Literal | null {
     const node = this.#at(of, member)
     return this.kind(node) === 'string' ? this.source(node) : null
+  }
+
+  /** The same of a string that is moved as it stands, at most joined with others: a long one may stand in it by number (`ShortBody`). */
+  moved(of: Node, member?: string): Literal | null {
+    const node = this.#at(of, member)
+    return this.kind(node) === 'string' ? this.#inText(node) : null
   }
 
   /** A string; null = it is none. */

@@ -2,6 +2,7 @@
 import type { Ask, AskHead, MediaPart, TextPart, Turn, TurnPart } from '../ask.ts'
 import { type Opaque, Untranslatable } from '../events.ts'
 import { EMPTY_TEXT, join, type Literal, literal, quote } from '../json/literal.ts'
+import type { ShortBody } from '../json/short-body.ts'
 import { type Node, NONE, type Tree } from '../json/tree.ts'
 import { digest } from '../names.ts'
 import { unseal } from '../opaque.ts'
@@ -38,8 +39,9 @@ import { PastSearches, turnsOf } from './past-searches.ts'
 const ATTRIBUTION = '"x-anthropic-billing-header: cc_version='
 const LINE_END = '\\n'
 
-function withoutAttribution(text: Literal): Literal {
-  if (!text.startsWith(ATTRIBUTION)) return text
+function withoutAttribution(moved: Literal, tree: Tree): Literal {
+  if (!moved.startsWith(ATTRIBUTION)) return moved
+  const text = tree.whole?.(moved) ?? moved
   let end = text.indexOf(LINE_END)
   if (end < 0) return EMPTY_TEXT
   while (text.startsWith(LINE_END, end)) end += LINE_END.length
@@ -47,14 +49,14 @@ function withoutAttribution(text: Literal): Literal {
 }
 
 const readSystem: MemberReader = (ask, tree, node) => {
-  const whole = tree.literal(node)
+  const whole = tree.moved(node)
   if (whole !== null) {
     ask.system.push({ type: 'text', text: whole })
     return
   }
   const parts = new MessagesPartReader(ask, tree).contents(node)
   const first = parts[0]
-  if (first?.type === 'text') first.text = withoutAttribution(first.text)
+  if (first?.type === 'text') first.text = withoutAttribution(first.text, tree)
   if (first?.type === 'text' && first.text === EMPTY_TEXT) parts.shift()
   addSystem(ask, parts)
 }
@@ -66,7 +68,7 @@ const readTurns: MemberReader = (ask, tree, node) => {
     const role = tree.string(message, 'role') ?? ''
     if (!ROLES.has(role)) throw new Untranslatable('messages.role')
     const content = tree.get(message, 'content')
-    const text = tree.literal(content)
+    const text = tree.moved(content)
     const parts = text === null ? new MessagesPartReader(ask, tree).read(content) : [{ type: 'text', text } as const]
     if (role === 'assistant' && parts.some(({ type }) => type === 'result'))
       for (const turn of turnsOf(parts)) ask.turns.push(turn)
@@ -78,11 +80,11 @@ const readTurns: MemberReader = (ask, tree, node) => {
 
 /** The texts of a string or of blocks; other blocks are left out. */
 function textsOf(tree: Tree, node: Node): TextPart[] {
-  const whole = tree.literal(node)
+  const whole = tree.moved(node)
   if (whole !== null) return [{ type: 'text', text: whole }]
   const texts: TextPart[] = []
   for (const block of tree.elements(node)) {
-    const text = tree.literal(block, 'text')
+    const text = tree.moved(block, 'text')
     if (text !== null) texts.push({ type: 'text', text, ...cacheOf(tree, block) })
   }
   return texts
@@ -158,7 +160,7 @@ class MessagesPartReader extends PartReader {
 
   /** The parts of a result or of the system prompt: a text, a list of blocks, or one block alone. */
   contents(node: Node): (TextPart | MediaPart)[] {
-    const text = this.tree.literal(node)
+    const text = this.tree.moved(node)
     if (text !== null) return [{ type: 'text', text }]
     return this.#blocks(node)
       .map(block => this.#content(block))
@@ -174,7 +176,7 @@ class MessagesPartReader extends PartReader {
     const cache = cacheOf(this.tree, block)
     switch (this.tree.string(block, 'type') ?? 'text') {
       case 'text':
-        return { type: 'text', text: this.tree.literal(block, 'text') ?? EMPTY_TEXT, ...cache }
+        return { type: 'text', text: this.tree.moved(block, 'text') ?? EMPTY_TEXT, ...cache }
       case 'image':
         return { type: 'media', kind: 'image', mime: null, ...this.#source(this.tree.get(block, 'source')), ...cache }
       case 'document':
@@ -194,7 +196,7 @@ class MessagesPartReader extends PartReader {
   #source(source: Node): Partial<MediaPart> {
     const url = this.tree.literal(source, 'url')
     if (url !== null) return { url }
-    const base64 = this.tree.literal(source, 'data')
+    const base64 = this.tree.moved(source, 'data')
     if (base64 === null) throw new Untranslatable('file_id')
     return { mime: this.tree.string(source, 'media_type'), base64 }
   }
@@ -208,7 +210,7 @@ class MessagesPartReader extends PartReader {
     const media = { type: 'media', kind: 'document', ...name } as const
     switch (this.tree.string(source, 'type')) {
       case 'text':
-        return { ...media, mime: 'text/plain', text: this.tree.literal(source, 'data') ?? EMPTY_TEXT }
+        return { ...media, mime: 'text/plain', text: this.tree.moved(source, 'data') ?? EMPTY_TEXT }
       case 'content':
         return { ...media, mime: 'text/plain', text: this.#texts(this.tree.get(source, 'content')) }
       default:
@@ -319,9 +321,9 @@ const MEMBERS: MemberReaders = {
   inference_geo: refuseMember,
 }
 
-export function readMessagesRequest(body: Buffer, head: AskHead): Ask {
+export function readMessagesRequest(body: Buffer | ShortBody, head: AskHead): Ask {
   const tree = treeOfBody(body, head)
-  const ask = askOf(tree, head, MEMBERS)
+  const ask = askOf(body, tree, head, MEMBERS)
   settleSearch(ask, true)
   checkChoice(ask)
   // Claude Code searches the web with such a request: without its only tool, a model would invent what was found

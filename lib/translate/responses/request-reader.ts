@@ -2,6 +2,7 @@
 import type { Ask, AskHead, Choice, MediaPart, TextPart, Tool, Turn, TurnPart } from '../ask.ts'
 import { type Opaque, Untranslatable } from '../events.ts'
 import { EMPTY_TEXT, type JsonText, join, type Literal, object, oneLine, quote } from '../json/literal.ts'
+import type { ShortBody } from '../json/short-body.ts'
 import type { Node, Tree } from '../json/tree.ts'
 import { unseal } from '../opaque.ts'
 import { breakpointOf, fileAt, mediaAt, schemaFormat } from '../openai.ts'
@@ -193,7 +194,7 @@ class ResponsesPartReader extends PartReader {
 
   /** A picture that a model has drawn. One that is kept elsewhere cannot be shown again. */
   #image(item: Node): void {
-    const base64 = this.tree.literal(item, 'result')
+    const base64 = this.tree.moved(item, 'result')
     if (base64 === null || base64 === EMPTY_TEXT) this.ask.losses.add('server_tools')
     else this.#add('assistant', [{ type: 'media', kind: 'image', mime: 'image/png', base64 }])
   }
@@ -250,7 +251,7 @@ class ResponsesPartReader extends PartReader {
   // --- what may stand in a message and in a result
 
   #parts(content: Node): (TextPart | MediaPart)[] {
-    const whole = this.tree.literal(content)
+    const whole = this.tree.moved(content)
     if (whole !== null) return [{ type: 'text', text: whole }]
     return this.tree.elements(content).map(part => this.#part(part))
   }
@@ -261,11 +262,11 @@ class ResponsesPartReader extends PartReader {
       case 'input_text':
       case 'output_text':
       case 'text':
-        return { type: 'text', text: this.tree.literal(part, 'text') ?? EMPTY_TEXT, ...breakpointOf(this.tree, part) }
+        return { type: 'text', text: this.tree.moved(part, 'text') ?? EMPTY_TEXT, ...breakpointOf(this.tree, part) }
       case 'refusal':
         return { type: 'text', text: this.tree.literal(part, 'refusal') ?? EMPTY_TEXT, refusal: true }
       case 'input_image': {
-        const url = this.tree.literal(part, 'image_url')
+        const url = this.tree.moved(part, 'image_url')
         if (url === null) throw new Untranslatable('file_id')
         return { ...mediaAt('image', url), ...breakpointOf(this.tree, part) }
       }
@@ -366,9 +367,9 @@ const MEMBERS: MemberReaders = {
   prompt: refuseMember,
 }
 
-export function readResponsesRequest(body: Buffer, head: AskHead): Ask {
+export function readResponsesRequest(body: Buffer | ShortBody, head: AskHead): Ask {
   const tree = treeOfBody(body, head)
-  const ask = askOf(tree, head, MEMBERS)
+  const ask = askOf(body, tree, head, MEMBERS)
   limitSearch(ask, tree)
   checkTools(ask)
   ask.repeated = repeatedOf(tree)
