@@ -2,6 +2,8 @@
  * Draws a CPU profile as a flame graph in SVG: callers below, callees above, each as wide as the time it took, with its
  * name on hover.
  */
+import { escaped } from '../../lib/base/html.ts'
+
 export interface CpuProfile {
   nodes: {
     id: number
@@ -53,8 +55,6 @@ export function fold(profile: CpuProfile): Frame {
 const WIDTH = 1600
 const ROW = 17
 const NARROWEST = 1.5
-
-const escaped = (text: string): string => text.replace(/[&<>"]/g, c => `&#${c.charCodeAt(0)};`)
 
 /** Warm colours for the gateway's code, blue for libraries, grey for node. */
 function colour(file: string): string {

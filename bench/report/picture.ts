@@ -4,6 +4,7 @@
  */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
+import { escaped } from '../../lib/base/html.ts'
 import { replaceBlock } from './doc-block.ts'
 
 export interface Bar {
@@ -23,7 +24,6 @@ const COLOURS = ['#4477aa', '#ee6677', '#228833', '#ccbb44', '#66ccee', '#aa3377
 const STYLE = `text{font:13px system-ui,sans-serif;fill:#1f2328}.title{font-size:15px;font-weight:600}
 @media (prefers-color-scheme:dark){text{fill:#e6edf3}}`
 
-const escaped = (text: string): string => text.replace(/[&<>"]/g, c => `&#${c.charCodeAt(0)};`)
 const total = ({ parts }: Bar): number => parts.reduce((sum, { value }) => sum + value, 0)
 
 /**

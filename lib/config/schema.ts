@@ -21,8 +21,16 @@ import type { Source } from './yaml.ts'
 const SECURITIES = ['starttls', 'tls', 'none'] as const
 
 export interface PeopleConfig {
-  /** Who becomes a user, and what the account of somebody who registered may do. `rate` null = that of its groups. */
-  registration: { mode: (typeof REGISTRATION_MODES)[number]; groups: string[]; rate: Rate | null }
+  registration: {
+    /** Who becomes a user. */
+    mode: (typeof REGISTRATION_MODES)[number]
+    /** Whether the file says the mode. */
+    said: boolean
+    /** What the account of somebody who registered may do. */
+    groups: string[]
+    /** null = that of its groups. */
+    rate: Rate | null
+  }
   /** null = no mail is sent. */
   smtp: {
     host: string
@@ -39,10 +47,10 @@ export interface PeopleConfig {
 const registration = {
   mode: kind
     .oneOf(...REGISTRATION_MODES)
-    .prefault('closed')
+    .optional()
     .meta({
       description:
-        'Who can become a user. `closed`: whom an operator invites. `invite`: also whom the owner of an account invites; without `smtp` nobody proves the e-mail of such a user. `open`: everybody who proves an e-mail, which needs `smtp`.',
+        'Who can become a user. `closed`: whom an operator invites. `invite`: also whom the owner of an account invites; without `smtp` nobody proves the e-mail of such a user. `open`: everybody who proves an e-mail, which needs `smtp`. Default: `closed`; in the demo, by simulated letters, `open`.',
     }),
   groups: z
     .array(kind.name)
@@ -102,8 +110,9 @@ const peopleSections = {
 type Form = z.output<z.ZodObject<typeof peopleSections>>
 
 export function toPeopleConfig({ registration, smtp, oidc }: Form): PeopleConfig {
+  const { mode, groups, rate = null } = registration
   return {
-    registration: { ...registration, rate: registration.rate ?? null },
+    registration: { mode: mode ?? 'closed', said: mode !== undefined, groups, rate },
     smtp: smtp === undefined ? null : { ...smtp, user: smtp.user ?? null, password: smtp.password ?? null },
     oidc:
       oidc === undefined

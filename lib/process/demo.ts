@@ -133,7 +133,7 @@ async function offerPayments(
   const { sections, payer, smtp, mailbox } = await simulatePayments({ teardown() {} }, { main, xpub, file, told })
   Object.assign(config, { pay: { ...config.pay, ...sections }, payer })
   // a real upstream costs money, which is not for everybody on this machine
-  if (!isUpstreamSimulated || config.smtp !== null || config.registration.mode !== 'closed') return
+  if (!isUpstreamSimulated || config.smtp !== null || config.registration.said) return
   Object.assign(config, { smtp, mailbox, registration: { ...config.registration, mode: 'open' } })
 }
 

@@ -63,7 +63,7 @@ const DEFAULTS: Config = {
   billing: { usdRate: null },
   images: null,
   public: { main: 'http://127.0.0.1:3000', direct: 'http://127.0.0.1:3001', given: false },
-  registration: { mode: 'closed', groups: ['default'], rate: null },
+  registration: { mode: 'closed', said: false, groups: ['default'], rate: null },
   smtp: null,
   oidc: null,
   pay: { title: 'API 充值', order_limit: micro(50_000_000_000), day_limit: micro(100_000_000_000) },

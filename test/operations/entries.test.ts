@@ -300,7 +300,7 @@ t.test('a statement as a file', async t => {
   t.equal(end, '')
   const html = statementHtml(statement)
   t.notMatch(html, /<script|<b>|HYPERLINK\("/)
-  t.match(html, /&lt;b&gt;&quot;Ünï&quot; &amp; Co/)
+  t.match(html, /&#60;b&#62;&#34;Ünï&#34; &#38; Co/)
   for (const sent of [{}, { month: '2026-13' }, { month: '2026-1' }, { month, format: 'pdf' }])
     t.match(
       await refusalOf(new Statements(deps).read('<b>"Ünï" & Co', sent)),

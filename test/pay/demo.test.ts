@@ -44,7 +44,7 @@ class Person {
   }
 }
 
-async function startDemo(t: Test, given: NodeJS.ProcessEnv = {}) {
+async function startDemo(t: Test, given: NodeJS.ProcessEnv = {}, settings: object = {}) {
   const [main, direct, ops] = [await freePort(), await freePort(), await freePort()]
   const folder = t.testdir({
     'c.yaml': JSON.stringify({
@@ -54,6 +54,7 @@ async function startDemo(t: Test, given: NodeJS.ProcessEnv = {}) {
       catalog: path.join(ROOT, 'config/catalog.yaml'),
       // biome-ignore lint/suspicious/noTemplateCurlyInString: that is how our YAML files name variables
       admin_token: '${GATEWAY_ADMIN_TOKEN}',
+      ...settings,
     }),
   })
   const { GATEWAY_ADMIN_TOKEN: _, UPSTREAM_KEY: __, ...env } = process.env
@@ -192,13 +193,20 @@ t.test('a newcomer registers by a simulated letter, tops up in a test account an
   t.notOk(page.includes(reset.exec(output())?.[1] as string), 'what lets into a user that exists is on no page')
 })
 
-t.test('with a real upstream nobody registers in the demo', async t => {
-  const { at, output } = await startDemo(t, { UPSTREAM_KEY: 'real', UPSTREAM_URL: 'http://127.0.0.1:1' })
-  t.notMatch(output(), / register /)
-  t.match(await new Person(at).call('POST', '/registration', { email: 'ann@example.com' }), {
-    error: { message: /nobody can register|不开放注册/ },
+const CLOSED: [what: string, env: NodeJS.ProcessEnv, settings: object][] = [
+  ['with a real upstream', { UPSTREAM_KEY: 'real', UPSTREAM_URL: 'http://127.0.0.1:1' }, {}],
+  ['where the config says so', {}, { registration: { mode: 'closed' } }],
+  ['where the config says that owners invite', {}, { registration: { mode: 'invite' } }],
+]
+for (const [what, env, settings] of CLOSED)
+  t.test(`${what} nobody registers in the demo`, async t => {
+    const { at, payer, output } = await startDemo(t, env, settings)
+    t.ok(payer, 'payments are simulated all the same')
+    t.notMatch(output(), / register /)
+    t.match(await new Person(at).call('POST', '/registration', { email: 'ann@example.com' }), {
+      error: { message: /nobody can register|不开放注册/ },
+    })
   })
-})
 
 t.test('the mailbox is read by no page of another site, and a letter is no markup', async t => {
   const main = 'http://127.0.0.1:1'

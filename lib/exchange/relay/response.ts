@@ -4,6 +4,7 @@
  * left is told nothing: what is written for it here goes nowhere.
  */
 import type { KeyEntry } from '../../access/keys.ts'
+import { escaped } from '../../base/html.ts'
 import { formatMicro, micro } from '../../base/money.ts'
 import { ERRORS, type ErrorName, errorText } from '../../base/errors.ts'
 import type { ProtocolRow } from '../../protocols/protocol.ts'
@@ -408,7 +409,7 @@ function promptOf({ row }: Exchange): { input: number; cached: number } {
 
 /** The page of a time-out, as a content delivery network shows it, with the direct address as a way out. */
 function cdnTimeoutPage(requestId: string, directUrl: string): string {
-  const safe = directUrl.replace(/[&<>"]/g, c => `&#${c.charCodeAt(0)};`)
+  const safe = escaped(directUrl)
   return `<!DOCTYPE html>
 <html lang="zh"><head><meta charset="utf-8"><title>524: A timeout occurred</title></head>
 <body><h1>524: A timeout occurred</h1>

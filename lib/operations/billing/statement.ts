@@ -5,6 +5,7 @@
  */
 import { z } from 'zod'
 import type { Clock } from '../../base/clock.ts'
+import { escaped } from '../../base/html.ts'
 import { formatMicro, type Micro, micro, subtract, ZERO } from '../../base/money.ts'
 import { periodAt } from '../../base/periods.ts'
 import { hourInZone, offsetHours } from '../../base/zone.ts'
@@ -276,10 +277,6 @@ export function statementCsv(statement: Statement): string {
   return table.head() + table.lines(rowsOf(statement))
 }
 
-const ESCAPES: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' }
-const escaped = (value: string | number | null | undefined): string =>
-  String(value ?? '').replace(/[&<>"']/g, character => ESCAPES[character] as string)
-
 const STYLE =
   'body{font:14px system-ui,sans-serif;margin:2em}table{border-collapse:collapse;width:100%}' +
   'th,td{border-bottom:1px solid #ccc;padding:.3em .6em;text-align:left;overflow-wrap:anywhere}' +
@@ -292,7 +289,7 @@ export function statementHtml(statement: Statement): string {
   const cell = (tag: 'td' | 'th', name: string, text: string): string =>
     `<${tag}${name === 'amount' || name === 'balance' ? ' class="amount"' : ''}>${text}</${tag}>`
   const row = (cells: Row) =>
-    `<tr>${COLUMNS.map(({ name, value }) => cell('td', name, escaped(value(cells)))).join('')}</tr>`
+    `<tr>${COLUMNS.map(({ name, value }) => cell('td', name, escaped(String(value(cells) ?? '')))).join('')}</tr>`
   const title = `Statement ${escaped(account)} ${escaped(month)}`
   return [
     `<!doctype html><html lang="en"><head><meta charset="utf-8"><title>${title}</title><style>${STYLE}</style></head>`,
