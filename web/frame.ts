@@ -50,6 +50,7 @@ export const titleOf = (given: Given): string =>
 export function frame(given: Given, view: View | null): Child {
   const row = rowOf(given.page)
   const side = row.area !== 'entry' && signedIn.value
+  const zone = row.times !== undefined && zoneLine(row.times === 'chosen')
   return div(
     { class: `frame ${row.area}${side ? ' sided' : ''}${row.wide === true ? ' wide' : ''}`, id: 'top' },
     a({ class: 'skip', href: '#main' }, w.skip()),
@@ -75,9 +76,10 @@ export function frame(given: Given, view: View | null): Child {
         { class: 'heading' },
         h1({}, heading.value?.() ?? inLanguage(row.title)),
         actions.value && div({ class: 'actions' }, actions.value()),
-        row.times !== undefined && zoneLine(row.times === 'chosen'),
+        row.periods === true && zone,
       ),
       view === null ? div({ class: 'waiting', 'aria-hidden': 'true' }) : view(),
+      row.periods !== true && zone,
     ),
     footer({ class: 'bottom' }, foot()),
     saidLast(),

@@ -1,5 +1,5 @@
 /**
- * Points in time as text, in the zone of the page, which its heading names: that of the books unless the reader chose the
+ * Points in time as text, in the zone of the page, which names it once: that of the books unless the reader chose the
  * browser's or UTC. A page whose figures are money by days and months keeps to the books' zone (sitemap.ts).
  */
 import { signal } from '@preact/signals'

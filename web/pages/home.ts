@@ -82,7 +82,7 @@ const step = (at: number, title: string, ...content: Child[]): Child => li({}, h
 function steps({ main }: HomeData): Child {
   const { register } = site.value
   return ol(
-    { class: 'grid' },
+    { class: 'choices' },
     step(1, register ? w.joinTitle() : w.enterTitle(), p({}, register ? w.join() : w.enter())),
     step(2, w.payTitle(), p({}, w.pay())),
     step(

@@ -25,8 +25,7 @@ export default function register({ mailbox }: RegisterData): View {
 }
 
 function asking(mailbox: string | null): View {
-  const letters =
-    mailbox !== null && a({ class: 'button', href: mailbox, target: '_blank', rel: 'noopener noreferrer' }, w.mailbox())
+  const letters = mailbox !== null && a({ class: 'button main', href: mailbox }, w.mailbox())
   const asked = askEmail('/registration', { ...w, after: () => letters })
   return () => [asked(), toSignIn()]
 }

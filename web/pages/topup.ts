@@ -164,6 +164,8 @@ function beginPanel(begun: () => void) {
     })
     setQuery({ order: order.id }, true)
     begun()
+    // what is paid at the provider alone needs no second press; "back" leads to the order
+    if (order.redirect !== null && order.qr === null) location.assign(order.redirect)
   })
   return ({ data }: ShownMethods) => {
     const chosen = data.find(row => row.method === method.value) ?? data[0]

@@ -91,7 +91,8 @@ export const listing = <T>({ bar, below, loaded, empty, ...rest }: Listing<T>): 
       page.data.length === 0 ? empty() : rows({ ...rest, rows: page.data }),
       turning(page.next, loaded.at.value),
     ]),
-    below,
+    // of nothing there is no file
+    (loaded.value.value?.data.length ?? 0) > 0 && below,
   )
 
 export interface Rows<T> extends Pick<Listing<T>, 'caption' | 'columns' | 'keyOf'> {

@@ -20,8 +20,10 @@ export interface PageRow {
   icon?: string
   /** What the reader's role in the account must allow. Navigation leaves the page out for others, and an address that leads to it says so. */
   needs?: RolePower
-  /** The zone of the page's times, which its heading names: the books', or the one that the reader chose. */
+  /** The zone of the page's times, which it names once: the books', or the one that the reader chose. */
   times?: 'books' | 'chosen'
+  /** True = the figures of the page are those of a period, so that the zone stands at the top; else it stands below what the page shows. */
+  periods?: true
   /** True = tables of the page take the whole window. */
   wide?: true
   /** false = the page is reached from another one, and no navigation shows it. */
@@ -58,6 +60,7 @@ const rows = [
     path: '/status',
     area: 'public',
     times: 'books',
+    periods: true,
     title: { zh: '状态', en: 'Status' },
     icon: 'activity',
   },
@@ -75,6 +78,7 @@ const rows = [
     path: '/overview',
     area: 'account',
     times: 'books',
+    periods: true,
     needs: 'readTotals',
     title: { zh: '概览', en: 'Overview' },
     icon: 'home',
@@ -101,6 +105,7 @@ const rows = [
     path: '/usage',
     area: 'account',
     times: 'chosen',
+    periods: true,
     needs: 'readTotals',
     title: { zh: '用量', en: 'Usage' },
     icon: 'chart',
@@ -110,6 +115,7 @@ const rows = [
     path: '/requests',
     area: 'account',
     times: 'chosen',
+    periods: true,
     needs: 'readRequests',
     title: { zh: '请求', en: 'Requests' },
     icon: 'list',
@@ -128,6 +134,7 @@ const rows = [
     path: '/billing',
     area: 'account',
     times: 'books',
+    periods: true,
     needs: 'readMoney',
     title: { zh: '账单', en: 'Billing' },
     icon: 'wallet',
@@ -137,6 +144,7 @@ const rows = [
     path: '/billing/*',
     area: 'account',
     times: 'books',
+    periods: true,
     needs: 'readMoney',
     title: { zh: '月结单', en: 'Statement' },
     listed: false,

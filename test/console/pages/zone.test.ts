@@ -33,6 +33,8 @@ browserTest(t, 'each page with times names their zone exactly once', async (t, n
     const hasZone = page.times !== undefined
     if (times > 0) t.ok(hasZone, `${page.name} has times, so it must name their zone`)
     if (hasZone) t.equal(text.split(ZONE).length - 1, 1, `${page.name} names the zone once`)
+    const atTop = (await visitor.page.locator('main .heading').innerText()).includes(ZONE)
+    t.equal(atTop, page.periods === true, `${page.name}: beside the heading only where figures are those of periods`)
     const choice = await visitor.page.locator('#zone').count()
     t.equal(choice, page.times === 'chosen' ? 1 : 0, `${page.name} offers another zone where that may be`)
     if (isOwn(page.name) && times > 0) withTimes++

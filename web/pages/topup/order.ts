@@ -139,13 +139,8 @@ function shown(order: ShownOrder, cancel: Child, payer: string | null, lacksKey:
     order.qr !== null && order.redirect !== null && p({ class: 'soft' }, w.oneOf()),
     order.qr !== null && playPayer(payer, `order=${order.id}`),
     order.redirect !== null &&
-      p(
-        {},
-        a(
-          { class: 'button main', href: order.redirect, target: '_blank', rel: 'noopener noreferrer' },
-          methodEntry(order.method),
-        ),
-      ),
+      // in this tab, as the provider leads back to the console: one of two tabs would stay behind
+      p({}, a({ class: 'button main', href: order.redirect }, methodEntry(order.method))),
     order.state === 'pending' &&
       order.transaction === null && [
         p({ class: 'soft' }, w.until(stamp(order.expires_at))),
