@@ -71,6 +71,8 @@ const PROVIDERS: Record<'alipay' | 'wechat' | 'card', (t: Test) => Promise<Playe
   async card(t) {
     const clock = { now: Date.now }
     const double = await StripeDouble.open(t, { now: () => clock.now() })
+    // a browser follows it
+    double.ledger.pageOf = id => `${double.url}/pay/${id}`
     return {
       section: double.section(),
       follow: house => (clock.now = () => house.clock.now()),
