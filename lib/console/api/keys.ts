@@ -199,6 +199,7 @@ export const KEYS: Operation<ConsoleDeps>[] = [
     summary:
       "Make a request of the models' API with the key, as a client would that has its secret: the same limits, and what it costs is charged. The body goes there as it is.",
     ...writes,
+    scope: null, // a token that leaks must not be able to spend
     path: keyInPath,
     query: z.strictObject({
       path: z
