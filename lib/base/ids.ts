@@ -23,6 +23,9 @@ function digits(value: number, length: number): string {
   return text
 }
 
+/** The last two digits of ids. */
+const LAST = Array.from({ length: 32 ** 2 }, (_, value) => digits(value, 2))
+
 /** The smallest id of a moment in ms since 1970: ids of `[from, to)` are those with `idAt(from) <= id < idAt(to)`. */
 export const idAt = (ms: number): string => digits(Math.max(0, Math.floor(ms)), TIME_LENGTH)
 
@@ -65,15 +68,17 @@ export const processName = (): string => digits(randomBytes(6).readUIntBE(0, 6),
 export function idMaker(now: () => number, counts = COUNTS): () => string {
   const node = digits(randomBytes(4).readUInt32BE(), NODE_LENGTH)
   let latestMs = -1
+  let ofMs = ''
   let prefix = ''
   let count = 0
   return () => {
     const ms = now()
     if (ms > latestMs || count === counts) {
       latestMs = Math.max(ms, latestMs + 1)
-      prefix = digits(latestMs, TIME_LENGTH) + node
+      ofMs = digits(latestMs, TIME_LENGTH) + node
       count = 0
     }
-    return prefix + digits(count++, COUNT_LENGTH)
+    if (count % LAST.length === 0) prefix = ofMs + digits(count / LAST.length, COUNT_LENGTH - 2)
+    return prefix + LAST[count++ % LAST.length]
   }
 }
