@@ -77,7 +77,7 @@ export const quoted = (text: string): string => (/^[\w\-./: ]*$/.test(text) ? `"
 /** The longest that a line waits in the batch. */
 const FLUSH_MS = 100
 /** A batch of this many characters is handed on at once. */
-const FLUSH_LENGTH = 16 * 1024
+const FLUSH_LENGTH = 64 * 1024
 /** The most bytes that wait for a reader of standard output; lines beyond it are dropped. */
 const MOST_BYTES = 64 * 1024 * 1024
 
