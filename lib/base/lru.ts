@@ -10,4 +10,13 @@ export const latest = <K extends {}, V extends {}>(
   max: number,
   dispose?: (value: V, key: K, why: LRUCache.DisposeReason) => void,
 ): LRUCache<K, V> =>
-  new LRUCache<K, V>({ maxSize: max, sizeCalculation: () => 1, ...(dispose === undefined ? {} : { dispose }) })
+  new Latest<K, V>({ maxSize: max, sizeCalculation: () => 1, ...(dispose === undefined ? {} : { dispose }) })
+
+/** The library makes an object for each `get` without options. */
+class Latest<K extends {}, V extends {}> extends LRUCache<K, V> {
+  readonly #asUsual = {}
+
+  override get(key: K): V | undefined {
+    return super.get(key, this.#asUsual)
+  }
+}

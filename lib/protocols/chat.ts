@@ -169,7 +169,7 @@ const PICTURES = new PicturePlaces('image_url', {
 })
 const MEMBERS: ReadonlySet<string> = new Set(['id', 'usage', 'x_groq', 'error', 'base_resp', 'service_tier'])
 /** Members of an answer that have what a search has found. */
-const FOUND = ['web_search', 'search_results']
+const FOUND = ['web_search', 'search_results'] as const
 const OPEN_BRACKET = 0x5b
 const event = (data: object): string => `data: ${JSON.stringify(data)}\n\n`
 
@@ -289,7 +289,7 @@ const documentRules = (keys: ContentKeys): DocumentRules => ({
     WORDS.report(usageIn({ usage: document.value('usage'), x_groq: document.value('x_groq') }, inChoice)),
   tiersOf: document => ({ service: document.value('service_tier') }),
   failed: document => fails(document.value('base_resp')),
-  searched: document => FOUND.some(name => document.itemsOf(name) > 0),
+  searched: document => document.itemsOf(FOUND[0]) > 0 || document.itemsOf(FOUND[1]) > 0,
 })
 
 /** How answers with `choices` are counted; `keys`: where their content stands. */

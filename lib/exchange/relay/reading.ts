@@ -173,8 +173,8 @@ export class Reading {
       tools: facts !== null && facts.tools.length > 0,
       type,
       mostOutput: this.mostOutput,
-      ...(facts === null ? {} : { sound: facts }),
-      ...(length === undefined || isEncoded ? {} : { bodyBytes: Number(length) }),
+      sound: facts ?? undefined,
+      bodyBytes: length === undefined || isEncoded ? undefined : Number(length),
     })
     this.decoder = isEncoded
       ? decoderFor(encoding, {

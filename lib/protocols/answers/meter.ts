@@ -124,11 +124,11 @@ export interface MeterOptions {
   /** Output tokens up to which a report is believed. Beyond it the content is counted also where it is reported. Absent: all. */
   mostOutput?: number
   /** The sound of the request. */
-  sound?: Pick<Facts, 'characters' | 'uploadS' | 'soundBytesPerS'>
+  sound?: Pick<Facts, 'characters' | 'uploadS' | 'soundBytesPerS'> | undefined
   /** The content type of the answer. */
   type?: string
   /** The bytes of the whole answer, where its head tells them. */
-  bodyBytes?: number
+  bodyBytes?: number | undefined
 }
 
 /** The end of a stream says this when the gateway ends it because the maximum length was reached. */
