@@ -88,7 +88,7 @@ export class Reply {
   #closes = false
   #ended = false
   /** `destroy` was called. */
-  cut = false
+  isDestroyed = false
 
   /** `fixed`: headers that stand before the answer's own. */
   constructor(req: IncomingMessage, res: ServerResponse, fixed = NO_HEADERS) {
@@ -171,7 +171,7 @@ export class Reply {
 
   /** Cuts the connection: at once, or, before it is this answer's turn, when it is. */
   destroy(): void {
-    this.cut = true
+    this.isDestroyed = true
     if (this.#res.socket === null) this.#res.once('socket', (socket: Socket) => socket.destroy())
     this.#res.destroy()
   }

@@ -77,12 +77,12 @@ export class Flight implements Dispatcher.DispatchController {
   }
 
   /** No connection carries the request any more. */
-  leave(): void {
+  detach(): void {
     this.#connection = null
   }
 
   fail(error: Error): void {
-    this.leave()
+    this.detach()
     this.handler.onResponseError?.(this, error)
   }
 }
@@ -270,7 +270,7 @@ export class Http1Connection implements ParserEvents {
     if (flight === null) return
     const again = this.#parser.keepAlive && !this.#ended && this.#socket?.writableLength === 0
     this.#flight = null
-    flight.leave()
+    flight.detach()
     this.freeMs = this.#o.now()
     this.#justFree = true
     flight.handler.onResponseEnd?.(flight, {})

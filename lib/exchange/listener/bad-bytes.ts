@@ -73,4 +73,4 @@ const isParseError = ({ code = '' }: NodeJS.ErrnoException): boolean =>
  * The answer of the exchange is written, and so are all before it, because answers keep their order. An exchange that
  * was cut before its turn may have unwritten answers in front of it.
  */
-const owesNothing = (x: Exchange): boolean => x.closed && !x.reply.cut
+const owesNothing = (x: Exchange): boolean => x.closed && !x.reply.isDestroyed

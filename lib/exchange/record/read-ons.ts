@@ -7,10 +7,10 @@
 import type { CountedReadOn } from './exchange.ts'
 
 /** An account with so many requests whose client has left is let in no more, whatever kind they are. */
-const MOST_GONE = 256
+const MOST_LEFT = 256
 
 interface OfAccount {
-  gone: number
+  left: number
   /** The oldest first. */
   readonly places: Set<CountedReadOn>
 }
@@ -24,8 +24,8 @@ export class ReadOns {
   /** A client has left. */
   add({ accountId }: CountedReadOn): void {
     const of = this.#accounts.get(accountId)
-    if (of === undefined) this.#accounts.set(accountId, { gone: 1, places: new Set() })
-    else of.gone++
+    if (of === undefined) this.#accounts.set(accountId, { left: 1, places: new Set() })
+    else of.left++
     this.size++
   }
 
@@ -34,7 +34,7 @@ export class ReadOns {
     const of = this.#accounts.get(readOn.accountId) as OfAccount
     this.freePlace(readOn)
     this.size--
-    if (--of.gone === 0) this.#accounts.delete(readOn.accountId)
+    if (--of.left === 0) this.#accounts.delete(readOn.accountId)
   }
 
   /** Takes one of the account's `most` places. False: they are taken. `total`: the most places of all accounts. */
@@ -64,6 +64,6 @@ export class ReadOns {
   isFull(accountId: number, most: number, total: number): boolean {
     const of = this.#accounts.get(accountId)
     if (of === undefined) return false
-    return of.gone >= MOST_GONE || (of.places.size > 0 && of.places.size >= Math.min(most, total))
+    return of.left >= MOST_LEFT || (of.places.size > 0 && of.places.size >= Math.min(most, total))
   }
 }

@@ -120,7 +120,7 @@ export class ExchangeCharge {
     const x = this.#x
     const services = this.#services
     if (x.row !== null || x.free || x.hold === null) return
-    const { gone } = this.#response
+    const { isMuted } = this.#response
     const { firstByteMs } = this.#flow
     const { answer, current, candidate, givenUp } = this.#asking
     const { reading } = answer
@@ -148,8 +148,8 @@ export class ExchangeCharge {
       answerId === null ? null : makerOf(x, services, charged, answerId, current.claim.key.fingerprint)
     const row = usageRow(x, {
       requestId: x.id,
-      status: x.status || (gone ? CLIENT_CLOSED : refusal === undefined ? answer.status : ERRORS[refusal].status),
-      end: gone || (x.left && !x.ended) ? 'client_gone' : endOf(how, reading),
+      status: x.status || (isMuted ? CLIENT_CLOSED : refusal === undefined ? answer.status : ERRORS[refusal].status),
+      end: isMuted || (x.left && !x.ended) ? 'client_gone' : endOf(how, reading),
       basis: basisOf(charged, used, tariff),
       counts: rowCounts(used.usage),
       channel: charged.channel,

@@ -301,7 +301,7 @@ export class Reading {
   }
 
   /** Nobody is told of the answer any more, which is read on for its usage. */
-  leave(): void {
+  mute(): void {
     this.links?.stop()
     const { translation } = this
     this.translation = null // first: what is read elsewhere is called off, and judged without it

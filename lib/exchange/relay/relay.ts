@@ -148,7 +148,7 @@ export class Relay implements AttemptEvents, ReadingEvents, OpenRelay {
     const body = this.asking.takeAnswered()
     if (body === null) {
       this.flow.end()
-      if (this.#x.free && !this.response.gone) this.#out.countInstead()
+      if (this.#x.free && !this.response.isMuted) this.#out.countInstead()
       else this.#out.giveUp(name)
       return
     }
@@ -307,7 +307,7 @@ export class Relay implements AttemptEvents, ReadingEvents, OpenRelay {
   #pass(chunk: Buffer, reading: Reading): void {
     const { translation } = reading
     if (translation !== null) this.#passTranslated(chunk, reading, translation)
-    else if (this.#x.row !== null || (reading.isWhole && !this.response.gone)) {
+    else if (this.#x.row !== null || (reading.isWhole && !this.response.isMuted)) {
       if (this.#x.row === null) {
         this.state.go('keep')
         this.#out.charge.settle('completed')
@@ -460,7 +460,7 @@ export class Relay implements AttemptEvents, ReadingEvents, OpenRelay {
 
   /** The client's connection closed before its answer was whole: its upstream is read on for its usage, where that may be. */
   leave(): void {
-    if (this.response.gone || this.#x.finished) return
+    if (this.response.isMuted || this.#x.finished) return
     const readOn = this.#goOnAlone()
     if (this.closed) return
     if (this.asking.costs) {
@@ -481,12 +481,12 @@ export class Relay implements AttemptEvents, ReadingEvents, OpenRelay {
   #goOnAlone(): ReadOn {
     this.state.go('leave')
     const readOn = (this.#readOn = new ReadOn(this.#x, this.#services, this.asking))
-    this.response.leave()
+    this.response.mute()
     if (this.asking.second !== null) {
       this.asking.dropSecond()
       this.#hearAgain()
     }
-    this.asking.answer.reading?.leave()
+    this.asking.answer.reading?.mute()
     return readOn
   }
 
@@ -536,7 +536,7 @@ export class Relay implements AttemptEvents, ReadingEvents, OpenRelay {
   // --- what ends it from outside
 
   stop(name: ErrorName): void {
-    if (this.response.gone) this.#stopReadingOn()
+    if (this.response.isMuted) this.#stopReadingOn()
     this.#flush()
     if (!this.closed) this.#out.abandon(name)
   }

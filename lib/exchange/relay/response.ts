@@ -36,8 +36,8 @@ export class ResponseWriter {
   readonly #row: ProtocolRow
   /** The attempts, of which one has the answer that is told. */
   readonly #asking: Asking
-  /** The client has left, and nobody is told anything any more. */
-  gone = false
+  /** Nobody is told anything any more: the client has left, or was told that the main address timed out. */
+  isMuted = false
   /** The head went out before any upstream answered; what is said from now on is said inside the stream. */
   early = false
   /** The client was told how many bytes come: fewer of them are no answer, however whole they look. */
@@ -73,8 +73,8 @@ export class ResponseWriter {
     this.#told = false
   }
 
-  leave(): void {
-    this.gone = true
+  mute(): void {
+    this.isMuted = true
     this.close()
   }
 
@@ -87,7 +87,7 @@ export class ResponseWriter {
 
   /** The client is there, and nothing has been sent that binds us to one upstream's answer. */
   get open(): boolean {
-    return !this.gone && (this.#x.status === 0 || this.early)
+    return !this.isMuted && (this.#x.status === 0 || this.early)
   }
 
   /** Nothing of the answer reached the client. */
@@ -111,7 +111,7 @@ export class ResponseWriter {
   /** `isWhole`: all that waits is the whole answer, whose charge is kept. */
   #begin(isWhole: boolean): void {
     const x = this.#x
-    if (x.status !== 0 || this.gone) return
+    if (x.status !== 0 || this.isMuted) return
     const { status, translated } = this.#asking.answer
     const headers = ownHeaders(x)
     nameMoney(x, headers, isWhole && this.#mayWait)
@@ -152,7 +152,7 @@ export class ResponseWriter {
 
   /** Sends bytes that came at `nowMs` (monotonic). False: the client is slower than the upstream; see `whenDrained`. */
   send(chunk: Buffer, nowMs: number): boolean {
-    if (this.gone) return true
+    if (this.isMuted) return true
     this.#told = true
     this.#lastWriteMs = nowMs
     if (this.#x.status === 0 && !this.#waitsWith(chunk)) this.#goOn()
@@ -220,7 +220,7 @@ export class ResponseWriter {
   }
 
   end(): void {
-    if (this.gone) return
+    if (this.isMuted) return
     this.#begin(true)
     const last = this.#takeLast()
     this.#x.ended = true
@@ -293,21 +293,21 @@ export class ResponseWriter {
 
   /** No answer can be passed on: a refusal, inside the stream where that has begun. */
   refuse(name: ErrorName): void {
-    if (this.gone) return
+    if (this.isMuted) return
     if (this.early) this.#sayLast(name)
     else refuse(this.#x, this.#services, name)
   }
 
   /** Never a clean end, which clients take for a whole answer. */
   breakOff(name: ErrorName): void {
-    if (this.gone) return
+    if (this.isMuted) return
     if (this.#maySpeak) this.#sayLast(name)
     else this.destroy()
   }
 
   /** The same, in the words of an upstream that speaks another protocol. */
   breakOffBy(failure: Failure): void {
-    if (this.gone) return
+    if (this.isMuted) return
     if (this.#maySpeak) this.#sayAtLast(failure.status, failure.message, failure)
     else this.destroy()
   }
@@ -350,7 +350,7 @@ export class ResponseWriter {
 
   /** The protocol's own way to say that an answer is as long as it may be. A document has no place where it could be told. */
   stopByLength(): void {
-    if (this.gone) return
+    if (this.isMuted) return
     if (!this.#maySpeak) {
       this.destroy()
       return

@@ -150,7 +150,7 @@ export class WaysOut {
     }
     const isDocument = !reading?.events
     // an answer that is charged already is not taken back
-    if (x.row === null && !response.gone && (response.unseen || (isDocument && response.takeBack()))) {
+    if (x.row === null && !response.isMuted && (response.unseen || (isDocument && response.takeBack()))) {
       this.#refuse('takeBack', 'upstream')
       return
     }
@@ -211,7 +211,7 @@ export class WaysOut {
   #answerFailure(by: Transition, failure: Failure): void {
     const { response } = this.#parts
     const x = this.#x
-    if (response.early || response.gone) {
+    if (response.early || response.isMuted) {
       this.charge.settle('nothing', 'upstream')
       if (response.early) response.refuse('upstream')
     } else {
@@ -252,7 +252,7 @@ export class WaysOut {
   countInstead(): void {
     const { asking, response } = this.#parts
     asking.discard()
-    if (!response.gone) answerEstimate(this.#x, this.#services)
+    if (!response.isMuted) answerEstimate(this.#x, this.#services)
     this.#close('estimate')
   }
 
@@ -280,9 +280,9 @@ export class WaysOut {
     asking.cut()
     asking.answer.reading?.meter.end(false)
     try {
-      this.charge.settle(flow.firstByteMs < 0 || (response.unseen && !response.gone) ? 'nothing' : 'broken')
+      this.charge.settle(flow.firstByteMs < 0 || (response.unseen && !response.isMuted) ? 'nothing' : 'broken')
     } finally {
-      if (x.status === 0 && !response.gone) refuse(x, this.#services, name)
+      if (x.status === 0 && !response.isMuted) refuse(x, this.#services, name)
       else response.destroy()
       this.#close('abandon')
     }
@@ -307,7 +307,7 @@ export class WaysOut {
     response.close()
     flow.touch() // what is left is the client's time
     x.upstreamMs = flow.lastByteMs - x.dispatchedMs
-    if (response.gone) this.#services.metrics.clientGone(this.#isSlow ? 'slow' : flow.isDone ? 'drained' : 'cut')
-    if (response.gone || x.closed) finish(x, this.#services)
+    if (response.isMuted) this.#services.metrics.clientGone(this.#isSlow ? 'slow' : flow.isDone ? 'drained' : 'cut')
+    if (response.isMuted || x.closed) finish(x, this.#services)
   }
 }

@@ -142,9 +142,11 @@ export class Withholder extends EventCutter {
   push(chunk: Buffer, matters: number): Buffer | Buffer[] | null {
     if (!this.isFresh) return this.cut(chunk)
     const first = this.#own === null ? matters : firstOf(this.#own, chunk)
+    const { length } = chunk
+    // nearly every chunk: whole events, of which none is taken out
+    if (first === length && length > 1 && chunk[length - 1] === LF && chunk[length - 2] === LF) return chunk
     const end = first === 0 ? -1 : chunk.lastIndexOf(BLANK_LINE, first - 1)
     if (end < 0) return this.cut(chunk)
-    if (end + 2 === chunk.length) return chunk
     const passed = chunk.subarray(0, end + 2)
     const rest = this.cut(chunk.subarray(end + 2))
     return rest === null ? passed : [passed, ...rest]

@@ -17,7 +17,7 @@ export class FakeReply {
   ends = 0
   /** Said after the end. */
   late: string[] = []
-  cut = false
+  isDestroyed = false
   waiting: (() => void) | null = null
   #reachedConnection = false
 
@@ -41,7 +41,7 @@ export class FakeReply {
     this.#say('bytes')
     this.#reachedConnection = true
     this.body.push(chunk)
-    return this.cut || this.#random.next() > 0.2
+    return this.isDestroyed || this.#random.next() > 0.2
   }
 
   end(chunk?: Buffer): void {
@@ -50,7 +50,7 @@ export class FakeReply {
 
   breakOff(chunk: Buffer): void {
     this.#end(chunk)
-    this.cut = true
+    this.isDestroyed = true
   }
 
   #end(chunk?: Buffer): void {
@@ -60,7 +60,7 @@ export class FakeReply {
   }
 
   destroy(): void {
-    this.cut = true
+    this.isDestroyed = true
   }
 
   whenDrained(act: () => void): void {

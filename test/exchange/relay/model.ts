@@ -50,7 +50,7 @@ export function check({ x, relay, reply, ledger, upstreams, trace }: Scene): voi
   assert.deepEqual(more, [], 'a relay ends once')
   assert.equal(end !== undefined, state === 'ending')
   if (state === 'asking' || state === 'judging')
-    assert.ok(reply.ends === 0 || relay.response.gone, 'nobody has answered')
+    assert.ok(reply.ends === 0 || relay.response.isMuted, 'nobody has answered')
 }
 
 const ENDS = new Set<Transition>(['end', 'breakOff', 'takeBack', 'giveUp', 'stop', 'estimate', 'cut', 'abandon'])
@@ -63,7 +63,7 @@ export function checkOver({ x, relay, reply, ledger, upstreams, trace, isClosed 
   assert.equal(ledger.rows.length + ledger.voided, x.hold === null ? 0 : 1, 'the hold was resolved')
   assert.ok(isClosed)
   for (const upstream of upstreams) assert.equal(upstream.phase, 'over')
-  if (trace.at(-1) === 'end' && !relay.response.gone) checkWhole(reply, upstreams, x)
+  if (trace.at(-1) === 'end' && !relay.response.isMuted) checkWhole(reply, upstreams, x)
 }
 
 /** The client got the bytes of one upstream as they came, and they end where its answer does. */

@@ -151,7 +151,7 @@ export class Walk {
     const { reply, x } = scene
     const events: Event[] = this.#upstreams.flatMap((upstream, i) => this.#ofUpstream(upstream, i))
     if (reply.waiting !== null) events.push(['drained', 2, () => this.#drain(reply)])
-    if ((x.ended || reply.cut) && !scene.isClosed) events.push(['closed', 1, () => this.#close(scene)])
+    if ((x.ended || reply.isDestroyed) && !scene.isClosed) events.push(['closed', 1, () => this.#close(scene)])
     if (ledger.asked.length > 0)
       events.push([
         'the store says',
@@ -203,7 +203,7 @@ export class Walk {
 
   #close(scene: Scene): void {
     scene.isClosed = true
-    scene.reply.cut = true
+    scene.reply.isDestroyed = true
     onClose(scene.x, this.#ground.services)
   }
 }
