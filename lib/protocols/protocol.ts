@@ -188,8 +188,13 @@ export interface AtKind {
 export interface OtherForm {
   /** Stands in the place of `path` of the kind. */
   path: string
-  /** Writes what a request of the protocol says. Returns the name of the member that cannot be said where there is one. */
-  write(body: Fields, upstreamModel: string): InOtherForm | string
+  /** The form of the protocol (`formOf`) that it says, too. */
+  says: string
+  /**
+   * Writes what a request of the protocol says, in whichever `form` of it the client asked (`formOf`). Returns the name of the member that
+   * cannot be said where there is one.
+   */
+  write(body: Fields, upstreamModel: string, form: string): InOtherForm | string
 }
 
 export interface InOtherForm {
@@ -200,7 +205,7 @@ export interface InOtherForm {
 
 export interface OtherFormReader {
   feed(chunk: Buffer): void
-  /** The end has come. Returns the answer in the form of the protocol; null = it cannot be read. */
+  /** The end has come. Returns the answer in the client's form of the protocol; null = it cannot be read. */
   end(): string | null
 }
 

@@ -1,7 +1,8 @@
 /**
- * Embeddings of Vertex AI for clients of OpenAI's: Google's models by `:predict` and `:embedContent`, open models in OpenAI's own form.
+ * Embeddings of Vertex AI for clients of OpenAI's and of Gemini's: Google's models by `:predict` and `:embedContent`, open models in OpenAI's own form.
  * What clients are told, what the upstream is sent, what is charged, and what becomes of answers that cannot be read.
  */
+import { type ContentListUnion, GoogleGenAI } from '@google/genai'
 import OpenAI from 'openai'
 import t, { type Test } from 'tap'
 import { vectorOf } from '../../tools/simulator/dialects/embeddings.ts'
@@ -30,8 +31,13 @@ async function scene(t: Test, name: string, change: Json = {}, options: Options 
       headers: { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' },
       body: JSON.stringify({ model: MODEL, ...body }),
     })
+  const genai = new GoogleGenAI({ apiKey: KEY, httpOptions: { baseUrl: s.urls.direct } })
+  const embed = (contents: ContentListUnion, config = {}) =>
+    genai.models.embedContent({ model: MODEL, contents, config })
+  const native = (verb: string, body: Json) =>
+    fetch(`${s.urls.direct}/v1beta/models/${MODEL}:${verb}?key=${KEY}`, { method: 'POST', body: JSON.stringify(body) })
   const last = () => double.asked.at(-1)
-  return { ...s, simulator, double, openai, create, post, last }
+  return { ...s, simulator, double, openai, create, post, embed, native, last }
 }
 
 t.test('many texts by predict: floats and base64, metered to the token', async t => {
@@ -120,11 +126,6 @@ t.test('what the form cannot say is refused by name, before anything is charged'
       error: { param },
       message: /不支持参数/,
     })
-  const native = await fetch(`${s.urls.direct}/v1beta/models/${MODEL}:embedContent?key=${KEY}`, {
-    method: 'POST',
-    body: JSON.stringify({ content: { parts: [{ text: 'x' }] } }),
-  })
-  t.equal(native.status, 400, 'in the form of Gemini the channel is not asked')
   t.same(s.double.asked, [])
   const { rows: booked, left } = await s.books()
   t.same([booked, left], [[], NOTHING_LEFT])
@@ -208,4 +209,108 @@ t.test('another channel answers where this one cannot be told what is asked', as
   t.match(double.asked.at(-1)?.url, /gemini-embedding-2:embedContent$/)
   double.embeddings = said(vector([1]))
   t.equal((await both.books()).rows.length, 2)
+})
+
+const asked = (...texts: string[]) => ({ requests: texts.map(text => ({ content: { parts: [{ text }] } })) })
+
+t.test('native clients: many texts by predict, metered to the token', async t => {
+  const s = await scene(t, 'text-embedding-005')
+  const both = await s.embed(TEXTS, { taskType: 'RETRIEVAL_DOCUMENT', title: 'Foxes', outputDimensionality: 3 })
+  t.same(
+    both.embeddings?.map(({ values }) => values),
+    vectors(3),
+  )
+  t.equal(s.last()?.url, `${PLACE}/publishers/google/models/text-embedding-005:predict`)
+  t.same(s.last()?.body, {
+    instances: TEXTS.map(content => ({ content, task_type: 'RETRIEVAL_DOCUMENT', title: 'Foxes' })),
+    parameters: { outputDimensionality: 3 },
+  })
+  const single = await s.native('embedContent', {
+    content: { role: 'user', parts: [{ text: 'é' }] },
+    task_type: 'RETRIEVAL_QUERY',
+  })
+  t.same(s.last()?.body, { instances: [{ content: 'é', task_type: 'RETRIEVAL_QUERY' }] })
+  const told = (await single.json()) as { embedding: Json; usageMetadata: { promptTokenCount: number } }
+  t.same(told.embedding, { values: vectors(8, ['é'])[0] })
+  const { rows, left, ok } = await s.books()
+  t.ok(ok)
+  t.same(left, NOTHING_LEFT)
+  t.same(
+    rows.map(row => [row.protocol, row.input, row.output, row.basis]),
+    s.simulator.stats.served.map(({ usage }) => ['embeddings', usage?.input, 0, 'reported']),
+  )
+  t.equal(told.usageMetadata.promptTokenCount, rows[1]?.input)
+  t.ok(rows.every(({ charge }) => charge > 0))
+})
+
+t.test('native clients: the second generation has one content, whose parts stay apart', async t => {
+  const s = await scene(t, 'gemini-embedding-2')
+  const one = await s.embed([{ parts: TEXTS.map(text => ({ text })) }], {
+    outputDimensionality: 4,
+    taskType: 'CLUSTERING',
+  })
+  t.same(
+    one.embeddings?.map(({ values }) => values),
+    vectors(4, [TEXTS.join('')]),
+  )
+  t.equal(s.last()?.url, `${PLACE}/publishers/google/models/gemini-embedding-2:embedContent`)
+  t.same(s.last()?.body, {
+    content: { parts: TEXTS.map(text => ({ text })) },
+    embedContentConfig: { taskType: 'CLUSTERING', outputDimensionality: 4 },
+  })
+  const { rows, ok } = await s.books()
+  t.ok(ok)
+  t.match(rows, [{ input: s.simulator.stats.served[0]?.usage?.input, basis: 'reported' }])
+  t.match(await failure(s.embed(TEXTS.map(text => ({ parts: [{ text }] })))), { status: 400, message: /requests/ })
+  t.equal(s.double.asked.length, 1)
+})
+
+t.test('native clients: what the form cannot say is refused by name, before anything is charged', async t => {
+  const s = await scene(t, 'text-embedding-005')
+  const content = { parts: [{ text: 'x' }] }
+  const rows: [verb: string, body: Json, name: string][] = [
+    ['embedContent', { content: { parts: [{ text: 'x' }, { text: 'y' }] } }, 'parts'],
+    ['embedContent', { content: { parts: [{ inlineData: { mimeType: 'image/png', data: 'aGk=' } }] } }, 'inlineData'],
+    ['embedContent', { content: { parts: [] } }, 'content'],
+    ['embedContent', { content: { parts: [{ text: 7 }] } }, 'content'],
+    ['embedContent', {}, 'content'],
+    ['embedContent', { content, taskType: 7 }, 'taskType'],
+    ['embedContent', { content, title: [] }, 'title'],
+    ['embedContent', { content, outputDimensionality: 0 }, 'outputDimensionality'],
+    ['embedContent', { content, autoTruncate: true }, 'autoTruncate'],
+    ['batchEmbedContents', { requests: [] }, 'requests'],
+    ['batchEmbedContents', { requests: 'x' }, 'requests'],
+    ['batchEmbedContents', { ...asked('x'), content }, 'content'],
+    ['batchEmbedContents', { requests: [{ content, outputDimensionality: 3 }, { content }] }, 'outputDimensionality'],
+  ]
+  for (const [verb, body, name] of rows) {
+    const answer = await s.native(verb, body)
+    t.equal(answer.status, 400, JSON.stringify(body))
+    t.match(
+      (await answer.json()) as Json,
+      { error: { message: new RegExp(`不支持参数 ${name}`) } },
+      JSON.stringify(body),
+    )
+  }
+  t.same(s.double.asked, [])
+  const { rows: booked, left } = await s.books()
+  t.same([booked, left], [[], NOTHING_LEFT])
+})
+
+t.test('native clients: errors are Google’s, and answers that cannot be read cost nothing', async t => {
+  const s = await scene(t, 'gemini-embedding-001')
+  const tooMany = await s.native('batchEmbedContents', asked(...TEXTS))
+  t.equal(tooMany.status, 400)
+  t.match((await tooMany.json()) as Json, {
+    error: { code: 400, status: 'INVALID_ARGUMENT', message: /one instance per request/ },
+  })
+  s.double.embeddings = said(vector([1]), vector([2]))
+  t.equal((await s.native('batchEmbedContents', asked('x'))).status, 502, 'more vectors than texts')
+  s.double.embeddings = said(vector([0.5], null))
+  t.match(await (await s.native('batchEmbedContents', asked('x'))).json(), { embeddings: [{ values: [0.5] }] })
+  const { rows, left, ok } = await s.books()
+  t.ok(ok)
+  t.same(left, NOTHING_LEFT)
+  const charged = rows.filter(({ charge }) => charge > 0)
+  t.match(charged, [{ basis: 'counted' }], 'tokens that were not told are estimated')
 })

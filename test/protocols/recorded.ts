@@ -46,7 +46,7 @@ function told(
   { model, body }: NonNullable<Recorded['asked']>,
 ) {
   const at = protocolRow(protocol).upstream.kinds[kind] as AtKind
-  const written = at.otherForm?.(model)?.write(body, model) as InOtherForm
+  const written = at.otherForm?.(model)?.write(body, model, protocol) as InOtherForm
   const own = written.reader()
   own.feed(Buffer.from(JSON.stringify(whole)))
   return JSON.parse(own.end() ?? '{}') as Json

@@ -6,7 +6,7 @@ import { EMBEDDINGS_ON_VERTEX } from '../../lib/protocols/vertex-embeddings.ts'
 import { cut, seeded } from '../support/random.ts'
 
 const formOf = (model: string) => EMBEDDINGS_ON_VERTEX.otherForm?.(model) ?? null
-const written = (model: string, body: Fields) => formOf(model)?.write(body, model) as InOtherForm
+const written = (model: string, body: Fields) => formOf(model)?.write(body, model, 'embeddings') as InOtherForm
 
 function read(reader: OtherFormReader, chunks: readonly Buffer[]): Fields | null {
   for (const chunk of chunks) reader.feed(chunk)

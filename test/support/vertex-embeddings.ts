@@ -47,7 +47,7 @@ export async function predict(
 export async function embedContent(simulator: string, model: string, { content, ...rest }: Json): Promise<Told> {
   const config = rest['embedContentConfig'] as Json | undefined
   const { parts } = content as { parts: { text: string }[] }
-  const unknown = strange(rest, 'embedContentConfig') ?? strange(config, DIMENSIONS, 'taskType')
+  const unknown = strange(rest, 'embedContentConfig') ?? strange(config, DIMENSIONS, 'taskType', 'title')
   if (!model.startsWith('gemini-embedding-2')) return refused(`${model} is not supported in the embedContent API.`)
   if (unknown !== undefined) return refused(`Unknown name "${unknown}".`)
   const text = parts.map(part => part.text).join('')

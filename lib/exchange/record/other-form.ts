@@ -4,6 +4,7 @@
  */
 import { fieldsOf, parse } from '../../protocols/json/text.ts'
 import type { OtherForm } from '../../protocols/protocol.ts'
+import type { Protocol } from '../../terms/records.ts'
 import type { NotTranslated } from '../../translate/table.ts'
 import type { Candidate } from '../../world/table.ts'
 import type { Exchange, WrittenInForm } from './exchange.ts'
@@ -27,7 +28,7 @@ function madeFor(x: Exchange, services: Services, form: OtherForm, model: string
 
 function make(x: Exchange, { buffered }: Services, form: OtherForm, model: string): WrittenInForm | NotTranslated {
   if (x.bodyBytes > MOST_BYTES) return { field: 'body' }
-  const written = form.write(fieldsOf(parse(Buffer.concat(x.body).toString('latin1'))), model)
+  const written = form.write(fieldsOf(parse(Buffer.concat(x.body).toString('latin1'))), model, x.form as Protocol)
   if (typeof written === 'string') return { field: written }
   const body = Buffer.from(JSON.stringify(written.body))
   const hasMemory = takeMemory(x, buffered, body.length, x.world.config.limits.bufferedBytes)

@@ -84,13 +84,17 @@ function formOf(x: Exchange, services: Services, { candidate }: Claim): AnswersO
   if (written === null) return channel.answers[translation?.via ?? (x.form as Protocol)] ?? null
   return {
     reader: written.reader(),
-    error: (status, body) => Buffer.from(translated(ERRORS_AS).writeError(readFailure(status, body)).body, 'latin1'),
+    error: (status, body) =>
+      Buffer.from(
+        translated(ERRORS_AS[x.form as Protocol] ?? 'chat').writeError(readFailure(status, body)).body,
+        'latin1',
+      ),
     takes: bytes => takeMemory(x, services.buffered, bytes, x.world.config.limits.bufferedBytes),
   }
 }
 
-/** All protocols that have other forms share their errors with it. */
-const ERRORS_AS = 'chat'
+/** The protocols with which forms share their errors, of those whose upstreams answer in other forms; the others do with chat. */
+const ERRORS_AS: Partial<Readonly<Record<Protocol, Protocol>>> = { nativeEmbeddings: 'generate' }
 
 /** The request goes out at once, unless a token must be waited for. */
 function sign(

@@ -137,7 +137,13 @@ function chooseCandidate(x: Exchange, services: Services): boolean {
   const { account, key } = x.entry as KeyEntry
   const route = x.world.routes.find(key.group, x.model, x.protocol as Protocol)
   if (route === undefined) return false
-  const fitting = x.free ? counts(x) : isNativeOnly(x) ? speaks(x) : route.translates ? fits(x, services) : null
+  const fitting = x.free
+    ? counts(x)
+    : isNativeOnly(x)
+      ? speaks(x, services)
+      : route.translates
+        ? fits(x, services)
+        : null
   const asker = { account: account.id, only: x.maker, free: x.free, isTrial: x.isTrial, fits: fitting }
   x.candidates = new Candidates(route, health, affinityOf(x), Math.random, asker)
   x.claim = x.candidates.next()
@@ -154,9 +160,14 @@ const isNativeOnly = ({ form, protocol, target }: Exchange): boolean =>
   form !== protocol || target?.endpoint.suffix !== ''
 
 const speaks =
-  (x: Exchange) =>
-  ({ channel, translation, form }: Candidate): boolean =>
-    translation === null && form === null && channel.forms.has(x.form as Protocol)
+  (x: Exchange, services: Services) =>
+  (candidate: Candidate): boolean => {
+    const { channel, translation, form } = candidate
+    if (translation !== null) return false
+    return form === null
+      ? channel.forms.has(x.form as Protocol)
+      : form.says === x.form && canAsk(x, services, candidate)
+  }
 
 /** Putting a body into an envelope takes some milliseconds for a few megabytes. The tokens of a longer one are estimated. */
 const MOST_WRAPPED_BYTES = 4 * 1024 * 1024
@@ -174,8 +185,8 @@ const counts =
 
 /** All candidates translate or are asked in another form, and none can be told what the request says. */
 function refuseUnfit(x: Exchange, services: Services): StageVerdict {
-  if (isNativeOnly(x)) return refuse(x, services, 'untranslatable', [x.form === x.protocol ? 'input' : 'prompt'])
-  const why = x.translations?.refused ?? whyNotWritten(x) ?? 'memory'
+  const unsaid = isNativeOnly(x) ? { field: x.form === x.protocol ? 'input' : 'prompt' } : 'memory'
+  const why = x.translations?.refused ?? whyNotWritten(x) ?? unsaid
   return why === 'memory' ? refuse(x, services, 'unavailable') : refuse(x, services, 'untranslatable', [why.field])
 }
 
