@@ -3,12 +3,27 @@ import type { OperationDeps } from '../operations/deps.ts'
 import type { Fleet } from '../ops/server.ts'
 import { formatMetrics } from '../terms/metrics.ts'
 import { Gateway } from './gateway.ts'
-import { Leaving, PATIENT_DRAIN_MS, runUntilSignal } from './signals.ts'
+import { type Acts, Leaving, PATIENT_DRAIN_MS, runUntilSignal } from './signals.ts'
 import { openOps } from './ops-listener.ts'
 import { reread, type ServeParts } from './prepare.ts'
 import { startUpkeep } from './housekeeping.ts'
 
 export async function serveAlone(parts: ServeParts): Promise<OperationDeps> {
+  const { gateway, addresses, acts, operations } = await openAlone(parts)
+  runUntilSignal(parts.log, parts.metrics, addresses, acts)
+  await gateway.loadConsole()
+  return operations
+}
+
+interface Alone {
+  gateway: Gateway
+  addresses: { main: string; direct: string; ops: string; workers: number }
+  acts: Acts
+  operations: OperationDeps
+}
+
+/** It serves, and hears no signal. */
+export async function openAlone(parts: ServeParts): Promise<Alone> {
   const { config, log, metrics, store } = parts
   const gateway = await Gateway.start(config, log, metrics, store)
   const leaving = new Leaving()
@@ -21,31 +36,25 @@ export async function serveAlone(parts: ServeParts): Promise<OperationDeps> {
     await gateway.drain(deadlineMs)
     await ops.close()
   }
-  runUntilSignal(
-    log,
-    metrics,
-    { ...addresses, ops: ops.address, workers: 1 },
-    {
-      async reload() {
-        const reloaded = await reread(gateway.config, parts)
-        await gateway.reconfigure(reloaded.config)
-        await gateway.follow()
-        ops.follow(reloaded.config)
-        return reloaded
-      },
-      async stop() {
-        const { leaveMs, drainMs } = gateway.config.timeouts
-        await leaving.leave(leaveMs)
-        await drain(drainMs)
-      },
-      retire() {
-        ops.leave()
-        return drain(PATIENT_DRAIN_MS)
-      },
+  const acts: Acts = {
+    async reload() {
+      const reloaded = await reread(gateway.config, parts)
+      await gateway.reconfigure(reloaded.config)
+      await gateway.follow()
+      ops.follow(reloaded.config)
+      return reloaded
     },
-  )
-  await gateway.loadConsole()
-  return ops.operations
+    async stop() {
+      const { leaveMs, drainMs } = gateway.config.timeouts
+      await leaving.leave(leaveMs)
+      await drain(drainMs)
+    },
+    retire() {
+      ops.leave()
+      return drain(PATIENT_DRAIN_MS)
+    },
+  }
+  return { gateway, addresses: { ...addresses, ops: ops.address, workers: 1 }, acts, operations: ops.operations }
 }
 
 function fleetOfOne(gateway: Gateway, leaving: Leaving): Fleet {

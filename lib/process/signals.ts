@@ -14,7 +14,7 @@ import type { Metrics } from '../terms/metrics.ts'
 /** How long a process may drain when another one serves already. */
 export const PATIENT_DRAIN_MS = 24 * 3600_000
 
-interface Acts {
+export interface Acts {
   /** Resolves when what was read is in force. */
   reload(): Promise<Reloaded>
   /** Drains within the `timeouts.drain` of the config. */

@@ -5,7 +5,8 @@
  */
 import type { Test } from 'tap'
 import { call } from '../simulator/support.ts'
-import { KEY, startGateway, type TestGateway } from '../support/gateway.ts'
+import { KEY, type OpenGateway } from '../support/gateway.ts'
+import { openGateway } from '../support/open-gateway.ts'
 import type { Random } from '../support/random.ts'
 import { until } from '../support/wait.ts'
 
@@ -175,9 +176,9 @@ function spoken(protocol: Spoken, prompt: string, system: string, stream: boolea
 
 /** Asks the outer gateway so often, and compares the books of both. */
 export async function compareChain(t: Test, random: Random, count: number): Promise<void> {
-  const inner = await startGateway({ catalog: url => catalog(url, 'up', false) })
+  const inner = await openGateway({ catalog: url => catalog(url, 'up', false) })
   t.teardown(() => inner.stop())
-  const outer = await startGateway({ catalog: () => catalog(inner.main, KEY, true) })
+  const outer = await openGateway({ catalog: () => catalog(inner.main, KEY, true) })
   t.teardown(() => outer.stop())
   const loose = new Set<string>()
   const asked: Promise<void>[] = []
@@ -231,11 +232,11 @@ export async function compareChain(t: Test, random: Random, count: number): Prom
   )
 }
 
-async function heldOf(gateway: TestGateway): Promise<unknown> {
+async function heldOf(gateway: OpenGateway): Promise<unknown> {
   return (await gateway.admin('GET', '/admin/accounts/rich'))['held']
 }
 
-async function rowsOf(gateway: TestGateway): Promise<Json[]> {
+async function rowsOf(gateway: OpenGateway): Promise<Json[]> {
   const rows: Json[] = []
   for (let after = ''; ; ) {
     const page = await gateway.admin('GET', `/admin/usage?limit=1000${after && `&after=${after}`}`)

@@ -3,7 +3,8 @@ import { DatabaseSync } from 'node:sqlite'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import t from 'tap'
 import { commandLine } from '../support/command-line.ts'
-import { ADMIN_TOKEN, KEY, startGateway } from '../support/gateway.ts'
+import { ADMIN_TOKEN, KEY } from '../support/gateway.ts'
+import { openGateway } from '../support/open-gateway.ts'
 import { freePort } from '../support/ports.ts'
 
 const run = commandLine(t)
@@ -12,7 +13,7 @@ const checksOf = (stdout: string) =>
     .checks
 
 t.test('a gateway that is well: a line for each group, exit 0', async t => {
-  const gateway = await startGateway()
+  const gateway = await openGateway()
   t.teardown(() => gateway.stop())
   const { hostname, port } = new URL(gateway.ops)
   const public_ = { main: gateway.main, direct: gateway.direct }
@@ -46,7 +47,7 @@ t.test('what failed while clients were served, and who tries tokens', async t =>
   const port = await freePort()
   const model = { name: 'm', price: { input: 2, output: 8 } }
   const channel = { name: 'away', protocols: ['chat'], key: 'k', groups: ['default'], models: ['m'] }
-  const gateway = await startGateway({
+  const gateway = await openGateway({
     catalog: () => ({
       models: [model],
       channels: [{ ...channel, base_url: `http://127.0.0.1:${port}` }],

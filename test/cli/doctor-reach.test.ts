@@ -11,7 +11,8 @@ import { readFileSync } from 'node:fs'
 import t, { type Test } from 'tap'
 import { certificates, folderOf } from '../proxies/support.ts'
 import { commandLine } from '../support/command-line.ts'
-import { BIN, KEY, startGateway, type TestGateway } from '../support/gateway.ts'
+import { BIN, KEY, type OpenGateway } from '../support/gateway.ts'
+import { openGateway } from '../support/open-gateway.ts'
 
 interface Spoils {
   /** Changes the headers of a request on its way. */
@@ -27,7 +28,7 @@ async function behindTls(t: Test) {
   const folder = folderOf(t)
   const files = certificates(folder)
   let spoils: Spoils = {}
-  let gateway: TestGateway | null = null
+  let gateway: OpenGateway | null = null
   const proxy = https.createServer({ cert: readFileSync(files.cert), key: readFileSync(files.key) }, (req, res) => {
     if (spoils.instead?.(req, res)) return
     const headers = { ...req.headers }
@@ -44,7 +45,7 @@ async function behindTls(t: Test) {
   })
   await once(proxy.listen(0, '127.0.0.1'), 'listening')
   const url = `https://localhost:${(proxy.address() as AddressInfo).port}`
-  gateway = await startGateway({ config: { public: { main: url, direct: url } } })
+  gateway = await openGateway({ config: { public: { main: url, direct: url } } })
   t.teardown(async () => {
     proxy.closeAllConnections()
     proxy.close()

@@ -5,7 +5,8 @@ import path from 'node:path'
 import t from 'tap'
 import { isProbeToken, PROBE_HEADER, PROBE_MS, PROBE_PATH, probeToken } from '../../lib/terms/probe.ts'
 import { type FrontProxy, ourNginx } from '../proxies/support.ts'
-import { BIN, startGateway, type TestGateway } from '../support/gateway.ts'
+import { BIN, type OpenGateway } from '../support/gateway.ts'
+import { openGateway } from '../support/open-gateway.ts'
 import { NGINX_MISSING } from '../support/proxies-missing.ts'
 
 interface Check {
@@ -16,7 +17,7 @@ interface Check {
   mend: string
 }
 
-async function doctor(gateway: TestGateway, urls: { main: string; direct: string }, ...more: string[]) {
+async function doctor(gateway: OpenGateway, urls: { main: string; direct: string }, ...more: string[]) {
   const args = [
     'doctor',
     '--public',
@@ -49,7 +50,7 @@ const both = (of: Record<string, string>) =>
 const certOf = (proxy: FrontProxy) => path.join(proxy.folder, 'cert.pem')
 
 t.test('behind the proxy that ships', { skip: NGINX_MISSING ?? false }, async t => {
-  const gateway = await startGateway({ config: { trusted_proxies: ['127.0.0.1'] } })
+  const gateway = await openGateway({ config: { trusted_proxies: ['127.0.0.1'] } })
   t.teardown(() => gateway.stop())
   const proxy = await ourNginx(t, gateway)
   trusted = certOf(proxy)
@@ -74,7 +75,7 @@ t.test('behind the proxy that ships', { skip: NGINX_MISSING ?? false }, async t 
 })
 
 t.test('behind one with every fault', { skip: NGINX_MISSING ?? false }, async t => {
-  const gateway = await startGateway({ config: { trusted_proxies: ['0.0.0.0/0', '::/0'] } })
+  const gateway = await openGateway({ config: { trusted_proxies: ['0.0.0.0/0', '::/0'] } })
   t.teardown(() => gateway.stop())
   const proxy = await ourNginx(t, gateway, text =>
     text
@@ -116,9 +117,9 @@ t.test('behind one with every fault', { skip: NGINX_MISSING ?? false }, async t 
 })
 
 t.test('without a proxy, and with another gateway at the address', async t => {
-  const gateway = await startGateway()
+  const gateway = await openGateway()
   t.teardown(() => gateway.stop())
-  const other = await startGateway({ config: { secret: 'another-secret-of-this-one' } })
+  const other = await openGateway({ config: { secret: 'another-secret-of-this-one' } })
   t.teardown(() => other.stop())
   const { code, checks } = await doctor(
     gateway,
@@ -148,7 +149,7 @@ t.test('without a proxy, and with another gateway at the address', async t => {
 })
 
 t.test('only who knows the secret is answered', async t => {
-  const gateway = await startGateway({ config: { secret: 'a-secret-of-this-gateway' } })
+  const gateway = await openGateway({ config: { secret: 'a-secret-of-this-gateway' } })
   t.teardown(() => gateway.stop())
   const ask = async (token?: string) => {
     const headers = token === undefined ? {} : { [PROBE_HEADER]: token }

@@ -5,7 +5,8 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import t from 'tap'
 import { commandLine } from '../support/command-line.ts'
-import { ADMIN_TOKEN, startGateway } from '../support/gateway.ts'
+import { ADMIN_TOKEN } from '../support/gateway.ts'
+import { openGateway } from '../support/open-gateway.ts'
 
 const run = commandLine(t)
 
@@ -47,7 +48,7 @@ t.test('the same answers here and there', async t => {
   file('list.json', { 'm-url': { mode: 'chat', input_cost_per_token: 0.000001, output_cost_per_token: 0.000002 } })
   file('variable.yaml', { models: [{ name: 'm-url', price: { input: '${OPS_TEST_KEY}' } }] })
 
-  const gateway = await startGateway()
+  const gateway = await openGateway()
   t.teardown(() => gateway.stop())
   const both = async (typed: string) => {
     const words = typed.split(' ')

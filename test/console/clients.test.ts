@@ -14,7 +14,8 @@ import t from 'tap'
 import { fill, type Syntax, type Values } from '../../web/shared/fill.ts'
 import { CLIENTS } from '../../lib/console/clients.ts'
 import { PROTOCOLS, type Protocol } from '../../lib/terms/records.ts'
-import { KEY, startGateway } from '../support/gateway.ts'
+import { KEY } from '../support/gateway.ts'
+import { openGateway } from '../support/open-gateway.ts'
 import { PYTHON_MISSING, type ProgramLanguage, type Ran, runPrograms } from './support/programs.ts'
 
 const AWKWARD: Values = {
@@ -132,7 +133,7 @@ const BESIDE = ['embeddings', 'rerank', 'moderations', 'speech', 'transcriptions
 const ODD = `o'dd "model" 100%x`
 
 t.test('programs and commands of all other protocols, and a model with quotes in its name', async t => {
-  const gateway = await startGateway({
+  const gateway = await openGateway({
     catalog: upstream => {
       const prices = { embeddings: { input: 1 }, rerank: { request: 1 }, moderations: { request: 1 } }
       const sound = { speech: { character: 1 }, transcriptions: { second: 1 } }

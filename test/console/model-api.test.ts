@@ -7,7 +7,8 @@ import { FORMS, protocolRow } from '../../lib/protocols/table.ts'
 import { ERRORS } from '../../lib/base/errors.ts'
 import { findTarget, MODEL_POSTS, POSTS, PUBLISHED } from '../../lib/exchange/paths.ts'
 import { fill } from '../../web/shared/fill.ts'
-import { KEY, startGateway } from '../support/gateway.ts'
+import { KEY } from '../support/gateway.ts'
+import { openGateway } from '../support/open-gateway.ts'
 import { runPrograms } from './support/programs.ts'
 
 const URLS = { main: 'https://api.example', direct: 'https://direct.example' }
@@ -74,7 +75,7 @@ t.test('openapi: a valid document with every path and every error', async t => {
 })
 
 t.test('examples of the own paths run, and the document is served to everybody', async t => {
-  const gateway = await startGateway()
+  const gateway = await openGateway()
   t.teardown(() => gateway.stop())
   const asked = await fetch(`${gateway.main}/v1/chat/completions`, {
     method: 'POST',

@@ -1,11 +1,12 @@
 /** What costs nothing is refused as well when the account has nothing. */
 import t from 'tap'
-import { KEY, POOR_KEY, startGateway, testCatalog } from '../support/gateway.ts'
+import { KEY, POOR_KEY, testCatalog } from '../support/gateway.ts'
+import { openGateway } from '../support/open-gateway.ts'
 
 const FREE = { name: 'beta-4.7', price: { input: 0, output: 0 } }
 
 t.test('a free model: served at no charge, and not to an account without balance', async t => {
-  const gateway = await startGateway({
+  const gateway = await openGateway({
     catalog: upstream => {
       const catalog = testCatalog(upstream) as { models: { name: string }[] }
       return { ...catalog, models: [...catalog.models.filter(({ name }) => name !== FREE.name), FREE] }

@@ -1,7 +1,8 @@
 /** A request that comes back to the gateway by a way that no file shows, and one that goes through a chain of gateways. */
 import t, { type Test } from 'tap'
 import { HOPS, instanceName, isLoop, withHop } from '../../lib/terms/hops.ts'
-import { KEY, startGateway, testCatalog } from '../support/gateway.ts'
+import { KEY, testCatalog } from '../support/gateway.ts'
+import { openGateway } from '../support/open-gateway.ts'
 import { startTcpProxy } from '../support/tcp-proxy.ts'
 import { open } from './support/gateway.ts'
 import { answers, document } from './support/speech.ts'
@@ -37,7 +38,7 @@ async function door(t: Test) {
 
 /** A gateway with one channel, which leads to that address with a key of ours. */
 async function gatewayTo(t: Test, upstream: string | null, more: object = {}) {
-  const gateway = await startGateway({
+  const gateway = await openGateway({
     catalog: simulator => {
       const file = testCatalog(simulator) as { channels: object[] }
       const channels =

@@ -1,6 +1,7 @@
 /** A model that is temporarily offline: who is refused, how, and what the model lists say. */
 import t from 'tap'
-import { KEY, SLOW_KEY, startGateway } from '../support/gateway.ts'
+import { KEY, SLOW_KEY } from '../support/gateway.ts'
+import { openGateway } from '../support/open-gateway.ts'
 
 const MODEL = 'beta-4.7'
 const PRICE = { input: 2, output: 8, cache_read: 0.5 }
@@ -8,7 +9,7 @@ const KEYS = { default: KEY, slow: SLOW_KEY }
 type Group = keyof typeof KEYS
 
 t.test('refused as if no channel were there, and not listed, in the groups that are named', async t => {
-  const gateway = await startGateway()
+  const gateway = await openGateway()
   t.teardown(() => gateway.stop())
   const ask = async (group: Group, path: string, body: object) => {
     const response = await fetch(gateway.main + path, {

@@ -3,7 +3,8 @@
  * consisted of. A refused request shows why it was refused.
  */
 import t from 'tap'
-import { KEY, startGateway } from '../support/gateway.ts'
+import { KEY } from '../support/gateway.ts'
+import { openGateway } from '../support/open-gateway.ts'
 import { until } from '../support/wait.ts'
 import { Upstream } from './support/upstream.ts'
 
@@ -172,7 +173,7 @@ const written = (line: Line): string => {
 
 t.test('receipts', async t => {
   const upstream = await Upstream.open()
-  const gateway = await startGateway({ catalog: () => catalog(upstream.url) })
+  const gateway = await openGateway({ catalog: () => catalog(upstream.url) })
   t.teardown(async () => {
     await gateway.stop()
     await upstream.close()

@@ -3,7 +3,8 @@
  * has a row of each beside it, and totals have their cost and no request of them.
  */
 import t from 'tap'
-import { KEY, startGateway } from '../support/gateway.ts'
+import { KEY } from '../support/gateway.ts'
+import { openGateway } from '../support/open-gateway.ts'
 import { until } from '../support/wait.ts'
 import { answers } from './support/speech.ts'
 import { silent, Upstream } from './support/upstream.ts'
@@ -29,7 +30,7 @@ t.test('a gateway', async t => {
     cost,
     priority,
   })
-  const gateway = await startGateway({
+  const gateway = await openGateway({
     catalog: () => ({
       accept: ['below_cost'],
       // a second channel is asked beside the first only where that is wanted: how fast this machine is decides nothing

@@ -6,7 +6,8 @@ import type { Clock } from '../../lib/base/clock.ts'
 import { examine, type Finding } from '../../lib/pay/doctor.ts'
 import type { Order } from '../../lib/terms/pay.ts'
 import { certificateOf } from '../support/certificates.ts'
-import { BIN, startGateway } from '../support/gateway.ts'
+import { BIN } from '../support/gateway.ts'
+import { openGateway } from '../support/open-gateway.ts'
 import { until } from '../support/wait.ts'
 import { openCard } from './card-support.ts'
 import { AlipayDouble, type Fault, keyPair } from './doubles/alipay.ts'
@@ -189,7 +190,7 @@ t.test('the command, beside a gateway that runs', async t => {
     { name: 'tester', groups: ['default'], sandbox: true },
     { name: 'real', groups: ['default'] },
   ]
-  const gateway = await startGateway({
+  const gateway = await openGateway({
     config: { pay: { alipay: alipay.section } },
     catalog: () => ({ groups: [{ name: 'default' }], models: [], channels: [], accounts, keys: [] }),
   })

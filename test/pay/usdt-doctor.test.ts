@@ -5,7 +5,8 @@ import t from 'tap'
 import type { Clock } from '../../lib/base/clock.ts'
 import { type Finding, examineUsdt } from '../../lib/pay/doctor.ts'
 import { ANVIL_MISSING } from '../support/anvil.ts'
-import { BIN, startGateway } from '../support/gateway.ts'
+import { BIN } from '../support/gateway.ts'
+import { openGateway } from '../support/open-gateway.ts'
 import { until } from '../support/wait.ts'
 import { Node, TestChain, TOKEN } from './doubles/chain.ts'
 import { ACT } from './support.ts'
@@ -78,7 +79,7 @@ t.test('a walk', { skip: ANVIL_MISSING ?? false }, async t => {
       sandbox: true,
     }
     const accounts = [{ name: 'tester', groups: ['default'], sandbox: true }]
-    const gateway = await startGateway({
+    const gateway = await openGateway({
       config: { pay: { usdt } },
       catalog: () => ({ groups: [{ name: 'default' }], models: [], channels: [], accounts, keys: [] }),
     })

@@ -6,9 +6,10 @@ import Anthropic, {
   RateLimitError,
 } from '@anthropic-ai/sdk'
 import t from 'tap'
-import { KEY, POOR_KEY, SLOW_KEY, stallAfter, startGateway } from '../support/gateway.ts'
+import { KEY, POOR_KEY, SLOW_KEY, stallAfter } from '../support/gateway.ts'
+import { openGateway } from '../support/open-gateway.ts'
 
-const gateway = await startGateway()
+const gateway = await openGateway()
 t.teardown(() => gateway.stop())
 const client = (apiKey: string) => new Anthropic({ baseURL: gateway.main, apiKey, maxRetries: 0 })
 const anthropic = client(KEY)

@@ -5,9 +5,10 @@ import OpenAI from 'openai'
 import t from 'tap'
 import type { Served } from '../../tools/simulator/books.ts'
 import { ROW_CLASSES, rowCounts, type Usage } from '../../lib/terms/records.ts'
-import { KEY, startGateway, testCatalog } from '../support/gateway.ts'
+import { KEY, testCatalog } from '../support/gateway.ts'
+import { openGateway } from '../support/open-gateway.ts'
 
-const gateway = await startGateway()
+const gateway = await openGateway()
 t.teardown(() => gateway.stop())
 const openai = new OpenAI({ baseURL: `${gateway.main}/v1`, apiKey: KEY, maxRetries: 0 })
 const anthropic = new Anthropic({ baseURL: gateway.main, apiKey: KEY, maxRetries: 0 })

@@ -12,7 +12,8 @@ import path from 'node:path'
 import t from 'tap'
 import { PACKAGES } from '../clients/packages.ts'
 import { browserTest } from '../console/support/browser.ts'
-import { KEY, SLOW_KEY, startGateway } from '../support/gateway.ts'
+import { KEY, SLOW_KEY } from '../support/gateway.ts'
+import { openGateway } from '../support/open-gateway.ts'
 
 /** The SDKs, and beside them what they import. */
 const MODULES = path.dirname(realpathSync(path.join(PACKAGES, 'openai')))
@@ -126,7 +127,7 @@ const RUNS: Record<string, (gateway: string, key: string, slow: string) => strin
 /** Far longer than a page takes on a busy machine. */
 const PATIENCE_MS = 120_000
 
-const gateway = await startGateway()
+const gateway = await openGateway()
 t.teardown(() => gateway.stop())
 const site = await startSite()
 t.teardown(() => site.close())

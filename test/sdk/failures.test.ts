@@ -3,9 +3,10 @@ import Anthropic from '@anthropic-ai/sdk'
 import { ApiError, GoogleGenAI } from '@google/genai'
 import OpenAI from 'openai'
 import t from 'tap'
-import { KEY, startGateway } from '../support/gateway.ts'
+import { KEY } from '../support/gateway.ts'
+import { openGateway } from '../support/open-gateway.ts'
 
-const gateway = await startGateway()
+const gateway = await openGateway()
 t.teardown(() => gateway.stop())
 const options = { apiKey: KEY, maxRetries: 0 }
 const openai = new OpenAI({ ...options, baseURL: `${gateway.main}/v1` })

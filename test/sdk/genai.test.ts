@@ -1,8 +1,9 @@
 import { ApiError, GoogleGenAI } from '@google/genai'
 import t from 'tap'
-import { KEY, POOR_KEY, SLOW_KEY, stallAfter, startGateway } from '../support/gateway.ts'
+import { KEY, POOR_KEY, SLOW_KEY, stallAfter } from '../support/gateway.ts'
+import { openGateway } from '../support/open-gateway.ts'
 
-const gateway = await startGateway()
+const gateway = await openGateway()
 t.teardown(() => gateway.stop())
 const client = (apiKey: string) => new GoogleGenAI({ apiKey, httpOptions: { baseUrl: gateway.main } })
 const genai = client(KEY)

@@ -6,9 +6,10 @@ import OpenAI, {
   RateLimitError,
 } from 'openai'
 import t from 'tap'
-import { KEY, POOR_KEY, SLOW_KEY, stallAfter, startGateway } from '../support/gateway.ts'
+import { KEY, POOR_KEY, SLOW_KEY, stallAfter } from '../support/gateway.ts'
+import { openGateway } from '../support/open-gateway.ts'
 
-const gateway = await startGateway()
+const gateway = await openGateway()
 t.teardown(() => gateway.stop())
 const client = (apiKey: string) => new OpenAI({ baseURL: `${gateway.main}/v1`, apiKey, maxRetries: 0 })
 const openai = client(KEY)

@@ -8,7 +8,8 @@ import Anthropic from '@anthropic-ai/sdk'
 import { GoogleGenAI } from '@google/genai'
 import OpenAI from 'openai'
 import t from 'tap'
-import { KEY, startGateway } from '../support/gateway.ts'
+import { KEY } from '../support/gateway.ts'
+import { openGateway } from '../support/open-gateway.ts'
 
 const SERVED = [
   'GET /v1/models',
@@ -139,7 +140,7 @@ t.test('every path of the official SDKs is served, or refused once as not found'
   globalThis.fetch = fetch
   process.off('unhandledRejection', stray)
   t.ok(seen.size > 300, `${seen.size} paths`)
-  const gateway = await startGateway()
+  const gateway = await openGateway()
   t.teardown(() => gateway.stop())
   const found = new Set<string>()
   for (const asked of [...seen].sort()) {

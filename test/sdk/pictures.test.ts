@@ -7,7 +7,8 @@ import type { AddressInfo } from 'node:net'
 import OpenAI, { toFile } from 'openai'
 import t from 'tap'
 import { PICTURE } from '../../tools/simulator/dialects/images.ts'
-import { KEY, POOR_KEY, startGateway, testCatalog } from '../support/gateway.ts'
+import { KEY, POOR_KEY, testCatalog } from '../support/gateway.ts'
+import { openGateway } from '../support/open-gateway.ts'
 
 /** Passes everything on to the simulator, and keeps what was asked. */
 const asked: { url: string; type: string; length: string; body: Buffer }[] = []
@@ -30,7 +31,7 @@ const tap = http.createServer((req, res) => {
 await new Promise<void>(resolve => tap.listen(0, '127.0.0.1', resolve))
 t.teardown(() => tap.close())
 
-const gateway = await startGateway({
+const gateway = await openGateway({
   catalog: upstream => {
     simulator = upstream
     const catalog = testCatalog(`http://127.0.0.1:${(tap.address() as AddressInfo).port}`)

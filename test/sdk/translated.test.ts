@@ -8,7 +8,8 @@ import t, { type Test } from 'tap'
 import type { Served } from '../../tools/simulator/books.ts'
 import { outputOf } from '../../lib/protocols/words/usage.ts'
 import { rowCounts } from '../../lib/terms/records.ts'
-import { KEY, stallAfter, startGateway, testCatalog } from '../support/gateway.ts'
+import { KEY, stallAfter, testCatalog } from '../support/gateway.ts'
+import { openGateway } from '../support/open-gateway.ts'
 import { isUsual, modelFor, withBusy } from './support/busy.ts'
 
 // it does not know these models' limits, and would say so each time
@@ -17,7 +18,7 @@ Object.assign(globalThis, { AI_SDK_LOG_WARNINGS: false })
 /** Of a model that only chat upstreams have, and one that only messages upstreams have. */
 const ON_CHAT = 'beta-4.7'
 const ON_MESSAGES = 'alpha-sonnet-5-5'
-const gateway = await startGateway({
+const gateway = await openGateway({
   catalog: upstream => ({
     ...testCatalog(upstream),
     models: (testCatalog(upstream)['models'] as { name: string }[]).flatMap(model =>

@@ -9,7 +9,8 @@ import type { Served } from '../../tools/simulator/books.ts'
 import { simulate } from '../../tools/simulator/main.ts'
 import { outputOf } from '../../lib/protocols/words/usage.ts'
 import { rowCounts } from '../../lib/terms/records.ts'
-import { KEY, startGateway, testCatalog } from '../support/gateway.ts'
+import { KEY, testCatalog } from '../support/gateway.ts'
+import { openGateway } from '../support/open-gateway.ts'
 import { Vertex } from '../support/vertex.ts'
 
 // it does not know these models' limits, and would say so each time
@@ -20,7 +21,7 @@ const GEMINI = 'gamma-3.8-flash'
 const simulator = await simulate()
 const double = await Vertex.open(t, simulator.url)
 const row = { groups: ['default'], ...double.channel() }
-const gateway = await startGateway({
+const gateway = await openGateway({
   catalog: upstream => ({
     ...testCatalog(upstream),
     channels: [

@@ -27,13 +27,12 @@ export const stallAfter = (events: number): string => `stall=${events} stall_ms=
 
 type Json = Record<string, unknown>
 
-export interface TestGateway {
+export interface OpenGateway {
   main: string
   direct: string
   ops: string
   folder: string
   simulator: Simulator
-  child: ChildProcess
   admin(method: string, path: string, body?: Json): Promise<Json & { data: Json[] }>
   /** Resolves with the usage rows of an account when there are at least `count`. */
   usage(account: string, count: number): Promise<Json[]>
@@ -45,6 +44,10 @@ export interface TestGateway {
   letGoOn(): void
   /** Ends the gateway and removes its folder. Rejects when it had to be killed. */
   stop(): Promise<void>
+}
+
+export interface TestGateway extends OpenGateway {
+  child: ChildProcess
 }
 
 const ALL = ['messages', 'chat', 'responses', 'images', 'generate']
@@ -80,63 +83,80 @@ export const testCatalog = (upstream: string): Json => ({
   ],
 })
 
+export interface GatewayOptions {
+  config?: Json
+  catalog?: (upstream: string) => Json
+}
+
 export async function startGateway(
-  options: {
-    config?: Json
-    catalog?: (upstream: string) => Json
+  options: GatewayOptions & {
     bin?: string
     /** Where it listens, with the same three ports as another gateway at another address. */
     at?: { host: string; ports: number[] }
   } = {},
 ): Promise<TestGateway> {
   const { host, ports } = options.at ?? { host: '127.0.0.1', ports: await freePorts(3) }
-  const [main, direct, ops] = ports.map(port => `${host}:${port}`)
-  const stalls = new Stalls()
-  const simulator = await simulate({ listen: { host: '127.0.0.1', port: 0 }, clock: stalls.clock })
-  const folder = mkdtempSync(path.join(tmpdir(), 'gateway-test-'))
-  const config = {
-    listen: { main, direct, ops },
-    store: `sqlite:${folder}/gateway.db`,
-    journal: `${folder}/journal`,
-    catalog: `${folder}/catalog.yaml`,
-    admin_token: ADMIN_TOKEN,
-    ...options.config,
-  }
-  writeFileSync(path.join(folder, 'catalog.yaml'), JSON.stringify((options.catalog ?? testCatalog)(simulator.url)))
-  writeFileSync(path.join(folder, 'gateway.yaml'), JSON.stringify(config))
-  const child = spawn(options.bin ?? BIN, ['serve', '--config', path.join(folder, 'gateway.yaml')], {
+  const place = await placeFor(
+    options,
+    ports.map(port => `${host}:${port}`),
+  )
+  const child = spawn(options.bin ?? BIN, ['serve', '--config', place.configFile], {
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   const kill = () => child.kill('SIGKILL')
   process.once('exit', kill)
   const exited = once(child, 'exit')
   const stop = async () => {
-    stalls.goOn()
+    place.stalls.goOn()
     const late = setTimeout(kill, STOP_MS)
     child.kill('SIGTERM')
     const [code, signal] = await exited
     clearTimeout(late)
     process.off('exit', kill)
-    await simulator.close()
-    rmSync(folder, { recursive: true, force: true })
+    await place.remove()
     if (signal === 'SIGKILL') throw new Error(`the gateway did not stop (exit ${code}, ${signal})`)
   }
-  const url = `http://${ops}`
   try {
-    await ready(child, url)
+    await ready(child, place.ops)
   } catch (error) {
     await stop()
     throw error
   }
-  const admin = adminOf(url)
+  return { ...gatewayAt(place), child, stop }
+}
+
+/** A folder with config and catalogue, and a simulated upstream. */
+export async function placeFor({ config, catalog = testCatalog }: GatewayOptions, addresses: readonly string[]) {
+  const [main, direct, ops] = addresses
+  const stalls = new Stalls()
+  const simulator = await simulate({ listen: { host: '127.0.0.1', port: 0 }, clock: stalls.clock })
+  const folder = mkdtempSync(path.join(tmpdir(), 'gateway-test-'))
+  const whole = {
+    listen: { main, direct, ops },
+    store: `sqlite:${folder}/gateway.db`,
+    journal: `${folder}/journal`,
+    catalog: `${folder}/catalog.yaml`,
+    admin_token: ADMIN_TOKEN,
+    ...config,
+  }
+  const configFile = path.join(folder, 'gateway.yaml')
+  writeFileSync(path.join(folder, 'catalog.yaml'), JSON.stringify(catalog(simulator.url)))
+  writeFileSync(configFile, JSON.stringify(whole))
+  const remove = async () => {
+    await simulator.close()
+    rmSync(folder, { recursive: true, force: true })
+  }
   return {
-    main: `http://${main}`,
-    direct: `http://${direct}`,
-    ops: url,
-    folder,
-    simulator,
-    child,
-    admin,
+    ...{ stalls, simulator, folder, configFile, remove },
+    ...{ main: `http://${main}`, direct: `http://${direct}`, ops: `http://${ops}` },
+  }
+}
+
+export function gatewayAt(place: Awaited<ReturnType<typeof placeFor>>): Omit<OpenGateway, 'stop'> {
+  const { main, direct, ops, folder, simulator, stalls } = place
+  const admin = adminOf(ops)
+  return {
+    ...{ main, direct, ops, folder, simulator, admin },
     usage: (account, count) =>
       usageWhen(admin, `account=${account}`, rows => (rows.length >= count ? rows : undefined)),
     usageRow: fields =>
@@ -145,11 +165,10 @@ export async function startGateway(
       ),
     async goOn() {
       // What has closed its connection is seen in the turn in which this request is, or in an earlier one.
-      await (await fetch(`http://${main}/v1/models`)).arrayBuffer()
+      await (await fetch(`${main}/v1/models`)).arrayBuffer()
       stalls.goOn()
     },
     letGoOn: () => stalls.goOn(),
-    stop,
   }
 }
 

@@ -1,6 +1,7 @@
 /** A gateway whose catalogue has more models of some protocols, with what the tests of these protocols ask and look up. */
 import OpenAI from 'openai'
-import { KEY, startGateway, type TestGateway, testCatalog } from './gateway.ts'
+import { KEY, type OpenGateway, testCatalog } from './gateway.ts'
+import { openGateway } from './open-gateway.ts'
 
 export interface Charged {
   basis: unknown
@@ -11,7 +12,7 @@ export interface Charged {
 }
 
 export interface ModelsGateway {
-  gateway: TestGateway
+  gateway: OpenGateway
   openai: OpenAI
   /** POST of a JSON body to a path of the main address. */
   post(path: string, body: object, key?: string): Promise<Response>
@@ -23,7 +24,7 @@ export interface ModelsGateway {
 
 /** The upstream knows each model by its name behind `up-`. */
 export async function startWithModels(protocols: string[], models: { name: string }[]): Promise<ModelsGateway> {
-  const gateway = await startGateway({
+  const gateway = await openGateway({
     catalog: upstream => {
       const catalog = testCatalog(upstream)
       const names = models.map(({ name }) => [name, `up-${name}`])

@@ -3,7 +3,8 @@ import { once } from 'node:events'
 import http from 'node:http'
 import type { AddressInfo } from 'node:net'
 import t from 'tap'
-import { startGateway, stallAfter, testCatalog } from '../../support/gateway.ts'
+import { stallAfter, testCatalog } from '../../support/gateway.ts'
+import { openGateway } from '../../support/open-gateway.ts'
 import { until } from '../../support/wait.ts'
 import { type Live, liveIn } from '../support/live.ts'
 
@@ -26,7 +27,7 @@ t.teardown(() => {
   echo.close()
 })
 
-const gateway = await startGateway({
+const gateway = await openGateway({
   catalog: upstream => {
     const catalog = testCatalog(upstream) as { channels: object[]; models: object[] }
     const channel = {

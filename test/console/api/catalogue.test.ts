@@ -1,7 +1,8 @@
 /** The catalogue over HTTP: what everybody may read, that its prices are those that are charged, and that nothing hidden leaves. */
 import t from 'tap'
 import { CATALOGUE } from '../../../lib/console/api/catalogue.ts'
-import { KEY, SLOW_KEY, startGateway, type TestGateway, testCatalog } from '../../support/gateway.ts'
+import { KEY, SLOW_KEY, type OpenGateway, testCatalog } from '../../support/gateway.ts'
+import { openGateway } from '../../support/open-gateway.ts'
 import { until } from '../../support/wait.ts'
 
 type Json = Record<string, unknown>
@@ -42,14 +43,14 @@ const catalog = (upstream: string): Json => {
   }
 }
 
-const read = async (gateway: TestGateway, path: string, headers: Record<string, string> = {}) => {
+const read = async (gateway: OpenGateway, path: string, headers: Record<string, string> = {}) => {
   const response = await fetch(gateway.main + path, { headers })
   const text = await response.text()
   return { status: response.status, headers: response.headers, text, json: () => JSON.parse(text) as Catalogue }
 }
 
 t.test('the catalogue of a gateway', async t => {
-  const gateway = await startGateway({ catalog })
+  const gateway = await openGateway({ catalog })
   t.teardown(() => gateway.stop())
 
   await t.test('what everybody gets, in the form that the API says', async t => {

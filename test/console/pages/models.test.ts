@@ -4,7 +4,8 @@ import { idAt } from '../../../lib/base/ids.ts'
 import { type Choice, chosen } from '../../../web/pages/models/choose.ts'
 import type { CatalogueModel } from '../../../lib/operations/catalogue/public-catalogue.ts'
 import { openStore } from '../../../lib/store/store.ts'
-import { startGateway, type TestGateway } from '../../support/gateway.ts'
+import { type OpenGateway } from '../../support/gateway.ts'
+import { openGateway } from '../../support/open-gateway.ts'
 import { settlement, usageRow } from '../../support/store.ts'
 import { browserTest } from '../support/browser.ts'
 
@@ -72,7 +73,7 @@ const catalog = (upstream: string) => {
 }
 
 /** Writes ninety days of use into the gateway's books. */
-async function use(gateway: TestGateway): Promise<void> {
+async function use(gateway: OpenGateway): Promise<void> {
   const store = openStore(`sqlite:${gateway.folder}/gateway.db`, { secret: 'x' })
   const account = await store.accounts.byName('rich')
   const key = { id: 1, accountId: account!.id } as never
@@ -91,7 +92,7 @@ async function use(gateway: TestGateway): Promise<void> {
   await store.close()
 }
 
-const gateway = await startGateway({ catalog })
+const gateway = await openGateway({ catalog })
 t.teardown(() => gateway.stop())
 await use(gateway)
 

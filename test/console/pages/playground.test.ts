@@ -8,7 +8,8 @@ import path from 'node:path'
 import { CLIENTS } from '../../../lib/console/clients.ts'
 import { type CodePiece, codesOf } from '../../../web/pages/playground/code.ts'
 import { type Asked, type Piece, SPOKEN } from '../../../web/pages/playground/spoken.ts'
-import { KEY, startGateway, testCatalog } from '../../support/gateway.ts'
+import { KEY, testCatalog } from '../../support/gateway.ts'
+import { openGateway } from '../../support/open-gateway.ts'
 import { browserTest } from '../support/browser.ts'
 import { liveIn } from '../support/live.ts'
 import { PYTHON_MISSING, runPrograms } from '../support/programs.ts'
@@ -17,7 +18,7 @@ import { PYTHON_MISSING, runPrograms } from '../support/programs.ts'
 const PICTURE = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
 const SECRET_WORDS = 'a text that nobody keeps'
 
-const gateway = await startGateway({
+const gateway = await openGateway({
   catalog: upstream => {
     const catalog = testCatalog(upstream) as { groups: object[] }
     return { ...catalog, groups: catalog.groups.map(group => ({ ...group, public: true })) }

@@ -10,7 +10,7 @@ import { parse } from 'yaml'
 import { liveIn } from '../support/live.ts'
 import { browserTest } from '../support/browser.ts'
 import { PYTHON_MISSING, type ProgramLanguage, runPrograms } from '../support/programs.ts'
-import { startGateway } from '../../support/gateway.ts'
+import { openGateway } from '../../support/open-gateway.ts'
 
 const DEMO = path.resolve(import.meta.dirname, '../../../config/catalog.yaml')
 interface DemoCatalog {
@@ -47,7 +47,7 @@ browserTest(
   t,
   'every snippet of every model of the demo runs as it is pasted, and no other is offered',
   async (t, newcomer) => {
-    const gateway = await startGateway({ catalog: demoCatalog })
+    const gateway = await openGateway({ catalog: demoCatalog })
     t.teardown(() => gateway.stop())
     const { cookie, account } = await liveIn(t, gateway, 'demo', 'owner')
     const { page, context, visit, complaints } = await newcomer({ language: 'en-US' })

@@ -8,7 +8,8 @@ import type { Test } from 'tap'
 import { outputOf } from '../../../lib/protocols/words/usage.ts'
 import type { Served } from '../../../tools/simulator/books.ts'
 import { rowCounts } from '../../../lib/terms/records.ts'
-import { KEY, stallAfter, startGateway, testCatalog } from '../../support/gateway.ts'
+import { KEY, stallAfter, testCatalog } from '../../support/gateway.ts'
+import { openGateway } from '../../support/open-gateway.ts'
 import { modelFor, withBusy } from './busy.ts'
 
 /** Models that upstreams of one protocol have. */
@@ -28,7 +29,7 @@ const OF_CHAT = { type: 'function' as const, function: { name: 'weather', parame
 export type Translated = Awaited<ReturnType<typeof openTranslated>>
 
 export async function openTranslated(t: Pick<Test, 'teardown'>) {
-  const gateway = await startGateway({
+  const gateway = await openGateway({
     catalog: upstream => ({
       ...testCatalog(upstream),
       models: Object.values(AT)
