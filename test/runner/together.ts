@@ -7,11 +7,13 @@ import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { give } from './own-tests.ts'
+import { gatherOutput } from './output.ts'
 import { blame } from './stray-errors.ts'
 
 /** It only ends a file that waits in vain: far longer than what starts many processes takes on a busy machine. */
 const FILE_MS = 1_200_000
 
+gatherOutput()
 // tap names the folders of fixtures after the arguments that it finds
 const files = process.argv.splice(2)
 const { default: root } = await import('tap')

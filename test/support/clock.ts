@@ -7,7 +7,7 @@ import type { Clock } from '../../lib/base/clock.ts'
 export class TestClock implements Clock {
   #monotonic = 0
   #wall: number
-  #timers: { at: number; fn: () => void }[] = []
+  readonly #timers = new Set<{ at: number; fn: () => void }>()
 
   constructor(wallMs = 1_790_000_000_000) {
     this.#wall = wallMs
@@ -23,15 +23,13 @@ export class TestClock implements Clock {
 
   after(ms: number, fn: () => void): () => void {
     const timer = { at: this.#monotonic + ms, fn }
-    this.#timers.push(timer)
-    return () => {
-      this.#timers = this.#timers.filter(other => other !== timer)
-    }
+    this.#timers.add(timer)
+    return () => void this.#timers.delete(timer)
   }
 
   /** The number of timers that are set. */
   get timers(): number {
-    return this.#timers.length
+    return this.#timers.size
   }
 
   soon(fn: () => void): void {
@@ -48,9 +46,10 @@ export class TestClock implements Clock {
   advance(ms: number): void {
     const until = this.#monotonic + ms
     for (;;) {
-      const due = this.#timers.filter(timer => timer.at <= until).sort((a, b) => a.at - b.at)[0]
+      let due: { at: number; fn: () => void } | undefined
+      for (const timer of this.#timers) if (timer.at <= until && (due === undefined || timer.at < due.at)) due = timer
       if (due === undefined) break
-      this.#timers = this.#timers.filter(timer => timer !== due)
+      this.#timers.delete(due)
       this.#pass(due.at - this.#monotonic)
       due.fn()
     }
