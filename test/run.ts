@@ -59,7 +59,7 @@ const needy = importers(found, packageNames())
 const whyWithout = needy.length === 0 ? null : installPackages()
 const files = whyWithout === null ? found : found.filter(file => !needy.includes(file))
 const beganMs = Date.now()
-const waiting = isLong ? files.map(file => [file]) : batches(files)
+const waiting = isLong ? files.map(file => [file]) : batches(files, JOBS)
 const results: Result[] = []
 await Promise.all(
   Array.from({ length: JOBS }, async () => {
