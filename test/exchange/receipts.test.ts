@@ -173,11 +173,9 @@ const written = (line: Line): string => {
 
 t.test('receipts', async t => {
   const upstream = await Upstream.open()
+  t.teardown(() => upstream.close())
   const gateway = await openGateway({ catalog: () => catalog(upstream.url) })
-  t.teardown(async () => {
-    await gateway.stop()
-    await upstream.close()
-  })
+  t.teardown(() => gateway.stop())
   const ask = (path: string, body: Json) =>
     fetch(gateway.main + path, {
       method: 'POST',

@@ -19,6 +19,7 @@ const CHARGED = 100 * 2 + 10 * 8
 
 t.test('a gateway', async t => {
   const upstreams = await Promise.all([Upstream.open(), Upstream.open()])
+  for (const upstream of upstreams) t.teardown(() => upstream.close())
   const [one, two] = upstreams
   const channel = (name: string, upstream: Upstream, cost: number, priority: number) => ({
     name,
@@ -47,10 +48,7 @@ t.test('a gateway', async t => {
       ],
     }),
   })
-  t.teardown(async () => {
-    await gateway.stop()
-    await Promise.all(upstreams.map(upstream => upstream.close()))
-  })
+  t.teardown(() => gateway.stop())
   const ask = async (key: string): Promise<string> => {
     const response = await fetch(`${gateway.main}/v1/chat/completions`, {
       method: 'POST',

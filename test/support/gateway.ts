@@ -1,7 +1,8 @@
 /** A real gateway as a user starts it, in a folder of its own, against a simulated upstream in this process. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, writeFileSync } from 'node:fs'
+import { rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { type Clock, systemClock } from '../../lib/base/clock.ts'
@@ -144,7 +145,8 @@ export async function placeFor({ config, catalog = testCatalog }: GatewayOptions
   writeFileSync(configFile, JSON.stringify(whole))
   const remove = async () => {
     await simulator.close()
-    rmSync(folder, { recursive: true, force: true })
+    // in this process, what a gateway has begun in its folder may end after it
+    await rm(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 50 })
   }
   return {
     ...{ stalls, simulator, folder, configFile, remove },
