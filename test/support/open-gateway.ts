@@ -18,18 +18,25 @@ export async function openGateway(options: GatewayOptions = {}): Promise<OpenGat
     options,
     ports.map(port => `127.0.0.1:${port}`),
   )
-  const { env } = process
-  const config = loadConfig(place.configFile, env)
-  prepareFolders(config, place.configFile)
-  const log = createLogger('silent', { write: () => {} })
-  const metrics = new Metrics()
-  const store = openProcessStore(config, metrics, log)
-  await prepareStore(store, config, env, log)
-  const { acts } = await openAlone({ config, options: { configFile: place.configFile, env }, log, metrics, store })
+  const acts = await serve(place.configFile).catch(async error => {
+    await place.remove()
+    throw error
+  })
   const stop = async () => {
     place.stalls.goOn()
     await acts.stop()
     await place.remove()
   }
   return { ...gatewayAt(place), stop }
+}
+
+async function serve(configFile: string) {
+  const { env } = process
+  const config = loadConfig(configFile, env)
+  prepareFolders(config, configFile)
+  const log = createLogger('silent', { write: () => {} })
+  const metrics = new Metrics()
+  const store = openProcessStore(config, metrics, log)
+  await prepareStore(store, config, env, log)
+  return (await openAlone({ config, options: { configFile, env }, log, metrics, store })).acts
 }
