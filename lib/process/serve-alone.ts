@@ -22,7 +22,7 @@ interface Alone {
   operations: OperationDeps
 }
 
-/** It serves, and hears no signal. */
+/** A gateway that serves as `serveAlone` does, and hears no signal: `acts` is what signals would do. */
 export async function openAlone(parts: ServeParts): Promise<Alone> {
   const { config, log, metrics, store } = parts
   const gateway = await Gateway.start(config, log, metrics, store)
