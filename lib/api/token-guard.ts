@@ -9,7 +9,7 @@ import { latest } from '../base/lru.ts'
 import { networkOf } from '../base/network.ts'
 import { both, throttled } from '../operations/error.ts'
 
-/** Wrong tokens of a network in a minute after which it must wait, and for how long. */
+/** A network must wait after so many wrong tokens in a minute, and for how long. */
 const MOST_WRONG = 10
 const MINUTE_MS = 60_000
 /** The networks that are told apart; the one that was heard of longest ago is forgotten. */

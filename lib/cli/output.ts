@@ -18,7 +18,7 @@ export const URL_HELP = 'ops address of a gateway to ask (default: GATEWAY_URL, 
 
 export const DRY = 'nothing was changed: this was a dry run'
 
-/** What may be long goes out as fast as it is taken. */
+/** Output that may be long is written as fast as it is read. */
 export async function writeAll(pieces: AsyncIterable<Uint8Array | string>, out: NodeJS.WritableStream): Promise<void> {
   let bytes = 0
   const count = progress(() => `${(bytes / 1e6).toFixed(1)} MB`, out !== process.stdout || !process.stdout.isTTY)
@@ -53,7 +53,7 @@ export function progress(words: () => string, wanted = true): { show(): void; en
   }
 }
 
-/** What destroys asks on a terminal for the name of what goes; elsewhere it wants `--yes`. Throws OperationError when the answer is another. */
+/** A command that deletes something asks for its name on a terminal; elsewhere it wants `--yes`. Throws OperationError when the answer is another. */
 export async function wantConfirmed(what: string, name: string, yes: boolean): Promise<void> {
   if (yes) return
   if (!process.stdin.isTTY) throw new OperationError('invalid', `${what}: without a terminal, say --yes`)

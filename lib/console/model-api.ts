@@ -19,14 +19,14 @@ export interface ApiCall {
   method: string
   path: string
   title: Words
-  /** null = it is none of a protocol's. */
+  /** null = the path belongs to no protocol. */
   protocol: Protocol | null
   /** Where a key may stand, as a header; the query parameter is `?key=`. */
   keys: readonly string[]
   query: readonly ApiParameter[]
   body: readonly ApiParameter[]
   streams: boolean
-  /** null = it is free. */
+  /** null = a call costs nothing. */
   charged: Words | null
   /** Programs that make the call, those of curl first. */
   examples: readonly Pick<Program, 'title' | 'syntax' | 'text'>[]

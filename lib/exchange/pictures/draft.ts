@@ -87,7 +87,7 @@ export class PictureDraft {
     return buffer.subarray(0, length)
   }
 
-  /** Nothing of it stays. Never throws: what cannot be deleted now is deleted by a sweep. */
+  /** Deletes the file. Never throws: what cannot be deleted now is deleted by a sweep. */
   async discard(): Promise<void> {
     const handle = this.#handle
     this.#handle = null

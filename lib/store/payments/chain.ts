@@ -122,7 +122,7 @@ export async function chainCursor(driver: Pick<Driver, 'query'>, chainId: number
   return row === undefined ? null : toCursor(row)
 }
 
-/** Makes `holder` the one process that reads the chain, until it takes it no more. False = another one is it. */
+/** Makes `holder` the one process that reads the chain, until it does not renew that. False = another process reads it. */
 export async function takeChain(
   driver: Driver,
   chainId: number,
