@@ -1,5 +1,7 @@
 /** What the open requests of accounts take of this process: places, turns at the store, and bytes of their bodies in memory. */
 import { invariant } from '../base/assert.ts'
+import { type Clock, pause } from '../base/clock.ts'
+import { latest } from '../base/lru.ts'
 import { Turns } from './turns.ts'
 
 /** Counts the open requests of each account in this process, for `limits.concurrency`. */
@@ -83,5 +85,34 @@ export class Buffered {
     this.bytes -= bytes
     if (left > 0) this.#ofAccount.set(accountId, left)
     else this.#ofAccount.delete(accountId) // so that only accounts with bodies in memory take memory here
+  }
+}
+
+/** Reading so much takes a twentieth of a processor. */
+const INFLATED_BYTES_PER_S = 2 * 1024 * 1024
+/** An account may have so much at once. */
+const INFLATED_AT_ONCE_MS = 8000
+const MOST_ACCOUNTS = 10_000
+
+/**
+ * Bounds how fast the bodies of an account are read that decode to far more than was sent. Reading a body costs by its decoded bytes, before
+ * anybody knows whether it is refused: with a few hundred bytes each, one account without money could keep a whole process busy.
+ */
+export class Inflating {
+  readonly #clock: Clock
+  /** Monotonic ms at which what an account has read so far would be read at that speed. */
+  readonly #untilMs = latest<number, number>(MOST_ACCOUNTS)
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+  }
+
+  /** Resolves when the next bytes of the account may be read; null = at once. */
+  take(accountId: number, bytes: number): Promise<void> | null {
+    const nowMs = this.#clock.monotonic()
+    const beginMs = Math.max(this.#untilMs.get(accountId) ?? 0, nowMs)
+    this.#untilMs.set(accountId, beginMs + (bytes / INFLATED_BYTES_PER_S) * 1000)
+    const waitMs = beginMs - nowMs - INFLATED_AT_ONCE_MS
+    return waitMs <= 0 ? null : pause(this.#clock, waitMs)
   }
 }

@@ -3,7 +3,7 @@
  * and so do the tests of exchanges, so that what they test is what runs.
  */
 import { Answers } from '../access/answers.ts'
-import { Buffered, Concurrency } from '../access/open-requests.ts'
+import { Buffered, Concurrency, Inflating } from '../access/open-requests.ts'
 import { KeyUses, KeyCache } from '../access/keys.ts'
 import { RateLimiter } from '../access/rate.ts'
 import type { Clock } from '../base/clock.ts'
@@ -76,6 +76,7 @@ export function createServices(parts: ServiceParts): Services {
     rates: new RateLimiter({ store, clock, log, health: ledger.health }),
     concurrency: new Concurrency(),
     buffered: new Buffered(),
+    inflating: new Inflating(clock),
     ledger,
     store,
     health,

@@ -6,6 +6,8 @@ import type { IncomingMessage } from 'node:http'
 import * as zlib from 'node:zlib'
 import t from 'tap'
 import { codingsOf, decodedBody } from '../../lib/exchange/stages/decoded-body.ts'
+import { Inflating } from '../../lib/access/open-requests.ts'
+import { TestClock } from '../support/clock.ts'
 import { seeded } from '../support/random.ts'
 import { until } from '../support/wait.ts'
 import { KEY, keyOf, MODEL, NOTHING_LEFT, open, POOR_KEY, type Scene } from './support/gateway.ts'
@@ -335,6 +337,46 @@ t.test('bodies that drip take room from their first byte on, whatever they have 
   for (const { socket } of dripping) socket.destroy()
   await until('all room is given back', () => s.services.buffered.bytes === 0)
   t.match(await s.books(), { ok: true, left: NOTHING_LEFT, failures: [] })
+})
+
+t.test('bodies that decode to far more than was sent are read slowly: 16 MiB at once, then 2 a second', async t => {
+  const clock = new TestClock()
+  const inflating = new Inflating(clock)
+  for (let i = 0; i < 17; i++) t.equal(inflating.take(1, MiB), null)
+  let isRead = false
+  void inflating.take(1, MiB)?.then(() => (isRead = true))
+  t.equal(inflating.take(2, MiB), null, 'another account')
+  clock.advance(499)
+  await Promise.resolve()
+  t.notOk(isRead)
+  clock.advance(1)
+  await Promise.resolve()
+  t.ok(isRead)
+})
+
+t.test('who has read so much waits, with such a body and no other one', async t => {
+  const s = await open(t)
+  s.at('a').script = call => call.whole(200, { input_tokens: 42 })
+  for (let account = 1; account < 10; account++) void s.services.inflating.take(account, 17 * MiB)
+  const answered: string[] = []
+  const count = async (what: string, text: string, coding: string) => {
+    const body = encoded(Buffer.from(JSON.stringify({ model: MODEL, messages: [text] })), [coding])
+    const poor = { authorization: `Bearer ${POOR_KEY}` }
+    const answer = await send(s, '/v1/responses/input_tokens', coding, body, poor)
+    t.equal(answer.status, 200, await answer.text())
+    answered.push(what)
+  }
+  const inflated = count('inflated', 'x'.repeat(900_000), 'zstd')
+  await until('it is being read', () => s.services.buffered.bytes > 0)
+  await count('small', 'x'.repeat(50_000), 'zstd')
+  await count('usual', randomBytes(300_000).toString('base64'), 'gzip')
+  t.same(answered, ['small', 'usual'])
+  await until('it is read', () => {
+    s.clock.advance(100)
+    return answered.length === 3
+  })
+  await inflated
+  t.equal(s.services.buffered.bytes, 0)
 })
 
 t.test('the windows of codings take room in limits.buffered while they are open', async t => {

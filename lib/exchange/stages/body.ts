@@ -83,7 +83,9 @@ class Upload {
       return taken
     }
     try {
-      for await (const chunk of decodedBody(req, codings, most, takeRoom)) {
+      const { id } = (this.#x.entry as KeyEntry).account
+      const inflated = (bytes: number) => this.#services.inflating.take(id, bytes)
+      for await (const chunk of decodedBody(req, codings, most, takeRoom, inflated)) {
         this.#onData(chunk)
         await this.#until
         if (this.#x.ended || this.#x.finished) return

@@ -1,7 +1,7 @@
 /**
  * Undoes the `content-encoding` of a request's body while it arrives: zstd, gzip, deflate and br, at most two after each other. The
  * work is done in zlib's threads, and nothing is decoded before whoever reads has taken what came before. A few bytes may decode to any
- * number: every step is bounded by the limit of a body, and beyond 1 MiB by its ratio to what was sent.
+ * number: every step is bounded by the limit of a body, and beyond 1 MiB by its ratio to what was sent; what is far more than was sent is read slowly.
  */
 import type { IncomingMessage } from 'node:http'
 import type { Transform } from 'node:stream'
@@ -30,6 +30,9 @@ const MOST_CODINGS = 2
 const MOST_MEMBERS = 256
 const MOST_RATIO = 200
 const FREE_OF_RATIO_BYTES = 1024 * 1024
+/** Usual bodies decode to less than so many times what was sent; of a small one it says nothing. */
+const USUAL_RATIO = 20
+const SMALL_BYTES = 64 * 1024
 const CHUNK_BYTES = 64 * 1024
 /** The window of zstd is 8 MiB at most. */
 const WINDOW_LOG = 23
@@ -80,12 +83,13 @@ export function decodedBody(
   codings: readonly Coding[],
   mostBytes: number,
   takeRoom: (bytes: number) => boolean,
+  inflated: (bytes: number) => Promise<void> | null = () => null,
 ): AsyncIterable<Buffer> {
   const sent = new Counted(mostBytes)
   // a request that is refused goes on reading, so that its client can read the answer
   let pieces: AsyncIterable<Buffer> = sent.of(req.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>)
   for (const coding of codings)
-    pieces = new Counted(mostBytes, { sent, coding, takeRoom }).of(new Decoding(coding, pieces).pieces())
+    pieces = new Counted(mostBytes, { sent, coding, takeRoom, inflated }).of(new Decoding(coding, pieces).pieces())
   return pieces
 }
 
@@ -94,6 +98,8 @@ interface Decoded {
   sent: Counted
   coding: Coding
   takeRoom: (bytes: number) => boolean
+  /** Called with bytes beyond what is usual for what was sent. Resolves when they may be read; null = at once. */
+  inflated: (bytes: number) => Promise<void> | null
 }
 
 /** Counts the bytes of a step, and bounds them. */
@@ -114,7 +120,11 @@ class Counted {
     for await (const piece of pieces) {
       this.#bytes += piece.length
       if (this.#bytes > this.#mostBytes) throw new DecodedTooLarge()
-      if (this.#decoded !== null) this.#bound(this.#decoded)
+      if (this.#decoded !== null) {
+        this.#bound(this.#decoded)
+        const { sent, inflated } = this.#decoded
+        if (this.#bytes > SMALL_BYTES && this.#bytes > USUAL_RATIO * sent.#bytes) await inflated(piece.length)
+      }
       yield piece
     }
   }
