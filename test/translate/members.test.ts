@@ -21,13 +21,22 @@ const VENDOR_OF: Readonly<Record<Name, KindName>> = {
   generate: 'gemini',
 }
 
-type What = 'text' | 'call' | 'thought' | 'search' | 'refusal'
+type What = 'text' | 'call' | 'thought' | 'search' | 'refusal' | 'picture'
 /** What is compared: of answers that the vendor has given to others, whole and as a stream. */
 const COMPARED: Readonly<Record<Name, { whole: readonly What[]; stream: readonly What[] }>> = {
-  messages: { whole: ['text', 'call', 'thought', 'search', 'refusal'], stream: ['text', 'call', 'thought', 'refusal'] },
+  messages: {
+    whole: ['text', 'call', 'thought', 'search', 'refusal'],
+    stream: ['text', 'call', 'thought', 'search', 'refusal'],
+  },
   chat: { whole: ['text', 'call', 'refusal'], stream: ['text', 'call', 'refusal'] },
-  responses: { whole: ['text', 'call', 'thought', 'search'], stream: ['text', 'call', 'thought'] },
-  generate: { whole: ['text', 'call', 'thought', 'refusal'], stream: ['text', 'call', 'thought', 'refusal'] },
+  responses: {
+    whole: ['text', 'call', 'thought', 'search', 'picture'],
+    stream: ['text', 'call', 'thought', 'search', 'picture'],
+  },
+  generate: {
+    whole: ['text', 'call', 'thought', 'refusal', 'picture'],
+    stream: ['text', 'call', 'thought', 'refusal', 'picture'],
+  },
 }
 const FOUND = { url: '"https://a.example/"', title: '"A"', text: '""', age: '""' }
 
@@ -42,6 +51,7 @@ function answer(what: What): AnswerEvent[] {
   if (what === 'search')
     blocks.searched({ queries: ['"q"'], sources: [FOUND], isFailed: false, issuer: readerOptions().issuer })
   blocks.text('text', '"Hello"')
+  if (what === 'picture') blocks.media('image/png', '"aGk="')
   if (what === 'search') blocks.note({ ...FOUND, start: '0', end: '5', at: 'answer' })
   if (what === 'call') {
     const call = blocks.call('call_1', 'look')

@@ -237,8 +237,8 @@ class ResponsesStream extends EventWriter {
   #media(base64: Literal): string {
     this.hold(base64.length)
     const place = this.#next++
-    const item = mediaItem(itemId(this.options, 'media', place), base64)
-    return this.#added(place, item) + this.#done(place, item)
+    const id = itemId(this.options, 'media', place)
+    return this.#added(place, mediaItem(id)) + this.#done(place, mediaItem(id, base64))
   }
 }
 
@@ -521,8 +521,14 @@ function searchItem(id: Literal, { queries, sources }: WebFindings, status: stri
   return object({ id, type: '"web_search_call"', status: `"${status}"`, action })
 }
 
-const mediaItem = (id: Literal, base64: Literal): JsonText =>
-  object({ id, type: '"image_generation_call"', status: '"completed"', result: base64 })
+/** Without a picture while that is drawn. */
+const mediaItem = (id: Literal, result?: Literal): JsonText =>
+  object({
+    id,
+    type: '"image_generation_call"',
+    status: result === undefined ? '"in_progress"' : '"completed"',
+    result,
+  })
 
 /** The arguments of a call that has ended. */
 const wholeArgs = ({ freeform }: CallHead, args: Literal): Literal => (args === EMPTY_TEXT && !freeform ? '"{}"' : args)

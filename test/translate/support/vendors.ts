@@ -70,9 +70,39 @@ const ANTHROPIC_THINKS: readonly Loose[] = [
   { type: 'content_block_stop', index: 0 },
 ]
 
+/** The stream of anthropic-web-search-tool.1. */
+const ANTHROPIC_SEARCHES: readonly Loose[] = [
+  {
+    type: 'content_block_start',
+    index: 0,
+    content_block: { type: 'server_tool_use', id: SEARCH_USE, name: 'web_search', input: {} },
+  },
+  { type: 'content_block_delta', index: 0, delta: { type: 'input_json_delta', partial_json: '{"query": "t' } },
+  {
+    type: 'content_block_delta',
+    index: 13,
+    delta: {
+      type: 'citations_delta',
+      citation: { type: 'web_search_result_location', cited_text: 'News', ...NEWS, encrypted_index: 'EpABCioICBgC' },
+    },
+  },
+  {
+    type: 'content_block_start',
+    index: 1,
+    content_block: {
+      type: 'web_search_tool_result',
+      tool_use_id: SEARCH_USE,
+      content: [
+        { type: 'web_search_result', ...NEWS, encrypted_content: 'ErkeCioICBgC', page_age: null },
+        { type: 'web_search_result', ...NEWS, encrypted_content: 'Ev0YCioICBgC', page_age: '3 hours ago' },
+      ],
+    },
+  },
+]
+
 /**
  * From https://github.com/vercel/ai/tree/main/packages/openai/src/responses/__fixtures__: issue-19493-gpt-5.1-tool-call, issue-20047-openai-responses,
- * openai-reasoning-encrypted-content.1, openai-web-search-tool.1, openai-tool-search-duplicate-item-error.1.
+ * openai-reasoning-encrypted-content.1, openai-web-search-tool.1, openai-image-generation-tool.1, openai-tool-search-duplicate-item-error.1.
  */
 const NO_TOKENS = {
   input_tokens: 0,
@@ -155,6 +185,12 @@ const reasoning = (summary: readonly Loose[]): Loose => ({
 const summaryOf = (text: string): Loose => ({ type: 'summary_text', text })
 const WHOLE = response('completed', [message('completed', [part('OK')]), functionCall('completed', ARGS)])
 const THOUGHT = response('completed', [reasoning([summaryOf('I compute.')])])
+const CITING: Loose = {
+  ...part('It is.'),
+  annotations: [
+    { type: 'url_citation', start_index: 486, end_index: 606, url: 'https://www.axios.com/', title: 'A statue' },
+  ],
+}
 const SEARCHED = response('completed', [
   {
     type: 'web_search_call',
@@ -166,15 +202,60 @@ const SEARCHED = response('completed', [
       sources: [{ type: 'url', url: 'https://vercel.com/blog' }],
     },
   },
-  message('completed', [
-    {
-      ...part('It is.'),
-      annotations: [
-        { type: 'url_citation', start_index: 486, end_index: 606, url: 'https://www.axios.com/', title: 'A statue' },
-      ],
-    },
-  ]),
+  message('completed', [CITING]),
 ])
+const WS = { output_index: 1, item_id: 'ws_68c187d0973881928c78c79e50ae028805ca09a4773fcd25' }
+const IG = { output_index: 1, item_id: 'ig_0df93c0bb83a72f20068c979f589c0819e9f0fc2d1a27aa1b8' }
+const DRAWING: Loose = { id: IG.item_id, type: 'image_generation_call', status: 'in_progress' }
+const DRAWN: Loose = {
+  ...DRAWING,
+  status: 'completed',
+  background: 'opaque',
+  output_format: 'webp',
+  quality: 'low',
+  result: 'UklGRuIWGQBXRUJQVlA4TKAwGAAv',
+  revised_prompt: 'Create it.',
+  size: '1536x1024',
+}
+const SEARCHES: readonly Loose[] = [
+  {
+    type: 'response.output_item.added',
+    output_index: 1,
+    item: { id: WS.item_id, type: 'web_search_call', status: 'in_progress' },
+  },
+  { type: 'response.web_search_call.in_progress', ...WS },
+  { type: 'response.web_search_call.searching', ...WS },
+  { type: 'response.web_search_call.completed', ...WS },
+  {
+    type: 'response.output_item.done',
+    output_index: 1,
+    item: {
+      id: WS.item_id,
+      type: 'web_search_call',
+      status: 'completed',
+      action: { type: 'search', query: 'news', sources: [{ type: 'url', url: 'https://www.reuters.com/' }] },
+    },
+  },
+  {
+    type: 'response.output_text.annotation.added',
+    item_id: 'msg_68c187e279048192be3775da689aa25105ca09a4773fcd25',
+    output_index: 9,
+    content_index: 0,
+    annotation_index: 0,
+    annotation: { type: 'url_citation', end_index: 4, start_index: 3, title: 'A', url: 'https://www.reuters.com/' },
+  },
+]
+const CITES: readonly Loose[] = [
+  { type: 'response.content_part.done', item_id: WS.item_id, output_index: 9, content_index: 0, part: CITING },
+  { type: 'response.output_item.done', output_index: 9, item: message('completed', [CITING]) },
+]
+const DRAWS: readonly Loose[] = [
+  { type: 'response.output_item.added', output_index: 1, item: DRAWING },
+  { type: 'response.image_generation_call.in_progress', ...IG },
+  { type: 'response.image_generation_call.generating', ...IG },
+  { type: 'response.image_generation_call.completed', ...IG },
+  { type: 'response.output_item.done', output_index: 1, item: DRAWN },
+]
 const at = { item_id: 'msg_sanitized_streaming', output_index: 0, content_index: 0 }
 const ofCall = { item_id: FC, output_index: 0 }
 const numbered = (event: Loose, sequence_number: number): Loose => ({ ...event, sequence_number })
@@ -200,6 +281,32 @@ const CHAT_USAGE = {
     accepted_prediction_tokens: 0,
     rejected_prediction_tokens: 0,
   },
+}
+
+/** From google-image-gemini-3.1-flash-image and issue-10660-image-thought-signature of packages/google there, whole and as a chunk. */
+const PICTURE: Loose = {
+  candidates: [
+    {
+      content: {
+        parts: [
+          { inlineData: { mimeType: 'image/jpeg', data: 'AA==' }, thoughtSignature: 'live-image-thought-signature' },
+        ],
+        role: 'model',
+      },
+      finishReason: 'STOP',
+      index: 0,
+    },
+  ],
+  usageMetadata: {
+    promptTokenCount: 10,
+    candidatesTokenCount: 1392,
+    totalTokenCount: 1402,
+    promptTokensDetails: [{ modality: 'TEXT', tokenCount: 10 }],
+    candidatesTokensDetails: [{ modality: 'IMAGE', tokenCount: 1120 }],
+    serviceTier: 'standard',
+  },
+  modelVersion: 'gemini-3.1-flash-image',
+  responseId: 'dTOras2iGqLc-sAPiO2BiAw',
 }
 
 const OPENAI_ERROR = { error: { message: 'Duplicate item', type: 'invalid_request_error', param: 'input', code: null } }
@@ -230,6 +337,7 @@ export const VENDORS: Readonly<Record<'messages' | 'chat' | 'responses' | 'gener
     ],
     events: [
       ...ANTHROPIC_THINKS,
+      ...ANTHROPIC_SEARCHES,
       { type: 'message_start', message: { ...ANTHROPIC, content: [], ...UNSTOPPED, usage: ANTHROPIC_USAGE } },
       {
         type: 'content_block_start',
@@ -298,7 +406,7 @@ export const VENDORS: Readonly<Record<'messages' | 'chat' | 'responses' | 'gener
     ],
   },
   responses: {
-    whole: [WHOLE, THOUGHT, SEARCHED],
+    whole: [WHOLE, THOUGHT, SEARCHED, response('completed', [DRAWN])],
     errors: [OPENAI_ERROR],
     events: [
       { type: 'response.created', response: response('in_progress', []) },
@@ -321,6 +429,11 @@ export const VENDORS: Readonly<Record<'messages' | 'chat' | 'responses' | 'gener
       { type: 'response.reasoning_summary_part.done', ...RS, part: summaryOf('I compute.') },
       { type: 'response.output_item.done', output_index: 0, item: reasoning([summaryOf('I compute.')]) },
       { type: 'response.completed', response: THOUGHT },
+      ...SEARCHES,
+      ...CITES,
+      ...DRAWS,
+      { type: 'response.completed', response: SEARCHED },
+      { type: 'response.completed', response: response('completed', [DRAWN]) },
     ].map(numbered),
     differs: [
       [
@@ -333,13 +446,21 @@ export const VENDORS: Readonly<Record<'messages' | 'chat' | 'responses' | 'gener
       ],
       [/tool_usage|cache_write_tokens|obfuscation/, DETAILS],
       [/action\(search\)\.queries/, "stands in the types of the vendor's SDK beside the older `query`"],
+      [
+        /image_generation_call\)\.(?:background|output_format|quality|revised_prompt|size): missing/,
+        'says how the vendor drew it, which we do not know of another upstream',
+      ],
+      [
+        /output_item\.added\)\.item\(web_search_call\)\.action/,
+        "stands in the types of the vendor's SDK, and tells what is searched for as soon as that is known",
+      ],
       [/output_item\.added\).*encrypted_content: null/, 'is known when the thought has ended'],
       [/function_call_arguments\.done\)\.name/, "stands in the types of the vendor's SDK, whose readers ask for it"],
     ],
   },
   generate: {
-    whole: [],
-    events: [],
+    whole: [PICTURE],
+    events: [PICTURE],
     errors: [],
     differs: [
       [/serviceTier|finishMessage|TokensDetails|thoughtsTokenCount|toolUse/, DETAILS],
