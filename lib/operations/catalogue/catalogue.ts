@@ -17,7 +17,7 @@ import { withoutNulls, type Sent, read } from '../read.ts'
 import { exportCatalogue } from './export.ts'
 import { upstreamBalances } from './balances.ts'
 import { type ChannelDeps, channelHealth, lastHealth, restChannel, testChannel, wakeChannel } from './channel-health.ts'
-import { readChannel, showChannel, withCredentials, withoutState } from './channels.ts'
+import { checkWay, readChannel, showChannel, withCredentials, withoutState } from './channels.ts'
 import { type ChangeTerms, type Rows, judgeChange, withRow } from './judging.ts'
 
 export { BalanceRounds } from './balances.ts'
@@ -103,6 +103,7 @@ export class Catalogue {
     }
     const before = (await store.catalogue.read()).channels.find(channel => channel.name === name)
     const channel = readChannel(withCredentials(fields, before, direct))
+    checkWay(fields, before, channel)
     await checkGroups(store, 'groups', channel.groups)
     const warnings = await judged(({ channels }) => ({ channels: withRow(channels, channel) }))
     await store.catalogue.putChannel(channel, put)

@@ -98,6 +98,31 @@ function withKeys({ keys, ...sent }: Record<string, unknown>, before: Channel | 
   return { ...sent, keys: rows.map((row, i) => (hasCredential(row) ? row : { ...there?.[i], ...row })) }
 }
 
+/** What a stored credential would be sent to, or by, if it stayed. */
+const WAY: [name: string, of: (channel: Channel) => string | null][] = [
+  ['base_url', ({ baseUrl }) => new URL(baseUrl).origin],
+  ['proxy', ({ proxy }) => proxy],
+  ['ca', ({ ca }) => ca],
+  ['auth', ({ authHeader }) => authHeader],
+]
+
+/**
+ * Refuses that a stored key goes another way than before: whoever may change a channel must not learn its key by that. Who
+ * has the key can enter it again. `sent`: the row before it was completed.
+ */
+export function checkWay(sent: Record<string, unknown>, before: Channel | undefined, channel: Channel): void {
+  if (before === undefined || before.keys.length === 0) return
+  const { keys, headers } = sent
+  const enters = hasCredential(sent) || (Array.isArray(keys) && keys.every(row => hasCredential(withoutState(row))))
+  if (enters && !Object.values((headers as object | undefined) ?? {}).includes(HIDDEN)) return
+  const [changed] = WAY.find(([, of]) => of(before) !== of(channel)) ?? []
+  if (changed === undefined) return
+  throw new OperationError('invalid', {
+    zh: `key: ${changed} 已更改，请重新输入密钥${enters ? '和保密的请求头' : ''}`,
+    en: `key: enter the key again${enters ? ', and the headers that are secret' : ''}, because ${changed} is another`,
+  })
+}
+
 const hasCredential = (row: object): boolean =>
   CREDENTIAL_NAMES.some(name => (row as Record<string, unknown>)[name] !== undefined)
 
