@@ -21,14 +21,15 @@ const VENDOR_OF: Readonly<Record<Name, KindName>> = {
   generate: 'gemini',
 }
 
-type What = 'text' | 'call' | 'thought' | 'search' | 'refusal' | 'picture'
+/** `refused`: the text says so, too. */
+type What = 'text' | 'call' | 'thought' | 'search' | 'refusal' | 'refused' | 'picture'
 /** What is compared: of answers that the vendor has given to others, whole and as a stream. */
 const COMPARED: Readonly<Record<Name, { whole: readonly What[]; stream: readonly What[] }>> = {
   messages: {
     whole: ['text', 'call', 'thought', 'search', 'refusal'],
     stream: ['text', 'call', 'thought', 'search', 'refusal'],
   },
-  chat: { whole: ['text', 'call', 'refusal'], stream: ['text', 'call', 'refusal'] },
+  chat: { whole: ['text', 'call', 'refusal'], stream: ['text', 'call', 'search', 'refusal', 'refused'] },
   responses: {
     whole: ['text', 'call', 'thought', 'search', 'picture'],
     stream: ['text', 'call', 'thought', 'search', 'picture'],
@@ -50,7 +51,7 @@ function answer(what: What): AnswerEvent[] {
   }
   if (what === 'search')
     blocks.searched({ queries: ['"q"'], sources: [FOUND], isFailed: false, issuer: readerOptions().issuer })
-  blocks.text('text', '"Hello"')
+  blocks.text(what === 'refused' ? 'refusal' : 'text', '"Hello"')
   if (what === 'picture') blocks.media('image/png', '"aGk="')
   if (what === 'search') blocks.note({ ...FOUND, start: '0', end: '5', at: 'answer' })
   if (what === 'call') {

@@ -269,6 +269,28 @@ const chunk = (delta: Loose, finish_reason: string | null = null): Loose => ({
   choices: [{ index: 0, delta, logprobs: null, finish_reason }],
   usage: null,
 })
+/** From a stream of gpt-4o-mini-search-preview, as https://github.com/lobehub/lobe-chat keeps it beside its reader of such streams. */
+const CITED: Loose = {
+  id: 'chatcmpl-18037d13-243c-4941-8b05-9530b352cf17',
+  object: 'chat.completion.chunk',
+  created: 1_748_351_805,
+  model: 'gpt-4o-mini-search-preview-2025-03-11',
+  choices: [
+    {
+      index: 0,
+      delta: {
+        annotations: [
+          {
+            type: 'url_citation',
+            url_citation: { url: 'https://zh.wikipedia.org/', title: 'A park', start_index: 75, end_index: 199 },
+          },
+        ],
+      },
+      finish_reason: 'stop',
+    },
+  ],
+  service_tier: 'default',
+}
 const call = { index: 0, id: 'call_ZkuSWztTvaOxQeT6TFITm3sa', type: 'function' }
 const CHAT_USAGE = {
   prompt_tokens: 13,
@@ -398,6 +420,10 @@ export const VENDORS: Readonly<Record<'messages' | 'chat' | 'responses' | 'gener
       chunk({ tool_calls: [{ index: 0, function: { arguments: '{"' } }] }),
       chunk({}, 'tool_calls'),
       { ...chunk({}), choices: [], usage: CHAT_USAGE },
+      CITED,
+      // .inline-snapshot/external/173417d55340 of https://github.com/openai/openai-python
+      chunk({ role: 'assistant', content: null, refusal: '' }),
+      chunk({ refusal: "I'm" }),
     ],
     differs: [
       [/service_tier|system_fingerprint/, NOT_OURS],
