@@ -16,7 +16,7 @@ const MOST_IN_A_TURN = 2 * MIB
 /** What touches bytes, and how many a call touches. */
 const TOUCHING: [on: object, name: string, bytes: (self: unknown, args: unknown[]) => number][] = [
   [Buffer.prototype, 'toString', self => (self as Buffer).length],
-  [Buffer.prototype, 'copy', self => (self as Buffer).length],
+  [Buffer.prototype, 'copy', (self, [, , from = 0, to = (self as Buffer).length]) => (to as number) - (from as number)],
   [Buffer.prototype, 'write', (_self, [text]) => (text as string).length],
   [Buffer.prototype, 'indexOf', self => (self as Buffer).length],
   [Uint8Array.prototype, 'set', (_self, [from]) => (from as Uint8Array).length],
