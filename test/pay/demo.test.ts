@@ -109,7 +109,9 @@ t.test('a newcomer tops up by each way, end to end, and is told that it is simul
       t.match(paid.location, `${at}/console/topup`)
     } else {
       if (method === 'card') t.match(order['redirect'], `${payer}/card`)
-      const html = await (await fetch(`${payer}/?order=${order['id']}`)).text()
+      // where the browser is led, and where the button for a code leads
+      const shown = method === 'card' ? String(order['redirect']) : `${payer}/?order=${order['id']}`
+      const html = await (await fetch(shown)).text()
       t.match(html, /模拟支付：没有真实的钱/)
       t.equal(html.split('<form').length, 2, 'who pays an order is shown that order and nothing else')
       const id = new RegExp(`name="id" value="([^"]*)">\\s*<p><strong>[^<]*</strong> · <code>${order['id']}`).exec(

@@ -105,7 +105,7 @@ export class StripeLedger {
         'expires_at',
         'The `expires_at` timestamp must be 30 minutes to 24 hours away.',
       )
-    return this.#add(this.livemode ? 'cs_live' : 'cs_test', 'checkout.session', {
+    const session = this.#add(this.livemode ? 'cs_live' : 'cs_test', 'checkout.session', {
       mode: 'payment',
       status: 'open',
       payment_status: 'unpaid',
@@ -120,9 +120,10 @@ export class StripeLedger {
       expires_at: expiresAt,
       success_url: form.success_url,
       cancel_url: form.cancel_url ?? null,
-      url: this.pageOf(randomBytes(12).toString('hex')),
       intent_metadata: form.payment_intent_data?.metadata ?? {},
     })
+    session.url = this.pageOf(session.id)
+    return session
   }
 
   /** The payer pays. `change`: what Stripe then says of the session that is not what was asked for. */
