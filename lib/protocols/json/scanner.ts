@@ -184,11 +184,15 @@ export class JsonScanner {
     return i
   }
 
-  /** Takes a chunk from the middle of a string, of which whole characters stand in it and not the end. It reads no more of it than is captured. */
+  /**
+   * Takes a chunk from the middle of a string, whose end is not in it. It reads no more of it than is captured. Where all of it is read, an
+   * escape may go on in the next chunk. Where not, the rest of the middle is passed over, behind which no escape is open.
+   */
   pass(chunk: Buffer): void {
     const read = Math.min(chunk.length, this.#captured.room)
     if (read > 0) this.feed(chunk.subarray(0, read))
-    if (read < chunk.length) this.#captured.pass(this.#heads && this.#state === IN_STRING)
+    if (read === chunk.length) return
+    this.#captured.pass(this.#heads && this.#state === IN_STRING)
     this.#strings.pass()
     this.#base += chunk.length - read
   }

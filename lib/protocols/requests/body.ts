@@ -14,7 +14,7 @@ import type { Place } from './places.ts'
 export interface BodyScan {
   /** `text`: the same bytes as Latin-1, where the caller has it. */
   feed(chunk: Buffer, text?: string): void
-  /** The same of bytes from the middle of a string, of which is known that no escape is open at their end and that they do not end it. */
+  /** The same of bytes from the middle of a string, which do not end it. Behind the last of them no escape is open. */
   pass?(chunk: Buffer): void
   /** Returns null when the body is not of this form. */
   end(): Facts | null
