@@ -469,3 +469,17 @@ t.test('the official SDK of AWS reads what the double answers, and is understood
     { name: 'ThrottlingException' },
   )
 })
+
+t.test('long strings go out as the client sent them, under a signature of all of the body', async t => {
+  const s = await scene(t)
+  const text = `${'so "it" is \u00e9\n'.repeat(90_000)}.`
+  for (const client of Object.values(CLIENTS)) {
+    const { text: told } = await client(s, { text, stream: false })
+    t.match(told, SAYS)
+    t.ok(
+      contentsOf(s)
+        .flat()
+        .some(part => part['text'] === text),
+    )
+  }
+})
