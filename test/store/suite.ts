@@ -259,11 +259,13 @@ export function storeSuite(t: Test, newUrl: NewUrl): void {
   })
 
   check('changes', async (t, { one, two }) => {
-    const registered = [
-      { seq: 1, kind: 'holder', ref: 'h1' },
-      { seq: 2, kind: 'holder', ref: 'h2' },
-    ]
-    t.strictSame(await one.changes.since(0), registered, 'each process that registers is told of to the others')
+    const registered = await one.changes.since(0)
+    t.same(
+      registered?.map(({ seq, kind }) => `${seq} ${kind}`),
+      ['1 holder', '2 holder'],
+      'each process that registers is told of',
+    )
+    t.same(registered?.map(({ ref }) => ref).sort(), ['h1', 'h2'], 'whichever was first')
     const { account, key } = await fund(one, 'demo', 1)
     const start = await two.changes.seq()
     await two.keys.update(key.id, { hash: 'new-hash' }, SETUP)
