@@ -20,7 +20,7 @@ const w = words({
     '用一个地址和一个密钥调用多家模型，按实际用量从人民币余额扣费。常用的 SDK 和编程工具只需更换地址与密钥。',
     'One address and one key for the models of many vendors, paid from a CNY balance by what you use. SDKs and coding tools need nothing but the address and the key.',
   ],
-  register: ['注册', 'Sign up'],
+  register: ['注册', 'Register'],
   signIn: ['登录', 'Sign in'],
   overview: ['打开概览', 'Open your overview'],
   invited: [
@@ -28,7 +28,7 @@ const w = words({
     'New users are invited. If you have an invitation, open its link.',
   ],
   begin: ['三步开始', 'Begin in three steps'],
-  joinTitle: ['注册', 'Sign up'],
+  joinTitle: ['注册', 'Register'],
   join: ['用邮箱注册，创建自己的账户和密钥。', 'Register with your e-mail, and make a key of your own.'],
   enterTitle: ['登录', 'Sign in'],
   enter: ['接受邀请后登录，创建自己的密钥。', 'Accept your invitation, sign in, and make a key of your own.'],

@@ -1,5 +1,5 @@
 /** Keys: all that the reader may see, what each has used, and everything that is done with them. */
-import { signal } from '@preact/signals'
+import { effect, signal } from '@preact/signals'
 import type { ClientsData } from '../../lib/console/answers.ts'
 import { query, setQuery } from '../base/address.ts'
 import { get, send } from '../base/ask.ts'
@@ -94,6 +94,12 @@ export default function keys(site: ClientsData): View {
       w.make(),
     )
   if (managing) actions.value = makeButton
+  // who was led here to make the first key need not press the same again
+  effect(() => {
+    if (!managing || groups.value.value === null || query.value.get('make') === null) return
+    setQuery({ make: null })
+    make()
+  })
   const chosen = signal<ReadonlySet<string>>(new Set())
   const several = severalBar(desk, all, chosen)
   return () => [

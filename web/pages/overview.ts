@@ -76,7 +76,11 @@ const figures = ({ balance, held, available, days_left, rate_days, spent }: Over
 const tops = () => may(account.value?.role, 'pay')
 
 /** Where a step is taken. */
-const stepTo = { money: '/topup', key: '/keys', request: '/connect' } as const
+const stepTo: Record<'money' | 'key' | 'request', Parameters<typeof hrefOf>> = {
+  money: ['/topup'],
+  key: ['/keys', { make: 'first' }],
+  request: ['/connect'],
+}
 
 const firstSteps = (steps: OverviewAnswer['first_steps']) =>
   section(
@@ -90,7 +94,7 @@ const firstSteps = (steps: OverviewAnswer['first_steps']) =>
           div(
             { class: 'row' },
             badge(steps[step] ? 'good' : 'plain', steps[step] ? w.done() : w.open()),
-            steps[step] || (step === 'money' && !tops()) ? w[step]() : a({ href: hrefOf(stepTo[step]) }, w[step]()),
+            steps[step] || (step === 'money' && !tops()) ? w[step]() : a({ href: hrefOf(...stepTo[step]) }, w[step]()),
           ),
         ),
       ),

@@ -12,8 +12,11 @@ import { hrefTo, START } from '../shared/sitemap.ts'
 import { words } from '../base/words.ts'
 
 const w = words({
-  lead: ['输入邮箱，我们会发送确认链接。', 'Enter your e-mail, and a link to confirm it goes there.'],
-  sent: ['邮件已发出，链接 24 小时内有效。', 'A letter is on its way. Its link works for 24 hours.'],
+  lead: ['输入邮箱，我们会发送确认链接。', 'Enter your e-mail. We send you a link that confirms it.'],
+  sent: [
+    (email: string) => `邮件已发往 ${email}，链接 24 小时内有效。`,
+    (email: string) => `A letter is on its way to ${email}. Its link works for 24 hours.`,
+  ],
   finish: ['邮箱已确认。设置姓名和密码即可完成注册。', 'Your e-mail is confirmed. Choose a name and a password.'],
   mailbox: ['打开模拟邮箱', 'Open the simulated mailbox'],
   register: ['完成注册', 'Register'],

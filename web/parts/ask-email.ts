@@ -13,7 +13,10 @@ const w = words({
 })
 
 /** `path`: where the e-mail is sent to. `says`: what stands above the field, and what stands there when the letter is on its way, and `after` that. */
-export function askEmail(path: string, says: { lead(): string; sent(): string; after?(): Child }): () => Child {
+export function askEmail(
+  path: string,
+  says: { lead(): string; sent(email: string): string; after?(): Child },
+): () => Child {
   const email = signal('')
   const sent = signal(false)
   const form = formOf(async () => {
@@ -24,7 +27,7 @@ export function askEmail(path: string, says: { lead(): string; sent(): string; a
     div(
       { class: 'panel' },
       sent.value
-        ? [told('good', says.sent()), says.after?.()]
+        ? [told('good', says.sent(email.value.trim())), says.after?.()]
         : [
             p({ class: 'soft' }, says.lead()),
             form.view(
@@ -32,6 +35,7 @@ export function askEmail(path: string, says: { lead(): string; sent(): string; a
               textField({ name: 'email', label: w.email(), error: form.error('email') }, email, {
                 type: 'email',
                 autoComplete: 'username',
+                autoFocus: true,
               }),
               form.submit('main', w.send()),
             ),

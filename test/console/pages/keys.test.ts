@@ -36,7 +36,7 @@ async function open(t: Test, newcomer: Newcomer, role: Role = 'owner') {
 }
 
 browserTest(t, 'a key is made, shown once, and kept nowhere', async (t, newcomer) => {
-  const { house, visitor, at, account } = await open(t, newcomer)
+  const { house, visitor, at, account, make } = await open(t, newcomer)
   const { page, visit, complaints, requested } = visitor
   await visit(at)
   await page.getByText('Clients ask models with a key: make one to begin.').waitFor()
@@ -103,8 +103,10 @@ browserTest(t, 'a key is made, shown once, and kept nowhere', async (t, newcomer
   )
   await page.keyboard.press('Escape')
   t.ok(await made.isVisible(), 'it is not closed by accident')
+  await make('meanwhile')
   await made.getByRole('button', { name: 'I have kept it' }).click()
   await page.getByRole('rowheader', { name: ODD }).waitFor()
+  await page.getByRole('rowheader', { name: 'meanwhile' }).waitFor() // the list is of now, not of before the dialog
   t.match(await page.locator('tbody').innerText(), /Enabled[\s\S]*IP-bound[\s\S]*Model-bound[\s\S]*¥0\.00 \/ ¥2\.50/)
 
   const key = (await house.store.keys.find(hashOf(secret)))?.key
@@ -115,6 +117,32 @@ browserTest(t, 'a key is made, shown once, and kept nowhere', async (t, newcomer
   t.notOk(requested.some(url => url.includes(secret)))
   t.notOk((await page.evaluate(() => document.cookie + location.href)).includes(secret))
   t.same(complaints, [])
+})
+
+browserTest(
+  t,
+  'who is led to the page to make a first key is asked for its name at once, and once',
+  async (t, newcomer) => {
+    const { house, visitor, at } = await open(t, newcomer)
+    const { page, visit, complaints } = visitor
+    await visit(`${house.url}/console/overview`)
+    await page.getByRole('link', { name: 'Make a key' }).click()
+    await page.getByRole('dialog', { name: 'New key' }).locator('#name:focus').waitFor()
+    t.notMatch(page.url(), /make/, 'the address leads to the list')
+    await page.keyboard.press('Escape')
+    await page.getByRole('dialog').waitFor({ state: 'detached' })
+    await visit(at)
+    await page.getByRole('button', { name: 'New key', disabled: false }).first().waitFor()
+    t.equal(await page.getByRole('dialog').count(), 0)
+    t.same(complaints, [])
+  },
+)
+
+browserTest(t, 'who may not make keys is not asked for one', async (t, newcomer) => {
+  const { visitor, at } = await open(t, newcomer, 'viewer')
+  await visitor.visit(`${at}?make=first`)
+  await visitor.page.getByText('There is no key here yet.').waitFor()
+  t.equal(await visitor.page.getByRole('dialog').count(), 0)
 })
 
 browserTest(t, 'a key is changed, tried out, rolled and deleted', async (t, newcomer) => {

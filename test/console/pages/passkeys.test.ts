@@ -117,6 +117,8 @@ browserTest(t, 'where a browser or an address has no passkeys, none are offered'
   t.equal(await page.getByRole('button', { name: 'Sign in with a passkey' }).count(), 0, 'an address of numbers')
   await signInBrowser(visitor, url, ada, '/console/security')
   await page.getByText('on this machine, http://localhost').waitFor()
+  const there = `${url.replace('127.0.0.1', 'localhost')}/console/security`
+  t.equal(await page.getByRole('link', { name: `Open ${new URL(there).host}` }).getAttribute('href'), there)
   t.equal(await page.getByRole('button', { name: 'Add a passkey' }).count(), 0)
   t.strictSame(await visitor.axe(), [])
 

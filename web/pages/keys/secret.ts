@@ -65,6 +65,10 @@ export function secretDialog(
   const fitting = () =>
     usable().filter(({ protocols }) => row() === undefined || protocols.some(one => row()?.protocols.includes(one)))
   const trial = oneTokenTrial(secret)
+  const done = () => {
+    desk.close()
+    desk.changed() // who has used the key meanwhile sees what it cost
+  }
   effect(() => {
     const fits = fitting()
     if (fits.length > 0 && !fits.some(({ name }) => name === model.value)) model.value = fits[0]?.name ?? ''
@@ -108,7 +112,7 @@ export function secretDialog(
         ? snippet(environment(values, usable()), ENV_CLIENT)
         : handed(selected, values, shown ?? null),
       trial(usable()),
-      buttons(button({ type: 'button', class: 'main', onClick: desk.close }, w.done())),
+      buttons(button({ type: 'button', class: 'main', onClick: done }, w.done())),
     )
   }
 }

@@ -1,7 +1,7 @@
 /** The reader's passkeys: made by this browser, renamed and deleted. The first factor comes with recovery codes. */
 import { type Signal, signal } from '@preact/signals'
 import { get, send } from '../../base/ask.ts'
-import { button, div, h2, p, section, span } from '../../base/element.ts'
+import { a, button, type Child, div, h2, p, section, span } from '../../base/element.ts'
 import { load } from '../../base/load.ts'
 import { say, type View } from '../../base/page.ts'
 import { recognise } from '../../base/session.ts'
@@ -28,6 +28,7 @@ const w = words({
     '此浏览器或此地址不支持通行密钥：需要较新的浏览器，以及带域名的 https 地址（本机可用 http://localhost）。',
     'They do not work in this browser, or at this address: they need a recent browser, and https with the name of a host (on this machine, http://localhost).',
   ],
+  move: [(at: string) => `打开 ${at}`, (at: string) => `Open ${at}`],
   none: ['还没有通行密钥。', 'There is no passkey yet.'],
   add: ['添加通行密钥', 'Add a passkey'],
   name: ['名称', 'Name'],
@@ -77,7 +78,7 @@ export function passkeysPanel(): View {
         passkeysWork() && button({ type: 'button', class: 'small', onClick: () => (adding.value = true) }, w.add()),
       ),
       p({ class: 'soft' }, w.lead()),
-      !passkeysWork() && told('plain', w.cannot()),
+      !passkeysWork() && told('plain', w.cannot(), atLocalhost()),
       whenLoaded(passkeys, ({ data }) =>
         data.length === 0 ? empty('key', w.none()) : table(data, renaming, removing),
       ),
@@ -86,6 +87,14 @@ export function passkeysPanel(): View {
       removing.value && removals(),
       codes.value && recoveryCodes(codes.value, () => (codes.value = null)),
     )
+}
+
+/** A link to this page by the name of the machine: browsers have passkeys for `localhost`, and none for an address of numbers. */
+function atLocalhost(): Child {
+  const at = new URL(location.href)
+  if (at.hostname !== '127.0.0.1') return null
+  at.hostname = 'localhost'
+  return [' ', a({ href: at.href }, w.move(at.host))]
 }
 
 const table = (data: Passkey[], renaming: Signal<Passkey | null>, removing: Signal<Passkey | null>) =>

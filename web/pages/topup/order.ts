@@ -148,7 +148,9 @@ function shown(order: ShownOrder, cancel: Child, payer: string | null, lacksKey:
       ],
     div(
       { class: 'row' },
-      order.credited_at !== null && lacksKey && a({ class: 'button main small', href: hrefOf('/keys') }, w.key()),
+      order.credited_at !== null &&
+        lacksKey &&
+        a({ class: 'button main small', href: hrefOf('/keys', { make: 'first' }) }, w.key()),
       order.credited_at !== null && a({ class: 'button small', href: hrefOf(`/topup/${order.id}`) }, w.receipt()),
       button({ type: 'button', class: 'small', onClick: () => setQuery({ order: null }) }, icon('left'), w.close()),
       cancel,
