@@ -262,7 +262,7 @@ export const ESCAPING = -2
 
 /** The same place by the bytes, of which nothing is checked; -1 = the string goes on, and ESCAPING. */
 export function endInBytes(chunk: Buffer, from: number): number {
-  for (let at = from, room = FIRST; at < chunk.length; room = WINDOW) {
+  for (let at = from, room = FIRST; at < chunk.length; room = Math.min(WINDOW, room * 4)) {
     const to = Math.min(at + room, chunk.length)
     chunk.copy(memory, START, at, to)
     const end = l(to - at)
