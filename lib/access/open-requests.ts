@@ -92,6 +92,8 @@ export class Buffered {
 const INFLATED_BYTES_PER_S = 2 * 1024 * 1024
 /** An account may have so much at once. */
 const INFLATED_AT_ONCE_MS = 8000
+/** How often who waits is asked whether anybody still wants it: its decoder has megabytes of memory. */
+const LOOK_MS = 250
 const MOST_ACCOUNTS = 10_000
 
 /**
@@ -107,12 +109,23 @@ export class Inflating {
     this.#clock = clock
   }
 
-  /** Resolves when the next bytes of the account may be read; null = at once. */
-  take(accountId: number, bytes: number): Promise<void> | null {
+  /** Takes the next bytes of an account. Resolves when they may be read, or when `isOver` says that nobody wants them any more; null = at once. */
+  take(accountId: number, bytes: number, isOver: () => boolean): Promise<void> | null {
+    const ask = () => (isOver() ? 0 : this.#waitMs(accountId, bytes))
+    const waitMs = ask()
+    return waitMs === 0 ? null : this.#wait(waitMs, ask)
+  }
+
+  async #wait(waitMs: number, ask: () => number): Promise<void> {
+    for (let leftMs = waitMs; leftMs > 0; leftMs = ask()) await pause(this.#clock, Math.min(leftMs, LOOK_MS))
+  }
+
+  /** 0 = they are taken. What waits is not counted, or clients that do not wait for it could keep the account waiting for hours. */
+  #waitMs(accountId: number, bytes: number): number {
     const nowMs = this.#clock.monotonic()
     const beginMs = Math.max(this.#untilMs.get(accountId) ?? 0, nowMs)
-    this.#untilMs.set(accountId, beginMs + (bytes / INFLATED_BYTES_PER_S) * 1000)
-    const waitMs = beginMs - nowMs - INFLATED_AT_ONCE_MS
-    return waitMs <= 0 ? null : pause(this.#clock, waitMs)
+    const waitMs = Math.max(0, beginMs - nowMs - INFLATED_AT_ONCE_MS)
+    if (waitMs === 0) this.#untilMs.set(accountId, beginMs + (bytes / INFLATED_BYTES_PER_S) * 1000)
+    return waitMs
   }
 }

@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import net from 'node:net'
 import { Readable } from 'node:stream'
+import { setImmediate } from 'node:timers/promises'
 import type { IncomingMessage } from 'node:http'
 import * as zlib from 'node:zlib'
 import t from 'tap'
@@ -342,22 +343,70 @@ t.test('bodies that drip take room from their first byte on, whatever they have 
 t.test('bodies that decode to far more than was sent are read slowly: 16 MiB at once, then 2 a second', async t => {
   const clock = new TestClock()
   const inflating = new Inflating(clock)
-  for (let i = 0; i < 17; i++) t.equal(inflating.take(1, MiB), null)
+  for (let i = 0; i < 17; i++)
+    t.equal(
+      inflating.take(1, MiB, () => false),
+      null,
+    )
   let isRead = false
-  void inflating.take(1, MiB)?.then(() => (isRead = true))
-  t.equal(inflating.take(2, MiB), null, 'another account')
-  clock.advance(499)
-  await Promise.resolve()
-  t.notOk(isRead)
+  void inflating.take(1, MiB, () => false)?.then(() => (isRead = true))
+  t.equal(
+    inflating.take(2, MiB, () => false),
+    null,
+    'another account',
+  )
+  for (const ms of [250, 249]) {
+    clock.advance(ms)
+    await setImmediate()
+    t.notOk(isRead)
+  }
   clock.advance(1)
-  await Promise.resolve()
+  await setImmediate()
   t.ok(isRead)
 })
+
+t.test(
+  'clients that leave while their bodies wait keep nothing, and nobody of their account waits for them',
+  async t => {
+    const s = await open(t)
+    s.at('a').script = call => call.whole(200, { input_tokens: 42 })
+    for (let account = 1; account < 10; account++) void s.services.inflating.take(account, 17 * MiB, () => false)
+    const body = encoded(Buffer.from(JSON.stringify({ model: MODEL, messages: ['x'.repeat(900_000)] })), ['zstd'])
+    const post = (signal: AbortSignal) =>
+      fetch(`${s.urls.main}/v1/responses/input_tokens`, {
+        method: 'POST',
+        headers: {
+          authorization: `Bearer ${POOR_KEY}`,
+          'content-type': 'application/json',
+          'content-encoding': 'zstd',
+        },
+        body: new Uint8Array(body),
+        signal,
+      })
+    for (let i = 0; i < 40; i++) {
+      const leaving = new AbortController()
+      const asked = post(leaving.signal).catch(() => {})
+      await until('its body waits', () => s.services.buffered.bytes > ENGINE_BYTES + 64 * 1024)
+      leaving.abort()
+      await asked
+      await until('it has left', () => s.services.openCount === 0)
+    }
+    t.equal(s.services.buffered.bytes, 0)
+    s.clock.advance(500)
+    await setImmediate()
+    for (let account = 1; account < 10; account++)
+      t.equal(
+        s.services.inflating.take(account, MiB, () => false),
+        null,
+        `account ${account}: what they had sent is not counted`,
+      )
+  },
+)
 
 t.test('who has read so much waits, with such a body and no other one', async t => {
   const s = await open(t)
   s.at('a').script = call => call.whole(200, { input_tokens: 42 })
-  for (let account = 1; account < 10; account++) void s.services.inflating.take(account, 17 * MiB)
+  for (let account = 1; account < 10; account++) void s.services.inflating.take(account, 17 * MiB, () => false)
   const answered: string[] = []
   const count = async (what: string, text: string, coding: string) => {
     const body = encoded(Buffer.from(JSON.stringify({ model: MODEL, messages: [text] })), [coding])

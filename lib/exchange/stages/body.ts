@@ -84,11 +84,12 @@ class Upload {
     }
     try {
       const { id } = (this.#x.entry as KeyEntry).account
-      const inflated = (bytes: number) => this.#services.inflating.take(id, bytes)
+      const isOver = () => this.#x.ended || this.#x.finished
+      const inflated = (bytes: number) => this.#services.inflating.take(id, bytes, isOver)
       for await (const chunk of decodedBody(req, codings, most, takeRoom, inflated)) {
         this.#onData(chunk)
         await this.#until
-        if (this.#x.ended || this.#x.finished) return
+        if (isOver()) return
       }
       giveMemory(this.#x, this.#services.buffered, roomBytes)
       roomBytes = 0
