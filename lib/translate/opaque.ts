@@ -3,6 +3,7 @@
  * protocol's own place for such state, comes back with the history, and is opened only for the upstream that it came from:
  * others refuse a state that is not theirs. Nothing is kept on our side.
  */
+import { isUtf8 } from 'node:buffer'
 import { hash } from 'node:crypto'
 import type { TranslationTarget } from './ask.ts'
 import type { Opaque } from './events.ts'
@@ -47,11 +48,12 @@ export function unseal(text: Literal): Opaque | null {
 export const seal64 = (opaque: Opaque): Literal =>
   literal(Buffer.from(seal(opaque).slice(1, -1), 'latin1').toString('base64'))
 
-/** What is in such an envelope, in either alphabet of base64; null = it is none of ours. */
+/** What is in such an envelope, in either alphabet of base64; null = it is none of ours. Bytes that are no UTF-8 would say more (`ShortBody`). */
 export function unseal64(text: Literal): Opaque | null {
   if (!text.startsWith(`"${ENVELOPE_64}`)) return null
-  const inner = `"${Buffer.from(text.slice(1, -1), 'base64').toString('latin1')}"`
-  return stringEnd(inner, 1) === inner.length ? unseal(inner) : null
+  const bytes = Buffer.from(text.slice(1, -1), 'base64')
+  const inner = `"${bytes.toString('latin1')}"`
+  return isUtf8(bytes) && stringEnd(inner, 1) === inner.length ? unseal(inner) : null
 }
 
 // --- envelopes in a body that goes upstream untranslated: nobody there understands them, so what carries one is left out

@@ -129,6 +129,26 @@ t.test(
   },
 )
 
+t.test(
+  'a state in base64 that has bytes of no UTF-8 in it is none of ours: it stands for no string of the body',
+  async t => {
+    for (const via of VIA.filter(name => name !== 'generate'))
+      for (const odd of ['\xff0\xff'.repeat(50), '\xff7\xff', '\xff', 'é']) {
+        const state = Buffer.from(`gw1.${issuerOf(via, TARGET.model)}.s..AAA${odd}`, 'latin1').toString('base64')
+        const contents = [
+          { role: 'user', parts: [{ text: 'x'.repeat(50_000) }] },
+          { role: 'model', parts: [{ thought: true, text: 'so', thoughtSignature: state }, { text: 'yes' }] },
+          { role: 'user', parts: [{ text: 'why' }] },
+        ]
+        const body = Buffer.from(JSON.stringify({ contents }))
+        const { longStrings } = factsOf('generate', [body]) as Facts
+        const sent = sentOf(new ShortBody([body], longStrings), 'generate', via)
+        t.strictSame(sent, sentOf(body, 'generate', via), via)
+        t.notMatch(sent, { body: 'AAA' }, via)
+      }
+  },
+)
+
 function hasMany(read: () => unknown): boolean {
   try {
     read()
