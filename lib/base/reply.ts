@@ -148,25 +148,25 @@ export class Reply {
     return this.#head !== ''
   }
 
-  /** False: the connection is full. `whenDrained` says when it is not. */
-  write(chunk: Buffer): boolean {
-    return this.#queued ? this.#res.write(chunk) : this.#put(chunk, false)
+  /** Writes these pieces as one. False: the connection is full. `whenDrained` says when it is not. */
+  write(...pieces: Buffer[]): boolean {
+    return this.#queued ? this.#res.write(joined(pieces)) : this.#put(pieces, false)
   }
 
-  end(chunk: Buffer = NOTHING): void {
+  end(...pieces: Buffer[]): void {
     if (this.#ended) return
     this.#ended = true
-    if (this.#queued) this.#endQueued(chunk)
+    if (this.#queued) this.#endQueued(joined(pieces))
     else if (this.#req.complete) {
-      this.#put(chunk, true)
+      this.#put(pieces, true)
       whenTaken(this.#res.socket, error => this.#finish(error))
-    } else this.#put(chunk, true, error => this.#finish(error)) // a turn later: `node:http` may be in the middle of this request
+    } else this.#put(pieces, true, error => this.#finish(error)) // a turn later: `node:http` may be in the middle of this request
   }
 
   /** Writes these bytes and cuts the connection. */
   breakOff(chunk: Buffer): void {
     if (this.#queued) this.#res.write(chunk, () => this.#res.destroy())
-    else this.#put(chunk, false, () => this.#res.destroy())
+    else this.#put([chunk], false, () => this.#res.destroy())
   }
 
   /** Cuts the connection: at once, or, before it is this answer's turn, when it is. */
@@ -182,28 +182,32 @@ export class Reply {
     target?.once('drain', act)
   }
 
-  #put(chunk: Buffer, isLast: boolean, done?: (error?: Error | null) => void): boolean {
+  #put(pieces: readonly Buffer[], isLast: boolean, done?: (error?: Error | null) => void): boolean {
     const { socket } = this.#res
     if (!socket?.writable) return true // it is closing, and the exchange will hear of it
-    const body = this.#bodyless ? NOTHING : chunk
+    const body = this.#bodyless ? [] : pieces
+    let length = 0
+    for (const piece of body) length += piece.length
     let before = this.#head
     let after = ''
     this.#head = ''
-    if (this.#chunked && body.length > 0) {
-      before += `${body.length.toString(16)}\r\n`
+    if (this.#chunked && length > 0) {
+      before += `${length.toString(16)}\r\n`
       after = '\r\n'
     }
     if (this.#chunked && isLast) after += '0\r\n\r\n'
-    if (body.length <= COPIED_BYTES) {
-      const bytes = Buffer.allocUnsafe(before.length + body.length + after.length)
-      bytes.write(before, 'latin1')
-      body.copy(bytes, before.length)
-      bytes.write(after, before.length + body.length, 'latin1')
+    if (length <= COPIED_BYTES) {
+      const bytes = Buffer.allocUnsafe(before.length + length + after.length)
+      let at = bytes.write(before, 'latin1')
+      for (const piece of body) at += piece.copy(bytes, at)
+      bytes.write(after, at, 'latin1')
       return socket.write(bytes, done)
     }
     socket.cork()
     if (before !== '') socket.write(before, 'latin1')
-    let room = socket.write(body, after === '' ? done : undefined)
+    let room = true
+    for (const [i, piece] of body.entries())
+      room = socket.write(piece, after === '' && i === body.length - 1 ? done : undefined)
     if (after !== '') room = socket.write(after, 'latin1', done)
     socket.uncork()
     return room
@@ -232,6 +236,9 @@ export class Reply {
     socket.setTimeout(LINGER_MS)
   }
 }
+
+const joined = (pieces: readonly Buffer[]): Buffer =>
+  pieces.length === 1 ? (pieces[0] as Buffer) : Buffer.concat(pieces)
 
 /**
  * Calls `act` when a socket has taken all that was written to it: mostly at once. A callback of its `write` would cost a turn of the queue

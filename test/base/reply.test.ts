@@ -53,6 +53,16 @@ t.test('what a client reads', async t => {
     reply.write(LONG)
     reply.end(bytes('end'))
   }
+  /** One frame of two pieces, and an end that is not copied. */
+  const pieces: Answer = reply => {
+    reply.begin(200, [], NOW_MS)
+    reply.write(bytes('hel'), bytes('lo'))
+    reply.end(bytes('so '), LONG, bytes('far'))
+  }
+  const sizedPieces: Answer = reply => {
+    reply.begin(200, ['content-length', String(LONG.length + 3)], NOW_MS)
+    reply.end(LONG, bytes('end'))
+  }
   const empty: Answer = reply => {
     reply.begin(200, [], NOW_MS)
     reply.end()
@@ -76,9 +86,19 @@ t.test('what a client reads', async t => {
     reply.end(bytes('next'))
   }
   const framed = `5\r\nhello\r\n${LONG.length.toString(16)}\r\n${LONG}\r\n3\r\nend\r\n0\r\n\r\n`
+  const pieced = `5\r\nhello\r\n${(LONG.length + 6).toString(16)}\r\nso ${LONG}far\r\n0\r\n\r\n`
   const rows: [name: string, answer: Answer, request: string, said: string, closed: boolean][] = [
     ['sized', sized, 'GET / HTTP/1.1', `200 OK\r\nx-a: b\xe9\r\ncontent-length: 5\r\n${KEPT}\r\nhello`, false],
     ['framed', unsized, 'GET / HTTP/1.1', `200 OK\r\n${KEPT}Transfer-Encoding: chunked\r\n\r\n${framed}`, false],
+    ['pieces', pieces, 'GET / HTTP/1.1', `200 OK\r\n${KEPT}Transfer-Encoding: chunked\r\n\r\n${pieced}`, false],
+    [
+      'sized pieces',
+      sizedPieces,
+      'GET / HTTP/1.1',
+      `200 OK\r\ncontent-length: ${LONG.length + 3}\r\n${KEPT}\r\n${LONG}end`,
+      false,
+    ],
+    ['HEAD, pieces', pieces, 'HEAD / HTTP/1.1', `200 OK\r\n${KEPT}\r\n`, false],
     ['empty', empty, 'GET / HTTP/1.1', `200 OK\r\n${KEPT}Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n`, false],
     [
       'asked to close',
@@ -146,7 +166,7 @@ t.test('answers keep the order of their requests', async t => {
     const [first, second, third] = replies as [Reply, Reply, Reply]
     for (const one of [third, second, first]) one.begin(200, ['content-length', '6'], NOW_MS)
     t.equal(third.write(bytes('thi')), true)
-    third.end(bytes('rd!'))
+    third.end(bytes('r'), bytes('d!'))
     let drained = 0
     t.equal(second.write(bytes('second')), true)
     second.whenDrained(() => drained++)

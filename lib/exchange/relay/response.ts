@@ -29,6 +29,8 @@ const BUSY_RETRY_AFTER_S = '2'
 /** A JSON document waits for its end, so that its head can say what it cost: at most so many bytes of it, for so long. */
 const MOST_WAITING_BYTES = 256 * 1024
 const MOST_WAITING_MS = 50
+/** Up to here pieces that wait are written as they are: more of them are cheaper to copy. */
+const MOST_PIECES = 8
 
 export class ResponseWriter {
   readonly #x: Exchange
@@ -190,7 +192,7 @@ export class ResponseWriter {
     this.#stopWaiting = null
     this.#begin(false)
     const waiting = this.#takeLast()
-    if (waiting !== undefined) this.#x.reply.write(waiting)
+    if (waiting.length > 0) this.#x.reply.write(...waiting)
   }
 
   /** Sends what is written of an answer at its end; of a document this is all. */
@@ -209,14 +211,14 @@ export class ResponseWriter {
     })
   }
 
-  #takeLast(): Buffer | undefined {
-    const last = this.#last
+  #takeLast(): Buffer[] {
+    const last = this.#last ?? []
     this.#last = null
     this.#lastBytes = 0
     if (this.#bufferedBytes > 0)
       this.#services.buffered.give((this.#x.entry as KeyEntry).account.id, this.#bufferedBytes)
     this.#bufferedBytes = 0
-    return last === null ? undefined : last.length === 1 ? last[0] : Buffer.concat(last)
+    return last.length > MOST_PIECES ? [Buffer.concat(last)] : last
   }
 
   end(): void {
@@ -224,7 +226,7 @@ export class ResponseWriter {
     this.#begin(true)
     const last = this.#takeLast()
     this.#x.ended = true
-    this.#x.reply.end(last)
+    this.#x.reply.end(...last)
   }
 
   /** True: nothing of the answer has reached the connection, and it is as if none had begun. */
@@ -327,7 +329,7 @@ export class ResponseWriter {
         : Buffer.from(translation.breakOff({ kind: failure?.kind ?? 'server', status, message }), 'latin1')
     this.#x.ended = true
     const last = this.#takeLast()
-    if (last !== undefined) reply.write(last)
+    if (last.length > 0) reply.write(...last)
     reply.breakOff(words)
   }
 
@@ -362,7 +364,8 @@ export class ResponseWriter {
     const { reply } = this.#x
     const last = this.#takeLast()
     this.#x.ended = true
-    for (const bytes of [last, waiting]) if (bytes) reply.write(bytes)
+    if (waiting !== null) last.push(waiting)
+    if (last.length > 0) reply.write(...last)
     reply.end(reading?.withCost(words) ?? words)
   }
 
