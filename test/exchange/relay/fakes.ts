@@ -37,26 +37,22 @@ export class FakeReply {
     this.status = status
   }
 
-  write(chunk: Buffer): boolean {
+  write(...pieces: Buffer[]): boolean {
     this.#say('bytes')
     this.#reachedConnection = true
-    this.body.push(chunk)
+    this.body.push(...pieces)
     return this.isDestroyed || this.#random.next() > 0.2
   }
 
-  end(chunk?: Buffer): void {
-    this.#end(chunk)
+  end(...pieces: Buffer[]): void {
+    this.#say('end')
+    this.ends++
+    this.body.push(...pieces)
   }
 
   breakOff(chunk: Buffer): void {
-    this.#end(chunk)
+    this.end(chunk)
     this.isDestroyed = true
-  }
-
-  #end(chunk?: Buffer): void {
-    this.#say('end')
-    this.ends++
-    if (chunk !== undefined) this.body.push(chunk)
   }
 
   destroy(): void {
