@@ -32,6 +32,16 @@ export const money = (decimal: string): string => {
   return formatOf(isTiny ? ALL_PLACES : 2).format(decimal as `${number}`)
 }
 
+const FEN = 10_000n
+
+/** What somebody has left, in two places: rounded down, towards less money, because a balance is never shown as more than there is. */
+export const moneyDown = (decimal: string): string => {
+  if (NOTHING_IN_TWO.test(decimal)) return money(decimal)
+  const micros = BigInt(decimal.replace('.', ''))
+  const over = ((micros % FEN) + FEN) % FEN
+  return money(`${(micros - over) / FEN}e-2`)
+}
+
 /** Six places, as it is charged: receipts and prices. */
 export const exactMoney = (decimal: string): string => formatOf(ALL_PLACES).format(decimal as `${number}`)
 

@@ -7,7 +7,7 @@ import { hrefOf, query } from '../base/address.ts'
 import { get, send } from '../base/ask.ts'
 import { a, dd, div, dl, dt, h2, section, span } from '../base/element.ts'
 import { load } from '../base/load.ts'
-import { exactMoney, money } from '../base/money.ts'
+import { exactMoney, money, moneyDown } from '../base/money.ts'
 import { actions, say, type View } from '../base/page.ts'
 import { kindName } from '../parts/entry-words.ts'
 import { textField } from '../parts/field.ts'
@@ -57,7 +57,11 @@ export default function billing(): View {
       dl(
         { class: 'figures' },
         (['balance', 'held', 'available'] as const).map(name =>
-          div({ key: name, class: 'figure' }, dt({}, w[name]()), dd({}, money(value[name]))),
+          div(
+            { key: name, class: 'figure' },
+            dt({}, w[name]()),
+            dd({}, (name === 'held' ? money : moneyDown)(value[name])),
+          ),
         ),
       ),
     ),

@@ -5,7 +5,7 @@ import { get } from '../base/ask.ts'
 import { chart } from '../parts/charts/chart.ts'
 import { a, code, dd, div, dl, dt, h2, li, ol, p, section } from '../base/element.ts'
 import { follow, load } from '../base/load.ts'
-import { exactMoney, money } from '../base/money.ts'
+import { exactMoney, money, moneyDown } from '../base/money.ts'
 import type { View } from '../base/page.ts'
 import { badge } from '../parts/badge.ts'
 import { rows } from '../parts/listing.ts'
@@ -66,8 +66,8 @@ const figure = (title: string, value: string, more?: string | null) =>
 const figures = ({ balance, held, available, days_left, rate_days, spent }: OverviewAnswer) =>
   dl(
     { class: 'figures' },
-    figure(w.balance(), money(balance), w.held(money(held))),
-    figure(w.available(), money(available), days_left === null ? null : w.daysLeft(days_left, rate_days ?? 0)),
+    figure(w.balance(), moneyDown(balance), w.held(money(held))),
+    figure(w.available(), moneyDown(available), days_left === null ? null : w.daysLeft(days_left, rate_days ?? 0)),
     figure(w.today(), money(spent.today)),
     figure(w.month(), money(spent.month), w.before(money(spent.last_month_to_date))),
   )

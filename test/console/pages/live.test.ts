@@ -88,14 +88,23 @@ browserTest(
     const before = asked
     await pass()
     t.equal(asked, before, 'not while the page is hidden')
-    await store.books.settle([settlement(usageRow(`${idAt(clock.now())}n0de0000001`, key, 20_000), 'h', 0)])
+    await store.books.settle([settlement(usageRow(`${idAt(clock.now())}n0de0000001`, key, 20_004), 'h', 0)])
     await answered(() => seen(false))
     await page.getByRole('heading', { name: 'Last requests' }).waitFor()
     t.equal(await step.count(), 0, 'the first steps are done')
-    t.match(await page.locator('.figures').innerText(), /Spent today\s+¥0\.02/)
+    const figures = page.locator('.figures')
+    t.match(await figures.innerText(), /Spent today\s+¥0\.02/)
+    t.match(
+      await figures.innerText(),
+      /Balance\s+¥4\.97\s[\s\S]*Available\s+¥4\.97\s/,
+      'no more than the 4.979996 there are',
+    )
     const last = asked
     await pass()
     t.equal(asked, last, 'and the page asks no more')
+    await visitor.visit(`${house.url}/console/billing`)
+    await figures.waitFor()
+    t.match(await figures.innerText(), /Balance\s+¥4\.97\s[\s\S]*Available\s+¥4\.97$/)
     t.same(visitor.complaints, [])
   },
 )

@@ -53,6 +53,37 @@ browserTest(
   },
 )
 
+browserTest(
+  t,
+  'a dialog on a telephone ends in its buttons, and its title stands beside the cross',
+  async (t, newcomer) => {
+    const at = await furnished
+    const visitor = await newcomer({ language: 'en-US', width: 375 })
+    const { page } = visitor
+    await giveSession(visitor, at.house, at)
+    await page.setViewportSize({ width: 375, height: 667 })
+    await visitor.visit(`${at.house.url}/console/keys?make=first`)
+    const dialog = page.getByRole('dialog', { name: 'New key' })
+    await dialog.locator('#name:focus').waitFor()
+    const middle = ({ y, height }: { y: number; height: number }) => y + height / 2
+    const frame = (await dialog.boundingBox())!
+    t.ok(
+      await dialog.evaluate(({ scrollHeight, clientHeight }) => scrollHeight > clientHeight),
+      'it is longer than the window',
+    )
+    const inSight = async (name: string) => {
+      const { y, height } = (await dialog.getByRole('button', { name }).boundingBox())!
+      return y >= frame.y && y + height + 8 < frame.y + frame.height
+    }
+    t.same([await inSight('Make the key'), await inSight('Cancel')], [true, true])
+    const [title, cross] = [
+      dialog.getByRole('heading', { name: 'New key' }),
+      dialog.getByRole('button', { name: 'Close' }),
+    ]
+    t.ok(Math.abs(middle((await title.boundingBox())!) - middle((await cross.boundingBox())!)) <= 4)
+  },
+)
+
 for (const width of [360, 1440])
   browserTest(t, `all clients can be chosen in a window of ${width} pixels`, async (t, newcomer) => {
     const at = await furnished

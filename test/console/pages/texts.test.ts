@@ -5,7 +5,7 @@ import t from 'tap'
 import { niceTop } from '../../../web/parts/charts/bars.ts'
 import { seriesOf } from '../../../web/parts/charts/series.ts'
 import { a, div, input, p, td } from '../../../web/base/element.ts'
-import { compact, count, exactMoney, money, percent } from '../../../web/base/money.ts'
+import { compact, count, exactMoney, money, moneyDown, percent } from '../../../web/base/money.ts'
 import { agentName } from '../../../web/pages/security/agent.ts'
 import { ownPage } from '../../../web/shared/own-page.ts'
 import { renderText } from '../../../web/document.ts'
@@ -39,6 +39,22 @@ t.test('money keeps every digit', async t => {
   t.same([count(1234567), compact(1_234_567), percent(0.1234)], ['1,234,567', '1.2M', '12.3%'])
   language.value = 'zh'
   t.same([compact(1_234_567), compact(9_946)], ['123.5万', '9,946'])
+})
+
+t.test('what is left is never shown as more', async t => {
+  language.value = 'en'
+  for (const [decimal, shown] of [
+    ['0.000000', '¥0.00'],
+    ['0.001806', '¥0.001806'],
+    ['-0.001806', '-¥0.001806'],
+    ['0.019999', '¥0.01'],
+    ['49.998194', '¥49.99'],
+    ['50.000000', '¥50.00'],
+    ['-0.010000', '-¥0.01'],
+    ['-0.600200', '-¥0.61'],
+    ['1234567890123.009999', '¥1,234,567,890,123.00'],
+  ] as const)
+    t.equal(moneyDown(decimal), shown, decimal)
 })
 
 t.test('times', async t => {

@@ -85,9 +85,18 @@ browserTest(
     await page.evaluate(() => scrollTo(0, 0))
     const pay = (await page.getByRole('button', { name: WORDS['zh-CN'].pay }).boundingBox())!
     t.ok(pay.y > 0 && pay.y + pay.height <= 667, `the button that goes on is in sight: ${JSON.stringify(pay)}`)
+    const strip = await page.locator('.stays').evaluate(button => {
+      const { boxShadow, bottom } = getComputedStyle(button)
+      return [/ 0px 0px 0px ([\d.]+px)/.exec(boxShadow)?.[1], bottom]
+    })
+    t.same(strip, ['12px', '12px'], 'what it hides does not look out below it')
     await page.setViewportSize({ width: 375, height: 900 })
     const order = await beginInPage(visitor, house, '20', WORDS['zh-CN'].pay)
     await page.getByText('从相册中选取').waitFor()
+    await page.getByText(/^请在 [-\d: ]+（Asia\/Shanghai）前支付。$/).waitFor()
+    const id = page.locator('#order code')
+    t.equal(await id.innerText(), order.id)
+    t.ok(((await id.boundingBox())?.height ?? 99) < 30, 'the number of the order is one line')
     await page.waitForFunction(() => {
       const { top = -1 } = document.getElementById('order')?.getBoundingClientRect() ?? {}
       return top >= 0 && top < innerHeight / 2

@@ -33,8 +33,8 @@ const w = words({
   client: ['客户端', 'Client'],
   model: ['模型', 'Model'],
   address: ['网关地址', 'Address of the gateway'],
-  main: [(url: string) => `主地址 · ${url}`, (url: string) => `Main · ${url}`],
-  direct: [(url: string) => `直连地址 · ${url}`, (url: string) => `Direct · ${url}`],
+  main: ['主地址', 'Main'],
+  direct: ['直连地址', 'Direct'],
   noModel: [
     '此分组没有该客户端可用的模型，请将 MODEL 换成模型名。',
     'The group has no model for this client: put the name of a model in the place of MODEL.',
@@ -90,15 +90,15 @@ export function secretDialog(
       copyable(secret, w.secret()),
       oldEndsAt !== undefined && p({ class: 'soft' }, oldEndsAt === null ? w.ended() : w.ends(stamp(oldEndsAt, false))),
       div(
-        { class: 'filters' },
+        { class: 'filters beside' },
         selectField({ name: 'client', label: w.client() }, client, [
           { value: ENV_CLIENT, text: ENV_CLIENT },
           ...clients.map(({ id, name }) => ({ value: id, text: inLanguage(name) })),
         ]),
         main !== direct &&
-          selectField({ name: 'base', label: w.address() }, base, [
-            { value: main, text: w.main(main) },
-            { value: direct, text: w.direct(direct) },
+          selectField({ name: 'base', label: w.address(), hint: base.value }, base, [
+            { value: main, text: w.main() },
+            { value: direct, text: w.direct() },
           ]),
         selected !== undefined &&
           fits.length > 0 &&

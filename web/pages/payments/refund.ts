@@ -3,7 +3,7 @@ import { type Signal, signal } from '@preact/signals'
 import type { WholeOrder } from '../../../lib/console/answers.ts'
 import { send } from '../../base/ask.ts'
 import { type Child, p } from '../../base/element.ts'
-import { money } from '../../base/money.ts'
+import { moneyDown } from '../../base/money.ts'
 import { say } from '../../base/page.ts'
 import { dialogBox } from '../../parts/dialog.ts'
 import { textArea, textField, tick } from '../../parts/field.ts'
@@ -85,7 +85,7 @@ export function refundDialog(order: Signal<WholeOrder | null>, changed: () => vo
       form.view(
         'tall',
         textField(
-          { name: 'amount', label: w.amount(), hint: w.most(money(row.refundable)), error: form.error('amount') },
+          { name: 'amount', label: w.amount(), hint: w.most(moneyDown(row.refundable)), error: form.error('amount') },
           amount,
           { inputMode: 'decimal', autoComplete: 'off' },
         ),

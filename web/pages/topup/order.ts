@@ -3,7 +3,7 @@ import { computed, effect, signal } from '@preact/signals'
 import type { ShownOrder } from '../../../lib/console/answers.ts'
 import { hrefOf, query, setQuery } from '../../base/address.ts'
 import { get, send } from '../../base/ask.ts'
-import { a, button, type Child, div, h2, p, section } from '../../base/element.ts'
+import { a, button, type Child, code, div, h2, p, section } from '../../base/element.ts'
 import { icon } from '../../base/icons.ts'
 import { load, whenSeen } from '../../base/load.ts'
 import { money } from '../../base/money.ts'
@@ -14,12 +14,12 @@ import { methodEntry, methodName, orderSaid, playPayer, stateBadge } from '../..
 import { whenLoaded } from '../../parts/state.ts'
 import { account, accountPath } from '../../base/session.ts'
 import type { KeyPage } from '../../base/shapes.ts'
-import { stamp } from '../../base/time.ts'
+import { stamp, zoneName } from '../../base/time.ts'
 import { words } from '../../base/words.ts'
 import { may } from '../../shared/roles.ts'
 
 const w = words({
-  order: [(id: string) => `订单 ${id}`, (id: string) => `Order ${id}`],
+  order: ['订单', 'Order'],
   amount: ['充值金额', 'Amount'],
   asked: [
     (asked: string, currency: string) => `支付 ${currency} ${asked}`,
@@ -27,7 +27,10 @@ const w = words({
   ],
   scan: [(method: string) => `用${method}扫描二维码`, (method: string) => `Scan this code with ${method}`],
   oneOf: ['二选一即可：扫描此码，或前往下方页面支付。', 'Either of the two will do: this code, or the page below.'],
-  until: [(at: string) => `请在 ${at} 前支付。`, (at: string) => `Pay it before ${at}.`],
+  until: [
+    (at: string, zone: string) => `请在 ${at}（${zone}）前支付。`,
+    (at: string, zone: string) => `Pay it before ${at} (${zone}).`,
+  ],
   leave: [
     '支付后无需停留在此页面：付款一经确认即自动入账，可随时回来查看。',
     'You need not stay here after paying: the amount is credited as soon as the payment is confirmed, and you can come back at any time.',
@@ -130,7 +133,7 @@ const phoneHint = (order: ShownOrder, code: string): Child =>
 function shown(order: ShownOrder, cancel: Child, payer: string | null, lacksKey: boolean): Child {
   const method = methodName(order.method)
   return [
-    div({ class: 'row' }, h2({ id: 'order' }, w.order(order.id)), stateBadge(order)),
+    div({ class: 'row' }, h2({ id: 'order' }, w.order(), ' ', code({}, order.id)), stateBadge(order)),
     p({}, w.amount(), ' ', money(order.amount)),
     order.currency !== 'CNY' && p({ class: 'soft' }, w.asked(order.asked, order.currency)),
     orderSaid(order),
@@ -143,7 +146,7 @@ function shown(order: ShownOrder, cancel: Child, payer: string | null, lacksKey:
       p({}, a({ class: 'button main', href: order.redirect }, methodEntry(order.method))),
     order.state === 'pending' &&
       order.transaction === null && [
-        p({ class: 'soft' }, w.until(stamp(order.expires_at))),
+        p({ class: 'soft' }, w.until(stamp(order.expires_at), zoneName())),
         p({ class: 'soft' }, w.leave()),
       ],
     div(
