@@ -8,7 +8,7 @@ import { statements } from '../parts/ops.ts'
 import { readThreads } from '../parts/threads.ts'
 import { type Probed, probed } from '../parts/probed.ts'
 import { type Subject, startBare, startUpstream } from '../parts/subjects.ts'
-import { type ClosedWorkload, chatBody } from '../parts/workloads.ts'
+import { AT_ONCE, type ClosedWorkload, chatBody } from '../parts/workloads.ts'
 import { checkAnswer } from './answer.ts'
 import { type Context, loadRightly, orderFor, requestsOfTurn, startGateways, startProbed, stopAll } from './context.ts'
 
@@ -30,6 +30,7 @@ export async function measureClosed(w: ClosedWorkload, context: Context): Promis
     const events = w.stream ? Number(w.upstream?.EVENTS ?? EVENTS) : null
     for (const subject of subjects) {
       await checkAnswer(subject, chatBody(w.bodyBytes, w.stream), { status, events })
+      if (w.hot !== undefined && subject !== nginx) await heat(w, subject, Math.ceil(w.hot * context.share))
       // nginx is compiled ahead, so it needs little warm-up
       const warmup = subject === nginx ? Math.min(w.warmup, NGINX_WARMUP) : w.warmup
       await loadRightly(closedOrder(w, subject, Math.ceil(warmup * context.share)))
@@ -56,6 +57,14 @@ export function closedOrder(w: ClosedWorkload, subject: Subject, requests: numbe
     ...(inventedKeys === undefined ? {} : { inventedKeys: { seed: inventedKeys === 'few' ? 0 : ++seeds, count } }),
   })
 }
+
+/** A process that serves few requests for a second each would be measured while its code is not compiled. */
+const heat = (w: ClosedWorkload, subject: Subject, requests: number) =>
+  loadRightly({
+    ...closedOrder(w, subject, requests),
+    kinds: [{ body: chatBody(w.bodyBytes, w.stream, JSON.parse(`{${AT_ONCE}}`)) }],
+    rampMs: 0,
+  })
 
 async function measure(w: ClosedWorkload, subject: Probed, context: Context): Promise<void> {
   const { results } = context

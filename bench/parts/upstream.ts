@@ -1,9 +1,10 @@
 /**
  * The upstream of all benches, in a separate process. It sends prepared bytes on raw sockets, so that it takes little
  * of the machine. The path and body of a request decide the answer: its protocol, and a stream when the body contains `"stream":true`.
- *   env EVENTS (100), GAP_MS (0 = all at once), ANSWER_BYTES (0 = a document is short)
+ *   env EVENTS (100), GAP_MS (0 = all at once, as when a body says so), ANSWER_BYTES (0 = a document is short)
  */
 import net from 'node:net'
+import { AT_ONCE } from './workloads.ts'
 
 const EVENTS = Number(process.env['EVENTS'] ?? 100)
 const GAP_MS = Number(process.env['GAP_MS'] ?? 0)
@@ -105,6 +106,7 @@ const server = net.createServer(socket => {
   socket.on('error', () => {})
   let need = -1
   let stream = false
+  let isPaced = false
   let said = SAID.chat
   socket.on('data', (chunk: Buffer) => {
     if (need < 0) {
@@ -112,6 +114,7 @@ const server = net.createServer(socket => {
       const head = chunk.subarray(0, end).toString('latin1')
       need = Number(/content-length: *(\d+)/i.exec(head)?.[1] ?? 0)
       stream = chunk.includes('"stream":true')
+      isPaced = GAP_MS > 0 && !chunk.includes(AT_ONCE)
       said = head.startsWith('POST /v1/messages') ? SAID.messages : SAID.chat
       need -= chunk.length - end - 4
     } else {
@@ -121,8 +124,8 @@ const server = net.createServer(socket => {
     if (need > 0) return
     need = -1
     if (!stream) socket.write(said.whole)
-    else if (GAP_MS === 0) socket.write(said.burst)
-    else pace(socket, said)
+    else if (isPaced) pace(socket, said)
+    else socket.write(said.burst)
   })
 })
 

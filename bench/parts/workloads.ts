@@ -13,6 +13,8 @@ export interface ClosedWorkload {
   /** The time over which connections are opened. */
   rampMs?: number
   warmup: number
+  /** Requests before the warm-up whose events come at once: so many compile what a request runs through, as in a process that has served for a while. */
+  hot?: number
   /** Requests to each subject in one round. */
   requests: number
   /** The environment of the upstream; null = there is none, because every answer is a refusal. */
@@ -58,6 +60,7 @@ const paced = (connections: number): ClosedWorkload => ({
   connections,
   rampMs: 1000,
   warmup: connections,
+  hot: 8000,
   requests: 3 * connections,
   upstream: { GAP_MS: '20', EVENTS: String(PACED_EVENTS) },
 })
@@ -89,9 +92,12 @@ export const WORKLOADS: Workload[] = [
   { kind: 'start', name: 'start', times: 5 },
 ]
 
-/** A chat request of about this many bytes. */
-export function chatBody(bytes: number, stream: boolean): string {
-  const fixed = { model: 'beta-4.7', ...(stream ? { stream: true } : {}), max_tokens: 512 }
+/** Where a body has it, the upstream sends all events at once, whatever its pace is. */
+export const AT_ONCE = '"user":"at once"'
+
+/** A chat request of about this many bytes; `more`: members of its own. */
+export function chatBody(bytes: number, stream: boolean, more: object = {}): string {
+  const fixed = { model: 'beta-4.7', ...(stream ? { stream: true } : {}), max_tokens: 512, ...more }
   const line = 'Write a function that reads a file and returns its lines, sorted. Keep it "simple" and tested.\n'
   const empty = JSON.stringify({ ...fixed, messages: [{ role: 'user', content: '' }] }).length
   const text = line.repeat(Math.max(1, Math.ceil((bytes - empty) / JSON.stringify(line).length)))
