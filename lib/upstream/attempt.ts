@@ -59,6 +59,11 @@ class Cut extends Error {
   readonly code = 'cut'
 }
 
+/** What tells when all of a request has gone out: a connection of our own does. */
+interface Controller extends Dispatcher.DispatchController {
+  readonly taken?: boolean
+}
+
 export class Attempt implements Dispatcher.DispatchHandler {
   readonly claim: Claim
   /** Monotonic ms. */
@@ -80,7 +85,7 @@ export class Attempt implements Dispatcher.DispatchHandler {
   headers: IncomingHttpHeaders = NO_HEADERS
   /** The listener as long as it wants events; null after `discard`, `cut` and the end. */
   #events: AttemptEvents | null
-  #controller: Dispatcher.DispatchController | null = null
+  #controller: Controller | null = null
   /** The bytes of the answer that came after `discard`. */
   #rest: Buffer[] = []
   #restBytes = 0
@@ -115,16 +120,21 @@ export class Attempt implements Dispatcher.DispatchHandler {
     if (room > 0) this.excerpt = Buffer.concat([kept, chunk.subarray(0, room)])
   }
 
-  onRequestStart(controller: Dispatcher.DispatchController): void {
+  onRequestStart(controller: Controller): void {
     this.#controller = controller
     if (this.#abortReason !== null) controller.abort(this.#abortReason)
+  }
+
+  /** True: nobody reads the bytes of its request any more. */
+  get isTaken(): boolean {
+    return this.#controller?.taken === true
   }
 
   onRequestSent(): void {
     this.sent = true
   }
 
-  onResponseStart(controller: Dispatcher.DispatchController, status: number, headers: IncomingHttpHeaders): void {
+  onResponseStart(controller: Controller, status: number, headers: IncomingHttpHeaders): void {
     this.#controller = controller
     if (status < 200) return // an interim answer
     this.status = status

@@ -33,6 +33,8 @@ export class Flight implements Dispatcher.DispatchController {
   #bytes: readonly Buffer[]
   readonly handler: Dispatcher.DispatchHandler
   reason: Error | null = null
+  /** The kernel has all of the request, whose bytes nobody reads any more. */
+  taken = false
   /** The connection that carries the request; null = none does yet, or any more. */
   #connection: Http1Connection | null = null
 
@@ -65,7 +67,9 @@ export class Flight implements Dispatcher.DispatchController {
 
   /** Called when the socket has taken the last byte of the request, or with an error. */
   readonly written = (error?: Error | null): void => {
-    if (!error) this.handler.onRequestSent?.()
+    if (error) return
+    this.taken = true
+    this.handler.onRequestSent?.()
   }
 
   /** Takes a request, which this connection carries from now on. Returns the bytes to send. */

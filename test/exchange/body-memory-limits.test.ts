@@ -1,6 +1,8 @@
 /** What request bodies take of the memory: in chunks of one byte, unfinished, of accounts without money, all together. */
 // The bug behind these rows: bodies that fill the memory.
+import { randomBytes } from 'node:crypto'
 import net, { type Socket } from 'node:net'
+import { gzipSync } from 'node:zlib'
 import t, { type Test } from 'tap'
 import { Buffered } from '../../lib/access/open-requests.ts'
 import { BodyPages } from '../../lib/exchange/stages/body.ts'
@@ -267,5 +269,124 @@ t.test('a million tools that ask other models are not kept, and refused', async 
     const facts = scan.end()
     t.equal(facts?.advisors.length, 16)
     t.equal(facts?.invalid, count > 16 ? 'tools' : null)
+  }
+})
+
+const LONG = JSON.stringify({
+  model: MODEL,
+  max_tokens: 100,
+  messages: [{ role: 'user', content: 'x'.repeat(16 * MiB) }],
+})
+const LONG_ASK = { ...document(), body: LONG }
+const EVENTS_ASK = { ...document(), body: LONG.replace('{', '{"stream":true,') }
+
+/** The bytes of bodies that come from now on and are kept in memory of their own: 0 each when it was given back. */
+function watchParts(t: Test): () => number {
+  const parts: Buffer[] = []
+  const { add } = BodyPages.prototype
+  BodyPages.prototype.add = function (chunk) {
+    if (chunk.length === chunk.buffer.byteLength) parts.push(chunk)
+    add.call(this, chunk)
+  }
+  t.teardown(() => {
+    BodyPages.prototype.add = add
+  })
+  return () => parts.reduce((sum, { length }) => sum + length, 0)
+}
+
+const ALL = 0.9 * LONG.length
+const LITTLE = 0.1 * LONG.length
+
+t.test(
+  'the memory of a long body is given back when the answer to it begins, and not by a collection later',
+  async t => {
+    for (const then of ['it ends', 'the client leaves', 'the upstream breaks off']) {
+      const s = await open(t)
+      const bytes = watchParts(t)
+      const client = s.ask(EVENTS_ASK)
+      const call = await s.at('a').call()
+      await s.settled()
+      t.ok(bytes() > ALL, `${bytes()} bytes wait for the answer`)
+      call.stream()
+      call.chunk(SPEECH.chat.first)
+      await until('the answer begins', () => client.text.includes('data:'))
+      t.ok(bytes() < LITTLE, `${bytes()} bytes are kept`)
+      if (then === 'the client leaves') client.leave()
+      await s.settled()
+      if (then === 'the upstream breaks off') call.reset()
+      else {
+        call.chunk(SPEECH.chat.rest)
+        call.end()
+      }
+      if (then !== 'the client leaves') t.equal(await client.end(), then === 'it ends' ? 'whole' : 'cut', then)
+      t.ok(call.body.includes(LONG.slice(1, -1)))
+      t.match(await s.books(), { ok: true, left: NOTHING_LEFT }, then)
+      t.equal(s.services.buffered.bytes, 0)
+    }
+  },
+)
+
+t.test('a body that came compressed gives its memory back as well', async t => {
+  const s = await open(t)
+  const bytes = watchParts(t)
+  s.at('a').script = answers(100, 10)
+  const text = randomBytes(3 * MiB).toString('base64')
+  const body = LONG.replace('xxx', text)
+  const packed = gzipSync(body)
+  const client = new Bare(s, post(KEY, `content-encoding: gzip\r\ncontent-length: ${packed.length}\r\n`).slice(0, -2))
+  client.socket.write(packed)
+  t.equal(await client.answered(), 200)
+  t.ok((await s.at('a').call()).body === body)
+  t.ok(bytes() < LITTLE, `${bytes()} bytes are kept`)
+  client.socket.destroy()
+  t.match(await s.books(), { ok: true, left: NOTHING_LEFT })
+})
+
+for (const [what, status] of [
+  ['is answered', 200],
+  ['is refused, and another one answers,', 500],
+] as const)
+  t.test(`a long body that ${what} before all of it was sent keeps its memory, and goes on as it is`, async t => {
+    const s = await open(t, { channels: { a: {}, b: {} } })
+    const bytes = watchParts(t)
+    const [a, b] = [s.at('a'), s.at('b')]
+    const paused = new Promise<Socket>(resolve => {
+      a.begun = socket => {
+        a.begun = () => {}
+        socket.pause()
+        const body = status === 200 ? SPEECH.chat.first + SPEECH.chat.rest : '{}'
+        const type = status === 200 ? 'text/event-stream' : 'application/json'
+        socket.write(`HTTP/1.1 ${status} Any\r\ncontent-type: ${type}\r\ncontent-length: ${body.length}\r\n\r\n${body}`)
+        resolve(socket)
+      }
+    })
+    b.script = answers(100, 10)
+    const client = s.ask(LONG_ASK)
+    const unread = await paused
+    t.equal(await client.end(), 'whole')
+    t.equal(client.status, 200)
+    t.ok(bytes() > ALL, `${bytes()} bytes are kept`)
+    unread.resume()
+    await until('the rest comes, or the end', () => a.calls.length > 0 || unread.closed)
+    t.ok(a.calls.every(({ body }) => body === LONG))
+    t.ok((b.calls[0]?.body ?? LONG) === LONG)
+    t.match(await s.books(), { ok: true, left: NOTHING_LEFT })
+  })
+
+t.test('a long body that two upstreams got keeps its memory: one may still be sending it', async t => {
+  for (const how of ['after the other', 'beside the other']) {
+    const s = await open(t, { hedge: '5s', channels: { a: {}, b: {} } })
+    const bytes = watchParts(t)
+    s.at('b').script = answers(100, 10)
+    const client = s.ask(LONG_ASK)
+    const first = await s.at('a').call()
+    if (how === 'after the other') first.whole(500, '{}')
+    else s.clock.advance(6_000)
+    t.equal(await client.end(), 'whole')
+    t.equal(client.status, 200)
+    t.ok(first.body === LONG, how)
+    t.ok((await s.at('b').call()).body === LONG, how)
+    t.ok(bytes() > ALL, `${bytes()} bytes are kept`)
+    t.match(await s.books(), { ok: true, left: NOTHING_LEFT })
   }
 })

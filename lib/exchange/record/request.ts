@@ -175,12 +175,27 @@ export function giveMemory(x: Exchange, buffered: Buffered, bytes: number): void
   x.bufferedBytes -= given
 }
 
-/** Drops the body and gives its memory back. It is called when no attempt needs the body any more. */
-export function dropBody(x: Exchange, buffered: Buffered): void {
+/** Shorter bodies are left to the collector, which finds them soon. */
+const FREED_BYTES = 1024 * 1024
+
+/**
+ * Drops the body and gives its memory back. It is called when no attempt needs the body any more. `isTaken`: it was written by one attempt
+ * alone, and the kernel has all of it.
+ */
+export function dropBody(x: Exchange, buffered: Buffered, isTaken = false): void {
   if (x.bufferedBytes === 0) return
   buffered.give((x.entry as KeyEntry).account.id, x.bufferedBytes)
   x.bufferedBytes = 0
+  if (isTaken && x.bodyBytes >= FREED_BYTES && x.translations === null && x.otherForms === null) x.body.forEach(free)
   x.body = []
   x.translations?.drop()
   x.otherForms = null
+}
+
+/**
+ * Gives the memory of a part that has it alone back at once. The engine would find it in a collection of everything, which is made after each
+ * 64 MiB, and takes as long as all that is done for such a body.
+ */
+function free({ buffer, length }: Buffer): void {
+  if (length === buffer.byteLength && buffer instanceof ArrayBuffer) buffer.transfer(0)
 }

@@ -73,8 +73,10 @@ export class Judging {
   // --- whether it is an answer
 
   accept(): void {
-    this.#parts.state.go('accept')
-    dropBody(this.#x, this.#services.buffered) // no other attempt will want it
+    const { state, asking } = this.#parts
+    state.go('accept')
+    // no other attempt will want it
+    dropBody(this.#x, this.#services.buffered, this.#x.attempts === 1 && asking.current.isTaken)
   }
 
   /** An answer that is not 2xx passes as it comes, unless the client is better told something else. */

@@ -80,6 +80,8 @@ export class Upstream {
   readonly #sockets = new Set<Socket>()
   /** What each request is answered at once. */
   script: Script = silent
+  /** Is told of a request whose body has not come. */
+  begun: (socket: Socket) => void = () => {}
 
   private constructor(server: net.Server) {
     this.#server = server
@@ -113,7 +115,7 @@ export class Upstream {
       if (at < 0) return
       const head = waiting.toString('latin1', 0, at)
       end = at + 4 + Number(/^content-length: (\d+)$/im.exec(head)?.[1] ?? 0)
-      if (waiting.length < end) return
+      if (waiting.length < end) return this.begun(socket)
       const call = new Call(head, waiting.toString('utf8', at + 4, end), socket)
       pieces = [waiting.subarray(end)]
       bytes -= end
