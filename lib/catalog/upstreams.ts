@@ -185,11 +185,10 @@ export function unspoken({ kind: name, paths, protocols }: Asked & Pick<Channel,
   return name === null ? [] : protocols.filter(protocol => known[protocol] === undefined)
 }
 
-/** Whether a channel can be asked in a form: what kinds do not name at all, as the native embeddings, is at the usual path of all. */
+/** Whether a channel can be asked in a form: its kind or the channel itself names a path, or it has no kind. */
 export function speaksForm({ kind: name, paths }: Asked, form: Protocol): boolean {
-  const { upstream, formOf } = protocolRow(form)
-  if (name === null || formOf === undefined || paths[form] !== undefined) return true
-  return Object.keys(upstream.kinds).length === 0 || providerOf(name)?.paths[form] !== undefined
+  if (name === null || protocolRow(form).formOf === undefined || paths[form] !== undefined) return true
+  return providerOf(name)?.paths[form] !== undefined
 }
 
 /** The path of a protocol at a channel's upstream, from its host, with `{model}` and `{verb}` where they belong. */

@@ -19,7 +19,7 @@ export const nativeEmbeddings: ProtocolRow = {
   place: 6,
   formOf: 'embeddings',
   client: gammaClient({}, clientPath('/models/{model}:embedContent'), clientPath('/models/{model}:batchEmbedContents')),
-  upstream: { ...gammaUpstream({}) },
+  upstream: gammaUpstream({ gemini: '/v1beta/models/{model}:{verb}' }),
   body: jsonBody(nativeEmbeddingsBody),
   ...inputOnly('embedding', 'embeddings'),
 }

@@ -35,6 +35,7 @@ const TALKS: Record<Talking, Sent> = {
 /** Protocols that do not talk are asked at their first path, with any body that names a model. */
 function sentOf(protocol: Protocol): Sent {
   if (Object.hasOwn(TALKS, protocol)) return TALKS[protocol as Talking]
+  if (protocol === 'nativeEmbeddings') return { ...TALKS.generate, path: '/v1beta/models/MODEL:embedContent' }
   const { client, body } = protocolRow(protocol)
   const headers = body.reads('application/json') ? BEARER : { ...BEARER, 'content-type': FORM }
   return { path: `${client.versions[0]}${client.paths[0]?.path}`, headers, body: {} }
@@ -132,14 +133,38 @@ t.test('each kind: the provider’s own path, key header, version header and que
   for (const [i, { protocol, channel }] of cases.entries()) {
     const { paths, auth, query } = PROVIDERS[channel.kind] as Provider
     const { line, header, key } = seen[i]!
-    const path = paths[protocol]!.replace('{model}', 'MODEL').replace('{verb}', 'streamGenerateContent')
+    const verb = protocol === 'generate' ? 'streamGenerateContent' : 'embedContent'
+    const path = paths[protocol]!.replace('{model}', 'MODEL').replace('{verb}', verb)
     const more = protocol === 'generate' ? 'alt=sse' : new URLSearchParams(query).toString()
     t.equal(line, `${path}${more === '' ? '' : `?${more}`}`, `${channel.kind} ${protocol}`)
-    const usual: Partial<Record<Protocol, string>> = { messages: 'x-api-key', generate: 'x-goog-api-key' }
+    const usual: Partial<Record<Protocol, string>> = {
+      messages: 'x-api-key',
+      generate: 'x-goog-api-key',
+      nativeEmbeddings: 'x-goog-api-key',
+    }
     const name = auth[protocol] ?? usual[protocol] ?? 'authorization'
     t.equal(header(name), name === 'authorization' ? `Bearer ${key}` : key, `${channel.kind} ${protocol} ${name}`)
     if (protocol === 'messages') t.equal(header('anthropic-version'), '2023-06-01', channel.kind)
     if (protocol === 'generate') t.equal(header('x-goog-api-client'), 'sdk/1')
+  }
+})
+
+t.test('kinds of provider that have no path for native embeddings are not asked for them', async t => {
+  const native = protocolRow('nativeEmbeddings').upstream.kinds
+  const isAsked = (kind: KindName) => PROVIDERS[kind].credential === null && 'embeddings' in PROVIDERS[kind].paths
+  const kinds = KIND_NAMES.filter(kind => isAsked(kind) && !(kind in native))
+  t.ok(kinds.includes('openai'))
+  const channels = kinds.map(kind => [
+    kind,
+    { kind, protocols: ['embeddings'], models: [kind], base_url: 'http://127.0.0.1:9' },
+  ])
+  const prices = Object.fromEntries(kinds.map(kind => [kind, { request: 0.01 }]))
+  const scene = await open(t, { channels: Object.fromEntries(channels), prices })
+  const { headers, body } = TALKS.generate
+  for (const kind of kinds) {
+    const asked = scene.ask({ path: `/v1beta/models/${kind}:embedContent`, headers, body })
+    await asked.end()
+    t.equal(asked.status, 400, kind)
   }
 })
 

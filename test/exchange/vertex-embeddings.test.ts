@@ -101,6 +101,9 @@ t.test('open models, and a path of the channel, are asked as OpenAI', async t =>
   t.same(vectorsIn(await s.create({ input: TEXTS })), vectors(8))
   t.equal(s.last()?.url, `${PLACE}/endpoints/openapi/embeddings`)
   t.same(s.last()?.body, { model: name, input: TEXTS, encoding_format: 'base64' })
+  const body = { content: { parts: [{ text: 'x' }] } }
+  t.equal((await s.native('embedContent', body)).status, 400)
+  t.equal(s.double.asked.length, 1, 'which have no path for native clients')
   const own = await scene(t, 'google/own', { paths: { embeddings: '/endpoints/openapi/embeddings' } })
   t.same(vectorsIn(await own.create({ input: 'x' })), vectors(8, ['x']))
 })

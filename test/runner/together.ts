@@ -18,6 +18,9 @@ gatherOutput()
 const files = process.argv.splice(2)
 const { default: root } = await import('tap')
 
+/** A process that goes on so long after its last test has a server or a connection that nobody closed, and would never end. */
+const AFTERWARDS_MS = Number(process.env['AFTERWARDS_MS'] ?? 60_000)
+
 /** Clock ticks a second of `/proc/self/stat`, the same on every Linux. */
 const TICKS_PER_S = 100
 
@@ -47,3 +50,7 @@ for (const file of files) {
   root.comment(`processor ${(nowS - spentS).toFixed(2)} ${file}`)
   spentS = nowS
 }
+setTimeout(() => {
+  console.error(`left open after the last test: ${process.getActiveResourcesInfo().join(' ')}`)
+  process.exit(1)
+}, AFTERWARDS_MS).unref()

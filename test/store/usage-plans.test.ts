@@ -29,6 +29,8 @@ const BY = {
 }
 const within = { atMs: FROM_MS + 2_500 * STEP_MS, seq: 2_500 }
 const before = { atMs: FROM_MS + (ROWS * STEP_MS) / 2, seq: ROWS / 2 }
+/** Before the end of the period, so that rows of it are behind the place where the oldest come first. */
+const early = { atMs: FROM_MS + 2_100 * STEP_MS, seq: 2_100 }
 
 const PAGES: [filter: Omit<UsageFilter, 'limit'>, before: LogPlace | null, index: string][] = [
   [{}, null, BY.time],
@@ -88,7 +90,7 @@ async function check(t: Test, driver: Driver, explain: Explain): Promise<void> {
   )
   for (const [range, wanted] of bothWays) {
     for (const [what, statement] of [
-      ['the place behind some rows', placeBehind(range, before, 500, driver.dialect)],
+      ['the place behind some rows', placeBehind(range, range.ascending ? early : before, 500, driver.dialect)],
       ['the rows before it', rowsBetween(range, null, within, [['status >= ?', 400]], 50, driver.dialect)],
     ] as const) {
       const { index, extra } = await explain(...statement)
