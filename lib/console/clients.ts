@@ -252,6 +252,22 @@ export const TOOLS: readonly ClientRow[] = [
   },
 ]
 
+/** Who looks for a language finds it by its name. */
+const LANGUAGES: readonly ClientRow[] = (
+  [
+    ['python', 'Python'],
+    ['js', 'JavaScript'],
+  ] as const
+).map(([language, name]) => ({
+  id: `openai-${language}`,
+  name: both(`${name} (OpenAI SDK)`),
+  protocols: ['chat', 'responses', 'images', 'embeddings', 'moderations', 'speech', 'transcriptions'],
+  address: '{base}/v1',
+  snippets: OPENAI_PROGRAMS.filter(({ syntax }) => syntax === language),
+  links: [],
+  notes: [],
+}))
+
 const SDKS: readonly ClientRow[] = [
   {
     id: 'anthropic-sdk',
@@ -259,15 +275,6 @@ const SDKS: readonly ClientRow[] = [
     protocols: ['messages'],
     address: '{base}',
     snippets: ANTHROPIC_PROGRAMS,
-    links: [],
-    notes: [],
-  },
-  {
-    id: 'openai-sdk',
-    name: both('OpenAI SDK'),
-    protocols: ['chat', 'responses', 'images', 'embeddings', 'moderations', 'speech', 'transcriptions'],
-    address: '{base}/v1',
-    snippets: OPENAI_PROGRAMS,
     links: [],
     notes: [],
   },
@@ -282,7 +289,7 @@ const SDKS: readonly ClientRow[] = [
   },
   {
     id: 'ai-sdk',
-    name: both('AI SDK'),
+    name: both('AI SDK (JavaScript)'),
     protocols: ['messages', 'chat', 'responses', 'generate'],
     address: '{base}/v1',
     snippets: AI_SDK_PROGRAMS,
@@ -308,5 +315,5 @@ const CURL: readonly ClientRow[] = [
   },
 ]
 
-/** curl is on every machine, so it is not sought behind all the tools. */
-export const CLIENTS: readonly ClientRow[] = [...TOOLS.slice(0, 1), ...CURL, ...TOOLS.slice(1), ...SDKS]
+/** curl is on every machine, so it stands first, and then what people write themselves. */
+export const CLIENTS: readonly ClientRow[] = [...CURL, ...LANGUAGES, ...TOOLS, ...SDKS]

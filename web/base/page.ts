@@ -21,10 +21,13 @@ export const heading = signal<(() => string) | null>(null)
 /** What stands beside the heading: the page's first action. */
 export const actions = signal<View | null>(null)
 
-/** A sentence that is shown at the edge of the page and read out by screen readers. */
-export const said = signal<{ text: string; kind: 'done' | 'failed'; count: number } | null>(null)
+/** How something is said. `heard`: what was pressed shows it already, so that only screen readers are told. */
+type Saying = 'done' | 'failed' | 'heard'
 
-export function say(text: string, kind: 'done' | 'failed' = 'done'): void {
+/** A sentence that is shown at the edge of the page and read out by screen readers. */
+export const said = signal<{ text: string; kind: Saying; count: number } | null>(null)
+
+export function say(text: string, kind: Saying = 'done'): void {
   said.value = { text, kind, count: (said.value?.count ?? 0) + 1 }
 }
 

@@ -149,6 +149,7 @@ const aboutPanel = (request: Shown): Child =>
     h2({ id: 'about' }, w.about()),
     dl(
       { class: 'pairs' },
+      pair(names.charge(), strong({}, exactMoney(request.charge))),
       pair(w.id(), copyable(request.request_id, w.id())),
       request.client_request_id !== null && pair(w.ownId(), code({}, request.client_request_id)),
       pair(names.time(), moment(request.at, true)),
@@ -157,7 +158,6 @@ const aboutPanel = (request: Shown): Child =>
       pair(names.group(), request.group),
       pair(names.protocol(), request.protocol),
       pair(names.outcome(), [outcomeBadge(request.outcome), ' ', String(request.status)]),
-      pair(names.charge(), strong({}, exactMoney(request.charge))),
     ),
   )
 

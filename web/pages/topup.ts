@@ -23,7 +23,7 @@ import { usdtPanel } from './topup/usdt.ts'
 import { may } from '../shared/roles.ts'
 
 const w = words({
-  begin: ['充值', 'Top up'],
+  begin: ['发起充值', 'New order'],
   amount: ['金额（元）', 'Amount (CNY)'],
   presets: ['常用金额', 'Usual amounts'],
   method: ['支付方式', 'Way to pay'],

@@ -16,7 +16,7 @@ const w = words({
 })
 
 const SHOWN_MS = 2_000
-/** What was copied a moment ago. Its button says so where the reader looks; the notice at the edge says it to screen readers, too. */
+/** What was copied a moment ago: its button says so where the reader looks. */
 const taken = signal<string | null>(null)
 
 /** `name`: what is copied, for screen readers, where several such buttons stand on a page. */
@@ -27,7 +27,7 @@ export const copyButton = (text: string, name: string): VNode =>
       class: 'small copy',
       hidden: !scripted.value,
       'aria-label': `${taken.value === text ? w.copied() : w.copy()} ${name}`,
-      onClick: event => copy(text, event.currentTarget),
+      onClick: event => copy(text, event.currentTarget, 'heard'),
     },
     icon(taken.value === text ? 'check' : 'copy'),
     span({}, taken.value === text ? w.copied() : w.copy()),
@@ -44,15 +44,15 @@ export const snippet = (text: string, name: string): VNode =>
     pre({ tabIndex: 0, role: 'group', 'aria-label': name }, code({}, text)),
   )
 
-/** `from`: where the text stands, which is selected for the reader where a page may not write it. */
-export async function copy(text: string, from: HTMLElement): Promise<void> {
+/** `from`: where the text stands, which is selected for the reader where a page may not write it. `kind`: how it is said that it is copied. */
+export async function copy(text: string, from: HTMLElement, kind: 'done' | 'heard' = 'done'): Promise<void> {
   try {
     await navigator.clipboard.writeText(text)
     taken.value = text
     setTimeout(() => {
       if (taken.value === text) taken.value = null
     }, SHOWN_MS)
-    say(w.copied())
+    say(w.copied(), kind)
   } catch {
     // only pages from a secure address may write: the reader copies what is selected
     const shown = from.closest('.snippet, .copyable')?.querySelector('code')

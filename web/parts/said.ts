@@ -12,7 +12,7 @@ export const saidLast = (since = 0): VNode =>
     said.value !== null &&
       said.value.count > since &&
       p(
-        { class: `notice ${said.value.kind}`, key: said.value.count },
+        { class: said.value.kind === 'heard' ? 'unseen' : `notice ${said.value.kind}`, key: said.value.count },
         icon(said.value.kind === 'done' ? 'check' : 'alert'),
         span({}, said.value.text),
       ),

@@ -52,21 +52,28 @@ browserTest(t, 'a key is checked, and kept nowhere', async (t, newcomer) => {
 
 browserTest(t, 'addresses, clients and copying', async (t, newcomer) => {
   const { at } = await openSite(t)
-  const { page, visit, told, context, complaints } = await newcomer({ language: 'en-US' })
+  const { page, visit, context, complaints } = await newcomer({ language: 'en-US' })
   await context.grantPermissions(['clipboard-read', 'clipboard-write'])
   await visit(`${at}/console/connect`)
   const shown = page.locator('[role=tabpanel]:not([hidden])')
-  t.match(await shown.innerText(), /ANTHROPIC_BASE_URL='https:\/\/api\.example'\n/)
+  t.same((await page.locator('[role=tab]').allInnerTexts()).slice(0, 4), [
+    'curl',
+    'Python (OpenAI SDK)',
+    'JavaScript (OpenAI SDK)',
+    'Claude Code',
+  ])
+  t.match(await shown.innerText(), /curl 'https:\/\/api\.example\/v1/)
   await page.getByText('https://direct.example', { exact: true }).click()
+  t.match(await shown.innerText(), /curl 'https:\/\/direct\.example\/v1/)
+  await page.click('#client-claude-code')
   t.match(await shown.innerText(), /ANTHROPIC_BASE_URL='https:\/\/direct\.example'\n/)
-  await page.locator('[role=tab]').first().focus()
-  await page.keyboard.press('ArrowRight')
-  await page.locator('#client-curl:focus').waitFor()
   await page.keyboard.press('ArrowRight')
   await page.locator('#client-codex:focus').waitFor()
   t.match(await shown.innerText(), /base_url = "https:\/\/direct\.example\/v1"\n/)
   await shown.getByRole('button', { name: 'Copy ~/.codex/config.toml' }).click()
-  await told('Copied')
+  await shown.getByRole('button', { name: 'Copied ~/.codex/config.toml' }).waitFor()
+  await page.getByRole('status').getByText('Copied').waitFor({ state: 'attached' })
+  t.equal(await page.locator('.notice').count(), 0, 'what the button shows is not shown twice')
   t.match(await page.evaluate(() => navigator.clipboard.readText()), /^model = "MODEL"\nmodel_provider/)
   t.same(complaints, [])
 })

@@ -81,6 +81,10 @@ browserTest(t, 'a key is made, shown once, and kept nowhere', async (t, newcomer
   const made = page.getByRole('dialog', { name: ODD })
   const secret = await made.locator('.copyable code').innerText()
   t.match(secret, /^sk-[0-9A-Za-z]{48}$/)
+  const clients = await made.locator('#client option').allInnerTexts()
+  t.same([...clients.slice(0, 3), clients.at(-1)], ['curl', 'Python (OpenAI SDK)', 'JavaScript (OpenAI SDK)', '.env'])
+  t.ok((await made.locator('.snippet').first().innerText()).includes(secret), 'curl')
+  await made.locator('#client').selectOption('.env')
   t.ok((await made.locator('.snippet').innerText()).includes(`OPENAI_API_KEY='${secret}'`))
   await made.locator('#client').selectOption('claude-code')
   t.ok((await made.locator('.snippet').first().innerText()).includes(`ANTHROPIC_AUTH_TOKEN='${secret}'`))
@@ -88,7 +92,13 @@ browserTest(t, 'a key is made, shown once, and kept nowhere', async (t, newcomer
   t.same(await visitor.axe(), [], 'the secret')
   await visitor.context.grantPermissions(['clipboard-read', 'clipboard-write'])
   await made.locator('.copyable button').click()
-  const notice = made.locator('[role=status] .notice', { hasText: 'Copied' })
+  await made.getByRole('status').getByText('Copied').waitFor({ state: 'attached' })
+  t.equal(await made.locator('.notice').count(), 0, 'the button says it already')
+  await page.evaluate(() =>
+    Object.defineProperty(navigator.clipboard, 'writeText', { value: () => Promise.reject(new Error('refused')) }),
+  )
+  await made.locator('.copyable button').click()
+  const notice = made.locator('[role=status] .notice', { hasText: 'The browser does not allow it' })
   await notice.waitFor()
   t.ok(
     await notice.evaluate(element => {

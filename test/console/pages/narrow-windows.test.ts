@@ -44,6 +44,9 @@ browserTest(
     await giveSession(visitor, at.house, at)
     await visitor.visit(`${at.house.url}/console${PLACES.receipt(at)[0]}`)
     await visitor.drawn()
+    const charge = visitor.page.locator('section[aria-labelledby=about] dt').first()
+    t.equal(await charge.innerText(), '费用')
+    t.ok(((await charge.boundingBox())?.y ?? 999) < 500, 'what it cost is seen first')
     const names = visitor.page.locator('section[aria-labelledby=lines] tbody th')
     t.same(
       (await names.allInnerTexts()).map(text => text.trim()),

@@ -77,6 +77,11 @@ browserTest(
     await visitor.drawn()
     const way = page.getByRole('radio', { name: /微信支付/ })
     t.ok(await way.isChecked())
+    t.equal(
+      await page.getByRole('heading', { name: '充值', exact: true }).count(),
+      1,
+      'the page and its form have names of their own',
+    )
     t.match(await page.locator('.way').innerText(), /无手续费/)
     await page.getByText('这是测试支付').waitFor()
     await page.setViewportSize({ width: 375, height: 667 })

@@ -55,7 +55,7 @@ export function secretDialog(
   const { main, direct, clients } = desk.site
   const models = load(() => get<OwnModels>(`${accountPath()}/models`, { group: key.group }))
   const base = signal(main)
-  const client = signal(ENV_CLIENT)
+  const client = signal(clients[0]?.id ?? ENV_CLIENT)
   const model = signal('')
   const row = (): ClientRow | undefined => clients.find(({ id }) => id === client.value)
   const usable = () =>
@@ -92,8 +92,8 @@ export function secretDialog(
       div(
         { class: 'filters beside' },
         selectField({ name: 'client', label: w.client() }, client, [
-          { value: ENV_CLIENT, text: ENV_CLIENT },
           ...clients.map(({ id, name }) => ({ value: id, text: inLanguage(name) })),
+          { value: ENV_CLIENT, text: ENV_CLIENT },
         ]),
         main !== direct &&
           selectField({ name: 'base', label: w.address(), hint: base.value }, base, [
@@ -110,7 +110,7 @@ export function secretDialog(
       ),
       selected === undefined
         ? snippet(environment(values, usable()), ENV_CLIENT)
-        : handed(selected, values, shown ?? null),
+        : models.value.value !== null && handed(selected, values, shown ?? null),
       trial(usable()),
       buttons(button({ type: 'button', class: 'main', onClick: done }, w.done())),
     )

@@ -38,7 +38,7 @@ const w = words({
   codes: ['恢复码', 'Recovery codes'],
   codesLead: [
     '验证器或通行密钥丢失时，可用恢复码登录，每个只能使用一次。它们只显示这一次，请妥善保存。',
-    'Each signs you in once when the app or the passkey is lost. They are shown only now: keep them in a safe place.',
+    'Each signs you in once when your passkey, or the app that shows codes, is lost. They are shown only now: keep them in a safe place.',
   ],
   stored: ['我已保存', 'I have kept them'],
   removed: ['两步验证已停用', 'Two-step verification is off'],

@@ -4,7 +4,7 @@ import { get, send } from '../../base/ask.ts'
 import { a, button, type Child, div, h2, p, section, span } from '../../base/element.ts'
 import { load } from '../../base/load.ts'
 import { say, type View } from '../../base/page.ts'
-import { recognise } from '../../base/session.ts'
+import { me, recognise } from '../../base/session.ts'
 import type { NewPasskey, Passkey } from '../../base/shapes.ts'
 import { moment } from '../../base/time.ts'
 import { words } from '../../base/words.ts'
@@ -33,6 +33,10 @@ const w = words({
   add: ['添加通行密钥', 'Add a passkey'],
   name: ['名称', 'Name'],
   hint: ['便于以后辨认。接下来浏览器会请您确认。', 'By which you recognise it. Then your browser asks you to confirm.'],
+  codesFollow: [
+    '随后会显示恢复码，请准备好保存的地方。',
+    'Recovery codes are shown afterwards: have a safe place for them ready.',
+  ],
   goOn: ['继续', 'Go on'],
   cancel: ['取消', 'Cancel'],
   added: ['通行密钥已添加', 'The passkey is added'],
@@ -139,7 +143,10 @@ function additionDialog(adding: Signal<boolean>, codes: Signal<string[] | null>,
     await changed(w.added())
   })
   const close = () => (adding.value = false)
-  return () => dialogBox(w.add(), close, nameForm(form, name, close, w.goOn(), w.hint()))
+  return () => {
+    const hint = me.value?.second_factor === false ? `${w.hint()} ${w.codesFollow()}` : w.hint()
+    return dialogBox(w.add(), close, nameForm(form, name, close, w.goOn(), hint))
+  }
 }
 
 function renamingDialog(renaming: Signal<Passkey | null>, changed: Changed): View {
