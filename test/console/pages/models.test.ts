@@ -225,6 +225,8 @@ browserTest(
     t.match(await part('Price history').innerText(), /In force\s+¥35/)
     t.match(await part('Performance').innerText(), /7 days\s+\d/)
     const use = part('Use it')
+    await use.getByRole('tab', { name: 'Claude Code' }).click()
+    await use.getByRole('tab', { name: 'Claude Code', selected: true }).waitFor()
     t.match(await use.innerText(), /ANTHROPIC_BASE_URL='http:\/\/127/)
     await use.getByRole('tab', { name: 'curl' }).click()
     await use.getByRole('tab', { name: 'curl', selected: true }).waitFor()
@@ -251,6 +253,8 @@ browserTest(t, 'Connect offers the models of the group that a client can use', a
   const offered = () => shown.getByLabel('Model', { exact: true }).locator('option').allInnerTexts()
   const alphas = ['alpha-haiku-5-5', 'alpha-opus-5-5']
   const all = [...alphas, 'beta-4.7']
+  t.same(await offered(), [...all, 'gamma-image-2'], 'curl asks for all that is not offline')
+  await page.getByRole('tab', { name: 'Claude Code' }).click()
   t.same(await offered(), all, 'also those that it reaches by translation, and none that is offline')
   t.match(await shown.innerText(), /alpha-haiku-5-5/)
   await page.getByRole('tab', { name: 'Codex' }).click()
