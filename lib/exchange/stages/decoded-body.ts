@@ -30,8 +30,11 @@ const MOST_CODINGS = 2
 const MOST_MEMBERS = 256
 const MOST_RATIO = 200
 const FREE_OF_RATIO_BYTES = 1024 * 1024
-/** Usual bodies decode to less than so many times what was sent; of a small one it says nothing. */
-const USUAL_RATIO = 20
+/**
+ * Usual bodies decode to less than so many times what was sent, also conversations in which an agent has read a file many times. Of a
+ * small body the ratio says nothing.
+ */
+const USUAL_RATIO = 50
 const SMALL_BYTES = 64 * 1024
 const CHUNK_BYTES = 64 * 1024
 /** The window of zstd is 8 MiB at most. */
