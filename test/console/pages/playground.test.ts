@@ -64,10 +64,10 @@ browserTest(
     t.same(await visitor.axe(), [])
 
     await page.getByText('The request as code').click()
-    const code = page.locator('#code-openai-sdk-panel, #code-google-sdk-panel').first()
+    const code = page.locator('#code-openai-js-panel, #code-google-sdk-panel').first()
     await page.locator('#model').selectOption('gamma-image-2')
     await page.locator('#message').fill('a lighthouse')
-    await page.locator('#code-openai-sdk').click()
+    await page.locator('#code-openai-js').click()
     t.match(await code.innerText(), /client\.images\.generate\(\{ model: "gamma-image-2", prompt: "a lighthouse" \}\)/)
     await page.getByRole('button', { name: 'Send', exact: true }).click()
     await turns.nth(4).locator('img, a[target=_blank]').first().waitFor()
