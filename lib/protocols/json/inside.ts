@@ -95,6 +95,16 @@ const ends = (behind: number): string => `
   at load16@${START + behind} quotes same
   at load16@${START + behind - 1} slashes same  at load16@${START + behind - 2} slashes same  andnot  andnot`
 
+/** Moves `from` back over the backslashes that stand before it. */
+const BEFORE_SLASHES = `
+block
+  loop
+    from load@${START - 1} 0x5c differ break
+    from 1 sub =from
+    again
+  done
+done`
+
 /**
  * Looks for the end alone. Returns the place behind the quote that ends the string; -1 = there is none; -2 = nor can one follow at once, because
  * the next byte is escaped. Most quotes inside of a text have one backslash before them, and are passed over 64 bytes at a time. The
@@ -118,13 +128,7 @@ loop
       stop eqz break
       at stop ctz add :code =from
       code to below eqz break
-      block
-        loop
-          from load@${START - 1} 0x5c differ break
-          from 1 sub =from
-          again
-        done
-      done
+      ${BEFORE_SLASHES}
       code from sub  1 and eqz
       if code 1 add return done
       stop  stop 1 sub  and =stop
@@ -134,13 +138,7 @@ loop
   at 16 add :at to below  more
 done
 to =from
-block
-  loop
-    from load@${START - 1} 0x5c differ break
-    from 1 sub =from
-    again
-  done
-done
+${BEFORE_SLASHES}
 -1  to from sub  1 and  sub
 `,
 }
