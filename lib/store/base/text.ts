@@ -55,6 +55,10 @@ type Sign = '<' | '<=' | '>' | '>='
 export const compared = ([first, second]: [string, string], sign: Sign, [one, two]: [Param, Param]) =>
   [`${first} ${sign[0]}= ? AND (${first} ${sign[0]} ? OR ${second} ${sign} ?)`, one, one, two] as const
 
+/** The order of an index over these columns, or the reverse of it. */
+export const inOrder = (columns: readonly string[], ascending: boolean): string =>
+  `ORDER BY ${columns.map(column => (ascending ? column : `${column} DESC`)).join(', ')}`
+
 /** The condition that a column contains the text of `pattern`, in any case of its letters. */
 export const contains = (column: string): string => `LOWER(${column}) LIKE ? ESCAPE '!'`
 export const pattern = (part: string): string => `%${part.toLowerCase().replace(/[!%_]/g, '!$&')}%`

@@ -14,6 +14,7 @@ import { lockMark } from './notes.ts'
 import {
   big,
   compared,
+  inOrder,
   integer,
   integerOrNull,
   jsonOrNull,
@@ -98,15 +99,15 @@ export function orderList(filter: OrderFilter): [sql: string, params: Param[]] {
   if (accountId !== undefined) where.push(['account_id = ?', [accountId]])
   if (method !== undefined) where.push(['method = ?', [method]])
   if (states !== undefined) where.push([`state IN (${binds(states.length)})`, states])
+  const place: [string, string] = ['created_at_ms', 'id']
   if (beyond !== undefined) {
     const { createdAtMs, id } = beyond
-    const [condition, ...params] = compared(['created_at_ms', 'id'], ascending ? '>' : '<', [createdAtMs, id])
+    const [condition, ...params] = compared(place, ascending ? '>' : '<', [createdAtMs, id])
     where.push([condition, params])
   }
-  const way = ascending ? 'ASC' : 'DESC'
   const sql =
     `SELECT * FROM pay_orders WHERE ${where.map(([condition]) => condition).join(' AND ')} ` +
-    `ORDER BY created_at_ms ${way}, id ${way} LIMIT ?`
+    `${inOrder(place, ascending)} LIMIT ?`
   return [sql, [...where.flatMap(([, params]) => params), limit]]
 }
 

@@ -7,7 +7,7 @@ import { keyConditions } from './requests.ts'
 import { CODE_LENGTH, NAME_LENGTH, type Table, indexName } from '../base/tables.ts'
 import type { Driver, Param, Row, Transaction } from '../base/driver.ts'
 import type { Page, Paging, RefusedRequest, RefusalFilter } from './queries.ts'
-import { compared, integer, text } from '../base/text.ts'
+import { compared, inOrder, integer, text } from '../base/text.ts'
 import { timeOfId } from '../../base/ids.ts'
 import { type Condition, whereOf, paramsOf } from './pages.ts'
 
@@ -130,7 +130,7 @@ async function read(
   const { after, limit, mostScanned = MOST_SCANNED, ascending = false } = paging
   const place = after === undefined ? null : { atMs: timeOfId(after), id: after }
   const range = rangeOf(filter, place, ascending)
-  const order = `ORDER BY ${PLACE.map(column => (ascending ? column : `${column} DESC`)).join(', ')} LIMIT ?`
+  const order = `${inOrder(PLACE, ascending)} LIMIT ?`
   const behind = `SELECT at_ms, request_id FROM refusals ${using} ${whereOf(range)}${order} OFFSET ?`
   const [row] = await tx.query(behind, [...paramsOf(range), 1, mostScanned - 1])
   const last = row === undefined ? null : toPlace(row)

@@ -9,7 +9,7 @@ import type { AccountKeys, Page, Paging, RequestFilter } from './queries.ts'
 import { type BookedRow, USAGE_COLUMNS, USAGE_LOG, answerKey, toBookedRow } from './rows.ts'
 import { indexName } from '../base/tables.ts'
 import { HOUR_MS } from '../../base/zone.ts'
-import { integer, binds, compared, padded, text } from '../base/text.ts'
+import { integer, binds, compared, inOrder, padded, text } from '../base/text.ts'
 import {
   type Condition,
   type LogPlace,
@@ -26,7 +26,7 @@ const MOST_SCANNED = 100_000
 const MOST_MS = 200
 const BY_ACCOUNT = indexName(USAGE_LOG, ['account_id', 'at_ms', 'seq', 'charge'])
 const BY_KEY = indexName(USAGE_LOG, ['key_id', 'at_ms'])
-const orderOf = (way: 'ASC' | 'DESC') => `ORDER BY at_ms ${way}, seq ${way} LIMIT ?`
+const PLACE: [string, string] = ['at_ms', 'seq']
 
 /** A row of an attempt is no request. */
 const REQUESTS: Condition = ["outcome <> 'attempt'"]
@@ -66,8 +66,6 @@ const rangeConditions = (range: LogRange, place: LogPlace | null): Condition[] =
   ...timeConditions(range, place, range.ascending),
 ]
 
-const inOrder = ({ ascending }: LogRange) => orderOf(ascending ? 'ASC' : 'DESC')
-
 /** The place of the last of so many rows of a range; the index alone answers it. */
 export function placeBehind(
   range: LogRange,
@@ -76,7 +74,7 @@ export function placeBehind(
   dialect: Dialect,
 ): [string, Param[]] {
   const all = rangeConditions(range, place)
-  const sql = `SELECT at_ms, seq ${from(range, dialect)}${whereOf(all)}${inOrder(range)} OFFSET ?`
+  const sql = `SELECT at_ms, seq ${from(range, dialect)}${whereOf(all)}${inOrder(PLACE, range.ascending)} LIMIT ? OFFSET ?`
   return [sql, [...paramsOf(all), 1, rows - 1]]
 }
 
@@ -91,10 +89,13 @@ export function rowsBetween(
 ): [string, Param[]] {
   const all: Condition[] = [
     ...rangeConditions(range, place),
-    ...(last === null ? [] : [compared(['at_ms', 'seq'], range.ascending ? '<=' : '>=', [last.atMs, last.seq])]),
+    ...(last === null ? [] : [compared(PLACE, range.ascending ? '<=' : '>=', [last.atMs, last.seq])]),
     ...fits,
   ]
-  return [`SELECT ${USAGE_COLUMNS} ${from(range, dialect)}${whereOf(all)}${inOrder(range)}`, [...paramsOf(all), limit]]
+  return [
+    `SELECT ${USAGE_COLUMNS} ${from(range, dialect)}${whereOf(all)}${inOrder(PLACE, range.ascending)} LIMIT ?`,
+    [...paramsOf(all), limit],
+  ]
 }
 
 /** One page while it is read. */
