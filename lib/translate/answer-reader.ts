@@ -88,10 +88,12 @@ export function answerReaderOf(
 class AllRules {
   readonly first: AnswerRules
   readonly others: readonly AnswerRules[]
+  readonly isAlone: boolean
 
   constructor([first, ...others]: AnswerRules[]) {
     this.first = first as AnswerRules
     this.others = others
+    this.isAlone = others.length === 0
   }
 
   /** Gives all of them something to read. True: the first one says so. */
@@ -104,10 +106,6 @@ class AllRules {
     return this.first.blocks.done
   }
 
-  get alone(): boolean {
-    return this.others.length === 0
-  }
-
   get held(): number {
     return this.others.reduce((sum, { blocks }) => sum + blocks.searches.held, this.first.blocks.searches.held)
   }
@@ -115,7 +113,7 @@ class AllRules {
   /** The events that were found. What belongs to an answer that is not given is not told; one that fails fails all. */
   take(): readonly AnswerEvent[] {
     const own = this.first.blocks.found.take()
-    if (this.alone) return own
+    if (this.isAlone) return own
     const found = own.filter(({ type }) => type !== 'end' && type !== 'fail')
     const last = own.filter(({ type }) => type === 'end' || type === 'fail')
     this.others.forEach(({ blocks, isGiven }, place) => {
@@ -137,29 +135,28 @@ class StreamReader implements AnswerReader, EventSink {
   readonly #shape = new EventShape()
   /** What is being read, when it is one whole event; null = it is not. */
   #whole: Buffer | null = null
+  held = 0
 
   constructor(all: AllRules) {
     this.#all = all
   }
 
-  push(chunk: Buffer): readonly AnswerEvent[] {
-    this.#feed(chunk)
-    return this.#all.take()
-  }
-
   /** Gives the events that are like the last one to its shape, and all others, one by one, to the general reader. */
-  #feed(chunk: Buffer): void {
+  push(chunk: Buffer): readonly AnswerEvent[] {
     const { blocks } = this.#all.first
     let at = 0
     while (!blocks.done && at < chunk.length) {
-      if (this.#all.alone && this.#events.atBoundary) at = this.#shape.tell(chunk, at, blocks.found)
+      if (this.#all.isAlone && this.#events.atBoundary) at = this.#shape.tell(chunk, at, blocks.found)
+      if (at === chunk.length) break
       const blank = this.#shape.isDue ? chunk.indexOf(BLANK_LINE, at) : -1
       const end = blank < 0 ? chunk.length : blank + BLANK_LINE.length
       const part = chunk.subarray(at, end)
       this.#whole = this.#events.atBoundary && blank >= 0 ? part : null
-      if (at < end) this.#events.feed(part)
+      this.#events.feed(part)
+      this.held = this.#events.held + this.#all.held
       at = end
     }
+    return this.#all.take()
   }
 
   end(): readonly AnswerEvent[] {
@@ -174,10 +171,6 @@ class StreamReader implements AnswerReader, EventSink {
 
   readDocument(): never {
     throw new Error('a stream is no document')
-  }
-
-  get held(): number {
-    return this.#events.held + this.#all.held
   }
 
   event(name: string, data: Buffer, cut: Buffer | null): void {

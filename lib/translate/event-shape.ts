@@ -122,7 +122,7 @@ export class EventShape {
       at += fixed.length
       if (n === holes.length) return at
       const is = holes[n]
-      const end = is === 'number' ? countEnd(text, at) : literalEnd(text, at)
+      const end = is === 'number' ? countEnd(text, at) : text.charCodeAt(at) === QUOTE ? stringEnd(text, at + 1) : -1
       if (end < 0) return -1
       if (is === 'text') {
         if (end - at === EMPTY_TEXT.length) return -1
@@ -132,8 +132,6 @@ export class EventShape {
     }
   }
 }
-
-const literalEnd = (text: string, at: number): number => (text.charCodeAt(at) === QUOTE ? stringEnd(text, at + 1) : -1)
 
 /** In the order in which they stand in the data. */
 function holesIn(tree: Tree, text: Node): Hole[] {

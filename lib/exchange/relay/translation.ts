@@ -42,7 +42,7 @@ export class Translation {
   #writer: AnswerWriter
   /** The upstream sends events; otherwise one document. */
   readonly events: boolean
-  /** What was written before it was known that the answer is one. */
+  /** What was written and not told: before it is known that the answer is one, it waits. */
   #waiting = NOTHING
   /** What belongs to the answer has come. */
   hasContent = false
@@ -94,13 +94,13 @@ export class Translation {
 
   /** Takes what has come, and keeps what the client will be told of it. */
   wait(chunk: Buffer): void {
-    this.#waiting += this.#told(this.#reader.push(chunk))
+    this.#write(this.#reader.push(chunk))
     this.#count()
   }
 
   /** The same, when no more will come. */
   waitForEnd(): void {
-    if (this.#whole === null) this.#waiting += this.#told(this.#reader.end())
+    if (this.#whole === null) this.#write(this.#reader.end())
   }
 
   /**
@@ -154,43 +154,44 @@ export class Translation {
   /** What the client is told of what has come, with what waited; null = nothing. */
   push(chunk: Buffer): Buffer | null {
     if (this.#whole !== null) return this.#tellWhole(this.#whole)
-    const told = this.#takeWaiting() + this.#told(this.#reader.push(chunk))
+    this.#write(this.#reader.push(chunk))
     this.#count()
-    return bytesOf(told)
+    return this.#takeWaiting()
   }
 
   /** The same, when no more will come. */
   end(): Buffer | null {
     if (this.#whole !== null) return this.#tellWhole(this.#whole)
-    const told = this.#takeWaiting() + this.#told(this.#reader.end())
-    return bytesOf(told)
+    this.#write(this.#reader.end())
+    return this.#takeWaiting()
   }
 
-  #takeWaiting(): string {
+  #takeWaiting(): Buffer | null {
     const waiting = this.#waiting
+    if (waiting === NOTHING) return null
     this.#waiting = NOTHING
-    return waiting
+    return Buffer.from(waiting, 'latin1')
   }
 
-  #told(events: readonly AnswerEvent[]): string {
-    let told = NOTHING
+  #write(events: readonly AnswerEvent[]): void {
     for (const event of events) {
       if (this.failure !== null) break
       if (event.type === 'fail') this.failure = event.failure
       else {
         this.hasContent ||= event.type !== 'begin' && event.type !== 'thinking'
-        told += this.#writer.write(event)
+        this.#waiting += this.#writer.write(event)
         this.failure = this.#writer.failure
       }
     }
-    return told
   }
 
   /** The end of the answer, once, with the usage that was settled. */
   finish(usage: Usage): Buffer | null {
     if (this.#isFinished) return null
     this.#isFinished = true
-    return this.#whole === null ? bytesOf(this.#writer.finish(usage)) : this.#endOf(this.#whole, usage)
+    if (this.#whole !== null) return this.#endOf(this.#whole, usage)
+    this.#waiting += this.#writer.finish(usage)
+    return this.#takeWaiting()
   }
 
   #endOf(whole: WrittenAnswer, usage: Usage): Buffer {
@@ -251,5 +252,3 @@ export class Translation {
     writing?.cancel()
   }
 }
-
-const bytesOf = (text: string): Buffer | null => (text === NOTHING ? null : Buffer.from(text, 'latin1'))
