@@ -6,7 +6,9 @@
  * begins at most 100 ms later. A loss of power, or a crash of the whole machine, before it is done loses the charges that it
  * was to sync. The folder is synced when a file was made in it, because otherwise such a crash could lose the file itself.
  *
- * A segment is emptied or deleted once the store has all its settlements. The folder is locked, and the kernel releases
+ * A segment that has its full size is followed by another, and deleted once the store has all its settlements. Making and
+ * deleting files, and giving back their blocks, wait for the disk while it is busy with a sync (30 ms were seen), so that both
+ * are done outside the main thread. The folder is locked, and the kernel releases
  * the lock when the process ends: a free lock means that the journal is a dead process's (`recovery.ts`). The bytes of
  * all journals on the machine are bounded: at the bound the gateway refuses new requests, and drops no record.
  */
@@ -21,7 +23,7 @@ import {
   open,
   openSync,
   rmSync,
-  unlinkSync,
+  unlink,
   writeSync,
 } from 'node:fs'
 import type { Clock } from '../base/clock.ts'
@@ -30,13 +32,9 @@ import type { LedgerLog } from './log.ts'
 import { SEGMENT_SUFFIX } from './records.ts'
 import { DatabaseSync } from 'node:sqlite'
 
-const SEGMENT_BYTES = 8 * 1024 * 1024
-/**
- * The active segment is emptied when the store has all its records and it has this size, or this part of the bound. The
- * part matters where the bound is small, because several processes share it.
- */
-const EMPTY_FROM_BYTES = 1024 * 1024
-const EMPTY_FROM_PART = 1 / 64
+/** The full size of a segment, or this part of the bound: the part matters where the bound is small, because several processes share it. */
+const SEGMENT_BYTES = 2 * 1024 * 1024
+const SEGMENT_PART = 1 / 64
 const SYNC_MS = 100
 /** After the disk refused a record, a trial write of PROBE every RETRY_MS finds out whether it has room again. */
 const RETRY_MS = 1_000
@@ -50,9 +48,9 @@ export class Segment {
   /** The number of its settlements that are not in the store yet. */
   pending = 0
 
-  constructor(file: string) {
+  constructor(file: string, fd: number) {
     this.file = file
-    this.fd = openSync(file, 'a')
+    this.fd = fd
   }
 }
 
@@ -83,6 +81,8 @@ export class Journal {
   #bytes = 0
   #entries = 0
   #syncing = false
+  /** True while the segment that follows the active one is made. */
+  #opening = false
   #closed = false
   /** The time at which the disk last refused a record (monotonic ms); null once a write has succeeded since. */
   #failedMs: number | null = null
@@ -99,7 +99,7 @@ export class Journal {
     if (lock === null) throw new JournalTaken(`the journal ${this.folder} belongs to another process`)
     this.#lock = lock
     try {
-      this.#active = this.#next()
+      this.#active = this.#openNow()
       this.#syncFolder(options.folder)
     } catch (error) {
       lock.release()
@@ -122,11 +122,44 @@ export class Journal {
     return this.#failedMs === null || (this.#o.clock.monotonic() - this.#failedMs > RETRY_MS && this.#probe())
   }
 
-  #next(): Segment {
-    const segment = new Segment(path.join(this.folder, `${String(++this.#count).padStart(8, '0')}${SEGMENT_SUFFIX}`))
+  #nextFile(): string {
+    return path.join(this.folder, `${String(++this.#count).padStart(8, '0')}${SEGMENT_SUFFIX}`)
+  }
+
+  #opened(file: string, fd: number): Segment {
+    const segment = new Segment(file, fd)
     this.#segments.push(segment)
     this.#syncFolder(this.folder)
     return segment
+  }
+
+  #openNow(): Segment {
+    const file = this.#nextFile()
+    return this.#opened(file, openSync(file, 'a'))
+  }
+
+  /** Goes on in a new segment once there is one; until then records are appended to the one that is full. */
+  #openNext(): void {
+    if (this.#opening || this.#closed) return
+    this.#opening = true
+    const file = this.#nextFile()
+    const count = this.#count
+    open(file, 'a', (error, fd) => {
+      if (error !== null) {
+        this.#refused(error)
+        this.#o.clock.after(RETRY_MS, () => this.#openAgain())
+        return
+      }
+      this.#opening = false
+      // a later file, or the end of the journal, has made this one useless
+      if (this.#closed || this.#count !== count) return this.#delete(file, fd)
+      this.#goOnIn(this.#opened(file, fd))
+    })
+  }
+
+  #openAgain(): void {
+    this.#opening = false
+    if (this.#active.bytes >= this.#segmentBytes) this.#openNext()
   }
 
   /** The id of the store that the settlements are for. */
@@ -138,7 +171,7 @@ export class Journal {
   append(record: Buffer, settlements: number): Segment | null {
     if (this.#closed) return null
     try {
-      if (this.#torn || this.#active.bytes >= SEGMENT_BYTES) this.#turnOver()
+      if (this.#torn) this.#goOnIn(this.#openNow())
       this.#write(record)
     } catch (error) {
       this.#refused(error)
@@ -150,12 +183,17 @@ export class Journal {
     this.#bytes += record.length
     this.#entries += settlements
     this.#sync()
+    if (this.#active.bytes >= this.#segmentBytes) this.#openNext()
     return this.#active
   }
 
-  #turnOver(): void {
+  get #segmentBytes(): number {
+    return Math.min(SEGMENT_BYTES, this.#o.limitBytes * SEGMENT_PART)
+  }
+
+  #goOnIn(next: Segment): void {
     const old = this.#active
-    this.#active = this.#next()
+    this.#active = next
     this.#torn = false
     if (old.pending === 0) this.#remove(old)
     else fdatasync(old.fd, error => this.#synced(old, error))
@@ -186,7 +224,7 @@ export class Journal {
   /** Tries whether the disk has room, by writing some bytes and truncating them away. */
   #probe(): boolean {
     try {
-      if (this.#torn) this.#turnOver()
+      if (this.#torn) this.#goOnIn(this.#openNow())
       this.#write(PROBE)
       this.#cutBack()
       this.#failedMs = null
@@ -207,29 +245,23 @@ export class Journal {
     if (this.#closed) return
     this.#entries -= settlements
     segment.pending -= settlements
-    if (segment.pending > 0) return
-    if (segment !== this.#active) this.#remove(segment)
-    else if (segment.bytes >= Math.min(EMPTY_FROM_BYTES, this.#o.limitBytes * EMPTY_FROM_PART)) this.#empty()
+    if (segment.pending === 0 && segment !== this.#active) this.#remove(segment)
   }
 
-  #empty(): void {
-    const { bytes } = this.#active
-    this.#active.bytes = 0
-    this.#cutBack()
-    if (this.#torn) this.#active.bytes = bytes
-    else this.#bytes -= bytes
-  }
-
-  /** A file that cannot be deleted is applied again by the process that finds it, which is idempotent. */
   #remove(segment: Segment): void {
     this.#segments.splice(this.#segments.indexOf(segment), 1)
     this.#bytes -= segment.bytes
-    try {
-      closeSync(segment.fd)
-      unlinkSync(segment.file)
-    } catch (error) {
-      this.#o.log.error({ err: error, file: segment.file }, 'a file of the journal cannot be deleted')
-    }
+    this.#delete(segment.file, segment.fd)
+  }
+
+  /** A file that cannot be deleted is applied again by the process that finds it, which is idempotent. */
+  #delete(file: string, fd: number): void {
+    close(fd, () =>
+      unlink(file, error => {
+        if (error !== null && !this.#closed)
+          this.#o.log.error({ err: error, file }, 'a file of the journal cannot be deleted')
+      }),
+    )
   }
 
   /** Plans one fdatasync for all records of the next SYNC_MS. */

@@ -1,39 +1,158 @@
 import fs from 'node:fs'
 import { syncBuiltinESMExports } from 'node:module'
 import path from 'node:path'
-import t from 'tap'
-import { Journal } from '../../lib/ledger/journal.ts'
+import t, { type Test } from 'tap'
+import { Journal, type Segment } from '../../lib/ledger/journal.ts'
 import { TestClock } from '../support/clock.ts'
 import { recordOf } from '../support/journal.ts'
 import { fund, memoryStore, settlement, usageRow } from '../support/store.ts'
 import { until } from '../support/wait.ts'
 
-t.test('a folder is synced once for each file that is made in it', async t => {
-  const store = await memoryStore()
-  const { key } = await fund(store, 'a', 1)
-  const folder = t.testdir()
-  const synced: string[] = []
-  const { fsync } = fs
-  fs.fsync = ((fd: number, done: (error: Error | null) => void) => {
-    synced.push(fs.readlinkSync(`/proc/self/fd/${fd}`))
-    fsync(fd, done)
-  }) as typeof fs.fsync
+/** A turn of the loop and of the threads behind it. */
+const pass = () => new Promise(resolve => fs.stat('.', () => setImmediate(resolve)))
+
+const LIMIT = 1 << 30
+
+/** Replaces calls of node:fs until the test has ended. */
+function replaced(t: Test, calls: Partial<typeof fs>): void {
+  const real = { ...fs }
+  Object.assign(fs, calls)
   syncBuiltinESMExports()
   t.teardown(() => {
-    fs.fsync = fsync
+    for (const name of Object.keys(calls)) Object.assign(fs, { [name]: real[name as keyof typeof fs] })
     syncBuiltinESMExports()
-    return store.close()
   })
-  const log = { info() {}, warn() {}, error: (data: object, text: string) => t.fail(text, data) }
-  const options = { folder, holder: 'p', store: await store.id(), limitBytes: 1 << 30, clock: new TestClock(), log }
-  const journal = new Journal(options)
+}
+
+async function opened(t: Test, limitBytes = LIMIT) {
+  const store = await memoryStore()
+  t.teardown(() => store.close())
+  const { key } = await fund(store, 'a', 1)
+  const folder = t.testdir()
+  const clock = new TestClock()
+  const errors: string[] = []
+  const log = { info() {}, warn() {}, error: (_: object, text: string) => void errors.push(text) }
+  const journal = new Journal({ folder, holder: 'p', store: await store.id(), limitBytes, clock, log })
+  t.teardown(() => journal.close(true))
   const own = path.join(folder, 'p')
+  const long = recordOf([settlement(usageRow('r', key, 1, { model: 'm'.repeat(1024 * 1024) }), 'p', 1)], journal.store)
+  const append = () => journal.append(long, 1) as Segment
+  const files = () => fs.readdirSync(own).filter(name => name.endsWith('.log'))
+  return { journal, folder, own, clock, errors, append, files }
+}
+
+t.test('a full segment is followed by another, and deleted once the store has all its settlements', async t => {
+  const { journal, append, files, errors } = await opened(t)
+  const [one, two] = [append(), append()]
+  let later = one
+  await until('the next file is there', () => (later = append()) !== one)
+  t.equal(two, one, 'a record goes on in the full segment until there is another')
+  t.strictSame(files(), ['00000001.log', '00000002.log'])
+  const { pending } = one
+  journal.applied(one, pending - 1)
+  await pass()
+  t.strictSame(files(), ['00000001.log', '00000002.log'], 'one settlement of it is not in the store yet')
+  journal.applied(one, 1)
+  await until('it is deleted', () => files().length === 1)
+  t.strictSame(files(), ['00000002.log'])
+  t.equal(journal.entries, later.pending)
+  t.strictSame(errors, [])
+})
+
+t.test('files are made, deleted and synced in no call that the main thread waits for', async t => {
+  const { journal, append, files } = await opened(t)
+  const called: string[] = []
+  const noted = (name: string) => ({ [name]: () => void called.push(name) })
+  const names = ['openSync', 'closeSync', 'unlinkSync', 'ftruncateSync', 'fsyncSync', 'fdatasyncSync', 'rmSync']
+  const before = append()
+  replaced(t, Object.assign({}, ...names.map(noted)))
+  append()
+  await until('the next file is there', () => append() !== before)
+  journal.applied(before, before.pending)
+  await until('the first is deleted', () => files().length === 1)
+  t.strictSame(called, [])
+})
+
+t.test(
+  'while no file can be made the full segment takes the records, no request is admitted, and a second later it is tried again',
+  async t => {
+    const { journal, clock, append, files, errors } = await opened(t)
+    const refuse = ((...args: Parameters<typeof fs.open>) => {
+      const done = args.at(-1) as (error: Error) => void
+      setImmediate(() => done(Object.assign(new Error('EMFILE: too many open files'), { code: 'EMFILE' })))
+    }) as typeof fs.open
+    const { open } = fs
+    replaced(t, { open: refuse })
+    const one = append()
+    append()
+    await until('it was refused', () => errors.length === 1)
+    t.notOk(journal.accepts(0))
+    t.equal(append(), one, 'what has been served is written all the same')
+    t.strictSame(files(), ['00000001.log'])
+    journal.applied(one, one.pending)
+    Object.assign(fs, { open })
+    syncBuiltinESMExports()
+    clock.advance(1_000)
+    await until('the next file is there', () => files().includes('00000003.log') && !files().includes('00000001.log'))
+    clock.advance(1_000)
+    t.ok(journal.accepts(0))
+  },
+)
+
+for (const ends of [false, true])
+  t.test(
+    `a file that was being made is deleted when ${ends ? 'the journal has ended' : 'another came before it'}`,
+    async t => {
+      const { journal, own, append, files } = await opened(t)
+      const late: (() => void)[] = []
+      const { open, writeSync, ftruncateSync } = fs
+      const instead = ((file: string, flags: string, done: (error: Error | null, fd: number) => void) =>
+        open(file, flags, (error, fd) => {
+          if (flags === 'a') late.push(() => done(error, fd))
+          else done(error, fd)
+        })) as typeof fs.open
+      replaced(t, { open: instead })
+      append()
+      append()
+      await until('it is made, and nobody has been told', () => late.length === 1)
+      if (ends) journal.close(false)
+      else {
+        // the disk takes half a record and cannot take it back
+        const refuse = () => {
+          throw new Error('ENOSPC')
+        }
+        let calls = 0
+        const half = ((fd: number, bytes: Buffer, from: number) =>
+          calls++ === 0 ? writeSync(fd, bytes, from, 10) : refuse()) as unknown as typeof writeSync
+        Object.assign(fs, { writeSync: half, ftruncateSync: refuse })
+        syncBuiltinESMExports()
+        t.equal(append(), null)
+        Object.assign(fs, { writeSync, ftruncateSync })
+        syncBuiltinESMExports()
+        const next = append()
+        t.equal(next.file, path.join(own, '00000003.log'))
+      }
+      late[0]?.()
+      const left = ends ? ['00000001.log'] : ['00000001.log', '00000003.log']
+      await until('it is deleted', () => files().length === left.length)
+      t.strictSame(files(), left)
+      if (!ends) t.equal(append().file, path.join(own, '00000003.log'))
+    },
+  )
+
+t.test('a folder is synced once for each file that is made in it', async t => {
+  const synced: string[] = []
+  const { fsync } = fs
+  const noted = (fd: number, done: (error: Error | null) => void) => {
+    synced.push(fs.readlinkSync(`/proc/self/fd/${fd}`))
+    fsync(fd, done)
+  }
+  replaced(t, { fsync: noted as typeof fs.fsync })
+  const { folder, own, append, files } = await opened(t)
   await until('both are synced', () => synced.length >= 2)
   t.strictSame(synced.splice(0).sort(), [folder, own], 'the first file, and the folder of the journal itself')
-  const long = settlement(usageRow('r', key, 1, { model: 'm'.repeat(1024 * 1024) }), 'p', 1)
-  for (let i = 0; i < 9; i++) journal.append(recordOf([long], journal.store), 1)
+  for (let i = 0; i < 9; i++) append()
   await until('the folder is synced', () => synced.length >= 1)
   t.strictSame(synced, [own], 'the second file, and not each record')
-  t.equal(fs.readdirSync(own).filter(name => name.endsWith('.log')).length, 2)
-  journal.close(true)
+  t.equal(files().length, 2)
 })

@@ -10,7 +10,21 @@ import { Lock } from '../../../lib/ledger/journal.ts'
 import { type ProcessClock, running } from './timeline.ts'
 
 const fast = '/dev/shm'
-const real = { openSync: fs.openSync, closeSync: fs.closeSync, writeSync: fs.writeSync, fdatasync: fs.fdatasync }
+const { openSync, closeSync, writeSync, open, close, unlink, fsync, fdatasync } = fs
+const real = { openSync, closeSync, writeSync, open, close, unlink, fsync, fdatasync }
+
+/** A call that Node makes in another thread is made at once here, so that a seed says what comes in which order. */
+const atOnce =
+  <A extends unknown[], R>(call: (...args: A) => R) =>
+  (...argsAndDone: [...A, (error: unknown, result?: R) => void]): void => {
+    const done = argsAndDone.pop() as (error: unknown, result?: R) => void
+    try {
+      const result = call(...(argsAndDone as unknown as A))
+      queueMicrotask(() => done(null, result))
+    } catch (error) {
+      queueMicrotask(() => done(error))
+    }
+  }
 
 export class Disk {
   readonly root = fs.mkdtempSync(path.join(fs.existsSync(fast) ? fast : os.tmpdir(), 'books-'))
@@ -35,7 +49,14 @@ export class Disk {
     }
     fs.writeSync = ((fd: number, bytes: Buffer, from: number) =>
       this.#write(fd, bytes.subarray(from))) as unknown as typeof fs.writeSync
-    fs.fdatasync = (() => {}) as unknown as typeof fs.fdatasync // the machine itself does not crash here
+    const instead = {
+      open: atOnce((...args: Parameters<typeof openSync>) => fs.openSync(...args)),
+      close: atOnce((fd: number) => fs.closeSync(fd)),
+      unlink: atOnce(fs.unlinkSync),
+      fsync: atOnce(() => {}), // the machine itself does not crash here
+      fdatasync: () => {},
+    }
+    Object.assign(fs, instead)
     syncBuiltinESMExports()
   }
 
