@@ -9,7 +9,8 @@
  *   --upstream PORT    the port of the upstream, for gateways that you start yourself (any)
  *   --only NAME        of the gateways that are started only those whose name contains this; repeatable
  *
- * The slower a gateway, the fewer requests it is given, so that a round takes some seconds for each. Writes the table and
+ * Gateways are warmed up as for `npm run bench`, so that compiling their code is not measured. The slower one is, the fewer
+ * requests it is given, so that a round takes some seconds for each. Writes the table and
  * its picture into docs/performance.md, unless `--only` is given; what could not be measured is named there.
  */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
@@ -19,7 +20,7 @@ import { runLoad } from './load/run.ts'
 import { startNginx } from './parts/nginx.ts'
 import { cpuOfTree, PEERS, type Peer, runningPeer, startPeer } from './parts/peers.ts'
 import { KEY, ROOT, type Subject, startBare, startGateway, startUpstream } from './parts/subjects.ts'
-import { chatBody } from './parts/workloads.ts'
+import { AT_ONCE, type ClosedWorkload, chatBody, WORKLOADS } from './parts/workloads.ts'
 import { replaceBlock } from './report/doc-block.ts'
 import { barsSvg, showPicture } from './report/picture.ts'
 import { median } from './report/statistics.ts'
@@ -34,20 +35,11 @@ const { values, positionals } = scriptArguments(import.meta.filename, {
 /** How long a round should take a gateway. */
 const ROUND_S = 4
 const LEAST_REQUESTS = 200
+/** What is slow is not warmed up with as many requests as the rest, but for so long. */
+const LONGEST_WARM_UP_S = 15
 const SMALL = 'small JSON'
-const LOADS = [
-  { name: SMALL, stream: false, connections: 32, unit: 'request', per: 1, env: {} },
-  { name: 'burst stream', stream: true, connections: 32, unit: 'stream of 100 events', per: 1, env: {} },
-  {
-    name: '64 paced streams',
-    stream: true,
-    connections: 64,
-    unit: 'event',
-    per: 50,
-    env: { GAP_MS: '20', EVENTS: '50' },
-  },
-] as const
-type Load = (typeof LOADS)[number]
+const NAMES = [SMALL, 'burst stream', '64 paced streams']
+const LOADS = WORKLOADS.filter((w): w is ClosedWorkload => w.kind === 'closed' && NAMES.includes(w.name))
 
 interface Figures {
   cpuUs: number[]
@@ -69,17 +61,18 @@ const ownPeer = (subject: Subject): Peer => ({
   stop: () => subject.stop(),
 })
 
-async function loadPeer(peer: Peer, load: Load, requests: number) {
+/** `more`: members of the request's body. */
+async function loadPeer(peer: Peer, load: ClosedWorkload, requests: number, more: object = {}) {
   const { url, headers, model } = peer
   const outcome = await runLoad({
     host: url.hostname,
     ports: [Number(url.port || 80)],
     path: url.pathname,
     headers: { ...headers, 'content-type': 'application/json' },
-    kinds: [{ body: chatBody(200, load.stream).replace('"beta-4.7"', JSON.stringify(model)) }],
+    kinds: [{ body: chatBody(load.bodyBytes, load.stream, more).replace('"beta-4.7"', JSON.stringify(model)) }],
     connections: load.connections,
     requests,
-    rampMs: load.unit === 'event' ? 500 : 0,
+    rampMs: load.rampMs ?? 0,
   })
   if (outcome.failed > 0)
     throw new Error(`${peer.name}, ${load.name}: ${outcome.failed} of ${outcome.done} answers failed`)
@@ -101,22 +94,27 @@ async function startAll(upstreamPort: number): Promise<Peer[]> {
   return [...peers, ...positionals.map(runningPeer)]
 }
 
-/** Loads a gateway until its code is compiled; the number of requests that it answers in a round, 0 where it fails. */
-async function warm(peer: Peer, load: Load): Promise<number> {
+/**
+ * Loads a gateway with what `npm run bench` warms the same workload up with, more and more at a time, as it compiles its
+ * code; the number of requests that it answers in a round, 0 where it fails.
+ */
+async function warm(peer: Peer, load: ClosedWorkload): Promise<number> {
+  const beganMs = performance.now()
+  const more = load.hot === undefined ? {} : JSON.parse(`{${AT_ONCE}}`)
   try {
-    await loadPeer(peer, load, LEAST_REQUESTS)
+    let done = 0
+    while (done < (load.hot ?? load.warmup) && performance.now() - beganMs < LONGEST_WARM_UP_S * 1000)
+      done += (await loadPeer(peer, load, done + LEAST_REQUESTS, more)).done
     const { perSecond } = await loadPeer(peer, load, LEAST_REQUESTS)
-    const requests = Math.max(LEAST_REQUESTS, Math.ceil(perSecond * ROUND_S))
-    await loadPeer(peer, load, requests)
-    return requests
+    return Math.max(LEAST_REQUESTS, Math.ceil(perSecond * ROUND_S))
   } catch (error) {
     missing.add((error as Error).message)
     return 0
   }
 }
 
-async function measure(load: Load): Promise<void> {
-  const upstream = await startUpstream({ ...load.env, PORT: values.upstream })
+async function measure(load: ClosedWorkload): Promise<void> {
+  const upstream = await startUpstream({ ...load.upstream, PORT: values.upstream })
   const figures = new Map<string, Figures>()
   measured.set(load.name, figures)
   const peers = await startAll(upstream.port)

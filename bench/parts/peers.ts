@@ -3,7 +3,16 @@
  * the benches' upstream. They are installed at first use, from the public registries, into a cache folder of the user.
  */
 import { execFileSync, spawn } from 'node:child_process'
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs'
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { homedir, tmpdir } from 'node:os'
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -43,15 +52,17 @@ const run = (command: string, args: string[]): void => {
   execFileSync(command, args, { stdio: ['ignore', 'ignore', 'inherit'] })
 }
 const PORTKEY = '@portkey-ai/gateway@1.15.2'
+/** With a later one, which its range allows, Portkey answers each stream with 500: it changes headers that may not be changed. */
+const [SERVER, SERVER_VERSION] = ['@hono/node-server', '1.13.8']
 const LITELLM = 'litellm[proxy]==1.106.2'
 const MODEL = 'beta-4.7'
 
 export const PEERS: readonly PeerRow[] = [
   {
     name: 'Portkey',
-    does: `npm ${PORTKEY}, relays to the address that a header names: no keys, no books`,
+    does: `npm ${PORTKEY}, with ${SERVER}@${SERVER_VERSION}; relays to the address that a header names: no keys, no books`,
     install(folder) {
-      writeFileSync(path.join(folder, 'package.json'), '{}')
+      writeFileSync(path.join(folder, 'package.json'), JSON.stringify({ overrides: { [SERVER]: SERVER_VERSION } }))
       run('npm', ['install', '--prefix', folder, '--no-audit', '--no-fund', PORTKEY])
     },
     start: (folder, upstreamPort, port) => ({
@@ -113,6 +124,7 @@ export async function startPeer(row: PeerRow, upstreamPort: number): Promise<Pee
   const mark = path.join(folder, '.installed')
   if (!existsSync(mark) || readFileSync(mark, 'utf8') !== row.does) {
     console.error(`${row.name}: is installed into ${folder}`)
+    rmSync(folder, { recursive: true, force: true })
     mkdirSync(folder, { recursive: true })
     row.install(folder)
     writeFileSync(mark, row.does)
