@@ -190,7 +190,12 @@ export class Http1Connection implements ParserEvents {
     this.send()
   }
 
-  /** True once after each answer: it has ended in this turn, so a close right behind it cannot have been read yet. */
+  /** A turn has passed since the last answer: a close right behind it would have been read. A request that came before hears of it itself. */
+  settle(): void {
+    if (this.#flight === null) this.#justFree = false
+  }
+
+  /** Whether the last answer has ended in the turn in which the request came; true once, because a turn later it is known. */
   wasJustFreed(): boolean {
     const isJustFree = this.#justFree
     this.#justFree = false

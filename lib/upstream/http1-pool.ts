@@ -37,6 +37,8 @@ export class Http1Pool {
   readonly #waiting: Flight[] = []
   /** Connections whose request is to be written at the end of this turn. */
   #outbox: Http1Connection[] = []
+  /** Connections whose answer has ended in this turn. */
+  #justFreed: Http1Connection[] = []
   #cancelSweep: (() => void) | null = null
   #closed = false
   #destroyed: Error | null = null
@@ -124,8 +126,15 @@ export class Http1Pool {
     else if (this.#closed) connection.end()
     else {
       this.#free.push(connection)
+      if (this.#justFreed.push(connection) === 1) this.#o.clock.soon(() => this.#settle())
       this.#cancelSweep ??= this.#o.clock.after(SWEEP_MS, () => this.#sweep())
     }
+  }
+
+  #settle(): void {
+    const freed = this.#justFreed
+    this.#justFreed = []
+    for (const connection of freed) connection.settle()
   }
 
   #isOld({ openedMs }: Http1Connection): boolean {

@@ -185,6 +185,38 @@ t.test('an upstream that closes after each answer without saying so loses no req
   for (let i = 0; i < 40; i++) t.equal((await ask(all, origin)).text, 'ok', 'at once after the end of another')
 })
 
+t.test(
+  'a request on a connection that has been idle for a turn is written at the end of its own turn, on one that was just used a turn later',
+  async t => {
+    const { origin } = await upstream(t, true)
+    const due: (() => void)[] = []
+    const all = pool(t, origin, 1, { ...systemClock, soon: fn => void due.push(fn) })
+    /** Ends a turn of the pool's loop: what is planned meanwhile belongs to the next. */
+    const end = () => {
+    for (const fn of due.splice(0)) fn()
+  }
+    const asked = () => {
+      let isOver = false
+      void ask(all, origin).then(() => (isOver = true))
+      return () => isOver
+    }
+    const first = asked()
+    end()
+    await until(first)
+    const atOnce = asked()
+    end()
+    await turn()
+    t.equal(due.length, 1, 'it waits for another turn')
+    end()
+    await until(atOnce)
+    end()
+    const later = asked()
+    end()
+    t.equal(due.length, 0, 'it is written')
+    await until(later)
+  },
+)
+
 t.test('an answer that is held back is told whole, although its connection has closed meanwhile', async t => {
   const heads = {
     'to the end': 'HTTP/1.1 200 OK\r\n\r\n',
