@@ -193,8 +193,8 @@ t.test(
     const all = pool(t, origin, 1, { ...systemClock, soon: fn => void due.push(fn) })
     /** Ends a turn of the pool's loop: what is planned meanwhile belongs to the next. */
     const end = () => {
-    for (const fn of due.splice(0)) fn()
-  }
+      for (const fn of due.splice(0)) fn()
+    }
     const asked = () => {
       let isOver = false
       void ask(all, origin).then(() => (isOver = true))
