@@ -18,7 +18,13 @@ import { momentQuery, priceChangesForm, versionsQuery } from '../operations/cata
 import { moneyText, timeText } from '../operations/fields.ts'
 import { reportJson } from '../operations/usage/reports.ts'
 import { entryAnswer } from '../operations/billing/ledger.ts'
-import { Statements, statementQuery, statementCsv, statementHtml } from '../operations/billing/statement.ts'
+import {
+  Statements,
+  statementAnswer,
+  statementQuery,
+  statementCsv,
+  statementHtml,
+} from '../operations/billing/statement.ts'
 import { EXPORT_TYPES } from '../operations/usage/requests.ts'
 import { exportFilter, pageFilter, summaryFilter } from '../operations/usage/filters.ts'
 import { type AdminParts, adminCall, list, made, madeOnce, ofConsole, once, page, readingCall } from './call.ts'
@@ -47,18 +53,9 @@ const entry = entryAnswer
   .extend({ seq: z.int().nullable(), actor: z.string().nullable() })
   .meta({ id: 'Entry', description: 'The charges of a day are one line.' })
 
-const statement = z
-  .strictObject({
-    account: z.string(),
-    month: z.string(),
-    zone: z.string(),
-    from: timeText,
-    to: timeText,
-    closed: z.boolean(),
-    opening: moneyText,
-    closing: moneyText,
-    lines: z.array(entry),
-  })
+const statement = statementAnswer
+  .omit({ credits: true, charges: true, models: true, shifted: true })
+  .extend({ lines: z.array(entry) })
   .meta({ id: 'Statement' })
 
 const keyFields = {

@@ -41,29 +41,34 @@ function waitsFor({ state, heldUntilMs, rate, amount }: Order): 'rate' | 'others
 const transactionOf = ({ tokens, providerId }: Order): string | null =>
   tokens === null ? null : (providerId?.split(':')[0] ?? null)
 
+/** What everybody sees who may see the order. */
+const seenByAll = (order: Order) => ({
+  id: order.id,
+  method: order.method,
+  state: order.state,
+  amount: formatMicro(order.amount),
+  asked: shownAsked(order),
+  currency: order.currency,
+  transaction: transactionOf(order),
+  late: order.late,
+  credited: formatMicro(order.credited),
+  refunded: formatMicro(order.refunded),
+  frozen: formatMicro(order.frozen),
+  reversed: formatMicro(order.reversed),
+  created_at: iso(order.createdAtMs),
+  held_until: heldUntil(order),
+  waits_for: waitsFor(order),
+  credited_at: isoOrNull(order.creditedAtMs),
+})
+
 /** What can be paid is shown only while it can be paid. */
 export function shownOrder(order: Order) {
   const payable = order.state === 'pending'
   return {
-    id: order.id,
-    method: order.method,
-    state: order.state,
-    amount: formatMicro(order.amount),
-    asked: shownAsked(order),
-    currency: order.currency,
-    transaction: transactionOf(order),
+    ...seenByAll(order),
     redirect: (payable && order.shown?.redirect) || null,
     qr: (payable && order.shown?.qr) || null,
-    late: order.late,
-    credited: formatMicro(order.credited),
-    refunded: formatMicro(order.refunded),
-    frozen: formatMicro(order.frozen),
-    reversed: formatMicro(order.reversed),
-    created_at: iso(order.createdAtMs),
     expires_at: iso(order.expiresAtMs),
-    held_until: heldUntil(order),
-    waits_for: waitsFor(order),
-    credited_at: isoOrNull(order.creditedAtMs),
   }
 }
 
@@ -103,25 +108,10 @@ export function accountNames(store: Store): (id: number) => Promise<AccountName>
 
 /** Nothing of it pays the order: the page or code of the provider is for the payer only. */
 export const orderRow = async (order: Order, account: (id: number) => Promise<AccountName>) => ({
-  id: order.id,
+  ...seenByAll(order),
   account: await account(order.accountId),
-  method: order.method,
-  state: order.state,
-  amount: formatMicro(order.amount),
-  asked: shownAsked(order),
-  currency: order.currency,
-  transaction: transactionOf(order),
-  late: order.late,
   sandbox: order.sandbox,
-  credited: formatMicro(order.credited),
-  refunded: formatMicro(order.refunded),
-  frozen: formatMicro(order.frozen),
-  reversed: formatMicro(order.reversed),
-  created_at: iso(order.createdAtMs),
   paid_at: isoOrNull(order.paidAtMs),
-  held_until: heldUntil(order),
-  waits_for: waitsFor(order),
-  credited_at: isoOrNull(order.creditedAtMs),
 })
 
 const proofRow = (proof: Proof & { atMs: number }) => ({

@@ -14,35 +14,19 @@ import {
   shownOrder,
 } from '../../pay/own.ts'
 import { scalar } from '../../config/scalars.ts'
-import { CHECKOUT_METHODS, ORDER_STATES, PAY_METHODS } from '../../terms/pay.ts'
+import { CHECKOUT_METHODS } from '../../terms/pay.ts'
 import type { Account } from '../../terms/records.ts'
 import { moneyText, timeText } from '../../operations/fields.ts'
+import { orderFields } from './pay-answers.ts'
 import type { ConsoleDeps } from './shared.ts'
 import { MAY } from '../../../web/shared/roles.ts'
 
 const orderAnswer = z
   .strictObject({
-    id: z.string(),
-    method: z.enum(PAY_METHODS),
-    state: z.enum(ORDER_STATES),
-    amount: moneyText,
-    asked: z.string(),
-    currency: z.string(),
-    transaction: z.string().nullable().meta({ description: 'Of tokens that came: their transaction on the chain.' }),
+    ...orderFields,
     redirect: z.string().nullable(),
     qr: z.string().nullable(),
-    late: z.boolean(),
-    credited: moneyText,
-    refunded: moneyText,
-    frozen: moneyText,
-    reversed: moneyText,
-    created_at: timeText,
     expires_at: timeText,
-    held_until: timeText.nullable().meta({ description: 'The order is paid, and is credited then.' }),
-    waits_for: z.enum(['rate', 'others']).nullable().meta({
-      description: 'The order is paid, and waits for a rate, or for others that lift the sum over the minimum.',
-    }),
-    credited_at: timeText.nullable(),
   })
   .meta({ id: 'Order' })
 

@@ -19,29 +19,36 @@ export const hash = z.string().regex(/^0x[0-9a-f]{64}$/)
 /** Tokens with up to eighteen places. */
 export const tokens = z.string().regex(/^\d+(\.\d{1,18})?$/)
 
-const orderFields = {
+/** What everybody sees of an order who may see it. */
+export const orderFields = {
   id: z.string(),
-  account: z.strictObject({ id: z.string(), name: z.string() }).nullable(),
   method,
   state: z.enum(ORDER_STATES),
   amount: moneyText,
   asked,
   currency: z.string(),
-  transaction: hash.nullable(),
+  transaction: hash.nullable().meta({ description: 'Of tokens that came: their transaction on the chain.' }),
   late: z.boolean(),
-  sandbox: z.boolean(),
   credited: moneyText,
   refunded: moneyText,
   frozen: moneyText,
   reversed: moneyText,
   created_at: timeText,
-  paid_at: timeText.nullable(),
   held_until: timeText.nullable().meta({ description: 'The order is paid, and is credited then.' }),
-  waits_for: z.enum(['rate', 'others']).nullable(),
+  waits_for: z.enum(['rate', 'others']).nullable().meta({
+    description: 'The order is paid, and waits for a rate, or for others that lift the sum over the minimum.',
+  }),
   credited_at: timeText.nullable(),
 }
 
-const listedOrder = z.strictObject(orderFields).meta({ id: 'PaidOrder' })
+const operatorsFields = {
+  ...orderFields,
+  account: z.strictObject({ id: z.string(), name: z.string() }).nullable(),
+  sandbox: z.boolean(),
+  paid_at: timeText.nullable(),
+}
+
+const listedOrder = z.strictObject(operatorsFields).meta({ id: 'PaidOrder' })
 export type ListedOrder = z.output<typeof listedOrder>
 
 export const ordersPage = z.strictObject({ data: z.array(listedOrder), next: z.string().nullable() })
@@ -118,7 +125,7 @@ const transfer = z
 
 export const wholeOrder = z
   .strictObject({
-    ...orderFields,
+    ...operatorsFields,
     user: z.strictObject({ id: z.string(), name: z.string() }).nullable(),
     merchant: z.string(),
     provider_id: z.string().nullable(),

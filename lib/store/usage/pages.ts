@@ -10,7 +10,7 @@ import { idAt } from '../../base/ids.ts'
 import type { Dialect, Driver, Param, ReadingDriver, Transaction } from '../base/driver.ts'
 import { type BookedRow, USAGE_COLUMNS, USAGE_LOG, toBookedRow } from './rows.ts'
 import { indexName } from '../base/tables.ts'
-import { integer, binds, compared, padded } from '../base/text.ts'
+import { integer, binds, compared, inOrder, padded } from '../base/text.ts'
 import { attemptIds, timeOfId } from '../../base/ids.ts'
 import { DAY_HOURS, GRAIN, dayOf, hourOf } from './sums.ts'
 import { HOUR_MS } from '../../base/zone.ts'
@@ -102,9 +102,6 @@ function lookThrough(
 /** More hours or days than that are asked for as a range. */
 const MOST_NAMED = 1_024
 
-/** The order of hours: the oldest or the newest first. */
-type Way = 'ASC' | 'DESC'
-
 /** A range of hours, `to` exclusive. */
 interface Hours {
   from: number
@@ -147,16 +144,16 @@ async function* daysWith(
   grain: number,
   { from, to }: Hours,
   more: readonly Condition[],
-  way: Way,
+  ascending: boolean,
 ): AsyncGenerator<number> {
   for (const left = { from: dayOf(from), to }; ; ) {
-    const ask = sumsWith(tx, grain, left, more, `GROUP BY hour_no ORDER BY hour_no ${way} LIMIT ?`)
+    const ask = sumsWith(tx, grain, left, more, `GROUP BY hour_no ${inOrder(['hour_no'], ascending)} LIMIT ?`)
     const days = (await ask('hour_no', DAYS)).map(row => integer(row, 'hour_no'))
     yield* days
     if (days.length < DAYS) return
     const last = days.at(-1) as number
-    if (way === 'DESC') left.to = last
-    else left.from = last + DAY_HOURS
+    if (ascending) left.from = last + DAY_HOURS
+    else left.to = last
   }
 }
 
@@ -166,9 +163,9 @@ async function hoursWith(
   grain: number,
   hours: Hours,
   more: readonly Condition[],
-  way: Way,
+  ascending: boolean,
 ): Promise<Map<number, number[]>> {
-  const ask = sumsWith(tx, grain, hours, more, `GROUP BY hour_no, key_id ORDER BY hour_no ${way}, key_id`)
+  const ask = sumsWith(tx, grain, hours, more, `GROUP BY hour_no, key_id ${inOrder(['hour_no'], ascending)}, key_id`)
   const keys = new Map<number, number[]>()
   for (const row of await ask('hour_no, key_id')) {
     const hour = integer(row, 'hour_no')
@@ -239,11 +236,10 @@ export async function* fittingHours(
     from: hourOf(Math.max(fromMs ?? begin, begin)),
     to: Math.min(hourOf(end - 1), await lastHour(tx)) + 1,
   }
-  const way = ascending ? 'ASC' : 'DESC'
   const { days, hours } = grainsFor(more)
-  for await (const day of daysWith(tx, days, range, more, way)) {
+  for await (const day of daysWith(tx, days, range, more, ascending)) {
     const within = { from: Math.max(range.from, day), to: Math.min(range.to, day + DAY_HOURS) }
-    for (const [hour, keys] of await hoursWith(tx, hours, within, more, way))
+    for (const [hour, keys] of await hoursWith(tx, hours, within, more, ascending))
       yield { hour, keys: hours === GRAIN.hour ? keys : null }
   }
 }

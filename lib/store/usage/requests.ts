@@ -237,16 +237,16 @@ export function requestsOfId(
   ascending = false,
 ): Promise<BookedRow[]> {
   if (keyIds?.length === 0) return Promise.resolve([])
-  const [way, sign] = ascending ? ['ASC', -1] : ['DESC', 1]
+  const sign = ascending ? 1 : -1
   return driver.snapshot('requestsOfId', async tx => {
     const found = new Map<number, BookedRow>()
     for (const [column, index, value] of ID_COLUMNS) {
       const owner: Condition[] = [['account_id = ?', accountId], ...keyConditions(keyIds), REQUESTS]
       const all: Condition[] = [[`${column} = ?`, value(id)], ...owner]
       const table = `usage_log ${driver.dialect.using(index)}`
-      const sql = `SELECT ${USAGE_COLUMNS} FROM ${table} ${whereOf(all)}ORDER BY seq ${way} LIMIT ${MOST_OF_AN_ID}`
+      const sql = `SELECT ${USAGE_COLUMNS} FROM ${table} ${whereOf(all)}${inOrder(['seq'], ascending)} LIMIT ${MOST_OF_AN_ID}`
       for (const row of (await tx.query(sql, paramsOf(all))).map(toBookedRow)) found.set(row.seq, row)
     }
-    return [...found.values()].sort((a, b) => sign * (b.seq - a.seq)).slice(0, MOST_OF_AN_ID)
+    return [...found.values()].sort((a, b) => sign * (a.seq - b.seq)).slice(0, MOST_OF_AN_ID)
   })
 }
