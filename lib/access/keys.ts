@@ -62,8 +62,8 @@ export class KeyEntry {
 class LookUp {
   /** The key has changed since the store was last read. */
   changed = false
-  /** All accounts that have changed since, because only the answer tells to which account the key belongs. */
-  readonly changedAccounts = new Set<number>()
+  /** All accounts that have changed since, because only the answer tells to which account the key belongs; null = none has. */
+  changedAccounts: Set<number> | null = null
   answer: Promise<KeyEntry | null> | null = null
 }
 
@@ -157,20 +157,26 @@ export class KeyCache {
     if (this.#turns.full) return Promise.reject(new StoreUnavailable('too many keys are being looked up'))
     const lookUp = new LookUp()
     this.#lookUps.set(digest, lookUp)
-    const read = this.#turns.take(() => this.#read(digest, lookUp)).finally(() => this.#lookUps.delete(digest))
-    return (lookUp.answer = this.#health.within(read))
+    const waits = this.#turns.busy
+    const read = this.#turns.take(() => this.#read(digest, lookUp))
+    return (lookUp.answer = waits ? this.#health.within(read) : read) // each call of the store is bounded by itself
   }
 
+  /** Reads until what was read did not change meanwhile. */
   async #read(digest: string, lookUp: LookUp): Promise<KeyEntry | null> {
-    for (let reads = 1; ; reads++) {
-      lookUp.changed = false
-      lookUp.changedAccounts.clear()
-      const readMs = this.#clock.monotonic() // before the store says what is left of a time
-      const row = await this.#health.ask(() => this.#store.keys.find(digest))
-      const entry = row === null ? null : new KeyEntry(digest, row, readMs)
-      const changed = lookUp.changed || (entry !== null && lookUp.changedAccounts.has(entry.account.id))
-      if (!changed) this.#keep(digest, entry, readMs + OLDEST_MS)
-      if (!changed || reads === MOST_READS) return entry
+    try {
+      for (let reads = 1; ; reads++) {
+        lookUp.changed = false
+        lookUp.changedAccounts = null
+        const readMs = this.#clock.monotonic() // before the store says what is left of a time
+        const row = await this.#health.ask(() => this.#store.keys.find(digest))
+        const entry = row === null ? null : new KeyEntry(digest, row, readMs)
+        const changed = lookUp.changed || (entry !== null && lookUp.changedAccounts?.has(entry.account.id) === true)
+        if (!changed) this.#keep(digest, entry, readMs + OLDEST_MS)
+        if (!changed || reads === MOST_READS) return entry
+      }
+    } finally {
+      this.#lookUps.delete(digest)
     }
   }
 
@@ -206,7 +212,7 @@ export class KeyCache {
 
   #accountChanged(accountId: number): void {
     for (const digest of [...(this.#ofAccount.get(accountId) ?? [])]) this.#known.delete(digest)
-    for (const lookUp of this.#lookUps.values()) lookUp.changedAccounts.add(accountId)
+    for (const lookUp of this.#lookUps.values()) (lookUp.changedAccounts ??= new Set()).add(accountId)
   }
 
   clear(): void {

@@ -10,6 +10,11 @@ export class Turns {
     this.#longest = longest
   }
 
+  /** Whether work would wait in line now. */
+  get busy(): boolean {
+    return this.#running >= this.#atOnce
+  }
+
   /** Whether the queue has its greatest length. Callers must check this first: `take` itself refuses nobody. */
   get full(): boolean {
     return this.#line.length >= this.#longest

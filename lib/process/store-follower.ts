@@ -16,7 +16,7 @@ import type { Logger } from '../base/log.ts'
  */
 const FOLLOW_MS = 290
 /** The same of a process of which nobody asks money back: it has none, or no other process is there. Each question would wake it. */
-const CALM_FOLLOW_MS = 600
+const CALM_FOLLOW_MS = 800
 
 interface FollowerOptions {
   store: Pick<Store, 'changes'>

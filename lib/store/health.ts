@@ -64,10 +64,19 @@ export class StoreHealth {
 
   /** The answer of work that waits for a turn too: rejects with StoreUnavailable after ANSWER_MS, and the work goes on. */
   within<T>(work: Promise<T>): Promise<T> {
-    const { promise, resolve, reject } = Promise.withResolvers<T>()
-    const late = () => reject(new StoreUnavailable(`the store did not answer in ${ANSWER_MS} ms`))
-    work.then(resolve, reject).finally(this.deadline(late))
-    return promise
+    return new Promise((resolve, reject) => {
+      const inTime = this.deadline(() => reject(new StoreUnavailable(`the store did not answer in ${ANSWER_MS} ms`)))
+      work.then(
+        answer => {
+          inTime()
+          resolve(answer)
+        },
+        error => {
+          inTime()
+          reject(error)
+        },
+      )
+    })
   }
 
   /** Calls `fn` when a request has waited for ANSWER_MS, unless the returned function was called. */
@@ -76,16 +85,13 @@ export class StoreHealth {
   }
 
   /** The answer of a call for which nobody waits longer than he wants to. When it is silent or fails, the store is probed. */
-  async watch<T>(call: Promise<T>): Promise<T> {
-    const cancel = this.#o.clock.after(DOUBT_MS, () => this.doubt())
-    try {
-      return await call
-    } catch (error) {
+  watch<T>(call: Promise<T>): Promise<T> {
+    const answered = this.#o.clock.after(DOUBT_MS, () => this.doubt())
+    call.then(answered, error => {
+      answered()
       if (error instanceof StoreUnavailable) this.doubt()
-      throw error
-    } finally {
-      cancel()
-    }
+    })
+    return call
   }
 
   /** Whether leases may be renewed: whoever waits for a lease needs a store that is `ok`. */

@@ -59,21 +59,21 @@ t.test('a process that is alone asks seldom, and as soon as another one is there
   }
   const hold = await reserve(one.ledger, at.key, 500)
   t.equal(one.ledger.hasLeases, true)
-  t.equal(await asksIn(6_000), 10, 'alone: each 600 ms')
+  t.equal(await asksIn(8_000), 10, 'alone: each 800 ms')
   one.heard.length = 0
 
   await at.store.accounts.update(at.key.accountId, { status: 'banned' }, BY_CLI)
-  await pass(at, 600)
+  await pass(at, 800)
   t.strictSame(one.heard, ['account'], 'what a command writes into the store is heard')
 
   const two = await at.open({ holder: 'two' })
-  await pass(at, 600)
+  await pass(at, 800)
   t.strictSame(one.heard, ['account', 'holder'], 'the other one is heard of')
   t.equal(await asksIn(2_900), 10, 'together: each 290 ms, so that money that is recalled is there in time')
 
   await two.stop()
-  await pass(at, BEAT_MS + 600)
-  t.equal(await asksIn(6_000), 10, 'alone again')
+  await pass(at, BEAT_MS + 800)
+  t.equal(await asksIn(8_000), 10, 'alone again')
 
   one.ledger.void(hold)
   await one.follower.stop()
@@ -84,9 +84,9 @@ t.test('a process of which nobody has leased anything asks seldom, also beside o
   const at = await house(t)
   const one = await serving(t, at, 'one')
   const two = await at.open({ holder: 'two' })
-  await pass(at, 600)
+  await pass(at, 800)
   const before = one.asked()
-  await pass(at, 3_000)
+  await pass(at, 4_000)
   t.equal(one.asked() - before, 5)
   await one.follower.stop()
   await one.ledger.stop()
