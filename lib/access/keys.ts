@@ -65,6 +65,12 @@ class LookUp {
   /** All accounts that have changed since, because only the answer tells to which account the key belongs; null = none has. */
   changedAccounts: Set<number> | null = null
   answer: Promise<KeyEntry | null> | null = null
+
+  /** The store is read from now on. */
+  begin(): void {
+    this.changed = false
+    this.changedAccounts = null
+  }
 }
 
 const MOST_KEYS = 100_000
@@ -166,8 +172,7 @@ export class KeyCache {
   async #read(digest: string, lookUp: LookUp): Promise<KeyEntry | null> {
     try {
       for (let reads = 1; ; reads++) {
-        lookUp.changed = false
-        lookUp.changedAccounts = null
+        lookUp.begin()
         const readMs = this.#clock.monotonic() // before the store says what is left of a time
         const row = await this.#health.ask(() => this.#store.keys.find(digest))
         const entry = row === null ? null : new KeyEntry(digest, row, readMs)
