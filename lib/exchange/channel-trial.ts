@@ -42,7 +42,7 @@ class NoAnswer extends Error {
 
 /** null = this process has no such channel, or it does not have this key, model or protocol. `key`: position from 1. */
 export async function tryChannel(services: Services, trial: ChannelTrial): Promise<TrialSeen | null> {
-  const { world, clock, health } = services
+  const { world, health } = services
   const channel = world.routes.channels.find(({ name }) => name === trial.channel)
   const key = channel?.keys[trial.key - 1]
   const upstreamModel = [...(channel?.modelsOf ?? [])].find(([, names]) => names.includes(trial.model))?.[0]
@@ -56,7 +56,7 @@ export async function tryChannel(services: Services, trial: ChannelTrial): Promi
   const form = translation === null ? channel.otherForm(protocol, upstreamModel) : null
   const claim = new Claim(health, { channel, upstreamModel, translation, form }, key, NOBODY, true)
   try {
-    return await new Promise(resolve => new Trial(x, services, claim, clock.monotonic(), resolve).send())
+    return await new Promise(resolve => new Trial(x, services, claim, resolve).send())
   } finally {
     giveBack(x, services)
   }
@@ -103,14 +103,13 @@ class Trial implements AttemptEvents {
   readonly #services: Services
   readonly #attempt: Attempt
   readonly #done: (seen: TrialSeen) => void
-  #firstByteMs: number | null = null
   #cancelLate: () => void
 
-  constructor(x: Exchange, services: Services, claim: Claim, nowMs: number, done: (seen: TrialSeen) => void) {
+  constructor(x: Exchange, services: Services, claim: Claim, done: (seen: TrialSeen) => void) {
     this.#x = x
     this.#services = services
     this.#done = done
-    this.#attempt = new Attempt(claim, nowMs, this)
+    this.#attempt = new Attempt(claim, services.clock, this)
     this.#attempt.keepExcerpt(EXCERPT_BYTES)
     this.#cancelLate = services.clock.after(MOST_MS, () =>
       this.#attempt.abort(new NoAnswer(`nothing for ${MOST_MS} ms`)),
@@ -123,8 +122,8 @@ class Trial implements AttemptEvents {
 
   onHead(): void {}
 
-  onData({ startedMs }: Attempt): void {
-    this.#firstByteMs ??= Math.round(this.#services.clock.monotonic() - startedMs)
+  onData(attempt: Attempt): void {
+    attempt.take() // its excerpt has what is looked at
   }
 
   onEnd(): void {
@@ -145,14 +144,14 @@ class Trial implements AttemptEvents {
 
   #end(): void {
     const attempt = this.#attempt
-    const { status, error, startedMs } = attempt
+    const { status, error, startedMs, firstByteMs } = attempt
     const { clock, upstreamLog } = this.#services
     const outcome = error === null ? outcomeOfStatus(status) : outcomeOfError(error)
     const { upstreamId, ...failure } = upstreamLog.tried(attempt, outcome)
     const isWell = error === null && status < 300
     this.#done({
       status,
-      firstByteMs: this.#firstByteMs,
+      firstByteMs: firstByteMs < 0 ? null : Math.round(firstByteMs - startedMs),
       tookMs: Math.round(clock.monotonic() - startedMs),
       upstreamId,
       failure: isWell ? null : failure,

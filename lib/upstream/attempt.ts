@@ -15,7 +15,8 @@ import type { Claim } from '../channels/health.ts'
 export interface AttemptEvents {
   /** The head of the answer has come: `status` and `headers` of the attempt are set. */
   onHead(attempt: Attempt): void
-  onData(attempt: Attempt, chunk: Buffer): void
+  /** Bytes of the answer have come, which `take` takes: called with the first of them since they were taken last. */
+  onData(attempt: Attempt): void
   onEnd(attempt: Attempt): void
   /** Connecting failed, the connection broke, or `abort` was called. */
   onError(attempt: Attempt, error: Error): void
@@ -66,6 +67,7 @@ interface Controller extends Dispatcher.DispatchController {
 
 export class Attempt implements Dispatcher.DispatchHandler {
   readonly claim: Claim
+  readonly #clock: Pick<Clock, 'after' | 'monotonic'>
   /** Monotonic ms. */
   readonly startedMs: number
   readonly #listener: AttemptEvents
@@ -83,6 +85,13 @@ export class Attempt implements Dispatcher.DispatchHandler {
   excerpt: Buffer | null = null
   #excerptBytes = 0
   headers: IncomingHttpHeaders = NO_HEADERS
+  /** Monotonic ms; -1 = no byte of the answer has come. */
+  firstByteMs = -1
+  /** Monotonic ms since which the upstream is silent: of the last byte of the answer, or of what `touch` tells of. */
+  lastByteMs = 0
+  /** Bytes that nobody has taken yet: what an upstream sent together is taken together, and costs once. */
+  #untaken: Buffer | null = null
+  #untakenMore: Buffer[] | null = null
   /** The listener as long as it wants events; null after `discard`, `cut` and the end. */
   #events: AttemptEvents | null
   #controller: Controller | null = null
@@ -94,9 +103,10 @@ export class Attempt implements Dispatcher.DispatchHandler {
   #isWhole = false
   #abortReason: Error | null = null
 
-  constructor(claim: Claim, startedMs: number, events: AttemptEvents) {
+  constructor(claim: Claim, clock: Pick<Clock, 'after' | 'monotonic'>, events: AttemptEvents) {
     this.claim = claim
-    this.startedMs = startedMs
+    this.#clock = clock
+    this.startedMs = clock.monotonic()
     this.#events = this.#listener = events
   }
 
@@ -148,17 +158,36 @@ export class Attempt implements Dispatcher.DispatchHandler {
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
     if (this.excerpt !== null) this.#excerpt(this.excerpt, chunk)
-    if (this.#events !== null) {
+    if (this.#events === null) {
+      this.#rest.push(chunk)
+      this.#restBytes += chunk.length
+      if (this.#restBytes > DISCARD_BYTES) controller.abort(new Error('answer discarded'))
+    } else if (this.#untaken !== null) {
+      this.#untakenMore ??= []
+      this.#untakenMore.push(chunk)
+    } else {
+      this.#untaken = chunk
+      this.lastByteMs = this.#clock.monotonic()
+      if (this.firstByteMs < 0) this.firstByteMs = this.lastByteMs
       try {
-        this.#events.onData(this, chunk)
+        this.#events.onData(this)
       } catch (error) {
         this.#events?.onFault(error)
       }
-      return
     }
-    this.#rest.push(chunk)
-    this.#restBytes += chunk.length
-    if (this.#restBytes > DISCARD_BYTES) controller.abort(new Error('answer discarded'))
+  }
+
+  /** What has come of the answer since it was called last; null = nothing. */
+  take(): Buffer | null {
+    const first = this.#untaken
+    const more = this.#untakenMore
+    this.#untaken = this.#untakenMore = null
+    return first === null || more === null ? first : Buffer.concat([first, ...more])
+  }
+
+  /** The upstream is not to blame for the silence until now. */
+  touch(): void {
+    this.lastByteMs = this.#clock.monotonic()
   }
 
   onResponseEnd(): void {
@@ -215,16 +244,20 @@ export class Attempt implements Dispatcher.DispatchHandler {
    * Ends the events. A short rest of the answer is read and dropped, so that the connection can be used again; a long
    * or slow one is cut.
    */
-  discard(clock: Pick<Clock, 'after'>): void {
+  discard(): void {
     this.#events = null
     if (this.#over) return
-    this.#cancelDiscard ??= clock.after(DISCARD_MS, () => this.abort(new Error('answer discarded')))
+    this.#cancelDiscard ??= this.#clock.after(DISCARD_MS, () => this.abort(new Error('answer discarded')))
     this.#controller?.resume()
   }
 
-  /** The rest of the answer since `discard`; null = it did not come to its end. */
-  get discarded(): Buffer | null {
-    return this.#isWhole ? Buffer.concat(this.#rest) : null
+  /** What was discarded may be taken after all. False: it did not come to its end. */
+  takeBack(): boolean {
+    if (!this.#isWhole) return false
+    this.#untaken = Buffer.concat(this.#rest)
+    this.touch()
+    this.firstByteMs = this.lastByteMs
+    return true
   }
 
   /** Ends the events and closes the connection. */

@@ -26,9 +26,9 @@ t.test('a discarded answer is read to its end, and cut when it is slow or long',
     const origin = `http://127.0.0.1:${await listen(t, server)}`
     const clock = new TestClock()
     let released = 0
-    const attempt = new Attempt({ release: () => released++ } as unknown as Claim, 0, {
+    const attempt = new Attempt({ release: () => released++ } as unknown as Claim, clock, {
       ...nobody,
-      onHead: one => one.discard(clock),
+      onHead: one => one.discard(),
     })
     pools(t)
       .of(way(origin))
@@ -94,14 +94,14 @@ t.test(
             if (this.isTaken) for (const part of parts) part.fill(0).buffer.transfer(0)
           }
         }
-        const attempt = new Watched({ release() {} } as unknown as Claim, 0, {
+        const attempt = new Watched({ release() {} } as unknown as Claim, new TestClock(), {
           ...nobody,
           onHead: one => {
             t.notOk(one.isTaken, `${what}: it is on its way`)
           },
-          onData: (_attempt, chunk) => {
+          onData: one => {
             if (heard === '') read()
-            heard += chunk
+            heard += one.take()
           },
           onOver: () => (over = true),
         })

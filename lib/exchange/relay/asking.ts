@@ -30,8 +30,8 @@ export interface GivenUp {
 export class Asking {
   readonly #x: Exchange
   readonly #services: Services
-  /** The attempt that counts; of two the one that was made first. null = no upstream was asked yet. */
-  #current: Attempt | null = null
+  /** The attempt that counts; of two the one that was made first. It is there from `begin` on, and only the methods here change it. */
+  current!: Attempt
   /** The answer of that attempt, as far as it has come. Only `hear` and `forget` change it. */
   answer: UpstreamAnswer = NO_ANSWER
   /** The hedged attempt beside it, while neither has sent a byte. */
@@ -56,10 +56,6 @@ export class Asking {
   }
 
   // --- the attempt that counts
-
-  get current(): Attempt {
-    return this.#current as Attempt
-  }
 
   get candidate(): Candidate {
     return this.current.claim.candidate
@@ -114,9 +110,9 @@ export class Asking {
   /** Begins the first attempt, or the next one in the place of the one that counts. */
   begin(claim: Claim, events: AttemptEvents): Attempt {
     const { upstreamLog, retries } = this.#services
-    const before = this.#current
-    const attempt = (this.#current = this.#attempt(claim, events))
-    if (before === null) retries.request((this.#x.entry as KeyEntry).account.id)
+    const before = this.current as Attempt | undefined
+    const attempt = (this.current = this.#attempt(claim, events))
+    if (before === undefined) retries.request((this.#x.entry as KeyEntry).account.id)
     else upstreamLog.goesOn(this.#x.id, nameOf(before), nameOf(attempt))
     return attempt
   }
@@ -129,7 +125,7 @@ export class Asking {
   #attempt(claim: Claim, events: AttemptEvents): Attempt {
     this.#x.attempts++
     const { clock, upstreamLog } = this.#services
-    const attempt = new Attempt(claim, clock.monotonic(), events)
+    const attempt = new Attempt(claim, clock, events)
     const { excerptBytes } = upstreamLog
     if (excerptBytes > 0) attempt.keepExcerpt(excerptBytes)
     return attempt
@@ -169,7 +165,7 @@ export class Asking {
     const { current } = this
     const { reading } = this.answer
     const { status } = current
-    current.discard(this.#services.clock)
+    current.discard()
     if (retryable(status) && !refusesKey(status)) this.#answered = current
     const note = this.#note(current, faultOf(status) ?? 'answer')
     if (status > 0 && status < 300 && reading !== null) this.#keep({ attempt: current, note, takenBack: reading })
@@ -181,15 +177,15 @@ export class Asking {
   }
 
   /**
-   * None is left to ask, and the last one gave no answer: an earlier one counts again that said something for the client. Returns
-   * the body of its answer; null = there is none.
+   * None is left to ask, and the last one gave no answer: an earlier one counts again that said something for the client. False:
+   * there is none.
    */
-  takeAnswered(): Buffer | null {
-    const body = this.#answered?.discarded ?? null
-    if (body === null) return null
+  takeBackAnswered(): boolean {
+    const answered = this.#answered
+    if (!answered?.takeBack()) return false
     this.#note(this.current, 'answer')
-    this.#current = this.#answered
-    return body
+    this.current = answered
+    return true
   }
 
   // --- the faster of two
@@ -201,16 +197,16 @@ export class Asking {
     this.second = null
     this.#services.metrics.hedge(attempt === second ? 'won' : 'lost')
     this.#lose(attempt === second ? this.current : second)
-    this.#current = attempt
+    this.current = attempt
   }
 
   /** One of two failed: the other one is all there is. */
   drop(attempt: Attempt): void {
-    if (attempt === this.#current) this.#current = this.second
+    if (attempt === this.current && this.second !== null) this.current = this.second
     this.second = null
     this.#note(attempt, 'answer')
-    attempt.discard(this.#services.clock)
-    this.#services.metrics.hedge(attempt === this.#current ? 'lost' : 'won')
+    attempt.discard()
+    this.#services.metrics.hedge(attempt === this.current ? 'lost' : 'won')
   }
 
   /** Nobody waits for the faster of two. */
@@ -230,13 +226,13 @@ export class Asking {
   /** A short rest of the answer is read away. */
   discard(): void {
     this.dropSecond()
-    this.#current?.discard(this.#services.clock)
+    this.current.discard()
   }
 
   /** The connections are closed. */
   cut(reason?: Error): void {
     this.dropSecond()
-    if (this.#current !== null) this.#cut(this.#current, reason)
+    this.#cut(this.current, reason)
   }
 
   /** The same, because there is no room for the answer, for which its upstream is not to blame. */
@@ -256,7 +252,7 @@ export class Asking {
 
   /** Gives up on those that began before `startedMs` and are silent. */
   abortSilent(startedMs: number): void {
-    for (const attempt of [this.#current, this.second])
+    for (const attempt of [this.current, this.second])
       if (attempt !== null && attempt.startedMs < startedMs) attempt.abort(new GaveUp('timeout'))
   }
 

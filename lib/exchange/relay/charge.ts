@@ -33,7 +33,6 @@ import { boundsAt, isNamed, isOnline, partsOf } from '../record/need.ts'
 import { clientIdOf, upstreamIdOf } from '../record/request.ts'
 import type { Services } from '../record/services.ts'
 import type { Asking, GivenUp } from './asking.ts'
-import type { AnswerFlow } from './flow.ts'
 import type { Reading } from './reading.ts'
 import type { ResponseWriter } from './response.ts'
 import { causedOf, type Ended, type Hidden, type How, type Used, usedOf } from './usage.ts'
@@ -81,18 +80,16 @@ export class ExchangeCharge {
   readonly #x: Exchange
   readonly #services: Services
   readonly #asking: Asking
-  readonly #flow: AnswerFlow
   readonly #response: ResponseWriter
   /** Until the charge is kept the client may not see the end; null = nothing was charged. */
   #group: CommitGroup | null = null
   /** Content tokens that the meter had when the answer was charged. */
   #chargedTokens = 0
 
-  constructor(x: Exchange, services: Services, asking: Asking, flow: AnswerFlow, response: ResponseWriter) {
+  constructor(x: Exchange, services: Services, asking: Asking, response: ResponseWriter) {
     this.#x = x
     this.#services = services
     this.#asking = asking
-    this.#flow = flow
     this.#response = response
   }
 
@@ -121,8 +118,8 @@ export class ExchangeCharge {
     const services = this.#services
     if (x.row !== null || x.free || x.hold === null) return
     const { isMuted } = this.#response
-    const { firstByteMs } = this.#flow
     const { answer, current, candidate, givenUp } = this.#asking
+    const { firstByteMs } = current
     const { reading } = answer
     const growth = reading?.growth ?? null
     this.#chargedTokens = reading?.meter.counted ?? 0

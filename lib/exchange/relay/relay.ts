@@ -3,7 +3,7 @@
  * what the client does, and the time. `asking.ts` knows who may be asked, `reading.ts` reads one answer, `flow.ts` knows what holds its
  * upstream up, `response.ts` writes what the client is told, and `ways-out.ts` has the ends.
  *
- * The way of the bytes: `onData` gathers what one tick of the event loop brings, `#take` counts and judges it, `#goOn` holds it back until
+ * The way of the bytes: `#flush` takes what one tick of the event loop has brought, `#take` counts and judges it, `#goOn` holds it back until
  * it is paid for, `#pass` until the charge is kept where the end is among it, and `#tell` asks the reading what the client is told of
  * it. The upstream is held up where client, money, decoder or disk are not ready for more.
  */
@@ -34,6 +34,8 @@ const BROKE_OFF: Failure = { kind: 'server', status: 502, message: 'the upstream
 const NOTHING: Buffer = Buffer.alloc(0)
 /** What follows it is called after what is running now, before anything else is read. */
 const SOON = Promise.resolve()
+/** Reading so much of an answer takes some milliseconds, after which all other exchanges have their turn. */
+const MOST_AT_ONCE = 256 * 1024
 
 export class Relay implements AttemptEvents, ReadingEvents, OpenRelay {
   readonly #x: Exchange
@@ -48,6 +50,8 @@ export class Relay implements AttemptEvents, ReadingEvents, OpenRelay {
   #readOn: ReadOn | null = null
   /** The client was told that the main address timed out, in place of an answer. */
   #missed = false
+  /** Bytes that were read since all others had their turn. */
+  #sinceYield = 0
   previous: Swept | null = null
   next: Swept | null = null
 
@@ -92,9 +96,9 @@ export class Relay implements AttemptEvents, ReadingEvents, OpenRelay {
     else if (!this.#judging.askNext()) this.#hear(attempt)
   }
 
-  onData(attempt: Attempt, chunk: Buffer): void {
+  onData(attempt: Attempt): void {
     if (this.asking.second !== null) this.#choose(attempt)
-    if (this.flow.gather(chunk)) void SOON.then(this.#flush)
+    void SOON.then(this.#flush)
   }
 
   onEnd(attempt: Attempt): void {
@@ -108,7 +112,7 @@ export class Relay implements AttemptEvents, ReadingEvents, OpenRelay {
 
   onError(attempt: Attempt, error: Error): void {
     const { asking } = this
-    if (asking.second === null && this.flow.firstByteMs >= 0) {
+    if (asking.second === null && attempt.firstByteMs >= 0) {
       this.#broken()
       return
     }
@@ -145,8 +149,7 @@ export class Relay implements AttemptEvents, ReadingEvents, OpenRelay {
 
   /** None is left to ask, and the last one gave no answer: an earlier one may have said something for the client. */
   #giveLast(name: ErrorName): void {
-    const body = this.asking.takeAnswered()
-    if (body === null) {
+    if (!this.asking.takeBackAnswered()) {
       this.flow.end()
       if (this.#x.free && !this.response.isMuted) this.#out.countInstead()
       else this.#out.giveUp(name)
@@ -154,7 +157,6 @@ export class Relay implements AttemptEvents, ReadingEvents, OpenRelay {
     }
     this.#judging.forget()
     this.#hear(this.asking.current)
-    this.onData(this.asking.current, body)
     this.#end()
   }
 
@@ -166,7 +168,7 @@ export class Relay implements AttemptEvents, ReadingEvents, OpenRelay {
     const services = this.#services
     const { candidate } = claim
     this.state.go('hear')
-    this.flow.touch()
+    this.asking.current.touch()
     const translated = translatedFor(x, services, candidate)
     const reading = status >= 300 ? null : new Reading(x, services, translated, candidate.channel, headers, this)
     const error = reading === null && translated !== null ? new ErrorBody() : null
@@ -192,9 +194,14 @@ export class Relay implements AttemptEvents, ReadingEvents, OpenRelay {
   // --- the way of the bytes
 
   readonly #flush = (): void => {
-    const chunk = this.flow.take()
+    const chunk = this.asking.current.take()
     if (chunk === null || this.state.now === 'ending') return
+    this.#sinceYield += chunk.length
     try {
+      if (this.#sinceYield >= MOST_AT_ONCE) {
+        this.#sinceYield = 0
+        this.flow.letOthers()
+      }
       this.#take(chunk)
     } catch (error) {
       fail(this.#x, this.#services, error)
@@ -345,7 +352,7 @@ export class Relay implements AttemptEvents, ReadingEvents, OpenRelay {
 
   /** False: the client is slow. */
   #send(chunk: Buffer): boolean {
-    if (this.response.send(chunk, this.flow.lastByteMs)) return true
+    if (this.response.send(chunk, this.asking.current.lastByteMs)) return true
     this.flow.pause(SLOW_CLIENT)
     this.response.whenDrained(() =>
       this.#guard(() => {
@@ -428,7 +435,7 @@ export class Relay implements AttemptEvents, ReadingEvents, OpenRelay {
   #judgeWhole(reading: Reading): void {
     const { meter, translation } = reading
     meter.end(true)
-    if (this.flow.firstByteMs < 0) this.#judging.isEmpty()
+    if (this.asking.current.firstByteMs < 0) this.#judging.isEmpty()
     else if (translation !== null && !this.#endTranslated(reading, translation)) return
     else if (this.#x.free) this.#out.judgeCount(reading)
     else if (!meter.terminal && !meter.failed && !reading.foreign) this.#broken()
@@ -506,7 +513,8 @@ export class Relay implements AttemptEvents, ReadingEvents, OpenRelay {
     const x = this.#x
     const readOn = this.#readOn
     const { timeouts } = x.world.config
-    const silentMs = nowMs - flow.lastByteMs
+    const { firstByteMs, lastByteMs } = asking.current
+    const silentMs = nowMs - lastByteMs
     if (readOn !== null) {
       if (readOn.isOver(nowMs, asking.answer.reading)) this.#stopReadingOn()
     } else if (x.ended) {
@@ -523,7 +531,7 @@ export class Relay implements AttemptEvents, ReadingEvents, OpenRelay {
       this.#giveUpOnMain()
     } else if (state.now === 'asking' || state.now === 'judging') {
       this.response.showLife(nowMs)
-      if (flow.firstByteMs < 0) this.#judging.checkSilence(nowMs)
+      if (firstByteMs < 0) this.#judging.checkSilence(nowMs)
       else if (!flow.isDone && silentMs > timeouts.idleMs) asking.timeOut() // a document that is to be translated
     } else if (flow.slowSinceMs > 0) {
       if (nowMs - flow.slowSinceMs > timeouts.slowClientMs) this.#out.dropSlow()

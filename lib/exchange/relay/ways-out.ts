@@ -40,7 +40,7 @@ export class WaysOut {
     this.#x = x
     this.#services = services
     this.#parts = parts
-    this.charge = new ExchangeCharge(x, services, parts.asking, parts.flow, parts.response)
+    this.charge = new ExchangeCharge(x, services, parts.asking, parts.response)
   }
 
   // --- what an end waits for
@@ -86,18 +86,18 @@ export class WaysOut {
 
   /** Sends what was held back of an event that has no end. */
   #sendRest(): void {
-    const { asking, flow, response } = this.#parts
+    const { asking, response } = this.#parts
     const rest = asking.answer.reading?.rest() ?? null
-    if (rest !== null) response.send(rest, flow.lastByteMs)
+    if (rest !== null) response.send(rest, asking.current.lastByteMs)
   }
 
   /** Sends the end of a translated answer, which has the usage that was charged. */
   tellEnd(): void {
-    const { asking, flow, response } = this.#parts
+    const { asking, response } = this.#parts
     const { usage } = this.#x
     const { reading } = asking.answer
     const last = usage === null ? null : (reading?.translation?.finish(usage) ?? null)
-    if (last !== null && reading !== null) response.sendEnd(reading.withCost(last), flow.lastByteMs)
+    if (last !== null && reading !== null) response.sendEnd(reading.withCost(last), asking.current.lastByteMs)
   }
 
   #endNow(): void {
@@ -231,11 +231,11 @@ export class WaysOut {
 
   /** All of the answer to a request that counts tokens has come. */
   judgeCount(reading: Reading): void {
-    const { flow, response } = this.#parts
+    const { asking, response } = this.#parts
     if (isModelAnswer(reading)) this.noCount()
     else if (!isCount(reading)) this.countInstead()
     else {
-      for (const chunk of reading.count) response.send(chunk, flow.lastByteMs)
+      for (const chunk of reading.count) response.send(chunk, asking.current.lastByteMs)
       this.complete('nothing')
     }
   }
@@ -275,12 +275,13 @@ export class WaysOut {
   }
 
   abandon(name: ErrorName): void {
-    const { asking, flow, response } = this.#parts
+    const { asking, response } = this.#parts
     const x = this.#x
     asking.cut()
     asking.answer.reading?.meter.end(false)
     try {
-      this.charge.settle(flow.firstByteMs < 0 || (response.unseen && !response.isMuted) ? 'nothing' : 'broken')
+      const isEmpty = asking.current.firstByteMs < 0 || (response.unseen && !response.isMuted)
+      this.charge.settle(isEmpty ? 'nothing' : 'broken')
     } finally {
       if (x.status === 0 && !response.isMuted) refuse(x, this.#services, name)
       else response.destroy()
@@ -305,8 +306,8 @@ export class WaysOut {
     const x = this.#x
     asking.answer.reading?.close()
     response.close()
-    flow.touch() // what is left is the client's time
-    x.upstreamMs = flow.lastByteMs - x.dispatchedMs
+    asking.current.touch() // what is left is the client's time
+    x.upstreamMs = asking.current.lastByteMs - x.dispatchedMs
     if (response.isMuted) this.#services.metrics.clientGone(this.#isSlow ? 'slow' : flow.isDone ? 'drained' : 'cut')
     if (response.isMuted || x.closed) finish(x, this.#services)
   }

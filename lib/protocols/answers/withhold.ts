@@ -52,7 +52,8 @@ export abstract class EventCutter {
   #passing = false
   /** Bytes of the current line without its CR; an empty line ends an event. */
   #lineBytes = 0
-  #boundary = true
+  /** True when what has passed ends between two events. */
+  atBoundary = true
 
   constructor(longest: number) {
     this.#longest = longest
@@ -84,7 +85,7 @@ export abstract class EventCutter {
     if (this.#passing) out.push(event)
     else this.sort(event, out)
     this.#passing = false
-    this.#boundary = true
+    this.atBoundary = true
   }
 
   #hold(bytes: Buffer, out: Buffer[]): void {
@@ -100,7 +101,7 @@ export abstract class EventCutter {
   letGo(): Buffer | null {
     if (this.held.length === 0) return null
     this.#passing = true
-    this.#boundary = false
+    this.atBoundary = false
     return this.held.take()
   }
 
@@ -113,16 +114,6 @@ export abstract class EventCutter {
 
   get heldBytes(): number {
     return this.held.length
-  }
-
-  /** True when nothing of an event has come, so that a chunk begins with an event. */
-  protected get isFresh(): boolean {
-    return this.#boundary && this.held.length === 0 && this.#lineBytes === 0
-  }
-
-  /** True when what has passed ends between two events. */
-  get atBoundary(): boolean {
-    return this.#boundary
   }
 }
 
@@ -140,7 +131,7 @@ export class Withholder extends EventCutter {
    * position; 0 = not known.
    */
   push(chunk: Buffer, matters: number): Buffer | Buffer[] | null {
-    if (!this.isFresh) return this.cut(chunk)
+    if (!this.atBoundary || this.held.length > 0) return this.cut(chunk)
     const first = this.#own === null ? matters : firstOf(this.#own, chunk)
     const { length } = chunk
     // nearly every chunk: whole events, of which none is taken out

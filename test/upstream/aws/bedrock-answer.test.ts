@@ -15,9 +15,9 @@ const TOLD = `event: message_start\ndata: ${START}\n\n`
 /** An answer whose connection does as it is told, and all that the attempt hears of it. */
 function answer(isCount = false) {
   const heard = { head: '', body: '', end: '' }
-  const attempt = new Attempt({ release() {} } as unknown as Claim, 0, {
+  const attempt = new Attempt({ release() {} } as unknown as Claim, new TestClock(), {
     onHead: ({ status, headers }) => (heard.head += `${status} ${headers['content-type']} ${headers['retry-after']}`),
-    onData: (_, chunk) => (heard.body += chunk),
+    onData: one => (heard.body += one.take()),
     onEnd: () => (heard.end += 'end'),
     onError: (_, error) => (heard.end += error.message),
     onFault: error => t.fail(String(error)),
@@ -83,11 +83,12 @@ t.test('an error is told when it is whole, or as whole as it will be', async t =
   t.same(packed.heard.body, error('rate_limit_error', 'Bedrock answered 429 (Throttling).'))
 
   const unwanted = answer()
-  unwanted.attempt.discard(new TestClock())
+  unwanted.attempt.discard()
   unwanted.start(429, headers)
   unwanted.data(body)
   unwanted.end()
-  t.same(String(unwanted.attempt.discarded), error('rate_limit_error', 'Too many tokens'), 'it can be told later')
+  t.ok(unwanted.attempt.takeBack())
+  t.same(String(unwanted.attempt.take()), error('rate_limit_error', 'Too many tokens'), 'it can be told later')
 })
 
 t.test('a count is told in the form of the protocol, and what is none is a failed attempt', async t => {
