@@ -43,6 +43,16 @@ export const CHANNEL_BALANCES: Table = {
   key: ['channel'],
 }
 
+/** Runs a statement for one row. False: it changed none, or another process has inserted the row first. */
+async function changesRow(driver: Driver, op: string, sql: string, params: readonly Param[]): Promise<boolean> {
+  try {
+    return (await driver.run(op, sql, params)).changes === 1
+  } catch (error) {
+    if (error instanceof DuplicateKey) return false
+    throw error
+  }
+}
+
 /** What is known of one series of a model's answers. */
 export interface ModelSeries {
   model: string
@@ -93,16 +103,9 @@ export class ModelStatsStore {
   /** Replaces what is known of a series. False: another process has changed it since this version, and nothing was done. */
   async swap({ model, series, figure, thinks }: ModelSeries, before: number, samples: string): Promise<boolean> {
     const values: Param[] = [figure, thinks ? 1 : 0, samples, model, series]
-    try {
-      const { changes } =
-        before === 0
-          ? await this.#driver.run('modelStats', INSERT, values)
-          : await this.#driver.run('modelStats', UPDATE, [...values, before])
-      return changes === 1
-    } catch (error) {
-      if (error instanceof DuplicateKey) return false
-      throw error
-    }
+    return before === 0
+      ? changesRow(this.#driver, 'modelStats', INSERT, values)
+      : changesRow(this.#driver, 'modelStats', UPDATE, [...values, before])
   }
 }
 
@@ -124,15 +127,9 @@ export class UncoveredRights {
   async take(accountId: number, ticket: string, forMs: number): Promise<boolean> {
     const { nowMs } = this.#driver.dialect
     const update = `UPDATE uncovered SET ticket = ?, until_ms = ${nowMs} + ? WHERE account_id = ? AND until_ms <= ${nowMs}`
-    const taken = await this.#driver.run('uncovered', update, [ticket, forMs, accountId])
-    if (taken.changes === 1) return true
+    if (await changesRow(this.#driver, 'uncovered', update, [ticket, forMs, accountId])) return true
     const insert = `INSERT INTO uncovered (ticket, until_ms, account_id) VALUES (?, ${nowMs} + ?, ?)`
-    try {
-      return (await this.#driver.run('uncovered', insert, [ticket, forMs, accountId])).changes === 1
-    } catch (error) {
-      if (error instanceof DuplicateKey) return false
-      throw error
-    }
+    return changesRow(this.#driver, 'uncovered', insert, [ticket, forMs, accountId])
   }
 
   /** Prolongs the rights of these tickets. */
@@ -168,16 +165,9 @@ export class RateWindows {
   async swap(accountId: number, version: number, state: string): Promise<boolean> {
     const update = 'UPDATE rate_windows SET version = version + 1, state = ? WHERE account_id = ? AND version = ?'
     const insert = 'INSERT INTO rate_windows (account_id, version, state) VALUES (?, 1, ?)'
-    try {
-      const { changes } =
-        version === 0
-          ? await this.#driver.run('rateWindow', insert, [accountId, state])
-          : await this.#driver.run('rateWindow', update, [state, accountId, version])
-      return changes === 1
-    } catch (error) {
-      if (error instanceof DuplicateKey) return false
-      throw error
-    }
+    return version === 0
+      ? changesRow(this.#driver, 'rateWindow', insert, [accountId, state])
+      : changesRow(this.#driver, 'rateWindow', update, [state, accountId, version])
   }
 }
 
@@ -221,15 +211,9 @@ export class BalanceStore {
   async take(channel: string, everyMs: number): Promise<boolean> {
     const { nowMs } = this.#driver.dialect
     const update = `UPDATE channel_balances SET asked_ms = ${nowMs} WHERE channel = ? AND asked_ms <= ${nowMs} - ?`
-    const taken = await this.#driver.run('balances', update, [channel, everyMs])
-    if (taken.changes === 1) return true
+    if (await changesRow(this.#driver, 'balances', update, [channel, everyMs])) return true
     const insert = `INSERT INTO channel_balances (channel, asked_ms, told) VALUES (?, ${nowMs}, '[]')`
-    try {
-      return (await this.#driver.run('balances', insert, [channel])).changes === 1
-    } catch (error) {
-      if (error instanceof DuplicateKey) return false
-      throw error
-    }
+    return changesRow(this.#driver, 'balances', insert, [channel])
   }
 
   /** Keeps what the upstream told each key of the channel. */
