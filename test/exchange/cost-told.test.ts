@@ -460,16 +460,7 @@ t.test('pages of other sites may read it', async t => {
   s.at('a').script = whole('chat')
   const client = s.ask(asks('chat', MODEL, { headers: { ...HEADERS, origin: 'https://page.example' } }))
   await client.end()
-  const exposed = client.answer.headers.get('access-control-expose-headers') ?? ''
-  for (const name of [
-    'x-request-id',
-    'request-id',
-    'retry-after',
-    'x-should-retry',
-    'x-gateway-charge',
-    'x-gateway-held',
-  ])
-    t.ok(exposed.split(', ').includes(name), name)
+  t.equal(client.answer.headers.get('access-control-expose-headers'), '*')
   t.notOk(client.answer.headers.has('access-control-allow-credentials'))
 })
 

@@ -108,8 +108,7 @@ t.test('a refusal says when there is room again; other accounts and unlimited on
     ratelimit: `"requests";r=0;t=${waitS}`,
     'x-ratelimit-reset-requests': `${waitS}s`,
   })
-  const exposed = refused.headers.get('access-control-expose-headers')!.split(', ')
-  for (const name of ['retry-after', 'ratelimit', 'x-ratelimit-remaining-requests']) t.ok(exposed.includes(name), name)
+  t.equal(refused.headers.get('access-control-expose-headers'), '*')
   t.same(rateHeaders((await ask('sk-nobody')).headers), {}, 'who is unknown has no limit')
 
   const unlimited = await open(t)

@@ -413,7 +413,7 @@ add('what is dropped is named, and no header of the client goes along', ['messag
   const asked = await only(on.s.ask(asks('chat', on.model, { more, headers })))
   t.equal(asked.answer.headers.get('x-gateway-dropped'), 'logit_bias,other,seed')
   t.equal(asked.answer.headers.get('x-made-up'), undefined)
-  t.match(asked.answer.headers.get('access-control-expose-headers'), /x-gateway-via, x-gateway-dropped/)
+  t.equal(asked.answer.headers.get('access-control-expose-headers'), '*')
   const call = await on.at().call()
   t.same(
     [call.header('openai-beta'), call.header('anthropic-beta'), call.header('x-api-key')],
