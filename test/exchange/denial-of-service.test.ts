@@ -150,9 +150,12 @@ t.test('what is refused first, when everything is wrong', async t => {
     t.match(client.text, text, what)
   }
   const t2 = await open(t, { channels: { a: { models: [MODEL, 'unpriced'] } } })
+  const LONG = 'm'.repeat(30_000)
   for (const [what, more, want, text] of [
     ['no model', { model: '' }, 400, '未指定模型名称'],
+    ['no model, in so many words', { model: null }, 400, '未指定模型名称'],
     ['no channel', { model: 'unknown' }, 400, '无可用渠道'],
+    ['no channel, however long the name is', { model: LONG }, 400, `分组 default 下模型 ${LONG} 无可用渠道`],
     ['no price', { model: 'unpriced' }, 400, '价格尚未由管理员配置'],
     ['no money', {}, 403, '用户额度不足'],
   ] as const) {

@@ -47,7 +47,8 @@ t.test('fields and files', async t => {
     [MODEL + field('n', 'many') + END, { n: 1e6 }],
     [field('model', 'mödel') + END, { model: 'mödel' }],
     [field('model', '') + END, { model: '', modelIsString: true }],
-    [field('model', 'x'.repeat(2000)) + END, { model: null, modelIsString: false }],
+    [field('model', 'x'.repeat(2000)) + END, { model: 'x'.repeat(2000), modelIsString: true }],
+    [field('model', 'x'.repeat(70_000)) + END, { model: null, modelIsString: false }],
     [field('prompt', 'x') + END, { model: null, modelSpan: null }],
     [MODEL + field('image', 'https://x/y.png') + END, { prompt: { remotePictures: 1 } }],
     [

@@ -96,10 +96,13 @@ const refuse = (draft: Draft, field: string): void => {
 
 export const LONGEST_MODEL_NAME = 1024
 const LONGEST_ID = 4096
+/** Who asks for a model that nobody has is told so, whether its name stands in the body or in the path. */
+const LONGEST_PATH = 64 * 1024
 
 export const model = {
-  limit: LONGEST_MODEL_NAME,
+  limit: LONGEST_PATH,
   read: (draft: Draft, value: Value): void => {
+    if (isNull(value)) return
     draft.modelSpan = { start: value.start, end: value.end }
     draft.model = capturedString(value)
     draft.modelIsString = draft.model !== null
@@ -111,7 +114,7 @@ const MOST_REPEATS = 2048
 
 /** Reads the name of the model where a body repeats it. The names must be the same everywhere. */
 export const repeatedModel = {
-  limit: LONGEST_MODEL_NAME,
+  limit: LONGEST_PATH,
   read: (draft: Draft, value: Value): void => {
     const isFirst = draft.repeatedModels.length === 0
     const name = capturedString(value)
