@@ -49,9 +49,11 @@ const MOST_ABOVE = 20
 const hashed = (kind: string, text: string): string =>
   `${kind}:${createHash('sha256').update(text, 'utf8').digest('hex').slice(0, 40)}`
 
+/** Clocks of gateways differ, and may be set back: a failure to come is of now, and nobody waits for longer than at most. */
 function fallen({ failures, lastMs, untilMs }: Counter, rule: Rule, nowMs: number): Counter {
-  const left = lastMs === 0 ? 0 : failures - Math.floor((nowMs - lastMs) / rule.forgetMs)
-  return { failures: Math.max(0, left), lastMs, untilMs }
+  const left = lastMs === 0 ? 0 : failures - Math.floor(Math.max(0, nowMs - lastMs) / rule.forgetMs)
+  const mostMs = Math.max(rule.mostWaitMs, ATTACKED_WAIT_MS)
+  return { failures: Math.max(0, left), lastMs, untilMs: Math.min(untilMs, nowMs + mostMs) }
 }
 
 /** `leastWaitMs`: also for the first failures. */
@@ -59,7 +61,7 @@ function raised(counter: Counter, rule: Rule, nowMs: number, leastWaitMs: number
   const failures = Math.min(counter.failures + 1, rule.free + MOST_ABOVE)
   const grown = failures < rule.free ? 0 : rule.firstWaitMs * 2 ** (failures - rule.free)
   const waitMs = Math.max(leastWaitMs, Math.min(grown, rule.mostWaitMs))
-  return { failures, lastMs: nowMs, untilMs: nowMs + waitMs }
+  return { failures, lastMs: nowMs, untilMs: waitMs === 0 ? 0 : nowMs + waitMs }
 }
 
 interface Counted {
@@ -84,7 +86,9 @@ async function attempt(deps: ThrottleDeps, counted: readonly Counted[], attacked
   const waitMs = await deps.store.people.throttles.count(ids, rows => {
     const counters = rows.map((row, i) => fallen(row, counted[i]!.rule, nowMs))
     const until = Math.max(...counters.map(counter => counter.untilMs))
-    if (until > nowMs) return { result: until - nowMs, counters: null }
+    // written, because a wait that was bounded begins now, and not with each try
+    if (until > nowMs)
+      return { result: until - nowMs, counters: rows.some(row => row.untilMs > until) ? counters : null }
     const attacked = counters.some((counter, i) => counted[i]!.rule === EMAIL && counter.failures >= EMAIL.free)
     const fresh = rows.findIndex((row, i) => counted[i]!.rule === EMAIL_AND_IP && row.lastMs === 0)
     if (attacked && fresh >= 0 && attackedWaitMs > 0) {

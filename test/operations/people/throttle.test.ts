@@ -113,3 +113,22 @@ t.test('codes have a counter of their own', async t => {
   t.equal(await waitOf(tryCode(deps, 1, 'a known browser')), 0)
   t.equal(await waitOf(tryCode(deps, 2, null)), 0)
 })
+
+t.test('a clock that is behind, or was set back, counts nothing that was not tried', async t => {
+  const deps = await parts(t)
+  const signIn = () => waitOf(trySignIn(deps, 'ann@example.org', '192.0.2.7', null))
+  t.equal(await signIn(), 0)
+  for (let i = 0; i < 4; i++) {
+    deps.clock.step(-1)
+    t.equal(await signIn(), 0, 'five tries, of which each is behind the one before it')
+  }
+  t.ok((await signIn()) > 0)
+  const late = await parts(t)
+  const attempt = () => waitOf(trySignIn(late, 'ann@example.org', '192.0.2.7', null))
+  for (let i = 0; i < 5; i++) await attempt()
+  late.clock.step(-3_600_000)
+  const waitS = await attempt()
+  t.ok(waitS <= 900, `${waitS} s`)
+  late.clock.advance(waitS * 1000)
+  t.equal(await attempt(), 0)
+})
