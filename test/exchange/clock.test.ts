@@ -1,6 +1,7 @@
-/** The wall clock steps an hour either way: keys expire by it, nothing else does. */
+/** The wall clock steps an hour either way: keys expire by it, where the store has no other one, and nothing else does. */
 import t from 'tap'
 import { KEY, NOTHING_LEFT, open } from './support/gateway.ts'
+import { until } from '../support/wait.ts'
 import { answers, document } from './support/speech.ts'
 
 const HOUR_MS = 3_600_000
@@ -29,6 +30,19 @@ for (const [name, expiresMs, stepMs, before, after] of rows) {
     t.match(await s.books(), { ok: true, left: NOTHING_LEFT, failures: [] })
   })
 }
+
+t.test("a key that has expired by the store's clock, at a gateway whose clock is set back by an hour", async t => {
+  const s = await open(t, { key: { expires_at: new Date(NOW_MS + HOUR_MS / 2).toISOString() } })
+  const startMs = s.clock.now() - s.clock.monotonic()
+  s.store.now = async () => startMs + s.clock.monotonic()
+  s.clock.step(-HOUR_MS)
+  s.clock.advance(60_000)
+  await until('the clocks were compared', () => s.services.ledger.wall.skewMs === HOUR_MS)
+  s.clock.advance(HOUR_MS / 2)
+  const client = s.ask(document())
+  t.equal(await client.end(), 'whole')
+  t.equal(client.status, 401)
+})
 
 for (const stepMs of [HOUR_MS, -HOUR_MS]) {
   t.test(

@@ -49,9 +49,9 @@ function judgeKey(x: Exchange, services: Services, entry: KeyEntry | null): Stag
   return entry !== null && isUsable(x, services, entry) ? NEXT : refuse(x, services, 'key')
 }
 
-function isUsable(x: Exchange, { clock, ledger }: Services, { key, keyPurse }: KeyEntry): boolean {
+function isUsable(x: Exchange, { ledger }: Services, { key, keyPurse }: KeyEntry): boolean {
   if (key.status !== 'enabled') return false
-  if (key.expiresAtMs !== null && key.expiresAtMs <= clock.now()) return false
+  if (key.expiresAtMs !== null && key.expiresAtMs <= ledger.wall.now()) return false
   if (key.cap === null || x.free) return true
   if (key.cap.every === null && keyPurse.spent >= key.cap.amount) return false
   return ledger.capUsedUp(key) !== true
