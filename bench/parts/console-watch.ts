@@ -36,7 +36,15 @@ export async function watchedBooks(usage: number): Promise<WatchedBooks> {
   const { id } = await store.people.users.create(user, ACT)
   await store.people.members.add({ userId: id, accountId: account.id, role: 'owner' }, atMs, ACT)
   const secret = newToken()
-  const session = { hash: hashOf(secret), userId: id, atMs, provenAtMs: null, ip: '127.0.0.1', agent: 'bench' }
+  const session = {
+    hash: hashOf(secret),
+    userId: id,
+    atMs,
+    provenAtMs: null,
+    mark: null,
+    ip: '127.0.0.1',
+    agent: 'bench',
+  }
   await store.people.sessions.create(session, { ...ACT, actor: { ...COMMAND, userId: id } })
   await store.close()
   return {

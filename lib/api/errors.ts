@@ -3,8 +3,9 @@
  * caller is told of any failure. Pages act on the codes; people read the texts. What an operation refuses has the name of its
  * fault as code.
  */
+
 import { conflictOf, OperationError, type OperationFault } from '../operations/error.ts'
-import { StoreConflict, StoreUnavailable } from '../store/base/errors.ts'
+import { SignedOut, StoreConflict, StoreUnavailable } from '../store/base/errors.ts'
 import type { Language, Words } from '../base/people.ts'
 import { BodyFault } from '../base/request-body.ts'
 
@@ -101,6 +102,7 @@ export function refusalOf(error: unknown, language: Language, mostBody: string):
 
 function phrased(error: unknown, language: Language, mostBody: string): ToldError {
   if (error instanceof OperationError) return ofOperation(error, language)
+  if (error instanceof SignedOut) return ofRow(new ApiError('signed_out'), language)
   if (error instanceof StoreConflict) return ofOperation(conflictOf(error), language)
   if (error instanceof ApiError) return ofRow(error, language)
   if (error instanceof BodyFault) return ofRow(new ApiError(error.what, [mostBody]), language)

@@ -143,16 +143,16 @@ export class PersonVisit<D> extends Visit<D, PersonVisitParts<D>> {
 
   #caller(identity: Identity | null, { role }: Standing, ip: string): Caller {
     const user = identity?.user ?? null
+    const seat = { sessionId: identity?.sessionId ?? null, tokenId: identity?.tokenId ?? null }
     return {
       user,
       role,
-      sessionId: identity?.sessionId ?? null,
-      tokenId: identity?.tokenId ?? null,
+      ...seat,
       provenAtMs: identity?.provenAtMs ?? null,
       ip,
       agent: this.#agent(),
       language: this.#language,
-      actor: { kind: 'user', userId: user?.id ?? null, name: user?.email ?? '', ip },
+      actor: { kind: 'user', userId: user?.id ?? null, name: user?.email ?? '', ip, by: seat },
     }
   }
 

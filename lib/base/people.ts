@@ -78,6 +78,8 @@ export interface Actor {
   name: string
   /** The address that the change came from; null = from no connection. */
   ip: string | null
+  /** The rows by which a person was recognised; absent = the person has just proven who it is. They are no part of the log. */
+  by?: { sessionId: number | null; tokenId: number | null }
 }
 
 /** A command on the machine, an applied catalogue file, and the program by itself. */

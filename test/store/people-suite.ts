@@ -1,4 +1,5 @@
 /** What every store must do with people: keep them apart, let secrets work once, and end sessions when it matters. */
+
 import type { NewUrl } from '../support/databases.ts'
 import type { Test } from 'tap'
 import { openStore, type Store } from '../../lib/store/store.ts'
@@ -46,6 +47,7 @@ const session = (hash: string, person: Person, atMs = NOW) => ({
   userId: person.id,
   atMs,
   provenAtMs: atMs,
+  mark: null,
   ip: '192.0.2.7',
   agent: 'a browser',
 })
@@ -177,7 +179,8 @@ export function peopleSuite(t: Test, newUrl: NewUrl): void {
     await links.create(link('l2', { kind: 'reset', userId: cid.id }), ACT)
     await links.resetPassword('l2', NOW, 'another', by(cid))
     t.match(await passkeys.list(cid.id), [{ publicId: only.publicId, alone: false }])
-    t.equal(await use(two, 'c9', 0, only), 'used')
+    t.equal(await use(two, 'c9', 0, only), 'gone', 'it was read before the reset')
+    t.equal(await use(two, 'c10', 0, { ...only, alone: false }), 'used')
     t.match(await passkeys.list(cid.id), [{ alone: true }])
 
     const bob = await one.people.users.create(user('bob@example.org'), ACT)
@@ -222,9 +225,9 @@ export function peopleSuite(t: Test, newUrl: NewUrl): void {
     const { people } = one
     t.strictSame(await people.credentials.of(ann.id), { password: 'p1', totp: null, totpNext: null, recoveryCodes: 0 })
     t.equal(await people.credentials.of(99), null)
-    await people.credentials.rehash(ann.id, 'other', 'p2')
+    await people.credentials.rehash(ann.id, 'other', 'p2', '')
     t.match(await people.credentials.of(ann.id), { password: 'p1' })
-    await people.credentials.rehash(ann.id, 'p1', 'p2')
+    await people.credentials.rehash(ann.id, 'p1', 'p2', '')
     t.match(await people.credentials.of(ann.id), { password: 'p2' })
 
     await people.credentials.startTotp(ann.id, 'SECRET')

@@ -9,7 +9,7 @@
  */
 import { BlockList, isIPv6 } from 'node:net'
 import { z } from 'zod'
-import { type Act, GATEWAY, type Person, canonicalEmail } from '../../base/people.ts'
+import { type Words, type Act, GATEWAY, type Person, canonicalEmail } from '../../base/people.ts'
 import { hashOf, isToken, newToken } from '../../base/secrets.ts'
 import { asName } from '../../config/scalars.ts'
 import type { Session } from '../../store/people/records.ts'
@@ -23,6 +23,7 @@ import { typedPassword } from './passwords.ts'
 import { type Try, tryCode, trySignIn, tryStepUp, tryUnknown } from './throttle.ts'
 import { isRecoveryCode, recoveryHash, stepOf } from './totp.ts'
 import { WaysIn } from './joining.ts'
+import { SignedOut } from '../../store/base/errors.ts'
 
 const HOUR_MS = 3_600_000
 const LIMITS = {
@@ -155,7 +156,7 @@ export class UserSessions {
 
   /**
    * Opens a session. `device`: the hash of this browser's token, if known. `provenAtMs`: when the person has proven who it
-   * is, which is now unless somebody else vouches for it.
+   * is, which is now unless somebody else vouches for it. `mark`: of the credentials as they were before the person proved them.
    */
   async open(
     by: By,
@@ -163,13 +164,16 @@ export class UserSessions {
     device: string | null,
     operation: string,
     provenAtMs: number | null = this.#deps.clock.now(),
+    mark: string | null = null,
   ): Promise<Opened> {
     const { store, clock } = this.#deps
     const secret = newToken()
     const atMs = clock.now()
     const { ip, agent } = by
-    const session = { hash: hashOf(secret), userId: person.id, atMs, provenAtMs, ip, agent }
-    await store.people.sessions.create(session, actAs(person, by, operation))
+    const session = { hash: hashOf(secret), userId: person.id, atMs, provenAtMs, mark, ip, agent }
+    await store.people.sessions.create(session, actAs(person, by, operation)).catch(error => {
+      throw error instanceof SignedOut ? new OperationError('forbidden', error.words as Words) : error
+    })
     if (device !== null) return { person, session: secret, device: null }
     const token = newToken()
     await store.people.sessions.addDevice(hashOf(token), person.id, atMs)
@@ -226,6 +230,8 @@ export class SignIn {
     const person = await store.people.users.byEmail(email)
     const known = await this.#knownDevice(device, person)
     const counted = await trySignIn(this.#deps, email, by.ip, known)
+    // a hash takes long, and whoever changes a password meanwhile ends all sessions: also the one that begins here
+    let mark = await store.people.credentials.mark(person?.id ?? 0)
     const credentials = await store.people.credentials.of(person?.id ?? 0)
     const phc = credentials?.password ?? null
     const seat = { network: known ?? networkOf(by.ip), known: known !== null }
@@ -236,22 +242,25 @@ export class SignIn {
     }
     await counted.succeeded()
     if (stale && phc !== null)
-      await store.people.credentials.rehash(person.id, phc, await passwords.hash(form.password, seat))
-    return this.#signedIn(by, person, known, 'sign_in.password')
+      mark = await store.people.credentials.rehash(person.id, phc, await passwords.hash(form.password, seat), mark)
+    return this.#signedIn(by, person.id, known, 'sign_in.password', mark)
   }
 
-  /** Goes on with the second factor, or opens the session where there is none. `provenAtMs`: as for `openSession`. */
+  /** Goes on with the second factor, or opens the session where there is none. `mark` and `provenAtMs`: as for `open`. */
   async #signedIn(
     by: By,
-    person: Person,
+    userId: number,
     device: string | null,
     operation: string,
+    mark: string,
     provenAtMs?: number | null,
   ): Promise<SignedIn> {
+    const person = await this.#deps.store.people.users.byId(userId)
+    if (person === null || person.status !== 'active') throw WRONG()
     if (!person.secondFactor)
       return {
         state: 'signed_in',
-        opened: await new UserSessions(this.#deps).open(by, person, device, operation, provenAtMs),
+        opened: await new UserSessions(this.#deps).open(by, person, device, operation, provenAtMs, mark),
       }
     const challenge = newToken()
     const createdAtMs = this.#deps.clock.now()
@@ -264,7 +273,7 @@ export class SignIn {
         accountId: null,
         role: null,
         operator: false,
-        doc: null,
+        doc: { mark },
         createdAtMs,
         expiresAtMs: createdAtMs + CHALLENGE_MS,
       },
@@ -286,7 +295,8 @@ export class SignIn {
     else await new PasskeyProofs(this.#deps).prove(by, BOUND.secondFactor(hash), person.id, form.passkey)
     if ((await store.people.links.use('factor', hash, clock.now())) === null) throw LINK_GONE()
     await Promise.all([counted.succeeded(), asked.succeeded()])
-    return new UserSessions(this.#deps).open(by, person, known, 'sign_in.second_factor')
+    const mark = String(link?.doc?.['mark'])
+    return new UserSessions(this.#deps).open(by, person, known, 'sign_in.second_factor', clock.now(), mark)
   }
 
   /**
@@ -319,9 +329,10 @@ export class SignIn {
     const counted = await (person === null
       ? tryUnknown(this.#deps, by.ip)
       : trySignIn(this.#deps, person.email, by.ip, known))
+    const mark = await this.#deps.store.people.credentials.mark(person?.id ?? 0)
     const proven = await passkeys.prove(by, BOUND.signIn(browser), null, passkey)
     await counted.succeeded()
-    return new UserSessions(this.#deps).open(by, proven, known, 'sign_in.passkey')
+    return new UserSessions(this.#deps).open(by, proven, known, 'sign_in.passkey', this.#deps.clock.now(), mark)
   }
 
   /** The caller proves again who it is. The session goes on under the secret that is returned. */
@@ -357,7 +368,7 @@ export class SignIn {
     const person = link?.userId == null ? null : await store.people.users.byId(link.userId)
     if (person === null || person.status !== 'active') throw LINK_GONE()
     await counted.succeeded()
-    return this.#signedIn(by, person, null, 'sign_in.link')
+    return this.#signedIn(by, person.id, null, 'sign_in.link', await store.people.credentials.mark(person.id))
   }
 
   /** Uses up a code of the factor in force, or a recovery code. Throws OperationError `forbidden`. */
@@ -382,7 +393,10 @@ export class SignIn {
   async byProvider(by: By, vouched: Vouched): Promise<SignedIn | null> {
     const { store, config, clock } = this.#deps
     const { issuer, subject } = vouched
-    const signIn = (person: Person) => this.#signedIn(by, person, null, 'sign_in.oidc', provenBy(vouched, clock.now()))
+    const signIn = async ({ id }: Person) => {
+      const mark = await store.people.credentials.mark(id)
+      return this.#signedIn(by, id, null, 'sign_in.oidc', mark, provenBy(vouched, clock.now()))
+    }
     const userId = await store.people.identities.userOf(issuer, subject)
     if (userId !== null) {
       const person = await store.people.users.byId(userId)

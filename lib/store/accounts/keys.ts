@@ -2,9 +2,10 @@
  * KeyStore. A key's purse counts all that it spends; a cap for ever is the credit of that purse (see `books/purses.ts`).
  * A deleted key keeps its row, because usage rows refer to it by id.
  */
+
 import type { Account, Key } from '../../terms/records.ts'
 import type { Micro } from '../../base/money.ts'
-import type { Act } from '../../base/people.ts'
+import { type Act, MAKES_KEYS, type Role } from '../../base/people.ts'
 import { type FileDigests, moveDigests } from '../catalogue/applied.ts'
 import { type Purse, accountPurse, creditForEver, keyPurse, limitChanged, recallAll } from '../books/purses.ts'
 import { type KeyFilter, type KeyPlace, keyPage, keyTotals } from './key-list.ts'
@@ -30,7 +31,7 @@ import { chunks, integer, integerOrNull, binds, money, padded, text } from '../b
 import { publicId } from '../../base/ids.ts'
 import { StoreConflict, StoreFull, StoreUnavailable } from '../base/errors.ts'
 import { ACCOUNT_COLUMNS, accountOf, type LimitChange } from './accounts.ts'
-import { recordAction, recordEdit } from '../base/actions.ts'
+import { checkActor, recordAction, recordEdit } from '../base/actions.ts'
 import { readPurses } from '../books/books.ts'
 import { recordChange } from '../base/changes.ts'
 
@@ -89,6 +90,21 @@ async function checkRoom(tx: Transaction, accountId: number, most: number): Prom
       en: `the account has ${most} keys, and no more may be made: delete some that nobody uses, or ask an operator for more`,
     })
 }
+
+/**
+ * Who leaves an account keeps the token by which keys of it are made and changed. The row of the account or of the key is locked, so that
+ * whoever removes somebody finds the key that was changed meanwhile.
+ */
+async function checkKeeper(tx: Transaction, accountId: number, { actor: { by, userId } }: Act): Promise<void> {
+  if (by === undefined || by.tokenId === null) return
+  const [row] = await tx.query(ROLE, [userId, accountId])
+  if (row !== undefined && MAKES_KEYS.includes(text(row, 'role') as Role)) return
+  const operator = 'SELECT id FROM users WHERE id = ? AND operator = 1'
+  if ((await tx.query(operator, [userId])).length === 0)
+    throw new StoreConflict({ zh: '您已不能管理此账户的密钥', en: 'you may not change keys of the account any more' })
+}
+
+const ROLE = 'SELECT role FROM members WHERE user_id = ? AND account_id = ?'
 
 /** A restriction that is switched off keeps its list, for the day on which it is switched on again. */
 function withKeptList<T extends Pick<KeyChange, 'models' | 'modelsOff'>>(change: T, before: Key): T {
@@ -265,6 +281,8 @@ export class KeyStore {
       return await this.#driver.transaction('createKey', async tx => {
         if (digests !== undefined) await moveDigests(tx, this.#driver, digests)
         if (most !== undefined) await checkRoom(tx, key.accountId, most)
+        await checkActor(tx, act)
+        await checkKeeper(tx, key.accountId, act)
         await claimSecret(tx, this.#driver, key.hash, null)
         const { nowMs } = this.#driver.dialect
         const insert = `INSERT INTO api_keys (${names}, created_ms) VALUES (${binds(set.length)}, ${nowMs})`
@@ -298,8 +316,10 @@ export class KeyStore {
   }
 
   async #update(tx: Transaction, id: number, { cap, ...change }: KeyChange, act: Act): Promise<Key> {
+    await checkActor(tx, act)
     const before = await lockedKey(tx, id)
     if (before === null) throw noKey(id)
+    await checkKeeper(tx, before.accountId, act)
     const set = keyValues({ ...withKeptList(change, before), ...(cap === undefined ? {} : { cap: cap.limit }) })
     if (set.length === 0) return before
     if (change.hash !== undefined) await claimSecret(tx, this.#driver, change.hash, id)
@@ -397,8 +417,10 @@ export class KeyStore {
    */
   roll(id: number, secret: HashedSecret, graceMs: number, act: Act) {
     return this.#driver.transaction('rollKey', async tx => {
+      await checkActor(tx, act)
       const before = await lockedKey(tx, id)
       if (before === null) throw noKey(id)
+      await checkKeeper(tx, before.accountId, act)
       const old = await oldHashes(tx, id)
       const endsAtMs = await endOldSecrets(tx, this.#driver, before, graceMs)
       await tx.run('UPDATE api_keys SET hash = ?, hint = ? WHERE id = ?', [secret.hash, secret.hint, id])

@@ -4,11 +4,13 @@
  * Nothing in this program changes or deletes a line, but for the addresses of people, which are forgotten after a time. A user
  * stands there by id, and the name is looked up when a line is read: who is deleted leaves none behind.
  */
+
 import type { Table } from './tables.ts'
 import type { Act, Actor } from '../../base/people.ts'
 import { isDeepStrictEqual } from 'node:util'
 import type { Driver, Param, Row, Transaction } from './driver.ts'
 import { integer, integerOrNull, jsonOrNull, text, textOrNull, toJson } from './text.ts'
+import { SignedOut } from './errors.ts'
 
 export const ACTION_TABLE: Table = {
   name: 'actions',
@@ -92,6 +94,19 @@ export interface Logged {
 const COLUMNS =
   'l.seq, l.at_ms, l.actor_kind, l.user_id, COALESCE(u.email, l.actor_name) AS actor_name, l.ip, l.operation, ' +
   'l.account_id, l.subject_kind, l.subject_id, l.before_doc, l.after_doc'
+
+/**
+ * Part of every change that would outlive the end of a session or a token: it throws SignedOut where that has ended since the call
+ * was admitted. The row is locked, so that what ends it waits, and then finds what this transaction has made.
+ */
+export async function checkActor(tx: Transaction, { actor: { by } }: Act): Promise<void> {
+  const { sessionId = null, tokenId = null } = by ?? {}
+  const lock = async (id: number | null, sql: string) => id === null || (await tx.run(sql, [id])).changes > 0
+  const isThere =
+    (await lock(sessionId, 'UPDATE sessions SET user_id = user_id WHERE id = ?')) &&
+    (await lock(tokenId, 'UPDATE personal_tokens SET user_id = user_id WHERE id = ?'))
+  if (!isThere) throw new SignedOut()
+}
 
 export async function recordAction(tx: Transaction, { dialect }: Driver, act: Act, changed: Changed): Promise<void> {
   const { actor, operation } = act

@@ -25,6 +25,15 @@ export class StoreFull extends StoreConflict {
   override name = 'StoreFull'
 }
 
+/** The session or the token of whoever asks, or what it was to be opened by, has ended since it was looked at. */
+export class SignedOut extends StoreConflict {
+  override name = 'SignedOut'
+
+  constructor() {
+    super({ zh: '登录已失效，请重新登录', en: 'you were signed out meanwhile: sign in again' })
+  }
+}
+
 /** Another process applies the same catalogue file and has written this row first; nothing was written here. */
 export class AppliedElsewhere extends Error {
   override name = 'AppliedElsewhere'

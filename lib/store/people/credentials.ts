@@ -3,10 +3,10 @@ import type { Act, Person } from '../../base/people.ts'
 import type { Driver, Param, Transaction } from '../base/driver.ts'
 import type { Credentials, CredentialsChange } from './records.ts'
 import type { Sealer } from '../catalogue/secrets.ts'
-import { recordAction } from '../base/actions.ts'
+import { checkActor, recordAction } from '../base/actions.ts'
 import { integer, text, textOrNull } from '../base/text.ts'
 import { endLinksOf } from './link-rows.ts'
-import { addNotice, lockUser, personById, subject } from './person.ts'
+import { markOf, markWith, addNotice, lockUser, personById, subject } from './person.ts'
 import { endAllSessions } from './sessions.ts'
 
 const nameOf = (publicId: string): string => `totp:${publicId}`
@@ -24,6 +24,7 @@ export async function writeCredentials(
   { password, totp, passkeys, passkey, recoveryCodes, notice, endTokens }: CredentialsChange & PasskeyNamed,
   act: Act,
 ): Promise<void> {
+  await checkActor(tx, act)
   const { id } = person
   const set: [string, Param][] = password === undefined ? [] : [['password = ?', password]]
   if (totp === null) set.push(['totp = ?', null], ['totp_next = ?', null], ['totp_step = ?', null])
@@ -99,9 +100,22 @@ export class CredentialRows {
     })
   }
 
-  /** The same password under newer parameters. Nothing happens when it has changed meanwhile. */
-  async rehash(userId: number, from: string, to: string): Promise<void> {
-    await this.#driver.run('rehash', 'UPDATE users SET password = ? WHERE id = ? AND password = ?', [to, userId, from])
+  /**
+   * The same password under newer parameters. Nothing happens when it has changed meanwhile. Returns what `mark` has become by this, and by
+   * nothing else.
+   */
+  async rehash(userId: number, from: string, to: string, mark: string): Promise<string> {
+    const update = 'UPDATE users SET password = ? WHERE id = ? AND password = ?'
+    const { changes } = await this.#driver.run('rehash', update, [to, userId, from])
+    return changes > 0 ? markWith(to, mark.slice(mark.indexOf(' ') + 1)) : mark
+  }
+
+  /**
+   * A text that changes with the user's password, factors and status, and with nothing else: neither with a code that is used nor with the
+   * time of a passkey.
+   */
+  mark(userId: number): Promise<string> {
+    return markOf({ query: (sql, params) => this.#driver.query('credentials', sql, params) }, userId)
   }
 
   startTotp(userId: number, secret: string): Promise<void> {

@@ -3,7 +3,7 @@ import { publicId } from '../../base/ids.ts'
 import type { Act, Role } from '../../base/people.ts'
 import type { Driver, Param, Row, Transaction } from '../base/driver.ts'
 import type { Link, LinkKind, NewLink } from './records.ts'
-import { recordAction } from '../base/actions.ts'
+import { checkActor, recordAction } from '../base/actions.ts'
 import { integer, integerOrNull, jsonOrNull, text, textOrNull, toJson } from '../base/text.ts'
 import { addNotice, lockUser, subject } from './person.ts'
 
@@ -61,9 +61,9 @@ export async function insertLink(tx: Transaction, driver: Driver, link: NewLink,
 
 /** A reset is told to the person whom it is for; who asked for it by mail is that person. */
 async function recordLink(tx: Transaction, driver: Driver, link: Link, act: Act): Promise<void> {
-  if (link.userId === null)
-    return recordAction(tx, driver, act, { ...invitation(link), before: null, after: logged(link) })
-  const person = await lockUser(tx, link.userId)
+  const person = link.userId === null ? null : await lockUser(tx, link.userId)
+  await checkActor(tx, act)
+  if (person === null) return recordAction(tx, driver, act, { ...invitation(link), before: null, after: logged(link) })
   if (link.kind === 'reset' && act.actor.userId !== person.id)
     await addNotice(tx, person, { kind: 'reset_link', atMs: link.createdAtMs })
   const expires_at = new Date(link.expiresAtMs).toISOString()

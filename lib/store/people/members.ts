@@ -4,7 +4,7 @@ import { ACCOUNT_COLUMNS, type PageFilter, accountOf } from '../accounts/account
 import { type Driver, DuplicateKey, type Transaction } from '../base/driver.ts'
 import type { Membership, RoleChange } from './records.ts'
 import { StoreConflict, StoreFull } from '../base/errors.ts'
-import { recordAction } from '../base/actions.ts'
+import { checkActor, recordAction } from '../base/actions.ts'
 import { contains, integer, pattern, text } from '../base/text.ts'
 import { PERSON_COLUMNS, leaveKeys, personById, toPerson } from './person.ts'
 import { endInvitations } from './link-rows.ts'
@@ -115,6 +115,7 @@ export class Members {
   setRole({ userId, accountId, role: next, keysTo = null }: RoleChange, act: Act): Promise<void> {
     return this.#driver.transaction('setRole', async tx => {
       await tx.run('UPDATE accounts SET name = name WHERE id = ?', [accountId])
+      await checkActor(tx, act)
       const own = [userId, accountId]
       const [row] = await tx.query('SELECT role FROM members WHERE user_id = ? AND account_id = ?', own)
       if (row === undefined)

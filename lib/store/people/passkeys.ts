@@ -3,6 +3,7 @@
  * was made for: one that nobody answers leaves nothing in the store, and any gateway of the store knows one of another. Its answer is
  * written down, in the transaction in which it counts, so that there is no second one.
  */
+
 import { hashOf } from '../../base/secrets.ts'
 import { publicId } from '../../base/ids.ts'
 import type { Act, Person } from '../../base/people.ts'
@@ -125,9 +126,9 @@ export class PasskeyRows {
     }
   }
 
-  /** Takes an answer whose signature is right. From then on the passkey signs in alone. */
+  /** Takes an answer whose signature is right. From then on the passkey signs in alone, unless the password was reset since the passkey was read. */
   use(
-    { id }: Pick<Passkey, 'id'>,
+    { id, alone }: Pick<Passkey, 'id' | 'alone'>,
     now: Pick<Passkey, 'counter' | 'synced'>,
     answered: Answered,
     atMs: number,
@@ -135,8 +136,8 @@ export class PasskeyRows {
     return this.#driver.transaction('usePasskey', async tx => {
       if (!(await answer(tx, this.#driver, answered, atMs))) return 'answered before'
       await tx.run('UPDATE passkeys SET name = name WHERE id = ?', [id])
-      const [row] = await tx.query('SELECT counter FROM passkeys WHERE id = ?', [id])
-      if (row === undefined) return 'gone'
+      const [row] = await tx.query('SELECT counter, alone FROM passkeys WHERE id = ?', [id])
+      if (row === undefined || (integer(row, 'alone') === 1) !== alone) return 'gone'
       const before = integer(row, 'counter')
       // authenticators that do not count say 0 each time
       if (now.counter <= before && (now.counter > 0 || before > 0)) return 'counter'

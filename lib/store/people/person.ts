@@ -5,6 +5,7 @@ import { StoreConflict } from '../base/errors.ts'
 import { integer, json, text, textOrNull } from '../base/text.ts'
 import { recordAction } from '../base/actions.ts'
 import { recordKeyChange } from '../accounts/key-rows.ts'
+import { hashOf } from '../../base/secrets.ts'
 
 const PLAIN = [
   'id',
@@ -56,6 +57,21 @@ export async function lockUser(tx: Transaction, id: number): Promise<Person> {
   await tx.run('UPDATE users SET name = name WHERE id = ?', [id])
   return personById(tx, id)
 }
+
+const PROOFS =
+  'SELECT u.password, u.totp, u.status, u.operator, ' +
+  '(SELECT COUNT(*) FROM passkeys p WHERE p.user_id = u.id) AS passkeys, ' +
+  '(SELECT COALESCE(MAX(p.id), 0) FROM passkeys p WHERE p.user_id = u.id) AS newest FROM users u WHERE u.id = ?'
+
+/** `CredentialRows.mark`, also within a transaction. */
+export async function markOf(tx: Pick<Transaction, 'query'>, userId: number): Promise<string> {
+  const [row] = await tx.query(PROOFS, [userId])
+  if (row === undefined) return ''
+  const rest = ['totp', 'status', 'operator', 'passkeys', 'newest'].map(column => row[column] ?? '').join(' ')
+  return markWith(textOrNull(row, 'password'), hashOf(rest))
+}
+
+export const markWith = (password: string | null, rest: string): string => `${hashOf(password ?? '')} ${rest}`
 
 /** Throws StoreConflict where a user without a password has no other way in any more. The user's row is locked. */
 export async function checkWayIn(tx: Pick<Transaction, 'query'>, userId: number): Promise<void> {

@@ -87,6 +87,8 @@ export interface NewSession {
   hash: string
   userId: number
   atMs: number
+  /** Of the credentials before the user proved them (`CredentialRows.mark`): none is opened when they have changed since. null = nothing was proven. */
+  mark: string | null
   /** When the user has proven who it is; null = not lately enough to count. */
   provenAtMs: number | null
   ip: string

@@ -5,7 +5,8 @@ import type { Driver, Row, Transaction } from '../base/driver.ts'
 import type { NewSession, Session } from './records.ts'
 import { recordAction } from '../base/actions.ts'
 import { integer, integerOrNull, text } from '../base/text.ts'
-import { PERSON_COLUMNS, personById, subject as user, toPerson } from './person.ts'
+import { lockUser, markOf, PERSON_COLUMNS, personById, subject as user, toPerson } from './person.ts'
+import { SignedOut } from '../base/errors.ts'
 
 const COLUMNS = 's.id, s.public_id, s.user_id AS owner, s.created_at_ms, s.seen_at_ms, s.proven_at_ms, s.ip, s.agent'
 
@@ -47,9 +48,12 @@ export class Sessions {
     this.#driver = driver
   }
 
+  /** Throws SignedOut when the credentials have another mark than the session is to be opened by. */
   create(session: NewSession, act: Act): Promise<Session> {
     return this.#driver.transaction('createSession', async tx => {
-      const { hash, userId, atMs, provenAtMs, ip, agent } = session
+      const { hash, userId, atMs, provenAtMs, mark, ip, agent } = session
+      await lockUser(tx, userId)
+      if (mark !== null && mark !== (await markOf(tx, userId))) throw new SignedOut()
       const id = publicId()
       const insert =
         'INSERT INTO sessions (public_id, hash, user_id, created_at_ms, seen_at_ms, proven_at_ms, ip, agent) ' +

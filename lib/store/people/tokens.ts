@@ -5,7 +5,7 @@ import type { Act, Person, Scope } from '../../base/people.ts'
 import { type Driver, DuplicateKey, type Row, type Transaction } from '../base/driver.ts'
 import type { Identified, NewPersonalToken, PersonalToken } from './records.ts'
 import { StoreConflict, StoreFull } from '../base/errors.ts'
-import { recordAction } from '../base/actions.ts'
+import { checkActor, recordAction } from '../base/actions.ts'
 import { integer, integerOrNull, jsonOrNull, text, toJson } from '../base/text.ts'
 import { PERSON_COLUMNS, checkWayIn, lockUser, subject, toPerson } from './person.ts'
 
@@ -42,6 +42,7 @@ export async function insertIdentity(
   act: Act,
 ): Promise<void> {
   const person = await lockUser(tx, userId)
+  await checkActor(tx, act)
   const there = await tx.query('SELECT id FROM identities WHERE user_id = ?', [userId])
   if (there.length >= MOST_IDENTITIES)
     throw new StoreFull({
@@ -65,6 +66,7 @@ export class Tokens {
     return this.#driver.transaction('createToken', async tx => {
       const { userId, name, hash, hint, scope, allowIps, createdAtMs, expiresAtMs } = token
       await lockUser(tx, userId)
+      await checkActor(tx, act)
       const there = await tx.query('SELECT id FROM personal_tokens WHERE user_id = ?', [userId])
       if (there.length >= MOST_TOKENS)
         throw new StoreFull({
