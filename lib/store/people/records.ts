@@ -87,7 +87,7 @@ export interface NewSession {
   hash: string
   userId: number
   atMs: number
-  /** Of the credentials before the user proved them (`CredentialRows.mark`): none is opened when they have changed since. null = nothing was proven. */
+  /** What `CredentialRows.mark` said before the user proved who it is: when it says something else, none is opened. null = any may be in force. */
   mark: string | null
   /** When the user has proven who it is; null = not lately enough to count. */
   provenAtMs: number | null
