@@ -87,7 +87,7 @@ export const WORKLOADS: Workload[] = [
   { ...closed, name: '401 flood', upstream: null, warmup: 20_000, inventedKeys: 'few' },
   { ...closed, name: '401 flood, new keys', upstream: null, inventedKeys: 'new', requests: 6000 },
   { kind: 'steady', name: '200 requests/s', rate: 200, seconds: 8 },
-  { kind: 'idle', name: 'idle streams', streams: 5000, rampMs: 3000, settleMs: 1000, warmup: 4000 },
+  { kind: 'idle', name: 'idle streams', streams: 5000, rampMs: 3000, settleMs: 6000, warmup: 4000 },
   { kind: 'mixed', name: 'mixed, MySQL', rate: 500, seconds: 5 },
   { kind: 'start', name: 'start', times: 5 },
 ]

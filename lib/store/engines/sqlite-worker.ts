@@ -13,14 +13,17 @@ const { path } = workerData as { path: string }
 const database = new SqliteDatabase(path)
 
 /** What a module needs is loaded with it: most threads only answer statements, and start sooner without. */
+const load = (work: string) =>
+  Promise.all([import(work) as Promise<{ beside: BesideEngine }>, import('./sqlite.ts'), import('./sqlite-thread.ts')])
+/** By address, because an import of what is loaded takes time, too. */
+const loaded = new Map<string, Awaited<ReturnType<typeof load>>>()
+
 async function work({ work, args }: Extract<WorkerRequest, { kind: 'beside' }>): Promise<WorkerAnswer> {
   const statements: boolean[] = []
   try {
-    const [{ beside }, { dialect, inSameThread }, { SqliteConnection }] = await Promise.all([
-      import(work) as Promise<{ beside: BesideEngine }>,
-      import('./sqlite.ts'),
-      import('./sqlite-thread.ts'),
-    ])
+    const modules = loaded.get(work) ?? (await load(work))
+    loaded.set(work, modules)
+    const [{ beside }, { dialect, inSameThread }, { SqliteConnection }] = modules
     const connection = new SqliteConnection(path, (_, ok) => statements.push(ok), inSameThread(database))
     const here: Parameters<BesideEngine>[0] = {
       dialect,
