@@ -91,23 +91,18 @@ export class EventShape {
     let at = from
     while (this.#isFresh && at < chunk.length) {
       const text = chunk.toString('latin1', at, at + WINDOW)
-      const told = this.#tellIn(text, found)
+      let told = 0
+      let count = 0
+      for (let end = this.#endOf(text, 0); end >= 0; end = this.#endOf(text, told)) {
+        this.#read = this.#due = this.#tries = 0
+        found.again(this.#text)
+        told = end
+        count++
+      }
+      if (told * MOST_KEPT < text.length) found.copyLast(count)
       at += told
       this.#isFresh = told > 0 && (at === chunk.length || text.length === WINDOW)
     }
-    return at
-  }
-
-  #tellIn(text: string, found: FoundEvents): number {
-    let at = 0
-    let count = 0
-    for (let end = this.#endOf(text, 0); end >= 0; end = this.#endOf(text, at)) {
-      this.#read = this.#due = this.#tries = 0
-      found.again(this.#text)
-      at = end
-      count++
-    }
-    if (at * MOST_KEPT < text.length) found.copyLast(count)
     return at
   }
 
