@@ -1,9 +1,23 @@
-/** Errors in the form that chat completions and responses share. */
+/** What chat completions and responses share: members of a request, errors, citations, files. */
 import { decode } from '../protocols/json/text.ts'
 import type { CacheLife, Format, MediaPart } from './ask.ts'
 import { type Citation, type Failure, type FailureKind, Untranslatable, type WrittenError } from './events.ts'
 import { EMPTY_TEXT, type JsonText, type Literal, literal, object, typed } from './json/literal.ts'
 import type { Node, Tree } from './json/tree.ts'
+import { drop, type MemberReaders, string } from './request-reader.ts'
+
+/** Members of a request that both have. */
+export const OPENAI_MEMBERS: MemberReaders = {
+  prompt_cache_key: string('cacheKey'),
+  prompt_cache_options: drop('cache_control'),
+  prompt_cache_retention: drop('cache_control'),
+  safety_identifier: string('user'),
+  user: string('user'),
+  service_tier: string('tier'),
+  store: drop('metadata'),
+  metadata: drop('metadata'),
+  moderation: drop('moderation'),
+}
 
 const WORDS: Readonly<Record<FailureKind, readonly [type: string, code: string | null]>> = {
   invalid: ['invalid_request_error', null],

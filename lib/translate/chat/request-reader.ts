@@ -5,7 +5,7 @@ import { EMPTY_TEXT, join, type Literal, quote } from '../json/literal.ts'
 import type { ShortBody } from '../json/short-body.ts'
 import type { Node, Tree } from '../json/tree.ts'
 import { unseal } from '../opaque.ts'
-import { breakpointOf, fileAt, mediaAt, schemaFormat } from '../openai.ts'
+import { breakpointOf, fileAt, mediaAt, OPENAI_MEMBERS, schemaFormat } from '../openai.ts'
 import {
   addSystem,
   askOf,
@@ -27,7 +27,6 @@ import {
   sampling,
   setEffort,
   stop,
-  string,
   topLogprobs,
   treeOfBody,
 } from '../request-reader.ts'
@@ -354,15 +353,7 @@ const MEMBERS: MemberReaders = {
   thinking,
   enable_thinking: enableThinking,
   thinking_budget: thinkingBudget,
-  prompt_cache_key: string('cacheKey'),
-  prompt_cache_options: drop('cache_control'),
-  prompt_cache_retention: drop('cache_control'),
-  safety_identifier: string('user'),
-  user: string('user'),
-  service_tier: string('tier'),
-  store: drop('metadata'),
-  metadata: drop('metadata'),
-  moderation: drop('moderation'),
+  ...OPENAI_MEMBERS,
   prediction: drop('prediction'),
   verbosity: drop('verbosity'),
   web_search_options: readSearch,

@@ -5,7 +5,7 @@ import { EMPTY_TEXT, type JsonText, join, type Literal, object, oneLine, quote }
 import type { ShortBody } from '../json/short-body.ts'
 import type { Node, Tree } from '../json/tree.ts'
 import { unseal } from '../opaque.ts'
-import { breakpointOf, fileAt, mediaAt, schemaFormat } from '../openai.ts'
+import { breakpointOf, fileAt, mediaAt, OPENAI_MEMBERS, schemaFormat } from '../openai.ts'
 import {
   addSystem,
   askOf,
@@ -25,7 +25,6 @@ import {
   refuseMember,
   sampling,
   setEffort,
-  string,
   topLogprobs,
   treeOfBody,
 } from '../request-reader.ts'
@@ -351,15 +350,7 @@ const MEMBERS: MemberReaders = {
   text,
   include,
   truncation,
-  prompt_cache_key: string('cacheKey'),
-  prompt_cache_options: drop('cache_control'),
-  prompt_cache_retention: drop('cache_control'),
-  safety_identifier: string('user'),
-  user: string('user'),
-  service_tier: string('tier'),
-  store: drop('metadata'),
-  metadata: drop('metadata'),
-  moderation: drop('moderation'),
+  ...OPENAI_MEMBERS,
   context_management: drop('context_management'),
   background: onlyFalse,
   previous_response_id: refuseMember,
