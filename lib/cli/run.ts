@@ -1,19 +1,17 @@
 /**
  * The commands of the command line and their options. Each command loads only the code that it needs, so that it starts
- * quickly. A failure that is expected prints one line for each problem; `EXIT` has the exit codes.
+ * quickly.
  */
 import { addDoctor } from './doctor-options.ts'
+import { EXIT, endFailed } from './failure.ts'
 import { addPay } from './pay-options.ts'
 import { addImport } from './price-options.ts'
 import { say, URL_HELP } from './output.ts'
+import { CONFIG_PLACES, findConfig, serve } from './serve.ts'
 import { addUpkeep } from './upkeep-options.ts'
 import { Argument, Command, CommanderError, InvalidArgumentError } from 'commander'
-import { existsSync } from 'node:fs'
 import { VERSION } from '../base/version.ts'
 import { type Listener, duration, parseListener } from '../config/scalars.ts'
-import { ConfigError } from '../config/yaml.ts'
-import { OperationError, type OperationFault } from '../operations/error.ts'
-import { StoreConflict, StoreUnavailable } from '../store/base/errors.ts'
 
 interface ConfigOption {
   config: string
@@ -35,23 +33,7 @@ interface SimulateFlags {
   seed?: number
 }
 
-const NO_TOKEN =
-  'admin_token: expected a token of 8 characters or more for the admin API, found none: ' +
-  'set it in the file or, where the file says so, in the environment (GATEWAY_ADMIN_TOKEN)'
-
-/** Where the config file is looked for, in this order, when neither `--config` nor GATEWAY_CONFIG names it. */
-const CONFIG_PLACES = ['/etc/gateway/gateway.yaml', 'gateway.yaml', 'config/gateway.yaml']
 const CONFIG_HELP = `config file (default: GATEWAY_CONFIG, or the first there is of ${CONFIG_PLACES.join(', ')})`
-
-function findConfig(env: NodeJS.ProcessEnv): string {
-  const named = env['GATEWAY_CONFIG']
-  if (named) return named
-  const found = CONFIG_PLACES.find(file => existsSync(file))
-  if (found !== undefined) return found
-  throw new ConfigError([
-    `gateway: no config file: there is none at ${CONFIG_PLACES.join(', ')}; name one with --config or GATEWAY_CONFIG`,
-  ])
-}
 
 /**
  * Runs one command, and ends the process when it failed. `serve`, `demo` and `simulate` go on working after this has
@@ -67,8 +49,7 @@ export async function runCommand(args: string[], root: string): Promise<void> {
     if (error instanceof CommanderError) {
       process.exit(error.exitCode === 0 ? 0 : EXIT.usage)
     }
-    process.stderr.write(`${explain(error)}\n`)
-    process.exit(exitCodeOf(error))
+    endFailed(error)
   }
 }
 
@@ -123,13 +104,7 @@ async function createProgram(args: readonly string[], root: string): Promise<Com
   const command = under(program)
 
   command('serve', 'serve until told to stop: SIGTERM and SIGINT drain, SIGHUP reloads').action(
-    async ({ config }: ConfigOption) => {
-      const { ConfigError, loadConfig } = await import('../config/config.ts')
-      const read = loadConfig(config, process.env)
-      if (read.adminToken === null) throw new ConfigError([`${config}: ${NO_TOKEN}`])
-      const { serveGateway } = await import('../process/serve.ts')
-      await serveGateway(read, { configFile: config, env: process.env })
-    },
+    ({ config }: ConfigOption) => serve(config),
   )
   command('check', 'validate the config and the catalogue it names')
     .option('--force', 'only warn of what the rules of sense refuse')
@@ -258,37 +233,3 @@ const toNumber = (least: number, most: number) => (text: string) => {
     throw new InvalidArgumentError(`Expected a number from ${least} to ${most}.`)
   return number
 }
-
-/** 0 is success. */
-const EXIT = { failed: 1, usage: 2, missing: 3, forbidden: 4, conflict: 5 } as const
-
-const EXIT_OF: Record<OperationFault, number> = {
-  invalid: EXIT.usage,
-  missing: EXIT.missing,
-  gone: EXIT.missing,
-  forbidden: EXIT.forbidden,
-  conflict: EXIT.conflict,
-  full: EXIT.conflict,
-  throttled: EXIT.failed,
-}
-
-export function exitCodeOf(error: unknown): number {
-  if (error instanceof OperationError) return EXIT_OF[error.fault]
-  return error instanceof StoreConflict ? EXIT.conflict : EXIT.failed
-}
-
-/** One line for each problem that the operator can solve; the whole stack when the error is a bug of the program. */
-export function explain(error: unknown): string {
-  if (error instanceof ConfigError) return error.message
-  if (error instanceof StoreUnavailable)
-    return `gateway: the store cannot be used: ${error.message}. Does it run, at the address and under the name and password that \`store\` says?`
-  if (error instanceof StoreConflict || error instanceof OperationError) return `gateway: ${error.message}`
-  if (error instanceof Error && isExpected(error)) return `gateway: ${error.message}`
-  return error instanceof Error ? (error.stack ?? error.message) : String(error)
-}
-
-/**
- * The system refused (port in use, no permission), or the program threw a plain Error with a text for people. Bugs are
- * of other classes, such as TypeError.
- */
-const isExpected = (error: Error): boolean => error.constructor === Error || 'syscall' in error

@@ -52,11 +52,12 @@ class Supervisor {
     process.on('SIGHUP', () => this.#reload())
     process.on('SIGUSR2', () => this.#renew())
     for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => this.#stop(signal))
-    this.#serving = this.#begin()
+    this.#serving = this.#begin(undefined) // by this very Node, which `bin/gateway` has just chosen
   }
 
-  #begin(): Child {
-    const child = new Child(this.#args, this.#sockets)
+  /** `bin`: what chooses the Node of the child; undefined = that of this process. */
+  #begin(bin: string | undefined): Child {
+    const child = new Child(this.#args, this.#sockets, bin)
     child.process.on('message', (message: FromChild) => {
       if (message.type === 'ready') this.#ready(child)
     })
@@ -114,7 +115,7 @@ class Supervisor {
   #renew(): void {
     if (this.#stopping || this.#joining !== null || this.#serving?.ready !== true) return
     try {
-      this.#joining = this.#begin()
+      this.#joining = this.#begin(process.env['GATEWAY_BIN'])
     } catch (error) {
       void report({ err: error }, 'no new process can be started: the old one serves on')
     }
@@ -135,8 +136,7 @@ class Child {
   readonly sockets = new Set<string>()
   ready = false
 
-  constructor(args: string[], sockets: Map<string, Handle>) {
-    const bin = process.env['GATEWAY_BIN']
+  constructor(args: string[], sockets: Map<string, Handle>, bin: string | undefined) {
     const [command, ...first] = bin ? [bin] : [process.execPath, ...process.execArgv, process.argv[1] as string]
     this.process = spawn(command as string, [...first, ...args], {
       env: { ...process.env, [SUPERVISED]: '1' },

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { exitCodeOf, explain } from '../../lib/cli/run.ts'
+import { exitCodeOf, explain } from '../../lib/cli/failure.ts'
 import { OperationError } from '../../lib/operations/error.ts'
 import { StoreConflict, StoreUnavailable } from '../../lib/store/base/errors.ts'
 import { ConfigError } from '../../lib/config/yaml.ts'
