@@ -7,7 +7,7 @@ import { EXIT, endFailed } from './failure.ts'
 import { addPay } from './pay-options.ts'
 import { addImport } from './price-options.ts'
 import { say, URL_HELP } from './output.ts'
-import { CONFIG_PLACES, findConfig, serve } from './serve.ts'
+import { CONFIG_PLACES, findConfig, serveFrom } from './serve.ts'
 import { addUpkeep } from './upkeep-options.ts'
 import { Argument, Command, CommanderError, InvalidArgumentError } from 'commander'
 import { VERSION } from '../base/version.ts'
@@ -104,7 +104,7 @@ async function createProgram(args: readonly string[], root: string): Promise<Com
   const command = under(program)
 
   command('serve', 'serve until told to stop: SIGTERM and SIGINT drain, SIGHUP reloads').action(
-    ({ config }: ConfigOption) => serve(config),
+    ({ config }: ConfigOption) => serveFrom(config),
   )
   command('check', 'validate the config and the catalogue it names')
     .option('--force', 'only warn of what the rules of sense refuse')

@@ -23,7 +23,7 @@ export function findConfig(env: NodeJS.ProcessEnv): string {
   ])
 }
 
-export async function serve(config: string): Promise<void> {
+export async function serveFrom(config: string): Promise<void> {
   const { loadConfig } = await import('../config/config.ts')
   const read = loadConfig(config, process.env)
   if (read.adminToken === null) throw new ConfigError([`${config}: ${NO_TOKEN}`])
@@ -37,10 +37,10 @@ export const isPlainServe = ([command, option, file, ...more]: readonly string[]
   more.length === 0 &&
   (option === undefined || (option === '--config' && file !== undefined && !file.startsWith('-')))
 
-/** Does what `runCommand` would with such a command line. */
+/** This is what `runCommand` does with such a command line. */
 export async function runServe([, , file]: readonly string[]): Promise<void> {
   try {
-    await serve(file ?? findConfig(process.env))
+    await serveFrom(file ?? findConfig(process.env))
   } catch (error) {
     endFailed(error)
   }
