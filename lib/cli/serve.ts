@@ -37,7 +37,6 @@ export const isPlainServe = ([command, option, file, ...more]: readonly string[]
   more.length === 0 &&
   (option === undefined || (option === '--config' && file !== undefined && !file.startsWith('-')))
 
-/** This is what `runCommand` does with such a command line. */
 export async function runServe([, , file]: readonly string[]): Promise<void> {
   try {
     await serveFrom(file ?? findConfig(process.env))
