@@ -73,7 +73,7 @@ export const WORKLOADS: Workload[] = [
   paced(200),
   paced(64),
   paced(16),
-  { ...closed, name: '200 KB body', warmup: 500, requests: 1200, bodyBytes: 200_000 },
+  { ...closed, name: '200 KB body', warmup: 3000, requests: 1200, bodyBytes: 200_000 },
   {
     ...closed,
     name: '20 MB body',
