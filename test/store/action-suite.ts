@@ -220,7 +220,7 @@ const STEPS: Step[] = [
   ['it is deleted again', s => s.catalogue.deleteChannel('one', ACT), null],
 ]
 
-/** `newUrl` gives an empty store each time. */
+/** `newUrl` gives nothing each time, not even tables. */
 export function actionSuite(t: Test, newUrl: NewUrl): void {
   // The steps name rows by the numbers that a new store gives them.
   const open = async (t: Test): Promise<Store> => {

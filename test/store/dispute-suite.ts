@@ -2,11 +2,11 @@
 import type { Test } from 'tap'
 import { idAt } from '../../lib/base/ids.ts'
 import { micro, ZERO } from '../../lib/base/money.ts'
-import { openStore, type Store } from '../../lib/store/store.ts'
+import type { Store } from '../../lib/store/store.ts'
 import { accountPurse } from '../../lib/store/books/purses.ts'
 import type { Dispute } from '../../lib/store/books/disputes.ts'
 import type { NewEntry } from '../../lib/store/books/entries.ts'
-import type { NewUrl } from '../support/databases.ts'
+import type { Databases } from '../support/databases.ts'
 import { fund, SETUP, settlement, usageRow } from '../support/store.ts'
 
 const DAY_MS = 86_400_000
@@ -21,12 +21,10 @@ const entryFor = (id: string, amount: number): NewEntry => ({
   note: 'it was true',
 })
 
-export function disputeSuite(t: Test, newUrl: NewUrl): void {
+export function disputeSuite(t: Test, { pair }: Databases): void {
   const check = (name: string, fn: (t: Test, one: Store, two: Store) => Promise<void>) =>
     t.test(name, async t => {
-      const url = await newUrl(t)
-      const [one, two] = [1, 2].map(() => openStore(url, { secret: 'x' })) as [Store, Store]
-      t.teardown(() => Promise.all([one.close(), two.close()]))
+      const { one, two } = await pair(t, { secret: 'x' })
       for (const id of ['h1', 'h2']) await one.holders.register({ id, host: 'here', beat: 0 })
       await fn(t, one, two)
     })

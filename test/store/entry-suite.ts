@@ -1,9 +1,9 @@
 /** What every store must do with entries: book each once, take away only what is free, and read them with charges. */
-import type { NewUrl } from '../support/databases.ts'
+import type { Databases } from '../support/databases.ts'
 import type { Test } from 'tap'
 import { idAt } from '../../lib/base/ids.ts'
 import { micro } from '../../lib/base/money.ts'
-import { openStore, type Store } from '../../lib/store/store.ts'
+import type { Store } from '../../lib/store/store.ts'
 import { accountPurse } from '../../lib/store/books/purses.ts'
 import type { Booked, EntryKind, NewEntry } from '../../lib/store/books/entries.ts'
 import { StoreConflict } from '../../lib/store/base/errors.ts'
@@ -23,12 +23,10 @@ const entry = (kind: EntryKind, amount: number, reference: string): NewEntry => 
 
 const creditOf = async (store: Store, accountId: number) => (await store.books.purses([accountPurse(accountId)]))[0]!
 
-export function entrySuite(t: Test, newUrl: NewUrl): void {
+export function entrySuite(t: Test, { pair }: Databases): void {
   const check = (name: string, fn: (t: Test, one: Store, two: Store) => Promise<void>) =>
     t.test(name, async t => {
-      const url = await newUrl(t)
-      const [one, two] = [1, 2].map(() => openStore(url, { secret: 'x' })) as [Store, Store]
-      t.teardown(() => Promise.all([one.close(), two.close()]))
+      const { one, two } = await pair(t, { secret: 'x' })
       for (const id of ['h1', 'h2']) await one.holders.register({ id, host: 'here', beat: 0 })
       await fn(t, one, two)
     })

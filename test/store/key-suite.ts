@@ -1,7 +1,7 @@
 /** What every store must do with keys beside making and changing them: other secrets, last uses, pages, kept lists. */
-import type { NewUrl } from '../support/databases.ts'
+import type { Databases } from '../support/databases.ts'
 import type { Test } from 'tap'
-import { openStore, type Store } from '../../lib/store/store.ts'
+import type { Store } from '../../lib/store/store.ts'
 import {
   KEY_ORDERS,
   type KeyCondition,
@@ -21,15 +21,11 @@ import { until } from '../support/wait.ts'
 const HOUR_MS = 3_600_000
 const secret = (name: string) => ({ hash: `hash-${name}`, hint: `sk-…${name}` })
 
-/** `newUrl` gives an empty store each time. Two instances of one store stand for two gateways. */
-export function keySuite(t: Test, newUrl: NewUrl): void {
+export function keySuite(t: Test, { pair }: Databases): void {
   const check = (name: string, fn: (t: Test, one: Store, two: Store, ops: string[]) => Promise<void>) =>
     t.test(name, async t => {
-      const url = await newUrl(t)
       const ops: string[] = []
-      const options = { secret: 'x', onStatement: (op: string) => ops.push(op) }
-      const [one, two] = [1, 2].map(() => openStore(url, options)) as [Store, Store]
-      t.teardown(() => Promise.all([one.close(), two.close()]))
+      const { one, two } = await pair(t, { secret: 'x', onStatement: op => ops.push(op) })
       await fn(t, one, two, ops)
     })
 

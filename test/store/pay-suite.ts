@@ -1,5 +1,5 @@
 /** What every store must do with orders: prove and credit each once, freeze only what may go back, and add up. */
-import type { NewUrl } from '../support/databases.ts'
+import type { Databases } from '../support/databases.ts'
 import type { Test } from 'tap'
 import { idAt } from '../../lib/base/ids.ts'
 import { formatMicro, micro } from '../../lib/base/money.ts'
@@ -12,12 +12,10 @@ import { ACT, FEN, LOOSE, newOrder, newRefund, proofOf } from '../support/orders
 import { seeded } from '../support/random.ts'
 import { fund, openDriver, settlement, usageRow } from '../support/store.ts'
 
-export function paySuite(t: Test, newUrl: NewUrl): void {
+export function paySuite(t: Test, { newUrl, pair }: Databases): void {
   const check = (name: string, fn: (t: Test, one: Store, two: Store) => Promise<void>) =>
     t.test(name, async t => {
-      const url = await newUrl(t)
-      const [one, two] = [1, 2].map(() => openStore(url, { secret: 'x' })) as [Store, Store]
-      t.teardown(() => Promise.all([one.close(), two.close()]))
+      const { one, two } = await pair(t, { secret: 'x' })
       for (const id of ['h1', 'h2']) await one.holders.register({ id, host: 'here', beat: 0 })
       await fn(t, one, two)
     })

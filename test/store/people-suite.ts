@@ -1,6 +1,5 @@
 /** What every store must do with people: keep them apart, let secrets work once, and end sessions when it matters. */
-
-import type { NewUrl } from '../support/databases.ts'
+import type { Databases } from '../support/databases.ts'
 import type { Test } from 'tap'
 import { openStore, type Store } from '../../lib/store/store.ts'
 import type { NewKey } from '../../lib/store/accounts/key-rows.ts'
@@ -65,15 +64,13 @@ const passkey = (credential: string, change: Partial<NewPasskey> = {}): NewPassk
 
 const answered = (hash: string) => ({ hash, untilMs: NOW + HOUR_MS })
 
-export function peopleSuite(t: Test, newUrl: NewUrl): void {
+export function peopleSuite(t: Test, { pair }: Databases): void {
   /** Statements of all checks that did not go through, a deadlock among them. */
   const failed: string[] = []
   const check = (name: string, fn: (t: Test, one: Store, two: Store, url: string) => Promise<void>) =>
     t.test(name, async t => {
-      const url = await newUrl(t)
       const onStatement = (op: string, ok: boolean) => ok || failed.push(op)
-      const [one, two] = [1, 2].map(() => openStore(url, { secret: 'the first secret', onStatement })) as [Store, Store]
-      t.teardown(() => Promise.all([one.close(), two.close()]))
+      const { one, two, url } = await pair(t, { secret: 'the first secret', onStatement })
       await fn(t, one, two, url)
     })
 

@@ -1,7 +1,7 @@
 /** What every store must do with prices: append a version with each change, and never lose or renumber one. */
-import type { NewUrl } from '../support/databases.ts'
+import type { Databases } from '../support/databases.ts'
 import type { Test } from 'tap'
-import { openStore, type Store } from '../../lib/store/store.ts'
+import type { Store } from '../../lib/store/store.ts'
 import { AppliedElsewhere, StoreConflict } from '../../lib/store/base/errors.ts'
 import type { FileDigests } from '../../lib/store/catalogue/applied.ts'
 import { MODEL_DEFAULTS } from '../../lib/catalog/schema.ts'
@@ -36,12 +36,10 @@ const history = async (store: Store, name: string) =>
 
 const inForce = async (store: Store) => Object.fromEntries((await store.catalogue.read()).priceVersions)
 
-export function priceSuite(t: Test, newUrl: NewUrl): void {
+export function priceSuite(t: Test, { pair }: Databases): void {
   const check = (name: string, fn: (t: Test, one: Store, two: Store, url: string) => Promise<void>) =>
     t.test(name, async t => {
-      const url = await newUrl(t)
-      const [one, two] = [1, 2].map(() => openStore(url, { secret: 'x' })) as [Store, Store]
-      t.teardown(() => Promise.all([one.close(), two.close()]))
+      const { one, two, url } = await pair(t, { secret: 'x' })
       await fn(t, one, two, url)
     })
 

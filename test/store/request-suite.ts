@@ -1,9 +1,9 @@
 /** What every store must do for the people of an account: their requests page by page, and what was refused. */
-import type { NewUrl } from '../support/databases.ts'
+import type { Databases } from '../support/databases.ts'
 import type { Test } from 'tap'
 import { attemptId, idAt, timeOfId } from '../../lib/base/ids.ts'
 import { type Micro, micro } from '../../lib/base/money.ts'
-import { openStore, type Store } from '../../lib/store/store.ts'
+import type { Store } from '../../lib/store/store.ts'
 import type { Page, Paging, RefusedRequest, RequestFilter } from '../../lib/store/usage/queries.ts'
 import { GRAIN } from '../../lib/store/usage/sums.ts'
 import { OUTCOMES, outcomeOf } from '../../lib/terms/usage-row.ts'
@@ -289,12 +289,10 @@ async function threshold(t: Test, store: Store): Promise<void> {
   ])
 }
 
-export function requestSuite(t: Test, newUrl: NewUrl): void {
+export function requestSuite(t: Test, { pair }: Databases): void {
   const check = (name: string, fn: (t: Test, store: Store, url: string) => Promise<void>) =>
     t.test(name, async t => {
-      const url = await newUrl(t)
-      const store = openStore(url, { secret: 'x' })
-      t.teardown(() => store.close())
+      const { one: store, url } = await pair(t, { secret: 'x' })
       await store.holders.register({ id: 'h', host: 'here', beat: 0 })
       await fn(t, store, url)
     })

@@ -1,6 +1,6 @@
 /** What every store must do, whatever it is made of. Two instances of one store stand for two gateways. */
 
-import type { NewUrl } from '../support/databases.ts'
+import { databasesFor, type NewUrl } from '../support/databases.ts'
 import type { Test } from 'tap'
 import { idAt, idMaker } from '../../lib/base/ids.ts'
 import { micro } from '../../lib/base/money.ts'
@@ -58,13 +58,13 @@ const many = <T>(count: number, fn: (i: number) => T): T[] => Array.from({ lengt
 
 /** `newUrl` gives a store without data each time. */
 export function storeSuite(t: Test, newUrl: NewUrl): void {
+  const databases = databasesFor(t, newUrl)
+  const { pair } = databases
   const check = (name: string, fn: (t: Test, pair: Pair) => Promise<void>) =>
     t.test(name, async t => {
-      const url = await newUrl(t)
       const ops = new Map<string, number>()
       const onStatement = (op: string) => void ops.set(op, (ops.get(op) ?? 0) + 1)
-      const [one, two] = [1, 2].map(() => openStore(url, { secret: SECRET, onStatement })) as [Store, Store]
-      t.teardown(() => Promise.all([one.close(), two.close()]))
+      const { one, two, url } = await pair(t, { secret: SECRET, onStatement })
       await Promise.all(['h1', 'h2'].map(id => one.holders.register({ id, host: 'here', beat: 0 })))
       await fn(t, { one, two, url, ops })
     })
@@ -668,16 +668,16 @@ export function storeSuite(t: Test, newUrl: NewUrl): void {
   })
 
   statsSuite(check)
-  usageSuite(t, newUrl)
-  t.test('requests and refusals of an account', async t => requestSuite(t, newUrl))
+  usageSuite(t, databases)
+  t.test('requests and refusals of an account', async t => requestSuite(t, databases))
   t.test('exports', async t => exportSuite(t, newUrl))
-  t.test('people', async t => peopleSuite(t, newUrl))
-  t.test('entries', async t => entrySuite(t, newUrl))
-  t.test('disputes', async t => disputeSuite(t, newUrl))
+  t.test('people', async t => peopleSuite(t, databases))
+  t.test('entries', async t => entrySuite(t, databases))
+  t.test('disputes', async t => disputeSuite(t, databases))
   t.test('the log of actions', async t => actionSuite(t, newUrl))
-  t.test('payments', async t => paySuite(t, newUrl))
-  t.test('transfers', async t => transferSuite(t, newUrl))
+  t.test('payments', async t => paySuite(t, databases))
+  t.test('transfers', async t => transferSuite(t, databases))
   t.test('payments, audited', async t => payAuditSuite(t, newUrl))
-  t.test('keys, their secrets and their uses', async t => keySuite(t, newUrl))
-  t.test('versions of prices', async t => priceSuite(t, newUrl))
+  t.test('keys, their secrets and their uses', async t => keySuite(t, databases))
+  t.test('versions of prices', async t => priceSuite(t, databases))
 }

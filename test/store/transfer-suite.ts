@@ -3,12 +3,12 @@
 import type { Test } from 'tap'
 import { micro } from '../../lib/base/money.ts'
 import type { Driver } from '../../lib/store/base/driver.ts'
-import { openStore, type Store } from '../../lib/store/store.ts'
+import type { Store } from '../../lib/store/store.ts'
 import { accountPurse } from '../../lib/store/books/purses.ts'
 import type { NewRefund } from '../../lib/store/payments/types.ts'
 import { type TransferOrder, idOfText, type NewTransfer, WEI } from '../../lib/terms/chain.ts'
 import type { Act } from '../../lib/base/people.ts'
-import type { NewUrl } from '../support/databases.ts'
+import type { Databases } from '../support/databases.ts'
 import { fund, openDriver } from '../support/store.ts'
 import { confirmTransfers, creditTransfers, proofOfTransfer } from '../support/transfers.ts'
 
@@ -22,13 +22,12 @@ const hash = (text: string) => `0x${Buffer.from(text).toString('hex').padStart(6
 const block = (no: number) => ({ no, hash: hash(`block ${no}`) })
 const until = (no: number) => ({ ...block(no), atMs: no * 450 })
 
-export function transferSuite(t: Test, newUrl: NewUrl): void {
+export function transferSuite(t: Test, { pair }: Databases): void {
   const check = (name: string, fn: (t: Test, one: Store, two: Store, driver: Driver) => Promise<void>) =>
     t.test(name, async t => {
-      const url = await newUrl(t)
-      const [one, two] = [1, 2].map(() => openStore(url, { secret: 'x' })) as [Store, Store]
+      const { one, two, url } = await pair(t, { secret: 'x' })
       const driver = openDriver(url)
-      t.teardown(() => Promise.all([one.close(), two.close(), driver.close()]))
+      t.teardown(() => driver.close())
       await fn(t, one, two, driver)
     })
 

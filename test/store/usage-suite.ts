@@ -1,9 +1,9 @@
 /** What every store must do with usage beyond its rows: sums, reports, rebuilding, refusals. */
-import type { NewUrl } from '../support/databases.ts'
+import type { Databases } from '../support/databases.ts'
 import type { Test } from 'tap'
 import { attemptId, idAt, isAttemptId, timeOfId } from '../../lib/base/ids.ts'
 import { micro } from '../../lib/base/money.ts'
-import { openStore, type Store } from '../../lib/store/store.ts'
+import type { Store } from '../../lib/store/store.ts'
 import { type RefusedRequest, SUMMARY_BY, SummaryRefused } from '../../lib/store/usage/queries.ts'
 import { type BookedRow, FIRST_BYTE_BOUNDS_MS, REPORTED_SUMS } from '../../lib/store/usage/rows.ts'
 import { FIRST_BYTE_BUCKETS } from '../../lib/store/usage/sums.ts'
@@ -468,12 +468,10 @@ async function spoil(url: string, sql: string): Promise<void> {
   await driver.close()
 }
 
-export function usageSuite(t: Test, newUrl: NewUrl): void {
+export function usageSuite(t: Test, { pair }: Databases): void {
   const check = (name: string, fn: (t: Test, one: Store, two: Store, url: string) => Promise<void>) =>
     t.test(name, async t => {
-      const url = await newUrl(t)
-      const [one, two] = [openStore(url, { secret: 'x' }), openStore(url, { secret: 'x' })] as const
-      t.teardown(() => Promise.all([one.close(), two.close()]))
+      const { one, two, url } = await pair(t, { secret: 'x' })
       await one.holders.register({ id: 'h', host: 'here', beat: 0 })
       await fn(t, one, two, url)
     })

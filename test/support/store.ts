@@ -4,7 +4,7 @@ import { backup, DatabaseSync } from 'node:sqlite'
 import type { Clock } from '../../lib/base/clock.ts'
 import { micro, ZERO } from '../../lib/base/money.ts'
 import { StoreHealth } from '../../lib/store/health.ts'
-import type { Driver } from '../../lib/store/base/driver.ts'
+import type { Driver, OnStatement } from '../../lib/store/base/driver.ts'
 import { openMysql } from '../../lib/store/engines/mysql.ts'
 import { Store } from '../../lib/store/store.ts'
 import { makeTables } from '../../lib/store/schema.ts'
@@ -88,14 +88,8 @@ export const intercepted = <T extends object>(
   })
 
 /** A driver of its own on a store, for what no method of the store does. */
-export const openDriver = (url: string): Driver =>
-  url.startsWith('sqlite:')
-    ? openSqlite(url, () => {})
-    : openMysql(
-        url,
-        () => {},
-        () => {},
-      )
+export const openDriver = (url: string, onStatement: OnStatement = () => {}): Driver =>
+  url.startsWith('sqlite:') ? openSqlite(url, onStatement) : openMysql(url, onStatement, () => {})
 
 /** A store that always answers, as the parts that wait for one know it. */
 export const wellStore = (clock: Clock): StoreHealth => new StoreHealth({ clock, store: { ping: async () => {} } })
