@@ -166,9 +166,6 @@ export function serve<Q, A>(
   })
 }
 
-/** A link to the folder of the thread that reads it: `PID/task/TID`. */
-const OWN_FOLDER = '/proc/thread-self'
-
 /**
  * Is called in a worker: the processor goes to the thread that relays requests first; not so far that a busy machine would never come
  * to this one. Only Linux has priorities of single threads; elsewhere nothing happens.
@@ -176,8 +173,9 @@ const OWN_FOLDER = '/proc/thread-self'
 export function lowerPriority(): void {
   if (isMainThread) return
   try {
-    const thread = Number(readlinkSync(OWN_FOLDER).split('/').at(-1))
-    os.setPriority(thread, os.constants.priority.PRIORITY_BELOW_NORMAL)
+    const thread = Number(readlinkSync('/proc/thread-self').split('/').at(-1)) // a link to PID/task/TID
+    const { PRIORITY_BELOW_NORMAL, PRIORITY_LOW } = os.constants.priority
+    os.setPriority(thread, Math.min(os.getPriority(process.pid) + PRIORITY_BELOW_NORMAL, PRIORITY_LOW))
   } catch {
     // another system, or one that forbids it: the thread works with the priority that it has
   }

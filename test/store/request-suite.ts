@@ -96,15 +96,15 @@ async function pages(t: Test, store: Store): Promise<void> {
   for (const name of ['two', 'three'])
     keys.push(await store.keys.create(newKey(account.id, { name, hash: name.padStart(64, '0') }), ACT))
   const other = (await fund(store, 'b', 1e6)).key
-  const made = Array.from({ length: 900 }, (_, n) => randomRow(random, [...keys, ...keys, other], n))
+  const made = Array.from({ length: 450 }, (_, n) => randomRow(random, [...keys, ...keys, other], n))
   made.push(
     ...made
       .slice(0, 40)
       .map(row => ({ ...row, requestId: attemptId(row.requestId, 1), charge: 0 as Micro, answerId: null })),
   )
   const slow: Slow[] = []
-  for (let i = 0; i < made.length; i += 300) {
-    const batch = made.slice(i, i + 300)
+  for (let i = 0; i < made.length; i += 150) {
+    const batch = made.slice(i, i + 150)
     await store.books.settle(batch.map(row => settlement(row, 'h', 0)))
     slow.push(...batch.map((row, n) => ({ row, booked: i + n })))
   }
