@@ -22,7 +22,7 @@ const ask = (main: string, agent: http.Agent, body: object): Promise<string> =>
   })
 
 /** Without a pause the clients would take the processor from the process that starts. */
-const ASK_EVERY_MS = 5
+const ASK_EVERY_MS = 20
 
 for (const workers of [1, 2])
   t.test(`workers: ${workers}, a new process takes over while a stream runs and clients ask`, async t => {

@@ -15,7 +15,7 @@ import { KEY, startGateway, testCatalog } from '../support/gateway.ts'
 import { childrenOf, servingOf } from '../support/processes.ts'
 import { until } from '../support/wait.ts'
 
-const BIG = Buffer.concat([PICTURE, Buffer.alloc(3_000_000, 'the rest of a large picture')])
+const BIG = Buffer.concat([PICTURE, Buffer.alloc(1_200_000, 'the rest of a large picture')])
 /** It answers in base64, whatever is asked. */
 const upstream = http.createServer((req, res) => {
   req.resume().on('end', () => {
