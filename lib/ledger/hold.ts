@@ -48,8 +48,9 @@ export function accountRefusal(denial: Denial, need: Micro): HoldRefusal {
 export function capRefusal(denial: Denial, cap: Micro, need: Micro, unsettled: number): HoldRefusal {
   if (denial.denied === 'store') return unavailable(need)
   const rest = cap - denial.purse.spent
-  const available = micro(Math.max(0, rest - unsettled))
-  return { refused: rest <= 0 ? 'cap_used' : 'cap', available, unheld: available, need }
+  const unheld = micro(Math.max(0, rest - unsettled))
+  const available = micro(Math.max(0, unheld - denial.held))
+  return { refused: rest <= 0 ? 'cap_used' : 'cap', available, unheld, need }
 }
 
 /** Holds `amount` in all of these leases, or in none. */
