@@ -79,6 +79,8 @@ const NATIVE_MODEL = ownEndpoint('model', ANY, true)
 const HELLO = ownEndpoint('hello', [])
 
 const ESTIMATE = plainTarget(ownEndpoint('estimate', ANY))
+POSTS.whole.set('/v1/estimate', ESTIMATE)
+POSTS.bare.set('/estimate', ESTIMATE)
 
 /** The pages on which a key asks for its own money. Without their version they are answered for clients that sent a key. */
 const FUNDS = new Map<string, Target>([
@@ -153,7 +155,7 @@ const hasKey = (x: Asked): boolean => ANY.some(place => (credentialOf(x, [place]
 
 /** null = no such path, or not with this method. */
 export function findTarget(x: Asked): Target | null {
-  if (x.method === 'POST') return POSTS.whole.get(x.path) ?? (x.path === '/v1/estimate' ? ESTIMATE : postTarget(x))
+  if (x.method === 'POST') return POSTS.whole.get(x.path) ?? postTarget(x)
   if (x.method === 'GET') return getTarget(x)
   return x.method === 'HEAD' && (x.path === '/' || x.path === '/api/hello') ? plainTarget(HELLO) : null
 }
