@@ -359,6 +359,12 @@ const UNSAID: Record<Four, [field: string, more: Json]> = {
   generate: ['generationConfig.logprobs', { generationConfig: { logprobs: 21 } }],
 }
 
+add('an answer cannot be continued where all translate, whoever got it', ['chat'], async (t, on) => {
+  const asked = await only(on.s.ask(asks('responses', on.model, { more: { previous_response_id: 'resp_x' } })))
+  t.equal(asked.status, 400)
+  t.match(asked.text, '该模型经协议转换提供,不支持参数 previous_response_id')
+})
+
 each((client, via, other) => {
   const [field, more] = UNSAID[client]
   const text = `该模型经协议转换提供,不支持参数 ${field}`

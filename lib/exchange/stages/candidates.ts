@@ -70,6 +70,8 @@ export const findMaker = stage<'model', 'maker'>((x, services) => {
   // when no channel has the model at all, or it is offline, the next stage says so
   const route = x.world.routes.find(key.group, x.model, x.protocol as Protocol)
   if (route === undefined || route.tiers.length === 0) return NEXT
+  // no other protocol can go on from an answer, which the next stage says, too
+  if (!x.free && route.tiers.flat().every(({ translation }) => translation !== null)) return NEXT
   const found = services.answers.find(account.id, previousAnswer)
   if (!(found instanceof Promise)) return judgeMaker(x, services, found)
   return found.then(
