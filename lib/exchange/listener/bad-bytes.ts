@@ -6,6 +6,7 @@
  */
 import type { Socket } from 'node:net'
 import type { Exchange } from '../record/exchange.ts'
+import { speaksMessages } from '../record/ending.ts'
 import { NO_PAGE, LINGER_MS } from '../../base/reply.ts'
 import { renderError } from '../../base/errors.ts'
 
@@ -43,26 +44,38 @@ export class BadBytes {
     }
     this.#noise.set(socket, socket.bytesRead)
     const isBehindTheLast = error.code === 'HPE_CLOSED_CONNECTION' && x !== undefined && !owesNothing(x)
-    if (socket.writable && !isBehindTheLast) this.#answer(socket, x)
+    if (socket.writable && !isBehindTheLast) this.#answer(socket, x, askedBy(error))
   }
 
-  #answer(socket: Socket, x: Exchange | undefined): void {
-    if (x === undefined || owesNothing(x)) this.#sendEnvelope(socket)
+  #answer(socket: Socket, x: Exchange | undefined, asked: Asked | null = null): void {
+    if (x === undefined || owesNothing(x)) this.#sendEnvelope(socket, asked)
     else if (x.status === 0 && !x.ended && !x.req.complete) {
       x.reply.closeAfter()
       this.#refuse(x)
     } else socket.destroy()
   }
 
-  #sendEnvelope(socket: Socket): void {
+  #sendEnvelope(socket: Socket, asked: Asked | null): void {
     const id = this.#nextId()
-    const body = renderError('not_json', [], id, false, false)
+    const [status, body] =
+      asked === null
+        ? ['400 Bad Request', renderError('not_json', [], id, false, false)]
+        : ['404 Not Found', renderError('url', asked, id, false, speaksMessages(asked[1]))]
     socket.end(
-      `HTTP/1.1 400 Bad Request\r\nx-request-id: ${id}\r\nrequest-id: ${id}\r\nx-should-retry: false` +
+      `HTTP/1.1 ${status}\r\nx-request-id: ${id}\r\nrequest-id: ${id}\r\nx-should-retry: false` +
         `${NO_PAGE.lines}\r\ncontent-type: application/json; charset=utf-8\r\ncontent-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`,
     )
     socket.setTimeout(LINGER_MS)
   }
+}
+
+type Asked = [method: string, path: string]
+const REQUEST_LINE = /^([\w!#$%&'*+.^`|~-]{1,64}) (\/[^ ?\r\n]*)(?:\?[^ \r\n]*)? HTTP\/1\.[01]\r?\n/
+
+/** What a request asks whose method the parser does not know, which no path has; null = the bytes are no request. */
+function askedBy({ code, rawPacket }: NodeJS.ErrnoException & { rawPacket?: Buffer }): Asked | null {
+  const line = code === 'HPE_INVALID_METHOD' ? REQUEST_LINE.exec(rawPacket?.toString('latin1') ?? '') : null
+  return line === null ? null : [line[1] as string, line[2] as string]
 }
 
 /** An error of the parser, except that the client closed the connection in the middle of a request. */

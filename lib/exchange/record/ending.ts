@@ -41,6 +41,9 @@ export function ownHeaders(x: Exchange): string[] {
   return headers
 }
 
+/** Whether a path that is none of ours looks like one of the messages protocol. */
+export const speaksMessages = (path: string): boolean => /\/messages(\/|$)/.test(path)
+
 /** Answers with a row of the error table. Nothing more is to be done then, which is what it returns. */
 export function refuse(
   x: Exchange,
@@ -53,7 +56,7 @@ export function refuse(
   const row: ErrorRow = ERRORS[name]
   if (!row.isLookUp) x.refusal = name
   const endpoint = x.target?.endpoint
-  const messages = endpoint === undefined ? /\/messages(\/|$)/.test(x.path) : endpoint.typesErrors
+  const messages = endpoint === undefined ? speaksMessages(x.path) : endpoint.typesErrors
   const body = Buffer.from(renderError(name, args, x.id, prefersEnglish(x.req.headers['accept-language']), messages))
   const headers = ownHeaders(x)
   headers.push('content-type', JSON_UTF8)

@@ -224,6 +224,27 @@ t.test('bytes that are no HTTP with nothing owed, and a body that is none: 400, 
   }
 })
 
+t.test('a method that the parser does not know is that of an unknown path', async t => {
+  const s = await open(t)
+  const port = await portOf(s)
+  for (const [line, want] of [
+    [
+      'FOO /v1/chat/completions?key=sk-1 HTTP/1.1',
+      /^HTTP\/1\.1 404 [\s\S]*\r\n\r\n{"error":{.*"Invalid URL \(FOO \/v1\/chat\/completions\) \(request id: /,
+    ],
+    [
+      'post /v1/messages HTTP/1.1',
+      /^HTTP\/1\.1 404 [\s\S]*\r\n\r\n{"type":"error","error":{.*"Invalid URL \(post \/v1\/messages\) /,
+    ],
+    [`FOO /${'a'.repeat(50_000)}`, /^HTTP\/1\.1 400 /],
+    ['FOO x HTTP/1.1', /^HTTP\/1\.1 400 /],
+  ] as const) {
+    const socket = net.connect(port, '127.0.0.1')
+    socket.write(`${line}\r\nhost: x\r\n\r\n`)
+    t.match((await buffer(socket)).toString(), want, line.slice(0, 40))
+  }
+})
+
 t.test('a client that sends all of a body that is too large before it reads gets its 413', async t => {
   for (const framing of ['content-length: 20000000', 'transfer-encoding: chunked']) {
     const s = await open(t, { config: { limits: { body: '1MiB' } } })
