@@ -63,6 +63,7 @@ export const TARGETS: readonly Target[] = [
   { workload: '401 flood', figure: 'lookUps', kind: 'value', most: 0 },
   { workload: '200 requests/s', figure: 'statements', kind: 'value', most: 0.032 },
   { workload: 'start', figure: 'startMs', kind: 'times', than: EMPTY, most: 2.5 },
+  { workload: 'start', figure: 'idleMiB', kind: 'times', than: BARE, most: 1.3 },
 ]
 
 export interface Verdict {
