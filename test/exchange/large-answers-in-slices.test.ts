@@ -86,12 +86,12 @@ const asked = {
   },
 }
 
-for (const [what, [upstream, document]] of Object.entries(DOCUMENTS))
+for (const [what, [upstream, document]] of Object.entries(DOCUMENTS)) {
+  const text = JSON.stringify(document)
   for (const client of ['chat', 'generate', 'messages'] as const)
     t.test(`${what}, ${client === upstream ? 'metered' : `translated for ${client}`}`, async t => {
       const s = await open(t, { channels: { a: { protocols: [upstream] } } })
       s.clock.soon = fn => void setImmediate(fn)
-      const text = JSON.stringify(document)
       const { path, body } = asked[client]
       const asking = fetch(s.urls.main + path, { method: 'POST', headers: HEADERS, body: JSON.stringify(body) })
       const call = await s.at('a').call()
@@ -106,3 +106,4 @@ for (const [what, [upstream, document]] of Object.entries(DOCUMENTS))
       const charge = what.startsWith('a picture') ? 500_280 : 280
       t.match((await s.books()).rows, [{ basis: 'reported', charge, end: 'completed' }])
     })
+}

@@ -322,7 +322,7 @@ t.test('a huge picture takes bounded memory, and so does one that a slow client 
     }
     for (let i = 0; i < pieces; i++) {
       if (!call.chunk(piece)) await once(call.socket, 'drain')
-      if (i % 64 === 63) look()
+      if (i % 128 === 127) look()
     }
     call.chunk(`${last}"}]}`) // what is no base64 makes all that was written go to the client
     call.end()
@@ -332,7 +332,7 @@ t.test('a huge picture takes bounded memory, and so does one that a slow client 
     for await (const chunk of answer) {
       length += chunk.length
       got.update(chunk)
-      if (length - lookedAt > bytes / 8) {
+      if (length - lookedAt > bytes / 4) {
         lookedAt = length
         look()
       }

@@ -162,7 +162,14 @@ interface Fact {
   seq: number | null
 }
 
-const dayIn = (zone: string, ms: number) => new Intl.DateTimeFormat('sv', { timeZone: zone }).format(ms)
+/** To make a format takes longer than all that it is used for. */
+const formats = new Map<string, Intl.DateTimeFormat>()
+
+function dayIn(zone: string, ms: number): string {
+  const format = formats.get(zone) ?? new Intl.DateTimeFormat('sv', { timeZone: zone })
+  formats.set(zone, format)
+  return format.format(ms)
+}
 
 /** Entries and charges at random times, written into the tables, oldest first. */
 async function fill({ store, driver }: Ground, random: Random, fromMs: number): Promise<Fact[]> {
