@@ -4,7 +4,7 @@ import { DatabaseSync } from 'node:sqlite'
 import t, { type Test } from 'tap'
 import { commandLine, runBin } from '../support/command-line.ts'
 
-const command = commandLine(t)
+const command = commandLine()
 
 async function create(t: Test, store = 'sqlite:books.db') {
   const folder = t.testdir({

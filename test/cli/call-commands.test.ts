@@ -8,7 +8,7 @@ import { openOps, TOKEN } from '../ops/support.ts'
 import { commandLine, type Ended, runBin } from '../support/command-line.ts'
 
 process.env['GATEWAY_ADMIN_TOKEN'] = TOKEN
-const command = commandLine(t)
+const command = commandLine()
 
 const SHA256 = createHash('sha256').update('sk-of-another-gateway').digest('hex')
 const AWS_SECRET = `${'hidden'.repeat(6)}1234`

@@ -152,7 +152,7 @@ t.test('apply knows what the store has beside the file', async t => {
     t.same((await applyWithSense(store, parse(file), systemClock, terms)).warnings, [])
 })
 
-const command = commandLine(t)
+const command = commandLine()
 const run = (folder: string, ...args: string[]) => command([...args, '--config', 'c.yaml'], folder)
 const config = (more: Json) => JSON.stringify({ store: 'sqlite:s.db', journal: 'j', catalog: 'cat.yaml', ...more })
 

@@ -18,7 +18,7 @@ const CATALOG = {
   keys: [{ account: 'a', name: 'k', secret: 'sk-0123456789abcdef' }],
 }
 
-const command = commandLine(t)
+const command = commandLine()
 
 /** A folder with a config and a catalogue, and how to run commands in it. */
 function create(t: Test, config: object = {}, catalog: object = CATALOG) {

@@ -7,7 +7,7 @@ import { ADMIN_TOKEN, KEY } from '../support/gateway.ts'
 import { openGateway } from '../support/open-gateway.ts'
 import { freePort } from '../support/ports.ts'
 
-const run = commandLine(t)
+const run = commandLine()
 const checksOf = (stdout: string) =>
   (JSON.parse(stdout) as { checks: { address: string; check: string; result: string; says: string; mend: string }[] })
     .checks

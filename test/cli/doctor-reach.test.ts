@@ -52,7 +52,7 @@ async function behindTls(t: Test) {
     await gateway?.stop()
   })
   const trusting = { NODE_EXTRA_CA_CERTS: files.cert }
-  const command = commandLine(t, trusting)
+  const command = commandLine(trusting)
   const judged = (code: number | null, text: string) => {
     const { checks } = JSON.parse(text) as {
       checks: Record<'address' | 'check' | 'result' | 'says' | 'mend', string>[]

@@ -8,7 +8,7 @@ import { commandLine } from '../support/command-line.ts'
 import { ADMIN_TOKEN } from '../support/gateway.ts'
 import { openGateway } from '../support/open-gateway.ts'
 
-const run = commandLine(t)
+const run = commandLine()
 
 const CATALOG = {
   groups: [{ name: 'staff' }],

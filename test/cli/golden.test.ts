@@ -41,7 +41,7 @@ const CATALOG = {
   keys: [{ account: ACCOUNT, name: '生产环境的密钥', secret: 'sk-0123456789abcdef', group: '默认' }],
 }
 
-const command = commandLine(t)
+const command = commandLine()
 const folder = t.testdir({
   'c.yaml': JSON.stringify(CONFIG),
   'd.yaml': JSON.stringify({

@@ -17,7 +17,7 @@ writeFileSync(
     "endpoints: ['http://127.0.0.1:9/a', 'http://127.0.0.1:10/b'] } }\n",
 )
 
-const command = commandLine(t)
+const command = commandLine()
 const run = (...args: string[]) => command([...args, '--config', 'c.yaml'], folder)
 
 t.test('orders and exceptions of a store, beside a gateway', async t => {

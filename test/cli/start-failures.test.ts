@@ -10,7 +10,7 @@ import { BIN } from '../support/gateway.ts'
 const ANY_PORT = '127.0.0.1:0'
 const CATALOG = new URL('../../config/catalog.yaml', import.meta.url).pathname
 
-const run = commandLine(t)
+const run = commandLine()
 
 t.test('each fails with a line that names the setting and says what to do', async t => {
   const folder = t.testdir({ elsewhere: { 'catalog.yaml': '{}' }, file: 'text' })

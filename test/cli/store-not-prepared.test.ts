@@ -21,7 +21,7 @@ t.test('each says what to do', async t => {
   const file = path.join(folder, 'c.yaml')
   const store = path.join(folder, 'books.db')
   writeFileSync(file, JSON.stringify({ store: `sqlite:${store}` }))
-  const command = commandLine(t)
+  const command = commandLine()
   const run = (args: readonly string[]) => command([...args, '--config', file], folder)
   new DatabaseSync(store).close()
   const empty = 'gateway: store: it has no tables yet: run `gateway migrate`\n'

@@ -7,7 +7,7 @@ import t from 'tap'
 import { commandLine } from '../support/command-line.ts'
 
 process.env['GATEWAY_ADMIN_TOKEN'] = 'a-long-enough-token'
-const command = commandLine(t)
+const command = commandLine()
 
 /** What is typed wrong, and what the refusal names. */
 const WRONG: readonly [typed: string, named: RegExp][] = [

@@ -259,7 +259,7 @@ t.test('apply --force on the command line; what is kept is said', async t => {
     'c.yaml': JSON.stringify({ store: 'sqlite:s.db', journal: 'j', admin_token: 'a-long-enough-token' }),
     'cat.yaml': JSON.stringify(FILE),
   })
-  const command = commandLine(t)
+  const command = commandLine()
   const run = (...args: string[]) => command([...args, '--config', 'c.yaml'], folder)
   await run('apply', 'cat.yaml')
   const database = new DatabaseSync(`${folder}/s.db`)

@@ -85,7 +85,7 @@ t.test('commands about a channel ask the gateway whose ops address the config na
   const { hostname, port } = new URL(gateway.ops)
   const config = { store: 'sqlite:none.db', admin_token: ADMIN_TOKEN, listen: { ops: `${hostname}:${port}` } }
   const folder = t.testdir({ 'c.yaml': JSON.stringify(config) })
-  const run = commandLine(t)
+  const run = commandLine()
   const command = (...args: string[]) => run([...args, '--config', 'c.yaml'], folder)
   t.match(await command('channels', 'rest', 'a', '--for', '1m'), { status: 0, stdout: /^why\thand$/m })
   t.match(await command('channels', 'show', 'a'), { status: 0, stdout: /^health\t\{"state":"open","why":"hand"/m })
