@@ -1,7 +1,7 @@
 /** Counts of what happened lately, for breakers, budgets and rests. All times are monotonic ms. */
 const SLICES = 10
 
-/** Counts events in a sliding window. The window is a ring of ten slices, so a count is exact to a tenth of the window. */
+/** Counts events, or amounts in whole numbers, in a sliding window. The window is a ring of ten slices, so a count is exact to a tenth of the window. */
 export class SlidingCount {
   readonly #sliceMs: number
   readonly #counts = new Float64Array(SLICES)
@@ -12,10 +12,10 @@ export class SlidingCount {
     this.#sliceMs = windowMs / SLICES
   }
 
-  add(nowMs: number): void {
+  add(nowMs: number, amount = 1): void {
     this.#turn(nowMs)
-    this.#counts[this.#slice % SLICES]! += 1
-    this.#sum++
+    this.#counts[this.#slice % SLICES]! += amount
+    this.#sum += amount
   }
 
   sum(nowMs: number): number {

@@ -1,4 +1,6 @@
 /**
+ * Rests that are ordered because of money: what an upstream reports too much, and what an account leaves unpaid (`UnpaidRests`).
+ *
  * Rests of channels that report more than their requests can have caused. Such reports are not charged (`lib/pricing/bound.ts`), but
  * whoever runs the gateway may have to pay for them.
  *
@@ -10,6 +12,7 @@
  *
  * Each process counts what it has seen itself; the rests that follow are known to all of its gateway.
  */
+import type { Micro } from '../base/money.ts'
 import { latest } from '../base/lru.ts'
 import { type Health, placeOf } from './health.ts'
 import type { Candidate, Route } from '../world/table.ts'
@@ -103,3 +106,52 @@ export class DisputeRests {
 
 /** No account has this id: what rests for it rests for all. */
 const NOBODY = -1
+
+// --- what an account leaves unpaid
+
+const FEWEST_UNPAID = 10
+const MOST_ACCOUNTS = 10_000
+
+class UnpaidCounts {
+  readonly unpaid = new SlidingCount(WINDOW_MS)
+  /** What these would have cost the account, and what it was charged since the first of them; in micro-CNY. */
+  readonly worth = new SlidingCount(WINDOW_MS)
+  readonly paid = new SlidingCount(WINDOW_MS)
+}
+
+/**
+ * Requests that cost whoever runs the gateway, and nothing their account: the model wrote an answer that cannot be told in the words of the
+ * client's protocol, or wrote for longer than a first byte is waited for. Who chooses the request can bring about both, as often as it likes,
+ * and its channel is not to blame.
+ *
+ * An account that had ten of them within ten minutes, and since the first has paid less than they would have cost it, does not ask the
+ * channel for the model for a minute; each further one begins another minute. Who pays for most of what it asks is never held up so. A
+ * channel that fails for others too says nothing of the account.
+ *
+ * Each process counts what it has seen itself; the rests that follow are known to all of its gateway.
+ */
+export class UnpaidRests {
+  readonly #health: Health
+  /** Accounts that had such a request lately. */
+  readonly #accounts = latest<number, UnpaidCounts>(MOST_ACCOUNTS)
+
+  constructor(health: Health) {
+    this.#health = health
+  }
+
+  paid(account: number, charge: Micro): void {
+    if (this.#accounts.size > 0) this.#accounts.get(account)?.paid.add(this.#health.clock.monotonic(), charge)
+  }
+
+  /** `worth`: what the account would have been charged. */
+  unpaid(account: number, { channel, upstreamModel }: Candidate, worth: Micro): void {
+    const now = this.#health.clock.monotonic()
+    let counts = this.#accounts.get(account)
+    if (counts === undefined) this.#accounts.set(account, (counts = new UnpaidCounts()))
+    counts.unpaid.add(now)
+    counts.worth.add(now, worth)
+    if (counts.unpaid.sum(now) < FEWEST_UNPAID || counts.worth.sum(now) <= counts.paid.sum(now)) return
+    if (this.#health.of(channel).breaker.state(now) !== 'closed') return
+    this.#health.rests.rest(account, channel.name, upstreamModel, REST_MS, 'unpaid')
+  }
+}

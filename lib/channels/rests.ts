@@ -28,8 +28,11 @@ export interface RestPlace {
   readonly model: string
 }
 
-/** `busy`: the upstream said that it is too busy. `disputed`: it reported more than can be. */
-type RestReason = 'busy' | 'disputed'
+/**
+ * `busy`: the upstream said that it is too busy. `disputed`: it reported more than can be. `unpaid`: it wrote too much for the account
+ * that nobody pays.
+ */
+type RestReason = 'busy' | 'disputed' | 'unpaid'
 
 /** An account was told to wait. */
 interface Told {
@@ -179,7 +182,11 @@ export class Rests {
   }
 
   /** Why a request of the account may not be sent there, and for how long; null = it may. */
-  restOf({ channel, key, model }: RestPlace, account: number, nowMs: number): { ms: number; why: RestReason } | null {
+  restOf(
+    { channel, key, model }: RestPlace,
+    account: number,
+    nowMs: number,
+  ): { ms: number; why: 'busy' | 'ordered' } | null {
     const place = nowMs < this.untilMs ? this.#places.get(nameOf(channel, key, model)) : undefined
     if (place === undefined) return null
     const own = this.#own.get(ownName(place, account))
@@ -190,7 +197,7 @@ export class Rests {
       Math.min(place.longUntilMs - nowMs, TOLD_MS),
     )
     if (Math.max(orderedMs, busyMs) <= 0) return null
-    return orderedMs > busyMs ? { ms: orderedMs, why: 'disputed' } : { ms: busyMs, why: 'busy' }
+    return orderedMs > busyMs ? { ms: orderedMs, why: 'ordered' } : { ms: busyMs, why: 'busy' }
   }
 
   #hasTurn(place: Place, account: number, nowMs: number): boolean {

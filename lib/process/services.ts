@@ -8,7 +8,7 @@ import { KeyUses, KeyCache } from '../access/keys.ts'
 import { RateLimiter } from '../access/rate.ts'
 import type { Clock } from '../base/clock.ts'
 import { idMaker } from '../base/ids.ts'
-import { DisputeRests } from '../channels/disputed.ts'
+import { DisputeRests, UnpaidRests } from '../channels/disputed.ts'
 import { Health } from '../channels/health.ts'
 import type { RestEvent } from '../channels/rests.ts'
 import { RetryBudget } from '../channels/retry-budget.ts'
@@ -81,6 +81,7 @@ export function createServices(parts: ServiceParts): Services {
     store,
     health,
     disputeRests: new DisputeRests(health),
+    unpaidRests: new UnpaidRests(health),
     retries: createRetryBudget(config, clock),
     pools,
     signers: new Signers(clock, pools, (upstream, { code, message }) =>

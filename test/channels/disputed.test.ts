@@ -41,7 +41,7 @@ t.test('the account does not ask it for a minute; others do', async t => {
   t.equal(s.disputed(1), 'rests')
   t.equal(s.restMs(1), MINUTE)
   t.equal(s.restMs(2), 0)
-  t.match(s.health.rests.restOf({ channel: 'a', key: '', model: 'm' }, 1, s.clock.monotonic()), { why: 'disputed' })
+  t.match(s.health.rests.restOf({ channel: 'a', key: '', model: 'm' }, 1, s.clock.monotonic()), { why: 'ordered' })
   s.clock.advance(MINUTE)
   t.equal(s.restMs(1), 0)
 })

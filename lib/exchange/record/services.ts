@@ -4,7 +4,7 @@ import type { Buffered, Concurrency, Inflating } from '../../access/open-request
 import type { KeyUses, KeyCache } from '../../access/keys.ts'
 import type { RateLimiter } from '../../access/rate.ts'
 import type { Clock } from '../../base/clock.ts'
-import type { DisputeRests } from '../../channels/disputed.ts'
+import type { DisputeRests, UnpaidRests } from '../../channels/disputed.ts'
 import type { Health, KeyHealth } from '../../channels/health.ts'
 import type { RetryBudget } from '../../channels/retry-budget.ts'
 import type { Ledger } from '../../ledger/ledger.ts'
@@ -41,6 +41,7 @@ export interface Services {
   store: Store
   health: Health
   disputeRests: DisputeRests
+  unpaidRests: UnpaidRests
   retries: RetryBudget
   pools: Pools
   signers: Signers

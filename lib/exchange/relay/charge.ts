@@ -10,7 +10,7 @@ import type { KeyEntry } from '../../access/keys.ts'
 import { type ErrorName, ERRORS } from '../../base/errors.ts'
 import { attemptId } from '../../base/ids.ts'
 import { type Micro, micro, subtract, ZERO } from '../../base/money.ts'
-import type { CommitGroup } from '../../ledger/ledger.ts'
+import type { CommitGroup, Hold } from '../../ledger/ledger.ts'
 import type { Bill, BilledAnswer, Tariff } from '../../pricing/tariff.ts'
 import type { Facts } from '../../protocols/requests/facts.ts'
 import { type UsedTool, withUnseen } from '../../protocols/words/server-tools.ts'
@@ -26,6 +26,7 @@ import {
   rowCounts,
   type UsageRow,
 } from '../../terms/records.ts'
+import type { Attempt } from '../../upstream/attempt.ts'
 import type { Candidate } from '../../world/table.ts'
 import type { Exchange } from '../record/exchange.ts'
 import { CLIENT_CLOSED, giveRightBack } from '../record/ending.ts'
@@ -170,6 +171,8 @@ export class ExchangeCharge {
     x.row = row // only now: when the ledger could not take the row, the hold is given back at the end
     if (bill !== null) countUnpriced(x, services, bill)
     tellUnread(services, charged, row)
+    if (row.charge > 0) services.unpaidRests.paid(row.accountId, row.charge)
+    noteUnpaid(x, services, charged, current, refusal, givenUp)
     learn(x, services, charged, used)
     watch(x, services, charged, used, row)
     giveRightBack(x, services)
@@ -276,6 +279,40 @@ function rowsOf(x: Exchange, givenUp: readonly GivenUp[]): readonly UsageRow[] {
     )
   }
   return rows
+}
+
+/**
+ * Notes what the account has caused and is not charged: answers that cannot be told, at their price, and an upstream that may have written
+ * until its first byte was waited for no longer, at what was held.
+ */
+function noteUnpaid(
+  x: Exchange,
+  { unpaidRests }: Services,
+  charged: Charged,
+  current: Attempt,
+  refusal: ErrorName | undefined,
+  givenUp: readonly GivenUp[] | null,
+): void {
+  const { id } = (x.entry as KeyEntry).account
+  const { how, channel, candidate, reading } = charged
+  if (refusal === 'timeout' && current.sent) unpaidRests.unpaid(id, candidate, micro((x.hold as Hold).amount))
+  const note = (of: Reading | null, one: { channel: string; candidate: Candidate }) => {
+    if (of?.translation?.failure?.isCaused !== true) return
+    const untold: Ended & { channel: string } = {
+      how: 'broken',
+      reading: of,
+      delivered: null,
+      hidden: null,
+      channel: one.channel,
+    }
+    const answer = answerOf(x, untold, usedOf(x, untold))
+    unpaidRests.unpaid(id, one.candidate, (x.tariff as Tariff).bill(answer).charge)
+  }
+  if (how === 'nothing') note(reading, { channel, candidate })
+  for (const { attempt, takenBack } of givenUp ?? []) {
+    const of = attempt.claim.candidate
+    note(takenBack, { channel: of.channel.name, candidate: of })
+  }
 }
 
 /** A whole answer tells how much its model writes, and how much of that is not seen. Those with pictures or sound tell nothing. */

@@ -1,0 +1,68 @@
+/** When an account rests whose requests cost others and not itself. */
+import t from 'tap'
+import { micro } from '../../lib/base/money.ts'
+import { Health } from '../../lib/channels/health.ts'
+import { UnpaidRests } from '../../lib/channels/disputed.ts'
+import { type Candidate, compileRoutes, type Route } from '../../lib/world/table.ts'
+import { TestClock } from '../support/clock.ts'
+import { channel } from './support.ts'
+
+const MINUTE = 60_000
+
+function setUp() {
+  const clock = new TestClock()
+  clock.advance(1)
+  const health = new Health({ clock, onAuthFailure: () => {}, random: () => 0 })
+  const routes = compileRoutes({ channels: [channel('a')] })
+  health.keep(routes.channels)
+  const rests = new UnpaidRests(health)
+  const [candidate] = (routes.find('default', 'm', 'chat') as Route).tiers.flat() as [Candidate]
+  return {
+    clock,
+    health,
+    candidate,
+    unpaid: (times: number, account = 1, worth = 100) => {
+      for (let i = 0; i < times; i++) rests.unpaid(account, candidate, micro(worth))
+    },
+    paid: (charge: number, account = 1) => rests.paid(account, micro(charge)),
+    restMs: (account = 1) =>
+      health.rests.restOf({ channel: 'a', key: '', model: 'm' }, account, clock.monotonic())?.ms ?? 0,
+  }
+}
+
+t.test('ten within ten minutes, and a minute more for each further one; others go on', async t => {
+  const s = setUp()
+  s.unpaid(9)
+  t.equal(s.restMs(), 0)
+  s.unpaid(1)
+  t.same([s.restMs(1), s.restMs(2)], [MINUTE, 0])
+  s.clock.advance(MINUTE)
+  t.equal(s.restMs(), 0)
+  s.unpaid(1)
+  t.equal(s.restMs(), MINUTE)
+  s.clock.advance(11 * MINUTE)
+  s.unpaid(9)
+  t.equal(s.restMs(), 0, 'those before are forgotten')
+})
+
+t.test('who pays for as much as is not paid is never held up', async t => {
+  const s = setUp()
+  s.unpaid(1)
+  s.paid(5_000)
+  s.unpaid(49)
+  t.equal(s.restMs(), 0)
+  s.unpaid(1)
+  t.equal(s.restMs(), MINUTE, 'the first that is more')
+  const free = setUp()
+  free.unpaid(50, 1, 0)
+  t.equal(free.restMs(), 0, 'of what costs nothing there is nothing to pay')
+})
+
+t.test('a channel that fails for others says nothing of the account', async t => {
+  const s = setUp()
+  const health = s.health.of(s.candidate.channel)
+  for (let i = 0; i < 20; i++) health.breaker.report('failed', s.clock.monotonic(), i)
+  t.not(health.breaker.state(s.clock.monotonic()), 'closed')
+  s.unpaid(50)
+  t.equal(s.restMs(), 0)
+})
