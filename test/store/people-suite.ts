@@ -119,6 +119,67 @@ export function peopleSuite(t: Test, { pair }: Databases): void {
     )
   })
 
+  check('what is asked for while its right ends, at two gateways, is not there afterwards', async (t, one, two) => {
+    const { account } = await fund(one, 'a', 1)
+    for (let round = 0; round < 12; round++) {
+      const ann = await one.people.users.create(user(`ann${round}@example.org`), ACT)
+      await one.people.members.add({ userId: ann.id, accountId: account.id, role: 'member' }, NOW, ACT)
+      const { id: sessionId } = await one.people.sessions.create(session(`s${round}`, ann), by(ann))
+      const token = (hash: string) => ({
+        ...{ userId: ann.id, name: hash, hash, hint: 'h', scope: 'keys' as const, allowIps: null },
+        ...{ createdAtMs: NOW, expiresAtMs: NOW + HOUR_MS },
+      })
+      const { id: tokenId } = await one.people.tokens.create(token(`t${round}`), by(ann))
+      const mark = await one.people.credentials.mark(ann.id)
+      const acts = [
+        { sessionId, tokenId: null },
+        { sessionId: null, tokenId },
+      ].map(seat => ({
+        ...by(ann),
+        actor: { ...by(ann).actor, by: seat },
+      }))
+      const isReset = round % 2 === 0
+      const end = () =>
+        isReset
+          ? two.people.credentials.set(ann.id, { password: 'another', endTokens: true }, ACT)
+          : two.people.members.setRole({ userId: ann.id, accountId: account.id, role: null }, ACT)
+      const asked = (store: Store, name: string) =>
+        acts.flatMap((act, i) => [
+          store.people.tokens.create(token(`${name} ${i}`), act),
+          store.keys.create(
+            newKey(account.id, { name: `${name} ${i}`, hash: `${name} ${i}`, createdBy: ann.id }),
+            act,
+            {
+              most: 1000,
+            },
+          ),
+        ])
+      const name = (when: string) => `${when} ${round}`
+      const all = [
+        ...asked(one, name('before')),
+        end(),
+        ...asked(one, name('after')),
+        ...asked(two, name('beside')),
+        one.people.sessions.create({ ...session(name('late'), ann), mark }, by(ann)),
+      ]
+      const [done, failures] = [await Promise.allSettled(all), [] as unknown[]]
+      for (const one of done)
+        if (one.status === 'rejected' && !(one.reason instanceof StoreConflict)) failures.push(one.reason)
+      t.same(failures, [])
+      t.equal(done[4]?.status, 'fulfilled')
+      if (isReset) {
+        t.same(await one.people.tokens.list(ann.id), [])
+        t.same(await one.people.sessions.list(ann.id), [])
+      } else {
+        const keys = await one.keys.page({ accountId: account.id, limit: 1000 })
+        t.same(
+          keys.filter(({ createdBy, status }) => createdBy === ann.id && status === 'enabled').map(key => key.name),
+          [],
+        )
+      }
+    }
+  })
+
   check('who is deleted leaves no name in the log', async (t, one) => {
     const ann = await one.people.users.create(user('ann@example.org'), ACT)
     await one.people.sessions.create(session('s1', ann), by(ann))
