@@ -41,6 +41,11 @@ const MAX_HEADER_BYTES = 64 * 1024
 /** The most requests at once on one HTTP/2 connection, and the most such connections. */
 const H2_STREAMS = 100
 const H2_CONNECTIONS = 16
+/**
+ * On an HTTP/2 connection on which more than 10 MB wait to be written Node refuses every answer, also those to others, and undici writes
+ * a buffer all at once. So bodies are given to it in pieces of this size, of which one of each request waits.
+ */
+const H2_PIECE_BYTES = 32 * 1024
 
 /** The error of an attempt whose upstream's host is, or resolves to, an address that upstreams may not have. */
 export class ReservedAddress extends Error {
@@ -58,6 +63,23 @@ const load = createRequire(import.meta.url)
 const undici = (): typeof import('undici') => load('undici')
 
 type Lookup = typeof lookup
+
+function inPieces(request: Dispatcher.DispatchOptions): Dispatcher.DispatchOptions {
+  const body = request.body as Buffer | readonly Buffer[] | null | undefined
+  const chunks = Buffer.isBuffer(body) ? [body] : (body ?? [])
+  if (chunks.every(({ length }) => length <= H2_PIECE_BYTES)) return request
+  const pieces: Buffer[] = []
+  for (const chunk of chunks)
+    for (let at = 0; at < chunk.length; at += H2_PIECE_BYTES) pieces.push(chunk.subarray(at, at + H2_PIECE_BYTES))
+  const own = Buffer.isBuffer(body) ? ['content-length', String(body.length)] : []
+  return { ...request, headers: [...(request.headers as readonly string[]), ...own], body: pieces as unknown as Buffer }
+}
+
+const writingInPieces = (pool: Upstream): Upstream => ({
+  dispatch: (request, handler) => pool.dispatch(inPieces(request), handler),
+  close: () => pool.close(),
+  destroy: () => pool.destroy(),
+})
 
 /** A pool, as its users see it: the part of undici's `Dispatcher` that both kinds of pool have. */
 export interface Upstream {
@@ -168,8 +190,8 @@ export class Pools {
       allowH2: http2,
     }
     // with a proxy, only the proxy's address is connected to and checked; the proxy resolves the origin's name
-    if (proxy !== null && !proxy.startsWith('socks5:'))
-      return new ProxyAgent({
+    if (proxy !== null && !proxy.startsWith('socks5:')) {
+      const agent = new ProxyAgent({
         uri: proxy,
         allowH2: http2,
         connectTimeout: connectMs,
@@ -179,11 +201,13 @@ export class Pools {
         factory: (to, given) => new Pool(to, { ...ofUndici, ...connectOf(given) }),
         clientFactory: (to, given) => new Pool(to, { ...connectOf(given), allowH2: false, headersTimeout: connectMs }),
       })
+      return http2 ? writingInPieces(agent) : agent
+    }
     const connect =
       proxy === null
         ? buildConnector({ ...plain, ...secure })
         : throughSocks(new URL(proxy), buildConnector(plain), buildConnector(secure), connectMs)
-    return http2 ? new Pool(origin, { ...ofUndici, connect }) : this.#http1(origin, flowing(connect))
+    return http2 ? writingInPieces(new Pool(origin, { ...ofUndici, connect })) : this.#http1(origin, flowing(connect))
   }
 
   #http1(origin: string, dial: Dial): Http1Pool {
