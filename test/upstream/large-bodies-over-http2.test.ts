@@ -54,7 +54,10 @@ async function upstream(t: Test) {
     }
   })
   const origin = `https://127.0.0.1:${await listen(t, server)}`
-  return { origin, ca: own.cert, held, release: () => held.splice(0).forEach(stream => stream.emit('release')) }
+  const release = () => {
+    for (const stream of held.splice(0)) stream.emit('release')
+  }
+  return { origin, ca: own.cert, held, release }
 }
 
 for (const through of ['', 'a proxy'])
