@@ -1,6 +1,6 @@
 /**
  * The command `serve`, which needs nothing of the other commands: a restart should be short, and what reads the command line of all of
- * them takes a tenth of it.
+ * them takes a twentieth of it.
  */
 import { existsSync } from 'node:fs'
 import { ConfigError } from '../config/yaml.ts'
