@@ -1,5 +1,5 @@
 /** How much callers may ask for: calls in a minute, and reports and exports at once. */
-import type { Clock } from '../base/clock.ts'
+import { type Clock, MINUTE_MS } from '../base/clock.ts'
 import { latest } from '../base/lru.ts'
 import { ApiError } from './errors.ts'
 import type { AnswerPieces, CallLimit } from './operation.ts'
@@ -124,7 +124,6 @@ const MOST: Record<CallLimit | 'page', { ip: number; user: number }> = {
   'sign-in': { ip: 300, user: 30 },
   page: { ip: 12_000, user: 12_000 },
 }
-const MINUTE_MS = 60_000
 /** Callers that are remembered; whoever is forgotten begins with a full allowance. */
 const MOST_CALLERS = 10_000
 

@@ -3,7 +3,7 @@
  * token it sends then: otherwise the right one would be found by guessing as fast as the line allows. Other networks notice
  * nothing. What is wrong is counted and logged; of many in a row the log has some, and says how many it left out.
  */
-import type { Clock } from '../base/clock.ts'
+import { type Clock, MINUTE_MS } from '../base/clock.ts'
 import type { Logger } from '../base/log.ts'
 import { latest } from '../base/lru.ts'
 import { networkOf } from '../base/network.ts'
@@ -11,7 +11,6 @@ import { both, throttled } from '../operations/error.ts'
 
 /** A network must wait after so many wrong tokens in a minute, and for how long. */
 const MOST_WRONG = 10
-const MINUTE_MS = 60_000
 /** The networks that are told apart; the one that was heard of longest ago is forgotten. */
 const MOST_NETWORKS = 10_000
 const LINES = 10

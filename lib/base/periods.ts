@@ -2,13 +2,12 @@
  * The periods in which caps and budgets renew. A day begins at 00:00 in a zone, a week on Monday, and a month on its
  * first day.
  */
+import { DAY_MS, HOUR_MS } from './clock.ts'
 import { invariant } from './assert.ts'
-import { HOUR_MS, offsetHours } from './zone.ts'
+import { offsetHours } from './zone.ts'
 
 export const EVERY = ['day', 'week', 'month'] as const
 export type Every = (typeof EVERY)[number]
-
-const DAY_MS = 24 * HOUR_MS
 
 /** A period begins at `beginMs` and ends just before `endMs`, both in ms since 1970. */
 export interface Period {

@@ -1,8 +1,8 @@
 /** Time zones by their IANA names: how far a zone's clocks are ahead of UTC at a moment. */
+import { HOUR_MS } from './clock.ts'
 
 export const DEFAULT_ZONE = 'Asia/Shanghai'
 
-export const HOUR_MS = 3_600_000
 /** The first days of the months of these years are looked at. Summer time changes the offset within a year. */
 const CHECKED_YEARS = [2025, 2026, 2027]
 const formats = new Map<string, Intl.DateTimeFormat>()

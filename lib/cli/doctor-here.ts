@@ -2,6 +2,7 @@
  * `gateway doctor`: says how config, store, books, journal, gateway, console and upstreams are, as this machine sees them. It changes nothing,
  * and sends no request to an upstream unless it is asked to (`--deep`), because that may cost some tokens.
  */
+import { DAY_MS, SECOND_MS } from '../base/clock.ts'
 import { lookup } from 'node:dns/promises'
 import { accessSync, constants, existsSync, statfsSync } from 'node:fs'
 import path from 'node:path'
@@ -18,8 +19,6 @@ import { answerOfUrl, consoleOf } from './doctor-console.ts'
 import type { Check } from './doctor-public.ts'
 import { NOBODY, withStoreOf } from './with-store.ts'
 
-const SECOND_MS = 1_000
-const DAY_MS = 86_400_000
 const SLOW_STORE_MS = 100
 const MOST_SKEW_MS = 60 * SECOND_MS
 const WAIT_MS = 5 * SECOND_MS

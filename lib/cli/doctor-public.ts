@@ -2,6 +2,7 @@
  * `gateway doctor --public`: asks the gateway through its public addresses, and says what the way there does to streams, bodies,
  * silence, headers and addresses. What the gateway sees of each request it says itself (`lib/exchange/listener/probe.ts`).
  */
+import { DAY_MS } from '../base/clock.ts'
 import http from 'node:http'
 import http2 from 'node:http2'
 import https from 'node:https'
@@ -39,7 +40,6 @@ const EVERY_MS = 300
 const MB = 1_000_000
 const BODIES = [2 * MB, 20 * MB]
 const WAIT_MS = 30_000
-const DAY_MS = 86_400_000
 const LEAST_CERTIFICATE_DAYS = 14
 /** An address of the documentation range, which is nobody's. */
 const FORGED = '203.0.113.99'

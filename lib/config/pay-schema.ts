@@ -3,6 +3,7 @@
  * A section that is there must be whole; what is missing is an error at start.
  */
 
+import { DAY_MS, HOUR_MS } from '../base/clock.ts'
 import { createPrivateKey, createPublicKey, type KeyObject, type X509Certificate } from 'node:crypto'
 import { z } from 'zod'
 import { type OrderMethod, PAY_METHODS } from '../terms/pay.ts'
@@ -298,14 +299,12 @@ const wechatForm = z.strictObject({
   api: host('Address of the API.'),
 })
 
-const DAY_MS = 86_400_000
-
 const hold = z.strictObject({
   disputes: kind.whole(1, 1_000).prefault(3).meta({
     description: 'How many payments must have been disputed, or warned of by the provider, for new ones to be held.',
   }),
   within: kind
-    .duration({ least: 3_600_000, most: 366 * DAY_MS })
+    .duration({ least: HOUR_MS, most: 366 * DAY_MS })
     .prefault('7d')
     .meta({ description: 'How far back they count.' }),
   for: kind

@@ -2,6 +2,7 @@
  * The kinds of single values in our YAML files (durations, sizes, amounts, names, secrets, times …). Each says how the
  * value is written, what the code gets (ms, bytes, micro-CNY …) and how the JSON Schema for editors describes it.
  */
+import { HOUR_MS } from '../base/clock.ts'
 import { BlockList, isIP } from 'node:net'
 import { z } from 'zod'
 import { type Micro, parseMicro, parseMillionths } from '../base/money.ts'
@@ -62,7 +63,6 @@ const within = (value: number, least: number, most: number): number | undefined 
 
 const UNIT_MS: Record<string, number> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }
 const DURATION = /^(\d{1,9}(?:\.\d{1,3})?)(ms|s|m|h|d)$/
-const HOUR_MS = 3_600_000
 
 /**
  * A duration like `250ms`, `5s`, `2m`, `1h`, `30d`, in ms; by default at most a day, which timers can certainly wait

@@ -4,6 +4,7 @@
  * show.
  */
 
+import { DAY_MS } from '../base/clock.ts'
 import { availableParallelism } from 'node:os'
 import { z } from 'zod'
 import { parseMillionths } from '../base/money.ts'
@@ -137,7 +138,6 @@ export function checkPeople(form: Form, source: Source): void {
 
 const MiB = 2 ** 20
 const GiB = 2 ** 30
-const DAY_MS = 86_400_000
 
 /** A map of settings. Unknown keys are errors, absent keys take their defaults, and the whole section may be absent. */
 const section = <T extends z.ZodRawShape>(meaning: string, shape: T) =>

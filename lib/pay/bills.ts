@@ -5,6 +5,7 @@
  * Days are China's. Providers have the bill of a day in the morning of the next one; days that were missed are made up for.
  * Everything may be repeated: a mark in the store keeps other gateways from doing the same at the same time.
  */
+import { DAY_MS, HOUR_MS } from '../base/clock.ts'
 import { storeNow } from '../operations/deps.ts'
 import { StoreUnavailable } from '../store/base/errors.ts'
 import type { Order, OrderMethod, Proof } from '../terms/pay.ts'
@@ -22,8 +23,6 @@ import {
 import { raise } from './exceptions.ts'
 import type { ReconcileDeps } from './reconcile.ts'
 
-const HOUR_MS = 3_600_000
-const DAY_MS = 24 * HOUR_MS
 const CHINA_MS = 8 * HOUR_MS
 /** Bills are ready at ten; half an hour later they are read. */
 const READY_MS = 10.5 * HOUR_MS

@@ -1,5 +1,5 @@
 /** How payments stand: orders by state, what waits for a person, and how each way to pay fares. For operators. */
-import type { Clock } from '../base/clock.ts'
+import { type Clock, DAY_MS, SECOND_MS } from '../base/clock.ts'
 import type { Logger } from '../base/log.ts'
 import { formatMicro, ZERO } from '../base/money.ts'
 import type { HoldConfig, UsdtConfig } from '../config/pay-schema.ts'
@@ -178,8 +178,6 @@ export class PayMarks {
   }
 }
 
-const SECOND_MS = 1_000
-
 export async function chainHealth({ chain }: Store, config: UsdtConfig, allMarks: readonly PayMark[], nowMs: number) {
   const marks = new Map(allMarks.filter(({ method }) => method === 'usdt').map(mark => [mark.what, mark]))
   const [cursor, addresses] = await Promise.all([
@@ -219,7 +217,6 @@ export async function chainHealth({ chain }: Store, config: UsdtConfig, allMarks
   }
 }
 
-const DAY_MS = 86_400_000
 const SOON_MS = 30 * DAY_MS
 
 /** Throws ProviderRefuses after the end. Whether it is too early, the provider decides: it has the better clock. */

@@ -2,6 +2,7 @@
  * How often providers are asked about orders because somebody looks at them. Pages that stand open look again and again, and
  * whoever looks at many old orders, one after the other, must not use up what a provider answers us.
  */
+import { SECOND_MS } from '../base/clock.ts'
 import type { Order, OrderMethod } from '../terms/pay.ts'
 
 /** Most names that either of the two keeps. */
@@ -11,7 +12,6 @@ const ORDER_EVERY_MS = 5_000
 const ACCOUNT_EVERY_MS = 500
 /** How often a method is asked in a second, for all orders together. Whoever comes too late sees what the schedule learns. */
 const MOST_OF_METHOD = 10
-const SECOND_MS = 1_000
 
 export class AskedLately {
   /** When it was, by order and by account; the oldest first. */

@@ -1,4 +1,5 @@
 /** What the messages and bills of several providers have in common: how they write times, and how large files are read. */
+import { HOUR_MS } from '../base/clock.ts'
 import { createHash } from 'node:crypto'
 import { setImmediate } from 'node:timers/promises'
 
@@ -7,7 +8,7 @@ export const UNREADABLE = -1
 
 export const digestOf = (message: Buffer | string): string => createHash('sha256').update(message).digest('hex')
 
-const CHINA_OFFSET_MS = 8 * 3_600_000
+const CHINA_OFFSET_MS = 8 * HOUR_MS
 
 /** `2030-01-31 08:00:00` in China, wherever this machine stands. */
 export const chinaTime = (ms: number): string =>

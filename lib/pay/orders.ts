@@ -2,6 +2,7 @@
  * What people do with orders: begin one, look at it, and end it. Who may do it is for the caller to check; how much, and whether, is
  * checked here. And when a provider is asked about an order without having said anything.
  */
+import { HOUR_MS, MINUTE_MS, SECOND_MS } from '../base/clock.ts'
 import { formatMicro, type Micro, parseMicro } from '../base/money.ts'
 import { storeNow } from '../operations/deps.ts'
 import { OperationError } from '../operations/error.ts'
@@ -16,9 +17,6 @@ import type { Intake } from './intake.ts'
 import { AskedLately, SignedPages } from './lately.ts'
 import { type CheckoutMethod, isCheckout, type PayMethod, ProviderAway, ProviderRefuses, type Said } from './method.ts'
 
-const SECOND_MS = 1_000
-const MINUTE_MS = 60 * SECOND_MS
-const HOUR_MS = 60 * MINUTE_MS
 /** Often at first, because callbacks get lost. */
 const AFTER_START_MS = [15 * SECOND_MS, 30 * SECOND_MS, ...[1, 2, 4, 8, 16].map(minutes => minutes * MINUTE_MS)]
 /** Twice after an order's end, because some providers take money then: a QR code of Alipay lives two hours, and its trade may not exist before it is scanned. */

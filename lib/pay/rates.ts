@@ -2,6 +2,7 @@
  * What a unit of another currency is worth. Operators set it, always until a time: an order that is begun keeps the rate of
  * its beginning, and without a rate in force none can be begun. Transfers of USDT wait without one.
  */
+import { DAY_MS } from '../base/clock.ts'
 import { storeNow } from '../operations/deps.ts'
 import { z } from 'zod'
 import { formatMicro, micro, parseMillionths } from '../base/money.ts'
@@ -13,7 +14,6 @@ import type { Act } from '../base/people.ts'
 import { iso } from '../operations/fields.ts'
 
 const LISTED = 20
-const DAY_MS = 86_400_000
 const MOST_DAYS = 366
 
 /** `rate`: CNY for one unit. `for`: how long it holds, from now. */

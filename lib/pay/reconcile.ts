@@ -3,6 +3,7 @@
  * lists of events, and by the bills of yesterday. It also completes what a crash left between two steps. Any number of
  * gateways may run it on one store: each order is taken by one of them.
  */
+import { MINUTE_MS, DAY_MS } from '../base/clock.ts'
 import { storeNow } from '../operations/deps.ts'
 import { StoreUnavailable } from '../store/base/errors.ts'
 import type { Order, OrderMethod, Refund } from '../terms/pay.ts'
@@ -23,14 +24,13 @@ import type { Refunds } from './refunds.ts'
 
 /** For how long a gateway has an order to itself while it asks the provider. */
 const TAKEN_MS = 60_000
-const MINUTE_MS = 60_000
 const AT_ONCE = 4
 const BATCH = 100
 /** A provider that has not answered so often in a round is asked about no more orders in it: each question takes ten seconds. */
 const MOST_UNANSWERED = 3
 /** The others have their turn before those that were not answered, about which alone something may be odd. */
 const NEXT_TURN_MS = 5_000
-const EVENTS_KEPT_MS = 35 * 86_400_000
+const EVENTS_KEPT_MS = 35 * DAY_MS
 
 export interface ReconcileDeps extends PayDeps {
   intake: Intake

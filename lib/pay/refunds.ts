@@ -3,7 +3,7 @@
  * undecided stays frozen and is asked about again, and only the provider's word ends it. Refunds that were made at the provider
  * debit their orders too.
  */
-import { pause } from '../base/clock.ts'
+import { pause, HOUR_MS, SECOND_MS, DAY_MS } from '../base/clock.ts'
 import { formatMicro, type Micro, parseMicro } from '../base/money.ts'
 import { inForce, type OperationDeps, storeNow } from '../operations/deps.ts'
 import { OperationError } from '../operations/error.ts'
@@ -39,11 +39,9 @@ import {
 
 const SENT_BACK_MORE = 'the provider sent back more than was left of the order'
 /** Banks take up to three days; what is undecided then may need a person, as where the payer's account is closed. */
-const STUCK_MS = 3 * 86_400_000
+const STUCK_MS = 3 * DAY_MS
 /** Whoever begins a refund of tokens sends them at once, or asks the payer for an address first. */
-const UNSENT_MS = 86_400_000
-const SECOND_MS = 1_000
-const HOUR_MS = 3_600_000
+const UNSENT_MS = DAY_MS
 const RECALL_TRIES = 12
 const RECALL_WAIT_MS = 120
 

@@ -4,6 +4,7 @@
  * has both, people may register, by letters to a simulated mailbox. It makes an admin token, a key and a secret, and keeps them in a file,
  * so that they work again after the next start. It prints links by which an operator and a user sign in.
  */
+import { DAY_MS } from '../base/clock.ts'
 import { randomBytes } from 'node:crypto'
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -138,7 +139,6 @@ async function offerPayments(
 }
 
 const DEMO_RATE = 7_100_000
-const DAY_MS = 86_400_000
 
 async function setDemoRate({ store, clock }: OperationDeps): Promise<void> {
   const fromMs = await storeNow({ store, clock })

@@ -6,11 +6,10 @@
 import { freeBytes, lastBackupMs } from './data-paths.ts'
 import { PayRounds } from './payments.ts'
 import type { ServeParts } from './prepare.ts'
-import { type Clock, pause, systemClock } from '../base/clock.ts'
+import { type Clock, pause, systemClock, HOUR_MS, DAY_MS } from '../base/clock.ts'
 import type { Logger } from '../base/log.ts'
 import { type Micro, ZERO, formatMicro } from '../base/money.ts'
 import { Rounds } from '../base/rounds.ts'
-import { HOUR_MS } from '../base/zone.ts'
 import type { Config } from '../config/config.ts'
 import { PictureSweep } from '../exchange/pictures/sweep.ts'
 import { type DeadLetters, countDeadLetters } from '../ledger/dead-letters.ts'
@@ -25,10 +24,10 @@ const EVERY_MS = 60_000
 const AUDIT_SHARE = 0.01
 const PRUNE_ROWS = 1000
 /** How long refusals are kept. */
-const REFUSALS_MS = 7 * 86_400_000
+const REFUSALS_MS = 7 * DAY_MS
 const PRUNE_PAUSE_MS = 50
 /** Looking for old addresses reads all keys, so it is done less often. */
-const FORGET_EVERY_MS = 3_600_000
+const FORGET_EVERY_MS = HOUR_MS
 
 interface HousekeepingOptions {
   store: Store

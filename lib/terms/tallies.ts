@@ -2,6 +2,7 @@
  * The counters and histograms behind our metrics. They are nested maps of numbers, so that counting under a label that
  * is known already allocates nothing; prom-client would build a text of the labels each time.
  */
+import { SECOND_MS } from '../base/clock.ts'
 import { METRICS, type MetricRow, PICTURE_OUTCOMES, type PictureOutcome } from './metric-rows.ts'
 import type { OrderMethod, PayExceptionKind, ProofSource } from './pay.ts'
 
@@ -94,8 +95,6 @@ export const talliesOf = <Id extends MetricId>(...ids: Id[]): { readonly [Each i
 export const gaugeOfEach = (values: Readonly<Record<string, number>>, label = 'what'): Sample[] =>
   Object.entries(values).map(([word, value]) => ({ labels: { [label]: word }, value }))
 export const plainGauge = (value: number): Sample[] => [{ labels: {}, value }]
-
-const SECOND_MS = 1_000
 
 /** The metrics of payments. */
 export class PayTallies {

@@ -5,12 +5,11 @@
  * wait for the next round; beyond some hours the oldest are lost, and counted by `gateway_refusals_lost_total`.
  */
 import { networkOf } from '../../base/network.ts'
-import type { Clock } from '../../base/clock.ts'
+import { type Clock, HOUR_MS } from '../../base/clock.ts'
 import type { ErrorName } from '../../base/errors.ts'
 import type { Logger } from '../../base/log.ts'
 import { Rounds } from '../../base/rounds.ts'
 import { TopCounts } from '../../base/top-counts.ts'
-import { HOUR_MS } from '../../base/zone.ts'
 import type { Store } from '../../store/store.ts'
 import { StoreUnavailable } from '../../store/base/errors.ts'
 import type { Metrics } from '../../terms/metrics.ts'

@@ -3,13 +3,14 @@
  * OpenRouter's clients read, and what one of its answers cost. Nothing of another key is told, and nothing of what upstreams
  * charge or which channel answered.
  */
+import { HOUR_MS } from '../../base/clock.ts'
 import { type Funds, fundsOf } from '../../access/funds.ts'
 import type { KeyEntry } from '../../access/keys.ts'
 import { Questions } from '../../access/open-requests.ts'
 import { timeOfId } from '../../base/ids.ts'
 import { add, formatMicro, type Micro } from '../../base/money.ts'
 import { periodAt } from '../../base/periods.ts'
-import { HOUR_MS, offsetHours } from '../../base/zone.ts'
+import { offsetHours } from '../../base/zone.ts'
 import { answerKey, type BookedRow } from '../../store/usage/rows.ts'
 import { everyAt, type Protocol } from '../../terms/records.ts'
 import type { Target } from '../../terms/target.ts'

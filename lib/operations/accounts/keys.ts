@@ -3,6 +3,7 @@
  * on the keys of their account. The secret of a key is returned once, by the operation that creates the key; the store keeps
  * only its hash.
  */
+import { HOUR_MS } from '../../base/clock.ts'
 import { z } from 'zod'
 import type { KeyChange } from '../../store/accounts/keys.ts'
 import type { NewKey } from '../../store/accounts/key-rows.ts'
@@ -48,7 +49,6 @@ export const keyChangeForm = z.strictObject({
   models: z.array(kind.name).nullable().optional(),
 })
 
-const HOUR_MS = 3_600_000
 /** For how long the secret that a key has still works when it gets another one. */
 const GRACES: Record<string, number> = { 0: 0, '1h': HOUR_MS, '24h': 24 * HOUR_MS }
 

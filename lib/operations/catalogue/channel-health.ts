@@ -3,9 +3,9 @@
  * the sums of usage, and what an operator may do about it. A channel can rest or be woken in the gateway that is asked; what is to
  * hold for all gateways and for good is the channel's `status`.
  */
+import { HOUR_MS } from '../../base/clock.ts'
 import { z } from 'zod'
 import * as kind from '../../config/scalars.ts'
-import { HOUR_MS } from '../../base/zone.ts'
 import type { Store } from '../../store/store.ts'
 import {
   type ChannelFailure,

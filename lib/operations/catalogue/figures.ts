@@ -3,10 +3,11 @@
  * weeks day by day, and when they failed. Numbers of requests are never told, and nothing is said of models with few
  * requests, because it would tell what single customers do.
  */
+import { DAY_MS, HOUR_MS } from '../../base/clock.ts'
 import type { Store } from '../../store/store.ts'
 import type { ModelFigures, ModelHour } from '../../store/usage/queries.ts'
 import { periodAt } from '../../base/periods.ts'
-import { HOUR_MS, hourInZone, offsetHours } from '../../base/zone.ts'
+import { hourInZone, offsetHours } from '../../base/zone.ts'
 import { boundOf } from '../usage/totals.ts'
 
 /** With fewer requests nothing is said. */
@@ -35,7 +36,6 @@ export const shownFigures = (figures: ModelFigures): Figures => ({
 export const usualBound = (buckets: readonly number[]): number | null =>
   buckets.reduce((sum, count) => sum + count, 0) < FEWEST_REQUESTS ? null : boundOf(buckets, HALF)
 
-const DAY_MS = 24 * HOUR_MS
 export const STATUS_DAYS = 90
 /** An hour belongs to an incident when that share of its requests failed, and no fewer than so many. */
 const INCIDENT = { least: 5, percent: 10 }

@@ -6,7 +6,7 @@
  * cost, no weight, no number of requests. Whoever asks, everything is made at most once in a few seconds, and the figures,
  * which the store is asked for, once a minute.
  */
-import type { Clock } from '../../base/clock.ts'
+import { type Clock, DAY_MS } from '../../base/clock.ts'
 import type { Store } from '../../store/store.ts'
 import type { ImageForm, Protocol } from '../../terms/records.ts'
 import { type Modalities, type ModelOffer, contextOf, modalitiesOf, offersOf } from '../../world/offers.ts'
@@ -49,7 +49,6 @@ export interface CatalogueParts {
 }
 
 const DEFAULT_GROUP = 'default'
-const DAY_MS = 86_400_000
 const VIEW_MS = 3_000
 const FIGURES_MS = 60_000
 const STATUS_MS = 60_000

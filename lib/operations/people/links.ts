@@ -2,12 +2,10 @@
  * Links that contain a secret. It stands in the fragment, which browsers send to nobody; the page takes it out of the
  * address, asks the person, and sends it in a body. So nothing that only follows links can use one up.
  */
+import { HOUR_MS, MINUTE_MS } from '../../base/clock.ts'
 import type { LinkKind, NewLink } from '../../store/people/records.ts'
 import type { Config } from '../../config/config.ts'
 import { hashOf, newToken } from '../../base/secrets.ts'
-
-const MINUTE_MS = 60_000
-const HOUR_MS = 60 * MINUTE_MS
 
 /** The page to which a link of each kind leads, below the console, and how long it works. */
 const PAGES = {

@@ -5,6 +5,7 @@
  * A second factor counts after one confirmed code, and a code works once: its step is used up with it. With personal tokens
  * programs make the calls of the console in a person's place; their secrets are shown once.
  */
+import { DAY_MS } from '../../base/clock.ts'
 import { z } from 'zod'
 import { LANGUAGES, type Language, type Person, SCOPES, THEMES } from '../../base/people.ts'
 import { hashOf, newPersonalToken, personalHint } from '../../base/secrets.ts'
@@ -34,7 +35,6 @@ export { Passkeys, passkeyForm, renamingForm } from './passkeys.ts'
 
 export const codeForm = z.strictObject({ code: z.string().max(16) })
 
-const DAY_MS = 86_400_000
 const MOST_DAYS = 366
 const MOST_NETWORKS = 50
 

@@ -7,6 +7,7 @@
  * session ends when nobody uses it for a while, some time after the sign-in in any case, and whenever its user's password,
  * factors, role or status change.
  */
+import { HOUR_MS } from '../../base/clock.ts'
 import { BlockList, isIPv6 } from 'node:net'
 import { z } from 'zod'
 import { type Words, type Act, GATEWAY, type Person, canonicalEmail } from '../../base/people.ts'
@@ -25,7 +26,6 @@ import { isRecoveryCode, recoveryHash, stepOf } from './totp.ts'
 import { WaysIn } from './joining.ts'
 import { SignedOut } from '../../store/base/errors.ts'
 
-const HOUR_MS = 3_600_000
 const LIMITS = {
   user: { idleMs: 7 * 24 * HOUR_MS, absoluteMs: 30 * 24 * HOUR_MS },
   operator: { idleMs: 12 * HOUR_MS, absoluteMs: 24 * HOUR_MS },

@@ -6,15 +6,13 @@
  * first two. Many failures for one e-mail do not close it, for that would be a weapon: they only make an IP that is new
  * to this e-mail wait before its first try, and every IP between two. A browser that has signed in before has a counter of its own instead.
  */
+import { MINUTE_MS, SECOND_MS } from '../../base/clock.ts'
 import { createHash } from 'node:crypto'
 import type { Store } from '../../store/store.ts'
 import type { Counter } from '../../store/people/records.ts'
 import type { Actor, User } from '../../base/people.ts'
 import { throttled } from '../error.ts'
 import { networkOf } from '../../base/network.ts'
-
-const SECOND_MS = 1_000
-const MINUTE_MS = 60_000
 
 interface Rule {
   /** Failures before the first wait. */

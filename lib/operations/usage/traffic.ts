@@ -3,9 +3,9 @@
  * usual. Refusals of known keys are kept one by one, ten of a key and reason in a minute; all of them are counted by every process,
  * by the hour, and the counts added up here.
  */
+import { HOUR_MS, MINUTE_MS } from '../../base/clock.ts'
 import { formatMicro, type Micro } from '../../base/money.ts'
 import { mergedTop, type TopTable } from '../../base/top-counts.ts'
-import { HOUR_MS } from '../../base/zone.ts'
 import type { Store } from '../../store/store.ts'
 import type { RefusedRequest } from '../../store/usage/queries.ts'
 import { REFUSED_BY, type RefusedBy, SENDER_REASON, type TrafficHour } from '../../terms/traffic.ts'
@@ -20,7 +20,6 @@ type TrafficDeps = Pick<OperationDeps, 'store' | 'clock'>
 
 const DAY_HOURS = 24
 const KEPT_DAYS = 7
-const MINUTE_MS = 60_000
 
 /** One page of the refusals that are kept, newest first. */
 export async function refusedRequests({ store }: Pick<TrafficDeps, 'store'>, sent: Sent) {

@@ -3,12 +3,13 @@
  * their account; operators see sums by whatever they like. All are read from the sums of usage, so that they answer at once
  * however many requests there were. The chart names the largest stacks and adds the others up.
  */
+import { DAY_MS, HOUR_MS } from '../../base/clock.ts'
 import { z } from 'zod'
 import { ERRORS, type ErrorName } from '../../base/errors.ts'
 import { type Micro, formatMicro } from '../../base/money.ts'
 import type { Language } from '../../base/people.ts'
 import { periodAt } from '../../base/periods.ts'
-import { HOUR_MS, hourInZone, offsetHours } from '../../base/zone.ts'
+import { hourInZone, offsetHours } from '../../base/zone.ts'
 import type { Store } from '../../store/store.ts'
 import { type AccountKeys, type SummaryQuery, SummaryRefused, type SummaryRow } from '../../store/usage/queries.ts'
 import { CLIENT_PROTOCOLS, type Protocol } from '../../terms/records.ts'
@@ -74,7 +75,6 @@ export type ChoicesAnswer = z.output<typeof choicesAnswer>
 const CHARTED = 8
 const TABLED = 100
 const DEFAULT_DAYS = 30
-const DAY_MS = 24 * HOUR_MS
 const SLICE = 500
 /** Lists longer than that are no choice. */
 const MOST_CHOICES = 200

@@ -2,6 +2,7 @@
  * Cards, by Stripe Checkout: the payer pays on a page of Stripe's, so no card number ever comes here. Whatever Stripe says
  * of an order is asked for at Stripe by the account's key.
  */
+import { MINUTE_MS } from '../../base/clock.ts'
 import { micro } from '../../base/money.ts'
 import type { CardConfig } from '../../config/pay-schema.ts'
 import type { Order, Refund } from '../../terms/pay.ts'
@@ -40,7 +41,6 @@ import {
   sessionOf,
 } from './client.ts'
 
-const MINUTE_MS = 60_000
 const MINIMUM = micro(5_000_000)
 /** Stripe takes eight digits. */
 const MOST_CENTS = 99_999_999

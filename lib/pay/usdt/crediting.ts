@@ -3,6 +3,7 @@
  * transaction, for a node alone could print money. That is the proof of the order. Then the paid orders of an account are credited
  * as soon as together they are worth the minimum.
  */
+import { HOUR_MS } from '../../base/clock.ts'
 import { createHash } from 'node:crypto'
 import type { UsdtConfig } from '../../config/pay-schema.ts'
 import { storeNow } from '../../operations/deps.ts'
@@ -215,7 +216,7 @@ export class SecondPass extends Rereading {
 const READ_AT_ONCE = 25
 /** Windows of transfers out of the addresses that one round reads. */
 const WINDOWS = 20
-const CHINA_MS = 8 * 3_600_000
+const CHINA_MS = 8 * HOUR_MS
 
 const shown = (wei: bigint): string => `${tokenText(wei)} USDT`
 

@@ -6,6 +6,7 @@
  *
  * One process of all gateways reads a chain at a time.
  */
+import { SECOND_MS } from '../../base/clock.ts'
 import { raise } from '../exceptions.ts'
 import { storeNow } from '../../operations/deps.ts'
 import { StoreUnavailable } from '../../store/base/errors.ts'
@@ -17,7 +18,6 @@ import { type Block, type Chain, Reader, Watched, NodeError } from './chain.ts'
 import { randomUUID } from 'node:crypto'
 
 const LEASE_MS = 30_000
-const SECOND_MS = 1_000
 /** Most transfers that are shown before they are final. */
 const MOST_SEEN = 1_000
 

@@ -4,6 +4,7 @@
  * other: nothing can be leased between the check of what is free and the debit, and of two entries with one reference the
  * second finds the first. Nothing in this program changes or deletes an entry.
  */
+import { HOUR_MS } from '../../base/clock.ts'
 import { type Micro, formatMicro, micro } from '../../base/money.ts'
 import type { Act } from '../../base/people.ts'
 import type { Table } from '../base/tables.ts'
@@ -14,7 +15,6 @@ import { StoreConflict } from '../base/errors.ts'
 import { recordAction } from '../base/actions.ts'
 import { recordChange } from '../base/changes.ts'
 import { integer, integerOrNull, money, text } from '../base/text.ts'
-import { HOUR_MS } from '../../base/zone.ts'
 
 /**
  * `topup`: by an administrator; `payment`: proven by a provider; `release`: the end of a freeze; `settlement`: what an operator

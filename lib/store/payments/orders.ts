@@ -2,6 +2,7 @@
  * Orders after they were made. A transaction that moves an order locks its row first, so that of fifty deliveries of one
  * message, on any number of gateways, each finds what the one before it did. After the order it locks the account's purse.
  */
+import { DAY_MS, HOUR_MS } from '../../base/clock.ts'
 import { type Micro, ZERO, formatMicro } from '../../base/money.ts'
 import type { Act } from '../../base/people.ts'
 import { moved } from '../../terms/order-moves.ts'
@@ -208,8 +209,6 @@ export async function payTotals(driver: Driver) {
   }))
 }
 
-const HOUR_MS = 3_600_000
-const DAY_MS = 24 * HOUR_MS
 /** Orders that can still be paid as far as is known. */
 const OPEN: readonly OrderState[] = ['created', 'pending']
 

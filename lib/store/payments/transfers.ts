@@ -5,6 +5,7 @@
  * Its worth stands in the order as a number that an engine can add up: somebody may send thousands of the smallest amounts to an
  * account, and none of them may be read anew whenever another one comes.
  */
+import { HOUR_MS } from '../../base/clock.ts'
 import { type Micro, micro } from '../../base/money.ts'
 import {
   askedOf,
@@ -33,8 +34,6 @@ import { big, integer, integerOrNull, binds, money, padded, text } from '../base
 const MOST = 10n ** 15n
 /** How many get their rates at a time. Those that came first do so first, so those behind them have their turn. */
 const MOST_RATED = 1_000
-
-const HOUR_MS = 3_600_000
 
 const FROM = 'FROM pay_orders o JOIN chain_transfers t ON t.order_id = o.id'
 /** Whether nothing is missing to know what it is worth. */

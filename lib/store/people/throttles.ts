@@ -1,4 +1,5 @@
 /** Counters of tries that failed, which all gateways share; the deletion of rows that nobody needs any more; and addresses, which are forgotten after a time. */
+import { DAY_MS } from '../../base/clock.ts'
 import type { Driver, Row } from '../base/driver.ts'
 import type { Counter } from './records.ts'
 import { integer, binds, padded, text } from '../base/text.ts'
@@ -11,7 +12,6 @@ const toCounter = (row: Row): Counter => ({
   untilMs: integer(row, 'until_ms'),
 })
 
-const DAY_MS = 86_400_000
 /** No session outlives this, see the operations on sessions. */
 const SESSION_MS = 30 * DAY_MS
 const DEVICE_MS = 400 * DAY_MS

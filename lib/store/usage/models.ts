@@ -5,6 +5,7 @@
  *
  * These are sums of usage of the grain `hourOfModel` (`sums.ts`), of which there are so few that a week is read at once.
  */
+import { HOUR_MS } from '../../base/clock.ts'
 import type { Driver, Row } from '../base/driver.ts'
 import type { FailingQuery, ModelDay, ModelFigures, ModelHour } from './queries.ts'
 import { segments } from './segments.ts'
@@ -18,7 +19,6 @@ import {
   dayOf,
   hourOf,
 } from './sums.ts'
-import { HOUR_MS } from '../../base/zone.ts'
 import { count, integer, text } from '../base/text.ts'
 
 const COUNTS = ['requests', ...FIRST_BYTE_BUCKETS]

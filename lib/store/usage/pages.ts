@@ -5,6 +5,7 @@
  * or outcome has no index: the newest rows are looked through first, which is enough where matching rows are frequent.
  * Where they are rare, the sums tell in which hours which keys have such rows, and only these ranges are read.
  */
+import { HOUR_MS } from '../../base/clock.ts'
 import { DISPUTE_OPEN_MS, type UsageFilter, type UsageOwner, type UsageTraits } from './queries.ts'
 import { idAt } from '../../base/ids.ts'
 import type { Dialect, Driver, Param, ReadingDriver, Transaction } from '../base/driver.ts'
@@ -13,7 +14,6 @@ import { indexName } from '../base/tables.ts'
 import { integer, binds, compared, inOrder, padded } from '../base/text.ts'
 import { attemptIds, timeOfId } from '../../base/ids.ts'
 import { DAY_HOURS, GRAIN, dayOf, hourOf } from './sums.ts'
-import { HOUR_MS } from '../../base/zone.ts'
 
 /** Rows that are looked through before the sums are asked. */
 const LOOKED_THROUGH = 4_000

@@ -6,12 +6,12 @@
  * is the same before and after it: one statement reads the difference of an hour, and an upsert adds it to the sums. The
  * lock of pruning keeps a second rebuild, and pruning itself, from doing so at the same time.
  */
+import { HOUR_MS } from '../../base/clock.ts'
 import type { Dialect, Driver, Param, Row, Transaction } from '../base/driver.ts'
 import { FIRST_BYTE_BOUNDS_MS, LINE_SUMS, ROW_COUNTS } from './rows.ts'
 import { FIRST_BYTE_BUCKETS, GRAIN, SUM_COLUMNS, SUM_KEY, DAY_HOURS, dayOf, hourOf, raiseSums } from './sums.ts'
 import { SUMS_OF_MODELS } from './models.ts'
 import { prunedBefore } from './prune.ts'
-import { HOUR_MS } from '../../base/zone.ts'
 import { count, integer, orNull, text } from '../base/text.ts'
 
 const NAMES = SUM_KEY.slice(2).join(', ')

@@ -3,6 +3,7 @@
  * operator can say why, and are no part of the books. At most ten of one key and reason are kept in a minute, by all
  * gateways together: the primary key has ten places for them, and what finds no place is dropped.
  */
+import { MINUTE_MS } from '../../base/clock.ts'
 import { keyConditions } from './requests.ts'
 import { CODE_LENGTH, NAME_LENGTH, type Table, indexName } from '../base/tables.ts'
 import type { Driver, Param, Row, Transaction } from '../base/driver.ts'
@@ -35,7 +36,6 @@ export const REFUSALS: Table = {
 }
 
 const PLACES = 10
-const MINUTE_MS = 60_000
 const REFUSAL_COLUMNS = Object.keys(REFUSALS.columns)
 
 const placeOf = ({ atMs, keyId, reason }: RefusedRequest) => [Math.floor(atMs / MINUTE_MS), keyId, reason] as const

@@ -3,12 +3,12 @@
  * until the page is full, enough rows have been looked at, or enough time has passed. What a filter asks of columns that
  * the sums have too (`usage_sums`) also says in which hours there are such rows, so that the other hours are passed over.
  */
+import { HOUR_MS } from '../../base/clock.ts'
 import { idAt, timeOfId } from '../../base/ids.ts'
 import type { Dialect, Driver, Param, ReadingDriver, Transaction } from '../base/driver.ts'
 import type { AccountKeys, Page, Paging, RequestFilter } from './queries.ts'
 import { type BookedRow, USAGE_COLUMNS, USAGE_LOG, answerKey, toBookedRow } from './rows.ts'
 import { indexName } from '../base/tables.ts'
-import { HOUR_MS } from '../../base/zone.ts'
 import { integer, binds, compared, inOrder, padded, text } from '../base/text.ts'
 import {
   type Condition,

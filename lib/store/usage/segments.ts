@@ -1,5 +1,6 @@
 /** A range of hours of the sums, cut where the clocks of a zone change: days of the zone are whole hours within each part. */
-import { offsetHours, HOUR_MS } from '../../base/zone.ts'
+import { HOUR_MS } from '../../base/clock.ts'
+import { offsetHours } from '../../base/zone.ts'
 import { SummaryRefused } from './queries.ts'
 import { DAY_HOURS } from './sums.ts'
 

@@ -4,6 +4,7 @@
  * report is by hour, or by days of a zone whose days are not those of the sums. A period is cut where the zone's clocks
  * change. For one account or key the hours are named one by one, because the key of the sums begins with them.
  */
+import { HOUR_MS } from '../../base/clock.ts'
 import {
   type Largest,
   type LargestQuery,
@@ -12,7 +13,6 @@ import {
   SummaryRefused,
   type SummaryRow,
 } from './queries.ts'
-import { HOUR_MS } from '../../base/zone.ts'
 import { type ZoneSpan, segments } from './segments.ts'
 import { DAY_HOURS, DAY_OFFSET_HOURS, FIRST_BYTE_BUCKETS, GRAIN, dayOf, hourOf } from './sums.ts'
 import { timeOfId } from '../../base/ids.ts'

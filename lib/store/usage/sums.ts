@@ -7,7 +7,7 @@
  * Days begin at midnight of UTC+8. A report over whole days of that zone reads days only; of other zones, and of parts of
  * days, it reads hours.
  */
-import { HOUR_MS } from '../../base/zone.ts'
+import { HOUR_MS } from '../../base/clock.ts'
 import { countColumns } from './rows.ts'
 import type { Table } from '../base/tables.ts'
 import {
