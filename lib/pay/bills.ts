@@ -21,9 +21,9 @@ import {
   type WarningNotice,
 } from './method.ts'
 import { raise } from './exceptions.ts'
+import { chinaDay } from './messages.ts'
 import type { ReconcileDeps } from './reconcile.ts'
 
-const CHINA_MS = 8 * HOUR_MS
 /** Bills are ready at ten; half an hour later they are read. */
 const READY_MS = 10.5 * HOUR_MS
 /** For how long a gateway has the bills of a method to itself, and how long one rests that could not be had. */
@@ -37,17 +37,16 @@ const PAGE = 500
 const READ = 'bill'
 const SINCE = 'bill_since'
 
-const dayOf = (ms: number): string => new Date(ms + CHINA_MS).toISOString().slice(0, 10)
 const startOf = (day: string): number => Date.parse(`${day}T00:00:00+08:00`)
-const nextDay = (day: string): string => dayOf(startOf(day) + DAY_MS)
+const nextDay = (day: string): string => chinaDay(startOf(day) + DAY_MS)
 
 /** The day whose bill is the newest that can be read now. */
-const newestDay = (nowMs: number): string => dayOf(nowMs - READY_MS - DAY_MS)
+const newestDay = (nowMs: number): string => chinaDay(nowMs - READY_MS - DAY_MS)
 
 /** The days whose bills are to be read now, oldest first. `last`: the last one that was. */
 export function dueDays(last: string, nowMs: number): string[] {
   const newest = newestDay(nowMs)
-  const oldest = dayOf(startOf(newest) - (MOST_DAYS - 1) * DAY_MS)
+  const oldest = chinaDay(startOf(newest) - (MOST_DAYS - 1) * DAY_MS)
   const first = nextDay(last) > oldest ? nextDay(last) : oldest
   const days: string[] = []
   for (let day = first; day <= newest; day = nextDay(day)) days.push(day)
@@ -78,7 +77,7 @@ export async function compareBills(deps: ReconcileDeps): Promise<void> {
  * permission is missing, and the days since then have to be made up for.
  */
 async function beginBills({ store }: ReconcileDeps, name: OrderMethod, nowMs: number): Promise<string> {
-  const before = dayOf(startOf(newestDay(nowMs)) - DAY_MS)
+  const before = chinaDay(startOf(newestDay(nowMs)) - DAY_MS)
   await store.pay.setPayMark(name, SINCE, before)
   return before
 }
@@ -166,7 +165,7 @@ async function comparePayment(
 
 /** Some bills have other numbers than messages have, so a payment of the same day is the same one. */
 const onDay = <P extends Proof & { atMs: number }>(proofs: readonly P[], day: string): P | undefined =>
-  proofs.find(({ paidAtMs, atMs }) => dayOf(paidAtMs ?? atMs) === day)
+  proofs.find(({ paidAtMs, atMs }) => chinaDay(paidAtMs ?? atMs) === day)
 
 /** null = the provider refuses to tell. */
 const asked = (method: CheckoutMethod, order: Order): Promise<Said | null> =>

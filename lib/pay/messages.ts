@@ -14,7 +14,10 @@ const CHINA_OFFSET_MS = 8 * HOUR_MS
 export const chinaTime = (ms: number): string =>
   new Date(ms + CHINA_OFFSET_MS).toISOString().slice(0, 19).replace('T', ' ')
 
-/** ms since 1970 of such a text; null when it is none. */
+/** `2030-01-31`, the day in China: that of bills, and of checks that are made once a day. */
+export const chinaDay = (ms: number): string => chinaTime(ms).slice(0, 10)
+
+/** ms since 1970 of a text that `chinaTime` writes; null when it is none. */
 export function fromChinaTime(text: string | undefined): number | null {
   const m = /^(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d)$/.exec(text ?? '')
   const ms = m === null ? Number.NaN : Date.parse(`${m[1]}T${m[2]}+08:00`)

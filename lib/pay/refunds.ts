@@ -3,11 +3,12 @@
  * undecided stays frozen and is asked about again, and only the provider's word ends it. Refunds that were made at the provider
  * debit their orders too.
  */
-import { pause, HOUR_MS, SECOND_MS, DAY_MS } from '../base/clock.ts'
+import { HOUR_MS, SECOND_MS, DAY_MS } from '../base/clock.ts'
 import { formatMicro, type Micro, parseMicro } from '../base/money.ts'
-import { inForce, type OperationDeps, storeNow } from '../operations/deps.ts'
+import { debitWithRecall } from '../operations/billing/entries.ts'
+import { inForce, storeNow } from '../operations/deps.ts'
 import { OperationError } from '../operations/error.ts'
-import { accountPurse, type PurseId } from '../store/books/purses.ts'
+import { accountPurse } from '../store/books/purses.ts'
 import type { Frozen, NewRefund, RefundEnding } from '../store/payments/types.ts'
 import { StoreConflict } from '../store/base/errors.ts'
 import { askedText } from '../terms/chain.ts'
@@ -42,35 +43,10 @@ const SENT_BACK_MORE = 'the provider sent back more than was left of the order'
 const STUCK_MS = 3 * DAY_MS
 /** Whoever begins a refund of tokens sends them at once, or asks the payer for an address first. */
 const UNSENT_MS = DAY_MS
-const RECALL_TRIES = 12
-const RECALL_WAIT_MS = 120
 
 /** Later and later, at most once an hour: a bank may take days. */
 export const nextRefundCheck = ({ checks }: Pick<Refund, 'checks'>, nowMs: number): number =>
   nowMs + Math.min(HOUR_MS, 15 * SECOND_MS * 2 ** Math.min(checks, 20))
-
-/**
- * A debit that somebody chose applies only to money that is free: while it is `short`, the leases of the purse are called back, and it
- * is tried again.
- */
-async function afterRecall<T extends { outcome: string }>(
-  { store, clock, fleet }: Pick<OperationDeps, 'store' | 'clock' | 'fleet'>,
-  purse: PurseId,
-  debit: () => Promise<T>,
-): Promise<T> {
-  let done = await debit()
-  for (let tries = 0; done.outcome === 'short' && tries < RECALL_TRIES; tries++) {
-    if (tries === 0) {
-      await store.books.recall(purse)
-      await fleet.changed().catch(() => {}) // the processes find the recall in the store all the same
-    }
-    const [{ leased } = { leased: 0 }] = await store.books.purses([purse])
-    if (leased > 0) await pause(clock, RECALL_WAIT_MS)
-    done = await debit()
-    if (leased <= 0) break
-  }
-  return done
-}
 
 /** Whole fen; of tokens, which have more places than CNY, any amount. */
 function amountOf(sent: unknown, { checkReceiver }: PayMethod): Micro {
@@ -150,7 +126,7 @@ export class Refunds {
   async #freeze(order: Order, refund: NewRefund, force: boolean, checkAtMs: number, act: Act) {
     const { store } = this.#deps
     const debit = (): Promise<Frozen> => store.pay.freeze(refund, force, checkAtMs, act)
-    const frozen = await afterRecall(this.#deps, accountPurse(order.accountId), debit)
+    const frozen = await debitWithRecall(this.#deps, accountPurse(order.accountId), debit)
     if ('refund' in frozen) return frozen
     if (frozen.outcome === 'conflict') throw ANOTHER_AMOUNT()
     if (frozen.outcome === 'dust') throw wrong('amount', SMALLEST)

@@ -8,10 +8,11 @@ import { formatMicro, subtract, ZERO } from '../../base/money.ts'
 import type { Dispute } from '../../store/books/disputes.ts'
 import { DISPUTE_DAYS } from '../../store/usage/queries.ts'
 import type { NewEntry } from '../../store/books/entries.ts'
+import { accountPurse } from '../../store/books/purses.ts'
 import * as kind from '../../config/scalars.ts'
 import type { Actor } from '../../base/people.ts'
 import { act, entryActor, inForce, type OperationDeps } from '../deps.ts'
-import { debit, noteText, tooLittle } from './entries.ts'
+import { debitWithRecall, noteText, tooLittle } from './entries.ts'
 import { OperationError } from '../error.ts'
 import { cnyAboveZero } from '../fields.ts'
 import { read, type Sent } from '../read.ts'
@@ -58,7 +59,7 @@ export class Disputes {
             actor: entryActor(actor),
             note: reason,
           }
-    const decided = await debit(this.#deps, there.accountId, () =>
+    const decided = await debitWithRecall(this.#deps, accountPurse(there.accountId), () =>
       store.disputes.decide(there, entry, reason, act(actor, 'disputes.decide')),
     )
     if (decided.outcome === 'short') throw tooLittle(decided)

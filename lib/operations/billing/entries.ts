@@ -6,7 +6,7 @@ import { z } from 'zod'
 import { pause } from '../../base/clock.ts'
 import { formatMicro, type Micro, subtract, ZERO } from '../../base/money.ts'
 import * as kind from '../../config/scalars.ts'
-import { accountPurse, type Purse } from '../../store/books/purses.ts'
+import { accountPurse, type PurseId } from '../../store/books/purses.ts'
 import type { Booked, Entry, NewEntry } from '../../store/books/entries.ts'
 import type { Actor } from '../../base/people.ts'
 import type { Account } from '../../terms/records.ts'
@@ -113,7 +113,7 @@ export class Entries {
     const { amount, reference, note, force } = read(adjustmentForm, sent)
     const entry: NewEntry = { kind: 'adjustment', amount, reference, actor: entryActor(actor), note }
     const by = act(actor, 'entries.adjust')
-    const booked = await debit(this.#deps, account.id, () =>
+    const booked = await debitWithRecall(this.#deps, accountPurse(account.id), () =>
       store.entries.add(account.id, entry, by, force && amount < 0),
     )
     const { created, entry: there } = this.#accepted(entry, booked)
@@ -157,26 +157,28 @@ export const tooLittle = ({ available: left }: { available: Micro }): OperationE
   return new OperationError('conflict', `only ${available} CNY can be taken away now`, { available })
 }
 
-/** How often, and at what interval, it is tried again while processes give back what they leased and do not need. */
+/** A debit is tried again so often, and after so long, while processes give back what they leased and do not need. */
 const RECALL_TRIES = 12
 const RECALL_WAIT_MS = 120
 
-/** Tries it; when too little is free, the processes give back what they leased and do not need, and it is tried again. */
-export async function debit<B extends { outcome: string }>(
-  { store, clock, fleet }: OperationDeps,
-  accountId: number,
-  attempt: () => Promise<B>,
+/**
+ * Books a debit that may take only money that no process has leased or charged. Where that is too little, its outcome is `short`: then
+ * the leases of the purse are called back, and the debit is tried again. Returns the last outcome, which may still be `short`.
+ */
+export async function debitWithRecall<B extends { outcome: string }>(
+  { store, clock, fleet }: Pick<OperationDeps, 'store' | 'clock' | 'fleet'>,
+  purse: PurseId,
+  debit: () => Promise<B>,
 ): Promise<B> {
-  const purse = accountPurse(accountId)
-  let booked = await attempt()
+  let booked = await debit()
   for (let tries = 0; booked.outcome === 'short' && tries < RECALL_TRIES; tries++) {
     if (tries === 0) {
       await store.books.recall(purse)
       await fleet.changed().catch(() => {}) // the processes find the recall in the store all the same
     }
-    const { leased } = (await store.books.purses([purse]))[0] as Purse
+    const [{ leased } = { leased: 0 }] = await store.books.purses([purse])
     if (leased > 0) await pause(clock, RECALL_WAIT_MS)
-    booked = await attempt()
+    booked = await debit()
     if (leased <= 0) break
   }
   return booked

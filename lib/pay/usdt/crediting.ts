@@ -3,7 +3,6 @@
  * transaction, for a node alone could print money. That is the proof of the order. Then the paid orders of an account are credited
  * as soon as together they are worth the minimum.
  */
-import { HOUR_MS } from '../../base/clock.ts'
 import { createHash } from 'node:crypto'
 import type { UsdtConfig } from '../../config/pay-schema.ts'
 import { storeNow } from '../../operations/deps.ts'
@@ -12,6 +11,7 @@ import type { PayTallies } from '../../terms/tallies.ts'
 import { type PayDeps, raise } from '../exceptions.ts'
 import { BALANCES, BALANCES_DONE, type PayMarks } from '../health.ts'
 import type { Intake } from '../intake.ts'
+import { chinaDay } from '../messages.ts'
 import type { Payment } from '../method.ts'
 import { type Chain, NodeError, type Reader, type Watched } from './chain.ts'
 
@@ -216,14 +216,13 @@ export class SecondPass extends Rereading {
 const READ_AT_ONCE = 25
 /** Windows of transfers out of the addresses that one round reads. */
 const WINDOWS = 20
-const CHINA_MS = 8 * HOUR_MS
 
 const shown = (wei: bigint): string => `${tokenText(wei)} USDT`
 
 export class BalanceCheck extends Rereading {
   async round(cursor: ChainCursor, stopped: () => boolean): Promise<void> {
     const { store } = this.deps
-    const day = new Date((await storeNow(this.deps)) + CHINA_MS).toISOString().slice(0, 10)
+    const day = chinaDay(await storeNow(this.deps))
     const mark = (await store.pay.payMarks()).find(({ method, what }) => method === 'usdt' && what === BALANCES)
     const [markDay, next] = (mark?.value ?? '').split(' ')
     if (markDay === day && next === BALANCES_DONE) return
