@@ -8,8 +8,8 @@
 import type { Table } from './tables.ts'
 import type { Act, Actor } from '../../base/people.ts'
 import { isDeepStrictEqual } from 'node:util'
-import type { Driver, Param, Row, Transaction } from './driver.ts'
-import { integer, integerOrNull, jsonOrNull, text, textOrNull, toJson } from './text.ts'
+import type { Driver, Row, Transaction } from './driver.ts'
+import { integer, integerOrNull, jsonOrNull, text, textOrNull, toJson, whereGiven } from './text.ts'
 import { SignedOut } from './errors.ts'
 
 export const ACTION_TABLE: Table = {
@@ -183,17 +183,15 @@ export class ActionLog {
 
   async page(filter: ActionFilter): Promise<LoggedAction[]> {
     const { accountId, userId, operation, subject, beforeSeq, limit } = filter
-    const conditions: [string, Param | undefined][] = [
+    const [where, values] = whereGiven([
       ['l.account_id = ?', accountId],
       ['l.user_id = ?', userId],
       ['l.operation = ?', operation],
       ['l.subject_kind = ?', subject?.kind],
       ['l.subject_id = ?', subject?.id],
       ['l.seq < ?', beforeSeq],
-    ]
-    const used = conditions.filter((condition): condition is [string, Param] => condition[1] !== undefined)
-    const where = used.length === 0 ? '' : `WHERE ${used.map(([sql]) => sql).join(' AND ')} `
+    ])
     const sql = `SELECT ${COLUMNS} FROM actions l LEFT JOIN users u ON u.id = l.user_id ${where}ORDER BY l.seq DESC LIMIT ?`
-    return (await this.#driver.query('actions', sql, [...used.map(([, value]) => value), limit])).map(toAction)
+    return (await this.#driver.query('actions', sql, [...values, limit])).map(toAction)
   }
 }

@@ -8,6 +8,24 @@ const STATEMENT_ROWS = 1_000
 
 export const binds = (count: number): string => Array(count).fill('?').join(', ')
 
+/** The statement that inserts one row, and its values. */
+export const insertStatement = (
+  table: string,
+  row: Readonly<Record<string, Param>>,
+): [sql: string, values: Param[]] => [
+  `INSERT INTO ${table} (${Object.keys(row).join(', ')}) VALUES (${binds(Object.keys(row).length)})`,
+  Object.values(row),
+]
+
+/** The WHERE clause of those conditions whose value is given, all of which must hold, and the values. Empty = none is given. */
+export function whereGiven(
+  conditions: readonly (readonly [sql: string, value: Param | undefined])[],
+): [clause: string, values: Param[]] {
+  const given = conditions.flatMap(([sql, value]) => (value === undefined ? [] : [{ sql, value }]))
+  const clause = given.length === 0 ? '' : `WHERE ${given.map(({ sql }) => sql).join(' AND ')} `
+  return [clause, given.map(({ value }) => value)]
+}
+
 /** The list, its last element repeated until its length is a power of two, so that few different texts are prepared. */
 export function padded<T>(list: readonly T[]): T[] {
   const result = list.slice()

@@ -28,7 +28,7 @@ import { accountPurse } from '../books/purses.ts'
 import { recordAction } from '../base/actions.ts'
 import { insertOrder, toOrder } from './orders.ts'
 import { payRateAt } from './notes.ts'
-import { big, integer, integerOrNull, binds, money, padded, text } from '../base/text.ts'
+import { big, integer, integerOrNull, binds, money, padded, text, whereGiven } from '../base/text.ts'
 
 /** A billion CNY. A transfer that is worth more is for people to look at; many of them fit into a balance's integer. */
 const MOST = 10n ** 15n
@@ -248,15 +248,13 @@ export async function transferOrder(driver: Driver, orderId: string): Promise<Tr
 /** Newest first; with `afterSeq` oldest first. */
 export async function transferOrders(driver: Driver, filter: TransferFilter): Promise<TransferOrder[]> {
   const { accountId, state, afterSeq, limit } = filter
-  const conditions: [string, Param | undefined][] = [
+  const [where, values] = whereGiven([
     ['o.account_id = ?', accountId],
     ['o.state = ?', state],
     ['t.seq > ?', afterSeq],
-  ]
-  const used = conditions.filter((condition): condition is [string, Param] => condition[1] !== undefined)
-  const where = used.length === 0 ? '' : `WHERE ${used.map(([sql]) => sql).join(' AND ')} `
+  ])
   const sql = `SELECT * ${FROM} ${where}ORDER BY t.seq ${afterSeq === undefined ? 'DESC' : 'ASC'} LIMIT ?`
-  return (await driver.query('transferOrders', sql, [...used.map(([, value]) => value), limit])).map(toTransferOrder)
+  return (await driver.query('transferOrders', sql, [...values, limit])).map(toTransferOrder)
 }
 
 export async function transferOrdersIn(

@@ -4,7 +4,7 @@ import type { Act, Role } from '../../base/people.ts'
 import type { Driver, Param, Row, Transaction } from '../base/driver.ts'
 import type { Link, LinkKind, NewLink } from './records.ts'
 import { checkActor, recordAction } from '../base/actions.ts'
-import { integer, integerOrNull, jsonOrNull, text, textOrNull, toJson } from '../base/text.ts'
+import { insertStatement, integer, integerOrNull, jsonOrNull, text, textOrNull, toJson } from '../base/text.ts'
 import { addNotice, lockUser, subject } from './person.ts'
 
 export const COLUMNS =
@@ -36,24 +36,20 @@ export const invitation = (link: Link) => ({
 })
 
 export async function insertLink(tx: Transaction, driver: Driver, link: NewLink, act: Act | null): Promise<Link> {
-  const columns: [string, Param][] = [
-    ['public_id', publicId()],
-    ['kind', link.kind],
-    ['hash', link.hash],
-    ['email', link.email],
-    ['user_id', link.userId],
-    ['account_id', link.accountId],
-    ['role', link.role],
-    ['operator', link.operator ? 1 : 0],
-    ['doc', toJson(link.doc)],
-    ['created_at_ms', link.createdAtMs],
-    ['expires_at_ms', link.expiresAtMs],
-  ]
-  const insert = `INSERT INTO people_links (${columns.map(([name]) => name).join(', ')}) VALUES (${columns.map(() => '?').join(', ')})`
-  const { insertId } = await tx.run(
-    insert,
-    columns.map(([, value]) => value),
-  )
+  const [insert, values] = insertStatement('people_links', {
+    public_id: publicId(),
+    kind: link.kind,
+    hash: link.hash,
+    email: link.email,
+    user_id: link.userId,
+    account_id: link.accountId,
+    role: link.role,
+    operator: link.operator ? 1 : 0,
+    doc: toJson(link.doc),
+    created_at_ms: link.createdAtMs,
+    expires_at_ms: link.expiresAtMs,
+  })
+  const { insertId } = await tx.run(insert, values)
   const made = toLink((await tx.query(`SELECT ${COLUMNS} FROM people_links WHERE id = ?`, [insertId]))[0]!)
   if (act !== null) await recordLink(tx, driver, made, act)
   return made

@@ -6,7 +6,7 @@ import { type Driver, DuplicateKey, type Param, type Transaction } from '../base
 import type { NewUser, UserChange } from './records.ts'
 import { StoreConflict } from '../base/errors.ts'
 import { recordAction } from '../base/actions.ts'
-import { contains, pattern } from '../base/text.ts'
+import { contains, insertStatement, pattern } from '../base/text.ts'
 import { leaveKeys, lockUser, personById, selectPerson, toPerson, subject } from './person.ts'
 import { endAllSessions } from './sessions.ts'
 import { leaveAll } from './members.ts'
@@ -15,22 +15,18 @@ import { leaveAll } from './members.ts'
 const logged = ({ status, operator, language, theme }: Person) => ({ status, operator, language, theme })
 
 export async function insertUser(tx: Transaction, driver: Driver, user: NewUser, act: Act): Promise<Person> {
-  const columns: [string, Param][] = [
-    ['public_id', publicId()],
-    ['email', user.email],
-    ['name', user.name],
-    ['password', user.password],
-    ['status', 'active'],
-    ['operator', user.operator ? 1 : 0],
-    ['language', user.language],
-    ['notices', '[]'],
-    ['created_at_ms', user.atMs],
-  ]
-  const insert = `INSERT INTO users (${columns.map(([name]) => name).join(', ')}) VALUES (${columns.map(() => '?').join(', ')})`
-  const { insertId } = await tx.run(
-    insert,
-    columns.map(([, value]) => value),
-  )
+  const [insert, values] = insertStatement('users', {
+    public_id: publicId(),
+    email: user.email,
+    name: user.name,
+    password: user.password,
+    status: 'active',
+    operator: user.operator ? 1 : 0,
+    language: user.language,
+    notices: '[]',
+    created_at_ms: user.atMs,
+  })
+  const { insertId } = await tx.run(insert, values)
   const person = await personById(tx, insertId)
   // a person who makes their own user is its actor
   const actor = act.actor.kind === 'user' && act.actor.userId === null ? { ...act.actor, userId: insertId } : act.actor

@@ -11,7 +11,7 @@ import { idAt } from '../../base/ids.ts'
 import type { Dialect, Driver, Param, ReadingDriver, Transaction } from '../base/driver.ts'
 import { type BookedRow, USAGE_COLUMNS, USAGE_LOG, toBookedRow } from './rows.ts'
 import { indexName } from '../base/tables.ts'
-import { integer, binds, compared, inOrder, padded } from '../base/text.ts'
+import { integer, binds, compared, inOrder, padded, whereGiven } from '../base/text.ts'
 import { attemptIds, timeOfId } from '../../base/ids.ts'
 import { DAY_HOURS, GRAIN, dayOf, hourOf } from './sums.ts'
 
@@ -275,10 +275,21 @@ async function narrowed(tx: Transaction, filter: UsageFilter): Promise<UsageFilt
   return key !== undefined && integer(key, 'account_id') === accountId ? rest : null
 }
 
-/** Where the request stands after which a page begins. A request that is not in the log stands before its millisecond. */
-async function placeOf(tx: Transaction, { after }: UsageFilter): Promise<LogPlace | null> {
+/**
+ * Where the request stands after which a page begins, among those of the account where one is given; null = the page is the first. A request
+ * that is not in the log stands before its millisecond.
+ */
+export async function placeOf(
+  tx: Transaction,
+  after: string | undefined,
+  accountId?: number,
+): Promise<LogPlace | null> {
   if (after === undefined) return null
-  const [row] = await tx.query('SELECT at_ms, seq FROM usage_log WHERE request_id = ?', [after])
+  const [where, values] = whereGiven([
+    ['request_id = ?', after],
+    ['account_id = ?', accountId],
+  ])
+  const [row] = await tx.query(`SELECT at_ms, seq FROM usage_log ${where}`, values)
   if (row === undefined) return { atMs: timeOfId(after), seq: 0 }
   return { atMs: integer(row, 'at_ms'), seq: integer(row, 'seq') }
 }
@@ -293,7 +304,7 @@ async function ofOneRequest(tx: Transaction, filter: UsageFilter, requestId: str
   const all = [
     ['request_id = ?', requestId] as const,
     ...ownerConditions(filter),
-    ...timeConditions(filter, await placeOf(tx, filter)),
+    ...timeConditions(filter, await placeOf(tx, filter.after)),
     ...traitConditions(filter),
   ]
   return (await tx.query(`SELECT ${USAGE_COLUMNS} FROM usage_log ${whereOf(all)}`, paramsOf(all))).map(toBookedRow)
@@ -347,7 +358,7 @@ export const readUsage = (driver: ReadingDriver, asked: UsageFilter): Promise<Bo
     if (asked.requestId !== undefined) return ofOneRequest(tx, asked, asked.requestId)
     if (asked.disputed !== undefined) return disputedPage(tx, asked, driver.dialect)
     const filter = await narrowed(tx, asked)
-    return filter === null ? [] : readPage(tx, filter, await placeOf(tx, filter), driver.dialect)
+    return filter === null ? [] : readPage(tx, filter, await placeOf(tx, filter.after), driver.dialect)
   })
 
 /**
@@ -367,7 +378,7 @@ export async function* usageSlices(
     const rows: BookedRow[] = await driver.snapshot('usageSlices', async tx => {
       const filter = await narrowed(tx, slice)
       if (filter === null) return []
-      if (before === undefined) before = await placeOf(tx, filter)
+      if (before === undefined) before = await placeOf(tx, filter.after)
       return readPage(tx, filter, before, driver.dialect)
     })
     yield rows

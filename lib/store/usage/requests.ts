@@ -4,7 +4,7 @@
  * the sums have too (`usage_sums`) also says in which hours there are such rows, so that the other hours are passed over.
  */
 import { HOUR_MS } from '../../base/clock.ts'
-import { idAt, timeOfId } from '../../base/ids.ts'
+import { idAt } from '../../base/ids.ts'
 import type { Dialect, Driver, Param, ReadingDriver, Transaction } from '../base/driver.ts'
 import type { AccountKeys, Page, Paging, RequestFilter } from './queries.ts'
 import { type BookedRow, USAGE_COLUMNS, USAGE_LOG, answerKey, toBookedRow } from './rows.ts'
@@ -16,6 +16,7 @@ import {
   fittingHours,
   paramsOf,
   whereOf,
+  placeOf,
   timeConditions,
   traitConditions,
 } from './pages.ts'
@@ -153,15 +154,6 @@ class Scan {
   }
 }
 
-/** Where a page begins. A request that is not in the log stands before its millisecond. */
-async function placeOf(tx: Transaction, accountId: number, after: string | undefined): Promise<LogPlace | null> {
-  if (after === undefined) return null
-  const sql = 'SELECT at_ms, seq FROM usage_log WHERE request_id = ? AND account_id = ?'
-  const [row] = await tx.query(sql, [after, accountId])
-  if (row === undefined) return { atMs: timeOfId(after), seq: 0 }
-  return { atMs: integer(row, 'at_ms'), seq: integer(row, 'seq') }
-}
-
 async function cursorOf(tx: Transaction, { atMs, seq }: LogPlace): Promise<string> {
   if (seq === 0) return idAt(atMs)
   const [row] = await tx.query('SELECT request_id FROM usage_log WHERE seq = ?', [seq])
@@ -211,7 +203,7 @@ async function scanAll(tx: Transaction, scan: Scan, filter: RequestFilter, ascen
 export function requestPage(driver: ReadingDriver, filter: RequestFilter, paging: Paging): Promise<Page<BookedRow>> {
   if (filter.keyIds?.length === 0) return Promise.resolve({ rows: [], next: null, scannedToMs: null })
   return driver.snapshot('requestPage', async tx => {
-    const scan = new Scan(tx, driver.dialect, paging, await placeOf(tx, filter.accountId, paging.after))
+    const scan = new Scan(tx, driver.dialect, paging, await placeOf(tx, paging.after, filter.accountId))
     const ended = await scanAll(tx, scan, filter, paging.ascending === true)
     const { rows, place } = scan
     if (scan.full) return { rows, next: (rows.at(-1) as BookedRow).requestId, scannedToMs: null }
