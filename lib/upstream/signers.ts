@@ -12,8 +12,7 @@ import { awsSigner } from './aws/aws-signer.ts'
 import { entraSigner } from './entra.ts'
 import { googleSigner } from './google-signer.ts'
 import type { Pools } from './pools.ts'
-import type { Signer } from './signer.ts'
-import type { SignerDeps } from './signer-deps.ts'
+import type { Signer, SignerDeps } from './signer.ts'
 
 type Make<C> = (credential: C, deps: SignerDeps) => Signer
 
