@@ -6,11 +6,12 @@
  * begins at most 100 ms later. A loss of power, or a crash of the whole machine, before it is done loses the charges that it
  * was to sync. The folder is synced when a file was made in it, because otherwise such a crash could lose the file itself.
  *
- * A segment that has its full size is followed by another, and deleted once the store has all its settlements. Making and
- * deleting files, and giving back their blocks, wait for the disk while it is busy with a sync (30 ms were seen), so that both
- * are done outside the main thread. The folder is locked, and the kernel releases
- * the lock when the process ends: a free lock means that the journal is a dead process's (`recovery.ts`). The bytes of
- * all journals on the machine are bounded: at the bound the gateway refuses new requests, and drops no record.
+ * A segment that has its full size is followed by another, and is deleted once the store has all its settlements. A file is made and
+ * deleted outside the main thread, because both wait for the disk while it is busy with a sync (30 ms were seen).
+ *
+ * The folder is locked, and the kernel releases the lock when the process ends: a free lock means that the journal is a dead
+ * process's (`recovery.ts`). The bytes of all journals on the machine are bounded: at the bound the gateway refuses new requests, and
+ * drops no record.
  */
 import path from 'node:path'
 import {
@@ -32,13 +33,16 @@ import type { LedgerLog } from './log.ts'
 import { SEGMENT_SUFFIX } from './records.ts'
 import { DatabaseSync } from 'node:sqlite'
 
-/** The full size of a segment, or this part of the bound: the part matters where the bound is small, because several processes share it. */
+/**
+ * A segment is full at SEGMENT_BYTES, or at SEGMENT_PART of the bound where that is less: several processes share the bound, and none of
+ * them should fill it with one file.
+ */
 const SEGMENT_BYTES = 2 * 1024 * 1024
 const SEGMENT_PART = 1 / 64
 const SYNC_MS = 100
-/** After the disk refused a record, a trial write of PROBE every RETRY_MS finds out whether it has room again. */
+/** After the disk refused a record, a write of TRIAL every RETRY_MS finds out whether it has room again. */
 const RETRY_MS = 1_000
-const PROBE = Buffer.alloc(64 * 1024)
+const TRIAL = Buffer.alloc(64 * 1024)
 
 /** One file of the journal, open for appending. */
 export class Segment {
@@ -76,11 +80,15 @@ export class Journal {
   readonly #o: JournalOptions
   readonly #lock: Lock
   readonly #segments: Segment[] = []
+  /** The segment to which records are appended; the last of `#segments`. */
   #active: Segment
+  /** The number of segments that were made, or are being made; the newest file is named by it. */
   #count = 0
+  /** The bytes of all segments. */
   #bytes = 0
   #entries = 0
-  #syncing = false
+  /** True while an fdatasync is planned. */
+  #syncPlanned = false
   /** True while the segment that follows the active one is made. */
   #opening = false
   #closed = false
@@ -108,6 +116,11 @@ export class Journal {
     }
   }
 
+  /** The id of the store that the settlements are for. */
+  get store(): number {
+    return this.#o.store
+  }
+
   /** The number of settlements that are not in the store yet. */
   get entries(): number {
     return this.#entries
@@ -115,18 +128,19 @@ export class Journal {
 
   /**
    * Whether new requests may be admitted. False at the bound in bytes, and after a failed write until the disk has room
-   * again. `besideBytes` is the size of the machine's other journals, because the bound is for all of them together.
+   * again, which this call tries at most once in RETRY_MS. `besideBytes` is the size of the machine's other journals, because
+   * the bound is for all of them together.
    */
   accepts(besideBytes: number): boolean {
     if (this.#closed || this.#bytes + besideBytes >= this.#o.limitBytes) return false
-    return this.#failedMs === null || (this.#o.clock.monotonic() - this.#failedMs > RETRY_MS && this.#probe())
+    return this.#failedMs === null || (this.#o.clock.monotonic() - this.#failedMs > RETRY_MS && this.#hasRoomAgain())
   }
 
   #nextFile(): string {
     return path.join(this.folder, `${String(++this.#count).padStart(8, '0')}${SEGMENT_SUFFIX}`)
   }
 
-  #opened(file: string, fd: number): Segment {
+  #addSegment(file: string, fd: number): Segment {
     const segment = new Segment(file, fd)
     this.#segments.push(segment)
     this.#syncFolder(this.folder)
@@ -135,10 +149,10 @@ export class Journal {
 
   #openNow(): Segment {
     const file = this.#nextFile()
-    return this.#opened(file, openSync(file, 'a'))
+    return this.#addSegment(file, openSync(file, 'a'))
   }
 
-  /** Goes on in a new segment once there is one; until then records are appended to the one that is full. */
+  /** Makes the segment that follows the active one; until there is one, records are appended to the one that is full. */
   #openNext(): void {
     if (this.#opening || this.#closed) return
     this.#opening = true
@@ -146,35 +160,34 @@ export class Journal {
     const count = this.#count
     open(file, 'a', (error, fd) => {
       if (error !== null) {
-        this.#refused(error)
-        this.#o.clock.after(RETRY_MS, () => this.#openAgain())
+        if (this.#closed) return // its folder may be gone, and no file is needed
+        this.#noteFailure(error)
+        this.#o.clock.after(RETRY_MS, () => this.#retryOpenNext())
         return
       }
       this.#opening = false
-      // a later file, or the end of the journal, has made this one useless
+      // a failed write has moved the journal to a later file, or it was closed: nothing will be appended to this one
       if (this.#closed || this.#count !== count) return this.#delete(file, fd)
-      this.#goOnIn(this.#opened(file, fd))
+      this.#switchTo(this.#addSegment(file, fd))
     })
   }
 
-  #openAgain(): void {
+  #retryOpenNext(): void {
     this.#opening = false
     if (this.#active.bytes >= this.#segmentBytes) this.#openNext()
   }
 
-  /** The id of the store that the settlements are for. */
-  get store(): number {
-    return this.#o.store
-  }
-
-  /** Writes a record of so many settlements. Returns its segment, or null when the disk refused it. Never throws. */
+  /**
+   * Writes a record of so many settlements: when this returns, a crash of the process loses none of them. Returns the record's segment, or
+   * null when the disk refused it or the journal is closed. Never throws.
+   */
   append(record: Buffer, settlements: number): Segment | null {
     if (this.#closed) return null
     try {
-      if (this.#torn) this.#goOnIn(this.#openNow())
+      if (this.#torn) this.#switchTo(this.#openNow())
       this.#write(record)
     } catch (error) {
-      this.#refused(error)
+      this.#noteFailure(error)
       return null
     }
     this.#failedMs = null
@@ -182,7 +195,7 @@ export class Journal {
     this.#active.pending += settlements
     this.#bytes += record.length
     this.#entries += settlements
-    this.#sync()
+    this.#planSync()
     if (this.#active.bytes >= this.#segmentBytes) this.#openNext()
     return this.#active
   }
@@ -191,7 +204,7 @@ export class Journal {
     return Math.min(SEGMENT_BYTES, this.#o.limitBytes * SEGMENT_PART)
   }
 
-  #goOnIn(next: Segment): void {
+  #switchTo(next: Segment): void {
     const old = this.#active
     this.#active = next
     this.#torn = false
@@ -222,10 +235,10 @@ export class Journal {
   }
 
   /** Tries whether the disk has room, by writing some bytes and truncating them away. */
-  #probe(): boolean {
+  #hasRoomAgain(): boolean {
     try {
-      if (this.#torn) this.#goOnIn(this.#openNow())
-      this.#write(PROBE)
+      if (this.#torn) this.#switchTo(this.#openNow())
+      this.#write(TRIAL)
       this.#cutBack()
       this.#failedMs = null
       return true
@@ -235,12 +248,12 @@ export class Journal {
     }
   }
 
-  #refused(error: unknown): void {
+  #noteFailure(error: unknown): void {
     this.#failedMs = this.#o.clock.monotonic()
     this.#o.log.error({ err: error, folder: this.folder }, 'the journal cannot be written: no new requests for now')
   }
 
-  /** Notes that so many settlements of this segment are in the store now. Never throws. */
+  /** Notes that so many settlements of this segment are in the store now; a segment with none left is deleted. Never throws. */
   applied(segment: Segment, settlements: number): void {
     if (this.#closed) return
     this.#entries -= settlements
@@ -265,24 +278,24 @@ export class Journal {
   }
 
   /** Plans one fdatasync for all records of the next SYNC_MS. */
-  #sync(): void {
-    if (this.#syncing) return
-    this.#syncing = true
+  #planSync(): void {
+    if (this.#syncPlanned) return
+    this.#syncPlanned = true
     this.#o.clock.after(SYNC_MS, () => {
-      this.#syncing = false
+      this.#syncPlanned = false
       const active = this.#active
       if (!this.#closed) fdatasync(active.fd, error => this.#synced(active, error))
     })
   }
 
   #synced(segment: Segment, error: Error | null): void {
-    if (error !== null && this.#segments.includes(segment)) this.#refused(error)
+    if (error !== null && this.#segments.includes(segment)) this.#noteFailure(error)
   }
 
   /** Makes sure, in the background, that what was made in a folder is still there after a crash of the machine. */
   #syncFolder(folder: string): void {
     const failed = (error: Error | null) => {
-      if (error !== null && !this.#closed) this.#refused(error)
+      if (error !== null && !this.#closed) this.#noteFailure(error)
     }
     open(folder, 'r', (error, fd) => {
       if (error !== null) return failed(error)

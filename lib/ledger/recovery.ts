@@ -24,7 +24,7 @@ const REFUSED_ROUNDS = 5
 const MEASURED_MS = 1_000
 
 /**
- * A file in a journal's folder which says that the owner of the lock is applying the journal and has not written it.
+ * A file in a journal's folder which says that whoever holds its lock is applying the journal, and is not the process that wrote it.
  */
 const ADOPTING = 'adopting'
 
@@ -41,7 +41,7 @@ export class Recovery {
   /** Visits run one at a time: a second one would find the lock of the first and take the dead process for alive. */
   #turn: Promise<unknown> = Promise.resolve()
   #beside = { bytes: 0, atMs: Number.NEGATIVE_INFINITY }
-  /** The names of journals of a newer version or of another store; each is logged once and left alone. */
+  /** The names of journals that another version of this program wrote, or that are for another store; each is logged once and left alone. */
   readonly #left = new Set<string>()
   /** For each journal with settlements that the store refuses, in how many rounds it has refused them. */
   readonly #refused = new Map<string, number>()
@@ -59,7 +59,7 @@ export class Recovery {
     this.#rounds.start()
   }
 
-  /** The settlements and journals that wait for people on this machine. `journals` counts those of a newer version or of another store. */
+  /** The settlements and journals that wait for people on this machine. `journals` counts those of another version or of another store. */
   get deadLetters(): DeadLetters & { journals: number } {
     return { ...countDeadLetters(this.#o.folder), journals: this.#left.size }
   }
@@ -257,8 +257,8 @@ async function sent(store: Store, settlements: readonly Settlement[]) {
 const PAUSE_MS = 10
 
 /**
- * Gives all leases of a process back to their purses, by repeated calls of `Store.bury`. Each call is a small transaction; a pause after
- * it lets other transactions run. For `beat` see `Store.bury`. Returns false when `stopped` ended it early; then somebody has to give the
+ * Gives all leases of a process back to their purses, by repeated calls of `store.holders.bury`. Each call is a small transaction; a pause
+ * after it lets other transactions run. For `beat` see `bury`. Returns false when `stopped` ended it early; then somebody has to give the
  * rest back later.
  */
 export async function returnAllLeases(

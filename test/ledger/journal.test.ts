@@ -140,6 +140,25 @@ for (const ends of [false, true])
     },
   )
 
+t.test('a file that cannot be made once the journal has ended is no failure', async t => {
+  const { journal, clock, append, errors } = await opened(t)
+  const late: (() => void)[] = []
+  const refuse = ((file: string, flags: string, done: (error: Error | null, fd: number) => void) => {
+    const error = Object.assign(new Error('ENOENT: no such file'), { code: 'ENOENT', path: file })
+    if (flags === 'a') late.push(() => done(error, -1))
+    else done(null, fs.openSync(file, flags))
+  }) as typeof fs.open
+  replaced(t, { open: refuse })
+  append()
+  append()
+  t.equal(late.length, 1, 'the next file is being made')
+  journal.close(true)
+  late[0]?.()
+  clock.advance(10_000)
+  t.equal(late.length, 1, 'it is not tried again')
+  t.strictSame(errors, [])
+})
+
 t.test('a folder is synced once for each file that is made in it', async t => {
   const synced: string[] = []
   const { fsync } = fs
