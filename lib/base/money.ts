@@ -38,12 +38,13 @@ function plain(value: number): string {
   return text.includes('e') ? value.toFixed(20).replace(/\.?0+$/, '') : text
 }
 
+/** An amount in CNY, read as `parseMillionths` reads decimals; null when it is none. */
 export function parseMicro(text: unknown): Micro | null {
   const value = parseMillionths(text)
   return value === null ? null : micro(value)
 }
 
-/** A decimal of so many places, without the zeros at its end: `decimalText(2_500n, 3)` is `2.5`. */
+/** A number of units of 10^−`places` as a decimal, without the zeros at its end: `decimalText(2_500n, 3)` is `2.5`. */
 export function decimalText(units: bigint, places: number): string {
   const text = String(units < 0n ? -units : units).padStart(places + 1, '0')
   const fraction = text.slice(-places).replace(/0+$/, '')
@@ -57,10 +58,8 @@ export function formatMicro(value: Micro | bigint): string {
   return `${negative ? '-' : ''}${text.slice(0, -6)}.${text.slice(-6)}`
 }
 
-/** Prices and factors: the store keeps whole millionths, people read and write decimals. */
-const MILLION = 1_000_000
+/** An amount in millionths of a USD. `rate`: what a USD costs, in micro-CNY. The rest of the division is dropped. */
+export const inUsd = (amount: Micro, rate: number): number => Number((BigInt(amount) * BigInt(MICROS)) / BigInt(rate))
 
-/** Millionths of a USD, of which the rate says how many millionths of a CNY one is. What does not divide evenly is cut off. */
-export const inUsd = (amount: Micro, rate: number): number => Number((BigInt(amount) * 1_000_000n) / BigInt(rate))
-
-export const decimal = (millionths: number): number => millionths / MILLION
+/** A price or a factor as people read and write it; the store keeps whole millionths. */
+export const decimal = (millionths: number): number => millionths / MICROS

@@ -15,7 +15,10 @@ export type Role = (typeof ROLES)[number]
 /** Whoever gets another role loses the keys that they made. */
 export const MAKES_KEYS: readonly Role[] = ['owner', 'member']
 
-/** What a personal token may do. `read`: read what its user may read. `keys`: that, and manage keys. */
+/**
+ * What a personal token may do. `read`: read what its user may read. `keys`: that, and manage keys. `operator`: those,
+ * and what operators may do, where its user is one.
+ */
 export const SCOPES = ['read', 'keys', 'operator'] as const
 export type Scope = (typeof SCOPES)[number]
 
@@ -51,10 +54,11 @@ export interface Person extends User {
   language: Language | null
   theme: Theme | null
   hasPassword: boolean
-  /** An app that shows codes, or a passkey. */
+  /** True = the user has an authenticator or a passkey. */
   secondFactor: boolean
+  /** True = the user has an app that shows one-time codes (TOTP). */
   authenticator: boolean
-  /** How many. */
+  /** The number of passkeys. */
   passkeys: number
   notices: UserNotice[]
 }

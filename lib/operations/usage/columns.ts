@@ -4,7 +4,7 @@
  */
 import { z } from 'zod'
 import { timeOfId } from '../../base/ids.ts'
-import { decimal, formatMicro, type Micro, subtract } from '../../base/money.ts'
+import { decimal, decimalText, formatMicro, type Micro, subtract } from '../../base/money.ts'
 import type { BookedRow } from '../../store/usage/rows.ts'
 import type { KeyLabel } from '../../store/accounts/keys.ts'
 import type { RefusedRequest } from '../../store/usage/queries.ts'
@@ -93,18 +93,14 @@ const price = (line: Line) => ({
   price: formatMicro(line.price as Micro),
 })
 
+/** Amounts of lines are whole numbers of 10^−18 CNY. */
 const AMOUNT_PLACES = 18
 
-/** A product of millionths, as a decimal without trailing zeros; it has at most 18 places. */
-function exact(value: bigint): string {
-  const digits = value.toString().padStart(AMOUNT_PLACES + 1, '0')
-  const places = digits.slice(-AMOUNT_PLACES).replace(/0+$/, '')
-  return `${digits.slice(0, -AMOUNT_PLACES)}${places === '' ? '' : `.${places}`}`
-}
-
-/** The amount of a line before the multiplier, in CNY × 10^-18. */
+/** The amount of a line before the multiplier, in units of 10^−18 CNY. */
 const amountOf = ({ class: name, count, price, tier }: Line): bigint =>
   BigInt(count) * BigInt(price) * BigInt(tier) * (isByPiece(name) ? 1_000_000n : 1n)
+
+const amountText = (amount: bigint): string => decimalText(amount, AMOUNT_PLACES)
 
 /** The price of a tool of the upstream, by the piece. */
 const toolFee = z
@@ -140,7 +136,7 @@ function shownLine(line: Line, since: SeenRow['since']): z.output<typeof receipt
     ...price(line),
     price_since: sinceMs === undefined ? null : iso(sinceMs),
     per: isByPiece(line.class) ? 1 : 1_000_000,
-    amount: exact(amountOf(line)),
+    amount: amountText(amountOf(line)),
   }
 }
 
@@ -217,7 +213,7 @@ const COLUMNS = [
   hidden('lines', 'receipt', ({ row }) => row.lines.map(price)),
   /** The sum of the lines, before the multiplier and the rounding. */
   column('sum', 'receipt', 'never', text, ({ row }) =>
-    exact(row.lines.reduce((sum, line) => sum + amountOf(line), 0n)),
+    amountText(row.lines.reduce((sum, line) => sum + amountOf(line), 0n)),
   ),
   column('ended', 'receipt', 'never', bothWords, ({ row }) => END_WORDS[row.end]),
   column('rests_on', 'receipt', 'never', bothWords, ({ row }) => (row.disputed > 0 ? BOUNDED : restsOn(row))),

@@ -17,8 +17,13 @@ import { recordChange } from '../base/changes.ts'
 import { integer, integerOrNull, money, text } from '../base/text.ts'
 
 /**
- * `topup`: by an administrator; `payment`: proven by a provider; `release`: the end of a freeze; `settlement`: what an operator
- * charges of a dispute.
+ * The reasons for which a balance changes. `opening`: the balance of a new account. `topup`: an administrator adds money. `adjustment`: an
+ * administrator corrects the balance, up or down. `payment`: a provider has proven a payment. `settlement`: an operator charges what an
+ * upstream reported above the bound (`disputes.ts`).
+ *
+ * Money on its way back to a payer takes two steps (`lib/store/payments/money.ts`): `freeze` takes it out of the balance before the provider
+ * is asked, and `release` puts it back when that has ended. If the money went to the payer, an entry beside the release takes it for good:
+ * `refund` where we sent it, `reversal` where the payer's bank did.
  */
 export type EntryKind =
   | 'opening'
