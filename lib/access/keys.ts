@@ -122,7 +122,7 @@ export class KeyCache {
     return this.byDigest(digest)
   }
 
-  /** The same for the SHA-256 of a secret. */
+  /** Finds a key by the SHA-256 of its secret, in hexadecimal, as `find` does by the secret itself. */
   byDigest(digest: string): KeyEntry | null | Promise<KeyEntry | null> {
     const now = this.#clock.monotonic()
     const entry = this.#known.get(digest)

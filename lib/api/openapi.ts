@@ -2,6 +2,8 @@
 import { z } from 'zod'
 import { methodOf, type Operation, pathOf } from './operation.ts'
 
+type Json = Record<string, unknown>
+
 /** A row as far as the document tells it: all of it but how it runs. */
 export type Described = Omit<Operation, 'run'>
 
@@ -45,6 +47,7 @@ const MEANINGS: Record<number, string> = {
   503: 'Not available at the moment.',
 }
 
+/** Makes the document. Throws when two different schemas have one name. */
 export function openApi(rows: readonly Described[], { title, description, root, cookie }: DocumentParts): Json {
   const schemas = new Schemas()
   const paths: Record<string, Json> = {}
@@ -180,13 +183,13 @@ export function refusals(row: Described, isForPeople = true): number[] {
   return [...new Set(statuses)].sort((a, b) => a - b)
 }
 
-/** JSON Schemas of what calls take and give, as an OpenAPI document wants them. */
-type Json = Record<string, unknown>
-
 const OF_ZOD = '#/$defs/'
 const OF_DOCUMENT = '#/components/schemas/'
 
-/** Collects the schemas that have a name of their own (`.meta({ id })`), which others refer to. */
+/**
+ * Makes JSON Schemas of what calls take and give, and collects those that have a name of their own (`.meta({ id })`), to which others
+ * refer.
+ */
 export class Schemas {
   readonly named: Record<string, Json> = {}
 
@@ -228,7 +231,7 @@ function tidy({ jsonSchema }: { jsonSchema: Json }): void {
   if (jsonSchema['format'] !== undefined) delete jsonSchema['pattern']
 }
 
-/** The same schema, with references to where the document keeps named ones. */
+/** The schema with its references pointing to where the document keeps named schemas. */
 function moved(value: unknown): Json {
   if (Array.isArray(value)) return value.map(moved) as unknown as Json
   if (typeof value !== 'object' || value === null) return value as Json

@@ -40,7 +40,7 @@ export interface Identities {
   bySession(secret: string, ip: string, agent: string): Promise<Identity | null>
   /** `secret`: a personal token. null = there is no such token, it has ended, or it may not come from this address. */
   byToken(secret: string, ip: string): Promise<Identity | null>
-  /** The same caller now; null = the session or the token has ended. It keeps no session alive. */
+  /** Reads the caller again; null = the session or the token has ended. Reading keeps no session alive. */
   again(identity: Identity, ip: string): Promise<Identity | null>
   /** The account with this public id, and the user's role in it; null = there is none. */
   roleIn(userId: number, accountPublicId: string): Promise<{ account: Account; role: Role | null } | null>

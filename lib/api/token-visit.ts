@@ -1,8 +1,7 @@
 /**
  * A call by whoever has the token of operators: programs and scripts, which are trusted, so nothing bounds how often they
  * call. The token is asked for before anything else, and who sends wrong ones is slowed down (`token-guard.ts`); no browser sends
- * it by itself. Errors are told by the table of
- * errors that the API of models has, too.
+ * it by itself. Errors have the rows of the API of models (`lib/base/errors.ts`).
  */
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { Clock } from '../base/clock.ts'
@@ -25,7 +24,7 @@ import { type RefusalAnswer, Visit, type VisitParts } from './visit.ts'
 const REQUEST_MS = 30_000
 const MIB = 2 ** 20
 const RETRY_AFTER_S = 2
-/** The most of a path of somebody unknown that is logged. */
+/** The most characters of a path that are logged of a caller whose token was not checked yet. */
 const MOST_PATH = 200
 
 export interface TokenVisitParts<D> extends VisitParts<D> {
@@ -83,7 +82,7 @@ export class TokenVisit<D> extends Visit<D, TokenVisitParts<D>> {
     await sendResult(this.res, row, await row.run(deps, call), clock)
   }
 
-  /** Where a row has no form, what was sent is let be. An empty parameter counts as absent. */
+  /** What was sent, read by the forms of the row; without a form it is left out. An empty parameter counts as absent. */
   async #sent({ query, body, reads, mostBodyMib = 1 }: Operation<D>, names: Record<string, string>) {
     this.#mostBodyMib = mostBodyMib
     const { clock } = this.parts

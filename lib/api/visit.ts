@@ -60,7 +60,7 @@ export class Routes<T> {
 
 const isName = (step: string): boolean => step.startsWith('{')
 
-/** The same for patterns that fit the same paths; written steps sort before names. */
+/** A text that is equal for two patterns when they fit the same paths; written steps sort before names. */
 const shapeOf = (steps: string[]): string => steps.map(step => (isName(step) ? '{}' : step)).join('/')
 
 const fits = (pattern: string[], steps: string[]): boolean =>

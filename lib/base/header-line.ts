@@ -4,7 +4,8 @@
  */
 
 const NAME = /^[\w!#$%&'*+\-.^`|~]+$/
-const OTHER = /[^\t\x20-\x7e\x80-\xff]/
+/** A character that no value of a header may have. */
+const FORBIDDEN = /[^\t\x20-\x7e\x80-\xff]/
 
 /** Names that were found to be right, which are few, as nearly all stand in the program: each with what stands before its value. */
 const beginnings = new Map<string, string>()
@@ -21,5 +22,5 @@ export function headerLine(name: string, value: string): string | null {
     beginning = `\r\n${name}: `
     if (beginnings.size < MOST_NAMES) beginnings.set(name, beginning)
   }
-  return OTHER.test(value) ? null : beginning + value
+  return FORBIDDEN.test(value) ? null : beginning + value
 }

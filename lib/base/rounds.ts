@@ -13,7 +13,7 @@ export class Rounds {
   /** True when `stop` was called. A long round looks at this, so that it can end early. */
   stopped = false
 
-  /** `everyMs`: a function where the pace changes. `round` must never reject. */
+  /** `everyMs`: the pause before each round; a function where it changes. `round` must never reject. */
   constructor(clock: Clock, everyMs: number | (() => number), round: () => Promise<void>) {
     this.#clock = clock
     this.#everyMs = typeof everyMs === 'number' ? () => everyMs : everyMs

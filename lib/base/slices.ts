@@ -10,7 +10,10 @@ interface Turns {
   soon(fn: () => void): void
 }
 
-/** Hands on all of the bytes, in order. Resolves with true when that is done, and with false when it was over before. */
+/**
+ * Hands all of the bytes to `take` in order, in pieces of 64 KiB, with a pause after each slice. `isOver`: nobody wants the rest any more.
+ * Resolves with true when all were taken, and with false when it was over before.
+ */
 export async function inSlices(
   turns: Turns,
   parts: readonly Buffer[],

@@ -71,7 +71,7 @@ const DEFAULT_GROUP = 'default'
 /** Throws ConfigError with one line per problem. References are not checked here but by `checkReferences`. */
 export const loadCatalog = (file: string, env: NodeJS.ProcessEnv): CatalogFile => fromSource(readSource(file, env))
 
-/** The same for a text; `file` is the name that problems show. */
+/** Reads a catalogue from a text, as `loadCatalog` reads one from a file. `file`: the name that problems show. */
 export const parseCatalog = (text: string, file: string, env: NodeJS.ProcessEnv): CatalogFile =>
   fromSource(new Source(text, file, env))
 

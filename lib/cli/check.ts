@@ -16,11 +16,11 @@ interface Checked {
   text: string
   /** What the gateway can use although it is probably a mistake. */
   warnings: string[]
-  /** What it could use, and what the rules of sense refuse. */
+  /** What the gateway could use, but the rules of sense refuse. */
   refused: string[]
 }
 
-/** Throws ConfigError with all problems of the file that has some. `force`: whatever sense would refuse is warned of. */
+/** Throws ConfigError with all problems of the file that has some. `force`: what the rules of sense would refuse becomes a warning. */
 export async function check(configFile: string, env: NodeJS.ProcessEnv, force = false): Promise<Checked> {
   const file = openConfig(configFile, env)
   const { config } = file

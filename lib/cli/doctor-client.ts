@@ -33,7 +33,7 @@ const PROTOCOLS: readonly [name: string, path: string][] = [
   ['generate', '/v1beta/models/none:generateContent'],
 ]
 
-/** The path is not there, the key did not arrive, or something failed. */
+/** True = the path is not there, the key did not arrive, or something failed. */
 const isUnspoken = (status: number): boolean => status === 404 || status === 401 || status >= 500
 
 const ENDPOINT = /\/(?:v\d\w*\/)?(?:chat\/completions|completions|messages|responses|embeddings|models)(?:\/[^/]*)?\/?$/
@@ -42,21 +42,21 @@ const VERSION = /\/v1(?:beta)?$/
 export async function* checkClient({ base, key: given }: Client): AsyncGenerator<Check> {
   const found: Check[] = []
   const say: Say = (check, result, says, mend = '') => void found.push({ address: 'client', check, result, says, mend })
-  const root = rootOf(base, say)
-  const key = given === null ? null : keyIn(given, say)
+  const root = checkBase(base, say)
+  const key = given === null ? null : checkKey(given, say)
   yield* found.splice(0)
   if (root === null) return
-  const isThere = await models(root, key, say)
+  const isThere = await checkModels(root, key, say)
   yield* found.splice(0)
   if (!isThere) return
-  if (key !== null) await places(root, key, say)
+  if (key !== null) await checkPlacements(root, key, say)
   yield* found.splice(0)
-  if (key !== null) await protocols(root, key, say)
+  if (key !== null) await checkProtocols(root, key, say)
   yield* found
 }
 
-/** The address without what clients append; null = it cannot be asked. */
-function rootOf(base: string, say: Say): string | null {
+/** Checks the base address. Returns it without what clients append; null = it cannot be asked. */
+function checkBase(base: string, say: Say): string | null {
   const url = URL.parse(base.trim())
   if (url === null || !/^https?:$/.test(url.protocol)) {
     say('prefix', 'problem', `${base} is no address`, 'an address like https://api.example.com')
@@ -80,8 +80,8 @@ function rootOf(base: string, say: Say): string | null {
   return root
 }
 
-/** The key that is meant. */
-function keyIn(text: string, say: Say): string {
+/** Checks the key. Returns it without what surrounds it: spaces, quotes, the word Bearer. */
+function checkKey(text: string, say: Say): string {
   const key = text
     .trim()
     .replace(/^(["'])(.*)\1$/s, '$2')
@@ -103,8 +103,8 @@ function keyIn(text: string, say: Say): string {
   return key
 }
 
-/** Asks for the list of models, as the client would with the key; true = a gateway answered. */
-async function models(root: string, key: string | null, say: Say): Promise<boolean> {
+/** Asks for the list of models, as the client would with the key. True = a gateway answered, and did not refuse the key. */
+async function checkModels(root: string, key: string | null, say: Say): Promise<boolean> {
   const sentMs = Date.now()
   const answer = await answerOfUrl(`${root}/v1/models`, key === null ? {} : { authorization: `Bearer ${key}` })
   if (typeof answer === 'string') {
@@ -136,7 +136,7 @@ async function models(root: string, key: string | null, say: Say): Promise<boole
     return false
   }
   say('reach', 'ok', `${root} leads to a gateway`)
-  clock(answer, sentMs, say)
+  checkClock(answer, sentMs, say)
   const count = Array.isArray(said['data']) ? said['data'].length : 0
   if (key === null)
     say(
@@ -165,7 +165,8 @@ async function models(root: string, key: string | null, say: Say): Promise<boole
   return answer.status !== 401
 }
 
-function clock(answer: Response, sentMs: number, say: Say): void {
+/** Compares this machine's clock with that of the gateway, which its answer tells to the second. */
+function checkClock(answer: Response, sentMs: number, say: Say): void {
   const theirs = Date.parse(answer.headers.get('date') ?? '')
   if (Number.isNaN(theirs)) return
   const skewS = Math.round(Math.abs(theirs - sentMs) / 1000)
@@ -176,7 +177,8 @@ function clock(answer: Response, sentMs: number, say: Say): void {
   else say('clock', 'ok', 'it agrees with that of the gateway')
 }
 
-async function places(root: string, key: string, say: Say): Promise<void> {
+/** Sends the key in each place where clients put it. */
+async function checkPlacements(root: string, key: string, say: Say): Promise<void> {
   for (const [header, form, whose] of PLACES) {
     const answer = await answerOfUrl(`${root}/v1/models`, { [header]: form(key) })
     const status = typeof answer === 'string' ? answer : answer.status
@@ -191,7 +193,8 @@ async function places(root: string, key: string, say: Say): Promise<void> {
   }
 }
 
-async function protocols(root: string, key: string, say: Say): Promise<void> {
+/** Sends each protocol of text an empty request, which is refused before it costs anything. */
+async function checkProtocols(root: string, key: string, say: Say): Promise<void> {
   for (const [name, path] of PROTOCOLS) {
     const headers = {
       authorization: `Bearer ${key}`,

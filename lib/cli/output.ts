@@ -114,7 +114,7 @@ const shortTime = (text: string): string => text.replace(/^(\d{4}-\d\d-\d\dT\d\d
 
 /** The narrowest that a column of text becomes, so that what is left of a name still tells it from others. */
 const NARROWEST = 8
-/** The same of names of rows, which often differ in their last characters. */
+/** The narrowest that a column of names of rows becomes: such names often differ in their last characters. */
 const NARROWEST_KEY = 20
 const BETWEEN = 2
 

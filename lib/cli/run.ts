@@ -159,7 +159,7 @@ async function createProgram(args: readonly string[], root: string): Promise<Com
 }
 
 function addStoreCommands(command: (name: string, description: string) => Command): void {
-  command('migrate', 'create or upgrade the schema of the store').action(async ({ config }: ConfigOption) => {
+  command('migrate', 'make the tables of the store, unless they are there').action(async ({ config }: ConfigOption) => {
     const { migrateStore } = await import('./store-commands.ts')
     console.log(await migrateStore(config, process.env))
   })

@@ -134,7 +134,7 @@ export const openConfig = (file: string, env: NodeJS.ProcessEnv): ConfigFile => 
 
 export const loadConfig = (file: string, env: NodeJS.ProcessEnv): Config => openConfig(file, env).config
 
-/** The same for a text; `file` is the name that problems show. */
+/** Reads a config from a text, as `openConfig` reads one from a file. `file`: the name that problems show. */
 export const openText = (text: string, file: string, env: NodeJS.ProcessEnv): ConfigFile =>
   fileOf(new Source(text, file, env))
 

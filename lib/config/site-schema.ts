@@ -17,7 +17,7 @@ interface SiteLogo {
 }
 
 interface Announcement {
-  /** The same as long as the announcement says the same. */
+  /** A digest of the text, so that an announcement whose text changes is a new one. */
   id: string
   text: Words
   level: (typeof LEVELS)[number]

@@ -17,7 +17,7 @@ interface BrandFile {
 }
 
 export interface Branding {
-  /** The same object as long as it says the same. */
+  /** One object as long as what it says is equal. */
   shown: ShownSite
   /** Address of the style sheet with the operator's colours; null = there are none. */
   colors: string | null

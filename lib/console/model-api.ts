@@ -113,7 +113,7 @@ type Said = Pick<Config, 'public' | 'limits'>
 
 let latest: ApiReferenceData | null = null
 
-/** The same object as long as it says the same, so that the page is written once. */
+/** Returns one object as long as what it says is equal, so that the page is written once. */
 export function referenceOf({ public: { main, direct }, limits: { bodyBytes, rate } }: Said): ApiReferenceData {
   const limits = { bodyBytes, rate: rate.requests === 0 ? null : rate }
   const same = { main, direct, limits }

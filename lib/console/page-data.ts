@@ -72,7 +72,7 @@ const FAILURES: readonly RefusalMet[] = MET.map(name => ({ name, status: ERRORS[
 
 let latest: ClientsData | null = null
 
-/** The same object as long as the addresses are the same, so that pages of it are written once. */
+/** Returns one object as long as the addresses stay, so that pages of it are written once. */
 export function clientsData({ main, direct }: PublicUrls): ClientsData {
   if (latest?.main !== main || latest.direct !== direct) latest = { main, direct, clients: CLIENTS }
   return latest
@@ -80,7 +80,7 @@ export function clientsData({ main, direct }: PublicUrls): ClientsData {
 
 const connected = new WeakMap<ClientsData, { of: GroupCatalogue; data: ConnectData }>()
 
-/** The same object as long as the addresses and the catalogue are the same. */
+/** Returns one object as long as the addresses and the catalogue stay. */
 export function connectData(urls: PublicUrls, catalogue: GroupCatalogue): ConnectData {
   const site = clientsData(urls)
   const known = connected.get(site)
@@ -107,7 +107,7 @@ export interface HomeData extends Pick<PublicUrls, 'main'> {
 
 const atHome = new WeakMap<GroupCatalogue, HomeData>()
 
-/** The same object as long as the address and the catalogue are the same. */
+/** Returns one object as long as the address and the catalogue stay. */
 export function homeData({ main }: PublicUrls, catalogue: GroupCatalogue): HomeData {
   const known = atHome.get(catalogue)
   if (known?.main === main) return known
@@ -133,7 +133,10 @@ type Catalogue = Pick<PublicCatalogue, 'models' | 'prices'>
 /** By the row of the catalogue, which is of one group, and goes when the catalogue is made anew: also with other groups. */
 const made = new WeakMap<CatalogueModel, ModelData>()
 
-/** The same object as long as nothing in it has changed, so that the page is written once. null = no public group offers such a model. `asked`: a group, which counts when it offers the model. */
+/**
+ * Returns one object as long as nothing in it has changed, so that the page is written once; null = no public group offers such a model.
+ * `asked`: a group, which counts when it offers the model.
+ */
 export async function modelData(
   { main, direct }: PublicUrls,
   catalogue: Catalogue,

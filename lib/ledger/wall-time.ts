@@ -26,7 +26,7 @@ export class WallTime {
   readonly #rounds: Rounds
   /** The store's time minus this machine's at the last comparison, in ms. */
   skewMs = 0
-  /** The same where the two are far apart, else 0. */
+  /** `skewMs` where the two clocks are far apart, else 0. */
   #offsetMs = 0
 
   constructor(options: WallTimeOptions) {

@@ -351,7 +351,7 @@ function bigAmountOf(lines: readonly Line[], { numerator, denominator }: Factor)
   return bigQuotient(sum * BigInt(numerator), BigInt(denominator) * BigInt(MILLIONTHS), 'up')
 }
 
-/** The same of a sum in pico-CNY that is too large for `isExact`. */
+/** The amount of a sum in pico-CNY that is too large for `isExact`, times a factor, rounded to micro-CNY. */
 export const amountOfBigPico = (pico: bigint, { numerator, denominator }: Factor, round: 'up' | 'down'): Micro =>
   bigQuotient(pico * BigInt(numerator), BigInt(denominator), round)
 

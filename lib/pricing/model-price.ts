@@ -79,7 +79,7 @@ export class ModelPrice {
     this.searchesOnce = price.search_unit === 'prompt'
   }
 
-  /** The list that prices a request with such a prompt: the entry with the largest threshold that it exceeds. */
+  /** The list that prices a request whose prompt has so many tokens: the entry with the largest threshold that it exceeds. */
   listFor(prompt: number): List {
     for (const list of this.#over) if (prompt > list.name) return list
     return this.base
@@ -103,7 +103,7 @@ type Fees = Readonly<Record<Exclude<Fee, 'image'>, number | null>>
 /**
  * A price list: the price of every class of tokens and of every fee, and what of it a request can reach that says
  * nothing of tiers, of kinds of pictures, or of what its answer consists of. Most requests are such, and share these
- * rates. A price list. null = there is no such price.
+ * rates. A fee or a table of pictures that is null has no price.
  */
 export interface List {
   /** `base`, or the `tokens` that a prompt has to exceed. */

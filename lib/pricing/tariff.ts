@@ -191,7 +191,7 @@ export class Tariff {
     return most
   }
 
-  /** The same of output; the arguments are those of `mostOutputCaused`. */
+  /** The most tokens of output that a request can have caused at any of the models; the arguments are those of `mostOutputCaused`. */
   mostOutput(cause: Cause, maximum: number | null, isRead: boolean, thinksBeside: boolean): number {
     let most = 0
     for (const model of this.models)

@@ -65,7 +65,7 @@ export function prepareFolders(config: Config, configFile: string): void {
   ])
 }
 
-/** The same for the folder of pictures only, which a reload may have named. */
+/** Makes the folder of pictures, which a reload may have named. Throws as `prepareFolders` does. */
 export function preparePictures(config: Config, configFile: string): void {
   refuseProblems(configFile, [picturesProblem(config)])
 }

@@ -15,7 +15,10 @@ import type { Logger } from '../base/log.ts'
  * caused it (`MONEY_WAIT_MS` in `lib/ledger/lease.ts`). Those of the own admin API are followed at once.
  */
 const FOLLOW_MS = 290
-/** The same of a process of which nobody asks money back: it has none, or no other process is there. Each question would wake it. */
+/**
+ * How often a process asks from which nobody can recall money, because it leases none or no other process is there: seldom, because each
+ * question wakes it.
+ */
 const CALM_FOLLOW_MS = 800
 
 interface FollowerOptions {

@@ -89,9 +89,9 @@ class Account {
   /** Charges in the sums of usage, by hours and by days. */
   byHours = 0n
   byDays = 0n
-  /** By days of keys, whatever they were used for. */
+  /** Charges in the sums of the account's keys by days, whatever they were used for. */
   byKeyDays = 0n
-  /** The same without its keys. */
+  /** Charges in the sums of the account itself, by hours and by days. */
   byOwnHours = 0n
   byOwnDays = 0n
   /** Charges by the hour of booking. */

@@ -139,7 +139,7 @@ export interface PayException {
   id: number
   method: OrderMethod
   kind: PayExceptionKind
-  /** The same event reported twice is one exception: this names it. */
+  /** Names the event, so that one that is reported twice is one exception. */
   reference: string
   orderId: string | null
   transactionId: string | null

@@ -29,7 +29,7 @@ const NOTHING: RenamedTools = new Map()
 
 export class ToolNames {
   readonly renamed: RenamedTools
-  /** Two of the client's tools would have this name upstream. */
+  /** The upstream names that more than one of the client's tools would have. */
   readonly #taken: ReadonlySet<string>
 
   constructor(tools: readonly Tool[]) {
@@ -67,7 +67,7 @@ export const digest = (text: string, encoding: 'hex' | 'base64url'): string => h
 export const fitId = (id: string): string =>
   id === '' || FITS.test(id) ? id : `call_${digest(id, 'base64url').slice(0, 22)}`
 
-/** The same for upstreams that want nine letters or digits. */
+/** The id of a call for upstreams that want nine letters or digits. */
 export const nineOf = (id: string): string => {
   if (ALNUM9.test(id)) return id
   return BigInt(`0x${digest(id, 'hex').slice(0, 16)}`)

@@ -203,7 +203,7 @@ const LONGEST_WAIT_S = 60
 export const passResponseHeaders = (upstream: IncomingHttpHeaders, nowMs: number, into: string[]): void =>
   pass(upstream, nowMs, into, NONE)
 
-/** The same without those that are about the body. */
+/** Appends those of the upstream's headers that pass to the client and say nothing of the body, which is one of ours. `nowMs`: since 1970. */
 export const passRetryHeaders = (upstream: IncomingHttpHeaders, nowMs: number, into: string[]): void =>
   pass(upstream, nowMs, into, OF_BODY)
 

@@ -130,7 +130,7 @@ export class Entries {
     return ledgerAnswer(store, account.id, read(accountEntriesQuery, filter), clock.now())
   }
 
-  /** The same for the people of the account. */
+  /** For the people of the account: one page of the ledger, newest first. */
   async own(account: Account, query: LedgerQuery): Promise<EntriesAnswer> {
     const { store, fleet, clock } = this.#deps
     await fleet.settled()

@@ -144,7 +144,7 @@ export class Statements {
     }
   }
 
-  /** The same as CSV. What is wrong with the question is refused before the first piece. */
+  /** The statement as CSV. Throws OperationError before the first piece where there is no such statement. */
   async file(account: Account, month: string, heads: Heads, language: Language): Promise<AsyncGenerator<string>> {
     const { from, to, opening, closing, lines } = await this.own(account, month)
     const table = new CsvTable(OWN_COLUMNS, forPeople(heads, language))

@@ -159,7 +159,7 @@ const isMap = (value: unknown): value is Written => typeof value === 'object' &&
 /** The amounts of a price by their paths, in the order in which the price is shown. */
 export const flatPrice = (price: Price): Map<string, string> => flatShown(showPrice(price))
 
-/** The same of a price as `showPrice` makes it. */
+/** The amounts by their paths of a price that `showPrice` has made. */
 export function flatShown(price: object): Map<string, string> {
   const flat = new Map<string, string>()
   const add = (at: string, value: unknown): void => {

@@ -315,7 +315,7 @@ export class SignIn {
     return passkeys.ask(BOUND.secondFactor(hash), link.userId)
   }
 
-  /** The same for a fresh proof. */
+  /** Asks for a passkey of somebody who is signed in, as a fresh proof (`stepUp`). */
   askForPasskeyAgain(by: By) {
     return new PasskeyProofs(this.#deps).ask(BOUND.stepUp(by.sessionId!), by.user!.id)
   }

@@ -15,7 +15,7 @@ type ReportDeps = Pick<OperationDeps, 'store' | 'clock'> & {
   fleet: Pick<OperationDeps['fleet'], 'settled' | 'held' | 'holders'>
 }
 
-/** The answer of an operation, as JSON text. */
+/** The answer of an operation as JSON text in UTF-8, which need not be parsed to be sent. */
 export class ReadyJson {
   readonly bytes: Uint8Array
 
@@ -24,7 +24,7 @@ export class ReadyJson {
   }
 }
 
-/** `args`: those of the operation behind what every operation is given. Throws what it throws. */
+/** Runs an operation in the thread of exports. `args`: its arguments behind `deps`. Throws the OperationError that it throws there. */
 export async function reportJson<N extends ReportName>(
   deps: ReportDeps,
   name: N,
@@ -33,7 +33,7 @@ export async function reportJson<N extends ReportName>(
   return new ReadyJson(Buffer.concat(await Array.fromAsync(await answer(deps, name, args))))
 }
 
-/** The same for a file, whose pieces are made when they are asked for. */
+/** Runs an operation whose answer is a file, as `reportJson` does; the pieces are made when they are asked for. */
 export const reportFile = <N extends FileName>(
   deps: ReportDeps,
   name: N,

@@ -16,7 +16,7 @@ const LIVE = 'https://api.stripe.com'
 
 /** Stripe's name of the error of an object that does not exist. */
 const MISSING = 'resource_missing'
-/** The same request will be refused again. Everything else may do later. */
+/** The statuses of requests that will be refused again. After any other one a repeat may succeed. */
 const REFUSALS: ReadonlySet<number | undefined> = new Set([400, 401, 402, 403, 404])
 
 const DEFAULT_PORTS = { 'https:': 443, 'http:': 80 } as const
@@ -198,7 +198,7 @@ interface Seen {
   title: string
 }
 
-/** The same for every repeat, because Stripe refuses another request under the same idempotency key. */
+/** Every repeat of an order sends this very form: Stripe refuses another request under the same idempotency key. */
 const form = (
   { id, asked, currency, expiresAtMs }: Order,
   { page, title }: Seen,

@@ -22,7 +22,7 @@ const LINE_END = Buffer.of(LF)
 
 /** The most bytes that are kept of an event, where nobody needs more. */
 const LONGEST_KEPT = 64 * 1024
-/** The bytes of the beginning that are kept of an event that is longer. */
+/** The bytes that are kept of the beginning of an event that is longer. */
 const HEAD = 256
 const SMALLEST = 512
 const NOTHING = Buffer.alloc(0)

@@ -169,7 +169,7 @@ export async function recordKeyChange(tx: Transaction, keyId: number, hashes: re
   for (const hash of new Set([...hashes, ...(await oldHashes(tx, keyId))])) await recordChange(tx, 'key', hash)
 }
 
-/** The same when the key is deleted: then its earlier secrets end too. */
+/** Tells all processes that a key is deleted, and ends its earlier secrets. */
 export async function recordKeyEnd(tx: Transaction, { id, hash }: Key): Promise<void> {
   const hashes = [hash, ...(await oldHashes(tx, id))]
   await tx.run(FORGET, [id])

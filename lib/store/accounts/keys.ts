@@ -221,7 +221,7 @@ export class KeyStore {
     return (await this.placed(filter)).map(({ key }) => key)
   }
 
-  /** The same, each key with the place in the list behind which the next page can begin. */
+  /** A page of keys, each with the place in the list behind which the next page can begin. */
   async placed(filter: KeyFilter): Promise<{ key: Key; place: KeyPlace }[]> {
     const rows = await this.#driver.query('key', ...keyPage(filter, this.#driver.dialect))
     return rows.map(row => {

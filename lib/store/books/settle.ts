@@ -1,10 +1,10 @@
 /**
  * Writes settlements into the books, exactly once each.
  *
- * The fast path is one transaction with four statements (a fifth one where something is disputed): an INSERT of the usage rows, whose request ids are unique, so
- * that a repeated settlement is rejected; an UPDATE that lowers the holder's leases by the charges; and upserts of the
- * sums of usage and of the charges by hour of booking. One more raises `promised` of the purses for charges that no lease
- * pays, and where the engine has a clock of its own, another one reads it first.
+ * The fast path is one transaction with four statements: an INSERT of the usage rows, whose request ids are unique, so that a repeated
+ * settlement is rejected; an UPDATE that lowers the holder's leases by the charges; and upserts of the sums of usage and of the charges by
+ * hour of booking. Three more are made only where they are needed: one reads the clock of an engine that has its own, one inserts
+ * disputes, and one raises `promised` of the purses for charges that no lease pays.
  *
  * The fast path rolls back when a usage row exists already, or when a lease has less than the settlements say. Then the
  * slow path runs (`settleClosely`): it leaves out what is in the books already, locks purses and leases before it reads
@@ -34,7 +34,7 @@ const contentOf = ({ fields }: Booking): string =>
   [fields.accountId, fields.keyId, fields.charge, Math.round(fields.durationMs), fields.output].join(' ')
 
 /** The compared content of those of the batch that are in the books, by request id. */
-async function present(tx: Transaction, batch: readonly Booking[]): Promise<Map<string, string>> {
+async function contentInBooks(tx: Transaction, batch: readonly Booking[]): Promise<Map<string, string>> {
   const content = new Map<string, string>()
   for (const some of chunks(batch)) {
     const asked = padded(some.map(({ fields }) => fields.requestId))
@@ -46,7 +46,7 @@ async function present(tx: Transaction, batch: readonly Booking[]): Promise<Map<
 }
 
 /** Returns the settlements whose id is not in `there`, and adds the others to one of the lists of `known`. */
-function unknown(batch: readonly Booking[], there: ReadonlyMap<string, string>, known: Known): Booking[] {
+function withoutKnown(batch: readonly Booking[], there: ReadonlyMap<string, string>, known: Known): Booking[] {
   return batch.filter(settlement => {
     const content = there.get(settlement.fields.requestId)
     if (content === undefined) return true
@@ -65,7 +65,7 @@ function distinct(batch: readonly Booking[], known: Known): Booking[] {
         first = settlement
         return true
       }
-      unknown([settlement], new Map([[first.fields.requestId, contentOf(first)]]), known)
+      withoutKnown([settlement], new Map([[first.fields.requestId, contentOf(first)]]), known)
       return false
     })
 }
@@ -78,7 +78,7 @@ async function unsureOf(tx: Transaction, batch: readonly Booking[]): Promise<Boo
   const before = await prunedBefore(tx)
   const old = batch.filter(({ fields }) => timeOfId(fields.requestId) < before)
   if (old.length === 0) return old
-  const there = await present(tx, old)
+  const there = await contentInBooks(tx, old)
   return old.filter(({ fields }) => !there.has(fields.requestId))
 }
 
@@ -97,7 +97,7 @@ const addTo = (map: Map<PurseId, number>, purse: PurseId, amount: number) => {
   if (amount !== 0) map.set(purse, (map.get(purse) ?? 0) + amount)
 }
 
-function sum(batch: readonly Booking[]): Sums {
+function takenBy(batch: readonly Booking[]): Sums {
   const sums: Sums = { unleased: new Map(), leased: new Map() }
   for (const { fields: row, holder, fromAccountLease, fromKeyLease, limits } of batch) {
     const { charge } = row
@@ -177,11 +177,18 @@ async function payable(tx: Transaction, holder: string, asked: Map<PurseId, numb
 /** How often the slow path is tried, which another process that applies the same journal may disturb. */
 const CLOSE_TRIES = 5
 
-async function raise(tx: Transaction, dialect: Dialect, rows: readonly Booking[], bookedAtMs: number): Promise<void> {
+/** Adds the rows to the sums of usage, and their charges to the hour of booking. */
+async function addToSums(
+  tx: Transaction,
+  dialect: Dialect,
+  rows: readonly Booking[],
+  bookedAtMs: number,
+): Promise<void> {
   await raiseSums(tx, dialect, sumsOf(rows))
   await raiseChargedHours(tx, dialect, rows, bookedAtMs)
 }
 
+/** A lease has less than the settlements say that it pays: the fast path ends, and its transaction is rolled back. */
 class LeaseTooSmall extends Error {}
 
 /** One of the two paths: writes a batch, and returns the settlements whose request ids were in the books already. */
@@ -189,7 +196,7 @@ type Apply = (tx: Transaction, dialect: Dialect, batch: readonly Booking[]) => P
 
 /** The fast path. Throws DuplicateKey or LeaseTooSmall where the slow path is needed. */
 async function settleAll(tx: Transaction, dialect: Dialect, batch: readonly Booking[]): Promise<Known> {
-  const { unleased, leased } = sum(batch)
+  const { unleased, leased } = takenBy(batch)
   const bookedAtMs = await bookingTime(tx, dialect)
   await insertBooked(tx, batch, bookedAtMs)
   await insertDisputes(tx, batch)
@@ -197,26 +204,26 @@ async function settleAll(tx: Transaction, dialect: Dialect, batch: readonly Book
   for (const [holder, amounts] of leased) {
     if (!(await lowerLeases(tx, holder, amounts))) throw new LeaseTooSmall()
   }
-  await raise(tx, dialect, batch, bookedAtMs)
+  await addToSums(tx, dialect, batch, bookedAtMs)
   return { repeated: [], clashing: [] }
 }
 
-/** The slow path. */
+/** The slow path. Throws DuplicateKey when another process has inserted a row meanwhile. */
 async function settleClosely(tx: Transaction, dialect: Dialect, batch: readonly Booking[]): Promise<Known> {
   const known: Known = { repeated: [], clashing: [] }
-  const fresh = unknown(batch, await present(tx, batch), known)
+  const fresh = withoutKnown(batch, await contentInBooks(tx, batch), known)
   if (fresh.length === 0) return known
   const bookedAtMs = await bookingTime(tx, dialect)
   await insertBooked(tx, fresh, bookedAtMs)
   await insertDisputes(tx, fresh)
-  const { unleased, leased } = sum(fresh)
+  const { unleased, leased } = takenBy(fresh)
   await lockPurses(tx, [...new Set([...unleased.keys(), ...[...leased.values()].flatMap(map => [...map.keys()])])])
   for (const [holder, asked] of leased) {
     const pays = await payable(tx, holder, asked, unleased)
     invariant(await lowerLeases(tx, holder, pays), `leases of ${holder} changed under their lock`)
   }
   if (unleased.size > 0) await raisePurses(tx, unleased)
-  await raise(tx, dialect, fresh, bookedAtMs)
+  await addToSums(tx, dialect, fresh, bookedAtMs)
   return known
 }
 
@@ -245,16 +252,20 @@ async function book(driver: Pick<Driver, 'dialect' | 'transaction'>, all: Batch,
     try {
       return await attempt(settleClosely)
     } catch (error) {
-      // Another process applies the same journal now and has inserted a row since `present` was read.
+      // Another process applies the same journal now and has inserted a row since `contentInBooks` was read.
       if (!(error instanceof DuplicateKey)) throw error
     }
   }
   throw new StoreUnavailable('settle: other processes keep inserting the same requests')
 }
 
+/** `settle` in the engine's own thread. */
 export const beside: BesideEngine = (driver, batch, again) => book(driver, batch as Batch, again as boolean)
 
-/** Settles where it takes this thread least: in the engine's own thread, if it has one. */
+/**
+ * Settles where it takes this thread least: in the engine's own thread, if it has one. `again`: the settlements may have been sent before, so
+ * those that are older than the last pruning are not booked but returned as unsure. Throws StoreUnavailable.
+ */
 export async function settle(driver: Driver, batch: Batch, again: boolean): Promise<Settled> {
   if (batch.length === 0) return { applied: 0, repeated: [], clashing: [], unsure: [] }
   return driver.beside === null

@@ -217,7 +217,7 @@ export class MysqlPool {
     return this.#lend(this.#places, Math.max(connectMs, queryMs), fn)
   }
 
-  /** The same with the connection that is kept for pings. `ms` bounds the wait for it. */
+  /** Lends the connection that is kept for pings to `fn`, as `using` does any other. `ms` bounds the wait for it. */
   usingOwn<T>(ms: number, fn: (connection: mysql.PoolConnection) => Promise<T>): Promise<T> {
     return this.#lend(this.#ownPlace, ms, fn)
   }

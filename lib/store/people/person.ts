@@ -1,4 +1,7 @@
-/** How a person is read from a row of the store, locked, told something, and named in the log of actions; and the keys of somebody who leaves. */
+/**
+ * What transactions about people share: a person is read from a row, locked, given a notice, and named in the log of actions; and what
+ * becomes of the keys that somebody made who leaves.
+ */
 import type { Act, Language, UserNotice, Person, Theme } from '../../base/people.ts'
 import type { Driver, Row, Transaction } from '../base/driver.ts'
 import { StoreConflict } from '../base/errors.ts'
@@ -96,7 +99,10 @@ export async function addNotice(tx: Transaction, person: Person, notice: UserNot
 
 const OWN = 'created_by = ? AND deleted = 0'
 
-/** Comes last in its transaction. `accountId` null = in all accounts. `to` null = they are disabled. */
+/**
+ * Hands the keys that a user made to another user (`to`), or disables them (null). `accountId`: the account that the user leaves; null = all.
+ * Call it last in the transaction, for the reason that `recordChange` has.
+ */
 export async function leaveKeys(
   tx: Transaction,
   driver: Driver,

@@ -37,7 +37,7 @@ export async function prunedBefore(tx: Transaction): Promise<number> {
   return readPrunedUpTo(tx)
 }
 
-/** The same without the lock: it may be later by the time it is used. */
+/** That moment, read without the lock: by the time it is used, more may have been deleted. */
 export const prunedUpTo = (driver: Driver): Promise<number> =>
   readPrunedUpTo({ query: (sql, params) => driver.query('prunedBefore', sql, params) })
 

@@ -1,4 +1,4 @@
-/** MemberReaders of generate-content have two spellings, and upstreams take both. */
+/** The members of generate-content have two spellings, `inlineData` and `inline_data`, and upstreams take both. */
 import { EMPTY_TEXT, type Literal, type JsonText } from '../json/literal.ts'
 import { NONE, type Node, type Tree } from '../json/tree.ts'
 import { issuerOf, seal64 } from '../opaque.ts'
@@ -15,7 +15,7 @@ function snake(name: string): string {
   return other
 }
 
-/** The table with both spellings of each name. */
+/** The readers of members, each under both spellings of its name. */
 export const spelled = (members: MemberReaders): MemberReaders => ({
   ...members,
   ...Object.fromEntries(Object.entries(members).map(([name, member]) => [snake(name), member])),
@@ -38,7 +38,7 @@ export function numberOf(tree: Tree, node: Node): number | null {
 
 const NUMBER = /^-?(?:0|[1-9]\d{0,30})(?:\.\d{1,30})?(?:[eE][+-]?\d{1,3})?$/
 
-/** The same, as it stands. */
+/** The text of a number as it was written, which may stand in a string; null = it is none. */
 export function numberText(tree: Tree, node: Node): JsonText | null {
   if (tree.number(node) !== null) return tree.source(node)
   const text = tree.string(node)
