@@ -213,12 +213,10 @@ export const configSchema = z.strictObject({
   store: storeAddress
     .prefault('sqlite:data/gateway.db')
     .meta({ description: '`sqlite:PATH` for one host, `mysql://user:password@host:3306/database` for many gateways.' }),
-  migrate_on_start: kind.flag
-    .prefault(true)
-    .meta({
-      description:
-        'Make the tables of the store when serving starts, where it has none. Those of SQLite are made in any case.',
-    }),
+  migrate_on_start: kind.flag.prefault(true).meta({
+    description:
+      'Make the tables of the store when serving starts, where it has none. Those of SQLite are made in any case.',
+  }),
   secret: kind
     .secret('a secret of at least 8 characters without spaces', /^([!-~]{8,})?$/)
     .optional()
