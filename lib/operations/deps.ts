@@ -13,7 +13,7 @@ import type { Logger } from '../base/log.ts'
 import type { Act, Actor } from '../base/people.ts'
 
 /** What an operation asks of, and tells, the serving processes of this gateway. */
-export interface Running {
+export interface ServingProcesses {
   /** Money set aside for open requests, per purse. */
   held(): Promise<Map<PurseId, Micro>>
   /** The names under which the serving processes hold leases in the store. */
@@ -30,7 +30,7 @@ export interface OperationDeps {
   store: Store
   clock: Clock
   log: Logger
-  fleet: Running
+  fleet: ServingProcesses
   /** Counts the charges on this machine that could not be booked and wait for a person to decide. */
   setAside: () => DeadLetters
 }
@@ -52,7 +52,13 @@ export const storeNow = async ({
  * When telling them fails, the operation has succeeded all the same: the change is in the store, and they will find it
  * there.
  */
-export async function inForce({ fleet, log }: { fleet: Pick<Running, 'changed'>; log: Logger }): Promise<void> {
+export async function inForce({
+  fleet,
+  log,
+}: {
+  fleet: Pick<ServingProcesses, 'changed'>
+  log: Logger
+}): Promise<void> {
   await fleet.changed().catch(error => log.warn({ err: error }, 'a change is in the store, but not in force yet'))
 }
 

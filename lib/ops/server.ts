@@ -7,7 +7,7 @@ import { sendText, setTokenHeaders } from '../api/answer.ts'
 import type { TokenApi, TokenFault } from '../api/api.ts'
 import { http } from '../base/http.ts'
 import type { Config } from '../config/config.ts'
-import type { OperationDeps, Running } from '../operations/deps.ts'
+import type { OperationDeps, ServingProcesses } from '../operations/deps.ts'
 import type { Mailer } from '../operations/people/mail.ts'
 import type { PaymentService } from '../pay/service.ts'
 import type { LiveChannels } from '../terms/channel-seen.ts'
@@ -29,7 +29,7 @@ export interface Readiness {
 }
 
 /** What the listener asks of the serving processes of this gateway, be it one or several workers. */
-export interface Fleet extends Running {
+export interface Fleet extends ServingProcesses {
   ready(): Promise<Readiness>
   readonly channels: LiveChannels
   /** The metrics of all processes together, as Prometheus text. */

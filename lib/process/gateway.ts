@@ -24,7 +24,7 @@ import { clientConnections, LoopLag, type Pages, createPublicServer } from '../e
 import type { Services } from '../exchange/record/services.ts'
 import { countDeadLetters } from '../ledger/dead-letters.ts'
 import { Ledger } from '../ledger/ledger.ts'
-import type { Running } from '../operations/deps.ts'
+import type { ServingProcesses } from '../operations/deps.ts'
 import type { Readiness } from '../ops/server.ts'
 import type { PaymentService } from '../pay/service.ts'
 import { tryChannel } from '../exchange/channel-trial.ts'
@@ -114,7 +114,7 @@ export class Gateway {
    * `given`: sockets that are bound already.
    */
   async listen(
-    fleet: Running,
+    fleet: ServingProcesses,
     given: Partial<Record<ListenName, Socket>> = {},
   ): Promise<{ main: string; direct: string }> {
     const { store, log, metrics } = this.services
@@ -229,7 +229,7 @@ export class Gateway {
 
 function createConsole(
   services: Services,
-  fleet: Running,
+  fleet: ServingProcesses,
   config: () => Config,
   pay: () => Promise<PaymentService>,
 ): Console {

@@ -1,13 +1,13 @@
 /** The primary, as a worker sees it: the console in a worker asks it for what only all workers together know. */
 import { type Clock, systemClock } from '../base/clock.ts'
-import type { Running } from '../operations/deps.ts'
+import type { ServingProcesses } from '../operations/deps.ts'
 import { StoreUnavailable } from '../store/base/errors.ts'
 import type { PrimaryAnswer, PrimaryCalls } from './worker-handle.ts'
 
 /** The primary asks every worker, and gives each of them two seconds. */
 const ANSWER_MS = 5_000
 
-export class Primary implements Running {
+export class Primary implements ServingProcesses {
   readonly #ask: (id: number, op: keyof PrimaryCalls) => void
   readonly #clock: Pick<Clock, 'after'>
   readonly #asked = new Map<number, (answer: PrimaryAnswer | null) => void>()

@@ -5,7 +5,7 @@
  */
 import cluster from 'node:cluster'
 import { fileURLToPath } from 'node:url'
-import type { Running } from '../operations/deps.ts'
+import type { ServingProcesses } from '../operations/deps.ts'
 import type { Readiness } from '../ops/server.ts'
 import type { Config } from '../config/config.ts'
 import type { Logger } from '../base/log.ts'
@@ -30,7 +30,7 @@ export class WorkerPool {
   readonly workers = new Set<WorkerHandle>()
   draining = false
   /** What workers are told of all workers together; null = nothing yet. */
-  fleet: Running | null = null
+  fleet: ServingProcesses | null = null
   #config: Config
   /**
    * The sockets that the supervisor holds, as descriptors of this process; workers get them from here. The cluster
@@ -155,7 +155,7 @@ export class WorkerPool {
 
 const done = () => null
 
-const ANSWERS: { [K in keyof PrimaryCalls]: (fleet: Running) => Promise<PrimaryCalls[K]> } = {
+const ANSWERS: { [K in keyof PrimaryCalls]: (fleet: ServingProcesses) => Promise<PrimaryCalls[K]> } = {
   held: async fleet => [...(await fleet.held())],
   holders: fleet => fleet.holders(),
   states: async fleet => [...(await fleet.channelStates())],

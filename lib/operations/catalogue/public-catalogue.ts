@@ -11,7 +11,7 @@ import type { Store } from '../../store/store.ts'
 import type { ImageForm, Protocol } from '../../terms/records.ts'
 import { type Modalities, type ModelOffer, contextOf, modalitiesOf, offersOf } from '../../world/offers.ts'
 import type { World } from '../../world/world.ts'
-import type { Running } from '../deps.ts'
+import type { ServingProcesses } from '../deps.ts'
 import { OperationError } from '../error.ts'
 import { type Figures, NO_FIGURES, shownFigures, type Days, STATUS_DAYS, readDays } from './figures.ts'
 import { type PricePeriod, priceHistory, type ShownPrice, shownPrice } from './public-price.ts'
@@ -43,7 +43,7 @@ export interface PriceHistory {
 export interface CatalogueParts {
   store: Store
   clock: Clock
-  fleet: Pick<Running, 'channelStates'>
+  fleet: Pick<ServingProcesses, 'channelStates'>
   /** The newest world. */
   world: () => World
 }

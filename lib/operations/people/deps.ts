@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import type { Config } from '../../config/config.ts'
 import type { Act, Actor, Language, Person, User } from '../../base/people.ts'
-import type { OperationDeps, Running } from '../deps.ts'
+import type { OperationDeps, ServingProcesses } from '../deps.ts'
 import * as kind from '../../config/scalars.ts'
 import { canonicalEmail } from '../../base/people.ts'
 import { both, OperationError } from '../error.ts'
@@ -24,7 +24,7 @@ export const peopleQueues = ({ clock, log, config }: Pick<PeopleDeps, 'clock' | 
 
 /** What is enough for all that hashes no password and shows no money, as the commands do. */
 export type UserDeps = Pick<PeopleDeps, 'store' | 'clock' | 'log' | 'config' | 'mail'> & {
-  fleet: Pick<Running, 'changed'>
+  fleet: Pick<ServingProcesses, 'changed'>
 }
 
 /** Who asks, and from where. */
