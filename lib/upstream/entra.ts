@@ -8,7 +8,8 @@ import { connectionTo, type UpstreamConnection } from '../world/compiled-channel
 import { CredentialError } from './attempt.ts'
 import { Bearer, type BearerToken } from './bearer.ts'
 import { askForToken, FORM_TYPE, type OwnRequest } from './own-request.ts'
-import type { Signer, SignerDeps } from './signer.ts'
+import type { Signer } from './signer.ts'
+import type { SignerDeps } from './signer-deps.ts'
 
 type Env = Readonly<Record<string, string | undefined>>
 

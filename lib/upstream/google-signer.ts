@@ -9,7 +9,8 @@ import { connectionTo } from '../world/compiled-channel.ts'
 import { CredentialError } from './attempt.ts'
 import { Bearer, type BearerToken } from './bearer.ts'
 import { askForToken, FORM_TYPE } from './own-request.ts'
-import type { Signer, SignerDeps } from './signer.ts'
+import type { Signer } from './signer.ts'
+import type { SignerDeps } from './signer-deps.ts'
 
 const load = createRequire(import.meta.url)
 const library = (): typeof import('google-auth-library') => load('google-auth-library')

@@ -3,10 +3,6 @@
  * name it. It adds headers to a request that is otherwise complete, at once where it can: mostly a token is at hand.
  */
 import type { Dispatcher } from 'undici'
-import type { Clock } from '../base/clock.ts'
-import type { UpstreamConnection } from '../world/compiled-channel.ts'
-import type { CredentialError } from './attempt.ts'
-import type { Pools } from './pools.ts'
 
 export interface Signer {
   /** The tokens that requests under way may have: the same list always, whose contents change. Nobody may see them. */
@@ -18,16 +14,4 @@ export interface Signer {
   sign(request: Dispatcher.DispatchOptions): readonly string[] | Promise<readonly string[]>
   /** The upstream answered 401 to a request that was signed with these headers. True = another try may be signed with something newer. */
   refused(headers: readonly string[]): boolean
-}
-
-/** A signer is made with these and its credential. */
-export interface SignerDeps {
-  clock: Clock
-  pools: Pools
-  /** The service of AWS that is named in signatures; empty where the provider is another one. */
-  service: string
-  /** How the channel's upstream is reached. Tokens are fetched in the same way, through the same proxy. */
-  connection: UpstreamConnection
-  /** Called when there is no new token while the old one is still good. */
-  onFailure: (error: CredentialError) => void
 }

@@ -12,7 +12,8 @@ import { awsSigner } from './aws/aws-signer.ts'
 import { entraSigner } from './entra.ts'
 import { googleSigner } from './google-signer.ts'
 import type { Pools } from './pools.ts'
-import type { Signer, SignerDeps } from './signer.ts'
+import type { Signer } from './signer.ts'
+import type { SignerDeps } from './signer-deps.ts'
 
 type Make<C> = (credential: C, deps: SignerDeps) => Signer
 

@@ -279,7 +279,7 @@ async function narrowed(tx: Transaction, filter: UsageFilter): Promise<UsageFilt
  * Where the request stands after which a page begins, among those of the account where one is given; null = the page is the first. A request
  * that is not in the log stands before its millisecond.
  */
-export async function placeOf(
+export async function logPlaceOf(
   tx: Transaction,
   after: string | undefined,
   accountId?: number,
@@ -304,7 +304,7 @@ async function ofOneRequest(tx: Transaction, filter: UsageFilter, requestId: str
   const all = [
     ['request_id = ?', requestId] as const,
     ...ownerConditions(filter),
-    ...timeConditions(filter, await placeOf(tx, filter.after)),
+    ...timeConditions(filter, await logPlaceOf(tx, filter.after)),
     ...traitConditions(filter),
   ]
   return (await tx.query(`SELECT ${USAGE_COLUMNS} FROM usage_log ${whereOf(all)}`, paramsOf(all))).map(toBookedRow)
@@ -358,7 +358,7 @@ export const readUsage = (driver: ReadingDriver, asked: UsageFilter): Promise<Bo
     if (asked.requestId !== undefined) return ofOneRequest(tx, asked, asked.requestId)
     if (asked.disputed !== undefined) return disputedPage(tx, asked, driver.dialect)
     const filter = await narrowed(tx, asked)
-    return filter === null ? [] : readPage(tx, filter, await placeOf(tx, filter.after), driver.dialect)
+    return filter === null ? [] : readPage(tx, filter, await logPlaceOf(tx, filter.after), driver.dialect)
   })
 
 /**
@@ -378,7 +378,7 @@ export async function* usageSlices(
     const rows: BookedRow[] = await driver.snapshot('usageSlices', async tx => {
       const filter = await narrowed(tx, slice)
       if (filter === null) return []
-      if (before === undefined) before = await placeOf(tx, filter.after)
+      if (before === undefined) before = await logPlaceOf(tx, filter.after)
       return readPage(tx, filter, before, driver.dialect)
     })
     yield rows

@@ -37,7 +37,7 @@ export async function prunedBefore(tx: Transaction): Promise<number> {
   return readPrunedUpTo(tx)
 }
 
-/** That moment, read without the lock: by the time it is used, more may have been deleted. */
+/** The moment of `prunedBefore`, read without the lock: by the time it is used, more may have been deleted. */
 export const prunedUpTo = (driver: Driver): Promise<number> =>
   readPrunedUpTo({ query: (sql, params) => driver.query('prunedBefore', sql, params) })
 

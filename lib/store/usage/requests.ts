@@ -16,7 +16,7 @@ import {
   fittingHours,
   paramsOf,
   whereOf,
-  placeOf,
+  logPlaceOf,
   timeConditions,
   traitConditions,
 } from './pages.ts'
@@ -203,7 +203,7 @@ async function scanAll(tx: Transaction, scan: Scan, filter: RequestFilter, ascen
 export function requestPage(driver: ReadingDriver, filter: RequestFilter, paging: Paging): Promise<Page<BookedRow>> {
   if (filter.keyIds?.length === 0) return Promise.resolve({ rows: [], next: null, scannedToMs: null })
   return driver.snapshot('requestPage', async tx => {
-    const scan = new Scan(tx, driver.dialect, paging, await placeOf(tx, paging.after, filter.accountId))
+    const scan = new Scan(tx, driver.dialect, paging, await logPlaceOf(tx, paging.after, filter.accountId))
     const ended = await scanAll(tx, scan, filter, paging.ascending === true)
     const { rows, place } = scan
     if (scan.full) return { rows, next: (rows.at(-1) as BookedRow).requestId, scannedToMs: null }

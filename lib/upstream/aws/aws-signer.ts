@@ -9,7 +9,8 @@ import { createRequire } from 'node:module'
 import type { Dispatcher } from 'undici'
 import { inSlices, LARGE_BYTES } from '../../base/slices.ts'
 import type { AwsKeys } from '../../catalog/upstreams.ts'
-import type { Signer, SignerDeps } from '../signer.ts'
+import type { Signer } from '../signer.ts'
+import type { SignerDeps } from '../signer-deps.ts'
 import { CredentialError } from '../attempt.ts'
 
 const NONE: readonly string[] = []
