@@ -25,10 +25,9 @@ import {
   say,
   table,
 } from './output.ts'
+import type { MakeCommand } from './options.ts'
 
 const MOST_ROWS = 1_000
-
-type MakeCommand = (name: string, says: string) => Command
 
 /**
  * Adds the commands of `noun`, or of all nouns, and those without a noun. `under` makes one below a noun, with the options that

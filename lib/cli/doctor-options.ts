@@ -1,8 +1,8 @@
 /** The command `doctor` and its options; `doctor-here.ts`, `doctor-client.ts` and `doctor-public.ts` do what it says. */
 import { readFileSync } from 'node:fs'
-import { type Command, InvalidArgumentError } from 'commander'
-import { duration } from '../config/scalars.ts'
+import { InvalidArgumentError } from 'commander'
 import type { Check } from './doctor-public.ts'
+import { type MakeCommand, toMs } from './options.ts'
 import { remark } from './output.ts'
 
 interface DoctorFlags {
@@ -20,7 +20,7 @@ interface DoctorFlags {
 const SILENCE_MS = 65_000
 const MARKS = { ok: '✓', warning: '!', problem: '✗' } as const
 
-export function addDoctor(command: (name: string, description: string) => Command): void {
+export function addDoctor(command: MakeCommand): void {
   command('doctor', 'say what is wrong, and what mends it; exit 1 when something is')
     .option('--deep', 'also ask each upstream for a model, through the gateway that runs; it may cost some tokens')
     .option('--public', 'only ask through the public addresses: streams, bodies, silence, headers, addresses, TLS')
@@ -29,7 +29,7 @@ export function addDoctor(command: (name: string, description: string) => Comman
     .option(
       '--silence <duration>',
       'how long a silent stream must live; 0s = not tried (default: 65s)',
-      toMs,
+      toMs('65s or 0s'),
       SILENCE_MS,
     )
     .option('--base <url>', 'only ask as a client would that has this base address; reads no config')
@@ -87,10 +87,4 @@ function toKeyPlace(text: string): string {
       'Expected the name of a variable, or - for the standard input, and not the key itself.',
     )
   return text
-}
-
-function toMs(text: string): number {
-  const ms = duration().safeParse(text)
-  if (!ms.success) throw new InvalidArgumentError('Expected a duration like 65s or 0s.')
-  return ms.data
 }

@@ -4,14 +4,12 @@
  */
 import { addDoctor } from './doctor-options.ts'
 import { EXIT, endFailed } from './failure.ts'
-import { addPay } from './pay-options.ts'
-import { addImport } from './price-options.ts'
 import { say, URL_HELP } from './output.ts'
 import { CONFIG_PLACES, findConfig, serveFrom } from './serve.ts'
-import { addUpkeep } from './upkeep-options.ts'
+import { addImport, addPay, addUpkeep, type MakeCommand, toMs } from './options.ts'
 import { Argument, Command, CommanderError, InvalidArgumentError } from 'commander'
 import { VERSION } from '../base/version.ts'
-import { type Listener, duration, parseListener } from '../config/scalars.ts'
+import { type Listener, parseListener } from '../config/scalars.ts'
 
 interface ConfigOption {
   config: string
@@ -158,7 +156,7 @@ async function createProgram(args: readonly string[], root: string): Promise<Com
   return program
 }
 
-function addStoreCommands(command: (name: string, description: string) => Command): void {
+function addStoreCommands(command: MakeCommand): void {
   command('migrate', 'make the tables of the store, unless they are there').action(async ({ config }: ConfigOption) => {
     const { migrateStore } = await import('./store-commands.ts')
     console.log(await migrateStore(config, process.env))
@@ -190,7 +188,7 @@ function addStoreCommands(command: (name: string, description: string) => Comman
 function addSimulate(command: Command): void {
   command
     .option('--listen <host:port>', 'address to listen on (default: 127.0.0.1:3999)', toListener)
-    .option('--latency <duration>', 'time before the first byte of an answer', toMs)
+    .option('--latency <duration>', 'time before the first byte of an answer', toMs('250ms or 5s'))
     .option('--tokens-per-second <n>', 'pace of streamed answers', toNumber(0, 1_000_000))
     .option('--error-rate <fraction>', 'share of requests that fail, from 0 to 1', toNumber(0, 1))
     .option('--seed <n>', 'makes chance repeatable', toNumber(0, 2 ** 32 - 1))
@@ -213,12 +211,6 @@ function addSimulate(command: Command): void {
         console.log(`simulated upstream on ${url}`)
       },
     )
-}
-
-function toMs(text: string): number {
-  const ms = duration().safeParse(text)
-  if (!ms.success) throw new InvalidArgumentError('Expected a duration like 250ms or 5s.')
-  return ms.data
 }
 
 function toListener(text: string): Listener {
