@@ -8,7 +8,6 @@
  * not used in the minutes before midnight, or whose lease could not be had because the store was away all that time, needs the store: its
  * requests are refused until it answers.
  */
-import { DAY_MS } from '../base/clock.ts'
 import { type Micro, micro, ZERO } from '../base/money.ts'
 import { type Every, type Period, periodAt, periodName } from '../base/periods.ts'
 import { Rounds } from '../base/rounds.ts'
@@ -22,7 +21,7 @@ type LimitKind = 'k' | 'b'
 
 const FORGET_MS = 60_000
 /** A purse is kept for so long after its period: longer than requests last, and than a wrong clock goes unnoticed. */
-const KEPT_MS = 7 * DAY_MS
+const KEPT_MS = 7 * 86_400_000
 
 const PREPARE_MS = 5_000
 /**

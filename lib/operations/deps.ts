@@ -52,13 +52,7 @@ export const storeNow = async ({
  * When telling them fails, the operation has succeeded all the same: the change is in the store, and they will find it
  * there.
  */
-export async function inForce({
-  fleet,
-  log,
-}: {
-  fleet: Pick<ServingProcesses, 'changed'>
-  log: Logger
-}): Promise<void> {
+export async function inForce({ fleet, log }: { fleet: Pick<ServingProcesses, 'changed'>; log: Logger }) {
   await fleet.changed().catch(error => log.warn({ err: error }, 'a change is in the store, but not in force yet'))
 }
 

@@ -7,14 +7,13 @@ import { formatPath } from '../config/yaml.ts'
 import { LANGUAGES, type Language, type Words } from '../base/people.ts'
 import { type FieldFault, OperationError } from './error.ts'
 
-/**
- * A caller of the admin API writes `null` to leave a field empty; in a catalogue file the field is left out. The
- * schemas are those of the file, so nulls are dropped before a row is read.
- */
-const isMap = (value: unknown): value is Record<string, unknown> =>
+export const isMap = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** The fields that are not null. Maps among them (the prices of a model) lose their nulls too. */
+/**
+ * The fields that are not null; maps among them (the prices of a model) lose their nulls too. A caller of the admin API writes `null` to
+ * leave a field empty, and in a catalogue file, whose schemas read both, the field is left out.
+ */
 export function withoutNulls(fields: Record<string, unknown> | undefined): Record<string, unknown> {
   const kept = Object.entries(fields ?? {}).filter(([, value]) => value !== null)
   return Object.fromEntries(kept.map(([name, value]) => [name, isMap(value) ? dropNulls(value) : value]))

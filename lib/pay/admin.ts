@@ -2,7 +2,6 @@
  * What operators do with payments. The console, the admin API and the commands lead here; who may do it is for them to
  * check. Every change is logged in the transaction that makes it.
  */
-import { DAY_MS } from '../base/clock.ts'
 import { z } from 'zod'
 import { formatMicro } from '../base/money.ts'
 import * as kind from '../config/scalars.ts'
@@ -40,7 +39,7 @@ const MOST = 1_000
 export const ordersFilter = z.strictObject({
   state: kind.oneOf(...ORDER_STATES).optional(),
   method: kind.oneOf(...PAY_METHODS).optional(),
-  older: kind.duration({ most: 366 * DAY_MS }).optional(),
+  older: kind.duration({ most: 366 * 86_400_000 }).optional(),
   limit: kind.whole(1, MOST).prefault(PAGE),
   after: orderAfter.optional(),
 })

@@ -19,10 +19,10 @@ import {
   type Offer,
   Problems,
   type IsWanted,
-  isMap,
   newOffer,
   parseJson,
 } from './offer.ts'
+import { isMap } from '../read.ts'
 
 /** A price of tokens: perhaps of prompts above so many thousand tokens, perhaps of a tier. */
 const TOKENS =

@@ -74,9 +74,6 @@ export function parseJson(text: string, file: string): unknown {
 
 export type IsWanted = (model: string) => boolean
 
-export const isMap = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
-
 /** `digits` / 10 ^ `places`. */
 export interface Exact {
   digits: bigint

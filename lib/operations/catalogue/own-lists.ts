@@ -6,7 +6,8 @@
 import { ConfigError, Source } from '../../config/yaml.ts'
 import { FEES, TOKEN_CLASSES } from '../../terms/records.ts'
 import { OperationError } from '../error.ts'
-import { exact, type Offer, Problems, type IsWanted, isMap, isPlain, newOffer } from './offer.ts'
+import { exact, type Offer, Problems, type IsWanted, isPlain, newOffer } from './offer.ts'
+import { isMap } from '../read.ts'
 import { flatPrice, readPrice } from './prices.ts'
 
 export function readGateway(text: string, file: string, wanted: IsWanted): Offer[] {

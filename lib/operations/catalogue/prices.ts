@@ -19,7 +19,7 @@ import type { Actor } from '../../base/people.ts'
 import type { Price } from '../../terms/records.ts'
 import { act, inForce } from '../deps.ts'
 import { OperationError } from '../error.ts'
-import { type Sent, read } from '../read.ts'
+import { isMap, type Sent, read } from '../read.ts'
 import { moment } from '../fields.ts'
 import { judgeChange, withRow } from './judging.ts'
 
@@ -153,8 +153,6 @@ type Written = Record<string, unknown>
 
 /** Checks a price as people write it. Throws OperationError `invalid`. */
 export const readPrice = (written: object): Price => toPrice(read(schema, written))
-
-const isMap = (value: unknown): value is Written => typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** The amounts of a price by their paths, in the order in which the price is shown. */
 export const flatPrice = (price: Price): Map<string, string> => flatShown(showPrice(price))

@@ -2,7 +2,6 @@
  * What callers send to see usage: people of an account, and operators, who may ask for all accounts and for channels. Charts,
  * tables, lists and exports take the same filters. Whose usage people of an account see stands at the end.
  */
-import { DAY_MS } from '../../base/clock.ts'
 import * as kind from '../../config/scalars.ts'
 import { z } from 'zod'
 import { idAt, isRequestId, timeOfId } from '../../base/ids.ts'
@@ -69,7 +68,7 @@ const ofRows = {
   end: kind.oneOf(...ENDS).optional(),
   basis: kind.oneOf(...BASES).optional(),
   charge_from: kind.cny.optional(),
-  duration_from_ms: kind.whole(0, DAY_MS).optional(),
+  duration_from_ms: kind.whole(0, 86_400_000).optional(),
 }
 
 /** By when requests came, the newest first. */

@@ -183,14 +183,14 @@ export class ActionLog {
 
   async page(filter: ActionFilter): Promise<LoggedAction[]> {
     const { accountId, userId, operation, subject, beforeSeq, limit } = filter
-    const [where, values] = whereGiven([
+    const [where, values] = whereGiven(
       ['l.account_id = ?', accountId],
       ['l.user_id = ?', userId],
       ['l.operation = ?', operation],
       ['l.subject_kind = ?', subject?.kind],
       ['l.subject_id = ?', subject?.id],
       ['l.seq < ?', beforeSeq],
-    ])
+    )
     const sql = `SELECT ${COLUMNS} FROM actions l LEFT JOIN users u ON u.id = l.user_id ${where}ORDER BY l.seq DESC LIMIT ?`
     return (await this.#driver.query('actions', sql, [...values, limit])).map(toAction)
   }

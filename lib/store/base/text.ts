@@ -19,7 +19,7 @@ export const insertStatement = (
 
 /** The WHERE clause of those conditions whose value is given, all of which must hold, and the values. Empty = none is given. */
 export function whereGiven(
-  conditions: readonly (readonly [sql: string, value: Param | undefined])[],
+  ...conditions: [sql: string, value: Param | undefined][]
 ): [clause: string, values: Param[]] {
   const given = conditions.flatMap(([sql, value]) => (value === undefined ? [] : [{ sql, value }]))
   const clause = given.length === 0 ? '' : `WHERE ${given.map(({ sql }) => sql).join(' AND ')} `

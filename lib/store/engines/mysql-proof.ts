@@ -5,7 +5,6 @@
  * table that every version of the schema has, under a name that no other process uses. docs/engines.md lists the
  * guarantees.
  */
-import { DAY_MS } from '../../base/clock.ts'
 import { randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { DuplicateKey, type Transaction } from '../base/driver.ts'
@@ -23,7 +22,7 @@ export interface ProofSession extends Pick<Transaction, 'query' | 'run'> {
 const BLOCKED_MS = 25
 const PREFIX = 'proof.'
 /** A process that is killed during the test leaves its rows behind; a later start deletes rows older than a day. */
-const KEPT_MS = DAY_MS
+const KEPT_MS = 86_400_000
 
 const INSERT = 'INSERT INTO meta (name, value) VALUES (?, 0)'
 const READ = 'SELECT value FROM meta WHERE name = ?'

@@ -248,11 +248,7 @@ export async function transferOrder(driver: Driver, orderId: string): Promise<Tr
 /** Newest first; with `afterSeq` oldest first. */
 export async function transferOrders(driver: Driver, filter: TransferFilter): Promise<TransferOrder[]> {
   const { accountId, state, afterSeq, limit } = filter
-  const [where, values] = whereGiven([
-    ['o.account_id = ?', accountId],
-    ['o.state = ?', state],
-    ['t.seq > ?', afterSeq],
-  ])
+  const [where, values] = whereGiven(['o.account_id = ?', accountId], ['o.state = ?', state], ['t.seq > ?', afterSeq])
   const sql = `SELECT * ${FROM} ${where}ORDER BY t.seq ${afterSeq === undefined ? 'DESC' : 'ASC'} LIMIT ?`
   return (await driver.query('transferOrders', sql, [...values, limit])).map(toTransferOrder)
 }

@@ -279,16 +279,9 @@ async function narrowed(tx: Transaction, filter: UsageFilter): Promise<UsageFilt
  * Where the request stands after which a page begins, among those of the account where one is given; null = the page is the first. A request
  * that is not in the log stands before its millisecond.
  */
-export async function logPlaceOf(
-  tx: Transaction,
-  after: string | undefined,
-  accountId?: number,
-): Promise<LogPlace | null> {
+export async function logPlaceOf(tx: Transaction, after: string | undefined, accountId?: number) {
   if (after === undefined) return null
-  const [where, values] = whereGiven([
-    ['request_id = ?', after],
-    ['account_id = ?', accountId],
-  ])
+  const [where, values] = whereGiven(['request_id = ?', after], ['account_id = ?', accountId])
   const [row] = await tx.query(`SELECT at_ms, seq FROM usage_log ${where}`, values)
   if (row === undefined) return { atMs: timeOfId(after), seq: 0 }
   return { atMs: integer(row, 'at_ms'), seq: integer(row, 'seq') }

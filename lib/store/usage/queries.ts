@@ -1,5 +1,4 @@
 /** What can be asked of the log of usage and its sums, and what is answered. Every call of people names the account. */
-import { DAY_MS } from '../../base/clock.ts'
 import type { Micro } from '../../base/money.ts'
 import type { Outcome } from '../../terms/usage-row.ts'
 import type { Basis, End, Protocol } from '../../terms/records.ts'
@@ -222,4 +221,4 @@ export interface AccountKeys {
 
 /** How long something may be decided. What was not is waived then. */
 export const DISPUTE_DAYS = 30
-export const DISPUTE_OPEN_MS = DISPUTE_DAYS * DAY_MS
+export const DISPUTE_OPEN_MS = DISPUTE_DAYS * 86_400_000
