@@ -156,7 +156,7 @@ export const METRICS = {
   rests: counter(
     'gateway_channel_rests_total',
     ['channel', 'scope'],
-    'Rests of a model at the channel, because its upstream said that it is too busy or reported what cannot be: of one account (`account`), of all others for a moment (`others`), of all (`all`).',
+    'Rests of a model at the channel, because its upstream said that it is too busy or reported what cannot be, or because an account left too much unpaid: of one account (`account`), of all others for a moment (`others`), of all (`all`).',
   ),
   restsForgotten: counter(
     'gateway_channel_rests_forgotten_total',
