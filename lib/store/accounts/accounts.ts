@@ -7,7 +7,7 @@ import { type Account, type Limit, type Rate, showLimit } from '../../terms/reco
 import type { Act } from '../../base/people.ts'
 import { type FileDigests, moveDigests } from '../catalogue/applied.ts'
 import { publicId } from '../../base/ids.ts'
-import { type Driver, DuplicateKey, type Param, type Row, type Transaction } from '../base/driver.ts'
+import { asConflict, type Driver, type Param, type Row, type Transaction } from '../base/driver.ts'
 import { accountPurse, limitChanged, limitColumns, recallAll, toLimit, limitValues } from '../books/purses.ts'
 import { StoreConflict } from '../base/errors.ts'
 import { recordAction, recordEdit, type Logged } from '../base/actions.ts'
@@ -170,14 +170,11 @@ export class AccountStore {
 
   /** Throws StoreConflict on a taken name. */
   async create(account: NewAccount, act: Act, digests?: FileDigests): Promise<Account> {
-    try {
-      return await this.#driver.transaction('createAccount', async tx => {
-        if (digests !== undefined) await moveDigests(tx, this.#driver, digests)
-        return insertAccount(tx, this.#driver, account, act)
-      })
-    } catch (error) {
-      throw error instanceof DuplicateKey ? new StoreConflict(`account ${account.name} exists already`) : error
-    }
+    const made = this.#driver.transaction('createAccount', async tx => {
+      if (digests !== undefined) await moveDigests(tx, this.#driver, digests)
+      return insertAccount(tx, this.#driver, account, act)
+    })
+    return made.catch(asConflict(`account ${account.name} exists already`))
   }
 
   async update(id: number, change: AccountChange, act: Act, digests?: FileDigests): Promise<Account> {

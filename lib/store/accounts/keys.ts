@@ -26,7 +26,7 @@ import {
   recordKeyEnd,
   keyOf,
 } from './key-rows.ts'
-import { type Driver, DuplicateKey, type Param, type Row, type Transaction } from '../base/driver.ts'
+import { asConflict, type Driver, type Param, type Row, type Transaction } from '../base/driver.ts'
 import { chunks, integer, integerOrNull, binds, money, padded, text } from '../base/text.ts'
 import { publicId } from '../../base/ids.ts'
 import { StoreConflict, StoreFull, StoreUnavailable } from '../base/errors.ts'
@@ -61,13 +61,10 @@ export interface KeyLabel {
   deleted: boolean
 }
 
-const conflict = (error: unknown): unknown =>
-  error instanceof DuplicateKey
-    ? new StoreConflict({
-        zh: '账户中已有同名密钥，或密钥内容已被使用',
-        en: 'the account has a key of this name, or the secret is in use',
-      })
-    : error
+const keyTaken = asConflict({
+  zh: '账户中已有同名密钥，或密钥内容已被使用',
+  en: 'the account has a key of this name, or the secret is in use',
+})
 
 /** The key under its own secret, or under an earlier one that still works. */
 const findSql = (now: string): string => {
@@ -277,42 +274,33 @@ export class KeyStore {
       ['deleted', 0],
     ]
     const names = set.map(([column]) => column).join(', ')
-    try {
-      return await this.#driver.transaction('createKey', async tx => {
-        if (digests !== undefined) await moveDigests(tx, this.#driver, digests)
-        if (most !== undefined) await checkRoom(tx, key.accountId, most)
-        await checkActor(tx, act)
-        await checkKeeper(tx, key.accountId, act)
-        await claimSecret(tx, this.#driver, key.hash, null)
-        const { nowMs } = this.#driver.dialect
-        const insert = `INSERT INTO api_keys (${names}, created_ms) VALUES (${binds(set.length)}, ${nowMs})`
-        const { insertId: id } = await tx.run(
-          insert,
-          set.map(([, value]) => value),
-        )
-        await tx.run('INSERT INTO purses (id, credit, promised) VALUES (?, ?, 0)', [
-          keyPurse(id),
-          creditForEver(key.cap),
-        ])
-        const made = (await keyIn(tx, id)) as Key
-        await recordEdit(tx, this.#driver, act, aboutKey(made), null, loggedKey(made))
-        await recordChange(tx, 'key', key.hash)
-        return made
-      })
-    } catch (error) {
-      throw conflict(error)
-    }
+    const done = this.#driver.transaction('createKey', async tx => {
+      if (digests !== undefined) await moveDigests(tx, this.#driver, digests)
+      if (most !== undefined) await checkRoom(tx, key.accountId, most)
+      await checkActor(tx, act)
+      await checkKeeper(tx, key.accountId, act)
+      await claimSecret(tx, this.#driver, key.hash, null)
+      const { nowMs } = this.#driver.dialect
+      const insert = `INSERT INTO api_keys (${names}, created_ms) VALUES (${binds(set.length)}, ${nowMs})`
+      const { insertId: id } = await tx.run(
+        insert,
+        set.map(([, value]) => value),
+      )
+      await tx.run('INSERT INTO purses (id, credit, promised) VALUES (?, ?, 0)', [keyPurse(id), creditForEver(key.cap)])
+      const made = (await keyIn(tx, id)) as Key
+      await recordEdit(tx, this.#driver, act, aboutKey(made), null, loggedKey(made))
+      await recordChange(tx, 'key', key.hash)
+      return made
+    })
+    return done.catch(keyTaken)
   }
 
   async update(id: number, change: KeyChange, act: Act, digests?: FileDigests): Promise<Key> {
-    try {
-      return await this.#driver.transaction('updateKey', async tx => {
-        if (digests !== undefined) await moveDigests(tx, this.#driver, digests)
-        return this.#update(tx, id, change, act)
-      })
-    } catch (error) {
-      throw conflict(error)
-    }
+    const changed = this.#driver.transaction('updateKey', async tx => {
+      if (digests !== undefined) await moveDigests(tx, this.#driver, digests)
+      return this.#update(tx, id, change, act)
+    })
+    return changed.catch(keyTaken)
   }
 
   async #update(tx: Transaction, id: number, { cap, ...change }: KeyChange, act: Act): Promise<Key> {

@@ -3,7 +3,8 @@
  * understands; what differs between engines is behind this interface: how a transaction is begun and retried, what an
  * error means, and the few words of `Dialect`. `sqlite.ts` and `mysql.ts` implement it.
  */
-import { StoreUnavailable } from './errors.ts'
+import type { Words } from '../../base/people.ts'
+import { StoreConflict, StoreUnavailable } from './errors.ts'
 
 /** A number must be a safe integer: every driver binds it as an integer, but for the values of `Transaction.insert`. */
 export type Param = string | number | null
@@ -110,6 +111,13 @@ export type OnStatement = (op: string, ok: boolean) => void
 export class DuplicateKey extends Error {
   override name = 'DuplicateKey'
 }
+
+/** For a `catch`: a row that exists already becomes a conflict that people are told of; any other error stays what it is. */
+export const asConflict =
+  (words: string | Words) =>
+  (error: unknown): never => {
+    throw error instanceof DuplicateKey ? new StoreConflict(words) : error
+  }
 
 /** No answer to COMMIT arrived, so nobody knows whether the transaction took effect. */
 export class CommitUncertain extends StoreUnavailable {

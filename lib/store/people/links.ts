@@ -26,13 +26,8 @@ import { endAllSessions } from './sessions.ts'
 import { endIdentities, insertIdentity } from './tokens.ts'
 import { emailTaken, insertUser } from './users.ts'
 
-const inTransaction = async <T>(driver: Driver, op: string, fn: (tx: Transaction) => Promise<T>): Promise<T> => {
-  try {
-    return await driver.transaction(op, fn)
-  } catch (error) {
-    throw emailTaken(error)
-  }
-}
+const inTransaction = <T>(driver: Driver, op: string, fn: (tx: Transaction) => Promise<T>): Promise<T> =>
+  driver.transaction(op, fn).catch(emailTaken)
 
 /** Who has a user keeps it. The actor of what a new user does is that user. */
 async function joined(tx: Transaction, driver: Driver, who: Joining, act: Act): Promise<{ person: Person; act: Act }> {

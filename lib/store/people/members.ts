@@ -1,7 +1,7 @@
 /** Who is a member of which account. The account's row is locked first, so that its last owner cannot leave unseen. */
 import { type Act, MAKES_KEYS, type Member, type Person, type Role } from '../../base/people.ts'
 import { ACCOUNT_COLUMNS, type PageFilter, accountOf } from '../accounts/accounts.ts'
-import { type Driver, DuplicateKey, type Transaction } from '../base/driver.ts'
+import { asConflict, type Driver, type Transaction } from '../base/driver.ts'
 import type { Membership, RoleChange } from './records.ts'
 import { StoreConflict, StoreFull } from '../base/errors.ts'
 import { checkActor, recordAction } from '../base/actions.ts'
@@ -39,13 +39,9 @@ export async function insertMember(
 ): Promise<void> {
   const { userId, accountId } = member
   const insert = 'INSERT INTO members (user_id, account_id, role, created_at_ms) VALUES (?, ?, ?, ?)'
-  try {
-    await tx.run(insert, [userId, accountId, member.role, atMs])
-  } catch (error) {
-    throw error instanceof DuplicateKey
-      ? new StoreConflict({ zh: '该用户已是此账户的成员', en: 'the user is a member of the account already' })
-      : error
-  }
+  await tx
+    .run(insert, [userId, accountId, member.role, atMs])
+    .catch(asConflict({ zh: '该用户已是此账户的成员', en: 'the user is a member of the account already' }))
   const { publicId: id } = await personById(tx, userId)
   const after = { role: member.role }
   await recordAction(tx, driver, act, { subject: { kind: 'member', id }, accountId, before: null, after })

@@ -7,8 +7,8 @@
 import { hashOf } from '../../base/secrets.ts'
 import { publicId } from '../../base/ids.ts'
 import type { Act, Person } from '../../base/people.ts'
-import { type Driver, DuplicateKey, type Row, type Transaction } from '../base/driver.ts'
-import { StoreConflict, StoreFull } from '../base/errors.ts'
+import { asConflict, type Driver, type Row, type Transaction } from '../base/driver.ts'
+import { StoreFull } from '../base/errors.ts'
 import type { Answered, NewPasskey, Passkey } from './records.ts'
 import type { Sealer } from '../catalogue/secrets.ts'
 import { recordAction } from '../base/actions.ts'
@@ -108,22 +108,17 @@ export class PasskeyRows {
     recoveryCodes: readonly string[],
     act: Act,
   ): Promise<{ passkey: Passkey; isFirst: boolean } | null> {
-    try {
-      return await this.#driver.transaction('addPasskey', async tx => {
-        const person = await lockUser(tx, userId)
-        if (!(await answer(tx, this.#driver, answered, passkey.atMs))) return null
-        if (person.passkeys >= MOST_PASSKEYS) throw tooManyPasskeys()
-        const made = await insertPasskey(tx, userId, passkey)
-        const isFirst = !person.secondFactor
-        const change = { passkey: { after: passkey.name }, ...(isFirst ? { recoveryCodes } : {}) }
-        await writeCredentials(tx, this.#driver, person, change, act)
-        return { passkey: made, isFirst }
-      })
-    } catch (error) {
-      throw error instanceof DuplicateKey
-        ? new StoreConflict({ zh: '此通行密钥已添加过', en: 'this passkey was added before' })
-        : error
-    }
+    const added = this.#driver.transaction('addPasskey', async tx => {
+      const person = await lockUser(tx, userId)
+      if (!(await answer(tx, this.#driver, answered, passkey.atMs))) return null
+      if (person.passkeys >= MOST_PASSKEYS) throw tooManyPasskeys()
+      const made = await insertPasskey(tx, userId, passkey)
+      const isFirst = !person.secondFactor
+      const change = { passkey: { after: passkey.name }, ...(isFirst ? { recoveryCodes } : {}) }
+      await writeCredentials(tx, this.#driver, person, change, act)
+      return { passkey: made, isFirst }
+    })
+    return added.catch(asConflict({ zh: '此通行密钥已添加过', en: 'this passkey was added before' }))
   }
 
   /** Takes an answer whose signature is right. From then on the passkey signs in alone, unless the password was reset since the passkey was read. */

@@ -2,9 +2,9 @@
 import { createHash } from 'node:crypto'
 import { publicId } from '../../base/ids.ts'
 import type { Act, Person, Scope } from '../../base/people.ts'
-import { type Driver, DuplicateKey, type Row, type Transaction } from '../base/driver.ts'
+import { asConflict, type Driver, type Row, type Transaction } from '../base/driver.ts'
 import type { Identified, NewPersonalToken, PersonalToken } from './records.ts'
-import { StoreConflict, StoreFull } from '../base/errors.ts'
+import { StoreFull } from '../base/errors.ts'
 import { checkActor, recordAction } from '../base/actions.ts'
 import { integer, integerOrNull, jsonOrNull, text, toJson } from '../base/text.ts'
 import { PERSON_COLUMNS, checkWayIn, lockUser, subject, toPerson } from './person.ts'
@@ -158,13 +158,8 @@ export class IdentityRows {
 
   /** Throws StoreConflict when the identity belongs to a user, and StoreFull when the user has many. */
   async add(identity: NewIdentity, act: Act): Promise<void> {
-    try {
-      await this.#driver.transaction('identity', tx => insertIdentity(tx, this.#driver, identity, act))
-    } catch (error) {
-      throw error instanceof DuplicateKey
-        ? new StoreConflict({ zh: '此身份已属于一个用户', en: 'this identity belongs to a user already' })
-        : error
-    }
+    const added = this.#driver.transaction('identity', tx => insertIdentity(tx, this.#driver, identity, act))
+    await added.catch(asConflict({ zh: '此身份已属于一个用户', en: 'this identity belongs to a user already' }))
   }
 
   async list(userId: number) {

@@ -2,9 +2,8 @@
 import { publicId } from '../../base/ids.ts'
 import type { Act, Person } from '../../base/people.ts'
 import type { PageFilter } from '../accounts/accounts.ts'
-import { type Driver, DuplicateKey, type Param, type Transaction } from '../base/driver.ts'
+import { asConflict, type Driver, type Param, type Transaction } from '../base/driver.ts'
 import type { NewUser, UserChange } from './records.ts'
-import { StoreConflict } from '../base/errors.ts'
 import { recordAction } from '../base/actions.ts'
 import { contains, insertStatement, pattern } from '../base/text.ts'
 import { leaveKeys, lockUser, personById, selectPerson, toPerson, subject } from './person.ts'
@@ -35,10 +34,7 @@ export async function insertUser(tx: Transaction, driver: Driver, user: NewUser,
 }
 
 /** A taken e-mail as a conflict that people can be told. */
-export const emailTaken = (error: unknown): unknown =>
-  error instanceof DuplicateKey
-    ? new StoreConflict({ zh: '已有使用此邮箱的用户', en: 'there is a user with this e-mail' })
-    : error
+export const emailTaken = asConflict({ zh: '已有使用此邮箱的用户', en: 'there is a user with this e-mail' })
 
 const OWNED = ['sessions', 'devices', 'personal_tokens', 'recovery_codes', 'passkeys', 'identities', 'people_links']
 
@@ -68,11 +64,7 @@ export class Users {
 
   /** Throws StoreConflict when the e-mail is taken. */
   async create(user: NewUser, act: Act): Promise<Person> {
-    try {
-      return await this.#driver.transaction('createUser', tx => insertUser(tx, this.#driver, user, act))
-    } catch (error) {
-      throw emailTaken(error)
-    }
+    return this.#driver.transaction('createUser', tx => insertUser(tx, this.#driver, user, act)).catch(emailTaken)
   }
 
   /**
