@@ -107,12 +107,11 @@ export function accountNames(store: Store): (id: number) => Promise<AccountName>
 }
 
 /** Nothing of it pays the order: the page or code of the provider is for the payer only. */
-export const orderRow = async (order: Order, account: (id: number) => Promise<AccountName>) => ({
-  ...seenByAll(order),
-  account: await account(order.accountId),
-  sandbox: order.sandbox,
-  paid_at: isoOrNull(order.paidAtMs),
-})
+export async function orderRow(order: Order, account: (id: number) => Promise<AccountName>) {
+  const { id, ...seen } = seenByAll(order)
+  const paid_at = isoOrNull(order.paidAtMs)
+  return { id, account: await account(order.accountId), ...seen, sandbox: order.sandbox, paid_at }
+}
 
 const proofRow = (proof: Proof & { atMs: number }) => ({
   transaction: proof.transactionId,
