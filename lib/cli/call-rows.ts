@@ -334,7 +334,7 @@ const ORDERS: readonly CallCommand[] = [
   {
     typed: 'orders list',
     call: 'payments.orders',
-    says: 'print orders, newest first',
+    says: 'print orders, newest first; --sort created: oldest first',
     columns: 'id account state amount method credited created_at refunded frozen held_until',
   },
   {

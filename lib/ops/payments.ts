@@ -33,7 +33,7 @@ export const PAYMENTS = [
   adminCall({
     id: 'payments.orders',
     call: 'GET /orders',
-    summary: 'Orders, newest first.',
+    summary: 'Orders, newest first unless `sort` says otherwise.',
     query: pay.ordersFilter.extend(ofAccount),
     answer: ordersPage,
     refuses: [404],

@@ -27,6 +27,7 @@ import {
   oneOrder,
   orderAfter,
   orderRow,
+  orderSort,
   refundRow,
 } from './views.ts'
 
@@ -40,6 +41,7 @@ export const ordersFilter = z.strictObject({
   state: kind.oneOf(...ORDER_STATES).optional(),
   method: kind.oneOf(...PAY_METHODS).optional(),
   older: kind.duration({ most: 366 * 86_400_000 }).optional(),
+  sort: orderSort,
   limit: kind.whole(1, MOST).prefault(PAGE),
   after: orderAfter.optional(),
 })
@@ -143,14 +145,15 @@ export class PaymentsAdmin {
   async orders(filter: OrdersFilter, account: Account | null | undefined) {
     if (account === null) throw new OperationError('missing', NO_ACCOUNT)
     const { store } = this.#deps
-    const { state, method, older, limit, after } = filter
+    const { state, method, older, sort, limit, after } = filter
     const nowMs = await storeNow(this.#deps)
-    const beyond = after ?? (older === undefined ? undefined : { createdAtMs: nowMs - older, id: '' })
     const rows = await store.pay.orders({
       ...(account === undefined ? {} : { accountId: account.id }),
       ...(state === undefined ? {} : { states: [state] }),
       ...(method === undefined ? {} : { method }),
-      ...(beyond === undefined ? {} : { beyond }),
+      ...(older === undefined ? {} : { beforeMs: nowMs - older }),
+      ...(after === undefined ? {} : { beyond: after }),
+      ascending: sort === 'created',
       limit,
     })
     const accounts = accountNames(store)

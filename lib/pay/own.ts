@@ -5,23 +5,20 @@ import type { Language } from '../base/people.ts'
 import { statementFileQuery } from '../operations/billing/statement.ts'
 import { type CsvColumn, CsvTable, forPeople, pagesOf } from '../operations/csv.ts'
 import type { Store } from '../store/store.ts'
-import { oneOf } from '../config/scalars.ts'
 import type { Order } from '../terms/pay.ts'
 import type { Account } from '../terms/records.ts'
 import { isCheckout } from './method.ts'
 import { FEN } from './exceptions.ts'
 import type { PaymentService } from './service.ts'
-import { nextOrders, orderAfter, shownOrder } from './views.ts'
+import { nextOrders, orderAfter, orderSort, shownOrder } from './views.ts'
 
 export { NO_ORDER, NO_USDT } from './faults.ts'
 export { isOrderId } from './exceptions.ts'
 export { ownAddress, ownQuote, ownUsdt } from './usdt/addresses.ts'
 export { shownOrder } from './views.ts'
 
-/** By when orders were made, the newest first. */
-const order = { sort: oneOf('created', '-created').prefault('-created') }
-export const ordersQuery = z.strictObject({ ...order, after: orderAfter.optional() })
-export const ordersFileQuery = statementFileQuery.extend(order)
+export const ordersQuery = z.strictObject({ sort: orderSort, after: orderAfter.optional() })
+export const ordersFileQuery = statementFileQuery.extend({ sort: orderSort })
 
 const PAGE = 50
 const FILE_PAGE = 500

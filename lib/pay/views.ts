@@ -3,7 +3,7 @@
  */
 import { iso, isoOrNull } from '../operations/fields.ts'
 import { formatMicro, micro } from '../base/money.ts'
-import { scalar } from '../config/scalars.ts'
+import { oneOf, scalar } from '../config/scalars.ts'
 import { OperationError } from '../operations/error.ts'
 import type { Store } from '../store/store.ts'
 import type { OrderFilter } from '../store/payments/types.ts'
@@ -83,6 +83,9 @@ export const orderAfter = scalar(
     return m === null ? undefined : { createdAtMs: Number(m[1]), id: m[2] as string }
   },
 )
+
+/** By when orders were made, the newest first. */
+export const orderSort = oneOf('created', '-created').prefault('-created')
 
 /** null on the last page. */
 export function nextOrders(rows: readonly Order[], limit: number): string | null {

@@ -432,6 +432,10 @@ export function paySuite(t: Test, { newUrl, pair }: Databases): void {
           ...(page === undefined ? {} : { beyond: page.at(-1) as Order }),
         })
       t.same(paged, ascending ? all.toReversed() : all, ascending ? 'the oldest first' : 'the newest first')
+      const beforeMs = all[2]!.createdAtMs
+      const before = all.filter(({ createdAtMs }) => createdAtMs < beforeMs)
+      const found = await one.pay.orders({ accountId: account.id, limit: 99, ascending, beforeMs })
+      t.same(found, ascending ? before.toReversed() : before, `before a time, ascending: ${ascending}`)
     }
     t.equal((await one.pay.orders({ states: ['credited'], method: 'card', limit: 99 })).length, 2)
     t.match(

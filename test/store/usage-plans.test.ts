@@ -26,6 +26,7 @@ const BY = {
   time: 'usage_log_by_at_ms',
   id: 'usage_log_by_request_id',
   orders: 'pay_orders_by_account_id_created_at_ms_id',
+  ordersOfState: 'pay_orders_by_state_created_at_ms_id',
 }
 const within = { atMs: FROM_MS + 2_500 * STEP_MS, seq: 2_500 }
 const before = { atMs: FROM_MS + (ROWS * STEP_MS) / 2, seq: ROWS / 2 }
@@ -103,6 +104,10 @@ async function check(t: Test, driver: Driver, explain: Explain): Promise<void> {
       const { index, extra } = await explain(...orderList({ accountId: 3, limit: 50, ascending, ...begin }))
       t.equal(index, BY.orders, `orders ${JSON.stringify(begin)} ${ascending} ${extra}`)
       t.notMatch(extra, /filesort|temporary|TEMP B-TREE/i, extra)
+      const old = { states: ['credited'] as const, beforeMs: FROM_MS + 900, limit: 50, ascending, ...begin }
+      const ofState = await explain(...orderList(old))
+      t.equal(ofState.index, BY.ordersOfState, `orders of a state ${JSON.stringify(begin)} ${ascending} ${ofState.extra}`)
+      t.notMatch(ofState.extra, /filesort|temporary|TEMP B-TREE/i, ofState.extra)
     }
   // of the oldest rows: an early id, so that an engine which counts finds few
   const { index, extra } = await explain(PRUNED_TOTALS, [idAt(1)])

@@ -37,7 +37,7 @@ const w = words({
   none: ['没有待处理的异常', 'Nothing waits for a decision'],
   more: ['仅显示最新的 50 条。', 'Only the newest 50 are shown.'],
   orders: ['订单', 'Orders'],
-  order: ['订单', 'Order'],
+  order: ['订单与创建时间', 'Order, created'],
   account: ['账户', 'Account'],
   method: ['支付方式', 'Way to pay'],
   state: ['状态', 'State'],
@@ -45,7 +45,6 @@ const w = words({
   amount: ['金额', 'Amount'],
   credited: ['入账', 'Credited'],
   back: ['退回或冻结', 'Back or frozen'],
-  time: ['创建时间', 'Created'],
   late: ['晚到', 'Late'],
   sandbox: ['测试', 'Test'],
   noOrders: ['没有订单', 'There are no orders'],
@@ -73,6 +72,7 @@ export default function payments(): View {
       state: of('state'),
       method: of('method'),
       older: of('older'),
+      sort: of('sort'),
       account: of('of'),
       after: of('after'),
     }),
@@ -172,6 +172,7 @@ function orderList(loaded: ReturnType<typeof load<ListPage<ListedOrder>>>): Chil
     columns: [
       {
         title: w.order(),
+        order: { name: 'created', down: true, usual: true },
         cell: row => [
           a({ href: `/console/payments/${row.id}` }, code({}, row.id)),
           span({ class: 'under' }, moment(row.created_at)),

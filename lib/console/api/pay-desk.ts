@@ -47,7 +47,7 @@ export const PAY_DESK: Operation<ConsoleDeps>[] = [
     ...operators,
     id: 'payments.orders',
     call: 'GET /payments/orders',
-    summary: 'The orders of all accounts, newest first.',
+    summary: 'The orders of all accounts, newest first unless `sort` says otherwise.',
     query: ordersFilter.extend({ account: kind.name.optional() }),
     answer: { status: 200, body: ordersPage },
     refuses: [400, 404],

@@ -95,11 +95,12 @@ export const orderByProviderId = (driver: Driver, method: OrderMethod, providerI
 
 /** A page of orders: where they are those of one account, or of one state, a range of an index. */
 export function orderList(filter: OrderFilter): [sql: string, params: Param[]] {
-  const { accountId, method, states, beyond, ascending = false, limit } = filter
+  const { accountId, method, states, beyond, ascending = false, beforeMs, limit } = filter
   const where: [string, readonly Param[]][] = [['1 = 1', []]]
   if (accountId !== undefined) where.push(['account_id = ?', [accountId]])
   if (method !== undefined) where.push(['method = ?', [method]])
   if (states !== undefined) where.push([`state IN (${binds(states.length)})`, states])
+  if (beforeMs !== undefined) where.push(['created_at_ms < ?', [beforeMs]])
   const place: [string, string] = ['created_at_ms', 'id']
   if (beyond !== undefined) {
     const { createdAtMs, id } = beyond

@@ -95,6 +95,8 @@ export interface OrderFilter {
   /** Only orders that were made before this one, or after it where the oldest come first: its time and id. */
   beyond?: { createdAtMs: number; id: string }
   ascending?: boolean
+  /** Only orders that were made before this time. */
+  beforeMs?: number
   limit: number
 }
 

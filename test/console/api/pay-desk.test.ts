@@ -36,7 +36,7 @@ async function open(t: Test, certificates = false) {
 const data = (json: Json) => json['data'] as Json[]
 
 t.test('orders by state, method, account and age, page by page', async t => {
-  const { op, begin, pay, account } = await open(t)
+  const { op, begin, pay, account, clock } = await open(t)
   const ids = [await begin('10'), await begin('20'), await begin('30')] as [string, string, string]
   await pay(ids[1])
   const listed = async (query: Record<string, string>) =>
@@ -54,7 +54,19 @@ t.test('orders by state, method, account and age, page by page', async t => {
     [...data(first.json), ...data(rest.json)].map(row => row['id']),
     await listed({}),
   )
+  const oldestFirst = (await listed({})).reverse()
+  t.same(await listed({ sort: 'created' }), oldestFirst)
+  t.same(await listed({ sort: '-created' }), oldestFirst.toReversed())
+  const [one] = data((await op.call('payments.orders', { query: { sort: 'created', limit: '1' } })).json)
+  const after = `${Date.parse(String(one!['created_at']))}.${one!['id']}`
+  t.same(await listed({ sort: 'created', after }), oldestFirst.slice(1))
+  t.same(await listed({ sort: 'created', older: '1h', after }), [], 'behind a place, and not that old')
+  clock.step(2 * 3_600_000)
+  t.same(await listed({ sort: 'created', older: '1h' }), oldestFirst)
+  t.same(await listed({ sort: 'created', older: '1h', after }), oldestFirst.slice(1))
+  t.same(await listed({ sort: '-created', older: '1h', after }), [], 'newest first, behind the oldest')
   for (const [query, status] of [
+    [{ sort: 'amount' }, 400],
     [{ state: 'gone' }, 400],
     [{ after: 'x' }, 400],
     [{ older: 'long' }, 400],

@@ -71,6 +71,7 @@ t.test('orders are listed, shown and refunded, exceptions are resolved', async t
   for (const [method, call, body, status] of [
     ['GET', '/admin/orders?account=nobody', undefined, 404],
     ['GET', '/admin/orders?state=lost', undefined, 400],
+    ['GET', '/admin/orders?sort=amount', undefined, 400],
     ['GET', '/admin/orders/x', undefined, 404],
     ['POST', '/admin/orders/x/refunds', form, 404],
     ['POST', `/admin/orders/${id}/refunds`, { amount: 1, reason: 'x' }, 400],
