@@ -131,6 +131,30 @@ t.test('four live streams of a user, and a place is free again when one is close
   t.equal(last, 200)
 })
 
+t.test('200 live streams of all users, and a place is free again when one is closed', async t => {
+  const { house, account } = await furnished(t)
+  const people: Client[] = []
+  for (let i = 0; i < 51; i++) people.push(await house.person(`p${i}@example.com`, { in: { account, role: 'viewer' } }))
+  const late = people.pop() as Client
+  const open: Stream[] = []
+  for (const person of people)
+    open.push(...(await Promise.all(Array.from({ length: 4 }, () => listen(t, house, person, account)))))
+  t.equal(open.length, 200)
+  t.same(new Set(open.map(({ status }) => status)), new Set([200]))
+  const refused = await listen(t, house, late, account)
+  t.equal(refused.status, 429)
+  await until('the refusal is read', () => refused.heard.join('').includes('"busy"'))
+  t.match(await late.call('me.show'), { status: 200 }, 'other calls are served')
+  open[77]?.close()
+  let last = 0
+  await until('there is room', async () => {
+    house.clock.advance(1_000)
+    last = (await listen(t, house, late, account)).status
+    return last === 200
+  })
+  t.equal((await listen(t, house, late, account)).status, 429, 'one place for one that was closed')
+})
+
 t.test('a session that only listens ends as if nobody used it', async t => {
   const { house, account, ann } = await furnished(t)
   const stream = await listen(t, house, ann, account)
