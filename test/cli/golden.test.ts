@@ -144,6 +144,7 @@ const STEPS: readonly [typed: string, way: Way][] = [
   ['prices import prices.csv --dry-run', 'all'],
   ['usage', 'all'],
   ['usage --by day,model', 'all'],
+  ['usage --by day,model --sort -requests', 'pipe'],
   ['usage --csv', 'pipe'],
   ['usage --jsonl', 'pipe'],
   ['statement @ACCOUNT --month 2026-01', 'pipe'],

@@ -79,6 +79,7 @@ const WRONG: readonly [typed: string, named: RegExp][] = [
   ['prices import list.json', /--rate: expected how many CNY one USD is/],
   ['usage --from yesterday', /--from: expected a time/],
   ['usage --by colour', /--by: expected some of/],
+  ['usage --by model --sort colour', /--sort: expected/],
   ['usage --csv --key x', /--key: expected/],
   ['requests list --outcome bad', /--outcome: expected one of/],
   ['requests show', /missing required argument 'id'/],

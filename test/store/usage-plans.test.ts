@@ -106,7 +106,11 @@ async function check(t: Test, driver: Driver, explain: Explain): Promise<void> {
       t.notMatch(extra, /filesort|temporary|TEMP B-TREE/i, extra)
       const old = { states: ['credited'] as const, beforeMs: FROM_MS + 900, limit: 50, ascending, ...begin }
       const ofState = await explain(...orderList(old))
-      t.equal(ofState.index, BY.ordersOfState, `orders of a state ${JSON.stringify(begin)} ${ascending} ${ofState.extra}`)
+      t.equal(
+        ofState.index,
+        BY.ordersOfState,
+        `orders of a state ${JSON.stringify(begin)} ${ascending} ${ofState.extra}`,
+      )
       t.notMatch(ofState.extra, /filesort|temporary|TEMP B-TREE/i, ofState.extra)
     }
   // of the oldest rows: an early id, so that an engine which counts finds few

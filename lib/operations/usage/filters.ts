@@ -140,7 +140,17 @@ export const pageFilter = exportFilter.extend({
   after: requestId.optional(),
 })
 
-export const summaryFilter = exportFilter.extend({ by: by.prefault('day'), zone: zone.optional() })
+/** The figures that totals can be in the order of, the smallest first, or with `-` the largest. */
+const FIGURES = ['charge', 'cost', 'margin', 'requests', 'errors'] as const
+const SORTS = FIGURES.flatMap(name => [name, `-${name}`] as const)
+export type SummaryFigure = (typeof FIGURES)[number]
+
+/** Without `sort`, totals are in the order of what `by` names. */
+export const summaryFilter = exportFilter.extend({
+  by: by.prefault('day'),
+  zone: zone.optional(),
+  sort: kind.oneOf(...SORTS).optional(),
+})
 
 /** The address of a client, or the network that counts as one. */
 const address = matching(/^[\da-f.:/]{2,49}$/i, 'IP地址', 'an IP address')

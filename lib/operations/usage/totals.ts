@@ -7,6 +7,7 @@ import type { SummaryBy, SummaryRow } from '../../store/usage/queries.ts'
 import { both, type Words } from '../error.ts'
 import { moneyText, shareOrNull, usageCounts, wholeCount, wholeMs } from '../fields.ts'
 import { COUNT_WORDS } from './columns.ts'
+import type { SummaryFigure } from './filters.ts'
 
 const HEADS = {
   requests: both('请求数', 'Requests'),
@@ -141,4 +142,15 @@ export function operatorsTotals(by: readonly SummaryBy[], row: SummaryRow, accou
     margin: isUnknown ? null : formatMicro((costed - cost) as Micro),
     cost_known_share: share(costed, charge),
   }
+}
+
+/** What is not known stands last, whichever way. */
+export function sortedTotals(
+  rows: readonly ReturnType<typeof operatorsTotals>[],
+  sort: SummaryFigure | `-${SummaryFigure}`,
+) {
+  const figure = sort.replace('-', '') as SummaryFigure
+  const sign = sort.startsWith('-') ? -1 : 1
+  const of = (row: (typeof rows)[number]) => (row[figure] === null ? Infinity : sign * Number(row[figure]))
+  return rows.toSorted((a, b) => (of(a) === of(b) ? 0 : of(a) - of(b)))
 }

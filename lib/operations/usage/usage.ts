@@ -33,7 +33,16 @@ import {
   type AccountReader,
   whoseKeys,
 } from './filters.ts'
-import { TOTAL_HEADS, type TotalsAnswer, addUp, operatorsTotals, ownTotals, takeAway, totalFields } from './totals.ts'
+import {
+  TOTAL_HEADS,
+  type TotalsAnswer,
+  addUp,
+  operatorsTotals,
+  ownTotals,
+  sortedTotals,
+  takeAway,
+  totalFields,
+} from './totals.ts'
 import { REASONS } from './words.ts'
 
 export { choicesQuery, STACKS, totalsFileQuery, totalsQuery } from './filters.ts'
@@ -135,14 +144,15 @@ export class UsageSums {
   async summary(sent: Sent) {
     const { store, fleet } = this.#deps
     await fleet.settled()
-    const { account: name, by, zone = store.zone, ...filter } = read(summaryFilter, sent)
+    const { account: name, by, zone = store.zone, sort, ...filter } = read(summaryFilter, sent)
     const account = name === undefined ? undefined : await store.accounts.byName(name)
     if (account === null) return { data: [] }
     const rows = await store.usage.summary({ ...toOperatorsFilter(filter, account?.id), by, zone }).catch(refusedField)
     const accountAt = by.indexOf('account')
     const accountIds = accountAt === -1 ? [] : rows.map(row => row.by[accountAt] as number)
     const names = await namesOfAccounts(store, accountIds)
-    return { data: rows.map(row => operatorsTotals(by, row, names)) }
+    const data = rows.map(row => operatorsTotals(by, row, names))
+    return { data: sort === undefined ? data : sortedTotals(data, sort) }
   }
 
   /** For people: everything that the page of usage shows. */

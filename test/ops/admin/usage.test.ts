@@ -184,6 +184,37 @@ t.test('bad parameters', async t => {
   }
 })
 
+t.test('totals in the order of a figure: what is not known stands last', async t => {
+  const ops = await openOps(t)
+  const { key } = await fund(ops.store, 'acme', 1_000_000)
+  await ops.store.holders.register({ id: 'here', host: 'h', beat: 0 })
+  const sold: [model: string, charge: number, cost: number | null, status: number, times: number][] = [
+    ['fair', 500, 100, 200, 2],
+    ['lossy', 100, 300, 502, 3],
+    ['unknown', 250, null, 200, 1],
+    ['worst', 20, 350, 200, 1],
+  ]
+  let made = 0
+  for (const [model, charge, cost, status, times] of sold)
+    for (let i = 0; i < times; i++)
+      await ops.store.books.settle([
+        settlement(usageRow(idOf(made++), key, charge, { model, cost: cost as UsageRow['cost'], status }), 'here', 0),
+      ])
+  for (const [sort, wanted] of [
+    ['margin', 'lossy worst fair unknown'],
+    ['-margin', 'fair worst lossy unknown'],
+    ['cost', 'fair worst lossy unknown'],
+    ['-cost', 'lossy worst fair unknown'],
+    ['charge', 'worst unknown lossy fair'],
+    ['-charge', 'fair lossy unknown worst'],
+    ['requests', 'unknown worst fair lossy'],
+    ['-errors', 'lossy fair unknown worst'],
+  ] as const) {
+    const { data } = await ops.admin('GET', `/admin/usage/summary?by=model&sort=${sort}`)
+    t.equal(data.map(({ model }) => model).join(' '), wanted, sort)
+  }
+})
+
 t.test('totals', async t => {
   const { ops, keys } = await withUsage(t)
   const summary = async (query: string) => (await ops.admin('GET', `/admin/usage/summary?${query}`)).data
@@ -225,6 +256,8 @@ t.test('totals', async t => {
   for (const [query, text] of [
     ['by=request', /by: expected some of day, hour/],
     ['by=day,hour', /by: expected/],
+    ['sort=channel', /sort: expected/],
+    ['sort=--margin', /sort: expected/],
     ['zone=Asia/Kolkata', /zone: expected a zone with whole hours/],
     ['zone=../etc', /zone: expected/],
     ['limit=3', /limit: unknown field/],
