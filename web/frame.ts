@@ -1,6 +1,6 @@
 /** What every page has around it: brand, navigation, settings, heading, footer, and the place where results are said. */
 import { signal } from '@preact/signals'
-import { hrefOf } from './base/address.ts'
+import { hrefOf, query } from './base/address.ts'
 import { interruption } from './base/ask.ts'
 import {
   type Child,
@@ -51,6 +51,7 @@ export function frame(given: Given, view: View | null): Child {
   const row = rowOf(given.page)
   const side = row.area !== 'entry' && signedIn.value
   const zone = row.times !== undefined && zoneLine(row.times === 'chosen')
+  const zoneFirst = row.periods === true || (row.deadline !== undefined && query.value.has(row.deadline))
   return div(
     { class: `frame ${row.area}${side ? ' sided' : ''}${row.wide === true ? ' wide' : ''}`, id: 'top' },
     a({ class: 'skip', href: '#main' }, w.skip()),
@@ -76,10 +77,10 @@ export function frame(given: Given, view: View | null): Child {
         { class: 'heading' },
         h1({}, heading.value?.() ?? inLanguage(row.title)),
         actions.value && div({ class: 'actions' }, actions.value()),
-        row.periods === true && zone,
+        zoneFirst && zone,
       ),
       view === null ? div({ class: 'waiting', 'aria-hidden': 'true' }) : view(),
-      row.periods !== true && zone,
+      !zoneFirst && zone,
     ),
     footer({ class: 'bottom' }, foot()),
     saidLast(),

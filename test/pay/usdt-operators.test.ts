@@ -21,7 +21,8 @@ t.test('transfers as people and operators see them', { skip: ANVIL_MISSING ?? fa
       ...(await ownOrders(parts, shop.account, { sort: '-created' })),
     })
     const admin = new PaymentsAdmin({ ...shop, pay: async () => shop.desk })
-    const all = (state: 'credited' | 'paid') => admin.orders({ state, method: 'usdt', sort: '-created', limit: 9 }, undefined)
+    const all = (state: 'credited' | 'paid') =>
+      admin.orders({ state, method: 'usdt', sort: '-created', limit: 9 }, undefined)
     await shop.read()
     t.match(await look(), { usdt: { chain_id: 56, address: null, rate: null, quote: null, waiting: null }, data: [] })
     await shop.rate(7.12)

@@ -3,10 +3,11 @@ import { type Signal, signal } from '@preact/signals'
 import type { VNode } from 'preact'
 import type { ClientRow, Offered } from '../../lib/console/answers.ts'
 import { type Child, code, div, fieldset, input, label, legend, p, span } from '../base/element.ts'
-import { fill, snippetsFor, type Syntax } from '../shared/fill.ts'
+import { fill } from '../shared/fill.ts'
 import { site } from '../base/site.ts'
 import { inLanguage, words } from '../base/words.ts'
-import { copyable, snippet } from './copy.ts'
+import { clientFiles } from './client-files.ts'
+import { copyable } from './copy.ts'
 import { tabs } from './tabs.ts'
 
 const w = words({
@@ -51,14 +52,15 @@ export function clientTabs(
       model: model?.name ?? PLACEHOLDER,
       name: inLanguage(site.value.name),
     }
-    const filled = (text: string, syntax: Syntax) => fill(text, syntax, values)
     return [
-      div({ class: 'row' }, span({ class: 'soft' }, w.address()), copyable(filled(row.address, 'text'), w.address())),
+      div(
+        { class: 'row' },
+        span({ class: 'soft' }, w.address()),
+        copyable(fill(row.address, 'text', values), w.address()),
+      ),
       above(row),
       row.notes.map(note => p({ key: note.en, class: 'soft' }, inLanguage(note))),
-      snippetsFor(row, model).map(({ title, syntax, text }) =>
-        div({ key: title }, snippet(filled(text, syntax), title)),
-      ),
+      clientFiles(row, model, values),
     ]
   }
   return () => [

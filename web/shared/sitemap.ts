@@ -24,6 +24,8 @@ export interface PageRow {
   times?: 'books' | 'chosen'
   /** True = the figures of the page are those of a period, so that the zone stands at the top; else it stands below what the page shows. */
   periods?: true
+  /** A parameter of the address with which the page says until when something can be done: the zone stands at the top then, too. */
+  deadline?: string
   /** True = tables of the page take the whole window. */
   wide?: true
   /** false = the page is reached from another one, and no navigation shows it. */
@@ -154,6 +156,7 @@ const rows = [
     path: '/topup',
     area: 'account',
     times: 'chosen',
+    deadline: 'order',
     needs: 'readMoney',
     title: { zh: '充值', en: 'Top up' },
     icon: 'plus',

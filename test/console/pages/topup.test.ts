@@ -69,7 +69,7 @@ browserTest(
   t,
   'an order is cancelled, the way to pay is a button, and a phone is told how to pay its own code',
   async (t, newcomer) => {
-    const { provider, house, ann } = await open(t, 'wechat')
+    const { provider, house, account, ann } = await open(t, 'wechat')
     const visitor = await newcomer({ width: 375 })
     const { page } = visitor
     await giveSession(visitor, house, ann)
@@ -98,7 +98,10 @@ browserTest(
     await page.setViewportSize({ width: 375, height: 900 })
     const order = await beginInPage(visitor, house, '20', WORDS['zh-CN'].pay)
     await page.getByText('从相册中选取').waitFor()
-    await page.getByText(/^请在 [-\d: ]+（Asia\/Shanghai）前支付。$/).waitFor()
+    await page.getByText(/^请在 [-\d: ]+ 前支付。$/).waitFor()
+    const main = await page.locator('main').innerText()
+    t.equal(main.split('Asia/Shanghai').length - 1, 1, 'the zone is named once')
+    t.match(await page.locator('main .heading').innerText(), 'Asia/Shanghai', 'above the last time to pay')
     const id = page.locator('#order code')
     t.equal(await id.innerText(), order.id)
     t.ok(((await id.boundingBox())?.height ?? 99) < 30, 'the number of the order is one line')
@@ -134,6 +137,16 @@ browserTest(
     await page.unroute('**/orders/T*')
     await page.locator('section[aria-labelledby=order] .badge.good', { hasText: WORDS['zh-CN'].credited }).waitFor()
     await page.locator('table .badge.good').waitFor()
+    const paid = page.locator('section[aria-labelledby=order]')
+    t.match(
+      await paid.getByRole('link', { name: '创建第一个密钥' }).getAttribute('href'),
+      /^\/console\/keys\?.*make=first$/,
+    )
+    t.equal(await paid.getByRole('link', { name: '前往概览' }).count(), 0, 'one step at a time')
+    await ann.call('keys.create', { account, body: { name: 'k', group: 'default' } })
+    await page.reload()
+    await paid.getByRole('link', { name: '前往概览' }).click()
+    await page.waitForURL(/\/console\/overview/)
     const wide = await newcomer()
     await giveSession(wide, house, ann)
     await wide.visit(`${house.url}/console/topup`)

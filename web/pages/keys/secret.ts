@@ -6,9 +6,10 @@ import { effect, signal } from '@preact/signals'
 import type { ClientRow } from '../../../lib/console/answers.ts'
 import { get } from '../../base/ask.ts'
 import { a, button, type Child, div, p } from '../../base/element.ts'
-import { canBeAsked, fill, snippetsFor, type Values } from '../../shared/fill.ts'
+import { canBeAsked, type Values } from '../../shared/fill.ts'
 import { load } from '../../base/load.ts'
 import type { View } from '../../base/page.ts'
+import { clientFiles } from '../../parts/client-files.ts'
 import { copyable, snippet } from '../../parts/copy.ts'
 import { buttons, dialogBox } from '../../parts/dialog.ts'
 import { selectField } from '../../parts/field.ts'
@@ -126,8 +127,6 @@ const handed = (row: ClientRow, values: Values, model: OwnModels['models'][numbe
     ),
     p({ class: 'hint' }, w.carries()),
   ],
-  snippetsFor(row, model).map(({ title, syntax, text }) =>
-    div({ key: title }, snippet(fill(text, syntax, values), title)),
-  ),
+  clientFiles(row, model, values),
   row.notes.map(note => p({ key: note.en, class: 'hint' }, inLanguage(note))),
 ]

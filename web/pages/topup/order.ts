@@ -14,7 +14,7 @@ import { methodEntry, methodName, orderSaid, playPayer, stateBadge } from '../..
 import { whenLoaded } from '../../parts/state.ts'
 import { account, accountPath } from '../../base/session.ts'
 import type { KeyPage } from '../../base/shapes.ts'
-import { stamp, zoneName } from '../../base/time.ts'
+import { stamp } from '../../base/time.ts'
 import { words } from '../../base/words.ts'
 import { may } from '../../shared/roles.ts'
 
@@ -27,10 +27,7 @@ const w = words({
   ],
   scan: [(method: string) => `用${method}扫描二维码`, (method: string) => `Scan this code with ${method}`],
   oneOf: ['二选一即可：扫描此码，或前往下方页面支付。', 'Either of the two will do: this code, or the page below.'],
-  until: [
-    (at: string, zone: string) => `请在 ${at}（${zone}）前支付。`,
-    (at: string, zone: string) => `Pay it before ${at} (${zone}).`,
-  ],
+  until: [(at: string) => `请在 ${at} 前支付。`, (at: string) => `Pay it before ${at}.`],
   leave: [
     '支付后无需停留在此页面：付款一经确认即自动入账，可随时回来查看。',
     'You need not stay here after paying: the amount is credited as soon as the payment is confirmed, and you can come back at any time.',
@@ -48,6 +45,7 @@ const w = words({
   save: ['保存二维码图片', 'Save the code as a picture'],
   receipt: ['收据', 'Receipt'],
   key: ['创建第一个密钥', 'Make a first key'],
+  overview: ['前往概览', 'To the overview'],
 })
 
 const FIRST_MS = 3_000
@@ -87,7 +85,8 @@ export function orderPanel(changed: () => void, pays: boolean, payer: () => stri
   const isCredited = computed(() => seen.value?.state === 'credited')
   // a balance alone answers no request
   const lacksKey = load(async () => {
-    if (!isCredited.value || !may(account.value?.role, 'makeKeys')) return false
+    if (!isCredited.value) return null
+    if (!may(account.value?.role, 'makeKeys')) return false
     return (await get<KeyPage>(`${accountPath()}/keys`)).data.length === 0
   })
   const cancelling = signal(false)
@@ -111,7 +110,7 @@ export function orderPanel(changed: () => void, pays: boolean, payer: () => stri
   return () =>
     section(
       { class: 'panel', 'aria-labelledby': 'order' },
-      whenLoaded(order, value => value && shown(value, cancelButton(value), payer(), lacksKey.value.value === true)),
+      whenLoaded(order, value => value && shown(value, cancelButton(value), payer(), lacksKey.value.value)),
     )
 }
 
@@ -130,7 +129,7 @@ const phoneHint = (order: ShownOrder, code: string): Child =>
     ),
   )
 
-function shown(order: ShownOrder, cancel: Child, payer: string | null, lacksKey: boolean): Child {
+function shown(order: ShownOrder, cancel: Child, payer: string | null, lacksKey: boolean | null): Child {
   const method = methodName(order.method)
   return [
     div({ class: 'row' }, h2({ id: 'order' }, w.order(), ' ', code({}, order.id)), stateBadge(order)),
@@ -146,14 +145,17 @@ function shown(order: ShownOrder, cancel: Child, payer: string | null, lacksKey:
       p({}, a({ class: 'button main', href: order.redirect }, methodEntry(order.method))),
     order.state === 'pending' &&
       order.transaction === null && [
-        p({ class: 'soft' }, w.until(stamp(order.expires_at), zoneName())),
+        p({ class: 'soft' }, w.until(stamp(order.expires_at))),
         p({ class: 'soft' }, w.leave()),
       ],
     div(
       { class: 'row' },
+      // what the money is for
       order.credited_at !== null &&
-        lacksKey &&
-        a({ class: 'button main small', href: hrefOf('/keys', { make: 'first' }) }, w.key()),
+        lacksKey !== null &&
+        (lacksKey
+          ? a({ class: 'button main small', href: hrefOf('/keys', { make: 'first' }) }, w.key())
+          : a({ class: 'button main small', href: hrefOf('/overview') }, w.overview())),
       order.credited_at !== null && a({ class: 'button small', href: hrefOf(`/topup/${order.id}`) }, w.receipt()),
       button({ type: 'button', class: 'small', onClick: () => setQuery({ order: null }) }, icon('left'), w.close()),
       cancel,
