@@ -51,12 +51,16 @@ export class WorkerPool {
 
   /** Starts as many workers as the config says; resolves with their addresses when all are ready. */
   async fill(): Promise<Addresses> {
+    return ((await this.#startAll(this.#config))[0] as WorkerHandle).ready
+  }
+
+  async #startAll(config: Config): Promise<WorkerHandle[]> {
     await this.#takeSockets()
-    const started = Array.from({ length: this.#config.workers }, () => this.#start())
-    const addresses = await Promise.all(started.map(worker => worker.ready))
+    const started = Array.from({ length: config.workers }, () => this.#start(config))
+    await Promise.all(started.map(worker => worker.ready))
     if (started.some(worker => !this.workers.has(worker))) throw new Error('a worker ended while the others started')
     for (const worker of started) worker.replaceable = true
-    return addresses[0] as Addresses
+    return started
   }
 
   async #takeSockets(): Promise<void> {
@@ -67,8 +71,8 @@ export class WorkerPool {
       this.#sockets = { main: { fd: sockets[0].fd }, direct: { fd: sockets[1].fd } }
   }
 
-  #start(): WorkerHandle {
-    const worker = new WorkerHandle(cluster.fork(), this.#config, this.#sockets, op => this.#answer(op))
+  #start(config: Config): WorkerHandle {
+    const worker = new WorkerHandle(cluster.fork(), config, this.#sockets, op => this.#answer(op))
     worker.onRest = event => {
       for (const other of this.workers) if (other !== worker) other.tellRest(event)
     }
@@ -85,8 +89,10 @@ export class WorkerPool {
   async #restart(): Promise<void> {
     if (this.draining) return
     await this.#takeSockets()
-    if (this.draining) return
-    const worker = this.#start()
+    const serving = [...this.workers].filter(worker => worker.replaceable && !worker.draining)
+    // a reload that has succeeded meanwhile has started enough
+    if (this.draining || serving.length >= this.#config.workers) return
+    const worker = this.#start(this.#config)
     worker.replaceable = true
     worker.ready.catch(error => this.#log.error({ err: error }, 'a worker did not start'))
   }
@@ -110,19 +116,19 @@ export class WorkerPool {
     this.#backoffMs = Math.min(LONGEST_BACKOFF_MS, this.#backoffMs * 2)
   }
 
-  /** Starts workers with the new config. When all of them serve, the old ones are drained. */
+  /**
+   * Starts workers with the new config. When all of them serve, the others are drained, also one that meanwhile took the place of one
+   * that died.
+   */
   async replace(config: Config): Promise<void> {
-    const old = [...this.workers]
-    const before = this.#config
-    this.#config = config
     try {
-      await this.fill()
+      const started = await this.#startAll(config)
+      this.#config = config
+      for (const worker of this.workers) if (!started.includes(worker)) worker.drain(PATIENT_DRAIN_MS)
     } catch (error) {
-      this.#config = before
-      for (const worker of this.workers) if (!old.includes(worker)) worker.drain(0)
+      for (const worker of this.workers) if (!worker.replaceable) worker.drain(0)
       throw error
     }
-    for (const worker of old) worker.drain(PATIENT_DRAIN_MS)
   }
 
   /** Resolves when all workers have ended. When it is called again, the earlier deadline holds. */
