@@ -48,7 +48,7 @@ t.test(
   },
 )
 
-t.test('an old worker dies while new ones start: two new ones, and no third in its place', async t => {
+t.test('an old worker dies while new ones start: two new ones, and no third in its place', async () => {
   const old = workers()
   process.kill(primary, 'SIGHUP')
   while (workers().every(pid => old.includes(pid))) await sleep(1)
@@ -57,7 +57,7 @@ t.test('an old worker dies while new ones start: two new ones, and no third in i
   await serves()
 })
 
-t.test('an old worker dies while a reload fails: another takes its place', async t => {
+t.test('an old worker dies while a reload fails: another takes its place', async () => {
   const old = workers()
   process.kill(primary, 'SIGHUP')
   const fresh = () => workers().filter(pid => !old.includes(pid))
