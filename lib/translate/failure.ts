@@ -15,27 +15,35 @@ const BY_STATUS: Readonly<Record<number, FailureKind>> = {
   504: 'timeout',
   529: 'overloaded',
 }
-/** Types, codes and statuses by which protocols name their errors, where no status of HTTP came with them. */
-const BY_WORD: Readonly<Record<string, readonly [FailureKind, number]>> = {
-  invalid_request_error: ['invalid', 400],
-  BadRequestError: ['invalid', 400],
-  context_length_exceeded: ['invalid', 400],
-  invalid_prompt: ['invalid', 400],
-  data_inspection_failed: ['invalid', 400],
-  INVALID_ARGUMENT: ['invalid', 400],
-  not_found_error: ['not_found', 404],
-  NOT_FOUND: ['not_found', 404],
-  request_too_large: ['too_large', 413],
-  timeout_error: ['timeout', 504],
-  DEADLINE_EXCEEDED: ['timeout', 504],
-  rate_limit_error: ['rate', 429],
-  rate_limit_exceeded: ['rate', 429],
-  RESOURCE_EXHAUSTED: ['rate', 429],
-  insufficient_quota: ['quota', 429],
-  overloaded_error: ['overloaded', 529],
-  server_is_overloaded: ['overloaded', 529],
-  UNAVAILABLE: ['overloaded', 503],
-}
+/**
+ * Types, codes and statuses by which providers name their errors in their documentation, where no status of HTTP came with them. Of a code
+ * with parts the first part is enough: `InvalidParameter.DataInspection`.
+ */
+const WORDS: readonly [kind: FailureKind, status: number, words: string][] = [
+  ['invalid', 400, 'invalid_request_error invalid_prompt context_length_exceeded content_policy_violation bio_policy'],
+  ['invalid', 400, 'invalid_image invalid_image_format invalid_base64_image invalid_image_url invalid_image_mode'],
+  ['invalid', 400, 'image_too_large image_too_small image_parse_error image_content_policy_violation'],
+  ['invalid', 400, 'image_file_too_large unsupported_image_media_type empty_image_file failed_to_download_image'],
+  ['invalid', 400, 'image_file_not_found INVALID_ARGUMENT OUT_OF_RANGE content_filter BadRequest BadRequestError'],
+  // Alibaba Cloud, Volcengine, Z.AI
+  ['invalid', 400, 'data_inspection_failed DataInspectionFailed InvalidParameter MissingParameter'],
+  ['invalid', 400, 'SensitiveContentDetected InputTextSensitiveContentDetected InputImageSensitiveContentDetected'],
+  ['invalid', 400, 'OutputTextSensitiveContentDetected OutputImageSensitiveContentDetected'],
+  ['invalid', 400, '1210 1212 1213 1214 1215 1301'],
+  ['not_found', 404, 'not_found_error resource_not_found_error model_not_found NOT_FOUND NotFound NotFoundError'],
+  ['not_found', 404, 'ModelNotFound 1211'],
+  ['too_large', 413, 'request_too_large'],
+  ['timeout', 504, 'timeout_error DEADLINE_EXCEEDED'],
+  ['rate', 429, 'rate_limit_error rate_limit_exceeded rate_limit_reached_error RESOURCE_EXHAUSTED'],
+  ['rate', 429, 'RateLimitExceeded TooManyRequests Throttling 1302'],
+  ['quota', 429, 'insufficient_quota exceeded_current_quota_error QuotaExceeded'],
+  ['overloaded', 529, 'overloaded_error server_is_overloaded engine_overloaded_error'],
+  ['overloaded', 503, 'UNAVAILABLE'],
+]
+const BY_WORD: ReadonlyMap<string, readonly [FailureKind, number]> = new Map(
+  WORDS.flatMap(([kind, status, words]) => words.split(' ').map(word => [word, [kind, status]])),
+)
+const meaningOf = (word: string) => BY_WORD.get(word) ?? BY_WORD.get(word.split('.')[0] as string)
 const OF_REQUEST: ReadonlySet<FailureKind> = new Set<FailureKind>(['invalid', 'context', 'too_large', 'not_found'])
 const CONTEXT =
   /context_length_exceeded|maximum context length|context window|prompt is too long|input token count.{0,40}exceeds/i
@@ -95,9 +103,7 @@ function textIn(tree: Tree, node: Node, depth = 0): string | null {
 }
 
 function failureOf(status: number, words: readonly string[], message: string): Failure {
-  const named = words
-    .map(word => (Object.hasOwn(BY_WORD, word) ? BY_WORD[word] : undefined))
-    .find(found => found !== undefined)
+  const named = words.map(meaningOf).find(found => found !== undefined)
   const known = status === 0 ? (named?.[1] ?? 500) : status
   const text = message === '' ? `The upstream answered ${known}.` : message.slice(0, LONGEST_MESSAGE)
   const isPrompt = known < 500 && (words.includes('context_length_exceeded') || CONTEXT.test(message))

@@ -1,5 +1,6 @@
 import t from 'tap'
-import { readFailure } from '../../lib/translate/failure.ts'
+import type { FailureKind } from '../../lib/translate/events.ts'
+import { blamesRequest, readFailure, readFirstFailure } from '../../lib/translate/failure.ts'
 import { chat, generate, messages, responses } from './support/protocols.ts'
 
 const openai = (message: string, type: string | null, code: string | null = null): object => ({
@@ -126,6 +127,60 @@ for (const [what, status, body, forMessages, forChat, text] of TABLE)
     t.match(m.error.message, text)
     if (failure.kind === 'context') t.match(m.error.message, /prompt is too long/, 'which clients look for')
   })
+
+/** Errors behind a 200, in an event or as all that came: how each provider names those for which the request is to blame, and others. */
+const NAMED: [by: string, error: object, kind: FailureKind, isOfRequest: boolean][] = [
+  ['OpenAI', { code: 'invalid_image_url' }, 'invalid', true],
+  ['OpenAI', { code: 'image_content_policy_violation' }, 'invalid', true],
+  ['OpenAI', { code: 'failed_to_download_image' }, 'invalid', true],
+  ['OpenAI', { code: 'bio_policy' }, 'invalid', true],
+  ['OpenAI', { code: 'model_not_found', type: 'invalid_request_error' }, 'not_found', true],
+  ['OpenAI', { code: null, type: 'invalid_request_error' }, 'invalid', true],
+  ['OpenAI', { code: 'vector_store_timeout' }, 'server', false],
+  ['OpenAI', { code: 'server_error' }, 'server', false],
+  ['OpenAI', { code: 'invalid_api_key' }, 'server', false],
+  ['Azure', { code: 'content_filter', type: null }, 'invalid', true],
+  ['Moonshot', { type: 'content_filter' }, 'invalid', true],
+  ['Moonshot', { type: 'resource_not_found_error' }, 'not_found', true],
+  ['Moonshot', { type: 'rate_limit_reached_error' }, 'rate', false],
+  ['Moonshot', { type: 'exceeded_current_quota_error' }, 'quota', false],
+  ['Moonshot', { type: 'engine_overloaded_error' }, 'overloaded', false],
+  ['Anthropic', { type: 'billing_error' }, 'server', false],
+  ['Google', { status: 'OUT_OF_RANGE' }, 'invalid', true],
+  ['Google', { status: 'FAILED_PRECONDITION' }, 'server', false],
+  ['Google', { status: 'PERMISSION_DENIED' }, 'server', false],
+  ['Alibaba Cloud', { code: 'DataInspectionFailed' }, 'invalid', true],
+  ['Alibaba Cloud', { code: 'InvalidParameter.DataInspection' }, 'invalid', true],
+  ['Alibaba Cloud', { code: 'BadRequest.TooLarge' }, 'invalid', true],
+  ['Alibaba Cloud', { code: 'Throttling.RateQuota' }, 'rate', false],
+  ['Alibaba Cloud', { code: 'InvalidApiKey' }, 'server', false],
+  ['Alibaba Cloud', { code: 'Arrearage' }, 'server', false],
+  ['Volcengine', { code: 'SensitiveContentDetected.Violence', type: 'BadRequest' }, 'invalid', true],
+  ['Volcengine', { code: 'OutputTextSensitiveContentDetected' }, 'invalid', true],
+  ['Volcengine', { code: 'MissingParameter.messages' }, 'invalid', true],
+  ['Volcengine', { code: 'RateLimitExceeded.EndpointTPMExceeded', type: 'TooManyRequests' }, 'rate', false],
+  ['Volcengine', { code: 'QuotaExceeded' }, 'quota', false],
+  ['Z.AI', { code: '1301' }, 'invalid', true],
+  ['Z.AI', { code: '1214' }, 'invalid', true],
+  ['Z.AI', { code: '1211' }, 'not_found', true],
+  ['Z.AI', { code: '1302' }, 'rate', false],
+  ['Z.AI', { code: '1113' }, 'server', false],
+  ['nobody', { code: '__proto__' }, 'server', false],
+  ['nobody', { code: 'toString.x', type: 'constructor' }, 'server', false],
+  ['nobody', { code: '.', status: '' }, 'server', false],
+]
+
+t.test('errors without a status of HTTP, by their words', async t => {
+  for (const [by, error, kind, isOfRequest] of NAMED) {
+    const what = `${by}: ${JSON.stringify(error)}`
+    const document = JSON.stringify({ error: { message: 'm', ...error } })
+    for (const text of [document, `data: ${document}\n\n`]) {
+      const failure = readFirstFailure(Buffer.from(text))
+      t.equal(failure.kind, kind, what)
+      t.equal(blamesRequest(failure), isOfRequest, what)
+    }
+  }
+})
 
 t.test('a long text is cut, and an odd one is escaped', async t => {
   const { body } = chat.writeError(readFailure(400, Buffer.from('é"\u2028'.repeat(9000))))
