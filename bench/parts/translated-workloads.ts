@@ -27,6 +27,8 @@ export interface TranslatedWorkload {
   upstream: { EVENTS?: string; GAP_MS?: string; ANSWER_BYTES?: string }
   bodyBytes: number
   stalls?: boolean
+  /** A conversation of many short texts in the place of long ones. Measured only where `--only` names it. */
+  isOfShortTexts?: true
 }
 
 const burst = {
@@ -69,6 +71,8 @@ const longAnswer = {
 const byChat = { client: 'messages', upstreamProtocol: 'chat' } as const
 const byMessages = { client: 'chat', upstreamProtocol: 'messages' } as const
 
+const shortTexts = { ...large, isOfShortTexts: true, stalls: false } as const
+
 export const TRANSLATED_WORKLOADS: readonly TranslatedWorkload[] = [
   { ...burst, ...byChat, name: 'burst stream, messages by chat' },
   { ...burst, ...byMessages, name: 'burst stream, chat by messages' },
@@ -76,19 +80,33 @@ export const TRANSLATED_WORKLOADS: readonly TranslatedWorkload[] = [
   { ...paced, ...byMessages, name: 'paced stream, chat by messages' },
   { ...large, ...byChat, name: '2 MB body, messages by chat' },
   { ...large, ...byMessages, name: '2 MB body, chat by messages' },
+  { ...shortTexts, ...byChat, name: '2 MB of short texts, messages by chat' },
+  { ...shortTexts, ...byMessages, name: '2 MB of short texts, chat by messages' },
   { ...longAnswer, ...byChat, name: '20 MB answer, messages by chat' },
   { ...longAnswer, ...byMessages, name: '20 MB answer, chat by messages' },
 ]
 
 /** A request of about `bodyBytes`. A long one is a conversation with tools. */
-export function laneBody({ upstreamProtocol, bodyBytes, stream }: TranslatedWorkload, client: Lane): string {
+export function laneBody(
+  { upstreamProtocol, bodyBytes, stream, isOfShortTexts }: TranslatedWorkload,
+  client: Lane,
+): string {
   const { more } = LANES[client]
   const model = MODEL_OF[upstreamProtocol]
   const fixed = { model, stream, max_tokens: 512, ...(stream ? more : {}) }
   const text = 'Write a function that reads a file and returns its lines, sorted. Keep it "simple" and tested.\n'
   const messages = [{ role: 'user', content: text }]
   if (bodyBytes <= text.length * 3) return JSON.stringify({ ...fixed, messages })
-  return JSON.stringify({ ...fixed, messages: longTurns(client, bodyBytes) })
+  return JSON.stringify({ ...fixed, messages: isOfShortTexts ? shortTurns(bodyBytes) : longTurns(client, bodyBytes) })
+}
+
+/** Turns of a talk, the same in both protocols; the last one is the user's, as an answer that was begun is not translated. */
+function shortTurns(bytes: number): object[] {
+  const pair = [
+    { role: 'user', content: 'What is next on the list?' },
+    { role: 'assistant', content: 'The "milk", and then bread.' },
+  ]
+  return [...Array.from({ length: bytes / JSON.stringify(pair).length }, () => pair).flat(), pair[0] as object]
 }
 
 /** Turns of an agent: each reads a file by a tool and says what it found. */
