@@ -71,7 +71,7 @@ const longAnswer = {
 const byChat = { client: 'messages', upstreamProtocol: 'chat' } as const
 const byMessages = { client: 'chat', upstreamProtocol: 'messages' } as const
 
-const shortTexts = { ...large, isOfShortTexts: true, stalls: false } as const
+const shortTexts = { ...large, warmup: 40, requests: 20, isOfShortTexts: true, stalls: false } as const
 
 export const TRANSLATED_WORKLOADS: readonly TranslatedWorkload[] = [
   { ...burst, ...byChat, name: 'burst stream, messages by chat' },
