@@ -20,7 +20,7 @@ import { runLoad } from './load/run.ts'
 import { startNginx } from './parts/nginx.ts'
 import { cpuOfTree, PEERS, type Peer, runningPeer, startPeer } from './parts/peers.ts'
 import { KEY, ROOT, type Subject, startBare, startGateway, startUpstream } from './parts/subjects.ts'
-import { AT_ONCE, type ClosedWorkload, chatBody, WORKLOADS } from './parts/workloads.ts'
+import { SOON, type ClosedWorkload, chatBody, WORKLOADS } from './parts/workloads.ts'
 import { replaceBlock } from './report/doc-block.ts'
 import { barsSvg, showPicture } from './report/picture.ts'
 import { median } from './report/statistics.ts'
@@ -100,7 +100,7 @@ async function startAll(upstreamPort: number): Promise<Peer[]> {
  */
 async function warm(peer: Peer, load: ClosedWorkload): Promise<number> {
   const beganMs = performance.now()
-  const more = load.hot === undefined ? {} : JSON.parse(`{${AT_ONCE}}`)
+  const more = load.hot === undefined ? {} : JSON.parse(`{${SOON}}`)
   try {
     let done = 0
     while (done < (load.hot ?? load.warmup) && performance.now() - beganMs < LONGEST_WARM_UP_S * 1000)

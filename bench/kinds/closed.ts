@@ -8,7 +8,7 @@ import { statements } from '../parts/ops.ts'
 import { readThreads } from '../parts/threads.ts'
 import { type Probed, probed } from '../parts/probed.ts'
 import { type Subject, startBare, startUpstream } from '../parts/subjects.ts'
-import { AT_ONCE, type ClosedWorkload, chatBody } from '../parts/workloads.ts'
+import { SOON, type ClosedWorkload, chatBody } from '../parts/workloads.ts'
 import { checkAnswer } from './answer.ts'
 import { type Context, loadRightly, orderFor, requestsOfTurn, startGateways, startProbed, stopAll } from './context.ts'
 
@@ -58,11 +58,15 @@ export function closedOrder(w: ClosedWorkload, subject: Subject, requests: numbe
   })
 }
 
+/** Streams at a time by which events come one by one: with more of them several would wait for the process together. */
+const HEAT_CONNECTIONS = 32
+
 /** A process that serves few requests for a second each would be measured while its code is not compiled. */
 const heat = (w: ClosedWorkload, subject: Subject, requests: number) =>
   loadRightly({
     ...closedOrder(w, subject, requests),
-    kinds: [{ body: chatBody(w.bodyBytes, w.stream, JSON.parse(`{${AT_ONCE}}`)) }],
+    kinds: [{ body: chatBody(w.bodyBytes, w.stream, JSON.parse(`{${SOON}}`)) }],
+    connections: HEAT_CONNECTIONS,
     rampMs: 0,
   })
 

@@ -1,13 +1,14 @@
 /**
  * The upstream of all benches, in a separate process. It sends prepared bytes on raw sockets, so that it takes little
  * of the machine. The path and body of a request decide the answer: its protocol, and a stream when the body contains `"stream":true`.
- *   env EVENTS (100), GAP_MS (0 = all at once, as when a body says so), ANSWER_BYTES (0 = a document is short)
+ *   env EVENTS (100), GAP_MS (0 = all at once; a body may ask for a short one), ANSWER_BYTES (0 = a document is short)
  */
 import net from 'node:net'
-import { AT_ONCE } from './workloads.ts'
+import { SOON } from './workloads.ts'
 
 const EVENTS = Number(process.env['EVENTS'] ?? 100)
 const GAP_MS = Number(process.env['GAP_MS'] ?? 0)
+const SHORT_GAP_MS = 2
 const LINE = 'console.log("so it is")\n'
 const TEXT = `Hello! How can I help you today?${LINE.repeat(Number(process.env['ANSWER_BYTES'] ?? 0) / JSON.stringify(LINE).length)}`
 
@@ -106,7 +107,7 @@ const server = net.createServer(socket => {
   socket.on('error', () => {})
   let need = -1
   let stream = false
-  let isPaced = false
+  let gapMs = GAP_MS
   let said = SAID.chat
   socket.on('data', (chunk: Buffer) => {
     if (need < 0) {
@@ -114,7 +115,7 @@ const server = net.createServer(socket => {
       const head = chunk.subarray(0, end).toString('latin1')
       need = Number(/content-length: *(\d+)/i.exec(head)?.[1] ?? 0)
       stream = chunk.includes('"stream":true')
-      isPaced = GAP_MS > 0 && !chunk.includes(AT_ONCE)
+      gapMs = chunk.includes(SOON) ? Math.min(GAP_MS, SHORT_GAP_MS) : GAP_MS
       said = head.startsWith('POST /v1/messages') ? SAID.messages : SAID.chat
       need -= chunk.length - end - 4
     } else {
@@ -124,12 +125,12 @@ const server = net.createServer(socket => {
     if (need > 0) return
     need = -1
     if (!stream) socket.write(said.whole)
-    else if (isPaced) pace(socket, said)
+    else if (gapMs > 0) pace(socket, said, gapMs)
     else socket.write(said.burst)
   })
 })
 
-function pace(socket: net.Socket, { first, delta, ending }: Prepared): void {
+function pace(socket: net.Socket, { first, delta, ending }: Prepared, gapMs: number): void {
   socket.write(first)
   let sent = 1
   const timer = setInterval(() => {
@@ -139,7 +140,7 @@ function pace(socket: net.Socket, { first, delta, ending }: Prepared): void {
       clearInterval(timer)
       socket.write(ending)
     }
-  }, GAP_MS)
+  }, gapMs)
 }
 
 server.listen(Number(process.env['PORT'] ?? 0), '127.0.0.1', 4096, () => {

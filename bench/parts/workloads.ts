@@ -13,7 +13,7 @@ export interface ClosedWorkload {
   /** The time over which connections are opened. */
   rampMs?: number
   warmup: number
-  /** Requests before the warm-up whose events come at once: so many compile what a request runs through, as in a process that has served for a while. */
+  /** Requests before the warm-up whose events come one by one and soon: so many compile what a request runs through, as in a process that has served for a while. */
   hot?: number
   /** Requests to each subject in one round. */
   requests: number
@@ -60,7 +60,7 @@ const paced = (connections: number): ClosedWorkload => ({
   connections,
   rampMs: 1000,
   warmup: connections,
-  hot: 8000,
+  hot: 1500,
   requests: 3 * connections,
   upstream: { GAP_MS: '20', EVENTS: String(PACED_EVENTS) },
 })
@@ -99,8 +99,8 @@ export const WORKLOADS: Workload[] = [
   { kind: 'start', name: 'start', times: 5 },
 ]
 
-/** Where a body has it, the upstream sends all events at once, whatever its pace is. */
-export const AT_ONCE = '"user":"at once"'
+/** Where a body has it, the upstream sends its events one by one, but soon after each other. */
+export const SOON = '"user":"soon"'
 
 /** A chat request of about this many bytes; `more`: members of its own. */
 export function chatBody(bytes: number, stream: boolean, more: object = {}): string {
