@@ -48,9 +48,8 @@ export function accountRefusal(denial: Denial, need: Micro): HoldRefusal {
 export function capRefusal(denial: Denial, cap: Micro, need: Micro, unsettled: number): HoldRefusal {
   if (denial.denied === 'store') return unavailable(need)
   const rest = cap - denial.purse.spent
-  const unheld = micro(Math.max(0, rest - unsettled))
-  const available = micro(Math.max(0, unheld - denial.held))
-  return { refused: rest <= 0 ? 'cap_used' : 'cap', available, unheld, need }
+  const available = micro(Math.max(0, rest - unsettled))
+  return { refused: rest <= 0 ? 'cap_used' : 'cap', available, unheld: available, need }
 }
 
 /** Holds `amount` in all of these leases, or in none. */

@@ -55,8 +55,7 @@ t.test('what is refused, and why', async t => {
   for (const [amount, cap, want] of rows) t.match(await ledger.reserve(account, { ...key, cap }, micro(amount)), want)
   t.equal(ledger.heldTotal, 0, 'a refusal holds nothing')
   const hold = (await ledger.reserve(account, key, micro(500))) as Hold
-  const taken = { refused: 'cap', available: 0, unheld: 500 }
-  t.match(await ledger.reserve(account, key, micro(1)), taken, 'taken by an open hold')
+  t.match(await ledger.reserve(account, key, micro(1)), { refused: 'cap' }, 'taken by an open hold')
   settle(ledger, key, hold, 500)
   t.ok(ledger.capUsedUp(key), 'known at once')
   await ledger.flush()
