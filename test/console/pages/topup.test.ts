@@ -126,10 +126,16 @@ browserTest(
     t.equal(await page.locator('svg.qr').count(), 0)
 
     house.clock.advance(1_000)
+    // the page must not hear of the payment before it asks to cancel, not even by a question that is on its way
+    let isPaid = false
+    await page.route('**/orders/T*', async route => {
+      if (route.request().method() !== 'GET') return route.continue()
+      const response = await route.fetch()
+      return isPaid ? route.abort() : route.fulfill({ response })
+    })
     const other = await beginInPage(visitor, house, '30', WORDS['zh-CN'].pay)
     await page.locator('section[aria-labelledby=order] h2', { hasText: other.id }).waitFor()
-    // the page would ask about it first
-    await page.route('**/orders/T*', route => (route.request().method() === 'GET' ? route.abort() : route.continue()))
+    isPaid = true
     provider.pay(other)
     const answered = page.waitForResponse(answer => answer.url().endsWith('/cancel'))
     await page.getByRole('button', { name: '取消订单' }).click()
