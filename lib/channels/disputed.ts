@@ -1,14 +1,15 @@
 /**
- * Rests that are ordered because of money: what an upstream reports too much, and what an account leaves unpaid (`UnpaidRests`).
+ * Rests that are ordered because of money: `DisputeRests` for what an upstream reports too much, `UnpaidRests` for what an account leaves
+ * unpaid.
  *
- * Rests of channels that report more than their requests can have caused. Such reports are not charged (`lib/pricing/bound.ts`), but
+ * DisputeRests: rests of channels that report more than their requests can have caused. Such reports are not charged (`lib/pricing/bound.ts`), but
  * whoever runs the gateway may have to pay for them.
  *
  *   own     The account whose request it was does not ask the channel for the model for a minute, where another channel can serve it.
  *   all     Nobody does for a minute, when reports for five accounts, at least twenty and a tenth of all that the channel answered
  *           for the model, were too large within ten minutes. One customer alone closes no channel to others.
  *
- * No rest takes the last channel that can serve a model: wrong reports cost less than no answers.
+ * None of these takes the last channel that can serve a model: wrong reports cost less than no answers.
  *
  * Each process counts what it has seen itself; the rests that follow are known to all of its gateway.
  */
@@ -110,13 +111,17 @@ const NOBODY = -1
 // --- what an account leaves unpaid
 
 const FEWEST_UNPAID = 10
+/** The share of an account's requests that may time out before it counts. */
+const USUAL_TIMEOUTS = 0.1
 const MOST_ACCOUNTS = 10_000
 
 class UnpaidCounts {
   readonly unpaid = new SlidingCount(WINDOW_MS)
-  /** What these would have cost the account, and what it was charged since the first of them; in micro-CNY. */
+  readonly timeouts = new SlidingCount(WINDOW_MS)
+  readonly charged = new SlidingCount(WINDOW_MS)
+  /** What the unpaid ones would have cost the account, and what the others did; in micro-CNY. */
   readonly worth = new SlidingCount(WINDOW_MS)
-  readonly paid = new SlidingCount(WINDOW_MS)
+  readonly charges = new SlidingCount(WINDOW_MS)
 }
 
 /**
@@ -124,15 +129,15 @@ class UnpaidCounts {
  * client's protocol, or wrote for longer than a first byte is waited for. Who chooses the request can bring about both, as often as it likes,
  * and its channel is not to blame.
  *
- * An account that had ten of them within ten minutes, and since the first has paid less than they would have cost it, does not ask the
- * channel for the model for a minute; each further one begins another minute. Who pays for most of what it asks is never held up so. A
- * channel that fails for others too says nothing of the account.
+ * An account that had ten of them within ten minutes, and has paid less than they would have cost it, does not ask the channel for the model
+ * for a minute; each further one begins another minute. Nobody knows what a request that timed out would have cost: its hold is what it
+ * could at most. So time-outs do not count while the account paid for ten times as many requests. What happens while a channel fails for
+ * others too says nothing of the account.
  *
  * Each process counts what it has seen itself; the rests that follow are known to all of its gateway.
  */
 export class UnpaidRests {
   readonly #health: Health
-  /** Accounts that had such a request lately. */
   readonly #accounts = latest<number, UnpaidCounts>(MOST_ACCOUNTS)
 
   constructor(health: Health) {
@@ -140,18 +145,39 @@ export class UnpaidRests {
   }
 
   paid(account: number, charge: Micro): void {
-    if (this.#accounts.size > 0) this.#accounts.get(account)?.paid.add(this.#health.clock.monotonic(), charge)
+    const now = this.#health.clock.monotonic()
+    const counts = this.#countsOf(account)
+    counts.charged.add(now)
+    counts.charges.add(now, charge)
   }
 
-  /** `worth`: what the account would have been charged. */
-  unpaid(account: number, { channel, upstreamModel }: Candidate, worth: Micro): void {
+  /** No first byte came in time. `held`: what was held for the request, in micro-CNY. */
+  timedOut(account: number, candidate: Candidate, held: Micro): void {
     const now = this.#health.clock.monotonic()
-    let counts = this.#accounts.get(account)
-    if (counts === undefined) this.#accounts.set(account, (counts = new UnpaidCounts()))
+    if (!this.#isWell(candidate, now)) return
+    const { timeouts, charged } = this.#countsOf(account)
+    timeouts.add(now)
+    if (timeouts.sum(now) > USUAL_TIMEOUTS * charged.sum(now)) this.unpaid(account, candidate, held)
+  }
+
+  /** `worth`: what the account would have been charged for the answer, in micro-CNY. */
+  unpaid(account: number, candidate: Candidate, worth: Micro): void {
+    const now = this.#health.clock.monotonic()
+    if (!this.#isWell(candidate, now)) return
+    const counts = this.#countsOf(account)
     counts.unpaid.add(now)
     counts.worth.add(now, worth)
-    if (counts.unpaid.sum(now) < FEWEST_UNPAID || counts.worth.sum(now) <= counts.paid.sum(now)) return
-    if (this.#health.of(channel).breaker.state(now) !== 'closed') return
-    this.#health.rests.rest(account, channel.name, upstreamModel, REST_MS, 'unpaid')
+    if (counts.unpaid.sum(now) < FEWEST_UNPAID || counts.worth.sum(now) <= counts.charges.sum(now)) return
+    this.#health.rests.rest(account, candidate.channel.name, candidate.upstreamModel, REST_MS, 'unpaid')
+  }
+
+  #isWell({ channel }: Candidate, nowMs: number): boolean {
+    return this.#health.of(channel).breaker.state(nowMs) === 'closed'
+  }
+
+  #countsOf(account: number): UnpaidCounts {
+    let counts = this.#accounts.get(account)
+    if (counts === undefined) this.#accounts.set(account, (counts = new UnpaidCounts()))
+    return counts
   }
 }

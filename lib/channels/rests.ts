@@ -30,7 +30,7 @@ export interface RestPlace {
 
 /**
  * `busy`: the upstream said that it is too busy. `disputed`: it reported more than can be. `unpaid`: it wrote too much for the account
- * that nobody pays.
+ * that the account did not pay.
  */
 type RestReason = 'busy' | 'disputed' | 'unpaid'
 

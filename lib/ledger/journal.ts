@@ -312,7 +312,8 @@ export class Journal {
     this.#closed = true
     for (const segment of this.#segments.splice(0)) closeSync(segment.fd)
     try {
-      if (done) rmSync(this.folder, { recursive: true, force: true })
+      // again, because a file that was just being made may come into the folder meanwhile
+      if (done) rmSync(this.folder, { recursive: true, force: true, maxRetries: 2 })
     } catch (error) {
       this.#o.log.error({ err: error, folder: this.folder }, 'the journal cannot be deleted')
     }

@@ -190,7 +190,7 @@ export class Http1Connection implements ParserEvents {
     this.send()
   }
 
-  /** A turn has passed since the last answer: a close right behind it would have been read. A request that came before hears of it itself. */
+  /** The loop has read once since the last answer, so that a close right behind it is known. A request that came before looks for itself. */
   settle(): void {
     if (this.#flight === null) this.#justFree = false
   }

@@ -126,7 +126,8 @@ export class Http1Pool {
     else if (this.#closed) connection.end()
     else {
       this.#free.push(connection)
-      if (this.#justFreed.push(connection) === 1) this.#o.clock.soon(() => this.#settle())
+      // the turn after next: in between the loop has read what came right behind the answer
+      if (this.#justFreed.push(connection) === 1) this.#o.clock.soon(() => this.#o.clock.soon(() => this.#settle()))
       this.#cancelSweep ??= this.#o.clock.after(SWEEP_MS, () => this.#sweep())
     }
   }

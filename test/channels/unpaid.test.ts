@@ -24,7 +24,12 @@ function setUp() {
     unpaid: (times: number, account = 1, worth = 100) => {
       for (let i = 0; i < times; i++) rests.unpaid(account, candidate, micro(worth))
     },
-    paid: (charge: number, account = 1) => rests.paid(account, micro(charge)),
+    paid: (charge: number, times = 1) => {
+      for (let i = 0; i < times; i++) rests.paid(1, micro(charge))
+    },
+    timedOut: (times: number, held = 2_000_000) => {
+      for (let i = 0; i < times; i++) rests.timedOut(1, candidate, micro(held))
+    },
     restMs: (account = 1) =>
       health.rests.restOf({ channel: 'a', key: '', model: 'm' }, account, clock.monotonic())?.ms ?? 0,
   }
@@ -64,5 +69,34 @@ t.test('a channel that fails for others says nothing of the account', async t =>
   for (let i = 0; i < 20; i++) health.breaker.report('failed', s.clock.monotonic(), i)
   t.not(health.breaker.state(s.clock.monotonic()), 'closed')
   s.unpaid(50)
+  t.equal(s.restMs(), 0)
+})
+
+t.test(
+  'time-outs of an account that pays for ten times as many requests count for nothing, also when all come at once',
+  async t => {
+    const s = setUp()
+    s.paid(10_000, 1_000)
+    s.timedOut(100)
+    t.equal(s.restMs(), 0)
+    s.timedOut(9)
+    t.equal(s.restMs(), 0)
+    s.timedOut(1)
+    t.equal(s.restMs(), MINUTE, 'the tenth beyond them')
+    const free = setUp()
+    free.timedOut(10)
+    t.equal(free.restMs(), MINUTE, 'of an account that paid nothing')
+  },
+)
+
+t.test('what an outage left unpaid is not remembered afterwards', async t => {
+  const s = setUp()
+  const { breaker } = s.health.of(s.candidate.channel)
+  for (let i = 0; i < 20; i++) breaker.report('failed', s.clock.monotonic(), i)
+  s.unpaid(50)
+  s.timedOut(50)
+  breaker.wake()
+  s.unpaid(1)
+  s.timedOut(1)
   t.equal(s.restMs(), 0)
 })

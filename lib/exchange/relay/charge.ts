@@ -287,7 +287,7 @@ function rowsOf(x: Exchange, givenUp: readonly GivenUp[]): readonly UsageRow[] {
  */
 function noteUnpaid(
   x: Exchange,
-  { unpaidRests }: Services,
+  services: Services,
   charged: Charged,
   current: Attempt,
   refusal: ErrorName | undefined,
@@ -295,7 +295,8 @@ function noteUnpaid(
 ): void {
   const { id } = (x.entry as KeyEntry).account
   const { how, channel, candidate, reading } = charged
-  if (refusal === 'timeout' && current.sent) unpaidRests.unpaid(id, candidate, micro((x.hold as Hold).amount))
+  const { unpaidRests } = services
+  if (refusal === 'timeout' && current.sent) unpaidRests.timedOut(id, candidate, micro((x.hold as Hold).amount))
   const note = (of: Reading | null, one: { channel: string; candidate: Candidate }) => {
     if (of?.translation?.failure?.isCaused !== true) return
     const untold: Ended & { channel: string } = {
@@ -306,7 +307,8 @@ function noteUnpaid(
       channel: one.channel,
     }
     const answer = answerOf(x, untold, usedOf(x, untold))
-    unpaidRests.unpaid(id, one.candidate, (x.tariff as Tariff).bill(answer).charge)
+    const { charge } = (x.tariff as Tariff).bill(causedOf(x, services, of, answer))
+    unpaidRests.unpaid(id, one.candidate, charge)
   }
   if (how === 'nothing') note(reading, { channel, candidate })
   for (const { attempt, takenBack } of givenUp ?? []) {

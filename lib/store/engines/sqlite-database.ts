@@ -45,8 +45,9 @@ function openAt(path: string): DatabaseSync {
     // The ledger deletes journal records after a commit, so a commit must be on the disk when it is answered. With
     // NORMAL, WAL mode would sync later.
     db.exec('PRAGMA synchronous = FULL; PRAGMA temp_store = MEMORY; PRAGMA cache_size = -16000')
-    // The ends of all indices are written again and again: the more seldom they go from the log into the database, the less is written.
-    db.exec('PRAGMA wal_autocheckpoint = 4000')
+    // The ends of all indices are written again and again: the more seldom they go from the log into the database, the less is written. But
+    // the commit that moves them waits for all of it, 8 MB here, and a slow disk must not look like a store that is away.
+    db.exec('PRAGMA wal_autocheckpoint = 2000')
   } catch (error) {
     db.close()
     throw error
