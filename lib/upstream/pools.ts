@@ -64,15 +64,27 @@ const undici = (): typeof import('undici') => load('undici')
 
 type Lookup = typeof lookup
 
+/** Unlike a list, undici sends a Blob again when the upstream says that it has not processed the request. */
+class Pieces extends Blob {
+  override readonly size: number
+  readonly #pieces: Buffer[] = []
+
+  constructor(chunks: readonly Buffer[]) {
+    super()
+    this.size = chunks.reduce((sum, { length }) => sum + length, 0)
+    for (const chunk of chunks)
+      for (let at = 0; at < chunk.length; at += H2_PIECE_BYTES) this.#pieces.push(chunk.subarray(at, at + H2_PIECE_BYTES))
+  }
+
+  override stream(): ReturnType<Blob['stream']> {
+    return this.#pieces as unknown as ReturnType<Blob['stream']>
+  }
+}
+
 function inPieces(request: Dispatcher.DispatchOptions): Dispatcher.DispatchOptions {
   const body = request.body as Buffer | readonly Buffer[] | null | undefined
-  const chunks = Buffer.isBuffer(body) ? [body] : (body ?? [])
-  if (chunks.every(({ length }) => length <= H2_PIECE_BYTES)) return request
-  const pieces: Buffer[] = []
-  for (const chunk of chunks)
-    for (let at = 0; at < chunk.length; at += H2_PIECE_BYTES) pieces.push(chunk.subarray(at, at + H2_PIECE_BYTES))
-  const own = Buffer.isBuffer(body) ? ['content-length', String(body.length)] : []
-  return { ...request, headers: [...(request.headers as readonly string[]), ...own], body: pieces as unknown as Buffer }
+  if (body == null || (Buffer.isBuffer(body) && body.length <= H2_PIECE_BYTES)) return request
+  return { ...request, body: new Pieces(Buffer.isBuffer(body) ? [body] : body) as unknown as Buffer }
 }
 
 const writingInPieces = (pool: Upstream): Upstream => ({

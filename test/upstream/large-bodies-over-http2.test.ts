@@ -1,8 +1,9 @@
 /**
  * While more than 10 MB of one request waited to be written on an HTTP/2 connection, every answer on it was refused
- * (`NGHTTP2_ENHANCE_YOUR_CALM`): one client with a body of 11 MB made the requests of others fail, and their channel rest.
+ * (`NGHTTP2_ENHANCE_YOUR_CALM`): one client with a body of 11 MB made the requests of others fail, and their channel rest. Bodies that
+ * were then written piece by piece were not sent again when the upstream had not processed their request, as HTTP/2 allows.
  */
-// The bug behind these rows: one large body breaks the answers of everybody on its connection.
+// The bugs behind these rows: one large body breaks the answers of everybody on its connection, and fails where it could be sent again.
 import http2 from 'node:http2'
 import t, { type Test } from 'tap'
 import type { Dispatcher } from 'undici'
@@ -32,13 +33,15 @@ function post(pool: Upstream, origin: string, path: string, body: Buffer | Buffe
 }
 
 /** Reads nothing at `/held` until it is told to, answers `/early` at once, and everything else with what it has read. */
-async function upstream(t: Test) {
+async function upstream(t: Test, refuse?: (stream: http2.ServerHttp2Stream) => void) {
+  let refused = 0
   const own = certificate(t)
   const held: http2.ServerHttp2Stream[] = []
   const server = http2.createSecureServer(own)
   server.on('stream', (stream: http2.ServerHttp2Stream, headers) => {
     stream.on('error', () => {})
     const path = headers[':path']
+    if (path === '/refused' && refused++ === 0) return refuse?.(stream)
     let bytes = 0
     stream.on('end', () => {
       if (path === '/early' || stream.destroyed) return
@@ -85,3 +88,28 @@ t.test('an upstream that answers before it has read a large body is heard, and o
     t.same(await post(pool, up.origin, '/', SMALL), { status: 200, text: '2 of 2' })
   }
 })
+
+const { NGHTTP2_NO_ERROR, NGHTTP2_REFUSED_STREAM } = http2.constants
+const goAway = ({ id, session }: http2.ServerHttp2Stream) => session?.goaway(NGHTTP2_NO_ERROR, id! - 2)
+
+const REFUSALS: [what: string, refuse: (stream: http2.ServerHttp2Stream) => void][] = [
+  ['refuses its stream', stream => stream.close(NGHTTP2_REFUSED_STREAM)],
+  ['retires the connection', goAway],
+  [
+    'retires the connection and closes it',
+    stream => {
+      goAway(stream)
+      setImmediate(() => stream.session?.destroy())
+    },
+  ],
+]
+
+for (const [what, refuse] of REFUSALS)
+  for (const body of [Buffer.alloc(100_000), [Buffer.alloc(50_000), Buffer.alloc(50_000)], [SMALL, SMALL]])
+    t.test(`${Array.isArray(body) ? body.length : 1} chunks are sent again when the upstream ${what}`, async t => {
+      const up = await upstream(t, refuse)
+      const pool = pools(t).of(way(up.origin, { ca: up.ca, http2: true }))
+      const bytes = Array.isArray(body) ? body.reduce((sum, one) => sum + one.length, 0) : body.length
+      await post(pool, up.origin, '/', SMALL)
+      t.same(await post(pool, up.origin, '/refused', body), { status: 200, text: `${bytes} of ${bytes}` })
+    })
