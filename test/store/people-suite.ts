@@ -4,7 +4,7 @@ import type { Test } from 'tap'
 import { openStore, type Store } from '../../lib/store/store.ts'
 import type { NewKey } from '../../lib/store/accounts/key-rows.ts'
 import type { NewLink, NewPasskey, NewUser } from '../../lib/store/people/records.ts'
-import { StoreConflict } from '../../lib/store/base/errors.ts'
+import { SignedOut, StoreConflict } from '../../lib/store/base/errors.ts'
 import type { Act, Person } from '../../lib/base/people.ts'
 import { fund, newKey } from '../support/store.ts'
 
@@ -202,6 +202,7 @@ export function peopleSuite(t: Test, { pair }: Databases): void {
     const long = 'x'.repeat(1_364)
     const made = await passkeys.add(ann.id, passkey(long), answered('c1'), ['r1', 'r2'], by(ann))
     t.match(made, { isFirst: true, passkey: { userId: ann.id, counter: 7, synced: true, usedAtMs: null } })
+    t.equal(made?.mark, await credentials.mark(ann.id))
     t.equal(await sessions.read('s1'), null, 'a new factor ends the sessions')
     t.equal(await links.read('reset', 'l1', NOW), null)
     t.match(await users.byId(ann.id), { secondFactor: true, authenticator: false, passkeys: 1 })
@@ -244,9 +245,9 @@ export function peopleSuite(t: Test, { pair }: Databases): void {
     const bob = await one.people.users.create(user('bob@example.org'), ACT)
     const { publicId } = made!.passkey
     t.equal(await passkeys.rename(bob.id, publicId, 'mine', by(bob)), false)
-    t.equal(await passkeys.remove(bob.id, publicId, by(bob)), false)
+    t.equal(await passkeys.remove(bob.id, publicId, by(bob)), null)
     t.equal(await passkeys.rename(ann.id, publicId, '手机', by(ann)), true)
-    t.equal(await passkeys.remove(ann.id, publicId, by(ann)), true)
+    t.equal(await passkeys.remove(ann.id, publicId, by(ann)), await credentials.mark(ann.id))
     t.equal(await use(one, 'c7', 99), 'gone')
     t.match(await users.byId(ann.id), { secondFactor: true, passkeys: 1 })
     t.match(await credentials.of(ann.id), { recoveryCodes: 2 })
@@ -623,6 +624,22 @@ export function peopleSuite(t: Test, { pair }: Databases): void {
       t.equal(await people.sessions.deviceUser(`d ${bob.email}`), bob.id)
       t.ok(await people.tokens.read(`t ${bob.email}`))
     }
+  })
+
+  check('who was signed out enables nobody, and who is disabled gets no session', async (t, one) => {
+    const { users, sessions } = one.people
+    const [ann, bob] = [
+      await users.create(user('ann@example.org'), ACT),
+      await users.create(user('bob@example.org'), ACT),
+    ]
+    const { id: sessionId } = await sessions.create(session('s1', ann), by(ann))
+    const act = { ...by(ann), actor: { ...by(ann).actor, by: { sessionId, tokenId: null } } }
+    await users.update(bob.id, { status: 'disabled' }, act)
+    await t.rejects(sessions.create(session('s2', bob), by(bob)), SignedOut)
+    t.strictSame(await sessions.list(bob.id), [])
+    await sessions.endAll(ann.id, null, ACT)
+    await t.rejects(users.update(bob.id, { status: 'active' }, act), SignedOut)
+    t.match(await users.byId(bob.id), { status: 'disabled' })
   })
 
   check('addresses are forgotten in time, and nothing else', async (t, one, two) => {

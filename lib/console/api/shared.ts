@@ -45,18 +45,20 @@ export async function personOf({ store }: ConsoleDeps, { user }: By): Promise<Pe
 
 /**
  * Does what ends all sessions of the caller, and opens a new one for the session that the caller had: who changes a
- * password stays signed in, and nobody else does. Browsers are forgotten with it, so this one is known anew.
+ * password stays signed in, and nobody else does. Browsers are forgotten with it, so this one is known anew. No session opens when the
+ * credentials are no longer those that `work` has left, by their mark: whoever has changed them since has ended all sessions, too.
  */
-export async function andSignInAgain<T>(
+export async function andSignInAgain<T extends { mark: string }>(
   deps: ConsoleDeps,
   call: Pick<Call, 'cookies' | 'caller'>,
   work: () => Promise<T>,
-): Promise<T> {
+): Promise<Omit<T, 'mark'>> {
   const { caller } = call
-  const done = await work()
+  const { mark, ...done } = await work()
   if (caller.sessionId === null) return done
   const person = await personOf(deps, caller)
-  const opened: Opened = await new UserSessions(deps).open(caller, person, null, 'sign_in.renewed', caller.provenAtMs)
+  const sessions = new UserSessions(deps)
+  const opened: Opened = await sessions.open(caller, person, null, 'sign_in.renewed', caller.provenAtMs, mark)
   keepOpened(jarOf(deps, call), opened)
   return done
 }

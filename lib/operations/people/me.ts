@@ -86,8 +86,8 @@ export class OwnUser {
     return { secret, uri, qr: renderSVG(uri, { border: 4, pixelSize: 4, ecc: 'M' }) }
   }
 
-  /** Returns recovery codes, which are never shown again. Ends all sessions. */
-  async confirmFactor(by: By, { code }: z.output<typeof codeForm>): Promise<{ recovery_codes: string[] }> {
+  /** Returns recovery codes, which are never shown again. Ends all sessions; `mark`, here and below: of the credentials in force then. */
+  async confirmFactor(by: By, { code }: z.output<typeof codeForm>) {
     const { store, clock } = this.#deps
     const userId = by.user!.id
     const secret = (await store.people.credentials.of(userId))?.totpNext ?? null
@@ -97,27 +97,25 @@ export class OwnUser {
     if (confirmedStep === null) throw WRONG_CODE()
     const codes = newRecoveryCodes()
     const recoveryCodes = codes.map(recoveryHash)
-    await store.people.credentials.set(userId, { totp: { confirmedStep }, recoveryCodes }, actBy(by, 'factor.confirm'))
-    return { recovery_codes: codes }
+    const change = { totp: { confirmedStep }, recoveryCodes }
+    const mark = await store.people.credentials.set(userId, change, actBy(by, 'factor.confirm'))
+    return { recovery_codes: codes, mark }
   }
 
-  removeFactor(by: By): Promise<void> {
+  async removeFactor(by: By) {
     const { store } = this.#deps
-    return store.people.credentials.set(by.user!.id, { totp: null }, actBy(by, 'factor.remove'))
+    return { mark: await store.people.credentials.set(by.user!.id, { totp: null }, actBy(by, 'factor.remove')) }
   }
 
-  async renewRecoveryCodes(by: By): Promise<{ recovery_codes: string[] }> {
+  async renewRecoveryCodes(by: By) {
     const { store } = this.#deps
     const userId = by.user!.id
     if ((await store.people.users.byId(userId))?.secondFactor !== true)
       throw new OperationError('conflict', both('尚未启用两步验证', 'there is no second factor'))
     const codes = newRecoveryCodes()
-    await store.people.credentials.set(
-      userId,
-      { recoveryCodes: codes.map(recoveryHash) },
-      actBy(by, 'factor.recovery_codes'),
-    )
-    return { recovery_codes: codes }
+    const change = { recoveryCodes: codes.map(recoveryHash) }
+    const mark = await store.people.credentials.set(userId, change, actBy(by, 'factor.recovery_codes'))
+    return { recovery_codes: codes, mark }
   }
 
   /** `provenAtMs`: of the session; null where there is none. */
@@ -155,7 +153,7 @@ export class OwnUser {
   }
 
   /** The old password is asked for, unless there is none. Ends all sessions. */
-  async changePassword(by: By, form: z.output<typeof passwordForm>): Promise<void> {
+  async changePassword(by: By, form: z.output<typeof passwordForm>) {
     const { store, passwords } = this.#deps
     const { id, email, name } = by.user!
     const credentials = await store.people.credentials.of(id)
@@ -168,7 +166,7 @@ export class OwnUser {
     }
     checkNew(form.new, [email, name])
     const phc = await passwords.hash(form.new, seat)
-    await store.people.credentials.set(id, { password: phc }, actBy(by, 'me.password'))
+    return { mark: await store.people.credentials.set(id, { password: phc }, actBy(by, 'me.password')) }
   }
 
   /** A letter goes to the new address. Whether somebody else has it is not said. */

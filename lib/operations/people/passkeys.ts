@@ -244,7 +244,7 @@ export class Passkeys {
     }
   }
 
-  /** Ends all sessions. Returns recovery codes, which are never shown again, where this is the first factor. */
+  /** Ends all sessions; `mark`: of the credentials in force then. Returns recovery codes, which are never shown again, where this is the first factor. */
   async add(by: By, { name, passkey }: z.output<typeof passkeyForm>) {
     const { store, clock, log } = this.#deps
     const { challenge, ...answered } = new PasskeyProofs(this.#deps).answered(passkey, adding(by))
@@ -267,7 +267,7 @@ export class Passkeys {
     const act = actBy(by, 'passkeys.add')
     const added = await store.people.passkeys.add(by.user!.id, row, answered, codes.map(recoveryHash), act)
     if (added === null) throw TOO_LATE()
-    return { ...show(added.passkey), recovery_codes: added.isFirst ? codes : null }
+    return { ...show(added.passkey), recovery_codes: added.isFirst ? codes : null, mark: added.mark }
   }
 
   async #verify(
@@ -301,8 +301,9 @@ export class Passkeys {
   }
 
   /** Ends all sessions. Who has no password keeps one way in. */
-  async remove(by: By, id: string): Promise<void> {
-    const { passkeys } = this.#deps.store.people
-    if (!(await passkeys.remove(by.user!.id, id, actBy(by, 'passkeys.remove')))) throw NO_PASSKEY()
+  async remove(by: By, id: string) {
+    const mark = await this.#deps.store.people.passkeys.remove(by.user!.id, id, actBy(by, 'passkeys.remove'))
+    if (mark === null) throw NO_PASSKEY()
+    return { mark }
   }
 }

@@ -151,9 +151,9 @@ export class UserAdmin {
   }
 
   /** For somebody whose app, passkeys and recovery codes are lost: none of them counts any more. The person is told at the next sign-in. */
-  resetFactor(by: By, person: Person): Promise<void> {
+  async resetFactor(by: By, person: Person): Promise<void> {
     const { store, clock } = this.#deps
-    return store.people.credentials.set(
+    await store.people.credentials.set(
       person.id,
       { totp: null, passkeys: null, notice: { kind: 'factor_reset', atMs: clock.now() }, endTokens: true },
       actBy(by, 'users.factor_reset'),

@@ -16,14 +16,14 @@ interface PasskeyNamed {
   passkey?: { before?: string; after?: string }
 }
 
-/** Also within transactions that use up a link. The user's row is locked. */
+/** Also within transactions that use up a link. The user's row is locked. Returns the `mark` of what is in force now. */
 export async function writeCredentials(
   tx: Transaction,
   driver: Driver,
   person: Person,
   { password, totp, passkeys, passkey, recoveryCodes, notice, endTokens }: CredentialsChange & PasskeyNamed,
   act: Act,
-): Promise<void> {
+): Promise<string> {
   await checkActor(tx, act)
   const { id } = person
   const set: [string, Param][] = password === undefined ? [] : [['password = ?', password]]
@@ -60,6 +60,7 @@ export async function writeCredentials(
       ...(tokens === 0 ? {} : { ended_tokens: tokens }),
     },
   })
+  return markOf(tx, id)
 }
 
 const SLICE = 500
@@ -92,11 +93,11 @@ export class CredentialRows {
     }
   }
 
-  /** Ends all sessions, forgets the user's browsers, and uses up the links that were made for the user. */
-  set(userId: number, change: CredentialsChange, act: Act): Promise<void> {
+  /** Ends all sessions, forgets the user's browsers, and uses up the links that were made for the user. Returns the `mark` of what is in force then. */
+  set(userId: number, change: CredentialsChange, act: Act): Promise<string> {
     return this.#driver.transaction('setCredentials', async tx => {
       const person = await lockUser(tx, userId)
-      await writeCredentials(tx, this.#driver, person, change, act)
+      return writeCredentials(tx, this.#driver, person, change, act)
     })
   }
 

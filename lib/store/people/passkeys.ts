@@ -98,7 +98,7 @@ export class PasskeyRows {
   }
 
   /**
-   * Ends all sessions, as every change of factors does. `recoveryCodes` count where this is the user's first factor, as `isFirst` says.
+   * Ends all sessions, as every change of factors does; `mark`: as of `CredentialRows.set`. `recoveryCodes` count where this is the user's first factor, as `isFirst` says.
    * null = the challenge was answered before. Throws StoreConflict when somebody has this passkey, and StoreFull when the user has many.
    */
   async add(
@@ -107,7 +107,7 @@ export class PasskeyRows {
     answered: Answered,
     recoveryCodes: readonly string[],
     act: Act,
-  ): Promise<{ passkey: Passkey; isFirst: boolean } | null> {
+  ): Promise<{ passkey: Passkey; isFirst: boolean; mark: string } | null> {
     const added = this.#driver.transaction('addPasskey', async tx => {
       const person = await lockUser(tx, userId)
       if (!(await answer(tx, this.#driver, answered, passkey.atMs))) return null
@@ -115,8 +115,8 @@ export class PasskeyRows {
       const made = await insertPasskey(tx, userId, passkey)
       const isFirst = !person.secondFactor
       const change = { passkey: { after: passkey.name }, ...(isFirst ? { recoveryCodes } : {}) }
-      await writeCredentials(tx, this.#driver, person, change, act)
-      return { passkey: made, isFirst }
+      const mark = await writeCredentials(tx, this.#driver, person, change, act)
+      return { passkey: made, isFirst, mark }
     })
     return added.catch(asConflict({ zh: '此通行密钥已添加过', en: 'this passkey was added before' }))
   }
@@ -143,35 +143,35 @@ export class PasskeyRows {
   }
 
   /** False = the user has no such passkey. */
-  rename(userId: number, id: string, name: string, act: Act): Promise<boolean> {
-    return this.#change('renamePasskey', userId, id, async (tx, person, passkey) => {
+  async rename(userId: number, id: string, name: string, act: Act): Promise<boolean> {
+    const renamed = await this.#change('renamePasskey', userId, id, async (tx, person, passkey) => {
       await tx.run('UPDATE passkeys SET name = ? WHERE id = ?', [name, passkey.id])
       const [before, after] = [{ passkey: passkey.name }, { passkey: name }]
       await recordAction(tx, this.#driver, act, { ...subject(person), before, after })
     })
+    return renamed !== null
   }
 
-  /** Ends all sessions. False = the user has no such passkey. Throws StoreConflict when it is the user's only way in. */
-  remove(userId: number, id: string, act: Act): Promise<boolean> {
+  /** Ends all sessions, and returns what `CredentialRows.set` does; null = there is no such passkey. Throws StoreConflict when it is the only way in. */
+  remove(userId: number, id: string, act: Act): Promise<string | null> {
     return this.#change('removePasskey', userId, id, async (tx, person, passkey) => {
       await tx.run('DELETE FROM passkeys WHERE id = ?', [passkey.id])
       await checkWayIn(tx, userId)
-      await writeCredentials(tx, this.#driver, person, { passkey: { before: passkey.name } }, act)
+      return writeCredentials(tx, this.#driver, person, { passkey: { before: passkey.name } }, act)
     })
   }
 
-  #change(
+  #change<T>(
     op: string,
     userId: number,
     id: string,
-    change: (tx: Transaction, person: Person, passkey: Passkey) => Promise<void>,
-  ): Promise<boolean> {
+    change: (tx: Transaction, person: Person, passkey: Passkey) => Promise<T>,
+  ): Promise<T | null> {
     return this.#driver.transaction(op, async tx => {
       const person = await lockUser(tx, userId)
       const sql = `SELECT ${COLUMNS} FROM passkeys k WHERE k.user_id = ? AND k.public_id = ?`
       const [row] = await tx.query(sql, [userId, id])
-      if (row !== undefined) await change(tx, person, toPasskey(row))
-      return row !== undefined
+      return row === undefined ? null : change(tx, person, toPasskey(row))
     })
   }
 }

@@ -48,12 +48,12 @@ export class Sessions {
     this.#driver = driver
   }
 
-  /** Throws SignedOut when the credentials have another mark than the session is to be opened by. */
+  /** Throws SignedOut when the user is disabled, or the credentials have another mark than the session is to be opened by. */
   create(session: NewSession, act: Act): Promise<Session> {
     return this.#driver.transaction('createSession', async tx => {
       const { hash, userId, atMs, provenAtMs, mark, ip, agent } = session
-      await lockUser(tx, userId)
-      if (mark !== null && mark !== (await markOf(tx, userId))) throw new SignedOut()
+      const { status } = await lockUser(tx, userId)
+      if (status !== 'active' || (mark !== null && mark !== (await markOf(tx, userId)))) throw new SignedOut()
       const id = publicId()
       const insert =
         'INSERT INTO sessions (public_id, hash, user_id, created_at_ms, seen_at_ms, proven_at_ms, ip, agent) ' +

@@ -1,7 +1,8 @@
 /**
  * Who knew a password that was being changed kept a way in: a sign-in that was comparing it got its session after all sessions had
  * ended, and what a session or a token had asked for a moment before was made after it had ended: keys, tokens, invitations, another
- * password. So did somebody who was removed from an account. Hashes take long enough for anybody to hit the moment.
+ * password. So did somebody who was removed from an account. Hashes take long enough for anybody to hit the moment. And whoever changed the
+ * password or a factor just before the owner did got the session that goes on with such a change.
  */
 // The bug behind these rows: ways back for who has been signed out.
 import t, { type Test } from 'tap'
@@ -242,3 +243,25 @@ for (const { what, before, call, there, loss = signedOut, byToken } of ASKED)
     t.match((await call(eve, by, house)).status, /401|409/)
     t.same(await there(house, eve), [])
   })
+
+// --- the session that goes on with a change
+
+const RENEWED: [id: string, sent: object][] = [
+  ['me.password', { body: { old: PASSWORD, new: 'a password of the thief' } }],
+  ['factor.remove', {}],
+  ['factor.recovery_codes', {}],
+]
+const OWNERS: [what: string, act: (deps: PeopleParts, person: Person) => Promise<unknown>][] = [
+  ['the password is reset', newPassword],
+  ['the user is disabled', ({ store }, { id }) => store.people.users.update(id, { status: 'disabled' }, CLI)],
+]
+
+for (const [id, sent] of RENEWED)
+  for (const [what, act] of OWNERS)
+    t.test(`no session goes on: ${id}, and just after it ${what}`, async t => {
+      const house = await openConsole(t)
+      const eve = await house.person('eve@example.org', { factor: true })
+      once(house.store.people.credentials, 'set', () => act(house.deps, eve.person), true)
+      t.equal((await eve.call(id, sent)).status, 403)
+      t.equal(await sessionsOf(house.deps, eve.person), 0)
+    })
