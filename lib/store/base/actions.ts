@@ -96,8 +96,8 @@ const COLUMNS =
   'l.account_id, l.subject_kind, l.subject_id, l.before_doc, l.after_doc'
 
 /**
- * Part of every change that would outlive the end of a session or a token: it throws SignedOut where that has ended since the call
- * was admitted. The row is locked, so that what ends it waits, and then finds what this transaction has made.
+ * Part of every change that could be a way back in when a session or a token has ended, which are those of keys, tokens, links,
+ * memberships, credentials and users: it throws SignedOut where that has ended since the call was admitted. The row is locked, so that what ends it waits, and then finds what this transaction has made.
  */
 export async function checkActor(tx: Transaction, { actor: { by } }: Act): Promise<void> {
   const { sessionId = null, tokenId = null } = by ?? {}

@@ -4,7 +4,7 @@ import type { Act, Person } from '../../base/people.ts'
 import type { PageFilter } from '../accounts/accounts.ts'
 import { asConflict, type Driver, type Param, type Transaction } from '../base/driver.ts'
 import type { NewUser, UserChange } from './records.ts'
-import { recordAction } from '../base/actions.ts'
+import { checkActor, recordAction } from '../base/actions.ts'
 import { contains, insertStatement, pattern } from '../base/text.ts'
 import { leaveKeys, lockUser, personById, selectPerson, toPerson, subject } from './person.ts'
 import { endAllSessions } from './sessions.ts'
@@ -74,6 +74,7 @@ export class Users {
   update(id: number, change: UserChange, act: Act): Promise<Person> {
     return this.#driver.transaction('updateUser', async tx => {
       const before = await lockUser(tx, id)
+      await checkActor(tx, act)
       const set = Object.entries(change).filter((entry): entry is [string, string | null] => entry[1] !== undefined)
       if (set.length === 0) return before
       const assignments = set.map(([column]) => `${column} = ?`).join(', ')
