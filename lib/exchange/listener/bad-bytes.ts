@@ -9,6 +9,7 @@ import type { Exchange } from '../record/exchange.ts'
 import { speaksMessages } from '../record/ending.ts'
 import { NO_PAGE, LINGER_MS } from '../../base/reply.ts'
 import { renderError } from '../../base/errors.ts'
+import { http } from '../../base/http.ts'
 
 /** A client that still sends after its bad bytes is cut after this many. */
 const MOST_NOISE_BYTES = 64 * 1024 * 1024
@@ -72,10 +73,13 @@ export class BadBytes {
 type Asked = [method: string, path: string]
 const REQUEST_LINE = /^([\w!#$%&'*+.^`|~-]{1,64}) (\/[^ ?\r\n]*)(?:\?[^ \r\n]*)? HTTP\/1\.[01]\r?\n/
 
-/** What a request asks whose method the parser does not know, which no path has; null = the bytes are no request. */
+/**
+ * What a request asks whose method the parser does not know, which no path has; null = the bytes are no request, or stand behind one that
+ * came in the same packet and was answered.
+ */
 function askedBy({ code, rawPacket }: NodeJS.ErrnoException & { rawPacket?: Buffer }): Asked | null {
   const line = code === 'HPE_INVALID_METHOD' ? REQUEST_LINE.exec(rawPacket?.toString('latin1') ?? '') : null
-  return line === null ? null : [line[1] as string, line[2] as string]
+  return line === null || http.METHODS.includes(line[1] as string) ? null : [line[1] as string, line[2] as string]
 }
 
 /** An error of the parser, except that the client closed the connection in the middle of a request. */

@@ -245,6 +245,20 @@ t.test('a method that the parser does not know is that of an unknown path', asyn
   }
 })
 
+t.test('bytes that are no HTTP, behind a page in the same packet, are none of its path', async t => {
+  const s = await open(t, {
+    pages: ({ url }, res) => {
+      if (url === '/console') res.end('a page')
+      return url === '/console'
+    },
+  })
+  const socket = net.connect(await portOf(s), '127.0.0.1')
+  socket.write('GET /console HTTP/1.1\r\nhost: x\r\n\r\nFOO\r\n\r\n')
+  const heard = (await buffer(socket)).toString()
+  t.match(heard, /^HTTP\/1\.1 200 [\s\S]*HTTP\/1\.1 400 /)
+  t.notMatch(heard, /404|\/console/)
+})
+
 t.test('a client that sends all of a body that is too large before it reads gets its 413', async t => {
   for (const framing of ['content-length: 20000000', 'transfer-encoding: chunked']) {
     const s = await open(t, { config: { limits: { body: '1MiB' } } })
