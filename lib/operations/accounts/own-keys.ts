@@ -9,7 +9,7 @@ import type { Config } from '../../config/config.ts'
 import { limit } from '../../config/scalars.ts'
 import * as kind from '../../config/scalars.ts'
 import type { Account, Key } from '../../terms/records.ts'
-import { act, inForce } from '../deps.ts'
+import { act, inForce, storeNow } from '../deps.ts'
 import { OperationError } from '../error.ts'
 import { publicIdField } from '../fields.ts'
 import { KEY_STATES, ownKeyRows } from './key-rows.ts'
@@ -85,7 +85,7 @@ export class OwnKeys {
   async create(form: z.output<typeof newKeyForm>, actor: Actor, { limits }: Pick<Config, 'limits'>) {
     const { account } = this.#keeper
     this.#checkGroup(form.group)
-    this.#checkLife(form.expires_at)
+    await this.#checkLife(form.expires_at)
     const { models, modelsOff } = restriction(form, null)
     const allowIps = form.allow_ips ?? null
     checkLocks({ models, allowIps }, form.confirm)
@@ -161,8 +161,8 @@ export class OwnKeys {
   }
 
   /** A key that has expired already would serve nobody. One that is there can be made to expire at once. */
-  #checkLife(expiresAtMs: number | null | undefined): void {
-    if (expiresAtMs == null || expiresAtMs > this.#deps.clock.now()) return
+  async #checkLife(expiresAtMs: number | null | undefined): Promise<void> {
+    if (expiresAtMs == null || expiresAtMs > (await storeNow(this.#deps))) return
     const expected = { zh: '将来的时间', en: 'a time to come' }
     throw new OperationError(
       'invalid',
