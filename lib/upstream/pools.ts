@@ -73,7 +73,8 @@ class Pieces extends Blob {
     super()
     this.size = chunks.reduce((sum, { length }) => sum + length, 0)
     for (const chunk of chunks)
-      for (let at = 0; at < chunk.length; at += H2_PIECE_BYTES) this.#pieces.push(chunk.subarray(at, at + H2_PIECE_BYTES))
+      for (let at = 0; at < chunk.length; at += H2_PIECE_BYTES)
+        this.#pieces.push(chunk.subarray(at, at + H2_PIECE_BYTES))
   }
 
   override stream(): ReturnType<Blob['stream']> {

@@ -162,19 +162,22 @@ t.test('who sees whose keys', async t => {
   t.equal((await token.call('keys.create', { account, body: { name: 'x', group: 'default' } })).code, 'scope')
 })
 
-t.test('the end of a new key is compared with the clock of the store, which may differ from this machine\'s', async t => {
-  const { house, owner, call } = await open(t)
-  for (const [aheadMs, livesMs, status] of [
-    [0, 1, 201],
-    [7_200_000, 3_600_000, 400],
-    [-7_200_000, -3_600_000, 201],
-  ] as const) {
-    house.store.now = async () => house.clock.now() + aheadMs
-    const expires_at = new Date(house.clock.now() + livesMs).toISOString()
-    const reply = await call(owner, 'keys.create', { body: { name: `k${aheadMs}`, group: 'default', expires_at } })
-    t.equal(reply.status, status, `${aheadMs}`)
-  }
-})
+t.test(
+  "the end of a new key is compared with the clock of the store, which may differ from this machine's",
+  async t => {
+    const { house, owner, call } = await open(t)
+    for (const [aheadMs, livesMs, status] of [
+      [0, 1, 201],
+      [7_200_000, 3_600_000, 400],
+      [-7_200_000, -3_600_000, 201],
+    ] as const) {
+      house.store.now = async () => house.clock.now() + aheadMs
+      const expires_at = new Date(house.clock.now() + livesMs).toISOString()
+      const reply = await call(owner, 'keys.create', { body: { name: `k${aheadMs}`, group: 'default', expires_at } })
+      t.equal(reply.status, status, `${aheadMs}`)
+    }
+  },
+)
 
 t.test('what is refused, and where', async t => {
   const { house, owner, call, create, change } = await open(t)
