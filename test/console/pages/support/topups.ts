@@ -92,9 +92,12 @@ export async function open(t: Test, name: keyof typeof PROVIDERS) {
 }
 
 export async function beginInPage({ page }: Visitor, house: House, amount: string, pay: string): Promise<Order> {
+  const orderOf = (url: URL) => url.searchParams.get('order')
+  const before = orderOf(new URL(page.url()))
   await page.fill('#amount', amount)
   await page.getByRole('button', { name: pay }).click()
-  await page.waitForURL(url => url.search.includes('order=T') || url.origin !== new URL(house.url).origin)
+  // the order of before stays in the address until there is another
+  await page.waitForURL(url => orderOf(url) !== before || url.origin !== new URL(house.url).origin)
   const order = (await house.store.pay.orders({ limit: 1 }))[0] as Order
   if (order.shown?.redirect != null && order.shown.qr == null) {
     // the press has led to the provider, in this tab; who comes back finds the order
