@@ -3,7 +3,6 @@
  * caller is told of any failure. Pages act on the codes; people read the texts. What an operation refuses has the name of its
  * fault as code.
  */
-
 import { conflictOf, OperationError, type OperationFault } from '../operations/error.ts'
 import { SignedOut, StoreConflict, StoreUnavailable } from '../store/base/errors.ts'
 import type { Language, Words } from '../base/people.ts'

@@ -2,7 +2,6 @@
  * KeyStore. A key's purse counts all that it spends; a cap for ever is the credit of that purse (see `books/purses.ts`).
  * A deleted key keeps its row, because usage rows refer to it by id.
  */
-
 import type { Account, Key } from '../../terms/records.ts'
 import type { Micro } from '../../base/money.ts'
 import { type Act, MAKES_KEYS, type Role } from '../../base/people.ts'

@@ -4,7 +4,6 @@
  * Nothing in this program changes or deletes a line, but for the addresses of people, which are forgotten after a time. A user
  * stands there by id, and the name is looked up when a line is read: who is deleted leaves none behind.
  */
-
 import type { Table } from './tables.ts'
 import type { Act, Actor } from '../../base/people.ts'
 import { isDeepStrictEqual } from 'node:util'

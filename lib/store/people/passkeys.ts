@@ -3,7 +3,6 @@
  * was made for: one that nobody answers leaves nothing in the store, and any gateway of the store knows one of another. Its answer is
  * written down, in the transaction in which it counts, so that there is no second one.
  */
-
 import { hashOf } from '../../base/secrets.ts'
 import { publicId } from '../../base/ids.ts'
 import type { Act, Person } from '../../base/people.ts'
