@@ -13,6 +13,7 @@ import { readJournal, recordOf } from '../support/journal.ts'
 import { kept } from '../support/kept.ts'
 import { seeded } from '../support/random.ts'
 import { fund, memoryStore, settlement, usageRow } from '../support/store.ts'
+import { until } from '../support/wait.ts'
 
 const nextId = idMaker(() => Date.now())
 const log = { info() {}, warn() {}, error() {} }
@@ -167,7 +168,8 @@ t.test('at its bound the journal takes no new requests, and drops nothing', asyn
   t.notOk(ledger.accepting)
   await ledger.flush()
   t.equal(await balance(store, account.id), 999_990)
-  t.ok(ledger.accepting, 'and takes them again when the store has everything')
+  // the full file goes when the one that follows it has been made, in the background
+  await until('it takes them again when the store has everything', () => ledger.accepting)
   await ledger.stop()
   await store.close()
 })
