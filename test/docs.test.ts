@@ -1,8 +1,9 @@
 /** Lists of the pages against the code that they tell about, where no test beside that code does it. */
 import { readdirSync, readFileSync } from 'node:fs'
 import t from 'tap'
-import { CLIENT_PROTOCOLS, PROTOCOLS, protocolRow } from '../lib/protocols/table.ts'
-import { BASES, ENDS } from '../lib/terms/records.ts'
+import { CLIENT_PROTOCOLS, PROTOCOLS } from '../lib/protocols/names.ts'
+import { protocolRow } from '../lib/protocols/table.ts'
+import { BASES, ENDS } from '../lib/terms/usage-row.ts'
 
 const read = (file: string): string => readFileSync(new URL(`../${file}`, import.meta.url), 'utf8')
 const all = (text: string, pattern: RegExp): string[] => [...text.matchAll(pattern)].map(found => found[1] as string)

@@ -22,8 +22,8 @@ const FORBIDDEN: [rooms: string, to: RegExp, why: string][] = [
   ],
   [
     'operations',
-    /^lib\/(access|channels|pricing|protocols|upstream|exchange)\//,
-    'operations work on the store, not on requests',
+    /^lib\/(access|channels|pricing|protocols(?!\/(names|words\/usage)\.ts)|upstream|exchange)\//,
+    'operations work on the store, not on requests, of which they know names: of protocols and of what usage consists of',
   ],
   [names.map(topOf).join(' '), /^(test|bench)\//, 'the product does not need its tests'],
 ]

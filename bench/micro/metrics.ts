@@ -1,7 +1,8 @@
 /** Bench of lib/terms/metrics.ts: what one request counts when it ends. */
 import { deepEqual } from 'node:assert/strict'
 import type * as MetricsModule from '../../lib/terms/metrics.ts'
-import type { Protocol, UsageRow } from '../../lib/terms/records.ts'
+import type { Protocol } from '../../lib/protocols/names.ts'
+import type { UsageRow } from '../../lib/terms/usage-row.ts'
 import { type Random, withSeed } from '../../test/support/random.ts'
 import { usageRow } from '../../test/support/store.ts'
 import { MODELS } from '../parts/store-rows.ts'

@@ -12,7 +12,7 @@ import type { Param } from '../../lib/store/base/driver.ts'
 import { sumsOf, USAGE_SUMS } from '../../lib/store/usage/sums.ts'
 import { INSERTED_COLUMNS, toBook, usageValues, USAGE_LOG } from '../../lib/store/usage/rows.ts'
 import { indexName } from '../../lib/store/base/tables.ts'
-import type { UsageRow } from '../../lib/terms/records.ts'
+import type { UsageRow } from '../../lib/terms/usage-row.ts'
 import { type Books, rows } from './store-rows.ts'
 
 export const FILL_FROM_MS = Date.UTC(2026, 0, 1)

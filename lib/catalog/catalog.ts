@@ -16,14 +16,8 @@ import {
   validate,
 } from '../config/yaml.ts'
 import { SEARCH_SUFFIX } from '../protocols/words/server-tools.ts'
-import {
-  CATALOG_KINDS,
-  type CatalogKind,
-  type Channel,
-  type Group,
-  type Model,
-  type Protocol,
-} from '../terms/records.ts'
+import type { Protocol } from '../protocols/names.ts'
+import { CATALOG_KINDS, type CatalogKind, type Channel, type Group, type Model } from '../terms/records.ts'
 import { CERTIFICATES, CREDENTIAL_NAMES, keyProblem, readCertificates } from './channel-schema.ts'
 import {
   addressProblem,

@@ -5,7 +5,7 @@ import { parseMillionths } from '../base/money.ts'
 import * as kind from '../config/scalars.ts'
 import { oneOfThese, type Path } from '../config/yaml.ts'
 import { CONTAINER_SIZES } from '../protocols/words/server-tools.ts'
-import { FEES, TOKEN_CLASSES } from '../terms/records.ts'
+import { FEES, TOKEN_CLASSES } from '../protocols/words/usage.ts'
 
 const MOST_TOKENS = 1_000_000_000
 const MOST_LISTS = 8

@@ -2,7 +2,7 @@
 import { decimal, type Micro } from '../base/money.ts'
 import { namesReserved } from '../base/reserved-addresses.ts'
 import { secretHeaders } from '../base/secrets.ts'
-import { PROTOCOLS } from '../protocols/table.ts'
+import { PROTOCOLS } from '../protocols/names.ts'
 import type { Channel, ChannelKey, Group, Model, OverList, Price, PriceList, SetLimit } from '../terms/records.ts'
 import { regionProblem, credentialTextOf } from './channel-schema.ts'
 import type { CatalogForm } from './schema.ts'

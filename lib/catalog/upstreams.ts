@@ -13,7 +13,8 @@ import {
   type KindName,
 } from '../protocols/words/kinds.ts'
 import { type AtKind, type OtherForm, type ProviderHeaders, SAME_HEADERS } from '../protocols/protocol.ts'
-import { FORMS, PROTOCOLS, type Protocol, protocolRow } from '../protocols/table.ts'
+import { FORMS, type Protocol, PROTOCOLS } from '../protocols/names.ts'
+import { protocolRow } from '../protocols/table.ts'
 import type { Channel } from '../terms/records.ts'
 
 export { kindLike }

@@ -4,7 +4,7 @@
  * `{model}`, and the model's name as one step of a path in that of `{step}`. The page Connect, the dialogs of keys and the docs use these rows.
  */
 import type { Words } from '../base/people.ts'
-import type { Protocol } from '../terms/records.ts'
+import type { Protocol } from '../protocols/names.ts'
 import type { Syntax } from '../../web/shared/fill.ts'
 import { AI_SDK_PROGRAMS, ANTHROPIC_PROGRAMS, CURL_COMMANDS, GOOGLE_PROGRAMS, OPENAI_PROGRAMS } from './programs.ts'
 

@@ -3,7 +3,7 @@
  * follows from the rows that route them; a test compares the two.
  */
 import type { Words } from '../base/people.ts'
-import type { Protocol } from '../terms/records.ts'
+import type { Protocol } from '../protocols/names.ts'
 
 export interface ApiParameter {
   name: string

@@ -11,7 +11,7 @@ import type {
   PublicCatalogue,
 } from '../operations/catalogue/public-catalogue.ts'
 import { reasonWords } from '../operations/usage/words.ts'
-import type { Protocol } from '../terms/records.ts'
+import type { Protocol } from '../protocols/names.ts'
 
 /** The addresses at which clients reach the gateway, without a slash at the end. */
 interface PublicUrls {

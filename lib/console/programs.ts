@@ -3,7 +3,7 @@
  * protocol, each of which makes one request and prints what came of it. They are data of the table of clients, and examples of the
  * reference of the models' API.
  */
-import type { Protocol } from '../terms/records.ts'
+import type { Protocol } from '../protocols/names.ts'
 import type { Syntax } from '../../web/shared/fill.ts'
 import { requestText } from '../../web/shared/literal.ts'
 

@@ -7,7 +7,8 @@ import type { Placement, ClientPath } from '../protocols/protocol.ts'
 import { credentialOf, headerOf } from './record/request.ts'
 import type { Exchange } from './record/exchange.ts'
 import type { Action, Endpoint, Target } from '../terms/target.ts'
-import { FORMS, type Protocol, protocolOf, protocolRow } from '../protocols/table.ts'
+import { FORMS, type Protocol } from '../protocols/names.ts'
+import { protocolOf, protocolRow } from '../protocols/table.ts'
 
 /** The parts of an exchange by which its endpoint is found. */
 type Asked = Pick<Exchange, 'method' | 'path' | 'query' | 'req' | 'world'>

@@ -9,14 +9,18 @@ import { invariant } from '../base/assert.ts'
 import type { AskedTool, UsedTool } from '../protocols/words/server-tools.ts'
 import {
   type CountedKind,
+  type Fee,
   inputOf,
+  isByPiece,
   NO_TIERS,
   type PictureKind,
   type TierNames,
+  type TokenClass,
   UNSAID,
-  isByPiece,
+  type Usage,
 } from '../protocols/words/usage.ts'
-import type { Fee, Line, TokenClass, Usage, Channel } from '../terms/records.ts'
+import type { Line } from '../terms/usage-row.ts'
+import type { Channel } from '../terms/records.ts'
 import { type List, ModelPrice, reportedElse, type AppliedTier, piecesOf } from './model-price.ts'
 import { type Micro, micro } from '../base/money.ts'
 

@@ -7,9 +7,19 @@
  * above a bound are taken off the dearest class first. The price list is the one that what remains reaches.
  */
 import type { Prompt, ToolUses } from '../protocols/requests/facts.ts'
+import type { Protocol } from '../protocols/names.ts'
 import { protocolRow } from '../protocols/table.ts'
-import { INPUT_CLASSES, inputOf, OUTPUT_CLASSES, outputOf, MOST_TOKENS } from '../protocols/words/usage.ts'
-import { type Model, noUsage, type Protocol, type TokenClass, type Usage } from '../terms/records.ts'
+import {
+  INPUT_CLASSES,
+  inputOf,
+  MOST_TOKENS,
+  noUsage,
+  OUTPUT_CLASSES,
+  outputOf,
+  type TokenClass,
+  type Usage,
+} from '../protocols/words/usage.ts'
+import type { Model } from '../terms/records.ts'
 import { type BilledAnswer, costOfClasses, type BilledPart, type Priced } from './bill.ts'
 import { estimatedInput } from './hold.ts'
 

@@ -4,8 +4,9 @@
  * is for the answer, and what the answer has cost so far.
  */
 import type { Micro } from '../base/money.ts'
+import type { Protocol } from '../protocols/names.ts'
 import { protocolRow } from '../protocols/table.ts'
-import type { Model, Protocol } from '../terms/records.ts'
+import type { Model } from '../terms/records.ts'
 import { type Factor, MILLIONTHS, amountOfBigPico, isExact, roundDown, roundUp, type Priced } from './bill.ts'
 import { type Rates, type Classes, type List, mostPieces, type ModelPrice } from './model-price.ts'
 import type { Prompt, ToolUses } from '../protocols/requests/facts.ts'

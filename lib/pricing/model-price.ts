@@ -2,18 +2,15 @@
  * The price of one model, compiled: for each of its lists (the base list, and one for each entry of `over`) the price of
  * every class of tokens and of every fee, so that nothing has to be looked up in parents when an answer is charged.
  */
+import type { OverList, Price, TokenPrices, PriceList, Sizes, Model } from '../terms/records.ts'
 import {
-  type OverList,
-  type Price,
+  type Fee,
+  type PictureKind,
+  type TierNames,
   TOKEN_CLASSES,
   type TokenClass,
-  type TokenPrices,
-  type Fee,
-  type PriceList,
-  type Sizes,
-  type Model,
-} from '../terms/records.ts'
-import type { PictureKind, TierNames, ToolFee } from '../protocols/words/usage.ts'
+  type ToolFee,
+} from '../protocols/words/usage.ts'
 import type { AskedTool, UsedTool } from '../protocols/words/server-tools.ts'
 
 /** The class whose price a class without its own takes; null = it is free then. */

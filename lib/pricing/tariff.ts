@@ -9,19 +9,19 @@
 import type { Micro } from '../base/money.ts'
 import type { Prompt } from '../protocols/requests/facts.ts'
 import type { AskedTool, UsedTool } from '../protocols/words/server-tools.ts'
+import type { Protocol } from '../protocols/names.ts'
 import { protocolRow } from '../protocols/table.ts'
-import type { PictureKind, PriceLine, TierNames } from '../protocols/words/usage.ts'
 import {
-  FEES,
-  type Group,
-  type Model,
-  type Price,
-  type Protocol,
-  TOKEN_CLASSES,
   type Fee,
+  FEES,
+  type PictureKind,
+  type PriceLine,
+  type TierNames,
+  TOKEN_CLASSES,
   type TokenClass,
   type ToolFee,
-} from '../terms/records.ts'
+} from '../protocols/words/usage.ts'
+import type { Group, Model, Price } from '../terms/records.ts'
 import {
   amountOf,
   type Factor,

@@ -1,7 +1,8 @@
 /** Rules about what models cost, and about factors on it. Amounts are in micro-CNY, token prices per million tokens. */
 import { protocolRow } from '../protocols/table.ts'
 import { decimal } from '../base/money.ts'
-import { type Model, type Price, TOKEN_CLASSES } from '../terms/records.ts'
+import { TOKEN_CLASSES } from '../protocols/words/usage.ts'
+import type { Model, Price } from '../terms/records.ts'
 import { COMPARED, publicPrice, type Range } from './public-prices.ts'
 import { type Found, inRow, type Rule } from './rule.ts'
 import { isText, type Sight } from './sight.ts'

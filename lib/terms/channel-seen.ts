@@ -1,6 +1,7 @@
 /** What serving processes know of a channel, for operators: why it rests, what failed there lately, and what a request of our own finds. */
 import type { MoneyLeft } from '../protocols/words/kinds.ts'
-import type { BreakerState, Protocol } from './records.ts'
+import type { Protocol } from '../protocols/names.ts'
+import type { BreakerState } from './records.ts'
 
 /**
  * Why a request got no answer. `dns`: its name has no address; `connect`: nothing takes the connection; `tls`: the certificate or

@@ -8,7 +8,9 @@ import type { Aggregator, MetricObjectWithValues, Registry } from 'prom-client'
 import { VERSION } from '../base/version.ts'
 import type { BalanceState } from './channel-seen.ts'
 import { GONE_OUTCOMES, METRICS, type MetricRow, READ_ON_ENDS, UNCOVERED_OUTCOMES } from './metric-rows.ts'
-import { BASES, type BreakerState, type ChannelState, TOKEN_CLASSES, type UsageRow } from './records.ts'
+import { TOKEN_CLASSES } from '../protocols/words/usage.ts'
+import { BASES, type UsageRow } from './usage-row.ts'
+import type { BreakerState, ChannelState } from './records.ts'
 import { gaugeOfEach, PayTallies, PictureTallies, plainGauge, type Sample, talliesOf } from './tallies.ts'
 
 /** State that other parts of the program keep. Each function is called when the metrics are read. */

@@ -1,28 +1,14 @@
 /**
- * The records that all rooms share: accounts, keys, groups, models, prices, channels, limits and usage rows. They know nothing of SQL
- * or HTTP.
+ * The records that all rooms share: accounts, keys, groups, models, prices, channels and limits. They know nothing of SQL or
+ * HTTP.
  */
 import { formatMicro, type Micro } from '../base/money.ts'
 import { type Every, type Period, periodAt } from '../base/periods.ts'
 import type { KindName, SearchReports } from '../protocols/words/kinds.ts'
 import type { MaximumName, Thoughts } from '../protocols/words/maxima.ts'
 import type { ContainerSize } from '../protocols/words/server-tools.ts'
-import type { Protocol } from '../protocols/table.ts'
+import type { Protocol } from '../protocols/names.ts'
 import type { TokenClass } from '../protocols/words/usage.ts'
-
-export { CLIENT_PROTOCOLS, FORMS, PROTOCOLS, type Protocol, TEXT_PROTOCOLS } from '../protocols/table.ts'
-export {
-  FEES,
-  type Fee,
-  isByPiece,
-  isToolFee,
-  noUsage,
-  TOKEN_CLASSES,
-  type TokenClass,
-  type ToolFee,
-  type Usage,
-} from '../protocols/words/usage.ts'
-export * from './usage-row.ts'
 
 /** The kinds of rows of the catalogue. */
 export const CATALOG_KINDS = ['groups', 'models', 'channels', 'accounts', 'keys'] as const

@@ -3,7 +3,7 @@
  * names one. These are the types only; `lib/exchange/paths.ts` holds the endpoints and finds the one that a path means.
  */
 import type { ClientPath, Placement } from '../protocols/protocol.ts'
-import type { Protocol } from '../protocols/table.ts'
+import type { Protocol } from '../protocols/names.ts'
 
 export type Action = ClientPath['action'] | 'models' | 'model' | 'hello' | 'generation' | 'estimate' | FundsAction
 

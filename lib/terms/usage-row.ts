@@ -1,7 +1,7 @@
 /** The usage row: one request that reached an upstream, as it is billed, with its receipt. */
 import { isAttemptId } from '../base/ids.ts'
 import type { Micro } from '../base/money.ts'
-import type { Protocol } from '../protocols/table.ts'
+import type { Protocol } from '../protocols/names.ts'
 import type { Fee, TokenClass, ToolFee, Usage } from '../protocols/words/usage.ts'
 
 /**

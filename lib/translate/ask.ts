@@ -4,7 +4,7 @@
  * from body to body and never decoded, so that numbers, escapes and lone surrogates arrive as they were sent.
  */
 import type { Facts } from '../protocols/requests/facts.ts'
-import type { Protocol } from '../protocols/table.ts'
+import type { Protocol } from '../protocols/names.ts'
 import type { Effort } from '../terms/records.ts'
 import type { Losses, Opaque, RenamedTools } from './events.ts'
 import type { JsonText, Literal } from './json/literal.ts'
@@ -181,8 +181,6 @@ export interface Search {
  * knows; the others are providers of chat completions. null = it cannot search.
  */
 export type SearchWords = 'own' | 'plain' | 'zhipu' | 'dashscope' | 'openrouter' | null
-
-export { EFFORTS, type Effort } from '../terms/records.ts'
 
 export interface Thinking {
   mode: 'unset' | 'off' | 'on'

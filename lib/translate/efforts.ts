@@ -1,5 +1,6 @@
 /** How much a model shall think, in the words of each protocol: efforts, or a budget of tokens. */
-import { EFFORTS, type Effort, type Thinking, type TranslationTarget } from './ask.ts'
+import { type Effort, EFFORTS } from '../terms/records.ts'
+import type { Thinking, TranslationTarget } from './ask.ts'
 
 const BUDGETS: readonly (readonly [Effort, number])[] = [
   ['minimal', 1024],

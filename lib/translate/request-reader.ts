@@ -1,15 +1,6 @@
 /** What readers of requests share: a body as a tree, a table of its members, and those that all of them know. */
-import {
-  type Ask,
-  type AskHead,
-  type CacheLife,
-  type Choice,
-  EFFORTS,
-  type Effort,
-  type FunctionTool,
-  type MediaPart,
-  type TextPart,
-} from './ask.ts'
+import { type Effort, EFFORTS } from '../terms/records.ts'
+import type { Ask, AskHead, CacheLife, Choice, FunctionTool, MediaPart, TextPart } from './ask.ts'
 import { type LossWord, Untranslatable } from './events.ts'
 import type { JsonText } from './json/literal.ts'
 import { ManyValues, ShortBody } from './json/short-body.ts'

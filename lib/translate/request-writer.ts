@@ -2,7 +2,8 @@
  * What writers of requests share: names of tools, what is lost because the target does not take it, and how much a model shall think, as
  * one word.
  */
-import type { Ask, CacheLife, Choice, Effort, Sampling, Search, Tool, TranslationTarget, Written } from './ask.ts'
+import type { Effort } from '../terms/records.ts'
+import type { Ask, CacheLife, Choice, Sampling, Search, Tool, TranslationTarget, Written } from './ask.ts'
 import { nearestEffort, wantedEffort } from './efforts.ts'
 import { type Losses, type Opaque, Untranslatable } from './events.ts'
 import { asFunction } from './freeform.ts'

@@ -6,7 +6,8 @@
 import { randomUUID } from 'node:crypto'
 import type { BodyRule, RuleScan } from '../protocols/requests/edits.ts'
 import type { Facts } from '../protocols/requests/facts.ts'
-import { type Protocol, protocolRow } from '../protocols/table.ts'
+import type { Protocol } from '../protocols/names.ts'
+import { protocolRow } from '../protocols/table.ts'
 import { noUsage } from '../protocols/words/usage.ts'
 import type { Ask, AskHead, TranslatedRequest, TranslationTarget, Written } from './ask.ts'
 import {

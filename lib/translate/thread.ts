@@ -6,7 +6,7 @@
  */
 import { availableParallelism } from 'node:os'
 import { ThreadEnded, WorkerThread } from '../base/worker-thread.ts'
-import type { Protocol } from '../terms/records.ts'
+import type { Protocol } from '../protocols/names.ts'
 import type { ReaderOptions, WriterOptions, WrittenAnswer } from './events.ts'
 import type { TranslatedRequest, AskHead, TranslationTarget } from './ask.ts'
 

@@ -1,6 +1,7 @@
 /** A channel of the catalogue and its keys in the form that requests need, with all that follows from the catalogue's row. */
 import { hash as digest } from 'node:crypto'
-import { type Channel, type ChannelKey, FORMS, type Protocol } from '../terms/records.ts'
+import { FORMS, type Protocol } from '../protocols/names.ts'
+import type { Channel, ChannelKey } from '../terms/records.ts'
 import { type OutputBounds, outputBounds } from '../protocols/words/maxima.ts'
 import {
   type UpstreamCredential,

@@ -4,7 +4,8 @@
  */
 import { MODEL_DEFAULTS } from '../catalog/schema.ts'
 import { compileTariff, type OfferedPrice } from '../pricing/tariff.ts'
-import type { Group, Model, Price, Protocol } from '../terms/records.ts'
+import type { Protocol } from '../protocols/names.ts'
+import type { Group, Model, Price } from '../terms/records.ts'
 import type { World } from './world.ts'
 
 export type { OfferedPrice } from '../pricing/tariff.ts'

@@ -3,14 +3,8 @@
  * compiled from the catalogue when a world is built, and never changes.
  */
 import type { Catalog } from '../store/catalogue/catalogue.ts'
-import {
-  type Channel,
-  CLIENT_PROTOCOLS,
-  isOffline,
-  type Model,
-  type Protocol,
-  type ModelEffort,
-} from '../terms/records.ts'
+import { CLIENT_PROTOCOLS, type Protocol } from '../protocols/names.ts'
+import { type Channel, isOffline, type Model, type ModelEffort } from '../terms/records.ts'
 import { type TranslationTarget, plainTarget } from '../translate/ask.ts'
 import { TRANSLATED, translatedRow, translatedUpstream } from '../translate/table.ts'
 import { CompiledChannel, type UpstreamConnection } from './compiled-channel.ts'

@@ -2,7 +2,8 @@
 // The bug behind these rows: a channel taken from others.
 import t from 'tap'
 import { Breaker, type AttemptOutcome } from '../../lib/channels/breaker.ts'
-import { CLIENT_PROTOCOLS, protocolRow } from '../../lib/protocols/table.ts'
+import { CLIENT_PROTOCOLS } from '../../lib/protocols/names.ts'
+import { protocolRow } from '../../lib/protocols/table.ts'
 import { modelsPath } from '../../lib/upstream/own-request.ts'
 import { KEY, OTHER_KEY, open, POOR_KEY, type Scene } from '../exchange/support/gateway.ts'
 import { answers, document, says } from '../exchange/support/speech.ts'

@@ -1,6 +1,6 @@
 /** What is asked of every tool through every upstream, and what must come of it. */
 import { fieldsOf } from '../../lib/protocols/json/text.ts'
-import type { Protocol } from '../../lib/protocols/table.ts'
+import type { Protocol } from '../../lib/protocols/names.ts'
 import type { Served } from '../../tools/simulator/books.ts'
 import { KEY, POOR_KEY } from '../support/gateway.ts'
 import type { Ran } from './session.ts'

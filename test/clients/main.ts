@@ -7,7 +7,7 @@
  * into docs/clients.md. Exits 1 when a run fails or a tool sends no request. A tool that cannot be installed on this machine is named, and left out.
  */
 import { readFileSync, writeFileSync } from 'node:fs'
-import type { Protocol } from '../../lib/protocols/table.ts'
+import type { Protocol } from '../../lib/protocols/names.ts'
 import { startGateway, testCatalog } from '../support/gateway.ts'
 import { scriptOptions } from '../support/script.ts'
 import { asItShould, type Case, casesOf, SEARCH_PRICE } from './cases.ts'

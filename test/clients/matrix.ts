@@ -1,5 +1,5 @@
 /** The table of docs/clients.md, which the run writes. */
-import type { Protocol } from '../../lib/protocols/table.ts'
+import type { Protocol } from '../../lib/protocols/names.ts'
 import { CASES, type Case, casesOf } from './cases.ts'
 import type { Tool } from './tool.ts'
 

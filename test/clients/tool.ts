@@ -1,6 +1,6 @@
 /** What the script has to know of a coding tool: where its package is, how it is started, and what its output means. */
 import type { IncomingHttpHeaders } from 'node:http'
-import type { Protocol } from '../../lib/protocols/table.ts'
+import type { Protocol } from '../../lib/protocols/names.ts'
 
 /** One run of a tool, in folders of its own. */
 export interface Session {

@@ -3,7 +3,7 @@ import t, { type Test } from 'tap'
 import { asks, FOUR, type Four, NEXT, SEEN, SENT, streamed, TEXT, whole } from './support/four.ts'
 import { HEADERS, MODEL, NOTHING_LEFT, open, type Scene } from './support/gateway.ts'
 import { until } from '../support/wait.ts'
-import { PROTOCOLS } from '../../lib/terms/records.ts'
+import { PROTOCOLS } from '../../lib/protocols/names.ts'
 import { randomCosts } from './support/random-costs.ts'
 import type { Script } from './support/upstream.ts'
 

@@ -2,7 +2,7 @@
 import t from 'tap'
 import { dryRun, type Trial } from '../../lib/exchange/dry-run.ts'
 import { hashOf } from '../../lib/base/secrets.ts'
-import { CLIENT_PROTOCOLS } from '../../lib/terms/records.ts'
+import { CLIENT_PROTOCOLS } from '../../lib/protocols/names.ts'
 import { SETUP } from '../support/store.ts'
 import { KEY, MODEL, NOTHING_LEFT, OTHER_KEY, open, POOR_KEY } from './support/gateway.ts'
 

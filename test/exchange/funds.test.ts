@@ -2,7 +2,7 @@
 import t, { type Test } from 'tap'
 import { timeOfId } from '../../lib/base/ids.ts'
 import { PUBLISHED } from '../../lib/exchange/paths.ts'
-import { PROTOCOLS } from '../../lib/terms/records.ts'
+import { PROTOCOLS } from '../../lib/protocols/names.ts'
 import { micro } from '../../lib/base/money.ts'
 import { accountPurse, keyPurse } from '../../lib/store/books/purses.ts'
 import { SETUP } from '../support/store.ts'

@@ -2,7 +2,7 @@ import t from 'tap'
 import { findTarget } from '../../lib/exchange/paths.ts'
 import { passedQuery, queryKey } from '../../lib/exchange/record/request.ts'
 import type { Placement } from '../../lib/protocols/protocol.ts'
-import type { Protocol } from '../../lib/terms/records.ts'
+import type { Protocol } from '../../lib/protocols/names.ts'
 
 interface Sent {
   key?: Placement

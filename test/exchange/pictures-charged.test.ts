@@ -5,8 +5,8 @@
 // The bug behind these rows: pictures given away.
 import t from 'tap'
 import type { Meter } from '../../lib/protocols/answers/meter.ts'
+import type { Protocol } from '../../lib/protocols/names.ts'
 import { protocolRow } from '../../lib/protocols/table.ts'
-import type { Protocol } from '../../lib/terms/records.ts'
 import { NOTHING_LEFT, type Options, open } from './support/gateway.ts'
 import { document, SPEECH } from './support/speech.ts'
 import type { Script } from './support/upstream.ts'

@@ -1,6 +1,7 @@
 /** Reports by chance to requests by chance, by what an oracle says of both: what is charged, what is disputed, and never less than was counted. */
 import t from 'tap'
-import { noUsage, type Price, type Usage } from '../../lib/terms/records.ts'
+import { noUsage, type Usage } from '../../lib/protocols/words/usage.ts'
+import type { Price } from '../../lib/terms/records.ts'
 import { priceOfClass, slowCharge, slowCost } from '../pricing/oracle.ts'
 import { type Random, seeded } from '../support/random.ts'
 import { HEADERS, MODEL, NOTHING_LEFT, open, PATHS } from './support/gateway.ts'

@@ -4,7 +4,8 @@
  */
 // The bug behind these rows: a tier that was not read.
 import t from 'tap'
-import { CLIENT_PROTOCOLS, FORMS, protocolOf } from '../../lib/protocols/table.ts'
+import { CLIENT_PROTOCOLS, FORMS } from '../../lib/protocols/names.ts'
+import { protocolOf } from '../../lib/protocols/table.ts'
 import { HEADERS, NOTHING_LEFT, open } from './support/gateway.ts'
 
 const FORM = 'multipart/form-data; boundary=b'

@@ -2,7 +2,8 @@
 // The bug behind these rows: upstreams that could not be reached.
 import { readFileSync } from 'node:fs'
 import t, { type Test } from 'tap'
-import { type Protocol, protocolRow } from '../../lib/protocols/table.ts'
+import type { Protocol } from '../../lib/protocols/names.ts'
+import { protocolRow } from '../../lib/protocols/table.ts'
 import { parseCatalog } from '../../lib/catalog/catalog.ts'
 import { PROVIDERS, type Provider } from '../../lib/catalog/upstreams.ts'
 import { KIND_NAMES, type KindName } from '../../lib/catalog/upstreams.ts'

@@ -15,8 +15,7 @@ import {
 } from '../../lib/operations/usage/usage.ts'
 import { boundOf } from '../../lib/operations/usage/totals.ts'
 import { accountPurse } from '../../lib/store/books/purses.ts'
-import { outcomeOf } from '../../lib/terms/usage-row.ts'
-import type { UsageRow } from '../../lib/terms/records.ts'
+import { outcomeOf, type UsageRow } from '../../lib/terms/usage-row.ts'
 import { newKey, SETUP, settlement, usageRow } from '../support/store.ts'
 import { DAY_MS, NOW_MS, open, refusalOf } from './own-support.ts'
 

@@ -12,8 +12,17 @@ import {
 } from '../../lib/pricing/bound.ts'
 import type { BilledAnswer, Tariff } from '../../lib/pricing/tariff.ts'
 import { type Prompt, textOnly } from '../../lib/protocols/requests/facts.ts'
-import { INPUT_CLASSES, inputOf, NO_TIERS, OUTPUT_CLASSES, outputOf, UNSAID } from '../../lib/protocols/words/usage.ts'
-import type { Price, TokenClass, Usage } from '../../lib/terms/records.ts'
+import {
+  INPUT_CLASSES,
+  inputOf,
+  NO_TIERS,
+  OUTPUT_CLASSES,
+  outputOf,
+  type TokenClass,
+  UNSAID,
+  type Usage,
+} from '../../lib/protocols/words/usage.ts'
+import type { Price } from '../../lib/terms/records.ts'
 import { type Random, seeded } from '../support/random.ts'
 import { priceOfClass, slowCharge, slowCost } from './oracle.ts'
 import { randomPrice, randomUsage, upTo } from './random-prices.ts'

@@ -1,7 +1,8 @@
 /** What people are told that a model costs, against what answers are charged. */
 import t from 'tap'
 import type { OfferedList } from '../../lib/pricing/tariff.ts'
-import type { Fee, Price, TokenClass } from '../../lib/terms/records.ts'
+import type { Fee, TokenClass } from '../../lib/protocols/words/usage.ts'
+import type { Price } from '../../lib/terms/records.ts'
 import { type Random, seeded } from '../support/random.ts'
 import { randomPrice, upTo } from './random-prices.ts'
 import { cny, MILLION, tariff, used } from './support.ts'

@@ -2,7 +2,8 @@
  * The rules of charging, written down a second time, slowly and in whole numbers of any size, from their text alone. It
  * knows nothing of lists that are compiled, of lines, or of plain numbers.
  */
-import { type Price, type PriceList, TOKEN_CLASSES, type TokenClass, type Usage } from '../../lib/terms/records.ts'
+import { TOKEN_CLASSES, type TokenClass, type Usage } from '../../lib/protocols/words/usage.ts'
+import type { Price, PriceList } from '../../lib/terms/records.ts'
 
 export interface Asked {
   tiers: { service: string | null; speed: string | null; geo: string | null }

@@ -1,5 +1,6 @@
 /** Prices, usages and words of requests and answers by chance, as the schema admits them. */
-import { FEES, noUsage, type OverList, type Price, TOKEN_CLASSES, type Usage } from '../../lib/terms/records.ts'
+import { FEES, noUsage, TOKEN_CLASSES, type Usage } from '../../lib/protocols/words/usage.ts'
+import type { OverList, Price } from '../../lib/terms/records.ts'
 import type { Random } from '../support/random.ts'
 
 const SIZES = ['default', '1024x1024', '1024x1024/high', '1024x1024/low', '1024x1536', '1024x1536/high', '2k/low']

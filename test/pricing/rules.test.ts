@@ -2,7 +2,8 @@
 import t from 'tap'
 import { Cost } from '../../lib/pricing/bill.ts'
 import { Tariff } from '../../lib/pricing/tariff.ts'
-import type { Price, Usage } from '../../lib/terms/records.ts'
+import type { Usage } from '../../lib/protocols/words/usage.ts'
+import type { Price } from '../../lib/terms/records.ts'
 import { cny, tariff, used } from './support.ts'
 
 const MILLION_TOKENS = 1e6

@@ -2,7 +2,8 @@
 import { compileTariff, type HeldRequest, type Tariff } from '../../lib/pricing/tariff.ts'
 import { textOnly } from '../../lib/protocols/requests/facts.ts'
 import { MODEL_DEFAULTS } from '../../lib/catalog/schema.ts'
-import { type Group, type Model, noUsage, type Price, type Usage } from '../../lib/terms/records.ts'
+import { noUsage, type Usage } from '../../lib/protocols/words/usage.ts'
+import type { Group, Model, Price } from '../../lib/terms/records.ts'
 
 export const MILLION = 1_000_000
 

@@ -1,7 +1,8 @@
 import t from 'tap'
 import { compileTariff, type HeldRequest } from '../../lib/pricing/tariff.ts'
 import { textOnly } from '../../lib/protocols/requests/facts.ts'
-import { type Model, noUsage, type Price, type Usage } from '../../lib/terms/records.ts'
+import { noUsage, type Usage } from '../../lib/protocols/words/usage.ts'
+import type { Model, Price } from '../../lib/terms/records.ts'
 import { cny, group, MILLION, model, request, tariff } from './support.ts'
 
 const ALPHA = {

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { USAGE_WORDS } from '../../lib/protocols/words/reports.ts'
-import type { Protocol } from '../../lib/terms/records.ts'
+import type { Protocol } from '../../lib/protocols/names.ts'
 import { cut, seeded } from '../support/random.ts'
 import type { Talking } from '../support/talking.ts'
 import { type Json, TOLD } from './answers-told.ts'

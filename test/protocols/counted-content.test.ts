@@ -1,8 +1,8 @@
 /** What an answer says counts, whatever it is: 120 KB of function-call arguments counted 0, as did code and pictures. */
 // The bug behind these rows: content that was not counted.
 import t from 'tap'
+import type { Protocol } from '../../lib/protocols/names.ts'
 import { protocolRow } from '../../lib/protocols/table.ts'
-import type { Protocol } from '../../lib/terms/records.ts'
 
 const WORDS = 'The quick brown fox says "hello" to 你好.\n'.repeat(20)
 const HALF = WORDS.slice(0, WORDS.length / 2)

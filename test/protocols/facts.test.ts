@@ -3,8 +3,8 @@ import t from 'tap'
 import type { Span, Facts, Prompt } from '../../lib/protocols/requests/facts.ts'
 import { askForUsage, editBody, mapModel } from '../../lib/protocols/requests/edits.ts'
 import { JsonScanner } from '../../lib/protocols/json/scanner.ts'
+import type { Protocol } from '../../lib/protocols/names.ts'
 import { protocolRow } from '../../lib/protocols/table.ts'
-import type { Protocol } from '../../lib/terms/records.ts'
 import { cut, json, jsonText, key, type Random, seeded, text } from '../support/random.ts'
 
 const scan = (chunks: Buffer[], protocol: Protocol = 'chat'): Facts | null => {

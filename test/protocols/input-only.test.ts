@@ -1,7 +1,8 @@
 /** Meters of the protocols that charge nothing but input: what each form of answer reports. */
 import t from 'tap'
+import type { Protocol } from '../../lib/protocols/names.ts'
 import { protocolRow } from '../../lib/protocols/table.ts'
-import { noUsage, type Protocol } from '../../lib/terms/records.ts'
+import { noUsage } from '../../lib/protocols/words/usage.ts'
 import { cut, seeded } from '../support/random.ts'
 
 const VECTOR = Array.from({ length: 3000 }, (_, i) => i / 7)

@@ -2,9 +2,10 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import t from 'tap'
 import type { Meter } from '../../lib/protocols/answers/meter.ts'
+import type { Protocol } from '../../lib/protocols/names.ts'
 import { protocolRow } from '../../lib/protocols/table.ts'
 import { Withholder } from '../../lib/protocols/answers/withhold.ts'
-import { noUsage, type Protocol, type Usage } from '../../lib/terms/records.ts'
+import { noUsage, type Usage } from '../../lib/protocols/words/usage.ts'
 import { cut, type Random, seeded } from '../support/random.ts'
 
 const feed = (meter: Meter, chunk: Buffer): void => meter.feed(chunk, chunk.toString('latin1'))

@@ -1,8 +1,8 @@
 /** Reads an answer with the meter of its protocol, for the tests of what meters read beside the text. */
 import type { Meter } from '../../lib/protocols/answers/meter.ts'
+import type { Protocol } from '../../lib/protocols/names.ts'
 import { protocolRow } from '../../lib/protocols/table.ts'
 import { noUsage } from '../../lib/protocols/words/usage.ts'
-import type { Protocol } from '../../lib/terms/records.ts'
 import type { Json } from './answers-told.ts'
 
 export function read(protocol: Protocol, events: boolean, chunks: readonly Buffer[], whole = true): Meter {

@@ -5,10 +5,10 @@
  */
 import { readdirSync, readFileSync } from 'node:fs'
 import type { AtKind, InOtherForm } from '../../lib/protocols/protocol.ts'
+import type { Protocol } from '../../lib/protocols/names.ts'
 import { protocolRow } from '../../lib/protocols/table.ts'
 import type { KindName } from '../../lib/protocols/words/kinds.ts'
 import type { UsageWord } from '../../lib/protocols/words/reports.ts'
-import type { Protocol } from '../../lib/terms/records.ts'
 import type { Json } from './answers-told.ts'
 
 export interface Recorded {

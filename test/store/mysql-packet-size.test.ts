@@ -7,7 +7,7 @@ import mysql from 'mysql2/promise'
 import t from 'tap'
 import { idAt } from '../../lib/base/ids.ts'
 import { openStore } from '../../lib/store/store.ts'
-import type { Line } from '../../lib/terms/records.ts'
+import type { Line } from '../../lib/terms/usage-row.ts'
 import { startMariadb } from '../support/mariadb.ts'
 import { fund, settlement, usageRow } from '../support/store.ts'
 

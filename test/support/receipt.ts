@@ -1,5 +1,5 @@
 /** The charge of a row, recomputed from its lines alone, in whole numbers of any size. */
-import type { UsageRow } from '../../lib/terms/records.ts'
+import type { UsageRow } from '../../lib/terms/usage-row.ts'
 
 const PIECES = ['image', 'web_search', 'request', 'second']
 const MILLION = 1_000_000n

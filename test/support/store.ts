@@ -14,7 +14,8 @@ import { DEFAULT_ZONE } from '../../lib/base/zone.ts'
 import { openSqlite } from '../../lib/store/engines/sqlite.ts'
 import type { NewKey } from '../../lib/store/accounts/key-rows.ts'
 import type { Settlement } from '../../lib/store/books/settlement.ts'
-import type { Channel, Limit, Account, Key, UsageRow } from '../../lib/terms/records.ts'
+import type { UsageRow } from '../../lib/terms/usage-row.ts'
+import type { Channel, Limit, Account, Key } from '../../lib/terms/records.ts'
 import { type Act, adminToken, COMMAND, FILE } from '../../lib/base/people.ts'
 
 /** Who tests act as, and the acts by which they make their rows. */

@@ -1,6 +1,6 @@
 import t from 'tap'
-import { type AttemptNote, type Line, TOKEN_CLASSES, type UsageRow } from '../../lib/terms/records.ts'
-import { detailText, readDetail } from '../../lib/terms/usage-row.ts'
+import { TOKEN_CLASSES } from '../../lib/protocols/words/usage.ts'
+import { type AttemptNote, detailText, type Line, readDetail, type UsageRow } from '../../lib/terms/usage-row.ts'
 import { seeded } from '../support/random.ts'
 
 const ROW: Pick<UsageRow, 'model' | 'priceVersion' | 'channel' | 'status'> = {

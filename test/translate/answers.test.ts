@@ -1,5 +1,6 @@
 import t from 'tap'
-import { type Protocol, protocolRow } from '../../lib/protocols/table.ts'
+import type { Protocol } from '../../lib/protocols/names.ts'
+import { protocolRow } from '../../lib/protocols/table.ts'
 import type { Usage } from '../../lib/protocols/words/usage.ts'
 import type { Translated } from '../../lib/translate/table.ts'
 import { type Random, seeded } from '../support/random.ts'

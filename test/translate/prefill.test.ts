@@ -1,6 +1,7 @@
 /** A conversation that ends with the assistant (prefill): the answer goes on where its text ends, or the request is refused by name. */
 import t from 'tap'
-import type { Channel, Protocol } from '../../lib/terms/records.ts'
+import type { Protocol } from '../../lib/protocols/names.ts'
+import type { Channel } from '../../lib/terms/records.ts'
 import type { TranslationTarget } from '../../lib/translate/ask.ts'
 import type { KindName } from '../../lib/protocols/words/kinds.ts'
 import { KINDS } from '../../lib/protocols/words/kinds.ts'

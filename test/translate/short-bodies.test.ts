@@ -4,8 +4,8 @@
  */
 import t from 'tap'
 import { type Facts, LONG_STRING_BYTES } from '../../lib/protocols/requests/facts.ts'
+import type { Protocol } from '../../lib/protocols/names.ts'
 import { protocolRow } from '../../lib/protocols/table.ts'
-import type { Protocol } from '../../lib/terms/records.ts'
 import { plainTarget } from '../../lib/translate/ask.ts'
 import { Untranslatable } from '../../lib/translate/events.ts'
 import { ManyValues, ShortBody } from '../../lib/translate/json/short-body.ts'

@@ -1,6 +1,6 @@
 /** Large bodies are translated by another thread: with the same result as here, in a queue that is bounded, and past a thread that dies. */
 import t from 'tap'
-import type { Protocol } from '../../lib/terms/records.ts'
+import type { Protocol } from '../../lib/protocols/names.ts'
 import type { Untranslatable } from '../../lib/translate/events.ts'
 import { issuerOf } from '../../lib/translate/opaque.ts'
 import { plainTarget } from '../../lib/translate/ask.ts'

@@ -2,7 +2,8 @@
  * What the simulator has served: totals of everything, and the last requests one by one. A test compares the gateway's
  * books with these. Usage counts as it was reported in bytes that were sent.
  */
-import { noUsage, type Protocol, type Usage } from '../../lib/terms/records.ts'
+import type { Protocol } from '../../lib/protocols/names.ts'
+import { noUsage, type Usage } from '../../lib/protocols/words/usage.ts'
 
 /**
  * How a request ended. `cut`: the simulator broke it off or ended it early on purpose. `gone`: the other side left

@@ -2,7 +2,7 @@
  * Makes an answer from a request and its directive: how many tokens of what it has, how it finishes, and what it used.
  */
 import { latest } from '../../lib/base/lru.ts'
-import { noUsage, type Usage } from '../../lib/terms/records.ts'
+import { noUsage, type Usage } from '../../lib/protocols/words/usage.ts'
 import { type Answer, type Ask, type Dialect, exampleOf } from './dialect.ts'
 import type { Directive } from './directive.ts'
 import type { InputTokens } from './prompt-cache.ts'

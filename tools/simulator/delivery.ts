@@ -4,7 +4,7 @@
  */
 import type { ServerResponse } from 'node:http'
 import type { Clock } from '../../lib/base/clock.ts'
-import type { Usage } from '../../lib/terms/records.ts'
+import type { Usage } from '../../lib/protocols/words/usage.ts'
 import type { End } from './books.ts'
 import type { Directive } from './directive.ts'
 import type { Frame } from './dialect.ts'

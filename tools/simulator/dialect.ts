@@ -3,7 +3,8 @@
  * a dialect has to do to speak one of them.
  */
 import { fieldsOf, isFields } from '../../lib/protocols/json/text.ts'
-import type { Protocol, Usage } from '../../lib/terms/records.ts'
+import type { Protocol } from '../../lib/protocols/names.ts'
+import type { Usage } from '../../lib/protocols/words/usage.ts'
 import type { Directive } from './directive.ts'
 import type { Block } from './prompt-cache.ts'
 

@@ -4,7 +4,7 @@
 import * as ROWS from './dialects/rows.ts'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { isFields } from '../../lib/protocols/json/text.ts'
-import type { Protocol } from '../../lib/terms/records.ts'
+import type { Protocol } from '../../lib/protocols/names.ts'
 import type { Books } from './books.ts'
 import { compose, ScriptedCalls, Times } from './compose.ts'
 import type { Answer, Ask, Dialect, Fields, Routed } from './dialect.ts'

@@ -4,7 +4,7 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Clock } from '../../lib/base/clock.ts'
-import type { Usage } from '../../lib/terms/records.ts'
+import type { Usage } from '../../lib/protocols/words/usage.ts'
 import type { Books, End } from './books.ts'
 import { Delivery } from './delivery.ts'
 import { type Answer, type Ask, Bytes, type Dialect, type Routed } from './dialect.ts'

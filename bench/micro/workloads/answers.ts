@@ -1,5 +1,5 @@
 /** Makes answers of upstreams, together with what a meter should find in them. */
-import { noUsage, type Usage } from '../../../lib/terms/records.ts'
+import { noUsage, type Usage } from '../../../lib/protocols/words/usage.ts'
 import { type Random, withSeed } from '../../../test/support/random.ts'
 import type { Talking } from '../../../test/support/talking.ts'
 import { piece } from './code.ts'

@@ -1,5 +1,5 @@
 /** Writes the same answer in each protocol, as an event stream and as a whole. */
-import type { Usage } from '../../../lib/terms/records.ts'
+import type { Usage } from '../../../lib/protocols/words/usage.ts'
 import type { Talking } from '../../../test/support/talking.ts'
 
 const MODEL = 'beta-4.7'

@@ -7,7 +7,8 @@ import { operation } from '../../api/operation.ts'
 import { MODEL_STATES } from '../../operations/catalogue/public-catalogue.ts'
 import * as kind from '../../config/scalars.ts'
 import { ROLES } from '../../base/people.ts'
-import { IMAGE_FORMS, CLIENT_PROTOCOLS } from '../../terms/records.ts'
+import { CLIENT_PROTOCOLS } from '../../protocols/names.ts'
+import { IMAGE_FORMS } from '../../terms/records.ts'
 import type { ConsoleDeps } from './shared.ts'
 
 /** Decimals without an exponent, as exact as prices are. */

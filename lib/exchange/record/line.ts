@@ -5,7 +5,7 @@
 import type { KeyEntry } from '../../access/keys.ts'
 import { logLine, quoted, quotedFromClient } from '../../base/log.ts'
 import { formatMicro } from '../../base/money.ts'
-import type { Protocol } from '../../terms/records.ts'
+import type { Protocol } from '../../protocols/names.ts'
 import type { Exchange, ListenerName } from './exchange.ts'
 import { addressOf } from './request.ts'
 import type { Services } from './services.ts'

@@ -4,7 +4,7 @@
  */
 import { fieldsOf, parse } from '../../protocols/json/text.ts'
 import type { OtherForm } from '../../protocols/protocol.ts'
-import type { Protocol } from '../../terms/records.ts'
+import type { Protocol } from '../../protocols/names.ts'
 import type { NotTranslated } from '../../translate/table.ts'
 import type { Candidate } from '../../world/table.ts'
 import type { Exchange, WrittenInForm } from './exchange.ts'

@@ -10,7 +10,7 @@
 import type { KeyEntry } from '../../access/keys.ts'
 import type { Claim, AttemptOutcome } from '../../channels/health.ts'
 import { HOPS, saysLoop } from '../../terms/hops.ts'
-import type { AttemptNote } from '../../terms/records.ts'
+import type { AttemptNote } from '../../terms/usage-row.ts'
 import { Attempt, type AttemptEvents, CredentialError } from '../../upstream/attempt.ts'
 import { namedRetryS } from '../../upstream/headers.ts'
 import type { Candidate } from '../../world/table.ts'

@@ -14,18 +14,10 @@ import type { CommitGroup, Hold } from '../../ledger/ledger.ts'
 import type { Bill, BilledAnswer, Tariff } from '../../pricing/tariff.ts'
 import type { Facts } from '../../protocols/requests/facts.ts'
 import { type UsedTool, withUnseen } from '../../protocols/words/server-tools.ts'
+import type { Protocol } from '../../protocols/names.ts'
 import { protocolRow } from '../../protocols/table.ts'
-import { type CountedKind, inputOf, NO_TIERS } from '../../protocols/words/usage.ts'
-import {
-  type Basis,
-  type End,
-  type Line,
-  noUsage,
-  type Protocol,
-  type RowCounts,
-  rowCounts,
-  type UsageRow,
-} from '../../terms/records.ts'
+import { type CountedKind, inputOf, NO_TIERS, noUsage } from '../../protocols/words/usage.ts'
+import { type Basis, type End, type Line, type RowCounts, rowCounts, type UsageRow } from '../../terms/usage-row.ts'
 import type { Attempt } from '../../upstream/attempt.ts'
 import type { Candidate } from '../../world/table.ts'
 import type { Exchange } from '../record/exchange.ts'

@@ -4,9 +4,9 @@
  * gets an estimate of the gateway's, and the channel is not asked to count on this protocol again until the catalogue changes.
  */
 import type { CompiledChannel } from '../../world/compiled-channel.ts'
-import type { Protocol } from '../../terms/records.ts'
 import type { KeyEntry } from '../../access/keys.ts'
 import type { Facts } from '../../protocols/requests/facts.ts'
+import type { Protocol } from '../../protocols/names.ts'
 import { protocolRow } from '../../protocols/table.ts'
 import type { Exchange } from '../record/exchange.ts'
 import { answerJson } from '../record/ending.ts'

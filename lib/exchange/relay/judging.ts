@@ -3,7 +3,7 @@
  * next upstream is asked, in the order of `asking.ts`; when none is left, the client is told so (`ways-out.ts`).
  */
 import type { Claim } from '../../channels/health.ts'
-import type { Protocol } from '../../terms/records.ts'
+import type { Protocol } from '../../protocols/names.ts'
 import { blamesRequest, readFirstFailure } from '../../translate/failure.ts'
 import type { AttemptEvents } from '../../upstream/attempt.ts'
 import type { Exchange } from '../record/exchange.ts'

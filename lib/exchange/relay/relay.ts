@@ -8,7 +8,7 @@
  * it. The upstream is held up where client, money, decoder or disk are not ready for more.
  */
 import type { ErrorName } from '../../base/errors.ts'
-import type { Protocol } from '../../terms/records.ts'
+import type { Protocol } from '../../protocols/names.ts'
 import { protocolRow } from '../../protocols/table.ts'
 import type { Failure } from '../../translate/events.ts'
 import type { Attempt, AttemptEvents } from '../../upstream/attempt.ts'

@@ -6,7 +6,8 @@
 import type { KeyEntry } from '../../access/keys.ts'
 import type { Tariff } from '../../pricing/tariff.ts'
 import type { Facts } from '../../protocols/requests/facts.ts'
-import type { Protocol, Usage } from '../../terms/records.ts'
+import type { Protocol } from '../../protocols/names.ts'
+import type { Usage } from '../../protocols/words/usage.ts'
 import type {
   LossWord,
   AnswerEvent,

@@ -4,7 +4,7 @@
  * only when the charge is kept waits for that here.
  */
 import type { ErrorName } from '../../base/errors.ts'
-import type { Protocol } from '../../terms/records.ts'
+import type { Protocol } from '../../protocols/names.ts'
 import type { Failure } from '../../translate/events.ts'
 import { blamesRequest } from '../../translate/failure.ts'
 import { translated } from '../../translate/table.ts'

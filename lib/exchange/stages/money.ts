@@ -2,7 +2,7 @@
 import type { KeyEntry } from '../../access/keys.ts'
 import { type Facts, withoutSearches } from '../../protocols/requests/facts.ts'
 import { SEARCH_SUFFIX, withFreeCode } from '../../protocols/words/server-tools.ts'
-import type { Protocol } from '../../terms/records.ts'
+import type { Protocol } from '../../protocols/names.ts'
 import type { Exchange } from '../record/exchange.ts'
 import { isOnline, countMoneyWait, moneyLeftMs, type Case, needOf, canThink } from '../record/need.ts'
 import { stage } from '../plan.ts'

@@ -1,6 +1,6 @@
 /** The stages that answer by themselves: lists of models, a greeting, and that there are no WebSockets. */
 import type { KeyEntry } from '../../access/keys.ts'
-import type { Protocol } from '../../terms/records.ts'
+import type { Protocol } from '../../protocols/names.ts'
 import type { Target } from '../../terms/target.ts'
 import type { World } from '../../world/world.ts'
 import type { Exchange } from '../record/exchange.ts'

@@ -15,7 +15,8 @@ import {
   type RestSeen,
   type TrialSeen,
 } from '../../terms/channel-seen.ts'
-import { type Channel, type Protocol, PROTOCOLS } from '../../terms/records.ts'
+import { type Protocol, PROTOCOLS } from '../../protocols/names.ts'
+import type { Channel } from '../../terms/records.ts'
 import { type OperationDeps, storeNow } from '../deps.ts'
 import { OperationError } from '../error.ts'
 import { iso, timeText } from '../fields.ts'

@@ -6,7 +6,7 @@
  * The list names a price for each class of tokens in a service tier; ours are one factor for all. So a tier is taken only
  * where its prices are the same multiple of the others, exactly.
  */
-import { type Fee, TOKEN_CLASSES, type TokenClass } from '../../terms/records.ts'
+import { type Fee, TOKEN_CLASSES, type TokenClass } from '../../protocols/words/usage.ts'
 import {
   type Exact,
   MILLION,

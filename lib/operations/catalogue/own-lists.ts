@@ -4,7 +4,7 @@
  * (`input`, `over.200000.input`, `tiers.flex` …), then a line for each model, where an empty cell is no price.
  */
 import { ConfigError, Source } from '../../config/yaml.ts'
-import { FEES, TOKEN_CLASSES } from '../../terms/records.ts'
+import { FEES, TOKEN_CLASSES } from '../../protocols/words/usage.ts'
 import { OperationError } from '../error.ts'
 import { exact, type Offer, Problems, type IsWanted, isPlain, newOffer } from './offer.ts'
 import { isMap } from '../read.ts'

@@ -8,7 +8,8 @@
  */
 import { type Clock, DAY_MS } from '../../base/clock.ts'
 import type { Store } from '../../store/store.ts'
-import type { ImageForm, Protocol } from '../../terms/records.ts'
+import type { Protocol } from '../../protocols/names.ts'
+import type { ImageForm } from '../../terms/records.ts'
 import { type Modalities, type ModelOffer, contextOf, modalitiesOf, offersOf } from '../../world/offers.ts'
 import type { World } from '../../world/world.ts'
 import type { ServingProcesses } from '../deps.ts'

@@ -8,19 +8,9 @@ import { decimal, decimalText, formatMicro, type Micro, subtract } from '../../b
 import type { BookedRow } from '../../store/usage/rows.ts'
 import type { KeyLabel } from '../../store/accounts/keys.ts'
 import type { RefusedRequest } from '../../store/usage/queries.ts'
-import {
-  BASES,
-  ENDS,
-  FEES,
-  isByPiece,
-  isToolFee,
-  type Line,
-  CLIENT_PROTOCOLS,
-  PROTOCOLS,
-  ROW_CLASSES,
-  TOKEN_CLASSES,
-  type ToolFee,
-} from '../../terms/records.ts'
+import { CLIENT_PROTOCOLS, PROTOCOLS } from '../../protocols/names.ts'
+import { FEES, isByPiece, isToolFee, TOKEN_CLASSES, type ToolFee } from '../../protocols/words/usage.ts'
+import { BASES, ENDS, type Line, ROW_CLASSES } from '../../terms/usage-row.ts'
 import type { CsvColumn } from '../csv.ts'
 import { both, type Words } from '../error.ts'
 import { bothWords, idText, iso, keyLabel, moneyOrNull, moneyText, timeText, wholeCount, wholeMs } from '../fields.ts'

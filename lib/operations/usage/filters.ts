@@ -16,7 +16,9 @@ import {
   WITH_ATTEMPTS,
 } from '../../store/usage/queries.ts'
 import { REFUSED_BY } from '../../terms/traffic.ts'
-import { type Account, BASES, ENDS, OUTCOMES, CLIENT_PROTOCOLS } from '../../terms/records.ts'
+import { CLIENT_PROTOCOLS } from '../../protocols/names.ts'
+import { BASES, ENDS, OUTCOMES } from '../../terms/usage-row.ts'
+import type { Account } from '../../terms/records.ts'
 import { NO_KEY } from '../accounts/own-keys.ts'
 import { OperationError } from '../error.ts'
 import { moment, publicIdField } from '../fields.ts'

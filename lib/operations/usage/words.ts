@@ -1,6 +1,6 @@
 /** The sentences on the receipt of a request and in the list of refusals, in both languages. */
 import type { ErrorName } from '../../base/errors.ts'
-import type { Basis, End, UsageRow } from '../../terms/records.ts'
+import type { Basis, End, UsageRow } from '../../terms/usage-row.ts'
 import { decimal } from '../../base/money.ts'
 import { both, type Words } from '../error.ts'
 

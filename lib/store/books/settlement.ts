@@ -9,8 +9,7 @@
  */
 import { crc32 } from 'node:zlib'
 import type { Micro } from '../../base/money.ts'
-import type { UsageRow } from '../../terms/records.ts'
-import { readDetail } from '../../terms/usage-row.ts'
+import { readDetail, type UsageRow } from '../../terms/usage-row.ts'
 import { FIELDS, type RowFields, IN_MS, type RowToBook, toBook } from '../usage/rows.ts'
 import type { PurseId } from './purses.ts'
 

@@ -1,7 +1,7 @@
 /** What can be asked of the log of usage and its sums, and what is answered. Every call of people names the account. */
 import type { Micro } from '../../base/money.ts'
-import type { Outcome } from '../../terms/usage-row.ts'
-import type { Basis, End, Protocol } from '../../terms/records.ts'
+import type { Basis, End, Outcome } from '../../terms/usage-row.ts'
+import type { Protocol } from '../../protocols/names.ts'
 import type { ReportedSum } from './rows.ts'
 
 /** What rows can be filtered by beside account, key and time. */

@@ -1,4 +1,4 @@
-import type { Protocol } from '../../../lib/protocols/table.ts'
+import type { Protocol } from '../../../lib/protocols/names.ts'
 import { fieldsOf } from '../../../lib/protocols/json/text.ts'
 import { linesOf, numberOf, textOf, type Tool } from '../tool.ts'
 

@@ -1,4 +1,4 @@
-import type { Protocol } from '../../../lib/protocols/table.ts'
+import type { Protocol } from '../../../lib/protocols/names.ts'
 import { jsonOf, textOf, type Tool } from '../tool.ts'
 
 /** The command line of Continue, with each of its providers. */

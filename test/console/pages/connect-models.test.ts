@@ -4,7 +4,7 @@ import { modelChoice } from '../../../web/pages/connect/models.ts'
 import type { ClientRow } from '../../../lib/console/clients.ts'
 import type { Offered } from '../../../lib/console/page-data.ts'
 import type { ModelState } from '../../../lib/operations/catalogue/public-catalogue.ts'
-import type { Protocol } from '../../../lib/terms/records.ts'
+import type { Protocol } from '../../../lib/protocols/names.ts'
 
 t.test(
   'models that speak the protocol of the client themselves come first; offline and unpriced ones are not offered',

@@ -5,7 +5,7 @@ import type { Micro } from '../../../lib/base/money.ts'
 import { CommitGroup } from '../../../lib/ledger/ledger.ts'
 import { Hold } from '../../../lib/ledger/hold.ts'
 import type { Lease } from '../../../lib/ledger/lease.ts'
-import type { UsageRow } from '../../../lib/terms/records.ts'
+import type { UsageRow } from '../../../lib/terms/usage-row.ts'
 import type { Random } from '../../support/random.ts'
 
 /** The client's connection, as far as a reply writes to it. */

@@ -1,7 +1,7 @@
 /** Random exchanges of all four protocols, native and translated: everything that says what an answer cost says the same. */
 import type { Test } from 'tap'
 import { formatMicro } from '../../../lib/base/money.ts'
-import type { UsageRow } from '../../../lib/terms/records.ts'
+import type { UsageRow } from '../../../lib/terms/usage-row.ts'
 import { chargeOfLines } from '../../support/receipt.ts'
 import { seeded } from '../../support/random.ts'
 import { asks, FOUR, type Four, SENT } from './four.ts'

@@ -9,14 +9,14 @@ import { firstLimit } from '../../../lib/operations/accounts/limits.ts'
 import { Sealer } from '../../../lib/store/catalogue/secrets.ts'
 import { Store } from '../../../lib/store/store.ts'
 import { accountPurse, keyPurse, limitPurse, type PurseId } from '../../../lib/store/books/purses.ts'
+import type { UsageRow } from '../../../lib/terms/usage-row.ts'
 import {
+  type Account,
   changedLimit,
+  type Key,
   type Limit,
   periodOf,
   type SetLimit,
-  type Account,
-  type Key,
-  type UsageRow,
 } from '../../../lib/terms/records.ts'
 import { kept as whenKept } from '../../support/kept.ts'
 import { type Random, withSeed } from '../../support/random.ts'

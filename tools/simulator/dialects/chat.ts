@@ -3,7 +3,7 @@
  * asked for.
  */
 import { fieldsOf } from '../../../lib/protocols/json/text.ts'
-import type { Usage } from '../../../lib/terms/records.ts'
+import type { Usage } from '../../../lib/protocols/words/usage.ts'
 import {
   stringOf,
   countOf,

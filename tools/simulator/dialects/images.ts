@@ -2,7 +2,7 @@
  * The simulator's images: links, or bytes when asked for; only with bytes it reports tokens. A stream has one event for
  * each picture.
  */
-import { noUsage, type Usage } from '../../../lib/terms/records.ts'
+import { noUsage, type Usage } from '../../../lib/protocols/words/usage.ts'
 import {
   stringOf,
   countOf,

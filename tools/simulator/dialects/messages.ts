@@ -2,7 +2,7 @@
  * The simulator's messages protocol: named events, usage at the start and again at the end, caching where it is marked.
  */
 import { fieldsOf } from '../../../lib/protocols/json/text.ts'
-import type { Usage } from '../../../lib/terms/records.ts'
+import type { Usage } from '../../../lib/protocols/words/usage.ts'
 import type { Block } from '../prompt-cache.ts'
 import {
   stringOf,

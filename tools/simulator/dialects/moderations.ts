@@ -2,7 +2,7 @@
  * The simulator's moderations: a text that says "violence" is flagged. As most upstreams do, it reports no usage, unless a
  * directive names the input.
  */
-import { noUsage } from '../../../lib/terms/records.ts'
+import { noUsage } from '../../../lib/protocols/words/usage.ts'
 import { textOf, listOf, need, type Dialect, type Fields } from '../dialect.ts'
 import { INPUT_ONLY, inputAsk, fixedPaths } from './plain.ts'
 

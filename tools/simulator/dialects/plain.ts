@@ -1,5 +1,5 @@
 /** What most dialects have in common: fixed paths, a bearer token, streams of events, and usage as it was counted. */
-import { noUsage, type Usage } from '../../../lib/terms/records.ts'
+import { noUsage, type Usage } from '../../../lib/protocols/words/usage.ts'
 import { type Ask, type Dialect, type Fields, type Route, stringOf } from '../dialect.ts'
 
 export const fixedPaths =

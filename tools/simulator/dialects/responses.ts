@@ -2,7 +2,7 @@
  * The simulator's responses: named and numbered events around output items; the last event repeats the whole answer.
  */
 import { fieldsOf } from '../../../lib/protocols/json/text.ts'
-import type { Usage } from '../../../lib/terms/records.ts'
+import type { Usage } from '../../../lib/protocols/words/usage.ts'
 import {
   stringOf,
   countOf,

@@ -3,7 +3,7 @@
  * whatever the file is. The answer reports seconds, or tokens where `input=N` asks for them.
  */
 import { fieldsOf } from '../../../lib/protocols/json/text.ts'
-import { noUsage, type Usage } from '../../../lib/terms/records.ts'
+import { noUsage, type Usage } from '../../../lib/protocols/words/usage.ts'
 import {
   stringOf,
   countOf,
