@@ -17,3 +17,10 @@ export async function until(what: string, holds: () => unknown): Promise<void> {
     await (asked < OFTEN ? turn() : sleep(LATER_MS))
   }
 }
+
+/** The month of the books, once it lasts for another minute: what is booked meanwhile and then asked for by its month belongs to it. */
+export async function lastingMonth(): Promise<string> {
+  const monthIn = (ms: number) => new Date(Date.now() + 8 * 3_600_000 + ms).toISOString().slice(0, 7)
+  while (monthIn(0) !== monthIn(MOST_MS)) await sleep(1_000)
+  return monthIn(0)
+}

@@ -71,7 +71,8 @@ browserTest(
     await page.waitForURL(`${at}/console/security`)
     await page.getByRole('button', { name: 'Rename laptop' }).waitFor()
 
-    await page.goto(`${at}/console/sign-in?next=%2Fconsole%2Fsecurity&offered`)
+    // the page leads on by itself, perhaps before it is loaded
+    await page.goto(`${at}/console/sign-in?next=%2Fconsole%2Fsecurity&offered`, { waitUntil: 'commit' })
     await page.waitForURL(`${at}/console/security`)
     await visitor.drawn()
     t.equal(

@@ -258,6 +258,8 @@ browserTest(
     const { house, enter } = await ground
     const visitor = await newcomer({ language: 'en-US', context: { timezoneId: 'America/Los_Angeles' } })
     await enter(visitor, 'owner')
+    // one page reckons from the browser's clock and the other from the house's, also at midnight
+    await visitor.page.clock.setFixedTime(house.clock.now())
     const barsOf = async (page: string) => {
       await visitor.visit(`${house.url}/console/${page}`)
       await visitor.drawn()
