@@ -104,7 +104,23 @@ function measure(w: Workload): Promise<void> {
 const unitOf = (w: Workload): string =>
   w.kind === 'closed' ? w.unit : w.kind === 'translated' && w.stream ? 'event' : 'request'
 
+const units = new Map(wanted.map(w => [w.name, unitOf(w)]))
+const machine = `${os.cpus().length} × ${os.cpus()[0]?.model ?? 'cpu'}`
 const beganMs = performance.now()
+const file = path.join(ROOT, 'data/bench.md')
+let text = ''
+
+/** Writes what has been measured so far: a run takes long, and one that is broken off loses none of it. */
+function write(): void {
+  const seconds = ((performance.now() - beganMs) / 1000).toFixed(0)
+  const about = `Node ${process.version}, ${machine}, ${context.rounds} rounds, medians, ${seconds} s in all, ${new Date().toISOString().slice(0, 10)}.`
+  const compared = values.again ? `${comparisonLines(compareCpu(context.results, other as string)).join('\n')}\n\n` : ''
+  text = `${tableLines(context.results, units, other).join('\n')}\n\n${compared}${about}\n`
+  mkdirSync(path.dirname(file), { recursive: true })
+  writeFileSync(file, text)
+}
+
+process.once('exit', () => console.log(text))
 for (const w of wanted) {
   const before = performance.now()
   try {
@@ -114,18 +130,9 @@ for (const w of wanted) {
     console.error(`${w.name} failed:`, error)
     process.exitCode = 1
   }
+  write()
   console.error(`${w.name}: ${((performance.now() - before) / 1000).toFixed(0)} s`)
 }
-const units = new Map(wanted.map(w => [w.name, unitOf(w)]))
-const seconds = ((performance.now() - beganMs) / 1000).toFixed(0)
-const machine = `${os.cpus().length} × ${os.cpus()[0]?.model ?? 'cpu'}`
-const about = `Node ${process.version}, ${machine}, ${context.rounds} rounds, medians, ${seconds} s in all, ${new Date().toISOString().slice(0, 10)}.`
-const compared = values.again ? `${comparisonLines(compareCpu(context.results, other as string)).join('\n')}\n\n` : ''
-const text = `${tableLines(context.results, units, other).join('\n')}\n\n${compared}${about}\n`
-console.log(text)
-const folder = path.join(ROOT, 'data')
-mkdirSync(folder, { recursive: true })
-writeFileSync(path.join(folder, 'bench.md'), text)
 const isWhole = !(quick || values.alone) && [only, against, values.rounds, values.rate].every(one => one === undefined)
 if (process.exitCode === undefined && isWhole) {
   const document = path.join(ROOT, 'docs/performance.md')

@@ -10,6 +10,7 @@ const SCRIPT = path.join(import.meta.dirname, 'main.ts')
 function start(order: Order): { child: ChildProcess; line: Promise<string> } {
   // a large body does not fit into argv
   const child = keep(spawn(process.execPath, [SCRIPT], { stdio: ['pipe', 'pipe', 'inherit'] }))
+  child.stdin?.on('error', () => {}) // a load that ended before it had its order is told of by its exit
   child.stdin?.end(JSON.stringify(order))
   const line = new Promise<string>((resolve, reject) => {
     let text = ''
