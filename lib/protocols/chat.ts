@@ -109,6 +109,7 @@ const google = new Place()
 /** Text that the answer is expected to repeat: where it does not, its tokens are billed as output, beside the maximum. */
 const predict = (draft: Draft, bytes: number): void => {
   draft.predictedBytes += bytes
+  draft.writesUnseen = true
 }
 const prediction = new Place({ end: (draft, { start }, end) => predict(draft, end - start) })
 
@@ -134,7 +135,10 @@ const chatBody = top()
   .has('chat_template_kwargs', { inside: template })
   .has('prediction', { inside: prediction, read: (draft, { start, end }) => predict(draft, end - start) })
   .has('n', read.answers)
-  .has('best_of', read.answers)
+  .has('best_of', (draft, value, frame) => {
+    read.answers(draft, value, frame)
+    draft.writesUnseen ||= draft.n > 1
+  })
   .has('messages', { inside: message })
   .has('tools', { inside: tool })
   // the answer would come later, by a request that is not charged

@@ -4,6 +4,7 @@ import { lastOf, ModelStats, type WholeAnswer } from '../../lib/exchange/record/
 import type { Store } from '../../lib/store/store.ts'
 import { StoreUnavailable } from '../../lib/store/base/errors.ts'
 import { TestClock } from '../support/clock.ts'
+import { HEADERS, keyOf, MODEL, open, OTHER_KEY, PATHS } from './support/gateway.ts'
 import { changed, memoryStore } from '../support/store.ts'
 
 const log = { error: (data: object) => t.fail(JSON.stringify(data)) } as never
@@ -135,3 +136,45 @@ t.test('the end of a process loses nothing, and a store that is away nothing for
   await one.stop()
   t.equal((await stats(store)).hiddenRatio('m', 'off'), 3000)
 })
+
+const CHAT = {
+  choices: [{ index: 0, message: { role: 'assistant', content: 'Hi' }, finish_reason: 'stop' }],
+  usage: { prompt_tokens: 10, completion_tokens: 1000 },
+}
+const ADVISED = {
+  type: 'message',
+  content: [{ type: 'text', text: 'Hi' }],
+  stop_reason: 'end_turn',
+  usage: {
+    input_tokens: 10,
+    output_tokens: 1,
+    iterations: [
+      { type: 'message', input_tokens: 10, output_tokens: 1 },
+      { type: 'advisor_message', model: 'another', input_tokens: 10, output_tokens: 999 },
+    ],
+  },
+}
+
+for (const [what, path, more, answer, ratio] of [
+  ['what a model thinks is learned', 'chat', {}, CHAT, 20_000],
+  ['text that is predicted and does not come', 'chat', { prediction: { type: 'content', content: 'x' } }, CHAT, 1000],
+  ['answers that are not the best', 'chat', { best_of: 4 }, CHAT, 1000],
+  ['what another model wrote', 'messages', {}, ADVISED, 1000],
+] as const)
+  t.test(`${what}${ratio === 1000 ? ' is no thought of the model' : ''}`, async t => {
+    const s = await open(t, { accounts: { three: 100, four: 100, five: 100 } })
+    s.at('a').script = call => call.whole(200, answer)
+    const own = ['three', 'four', 'five'].map(name => ({
+      authorization: `Bearer ${keyOf(name)}`,
+      'x-api-key': keyOf(name),
+    }))
+    const all = [HEADERS, { authorization: `Bearer ${OTHER_KEY}`, 'x-api-key': OTHER_KEY }, ...own]
+    const body = { model: MODEL, max_tokens: 2000, messages: [{ role: 'user', content: 'Hi' }], ...more }
+    for (let i = 0; i < 100; i++) {
+      const asked = s.ask({ path: PATHS[path], headers: all[i % all.length] as Record<string, string>, body })
+      await asked.end()
+      t.equal(asked.status, 200)
+    }
+    await s.services.stats.merge()
+    t.equal(s.services.stats.hiddenRatio(MODEL, 'off'), ratio)
+  })

@@ -309,13 +309,18 @@ function noteUnpaid(
   }
 }
 
-/** A whole answer tells how much its model writes, and how much of that is not seen. Those with pictures or sound tell nothing. */
-function learn(x: Exchange, services: Services, { how, reading, candidate }: Charged, { basis, usage }: Used): void {
-  if (how !== 'completed' || basis !== 'reported' || reading === null) return
+/**
+ * A whole answer tells how much its model writes, and how much of that is not seen. Those tell nothing that have pictures or sound, or
+ * passes by other models, or for which the upstream bills text that the model did not think either.
+ */
+function learn(x: Exchange, services: Services, { how, reading, candidate }: Charged, used: Used): void {
+  const { basis, usage, passes } = used
+  if (how !== 'completed' || basis !== 'reported' || reading === null || passes.some(pass => pass.model !== null))
+    return
   const { meter, sent } = reading
   const beside = usage.output_image + usage.output_audio + meter.images
-  if (usage.output === 0 || beside > 0) return
   const facts = sent ?? (x.facts as Facts)
+  if (usage.output === 0 || beside > 0 || facts.writesUnseen) return
   services.stats.note({
     account: (x.entry as KeyEntry).account.id,
     model: x.model,

@@ -153,6 +153,8 @@ export class Facts {
   maxima: Maxima = NO_MAXIMA
   /** Output tokens that may be thought beside the maximum, where the upstream reads `thinking_budget`; 0 = none is named. */
   thinkingBudget = 0
+  /** The upstream may write and bill what is no part of its answer: text that is predicted and does not come, or answers that are not the best. */
+  writesUnseen = false
   /** The effort with which the model is asked to think. */
   effort: AskedEffort = 'off'
   /** The number of answers that are wanted; 1 to 10^6. */
