@@ -13,6 +13,7 @@
  *
  * Each process counts what it has seen itself; the rests that follow are known to all of its gateway.
  */
+import { HOUR_MS } from '../base/clock.ts'
 import type { Micro } from '../base/money.ts'
 import { latest } from '../base/lru.ts'
 import { type Health, placeOf } from './health.ts'
@@ -114,6 +115,7 @@ const FEWEST_UNPAID = 10
 /** The share of an account's requests that may time out before it counts. */
 const USUAL_TIMEOUTS = 0.1
 const MOST_ACCOUNTS = 10_000
+const LONGEST_REST_MS = HOUR_MS
 
 class UnpaidCounts {
   readonly unpaid = new SlidingCount(WINDOW_MS)
@@ -122,17 +124,19 @@ class UnpaidCounts {
   /** What the unpaid ones would have cost the account, and what the others did; in micro-CNY. */
   readonly worth = new SlidingCount(WINDOW_MS)
   readonly charges = new SlidingCount(WINDOW_MS)
+  /** Monotonic ms. */
+  restsUntilMs = 0
 }
 
 /**
  * Requests that cost whoever runs the gateway, and nothing their account: the model wrote an answer that cannot be told in the words of the
- * client's protocol, or wrote for longer than a first byte is waited for. Who chooses the request can bring about both, as often as it likes,
- * and its channel is not to blame.
+ * client's protocol, or for which no memory was left beside other requests, or wrote for longer than a first byte is waited for. Who
+ * chooses the requests can bring about all three, as often as it likes, and their channel is not to blame.
  *
  * An account that had ten of them within ten minutes, and has paid less than they would have cost it, does not ask the channel for the model
- * for a minute; each further one begins another minute. Nobody knows what a request that timed out would have cost: its hold is what it
- * could at most. So time-outs do not count while the account paid for ten times as many requests. What happens while a channel fails for
- * others too says nothing of the account.
+ * for a minute, and for a minute more with each further answer that cannot be told, up to an hour: hundreds may have been under way when the
+ * tenth ended. Nobody knows what the others would have cost: their hold is what they could at most. Time-outs do not count while the account
+ * paid for ten times as many requests. What happens while a channel fails for others too says nothing of the account.
  *
  * Each process counts what it has seen itself; the rests that follow are known to all of its gateway.
  */
@@ -157,18 +161,23 @@ export class UnpaidRests {
     if (!this.#isWell(candidate, now)) return
     const { timeouts, charged } = this.#countsOf(account)
     timeouts.add(now)
-    if (timeouts.sum(now) > USUAL_TIMEOUTS * charged.sum(now)) this.unpaid(account, candidate, held)
+    if (timeouts.sum(now) > USUAL_TIMEOUTS * charged.sum(now)) this.unpaid(account, candidate, held, false)
   }
 
-  /** `worth`: what the account would have been charged for the answer, in micro-CNY. */
-  unpaid(account: number, candidate: Candidate, worth: Micro): void {
+  /**
+   * `worth`: what the account would have been charged for the answer, in micro-CNY. `adds`: its request brought that about by itself, so
+   * that the rest is a minute longer for it.
+   */
+  unpaid(account: number, candidate: Candidate, worth: Micro, adds: boolean): void {
     const now = this.#health.clock.monotonic()
     if (!this.#isWell(candidate, now)) return
     const counts = this.#countsOf(account)
     counts.unpaid.add(now)
     counts.worth.add(now, worth)
     if (counts.unpaid.sum(now) < FEWEST_UNPAID || counts.worth.sum(now) <= counts.charges.sum(now)) return
-    this.#health.rests.rest(account, candidate.channel.name, candidate.upstreamModel, REST_MS, 'unpaid')
+    if (adds) counts.restsUntilMs = Math.min(now + LONGEST_REST_MS, Math.max(now, counts.restsUntilMs) + REST_MS)
+    const ms = Math.max(REST_MS, counts.restsUntilMs - now)
+    this.#health.rests.rest(account, candidate.channel.name, candidate.upstreamModel, ms, 'unpaid')
   }
 
   #isWell({ channel }: Candidate, nowMs: number): boolean {

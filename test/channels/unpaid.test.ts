@@ -22,7 +22,7 @@ function setUp() {
     health,
     candidate,
     unpaid: (times: number, account = 1, worth = 100) => {
-      for (let i = 0; i < times; i++) rests.unpaid(account, candidate, micro(worth))
+      for (let i = 0; i < times; i++) rests.unpaid(account, candidate, micro(worth), true)
     },
     paid: (charge: number, times = 1) => {
       for (let i = 0; i < times; i++) rests.paid(1, micro(charge))
@@ -48,6 +48,19 @@ t.test('ten within ten minutes, and a minute more for each further one; others g
   s.clock.advance(11 * MINUTE)
   s.unpaid(9)
   t.equal(s.restMs(), 0, 'those before are forgotten')
+})
+
+t.test('those that were under way at once are a minute each, up to an hour', async t => {
+  const s = setUp()
+  s.unpaid(40)
+  t.equal(s.restMs(), 31 * MINUTE)
+  s.unpaid(560)
+  t.equal(s.restMs(), 60 * MINUTE)
+  s.clock.advance(60 * MINUTE)
+  t.equal(s.restMs(), 0)
+  const timed = setUp()
+  timed.timedOut(600)
+  t.equal(timed.restMs(), MINUTE, 'time-outs took their time already')
 })
 
 t.test('who pays for as much as is not paid is never held up', async t => {

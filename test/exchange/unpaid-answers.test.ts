@@ -94,3 +94,18 @@ t.test('ten answers whose first byte did not come', async t => {
   t.match(await s.books(), { left: NOTHING_LEFT, failures: [] })
   t.match(await s.store.audit(), { ok: true })
 })
+
+t.test('ten answers for which the account left no memory', async t => {
+  const config = { retry: { attempts: 1 }, limits: { buffered: '1MiB', body: '1MiB' } }
+  const s = await open(t, { channels: { a: { protocols: ['chat'] } }, config })
+  const content = 'x'.repeat(1_200_000)
+  s.at('a').script = call =>
+    call.whole(200, {
+      id: 'c',
+      choices: [{ index: 0, message: { role: 'assistant', content }, finish_reason: 'stop' }],
+      usage: { prompt_tokens: 20, completion_tokens: 300_000 },
+    })
+  t.same(await statuses(s, 12), some(503, 12))
+  t.equal(s.at('a').calls.length, 10)
+  t.match(await s.books(), { ok: true, left: NOTHING_LEFT, failures: [] })
+})

@@ -28,6 +28,7 @@ import type { Services } from '../record/services.ts'
 import type { Asking, GivenUp } from './asking.ts'
 import type { Reading } from './reading.ts'
 import type { ResponseWriter } from './response.ts'
+import { NO_MEMORY } from './translation.ts'
 import { causedOf, type Ended, type Hidden, type How, type Used, usedOf } from './usage.ts'
 
 /** What is charged: the parts of an end from which usage, price and cost follow. */
@@ -274,8 +275,8 @@ function rowsOf(x: Exchange, givenUp: readonly GivenUp[]): readonly UsageRow[] {
 }
 
 /**
- * Notes what the account has caused and is not charged: answers that cannot be told, at their price, and an upstream that may have written
- * until its first byte was waited for no longer, at what was held.
+ * Notes what the account has caused and is not charged: answers that cannot be told, at their price, and at what was held those for which
+ * no memory was left, and an upstream that may have written until its first byte was waited for no longer.
  */
 function noteUnpaid(
   x: Exchange,
@@ -288,7 +289,9 @@ function noteUnpaid(
   const { id } = (x.entry as KeyEntry).account
   const { how, channel, candidate, reading } = charged
   const { unpaidRests } = services
-  if (refusal === 'timeout' && current.sent) unpaidRests.timedOut(id, candidate, micro((x.hold as Hold).amount))
+  const held = () => micro((x.hold as Hold).amount)
+  if (refusal === 'timeout' && current.sent) unpaidRests.timedOut(id, candidate, held())
+  if (how === 'nothing' && reading?.translation?.failure === NO_MEMORY) unpaidRests.unpaid(id, candidate, held(), false)
   const note = (of: Reading | null, one: { channel: string; candidate: Candidate }) => {
     if (of?.translation?.failure?.isCaused !== true) return
     const untold: Ended & { channel: string } = {
@@ -300,7 +303,7 @@ function noteUnpaid(
     }
     const answer = answerOf(x, untold, usedOf(x, untold))
     const { charge } = (x.tariff as Tariff).bill(causedOf(x, services, of, answer))
-    unpaidRests.unpaid(id, one.candidate, charge)
+    unpaidRests.unpaid(id, one.candidate, charge, true)
   }
   if (how === 'nothing') note(reading, { channel, candidate })
   for (const { attempt, takenBack } of givenUp ?? []) {
