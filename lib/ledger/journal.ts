@@ -6,8 +6,8 @@
  * begins at most 100 ms later. A loss of power, or a crash of the whole machine, before it is done loses the charges that it
  * was to sync. The folder is synced when a file was made in it, because otherwise such a crash could lose the file itself.
  *
- * A segment that has its full size is followed by another, and is deleted once the store has all its settlements. A file is made and
- * deleted outside the main thread, because both wait for the disk while it is busy with a sync (30 ms were seen).
+ * A segment that has its full size, or is an hour old, is followed by another, and is deleted once the store has all its settlements. A
+ * file is made and deleted outside the main thread, because both wait for the disk while it is busy with a sync (30 ms were seen).
  *
  * The folder is locked, and the kernel releases the lock when the process ends: a free lock means that the journal is a dead
  * process's (`recovery.ts`). The bytes of all journals on the machine are bounded: at the bound the gateway refuses new requests, and
@@ -27,7 +27,7 @@ import {
   unlink,
   writeSync,
 } from 'node:fs'
-import type { Clock } from '../base/clock.ts'
+import { type Clock, HOUR_MS } from '../base/clock.ts'
 import { processName } from '../base/ids.ts'
 import type { LedgerLog } from './log.ts'
 import { SEGMENT_SUFFIX } from './records.ts'
@@ -39,6 +39,11 @@ import { DatabaseSync } from 'node:sqlite'
  */
 const SEGMENT_BYTES = 2 * 1024 * 1024
 const SEGMENT_PART = 1 / 64
+/**
+ * Segments are followed by others at least so often: what a crash leaves is sent again, and once its usage rows are pruned, which are at
+ * least a day old then, nobody can tell whether it counts.
+ */
+const RENEW_MS = HOUR_MS
 const SYNC_MS = 100
 /** After the disk refused a record, a write of TRIAL every RETRY_MS finds out whether it has room again. */
 const RETRY_MS = 1_000
@@ -91,6 +96,7 @@ export class Journal {
   #syncPlanned = false
   /** True while the segment that follows the active one is made. */
   #opening = false
+  #cancelRenewal: () => void = () => {}
   #closed = false
   /** The time at which the disk last refused a record (monotonic ms); null once a write has succeeded since. */
   #failedMs: number | null = null
@@ -109,6 +115,7 @@ export class Journal {
     try {
       this.#active = this.#openNow()
       this.#syncFolder(options.folder)
+      this.#planRenewal()
     } catch (error) {
       lock.release()
       if ((error as { code?: string }).code !== 'ENOENT') throw error
@@ -134,6 +141,13 @@ export class Journal {
   accepts(besideBytes: number): boolean {
     if (this.#closed || this.#bytes + besideBytes >= this.#o.limitBytes) return false
     return this.#failedMs === null || (this.#o.clock.monotonic() - this.#failedMs > RETRY_MS && this.#hasRoomAgain())
+  }
+
+  #planRenewal(): void {
+    this.#cancelRenewal = this.#o.clock.after(RENEW_MS, () => {
+      if (this.#active.bytes > 0) this.#openNext()
+      this.#planRenewal()
+    })
   }
 
   #nextFile(): string {
@@ -310,6 +324,7 @@ export class Journal {
   close(done: boolean): void {
     if (this.#closed) return
     this.#closed = true
+    this.#cancelRenewal()
     for (const segment of this.#segments.splice(0)) closeSync(segment.fd)
     try {
       // again, because a file that was just being made may come into the folder meanwhile

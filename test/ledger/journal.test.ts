@@ -2,6 +2,7 @@ import fs from 'node:fs'
 import { syncBuiltinESMExports } from 'node:module'
 import path from 'node:path'
 import t, { type Test } from 'tap'
+import { HOUR_MS } from '../../lib/base/clock.ts'
 import { Journal, type Segment } from '../../lib/ledger/journal.ts'
 import { TestClock } from '../support/clock.ts'
 import { recordOf } from '../support/journal.ts'
@@ -56,6 +57,27 @@ t.test('a full segment is followed by another, and deleted once the store has al
   await until('it is deleted', () => files().length === 1)
   t.strictSame(files(), ['00000002.log'])
   t.equal(journal.entries, later.pending)
+  t.strictSame(errors, [])
+})
+
+t.test('what the store has had for an hour is deleted, however little it is', async t => {
+  const { journal, own, clock, files, errors } = await opened(t)
+  clock.advance(HOUR_MS)
+  await pass()
+  t.strictSame(files(), ['00000001.log'], 'a segment without records stays')
+  const { key } = await fund(await memoryStore(), 'a', 1)
+  const short = recordOf([settlement(usageRow('r', key, 1), 'p', 1)], journal.store)
+  const one = journal.append(short, 1) as Segment
+  journal.applied(one, 1)
+  clock.advance(HOUR_MS)
+  await until('it is deleted', () => !files().includes('00000001.log'))
+  t.equal(fs.statSync(path.join(own, '00000002.log')).size, 0)
+  const two = journal.append(short, 1) as Segment
+  clock.advance(HOUR_MS)
+  await until('another follows', () => files().includes('00000003.log'))
+  t.strictSame(files(), ['00000002.log', '00000003.log'], 'what the store has not stays')
+  journal.applied(two, 1)
+  await until('that is deleted, too', () => files().length === 1)
   t.strictSame(errors, [])
 })
 
