@@ -239,6 +239,22 @@ async function failing(t: Test, store: Store): Promise<void> {
   t.same(await ask(0, 1), [first])
 }
 
+/** Fifty answers that report a billion pictures made every report of their time a 500, also those of their account. */
+async function costsBeyondNumbers(t: Test, store: Store): Promise<void> {
+  const { key } = await fund(store, 'a', 100)
+  const cost = micro(500_000_000_000_000)
+  const rows = Array.from({ length: 20 }, (_, n) =>
+    usageRow(`${idAt(FROM_MS)}node00${String(n).padStart(5, '0')}`, key, 1, { cost, channel: n < 10 ? 'one' : 'two' }),
+  )
+  for (const row of rows) await store.books.settle([settlement(row, 'h', 0)])
+  const costs = async (query: object) =>
+    (await store.usage.summary({ by: [], zone: 'UTC', ...query })).map(row => row.cost)
+  t.same(await costs({}), [Number.MAX_SAFE_INTEGER])
+  t.same(await costs({ accountId: key.accountId }), [Number.MAX_SAFE_INTEGER])
+  t.same(await costs({ by: ['channel'] }), [5e15, 5e15])
+  t.equal((await store.audit()).ok, true)
+}
+
 async function filters(t: Test, store: Store): Promise<void> {
   const [a, b] = [(await fund(store, 'a', 100)).key, (await fund(store, 'b', 100)).key]
   const at = (ms: number, n: number) => `${idAt(FROM_MS + ms)}node00${String(n).padStart(5, '0')}`
@@ -486,6 +502,7 @@ export function usageSuite(t: Test, { pair }: Databases): void {
     })
   check('sums are what the rows come to', (t, one, two, url) => random(t, one, two, sql => spoil(url, sql)))
   check('reports', filters)
+  check('costs that no number can tell', costsBeyondNumbers)
   check('hours in which models failed', failing)
   check('rows that are rare', rare)
   check('attempts that cost something', attempts)

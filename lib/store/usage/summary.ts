@@ -66,7 +66,10 @@ const OF_LOG =
   `${REPORTED_SUMS.map(name => `${OF_ROW[name]} AS ${name}`).join(', ')} FROM usage_log WHERE request_id = ?`
 
 const ERRORS = "SUM(CASE WHEN outcome = 'upstream' THEN requests ELSE 0 END) AS errors"
-const SUMS = [...REPORTED_SUMS.map(name => `SUM(${name}) AS ${name}`), ERRORS].join(', ')
+/** What an upstream falsely reports may cost more, in sum, than a number can tell. */
+const MOST_COST = Number.MAX_SAFE_INTEGER
+const COST = `CASE WHEN SUM(cost) > ${MOST_COST} THEN ${MOST_COST} ELSE SUM(cost) END AS cost`
+const SUMS = [...REPORTED_SUMS.map(name => (name === 'cost' ? COST : `SUM(${name}) AS ${name}`)), ERRORS].join(', ')
 const SHOWN = [...REPORTED_SUMS, 'errors'] as const
 const BRIEF = ['requests', 'charge'] as const
 const BRIEF_SUMS = BRIEF.map(name => `SUM(${name}) AS ${name}`).join(', ')
@@ -139,7 +142,7 @@ class Report {
       this.#rows.set(id, there)
       if (this.#rows.size > MOST_ROWS) throw new SummaryRefused('rows', `a report of at most ${MOST_ROWS} rows`)
     }
-    for (const name of brief === true ? BRIEF : SHOWN) there[name] += count(row, name)
+    for (const name of brief === true ? BRIEF : SHOWN) there[name] = Math.min(MOST_COST, there[name] + count(row, name))
     const { firstBytes } = there
     if (firstBytes === undefined) return
     firstBytes.sumMs += count(row, 'first_byte_ms')
