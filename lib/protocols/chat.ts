@@ -135,6 +135,7 @@ const chatBody = top()
   .has('chat_template_kwargs', { inside: template })
   .has('prediction', { inside: prediction, read: (draft, { start, end }) => predict(draft, end - start) })
   .has('n', read.answers)
+  .has('n_cmpl', read.answers) // llama.cpp reads it before `n`
   .has('best_of', (draft, value, frame) => {
     read.answers(draft, value, frame)
     draft.writesUnseen ||= draft.n > 1

@@ -48,6 +48,7 @@ const completionsBody = top({
   })
   .has('max_tokens', read.maximum('max_tokens'))
   .has('n', read.answers)
+  .has('n_cmpl', read.answers)
   .has('best_of', (draft, value) => {
     draft.bestOf = Math.max(draft.bestOf, read.numberIn(value) ?? 1)
   })

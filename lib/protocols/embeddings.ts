@@ -2,6 +2,7 @@
 import { inputOnly } from './input-only.ts'
 import { textOrPicture } from './layouts.ts'
 import { bearerClient, clientPath, openAiUpstream, type ProtocolRow } from './protocol.ts'
+import { withoutOthers } from './requests/asked-tools.ts'
 import { jsonBody } from './requests/body.ts'
 import type { Draft } from './requests/facts.ts'
 import { Place } from './requests/places.ts'
@@ -24,7 +25,7 @@ function addToken(draft: Draft, digits: number): void {
   draft.mediaBytes += digits + 1
 }
 
-const embeddingsBody = new Place({ begin: read.writesNothing })
+const embeddingsBody = withoutOthers(new Place({ begin: read.writesNothing }))
   .has('model', read.model)
   .has('input', { inside: input })
   // other names of the same at some upstreams

@@ -7,6 +7,7 @@ import { type EventRules, StreamMeter } from './answers/stream-meter.ts'
 import { openAiWords } from './chat.ts'
 import { type Fields, fieldsOf } from './json/text.ts'
 import { bearerClient, clientPath, openAiUpstream, type ProtocolRow } from './protocol.ts'
+import { withoutOthers } from './requests/asked-tools.ts'
 import { formBody, formOr, jsonBody } from './requests/body.ts'
 import { type Read, Place } from './requests/places.ts'
 import * as read from './requests/readers.ts'
@@ -45,7 +46,7 @@ const side: Read = (draft, value, frame) => {
   draft.askedPicture = frame.picture
 }
 
-const imagesPlace = new Place()
+const imagesPlace = withoutOthers(new Place())
   .has('model', read.model)
   .has('stream', read.stream)
   .has('n', read.answers)

@@ -2,11 +2,12 @@
 import { inputOnly } from './input-only.ts'
 import { textOrPicture } from './layouts.ts'
 import { bearerClient, clientPath, openAiUpstream, type ProtocolRow } from './protocol.ts'
+import { withoutOthers } from './requests/asked-tools.ts'
 import { jsonBody } from './requests/body.ts'
 import { Place } from './requests/places.ts'
 import * as read from './requests/readers.ts'
 
-const moderationsBody = new Place({ begin: read.writesNothing })
+const moderationsBody = withoutOthers(new Place({ begin: read.writesNothing }))
   .has('model', read.model)
   .has('input', { inside: textOrPicture() })
   .has('extra_body', read.noExtraBody)

@@ -2,6 +2,7 @@
 import { inputOnly } from './input-only.ts'
 import { textOrPicture } from './layouts.ts'
 import { bearerClient, clientPath, openAiUpstream, type ProtocolRow } from './protocol.ts'
+import { withoutOthers } from './requests/asked-tools.ts'
 import { jsonBody } from './requests/body.ts'
 import { type Draft, SearchUnits } from './requests/facts.ts'
 import { Place, type Read, type Value } from './requests/places.ts'
@@ -33,15 +34,17 @@ const query = textOrPicture({
   end: (draft, { start }, end) => setQuery(draft, end - start, end - start),
 })
 
-const rerankBody = new Place({
-  begin(draft) {
-    read.writesNothing(draft)
-    draft.searchUnits = new SearchUnits()
-  },
-  end(draft) {
-    draft.repeatedBytes = draft.queryBytes * Math.max(0, draft.documents - 1)
-  },
-})
+const rerankBody = withoutOthers(
+  new Place({
+    begin(draft) {
+      read.writesNothing(draft)
+      draft.searchUnits = new SearchUnits()
+    },
+    end(draft) {
+      draft.repeatedBytes = draft.queryBytes * Math.max(0, draft.documents - 1)
+    },
+  }),
+)
   .has('model', read.model)
   .has('query', { inside: query, read: readQuery })
   .has('documents', { inside: documents, read: (draft, value) => addDocument(draft, bytesOf(value)) })

@@ -7,6 +7,7 @@ import { type EventRules, StreamMeter } from './answers/stream-meter.ts'
 import { openAiWords } from './chat.ts'
 import { fieldsOf, scalarOf } from './json/text.ts'
 import { bearerClient, clientPath, openAiUpstream, type ProtocolRow } from './protocol.ts'
+import { withoutOthers } from './requests/asked-tools.ts'
 import { jsonBody } from './requests/body.ts'
 import { Place, type Value } from './requests/places.ts'
 import * as read from './requests/readers.ts'
@@ -24,12 +25,14 @@ const FEWEST_SAMPLES_PER_S = 8_000
 /** The slowest speech that upstreams offer, as a share of the usual speed. */
 const SLOWEST = 0.25
 
-const speechBody = new Place({
-  end(draft) {
-    if (draft.soundBytesPerS === null || draft.samplesPerS === null) return
-    draft.soundBytesPerS = Math.max(FEWEST_SAMPLES_PER_S, draft.samplesPerS) * SAMPLE_BYTES
-  },
-})
+const speechBody = withoutOthers(
+  new Place({
+    end(draft) {
+      if (draft.soundBytesPerS === null || draft.samplesPerS === null) return
+      draft.soundBytesPerS = Math.max(FEWEST_SAMPLES_PER_S, draft.samplesPerS) * SAMPLE_BYTES
+    },
+  }),
+)
   .has('model', read.model)
   .has('input', {
     limit: LONGEST_TEXT_BYTES,

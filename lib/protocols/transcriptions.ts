@@ -8,6 +8,7 @@ import { type EventRules, StreamMeter } from './answers/stream-meter.ts'
 import { openAiWords } from './chat.ts'
 import { type Fields, fieldsOf } from './json/text.ts'
 import { bearerClient, clientPath, openAiUpstream, type ProtocolRow } from './protocol.ts'
+import { withoutOthers } from './requests/asked-tools.ts'
 import { formBody } from './requests/body.ts'
 import { Place } from './requests/places.ts'
 import * as read from './requests/readers.ts'
@@ -15,12 +16,14 @@ import { wholeSeconds } from './sound/sound.ts'
 import { first, type Report, usageReport } from './words/reports.ts'
 import { noUsage } from './words/usage.ts'
 
-const place = new Place({
-  // where no sound was sent, an upstream would fetch it by a name that only this upstream knows
-  end(draft) {
-    if (draft.prompt.sounds === 0) draft.invalid ??= 'file'
-  },
-})
+const place = withoutOthers(
+  new Place({
+    // where no sound was sent, an upstream would fetch it by a name that only this upstream knows
+    end(draft) {
+      if (draft.prompt.sounds === 0) draft.invalid ??= 'file'
+    },
+  }),
+)
   .has('model', read.model)
   .has('stream', read.stream)
   .has('extra_body', read.noExtraBody)

@@ -19,6 +19,35 @@ const bytewise = (body: string | Buffer, protocol?: Protocol): Facts | null =>
     protocol,
   )
 
+/** Names of other models to turn to, which are the upstream's own and have no price here. */
+function otherModels(): [Protocol, string, Partial<Facts>][] {
+  const rows: [Protocol, string, Partial<Facts>][] = []
+  for (const protocol of [
+    'messages',
+    'chat',
+    'responses',
+    'images',
+    'embeddings',
+    'rerank',
+    'moderations',
+    'speech',
+  ] as const)
+    for (const name of ['models', 'route', 'fallbacks', 'context_window_fallbacks', 'content_policy_fallbacks']) {
+      if (protocol === 'messages' && name === 'fallbacks') continue
+      rows.push(
+        [protocol, `{"${name}":[{"m":["dear"]}]}`, { invalid: name }],
+        [protocol, `{"${name}":null}`, { invalid: null }],
+      )
+    }
+  for (const protocol of ['messages', 'chat', 'responses', 'images', 'embeddings'] as const)
+    for (const name of ['providerOptions', 'provider_options'])
+      rows.push(
+        [protocol, `{"${name}":{"gateway":{"models":["dear"]}}}`, { invalid: 'providerOptions' }],
+        [protocol, `{"${name}":{"gateway":{"order":["a"]},"other":{"models":["x"]}}}`, { invalid: null }],
+      )
+  return rows
+}
+
 t.test('what is no JSON object', async t => {
   const rows = [
     '',
@@ -176,6 +205,9 @@ t.test('what is asked: tiers, and how pictures are to be', async t => {
     ['generate', '{"serviceTier":"PRIORITY"}', tiers('priority')],
     ['generate', '{"service_tier":"SERVICE_TIER_UNSPECIFIED"}', tiers(null)],
     ['chat', '{"service_tier":5}', refused('service_tier')],
+    ...otherModels(),
+    ['chat', '{"data_sources":[{"type":"azure_search"}]}', refused('data_sources')],
+    ['chat', '{"data_sources":[]}', { invalid: null }],
     ['chat', '{"service_tier":""}', refused('service_tier')],
     ['chat', '{"service_tier":{}}', refused('service_tier')],
     ['chat', `{"service_tier":"${'x'.repeat(65)}"}`, refused('service_tier')],

@@ -156,6 +156,19 @@ const searchOptions = new Place().has('forced_search', {
   },
 })
 
+/** Some upstreams turn to the models that stand here when the one that was asked for fails, or cannot read what was sent. */
+const gatewayOptions = new Place().has('models', read.stored('providerOptions'))
+const providerOptions = { alias: 'provider_options', inside: new Place().has('gateway', { inside: gatewayOptions }) }
+
+/** Adds all members to a place that name other models to turn to, whose prices are not known here. */
+export function withoutOthers(place: Place): Place {
+  for (const [name, { cost }] of Object.entries(SWITCHES)) if (cost === 'stored') place.has(name, read.stored(name))
+  return place.has('fallbacks', read.stored('fallbacks')).has('providerOptions', providerOptions)
+}
+
+/** Maxima in the words of single servers, some of which read them before the protocol's own. */
+const OTHER_MAXIMA = ['n_predict', 'max_new_tokens', 'max_length']
+
 /** Adds all members to a place that switch on what is billed beside tools, but for those that it has. */
 export function withSwitches(place: Place): Place {
   for (const [name, { cost }] of Object.entries(SWITCHES)) {
@@ -171,7 +184,8 @@ export function withSwitches(place: Place): Place {
         },
       })
   }
-  return place.has('search_options', { inside: searchOptions })
+  for (const name of OTHER_MAXIMA) place.has(name, read.raiseMaximum)
+  return place.has('search_options', { inside: searchOptions }).has('providerOptions', providerOptions)
 }
 
 // --- what has to be used
