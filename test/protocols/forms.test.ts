@@ -76,7 +76,7 @@ t.test('fields and files', async t => {
       part('Content-Disposition: form-data; name="image"; filename="ü C:\\x.png"', 'x') + MODEL + END,
       { prompt: { pictures: 1 } },
     ],
-    [field('Prompt', 'x') + field('user[model]', 'x') + field('models', 'x') + MODEL + END, { model: 'm' }],
+    [field('Prompt', 'x') + field('user[model]', 'x') + field('modelx', 'x') + MODEL + END, { model: 'm' }],
   ]
   for (const [form, want] of rows) {
     const bytes = Buffer.from(form)
@@ -97,6 +97,8 @@ t.test('what two readers could take differently', async t => {
     ['a path', MODEL + field('model[x]', 'y') + END, 'model'],
     ['dots', MODEL + field('model.x', 'y') + END, 'model'],
     ['spaces', MODEL + field(' model ', 'y') + END, 'model'],
+    ['other models', MODEL + field('models', '["x"]') + END, 'models'],
+    ['a fallback', MODEL + field('fallbacks', 'x') + END, 'fallbacks'],
     ['a file', file('model', 'm') + END, 'model'],
     ['a file by its other name', head(`Content-Disposition: form-data; name="model"; filename*=UTF-8''x`), 'model'],
     [
