@@ -8,6 +8,7 @@ import t from 'tap'
 import { lastObject } from '../../lib/protocols/json/last-members.ts'
 import { protocolRow } from '../../lib/protocols/table.ts'
 import { Withholder } from '../../lib/protocols/answers/withhold.ts'
+import { boundaryOf, partHeadOf } from '../../lib/protocols/requests/multipart.ts'
 import { parseHead } from '../../lib/upstream/http1-head.ts'
 import { TALKING } from '../support/talking.ts'
 
@@ -146,5 +147,30 @@ t.test('a head with thousands of lines of one name', t => {
   }
   t.equal(head?.headers['a']?.length, lines)
   t.ok(copied < lines, `${copied} are copied`)
+  t.end()
+})
+
+/** Milliseconds of this thread, however busy the machine is: a square takes thousands for these heads, and one walk less than one. */
+const MOST_MS = 500
+
+t.test('heads of forms that are full of blanks', t => {
+  const blanks = ' '.repeat(60_000)
+  const form = `Content-Disposition: form-data; name="a"`
+  const rows: [what: string, read: () => unknown][] = [
+    ['a type', () => boundaryOf(`multipart/form-data; boundary=x${blanks}!`)],
+    ['a type with a charset', () => boundaryOf(`multipart/form-data; boundary=x; charset=utf-8${blanks};${blanks}!`)],
+    ['before the boundary', () => boundaryOf(`multipart/form-data${blanks};${blanks}!`)],
+    ['a part', () => partHeadOf(`${form}${blanks}!`)],
+    ['behind a semicolon', () => partHeadOf(`${form}${blanks};${blanks}!`)],
+    ['many parameters', () => partHeadOf(`${form}${'; a=b '.repeat(10_000)}${blanks}!`)],
+  ]
+  for (const [what, read] of rows) {
+    const before = process.threadCpuUsage()
+    t.equal(read(), null, what)
+    const { user, system } = process.threadCpuUsage(before)
+    t.ok((user + system) / 1000 < MOST_MS, `${what}: ${(user + system) / 1000} ms`)
+  }
+  t.equal(boundaryOf('multipart/form-data; boundary=x \t; \t'), 'x')
+  t.same(partHeadOf(`${form} ; `)?.name, 'a')
   t.end()
 })
