@@ -62,14 +62,26 @@ export function readBytes(req: IncomingMessage, { clock, mostBytes, withinMs }: 
   })
 }
 
-/** JSON.parse makes Infinity of 1e999. It becomes an empty object here, which no field accepts. */
-const finite = (_: string, value: unknown): unknown =>
-  typeof value === 'number' && !Number.isFinite(value) ? {} : value
+/**
+ * JSON.parse makes Infinity of 1e999. It becomes an empty object here, which no field accepts. A function given to JSON.parse would do the
+ * same in twenty times the time.
+ */
+function finite(value: unknown): unknown {
+  if (typeof value === 'number') return Number.isFinite(value) ? value : {}
+  if (typeof value !== 'object' || value === null) return value
+  const members = value as Record<string, unknown>
+  for (const name of Object.keys(members)) {
+    const member = members[name]
+    if (typeof member === 'object') finite(member)
+    else if (typeof member === 'number' && !Number.isFinite(member)) members[name] = {}
+  }
+  return value
+}
 
 function parse(bytes: Buffer): Record<string, unknown> {
   let value: unknown
   try {
-    value = JSON.parse(utf8.decode(bytes), finite)
+    value = finite(JSON.parse(utf8.decode(bytes)))
   } catch {
     throw new BodyFault('not_json')
   }

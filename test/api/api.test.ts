@@ -451,6 +451,7 @@ t.test('bodies', async t => {
     ['{"name":"x"', '400 not_json'],
     ['{"name":"x"}{"name":"y"}', '400 not_json'],
     ['{"name":1e999}', '400 invalid'],
+    ['{"name":"x","tags":[{"a":[1e999]}]}', '400 invalid'],
     ['{"name":"x","__proto__":{"tags":[]}}', '400 invalid'],
     ['{"name":"x","constructor":{}}', '400 invalid'],
     [`{"tags":${'['.repeat(30_000)}${']'.repeat(30_000)}}`, '400 not_json'],

@@ -177,9 +177,29 @@ t.test('of the query only what is listed goes upstream, and the key is found by 
     ['generate', 'KEY=sk-1&x=sk-1', '', null],
     ['generate', 'key', '', ''],
     ['generate', '%zz=1&key=a&alt', '', 'a'],
+    ['generate', 'key=%zz+%61', '', '%zz a'],
   ]
   for (const [protocol, query, rest, key] of rows) {
     t.equal(passedQuery(query, protocol), rest, query)
     t.equal(queryKey(query), key, query)
   }
+})
+
+t.test('a flood of parameters that are no text throws no error for each', async t => {
+  const { decodeURIComponent: decode } = globalThis
+  let thrown = 0
+  t.teardown(() => {
+    globalThis.decodeURIComponent = decode
+  })
+  globalThis.decodeURIComponent = text => {
+    try {
+      return decode(text)
+    } catch (error) {
+      thrown++
+      throw error
+    }
+  }
+  const query = '%&%ff=%&'.repeat(8_000)
+  t.same([queryKey(query), passedQuery(query, 'generate'), queryKey(`${query}key=sk-1`)], [null, '', 'sk-1'])
+  t.ok(thrown < 10, `${thrown} errors`)
 })

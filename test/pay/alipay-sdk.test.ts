@@ -148,7 +148,9 @@ t.test('where we refuse what the SDK takes', async t => {
   const keys = { publicKey, serials: null }
   const sha1 = alipay.signed({ ...fields, sign_type: 'RSA' }, privateKey, 'sha1')
   const untyped = alipay.signed({ ...fields, sign_type: 'RSA2' }).replace('sign_type=RSA2&', '')
-  for (const body of [sha1, untyped]) {
+  const many = Object.fromEntries(Array.from({ length: 1_000 }, (_, i) => [`x${i}`, '1']))
+  const flood = alipay.signed({ ...fields, ...many, sign_type: 'RSA2' })
+  for (const body of [sha1, untyped, flood]) {
     t.equal(sdk.checkNotifySignV2(Object.fromEntries(new URLSearchParams(body))), true, body.slice(0, 60))
     t.throws(() => verifiedForm(Buffer.from(body), keys), { name: 'NotVerified' })
   }
