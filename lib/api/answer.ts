@@ -66,7 +66,7 @@ function sendFile(res: ServerResponse, status: number, { text, type }: TextFile)
 const kept = new WeakMap<object, KeptBody>()
 
 function keptBody(result: object): KeptBody {
-  const body = kept.get(result) ?? new KeptBody(JSON.stringify(result))
+  const body = kept.get(result) ?? new KeptBody(JSON.stringify(result), 'while')
   kept.set(result, body)
   return body
 }

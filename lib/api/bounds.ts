@@ -116,13 +116,17 @@ export function inTurn(pieces: AnswerPieces, seats: Seats, name: string): Answer
   return made
 }
 
-/** Calls in a minute. All of them may come at once. `page`: pages and their files, of which a browser keeps most. */
-const MOST: Record<CallLimit | 'page', { ip: number; user: number }> = {
+/**
+ * Calls in a minute. All of them may come at once. `page`: pages and their files, of which a browser keeps most. `written`: pages among
+ * them that are not there as they are asked for.
+ */
+const MOST: Record<CallLimit | 'page' | 'written', { ip: number; user: number }> = {
   light: { ip: 6_000, user: 1_200 },
   write: { ip: 1_200, user: 240 },
   heavy: { ip: 600, user: 120 },
   'sign-in': { ip: 300, user: 30 },
   page: { ip: 12_000, user: 12_000 },
+  written: { ip: 240, user: 240 },
 }
 /** Callers that are remembered; whoever is forgotten begins with a full allowance. */
 const MOST_CALLERS = 10_000
@@ -146,21 +150,21 @@ export class CallRates {
   }
 
   /** Throws ApiError when an address or a user has made too many calls of this kind. */
-  take(limit: CallLimit, kind: 'ip' | 'user', who: string): void {
-    const waitS = this.waitS(limit, kind, who)
+  take(limit: CallLimit, kind: 'ip' | 'user', who: string, calls = 1): void {
+    const waitS = this.waitS(limit, kind, who, calls)
     if (waitS !== null) throw new ApiError('too_many_calls', [], waitS)
   }
 
-  /** Counts a call, or says after how many seconds it may come again. */
-  waitS(limit: CallLimit | 'page', kind: 'ip' | 'user', who: string): number | null {
+  /** Counts so many calls, or says after how many seconds they may come again. */
+  waitS(limit: keyof typeof MOST, kind: 'ip' | 'user', who: string, calls = 1): number | null {
     const most = MOST[limit][kind]
     const nowMs = this.#clock.monotonic()
     const key = `${limit} ${kind} ${who}`
     const before = this.#allowances.get(key) ?? { left: most, atMs: nowMs }
     const left = Math.min(most, before.left + ((nowMs - before.atMs) / MINUTE_MS) * most)
-    const isEnough = left >= 1
-    this.#allowances.set(key, { left: isEnough ? left - 1 : left, atMs: nowMs })
-    return isEnough ? null : Math.ceil(((1 - left) / most) * (MINUTE_MS / 1000))
+    const isEnough = left >= calls
+    this.#allowances.set(key, { left: isEnough ? left - calls : left, atMs: nowMs })
+    return isEnough ? null : Math.ceil(((calls - left) / most) * (MINUTE_MS / 1000))
   }
 }
 

@@ -170,6 +170,8 @@ interface OperationRow<D = never, P = unknown, Q = unknown, B = unknown> {
   path?: z.ZodType<P>
   query?: z.ZodType<Q>
   body?: z.ZodType<B>
+  /** How many changes a call makes: it counts as so many calls of its user. Absent: one. */
+  counts?: (body: B) => number
   /** Most MiB of a body in the admin API, where that is not 1. */
   mostBodyMib?: number
   /**

@@ -106,6 +106,8 @@ export class PersonVisit<D> extends Visit<D, PersonVisitParts<D>> {
     if (identity !== null) rates.take(limit, 'user', String(identity.user.id))
     const standing = await this.#admitCaller(row, names, identity)
     const sent = await this.#sent(row, names)
+    const more = (row.counts as ((body: unknown) => number) | undefined)?.(sent.body) ?? 1
+    if (identity !== null && more > 1) rates.take(limit, 'user', String(identity.user.id), more - 1)
     // a body may be under way for seconds, in which its sender may have lost what it may do
     const isLater = identity !== null && hasBody(this.req)
     const now = isLater ? await this.#identify(ip) : identity

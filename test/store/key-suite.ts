@@ -173,6 +173,67 @@ export function keySuite(t: Test, { pair }: Databases): void {
     t.match(await two.keys.byId(key.id), { models: null, modelsOff: [] })
   })
 
+  check(
+    'what stays for ever of long lists is short: the lines of the log of actions, and the row of a deleted key',
+    async (t, one) => {
+      const { key } = await fund(one, 'demo', 0)
+      const list = (from: number) => Array.from({ length: 500 }, (_, i) => `model-${from + i}-${'x'.repeat(100)}`)
+      const lastLine = async () => (await one.actions.page({ limit: 1 }))[0]
+      await one.keys.update(key.id, { models: list(0) }, SETUP)
+      const sizes = [JSON.stringify(await lastLine()).length]
+      await one.keys.update(key.id, { models: list(1) }, SETUP)
+      const moved = await lastLine()
+      t.strictSame(
+        [moved?.before, moved?.after],
+        [{ models: [list(0)[0], '… 499'] }, { models: [list(1)[499], '… 499'] }],
+      )
+      await one.keys.update(key.id, { models: list(1_000) }, SETUP)
+      sizes.push(JSON.stringify(await lastLine()).length)
+      t.match(await one.keys.byId(key.id), { models: list(1_000) }, 'the key itself has all')
+      await one.keys.update(key.id, { models: ['a', 'b'] }, SETUP)
+      t.strictSame((await lastLine())?.after, { models: ['a', 'b'] }, 'a short list stands there whole')
+      await one.keys.update(key.id, { models: list(0) }, SETUP)
+      await one.keys.delete(key.id, SETUP)
+      sizes.push(JSON.stringify(await lastLine()).length)
+      for (const size of sizes) t.ok(size < 4_000, `${size} characters`)
+    },
+  )
+
+  check('somebody who leaves hundreds of keys: others do not wait for them one by one', async (t, one, two, ops) => {
+    const { account } = await fund(one, 'demo', 0)
+    const make = (email: string) =>
+      one.people.users.create({ email, name: 'A', password: null, operator: false, language: null, atMs: 0 }, SETUP)
+    const [ann, bob] = [await make('a@example.org'), await make('b@example.org')]
+    const member = { userId: bob.id, accountId: account.id }
+    await one.people.members.add({ ...member, role: 'member' }, 0, SETUP)
+    const made = []
+    for (let i = 0; i < 501; i++)
+      made.push(await one.keys.create(newKey(account.id, { name: `k${i}`, hash: `h${i}`, createdBy: bob.id }), SETUP))
+    const leave = async (change: Parameters<Store['people']['members']['setRole']>[0]) => {
+      const [before, seq] = [ops.length, await one.changes.seq()]
+      await two.people.members.setRole(change, SETUP)
+      const statements = ops.slice(before).filter(op => op === 'setRole').length
+      t.ok(statements < 60, `${statements} statements`)
+      return ((await one.changes.since(seq)) ?? []).map(({ kind, ref }) => `${kind} ${ref}`)
+    }
+    t.strictSame(
+      await leave({ ...member, role: 'viewer' }),
+      [`account ${account.id}`],
+      'that of so many is told of the account',
+    )
+    t.match(await one.keys.byId(made[500]!.id), { status: 'disabled' })
+    t.equal(
+      (await one.actions.page({ accountId: account.id, limit: 1_000 })).filter(
+        ({ after }) => after?.['status'] === 'disabled',
+      ).length,
+      501,
+    )
+    await two.keys.delete(made[0]!.id, SETUP)
+    const heard = await leave({ ...member, role: null, keysTo: ann.id })
+    t.same(new Set(heard), new Set(made.slice(1).map(({ hash }) => `key ${hash}`)), 'that of fewer is told of each')
+    t.match(await one.keys.byId(made[500]!.id), { createdBy: ann.id })
+  })
+
   check('when and from where keys were last used', async (t, one, two) => {
     const { account, key } = await fund(one, 'demo', 9)
     const other = await one.keys.create(newKey(account.id, { name: 'b', hash: 'b' }), SETUP)

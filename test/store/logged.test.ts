@@ -30,5 +30,6 @@ for (const { file, text } of writers)
   t.test(file, async t => {
     const changing = functionsOf(text).filter(body => RUNS.test(body) && !/function insertEntry\b/.test(body))
     t.not(changing.length, 0)
-    for (const body of changing) t.match(body, /record(Action|Edit)\(tx/, body.trim().split('\n').slice(0, 3).join(' '))
+    for (const body of changing)
+      t.match(body, /record(Actions?|Edit)\(tx/, body.trim().split('\n').slice(0, 3).join(' '))
   })

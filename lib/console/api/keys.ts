@@ -162,6 +162,7 @@ export const KEYS: Operation<ConsoleDeps>[] = [
     ...writes,
     effect: 'danger',
     body: severalForm,
+    counts: ({ ids }) => ids.length,
     answer: {
       status: 200,
       body: z

@@ -5,8 +5,8 @@ import { type Key, showLimit } from '../../terms/records.ts'
 import type { Driver, Param, Row, Transaction } from '../base/driver.ts'
 import { StoreConflict, StoreFull } from '../base/errors.ts'
 import { limitColumns, limitValues, toLimit } from '../books/purses.ts'
-import { integer, integerOrNull, jsonOrNull, text, toJson } from '../base/text.ts'
-import { recordChange } from '../base/changes.ts'
+import { binds, integer, integerOrNull, jsonOrNull, padded, text, toJson } from '../base/text.ts'
+import { recordChanges } from '../base/changes.ts'
 
 /** The keys of an account, and those that a user made in it, are each a range of an index in the order of their pages. */
 export const BY_ACCOUNT = ['account_id', 'deleted', 'id']
@@ -158,22 +158,23 @@ export async function lockedKey(tx: Transaction, id: number): Promise<Key | null
 
 const FORGET = 'DELETE FROM key_secrets WHERE key_id = ?'
 
-/** The hashes of the earlier secrets of a key, also of those that have ended and are not forgotten yet. */
-export async function oldHashes(tx: Transaction, keyId: number): Promise<string[]> {
-  const rows = await tx.query('SELECT hash FROM key_secrets WHERE key_id = ? ORDER BY hash', [keyId])
+/** The hashes of the earlier secrets of keys, also of those that have ended and are not forgotten yet. */
+export async function oldHashes(tx: Transaction, ...keyIds: readonly number[]): Promise<string[]> {
+  const ids = padded(keyIds)
+  const rows = await tx.query(`SELECT hash FROM key_secrets WHERE key_id IN (${binds(ids.length)}) ORDER BY hash`, ids)
   return rows.map(row => text(row, 'hash'))
 }
 
 /** Tells all processes that a key has changed. `hash`: its present secret, or one that it had until now. */
 export async function recordKeyChange(tx: Transaction, keyId: number, hashes: readonly string[]): Promise<void> {
-  for (const hash of new Set([...hashes, ...(await oldHashes(tx, keyId))])) await recordChange(tx, 'key', hash)
+  await recordChanges(tx, 'key', [...new Set([...hashes, ...(await oldHashes(tx, keyId))])])
 }
 
 /** Tells all processes that a key is deleted, and ends its earlier secrets. */
 export async function recordKeyEnd(tx: Transaction, { id, hash }: Key): Promise<void> {
   const hashes = [hash, ...(await oldHashes(tx, id))]
   await tx.run(FORGET, [id])
-  for (const one of hashes) await recordChange(tx, 'key', one)
+  await recordChanges(tx, 'key', hashes)
 }
 
 /**

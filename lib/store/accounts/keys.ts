@@ -32,7 +32,7 @@ import { StoreConflict, StoreFull, StoreUnavailable } from '../base/errors.ts'
 import { ACCOUNT_COLUMNS, accountOf, type LimitChange } from './accounts.ts'
 import { checkActor, recordAction, recordEdit } from '../base/actions.ts'
 import { readPurses } from '../books/books.ts'
-import { recordChange } from '../base/changes.ts'
+import { recordChange, recordChanges } from '../base/changes.ts'
 
 export type KeyChange = Partial<Omit<NewKey, 'accountId' | 'cap'> & { cap: LimitChange }>
 
@@ -321,12 +321,16 @@ export class KeyStore {
     return after
   }
 
-  /** Sets `deleted` to the key's id, which frees its name and hash for another key. From where it was used is forgotten. */
+  /**
+   * Sets `deleted` to the key's id, which frees its name and hash for another key. From where it was used is forgotten, and so are its
+   * lists, because the row stays for ever.
+   */
   delete(id: number, act: Act): Promise<boolean> {
     return this.#driver.transaction('deleteKey', async tx => {
       const key = await lockedKey(tx, id)
       if (key === null) return false
-      await tx.run('UPDATE api_keys SET deleted = id WHERE id = ?', [id])
+      const lists = "allow_ips = '[]', models = '[]', models_off = NULL"
+      await tx.run(`UPDATE api_keys SET deleted = id, ${lists} WHERE id = ?`, [id])
       await tx.run('DELETE FROM key_uses WHERE key_id = ?', [id])
       await recordEdit(tx, this.#driver, act, aboutKey(key), loggedKey(key), null)
       await recordKeyEnd(tx, key)
@@ -420,7 +424,7 @@ export class KeyStore {
           old_secret_ends_at: endsAtMs === null ? null : new Date(endsAtMs).toISOString(),
         },
       })
-      for (const hash of [secret.hash, before.hash, ...old]) await recordChange(tx, 'key', hash)
+      await recordChanges(tx, 'key', [secret.hash, before.hash, ...old])
       return { key: (await keyIn(tx, id)) as Key, oldSecretEndsAtMs: endsAtMs }
     })
   }

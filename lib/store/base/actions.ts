@@ -8,7 +8,7 @@ import type { Table } from './tables.ts'
 import type { Act, Actor } from '../../base/people.ts'
 import { isDeepStrictEqual } from 'node:util'
 import type { Driver, Row, Transaction } from './driver.ts'
-import { integer, integerOrNull, jsonOrNull, text, textOrNull, toJson, whereGiven } from './text.ts'
+import { binds, integer, integerOrNull, jsonOrNull, text, textOrNull, toJson, whereGiven } from './text.ts'
 import { SignedOut } from './errors.ts'
 
 export const ACTION_TABLE: Table = {
@@ -107,25 +107,41 @@ export async function checkActor(tx: Transaction, { actor: { by } }: Act): Promi
   if (!isThere) throw new SignedOut()
 }
 
-export async function recordAction(tx: Transaction, { dialect }: Driver, act: Act, changed: Changed): Promise<void> {
-  const { actor, operation } = act
-  const { subject, accountId, before, after } = changed
-  await tx.run(
+/** The most characters of a list that a line of an account keeps: lines stay for ever, and people may send a long list every second. */
+const MOST_OF_A_LIST = 1_000
+
+/** A long list as the entries that the list before or after it does not have, as many as there is room for, and how many are left out. */
+function shortened(doc: Changed['after'], other: Changed['after']): Changed['after'] {
+  return doc && Object.fromEntries(Object.entries(doc).map(([name, value]) => [name, shortList(value, other?.[name])]))
+}
+
+function shortList(value: unknown, other: unknown): unknown {
+  if (!Array.isArray(value) || JSON.stringify(value).length <= MOST_OF_A_LIST) return value
+  const there = new Set(Array.isArray(other) ? other : [])
+  let room = MOST_OF_A_LIST
+  const kept = value.filter(entry => !there.has(entry) && (room -= JSON.stringify(entry).length) >= 0)
+  return [...kept, `… ${value.length - kept.length}`]
+}
+
+export const recordAction = (tx: Transaction, driver: Driver, act: Act, changed: Changed): Promise<void> =>
+  recordActions(tx, driver, act, [changed])
+
+/** The lines of one act that changes much. */
+export async function recordActions(
+  tx: Transaction,
+  { dialect }: Driver,
+  { actor, operation }: Act,
+  all: readonly Changed[],
+): Promise<void> {
+  const who = [actor.kind, actor.userId, actor.kind === 'user' ? '' : actor.name, actor.ip, operation]
+  const rows = all.map(({ subject, accountId, before, after }) => {
+    const kept = accountId === null ? [before, after] : [shortened(before, after), shortened(after, before)]
+    return [...who, accountId, subject.kind, subject.id, ...kept.map(toJson)]
+  })
+  const into =
     'INSERT INTO actions (at_ms, actor_kind, user_id, actor_name, ip, operation, account_id, subject_kind, subject_id, ' +
-      `before_doc, after_doc) VALUES (${dialect.nowMs}, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-    [
-      actor.kind,
-      actor.userId,
-      actor.kind === 'user' ? '' : actor.name,
-      actor.ip,
-      operation,
-      accountId,
-      subject.kind,
-      subject.id,
-      toJson(before),
-      toJson(after),
-    ],
-  )
+    'before_doc, after_doc)'
+  await tx.insert({ into, row: `(${dialect.nowMs}, ${binds(10)})` }, rows)
 }
 
 /** What stands in the place of a secret that is another one than before. */

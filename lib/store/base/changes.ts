@@ -24,14 +24,26 @@ export interface Change {
 const KEPT = 10_000
 const PRUNE_EVERY = 256
 
-/** Call this last in a transaction, because from here on every other transaction that records a change waits. */
-export async function recordChange(tx: Transaction, kind: Change['kind'], ref: string): Promise<void> {
-  await tx.run("UPDATE meta SET value = value + 1 WHERE name = 'changes'", [])
+const INSERT = { into: 'INSERT INTO changes (seq, kind, ref)', row: '(?, ?, ?)' }
+
+/**
+ * Call this last in a transaction, because from here on every other transaction that records a change waits: as long for many changes as
+ * for one.
+ */
+export async function recordChanges(tx: Transaction, kind: Change['kind'], refs: readonly string[]): Promise<void> {
+  if (refs.length === 0) return
+  await tx.run("UPDATE meta SET value = value + ? WHERE name = 'changes'", [refs.length])
   const [counter] = await tx.query("SELECT value FROM meta WHERE name = 'changes'", [])
-  const seq = integer(counter!, 'value')
-  await tx.run('INSERT INTO changes (seq, kind, ref) VALUES (?, ?, ?)', [seq, kind, ref])
-  if (seq % PRUNE_EVERY === 0) await tx.run('DELETE FROM changes WHERE seq <= ?', [seq - KEPT])
+  const last = integer(counter!, 'value')
+  const before = last - refs.length
+  const rows = refs.map((ref, i) => [before + 1 + i, kind, ref])
+  await tx.insert(INSERT, rows)
+  if (Math.floor(before / PRUNE_EVERY) < Math.floor(last / PRUNE_EVERY))
+    await tx.run('DELETE FROM changes WHERE seq <= ?', [last - KEPT])
 }
+
+export const recordChange = (tx: Transaction, kind: Change['kind'], ref: string): Promise<void> =>
+  recordChanges(tx, kind, [ref])
 
 /** What has changed, as processes ask for it. */
 export class ChangeStore {

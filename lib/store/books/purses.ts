@@ -11,7 +11,7 @@ import type { Micro } from '../../base/money.ts'
 import { endOfName } from '../../base/periods.ts'
 import type { Limit } from '../../terms/records.ts'
 import type { Dialect, Driver, Param, Row, Transaction } from '../base/driver.ts'
-import { recordChange } from '../base/changes.ts'
+import { recordChanges } from '../base/changes.ts'
 import { integer, binds, money, padded, text, textOrNull } from '../base/text.ts'
 
 /** A purse of a period has the end of its period. */
@@ -132,7 +132,7 @@ export async function limitChanged(
 }
 
 export async function recallAll(tx: Transaction, purses: readonly PurseId[]): Promise<void> {
-  for (const purse of purses) await recordChange(tx, 'recall', purse)
+  await recordChanges(tx, 'recall', purses)
 }
 
 /**

@@ -6,8 +6,9 @@ import type { Act, Language, UserNotice, Person, Theme } from '../../base/people
 import type { Driver, Row, Transaction } from '../base/driver.ts'
 import { StoreConflict } from '../base/errors.ts'
 import { integer, json, text, textOrNull } from '../base/text.ts'
-import { recordAction } from '../base/actions.ts'
-import { recordKeyChange } from '../accounts/key-rows.ts'
+import { recordActions } from '../base/actions.ts'
+import { recordChanges } from '../base/changes.ts'
+import { oldHashes } from '../accounts/key-rows.ts'
 import { hashOf } from '../../base/secrets.ts'
 
 const PLAIN = [
@@ -98,6 +99,8 @@ export async function addNotice(tx: Transaction, person: Person, notice: UserNot
 }
 
 const OWN = 'created_by = ? AND deleted = 0'
+/** Of more keys than this, processes are told the accounts: the list of changes holds no more than some thousands. */
+const MOST_TOLD = 500
 
 /**
  * Hands the keys that a user made to another user (`to`), or disables them (null). `accountId`: the account that the user leaves; null = all.
@@ -119,9 +122,16 @@ export async function leaveKeys(
   else await tx.run(`UPDATE api_keys SET created_by = ? WHERE ${where}`, [to, ...own])
   const [before, after] =
     to === null ? [{ status: 'enabled' }, { status: 'disabled' }] : [{ created_by: userId }, { created_by: to }]
-  for (const row of rows) {
+  const lines = rows.map(row => {
     const subject = { kind: 'key' as const, id: text(row, 'public_id') }
-    await recordAction(tx, driver, act, { subject, accountId: integer(row, 'account_id'), before, after })
+    return { subject, accountId: integer(row, 'account_id'), before, after }
+  })
+  await recordActions(tx, driver, act, lines)
+  if (rows.length > MOST_TOLD) {
+    const accounts = new Set(rows.map(row => text(row, 'account_id')))
+    return recordChanges(tx, 'account', [...accounts])
   }
-  for (const row of rows) await recordKeyChange(tx, integer(row, 'id'), [text(row, 'hash')])
+  const hashes = rows.map(row => text(row, 'hash'))
+  const old = rows.length === 0 ? [] : await oldHashes(tx, ...rows.map(row => integer(row, 'id')))
+  await recordChanges(tx, 'key', [...new Set([...hashes, ...old])])
 }
