@@ -11,8 +11,11 @@ export interface Encoded {
   body: Buffer
 }
 
-/** `once`: for one reader, who waits for it. `kept`: for many, once. The last level costs more than twice the time of the one before, for a fiftieth of the bytes. */
-const LEVELS = { once: { br: 4, gzip: 6 }, kept: { br: 10, gzip: 9 } } as const
+/**
+ * `once`: for one reader, who waits for it. `while`: for many, until it changes, which may be soon, and in many forms. `kept`: for many,
+ * once. The last level costs more than twice the time of the one before, for a fiftieth of the bytes.
+ */
+const LEVELS = { once: { br: 4, gzip: 6 }, while: { br: 6, gzip: 6 }, kept: { br: 10, gzip: 9 } } as const
 type Effort = keyof typeof LEVELS
 
 /** Below it, an answer fits one packet as it is. */
@@ -64,11 +67,18 @@ export class KeptBody {
   /** For the header `etag`. */
   readonly tag: string
   readonly #body: Buffer
+  readonly #effort: Effort
   readonly #made = new Map<Encoding, Promise<Encoded>>()
 
-  constructor(text: string | Buffer) {
+  constructor(text: string | Buffer, effort: Effort) {
+    this.#effort = effort
     this.#body = typeof text === 'string' ? Buffer.from(text, 'utf8') : text
     this.tag = `"${hash('sha256', this.#body, 'base64url').slice(0, TAG_LENGTH)}"`
+  }
+
+  /** What it takes in memory, with what is made of it. */
+  get bytes(): number {
+    return 2 * this.#body.length
   }
 
   /** Whether who asks has it still. `known`: the header `if-none-match`. */
@@ -80,7 +90,7 @@ export class KeptBody {
   /** `accepted`: the header `accept-encoding`. */
   in(accepted: string | string[] | undefined): Promise<Encoded> {
     const encoding = encodingFor(accepted)
-    const made = this.#made.get(encoding) ?? encoded(this.#body, encoding, 'kept')
+    const made = this.#made.get(encoding) ?? encoded(this.#body, encoding, this.#effort)
     this.#made.set(encoding, made)
     return made
   }

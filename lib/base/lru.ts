@@ -12,6 +12,10 @@ export const latest = <K extends {}, V extends {}>(
 ): LRUCache<K, V> =>
   new Latest<K, V>({ maxSize: max, sizeCalculation: () => 1, ...(dispose === undefined ? {} : { dispose }) })
 
+/** As `latest`, of at most so many bytes. */
+export const heaviest = <K extends {}, V extends {}>(maxBytes: number, bytesOf: (value: V) => number): LRUCache<K, V> =>
+  new Latest<K, V>({ maxSize: maxBytes, sizeCalculation: bytesOf })
+
 /** The library makes an object for each `get` without options. */
 class Latest<K extends {}, V extends {}> extends LRUCache<K, V> {
   readonly #asUsual = {}

@@ -233,7 +233,7 @@ export class Assets {
 
   #body(name: string, file: ClientFile): Promise<KeptBody> {
     let ready = this.#ready.get(name)
-    if (ready === undefined) this.#ready.set(name, (ready = file.text().then(text => new KeptBody(text))))
+    if (ready === undefined) this.#ready.set(name, (ready = file.text().then(text => new KeptBody(text, 'kept'))))
     return ready
   }
 }

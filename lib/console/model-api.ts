@@ -2,6 +2,7 @@
  * The reference of the models' API and its OpenAPI document: the paths that the gateway routes, with what `model-api-texts.ts` says
  * of them, the errors of the table of errors, and the programs that clients are given.
  */
+import { KeptBody } from '../base/encoding.ts'
 import { ERRORS, type ErrorName } from '../base/errors.ts'
 import type { Words } from '../base/people.ts'
 import type { Config } from '../config/config.ts'
@@ -235,4 +236,13 @@ export function modelOpenApi(title: string, { main, direct }: { main: string; di
       securitySchemes: Object.fromEntries(Object.values(SECURITY)),
     },
   }
+}
+
+let sent: { as: string; body: KeptBody } | null = null
+
+/** The document as text. Whoever asks for it, all the time and without a key, gets one that is made once. */
+export function modelDocument(title: string, urls: { main: string; direct: string }): KeptBody {
+  const as = JSON.stringify([title, urls.main, urls.direct])
+  if (sent?.as !== as) sent = { as, body: new KeptBody(JSON.stringify(modelOpenApi(title, urls)), 'kept') }
+  return sent.body
 }

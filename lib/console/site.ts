@@ -6,7 +6,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { PublicCatalogue } from '../operations/catalogue/public-catalogue.ts'
 import type { CallRates } from '../api/bounds.ts'
 import type { Clock } from '../base/clock.ts'
-import { encoded, encodedHeaders, encodingFor, KeptBody } from '../base/encoding.ts'
+import { encodedHeaders, KeptBody } from '../base/encoding.ts'
+import { heaviest } from '../base/lru.ts'
 import type { Config } from '../config/config.ts'
 import type { Logger } from '../base/log.ts'
 import type { Assets, ClientFiles } from './assets.ts'
@@ -133,25 +134,42 @@ function atOf(url: string): At {
   }
 }
 
+const MOST_KEPT_BYTES = 64 * 1024 * 1024
+
 /** Pages as they were written, by what they show: anybody may ask for a large one all the time, without signing in. */
 class Written {
-  #of = new WeakMap<object, Map<string, KeptBody>>()
-  readonly #ofNothing = {}
+  readonly #pages = heaviest<string, KeptBody>(MOST_KEPT_BYTES, ({ bytes }) => bytes)
+  /** Numbers of what pages show. */
+  readonly #numbers = new WeakMap<object, number>()
+  #last = 0
   #brand: Branding | null = null
   #shell: Shell | null = null
 
-  get({ shell }: Opened, name: PageName, reader: PageReader, brand: Branding, data: object | null): KeptBody {
-    if (this.#brand !== brand || this.#shell !== shell) this.#of = new WeakMap()
+  /** `mayWrite`: whether it may be written where it is not there, which takes the main thread. null = it may not. */
+  get(
+    { shell }: Opened,
+    name: PageName,
+    reader: PageReader,
+    { brand, data }: { brand: Branding; data: object | null },
+    mayWrite: () => boolean,
+  ): KeptBody | null {
+    if (this.#brand !== brand || this.#shell !== shell) this.#pages.clear()
     this.#brand = brand
     this.#shell = shell
-    const shown = data ?? this.#ofNothing
-    const pages = this.#of.get(shown) ?? new Map<string, KeptBody>()
-    this.#of.set(shown, pages)
     const { language, theme, signedIn, quiet } = reader
-    const as = `${name} ${language} ${theme} ${signedIn} ${quiet}`
-    const html = pages.get(as) ?? new KeptBody(shell(name, reader, brand, data))
-    pages.set(as, html)
+    const as = `${name} ${language} ${theme} ${signedIn} ${quiet} ${data === null ? 0 : this.#numberOf(data)}`
+    const known = this.#pages.get(as)
+    if (known !== undefined) return known
+    if (!mayWrite()) return null
+    const html = new KeptBody(shell(name, reader, brand, data), data === null ? 'kept' : 'while')
+    this.#pages.set(as, html)
     return html
+  }
+
+  #numberOf(data: object): number {
+    const number = this.#numbers.get(data) ?? ++this.#last
+    this.#numbers.set(data, number)
+    return number
   }
 }
 
@@ -163,18 +181,18 @@ async function sendDocument(
   res: ServerResponse,
   { public: urls, site }: SiteConfig,
 ): Promise<void> {
-  const { modelOpenApi } = await import('./model-api.ts')
-  const text = Buffer.from(JSON.stringify(modelOpenApi(site.name.en, urls)))
-  const made = await encoded(text, encodingFor(req.headers['accept-encoding']), 'once')
-  res.writeHead(200, {
-    'content-type': 'application/json; charset=utf-8',
-    ...encodedHeaders(made),
+  const document = (await import('./model-api.ts')).modelDocument(site.name.en, urls)
+  const headers = {
+    etag: document.tag,
     vary: 'accept-encoding',
     'x-content-type-options': 'nosniff',
     'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
     'access-control-allow-origin': '*',
     'cache-control': `public, max-age=${DOCUMENT_S}`,
-  })
+  }
+  if (document.isIn(req.headers['if-none-match'])) return void res.writeHead(304, headers).end()
+  const made = await document.in(req.headers['accept-encoding'])
+  res.writeHead(200, { ...headers, 'content-type': 'application/json; charset=utf-8', ...encodedHeaders(made) })
   res.end(req.method === 'HEAD' ? undefined : made.body)
 }
 
@@ -187,7 +205,8 @@ export function createSite({
   catalogue,
 }: SiteParts): (req: IncomingMessage, res: ServerResponse) => boolean {
   const written = new Written()
-  let counting: Promise<Counting> | null = null
+  /** Loaded at the first visit. */
+  let counting: Counting | null = null
   let brand: Brand | null = null
   const registers = () => config().registration.mode === 'open'
   const brandOf = ({ Brand }: Opened) => (brand ??= new Brand(config, registers, clock))
@@ -202,8 +221,9 @@ export function createSite({
     const data = (await DATA[name]?.(config(), catalogue, atOf(req.url as string))) ?? null
     if (name === 'model' && data === null) return page(parts, 'missing', req, res, 404)
     const reader = parts.pageReaderOf(req, config().site.languages)
-    const shown = brandOf(parts).now()
-    const html = written.get(parts, name, reader, shown, data)
+    const shown = { brand: brandOf(parts).now(), data }
+    const html = written.get(parts, name, reader, shown, () => !isTooMuch('written', req, res))
+    if (html === null) return
     const headers = { ...parts.pageHeaders(config().public.main.startsWith('https:'), name), etag: html.tag }
     if (status === 200 && html.isIn(req.headers['if-none-match'])) return void res.writeHead(304, headers).end()
     const made = await html.in(req.headers['accept-encoding'])
@@ -212,9 +232,9 @@ export function createSite({
   }
 
   /** Answers who visits more often than people do. */
-  const isTooMuch = async (req: IncomingMessage, res: ServerResponse): Promise<boolean> => {
-    const { rates, networkOf } = await (counting ??= beginCounting(clock))
-    const waitS = rates.waitS('page', 'ip', networkOf(ipOf(req)))
+  const isTooMuch = (what: 'page' | 'written', req: IncomingMessage, res: ServerResponse): boolean => {
+    const { rates, networkOf } = counting as Counting
+    const waitS = rates.waitS(what, 'ip', networkOf(ipOf(req)))
     if (waitS === null) return false
     res.writeHead(429, {
       'content-type': 'text/plain; charset=utf-8',
@@ -228,7 +248,9 @@ export function createSite({
   }
 
   const answer = async (path: string, req: IncomingMessage, res: ServerResponse): Promise<void> => {
-    if (await isTooMuch(req, res)) return
+    const loaded = counting ?? (await beginCounting(clock))
+    counting ??= loaded
+    if (isTooMuch('page', req, res)) return
     if (path === DOCUMENT) return sendDocument(req, res, config())
     const parts = await (path.startsWith(FILES) ? (opened ??= opening()) : current())
     if (path.startsWith(FILES)) {

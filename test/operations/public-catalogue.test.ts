@@ -349,18 +349,29 @@ t.test('incidents: hours in a row are one, and one that touches the present is n
 })
 
 t.test('however many people ask, the work is done once in a while; a new world shows at once', async t => {
-  const { catalogue, clock, apply, asked } = await shop(t)
+  const { catalogue, clock, apply, asked, states } = await shop(t)
   const ask = () => Promise.all(Array.from({ length: 50 }, () => catalogue.models()))
   const [first] = await ask()
   const [again] = await ask()
   t.equal(again?.models, first?.models && again?.models, 'the same rows')
   t.equal(asked.states, 1)
   clock.advance(3_000)
-  await ask()
+  const [later] = await ask()
   t.equal(asked.states, 2)
+  t.equal(later, first, 'and as long as nothing is another')
+  t.equal(await catalogue.status(), await catalogue.status())
+  states.set('hidden-four', { state: 'open', keys: [], open: 0 })
+  clock.advance(3_000)
+  const [changed] = await ask()
+  t.equal(asked.states, 3)
+  t.same(
+    changed?.models.filter((row, i) => row !== first?.models[i]).map(({ name, state }) => [name, state]),
+    [['embedder', 'resting']],
+    'then only that row',
+  )
   await apply({ models: FILE.models.map(row => ({ ...row, family: 'new' })) })
   t.equal((await catalogue.models()).models[0]?.family, 'new')
-  t.equal(asked.states, 2)
+  t.equal(asked.states, 3)
 })
 
 t.test('a kept value: made once at a time, again when it is old, and the last one when it cannot be made', async t => {

@@ -6,6 +6,7 @@
  * cost, no weight, no number of requests. Whoever asks, everything is made at most once in a few seconds, and the figures,
  * which the store is asked for, once a minute.
  */
+import { isDeepStrictEqual } from 'node:util'
 import { type Clock, DAY_MS } from '../../base/clock.ts'
 import type { Store } from '../../store/store.ts'
 import type { Protocol } from '../../protocols/names.ts'
@@ -85,7 +86,7 @@ export class PublicCatalogue {
 
   /**
    * The models of a public group, by default of the first one. Models without price are left out. The object is the same
-   * one until something in it may have changed.
+   * one until something in it has changed, and so is each row.
    */
   async models(asked?: string): Promise<GroupCatalogue> {
     const catalogue = await this.#catalogue(this.#publicGroups(), asked)
@@ -161,14 +162,16 @@ export class PublicCatalogue {
       // groups that are gone would else stay here for ever
       for (const [name, { world: made }] of this.#views) if (made !== world) this.#views.delete(name)
       const { clock } = this.#parts
-      const models = new Kept(clock, VIEW_MS, () => this.#read(world, group))
+      const models = new Kept<CatalogueModel[]>(clock, VIEW_MS, before => this.#read(world, group, before ?? []))
       const status = new Kept(clock, VIEW_MS, () => this.#readStatus(group))
       this.#views.set(group, (view = { world, models, status, prices: new Map() }))
     }
     return view
   }
 
-  async #read(world: World, group: string): Promise<CatalogueModel[]> {
+  /** `before`: the rows of the last time. A page of a model is written anew only when its row is another one. */
+  async #read(world: World, group: string, before: CatalogueModel[]): Promise<CatalogueModel[]> {
+    const known = new Map(before.map(row => [row.name, row]))
     const none = { day: new Map(), week: new Map() }
     // without the store, or the processes that know how channels fare, the rest is shown all the same
     const [figures, resting] = await Promise.all([
@@ -178,7 +181,9 @@ export class PublicCatalogue {
     return offersOf(world, group).map(offer => {
       const name = nameOf(group, offer.model.name)
       const ofModel = { day: figures.day.get(name) ?? NO_FIGURES, week: figures.week.get(name) ?? NO_FIGURES }
-      return { ...rowOf(offer, resting), figures: ofModel }
+      const row = { ...rowOf(offer, resting), figures: ofModel }
+      const last = known.get(row.name)
+      return last !== undefined && isDeepStrictEqual(last, row) ? last : row
     })
   }
 
@@ -282,17 +287,18 @@ export function rowOf(offer: ModelOffer, resting: ReadonlySet<string>): Omit<Cat
 
 /**
  * A value that is made when somebody asks for it, and kept for a while, so that however many people ask, it is made once in
- * that time. When it cannot be made, the last one serves on.
+ * that time. When it cannot be made, the last one serves on, and so it does when the next one is equal: what was made of it, such as
+ * pages in every language and theme, need not be made again.
  */
 export class Kept<T> {
   readonly #clock: Clock
   readonly #keepMs: number
-  readonly #make: () => Promise<T>
+  readonly #make: (before: T | null) => Promise<T>
   #value: { made: T } | null = null
   #under: Promise<T> | null = null
   #untilMs = Number.NEGATIVE_INFINITY
 
-  constructor(clock: Clock, keepMs: number, make: () => Promise<T>) {
+  constructor(clock: Clock, keepMs: number, make: (before: T | null) => Promise<T>) {
     this.#clock = clock
     this.#keepMs = keepMs
     this.#make = make
@@ -310,7 +316,8 @@ export class Kept<T> {
 
   async #renew(): Promise<T> {
     try {
-      this.#value = { made: await this.#make() }
+      const made = await this.#make(this.#value?.made ?? null)
+      if (this.#value === null || !isDeepStrictEqual(this.#value.made, made)) this.#value = { made }
     } catch (error) {
       if (this.#value === null) throw error
     }
