@@ -12,7 +12,7 @@ export const latest = <K extends {}, V extends {}>(
 ): LRUCache<K, V> =>
   new Latest<K, V>({ maxSize: max, sizeCalculation: () => 1, ...(dispose === undefined ? {} : { dispose }) })
 
-/** As `latest`, of at most so many bytes. */
+/** Makes an LRU cache whose values take at most so many bytes. */
 export const heaviest = <K extends {}, V extends {}>(maxBytes: number, bytesOf: (value: V) => number): LRUCache<K, V> =>
   new Latest<K, V>({ maxSize: maxBytes, sizeCalculation: bytesOf })
 

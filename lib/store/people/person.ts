@@ -99,7 +99,7 @@ export async function addNotice(tx: Transaction, person: Person, notice: UserNot
 }
 
 const OWN = 'created_by = ? AND deleted = 0'
-/** Of more keys than this, processes are told the accounts: the list of changes holds no more than some thousands. */
+/** The most keys whose change is told of each. Of more, the accounts are told: the list of changes holds some thousands, and is everybody's. */
 const MOST_TOLD = 500
 
 /**
