@@ -22,7 +22,7 @@
 import { latest } from '../base/lru.ts'
 import type { RestCause } from '../terms/channel-seen.ts'
 import type { BreakerState } from '../terms/records.ts'
-import { LatestTwo, SlidingCount } from './counts.ts'
+import { LatestTwo, SlidingCount } from '../base/sliding-count.ts'
 
 /** The end of an attempt. `busy`: 429 or 529. `auth`: 401 or 403. `ignored`: it says nothing about the channel. */
 export type AttemptOutcome = 'ok' | 'failed' | 'busy' | 'auth' | 'ignored'

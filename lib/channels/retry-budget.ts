@@ -5,7 +5,7 @@
  */
 import type { Clock } from '../base/clock.ts'
 import { latest } from '../base/lru.ts'
-import { LatestTwo, SlidingCount } from './counts.ts'
+import { LatestTwo, SlidingCount } from '../base/sliding-count.ts'
 
 /** The most accounts whose retries are counted separately. */
 const MOST_ACCOUNTS = 10_000

@@ -141,8 +141,8 @@ export class CompiledChannel {
   }
 }
 
-/** The 32-bit FNV-1a hash of a text. */
-function hashText(text: string): number {
+/** The 32-bit FNV-1a hash of a text: of channels and keys, and of conversations, each of which prefers some of them. */
+export function hashText(text: string): number {
   let h = 0x811c9dc5
   for (let i = 0; i < text.length; i++) h = Math.imul(h ^ text.charCodeAt(i), 0x01000193)
   return h >>> 0

@@ -2,7 +2,7 @@
 import t from 'tap'
 import { micro } from '../../lib/base/money.ts'
 import { Health } from '../../lib/channels/health.ts'
-import { UnpaidRests } from '../../lib/channels/disputed.ts'
+import { UnpaidRests } from '../../lib/channels/unpaid.ts'
 import { type Candidate, compileRoutes, type Route } from '../../lib/world/table.ts'
 import { TestClock } from '../support/clock.ts'
 import { channel } from './support.ts'

@@ -6,7 +6,7 @@
 import type { Clock } from '../../base/clock.ts'
 import { latest } from '../../base/lru.ts'
 import type { AttemptOutcome } from '../../channels/health.ts'
-import { SlidingCount } from '../../channels/counts.ts'
+import { SlidingCount } from '../../base/sliding-count.ts'
 import type { ChannelFailure, ChannelSeen, FailureClass } from '../../terms/channel-seen.ts'
 import { type Attempt, CredentialError } from '../../upstream/attempt.ts'
 

@@ -7,6 +7,7 @@ import { crc32 } from 'node:zlib'
 import type { KeyEntry } from '../../access/keys.ts'
 import type { Claim } from '../../channels/health.ts'
 import { Candidates } from '../../channels/pick.ts'
+import { hashText } from '../../world/compiled-channel.ts'
 import type { Candidate } from '../../world/table.ts'
 import type { Protocol } from '../../protocols/names.ts'
 import type { Exchange } from '../record/exchange.ts'
@@ -204,12 +205,12 @@ const SESSION_HEADERS = ['x-claude-code-session-id', 'session-id', 'x-session-af
 function affinityOf(x: Exchange): number | null {
   for (const name of SESSION_HEADERS) {
     const value = x.req.headers[name]
-    if (typeof value === 'string' && value !== '') return hash(value)
+    if (typeof value === 'string' && value !== '') return hashText(value)
   }
   const { facts } = x
   if (facts === null) return null
   const named = facts.promptCacheKey ?? facts.userId
-  if (named !== null) return hash(named)
+  if (named !== null) return hashText(named)
   return x.bodyBytes < LONG_BYTES ? null : leadingHash(x)
 }
 
@@ -221,13 +222,6 @@ function leadingHash(x: Exchange): number | null {
   const first = x.body[0]
   if (first === undefined) return null
   return crc32(first.subarray(0, LEADING_BYTES))
-}
-
-/** The hash FNV-1a, of 32 bits. */
-function hash(text: string): number {
-  let h = 0x811c9dc5
-  for (let i = 0; i < text.length; i++) h = Math.imul(h ^ text.charCodeAt(i), 0x01000193)
-  return h >>> 0
 }
 
 // --- asking them

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { SlidingCount } from '../../lib/channels/counts.ts'
+import { SlidingCount } from '../../lib/base/sliding-count.ts'
 import { seeded } from '../support/random.ts'
 
 t.test('counts the tenth of the window that runs, and the nine before', async t => {
