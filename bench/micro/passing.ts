@@ -33,7 +33,8 @@ async function withholding(lib: Lib, seed: number): Promise<Case[]> {
       const out: Buffer[] = []
       for (const chunk of chunks) {
         meter.feed(chunk, makesText ? '' : chunk.toString('latin1'))
-        const next = withholder.push(chunk, (meter.matters ?? meter.quiet) as number)
+        const isSpared = meter.isContent && withholder.passesContent
+        const next = isSpared ? chunk : withholder.push(chunk, (meter.matters ?? meter.quiet) as number)
         if (Array.isArray(next)) out.push(...next)
         else if (next !== null) out.push(next)
       }

@@ -37,7 +37,7 @@ const HALF = untellable('the arguments of a call are not whole')
 const UNICODE_ESCAPE = 6
 
 /** The bytes that a text stands for. */
-function bytesIn(text: Literal): number {
+export function bytesIn(text: Literal): number {
   let bytes = text.length - 2
   for (let at = text.indexOf('\\'); at >= 0; at = text.indexOf('\\', at + 2))
     bytes -= text[at + 1] === 'u' ? UNICODE_ESCAPE - UNICODE_ESCAPE_BYTES : 1
@@ -145,7 +145,8 @@ export abstract class EventWriter {
   thinking = 0
   protected reason: StopReason = 'end'
   protected sequence: Literal | null = null
-  #bytes = 0
+  /** Bytes of text that the client is told. */
+  protected toldBytes = 0
   failure: Failure | null = null
   held = 0
 
@@ -183,11 +184,7 @@ export abstract class EventWriter {
   }
 
   get counted(): number {
-    return Math.ceil(this.#bytes / BYTES_PER_TOKEN)
-  }
-
-  protected count(text: Literal): void {
-    this.#bytes += bytesIn(text)
+    return Math.ceil(this.toldBytes / BYTES_PER_TOKEN)
   }
 
   protected hold(bytes: number): void {

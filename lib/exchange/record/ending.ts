@@ -115,7 +115,7 @@ export function guard(x: Exchange, services: Services, act: () => void): void {
 export function onClose(x: Exchange, services: Services): void {
   x.closed = true
   x.left = !x.ended
-  if (x.relay === null || x.relay.closed) finish(x, services)
+  if (x.relay === null || x.relay.state.isEnding) finish(x, services)
   else if (x.left) guard(x, services, () => x.relay?.leave())
 }
 

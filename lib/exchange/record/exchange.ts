@@ -46,8 +46,8 @@ export interface Swept {
 
 /** The relay, which takes an exchange over when an upstream is asked for it. */
 export interface OpenRelay extends Swept {
-  /** True when the upstream's part is over and the books of the exchange are closed. */
-  readonly closed: boolean
+  /** True when the upstream is done with and the books of the exchange are closed. */
+  readonly state: { readonly isEnding: boolean }
   /** The client's connection closed before the answer was whole. */
   leave(): void
   /** The exchange is over: the relay waits for nothing any more. */

@@ -24,8 +24,8 @@ export class ReadOn implements CountedReadOn {
   readonly #x: Exchange
   readonly #services: Services
   readonly #asking: Asking
-  /** Monotonic ms at which the client left. */
-  readonly #leftMs: number
+  /** Monotonic ms since which nobody is told anything. */
+  readonly #sinceMs: number
   /** The upstream counts among those that are read on. */
   #joined = false
   /** Monotonic ms until which the upstream is read on. */
@@ -37,7 +37,7 @@ export class ReadOn implements CountedReadOn {
     this.#x = x
     this.#services = services
     this.#asking = asking
-    this.#leftMs = this.untilMs = services.clock.monotonic()
+    this.#sinceMs = this.untilMs = services.clock.monotonic()
   }
 
   get accountId(): number {
@@ -60,7 +60,7 @@ export class ReadOn implements CountedReadOn {
     const { clientGone } = x.world.config
     this.#joined = true
     readOns.add(this)
-    this.untilMs = this.#leftMs + Math.max(LEAST_MS, clientGone.drainMs)
+    this.untilMs = this.#sinceMs + Math.max(LEAST_MS, clientGone.drainMs)
     if (this.#isAwaited()) this.untilMs = Math.max(this.untilMs, this.#firstByteMs)
     else if (!this.#needsNoPlace(reading) && !readOns.takePlace(this, x.readOnPlaces, clientGone.concurrent))
       this.dropped()
@@ -96,7 +96,7 @@ export class ReadOn implements CountedReadOn {
 
   /** The place went to others. */
   dropped(): void {
-    this.untilMs = Math.max(this.#services.clock.monotonic(), this.#leftMs + LEAST_MS)
+    this.untilMs = Math.max(this.#services.clock.monotonic(), this.#sinceMs + LEAST_MS)
     this.end = 'room'
   }
 

@@ -262,8 +262,10 @@ export class Reading {
   forClient(chunk: Buffer): Buffer | Buffer[] | null {
     const changes = this.#changes
     if (changes === null) return chunk
-    // where the first event may be that is not just passed on, as the meter has said of this very chunk; 0 = anywhere
-    const told = changes.push(chunk, chunk === this.#fed && this.decoder === null ? this.meter.matters : 0)
+    const { meter } = this
+    const isFed = chunk === this.#fed && this.decoder === null // so that what the meter says is of this very chunk
+    if (isFed && meter.isContent && changes.passesContent) return chunk
+    const told = changes.push(chunk, isFed ? meter.matters : 0)
     if (this.#room === null || this.#room.fits(changes.heldBytes)) return told
     const held = changes.letGo()
     this.#room.fits(0)
@@ -353,9 +355,9 @@ export class Reading {
     return Math.min(most, Math.max(produced, withHidden))
   }
 
-  /** The answer is whole, and nothing of interest can follow. */
+  /** What has come to its end is an answer, and nothing of interest can follow. */
   get isWhole(): boolean {
-    return this.meter.terminal && !this.meter.failed && (this.#terminalIsLast || !this.#asEvents)
+    return !this.meter.failed && (this.#terminalIsLast || !this.#asEvents)
   }
 }
 

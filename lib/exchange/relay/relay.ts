@@ -48,8 +48,6 @@ export class Relay implements AttemptEvents, ReadingEvents, OpenRelay {
   readonly #judging: Judging
   /** The client has left, and its upstream is read on; null = it is there. */
   #readOn: ReadOn | null = null
-  /** The client was told that the main address timed out, in place of an answer. */
-  #missed = false
   /** Bytes that were read since all others had their turn. */
   #sinceYield = 0
   previous: Swept | null = null
@@ -65,11 +63,6 @@ export class Relay implements AttemptEvents, ReadingEvents, OpenRelay {
     this.#judging = new Judging(x, services, this, this.#out, this)
     x.relay = this
     x.dispatchedMs = services.clock.monotonic()
-  }
-
-  /** The upstream is done with, and the books are closed. */
-  get closed(): boolean {
-    return this.state.isEnding
   }
 
   #guard(act: () => void): void {
@@ -257,7 +250,7 @@ export class Relay implements AttemptEvents, ReadingEvents, OpenRelay {
     reading.feedWhole(chunk, decoder, () =>
       this.#guard(() => {
         this.flow.resume(DECODING)
-        if (!this.closed && !growth.waiting) this.#passCovered()
+        if (!this.state.isEnding && !growth.waiting) this.#passCovered()
       }),
     )
   }
@@ -265,7 +258,7 @@ export class Relay implements AttemptEvents, ReadingEvents, OpenRelay {
   /** What was decoded and counted of a compressed answer that is translated. */
   onPlain(chunk: Buffer, reading: Reading): void {
     this.#guard(() => {
-      if (!this.closed && this.asking.answer.reading === reading) this.#takeTranslated(chunk, reading)
+      if (!this.state.isEnding && this.asking.answer.reading === reading) this.#takeTranslated(chunk, reading)
     })
   }
 
@@ -314,7 +307,7 @@ export class Relay implements AttemptEvents, ReadingEvents, OpenRelay {
   #pass(chunk: Buffer, reading: Reading): void {
     const { translation } = reading
     if (translation !== null) this.#passTranslated(chunk, reading, translation)
-    else if (this.#x.row !== null || (reading.isWhole && !this.response.isMuted)) {
+    else if (this.#x.row !== null || (reading.meter.terminal && reading.isWhole && !this.response.isMuted)) {
       if (this.#x.row === null) {
         this.state.go('keep')
         this.#out.charge.settle('completed')
@@ -330,7 +323,7 @@ export class Relay implements AttemptEvents, ReadingEvents, OpenRelay {
     const told = translation.push(chunk)
     if (told !== null) this.#send(told)
     if (translation.failure !== null) this.#out.endFailed(translation.failure)
-    else if (this.#x.row === null && reading.isWhole) {
+    else if (this.#x.row === null && reading.meter.terminal && reading.isWhole) {
       this.state.go('keep')
       this.#out.charge.settle('completed')
       this.#out.whenKept(() => this.#out.tellEnd())
@@ -364,7 +357,7 @@ export class Relay implements AttemptEvents, ReadingEvents, OpenRelay {
   }
 
   onLinked(bytes: Buffer): boolean {
-    return this.closed || this.#send(bytes)
+    return this.state.isEnding || this.#send(bytes)
   }
 
   onCaughtUp(): void {
@@ -406,7 +399,7 @@ export class Relay implements AttemptEvents, ReadingEvents, OpenRelay {
     const { attempts } = this.#x
     this.#flush()
     if (whole) this.#takeBegun()
-    return !this.closed && this.#x.attempts === attempts
+    return !this.state.isEnding && this.#x.attempts === attempts
   }
 
   /** The answer has ended, and its first event lacks its end. */
@@ -425,7 +418,7 @@ export class Relay implements AttemptEvents, ReadingEvents, OpenRelay {
     const isElsewhere = reading.translation?.writeElsewhere(fault =>
       this.#guard(() => {
         if (fault !== null) throw fault
-        if (!this.closed && this.asking.answer.reading === reading) this.#judgeWhole(reading)
+        if (!this.state.isEnding && this.asking.answer.reading === reading) this.#judgeWhole(reading)
       }),
     )
     if (!isElsewhere) this.#judgeWhole(reading)
@@ -453,7 +446,7 @@ export class Relay implements AttemptEvents, ReadingEvents, OpenRelay {
         return false
       }
       this.#acceptTranslated(reading)
-      return !this.closed && !(reading.growth?.holdsBack ?? false)
+      return !this.state.isEnding && !(reading.growth?.holdsBack ?? false)
     }
     const told = translation.end()
     if (told !== null) this.#send(told)
@@ -469,7 +462,7 @@ export class Relay implements AttemptEvents, ReadingEvents, OpenRelay {
   leave(): void {
     if (this.response.isMuted || this.#x.finished) return
     const readOn = this.#goOnAlone()
-    if (this.closed) return
+    if (this.state.isEnding) return
     if (this.asking.costs) {
       readOn.begin(this.asking.answer.reading)
       this.flow.resume(SLOW_CLIENT)
@@ -478,10 +471,9 @@ export class Relay implements AttemptEvents, ReadingEvents, OpenRelay {
 
   /** The client is told what a CDN would tell it, and its upstream is read on as after a client that left. */
   #giveUpOnMain(): void {
-    this.#missed = true
     this.#goOnAlone().waitForFirstByte()
     this.response.cdnTimeout()
-    if (!this.closed && !this.asking.costs) this.#stopReadingOn()
+    if (!this.state.isEnding && !this.asking.costs) this.#stopReadingOn()
   }
 
   /** Nobody is told anything any more, and nobody waits for the faster of two. */
@@ -499,7 +491,7 @@ export class Relay implements AttemptEvents, ReadingEvents, OpenRelay {
 
   #stopReadingOn(): void {
     this.#flush()
-    if (!this.closed) this.#out.cut(this.#missed)
+    if (!this.state.isEnding) this.#out.cut()
   }
 
   // --- the time: all in monotonic ms
@@ -546,7 +538,7 @@ export class Relay implements AttemptEvents, ReadingEvents, OpenRelay {
   stop(name: ErrorName): void {
     if (this.response.isMuted) this.#stopReadingOn()
     this.#flush()
-    if (!this.closed) this.#out.abandon(name)
+    if (!this.state.isEnding) this.#out.abandon(name)
   }
 
   release(): void {

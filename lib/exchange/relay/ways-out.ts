@@ -258,11 +258,12 @@ export class WaysOut {
 
   // --- nobody waits for it
 
-  /** The client has left, and its upstream is closed. `missed`: it was silent for as long as `first_byte` allows. */
-  cut(missed: boolean): void {
+  /** Nobody is told anything any more, and the upstream that was read on is closed. */
+  cut(): void {
     const { asking } = this.#parts
     const how = asking.costs ? 'left' : 'nothing'
-    if (missed && asking.answer.status === 0) asking.report(asking.current, 'failed')
+    // when the main address gave up on it, it was silent for as long as `first_byte` allows
+    if (!this.#x.left && asking.answer.status === 0) asking.report(asking.current, 'failed')
     asking.cut()
     this.#whenMetered(() => {
       asking.answer.reading?.meter.end(false)

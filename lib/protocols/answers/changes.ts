@@ -26,6 +26,8 @@ export interface AnswerChange {
   readonly heldBytes: number
   /** True when what has passed ends between two pieces. */
   readonly atBoundary: boolean
+  /** True when whole events of content alone would pass as they are, so that they need not be pushed. */
+  readonly passesContent: boolean
 }
 
 const listed = (bytes: Buffer | Buffer[] | null): Buffer[] =>
@@ -182,6 +184,7 @@ function withValue(pieces: AnswerPieces, piece: Buffer, value: Fields): Buffer {
 
 /** Gives each piece another form. What is no JSON object, or is too long, passes as it came. */
 class Rewriter implements AnswerChange {
+  readonly passesContent = false
   readonly #pieces: AnswerPieces
   readonly #rewrite: (value: Fields) => Fields
   readonly #cutter: EventCutter | BytePieces
@@ -239,6 +242,7 @@ export interface CostTold {
  * follows it, waits until the charge is known, which is when the end of the answer is in sight. Nothing else of the stream waits.
  */
 class CostTeller implements AnswerChange {
+  readonly passesContent = false
   readonly #pieces: AnswerPieces
   readonly #told: CostTold
   readonly #cutter: EventCutter | BytePieces
@@ -317,6 +321,7 @@ class CostTeller implements AnswerChange {
 
 /** Changes that an answer goes through one after the other. */
 class Chain implements AnswerChange {
+  readonly passesContent = false
   readonly #changes: readonly AnswerChange[]
 
   constructor(changes: readonly AnswerChange[]) {

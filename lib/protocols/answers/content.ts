@@ -50,16 +50,16 @@ const MOST_TRIES = 4
 /** A piece of text that comes again and again at one point of a stream. */
 class AlikePiece {
   #tries = MOST_TRIES
-  /** Whether none of the stream's markers stands in the piece; null = nobody has looked. */
-  #plain: boolean | null = null
   text = ''
+  /** None of the stream's markers stands in the piece. */
+  isPlain = false
   /** The kind of the key with which the piece ends. */
   kind: ContentKind = 'text'
 
-  learn(text: string, kind: ContentKind = 'text'): void {
+  learn(text: string, markers: Patterns | null, kind: ContentKind = 'text'): void {
     if (this.#tries === 0 || text.length > LONGEST_ALIKE) return
     this.#tries--
-    this.#plain = null
+    this.isPlain = !markers?.isIn(text)
     this.kind = kind
     this.text = Buffer.from(text, 'latin1').toString('latin1') // a copy: a slice would keep all it was cut from
   }
@@ -67,11 +67,6 @@ class AlikePiece {
   /** The pieces of this stream differ from each other. */
   get isGivenUp(): boolean {
     return this.#tries === 0
-  }
-
-  /** `markers`: the same for all of a stream; null = it does not matter. */
-  isWithout(markers: Patterns | null): boolean {
-    return markers === null || (this.#plain ??= !markers.isIn(this.text))
   }
 }
 
@@ -106,6 +101,8 @@ const IN_VALUE = 4
 
 export class ContentCounter {
   readonly #keys: ContentKeys
+  /** See `feed`; null = there are none. */
+  readonly #markers: Patterns | null
   #patterns: Patterns
   /**
    * The pieces that come again: from the beginning of a chunk to the end of its first key, from the end of a text to
@@ -137,8 +134,9 @@ export class ContentCounter {
   /** The number of strings of base64 that have begun. */
   pieces = 0
 
-  constructor(keys: ContentKeys) {
+  constructor(keys: ContentKeys, markers: Patterns | null) {
     this.#keys = keys
+    this.#markers = markers
     this.#patterns = keys.patterns
   }
 
@@ -154,11 +152,12 @@ export class ContentCounter {
   }
 
   /**
-   * `text`: bytes as Latin-1, of which those before `from` were counted already. With `markers`, it stops before what may have one outside
-   * of a text of content, and returns where that is: most events differ from the one before in their text alone, which tells that they
-   * have no marker without a search for it.
+   * `text`: bytes as Latin-1, of which those before `from` were counted already. `untilMarker`: it stops before what may have one of the
+   * markers outside of a text of content, and returns where that is: most events differ from the one before in their text alone, which
+   * tells that they have no marker without a search for it.
    */
-  feed(text: string, from = 0, markers: Patterns | null = null): number {
+  feed(text: string, from = 0, untilMarker = false): number {
+    const markers = untilMarker ? this.#markers : null
     let i = from
     if (from === 0 && this.#state === SEARCH && this.#tail !== '') {
       if (markers?.isIn(text.slice(0, this.#patterns.longest))) return 0
@@ -203,20 +202,20 @@ export class ContentCounter {
     const alike = from === 0 ? this.#lead : this.#gap
     const rest = this.#rest
     const alikeEnd = from + alike.text.length
-    if (alikeEnd > from && text.slice(from, alikeEnd) === alike.text && alike.isWithout(markers))
+    if (alikeEnd > from && text.slice(from, alikeEnd) === alike.text && (markers === null || alike.isPlain))
       return this.#found(text, alike.kind, alikeEnd)
-    if (rest.text.length === text.length - from && text.slice(from) === rest.text && rest.isWithout(markers))
+    if (rest.text.length === text.length - from && text.slice(from) === rest.text && (markers === null || rest.isPlain))
       return text.length
     // where pieces differ, one search of all that is left costs less than one for each
     if (markers !== null && alike.isGivenUp) return -1
     const end = this.#patterns.endOfNext(text, from)
     if (markers?.isIn(end < 0 ? text.slice(from) : text.slice(from, end))) return -1
     if (end < 0) {
-      this.#rest.learn(text.slice(from))
+      rest.learn(text.slice(from), this.#markers)
       return text.length
     }
     const kind = this.#keys.kindAt(text, end)
-    alike.learn(text.slice(from, end), kind)
+    alike.learn(text.slice(from, end), this.#markers, kind)
     return this.#found(text, kind, end)
   }
 

@@ -3,6 +3,7 @@
  * pictures, searches and calls of tools that are seen in the answer, and derive from these what the answer used.
  */
 import { hash } from 'node:crypto'
+import type { Patterns } from '../json/patterns.ts'
 import type { PictureCounter } from '../pictures/counter.ts'
 import type { Pass, Report } from '../words/reports.ts'
 import type { UsedTool } from '../words/server-tools.ts'
@@ -23,8 +24,9 @@ export abstract class CountedAnswer {
   #searches: SeenUses | null = null
   #calls: SeenCalls | null = null
 
-  constructor(keys: ContentKeys, pictures: PictureCounter | null, byPiece: boolean) {
-    this.counter = new ContentCounter(keys)
+  /** `markers`: an event without these patterns is content alone; null = there are no such events. */
+  constructor(keys: ContentKeys, pictures: PictureCounter | null, byPiece: boolean, markers: Patterns | null = null) {
+    this.counter = new ContentCounter(keys, markers)
     this.pictures = pictures
     this.#byPiece = byPiece
   }

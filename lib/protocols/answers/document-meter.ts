@@ -6,8 +6,8 @@
 import { type JsonKind, JsonScanner, type ScanEvents } from '../json/scanner.ts'
 import { decode, type Fields, isFields, parse } from '../json/text.ts'
 import type { PictureCounter } from '../pictures/counter.ts'
-import { type Report, type ToldTiers, tiersOf } from '../words/reports.ts'
-import type { TierNames } from '../words/usage.ts'
+import { laterTiers, type Report, type ToldTiers } from '../words/reports.ts'
+import { NO_TIERS, type TierNames } from '../words/usage.ts'
 import type { ContentKeys } from './content.ts'
 import { CountedAnswer } from './counted.ts'
 import { answerIdOf, saysError } from './events.ts'
@@ -48,6 +48,7 @@ export class DocumentMeter extends CountedAnswer implements Meter {
   readonly undecided = false
   readonly atBoundary = false
   readonly matters = 0
+  readonly isContent = false
   #blank = true
   #whole = false
   #inItem: unknown
@@ -99,7 +100,7 @@ export class DocumentMeter extends CountedAnswer implements Meter {
   }
 
   get tiers(): TierNames {
-    return tiersOf(this.#rules.tiersOf?.(this.#document) ?? {})
+    return laterTiers(NO_TIERS, this.#rules.tiersOf?.(this.#document) ?? {})
   }
 
   /** Returns the value of one of the members that the rules name. */
@@ -221,16 +222,15 @@ export class DocumentReader implements ScanEvents {
     else if (this.#scanned !== null || chunk.length > SHORT) this.#scan(chunk, text)
     else {
       const whole = parse(text)
-      if (isFields(whole)) this.#take(whole)
-      else this.#scan(chunk, text)
+      if (!isFields(whole)) {
+        this.#scan(chunk, text)
+        return
+      }
+      this.#whole = whole
+      this.known = this.#own.some(name => Object.hasOwn(whole, name))
+      const array = this.#reader === null ? null : whole[this.#array]
+      if (Array.isArray(array)) this.#reader?.takeAll(array)
     }
-  }
-
-  #take(whole: Fields): void {
-    this.#whole = whole
-    this.known = this.#own.some(name => Object.hasOwn(whole, name))
-    const array = this.#reader === null ? null : whole[this.#array]
-    if (Array.isArray(array)) this.#reader?.takeAll(array)
   }
 
   #scan(chunk: Buffer, text: string): void {
@@ -331,6 +331,8 @@ interface OpenItem {
  * the number and the length of the values that are kept of one element.
  */
 class ItemReader {
+  /** The name of the array. */
+  readonly array: string
   readonly #rules: ItemRules
   readonly #meter: DocumentMeter
   readonly #open: OpenItem[] = []
@@ -339,13 +341,9 @@ class ItemReader {
   items = 0
 
   constructor(rules: ItemRules, meter: DocumentMeter) {
+    this.array = rules.array
     this.#rules = rules
     this.#meter = meter
-  }
-
-  /** The name of the array. */
-  get array(): string {
-    return this.#rules.array
   }
 
   get inside(): boolean {

@@ -89,6 +89,8 @@ export interface Meter {
    * nowhere.
    */
   readonly matters: number
+  /** True when the last chunk was whole events of a stream that are content alone. */
+  readonly isContent: boolean
   /** Returns what a length stop in this stream has to say. */
   lengthStopState(): Partial<LengthStopState>
 }
@@ -181,6 +183,7 @@ export abstract class BytesMeter implements Meter {
   readonly undecided = false
   readonly atBoundary = false
   readonly matters = 0
+  readonly isContent = false
 
   constructor({ bodyBytes = Number.POSITIVE_INFINITY }: Pick<MeterOptions, 'bodyBytes'>) {
     this.#announced = bodyBytes

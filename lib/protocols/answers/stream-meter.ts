@@ -31,8 +31,6 @@ const LONGEST_FIRST = 16 * 1024
 export class StreamMeter extends CountedAnswer implements Meter, EventSink {
   readonly #reader = new EventReader(this)
   readonly #rules: EventRules
-  /** An event without these patterns is content alone: nothing of it matters to the rules, and it has no picture; null = each is read. */
-  readonly #marks: Patterns | null
   #known = false
   /** True when an event was seen that is not one of the protocol. */
   #strange = false
@@ -46,6 +44,7 @@ export class StreamMeter extends CountedAnswer implements Meter, EventSink {
   #read = 0
   protected reported: Report | null = null
   matters = 0
+  isContent = false
   terminal = false
   failed = false
   concluded = false
@@ -61,18 +60,19 @@ export class StreamMeter extends CountedAnswer implements Meter, EventSink {
     pictures: PictureCounter | null = null,
     byPiece = pictures !== null,
   ) {
-    super(keys, pictures, byPiece)
-    this.#rules = rules
     const { markers } = rules
-    this.#marks = markers === null || pictures === null ? markers : markers.and(pictures.markers)
+    // an event without any of these matters neither to the rules nor to the pictures
+    super(keys, pictures, byPiece, markers === null || pictures === null ? markers : markers.and(pictures.markers))
+    this.#rules = rules
   }
 
   feed(chunk: Buffer, text: string): void {
     const { markers } = this.#rules
     // what is only content is counted first, and need not be searched for markers; an event that has begun before may have had one
-    const counted = markers !== null && this.#reader.atBoundary ? this.counter.feed(text, 0, this.#marks) : 0
+    const counted = markers !== null && this.#reader.atBoundary ? this.counter.feed(text, 0, true) : 0
     this.matters = markers === null ? 0 : counted === text.length ? counted : markers.first(text, counted)
-    const isContent = this.matters === text.length && this.#known && this.#reader.atBoundary && text.endsWith('\n\n')
+    const isWhole = this.#reader.atBoundary && text.endsWith('\n\n')
+    const isContent = (this.isContent = isWhole && this.#known && this.matters === text.length)
     if (!isContent || counted < text.length) this.pictures?.feed(chunk, text)
     if (!isContent) this.#readEvents(chunk, text, markers)
     const at = isContent ? -1 : this.#reportedAt

@@ -54,9 +54,14 @@ export abstract class EventCutter {
   #lineBytes = 0
   /** True when what has passed ends between two events. */
   atBoundary = true
+  readonly #sparesContent: boolean
+  /** Whole events of content alone would pass as they are now, and need not come here. */
+  passesContent: boolean
 
-  constructor(longest: number) {
+  /** `sparesContent`: of events that are content alone none is taken out or changed. */
+  constructor(longest: number, sparesContent = false) {
     this.#longest = longest
+    this.passesContent = this.#sparesContent = sparesContent
   }
 
   /** A whole event has come: what of it may pass now is added to `out`. */
@@ -86,9 +91,11 @@ export abstract class EventCutter {
     else this.sort(event, out)
     this.#passing = false
     this.atBoundary = true
+    this.passesContent = this.#sparesContent
   }
 
   #hold(bytes: Buffer, out: Buffer[]): void {
+    this.passesContent = false
     if (this.#passing) {
       out.push(bytes)
       return
@@ -122,7 +129,7 @@ export class Withholder extends EventCutter {
   readonly #own: string | null
 
   constructor(own: string | null = null) {
-    super(LONGEST)
+    super(LONGEST, own === null)
     this.#own = own
   }
 
@@ -133,9 +140,6 @@ export class Withholder extends EventCutter {
   push(chunk: Buffer, matters: number): Buffer | Buffer[] | null {
     if (!this.atBoundary || this.held.length > 0) return this.cut(chunk)
     const first = this.#own === null ? matters : firstOf(this.#own, chunk)
-    const { length } = chunk
-    // nearly every chunk: whole events, of which none is taken out
-    if (first === length && length > 1 && chunk[length - 1] === LF && chunk[length - 2] === LF) return chunk
     const end = first === 0 ? -1 : chunk.lastIndexOf(BLANK_LINE, first - 1)
     if (end < 0) return this.cut(chunk)
     const passed = chunk.subarray(0, end + 2)

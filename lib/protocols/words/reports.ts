@@ -9,16 +9,7 @@
  */
 import { type Fields, fieldsOf, isFields, NO_FIELDS } from '../json/text.ts'
 import type { KindName } from './kinds.ts'
-import {
-  type CountedKind,
-  inputOf,
-  MOST_TOKENS,
-  NO_TIERS,
-  noUsage,
-  outputOf,
-  type TierNames,
-  type Usage,
-} from './usage.ts'
+import { type CountedKind, inputOf, MOST_TOKENS, noUsage, outputOf, type TierNames, type Usage } from './usage.ts'
 
 /** A number from 0 to 10^9, a fraction as the next whole number; null = anything else, which counts as not reported. */
 export const reported = (value: unknown): number | null =>
@@ -98,8 +89,6 @@ export function laterTiers(earlier: TierNames, told: ToldTiers): TierNames {
   if (service === earlier.service && speed === earlier.speed && geo === earlier.geo) return earlier
   return { service, speed, geo }
 }
-
-export const tiersOf = (told: ToldTiers): TierNames => laterTiers(NO_TIERS, told)
 
 // --- details by what the tokens stand for
 

@@ -2,13 +2,14 @@
 import { outputOf, type Usage } from '../../protocols/words/usage.ts'
 import {
   type AnswerOptions,
+  bytesIn,
   type CollectedBlock,
   DocumentWriter,
   EventWriter,
   sizeOfFound,
   sizeOfNote,
-  type WriterOfMany,
   writerOfAll,
+  type WriterOfMany,
 } from '../answer-writer.ts'
 import type {
   AnswerWriter,
@@ -113,7 +114,7 @@ class ChatStream extends EventWriter implements WriterOfMany {
   }
 
   protected piece(index: number, text: Literal, logprobs?: Logprobs): string {
-    this.count(text)
+    this.toldBytes += bytesIn(text)
     switch (this.#kinds.get(index)) {
       case 'text':
         if (logprobs !== undefined) return this.#likely(text, logprobs)

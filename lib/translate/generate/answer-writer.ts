@@ -5,6 +5,7 @@
 import { outputOf, type Usage } from '../../protocols/words/usage.ts'
 import {
   type AnswerOptions,
+  bytesIn,
   type CollectedBlock,
   DocumentOfObjects,
   type OpenBlock,
@@ -12,8 +13,8 @@ import {
   type Piece,
   sizeOfFound,
   sizeOfNote,
-  type WriterOfMany,
   writerOfAll,
+  type WriterOfMany,
 } from '../answer-writer.ts'
 import type {
   AnswerWriter,
@@ -116,7 +117,7 @@ class GenerateStream extends OrderedWriter implements WriterOfMany {
     if (typeof piece !== 'string')
       return piece.value === EMPTY_TEXT ? '' : this.#chunk(textPart(EMPTY_TEXT, isThought, piece))
     if (kind === 'media') return this.#chunk(piece)
-    this.count(piece)
+    this.toldBytes += bytesIn(piece)
     const part = textPart(piece, isThought)
     return logprobs === undefined ? this.#chunk(part) : this.#likely(part, logprobs)
   }
@@ -130,7 +131,7 @@ class GenerateStream extends OrderedWriter implements WriterOfMany {
   protected ended({ call, check, args }: OpenBlock): string {
     if (call === null || check === null || (!check.whole && !check.empty)) return ''
     const { text } = args
-    this.count(text)
+    this.toldBytes += bytesIn(text)
     const isFirst = !this.#called
     this.#called = true
     return this.#chunk(callPart(call, check.empty ? '{}' : oneLine(unquote(text)), isFirst))

@@ -2,7 +2,14 @@
  * Answers for clients of the messages protocol: events, of which one block is open at a time, or one document.
  */
 import { outputOf, type Usage } from '../../protocols/words/usage.ts'
-import { type CollectedBlock, DocumentOfObjects, type OpenBlock, OrderedWriter, type Piece } from '../answer-writer.ts'
+import {
+  bytesIn,
+  type CollectedBlock,
+  DocumentOfObjects,
+  type OpenBlock,
+  OrderedWriter,
+  type Piece,
+} from '../answer-writer.ts'
 import type {
   AnswerWriter,
   CallHead,
@@ -101,7 +108,7 @@ class MessagesStream extends OrderedWriter {
       if ('value' in piece) return this.#seal(block, piece)
       return 'sources' in piece ? this.#search(piece) : this.#cites(block, piece)
     }
-    this.count(piece)
+    this.toldBytes += bytesIn(piece)
     const start = this.#isStarted ? '' : this.#start(block)
     return `${start}${this.#delta}${piece}}}\n\n`
   }

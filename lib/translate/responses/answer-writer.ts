@@ -3,7 +3,7 @@
  * event repeats the whole answer, which is kept until then.
  */
 import { outputOf, type Usage } from '../../protocols/words/usage.ts'
-import { DocumentWriter, EventWriter, LongText, sizeOfFound, sizeOfNote } from '../answer-writer.ts'
+import { bytesIn, DocumentWriter, EventWriter, LongText, sizeOfFound, sizeOfNote } from '../answer-writer.ts'
 import {
   type AnswerWriter,
   type CallHead,
@@ -153,7 +153,7 @@ class ResponsesStream extends EventWriter {
     const item = this.#items.get(index)
     if (item === undefined) return ''
     const start = item.place < 0 ? this.#start(item) : ''
-    this.count(text)
+    this.toldBytes += bytesIn(text)
     this.hold(text.length)
     item.pieces.add(text)
     item.check?.feed(text)

@@ -67,6 +67,7 @@ class BytesMeter implements Meter {
   readonly failedAlone = false
   readonly atBoundary = false
   readonly matters = 0
+  readonly isContent = false
 
   feed(chunk: Buffer): void {
     this.counted += chunk.length
