@@ -150,7 +150,7 @@ export class Health {
     if (outcome === 'busy') {
       if (this.#channels.get(channel.identity.name) !== channel) return // its catalogue's row has changed since
       this.rests.busy(placeOf(channel, key, model), account, sentMs, retryAfterS)
-    } else if ((outcome === 'ok' || outcome === 'auth') && this.rests.minds(this.clock.monotonic()))
+    } else if ((outcome === 'ok' || outcome === 'auth') && this.clock.monotonic() < this.rests.mindsUntilMs)
       this.rests.answered(placeOf(channel, key, model), account, sentMs)
   }
 

@@ -61,6 +61,8 @@ export class Candidates {
   #again: Claim | null = null
   /** The candidates that do not fit. */
   #unfit: Candidate[] | null = null
+  /** True when breakers and rests are not told how an attempt ended. */
+  readonly #isSilent: boolean
   /** True when channels that rest are left out, also where a request a second is let through. */
   #wellOnly: boolean
 
@@ -71,11 +73,7 @@ export class Candidates {
     this.#affinity = affinity
     this.#random = random
     this.#asker = asker
-    this.#wellOnly = this.#isSilent
-  }
-
-  get #isSilent(): boolean {
-    return this.#asker.free || this.#asker.isTrial
+    this.#wellOnly = this.#isSilent = asker.free || asker.isTrial
   }
 
   /** The ways in which the channels bound their answers that speak the client's protocol: one for each way that differs. */

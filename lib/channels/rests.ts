@@ -141,8 +141,8 @@ class Place {
 export class Rests {
   /** Nothing rests from then on, monotonic ms: whoever asks looks at this first, and mostly at nothing else. */
   untilMs = NEVER
-  /** Answers are of no interest from then on. */
-  #mindsUntilMs = NEVER
+  /** Until then answers are of interest: something rests, or rested lately. */
+  mindsUntilMs = NEVER
   readonly #options: RestsOptions
   readonly #places = latest<string, Place>(MOST_PLACES)
   readonly #own: ReturnType<typeof latest<string, Own>>
@@ -266,11 +266,6 @@ export class Rests {
     this.#options.tell?.({ what: 'busy', at, ...told })
   }
 
-  /** Whether answers are of interest: something rests, or rested lately. */
-  minds(nowMs: number): boolean {
-    return nowMs < this.#mindsUntilMs
-  }
-
   /** The upstream answered a request that was sent at `sentMs`: it was not too busy for it. */
   answered(at: RestPlace, account: number, sentMs: number): void {
     const now = this.#options.clock.monotonic()
@@ -385,7 +380,7 @@ export class Rests {
 
   #minds(untilMs: number): void {
     this.untilMs = Math.max(this.untilMs, untilMs)
-    this.#mindsUntilMs = Math.max(this.#mindsUntilMs, this.untilMs + REMEMBERED_MS)
+    this.mindsUntilMs = Math.max(this.mindsUntilMs, this.untilMs + REMEMBERED_MS)
   }
 
   #find({ channel, key, model }: RestPlace): Place | undefined {

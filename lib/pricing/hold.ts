@@ -8,7 +8,7 @@ import type { Protocol } from '../protocols/names.ts'
 import { protocolRow } from '../protocols/table.ts'
 import type { Model } from '../terms/records.ts'
 import { type Factor, MILLIONTHS, amountOfBigPico, isExact, roundDown, roundUp, type Priced } from './bill.ts'
-import { type Rates, type Classes, type List, mostPieces, type ModelPrice } from './model-price.ts'
+import { type Rates, type List, mostPieces, type ModelPrice } from './model-price.ts'
 import type { Prompt, ToolUses } from '../protocols/requests/facts.ts'
 import { UNSAID, type PictureKind, type TierNames, MOST_TOKENS } from '../protocols/words/usage.ts'
 import type { AskedTool } from '../protocols/words/server-tools.ts'
@@ -244,12 +244,6 @@ export function ratesOf({ tiers }: ModelPrice, { rates, tokens, pictures }: List
   }
 }
 
-/** The dearest price that a token of input can have. */
-function inputRateOf({ tiers }: ModelPrice, { tokens }: List, request: HeldRequest): number {
-  const dearest = dearestInput(tokens, request)
-  return request.tiers === undefined ? dearest : withTier(dearest, tiers.held(request.tiers))
-}
-
 /** The dearer of both, rate by rate. */
 export const dearer = (a: Rates, b: Rates): Rates => ({
   output: Math.max(a.output, b.output),
@@ -263,8 +257,9 @@ export const dearer = (a: Rates, b: Rates): Rates => ({
 const withTier = (price: number, factor: number): number =>
   factor === MILLIONTHS ? price : Number((BigInt(price) * BigInt(factor) + BigInt(MILLIONTHS - 1)) / BigInt(MILLIONTHS))
 
-/** The price of the dearest input-side class that this request can cause. */
-function dearestInput(tokens: Classes, { protocol, prompt, cacheTtl, drawingTools }: HeldRequest): number {
+/** The dearest price that a token of input can have: that of the dearest input-side class that this request can cause. */
+function inputRateOf({ tiers }: ModelPrice, { tokens }: List, request: HeldRequest): number {
+  const { protocol, prompt, cacheTtl, drawingTools, tiers: asked } = request
   const { pictures, cachesWhenAsked } = protocolRow(protocol).price
   let dearest = Math.max(tokens.input, tokens.cache_read)
   if (!cachesWhenAsked || cacheTtl !== null) dearest = Math.max(dearest, tokens.cache_write_5m)
@@ -274,7 +269,7 @@ function dearestInput(tokens: Classes, { protocol, prompt, cacheTtl, drawingTool
   if (prompt.sounds + anything > 0) dearest = Math.max(dearest, tokens.input_audio, tokens.cache_read_audio)
   if (pictures || drawingTools > 0 || shown + remotePictures + anything + toolUses + unlimitedTools > 0)
     dearest = Math.max(dearest, tokens.input_image, tokens.cache_read_image)
-  return dearest
+  return asked === undefined ? dearest : withTier(dearest, tiers.held(asked))
 }
 
 // --- what is known of a request

@@ -185,18 +185,13 @@ const usageIn = (answer: Fields, inChoice: unknown): unknown =>
   answer['usage'] ?? inChoice ?? fieldsOf(answer['x_groq'])['usage']
 
 /**
- * Notes that an answer searched, because it cites what it found. How often it searched is not to be seen, so that this
- * counts as one search.
+ * Notes what a choice tells beside its text. `inside`: where its message stands. An answer that cites what it found has searched; how
+ * often is not to be seen, so that this counts as one search.
  */
-function noteCitations(meter: SeenInAnswer, message: Fields): void {
-  const { annotations } = message
+function noteChoice(meter: SeenInAnswer, choice: Fields, inside: 'delta' | 'message'): void {
+  const { annotations } = fieldsOf(choice[inside])
   if (Array.isArray(annotations) && annotations.some(one => fieldsOf(one)['type'] === 'url_citation'))
     meter.search('cited')
-}
-
-/** Notes what a choice tells beside its text. `inside`: where its message stands. */
-function noteChoice(meter: SeenInAnswer, choice: Fields, inside: 'delta' | 'message'): void {
-  noteCitations(meter, fieldsOf(choice[inside]))
   meter.unknownFinish ??= strangeFinish('chat', choice['finish_reason'])
 }
 

@@ -41,13 +41,6 @@ class Distribution {
   /** One count per bucket, the last for what is above all bounds. They become cumulative only when they are read. */
   readonly counts = new Float64Array(BOUNDS.length + 1)
   sum = 0
-
-  observe(seconds: number): void {
-    let i = 0
-    while (i < BOUNDS.length && seconds > BOUNDS[i]!) i++
-    this.counts[i]!++
-    this.sum += seconds
-  }
 }
 
 export class Histogram {
@@ -56,7 +49,10 @@ export class Histogram {
   observe(seconds: number, label: Label = ''): void {
     let row = this.#rows.get(label)
     if (row === undefined) this.#rows.set(label, (row = new Distribution()))
-    row.observe(seconds)
+    let i = 0
+    while (i < BOUNDS.length && seconds > BOUNDS[i]!) i++
+    row.counts[i]!++
+    row.sum += seconds
   }
 
   samples({ name, labels: names }: MetricRow): Sample[] {

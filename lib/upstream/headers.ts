@@ -134,7 +134,7 @@ export function requestHeaders(
   client: IncomingHttpHeaders,
   accountId: number,
 ): string[] {
-  return headersBy(planOf(plans, channel, key, protocol, wire), client, accountId)
+  return headersBy(plans, channel, key, protocol, wire, client, accountId)
 }
 
 /**
@@ -146,25 +146,23 @@ export const translatedHeaders = (
   protocol: Protocol,
   client: IncomingHttpHeaders,
   accountId: number,
-): string[] => headersBy(planOf(plansTranslated, channel, key, protocol, null), client, accountId)
+): string[] => headersBy(plansTranslated, channel, key, protocol, null, client, accountId)
 
 /** `wire` null: the request is translated. */
-function planOf(
+function headersBy(
   of: Plans,
   channel: CompiledChannel,
   key: CompiledKey,
   protocol: Protocol,
   wire: Readonly<Record<string, readonly string[]>> | null,
-): HeaderPlan {
+  client: IncomingHttpHeaders,
+  accountId: number,
+): string[] {
   let ofKey = of.get(key)
   if (ofKey === undefined) of.set(key, (ofKey = new Map()))
   let plan = ofKey.get(protocol)
   if (plan === undefined)
     ofKey.set(protocol, (plan = new HeaderPlan(channel, key, protocol, wire ?? {}, wire === null)))
-  return plan
-}
-
-function headersBy(plan: HeaderPlan, client: IncomingHttpHeaders, accountId: number): string[] {
   const headers = plan.set.slice()
   let copied = ''
   for (let i = 0; i < plan.copied.length; i += 2) {
@@ -199,15 +197,13 @@ const NONE: ReadonlySet<string> = new Set()
 /** The longest time after which a client is told to come back: SDKs do not listen to more, or sleep for all of it. */
 const LONGEST_WAIT_S = 60
 
-/** Appends to `into` the upstream's headers that pass to the client. `nowMs`: since 1970. */
-export const passResponseHeaders = (upstream: IncomingHttpHeaders, nowMs: number, into: string[]): void =>
-  pass(upstream, nowMs, into, NONE)
-
-/** Appends those of the upstream's headers that pass to the client and say nothing of the body, which is one of ours. `nowMs`: since 1970. */
-export const passRetryHeaders = (upstream: IncomingHttpHeaders, nowMs: number, into: string[]): void =>
-  pass(upstream, nowMs, into, OF_BODY)
-
-function pass(upstream: IncomingHttpHeaders, nowMs: number, into: string[], without: ReadonlySet<string>): void {
+/** Appends to `into` the upstream's headers that pass to the client, without some. `nowMs`: since 1970. */
+export function passResponseHeaders(
+  upstream: IncomingHttpHeaders,
+  nowMs: number,
+  into: string[],
+  without: ReadonlySet<string> = NONE,
+): void {
   for (const name in upstream) {
     if (!KEPT.has(name) || without.has(name)) continue
     const value = upstream[name]
@@ -215,6 +211,10 @@ function pass(upstream: IncomingHttpHeaders, nowMs: number, into: string[], with
     else if (value !== undefined) for (const one of value) into.push(name, one)
   }
 }
+
+/** Appends those of the upstream's headers that pass to the client and say nothing of the body, which is one of ours. `nowMs`: since 1970. */
+export const passRetryHeaders = (upstream: IncomingHttpHeaders, nowMs: number, into: string[]): void =>
+  passResponseHeaders(upstream, nowMs, into, OF_BODY)
 
 function bounded(name: string, value: string, nowMs: number): string {
   if (name === 'retry-after') return (secondsOf(value, nowMs) ?? 0) > LONGEST_WAIT_S ? String(LONGEST_WAIT_S) : value

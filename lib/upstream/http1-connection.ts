@@ -10,6 +10,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { OnReadOpts, Socket } from 'node:net'
 import type { Dispatcher } from 'undici'
+import type { Clock } from '../base/clock.ts'
 import { whenTaken } from '../base/reply.ts'
 import type { Dial, DialTarget } from './dial.ts'
 import { BadAnswer, CHUNKED, checkHeaders, parseHead, TO_END } from './http1-head.ts'
@@ -96,8 +97,7 @@ export interface ConnectionOptions {
   dial: Dial
   target: DialTarget
   maxHeaderBytes: number
-  /** Monotonic ms. */
-  now: () => number
+  clock: Pick<Clock, 'monotonic'>
   /** The connection may carry the next request. */
   onFree(connection: Http1Connection): void
   /** The connection is closed. `unsent` is its request if nothing of it was sent. */
@@ -181,7 +181,7 @@ export class Http1Connection implements ParserEvents {
       return
     }
     this.#socket = socket
-    this.openedMs = this.#o.now()
+    this.openedMs = this.#o.clock.monotonic()
     socket.on('end', () => this.#read(() => this.#finish()))
     socket.on('error', (error: Error) => this.end(error))
     socket.on('close', () => {
@@ -280,7 +280,7 @@ export class Http1Connection implements ParserEvents {
     const again = this.#parser.keepAlive && !this.#ended && this.#socket?.writableLength === 0
     this.#flight = null
     flight.detach()
-    this.freeMs = this.#o.now()
+    this.freeMs = this.#o.clock.monotonic()
     this.#justFree = true
     flight.handler.onResponseEnd?.(flight, {})
     if (again && !this.#gone) this.#o.onFree(this)

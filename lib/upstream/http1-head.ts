@@ -37,6 +37,8 @@ const ENDS_CHUNKED = /(?:^|,[\t ]*)chunked$/i
 const CHUNKED_TWICE = /chunked.*chunked/i
 const TIMEOUT = /timeout=(\d{1,6})/
 const CLOSES = /(?:^|[,\t ])close(?:$|[,\t ])/
+const SPACE = 0x20
+const TAB = 0x09
 
 /**
  * `text` is the head without the empty line at its end, one character per byte. Returns null for an interim answer
@@ -84,9 +86,8 @@ function addHeader(headers: IncomingHttpHeaders, text: string, from: number, end
 
 /** The value without the blanks around it. `trim` would also remove U+00A0, which is a byte of the value here. */
 function bare(text: string, from: number, end: number): string {
-  const isBlank = (i: number) => text.charCodeAt(i) === 0x20 || text.charCodeAt(i) === 0x09
-  while (from < end && isBlank(from)) from++
-  while (end > from && isBlank(end - 1)) end--
+  for (let c = text.charCodeAt(from); from < end && (c === SPACE || c === TAB); c = text.charCodeAt(from)) from++
+  for (let c = text.charCodeAt(end - 1); end > from && (c === SPACE || c === TAB); c = text.charCodeAt(end - 1)) end--
   return text.slice(from, end)
 }
 

@@ -51,7 +51,7 @@ export class Http1Pool {
       dial: options.dial,
       target: { host, hostname: hostname.replace(/^\[|\]$/g, ''), protocol, port },
       maxHeaderBytes: options.maxHeaderBytes,
-      now: () => options.clock.monotonic(),
+      clock: options.clock,
       onFree: connection => this.#onFree(connection),
       onGone: (connection, unsent) => this.#onGone(connection, unsent),
     }

@@ -13,11 +13,11 @@ import { type Micro, micro, subtract, ZERO } from '../../base/money.ts'
 import type { CommitGroup, Hold } from '../../ledger/ledger.ts'
 import type { Bill, BilledAnswer, Tariff } from '../../pricing/tariff.ts'
 import type { Facts } from '../../protocols/requests/facts.ts'
-import { type UsedTool, withUnseen } from '../../protocols/words/server-tools.ts'
+import { withUnseen } from '../../protocols/words/server-tools.ts'
 import type { Protocol } from '../../protocols/names.ts'
 import { protocolRow } from '../../protocols/table.ts'
 import { type CountedKind, inputOf, NO_TIERS, noUsage } from '../../protocols/words/usage.ts'
-import { type Basis, type End, type Line, type RowCounts, rowCounts, type UsageRow } from '../../terms/usage-row.ts'
+import { type End, type Line, type RowCounts, rowCounts, type UsageRow } from '../../terms/usage-row.ts'
 import type { Attempt } from '../../upstream/attempt.ts'
 import type { Candidate } from '../../world/table.ts'
 import type { Exchange } from '../record/exchange.ts'
@@ -140,8 +140,9 @@ export class ExchangeCharge {
     const row = usageRow(x, {
       requestId: x.id,
       status: x.status || (isMuted ? CLIENT_CLOSED : refusal === undefined ? answer.status : ERRORS[refusal].status),
-      end: isMuted || (x.left && !x.ended) ? 'client_gone' : endOf(how, reading),
-      basis: basisOf(charged, used, tariff),
+      end: isMuted || x.left ? 'client_gone' : endOf(how, reading),
+      // where an answer costs nothing that had to be counted, its charge is as good as reported
+      basis: used.basis === 'counted' && reading !== null && tariff.countsNothing ? 'reported' : used.basis,
       counts: rowCounts(used.usage),
       channel: charged.channel,
       via: charged.via,
@@ -162,8 +163,7 @@ export class ExchangeCharge {
     this.#group = services.ledger.settle(x.hold, row, givenUp === null ? NO_ROWS : rowsOf(x, givenUp))
     x.usage = used.usage
     x.row = row // only now: when the ledger could not take the row, the hold is given back at the end
-    if (bill !== null) countUnpriced(x, services, bill)
-    tellUnread(services, charged, row)
+    tellUnread(services, charged, row, bill)
     if (row.charge > 0) services.unpaidRests.paid(row.accountId, row.charge)
     noteUnpaid(x, services, charged, current, refusal, givenUp)
     learn(x, services, charged, used)
@@ -339,7 +339,10 @@ function learn(x: Exchange, services: Services, { how, reading, candidate }: Cha
 function watch(x: Exchange, services: Services, { candidate }: Charged, used: Used, row: UsageRow): void {
   const { disputeRests, upstreamLog } = services
   if (row.basis === 'none') return
-  if (used.isReport && used.passes.length === 0) compare(x, services, candidate, used)
+  if (used.isReport && used.passes.length === 0) {
+    const estimated = (x.tariff as Tariff).estimatedInput((x.facts as Facts).prompt)
+    services.skew.note(candidate.channel.name, x.model, inputOf(used.usage), estimated)
+  }
   disputeRests.answered(candidate)
   if (row.disputed === 0) return
   upstreamLog.disputed(x.id, row.channel, x.model, row.disputed)
@@ -354,15 +357,19 @@ function watch(x: Exchange, services: Services, { candidate }: Charged, used: Us
   if (became === 'kept') upstreamLog.onlyOne(row.channel, x.model)
 }
 
-/** The input as it is reported, beside what is estimated of it. */
-function compare(x: Exchange, { skew }: Services, { channel }: Candidate, { usage }: Used): void {
-  const { prompt } = x.facts as Facts
-  skew.note(channel.name, x.model, inputOf(usage), (x.tariff as Tariff).estimatedInput(prompt))
-}
-
-/** Tells of what an operator may have to look at, because an upstream speaks in words that are not known. */
-function tellUnread(services: Services, { channel, candidate, how, reading }: Charged, row: UsageRow): void {
+/**
+ * Tells of what an operator may have to look at: what was charged although the price has no entry for it, and words of an upstream that
+ * are not known.
+ */
+function tellUnread(
+  services: Services,
+  { channel, candidate, how, reading }: Charged,
+  row: UsageRow,
+  bill: Bill | null,
+): void {
   const { metrics, upstreamLog } = services
+  if (bill !== null && bill.unlistedTier !== null) metrics.tierUnlisted(row.model)
+  if (bill?.unmatchedPicture) metrics.pictureUnmatched(row.model)
   if (reading === null) return
   const { meter } = reading
   const isRead = meter.usage !== null && meter.final
@@ -405,17 +412,7 @@ const mustSearch = (x: Exchange, { sent }: Reading): boolean =>
   isOnline(x) ||
   x.world.model(x.model)?.searches === 'always'
 
-/** Where an answer costs nothing that had to be counted, its charge is as good as reported. */
-const basisOf = ({ reading }: Charged, { basis }: Used, tariff: Tariff): Basis =>
-  basis === 'counted' && reading !== null && tariff.countsNothing ? 'reported' : basis
-
 const whole = (ms: number): number => Math.max(0, Math.round(ms))
-
-/** Counts what was charged although the price has no entry for it. */
-function countUnpriced(x: Exchange, { metrics }: Services, { unlistedTier, unmatchedPicture }: Bill): void {
-  if (unlistedTier !== null) metrics.tierUnlisted(x.model)
-  if (unmatchedPicture) metrics.pictureUnmatched(x.model)
-}
 
 /** The usage in the words of the tariff: beside what was asked for, what the answer says of itself. */
 function answerOf(
@@ -423,7 +420,7 @@ function answerOf(
   { channel, reading, delivered }: Pick<Charged, 'channel' | 'reading' | 'delivered'>,
   { usage, passes }: Used,
 ): BilledAnswer<Tariff> {
-  const { tiers, picture } = reading?.sent ?? (x.facts as Facts)
+  const { tiers, picture, tools: asked } = reading?.sent ?? (x.facts as Facts)
   const answer: BilledAnswer<Tariff> = { usage }
   if (reading === null) answer.unanswered = true
   if (passes.length > 0) answer.parts = partsOf(x, channel, passes)
@@ -432,16 +429,13 @@ function answerOf(
   if (usage.images > 0) answer.pictures = { asked: picture, reported: reading?.meter.pictureKinds ?? NO_KINDS }
   const units = reading?.meter.units ?? 0
   if (units > 1) answer.units = units
-  if (reading !== null) addTools(x, answer, reading, delivered?.deliveredTools ?? reading.meter.tools)
+  if (reading !== null && asked.length > 0) {
+    // only tools that the request names are charged: others belong to what those do
+    const seen = delivered?.deliveredTools ?? reading.meter.tools
+    const { hidesCalls = false } = protocolRow(x.protocol as Protocol).price
+    answer.tools = { asked, used: withUnseen(asked, seen, hidesCalls) }
+  }
   return answer
-}
-
-/** Only tools that the request names are charged: others belong to what those do. */
-function addTools(x: Exchange, answer: BilledAnswer<Tariff>, { sent }: Reading, seen: readonly UsedTool[]): void {
-  const { tools: asked } = sent ?? (x.facts as Facts)
-  if (asked.length === 0) return
-  const { hidesCalls = false } = protocolRow(x.protocol as Protocol).price
-  answer.tools = { asked, used: withUnseen(asked, seen, hidesCalls) }
 }
 
 /** The cost that the upstream takes, for all that it reports; null = not known. It takes money also for an answer that was taken back from the client. */

@@ -24,13 +24,13 @@ import { NoMoney, Unfit } from './upstream-status.ts'
 
 /** The request goes out at once where nothing is to be waited for, and never for an attempt that was closed meanwhile. */
 export function send(x: Exchange, services: Services, attempt: Attempt): void {
-  const goOn = (fits: boolean): void => {
-    if (fits) whenWritten(x, services, attempt)
-    else attempt.onResponseError(null, new Unfit())
-  }
   const written = prepareTranslation(x, services, attempt.claim.candidate)
-  if (written === null) goOn(true)
-  else when(x, services, attempt, written, goOn)
+  if (written === null) whenWritten(x, services, attempt)
+  else
+    when(x, services, attempt, written, fits => {
+      if (fits) whenWritten(x, services, attempt)
+      else attempt.onResponseError(null, new Unfit())
+    })
 }
 
 function whenWritten(x: Exchange, services: Services, attempt: Attempt): void {

@@ -143,8 +143,8 @@ function bodyEdits(x: Exchange, row: ProtocolRow, candidate: Candidate, leftOut:
     // the provider reports usage unasked
   } else if (facts.streamOptions?.namesCost) edits.push(optionsWithoutCost(x.body, facts.streamOptions, asks))
   else if (asks) edits.push(askForUsage(facts))
-  const places = translatedRow(x.protocol as Protocol)?.state
-  return places === undefined || !facts.mayHaveState || !(x.found?.hasEnvelope ?? mayHaveEnvelope(x.body))
+  const places = facts.mayHaveState ? translatedRow(x.protocol as Protocol)?.state : undefined
+  return places === undefined || !(x.found?.hasEnvelope ?? mayHaveEnvelope(x.body))
     ? edits
     : [...edits, ...envelopeEdits(x, places, upstreamModel)]
 }

@@ -95,7 +95,9 @@ function withoutSeconds(x: Exchange, o: Ended): Used {
     const asked = protocolRow(x.protocol as Protocol).price.pictures && o.delivered === null ? (x.facts as Facts).n : 0
     return counted({ ...estimate(x), images: Math.max(images, asked), searches }, Math.min(most, reading.tokensOfBytes))
   }
-  const all = saysNothing(meter) ? null : meter.usage
+  // an upstream that names neither input nor output for an answer with content reports nothing
+  const report = meter.usage
+  const all = report !== null && meter.produced > 0 && !saysTokens(report) ? null : report
   const usage = all === null || o.delivered === null ? all : { ...withImages(x, all, images), searches }
   const concluded = how === 'completed' || (how !== 'stopped' && meter.concluded)
   if (concluded && usage !== null && meter.final)
@@ -119,9 +121,6 @@ function withoutSeconds(x: Exchange, o: Ended): Used {
     hiddenRatio,
   }
 }
-
-/** An upstream that names neither input nor output for an answer with content reports nothing. */
-const saysNothing = ({ usage, produced }: Meter): boolean => usage !== null && produced > 0 && !saysTokens(usage)
 
 /** The output that was seen, and what its model mostly writes beside that without showing it. */
 const withHidden = (hidden: Hidden | null, shown: number, seen: number): number =>

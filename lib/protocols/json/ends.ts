@@ -120,7 +120,8 @@ export class NestedEnd {
   readonly #closers: number[] = []
   #depth = 0
   readonly #strings: StringEnd
-  #inString = false
+  /** True when a string goes on in the next chunk. */
+  inString = false
   /** The number of objects and arrays that stand directly in the value. */
   items = 0
 
@@ -134,33 +135,28 @@ export class NestedEnd {
     this.#depth = 1
     this.items = 0
     this.#closers[0] = closer
-    this.#inString = false
-  }
-
-  /** True when a string goes on in the next chunk. */
-  get inString(): boolean {
-    return this.#inString
+    this.inString = false
   }
 
   /** Returns the position after the string with which the chunk begins; -1 = it goes on. */
   endOfString(chunk: Buffer): number {
     const end = this.#strings.find(chunk, '', 0)
-    this.#inString = end < 0
+    this.inString = end < 0
     return end
   }
 
   /** Returns the position after the bracket that closes the value, or GOES_ON, or BROKEN. */
   find(chunk: Buffer, text: string, from: number): number {
     const { length } = chunk
-    let i = this.#inString ? this.#strings.find(chunk, text, from) : from
+    let i = this.inString ? this.#strings.find(chunk, text, from) : from
     if (i < 0) return GOES_ON
-    this.#inString = false
+    this.inString = false
     for (; i < length; i++) {
       const c = chunk[i] as number
       if (c === QUOTE) {
         const end = this.#strings.find(chunk, text, i + 1)
         if (end < 0) {
-          this.#inString = true
+          this.inString = true
           return GOES_ON
         }
         i = end - 1

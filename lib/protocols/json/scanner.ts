@@ -159,7 +159,8 @@ export class JsonScanner {
   feed(chunk: Buffer, text = ''): void {
     for (let at = 0; at < chunk.length && this.#state !== BAD; ) {
       const rest = at === 0 ? chunk : chunk.subarray(at)
-      if (text !== '' || this.#isInString) at += this.#read(rest, text)
+      const isInString = this.#state === IN_STRING || (this.#state === NESTED && this.#nested.inString)
+      if (text !== '' || isInString) at += this.#read(rest, text)
       else {
         const piece = rest.length > PIECE_BYTES ? rest.subarray(0, PIECE_BYTES) : rest
         at += this.#read(piece, piece.toString('latin1'))
@@ -195,11 +196,6 @@ export class JsonScanner {
     this.#captured.pass(this.#heads && this.#state === IN_STRING)
     this.#strings.pass()
     this.#base += chunk.length - read
-  }
-
-  /** A string goes on that is no key. */
-  get #isInString(): boolean {
-    return this.#state === IN_STRING || (this.#state === NESTED && this.#nested.inString)
   }
 
   /** Reads one byte outside of strings and of values that are not looked into. */

@@ -48,6 +48,8 @@ const LOOKS_LIKE_PICTURE = /^(iVBORw|\\?\/9j\\?\/|R0lGOD|UklGR\S{6}XRUJQ)/
 /** The most characters of kinds and data that are looked at. */
 const LONGEST = 64
 
+const SCANNED = { arrays: true, heads: true }
+
 /** An object or array that is looked into. */
 class Frame {
   readonly spot: Spot
@@ -101,7 +103,7 @@ export class PictureCounter implements ScanEvents {
   readonly markers: Patterns
   /** Takes the data out of an event stream; null = the answer is one document. */
   readonly #lines: DataLines | null
-  #scanner = this.#begin()
+  #scanner = new JsonScanner(this, SCANNED)
   /** The pictures of all objects that are closed. */
   readonly #sum: Sum = { found: 0, again: 0, characters: 0 }
   /** The kinds of pictures that are closed, and of those that the end of a stream repeats. */
@@ -115,10 +117,6 @@ export class PictureCounter implements ScanEvents {
     this.markers = markers
     this.#frames = [new Frame(root, false)]
     this.#lines = events ? new DataLines(this) : null
-  }
-
-  #begin(): JsonScanner {
-    return new JsonScanner(this, { arrays: true, heads: true })
   }
 
   get count(): number {
@@ -178,7 +176,7 @@ export class PictureCounter implements ScanEvents {
   endEvent(): void {
     Object.assign(this.#sum, this.#sumNow())
     this.#frames = [new Frame(this.#root, false)]
-    this.#scanner = this.#begin()
+    this.#scanner = new JsonScanner(this, SCANNED)
   }
 
   get #frame(): Frame {
