@@ -39,7 +39,6 @@ import type { VNode } from 'preact'
 const w = words({
   skip: ['跳到内容', 'Skip to the content'],
   menu: ['菜单', 'Menu'],
-  dismiss: ['知道了', 'Dismiss'],
   zone: ['时区', 'Times in'],
 })
 

@@ -1,7 +1,8 @@
 /**
  * `npm run house:journey [-- --list]` counts what one event of a stream and one small JSON request cross in lib: files, named functions,
  * and calls, by V8's precise coverage of a gateway in this process whose upstream and client stand in this process, too. Each figure is
- * taken in the steady state, when keys, prices, leases and connections are known. `--list` also names what is crossed.
+ * taken in the steady state, when keys, prices, leases and connections are known. `--list` also names what is crossed. V8 counts the
+ * fields of a class that begin with a value as a function beside its constructor; how many of the functions are such is said.
  */
 import { once } from 'node:events'
 import http from 'node:http'
@@ -41,7 +42,9 @@ async function crossed(): Promise<Crossed[]> {
 function say(journey: string, functions: Crossed[]): void {
   const files = new Set(functions.map(({ file }) => file))
   const calls = functions.reduce((sum, one) => sum + one.calls, 0)
-  console.info(`${journey}: ${files.size} files, ${functions.length} named functions, ${calls} calls`)
+  const ofFields = functions.filter(({ name }) => name === '<instance_members_initializer>').length
+  const begun = ofFields === 0 ? '' : ` (of them ${ofFields} the fields of a class)`
+  console.info(`${journey}: ${files.size} files, ${functions.length} named functions${begun}, ${calls} calls`)
   if (!isList) return
   for (const file of files) {
     const names = functions

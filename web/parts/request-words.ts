@@ -56,7 +56,6 @@ export const names = words({
   duration: ['总时长', 'Duration'],
   all: ['全部', 'All'],
   deleted: ['已删除', 'deleted'],
-  noAccount: ['您还不属于任何账户。', 'You are in no account yet.'],
 })
 
 /** The bound within which half of some times stayed; null = not known, or above the largest bound. */
