@@ -56,10 +56,11 @@ class AlikePiece {
   /** The kind of the key with which the piece ends. */
   kind: ContentKind = 'text'
 
-  learn(text: string, markers: Patterns | null, kind: ContentKind = 'text'): void {
+  /** `unsought`: the stream's markers, where nobody has looked for them in the piece; null = it is known to have none. */
+  learn(text: string, unsought: Patterns | null, kind: ContentKind = 'text'): void {
     if (this.#tries === 0 || text.length > LONGEST_ALIKE) return
     this.#tries--
-    this.isPlain = !markers?.isIn(text)
+    this.isPlain = !unsought?.isIn(text)
     this.kind = kind
     this.text = Buffer.from(text, 'latin1').toString('latin1') // a copy: a slice would keep all it was cut from
   }
@@ -209,13 +210,15 @@ export class ContentCounter {
     // where pieces differ, one search of all that is left costs less than one for each
     if (markers !== null && alike.isGivenUp) return -1
     const end = this.#patterns.endOfNext(text, from)
-    if (markers?.isIn(end < 0 ? text.slice(from) : text.slice(from, end))) return -1
+    const piece = end < 0 ? text.slice(from) : text.slice(from, end)
+    if (markers?.isIn(piece)) return -1
+    const unsought = markers === null ? this.#markers : null
     if (end < 0) {
-      rest.learn(text.slice(from), this.#markers)
+      rest.learn(piece, unsought)
       return text.length
     }
     const kind = this.#keys.kindAt(text, end)
-    alike.learn(text.slice(from, end), this.#markers, kind)
+    alike.learn(piece, unsought, kind)
     return this.#found(text, kind, end)
   }
 
