@@ -20,7 +20,10 @@ const NOTHING: Answer = { status: 0, headers: new Map(), body: '', whole: false 
 
 export class Client {
   readonly socket: Socket
-  #raw: Buffer = Buffer.alloc(0)
+  /** What has come so far, joined when somebody looks: a large answer comes in many pieces. */
+  #pieces: Buffer[] = []
+  /** null = more has come since it was read. */
+  #answer: Answer | null = NOTHING
   closed = false
 
   constructor(url: string, ask: Ask) {
@@ -28,7 +31,10 @@ export class Client {
     this.socket = net.connect({ host: hostname, port: Number(port) })
     this.socket.on('error', () => {})
     this.socket.on('close', () => (this.closed = true))
-    this.socket.on('data', (data: Buffer) => (this.#raw = Buffer.concat([this.#raw, data])))
+    this.socket.on('data', (data: Buffer) => {
+      this.#pieces.push(data)
+      this.#answer = null
+    })
     this.ask(ask)
   }
 
@@ -41,11 +47,17 @@ export class Client {
   }
 
   get answer(): Answer {
-    const at = this.#raw.indexOf('\r\n\r\n')
+    return (this.#answer ??= this.#read())
+  }
+
+  #read(): Answer {
+    const raw = Buffer.concat(this.#pieces)
+    this.#pieces = [raw]
+    const at = raw.indexOf('\r\n\r\n')
     if (at < 0) return NOTHING
-    const [first = '', ...lines] = this.#raw.toString('latin1', 0, at).split('\r\n')
+    const [first = '', ...lines] = raw.toString('latin1', 0, at).split('\r\n')
     const headers = new Map(lines.map(line => [line.split(': ')[0]?.toLowerCase() ?? '', line.split(': ')[1] ?? '']))
-    const rest = this.#raw.subarray(at + 4)
+    const rest = raw.subarray(at + 4)
     const status = Number(first.split(' ')[1])
     if (headers.get('transfer-encoding') === 'chunked') return { status, headers, ...dechunk(rest) }
     return { status, headers, body: rest.toString(), whole: rest.length === Number(headers.get('content-length')) }
