@@ -48,6 +48,7 @@ export class Heartbeat {
   alone = true
   /** How many others have registered while this process ran. */
   #joined = 0
+  #isReporting = false
   #reported = ''
   #lookedMs = 0
   /** The counter of each other process, and when it was first seen with this value (monotonic ms). */
@@ -70,7 +71,6 @@ export class Heartbeat {
   async start(): Promise<void> {
     await this.#register()
     this.#repeat(BEAT_MS, () => this.#beat())
-    this.#repeat(REPORT_MS, () => this.#report())
   }
 
   async stop(): Promise<void> {
@@ -103,6 +103,7 @@ export class Heartbeat {
     if (id === this.holder) return
     this.#joined++
     this.alone = false
+    this.#reportToOthers()
   }
 
   async #register(): Promise<void> {
@@ -114,11 +115,11 @@ export class Heartbeat {
     await this.#watch()
   }
 
-  /** Calls `act` every `ms`; after a failure sooner, so that a beat arrives soon after the store is back. */
-  #repeat(ms: number, act: () => Promise<void>): void {
+  /** Calls `act` every `ms` as long as `goesOn`; after a failure sooner, so that a beat arrives soon after the store is back. */
+  #repeat(ms: number, act: () => Promise<void>, goesOn: () => boolean = () => true): void {
     const again = (afterMs: number) => {
-      if (this.#stopped) return
       this.#cancels = this.#cancels.filter(cancel => cancel !== last)
+      if (this.#stopped || !goesOn()) return
       last = this.#o.clock.after(afterMs, () => {
         this.#running = this.#running.then(act).then(
           () => again(ms),
@@ -159,6 +160,7 @@ export class Heartbeat {
     const joined = this.#joined
     const others = (await store.holders.list()).filter(holder => holder.id !== this.holder)
     this.alone = others.length === 0 && joined === this.#joined
+    if (!this.alone) this.#reportToOthers()
     if (now - this.#lookedMs > GAP_MS) this.#seen.clear()
     this.#lookedMs = now
     for (const id of [...this.#seen.keys()]) if (!others.some(other => other.id === id)) this.#seen.delete(id)
@@ -184,8 +186,18 @@ export class Heartbeat {
     })
   }
 
+  /** Begins to report, which goes on until this process is alone: then nothing wakes it for it. */
+  #reportToOthers(): void {
+    if (this.#isReporting) return
+    this.#isReporting = true
+    this.#repeat(
+      REPORT_MS,
+      () => this.#report(),
+      () => (this.#isReporting = !this.alone),
+    )
+  }
+
   async #report(): Promise<void> {
-    if (this.alone) return
     const held = this.#o.held()
     const now = JSON.stringify([...held])
     if (now === this.#reported) return

@@ -25,7 +25,7 @@ interface Http1Options {
 
 /** A free connection is closed so long before the upstream's own time-out. */
 const MARGIN_MS = 2_000
-/** The time between two searches for idle connections. */
+/** The least time between two searches for idle connections. */
 const SWEEP_MS = 1_000
 
 export class Http1Pool {
@@ -39,7 +39,9 @@ export class Http1Pool {
   #outbox: Http1Connection[] = []
   /** Connections whose answer has ended in this turn. */
   #justFreed: Http1Connection[] = []
-  #cancelSweep: (() => void) | null = null
+  #cancelSweep: () => void = () => {}
+  /** When idle connections are looked for next (monotonic ms). Until then an idle process need not wake for them. */
+  #sweepMs = Number.POSITIVE_INFINITY
   #closed = false
   #destroyed: Error | null = null
 
@@ -128,7 +130,7 @@ export class Http1Pool {
       this.#free.push(connection)
       // the turn after next: in between the loop has read what came right behind the answer
       if (this.#justFreed.push(connection) === 1) this.#o.clock.soon(() => this.#o.clock.soon(() => this.#settle()))
-      this.#cancelSweep ??= this.#o.clock.after(SWEEP_MS, () => this.#sweep())
+      this.#sweepFor(connection, connection.freeMs)
     }
   }
 
@@ -155,18 +157,29 @@ export class Http1Pool {
     if (next !== undefined) this.#assign(next)
   }
 
+  /** Makes sure that the connection is looked at when it has been free for too long, and soon after: many go together. */
+  #sweepFor(connection: Http1Connection, nowMs: number): void {
+    const atMs = Math.max(connection.freeMs + this.#idleMs(connection), nowMs + SWEEP_MS)
+    if (atMs >= this.#sweepMs) return
+    this.#cancelSweep()
+    this.#sweepMs = atMs
+    this.#cancelSweep = this.#o.clock.after(atMs - nowMs, () => this.#sweep())
+  }
+
   /** Closes the connections that have been free for too long. */
   #sweep(): void {
-    this.#cancelSweep = null
-    const now = this.#o.clock.monotonic()
-    for (const connection of [...this.#free]) if (now - connection.freeMs > this.#idleMs(connection)) connection.end()
-    if (this.#free.length > 0) this.#cancelSweep = this.#o.clock.after(SWEEP_MS, () => this.#sweep())
+    this.#sweepMs = Number.POSITIVE_INFINITY
+    const nowMs = this.#o.clock.monotonic()
+    for (const connection of [...this.#free]) {
+      if (nowMs - connection.freeMs >= this.#idleMs(connection)) connection.end()
+      else this.#sweepFor(connection, nowMs)
+    }
   }
 
   /** Closes the connections when they are free. Requests under way and waiting ones are still served. */
   async close(): Promise<void> {
     this.#closed = true
-    this.#cancelSweep?.()
+    this.#cancelSweep()
     for (const connection of [...this.#free]) connection.end()
   }
 

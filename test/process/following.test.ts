@@ -10,6 +10,8 @@ import { house, reserve } from '../ledger/house.ts'
 
 const STEP_MS = 10
 const BEAT_MS = 20_000
+/** What a process holds it tells others once a second, while there are any. */
+const REPORTS = 1
 
 type House = Awaited<ReturnType<typeof house>>
 
@@ -40,9 +42,9 @@ async function serving(t: Test, { store, clock, open }: House, holder: string) {
   return { ledger, follower, heard, asked: () => asked }
 }
 
-/** Time passes; what is due is done before more of it does. */
-async function pass({ clock }: House, ms: number): Promise<void> {
-  const { timers } = clock
+/** Time passes; what is due is done before more of it does. `ends`: how many timers are not set again meanwhile. */
+async function pass({ clock }: House, ms: number, ends = 0): Promise<void> {
+  const timers = clock.timers - ends
   for (let passed = 0; passed < ms; passed += STEP_MS) {
     clock.advance(STEP_MS)
     await until('what was due is done', () => clock.timers >= timers)
@@ -72,7 +74,7 @@ t.test('a process that is alone asks seldom, and as soon as another one is there
   t.equal(await asksIn(2_900), 10, 'together: each 290 ms, so that money that is recalled is there in time')
 
   await two.stop()
-  await pass(at, BEAT_MS + 800)
+  await pass(at, BEAT_MS + 800, REPORTS)
   t.equal(await asksIn(8_000), 10, 'alone again')
 
   one.ledger.void(hold)
@@ -91,4 +93,38 @@ t.test('a process of which nobody has leased anything asks seldom, also beside o
   await one.follower.stop()
   await one.ledger.stop()
   await two.stop()
+})
+
+t.test('a process that is alone is woken for nothing else, and tells what it holds as soon as another one is there', async t => {
+  const at = await house(t)
+  const one = await serving(t, at, 'one')
+  const hold = await reserve(one.ledger, at.key, 500)
+  const held = async () => [...(await at.store.holders.heldByOthers(null, ['two'])).values()]
+  const { after } = at.clock
+  let set: number[] = []
+  at.clock.after = (ms, fn) => {
+    set.push(ms)
+    return after.call(at.clock, ms, fn)
+  }
+  await pass(at, 8_000)
+  // leases of the next period, and journals of processes that have died on this machine
+  const rounds = [5_000, 5_000]
+  t.strictSame(
+    set.toSorted((a, b) => a - b),
+    [...Array.from({ length: 10 }, () => 800), ...rounds],
+  )
+  t.strictSame(await held(), [], 'nobody is there to read it')
+
+  const two = await at.open({ holder: 'two' })
+  await pass(at, 1_800)
+  t.strictSame(await held(), [500])
+  await two.stop()
+  await pass(at, BEAT_MS + 1_000, REPORTS)
+  set = []
+  await pass(at, 4_000)
+  t.notOk(set.includes(1_000), 'alone again')
+
+  one.ledger.void(hold)
+  await one.follower.stop()
+  await one.ledger.stop()
 })

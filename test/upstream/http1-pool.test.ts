@@ -259,6 +259,44 @@ t.test('an answer that is held back is told whole, although its connection has c
     }
 })
 
+t.test('a connection that is idle for too long is closed, and nothing wakes the process before', async t => {
+  const server = http.createServer((req, res) => {
+    if (req.url === '/short') res.setHeader('keep-alive', 'timeout=7')
+    res.end('ok')
+  })
+  server.keepAliveTimeout = 0
+  let open = 0
+  server.on('connection', socket => {
+    open++
+    socket.on('close', () => open--)
+  })
+  const origin = `http://127.0.0.1:${await listen(t, server)}`
+  let woken = 0
+  class Watched extends TestClock {
+    override after(ms: number, fn: () => void): () => void {
+      return super.after(ms, () => {
+        woken++
+        fn()
+      })
+    }
+  }
+  const clock = new Watched()
+  const all = pool(t, origin, 3, clock)
+  await Promise.all([ask(all, origin), ask(all, origin), ask(all, origin, '/short')])
+  t.equal(open, 3)
+  clock.advance(4_999)
+  t.equal(woken, 0)
+  clock.advance(1)
+  await until(() => open === 2)
+  clock.advance(IDLE_MS - 5_001)
+  t.equal(woken, 1, 'for the one that its upstream would have closed two seconds later')
+  t.equal(open, 2)
+  clock.advance(1)
+  await until(() => open === 0)
+  t.equal(woken, 2)
+  t.equal(clock.timers, 0)
+})
+
 t.test('while somebody waits an old connection is not used again either', async t => {
   const { origin, made } = await upstream(t, true)
   const clock = new TestClock()
