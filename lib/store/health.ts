@@ -36,6 +36,10 @@ export class StoreHealth {
   #probe: Promise<void> | null = null
   #cancelNext: () => void = () => {}
   #stopped = false
+  /** Of a call that somebody waits for. Made once, because it is needed for each. */
+  readonly #watched = (passedMs: number): void => {
+    if (passedMs === DOUBT_MS) this.doubt()
+  }
 
   constructor(options: StoreHealthOptions) {
     this.#o = options
@@ -59,13 +63,19 @@ export class StoreHealth {
   ask<T>(call: () => Promise<T>): Promise<T> {
     if (this.state === 'slow' || this.state === 'away')
       return Promise.reject(new StoreUnavailable(`the store is ${this.state}`))
-    return this.within(this.watch(call()))
+    return this.#inTime(call(), this.#watched)
   }
 
   /** The answer of work that waits for a turn too: rejects with StoreUnavailable after ANSWER_MS, and the work goes on. */
   within<T>(work: Promise<T>): Promise<T> {
+    return this.#inTime(work, null)
+  }
+
+  /** `onStep`: of a call of the store, which is watched. */
+  #inTime<T>(work: Promise<T>, onStep: ((passedMs: number) => void) | null): Promise<T> {
     return new Promise((resolve, reject) => {
-      const inTime = this.deadline(() => reject(new StoreUnavailable(`the store did not answer in ${ANSWER_MS} ms`)))
+      const late = () => reject(new StoreUnavailable(`the store did not answer in ${ANSWER_MS} ms`))
+      const inTime = whenLate(this.#o.clock, ANSWER_MS, late, onStep)
       work.then(
         answer => {
           inTime()
@@ -73,6 +83,7 @@ export class StoreHealth {
         },
         error => {
           inTime()
+          if (onStep !== null && error instanceof StoreUnavailable) this.doubt()
           reject(error)
         },
       )
@@ -149,22 +160,31 @@ export class StoreHealth {
 /**
  * Calls `fn` after `ms`, unless the returned function was called. Time in which this process did not run hardly counts,
  * because answers that came meanwhile could not be read: the time is taken in steps, and a step is over at its first sight,
- * however late that is. What has arrived by the end is handled first.
+ * however late that is. What has arrived by the end is handled first. `onStep` is called after each step, with the time that it ends.
  */
-export function whenLate(clock: Clock, ms: number, fn: () => void): () => void {
-  let over = false
-  const end = () =>
-    clock.soon(() => {
-      if (!over) fn()
+export function whenLate(
+  clock: Clock,
+  ms: number,
+  fn: () => void,
+  onStep: ((passedMs: number) => void) | null = null,
+): () => void {
+  let isOver = false
+  let passedMs = 0
+  const step = () => {
+    const stepMs = Math.min(STEP_MS, ms - passedMs)
+    return clock.after(stepMs, () => {
+      passedMs += stepMs
+      onStep?.(passedMs)
+      if (passedMs < ms) cancel = step()
+      else
+        clock.soon(() => {
+          if (!isOver) fn()
+        })
     })
-  const wait = (leftMs: number): (() => void) =>
-    clock.after(Math.min(STEP_MS, leftMs), () => {
-      if (leftMs > STEP_MS) cancel = wait(leftMs - STEP_MS)
-      else end()
-    })
-  let cancel = wait(ms)
+  }
+  let cancel = step()
   return () => {
-    over = true
+    isOver = true
     cancel()
   }
 }
