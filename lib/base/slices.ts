@@ -33,3 +33,30 @@ export async function inSlices(
     }
   return !isOver()
 }
+
+/**
+ * What follows when a large body is there: it is looked through, translated and sent as a whole, some milliseconds of work. Bodies that
+ * are whole in one turn of the event loop go on one by one, each in a turn of its own.
+ */
+export class LargeBodies {
+  readonly #turns: Turns
+  readonly #line: (() => void)[] = []
+
+  constructor(turns: Turns) {
+    this.#turns = turns
+  }
+
+  /** A body of so many bytes is there; where it is not large, `goOn` is called at once. */
+  whole(bytes: number, goOn: () => void): void {
+    if (bytes <= LARGE_BYTES) goOn()
+    else if (this.#line.push(goOn) === 1) this.#turns.soon(() => this.#next()) // this turn has read the body
+  }
+
+  #next(): void {
+    this.#turns.soon(() => {
+      const goOn = this.#line.shift()
+      if (this.#line.length > 0) this.#next()
+      goOn?.()
+    })
+  }
+}

@@ -3,6 +3,7 @@ import type { Answers } from '../../access/answers.ts'
 import type { Buffered, Concurrency, Inflating } from '../../access/open-requests.ts'
 import type { KeyUses, KeyCache } from '../../access/keys.ts'
 import type { RateLimiter } from '../../access/rate.ts'
+import { LargeBodies } from '../../base/slices.ts'
 import type { Clock } from '../../base/clock.ts'
 import type { DisputeRests } from '../../channels/disputed.ts'
 import type { Health, KeyHealth } from '../../channels/health.ts'
@@ -59,6 +60,7 @@ export interface Services {
   skew: InputSkew
   refusals: RefusalLog
   traffic: TrafficLog
+  largeBodies: LargeBodies
   /** Where large bodies are translated. */
   translating: TranslationThreads
   /** The process is shutting down and takes no new work. */
@@ -75,7 +77,7 @@ export const ownServices = (
   workers: number,
 ): Pick<
   Services,
-  'sweeper' | 'readOns' | 'stats' | 'uncovered' | 'upstreamLog' | 'skew' | 'refusals' | 'traffic' | 'translating'
+  'sweeper' | 'readOns' | 'stats' | 'uncovered' | 'upstreamLog' | 'skew' | 'refusals' | 'traffic' | 'largeBodies' | 'translating'
 > => {
   const upstreamLog = new UpstreamLog(log, clock)
   return {
@@ -87,6 +89,7 @@ export const ownServices = (
     skew: new InputSkew(skew => upstreamLog.skewed(skew)),
     refusals: new RefusalLog({ store, clock, metrics, log }),
     traffic: new TrafficLog({ store, clock, metrics, log, holder: ledger.holder }),
+    largeBodies: new LargeBodies(clock),
     translating: new TranslationThreads(
       {
         onOver: (what, outcome) => metrics.translation(what, outcome),

@@ -127,6 +127,10 @@ class Upload {
   }
 
   #onEnd(): void {
+    this.#services.largeBodies.whole(this.#x.bodyBytes, () => this.#understand())
+  }
+
+  #understand(): void {
     if (this.#x.ended || this.#x.finished) return
     try {
       this.#pages.flush()
