@@ -12,10 +12,9 @@
 import { spawn } from 'node:child_process'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
-import { pathToFileURL } from 'node:url'
 import { scriptOptions } from '../test/support/script.ts'
 import { loadRightly, orderFor, stopAll } from './kinds/context.ts'
-import { ABLATIONS, type Ablation } from './parts/ablations.ts'
+import { ABLATIONS, type Ablation, leavingOut } from './parts/ablations.ts'
 import { ROOT, type Subject, startBare, startGateway, startUpstream } from './parts/subjects.ts'
 import { readThreads } from './parts/threads.ts'
 import { chatBody } from './parts/workloads.ts'
@@ -36,7 +35,6 @@ const CONNECTIONS = 32
 const WARM_ROUNDS = 3
 const TRACED = 4000
 
-const PRELOAD = pathToFileURL(path.join(import.meta.dirname, 'parts/ablation-preload.ts')).href
 const load = (subject: Subject, count: number) =>
   loadRightly(orderFor(subject, { kinds: [{ body: chatBody(200, false) }], connections: CONNECTIONS, requests: count }))
 
@@ -90,10 +88,8 @@ const rounds = new Map<string, Round[]>()
 const calls = new Map<string, [string, number][]>()
 try {
   subjects.push(await startBare(upstream.port), await startGateway(upstream.port))
-  for (const { name } of ABLATIONS) {
-    const env = { NODE_OPTIONS: `--import=${PRELOAD}`, BENCH_ABLATION: name }
-    subjects.push(await startGateway(upstream.port, ROOT, name, {}, env))
-  }
+  for (const { name } of ABLATIONS)
+    subjects.push(await startGateway(upstream.port, ROOT, name, {}, leavingOut(name)))
   for (const subject of subjects) {
     console.error(`${subject.name} is warmed up …`)
     await load(subject, requests * WARM_ROUNDS)

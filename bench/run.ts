@@ -21,6 +21,7 @@ import type { Context } from './kinds/context.ts'
 import { measureIdle } from './kinds/idle.ts'
 import { measureMixed } from './kinds/mixed.ts'
 import { measureOpen } from './kinds/open.ts'
+import { measureSettling } from './kinds/settling.ts'
 import { measureStart } from './kinds/start.ts'
 import { measureSteady } from './kinds/steady.ts'
 import { measureTranslated } from './kinds/translated.ts'
@@ -94,6 +95,8 @@ function measure(w: Workload): Promise<void> {
       return measureSteady(w, context)
     case 'idle':
       return measureIdle(w, context)
+    case 'settling':
+      return measureSettling(w, context)
     case 'mixed':
       return measureMixed(w, context)
     case 'start':

@@ -2,6 +2,8 @@
  * What can be left out of the gateway to see what it costs: edits of its source as it is loaded, for benches only. A preload
  * makes them (`ablation-preload.ts`), so that the gateway itself has no switch that could weaken its books.
  */
+import path from 'node:path'
+import { pathToFileURL } from 'node:url'
 
 export interface Ablation {
   /** What is left out. */
@@ -18,6 +20,9 @@ const ENDING = 'lib/exchange/record/ending.ts'
 const SETTLER = 'lib/ledger/settler.ts'
 const READING = 'lib/exchange/relay/reading.ts'
 
+/** By this one the store is never sent anything. */
+export const KEPT_ROWS = 'store (rows are kept and not sent)'
+
 export const ABLATIONS: readonly Ablation[] = [
   { name: 'log line', edits: [{ file: ENDING, from: '    log(x, services, totalMs)\n', to: '' }] },
   { name: 'metrics', edits: [{ file: ENDING, from: '    count(x, services, totalMs)\n', to: '' }] },
@@ -32,7 +37,7 @@ export const ABLATIONS: readonly Ablation[] = [
     ],
   },
   {
-    name: 'store (rows are kept and not sent)',
+    name: KEPT_ROWS,
     edits: [
       {
         file: SETTLER,
@@ -44,7 +49,7 @@ export const ABLATIONS: readonly Ablation[] = [
   },
   {
     name: 'record, journal and store (rows are dropped)',
-    includes: ['write to the journal', 'store (rows are kept and not sent)'],
+    includes: ['write to the journal', KEPT_ROWS],
     edits: [
       {
         file: SETTLER,
@@ -92,3 +97,12 @@ export function ablate(ablation: Ablation, file: string, source: string): string
       return `${before}${to}${after}`
     }, source)
 }
+
+const PRELOAD = pathToFileURL(path.join(import.meta.dirname, 'ablation-preload.ts')).href
+
+/** The environment in which a gateway starts without this duty. */
+export const leavingOut = (name: string, env: NodeJS.ProcessEnv = {}): NodeJS.ProcessEnv => ({
+  ...env,
+  NODE_OPTIONS: `${env['NODE_OPTIONS'] ?? ''} --import=${PRELOAD}`.trim(),
+  BENCH_ABLATION: name,
+})

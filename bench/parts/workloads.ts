@@ -33,6 +33,7 @@ export type Workload =
   | { kind: 'open'; name: string; rate: number; requests: number; warm: number; warmup: number }
   | { kind: 'idle'; name: string; streams: number; rampMs: number; settleMs: number; warmup: number }
   | { kind: 'steady'; name: string; rate: number; seconds: number }
+  | { kind: 'settling'; name: string; engine: 'SQLite' | 'MariaDB'; warmup: number; requests: number }
   | { kind: 'mixed'; name: string; rate: number; seconds: number }
   | { kind: 'start'; name: string; times: number }
 
@@ -95,6 +96,13 @@ export const WORKLOADS: Workload[] = [
   },
   { kind: 'steady', name: '200 requests/s', rate: 200, seconds: 8 },
   { kind: 'idle', name: 'idle streams', streams: 5000, rampMs: 3000, settleMs: 6000, warmup: 4000 },
+  ...(['SQLite', 'MariaDB'] as const).map(engine => ({
+    kind: 'settling' as const,
+    name: `settling, ${engine}`,
+    engine,
+    warmup: 30_000,
+    requests: 10_000,
+  })),
   { kind: 'mixed', name: 'mixed, MySQL', rate: 500, seconds: 5 },
   { kind: 'start', name: 'start', times: 5 },
 ]
