@@ -88,8 +88,7 @@ const rounds = new Map<string, Round[]>()
 const calls = new Map<string, [string, number][]>()
 try {
   subjects.push(await startBare(upstream.port), await startGateway(upstream.port))
-  for (const { name } of ABLATIONS)
-    subjects.push(await startGateway(upstream.port, ROOT, name, {}, leavingOut(name)))
+  for (const { name } of ABLATIONS) subjects.push(await startGateway(upstream.port, ROOT, name, {}, leavingOut(name)))
   for (const subject of subjects) {
     console.error(`${subject.name} is warmed up …`)
     await load(subject, requests * WARM_ROUNDS)

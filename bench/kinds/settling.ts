@@ -24,9 +24,7 @@ export async function measureSettling(w: Settling, context: Context): Promise<vo
   let databases = 0
   const start = async ({ name, root }: Context['gateways'][number], settles: boolean): Promise<Probed> => {
     const overrides = mariadb === null ? {} : { store: await mariadb.database(`settling_${++databases}`) }
-    return probed(env =>
-      startGateway(upstream.port, root, name, overrides, settles ? env : leavingOut(KEPT_ROWS, env)),
-    )
+    return probed(env => startGateway(upstream.port, root, name, overrides, settles ? env : leavingOut(KEPT_ROWS, env)))
   }
   try {
     for (const gateway of context.gateways) pairs.push([await start(gateway, true), await start(gateway, false)])

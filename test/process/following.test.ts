@@ -95,36 +95,39 @@ t.test('a process of which nobody has leased anything asks seldom, also beside o
   await two.stop()
 })
 
-t.test('a process that is alone is woken for nothing else, and tells what it holds as soon as another one is there', async t => {
-  const at = await house(t)
-  const one = await serving(t, at, 'one')
-  const hold = await reserve(one.ledger, at.key, 500)
-  const held = async () => [...(await at.store.holders.heldByOthers(null, ['two'])).values()]
-  const { after } = at.clock
-  let set: number[] = []
-  at.clock.after = (ms, fn) => {
-    set.push(ms)
-    return after.call(at.clock, ms, fn)
-  }
-  await pass(at, 8_000)
-  // leases of the next period, and journals of processes that have died on this machine
-  const rounds = [5_000, 5_000]
-  t.strictSame(
-    set.toSorted((a, b) => a - b),
-    [...Array.from({ length: 10 }, () => 800), ...rounds],
-  )
-  t.strictSame(await held(), [], 'nobody is there to read it')
+t.test(
+  'a process that is alone is woken for nothing else, and tells what it holds as soon as another one is there',
+  async t => {
+    const at = await house(t)
+    const one = await serving(t, at, 'one')
+    const hold = await reserve(one.ledger, at.key, 500)
+    const held = async () => [...(await at.store.holders.heldByOthers(null, ['two'])).values()]
+    const { after } = at.clock
+    let set: number[] = []
+    at.clock.after = (ms, fn) => {
+      set.push(ms)
+      return after.call(at.clock, ms, fn)
+    }
+    await pass(at, 8_000)
+    // leases of the next period, and journals of processes that have died on this machine
+    const rounds = [5_000, 5_000]
+    t.strictSame(
+      set.toSorted((a, b) => a - b),
+      [...Array.from({ length: 10 }, () => 800), ...rounds],
+    )
+    t.strictSame(await held(), [], 'nobody is there to read it')
 
-  const two = await at.open({ holder: 'two' })
-  await pass(at, 1_800)
-  t.strictSame(await held(), [500])
-  await two.stop()
-  await pass(at, BEAT_MS + 1_000, REPORTS)
-  set = []
-  await pass(at, 4_000)
-  t.notOk(set.includes(1_000), 'alone again')
+    const two = await at.open({ holder: 'two' })
+    await pass(at, 1_800)
+    t.strictSame(await held(), [500])
+    await two.stop()
+    await pass(at, BEAT_MS + 1_000, REPORTS)
+    set = []
+    await pass(at, 4_000)
+    t.notOk(set.includes(1_000), 'alone again')
 
-  one.ledger.void(hold)
-  await one.follower.stop()
-  await one.ledger.stop()
-})
+    one.ledger.void(hold)
+    await one.follower.stop()
+    await one.ledger.stop()
+  },
+)

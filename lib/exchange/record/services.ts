@@ -77,7 +77,16 @@ export const ownServices = (
   workers: number,
 ): Pick<
   Services,
-  'sweeper' | 'readOns' | 'stats' | 'uncovered' | 'upstreamLog' | 'skew' | 'refusals' | 'traffic' | 'largeBodies' | 'translating'
+  | 'sweeper'
+  | 'readOns'
+  | 'stats'
+  | 'uncovered'
+  | 'upstreamLog'
+  | 'skew'
+  | 'refusals'
+  | 'traffic'
+  | 'largeBodies'
+  | 'translating'
 > => {
   const upstreamLog = new UpstreamLog(log, clock)
   return {
