@@ -36,7 +36,7 @@ export class StoreHealth {
   #probe: Promise<void> | null = null
   #cancelNext: () => void = () => {}
   #stopped = false
-  /** Of a call that somebody waits for. Made once, because it is needed for each. */
+  /** Watches a call that somebody waits for. It is made once, because each of them needs it. */
   readonly #watched = (passedMs: number): void => {
     if (passedMs === DOUBT_MS) this.doubt()
   }
