@@ -117,8 +117,8 @@ export function inTurn(pieces: AnswerPieces, seats: Seats, name: string): Answer
 }
 
 /**
- * Calls in a minute. All of them may come at once. `page`: pages and their files, of which a browser keeps most. `written`: pages among
- * them that are not there as they are asked for.
+ * Calls in a minute. All of them may come at once. `page`: pages and their files, of which a browser keeps most. `written`: pieces of 32 KiB
+ * of those pages that were not there as they were asked for, which is 30 MB and takes a second of the main thread.
  */
 const MOST: Record<CallLimit | 'page' | 'written', { ip: number; user: number }> = {
   light: { ip: 6_000, user: 1_200 },
@@ -126,7 +126,7 @@ const MOST: Record<CallLimit | 'page' | 'written', { ip: number; user: number }>
   heavy: { ip: 600, user: 120 },
   'sign-in': { ip: 300, user: 30 },
   page: { ip: 12_000, user: 12_000 },
-  written: { ip: 240, user: 240 },
+  written: { ip: 960, user: 960 },
 }
 /** Callers that are remembered; whoever is forgotten begins with a full allowance. */
 const MOST_CALLERS = 10_000
@@ -158,13 +158,26 @@ export class CallRates {
   /** Counts so many calls, or says after how many seconds they may come again. */
   waitS(limit: keyof typeof MOST, kind: 'ip' | 'user', who: string, calls = 1): number | null {
     const most = MOST[limit][kind]
+    const allowance = this.#allowance(limit, kind, who)
+    const missing = calls - allowance.left
+    if (missing <= 0) allowance.left -= calls
+    return missing <= 0 ? null : Math.ceil((missing / most) * (MINUTE_MS / 1000))
+  }
+
+  /** Counts what was done, be it more than there was left: the next call waits for that, too. */
+  spend(limit: keyof typeof MOST, kind: 'ip' | 'user', who: string, calls: number): void {
+    this.#allowance(limit, kind, who).left -= calls
+  }
+
+  /** What is left now. */
+  #allowance(limit: keyof typeof MOST, kind: 'ip' | 'user', who: string): Allowance {
+    const most = MOST[limit][kind]
     const nowMs = this.#clock.monotonic()
     const key = `${limit} ${kind} ${who}`
     const before = this.#allowances.get(key) ?? { left: most, atMs: nowMs }
-    const left = Math.min(most, before.left + ((nowMs - before.atMs) / MINUTE_MS) * most)
-    const isEnough = left >= calls
-    this.#allowances.set(key, { left: isEnough ? left - calls : left, atMs: nowMs })
-    return isEnough ? null : Math.ceil(((calls - left) / most) * (MINUTE_MS / 1000))
+    const now = { left: Math.min(most, before.left + ((nowMs - before.atMs) / MINUTE_MS) * most), atMs: nowMs }
+    this.#allowances.set(key, now)
+    return now
   }
 }
 

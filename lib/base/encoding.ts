@@ -76,9 +76,8 @@ export class KeptBody {
     this.tag = `"${hash('sha256', this.#body, 'base64url').slice(0, TAG_LENGTH)}"`
   }
 
-  /** What it takes in memory, with what is made of it. */
   get bytes(): number {
-    return 2 * this.#body.length
+    return this.#body.length
   }
 
   /** Whether who asks has it still. `known`: the header `if-none-match`. */

@@ -135,6 +135,8 @@ function atOf(url: string): At {
 }
 
 const MOST_KEPT_BYTES = 64 * 1024 * 1024
+/** The part of a page that counts as one of what an address may cause to be written. */
+const PIECE_BYTES = 32 * 1024
 
 /** Pages as they were written, by what they show: anybody may ask for a large one all the time, without signing in. */
 class Written {
@@ -145,13 +147,13 @@ class Written {
   #brand: Branding | null = null
   #shell: Shell | null = null
 
-  /** `mayWrite`: whether it may be written where it is not there, which takes the main thread. null = it may not. */
+  /** `write`: calls `make`, which takes the main thread, or returns null where that may not be. */
   get(
     { shell }: Opened,
     name: PageName,
     reader: PageReader,
     { brand, data }: { brand: Branding; data: object | null },
-    mayWrite: () => boolean,
+    write: (make: () => KeptBody) => KeptBody | null,
   ): KeptBody | null {
     if (this.#brand !== brand || this.#shell !== shell) this.#pages.clear()
     this.#brand = brand
@@ -160,9 +162,8 @@ class Written {
     const as = `${name} ${language} ${theme} ${signedIn} ${quiet} ${data === null ? 0 : this.#numberOf(data)}`
     const known = this.#pages.get(as)
     if (known !== undefined) return known
-    if (!mayWrite()) return null
-    const html = new KeptBody(shell(name, reader, brand, data), data === null ? 'kept' : 'while')
-    this.#pages.set(as, html)
+    const html = write(() => new KeptBody(shell(name, reader, brand, data), data === null ? 'kept' : 'while'))
+    if (html !== null) this.#pages.set(as, html)
     return html
   }
 
@@ -222,7 +223,13 @@ export function createSite({
     if (name === 'model' && data === null) return page(parts, 'missing', req, res, 404)
     const reader = parts.pageReaderOf(req, config().site.languages)
     const shown = { brand: brandOf(parts).now(), data }
-    const html = written.get(parts, name, reader, shown, () => !isTooMuch('written', req, res))
+    const html = written.get(parts, name, reader, shown, make => {
+      if (isTooMuch('written', req, res)) return null
+      const made = make()
+      const { rates, networkOf } = counting as Counting
+      rates.spend('written', 'ip', networkOf(ipOf(req)), made.bytes / PIECE_BYTES)
+      return made
+    })
     if (html === null) return
     const headers = { ...parts.pageHeaders(config().public.main.startsWith('https:'), name), etag: html.tag }
     if (status === 200 && html.isIn(req.headers['if-none-match'])) return void res.writeHead(304, headers).end()

@@ -1,4 +1,7 @@
-/** Calls of the API were bounded for an address, and pages, assets and everything else below `/console` were not. */
+/**
+ * Calls of the API were bounded for an address, and pages, assets and everything else below `/console` were not; and pages that had to be
+ * written were bounded as those that were there.
+ */
 // The bug behind these rows: pages without a rate.
 import net from 'node:net'
 import t from 'tap'
@@ -49,4 +52,24 @@ t.test('an address visits so often, whatever it asks for, and its neighbours are
   t.same((await visit('/console/connect', '192.0.2.1', 'HEAD')).text, '')
   t.equal((await visit('/console/connect', '192.0.2.2')).reply.status, 200)
   t.equal((await visit('/console/connect', '2001:db8::1')).reply.status, 200)
+})
+
+t.test('an address causes so much to be written, and gets what is there all the same', async t => {
+  const { at } = await openSite(t) // whose catalogue is another one for each visit
+  const visit = async (path: string, ip = '192.0.2.1') => {
+    const reply = await fetch(`${at}/console/${path}`, { headers: { 'x-test-ip': ip } })
+    return { status: reply.status, bytes: Buffer.byteLength(await reply.text()) }
+  }
+  t.equal((await visit('overview')).status, 200)
+  let bytes = 0
+  let visits = 0
+  for (let status = 200; status === 200; visits++) {
+    const page = await visit('connect')
+    status = page.status
+    bytes += page.bytes
+  }
+  t.ok(bytes > 25e6 && bytes < 40e6, `${bytes} bytes in ${visits} visits`)
+  t.equal((await visit('overview')).status, 200, 'it was written before')
+  t.equal((await visit('models')).status, 429)
+  t.equal((await visit('connect', '192.0.2.2')).status, 200)
 })
