@@ -125,6 +125,7 @@ export class Reply {
     this.#closes ||= !this.#asked && !this.#req.complete && EXPECTS.test(this.#req.headers.expect ?? '')
     if (this.#res.socket === null) {
       this.#queued = true
+      this.#res.on('error', ignore) // of what is written when the connection is closed, which the exchange hears of
       this.#res.writeHead(status, [...this.#fixed.pairs, ...headers])
       return
     }
@@ -236,6 +237,8 @@ export class Reply {
     socket.setTimeout(LINGER_MS)
   }
 }
+
+const ignore = (): void => {}
 
 const joined = (pieces: readonly Buffer[]): Buffer =>
   pieces.length === 1 ? (pieces[0] as Buffer) : Buffer.concat(pieces)

@@ -27,7 +27,6 @@ export function accept(
   x.keyHash = keyHash
   res.on('close', () => onClose(x, services))
   req.on('error', ignore) // a broken connection closes the response too, and that ends the exchange
-  res.on('error', ignore)
   guard(x, services, () => serve(x, services))
   return x
 }

@@ -6,6 +6,7 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { http } from '../../base/http.ts'
+import { Incoming } from '../../base/incoming.ts'
 import { accept, MOST_HEADERS } from '../accept.ts'
 import type { Exchange, ListenerName } from '../record/exchange.ts'
 import { refuse } from '../record/ending.ts'
@@ -38,6 +39,7 @@ export function createPublicServer(services: Services, listener: ListenerName, p
   const badBytes = new BadBytes(services.nextId, x => refuse(x, services, 'not_json'))
   // requireHostHeader: node itself would answer a request without host, without the error envelope
   const server = http.createServer({
+    IncomingMessage: Incoming,
     keepAliveTimeout: KEEP_ALIVE_MS,
     maxHeaderSize: MAX_HEADER_BYTES,
     requireHostHeader: false,

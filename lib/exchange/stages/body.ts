@@ -1,5 +1,6 @@
 /** Reads the body into a few parts, which are bounded and never joined. One shallow scan on the way finds the facts. */
 import type { KeyEntry } from '../../access/keys.ts'
+import { type BodyTaker, takeBody } from '../../base/incoming.ts'
 import { formatMicro, micro } from '../../base/money.ts'
 import { Hold, type HoldRefusal } from '../../ledger/ledger.ts'
 import type { BodyScan } from '../../protocols/requests/body.ts'
@@ -39,7 +40,7 @@ export const readBody = stage<'admitted', 'body'>((x, services) => {
 
 type Codings = NonNullable<ReturnType<typeof codingsOf>>
 
-class Upload {
+class Upload implements BodyTaker {
   readonly #x: Exchange
   readonly #services: Services
   readonly #resolve: (verdict: StageVerdict) => void
@@ -47,8 +48,6 @@ class Upload {
   readonly #scan: BodyScan | null
   readonly #pages: BodyPages
   #asked = false
-  /** Resolves when it is known whether the account has money; null = nobody asks. */
-  #until: Promise<void> | null = null
   /** The body is scanned and counted, and not kept. */
   #isDropped = false
 
@@ -66,10 +65,12 @@ class Upload {
   read(codings: Codings): void {
     const { req, reply, ended } = this.#x
     if (!ended) reply.askForBody()
-    if (codings.length > 0) return void this.#decode(codings)
-    req.on('data', (chunk: Buffer) => this.#onData(chunk))
-    req.on('end', () => this.#onEnd())
-    req.on('error', () => this.#resolve(DONE)) // the connection broke: its close ends the exchange
+    if (codings.length > 0) void this.#decode(codings)
+    else takeBody(req, this)
+  }
+
+  onBroken(): void {
+    this.#resolve(DONE) // the close of its connection ends the exchange
   }
 
   /** The same as below for a body in codings: what counts, is scanned and goes upstream is the decoded body. */
@@ -87,13 +88,12 @@ class Upload {
       const isOver = () => this.#x.ended || this.#x.finished
       const inflated = (bytes: number) => this.#services.inflating.take(id, bytes, isOver)
       for await (const chunk of decodedBody(req, codings, most, takeRoom, inflated)) {
-        this.#onData(chunk)
-        await this.#until
+        await this.onData(chunk)
         if (isOver()) return
       }
       giveMemory(this.#x, this.#services.buffered, roomBytes)
       roomBytes = 0
-      this.#onEnd()
+      this.onEnd()
     } catch (error) {
       if (error instanceof DecodedTooLarge) this.#refuse('too_large', [sizeText(most)])
       else if (error instanceof BrokenCoding) this.#refuse('field', ['content-encoding'])
@@ -107,9 +107,9 @@ class Upload {
     }
   }
 
-  #onData(chunk: Buffer): void {
+  onData(chunk: Buffer): Promise<void> | null {
     const x = this.#x
-    if (x.ended || x.finished) return // what still comes is dropped
+    if (x.ended || x.finished) return null // what still comes is dropped
     const { bufferedBytes } = x.world.config.limits
     const most = mostBytes(x)
     x.bodyBytes += chunk.length
@@ -119,14 +119,15 @@ class Upload {
         this.#refuse('unavailable')
       else {
         this.#pages.add(chunk)
-        if (x.bodyBytes > KEPT_FREE_BYTES && !this.#asked) this.#pause(this.askForMoney())
+        if (x.bodyBytes > KEPT_FREE_BYTES && !this.#asked) return this.askForMoney()
       }
     } catch (error) {
       fail(x, this.#services, error)
     }
+    return null
   }
 
-  #onEnd(): void {
+  onEnd(): void {
     this.#services.largeBodies.whole(this.#x.bodyBytes, () => this.#understand())
   }
 
@@ -138,15 +139,6 @@ class Upload {
     } catch (error) {
       fail(this.#x, this.#services, error)
     }
-  }
-
-  #pause(until: Promise<void> | null): void {
-    const { req } = this.#x
-    if (until === null) return
-    this.#until = until
-    if (req.readableFlowing !== true) return // a body in codings is read piece by piece
-    req.pause()
-    void until.then(() => req.resume())
   }
 
   /** Asks whether the account has money, before more is read. A promise, which never rejects, when the store must be asked. */
@@ -185,13 +177,28 @@ class Upload {
 
 /** Refuses a body that is not whole. The rest is read for a while and dropped, so that the client can read our answer. */
 function refuseUnread(x: Exchange, services: Services, name: ErrorName, args: string[]): StageVerdict {
-  let dropped = 0
-  x.req.on('data', (chunk: Buffer) => {
-    dropped += chunk.length
-    if (dropped > DROPPED_BYTES) x.req.destroy()
-  })
+  takeBody(x.req, new Dropped(x.req))
   if (!x.req.complete) x.reply.closeAfter()
   return refuse(x, services, name, args)
+}
+
+class Dropped implements BodyTaker {
+  readonly #req: Exchange['req']
+  #bytes = 0
+
+  constructor(req: Exchange['req']) {
+    this.#req = req
+  }
+
+  onData({ length }: Buffer): null {
+    this.#bytes += length
+    if (this.#bytes > DROPPED_BYTES) this.#req.destroy()
+    return null
+  }
+
+  onEnd(): void {}
+
+  onBroken(): void {}
 }
 
 function understand(x: Exchange, services: Services, scan: BodyScan | null): StageVerdict {
