@@ -32,6 +32,10 @@ function lineOf(name: string, value: string): string {
   return line
 }
 
+/** `[name, value, …]` */
+const pairsOf = (lines: string): string[] =>
+  lines.split('\r\n').flatMap(line => (line === '' ? [] : line.split(/: (.*)/s, 2)))
+
 /** Headers that are the same in many answers, made once: as `node:http` takes them, and as lines of a head. */
 class FixedHeaders {
   readonly pairs: readonly string[]
@@ -118,18 +122,21 @@ export class Reply {
     this.#closes = true
   }
 
-  /** `headers`: `[name, value, …]`, with a `content-length` or without. `nowMs`: epoch. Throws when one cannot be sent. */
-  begin(status: number, headers: readonly string[], nowMs: number): void {
+  /**
+   * `headers`: `[name, value, …]`, with a `content-length` or without. `nowMs`: epoch. `lines`: lines of a head, each behind its line end, which
+   * are known to be right and stand before them. Throws when one of the headers cannot be sent.
+   */
+  begin(status: number, headers: readonly string[], nowMs: number, lines = ''): void {
     this.#begun = true
     // the client was not asked for its body, and may send it all the same: the next request cannot be told from it
     this.#closes ||= !this.#asked && !this.#req.complete && EXPECTS.test(this.#req.headers.expect ?? '')
     if (this.#res.socket === null) {
       this.#queued = true
       this.#res.on('error', ignore) // of what is written when the connection is closed, which the exchange hears of
-      this.#res.writeHead(status, [...this.#fixed.pairs, ...headers])
+      this.#res.writeHead(status, [...this.#fixed.pairs, ...pairsOf(lines), ...headers])
       return
     }
-    let head = this.#fixed.begin(status)
+    let head = this.#fixed.begin(status) + lines
     let sized = false
     for (let i = 0; i < headers.length; i += 2) {
       const name = headers[i] as string

@@ -32,13 +32,18 @@ const LONGEST_WAIT_S = 60
 const waitS = (s: number): number => Math.min(LONGEST_WAIT_S, Math.max(1, Math.ceil(s || RETRY_AFTER_S)))
 const JSON_UTF8 = 'application/json; charset=utf-8'
 
-/** `[name, value, …]` that every answer begins with; those that are the same in all come before them. */
-export function ownHeaders(x: Exchange): string[] {
-  const headers = ['x-request-id', x.id, 'request-id', x.id, ...x.rateHeaders]
-  // a page of any site may read the whole answer: there are no cookies, so nobody but the holder of the key can ask
-  if (x.req.headers.origin !== undefined)
-    headers.push('access-control-allow-origin', '*', 'access-control-expose-headers', '*')
-  return headers
+/** A page of any site may read the whole answer: there are no cookies, so nobody but the holder of the key can ask. */
+const FOR_PAGES = '\r\naccess-control-allow-origin: *\r\naccess-control-expose-headers: *'
+
+/**
+ * Begins an answer with these headers, `[name, value, …]`, behind those that every answer has; those that are the same in all come
+ * first.
+ */
+export function beginAnswer(x: Exchange, status: number, headers: readonly string[], nowMs: number): void {
+  const { id, rateLines, req } = x
+  const own = `\r\nx-request-id: ${id}\r\nrequest-id: ${id}${rateLines}`
+  x.status = status
+  x.reply.begin(status, headers, nowMs, req.headers.origin === undefined ? own : own + FOR_PAGES)
 }
 
 /** Whether a path that is none of ours looks like one of the messages protocol. */
@@ -58,8 +63,7 @@ export function refuse(
   const endpoint = x.target?.endpoint
   const messages = endpoint === undefined ? speaksMessages(x.path) : endpoint.typesErrors
   const body = Buffer.from(renderError(name, args, x.id, prefersEnglish(x.req.headers['accept-language']), messages))
-  const headers = ownHeaders(x)
-  headers.push('content-type', JSON_UTF8)
+  const headers = ['content-type', JSON_UTF8]
   if (row.header !== undefined) headers.push(...row.header)
   if (row.retry === 'never') headers.push('x-should-retry', 'false')
   if (row.retry === 'later') headers.push('retry-after', String(waitS(retryAfterS)))
@@ -69,12 +73,10 @@ export function refuse(
 
 /** A whole answer of our own, of status 200. */
 export function answerJson(x: Exchange, services: Services, body: Buffer): void {
-  const headers = ownHeaders(x)
-  headers.push('content-type', JSON_UTF8)
-  answer(x, services, 200, headers, body)
+  answer(x, services, 200, ['content-type', JSON_UTF8], body)
 }
 
-/** A whole answer of our own. `headers` begin with those of `ownHeaders`. */
+/** A whole answer of our own. `headers`: those of `beginAnswer`. */
 export function answer(x: Exchange, services: Services, status: number, headers: string[], body: Buffer): void {
   x.ended = true
   dropBody(x, services.buffered)
@@ -83,9 +85,8 @@ export function answer(x: Exchange, services: Services, status: number, headers:
     finish(x, services)
     return
   }
-  x.status = status
   headers.push('content-length', String(body.length))
-  x.reply.begin(status, headers, services.clock.now())
+  beginAnswer(x, status, headers, services.clock.now())
   x.reply.end(body)
 }
 

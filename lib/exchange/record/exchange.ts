@@ -88,8 +88,6 @@ const FREE = new Set<Action>([
   'estimate',
 ])
 
-const NO_HEADERS: readonly string[] = []
-
 export class Exchange {
   /** The newest world when the head came. The stage `confirm` puts in its place the newest one when the body is complete. */
   world: World
@@ -126,8 +124,8 @@ export class Exchange {
   entry: KeyEntry | null = null
   /** True when the request has taken a place among the open requests of its account. */
   entered = false
-  /** `[name, value, …]`: what its answer says of the account's rate; empty where none applies. */
-  rateHeaders: readonly string[] = NO_HEADERS
+  /** What its answer says of the account's rate, as lines of a head, each behind its line end; empty where none applies. */
+  rateLines = ''
   body: Buffer[] = []
   bodyBytes = 0
   /** The bytes of `limits.buffered` that the body takes. */

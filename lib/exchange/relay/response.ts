@@ -11,7 +11,7 @@ import type { ProtocolRow } from '../../protocols/protocol.ts'
 import type { Failure, WrittenError } from '../../translate/events.ts'
 import type { TranslatedRequest } from '../../translate/ask.ts'
 import { passResponseHeaders, passRetryHeaders } from '../../upstream/headers.ts'
-import { answer, guard, ownHeaders, refuse } from '../record/ending.ts'
+import { answer, beginAnswer, guard, refuse } from '../record/ending.ts'
 import type { Exchange } from '../record/exchange.ts'
 import { asksCost, wantsEvents } from '../record/request.ts'
 import type { Services } from '../record/services.ts'
@@ -115,14 +115,13 @@ export class ResponseWriter {
     const x = this.#x
     if (x.status !== 0 || this.isMuted) return
     const { status, translated } = this.#asking.answer
-    const headers = ownHeaders(x)
+    const headers: string[] = []
     nameMoney(x, headers, isWhole && this.#mayWait)
     this.announced = translated === null && tellsLength(this.#asking.answer, isWhole ? this.#lastBytes : null)
     const now = this.#services.clock.now()
     if (translated === null) this.#passedHead(now, headers)
     else this.#translatedHead(now, translated, headers)
-    x.status = translated === null ? status : 200
-    x.reply.begin(x.status, headers, now)
+    beginAnswer(x, translated === null ? status : 200, headers, now)
   }
 
   /** Adds the headers of an answer that passes as it comes. `nowMs`: since 1970. */
@@ -259,13 +258,12 @@ export class ResponseWriter {
   #startEarly(): void {
     const x = this.#x
     this.early = true
-    x.status = 200
-    const headers = ownHeaders(x)
+    const headers: string[] = []
     nameMoney(x, headers, false)
     headers.push('content-type', EVENTS_TYPE, ...UNBUFFERED)
     if (x.translations !== null) nameLosses(x.translations, headers)
     else nameLeftOut(x, headers)
-    x.reply.begin(200, headers, this.#services.clock.now())
+    beginAnswer(x, 200, headers, this.#services.clock.now())
     this.#emptyLine(this.#services.clock.monotonic())
   }
 
@@ -288,8 +286,7 @@ export class ResponseWriter {
   /** Says what a CDN would say when nothing came for so long. */
   cdnTimeout(): void {
     const x = this.#x
-    const headers = ownHeaders(x)
-    headers.push('content-type', 'text/html; charset=utf-8')
+    const headers = ['content-type', 'text/html; charset=utf-8']
     answer(x, this.#services, 524, headers, Buffer.from(cdnTimeoutPage(x.id, x.world.config.public.direct)))
   }
 
@@ -341,7 +338,7 @@ export class ResponseWriter {
   /** An upstream's error, which the gateway has written in the words of the client's protocol. */
   answerError({ status, body }: WrittenError): void {
     const { headers: upstream, translated } = this.#asking.answer
-    const headers = ownHeaders(this.#x)
+    const headers: string[] = []
     nameMoney(this.#x, headers, true)
     headers.push('content-type', JSON_TYPE)
     passRetryHeaders(upstream, this.#services.clock.now(), headers)

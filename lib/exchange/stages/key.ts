@@ -8,7 +8,7 @@ import { stage } from '../plan.ts'
 import { DONE, NEXT, refuse, type StageResult, storeFailed, type StageVerdict } from '../record/ending.ts'
 import type { Exchange } from '../record/exchange.ts'
 import { countMoneyWait, moneyLeftMs } from '../record/need.ts'
-import { rateHeaders } from './rate-headers.ts'
+import { rateLines } from './rate-headers.ts'
 import { addressOf, credentialOf } from '../record/request.ts'
 import type { Services } from '../record/services.ts'
 import type { Rate } from '../../terms/records.ts'
@@ -116,7 +116,7 @@ function within(x: Exchange, services: Services, window: number, rate: Rate): St
 
 function judgeWait(x: Exchange, services: Services, window: number, rate: Rate, waitS: number): StageVerdict {
   const standing = waitS === 0 ? services.rates.standing(window, rate) : { left: 0, moreInS: waitS }
-  x.rateHeaders = rateHeaders(x, rate, standing, services.clock.now())
+  x.rateLines = rateLines(x, rate, standing, services.clock.now())
   if (waitS === 0) return enter(x, services)
   return refuse(x, services, 'rate', [String(rate.minutes), String(rate.requests)], waitS)
 }

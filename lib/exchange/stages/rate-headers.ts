@@ -3,6 +3,8 @@
  * answer, and beside them what the clients of a protocol know. The limits of upstreams are those of an account that all customers
  * share, and never pass.
  */
+import { invariant } from '../../base/assert.ts'
+import { headerLine } from '../../base/header-line.ts'
 import type { Rate } from '../../terms/records.ts'
 import type { World } from '../../world/world.ts'
 import type { Exchange } from '../record/exchange.ts'
@@ -19,44 +21,47 @@ interface Standing {
   moreInS: number
 }
 
-/** The names of the headers of clients, made once for each family: of the limit, of what is left, and of when there is more. */
-type Names = readonly [limit: string, remaining: string, reset: string]
-const namesOf = (prefix: string, suffix = ''): Names => [
-  `${prefix}limit${suffix}`,
-  `${prefix}remaining${suffix}`,
-  `${prefix}reset${suffix}`,
-]
-const NAMES = namesOf('x-ratelimit-', '-requests')
-const ofFamilies = new WeakMap<World, Names>()
+/** The beginnings of the lines that clients know, made once for each family: of the limit, of what is left, and of when there is more. */
+type Beginnings = readonly [limit: string, remaining: string, reset: string]
 
-/** The values that stay the same for as long as the rate does. */
-const fixedValues = new WeakMap<Rate, readonly [policy: string, limit: string]>()
-
-/** `[name, value, …]`. `nowMs`: since 1970. */
-export function rateHeaders(x: Exchange, rate: Rate, { left, moreInS }: Standing, nowMs: number): string[] {
-  let fixed = fixedValues.get(rate)
-  if (fixed === undefined) {
-    const { requests, minutes } = rate
-    fixed = [`"requests";q=${requests};w=${minutes * SECONDS_PER_MINUTE}`, String(requests)]
-    fixedValues.set(rate, fixed)
+function beginningsOf(prefix: string, suffix = ''): Beginnings {
+  const line = (name: string): string => {
+    const beginning = headerLine(prefix + name + suffix, '')
+    invariant(beginning !== null, 'the names of these headers are right')
+    return beginning
   }
-  const [policy, limit] = fixed
-  const now = `"requests";r=${left};t=${moreInS}`
-  if (x.protocol === WITHOUT) return ['ratelimit-policy', policy, 'ratelimit', now]
-  const names = x.protocol === MESSAGES ? familyNames(x.world) : NAMES
-  const reset =
+  return [line('limit'), line('remaining'), line('reset')]
+}
+
+const BEGINNINGS = beginningsOf('x-ratelimit-', '-requests')
+const ofFamilies = new WeakMap<World, Beginnings>()
+
+/** The lines up to what is left of the rate, which stay the same for as long as the rate does. */
+const fixedLines = new WeakMap<Rate, string>()
+
+/** Lines of a head, each behind its line end. `nowMs`: since 1970. */
+export function rateLines(x: Exchange, rate: Rate, { left, moreInS }: Standing, nowMs: number): string {
+  let fixed = fixedLines.get(rate)
+  if (fixed === undefined) {
+    const policy = `\r\nratelimit-policy: "requests";q=${rate.requests};w=${rate.minutes * SECONDS_PER_MINUTE}`
+    fixedLines.set(rate, (fixed = `${policy}\r\nratelimit: "requests";r=`))
+  }
+  const common = `${fixed}${left};t=${moreInS}`
+  if (x.protocol === WITHOUT) return common
+  const [limit, remaining, reset] = x.protocol === MESSAGES ? ofFamily(x.world) : BEGINNINGS
+  const more =
     x.protocol === MESSAGES ? new Date(nowMs + moreInS * 1000).toISOString().replace(/\.\d+Z$/, 'Z') : duration(moreInS)
-  return ['ratelimit-policy', policy, 'ratelimit', now, names[0], limit, names[1], String(left), names[2], reset]
+  return `${common}${limit}${rate.requests}${remaining}${left}${reset}${more}`
 }
 
 /** The headers of the messages family as its clients know them: named as the first other name of its version's header. */
-function familyNames(world: World): Names {
-  let names = ofFamilies.get(world)
-  if (names === undefined) {
+function ofFamily(world: World): Beginnings {
+  let beginnings = ofFamilies.get(world)
+  if (beginnings === undefined) {
     const family = (world.config.wire['alpha-version']?.[0] ?? 'alpha-version').replace(/-version$/, '')
-    ofFamilies.set(world, (names = namesOf(`${family}-ratelimit-requests-`)))
+    ofFamilies.set(world, (beginnings = beginningsOf(`${family}-ratelimit-requests-`)))
   }
-  return names
+  return beginnings
 }
 
 /** The time is written as in `12s` and `6m0s`. */
