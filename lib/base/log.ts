@@ -22,7 +22,7 @@ export function createLogger(level: string, destination: DestinationStream = new
  */
 export function logLine(log: Logger, nowMs: number, members: string): void {
   if (!log.isLevelEnabled('info')) return
-  outputOf(log).write(`{"level":"info","time":"${isoTime(nowMs)}",${members},"msg":"request"}\n`)
+  outputOf(log).write(`${beginning(nowMs)}${members},"msg":"request"}\n`)
 }
 
 /**
@@ -38,16 +38,16 @@ export function announce(log: Logger, members: object, msg: string): void {
 const outputOf = (log: Logger): DestinationStream =>
   (log as unknown as Record<symbol, DestinationStream>)[pino.symbols.streamSym] as DestinationStream
 
-let isoMs = -1
-let isoText = ''
+let begunMs = -1
+let begun = ''
 
-/** The ISO time; lines of the same millisecond share one text. */
-function isoTime(ms: number): string {
-  if (ms !== isoMs) {
-    isoMs = ms
-    isoText = new Date(ms).toISOString()
+/** Level and time of a line; those of the same millisecond share one text. */
+function beginning(ms: number): string {
+  if (ms !== begunMs) {
+    begunMs = ms
+    begun = `{"level":"info","time":"${new Date(ms).toISOString()}",`
   }
-  return isoText
+  return begun
 }
 
 /** The longest text from a client, in characters, that a line may contain. */

@@ -6,29 +6,61 @@ import type { KeyEntry } from '../../access/keys.ts'
 import { logLine, quoted, quotedFromClient } from '../../base/log.ts'
 import { formatMicro } from '../../base/money.ts'
 import type { Protocol } from '../../protocols/names.ts'
+import type { UsageRow } from '../../terms/usage-row.ts'
 import type { Exchange, ListenerName } from './exchange.ts'
 import { addressOf } from './request.ts'
 import type { Services } from './services.ts'
 
-/** What stands between the id and the model. */
+/** What stands between the id and the status. */
 interface Asked {
   listener: ListenerName
   method: string
   protocol: Protocol | null
+  /** Up to the model. */
   text: string
+  /** With a model and what follows it, by the models of the catalogue. */
+  readonly ofModels: Map<string, string>
 }
 
 /** By the path, of endpoints that have one path. */
 const askedAt = new Map<string, Asked>()
+/** Texts that are kept under names, which may change while the process runs. */
+const MOST_TEXTS = 1000
 
-function asked({ listener, method, path, protocol, target }: Exchange): string {
-  const known = askedAt.get(path)
-  if (known?.listener === listener && known.method === method && known.protocol === protocol) return known.text
-  const ofProtocol = protocol === null ? 'null' : `"${protocol}"`
-  const parts = ['","listener":"', listener, '","method":', quoted(method), ',"path":', quotedFromClient(path)]
-  const text = [...parts, ',"protocol":', ofProtocol, ',"model":'].join('')
-  if (target !== null && target.model === null) askedAt.set(path, { listener, method, protocol, text })
+function kept(texts: Map<string, string>, name: string, text: string): string {
+  if (texts.size >= MOST_TEXTS) texts.clear()
+  texts.set(name, text)
   return text
+}
+
+const withModel = (text: string, model: string): string => [text, quotedFromClient(model), ',"status":'].join('')
+
+function asked({ listener, method, path, protocol, target, model, world }: Exchange): string {
+  let known = askedAt.get(path)
+  if (known?.listener !== listener || known.method !== method || known.protocol !== protocol) {
+    const ofProtocol = protocol === null ? 'null' : `"${protocol}"`
+    const parts = ['","listener":"', listener, '","method":', quoted(method), ',"path":', quotedFromClient(path)]
+    const text = [...parts, ',"protocol":', ofProtocol, ',"model":'].join('')
+    if (target === null || target.model !== null) return withModel(text, model)
+    known = { listener, method, protocol, text, ofModels: new Map() }
+    askedAt.set(path, known)
+  }
+  const { text, ofModels } = known
+  const ofModel = ofModels.get(model)
+  if (ofModel !== undefined) return ofModel
+  const whole = withModel(text, model)
+  return model === '' || world.modelNames.has(model) ? kept(ofModels, model, whole) : whole
+}
+
+/** What stands between the attempts and the charge, by the channel, of answers that came to their end and have a report. */
+const ofChannels = new Map<string, string>()
+
+function answered({ channel, end, basis }: UsageRow): string {
+  const isUsual = end === 'completed' && basis === 'reported'
+  const known = isUsual ? ofChannels.get(channel) : undefined
+  if (known !== undefined) return known
+  const text = [',"channel":', quoted(channel), ',"end":"', end, '","basis":"', basis, '","charge":"'].join('')
+  return isUsual ? kept(ofChannels, channel, text) : text
 }
 
 const ofKeys = new WeakMap<KeyEntry, string>()
@@ -45,14 +77,14 @@ function ofKey(entry: KeyEntry): string {
 
 export function log(x: Exchange, { log, clock }: Services, totalMs: number): void {
   const { row, entry, refusal } = x
-  let line = `"id":"${x.id}${asked(x)}${quotedFromClient(x.model)},"status":${x.status}`
-  line += refusal === null ? ',"refusal":null' : `,"refusal":"${refusal}"`
-  line += `,"address":${quoted(addressOf(x))}`
+  let line = `"id":"${x.id}${asked(x)}${x.status}`
+  line += refusal === null ? ',"refusal":null,"address":' : `,"refusal":"${refusal}","address":`
+  line += quoted(addressOf(x))
   if (entry !== null) line += ofKey(entry)
   line += `,"attempts":${x.attempts}`
   if (row !== null) {
-    line += `,"channel":${quoted(row.channel)},"end":"${row.end}","basis":"${row.basis}","charge":"${formatMicro(row.charge)}"`
-    line += `,"input":${row.input},"output":${row.output},"first_byte_ms":${row.firstByteMs}`
+    line += `${answered(row)}${formatMicro(row.charge)}","input":${row.input},"output":${row.output}`
+    line += `,"first_byte_ms":${row.firstByteMs}`
   }
   logLine(log, clock.now(), `${line},"duration_ms":${Math.round(totalMs)}`)
 }
