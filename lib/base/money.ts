@@ -51,11 +51,15 @@ export function decimalText(units: bigint, places: number): string {
   return `${units < 0n ? '-' : ''}${text.slice(0, -places)}${fraction === '' ? '' : `.${fraction}`}`
 }
 
+/** What stands before a number of so many digits that is less than a million. */
+const BELOW_ONE = Array.from({ length: 7 }, (_, digits) => `0.${'0'.repeat(6 - digits)}`)
+
 /** An amount in CNY with six places, as error texts and the admin API print it: `-0.600200`. */
 export function formatMicro(value: Micro | bigint): string {
-  const negative = value < 0
-  const text = String(negative ? -value : value).padStart(7, '0')
-  return `${negative ? '-' : ''}${text.slice(0, -6)}.${text.slice(-6)}`
+  const sign = value < 0 ? '-' : ''
+  const text = String(value < 0 ? -value : value)
+  const below = BELOW_ONE[text.length]
+  return below === undefined ? `${sign}${text.slice(0, -6)}.${text.slice(-6)}` : sign + below + text
 }
 
 /** An amount in millionths of a USD. `rate`: what a USD costs, in micro-CNY. The rest of the division is dropped. */

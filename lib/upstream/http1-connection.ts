@@ -444,10 +444,10 @@ export class AnswerParser {
 
   /** Reads the head. Returns the offset in `chunk` of what follows, as all methods here do. */
   #head(chunk: Buffer, from: number): number {
-    const bytes = this.#whole(chunk, from, HEAD_END)
-    if (bytes === null) return chunk.length
+    const text = this.#whole(chunk, from, HEAD_END)
+    if (text === null) return chunk.length
     const next = chunk.length - this.#after
-    const head = parseHead(bytes.toString('latin1'))
+    const head = parseHead(text)
     if (head === null) return next
     this.keepAlive = head.keepAlive
     this.keepAliveMs = head.keepAliveMs
@@ -462,8 +462,8 @@ export class AnswerParser {
     return next
   }
 
-  /** The bytes up to `end`, from this read and the ones before; null = `end` has not come yet. */
-  #whole(chunk: Buffer, from: number, end: Buffer): Buffer | null {
+  /** What stands before `end`, from this read and the ones before, one character per byte; null = `end` has not come yet. */
+  #whole(chunk: Buffer, from: number, end: Buffer): string | null {
     const fresh = from === 0 ? chunk : chunk.subarray(from)
     const bytes = this.#begun === null ? fresh : Buffer.concat([this.#begun, fresh])
     const at = bytes.indexOf(end, Math.max(0, bytes.length - fresh.length - end.length + 1))
@@ -471,7 +471,7 @@ export class AnswerParser {
     this.#begun = at < 0 ? bytes : null
     if (at < 0) return null
     this.#after = bytes.length - at - end.length
-    return bytes.subarray(0, at)
+    return bytes.toString('latin1', 0, at)
   }
 
   #sized(chunk: Buffer, from: number): number {
@@ -572,7 +572,7 @@ export class AnswerParser {
     const line = this.#whole(chunk, from, LINE_END)
     if (line === null) return chunk.length
     if (line.length === 0) this.#state = ENDING
-    else checkHeaders(line.toString('latin1'))
+    else checkHeaders(line)
     return chunk.length - this.#after
   }
 }

@@ -292,8 +292,8 @@ export class InputSkew {
   }
 }
 
-function medianOf(numbers: Iterable<number>): number {
-  const sorted = [...numbers].sort((a, b) => a - b)
+function medianOf(numbers: ArrayLike<number>): number {
+  const sorted = Float64Array.from(numbers).sort()
   const middle = sorted.length / 2
   return ((sorted[Math.ceil(middle) - 1] ?? 0) + (sorted[Math.floor(middle)] ?? 0)) / 2
 }

@@ -34,13 +34,18 @@ export interface BodyForm {
 export const jsonBody = (place: Place): BodyForm => ({
   reads: isUtf8,
   scan: () => new JsonBodyScan(place),
-  typeUpstream: type => (JSON_TYPE.test(type) ? type : 'application/json'),
+  typeUpstream: type => (type === PLAIN_JSON || JSON_TYPE.test(type) ? type : PLAIN_JSON),
   mapModel,
 })
 
+/** What nearly all clients send. */
+const PLAIN_JSON = 'application/json'
+
 /** JSON is UTF-8. A reader that is told of another charset would read another text than the gateway did. */
 const isUtf8 = (type: string | undefined): boolean =>
-  type === undefined || !/charset/i.test(type.replaceAll(/;\s*charset\s*=\s*("?)utf-?8\1\s*(?=;|$)/gi, ''))
+  type === undefined ||
+  type === PLAIN_JSON ||
+  !/charset/i.test(type.replaceAll(/;\s*charset\s*=\s*("?)utf-?8\1\s*(?=;|$)/gi, ''))
 
 /**
  * The content type goes upstream as a JSON type always: the gateway has read the body as JSON, and under another type (a
