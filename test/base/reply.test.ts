@@ -312,3 +312,20 @@ t.test('no header becomes two', async t => {
 })
 
 const socketOf = (res: http.ServerResponse): net.Socket => res.socket as net.Socket
+
+t.test('lines that were made before stand in the head, also in that of an answer that waits for its turn', async t => {
+  const replies: Reply[] = []
+  const port = await serve(t, reply => {
+    replies.push(reply)
+    if (replies.length < 2) return
+    for (const one of replies.reverse()) {
+      one.begin(200, ['content-length', '2'], NOW_MS, '\r\nx-own: a: b\r\nx-other: c')
+      one.end(bytes('ok'))
+    }
+  })
+  const heard = await read(port, `GET / HTTP/1.1\r\n\r\n${NEXT}`)
+  const heads = heard.split('ok').slice(0, 2)
+  t.equal(heads.length, 2)
+  for (const head of heads)
+    t.match(head, /^HTTP\/1\.1 200 OK\r\nx-own: a: b\r\nx-other: c\r\ncontent-length: 2\r\n/)
+})
