@@ -95,14 +95,25 @@ t.test('each body goes to its own taker, whole and once, and passes no stream', 
       }
       const answers = () => heard.match(/\d;/g) ?? []
       await until(`${name}, ${step} at a time: all are answered`, () => answers().length === want.length)
-      t.same(answers(), want.map((_, i) => `${i};`), 'in their order')
-      t.same(takers.map(({ text }) => text), want, `${name}, ${step} at a time`)
+      t.same(
+        answers(),
+        want.map((_, i) => `${i};`),
+        'in their order',
+      )
+      t.same(
+        takers.map(({ text }) => text),
+        want,
+        `${name}, ${step} at a time`,
+      )
       for (const { events } of takers) t.equal(events.filter(one => one === 'end').length, 1)
       for (const req of requests) t.equal(req.readableFlowing, null, 'no stream flows')
       await until('nobody keeps the last request', () => parserOf(sockets[0]).incoming === null)
       client.destroy()
       await once(client, 'close')
-      t.notOk(takers.some(({ events }) => events.includes('broken')), 'an end is no break')
+      t.notOk(
+        takers.some(({ events }) => events.includes('broken')),
+        'an end is no break',
+      )
     }
 })
 
@@ -202,7 +213,10 @@ t.test('a connection that breaks is told once, and not behind the end', async t 
       })
       const client = connect()
       client.write(wire)
-      await until('it has come', () => closed.length > 0 || taken.events.length === want.length - (want.at(-1) === 'broken' ? 1 : 0))
+      await until(
+        'it has come',
+        () => closed.length > 0 || taken.events.length === want.length - (want.at(-1) === 'broken' ? 1 : 0),
+      )
       await until('it is read', () => sockets[0] !== undefined && sockets[0].bytesRead === wire.length)
       if (isReset) client.resetAndDestroy()
       else client.destroy()
@@ -231,24 +245,30 @@ t.test('a client that closes its side within a body, and one that is silent for 
   }
 })
 
-t.test('a request that is answered before its end is read to its end, and the next one behind it is served', async t => {
-  const takers: Taken[] = []
-  const { connect } = await serve(t, (req, res) => {
-    const taken = new Taken()
-    takers.push(taken)
-    takeBody(req, taken)
-    res.end('early')
-  })
-  const client = connect()
-  client.write('POST / HTTP/1.1\r\ncontent-length: 200000\r\n\r\n')
-  await once(client, 'data')
-  client.write('x'.repeat(200_000) + sized('next', 'connection: close\r\n'))
-  const heard = (await buffer(client)).toString()
-  t.equal(takers[0]!.bytes, 200_000)
-  t.same(takers.map(({ events }) => events.at(-1)), ['end', 'end'])
-  t.equal(takers[1]!.text, 'next')
-  t.match(heard, /^HTTP\/1\.1 200 OK[\s\S]*early$/)
-})
+t.test(
+  'a request that is answered before its end is read to its end, and the next one behind it is served',
+  async t => {
+    const takers: Taken[] = []
+    const { connect } = await serve(t, (req, res) => {
+      const taken = new Taken()
+      takers.push(taken)
+      takeBody(req, taken)
+      res.end('early')
+    })
+    const client = connect()
+    client.write('POST / HTTP/1.1\r\ncontent-length: 200000\r\n\r\n')
+    await once(client, 'data')
+    client.write('x'.repeat(200_000) + sized('next', 'connection: close\r\n'))
+    const heard = (await buffer(client)).toString()
+    t.equal(takers[0]!.bytes, 200_000)
+    t.same(
+      takers.map(({ events }) => events.at(-1)),
+      ['end', 'end'],
+    )
+    t.equal(takers[1]!.text, 'next')
+    t.match(heard, /^HTTP\/1\.1 200 OK[\s\S]*early$/)
+  },
+)
 
 t.test('who reads the stream gets the body there, and who reads nothing does not stop the connection', async t => {
   const texts: string[] = []

@@ -326,6 +326,5 @@ t.test('lines that were made before stand in the head, also in that of an answer
   const heard = await read(port, `GET / HTTP/1.1\r\n\r\n${NEXT}`)
   const heads = heard.split('ok').slice(0, 2)
   t.equal(heads.length, 2)
-  for (const head of heads)
-    t.match(head, /^HTTP\/1\.1 200 OK\r\nx-own: a: b\r\nx-other: c\r\ncontent-length: 2\r\n/)
+  for (const head of heads) t.match(head, /^HTTP\/1\.1 200 OK\r\nx-own: a: b\r\nx-other: c\r\ncontent-length: 2\r\n/)
 })
