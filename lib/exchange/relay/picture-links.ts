@@ -41,10 +41,10 @@ export function linksFor(
   x: Exchange,
   services: Services,
   { encodedPictures }: ProtocolRow,
+  settings: ImageLinks,
   calls: Pick<LinkParts, 'send' | 'onCaughtUp'>,
 ): PictureLinks | null {
-  const { settings } = services.pictures
-  if (encodedPictures === undefined || settings === null || x.facts === null || x.facts.encodedPictures) return null
+  if (encodedPictures === undefined || x.facts === null || x.facts.encodedPictures) return null
   return new PictureLinks(x, services, { members: encodedPictures, settings, ...calls })
 }
 

@@ -194,10 +194,11 @@ export class Reading {
     this.isRewritten = typeof wanted?.rewrite === 'function'
     this.#changes = wanted === null ? null : changesOf(wanted)
     this.#room = wanted !== null && (this.isRewritten || wanted.cost !== null) ? new HeldRoom(x, services) : null
+    const { settings } = services.pictures
     this.links =
-      this.#asEvents || isEncoded || translated !== null
+      this.#asEvents || isEncoded || translated !== null || settings === null
         ? null
-        : linksFor(x, services, row, {
+        : linksFor(x, services, row, settings, {
             send: bytes => events.onLinked(bytes),
             onCaughtUp: () => events.onCaughtUp(),
           })

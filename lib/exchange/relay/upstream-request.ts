@@ -125,8 +125,6 @@ function inEnvelope(
   return { chunks: [wrapped(chunks, envelope)], length: bytes }
 }
 
-const isCount = (x: Exchange): boolean => (x.target as Target).endpoint.action === 'count'
-
 /**
  * The model gets the name that the upstream knows. Usage is asked for where the protocol does not report it unasked. Nothing is put into
  * members that are left out of the body.
@@ -168,12 +166,13 @@ function translatedPath({ channel, upstreamModel }: Candidate, { via, ask }: Tra
 function upstreamPath(x: Exchange, { channel, upstreamModel, form: otherForm }: Candidate): string {
   const { endpoint, model, rawModel, verb } = x.target as Target
   const form = endpoint.form as Protocol
+  const isCount = endpoint.action === 'count'
   const query = upstreamQuery(x, channel)
   if (otherForm !== null)
     return filled(channel.basePath + otherForm.path, nameInPath(upstreamModel, channel, form), '') + query
-  const path = (isCount(x) ? channel.countPaths[form] : undefined) ?? pathOf(channel.paths[form], endpoint)
+  const path = (isCount ? channel.countPaths[form] : undefined) ?? pathOf(channel.paths[form], endpoint)
   if (!path.includes('{')) return path + query
-  const asked = (isCount(x) ? channel.special[form]?.count?.modelName?.(upstreamModel) : null) ?? upstreamModel
+  const asked = (isCount ? channel.special[form]?.count?.modelName?.(upstreamModel) : null) ?? upstreamModel
   // when the name is the same, it goes on as the client wrote it
   const name = asked === model ? rawModel : nameInPath(asked, channel, form)
   return filled(path, name, verb === '' ? verbAt(x, channel, form) : verb) + query
