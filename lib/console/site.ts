@@ -227,7 +227,7 @@ export function createSite({
       if (isTooMuch('written', req, res)) return null
       const made = make()
       const { rates, networkOf } = counting as Counting
-      rates.spend('written', 'ip', networkOf(ipOf(req)), made.bytes / PIECE_BYTES)
+      rates.spend('written', 'ip', networkOf(ipOf(req)), Math.max(0, made.bytes / PIECE_BYTES - 1)) // one is counted already
       return made
     })
     if (html === null) return
