@@ -15,10 +15,11 @@ import * as read from './requests/readers.ts'
 /** The number of answers of any request is at most this. */
 const MOST_ANSWERS = 1_000_000
 
-/** The prompt is a text, a list of texts, a list of tokens, or a list of such lists. */
+/** The prompt is a text, a list of texts, a list of tokens, or a list of such lists. llama.cpp reads objects for texts, too. */
 const prompt = new Place({
   nests: true,
   list: draft => void draft.listedPrompts++,
+  begin: draft => void draft.listedPrompts++,
   element(draft, { kind, start, end }) {
     if (kind === 'string') draft.listedPrompts++
     else addToken(draft, end - start)

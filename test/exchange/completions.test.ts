@@ -137,6 +137,8 @@ t.test('the hold is prompts × answers × maximum', async t => {
     ['three texts', { prompt: ['x', 'y', 'z'] }, 3],
     ['a list of tokens is one prompt', { prompt: [1, 2, 3] }, 1],
     ['two lists of tokens', { prompt: [[1, 2], [3]] }, 2],
+    ['an object is one prompt', { prompt: { prompt_string: 'x', multimodal_data: [] } }, 1],
+    ['objects, as llama.cpp reads them', { prompt: [{ prompt_string: 'x' }, 'y', { prompt_string: 'z' }] }, 3],
     ['n answers to each of two', { prompt: ['x', 'y'], n: 4, best_of: 4 }, 8],
   ]
   for (const [what, body, answers] of rows) {
