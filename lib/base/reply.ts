@@ -122,6 +122,11 @@ export class Reply {
     this.#closes = true
   }
 
+  /** Whether the connection ends with this answer, as far as that is known. */
+  get isLast(): boolean {
+    return this.#closes
+  }
+
   /**
    * `headers`: `[name, value, …]`, with a `content-length` or without. `nowMs`: epoch. `lines`: lines of a head, each behind its line end, which
    * are known to be right and stand before them. Throws when one of the headers cannot be sent.

@@ -3,6 +3,7 @@
  * happens from here on, the exchange is finished exactly once: at the latest when its response is closed.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { isFramedOddly } from '../base/http.ts'
 import { NO_PAGE, Reply } from '../base/reply.ts'
 import { Exchange, type ListenerName } from './record/exchange.ts'
 import { guard, onClose, refuse } from './record/ending.ts'
@@ -73,7 +74,10 @@ function serve(x: Exchange, services: Services): void {
   const target = req.headers['sec-fetch-mode'] === 'navigate' ? null : findTarget(x)
   x.aimAt(target)
   services.metrics.inflight(x.protocol ?? 'none', 1)
-  if (req.rawHeaders.length >= 2 * MOST_HEADERS) refuse(x, services, 'not_json')
+  if (isFramedOddly(req)) {
+    x.reply.closeAfter()
+    refuse(x, services, 'not_json')
+  } else if (req.rawHeaders.length >= 2 * MOST_HEADERS) refuse(x, services, 'not_json')
   else if (target === null) refuse(x, services, 'url', [x.method, x.path, insteadOf(x.path)])
   else if (lagMs > 0 && services.lag.ms > lagMs) refuse(x, services, 'unavailable', [], SHED_RETRY_AFTER_S)
   else runPlan(PLANS[target.endpoint.action], x, services)

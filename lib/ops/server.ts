@@ -5,7 +5,7 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import { sendText, setTokenHeaders } from '../api/answer.ts'
 import type { TokenApi, TokenFault } from '../api/api.ts'
-import { http } from '../base/http.ts'
+import { http, isFramedOddly } from '../base/http.ts'
 import type { Config } from '../config/config.ts'
 import type { OperationDeps, ServingProcesses } from '../operations/deps.ts'
 import type { Mailer } from '../operations/people/mail.ts'
@@ -76,6 +76,13 @@ const PAGES: Record<string, (deps: OpsDeps) => Promise<PageAnswer>> = {
 export function createOpsServer(deps: OpsDeps): Server {
   let admin: Promise<TokenApi<AdminParts>> | null = null
   const serve = async (req: IncomingMessage, res: ServerResponse): Promise<void> => {
+    if (isFramedOddly(req)) {
+      const id = deps.ids()
+      res.shouldKeepAlive = false
+      setTokenHeaders(res, id)
+      sendText(res, 400, renderError('not_json', [], id, false, false))
+      return
+    }
     const [path = ''] = (req.url as string).split('?', 1)
     const page = req.method === 'GET' || req.method === 'HEAD' ? PAGES[path] : undefined
     if (page !== undefined) return servePage(deps, page, req, res)

@@ -34,9 +34,27 @@ t.test('requests that two readers would take differently: refused, or read in on
     ['two lengths', `${post}content-length: 4\r\ntransfer-encoding: chunked\r\n${inChunks}`, 400],
     ['chunks that are not the last coding', `${post}transfer-encoding: chunked, identity\r\n${inChunks}`, 400],
     ['another coding', `${post}transfer-encoding: xchunked\r\n${inChunks}`, 400],
+    ['a coding before the chunks', `${post}transfer-encoding: gzip, chunked\r\n${inChunks}`, 400],
+    ['chunks of chunks', `${post}transfer-encoding: chunked, chunked\r\n${inChunks}`, 400],
+    ['chunks in two lines', `${chunked}Transfer-Encoding: chunked\r\n${inChunks}`, 400],
+    ['an empty coding before the chunks', `${post}transfer-encoding: , chunked\r\n${inChunks}`, 400],
+    ['chunks with a parameter', `${post}transfer-encoding: chunked;a=b\r\n${inChunks}`, 400],
+    ['chunks in HTTP/1.0', `${chunked.replace('1.1', '1.0')}${inChunks}`, 400],
+    ['chunks and a length', `${chunked}content-length: ${BODY.length}\r\n${inChunks}`, 400],
+    ['chunks in capitals and blanks', `${post}Transfer-Encoding:  CHUNKED\r\n${inChunks}`, 200],
+    ['a blank between chunks and colon', `${post}transfer-encoding : chunked\r\n${inChunks}`, 400],
+    ['chunks behind a vertical tab', `${post}transfer-encoding: \x0bchunked\r\n${inChunks}`, 400],
+    ['chunks in a folded line', `${post}transfer-encoding:\r\n chunked\r\n${inChunks}`, 400],
+    ['a page, and a coding', `POST /console/api/me HTTP/1.1\r\ntransfer-encoding: gzip, chunked\r\n${inChunks}`, 400],
+    [
+      'a preflight, and a coding',
+      `OPTIONS / HTTP/1.1\r\norigin: a\r\ntransfer-encoding: gzip, chunked\r\n${inChunks}`,
+      400,
+    ],
     ['no coding', `${post}transfer-encoding: identity\r\ncontent-length: ${BODY.length}\r\n\r\n${BODY}`, 400],
     ['a length twice', `${post}content-length: ${BODY.length}\r\ncontent-length: 4\r\n\r\n${BODY}`, 400],
     ['a list of lengths', `${post}content-length: ${BODY.length}, 4\r\n\r\n${BODY}`, 400],
+    ['a list of one length', `${post}content-length: ${BODY.length}, ${BODY.length}\r\n\r\n${BODY}`, 400],
     ['a length with a sign', `${post}content-length: +${BODY.length}\r\n\r\n${BODY}`, 400],
     ['a negative length', `${post}content-length: -1\r\n\r\n${BODY}`, 400],
     ['a length beyond all numbers', `${post}content-length: 99999999999999999999\r\n\r\n`, 400],
@@ -81,6 +99,33 @@ t.test('requests that two readers would take differently: refused, or read in on
   t.notMatch(JSON.stringify(s.logged), 'hunter2')
   t.match(await s.books(), { ok: true, left: NOTHING_LEFT, failures: [] })
 })
+
+t.test(
+  'request smuggling: what stands behind a request that two readers could end differently is not read',
+  async t => {
+    const s = await open(t)
+    s.at('a').script = answers(1, 1)
+    const behind = `${post}content-length: ${BODY.length}\r\n\r\n${BODY}`
+    for (const line of [
+      'transfer-encoding: gzip, chunked',
+      'transfer-encoding: chunked\r\ntransfer-encoding: chunked',
+    ]) {
+      const { socket, heard, closed } = connect(t, s)
+      socket.write(`${post}${line}\r\n${inChunks}${behind}`)
+      socket.write(behind)
+      await until('the connection ends', closed)
+      t.equal(
+        heard()
+          .match(/HTTP\/1\.1 \d+/g)
+          ?.join(),
+        'HTTP/1.1 400',
+        line,
+      )
+    }
+    await until('nothing is open', () => s.services.openCount === 0)
+    t.equal(s.at('a').calls.length, 0)
+  },
+)
 
 t.test('a connection that never says anything is not answered', async t => {
   const s = await open(t)

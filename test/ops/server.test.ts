@@ -1,3 +1,5 @@
+import net from 'node:net'
+import { text } from 'node:stream/consumers'
 import t from 'tap'
 import type { Store } from '../../lib/store/store.ts'
 import { StoreUnavailable } from '../../lib/store/base/errors.ts'
@@ -28,6 +30,22 @@ t.test('health, readiness, metrics', async t => {
     t.equal(reply.headers['request-id'], reply.headers['x-request-id'])
   }
   t.match((await ops.call('GET', '/metrics')).headers['content-type'], /^text\/plain; version=0\.0\.4/)
+})
+
+t.test('request smuggling: a body that two readers could end differently', async t => {
+  const ops = await openOps(t)
+  const refused = /^HTTP\/1\.1 400 [\s\S]*connection: close[\s\S]*"error":\{"code":""/i
+  for (const [what, lines, answer] of [
+    ['HTTP/1.1', 'transfer-encoding: gzip, chunked', refused],
+    ['HTTP/1.1', 'transfer-encoding: chunked\r\ntransfer-encoding: chunked', /^HTTP\/1\.1 400 /],
+    ['HTTP/1.0', 'transfer-encoding: chunked', refused],
+  ] as const) {
+    const socket = net.connect(ops.port, '127.0.0.1')
+    socket.write(
+      `POST /admin/accounts ${what}\r\nhost: x\r\nauthorization: Bearer ${TOKEN}\r\n${lines}\r\n\r\n2\r\n{}\r\n0\r\n\r\n`,
+    )
+    t.match(await text(socket), answer, lines)
+  }
 })
 
 t.test('not ready: said so, failed, or silent for too long', async t => {

@@ -5,7 +5,7 @@
  */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { http } from '../../base/http.ts'
+import { http, isFramedOddly } from '../../base/http.ts'
 import { Incoming } from '../../base/incoming.ts'
 import { accept, MOST_HEADERS } from '../accept.ts'
 import type { Exchange, ListenerName } from '../record/exchange.ts'
@@ -69,9 +69,13 @@ export function createPublicServer(services: Services, listener: ListenerName, p
   server.on('request', (req: IncomingMessage, res: ServerResponse) => {
     // who keeps the connection learns from this answer that the process ends, whatever the answer is
     if (services.draining) res.shouldKeepAlive = false
-    if (pages?.(req, res)) return
-    if (req.url?.startsWith(PROBE_PATH) === true && probe(services, req, res)) return
-    if (req.method === 'OPTIONS' && preflight(req, res, services.nextId)) return
+    // what stands behind a request with which the connection ends was read from bytes that may be a part of that request
+    if (newest.get(req.socket)?.reply.isLast) return
+    if (!isFramedOddly(req)) {
+      if (pages?.(req, res)) return
+      if (req.url?.startsWith(PROBE_PATH) === true && probe(services, req, res)) return
+      if (req.method === 'OPTIONS' && preflight(req, res, services.nextId)) return
+    }
     newest.set(req.socket, accept(services, listener, req, res))
   })
   // the stage that reads the body sends `100 Continue` itself
