@@ -210,7 +210,7 @@ const IN_CHOICE = 3
  * Every event with usage, wherever it stands, an error or the end has one of these patterns in it; most that say why the answer
  * ended have one, too. They do not match `"usage":null` and `"finish_reason":null`, which many other events have.
  */
-const ENDS = ['pletion_tokens"', 'sh_reason":"', 'sh_reason": "', 'error"', '[DONE]']
+const ENDS = ['pletion_tokens"', 'pt_tokens"', 'sh_reason":"', 'sh_reason": "', 'error"', '[DONE]']
 const MARKERS = new Patterns(ENDS)
 
 /** The markers where searches have a price: events that show what was found have nothing else of interest. */

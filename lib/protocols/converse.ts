@@ -86,7 +86,7 @@ function reportOf(value: unknown, ttl: '5m' | '1h'): Report | null {
   if (!isFields(value)) return null
   const input = first(value, 'inputTokens')
   const output = first(value, 'outputTokens')
-  if (input === null || output === null) return null
+  if (input === null && output === null) return null
   const written = first(value, 'cacheWriteInputTokens') ?? 0
   const { cacheDetails } = value
   const lives = Array.isArray(cacheDetails) ? cacheDetails.filter(isFields) : []
@@ -95,14 +95,15 @@ function reportOf(value: unknown, ttl: '5m' | '1h'): Report | null {
   const short = Math.min(written, said(/5m/i))
   const long = Math.min(written - short, said(/1h/i))
   const rest = written - short - long
-  return usageReport({
+  const usage = {
     ...noUsage(),
-    input,
-    output,
+    input: input ?? 0,
+    output: output ?? 0,
     cache_read: first(value, 'cacheReadInputTokens') ?? 0,
     cache_write_5m: short + (ttl === '5m' ? rest : 0),
     cache_write_1h: long + (ttl === '1h' ? rest : 0),
-  })
+  }
+  return usageReport(usage, { namesInput: input !== null, namesOutput: output !== null })
 }
 
 const tiersIn = (value: unknown): ToldTiers => ({ service: fieldsOf(value)['type'] })

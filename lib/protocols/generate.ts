@@ -129,20 +129,21 @@ const FINISHED = Buffer.from('"finishReason"')
 const event = (data: object): string => `data: ${JSON.stringify(data)}\n\n`
 
 /**
- * Returns null for usage without the tokens of the prompt: early events of some upstreams tell only the kind of
+ * Returns null for usage without the tokens of the prompt and of the answer: early events of some upstreams tell only the kind of
  * traffic.
  */
 function reportOf(value: unknown): Report | null {
   if (!isFields(value)) return null
   const prompt = first(value, 'promptTokenCount')
-  if (prompt === null) return null
+  const candidates = first(value, 'candidatesTokenCount')
+  if (prompt === null && candidates === null) return null
   const tools = first(value, 'toolUsePromptTokenCount') ?? 0
   const thoughts = first(value, 'thoughtsTokenCount') ?? 0
-  const candidates = first(value, 'candidatesTokenCount')
-  const rest = (first(value, 'totalTokenCount') ?? 0) - prompt - tools
+  const cached = first(value, 'cachedContentTokenCount') ?? 0
+  const rest = prompt === null ? 0 : (first(value, 'totalTokenCount') ?? 0) - prompt - tools
   const usage = fromPrompt({
-    prompt,
-    cached: first(value, 'cachedContentTokenCount') ?? 0,
+    prompt: prompt ?? cached,
+    cached,
     output: candidates ?? Math.max(0, rest - thoughts),
     details: {
       prompt: listedDetails(value['promptTokensDetails']),
@@ -157,7 +158,8 @@ function reportOf(value: unknown): Report | null {
     usage.input_audio += audio
   }
   usage.output += thoughts
-  return usageReport(usage, { namesOutput: candidates !== null || rest > thoughts, thinks: thoughts > 0 })
+  const namesOutput = candidates !== null || rest > thoughts
+  return usageReport(usage, { namesInput: prompt !== null, namesOutput, thinks: thoughts > 0 })
 }
 
 /** One family of providers tells a tier, the other a kind of traffic that has the tier in its name. */

@@ -91,12 +91,19 @@ const DOCUMENT_KEYS = new ContentKeys({ encoded: ['b64_json', 'url'] })
 
 const MEMBERS: ReadonlySet<string> = new Set(['id', 'usage', 'error', 'size', 'quality'])
 
-/** Returns null when there is neither a picture nor a number. */
-function reportOf(images: number, value: unknown, kinds: readonly CountedKind[], seen = images): Report | null {
+/** Returns null when there is neither a picture nor a number. `byPiece`: pictures have a price, and need no report of tokens beside it. */
+function reportOf(
+  images: number,
+  value: unknown,
+  kinds: readonly CountedKind[],
+  byPiece: boolean,
+  seen = images,
+): Report | null {
   const fields = fieldsOf(value)
+  const input = first(fields, 'input_tokens')
   const output = first(fields, 'output_tokens')
   const usage = fromPrompt({
-    prompt: first(fields, 'input_tokens') ?? 0,
+    prompt: input ?? 0,
     output: output ?? 0,
     details: {
       prompt: detailsOf(fieldsOf(fields['input_tokens_details'])),
@@ -104,7 +111,9 @@ function reportOf(images: number, value: unknown, kinds: readonly CountedKind[],
     },
   })
   usage.images = images
-  return usageReport(usage, { namesOutput: images > 0 || output !== null, kinds, seenImages: Math.min(seen, images) })
+  const namesOutput = output !== null || (byPiece && images > 0)
+  const seenImages = Math.min(seen, images)
+  return usageReport(usage, { namesInput: byPiece || input !== null, namesOutput, kinds, seenImages })
 }
 
 class Rules implements EventRules {
@@ -116,6 +125,11 @@ class Rules implements EventRules {
    */
   #completed = 0
   #ofSequence = 0
+  readonly #byPiece: boolean
+
+  constructor(byPiece: boolean) {
+    this.#byPiece = byPiece
+  }
 
   knows({ type }: StreamEvent): boolean {
     return type === 'error' || type.startsWith('image_')
@@ -127,7 +141,7 @@ class Rules implements EventRules {
     if (type.endsWith('.partial_succeeded')) {
       this.#ofSequence++
       this.#kinds.add(kindIn(event.fieldsOr(...LAST)))
-      meter.report(reportOf(this.#ofSequence, undefined, this.#kinds.list))
+      meter.report(reportOf(this.#ofSequence, undefined, this.#kinds.list, this.#byPiece))
     }
     if (!type.endsWith('.completed')) return
     this.#completed++
@@ -137,7 +151,8 @@ class Rules implements EventRules {
     const generated = first(fieldsOf(usage), 'generated_images')
     const pieces = this.#ofSequence === 0 ? (generated ?? this.#completed) : Math.max(this.#ofSequence, generated ?? 0)
     if (this.#ofSequence === 0) this.#kinds.add(kindIn(fields), generated ?? 1)
-    meter.report(reportOf(pieces, usage, this.#kinds.list, Math.max(this.#completed, this.#ofSequence)))
+    const seen = Math.max(this.#completed, this.#ofSequence)
+    meter.report(reportOf(pieces, usage, this.#kinds.list, this.#byPiece, seen))
   }
 }
 
@@ -146,7 +161,7 @@ const LAST = ['usage', 'size', 'quality']
 
 const kindIn = (event: Fields): PictureKind => pictureKind(event['size'], event['quality'])
 
-const DOCUMENT: DocumentRules = {
+const documentRules = (byPiece: boolean): DocumentRules => ({
   members: MEMBERS,
   own: ['data'],
   keys: DOCUMENT_KEYS,
@@ -155,9 +170,12 @@ const DOCUMENT: DocumentRules = {
     const images = Math.max(document.itemsOf('data'), pieces)
     const kinds = new PictureKinds()
     kinds.add(pictureKind(document.value('size'), document.value('quality')), images)
-    return reportOf(images, document.value('usage'), kinds.list)
+    return reportOf(images, document.value('usage'), kinds.list, byPiece)
   },
-}
+})
+
+const PIECES = documentRules(true)
+const TOKENS = documentRules(false)
 
 const PATH = '/v1/images/generations'
 
@@ -187,8 +205,8 @@ export const images: ProtocolRow = {
   terminalIsLast: false,
   meter: ({ events, pictures = false, mostOutput }) =>
     events
-      ? new StreamMeter(new Rules(), STREAM_KEYS, null, pictures)
-      : new DocumentMeter(DOCUMENT, mostOutput, null, pictures),
+      ? new StreamMeter(new Rules(pictures), STREAM_KEYS, null, pictures)
+      : new DocumentMeter(pictures ? PIECES : TOKENS, mostOutput, null, pictures),
   words: openAiWords,
   countAnswer: null,
   encodedPictures: { array: 'data', encoded: 'b64_json', link: 'url' },

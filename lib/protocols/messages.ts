@@ -289,10 +289,11 @@ class MessageUsage {
     if (number !== null && (number > 0 || this.#numbers[name] === undefined)) this.#numbers[name] = number
   }
 
-  /** The report so far; null = the input is not known yet. */
+  /** The report so far; null = neither input nor output is known yet, or the input is not of an answer in several passes. */
   get report(): Report | null {
-    if (this.#numbers['input_tokens'] === undefined) return null
-    const said = { namesOutput: this.#namesOutput, thinks: this.#thinks }
+    const namesInput = this.#numbers['input_tokens'] !== undefined
+    if (!namesInput && (!this.#namesOutput || this.#iterations.length > 0)) return null
+    const said = { namesInput, namesOutput: this.#namesOutput, thinks: this.#thinks }
     const top = { ...this.#usageOf(this.#numbers, this.#numbers), searches: first(this.#numbers, SEARCHES) ?? 0 }
     // after a fallback the top level has the usage of the fallback; otherwise other passes are not in it
     const fallback = this.#iterations.findLast(pass => pass['type'] === 'fallback_message')

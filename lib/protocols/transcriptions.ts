@@ -67,11 +67,13 @@ const secondsIn = (usage: Fields): number => secondsOf(usage['seconds']) || seco
 function reportOf(usage: Fields): Report | null {
   const input = first(usage, 'input_tokens', 'prompt_tokens')
   const output = first(usage, 'output_tokens', 'completion_tokens')
-  if (input === null || output === null) return null
+  if (input === null && output === null) return null
+  const heard = input ?? 0
   const details = fieldsOf(usage['input_token_details'] ?? usage['input_tokens_details'])
-  const text = Math.min(first(details, 'text_tokens') ?? 0, input)
-  const input_audio = Math.min(first(details, 'audio_tokens') ?? 0, input - text)
-  return usageReport({ ...noUsage(), input: input - input_audio, input_audio, output })
+  const text = Math.min(first(details, 'text_tokens') ?? 0, heard)
+  const input_audio = Math.min(first(details, 'audio_tokens') ?? 0, heard - text)
+  const used = { ...noUsage(), input: heard - input_audio, input_audio, output: output ?? 0 }
+  return usageReport(used, { namesInput: input !== null, namesOutput: output !== null })
 }
 
 class Rules implements EventRules {

@@ -336,10 +336,10 @@ function learn(x: Exchange, services: Services, { how, reading, candidate }: Cha
 }
 
 /** A channel that reports more than can be is told of, and rests where another one can take its place. */
-function watch(x: Exchange, services: Services, { candidate }: Charged, used: Used, row: UsageRow): void {
+function watch(x: Exchange, services: Services, { candidate, reading }: Charged, used: Used, row: UsageRow): void {
   const { disputeRests, upstreamLog } = services
   if (row.basis === 'none') return
-  if (used.isReport && used.passes.length === 0) {
+  if (used.isReport && reading?.meter.namesInput && used.passes.length === 0) {
     const estimated = (x.tariff as Tariff).estimatedInput((x.facts as Facts).prompt)
     services.skew.note(candidate.channel.name, x.model, inputOf(used.usage), estimated)
   }
@@ -372,7 +372,7 @@ function tellUnread(
   if (bill?.unmatchedPicture) metrics.pictureUnmatched(row.model)
   if (reading === null) return
   const { meter } = reading
-  const isRead = meter.usage !== null && meter.final
+  const isRead = meter.usage !== null && meter.namesInput && meter.final
   if (how === 'completed' && row.basis === 'counted' && !isRead) metrics.usageCounted(channel)
   const word = meter.unknownFinish
   if (word === null) return

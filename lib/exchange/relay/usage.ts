@@ -97,11 +97,12 @@ function withoutSeconds(x: Exchange, o: Ended): Used {
   }
   // an upstream that names neither input nor output for an answer with content reports nothing
   const report = meter.usage
-  const all = report !== null && meter.produced > 0 && !saysTokens(report) ? null : report
+  const isNone = report === null || (meter.produced > 0 && !saysTokens(report))
+  const all = isNone ? null : withInput(x, report, meter)
   const usage = all === null || o.delivered === null ? all : { ...withImages(x, all, images), searches }
   const concluded = how === 'completed' || (how !== 'stopped' && meter.concluded)
   if (concluded && usage !== null && meter.final)
-    return { basis: 'reported', usage, passes: meter.passes, isReport: true, hiddenRatio: null }
+    return { basis: basisOfReport(meter), usage, passes: meter.passes, isReport: true, hiddenRatio: null }
   // where an answer is cut, the client got what was told of it
   const isCut = how === 'broken' || how === 'stopped'
   const { counted: seen, produced } = isCut ? reading : meter
@@ -114,13 +115,21 @@ function withoutSeconds(x: Exchange, o: Ended): Used {
   if (usage === null) return { ...counted({ ...estimate(x), images, searches }, output), hiddenRatio }
   const more = output - meter.reportedOutput
   return {
-    basis: told ? 'reported' : 'counted',
+    basis: told ? basisOfReport(meter) : 'counted',
     usage: withOutput(usage, outputOf(usage) + more),
     passes: how === 'stopped' ? NO_PASSES : withMore(meter.passes, more),
     isReport: true,
     hiddenRatio,
   }
 }
+
+/** The input that is not reported is estimated, less what the upstream names of it. */
+function withInput(x: Exchange, usage: Usage, { namesInput }: Meter): Usage {
+  if (namesInput) return usage
+  return { ...usage, input: usage.input + Math.max(0, inputOf(estimate(x)) - inputOf(usage)) }
+}
+
+const basisOfReport = ({ namesInput }: Meter): Basis => (namesInput ? 'reported' : 'counted')
 
 /** The output that was seen, and what its model mostly writes beside that without showing it. */
 const withHidden = (hidden: Hidden | null, shown: number, seen: number): number =>

@@ -116,6 +116,10 @@ export abstract class CountedAnswer {
     return outputOf(usage) - (this.#byPiece && usage.images > 0 ? usage.output_image : 0)
   }
 
+  get namesInput(): boolean {
+    return this.reported?.namesInput ?? true
+  }
+
   /** True when the upstream reported its output, also when it reported 0: what is reported is what is charged. */
   protected get namesOutput(): boolean {
     return this.reported?.namesOutput ?? false

@@ -30,6 +30,8 @@ export interface Meter {
    * Its output is 0 while only the input is known.
    */
   readonly usage: Usage | null
+  /** False when the upstream reports usage without its input: `usage` has only what it names of it, such as reads of a cache. */
+  readonly namesInput: boolean
   /** The usage of each model, where several took part; together they are `usage`. */
   readonly passes: readonly Pass[]
   /** True when the upstream reported its output, and no content has come since. */
@@ -164,6 +166,7 @@ export abstract class BytesMeter implements Meter {
   protected bytes = 0
   terminal = false
   failed = false
+  readonly namesInput = true
   readonly passes = []
   readonly pictureKinds = []
   readonly searches = 0

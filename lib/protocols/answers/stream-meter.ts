@@ -4,7 +4,7 @@
  */
 import type { Patterns } from '../json/patterns.ts'
 import type { PictureCounter } from '../pictures/counter.ts'
-import { laterTiers, type Report, type ToldTiers } from '../words/reports.ts'
+import { laterReport, laterTiers, type Report, type ToldTiers } from '../words/reports.ts'
 import { NO_TIERS, type TierNames } from '../words/usage.ts'
 import type { ContentKeys } from './content.ts'
 import { CountedAnswer } from './counted.ts'
@@ -118,7 +118,7 @@ export class StreamMeter extends CountedAnswer implements Meter, EventSink {
   /** Notes a report; null = the event reports nothing, and earlier reports stay. */
   report(report: Report | null): void {
     if (report === null) return
-    this.reported = report
+    this.reported = laterReport(this.reported, report)
     this.#reportedAt = this.#read + this.#reader.position
     if (this.#ending) this.#countedAtReport = this.counted // the report stands in an event that lacks its end, and all content has been counted
   }

@@ -9,7 +9,17 @@
  */
 import { type Fields, fieldsOf, isFields, NO_FIELDS } from '../json/text.ts'
 import type { KindName } from './kinds.ts'
-import { type CountedKind, inputOf, MOST_TOKENS, noUsage, outputOf, type TierNames, type Usage } from './usage.ts'
+import {
+  type CountedKind,
+  INPUT_CLASSES,
+  inputOf,
+  MOST_TOKENS,
+  noUsage,
+  OUTPUT_CLASSES,
+  outputOf,
+  type TierNames,
+  type Usage,
+} from './usage.ts'
 
 /** A number from 0 to 10^9, a fraction as the next whole number; null = anything else, which counts as not reported. */
 export const reported = (value: unknown): number | null =>
@@ -27,6 +37,8 @@ export interface Pass {
 /** One report of an upstream. */
 export interface Report {
   usage: Usage
+  /** True when the report names the input; otherwise only what it names of it, such as reads of a cache, is in `usage`. */
+  namesInput: boolean
   /** True when the report names the output. The first event of a stream may name the input alone. */
   namesOutput: boolean
   /** The usage of each model, together `usage`; empty = the asked model used all of it. */
@@ -51,11 +63,24 @@ const NO_KINDS: readonly CountedKind[] = []
 
 /** Makes a report; null = all numbers are zero, which is what upstreams send that do not count. */
 export function usageReport(usage: Usage, said: Partial<Omit<Report, 'usage'>> = NOTHING_ELSE): Report | null {
-  const { namesOutput = true, passes = NO_PASSES, kinds = NO_KINDS, seenImages = usage.images, thinks = false } = said
+  const { namesInput = true, namesOutput = true, passes = NO_PASSES, kinds = NO_KINDS } = said
+  const { seenImages = usage.images, thinks = false } = said
   for (const name in usage)
     if (usage[name as keyof Usage] > 0)
-      return { usage, namesOutput: namesOutput && saysTokens(usage), passes, kinds, seenImages, thinks }
+      return { usage, namesInput, namesOutput: namesOutput && saysTokens(usage), passes, kinds, seenImages, thinks }
   return null
+}
+
+/** The later report of a stream counts; of what it does not name, what was reported before stays. */
+export function laterReport(earlier: Report | null, later: Report): Report {
+  if (earlier === null) return later
+  const keepsInput = !later.namesInput && earlier.namesInput
+  const keepsOutput = !later.namesOutput && outputOf(earlier.usage) > outputOf(later.usage)
+  if (!keepsInput && !keepsOutput) return later
+  const usage = { ...later.usage }
+  if (keepsInput) for (const name of INPUT_CLASSES) usage[name] = earlier.usage[name]
+  if (keepsOutput) for (const name of OUTPUT_CLASSES) usage[name] = earlier.usage[name]
+  return { ...later, usage, namesInput: later.namesInput || keepsInput }
 }
 
 /** Neither input nor output is what upstreams send that do not count; where pictures are, there may be no tokens. */
@@ -351,19 +376,20 @@ export class UsageWords {
     }
   }
 
-  /** Returns the report of a usage; null = the tokens of the prompt or of the completion are missing. `add`: adds what is reported elsewhere. */
+  /** Returns the report of a usage; null = the tokens of the prompt and of the completion are missing. `add`: adds what is reported elsewhere. */
   report(value: unknown, add?: (usage: Usage) => void): Report | null {
     if (!isFields(value)) return null
     const numbers = this.#numbersOf(value)
     const { prompt, completion, written_1h: written1h } = numbers
-    if (prompt === null || completion === null) return null
+    if (prompt === null && completion === null) return null
     const details = fieldsOf(value[this.#details.prompt])
+    const written = Math.max(numbers.written, numbers.written_5m + written1h)
     const usage = fromPrompt({
-      prompt,
+      prompt: prompt ?? numbers.cached + written,
       cached: numbers.cached,
-      written: Math.max(numbers.written, numbers.written_5m + written1h),
+      written,
       written1h,
-      output: outputIn(numbers, prompt, completion),
+      output: outputIn(numbers),
       details: {
         prompt: detailsOf(details),
         cached: detailsOf(fieldsOf(details['cached_tokens_details'])),
@@ -373,7 +399,8 @@ export class UsageWords {
     usage.input = Math.min(MOST_TOKENS, usage.input + numbers.beside)
     usage.searches = Math.max(numbers.searches, numbers.search_calls)
     add?.(usage)
-    return usageReport(usage, { thinks: numbers.reasoning > 0 })
+    const thinks = numbers.reasoning > 0
+    return usageReport(usage, { namesInput: prompt !== null, namesOutput: completion !== null, thinks })
   }
 
   /** Reads of each part the largest number in any of its words: some say 0 in one place and the number in another. */
@@ -396,9 +423,10 @@ export class UsageWords {
 /**
  * The output. Some upstreams leave reasoning out of the completion, and only their total tells: it is output of its own where
  * completion and reasoning make the total, and else it is a part of the completion. Where nobody names it, the rest of the total
- * is output.
+ * is output. Without prompt or completion the total tells nothing.
  */
-function outputIn({ beside, total, reasoning }: Numbers, prompt: number, completion: number): number {
+function outputIn({ prompt, completion, beside, total, reasoning }: Numbers): number {
+  if (prompt === null || completion === null) return completion ?? reasoning
   const rest = total - prompt - completion
   if (reasoning === 0) return Math.min(MOST_TOKENS, completion + Math.max(0, rest - beside))
   const isOwn = rest === reasoning || rest === reasoning + beside

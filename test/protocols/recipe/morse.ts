@@ -46,6 +46,7 @@ const form: BodyForm = {
 class BytesMeter implements Meter {
   counted = 0
   terminal = false
+  readonly namesInput = true
   readonly passes = []
   readonly pictureKinds = []
   readonly searches = 0
