@@ -4,13 +4,14 @@ import t from 'tap'
 import { Answers } from '../../lib/access/answers.ts'
 import type { AnswerMaker } from '../../lib/store/usage/queries.ts'
 import type { Client } from './support/client.ts'
-import { KEY, MODEL, OTHER_KEY, open, type Scene } from './support/gateway.ts'
+import { KEY, MODEL, NOTHING_LEFT, OTHER_KEY, open, type Scene } from './support/gateway.ts'
 import type { Call } from './support/upstream.ts'
 import { TestClock } from '../support/clock.ts'
 import { wellStore } from '../support/store.ts'
 import { until } from '../support/wait.ts'
 
 const ID = 'resp_0123'
+const COUNT = '/v1/responses/input_tokens'
 const usage = { input_tokens: 10, output_tokens: 5 }
 const response = (id: string, status: string) => ({ id, object: 'response', model: MODEL, status, output: [], usage })
 const event = (type: string, data: object) => `event: ${type}\ndata: ${JSON.stringify({ type, ...data })}\n\n`
@@ -88,9 +89,8 @@ t.test('what does not name an answer of this account', async t => {
 t.test('the count of its tokens is asked by nobody else either', async t => {
   const scene = await open(t)
   await make(scene)
-  const path = '/v1/responses/input_tokens'
-  t.equal((await finished(scene, send(scene, { previous_response_id: ID }, KEY, path))).status, 200)
-  t.equal((await finished(scene, send(scene, { previous_response_id: ID }, OTHER_KEY, path))).status, 404)
+  t.equal((await finished(scene, send(scene, { previous_response_id: ID }, KEY, COUNT))).status, 200)
+  t.equal((await finished(scene, send(scene, { previous_response_id: ID }, OTHER_KEY, COUNT))).status, 404)
 })
 
 t.test('only the channel and the key that made it are asked', async t => {
@@ -123,6 +123,19 @@ t.test('an answer whose maker is switched off or has other keys reads like one t
     t.equal((await finished(scene, send(scene, { previous_response_id: ID }))).status, 404)
     t.equal((await finished(scene, send(scene, {}))).status, 200, 'without it, the other channel serves')
   }
+})
+
+t.test('that all channels rest is said before an earlier answer is not found', async t => {
+  const scene = await open(t)
+  await make(scene)
+  t.equal((await finished(scene, send(scene, { previous_response_id: 'resp_x' }))).status, 404)
+  scene.at('a').script = call => call.whole(429, {}, { 'retry-after': '30' })
+  t.equal((await finished(scene, send(scene, {}))).status, 429)
+  const client = await finished(scene, send(scene, { previous_response_id: 'resp_x' }))
+  t.equal(client.status, 429)
+  t.match(client.text, /当前分组上游负载已饱和/)
+  t.equal((await finished(scene, send(scene, { previous_response_id: 'resp_x' }, KEY, COUNT))).status, 404, 'a count')
+  t.match(await scene.books(), { ok: true, left: NOTHING_LEFT })
 })
 
 t.test('an id that is not in the store yet is looked up again for a second', async t => {

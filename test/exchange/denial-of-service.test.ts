@@ -199,6 +199,8 @@ t.test('what is refused first, when everything is wrong', async t => {
   for (const [what, more, want, text] of [
     ['no model', { model: '' }, 400, '未指定模型名称'],
     ['no model, in so many words', { model: null }, 400, '未指定模型名称'],
+    ['a number as the model', { model: 7 }, 400, '请求体字段无效:model'],
+    ['a list of models', { model: [MODEL] }, 400, '请求体字段无效:model'],
     ['no channel', { model: 'unknown' }, 400, '无可用渠道'],
     ['no channel, however long the name is', { model: LONG }, 400, `分组 default 下模型 ${LONG} 无可用渠道`],
     ['no price', { model: 'unpriced' }, 400, '价格尚未由管理员配置'],

@@ -25,9 +25,8 @@ import type { AnswerMaker } from '../../store/usage/queries.ts'
 export const chooseModel = stage<'key' | 'body' | 'confirmed', 'model'>((x, services) => {
   const facts = x.facts as Facts
   const ofPath = x.target?.model ?? null
-  if (ofPath === null && facts.modelSpan !== null && !facts.modelIsString) return refuse(x, services, 'not_json')
-  if (ofPath !== null && facts.modelSpan !== null && !sameModel(facts.model, ofPath))
-    return refuse(x, services, 'field', ['model'])
+  const isNamed = ofPath === null ? facts.modelIsString : sameModel(facts.model, ofPath)
+  if (facts.modelSpan !== null && !isNamed) return refuse(x, services, 'field', ['model'])
   x.model = ofPath ?? facts.model ?? ''
   if (x.model === '') return refuse(x, services, 'no_model')
   const { models } = x.entry as KeyEntry
@@ -86,6 +85,8 @@ function judgeMaker(x: Exchange, services: Services, maker: AnswerMaker | null):
     x.maker = maker
     return NEXT
   }
+  // when no channel can be asked at all, that is said first
+  if (!x.free && chooseCandidate(x, services) && x.claim === null) return refuseAll(x, services)
   return refuse(x, services, 'answer_unknown')
 }
 
