@@ -48,6 +48,8 @@ const SYNC_MS = 100
 /** After the disk refused a record, a write of TRIAL every RETRY_MS finds out whether it has room again. */
 const RETRY_MS = 1_000
 const TRIAL = Buffer.alloc(64 * 1024)
+/** What is tried again each RETRY_MS, without harm to anybody, is told once in this time. */
+const SILENT_MS = 60_000
 
 /** One file of the journal, open for appending. */
 export class Segment {
@@ -102,6 +104,10 @@ export class Journal {
   #failedMs: number | null = null
   /** True when the active segment may end in half a record: nothing may be appended to it any more. */
   #torn = false
+  /** Folders that could not be opened to be synced, which is tried again. */
+  readonly #unsynced = new Set<string>()
+  /** What is tried again is not told before this time (monotonic ms). */
+  #sayAgainMs = Number.NEGATIVE_INFINITY
 
   /** Creates and locks the folder. Throws JournalTaken, and errors of the file system. */
   constructor(options: JournalOptions) {
@@ -175,8 +181,9 @@ export class Journal {
     open(file, 'a', (error, fd) => {
       if (error !== null) {
         if (this.#closed) return // its folder may be gone, and no file is needed
-        this.#noteFailure(error)
-        this.#o.clock.after(RETRY_MS, () => this.#retryOpenNext())
+        this.#tryLater('no further file of the journal can be made: records go on to the full one', error, () =>
+          this.#retryOpenNext(),
+        )
         return
       }
       this.#opening = false
@@ -267,6 +274,20 @@ export class Journal {
     this.#o.log.error({ err: error, folder: this.folder }, 'the journal cannot be written: no new requests for now')
   }
 
+  /**
+   * Something failed that no record needs now: requests go on, within the bound in bytes, and it is tried again. Only where the folder is
+   * gone, what is appended would be found by nobody.
+   */
+  #tryLater(what: string, error: NodeJS.ErrnoException, act: () => void): void {
+    const nowMs = this.#o.clock.monotonic()
+    if (error.code === 'ENOENT') this.#noteFailure(error)
+    else if (nowMs >= this.#sayAgainMs) {
+      this.#sayAgainMs = nowMs + SILENT_MS
+      this.#o.log.error({ err: error, folder: this.folder }, `${what}, and it is tried again each second`)
+    }
+    this.#o.clock.after(RETRY_MS, act)
+  }
+
   /** Notes that so many settlements of this segment are in the store now; a segment with none left is deleted. Never throws. */
   applied(segment: Segment, settlements: number): void {
     if (this.#closed) return
@@ -308,13 +329,20 @@ export class Journal {
 
   /** Makes sure, in the background, that what was made in a folder is still there after a crash of the machine. */
   #syncFolder(folder: string): void {
-    const failed = (error: Error | null) => {
-      if (error !== null && !this.#closed) this.#noteFailure(error)
-    }
+    if (this.#closed || this.#unsynced.has(folder)) return
     open(folder, 'r', (error, fd) => {
-      if (error !== null) return failed(error)
+      if (error !== null) {
+        if (this.#closed) return
+        this.#unsynced.add(folder)
+        const what =
+          'a folder of the journal cannot be synced, so that a crash of the machine could lose its newest file'
+        return this.#tryLater(what, error, () => {
+          this.#unsynced.delete(folder)
+          this.#syncFolder(folder)
+        })
+      }
       fsync(fd, error => {
-        failed(error)
+        if (error !== null && !this.#closed) this.#noteFailure(error)
         close(fd, () => {})
       })
     })

@@ -96,7 +96,7 @@ t.test('files are made, deleted and synced in no call that the main thread waits
 })
 
 t.test(
-  'while no file can be made the full segment takes the records, no request is admitted, and a second later it is tried again',
+  'while no file can be made (EMFILE) the full segment takes the records, requests are admitted up to the bound, and it is tried again',
   async t => {
     const { journal, clock, append, files, errors } = await opened(t)
     const refuse = ((...args: Parameters<typeof fs.open>) => {
@@ -108,18 +108,63 @@ t.test(
     const one = append()
     append()
     await until('it was refused', () => errors.length === 1)
-    t.notOk(journal.accepts(0))
-    t.equal(append(), one, 'what has been served is written all the same')
+    t.match(errors, [/no further file of the journal can be made: records go on to the full one/])
+    t.ok(journal.accepts(0), 'what is written is kept')
+    t.equal(append(), one)
+    t.ok(journal.accepts(LIMIT - one.bytes - 1))
+    t.notOk(journal.accepts(LIMIT - one.bytes), 'the bound in bytes holds')
+    for (let second = 0; second < 59; second++) {
+      clock.advance(1_000)
+      await pass()
+      await pass()
+    }
+    t.equal(errors.length, 1, 'it is told once a minute')
     t.strictSame(files(), ['00000001.log'])
     journal.applied(one, one.pending)
     Object.assign(fs, { open })
     syncBuiltinESMExports()
-    clock.advance(1_000)
-    await until('the next file is there', () => files().includes('00000003.log') && !files().includes('00000001.log'))
-    clock.advance(1_000)
+    await until('the next file is there', () => {
+      clock.advance(1_000)
+      return files().length === 1 && !files().includes('00000001.log')
+    })
     t.ok(journal.accepts(0))
   },
 )
+
+t.test('a folder that cannot be opened to be synced refuses nobody, and is tried again', async t => {
+  const synced: string[] = []
+  const { fsync, open } = fs
+  const noted = (fd: number, done: (error: Error | null) => void) => {
+    synced.push(fs.readlinkSync(`/proc/self/fd/${fd}`))
+    fsync(fd, done)
+  }
+  let full = true
+  const refuse = ((file: string, flags: string, done: (error: Error | null, fd: number) => void) =>
+    full && flags === 'r'
+      ? setImmediate(() => done(Object.assign(new Error('EMFILE: too many open files'), { code: 'EMFILE' }), -1))
+      : open(file, flags, done)) as typeof fs.open
+  replaced(t, { fsync: noted as typeof fs.fsync, open: refuse })
+  const { journal, clock, folder, own, errors } = await opened(t)
+  await until('both were refused', () => errors.length === 1)
+  await pass()
+  t.match(errors, [/a folder of the journal cannot be synced/])
+  t.ok(journal.accepts(0))
+  full = false
+  clock.advance(1_000)
+  await until('both are synced', () => synced.length >= 2)
+  t.strictSame(synced.sort(), [folder, own])
+})
+
+t.test('a journal whose folder is gone takes no new requests: nobody would find what it has', async t => {
+  const { journal, own, append, errors } = await opened(t)
+  fs.renameSync(own, `${own}-elsewhere`)
+  t.teardown(() => fs.rmSync(`${own}-elsewhere`, { recursive: true }))
+  append()
+  append()
+  await until('it is told', () => errors.length > 0)
+  t.match(errors[0], /the journal cannot be written/)
+  t.notOk(journal.accepts(0))
+})
 
 for (const ends of [false, true])
   t.test(
