@@ -104,14 +104,15 @@ export class KeyList {
 
   /** null: the keeper sees no key that fits. */
   async #filter({ state, group, creator, q }: Filters): Promise<Omit<KeyFilter, 'limit'> | null> {
-    const { store, clock } = this.#deps
+    const { store } = this.#deps
     const { account, madeBy } = this.#keeper
     const createdBy = creator === undefined ? madeBy : ((await store.people.users.byPublicId(creator))?.id ?? -1)
     if (madeBy !== null && createdBy !== madeBy) return null
+    const nowMs = await storeNow(this.#deps)
     return {
       accountId: account.id,
-      nowMs: clock.now(),
-      caps: { atMs: await storeNow(this.#deps), zone: store.zone },
+      nowMs,
+      caps: { atMs: nowMs, zone: store.zone },
       ...(createdBy === null ? {} : { createdBy }),
       ...(group === undefined ? {} : { group }),
       ...(q === undefined ? {} : { q }),

@@ -6,7 +6,7 @@ import { formatMicro, type Micro, parseMicro, ZERO } from '../../base/money.ts'
 import type { KeyUse } from '../../store/accounts/keys.ts'
 import { keyPurse } from '../../store/books/purses.ts'
 import { type Key, showLimit } from '../../terms/records.ts'
-import type { OperationDeps } from '../deps.ts'
+import { type OperationDeps, storeNow } from '../deps.ts'
 import { iso, isoOrNull } from '../fields.ts'
 import { namesOfAccounts } from '../lookups.ts'
 import { type Renewal, renewals } from './limits.ts'
@@ -78,12 +78,12 @@ interface Standing extends Spending {
 /** The sums that keys have spent, in all and in the running periods of their caps. */
 async function spendings({ store, clock }: RowDeps, keys: readonly Key[]): Promise<(key: Key) => Spending> {
   const caps = keys.map(({ id, cap }) => ({ id, limit: cap }))
-  const [purses, renewal] = await Promise.all([
+  const [purses, renewal, now] = await Promise.all([
     store.books.purses(keys.map(key => keyPurse(key.id))),
     renewals({ store, clock }, 'k', caps),
+    keys.some(key => key.expiresAtMs !== null) ? storeNow({ store, clock }) : 0,
   ])
   const spent = new Map(purses.map(purse => [purse.id, purse.spent]))
-  const now = clock.now()
   return key => {
     const used = spent.get(keyPurse(key.id)) ?? ZERO
     const period = renewal(key.id)

@@ -112,7 +112,7 @@ export class CredentialRows {
   }
 
   /**
-   * A text that changes with the user's password, factors and status, and with nothing else: neither with a code that is used nor with the
+   * A text that changes with the user's password, e-mail, factors and status, and with nothing else: neither with a code that is used nor with the
    * time of a passkey.
    */
   mark(userId: number): Promise<string> {

@@ -63,7 +63,7 @@ export async function lockUser(tx: Transaction, id: number): Promise<Person> {
 }
 
 const PROOFS =
-  'SELECT u.password, u.totp, u.status, u.operator, ' +
+  'SELECT u.password, u.email, u.totp, u.status, u.operator, ' +
   '(SELECT COUNT(*) FROM passkeys p WHERE p.user_id = u.id) AS passkeys, ' +
   '(SELECT COALESCE(MAX(p.id), 0) FROM passkeys p WHERE p.user_id = u.id) AS newest FROM users u WHERE u.id = ?'
 
@@ -71,7 +71,7 @@ const PROOFS =
 export async function markOf(tx: Pick<Transaction, 'query'>, userId: number): Promise<string> {
   const [row] = await tx.query(PROOFS, [userId])
   if (row === undefined) return ''
-  const rest = ['totp', 'status', 'operator', 'passkeys', 'newest'].map(column => row[column] ?? '').join(' ')
+  const rest = ['email', 'totp', 'status', 'operator', 'passkeys', 'newest'].map(column => row[column] ?? '').join(' ')
   return markWith(textOrNull(row, 'password'), hashOf(rest))
 }
 

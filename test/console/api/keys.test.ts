@@ -218,6 +218,24 @@ t.test('what is refused, and where', async t => {
   t.match((chinese.json['error'] as Json)['message'], /已有同名密钥/)
 })
 
+t.test(
+  'a key expires by the clock of the store, as it does for requests, however far the clock of this machine is off',
+  async t => {
+    const { house, owner, create, call } = await open(t)
+    const madeMs = house.clock.now()
+    await create(owner, { name: 'old', expires_at: new Date(madeMs + 3_600_000).toISOString() })
+    const states = async (state: string) => {
+      const { json } = await call(owner, 'keys.list', { query: { state } })
+      return (json['data'] as Shown[]).map(key => key.state)
+    }
+    house.store.now = async () => madeMs + 7_200_000
+    t.same([await states('expired'), await states('enabled')], [['expired'], []], 'this machine is behind')
+    house.clock.advance(7_200_000)
+    house.store.now = async () => madeMs
+    t.same([await states('expired'), await states('enabled')], [[], ['enabled']], 'and ahead')
+  },
+)
+
 t.test('states, and pages by state', async t => {
   const { house, account, owner, create, change, call, names } = await open(t)
   const made = new Map<string, Shown>()

@@ -39,6 +39,14 @@ async function newPassword({ store, passwords }: PeopleParts, { id }: Person): P
   await store.people.credentials.set(id, { password, endTokens: true }, CLI)
 }
 
+async function newEmail({ store, clock }: PeopleParts, { id }: Person): Promise<void> {
+  const hash = hashOf('a mailed link')
+  const [createdAtMs, expiresAtMs] = [clock.now(), clock.now() + 60_000]
+  const link = { kind: 'email', hash, email: 'ann@example.net', userId: id, accountId: null, role: null } as const
+  await store.people.links.create({ ...link, operator: false, doc: null, createdAtMs, expiresAtMs }, null)
+  await store.people.links.changeEmail(hash, createdAtMs, CLI)
+}
+
 const sessionsOf = async ({ store }: PeopleParts, { id }: Person) => (await store.people.sessions.list(id)).length
 
 async function withCodes(deps: PeopleParts, person: Person): Promise<string> {
@@ -61,6 +69,13 @@ const SIGN_INS: [what: string, cross: (deps: PeopleParts, person: Person) => Pro
     'by a password alone, while a second factor is added',
     async (deps, person) => {
       once(deps.passwords, 'verify', () => withCodes(deps, person), true)
+      return new SignIn(deps).byPassword(stranger(), null, { email: EMAIL, password: PASSWORD })
+    },
+  ],
+  [
+    'by a password, while the e-mail that it names is changed',
+    async (deps, person) => {
+      once(deps.passwords, 'verify', () => newEmail(deps, person), true)
       return new SignIn(deps).byPassword(stranger(), null, { email: EMAIL, password: PASSWORD })
     },
   ],
@@ -253,6 +268,7 @@ const RENEWED: [id: string, sent: object][] = [
 ]
 const OWNERS: [what: string, act: (deps: PeopleParts, person: Person) => Promise<unknown>][] = [
   ['the password is reset', newPassword],
+  ['the e-mail is changed', newEmail],
   ['the user is disabled', ({ store }, { id }) => store.people.users.update(id, { status: 'disabled' }, CLI)],
 ]
 
