@@ -1,7 +1,6 @@
 /** What the open requests of accounts take of this process: places, turns at the store, and bytes of their bodies in memory. */
 import { invariant } from '../base/assert.ts'
 import { type Clock, pause } from '../base/clock.ts'
-import { latest } from '../base/lru.ts'
 import { Turns } from './turns.ts'
 
 /** Counts the open requests of each account in this process, for `limits.concurrency`. */
@@ -88,8 +87,9 @@ export class Buffered {
   }
 }
 
-/** Reading so much takes a twentieth of a processor. */
+/** Reading so much takes a twentieth of a processor: an account may have it, and all accounts together a fifth. */
 const INFLATED_BYTES_PER_S = 2 * 1024 * 1024
+const MOST_SHARES = 4
 /** An account may have so much at once. */
 const INFLATED_AT_ONCE_MS = 8000
 /** How often who waits is asked whether anybody still wants it: its decoder has megabytes of memory. */
@@ -97,13 +97,14 @@ const LOOK_MS = 250
 const MOST_ACCOUNTS = 10_000
 
 /**
- * Bounds how fast the bodies of an account are read that decode to far more than was sent. Reading a body costs by its decoded bytes, before
- * anybody knows whether it is refused: with a few hundred bytes each, one account without money could keep a whole process busy.
+ * Bounds how fast bodies are read that decode to far more than was sent. Reading a body costs by its decoded bytes, before
+ * anybody knows whether it is refused: with a few hundred bytes each, one account without money could keep a whole process busy. Accounts
+ * that send such bodies at the same time share what is left for all of them equally.
  */
 export class Inflating {
   readonly #clock: Clock
-  /** Monotonic ms at which what an account has read so far would be read at that speed. */
-  readonly #untilMs = latest<number, number>(MOST_ACCOUNTS)
+  /** Monotonic ms at which what an account has read so far would be read at that speed; only of those that are not there yet. */
+  readonly #untilMs = new Map<number, number>()
 
   constructor(clock: Clock) {
     this.#clock = clock
@@ -124,8 +125,12 @@ export class Inflating {
   #waitMs(accountId: number, bytes: number): number {
     const nowMs = this.#clock.monotonic()
     const beginMs = Math.max(this.#untilMs.get(accountId) ?? 0, nowMs)
-    const waitMs = Math.max(0, beginMs - nowMs - INFLATED_AT_ONCE_MS)
-    if (waitMs === 0) this.#untilMs.set(accountId, beginMs + (bytes / INFLATED_BYTES_PER_S) * 1000)
-    return waitMs
+    const waitMs = beginMs - nowMs - INFLATED_AT_ONCE_MS
+    if (waitMs > 0) return waitMs
+    for (const [id, untilMs] of this.#untilMs) if (untilMs <= nowMs) this.#untilMs.delete(id)
+    if (this.#untilMs.size === MOST_ACCOUNTS && !this.#untilMs.has(accountId)) return LOOK_MS
+    const slower = Math.max(1, this.#untilMs.size / MOST_SHARES)
+    this.#untilMs.set(accountId, beginMs + (bytes / INFLATED_BYTES_PER_S) * 1000 * slower)
+    return 0
   }
 }

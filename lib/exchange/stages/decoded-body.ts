@@ -31,11 +31,10 @@ const MOST_MEMBERS = 256
 const MOST_RATIO = 200
 const FREE_OF_RATIO_BYTES = 1024 * 1024
 /**
- * Usual bodies decode to less than so many times what was sent, also conversations in which an agent has read a file many times. Of a
- * small body the ratio says nothing.
+ * Usual bodies decode to less than so many times what was sent. Only what is beyond that is read slowly: conversations in which an agent has
+ * read a file many times reach 20 to 50, and are few.
  */
-const USUAL_RATIO = 50
-const SMALL_BYTES = 64 * 1024
+const USUAL_RATIO = 10
 const CHUNK_BYTES = 64 * 1024
 /** The window of zstd is 8 MiB at most. */
 const WINDOW_LOG = 23
@@ -112,6 +111,8 @@ class Counted {
   /** null: the step is what was sent. */
   readonly #decoded: Decoded | null
   #roomBytes = 0
+  /** So much of it beyond what is usual was waited for. */
+  #inflated = 0
 
   constructor(mostBytes: number, decoded: Decoded | null = null) {
     this.#mostBytes = mostBytes
@@ -126,7 +127,9 @@ class Counted {
       if (this.#decoded !== null) {
         this.#bound(this.#decoded)
         const { sent, inflated } = this.#decoded
-        if (this.#bytes > SMALL_BYTES && this.#bytes > USUAL_RATIO * sent.#bytes) await inflated(piece.length)
+        const more = this.#bytes - USUAL_RATIO * sent.#bytes - this.#inflated
+        if (more > 0) await inflated(more)
+        this.#inflated += Math.max(0, more)
       }
       yield piece
     }
