@@ -3,28 +3,7 @@ import { invariant } from '../base/assert.ts'
 import { type Clock, pause } from '../base/clock.ts'
 import { Turns } from './turns.ts'
 
-/** Counts the open requests of each account in this process, for `limits.concurrency`. */
-export class Concurrency {
-  readonly #open = new Map<number, number>()
-
-  /**
-   * Counts one more open request; false = the account has as many as `limit` allows (0 = unlimited). Whoever got true
-   * must call `leave` once.
-   */
-  enter(accountId: number, limit: number): boolean {
-    const open = this.#open.get(accountId) ?? 0
-    if (limit > 0 && open >= limit) return false
-    this.#open.set(accountId, open + 1)
-    return true
-  }
-
-  leave(accountId: number): void {
-    const open = this.#open.get(accountId) ?? 0
-    invariant(open > 0, `account ${accountId} leaves and has nothing open`)
-    if (open > 1) this.#open.set(accountId, open - 1)
-    else this.#open.delete(accountId) // so that only accounts with open requests take memory
-  }
-}
+export { Places } from './places.ts'
 
 const MOST_AT_ONCE = 16
 const MOST_WAITING = 1_000
@@ -35,7 +14,7 @@ const MOST_WAITING = 1_000
  */
 export class Questions {
   readonly #turns = new Turns(MOST_AT_ONCE, MOST_WAITING)
-  readonly #ofAccounts = new Concurrency()
+  readonly #open = new Map<number, number>()
   readonly #mostOfAccount: number
 
   constructor(mostOfAccount: number) {
@@ -49,8 +28,16 @@ export class Questions {
 
   /** Runs `work` when its turn comes; null = the account has as many questions open as one may. */
   take<T>(accountId: number, work: () => Promise<T>): Promise<T> | null {
-    if (!this.#ofAccounts.enter(accountId, this.#mostOfAccount)) return null
-    return this.#turns.take(work).finally(() => this.#ofAccounts.leave(accountId))
+    const open = this.#open.get(accountId) ?? 0
+    if (open >= this.#mostOfAccount) return null
+    this.#open.set(accountId, open + 1)
+    return this.#turns.take(work).finally(() => this.#leave(accountId))
+  }
+
+  #leave(accountId: number): void {
+    const open = this.#open.get(accountId) as number
+    if (open > 1) this.#open.set(accountId, open - 1)
+    else this.#open.delete(accountId) // so that only accounts with open questions take memory
   }
 }
 

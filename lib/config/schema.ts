@@ -282,7 +282,7 @@ export const configSchema = z.strictObject({
     concurrency: kind
       .whole(0)
       .prefault(0)
-      .meta({ description: 'Most open requests per account, per process; 0 = unlimited.' }),
+      .meta({ description: 'Most open requests per account, over all gateways of the store; 0 = unlimited.' }),
     keys: kind
       .whole(1, 1_000_000)
       .prefault(10_000)

@@ -3,7 +3,7 @@
  * and so do the tests of exchanges, so that what they test is what runs.
  */
 import { Answers } from '../access/answers.ts'
-import { Buffered, Concurrency, Inflating } from '../access/open-requests.ts'
+import { Buffered, Inflating, Places } from '../access/open-requests.ts'
 import { KeyUses, KeyCache } from '../access/keys.ts'
 import { RateLimiter } from '../access/rate.ts'
 import type { Clock } from '../base/clock.ts'
@@ -75,7 +75,7 @@ export function createServices(parts: ServiceParts): Services {
     keyUses: new KeyUses({ store, clock, log }),
     answers: new Answers({ store, clock, health: ledger.health }),
     rates: new RateLimiter({ store, clock, log, health: ledger.health }),
-    concurrency: new Concurrency(),
+    places: new Places({ store, clock, log, health: ledger.health, holder: () => ledger.holder }),
     buffered: new Buffered(),
     inflating: new Inflating(clock),
     ledger,

@@ -17,7 +17,7 @@ import { CATALOG_ROWS } from './catalogue/catalogue.ts'
 import { PRICE_VERSIONS } from './catalogue/prices.ts'
 import { PAY_TABLES } from './payments/tables.ts'
 import { PEOPLE } from './people/tables.ts'
-import { CHANNEL_BALANCES, MODEL_STATS, RATE_WINDOWS, TRAFFIC, UNCOVERED } from './shared-state.ts'
+import { CHANNEL_BALANCES, MODEL_STATS, PLACES, RATE_WINDOWS, TRAFFIC, UNCOVERED } from './shared-state.ts'
 import { ACTION_TABLE } from './base/actions.ts'
 import { CHANGES } from './base/changes.ts'
 import type { Driver } from './base/driver.ts'
@@ -45,6 +45,7 @@ export const TABLES: readonly Table[] = [
   MODEL_STATS,
   UNCOVERED,
   RATE_WINDOWS,
+  PLACES,
   PRICE_VERSIONS,
   ENTRIES,
   CHARGED_HOURS,

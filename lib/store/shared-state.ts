@@ -1,6 +1,6 @@
 /**
- * What gateways share beside money: what they have learned of models' answers, rights to uncovered requests, rate windows, and the
- * counts of who sent requests and who was refused; what upstreams tell of the money that is left there.
+ * What gateways share beside money: what they have learned of models' answers, rights to uncovered requests, rate windows, places for
+ * open requests, and the counts of who sent requests and who was refused; what upstreams tell of the money that is left there.
  */
 import type { BalanceSeen } from '../terms/channel-seen.ts'
 import type { Traffic, TrafficHour } from '../terms/traffic.ts'
@@ -23,11 +23,13 @@ export const UNCOVERED: Table = {
   index: [['ticket']],
 }
 
-export const RATE_WINDOWS: Table = {
-  name: 'rate_windows',
+const ofAccounts = (name: string): Table => ({
+  name,
   columns: { account_id: 'int', version: 'int', state: 'doc' },
   key: ['account_id'],
-}
+})
+export const RATE_WINDOWS = ofAccounts('rate_windows')
+export const PLACES = ofAccounts('places')
 
 /** What each process counted of requests and refusals in an hour (see `lib/exchange/record/traffic-log.ts`). */
 export const TRAFFIC: Table = {
@@ -148,26 +150,32 @@ export class UncoveredRights {
   }
 }
 
-/** The state of accounts' rate limits, which all gateways share (see `lib/access/rate.ts`). */
-export class RateWindows {
+/** State of accounts that all gateways share: of their rate limits (see `lib/access/rate.ts`), or their open requests (`places.ts` there). */
+export class AccountStates {
   readonly #driver: Driver
+  readonly #table: string
+  /** By which its statements are named in the metrics. */
+  readonly #op: string
 
-  constructor(driver: Driver) {
+  constructor(driver: Driver, { name }: Table, op: string) {
     this.#driver = driver
+    this.#table = name
+    this.#op = op
   }
 
   async read(accountId: number): Promise<{ version: number; state: string } | null> {
-    const sql = 'SELECT version, state FROM rate_windows WHERE account_id = ?'
-    const [row] = await this.#driver.query('rateWindow', sql, [accountId])
+    const sql = `SELECT version, state FROM ${this.#table} WHERE account_id = ?`
+    const [row] = await this.#driver.query(this.#op, sql, [accountId])
     return row === undefined ? null : { version: integer(row, 'version'), state: text(row, 'state') }
   }
 
   async swap(accountId: number, version: number, state: string): Promise<boolean> {
-    const update = 'UPDATE rate_windows SET version = version + 1, state = ? WHERE account_id = ? AND version = ?'
-    const insert = 'INSERT INTO rate_windows (account_id, version, state) VALUES (?, 1, ?)'
+    const table = this.#table
+    const update = `UPDATE ${table} SET version = version + 1, state = ? WHERE account_id = ? AND version = ?`
+    const insert = `INSERT INTO ${table} (account_id, version, state) VALUES (?, 1, ?)`
     return version === 0
-      ? changesRow(this.#driver, 'rateWindow', insert, [accountId, state])
-      : changesRow(this.#driver, 'rateWindow', update, [state, accountId, version])
+      ? changesRow(this.#driver, this.#op, insert, [accountId, state])
+      : changesRow(this.#driver, this.#op, update, [state, accountId, version])
   }
 }
 

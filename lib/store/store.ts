@@ -29,7 +29,15 @@ import { openSqlite } from './engines/sqlite.ts'
 import { ExportThread, type Pieces } from './export-thread.ts'
 import { People } from './people/people.ts'
 import { makeTables, storeId, wantSchema } from './schema.ts'
-import { BalanceStore, ModelStatsStore, RateWindows, TrafficStore, UncoveredRights } from './shared-state.ts'
+import {
+  AccountStates,
+  BalanceStore,
+  ModelStatsStore,
+  PLACES,
+  RATE_WINDOWS,
+  TrafficStore,
+  UncoveredRights,
+} from './shared-state.ts'
 import { ActionLog } from './base/actions.ts'
 import { ChangeStore } from './base/changes.ts'
 import type { Driver, OnStatement } from './base/driver.ts'
@@ -67,7 +75,8 @@ export class Store {
   /** Counts of who sent requests and who was refused. */
   readonly traffic: TrafficStore
   readonly balances: BalanceStore
-  readonly rateWindows: RateWindows
+  readonly rateWindows: AccountStates
+  readonly places: AccountStates
   readonly uncovered: UncoveredRights
   readonly modelStats: ModelStatsStore
   readonly actions: ActionLog
@@ -98,7 +107,8 @@ export class Store {
     this.refusals = new RefusalStore(driver)
     this.traffic = new TrafficStore(driver)
     this.balances = new BalanceStore(driver)
-    this.rateWindows = new RateWindows(driver)
+    this.rateWindows = new AccountStates(driver, RATE_WINDOWS, 'rateWindow')
+    this.places = new AccountStates(driver, PLACES, 'places')
     this.uncovered = new UncoveredRights(driver)
     this.modelStats = new ModelStatsStore(driver)
     this.actions = new ActionLog(driver)

@@ -1,29 +1,19 @@
 import t from 'tap'
-import { Concurrency } from '../../lib/access/open-requests.ts'
+import { Questions } from '../../lib/access/open-requests.ts'
 
-t.test('as many as the limit, per account; a place left is free again', async t => {
-  const open = new Concurrency()
+t.test('as many questions of an account at once as one may have; one that ends makes room', async t => {
+  const questions = new Questions(2)
+  const ends: (() => void)[] = []
+  const ask = (account: number) => questions.take(account, () => new Promise<void>(resolve => void ends.push(resolve)))
+  const asked = [ask(1), ask(1), ask(1), ask(2)]
   t.same(
-    [1, 1, 1, 2].map(account => open.enter(account, 2)),
+    asked.map(one => one !== null),
     [true, true, false, true],
   )
-  open.leave(1)
-  t.equal(open.enter(1, 2), true)
-  t.equal(open.enter(1, 2), false)
-})
-
-t.test('0 is no limit, and those who came without one count when it comes', async t => {
-  const open = new Concurrency()
-  for (let i = 0; i < 1000; i++) t.equal(open.enter(1, 0), true)
-  t.equal(open.enter(1, 1000), false)
-  open.leave(1)
-  t.equal(open.enter(1, 1000), true)
-})
-
-t.test('leaving without having entered is a bug of ours', async t => {
-  const open = new Concurrency()
-  t.throws(() => open.leave(1), { name: 'InvariantError' })
-  open.enter(1, 1)
-  open.leave(1)
-  t.throws(() => open.leave(1), { name: 'InvariantError' })
+  for (let i = 0; i < 2; i++) {
+    ends[0]?.()
+    await asked[0]
+    t.not(ask(i === 0 ? 1 : 3), null)
+  }
+  t.equal(ask(1), null)
 })

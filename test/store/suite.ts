@@ -552,15 +552,17 @@ export function storeSuite(t: Test, newUrl: NewUrl): void {
     t.strictSame(await two.holders.heldByOthers(null, ['h2']), new Map([[c, 1]]), 'the last report counts')
   })
 
-  check('rate windows', async (t, { one, two }) => {
-    t.equal(await one.rateWindows.read(1), null)
-    const first = await Promise.all([one.rateWindows.swap(1, 0, 'a'), two.rateWindows.swap(1, 0, 'a')])
-    t.strictSame(first.sort(), [false, true])
-    t.strictSame(await two.rateWindows.read(1), { version: 1, state: 'a' })
-    t.equal(await two.rateWindows.swap(1, 1, '界'), true)
-    t.equal(await one.rateWindows.swap(1, 1, 'c'), false)
-    t.strictSame(await one.rateWindows.read(1), { version: 2, state: '界' })
-  })
+  for (const name of ['rateWindows', 'places'] as const)
+    check(`state of accounts that is swapped: ${name}`, async (t, stores) => {
+      const [one, two] = [stores.one[name], stores.two[name]]
+      t.equal(await one.read(1), null)
+      const first = await Promise.all([one.swap(1, 0, 'a'), two.swap(1, 0, 'a')])
+      t.strictSame(first.sort(), [false, true])
+      t.strictSame(await two.read(1), { version: 1, state: 'a' })
+      t.equal(await two.swap(1, 1, '界'), true)
+      t.equal(await one.swap(1, 1, 'c'), false)
+      t.strictSame(await one.read(1), { version: 2, state: '界' })
+    })
 
   check('usage', async (t, { one }) => {
     const { key } = await fund(one, 'demo', 100)

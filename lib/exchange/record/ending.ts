@@ -155,7 +155,7 @@ export function giveBack(x: Exchange, services: Services): void {
   dropBody(x, services.buffered)
   if (x.hold !== null && !x.hold.resolved) services.ledger.void(x.hold)
   if (x.uncovered) giveRightBack(x, services)
-  if (x.entered && x.entry !== null) services.concurrency.leave(x.entry.account.id)
+  if (x.entered && x.entry !== null) services.places.leave(x.entry.account.id)
   if (x.relay === null) x.claim?.release() // chosen and never asked
 }
 

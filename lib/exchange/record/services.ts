@@ -1,6 +1,6 @@
 /** What all exchanges of a process share. It is built once when the process starts; a reload replaces the world in it. */
 import type { Answers } from '../../access/answers.ts'
-import type { Buffered, Concurrency, Inflating } from '../../access/open-requests.ts'
+import type { Buffered, Inflating, Places } from '../../access/open-requests.ts'
 import type { KeyUses, KeyCache } from '../../access/keys.ts'
 import type { RateLimiter } from '../../access/rate.ts'
 import { LargeBodies } from '../../base/slices.ts'
@@ -36,7 +36,7 @@ export interface Services {
   keyUses: KeyUses
   answers: Answers
   rates: RateLimiter
-  concurrency: Concurrency
+  places: Places
   buffered: Buffered
   inflating: Inflating
   ledger: Ledger

@@ -114,14 +114,14 @@ function within(x: Exchange, services: Services, window: number, rate: Rate): St
     : waitS.then(s => judgeWait(x, services, window, rate, s))
 }
 
-function judgeWait(x: Exchange, services: Services, window: number, rate: Rate, waitS: number): StageVerdict {
+function judgeWait(x: Exchange, services: Services, window: number, rate: Rate, waitS: number): StageResult {
   const standing = waitS === 0 ? services.rates.standing(window, rate) : { left: 0, moreInS: waitS }
   x.rateLines = rateLines(x, rate, standing, services.clock.now())
   if (waitS === 0) return enter(x, services)
   return refuse(x, services, 'rate', [String(rate.minutes), String(rate.requests)], waitS)
 }
 
-function enter(x: Exchange, services: Services): StageVerdict {
+function enter(x: Exchange, services: Services): StageResult {
   const { readOns } = services
   const { account } = x.entry as KeyEntry
   const { concurrent } = x.world.config.clientGone
@@ -136,7 +136,18 @@ function enter(x: Exchange, services: Services): StageVerdict {
   const limit = x.world.config.limits.concurrency
   if (limit === 0) return NEXT
   if (x.left || x.ended) return DONE // its place would never be given back
-  x.entered = services.concurrency.enter(account.id, limit)
-  if (x.entered) return NEXT
-  return refuse(x, services, 'concurrency', [String(limit)], CONCURRENCY_RETRY_AFTER_S)
+  const entered = services.places.enter(account.id, limit)
+  return typeof entered === 'boolean'
+    ? judgePlace(x, services, limit, entered)
+    : entered.then(one => judgePlace(x, services, limit, one))
+}
+
+function judgePlace(x: Exchange, services: Services, limit: number, entered: boolean): StageVerdict {
+  if (x.finished) {
+    // its client has left while it waited
+    if (entered) services.places.leave((x.entry as KeyEntry).account.id)
+    return DONE
+  }
+  x.entered = entered
+  return entered ? NEXT : refuse(x, services, 'concurrency', [String(limit)], CONCURRENCY_RETRY_AFTER_S)
 }

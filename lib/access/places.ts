@@ -1,0 +1,215 @@
+/**
+ * Places for open requests (`limits.concurrency`): an account has at most so many requests open, over all gateways. A row of the store
+ * for each account says how many places each process has. A process takes places and gives them back by compare-and-swap; while it has a
+ * free one it admits a request without asking the store, and what it has not used for a second goes back. Places of a process that is no
+ * longer registered, because it is dead or has been renewed, count for nothing.
+ *
+ * While the store does not answer, each process counts for itself, and says so in the row when the store is back.
+ */
+import type { Clock } from '../base/clock.ts'
+import type { Logger } from '../base/log.ts'
+import { invariant } from '../base/assert.ts'
+import type { StoreHealth } from '../store/health.ts'
+import type { Store } from '../store/store.ts'
+import { StoreUnavailable } from '../store/base/errors.ts'
+
+const IDLE_MS = 1_000
+/** For this long after the store had no free place, requests are refused without asking again. */
+const REFUSED_MS = 250
+/** The most attempts to write when other processes write at the same time; after that requests are refused. */
+const MOST_SWAPS = 50
+/** In a row with more processes some are probably dead. */
+const USUAL_PROCESSES = 16
+
+interface Parts {
+  store: { places: Store['places']; holders: Pick<Store['holders'], 'list'> }
+  clock: Clock
+  health: StoreHealth
+  log: Pick<Logger, 'error'>
+  /** The name under which this process is registered, which changes when it was taken for dead. */
+  holder: () => string
+}
+
+/** A request that waits for a place. */
+interface WaitingRequest {
+  resolve: (admitted: boolean) => void
+  /** Ends its deadline. */
+  cancel: () => void
+}
+
+class AccountPlaces {
+  readonly id: number
+  /** Under this name this process has `taken` places in the store. */
+  holder: string
+  limit = 0
+  open = 0
+  taken = 0
+  /** The most requests that were open at once since the last sweep. */
+  peak = 0
+  /** The row may say another number than `taken`. */
+  isDoubtful = false
+  /** A store call is under way. */
+  busy = false
+  refusedUntilMs = 0
+  /** In the order in which they came. */
+  readonly waiting: WaitingRequest[] = []
+
+  constructor(id: number, holder: string) {
+    this.id = id
+    this.holder = holder
+  }
+
+  admit(): true {
+    this.open++
+    this.peak = Math.max(this.peak, this.open)
+    return true
+  }
+}
+
+export class Places {
+  readonly #parts: Parts
+  readonly #accounts = new Map<number, AccountPlaces>()
+  #sweeping = false
+
+  constructor(parts: Parts) {
+    this.#parts = parts
+  }
+
+  /**
+   * Counts one more open request; false = the account has as many as `limit` (more than 0) allows. Whoever got true must call `leave` once.
+   * The promise never rejects.
+   */
+  enter(accountId: number, limit: number): boolean | Promise<boolean> {
+    const { clock, health } = this.#parts
+    const account = this.#account(accountId)
+    account.limit = limit
+    if (account.open + account.waiting.length >= limit) return false
+    if (account.waiting.length === 0 && (account.open < account.taken || health.state !== 'ok')) return account.admit()
+    if (clock.monotonic() < account.refusedUntilMs) return false
+    return new Promise(resolve => {
+      const cancel = health.deadline(() => {
+        account.waiting.splice(account.waiting.indexOf(waiting), 1)
+        resolve(account.admit())
+      })
+      const waiting: WaitingRequest = { resolve, cancel }
+      account.waiting.push(waiting)
+      if (!account.busy) void this.#serve(account)
+    })
+  }
+
+  leave(accountId: number): void {
+    const account = this.#accounts.get(accountId)
+    invariant(account !== undefined && account.open > 0, `account ${accountId} leaves and has nothing open`)
+    account.open--
+  }
+
+  #account(id: number): AccountPlaces {
+    const holder = this.#parts.holder()
+    let account = this.#accounts.get(id)
+    if (account === undefined) {
+      this.#accounts.set(id, (account = new AccountPlaces(id, holder)))
+      this.#sweepLater()
+    }
+    if (account.holder !== holder) {
+      account.holder = holder
+      account.taken = 0
+      account.isDoubtful = true
+    }
+    return account
+  }
+
+  async #serve(account: AccountPlaces): Promise<void> {
+    const { waiting } = account
+    account.busy = true
+    while (waiting.length > 0) {
+      const wanted = account.open + waiting.length
+      const told = await this.#write(account, wanted)
+      while (waiting.length > 0 && (!told || account.open < account.taken)) answer(waiting, account.admit())
+      if (account.taken >= wanted || waiting.length === 0) continue
+      account.refusedUntilMs = this.#parts.clock.monotonic() + REFUSED_MS
+      while (waiting.length > 0) answer(waiting, false)
+    }
+    account.busy = false
+  }
+
+  /** Has so many places, or as many of them as there are. False: the store does not answer. */
+  async #write(account: AccountPlaces, wanted: number): Promise<boolean> {
+    const { health, log } = this.#parts
+    try {
+      await health.watch(this.#swap(account, wanted))
+      return true
+    } catch (error) {
+      if (!(error instanceof StoreUnavailable)) log.error({ err: error }, 'the places of an account failed')
+      return false
+    }
+  }
+
+  async #swap(account: AccountPlaces, wanted: number): Promise<void> {
+    const { places, holders } = this.#parts.store
+    const { id, holder, limit } = account
+    let live: ReadonlySet<string> | null = null
+    for (let i = 0; i < MOST_SWAPS; i++) {
+      const row = await places.read(id)
+      const others = new Map<string, number>(Object.entries(JSON.parse(row?.state ?? '{}') as Record<string, number>))
+      const before = others.get(holder) ?? 0
+      others.delete(holder)
+      if (sumOf(others) + wanted > limit || others.size > USUAL_PROCESSES) {
+        live ??= new Set((await holders.list()).map(one => one.id))
+        for (const other of others.keys()) if (!live.has(other)) others.delete(other)
+      }
+      const taken = Math.max(account.open, Math.min(wanted, limit - sumOf(others)))
+      if (this.#parts.holder() !== holder) return // it was taken for dead meanwhile, and nothing of this counts
+      if (taken === before) return this.#has(account, taken)
+      // until the store has answered, the smaller number holds
+      account.isDoubtful = true
+      account.taken = Math.min(account.taken, taken)
+      const state = JSON.stringify(Object.fromEntries(taken === 0 ? others : [...others, [holder, taken]]))
+      const isDone = await places.swap(id, row?.version ?? 0, state)
+      if (this.#parts.holder() !== holder) return
+      if (isDone) return this.#has(account, taken)
+    }
+  }
+
+  #has(account: AccountPlaces, taken: number): void {
+    account.taken = taken
+    account.isDoubtful = false
+  }
+
+  #sweepLater(): void {
+    if (this.#sweeping) return
+    this.#sweeping = true
+    this.#parts.clock.after(IDLE_MS, () => this.#sweep())
+  }
+
+  /** What has not been used since the last time goes back, and the row is told what it does not know. */
+  #sweep(): void {
+    this.#sweeping = false
+    for (const account of this.#accounts.values()) {
+      const { open, taken, peak, busy, isDoubtful } = this.#account(account.id)
+      account.peak = open
+      if (!busy && open + taken === 0 && !isDoubtful) this.#accounts.delete(account.id)
+      else if (!busy && (taken > peak || open > taken || isDoubtful))
+        void this.#settle(account, Math.min(peak, account.limit))
+    }
+    if (this.#accounts.size > 0) this.#sweepLater()
+  }
+
+  async #settle(account: AccountPlaces, wanted: number): Promise<void> {
+    if (this.#parts.health.state !== 'ok') return
+    account.busy = true
+    await this.#write(account, wanted)
+    await this.#serve(account) // requests may have come meanwhile, and wait
+  }
+}
+
+function answer(waiting: WaitingRequest[], admitted: boolean): void {
+  const { resolve, cancel } = waiting.shift() as WaitingRequest
+  cancel()
+  resolve(admitted)
+}
+
+function sumOf(places: ReadonlyMap<string, number>): number {
+  let sum = 0
+  for (const count of places.values()) sum += count
+  return sum
+}

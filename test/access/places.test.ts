@@ -1,0 +1,194 @@
+/** Places for open requests, `limits.concurrency`: at most so many of an account over all processes and gateways of a store. */
+import { setImmediate } from 'node:timers/promises'
+import t, { type Test } from 'tap'
+import { Places } from '../../lib/access/open-requests.ts'
+import { StoreUnavailable } from '../../lib/store/base/errors.ts'
+import type { StoreHealth } from '../../lib/store/health.ts'
+import { TestClock } from '../support/clock.ts'
+import { seeded } from '../support/random.ts'
+import { memoryStore, wellStore } from '../support/store.ts'
+import { until } from '../support/wait.ts'
+
+const ACCOUNT = 7
+
+/** Processes on one store. */
+async function processes(t: Test, count: number) {
+  const store = await memoryStore()
+  t.teardown(() => store.close())
+  const clock = new TestClock()
+  const errors: unknown[] = []
+  const log = { error: (about: unknown) => void errors.push(about) }
+  const made = []
+  for (let i = 0; i < count; i++) {
+    const name = { holder: `p${i}` }
+    const health: StoreHealth = wellStore(clock)
+    await store.holders.register({ id: name.holder, host: 'here', beat: 0 })
+    made.push({ name, health, places: new Places({ store, clock, health, log, holder: () => name.holder }) })
+  }
+  const row = async () => JSON.parse((await store.places.read(ACCOUNT))?.state ?? '{}') as Record<string, number>
+  /** Until what is unused has gone back. */
+  const swept = (holds: Record<string, number>) =>
+    until(`the row says ${JSON.stringify(holds)}`, async () => {
+      clock.advance(250)
+      return JSON.stringify(await row()) === JSON.stringify(holds)
+    })
+  return { store, clock, errors, made, row, swept }
+}
+
+t.test('as many as the limit over all processes; a place left is free again where it was taken', async t => {
+  const { made, clock, errors } = await processes(t, 2)
+  const [a, b] = made.map(({ places }) => places) as [Places, Places]
+  t.same([await a.enter(ACCOUNT, 3), await a.enter(ACCOUNT, 3), await b.enter(ACCOUNT, 3)], [true, true, true])
+  t.same([await a.enter(ACCOUNT, 3), await b.enter(ACCOUNT, 3)], [false, false])
+  t.equal(b.enter(ACCOUNT, 3), false, 'the store is not asked again at once')
+  t.equal(await b.enter(8, 3), true, 'another account')
+  a.leave(ACCOUNT)
+  t.equal(a.enter(ACCOUNT, 3), true, 'without asking the store')
+  a.leave(ACCOUNT)
+  clock.advance(250)
+  t.equal(await b.enter(ACCOUNT, 3), false, 'for a second it stays where it was used')
+  t.same(errors, [])
+})
+
+t.test('what a process does not use goes back, and then another one has it all', async t => {
+  const { made, row, swept } = await processes(t, 2)
+  const [a, b] = made.map(({ places }) => places) as [Places, Places]
+  for (let i = 0; i < 3; i++) t.equal(await a.enter(ACCOUNT, 3), true)
+  t.same(await row(), { p0: 3 })
+  a.leave(ACCOUNT)
+  a.leave(ACCOUNT)
+  await swept({ p0: 1 })
+  t.same([await b.enter(ACCOUNT, 3), await b.enter(ACCOUNT, 3)], [true, true])
+  t.same([await b.enter(ACCOUNT, 3), await a.enter(ACCOUNT, 3)], [false, false])
+  a.leave(ACCOUNT)
+  b.leave(ACCOUNT)
+  b.leave(ACCOUNT)
+  await swept({})
+})
+
+t.test(
+  'the places of a process that is buried come back; one that was taken for dead says what it has under its new name',
+  async t => {
+    const { made, store, row, swept } = await processes(t, 2)
+    const [a, b] = made as [(typeof made)[0], (typeof made)[0]]
+    t.same([await a.places.enter(ACCOUNT, 2), await a.places.enter(ACCOUNT, 2)], [true, true])
+    t.equal(await b.places.enter(ACCOUNT, 2), false)
+    while (!(await store.holders.bury('p0')));
+    await until('they are free', async () => {
+      await swept({ p0: 2 })
+      return b.places.enter(ACCOUNT, 2)
+    })
+    t.same(await row(), { p1: 1 })
+    a.name.holder = 'p0-again'
+    await store.holders.register({ id: 'p0-again', host: 'here', beat: 0 })
+    t.equal(await a.places.enter(ACCOUNT, 9), true)
+    t.same(await row(), { p1: 1, 'p0-again': 3 })
+  },
+)
+
+t.test('a burst over five processes: exactly as many as the limit', async t => {
+  const { made } = await processes(t, 5)
+  const asked = Array.from({ length: 100 }, (_, i) => made[i % 5]!.places.enter(ACCOUNT, 7))
+  t.equal((await Promise.all(asked)).filter(Boolean).length, 7)
+})
+
+t.test('while the store is away each process counts for itself, and the row is told when it is back', async t => {
+  const { made, row, swept } = await processes(t, 2)
+  const [a, b] = made as [(typeof made)[0], (typeof made)[0]]
+  for (const { health } of made) health.state = 'away'
+  for (const { places } of made)
+    t.same([places.enter(ACCOUNT, 2), places.enter(ACCOUNT, 2), places.enter(ACCOUNT, 2)], [true, true, false])
+  t.same(await row(), {})
+  for (const { health } of made) health.state = 'ok'
+  await swept({ p0: 2, p1: 2 })
+  a.places.leave(ACCOUNT)
+  t.equal(a.places.enter(ACCOUNT, 2), true, 'a place that it has')
+  b.places.leave(ACCOUNT)
+  b.places.leave(ACCOUNT)
+  await swept({ p0: 2 })
+  t.equal(await b.places.enter(ACCOUNT, 2), false)
+})
+
+t.test('a store that is silent for a second is no reason to refuse', async t => {
+  const { made, store, clock } = await processes(t, 1)
+  store.places.read = () => new Promise(() => {})
+  const asked = made[0]!.places.enter(ACCOUNT, 2)
+  clock.advance(1_000)
+  t.equal(await asked, true)
+})
+
+t.test('a store that fails after it has written is no reason to refuse, and the row is put right', async t => {
+  const { made, store, row, swept, errors } = await processes(t, 1)
+  const { swap } = store.places
+  store.places.swap = async (...args) => {
+    await swap.apply(store.places, args)
+    throw new StoreUnavailable('no answer')
+  }
+  t.equal(await made[0]!.places.enter(ACCOUNT, 2), true)
+  t.same(await row(), { p0: 1 })
+  made[0]!.places.leave(ACCOUNT)
+  store.places.swap = swap
+  await swept({})
+  t.same(errors, [])
+})
+
+t.test('leaving without having entered is a bug of ours', async t => {
+  const { made } = await processes(t, 1)
+  const [{ places }] = made as [(typeof made)[0]]
+  t.throws(() => places.leave(ACCOUNT), { name: 'InvariantError' })
+  t.equal(await places.enter(ACCOUNT, 2), true)
+  places.leave(ACCOUNT)
+  t.throws(() => places.leave(ACCOUNT), { name: 'InvariantError' })
+})
+
+t.test(
+  'random requests of several processes that die and are renewed: never more than the limit, and all places come back',
+  async t => {
+    const random = seeded(t)
+    for (let round = 0; round < 10; round++) {
+      const { made, store, clock } = await processes(t, random.int(1, 4))
+      const limit = random.int(1, 6)
+      const open = made.map(() => 0)
+      const sum = () => open.reduce((all, one) => all + one, 0)
+      const under: Promise<void>[] = []
+      let most = 0
+      for (let step = 0; step < 150; step++) {
+        const at = random.int(0, made.length - 1)
+        const { places, name } = made[at]!
+        if (random.next() < 0.5) {
+          const asked = Promise.resolve(places.enter(ACCOUNT, limit)).then(admitted => {
+            if (!admitted) return
+            open[at]!++
+            most = Math.max(most, sum())
+          })
+          under.push(asked)
+        } else if (open[at]! > 0) {
+          open[at]!--
+          places.leave(ACCOUNT)
+        }
+        if (random.next() < 0.2) {
+          await Promise.all(under) // who has waited for a second is let in
+          clock.advance(random.int(1, 600))
+        }
+        if (random.next() < 0.3) await setImmediate()
+        if (random.next() < 0.02 && open[at] === 0) {
+          // it dies with nothing open here, and whatever the row says it has
+          await Promise.all(under)
+          if (open[at]! > 0) continue
+          while (!(await store.holders.bury(name.holder)));
+          name.holder = `${name.holder}+`
+          await store.holders.register({ id: name.holder, host: 'here', beat: 0 })
+        }
+      }
+      await Promise.all(under)
+      t.ok(most <= limit, `${most} of ${limit}`)
+      for (const [at, count] of open.entries()) for (let i = 0; i < count; i++) made[at]!.places.leave(ACCOUNT)
+      await until('every process has given back what it had', async () => {
+        clock.advance(250)
+        const left = Object.keys(JSON.parse((await store.places.read(ACCOUNT))?.state ?? '{}'))
+        // what dead processes had stays in the row until somebody needs it
+        return !left.some(holder => made.some(({ name }) => name.holder === holder))
+      })
+    }
+  },
+)
