@@ -111,7 +111,7 @@ class Counted {
   /** null: the step is what was sent. */
   readonly #decoded: Decoded | null
   #roomBytes = 0
-  /** So much of it beyond what is usual was waited for. */
+  /** The bytes beyond what is usual that were waited for. */
   #inflated = 0
 
   constructor(mostBytes: number, decoded: Decoded | null = null) {
