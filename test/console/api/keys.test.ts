@@ -3,6 +3,7 @@ import t, { type Test } from 'tap'
 import { micro } from '../../../lib/base/money.ts'
 import { periodAt, periodName } from '../../../lib/base/periods.ts'
 import { limitPurse } from '../../../lib/store/books/purses.ts'
+import { KeyList, ownKeysQuery } from '../../../lib/operations/accounts/key-list.ts'
 import { MODEL_DEFAULTS } from '../../../lib/catalog/schema.ts'
 import { hashOf } from '../../../lib/base/secrets.ts'
 import { channel, SETUP, settlement, usageRow } from '../../support/store.ts'
@@ -221,17 +222,16 @@ t.test('what is refused, and where', async t => {
 t.test(
   'a key expires by the clock of the store, as it does for requests, however far the clock of this machine is off',
   async t => {
-    const { house, owner, create, call } = await open(t)
-    const madeMs = house.clock.now()
+    const { house, account, owner, create } = await open(t)
+    const { store, clock } = house
+    const madeMs = clock.now()
     await create(owner, { name: 'old', expires_at: new Date(madeMs + 3_600_000).toISOString() })
-    const states = async (state: string) => {
-      const { json } = await call(owner, 'keys.list', { query: { state } })
-      return (json['data'] as Shown[]).map(key => key.state)
-    }
-    house.store.now = async () => madeMs + 7_200_000
+    const list = new KeyList({ store, clock, fleet: { settled: async () => {} } }, { account, madeBy: null })
+    const states = async (state: string) => (await list.page(ownKeysQuery.parse({ state }))).data.map(key => key.state)
+    store.now = async () => madeMs + 7_200_000
     t.same([await states('expired'), await states('enabled')], [['expired'], []], 'this machine is behind')
     house.clock.advance(7_200_000)
-    house.store.now = async () => madeMs
+    store.now = async () => madeMs
     t.same([await states('expired'), await states('enabled')], [[], ['enabled']], 'and ahead')
   },
 )
