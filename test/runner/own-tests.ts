@@ -12,11 +12,17 @@ export const testOf = (url: string): Test => tests.get(url) as Test
 /** What the file at this URL imports from `tap`, from now on. */
 export const give = (url: string, t: Test): void => void tests.set(url, t)
 
+/** Our own files are found by their paths alone, as `lib/cli.ts` does it for the program, and for the same reason. */
+const OWN = new URL('../..', import.meta.url).href
+
 registerHooks({
-  resolve: (specifier, context, next) =>
-    specifier === 'tap' && tests.has(context.parentURL ?? '')
-      ? { url: SCHEME + context.parentURL, format: 'module', shortCircuit: true }
-      : next(specifier, context),
+  resolve(specifier, context, next) {
+    const parent = context.parentURL ?? ''
+    if (specifier === 'tap' && tests.has(parent)) return { url: SCHEME + parent, format: 'module', shortCircuit: true }
+    const isOwn = specifier.startsWith('.') && specifier.endsWith('.ts') && parent.startsWith(OWN)
+    if (!isOwn || parent.includes('/node_modules/')) return next(specifier, context)
+    return { url: new URL(specifier, parent).href, format: 'module-typescript', shortCircuit: true }
+  },
   load: (url, context, next) =>
     url.startsWith(SCHEME)
       ? { format: 'module', shortCircuit: true, source: sourceOf(url.slice(SCHEME.length)) }
