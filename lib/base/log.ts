@@ -136,5 +136,6 @@ export class LogOutput implements DestinationStream {
     this.#out.write(
       `${JSON.stringify({ level: 'warn', time, lines, msg: 'log lines were dropped: nobody read them' })}\n`,
     )
+    if (this.#dropped > 0) this.#dropped = lines // there was no room for that line, and it is told later
   }
 }
