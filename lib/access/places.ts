@@ -1,20 +1,25 @@
 /**
  * Places for open requests (`limits.concurrency`): an account has at most so many requests open, over all gateways. A row of the store
  * for each account says how many places each process has. A process takes places and gives them back by compare-and-swap; while it has a
- * free one it admits a request without asking the store, and what it has not used for a second goes back. Places of a process that is no
- * longer registered, because it is dead or has been renewed, count for nothing.
+ * free one it admits a request without asking the store, and what it has not used for IDLE_MS goes back. Where other processes have all
+ * places, a request waits for longer than that: some of these may be free by now, and a client that keeps to its limit is not refused
+ * because its last request came to another process. Places of a process that is no longer registered, because it is dead or has been
+ * renewed, count for nothing.
  *
  * While the store does not answer, each process counts for itself, and says so in the row when the store is back.
  */
-import type { Clock } from '../base/clock.ts'
+import { type Clock, pause } from '../base/clock.ts'
 import type { Logger } from '../base/log.ts'
 import { invariant } from '../base/assert.ts'
 import type { StoreHealth } from '../store/health.ts'
 import type { Store } from '../store/store.ts'
 import { StoreUnavailable } from '../store/base/errors.ts'
 
-const IDLE_MS = 1_000
-/** For this long after the store had no free place, requests are refused without asking again. */
+/** An unused place has gone back after twice this time, which is less than a request waits for one (ANSWER_MS). */
+const IDLE_MS = 300
+/** The store is asked so often while requests wait. */
+const POLL_MS = 100
+/** For this long after a request has waited in vain, others are refused without waiting. */
 const REFUSED_MS = 250
 /** The most attempts to write when other processes write at the same time; after that requests are refused. */
 const MOST_SWAPS = 50
@@ -32,6 +37,8 @@ interface Parts {
 
 /** A request that waits for a place. */
 interface WaitingRequest {
+  /** When it came (monotonic). */
+  sinceMs: number
   resolve: (admitted: boolean) => void
   /** Ends its deadline. */
   cancel: () => void
@@ -50,6 +57,8 @@ class AccountPlaces {
   isDoubtful = false
   /** A store call is under way. */
   busy = false
+  /** When the store last said that other processes have all places (monotonic). */
+  fullAtMs = Number.NEGATIVE_INFINITY
   refusedUntilMs = 0
   /** In the order in which they came. */
   readonly waiting: WaitingRequest[] = []
@@ -63,6 +72,13 @@ class AccountPlaces {
     this.open++
     this.peak = Math.max(this.peak, this.open)
     return true
+  }
+
+  /** Lets in the request that has waited longest. */
+  admitFirst(): void {
+    const { resolve, cancel } = this.waiting.shift() as WaitingRequest
+    cancel()
+    resolve(this.admit())
   }
 }
 
@@ -85,13 +101,16 @@ export class Places {
     account.limit = limit
     if (account.open + account.waiting.length >= limit) return false
     if (account.waiting.length === 0 && (account.open < account.taken || health.state !== 'ok')) return account.admit()
-    if (clock.monotonic() < account.refusedUntilMs) return false
+    const nowMs = clock.monotonic()
+    if (nowMs < account.refusedUntilMs) return false
     return new Promise(resolve => {
       const cancel = health.deadline(() => {
         account.waiting.splice(account.waiting.indexOf(waiting), 1)
-        resolve(account.admit())
+        if (account.fullAtMs < waiting.sinceMs) return resolve(account.admit()) // the store did not answer
+        account.refusedUntilMs = clock.monotonic() + REFUSED_MS
+        resolve(false)
       })
-      const waiting: WaitingRequest = { resolve, cancel }
+      const waiting: WaitingRequest = { sinceMs: nowMs, resolve, cancel }
       account.waiting.push(waiting)
       if (!account.busy) void this.#serve(account)
     })
@@ -119,15 +138,16 @@ export class Places {
   }
 
   async #serve(account: AccountPlaces): Promise<void> {
+    const { clock } = this.#parts
     const { waiting } = account
     account.busy = true
     while (waiting.length > 0) {
       const wanted = account.open + waiting.length
       const told = await this.#write(account, wanted)
-      while (waiting.length > 0 && (!told || account.open < account.taken)) answer(waiting, account.admit())
+      while (waiting.length > 0 && (!told || account.open < account.taken)) account.admitFirst()
       if (account.taken >= wanted || waiting.length === 0) continue
-      account.refusedUntilMs = this.#parts.clock.monotonic() + REFUSED_MS
-      while (waiting.length > 0) answer(waiting, false)
+      account.fullAtMs = clock.monotonic()
+      await pause(clock, POLL_MS)
     }
     account.busy = false
   }
@@ -200,12 +220,6 @@ export class Places {
     await this.#write(account, wanted)
     await this.#serve(account) // requests may have come meanwhile, and wait
   }
-}
-
-function answer(waiting: WaitingRequest[], admitted: boolean): void {
-  const { resolve, cancel } = waiting.shift() as WaitingRequest
-  cancel()
-  resolve(admitted)
 }
 
 function sumOf(places: ReadonlyMap<string, number>): number {
